@@ -1,0 +1,99 @@
+package operation
+
+// PlanVersion is the version of the request plan format this package writes. See
+// docs/request-plans.md.
+const PlanVersion = 1
+
+// Location is where a parameter travels.
+type Location string
+
+// The locations of OpenAPI 3.2.
+const (
+	InPath        Location = "path"
+	InQuery       Location = "query"
+	InHeader      Location = "header"
+	InCookie      Location = "cookie"
+	InQueryString Location = "querystring" // the whole query string, 3.2
+)
+
+// Style is how a value is written at its location.
+type Style string
+
+// The styles of OpenAPI 3.2 and the collection formats of Swagger 2.0 that have
+// no equal among them.
+const (
+	StyleSimple Style = "simple"
+	StyleLabel  Style = "label"
+	StyleMatrix Style = "matrix"
+	StyleForm   Style = "form"
+	StyleSpace  Style = "spaceDelimited"
+	StylePipe   Style = "pipeDelimited"
+	StyleDeep   Style = "deepObject"
+	StyleCookie Style = "cookie" // 3.2
+	StyleCSV    Style = "csv"    // Swagger 2.0
+	StyleSSV    Style = "ssv"    // Swagger 2.0: space, as %20
+	StyleTSV    Style = "tsv"    // Swagger 2.0
+	StylePipes  Style = "pipes"  // Swagger 2.0
+	StyleMulti  Style = "multi"  // Swagger 2.0
+)
+
+// Plan turns the arguments of a tools/call into an HTTP request. It is private
+// to the gateway: it holds wire names, locations and the full constraints, where
+// the published input schema holds what an agent needs.
+type Plan struct {
+	Version int     `json:"v"`
+	Method  string  `json:"method"`
+	Path    string  `json:"path"`            // template, "{wire name}" for parameters, no query, starts with "/"
+	Query   string  `json:"query,omitempty"` // fixed pairs, already encoded, without "?"
+	Params  []Param `json:"params,omitempty"`
+	Body    *Body   `json:"body,omitempty"`
+	Accept  string  `json:"accept,omitempty"`
+}
+
+// Param is one parameter.
+type Param struct {
+	Arg           string   `json:"arg,omitempty"` // property of the input schema; empty: hidden, Const is sent
+	Name          string   `json:"name"`          // wire name
+	In            Location `json:"in"`
+	Style         Style    `json:"style,omitempty"`   // default by location: simple (path, header), form (query, cookie)
+	Explode       bool     `json:"explode,omitempty"` // always explicit: false when absent
+	AllowReserved bool     `json:"reserved,omitempty"`
+	Content       string   `json:"content,omitempty"` // media type of a `content` parameter; style is unused then
+	Required      bool     `json:"required,omitempty"`
+	Const         string   `json:"const,omitempty"`  // JSON text of a fixed value
+	Nested        []Style  `json:"nested,omitempty"` // Swagger 2.0: collection formats of items, outermost first
+	Schema        *Schema  `json:"schema,omitempty"`
+}
+
+// Body is the request body.
+type Body struct {
+	MediaType string `json:"type"`               // chosen media type, without parameters
+	Required  bool   `json:"required,omitempty"` //
+	Arg       string `json:"arg,omitempty"`      // one argument is the whole body; empty: Fields are lifted to the root
+	// Fields are the members of a lifted object body, in specification order.
+	Fields []Field `json:"fields,omitempty"`
+	// Encoding says how members of a form or multipart body are written, by wire
+	// name. It is used for lifted and for whole bodies.
+	Encoding []Encoding `json:"encoding,omitempty"`
+	Schema   *Schema    `json:"schema,omitempty"` // of the whole body, when Arg is set
+}
+
+// Field is a member of a lifted body.
+type Field struct {
+	Arg      string  `json:"arg,omitempty"` // property of the input schema; empty: hidden, Const is sent
+	Name     string  `json:"name"`          // wire name
+	Required bool    `json:"required,omitempty"`
+	Const    string  `json:"const,omitempty"`
+	Schema   *Schema `json:"schema,omitempty"`
+}
+
+// Encoding is OpenAPI's Encoding Object for one member of a form or multipart
+// body.
+type Encoding struct {
+	Name          string  `json:"name"`
+	ContentType   string  `json:"type,omitempty"`
+	Style         Style   `json:"style,omitempty"` // set: style rules apply instead of ContentType
+	Explode       bool    `json:"explode,omitempty"`
+	AllowReserved bool    `json:"reserved,omitempty"`
+	Headers       []Param `json:"headers,omitempty"` // multipart part headers, fixed values
+}

@@ -1,0 +1,77 @@
+package operation
+
+// Type is a set of JSON types.
+type Type uint8
+
+// The JSON types. Integer is a number without a fraction; Number includes it.
+const (
+	TypeNull Type = 1 << iota
+	TypeBoolean
+	TypeInteger
+	TypeNumber
+	TypeString
+	TypeArray
+	TypeObject
+)
+
+// Schema is the part of JSON Schema 2020-12 that Sluice uses, normalised from
+// every OpenAPI version: references resolved, allOf merged, nullable folded into
+// Type, boolean exclusive bounds turned into numbers. Numbers are kept as their
+// literal text so that nothing is rounded.
+//
+// Inside a [Plan] a Schema is a finite tree; as [Operation.Response] it may be a
+// graph with cycles, which a walker must bound.
+type Schema struct {
+	Type       Type       `json:"t,omitempty"` // 0: any
+	Format     string     `json:"f,omitempty"`
+	Enum       []string   `json:"enum,omitempty"` // JSON texts; const is an enum of one
+	Properties []Property `json:"props,omitempty"`
+	Required   []string   `json:"req,omitempty"`
+	// Additional is the schema of other members; nil: anything.
+	Additional *Schema `json:"add,omitempty"`
+	// Closed: other members are not allowed (additionalProperties: false).
+	Closed   bool      `json:"closed,omitempty"`
+	Items    *Schema   `json:"items,omitempty"`
+	Prefix   []*Schema `json:"prefix,omitempty"` // prefixItems
+	AnyOf    []*Schema `json:"any,omitempty"`    // oneOf is read as anyOf
+	Min      string    `json:"min,omitempty"`    // literal numbers
+	Max      string    `json:"max,omitempty"`
+	XMin     string    `json:"xmin,omitempty"` // exclusive
+	XMax     string    `json:"xmax,omitempty"`
+	Multiple string    `json:"mult,omitempty"`
+	MinLen   int       `json:"minl,omitempty"` // strings: in code points; arrays: items; objects: members
+	MaxLen   *int      `json:"maxl,omitempty"`
+	Pattern  string    `json:"pat,omitempty"`  // RE2 syntax; what RE2 cannot express is left out
+	Unique   bool      `json:"uniq,omitempty"` // uniqueItems
+	// Media is contentMediaType, and "application/octet-stream" for format
+	// binary: the value is a file (see docs/request-plans.md, "Files").
+	Media string `json:"media,omitempty"`
+	// Base64 says that the JSON value itself is base64 text (format byte,
+	// contentEncoding base64).
+	Base64 bool `json:"b64,omitempty"`
+	// Name is the component the schema was referenced as, for messages and the
+	// projection's rules.
+	Name       string `json:"-"`
+	ReadOnly   bool   `json:"-"`
+	WriteOnly  bool   `json:"-"`
+	Deprecated bool   `json:"-"`
+	// Description is plain text, uncut; only response schemas carry it.
+	Description string `json:"-"`
+	// XML holds the XML Object where the media type is XML; nil otherwise.
+	XML *XML `json:"xml,omitempty"`
+}
+
+// Property is a member of an object, in specification order.
+type Property struct {
+	Name   string  `json:"n"`
+	Schema *Schema `json:"s,omitempty"`
+}
+
+// XML is OpenAPI's XML Object.
+type XML struct {
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"ns,omitempty"`
+	Prefix    string `json:"prefix,omitempty"`
+	Attribute bool   `json:"attr,omitempty"`
+	Wrapped   bool   `json:"wrapped,omitempty"`
+}
