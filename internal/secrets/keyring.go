@@ -1,0 +1,283 @@
+package secrets
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// Sizes of the sealed form, in bytes; see [Keyring.Seal].
+const (
+	keyBytes    = 32 // AES-256
+	idBytes     = 8
+	gcmOverhead = 12 + 16 // random nonce and tag
+	wrappedAt   = 1 + idBytes
+	payloadAt   = wrappedAt + keyBytes + gcmOverhead
+	minSealed   = payloadAt + gcmOverhead
+	sealVersion = 1
+)
+
+// maxKeys is how many keys a keyring may hold: the current one and those that
+// wait for re-wrapping. A file with more was not written by Sluice.
+const maxKeys = 16
+
+// ErrSealed is returned when sealed bytes do not open: they were changed, cut,
+// or belong to another record or version.
+var ErrSealed = errors.New("sealed value does not open: changed, or of another record")
+
+// UnknownKeyError is returned when sealed bytes name a key-encryption key that
+// the keyring does not have: the key file was lost or replaced.
+type UnknownKeyError struct{ ID string }
+
+// Error names the missing key by its id, which is no secret.
+func (e *UnknownKeyError) Error() string {
+	return "sealed with key " + e.ID + ", which this keyring does not have"
+}
+
+// Record is what a sealed value belongs to. Both fields are authenticated, so
+// sealed bytes moved to another record or back to an older version do not open.
+type Record struct {
+	Key     string // unique name of the record, such as "workspaces/ws_1/credentials/cred_2"
+	Version uint64 // version of the value in that record
+}
+
+// kek is one key-encryption key.
+type kek struct {
+	id     [idBytes]byte
+	key    [keyBytes]byte
+	aead   cipher.AEAD
+	prints []byte // key of the fingerprints, derived
+}
+
+// Keyring holds the key-encryption keys: one current, which seals, and those
+// that still open. It is safe for concurrent use, also while it is rotated.
+type Keyring struct {
+	path string // file it was opened from; empty: from a value, which cannot rotate here
+	keys atomic.Pointer[[]*kek]
+}
+
+func newKEK(key []byte) (*kek, error) {
+	k := &kek{}
+	copy(k.key[:], key)
+	block, err := aes.NewCipher(k.key[:])
+	if err != nil {
+		return nil, fmt.Errorf("making the key cipher: %w", err)
+	}
+	if k.aead, err = cipher.NewGCMWithRandomNonce(block); err != nil {
+		return nil, fmt.Errorf("making the key cipher: %w", err)
+	}
+	// The id and the fingerprint key are derived by HKDF, so neither tells about
+	// the key nor can be computed from the other.
+	id, err := hkdf.Key(sha256.New, k.key[:], nil, "sluice key id v1", idBytes)
+	if err != nil {
+		return nil, fmt.Errorf("deriving the key id: %w", err)
+	}
+	copy(k.id[:], id)
+	if k.prints, err = hkdf.Key(sha256.New, k.key[:], nil, "sluice fingerprints v1", keyBytes); err != nil {
+		return nil, fmt.Errorf("deriving the fingerprint key: %w", err)
+	}
+	return k, nil
+}
+
+// Parse makes a keyring of keys given as a value, as from the environment: one
+// or more keys of 32 bytes in base64 or hexadecimal, separated by white space or
+// commas. The first one seals, the others only open. It fails with
+// [problem.InvalidArgument].
+func Parse(keys Secret) (*Keyring, error) {
+	list, err := parseKeys(keys.Reveal())
+	if err != nil {
+		return nil, err
+	}
+	k := &Keyring{}
+	k.keys.Store(&list)
+	return k, nil
+}
+
+func parseKeys(text string) ([]*kek, error) {
+	var list []*kek
+	for _, field := range keyFields(text) {
+		raw, err := decodeKey(field)
+		if err != nil {
+			return nil, problem.New(problem.InvalidArgument, "key %d of the key-encryption keys is not 32 bytes in base64 or hexadecimal", len(list)+1).
+				Fix("make one with: head -c 32 /dev/urandom | base64")
+		}
+		next, err := newKEK(raw)
+		if err != nil {
+			return nil, err
+		}
+		for _, have := range list {
+			if have.id == next.id {
+				return nil, problem.New(problem.InvalidArgument, "key %d of the key-encryption keys is there twice", len(list)+1).Fix("remove one of the two")
+			}
+		}
+		if list = append(list, next); len(list) > maxKeys {
+			return nil, problem.New(problem.InvalidArgument, "more than %d key-encryption keys", maxKeys).Fix("remove the oldest ones after re-wrapping")
+		}
+	}
+	if len(list) == 0 {
+		return nil, problem.New(problem.InvalidArgument, "there is no key-encryption key").Fix("make one with: head -c 32 /dev/urandom | base64")
+	}
+	return list, nil
+}
+
+func decodeKey(s string) ([]byte, error) {
+	if len(s) == 2*keyBytes {
+		return hex.DecodeString(s)
+	}
+	raw, err := base64.StdEncoding.DecodeString(s)
+	if err == nil && len(raw) != keyBytes {
+		err = errors.New("wrong length")
+	}
+	return raw, err
+}
+
+// Current returns the id of the key that seals.
+func (k *Keyring) Current() string { return idText((*k.keys.Load())[0].id) }
+
+// IDs returns the ids of all keys, the current one first.
+func (k *Keyring) IDs() []string {
+	var ids []string
+	for _, key := range *k.keys.Load() {
+		ids = append(ids, idText(key.id))
+	}
+	return ids
+}
+
+func idText(id [idBytes]byte) string { return hex.EncodeToString(id[:]) }
+
+// KeyID returns the id of the key-encryption key that sealed bytes name, without
+// opening them. It fails with [ErrSealed].
+func KeyID(sealed []byte) (string, error) {
+	if len(sealed) < minSealed || sealed[0] != sealVersion {
+		return "", ErrSealed
+	}
+	return hex.EncodeToString(sealed[1:wrappedAt]), nil
+}
+
+// Seal encrypts s for rec under a fresh data key. The form is, in bytes:
+//
+//	1   format version, 1
+//	8   id of the key-encryption key
+//	60  data key: random nonce 12, AES-256 key 32, tag 16
+//	    authenticated: "sluice/wrap/1", rec and the key id
+//	…   value: random nonce 12, value, tag 16
+//	    authenticated: "sluice/seal/1" and rec
+//
+// The value's authenticated data holds no key id, so that [Keyring.Rewrap] need
+// not touch it.
+func (k *Keyring) Seal(rec Record, s Secret) ([]byte, error) {
+	value := s.Reveal()
+	if len(value) > MaxBytes {
+		return nil, ErrTooLarge
+	}
+	var dek [keyBytes]byte
+	_, _ = rand.Read(dek[:]) // never fails: crypto/rand ends the process instead
+	data, err := dataCipher(dek[:])
+	if err != nil {
+		return nil, err
+	}
+	cur := (*k.keys.Load())[0]
+	out := make([]byte, 0, minSealed+len(value))
+	out = append(out, sealVersion)
+	out = append(out, cur.id[:]...)
+	out = cur.aead.Seal(out, nil, dek[:], aad("sluice/wrap/1", rec, cur.id[:]))
+	return data.Seal(out, nil, []byte(value), aad("sluice/seal/1", rec, nil)), nil
+}
+
+// Open decrypts what Seal made for the same record. It fails with [ErrSealed]
+// and [*UnknownKeyError].
+func (k *Keyring) Open(rec Record, sealed []byte) (Secret, error) {
+	dek, err := k.unwrap(rec, sealed)
+	if err != nil {
+		return Secret{}, err
+	}
+	data, err := dataCipher(dek)
+	if err != nil {
+		return Secret{}, err
+	}
+	value, err := data.Open(nil, nil, sealed[payloadAt:], aad("sluice/seal/1", rec, nil))
+	if err != nil {
+		return Secret{}, ErrSealed
+	}
+	return New(string(value)), nil
+}
+
+// Rewrap returns the sealed bytes with their data key under the current
+// key-encryption key, and whether that changed anything. The value itself is
+// neither decrypted nor changed. sealed is not modified.
+func (k *Keyring) Rewrap(rec Record, sealed []byte) (out []byte, changed bool, err error) {
+	cur := (*k.keys.Load())[0]
+	dek, err := k.unwrap(rec, sealed)
+	if err != nil {
+		return nil, false, err
+	}
+	if string(sealed[1:wrappedAt]) == string(cur.id[:]) {
+		return sealed, false, nil
+	}
+	out = make([]byte, 0, len(sealed))
+	out = append(out, sealVersion)
+	out = append(out, cur.id[:]...)
+	out = cur.aead.Seal(out, nil, dek, aad("sluice/wrap/1", rec, cur.id[:]))
+	return append(out, sealed[payloadAt:]...), true, nil
+}
+
+func (k *Keyring) unwrap(rec Record, sealed []byte) ([]byte, error) {
+	id, err := KeyID(sealed)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range *k.keys.Load() {
+		if idText(key.id) != id {
+			continue
+		}
+		dek, err := key.aead.Open(nil, nil, sealed[wrappedAt:payloadAt], aad("sluice/wrap/1", rec, key.id[:]))
+		if err != nil {
+			return nil, ErrSealed
+		}
+		return dek, nil
+	}
+	return nil, &UnknownKeyError{ID: id}
+}
+
+// Fingerprint names a secret in the audit log: 16 hexadecimal digits, the same
+// for the same value while the first key lives. It is keyed, so a short secret
+// cannot be guessed from it without the key file.
+func (k *Keyring) Fingerprint(s Secret) string {
+	mac := hmac.New(sha256.New, (*k.keys.Load())[0].prints)
+	mac.Write([]byte(s.Reveal()))
+	return hex.EncodeToString(mac.Sum(nil)[:8])
+}
+
+func dataCipher(dek []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(dek)
+	if err != nil {
+		return nil, fmt.Errorf("making the data cipher: %w", err)
+	}
+	data, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("making the data cipher: %w", err)
+	}
+	return data, nil
+}
+
+// aad is the authenticated data: every part with its length before it, so that
+// no two records give the same bytes.
+func aad(label string, rec Record, id []byte) []byte {
+	out := make([]byte, 0, len(label)+len(rec.Key)+len(id)+28)
+	for _, part := range [][]byte{[]byte(label), []byte(rec.Key), id} {
+		out = binary.BigEndian.AppendUint32(out, uint32(len(part))) //nolint:gosec // labels and keys are short
+		out = append(out, part...)
+	}
+	return binary.BigEndian.AppendUint64(out, rec.Version)
+}
