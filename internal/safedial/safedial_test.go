@@ -1,0 +1,239 @@
+package safedial
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+func TestBlocked(t *testing.T) {
+	f := func(addr string, blocked bool) {
+		t.Helper()
+		if got := Blocked(netip.MustParseAddr(addr)); (got != "") != blocked {
+			t.Fatalf("Blocked(%s) = %q, want blocked %v", addr, got, blocked)
+		}
+	}
+	// Each range: the last address before it, its first, its last, the first after it.
+	f("9.255.255.255", false)
+	f("10.0.0.0", true)
+	f("10.255.255.255", true)
+	f("11.0.0.0", false)
+	f("0.0.0.0", true)
+	f("0.255.255.255", true)
+	f("1.0.0.0", false)
+	f("100.63.255.255", false)
+	f("100.64.0.0", true)
+	f("100.127.255.255", true)
+	f("100.128.0.0", false)
+	f("126.255.255.255", false)
+	f("127.0.0.1", true)
+	f("127.255.255.255", true)
+	f("128.0.0.0", false)
+	f("169.253.255.255", false)
+	f("169.254.169.254", true)
+	f("169.255.0.0", false)
+	f("172.15.255.255", false)
+	f("172.16.0.0", true)
+	f("172.31.255.255", true)
+	f("172.32.0.0", false)
+	f("192.0.0.192", true)
+	f("192.0.1.0", false)
+	f("192.0.2.1", true)
+	f("192.167.255.255", false)
+	f("192.168.0.1", true)
+	f("192.169.0.0", false)
+	f("198.17.255.255", false)
+	f("198.18.0.0", true)
+	f("198.19.255.255", true)
+	f("198.20.0.0", false)
+	f("223.255.255.255", false)
+	f("224.0.0.1", true)
+	f("255.255.255.255", true)
+	f("168.63.129.16", true)
+	f("168.63.129.17", false)
+	f("8.8.8.8", false)
+
+	f("::", true)
+	f("::1", true)
+	f("::2", true)
+	f("::ffff:127.0.0.1", true)
+	f("::ffff:8.8.8.8", false)
+	f("::127.0.0.1", true)
+	f("::ffff:0:10.0.0.1", true)
+	f("64:ff9b::7f00:1", true)     // NAT64 of 127.0.0.1
+	f("64:ff9b::a9fe:a9fe", true)  // NAT64 of 169.254.169.254
+	f("64:ff9b::808:808", false)   // NAT64 of 8.8.8.8
+	f("64:ff9b:1::808:808", true)  // local NAT64
+	f("2002:7f00:1::1", true)      // 6to4 of 127.0.0.1
+	f("2002:c0a8:101::1", true)    // 6to4 of 192.168.1.1
+	f("2002:808:808::1", false)    // 6to4 of 8.8.8.8
+	f("2001:0:4136:e378::1", true) // Teredo
+	f("2001:db8::1", true)
+	f("2606:4700:4700::1111", false)
+	f("fc00::1", true)
+	f("fd00:ec2::254", true)
+	f("fe80::1", true)
+	f("fe80::1%eth0", true)
+	f("fec0::1", true)
+	f("ff02::1", true)
+	f("4000::1", true) // not assigned
+	f("100::1", true)
+	if Blocked(netip.Addr{}) == "" {
+		t.Fatal("the zero address must be blocked")
+	}
+}
+
+type names map[string][]string
+
+func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	as, ok := n[host]
+	if !ok {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	var out []netip.Addr
+	for _, a := range as {
+		out = append(out, netip.MustParseAddr(a))
+	}
+	return out, nil
+}
+
+func TestDialRefuses(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	_, port, _ := net.SplitHostPort(srv.Listener.Addr().String())
+	res := names{"evil.example": {"127.0.0.1"}, "mixed.example": {"93.184.216.34", "127.0.0.1"}, "mapped.example": {"::ffff:127.0.0.1"}}
+	d, err := New(Options{Resolver: res})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(addr string, want problem.Kind) {
+		t.Helper()
+		conn, err := d.DialContext(t.Context(), "tcp", addr)
+		if conn != nil {
+			_ = conn.Close()
+		}
+		if !problem.Is(err, want) {
+			t.Fatalf("dial %s = %v, want %s", addr, err, want)
+		}
+		if want == problem.BlockedAddress && !strings.Contains(err.Error(), "--allow-private-upstreams") {
+			t.Fatalf("dial %s: no remedy in %q", addr, err)
+		}
+	}
+	f("127.0.0.1:"+port, problem.BlockedAddress)
+	f("[::1]:"+port, problem.BlockedAddress)
+	f("[::ffff:127.0.0.1]:"+port, problem.BlockedAddress)
+	f("evil.example:"+port, problem.BlockedAddress)
+	f("mixed.example:"+port, problem.BlockedAddress)
+	f("mapped.example:"+port, problem.BlockedAddress)
+	f("169.254.169.254:80", problem.BlockedAddress)
+	f("absent.example:80", problem.Unreachable)
+	f("no-port", problem.Unreachable)
+	f("a.example:0", problem.Unreachable)
+	f("a.example:65536", problem.Unreachable)
+	if err := d.Check(t.Context(), "evil.example:80"); !problem.Is(err, problem.BlockedAddress) {
+		t.Fatalf("Check = %v", err)
+	}
+	if _, err := d.DialContext(t.Context(), "unix", "/run/x:1"); err == nil {
+		t.Fatal("a unix socket was dialed")
+	}
+}
+
+// TestGrants is also the negative control of TestDialRefuses: the same address
+// answers as soon as it is trusted.
+func TestGrants(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	addr := srv.Listener.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	res := names{"api.local": {"127.0.0.1"}}
+	ok := func(o Options, addr string) {
+		t.Helper()
+		o.Resolver = res
+		d, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := d.DialTimeout(addr, time.Second)
+		if err != nil {
+			t.Fatalf("dial %s with %+v: %v", addr, o, err)
+		}
+		_ = conn.Close()
+	}
+	ok(Options{AllowPrivate: true}, addr)
+	ok(Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, addr)
+	ok(Options{Grants: []string{addr}}, addr)
+	ok(Options{Grants: []string{"API.local.:" + port}}, "api.local:"+port)
+
+	d, err := New(Options{Resolver: res, Grants: []string{"api.local:" + port}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A grant is for that host and that port, not for the address behind it.
+	for _, a := range []string{addr, "api.local:1"} {
+		if _, err := d.Dial(a); !problem.Is(err, problem.BlockedAddress) {
+			t.Fatalf("dial %s = %v, want blocked", a, err)
+		}
+	}
+	if got := d.Grants(); len(got) != 1 || got[0] != "api.local:"+port {
+		t.Fatalf("Grants = %v", got)
+	}
+	d.Revoke("api.local:" + port)
+	if _, err := d.Dial("api.local:" + port); !problem.Is(err, problem.BlockedAddress) {
+		t.Fatalf("after Revoke: %v", err)
+	}
+	for _, bad := range []string{"", "x", ":80", "x:0", "x:y"} {
+		if err := d.Grant(bad); !problem.Is(err, problem.InvalidArgument) {
+			t.Fatalf("Grant(%q) = %v", bad, err)
+		}
+	}
+}
+
+// TestRedirects: net/http dials every hop through the Dialer.
+func TestRedirects(t *testing.T) {
+	inner := httptest.NewServer(http.NotFoundHandler())
+	defer inner.Close()
+	outer := httptest.NewServer(http.RedirectHandler(inner.URL, http.StatusFound))
+	defer outer.Close()
+	d, err := New(Options{Grants: []string{outer.Listener.Addr().String()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := http.Client{Transport: &http.Transport{DialContext: d.DialContext}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, outer.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(req)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	if !problem.Is(err, problem.BlockedAddress) {
+		t.Fatalf("redirect to %s: %v, want blocked", inner.URL, err)
+	}
+}
+
+func TestRefusedConnection(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a port that is free again at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_ = l.Close()
+	d, _ := New(Options{AllowPrivate: true})
+	if _, err := d.Dial(addr); !problem.Is(err, problem.Unreachable) {
+		t.Fatalf("dial a closed port: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.DialContext(ctx, "tcp", addr); err == nil || !errors.Is(err, context.Canceled) {
+		t.Fatalf("dial with a cancelled context: %v", err)
+	}
+}
