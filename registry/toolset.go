@@ -1,0 +1,295 @@
+package registry
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// Bounds of a toolset. A bundle is loaded by every edge, so each list and text
+// has an end.
+const (
+	// MaxToolsetBytes is the size of a toolset document: 4,096 edits of 1 KB.
+	MaxToolsetBytes = 4 << 20
+	// MaxConnectors of one toolset. Clients fail with far fewer tools than 64
+	// connectors bring.
+	MaxConnectors = 64
+	// MaxToolEdits of one toolset: every operation of the largest known
+	// specifications (about 1,100) a few times over.
+	MaxToolEdits = 4096
+	// MaxNameRunes of a display name or title.
+	MaxNameRunes = 200
+	// MaxDescriptionRunes of the description of a toolset or a tool.
+	MaxDescriptionRunes = 16 << 10
+	// MaxInstructionsRunes of the text a client receives at initialize.
+	MaxInstructionsRunes = 32 << 10
+	// MaxSlugBytes keeps <slug> one DNS label.
+	MaxSlugBytes = 63
+	// MaxURLBytes of a base URL.
+	MaxURLBytes = 2048
+	// MaxCacheSeconds an answer may be kept: a day.
+	MaxCacheSeconds = 24 * 60 * 60
+	// MaxTimeoutMilliseconds of one upstream call: clients give up after a
+	// minute, ten leaves room for those that do not.
+	MaxTimeoutMilliseconds = 10 * 60 * 1000
+	// MaxResponseBytes is the hard limit of an upstream body, 64 MiB.
+	MaxResponseBytes = 64 << 20
+)
+
+// Toolset is what a toolset URL serves: connectors, edits of their tools, and
+// how calls are treated. It is stored in a bundle and never holds a secret.
+type Toolset struct {
+	Workspace    string         `json:"workspace"`              // owner: a slug
+	ID           string         `json:"id"`                     // stable identifier, [A-Za-z0-9_-], ≤ 64
+	Slug         string         `json:"slug"`                   // last part of the URL /t/<slug>
+	Name         string         `json:"name"`                   // for people
+	Description  string         `json:"description,omitempty"`  // for people
+	Instructions string         `json:"instructions,omitempty"` // for the model, sent at initialize
+	Connectors   []ConnectorRef `json:"connectors"`             // at least one; names are unique
+	Tools        []ToolEdit     `json:"tools,omitempty"`        // edits; a tool without one is served as generated
+	Profile      string         `json:"profile,omitempty"`      // ProfileOff, ProfileLossless, ProfileConcise. Default: lossless
+	Cache        *CachePolicy   `json:"cache,omitempty"`        // nil: answers are not cached
+	Access       Access         `json:"access"`                 // who may open the URL
+	Limits       *Limits        `json:"limits,omitempty"`       // nil: the defaults of the gateway
+}
+
+// Profiles of answers: as received; smaller without loss; smaller with declared loss.
+const (
+	ProfileOff      = "off"
+	ProfileLossless = "lossless"
+	ProfileConcise  = "concise"
+)
+
+// EffectiveProfile is Profile with its default applied.
+func (t *Toolset) EffectiveProfile() string {
+	if t.Profile == "" {
+		return ProfileLossless
+	}
+	return t.Profile
+}
+
+// ConnectorRef binds one connector, by content, into a toolset.
+type ConnectorRef struct {
+	Name       string     `json:"name"`              // name inside the toolset, unique, a slug
+	Repository string     `json:"repository"`        // OCI repository, <workspace>/connectors/<name>
+	Manifest   Digest     `json:"manifest"`          // digest of the OCI manifest
+	Digest     Digest     `json:"digest"`            // digest of the module (the manifest's layer)
+	BaseURL    string     `json:"baseUrl,omitempty"` // replaces the specification's servers; "": the first of them
+	Auth       *AuthShape `json:"auth,omitempty"`    // nil: no credential
+}
+
+// Types of authentication a binding may have.
+const (
+	AuthNone   = "none"
+	AuthHeader = "header"
+)
+
+// AuthShape says where a credential goes and which one; never its value.
+type AuthShape struct {
+	Type         string `json:"type"`                   // AuthNone or AuthHeader
+	HeaderName   string `json:"headerName,omitempty"`   // AuthHeader: an RFC 9110 token
+	HeaderPrefix string `json:"headerPrefix,omitempty"` // put before the value, with its own space: "Bearer "
+	CredentialID string `json:"credentialId,omitempty"` // AuthHeader: identifier of the stored credential
+}
+
+// ToolEdit changes one generated tool. It is keyed by connector and operation,
+// never by our tool name, so a refreshed specification keeps its edits.
+type ToolEdit struct {
+	Connector   string  `json:"connector"`             // ConnectorRef.Name
+	Method      string  `json:"method"`                // upper case
+	Path        string  `json:"path"`                  // path template as in the specification
+	Name        *string `json:"name,omitempty"`        // new tool name; nil keeps the generated one
+	Title       *string `json:"title,omitempty"`       // new title; nil keeps it
+	Description *string `json:"description,omitempty"` // new description; nil keeps it
+	Disabled    bool    `json:"disabled,omitempty"`    // true: not listed and not callable
+}
+
+// CachePolicy keeps answers of safe methods.
+type CachePolicy struct {
+	TTLSeconds int `json:"ttlSeconds"` // 1 to MaxCacheSeconds
+}
+
+// Access modes. Tokens, pause and domains change without a new bundle, through
+// an access document a release names; this is only the kind of door.
+const AccessNone = "none"
+
+// Access says who may open the toolset URL.
+type Access struct {
+	Mode string `json:"mode"` // AccessNone
+}
+
+// Limits of one upstream call. Zero fields keep the gateway's default.
+type Limits struct {
+	TimeoutMilliseconds int   `json:"timeoutMs,omitempty"`        // ≤ MaxTimeoutMilliseconds
+	ResponseBytes       int64 `json:"maxResponseBytes,omitempty"` // ≤ MaxResponseBytes
+}
+
+var (
+	slugPattern     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	idPattern       = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	toolNamePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+	methodPattern   = regexp.MustCompile(`^[A-Z][A-Z0-9_-]{0,31}$`)
+	// RFC 9110 §5.6.2
+	headerPattern = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$")
+	// OCI Distribution Specification 1.1 "Pulling manifests"
+	repositoryPattern = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+)
+
+// maxRepositoryBytes is what clients of the distribution specification accept
+// for a whole reference.
+const maxRepositoryBytes = 255
+
+// ValidSlug reports whether s may be a workspace, a slug or the name of a
+// connector in a toolset: lower-case letters, digits and inner hyphens, ≤ 63 bytes.
+func ValidSlug(s string) bool { return len(s) <= MaxSlugBytes && slugPattern.MatchString(s) }
+
+// ValidRepository reports whether s is an OCI repository name of at most 255 bytes.
+func ValidRepository(s string) bool {
+	return len(s) <= maxRepositoryBytes && repositoryPattern.MatchString(s)
+}
+
+// Validate reports every fault of t as one *problem.Error of kind
+// [problem.InvalidArgument] whose Parts name the JSON pointers; nil when there is none.
+func (t *Toolset) Validate() error {
+	f := &faults{kind: problem.InvalidArgument}
+	f.check(ValidSlug(t.Workspace), "/workspace", "workspace %.80q is not a slug", t.Workspace)
+	f.check(idPattern.MatchString(t.ID), "/id", "id %.80q is not an identifier", t.ID)
+	f.check(ValidSlug(t.Slug), "/slug", "slug %.80q must be 1 to 63 lower-case letters, digits and inner hyphens", t.Slug)
+	f.text("/name", t.Name, 1, MaxNameRunes)
+	f.text("/description", t.Description, 0, MaxDescriptionRunes)
+	f.text("/instructions", t.Instructions, 0, MaxInstructionsRunes)
+	switch t.Profile {
+	case "", ProfileOff, ProfileLossless, ProfileConcise:
+	default:
+		f.add("/profile", "profile %.80q is none of off, lossless, concise", t.Profile)
+	}
+	if t.Cache != nil {
+		f.check(t.Cache.TTLSeconds >= 1 && t.Cache.TTLSeconds <= MaxCacheSeconds, "/cache/ttlSeconds",
+			"%d s is not between 1 and %d", t.Cache.TTLSeconds, MaxCacheSeconds)
+	}
+	f.check(t.Access.Mode == AccessNone, "/access/mode", "access mode %.80q is not known", t.Access.Mode)
+	if l := t.Limits; l != nil {
+		f.check(l.TimeoutMilliseconds >= 0 && l.TimeoutMilliseconds <= MaxTimeoutMilliseconds, "/limits/timeoutMs",
+			"%d ms is not between 0 and %d", l.TimeoutMilliseconds, MaxTimeoutMilliseconds)
+		f.check(l.ResponseBytes >= 0 && l.ResponseBytes <= MaxResponseBytes, "/limits/maxResponseBytes",
+			"%d bytes is not between 0 and %d", l.ResponseBytes, MaxResponseBytes)
+	}
+	names := t.validateConnectors(f)
+	t.validateEdits(f, names)
+	return f.err("toolset %.80q is not valid", t.Slug)
+}
+
+func (t *Toolset) validateConnectors(f *faults) map[string]bool {
+	f.check(len(t.Connectors) >= 1 && len(t.Connectors) <= MaxConnectors, "/connectors",
+		"%d connectors is not between 1 and %d", len(t.Connectors), MaxConnectors)
+	names := make(map[string]bool, len(t.Connectors))
+	for i := range t.Connectors {
+		c, at := &t.Connectors[i], fmt.Sprintf("/connectors/%d", i)
+		f.check(ValidSlug(c.Name), at+"/name", "connector name %.80q is not a slug", c.Name)
+		f.check(!names[c.Name], at+"/name", "connector name %.80q is used twice", c.Name)
+		names[c.Name] = true
+		f.check(ValidRepository(c.Repository), at+"/repository", "%.80q is not a repository name", c.Repository)
+		f.check(c.Manifest.Valid(), at+"/manifest", "%.80q is not a sha256 digest", string(c.Manifest))
+		f.check(c.Digest.Valid(), at+"/digest", "%.80q is not a sha256 digest", string(c.Digest))
+		if c.BaseURL != "" {
+			if why := baseURLFault(c.BaseURL); why != "" {
+				f.add(at+"/baseUrl", "base URL %s", why)
+			}
+		}
+		if c.Auth != nil {
+			c.Auth.validate(f, at+"/auth")
+		}
+	}
+	return names
+}
+
+func (a *AuthShape) validate(f *faults, at string) {
+	switch a.Type {
+	case AuthNone:
+		f.check(*a == AuthShape{Type: AuthNone}, at, "authentication of type none has no other fields")
+	case AuthHeader:
+		f.check(headerPattern.MatchString(a.HeaderName), at+"/headerName", "%.80q is not an HTTP header name", a.HeaderName)
+		f.check(validFieldText(a.HeaderPrefix) && len(a.HeaderPrefix) <= 64, at+"/headerPrefix",
+			"the prefix must be at most 64 printable ASCII characters")
+		f.check(idPattern.MatchString(a.CredentialID), at+"/credentialId", "credential %.80q is not an identifier", a.CredentialID)
+	default:
+		f.add(at+"/type", "authentication type %.80q is not known", a.Type)
+	}
+}
+
+func (t *Toolset) validateEdits(f *faults, connectors map[string]bool) {
+	f.check(len(t.Tools) <= MaxToolEdits, "/tools", "%d edits are more than %d", len(t.Tools), MaxToolEdits)
+	type key struct{ connector, method, path string }
+	seen := make(map[key]bool, len(t.Tools))
+	for i := range t.Tools {
+		if f.full() {
+			return
+		}
+		e, at := &t.Tools[i], fmt.Sprintf("/tools/%d", i)
+		f.check(connectors[e.Connector], at+"/connector", "the toolset has no connector %.80q", e.Connector)
+		f.check(methodPattern.MatchString(e.Method), at+"/method", "%.80q is not an upper-case method", e.Method)
+		f.check(strings.HasPrefix(e.Path, "/") && len(e.Path) <= MaxURLBytes && utf8.ValidString(e.Path), at+"/path",
+			"%.80q is not a path", e.Path)
+		k := key{e.Connector, e.Method, e.Path}
+		f.check(!seen[k], at, "%s %.80s of %.80s is edited twice", e.Method, e.Path, e.Connector)
+		seen[k] = true
+		if e.Name != nil {
+			f.check(toolNamePattern.MatchString(*e.Name), at+"/name",
+				"tool name %.80q must start with a letter and have at most 64 letters, digits, _ and -", *e.Name)
+		}
+		if e.Title != nil {
+			f.text(at+"/title", *e.Title, 0, MaxNameRunes)
+		}
+		if e.Description != nil {
+			f.text(at+"/description", *e.Description, 0, MaxDescriptionRunes)
+		}
+	}
+}
+
+// baseURLFault says what is wrong with a base URL, without repeating it: it may
+// hold credentials. Empty when nothing is.
+func baseURLFault(s string) string {
+	if len(s) > MaxURLBytes {
+		return fmt.Sprintf("is longer than %d bytes", MaxURLBytes)
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return "cannot be parsed"
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "must start with http:// or https://"
+	case u.Host == "" || u.Hostname() == "":
+		return "has no host"
+	case u.User != nil:
+		return "must not hold credentials"
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "must not have a query or fragment"
+	}
+	return ""
+}
+
+func validFieldText(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// validText reports whether s is UTF-8 of lo to hi runes without control
+// characters other than tab and newline.
+func validText(s string, lo, hi int) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	n := utf8.RuneCountInString(s)
+	return n >= lo && n <= hi && !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r'
+	})
+}
