@@ -1,0 +1,190 @@
+package credentials
+
+import (
+	"context"
+	"encoding/base64"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Source gives the current value of a credential. It is called on each upstream
+// call, from many goroutines, and must answer from memory in the usual case. A
+// credential that does not exist is a [problem.NotFound].
+type Source interface {
+	Credential(ctx context.Context, id string) (Credential, error)
+}
+
+// Credential is a secret value. Which fields are used depends on the [Rule].
+type Credential struct {
+	APIKey   secrets.Secret // header, query, cookie
+	Username string         // basic
+	Password secrets.Secret // basic
+	Token    secrets.Secret // bearer
+	// Version grows with every change of the value. It separates cached answers
+	// of the old value from those of the new one.
+	Version uint64
+}
+
+// Type is a form of authentication.
+type Type uint8
+
+// The forms. None leaves the request alone.
+const (
+	None Type = iota
+	Header
+	Query
+	Cookie
+	Basic
+	Bearer
+)
+
+// Rule says where a credential goes. The zero Rule is no authentication.
+type Rule struct {
+	Type   Type
+	Name   string // header, parameter or cookie
+	Prefix string // Header: directly followed by the key
+	ID     string // id of the credential at the [Source]
+}
+
+// Compile makes the rule of a toolset's binding; nil is no authentication. It
+// fails with [problem.Unsupported] on a type this gateway does not know, so that
+// a toolset is refused rather than called without its credential.
+func Compile(shape *registry.AuthShape) (Rule, error) {
+	if shape == nil {
+		return Rule{}, nil
+	}
+	switch shape.Type {
+	case registry.AuthNone:
+		return Rule{}, nil
+	case registry.AuthHeader:
+		return Rule{Type: Header, Name: shape.HeaderName, Prefix: shape.HeaderPrefix, ID: shape.CredentialID}, nil
+	}
+	return Rule{}, problem.New(problem.Unsupported, "authentication of type %.40q is not known to this gateway", shape.Type).
+		Fix("update the gateway")
+}
+
+// Apply puts c on req, which must already be aimed at the connector's origin. It
+// fails with [problem.Unauthenticated] when the value is missing or cannot
+// travel in its place. req keeps no reference to c.
+func (r Rule) Apply(req *fasthttp.Request, c Credential) error {
+	switch r.Type {
+	case None:
+		return nil
+	case Header:
+		v := append([]byte(r.Prefix), c.APIKey.Reveal()...)
+		if c.APIKey.IsZero() || !fieldValue(v) {
+			return r.unusable(c.APIKey.IsZero())
+		}
+		req.Header.SetBytesV(r.Name, v)
+	case Query:
+		if c.APIKey.IsZero() {
+			return r.unusable(true)
+		}
+		req.URI().SetQueryStringBytes(r.appendPair(req.URI().QueryString(), c.APIKey))
+	case Cookie:
+		v := c.APIKey.Reveal()
+		if c.APIKey.IsZero() || !cookieValue(v) {
+			return r.unusable(c.APIKey.IsZero())
+		}
+		req.Header.SetCookie(r.Name, v)
+	case Basic:
+		if c.Username == "" && c.Password.IsZero() {
+			return r.unusable(true)
+		}
+		pair := append([]byte(c.Username+":"), c.Password.Reveal()...)
+		v := base64.StdEncoding.AppendEncode([]byte("Basic "), pair)
+		req.Header.SetBytesV(fasthttp.HeaderAuthorization, v)
+	case Bearer:
+		v := append([]byte("Bearer "), c.Token.Reveal()...)
+		if c.Token.IsZero() || !fieldValue(v) {
+			return r.unusable(c.Token.IsZero())
+		}
+		req.Header.SetBytesV(fasthttp.HeaderAuthorization, v)
+	}
+	return nil
+}
+
+// Strip takes off what Apply put on, for a request that goes to another origin.
+func (r Rule) Strip(req *fasthttp.Request) {
+	switch r.Type {
+	case None:
+	case Header:
+		req.Header.Del(r.Name)
+	case Query:
+		req.URI().QueryArgs().Del(r.Name)
+	case Cookie:
+		req.Header.DelCookie(r.Name)
+	case Basic, Bearer:
+		req.Header.Del(fasthttp.HeaderAuthorization)
+	}
+}
+
+// appendPair returns a copy of query with the rule's parameter added. A
+// parameter of that name that the caller sent is taken out first: an agent must
+// not be able to choose the key.
+func (r Rule) appendPair(query []byte, key secrets.Secret) []byte {
+	var a fasthttp.Args
+	a.ParseBytes(nil)
+	a.Set(r.Name, key.Reveal())
+	var out []byte
+	for pair := range splitPairs(query) {
+		var one fasthttp.Args
+		one.ParseBytes(pair)
+		if !one.Has(r.Name) {
+			out = append(append(out, pair...), '&')
+		}
+	}
+	return append(out, a.QueryString()...)
+}
+
+func splitPairs(query []byte) func(func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		start := 0
+		for i := 0; i <= len(query); i++ {
+			if i == len(query) || query[i] == '&' {
+				if i > start && !yield(query[start:i]) {
+					return
+				}
+				start = i + 1
+			}
+		}
+	}
+}
+
+func (r Rule) unusable(missing bool) error {
+	if missing {
+		return problem.New(problem.Unauthenticated, "the credential of this connector has no value").
+			Fix("set the API key of the toolset")
+	}
+	return problem.New(problem.Unauthenticated, "the credential of this connector holds characters that cannot be sent").
+		Fix("set the API key of the toolset again, without line breaks")
+}
+
+// fieldValue reports whether v may be a header's value: RFC 9110 §5.5 without
+// obs-text, no outer white space.
+func fieldValue(v []byte) bool {
+	if len(v) == 0 || v[0] == ' ' || v[len(v)-1] == ' ' {
+		return false
+	}
+	for _, c := range v {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// cookieValue reports whether v is a cookie-value of RFC 6265 §4.1.1.
+func cookieValue(v string) bool {
+	for i := range len(v) {
+		c := v[i]
+		if c <= ' ' || c > '~' || c == '"' || c == ',' || c == ';' || c == '\\' {
+			return false
+		}
+	}
+	return v != ""
+}
