@@ -1,0 +1,88 @@
+package jsonscan
+
+import "unicode/utf8"
+
+const hexDigits = "0123456789abcdef"
+
+// AppendString appends s as a quoted JSON string with the fewest escapes: only
+// quote, backslash and control characters. What is not valid UTF-8 becomes U+FFFD,
+// so that the output always is.
+func AppendString(dst, s []byte) []byte { return appendString(dst, s) }
+
+// AppendStringOf is [AppendString] for a string.
+func AppendStringOf(dst []byte, s string) []byte { return appendString(dst, s) }
+
+func appendString[T string | []byte](dst []byte, s T) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c >= 0x20 && c != '"' && c != '\\' {
+				i++
+				continue
+			}
+			dst = append(dst, s[from:i]...)
+			dst = appendEscape(dst, c)
+			i++
+			from = i
+			continue
+		}
+		r, n := decode(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			dst = append(dst, s[from:i]...)
+			dst = append(dst, "\uFFFD"...)
+			i++
+			from = i
+			continue
+		}
+		i += n
+	}
+	dst = append(dst, s[from:]...)
+	return append(dst, '"')
+}
+
+func decode[T string | []byte](s T) (rune, int) {
+	// A copy of at most four bytes: utf8 has no generic form, and converting the
+	// whole rest would allocate.
+	var buf [utf8.UTFMax]byte
+	n := copy(buf[:], s[:min(len(s), utf8.UTFMax)])
+	return utf8.DecodeRune(buf[:n])
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	case '\b':
+		return append(dst, '\\', 'b')
+	case '\f':
+		return append(dst, '\\', 'f')
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+}
+
+// AppendMinified appends raw, which must be validated JSON, without insignificant
+// white space. Strings and numbers are kept byte for byte.
+func AppendMinified(dst, raw []byte) []byte {
+	from := 0
+	for i := 0; i < len(raw); {
+		switch c := raw[i]; {
+		case c == '"':
+			i = skipString(raw, i+1)
+		case isSpace(c):
+			dst = append(dst, raw[from:i]...)
+			i = skipSpace(raw, i)
+			from = i
+		default:
+			i++
+		}
+	}
+	return append(dst, raw[from:]...)
+}

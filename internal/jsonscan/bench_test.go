@@ -1,0 +1,65 @@
+package jsonscan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/valyala/fastjson"
+)
+
+// BenchmarkCall reads method, tool name and one argument of a tools/call.
+func BenchmarkCall(b *testing.B) {
+	for _, size := range []int{0, 20 << 10} {
+		in := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"create_issue","arguments":{"owner":"octo","repo":"hello","body":%q}}}`,
+			bytes.Repeat([]byte("some words of text, "), size/20))
+		check := func(method, name, owner string) {
+			if method != "tools/call" || name != "create_issue" || owner != "octo" {
+				b.Fatal(method, name, owner)
+			}
+		}
+		run := func(impl string, f func()) {
+			b.Run(fmt.Sprintf("size=%dB/impl=%s", len(in), impl), func(b *testing.B) {
+				b.SetBytes(int64(len(in)))
+				b.ReportAllocs()
+				for b.Loop() {
+					f()
+				}
+			})
+		}
+		run("baseline", func() {
+			var m struct {
+				Method string
+				Params struct {
+					Name      string
+					Arguments map[string]json.RawMessage
+				}
+			}
+			if err := json.Unmarshal(in, &m); err != nil {
+				b.Fatal(err)
+			}
+			check(m.Method, m.Params.Name, string(bytes.Trim(m.Params.Arguments["owner"], `"`)))
+		})
+		var p fastjson.Parser
+		run("fastjson", func() {
+			v, err := p.ParseBytes(in)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if string(v.GetStringBytes("method")) != "tools/call" || string(v.GetStringBytes("params", "arguments", "owner")) != "octo" {
+				b.Fatal("wrong")
+			}
+		})
+		run("sluice", func() {
+			v, err := Parse(in, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p := v.Get("params")
+			if !v.Get("method").EqualText("tools/call") || !p.Get("name").EqualText("create_issue") || !p.Get("arguments").Get("owner").EqualText("octo") {
+				b.Fatal("wrong")
+			}
+		})
+	}
+}
