@@ -1,0 +1,136 @@
+package sign
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Payload types: what a signature is for.
+const (
+	PayloadRelease = "application/vnd.sluice.release.v1+json"
+	PayloadAccess  = "application/vnd.sluice.access.v1+json"
+)
+
+const (
+	// maxEnvelopeBytes is registry.MaxReleaseBytes in base64 and 64 KiB for the rest.
+	maxEnvelopeBytes = registry.MaxReleaseBytes/3*4 + 64<<10
+	// maxSignatures of one envelope: an old and a new key and a few to spare.
+	maxSignatures = 16
+)
+
+// envelope is the JSON form of DSSE v1 ("Envelope").
+type envelope struct {
+	Payload     []byte      `json:"payload"` // base64 in JSON
+	PayloadType string      `json:"payloadType"`
+	Signatures  []signature `json:"signatures"`
+}
+
+type signature struct {
+	KeyID string `json:"keyid"`
+	Sig   []byte `json:"sig"` // base64 in JSON
+}
+
+// Sign returns the DSSE envelope of a payload. Equal arguments give equal bytes.
+// It does not keep payload.
+func Sign(k *Key, payloadType string, payload []byte) ([]byte, error) {
+	sig := ed25519.Sign(k.private, preAuth(payloadType, payload))
+	return json.Marshal(&envelope{
+		Payload: payload, PayloadType: payloadType, Signatures: []signature{{KeyID: k.id, Sig: sig}},
+	})
+}
+
+// preAuth is PAE of DSSE v1: "DSSEv1" SP LEN(type) SP type SP LEN(body) SP body.
+func preAuth(payloadType string, payload []byte) []byte {
+	b := make([]byte, 0, 32+len(payloadType)+len(payload))
+	b = append(b, "DSSEv1 "...)
+	b = strconv.AppendInt(b, int64(len(payloadType)), 10)
+	b = append(b, ' ')
+	b = append(b, payloadType...)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, int64(len(payload)), 10)
+	b = append(b, ' ')
+	return append(b, payload...)
+}
+
+// Verify returns the payload of an envelope that a key of the trust set signed
+// for the payload type, and that key's id. Nothing of an envelope that fails is
+// returned. All refusals are *problem.Error of kind invalid_release. It does not
+// keep env.
+func Verify(env []byte, payloadType string, trust *Trust) (payload []byte, keyID string, err error) {
+	e, err := parseEnvelope(env)
+	if err != nil {
+		return nil, "", err
+	}
+	if e.PayloadType != payloadType {
+		return nil, "", problem.New(problem.InvalidRelease, "the envelope is for %.80q, not for %q", e.PayloadType, payloadType)
+	}
+	signed := preAuth(e.PayloadType, e.Payload)
+	known := false
+	for _, s := range e.Signatures {
+		// The id is only a hint for choosing the key (DSSE, "keyid").
+		key, ok := trust.keys[s.KeyID]
+		if !ok {
+			continue
+		}
+		known = true
+		if len(s.Sig) == ed25519.SignatureSize && ed25519.Verify(key, signed, s.Sig) {
+			return e.Payload, s.KeyID, nil
+		}
+	}
+	if !known {
+		return nil, "", problem.New(problem.InvalidRelease, "no trusted key signed it: %s", signerNames(e.Signatures)).
+			Fix("check that this node follows the right control plane")
+	}
+	return nil, "", problem.New(problem.InvalidRelease, "the signature does not match the content")
+}
+
+func parseEnvelope(env []byte) (*envelope, error) {
+	fail := func(format string, args ...any) (*envelope, error) {
+		return nil, problem.New(problem.InvalidRelease, format, args...)
+	}
+	if len(env) == 0 {
+		return fail("the envelope is empty")
+	}
+	if len(env) > maxEnvelopeBytes {
+		return fail("the envelope has %d bytes, the limit is %d", len(env), maxEnvelopeBytes)
+	}
+	// DSSE says that unknown fields are to be ignored; nothing but the three
+	// fields is signed or used.
+	var e envelope
+	d := json.NewDecoder(bytes.NewReader(env))
+	if err := d.Decode(&e); err != nil {
+		return fail("the envelope cannot be read: %.200s", err.Error())
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fail("the envelope has something behind its end")
+	}
+	switch {
+	case len(e.Signatures) == 0:
+		return fail("the envelope is not signed")
+	case len(e.Signatures) > maxSignatures:
+		return fail("the envelope has %d signatures, the limit is %d", len(e.Signatures), maxSignatures)
+	}
+	return &e, nil
+}
+
+func signerNames(sigs []signature) string {
+	var b []byte
+	for i, s := range sigs {
+		if i == 3 {
+			b = append(b, " …"...)
+			break
+		}
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = strconv.AppendQuoteToASCII(b, s.KeyID[:min(len(s.KeyID), 16)])
+	}
+	return string(b)
+}
