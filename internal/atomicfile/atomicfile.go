@@ -102,6 +102,19 @@ func (p *Pending) Write(b []byte) (int, error) { return p.file.Write(b) }
 // Commit makes the content durable and visible at its path. The pending file is
 // gone afterwards, whatever it returns.
 func (p *Pending) Commit() error {
+	if err := p.Rename(); err != nil {
+		return err
+	}
+	if err := p.sys.SyncDir(filepath.Dir(p.path)); err != nil {
+		return fmt.Errorf("sync the directory of %s: %w", p.path, err)
+	}
+	return nil
+}
+
+// Rename is Commit without the last step: the content is complete and visible,
+// but the name is durable only once the directory was synced. It is for callers
+// that put many files into one directory and sync it once.
+func (p *Pending) Rename() error {
 	if p.done {
 		return fmt.Errorf("commit %s: %w", p.path, os.ErrClosed)
 	}
@@ -113,17 +126,14 @@ func (p *Pending) Commit() error {
 		p.Discard()
 		return fmt.Errorf("sync %s: %w", p.path, err)
 	}
-	if err := p.file.Close(); err != nil {
-		p.Discard()
-		return fmt.Errorf("close %s: %w", p.path, err)
-	}
 	p.done = true
-	if err := p.sys.Rename(p.file.Name(), p.path); err != nil {
-		_ = p.sys.Remove(p.file.Name()) // the rename's error says more
-		return fmt.Errorf("put %s in place: %w", p.path, err)
+	err := p.file.Close()
+	if err == nil {
+		err = p.sys.Rename(p.file.Name(), p.path)
 	}
-	if err := p.sys.SyncDir(filepath.Dir(p.path)); err != nil {
-		return fmt.Errorf("sync the directory of %s: %w", p.path, err)
+	if err != nil {
+		_ = p.sys.Remove(p.file.Name()) // the error before it says more
+		return fmt.Errorf("put %s in place: %w", p.path, err)
 	}
 	return nil
 }

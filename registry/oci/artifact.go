@@ -89,6 +89,9 @@ func (a *Artifact) Layer() []byte { return a.layer }
 // LayerDigest is the digest of Layer.
 func (a *Artifact) LayerDigest() registry.Digest { return a.layerDigest }
 
+// Config is the configuration blob.
+func (a *Artifact) Config() []byte { return a.config }
+
 // Annotations are those of the OCI manifest; the caller owns the copy. Nothing
 // about an artifact is decided by them.
 func (a *Artifact) Annotations() map[string]string { return maps.Clone(a.annotations) }

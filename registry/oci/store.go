@@ -2,24 +2,15 @@ package oci
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 
 	"github.com/sluicegate/sluice/registry"
 )
 
-// ErrNotFound is in the chain of an error when a registry does not have a
-// repository, tag, manifest or blob.
-var ErrNotFound = errors.New("not found in the registry")
-
-// ErrCorrupt is in the chain of an error when a registry returned other bytes
-// than were asked for. They are dropped.
-var ErrCorrupt = errors.New("content does not match its digest")
-
 // Backend is a registry as this package needs it. What it returns is not
 // believed. Every method may be called from many goroutines; a Put that returned
-// nil has to survive a crash. Missing things give an error with [ErrNotFound].
+// nil has to survive a crash. Missing things give an error with [registry.ErrNotFound].
 type Backend interface {
 	// FetchBlob returns the bytes stored for d, at most limit, the caller owns them.
 	FetchBlob(ctx context.Context, repository string, d registry.Digest, limit int64) ([]byte, error)
@@ -70,7 +61,7 @@ func (s *Store) Push(ctx context.Context, repository, tag string, a *Artifact) e
 
 // Pull returns the artifact whose OCI manifest has the digest, after checking
 // that it is of the kind and that manifest and layer have their digests. Errors:
-// [ErrNotFound], [ErrCorrupt], *problem.Error of kind invalid_plugin for a
+// [registry.ErrNotFound], [registry.ErrCorrupt], *problem.Error of kind invalid_plugin for a
 // manifest that is not ours, or what the backend said.
 func (s *Store) Pull(ctx context.Context, repository string, d registry.Digest, want Kind) (*Artifact, error) {
 	if !registry.ValidRepository(repository) {
@@ -85,7 +76,7 @@ func (s *Store) Pull(ctx context.Context, repository string, d registry.Digest, 
 		return nil, fmt.Errorf("pull %s: %w", at, err)
 	}
 	if !d.Matches(manifest) {
-		return nil, fmt.Errorf("pull manifest %s (%d bytes received): %w", at, len(manifest), ErrCorrupt)
+		return nil, fmt.Errorf("pull manifest %s (%d bytes received): %w", at, len(manifest), registry.ErrCorrupt)
 	}
 	layer, config, annotations, err := parseManifest(manifest, want)
 	if err != nil {
@@ -101,7 +92,7 @@ func (s *Store) Pull(ctx context.Context, repository string, d registry.Digest, 
 	}
 	if int64(len(a.layer)) != layer.Size || !a.layerDigest.Matches(a.layer) {
 		return nil, fmt.Errorf("pull layer %s of %s (%d of %d bytes received): %w",
-			a.layerDigest.Short(), at, len(a.layer), layer.Size, ErrCorrupt)
+			a.layerDigest.Short(), at, len(a.layer), layer.Size, registry.ErrCorrupt)
 	}
 	// The configuration decides nothing. Ours follows from the layer and need not
 	// be fetched; somebody else's is, so that the artifact can be pushed on whole.
@@ -114,12 +105,12 @@ func (s *Store) Pull(ctx context.Context, repository string, d registry.Digest, 
 		return nil, fmt.Errorf("pull the configuration of %s: %w", at, err)
 	}
 	if !registry.Digest(config.Digest).Matches(a.config) {
-		return nil, fmt.Errorf("pull the configuration of %s: %w", at, ErrCorrupt)
+		return nil, fmt.Errorf("pull the configuration of %s: %w", at, registry.ErrCorrupt)
 	}
 	return a, nil
 }
 
-// Resolve returns the manifest digest a tag points at, or an error with [ErrNotFound].
+// Resolve returns the manifest digest a tag points at, or an error with [registry.ErrNotFound].
 func (s *Store) Resolve(ctx context.Context, repository, tag string) (registry.Digest, error) {
 	if !registry.ValidRepository(repository) || !ValidTag(tag) {
 		return "", fmt.Errorf("resolve %.80s:%.80s: not a reference", repository, tag)

@@ -1,0 +1,252 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// staleAfter is how old a temporary file must be before it counts as left over
+// by a crash: no upload of a blob that fits the limits takes an hour.
+const staleAfter = time.Hour
+
+// putParallel is how many files of one batch are written and synced at a time;
+// disks group concurrent syncs, and 8 is where that stops helping.
+const putParallel = 8
+
+// Blobs is a directory of content named by its SHA-256: blobs/sha256/<hex>, as
+// in the OCI image layout. Content is never changed once it has its name.
+type Blobs struct {
+	sys atomicfile.System
+	dir string // …/blobs/sha256
+}
+
+// OpenBlobs opens or makes the content directory below root and removes
+// temporary files a crash left behind. sys nil means the operating system.
+func OpenBlobs(root string, sys atomicfile.System) (*Blobs, error) {
+	if sys == nil {
+		sys = atomicfile.OS
+	}
+	b := &Blobs{sys: sys, dir: filepath.Join(root, "blobs", "sha256")}
+	if err := atomicfile.MkdirAll(sys, b.dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := removeStale(sys, b.dir); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func removeStale(sys atomicfile.System, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("read directory %s: %w", dir, err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), atomicfile.TempPrefix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > staleAfter {
+			_ = sys.Remove(filepath.Join(dir, e.Name())) // what stays costs space only
+		}
+	}
+	return nil
+}
+
+func (b *Blobs) path(d registry.Digest) string { return filepath.Join(b.dir, d.Hex()) }
+
+// Fetch returns what is stored under d, unchecked, as package oci wants it. It
+// fails with [registry.ErrNotFound], or with problem.TooLarge when more than
+// limit bytes are stored. The caller owns the bytes.
+func (b *Blobs) Fetch(d registry.Digest, limit int64) ([]byte, error) {
+	if !d.Valid() {
+		return nil, registry.ErrDigest
+	}
+	f, err := os.Open(b.path(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", d, registry.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", d, err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", d, err)
+	}
+	if info.Size() > limit {
+		return nil, problem.New(problem.TooLarge, "the content %s has %d bytes, the limit is %d", d.Short(), info.Size(), limit)
+	}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, fmt.Errorf("read %s: %w", d, err)
+	}
+	return data, nil
+}
+
+// Read is [Blobs.Fetch] and a check of the hash; other bytes are dropped and
+// give [registry.ErrCorrupt].
+func (b *Blobs) Read(d registry.Digest, limit int64) ([]byte, error) {
+	data, err := b.Fetch(d, limit)
+	if err != nil {
+		return nil, err
+	}
+	if !d.Matches(data) {
+		return nil, fmt.Errorf("%s (%d bytes stored): %w", d, len(data), registry.ErrCorrupt)
+	}
+	return data, nil
+}
+
+// Blob is content and its digest.
+type Blob struct {
+	Digest registry.Digest
+	Data   []byte
+}
+
+// Put stores blobs durably, together: the directory is synced once. A blob that
+// is there already is compared, and replaced when what is stored differs, so a
+// put heals. It refuses a blob that does not have its digest with
+// [registry.ErrCorrupt] before anything is written. It keeps no data.
+func (b *Blobs) Put(ctx context.Context, blobs ...Blob) error {
+	for _, x := range blobs {
+		if !x.Digest.Matches(x.Data) {
+			return fmt.Errorf("put %.80s: %w", x.Digest, registry.ErrCorrupt)
+		}
+	}
+	pending := make([]*atomicfile.Pending, len(blobs))
+	defer func() {
+		for _, p := range pending {
+			if p != nil {
+				p.Discard()
+			}
+		}
+	}()
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(putParallel)
+	for i, x := range blobs {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if b.same(x) {
+				return nil
+			}
+			p, err := atomicfile.Create(b.sys, b.path(x.Digest), 0o444)
+			if err != nil {
+				return err
+			}
+			pending[i] = p
+			if _, err := p.Write(x.Data); err != nil {
+				return fmt.Errorf("write %s: %w", x.Digest, err)
+			}
+			return p.Rename()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("put content: %w", err)
+	}
+	// Also when every blob was there: another goroutine may have renamed one and
+	// not yet synced, and this call promises durability too.
+	if err := b.sys.SyncDir(b.dir); err != nil {
+		return fmt.Errorf("sync %s: %w", b.dir, err)
+	}
+	return nil
+}
+
+func (b *Blobs) same(x Blob) bool {
+	info, err := os.Stat(b.path(x.Digest))
+	if err != nil || info.Size() != int64(len(x.Data)) {
+		return false
+	}
+	data, err := b.Fetch(x.Digest, info.Size())
+	return err == nil && bytes.Equal(data, x.Data)
+}
+
+// Has reports whether something is stored under d, and its size.
+func (b *Blobs) Has(d registry.Digest) (size int64, ok bool) {
+	if !d.Valid() {
+		return 0, false
+	}
+	info, err := os.Stat(b.path(d))
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	return info.Size(), true
+}
+
+// Verify reads the content of d in pieces and compares its hash: nil,
+// [registry.ErrNotFound] or [registry.ErrCorrupt].
+func (b *Blobs) Verify(d registry.Digest) error {
+	f, err := b.Open(d)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // only read
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return fmt.Errorf("read %s: %w", d, err)
+	}
+	if registry.DigestOfSum(h.Sum(nil)) != d {
+		return fmt.Errorf("%s: %w", d, registry.ErrCorrupt)
+	}
+	return nil
+}
+
+// Open opens the content of d for reading, unchecked. The caller closes it.
+func (b *Blobs) Open(d registry.Digest) (*os.File, error) {
+	if !d.Valid() {
+		return nil, registry.ErrDigest
+	}
+	f, err := os.Open(b.path(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", d, registry.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", d, err)
+	}
+	return f, nil
+}
+
+// Delete removes the content of d durably; content that is not there is no error.
+func (b *Blobs) Delete(d registry.Digest) error {
+	if !d.Valid() {
+		return registry.ErrDigest
+	}
+	return atomicfile.Remove(b.sys, b.path(d))
+}
+
+// Walk calls fn for everything that is stored, in no order, until fn fails.
+func (b *Blobs) Walk(fn func(d registry.Digest, size int64, modified time.Time) error) error {
+	entries, err := os.ReadDir(b.dir)
+	if err != nil {
+		return fmt.Errorf("read directory %s: %w", b.dir, err)
+	}
+	for _, e := range entries {
+		d, err := registry.ParseDigest("sha256:" + e.Name())
+		if err != nil {
+			continue // a temporary file
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue // removed meanwhile
+		}
+		if err := fn(d, info.Size(), info.ModTime()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
