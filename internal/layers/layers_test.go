@@ -21,7 +21,10 @@ var within = map[string][]string{
 	"internal/jsonscan": {"internal/problem"},
 	"internal/safedial": {"internal/problem"},
 	"internal/secrets":  {"internal/problem"},
-	"registry/oci":      {"registry"},
+	"plugins/openapi":   {"plugins/operation"},
+	"registry/sign":     {"registry"},
+	"registry/oci":      {"registry", "registry/sign"},
+	"registry/server":   {"registry"},
 }
 
 // confined lists third-party packages and the only trees that may import them.

@@ -1,0 +1,135 @@
+# Targets for people and for CI. "make" alone lists them.
+
+SHELL         := bash
+.SHELLFLAGS   := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS     += --no-print-directory
+
+# Versions of the tools that are not in go.mod.
+GOLANGCI_LINT_VERSION := 2.15.0
+STATICCHECK_VERSION   := 0.8.2
+
+# What a run may change: make fuzz FUZZTIME=30s, make test PKG=./gateway/...
+FUZZTIME ?= 5m
+PKG      ?= ./...
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+E2E      := bin/e2e
+GITHUB_SPEC := $(E2E)/node_modules/@octokit/openapi/generated/api.github.com.json
+
+# The linter of exactly this version: the one on the PATH, or one built into bin/.
+LINT := $(shell for l in $$(command -v golangci-lint) $$(go env GOPATH)/bin/golangci-lint bin/golangci-lint; do \
+	"$$l" version --short 2>/dev/null | grep -qxF '$(GOLANGCI_LINT_VERSION)' && { echo "$$l"; break; }; done; true)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## build the binary and start everything on a bundled demo API
+	bin/sluice run --demo
+
+.PHONY: build
+build: ## build bin/sluice
+	$(GO_BUILD) -o bin/sluice ./cmd/sluice
+
+# Zero-allocation claims hold without the race detector only, so the packages that
+# make them run twice.
+.PHONY: test
+test: $(E2E)/.ready ## run all tests with the race detector
+	@{ rc=0; \
+	  pkgs=$$(find . -name alloc_test.go -not -path './$(E2E)/*' -printf '%h\n' | sort -u); \
+	  [ -z "$$pkgs" ] || go test -json -timeout 10m $$pkgs || rc=1; \
+	  go test -race -json -timeout 15m $(PKG) || rc=1; \
+	  exit $$rc; } | go run .ci/testreport.go
+
+.PHONY: check
+check: fmt vet lint layers generated ## check format, vet, lint, import rules, generated files
+
+.PHONY: ci
+ci: check test ## what CI runs, once its tools are there (.ci/run)
+
+.PHONY: fmt
+fmt: bin/.lint
+	@if [ -n "$$(cat bin/.lint)" ]; then $$(cat bin/.lint) fmt --diff; \
+	else out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofmt: $$out"; exit 1; }; fi
+
+.PHONY: vet
+vet:
+	go vet ./...
+
+.PHONY: lint
+lint: bin/.lint
+	@if [ -n "$$(cat bin/.lint)" ]; then $$(cat bin/.lint) run ./...; \
+	else go run honnef.co/go/tools/cmd/staticcheck@v$(STATICCHECK_VERSION) ./...; fi
+
+# bin/.lint holds the path of the linter; it is empty where it cannot be built,
+# and then gofmt, vet and staticcheck are the gate.
+bin/.lint: Makefile
+	@mkdir -p bin; \
+	lint='$(LINT)'; \
+	if [ -z "$$lint" ]; then \
+	  echo "building golangci-lint $(GOLANGCI_LINT_VERSION) (some minutes, once)"; \
+	  if GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(GOLANGCI_LINT_VERSION); then lint=bin/golangci-lint; \
+	  else echo "WARNING: golangci-lint cannot be built here: checking with gofmt, vet and staticcheck only" >&2; fi; \
+	fi; echo "$$lint" >$@
+
+.PHONY: layers
+layers:
+	go test ./internal/layers
+
+# The committed engine must be what its source compiles to.
+.PHONY: generated
+generated:
+	@if command -v clang >/dev/null && command -v wasm-ld >/dev/null; then plugins/engine/build.sh --check; \
+	elif [ "$${CI:-}" = true ]; then echo "generated: clang and wasm-ld are missing" >&2; exit 1; \
+	else echo "WARNING: clang or wasm-ld is missing: plugins/engine/engine.wasm was NOT compared with its source" >&2; fi
+
+.PHONY: engine
+engine: ## compile plugins/engine/engine.c to engine.wasm (needs clang and lld)
+	plugins/engine/build.sh
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (default 5m each)
+	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' --exclude-dir=bin . >/dev/null || { echo "no fuzz target" >&2; exit 1; }
+	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' --exclude-dir=bin . | sed 's|/[^/]*:func | |' | sort | while read -r pkg name; do \
+	  echo "== $$pkg $$name"; go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$pkg"; done
+
+.PHONY: bench
+bench: build $(E2E)/.ready ## measure every promise about speed and memory
+	go run ./cmd/sluice-bench -sluice bin/sluice -github $(GITHUB_SPEC) $(BENCHFLAGS)
+
+.PHONY: bench-docs
+bench-docs: ## the same, and write the table of docs/benchmarks.md
+	@$(MAKE) bench BENCHFLAGS='-report -markdown docs/benchmarks.md'
+
+.PHONY: interop
+interop: $(E2E)/.ready ## run the end-to-end tests against software that is not ours
+	go test -count=1 -v ./cmd/sluice/e2e
+
+# Node, Prism and GitHub's specification, at the versions of the lock file.
+$(E2E)/.ready: cmd/sluice/e2e/package.json cmd/sluice/e2e/package-lock.json
+	@mkdir -p $(E2E); \
+	cp cmd/sluice/e2e/package.json cmd/sluice/e2e/package-lock.json cmd/sluice/e2e/.npmrc $(E2E)/; \
+	if ! command -v npm >/dev/null; then echo "WARNING: no npm: the tests with Prism will be skipped" >&2; \
+	elif (cd $(E2E) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then \
+	  find $(E2E)/node_modules/@octokit/openapi/generated -name '*.json' ! -name api.github.com.json -delete; touch $@; \
+	else echo "WARNING: npm ci did not succeed: the tests with Prism will be skipped" >&2; fi
+
+.PHONY: image
+image: ## build the release image with buildah from a binary built here
+	GOOS=linux GOARCH=$$(go env GOHOSTARCH) $(GO_BUILD) -o dist/image/linux/$$(go env GOHOSTARCH)/sluice ./cmd/sluice
+	deploy/image.sh $(VERSION)
+
+.PHONY: release
+release: ## build the binaries of all platforms into dist/, with checksums
+	@rm -rf dist/release; mkdir -p dist/release; \
+	for p in $(PLATFORMS); do os=$${p%/*}; arch=$${p#*/}; ext=; [ "$$os" != windows ] || ext=.exe; \
+	  echo "$$p"; GOOS=$$os GOARCH=$$arch $(GO_BUILD) -o dist/release/sluice-$$os-$$arch$$ext ./cmd/sluice; done; \
+	cd dist/release && sha256sum sluice-* >SHA256SUMS && cat SHA256SUMS
+
+.PHONY: clean
+clean: ## remove what was built; data in sluice-data/ stays
+	rm -rf bin dist
