@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// kind says how a figure may be read.
+type kind string
+
+const (
+	ratio kind = "ratio" // one figure over another of the same run
+	bound kind = "bound" // an absolute figure, in the unit of its goal
+)
+
+// goal is one promise: the figure called name must be on the op side of limit.
+type goal struct {
+	kind  kind
+	name  string
+	op    string // "<=" or ">="
+	limit float64
+	unit  string // of a bound: KB or MB; "" for a ratio
+	what  string // one line for docs/benchmarks.md
+}
+
+// goals lists every promise in the order of the report.
+var goals = []goal{
+	{ratio, "mcp.call.cpu_vs_gosdk.modern", ">=", 10, "", "server CPU time of one tools/call answered without an upstream (2026-07-28): MCP go-sdk's stateless JSON server over ours"},
+	{ratio, "mcp.call.cpu_vs_gosdk.legacy", ">=", 6, "", "the same with protocol version 2025-11-25"},
+	{ratio, "rest.call.vs_proxy", ">=", 0.6, "", "requests/s of tools/call REST → MCP with projection, 20 KB answers, 16 connections, over a plain fasthttp reverse proxy passing the same answer"},
+	{ratio, "engine.vs_native", "<=", 1.3, "", "time of the 247 KB projection in WebAssembly over the Go implementation of the same program"},
+	{ratio, "engine.vs_fastjson", "<=", 0.8, "", "the same over fastjson with a reused parser"},
+	{ratio, "engine.vs_sonic_typed", "<=", 0.5, "", "the same over sonic with a typed struct"},
+	{ratio, "engine.vs_encodingjson", "<=", 0.05, "", "the same over encoding/json: decode into a map, delete, encode"},
+	{ratio, "connectors.1000.time", "<=", 0.02, "", "loading 1,000 connectors of 10 operations over compiling 1,000 separate modules"},
+	{bound, "connectors.1000.kb", "<=", 8, "KB", "engine-side resident memory of each of the 1,000 connectors"},
+	{bound, "toolsets.1000.kb", "<=", 64, "KB", "resident memory of each of 1,000 live toolsets of 10 tools"},
+	{ratio, "start.warm", "<=", 3, "", "process start to first served call with those 1,000 toolsets over a start with one"},
+	{ratio, "compile.github", "<=", 1.5, "", "GitHub's specification (13 MB) to connector bytes over encoding/json decoding it into any"},
+	{bound, "compile.github.mb", "<=", 150, "MB", "peak resident memory of a process that does that once"},
+	{bound, "demo.rss.mb", "<=", 100, "MB", "resident memory of `sluice run --demo` under load"},
+}
+
+// line is one reported figure.
+type line struct {
+	goal
+	value float64
+	note  string // how the figure came about, for docs/benchmarks.md
+}
+
+// ok reports whether the figure reaches its goal.
+func (l line) ok() bool {
+	if l.op == ">=" {
+		return l.value >= l.limit
+	}
+	return l.value <= l.limit
+}
+
+func (l line) String() string {
+	word := "goal"
+	if l.kind == bound {
+		word = "limit"
+	}
+	return fmt.Sprintf("%s %s %s %s %s%s", l.kind, l.name, figure(l.value), word, l.op, figure(l.limit))
+}
+
+// figure prints three significant digits and never an exponent.
+func figure(f float64) string {
+	switch {
+	case f >= 100 || f <= -100:
+		return strconv.FormatFloat(f, 'f', 0, 64)
+	case f == float64(int64(f)):
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	case f >= 10:
+		return strconv.FormatFloat(f, 'f', 1, 64)
+	case f >= 1:
+		return strconv.FormatFloat(f, 'f', 2, 64)
+	case f >= 0.01:
+		return strconv.FormatFloat(f, 'f', 3, 64)
+	default:
+		return strconv.FormatFloat(f, 'f', 5, 64)
+	}
+}

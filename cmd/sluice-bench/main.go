@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// benchmarks run in this order, one after the other.
+var benchmarks = []benchmark{}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sluice-bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flag.NewFlagSet("sluice-bench", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	var (
+		role     = fs.String("role", "", "be the server `NAME` of a benchmark (used by the harness itself)")
+		only     = fs.String("only", "", "comma-separated `PREFIXES` of names; others are neither run nor required")
+		binary   = fs.String("sluice", "bin/sluice", "`PATH` of the sluice binary under test")
+		spec     = fs.String("github", "", "`PATH` of GitHub's specification as JSON")
+		count    = fs.Int("count", 5, "repetitions; the median counts")
+		markdown = fs.String("markdown", "", "also write the table of docs/benchmarks.md to `FILE`")
+		report   = fs.Bool("report", false, "a missed goal is shown but does not fail the run")
+	)
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
+		return err
+	}
+	if *role != "" {
+		serve, ok := roles[*role]
+		if !ok {
+			return fmt.Errorf("no role %q", *role)
+		}
+		return serve(ctx, fs.Args())
+	}
+	if *count < 1 {
+		return errors.New("-count must be at least 1")
+	}
+	var prefixes []string
+	if *only != "" {
+		prefixes = strings.Split(*only, ",")
+		if !wanted(prefixes, names(goals)) {
+			return fmt.Errorf("-only %s matches no name", *only)
+		}
+	}
+	b := &bench{out: stderr, sluice: *binary, spec: *spec, count: *count}
+	var faults []error
+	for _, bm := range benchmarks {
+		if !wanted(prefixes, bm.names) {
+			continue
+		}
+		b.logf("%s", strings.Join(bm.names, " "))
+		if err := bm.run(ctx, b); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", bm.names[0], err))
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	for _, g := range goals { // in the order of the table, whatever ran first
+		for _, l := range b.lines {
+			if l.name != g.name {
+				continue
+			}
+			fmt.Fprintln(stdout, l)
+			if !l.ok() && !*report {
+				faults = append(faults, fmt.Errorf("%s is %s, the goal is %s%s", l.name, figure(l.value), l.op, figure(l.limit)))
+			}
+		}
+	}
+	for _, name := range missing(prefixes, b.lines) {
+		faults = append(faults, fmt.Errorf("%s was not reported", name))
+	}
+	if *markdown != "" {
+		if err := writeMarkdown(*markdown, b.lines); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func names(gs []goal) []string {
+	out := make([]string, len(gs))
+	for i, g := range gs {
+		out[i] = g.name
+	}
+	return out
+}
