@@ -1,0 +1,75 @@
+//go:build !race
+
+package mcp
+
+import (
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestServeAllocates nothing once the pools are warm: scanning, the header rules
+// and writing the answer, in both eras.
+func TestServeAllocates(t *testing.T) {
+	s, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts := newStub(t)
+	f := func(name, body string, headers ...string) {
+		t.Helper()
+		rc := request(body, headers...)
+		if s.Serve(rc, ts); rc.Response.StatusCode() != 200 {
+			t.Fatalf("%s: %d %s", name, rc.Response.StatusCode(), rc.Response.Body())
+		}
+		if n := testing.AllocsPerRun(200, func() { s.Serve(rc, ts) }); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", name, n)
+		}
+	}
+	f("modern call", modernCall, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "echo")
+	f("legacy call", legacyCall, "MCP-Protocol-Version", "2025-11-25")
+	f("legacy list", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, "MCP-Protocol-Version", "2025-11-25")
+	f("initialize", `{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)
+}
+
+const (
+	modernCall = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo","arguments":{"q":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	legacyCall = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo","arguments":{"q":"x"}}}`
+)
+
+func request(body string, headers ...string) *fasthttp.RequestCtx {
+	rc := &fasthttp.RequestCtx{}
+	rc.Request.Header.SetMethod("POST")
+	rc.Request.Header.SetContentType("application/json")
+	for i := 0; i < len(headers); i += 2 {
+		rc.Request.Header.Set(headers[i], headers[i+1])
+	}
+	rc.Request.SetBodyString(body)
+	return rc
+}
+
+func BenchmarkServe(b *testing.B) {
+	s, err := New(Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ts := newStub(b)
+	for _, c := range []struct {
+		name string
+		rc   *fasthttp.RequestCtx
+	}{
+		{"era=modern", request(modernCall, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "echo")},
+		{"era=legacy", request(legacyCall, "MCP-Protocol-Version", "2025-11-25")},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(c.rc.Request.Body())))
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Serve(c.rc, ts)
+			}
+			if c.rc.Response.StatusCode() != 200 {
+				b.Fatal(string(c.rc.Response.Body()))
+			}
+		})
+	}
+}

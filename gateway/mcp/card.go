@@ -1,0 +1,115 @@
+package mcp
+
+import (
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// ListTTL is how long, in milliseconds, a client may keep tools/list and
+// server/discover (MCP 2026-07-28 "Caching"): a minute, because a new revision of
+// a toolset goes live without the client being told.
+const ListTTL = 60_000
+
+// Info is what a toolset says about itself to a client.
+type Info struct {
+	Name         string // programmatic name
+	Title        string // for people; "": none
+	Version      string
+	Instructions string // for the model; "": none
+}
+
+// Card is the rendered form of an Info: the constant bytes of initialize,
+// server/discover and every result. It is immutable.
+type Card struct {
+	meta       []byte // "_meta":{"io.modelcontextprotocol/serverInfo":{…}     (open)
+	discover   []byte // the whole result of server/discover
+	initialize []byte // result of initialize, from behind the version's closing quote
+}
+
+// NewCard renders info once, so that no call has to.
+func NewCard(info Info) *Card {
+	server := append([]byte(nil), `{"name":`...)
+	server = jsonscan.AppendStringOf(server, info.Name)
+	if info.Title != "" {
+		server = append(server, `,"title":`...)
+		server = jsonscan.AppendStringOf(server, info.Title)
+	}
+	server = append(server, `,"version":`...)
+	server = jsonscan.AppendStringOf(server, info.Version)
+	server = append(server, '}')
+
+	var instructions []byte
+	if info.Instructions != "" {
+		instructions = append(instructions, `,"instructions":`...)
+		instructions = jsonscan.AppendStringOf(instructions, info.Instructions)
+	}
+	const capabilities = `,"capabilities":{"tools":{"listChanged":false}}`
+
+	c := &Card{}
+	c.meta = append(c.meta, `"_meta":{"io.modelcontextprotocol/serverInfo":`...)
+	c.meta = append(c.meta, server...)
+
+	c.discover = append(c.discover, `{"resultType":"complete",`...)
+	c.discover = append(c.discover, c.meta...)
+	c.discover = append(c.discover, `},"ttlMs":`...)
+	c.discover = appendInt(c.discover, ListTTL)
+	c.discover = append(c.discover, `,"cacheScope":"private","supportedVersions":`...)
+	c.discover = appendVersions(c.discover)
+	c.discover = append(c.discover, capabilities...)
+	c.discover = append(c.discover, instructions...)
+	c.discover = append(c.discover, '}')
+
+	c.initialize = append(c.initialize, capabilities...)
+	c.initialize = append(c.initialize, `,"serverInfo":`...)
+	c.initialize = append(c.initialize, server...)
+	c.initialize = append(c.initialize, instructions...)
+	c.initialize = append(c.initialize, '}')
+	return c
+}
+
+// ToolInfo is a tool as tools/list shows it.
+type ToolInfo struct {
+	Name        string
+	Title       string // "": none
+	Description string
+	InputSchema []byte // minified JSON, an object; not validated here
+	// The four hints, always published: some clients treat a missing one as the
+	// unsafe value.
+	ReadOnly, Destructive, Idempotent, OpenWorld bool
+}
+
+// AppendTool appends the tool's object as tools/list has it, the same in every
+// era.
+func AppendTool(dst []byte, t *ToolInfo) []byte {
+	dst = append(dst, `{"name":`...)
+	dst = jsonscan.AppendStringOf(dst, t.Name)
+	if t.Title != "" {
+		dst = append(dst, `,"title":`...)
+		dst = jsonscan.AppendStringOf(dst, t.Title)
+	}
+	if t.Description != "" {
+		dst = append(dst, `,"description":`...)
+		dst = jsonscan.AppendStringOf(dst, t.Description)
+	}
+	dst = append(dst, `,"inputSchema":`...)
+	if len(t.InputSchema) == 0 {
+		dst = append(dst, `{"type":"object","properties":{}}`...)
+	} else {
+		dst = append(dst, t.InputSchema...)
+	}
+	dst = append(dst, `,"annotations":{"readOnlyHint":`...)
+	dst = appendBool(dst, t.ReadOnly)
+	dst = append(dst, `,"destructiveHint":`...)
+	dst = appendBool(dst, t.Destructive)
+	dst = append(dst, `,"idempotentHint":`...)
+	dst = appendBool(dst, t.Idempotent)
+	dst = append(dst, `,"openWorldHint":`...)
+	dst = appendBool(dst, t.OpenWorld)
+	return append(dst, '}', '}')
+}
+
+func appendBool(dst []byte, b bool) []byte {
+	if b {
+		return append(dst, "true"...)
+	}
+	return append(dst, "false"...)
+}

@@ -1,0 +1,24 @@
+// Package mcp is the server side of the Model Context Protocol over Streamable
+// HTTP: it reads a POST, applies the rules of the client's protocol era, and
+// writes the answer. What a toolset is and how a tool is called it asks of the
+// [Toolset] it is given.
+//
+// Both eras are served at one URL and without state: 2026-07-28, where every
+// request says in _meta and in headers what it is, and the revisions with an
+// initialize handshake (2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05), for which
+// no session is ever made. GET and DELETE are therefore 405, which every
+// revision allows. modern.go and legacy.go hold what differs, in the order in
+// which the specification wants it checked.
+//
+// It is not a client of MCP servers, opens no listener, and does not decide who
+// may call (package access does, before). Answers are application/json only; it
+// pushes nothing.
+//
+// Requests are scanned in place (package jsonscan): method, id, tool name and
+// arguments are views of the request body and valid until [Server.Serve] returns.
+// Scanning and writing allocate nothing once the pools are warm. A Server is safe
+// for concurrent use.
+//
+// Standard: https://modelcontextprotocol.io/specification/2026-07-28 and its
+// predecessors; JSON-RPC 2.0.
+package mcp
