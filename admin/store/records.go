@@ -1,0 +1,269 @@
+package store
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// Time is a time in UTC, stored in whole milliseconds; the zero time is 0.
+type Time struct{ time.Time }
+
+// Value implements [driver.Valuer].
+func (t Time) Value() (driver.Value, error) {
+	if t.IsZero() {
+		return int64(0), nil
+	}
+	return t.UnixMilli(), nil
+}
+
+// Scan implements sql.Scanner.
+func (t *Time) Scan(src any) error {
+	ms, ok := src.(int64)
+	if !ok {
+		return fmt.Errorf("a time is stored as %T, not as an integer", src)
+	}
+	if t.Time = (time.Time{}); ms != 0 {
+		t.Time = time.UnixMilli(ms).UTC()
+	}
+	return nil
+}
+
+// InWorkspace is the first key column of every record but a workspace. The store
+// sets it; what a caller puts there is overwritten.
+type InWorkspace struct {
+	WorkspaceID string `bun:"workspace_id,pk"`
+}
+
+func (w *InWorkspace) workspace() *string { return &w.WorkspaceID }
+
+type workspaceRow struct {
+	bun.BaseModel `bun:"table:workspaces"`
+	ID            string `bun:"id,pk"`
+	Name          string `bun:"name"`
+	CreatedAt     Time   `bun:"created_at"`
+}
+
+// Token is an API token: its SHA-256, never itself.
+type Token struct {
+	bun.BaseModel `bun:"table:api_tokens"`
+	InWorkspace
+	ID        string `bun:"id,pk"` // tok_…
+	Name      string `bun:"name"`
+	Role      string `bun:"role"` // RoleAdmin
+	Hash      []byte `bun:"hash"` // SHA-256 of the token's text
+	CreatedAt Time   `bun:"created_at"`
+	ExpiresAt Time   `bun:"expires_at"` // zero: never
+	RevokedAt Time   `bun:"revoked_at"` // zero: not
+}
+
+// RoleAdmin may do everything in its workspace.
+const RoleAdmin = "admin"
+
+// Specification is one version of a specification, named by its content.
+type Specification struct {
+	bun.BaseModel `bun:"table:specifications"`
+	InWorkspace
+	Digest      string `bun:"digest,pk"` // sha256:… of Content
+	Name        string `bun:"name"`      // file name or URL for messages
+	URL         string `bun:"url"`       // where it was fetched; empty: uploaded
+	Format      string `bun:"format"`    // json, yaml
+	SpecVersion string `bun:"spec_version"`
+	SizeBytes   int64  `bun:"size_bytes"`
+	Content     []byte `bun:"content"` // gzip in the database, plain here
+	CreatedAt   Time   `bun:"created_at"`
+}
+
+// Connector is a connector by name; its content is in its versions.
+type Connector struct {
+	bun.BaseModel `bun:"table:connectors"`
+	InWorkspace
+	Name         string `bun:"name,pk"`
+	Title        string `bun:"title"`
+	Kind         string `bun:"kind"`   // custom
+	Source       string `bun:"source"` // openapi
+	LatestDigest string `bun:"latest_digest"`
+	CreatedAt    Time   `bun:"created_at"`
+	UpdatedAt    Time   `bun:"updated_at"`
+}
+
+// ConnectorVersion is one immutable connector.
+type ConnectorVersion struct {
+	bun.BaseModel `bun:"table:connector_versions"`
+	InWorkspace
+	Connector  string `bun:"connector,pk"`
+	Digest     string `bun:"digest,pk"` // of the module (the OCI layer)
+	Manifest   string `bun:"manifest"`  // of the OCI manifest
+	Repository string `bun:"repository"`
+	Tag        string `bun:"tag"`
+	Version    string `bun:"version"` // info.version
+	SpecDigest string `bun:"spec_digest"`
+	Tools      int64  `bun:"tools"`
+	Report     string `bun:"report"` // JSON: what the compiler said; its form is package admin's
+	CreatedAt  Time   `bun:"created_at"`
+}
+
+// Toolset is the draft of a toolset and what of it is live.
+type Toolset struct {
+	bun.BaseModel `bun:"table:toolsets"`
+	InWorkspace
+	ID              string `bun:"id,pk"`   // ts_…
+	Version         uint64 `bun:"version"` // raised by every write; the ETag
+	Slug            string `bun:"slug"`    // unique in the whole store: it is in the toolset URL
+	Name            string `bun:"name"`
+	Description     string `bun:"description"`
+	Instructions    string `bun:"instructions"`
+	SourceKind      string `bun:"source_kind"`  // openapi
+	SourceURL       string `bun:"source_url"`   // empty: uploaded
+	SourceTitle     string `bun:"source_title"` // info.title, which identifies an uploaded source
+	Connector       string `bun:"connector"`
+	ConnectorDigest string `bun:"connector_digest"`
+	BaseURL         string `bun:"base_url"` // empty: the specification's first server
+	Profile         string `bun:"profile"`
+	CacheSeconds    int64  `bun:"cache_seconds"` // 0: off
+	DraftDigest     string `bun:"draft_digest"`  // of the bundle of the draft as it is now
+	LiveDigest      string `bun:"live_digest"`   // of the bundle that is live; empty: none
+	LiveRevision    uint64 `bun:"live_revision"` // 0: none
+	CreatedAt       Time   `bun:"created_at"`
+	UpdatedAt       Time   `bun:"updated_at"`
+}
+
+// ToolEdit changes one tool of a toolset. It is keyed by operation, so it
+// outlives a new version of the specification.
+type ToolEdit struct {
+	bun.BaseModel `bun:"table:tool_edits"`
+	InWorkspace
+	ToolsetID   string  `bun:"toolset_id,pk"`
+	Connector   string  `bun:"connector,pk"`
+	Method      string  `bun:"method,pk"`
+	Path        string  `bun:"path,pk"`
+	Name        *string `bun:"name"`        // nil: as generated
+	Title       *string `bun:"title"`       // nil: as generated
+	Description *string `bun:"description"` // nil: as generated
+	Disabled    bool    `bun:"disabled"`
+}
+
+// Credential is the authentication configuration of a connector in a toolset.
+// Sealed is opened by the keyring for [Credential.Record] only.
+type Credential struct {
+	bun.BaseModel `bun:"table:credentials"`
+	InWorkspace
+	ID        string `bun:"id,pk"` // cred_…
+	ToolsetID string `bun:"toolset_id"`
+	Connector string `bun:"connector"`
+	AuthType  string `bun:"auth_type"`
+	Shape     string `bun:"shape"`   // JSON: the fields that are no secret
+	Sealed    []byte `bun:"sealed"`  // the secret fields as JSON, sealed
+	Version   uint64 `bun:"version"` // of the secret
+	Last4     string `bun:"last4"`
+	CreatedAt Time   `bun:"created_at"`
+	RotatedAt Time   `bun:"rotated_at"`
+}
+
+// TestRun is a recorded test of exactly one digest.
+type TestRun struct {
+	bun.BaseModel `bun:"table:test_runs"`
+	InWorkspace
+	ID                string `bun:"id,pk"` // test_…
+	ToolsetID         string `bun:"toolset_id"`
+	Digest            string `bun:"digest"`             // of the bundle that ran
+	CredentialVersion uint64 `bun:"credential_version"` // 0: no credential
+	Tool              string `bun:"tool"`
+	ArgumentsHash     string `bun:"arguments_hash"`
+	Passed            bool   `bun:"passed"`
+	Outcome           string `bun:"outcome"` // JSON; its form is package admin's
+	AnswerHash        string `bun:"answer_hash"`
+	CreatedAt         Time   `bun:"created_at"`
+}
+
+// Revision is one published state of a toolset.
+type Revision struct {
+	bun.BaseModel `bun:"table:revisions"`
+	InWorkspace
+	ToolsetID       string `bun:"toolset_id,pk"`
+	N               uint64 `bun:"n,pk"` // 1, 2, …
+	Digest          string `bun:"digest"`
+	Repository      string `bun:"repository"`
+	ConnectorDigest string `bun:"connector_digest"`
+	Author          string `bun:"author"`
+	Reason          string `bun:"reason"`      // why it was deployed without a test; empty: it was tested
+	TestRunID       string `bun:"test_run_id"` // empty: deployed without a test
+	CreatedAt       Time   `bun:"created_at"`
+}
+
+// Job is work that outlasts its request.
+type Job struct {
+	bun.BaseModel `bun:"table:jobs"`
+	InWorkspace
+	ID        string `bun:"id,pk"` // job_…
+	Kind      string `bun:"kind"`
+	State     string `bun:"state"`    // JobRunning, JobSucceeded, JobFailed
+	Phase     string `bun:"phase"`    // what it is doing, for people
+	Resource  string `bun:"resource"` // path of what it made or changed, when it succeeded
+	Result    string `bun:"result"`   // JSON, when it succeeded
+	Error     string `bun:"error"`    // problem details JSON, when it failed
+	CreatedAt Time   `bun:"created_at"`
+	UpdatedAt Time   `bun:"updated_at"`
+}
+
+// States of a job.
+const (
+	JobRunning   = "running"
+	JobSucceeded = "succeeded"
+	JobFailed    = "failed"
+)
+
+// IdempotencyKey is a POST that was or is being handled.
+type IdempotencyKey struct {
+	bun.BaseModel `bun:"table:idempotency_keys"`
+	InWorkspace
+	TokenID     string `bun:"token_id,pk"`
+	Key         string `bun:"key,pk"`
+	Fingerprint string `bun:"fingerprint"` // of method, path and body
+	State       string `bun:"state"`       // KeyRunning, KeyDone
+	Status      int    `bun:"status"`
+	Headers     string `bun:"headers"` // JSON
+	Body        []byte `bun:"body"`
+	CreatedAt   Time   `bun:"created_at"`
+}
+
+// States of an idempotency key.
+const (
+	KeyRunning = "running"
+	KeyDone    = "done"
+)
+
+// Audit is one record of the audit log. Seq, ID, At, Previous and Hash are set
+// by [Tx.Audit].
+type Audit struct {
+	bun.BaseModel `bun:"table:audit_records"`
+	InWorkspace
+	Seq       uint64 `bun:"seq,pk"` // 1, 2, … in its workspace, without gaps
+	ID        string `bun:"id"`     // aud_…
+	At        Time   `bun:"at"`
+	ActorType string `bun:"actor_type"` // token, system
+	ActorID   string `bun:"actor_id"`
+	ActorIP   string `bun:"actor_ip"`
+	Action    string `bun:"action"`      // toolset.deploy …
+	Resource  string `bun:"resource"`    // id of what was changed
+	Before    string `bun:"before_json"` // JSON or empty; never a secret
+	After     string `bun:"after_json"`  // JSON or empty; never a secret
+	Digest    string `bun:"digest"`
+	Reason    string `bun:"reason"`
+	RequestID string `bun:"request_id"`
+	Outcome   string `bun:"outcome"`  // ok, refused, failed
+	Previous  []byte `bun:"previous"` // Hash of the record before
+	Hash      []byte `bun:"hash"`     // SHA-256 of Previous and every field
+}
+
+// Grant allows this node to dial one private address. It never leaves the node.
+type Grant struct {
+	bun.BaseModel `bun:"table:grants"`
+	InWorkspace
+	HostPort  string `bun:"host_port,pk"`
+	Actor     string `bun:"actor"`
+	Reason    string `bun:"reason"`
+	CreatedAt Time   `bun:"created_at"`
+}

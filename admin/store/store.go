@@ -1,0 +1,279 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/pressly/goose/v3"
+	"github.com/uptrace/bun"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Bounds of lists.
+const (
+	// DefaultLimit is how many records a list returns when nothing is said.
+	DefaultLimit = 50
+	// MaxLimit is the most a list returns at once: what a table on a screen
+	// shows, and a bound for the memory of one request.
+	MaxLimit = 200
+)
+
+// Options of a store.
+type Options struct {
+	// Path is the SQLite file; it is made, with mode 0600, when it does not exist.
+	Path string
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+	// Logger gets migrations. Default: discard.
+	Logger *slog.Logger
+}
+
+// Store is one open database. It is safe for concurrent use.
+type Store struct {
+	read  *bun.DB // several connections
+	write *bun.DB // SQLite: one connection, so that writers queue here and not on a lock
+	now   func() time.Time
+
+	idMu    sync.Mutex
+	entropy *ulid.MonotonicEntropy // guarded by idMu
+}
+
+// Open opens the database, brings its schema up to date and returns a store. A
+// schema newer than this program is refused with [problem.Conflict].
+func Open(ctx context.Context, opts Options) (*Store, error) {
+	if opts.Path == "" {
+		return nil, problem.New(problem.InvalidArgument, "no database is named").Fix("set the data directory")
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{now: opts.Now, entropy: ulid.Monotonic(rand.Reader, 0)}
+	if err := s.openSQLite(opts.Path); err != nil {
+		return nil, err
+	}
+	if err := s.migrate(ctx, opts.Logger); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) migrate(ctx context.Context, logger *slog.Logger) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return fmt.Errorf("reading the migrations: %w", err)
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, s.write.DB, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("reading the migrations: %w", err)
+	}
+	have, target, err := p.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the schema version: %w", err)
+	}
+	if have > target {
+		return problem.New(problem.Conflict, "the database has schema %d, this program knows up to %d", have, target).
+			Fix("use the newer program that wrote the database, or restore a backup")
+	}
+	results, err := p.Up(ctx)
+	if err != nil {
+		return fmt.Errorf("migrating the database: %w", err)
+	}
+	for _, r := range results {
+		logger.LogAttrs(ctx, slog.LevelInfo, "schema migrated",
+			slog.Int64("version", r.Source.Version), slog.Float64("duration_s", r.Duration.Seconds()))
+	}
+	return nil
+}
+
+// Close closes the database after the statements that run.
+func (s *Store) Close() error {
+	if s.read == s.write {
+		return s.write.Close()
+	}
+	return errors.Join(s.read.Close(), s.write.Close())
+}
+
+// Ping reports whether the database answers, for readiness.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.read.PingContext(ctx); err != nil {
+		return fmt.Errorf("asking the database: %w", err)
+	}
+	return nil
+}
+
+// NewID makes an identifier: prefix, "_" and a ULID, which grows with time also
+// within one millisecond of this process.
+func (s *Store) NewID(prefix string) string {
+	s.idMu.Lock()
+	defer s.idMu.Unlock()
+	id, err := ulid.New(ulid.Timestamp(s.now()), s.entropy)
+	if err != nil { // the random part overflowed within one millisecond: 2^80 ids
+		id = ulid.Make()
+	}
+	return prefix + "_" + id.String()
+}
+
+// Workspace returns the handle through which everything of one workspace is
+// read and written. The workspace must exist for writes; see
+// [Store.EnsureWorkspace].
+func (s *Store) Workspace(id string) *Workspace {
+	return &Workspace{scope{db: s.read, id: id}, s}
+}
+
+// EnsureWorkspace makes the workspace when it does not exist.
+func (s *Store) EnsureWorkspace(ctx context.Context, id, name string) error {
+	row := workspaceRow{ID: id, Name: name, CreatedAt: Time{s.now()}}
+	if _, err := s.write.NewInsert().Model(&row).On("CONFLICT (id) DO NOTHING").Exec(ctx); err != nil {
+		return fmt.Errorf("making workspace %s: %w", id, err)
+	}
+	return nil
+}
+
+// Workspaces returns the ids of all workspaces, sorted.
+func (s *Store) Workspaces(ctx context.Context) ([]string, error) {
+	var ids []string
+	if err := s.read.NewSelect().Model((*workspaceRow)(nil)).Column("id").Order("id").Scan(ctx, &ids); err != nil {
+		return nil, fmt.Errorf("listing workspaces: %w", err)
+	}
+	return ids, nil
+}
+
+// scope is the part of both handles that reads: a connection or transaction and
+// the workspace that every statement is restricted to.
+type scope struct {
+	db bun.IDB
+	id string
+}
+
+// ID returns the workspace's id.
+func (c *scope) ID() string { return c.id }
+
+// from starts a query of the workspace's rows of model. It is the only way to
+// read in this package outside of store-wide sweeps.
+func (c *scope) from(model any) *bun.SelectQuery {
+	return c.db.NewSelect().Model(model).Where("workspace_id = ?", c.id)
+}
+
+// Workspace reads the records of one workspace, and opens transactions on them.
+type Workspace struct {
+	scope
+	store *Store
+}
+
+// Tx is one transaction on one workspace. It must not be used after the function
+// it was given to returned, nor by two goroutines.
+type Tx struct {
+	scope
+	tx    bun.Tx
+	store *Store
+}
+
+// Update runs fn in a transaction: all of its writes happen or none. Writers of
+// one SQLite database run one after the other, so fn must not wait for anything
+// but the database. An error of fn is returned as it is.
+func (w *Workspace) Update(ctx context.Context, fn func(*Tx) error) error {
+	tx, err := w.store.write.BeginTx(ctx, &sql.TxOptions{})
+	if err != nil {
+		return fmt.Errorf("beginning a transaction: %w", err)
+	}
+	// After Commit this does nothing; after an error or a panic it undoes.
+	defer func() { _ = tx.Rollback() }()
+	if err := fn(&Tx{scope{db: tx, id: w.id}, tx, w.store}); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("committing: %w", err)
+	}
+	return nil
+}
+
+// NewID is [Store.NewID].
+func (w *Workspace) NewID(prefix string) string { return w.store.NewID(prefix) }
+
+// Now is the store's clock, in UTC.
+func (w *Workspace) Now() time.Time { return w.store.now().UTC() }
+
+// Now is the store's clock, in UTC.
+func (t *Tx) Now() time.Time { return t.store.now().UTC() }
+
+// NewID is [Store.NewID].
+func (t *Tx) NewID(prefix string) string { return t.store.NewID(prefix) }
+
+// insert starts the insertion of one row; the row's workspace is overwritten with
+// the transaction's.
+func (t *Tx) insert(row scoped) *bun.InsertQuery {
+	*row.workspace() = t.id
+	return t.tx.NewInsert().Model(row)
+}
+
+// scoped is a row that belongs to a workspace.
+type scoped interface{ workspace() *string }
+
+// updateOf and deleteOf start statements that are restricted to the workspace.
+func (t *Tx) updateOf(model any) *bun.UpdateQuery {
+	return t.tx.NewUpdate().Model(model).Where("workspace_id = ?", t.id)
+}
+
+func (t *Tx) deleteOf(model any) *bun.DeleteQuery {
+	return t.tx.NewDelete().Model(model).Where("workspace_id = ?", t.id)
+}
+
+// affected returns how many rows a statement changed.
+func affected(res sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// found turns sql.ErrNoRows into a problem of kind NotFound.
+func found(err error, what, id string) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return problem.New(problem.NotFound, "there is no %s %.80q in this workspace", what, id)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s %s: %w", what, id, err)
+	}
+	return nil
+}
+
+// Page says which part of a list is wanted.
+type Page struct {
+	After string // last key of the previous page; empty: from the beginning
+	Limit int    // 1 to MaxLimit; 0: DefaultLimit
+}
+
+func (p Page) limit() int64 {
+	switch {
+	case p.Limit <= 0:
+		return DefaultLimit
+	case p.Limit > MaxLimit:
+		return MaxLimit
+	}
+	return int64(p.Limit)
+}
+
+// cut takes the extra record off that tells of a next page, and returns the key
+// to continue after, or "".
+func cut[T any](rows []T, p Page, key func(*T) string) ([]T, string) {
+	if n := int(p.limit()); len(rows) > n {
+		return rows[:n], key(&rows[n-1])
+	}
+	return rows, ""
+}

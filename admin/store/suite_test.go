@@ -1,0 +1,794 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// harness opens an empty store of one database kind; the suite runs on each.
+type harness struct {
+	open func(t *testing.T, now func() time.Time) *store.Store
+	// raw runs SQL beside the store, to inject faults and to tamper.
+	raw func(t *testing.T, statement string)
+}
+
+func TestSQLite(t *testing.T) {
+	var path string
+	suite(t, harness{
+		open: func(t *testing.T, now func() time.Time) *store.Store {
+			t.Helper()
+			path = filepath.Join(t.TempDir(), "a ?#%25.db")
+			return openAt(t, path, now)
+		},
+		raw: func(t *testing.T, statement string) {
+			t.Helper()
+			db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = db.Close() }()
+			if _, err := db.ExecContext(t.Context(), statement); err != nil {
+				t.Fatalf("%s: %v", statement, err)
+			}
+		},
+	})
+}
+
+func openAt(t *testing.T, path string, now func() time.Time) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{Path: path, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, ws := range []string{"one", "two"} {
+		if err := s.EnsureWorkspace(t.Context(), ws, ws); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// suite is what every database must do.
+func suite(t *testing.T, h harness) {
+	f := func(name string, test func(*testing.T, harness)) {
+		t.Run(name, func(t *testing.T) { test(t, h) })
+	}
+	f("toolset round trip", testToolset)
+	f("stale writes", testStale)
+	f("slugs", testSlugs)
+	f("pages", testPages)
+	f("isolation", testIsolation)
+	f("edits and cascade", testCascade)
+	f("revisions and tests", testRevisions)
+	f("credentials", testCredentials)
+	f("specifications and connectors", testConnectors)
+	f("tokens", testTokens)
+	f("jobs", testJobs)
+	f("idempotency keys", testKeys)
+	f("audit", testAudit)
+	f("grants", testGrants)
+	f("a failed transaction leaves nothing", testRollback)
+	f("concurrent writers", testConcurrent)
+}
+
+func update(t *testing.T, w *store.Workspace, fn func(ctx context.Context, tx *store.Tx) error) {
+	t.Helper()
+	if err := w.Update(t.Context(), func(tx *store.Tx) error { return fn(t.Context(), tx) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seed writes a connector and a toolset of it, live at revision 1.
+func seed(t *testing.T, w *store.Workspace, slug string) *store.Toolset {
+	t.Helper()
+	ts := &store.Toolset{
+		Slug: slug, Name: "Pets", Description: "d", Instructions: "i", SourceKind: "openapi", SourceURL: "https://api.example/openapi.json",
+		SourceTitle: "Pets", Connector: "pets", ConnectorDigest: "sha256:c1", BaseURL: "https://api.example", Profile: "lossless",
+		CacheSeconds: 5, DraftDigest: "sha256:d1", LiveDigest: "sha256:d1", LiveRevision: 1,
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(
+			tx.PutSpecification(ctx, &store.Specification{Digest: "sha256:s1", Name: "pets.yaml", Format: "yaml", SpecVersion: "3.1.0", Content: []byte("openapi: 3.1.0")}),
+			tx.PutConnector(ctx, &store.Connector{Name: "pets", Title: "Pets", Kind: "custom", Source: "openapi"},
+				&store.ConnectorVersion{Digest: "sha256:c1", Manifest: "sha256:m1", SpecDigest: "sha256:s1", Tools: 2, Report: "{}"}),
+			tx.CreateToolset(ctx, ts),
+		)
+	})
+	return ts
+}
+
+func testToolset(t *testing.T, h harness) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 123_456_789, time.UTC)
+	s := h.open(t, func() time.Time { return now })
+	w := s.Workspace("one")
+	ts := seed(t, w, "pets")
+	if !strings.HasPrefix(ts.ID, "ts_") || ts.Version != 1 {
+		t.Fatalf("created %s version %d", ts.ID, ts.Version)
+	}
+	got, err := w.Toolset(t.Context(), ts.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := *ts
+	want.CreatedAt.Time, want.UpdatedAt.Time = now.Truncate(time.Millisecond), now.Truncate(time.Millisecond)
+	if !reflect.DeepEqual(*got, want) {
+		t.Fatalf("read %+v\nwant %+v", *got, want)
+	}
+	if bySlug, err := w.ToolsetBySlug(t.Context(), "pets"); err != nil || bySlug.ID != ts.ID {
+		t.Fatalf("by slug: %v, %v", bySlug, err)
+	}
+	if _, err := w.Toolset(t.Context(), "ts_none"); !problem.Is(err, problem.NotFound) {
+		t.Fatalf("unknown id: %v", err)
+	}
+	now = now.Add(time.Minute)
+	got.Name, got.LiveRevision = "Other", 2
+	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.SaveToolset(ctx, got) })
+	again, err := w.Toolset(t.Context(), ts.ID)
+	if err != nil || again.Version != 2 || got.Version != 2 || again.Name != "Other" || !again.UpdatedAt.After(again.CreatedAt.Time) {
+		t.Fatalf("saved %+v, %v", again, err)
+	}
+	if live, err := w.LiveToolsets(t.Context()); err != nil || len(live) != 1 {
+		t.Fatalf("live: %v, %v", live, err)
+	}
+}
+
+func testStale(t *testing.T, h harness) {
+	w := h.open(t, nil).Workspace("one")
+	ts := seed(t, w, "pets")
+	a, b := *ts, *ts
+	a.Name, b.Name = "A", "B"
+	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.SaveToolset(ctx, &a) })
+	for name, fn := range map[string]func(*store.Tx) error{
+		"save":   func(tx *store.Tx) error { return tx.SaveToolset(t.Context(), &b) },
+		"delete": func(tx *store.Tx) error { return tx.DeleteToolset(t.Context(), ts.ID, 1) },
+	} {
+		if err := w.Update(t.Context(), fn); !problem.Is(err, problem.Precondition) || !errors.Is(err, store.ErrStale) {
+			t.Errorf("stale %s: %v", name, err)
+		}
+	}
+	if b.Version != 1 {
+		t.Errorf("a refused save changed the record: version %d", b.Version)
+	}
+	if got, err := w.Toolset(t.Context(), ts.ID); err != nil || got.Name != "A" {
+		t.Fatalf("after a stale save: %v, %v", got, err)
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteToolset(ctx, ts.ID, 2) })
+	if err := w.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveToolset(t.Context(), &a) }); !problem.Is(err, problem.NotFound) {
+		t.Errorf("save of a deleted toolset: %v", err)
+	}
+}
+
+func testSlugs(t *testing.T, h harness) {
+	s := h.open(t, nil)
+	seed(t, s.Workspace("one"), "pets")
+	other := seed(t, s.Workspace("two"), "pets2")
+	err := s.Workspace("two").Update(t.Context(), func(tx *store.Tx) error {
+		return tx.CreateToolset(t.Context(), &store.Toolset{Slug: "pets", Connector: "pets", ConnectorDigest: "sha256:c1"})
+	})
+	if !problem.Is(err, problem.Conflict) {
+		t.Errorf("slug of another workspace: %v", err)
+	}
+	other.Slug = "pets"
+	err = s.Workspace("two").Update(t.Context(), func(tx *store.Tx) error { return tx.SaveToolset(t.Context(), other) })
+	if !problem.Is(err, problem.Conflict) {
+		t.Errorf("renamed to a taken slug: %v", err)
+	}
+}
+
+func testPages(t *testing.T, h harness) {
+	w := h.open(t, nil).Workspace("one")
+	var want []string
+	for i := range 7 {
+		want = append([]string{seed(t, w, fmt.Sprintf("pets-%d", i)).ID}, want...)
+	}
+	for _, limit := range []int{1, 2, 3, 7, 8} {
+		var got []string
+		for p := (store.Page{Limit: limit}); ; {
+			rows, next, err := w.Toolsets(t.Context(), p)
+			if err != nil || len(rows) > limit {
+				t.Fatalf("limit %d: %d rows, %v", limit, len(rows), err)
+			}
+			for i := range rows {
+				got = append(got, rows[i].ID)
+			}
+			if p.After = next; next == "" {
+				break
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("limit %d: %v, want %v", limit, got, want)
+		}
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		for range store.MaxLimit + 1 {
+			if err := tx.AddJob(ctx, &store.Job{Kind: "k"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for limit, n := range map[int]int{0: store.DefaultLimit, -1: store.DefaultLimit, store.MaxLimit: store.MaxLimit, store.MaxLimit + 1: store.MaxLimit} {
+		if rows, next, err := w.Jobs(t.Context(), store.Page{Limit: limit}); err != nil || len(rows) != n || next == "" {
+			t.Errorf("limit %d: %d rows, next %q, %v; want %d", limit, len(rows), next, err, n)
+		}
+	}
+}
+
+// testIsolation gives one workspace every kind of record and asks for each of
+// them, by its very key, through the handle of the other.
+func testIsolation(t *testing.T, h harness) {
+	s := h.open(t, nil)
+	one, two := s.Workspace("one"), s.Workspace("two")
+	ring := keyring(t)
+	ts := seed(t, one, "pets")
+	cred := &store.Credential{ToolsetID: ts.ID, Connector: "pets", AuthType: "header", Shape: "{}"}
+	job, tok := &store.Job{Kind: "k"}, &store.Token{Name: "n", Role: store.RoleAdmin, Hash: bytes.Repeat([]byte{1}, 32)}
+	update(t, one, func(ctx context.Context, tx *store.Tx) error {
+		_, gerr := tx.AddGrant(ctx, &store.Grant{HostPort: "127.0.0.1:80"})
+		_, kerr := tx.BeginKey(ctx, &store.IdempotencyKey{TokenID: "t", Key: "k", Fingerprint: "f"})
+		return errors.Join(gerr, kerr, tx.SealCredential(ctx, ring, cred, secrets.New("x")), tx.AddJob(ctx, job), tx.AddToken(ctx, tok),
+			tx.ReplaceToolEdits(ctx, ts.ID, []store.ToolEdit{{Connector: "pets", Method: "GET", Path: "/a"}}),
+			tx.AddRevision(ctx, &store.Revision{ToolsetID: ts.ID}), tx.AddTestRun(ctx, &store.TestRun{ToolsetID: ts.ID, Digest: "d"}),
+			tx.Audit(ctx, &store.Audit{Action: "a"}))
+	})
+	ctx := t.Context()
+	notFound := map[string]error{}
+	_, notFound["toolset"] = two.Toolset(ctx, ts.ID)
+	_, notFound["slug"] = two.ToolsetBySlug(ctx, "pets")
+	_, notFound["credential"] = two.CredentialByID(ctx, cred.ID)
+	_, notFound["job"] = two.Job(ctx, job.ID)
+	_, notFound["connector"] = two.Connector(ctx, "pets")
+	_, notFound["version"] = two.ConnectorVersion(ctx, "pets", "sha256:c1")
+	_, notFound["specification"] = two.Specification(ctx, "sha256:s1")
+	for name, fn := range map[string]func(*store.Tx) error{
+		"save":         func(tx *store.Tx) error { c := *ts; return tx.SaveToolset(ctx, &c) },
+		"delete":       func(tx *store.Tx) error { return tx.DeleteToolset(ctx, ts.ID, ts.Version) },
+		"revoke":       func(tx *store.Tx) error { return tx.RevokeToken(ctx, tok.ID) },
+		"save cred":    func(tx *store.Tx) error { c := *cred; return tx.SaveCredentialShape(ctx, &c) },
+		"reseal":       func(tx *store.Tx) error { c := *cred; return tx.SealCredential(ctx, ring, &c, secrets.New("y")) },
+		"read in a tx": func(tx *store.Tx) error { _, err := tx.Toolset(ctx, ts.ID); return err },
+	} {
+		notFound[name] = two.Update(ctx, fn)
+	}
+	for name, err := range notFound {
+		if !problem.Is(err, problem.NotFound) {
+			t.Errorf("%s of another workspace: %v", name, err)
+		}
+	}
+	count := func(name string, n int, err error) {
+		t.Helper()
+		if n != 0 || err != nil {
+			t.Errorf("%s: the other workspace sees %d, %v", name, n, err)
+		}
+	}
+	tss, _, err := two.Toolsets(ctx, store.Page{})
+	count("toolsets", len(tss), err)
+	live, err := two.LiveToolsets(ctx)
+	count("live", len(live), err)
+	edits, err := two.ToolEdits(ctx, ts.ID)
+	count("edits", len(edits), err)
+	revs, _, err := two.Revisions(ctx, ts.ID, store.Page{})
+	count("revisions", len(revs), err)
+	cons, _, err := two.Connectors(ctx, store.Page{})
+	count("connectors", len(cons), err)
+	vers, _, err := two.ConnectorVersions(ctx, "pets", store.Page{})
+	count("versions", len(vers), err)
+	creds, _, err := two.Credentials(ctx, store.Page{})
+	count("credentials", len(creds), err)
+	jobs, _, err := two.Jobs(ctx, store.Page{})
+	count("jobs", len(jobs), err)
+	log, _, err := two.AuditLog(ctx, store.Page{})
+	count("audit", len(log), err)
+	grants, err := two.Grants(ctx)
+	count("grants", len(grants), err)
+	if c, err := two.Credential(ctx, ts.ID, "pets"); c != nil || err != nil {
+		t.Errorf("credential by toolset: %v, %v", c, err)
+	}
+	if r, err := two.LastTestRun(ctx, ts.ID, ""); r != nil || err != nil {
+		t.Errorf("test run: %v, %v", r, err)
+	}
+	// Writes that name records of the other workspace change nothing of it.
+	_ = two.Update(ctx, func(tx *store.Tx) error { return tx.ReplaceToolEdits(ctx, ts.ID, nil) })
+	_ = two.Update(ctx, func(tx *store.Tx) error { _, err := tx.DeleteCredential(ctx, ts.ID, "pets"); return err })
+	_ = two.Update(ctx, func(tx *store.Tx) error { return tx.DropKey(ctx, "t", "k") })
+	_ = two.Update(ctx, func(tx *store.Tx) error {
+		return tx.CreateToolset(ctx, &store.Toolset{InWorkspace: store.InWorkspace{WorkspaceID: "one"}, ID: "ts_forged", Slug: "forged", Connector: "pets", ConnectorDigest: "sha256:c1"})
+	})
+	if _, err := one.Toolset(ctx, "ts_forged"); !problem.Is(err, problem.NotFound) {
+		t.Errorf("a record was written into another workspace: %v", err)
+	}
+	if edits, err := one.ToolEdits(ctx, ts.ID); err != nil || len(edits) != 1 {
+		t.Errorf("edits of the owner: %v, %v", edits, err)
+	}
+	if c, err := one.Credential(ctx, ts.ID, "pets"); err != nil || c == nil {
+		t.Errorf("credential of the owner: %v, %v", c, err)
+	}
+	update(t, one, func(ctx context.Context, tx *store.Tx) error {
+		if old, err := tx.BeginKey(ctx, &store.IdempotencyKey{TokenID: "t", Key: "k"}); err != nil || old == nil {
+			t.Errorf("key of the owner: %v, %v", old, err)
+		}
+		return nil
+	})
+}
+
+func testCascade(t *testing.T, h harness) {
+	w := h.open(t, nil).Workspace("one")
+	ts := seed(t, w, "pets")
+	name := "list"
+	edits := []store.ToolEdit{
+		{Connector: "pets", Method: "POST", Path: "/b", Disabled: true},
+		{Connector: "pets", Method: "GET", Path: "/a", Name: &name},
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.ReplaceToolEdits(ctx, ts.ID, edits) })
+	got, err := w.ToolEdits(t.Context(), ts.ID)
+	if err != nil || len(got) != 2 || *got[0].Name != "list" || got[0].Title != nil || !got[1].Disabled {
+		t.Fatalf("edits: %+v, %v", got, err)
+	}
+	cred := &store.Credential{ToolsetID: ts.ID, Connector: "pets", AuthType: "header", Shape: "{}"}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.SealCredential(ctx, keyring(t), cred, secrets.New("x")), tx.AddRevision(ctx, &store.Revision{ToolsetID: ts.ID}))
+	})
+	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteToolset(ctx, ts.ID, ts.Version) })
+	if got, err := w.ToolEdits(t.Context(), ts.ID); err != nil || len(got) != 0 {
+		t.Errorf("edits after delete: %v, %v", got, err)
+	}
+	if _, err := w.CredentialByID(t.Context(), cred.ID); !problem.Is(err, problem.NotFound) {
+		t.Errorf("credential after delete: %v", err)
+	}
+	if revs, _, err := w.Revisions(t.Context(), ts.ID, store.Page{}); err != nil || len(revs) != 0 {
+		t.Errorf("revisions after delete: %v, %v", revs, err)
+	}
+}
+
+func testRevisions(t *testing.T, h harness) {
+	w := h.open(t, nil).Workspace("one")
+	ts := seed(t, w, "pets")
+	for n := uint64(1); n <= 12; n++ {
+		rev := &store.Revision{ToolsetID: ts.ID, Digest: fmt.Sprint(n)}
+		update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.AddRevision(ctx, rev) })
+		if rev.N != n {
+			t.Fatalf("revision %d got number %d", n, rev.N)
+		}
+	}
+	rows, next, err := w.Revisions(t.Context(), ts.ID, store.Page{Limit: 5})
+	if err != nil || len(rows) != 5 || rows[0].N != 12 || next != "8" {
+		t.Fatalf("page 1: %v, %q, %v", rows, next, err)
+	}
+	if rows, _, err = w.Revisions(t.Context(), ts.ID, store.Page{Limit: 5, After: next}); err != nil || rows[0].N != 7 {
+		t.Fatalf("page 2: %v, %v", rows, err)
+	}
+	if _, _, err = w.Revisions(t.Context(), ts.ID, store.Page{After: "x"}); !problem.Is(err, problem.InvalidArgument) {
+		t.Fatalf("foreign cursor: %v", err)
+	}
+	if r, err := w.LastTestRun(t.Context(), ts.ID, "d1"); r != nil || err != nil {
+		t.Fatalf("no test yet: %v, %v", r, err)
+	}
+	for i, d := range []string{"d1", "d2", "d1"} {
+		update(t, w, func(ctx context.Context, tx *store.Tx) error {
+			return tx.AddTestRun(ctx, &store.TestRun{ToolsetID: ts.ID, Digest: d, Tool: fmt.Sprint(i), Passed: i == 2, Outcome: "{}"})
+		})
+	}
+	for digest, tool := range map[string]string{"d1": "2", "d2": "1", "": "2"} {
+		if r, err := w.LastTestRun(t.Context(), ts.ID, digest); err != nil || r.Tool != tool || r.Passed != (tool == "2") {
+			t.Errorf("last test of %q: %+v, %v", digest, r, err)
+		}
+	}
+}
+
+func keyring(t *testing.T) *secrets.Keyring {
+	t.Helper()
+	k, err := secrets.OpenFile(filepath.Join(t.TempDir(), "k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func testCredentials(t *testing.T, h harness) {
+	w := h.open(t, nil).Workspace("one")
+	ts, ring := seed(t, w, "pets"), keyring(t)
+	cred := &store.Credential{ToolsetID: ts.ID, Connector: "pets", AuthType: "header", Shape: `{"headerName":"X"}`, Last4: "abcd"}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return tx.SealCredential(ctx, ring, cred, secrets.New("first"))
+	})
+	first := bytes.Clone(cred.Sealed)
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return tx.SealCredential(ctx, ring, cred, secrets.New("second"))
+	})
+	got, err := w.Credential(t.Context(), ts.ID, "pets")
+	if err != nil || got.Version != 2 {
+		t.Fatalf("read %+v, %v", got, err)
+	}
+	if s, err := ring.Open(got.Record(), got.Sealed); err != nil || s.Reveal() != "second" {
+		t.Fatalf("opened %v", err)
+	}
+	if _, err := ring.Open(got.Record(), first); !errors.Is(err, secrets.ErrSealed) {
+		t.Fatalf("an old value opens as the new version: %v", err)
+	}
+	oldID := ring.Current()
+	if err := ring.Rotate(); err != nil {
+		t.Fatal(err)
+	}
+	for want := range []int{1, 0} {
+		update(t, w, func(ctx context.Context, tx *store.Tx) error {
+			n, err := tx.RewrapCredentials(ctx, ring)
+			if n != 1-want {
+				t.Errorf("pass %d re-wrapped %d", want, n)
+			}
+			return err
+		})
+	}
+	if err := ring.Retire(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = w.Credential(t.Context(), ts.ID, "pets"); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := ring.Open(got.Record(), got.Sealed); err != nil || s.Reveal() != "second" || got.Version != 2 {
+		t.Fatalf("after rotation from %s: %v", oldID, err)
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		ok, err := tx.DeleteCredential(ctx, ts.ID, "pets")
+		again, err2 := tx.DeleteCredential(ctx, ts.ID, "pets")
+		if !ok || again {
+			t.Errorf("deleted %v, %v", ok, again)
+		}
+		return errors.Join(err, err2)
+	})
+}
+
+func testConnectors(t *testing.T, h harness) {
+	w := h.open(t, nil).Workspace("one")
+	seed(t, w, "pets")
+	spec, err := w.Specification(t.Context(), "sha256:s1")
+	if err != nil || string(spec.Content) != "openapi: 3.1.0" || spec.SizeBytes != 14 {
+		t.Fatalf("specification %+v, %v", spec, err)
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(
+			// The digest names the content: a second write of it changes nothing.
+			tx.PutSpecification(ctx, &store.Specification{Digest: "sha256:s1", Content: []byte("other")}),
+			tx.PutSpecification(ctx, &store.Specification{Digest: "sha256:s2", Content: []byte("v2")}),
+			tx.PutConnector(ctx, &store.Connector{Name: "pets", Title: "Pets 2", Kind: "custom", Source: "openapi"},
+				&store.ConnectorVersion{Digest: "sha256:c2", SpecDigest: "sha256:s2"}),
+			tx.PutConnector(ctx, &store.Connector{Name: "pets", Title: "Pets 3"},
+				&store.ConnectorVersion{Digest: "sha256:c1", SpecDigest: "sha256:s2", Version: "forged"}))
+	})
+	if spec, err = w.Specification(t.Context(), "sha256:s1"); err != nil || string(spec.Content) != "openapi: 3.1.0" {
+		t.Errorf("overwritten specification: %+v, %v", spec, err)
+	}
+	c, err := w.Connector(t.Context(), "pets")
+	if err != nil || c.Title != "Pets 3" || c.LatestDigest != "sha256:c1" || c.Kind != "custom" {
+		t.Errorf("connector %+v, %v", c, err)
+	}
+	if v, err := w.ConnectorVersion(t.Context(), "pets", "sha256:c1"); err != nil || v.Version != "" || v.SpecDigest != "sha256:s1" {
+		t.Errorf("overwritten version: %+v, %v", v, err)
+	}
+	if vs, next, err := w.ConnectorVersions(t.Context(), "pets", store.Page{Limit: 1}); err != nil || len(vs) != 1 || next != "sha256:c1" {
+		t.Errorf("versions %v, %q, %v", vs, next, err)
+	}
+	err = w.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.PutSpecification(t.Context(), &store.Specification{Digest: "sha256:big", Content: make([]byte, store.MaxSpecificationBytes+1)})
+	})
+	if !problem.Is(err, problem.TooLarge) {
+		t.Errorf("one byte past the bound: %v", err)
+	}
+}
+
+func testTokens(t *testing.T, h harness) {
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	s := h.open(t, func() time.Time { return now })
+	hash := bytes.Repeat([]byte{7}, 32)
+	tok := &store.Token{Name: "cli", Role: store.RoleAdmin, Hash: hash, ExpiresAt: store.Time{Time: now.Add(time.Hour)}}
+	update(t, s.Workspace("two"), func(ctx context.Context, tx *store.Tx) error { return tx.AddToken(ctx, tok) })
+	err := s.Workspace("one").Update(t.Context(), func(tx *store.Tx) error {
+		return tx.AddToken(t.Context(), &store.Token{Hash: hash})
+	})
+	if !problem.Is(err, problem.Conflict) {
+		t.Errorf("same token in another workspace: %v", err)
+	}
+	if err := s.Workspace("one").Update(t.Context(), func(tx *store.Tx) error {
+		return tx.AddToken(t.Context(), &store.Token{Hash: hash[:31]})
+	}); err == nil {
+		t.Error("a short hash was stored")
+	}
+	f := func(when string, hash []byte, ok bool) {
+		t.Helper()
+		got, err := s.TokenByHash(t.Context(), hash)
+		if ok && (err != nil || got.WorkspaceID != "two" || got.ID != tok.ID) || !ok && !problem.Is(err, problem.Unauthenticated) {
+			t.Errorf("%s: %+v, %v", when, got, err)
+		}
+	}
+	f("valid", hash, true)
+	f("unknown", bytes.Repeat([]byte{8}, 32), false)
+	now = now.Add(time.Hour - time.Nanosecond)
+	f("last moment", hash, true)
+	now = now.Add(time.Nanosecond)
+	f("expired", hash, false)
+	now = now.Add(-time.Minute)
+	update(t, s.Workspace("two"), func(ctx context.Context, tx *store.Tx) error { return tx.RevokeToken(ctx, tok.ID) })
+	f("revoked", hash, false)
+}
+
+func testJobs(t *testing.T, h harness) {
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	s := h.open(t, func() time.Time { return now })
+	w := s.Workspace("one")
+	a, b := &store.Job{Kind: "toolset.create"}, &store.Job{Kind: "toolset.create"}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.AddJob(ctx, a), tx.AddJob(ctx, b))
+	})
+	a.State, a.Result, a.Resource = store.JobSucceeded, `{"x":1}`, "/v1/toolsets/ts_1"
+	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.SaveJob(ctx, a) })
+	a.State = store.JobFailed
+	if err := w.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveJob(t.Context(), a) }); !problem.Is(err, problem.Conflict) {
+		t.Errorf("an ended job was written: %v", err)
+	}
+	if n, err := s.Recover(t.Context(), `{"code":"unavailable"}`); err != nil || n != 1 {
+		t.Fatalf("Recover = %d, %v", n, err)
+	}
+	if got, err := w.Job(t.Context(), b.ID); err != nil || got.State != store.JobFailed || got.Error == "" {
+		t.Errorf("left behind: %+v, %v", got, err)
+	}
+	if got, err := w.Job(t.Context(), a.ID); err != nil || got.State != store.JobSucceeded || got.Result != `{"x":1}` {
+		t.Errorf("finished before: %+v, %v", got, err)
+	}
+	now = now.Add(7 * 24 * time.Hour)
+	if err := s.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if rows, _, err := w.Jobs(t.Context(), store.Page{}); err != nil || len(rows) != 2 {
+		t.Errorf("swept at the limit: %v, %v", rows, err)
+	}
+	now = now.Add(time.Millisecond)
+	if err := s.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if rows, _, err := w.Jobs(t.Context(), store.Page{}); err != nil || len(rows) != 0 {
+		t.Errorf("not swept: %v, %v", rows, err)
+	}
+}
+
+func testKeys(t *testing.T, h harness) {
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	s := h.open(t, func() time.Time { return now })
+	w := s.Workspace("one")
+	begin := func() (old *store.IdempotencyKey) {
+		update(t, w, func(ctx context.Context, tx *store.Tx) (err error) {
+			old, err = tx.BeginKey(ctx, &store.IdempotencyKey{TokenID: "tok", Key: "k", Fingerprint: "f1"})
+			return err
+		})
+		return old
+	}
+	if begin() != nil {
+		t.Fatal("a new key is taken")
+	}
+	if old := begin(); old == nil || old.State != store.KeyRunning || old.Fingerprint != "f1" {
+		t.Fatalf("while it runs: %+v", old)
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return tx.EndKey(ctx, &store.IdempotencyKey{TokenID: "tok", Key: "k", Status: 201, Headers: "{}", Body: []byte("done")})
+	})
+	if old := begin(); old == nil || old.State != store.KeyDone || old.Status != 201 || string(old.Body) != "done" || old.Fingerprint != "f1" {
+		t.Fatalf("after it ended: %+v", old)
+	}
+	now = now.Add(store.IdempotencyTTL - time.Millisecond)
+	if begin() == nil {
+		t.Fatal("forgotten before its time")
+	}
+	now = now.Add(time.Millisecond)
+	if begin() != nil {
+		t.Fatal("kept past its time")
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.DropKey(ctx, "tok", "k") })
+	if begin() != nil {
+		t.Fatal("a freed key is taken")
+	}
+	if _, err := s.Recover(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if begin() != nil {
+		t.Fatal("a key of a dead process is taken")
+	}
+}
+
+func testAudit(t *testing.T, h harness) {
+	w := h.open(t, nil).Workspace("one")
+	for i := range 5 {
+		update(t, w, func(ctx context.Context, tx *store.Tx) error {
+			return errors.Join(
+				tx.Audit(ctx, &store.Audit{ActorType: "token", ActorID: "tok_1", Action: fmt.Sprintf("a%d", i), Reason: "because", After: `{"x":1}`}),
+				tx.Audit(ctx, &store.Audit{Action: fmt.Sprintf("b%d", i)}))
+		})
+	}
+	if n, err := w.VerifyAudit(t.Context()); err != nil || n != 10 {
+		t.Fatalf("VerifyAudit = %d, %v", n, err)
+	}
+	rows, next, err := w.AuditLog(t.Context(), store.Page{Limit: 3})
+	if err != nil || rows[0].Action != "b4" || rows[2].Seq != 8 {
+		t.Fatalf("newest first: %+v, %v", rows, err)
+	}
+	if rows, _, err = w.AuditLog(t.Context(), store.Page{Limit: 3, After: next}); err != nil || rows[0].Seq != 7 {
+		t.Fatalf("second page: %+v, %v", rows, err)
+	}
+	for name, tamper := range map[string]struct{ do, undo string }{
+		"changed":  {`UPDATE audit_records SET reason = 'other' WHERE seq = 5`, `UPDATE audit_records SET reason = 'because' WHERE seq = 5`},
+		"removed":  {`UPDATE audit_records SET seq = 60 WHERE seq = 6`, `UPDATE audit_records SET seq = 6 WHERE seq = 60`},
+		"actor":    {`UPDATE audit_records SET actor_id = 'tok_2' WHERE seq = 3`, `UPDATE audit_records SET actor_id = 'tok_1' WHERE seq = 3`},
+		"appended": {`INSERT INTO audit_records SELECT workspace_id, 11, 'aud_x', at, actor_type, actor_id, actor_ip, action, resource, before_json, after_json, digest, reason, request_id, outcome, hash, hash FROM audit_records WHERE seq = 10`, `DELETE FROM audit_records WHERE seq = 11`},
+	} {
+		h.raw(t, tamper.do)
+		if _, err := w.VerifyAudit(t.Context()); !problem.Is(err, problem.Conflict) {
+			t.Errorf("%s: %v", name, err)
+		}
+		h.raw(t, tamper.undo)
+		if _, err := w.VerifyAudit(t.Context()); err != nil {
+			t.Fatalf("%s undone: %v", name, err)
+		}
+	}
+}
+
+func testGrants(t *testing.T, h harness) {
+	w := h.open(t, nil).Workspace("one")
+	for _, want := range []bool{true, false} {
+		update(t, w, func(ctx context.Context, tx *store.Tx) error {
+			added, err := tx.AddGrant(ctx, &store.Grant{HostPort: "127.0.0.1:9000", Reason: "named on run"})
+			if added != want {
+				t.Errorf("AddGrant = %v, want %v", added, want)
+			}
+			return err
+		})
+	}
+	if rows, err := w.Grants(t.Context()); err != nil || len(rows) != 1 || rows[0].Reason != "named on run" {
+		t.Fatalf("grants %v, %v", rows, err)
+	}
+}
+
+func testRollback(t *testing.T, h harness) {
+	s := h.open(t, nil)
+	w := s.Workspace("one")
+	ts := seed(t, w, "pets")
+	boom := errors.New("boom")
+	write := func(tx *store.Tx) error {
+		ctx := t.Context()
+		c := *ts
+		c.Name = "changed"
+		return errors.Join(tx.SaveToolset(ctx, &c), tx.Audit(ctx, &store.Audit{Action: "x"}), tx.AddJob(ctx, &store.Job{Kind: "x"}),
+			tx.CreateToolset(ctx, &store.Toolset{Slug: "other", Connector: "pets", ConnectorDigest: "sha256:c1"}))
+	}
+	check := func(name string) {
+		t.Helper()
+		got, err := w.Toolset(t.Context(), ts.ID)
+		log, _, err2 := w.AuditLog(t.Context(), store.Page{})
+		jobs, _, err3 := w.Jobs(t.Context(), store.Page{})
+		_, err4 := w.ToolsetBySlug(t.Context(), "other")
+		if err := errors.Join(err, err2, err3); err != nil || got.Name != "Pets" || len(log)+len(jobs) != 0 || !problem.Is(err4, problem.NotFound) {
+			t.Fatalf("%s left something behind: %+v, %d, %d, %v, %v", name, got, len(log), len(jobs), err4, err)
+		}
+	}
+	if err := w.Update(t.Context(), func(tx *store.Tx) error { return errors.Join(write(tx), boom) }); !errors.Is(err, boom) {
+		t.Fatal(err)
+	}
+	check("an error")
+	func() {
+		defer func() { _ = recover() }()
+		_ = w.Update(t.Context(), func(tx *store.Tx) error { _ = write(tx); panic("boom") })
+	}()
+	check("a panic")
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := w.Update(ctx, func(tx *store.Tx) error { err := write(tx); cancel(); return err }); !errors.Is(err, context.Canceled) {
+		t.Fatalf("cancelled: %v", err)
+	}
+	check("a cancelled context")
+	h.raw(t, `CREATE TRIGGER full BEFORE INSERT ON jobs BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
+	if err := w.Update(t.Context(), write); err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Fatalf("a database fault: %v", err)
+	}
+	check("a database fault")
+	h.raw(t, `DROP TRIGGER full`)
+	if err := w.Update(t.Context(), write); err != nil { // control: the same writes work
+		t.Fatal(err)
+	}
+}
+
+func testConcurrent(t *testing.T, h harness) {
+	s := h.open(t, nil)
+	w := s.Workspace("one")
+	ts := seed(t, w, "pets")
+	const writers, each = 8, 15
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for done := 0; done < each; {
+				cur, err := w.Toolset(t.Context(), ts.ID)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				cur.CacheSeconds++
+				err = w.Update(t.Context(), func(tx *store.Tx) error {
+					return errors.Join(tx.SaveToolset(t.Context(), cur), tx.Audit(t.Context(), &store.Audit{Action: "inc"}))
+				})
+				switch {
+				case err == nil:
+					done++
+				case !errors.Is(err, store.ErrStale):
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got, err := w.Toolset(t.Context(), ts.ID)
+	if err != nil || got.CacheSeconds != ts.CacheSeconds+writers*each || got.Version != 1+writers*each {
+		t.Fatalf("lost updates: %+v, %v", got, err)
+	}
+	if n, err := w.VerifyAudit(t.Context()); err != nil || n != writers*each {
+		t.Fatalf("audit: %d, %v", n, err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.db")
+	s := openAt(t, path, nil)
+	for _, name := range []string{"s.db", "s.db-wal", "s.db-shm"} {
+		if st, err := os.Stat(filepath.Join(dir, name)); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, st, err)
+		}
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if ids, err := s.Workspaces(t.Context()); err != nil || !reflect.DeepEqual(ids, []string{"one", "two"}) {
+		t.Errorf("workspaces %v, %v", ids, err)
+	}
+	seed(t, s.Workspace("one"), "pets")
+	again := openAt(t, path, nil) // the schema is there: nothing to migrate
+	if _, err := again.Workspace("one").ToolsetBySlug(t.Context(), "pets"); err != nil {
+		t.Error(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(t.Context(), store.Options{Path: path}); !problem.Is(err, problem.Conflict) {
+		t.Errorf("a newer schema: %v", err)
+	}
+	if _, err := store.Open(t.Context(), store.Options{}); !problem.Is(err, problem.InvalidArgument) {
+		t.Errorf("no path: %v", err)
+	}
+	text := filepath.Join(dir, "text.db")
+	if err := os.WriteFile(text, bytes.Repeat([]byte("not a database\n"), 200), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(t.Context(), store.Options{Path: text}); err == nil {
+		t.Error("a text file was opened")
+	}
+}

@@ -1,0 +1,314 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// ErrStale is the cause of the [problem.Precondition] that a write of a toolset
+// fails with when its version is not the one that was read.
+var ErrStale = errors.New("the record has changed")
+
+// Toolset reads one toolset. It fails with [problem.NotFound].
+func (c *scope) Toolset(ctx context.Context, id string) (*Toolset, error) {
+	row := new(Toolset)
+	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "toolset", id)
+}
+
+// ToolsetBySlug reads one toolset. It fails with [problem.NotFound], also when
+// another workspace has the slug.
+func (c *scope) ToolsetBySlug(ctx context.Context, slug string) (*Toolset, error) {
+	row := new(Toolset)
+	return row, found(c.from(row).Where("slug = ?", slug).Scan(ctx), "toolset", slug)
+}
+
+// Toolsets lists toolsets by id, which is the order of their creation, newest
+// first, and returns the key of the next page or "".
+func (c *scope) Toolsets(ctx context.Context, p Page) ([]Toolset, string, error) {
+	var rows []Toolset
+	q := c.from(&rows).Order("id DESC").Limit(p.limit() + 1)
+	if p.After != "" {
+		q = q.Where("id < ?", p.After)
+	}
+	if err := q.Scan(ctx); err != nil {
+		return nil, "", fmt.Errorf("listing toolsets: %w", err)
+	}
+	rows, next := cut(rows, p, func(t *Toolset) string { return t.ID })
+	return rows, next, nil
+}
+
+// CreateToolset writes a new toolset with version 1 and an id when it has none.
+// It fails with [problem.Conflict] when the slug is taken, in any workspace.
+func (t *Tx) CreateToolset(ctx context.Context, row *Toolset) error {
+	if row.ID == "" {
+		row.ID = t.NewID("ts")
+	}
+	row.Version = 1
+	row.CreatedAt, row.UpdatedAt = Time{t.Now()}, Time{t.Now()}
+	if _, err := t.insert(row).Exec(ctx); isUnique(err) {
+		return slugTaken(row.Slug)
+	} else if err != nil {
+		return fmt.Errorf("creating toolset %s: %w", row.ID, err)
+	}
+	return nil
+}
+
+func slugTaken(slug string) error {
+	return problem.New(problem.Conflict, "the slug %.80q is taken by another toolset", slug).Fix("choose another slug, or another name")
+}
+
+// SaveToolset writes every field of a toolset that was read before, and raises
+// its version. It fails with [problem.Precondition] (cause [ErrStale]) when the
+// toolset was written meanwhile, [problem.NotFound] when it was deleted and
+// [problem.Conflict] when the slug is taken. row is changed only on success.
+func (t *Tx) SaveToolset(ctx context.Context, row *Toolset) error {
+	next := *row
+	next.Version++
+	next.UpdatedAt = Time{t.Now()}
+	next.WorkspaceID = t.id
+	n, err := affected(t.updateOf(&next).ExcludeColumn("workspace_id", "id", "created_at").
+		Where("id = ?", row.ID).Where("version = ?", row.Version).Exec(ctx))
+	switch {
+	case isUnique(err):
+		return slugTaken(row.Slug)
+	case err != nil:
+		return fmt.Errorf("saving toolset %s: %w", row.ID, err)
+	case n == 0:
+		return t.stale(ctx, row.ID, row.Version)
+	}
+	*row = next
+	return nil
+}
+
+func (t *Tx) stale(ctx context.Context, id string, version uint64) error {
+	cur, err := t.Toolset(ctx, id)
+	if err != nil {
+		return err
+	}
+	return problem.New(problem.Precondition, "toolset %s has version %d, not %d", id, cur.Version, version).
+		Fix("read it again and repeat the change").Because(ErrStale)
+}
+
+// DeleteToolset removes a toolset with its edits, credential, test runs and
+// revisions. It fails as SaveToolset does.
+func (t *Tx) DeleteToolset(ctx context.Context, id string, version uint64) error {
+	n, err := affected(t.deleteOf((*Toolset)(nil)).Where("id = ?", id).Where("version = ?", version).Exec(ctx))
+	if err != nil {
+		return fmt.Errorf("deleting toolset %s: %w", id, err)
+	}
+	if n == 0 {
+		return t.stale(ctx, id, version)
+	}
+	return nil
+}
+
+// LiveToolsets returns every toolset with a live revision, by id.
+func (c *scope) LiveToolsets(ctx context.Context) ([]Toolset, error) {
+	var rows []Toolset
+	if err := c.from(&rows).Where("live_revision > 0").Order("id").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("listing live toolsets: %w", err)
+	}
+	return rows, nil
+}
+
+// ToolEdits returns the edits of a toolset by connector, path and method.
+func (c *scope) ToolEdits(ctx context.Context, toolset string) ([]ToolEdit, error) {
+	var rows []ToolEdit
+	if err := c.from(&rows).Where("toolset_id = ?", toolset).Order("connector", "path", "method").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("reading the tool edits of %s: %w", toolset, err)
+	}
+	return rows, nil
+}
+
+// ReplaceToolEdits makes edits the only edits of a toolset. The caller raises
+// the toolset's version.
+func (t *Tx) ReplaceToolEdits(ctx context.Context, toolset string, edits []ToolEdit) error {
+	if _, err := t.deleteOf((*ToolEdit)(nil)).Where("toolset_id = ?", toolset).Exec(ctx); err != nil {
+		return fmt.Errorf("replacing the tool edits of %s: %w", toolset, err)
+	}
+	for i := range edits {
+		edits[i].ToolsetID = toolset
+		if _, err := t.insert(&edits[i]).Exec(ctx); err != nil {
+			return fmt.Errorf("writing the tool edits of %s: %w", toolset, err)
+		}
+	}
+	return nil
+}
+
+// Revisions lists the published revisions of a toolset, newest first. Page.After
+// is the revision's number.
+func (c *scope) Revisions(ctx context.Context, toolset string, p Page) ([]Revision, string, error) {
+	var rows []Revision
+	q := c.from(&rows).Where("toolset_id = ?", toolset).Order("n DESC").Limit(p.limit() + 1)
+	if p.After != "" {
+		var after uint64
+		if _, err := fmt.Sscanf(p.After, "%d", &after); err != nil {
+			return nil, "", problem.New(problem.InvalidArgument, "the cursor is not one of this list")
+		}
+		q = q.Where("n < ?", after)
+	}
+	if err := q.Scan(ctx); err != nil {
+		return nil, "", fmt.Errorf("listing the revisions of %s: %w", toolset, err)
+	}
+	rows, next := cut(rows, p, func(r *Revision) string { return fmt.Sprint(r.N) })
+	return rows, next, nil
+}
+
+// AddRevision records that a digest became live, as the next revision of its
+// toolset, and sets row.N. The caller saves the toolset.
+func (t *Tx) AddRevision(ctx context.Context, row *Revision) error {
+	var last uint64
+	if err := t.from((*Revision)(nil)).ColumnExpr("COALESCE(MAX(n), 0)").Where("toolset_id = ?", row.ToolsetID).Scan(ctx, &last); err != nil {
+		return fmt.Errorf("reading the revisions of %s: %w", row.ToolsetID, err)
+	}
+	row.N, row.CreatedAt = last+1, Time{t.Now()}
+	if _, err := t.insert(row).Exec(ctx); err != nil {
+		return fmt.Errorf("adding revision %d of %s: %w", row.N, row.ToolsetID, err)
+	}
+	return nil
+}
+
+// AddTestRun records a test.
+func (t *Tx) AddTestRun(ctx context.Context, row *TestRun) error {
+	row.ID, row.CreatedAt = t.NewID("test"), Time{t.Now()}
+	if _, err := t.insert(row).Exec(ctx); err != nil {
+		return fmt.Errorf("recording a test of %s: %w", row.ToolsetID, err)
+	}
+	return nil
+}
+
+// LastTestRun returns the newest test of a toolset's digest, or nil when that
+// digest was never tested. An empty digest means any.
+func (c *scope) LastTestRun(ctx context.Context, toolset, digest string) (*TestRun, error) {
+	row := new(TestRun)
+	q := c.from(row).Where("toolset_id = ?", toolset).Order("id DESC").Limit(1)
+	if digest != "" {
+		q = q.Where("digest = ?", digest)
+	}
+	err := q.Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // "never tested" is an ordinary answer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the tests of %s: %w", toolset, err)
+	}
+	return row, nil
+}
+
+// Credential returns the authentication configuration of a connector in a
+// toolset, or nil when it has none.
+func (c *scope) Credential(ctx context.Context, toolset, connector string) (*Credential, error) {
+	row := new(Credential)
+	err := c.from(row).Where("toolset_id = ?", toolset).Where("connector = ?", connector).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // "no authentication" is an ordinary answer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the authentication of %s: %w", toolset, err)
+	}
+	return row, nil
+}
+
+// CredentialByID reads a credential. It fails with [problem.NotFound].
+func (c *scope) CredentialByID(ctx context.Context, id string) (*Credential, error) {
+	row := new(Credential)
+	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "credential", id)
+}
+
+// Credentials lists credentials by id.
+func (c *scope) Credentials(ctx context.Context, p Page) ([]Credential, string, error) {
+	var rows []Credential
+	if err := c.from(&rows).Where("id > ?", p.After).Order("id").Limit(p.limit() + 1).Scan(ctx); err != nil {
+		return nil, "", fmt.Errorf("listing credentials: %w", err)
+	}
+	rows, next := cut(rows, p, func(c *Credential) string { return c.ID })
+	return rows, next, nil
+}
+
+// Record is what Sealed is sealed for.
+func (c *Credential) Record() secrets.Record {
+	return secrets.Record{Key: "workspaces/" + c.WorkspaceID + "/credentials/" + c.ID, Version: c.Version}
+}
+
+// SealCredential writes a credential: a new one gets an id and version 1, one
+// that was read before the next version. secret is what is sealed.
+func (t *Tx) SealCredential(ctx context.Context, ring *secrets.Keyring, row *Credential, secret secrets.Secret) error {
+	isNew := row.ID == ""
+	if isNew {
+		row.ID, row.CreatedAt = t.NewID("cred"), Time{t.Now()}
+	}
+	row.WorkspaceID = t.id
+	row.Version++
+	row.RotatedAt = Time{t.Now()}
+	var err error
+	if row.Sealed, err = ring.Seal(row.Record(), secret); err != nil {
+		return fmt.Errorf("sealing credential %s: %w", row.ID, err)
+	}
+	if isNew {
+		_, err = t.insert(row).Exec(ctx)
+	} else {
+		err = t.saveCredential(ctx, row)
+	}
+	if err != nil {
+		return fmt.Errorf("writing credential %s: %w", row.ID, err)
+	}
+	return nil
+}
+
+// SaveCredentialShape writes the fields of a credential that are no secret.
+func (t *Tx) SaveCredentialShape(ctx context.Context, row *Credential) error {
+	return t.saveCredential(ctx, row)
+}
+
+func (t *Tx) saveCredential(ctx context.Context, row *Credential) error {
+	n, err := affected(t.updateOf(row).ExcludeColumn("workspace_id", "id", "created_at").Where("id = ?", row.ID).Exec(ctx))
+	if err == nil && n == 0 {
+		err = problem.New(problem.NotFound, "there is no credential %.80q in this workspace", row.ID)
+	}
+	return err
+}
+
+// DeleteCredential removes the authentication configuration of a connector in a
+// toolset, and reports whether there was one.
+func (t *Tx) DeleteCredential(ctx context.Context, toolset, connector string) (bool, error) {
+	n, err := affected(t.deleteOf((*Credential)(nil)).Where("toolset_id = ?", toolset).Where("connector = ?", connector).Exec(ctx))
+	if err != nil {
+		return false, fmt.Errorf("deleting the authentication of %s: %w", toolset, err)
+	}
+	return n > 0, nil
+}
+
+// RewrapCredentials puts every sealed value of the workspace under the current
+// key-encryption key and returns how many it changed.
+func (t *Tx) RewrapCredentials(ctx context.Context, ring *secrets.Keyring) (int, error) {
+	changed, p := 0, Page{Limit: MaxLimit}
+	for {
+		rows, next, err := t.Credentials(ctx, p)
+		if err != nil {
+			return changed, err
+		}
+		for i := range rows {
+			row := &rows[i]
+			out, did, err := ring.Rewrap(row.Record(), row.Sealed)
+			if err != nil {
+				return changed, fmt.Errorf("re-wrapping credential %s: %w", row.ID, err)
+			}
+			if !did {
+				continue
+			}
+			row.Sealed = out
+			if err := t.saveCredential(ctx, row); err != nil {
+				return changed, fmt.Errorf("re-wrapping credential %s: %w", row.ID, err)
+			}
+			changed++
+		}
+		if p.After = next; next == "" {
+			return changed, nil
+		}
+	}
+}
