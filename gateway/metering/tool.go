@@ -1,0 +1,204 @@
+package metering
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/sluicegate/sluice/gateway/mcp"
+)
+
+// Outcome is how a tool call ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	OK            Outcome = iota // the tool answered
+	ToolError                    // wrong arguments, or an answer of the upstream that is an error
+	ProtocolError                // a fault of the gateway
+	UpstreamError                // no usable answer of the upstream
+	Timeout                      // no answer in time
+	Denied                       // refused before the upstream: blocked address, no credential
+	PluginError                  // a program failed closed
+	outcomeCount
+)
+
+var outcomeNames = [outcomeCount]string{"ok", "tool_error", "protocol_error", "upstream_error", "timeout", "denied", "plugin_error"}
+
+// String is the label value.
+func (o Outcome) String() string { return outcomeNames[o] }
+
+// Tool counts the calls of one tool.
+type Tool struct {
+	m             *Meter
+	toolset, tool string
+
+	calls   [outcomeCount]atomic.Pointer[metrics.Counter]
+	seconds [2][mcp.VersionCount]atomic.Pointer[metrics.PrometheusHistogram] // success, failure
+	volume  atomic.Pointer[volume]
+}
+
+// volume is what is counted of answers.
+type volume struct {
+	tokensBefore, tokensAfter, bytesBefore, bytesAfter *metrics.Counter
+}
+
+// Tool gives the counters of a tool. It is called when a tool is made ready.
+func (m *Meter) Tool(toolset, tool string) *Tool {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := [2]string{toolset, tool}
+	if t := m.tools[key]; t != nil {
+		return t
+	}
+	if len(m.tools) >= MaxTools {
+		key = [2]string{"_other", "_other"}
+		if t := m.tools[key]; t != nil {
+			return t
+		}
+	}
+	t := &Tool{m: m, toolset: key[0], tool: key[1]}
+	m.tools[key] = t
+	return t
+}
+
+// Call counts one call: how it ended, how long it took in seconds and how much of
+// that was the upstream.
+func (t *Tool) Call(o Outcome, version mcp.Version, seconds, upstream float64) {
+	if t == nil {
+		return
+	}
+	c := t.calls[o].Load()
+	if c == nil {
+		c = t.m.set.GetOrCreateCounter(Series("sluice_tool_calls_total", "toolset", t.toolset, "tool", t.tool, "outcome", o.String()))
+		t.calls[o].Store(c)
+	}
+	c.Inc()
+	failed, errorType := 0, ""
+	if o != OK {
+		failed, errorType = 1, "tool_error"
+	}
+	h := t.seconds[failed][version].Load()
+	if h == nil {
+		h = t.m.set.GetOrCreatePrometheusHistogramExt(Series("mcp_server_operation_duration_seconds",
+			"mcp_method_name", mcp.MethodToolsCall.String(), "toolset", t.toolset, "gen_ai_tool_name", t.tool,
+			"error_type", errorType, "mcp_protocol_version", version.String()), buckets)
+		t.seconds[failed][version].Store(h)
+	}
+	h.Update(seconds)
+	t.m.overhead.Update(max(seconds-upstream, 0))
+}
+
+// Answer counts the size of an answer as it came from the upstream and as it was
+// given to the agent; tokens are estimates.
+func (t *Tool) Answer(bytesBefore, bytesAfter, tokensBefore, tokensAfter int) {
+	if t == nil {
+		return
+	}
+	v := t.volume.Load()
+	if v == nil {
+		series := func(name, stage string) *metrics.Counter {
+			return t.m.set.GetOrCreateCounter(Series(name, "toolset", t.toolset, "tool", t.tool, "stage", stage))
+		}
+		v = &volume{
+			tokensBefore: series("sluice_tool_tokens_total", "before"), tokensAfter: series("sluice_tool_tokens_total", "after"),
+			bytesBefore: series("sluice_tool_response_bytes_total", "before"), bytesAfter: series("sluice_tool_response_bytes_total", "after"),
+		}
+		t.volume.Store(v)
+	}
+	v.bytesBefore.Add(bytesBefore)
+	v.bytesAfter.Add(bytesAfter)
+	v.tokensBefore.Add(tokensBefore)
+	v.tokensAfter.Add(tokensAfter)
+}
+
+// Connector counts the exchanges with the upstream of one connector.
+type Connector struct {
+	m        *Meter
+	name     string
+	toolset  string
+	inFlight *flight
+	requests [6]atomic.Pointer[metrics.Counter]             // by status class; 0: no answer
+	seconds  [6]atomic.Pointer[metrics.PrometheusHistogram] // by status class
+	denied   atomic.Pointer[metrics.Counter]
+}
+
+// flight counts exchanges that run; its series appears with the first.
+type flight struct {
+	running atomic.Int64
+	shown   atomic.Bool
+}
+
+// Connector gives the counters of a connector in a toolset. Its series are shared
+// by all toolsets, except for failures of authentication.
+func (m *Meter) Connector(toolset, name string) *Connector {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.inFlight[name]
+	if n == nil {
+		n = &flight{}
+		m.inFlight[name] = n
+	}
+	return &Connector{m: m, name: name, toolset: toolset, inFlight: n}
+}
+
+// Begin counts an exchange as in flight until [Connector.Exchange] counts its end.
+func (c *Connector) Begin() {
+	if c == nil {
+		return
+	}
+	c.inFlight.running.Add(1)
+	if c.inFlight.shown.CompareAndSwap(false, true) {
+		n := &c.inFlight.running
+		c.m.Gauge(Series("sluice_upstream_in_flight", "connector", c.name), func() float64 { return float64(n.Load()) })
+	}
+}
+
+// Exchange counts the end of one exchange that took seconds: its HTTP status, 0
+// when there was no answer.
+func (c *Connector) Exchange(status int, seconds float64) {
+	if c == nil {
+		return
+	}
+	c.inFlight.running.Add(-1)
+	class := status / 100
+	if class < 1 || class > 5 {
+		class = 0
+	}
+	label := "error"
+	if class > 0 {
+		label = strconv.Itoa(class) + "xx"
+	}
+	n, h := c.requests[class].Load(), c.seconds[class].Load()
+	if n == nil || h == nil {
+		n = c.m.set.GetOrCreateCounter(Series("sluice_upstream_requests_total", "connector", c.name, "status_class", label))
+		h = c.m.set.GetOrCreatePrometheusHistogramExt(Series("sluice_upstream_request_duration_seconds", "connector", c.name, "status_class", label), buckets)
+		c.requests[class].Store(n)
+		c.seconds[class].Store(h)
+	}
+	n.Inc()
+	h.Update(seconds)
+	if status == 401 || status == 403 {
+		d := c.denied.Load()
+		if d == nil {
+			d = c.m.set.GetOrCreateCounter(Series("sluice_upstream_auth_failures_total", "toolset", c.toolset))
+			c.denied.Store(d)
+		}
+		d.Inc()
+	}
+}
+
+// Program counts a response program that could not run, by cause.
+func (m *Meter) Program(cause string) {
+	if m == nil {
+		return
+	}
+	m.set.GetOrCreateCounter(Series("sluice_plugin_failures_total", "plugin", "response-program", "cause", cause)).Inc()
+}
