@@ -168,7 +168,9 @@ type reference struct {
 	URLs      []string `json:"urls"`
 }
 
-func (m *anyManifest) isIndex() bool { return m.MediaType == typeIndex || m.MediaType == typeDockerList }
+func (m *anyManifest) isIndex() bool {
+	return m.MediaType == typeIndex || m.MediaType == typeDockerList
+}
 
 // describe makes the descriptor as the referrers API shows it: artifactType
 // falls back to the configuration's type (OCI Distribution 1.1, "Listing Referrers").
