@@ -1,0 +1,447 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// Compile makes the table of p. Equal programs give equal bytes, and equal
+// nodes are stored once. It fails when a bound of this package is passed, a name
+// occurs twice in a node, or a predicate is malformed; the error says which.
+func Compile(p *Program) ([]byte, error) {
+	if p.Output != JSON {
+		return nil, fmt.Errorf("compiling response program: unknown output %d", p.Output)
+	}
+	if p.Documents > DocumentStream {
+		return nil, fmt.Errorf("compiling response program: unknown document mode %d", p.Documents)
+	}
+	c := &compiler{ids: map[*Node]int{}, heapAt: map[string]int{}}
+	if p.Root != nil {
+		if err := c.collect(p.Root, "answer"); err != nil {
+			return nil, fmt.Errorf("compiling response program: %w", err)
+		}
+		c.join()
+	}
+	t, err := c.write(p)
+	if err != nil {
+		return nil, fmt.Errorf("compiling response program: %w", err)
+	}
+	return t, nil
+}
+
+// flat is a node with its fields sorted, shorthand expanded and children as
+// indices into compiler.flats.
+type flat struct {
+	fields   []flatField
+	rest     int
+	rules    Rules
+	suffixes []string
+	where    string // encoded operations with absolute heap strings, "" = none; see predicate.go
+	pred     *Predicate
+	offset   uint32
+	limit    uint32
+	maxStr   uint32
+}
+
+type flatField struct {
+	name   string
+	child  int
+	exempt bool
+}
+
+type compiler struct {
+	ids   map[*Node]int
+	flats []flat
+	order []int // class → node number, in order of first visit from the root
+	class []int // flat index → class
+
+	heap   []byte
+	heapAt map[string]int
+}
+
+// collect flattens n and what it refers to, with an explicit worklist: programs
+// come from schemas of strangers and may be deep.
+func (c *compiler) collect(root *Node, _ string) error {
+	work := []*Node{root}
+	c.ids[root] = 0
+	c.flats = append(c.flats, flat{})
+	ref := func(n *Node) int {
+		if n == nil {
+			return childKeep
+		}
+		id, ok := c.ids[n]
+		if !ok {
+			id = len(c.flats)
+			c.ids[n] = id
+			c.flats = append(c.flats, flat{})
+			work = append(work, n)
+		}
+		return id
+	}
+	for len(work) > 0 {
+		n := work[len(work)-1]
+		work = work[:len(work)-1]
+		if len(c.flats) > 4*MaxNodes { // before equal ones are joined
+			return fmt.Errorf("more than %d nodes", 4*MaxNodes)
+		}
+		f, err := flatten(n, ref)
+		if err != nil {
+			return err
+		}
+		c.flats[c.ids[n]] = f
+	}
+	return nil
+}
+
+func flatten(n *Node, ref func(*Node) int) (flat, error) {
+	f := flat{rest: childDrop, rules: n.Rules & ruleBits, offset: n.Offset, limit: n.Limit, maxStr: n.MaxString, pred: n.Where}
+	if n.Rules&^(ruleBits|KeyLinks) != 0 {
+		return f, fmt.Errorf("unknown rule bits %#x", uint16(n.Rules))
+	}
+	if f.limit == 0 {
+		f.limit = noLimit
+	}
+	if !n.DropRest {
+		f.rest = ref(n.Rest)
+	}
+	fields, suffixes := n.Fields, n.DropSuffixes
+	if n.Rules&KeyLinks != 0 && !n.DropRest {
+		if !slices.ContainsFunc(fields, func(f Field) bool { return f.Name == "_links" }) {
+			fields = append(slices.Clip(fields), Field{Name: "_links", Drop: true})
+		}
+		suffixes = append(slices.Clip(suffixes), "_url")
+	}
+	for i := range fields {
+		x := &fields[i]
+		if len(x.Name) > MaxName {
+			return f, fmt.Errorf("field name of %d bytes, at most %d", len(x.Name), MaxName)
+		}
+		if x.Drop && n.DropRest {
+			continue // left out anyhow, and the engine may stop earlier without it
+		}
+		e := flatField{name: x.Name, child: childDrop, exempt: x.Exempt && f.rules != 0}
+		if x.Drop {
+			e.exempt = false
+		} else {
+			e.child = ref(x.Node)
+		}
+		f.fields = append(f.fields, e)
+	}
+	if len(f.fields) > MaxFields {
+		return f, fmt.Errorf("node with %d fields, at most %d", len(f.fields), MaxFields)
+	}
+	slices.SortFunc(f.fields, func(a, b flatField) int { return cmp.Compare(a.name, b.name) })
+	for i := 1; i < len(f.fields); i++ {
+		if f.fields[i].name == f.fields[i-1].name {
+			return f, fmt.Errorf("field %q occurs twice in a node", f.fields[i].name)
+		}
+	}
+	if !n.DropRest {
+		f.suffixes = slices.Compact(slices.Sorted(slices.Values(suffixes)))
+	}
+	if len(f.suffixes) > MaxSuffixes {
+		return f, fmt.Errorf("node with %d suffixes, at most %d", len(f.suffixes), MaxSuffixes)
+	}
+	for _, s := range f.suffixes {
+		if s == "" || len(s) > MaxSuffix {
+			return f, fmt.Errorf("suffix of %d bytes, 1 to %d", len(s), MaxSuffix)
+		}
+	}
+	if n.Where != nil {
+		sig, err := predicateSignature(n.Where)
+		if err != nil {
+			return f, err
+		}
+		f.where = sig
+	}
+	return f, nil
+}
+
+// join finds equal nodes by partition refinement, which also works for nodes
+// that refer to themselves, and numbers the classes as first seen from the root.
+func (c *compiler) join() {
+	c.class = make([]int, len(c.flats))
+	count := 1
+	for {
+		seen := make(map[string]int, count)
+		next := make([]int, len(c.flats))
+		var sig []byte
+		child := func(i int) {
+			if i >= 0 {
+				i = c.class[i]
+			}
+			sig = binary.AppendVarint(sig, int64(i))
+		}
+		for i := range c.flats {
+			f := &c.flats[i]
+			sig = fmt.Appendf(sig[:0], "%d %d %d %d %d %q %q ", c.class[i], f.rules, f.offset, f.limit, f.maxStr, f.suffixes, f.where)
+			child(f.rest)
+			for _, x := range f.fields {
+				sig = fmt.Appendf(sig, "%q %t ", x.name, x.exempt)
+				child(x.child)
+			}
+			k, ok := seen[string(sig)]
+			if !ok {
+				k = len(seen)
+				seen[string(sig)] = k
+			}
+			next[i] = k
+		}
+		c.class = next
+		if len(seen) == count {
+			break
+		}
+		count = len(seen)
+	}
+	number := make([]int, count)
+	for i := range number {
+		number[i] = -1
+	}
+	stack := []int{0}
+	for len(stack) > 0 {
+		i := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if number[c.class[i]] >= 0 {
+			continue
+		}
+		number[c.class[i]] = len(c.order)
+		c.order = append(c.order, i)
+		f := &c.flats[i]
+		for k := len(f.fields) - 1; k >= 0; k-- {
+			if f.fields[k].child >= 0 {
+				stack = append(stack, f.fields[k].child)
+			}
+		}
+		if f.rest >= 0 {
+			stack = append(stack, f.rest)
+		}
+	}
+	for i := range c.class {
+		c.class[i] = number[c.class[i]]
+	}
+}
+
+func (c *compiler) child(i int) int16 {
+	if i >= 0 {
+		i = c.class[i]
+	}
+	return int16(i)
+}
+
+// intern puts a string into the heap once and returns where.
+func (c *compiler) intern(s string) int {
+	if at, ok := c.heapAt[s]; ok {
+		return at
+	}
+	at := len(c.heap)
+	c.heap = append(c.heap, s...)
+	c.heapAt[s] = at
+	return at
+}
+
+// write lays the table out: header, nodes, operations, then for each node its
+// entries, extension, suffixes, slots and displacements, then the strings.
+func (c *compiler) write(p *Program) ([]byte, error) {
+	le := binary.LittleEndian
+	if len(c.order) > MaxNodes {
+		return nil, fmt.Errorf("%d nodes, at most %d", len(c.order), MaxNodes)
+	}
+	var ops []opRecord
+	where := make([]int, len(c.order))
+	for k, i := range c.order {
+		if f := &c.flats[i]; f.pred != nil {
+			where[k] = len(ops) + 1
+			ops = appendOps(ops, f.pred)
+		}
+	}
+	if len(ops) > MaxOps {
+		return nil, fmt.Errorf("%d predicate terms, at most %d", len(ops), MaxOps)
+	}
+	opsOff := headerBytes + nodeBytes*len(c.order)
+	t := make([]byte, opsOff+opBytes*len(ops))
+	type fix struct{ at, to int } // a string's offset, known when the heap's place is
+	var fixes []fix
+	for k, i := range c.order {
+		f := &c.flats[i]
+		names := make([][]byte, len(f.fields))
+		for j := range f.fields {
+			names[j] = []byte(f.fields[j].name)
+		}
+		h, err := buildHash(names)
+		if err != nil {
+			return nil, err
+		}
+		t = align(t, 8)
+		entries := len(t)
+		for _, x := range f.fields {
+			fixes = append(fixes, fix{len(t), c.intern(x.name)})
+			lf := uint16(len(x.name))
+			if x.exempt {
+				lf |= entryExempt
+			}
+			t = le.AppendUint32(t, 0)
+			t = le.AppendUint16(t, lf)
+			t = le.AppendUint16(t, uint16(c.child(x.child)))
+		}
+		ext := 0
+		if where[k] != 0 || f.offset != 0 || f.limit != noLimit || f.maxStr != 0 || len(f.suffixes) > 0 {
+			ext = len(t)
+			for _, v := range []uint32{uint32(where[k]), f.offset, f.limit, f.maxStr, uint32(ext + extBytes), uint32(len(f.suffixes)), 0, 0} {
+				t = le.AppendUint32(t, v)
+			}
+			for _, s := range f.suffixes {
+				fixes = append(fixes, fix{len(t), c.intern(s)})
+				t = le.AppendUint32(t, 0)
+				t = le.AppendUint32(t, uint32(len(s)))
+			}
+		}
+		slots := len(t)
+		for _, s := range h.slots {
+			t = le.AppendUint16(t, s)
+		}
+		t = append(t, h.disp...)
+		n := t[headerBytes+k*nodeBytes:]
+		le.PutUint64(n, h.mul)
+		le.PutUint32(n[8:], uint32(slots))
+		le.PutUint32(n[12:], uint32(entries))
+		le.PutUint32(n[16:], uint32(ext))
+		le.PutUint16(n[20:], uint16(len(f.fields)))
+		le.PutUint16(n[22:], uint16(c.child(f.rest)))
+		le.PutUint16(n[24:], uint16(f.rules))
+		n[26], n[27] = h.mbits, h.gbits
+		if len(t) > MaxTable {
+			return nil, fmt.Errorf("table of more than %d bytes", MaxTable)
+		}
+	}
+	for i, o := range ops {
+		b := t[opsOff+i*opBytes:]
+		b[0], b[1], b[2] = o.op, o.cmp, o.kind
+		le.PutUint32(b[4:], uint32(o.next))
+		le.PutUint32(b[12:], uint32(len(o.path)))
+		le.PutUint32(b[20:], uint32(len(o.value)))
+		at := opsOff + i*opBytes
+		fixes = append(fixes, fix{at + 8, c.intern(o.path)}, fix{at + 16, c.intern(o.value)})
+	}
+	base := len(t)
+	for _, f := range fixes {
+		le.PutUint32(t[f.at:], uint32(base+f.to))
+	}
+	t = append(t, c.heap...)
+	t = align(append(t, make([]byte, tablePad)...), tableAlign)
+	if len(t) > MaxTable {
+		return nil, fmt.Errorf("table of %d bytes, at most %d", len(t), MaxTable)
+	}
+	copy(t, tableMagic)
+	le.PutUint16(t[4:], Version)
+	t[6], t[7] = byte(p.Output), byte(p.Documents)
+	le.PutUint32(t[8:], uint32(len(t)))
+	le.PutUint16(t[12:], uint16(len(c.order)))
+	root := int16(childKeep)
+	if len(c.order) > 0 {
+		root = 0
+	}
+	le.PutUint16(t[14:], uint16(root))
+	le.PutUint32(t[16:], uint32(opsOff))
+	le.PutUint16(t[20:], uint16(len(ops)))
+	return t, nil
+}
+
+func align(t []byte, n int) []byte {
+	for len(t)%n != 0 {
+		t = append(t, 0)
+	}
+	return t
+}
+
+type hashed struct {
+	mul          uint64
+	mbits, gbits uint8
+	slots        []uint16
+	disp         []byte
+}
+
+// buildHash finds a perfect hash by hash and displace: names fall into groups,
+// and each group, largest first, gets the first displacement that puts all its
+// names on free slots. Deterministic.
+func buildHash(names [][]byte) (hashed, error) {
+	n := len(names)
+	mbits := uint8(0)
+	if n > 0 {
+		mbits = uint8(bits.Len(uint(n + n/4)))
+	}
+	full := make([]uint64, n)
+	for i, s := range names {
+		full[i] = nameHash(s)
+	}
+	if s := slices.Sorted(slices.Values(full)); len(slices.Compact(s)) != n {
+		return hashed{}, fmt.Errorf("names of a node collide: rename or leave out one of %s", strings.ToValidUTF8(string(bytes.Join(names[:min(n, 8)], []byte(", "))), "?"))
+	}
+	mul := uint64(0x9E3779B97F4A7C15)
+	for ; mbits <= 14; mbits++ {
+		h := hashed{mbits: mbits, gbits: 0}
+		if mbits > 3 {
+			h.gbits = mbits - 2
+		}
+		for range 64 {
+			mul = mul*6364136223846793005 + 1442695040888963407
+			h.mul = mul | 1
+			if h.place(full) {
+				return h, nil
+			}
+		}
+	}
+	return hashed{}, fmt.Errorf("no perfect hash for %d names", n)
+}
+
+func (h *hashed) place(full []uint64) bool {
+	groups := make([][]int, 1<<h.gbits)
+	for i, f := range full {
+		g := f * h.mul >> 1 >> (63 - h.gbits)
+		groups[g] = append(groups[g], i)
+	}
+	order := make([]int, len(groups))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return len(groups[b]) - len(groups[a]) })
+	h.disp = make([]byte, len(groups))
+	h.slots = make([]uint16, 1<<h.mbits)
+	for i := range h.slots {
+		h.slots[i] = slotEmpty
+	}
+	for _, g := range order {
+		if len(groups[g]) == 0 {
+			break
+		}
+		if !h.fit(full, groups[g], g) {
+			return false
+		}
+	}
+	return true
+}
+
+func (h *hashed) fit(full []uint64, group []int, g int) bool {
+	for d := range 256 {
+		h.disp[g] = byte(d)
+		k := 0
+		for ; k < len(group); k++ {
+			s := slotOf(full[group[k]], h.mul, h.mbits, h.gbits, h.disp)
+			if h.slots[s] != slotEmpty {
+				break
+			}
+			h.slots[s] = uint16(group[k])
+		}
+		if k == len(group) {
+			return true
+		}
+		for k--; k >= 0; k-- {
+			h.slots[slotOf(full[group[k]], h.mul, h.mbits, h.gbits, h.disp)] = slotEmpty
+		}
+	}
+	return false
+}
