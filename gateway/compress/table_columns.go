@@ -1,0 +1,373 @@
+package compress
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// mode says what stands in the cells of a column.
+type mode uint8
+
+const (
+	modePlain   mode = iota // the value; empty is missing
+	modeFixed               // no cell: the rule in the header is the value
+	modeDefault             // empty is the rule, "=" is missing, "=v" is v
+	modeCoded               // what the hole of the rule holds; empty is missing, "=v" is v
+)
+
+// The parts of a rule: literal text, a reference to another column, or one of
+// the holes that the cell fills.
+const (
+	partLiteral = -1
+	partHole    = -2 // "<>": the cell as it is
+	partTime    = -3 // "<@t>": RFC 3339 in the basic format of ISO 8601
+	partUUID    = -4 // "<@u>": RFC 9562 without hyphens
+)
+
+type part struct {
+	lit []byte
+	ref int // column, or one of the constants above
+}
+
+type column struct {
+	mode  mode
+	konst int32  // the constant's node when parts is nil
+	parts []part //
+	obj   int32  // record of object values, -1
+	arr   int32  // record of array elements, -1
+	size  int    // average length, which orders the references
+}
+
+// The share of rows, in tenths, from which a rule is worth its header.
+const (
+	defaultShare  = 7
+	templateShare = 6
+)
+
+// analyse decides the mode of each column, shortest values first: a rule refers
+// only to columns whose cells are written, so that no two refer to each other.
+func (e *encoder) analyse(r *record) {
+	e.fill(r)
+	r.columns = make([]column, len(r.keys))
+	order := make([]int, len(r.keys))
+	for c := range r.columns {
+		order[c] = c
+		col := &r.columns[c]
+		col.obj, col.arr, col.konst = -1, -1, -1
+		present := 0
+		for i := range r.instances {
+			if id := r.row(i)[c]; id >= 0 {
+				col.size += len(e.nodes[id].raw)
+				present++
+			}
+		}
+		col.size /= max(present, 1)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.columns[a].size, r.columns[b].size) })
+	var refs []int
+	for _, c := range order {
+		e.decide(r, c, refs)
+		if m := r.columns[c].mode; (m == modePlain || m == modeCoded) && len(refs) < maxRefs {
+			refs = append(refs, c)
+		}
+	}
+}
+
+func (e *encoder) decide(r *record, c int, refs []int) {
+	col := &r.columns[c]
+	count := map[string]int{}
+	best, bestN := int32(-1), 0
+	present := 0
+	var rows []int // rows with a string that a template may make
+	for i := range r.instances {
+		id := r.row(i)[c]
+		if id < 0 {
+			continue
+		}
+		present++
+		n := &e.nodes[id]
+		if n.container() && !n.empty() {
+			continue
+		}
+		if n.plain() {
+			rows = append(rows, i)
+		}
+		// The kind keeps "null" the string apart from null.
+		e.scratch = append(append(e.scratch[:0], byte(n.kind)), n.raw...)
+		count[string(e.scratch)]++
+		if k := count[string(e.scratch)]; k > bestN {
+			best, bestN = id, k
+		}
+	}
+	rowsN := len(r.instances)
+	if bestN == rowsN {
+		col.mode, col.konst = modeFixed, best
+		return
+	}
+	if len(rows) >= 2 && len(rows)*10 >= present*templateShare && col.size >= minTemplateSize {
+		if parts, hole := e.template(r, c, rows, refs); parts != nil {
+			col.parts = parts
+			switch {
+			case hole:
+				col.mode = modeCoded
+			case len(rows) == rowsN:
+				col.mode = modeFixed
+			default:
+				col.mode = modeDefault
+			}
+			return
+		}
+	}
+	if rowsN >= 3 && bestN*10 >= rowsN*defaultShare {
+		col.mode, col.konst = modeDefault, best
+	}
+}
+
+const (
+	// maxRefs bounds the columns a template may choose from; the shortest come
+	// first, which are the names and numbers that URLs are made of.
+	maxRefs = 48
+	// minTemplateSize is the average length from which a rule can pay for itself.
+	minTemplateSize = 6
+	// minHoleLiteral is the same for the constant part of a rule with a hole.
+	minHoleLiteral = 8
+	// maxTemplateParts bounds the references of one rule.
+	maxTemplateDepth = 4
+	// fitSteps bounds the comparisons made for one column, so that a document made
+	// to be slow costs no more than its size.
+	fitSteps = 1 << 16
+)
+
+// template looks for the rule that makes the column's strings in rows. hole
+// says that the rule has a hole and the column keeps its cells.
+func (e *encoder) template(r *record, c int, rows, refs []int) (parts []part, hole bool) {
+	values := make([][]byte, len(rows))
+	for i, row := range rows {
+		values[i] = e.nodes[r.row(row)[c]].raw
+	}
+	switch {
+	case all(values, isTime):
+		return []part{{ref: partTime}}, true
+	case all(values, isUUID):
+		return []part{{ref: partUUID}}, true
+	}
+	f := fitter{e: e, r: r, rows: rows, refs: refs, steps: fitSteps}
+	parts, ok := f.fit(values, 0)
+	if !ok || len(parts) == 0 {
+		return nil, false
+	}
+	literal := 0
+	for _, p := range parts {
+		literal += len(p.lit)
+		if bytes.ContainsAny(p.lit, "<>") {
+			return nil, false
+		}
+	}
+	if f.hole && !f.refers && literal < minHoleLiteral {
+		return nil, false
+	}
+	if parts[0].ref == partLiteral && !startsBare(parts[0].lit[0]) {
+		return nil, false
+	}
+	return parts, f.hole
+}
+
+// fitter finds a rule by example: a reference whose text occurs in every value
+// splits the values, and both sides are fitted in turn.
+type fitter struct {
+	e          *encoder
+	r          *record
+	rows, refs []int
+	steps      int
+	hole       bool // one hole is taken
+	refers     bool
+}
+
+func (f *fitter) fit(values [][]byte, depth int) ([]part, bool) {
+	first := values[0]
+	if all(values, func(v []byte) bool { return bytes.Equal(v, first) }) {
+		if len(first) == 0 {
+			return nil, true
+		}
+		return []part{{lit: first, ref: partLiteral}}, true
+	}
+	if depth < maxTemplateDepth {
+		for _, c := range f.candidates(first) {
+			for _, index := range [...]func(s, sep []byte) int{bytes.Index, bytes.LastIndex} {
+				left, right, ok := f.split(values, c, index)
+				if !ok {
+					continue
+				}
+				hole := f.hole
+				if l, ok := f.fit(left, depth+1); ok {
+					if r, ok := f.fit(right, depth+1); ok {
+						f.refers = true
+						return append(append(l, part{ref: c}), r...), true
+					}
+				}
+				f.hole = hole
+			}
+		}
+	}
+	return f.affix(values)
+}
+
+// candidates returns the columns whose text in the first row occurs in value,
+// longest text first.
+func (f *fitter) candidates(value []byte) []int {
+	row := f.r.row(f.rows[0])
+	var out []int
+	for _, c := range f.refs {
+		if row[c] < 0 {
+			continue
+		}
+		if text, ok := f.e.nodes[row[c]].ref(); ok && bytes.Contains(value, text) {
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int {
+		return cmp.Compare(len(f.e.nodes[row[b]].raw), len(f.e.nodes[row[a]].raw))
+	})
+	return out
+}
+
+// split cuts each value at the row's text of column c.
+func (f *fitter) split(values [][]byte, c int, index func(s, sep []byte) int) (left, right [][]byte, ok bool) {
+	if f.steps -= len(values); f.steps < 0 {
+		return nil, nil, false
+	}
+	left, right = make([][]byte, len(values)), make([][]byte, len(values))
+	for i, v := range values {
+		id := f.r.row(f.rows[i])[c]
+		if id < 0 {
+			return nil, nil, false
+		}
+		text, ok := f.e.nodes[id].ref()
+		if !ok {
+			return nil, nil, false
+		}
+		k := index(v, text)
+		if k < 0 {
+			return nil, nil, false
+		}
+		left[i], right[i] = v[:k], v[k+len(text):]
+	}
+	return left, right, true
+}
+
+// affix is what remains when no reference fits: the common start and end of the
+// values around the hole, cut at the borders of words so that tokens stay whole.
+func (f *fitter) affix(values [][]byte) ([]part, bool) {
+	if f.hole {
+		return nil, false
+	}
+	pre, suf, shortest := values[0], values[0], len(values[0])
+	for _, v := range values[1:] {
+		shortest = min(shortest, len(v))
+		k := 0
+		for k < len(pre) && k < len(v) && pre[k] == v[k] {
+			k++
+		}
+		pre = pre[:k]
+		k = 0
+		for k < len(suf) && k < len(v) && suf[len(suf)-1-k] == v[len(v)-1-k] {
+			k++
+		}
+		suf = suf[len(suf)-k:]
+	}
+	for len(pre) > 0 && !border(pre[len(pre)-1]) {
+		pre = pre[:len(pre)-1]
+	}
+	for len(suf) > 0 && !border(suf[0]) {
+		suf = suf[1:]
+	}
+	if len(pre)+len(suf) >= shortest {
+		suf = nil
+	}
+	if len(pre) >= shortest {
+		return nil, false
+	}
+	f.hole = true
+	var out []part
+	if len(pre) > 0 {
+		out = append(out, part{lit: pre, ref: partLiteral})
+	}
+	out = append(out, part{ref: partHole})
+	if len(suf) > 0 {
+		out = append(out, part{lit: suf, ref: partLiteral})
+	}
+	return out, true
+}
+
+// border reports whether c ends a word. Bytes of multi-byte runes do not, so a
+// cut never splits one.
+func border(c byte) bool {
+	return c < 0x80 && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+}
+
+func all(values [][]byte, ok func([]byte) bool) bool {
+	return !slices.ContainsFunc(values, func(v []byte) bool { return !ok(v) })
+}
+
+// isTime reports whether v starts with an RFC 3339 date and time to the second;
+// fraction and offset may follow and are kept.
+func isTime(v []byte) bool {
+	return len(v) >= 19 && v[4] == '-' && v[7] == '-' && v[10] == 'T' && v[13] == ':' && v[16] == ':' &&
+		digitsOnly(v[:4]) && digitsOnly(v[5:7]) && digitsOnly(v[8:10]) && digitsOnly(v[11:13]) && digitsOnly(v[14:16]) && digitsOnly(v[17:19])
+}
+
+func digitsOnly(v []byte) bool {
+	for _, c := range v {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// isUUID reports whether v is a UUID in lower case.
+func isUUID(v []byte) bool {
+	if len(v) != 36 {
+		return false
+	}
+	for i, c := range v {
+		switch i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return false
+			}
+		default:
+			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// annotate finds, for each column, the records its objects and elements belong to.
+func (e *encoder) annotate(r *record) {
+	for c := range r.columns {
+		objs, arrs := map[int32]int{}, map[int32]int{}
+		for i := range r.instances {
+			id := r.row(i)[c]
+			if id < 0 {
+				continue
+			}
+			switch e.nodes[id].kind {
+			case jsonscan.Object:
+				if t := e.typeOf(id); t >= 0 {
+					objs[t]++
+				}
+			case jsonscan.Array:
+				if t := e.elementType(id); t >= 0 {
+					arrs[t]++
+				}
+			}
+		}
+		r.columns[c].obj, r.columns[c].arr = most(objs), most(arrs)
+	}
+}

@@ -1,0 +1,430 @@
+package compress
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// AppendTable appends the table text of doc, a JSON text, to dst. It appends the
+// minified JSON instead, and reports false, when table text could not be shorter:
+// for scalars, empty and very large documents, and where there is nothing to name
+// once. It keeps neither argument. It fails as [jsonscan.Parse] does when doc is
+// not JSON or too deep.
+//
+// The time is linear in len(doc) but for the search of column rules, which is
+// bounded for each column.
+func AppendTable(dst, doc []byte) ([]byte, bool, error) {
+	v, err := jsonscan.Parse(doc, jsonscan.DefaultMaxDepth)
+	if err != nil {
+		return dst, false, err
+	}
+	mark := len(dst)
+	if k := v.Kind(); k == jsonscan.Object || k == jsonscan.Array {
+		e := encoder{out: dst, paths: map[string]int32{}}
+		if e.build(v.Raw()) && e.nodes[0].size > 0 && e.document() {
+			return e.out, true, nil
+		}
+	}
+	return jsonscan.AppendMinified(dst[:mark], v.Raw()), false, nil
+}
+
+type encoder struct {
+	tree
+	records []*record // by shape; only roots are used
+	parent  []int32   // union-find over records
+	order   []int32   // used records in the order of their names
+	paths   map[string]int32
+	scratch []byte
+	out     []byte
+}
+
+// document writes the whole text; false: table text has no form for it.
+func (e *encoder) document() bool {
+	e.shapes()
+	e.merge(0, 0, map[int32]int32{})
+	for s, r := range e.records {
+		if e.root(int32(s)) == int32(s) && len(r.instances) >= 2 {
+			r.used = true
+			r.name = typeName(len(e.order))
+			e.order = append(e.order, int32(s))
+			e.analyse(r)
+		}
+	}
+	for _, s := range e.order {
+		e.annotate(e.records[s])
+	}
+	root := &e.nodes[0]
+	if root.kind == jsonscan.Array {
+		t := e.elementType(0)
+		if t < 0 {
+			return false
+		}
+		e.declarations()
+		e.block(0, t)
+		return true
+	}
+	e.declarations()
+	for c := root.first; c >= 0; c = e.nodes[c].next {
+		if c != root.first {
+			e.out = append(e.out, '\n')
+		}
+		e.member(c, true)
+	}
+	return true
+}
+
+// typeName counts A, B … Z, AA, AB …
+func typeName(i int) string {
+	var name []byte
+	for ; i >= 0; i = i/26 - 1 {
+		name = append(name, byte('A'+i%26))
+	}
+	slices.Reverse(name)
+	return string(name)
+}
+
+func (e *encoder) declarations() {
+	for _, s := range e.order {
+		r := e.records[s]
+		e.out = append(append(e.out, '#'), r.name...)
+		for c := range r.columns {
+			e.out = append(e.out, '\t')
+			e.key(r.keys[c])
+			e.annotation(r.columns[c].obj, r.columns[c].arr)
+			e.rule(r, &r.columns[c])
+		}
+		e.out = append(e.out, '\n')
+	}
+}
+
+func (e *encoder) annotation(obj, arr int32) {
+	if obj >= 0 {
+		e.out = append(append(append(e.out, '('), e.records[obj].name...), ')')
+	}
+	if arr >= 0 {
+		e.out = append(append(append(e.out, '['), e.records[arr].name...), ']')
+	}
+}
+
+func (e *encoder) rule(r *record, c *column) {
+	switch c.mode {
+	case modePlain:
+		return
+	case modeDefault:
+		e.out = append(e.out, '?')
+	}
+	e.out = append(e.out, '=')
+	if c.parts == nil {
+		if n := &e.nodes[c.konst]; n.plain() && bytes.ContainsAny(n.raw, "<>") {
+			e.quoted(n.raw) // or it would read as a template
+		} else {
+			e.value(c.konst, -1, -1)
+		}
+		return
+	}
+	for _, p := range c.parts {
+		switch p.ref {
+		case partLiteral:
+			e.out = append(e.out, p.lit...)
+		case partHole:
+			e.out = append(e.out, "<>"...)
+		case partTime:
+			e.out = append(e.out, "<@t>"...)
+		case partUUID:
+			e.out = append(e.out, "<@u>"...)
+		default:
+			e.out = append(e.out, '<')
+			e.key(r.keys[p.ref])
+			e.out = append(e.out, '>')
+		}
+	}
+}
+
+func (e *encoder) member(id int32, top bool) {
+	n := &e.nodes[id]
+	e.key(n.key)
+	obj, arr := int32(-1), int32(-1)
+	switch n.kind {
+	case jsonscan.Object:
+		obj = e.typeOf(id)
+	case jsonscan.Array:
+		arr = e.elementType(id)
+	}
+	if top && arr >= 0 && n.size > 1 {
+		e.out = append(e.out, ':')
+		e.block(id, arr)
+		return
+	}
+	e.annotation(obj, arr)
+	e.out = append(e.out, ':')
+	e.value(id, obj, arr)
+}
+
+// block writes array id with a row on each line.
+func (e *encoder) block(id, t int32) {
+	e.out = append(append(append(e.out, '['), e.records[t].name...), '\n')
+	for c := e.nodes[id].first; c >= 0; c = e.nodes[c].next {
+		if e.nodes[c].kind == jsonscan.Object && e.typeOf(c) == t {
+			e.row(c, e.records[t])
+		} else {
+			e.out = append(e.out, '!')
+			e.value(c, -1, t)
+		}
+		e.out = append(e.out, '\n')
+	}
+	e.out = append(e.out, ']')
+}
+
+// value writes a value where objects of record obj stand without keys, and so
+// do elements of record arr.
+func (e *encoder) value(id, obj, arr int32) {
+	n := &e.nodes[id]
+	switch n.kind {
+	case jsonscan.String:
+		if n.plain() && isBare(n.raw) {
+			e.out = append(e.out, n.raw...)
+		} else {
+			e.quoted(n.raw)
+		}
+	case jsonscan.Object:
+		if t := e.typeOf(id); t >= 0 && t == obj {
+			e.out = append(e.out, '(')
+			e.row(id, e.records[t])
+			e.out = append(e.out, ')')
+			return
+		}
+		e.out = append(e.out, '{')
+		for c := n.first; c >= 0; c = e.nodes[c].next {
+			if c != n.first {
+				e.out = append(e.out, '\t')
+			}
+			e.member(c, false)
+		}
+		e.out = append(e.out, '}')
+	case jsonscan.Array:
+		e.array(id, arr)
+	default:
+		e.out = append(e.out, n.raw...)
+	}
+}
+
+func (e *encoder) array(id, arr int32) {
+	first := e.nodes[id].first
+	numbers := first >= 0
+	for c := first; c >= 0 && numbers; c = e.nodes[c].next {
+		numbers = e.nodes[c].kind == jsonscan.Number
+	}
+	if numbers { // commas: a comma and a minus sign are one token
+		e.out = append(e.out, '[')
+		for c := first; c >= 0; c = e.nodes[c].next {
+			if c != first {
+				e.out = append(e.out, ',')
+			}
+			e.out = append(e.out, e.nodes[c].raw...)
+		}
+		e.out = append(e.out, ']')
+		return
+	}
+	e.out = append(e.out, '[')
+	for c := first; c >= 0; c = e.nodes[c].next {
+		if c != first && e.out[len(e.out)-1] != ')' {
+			e.out = append(e.out, '\t')
+		}
+		if n := &e.nodes[c]; n.plain() && numeral(n.raw) {
+			e.quoted(n.raw) // or [1,2 would read as numbers
+			continue
+		}
+		e.value(c, arr, arr)
+	}
+	e.out = append(e.out, ']')
+}
+
+// row writes the cells of object id, without the empty ones at the end.
+func (e *encoder) row(id int32, r *record) {
+	i, _ := slices.BinarySearch(r.instances, id)
+	row := r.row(i)
+	keep, first := len(e.out), true
+	for c := range r.columns {
+		col := &r.columns[c]
+		if col.mode == modeFixed {
+			continue
+		}
+		if !first {
+			e.out = append(e.out, '\t')
+		}
+		first = false
+		mark := len(e.out)
+		e.cell(r, row, c)
+		if len(e.out) > mark {
+			keep = len(e.out)
+		}
+	}
+	e.out = e.out[:keep]
+}
+
+func (e *encoder) cell(r *record, row []int32, c int) {
+	col := &r.columns[c]
+	id := row[c]
+	switch {
+	case col.mode == modePlain && id < 0, col.mode == modeCoded && id < 0:
+		return
+	case col.mode == modePlain:
+		e.value(id, col.obj, col.arr)
+		return
+	case col.mode == modeDefault && id < 0:
+		e.out = append(e.out, '=')
+		return
+	case col.mode == modeDefault && e.isDefault(col, row, id):
+		return
+	case col.mode == modeCoded && e.nodes[id].plain() && e.hole(col, row, id):
+		return
+	}
+	e.out = append(e.out, '=')
+	e.value(id, col.obj, col.arr)
+}
+
+// partText returns what a literal or a reference stands for in row.
+func (e *encoder) partText(p part, row []int32) ([]byte, bool) {
+	if p.ref < 0 {
+		return p.lit, true
+	}
+	if row[p.ref] < 0 {
+		return nil, false
+	}
+	return e.nodes[row[p.ref]].ref()
+}
+
+func (e *encoder) isDefault(c *column, row []int32, id int32) bool {
+	n := &e.nodes[id]
+	if c.parts == nil {
+		k := &e.nodes[c.konst]
+		return n.kind == k.kind && bytes.Equal(n.raw, k.raw)
+	}
+	if !n.plain() {
+		return false
+	}
+	rest, ok := e.cut(c.parts, row, n.raw, false)
+	return ok && len(rest) == 0
+}
+
+// cut removes the texts of parts from the start of v, or from its end when back
+// is set.
+func (e *encoder) cut(parts []part, row []int32, v []byte, back bool) ([]byte, bool) {
+	for i := range parts {
+		p := parts[i]
+		if back {
+			p = parts[len(parts)-1-i]
+		}
+		text, ok := e.partText(p, row)
+		if !ok {
+			return nil, false
+		}
+		if back {
+			v, ok = bytes.CutSuffix(v, text)
+		} else {
+			v, ok = bytes.CutPrefix(v, text)
+		}
+		if !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// hole writes what the column's hole holds of value id; false: the rule does
+// not make that value, or the hole's text could not stand in a cell.
+func (e *encoder) hole(c *column, row []int32, id int32) bool {
+	at := slices.IndexFunc(c.parts, func(p part) bool { return p.ref < partLiteral })
+	v, ok := e.cut(c.parts[:at], row, e.nodes[id].raw, false)
+	if ok {
+		v, ok = e.cut(c.parts[at+1:], row, v, true)
+	}
+	if !ok || len(v) == 0 || v[0] == '=' || v[0] == '!' || v[0] == ' ' || !bareBytes(v) {
+		return false
+	}
+	switch c.parts[at].ref {
+	case partTime:
+		if !isTime(v) {
+			return false
+		}
+		e.out = append(append(append(e.out, v[:4]...), v[5:7]...), v[8:13]...)
+		e.out = append(append(e.out, v[14:16]...), v[17:]...)
+	case partUUID:
+		if !isUUID(v) {
+			return false
+		}
+		e.out = append(append(append(e.out, v[:8]...), v[9:13]...), v[14:18]...)
+		e.out = append(append(e.out, v[19:23]...), v[24:]...)
+	default:
+		e.out = append(e.out, v...)
+	}
+	return true
+}
+
+func (e *encoder) key(k []byte) {
+	if isBareKey(k) {
+		e.out = append(e.out, k...)
+	} else {
+		e.quoted(k)
+	}
+}
+
+func (e *encoder) quoted(raw []byte) {
+	e.out = append(append(append(e.out, '"'), raw...), '"')
+}
+
+// isBareKey reports whether a key may stand without quotes.
+func isBareKey(k []byte) bool {
+	for _, c := range k {
+		if border(c) && c != '_' && c != '-' && c != '.' && c != '$' && c != '/' && c != '+' || c >= 0x80 {
+			return false
+		}
+	}
+	return len(k) > 0
+}
+
+// isBare reports whether a string may stand without quotes.
+func isBare(s []byte) bool {
+	return len(s) > 0 && startsBare(s[0]) && bareBytes(s) && !literal(s)
+}
+
+func startsBare(c byte) bool {
+	switch c {
+	case '"', '(', '[', '{', '=', '!', '#', ' ':
+		return false
+	}
+	return true
+}
+
+// bareBytes reports whether s has no byte that ends a cell, and no blank at its
+// end, which nobody would see.
+func bareBytes(s []byte) bool {
+	for _, c := range s {
+		if c < ' ' || c == ')' || c == ']' || c == '}' {
+			return false
+		}
+	}
+	return s[len(s)-1] != ' '
+}
+
+// literal reports whether s would read as null, true, false or a number.
+func literal(s []byte) bool {
+	switch string(s) {
+	case "null", "true", "false":
+		return true
+	}
+	return numeral(s) && isNumber(s)
+}
+
+// numeral reports whether s starts as a number does.
+func numeral(s []byte) bool {
+	return len(s) > 0 && (s[0] == '-' || s[0] >= '0' && s[0] <= '9')
+}
+
+// isNumber reports whether s is a number of RFC 8259 §6.
+func isNumber(s []byte) bool {
+	v, err := jsonscan.Parse(s, 1)
+	return err == nil && v.Kind() == jsonscan.Number && len(v.Raw()) == len(s)
+}

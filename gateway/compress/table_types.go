@@ -1,0 +1,217 @@
+package compress
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+const (
+	// maxColumns bounds the columns of a type: wider objects are maps with data as
+	// keys, which a header only makes longer.
+	maxColumns = 512
+	// maxShapes bounds the distinct key sequences that are looked at; objects with
+	// further ones are written with their keys.
+	maxShapes = 4096
+)
+
+// record is a type: objects with the same keys in a compatible order.
+type record struct {
+	name      string
+	keys      [][]byte
+	columns   []column
+	instances []int32 // nodes in document order
+	cells     []int32 // a row of len(columns) nodes for each instance, -1 missing
+	used      bool
+}
+
+func (r *record) row(i int) []int32 { return r.cells[i*len(r.keys) : (i+1)*len(r.keys)] }
+
+// shapes gives each object the index of its key sequence. Objects without
+// members or with a key twice get none.
+func (e *encoder) shapes() {
+	bySeq := map[string]int32{}
+	var seq []byte
+	for id := range e.nodes {
+		n := &e.nodes[id]
+		if n.kind != jsonscan.Object || n.size == 0 || n.size > maxColumns {
+			continue
+		}
+		seq = seq[:0]
+		for c := n.first; c >= 0; c = e.nodes[c].next {
+			seq = append(append(seq, e.nodes[c].key...), 0)
+		}
+		s, ok := bySeq[string(seq)]
+		if !ok {
+			keys := make([][]byte, 0, n.size)
+			seen := make(map[string]bool, n.size)
+			for c := n.first; c >= 0; c = e.nodes[c].next {
+				keys = append(keys, e.nodes[c].key)
+				seen[string(e.nodes[c].key)] = true
+			}
+			s = int32(len(e.records))
+			if len(seen) < len(keys) || len(e.records) >= maxShapes {
+				s = -1
+			} else {
+				e.records = append(e.records, &record{keys: keys})
+				e.parent = append(e.parent, s)
+			}
+			bySeq[string(seq)] = s
+		}
+		if n.shape = s; s >= 0 {
+			e.records[s].instances = append(e.records[s].instances, int32(id))
+		}
+	}
+}
+
+// root finds the record that shape s was merged into.
+func (e *encoder) root(s int32) int32 {
+	for e.parent[s] != s {
+		e.parent[s] = e.parent[e.parent[s]]
+		s = e.parent[s]
+	}
+	return s
+}
+
+// merge makes one record of the shapes of objects that stand at the same path:
+// optional members become columns with missing cells. at holds the last shape
+// seen for each path.
+func (e *encoder) merge(id int32, path int32, at map[int32]int32) {
+	n := &e.nodes[id]
+	if n.kind == jsonscan.Object && n.shape >= 0 {
+		if last, ok := at[path]; ok {
+			e.union(last, n.shape)
+		}
+		at[path] = n.shape
+	}
+	for c := n.first; c >= 0; c = e.nodes[c].next {
+		if e.nodes[c].container() {
+			e.merge(c, e.step(path, e.nodes[c].key), at)
+		}
+	}
+}
+
+// step returns the number of the path that continues path with key; nil is an
+// array element.
+func (e *encoder) step(path int32, key []byte) int32 {
+	e.scratch = append(e.scratch[:0], byte(path), byte(path>>8), byte(path>>16), byte(path>>24))
+	if key != nil {
+		e.scratch = append(append(e.scratch, '.'), key...)
+	}
+	p, ok := e.paths[string(e.scratch)]
+	if !ok {
+		p = int32(len(e.paths)) + 1
+		e.paths[string(e.scratch)] = p
+	}
+	return p
+}
+
+func (e *encoder) union(a, b int32) {
+	a, b = e.root(a), e.root(b)
+	if a == b {
+		return
+	}
+	if a > b {
+		a, b = b, a
+	}
+	ra, rb := e.records[a], e.records[b]
+	keys := mergeKeys(ra.keys, rb.keys)
+	// Twice the smaller set and a few: more would be rows of mostly missing cells.
+	if keys == nil || len(keys) > maxColumns || len(keys) > 2*min(len(ra.keys), len(rb.keys))+4 {
+		return
+	}
+	ra.keys = keys
+	ra.instances = append(ra.instances, rb.instances...)
+	rb.instances = nil
+	e.parent[b] = a
+}
+
+// mergeKeys returns the keys of both in an order that each follows, or nil when
+// there is none.
+func mergeKeys(a, b [][]byte) [][]byte {
+	pos := make(map[string]int, len(a))
+	for i, k := range a {
+		pos[string(k)] = i
+	}
+	out := make([][]byte, 0, len(a)+len(b))
+	at := 0
+	for _, k := range b {
+		p, ok := pos[string(k)]
+		if !ok {
+			out = append(out, k)
+			continue
+		}
+		if p < at {
+			return nil
+		}
+		out = append(out, a[at:p+1]...)
+		at = p + 1
+	}
+	return append(out, a[at:]...)
+}
+
+// fill lays the members of each instance out in columns.
+func (e *encoder) fill(r *record) {
+	slices.Sort(r.instances)
+	width := len(r.keys)
+	r.cells = make([]int32, width*len(r.instances))
+	for i, id := range r.instances {
+		row := r.row(i)
+		p := 0
+		for c := e.nodes[id].first; c >= 0; c = e.nodes[c].next {
+			for !bytes.Equal(r.keys[p], e.nodes[c].key) {
+				row[p] = -1
+				p++
+			}
+			row[p] = c
+			p++
+		}
+		for ; p < width; p++ {
+			row[p] = -1
+		}
+	}
+}
+
+// typeOf returns the record whose rows hold object id, or -1.
+func (e *encoder) typeOf(id int32) int32 {
+	s := e.nodes[id].shape
+	if s < 0 {
+		return -1
+	}
+	if s = e.root(s); !e.records[s].used {
+		return -1
+	}
+	return s
+}
+
+// elementType returns the commonest record among the objects in array id, nested
+// arrays included; -1 when there is none.
+func (e *encoder) elementType(id int32) int32 {
+	count := map[int32]int{}
+	e.countElements(id, count)
+	return most(count)
+}
+
+func (e *encoder) countElements(id int32, count map[int32]int) {
+	for c := e.nodes[id].first; c >= 0; c = e.nodes[c].next {
+		switch e.nodes[c].kind {
+		case jsonscan.Object:
+			if t := e.typeOf(c); t >= 0 {
+				count[t]++
+			}
+		case jsonscan.Array:
+			e.countElements(c, count)
+		}
+	}
+}
+
+func most(count map[int32]int) int32 {
+	best := int32(-1)
+	for t, n := range count {
+		if best < 0 || n > count[best] || n == count[best] && t < best {
+			best = t
+		}
+	}
+	return best
+}
