@@ -13,7 +13,11 @@ import (
 )
 
 // benchmarks run in this order, one after the other.
-var benchmarks = []benchmark{}
+var benchmarks = []benchmark{
+	{[]string{"compile.github.mb"}, benchCompileMemory},
+	{[]string{"toolsets.1000.kb", "start.warm"}, benchToolsets},
+	{[]string{"demo.rss.mb"}, benchDemo},
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

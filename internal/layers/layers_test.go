@@ -18,13 +18,17 @@ var order = []string{"internal|sdk", "plugins", "registry", "gateway|admin", "cm
 
 // within lists, per package, the packages of its own tree it may import.
 var within = map[string][]string{
-	"internal/jsonscan": {"internal/problem"},
-	"internal/safedial": {"internal/problem"},
-	"internal/secrets":  {"internal/problem"},
-	"plugins/openapi":   {"plugins/operation"},
-	"registry/sign":     {"registry"},
-	"registry/oci":      {"registry", "registry/sign"},
-	"registry/server":   {"registry"},
+	"internal/jsonscan":                  {"internal/problem"},
+	"internal/safedial":                  {"internal/problem"},
+	"internal/secrets":                   {"internal/problem"},
+	"plugins/openapi":                    {"plugins/operation"},
+	"plugins/host":                       {"plugins/manifest", "plugins/engine"},
+	"registry/sign":                      {"registry"},
+	"registry/oci":                       {"registry", "registry/sign"},
+	"registry/server":                    {"registry"},
+	"admin":                              {"admin/store"},
+	"internal/atomicfile/atomicfiletest": {"internal/atomicfile"},
+	"gateway/metering":                   {"gateway/mcp"},
 }
 
 // confined lists third-party packages and the only trees that may import them.

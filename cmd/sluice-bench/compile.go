@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// benchCompileMemory runs "sluice connector generate" on GitHub's specification in a
+// process of its own and takes what the kernel says was its largest resident set.
+func benchCompileMemory(ctx context.Context, b *bench) error {
+	if b.spec == "" {
+		return errors.New("-github names no specification")
+	}
+	binary, err := filepath.Abs(b.sluice)
+	if err != nil {
+		return err
+	}
+	var peaks []float64
+	for range b.count {
+		dir, err := os.MkdirTemp("", "sluice-bench-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		//nolint:gosec // the binary under test
+		cmd := exec.CommandContext(ctx, binary, "connector", "generate", b.spec, "--to", dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("sluice connector generate: %w\n%.2000s", err, out)
+		}
+		if made, _ := filepath.Glob(filepath.Join(dir, "*.wasm")); len(made) != 1 {
+			return fmt.Errorf("sluice connector generate made %d modules, want one", len(made))
+		}
+		usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+		if !ok {
+			return errors.New("no resource usage on this system")
+		}
+		peaks = append(peaks, float64(usage.Maxrss)/1024) // Linux: KiB
+	}
+	b.report("compile.github.mb", median(peaks), "largest resident set of `sluice connector generate`")
+	return nil
+}

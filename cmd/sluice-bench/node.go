@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// node is one running sluice binary.
+type node struct {
+	*child
+	gateway, admin string // host:port
+	data           string
+	client         *http.Client
+}
+
+// node starts "sluice run" with args on a data directory.
+func (b *bench) node(data string, args ...string) (*node, error) {
+	n := &node{data: data, client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	for _, a := range []*string{&n.gateway, &n.admin} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		*a = l.Addr().String()
+		if err := l.Close(); err != nil {
+			return nil, err
+		}
+	}
+	binary, err := filepath.Abs(b.sluice)
+	if err != nil {
+		return nil, err
+	}
+	args = append([]string{"run", "--listen", n.gateway, "--admin-listen", n.admin, "--data", data, "--allow-private-upstreams=127.0.0.0/8", "--no-input"}, args...)
+	//nolint:gosec,noctx // the binary under test; Close ends it
+	n.child, err = start(exec.Command(binary, args...))
+	return n, err
+}
+
+// poll calls f until it succeeds.
+func (n *node) poll(ctx context.Context, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-n.done:
+			return fmt.Errorf("sluice ended: %s", n.log)
+		case <-ctx.Done():
+			return fmt.Errorf("not within %s: %w\n%s", startTimeout, err, n.log)
+		case <-tick.C:
+		}
+	}
+}
+
+// pollEvery is short against a start, which takes tens of milliseconds.
+const pollEvery = time.Millisecond
+
+// ready waits until the node says that it serves.
+func (n *node) ready(ctx context.Context) error {
+	return n.poll(ctx, func() error {
+		_, err := n.do(ctx, http.MethodGet, "http://"+n.gateway+"/readyz", nil, nil)
+		return err
+	})
+}
+
+// api calls the admin API and decodes the answer into out.
+func (n *node) api(ctx context.Context, method, path string, in, out any) error {
+	token, err := os.ReadFile(filepath.Join(n.data, "admin.token"))
+	if err != nil {
+		return err
+	}
+	var body []byte
+	if in != nil {
+		if body, err = json.Marshal(in); err != nil {
+			return err
+		}
+	}
+	answer, err := n.do(ctx, method, "http://"+n.admin+path, body, http.Header{
+		"Authorization": {"Bearer " + strings.TrimSpace(string(token))},
+		"Content-Type":  {"application/json"},
+		"Prefer":        {"wait=60"},
+	})
+	if err != nil || out == nil {
+		return err
+	}
+	return json.Unmarshal(answer, out)
+}
+
+// call runs one tool of a toolset with the modern protocol and returns the answer's
+// text. An answer that is an error is an error.
+func (n *node) call(ctx context.Context, slug, tool, arguments string) (string, error) {
+	const version = "2026-07-28"
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"sluice-bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, tool, arguments, version)
+	answer, err := n.do(ctx, http.MethodPost, "http://"+n.gateway+"/t/"+slug, []byte(body), http.Header{
+		"Content-Type":         {"application/json"},
+		"Accept":               {"application/json, text/event-stream"},
+		"Mcp-Protocol-Version": {version},
+		"Mcp-Method":           {"tools/call"},
+		"Mcp-Name":             {tool},
+	})
+	if err != nil {
+		return "", err
+	}
+	var r struct {
+		Result struct {
+			IsError bool
+			Content []struct{ Text string }
+		}
+		Error json.RawMessage
+	}
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return "", err
+	}
+	if r.Error != nil || r.Result.IsError || len(r.Result.Content) == 0 {
+		return "", fmt.Errorf("tools/call %s of %s: %s", tool, slug, answer)
+	}
+	return r.Result.Content[0].Text, nil
+}
+
+func (n *node) do(ctx context.Context, method, url string, body []byte, header http.Header) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if header != nil {
+		req.Header = header
+	}
+	res, err := n.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode/100 != 2 {
+		return nil, fmt.Errorf("%s %s: %s: %.500s", method, url, res.Status, b)
+	}
+	return b, nil
+}
