@@ -1,0 +1,166 @@
+package manifest
+
+import (
+	_ "embed"
+	"encoding/json"
+)
+
+// Section is the name of the custom section that holds the manifest.
+const Section = "sluice.manifest"
+
+// FormatVersion is the version of the format that this package reads and writes.
+const FormatVersion = 1
+
+// Bounds of a manifest. What is longer is refused with a [problem.InvalidPlugin].
+const (
+	// MaxBytes: the largest real specification (8 MB of tools) fits eight times.
+	MaxBytes = 64 << 20
+	// MaxTools: ten times the operations of the largest public API; the tool index
+	// of one connector stays under a megabyte.
+	MaxTools = 100_000
+	// MaxName: a slug that is also a repository name.
+	MaxName = 64
+	// MaxToolName: server and tool name together must stay under the 60 characters
+	// that some MCP clients allow.
+	MaxToolName = 40
+	// MaxText: titles, versions, tags, ids.
+	MaxText = 1024
+	// MaxDescription: clients cut longer descriptions.
+	MaxDescription = 1024
+	// MaxPath: longer request targets are refused by common servers anyway.
+	MaxPath = 4096
+	// MaxSchema: bytes of one input or output schema; eight times what a tool should
+	// have, so that nothing callable is lost.
+	MaxSchema = 256 << 10
+	// MaxPlan: bytes of one request plan. It holds the full constraints.
+	MaxPlan = 4 << 20
+	// MaxItems: servers, schemes, alternatives, tags, hosts of one list.
+	MaxItems = 1000
+	// MaxDepth: nesting of the document. Schemas inside are cut at a depth of six.
+	MaxDepth = 128
+	// MaxMemory and MaxDeadline: what a plugin may ask for; the operator may allow
+	// less.
+	MaxMemory   = 128 << 20
+	MaxDeadline = 60_000
+)
+
+// Schema is the JSON Schema (2020-12) of a manifest: manifest.schema.json.
+//
+//go:embed manifest.schema.json
+var Schema []byte
+
+// Kind is what a plugin does.
+type Kind string
+
+// The kinds of plugins (docs/manifest.md).
+const (
+	Connector  Kind = "connector"
+	Toolset    Kind = "toolset"
+	Filter     Kind = "filter"
+	Projection Kind = "projection"
+	Workflow   Kind = "workflow"
+	Auth       Kind = "auth"
+)
+
+// Manifest is the document.
+type Manifest struct {
+	FormatVersion int
+	Kind          Kind
+	Name          string // slug [a-z0-9-], at most MaxName bytes
+	Version       string // a connector's: info.version of its specification
+	Title         string
+	Description   string // plain text
+	Generator     string // what wrote it: "sluice"; may be empty
+
+	Upstream *Upstream // connector only, and always there
+	Tools    []Tool    // connector only
+
+	// Toolset is the toolset document (package registry) of a bundle; kind toolset
+	// only, and always there.
+	Toolset json.RawMessage
+
+	// For filter, projection, workflow and auth; nil asks for nothing.
+	Capabilities *Capabilities
+	Limits       *Limits
+	// Config is the JSON Schema of the plugin's configuration, an object; nil when
+	// it has none.
+	Config json.RawMessage
+}
+
+// Upstream is the API behind a connector.
+type Upstream struct {
+	Servers []Server
+	Schemes []Scheme
+	// Security: alternatives, each a set of scheme ids applied together. nil: the
+	// specification does not say; empty: none needed.
+	Security [][]string
+}
+
+// Server is a base URL. It mirrors operation.Server.
+type Server struct {
+	URL         string
+	Description string
+	Variables   []Variable
+}
+
+// Variable is a setting of a templated base URL.
+type Variable struct {
+	Name, Default string
+	Enum          []string
+	Description   string
+}
+
+// Scheme is a security scheme. It mirrors operation.SecurityScheme.
+type Scheme struct {
+	ID, Type, In, Name, Scheme, BearerFormat, OpenIDURL string
+	Flows                                               []Flow
+	Description                                         string
+}
+
+// Flow is an OAuth 2 flow of a scheme.
+type Flow struct {
+	Grant, AuthorizationURL, TokenURL, RefreshURL string
+	Scopes                                        []string
+}
+
+// Tool is one tool of a connector. Raw members are views of the parsed document.
+type Tool struct {
+	Name        string // ^[a-z][a-z0-9_]*$, at most MaxToolName bytes, unique in its connector
+	Title       string
+	Description string
+	Method      string // HTTP method
+	Path        string // template, as in the specification
+	OperationID string // as in the specification; may be empty
+	Pointer     string // JSON pointer into the specification; may be empty
+	Tags        []string
+	Deprecated  bool
+	Annotations Annotations
+	InputSchema json.RawMessage
+	// OutputSchema is nil when the answer has no usable schema.
+	OutputSchema json.RawMessage
+	// Request is the request plan (docs/request-plans.md).
+	Request json.RawMessage
+	// Program is the index of the response program in the module's data segment; -1:
+	// none, the answer is only minified.
+	Program int
+	// Security overrides the upstream's when not nil.
+	Security [][]string
+	// Servers override the upstream's when not empty.
+	Servers []Server
+}
+
+// Annotations are MCP's tool annotations.
+type Annotations struct{ ReadOnly, Destructive, Idempotent, OpenWorld bool }
+
+// Capabilities is what a third-party plugin wants beyond its input and output.
+type Capabilities struct {
+	Hosts  []string // host names that the host may call for it
+	Clock  bool     // the real time
+	Random bool     // real randomness
+}
+
+// Limits is what a third-party plugin needs at most.
+type Limits struct {
+	MemoryBytes int // 0: the smallest class
+	DeadlineMS  int // 0: the default of its kind
+}

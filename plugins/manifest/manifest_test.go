@@ -1,0 +1,257 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// full has every member of the format.
+func full() *Manifest {
+	server := Server{URL: "https://{region}.example.com/v1", Description: "main", Variables: []Variable{{Name: "region", Default: "eu", Enum: []string{"eu", "us"}, Description: "where"}}}
+	return &Manifest{
+		FormatVersion: 1, Kind: Connector, Name: "acme-2", Version: "1.0 β", Title: "Acme \"API\"", Description: "Does\nthings.", Generator: "sluice",
+		Upstream: &Upstream{
+			Servers: []Server{server},
+			Schemes: []Scheme{
+				{ID: "k", Type: "apiKey", In: "header", Name: "X-Key", Description: "from the console"},
+				{ID: "o", Type: "oauth2", Scheme: "x", BearerFormat: "jwt", OpenIDURL: "https://o", Flows: []Flow{{Grant: "clientCredentials", AuthorizationURL: "https://a", TokenURL: "https://t", RefreshURL: "https://r", Scopes: []string{"read"}}}},
+			},
+			Security: [][]string{{"k", "o"}, {}},
+		},
+		Tools: []Tool{
+			{
+				Name: "get_pet", Title: "Get a pet", Description: "d", Method: "GET", Path: "/pets/{id}", OperationID: "pets/get", Pointer: "/paths/~1pets~1{id}/get",
+				Tags: []string{"pets"}, Deprecated: true, Annotations: Annotations{ReadOnly: true, Idempotent: true, OpenWorld: true},
+				InputSchema: json.RawMessage(`{"type":"object","properties":{}}`), OutputSchema: json.RawMessage(`{"type":"object"}`),
+				Request: json.RawMessage(`{"v":1}`), Program: 3, Security: [][]string{}, Servers: []Server{server},
+			},
+			{Name: "x", Method: "M-SEARCH", Path: "/", InputSchema: json.RawMessage(`{}`), Request: json.RawMessage(`{}`), Program: -1},
+		},
+	}
+}
+
+func filter() *Manifest {
+	return &Manifest{
+		FormatVersion: 1, Kind: Filter, Name: "drop", Version: "2", Capabilities: &Capabilities{Hosts: []string{"a.example"}, Clock: true, Random: true},
+		Limits: &Limits{MemoryBytes: 1 << 20, DeadlineMS: 50}, Config: json.RawMessage(`{"type":"object"}`),
+	}
+}
+
+func toolset() *Manifest {
+	return &Manifest{FormatVersion: 1, Kind: Toolset, Name: "mine", Version: "3", Toolset: json.RawMessage(`{"name":"Mine"}`)}
+}
+
+func compileSchema(t testing.TB) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("manifest.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("manifest.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func validBySchema(t testing.TB, s *jsonschema.Schema, b []byte) bool {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	return err == nil && s.Validate(doc) == nil
+}
+
+func TestRoundTrip(t *testing.T) {
+	schema := compileSchema(t)
+	for _, m := range []*Manifest{full(), filter(), toolset()} {
+		b := m.Append(nil)
+		back, err := Parse(b)
+		if err != nil {
+			t.Fatalf("%s: %v", b, err)
+		}
+		if again := back.Append(nil); !bytes.Equal(again, b) {
+			t.Fatalf("parsed and written again:\n%s\nwant\n%s", again, b)
+		}
+		if m.Kind == Connector && !reflect.DeepEqual(back.Tools[0], m.Tools[0]) {
+			t.Fatalf("tool %#v\nwant %#v", back.Tools[0], m.Tools[0])
+		}
+		if !validBySchema(t, schema, b) {
+			t.Fatalf("the schema refuses %s", b)
+		}
+	}
+}
+
+// TestSchemaKnowsEveryMember: what the types write, the schema names, and it names
+// nothing else.
+func TestSchemaKnowsEveryMember(t *testing.T) {
+	var schema struct {
+		Properties map[string]any
+		Defs       map[string]struct{ Properties map[string]any } `json:"$defs"`
+	}
+	if err := json.Unmarshal(Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	written := map[string]bool{}
+	for _, m := range []*Manifest{full(), filter(), toolset()} {
+		var doc map[string]any
+		if err := json.Unmarshal(m.Append(nil), &doc); err != nil {
+			t.Fatal(err)
+		}
+		for k := range doc {
+			written[k] = true
+		}
+	}
+	same := func(where string, written map[string]bool, named map[string]any) {
+		t.Helper()
+		for k := range named {
+			if !written[k] {
+				t.Errorf("%s: the schema names %q, the types do not write it", where, k)
+			}
+		}
+		if len(written) != len(named) {
+			t.Errorf("%s: %d members written, %d named", where, len(written), len(named))
+		}
+	}
+	same("manifest", written, schema.Properties)
+	tool := full().Tools[0]
+	var doc map[string]any
+	if err := json.Unmarshal(tool.Append(nil), &doc); err != nil {
+		t.Fatal(err)
+	}
+	written = map[string]bool{}
+	for k := range doc {
+		written[k] = true
+	}
+	same("tool", written, schema.Defs["tool"].Properties)
+}
+
+// TestRefused changes one thing of a good manifest; parser and schema agree
+// wherever JSON Schema can say it.
+func TestRefused(t *testing.T) {
+	schema := compileSchema(t)
+	f := func(old, replacement, pointer, want string, bySchema bool) {
+		t.Helper()
+		var b []byte
+		for _, m := range []*Manifest{full(), filter(), toolset()} {
+			if text := string(m.Append(nil)); strings.Contains(text, old) {
+				b = []byte(strings.Replace(text, old, replacement, 1))
+				break
+			}
+		}
+		if b == nil {
+			t.Fatalf("nothing contains %s", old)
+		}
+		_, err := Parse(b)
+		p := problem.As(err)
+		if p == nil || p.Kind != problem.InvalidPlugin || p.Place.Pointer != pointer || !strings.Contains(p.Detail, want) {
+			t.Fatalf("%s: got %v, want %q at %q", replacement, err, want, pointer)
+		}
+		if validBySchema(t, schema, b) == bySchema {
+			t.Fatalf("%s: the schema says valid=%v", replacement, bySchema)
+		}
+	}
+	f(`{"formatVersion":1`, `{"formatVersion":2`, "/formatVersion", "version 2 is not known", true)
+	f(`"kind":"connector"`, `"kind":"thing"`, "/kind", "none of", true)
+	f(`"kind":"connector"`, `"kind":"filter"`, "", "must not have", true)
+	f(`"kind":"toolset"`, `"kind":"connector"`, "", "needs", true)
+	f(`"kind":"toolset"`, `"kind":"filter"`, "", "must not have", true)
+	f(`"name":"acme-2"`, `"name":"Acme"`, "/name", "slug", true)
+	f(`"name":"acme-2"`, `"name":""`, "/name", "0 bytes", true)
+	f(`"name":"acme-2",`, ``, "", `"name" is missing`, true)
+	f(`"generator":"sluice"`, `"Generator":"sluice"`, "", "unknown member", true)
+	f(`"generator":"sluice"`, `"generator":1`, "/generator", "expected a string", true)
+	f(`"generator":"sluice"`, `"generator":"a","generator":"b"`, "/generator", "twice", false)
+	f(`"name":"get_pet"`, `"name":"Get-Pet"`, "/tools/0/name", "lower-case", true)
+	f(`"name":"get_pet"`, `"name":"x"`, "/tools/1", "is taken", false)
+	f(`"method":"GET"`, `"method":"G T"`, "/tools/0/method", "HTTP method", true)
+	f(`"path":"/pets/{id}"`, `"path":"pets"`, "/tools/0/path", "starts with /", true)
+	f(`"program":3`, `"program":-1`, "/tools/0/program", "integer", true)
+	f(`"inputSchema":{}`, `"inputSchema":true`, "/tools/1/inputSchema", "expected an object", true)
+	f(`"readOnlyHint":true,`, ``, "/tools/0/annotations", "missing", true)
+	f(`"clock":true`, `"clock":1`, "/capabilities/clock", "true or false", true)
+	f(`"deadlineMs":50`, `"deadlineMs":60001`, "/limits/deadlineMs", "integer from", true)
+	f(`[{"url"`, `[{"uri":1,"url"`, "/upstream/servers/0", "unknown member", true)
+	f(`"kind":"connector"`, `"kind":"connector"]`, "", "not JSON", true)
+}
+
+func TestBounds(t *testing.T) {
+	text := func(n int) *Manifest { m := toolset(); m.Title = strings.Repeat("x", n); return m }
+	name := func(n int) *Manifest { m := toolset(); m.Name = strings.Repeat("x", n); return m }
+	tools := func(n int) *Manifest { m := full(); m.Tools[0].Tags = make([]string, n); return m }
+	schema := func(n int) *Manifest {
+		m := full()
+		m.Tools[0].InputSchema = json.RawMessage(`{"a":"` + strings.Repeat("x", n-8) + `"}`)
+		return m
+	}
+	limits := func(n int) *Manifest { m := filter(); m.Limits.MemoryBytes = n; return m }
+	depth := func(n int) *Manifest {
+		m := toolset()
+		m.Toolset = json.RawMessage(strings.Repeat(`{"a":`, n-1) + "1" + strings.Repeat("}", n-1))
+		return m
+	}
+	for what, c := range map[string]struct {
+		limit int
+		make  func(int) *Manifest
+	}{
+		"text": {MaxText, text}, "name": {MaxName, name}, "items": {MaxItems, tools},
+		"schema": {MaxSchema, schema}, "memory": {MaxMemory, limits}, "depth": {MaxDepth, depth},
+	} {
+		if _, err := Parse(c.make(c.limit).Append(nil)); err != nil {
+			t.Errorf("%s at its limit: %v", what, err)
+		}
+		if _, err := Parse(c.make(c.limit + 1).Append(nil)); !problem.Is(err, problem.InvalidPlugin) {
+			t.Errorf("%s past its limit: %v", what, err)
+		}
+	}
+	many := []byte(`{"formatVersion":1,"kind":"connector","name":"a","version":"1","upstream":{},"tools":[` + strings.Repeat("{},", MaxTools-1) + `{}]}`)
+	if _, tools, err := ParseHead(many); err != nil || len(tools) != MaxTools {
+		t.Errorf("%d tools: %v", len(tools), err)
+	}
+	more := bytes.Replace(many, []byte(`[{}`), []byte(`[{},{}`), 1)
+	if _, _, err := ParseHead(more); !problem.Is(err, problem.InvalidPlugin) {
+		t.Errorf("one tool more: %v", err)
+	}
+	head := full().Append(nil)
+	if _, err := Parse(append(head, bytes.Repeat([]byte(" "), MaxBytes-len(head))...)); err != nil {
+		t.Errorf("at the size limit: %v", err)
+	}
+	if _, err := Parse(append(head, bytes.Repeat([]byte(" "), MaxBytes-len(head)+1)...)); !problem.Is(err, problem.InvalidPlugin) {
+		t.Errorf("past the size limit: %v", err)
+	}
+}
+
+// FuzzParse: what the parser accepts, the schema accepts, and it survives being
+// written and read again.
+func FuzzParse(f *testing.F) {
+	for _, m := range []*Manifest{full(), filter(), toolset()} {
+		f.Add(m.Append(nil))
+	}
+	schema := compileSchema(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := Parse(b)
+		if err != nil {
+			if !problem.Is(err, problem.InvalidPlugin) {
+				t.Fatalf("%v is no InvalidPlugin", err)
+			}
+			return
+		}
+		if !validBySchema(t, schema, b) {
+			t.Fatalf("the schema refuses what the parser accepts: %s", b)
+		}
+		first := m.Append(nil)
+		back, err := Parse(first)
+		if err != nil || !bytes.Equal(back.Append(nil), first) {
+			t.Fatalf("%s written again: %v", first, err)
+		}
+	})
+}

@@ -1,0 +1,243 @@
+package manifest
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// Parse reads a whole manifest. b is kept: raw members are views of it. It fails
+// with [problem.InvalidPlugin] and names the place by JSON pointer.
+func Parse(b []byte) (*Manifest, error) {
+	m, raw, err := ParseHead(b)
+	if err != nil || len(raw) == 0 {
+		return m, err
+	}
+	m.Tools = make([]Tool, len(raw))
+	names := make(map[string]int, len(raw))
+	for i, t := range raw {
+		d := decoder{}
+		d.enter("tools")
+		d.enter(strconv.Itoa(i))
+		m.Tools[i] = d.tool(jsonscan.Trusted(t))
+		if first, taken := names[m.Tools[i].Name]; taken {
+			d.fail("the tool name %q is taken by tool %d", m.Tools[i].Name, first)
+		}
+		if d.err != nil {
+			return nil, d.err
+		}
+		names[m.Tools[i].Name] = i
+	}
+	return m, nil
+}
+
+// ParseHead reads everything but the tools. It checks the syntax of the whole
+// document and returns the bytes of each tool, views of b, to be read by
+// [ParseTool] when they are needed. Errors are those of [Parse].
+func ParseHead(b []byte) (*Manifest, [][]byte, error) {
+	d := decoder{}
+	if len(b) > MaxBytes {
+		return nil, nil, d.fail("it has %d bytes, the limit is %d", len(b), MaxBytes)
+	}
+	v, err := jsonscan.Parse(b, MaxDepth)
+	if err != nil {
+		if _, ok := errors.AsType[*jsonscan.SyntaxError](err); ok {
+			return nil, nil, d.fail("it is not JSON: %s", err)
+		}
+		return nil, nil, d.fail("it is nested deeper than %d levels", MaxDepth)
+	}
+	m, tools := d.manifest(v)
+	if d.err != nil {
+		return nil, nil, d.err
+	}
+	return m, tools, nil
+}
+
+// ParseTool reads one tool from the bytes that [ParseHead] gave. raw is kept.
+// Errors are those of [Parse].
+func ParseTool(raw []byte) (Tool, error) {
+	d := decoder{}
+	t := d.tool(jsonscan.Trusted(raw))
+	if d.err != nil {
+		return Tool{}, d.err
+	}
+	return t, nil
+}
+
+func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
+	m := &Manifest{}
+	var tools [][]byte
+	hasTools := false
+	d.object(v, []member{
+		{"formatVersion", true, func(v jsonscan.Value) {
+			m.FormatVersion = d.integer(v, 1, 1<<30)
+			if m.FormatVersion != FormatVersion && d.err == nil {
+				d.fail("format version %d is not known, this version of Sluice reads %d", m.FormatVersion, FormatVersion)
+			}
+		}},
+		{"kind", true, func(v jsonscan.Value) { m.Kind = Kind(d.oneOf(v, kinds)) }},
+		{"name", true, func(v jsonscan.Value) { m.Name = d.match(v, MaxName, slug, "a slug of a-z, 0-9 and -") }},
+		{"version", true, func(v jsonscan.Value) { m.Version = d.text(v, 1, MaxText) }},
+		{"title", false, func(v jsonscan.Value) { m.Title = d.text(v, 0, MaxText) }},
+		{"description", false, func(v jsonscan.Value) { m.Description = d.text(v, 0, MaxDescription) }},
+		{"generator", false, func(v jsonscan.Value) { m.Generator = d.text(v, 0, MaxText) }},
+		{"upstream", false, func(v jsonscan.Value) { m.Upstream = d.upstream(v) }},
+		{"tools", false, func(v jsonscan.Value) { tools, hasTools = d.toolIndex(v), true }},
+		{"toolset", false, func(v jsonscan.Value) { m.Toolset = d.rawObject(v, MaxBytes) }},
+		{"capabilities", false, func(v jsonscan.Value) { m.Capabilities = d.capabilities(v) }},
+		{"limits", false, func(v jsonscan.Value) { m.Limits = d.limits(v) }},
+		{"config", false, func(v jsonscan.Value) { m.Config = d.rawObject(v, MaxSchema) }},
+	})
+	if d.err != nil {
+		return nil, nil
+	}
+	third := m.Kind != Connector && m.Kind != Toolset
+	need := func(name string, has, wanted bool) {
+		switch {
+		case wanted && !has:
+			d.fail("a %s needs %q", m.Kind, name)
+		case has && !wanted:
+			d.fail("a %s must not have %q", m.Kind, name)
+		}
+	}
+	need("upstream", m.Upstream != nil, m.Kind == Connector)
+	need("tools", hasTools, m.Kind == Connector)
+	need("toolset", m.Toolset != nil, m.Kind == Toolset)
+	if !third {
+		need("capabilities", m.Capabilities != nil, false)
+		need("limits", m.Limits != nil, false)
+		need("config", m.Config != nil, false)
+	}
+	return m, tools
+}
+
+func (d *decoder) toolIndex(v jsonscan.Value) [][]byte {
+	if v.Kind() != jsonscan.Array {
+		d.fail("expected an array, got %s", v.Kind())
+		return nil
+	}
+	tools := make([][]byte, 0, 16)
+	for it := v.Elements(); it.Next(); {
+		if len(tools) == MaxTools {
+			d.fail("more than %d tools", MaxTools)
+			return nil
+		}
+		tools = append(tools, it.Value().Raw())
+	}
+	return tools
+}
+
+func (d *decoder) tool(v jsonscan.Value) Tool {
+	t := Tool{Program: -1}
+	d.object(v, []member{
+		{"name", true, func(v jsonscan.Value) {
+			t.Name = d.match(v, MaxToolName, toolName, "a lower-case letter, then letters, digits and _")
+		}},
+		{"title", false, func(v jsonscan.Value) { t.Title = d.text(v, 0, MaxText) }},
+		{"description", true, func(v jsonscan.Value) { t.Description = d.text(v, 0, MaxDescription) }},
+		{"method", true, func(v jsonscan.Value) { t.Method = d.match(v, MaxToolName, methodToken, "an HTTP method") }},
+		{"path", true, func(v jsonscan.Value) { t.Path = d.match(v, MaxPath, rooted, "a path that starts with /") }},
+		{"operationId", false, func(v jsonscan.Value) { t.OperationID = d.text(v, 0, MaxText) }},
+		{"pointer", false, func(v jsonscan.Value) { t.Pointer = d.text(v, 0, MaxPath) }},
+		{"tags", false, func(v jsonscan.Value) { t.Tags = d.texts(v) }},
+		{"deprecated", false, func(v jsonscan.Value) { t.Deprecated = d.boolean(v) }},
+		{"annotations", true, func(v jsonscan.Value) { t.Annotations = d.annotations(v) }},
+		{"inputSchema", true, func(v jsonscan.Value) { t.InputSchema = d.rawObject(v, MaxSchema) }},
+		{"outputSchema", false, func(v jsonscan.Value) { t.OutputSchema = d.rawObject(v, MaxSchema) }},
+		{"request", true, func(v jsonscan.Value) { t.Request = d.rawObject(v, MaxPlan) }},
+		{"program", false, func(v jsonscan.Value) { t.Program = d.integer(v, 0, MaxTools) }},
+		{"security", false, func(v jsonscan.Value) { t.Security = d.alternatives(v) }},
+		{"servers", false, func(v jsonscan.Value) { t.Servers = list(d, v, d.server) }},
+	})
+	return t
+}
+
+func (d *decoder) annotations(v jsonscan.Value) Annotations {
+	var a Annotations
+	d.object(v, []member{
+		{"readOnlyHint", true, func(v jsonscan.Value) { a.ReadOnly = d.boolean(v) }},
+		{"destructiveHint", true, func(v jsonscan.Value) { a.Destructive = d.boolean(v) }},
+		{"idempotentHint", true, func(v jsonscan.Value) { a.Idempotent = d.boolean(v) }},
+		{"openWorldHint", true, func(v jsonscan.Value) { a.OpenWorld = d.boolean(v) }},
+	})
+	return a
+}
+
+func (d *decoder) upstream(v jsonscan.Value) *Upstream {
+	u := &Upstream{}
+	d.object(v, []member{
+		{"servers", false, func(v jsonscan.Value) { u.Servers = list(d, v, d.server) }},
+		{"schemes", false, func(v jsonscan.Value) { u.Schemes = list(d, v, d.scheme) }},
+		{"security", false, func(v jsonscan.Value) { u.Security = d.alternatives(v) }},
+	})
+	return u
+}
+
+func (d *decoder) server(v jsonscan.Value) Server {
+	var s Server
+	d.object(v, []member{
+		{"url", true, func(v jsonscan.Value) { s.URL = d.text(v, 1, MaxPath) }},
+		{"description", false, func(v jsonscan.Value) { s.Description = d.text(v, 0, MaxPath) }},
+		{"variables", false, func(v jsonscan.Value) { s.Variables = list(d, v, d.variable) }},
+	})
+	return s
+}
+
+func (d *decoder) variable(v jsonscan.Value) Variable {
+	var x Variable
+	d.object(v, []member{
+		{"name", true, func(v jsonscan.Value) { x.Name = d.text(v, 1, MaxText) }},
+		{"default", true, func(v jsonscan.Value) { x.Default = d.text(v, 0, MaxPath) }},
+		{"enum", false, func(v jsonscan.Value) { x.Enum = d.texts(v) }},
+		{"description", false, func(v jsonscan.Value) { x.Description = d.text(v, 0, MaxPath) }},
+	})
+	return x
+}
+
+func (d *decoder) scheme(v jsonscan.Value) Scheme {
+	var s Scheme
+	d.object(v, []member{
+		{"id", true, func(v jsonscan.Value) { s.ID = d.text(v, 1, MaxText) }},
+		{"type", true, func(v jsonscan.Value) { s.Type = d.text(v, 1, MaxText) }},
+		{"in", false, func(v jsonscan.Value) { s.In = d.text(v, 0, MaxText) }},
+		{"name", false, func(v jsonscan.Value) { s.Name = d.text(v, 0, MaxText) }},
+		{"scheme", false, func(v jsonscan.Value) { s.Scheme = d.text(v, 0, MaxText) }},
+		{"bearerFormat", false, func(v jsonscan.Value) { s.BearerFormat = d.text(v, 0, MaxText) }},
+		{"openIdConnectUrl", false, func(v jsonscan.Value) { s.OpenIDURL = d.text(v, 0, MaxPath) }},
+		{"flows", false, func(v jsonscan.Value) { s.Flows = list(d, v, d.flow) }},
+		{"description", false, func(v jsonscan.Value) { s.Description = d.text(v, 0, MaxPath) }},
+	})
+	return s
+}
+
+func (d *decoder) flow(v jsonscan.Value) Flow {
+	var f Flow
+	d.object(v, []member{
+		{"grant", true, func(v jsonscan.Value) { f.Grant = d.text(v, 1, MaxText) }},
+		{"authorizationUrl", false, func(v jsonscan.Value) { f.AuthorizationURL = d.text(v, 0, MaxPath) }},
+		{"tokenUrl", false, func(v jsonscan.Value) { f.TokenURL = d.text(v, 0, MaxPath) }},
+		{"refreshUrl", false, func(v jsonscan.Value) { f.RefreshURL = d.text(v, 0, MaxPath) }},
+		{"scopes", false, func(v jsonscan.Value) { f.Scopes = d.texts(v) }},
+	})
+	return f
+}
+
+func (d *decoder) capabilities(v jsonscan.Value) *Capabilities {
+	c := &Capabilities{}
+	d.object(v, []member{
+		{"hosts", false, func(v jsonscan.Value) { c.Hosts = d.texts(v) }},
+		{"clock", false, func(v jsonscan.Value) { c.Clock = d.boolean(v) }},
+		{"random", false, func(v jsonscan.Value) { c.Random = d.boolean(v) }},
+	})
+	return c
+}
+
+func (d *decoder) limits(v jsonscan.Value) *Limits {
+	l := &Limits{}
+	d.object(v, []member{
+		{"memoryBytes", false, func(v jsonscan.Value) { l.MemoryBytes = d.integer(v, 1, MaxMemory) }},
+		{"deadlineMs", false, func(v jsonscan.Value) { l.DeadlineMS = d.integer(v, 1, MaxDeadline) }},
+	})
+	return l
+}
