@@ -1,0 +1,71 @@
+package upstream
+
+import (
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// Base is a parsed base URL: where the requests of a connector go.
+type Base struct {
+	origin string // scheme://host[:port], as sent
+	addr   string // host:port to dial
+	path   string // without trailing slash; may be empty
+	tls    bool
+}
+
+// ParseBase parses an absolute http or https URL without credentials, query or
+// fragment. It fails with [problem.InvalidArgument] and does not repeat the URL,
+// which may hold what should not be shown.
+func ParseBase(s string) (Base, error) {
+	u, err := url.Parse(s)
+	fault := ""
+	switch {
+	case err != nil:
+		fault = "cannot be parsed"
+	case u.Scheme != "http" && u.Scheme != "https":
+		fault = "must start with http:// or https://"
+	case u.Hostname() == "" || strings.ContainsAny(u.Host, " \t\r\n@/\\"):
+		fault = "has no valid host"
+	case u.User != nil:
+		fault = "must not hold credentials"
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		fault = "must not have a query or fragment"
+	case strings.ContainsAny(s, "{}"):
+		fault = "has variables that are not filled in"
+	}
+	if fault != "" {
+		return Base{}, problem.New(problem.InvalidArgument, "the base URL %s", fault).
+			Fix("set the base URL of the toolset, for example https://api.example.com/v1")
+	}
+	b := Base{tls: u.Scheme == "https", path: strings.TrimRight(u.EscapedPath(), "/")}
+	port := u.Port()
+	if port == "" {
+		port = "80"
+		if b.tls {
+			port = "443"
+		}
+	}
+	b.addr = net.JoinHostPort(u.Hostname(), port)
+	b.origin = u.Scheme + "://" + u.Host
+	return b, nil
+}
+
+// Zero reports whether b is the zero Base, which has no place to send to.
+func (b *Base) Zero() bool { return b.origin == "" }
+
+// Addr is the "host:port" that is dialed.
+func (b *Base) Addr() string { return b.addr }
+
+// Origin is scheme, host and port, without path.
+func (b *Base) Origin() string { return b.origin }
+
+// AppendURL appends the absolute URL of a target, which starts with "/" and is
+// already encoded.
+func (b *Base) AppendURL(dst, target []byte) []byte {
+	dst = append(dst, b.origin...)
+	dst = append(dst, b.path...)
+	return append(dst, target...)
+}

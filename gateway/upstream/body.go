@@ -1,0 +1,61 @@
+package upstream
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// errTooLarge ends a decompression that grew beyond the limit.
+var errTooLarge = errors.New("body too large")
+
+// bounded is a writer that ends at a limit: a kilobyte can decompress to a
+// gigabyte.
+type bounded struct {
+	buf   []byte
+	limit int64
+}
+
+func (w *bounded) Write(p []byte) (int, error) {
+	if int64(len(w.buf)+len(p)) > w.limit {
+		return 0, errTooLarge
+	}
+	w.buf = append(w.buf, p...)
+	return len(p), nil
+}
+
+// unpack checks the body's size and takes its content encoding off.
+func (x *Exchange) unpack(addr string, lim Limits) error {
+	body := x.response.Body()
+	if int64(len(body)) > lim.MaxBody {
+		return describe(fasthttp.ErrBodyTooLarge, addr, lim)
+	}
+	encoding := bytes.ToLower(bytes.TrimSpace(x.response.Header.ContentEncoding()))
+	if len(encoding) == 0 || string(encoding) == "identity" || len(body) == 0 {
+		return nil
+	}
+	w := &bounded{buf: x.plain[:0], limit: lim.MaxBody}
+	var err error
+	switch string(encoding) {
+	case "gzip", "x-gzip":
+		_, err = fasthttp.WriteGunzip(w, body)
+	case "br":
+		_, err = fasthttp.WriteUnbrotli(w, body)
+	case "deflate":
+		_, err = fasthttp.WriteInflate(w, body)
+	default:
+		return problem.New(problem.UpstreamMalformed, "the upstream sends a content encoding that was not asked for: %.40q", encoding)
+	}
+	x.plain = w.buf
+	switch {
+	case errors.Is(err, errTooLarge):
+		return describe(fasthttp.ErrBodyTooLarge, addr, lim)
+	case err != nil:
+		return problem.New(problem.UpstreamMalformed, "the upstream's answer is not valid %s", encoding).Because(err)
+	}
+	x.packed = true
+	return nil
+}

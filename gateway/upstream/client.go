@@ -1,0 +1,274 @@
+package upstream
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"math/bits"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+const (
+	// DefaultMaxBody is the largest answer that is read, compressed or not: a list
+	// of 10,000 objects of 1.6 KB.
+	DefaultMaxBody = 16 << 20
+	// HardMaxBody is the largest limit that can be asked for. An answer is held in
+	// memory while it is transformed.
+	HardMaxBody = 64 << 20
+	// DefaultTimeout bounds a call from the first dial to the last byte.
+	DefaultTimeout = 30 * time.Second
+	// DefaultMaxConns bounds the connections to one host, and so the calls that
+	// run there at once; more wait for their turn until their deadline.
+	DefaultMaxConns = 256
+	// idleConn is how long an unused connection is kept. Node's servers close
+	// theirs after 5 s, and a POST that meets such a close cannot be repeated.
+	idleConn = 4 * time.Second
+	// maxAttempts of an idempotent request whose connection was closed under it.
+	maxAttempts = 3
+	// maxRedirects that are followed, as curl's and browsers' limits but smaller:
+	// APIs redirect once or twice.
+	maxRedirects = 5
+	// maxHosts whose connections are kept. The one idle longest goes first.
+	maxHosts = 4096
+	// smallestClass is the lowest limit a connection pool is made for.
+	smallestClass = 1 << 20
+	// keepBody is the largest buffer an Exchange keeps between calls.
+	keepBody = 256 << 10
+)
+
+// Options configures a Client.
+type Options struct {
+	// Dial makes every connection; required. safedial.Dialer.DialTimeout fits.
+	Dial func(addr string, timeout time.Duration) (net.Conn, error)
+	// TLS is the base of the TLS configuration. Default: the system's roots.
+	TLS *tls.Config
+	// MaxConns bounds the connections to one host. Default: [DefaultMaxConns].
+	MaxConns int
+	// UserAgent is sent when the request has none. Default: "sluice".
+	UserAgent string
+}
+
+// Client keeps the connections to all upstreams. It is safe for concurrent use.
+type Client struct {
+	opts Options
+
+	mu    sync.RWMutex
+	hosts map[hostKey]*host // guarded by mu
+}
+
+// hostKey separates pools by what a HostClient cannot vary: origin and limit.
+type hostKey struct {
+	addr  string
+	tls   bool
+	class int
+}
+
+type host struct {
+	client   fasthttp.HostClient
+	lastUsed atomic.Int64 // Unix seconds
+}
+
+// New makes a Client. It fails with [problem.InvalidArgument] without Dial.
+func New(o Options) (*Client, error) {
+	if o.Dial == nil {
+		return nil, problem.New(problem.InvalidArgument, "the upstream client needs a dialer")
+	}
+	if o.MaxConns <= 0 {
+		o.MaxConns = DefaultMaxConns
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = "sluice"
+	}
+	if o.TLS == nil {
+		o.TLS = &tls.Config{}
+	}
+	o.TLS = o.TLS.Clone()
+	o.TLS.MinVersion = max(o.TLS.MinVersion, tls.VersionTLS12)
+	return &Client{opts: o, hosts: map[hostKey]*host{}}, nil
+}
+
+// Close closes the connections that are idle.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, h := range c.hosts {
+		h.client.CloseIdleConnections()
+		delete(c.hosts, k)
+	}
+}
+
+// Stripper takes credentials off a request that leaves the origin they are for.
+type Stripper interface{ Strip(req *fasthttp.Request) }
+
+// Limits bound one exchange. The zero value has the defaults.
+type Limits struct {
+	// Deadline of everything. Default: [DefaultTimeout] from now.
+	Deadline time.Time
+	// MaxBody in bytes, before and after decompression. Default:
+	// [DefaultMaxBody]; at most [HardMaxBody].
+	MaxBody int64
+}
+
+// Exchange is a request and its answer, reused from call to call. The caller
+// fills Request; after [Client.Do] Status, Header and Body are valid until Reset.
+type Exchange struct {
+	Request  fasthttp.Request
+	response fasthttp.Response
+	plain    []byte // decompressed body
+	packed   bool   // plain is the body
+	// Redirects that were followed.
+	Redirects int
+}
+
+// Reset makes x ready for the next request and lets large buffers go.
+func (x *Exchange) Reset() {
+	x.Request.Reset()
+	x.response.ReleaseBody(keepBody)
+	x.response.Reset()
+	if cap(x.plain) > keepBody {
+		x.plain = nil
+	}
+	x.plain, x.packed, x.Redirects = x.plain[:0], false, 0
+}
+
+// Status is the HTTP status of the answer.
+func (x *Exchange) Status() int { return x.response.StatusCode() }
+
+// Header is a header of the answer, nil when it has none of that name.
+func (x *Exchange) Header(name string) []byte { return x.response.Header.Peek(name) }
+
+// Body is the answer's body without its content encoding. Valid until Reset.
+func (x *Exchange) Body() []byte {
+	if x.packed {
+		return x.plain
+	}
+	return x.response.Body()
+}
+
+// Do sends x.Request, whose URL must be below base, and reads the whole answer.
+// Redirects are followed with at most the method's meaning: GET and HEAD
+// anywhere, without the credentials that strip takes off when the origin changes;
+// others only on 307 and 308 and only to the same origin. It fails with
+// [problem.BlockedAddress], [problem.Unreachable], [problem.Timeout],
+// [problem.UpstreamTooLarge], [problem.UpstreamMalformed] or
+// [problem.Unavailable]; every status of the upstream is an answer, not an error.
+func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
+	if lim.MaxBody <= 0 {
+		lim.MaxBody = DefaultMaxBody
+	}
+	lim.MaxBody = min(lim.MaxBody, HardMaxBody)
+	if lim.Deadline.IsZero() {
+		lim.Deadline = time.Now().Add(DefaultTimeout)
+	}
+	x.Request.Header.SetNoDefaultContentType(true) // a body without a type is sent without one
+	x.Request.Header.Set(fasthttp.HeaderAcceptEncoding, "gzip, br, deflate")
+	addr, secure := base.addr, base.tls
+	for {
+		h := c.host(hostKey{addr, secure, class(lim.MaxBody)})
+		if err := h.client.DoDeadline(&x.Request, &x.response, lim.Deadline); err != nil {
+			return describe(err, addr, lim)
+		}
+		next, err := x.redirect(secure, strip)
+		if err != nil {
+			return err
+		}
+		if !next {
+			break
+		}
+		u := x.Request.URI()
+		secure = string(u.Scheme()) == "https"
+		addr = dialAddr(string(u.Host()), secure)
+	}
+	return x.unpack(addr, lim)
+}
+
+// class rounds a limit up, so that toolsets with different limits share pools.
+func class(limit int64) int {
+	if limit <= smallestClass {
+		return smallestClass
+	}
+	return 1 << bits.Len64(uint64(limit-1))
+}
+
+func (c *Client) host(k hostKey) *host {
+	c.mu.RLock()
+	h := c.hosts[k]
+	c.mu.RUnlock()
+	if h == nil {
+		h = c.newHost(k)
+	}
+	if now := time.Now().Unix(); h.lastUsed.Load() != now {
+		h.lastUsed.Store(now)
+	}
+	return h
+}
+
+func (c *Client) newHost(k hostKey) *host {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h := c.hosts[k]; h != nil {
+		return h
+	}
+	if len(c.hosts) >= maxHosts {
+		c.evictLocked()
+	}
+	h := &host{}
+	h.client = fasthttp.HostClient{
+		Addr: k.addr, IsTLS: k.tls, TLSConfig: c.opts.TLS, Name: c.opts.UserAgent,
+		DialTimeout:               c.opts.Dial,
+		MaxConns:                  c.opts.MaxConns,
+		MaxConnWaitTimeout:        DefaultTimeout,
+		MaxIdleConnDuration:       idleConn,
+		MaxResponseBodySize:       k.class,
+		MaxIdemponentCallAttempts: maxAttempts,
+		RetryIfErr:                func(req *fasthttp.Request, _ int, err error) (bool, bool) { return false, repeatable(req, err) },
+		DisablePathNormalizing:    true, // the request plan encoded it, and %2F is not a slash
+		SecureErrorLogMessage:     true,
+		ReadBufferSize:            16 << 10, // the longest header block; some APIs send 8 KB of policy headers
+	}
+	c.hosts[k] = h
+	return h
+}
+
+// evictLocked drops the pool that was idle longest.
+func (c *Client) evictLocked() {
+	var oldest hostKey
+	var found *host
+	for k, h := range c.hosts {
+		if h.client.PendingRequests() == 0 && (found == nil || h.lastUsed.Load() < found.lastUsed.Load()) {
+			oldest, found = k, h
+		}
+	}
+	if found != nil {
+		found.client.CloseIdleConnections()
+		delete(c.hosts, oldest)
+	}
+}
+
+// repeatable reports whether a request may be sent again: its method is
+// idempotent (RFC 9110 §9.2.2) and the connection was closed before an answer, as
+// happens to a kept connection that the server gave up.
+func repeatable(req *fasthttp.Request, err error) bool {
+	switch string(req.Header.Method()) {
+	case "GET", "HEAD", "OPTIONS", "PUT", "DELETE":
+	default:
+		return false
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+func dialAddr(host string, secure bool) string {
+	if secure {
+		return fasthttp.AddMissingPort(strings.ToLower(host), true)
+	}
+	return fasthttp.AddMissingPort(strings.ToLower(host), false)
+}
