@@ -51,6 +51,7 @@ func (x *Exchange) redirect(secure bool, strip Stripper) (bool, error) {
 		req.Header.SetMethod(fasthttp.MethodGet)
 		req.ResetBody()
 		req.Header.Del(fasthttp.HeaderContentType)
+		req.Header.Del(fasthttp.HeaderContentLength)
 	}
 	if !same {
 		if strip != nil {
