@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 // Bounds of a toolset. A bundle is loaded by every edge, so each list and text
@@ -233,14 +234,14 @@ func (t *Toolset) validateEdits(f *faults, connectors map[string]bool) {
 		e, at := &t.Tools[i], fmt.Sprintf("/tools/%d", i)
 		f.check(connectors[e.Connector], at+"/connector", "the toolset has no connector %.80q", e.Connector)
 		f.check(methodPattern.MatchString(e.Method), at+"/method", "%.80q is not an upper-case method", e.Method)
-		f.check(strings.HasPrefix(e.Path, "/") && len(e.Path) <= MaxURLBytes && utf8.ValidString(e.Path), at+"/path",
+		f.check(strings.HasPrefix(e.Path, "/") && len(e.Path) <= manifest.MaxPath && utf8.ValidString(e.Path), at+"/path",
 			"%.80q is not a path", e.Path)
 		k := key{e.Connector, e.Method, e.Path}
 		f.check(!seen[k], at, "%s %.80s of %.80s is edited twice", e.Method, e.Path, e.Connector)
 		seen[k] = true
 		if e.Name != nil {
 			f.check(toolNamePattern.MatchString(*e.Name), at+"/name",
-				"tool name %.80q must start with a letter and have at most 64 letters, digits, _ and -", *e.Name)
+				"tool name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *e.Name)
 		}
 		if e.Title != nil {
 			f.text(at+"/title", *e.Title, 0, MaxNameRunes)

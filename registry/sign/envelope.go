@@ -80,7 +80,7 @@ func Verify(env []byte, payloadType string, trust *Trust) (payload []byte, keyID
 			continue
 		}
 		known = true
-		if len(s.Sig) == ed25519.SignatureSize && ed25519.Verify(key, signed, s.Sig) {
+		if len(s.Sig) == ed25519.SignatureSize && ed25519.Verify(key.public, signed, s.Sig) {
 			return e.Payload, s.KeyID, nil
 		}
 	}

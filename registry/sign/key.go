@@ -159,13 +159,18 @@ func (k *Key) Trusted(use, workspace string) registry.TrustedKey {
 }
 
 // Trust is a set of public keys that may sign one kind of thing.
-type Trust struct{ keys map[string]ed25519.PublicKey }
+type Trust struct{ keys map[string]trusted }
+
+type trusted struct {
+	public ed25519.PublicKey
+	listed registry.TrustedKey
+}
 
 // NewTrust collects the keys of a use out of a list. A key whose id is not the
 // hash of its bytes, or that is not ed25519, is refused with a *problem.Error of
 // kind invalid_release.
 func NewTrust(keys []registry.TrustedKey, use string) (*Trust, error) {
-	t := &Trust{keys: make(map[string]ed25519.PublicKey, len(keys))}
+	t := &Trust{keys: make(map[string]trusted, len(keys))}
 	for _, k := range keys {
 		if k.Use != use {
 			continue
@@ -181,7 +186,7 @@ func NewTrust(keys []registry.TrustedKey, use string) (*Trust, error) {
 		if !ok {
 			return nil, problem.New(problem.InvalidRelease, "trusted key %s is not an ed25519 key", k.KeyID)
 		}
-		t.keys[k.KeyID] = public
+		t.keys[k.KeyID] = trusted{public, k}
 	}
 	return t, nil
 }

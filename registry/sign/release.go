@@ -16,7 +16,7 @@ type Release struct {
 	release  *registry.Release
 	envelope []byte
 	digest   registry.Digest
-	keyID    string
+	signer   registry.TrustedKey
 }
 
 // Release is the content; it must not be changed.
@@ -28,8 +28,8 @@ func (r *Release) Envelope() []byte { return r.envelope }
 // Digest is the digest of Envelope: the layer digest of the release's artifact.
 func (r *Release) Digest() registry.Digest { return r.digest }
 
-// KeyID names the key that signed.
-func (r *Release) KeyID() string { return r.keyID }
+// Signer is the key that signed, as the trust set listed it.
+func (r *Release) Signer() registry.TrustedKey { return r.signer }
 
 // Expired reports whether the release is past its expiry at a time. It is a
 // reason to warn, never to stop serving.
@@ -59,7 +59,7 @@ func VerifyRelease(env []byte, trust *Trust) (*Release, error) {
 	if _, err := NewTrust(r.Trusted, registry.UseRelease); err != nil {
 		return nil, err
 	}
-	return &Release{release: r, envelope: env, digest: registry.DigestOf(env), keyID: keyID}, nil
+	return &Release{release: r, envelope: env, digest: registry.DigestOf(env), signer: trust.keys[keyID].listed}, nil
 }
 
 // Mark is the highest position a key has signed.
@@ -137,7 +137,7 @@ func (r *Ratchet) Accept(env []byte) (*Release, error) {
 		return nil, err
 	}
 	for id, m := range r.state.Marks {
-		if _, still := trust.keys[id]; !still && id != next.keyID {
+		if _, still := trust.keys[id]; !still && id != next.signer.KeyID {
 			continue
 		}
 		switch registry.Compare(rel.Epoch, rel.Revision, m.Epoch, m.Revision) {
@@ -155,7 +155,7 @@ func (r *Ratchet) Accept(env []byte) (*Release, error) {
 	}
 	r.trust = trust
 	r.state.Trusted = rel.Trusted
-	r.state.Marks[next.keyID] = Mark{Epoch: rel.Epoch, Revision: rel.Revision, Digest: next.digest}
+	r.state.Marks[next.signer.KeyID] = Mark{Epoch: rel.Epoch, Revision: rel.Revision, Digest: next.digest}
 	return next, nil
 }
 
