@@ -83,12 +83,12 @@ layers:
 # The committed engine must be what its source compiles to.
 .PHONY: generated
 generated:
-	@if command -v clang >/dev/null && command -v wasm-ld >/dev/null; then plugins/engine/build.sh --check; \
-	elif [ "$${CI:-}" = true ]; then echo "generated: clang and wasm-ld are missing" >&2; exit 1; \
-	else echo "WARNING: clang or wasm-ld is missing: plugins/engine/engine.wasm was NOT compared with its source" >&2; fi
+	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; \
+	elif [ "$${CI:-}" = true ]; then echo "generated: clang-14 and wasm-ld-14 are missing" >&2; exit 1; \
+	else echo "WARNING: clang-14 or wasm-ld-14 is missing: plugins/engine/engine.wasm was NOT compared with its source" >&2; fi
 
 .PHONY: engine
-engine: ## compile plugins/engine/engine.c to engine.wasm (needs clang and lld)
+engine: ## compile plugins/engine/engine.c to engine.wasm (needs clang-14, lld-14)
 	plugins/engine/build.sh
 
 .PHONY: fuzz

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 )
 
@@ -20,13 +21,14 @@ func benchCompileMemory(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
+	root, err := os.MkdirTemp("", "sluice-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(root)
 	var peaks []float64
-	for range b.count {
-		dir, err := os.MkdirTemp("", "sluice-bench-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
+	for i := range b.count {
+		dir := filepath.Join(root, strconv.Itoa(i))
 		//nolint:gosec // the binary under test
 		cmd := exec.CommandContext(ctx, binary, "connector", "generate", b.spec, "--to", dir)
 		out, err := cmd.CombinedOutput()

@@ -47,7 +47,7 @@ func benchDemo(ctx context.Context, b *bench) error {
 	for c := range demoConnections {
 		wg.Go(func() {
 			for i := c; ctx.Err() == nil; i++ {
-				if _, err := n.call(ctx, slug, tools[i%len(tools)], "{}"); err != nil {
+				if err := n.call(ctx, slug, tools[i%len(tools)], "{}"); err != nil {
 					if ctx.Err() == nil {
 						fault <- err
 					}
@@ -118,5 +118,5 @@ func (n *node) safeTools(ctx context.Context) (slug string, tools []string, err 
 		return "", nil, errors.New("the demo has no safe tool without required arguments")
 	}
 	slug = sets.Items[0].Slug
-	return slug, tools, n.poll(ctx, func() error { _, err := n.call(ctx, slug, tools[0], "{}"); return err })
+	return slug, tools, n.poll(ctx, func() error { return n.call(ctx, slug, tools[0], "{}") })
 }

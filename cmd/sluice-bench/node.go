@@ -27,7 +27,7 @@ type node struct {
 func (b *bench) node(data string, args ...string) (*node, error) {
 	n := &node{data: data, client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	for _, a := range []*string{&n.gateway, &n.admin} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
@@ -101,9 +101,9 @@ func (n *node) api(ctx context.Context, method, path string, in, out any) error 
 	return json.Unmarshal(answer, out)
 }
 
-// call runs one tool of a toolset with the modern protocol and returns the answer's
-// text. An answer that is an error is an error.
-func (n *node) call(ctx context.Context, slug, tool, arguments string) (string, error) {
+// call runs one tool of a toolset with the modern protocol. An answer that is an
+// error, or empty, is an error.
+func (n *node) call(ctx context.Context, slug, tool, arguments string) error {
 	const version = "2026-07-28"
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"sluice-bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, tool, arguments, version)
 	answer, err := n.do(ctx, http.MethodPost, "http://"+n.gateway+"/t/"+slug, []byte(body), http.Header{
@@ -114,7 +114,7 @@ func (n *node) call(ctx context.Context, slug, tool, arguments string) (string, 
 		"Mcp-Name":             {tool},
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
 	var r struct {
 		Result struct {
@@ -124,12 +124,12 @@ func (n *node) call(ctx context.Context, slug, tool, arguments string) (string, 
 		Error json.RawMessage
 	}
 	if err := json.Unmarshal(answer, &r); err != nil {
-		return "", err
+		return err
 	}
 	if r.Error != nil || r.Result.IsError || len(r.Result.Content) == 0 {
-		return "", fmt.Errorf("tools/call %s of %s: %s", tool, slug, answer)
+		return fmt.Errorf("tools/call %s of %s: %s", tool, slug, answer)
 	}
-	return r.Result.Content[0].Text, nil
+	return nil
 }
 
 func (n *node) do(ctx context.Context, method, url string, body []byte, header http.Header) ([]byte, error) {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -27,13 +29,14 @@ func benchToolsets(ctx context.Context, b *bench) error {
 	}))
 	defer upstream.Close()
 
+	root, err := os.MkdirTemp("", "sluice-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(root)
 	dirs := map[int]string{}
 	for _, n := range []int{1, toolsetCount} {
-		dir, err := os.MkdirTemp("", "sluice-bench-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
+		dir := filepath.Join(root, strconv.Itoa(n))
 		if err := b.populate(ctx, dir, n, upstream.URL); err != nil {
 			return fmt.Errorf("make %d toolsets: %w", n, err)
 		}
@@ -109,7 +112,7 @@ func (b *bench) populate(ctx context.Context, dir string, n int, upstream string
 		}
 	}
 	for _, i := range []int{0, n - 1} {
-		if err := node.poll(ctx, func() error { _, err := node.call(ctx, slug(i), "get_thing_0", `{"id":"7"}`); return err }); err != nil {
+		if err := node.poll(ctx, func() error { return node.call(ctx, slug(i), "get_thing_0", `{"id":"7"}`) }); err != nil {
 			return err
 		}
 	}
@@ -159,7 +162,7 @@ func (b *bench) startToFirstCall(ctx context.Context, dir string) (time.Duration
 		return 0, err
 	}
 	defer node.Close()
-	err = node.poll(ctx, func() error { _, err := node.call(ctx, slug(0), "get_thing_0", `{"id":"7"}`); return err })
+	err = node.poll(ctx, func() error { return node.call(ctx, slug(0), "get_thing_0", `{"id":"7"}`) })
 	return time.Since(began), err
 }
 
@@ -176,7 +179,7 @@ func (b *bench) residentAfterCalls(ctx context.Context, dir string, n int) (int6
 	}
 	for i := range n {
 		for op := range toolsPerToolset {
-			if _, err := node.call(ctx, slug(i), fmt.Sprintf("get_thing_%d", op), `{"id":"7"}`); err != nil {
+			if err := node.call(ctx, slug(i), fmt.Sprintf("get_thing_%d", op), `{"id":"7"}`); err != nil {
 				return 0, err
 			}
 		}

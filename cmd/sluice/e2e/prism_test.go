@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -236,18 +237,14 @@ func (o operation) arguments(t *testing.T, tool *mcp.Tool) map[string]any {
 	schema, _ := tool.InputSchema.(map[string]any)
 	properties, _ := schema["properties"].(map[string]any)
 	args := map[string]any{}
-	for k, v := range o.args {
-		args[k] = v
-	}
+	maps.Copy(args, o.args)
 	lifted := true
 	for k := range o.body {
 		_, ok := properties[k]
 		lifted = lifted && ok
 	}
 	if lifted {
-		for k, v := range o.body {
-			args[k] = v
-		}
+		maps.Copy(args, o.body)
 	} else if o.body != nil {
 		args["body"] = o.body
 	}
