@@ -149,7 +149,7 @@ func skipString(in []byte, p int) int {
 	}
 }
 
-var bracketClass = [256]uint8{'"': 1, '{': 2, '[': 2, '}': 3, ']': 3}
+var bracketClass = [256]uint8{'"': 1, '{': 2, '[': 2, '}': 3, ']': 3, '\\': 4}
 
 // skipContainer counts brackets outside strings, from behind the opening one.
 func skipContainer(in []byte, p int) int {
@@ -167,6 +167,10 @@ func skipContainer(in []byte, p int) int {
 		case 3:
 			if depth--; depth == 0 {
 				return p
+			}
+		case 4: // no JSON; as inside a string, it takes the meaning of a quote or of itself
+			if p < len(in) && (in[p] == '"' || in[p] == '\\') {
+				p++
 			}
 		}
 	}

@@ -185,3 +185,7 @@ func (t table) dropSuffix(x *extView, name []byte) bool {
 	}
 	return false
 }
+
+// Streams tells whether a checked program reads a stream of documents: its
+// result may then be longer than its input, at most twice.
+func Streams(program []byte) bool { return table(program).documents() == DocumentStream }

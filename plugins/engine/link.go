@@ -1,0 +1,270 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// Bounds of a linked module.
+const (
+	MaxPrograms = 1 << 16   // programs of a module; a connector has one for each tool at most
+	MaxSegment  = 64 << 20  // bytes of the program set
+	MaxModule   = 160 << 20 // bytes of a module that Open reads: the set, a 64 MB manifest, the engine
+)
+
+// The program set lies where the bare engine's memory ends, its header just
+// before: SEGMENT and Set of engine.c.
+const (
+	segmentBase = 0x20000
+	setHeader   = 16
+	setEntry    = 8
+	setMagic    = "SLPS"
+	wasmPage    = 65536
+)
+
+// The section ids and limits flags of the binary format, Core Specification §5.5.
+const (
+	wasmHeader      = "\x00asm\x01\x00\x00\x00"
+	sectionCustom   = 0
+	sectionMemory   = 5
+	sectionData     = 11
+	sectionDataNum  = 12
+	memoryNoMaximum = 0
+)
+
+// Link makes a standalone module: the current engine, one data segment with the
+// programs, and a custom section with the manifest. Equal arguments give equal
+// bytes; equal programs are stored once. The manifest must not be empty: readers
+// of WebAssembly reject custom sections without payload. Programs must pass
+// Check.
+func Link(programs [][]byte, section string, manifest []byte) ([]byte, error) {
+	return link(Version, programs, section, manifest)
+}
+
+func link(version int, programs [][]byte, section string, manifest []byte) ([]byte, error) {
+	code, ok := Code(version)
+	if !ok {
+		return nil, fmt.Errorf("linking module: no engine version %d", version)
+	}
+	if len(manifest) == 0 || section == "" {
+		return nil, errors.New("linking module: empty manifest or section name")
+	}
+	for i, p := range programs {
+		if err := Check(p); err != nil {
+			return nil, fmt.Errorf("linking module: program %d: %w", i, err)
+		}
+	}
+	set, err := makeSet(version, programs)
+	if err != nil {
+		return nil, fmt.Errorf("linking module: %w", err)
+	}
+	m, err := join(code, set, section, manifest)
+	if err != nil {
+		return nil, fmt.Errorf("linking module: %w", err)
+	}
+	return m, nil
+}
+
+// makeSet lays out the segment: header, directory, programs on 16-byte
+// boundaries. Offsets in the directory count from the end of the header.
+func makeSet(version int, programs [][]byte) ([]byte, error) {
+	if len(programs) > MaxPrograms {
+		return nil, fmt.Errorf("%d programs, at most %d", len(programs), MaxPrograms)
+	}
+	le := binary.LittleEndian
+	size := setHeader + setEntry*len(programs)
+	for _, p := range programs {
+		size += len(p) + tableAlign
+	}
+	b := make([]byte, setHeader+setEntry*len(programs), size)
+	at := make(map[string]int, len(programs))
+	for i, p := range programs {
+		off, ok := at[string(p)]
+		if !ok {
+			b = align(b, tableAlign)
+			off = len(b) - setHeader
+			at[string(p)] = off
+			b = append(b, p...)
+		}
+		le.PutUint32(b[setHeader+i*setEntry:], uint32(off))
+		le.PutUint32(b[setHeader+i*setEntry+4:], uint32(len(p)))
+		if len(b) > MaxSegment {
+			return nil, fmt.Errorf("programs of more than %d bytes", MaxSegment)
+		}
+	}
+	copy(b, setMagic)
+	le.PutUint32(b[4:], uint32(len(b)))
+	le.PutUint32(b[8:], uint32(len(programs)))
+	le.PutUint32(b[12:], uint32(version))
+	return b, nil
+}
+
+// join puts the set into the engine: more memory, one data segment more, and the
+// custom section at the end.
+func join(code, set []byte, section string, manifest []byte) ([]byte, error) {
+	out := append(make([]byte, 0, len(code)+len(set)+len(manifest)+len(section)+64), wasmHeader...)
+	put := func(id byte, body ...[]byte) {
+		n := 0
+		for _, b := range body {
+			n += len(b)
+		}
+		out = binary.AppendUvarint(append(out, id), uint64(n))
+		for _, b := range body {
+			out = append(out, b...)
+		}
+	}
+	segment := append([]byte{0, 0x41}, appendSigned(nil, segmentBase-setHeader)...) // active, memory 0, i32.const
+	segment = append(segment, 0x0b)                                                 // end
+	segment = binary.AppendUvarint(segment, uint64(len(set)))
+	linked := false
+	err := sections(code, func(id byte, body []byte) error {
+		switch id {
+		case sectionMemory:
+			if len(body) < 3 || body[0] != 1 || body[1] != memoryNoMaximum {
+				return errors.New("engine has not one memory without a maximum")
+			}
+			pages, k := binary.Uvarint(body[2:])
+			if k <= 0 || pages*wasmPage != segmentBase {
+				return errors.New("engine's memory does not end where the programs begin")
+			}
+			pages += (uint64(len(set)-setHeader) + wasmPage - 1) / wasmPage
+			put(id, binary.AppendUvarint([]byte{1, memoryNoMaximum}, pages))
+		case sectionDataNum, sectionData:
+			n, k := binary.Uvarint(body)
+			if k <= 0 {
+				return errors.New("engine's data section is malformed")
+			}
+			if id == sectionDataNum {
+				put(id, binary.AppendUvarint(nil, n+1))
+				return nil
+			}
+			put(id, binary.AppendUvarint(nil, n+1), body[k:], segment, set)
+			linked = true
+		default:
+			put(id, body)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !linked {
+		put(sectionData, []byte{1}, segment, set)
+	}
+	put(sectionCustom, binary.AppendUvarint(nil, uint64(len(section))), []byte(section), manifest)
+	return out, nil
+}
+
+// appendSigned appends v as signed LEB128.
+func appendSigned(b []byte, v int64) []byte {
+	for {
+		c := byte(v & 0x7f)
+		v >>= 7
+		if v == 0 && c&0x40 == 0 || v == -1 && c&0x40 != 0 {
+			return append(b, c)
+		}
+		b = append(b, c|0x80)
+	}
+}
+
+// sections calls f for each section of a module; body is a view.
+func sections(m []byte, f func(id byte, body []byte) error) error {
+	if len(m) < len(wasmHeader) || string(m[:len(wasmHeader)]) != wasmHeader {
+		return errors.New("not a WebAssembly module")
+	}
+	for p := len(wasmHeader); p < len(m); {
+		id := m[p]
+		n, k := binary.Uvarint(m[p+1:])
+		if k <= 0 || n > uint64(len(m)-p-1-k) {
+			return errors.New("section is cut off")
+		}
+		p += 1 + k
+		if err := f(id, m[p:p+int(n)]); err != nil {
+			return err
+		}
+		p += int(n)
+	}
+	return nil
+}
+
+// Linked is a module taken apart. Programs and Manifest are views into it.
+type Linked struct {
+	Version  int      // engine version
+	Programs [][]byte // each passed Check
+	Manifest []byte
+}
+
+// Open takes apart a module that Link made, with this or an earlier engine
+// version. It trusts nothing in it: each program passes Check, and all is linked
+// again with our own copy of the engine, which must give the same bytes. Any
+// other module is refused with a *problem.Error of kind InvalidPlugin.
+func Open(module []byte, section string) (*Linked, error) {
+	refuse := func(format string, args ...any) (*Linked, error) {
+		return nil, problem.New(problem.InvalidPlugin, format, args...).
+			Fix("generate the connector again with this version of Sluice")
+	}
+	if len(module) > MaxModule {
+		return refuse("module of %d bytes, at most %d", len(module), MaxModule)
+	}
+	var data, custom []byte
+	if err := sections(module, func(id byte, body []byte) error {
+		switch id {
+		case sectionData:
+			data = body
+		case sectionCustom:
+			custom = body
+		}
+		return nil
+	}); err != nil {
+		return refuse("%s", err)
+	}
+	nameLen, k := binary.Uvarint(custom)
+	if k <= 0 || nameLen > uint64(len(custom)-k) || string(custom[k:k+int(nameLen)]) != section {
+		return refuse("module has no section %q at its end", section)
+	}
+	manifest := custom[k+int(nameLen):]
+	// The set is the last segment, and the only place where its magic stands with
+	// its own length up to the end; linking again proves the guess.
+	i := bytes.Index(data, []byte(setMagic))
+	for i >= 0 && (len(data)-i < setHeader || binary.LittleEndian.Uint32(data[i+4:]) != uint32(len(data)-i)) {
+		next := bytes.Index(data[i+1:], []byte(setMagic))
+		if next < 0 {
+			i = -1
+			break
+		}
+		i += 1 + next
+	}
+	if i < 0 {
+		return refuse("module holds no response programs")
+	}
+	set := data[i:]
+	le := binary.LittleEndian
+	count, version := le.Uint32(set[8:]), le.Uint32(set[12:])
+	if version > 1<<20 || count > MaxPrograms || setHeader+setEntry*int(count) > len(set) {
+		return refuse("module's program directory is malformed")
+	}
+	if _, ok := Code(int(version)); !ok {
+		return refuse("module was made with engine version %d, which this program does not know", version)
+	}
+	l := &Linked{Version: int(version), Programs: make([][]byte, count), Manifest: manifest}
+	for n := range l.Programs {
+		e := set[setHeader+n*setEntry:]
+		off, size := uint64(le.Uint32(e))+setHeader, uint64(le.Uint32(e[4:]))
+		if off+size > uint64(len(set)) {
+			return refuse("program %d lies outside the module", n)
+		}
+		l.Programs[n] = set[off : off+size : off+size]
+	}
+	again, err := link(l.Version, l.Programs, section, manifest)
+	if err != nil {
+		return refuse("%s", err)
+	}
+	if !bytes.Equal(again, module) {
+		return refuse("module is not engine version %d with programs and manifest: its code or layout differs", version)
+	}
+	return l, nil
+}

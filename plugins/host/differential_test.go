@@ -1,0 +1,148 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/plugins/engine"
+)
+
+func newHost(t testing.TB, o Options) *Host {
+	t.Helper()
+	h, err := New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(t.Context()); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// TestAgreeRandom compares the three implementations on generated programs and inputs.
+func TestAgreeRandom(t *testing.T) {
+	h := newHost(t, Options{})
+	if h.runtime == nil {
+		t.Fatal("the engine does not run in WebAssembly here")
+	}
+	for i := range uint64(20000) {
+		agree(t, h, randomProgram(i), randomJSON(i), engine.Limits{})
+		if t.Failed() {
+			t.Fatalf("seed %d", i)
+		}
+	}
+	if c := h.Counters(); c.Wasm != 20000 || c.Reference != 0 {
+		t.Fatalf("not all ran in WebAssembly: %+v", c)
+	}
+}
+
+// TestAgreeLimits compares errors at each amount of fuel and depth.
+func TestAgreeLimits(t *testing.T) {
+	h := newHost(t, Options{})
+	for seed := range uint64(60) {
+		p, in := randomProgram(seed), randomJSON(seed*7+1)
+		for fuel := uint64(1); fuel < 40; fuel++ {
+			agree(t, h, p, in, engine.Limits{Fuel: fuel})
+		}
+		for depth := 1; depth < 8; depth++ {
+			agree(t, h, p, in, engine.Limits{MaxDepth: depth})
+		}
+	}
+	nest := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	all := &engine.Program{}
+	self := &engine.Node{}
+	self.Rest = self
+	for _, p := range []*engine.Program{all, {Root: self}, {Root: &engine.Node{Where: &engine.Predicate{Cmp: engine.CmpEq, Value: "1"}}}} {
+		for _, n := range []int{engine.DefaultMaxDepth - 1, engine.DefaultMaxDepth, engine.DefaultMaxDepth + 1, 1000, 100000} {
+			agree(t, h, p, []byte(nest(n)), engine.Limits{})
+			agree(t, h, p, []byte(strings.Repeat(`{"a":`, n)+"1"+strings.Repeat("}", n)), engine.Limits{})
+		}
+		for _, n := range []int{engine.HardMaxDepth, engine.HardMaxDepth + 1} {
+			agree(t, h, p, []byte(nest(n)), engine.Limits{MaxDepth: 100000})
+		}
+	}
+}
+
+// TestAgreeEdges puts each short piece of syntax at the end of inputs of each
+// length around the vector sizes.
+func TestAgreeEdges(t *testing.T) {
+	h := newHost(t, Options{})
+	programs := []*engine.Program{
+		{},
+		{Root: &engine.Node{Fields: []engine.Field{{Name: "k"}}, DropRest: true}},
+		{Root: &engine.Node{Rules: engine.DropNull | engine.DropEmpty | engine.DropURL | engine.DropFalse, DropSuffixes: []string{"z"}}},
+		{Root: &engine.Node{Where: &engine.Predicate{Cmp: engine.CmpContains, Path: []string{"k"}, Value: `"x"`}, MaxString: 9}},
+		{Root: &engine.Node{Limit: 1}, Documents: engine.DocumentStream},
+	}
+	tails := []string{
+		"", `"`, `\`, `\"`, `\u`, `\u00`, `\u0041"`, `\ud83d\ude00"`, "}", "]", "}]", `"}`, `"]`, `":1}`, `\":1}`, `{`, "[", "[{", `{"`, `{\"`, "t", "nul", "null", "fals", "1e", "-", "1.", "\x00", "\x1e", "\xef\xbb\xbf",
+	}
+	for _, head := range []string{"", "[", `{"a":`, `{"k":`, `{"k":"`, `{"z":{"q":"`, `[{"k":["`, `"`, `[[`, `{"k":1,"b":[`, `{"u":"https://`, "\xef\xbb\xbf"} {
+		for n := range 70 {
+			for _, tail := range tails {
+				in := []byte(head + strings.Repeat("x", n) + tail)
+				for _, p := range programs {
+					agree(t, h, p, in, engine.Limits{})
+				}
+			}
+		}
+	}
+}
+
+// FuzzTransform compares the implementations on any input, with a program made
+// from a seed.
+func FuzzTransform(f *testing.F) {
+	h := newHost(f, Options{})
+	for i := range uint64(200) {
+		f.Add(randomJSON(i), i, uint64(0), uint8(0))
+	}
+	for i, s := range []string{"", " ", "null", "{\"na\\u006de\":1}", `{"a":1,"a":2}`, `["\ud800"]`, "[1]\x1e{}", "\xef\xbb\xbf{}", `{\"a":1}`, `<html>`, `{"a":1]`, `[1,]`, "NaN"} {
+		f.Add([]byte(s), uint64(i), uint64(0), uint8(0))
+	}
+	f.Fuzz(func(t *testing.T, in []byte, seed, fuel uint64, depth uint8) {
+		agree(t, h, randomProgram(seed), in, engine.Limits{Fuel: fuel, MaxDepth: int(depth)})
+	})
+}
+
+// FuzzProgram runs any table that Check accepts.
+func FuzzProgram(f *testing.F) {
+	h := newHost(f, Options{})
+	for i := range uint64(50) {
+		p, err := engine.Compile(randomProgram(i))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(p, randomJSON(i))
+	}
+	f.Fuzz(func(t *testing.T, table, in []byte) {
+		if engine.Check(table) != nil {
+			return
+		}
+		want, ws, werr := engine.Reference(nil, table, in, engine.Limits{})
+		got, gs, gerr := h.Transform(nil, table, in)
+		if string(got) != string(want) || gs != ws || gerr != werr {
+			t.Fatalf("input %q table %x\nwasm      %q %v %+v\nreference %q %v %+v", in, table, got, gerr, gs, want, werr, ws)
+		}
+	})
+}
+
+func ExampleHost_Transform() {
+	program, err := engine.Compile(&engine.Program{Root: &engine.Node{
+		Fields:   []engine.Field{{Name: "id"}, {Name: "user", Node: &engine.Node{Fields: []engine.Field{{Name: "login"}}, DropRest: true}}},
+		DropRest: true,
+	}})
+	if err != nil {
+		panic(err)
+	}
+	h, err := New(context.Background(), Options{ReferenceOnly: true})
+	if err != nil {
+		panic(err)
+	}
+	out, st, err := h.Transform(nil, program, []byte(`[{"id": 7, "user": {"login": "ann", "id": 1}, "url": "x"}]`))
+	fmt.Println(string(out), st.In, st.Out, err)
+	// Output: [{"id":7,"user":{"login":"ann"}}] 58 33 <nil>
+}

@@ -1,0 +1,287 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/sluicegate/sluice/plugins/engine"
+)
+
+const (
+	// MaxWasmInput is the longest input that runs in WebAssembly; longer ones run
+	// on the Go reference. WebAssembly code cannot be preempted, so this bounds how
+	// long one call can delay a garbage collection: about 2 ms.
+	MaxWasmInput = 4 << 20
+
+	// retainMemory is the linear memory an idle instance may keep; one that grew
+	// further is closed after the call, because linear memory never shrinks. It
+	// holds inputs of up to about 2 MB.
+	retainMemory = 4<<20 + 256<<10
+
+	// pages of the runtime's memory limit: table, input and twice the input of
+	// output (a stream of documents), with room for the engine itself.
+	maxPages = (3*MaxWasmInput+engine.MaxTable)>>16 + 16
+
+	controlBytes = 96 // the control block of engine.c, rounded up
+	inputPad     = 64 // zero bytes that the engine writes behind the input
+	outputSlack  = 128
+)
+
+// Options configures a [Host]. The zero value is usable.
+type Options struct {
+	// Instances is how many instances stay ready. More are made when more calls
+	// run at once, and closed afterwards. Default: GOMAXPROCS.
+	Instances int
+	// Limits bounds each call, see engine.Limits. Default: its defaults.
+	Limits engine.Limits
+	// CacheDir is where compiled code is kept between starts; it is made when
+	// missing (0700). Default: none, the engine is compiled at start (about 20 ms).
+	CacheDir string
+	// ReferenceOnly runs everything on the Go reference. Default: false; it is
+	// implied where wazero cannot compile: other processors than amd64 and arm64, or
+	// a system that forbids executable memory.
+	ReferenceOnly bool
+	// Logger is told which implementation runs. Default: discard.
+	Logger *slog.Logger
+}
+
+// Host runs response programs.
+type Host struct {
+	log     *slog.Logger
+	limits  engine.Limits
+	runtime wazero.Runtime
+	cache   wazero.CompilationCache
+	code    wazero.CompiledModule
+	free    chan *instance // idle instances
+	closing atomic.Bool
+	users   atomic.Int64  // running calls, and one until Close
+	idle    chan struct{} // closed when users is 0
+
+	wasm, reference, retired atomic.Uint64
+}
+
+// Counters tells how calls ran since the start.
+type Counters struct {
+	Wasm      uint64 // calls that ran in WebAssembly
+	Reference uint64 // calls that ran on the Go reference
+	Retired   uint64 // instances closed because their memory grew
+}
+
+// ErrClosed is returned by calls after [Host.Close].
+var ErrClosed = errors.New("host: closed")
+
+// New compiles the engine and makes a Host. Close it when done.
+func New(ctx context.Context, o Options) (*Host, error) {
+	if o.Instances <= 0 {
+		o.Instances = runtime.GOMAXPROCS(0)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	h := &Host{
+		log: o.Logger.With(slog.String("component", "host")), limits: o.Limits,
+		free: make(chan *instance, o.Instances), idle: make(chan struct{}),
+	}
+	h.users.Store(1)
+	if o.ReferenceOnly || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		h.log.LogAttrs(ctx, slog.LevelInfo, "response programs run on the Go reference", slog.Bool("asked_for", o.ReferenceOnly))
+		return h, nil
+	}
+	if err := h.openCache(o.CacheDir); err != nil {
+		return nil, err
+	}
+	if err := h.compile(ctx); err != nil {
+		// Slower by a little, and the same in every other respect: no reason not to serve.
+		h.log.LogAttrs(ctx, slog.LevelWarn, "engine cannot be compiled here, response programs run on the Go reference", slog.Any("error", err))
+		if h.runtime != nil {
+			_ = h.runtime.Close(ctx)
+			h.runtime = nil
+		}
+	}
+	return h, nil
+}
+
+func (h *Host) openCache(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making compilation cache: %w", err)
+	}
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return fmt.Errorf("opening compilation cache %s: %w", dir, err)
+	}
+	h.cache = cache
+	return nil
+}
+
+// compile makes the runtime and the first instance: an engine that cannot run
+// here is found at start.
+func (h *Host) compile(ctx context.Context) (err error) {
+	defer func() { // wazero panics where executable memory is refused
+		if r := recover(); r != nil {
+			err = fmt.Errorf("compiling engine: %v", r)
+		}
+	}()
+	// Not WithCloseOnContextDone: it makes loops 5 to 23 times slower. First-party
+	// code is bounded by its input and by fuel instead.
+	cfg := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(maxPages)
+	if h.cache != nil {
+		cfg = cfg.WithCompilationCache(h.cache)
+	}
+	h.runtime = wazero.NewRuntimeWithConfig(ctx, cfg)
+	code, _ := engine.Code(engine.Version)
+	if h.code, err = h.runtime.CompileModule(ctx, code); err != nil {
+		return fmt.Errorf("compiling engine version %d: %w", engine.Version, err)
+	}
+	i, err := h.instantiate(ctx)
+	if err != nil {
+		return err
+	}
+	h.release(ctx, i)
+	return nil
+}
+
+// Transform runs a program on in, appends the result to dst and returns it. It
+// keeps none of its arguments. The program must have passed engine.Check, as
+// those of engine.Compile and engine.Open have. Its results, statistics and
+// errors are those of [engine.Reference], byte for byte; inputs above
+// [MaxWasmInput] run there. After warm-up it does not allocate, but for growing
+// dst. It cannot be cancelled; it takes about half a millisecond a megabyte.
+func (h *Host) Transform(dst, program, in []byte) ([]byte, engine.Stats, error) {
+	if !h.enter() {
+		return dst, engine.Stats{}, ErrClosed
+	}
+	defer h.leave()
+	if h.runtime == nil || len(in) > MaxWasmInput {
+		h.reference.Add(1)
+		return engine.Reference(dst, program, in, h.limits)
+	}
+	lim := h.limits.WithDefaults(len(in))
+	if len(in) > lim.MaxInput {
+		return dst, engine.Stats{In: uint64(len(in))}, engine.ErrTooLarge
+	}
+	ctx := context.Background() // with it, calls do not allocate
+	i, err := h.acquire(ctx)
+	if err != nil {
+		return dst, engine.Stats{}, err
+	}
+	out, st, err := i.transform(ctx, dst, program, in, lim)
+	if err != nil && !isRunError(err) { // a trap: never seen, and state is unknown
+		_ = i.module.Close(ctx)
+		h.log.LogAttrs(ctx, slog.LevelError, "engine failed, the answer runs on the Go reference", slog.Any("error", err))
+		h.reference.Add(1)
+		return engine.Reference(dst, program, in, h.limits)
+	}
+	h.wasm.Add(1)
+	h.release(ctx, i)
+	return out, st, err
+}
+
+func isRunError(err error) bool {
+	return err == engine.ErrNotJSON || err == engine.ErrDepth || err == engine.ErrFuel
+}
+
+// Counters returns how calls ran so far.
+func (h *Host) Counters() Counters {
+	return Counters{Wasm: h.wasm.Load(), Reference: h.reference.Load(), Retired: h.retired.Load()}
+}
+
+// enter registers a call; false after Close.
+func (h *Host) enter() bool {
+	for {
+		n := h.users.Load()
+		if n == 0 || h.closing.Load() {
+			return false
+		}
+		if h.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+func (h *Host) leave() {
+	if h.users.Add(-1) == 0 {
+		close(h.idle)
+	}
+}
+
+// Close waits for running calls and frees everything. Later calls, also of
+// Close, do nothing but return ErrClosed.
+func (h *Host) Close(ctx context.Context) error {
+	if h.closing.Swap(true) {
+		return ErrClosed
+	}
+	h.leave()
+	select {
+	case <-h.idle:
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for running programs: %w", ctx.Err())
+	}
+	var errs []error
+	if h.runtime != nil {
+		errs = append(errs, h.runtime.Close(ctx))
+	}
+	if h.cache != nil {
+		errs = append(errs, h.cache.Close(ctx))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("closing engine: %w", err)
+	}
+	return nil
+}
+
+func (h *Host) acquire(ctx context.Context) (*instance, error) {
+	select {
+	case i := <-h.free:
+		return i, nil
+	default:
+		return h.instantiate(ctx)
+	}
+}
+
+// release puts an instance back, or closes it when the pool is full or it grew.
+func (h *Host) release(ctx context.Context, i *instance) {
+	if i.memory.Size() > retainMemory {
+		h.retired.Add(1)
+	} else {
+		select {
+		case h.free <- i:
+			return
+		default:
+		}
+	}
+	_ = i.module.Close(ctx)
+}
+
+func (h *Host) instantiate(ctx context.Context) (*instance, error) {
+	// Anonymous, so that there can be many.
+	m, err := h.runtime.InstantiateModule(ctx, h.code, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if err != nil {
+		return nil, fmt.Errorf("instantiating engine: %w", err)
+	}
+	i := &instance{module: m, memory: m.Memory(), run: m.ExportedFunction("run"), reserve: m.ExportedFunction("reserve")}
+	if i.memory == nil || i.run == nil || i.reserve == nil {
+		_ = m.Close(ctx)
+		return nil, errors.New("instantiating engine: an export is missing")
+	}
+	return i, nil
+}
+
+// instance is one engine; one call at a time.
+type instance struct {
+	module       api.Module
+	memory       api.Memory
+	run, reserve api.Function
+	stack        [1]uint64
+	control      [controlBytes]byte
+}
