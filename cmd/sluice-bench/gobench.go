@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -14,21 +15,42 @@ import (
 // ("ns/op", "B/op", …), one value for each repetition.
 type results map[string]map[string][]float64
 
-// goBench runs the Go benchmarks of a package that match pattern, b.count times.
-func (b *bench) goBench(ctx context.Context, pkg, pattern string, env ...string) (results, error) {
-	//nolint:gosec // the arguments are constants of this program
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", pattern, "-count", strconv.Itoa(b.count), "-benchmem", "-timeout", "20m", pkg)
-	cmd.Env = append(os.Environ(), env...)
-	out, err := cmd.CombinedOutput()
+// goBench runs the Go benchmarks of a package that match pattern, b.count times,
+// each time in a new process: so implementations take turns, and memory that one
+// run left behind does not count as the next one's. An empty benchtime is Go's
+// default of a second.
+func (b *bench) goBench(ctx context.Context, pkg, pattern, benchtime string, env ...string) (results, error) {
+	dir, err := os.MkdirTemp("", "sluice-bench-")
 	if err != nil {
-		return nil, fmt.Errorf("go test -bench %s %s: %w\n%s", pattern, pkg, err, out)
+		return nil, err
 	}
-	return parseResults(out), nil
+	defer os.RemoveAll(dir)
+	binary := filepath.Join(dir, "bench.test")
+	//nolint:gosec // the arguments are constants of this program
+	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, pkg).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go test -c %s: %w\n%s", pkg, err, out)
+	}
+	args := []string{"-test.run", "^$", "-test.bench", pattern, "-test.benchmem", "-test.timeout", "20m"}
+	if benchtime != "" {
+		args = append(args, "-test.benchtime", benchtime)
+	}
+	r := results{}
+	for range b.count {
+		//nolint:gosec // the binary was built above
+		cmd := exec.CommandContext(ctx, binary, args...)
+		cmd.Dir = pkg // fixtures are found as in go test
+		cmd.Env = append(os.Environ(), env...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return nil, fmt.Errorf("benchmarks %s of %s: %w\n%s", pattern, pkg, err, out)
+		}
+		r.add(out)
+	}
+	return r, nil
 }
 
-// parseResults reads the format of golang.org/design/14313-benchmark-format.
-func parseResults(out []byte) results {
-	r := results{}
+// add reads the format of golang.org/design/14313-benchmark-format.
+func (r results) add(out []byte) {
 	for l := range bytes.Lines(out) {
 		f := strings.Fields(string(l))
 		if len(f) < 4 || !strings.HasPrefix(f[0], "Benchmark") {
@@ -51,7 +73,6 @@ func parseResults(out []byte) results {
 			r[name][f[i+1]] = append(r[name][f[i+1]], v)
 		}
 	}
-	return r
 }
 
 // median returns the median of one benchmark's unit.
