@@ -125,6 +125,7 @@ type Toolset struct {
 	CacheSeconds    int64  `bun:"cache_seconds"` // 0: off
 	DraftDigest     string `bun:"draft_digest"`  // of the bundle of the draft as it is now
 	LiveDigest      string `bun:"live_digest"`   // of the bundle that is live; empty: none
+	LiveRepository  string `bun:"live_repository"`
 	LiveRevision    uint64 `bun:"live_revision"` // 0: none
 	CreatedAt       Time   `bun:"created_at"`
 	UpdatedAt       Time   `bun:"updated_at"`

@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // harness opens an empty store of one database kind; the suite runs on each.
@@ -103,7 +104,7 @@ func seed(t *testing.T, w *store.Workspace, slug string) *store.Toolset {
 	ts := &store.Toolset{
 		Slug: slug, Name: "Pets", Description: "d", Instructions: "i", SourceKind: "openapi", SourceURL: "https://api.example/openapi.json",
 		SourceTitle: "Pets", Connector: "pets", ConnectorDigest: "sha256:c1", BaseURL: "https://api.example", Profile: "lossless",
-		CacheSeconds: 5, DraftDigest: "sha256:d1", LiveDigest: "sha256:d1", LiveRevision: 1,
+		CacheSeconds: 5, DraftDigest: "sha256:d1", LiveDigest: "sha256:d1", LiveRepository: "one/toolsets/x", LiveRevision: 1,
 	}
 	update(t, w, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(
@@ -146,7 +147,9 @@ func testToolset(t *testing.T, h harness) {
 	if err != nil || again.Version != 2 || got.Version != 2 || again.Name != "Other" || !again.UpdatedAt.After(again.CreatedAt.Time) {
 		t.Fatalf("saved %+v, %v", again, err)
 	}
-	if live, err := w.LiveToolsets(t.Context()); err != nil || len(live) != 1 {
+	live, err := s.Live(t.Context(), "default")
+	wantLive := []registry.ReleaseToolset{{ID: ts.ID, Workspace: "one", Slug: "pets", Revision: 2, Repository: "one/toolsets/x", Bundle: "sha256:d1"}}
+	if err != nil || !reflect.DeepEqual(live, wantLive) {
 		t.Fatalf("live: %v, %v", live, err)
 	}
 }
@@ -282,8 +285,6 @@ func testIsolation(t *testing.T, h harness) {
 	}
 	tss, _, err := two.Toolsets(ctx, store.Page{})
 	count("toolsets", len(tss), err)
-	live, err := two.LiveToolsets(ctx)
-	count("live", len(live), err)
 	edits, err := two.ToolEdits(ctx, ts.ID)
 	count("edits", len(edits), err)
 	revs, _, err := two.Revisions(ctx, ts.ID, store.Page{})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // ErrStale is the cause of the [problem.Precondition] that a write of a toolset
@@ -107,13 +108,22 @@ func (t *Tx) DeleteToolset(ctx context.Context, id string, version uint64) error
 	return nil
 }
 
-// LiveToolsets returns every toolset with a live revision, by id.
-func (c *scope) LiveToolsets(ctx context.Context) ([]Toolset, error) {
+// Live lists the live toolsets of every workspace, for the next release. The
+// store knows one group of edges; every toolset is for all of them.
+func (s *Store) Live(ctx context.Context, _ string) ([]registry.ReleaseToolset, error) {
 	var rows []Toolset
-	if err := c.from(&rows).Where("live_revision > 0").Order("id").Scan(ctx); err != nil {
+	if err := s.read.NewSelect().Model(&rows).Where("live_revision > 0").Order("id").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("listing live toolsets: %w", err)
 	}
-	return rows, nil
+	out := make([]registry.ReleaseToolset, 0, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		out = append(out, registry.ReleaseToolset{
+			ID: r.ID, Workspace: r.WorkspaceID, Slug: r.Slug, Revision: r.LiveRevision,
+			Repository: r.LiveRepository, Bundle: registry.Digest(r.LiveDigest),
+		})
+	}
+	return out, nil
 }
 
 // ToolEdits returns the edits of a toolset by connector, path and method.
@@ -173,6 +183,15 @@ func (t *Tx) AddRevision(ctx context.Context, row *Revision) error {
 	return nil
 }
 
+// DropRevision removes the newest revision of a toolset, whose release could not
+// be made.
+func (t *Tx) DropRevision(ctx context.Context, toolset string, n uint64) error {
+	if _, err := t.deleteOf((*Revision)(nil)).Where("toolset_id = ?", toolset).Where("n = ?", n).Exec(ctx); err != nil {
+		return fmt.Errorf("removing revision %d of %s: %w", n, toolset, err)
+	}
+	return nil
+}
+
 // AddTestRun records a test.
 func (t *Tx) AddTestRun(ctx context.Context, row *TestRun) error {
 	row.ID, row.CreatedAt = t.NewID("test"), Time{t.Now()}
@@ -220,6 +239,14 @@ func (c *scope) CredentialByID(ctx context.Context, id string) (*Credential, err
 	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "credential", id)
 }
 
+// SealedCredential reads a credential of any workspace, for the gateway that runs
+// in this process and knows no more than the id in a bundle. It fails with
+// [problem.NotFound].
+func (s *Store) SealedCredential(ctx context.Context, id string) (*Credential, error) {
+	row := new(Credential)
+	return row, found(s.read.NewSelect().Model(row).Where("id = ?", id).Scan(ctx), "credential", id)
+}
+
 // Credentials lists credentials by id.
 func (c *scope) Credentials(ctx context.Context, p Page) ([]Credential, string, error) {
 	var rows []Credential
@@ -235,12 +262,16 @@ func (c *Credential) Record() secrets.Record {
 	return secrets.Record{Key: "workspaces/" + c.WorkspaceID + "/credentials/" + c.ID, Version: c.Version}
 }
 
-// SealCredential writes a credential: a new one gets an id and version 1, one
-// that was read before the next version. secret is what is sealed.
+// SealCredential writes a credential: one with version 0 is new and gets version
+// 1, and an id when it has none; one that was read before gets the next version.
+// secret is what is sealed.
 func (t *Tx) SealCredential(ctx context.Context, ring *secrets.Keyring, row *Credential, secret secrets.Secret) error {
-	isNew := row.ID == ""
+	isNew := row.Version == 0
 	if isNew {
-		row.ID, row.CreatedAt = t.NewID("cred"), Time{t.Now()}
+		row.CreatedAt = Time{t.Now()}
+	}
+	if row.ID == "" {
+		row.ID = t.NewID("cred")
 	}
 	row.WorkspaceID = t.id
 	row.Version++

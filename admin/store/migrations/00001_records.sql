@@ -82,6 +82,7 @@ CREATE TABLE toolsets (
     cache_seconds    BIGINT NOT NULL,
     draft_digest     TEXT   NOT NULL,
     live_digest      TEXT   NOT NULL,
+    live_repository  TEXT   NOT NULL,
     live_revision    BIGINT NOT NULL,
     created_at       BIGINT NOT NULL,
     updated_at       BIGINT NOT NULL,
