@@ -47,3 +47,26 @@ func benchCompileMemory(ctx context.Context, b *bench) error {
 	b.report("compile.github.mb", median(peaks), "largest resident set of `sluice connector generate`")
 	return nil
 }
+
+// benchCompile compares the way from GitHub's specification to the bytes of a
+// connector with encoding/json only decoding it.
+func benchCompile(ctx context.Context, b *bench) error {
+	if b.spec == "" {
+		return errors.New("-github names no specification")
+	}
+	spec, err := filepath.Abs(b.spec)
+	if err != nil {
+		return err
+	}
+	const name = "BenchmarkCompileGitHub/impl="
+	r, err := b.goBench(ctx, "./plugins/openapi", "^BenchmarkCompileGitHub$", "3x", "SLUICE_GITHUB_SPEC="+spec)
+	if err != nil {
+		return err
+	}
+	value, of, over, err := r.ratio(name+"sluice", name+"encodingjson", "ns/op")
+	if err != nil {
+		return err
+	}
+	b.report("compile.github", value, fmt.Sprintf("%s over %s", nanoseconds(of), nanoseconds(over)))
+	return nil
+}

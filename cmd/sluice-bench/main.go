@@ -16,6 +16,7 @@ import (
 var benchmarks = []benchmark{
 	{[]string{"engine.vs_native", "engine.vs_fastjson", "engine.vs_sonic_typed", "engine.vs_encodingjson"}, benchEngine},
 	{[]string{"connectors.1000.time", "connectors.1000.kb"}, benchConnectors},
+	{[]string{"compile.github"}, benchCompile},
 	{[]string{"compile.github.mb"}, benchCompileMemory},
 	{[]string{"toolsets.1000.kb", "start.warm"}, benchToolsets},
 	{[]string{"demo.rss.mb"}, benchDemo},

@@ -150,7 +150,13 @@ type node struct {
 // waits until it is ready to serve.
 func startSluice(t *testing.T, args ...string) *node {
 	t.Helper()
-	n := &node{gateway: freePort(t), admin: freePort(t), data: t.TempDir()}
+	return startSluiceOn(t, t.TempDir(), args...)
+}
+
+// startSluiceOn does the same on a data directory that may have been used before.
+func startSluiceOn(t *testing.T, data string, args ...string) *node {
+	t.Helper()
+	n := &node{gateway: freePort(t), admin: freePort(t), data: data}
 	all := append([]string{"run", "--listen", n.gateway, "--admin-listen", n.admin, "--data", n.data, "--no-input"}, args...)
 	n.process = start(t, func() bool { return answers("http://" + n.gateway + "/readyz") }, binary, all...)
 	return n
@@ -167,11 +173,15 @@ func answers(url string) bool {
 	return res.StatusCode == http.StatusOK
 }
 
+// flags point a command of sluice to the node.
+func (n *node) flags() []string {
+	return []string{"--server", "http://" + n.admin, "--token-file", filepath.Join(n.data, "admin.token"), "--no-input"}
+}
+
 // cli runs a command of sluice against the node and returns its standard output.
 func (n *node) cli(t *testing.T, args ...string) string {
 	t.Helper()
-	all := append(args, "--server", "http://"+n.admin, "--token-file", filepath.Join(n.data, "admin.token"), "--no-input")
-	cmd := exec.CommandContext(t.Context(), binary, all...)
+	cmd := exec.CommandContext(t.Context(), binary, append(args, n.flags()...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
