@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 
@@ -187,4 +188,20 @@ func cookieValue(v string) bool {
 		}
 	}
 	return v != ""
+}
+
+// minRedact is the shortest secret that is looked for: a shorter one would be
+// found in ordinary words.
+const minRedact = 8
+
+// Redact returns body with every occurrence of c's secrets replaced: an API that
+// repeats what it was sent must not hand the key to the agent. It returns body
+// itself when there is none, which is nearly always; otherwise a copy.
+func (c Credential) Redact(body []byte) []byte {
+	for _, s := range [...]secrets.Secret{c.APIKey, c.Password, c.Token} {
+		if v := s.Reveal(); len(v) >= minRedact && bytes.Contains(body, []byte(v)) {
+			body = bytes.ReplaceAll(body, []byte(v), []byte(secrets.Redacted))
+		}
+	}
+	return body
 }

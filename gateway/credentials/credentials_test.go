@@ -117,3 +117,14 @@ func TestCompile(t *testing.T) {
 		t.Fatalf("unknown type: %v", err)
 	}
 }
+
+func TestRedact(t *testing.T) {
+	c := Credential{APIKey: secrets.New("12345678"), Token: secrets.New("1234567")}
+	if got := string(c.Redact([]byte(`{"you sent":"12345678","n":1234567}`))); got != `{"you sent":"[redacted]","n":1234567}` {
+		t.Fatalf("Redact = %s", got)
+	}
+	in := []byte("nothing here")
+	if got := c.Redact(in); &got[0] != &in[0] {
+		t.Fatal("a body without secrets was copied")
+	}
+}
