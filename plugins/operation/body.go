@@ -1,0 +1,267 @@
+package operation
+
+import (
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// body writes the request body; none when nothing was given and none is required.
+func (b *builder) body() {
+	body := b.c.plan.Body
+	if body == nil {
+		return
+	}
+	r := b.r
+	if b.c.bodyArg >= 0 {
+		v := r.values[b.c.bodyArg]
+		if !v.Exists() {
+			if body.Required {
+				b.fail(body.Arg, "the body is required")
+			}
+			return
+		}
+		r.HasBody = true
+		r.ContentType = append(r.ContentType, body.MediaType...)
+		b.whole(body, v)
+		return
+	}
+	given := body.Required
+	for i := range body.Fields {
+		given = given || b.c.fieldArg[i] >= 0 && r.values[b.c.fieldArg[i]].Exists()
+	}
+	if !given {
+		return
+	}
+	r.HasBody = true
+	r.ContentType = append(r.ContentType, body.MediaType...)
+	switch b.c.bodyKind {
+	case bodyForm:
+		b.form(body, jsonscan.Value{})
+	case bodyMultipart:
+		b.multipart(body, jsonscan.Value{})
+	case bodyXML:
+		b.xml(body, jsonscan.Value{})
+	default:
+		b.object(body)
+	}
+}
+
+// whole writes a body that is one argument.
+func (b *builder) whole(body *Body, v jsonscan.Value) {
+	r := b.r
+	if b.c.bodyKind != bodyBinary && b.c.bodyKind != bodyText && b.c.bodyKind != bodyXML {
+		v = b.heal(body.Schema, v)
+	}
+	switch b.c.bodyKind {
+	case bodyJSON:
+		r.Body = b.appendJSON(r.Body, body.Schema, v)
+	case bodyLines:
+		r.Body = b.lines(r.Body, body.Schema, v)
+	case bodyForm:
+		if v.Kind() == jsonscan.String { // the agent wrote the form itself
+			r.Body = v.AppendText(r.Body)
+			return
+		}
+		b.form(body, v)
+	case bodyMultipart:
+		b.multipart(body, v)
+	case bodyXML:
+		b.xml(body, v)
+	case bodyText:
+		r.Body = b.text(r.Body, body, v)
+	default:
+		f, ok := b.fileOf(body.Arg, body.Schema, v, true)
+		if !ok {
+			return
+		}
+		r.Body = append(r.Body, f.data...)
+		if f.mediaType != "" && (b.c.mediaType == "application/octet-stream" || isRange(b.c.mediaType)) {
+			r.ContentType = append(r.ContentType[:0], f.mediaType...)
+		}
+	}
+}
+
+// isRange reports a media range: image/*.
+func isRange(mediaType string) bool {
+	return len(mediaType) > 1 && mediaType[len(mediaType)-1] == '*'
+}
+
+// text writes a text body. An object with a "text" member is accepted as files are.
+func (b *builder) text(dst []byte, body *Body, v jsonscan.Value) []byte {
+	if v.Kind() == jsonscan.Object && typesOf(body.Schema)&TypeObject == 0 {
+		if t := v.Get("text"); t.Kind() == jsonscan.String {
+			return t.AppendText(dst)
+		}
+		if f, ok := b.fileOf(body.Arg, body.Schema, v, false); ok {
+			return append(dst, f.data...)
+		}
+		return dst
+	}
+	return v.AppendText(dst)
+}
+
+// object writes lifted members as one JSON object, in the plan's order.
+func (b *builder) object(body *Body) {
+	dst := append(b.r.Body, '{')
+	some := false
+	for i := range body.Fields {
+		f := &body.Fields[i]
+		v := b.value(b.c.fieldArg[i], f.Const)
+		if !v.Exists() {
+			continue
+		}
+		if some {
+			dst = append(dst, ',')
+		}
+		some = true
+		dst = append(jsonscan.AppendStringOf(dst, f.Name), ':')
+		dst = b.appendJSON(dst, f.Schema, v)
+	}
+	b.r.Body = append(dst, '}')
+}
+
+// lines writes one JSON text a line (JSON Lines, NDJSON).
+func (b *builder) lines(dst []byte, s *Schema, v jsonscan.Value) []byte {
+	if v.Kind() != jsonscan.Array {
+		return append(b.appendJSON(dst, s, v), '\n')
+	}
+	i := 0
+	for it := v.Elements(); it.Next(); i++ {
+		dst = append(b.appendJSON(dst, element(s, i), it.Value()), '\n')
+	}
+	return dst
+}
+
+// appendJSON writes a value as minified JSON. Strings and numbers keep their bytes;
+// only what has another type than the schema wants is healed, and 1.0 becomes 1
+// where an integer is wanted.
+func (b *builder) appendJSON(dst []byte, s *Schema, v jsonscan.Value) []byte {
+	if s == nil {
+		return jsonscan.AppendMinified(dst, v.Raw())
+	}
+	if isFile(s) {
+		return b.fileInJSON(dst, s, v)
+	}
+	v = b.heal(s, v)
+	switch v.Kind() {
+	case jsonscan.Object:
+		if len(s.Properties) == 0 && len(s.AnyOf) == 0 && s.Additional == nil {
+			break
+		}
+		dst = append(dst, '{')
+		some := false
+		for it := v.Members(); it.Next(); {
+			p, val := property(s, &it), it.Value()
+			if val.Kind() == jsonscan.Null && !b.c.nullClears && !fits(typesOf(p), val) && !required(s, &it) {
+				// Agents write null for "not given"; the schema has no other reading.
+				b.r.Healed++
+				continue
+			}
+			if some {
+				dst = append(dst, ',')
+			}
+			some = true
+			dst = append(append(append(dst, '"'), it.Key()...), '"', ':')
+			dst = b.appendJSON(dst, p, val)
+		}
+		return append(dst, '}')
+	case jsonscan.Array:
+		if s.Items == nil && len(s.Prefix) == 0 && len(s.AnyOf) == 0 {
+			break
+		}
+		dst = append(dst, '[')
+		i := 0
+		for it := v.Elements(); it.Next(); i++ {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = b.appendJSON(dst, element(s, i), it.Value())
+		}
+		return append(dst, ']')
+	case jsonscan.Number:
+		return appendNumber(dst, s, v)
+	}
+	return jsonscan.AppendMinified(dst, v.Raw())
+}
+
+// required reports whether a member is required by an object's schema.
+func required(s *Schema, it *jsonscan.MemberIter) bool {
+	for _, r := range s.Required {
+		if it.KeyEqual(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// form writes an application/x-www-form-urlencoded body (OpenAPI 3.2 Appendix E).
+// Members without a style follow WHATWG URL, those with one follow RFC 6570.
+func (b *builder) form(body *Body, whole jsonscan.Value) {
+	q := pairs{b: b, dst: b.r.Body, sep: "&"}
+	if whole.Exists() {
+		for it := whole.Members(); it.Next(); {
+			b.r.name = it.KeyText(b.r.name[:0])
+			b.formField(&q, body.encoding(b.r.name), property(body.Schema, &it), "", it.Value())
+		}
+	} else {
+		for i := range body.Fields {
+			f := &body.Fields[i]
+			b.r.name = append(b.r.name[:0], f.Name...)
+			b.formField(&q, body.encoding(b.r.name), f.Schema, f.Name, b.value(b.c.fieldArg[i], f.Const))
+		}
+	}
+	b.r.Body = q.dst
+}
+
+// formField writes one member, whose name is in the request's name buffer.
+func (b *builder) formField(q *pairs, e *Encoding, s *Schema, name string, v jsonscan.Value) {
+	if e != nil && e.styled() {
+		q.nameEsc, q.esc = escStrict, escStrict
+		if e.AllowReserved {
+			q.esc = escReservedQuery
+		}
+		if name == "" {
+			name = e.Name
+		}
+		q.style(name, e.Style, e.Explode, s, nil, v)
+		return
+	}
+	q.nameEsc, q.esc = escForm, escForm
+	b.r.prefix = appendEscaped(b.r.prefix[:0], b.r.name, escForm)
+	if e != nil && e.ContentType != "" && isJSONType(firstType(e.ContentType)) && v.Exists() {
+		b.r.text = b.appendJSON(b.r.text[:0], s, v)
+		q.begin(b.r.prefix)
+		q.dst = appendEscaped(q.dst, b.r.text, escForm)
+		return
+	}
+	b.formMember(q, s, v)
+}
+
+// encoding finds the Encoding of a member.
+func (body *Body) encoding(name []byte) *Encoding {
+	for i := range body.Encoding {
+		if body.Encoding[i].Name == string(name) {
+			return &body.Encoding[i]
+		}
+	}
+	return nil
+}
+
+// styled reports whether style rules apply. explode or allowReserved alone say so
+// too (OpenAPI 3.2 "Encoding Object"); without a content type and with explode
+// false that cannot be told from an empty Encoding, so a plan names the style.
+func (e *Encoding) styled() bool { return e.Style != "" || e.Explode || e.AllowReserved }
+
+// firstType is the first media type of a comma-separated list, without parameters.
+func firstType(list string) string {
+	end := len(list)
+	for i := range len(list) {
+		if list[i] == ',' || list[i] == ';' {
+			end = i
+			break
+		}
+	}
+	for end > 0 && list[end-1] == ' ' {
+		end--
+	}
+	return list[:end]
+}

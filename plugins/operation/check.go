@@ -1,0 +1,403 @@
+package operation
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// maxFaults is how many faults of one call are told: an agent corrects these and
+// calls again.
+const maxFaults = 8
+
+// Check tells whether args are what the tool takes: known names, required ones
+// present, and for each its type, enum, bounds (exact, never rounded), length in
+// code points, pattern, items and members. Values that [Compiled.Build] heals are
+// accepted. null for an optional argument means that it is not given.
+//
+// It fails with [problem.InvalidArguments]: Detail names every fault in one line
+// and Parts has each (at most maxFaults) with its JSON pointer, what was expected
+// and what was got. When it accepts it allocates nothing, healing and uniqueItems
+// apart. args are not kept.
+func (c *Compiled) Check(args jsonscan.Value) error {
+	var pathBuf [128]byte
+	var numBuf [64]byte
+	k := checker{c: c, path: pathBuf[:0], num: numBuf[:0]}
+	if args.Kind() != jsonscan.Object {
+		k.fault("expected an object with the tool's arguments, got %s", args.Kind())
+		return k.error()
+	}
+	var seenBuf [32]bool
+	seen := seenBuf[:]
+	if len(c.args) > len(seen) {
+		seen = make([]bool, len(c.args))
+	}
+	for it := args.Members(); it.Next(); {
+		i := c.find(&it)
+		if i < 0 {
+			k.unknown(&it, "argument", c.Args)
+			continue
+		}
+		a, v := &c.args[i], it.Value()
+		if v.Kind() == jsonscan.Null && a.nullAbsent {
+			seen[i] = false // the last of several members counts
+			continue
+		}
+		seen[i] = true
+		n := k.enter(&it)
+		k.value(a.schema, v)
+		k.path = k.path[:n]
+	}
+	bodyGiven := false
+	for _, slot := range c.fieldArg {
+		bodyGiven = bodyGiven || slot >= 0 && seen[slot]
+	}
+	for i := range c.args {
+		need := c.args[i].required
+		if bodyGiven && !need {
+			need = c.requiredField(i)
+		}
+		if need && !seen[i] {
+			k.missing(c.args[i].name, c.args[i].schema)
+		}
+	}
+	return k.error()
+}
+
+// requiredField: members that are required once an optional body is sent.
+func (c *Compiled) requiredField(slot int) bool {
+	for i, s := range c.fieldArg {
+		if int(s) == slot && c.plan.Body.Fields[i].Required {
+			return true
+		}
+	}
+	return false
+}
+
+type checker struct {
+	c      *Compiled
+	path   []byte
+	num    []byte // a bound
+	text   []byte // an unescaped string
+	arena  []byte // healed values
+	faults []*problem.Error
+	quiet  int // > 0: faults are counted only
+	count  int
+}
+
+func (k *checker) error() error {
+	switch len(k.faults) {
+	case 0:
+		return nil
+	case 1:
+		e := *k.faults[0]
+		e.Parts = k.faults
+		return e.Fix("correct the argument and call the tool again")
+	}
+	texts := make([]string, len(k.faults))
+	for i, f := range k.faults {
+		texts[i] = f.Error()
+	}
+	more := ""
+	if k.count > len(k.faults) {
+		more = ", the first of them"
+	}
+	e := problem.New(problem.InvalidArguments, "%d arguments or members are wrong%s: %s", k.count, more, strings.Join(texts, "; ")).
+		Fix("correct them and call the tool again")
+	e.Parts = k.faults
+	return e
+}
+
+func (k *checker) fault(format string, args ...any) {
+	k.count++
+	if k.quiet == 0 && len(k.faults) < maxFaults {
+		k.faults = append(k.faults, problem.New(problem.InvalidArguments, format, args...).At("", 0, 0, string(k.path)))
+	}
+}
+
+func (k *checker) missing(name string, s *Schema) {
+	k.count++
+	if k.quiet == 0 && len(k.faults) < maxFaults {
+		e := problem.New(problem.InvalidArguments, "required but missing, expected %s", describe(s)).
+			At("", 0, 0, string(k.path)+"/"+pointerEscape(name))
+		k.faults = append(k.faults, e)
+	}
+}
+
+func (k *checker) unknown(it *jsonscan.MemberIter, what string, known func() []string) {
+	if k.quiet > 0 {
+		k.count++
+		return
+	}
+	n := k.enter(it)
+	defer func() { k.path = k.path[:n] }()
+	names := known()
+	name := string(it.KeyText(nil))
+	switch near := nearest(name, names); {
+	case near != "":
+		k.fault("unknown %s, did you mean %q?", what, near)
+	case len(names) == 0:
+		k.fault("unknown %s, there are none", what)
+	case len(names) <= 24:
+		k.fault("unknown %s, known are %s", what, strings.Join(names, ", "))
+	default:
+		k.fault("unknown %s", what)
+	}
+}
+
+// enter appends a member's name to the pointer and returns the old length.
+func (k *checker) enter(it *jsonscan.MemberIter) int {
+	n := len(k.path)
+	k.path = append(k.path, '/')
+	from := len(k.path)
+	k.path = it.KeyText(k.path)
+	for _, c := range k.path[from:] {
+		if c == '~' || c == '/' {
+			k.path = append(k.path[:from], pointerEscape(string(k.path[from:]))...)
+			break
+		}
+	}
+	return n
+}
+
+func pointerEscape(s string) string {
+	if !strings.ContainsAny(s, "~/") {
+		return s
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(s, "~", "~0"), "/", "~1")
+}
+
+// value checks v and reports whether it is right.
+func (k *checker) value(s *Schema, v jsonscan.Value) bool {
+	if s == nil {
+		return true
+	}
+	before := k.count
+	if isFile(s) {
+		k.file(v)
+		return k.count == before
+	}
+	v, _, k.arena = healed(s, v, k.arena)
+	if s.Type != 0 && !fits(s.Type, v) {
+		k.fault("expected %s, got %s", describe(s), got(v))
+		return false
+	}
+	if len(s.Enum) > 0 && !inEnum(s.Enum, v) {
+		k.enum(s, v)
+		return false
+	}
+	switch v.Kind() {
+	case jsonscan.Number:
+		k.number(s, v)
+	case jsonscan.String:
+		k.string(s, v)
+	case jsonscan.Array:
+		k.array(s, v)
+	case jsonscan.Object:
+		k.object(s, v)
+	}
+	if len(s.AnyOf) > 0 && k.count == before {
+		k.anyOf(s, v)
+	}
+	return k.count == before
+}
+
+// anyOf wants one branch that fits. Otherwise the faults of the branch that is
+// nearest are told: the one with the fewest.
+func (k *checker) anyOf(s *Schema, v jsonscan.Value) {
+	best, least := -1, 0
+	for i, branch := range s.AnyOf {
+		before := k.count
+		k.quiet++
+		ok := k.value(branch, v)
+		k.quiet--
+		n := k.count - before
+		k.count = before
+		if ok {
+			return
+		}
+		// A branch of another type is further away than any with the right one.
+		if t := typesOf(branch); !fits(t, v) {
+			n += 1 << 16
+		}
+		if best < 0 || n < least {
+			best, least = i, n
+		}
+	}
+	if least >= 1<<16 {
+		k.fault("expected %s, got %s", describe(s), got(v))
+		return
+	}
+	k.value(s.AnyOf[best], v)
+}
+
+func (k *checker) number(s *Schema, v jsonscan.Value) {
+	if s.Min == "" && s.Max == "" && s.XMin == "" && s.XMax == "" && s.Multiple == "" {
+		return
+	}
+	n := parseDecimal(v.Raw())
+	bound := func(text string) decimal {
+		k.num = append(k.num[:0], text...)
+		return parseDecimal(k.num)
+	}
+	switch {
+	case s.Min != "" && compareDecimals(n, bound(s.Min)) < 0:
+		k.fault("expected at least %s, got %s", s.Min, got(v))
+	case s.XMin != "" && compareDecimals(n, bound(s.XMin)) <= 0:
+		k.fault("expected more than %s, got %s", s.XMin, got(v))
+	case s.Max != "" && compareDecimals(n, bound(s.Max)) > 0:
+		k.fault("expected at most %s, got %s", s.Max, got(v))
+	case s.XMax != "" && compareDecimals(n, bound(s.XMax)) >= 0:
+		k.fault("expected less than %s, got %s", s.XMax, got(v))
+	case s.Multiple != "" && !multipleOf(n, bound(s.Multiple)):
+		k.fault("expected a multiple of %s, got %s", s.Multiple, got(v))
+	}
+}
+
+func (k *checker) string(s *Schema, v jsonscan.Value) {
+	if s.MinLen == 0 && s.MaxLen == nil && s.Pattern == "" {
+		return
+	}
+	text, ok := v.Plain()
+	if !ok {
+		k.text = v.AppendText(k.text[:0])
+		text = k.text
+	}
+	switch n := utf8.RuneCount(text); {
+	case n < s.MinLen:
+		k.fault("expected at least %d characters, got %d: %s", s.MinLen, n, got(v))
+	case s.MaxLen != nil && n > *s.MaxLen:
+		k.fault("expected at most %d characters, got %d: %s", *s.MaxLen, n, got(v))
+	case s.Pattern != "":
+		if p := k.c.patterns[s.Pattern]; p != nil && !p.match(text) {
+			k.fault("expected text that matches %s, got %s", s.Pattern, got(v))
+		}
+	}
+}
+
+func (k *checker) array(s *Schema, v jsonscan.Value) {
+	i := 0
+	for it := v.Elements(); it.Next(); i++ {
+		if e := element(s, i); e != nil {
+			n := len(k.path)
+			k.path = strconv.AppendInt(append(k.path, '/'), int64(i), 10)
+			k.value(e, it.Value())
+			k.path = k.path[:n]
+		}
+	}
+	switch {
+	case i < s.MinLen:
+		k.fault("expected at least %d items, got %d", s.MinLen, i)
+	case s.MaxLen != nil && i > *s.MaxLen:
+		k.fault("expected at most %d items, got %d", *s.MaxLen, i)
+	case s.Unique && !unique(v):
+		k.fault("expected items that all differ, some are equal")
+	}
+}
+
+func (k *checker) object(s *Schema, v jsonscan.Value) {
+	var seen uint64 // of the first 64 required names
+	n := 0
+	for it := v.Members(); it.Next(); n++ {
+		for i, r := range s.Required {
+			if i < 64 && it.KeyEqual(r) {
+				seen |= 1 << i
+			}
+		}
+		known, p := ownProperty(s, &it)
+		switch {
+		case known:
+		case s.Closed:
+			k.unknown(&it, "member", func() []string {
+				names := make([]string, len(s.Properties))
+				for i := range s.Properties {
+					names[i] = s.Properties[i].Name
+				}
+				return names
+			})
+			continue
+		default:
+			p = s.Additional
+		}
+		if p == nil || it.Value().Kind() == jsonscan.Null && (k.c.nullClears || !required(s, &it)) {
+			continue // null of an optional member: not given, or cleared
+		}
+		at := k.enter(&it)
+		k.value(p, it.Value())
+		k.path = k.path[:at]
+	}
+	for i, r := range s.Required {
+		if i < 64 && seen&(1<<i) == 0 || i >= 64 && !v.Get(r).Exists() {
+			var p *Schema
+			for j := range s.Properties {
+				if s.Properties[j].Name == r {
+					p = s.Properties[j].Schema
+				}
+			}
+			k.missing(r, p)
+		}
+	}
+	switch {
+	case n < s.MinLen:
+		k.fault("expected at least %d members, got %d", s.MinLen, n)
+	case s.MaxLen != nil && n > *s.MaxLen:
+		k.fault("expected at most %d members, got %d", *s.MaxLen, n)
+	}
+}
+
+// ownProperty finds a member among the properties of s itself.
+func ownProperty(s *Schema, it *jsonscan.MemberIter) (bool, *Schema) {
+	for i := range s.Properties {
+		if it.KeyEqual(s.Properties[i].Name) {
+			return true, s.Properties[i].Schema
+		}
+	}
+	return false, nil
+}
+
+// file checks the shape of a file; its content is decoded when the request is built.
+func (k *checker) file(v jsonscan.Value) {
+	switch v.Kind() {
+	case jsonscan.String, jsonscan.Number, jsonscan.Bool:
+	case jsonscan.Object:
+		sources := 0
+		for it := v.Members(); it.Next(); {
+			source := it.KeyEqual("data") || it.KeyEqual("url") || it.KeyEqual("text")
+			switch {
+			case !source && !it.KeyEqual("filename") && !it.KeyEqual("mediaType"):
+				k.unknown(&it, "member", func() []string { return []string{"data", "url", "text", "filename", "mediaType"} })
+			case it.Value().Kind() == jsonscan.Null:
+			case it.Value().Kind() != jsonscan.String:
+				n := k.enter(&it)
+				k.fault("expected string, got %s", got(it.Value()))
+				k.path = k.path[:n]
+			case source:
+				sources++
+			}
+		}
+		if sources != 1 {
+			k.fault("expected a file with exactly one of \"data\" (base64), \"text\" and \"url\", got %d of them", sources)
+		}
+	default:
+		k.fault("expected a file: {\"data\": base64} or {\"text\": …}, optionally with \"filename\" and \"mediaType\"; got %s", got(v))
+	}
+}
+
+func (k *checker) enum(s *Schema, v jsonscan.Value) {
+	if k.quiet > 0 {
+		k.count++
+		return
+	}
+	names := make([]string, 0, len(s.Enum))
+	for _, e := range s.Enum {
+		names = append(names, string(jsonscan.Trusted([]byte(e)).AppendText(nil)))
+	}
+	if near := nearest(string(v.AppendText(nil)), names); near != "" {
+		k.fault("expected %s, got %s; did you mean %q?", describe(s), got(v), near)
+		return
+	}
+	k.fault("expected %s, got %s", describe(s), got(v))
+}
