@@ -14,7 +14,7 @@ done
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 version=$(sed -n 's/^const Version = //p' program.go)
-"$clang" --target=wasm32 -std=c11 -O3 -ffreestanding -fno-builtin -fno-ident \
+"$clang" --target=wasm32 -std=c11 -O2 -ffreestanding -fno-builtin -fno-ident \
 	-msimd128 -mbulk-memory -msign-ext -mnontrapping-fptoint \
 	-Wall -Wextra -Werror -Wno-unused-function -DENGINE_VERSION="$version" \
 	-c engine.c -o "$dir/engine.o"

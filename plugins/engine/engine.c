@@ -102,13 +102,16 @@ INLINE i32 hex4(const u8 *q) { // reads 4 bytes, in bounds up to the padding; ze
   return (i32)r;
 }
 
+static const u8 escape_kind[256] = {
+  ['"'] = 2, ['\\'] = 2, ['/'] = 2, ['b'] = 2, ['f'] = 2, ['n'] = 2, ['r'] = 2, ['t'] = 2, ['u'] = 6,
+};
+
+NOINLINE u32 unicode_escape_bytes(const u8 *q) { return hex4(q + 2) >= 0 ? 6 : 0; }
+
 // Length of the escape at q, 0 when it is none.
 INLINE u32 escape_bytes(const u8 *q) {
-  switch (q[1]) {
-  case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't': return 2;
-  case 'u': return hex4(q + 2) >= 0 ? 6 : 0;
-  }
-  return 0;
+  u32 n = escape_kind[q[1]];
+  return LIKELY(n != 6) ? n : unicode_escape_bytes(q);
 }
 
 // From behind the opening quote to behind the closing one; 0 when malformed. A
@@ -122,10 +125,12 @@ INLINE const u8 *strict_string(const u8 *q, u32 *escaped) {
     q += __builtin_ctz(m);
     if (LIKELY(*q == '"')) return q + 1;
     if (*q != '\\') return 0;
-    u32 n = escape_bytes(q);
-    if (!n) return 0;
-    q += n;
     *escaped = 1;
+    do { // they come in groups
+      u32 n = escape_bytes(q);
+      if (!n) return 0;
+      q += n;
+    } while (*q == '\\');
   }
 }
 
@@ -520,27 +525,17 @@ INLINE int enter(void) {
   return 1;
 }
 
-NOINLINE const u8 *skip_from(const u8 *q) {
+INLINE const u8 *skip_at(const u8 *q) {
   const u8 *e;
-  u8 c = *q;
-  if (q >= end) { fail(NOT_JSON); return 0; }
-  if (c == '"') e = skip_string(q + 1);
-  else if ((c | 0x20) == '{') e = skip_container(q + 1);
-  else e = skip_scalar(q);
-  if (!e) { fail(NOT_JSON); return 0; }
-  return charge(1 + ((u32)(e - q) >> 6)) ? e : 0;
-}
-
-INLINE int skip(void) {
-  const u8 *e, *q = p;
   u8 c = *q;
   if (c == '"') e = skip_string(q + 1);
   else if ((c | 0x20) == '{') e = skip_container(q + 1);
   else e = skip_scalar(q); // refuses the padding
-  if (UNLIKELY(!e)) return fail(NOT_JSON);
-  p = e;
-  return charge(1 + ((u32)(e - q) >> 6));
+  if (UNLIKELY(!e)) { fail(NOT_JSON); return 0; }
+  return charge(1 + ((u32)(e - q) >> 6)) ? e : 0;
 }
+
+NOINLINE const u8 *skip_from(const u8 *q) { return skip_at(q); }
 
 INLINE const u8 *trim(const u8 *from) {
   if (LIKELY(!is_space(*p))) return from;
@@ -690,15 +685,15 @@ NOINLINE int text(i32 node) {
   return charge(n >> 6);
 }
 
-// dropped tells whether a rule leaves out the value at p.
-INLINE int dropped(u32 rules) {
-  switch (*p) {
-  case 'n': return rules & DROP_NULL && is_null(p);
-  case 'f': return rules & DROP_FALSE && is_false(p);
+// dropped tells whether a rule leaves out the value at q.
+INLINE int dropped(const u8 *q, u32 rules) {
+  switch (*q) {
+  case 'n': return rules & DROP_NULL && is_null(q);
+  case 'f': return rules & DROP_FALSE && is_false(q);
   case '"':
-    if (rules & DROP_URL && ld32(p + 1) == 0x70747468u) {
-      const u8 *e = skip_string(p + 1);
-      return e && is_url(p + 1, e - 1);
+    if (rules & DROP_URL && ld32(q + 1) == 0x70747468u) {
+      const u8 *e = skip_string(q + 1);
+      return e && is_url(q + 1, e - 1);
     }
   }
   return 0;
@@ -716,7 +711,12 @@ INLINE void rows_of(i32 node, Rows *r) {
   r->on = r->where || r->offset || r->limit != NO_LIMIT;
 }
 
-NOINLINE int skip_far(void) { return skip(); }
+static int skip(void) {
+  const u8 *e = skip_from(p);
+  if (!e) return 0;
+  p = e;
+  return 1;
+}
 
 // row decides on one row at p: 1 keep, 0 left out (and skipped), -1 failed.
 NOINLINE int row(Rows *r) {
@@ -724,10 +724,10 @@ NOINLINE int row(Rows *r) {
   if (r->where) {
     u32 hit = test(r->where - 1);
     if (hit == BAD) return -1;
-    if (!hit) { ctl->rows_dropped++; return skip_far() ? 0 : -1; }
+    if (!hit) { ctl->rows_dropped++; return skip() ? 0 : -1; }
   }
-  if (r->offset) { r->offset--; ctl->rows_cut++; return skip_far() ? 0 : -1; }
-  if (!r->limit) { ctl->rows_cut++; return skip_far() ? 0 : -1; }
+  if (r->offset) { r->offset--; ctl->rows_cut++; return skip() ? 0 : -1; }
+  if (!r->limit) { ctl->rows_cut++; return skip() ? 0 : -1; }
   if (r->limit != NO_LIMIT) r->limit--;
   return 1;
 }
@@ -761,34 +761,38 @@ static int array(i32 node, int outer) {
   }
 }
 
+// object keeps its own position q; p is set before others look at it.
 static int object(i32 node) {
   if (!enter()) return 0;
   *out++ = '{';
   if (space() == '}') { p++; depth--; *out++ = '}'; return 1; }
   const Node *n = node_at(node);
   const Ext *x = n->ext ? (const Ext *)(tab + n->ext) : 0;
-  u32 rules = n->rules, found = 0, fields = n->fields;
+  const u32 rules = n->rules, fields = n->fields;
+  const i32 rest = n->rest;
   const Entry *entries = (const Entry *)(tab + n->entries);
   // Which fields were seen: 64 in a register, more on the stack.
   u64 seen = 0, more[fields > 64 ? (fields - 1) >> 6 : 1];
   for (u32 i = 0; i + 64 < fields; i += 64) more[i >> 6] = 0;
+  u32 found = 0;
   int first = 1;
+  const u8 *q = p;
   for (;;) {
-    if (UNLIKELY(space() != '"')) return fail(NOT_JSON);
-    const u8 *start = p, *s = p + 1, *name = s;
+    q = space_at(q);
+    if (UNLIKELY(*q != '"')) return fail(NOT_JSON);
+    const u8 *start = q, *s = q + 1, *name = s;
     u32 escaped = 0;
     const u8 *e = strict_string(s, &escaped);
     if (UNLIKELY(!e)) return fail(NOT_JSON);
     u32 len = (u32)(e - 1 - s);
-    p = e;
-    if (UNLIKELY(space() != ':')) return fail(NOT_JSON);
-    p++;
-    space();
+    q = space_at(e);
+    if (UNLIKELY(*q != ':')) return fail(NOT_JSON);
+    q = space_at(q + 1);
     if (UNLIKELY(escaped)) { // behind the output there is room for at least the name
       name = out + 16;
       len = (u32)(decode(out + 16, s, e - 1, MAX_NAME) - name);
     }
-    i32 child = n->rest;
+    i32 child = rest;
     u32 exempt = 0;
     const Entry *f = find(n, name, len);
     if (f) {
@@ -801,33 +805,35 @@ static int object(i32 node) {
         else { *w |= b; found++; }
       }
     } else if (child != DROP && x && x->suffixes && drop_suffix(x, name, len)) child = DROP;
-    if (child != DROP && rules && !exempt && dropped(rules)) child = DROP;
+    if (child != DROP && rules && !exempt && dropped(q, rules)) child = DROP;
     if (child == DROP) {
       ctl->fields_dropped++;
-      if (!skip()) return 0;
+      q = skip_at(q);
+      if (UNLIKELY(!q)) return 0;
     } else {
       u8 *before = out;
       if (!first) *out++ = ',';
       emit(start, (u32)(e - start));
       *out++ = ':';
       u8 *at = out;
+      p = q;
       if (!value(child, 1)) return 0;
+      q = p;
       if (rules & DROP_EMPTY && !exempt && out - at == 2 && (*at == '"' || (*at | 0x20) == '{')) {
         out = before;
         ctl->fields_dropped++;
       } else first = 0;
     }
-    if (n->rest == DROP && found == fields) { // nothing more is wanted
-      const u8 *q = skip_container(p);
-      if (!q) return fail(NOT_JSON);
-      u32 k = (u32)(q - p);
-      p = q; depth--; *out++ = '}';
-      return charge(k >> 6);
+    if (rest == DROP && found == fields) { // nothing more is wanted
+      e = skip_container(q);
+      if (!e) return fail(NOT_JSON);
+      p = e; depth--; *out++ = '}';
+      return charge((u32)(e - q) >> 6);
     }
-    u8 c = space();
-    if (c == ',') { p++; continue; }
-    if (c != '}') return fail(NOT_JSON);
-    p++; depth--; *out++ = '}';
+    q = space_at(q);
+    if (LIKELY(*q == ',')) { q++; continue; }
+    if (*q != '}') return fail(NOT_JSON);
+    p = q + 1; depth--; *out++ = '}';
     return 1;
   }
 }
