@@ -1,15 +1,204 @@
 package openapi
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/operation"
 )
 
 // Compile reads a specification and gives each operation to opts.Each.
 //
 // A document that cannot be used as a whole is a *problem.Error of kind
-// InvalidSpec with the single faults in Parts; ctx's error is returned as it is.
+// InvalidSpec with the single faults in Parts and a diagnostic code ([Code]).
+// When the time is up the error is of kind Timeout; when ctx ended, its error is
+// in the chain. An error of Each is returned as it is.
 func Compile(ctx context.Context, src Source, opts Options) (*Result, error) {
-	return nil, problem.New(problem.InvalidSpec, "no reader yet").At(src.Name, 1, 1, "")
+	lim := opts.Limits.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, lim.Timeout)
+	defer cancel()
+	c := &compiler{
+		ctx: ctx, src: src, opts: opts, limits: lim, file: src.Name,
+		refs: make(map[refKey]value), docs: make(map[string]*document), depthOf: make(map[*document]int), names: make(map[*document]*names),
+		memo: make(map[value]*schema), combined: make(map[string]*schema), responses: make(map[*schema]*operation.Schema),
+		patterns: make(map[string]bool), schemeIDs: make(map[string]bool),
+		anything: &schema{open: true},
+	}
+	res, err := c.compile()
+	if err == nil {
+		return res, nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) && !problem.Is(err, problem.Timeout) {
+		return nil, problem.New(problem.Timeout, "the specification was not compiled within %s", lim.Timeout).
+			At(src.Name, 0, 0, "").Fix("split the specification or raise the limit").Because(err)
+	}
+	return nil, err
+}
+
+// withDefaults fills in what is zero and enforces the hard limits.
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		MaxBytes:      min(cmp.Or(l.MaxBytes, DefaultMaxBytes), HardMaxBytes),
+		MaxDepth:      min(cmp.Or(l.MaxDepth, DefaultMaxDepth), hardMaxDepth),
+		MaxNodes:      cmp.Or(l.MaxNodes, DefaultMaxNodes),
+		MaxString:     cmp.Or(l.MaxString, DefaultMaxString),
+		MaxPaths:      cmp.Or(l.MaxPaths, DefaultMaxPaths),
+		MaxOperations: cmp.Or(l.MaxOperations, DefaultMaxOperations),
+		MaxTool:       cmp.Or(l.MaxTool, DefaultMaxTool),
+		MaxEmitted:    cmp.Or(l.MaxEmitted, DefaultMaxEmitted),
+		MaxDocuments:  cmp.Or(l.MaxDocuments, DefaultMaxDocuments),
+		MaxTotalBytes: cmp.Or(l.MaxTotalBytes, DefaultMaxTotalBytes),
+		Timeout:       cmp.Or(l.Timeout, DefaultTimeout),
+	}
+}
+
+// hardMaxDepth keeps recursion far from the end of a goroutine's stack.
+const hardMaxDepth = 2000
+
+// compiler is the state of one Compile. It is used by one goroutine.
+type compiler struct {
+	diagnostics
+	ctx     context.Context // of the one call this value serves
+	src     Source
+	opts    Options
+	limits  Limits
+	file    string
+	version version
+
+	refs    map[refKey]value
+	docs    map[string]*document // other documents by path or URL; nil: cannot be loaded
+	depthOf map[*document]int
+	names   map[*document]*names
+	fetched int // documents
+	loaded  int // bytes of other documents
+
+	anything  *schema // the schema that allows everything
+	memo      map[value]*schema
+	combined  map[string]*schema
+	responses map[*schema]*operation.Schema
+	patterns  map[string]bool
+	created   int
+	folds     int
+	hops      int
+	steps     int
+	err       error // the context ended in the middle of something
+
+	api       *operation.API
+	schemeIDs map[string]bool
+	namer     namer
+	ids       map[string]value // operationIds seen, lower case
+	relative  string           // a relative server that has no base
+	creds     *credentialUse
+	emitted   int
+	scratch   []byte
+	input     []byte
+}
+
+// tick looks at the deadline now and then.
+func (c *compiler) tick() {
+	if c.steps++; c.steps%stepsPerCheck == 0 && c.err == nil {
+		c.err = c.ctx.Err()
+	}
+}
+
+func (c *compiler) compile() (*Result, error) {
+	d, dups, err := read(c.ctx, c.src.Data, c.limits)
+	if err != nil {
+		return nil, readFatal(c.file, err)
+	}
+	d.base, d.path = c.src.BaseURL, c.src.Path
+	c.main, c.diagnostics.main = d, d
+	if c.src.Path != "" {
+		c.docs[c.src.Path] = d
+	}
+	if c.src.BaseURL != "" {
+		c.docs[c.src.BaseURL] = d
+	}
+	c.warnDuplicates(dups)
+	root := d.root()
+	v, written, err := c.detect(root)
+	if err != nil {
+		return nil, err
+	}
+	c.version = v
+	sum := sha256.Sum256(c.src.Data)
+	res := &Result{Format: "json", SpecVersion: written, Digest: "sha256:" + hex.EncodeToString(sum[:])}
+	if d.yaml {
+		res.Format = "yaml"
+	}
+	if v == openapi32 {
+		// $self is the base of relative references, not a place to fetch from.
+		if self := root.get("$self").str(); strings.HasPrefix(self, "http") && d.base == "" {
+			d.base = self
+		}
+	}
+	if err := c.readAPI(root); err != nil {
+		return nil, err
+	}
+	res.API = c.api
+	if err := c.readPaths(root, res); err != nil {
+		return nil, err
+	}
+	if res.Operations == 0 {
+		c.noOperations(root)
+	}
+	if len(c.api.Servers) == 0 {
+		detail := "the specification names no server"
+		if c.relative != "" {
+			detail = fmt.Sprintf("the specification's server %s is relative and it was not fetched from a URL", quoteShort(c.relative))
+		}
+		c.warn(codeServerMissing, root.get("servers"), "give the base URL of the API", "%s", detail)
+	}
+	res.Warnings = c.finish()
+	return res, nil
+}
+
+func (c *compiler) noOperations(root value) {
+	at := root.get("paths")
+	if root.get("webhooks").size() > 0 {
+		c.warn(codeWebhooks, root.get("webhooks"), "import the specification of the API itself", "the document has only webhooks, which cannot be called")
+		return
+	}
+	c.warn(codeNoOperations, at, "check that this is the main file of the specification", "the document has no operations")
+}
+
+// readAPI reads everything but the operations.
+func (c *compiler) readAPI(root value) error {
+	info := root.get("info")
+	if !info.isObject() {
+		c.warn(codeWrongType, root, "add info with title and version", "info is missing or not an object")
+	}
+	c.api = &operation.API{
+		Title: cutText(collapse(info.get("title").str()), maxPropertyText), Version: cutText(collapse(info.get("version").str()), 100),
+		Description: cutWords(firstSentences(plain(info.get("description").str()), maxDescription), maxDescription),
+	}
+	if c.api.Version == "" {
+		c.api.Version = "0"
+	}
+	c.api.Name = slug(c.api.Title)
+	schemes := root.get("components").get("securitySchemes")
+	if c.version == swagger20 {
+		schemes = root.get("securityDefinitions")
+		c.api.Servers = c.swaggerServers(root)
+	} else {
+		list := root.get("servers")
+		c.api.Servers = c.servers(list)
+		if !list.exists() || list.size() == 0 {
+			if u, ok := c.relativeURL("/", root); ok {
+				c.api.Servers = []operation.Server{{URL: u}}
+			}
+		}
+	}
+	c.api.Schemes = c.securitySchemes(schemes)
+	for _, s := range c.api.Schemes {
+		c.schemeIDs[s.ID] = true
+	}
+	c.api.Security = c.requirements(root.get("security"))
+	return nil
 }

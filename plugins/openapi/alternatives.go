@@ -1,0 +1,328 @@
+package openapi
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+// alternatives writes a schema that has oneOf or anyOf (rules 9 to 11). It
+// reports false when the alternatives add nothing that is published, and s is to
+// be written as if it had none.
+func (p *publisher) alternatives(s *schema, depth int, text string) bool {
+	if !p.says(s) {
+		return false
+	}
+	if len(s.alts) == 1 && len(s.props) == 0 && !s.hasEnum {
+		branches := p.flatten(s.alts[0].branches)
+		if p.scalars(s, branches, text) {
+			return true
+		}
+		if len(branches) == 1 {
+			if text == "" {
+				text = plain(s.desc.str())
+			}
+			p.schemaWith(branches[0], depth, text, nil)
+			return true
+		}
+		if len(branches) <= maxBranches && p.anyOf(s, branches, depth, text) {
+			return true
+		}
+	}
+	p.merged(s, depth, text)
+	return true
+}
+
+// says reports whether any branch has something to publish. Branches that only
+// list required names are common: "one of these must be given".
+func (p *publisher) says(s *schema) bool {
+	for i := range s.alts {
+		for j := range s.alts[i].branches {
+			b := p.c.normal(&s.alts[i].branches[j])
+			if b.types&^operation.TypeObject != 0 || len(b.props) > 0 || len(b.alts) > 0 || b.hasEnum || b.hasAddl || b.items.exists() {
+				return true
+			}
+		}
+	}
+	return s.types == 0 && len(s.props) == 0
+}
+
+// flatten opens alternatives inside alternatives and drops impossible branches.
+func (p *publisher) flatten(list []child) []*schema {
+	var out []*schema
+	seen := map[*schema]bool{}
+	var walk func(list []child, depth int)
+	walk = func(list []child, depth int) {
+		for i := range list {
+			b := p.c.normal(&list[i])
+			if b.never || seen[b] || len(out) > maxListedEnum*maxBranches {
+				continue
+			}
+			seen[b] = true
+			if len(b.alts) == 1 && len(b.props) == 0 && b.types == 0 && !b.hasEnum && depth < maxBranches {
+				walk(b.alts[0].branches, depth+1)
+				continue
+			}
+			out = append(out, b)
+		}
+	}
+	walk(list, 0)
+	return out
+}
+
+// scalars writes a choice of strings, numbers and booleans: one enum when all
+// are string enums, else the plain types.
+func (p *publisher) scalars(s *schema, branches []*schema, text string) bool {
+	var types operation.Type
+	allEnums, clears := true, false
+	for _, b := range branches {
+		if len(b.alts) > 0 || b.types == 0 || b.types&(operation.TypeArray|operation.TypeObject) != 0 || p.files && isFile(b) {
+			return false
+		}
+		if b.hasEnum && len(b.enum) == 1 && b.enum[0].is("") && len(branches) > 1 {
+			clears = true // Stripe: anyOf [T, ""] (rule 11)
+			continue
+		}
+		types |= b.types
+		allEnums = allEnums && b.hasEnum && b.types == operation.TypeString
+	}
+	if len(branches) == 0 {
+		return false
+	}
+	if types&operation.TypeNumber != 0 {
+		types &^= operation.TypeInteger
+	}
+	one := &schema{at: s.at, name: s.name, desc: s.desc, title: s.title, def: s.def, example: s.example, null: s.null, types: types}
+	var only *schema
+	for _, b := range branches {
+		if clears && b.hasEnum && len(b.enum) == 1 && b.enum[0].is("") {
+			continue
+		}
+		if allEnums {
+			one.hasEnum = true
+			for _, e := range b.enum {
+				if len(one.enum) <= maxEnumValues && !slices.ContainsFunc(one.enum, func(v value) bool { return v.is(e.text()) }) {
+					one.enum = append(one.enum, e)
+				}
+			}
+		}
+		if only == nil {
+			only = b
+		} else {
+			only = &schema{}
+		}
+	}
+	if only != nil && only.types != 0 { // one branch and its clearing value
+		merged := *only
+		keepFirst(&merged.desc, s.desc, only.desc)
+		keepFirst(&merged.def, s.def, only.def)
+		one = &merged
+	}
+	if clears {
+		if text == "" {
+			text = firstSentences(plain(one.desc.str()), maxPropertyText-24)
+		}
+		text = strings.TrimSpace(text + " Empty string clears it.")
+	}
+	one.alts = nil
+	p.schemaWith(one, 0, text, nil)
+	return true
+}
+
+// anyOf writes the branches one by one; false when they do not fit, with nothing
+// written.
+func (p *publisher) anyOf(s *schema, branches []*schema, depth int, text string) bool {
+	start, wasCut := len(p.b), p.cut
+	keys := p.c.discriminatorKeys(s.alts[0])
+	p.b = append(p.b, `{"anyOf":[`...)
+	var parts [][2]int
+	for _, b := range branches {
+		from := len(p.b)
+		var disc *discriminated
+		if d, ok := keys[b]; ok && b.types == operation.TypeObject {
+			disc = &d
+		}
+		p.schemaWith(b, depth, "", disc)
+		if p.over {
+			// Too large written out: try it merged.
+			p.b, p.over, p.cut = p.b[:start], false, wasCut
+			return false
+		}
+		if sameBytes(parts, p.b, from) {
+			p.b = p.b[:from]
+			continue
+		}
+		parts = append(parts, [2]int{from, len(p.b)})
+		p.b = append(p.b, ',')
+	}
+	if len(parts) == 1 {
+		copy(p.b[start:], p.b[parts[0][0]:parts[0][1]])
+		p.b = p.b[:start+parts[0][1]-parts[0][0]]
+		return true
+	}
+	p.b[len(p.b)-1] = ']'
+	p.b = append(p.b, ',')
+	p.describe(s, text, nil)
+	p.close()
+	return true
+}
+
+// discriminatorKeys gives the value of the discriminating property by branch
+// (rule 10): the mapping's keys, else the component names.
+func (c *compiler) discriminatorKeys(a alternatives) map[*schema]discriminated {
+	name := a.disc.get("propertyName").str()
+	if name == "" && a.disc.isString() {
+		name = a.disc.text()
+	}
+	if name == "" || !goodName(name) {
+		return nil
+	}
+	keys := map[*schema]discriminated{}
+	byName := map[string]string{}
+	for k, m := range a.disc.get("mapping").members() {
+		target := m.str()
+		if _, ok := byName[refName(target)]; !ok {
+			byName[refName(target)] = k.text()
+		}
+	}
+	fallback := refName(a.disc.get("defaultMapping").str())
+	for i := range a.branches {
+		b := c.normal(&a.branches[i])
+		if b.name == "" || b.name == fallback && fallback != "" {
+			continue
+		}
+		key, ok := byName[b.name]
+		if !ok {
+			key = b.name
+		}
+		// A branch that fixes the property itself knows better.
+		for j := range b.props {
+			if b.props[j].name == name {
+				if own := c.normal(&b.props[j].child); own.hasEnum && len(own.enum) == 1 {
+					key = own.enum[0].text()
+				}
+			}
+		}
+		keys[b] = discriminated{name, cutText(key, 200)}
+	}
+	return keys
+}
+
+// merged writes alternatives as one object: all properties, and as required only
+// what every branch requires (rule 9).
+func (p *publisher) merged(s *schema, depth int, text string) {
+	u := union{p: p}
+	u.add(s, 0)
+	if !u.object {
+		p.b = append(p.b, '{')
+		p.describe(s, text, nil)
+		p.close()
+		return
+	}
+	p.b = append(p.b, `{"type":"object",`...)
+	var notes []string
+	if len(u.props) > 0 {
+		notes = p.properties(u.props, u.required, depth, nil)
+	}
+	if len(u.variants) > 1 {
+		notes = append(notes, "Variants: "+cutText(strings.Join(u.variants, ", "), 160)+".")
+	}
+	p.describe(s, text, notes)
+	p.close()
+}
+
+// union collects the properties of alternatives.
+type union struct {
+	p        *publisher
+	props    []prop
+	required []string
+	variants []string
+	object   bool
+	seen     []*schema
+}
+
+// maxUnion bounds the properties of a merged object.
+const maxUnion = 500
+
+func (u *union) add(s *schema, depth int) {
+	if depth > maxBranches || slices.Contains(u.seen, s) {
+		return
+	}
+	u.seen = append(u.seen, s)
+	if s.types&operation.TypeObject != 0 || len(s.props) > 0 {
+		u.object = true
+	}
+	for i := range s.props {
+		q := s.props[i]
+		at := slices.IndexFunc(u.props, func(o prop) bool { return o.name == q.name })
+		if at >= 0 {
+			// Different branches may mean different things: what one of them
+			// allows must stay allowed.
+			if o := u.p.c.normal(&u.props[at].child); o != u.p.c.normal(&q.child) && !sameShape(o, q.s) {
+				u.props[at].child = child{s: u.p.c.either(o, u.p.c.normal(&q.child))}
+			}
+			continue
+		}
+		if len(u.props) < maxUnion {
+			u.p.c.normal(&q.child)
+			u.props = append(u.props, q)
+		}
+	}
+	for _, r := range s.required {
+		if !slices.Contains(u.required, r) {
+			u.required = append(u.required, r)
+		}
+	}
+	for i := range s.alts {
+		var common []string
+		for j := range s.alts[i].branches {
+			b := u.p.c.normal(&s.alts[i].branches[j])
+			if b.name != "" && len(u.variants) < maxListedEnum {
+				u.variants = append(u.variants, b.name)
+			}
+			sub := union{p: u.p, props: u.props, seen: u.seen, variants: u.variants}
+			sub.add(b, depth+1)
+			u.props, u.object, u.variants = sub.props, u.object || sub.object, sub.variants
+			if j == 0 {
+				common = sub.required
+			} else {
+				common = slices.DeleteFunc(common, func(r string) bool { return !slices.Contains(sub.required, r) })
+			}
+		}
+		for _, r := range common {
+			if !slices.Contains(u.required, r) {
+				u.required = append(u.required, r)
+			}
+		}
+	}
+}
+
+func sameShape(a, b *schema) bool {
+	return a.types == b.types && a.hasEnum == b.hasEnum && len(a.enum) == len(b.enum) && len(a.props) == 0 && len(b.props) == 0 &&
+		len(a.alts) == 0 && len(b.alts) == 0 && !a.items.exists() && !b.items.exists() && a.format == b.format && !a.hasEnum
+}
+
+// either is the schema that allows what a or b allows.
+func (c *compiler) either(a, b *schema) *schema {
+	c.created++
+	s := &schema{at: a.at, desc: a.desc, types: 0}
+	if a.hasEnum && b.hasEnum && a.types == b.types {
+		s.types, s.hasEnum = a.types, true
+		s.enum = slices.Clone(a.enum)
+		for _, e := range b.enum {
+			if len(s.enum) < maxListedEnum*maxEnumValues && !slices.ContainsFunc(s.enum, func(v value) bool { return v.is(e.text()) }) {
+				s.enum = append(s.enum, e)
+			}
+		}
+		return s
+	}
+	s.alts = []alternatives{{branches: []child{{s: a}, {s: b}}}}
+	if len(a.alts) == 1 && a.types == 0 && !a.at.exists() && len(a.alts[0].branches) < maxBranches {
+		s.alts[0].branches = append(slices.Clone(a.alts[0].branches), child{s: b})
+	}
+	return s
+}
+
+// emptyObject is the published schema of a tool without arguments.
+var emptyObject = []byte(`{"type":"object","properties":{}}`)

@@ -1,0 +1,229 @@
+package openapi
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+// answer is the successful response that an operation is described by.
+type answer struct {
+	at      value
+	schema  *schema  // nil: no usable schema
+	accept  []string // media types, JSON first
+	isRange bool     // only "default" says anything
+}
+
+// answers fills in what is known of the operation's answer: Accept, output
+// schema, response graph.
+func (c *compiler) answers(e entry, op *operation.Operation, plan *operation.Plan) {
+	a := c.answer(e)
+	plan.Accept = accept(a.accept)
+	if a.schema == nil || a.schema == c.anything {
+		return
+	}
+	op.Response = c.response(a.schema, 0)
+	if !a.isRange {
+		op.OutputSchema = c.outputSchema(a.schema)
+	}
+}
+
+// accept is the Accept header (rule 31).
+func accept(types []string) string {
+	const maxTypes = 4
+	if len(types) > maxTypes {
+		types = types[:maxTypes]
+	}
+	if len(types) == 0 {
+		return "application/json, */*;q=0.1"
+	}
+	return strings.Join(types, ", ") + ", */*;q=0.1"
+}
+
+// answer chooses the lowest 2xx response, else the default one (rule 25).
+func (c *compiler) answer(e entry) answer {
+	responses := e.at.get("responses")
+	var best value
+	bestCode, bestKey := "", ""
+	for k, r := range responses.members() {
+		code := k.text()
+		if len(code) != 3 || code[0] != '2' {
+			if code == "default" && bestCode == "" {
+				best, bestKey = r, code
+			}
+			continue
+		}
+		if bestCode == "" || strings.ToUpper(code) < bestCode {
+			best, bestCode, bestKey = r, strings.ToUpper(code), code
+		}
+	}
+	a := answer{isRange: bestKey == "default"}
+	r, ok := c.follow(best, "response")
+	if !ok || !r.isObject() {
+		return a
+	}
+	a.at = r
+	if c.version == swagger20 {
+		c.swaggerAnswer(e, r, &a)
+		return a
+	}
+	bestRank := 99
+	for k, m := range r.get("content").members() {
+		t := strings.ToLower(strings.TrimSpace(strings.Split(k.text(), ";")[0]))
+		json := t == "*/*" || t == "" || isJSON(t)
+		if validMediaType(t) && !strings.Contains(t, "*") && !slices.Contains(a.accept, t) {
+			a.accept = insertType(a.accept, t)
+		}
+		mt, ok := c.follow(m, "media type")
+		if !ok || !mt.get("schema").exists() || !json {
+			continue
+		}
+		rank := 1
+		if t == "application/json" {
+			rank = 0
+		}
+		if rank < bestRank {
+			bestRank, a.schema = rank, c.schemaAt(mt.get("schema"))
+		}
+	}
+	return a
+}
+
+// insertType keeps JSON types before the others.
+func insertType(list []string, t string) []string {
+	if !isJSON(t) {
+		return append(list, t)
+	}
+	i := slices.IndexFunc(list, func(s string) bool { return !isJSON(s) })
+	if i < 0 {
+		return append(list, t)
+	}
+	return slices.Insert(list, i, t)
+}
+
+func (c *compiler) swaggerAnswer(e entry, r value, a *answer) {
+	produces := e.at.get("produces")
+	if !produces.exists() {
+		produces = c.main.root().get("produces")
+	}
+	for _, m := range produces.elements() {
+		t := strings.ToLower(strings.TrimSpace(strings.Split(m.str(), ";")[0]))
+		if validMediaType(t) && !strings.Contains(t, "*") && !slices.Contains(a.accept, t) {
+			a.accept = insertType(a.accept, t)
+		}
+	}
+	s := r.get("schema")
+	if !s.exists() || s.get("type").is("file") || len(a.accept) > 0 && !isJSON(a.accept[0]) {
+		return
+	}
+	a.schema = c.schemaAt(s)
+}
+
+// nameIt gives the operation name, title, description and annotations.
+func (c *compiler) nameIt(e entry, op *operation.Operation) {
+	id := e.at.get("operationId").str()
+	if id != "" {
+		key := strings.ToLower(cutPlain(id, maxPropertyText))
+		if c.ids == nil {
+			c.ids = make(map[string]value)
+		}
+		if first, ok := c.ids[key]; ok {
+			line, _ := first.place()
+			c.warn(codeDuplicateID, e.at.get("operationId"), "give every operation its own operationId", "the operationId %s is used before in line %d", quoteShort(id), line)
+		} else {
+			c.ids[key] = e.at.get("operationId")
+		}
+	}
+	op.Name = c.namer.name(id, op.Method, op.Path, op.Tags)
+	summary := plain(e.at.get("summary").str())
+	if summary == "" {
+		summary = plain(e.item.get("summary").str())
+	}
+	op.Title = strings.TrimRight(summary, ". ")
+	if op.Title == "" || len(op.Title) > maxTitle {
+		op.Title = humanise(op.Name)
+	}
+	op.Description = c.describeOperation(e, op, summary)
+	op.Annotations = annotations(op.Method, strings.Split(op.Name, "_"))
+}
+
+// describeOperation says what the operation does, what it returns and what it
+// needs (rule 21).
+func (c *compiler) describeOperation(e entry, op *operation.Operation, summary string) string {
+	text := plain(e.at.get("description").str())
+	if text == "" {
+		text = plain(e.item.get("description").str())
+	}
+	var b strings.Builder
+	add := func(s string) {
+		s = strings.TrimSpace(s)
+		if s == "" {
+			return
+		}
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(s)
+		if !strings.ContainsRune(".!?…:", rune(s[len(s)-1])) {
+			b.WriteByte('.')
+		}
+	}
+	if summary != "" && !covers(text, summary) {
+		add(firstSentences(summary, maxSummary))
+	}
+	add(firstSentences(text, maxSummary))
+	if b.Len() == 0 {
+		add(c.madeUp(e, op))
+	}
+	add(c.returns(e))
+	if op.Deprecated {
+		add("Deprecated")
+	}
+	return cutWords(b.String(), maxDescription)
+}
+
+// covers reports whether a description says what the summary says.
+func covers(text, summary string) bool {
+	s := strings.ToLower(strings.TrimRight(summary, ". "))
+	return strings.HasPrefix(strings.ToLower(text), s)
+}
+
+// madeUp describes an operation whose author did not.
+func (c *compiler) madeUp(e entry, op *operation.Operation) string {
+	s := humanise(op.Name) + " (" + e.method + " " + cutText(e.path, 200) + ")"
+	if len(op.Tags) > 0 {
+		s += ", " + cutText(op.Tags[0], 60)
+	}
+	return s
+}
+
+// dullResponses say nothing that an agent does not know.
+var dullResponses = []string{
+	"", "ok", "success", "successful", "response", "successful operation", "successful response", "a successful response", "default response",
+	"success response", "no content", "created", "accepted", "operation successful", "request successful", "successfully", "done", "200 ok", "default",
+	"the request was successful", "200 response", "201 response", "204 response", "n/a", "none", "description", "expected response to a valid request",
+}
+
+// returns is a sentence about the answer; "" when nothing is known.
+func (c *compiler) returns(e entry) string {
+	a := c.answer(e)
+	if text := plain(a.at.get("description").str()); len(text) > 12 && !slices.Contains(dullResponses, strings.ToLower(strings.TrimRight(text, ". "))) {
+		lower := strings.ToLower(text)
+		if strings.HasPrefix(lower, "return") {
+			return firstSentences(text, maxPropertyText/2)
+		}
+		return "Returns: " + firstSentences(text, maxPropertyText/2)
+	}
+	if a.schema == nil {
+		return ""
+	}
+	name, list := a.schema.name, ""
+	if a.schema.types == operation.TypeArray && a.schema.items.exists() {
+		name, list = c.normal(&a.schema.items).name, "a list of "
+	}
+	if name == "" || len(name) > 60 {
+		return ""
+	}
+	return "Returns " + list + strings.Join(words(name), " ")
+}

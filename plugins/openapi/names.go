@@ -1,0 +1,410 @@
+package openapi
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// maxToolName keeps server name + tool name under the limits of real clients
+// (Cursor filters beyond 60 together, Codex beyond 64 with its prefix).
+const maxToolName = 40
+
+// namer gives tool names (rule 23). A name depends on its own operation alone;
+// only when two operations want the same name does the later one get another.
+type namer struct{ taken map[string]bool }
+
+// name chooses the tool name of an operation.
+func (n *namer) name(id, method, path string, tags []string) string {
+	if n.taken == nil {
+		n.taken = make(map[string]bool)
+	}
+	var candidates []string
+	if id != "" {
+		words := idWords(id, method, path)
+		candidates = append(candidates, readable(id, words, tags), strings.Join(words, "_"))
+	}
+	candidates = append(candidates, fromPath(method, path))
+	for _, c := range candidates {
+		c = startLetter(c)
+		if c == "" || len(c) > maxToolName {
+			continue
+		}
+		if !n.taken[c] {
+			n.taken[c] = true
+			return c
+		}
+	}
+	base := startLetter(candidates[0])
+	if base == "" {
+		base = "call"
+	}
+	for salt := ""; ; salt += "'" {
+		name := cutName(base, maxToolName-5) + "_" + nameHash(method, path+salt)
+		if !n.taken[name] {
+			n.taken[name] = true
+			return name
+		}
+	}
+}
+
+// nameHash is 4 base32 digits that tell operations apart.
+func nameHash(method, path string) string {
+	sum := sha256.Sum256([]byte(method + " " + path))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:4])
+}
+
+// cutName shortens a name at a word boundary where one is near.
+func cutName(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	if s[n] != '_' {
+		if i := strings.LastIndexByte(s[:n], '_'); i > n*2/3 {
+			n = i
+		}
+	}
+	return strings.Trim(s[:n], "_")
+}
+
+func startLetter(s string) string {
+	s = strings.Trim(s, "_")
+	if s != "" && isDigit(s[0]) {
+		s = "op_" + s
+	}
+	return s
+}
+
+// words splits a name at case changes and at everything that is no letter or
+// digit, lower case. Letters outside ASCII are dropped.
+func words(s string) []string {
+	const maxWords = 64
+	var out []string
+	var w []byte
+	flush := func() {
+		if len(w) > 0 && len(out) < maxWords {
+			out = append(out, string(w))
+		}
+		w = w[:0]
+	}
+	rs := []rune(cutPlain(s, 512))
+	for i, r := range rs {
+		switch {
+		case 'a' <= r && r <= 'z':
+			w = append(w, byte(r))
+		case '0' <= r && r <= '9':
+			w = append(w, byte(r))
+		case 'A' <= r && r <= 'Z':
+			// A new word starts at "aB" and at the last capital of "ABc".
+			before := i > 0 && (unicode.IsLower(rs[i-1]) || unicode.IsDigit(rs[i-1]))
+			after := i > 0 && i+1 < len(rs) && unicode.IsUpper(rs[i-1]) && unicode.IsLower(rs[i+1])
+			if after && rs[i+1] == 's' && (i+2 == len(rs) || !unicode.IsLower(rs[i+2])) {
+				after = false // the plural of an abbreviation: "IDs"
+			}
+			if before || after {
+				flush()
+			}
+			w = append(w, byte(r-'A'+'a'))
+		case r == '\'':
+		default:
+			flush()
+		}
+	}
+	flush()
+	return out
+}
+
+func cutPlain(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}
+
+// noise are words of frameworks that say nothing about an operation.
+var noise = []string{"controller", "api", "endpoint", "handler", "resource", "service"}
+
+// idWords are the words of an operationId, without the path and method that
+// FastAPI and others append.
+func idWords(id, method, path string) []string {
+	ws := words(id)
+	tail := append(words(path), strings.ToLower(method))
+	if n := len(ws) - len(tail); n > 0 && len(tail) > 1 && slices.Equal(ws[n:], tail) {
+		ws = ws[:n]
+	}
+	return dedupe(ws)
+}
+
+// dedupe drops a word that repeats the one before.
+func dedupe(ws []string) []string {
+	return slices.CompactFunc(ws, func(a, b string) bool { return a == b })
+}
+
+// verbs start the names of operations. The value says that the verb is about one
+// thing, so that "issues/get" is get_issue.
+var verbs = map[string]bool{
+	"list": false, "search": false, "find": false, "query": false, "count": false, "export": false, "import": false,
+	"fetch": false, "read": true, "get": true, "retrieve": true, "show": true, "view": true, "describe": true, "check": true,
+	"create": true, "add": true, "new": true, "insert": true, "post": true, "put": true, "set": true, "update": true,
+	"upsert": true, "patch": true, "edit": true, "modify": true, "replace": true, "rename": true, "delete": true,
+	"remove": true, "destroy": true, "cancel": true, "archive": true, "restore": true, "enable": true, "disable": true,
+	"start": true, "stop": true, "send": true, "submit": true, "upload": true, "download": true, "merge": true, "move": true,
+	"copy": true, "clone": true, "fork": true, "lock": true, "unlock": true, "approve": true, "reject": true, "revoke": true,
+	"generate": true, "validate": true, "verify": true, "test": true, "run": true, "render": true, "mark": true, "star": true,
+	"unstar": true, "follow": true, "unfollow": true, "block": true, "unblock": true, "invite": true, "join": true, "leave": true,
+	"accept": true, "decline": true, "convert": true, "transfer": true, "request": true, "reset": true, "sync": true,
+	"redeliver": true, "ping": true, "watch": true, "publish": true, "close": true, "open": true, "assign": true, "unassign": true,
+}
+
+// readable turns a namespaced operationId into verb and object:
+// "issues/list-for-repo" becomes list_repo_issues, "issues/create-comment"
+// create_issue_comment, "UsersController_findAll" find_all_users.
+func readable(id string, all []string, tags []string) string {
+	ns, action := namespace(id, tags)
+	plain := strings.Join(all, "_")
+	if len(ns) == 0 || len(action) == 0 {
+		return plain
+	}
+	one, isVerb := verbs[action[0]]
+	if !isVerb {
+		return plain
+	}
+	verb, rest := action[0], action[1:]
+	name := []string{verb}
+	object := ns
+	if one || len(rest) > 0 && rest[0] != "for" && rest[0] != "by" && rest[0] != "all" {
+		object = singular(ns)
+	}
+	if overlap(rest, ns) {
+		return strings.Join(dedupe(append(name, rest...)), "_")
+	}
+	target := []string(nil)
+	if i := slices.Index(rest, "for"); i >= 0 && i+1 < len(rest) {
+		target = rest[i+1:]
+		rest = rest[:i]
+		if i == 0 && !one {
+			object = ns
+		}
+	}
+	if len(rest) > 0 && (rest[0] == "by" || rest[0] == "from" || rest[0] == "to" || rest[0] == "in" || rest[0] == "with") {
+		name = append(append(append(name, target...), object...), rest...)
+	} else if len(rest) > 0 && rest[0] == "all" {
+		name = append(append(append(append(name, "all"), target...), ns...), rest[1:]...)
+	} else if slices.ContainsFunc(rest, func(w string) bool { return slices.Contains(target, w) }) {
+		name = append(append(name, object...), rest...)
+		name = append(append(name, "for"), target...)
+	} else {
+		name = append(append(append(name, target...), object...), rest...)
+	}
+	return strings.Join(dedupe(name), "_")
+}
+
+// namespace splits an operationId at its separator: "issues/list-for-repo",
+// "drive.files.list", "UsersController_findAll", or "pets_list" when pets is a
+// tag.
+func namespace(id string, tags []string) (ns, action []string) {
+	cut := strings.LastIndexAny(id, "/.:#")
+	if cut < 0 {
+		cut = strings.IndexByte(id, '_')
+		if cut <= 0 {
+			return nil, nil
+		}
+		head := words(id[:cut])
+		tagged := slices.ContainsFunc(tags, func(t string) bool { return slices.Equal(words(t), head) })
+		controller := len(head) > 1 && slices.Contains(noise, head[len(head)-1])
+		if !tagged && !controller {
+			return nil, nil
+		}
+	}
+	ns, action = words(id[:cut]), words(id[cut+1:])
+	for len(ns) > 1 && slices.Contains(noise, ns[len(ns)-1]) {
+		ns = ns[:len(ns)-1]
+	}
+	if len(ns) > 3 {
+		ns = ns[len(ns)-2:]
+	}
+	return ns, action
+}
+
+// overlap reports whether the action already names the namespace.
+func overlap(rest, ns []string) bool {
+	last := ns[len(ns)-1]
+	return slices.ContainsFunc(rest, func(w string) bool {
+		return w == last || w == singularWord(last) || singularWord(w) == singularWord(last)
+	})
+}
+
+func singular(ws []string) []string {
+	out := slices.Clone(ws)
+	out[len(out)-1] = singularWord(out[len(out)-1])
+	return out
+}
+
+func singularWord(w string) string {
+	switch {
+	case len(w) < 4, strings.HasSuffix(w, "ss"), strings.HasSuffix(w, "us"), strings.HasSuffix(w, "is"), strings.HasSuffix(w, "news"):
+		return w
+	case strings.HasSuffix(w, "ies"):
+		return w[:len(w)-3] + "y"
+	case strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "shes"), strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "xes"):
+		return w[:len(w)-2]
+	case strings.HasSuffix(w, "s"):
+		return w[:len(w)-1]
+	}
+	return w
+}
+
+// fromPath makes a name for an operation without an id: verb, the last static
+// segments, and what it is found by.
+func fromPath(method, path string) string {
+	path, _, _ = strings.Cut(path, "#")
+	path, query, _ := strings.Cut(path, "?")
+	var static [][]string
+	var by []string
+	var endsInParam bool
+	for seg := range strings.SplitSeq(path, "/") {
+		if seg == "" {
+			continue
+		}
+		if strings.ContainsRune(seg, '{') {
+			by = words(seg)
+			endsInParam = true
+			continue
+		}
+		if w := words(seg); len(w) > 0 && !version1(w) {
+			static = append(static, w)
+			endsInParam = false
+		}
+	}
+	verb := map[string]string{"GET": "get", "POST": "create", "PUT": "replace", "PATCH": "update", "DELETE": "delete", "QUERY": "query"}[method]
+	if verb == "" {
+		verb = strings.Join(words(method), "_")
+	}
+	if method == "GET" && !endsInParam && len(static) > 0 {
+		if last := static[len(static)-1]; strings.HasSuffix(last[len(last)-1], "s") {
+			verb = "list"
+		}
+	}
+	name := []string{verb}
+	if verb == "create" && len(static) > 0 {
+		if _, isVerb := verbs[static[len(static)-1][0]]; isVerb { // POST /builds/{id}/cancel
+			last := static[len(static)-1]
+			static = static[:len(static)-1]
+			name = last
+			if len(static) > 0 {
+				static[len(static)-1] = singular(static[len(static)-1])
+			}
+		}
+	}
+	from := max(0, len(static)-2)
+	for i, w := range static[from:] {
+		if i+from < len(static)-1 || (verb != "list" && (endsInParam || verb == "create")) {
+			w = singular(w)
+		}
+		name = append(name, w...)
+	}
+	if endsInParam && len(by) > 0 {
+		name = append(append(name, "by"), by...)
+	}
+	if query != "" {
+		name = append(name, words(query)...)
+	}
+	return strings.Join(dedupe(name), "_")
+}
+
+// version1 reports a path segment that is only a version: "v1", "2.0".
+func version1(w []string) bool {
+	s := strings.Join(w, "")
+	s = strings.TrimPrefix(s, "v")
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// humanise makes a title of a tool name.
+func humanise(name string) string {
+	s := strings.ReplaceAll(name, "_", " ")
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// slug makes an API's name of its title: [a-z0-9-], at most 40 bytes.
+func slug(title string) string {
+	ws := words(title)
+	var keep []string
+	for _, w := range ws {
+		switch w {
+		case "api", "rest", "openapi", "swagger", "specification", "the", "documentation", "reference":
+			continue
+		}
+		keep = append(keep, w)
+	}
+	if len(keep) == 0 {
+		keep = ws
+	}
+	s := strings.Join(keep, "-")
+	if len(s) > 40 {
+		s = s[:40]
+		if i := strings.LastIndexByte(s, '-'); i > 20 {
+			s = s[:i]
+		}
+	}
+	if s = strings.Trim(s, "-"); s == "" {
+		return "api"
+	}
+	return s
+}
+
+// argNames gives argument names that are unique and that model APIs accept
+// (rule 5).
+type argNames struct{ taken map[string]bool }
+
+func (a *argNames) has(name string) bool { return a.taken[strings.ToLower(name)] }
+
+// name makes an argument name of a wire name.
+func (a *argNames) name(wire string) string {
+	s := wire
+	if !goodName(s) || !isLetter(s[0]) && s[0] != '_' {
+		s = argName(wire)
+	}
+	if len(s) > 64 {
+		s = cutName(s, 58) + "_" + nameHash("", wire)
+	}
+	if a.taken == nil {
+		a.taken = make(map[string]bool)
+	}
+	base := s
+	for n := 2; a.has(s); n++ {
+		s = cutPlain(base, 60) + "_" + strconv.Itoa(n)
+	}
+	a.taken[strings.ToLower(s)] = true
+	return s
+}
+
+// argName replaces what is not allowed in an argument name.
+func argName(wire string) string {
+	var b []byte
+	for i := range len(wire) {
+		if len(b) > 200 {
+			break
+		}
+		c := wire[i]
+		if isLetter(c) || isDigit(c) || c == '_' || c == '-' {
+			b = append(b, c)
+		} else if len(b) > 0 && b[len(b)-1] != '_' {
+			b = append(b, '_')
+		}
+	}
+	s := strings.TrimRight(string(b), "_")
+	s = strings.TrimLeft(s, "-")
+	switch {
+	case s == "":
+		s = "p_" + nameHash("", wire)
+	case isDigit(s[0]):
+		s = "p_" + s
+	}
+	return s
+}
