@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"strings"
 )
 
@@ -28,10 +26,4 @@ func Code(version int) ([]byte, bool) {
 func CodeDigest() string {
 	sum, _, _ := strings.Cut(engineSum, " ")
 	return sum
-}
-
-// codeMatches tells whether the embedded engine is the one its hash file names.
-func codeMatches() bool {
-	sum := sha256.Sum256(engineV1)
-	return hex.EncodeToString(sum[:]) == CodeDigest()
 }

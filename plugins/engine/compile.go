@@ -401,7 +401,7 @@ func buildHash(names [][]byte) (hashed, error) {
 func (h *hashed) place(full []uint64) bool {
 	groups := make([][]int, 1<<h.gbits)
 	for i, f := range full {
-		g := f * h.mul >> 1 >> (63 - h.gbits)
+		g := groupOf(spread(f, h.mul), h.gbits)
 		groups[g] = append(groups[g], i)
 	}
 	order := make([]int, len(groups))

@@ -302,10 +302,10 @@ INLINE int same_bytes(const u8 *a, const u8 *b, u32 n) { // reads 8 bytes whatev
 
 INLINE const Entry *find(const Node *n, const u8 *s, u32 len) {
   if (UNLIKELY(len > MAX_NAME)) return 0;
-  u64 x = name_hash(s, len) * n->mul;
+  u64 h = name_hash(s, len), x = (h ^ h >> 32) * n->mul;
   const u8 *slots = tab + n->slots;
   u32 g = (u32)(x >> 1 >> (63 - n->gbits));
-  u32 i = ((u32)(x >> 20) + slots[(2u << n->mbits) + g]) & ((1u << n->mbits) - 1);
+  u32 i = ((u32)(x >> 32) + slots[(2u << n->mbits) + g]) & ((1u << n->mbits) - 1);
   u32 k = ld16(slots + 2 * i);
   if (k == 0xffff) return 0;
   const Entry *e = (const Entry *)(tab + n->entries) + k;

@@ -147,11 +147,16 @@ func nameHash(s []byte) uint64 {
 	return h
 }
 
+// spread makes all bits of h count in the upper half of the result, of which the
+// top bits give the group and the lowest the slot.
+func spread(h, mul uint64) uint64 { return (h ^ h>>32) * mul }
+
+func groupOf(x uint64, gbits uint8) uint64 { return x >> 1 >> (63 - gbits) }
+
 // slotOf is the slot of a hash: displaced by what its group says.
 func slotOf(h, mul uint64, mbits, gbits uint8, disp []byte) uint32 {
-	x := h * mul
-	g := x >> 1 >> (63 - gbits)
-	return (uint32(x>>20) + uint32(disp[g])) & (1<<mbits - 1)
+	x := spread(h, mul)
+	return (uint32(x>>32) + uint32(disp[groupOf(x, gbits)])) & (1<<mbits - 1)
 }
 
 // find returns the entry index of a name, or -1.
