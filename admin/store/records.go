@@ -123,6 +123,7 @@ type Toolset struct {
 	BaseURL         string `bun:"base_url"` // empty: the specification's first server
 	Profile         string `bun:"profile"`
 	CacheSeconds    int64  `bun:"cache_seconds"` // 0: off
+	EnabledTools    int64  `bun:"enabled_tools"` // tools of the draft that agents would see
 	DraftDigest     string `bun:"draft_digest"`  // of the bundle of the draft as it is now
 	LiveDigest      string `bun:"live_digest"`   // of the bundle that is live; empty: none
 	LiveRepository  string `bun:"live_repository"`

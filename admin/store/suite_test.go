@@ -104,7 +104,7 @@ func seed(t *testing.T, w *store.Workspace, slug string) *store.Toolset {
 	ts := &store.Toolset{
 		Slug: slug, Name: "Pets", Description: "d", Instructions: "i", SourceKind: "openapi", SourceURL: "https://api.example/openapi.json",
 		SourceTitle: "Pets", Connector: "pets", ConnectorDigest: "sha256:c1", BaseURL: "https://api.example", Profile: "lossless",
-		CacheSeconds: 5, DraftDigest: "sha256:d1", LiveDigest: "sha256:d1", LiveRepository: "one/toolsets/x", LiveRevision: 1,
+		CacheSeconds: 5, EnabledTools: 2, DraftDigest: "sha256:d1", LiveDigest: "sha256:d1", LiveRepository: "one/toolsets/x", LiveRevision: 1,
 	}
 	update(t, w, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(

@@ -80,6 +80,7 @@ CREATE TABLE toolsets (
     base_url         TEXT   NOT NULL,
     profile          TEXT   NOT NULL,
     cache_seconds    BIGINT NOT NULL,
+    enabled_tools    BIGINT NOT NULL,
     draft_digest     TEXT   NOT NULL,
     live_digest      TEXT   NOT NULL,
     live_repository  TEXT   NOT NULL,
