@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/plugins/engine"
 )
@@ -284,11 +285,14 @@ func (m *model) leaf(p *engine.Predicate, t *tree, at []string) bool {
 	if t.kind == '{' {
 		return false
 	}
-	order := 0
+	var order int
 	switch {
 	case p.Value[0] == '"':
 		if t.kind != '"' {
 			return false
+		}
+		if !utf8.Valid(t.raw) {
+			m.unsure = true // encoding/json replaces what the engine compares as it is
 		}
 		s, want := unquote(t.raw), unquote([]byte(p.Value))
 		switch p.Cmp {
