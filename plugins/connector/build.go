@@ -1,0 +1,233 @@
+package connector
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/plugins/engine"
+	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/plugins/projection"
+)
+
+// Artifact is a connector that was made.
+type Artifact struct {
+	Module  []byte // standalone WebAssembly module
+	Digest  string // "sha256:…" of Module
+	Name    string
+	Version string // info.version, at most manifest.MaxText bytes
+	Tag     string // registry tag, see Tag
+	Tools   int
+}
+
+// Builder collects operations. What it keeps of one is its part of the manifest
+// and its program, a few kilobytes; the operation itself can be forgotten.
+type Builder struct {
+	// Index tells which names the operations of the API take as parameters, for the
+	// default projection. Default: empty, no address is known to be an identifier.
+	Index projection.Index
+
+	api      *operation.API
+	tools    []byte // JSON, separated by commas
+	count    int
+	names    map[string]struct{} // lower case
+	ops      map[string]struct{} // METHOD path
+	programs [][]byte
+	byTable  map[[sha256.Size]byte]int
+	done     bool
+}
+
+// NewBuilder starts a connector of an API. api is read by Finish only, so it may be
+// filled while operations are added.
+func NewBuilder(api *operation.API) *Builder {
+	return &Builder{api: api, names: map[string]struct{}{}, ops: map[string]struct{}{}, byTable: map[[sha256.Size]byte]int{}}
+}
+
+// Add packs one operation; the order of calls is the order of tools. It fails, and
+// leaves the builder as it was, when the operation cannot be a tool: a bad or taken
+// name, METHOD and path that are taken, a schema that is no object, a plan that
+// does not compile. op is not kept.
+func (b *Builder) Add(op *operation.Operation) error {
+	if b.done {
+		return fmt.Errorf("adding %s %s: the connector is finished", op.Method, op.Path)
+	}
+	if b.count == manifest.MaxTools {
+		return fmt.Errorf("adding %s %s: more than %d tools", op.Method, op.Path, manifest.MaxTools)
+	}
+	key, name := op.Method+" "+op.Path, strings.ToLower(op.Name)
+	if _, taken := b.ops[key]; taken {
+		return fmt.Errorf("adding %s: the connector has this operation already", key)
+	}
+	if _, taken := b.names[name]; taken {
+		return fmt.Errorf("adding %s: the name %q is taken", key, op.Name)
+	}
+	if op.Plan == nil {
+		return fmt.Errorf("adding %s: it has no request plan", key)
+	}
+	if _, err := op.Plan.Compile(); err != nil {
+		return fmt.Errorf("adding %s: %w", key, err)
+	}
+	table, err := engine.Compile(projection.Default(op, b.Index))
+	if err != nil {
+		return fmt.Errorf("adding %s: response program: %w", key, err)
+	}
+	sum := sha256.Sum256(table)
+	program, known := b.byTable[sum]
+	if !known {
+		program = len(b.programs)
+	}
+	tool := toolOf(op, program)
+	start := len(b.tools)
+	if b.count > 0 {
+		b.tools = append(b.tools, ',')
+	}
+	from := len(b.tools)
+	b.tools = tool.Append(b.tools)
+	// Read back with the reader that every gateway uses: what it would refuse there
+	// is told here, for this operation.
+	if err := readable(b.tools[from:]); err != nil {
+		b.tools = b.tools[:start]
+		return fmt.Errorf("adding %s: %w", key, err)
+	}
+	b.names[name], b.ops[key] = struct{}{}, struct{}{}
+	if !known {
+		b.byTable[sum] = program
+		b.programs = append(b.programs, table)
+	}
+	b.count++
+	return nil
+}
+
+func readable(raw []byte) error {
+	if _, err := jsonscan.Parse(raw, manifest.MaxDepth-2); err != nil {
+		return fmt.Errorf("its schemas: %w", err)
+	}
+	_, err := manifest.ParseTool(raw)
+	return err
+}
+
+func toolOf(op *operation.Operation, program int) manifest.Tool {
+	t := manifest.Tool{
+		Name: op.Name, Title: cut(op.Title, manifest.MaxText), Description: cut(op.Description, manifest.MaxDescription),
+		Method: op.Method, Path: op.Path, OperationID: cut(op.ID, manifest.MaxText), Pointer: cut(op.Pointer, manifest.MaxPath),
+		Deprecated: op.Deprecated, Annotations: manifest.Annotations(op.Annotations),
+		InputSchema: op.InputSchema, OutputSchema: op.OutputSchema, Request: op.Plan.Append(nil), Program: program,
+		Security: requirements(op.Security), Servers: servers(op.Servers),
+	}
+	for _, tag := range op.Tags[:min(len(op.Tags), manifest.MaxItems)] {
+		t.Tags = append(t.Tags, cut(tag, manifest.MaxText))
+	}
+	return t
+}
+
+// Finish links the module. The builder cannot be used afterwards.
+func (b *Builder) Finish() (Artifact, error) {
+	if b.done {
+		return Artifact{}, fmt.Errorf("finishing connector %s: it is finished", b.api.Name)
+	}
+	b.done = true
+	version := cut(b.api.Version, manifest.MaxText)
+	if version == "" {
+		version = "0"
+	}
+	m := manifest.Manifest{
+		FormatVersion: manifest.FormatVersion, Kind: manifest.Connector, Name: b.api.Name, Version: version,
+		Title: cut(b.api.Title, manifest.MaxText), Description: cut(b.api.Description, manifest.MaxDescription), Generator: "sluice",
+		Upstream: &manifest.Upstream{Servers: servers(b.api.Servers), Schemes: schemes(b.api.Schemes), Security: requirements(b.api.Security)},
+	}
+	doc := m.AppendHead(make([]byte, 0, len(b.tools)+4096))
+	doc = append(doc, b.tools...)
+	doc = m.AppendTail(doc)
+	b.tools = nil
+	if _, _, err := manifest.ParseHead(doc); err != nil {
+		return Artifact{}, fmt.Errorf("finishing connector %s: %w", b.api.Name, err)
+	}
+	module, err := engine.Link(b.programs, manifest.Section, doc)
+	if err != nil {
+		return Artifact{}, fmt.Errorf("finishing connector %s: %w", b.api.Name, err)
+	}
+	digest := digestOf(module)
+	return Artifact{Module: module, Digest: digest, Name: m.Name, Version: version, Tag: Tag(version, digest), Tools: b.count}, nil
+}
+
+func digestOf(module []byte) string {
+	sum := sha256.Sum256(module)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Tag is the registry tag of a connector: its version, characters outside
+// [A-Za-z0-9_.-] replaced by _ and cut at 100, then - and the first 8 hexadecimal
+// digits of the module's digest. It is in no hashed byte.
+func Tag(version, digest string) string {
+	const longest = 100
+	tag := strings.Map(func(r rune) rune {
+		if r < 128 && (r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z' || r == '_' || r == '.' || r == '-') {
+			return r
+		}
+		return '_'
+	}, version)
+	tag = tag[:min(len(tag), longest)]
+	if tag == "" || tag[0] == '.' || tag[0] == '-' {
+		tag = "_" + tag[min(len(tag), 1):] // OCI tags start with a letter, digit or _
+	}
+	hash := strings.TrimPrefix(digest, "sha256:")
+	return tag + "-" + hash[:min(len(hash), 8)]
+}
+
+// cut keeps whole characters of at most n bytes, and valid UTF-8.
+func cut(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+func requirements(in []operation.Requirement) [][]string {
+	if in == nil {
+		return nil
+	}
+	out := make([][]string, len(in))
+	for i, r := range in {
+		out[i] = append([]string{}, r...)
+	}
+	return out
+}
+
+func servers(in []operation.Server) []manifest.Server {
+	var out []manifest.Server
+	for _, s := range in[:min(len(in), manifest.MaxItems)] {
+		m := manifest.Server{URL: s.URL, Description: cut(s.Description, manifest.MaxText)}
+		for _, v := range s.Variables {
+			m.Variables = append(m.Variables, manifest.Variable{Name: v.Name, Default: v.Default, Enum: slices.Clone(v.Enum), Description: cut(v.Description, manifest.MaxText)})
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func schemes(in []operation.SecurityScheme) []manifest.Scheme {
+	var out []manifest.Scheme
+	for _, s := range in[:min(len(in), manifest.MaxItems)] {
+		m := manifest.Scheme{
+			ID: s.ID, Type: s.Type, In: s.In, Name: s.Name, Scheme: s.Scheme, BearerFormat: cut(s.BearerFormat, manifest.MaxText),
+			OpenIDURL: s.OpenIDURL, Description: cut(s.Description, manifest.MaxText),
+		}
+		for _, f := range s.Flows {
+			m.Flows = append(m.Flows, manifest.Flow{
+				Grant: f.Grant, AuthorizationURL: f.AuthorizationURL, TokenURL: f.TokenURL, RefreshURL: f.RefreshURL,
+				Scopes: slices.Clone(f.Scopes[:min(len(f.Scopes), manifest.MaxItems)]),
+			})
+		}
+		out = append(out, m)
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package connector
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/engine"
+	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+// Connector is an opened connector. Its parts are views of the module.
+type Connector struct {
+	digest   string
+	head     *manifest.Manifest
+	tools    [][]byte // JSON of each
+	ready    []atomic.Pointer[Tool]
+	programs [][]byte
+}
+
+// Open takes apart a module that a [Builder] made. It keeps module, which must not
+// change. Nothing in it is trusted: the engine's code must be ours, the programs are
+// checked, the manifest is read strictly. What belongs to one tool is read when the
+// tool is first used, so that a start with thousands of tools is fast. It fails with
+// [problem.InvalidPlugin].
+func Open(module []byte) (*Connector, error) {
+	linked, err := engine.Open(module, manifest.Section)
+	if err != nil {
+		return nil, err
+	}
+	head, tools, err := manifest.ParseHead(linked.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	if head.Kind != manifest.Connector {
+		return nil, problem.New(problem.InvalidPlugin, "the plugin is a %s, not a connector", head.Kind)
+	}
+	return &Connector{
+		digest: digestOf(module), head: head, tools: tools,
+		ready: make([]atomic.Pointer[Tool], len(tools)), programs: linked.Programs,
+	}, nil
+}
+
+// Digest is "sha256:…" of the module.
+func (c *Connector) Digest() string { return c.digest }
+
+// Name is the slug of the API.
+func (c *Connector) Name() string { return c.head.Name }
+
+// Version is info.version of the specification.
+func (c *Connector) Version() string { return c.head.Version }
+
+// Title is the API's title.
+func (c *Connector) Title() string { return c.head.Title }
+
+// Description is the API's description, plain text.
+func (c *Connector) Description() string { return c.head.Description }
+
+// Servers are the API's base URLs; the caller owns the list.
+func (c *Connector) Servers() []operation.Server { return serversBack(c.head.Upstream.Servers) }
+
+// Schemes are the API's security schemes; the caller owns the list.
+func (c *Connector) Schemes() []operation.SecurityScheme {
+	var out []operation.SecurityScheme
+	for _, s := range c.head.Upstream.Schemes {
+		o := operation.SecurityScheme{
+			ID: s.ID, Type: s.Type, In: s.In, Name: s.Name, Scheme: s.Scheme,
+			BearerFormat: s.BearerFormat, OpenIDURL: s.OpenIDURL, Description: s.Description,
+		}
+		for _, f := range s.Flows {
+			o.Flows = append(o.Flows, operation.Flow(f))
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// Security is what applies to tools that do not say; nil: not said.
+func (c *Connector) Security() []operation.Requirement {
+	return requirementsBack(c.head.Upstream.Security)
+}
+
+// Len is the number of tools.
+func (c *Connector) Len() int { return len(c.tools) }
+
+// Head is what a list of tools shows of one.
+type Head struct {
+	Name, Title, Description string
+	Method, Path             string
+	Deprecated               bool
+	Tags                     []string
+	Annotations              operation.Annotations
+	// InputSchema and OutputSchema are views of the module; OutputSchema may be nil.
+	InputSchema, OutputSchema json.RawMessage
+}
+
+// Tool is one tool, ready to serve.
+type Tool struct {
+	Head
+	OperationID string
+	Pointer     string // into the specification
+	// Plan checks arguments and builds requests.
+	Plan    *operation.Compiled
+	Accept  string
+	Program []byte // response program; nil: minify only
+	// Security overrides the connector's when not nil.
+	Security []operation.Requirement
+	// Servers override the connector's when not empty.
+	Servers []operation.Server
+}
+
+// Head reads what a list shows of tool i. It decodes on each call and keeps nothing.
+func (c *Connector) Head(i int) (Head, error) {
+	t, err := manifest.ParseTool(c.tools[i])
+	if err != nil {
+		return Head{}, inTool(err, c, i)
+	}
+	return headOf(&t), nil
+}
+
+func headOf(t *manifest.Tool) Head {
+	return Head{
+		Name: t.Name, Title: t.Title, Description: t.Description, Method: t.Method, Path: t.Path, Deprecated: t.Deprecated,
+		Tags: t.Tags, Annotations: operation.Annotations(t.Annotations), InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+	}
+}
+
+// Tool reads tool i and compiles its plan, once; later calls give the same. It
+// fails with [problem.InvalidPlugin].
+func (c *Connector) Tool(i int) (*Tool, error) {
+	if t := c.ready[i].Load(); t != nil {
+		return t, nil
+	}
+	t, err := c.load(i)
+	if err != nil {
+		return nil, inTool(err, c, i)
+	}
+	// Two goroutines may both have made it: all use the one that is stored.
+	if !c.ready[i].CompareAndSwap(nil, t) {
+		return c.ready[i].Load(), nil
+	}
+	return t, nil
+}
+
+func (c *Connector) load(i int) (*Tool, error) {
+	m, err := manifest.ParseTool(c.tools[i])
+	if err != nil {
+		return nil, err
+	}
+	plan, err := operation.DecodePlan(m.Request)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := plan.Compile()
+	if err != nil {
+		return nil, err
+	}
+	t := &Tool{
+		Head: headOf(&m), OperationID: m.OperationID, Pointer: m.Pointer, Plan: compiled, Accept: plan.Accept,
+		Security: requirementsBack(m.Security), Servers: serversBack(m.Servers),
+	}
+	if m.Program >= 0 {
+		if m.Program >= len(c.programs) {
+			return nil, fmt.Errorf("program %d of %d", m.Program, len(c.programs))
+		}
+		t.Program = c.programs[m.Program]
+	}
+	return t, nil
+}
+
+// Program is the response program of tool i; nil when it has none or the tool is
+// malformed.
+func (c *Connector) Program(i int) []byte {
+	t, err := c.Tool(i)
+	if err != nil {
+		return nil
+	}
+	return t.Program
+}
+
+// inTool names the connector and tool in an error that may be shown.
+func inTool(err error, c *Connector, i int) error {
+	if problem.Is(err, problem.InvalidPlugin) {
+		return fmt.Errorf("connector %s, tool %d: %w", c.Name(), i, err)
+	}
+	return problem.New(problem.InvalidPlugin, "connector %s, tool %d: %s", c.Name(), i, err).Because(err).
+		Fix("generate the connector again with this version of Sluice")
+}
+
+func requirementsBack(in [][]string) []operation.Requirement {
+	if in == nil {
+		return nil
+	}
+	out := make([]operation.Requirement, len(in))
+	for i, r := range in {
+		out[i] = operation.Requirement(r)
+	}
+	return out
+}
+
+func serversBack(in []manifest.Server) []operation.Server {
+	var out []operation.Server
+	for _, s := range in {
+		o := operation.Server{URL: s.URL, Description: s.Description}
+		for _, v := range s.Variables {
+			o.Variables = append(o.Variables, operation.ServerVariable(v))
+		}
+		out = append(out, o)
+	}
+	return out
+}
