@@ -115,8 +115,9 @@ type CachePolicy struct {
 	TTLSeconds int `json:"ttlSeconds"` // 1 to MaxCacheSeconds
 }
 
-// Access modes. Tokens, pause and domains change without a new bundle, through
-// an access document a release names; this is only the kind of door.
+// AccessNone lets everyone in who reaches the toolset URL. Tokens, pause and
+// domains change without a new bundle, through an access document that a release
+// names; this is only the kind of door.
 const AccessNone = "none"
 
 // Access says who may open the toolset URL.

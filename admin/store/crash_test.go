@@ -135,7 +135,7 @@ func survived(t *testing.T, path string) uint64 {
 func TestKilledProcessLosesNoAcknowledgedWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	for range 12 {
-		acked := crashRound(t, path, "", 1+rand.IntN(40), time.Duration(rand.IntN(3000))*time.Microsecond) //nolint:gosec // a test
+		acked := crashRound(t, path, "", 1+rand.IntN(40), time.Duration(rand.IntN(3000))*time.Microsecond) // a test
 		if got := survived(t, path); got < acked {
 			t.Fatalf("%d writes were acknowledged, %d are there", acked, got)
 		}

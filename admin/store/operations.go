@@ -234,7 +234,7 @@ func (a *Audit) sum() []byte {
 	add("sluice/audit/1")
 	add(string(a.Previous))
 	b = binary.BigEndian.AppendUint64(b, a.Seq)
-	b = binary.BigEndian.AppendUint64(b, uint64(a.At.UnixMilli())) //nolint:gosec // same bits
+	b = binary.BigEndian.AppendUint64(b, uint64(a.At.UnixMilli())) // same bits
 	for _, s := range []string{
 		a.WorkspaceID, a.ID, a.ActorType, a.ActorID, a.ActorIP, a.Action, a.Resource,
 		a.Before, a.After, a.Digest, a.Reason, a.RequestID, a.Outcome,

@@ -24,7 +24,7 @@ const sqliteReaders = 4
 
 func (s *Store) openSQLite(path string) error {
 	// SQLite gives its -wal and -shm files the mode of the database file.
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the operator names the file
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // the operator names the file
 	if err != nil {
 		return fmt.Errorf("opening the database: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -47,7 +48,7 @@ func HeaderParams(inputSchema []byte) ([]HeaderParam, error) {
 		it := properties.Members()
 		for it.Next() {
 			name, v := string(it.KeyText(nil)), it.Value()
-			at := append(path[:len(path):len(path)], name)
+			at := append(slices.Clip(path), name)
 			if mark := v.Get("x-mcp-header"); mark.Exists() {
 				p := HeaderParam{Header: headerParam + string(mark.AppendText(nil)), Path: at, Kind: string(v.Get("type").AppendText(nil))}
 				switch {

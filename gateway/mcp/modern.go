@@ -80,7 +80,7 @@ func (x *exchange) serveModern() {
 // checkName compares Mcp-Name with the parameter it must repeat; false when it
 // answered with an error.
 func (x *exchange) checkName() bool {
-	param := ""
+	var param string
 	switch string(x.msg.method) {
 	case "tools/call", "prompts/get":
 		param = "name"

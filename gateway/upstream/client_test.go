@@ -177,7 +177,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestDialFailures(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a port that is free again at once
+	l, err := net.Listen("tcp", "127.0.0.1:0") // a port that is free again at once
 	if err != nil {
 		t.Fatal(err)
 	}

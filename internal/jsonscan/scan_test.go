@@ -222,10 +222,10 @@ func FuzzAgainstEncodingJSON(f *testing.F) {
 		if got := rebuild(v); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q: got %#v, want %#v", in, got, want)
 		}
-		min := AppendMinified(nil, in)
+		minified := AppendMinified(nil, in)
 		var ref bytes.Buffer
-		if err := json.Compact(&ref, in); err != nil || !bytes.Equal(min, ref.Bytes()) {
-			t.Fatalf("minified %q = %q, want %q", in, min, ref.Bytes())
+		if err := json.Compact(&ref, in); err != nil || !bytes.Equal(minified, ref.Bytes()) {
+			t.Fatalf("minified %q = %q, want %q", in, minified, ref.Bytes())
 		}
 		if s, ok := want.(string); ok {
 			if !v.EqualText(s) || v.EqualText(s+"x") {

@@ -225,7 +225,7 @@ func (v Value) Int64() (int64, bool) {
 	case len(b) == 0:
 		return 0, false
 	case neg && n <= 1<<63:
-		return -int64(n), true //nolint:gosec // two's complement: -(1<<63) is exact
+		return -int64(n), true // two's complement: -(1<<63) is exact
 	case n < 1<<63 && !neg:
 		return int64(n), true
 	}
@@ -250,6 +250,19 @@ func skipSeparators(b []byte, i int) int {
 // skipString returns the index after the closing quote of a string whose text
 // begins at i: the first quote after an even number of backslashes.
 func skipString(b []byte, i int) int {
+	// Most strings are short: a call to IndexByte costs more than looking at them.
+	const short = 24
+	for end := min(i+short, len(b)); i < end; i++ {
+		switch b[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
+		}
+	}
+	if i > len(b) {
+		return len(b)
+	}
 	from := i
 	for i < len(b) {
 		j := bytes.IndexByte(b[i:], '"')
@@ -280,18 +293,20 @@ func skipValue(b []byte, i int) int {
 	case '{', '[':
 		depth := 0
 		for i < len(b) {
-			switch b[i] {
-			case '"':
+			c := b[i]
+			if c == '"' {
 				i = skipString(b, i+1)
 				continue
-			case '{', '[':
-				depth++
-			case '}', ']':
-				depth--
 			}
 			i++
-			if depth == 0 {
-				return i
+			// '[' ']' '{' '}' are 0x5b 0x5d 0x7b 0x7d: without bit 0x20 two values.
+			switch c &^ 0x20 {
+			case '[':
+				depth++
+			case ']':
+				if depth--; depth == 0 {
+					return i
+				}
 			}
 		}
 		return len(b)

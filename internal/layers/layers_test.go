@@ -22,8 +22,10 @@ var within = map[string][]string{
 	"internal/safedial":                  {"internal/problem"},
 	"internal/secrets":                   {"internal/problem"},
 	"internal/selection":                 {"internal/jsonscan"},
+	"plugins/projection":                 {"plugins/operation", "plugins/engine"},
 	"plugins/openapi":                    {"plugins/operation"},
 	"plugins/host":                       {"plugins/manifest", "plugins/engine"},
+	"plugins/connector":                  {"plugins/manifest", "plugins/operation", "plugins/engine", "plugins/projection"},
 	"registry/sign":                      {"registry"},
 	"registry/oci":                       {"registry", "registry/sign"},
 	"registry/server":                    {"registry"},
@@ -31,9 +33,11 @@ var within = map[string][]string{
 	"gateway/call":                       {"gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp"},
 	"gateway/edge":                       {"gateway/snapshot"},
 	"admin/publish":                      {"admin/store"},
+	"gateway":                            {"gateway/access", "gateway/call", "gateway/compress", "gateway/credentials", "gateway/edge", "gateway/mcp", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
 	"admin":                              {"admin/publish", "admin/store"},
 	"internal/atomicfile/atomicfiletest": {"internal/atomicfile"},
 	"gateway/metering":                   {"gateway/mcp"},
+	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/edge", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
 }
 
 // confined lists third-party packages and the only trees that may import them.

@@ -172,11 +172,8 @@ func (e *Error) Error() string {
 
 // As returns the *Error in err's chain, or nil.
 func As(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return nil
+	e, _ := errors.AsType[*Error](err)
+	return e
 }
 
 // Is reports whether err's chain holds an *Error of the kind.

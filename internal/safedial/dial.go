@@ -188,7 +188,7 @@ func (d *Dialer) resolve(ctx context.Context, network, addr string) ([]netip.Add
 	if err != nil || port == 0 {
 		return nil, 0, problem.New(problem.Unreachable, "%q has no valid port", clip(addr))
 	}
-	family := ""
+	var family string
 	switch network {
 	case "tcp":
 		family = "ip"

@@ -114,7 +114,7 @@ func keyFields(text string) []string {
 }
 
 func readKeyFile(path string) (string, error) {
-	f, err := os.Open(path) //nolint:gosec // the operator names the file
+	f, err := os.Open(path) // the operator names the file
 	if err != nil {
 		return "", fmt.Errorf("opening the key file: %w", err)
 	}
@@ -177,7 +177,7 @@ func writeTemp(path string, data []byte) (name string, err error) {
 }
 
 func syncDir(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // the operator names the directory
+	d, err := os.Open(dir) // the operator names the directory
 	if err != nil {
 		return fmt.Errorf("syncing the key directory: %w", err)
 	}

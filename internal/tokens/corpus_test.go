@@ -3,7 +3,6 @@ package tokens
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -50,7 +49,7 @@ func TestEstimateErrorOnCorpus(t *testing.T) {
 		slices.Sort(errs)
 		median, p95 := errs[len(errs)/2], errs[len(errs)*95/100]
 		total := math.Abs(float64(est-want)) / float64(want)
-		t.Log(fmt.Sprintf("%s: %d answers, error median %.1f %%, p95 %.1f %%, of the total %.1f %%", form, len(errs), 100*median, 100*p95, 100*total))
+		t.Logf("%s: %d answers, error median %.1f %%, p95 %.1f %%, of the total %.1f %%", form, len(errs), 100*median, 100*p95, 100*total)
 		if median > 0.05 || p95 > 0.12 || total > 0.05 {
 			t.Errorf("%s: error median %.3f, p95 %.3f, total %.3f; want at most 0.05, 0.12, 0.05", form, median, p95, total)
 		}

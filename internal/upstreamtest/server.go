@@ -6,7 +6,7 @@ import (
 	"compress/zlib"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -54,7 +54,7 @@ func NewTLS(t testing.TB) *Server {
 	t.Helper()
 	s := newServer(t)
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that refuse the certificate are the point
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug) // clients that refuse the certificate are the point
 	s.StartTLS()
 	s.cleanup(t)
 	return s
@@ -126,6 +126,7 @@ func Echo() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Content-Type", "application/json")
+		//nolint:gosec // a JSON answer of a test server, not a page
 		_, _ = fmt.Fprintf(w, `{"method":%q,"target":%q,"authorization":%q,"contentType":%q,"body":%q}`,
 			r.Method, r.RequestURI, r.Header.Get("Authorization"), r.Header.Get("Content-Type"), body)
 	})

@@ -38,7 +38,7 @@ func TestBehaviours(t *testing.T) {
 	s.Handle("GET /bytes", Bytes("SSH-2.0-x\r\n"))
 	s.Handle("GET /two", Sequence(JSON(500, `{}`), JSON(200, `{}`)))
 
-	if resp, body, err := get(t, s.URL+"/ok?q=%2F"); err != nil || resp.StatusCode != 200 || body != `{"a":1}` {
+	if resp, body, err := get(t, s.URL+"/ok?q=%2F"); err != nil || resp.StatusCode != http.StatusOK || body != `{"a":1}` {
 		t.Fatalf("ok: %v %q", err, body)
 	}
 	if got := s.Requests(); len(got) != 1 || got[0].Target != "/ok?q=%2F" {
@@ -60,7 +60,7 @@ func TestBehaviours(t *testing.T) {
 			t.Fatalf("sequence %d: %v", i, err)
 		}
 	}
-	if resp, body, err := get(t, s.URL+"/nope"); err != nil || resp.StatusCode != 404 || !strings.Contains(body, "no such route") {
+	if resp, body, err := get(t, s.URL+"/nope"); err != nil || resp.StatusCode != http.StatusNotFound || !strings.Contains(body, "no such route") {
 		t.Fatalf("unknown route: %v %q", err, body)
 	}
 }

@@ -36,7 +36,7 @@ func (r *Release) Signer() registry.TrustedKey { return r.signer }
 func (r *Release) Expired(now time.Time) bool { return now.After(r.release.Expires) }
 
 // SignRelease encodes and signs a release.
-func SignRelease(k *Key, r *registry.Release) ([]byte, error) {
+func SignRelease(k *Key, r *registry.Release) ([]byte, error) { //nolint:revive // sign.Release would read as the noun
 	payload, err := r.Encode()
 	if err != nil {
 		return nil, err

@@ -15,8 +15,6 @@ const api = "https://api.workbench.example"
 
 func at(hours int) string { return epoch.Add(time.Duration(hours) * time.Hour).Format(time.RFC3339) }
 
-func ptr[T any](v T) *T { return &v }
-
 var logins = []string{"marie-dvorak", "tomas-n", "ines-ferreira", "olaf-berg", "yuki-sato"}
 
 func account(i int) user {
@@ -39,14 +37,14 @@ func repositoryOf(owner, name string) repository {
 	o.Login, o.Type = owner, "Organization"
 	return repository{
 		ID: 1296269, NodeID: "MDEwOlJlcG9zaXRvcnkxMjk2MjY5", Name: name, FullName: owner + "/" + name, Owner: o,
-		HTMLURL: "https://workbench.example/" + owner + "/" + name, Description: ptr("Shaped like an anvil, made for order"),
+		HTMLURL: "https://workbench.example/" + owner + "/" + name, Description: new("Shaped like an anvil, made for order"),
 		URL: base, ArchiveURL: base + "/{archive_format}{/ref}", AssigneesURL: base + "/assignees{/user}",
 		BranchesURL: base + "/branches{/branch}", CollaboratorURL: base + "/collaborators{/collaborator}",
 		CommentsURL: base + "/comments{/number}", CommitsURL: base + "/commits{/sha}", ContentsURL: base + "/contents/{+path}",
 		IssuesURL: base + "/issues{/number}", LabelsURL: base + "/labels{/name}", PullsURL: base + "/pulls{/number}",
 		ReleasesURL: base + "/releases{/id}", GitURL: "git://workbench.example/" + owner + "/" + name + ".git",
 		SSHURL: "git@workbench.example:" + owner + "/" + name + ".git", CloneURL: "https://workbench.example/" + owner + "/" + name + ".git",
-		Language: ptr("Go"), ForksCount: 9, StargazersCount: 80, OpenIssuesCount: 15, DefaultBranch: "main",
+		Language: new("Go"), ForksCount: 9, StargazersCount: 80, OpenIssuesCount: 15, DefaultBranch: "main",
 		Topics: []string{"orders", "billing"}, Visibility: "public", PushedAt: at(700), CreatedAt: at(0), UpdatedAt: at(702),
 	}
 }
@@ -62,7 +60,7 @@ func labelNamed(name string) label {
 	l := label{ID: 208045999, NodeID: "MDU6TGFiZWwyMDgwNDU5OTk=", Name: name, Color: "ededed", URL: api + "/repos/acme/anvil/labels/" + name}
 	for i, known := range labelNames {
 		if known.name == name {
-			l.ID, l.Color, l.Default, l.Description = int64(208045946+i), known.color, true, ptr(known.description)
+			l.ID, l.Color, l.Default, l.Description = int64(208045946+i), known.color, true, new(known.description)
 			l.NodeID = fmt.Sprintf("MDU6TGFiZWwyMDgwNDU5NDY%d", i)
 		}
 	}
@@ -134,7 +132,7 @@ func objectID(prefix string, n int) string {
 
 func newCustomer(n int, in customerInput) customer {
 	c := customer{
-		ID: objectID("cus", n), Object: "customer", Created: epoch.Unix() + int64(n)*86400, Currency: ptr("eur"), Description: in.Description,
+		ID: objectID("cus", n), Object: "customer", Created: epoch.Unix() + int64(n)*86400, Currency: new("eur"), Description: in.Description,
 		Email: in.Email, InvoicePrefix: fmt.Sprintf("A1C%04d", n), Metadata: in.Metadata, Name: in.Name, NextInvoiceSequence: 1,
 		Phone: in.Phone, PreferredLocales: []string{}, TaxExempt: "none",
 	}
@@ -148,7 +146,7 @@ func newCharge(n int, customer customer, in chargeInput) charge {
 	id := objectID("ch", n)
 	c := charge{
 		ID: id, Object: "charge", Amount: in.Amount, AmountCaptured: in.Amount, BalanceTransaction: objectID("txn", n),
-		BillingDetails: billingDetails{Address: address{City: ptr("Brno"), Country: ptr("CZ"), PostalCode: ptr("60200")}, Email: ptr(customer.Email), Name: ptr(customer.Name)},
+		BillingDetails: billingDetails{Address: address{City: new("Brno"), Country: new("CZ"), PostalCode: new("60200")}, Email: new(customer.Email), Name: new(customer.Name)},
 		Captured:       true, Created: epoch.Unix() + int64(n)*3600*7, Currency: in.Currency, Customer: customer.ID, Description: in.Description,
 		Metadata: in.Metadata, Outcome: outcome{NetworkStatus: "approved_by_network", RiskLevel: "normal", RiskScore: 10 + n*3%50, SellerMessage: "Payment complete.", Type: "authorized"},
 		Paid: true, PaymentMethod: objectID("pm", n), PaymentMethodDetails: paymentMethodDetails{Card: card{
@@ -206,7 +204,7 @@ func ticketsOf(key string) []ticket {
 		}
 		if n%2 == 0 {
 			p := personOf(n)
-			t.Fields.Assignee, t.Fields.Points = &p, ptr(float64(n%5)+1)
+			t.Fields.Assignee, t.Fields.Points = &p, new(float64(n%5)+1)
 		}
 		out = append(out, t)
 	}

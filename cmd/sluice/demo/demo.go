@@ -108,7 +108,7 @@ func (s *Server) seed() {
 			is.Assignee = &is.Assignees[0]
 		}
 		if i%4 == 3 {
-			is.State, is.ClosedAt, is.StateReason = "closed", ptr(at(i*29+40)), ptr("completed")
+			is.State, is.ClosedAt, is.StateReason = "closed", new(at(i*29+40)), new("completed")
 		}
 		is.Comments = i % 3
 		for c := range i % 3 {
@@ -122,10 +122,10 @@ func (s *Server) seed() {
 		s.customers = append(s.customers, newCustomer(i+1, customerInput{Name: name, Email: email, Metadata: map[string]string{"segment": []string{"retail", "trade"}[i%2]}}))
 	}
 	for i := range 20 {
-		c := newCharge(i+1, s.customers[i%len(s.customers)], chargeInput{Amount: int64(1999 + i*350), Currency: "eur", Description: ptr(fmt.Sprintf("Order A-%d", 1001+i))})
+		c := newCharge(i+1, s.customers[i%len(s.customers)], chargeInput{Amount: int64(1999 + i*350), Currency: "eur", Description: new(fmt.Sprintf("Order A-%d", 1001+i))})
 		if i%7 == 6 {
 			c.Status, c.Paid, c.Captured, c.AmountCaptured = "failed", false, false, 0
-			c.FailureCode, c.FailureMessage = ptr("card_declined"), ptr("Your card was declined.")
+			c.FailureCode, c.FailureMessage = new("card_declined"), new("Your card was declined.")
 		}
 		s.charges = append(s.charges, c)
 	}

@@ -188,7 +188,7 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if b, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 200 || !json.Valid(b) {
+	if b, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK || !json.Valid(b) {
 		t.Errorf("GET /openapi.json: %d, %v, %d bytes", resp.StatusCode, err, len(b))
 	}
 	t.Cleanup(func() { // the context of the test has ended by now

@@ -80,7 +80,8 @@ func (s *Server) openAPI() ([]byte, error) {
 	doc := members{
 		{"openapi", "3.1.0"},
 		{"info", members{
-			{"title", "Demo"}, {"version", "1.0.0"},
+			{"title", "Demo"},
+			{"version", "1.0.0"},
 			{"description", "A small API to try things on: issues, customers and charges, projects and tickets."},
 		}},
 		{"servers", []members{{{"url", "/"}}}},
@@ -172,8 +173,8 @@ func (d *describer) define(t reflect.Type) {
 	d.schemas = append(d.schemas, member{key: t.Name()})
 	var properties members
 	var required []string
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
+		f := f
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" {
 			continue // not part of the answer

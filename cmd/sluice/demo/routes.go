@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -282,7 +283,7 @@ func (s *Server) updateIssue(r request) (any, error) {
 		case "open":
 			i.State, i.ClosedAt, i.StateReason = "open", nil, nil
 		case "closed":
-			i.State, i.ClosedAt, i.StateReason = "closed", ptr(at(i.Number*29+60)), ptr("completed")
+			i.State, i.ClosedAt, i.StateReason = "closed", new(at(i.Number*29+60)), new("completed")
 		default:
 			return nil, unprocessable("Validation Failed: state must be open or closed")
 		}
@@ -434,9 +435,7 @@ func (s *Server) updateCustomer(r request) (any, error) {
 	if in.Description != nil {
 		c.Description = in.Description
 	}
-	for k, v := range in.Metadata {
-		c.Metadata[k] = v
-	}
+	maps.Copy(c.Metadata, in.Metadata)
 	return *c, nil
 }
 
