@@ -1,0 +1,708 @@
+package edge_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/edge"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/sign"
+)
+
+func TestFollows(t *testing.T) {
+	w := newWorld(t)
+	n := w.start(t.TempDir(), nil)
+	empty := n.next()
+	if len(empty.Toolsets) != 0 || empty.Release.Revision != 1 || !n.Ready() {
+		t.Fatalf("the first, empty release: %+v, ready %v", empty.Release, n.Ready())
+	}
+	r := w.deploy("one", "a")
+	s := n.next()
+	ts := s.Toolsets[0]
+	if s.Digest != r.Digest() || ts.Slug != "one" || ts.Bundle.Name != "one a" || ts.Connectors["main"] == nil ||
+		registry.Digest(ts.Connectors["main"].Digest()) != ts.Bundle.Connectors[0].Digest {
+		t.Fatalf("state %+v, toolset %+v", s, ts)
+	}
+	st := n.live(r)
+	if st.Toolsets != 1 || st.Revision != 2 || st.Following != nil || st.Cache != nil || st.Expired || st.Contact.IsZero() || st.Applied.IsZero() {
+		t.Fatalf("status %+v", st)
+	}
+	delete(w.live, "one")
+	w.release()
+	if s := n.next(); len(s.Toolsets) != 0 {
+		t.Fatalf("a removed toolset is still there: %v", slugs(s))
+	}
+}
+
+// What did not change is neither fetched nor opened again, and is the same
+// pointer.
+func TestUnchangedIsShared(t *testing.T) {
+	w := newWorld(t)
+	const many = 20
+	for i := range many {
+		w.put("t"+strconv.Itoa(i), "a")
+	}
+	n := w.start(t.TempDir(), nil)
+	first := n.newest()
+	before := n.live(w.release())
+	first = func() *edge.State {
+		if len(n.states) > 0 {
+			return n.newest()
+		}
+		return first
+	}()
+	if before.Opened != 2*many || before.Fetched != 2*many {
+		t.Fatalf("opened %d, fetched %d; want %d", before.Opened, before.Fetched, 2*many)
+	}
+	r := w.deploy("t3", "b")
+	second := n.next()
+	after := n.live(r)
+	if after.Opened != before.Opened+2 || after.Fetched != before.Fetched+2 {
+		t.Fatalf("one change of %d opened %d and fetched %d more; want 2 and 2",
+			many, after.Opened-before.Opened, after.Fetched-before.Fetched)
+	}
+	for i, ts := range second.Toolsets {
+		if same := ts == first.Toolsets[i]; same == (ts.Slug == "t3") {
+			t.Fatalf("toolset %s is the same pointer: %v", ts.Slug, same)
+		}
+	}
+	// The same content under a new revision opens nothing.
+	w.put("t3", "b")
+	if again := n.live(w.release()); again.Opened != after.Opened {
+		t.Fatalf("a new revision of the same content opened %d modules", again.Opened-after.Opened)
+	}
+}
+
+func TestRestartsWithoutControlPlane(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	n := w.start(dir, nil)
+	w.deploy("one", "a")
+	r := w.deploy("two", "a")
+	n.persisted(r)
+	n.stop()
+
+	x := &wire{Source: w.source, release: down}
+	n = w.start(dir, x)
+	s := n.next()
+	if s.Digest != r.Digest() || !slices.Equal(slugs(s), []string{"one", "two"}) {
+		t.Fatalf("restarted with %v", slugs(s))
+	}
+	st := n.until("telling the fault", func(s edge.Status) bool { return s.Following != nil })
+	if !st.Ready || !errors.Is(st.Following, errDown) || st.Fetched != 0 {
+		t.Fatalf("status %+v", st)
+	}
+	r = w.deploy("three", "a")
+	x.set(nil)
+	st = n.live(r)
+	if st.Following != nil || st.Fetched != 2 {
+		t.Fatalf("after the control plane is back: %+v", st)
+	}
+}
+
+func TestNotReadyWithoutRelease(t *testing.T) {
+	w := newWorld(t)
+	x := &wire{Source: w.source, release: down}
+	n := w.start(t.TempDir(), x)
+	st := n.until("telling the fault", func(s edge.Status) bool { return s.Following != nil })
+	if st.Ready || n.Ready() || len(n.states) != 0 {
+		t.Fatalf("ready without a release: %+v", st)
+	}
+	x.set(nil)
+	n.next()
+	if !n.Ready() {
+		t.Fatal("not ready with the empty signed release")
+	}
+}
+
+// TestFaultsOfReleases: whatever comes instead of the next release, the node
+// serves the last good one and says what is wrong, and goes on afterwards.
+func TestFaultsOfReleases(t *testing.T) {
+	stranger, err := sign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	once := func(env []byte) func(context.Context, registry.Digest) ([]byte, error) {
+		return func(ctx context.Context, known registry.Digest) ([]byte, error) {
+			if registry.DigestOf(env) == known {
+				<-ctx.Done()
+				return nil, registry.ErrUnchanged
+			}
+			return env, nil
+		}
+	}
+	rows := []struct {
+		name string
+		make func(w *world, good, older *sign.Release) func(context.Context, registry.Digest) ([]byte, error)
+		want string // in the status
+	}{
+		{"refused", func(*world, *sign.Release, *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			return down
+		}, "connection refused"},
+		{"hanging", func(*world, *sign.Release, *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			return func(ctx context.Context, _ registry.Digest) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
+		}, "no answer within"},
+		{"zero bytes", func(*world, *sign.Release, *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			return once(nil)
+		}, "envelope is empty"},
+		{"truncated", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			return once(good.Envelope()[:len(good.Envelope())/2])
+		}, "cannot be read"},
+		{"an error page", func(*world, *sign.Release, *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			return once([]byte("<html>502</html>"))
+		}, "cannot be read"},
+		{"unsigned", func(*world, *sign.Release, *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			return once([]byte(`{"payload":"e30=","payloadType":"application/vnd.sluice.release.v1+json","signatures":[]}`))
+		}, "not signed"},
+		{"bad signature", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			env := w.sign(w.key, 1, 9, nil)
+			i := bytes.Index(env, []byte(`"sig":"`)) + 10
+			env[i] = 'A' + (env[i]-'A'+1)%26
+			return once(env)
+		}, "signature does not match"},
+		{"bad payload", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			env := w.sign(w.key, 1, 9, nil)
+			i := bytes.Index(env, []byte(`"payload":"`)) + 30
+			env[i] = 'A' + (env[i]-'A'+1)%26
+			return once(env)
+		}, "signature does not match"},
+		{"unknown key", func(w *world, _, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			return once(w.sign(stranger, 1, 9, nil))
+		}, "no trusted key"},
+		{"another purpose", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			env, err := sign.Sign(w.key, sign.PayloadAccess, []byte("{}"))
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return once(env)
+		}, "the envelope is for"},
+		{"lower revision", func(_ *world, _, older *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			return once(older.Envelope())
+		}, "older than"},
+		{"same revision, other content", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			return once(w.sign(w.key, good.Release().Epoch, good.Release().Revision, nil))
+		}, "two different releases"},
+		{"a bundle that is nowhere", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			ts := good.Release().Toolsets[0]
+			ts.Bundle = registry.DigestOf([]byte("nowhere"))
+			return once(w.sign(w.key, 1, good.Release().Revision+1, []registry.ReleaseToolset{ts}))
+		}, "not found"},
+		{"the bundle of another toolset", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			ts := good.Release().Toolsets[0]
+			ts.ID, ts.Slug = "ts_swapped", "swapped"
+			return once(w.sign(w.key, 1, good.Release().Revision+1, []registry.ReleaseToolset{ts}))
+		}, "with a bundle of"},
+		{"a connector other than its bundle names", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			ref := w.pushConnector("one", "c")
+			ref.Digest = w.pushConnector("one", "d").Digest
+			b, err := w.pub.Bundle(context.Background(), &registry.Toolset{
+				Workspace: "acme", ID: "ts_one", Slug: "one", Name: "x", Connectors: []registry.ConnectorRef{ref},
+				Access: registry.Access{Mode: registry.AccessNone},
+			}, nil)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return once(w.sign(w.key, 1, good.Release().Revision+1, []registry.ReleaseToolset{{
+				ID: "ts_one", Workspace: "acme", Slug: "one", Revision: 1, Repository: b.Repository, Bundle: b.Digest,
+			}}))
+		}, "with the module"},
+		{"a plugin this version cannot run", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			now := time.Now()
+			env, err := sign.SignRelease(w.key, &registry.Release{
+				Group: "default", Epoch: 1, Revision: 9, Issued: now, Expires: now.Add(time.Hour), Trusted: w.pub.Trusted(),
+				Plugins: []registry.ReleasePlugin{{Workspace: "a", Repository: "a/plugins/x", Manifest: registry.DigestOf(nil)}},
+			})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return once(env)
+		}, "upgrade this node"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			older := w.deploy("one", "a")
+			good := w.deploy("two", "a")
+			x := &wire{Source: w.source}
+			n := w.start(t.TempDir(), x, func(o *edge.Options) { o.PollTimeout = 50 * time.Millisecond })
+			n.persisted(good)
+			served := n.newest()
+
+			x.set(row.make(w, good, older))
+			st := n.until("telling the fault", func(s edge.Status) bool {
+				return s.Following != nil && strings.Contains(s.Following.Error(), row.want)
+			})
+			if !st.Ready || st.Release != good.Digest() || st.Revision != good.Release().Revision || len(n.states) != 0 {
+				t.Fatalf("status %+v after %v; %d swaps", st, slugs(served), len(n.states))
+			}
+			disk, err := os.ReadFile(filepath.Join(n.dir, "release.dsse.json"))
+			if err != nil || !good.Digest().Matches(disk) {
+				t.Fatalf("the cache was changed: %v", err)
+			}
+
+			// Releases of some rows were verified, so the next one must be above.
+			for w.pub.Current().Release().Revision < 10 {
+				w.deploy("two", strconv.FormatUint(w.pub.Current().Release().Revision, 10))
+			}
+			x.set(nil)
+			if st := n.live(w.pub.Current()); st.Following != nil {
+				t.Fatalf("the fault stays: %v", st.Following)
+			}
+		})
+	}
+}
+
+// TestFaultsOfArtifacts: what a release names is missing or other than named.
+func TestFaultsOfArtifacts(t *testing.T) {
+	w := newWorld(t)
+	good := w.deploy("one", "a")
+	x := &wire{Source: w.source}
+	n := w.start(t.TempDir(), x, func(o *edge.Options) { o.PollTimeout = 5 * time.Millisecond })
+	n.persisted(good)
+	other, err := oci.New(oci.KindPlugin, connectorModule(t, "evil", "x"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revision := 0
+	f := func(name, want string, damage func(bundle, connector *oci.Artifact), artifact func(context.Context, string, registry.Digest, oci.Kind) (*oci.Artifact, error)) {
+		t.Helper()
+		revision++
+		text := "v" + strconv.Itoa(revision)
+		x.set(down)
+		n.until("cut off", func(s edge.Status) bool { return errors.Is(s.Following, errDown) })
+		r := w.deploy("one", text)
+		ts := r.Release().Toolsets[0]
+		bundle, err := w.store.Pull(t.Context(), ts.Repository, ts.Bundle, oci.KindToolset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, _, err := registry.OpenBundle(bundle.Layer())
+		if err != nil {
+			t.Fatal(err)
+		}
+		connector, err := w.store.Pull(t.Context(), doc.Connectors[0].Repository, doc.Connectors[0].Manifest, oci.KindPlugin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if damage != nil {
+			damage(bundle, connector)
+		}
+		x.mu.Lock()
+		x.release, x.artifact = nil, artifact
+		x.mu.Unlock()
+		before := n.Status().Release
+		st := n.until("telling "+name, func(s edge.Status) bool { return s.Following != nil && strings.Contains(s.Following.Error(), want) })
+		if !st.Ready || st.Release != before {
+			t.Fatalf("%s: status %+v", name, st)
+		}
+		// Repaired, the node follows by itself.
+		for _, a := range []*oci.Artifact{bundle, connector} {
+			if err := w.store.Push(t.Context(), "acme/repair", "", a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x.mu.Lock()
+		x.artifact = nil
+		x.mu.Unlock()
+		n.persisted(r)
+	}
+	remove := func(d registry.Digest) {
+		if err := os.Remove(w.blobPath(d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f("a missing bundle manifest", "not found", func(b, _ *oci.Artifact) { remove(b.Digest()) }, nil)
+	f("a missing bundle", "not found", func(b, _ *oci.Artifact) { remove(b.LayerDigest()) }, nil)
+	f("a missing connector", "not found", func(_, c *oci.Artifact) { remove(c.LayerDigest()) }, nil)
+	f("half a connector", "does not match its digest", func(_, c *oci.Artifact) {
+		overwrite(t, w.blobPath(c.LayerDigest()), c.Layer()[:len(c.Layer())/2])
+	}, nil)
+	f("a connector of zero bytes", "does not match its digest", func(_, c *oci.Artifact) { overwrite(t, w.blobPath(c.LayerDigest()), nil) }, nil)
+	f("a swapped connector", "does not match its digest", func(_, c *oci.Artifact) {
+		swapped := bytes.Clone(c.Layer())
+		swapped[len(swapped)-2] ^= 1
+		overwrite(t, w.blobPath(c.LayerDigest()), swapped)
+	}, nil)
+	f("a swapped bundle manifest", "does not match its digest", func(b, _ *oci.Artifact) { overwrite(t, w.blobPath(b.Digest()), other.Manifest()) }, nil)
+	f("another artifact, itself valid", "does not match its digest", nil, func(ctx context.Context, _ string, _ registry.Digest, k oci.Kind) (*oci.Artifact, error) {
+		if k == oci.KindPlugin {
+			return other, nil
+		}
+		return nil, registry.ErrCorrupt
+	})
+	f("a reset in the middle", "connection refused", nil, func(context.Context, string, registry.Digest, oci.Kind) (*oci.Artifact, error) {
+		return nil, errDown
+	})
+}
+
+// A state that cannot be applied is refused like a release that cannot be read.
+func TestApplyFails(t *testing.T) {
+	w := newWorld(t)
+	good := w.deploy("one", "a")
+	var broken func(*edge.State) error
+	fails := make(chan struct{}, 1000)
+	n := w.start(t.TempDir(), nil, func(o *edge.Options) {
+		apply := o.Apply
+		o.Apply = func(s *edge.State) error {
+			if len(s.Toolsets) == 2 && broken != nil {
+				fails <- struct{}{}
+				return broken(s)
+			}
+			return apply(s)
+		}
+	})
+	n.persisted(good)
+	w.put("two", "a")
+	for _, f := range []func(*edge.State) error{
+		func(*edge.State) error { return errors.New("no room for it") },
+		func(*edge.State) error { panic("index out of range") },
+	} {
+		broken = f
+		w.put("two", strconv.Itoa(len(fails)))
+		w.release()
+		<-fails
+		st := n.until("telling the fault", func(s edge.Status) bool { return s.Following != nil })
+		if st.Release != good.Digest() || !st.Ready {
+			t.Fatalf("status %+v", st)
+		}
+		n.stop()
+		n = w.start(n.dir, nil)
+		n.live(w.pub.Current())
+		return
+	}
+}
+
+// TestFaultsOfTheCache: what a crash, a disk or a person did to the files.
+func TestFaultsOfTheCache(t *testing.T) {
+	type files struct {
+		dir              string
+		bundle, previous registry.Digest // layers of the newest and the release before
+	}
+	write := func(t *testing.T, path string, b []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	half := func(t *testing.T, path string) {
+		t.Helper()
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, b[:len(b)/2])
+	}
+	f := func(name, serves string, damage func(t *testing.T, c files)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			dir := t.TempDir()
+			n := w.start(dir, nil)
+			layer := func(r *sign.Release) registry.Digest {
+				ts := r.Release().Toolsets[0]
+				a, err := w.store.Pull(t.Context(), ts.Repository, ts.Bundle, oci.KindToolset)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return a.LayerDigest()
+			}
+			older := w.deploy("one", "older")
+			n.persisted(older)
+			newer := w.deploy("one", "newer")
+			n.persisted(newer)
+			n.stop()
+			damage(t, files{dir: dir, bundle: layer(newer), previous: layer(older)})
+
+			// Without the control plane: the newest that is whole.
+			n = w.start(dir, &wire{Source: w.source, release: down})
+			if serves == "" {
+				st := n.until("telling the fault", func(s edge.Status) bool { return s.Following != nil })
+				if st.Ready || len(n.states) != 0 {
+					t.Fatalf("ready with %+v", st)
+				}
+			} else {
+				s := n.next()
+				if got := s.Toolsets[0].Bundle.Name; got != "one "+serves {
+					t.Fatalf("serves %q, want %q", got, serves)
+				}
+				if serves == "older" && n.Status().Cache == nil {
+					t.Fatal("serves the previous release and says nothing")
+				}
+			}
+			n.stop()
+
+			// With it: the newest, and the cache is whole again.
+			n = w.start(dir, nil)
+			n.persisted(newer)
+			n.stop()
+			n = w.start(dir, &wire{Source: w.source, release: down})
+			if got := n.next().Toolsets[0].Bundle.Name; got != "one newer" {
+				t.Fatalf("after healing serves %q", got)
+			}
+			if err := n.Status().Cache; err != nil {
+				t.Fatalf("after healing: %v", err)
+			}
+			// A damaged previous release is replaced by the next release only.
+			if serves != "" && name != "previous damaged only" {
+				n.stop()
+				half(t, filepath.Join(dir, "release.dsse.json"))
+				n = w.start(dir, &wire{Source: w.source, release: down})
+				if got := n.next().Toolsets[0].Bundle.Name; got != "one older" {
+					t.Fatalf("after healing the previous release is %q", got)
+				}
+			}
+		})
+	}
+	current := func(c files) string { return filepath.Join(c.dir, "release.dsse.json") }
+	previous := func(c files) string { return filepath.Join(c.dir, "previous.dsse.json") }
+	ratchet := func(c files) string { return filepath.Join(c.dir, "ratchet.json") }
+	blob := func(c files, d registry.Digest) string { return filepath.Join(c.dir, "blobs", "sha256", d.Hex()) }
+
+	f("nothing", "newer", func(*testing.T, files) {})
+	f("release of zero bytes", "older", func(t *testing.T, c files) { write(t, current(c), nil) })
+	f("half a release", "older", func(t *testing.T, c files) { half(t, current(c)) })
+	f("release removed", "older", func(t *testing.T, c files) {
+		if err := os.Remove(current(c)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	f("release of another key", "older", func(t *testing.T, c files) {
+		k, err := sign.GenerateKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Now()
+		env, err := sign.SignRelease(k, &registry.Release{
+			Group: "default", Epoch: 1, Revision: 99, Issued: now, Expires: now.Add(time.Hour),
+			Trusted: []registry.TrustedKey{k.Trusted(registry.UseRelease, "")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, current(c), env)
+	})
+	f("a blob missing", "older", func(t *testing.T, c files) {
+		if err := os.Remove(blob(c, c.bundle)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	f("half a blob", "older", func(t *testing.T, c files) {
+		if err := os.Chmod(blob(c, c.bundle), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		half(t, blob(c, c.bundle))
+	})
+	f("a swapped blob", "older", func(t *testing.T, c files) {
+		b, err := os.ReadFile(blob(c, c.bundle))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[len(b)-3] ^= 1
+		overwrite(t, blob(c, c.bundle), b)
+	})
+	f("previous damaged only", "newer", func(t *testing.T, c files) { half(t, previous(c)) })
+	f("both releases damaged", "", func(t *testing.T, c files) { half(t, current(c)); half(t, previous(c)) })
+	f("both blobs missing", "", func(t *testing.T, c files) {
+		for _, d := range []registry.Digest{c.bundle, c.previous} {
+			if err := os.Remove(blob(c, d)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	f("notes damaged", "newer", func(t *testing.T, c files) { half(t, ratchet(c)) })
+	f("notes removed", "newer", func(t *testing.T, c files) {
+		if err := os.Remove(ratchet(c)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	f("everything removed", "", func(t *testing.T, c files) {
+		if err := os.RemoveAll(c.dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// The position survives a restart: what was refused before is refused after.
+func TestRollbackOverRestart(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	n := w.start(dir, nil)
+	older := w.deploy("one", "a")
+	newer := w.deploy("one", "b")
+	n.persisted(newer)
+	n.stop()
+	x := &wire{Source: w.source}
+	x.release = func(ctx context.Context, known registry.Digest) ([]byte, error) {
+		if known == older.Digest() {
+			<-ctx.Done()
+			return nil, registry.ErrUnchanged
+		}
+		return older.Envelope(), nil
+	}
+	n = w.start(dir, x)
+	st := n.until("refusing", func(s edge.Status) bool { return s.Following != nil })
+	if st.Release != newer.Digest() || !strings.Contains(st.Following.Error(), "older than") {
+		t.Fatalf("status %+v", st)
+	}
+}
+
+// The key of the control plane is replaced while the node follows; it restarts
+// with nothing but its first anchor and its cache.
+func TestKeyRotation(t *testing.T) {
+	w := newWorld(t)
+	next, err := sign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var queue [][]byte
+	sent := 0
+	x := &wire{Source: w.source}
+	x.release = func(ctx context.Context, known registry.Digest) ([]byte, error) {
+		if sent == len(queue) {
+			<-ctx.Done()
+			return nil, registry.ErrUnchanged
+		}
+		sent++
+		return queue[sent-1], nil
+	}
+	add := func(k *sign.Key, revision uint64, keys ...*sign.Key) registry.Digest {
+		var trusted []registry.TrustedKey
+		for _, k := range keys {
+			trusted = append(trusted, k.Trusted(registry.UseRelease, ""))
+		}
+		now := time.Now()
+		env, err := sign.SignRelease(k, &registry.Release{
+			Group: "default", Epoch: 1, Revision: revision, Issued: now, Expires: now.Add(time.Hour), Trusted: trusted,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		queue = append(queue, env)
+		return registry.DigestOf(env)
+	}
+	add(w.key, 1, w.key)
+	add(w.key, 2, w.key, next)
+	last := add(next, 3, next)
+	dir := t.TempDir()
+	n := w.start(dir, x)
+	at := func(s edge.Status) bool { return s.Release == last }
+	n.until("at the last", at)
+	n.until("persisted", func(s edge.Status) bool { return s.Saved == last })
+	n.stop()
+	evil := w.sign(w.key, 1, 9, nil)
+	queue = append(queue, evil)
+	n = w.start(dir, x)
+	st := n.until("refusing the old key", func(s edge.Status) bool { return s.Following != nil })
+	if st.Release != last || !strings.Contains(st.Following.Error(), "no trusted key") {
+		t.Fatalf("status %+v", st)
+	}
+	// The release of the old key is the previous one; it is still of use when the
+	// newest is damaged.
+	n.stop()
+	if err := os.WriteFile(filepath.Join(dir, "release.dsse.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x.set(down)
+	n = w.start(dir, x)
+	if s := n.next(); s.Release.Revision != 2 {
+		t.Fatalf("serves revision %d, want the previous, 2", s.Release.Revision)
+	}
+}
+
+// A cache that cannot be written does not keep the node from following, and is
+// written as soon as it can be.
+func TestReadOnlyCache(t *testing.T) {
+	w := newWorld(t)
+	r := w.deploy("one", "a")
+	dir := filepath.Join(t.TempDir(), "cache")
+	// A file where the directory should be refuses writes to every user.
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x := &wire{Source: w.source}
+	n := w.start(dir, x, func(o *edge.Options) { o.PollTimeout = 2 * time.Millisecond })
+	n.live(r)
+	st := n.until("telling the fault", func(s edge.Status) bool { return s.Cache != nil })
+	if st.Following != nil || !st.Ready {
+		t.Fatalf("status %+v", st)
+	}
+	r = w.deploy("two", "a")
+	n.live(r)
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	n.until("persisted", func(s edge.Status) bool { return s.Cache == nil })
+	n.stop()
+	n = w.start(dir, &wire{Source: w.source, release: down})
+	if got := slugs(n.next()); !slices.Equal(got, []string{"one", "two"}) {
+		t.Fatalf("restarted with %v", got)
+	}
+}
+
+// Content that no release on disk needs goes; what the last two need stays.
+func TestCacheIsSwept(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	n := w.start(dir, nil)
+	w.put("kept", "a")
+	var last *sign.Release
+	for i := range 6 {
+		last = w.deploy("one", strconv.Itoa(i))
+		n.persisted(last)
+	}
+	n.stop()
+	entries, err := os.ReadDir(filepath.Join(dir, "blobs", "sha256"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// kept and two versions of one; each a bundle and a connector of three blobs.
+	if len(entries) != 3*2*3 {
+		t.Fatalf("%d blobs are kept, want 18", len(entries))
+	}
+}
+
+func TestExpiredReleaseIsServed(t *testing.T) {
+	w := newWorld(t)
+	past := time.Now().Add(-time.Hour)
+	env, err := sign.SignRelease(w.key, &registry.Release{
+		Group: "default", Epoch: 1, Revision: 9, Issued: past, Expires: past.Add(time.Minute), Trusted: w.pub.Trusted(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &wire{Source: w.source}
+	x.release = func(ctx context.Context, known registry.Digest) ([]byte, error) {
+		if registry.DigestOf(env) == known {
+			<-ctx.Done()
+			return nil, registry.ErrUnchanged
+		}
+		return env, nil
+	}
+	n := w.start(t.TempDir(), x)
+	n.next()
+	st := n.until("ready", func(s edge.Status) bool { return s.Ready })
+	if !st.Expired {
+		t.Fatalf("status %+v; want expired", st)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	if _, err := edge.New(edge.Options{}); err == nil || !strings.Contains(err.Error(), "source") || !strings.Contains(err.Error(), "directory") {
+		t.Fatalf("empty options: %v", err)
+	}
+	w := newWorld(t)
+	_, err := edge.New(edge.Options{Source: w.source, Dir: t.TempDir(), Apply: func(*edge.State) error { return nil }})
+	if err == nil || !strings.Contains(err.Error(), "no key is trusted") {
+		t.Fatalf("no keys: %v", err)
+	}
+}

@@ -1,0 +1,295 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
+)
+
+// minParallel is how many artifacts are fetched at a time on a small machine:
+// fetching waits for the network, opening for the processors.
+const minParallel = 8
+
+// bundle is an opened toolset bundle.
+type bundle struct {
+	toolset  *registry.Toolset
+	programs [][]byte
+	content  []registry.Digest // what it occupies in the cache
+}
+
+// module is an opened connector.
+type module struct {
+	connector *connector.Connector
+	digest    registry.Digest // of the module, verified
+	content   []registry.Digest
+}
+
+// loader turns a release into a State. It keeps what the live state has opened,
+// so that the next release opens only what changed. load and keep are called by
+// one goroutine.
+type loader struct {
+	cache  *cache
+	source Source
+
+	fetched atomic.Uint64
+	opened  atomic.Uint64
+
+	bundles  map[registry.Digest]*bundle // of the live state, by OCI manifest digest
+	modules  map[registry.Digest]*module
+	toolsets map[registry.ReleaseToolset]*Toolset
+
+	attempt registry.Digest // release of the last load
+
+	mu      sync.Mutex
+	pending map[registry.Digest]*oci.Artifact // fetched for attempt and not yet persisted
+}
+
+func newLoader(c *cache, s Source) *loader {
+	return &loader{cache: c, source: s, pending: make(map[registry.Digest]*oci.Artifact)}
+}
+
+// loaded is a State and what the loader keeps when it becomes live.
+type loaded struct {
+	state    *State
+	bundles  map[registry.Digest]*bundle
+	modules  map[registry.Digest]*module
+	toolsets map[registry.ReleaseToolset]*Toolset
+}
+
+// content lists the digests of everything the state needs from the cache.
+func (l *loaded) content() map[registry.Digest]bool {
+	all := make(map[registry.Digest]bool, 3*(len(l.bundles)+len(l.modules)))
+	for _, b := range l.bundles {
+		for _, d := range b.content {
+			all[d] = true
+		}
+	}
+	for _, m := range l.modules {
+		for _, d := range m.content {
+			all[d] = true
+		}
+	}
+	return all
+}
+
+// load opens everything a verified release lists. remote false takes nothing
+// from the source. It changes nothing that is live.
+func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.Digest, remote bool) (*loaded, error) {
+	if len(r.Plugins) > 0 {
+		return nil, problem.New(problem.Unsupported, "the release uses third-party plugins, which this version does not run").
+			Fix("upgrade this node")
+	}
+	if digest != l.attempt {
+		l.take() // what a release that never became live had fetched
+		l.attempt = digest
+	}
+	out := &loaded{
+		state:    &State{Release: r, Digest: digest, Toolsets: make([]*Toolset, len(r.Toolsets))},
+		bundles:  make(map[registry.Digest]*bundle, len(r.Toolsets)),
+		modules:  make(map[registry.Digest]*module),
+		toolsets: make(map[registry.ReleaseToolset]*Toolset, len(r.Toolsets)),
+	}
+	var missing []registry.ReleaseToolset
+	for _, t := range r.Toolsets {
+		if b := l.bundles[t.Bundle]; b != nil {
+			out.bundles[t.Bundle] = b
+		} else if _, queued := out.bundles[t.Bundle]; !queued {
+			out.bundles[t.Bundle] = nil
+			missing = append(missing, t)
+		}
+	}
+	bundles := make([]*bundle, len(missing))
+	err := parallel(ctx, len(missing), func(ctx context.Context, i int) (err error) {
+		bundles[i], err = l.openBundle(ctx, missing[i], remote)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range missing {
+		out.bundles[t.Bundle] = bundles[i]
+	}
+
+	var refs []registry.ConnectorRef
+	for _, t := range r.Toolsets {
+		for _, c := range out.bundles[t.Bundle].toolset.Connectors {
+			if _, seen := out.modules[c.Manifest]; seen {
+				continue
+			}
+			m := l.modules[c.Manifest]
+			out.modules[c.Manifest] = m
+			if m == nil {
+				refs = append(refs, c)
+			}
+		}
+	}
+	modules := make([]*module, len(refs))
+	err = parallel(ctx, len(refs), func(ctx context.Context, i int) (err error) {
+		modules[i], err = l.openModule(ctx, refs[i], remote)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range refs {
+		out.modules[c.Manifest] = modules[i]
+	}
+
+	for i, t := range r.Toolsets {
+		live := l.toolsets[t]
+		if live == nil {
+			if live, err = out.join(t); err != nil {
+				return nil, err
+			}
+		}
+		out.state.Toolsets[i], out.toolsets[t] = live, live
+	}
+	return out, nil
+}
+
+// join makes a toolset of its opened parts and checks that they are the ones
+// that were meant.
+func (l *loaded) join(t registry.ReleaseToolset) (*Toolset, error) {
+	b := l.bundles[t.Bundle]
+	if b.toolset.ID != t.ID || b.toolset.Slug != t.Slug || b.toolset.Workspace != t.Workspace {
+		return nil, problem.New(problem.InvalidRelease, "the release lists toolset %q (%s) of %q with a bundle of %q (%s) of %q",
+			t.Slug, t.ID, t.Workspace, b.toolset.Slug, b.toolset.ID, b.toolset.Workspace)
+	}
+	out := &Toolset{
+		ReleaseToolset: t, Bundle: b.toolset, Programs: b.programs,
+		Connectors: make(map[string]*connector.Connector, len(b.toolset.Connectors)),
+	}
+	for _, c := range b.toolset.Connectors {
+		m := l.modules[c.Manifest]
+		if m.digest != c.Digest {
+			return nil, problem.New(problem.InvalidRelease, "toolset %q wants connector %q with the module %s and its OCI manifest has %s",
+				t.Slug, c.Name, c.Digest.Short(), m.digest.Short())
+		}
+		out.Connectors[c.Name] = m.connector
+	}
+	return out, nil
+}
+
+// keep makes a loaded state the one the next release is compared with.
+func (l *loader) keep(n *loaded) {
+	l.bundles, l.modules, l.toolsets = n.bundles, n.modules, n.toolsets
+}
+
+func (l *loader) openBundle(ctx context.Context, t registry.ReleaseToolset, remote bool) (*bundle, error) {
+	a, err := l.artifact(ctx, t.Repository, t.Bundle, oci.KindToolset, remote)
+	if err != nil {
+		return nil, fmt.Errorf("load toolset %s: %w", t.Slug, err)
+	}
+	l.opened.Add(1)
+	toolset, programs, err := registry.OpenBundle(a.Layer())
+	if err != nil {
+		return nil, fmt.Errorf("open the bundle of toolset %s: %w", t.Slug, err)
+	}
+	return &bundle{toolset: toolset, programs: programs, content: contentOf(a)}, nil
+}
+
+func (l *loader) openModule(ctx context.Context, c registry.ConnectorRef, remote bool) (*module, error) {
+	a, err := l.artifact(ctx, c.Repository, c.Manifest, oci.KindPlugin, remote)
+	if err != nil {
+		return nil, fmt.Errorf("load connector %s: %w", c.Name, err)
+	}
+	l.opened.Add(1)
+	m, err := connector.Open(a.Layer())
+	if err != nil {
+		return nil, fmt.Errorf("open connector %s: %w", c.Name, err)
+	}
+	return &module{connector: m, digest: a.LayerDigest(), content: contentOf(a)}, nil
+}
+
+func contentOf(a *oci.Artifact) []registry.Digest {
+	return []registry.Digest{a.Digest(), a.LayerDigest(), registry.DigestOf(a.Config())}
+}
+
+// artifact takes an artifact from the cache, or from the source when the cache
+// has it not or has other bytes.
+func (l *loader) artifact(ctx context.Context, repository string, d registry.Digest, kind oci.Kind, remote bool) (*oci.Artifact, error) {
+	l.mu.Lock()
+	a := l.pending[d]
+	l.mu.Unlock()
+	if a != nil && a.Kind() == kind {
+		return a, nil
+	}
+	a, err := l.cache.store.Pull(ctx, repository, d, kind)
+	if err == nil {
+		return a, nil
+	}
+	if !remote {
+		return nil, err
+	}
+	cached := err
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	l.fetched.Add(1)
+	a, err = l.source.Artifact(ctx, repository, d, kind)
+	if err != nil {
+		if errors.Is(cached, registry.ErrNotFound) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w; the cache: %w", err, cached)
+	}
+	// The type says that the bytes were verified, not that they are the ones
+	// asked for.
+	if a.Digest() != d || a.Kind() != kind {
+		return nil, fmt.Errorf("fetch %s@%s, the source sent %s: %w", repository, d, a.Digest(), registry.ErrCorrupt)
+	}
+	l.mu.Lock()
+	l.pending[d] = a
+	l.mu.Unlock()
+	return a, nil
+}
+
+// take returns what was fetched since the last take, and forgets it.
+func (l *loader) take() map[registry.Digest]*oci.Artifact {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := l.pending
+	l.pending = make(map[registry.Digest]*oci.Artifact)
+	return out
+}
+
+// parallel runs n tasks on all processors and returns the first error. A task
+// that panics fails: what came from outside must not take the node down.
+func parallel(ctx context.Context, n int, task func(ctx context.Context, i int) error) error {
+	if n == 0 {
+		return nil
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range min(n, max(minParallel, runtime.GOMAXPROCS(0))) {
+		g.Go(func() (err error) {
+			defer func() {
+				if v := recover(); v != nil {
+					err = fmt.Errorf("BUG: loading panicked: %v", v)
+				}
+			}()
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n || gctx.Err() != nil {
+					return nil
+				}
+				if err := task(gctx, i); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
