@@ -3,6 +3,7 @@ package connector
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/sluicegate/sluice/internal/problem"
@@ -13,7 +14,7 @@ import (
 
 // Connector is an opened connector. Its parts are views of the module.
 type Connector struct {
-	digest   string
+	digest   func() string // computed when asked for: who fetched the module knows it
 	head     *manifest.Manifest
 	tools    [][]byte // JSON of each
 	ready    []atomic.Pointer[Tool]
@@ -38,13 +39,13 @@ func Open(module []byte) (*Connector, error) {
 		return nil, problem.New(problem.InvalidPlugin, "the plugin is a %s, not a connector", head.Kind)
 	}
 	return &Connector{
-		digest: digestOf(module), head: head, tools: tools,
+		digest: sync.OnceValue(func() string { return digestOf(module) }), head: head, tools: tools,
 		ready: make([]atomic.Pointer[Tool], len(tools)), programs: linked.Programs,
 	}, nil
 }
 
 // Digest is "sha256:…" of the module.
-func (c *Connector) Digest() string { return c.digest }
+func (c *Connector) Digest() string { return c.digest() }
 
 // Name is the slug of the API.
 func (c *Connector) Name() string { return c.head.Name }
