@@ -22,7 +22,7 @@ func Compile(p *Program) ([]byte, error) {
 	}
 	c := &compiler{ids: map[*Node]int{}, heapAt: map[string]int{}}
 	if p.Root != nil {
-		if err := c.collect(p.Root, "answer"); err != nil {
+		if err := c.collect(p.Root); err != nil {
 			return nil, fmt.Errorf("compiling response program: %w", err)
 		}
 		c.join()
@@ -66,7 +66,7 @@ type compiler struct {
 
 // collect flattens n and what it refers to, with an explicit worklist: programs
 // come from schemas of strangers and may be deep.
-func (c *compiler) collect(root *Node, _ string) error {
+func (c *compiler) collect(root *Node) error {
 	work := []*Node{root}
 	c.ids[root] = 0
 	c.flats = append(c.flats, flat{})
@@ -212,9 +212,9 @@ func (c *compiler) join() {
 		number[c.class[i]] = len(c.order)
 		c.order = append(c.order, i)
 		f := &c.flats[i]
-		for k := len(f.fields) - 1; k >= 0; k-- {
-			if f.fields[k].child >= 0 {
-				stack = append(stack, f.fields[k].child)
+		for _, x := range slices.Backward(f.fields) {
+			if x.child >= 0 {
+				stack = append(stack, x.child)
 			}
 		}
 		if f.rest >= 0 {
@@ -263,7 +263,7 @@ func (c *compiler) write(p *Program) ([]byte, error) {
 		return nil, fmt.Errorf("%d predicate terms, at most %d", len(ops), MaxOps)
 	}
 	opsOff := headerBytes + nodeBytes*len(c.order)
-	t := make([]byte, opsOff+opBytes*len(ops))
+	t := append([]byte(nil), make([]byte, opsOff+opBytes*len(ops))...)
 	type fix struct{ at, to int } // a string's offset, known when the heap's place is
 	var fixes []fix
 	for k, i := range c.order {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -134,7 +135,7 @@ func appendOps(ops []opRecord, p *Predicate) []opRecord {
 		if len(p.Or) > 0 {
 			o.op = opOr
 		}
-		for _, q := range append(p.And[:len(p.And):len(p.And)], p.Or...) {
+		for _, q := range slices.Concat(p.And, p.Or) {
 			ops = appendOps(ops, q)
 		}
 	case p.Not != nil:

@@ -376,17 +376,17 @@ func (p *textParser) in(leaf func(Cmp, string) *Predicate) (*Predicate, error) {
 	if !p.take("(") {
 		return nil, p.fail("expected ( after in")
 	}
-	var any []*Predicate
+	var list []*Predicate
 	for {
 		v, err := p.value()
 		if err != nil {
 			return nil, err
 		}
-		if any = append(any, leaf(CmpEq, v)); len(any) > MaxOps {
+		if list = append(list, leaf(CmpEq, v)); len(list) > MaxOps {
 			return nil, p.fail("more than %d values", MaxOps)
 		}
 		if p.take(")") {
-			return &Predicate{Or: any}, nil
+			return &Predicate{Or: list}, nil
 		}
 		if !p.take(",") {
 			return nil, p.fail("expected , or )")

@@ -188,7 +188,7 @@ func (h *Host) Transform(dst, program, in []byte) ([]byte, engine.Stats, error) 
 }
 
 func isRunError(err error) bool {
-	return err == engine.ErrNotJSON || err == engine.ErrDepth || err == engine.ErrFuel
+	return errors.Is(err, engine.ErrNotJSON) || errors.Is(err, engine.ErrDepth) || errors.Is(err, engine.ErrFuel)
 }
 
 // Counters returns how calls ran so far.
