@@ -36,6 +36,7 @@ type CallParams struct {
 	Arguments jsonscan.Value // an object, or missing
 	Meta      jsonscan.Value // _meta, or missing
 	Trace     bool           // _meta["dev.sluice/trace"] is true
+	Version   Version        // of the protocol
 }
 
 // Method is a method of the protocol, as a metric label.

@@ -66,7 +66,7 @@ func (x *exchange) callTool(modern bool) {
 		return
 	}
 	traced, _ := x.msg.meta.Get("dev.sluice/trace").Bool()
-	x.call = CallParams{Arguments: args, Meta: x.msg.meta, Trace: traced}
+	x.call = CallParams{Arguments: args, Meta: x.msg.meta, Trace: traced, Version: x.served.Version}
 	if modern && !x.checkParams(params) {
 		return
 	}

@@ -69,7 +69,7 @@ func TestMaxTools(t *testing.T) {
 	if got := text(m); !strings.Contains(got, `sluice_tool_calls_total{toolset="_other",tool="_other",outcome="ok"} 2`) || strings.Contains(got, "too many") {
 		t.Fatal("what is beyond the limit must be counted together")
 	}
-	if m.Tool("s", "5") != m.Tool("s", "5") {
+	if first := m.Tool("s", "5"); first != m.Tool("s", "5") {
 		t.Fatal("a tool was made twice")
 	}
 }

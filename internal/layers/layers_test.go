@@ -37,7 +37,7 @@ var within = map[string][]string{
 	"admin":                              {"admin/publish", "admin/store"},
 	"internal/atomicfile/atomicfiletest": {"internal/atomicfile"},
 	"gateway/metering":                   {"gateway/mcp"},
-	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/edge", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
+	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
 }
 
 // confined lists third-party packages and the only trees that may import them.

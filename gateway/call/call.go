@@ -1,0 +1,160 @@
+package call
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/engine"
+)
+
+// stages is the life of a call. A stage that fails ends it: what follows is only
+// the result, which says what failed. A stage that settles the answer early (the
+// cache) marks what may be left out.
+var stages = [stageCount]struct {
+	name string
+	run  func(*exchange) error
+}{
+	{"decode", (*exchange).decode},       // tool made ready, arguments checked against its schema
+	{"build", (*exchange).build},         // arguments → method, URL, headers, body
+	{"auth", (*exchange).auth},           // the credential is put on the request
+	{"cache", (*exchange).cache},         // an answer that is kept, or that another call is fetching
+	{"send", (*exchange).send},           // the exchange with the upstream
+	{"transform", (*exchange).transform}, // the response program
+	{"compress", (*exchange).compress},   // the text the agent reads
+	{"result", (*exchange).result},       // into the response buffer, escaped
+}
+
+const (
+	stageCount  = 8
+	stageResult = stageCount - 1
+)
+
+// Transformer runs response programs; plugins/host.Host is one.
+type Transformer interface {
+	Transform(dst, program, in []byte) ([]byte, engine.Stats, error)
+}
+
+// Options configures a Caller. Host, Upstream and Credentials are required.
+type Options struct {
+	Host        Transformer
+	Upstream    *upstream.Client
+	Credentials credentials.Source
+	// CacheBytes is the memory for kept answers of all toolsets. Default:
+	// [DefaultCacheBytes]; negative: nothing is kept.
+	CacheBytes int64
+	Meter      *metering.Meter // default: nothing is counted
+	Logger     *slog.Logger    // default: discard
+}
+
+// Caller calls tools. It is safe for concurrent use. Close it when done.
+type Caller struct {
+	host        Transformer
+	upstream    *upstream.Client
+	credentials credentials.Source
+	kept        *keeper
+	meter       *metering.Meter
+	log         *slog.Logger
+	pool        sync.Pool // *exchange
+}
+
+// New makes a Caller. It fails with [problem.InvalidArgument] when something
+// required is missing.
+func New(o Options) (*Caller, error) {
+	if o.Host == nil || o.Upstream == nil || o.Credentials == nil {
+		return nil, problem.New(problem.InvalidArgument, "a caller needs a host, an upstream client and a source of credentials")
+	}
+	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, meter: o.Meter, log: o.Logger}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if c.kept, err = newKeeper(o.CacheBytes, o.Meter); err != nil {
+		return nil, err
+	}
+	c.pool.New = func() any { return &exchange{} }
+	return c, nil
+}
+
+// Close frees the cache. No call may run or follow.
+func (c *Caller) Close() { c.kept.close() }
+
+// CallOptions are what differs from call to call.
+type CallOptions struct { //nolint:revive // Options are the Caller's
+	// Trace asks for a [Trace] in the outcome. The caller of Call has checked that
+	// whoever asks may have it.
+	Trace bool
+	// Version of the protocol, for metrics.
+	Version mcp.Version
+}
+
+// Outcome says how a call ended.
+type Outcome struct {
+	IsError bool // the result says isError
+	Kind    metering.Outcome
+	Status  int    // HTTP status of the upstream; 0: there was no answer
+	Bytes   int    // of the upstream's body
+	JSON    bool   // the body was JSON
+	Cached  bool   // the answer was kept or shared
+	Trace   *Trace // nil unless asked for
+}
+
+// Call calls tool with args (an object, or missing) and appends the members of
+// its result to dst: "content":[…] and, when it failed, ,"isError":true. The
+// deadline is the toolset's, or ctx's when that is earlier. It keeps neither args
+// nor dst. An error is a fault of Sluice, and then nothing was appended.
+func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Value, opt CallOptions, dst []byte) ([]byte, Outcome, error) {
+	x := c.pool.Get().(*exchange)
+	defer func() {
+		x.reset()
+		c.pool.Put(x)
+	}()
+	x.c, x.ctx, x.tool, x.ts, x.args, x.dst = c, ctx, tool, tool.Toolset, args, dst
+	x.start = time.Now()
+	x.deadline = x.start.Add(tool.Toolset.Timeout)
+	if d, ok := ctx.Deadline(); ok && d.Before(x.deadline) {
+		x.deadline = d
+	}
+	if opt.Trace {
+		x.trace = &Trace{}
+	}
+	err := x.run()
+	x.count(opt.Version, err)
+	if err != nil {
+		return dst, x.out, err
+	}
+	return x.dst, x.out, nil
+}
+
+// run goes through the stages.
+func (x *exchange) run() error {
+	defer x.leave()
+	for i := range stages {
+		if x.failed != nil && i != stageResult {
+			continue
+		}
+		var begin time.Time
+		if x.trace != nil {
+			begin = time.Now()
+		}
+		err := stages[i].run(x)
+		if x.trace != nil {
+			x.trace.Stages[i] = time.Since(begin)
+		}
+		if err == nil {
+			continue
+		}
+		if x.failed = problem.As(err); x.failed == nil {
+			return err
+		}
+	}
+	return nil
+}

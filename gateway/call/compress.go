@@ -1,0 +1,183 @@
+package call
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+const (
+	// maxText is the longest text an agent is given: some 100,000 tokens, more than
+	// any client takes (Claude Code stops at 25,000). What is longer is cut, and
+	// says so.
+	maxText = 400_000
+	// maxMedia is the largest image or sound that is passed on, before base64.
+	maxMedia = 4 << 20
+	// maxFailure is the longest part of an error's body that is repeated.
+	maxFailure = 2000
+)
+
+// compress decides what the agent reads.
+func (x *exchange) compress() error {
+	if x.status < 200 || x.status > 299 {
+		x.statusFailure()
+		return nil
+	}
+	if len(x.body) == 0 {
+		x.failure = append(x.failure[:0], "Done. The API answered HTTP "...)
+		x.failure = strconv.AppendInt(x.failure, int64(x.status), 10)
+		x.text = append(x.failure, " without content."...)
+		x.failure = x.text
+		return nil
+	}
+	switch k := kindOf(x.contentType, x.body, x.ready.JSON); k {
+	case kindJSON:
+		if !x.out.JSON {
+			x.malformed()
+			return nil
+		}
+		x.text = x.small
+	case kindHTML:
+		switch {
+		case x.ready.JSON:
+			x.unexpectedPage()
+			return nil
+		case x.ts.Concise:
+			x.small = appendHTMLText(x.small[:0], x.body)
+			x.text = x.small
+		default:
+			x.text = x.body
+		}
+	case kindText:
+		x.text = x.body
+	case kindImage, kindAudio:
+		if len(x.body) <= maxMedia {
+			x.media = string(mediaType(x.contentType))
+			x.text = x.body
+			return nil
+		}
+		x.describeBinary()
+	default:
+		x.describeBinary()
+	}
+	x.cut()
+	return nil
+}
+
+// cut shortens a text that no client would take, and says so.
+func (x *exchange) cut() {
+	total := len(x.text)
+	if total <= maxText {
+		return
+	}
+	end := maxText
+	for end > 0 && !utf8.RuneStart(x.text[end]) {
+		end--
+	}
+	x.failure = append(x.failure[:0], x.text[:end]...)
+	x.failure = append(x.failure, "\n[cut by Sluice: the first "...)
+	x.failure = strconv.AppendInt(x.failure, int64(end), 10)
+	x.failure = append(x.failure, " of "...)
+	x.failure = strconv.AppendInt(x.failure, int64(total), 10)
+	x.failure = append(x.failure, " bytes; ask for less: a smaller page, fewer fields, a narrower filter]"...)
+	x.text = x.failure
+}
+
+// statusFailure writes what an agent can use of an error answer: the status, the
+// API's own message, and what to do.
+func (x *exchange) statusFailure() {
+	f := append(x.failure[:0], "HTTP "...)
+	f = strconv.AppendInt(f, int64(x.status), 10)
+	if s := fasthttp.StatusMessage(x.status); s != "Unknown Status Code" {
+		f = append(append(f, ' '), s...)
+	}
+	mark := len(f)
+	f = append(f, ": "...)
+	f = appendErrorBody(f, x.contentType, x.body)
+	if len(f) == mark+2 {
+		f = f[:mark]
+	}
+	switch {
+	case x.status == fasthttp.StatusUnauthorized && x.withKey:
+		f = append(f, "\nThe API refused the key of this toolset. Its operator must set a valid one for "...)
+		f = append(append(f, x.ts.Slug...), '.')
+	case x.status == fasthttp.StatusUnauthorized:
+		f = append(f, "\nThe API wants authentication and this toolset has none for it. Its operator must configure it for "...)
+		f = append(append(f, x.ts.Slug...), '.')
+	case x.status == fasthttp.StatusForbidden && x.withKey:
+		f = append(f, "\nThe key of this toolset may not do this. Use another tool, or ask the operator for a key with more rights."...)
+	case x.status == fasthttp.StatusTooManyRequests:
+		if after := x.http.Header(fasthttp.HeaderRetryAfter); len(after) > 0 && len(after) < 64 {
+			f = append(f, "\nTry again after "...)
+			f = append(f, after...)
+			if after[len(after)-1] >= '0' && after[len(after)-1] <= '9' {
+				f = append(f, " seconds"...)
+			}
+			f = append(f, '.')
+		}
+	case x.status >= 300 && x.status < 400:
+		if to := x.http.Header(fasthttp.HeaderLocation); len(to) > 0 {
+			f = append(f, "\nThe redirect was not followed; the base URL of the toolset may be wrong."...)
+		}
+	}
+	x.failure, x.text, x.bad = f, f, true
+}
+
+// malformed says that an answer claims to be JSON and is not.
+func (x *exchange) malformed() {
+	f := append(x.failure[:0], "The API answered HTTP "...)
+	f = strconv.AppendInt(f, int64(x.status), 10)
+	f = append(f, " with a body that is not valid JSON"...)
+	if _, err := jsonscan.Parse(x.body, 0); err != nil {
+		f = append(append(f, " ("...), err.Error()...)
+		f = append(f, ')')
+	}
+	f = append(f, ". It begins: "...)
+	f = appendClipped(f, x.body, maxFailure)
+	x.failure, x.text, x.bad = f, f, true
+}
+
+// unexpectedPage says that a web page came where JSON was announced: a login
+// page, a proxy's error, a wrong base URL.
+func (x *exchange) unexpectedPage() {
+	f := append(x.failure[:0], "The API answered HTTP "...)
+	f = strconv.AppendInt(f, int64(x.status), 10)
+	f = append(f, " with a web page instead of JSON; the base URL of the toolset may be wrong, or a login is in between. The page says: "...)
+	mark := len(f)
+	f = appendHTMLText(f, x.body)
+	f = clip(f, mark, maxFailure)
+	x.failure, x.text, x.bad = f, f, true
+}
+
+func (x *exchange) describeBinary() {
+	f := append(x.failure[:0], "The API answered HTTP "...)
+	f = strconv.AppendInt(f, int64(x.status), 10)
+	f = append(f, " with "...)
+	f = strconv.AppendInt(f, int64(len(x.body)), 10)
+	f = append(f, " bytes of "...)
+	f = appendClipped(f, bytes.ToValidUTF8(mediaType(x.contentType), nil), 100)
+	f = append(f, ", which cannot be shown as text."...)
+	x.failure, x.text = f, f
+}
+
+// appendClipped appends at most n bytes of b, cut at a character.
+func appendClipped(dst, b []byte, n int) []byte {
+	mark := len(dst)
+	return clip(append(dst, b[:min(len(b), n+utf8.UTFMax)]...), mark, n)
+}
+
+// clip cuts what was appended after mark to n bytes and a mark of the cut.
+func clip(dst []byte, mark, n int) []byte {
+	if len(dst)-mark <= n {
+		return dst
+	}
+	end := mark + n
+	for end > mark && !utf8.RuneStart(dst[end]) {
+		end--
+	}
+	return append(dst[:end], " […]"...)
+}

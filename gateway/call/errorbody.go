@@ -1,0 +1,109 @@
+package call
+
+import (
+	"bytes"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// messageFields are the members APIs put their message in, best first: RFC 9457,
+// then what GitHub, Stripe, Jira, Google, Microsoft, OAuth and Spring use.
+var messageFields = [...]string{
+	"detail", "message", "error_description", "errorMessage", "error_message", "msg", "description", "reason", "title",
+}
+
+// maxMessages bounds how many messages are taken from one answer.
+const maxMessages = 8
+
+// appendErrorBody appends the useful part of an error answer: of JSON, its
+// messages, and behind them the whole body when it is short (codes and field
+// names help); of a web page, its text; of anything else, its beginning.
+func appendErrorBody(dst, contentType, body []byte) []byte {
+	switch kindOf(contentType, body, true) {
+	case kindJSON:
+		v, err := jsonscan.Parse(body, 0)
+		if err != nil {
+			return appendClipped(dst, body, maxFailure)
+		}
+		m := messages{dst: dst, mark: len(dst)}
+		m.collect(v, 0)
+		short := jsonscan.AppendMinified(nil, v.Raw())
+		if len(m.dst) > m.mark && (len(short) > maxFailure || m.covers(short)) {
+			return clip(m.dst, m.mark, maxFailure)
+		}
+		if len(m.dst) > m.mark {
+			m.dst = clip(m.dst, m.mark, maxFailure)
+			m.dst = append(m.dst, '\n')
+		}
+		return appendClipped(m.dst, short, maxFailure)
+	case kindHTML:
+		mark := len(dst)
+		return clip(appendHTMLText(dst, body), mark, maxFailure)
+	case kindText:
+		return appendClipped(dst, bytes.TrimSpace(body), maxFailure)
+	}
+	return dst
+}
+
+// messages collects the texts of an error, each once.
+type messages struct {
+	dst   []byte
+	mark  int
+	count int
+}
+
+// collect looks for messages in v: a text, an object's message fields, the error
+// or errors in it, the elements of a list.
+func (m *messages) collect(v jsonscan.Value, depth int) {
+	if depth > 4 || m.count >= maxMessages {
+		return
+	}
+	switch v.Kind() {
+	case jsonscan.String:
+		m.add(v)
+	case jsonscan.Array:
+		it := v.Elements()
+		for it.Next() {
+			m.collect(it.Value(), depth+1)
+		}
+	case jsonscan.Object:
+		for _, name := range messageFields {
+			if f := v.Get(name); f.Kind() == jsonscan.String {
+				m.add(f)
+			}
+		}
+		for _, name := range [...]string{"error", "errors", "errorMessages", "fault", "details"} {
+			f := v.Get(name)
+			if name == "errors" && f.Kind() == jsonscan.Object { // {"field": "what is wrong"}
+				it := f.Members()
+				for it.Next() && m.count < maxMessages {
+					m.collect(it.Value(), depth+1)
+				}
+				continue
+			}
+			m.collect(f, depth+1)
+		}
+	}
+}
+
+func (m *messages) add(v jsonscan.Value) {
+	before := len(m.dst)
+	if before > m.mark {
+		m.dst = append(m.dst, "; "...)
+	}
+	start := len(m.dst)
+	m.dst = v.AppendText(m.dst)
+	text := m.dst[start:]
+	if len(bytes.TrimSpace(text)) == 0 || bytes.Contains(m.dst[m.mark:before], text) {
+		m.dst = m.dst[:before]
+		return
+	}
+	m.count++
+}
+
+// covers reports whether the messages say nearly all that the body says, so that
+// repeating it would only cost tokens.
+func (m *messages) covers(body []byte) bool {
+	const syntax = 24 // {"message":"…"} and a little more
+	return len(body) <= len(m.dst)-m.mark+syntax
+}

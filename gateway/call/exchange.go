@@ -1,0 +1,130 @@
+package call
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+// keepScratch is the largest buffer an exchange keeps between calls: most answers
+// are smaller, and one 64 MB answer must not stay in the pool.
+const keepScratch = 256 << 10
+
+// exchange is one call on its way through the stages. It is pooled and owns all
+// scratch memory; the buffers grow to what calls need and are kept up to
+// keepScratch.
+type exchange struct {
+	state
+
+	request operation.Request // build
+	http    upstream.Exchange // build, auth, send
+	url     []byte            // build
+	key     []byte            // cache
+	small   []byte            // transform: minified or projected
+	failure []byte            // compress: the text of a failure
+}
+
+// state is what no call leaves to the next.
+type state struct {
+	c        *Caller
+	ctx      context.Context //nolint:containedctx // it lives as long as one call
+	ts       *snapshot.Toolset
+	tool     *snapshot.Tool
+	ready    *snapshot.Ready
+	args     jsonscan.Value
+	start    time.Time
+	deadline time.Time
+
+	cred    credentials.Credential // auth
+	withKey bool                   // auth: cred was put on the request
+	flight  *flight                // cache: other calls wait for ours
+	hit     *entry                 // cache: the answer that is served
+
+	status      int    // send: of the answer
+	contentType []byte // send: a view into http or hit
+	body        []byte // send: the answer as received, a view into http or hit
+	upstream    time.Duration
+	text        []byte // compress: what the agent reads, a view
+	media       string // compress: not text but an image or a sound of this type
+	bad         bool   // compress: text is a failure
+
+	failed *problem.Error
+	trace  *Trace
+	out    Outcome
+	dst    []byte
+}
+
+func (x *exchange) reset() {
+	x.http.Reset()
+	x.request.Reset()
+	x.state = state{}
+	x.url, x.key, x.small, x.failure = keep(x.url), keep(x.key), keep(x.small), keep(x.failure)
+}
+
+func keep(b []byte) []byte {
+	if cap(b) > keepScratch {
+		return nil
+	}
+	return b[:0]
+}
+
+// leave lets calls go that wait for this one.
+func (x *exchange) leave() {
+	if x.flight != nil {
+		x.c.kept.leave(x.key, x.flight)
+		x.flight = nil
+	}
+}
+
+// count records how the call ended.
+func (x *exchange) count(version mcp.Version, err error) {
+	o := &x.out
+	o.IsError = x.failed != nil || x.bad
+	o.Trace = x.trace
+	switch {
+	case err != nil:
+		o.Kind = metering.ProtocolError
+	case x.failed != nil:
+		o.Kind = outcomeOf(x.failed.Kind)
+	case x.bad:
+		o.Kind = metering.ToolError
+	}
+	var meter *metering.Tool
+	if x.ready != nil {
+		meter = x.ready.Meter
+	}
+	seconds := time.Since(x.start)
+	if x.trace != nil {
+		x.trace.Total, x.trace.Upstream = seconds, x.upstream
+	}
+	meter.Call(o.Kind, version, seconds.Seconds(), x.upstream.Seconds())
+	if o.Kind == metering.OK && x.media == "" && meter != nil {
+		meter.Answer(len(x.body), len(x.text), tokens.Estimate(x.body), tokens.Estimate(x.text))
+	}
+	if x.trace != nil {
+		x.trace.measure(x)
+	}
+}
+
+func outcomeOf(k problem.Kind) metering.Outcome {
+	switch k {
+	case problem.Timeout:
+		return metering.Timeout
+	case problem.BlockedAddress, problem.Unauthenticated, problem.Forbidden:
+		return metering.Denied
+	case problem.Unreachable, problem.UpstreamTooLarge, problem.UpstreamMalformed, problem.Unavailable:
+		return metering.UpstreamError
+	case problem.InvalidPlugin:
+		return metering.PluginError
+	}
+	return metering.ToolError
+}

@@ -1,0 +1,67 @@
+package call
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// kind is what an answer is, as far as it matters to an agent.
+type kind uint8
+
+const (
+	kindJSON kind = iota
+	kindHTML
+	kindText
+	kindImage
+	kindAudio
+	kindBinary
+)
+
+// kindOf judges an answer by its media type and, where that says too little, by
+// its first bytes: many APIs send JSON as text/plain or without a type.
+func kindOf(contentType, body []byte, wantsJSON bool) kind {
+	media := mediaType(contentType)
+	switch {
+	case string(media) == "application/json", string(media) == "text/json", bytes.HasSuffix(media, []byte("+json")):
+		return kindJSON
+	case string(media) == "text/html", string(media) == "application/xhtml+xml":
+		return kindHTML
+	case bytes.HasPrefix(media, []byte("image/")) && !bytes.HasSuffix(media, []byte("+xml")):
+		return kindImage
+	case bytes.HasPrefix(media, []byte("audio/")):
+		return kindAudio
+	}
+	start := bytes.TrimLeft(body[:min(len(body), 512)], " \t\r\n")
+	looksJSON := len(start) > 0 && (start[0] == '{' || start[0] == '[')
+	switch {
+	case looksJSON && (wantsJSON || len(media) == 0):
+		return kindJSON
+	case len(media) == 0 && len(start) > 0 && start[0] == '<' && hasHTML(start):
+		return kindHTML
+	case bytes.HasPrefix(media, []byte("text/")), bytes.HasSuffix(media, []byte("xml")), bytes.HasSuffix(media, []byte("yaml")):
+		return kindText
+	case utf8.Valid(body) && bytes.IndexByte(body, 0) < 0:
+		return kindText
+	}
+	return kindBinary
+}
+
+func hasHTML(start []byte) bool {
+	low := bytes.ToLower(start[:min(len(start), 64)])
+	return bytes.HasPrefix(low, []byte("<!doctype html")) || bytes.HasPrefix(low, []byte("<html"))
+}
+
+// mediaType is a Content-Type without parameters, as sent: media types are
+// compared in lower case, which all but a few servers send.
+func mediaType(contentType []byte) []byte {
+	if i := bytes.IndexByte(contentType, ';'); i >= 0 {
+		contentType = contentType[:i]
+	}
+	contentType = bytes.TrimSpace(contentType)
+	for _, c := range contentType {
+		if c >= 'A' && c <= 'Z' {
+			return bytes.ToLower(contentType)
+		}
+	}
+	return contentType
+}

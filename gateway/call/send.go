@@ -1,0 +1,34 @@
+package call
+
+import (
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/upstream"
+)
+
+// send makes the exchange with the upstream, unless the cache had the answer.
+// Every status is an answer here; compress says what it means.
+func (x *exchange) send() error {
+	if x.hit != nil {
+		x.status, x.contentType, x.body = x.hit.status, x.hit.contentType, x.hit.body
+		x.out.Status, x.out.Bytes, x.out.Cached = x.status, len(x.body), true
+		return nil
+	}
+	b := x.tool.Binding
+	b.Meter.Begin()
+	begin := time.Now()
+	err := x.c.upstream.Do(&x.http, &x.ready.Base, upstream.Limits{Deadline: x.deadline, MaxBody: x.ts.MaxBody}, &b.Rule)
+	x.upstream = time.Since(begin)
+	if err != nil {
+		b.Meter.Exchange(0, x.upstream.Seconds())
+		return err
+	}
+	x.status, x.contentType, x.body = x.http.Status(), x.http.Header("Content-Type"), x.http.Body()
+	x.out.Status, x.out.Bytes = x.status, len(x.body)
+	b.Meter.Exchange(x.status, x.upstream.Seconds())
+	if x.withKey {
+		x.body = x.cred.Redact(x.body) // some APIs repeat what they were sent
+	}
+	x.remember()
+	return nil
+}

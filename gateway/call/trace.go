@@ -1,0 +1,112 @@
+package call
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/tokens"
+)
+
+// Trace is what a traced call reports about itself.
+type Trace struct {
+	Total, Upstream time.Duration
+	Stages          [stageCount]time.Duration // see StageName
+
+	Status int  // of the upstream; 0: no answer
+	Cached bool // the answer was kept or shared
+
+	Program        bool   // the response program ran
+	ProgramFailure string // why it could not: input, fuel, depth, memory, trap
+	FieldsDropped  uint64
+
+	// Sizes of the answer: as received, received and pretty-printed, minified, and
+	// the text the agent reads. Tokens are o200k_base, exact. All zero for what is
+	// not text.
+	BytesReceived, BytesMinified, BytesResult                  int
+	TokensReceived, TokensPretty, TokensMinified, TokensResult int
+}
+
+// Stages is the number of stages.
+const Stages = stageCount
+
+// StageName is the name of stage i of [Trace.Stages].
+func StageName(i int) string { return stages[i].name }
+
+// measure counts tokens, after the clock was read.
+func (t *Trace) measure(x *exchange) {
+	t.Status, t.Cached = x.out.Status, x.out.Cached
+	if x.media != "" {
+		t.BytesReceived = len(x.body)
+		return
+	}
+	t.BytesReceived, t.BytesResult = len(x.body), len(x.text)
+	t.TokensReceived, t.TokensResult = tokens.Count(x.body), tokens.Count(x.text)
+	t.BytesMinified, t.TokensMinified, t.TokensPretty = t.BytesReceived, t.TokensReceived, t.TokensReceived
+	v, err := jsonscan.Parse(x.body, 0)
+	if err != nil {
+		return
+	}
+	small := jsonscan.AppendMinified(nil, v.Raw())
+	t.BytesMinified, t.TokensMinified = len(small), tokens.Count(small)
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, small, "", "  ") == nil {
+		t.TokensPretty = tokens.Count(pretty.Bytes())
+	}
+}
+
+// TraceKey is the member of _meta that asks for a trace and that holds it.
+const TraceKey = "dev.sluice/trace"
+
+// AppendJSON appends the member of _meta: "dev.sluice/trace":{…}. Times are
+// milliseconds.
+func (t *Trace) AppendJSON(dst []byte) []byte {
+	ms := func(name string, d time.Duration) {
+		dst = append(append(append(dst, '"'), name...), `":`...)
+		dst = strconv.AppendFloat(dst, float64(d.Microseconds())/1000, 'f', -1, 64)
+	}
+	num := func(name string, n int) {
+		dst = append(append(append(dst, '"'), name...), `":`...)
+		dst = strconv.AppendInt(dst, int64(n), 10)
+	}
+	dst = append(dst, `"`+TraceKey+`":{`...)
+	ms("totalMs", t.Total)
+	dst = append(dst, ',')
+	ms("upstreamMs", t.Upstream)
+	dst = append(dst, `,"stagesMs":{`...)
+	for i := range t.Stages {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		ms(stages[i].name, t.Stages[i])
+	}
+	dst = append(dst, `},`...)
+	num("status", t.Status)
+	dst = append(dst, `,"cached":`...)
+	dst = strconv.AppendBool(dst, t.Cached)
+	dst = append(dst, `,"program":{"ran":`...)
+	dst = strconv.AppendBool(dst, t.Program)
+	if t.ProgramFailure != "" {
+		dst = append(dst, `,"failure":`...)
+		dst = jsonscan.AppendStringOf(dst, t.ProgramFailure)
+	}
+	dst = append(dst, ',')
+	num("fieldsDropped", int(t.FieldsDropped))
+	dst = append(dst, `},"bytes":{`...)
+	num("received", t.BytesReceived)
+	dst = append(dst, ',')
+	num("minified", t.BytesMinified)
+	dst = append(dst, ',')
+	num("result", t.BytesResult)
+	dst = append(dst, `},"tokens":{`...)
+	num("received", t.TokensReceived)
+	dst = append(dst, ',')
+	num("pretty", t.TokensPretty)
+	dst = append(dst, ',')
+	num("minified", t.TokensMinified)
+	dst = append(dst, ',')
+	num("result", t.TokensResult)
+	return append(dst, `}}`...)
+}

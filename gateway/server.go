@@ -1,0 +1,252 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/call"
+	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+const (
+	// DefaultAddr is where a gateway listens unless told otherwise.
+	DefaultAddr = "127.0.0.1:7300"
+	// DefaultMaxRequest is the largest request body: arguments of megabytes are
+	// files, and clients have better ways for them. MCP SDKs use the same.
+	DefaultMaxRequest = 4 << 20
+	// DefaultDrain is how long running calls may take after a stop.
+	DefaultDrain = 30 * time.Second
+
+	// readTimeout of a whole request: a client that sends slower holds a
+	// connection for nothing.
+	readTimeout = 30 * time.Second
+	// writeTimeout of a whole answer, for clients that do not read.
+	writeTimeout = 60 * time.Second
+	// idleTimeout of a kept connection.
+	idleTimeout = 120 * time.Second
+	// headerBytes is the longest header block: bearer tokens reach 8 KB.
+	headerBytes = 16 << 10
+)
+
+// Options configures a Server. Holder and Caller are required.
+type Options struct {
+	// Addr is "host:port"; port 0 takes a free one. Default: [DefaultAddr].
+	Addr string
+	// Listener is used instead of Addr when set; the Server closes it.
+	Listener net.Listener
+	Holder   *snapshot.Holder
+	Caller   *call.Caller
+	// Ready says why calls cannot be served yet. Default: ready as soon as the
+	// Holder holds a snapshot.
+	Ready func() error
+	// Hosts and Origins are accepted beside local ones; see [access.Options].
+	Hosts   []string
+	Origins []string
+	// MaxRequest is the largest request body in bytes. Default: [DefaultMaxRequest].
+	MaxRequest int
+	// Drain is how long running calls may take after a stop. Default: [DefaultDrain].
+	Drain time.Duration
+	// Version of the program, for sluice_build_info.
+	Version string
+	Meter   *metering.Meter // default: nothing is counted
+	Logger  *slog.Logger    // default: discard
+}
+
+// Server is the listener of the data plane.
+type Server struct {
+	opts     Options
+	log      *slog.Logger
+	protocol *mcp.Server
+	guard    *access.Guard
+	listener net.Listener
+	loopback bool
+	http     *fasthttp.Server
+	draining atomic.Bool
+	sessions sync.Pool       // *session
+	calls    context.Context //nolint:containedctx // ends when a drain runs out of time
+	stop     context.CancelFunc
+}
+
+// New makes a Server and listens, so that [Server.Addr] is known; requests are
+// served by Run. It fails with [problem.InvalidArgument] on missing options and
+// [problem.Unavailable] when the address cannot be listened on.
+func New(o Options) (*Server, error) {
+	if o.Holder == nil || o.Caller == nil {
+		return nil, problem.New(problem.InvalidArgument, "a gateway needs a holder of snapshots and a caller")
+	}
+	if o.Addr == "" {
+		o.Addr = DefaultAddr
+	}
+	if o.MaxRequest <= 0 {
+		o.MaxRequest = DefaultMaxRequest
+	}
+	if o.Drain <= 0 {
+		o.Drain = DefaultDrain
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{opts: o, log: o.Logger.With(slog.String("component", "gateway"))}
+	var err error
+	if s.protocol, err = mcp.New(mcp.Options{Logger: s.log}); err != nil {
+		return nil, err
+	}
+	s.listener = o.Listener
+	if s.listener == nil {
+		var lc net.ListenConfig
+		if s.listener, err = lc.Listen(context.Background(), "tcp", o.Addr); err != nil {
+			return nil, problem.New(problem.Unavailable, "the gateway cannot listen on %s", o.Addr).
+				Fix("stop what uses the port, or choose another with --listen").Because(err)
+		}
+	}
+	s.loopback = access.IsLoopback(s.listener.Addr())
+	if s.guard, err = access.NewGuard(access.Options{Loopback: s.loopback, Hosts: o.Hosts, Origins: o.Origins}); err != nil {
+		_ = s.listener.Close()
+		return nil, err
+	}
+	s.sessions.New = func() any { return &session{} }
+	s.calls, s.stop = context.WithCancel(context.Background())
+	s.http = &fasthttp.Server{
+		Handler:               s.handle,
+		ErrorHandler:          s.refuse,
+		NoDefaultServerHeader: true,
+		ReadTimeout:           readTimeout,
+		WriteTimeout:          writeTimeout,
+		IdleTimeout:           idleTimeout,
+		ReadBufferSize:        headerBytes,
+		MaxRequestBodySize:    o.MaxRequest,
+		TCPKeepalive:          true,
+		CloseOnShutdown:       true,
+		SecureErrorLogMessage: true,
+		Logger:                quiet{s.log},
+	}
+	s.gauges()
+	return s, nil
+}
+
+// Addr is the address the Server listens on.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Run serves until ctx ends, then refuses new connections, lets running calls
+// end for at most the drain time, and returns nil. It returns an error when the
+// listener fails.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.stop()
+	served := make(chan error, 1)
+	go func() { served <- s.http.Serve(s.listener) }()
+	warmed := make(chan struct{})
+	wctx, wstop := context.WithCancel(ctx)
+	go func() {
+		defer close(warmed)
+		s.warm(wctx)
+	}()
+	defer func() {
+		wstop()
+		<-warmed
+	}()
+	s.log.LogAttrs(ctx, slog.LevelInfo, "gateway listens", slog.String("addr", s.listener.Addr().String()))
+	select {
+	case err := <-served:
+		if err == nil {
+			err = errors.New("the listener was closed")
+		}
+		return fmt.Errorf("serving on %s: %w", s.listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	s.draining.Store(true)
+	dctx, cancel := context.WithTimeout(context.Background(), s.opts.Drain)
+	defer cancel()
+	s.log.LogAttrs(ctx, slog.LevelInfo, "gateway drains", slog.Duration("drain", s.opts.Drain))
+	if err := s.http.ShutdownWithContext(dctx); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "calls were still running when the drain ended", slog.Any("error", err))
+	}
+	s.stop()
+	if err := <-served; err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the listener failed while it closed", slog.Any("error", err))
+	}
+	return nil
+}
+
+// warm makes each new snapshot ready in the background.
+func (s *Server) warm(ctx context.Context) {
+	for {
+		changed := s.opts.Holder.Changed()
+		if err := s.opts.Holder.Load().Warm(ctx); err != nil && ctx.Err() == nil {
+			s.log.LogAttrs(ctx, slog.LevelError, "a toolset cannot be served", slog.Any("error", err))
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Ready says why calls cannot be served; nil when they can.
+func (s *Server) Ready() error {
+	switch {
+	case s.draining.Load():
+		return problem.New(problem.Unavailable, "the gateway is stopping")
+	case s.opts.Holder.Load() == nil:
+		return problem.New(problem.Unavailable, "no release is loaded yet")
+	case s.opts.Ready != nil:
+		return s.opts.Ready()
+	}
+	return nil
+}
+
+// WritePrometheus writes the metrics of the gateway and of the process.
+func (s *Server) WritePrometheus(w io.Writer) {
+	s.opts.Meter.WritePrometheus(w)
+	metrics.WriteProcessMetrics(w)
+}
+
+// gauges registers what is read when the metrics are.
+func (s *Server) gauges() {
+	m, h := s.opts.Meter, s.opts.Holder
+	m.Gauge(metering.Series("sluice_build_info", "version", s.opts.Version), func() float64 { return 1 })
+	m.Gauge(metering.Series("sluice_http_connections", "listener", "gateway"), func() float64 {
+		return float64(s.http.GetOpenConnectionsCount())
+	})
+	m.Gauge(metering.Series("sluice_toolsets", "state", "live"), func() float64 { return float64(len(h.Load().Toolsets())) })
+	m.Gauge("sluice_tools", func() float64 {
+		n := 0
+		for _, ts := range h.Load().Toolsets() {
+			n += ts.Count()
+		}
+		return float64(n)
+	})
+	m.Gauge("sluice_release_revision", func() float64 {
+		if r := h.Load().Release(); r != nil {
+			return float64(r.Revision)
+		}
+		return 0
+	})
+	m.Gauge("sluice_release_age_seconds", func() float64 {
+		if r := h.Load().Release(); r != nil {
+			return time.Since(r.Issued).Seconds()
+		}
+		return 0
+	})
+}
+
+// quiet turns what fasthttp logs (clients that hang up, mostly) into debug lines.
+type quiet struct{ log *slog.Logger }
+
+func (q quiet) Printf(format string, args ...any) {
+	q.log.Debug("connection", slog.String("cause", fmt.Sprintf(format, args...)))
+}

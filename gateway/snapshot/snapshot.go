@@ -1,0 +1,164 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Input is a verified release with everything it names, opened.
+type Input struct {
+	Release  *registry.Release // may be nil: a draft, or a test
+	Toolsets []ToolsetInput
+	Meter    *metering.Meter // counters of tools; may be nil
+}
+
+// ToolsetInput is one toolset of the release. Nothing in it is changed later.
+type ToolsetInput struct {
+	ID       string
+	Slug     string
+	Revision uint64
+	// Digest is the OCI manifest digest of the bundle. Two toolsets with equal ID,
+	// Slug, Revision and non-empty Digest are the same.
+	Digest     registry.Digest
+	Bundle     *registry.Toolset
+	Programs   [][]byte                        // the bundle's own response programs
+	Connectors map[string]*connector.Connector // by ConnectorRef.Name
+}
+
+// Snapshot is one state of the gateway.
+type Snapshot struct {
+	release  *registry.Release
+	bySlug   map[string]*Toolset
+	toolsets []*Toolset // in the order of the input
+}
+
+// Compile makes a snapshot. Toolsets that are the same as in prev (nil: none) are
+// taken from it. A toolset that cannot be served fails the whole: a release is
+// obeyed as a whole or not at all, and the caller keeps prev. It fails with
+// *problem.Error or says which toolset is incomplete.
+func Compile(in Input, prev *Snapshot) (*Snapshot, error) {
+	s := &Snapshot{release: in.Release, bySlug: make(map[string]*Toolset, len(in.Toolsets)), toolsets: make([]*Toolset, 0, len(in.Toolsets))}
+	for i := range in.Toolsets {
+		t := &in.Toolsets[i]
+		if t.Bundle == nil {
+			return nil, fmt.Errorf("compiling toolset %s: its bundle is missing", t.Slug)
+		}
+		if s.bySlug[t.Slug] != nil {
+			return nil, fmt.Errorf("compiling toolset %s: the slug is used twice", t.Slug)
+		}
+		ts := prev.unchanged(t)
+		if ts == nil {
+			var err error
+			if ts, err = newToolset(t, in.Meter); err != nil {
+				return nil, fmt.Errorf("compiling toolset %s: %w", t.Slug, err)
+			}
+		}
+		s.bySlug[t.Slug] = ts
+		s.toolsets = append(s.toolsets, ts)
+	}
+	return s, nil
+}
+
+// unchanged returns the toolset of s that is the same as t.
+func (s *Snapshot) unchanged(t *ToolsetInput) *Toolset {
+	if s == nil {
+		return nil
+	}
+	old := s.bySlug[t.Slug]
+	if old == nil || old.ID != t.ID || old.Revision != t.Revision || t.Digest == "" || old.Digest != t.Digest {
+		return nil
+	}
+	return old
+}
+
+// pathPrefix is what comes before the slug in a toolset URL.
+const pathPrefix = "/t/"
+
+// Toolset finds the toolset of a request by host and path; nil if there is none.
+// The path is as received, without query; one slash at its end is ignored. Every
+// host serves every toolset; domains of toolsets narrow that later.
+func (s *Snapshot) Toolset(_, path []byte) *Toolset {
+	if s == nil || len(path) <= len(pathPrefix) || string(path[:len(pathPrefix)]) != pathPrefix {
+		return nil
+	}
+	slug := path[len(pathPrefix):]
+	if slug[len(slug)-1] == '/' {
+		slug = slug[:len(slug)-1]
+	}
+	return s.bySlug[string(slug)]
+}
+
+// Slug finds a toolset by its slug; nil if there is none.
+func (s *Snapshot) Slug(slug string) *Toolset {
+	if s == nil {
+		return nil
+	}
+	return s.bySlug[slug]
+}
+
+// Toolsets are all toolsets; do not change the slice.
+func (s *Snapshot) Toolsets() []*Toolset {
+	if s == nil {
+		return nil
+	}
+	return s.toolsets
+}
+
+// Release is what the snapshot was made of; nil for none.
+func (s *Snapshot) Release() *registry.Release {
+	if s == nil {
+		return nil
+	}
+	return s.release
+}
+
+// Warm makes names and tools/list of all toolsets ready, until ctx ends. It
+// returns the first fault, having tried all.
+func (s *Snapshot) Warm(ctx context.Context) error {
+	var first error
+	for _, ts := range s.Toolsets() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if _, err := ts.List(); err != nil && first == nil {
+			first = fmt.Errorf("warming toolset %s: %w", ts.Slug, err)
+		}
+	}
+	return first
+}
+
+// Holder holds the current snapshot. The zero Holder holds none.
+type Holder struct {
+	p       atomic.Pointer[Snapshot]
+	changed atomic.Pointer[chan struct{}]
+}
+
+// Load returns the current snapshot; nil before the first Store.
+func (h *Holder) Load() *Snapshot { return h.p.Load() }
+
+// Store makes s the current snapshot. Requests that run keep the one they loaded.
+func (h *Holder) Store(s *Snapshot) {
+	h.p.Store(s)
+	if c := h.changed.Swap(nil); c != nil {
+		close(*c)
+	}
+}
+
+// Changed returns a channel that is closed at the next Store. Take it before
+// Load to miss nothing.
+func (h *Holder) Changed() <-chan struct{} {
+	for {
+		if c := h.changed.Load(); c != nil {
+			return *c
+		}
+		c := make(chan struct{})
+		if h.changed.CompareAndSwap(nil, &c) {
+			return c
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package snapshot
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Tool is one tool of a toolset. Its exported fields are not changed.
+type Tool struct {
+	Name    string // as published
+	Toolset *Toolset
+	Binding *Binding
+
+	index int  // in the connector
+	named bool // the operator chose the name
+	edit  *registry.ToolEdit
+
+	once  sync.Once
+	ready struct { // written once
+		Ready
+		err error
+	}
+}
+
+// Ready is what a call of a tool needs. Its fields are not changed.
+type Ready struct {
+	Plan    *operation.Compiled
+	Program []byte // response program; nil: none
+	Method  string
+	Path    string // template
+	Safe    bool   // GET or HEAD
+	JSON    bool   // the operation announces JSON answers
+	// Base is where the request goes; zero when nobody said where.
+	Base upstream.Base
+	// Credential says that Base is the origin the binding's credential is for.
+	Credential bool
+	Headers    []mcp.HeaderParam
+	Meter      *metering.Tool
+}
+
+// Load makes the tool ready on first use.
+func (t *Tool) Load() (*Ready, error) {
+	t.once.Do(func() { t.ready.err = t.load() })
+	if t.ready.err != nil {
+		return nil, t.ready.err
+	}
+	return &t.ready.Ready, nil
+}
+
+func (t *Tool) load() error {
+	c := t.Binding.Connector
+	tool, err := c.Tool(t.index)
+	if err != nil {
+		return fmt.Errorf("reading tool %s: %w", t.Name, err)
+	}
+	r := &t.ready.Ready
+	r.Plan, r.Program = tool.Plan, c.Program(t.index)
+	r.Method, r.Path = tool.Method, tool.Path
+	r.Safe = r.Method == http.MethodGet || r.Method == http.MethodHead
+	r.JSON = len(r.Program) > 0 || strings.Contains(tool.Accept, "json")
+	r.Base = t.Binding.Base
+	if len(tool.Servers) > 0 && t.Binding.Override.Zero() {
+		if b := firstServer(tool.Servers); !b.Zero() {
+			r.Base = b
+		}
+	}
+	r.Credential = r.Base.Origin() == t.Binding.Base.Origin()
+	if r.Headers, err = mcp.HeaderParams(tool.InputSchema); err != nil {
+		r.Headers = nil // a mark that breaks the rules is one that clients ignore
+	}
+	r.Meter = t.Toolset.meter.Tool(t.Toolset.Slug, t.Name)
+	return nil
+}
+
+// firstServer is the first server that is an absolute URL, its variables filled
+// in with their defaults; zero when there is none.
+func firstServer(servers []operation.Server) upstream.Base {
+	for i := range servers {
+		s := servers[i].URL
+		for _, v := range servers[i].Variables {
+			s = strings.ReplaceAll(s, "{"+v.Name+"}", v.Default)
+		}
+		if b, err := upstream.ParseBase(s); err == nil {
+			return b
+		}
+	}
+	return upstream.Base{}
+}

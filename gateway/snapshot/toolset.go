@@ -1,0 +1,261 @@
+package snapshot
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Toolset is one toolset URL. Its exported fields are not changed.
+type Toolset struct {
+	ID       string
+	Slug     string
+	Name     string
+	Revision uint64
+	Digest   registry.Digest
+	Card     *mcp.Card
+	Access   access.Policy
+	// Lossless and Concise say what may be done with answers; neither: the profile
+	// "off", answers are passed on minified.
+	Lossless, Concise bool
+	CacheTTL          time.Duration // 0: answers are not cached
+	Timeout           time.Duration // of one call; upstream.DefaultTimeout when not set
+	MaxBody           int64         // of one answer
+	Bindings          []*Binding    // in the order of the bundle
+
+	bundle   *registry.Toolset
+	programs [][]byte
+	meter    *metering.Meter
+
+	tools sync.Once
+	index struct { // written once by tools
+		list   []*Tool
+		byName map[string]*Tool
+		err    error
+	}
+	render sync.Once
+	list   struct { // written once by render
+		json []byte
+		err  error
+	}
+}
+
+// Binding is a connector in a toolset: where its requests go and how they
+// authenticate. Its fields are not changed.
+type Binding struct {
+	Name      string // in the toolset
+	Connector *connector.Connector
+	Digest    string // of the connector
+	// Override is the operator's base URL. Its zero value lets the
+	// specification's servers decide.
+	Override upstream.Base
+	// Base is where requests go whose operation names no other server, and the
+	// only origin that gets the credential. It is zero when there is none.
+	Base  upstream.Base
+	Rule  credentials.Rule
+	Meter *metering.Connector
+}
+
+func newToolset(in *ToolsetInput, meter *metering.Meter) (*Toolset, error) {
+	b := in.Bundle
+	policy, err := access.Compile(b.Access)
+	if err != nil {
+		return nil, err
+	}
+	ts := &Toolset{
+		ID: in.ID, Slug: in.Slug, Name: b.Name, Revision: in.Revision, Digest: in.Digest,
+		Access: policy, Timeout: upstream.DefaultTimeout, MaxBody: upstream.DefaultMaxBody,
+		bundle: b, programs: in.Programs, meter: meter,
+	}
+	switch b.EffectiveProfile() {
+	case registry.ProfileConcise:
+		ts.Concise, ts.Lossless = true, true
+	case registry.ProfileLossless:
+		ts.Lossless = true
+	}
+	if b.Cache != nil {
+		ts.CacheTTL = time.Duration(b.Cache.TTLSeconds) * time.Second
+	}
+	if l := b.Limits; l != nil {
+		if l.TimeoutMilliseconds > 0 {
+			ts.Timeout = time.Duration(l.TimeoutMilliseconds) * time.Millisecond
+		}
+		if l.ResponseBytes > 0 {
+			ts.MaxBody = min(l.ResponseBytes, upstream.HardMaxBody)
+		}
+	}
+	for i := range b.Connectors {
+		ref := &b.Connectors[i]
+		binding, err := newBinding(in, ref, meter)
+		if err != nil {
+			return nil, fmt.Errorf("binding connector %s: %w", ref.Name, err)
+		}
+		ts.Bindings = append(ts.Bindings, binding)
+	}
+	ts.Card = mcp.NewCard(mcp.Info{
+		Name: in.Slug, Title: b.Name, Version: fmt.Sprintf("%d", in.Revision), Instructions: b.Instructions,
+	})
+	return ts, nil
+}
+
+func newBinding(in *ToolsetInput, ref *registry.ConnectorRef, meter *metering.Meter) (*Binding, error) {
+	c := in.Connectors[ref.Name]
+	if c == nil {
+		return nil, fmt.Errorf("it is not among the connectors of the release")
+	}
+	rule, err := credentials.Compile(ref.Auth)
+	if err != nil {
+		return nil, err
+	}
+	b := &Binding{Name: ref.Name, Connector: c, Digest: c.Digest(), Rule: rule, Meter: meter.Connector(in.Slug, ref.Name)}
+	if ref.BaseURL != "" {
+		if b.Override, err = upstream.ParseBase(ref.BaseURL); err != nil {
+			return nil, err
+		}
+		b.Base = b.Override
+	} else {
+		b.Base = firstServer(c.Servers())
+	}
+	return b, nil
+}
+
+// List returns the JSON array of tools/list. Valid as long as the toolset; do not
+// change it.
+func (ts *Toolset) List() ([]byte, error) {
+	ts.render.Do(func() { ts.list.json, ts.list.err = ts.renderList() })
+	return ts.list.json, ts.list.err
+}
+
+// Tools are the tools that are served, in the order of tools/list.
+func (ts *Toolset) Tools() ([]*Tool, error) {
+	ts.tools.Do(ts.makeIndex)
+	return ts.index.list, ts.index.err
+}
+
+// Tool finds a tool by its name; nil if there is none.
+func (ts *Toolset) Tool(name []byte) (*Tool, error) {
+	ts.tools.Do(ts.makeIndex)
+	return ts.index.byName[string(name)], ts.index.err
+}
+
+func (ts *Toolset) makeIndex() {
+	edits := make(map[editKey]*registry.ToolEdit, len(ts.bundle.Tools))
+	for i := range ts.bundle.Tools {
+		e := &ts.bundle.Tools[i]
+		edits[editKey{e.Connector, e.Method, e.Path}] = e
+	}
+	var tools []*Tool
+	for _, b := range ts.Bindings {
+		for i := range b.Connector.Len() {
+			head, err := b.Connector.Head(i)
+			if err != nil {
+				ts.index.err = fmt.Errorf("reading tool %d of connector %s: %w", i, b.Name, err)
+				return
+			}
+			edit := edits[editKey{b.Name, head.Method, head.Path}]
+			if edit != nil && edit.Disabled {
+				continue
+			}
+			t := &Tool{Name: head.Name, Toolset: ts, Binding: b, index: i, edit: edit}
+			if edit != nil && edit.Name != nil {
+				t.Name, t.named = *edit.Name, true
+			}
+			tools = append(tools, t)
+		}
+	}
+	ts.index.list, ts.index.byName = tools, settleNames(tools)
+}
+
+type editKey struct{ connector, method, path string }
+
+// maxName is the longest tool name that clients and model APIs accept.
+const maxName = 64
+
+// settleNames makes the names of tools unique without regard to case and returns
+// the tools by name. Names an operator chose come first, then the order of
+// connectors and operations: so a connector that is added behind the others never
+// renames what is there. A tool whose name is taken gets its connector's name in
+// front, and a number behind when that is taken too.
+func settleNames(tools []*Tool) map[string]*Tool {
+	byName := make(map[string]*Tool, len(tools))
+	taken := make(map[string]bool, len(tools))
+	claim := func(t *Tool) {
+		name := t.Name
+		for n := 1; taken[strings.ToLower(name)]; n++ {
+			suffix := ""
+			if n > 1 {
+				suffix = fmt.Sprintf("_%d", n)
+			}
+			name = strings.ReplaceAll(t.Binding.Name, "-", "_") + "_" + t.Name
+			if c := name[0]; c >= '0' && c <= '9' {
+				name = "_" + name // names start with a letter or _
+			}
+			name = name[:min(len(name), maxName-len(suffix))] + suffix
+		}
+		t.Name = name
+		taken[strings.ToLower(name)] = true
+		byName[name] = t
+	}
+	for _, named := range []bool{true, false} {
+		for _, t := range tools {
+			if t.named == named {
+				claim(t)
+			}
+		}
+	}
+	return byName
+}
+
+func (ts *Toolset) renderList() ([]byte, error) {
+	tools, err := ts.Tools()
+	if err != nil {
+		return nil, err
+	}
+	out := []byte{'['}
+	for i, t := range tools {
+		head, err := t.Binding.Connector.Head(t.index)
+		if err != nil {
+			return nil, fmt.Errorf("reading tool %s: %w", t.Name, err)
+		}
+		info := mcp.ToolInfo{
+			Name: t.Name, Title: head.Title, Description: head.Description, InputSchema: head.InputSchema,
+			ReadOnly: head.Annotations.ReadOnly, Destructive: head.Annotations.Destructive,
+			Idempotent: head.Annotations.Idempotent, OpenWorld: head.Annotations.OpenWorld,
+		}
+		if t.edit != nil && t.edit.Title != nil {
+			info.Title = *t.edit.Title
+		}
+		if t.edit != nil && t.edit.Description != nil {
+			info.Description = *t.edit.Description
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = mcp.AppendTool(out, &info)
+	}
+	out = append(out, ']')
+	return append(make([]byte, 0, len(out)), out...), nil // without the slack of growing
+}
+
+// Count is how many tools the toolset serves, without making them ready.
+func (ts *Toolset) Count() int {
+	n := 0
+	for _, b := range ts.Bindings {
+		n += b.Connector.Len()
+	}
+	for i := range ts.bundle.Tools {
+		if ts.bundle.Tools[i].Disabled {
+			n--
+		}
+	}
+	return max(n, 0)
+}
