@@ -84,7 +84,7 @@ func (s *Server) openAPI() ([]byte, error) {
 			{"version", "1.0.0"},
 			{"description", "A small API to try things on: issues, customers and charges, projects and tickets."},
 		}},
-		{"servers", []members{{{"url", "/"}}}},
+		{"servers", []members{{{"url", api}}}},
 		{"paths", paths},
 	}
 	if s.opts.APIKey != "" {

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// addFlags say how a toolset is made.
+type addFlags struct {
+	name, slug, baseURL string
+	tools               []string
+	auth                authFlags
+	profile             string
+	cacheSeconds        int
+	noDeploy, dryRun    bool
+	test                string
+}
+
+func (f *addFlags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.name, "name", "", "name of the toolset (default: title of the specification)")
+	fs.StringVar(&f.slug, "slug", "", "last part of the toolset URL (default: made of the name)")
+	fs.StringVar(&f.baseURL, "base-url", "", "where calls are sent (default: first server of the specification)")
+	fs.StringSliceVar(&f.tools, "tools", nil, "names or globs of the tools to enable, !NAME leaves out (default all)")
+	fs.StringVar(&f.profile, "profile", "concise", "answers: off, lossless, concise")
+	fs.IntVar(&f.cacheSeconds, "cache", 0, "keep answers of safe calls for this many seconds")
+	f.auth.register(cmd)
+	mustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
+}
+
+func (a *app) addCommand() *cobra.Command {
+	var f addFlags
+	cmd := &cobra.Command{
+		Use:   "add SPEC|URL|-",
+		Short: "Make a toolset of an OpenAPI specification",
+		Long: `Make a toolset of an OpenAPI specification, test one of its tools, and deploy it
+when the test passes. The same specification again refreshes the toolset and keeps
+your edits.`,
+		Example: `  sluice add petstore.yaml
+  sluice add https://example.com/openapi.json --name shop --tools 'list_*,get_*'
+  sluice add api.yaml --auth header:Authorization:Bearer --api-key-file key.txt`,
+		Args: exactly(1, "one specification: a file, a URL, or - for stdin"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			return a.add(cmd.Context(), c, args[0], &f)
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().BoolVar(&f.noDeploy, "no-deploy", false, "neither test nor deploy: stay a draft")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be made and change nothing")
+	cmd.Flags().StringVar(&f.test, "test", "", "tool to test with, and its arguments: TOOL or TOOL={…}")
+	return cmd
+}
+
+// createToolset is admin.CreateToolset with a key that is written out: secrets
+// print as [redacted] everywhere else.
+type createToolset struct {
+	admin.CreateToolset
+	Auth *authRequest `json:"authentication,omitempty"`
+}
+
+// newToolset makes the request of the flags.
+func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error) {
+	var in createToolset
+	in.Name, in.Slug, in.BaseURL, in.Tools, in.Profile = f.name, f.slug, f.baseURL, f.tools, f.profile
+	if f.cacheSeconds > 0 {
+		in.Cache = &admin.CachePolicy{TTLSeconds: f.cacheSeconds}
+	}
+	in.Source.OpenAPI = &admin.OpenAPISource{URL: spec.url, FileName: spec.name}
+	if spec.url == "" {
+		document, err := spec.document()
+		if err != nil {
+			return in, err
+		}
+		in.Source.OpenAPI.Document = document
+	} else {
+		in.Source.OpenAPI.FileName = ""
+	}
+	if f.auth.given() {
+		auth, err := f.auth.request(a)
+		if err != nil {
+			return in, err
+		}
+		in.Auth = &auth
+	}
+	if f.test != "" {
+		tool, arguments, found := strings.Cut(f.test, "=")
+		in.Test = &admin.TestRequest{Tool: tool}
+		if found {
+			if err := json.Unmarshal([]byte(arguments), &in.Test.Arguments); err != nil {
+				return in, usagef("--test %s: the arguments are not a JSON object: %w", tool, err)
+			}
+		}
+	}
+	return in, nil
+}
+
+func (a *app) add(ctx context.Context, c *apiClient, source string, f *addFlags) error {
+	if source == "-" && f.auth.keyFile == "-" {
+		return usagef("the specification and the key cannot both come from stdin")
+	}
+	spec, err := a.openSpecification(source)
+	if err != nil {
+		return err
+	}
+	in, err := a.newToolset(spec, f)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return a.preview(ctx, c, in)
+	}
+	if f.noDeploy {
+		in.Deploy = &admin.CreateDeploy{Skip: true}
+	}
+	made, err := a.create(ctx, c, spec, in)
+	if err != nil {
+		return err
+	}
+	return a.object(made, func(w io.Writer) { a.printMade(w, made) })
+}
+
+// create asks the node for the toolset and says what was done, phase by phase.
+func (a *app) create(ctx context.Context, c *apiClient, spec specification, in createToolset) (*admin.CreatedToolset, error) {
+	made := new(admin.CreatedToolset)
+	_, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/toolsets", in: in, out: made, wait: true})
+	if err != nil {
+		if p := problem.As(err); p != nil && p.Kind == problem.InvalidSpec && p.Place.File == "" && !strings.Contains(p.Detail, spec.name) {
+			p.Place.File = spec.name
+		}
+		return nil, err
+	}
+	for _, g := range made.Granted {
+		a.say("! this node may now call the private address %s, because you named it here", g)
+	}
+	var detail admin.ConnectorDetail
+	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/connectors/" + url.PathEscape(made.Connector.Name), out: &detail}); err != nil {
+		return nil, err
+	}
+	a.phase("fetch", "%-18s %9s   OpenAPI %s", spec.short(), byteSize(made.Source.SizeBytes), made.Source.Spec)
+	a.phase("check", "%s, %s", plural(made.Operations, "operation"), methodsText(made.Methods))
+	a.phase("generate", "connector %s@%s   wasm %s   %s   %d ms", made.Connector.Name, made.Connector.Version,
+		byteSize(detail.Report.ModuleBytes), shortDigest(made.Connector.Digest), detail.Report.DurationMilli)
+	if made.Test != nil {
+		a.sayTest(made.Test)
+	}
+	for _, u := range made.Unsupported[:min(len(made.Unsupported), maxListed)] {
+		a.say("! %s %s is not a tool: %s", u.Method, u.Path, u.Reason)
+	}
+	if n := len(made.Unsupported) - maxListed; n > 0 {
+		a.say("! and %s more: sluice toolset get %s -o json", thousands(n), made.Slug)
+	}
+	if n := len(made.Warnings); n > 0 {
+		a.say("! %s: sluice toolset get %s -o json", plural(n, "warning"), made.Slug)
+	}
+	return made, nil
+}
+
+// maxListed is how many findings are printed before the rest is only counted.
+const maxListed = 5
+
+// phase prints one line of what was done.
+func (a *app) phase(name, format string, args ...any) {
+	a.say("  %-10s %s", name, fmt.Sprintf(format, args...))
+}
+
+func (a *app) sayTest(t *admin.TestRun) {
+	switch {
+	case t.Passed:
+		a.phase("test", "%s  %d  %s   %s", t.Tool, t.UpstreamStatus, seconds(t.DurationSeconds), tokenLine(t.Tokens.Received, t.Tokens.Result))
+	case t.Possible:
+		a.phase("test", "✗ %s  %s", t.Tool, t.Reason)
+	default:
+		a.phase("test", "not possible: %s", t.Reason)
+	}
+}
+
+// short is the part of the name that tells specifications apart.
+func (s specification) short() string {
+	if s.url == "" {
+		return s.name
+	}
+	u, err := url.Parse(s.url)
+	if err != nil || strings.Trim(u.Path, "/") == "" {
+		return s.name
+	}
+	return u.Path[strings.LastIndexByte(strings.TrimSuffix(u.Path, "/"), '/')+1:]
+}
+
+func methodsText(methods []admin.AuthMethod) string {
+	if len(methods) == 0 {
+		return "no authentication"
+	}
+	var parts []string
+	for _, m := range methods {
+		switch m.Type {
+		case "apiKey":
+			parts = append(parts, fmt.Sprintf("apiKey %s %s", m.In, m.Name))
+		case "http":
+			parts = append(parts, "http "+m.Scheme)
+		default:
+			parts = append(parts, m.Type+" "+m.ID)
+		}
+	}
+	noun := "authentication methods"
+	if len(methods) == 1 {
+		noun = "authentication method"
+	}
+	return fmt.Sprintf("%d %s (%s)", len(methods), noun, strings.Join(parts, "; "))
+}
+
+// printMade tells what the toolset is now and what to do next.
+func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
+	definitions := 0
+	for _, tool := range t.Tools {
+		if tool.Enabled {
+			definitions += tool.Tokens
+		}
+	}
+	what := "made"
+	if !t.Created {
+		what = "refreshed"
+	}
+	if t.Status == "live" && !t.Changed {
+		fmt.Fprintf(w, "✓ %s is live: %s, definitions %s tokens\n", t.Slug, plural(t.EnabledTools, "tool"), thousands(definitions))
+		fmt.Fprintf(w, "  Toolset URL   %s\n", t.URL)
+	} else {
+		fmt.Fprintf(w, "✓ %s is %s as a draft: %s, definitions %s tokens\n", t.Slug, what, plural(t.EnabledTools, "tool"), thousands(definitions))
+		if t.Test != nil && t.Test.Possible && !t.Test.Passed {
+			fmt.Fprintf(w, "  next   mend it, then: sluice toolset test %s\n", t.Slug)
+		} else {
+			fmt.Fprintf(w, "  next   sluice toolset test %s TOOL   or: sluice toolset deploy %s --reason TEXT\n", t.Slug, t.Slug)
+		}
+	}
+	a.adviseAuth(w, &t.Toolset)
+	a.adviseCount(w, &t.Toolset)
+	if t.Status == "live" {
+		fmt.Fprintf(w, "  next   sluice client %s   for the configuration of AI applications\n", t.Slug)
+	}
+}
+
+// adviseAuth says which authentication the toolset still lacks.
+func (a *app) adviseAuth(w io.Writer, t *admin.Toolset) {
+	if t.Authentication != nil || len(t.Methods) == 0 {
+		return
+	}
+	for _, m := range t.Methods {
+		if m.Suggestion == nil {
+			continue
+		}
+		spec := ""
+		switch m.Suggestion.AuthType {
+		case "header":
+			spec = "header:" + m.Suggestion.HeaderName
+			if p := strings.TrimSpace(m.Suggestion.HeaderPrefix); p != "" {
+				spec += ":" + p
+			}
+		default:
+			spec = m.Suggestion.AuthType
+		}
+		fmt.Fprintf(w, "! %s take a key: sluice toolset auth %s set --auth %s --api-key-file FILE\n", plural(m.Operations, "tool"), t.Slug, spec)
+		return
+	}
+	fmt.Fprintf(w, "! the specification asks for %s, which is not supported yet\n", methodsText(t.Methods))
+}
+
+// adviseCount warns when clients will not show all tools.
+func (a *app) adviseCount(w io.Writer, t *admin.Toolset) {
+	const cursorShows, requestTakes = 40, 128
+	switch {
+	case t.EnabledTools > requestTakes:
+		fmt.Fprintf(w, "! %s: VS Code and the OpenAI API take 128 at most; choose some: sluice toolset tools %s enable GLOB…\n", plural(t.EnabledTools, "tool"), t.Slug)
+	case t.EnabledTools > cursorShows:
+		fmt.Fprintf(w, "! %s: Cursor shows about 40; choose some: sluice toolset tools %s enable GLOB…\n", plural(t.EnabledTools, "tool"), t.Slug)
+	}
+}
+
+// preview shows what would be made.
+func (a *app) preview(ctx context.Context, c *apiClient, in createToolset) error {
+	var p admin.Preview
+	request := admin.CreateToolset{Source: in.Source}
+	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/connectors/preview", in: request, out: &p, wait: true}); err != nil {
+		return err
+	}
+	return a.object(p, func(w io.Writer) {
+		r := p.Report
+		fmt.Fprintf(w, "%s %s: %s, %s, %s\n", p.Name, r.Version, plural(r.Operations, "operation"), plural(r.ToolCount, "tool"), methodsText(r.Methods))
+		if r.BaseURL != "" {
+			fmt.Fprintf(w, "Base URL  %s\n", r.BaseURL)
+		}
+		for _, t := range p.Tools {
+			fmt.Fprintf(w, "  %-40s %s %s\n", t.Name, t.Operation.Method, printable(t.Operation.Path))
+		}
+		for _, u := range r.Unsupported {
+			fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, printable(u.Path), printable(u.Reason))
+		}
+		for _, d := range r.Warnings {
+			fmt.Fprintf(w, "! %s\n", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
+		}
+		fmt.Fprintln(w, "Nothing was changed.")
+	})
+}
+
+func diagnosticLine(line, column int, pointer, detail string) string {
+	at := placeText(problem.Place{Line: line, Column: column, Pointer: pointer})
+	return printable(strings.TrimSpace(at + "   " + detail))
+}

@@ -1,0 +1,402 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
+)
+
+// traceKey asks a gateway for a trace, and is where the trace is in the answer.
+const traceKey = "dev.sluice/trace"
+
+// callTrace is the trace of a call, as gateway/call writes it.
+type callTrace struct {
+	TotalMs    float64            `json:"totalMs"`
+	UpstreamMs float64            `json:"upstreamMs"`
+	StagesMs   map[string]float64 `json:"stagesMs"`
+	Status     int                `json:"status"`
+	Cached     bool               `json:"cached"`
+	Program    struct {
+		Ran           bool   `json:"ran"`
+		Failure       string `json:"failure"`
+		FieldsDropped int    `json:"fieldsDropped"`
+	} `json:"program"`
+	Bytes  struct{ Received, Minified, Result int }
+	Tokens struct{ Received, Pretty, Minified, Result int }
+}
+
+// toolResult is the part of a CallToolResult that is shown.
+type toolResult struct {
+	Content []struct {
+		Type     string `json:"type"`
+		Text     string `json:"text"`
+		MIMEType string `json:"mimeType"`
+		Data     string `json:"data"`
+	} `json:"content"`
+	IsError bool                       `json:"isError"`
+	Meta    map[string]json.RawMessage `json:"_meta"`
+}
+
+func (a *app) callCommand() *cobra.Command {
+	var arguments, argumentsFile string
+	var raw, stages bool
+	cmd := &cobra.Command{
+		Use:   "call TOOLSET|URL TOOL [k=v …]",
+		Short: "Call a tool over MCP, as an AI application would",
+		Long: `Call a tool at its toolset URL. The answer goes to stdout; status, time by stage
+and tokens go to stderr. An answer that is an error (isError) ends with exit code 5.
+
+k=v takes the type from the tool's input schema; k:=JSON is taken as written. A list
+is k=a,b or k repeated.`,
+		Example: `  sluice call petstore find_pets_by_status status=available
+  sluice call petstore add_pet --args '{"name":"Rex","photoUrls":[]}' --trace
+  sluice call https://gateway.example/t/petstore get_pet_by_id petId=7`,
+		Args: between(2, -1, "a toolset, a tool and its arguments"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := a.mcp(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), a.flags.timeout)
+			defer cancel()
+			if err := m.connect(ctx); err != nil {
+				return err
+			}
+			schema, err := a.toolSchema(ctx, m, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			in, err := a.arguments(args[2:], arguments, argumentsFile, schema)
+			if err != nil {
+				return err
+			}
+			start := time.Now()
+			answer, err := m.request(ctx, "tools/call", args[1], map[string]any{
+				"name": args[1], "arguments": in, "_meta": map[string]any{traceKey: true},
+			})
+			if err != nil {
+				return err
+			}
+			return a.printCall(answer, time.Since(start), raw, stages)
+		},
+	}
+	cmd.Flags().StringVar(&arguments, "args", "", "arguments as a JSON object")
+	cmd.Flags().StringVar(&argumentsFile, "args-file", "", "file with the arguments as a JSON object, - for stdin")
+	cmd.Flags().BoolVar(&raw, "raw", false, "only the answer")
+	cmd.Flags().BoolVar(&stages, "trace", false, "show every stage")
+	return cmd
+}
+
+// mcp makes an MCP client for a toolset or URL.
+func (a *app) mcp(ctx context.Context, target string) (*mcpClient, error) {
+	u, err := a.toolsetURL(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	hc, err := a.httpClient()
+	if err != nil {
+		return nil, err
+	}
+	m := &mcpClient{url: u, http: hc}
+	if a.flags.verbose {
+		m.trace = a.stderr
+	}
+	return m, nil
+}
+
+// tool is one tool as a client sees it.
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+	Annotations struct {
+		ReadOnly bool `json:"readOnlyHint"`
+	} `json:"annotations"`
+}
+
+// tools lists all tools of a server.
+func (c *mcpClient) tools(ctx context.Context) ([]tool, error) {
+	var out []tool
+	cursor := ""
+	const mostPages = 1000 // a server that never ends its list
+	for range mostPages {
+		params := map[string]any{}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		result, err := c.request(ctx, "tools/list", "", params)
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			Tools      []tool `json:"tools"`
+			NextCursor string `json:"nextCursor"`
+		}
+		if err := json.Unmarshal(result, &page); err != nil {
+			return nil, fmt.Errorf("reading the tools of %s: %w", redactURL(c.url), err)
+		}
+		out = append(out, page.Tools...)
+		if page.NextCursor == "" {
+			return out, nil
+		}
+		cursor = page.NextCursor
+	}
+	return nil, problem.New(problem.Unavailable, "the list of tools of %s does not end", redactURL(c.url))
+}
+
+// toolSchema returns the input schema of a tool, or says which tool was meant.
+func (a *app) toolSchema(ctx context.Context, m *mcpClient, target, name string) (json.RawMessage, error) {
+	list, err := m.tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	best, bestDistance := "", max(3, len(name)/3)
+	for _, t := range list {
+		if t.Name == name {
+			return t.InputSchema, nil
+		}
+		if d := editDistance(t.Name, name); d < bestDistance {
+			best, bestDistance = t.Name, d
+		}
+	}
+	p := problem.New(problem.NotFound, "%s has no tool %q", target, name).Fix("see: sluice toolset tools %s", target)
+	if best != "" {
+		p.Fix("did you mean %s?", best)
+	}
+	return nil, p
+}
+
+// arguments makes the arguments of a call from words and flags.
+func (a *app) arguments(words []string, text, file string, schema json.RawMessage) (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	if text != "" && file != "" {
+		return nil, usagef("--args and --args-file cannot both be given")
+	}
+	if file != "" {
+		b, err := a.readText(file)
+		if err != nil {
+			return nil, err
+		}
+		text = string(b)
+	}
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &out); err != nil || out == nil {
+			return nil, usagef("the arguments are not a JSON object: %s", jsonFault(err))
+		}
+	}
+	types, err := propertyTypes(schema)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string][]string{}
+	var order []string
+	for _, w := range words {
+		name, value, ok := strings.Cut(w, "=")
+		if !ok || name == "" {
+			return nil, usagef("%q is not an argument; write NAME=VALUE, or NAME:=JSON", w)
+		}
+		if strings.HasSuffix(name, ":") {
+			if !json.Valid([]byte(value)) {
+				return nil, usagef("%s is not JSON", w)
+			}
+			out[strings.TrimSuffix(name, ":")] = json.RawMessage(value)
+			continue
+		}
+		if given[name] == nil {
+			order = append(order, name)
+		}
+		given[name] = append(given[name], value)
+	}
+	for _, name := range order {
+		v, err := typed(types[name], given[name])
+		if err != nil {
+			return nil, usagef("argument %s: %w", name, err)
+		}
+		out[name] = v
+	}
+	return out, nil
+}
+
+func jsonFault(err error) string {
+	if err == nil {
+		return "it is null"
+	}
+	return err.Error()
+}
+
+// propertyTypes returns the JSON types that a schema's properties may have.
+func propertyTypes(schema json.RawMessage) (map[string][]string, error) {
+	out := map[string][]string{}
+	if len(schema) == 0 {
+		return out, nil
+	}
+	type property struct {
+		Type  json.RawMessage `json:"type"`
+		AnyOf []struct {
+			Type json.RawMessage `json:"type"`
+		} `json:"anyOf"`
+	}
+	var s struct {
+		Properties map[string]property `json:"properties"`
+	}
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, fmt.Errorf("reading the input schema of the tool: %w", err)
+	}
+	read := func(raw json.RawMessage) (list []string) {
+		var one string
+		if json.Unmarshal(raw, &one) == nil {
+			return []string{one}
+		}
+		_ = json.Unmarshal(raw, &list) // neither: any type
+		return list
+	}
+	for name, p := range s.Properties {
+		types := read(p.Type)
+		for _, alternative := range p.AnyOf {
+			types = append(types, read(alternative.Type)...)
+		}
+		out[name] = types
+	}
+	return out, nil
+}
+
+// typed makes JSON of the words given for one argument.
+func typed(types, words []string) (json.RawMessage, error) {
+	has := func(t string) bool { return slices.Contains(types, t) }
+	if has("array") && !has("string") {
+		if len(words) == 1 && strings.HasPrefix(strings.TrimSpace(words[0]), "[") && json.Valid([]byte(words[0])) {
+			return json.RawMessage(words[0]), nil
+		}
+		if len(words) == 1 {
+			words = strings.Split(words[0], ",")
+		}
+		items := make([]json.RawMessage, 0, len(words))
+		for _, w := range words {
+			item, err := typed(nil, []string{w})
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, item)
+		}
+		return json.Marshal(items)
+	}
+	if len(words) > 1 {
+		return nil, errors.New("is given more than once, and is not a list")
+	}
+	w := words[0]
+	number := json.Valid([]byte(w)) && strings.ContainsAny(w[:1], "-0123456789")
+	switch {
+	case (has("integer") || has("number")) && number,
+		has("boolean") && (w == "true" || w == "false"),
+		has("null") && w == "null" && !has("string"),
+		has("object") && strings.HasPrefix(w, "{") && json.Valid([]byte(w)):
+		return json.RawMessage(w), nil
+	}
+	return json.Marshal(w)
+}
+
+// readText reads a small text file, or stdin for "-".
+func (a *app) readText(path string) ([]byte, error) {
+	s, err := a.openSpecification(path)
+	return s.data, err
+}
+
+// printCall shows the answer of a tool.
+func (a *app) printCall(answer json.RawMessage, took time.Duration, raw, stages bool) error {
+	var r toolResult
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return fmt.Errorf("reading the answer of the tool: %w", err)
+	}
+	var text strings.Builder
+	for _, c := range r.Content {
+		switch {
+		case c.Type == "text":
+			text.WriteString(c.Text)
+			if !strings.HasSuffix(c.Text, "\n") {
+				text.WriteByte('\n')
+			}
+		default:
+			fmt.Fprintf(&text, "[%s %s, %s of base64]\n", c.Type, c.MIMEType, byteSize(len(c.Data)))
+		}
+	}
+	if !raw && a.flags.output == "table" {
+		a.sayTrace(&r, took, text.String(), stages)
+	}
+	err := a.object(answer, func(w io.Writer) {
+		out := text.String()
+		if isTerminal(a.stdout) {
+			out = safeText(out)
+		}
+		fmt.Fprint(w, out)
+	})
+	if err != nil {
+		return err
+	}
+	if r.IsError {
+		return silentError(exitToolError)
+	}
+	return nil
+}
+
+// stageOrder is the order in which stages are shown.
+var stageOrder = []string{"decode", "build", "auth", "cache", "send", "transform", "compress", "result"}
+
+func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bool) {
+	mark := ""
+	if r.IsError {
+		mark = "✗ the tool answered with an error · "
+	}
+	var t callTrace
+	if err := json.Unmarshal(r.Meta[traceKey], &t); err != nil {
+		a.say("%s%s · %s tokens (no trace from this server)", mark, shortDuration(took), thousands(tokens.CountString(text)))
+		return
+	}
+	status := "no answer from the upstream"
+	if t.Status > 0 {
+		status = fmt.Sprintf("HTTP %d", t.Status)
+	}
+	if t.Cached {
+		status += " from the cache"
+	}
+	plugins := t.StagesMs["transform"] + t.StagesMs["compress"]
+	a.say("%s%s · %.1f ms (upstream %.1f, plugins %.2f, gateway %.2f)", mark, status, t.TotalMs, t.UpstreamMs, plugins, max(t.TotalMs-t.UpstreamMs-plugins, 0))
+	if t.Tokens.Pretty > 0 {
+		a.say("tokens  pretty %s → minified %s → result %s %s", thousands(t.Tokens.Pretty), thousands(t.Tokens.Minified), thousands(t.Tokens.Result), saving(t.Tokens.Minified, t.Tokens.Result))
+	}
+	if t.Program.Failure != "" {
+		a.say("! the response program did not run: %s", t.Program.Failure)
+	}
+	if !stages {
+		return
+	}
+	for _, name := range stageOrder {
+		if ms, ok := t.StagesMs[name]; ok {
+			a.say("  %-10s %9.3f ms", name, ms)
+		}
+	}
+	a.say("  bytes      received %s, minified %s, result %s; %s dropped", thousands(t.Bytes.Received), thousands(t.Bytes.Minified), thousands(t.Bytes.Result), plural(t.Program.FieldsDropped, "field"))
+}
+
+// safeText takes what a terminal would obey out of text that an upstream wrote;
+// lines and tabs stay.
+func safeText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// clientConfig is how one AI application is told of a toolset.
+type clientConfig struct {
+	name  string // value of --for
+	title string
+	// snippet is what to run or paste; note is what to know about it.
+	snippet func(endpoint) string
+	note    string
+	// file is the application's configuration file and entry what it gets there;
+	// nil: there is nothing to install.
+	file  func(environment) string
+	entry func(endpoint) (path []string, value ordered)
+}
+
+// endpoint is a toolset as a client's configuration names it.
+type endpoint struct {
+	name, url  string
+	executable string // of this program, for clients that start one
+}
+
+func (s endpoint) remote() ordered { return ordered{{"type", "http"}, {"url", s.url}} }
+
+func (s endpoint) bridge() ordered {
+	return ordered{{"command", s.executable}, {"args", []string{"connect", s.url}}}
+}
+
+// underRoot is a document with one server in it, as people paste it.
+func underRoot(path []string, value ordered) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		value = ordered{{path[i], value}}
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, compact(value), "", "  "); err != nil {
+		panic("BUG: " + err.Error()) // it was written a moment ago
+	}
+	return out.String()
+}
+
+// compact writes strings, numbers and objects of them as JSON.
+func compact(value ordered) []byte {
+	b, err := encodeJSON(value)
+	if err != nil {
+		panic("BUG: " + err.Error()) // these always marshal
+	}
+	return b
+}
+
+// clientConfigs are the known applications, in the order they are listed. The
+// forms are those of the applications' own documentation; see docs/clients.md.
+func clientConfigs() []clientConfig {
+	list := []clientConfig{
+		{
+			name: "claude-code", title: "Claude Code",
+			snippet: func(s endpoint) string {
+				return "claude mcp add --transport http " + shellWord(s.name) + " " + shellWord(s.url)
+			},
+			file:  func(environment) string { return ".mcp.json" },
+			entry: func(s endpoint) ([]string, ordered) { return []string{"mcpServers", s.name}, s.remote() },
+		},
+		{
+			name: "claude-desktop", title: "Claude Desktop", note: "the application starts this program, which bridges to the toolset URL",
+			file:  claudeDesktopFile,
+			entry: func(s endpoint) ([]string, ordered) { return []string{"mcpServers", s.name}, s.bridge() },
+		},
+		{
+			name: "cursor", title: "Cursor",
+			snippet: func(s endpoint) string { return cursorLink(s) },
+			file:    func(e environment) string { return filepath.Join(e.home, ".cursor", "mcp.json") },
+			entry:   func(s endpoint) ([]string, ordered) { return []string{"mcpServers", s.name}, ordered{{"url", s.url}} },
+		},
+		{
+			name: "vscode", title: "VS Code",
+			snippet: func(s endpoint) string {
+				return "code --add-mcp " + shellWord(string(compact(ordered{{"name", s.name}, {"type", "http"}, {"url", s.url}})))
+			},
+			file:  func(environment) string { return filepath.Join(".vscode", "mcp.json") },
+			entry: func(s endpoint) ([]string, ordered) { return []string{"servers", s.name}, s.remote() },
+		},
+		{
+			name: "codex", title: "Codex",
+			snippet: func(s endpoint) string { return "codex mcp add " + shellWord(s.name) + " --url " + shellWord(s.url) },
+			file:    func(e environment) string { return filepath.Join(e.home, ".codex", "config.toml") },
+			entry:   func(s endpoint) ([]string, ordered) { return []string{"mcp_servers", s.name}, ordered{{"url", s.url}} },
+		},
+		{
+			name: "gemini", title: "Gemini CLI",
+			snippet: func(s endpoint) string {
+				return "gemini mcp add --transport http " + shellWord(s.name) + " " + shellWord(s.url)
+			},
+			file: func(e environment) string { return filepath.Join(e.home, ".gemini", "settings.json") },
+			entry: func(s endpoint) ([]string, ordered) {
+				return []string{"mcpServers", s.name}, ordered{{"httpUrl", s.url}}
+			},
+		},
+		{
+			name: "chatgpt", title: "ChatGPT", note: "ChatGPT connects from the vendor's cloud: it needs a public https URL (sluice serve --public-url)",
+			snippet: func(s endpoint) string {
+				return "Settings > Connectors > Developer mode > Create: " + s.url + "  (authentication: none)"
+			},
+		},
+		{
+			name: "opencode", title: "opencode",
+			file: func(environment) string { return "opencode.json" },
+			entry: func(s endpoint) ([]string, ordered) {
+				return []string{"mcp", s.name}, ordered{{"type", "remote"}, {"url", s.url}, {"enabled", true}}
+			},
+		},
+		{name: "curl", title: "curl", snippet: func(s endpoint) string { return curlLine(s.url, "tools/list", nil) }},
+	}
+	for i := range list {
+		c := &list[i]
+		if c.snippet == nil {
+			c.snippet = func(s endpoint) string { path, value := c.entry(s); return underRoot(path, value) }
+		}
+	}
+	return list
+}
+
+func clientNames() []string {
+	var names []string
+	for _, c := range clientConfigs() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+func claudeDesktopFile(e environment) string {
+	const file = "claude_desktop_config.json"
+	switch runtime.GOOS {
+	case "darwin":
+		return filepath.Join(e.home, "Library", "Application Support", "Claude", file)
+	case "windows":
+		return filepath.Join(e.appData, "Claude", file)
+	default:
+		return filepath.Join(e.xdg, "Claude", file)
+	}
+}
+
+// cursorLink is Cursor's install link: config is base64 of the inner object, then
+// URL-encoded. (Encoding the JSON before base64 is a known mistake of generators.)
+func cursorLink(s endpoint) string {
+	b := compact(ordered{{"url", s.url}})
+	return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + url.QueryEscape(s.name) + "&config=" + url.QueryEscape(base64.StdEncoding.EncodeToString(b))
+}
+
+// curlLine is a request that works when it is pasted into a shell.
+func curlLine(target, method string, params any) string {
+	m := ordered{{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}}
+	if params != nil {
+		m = append(m, member{"params", params})
+	}
+	return "curl -s " + shellWord(target) + " -H 'Content-Type: application/json' -d " + shellWord(string(compact(m)))
+}
+
+// shellWord quotes a word for a POSIX shell where it needs it.
+func shellWord(s string) string {
+	plain := s != ""
+	for _, r := range s {
+		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,", r) {
+			plain = false
+		}
+	}
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func (a *app) clientCommand() *cobra.Command {
+	var name string
+	var install bool
+	cmd := &cobra.Command{
+		Use:     "client TOOLSET",
+		Short:   "Print or install the configuration of an AI application",
+		Long:    "Print how an AI application is pointed at a toolset, or write it into the\napplication's configuration file: the change is shown first, and the old file is\nkept beside it as .bak.",
+		Example: "  sluice client petstore\n  sluice client petstore --for claude-code\n  sluice client petstore --for cursor --install",
+		Args:    exactly(1, "one toolset"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.clientEndpoint(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			if name == "" {
+				if install {
+					return usagef("--install needs --for: %s", strings.Join(clientNames(), ", "))
+				}
+				return a.printClients(s)
+			}
+			for _, c := range clientConfigs() {
+				if c.name != name {
+					continue
+				}
+				if install {
+					return a.install(c, s)
+				}
+				if c.note != "" {
+					a.say("%s", c.note)
+				}
+				return a.write([]byte(c.snippet(s) + "\n"))
+			}
+			return usagef("--for %s is not known; there are: %s", printable(name), strings.Join(clientNames(), ", "))
+		},
+	}
+	cmd.Flags().StringVar(&name, "for", "", "application: "+strings.Join(clientNames(), ", "))
+	cmd.Flags().BoolVar(&install, "install", false, "write the application's configuration file")
+	mustComplete(cmd, "for", clientNames())
+	return cmd
+}
+
+// clientEndpoint resolves a toolset for the configuration of clients.
+func (a *app) clientEndpoint(cmd *cobra.Command, toolset string) (endpoint, error) {
+	exe, err := executable()
+	if err != nil {
+		return endpoint{}, err
+	}
+	if isURL(toolset) {
+		u, err := url.Parse(toolset)
+		if err != nil || u.Host == "" {
+			return endpoint{}, problem.New(problem.InvalidArgument, "%q is not a URL", redactURL(toolset))
+		}
+		return endpoint{name: filepath.Base(u.Path), url: toolset, executable: exe}, nil
+	}
+	c, err := a.client()
+	if err != nil {
+		return endpoint{}, err
+	}
+	t, _, err := c.toolset(cmd.Context(), toolset)
+	if err != nil {
+		return endpoint{}, err
+	}
+	if t.Revision == 0 {
+		a.say("! %s is a draft: its URL answers after sluice toolset test %s", t.Slug, t.Slug)
+	}
+	return endpoint{name: t.Slug, url: t.URL, executable: exe}, nil
+}
+
+func (a *app) printClients(s endpoint) error {
+	type printed struct {
+		Client string `json:"client"`
+		Config string `json:"config"`
+		File   string `json:"file,omitempty"`
+	}
+	var out []printed
+	for _, c := range clientConfigs() {
+		p := printed{Client: c.name, Config: c.snippet(s)}
+		if c.file != nil {
+			p.File = c.file(a.env)
+		}
+		out = append(out, p)
+	}
+	if a.flags.output != "table" && a.flags.output != "wide" {
+		return list(a, out, nil, []column[printed]{}, func(p printed) string { return p.Client })
+	}
+	var b strings.Builder
+	for i, c := range clientConfigs() {
+		fmt.Fprintf(&b, "%s\n", c.title)
+		for line := range strings.Lines(out[i].Config) {
+			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
+		}
+	}
+	return a.write([]byte(b.String()))
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// Addresses a node listens on unless told otherwise.
+const (
+	defaultListen      = "127.0.0.1:7300"
+	defaultAdminListen = "127.0.0.1:7301"
+	defaultDataDir     = "./sluice-data"
+)
+
+// maxConfigBytes of a configuration file: a hundred times what one needs.
+const maxConfigBytes = 1 << 20
+
+// environment is everything the program takes from its environment. Each value
+// is overridden by its flag.
+type environment struct {
+	server  string         // SLUICE_SERVER: URL of the admin API
+	token   secrets.Secret // SLUICE_TOKEN: API token for it
+	context string         // SLUICE_CONTEXT: name of a context in the configuration file
+	config  string         // SLUICE_CONFIG: configuration file
+	dataDir string         // SLUICE_DATA_DIR
+	noColor bool           // NO_COLOR set, or TERM=dumb
+	color   bool           // FORCE_COLOR set
+	home    string         // HOME
+	xdg     string         // XDG_CONFIG_HOME
+	appData string         // APPDATA, on Windows
+	getenv  func(string) string
+}
+
+func readEnvironment(getenv func(string) string) environment {
+	e := environment{
+		server: getenv("SLUICE_SERVER"), context: getenv("SLUICE_CONTEXT"), config: getenv("SLUICE_CONFIG"),
+		dataDir: getenv("SLUICE_DATA_DIR"), home: getenv("HOME"), xdg: getenv("XDG_CONFIG_HOME"), appData: getenv("APPDATA"),
+		noColor: getenv("NO_COLOR") != "" || getenv("TERM") == "dumb", color: getenv("FORCE_COLOR") != "",
+		getenv: getenv,
+	}
+	e.token = secrets.New(getenv("SLUICE_TOKEN"))
+	if e.home == "" {
+		e.home = getenv("USERPROFILE")
+	}
+	if e.xdg == "" && e.home != "" {
+		e.xdg = filepath.Join(e.home, ".config")
+	}
+	return e
+}
+
+// secret reads the variable that the operator named, for --api-key-env.
+func (e environment) secret(name string) (secrets.Secret, error) {
+	v := e.getenv(name)
+	if v == "" {
+		return secrets.Secret{}, problem.New(problem.InvalidArgument, "the environment variable %s is not set", name).
+			Fix("set it, or give the key with --api-key-file")
+	}
+	return secrets.New(v), nil
+}
+
+// config is the configuration file. Flags and the environment win over it.
+type config struct {
+	Context  string                   `yaml:"context"`
+	Contexts map[string]contextConfig `yaml:"contexts"`
+
+	Data                  string   `yaml:"data"`
+	Listen                string   `yaml:"listen"`
+	AdminListen           string   `yaml:"admin-listen"`
+	PublicURL             string   `yaml:"public-url"`
+	AllowPrivateUpstreams []string `yaml:"allow-private-upstreams"`
+	LogFormat             string   `yaml:"log-format"`
+	LogLevel              string   `yaml:"log-level"`
+	ShutdownTimeout       duration `yaml:"shutdown-timeout"`
+}
+
+// contextConfig names a server and where its token is; never the token.
+type contextConfig struct {
+	Server    string `yaml:"server"`
+	TokenFile string `yaml:"token-file"`
+}
+
+type duration time.Duration
+
+func (d *duration) UnmarshalYAML(n *yaml.Node) error {
+	v, err := time.ParseDuration(n.Value)
+	if err != nil || v <= 0 {
+		return fmt.Errorf("line %d: %q is not a duration such as 30s", n.Line, n.Value)
+	}
+	*d = duration(v)
+	return nil
+}
+
+// loadConfig reads the first configuration file there is: the one that was named,
+// ./sluice.yaml, the user's, the machine's. A named file must exist.
+func loadConfig(named string, env environment) (config, error) {
+	if named == "" {
+		named = env.config
+	}
+	if named != "" {
+		return readConfig(named)
+	}
+	candidates := []string{"sluice.yaml"}
+	if env.xdg != "" {
+		candidates = append(candidates, filepath.Join(env.xdg, "sluice", "config.yaml"))
+	}
+	candidates = append(candidates, "/etc/sluice/sluice.yaml")
+	for _, path := range candidates {
+		c, err := readConfig(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return c, err
+	}
+	return config{}, nil
+}
+
+func readConfig(path string) (config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return config{}, fmt.Errorf("reading the configuration: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	if err != nil {
+		return config{}, fmt.Errorf("reading the configuration %s: %w", path, err)
+	}
+	if len(b) > maxConfigBytes {
+		return config{}, problem.New(problem.InvalidArgument, "the configuration %s is larger than %d bytes", path, maxConfigBytes)
+	}
+	var c config
+	dec := yaml.NewDecoder(bytes.NewReader(b))
+	dec.KnownFields(true)
+	if err := dec.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+		return config{}, problem.New(problem.InvalidArgument, "the configuration %s cannot be used: %s", path,
+			strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")).Because(err)
+	}
+	return c, nil
+}
+
+// first returns the first of its arguments that is not empty.
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// readSecretFile reads a secret from a file, or from stdin for "-": the first
+// line without its end.
+func (a *app) readSecretFile(path string) (secrets.Secret, error) {
+	const most = 64 << 10 // a client certificate chain fits; a mistyped path to a disk image does not
+	in := a.stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return secrets.Secret{}, problem.New(problem.InvalidArgument, "the key file cannot be read: %s", err).Because(err)
+		}
+		defer f.Close()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err != nil {
+		return secrets.Secret{}, fmt.Errorf("reading the key from %s: %w", path, err)
+	}
+	if len(b) > most {
+		return secrets.Secret{}, problem.New(problem.InvalidArgument, "the key in %s is longer than %d bytes", path, most)
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	s := strings.TrimSpace(line)
+	if s == "" {
+		return secrets.Secret{}, problem.New(problem.InvalidArgument, "the key in %s is empty", path).Fix("put the key on the first line")
+	}
+	return secrets.New(s), nil
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+func (a *app) connectorCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "connector", Aliases: []string{"connectors"}, Short: "List connectors, or generate one without a node"}
+	cmd.AddCommand(a.connectorList(), a.connectorGenerate())
+	return cmd
+}
+
+func (a *app) connectorList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List connectors of the node", Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			items, raw, err := all[admin.Connector](cmd.Context(), c, "/v1/connectors")
+			if err != nil {
+				return err
+			}
+			now := time.Now()
+			return list(a, items, raw, []column[admin.Connector]{
+				{header: "name", value: func(c admin.Connector) string { return c.Name }},
+				{header: "version", value: func(c admin.Connector) string { return c.Latest.Version }},
+				{header: "kind", value: func(c admin.Connector) string { return c.Kind }},
+				{header: "tools", value: func(c admin.Connector) string { return thousands(c.Tools) }},
+				{header: "updated", value: func(c admin.Connector) string { return ago(c.UpdatedAt, now) }},
+				{header: "digest", value: func(c admin.Connector) string {
+					if a.flags.output == "wide" {
+						return c.Latest.Digest
+					}
+					return shortDigest(c.Latest.Digest)
+				}},
+			}, func(c admin.Connector) string { return c.Name })
+		},
+	}
+}
+
+// generated is the result of "sluice connector generate".
+type generated struct {
+	File        string              `json:"file"`
+	Name        string              `json:"name"`
+	Version     string              `json:"version"`
+	Tag         string              `json:"tag"`
+	Digest      string              `json:"digest"`
+	Bytes       int                 `json:"bytes"`
+	SpecVersion string              `json:"specVersion"`
+	SpecDigest  string              `json:"specDigest"`
+	Operations  int                 `json:"operations"`
+	Tools       int                 `json:"tools"`
+	Unsupported []admin.Unsupported `json:"unsupported"`
+	Warnings    []admin.Diagnostic  `json:"warnings"`
+}
+
+func (a *app) connectorGenerate() *cobra.Command {
+	var to string
+	cmd := &cobra.Command{
+		Use:   "generate SPEC|URL|-",
+		Short: "Write a connector as a WebAssembly module",
+		Long: `Compile a specification into a connector and write it as one WebAssembly module,
+<name>-<tag>.wasm. No node and no compiler are needed; the same specification gives
+the same bytes.`,
+		Example: "  sluice connector generate petstore.yaml --to .",
+		Args:    exactly(1, "one specification: a file, a URL, or - for stdin"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			spec, err := a.openSpecification(args[0])
+			if err != nil {
+				return err
+			}
+			if spec.url != "" {
+				if err := a.fetchHere(cmd.Context(), &spec); err != nil {
+					return err
+				}
+			}
+			return a.generate(cmd.Context(), spec, to)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", ".", "directory to write to")
+	return cmd
+}
+
+func (a *app) generate(ctx context.Context, spec specification, to string) error {
+	info, err := os.Stat(to)
+	if err != nil || !info.IsDir() {
+		return problem.New(problem.InvalidArgument, "--to %s is not a directory", to).Because(err)
+	}
+	start := time.Now()
+	artifact, result, err := compileConnector(ctx, spec)
+	if err != nil {
+		return err
+	}
+	took := time.Since(start)
+	path := filepath.Join(to, artifact.Name+"-"+artifact.Tag+".wasm")
+	if err := atomicfile.Write(path, artifact.Module, 0o644); err != nil {
+		return fmt.Errorf("writing the connector to %s: %w", path, err)
+	}
+	if spec.url != "" {
+		a.phase("fetch", "%-18s %9s   OpenAPI %s", spec.short(), byteSize(len(spec.data)), result.SpecVersion)
+	} else {
+		a.phase("read", "%-18s %9s   OpenAPI %s", spec.short(), byteSize(len(spec.data)), result.SpecVersion)
+	}
+	a.phase("check", "%s, %s", plural(result.Operations, "operation"), methodsText(schemesOf(result.API)))
+	a.phase("generate", "connector %s@%s   wasm %s   %s   %s", artifact.Name, artifact.Version, byteSize(len(artifact.Module)), shortDigest(artifact.Digest), shortDuration(took))
+	for _, u := range result.Unsupported[:min(len(result.Unsupported), maxListed)] {
+		a.say("! %s %s is not a tool: %s", u.Method, printable(u.Path), printable(u.Reason))
+	}
+	if n := len(result.Unsupported) - maxListed; n > 0 {
+		a.say("! and %s more: sluice openapi check %s -o json", thousands(n), spec.name)
+	}
+	if n := len(result.Warnings); n > 0 {
+		a.say("! %s: sluice openapi check %s", plural(n, "finding"), spec.name)
+	}
+	out := generated{
+		File: path, Name: artifact.Name, Version: artifact.Version, Tag: artifact.Tag, Digest: artifact.Digest, Bytes: len(artifact.Module),
+		SpecVersion: result.SpecVersion, SpecDigest: result.Digest, Operations: result.Operations, Tools: artifact.Tools,
+		Unsupported: unsupportedOf(result), Warnings: findingsOf(result),
+	}
+	if a.flags.output == "name" {
+		return a.write([]byte(path + "\n"))
+	}
+	return a.object(out, func(w io.Writer) { fmt.Fprintf(w, "✓ %s: %s\n", path, plural(artifact.Tools, "tool")) })
+}
+
+// compileConnector makes the connector of a specification in this process.
+func compileConnector(ctx context.Context, spec specification) (connector.Artifact, *openapi.Result, error) {
+	api := new(operation.API) // filled before Finish: operations stream by before the whole is known
+	b := connector.NewBuilder(api)
+	result, err := openapi.Compile(ctx, openapi.Source{Name: spec.name, Data: spec.data, BaseURL: spec.url}, openapi.Options{Each: b.Add})
+	if err != nil {
+		return connector.Artifact{}, nil, err
+	}
+	if result.Tools == 0 {
+		p := problem.New(problem.InvalidSpec, "none of its %d operations can become a tool", result.Operations)
+		p.Place.File = spec.name
+		for _, u := range result.Unsupported[:min(len(result.Unsupported), maxListed)] {
+			p.Parts = append(p.Parts, problem.New(problem.InvalidSpec, "%s %s: %s", u.Method, u.Path, u.Reason).At("", u.Line, 0, u.Pointer))
+		}
+		return connector.Artifact{}, nil, p
+	}
+	*api = *result.API
+	artifact, err := b.Finish()
+	if err != nil {
+		return connector.Artifact{}, nil, fmt.Errorf("making a connector of %s: %w", spec.name, err)
+	}
+	return artifact, result, nil
+}
+
+func schemesOf(api *operation.API) []admin.AuthMethod {
+	var out []admin.AuthMethod
+	for _, s := range api.Schemes {
+		out = append(out, admin.AuthMethod{ID: s.ID, Type: s.Type, In: s.In, Name: s.Name, Scheme: s.Scheme})
+	}
+	return out
+}
+
+// unsupportedOf and findingsOf write what the compiler found as the admin API does.
+func unsupportedOf(r *openapi.Result) []admin.Unsupported {
+	out := make([]admin.Unsupported, 0, len(r.Unsupported))
+	for _, u := range r.Unsupported {
+		out = append(out, admin.Unsupported{
+			Method: u.Method, Path: u.Path, OperationID: u.OperationID, Pointer: u.Pointer, Line: u.Line, Code: u.Code, Reason: u.Reason,
+		})
+	}
+	return out
+}
+
+func findingsOf(r *openapi.Result) []admin.Diagnostic {
+	out := make([]admin.Diagnostic, 0, len(r.Warnings))
+	for _, d := range r.Warnings {
+		out = append(out, admin.Diagnostic{
+			Code: d.Code, Severity: d.Severity, Line: d.Line, Column: d.Column, Pointer: d.Pointer, Detail: d.Detail, Remedy: d.Remedy,
+		})
+	}
+	return out
+}
+
+var errNoSpecifications = errors.New("no specifications were found")

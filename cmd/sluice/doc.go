@@ -1,0 +1,12 @@
+// Command sluice is everything in one program: the gateway that serves toolset
+// URLs, the admin REST API with the registry behind it, and the command line that
+// talks to them.
+//
+// There is one file for each subcommand. config.go is the only place that reads
+// the environment and configuration files; wire.go joins the packages into a
+// running node. Nothing here decides how a specification is read, a call is made
+// or a release is signed: those are packages of their own.
+//
+// The result of a command goes to stdout, everything else to stderr. What the
+// exit codes mean is in exit.go and in "sluice help exit-codes".
+package main

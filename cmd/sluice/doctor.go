@@ -1,0 +1,376 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// Results of a check.
+const (
+	checkOK   = "ok"
+	checkWarn = "warn"
+	checkFail = "fail"
+)
+
+// finding is the result of one check of the doctor.
+type finding struct {
+	Check  string `json:"check"`
+	Result string `json:"result"`
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	var live bool
+	cmd := &cobra.Command{
+		Use:   "doctor [TOOLSET|URL]",
+		Short: "Check the node, or one toolset, and say what to do",
+		Long: `Check the node: data directory, key files, admin API, readiness, clock. With a
+toolset or URL: its URL in both protocol eras, its tools against the limits of
+clients, its last test. --live only asks whether the process is alive, for the
+health check of a container. Exit code 1 when a check fails.`,
+		Example: "  sluice doctor\n  sluice doctor petstore\n  sluice doctor --live",
+		Args:    between(0, 1, "at most one toolset or URL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), a.flags.timeout)
+			defer cancel()
+			if live {
+				return a.live(ctx)
+			}
+			d := &doctor{app: a}
+			switch {
+			case len(args) == 0:
+				d.node(ctx)
+			case isURL(args[0]):
+				d.url(ctx, args[0], "")
+			default:
+				d.toolset(ctx, args[0])
+			}
+			return d.report()
+		},
+	}
+	cmd.Flags().BoolVar(&live, "live", false, "only ask whether the process is alive")
+	return cmd
+}
+
+// live asks /livez of the admin listener.
+func (a *app) live(ctx context.Context) error {
+	chosen, err := a.chosenContext()
+	if err != nil {
+		return err
+	}
+	base := first(a.flags.server, a.env.server, chosen.Server)
+	if base == "" {
+		s, err := a.localFile(endpointFile)
+		if err != nil {
+			return err
+		}
+		base = s.Reveal()
+	}
+	status, body, err := a.get(ctx, strings.TrimSuffix(base, "/")+"/livez")
+	if err != nil {
+		return err
+	}
+	if status != http.StatusOK {
+		return problem.New(problem.Unavailable, "the node at %s answered %d", base, status)
+	}
+	return a.write([]byte(strings.TrimSpace(body) + "\n"))
+}
+
+// get reads a small text.
+func (a *app) get(ctx context.Context, url string) (int, string, error) {
+	hc, err := a.httpClient()
+	if err != nil {
+		return 0, "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0, "", fmt.Errorf("asking %s: %w", redactURL(url), err)
+	}
+	resp, err := hc.Do(req)
+	if err != nil {
+		if p := asUnreachable(err); p != nil {
+			return 0, "", p
+		}
+		return 0, "", fmt.Errorf("asking %s: %w", redactURL(url), err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return 0, "", fmt.Errorf("asking %s: %w", redactURL(url), err)
+	}
+	return resp.StatusCode, string(b), nil
+}
+
+// doctor collects findings.
+type doctor struct {
+	*app
+	findings []finding
+}
+
+func (d *doctor) ok(check, format string, args ...any) {
+	d.findings = append(d.findings, finding{Check: check, Result: checkOK, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (d *doctor) warn(check, detail, remedy string) {
+	d.findings = append(d.findings, finding{Check: check, Result: checkWarn, Detail: detail, Remedy: remedy})
+}
+
+func (d *doctor) fail(check, detail, remedy string) {
+	d.findings = append(d.findings, finding{Check: check, Result: checkFail, Detail: detail, Remedy: remedy})
+}
+
+func (d *doctor) failErr(check string, err error) {
+	p := problem.As(err)
+	if p == nil {
+		p = asUnreachable(err)
+	}
+	if p == nil {
+		d.fail(check, err.Error(), "")
+		return
+	}
+	d.fail(check, p.Detail, p.Remedy)
+}
+
+// report prints the findings and fails when one of them does.
+func (d *doctor) report() error {
+	bad := false
+	for _, f := range d.findings {
+		bad = bad || f.Result == checkFail
+	}
+	var err error
+	if d.flags.output == "table" || d.flags.output == "wide" {
+		err = d.write([]byte(d.text()))
+	} else {
+		err = list(d.app, d.findings, nil, []column[finding]{}, func(f finding) string { return f.Check })
+	}
+	if err != nil {
+		return err
+	}
+	if bad {
+		return silentError(exitFailed)
+	}
+	return nil
+}
+
+func (d *doctor) text() string {
+	marks := map[string]string{checkOK: "✓", checkWarn: "!", checkFail: "✗"}
+	var b strings.Builder
+	for _, f := range d.findings {
+		fmt.Fprintf(&b, "%s %s: %s\n", marks[f.Result], f.Check, printable(f.Detail))
+		if f.Remedy != "" {
+			fmt.Fprintf(&b, "    %s\n", printable(f.Remedy))
+		}
+	}
+	return b.String()
+}
+
+// node checks the node of the data directory, or the server that was named.
+func (d *doctor) node(ctx context.Context) {
+	if d.flags.server == "" && d.env.server == "" {
+		d.dataFiles()
+	}
+	c, err := d.client()
+	if err != nil {
+		d.failErr("admin API", err)
+		return
+	}
+	status, body, err := d.get(ctx, c.base+"/readyz?verbose")
+	if err != nil {
+		d.failErr("admin API", err)
+		return
+	}
+	for line := range strings.Lines(body) {
+		line = strings.TrimSpace(line)
+		if rest, failed := strings.CutPrefix(line, "[-]"); failed {
+			name, why, _ := strings.Cut(rest, " ")
+			d.fail(name, first(why, "not ready"), "look at the log of the node")
+		}
+	}
+	if status == http.StatusOK {
+		d.ok("ready", "%s is alive and ready", c.base)
+	}
+	var me admin.Me
+	before := time.Now()
+	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/me", out: &me}); err != nil {
+		d.failErr("token", err)
+		return
+	}
+	d.ok("token", "%s, role %s, server %s", me.Name, me.Role, me.Version)
+	if me.Version != versionOrDevel() {
+		d.warn("version", fmt.Sprintf("this program is %s, the server %s", versionOrDevel(), me.Version), "use the same version for both")
+	}
+	d.clock(ctx, c, before)
+	items, _, err := all[admin.Toolset](ctx, c, "/v1/toolsets")
+	if err != nil {
+		d.failErr("toolsets", err)
+		return
+	}
+	if len(items) == 0 {
+		d.warn("toolsets", "there are none", "make one: sluice add SPEC")
+	}
+	for _, t := range items {
+		if t.Revision > 0 {
+			d.url(ctx, t.URL, t.Slug)
+		} else {
+			d.warn(t.Slug, "is a draft", "sluice toolset test "+t.Slug)
+		}
+	}
+}
+
+// dataFiles checks the files that hold secrets.
+func (d *doctor) dataFiles() {
+	dir := d.dataDir()
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return // what follows says that no node has run
+	}
+	const others = 0o077
+	for _, name := range []string{tokenFile, masterKeyFile, releaseKeyFile, workspaceKeyFile} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			d.fail("data directory", path+" is missing", "restore it from a backup; a new one cannot open what the old one sealed")
+		case info.Mode().Perm()&others != 0:
+			d.fail("data directory", fmt.Sprintf("%s can be read by others (mode %04o)", path, info.Mode().Perm()), "chmod 600 "+path)
+		}
+	}
+	if len(d.findings) == 0 {
+		d.ok("data directory", "%s, key files readable by their owner only", dir)
+	}
+}
+
+// clock compares this machine's clock with the server's.
+func (d *doctor) clock(ctx context.Context, c *apiClient, now time.Time) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/livez", http.NoBody)
+	if err != nil {
+		return
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return // the API answered a moment ago
+	}
+	defer resp.Body.Close()
+	theirs, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		return
+	}
+	const tolerable = 30 * time.Second // tokens and releases have times in them
+	if off := theirs.Sub(now).Abs(); off > tolerable {
+		d.fail("clock", fmt.Sprintf("this machine and the server differ by %s", off.Round(time.Second)), "set the clocks, for example with NTP")
+	}
+}
+
+// toolset checks one toolset of the node.
+func (d *doctor) toolset(ctx context.Context, name string) {
+	c, err := d.client()
+	if err != nil {
+		d.failErr("admin API", err)
+		return
+	}
+	t, _, err := c.toolset(ctx, name)
+	if err != nil {
+		d.failErr(name, err)
+		return
+	}
+	if t.Revision == 0 {
+		d.fail(t.Slug, "is a draft: its URL does not answer", "sluice toolset test "+t.Slug)
+	} else {
+		d.url(ctx, t.URL, t.Slug)
+	}
+	if t.Changed && t.Revision > 0 {
+		d.warn("draft", "differs from what is live", "sluice toolset test "+t.Slug)
+	}
+	if t.Authentication == nil && len(t.Methods) > 0 {
+		d.warn("authentication", "the specification asks for "+methodsText(t.Methods)+", none is set", "sluice toolset auth "+t.Slug+" set --auth header:NAME --api-key-file FILE")
+	}
+	switch {
+	case t.Test == nil:
+	case t.Test.Passed:
+		d.ok("test", "%s answered %d", t.Test.Tool, t.Test.UpstreamStatus)
+	case t.Test.Possible:
+		remedy := "sluice toolset test " + t.Slug + " " + t.Test.Tool + " --show"
+		if t.Test.UpstreamStatus == http.StatusUnauthorized || t.Test.UpstreamStatus == http.StatusForbidden {
+			remedy = "set the key: sluice toolset auth " + t.Slug + " set --auth header:NAME --api-key-file FILE"
+		}
+		d.fail("test", t.Test.Tool+": "+t.Test.Reason, remedy)
+	}
+}
+
+// url checks a toolset URL in both eras of the protocol.
+func (d *doctor) url(ctx context.Context, target, slug string) {
+	name := first(slug, redactURL(target))
+	hc, err := d.httpClient()
+	if err != nil {
+		d.failErr(name, err)
+		return
+	}
+	modern := &mcpClient{url: target, http: hc, version: modernVersion}
+	start := time.Now()
+	result, modernErr := modern.request(ctx, "server/discover", "", map[string]any{})
+	took := time.Since(start)
+	legacy := &mcpClient{url: target, http: hc}
+	legacyErr := legacy.initialize(ctx, legacyVersion)
+	var spoken []string
+	if modernErr == nil && json.Valid(result) {
+		spoken = append(spoken, "server/discover "+modernVersion)
+	}
+	if legacyErr == nil {
+		spoken = append(spoken, "initialize "+legacy.version)
+	}
+	if len(spoken) == 0 {
+		d.failErr(name, legacyErr)
+		return
+	}
+	d.ok(name, "answers in %s (%s)", shortDuration(took), strings.Join(spoken, ", "))
+	m := modern
+	if modernErr != nil {
+		m = legacy
+		d.warn(name, "does not speak MCP "+modernVersion, "newer clients fall back to initialize")
+	}
+	tools, err := m.tools(ctx)
+	if err != nil {
+		d.failErr(name, err)
+		return
+	}
+	d.clients(name, slug, tools)
+}
+
+// clients checks tools against the limits of known clients.
+func (d *doctor) clients(name, slug string, tools []tool) {
+	const cursorShows, requestTakes = 40, 128
+	remedy := ""
+	if slug != "" {
+		remedy = "turn some off: sluice toolset tools " + slug + " disable GLOB…"
+	}
+	switch n := len(tools); {
+	case n == 0:
+		d.fail(name, "lists no tools", remedy)
+	case n > requestTakes:
+		d.warn(name, plural(n, "tool")+": VS Code and the OpenAI API take 128 at most", remedy)
+	case n > cursorShows:
+		d.warn(name, plural(n, "tool")+": Cursor shows about 40", remedy)
+	default:
+		d.ok(name, "%s", plural(n, "tool"))
+	}
+	// Clients put the server's name before the tool's and refuse more than 64.
+	const mostName = 64
+	for _, t := range tools {
+		if len("mcp__"+slug+"__"+t.Name) > mostName {
+			d.warn(name, fmt.Sprintf("the name of tool %s is too long together with the server's for some clients", t.Name), "shorten it: sluice toolset tools "+slug+" rename "+t.Name+" NEW")
+		}
+	}
+}

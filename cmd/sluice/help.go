@@ -1,0 +1,87 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// helpTopics are pages of help that belong to no command.
+func helpTopics() []*cobra.Command {
+	topic := func(name, short, long string) *cobra.Command {
+		return &cobra.Command{Use: name, Short: short, Long: long}
+	}
+	return []*cobra.Command{
+		topic("exit-codes", "What the exit codes mean", `Exit codes
+
+  0    done
+  1    failed
+  2    the command line is wrong
+  3    not found
+  4    not authenticated, or not allowed
+  5    the tool answered with an error (isError)
+  6    a document is not valid: specification, manifest
+  7    conflict, failed precondition, quota
+  8    unreachable, or no answer in time
+  130  interrupted
+
+With -o json an error is an RFC 9457 problem document on stdout.`),
+		topic("environment", "Environment variables", `Environment
+
+  SLUICE_SERVER     URL of the admin API
+  SLUICE_TOKEN      API token for it
+  SLUICE_CONTEXT    context of the configuration file
+  SLUICE_CONFIG     configuration file
+  SLUICE_DATA_DIR   data directory
+  NO_COLOR          no colours; FORCE_COLOR colours without a terminal
+
+A flag wins over its variable, a variable over the configuration file. The first
+of these files that exists is read:
+
+  ./sluice.yaml
+  $XDG_CONFIG_HOME/sluice/config.yaml
+  /etc/sluice/sluice.yaml
+
+Its keys: data, listen, admin-listen, public-url, allow-private-upstreams,
+log-format, log-level, shutdown-timeout, context, contexts (name: {server, token-file}).
+
+Without any of them a command talks to the node whose data directory is
+./sluice-data: it reads the files "endpoint" and "admin.token" there. That token is
+sent to loopback addresses only.`),
+		topic("formatting", "Output formats", `Output formats (-o)
+
+  table   columns for people (default)
+  wide    all columns, nothing cut
+  json    one document: the admin API's own objects
+  yaml    the same as YAML
+  jsonl   one object a line
+  name    names only
+
+  --fields a,b   only these columns (table) or members (json, yaml, jsonl)
+
+The result goes to stdout, everything else to stderr. Colours are used on a
+terminal only.`),
+		topic("clients", "AI applications and their configuration", `Clients
+
+  sluice client TOOLSET --for NAME            print the configuration
+  sluice client TOOLSET --for NAME --install  write it: shows the change, asks, keeps a .bak
+
+  claude-code     command line, or .mcp.json
+  claude-desktop  starts "sluice connect": the application takes no URLs in its file
+                  and its own connectors come from the vendor's cloud
+  cursor          ~/.cursor/mcp.json, or a link
+  vscode          .vscode/mcp.json, or a command
+  codex           ~/.codex/config.toml
+  gemini          ~/.gemini/settings.json
+  opencode        opencode.json
+  chatgpt         needs a public HTTPS URL
+  curl            a request to paste`),
+		topic("security", "What is protected, and how", `Security
+
+  * The admin API listens on loopback. A node writes its token to
+    <data>/admin.token, readable by its owner only.
+  * Keys are never command-line values: --api-key-file FILE|-, --api-key-env NAME,
+    or a prompt that does not echo. At rest they are sealed with AES-256-GCM.
+  * Upstreams on private addresses are refused. One that you name on "sluice run" or
+    "sluice add" from this machine is granted for exactly that host and port; the
+    grant is printed, recorded and kept in the data directory.
+    --allow-private-upstreams[=CIDR,…] grants more.
+  * A response is transformed inside WebAssembly: no files, no network, no secrets.`),
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// lineReader reads lines of bounded length.
+type lineReader struct {
+	r    *bufio.Reader
+	most int
+}
+
+func newLineReader(r io.Reader, most int) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), most: most}
+}
+
+// next returns the next line that is not blank, without its end. The caller owns it.
+func (l *lineReader) next() ([]byte, error) {
+	for {
+		var line []byte
+		for {
+			part, err := l.r.ReadSlice('\n')
+			line = append(line, part...)
+			if len(line) > l.most {
+				return nil, fmt.Errorf("a line has more than %d bytes", l.most)
+			}
+			if errors.Is(err, bufio.ErrBufferFull) {
+				continue
+			}
+			if err != nil && len(bytes.TrimSpace(line)) == 0 {
+				return nil, err
+			}
+			break // a last line without an end counts
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
+		}
+	}
+}

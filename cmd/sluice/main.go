@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// version is set by the build: -ldflags "-X main.version=v0.1.0".
+var version = "devel"
+
+func main() { os.Exit(run()) }
+
+// run is main without the exit, so that tests can start the very program.
+func run() int {
+	ctx, stop := interruptible(context.Background())
+	defer stop()
+	a := &app{
+		env:    readEnvironment(os.Getenv),
+		stdin:  os.Stdin,
+		stdout: os.Stdout,
+		stderr: os.Stderr,
+	}
+	return a.execute(ctx, os.Args[1:])
+}
+
+// app is one run of the program.
+type app struct {
+	env            environment
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	flags          globalFlags
+	config         config // read before a command runs
+}
+
+// interruptible returns a context that ends at the first interrupt or SIGTERM; a
+// second one ends the process at once, with 130 as a shell expects.
+func interruptible(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			case <-signals:
+				if n > 0 {
+					os.Exit(exitInterrupted)
+				}
+				cancel(errInterrupted)
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel(nil)
+	}
+}

@@ -1,0 +1,356 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/sluice/demo"
+	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// nodeFlags configure a node.
+type nodeFlags struct {
+	listen, adminListen string
+	adminCert, adminKey string
+	publicURL           string
+	allowPrivate        []string
+	logFormat, logLevel string
+	shutdown            time.Duration
+}
+
+// everything is the value of --allow-private-upstreams without networks.
+const everything = "all"
+
+func (f *nodeFlags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.listen, "listen", "", "address of the gateway (default "+defaultListen+")")
+	fs.StringVar(&f.adminListen, "admin-listen", "", "address of the admin API (default "+defaultAdminListen+")")
+	fs.StringVar(&f.adminCert, "admin-tls-cert", "", "certificate file of the admin API, needed beyond loopback")
+	fs.StringVar(&f.adminKey, "admin-tls-key", "", "key file of the admin API")
+	fs.StringVar(&f.publicURL, "public-url", "", "URL at which clients reach the gateway")
+	fs.StringSliceVar(&f.allowPrivate, "allow-private-upstreams", nil, "allow upstreams on private addresses: all, or these networks")
+	fs.Lookup("allow-private-upstreams").NoOptDefVal = everything
+	fs.StringVar(&f.logFormat, "log-format", "", "auto, json, text (default auto: text on a terminal)")
+	fs.StringVar(&f.logLevel, "log-level", "", "debug, info, warn, error")
+	fs.DurationVar(&f.shutdown, "shutdown-timeout", 0, "time for running calls at a stop (default 30s)")
+	mustComplete(cmd, "log-format", []string{"auto", "json", "text"})
+	mustComplete(cmd, "log-level", []string{"debug", "info", "warn", "error"})
+}
+
+// options makes the options of a node: flags win over the configuration file.
+func (f *nodeFlags) options(a *app, level string) (nodeOptions, error) {
+	c := a.config
+	o := nodeOptions{
+		data: a.dataDir(), listen: first(f.listen, c.Listen, defaultListen), adminListen: first(f.adminListen, c.AdminListen, defaultAdminListen),
+		adminCert: f.adminCert, adminKey: f.adminKey, publicURL: strings.TrimSuffix(first(f.publicURL, c.PublicURL), "/"), grace: f.shutdown,
+	}
+	if o.grace == 0 {
+		o.grace = time.Duration(c.ShutdownTimeout)
+	}
+	if o.grace == 0 {
+		o.grace = gateway.DefaultDrain
+	}
+	if (o.adminCert == "") != (o.adminKey == "") {
+		return o, usagef("--admin-tls-cert and --admin-tls-key belong together")
+	}
+	if o.publicURL != "" {
+		u, err := url.Parse(o.publicURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
+			return o, usagef("--public-url %s is not an http or https URL", printable(o.publicURL))
+		}
+	}
+	networks := f.allowPrivate
+	if networks == nil {
+		networks = c.AllowPrivateUpstreams
+	}
+	for _, n := range networks {
+		if n == everything {
+			o.allowPrivate = true
+			continue
+		}
+		p, err := netip.ParsePrefix(n)
+		if err != nil {
+			return o, usagef("--allow-private-upstreams=%s is not a network such as 10.0.0.0/8", printable(n))
+		}
+		o.allow = append(o.allow, p)
+	}
+	logger, err := a.logger(first(f.logFormat, c.LogFormat, "auto"), first(f.logLevel, c.LogLevel, level))
+	o.logger = logger
+	return o, err
+}
+
+// logger writes to stderr.
+func (a *app) logger(format, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, usagef("--log-level %s is not one of debug, info, warn, error", printable(level))
+	}
+	o := &slog.HandlerOptions{Level: l}
+	switch {
+	case format == "text", format == "auto" && isTerminal(a.stderr):
+		return slog.New(slog.NewTextHandler(a.stderr, o)), nil
+	case format == "json", format == "auto":
+		return slog.New(slog.NewJSONHandler(a.stderr, o)), nil
+	}
+	return nil, usagef("--log-format %s is not one of auto, json, text", printable(format))
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f nodeFlags
+	var add addFlags
+	var demonstration bool
+	cmd := &cobra.Command{
+		Use:   "run [SPEC|URL …]",
+		Short: "Run gateway, admin API and registry in one process",
+		Long: `Run everything in one process: the gateway on 127.0.0.1:7300, the admin API on
+127.0.0.1:7301, the registry behind it, all state in ./sluice-data. Specifications
+on the command line become toolsets; private addresses named here are granted for
+exactly that host and port.
+
+Where nothing of a specification can be tested, its toolset is deployed all the same,
+with that reason in the audit log.`,
+		Example: "  sluice run --demo\n  sluice run petstore.yaml\n  sluice run https://example.com/openapi.json --auth header:X-Api-Key --api-key-file key.txt",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 && (add.name != "" || add.slug != "" || add.baseURL != "") {
+				return usagef("--name, --slug and --base-url need exactly one specification")
+			}
+			o, err := f.options(a, "warn")
+			if err != nil {
+				return err
+			}
+			r := &runner{app: a, add: &add, sources: args, demo: demonstration}
+			return r.run(cmd.Context(), o)
+		},
+	}
+	f.register(cmd)
+	add.register(cmd)
+	cmd.Flags().BoolVar(&demonstration, "demo", false, "serve a bundled demonstration API, offline")
+	return cmd
+}
+
+// runner is one "sluice run".
+type runner struct {
+	*app
+	add     *addFlags
+	sources []string
+	demo    bool
+	node    *node
+	gate    gate
+}
+
+func (r *runner) run(ctx context.Context, o nodeOptions) error {
+	r.say("sluice %s   data in %s", versionOrDevel(), o.data)
+	o.ready = r.gate.ready
+	n, err := newNode(ctx, o)
+	if err != nil {
+		return err
+	}
+	r.node = n
+	// What is left to do when the node stops early is given up.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() {
+		served <- n.run(ctx)
+		cancel()
+	}()
+	err = r.start(ctx)
+	r.gate.open.Store(true)
+	if err != nil && ctx.Err() == nil {
+		cancel()
+		return errors.Join(err, <-served)
+	}
+	err = <-served
+	if errors.Is(context.Cause(ctx), errInterrupted) {
+		r.say("Stopped.")
+	}
+	return err
+}
+
+// start adds what the command line names and says where everything is.
+func (r *runner) start(ctx context.Context) error {
+	hc, err := r.httpClient()
+	if err != nil {
+		return err
+	}
+	base := "http://" + reachable(r.node.adminLn.Addr())
+	c := &apiClient{base: base, token: r.node.token, http: hc, timeout: max(r.flags.timeout, 2*time.Minute), say: r.say}
+	if r.flags.verbose {
+		c.trace = r.stderr
+	}
+	if r.node.opts.adminCert != "" {
+		c.base = r.node.adminURL()
+	}
+	live := 0
+	if r.demo {
+		if err := r.addDemo(ctx, c); err != nil {
+			return err
+		}
+		live++
+	}
+	for _, s := range r.sources {
+		if err := r.addSource(ctx, c, s); err != nil {
+			if ctx.Err() != nil {
+				return nil // the end is told by what ended it
+			}
+			writeError(r.stderr, err)
+			continue
+		}
+		live++
+	}
+	if len(r.sources) == 0 && !r.demo {
+		r.printToolsets(ctx, c)
+	}
+	if len(r.sources) > 0 && live == 0 {
+		r.say("! nothing was added; mend it, then: sluice add %s", shellWord(r.sources[0]))
+	}
+	r.say("  Admin API     %s/v1   token in %s", r.node.adminURL(), r.node.path(tokenFile))
+	r.say("Ctrl-C to stop")
+	return nil
+}
+
+// untested is the reason in the audit log when nothing of a specification on the
+// command line could be tested.
+const untested = "sluice run: nothing of the specification can be tested"
+
+func (r *runner) addSource(ctx context.Context, c *apiClient, source string) error {
+	spec, err := r.openSpecification(source)
+	if err != nil {
+		return err
+	}
+	return r.addSpecification(ctx, c, spec, r.add)
+}
+
+func (r *runner) addSpecification(ctx context.Context, c *apiClient, spec specification, f *addFlags) error {
+	in, err := r.newToolset(spec, f)
+	if err != nil {
+		return err
+	}
+	in.Deploy = &admin.CreateDeploy{UntestedReason: untested}
+	made, err := r.create(ctx, c, spec, in)
+	if err != nil {
+		return err
+	}
+	return r.object(made, func(w io.Writer) { r.printLive(w, made) })
+}
+
+// addDemo serves the demonstration API in this process and adds it the way every
+// specification is added.
+func (r *runner) addDemo(ctx context.Context, c *apiClient) error {
+	s, err := demo.New(demo.Options{})
+	if err != nil {
+		return err
+	}
+	base, _, err := s.Listen(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.node.dialer.Grant(strings.TrimPrefix(base, "http://")); err != nil {
+		return err
+	}
+	r.say("! this node may call %s: the demonstration API in this process", base)
+	spec := specification{name: base + "/openapi.json", url: base + "/openapi.json"}
+	if err := r.fetchHere(ctx, &spec); err != nil {
+		return err
+	}
+	// As a document and not as a URL: the port differs at each start, and the
+	// toolset is to be the same.
+	spec.url, spec.name = "", "openapi.json"
+	f := addFlags{slug: "demo", baseURL: base, profile: "concise"}
+	return r.addSpecification(ctx, c, spec, &f)
+}
+
+// printLive is printMade with the lines that are pasted next.
+func (r *runner) printLive(w io.Writer, t *admin.CreatedToolset) {
+	r.printMade(w, t)
+	if t.Status != "live" {
+		return
+	}
+	exe, err := executable()
+	if err != nil {
+		exe = "sluice"
+	}
+	s := endpoint{name: t.Slug, url: t.URL, executable: exe}
+	fmt.Fprintln(w, "Use it from:")
+	for _, c := range clientConfigs() {
+		switch c.name {
+		case "claude-code", "cursor", "vscode":
+			fmt.Fprintf(w, "  %-14s %s\n", c.title, c.snippet(s))
+		case "claude-desktop":
+			fmt.Fprintf(w, "  %-14s sluice client %s --for claude-desktop --install\n", c.title, t.Slug)
+		}
+	}
+	line := curlLine(t.URL, "tools/list", nil)
+	if t.Test != nil && t.Test.Passed {
+		arguments := t.Test.Arguments
+		if len(arguments) == 0 {
+			arguments = json.RawMessage("{}")
+		}
+		line = curlLine(t.URL, "tools/call", ordered{{"name", t.Test.Tool}, {"arguments", arguments}})
+	}
+	fmt.Fprintf(w, "  %-14s %s\n", "curl", line)
+}
+
+// printToolsets lists what a node without sources serves, or what to try.
+func (r *runner) printToolsets(ctx context.Context, c *apiClient) {
+	items, _, err := all[admin.Toolset](ctx, c, "/v1/toolsets")
+	if err != nil {
+		return // the node is stopping, or its log says why
+	}
+	for _, t := range items {
+		r.say("  %-10s %s   %s   %s", t.Status, t.Slug, plural(t.EnabledTools, "tool"), t.URL)
+	}
+	if len(items) > 0 {
+		return
+	}
+	r.say("Nothing is served yet. Try one of:")
+	r.say("  sluice run --demo")
+	r.say("  sluice add petstore.yaml")
+	r.say("  sluice add https://example.com/openapi.json")
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var f nodeFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a node in production: JSON logs, nothing made by accident",
+		Long: `Run gateway, admin API and registry like "sluice run", with defaults for production:
+JSON logs at level info, no specifications on the command line, and a data directory
+that must be named with --data, SLUICE_DATA_DIR or the configuration file.`,
+		Example: "  sluice serve --data /var/lib/sluice --public-url https://gateway.example",
+		Args:    exactly(0, "no arguments; add specifications with: sluice add"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.flags.dataDir == "" && a.env.dataDir == "" && a.config.Data == "" {
+				return problem.New(problem.InvalidArgument, "the data directory is not named").
+					Fix("give --data DIR, SLUICE_DATA_DIR or a configuration file; for a trial use: sluice run")
+			}
+			if f.logFormat == "" && a.config.LogFormat == "" {
+				f.logFormat = "json"
+			}
+			o, err := f.options(a, "info")
+			if err != nil {
+				return err
+			}
+			n, err := newNode(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			o.logger.LogAttrs(cmd.Context(), slog.LevelInfo, "sluice serves", slog.String("gateway", n.url()), slog.String("admin", n.adminURL()), slog.String("version", versionOrDevel()))
+			return n.run(cmd.Context())
+		},
+	}
+	f.register(cmd)
+	return cmd
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/openapi"
+)
+
+// specification is an OpenAPI document the operator named: its text, or the URL
+// it is at.
+type specification struct {
+	name string // for people: the file's name, the URL without secrets, "stdin"
+	url  string // empty: data is the document
+	data []byte
+}
+
+func isURL(s string) bool {
+	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
+}
+
+// openSpecification reads a file or stdin. A URL is left to the node, which
+// fetches it itself under its own rules.
+func (a *app) openSpecification(arg string) (specification, error) {
+	if isURL(arg) {
+		u, err := url.Parse(arg)
+		if err != nil || u.Host == "" {
+			return specification{}, problem.New(problem.InvalidArgument, "%q is not a URL", redactURL(arg))
+		}
+		if u.User != nil {
+			return specification{}, problem.New(problem.InvalidArgument, "the URL %s has a user or a password in it", redactURL(arg)).
+				Fix("download the specification and give the file")
+		}
+		return specification{name: redactURL(arg), url: arg}, nil
+	}
+	if arg == "-" {
+		b, err := readSpec(a.stdin, "stdin")
+		return specification{name: "stdin", data: b}, err
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		p := problem.New(problem.NotFound, "there is no file %s", arg)
+		if strings.Contains(arg, ".") && strings.Contains(arg, "/") && !strings.HasPrefix(arg, ".") && !strings.HasPrefix(arg, "/") {
+			p.Fix("a URL begins with https://")
+		}
+		return specification{}, p
+	case err != nil:
+		return specification{}, problem.New(problem.InvalidArgument, "%s cannot be read: %s", arg, errors.Unwrap(err)).Because(err)
+	case info.IsDir():
+		return specification{}, problem.New(problem.InvalidArgument, "%s is a directory", arg).Fix("name the specification's file")
+	}
+	f, err := os.Open(arg)
+	if err != nil {
+		return specification{}, problem.New(problem.InvalidArgument, "%s cannot be read: %s", arg, errors.Unwrap(err)).Because(err)
+	}
+	defer f.Close()
+	b, err := readSpec(f, filepath.Base(arg))
+	return specification{name: filepath.Base(arg), data: b}, err
+}
+
+func readSpec(r io.Reader, name string) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, openapi.HardMaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(b) > openapi.HardMaxBytes {
+		return nil, problem.New(problem.InvalidSpec, "%s is larger than %s", name, byteSize(openapi.HardMaxBytes)).
+			Fix("split the specification")
+	}
+	return b, nil
+}
+
+// document returns the specification as text that JSON can carry.
+func (s specification) document() (string, error) {
+	if !utf8.Valid(s.data) {
+		return "", problem.New(problem.InvalidSpec, "%s is not UTF-8 text", s.name).Fix("save it as UTF-8")
+	}
+	return string(s.data), nil
+}
+
+// fetchHere downloads a specification into this process, for commands that work
+// without a node. The operator named the URL on the command line, so private
+// addresses are allowed.
+func (a *app) fetchHere(ctx context.Context, s *specification) error {
+	hc, err := a.httpClient()
+	if err != nil {
+		return err
+	}
+	hc.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		const most = 5 // as browsers and curl, only stricter
+		if len(via) >= most {
+			return errors.New("too many redirects")
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.flags.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("fetching %s: %w", s.name, err)
+	}
+	req.Header.Set("Accept", "application/json, application/yaml;q=0.9, */*;q=0.5")
+	req.Header.Set("User-Agent", "sluice/"+versionOrDevel())
+	resp, err := hc.Do(req)
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errInterrupted) {
+			return errInterrupted
+		}
+		if p := asUnreachable(err); p != nil {
+			return p
+		}
+		return fmt.Errorf("fetching %s: %w", s.name, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return problem.New(problem.Unreachable, "%s answered %d %s", s.name, resp.StatusCode, http.StatusText(resp.StatusCode)).
+			Fix("check the URL; a page that needs a login must be downloaded first")
+	}
+	s.data, err = readSpec(resp.Body, s.name)
+	return err
+}

@@ -1,0 +1,329 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+func (a *app) toolsetCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "toolset", Aliases: []string{"toolsets", "ts"}, Short: "List, inspect, test, deploy and delete toolsets"}
+	cmd.AddCommand(a.toolsetList(), a.toolsetGet(), a.toolsetURLCommand(), a.toolsetTools(), a.toolsetTest(), a.toolsetDeploy(), a.toolsetDelete(), a.toolsetAuth())
+	return cmd
+}
+
+// toolset reads one toolset by slug or identifier, with its ETag.
+func (c *apiClient) toolset(ctx context.Context, name string) (*admin.ToolsetDetail, string, error) {
+	t := new(admin.ToolsetDetail)
+	etag, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/toolsets/" + url.PathEscape(name), out: t})
+	if !problem.Is(err, problem.NotFound) {
+		return t, etag, err
+	}
+	p := problem.New(problem.NotFound, "there is no toolset %q", name).Fix("see: sluice toolset list")
+	list, _, listErr := all[admin.Toolset](ctx, c, "/v1/toolsets")
+	if listErr != nil {
+		return nil, "", p
+	}
+	bestDistance := 3
+	for _, known := range list {
+		if d := editDistance(known.Slug, name); d < bestDistance {
+			bestDistance = d
+			p.Fix("did you mean %s?", known.Slug)
+		}
+	}
+	return nil, "", p
+}
+
+func toolsetPath(t *admin.ToolsetDetail, more ...string) string {
+	path := "/v1/toolsets/" + url.PathEscape(t.ID)
+	for _, m := range more {
+		path += "/" + url.PathEscape(m)
+	}
+	return path
+}
+
+// toolsetURL resolves a toolset or URL argument to a URL to connect to.
+func (a *app) toolsetURL(ctx context.Context, arg string) (string, error) {
+	if isURL(arg) {
+		return arg, nil
+	}
+	c, err := a.client()
+	if err != nil {
+		return "", err
+	}
+	t, _, err := c.toolset(ctx, arg)
+	if err != nil {
+		return "", err
+	}
+	return t.URL, nil
+}
+
+func authText(t *admin.Toolset) string {
+	switch {
+	case t.Authentication != nil && t.Authentication.AuthType == "header":
+		return "header " + t.Authentication.HeaderName
+	case t.Authentication != nil:
+		return t.Authentication.AuthType
+	case len(t.Methods) > 0:
+		return "not set"
+	default:
+		return "none"
+	}
+}
+
+func (a *app) toolsetList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List toolsets", Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			items, raw, err := all[admin.Toolset](cmd.Context(), c, "/v1/toolsets")
+			if err != nil {
+				return err
+			}
+			if len(items) == 0 {
+				a.say("There are no toolsets yet. Make one: sluice add SPEC")
+			}
+			now := time.Now()
+			return list(a, items, raw, []column[admin.Toolset]{
+				{header: "name", value: func(t admin.Toolset) string { return t.Slug }},
+				{header: "status", value: func(t admin.Toolset) string {
+					if t.Status == "live" && t.Changed {
+						return "live, changed"
+					}
+					return t.Status
+				}},
+				{header: "tools", value: func(t admin.Toolset) string {
+					if t.EnabledTools == t.ToolCount {
+						return thousands(t.ToolCount)
+					}
+					return thousands(t.EnabledTools) + " of " + thousands(t.ToolCount)
+				}},
+				{header: "auth", value: func(t admin.Toolset) string { return authText(&t) }},
+				{header: "revision", value: func(t admin.Toolset) string { return strconv.FormatUint(t.Revision, 10) }, wide: true},
+				{header: "profile", value: func(t admin.Toolset) string { return t.Profile }, wide: true},
+				{header: "updated", value: func(t admin.Toolset) string { return ago(t.UpdatedAt, now) }},
+				{header: "url", value: func(t admin.Toolset) string { return t.URL }},
+				{header: "base url", value: func(t admin.Toolset) string { return t.BaseURL }, wide: true},
+				{header: "id", value: func(t admin.Toolset) string { return t.ID }, wide: true},
+			}, func(t admin.Toolset) string { return t.Slug })
+		},
+	}
+}
+
+func (a *app) toolsetGet() *cobra.Command {
+	return &cobra.Command{
+		Use: "get TOOLSET", Aliases: []string{"show"}, Short: "Show one toolset", Args: exactly(1, "one toolset"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			t, _, err := c.toolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.flags.output == "name" {
+				return a.write([]byte(t.Slug + "\n"))
+			}
+			return a.object(t, func(w io.Writer) { a.printToolset(w, t) })
+		},
+	}
+}
+
+func (a *app) printToolset(w io.Writer, t *admin.ToolsetDetail) {
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%-15s %s\n", name, printable(value))
+		}
+	}
+	row("Name", t.Name)
+	row("Slug", t.Slug)
+	row("Status", t.Status)
+	row("Toolset URL", t.URL)
+	if t.Revision > 0 {
+		row("Revision", strconv.FormatUint(t.Revision, 10)+"  "+shortDigest(t.LiveDigest))
+	}
+	if t.Changed {
+		row("Draft", shortDigest(t.Digest)+" differs from what is live")
+	}
+	row("Tools", fmt.Sprintf("%s of %s enabled", thousands(t.EnabledTools), thousands(t.ToolCount)))
+	row("Base URL", t.BaseURL)
+	row("Profile", t.Profile)
+	auth := authText(&t.Toolset)
+	if t.Authentication != nil && t.Authentication.Preview != "" {
+		auth += "   " + t.Authentication.Preview
+	}
+	row("Authentication", auth)
+	row("Source", strings.TrimSpace(t.Source.Title+" "+t.Source.Version+"   OpenAPI "+t.Source.Spec+"   "+t.Source.URL))
+	row("Connector", t.Connector.Name+"@"+t.Connector.Version+"   "+shortDigest(t.Connector.Digest))
+	if t.Test != nil {
+		state := "not possible: " + t.Test.Reason
+		if t.Test.Passed {
+			state = t.Test.Tool + " passed   " + tokenLine(t.Test.Tokens.Received, t.Test.Tokens.Result)
+		} else if t.Test.Possible {
+			state = t.Test.Tool + " failed: " + t.Test.Reason
+		}
+		row("Test", state)
+	}
+	for _, u := range t.Unsupported {
+		fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, printable(u.Path), printable(u.Reason))
+	}
+	for _, d := range t.Warnings {
+		fmt.Fprintf(w, "! %s\n", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
+	}
+}
+
+func (a *app) toolsetURLCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "url TOOLSET", Short: "Print the toolset URL", Args: exactly(1, "one toolset"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			u, err := a.toolsetURL(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.object(map[string]string{"url": u}, func(w io.Writer) { fmt.Fprintln(w, u) })
+		},
+	}
+}
+
+func (a *app) toolsetTest() *cobra.Command {
+	var arguments string
+	var keep, show bool
+	cmd := &cobra.Command{
+		Use:   "test TOOLSET [TOOL] [k=v …]",
+		Short: "Test one tool of the draft; a passed test deploys it",
+		Long: `Call one tool of the draft. Without TOOL it is the first safe operation that needs
+no arguments, else one whose arguments have examples. A test passes when the
+upstream answers 2xx with something that can be read; then the tested draft is
+deployed.`,
+		Args: between(1, -1, "a toolset, a tool and its arguments"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			t, _, err := c.toolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			in := admin.TestRequest{KeepDraft: keep}
+			if len(args) > 1 {
+				in.Tool = args[1]
+				var known admin.Tool
+				if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: toolsetPath(t, "tools", args[1]), out: &known}); err != nil {
+					return err
+				}
+				given, err := a.arguments(args[2:], arguments, "", known.InputSchema)
+				if err != nil {
+					return err
+				}
+				in.Arguments = map[string]any{}
+				for name, v := range given {
+					in.Arguments[name] = v
+				}
+			}
+			var out admin.TestAnswer
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: toolsetPath(t, "test"), in: in, out: &out, wait: true}); err != nil {
+				return err
+			}
+			if err := a.object(out, func(w io.Writer) { a.printTest(w, t.Slug, &out, show) }); err != nil {
+				return err
+			}
+			if !out.Passed {
+				return silentError(exitFailed)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&arguments, "args", "", "arguments as a JSON object")
+	cmd.Flags().BoolVar(&keep, "keep-draft", false, "do not deploy when it passes")
+	cmd.Flags().BoolVar(&show, "show", false, "show the answer")
+	return cmd
+}
+
+func (a *app) printTest(w io.Writer, slug string, t *admin.TestAnswer, show bool) {
+	switch {
+	case t.Passed:
+		fmt.Fprintf(w, "✓ %s   HTTP %d · %s (upstream %s) · %s\n", t.Tool, t.UpstreamStatus, seconds(t.DurationSeconds), seconds(t.UpstreamSeconds),
+			tokenLine(t.Tokens.Received, t.Tokens.Result))
+	case t.Possible:
+		fmt.Fprintf(w, "✗ %s   %s\n", t.Tool, printable(t.Reason))
+	default:
+		fmt.Fprintf(w, "✗ nothing can be tested: %s\n  next   sluice toolset test %s TOOL k=v   or: sluice toolset deploy %s --reason TEXT\n", printable(t.Reason), slug, slug)
+	}
+	if show && t.Answer != "" {
+		fmt.Fprintln(w, safeText(t.Answer))
+	}
+	if t.Deployed {
+		fmt.Fprintf(w, "✓ %s is live: %s\n", t.Toolset.Slug, t.Toolset.URL)
+	}
+}
+
+func (a *app) toolsetDeploy() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "deploy TOOLSET", Short: "Make the draft live", Args: exactly(1, "one toolset"),
+		Long: "Make the draft live. A draft that has no passed test needs --reason, which is recorded in the audit log.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			t, _, err := c.toolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			var out json.RawMessage
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: toolsetPath(t, "deploy"), in: admin.DeployRequest{Reason: reason}, out: &out, wait: true}); err != nil {
+				return err
+			}
+			live, _, err := c.toolset(cmd.Context(), t.ID)
+			if err != nil {
+				return err
+			}
+			return a.object(out, func(w io.Writer) {
+				fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", live.Slug, live.Revision, live.URL)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why it is deployed without a passed test")
+	return cmd
+}
+
+func (a *app) toolsetDelete() *cobra.Command {
+	return &cobra.Command{
+		Use: "delete TOOLSET", Aliases: []string{"rm"}, Short: "Delete a toolset; its URL stops answering", Args: exactly(1, "one toolset"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			t, etag, err := c.toolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.confirm(fmt.Sprintf("Delete %s with its %s? %s will answer 404.", t.Slug, plural(t.ToolCount, "tool"), t.URL)); err != nil {
+				return err
+			}
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodDelete, path: toolsetPath(t), ifMatch: etag, wait: true}); err != nil {
+				return err
+			}
+			a.say("✓ %s is deleted", t.Slug)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+)
+
+func (a *app) toolsetTools() *cobra.Command {
+	return &cobra.Command{
+		Use:   "tools TOOLSET [list | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT]",
+		Short: "List, choose, rename and describe the tools of a toolset",
+		Example: `  sluice toolset tools petstore
+  sluice toolset tools petstore enable 'list_*' get_pet_by_id
+  sluice toolset tools petstore rename get_pet_by_id get_pet
+  sluice toolset tools petstore describe get_pet "One pet by its identifier"`,
+		Args: between(1, -1, "a toolset and what to do"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			verb, rest := "list", []string(nil)
+			if len(args) > 1 {
+				verb, rest = args[1], args[2:]
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			t, etag, err := c.toolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			e := &toolEdit{app: a, c: c, toolset: t, etag: etag}
+			switch {
+			case verb == "list" && len(rest) == 0:
+				return e.list(cmd.Context())
+			case verb == "enable" && len(rest) > 0:
+				return e.switchTools(cmd.Context(), rest, true)
+			case verb == "disable" && len(rest) > 0:
+				return e.switchTools(cmd.Context(), rest, false)
+			case verb == "rename" && len(rest) == 2:
+				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Name: &rest[1]}, "is now called "+rest[1])
+			case verb == "describe" && len(rest) == 2:
+				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Description: &rest[1]}, "has a new description")
+			}
+			return usagef("%q is not something to do with tools\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
+		},
+	}
+}
+
+// toolEdit changes tools of one toolset.
+type toolEdit struct {
+	*app
+	c       *apiClient
+	toolset *admin.ToolsetDetail
+	etag    string
+}
+
+func (e *toolEdit) list(ctx context.Context) error {
+	items, raw, err := all[admin.Tool](ctx, e.c, toolsetPath(e.toolset, "tools"))
+	if err != nil {
+		return err
+	}
+	return list(e.app, items, raw, []column[admin.Tool]{
+		{header: "name", value: func(t admin.Tool) string { return t.Name }},
+		{header: "on", value: func(t admin.Tool) string {
+			if t.Enabled {
+				return "yes"
+			}
+			return "no"
+		}},
+		{header: "operation", value: func(t admin.Tool) string { return t.Operation.Method + " " + t.Operation.Path }},
+		{header: "tokens", value: func(t admin.Tool) string { return thousands(t.Tokens) }},
+		{header: "generated name", value: func(t admin.Tool) string { return t.OriginalName }, wide: true},
+		{header: "description", value: func(t admin.Tool) string {
+			if e.flags.output == "wide" {
+				return t.Description
+			}
+			return firstSentence(t.Description)
+		}},
+	}, func(t admin.Tool) string { return t.Name })
+}
+
+// firstSentence cuts a description to what fits into a table.
+func firstSentence(s string) string {
+	const most = 60
+	s, _, _ = strings.Cut(s, "\n")
+	if i := strings.Index(s, ". "); i > 0 {
+		s = s[:i+1]
+	}
+	r := []rune(s)
+	if len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+// switchTools turns the tools that match a glob on or off.
+func (e *toolEdit) switchTools(ctx context.Context, globs []string, on bool) error {
+	items, _, err := all[admin.Tool](ctx, e.c, toolsetPath(e.toolset, "tools"))
+	if err != nil {
+		return err
+	}
+	in := admin.BatchUpdate{}
+	for _, t := range items {
+		matched, err := matchesAny(globs, t.Name)
+		if err != nil {
+			return err
+		}
+		if matched && t.Enabled != on {
+			in.Updates = append(in.Updates, admin.ToolUpdate{Tool: t.Name, PatchTool: admin.PatchTool{Enabled: &on}})
+		}
+	}
+	what := map[bool]string{true: "enabled", false: "disabled"}[on]
+	if len(in.Updates) == 0 {
+		e.say("No tool had to be %s: nothing matches, or it was so already. See: sluice toolset tools %s", what, e.toolset.Slug)
+		return silentError(exitNotFound)
+	}
+	if _, err := e.c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(e.toolset, "tools") + "/batch-update", in: in, ifMatch: e.etag}); err != nil {
+		return err
+	}
+	e.say("✓ %s %s", plural(len(in.Updates), "tool"), what)
+	e.sayNext()
+	return nil
+}
+
+func (e *toolEdit) patch(ctx context.Context, tool string, in admin.PatchTool, what string) error {
+	var out admin.Tool
+	if _, err := e.c.do(ctx, apiCall{method: http.MethodPatch, path: toolsetPath(e.toolset, "tools", tool), in: in, out: &out, ifMatch: e.etag}); err != nil {
+		return err
+	}
+	e.sayNext()
+	return e.object(out, func(w io.Writer) { fmt.Fprintf(w, "✓ %s %s\n", tool, what) })
+}
+
+// sayNext reminds that an edit changes the draft only.
+func (e *toolEdit) sayNext() {
+	if e.toolset.Status == "live" {
+		e.say("  next   the draft has changed; make it live: sluice toolset test %s", e.toolset.Slug)
+	}
+}

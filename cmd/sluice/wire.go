@@ -1,0 +1,434 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/call"
+	"github.com/sluicegate/sluice/gateway/edge"
+	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/server"
+	"github.com/sluicegate/sluice/registry/sign"
+)
+
+// workspace is the one workspace of a node that nobody configured.
+const workspace = "default"
+
+// Places in the data directory.
+const (
+	lockFile         = "lock"
+	databaseFile     = "sluice.db"
+	masterKeyFile    = "keys/master.key"
+	releaseKeyFile   = "keys/release.key"
+	workspaceKeyFile = "keys/workspace.key"
+	registryDir      = "registry"
+	edgeDir          = "edge"
+	codeCacheDir     = "cache/code"
+)
+
+// nodeOptions configures a node.
+type nodeOptions struct {
+	data                string
+	listen, adminListen string
+	adminCert, adminKey string // files; needed when the admin listener is not loopback
+	publicURL           string // where clients reach the gateway; empty: its own address
+	allowPrivate        bool
+	allow               []netip.Prefix
+	grace               time.Duration // for running calls and jobs at a stop
+	// ready holds /readyz back; nil: nothing does.
+	ready  func() error
+	logger *slog.Logger
+}
+
+// node is a running Sluice: gateway, admin API and registry in one process. The
+// gateway follows the release of its own registry exactly as an edge follows a
+// control plane; there is no other way for a toolset to become live.
+type node struct {
+	opts   nodeOptions
+	dialer *safedial.Dialer
+	token  secrets.Secret
+
+	store     *store.Store
+	publisher *publish.Publisher
+	admin     *admin.Server
+	adminHTTP *http.Server
+	adminLn   net.Listener
+	gateway   *gateway.Server
+	holder    *snapshot.Holder
+	meter     *metering.Meter
+	follower  *edge.Follower
+	closers   []func() error // in the order they were opened
+}
+
+// newNode opens everything and listens. Nothing is served before [node.run]; a
+// node that is not run must be closed.
+func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
+	n = &node{opts: o, holder: &snapshot.Holder{}, meter: metering.New()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.close())
+			n = nil
+		}
+	}()
+	if err := n.openData(); err != nil {
+		return n, err
+	}
+	keys, err := n.openKeys()
+	if err != nil {
+		return n, err
+	}
+	if n.store, err = store.Open(ctx, store.Options{Path: n.path(databaseFile), Logger: o.logger}); err != nil {
+		return n, err
+	}
+	n.onClose(n.store.Close)
+	if err := n.store.EnsureWorkspace(ctx, workspace, "Default"); err != nil {
+		return n, err
+	}
+	if err := n.ensureToken(ctx); err != nil {
+		return n, err
+	}
+	files, err := server.Open(server.Options{Dir: n.path(registryDir)})
+	if err != nil {
+		return n, err
+	}
+	artifacts := oci.NewStore(files)
+	source := oci.NewSource(artifacts, publish.DefaultGroup, 0)
+	n.publisher, err = publish.New(ctx, publish.Options{
+		Store: artifacts, Records: n.store, ReleaseKey: keys.release, WorkspaceKey: keys.workspace, Notify: source.Wake, Logger: o.logger,
+	})
+	if err != nil {
+		return n, err
+	}
+	if n.dialer, err = safedial.New(safedial.Options{AllowPrivate: o.allowPrivate, Allow: o.allow}); err != nil {
+		return n, err
+	}
+	if err := n.openGateway(ctx, keys.ring); err != nil {
+		return n, err
+	}
+	n.follower, err = edge.New(edge.Options{
+		Source: source, Dir: n.path(edgeDir), Group: publish.DefaultGroup, Keys: n.publisher.Trusted(), Apply: n.apply, Logger: o.logger,
+	})
+	if err != nil {
+		return n, err
+	}
+	return n, n.writeEndpoint()
+}
+
+// openGateway opens the plugin host, the two callers (of the gateway, and of
+// tests of drafts), the gateway's listener and the admin API.
+func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
+	h, err := host.New(ctx, host.Options{CacheDir: n.path(codeCacheDir), Logger: n.opts.logger})
+	if err != nil {
+		return fmt.Errorf("starting the plugin host: %w", err)
+	}
+	n.onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
+	client, err := upstream.New(upstream.Options{Dial: n.dialer.DialTimeout, UserAgent: "sluice/" + versionOrDevel()})
+	if err != nil {
+		return err
+	}
+	secretsOf := &credentialSource{}
+	live, err := call.New(call.Options{Host: h, Upstream: client, Credentials: secretsOf, Meter: n.meter, Logger: n.opts.logger})
+	if err != nil {
+		return err
+	}
+	n.onClose(func() error { live.Close(); return nil })
+	// Tests of drafts go their own way: nothing is kept, nothing is counted.
+	drafts, err := call.New(call.Options{Host: h, Upstream: client, Credentials: secretsOf, CacheBytes: -1, Logger: n.opts.logger})
+	if err != nil {
+		return err
+	}
+	n.onClose(func() error { drafts.Close(); return nil })
+	var hosts []string
+	if n.opts.publicURL != "" {
+		hosts = append(hosts, hostOf(n.opts.publicURL))
+	}
+	n.gateway, err = gateway.New(gateway.Options{
+		Addr: n.opts.listen, Holder: n.holder, Caller: live, Ready: n.opts.ready, Hosts: hosts, Drain: n.opts.grace,
+		Version: versionOrDevel(), Meter: n.meter, Logger: n.opts.logger,
+	})
+	if err != nil {
+		return err
+	}
+	if n.adminLn, err = n.listenAdmin(ctx); err != nil {
+		return err
+	}
+	fetcher, err := newSpecFetcher(n.dialer)
+	if err != nil {
+		return err
+	}
+	n.admin, err = admin.New(ctx, admin.Options{
+		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: fetcher, Tester: draftTester{drafts}, Dialer: n.dialer,
+		AwaitLive: n.awaitLive, GatewayURL: n.url(), Hosts: adminHosts(n.opts.adminListen), Version: versionOrDevel(),
+		Metrics: []func(io.Writer){n.gateway.WritePrometheus},
+		Ready: []admin.Check{
+			{Name: "release", Check: func(context.Context) error { return n.releaseReady() }},
+			{Name: "gateway", Check: func(context.Context) error { return n.gateway.Ready() }},
+		},
+		Logger: n.opts.logger,
+	})
+	if err != nil {
+		return err
+	}
+	secretsOf.admin.Store(n.admin)
+	n.adminHTTP = &http.Server{
+		Handler: n.admin.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(n.opts.logger.Handler(), slog.LevelDebug),
+	}
+	return nil
+}
+
+func (n *node) releaseReady() error {
+	if !n.follower.Ready() {
+		return problem.New(problem.Unavailable, "no verified release is live")
+	}
+	return nil
+}
+
+// listenAdmin listens for the admin API: on loopback in the clear, elsewhere with
+// TLS only, because requests carry tokens.
+func (n *node) listenAdmin(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", n.opts.adminListen)
+	if err != nil {
+		return nil, problem.New(problem.Unavailable, "the admin API cannot listen on %s", n.opts.adminListen).
+			Fix("stop what uses the port, or choose another with --admin-listen").Because(err)
+	}
+	n.onClose(func() error { _ = ln.Close(); return nil }) // it may be closed by then
+	addr, ok := ln.Addr().(*net.TCPAddr)
+	if n.opts.adminCert == "" && (!ok || !addr.IP.IsLoopback()) {
+		return nil, problem.New(problem.InvalidArgument, "the admin API would listen on %s without TLS", n.opts.adminListen).
+			Fix("give --admin-tls-cert and --admin-tls-key, or listen on loopback")
+	}
+	return ln, nil
+}
+
+// adminHosts are the names a client may call the admin API by.
+func adminHosts(listen string) []string {
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	if h, _, err := net.SplitHostPort(listen); err == nil && h != "" {
+		hosts = append(hosts, h)
+	}
+	return hosts
+}
+
+// run serves until ctx ends, then drains. It returns nil after a clean stop.
+func (n *node) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return n.gateway.Run(ctx) })
+	g.Go(func() error { return ended(ctx, n.follower.Run(ctx)) })
+	g.Go(func() error { return ended(ctx, n.publisher.Run(ctx)) })
+	g.Go(func() error { return ended(ctx, n.admin.Run(ctx, n.opts.grace)) })
+	g.Go(func() error {
+		err := n.serveAdmin()
+		if errors.Is(err, http.ErrServerClosed) {
+			return nil
+		}
+		return fmt.Errorf("serving the admin API: %w", err)
+	})
+	g.Go(func() error {
+		<-ctx.Done()
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.opts.grace)
+		defer cancel()
+		if err := n.adminHTTP.Shutdown(stop); err != nil {
+			return errors.Join(fmt.Errorf("stopping the admin API: %w", err), n.adminHTTP.Close())
+		}
+		return nil
+	})
+	return errors.Join(g.Wait(), n.close())
+}
+
+func (n *node) serveAdmin() error {
+	if n.opts.adminCert != "" {
+		return n.adminHTTP.ServeTLS(n.adminLn, n.opts.adminCert, n.opts.adminKey)
+	}
+	return n.adminHTTP.Serve(n.adminLn)
+}
+
+// ended takes away the error that only says that ctx ended.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+// apply makes a verified release the gateway's snapshot.
+func (n *node) apply(state *edge.State) error {
+	in := snapshot.Input{Release: state.Release, Meter: n.meter, Toolsets: make([]snapshot.ToolsetInput, 0, len(state.Toolsets))}
+	for _, t := range state.Toolsets {
+		in.Toolsets = append(in.Toolsets, snapshot.ToolsetInput{
+			ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,
+		})
+	}
+	s, err := snapshot.Compile(in, n.holder.Load())
+	if err != nil {
+		return err
+	}
+	n.holder.Store(s)
+	return nil
+}
+
+// awaitLive waits until the gateway serves at least a revision of a toolset;
+// revision 0: until it does not serve it any more.
+func (n *node) awaitLive(ctx context.Context, toolset string, revision uint64) error {
+	for {
+		changed := n.holder.Changed()
+		var live uint64
+		for _, t := range n.holder.Load().Toolsets() {
+			if t.ID == toolset {
+				live = t.Revision
+			}
+		}
+		if revision == 0 && live == 0 || revision > 0 && live >= revision {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// url is where clients reach the gateway.
+func (n *node) url() string {
+	if n.opts.publicURL != "" {
+		return n.opts.publicURL
+	}
+	return "http://" + reachable(n.gateway.Addr())
+}
+
+// adminURL is where commands on this machine reach the admin API.
+func (n *node) adminURL() string {
+	scheme := "http://"
+	if n.opts.adminCert != "" {
+		scheme = "https://"
+	}
+	return scheme + reachable(n.adminLn.Addr())
+}
+
+// reachable is an address that can be dialled on this machine: one that listens
+// on every interface is reached on loopback.
+func reachable(addr net.Addr) string {
+	a, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return addr.String()
+	}
+	ip, valid := netip.AddrFromSlice(a.IP)
+	if !valid || ip.Unmap().IsUnspecified() {
+		return fmt.Sprintf("127.0.0.1:%d", a.Port)
+	}
+	return netip.AddrPortFrom(ip.Unmap(), uint16(a.Port)).String()
+}
+
+func (n *node) path(name string) string { return filepath.Join(n.opts.data, filepath.FromSlash(name)) }
+
+func (n *node) onClose(f func() error) { n.closers = append(n.closers, f) }
+
+// close releases everything, the last opened first.
+func (n *node) close() error {
+	var errs []error
+	for i := len(n.closers) - 1; i >= 0; i-- {
+		errs = append(errs, n.closers[i]())
+	}
+	n.closers = nil
+	return errors.Join(errs...)
+}
+
+// nodeKeys are the keys of a node. Each file is made at the first start, with
+// mode 0600, and is never replaced.
+type nodeKeys struct {
+	ring               *secrets.Keyring
+	release, workspace *sign.Key
+}
+
+func (n *node) openKeys() (k nodeKeys, err error) {
+	if k.ring, err = secrets.OpenFile(n.path(masterKeyFile)); err != nil {
+		return k, err
+	}
+	if k.release, err = sign.OpenKey(n.path(releaseKeyFile)); err != nil {
+		return k, err
+	}
+	k.workspace, err = sign.OpenKey(n.path(workspaceKeyFile))
+	return k, err
+}
+
+// openData makes the data directory and takes its lock: two processes on one
+// directory would publish over each other.
+func (n *node) openData() error {
+	for _, dir := range []string{n.opts.data, n.path("keys"), n.path("cache")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return problem.New(problem.Unavailable, "the data directory %s cannot be made: %s", n.opts.data, errors.Unwrap(err)).
+				Fix("choose another with --data").Because(err)
+		}
+	}
+	unlock, err := lockExclusive(n.path(lockFile))
+	if err != nil {
+		return problem.New(problem.Conflict, "another node runs in %s", n.opts.data).
+			Fix("add to it with: sluice add SPEC   or choose another directory with --data").Because(err)
+	}
+	n.onClose(unlock)
+	return nil
+}
+
+// ensureToken keeps the token of the local administrator in a file.
+func (n *node) ensureToken(ctx context.Context) error {
+	path := n.path(tokenFile)
+	b, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("reading the administrator's token: %w", err)
+	}
+	old := secrets.New(strings.TrimSpace(string(b)))
+	if n.token, err = admin.EnsureToken(ctx, n.store, workspace, "local administrator", old); err != nil {
+		return err
+	}
+	if n.token.Equal(old) {
+		return nil
+	}
+	if err := atomicfile.Write(path, []byte(n.token.Reveal()+"\n"), 0o600); err != nil {
+		return fmt.Errorf("writing the administrator's token: %w", err)
+	}
+	return nil
+}
+
+func (n *node) writeEndpoint() error {
+	if err := atomicfile.Write(n.path(endpointFile), []byte(n.adminURL()+"\n"), 0o600); err != nil {
+		return fmt.Errorf("writing the address of the admin API: %w", err)
+	}
+	return nil
+}
+
+// gate holds readiness back until it is opened.
+type gate struct{ open atomic.Bool }
+
+func (g *gate) ready() error {
+	if g.open.Load() {
+		return nil
+	}
+	return problem.New(problem.Unavailable, "the specifications of the command line are still being added")
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/gateway/call"
+	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
+)
+
+// What the control plane and the data plane want of each other, when both are in
+// this process.
+
+// credentialSource gives the gateway the secrets that the admin API keeps.
+type credentialSource struct {
+	admin atomic.Pointer[admin.Server]
+}
+
+var _ credentials.Source = (*credentialSource)(nil)
+
+// Credential implements [credentials.Source].
+func (s *credentialSource) Credential(ctx context.Context, id string) (credentials.Credential, error) {
+	a := s.admin.Load()
+	if a == nil {
+		return credentials.Credential{}, problem.New(problem.Unavailable, "the credentials are not open yet")
+	}
+	key, version, err := a.Secret(ctx, id)
+	if err != nil {
+		return credentials.Credential{}, err
+	}
+	return credentials.Credential{APIKey: key, Version: version}, nil
+}
+
+// draftTester calls a tool of a draft through the gateway's own pipeline.
+type draftTester struct{ caller *call.Caller }
+
+var _ admin.Tester = draftTester{}
+
+// Test implements [admin.Tester].
+func (t draftTester) Test(ctx context.Context, in admin.TestCall) (admin.TestedAnswer, error) {
+	snap, err := snapshot.Compile(snapshot.Input{Toolsets: []snapshot.ToolsetInput{{
+		ID: in.Toolset.ID, Slug: in.Toolset.Slug, Digest: in.Digest, Bundle: in.Toolset, Connectors: in.Connectors,
+	}}}, nil)
+	if err != nil {
+		return admin.TestedAnswer{}, err
+	}
+	tool, err := snap.Slug(in.Toolset.Slug).Tool([]byte(in.Tool))
+	if err != nil {
+		return admin.TestedAnswer{}, err
+	}
+	if tool == nil {
+		return admin.TestedAnswer{}, problem.New(problem.NotFound, "the draft serves no tool %q", in.Tool)
+	}
+	args, err := jsonscan.Parse(in.Arguments, jsonscan.DefaultMaxDepth)
+	if err != nil {
+		return admin.TestedAnswer{}, problem.New(problem.InvalidArgument, "the arguments are not JSON").Because(err)
+	}
+	members, outcome, err := t.caller.Call(ctx, tool, args, call.CallOptions{Trace: true}, nil)
+	if err != nil {
+		return admin.TestedAnswer{}, err
+	}
+	var result toolResult
+	if err := json.Unmarshal(append(append([]byte{'{'}, members...), '}'), &result); err != nil {
+		return admin.TestedAnswer{}, fmt.Errorf("reading the result of %s: %w", in.Tool, err)
+	}
+	answer := admin.TestedAnswer{IsError: outcome.IsError, UpstreamStatus: outcome.Status, BytesReceived: outcome.Bytes}
+	for _, c := range result.Content {
+		answer.Text = append(answer.Text, c.Text...)
+		answer.Text = append(answer.Text, c.Data...)
+	}
+	if tr := outcome.Trace; tr != nil {
+		answer.Duration, answer.Upstream = tr.Total, tr.Upstream
+		answer.Tokens = admin.TestTokens{Received: tr.TokensReceived, Minified: tr.TokensMinified, Result: tr.TokensResult}
+	}
+	return answer, nil
+}
+
+// specFetcher fetches specifications for the admin API, through the same guarded
+// dialer as calls.
+type specFetcher struct{ http *http.Client }
+
+var _ admin.Fetcher = specFetcher{}
+
+const (
+	// fetchTimeout of one specification: 16 MB over a slow line.
+	fetchTimeout = 30 * time.Second
+	// maxRedirects of one fetch, as browsers allow, only stricter.
+	maxRedirects = 5
+)
+
+func newSpecFetcher(d *safedial.Dialer) (specFetcher, error) {
+	return specFetcher{&http.Client{
+		Timeout: fetchTimeout,
+		Transport: &http.Transport{
+			DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
+			ResponseHeaderTimeout: fetchTimeout, MaxIdleConns: 8, IdleConnTimeout: 30 * time.Second,
+		},
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if len(via) >= maxRedirects {
+				return problem.New(problem.UpstreamStatus, "%s redirects more than %d times", redactURL(via[0].URL.String()), maxRedirects)
+			}
+			if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+				return problem.New(problem.UpstreamStatus, "%s redirects to something that is not a web address", redactURL(via[0].URL.String()))
+			}
+			return nil
+		},
+	}}, nil
+}
+
+// Fetch implements [admin.Fetcher].
+func (f specFetcher) Fetch(ctx context.Context, target string, limit int64) (admin.Document, error) {
+	name := redactURL(target)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
+	if err != nil {
+		return admin.Document{}, problem.New(problem.InvalidArgument, "%q is not a URL", name).Because(err)
+	}
+	req.Header.Set("Accept", "application/json, application/yaml;q=0.9, */*;q=0.5")
+	req.Header.Set("User-Agent", "sluice/"+versionOrDevel())
+	resp, err := f.http.Do(req)
+	if err != nil {
+		return admin.Document{}, fetchError(name, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return admin.Document{}, problem.New(problem.UpstreamStatus, "%s answered %d %s", name, resp.StatusCode, http.StatusText(resp.StatusCode)).
+			Fix("check the URL; a page that needs a login must be downloaded and added as a file")
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if err != nil {
+		return admin.Document{}, fetchError(name, err)
+	}
+	if int64(len(b)) > limit {
+		return admin.Document{}, problem.New(problem.UpstreamTooLarge, "%s has more than %s", name, byteSize(limit)).Fix("split the specification")
+	}
+	return admin.Document{Data: b, URL: resp.Request.URL.String()}, nil
+}
+
+func fetchError(name string, err error) error {
+	if p := problem.As(err); p != nil {
+		return problem.New(p.Kind, "%s cannot be fetched: %s", name, p.Detail).Fix("%s", p.Remedy).Because(err)
+	}
+	var uerr *url.Error
+	if errors.As(err, &uerr) && uerr.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+		return problem.New(problem.Timeout, "%s did not answer in time", name).Fix("try again, or download it and add the file").Because(err)
+	}
+	return problem.New(problem.Unreachable, "%s cannot be fetched", name).Fix("check the URL and the network, or download it and add the file").Because(err)
+}
+
+func hostOf(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
