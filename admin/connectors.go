@@ -1,0 +1,319 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// openConnectors is how many opened connectors are kept: what one operator works
+// on. The largest known one has 10 MB.
+const openConnectors = 16
+
+// generated is a connector's tools as generated, before any toolset edits them.
+type generated struct {
+	opened *connector.Connector
+	tools  []generatedTool
+	byOp   map[Operation]int
+}
+
+type generatedTool struct {
+	name, title, description string
+	method, path             string
+	annotations              Annotations
+	input, output            json.RawMessage
+	schemaTokens             int
+	secured                  bool // cannot be called without authentication
+	schemes                  []string
+}
+
+func (g *generated) has(method, path string) bool {
+	_, ok := g.byOp[Operation{Method: method, Path: path}]
+	return ok
+}
+
+// generate lists the tools of an opened connector.
+func generate(c *connector.Connector) (*generated, error) {
+	g := &generated{opened: c, tools: make([]generatedTool, 0, c.Len()), byOp: make(map[Operation]int, c.Len())}
+	for i := range c.Len() {
+		h, err := c.Tool(i) // compiles the plan too: a tool that cannot be called is not stored
+		if err != nil {
+			return nil, fmt.Errorf("reading tool %d of connector %s: %w", i, c.Name(), err)
+		}
+		security := c.Security()
+		if h.Security != nil {
+			security = h.Security
+		}
+		t := generatedTool{
+			name: h.Name, title: h.Title, description: h.Description, method: h.Method, path: h.Path,
+			annotations: Annotations{
+				ReadOnly: h.Annotations.ReadOnly, Destructive: h.Annotations.Destructive,
+				Idempotent: h.Annotations.Idempotent, OpenWorld: h.Annotations.OpenWorld,
+			},
+			input: h.InputSchema, output: h.OutputSchema, schemaTokens: tokens.Estimate(h.InputSchema), secured: len(security) > 0,
+		}
+		seen := map[string]bool{}
+		for _, alternative := range security {
+			t.secured = t.secured && len(alternative) > 0
+			for _, id := range alternative {
+				if !seen[id] {
+					seen[id] = true
+					t.schemes = append(t.schemes, id)
+				}
+			}
+		}
+		g.byOp[Operation{Method: t.method, Path: t.path}] = i
+		g.tools = append(g.tools, t)
+	}
+	return g, nil
+}
+
+// connectorCache keeps the connectors that were opened last. They are immutable
+// and named by their content.
+type connectorCache struct {
+	mu   sync.Mutex
+	list []cachedConnector // guarded by mu; the last used one is at the end
+}
+
+type cachedConnector struct {
+	digest string
+	conn   *generated
+}
+
+func (c *connectorCache) get(digest string) *generated {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, e := range c.list {
+		if e.digest == digest {
+			c.list = append(append(c.list[:i:i], c.list[i+1:]...), e)
+			return e.conn
+		}
+	}
+	return nil
+}
+
+func (c *connectorCache) put(digest string, conn *generated) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.list) == openConnectors {
+		c.list = c.list[1:]
+	}
+	c.list = append(c.list, cachedConnector{digest, conn})
+}
+
+func (s *Server) openConnector(ctx context.Context, v *store.ConnectorVersion) (*generated, error) {
+	if g := s.opened.get(v.Digest); g != nil {
+		return g, nil
+	}
+	opened, err := s.o.Publisher.Open(ctx, v.Repository, registry.Digest(v.Manifest))
+	if err != nil {
+		return nil, fmt.Errorf("opening connector %s: %w", v.Connector, err)
+	}
+	g, err := generate(opened)
+	if err != nil {
+		return nil, err
+	}
+	s.opened.put(v.Digest, g)
+	return g, nil
+}
+
+// makeReport collects what the compiler found.
+func makeReport(c *publish.Connector, conn *generated, src *source, took time.Duration) *Report {
+	res := c.Spec
+	r := &Report{
+		Title: res.API.Title, Version: res.API.Version, Description: res.API.Description, Format: res.Format, SpecVersion: res.SpecVersion,
+		SpecDigest: res.Digest, SizeBytes: int64(len(src.spec.Data)), Operations: res.Operations, ToolCount: res.Tools,
+		Servers: []APIServer{}, Methods: []AuthMethod{}, Unsupported: []Unsupported{}, Warnings: []Diagnostic{},
+		DurationMilli: took.Milliseconds(), AuthRequired: len(conn.tools) > 0,
+	}
+	for _, srv := range res.API.Servers {
+		resolved := serverURL(srv)
+		r.Servers = append(r.Servers, APIServer{URL: resolved, Description: srv.Description})
+		if r.BaseURL == "" && checkBaseURL(resolved, "") == nil {
+			r.BaseURL = resolved
+		}
+	}
+	uses := map[string]int{}
+	for i := range conn.tools {
+		r.AuthRequired = r.AuthRequired && conn.tools[i].secured
+		for _, id := range conn.tools[i].schemes {
+			uses[id]++
+		}
+	}
+	for i := range res.API.Schemes {
+		r.Methods = append(r.Methods, authMethod(&res.API.Schemes[i], uses))
+	}
+	for _, u := range res.Unsupported {
+		r.Unsupported = append(r.Unsupported, Unsupported{u.Method, u.Path, u.OperationID, u.Pointer, u.Line, u.Code, u.Reason})
+	}
+	for _, w := range res.Warnings {
+		r.Warnings = append(r.Warnings, Diagnostic{w.Code, w.Severity, w.Line, w.Column, w.Pointer, w.Detail, w.Remedy})
+	}
+	return r
+}
+
+// serverURL is a server's address with its variables at their defaults.
+func serverURL(srv operation.Server) string {
+	u := srv.URL
+	for _, v := range srv.Variables {
+		u = strings.ReplaceAll(u, "{"+v.Name+"}", v.Default)
+	}
+	return u
+}
+
+// authMethod describes a security scheme and, where Sluice can apply it, the
+// configuration that only lacks the secret.
+func authMethod(sc *operation.SecurityScheme, uses map[string]int) AuthMethod {
+	m := AuthMethod{
+		ID: sc.ID, Type: sc.Type, In: sc.In, Name: sc.Name, Scheme: sc.Scheme, BearerFormat: sc.BearerFormat,
+		Description: sc.Description, Operations: uses[sc.ID],
+	}
+	for _, f := range sc.Flows {
+		m.Flows = append(m.Flows, f.Grant)
+	}
+	switch {
+	case sc.Type == "apiKey" && sc.In == "header":
+		m.Suggestion = &Suggest{AuthType: authHeader, HeaderName: sc.Name}
+	case sc.Type == "http" && sc.Scheme == "bearer", sc.Type == "oauth2", sc.Type == "openIdConnect":
+		// A token that was got elsewhere works for OAuth too.
+		m.Suggestion = &Suggest{AuthType: authHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
+	case sc.Type == "http" && sc.Scheme == "basic":
+		m.Suggestion = &Suggest{AuthType: authBasic}
+	}
+	return m
+}
+
+func reportOf(v *store.ConnectorVersion) (*Report, error) {
+	r := new(Report)
+	if err := json.Unmarshal([]byte(v.Report), r); err != nil {
+		return nil, fmt.Errorf("reading the report of connector %s: %w", v.Connector, err)
+	}
+	return r, nil
+}
+
+// ConnectorInput is the path of a connector.
+type ConnectorInput struct {
+	Name string `path:"name" maxLength:"128"`
+}
+
+type versionsInput struct {
+	ConnectorInput
+	ListInput
+}
+
+// PreviewRequest asks what a specification would become.
+type PreviewRequest struct {
+	Source CreateSource `json:"source"`
+}
+
+type previewInput struct {
+	Body PreviewRequest
+}
+
+func (s *Server) registerConnectors() {
+	tags := []string{"connectors"}
+	register(s, huma.Operation{
+		OperationID: "list-connectors", Method: http.MethodGet, Path: "/v1/connectors", Summary: "List connectors by name", Tags: tags,
+	}, func(ctx context.Context, in *ListInput) (*listOutput[Connector], error) {
+		p, err := in.page("/v1/connectors")
+		if err != nil {
+			return nil, err
+		}
+		ws := s.workspace(ctx)
+		rows, next, err := ws.Connectors(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		shown := make([]Connector, len(rows))
+		for i := range rows {
+			v, err := ws.ConnectorVersion(ctx, rows[i].Name, rows[i].LatestDigest)
+			if err != nil {
+				return nil, err
+			}
+			shown[i] = showConnector(&rows[i], v)
+		}
+		return list(in, "/v1/connectors", shown, next, func(c *Connector) Connector { return *c }), nil
+	})
+	register(s, huma.Operation{
+		OperationID: "get-connector", Method: http.MethodGet, Path: "/v1/connectors/{name}", Summary: "Read a connector and the report of its latest version", Tags: tags,
+	}, func(ctx context.Context, in *ConnectorInput) (*bodyOutput[ConnectorDetail], error) {
+		ws := s.workspace(ctx)
+		row, err := ws.Connector(ctx, in.Name)
+		if err != nil {
+			return nil, err
+		}
+		v, err := ws.ConnectorVersion(ctx, row.Name, row.LatestDigest)
+		if err != nil {
+			return nil, err
+		}
+		r, err := reportOf(v)
+		if err != nil {
+			return nil, err
+		}
+		return &bodyOutput[ConnectorDetail]{ConnectorDetail{Connector: showConnector(row, v), Report: *r}}, nil
+	})
+	register(s, huma.Operation{
+		OperationID: "list-connector-versions", Method: http.MethodGet, Path: "/v1/connectors/{name}/versions", Summary: "List the versions of a connector", Tags: tags,
+	}, func(ctx context.Context, in *versionsInput) (*listOutput[ConnectorRef], error) {
+		path := "/v1/connectors/" + in.Name + "/versions"
+		p, err := in.page(path)
+		if err != nil {
+			return nil, err
+		}
+		ws := s.workspace(ctx)
+		if _, err := ws.Connector(ctx, in.Name); err != nil {
+			return nil, err
+		}
+		rows, next, err := ws.ConnectorVersions(ctx, in.Name, p)
+		if err != nil {
+			return nil, err
+		}
+		return list(&in.ListInput, path, rows, next, refOf), nil
+	})
+	register(s, huma.Operation{
+		OperationID: "preview-connector", Method: http.MethodPost, Path: "/v1/connectors/preview", Summary: "Compile a specification and store nothing", Tags: tags,
+	}, func(ctx context.Context, in *previewInput) (*jobOutput, error) {
+		return s.run(ctx, "connector.preview", func(ctx context.Context, phase func(string)) (*done, error) {
+			return s.preview(ctx, in.Body.Source, phase)
+		})
+	})
+	documentJob(s.api.OpenAPI(), "/v1/connectors/preview", Preview{}, http.StatusOK)
+}
+
+func (s *Server) preview(ctx context.Context, in CreateSource, phase func(string)) (*done, error) {
+	src, err := s.readSource(ctx, in, phase)
+	if err != nil {
+		return nil, err
+	}
+	ws := s.workspace(ctx)
+	c, conn, report, err := s.compile(ctx, ws.ID(), src, phase)
+	if err != nil {
+		return nil, err
+	}
+	d := &draft{conn: conn}
+	return &done{status: http.StatusOK, body: Preview{Name: connectorName(c, ws.ID()), Report: *report, Tools: d.tools(false)}}, nil
+}
+
+func connectorName(c *publish.Connector, workspace string) string {
+	return strings.TrimPrefix(c.Repository, workspace+"/connectors/")
+}
+
+func showConnector(row *store.Connector, v *store.ConnectorVersion) Connector {
+	return Connector{
+		Name: row.Name, Title: row.Title, Kind: row.Kind, Source: row.Source, Latest: refOf(v), Tools: int(v.Tools),
+		CreatedAt: row.CreatedAt.Time, UpdatedAt: row.UpdatedAt.Time,
+	}
+}

@@ -1,0 +1,403 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Fetcher gets a specification by URL, through the guarded dialer.
+type Fetcher interface {
+	// Fetch returns at most limit bytes of the document at url. Its errors are
+	// *problem.Error of kinds unreachable, timeout, blocked_address,
+	// upstream_status and upstream_too_large.
+	Fetch(ctx context.Context, url string, limit int64) (Document, error)
+}
+
+// Document is what a Fetcher got.
+type Document struct {
+	Data []byte
+	URL  string // where it was in the end, after redirects; relative servers are resolved against it
+}
+
+// compileTimeout bounds reading one specification: the largest known one takes a
+// second, a hostile one must not take the machine.
+const compileTimeout = 2 * time.Minute
+
+// source is a specification that was read from a request.
+type source struct {
+	spec  openapi.Source
+	url   string // as the operator gave it; empty: uploaded
+	title string
+}
+
+// readSource takes the specification out of a request or fetches it.
+func (s *Server) readSource(ctx context.Context, in CreateSource, phase func(string)) (*source, error) {
+	o := in.OpenAPI
+	switch {
+	case o == nil:
+		return nil, fieldFault("/source", "the request names no source: send source.openapi.url, source.openapi.document or a multipart file")
+	case (o.URL == "") == (o.Document == ""):
+		return nil, fieldFault("/source/openapi", "source.openapi needs either url or document")
+	case o.URL == "":
+		name := o.FileName
+		if name == "" {
+			name = "document"
+		}
+		return &source{spec: openapi.Source{Name: name, Data: []byte(o.Document)}}, nil
+	}
+	u, err := sourceURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	phase("fetching the specification")
+	doc, err := s.o.Fetcher.Fetch(ctx, u, MaxBodyBytes)
+	if err != nil {
+		return nil, err
+	}
+	if doc.URL == "" {
+		doc.URL = u
+	}
+	return &source{url: u, spec: openapi.Source{Name: u, Data: doc.Data, BaseURL: doc.URL}}, nil
+}
+
+// compile makes a connector of a source. Nothing is stored.
+func (s *Server) compile(ctx context.Context, workspace string, src *source, phase func(string)) (*publish.Connector, *generated, *Report, error) {
+	phase("compiling the specification")
+	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
+	defer cancel()
+	start := time.Now()
+	c, err := s.o.Publisher.Compile(ctx, publish.ConnectorRequest{Workspace: workspace, Source: src.spec})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	conn, err := generate(c.Opened)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	r := makeReport(c, conn, src, time.Since(start))
+	src.title = r.Title
+	return c, conn, r, nil
+}
+
+// create makes or refreshes a toolset: everything that can fail without a trace
+// happens first, all records are written in one transaction, and then the draft
+// is tested and deployed. A failed test leaves a draft, by design; every other
+// failure leaves nothing.
+func (s *Server) create(ctx context.Context, in *CreateToolset, phase func(string)) (*done, error) {
+	ws := s.workspace(ctx)
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	selection, err := parseGlobs(in.Tools, "/tools")
+	if err != nil {
+		return nil, err
+	}
+	granted, err := s.grant(ctx, ws, in)
+	if err != nil {
+		return nil, err
+	}
+	src, err := s.readSource(ctx, in.Source, phase)
+	if err != nil {
+		return nil, err
+	}
+	compiled, conn, report, err := s.compile(ctx, ws.ID(), src, phase)
+	if err != nil {
+		return nil, err
+	}
+	d, isNew, err := s.prepare(ctx, ws, in, src, report)
+	if err != nil {
+		return nil, err
+	}
+	d.bind(compiled, conn)
+	if len(in.Tools) > 0 {
+		if err := d.enable(selection); err != nil {
+			return nil, err
+		}
+	}
+	var secret secrets.Secret
+	replaced := ""
+	if in.Auth != nil {
+		if d.cred != nil {
+			replaced = d.cred.ID
+		}
+		if secret, err = d.authenticate(s, in.Auth); err != nil {
+			return nil, err
+		}
+	}
+	phase("storing the connector")
+	if err := s.o.Publisher.Push(ctx, compiled); err != nil {
+		return nil, err
+	}
+	if err := s.pushDraft(ctx, d); err != nil {
+		return nil, err
+	}
+	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeCreated(ctx, tx, d, src, isNew, in.Auth != nil, secret) })
+	if err != nil {
+		return nil, err
+	}
+	s.secrets.forget(replaced)
+	return s.finishCreate(ctx, ws, d, in, isNew, granted, phase)
+}
+
+// check finds the faults of a creation that need no specification.
+func (in *CreateToolset) check() error {
+	if err := checkBaseURL(in.BaseURL, "/baseUrl"); err != nil {
+		return err
+	}
+	if in.Auth != nil {
+		// A refresh may keep the stored secret; whether there is one is seen later.
+		return in.Auth.check("/authentication", true)
+	}
+	return nil
+}
+
+// prepare finds the toolset that is refreshed, or makes a new one.
+func (s *Server) prepare(ctx context.Context, ws *store.Workspace, in *CreateToolset, src *source, report *Report) (*draft, bool, error) {
+	name := in.Name
+	if name == "" {
+		name = clip(report.Title, registry.MaxNameRunes)
+	}
+	slug := in.Slug
+	if slug == "" {
+		slug = slugify(name)
+	}
+	ts, err := ws.ToolsetBySlug(ctx, slug)
+	isNew := problem.Is(err, problem.NotFound)
+	switch {
+	case isNew:
+		ts = &store.Toolset{ID: s.o.Store.NewID("ts"), Slug: slug, Name: name, SourceKind: "openapi", SourceURL: src.url, Profile: registry.ProfileLossless}
+		ts.WorkspaceID = ws.ID()
+	case err != nil:
+		return nil, false, err
+	case ts.SourceURL != src.url || src.url == "" && ts.SourceTitle != src.title:
+		return nil, false, problem.New(problem.Conflict, "the slug %.80q belongs to toolset %s, which has another source", slug, ts.ID).
+			Fix("choose another name or slug, or delete that toolset")
+	}
+	d := &draft{ts: ts, report: report}
+	if !isNew {
+		if d.edits, err = ws.ToolEdits(ctx, ts.ID); err != nil {
+			return nil, false, err
+		}
+		if d.cred, err = ws.Credential(ctx, ts.ID, ts.Connector); err != nil {
+			return nil, false, err
+		}
+	}
+	for _, f := range []struct {
+		to   *string
+		from string
+	}{
+		{&ts.Name, in.Name},
+		{&ts.Description, in.Description},
+		{&ts.Instructions, in.Instructions},
+		{&ts.BaseURL, in.BaseURL},
+		{&ts.Profile, in.Profile},
+		{&ts.SourceTitle, src.title},
+	} {
+		if f.from != "" {
+			*f.to = f.from
+		}
+	}
+	if in.Cache != nil {
+		ts.CacheSeconds = int64(in.Cache.TTLSeconds)
+	}
+	return d, isNew, nil
+}
+
+// bind makes the compiled connector the draft's. A refreshed specification may
+// give its connector another name; edits and credential go with it.
+func (d *draft) bind(c *publish.Connector, conn *generated) {
+	name, report := connectorName(c, d.ts.WorkspaceID), d.report
+	d.conn = conn
+	d.version = &store.ConnectorVersion{
+		Connector: name, Digest: string(c.Module), Manifest: string(c.Manifest), Repository: c.Repository, Tag: c.Tag,
+		Version: report.Version, SpecDigest: report.SpecDigest, Tools: int64(report.ToolCount), Report: mustJSON(report),
+	}
+	d.ts.Connector, d.ts.ConnectorDigest = name, string(c.Module)
+	for i := range d.edits {
+		d.edits[i].Connector = name
+	}
+	if d.cred != nil {
+		d.cred.Connector = name
+	}
+}
+
+// authenticate puts a configuration on a draft and returns the secret to seal.
+func (d *draft) authenticate(s *Server, a *SetAuth) (secrets.Secret, error) {
+	same := d.cred != nil && d.cred.AuthType == a.AuthType
+	if err := a.check("/authentication", same); err != nil {
+		return secrets.Secret{}, err
+	}
+	if a.AuthType == authNone {
+		d.cred = nil
+		return secrets.Secret{}, nil
+	}
+	// Another type is another credential: what is live must not send the new
+	// secret in the place of the old one.
+	next := &store.Credential{ID: s.o.Store.NewID("cred"), ToolsetID: d.ts.ID, Connector: d.ts.Connector}
+	if same {
+		*next = *d.cred
+	}
+	d.cred = next
+	return a.apply(next), nil
+}
+
+// writeCreated writes every record of a new or refreshed toolset.
+func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *source, isNew, auth bool, secret secrets.Secret) error {
+	err := tx.PutSpecification(ctx, &store.Specification{
+		Digest: d.report.SpecDigest, Name: src.spec.Name, URL: src.url, Format: d.report.Format, SpecVersion: d.report.SpecVersion, Content: src.spec.Data,
+	})
+	if err != nil {
+		return err
+	}
+	if err := tx.PutConnector(ctx, &store.Connector{Name: d.ts.Connector, Title: d.report.Title, Kind: "custom", Source: "openapi"}, d.version); err != nil {
+		return err
+	}
+	rec := audit(ctx, "toolset.create", d.ts.ID)
+	rec.Digest = d.ts.DraftDigest
+	if isNew {
+		err = tx.CreateToolset(ctx, d.ts)
+	} else {
+		rec.Action = "toolset.refresh"
+		err = tx.SaveToolset(ctx, d.ts)
+	}
+	if err != nil {
+		return err
+	}
+	if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
+		return err
+	}
+	if auth || d.cred != nil {
+		if err := s.writeAuth(ctx, tx, d, secret); err != nil {
+			return err
+		}
+	}
+	rec.After = mustJSON(map[string]any{
+		"slug": d.ts.Slug, "name": d.ts.Name, "source": d.ts.SourceURL, "connector": d.ts.ConnectorDigest, "tools": len(d.conn.tools),
+		"authentication": s.auditAuth(d.cred, secret),
+	})
+	return tx.Audit(ctx, rec)
+}
+
+// finishCreate tests and deploys what was created, as far as the request wants
+// it, and makes the answer.
+func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft, in *CreateToolset, isNew bool, granted []string, phase func(string)) (*done, error) {
+	var test *TestRun
+	if in.Deploy == nil || !in.Deploy.Skip {
+		phase("testing a tool")
+		req := TestRequest{}
+		if in.Test != nil {
+			req = *in.Test
+		}
+		var err error
+		if test, err = s.test(ctx, ws, d, &req); err != nil {
+			return nil, err
+		}
+		reason := ""
+		if !test.Possible && in.Deploy != nil {
+			reason = in.Deploy.UntestedReason
+		}
+		if test.Passed && !req.KeepDraft || reason != "" {
+			phase("publishing")
+			if err := s.deploy(ctx, ws, d, test, reason); err != nil {
+				return nil, err
+			}
+		}
+	}
+	shown, err := s.show(ctx, ws, d)
+	if err != nil {
+		return nil, err
+	}
+	if test != nil {
+		shown.Test = test
+	}
+	status := http.StatusOK
+	if isNew {
+		status = http.StatusCreated
+	}
+	return &done{status: status, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version), body: CreatedToolset{
+		ToolsetDetail: d.detail(shown), Created: isNew, Tools: d.tools(false), Granted: granted,
+	}}, nil
+}
+
+// grant allows this node to dial the private addresses that the operator named
+// in a request from this machine; each is recorded and audited. A request from
+// elsewhere gets no grant, and its private addresses are refused when dialled.
+func (s *Server) grant(ctx context.Context, ws *store.Workspace, in *CreateToolset) ([]string, error) {
+	if s.o.Dialer == nil || !requestOf(ctx).local {
+		return nil, nil
+	}
+	named := []string{in.BaseURL}
+	if in.Source.OpenAPI != nil {
+		named = append(named, in.Source.OpenAPI.URL)
+	}
+	var granted []string
+	for _, raw := range named {
+		u, err := url.Parse(raw)
+		if raw == "" || err != nil || u.Hostname() == "" {
+			continue
+		}
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"https": "443"}[u.Scheme]
+			if port == "" {
+				port = "80"
+			}
+		}
+		hostport := joinHostPort(u.Hostname(), port)
+		err = s.o.Dialer.Check(ctx, hostport)
+		if !problem.Is(err, problem.BlockedAddress) {
+			continue // public, granted before, or not to be found: dialling will say so
+		}
+		isNew := false
+		err = ws.Update(ctx, func(tx *store.Tx) (err error) {
+			row := &store.Grant{HostPort: hostport, Actor: requestOf(ctx).token.ID, Reason: "named by the operator on this machine"}
+			if isNew, err = tx.AddGrant(ctx, row); err != nil || !isNew {
+				return err
+			}
+			rec := audit(ctx, "grant.add", hostport)
+			rec.Reason = row.Reason
+			return tx.Audit(ctx, rec)
+		})
+		if err == nil {
+			err = s.o.Dialer.Grant(hostport)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("granting %s: %w", hostport, err)
+		}
+		granted = append(granted, hostport)
+	}
+	return granted, nil
+}
+
+func joinHostPort(host, port string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]:" + port
+	}
+	return host + ":" + port
+}
+
+// clip cuts a text at n runes and removes what a name may not hold.
+func clip(s string, n int) string {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+	if r := []rune(s); len(r) > n {
+		s = string(r[:n])
+	}
+	if s = strings.TrimSpace(s); s == "" {
+		return "Toolset"
+	}
+	return s
+}
+
+var errChanged = errors.New("the draft changed while it was tested")

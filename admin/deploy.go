@@ -1,0 +1,193 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// liveTimeout is how long a deploy waits for the gateway of this node to serve
+// it. It follows within milliseconds; a node without a gateway never does.
+const liveTimeout = 5 * time.Second
+
+// deploy makes the digest of d, exactly as it is in d, live as the next
+// revision. test is the passed test of that digest or nil with a reason. When the
+// release cannot be made, the records go back to what is live.
+func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test *TestRun, reason string) error {
+	// Records and release change together, or a release could list half of two
+	// deploys. Nothing in here waits for anybody outside of this machine.
+	s.publish.Lock()
+	defer s.publish.Unlock()
+	before, rev := *d.ts, &store.Revision{
+		ToolsetID: d.ts.ID, Digest: d.ts.DraftDigest, Repository: d.ts.WorkspaceID + "/toolsets/" + d.ts.Slug,
+		ConnectorDigest: d.ts.ConnectorDigest, Author: requestOf(ctx).tokenID(), Reason: reason,
+	}
+	if test != nil && test.Passed {
+		rev.TestRunID = test.ID
+	}
+	if d.ts.LiveDigest == d.ts.DraftDigest {
+		return nil // live already: another revision would be the same bytes
+	}
+	err := ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.AddRevision(ctx, rev); err != nil {
+			return err
+		}
+		d.ts.LiveDigest, d.ts.LiveRevision, d.ts.LiveRepository = rev.Digest, rev.N, rev.Repository
+		if err := tx.SaveToolset(ctx, d.ts); err != nil {
+			return err
+		}
+		rec := audit(ctx, "toolset.deploy", d.ts.ID)
+		rec.Digest, rec.Reason = rev.Digest, reason
+		rec.Before, rec.After = mustJSON(map[string]any{"revision": before.LiveRevision, "digest": before.LiveDigest}),
+			mustJSON(map[string]any{"revision": rev.N, "digest": rev.Digest, "testRunId": rev.TestRunID})
+		return tx.Audit(ctx, rec)
+	})
+	if err != nil {
+		*d.ts = before
+		return err
+	}
+	if _, err := s.o.Publisher.Release(ctx); err != nil {
+		return errors.Join(err, s.undeploy(ctx, ws, d, &before, rev.N))
+	}
+	s.awaitLive(ctx, d.ts.ID, rev.N)
+	return nil
+}
+
+// undeploy takes a revision back whose release could not be made.
+func (s *Server) undeploy(ctx context.Context, ws *store.Workspace, d *draft, before *store.Toolset, n uint64) error {
+	ctx = context.WithoutCancel(ctx) // the cause may be that the work was cancelled
+	return ws.Update(ctx, func(tx *store.Tx) error {
+		d.ts.LiveDigest, d.ts.LiveRevision, d.ts.LiveRepository = before.LiveDigest, before.LiveRevision, before.LiveRepository
+		if err := tx.SaveToolset(ctx, d.ts); err != nil {
+			return err
+		}
+		if err := tx.DropRevision(ctx, d.ts.ID, n); err != nil {
+			return err
+		}
+		rec := audit(ctx, "toolset.deploy", d.ts.ID)
+		rec.Digest, rec.Outcome, rec.Reason = d.ts.DraftDigest, outcomeFailed, "the release could not be made"
+		return tx.Audit(ctx, rec)
+	})
+}
+
+func (s *Server) awaitLive(ctx context.Context, toolset string, revision uint64) {
+	if s.o.AwaitLive == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
+	defer cancel()
+	if err := s.o.AwaitLive(ctx, toolset, revision); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the gateway of this node does not serve the new release yet",
+			slog.String("toolset", toolset), slog.Uint64("revision", revision), slog.Any("error", err))
+	}
+}
+
+// remove takes a toolset out of the release and then deletes its records.
+func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Toolset) error {
+	s.publish.Lock()
+	defer s.publish.Unlock()
+	before := *ts
+	cred, err := ws.Credential(ctx, ts.ID, ts.Connector)
+	if err != nil {
+		return err
+	}
+	if ts.LiveRevision > 0 {
+		ts.LiveDigest, ts.LiveRevision, ts.LiveRepository = "", 0, ""
+		if err := ws.Update(ctx, func(tx *store.Tx) error { return tx.SaveToolset(ctx, ts) }); err != nil {
+			return err
+		}
+		if _, err := s.o.Publisher.Release(ctx); err != nil {
+			back := context.WithoutCancel(ctx)
+			ts.LiveDigest, ts.LiveRevision, ts.LiveRepository = before.LiveDigest, before.LiveRevision, before.LiveRepository
+			return errors.Join(err, ws.Update(back, func(tx *store.Tx) error { return tx.SaveToolset(back, ts) }))
+		}
+		s.awaitLive(ctx, ts.ID, 0)
+	}
+	err = ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.DeleteToolset(ctx, ts.ID, ts.Version); err != nil {
+			return err
+		}
+		rec := audit(ctx, "toolset.delete", ts.ID)
+		rec.Digest = before.LiveDigest
+		rec.Before = mustJSON(map[string]any{"slug": before.Slug, "name": before.Name, "revision": before.LiveRevision})
+		return tx.Audit(ctx, rec)
+	})
+	if err == nil && cred != nil {
+		s.secrets.forget(cred.ID)
+	}
+	return err
+}
+
+type deployInput struct {
+	ToolsetInput
+	MatchInput
+	Body *DeployRequest
+}
+
+type toolsetOutput struct {
+	ETag string `header:"ETag"`
+	Body Toolset
+}
+
+func (s *Server) registerDeploy() {
+	register(s, huma.Operation{
+		OperationID: "deploy-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/deploy", Summary: "Deploy the draft", Tags: []string{"toolsets"},
+		Description: "A draft whose test passed deploys by itself. This deploys one that could not be tested: the reason is needed and audited.",
+	}, func(ctx context.Context, in *deployInput) (*toolsetOutput, error) {
+		ws := s.workspace(ctx)
+		d, err := s.load(ctx, ws, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := in.check(d.ts.Version, false); err != nil {
+			return nil, err
+		}
+		reason := ""
+		if in.Body != nil {
+			reason = in.Body.Reason
+		}
+		row, err := ws.LastTestRun(ctx, d.ts.ID, d.ts.DraftDigest)
+		if err != nil {
+			return nil, err
+		}
+		var test *TestRun
+		if row != nil && row.Passed {
+			if test, err = showTest(row); err != nil {
+				return nil, err
+			}
+			reason = "" // it is tested: a reason would claim otherwise
+		} else if reason == "" {
+			return nil, problem.New(problem.TestFailed, "this draft has no passed test").
+				Fix("test it, or deploy it untested with a reason, which is recorded")
+		}
+		if d.baseURL() == "" {
+			return nil, noBaseURL()
+		}
+		if err := s.deploy(ctx, ws, d, test, reason); err != nil {
+			return nil, err
+		}
+		return s.toolsetAnswer(ctx, ws, d)
+	})
+}
+
+func (s *Server) toolsetAnswer(ctx context.Context, ws *store.Workspace, d *draft) (*toolsetOutput, error) {
+	t, err := s.show(ctx, ws, d)
+	if err != nil {
+		return nil, err
+	}
+	return &toolsetOutput{ETag: etag(d.ts.Version), Body: t}, nil
+}
+
+func (r *request) tokenID() string {
+	if r.token == nil {
+		return ""
+	}
+	return r.token.ID
+}

@@ -1,0 +1,367 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// draft is a toolset with everything its bundle is made of. A change works on a
+// draft, pushes its bundle, and then writes all records in one transaction that
+// fails when the toolset was changed meanwhile.
+type draft struct {
+	ts      *store.Toolset
+	version *store.ConnectorVersion
+	report  *Report
+	conn    *generated
+	edits   []store.ToolEdit
+	cred    *store.Credential // nil: no authentication
+	bundle  *registry.Toolset // set by pushDraft
+	before  []Tool            // set by updateTools: the tools as they were
+}
+
+// toolsetOf reads a toolset by id or slug.
+func toolsetOf(ctx context.Context, ws *store.Workspace, id string) (*store.Toolset, error) {
+	if strings.HasPrefix(id, "ts_") {
+		return ws.Toolset(ctx, id)
+	}
+	return ws.ToolsetBySlug(ctx, id)
+}
+
+// load reads a toolset, by id or slug, and everything that belongs to its draft.
+func (s *Server) load(ctx context.Context, ws *store.Workspace, id string) (*draft, error) {
+	ts, err := toolsetOf(ctx, ws, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.draftOf(ctx, ws, ts)
+}
+
+func (s *Server) draftOf(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*draft, error) {
+	d, err := outline(ctx, ws, ts)
+	if err != nil {
+		return nil, err
+	}
+	if d.conn, err = s.openConnector(ctx, d.version); err != nil {
+		return nil, err
+	}
+	d.edits, err = ws.ToolEdits(ctx, ts.ID)
+	return d, err
+}
+
+// outline reads what showing a toolset needs: everything but its tools, whose
+// connector must be fetched and opened.
+func outline(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (d *draft, err error) {
+	d = &draft{ts: ts}
+	if d.version, err = ws.ConnectorVersion(ctx, ts.Connector, ts.ConnectorDigest); err != nil {
+		return nil, err
+	}
+	if d.report, err = reportOf(d.version); err != nil {
+		return nil, err
+	}
+	d.cred, err = ws.Credential(ctx, ts.ID, ts.Connector)
+	return d, err
+}
+
+// pushDraft makes the bundle of the draft as it is, stores it and notes its
+// digest. Nothing becomes live by it, and a bundle that no record names harms
+// nobody.
+func (s *Server) pushDraft(ctx context.Context, d *draft) error {
+	auth, err := authShape(d.cred)
+	if err != nil {
+		return err
+	}
+	t := &registry.Toolset{
+		Workspace: d.ts.WorkspaceID, ID: d.ts.ID, Slug: d.ts.Slug, Name: d.ts.Name, Description: d.ts.Description,
+		Instructions: d.ts.Instructions, Profile: d.ts.Profile, Access: registry.Access{Mode: registry.AccessNone},
+		Connectors: []registry.ConnectorRef{{
+			Name: d.ts.Connector, Repository: d.version.Repository, Manifest: registry.Digest(d.version.Manifest),
+			Digest: registry.Digest(d.version.Digest), BaseURL: d.ts.BaseURL, Auth: auth,
+		}},
+	}
+	if d.ts.CacheSeconds > 0 {
+		t.Cache = &registry.CachePolicy{TTLSeconds: int(d.ts.CacheSeconds)}
+	}
+	for i := range d.edits {
+		// An edit of an operation that the present version does not have waits in
+		// the records for a version that has it again.
+		if e := &d.edits[i]; d.conn.has(e.Method, e.Path) {
+			t.Tools = append(t.Tools, registry.ToolEdit{
+				Connector: e.Connector, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
+			})
+		}
+	}
+	// The digest must not depend on the order in which edits were made.
+	slices.SortFunc(t.Tools, func(a, b registry.ToolEdit) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
+	})
+	if err := d.checkNames(); err != nil {
+		return err
+	}
+	b, err := s.o.Publisher.Bundle(ctx, t, nil)
+	if err != nil {
+		return err
+	}
+	d.bundle, d.ts.DraftDigest, d.ts.EnabledTools = t, string(b.Digest), int64(enabledCount(d.tools(false)))
+	return nil
+}
+
+// checkNames refuses two enabled tools of one name: clients compare names
+// without regard to case.
+func (d *draft) checkNames() error {
+	seen := map[string]string{}
+	for _, t := range d.tools(false) {
+		if !t.Enabled {
+			continue
+		}
+		op := t.Operation.Method + " " + t.Operation.Path
+		key := strings.ToLower(t.Name)
+		if other, taken := seen[key]; taken {
+			return problem.New(problem.Conflict, "two tools would be named %.80q: %s and %s", t.Name, other, op).
+				InTool(t.Name).Fix("choose another name for one of them")
+		}
+		seen[key] = op
+	}
+	return nil
+}
+
+// tools lists the tools of a draft in the order of the specification, with edits
+// applied.
+func (d *draft) tools(schemas bool) []Tool {
+	type key struct{ method, path string }
+	edits := make(map[key]*store.ToolEdit, len(d.edits))
+	for i := range d.edits {
+		edits[key{d.edits[i].Method, d.edits[i].Path}] = &d.edits[i]
+	}
+	out := make([]Tool, 0, len(d.conn.tools))
+	for i := range d.conn.tools {
+		g := &d.conn.tools[i]
+		t := Tool{
+			Name: g.name, OriginalName: g.name, Title: g.title, Description: g.description, Enabled: true,
+			Operation: Operation{Method: g.method, Path: g.path}, Annotations: g.annotations,
+		}
+		if e := edits[key{g.method, g.path}]; e != nil {
+			for _, f := range []struct {
+				to   *string
+				from *string
+			}{{&t.Name, e.Name}, {&t.Title, e.Title}, {&t.Description, e.Description}} {
+				if f.from != nil {
+					*f.to = *f.from
+				}
+			}
+			t.Enabled = !e.Disabled
+		}
+		t.Tokens = g.schemaTokens + tokens.Estimate([]byte(t.Name)) + tokens.Estimate([]byte(t.Title)) + tokens.Estimate([]byte(t.Description))
+		if schemas {
+			t.InputSchema, t.OutputSchema = g.input, g.output
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// globs is a list of names and patterns (path.Match); a leading ! leaves out.
+// With patterns that only leave out, everything else is in.
+type globs struct{ in, out []string }
+
+func parseGlobs(list []string, at string) (globs, error) {
+	var g globs
+	for i, p := range list {
+		pattern, not := strings.CutPrefix(p, "!")
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" || len(pattern) > 128 {
+			return g, problem.New(problem.InvalidArgument, "%.80q is not a name or glob", p).At("", 0, 0, at+"/"+strconv.Itoa(i)).
+				Fix("use names with * and ?, for example get_*")
+		}
+		if not {
+			g.out = append(g.out, pattern)
+		} else {
+			g.in = append(g.in, pattern)
+		}
+	}
+	return g, nil
+}
+
+func (g globs) match(name string) bool {
+	any := func(list []string) bool {
+		for _, p := range list {
+			if ok, err := path.Match(p, name); ok && err == nil {
+				return true
+			}
+		}
+		return false
+	}
+	return (len(g.in) == 0 || any(g.in)) && !any(g.out)
+}
+
+// enable makes exactly the tools that g matches enabled, by their present or
+// original name. It fails when that is none, or when a name or glob matches
+// nothing.
+func (d *draft) enable(g globs) error {
+	tools := d.tools(false)
+	enabled := 0
+	for _, t := range tools {
+		on := g.match(t.Name) || t.Name != t.OriginalName && g.match(t.OriginalName)
+		if on {
+			enabled++
+		}
+		d.edit(t.Operation, func(e *store.ToolEdit) { e.Disabled = !on })
+	}
+	for _, p := range g.in {
+		one := globs{in: []string{p}}
+		found := false
+		for _, t := range tools {
+			found = found || one.match(t.Name) || one.match(t.OriginalName)
+		}
+		if !found {
+			return problem.New(problem.InvalidArgument, "no tool is named or matches %.80q", p).Fix("list the tools first; there are %d", len(tools))
+		}
+	}
+	if enabled == 0 {
+		return problem.New(problem.InvalidArgument, "the selection leaves no tool").Fix("enable at least one of the %d tools", len(tools))
+	}
+	return nil
+}
+
+// edit changes the edit of an operation; an edit that changes nothing is removed.
+func (d *draft) edit(op Operation, change func(*store.ToolEdit)) {
+	for i := range d.edits {
+		if e := &d.edits[i]; e.Method == op.Method && e.Path == op.Path {
+			change(e)
+			if idle(e) {
+				d.edits = append(d.edits[:i], d.edits[i+1:]...)
+			}
+			return
+		}
+	}
+	e := store.ToolEdit{ToolsetID: d.ts.ID, Connector: d.ts.Connector, Method: op.Method, Path: op.Path}
+	if change(&e); !idle(&e) {
+		d.edits = append(d.edits, e)
+	}
+}
+
+func idle(e *store.ToolEdit) bool {
+	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled
+}
+
+// show renders a toolset.
+func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Toolset, error) {
+	test, err := ws.LastTestRun(ctx, d.ts.ID, d.ts.DraftDigest)
+	if err != nil {
+		return Toolset{}, err
+	}
+	t := Toolset{
+		ID: d.ts.ID, Slug: d.ts.Slug, Name: d.ts.Name, Description: d.ts.Description, Instructions: d.ts.Instructions,
+		Status: "draft", URL: strings.TrimSuffix(s.o.GatewayURL, "/") + "/t/" + d.ts.Slug,
+		Source: Source{
+			Kind: d.ts.SourceKind, URL: d.ts.SourceURL, Title: d.report.Title, Version: d.report.Version, SpecDigest: d.report.SpecDigest,
+			Format: d.report.Format, Spec: d.report.SpecVersion, SizeBytes: d.report.SizeBytes,
+		},
+		Connector: refOf(d.version), BaseURL: d.baseURL(), Servers: d.report.Servers, Profile: d.ts.Profile, Access: Access{Mode: registry.AccessNone},
+		Methods: d.report.Methods, Digest: d.ts.DraftDigest, LiveDigest: d.ts.LiveDigest, Revision: d.ts.LiveRevision,
+		Changed: d.ts.LiveRevision > 0 && d.ts.LiveDigest != d.ts.DraftDigest, CreatedAt: d.ts.CreatedAt.Time, UpdatedAt: d.ts.UpdatedAt.Time,
+	}
+	if d.ts.LiveRevision > 0 {
+		t.Status = "live"
+	}
+	if d.ts.CacheSeconds > 0 {
+		t.Cache = &CachePolicy{TTLSeconds: int(d.ts.CacheSeconds)}
+	}
+	t.ToolCount, t.EnabledTools = int(d.version.Tools), int(d.ts.EnabledTools)
+	if d.cred != nil {
+		if t.Authentication, err = showAuth(d.cred); err != nil {
+			return Toolset{}, err
+		}
+	}
+	if test != nil {
+		if t.Test, err = showTest(test); err != nil {
+			return Toolset{}, err
+		}
+	}
+	return t, nil
+}
+
+// baseURL is where calls are sent; empty when nothing is known.
+func (d *draft) baseURL() string {
+	if d.ts.BaseURL != "" {
+		return d.ts.BaseURL
+	}
+	return d.report.BaseURL
+}
+
+func (d *draft) detail(t Toolset) ToolsetDetail {
+	return ToolsetDetail{Toolset: t, Operations: d.report.Operations, Unsupported: d.report.Unsupported, Warnings: d.report.Warnings}
+}
+
+func refOf(v *store.ConnectorVersion) ConnectorRef {
+	return ConnectorRef{Name: v.Connector, Version: v.Version, Tag: v.Tag, Digest: v.Digest, Repository: v.Repository, Manifest: v.Manifest}
+}
+
+// checkBaseURL validates a base URL by the registry's rules, without repeating
+// it: it may hold credentials.
+func checkBaseURL(s, at string) error {
+	if s == "" {
+		return nil
+	}
+	t := registry.Toolset{
+		Workspace: "w", ID: "i", Slug: "s", Name: "n", Access: registry.Access{Mode: registry.AccessNone},
+		Connectors: []registry.ConnectorRef{{
+			Name: "c", Repository: "w/connectors/c", BaseURL: s, Manifest: registry.DigestOf(nil), Digest: registry.DigestOf(nil),
+		}},
+	}
+	if faults := faultsOf(t.Validate()); len(faults) > 0 {
+		return problem.New(problem.InvalidArgument, "the %s", faults[0].Detail).At("", 0, 0, at).Fix("use an address such as https://api.example.com/v1")
+	}
+	return nil
+}
+
+// sourceURL checks the address of a specification and returns it without its
+// fragment. Its faults do not repeat it: it may hold credentials.
+func sourceURL(s string) (string, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		return "", problem.New(problem.InvalidArgument, "the address of the specification is not an http or https URL").At("", 0, 0, "/source/openapi/url")
+	case u.User != nil:
+		return "", problem.New(problem.InvalidArgument, "the address of the specification holds credentials").At("", 0, 0, "/source/openapi/url").
+			Fix("download the document and upload it")
+	}
+	u.Fragment = ""
+	return u.String(), nil
+}
+
+// slugify makes a slug of a name: lower-case letters, digits and single hyphens.
+func slugify(name string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(name) {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	s := b.String()
+	s = strings.Trim(s[:min(len(s), registry.MaxSlugBytes)], "-")
+	if s == "" {
+		s = "toolset"
+	}
+	return s
+}
+
+func noBaseURL() error {
+	return problem.New(problem.InvalidArgument, "the specification names no server that is a complete URL").Fix("set baseUrl")
+}
+
+func fieldFault(at, format string, args ...any) error {
+	return problem.New(problem.InvalidArgument, "%s", fmt.Sprintf(format, args...)).At("", 0, 0, at)
+}

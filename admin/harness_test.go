@@ -1,0 +1,386 @@
+package admin_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/server"
+	"github.com/sluicegate/sluice/registry/sign"
+)
+
+// world is a whole control plane: real store, registry, keys and publisher, and a
+// real upstream. Only the gateway's pipeline is a short one of the test's own.
+type world struct {
+	t        *testing.T
+	dir      string
+	srv      *admin.Server
+	st       *store.Store
+	pub      *publish.Publisher
+	ring     *secrets.Keyring
+	dialer   *safedial.Dialer
+	faults   *faults
+	tester   *tester
+	fetcher  *fetcher
+	upstream *httptest.Server
+	token    secrets.Secret
+	log      *syncBuffer
+	seen     *syncBuffer // every answer's headers and body
+	stop     func()
+}
+
+// syncBuffer is a bytes.Buffer for many goroutines.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// faults is a registry that fails where it is told to.
+type faults struct {
+	oci.Backend
+	mu   sync.Mutex
+	fail func(what, repository string) error // guarded by mu
+}
+
+func (f *faults) set(fail func(what, repository string) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = fail
+}
+
+func (f *faults) check(what, repository string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail == nil {
+		return nil
+	}
+	return f.fail(what, repository)
+}
+
+func (f *faults) PutBlob(ctx context.Context, repository string, d registry.Digest, b []byte) error {
+	if err := f.check("blob", repository); err != nil {
+		return err
+	}
+	return f.Backend.PutBlob(ctx, repository, d, b)
+}
+
+func (f *faults) PutManifest(ctx context.Context, repository, tag string, d registry.Digest, mediaType string, b []byte) error {
+	if err := f.check("manifest", repository); err != nil {
+		return err
+	}
+	return f.Backend.PutManifest(ctx, repository, tag, d, mediaType, b)
+}
+
+// tester makes the call of a test with net/http.
+type tester struct {
+	w    *world
+	mu   sync.Mutex
+	hold chan struct{} // guarded by mu; not nil: calls wait until it is closed
+	err  error         // guarded by mu
+	n    int           // guarded by mu
+}
+
+func (x *tester) Test(ctx context.Context, call admin.TestCall) (admin.TestedAnswer, error) {
+	x.mu.Lock()
+	x.n++
+	hold, err := x.hold, x.err
+	x.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return admin.TestedAnswer{}, ctx.Err()
+		}
+	}
+	if err != nil {
+		return admin.TestedAnswer{}, err
+	}
+	ref := call.Toolset.Connectors[0]
+	conn := call.Connectors[ref.Name]
+	for i := range conn.Len() {
+		tool, err := conn.Tool(i)
+		if err != nil {
+			return admin.TestedAnswer{}, err
+		}
+		name := tool.Name
+		for _, e := range call.Toolset.Tools {
+			if e.Method == tool.Method && e.Path == tool.Path && e.Name != nil {
+				name = *e.Name
+			}
+		}
+		if name != call.Tool {
+			continue
+		}
+		var r operation.Request
+		args, err := jsonscan.Parse(call.Arguments, jsonscan.DefaultMaxDepth)
+		if err != nil {
+			return admin.TestedAnswer{}, err
+		}
+		if err := tool.Plan.Build(&r, args); err != nil {
+			return admin.TestedAnswer{}, err
+		}
+		req, err := http.NewRequestWithContext(ctx, r.Method, ref.BaseURL+string(r.Target), bytes.NewReader(r.Body))
+		if err != nil {
+			return admin.TestedAnswer{}, err
+		}
+		if a := ref.Auth; a != nil {
+			value, _, err := x.w.srv.Secret(ctx, a.CredentialID)
+			if err != nil {
+				return admin.TestedAnswer{}, err
+			}
+			req.Header.Set(a.HeaderName, a.HeaderPrefix+value.Reveal())
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return admin.TestedAnswer{}, problem.New(problem.Unreachable, "the upstream cannot be reached").Because(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		b, err := io.ReadAll(res.Body)
+		return admin.TestedAnswer{IsError: res.StatusCode > 299, Text: b, UpstreamStatus: res.StatusCode, BytesReceived: len(b)}, err
+	}
+	return admin.TestedAnswer{}, problem.New(problem.NotFound, "no tool %s", call.Tool)
+}
+
+// fetcher gets specifications with net/http, and fails when told to.
+type fetcher struct {
+	mu   sync.Mutex
+	docs map[string]string // guarded by mu
+}
+
+func (f *fetcher) put(url, doc string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.docs[url] = doc
+}
+
+func (f *fetcher) Fetch(_ context.Context, url string, _ int64) (admin.Document, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	doc, ok := f.docs[url]
+	if !ok {
+		return admin.Document{}, problem.New(problem.Unreachable, "%s cannot be reached", url).Fix("check the address")
+	}
+	return admin.Document{Data: []byte(doc), URL: url}, nil
+}
+
+const upstreamKey = "live-key-0123456789-9f3c"
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), log: &syncBuffer{}, seen: &syncBuffer{}, fetcher: &fetcher{docs: map[string]string{}}}
+	w.tester = &tester{w: w}
+	w.upstream = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		// Listing needs no key, but a wrong one is refused.
+		open := r.Method == http.MethodGet && r.URL.Path == "/pets" && r.Header.Get("X-Api-Key") == ""
+		_, password, _ := r.BasicAuth()
+		switch {
+		case r.URL.Path == "/empty/pets":
+			rw.WriteHeader(http.StatusOK)
+		case r.URL.Path == "/down/pets":
+			http.Error(rw, "down", http.StatusBadGateway)
+		case !open && r.Header.Get("X-Api-Key") != upstreamKey && r.Header.Get("Authorization") != "Bearer "+upstreamKey && password != upstreamKey:
+			http.Error(rw, `{"message":"no key"}`, http.StatusUnauthorized)
+		default:
+			_, _ = io.WriteString(rw, `[{"id":7,"name":"Rex"}]`)
+		}
+	}))
+	t.Cleanup(w.upstream.Close)
+	w.open()
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+// open starts the control plane on the world's directory, as after a restart.
+func (w *world) open() {
+	t, ctx := w.t, w.t.Context()
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	w.st, err = store.Open(ctx, store.Options{Path: filepath.Join(w.dir, "sluice.db")})
+	must(err)
+	must(w.st.EnsureWorkspace(ctx, "default", "default"))
+	w.ring, err = secrets.OpenFile(filepath.Join(w.dir, "master.key"))
+	must(err)
+	back, err := server.Open(server.Options{Dir: filepath.Join(w.dir, "registry")})
+	must(err)
+	w.faults = &faults{Backend: back}
+	key, err := sign.OpenKey(filepath.Join(w.dir, "release.key"))
+	must(err)
+	w.dialer, err = safedial.New(safedial.Options{})
+	must(err)
+	logger := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	w.pub, err = publish.New(ctx, publish.Options{Store: oci.NewStore(w.faults), Records: w.st, ReleaseKey: key, Logger: logger})
+	must(err)
+	w.token, err = admin.EnsureToken(ctx, w.st, "default", "local", w.token)
+	must(err)
+	w.srv, err = admin.New(ctx, admin.Options{
+		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, Dialer: w.dialer,
+		GatewayURL: "http://127.0.0.1:7300", Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"},
+		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},
+	})
+	must(err)
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- w.srv.Run(run, 10*time.Second) }()
+	w.stop = func() {
+		cancel()
+		if err := errors.Join(<-ended, w.st.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// answer is a response with its body read.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// do sends a request as the local administrator. headers are pairs; an empty
+// value removes the header.
+func (w *world) do(method, path string, body any, headers ...string) answer {
+	w.t.Helper()
+	var r io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		r = strings.NewReader(b)
+	default:
+		j, err := json.Marshal(b)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		r = bytes.NewReader(j)
+	}
+	req := httptest.NewRequest(method, path, r)
+	req.Header.Set("Authorization", "Bearer "+w.token.Reveal())
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		switch {
+		case headers[i] == "Host":
+			req.Host = headers[i+1]
+		case headers[i] == "Remote":
+			req.RemoteAddr = headers[i+1]
+		case headers[i+1] == "":
+			req.Header.Del(headers[i])
+		default:
+			req.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	rec := httptest.NewRecorder()
+	w.srv.Handler().ServeHTTP(rec, req)
+	res := rec.Result()
+	a := answer{res, rec.Body.String()}
+	_, _ = io.WriteString(w.seen, method+" "+path+"\n")
+	_ = res.Header.Write(w.seen)
+	_, _ = io.WriteString(w.seen, a.body+"\n")
+	if ct := res.Header.Get("Content-Type"); res.StatusCode >= 400 && !strings.HasPrefix(path, "/readyz") && ct != "application/problem+json" {
+		w.t.Errorf("%s %s: %d with content type %q: %s", method, path, res.StatusCode, ct, a.body)
+	}
+	return a
+}
+
+// want checks the status and returns the decoded body.
+func want[T any](w *world, a answer, status int) T {
+	w.t.Helper()
+	var v T
+	if a.StatusCode != status {
+		w.t.Fatalf("%s: status %d, want %d: %s", a.Status, a.StatusCode, status, a.body)
+	}
+	if a.body != "" {
+		if err := json.Unmarshal([]byte(a.body), &v); err != nil {
+			w.t.Fatalf("%v: %s", err, a.body)
+		}
+	}
+	return v
+}
+
+func fixture(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// createBody asks for a toolset of a fixture, aimed at the world's upstream.
+func (w *world) createBody(name, file string) map[string]any {
+	return map[string]any{
+		"name": name, "baseUrl": w.upstream.URL,
+		"source": map[string]any{"openapi": map[string]any{"document": fixture(w.t, file), "fileName": file}},
+	}
+}
+
+func (w *world) create(name, file string) admin.CreatedToolset {
+	w.t.Helper()
+	return want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody(name, file)), http.StatusCreated)
+}
+
+func (w *world) get(id string) admin.ToolsetDetail {
+	w.t.Helper()
+	return want[admin.ToolsetDetail](w, w.do("GET", "/v1/toolsets/"+id, nil), http.StatusOK)
+}
+
+// audits returns the actions of the audit log, oldest first, with their outcome
+// when it is not ok.
+func (w *world) audits() (actions []string) {
+	w.t.Helper()
+	list := want[admin.List[admin.AuditRecord]](w, w.do("GET", "/v1/audit?limit=200", nil), http.StatusOK)
+	for i := range list.Items {
+		r := list.Items[len(list.Items)-1-i]
+		if r.Outcome != "ok" {
+			r.Action += ":" + r.Outcome
+		}
+		actions = append(actions, r.Action)
+	}
+	return actions
+}
+
+// live returns the toolsets of the newest release as slug@revision.
+func (w *world) live() (out []string) {
+	for _, ts := range w.pub.Current().Release().Toolsets {
+		out = append(out, ts.Slug)
+	}
+	return out
+}

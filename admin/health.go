@@ -1,0 +1,72 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// readyTimeout bounds all checks of one /readyz: an orchestrator asks every few
+// seconds.
+const readyTimeout = 2 * time.Second
+
+// serveHealth answers /livez, /healthz, /readyz and /metrics without
+// authentication, as probes and scrapers expect; the listener is private.
+func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+safeMethod(r.Method)))
+		return
+	}
+	switch r.URL.Path {
+	case "/metrics":
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		for _, write := range s.o.Metrics {
+			write(w)
+		}
+	case "/readyz":
+		text, ready := s.readiness(r.Context(), r.URL.Query().Has("verbose"))
+		s.plain(w, text, ready)
+	default:
+		s.plain(w, "ok\n", true)
+	}
+}
+
+func (s *Server) plain(w http.ResponseWriter, text string, ok bool) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if !ok {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_, _ = io.WriteString(w, text) // the client is gone when this fails
+}
+
+// readiness runs the checks in their order; verbose lists them as Kubernetes
+// does.
+func (s *Server) readiness(ctx context.Context, verbose bool) (string, bool) {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	ready := true
+	var b strings.Builder
+	for _, c := range append([]Check{{Name: "store", Check: s.o.Store.Ping}}, s.o.Ready...) {
+		if err := c.Check(ctx); err != nil {
+			ready = false
+			fmt.Fprintf(&b, "[-]%s %s\n", c.Name, problemOf(err).Detail)
+			continue
+		}
+		fmt.Fprintf(&b, "[+]%s ok\n", c.Name)
+	}
+	switch {
+	case verbose && ready:
+		b.WriteString("ready\n")
+		return b.String(), true
+	case verbose:
+		b.WriteString("not ready\n")
+		return b.String(), false
+	case ready:
+		return "ok\n", true
+	}
+	return "not ready\n", false
+}

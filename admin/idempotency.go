@@ -1,0 +1,147 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// maxIdempotencyKey is the longest key: a UUID has 36 characters, some clients
+// put a path before it.
+const maxIdempotencyKey = 255
+
+// keptHeaders are the headers of an answer that are stored with it.
+var keptHeaders = []string{"Content-Type", "Etag", "Location", "Retry-After", "Preference-Applied"}
+
+// idempotent answers a repeated POST with the same Idempotency-Key from the
+// stored answer of the first (IETF draft-ietf-httpapi-idempotency-key-header-07).
+// Answers of the server's own faults are not kept, so that the request can be
+// tried again.
+func (s *Server) idempotent(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		key := r.Header.Get("Idempotency-Key")
+		if r.Method != http.MethodPost || key == "" {
+			next(w, r)
+			return
+		}
+		if !validKey(key) {
+			s.writeProblem(w, r, problem.New(problem.InvalidArgument, "the Idempotency-Key must have 1 to %d printable characters", maxIdempotencyKey))
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			s.writeProblem(w, r, bodyError(err))
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		ctx := r.Context()
+		row := &store.IdempotencyKey{TokenID: requestOf(ctx).token.ID, Key: key, Fingerprint: s.fingerprint(r, body)}
+		var old *store.IdempotencyKey
+		err = s.workspace(ctx).Update(ctx, func(tx *store.Tx) (err error) {
+			old, err = tx.BeginKey(ctx, row)
+			return err
+		})
+		switch {
+		case err != nil:
+			s.writeProblem(w, r, err)
+		case old == nil:
+			s.first(w, r, row, next)
+		case old.Fingerprint != row.Fingerprint:
+			s.writeProblem(w, r, statusProblem(http.StatusUnprocessableEntity, "this Idempotency-Key was used for another request"))
+		case old.State != store.KeyDone:
+			w.Header().Set("Retry-After", "1")
+			s.writeProblem(w, r, problem.New(problem.Conflict, "the first request with this Idempotency-Key still runs").Fix("repeat it in a moment"))
+		default:
+			s.replay(w, r, old)
+		}
+	}
+}
+
+func validKey(key string) bool {
+	for i := range len(key) {
+		if key[i] < ' ' || key[i] > '~' {
+			return false
+		}
+	}
+	return len(key) <= maxIdempotencyKey
+}
+
+// fingerprint is keyed: a body may hold a short secret, which its plain hash
+// would let somebody guess.
+func (s *Server) fingerprint(r *http.Request, body []byte) string {
+	sum := sha256.Sum256(body)
+	return s.o.Keyring.Fingerprint(secrets.New(r.Method + " " + r.URL.RequestURI() + " " + hex.EncodeToString(sum[:])))
+}
+
+// first handles the request that took a key, and stores its answer before
+// anybody sees it.
+func (s *Server) first(w http.ResponseWriter, r *http.Request, row *store.IdempotencyKey, next http.HandlerFunc) {
+	// The client may leave; the key must be stored or freed all the same.
+	ctx := context.WithoutCancel(r.Context())
+	ws := s.workspace(ctx)
+	drop := func() {
+		err := ws.Update(ctx, func(tx *store.Tx) error { return tx.DropKey(ctx, row.TokenID, row.Key) })
+		if err != nil {
+			s.log.LogAttrs(ctx, slog.LevelWarn, "an idempotency key stays taken until the next start", slog.Any("error", err))
+		}
+	}
+	rec := &recorder{header: http.Header{}}
+	func() {
+		defer func() {
+			if v := recover(); v != nil {
+				drop()
+				panic(v)
+			}
+		}()
+		next(rec, r)
+	}()
+	if rec.status >= http.StatusInternalServerError {
+		drop()
+		rec.send(w)
+		return
+	}
+	kept := map[string]string{}
+	for _, name := range keptHeaders {
+		if v := rec.header.Get(name); v != "" {
+			kept[name] = v
+		}
+	}
+	row.Status, row.Headers, row.Body = max(rec.status, http.StatusOK), mustJSON(kept), rec.body.Bytes()
+	if err := ws.Update(ctx, func(tx *store.Tx) error { return tx.EndKey(ctx, row) }); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "an idempotent answer was not stored", slog.Any("error", err))
+	}
+	rec.send(w)
+}
+
+func (s *Server) replay(w http.ResponseWriter, r *http.Request, old *store.IdempotencyKey) {
+	var kept map[string]string
+	if err := json.Unmarshal([]byte(old.Headers), &kept); err != nil {
+		s.writeProblem(w, r, err)
+		return
+	}
+	for k, v := range kept {
+		w.Header().Set(k, v)
+	}
+	w.Header().Set("Idempotent-Replayed", "true")
+	w.WriteHeader(old.Status)
+	_, _ = w.Write(old.Body) // the client is gone when this fails
+}
+
+// mustJSON marshals what cannot fail: types of this package without channels,
+// functions or own marshallers that fail.
+func mustJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return string(b)
+}

@@ -1,0 +1,212 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// MaxBodyBytes is the largest request body: the largest known specification is
+// 13 MB, 64 MB is the limit of the compiler.
+const MaxBodyBytes = 64 << 20
+
+// bodyTimeout is how long a client may take to send its body: 64 MB over a
+// connection of 1 MB/s.
+const bodyTimeout = 70 * time.Second
+
+type contextKey struct{}
+
+// request is what the middleware knows of a request; handlers get it from the
+// context.
+type request struct {
+	id     string
+	local  bool // the client is on this machine and no proxy spoke for it
+	ip     string
+	token  *store.Token // nil before authentication
+	prefer string
+}
+
+func requestOf(ctx context.Context) *request {
+	if r, ok := ctx.Value(contextKey{}).(*request); ok {
+		return r
+	}
+	return &request{}
+}
+
+func requestID(ctx context.Context) string { return requestOf(ctx).id }
+
+func instanceOf(ctx context.Context) string {
+	if id := requestID(ctx); id != "" {
+		return "/v1/requests/" + id
+	}
+	return ""
+}
+
+// framed is around every request: an id, the Host check, headers that keep
+// browsers from doing anything with an answer, and the one place that recovers.
+func (s *Server) framed(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		req := &request{id: s.o.Store.NewID("req"), prefer: r.Header.Get("Prefer")}
+		req.ip, req.local = clientOf(r)
+		r = r.WithContext(context.WithValue(r.Context(), contextKey{}, req))
+		h := w.Header()
+		h.Set("X-Request-Id", req.id)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		h.Set("Cache-Control", "no-store")
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(v)
+			}
+			s.log.LogAttrs(r.Context(), slog.LevelError, "request panicked", slog.String("request_id", req.id),
+				slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+			s.writeProblem(w, r, problemOf(errors.New("panic")))
+		}()
+		if !s.hosts[hostName(r.Host)] {
+			s.writeProblem(w, r, problem.New(problem.Forbidden, "this listener does not answer for that host name").
+				Fix("use the address it listens on, or allow the name in the configuration"))
+			return
+		}
+		next(w, r)
+	})
+}
+
+// hostName is a Host header without port and brackets, lower case.
+func hostName(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+}
+
+// clientOf returns the client's address and whether it is this machine. A
+// request that a proxy passed on is not local, whatever the proxy's address.
+func clientOf(r *http.Request) (ip string, local bool) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	addr := net.ParseIP(host)
+	proxied := r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Via") != ""
+	return host, addr != nil && addr.IsLoopback() && !proxied
+}
+
+// authenticated lets requests with a valid API token through.
+func (s *Server) authenticated(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		token := secrets.New(strings.TrimSpace(value))
+		if !strings.EqualFold(scheme, "Bearer") || !ValidToken(token) {
+			s.writeProblem(w, r, problem.New(problem.Unauthenticated, "the request shows no API token").
+				Fix("send Authorization: Bearer slu_…; the token of the local administrator is in the file admin.token of the data directory"))
+			return
+		}
+		row, err := s.o.Store.TokenByHash(r.Context(), HashToken(token))
+		if err != nil {
+			if problem.Is(err, problem.Unauthenticated) {
+				s.log.LogAttrs(r.Context(), slog.LevelWarn, "unknown API token", slog.String("request_id", requestID(r.Context())),
+					slog.String("client", requestOf(r.Context()).ip))
+			}
+			s.writeProblem(w, r, err)
+			return
+		}
+		requestOf(r.Context()).token = row
+		next(w, r)
+	}
+}
+
+// workspace returns the workspace of the request's token.
+func (s *Server) workspace(ctx context.Context) *store.Workspace {
+	return s.o.Store.Workspace(requestOf(ctx).token.WorkspaceID)
+}
+
+// audit starts the audit record of a request.
+func audit(ctx context.Context, action, resource string) *store.Audit {
+	r := requestOf(ctx)
+	a := &store.Audit{ActorType: "system", ActorID: "server", ActorIP: r.ip, Action: action, Resource: resource, RequestID: r.id, Outcome: outcomeOK}
+	if r.token != nil {
+		a.ActorType, a.ActorID = "token", r.token.ID
+	}
+	return a
+}
+
+// withBody reads the whole body, bounded in size and time, so that what follows
+// can hash it, and turns a multipart creation into its JSON form.
+func (s *Server) withBody(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		// Not every ResponseWriter has deadlines; the server's own hold then.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
+		if err == nil {
+			body, err = multipartToJSON(r, body)
+		}
+		if err != nil {
+			s.writeProblem(w, r, bodyError(err))
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.ContentLength = int64(len(body))
+		next(w, r)
+	}
+}
+
+func bodyError(err error) error {
+	var size *http.MaxBytesError
+	var timeout net.Error
+	switch {
+	case problem.As(err) != nil:
+		return err
+	case errors.As(err, &size):
+		return problem.New(problem.TooLarge, "the request body is larger than %d bytes", size.Limit).Fix("split the specification, or use its URL")
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return statusProblem(http.StatusRequestTimeout, fmt.Sprintf("the request body did not arrive within %v", bodyTimeout))
+	}
+	return problem.New(problem.InvalidArgument, "the request body ended early").Because(err)
+}
+
+// recorder keeps an answer instead of sending it.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header, Write and WriteHeader make a recorder an http.ResponseWriter.
+func (r *recorder) Header() http.Header { return r.header }
+
+// WriteHeader keeps the first status.
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+// Write keeps the body.
+func (r *recorder) Write(b []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	return r.body.Write(b)
+}
+
+func (r *recorder) send(w http.ResponseWriter) {
+	for k, v := range r.header {
+		w.Header()[k] = v
+	}
+	w.WriteHeader(max(r.status, http.StatusOK))
+	_, _ = w.Write(r.body.Bytes()) // the client is gone when this fails
+}

@@ -1,0 +1,319 @@
+package admin
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Toolset is a toolset as the API shows it. The CLI prints the same object.
+type Toolset struct {
+	ID             string          `json:"id" doc:"Stable identifier." example:"ts_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
+	Slug           string          `json:"slug" doc:"Last part of the toolset URL." example:"petstore"`
+	Name           string          `json:"name"`
+	Description    string          `json:"description,omitempty"`
+	Instructions   string          `json:"instructions,omitempty" doc:"Text for the model, sent at initialize."`
+	Status         string          `json:"status" enum:"draft,live" doc:"draft: nothing is live yet; live: the URL answers."`
+	URL            string          `json:"url" doc:"The toolset URL, for the MCP configuration of an AI application."`
+	Source         Source          `json:"source"`
+	Connector      ConnectorRef    `json:"connector"`
+	BaseURL        string          `json:"baseUrl" doc:"Where calls are sent: what was set, or the specification's first server."`
+	Servers        []APIServer     `json:"servers" doc:"Servers of the specification."`
+	Profile        string          `json:"profile" enum:"off,lossless,concise"`
+	Cache          *CachePolicy    `json:"cache,omitempty" doc:"Absent: answers are not cached."`
+	Access         Access          `json:"access"`
+	ToolCount      int             `json:"toolCount" doc:"Tools of the connector."`
+	EnabledTools   int             `json:"enabledTools" doc:"Tools that agents see."`
+	Methods        []AuthMethod    `json:"authenticationMethods" doc:"Detected in the specification's security schemes."`
+	Authentication *Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
+	Digest         string          `json:"digest" doc:"Digest of the draft as it is now."`
+	LiveDigest     string          `json:"liveDigest,omitempty" doc:"Digest of what is live."`
+	Revision       uint64          `json:"revision" doc:"Live revision, 0: none."`
+	Changed        bool            `json:"changed" doc:"The draft differs from what is live."`
+	Test           *TestRun        `json:"test,omitempty" doc:"Last test of the draft as it is now."`
+	CreatedAt      time.Time       `json:"createdAt"`
+	UpdatedAt      time.Time       `json:"updatedAt"`
+}
+
+// ToolsetDetail is a toolset with what the compiler said about its source.
+type ToolsetDetail struct {
+	Toolset
+	Operations  int           `json:"operations" doc:"Operations in the specification."`
+	Unsupported []Unsupported `json:"unsupported" doc:"Operations that are no tools, with the reason."`
+	Warnings    []Diagnostic  `json:"warnings"`
+}
+
+// CreatedToolset answers the creation of a toolset.
+type CreatedToolset struct {
+	ToolsetDetail
+	Created bool     `json:"created" doc:"false: the toolset was there with the same source and was refreshed."`
+	Tools   []Tool   `json:"tools"`
+	Granted []string `json:"granted,omitempty" doc:"Private addresses this node may now dial, because the operator named them from this machine."`
+}
+
+// Source is where a toolset comes from.
+type Source struct {
+	Kind       string `json:"kind" enum:"openapi"`
+	URL        string `json:"url,omitempty" doc:"Absent: a document was uploaded."`
+	Title      string `json:"title" doc:"info.title"`
+	Version    string `json:"version" doc:"info.version"`
+	SpecDigest string `json:"specDigest"`
+	Format     string `json:"format" enum:"json,yaml"`
+	Spec       string `json:"specVersion" doc:"Version of the specification format." example:"3.1.0"`
+	SizeBytes  int64  `json:"sizeBytes"`
+}
+
+// ConnectorRef names one version of a connector.
+type ConnectorRef struct {
+	Name       string `json:"name"`
+	Version    string `json:"version"`
+	Tag        string `json:"tag"`
+	Digest     string `json:"digest" doc:"Digest of the WebAssembly module."`
+	Repository string `json:"repository"`
+	Manifest   string `json:"manifest" doc:"Digest of the OCI manifest."`
+}
+
+// APIServer is a server of the specification.
+type APIServer struct {
+	URL         string `json:"url"`
+	Description string `json:"description,omitempty"`
+}
+
+// CachePolicy keeps answers of safe methods.
+type CachePolicy struct {
+	TTLSeconds int `json:"ttlSeconds" minimum:"1" maximum:"86400"`
+}
+
+// Access says who may open the toolset URL.
+type Access struct {
+	Mode string `json:"mode" enum:"none"`
+}
+
+// AuthMethod is one way to authenticate that the specification names.
+type AuthMethod struct {
+	ID           string   `json:"id" doc:"Name of the security scheme."`
+	Type         string   `json:"type" doc:"apiKey, http, oauth2, openIdConnect or mutualTLS."`
+	In           string   `json:"in,omitempty"`
+	Name         string   `json:"name,omitempty" doc:"Header, parameter or cookie."`
+	Scheme       string   `json:"scheme,omitempty"`
+	Description  string   `json:"description,omitempty"`
+	Suggestion   *Suggest `json:"suggestion,omitempty" doc:"Authentication configuration that fits; only the secret is missing."`
+	Operations   int      `json:"operations" doc:"Tools that accept it."`
+	Flows        []string `json:"flows,omitempty" doc:"OAuth 2 grants."`
+	BearerFormat string   `json:"bearerFormat,omitempty"`
+}
+
+// Suggest is an authentication configuration without its secret.
+type Suggest struct {
+	AuthType     string `json:"authType"`
+	HeaderName   string `json:"headerName,omitempty"`
+	HeaderPrefix string `json:"headerPrefix,omitempty"`
+}
+
+// Tool is one tool of a toolset, with the toolset's edits applied.
+type Tool struct {
+	Name         string          `json:"name"`
+	OriginalName string          `json:"originalName" doc:"As generated."`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description"`
+	Enabled      bool            `json:"enabled"`
+	Operation    Operation       `json:"operation"`
+	Annotations  Annotations     `json:"annotations"`
+	Tokens       int             `json:"tokens" doc:"Estimated tokens of the definition that agents receive."`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty" doc:"Only where one tool is read or schemas are asked for."`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+}
+
+// Operation is the upstream operation of a tool; edits are kept by it.
+type Operation struct {
+	Method string `json:"method"`
+	Path   string `json:"path"`
+}
+
+// Annotations are MCP's tool annotations.
+type Annotations struct {
+	ReadOnly    bool `json:"readOnlyHint"`
+	Destructive bool `json:"destructiveHint"`
+	Idempotent  bool `json:"idempotentHint"`
+	OpenWorld   bool `json:"openWorldHint"`
+}
+
+// Unsupported is an operation that is no tool.
+type Unsupported struct {
+	Method      string `json:"method"`
+	Path        string `json:"path"`
+	OperationID string `json:"operationId,omitempty"`
+	Pointer     string `json:"pointer"`
+	Line        int    `json:"line,omitempty"`
+	Code        string `json:"code"`
+	Reason      string `json:"reason"`
+}
+
+// Diagnostic is something the compiler repaired or left out.
+type Diagnostic struct {
+	Code     string `json:"code"`
+	Severity string `json:"severity"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Pointer  string `json:"pointer,omitempty"`
+	Detail   string `json:"detail"`
+	Remedy   string `json:"remedy,omitempty"`
+}
+
+// TestRun is a recorded test of exactly one digest. It is never the answer
+// itself, which may hold personal data.
+type TestRun struct {
+	ID                string          `json:"id,omitempty"`
+	Digest            string          `json:"digest"`
+	Tool              string          `json:"tool,omitempty"`
+	Arguments         json.RawMessage `json:"arguments,omitempty" doc:"Shown to the caller of the test only."`
+	Passed            bool            `json:"passed"`
+	Possible          bool            `json:"possible" doc:"false: no tool could be tested; reason says why."`
+	Reason            string          `json:"reason,omitempty" doc:"Why it did not pass."`
+	UpstreamStatus    int             `json:"upstreamStatus,omitempty"`
+	DurationSeconds   float64         `json:"durationSeconds"`
+	UpstreamSeconds   float64         `json:"upstreamSeconds"`
+	BytesReceived     int             `json:"bytesReceived"`
+	Tokens            TestTokens      `json:"tokens"`
+	CredentialVersion uint64          `json:"credentialVersion" doc:"Version of the secret that was used, 0: none."`
+	At                time.Time       `json:"at"`
+	Answer            string          `json:"answer,omitempty" doc:"What the agent would receive, cut at 16 KiB; shown to the caller of the test only."`
+	AnswerCut         bool            `json:"answerCut,omitempty"`
+}
+
+// TestTokens are o200k_base tokens of the answer.
+type TestTokens struct {
+	Received int `json:"received" doc:"Body as received."`
+	Minified int `json:"minified" doc:"The same without insignificant white space."`
+	Result   int `json:"result" doc:"What the agent receives."`
+}
+
+// TestAnswer answers a test.
+type TestAnswer struct {
+	TestRun
+	Deployed bool    `json:"deployed" doc:"The test passed and the tested digest is live now."`
+	Toolset  Toolset `json:"toolset"`
+}
+
+// Authentication is an authentication configuration. Secret fields (apiKey,
+// password, token) are write-only: they are never in an answer.
+type Authentication struct {
+	AuthType     string     `json:"authType" enum:"header,bearer,basic,none"`
+	HeaderName   string     `json:"headerName,omitempty" doc:"header: the HTTP header."`
+	HeaderPrefix string     `json:"headerPrefix,omitempty" doc:"header: put directly before the key, with its own space."`
+	Username     string     `json:"username,omitempty" doc:"basic"`
+	Last4        string     `json:"apiKeyLast4,omitempty" doc:"Last four characters of the secret, when it is long enough."`
+	RotatedAt    *time.Time `json:"rotatedAt,omitempty" doc:"When the secret was set."`
+	Version      uint64     `json:"version,omitempty" doc:"Version of the secret."`
+	Preview      string     `json:"preview,omitempty" doc:"What is sent, with the secret masked." example:"Authorization: Bearer ••••9f3c"`
+}
+
+// Connector is a connector as the API shows it.
+type Connector struct {
+	Name      string       `json:"name"`
+	Title     string       `json:"title"`
+	Kind      string       `json:"kind" enum:"custom"`
+	Source    string       `json:"source" enum:"openapi"`
+	Latest    ConnectorRef `json:"latest"`
+	Tools     int          `json:"tools" doc:"Tools of the latest version."`
+	CreatedAt time.Time    `json:"createdAt"`
+	UpdatedAt time.Time    `json:"updatedAt"`
+}
+
+// ConnectorDetail is a connector with the report of its latest version.
+type ConnectorDetail struct {
+	Connector
+	Report Report `json:"report"`
+}
+
+// Report is what the compiler found in a specification. It is stored with each
+// connector version.
+type Report struct {
+	Title         string        `json:"title"`
+	Version       string        `json:"version"`
+	Description   string        `json:"description,omitempty"`
+	Format        string        `json:"format"`
+	SpecVersion   string        `json:"specVersion"`
+	SpecDigest    string        `json:"specDigest"`
+	SizeBytes     int64         `json:"sizeBytes"`
+	ModuleBytes   int64         `json:"moduleBytes"`
+	Operations    int           `json:"operations"`
+	ToolCount     int           `json:"toolCount"`
+	Servers       []APIServer   `json:"servers"`
+	BaseURL       string        `json:"baseUrl,omitempty" doc:"First server that is a complete URL."`
+	Methods       []AuthMethod  `json:"authenticationMethods"`
+	AuthRequired  bool          `json:"authenticationRequired" doc:"No tool can be called without authentication."`
+	Unsupported   []Unsupported `json:"unsupported"`
+	Warnings      []Diagnostic  `json:"warnings"`
+	MoreWarnings  int           `json:"moreWarnings,omitempty" doc:"Warnings beyond the first 1,000."`
+	DurationMilli int64         `json:"durationMs" doc:"Time of the compilation."`
+}
+
+// Preview is a specification compiled and not stored.
+type Preview struct {
+	Name   string `json:"name" doc:"Name the connector would get."`
+	Report Report `json:"report"`
+	Tools  []Tool `json:"tools"`
+}
+
+// Revision is one published state of a toolset.
+type Revision struct {
+	N         uint64    `json:"n"`
+	Digest    string    `json:"digest"`
+	Live      bool      `json:"live"`
+	Author    string    `json:"author"`
+	Reason    string    `json:"reason,omitempty" doc:"Why it was deployed without a test."`
+	TestRunID string    `json:"testRunId,omitempty"`
+	At        time.Time `json:"at"`
+}
+
+// Job is work that outlasts its request.
+type Job struct {
+	ID        string          `json:"id"`
+	Kind      string          `json:"kind"`
+	State     string          `json:"state" enum:"running,succeeded,failed"`
+	Phase     string          `json:"phase,omitempty" doc:"What it does at the moment."`
+	Resource  string          `json:"resource,omitempty" doc:"Path of what it made or changed."`
+	Result    json.RawMessage `json:"result,omitempty" doc:"The answer the request would have had."`
+	Error     *Problem        `json:"error,omitempty"`
+	StartedAt time.Time       `json:"startedAt"`
+	UpdatedAt time.Time       `json:"updatedAt"`
+}
+
+// AuditRecord is one record of the audit log.
+type AuditRecord struct {
+	ID        string          `json:"id"`
+	Seq       uint64          `json:"seq" doc:"Number in the workspace, without gaps."`
+	Time      time.Time       `json:"time"`
+	Actor     AuditActor      `json:"actor"`
+	Action    string          `json:"action" example:"toolset.deploy"`
+	Resource  string          `json:"resource"`
+	Before    json.RawMessage `json:"before,omitempty"`
+	After     json.RawMessage `json:"after,omitempty"`
+	Digest    string          `json:"digest,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+	RequestID string          `json:"requestId,omitempty"`
+	Outcome   string          `json:"outcome" enum:"ok,failed"`
+	Hash      string          `json:"hash" doc:"SHA-256 over this record and the hash of the one before."`
+}
+
+// AuditActor is who did it.
+type AuditActor struct {
+	Type string `json:"type" enum:"token,system"`
+	ID   string `json:"id"`
+	IP   string `json:"ip,omitempty"`
+}
+
+// Me is who asks.
+type Me struct {
+	Workspace string `json:"workspace"`
+	TokenID   string `json:"tokenId"`
+	Name      string `json:"name"`
+	Role      string `json:"role"`
+	Version   string `json:"version" doc:"Version of the server."`
+}
+
+// List is one page of a list.
+type List[T any] struct {
+	Items      []T    `json:"items"`
+	NextCursor string `json:"nextCursor,omitempty" doc:"Absent on the last page."`
+}

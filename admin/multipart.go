@@ -1,0 +1,103 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// multipartPaths take a specification as a file.
+var multipartPaths = map[string]bool{"/v1/toolsets": true, "/v1/connectors/preview": true}
+
+// maxRequestPart bounds the part "request": it is the JSON body without the
+// document.
+const maxRequestPart = 1 << 20
+
+// multipartToJSON turns a multipart/form-data body with the parts "request"
+// (JSON, may be absent) and "file" into the JSON body it stands for, with the
+// file as source.openapi.document. Other bodies are returned as they are.
+func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" || r.Method != http.MethodPost || !multipartPaths[r.URL.Path] {
+		return body, nil //nolint:nilerr // a content type that is not ours is the handler's to refuse
+	}
+	var doc map[string]json.RawMessage
+	var file []byte
+	var name string
+	found := false
+	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
+	for {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, problem.New(problem.InvalidArgument, "the multipart body is broken").Because(err)
+		}
+		switch part.FormName() {
+		case "request":
+			b, err := io.ReadAll(io.LimitReader(part, maxRequestPart+1))
+			if err != nil {
+				return nil, problem.New(problem.InvalidArgument, "the part \"request\" is broken").Because(err)
+			}
+			if len(b) > maxRequestPart {
+				return nil, problem.New(problem.TooLarge, "the part \"request\" is larger than %d bytes", maxRequestPart)
+			}
+			if err := json.Unmarshal(b, &doc); err != nil {
+				return nil, problem.New(problem.InvalidArgument, "the part \"request\" is not a JSON object").Because(err)
+			}
+		case "file":
+			if found {
+				return nil, problem.New(problem.InvalidArgument, "there is more than one part \"file\"").Fix("send one specification at a time")
+			}
+			found = true
+			name = path.Base(strings.ReplaceAll(part.FileName(), `\`, "/"))
+			if file, err = io.ReadAll(part); err != nil {
+				return nil, problem.New(problem.InvalidArgument, "the part \"file\" is broken").Because(err)
+			}
+		}
+	}
+	if !found {
+		return nil, problem.New(problem.InvalidArgument, "the part \"file\" is missing").Fix("send the specification as the part \"file\"")
+	}
+	if _, has := doc["source"]; has {
+		return nil, problem.New(problem.InvalidArgument, "the request names a source besides the file").Fix("leave \"source\" out of the part \"request\"")
+	}
+	if !utf8.Valid(file) {
+		return nil, problem.New(problem.InvalidSpec, "the file is not UTF-8 text").At(name, 0, 0, "").Fix("upload JSON or YAML in UTF-8")
+	}
+	if doc == nil {
+		doc = map[string]json.RawMessage{}
+	}
+	doc["source"] = json.RawMessage(mustJSON(CreateSource{OpenAPI: &OpenAPISource{Document: string(file), FileName: name}}))
+	r.Header.Set("Content-Type", "application/json")
+	return []byte(mustJSON(doc)), nil
+}
+
+// documentMultipart says in the API's document what multipartToJSON accepts.
+func documentMultipart(api *huma.OpenAPI) {
+	for p := range multipartPaths {
+		op := api.Paths[p].Post
+		op.RequestBody.Content["multipart/form-data"] = &huma.MediaType{
+			Schema: &huma.Schema{
+				Type: huma.TypeObject, Required: []string{"file"},
+				Properties: map[string]*huma.Schema{
+					"request": {Type: huma.TypeString, ContentEncoding: "", Description: "The JSON body without source; may be absent."},
+					"file":    {Type: huma.TypeString, Format: "binary", Description: "The specification, JSON or YAML."},
+				},
+			},
+			Encoding: map[string]*huma.Encoding{"request": {ContentType: "application/json"}},
+		}
+	}
+}

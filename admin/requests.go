@@ -1,0 +1,100 @@
+package admin
+
+import "github.com/sluicegate/sluice/internal/secrets"
+
+// CreateToolset asks for a toolset. The same slug with the same source refreshes
+// that toolset and keeps its edits; with another source it is a conflict.
+type CreateToolset struct {
+	Name         string        `json:"name,omitempty" maxLength:"200" doc:"Default: the title of the specification."`
+	Slug         string        `json:"slug,omitempty" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"Default: made of the name."`
+	Description  string        `json:"description,omitempty" maxLength:"16384"`
+	Instructions string        `json:"instructions,omitempty" maxLength:"32768"`
+	Source       CreateSource  `json:"source"`
+	BaseURL      string        `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server."`
+	Tools        []string      `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of the tools to enable; a leading ! leaves out. Default: all."`
+	Profile      string        `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Default: lossless."`
+	Cache        *CachePolicy  `json:"cache,omitempty"`
+	Auth         *SetAuth      `json:"authentication,omitempty"`
+	Test         *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
+	Deploy       *CreateDeploy `json:"deploy,omitempty"`
+}
+
+// CreateSource is exactly one kind of source.
+type CreateSource struct {
+	OpenAPI *OpenAPISource `json:"openapi,omitempty"`
+}
+
+// OpenAPISource is a specification by URL or as text.
+type OpenAPISource struct {
+	URL      string `json:"url,omitempty" maxLength:"2048" doc:"Where to fetch it."`
+	Document string `json:"document,omitempty" doc:"Its text, JSON or YAML."`
+	FileName string `json:"fileName,omitempty" maxLength:"255" doc:"Name for messages."`
+}
+
+// CreateDeploy says what happens after the creation.
+type CreateDeploy struct {
+	Skip           bool   `json:"skip,omitempty" doc:"Neither test nor deploy: stay a draft."`
+	UntestedReason string `json:"untestedReason,omitempty" maxLength:"500" doc:"Deploy with this recorded reason when nothing can be tested."`
+}
+
+// PatchToolset changes the fields that are there (RFC 7396); null and "" restore
+// the default.
+type PatchToolset struct {
+	Name         *string     `json:"name,omitempty" maxLength:"200"`
+	Description  *string     `json:"description,omitempty" maxLength:"16384"`
+	Instructions *string     `json:"instructions,omitempty" maxLength:"32768"`
+	BaseURL      *string     `json:"baseUrl,omitempty" maxLength:"2048"`
+	Profile      *string     `json:"profile,omitempty" enum:"off,lossless,concise"`
+	Cache        *PatchedTTL `json:"cache,omitempty" doc:"ttlSeconds 0 turns the cache off."`
+}
+
+// PatchedTTL is a cache policy that can be turned off.
+type PatchedTTL struct {
+	TTLSeconds int `json:"ttlSeconds" minimum:"0" maximum:"86400"`
+}
+
+// PatchTool changes one tool; absent fields stay, "" restores what was generated.
+type PatchTool struct {
+	Name        *string `json:"name,omitempty" maxLength:"64"`
+	Title       *string `json:"title,omitempty" maxLength:"200"`
+	Description *string `json:"description,omitempty" maxLength:"16384"`
+	Enabled     *bool   `json:"enabled,omitempty"`
+}
+
+// BatchUpdate changes many tools at once: all changes or none.
+type BatchUpdate struct {
+	Updates []ToolUpdate `json:"updates,omitempty" maxItems:"4096"`
+	Enable  []string     `json:"enable,omitempty" maxItems:"256" doc:"Names or globs; exactly these are enabled afterwards, before updates are applied."`
+}
+
+// ToolUpdate is one change of a batch.
+type ToolUpdate struct {
+	Tool string `json:"tool" doc:"Name as it is now." minLength:"1" maxLength:"64"`
+	PatchTool
+}
+
+// SetAuth sets an authentication configuration. Which fields belong to a type:
+// header: headerName, headerPrefix, apiKey; bearer: token; basic: username,
+// password; none: nothing.
+type SetAuth struct {
+	AuthType     string         `json:"authType" enum:"header,bearer,basic,none"`
+	HeaderName   string         `json:"headerName,omitempty" maxLength:"128"`
+	HeaderPrefix string         `json:"headerPrefix,omitempty" maxLength:"64"`
+	APIKey       secrets.Secret `json:"apiKey,omitempty" writeOnly:"true"`
+	Token        secrets.Secret `json:"token,omitempty" writeOnly:"true"`
+	Username     string         `json:"username,omitempty" maxLength:"512"`
+	Password     secrets.Secret `json:"password,omitempty" writeOnly:"true"`
+}
+
+// TestRequest names the tool to test. Without one: the first safe operation that
+// needs no arguments, else one whose required arguments have examples.
+type TestRequest struct {
+	Tool      string         `json:"tool,omitempty" maxLength:"64"`
+	Arguments map[string]any `json:"arguments,omitempty"`
+	KeepDraft bool           `json:"keepDraft,omitempty" doc:"Do not deploy when it passes."`
+}
+
+// DeployRequest deploys the draft as it is.
+type DeployRequest struct {
+	Reason string `json:"reason,omitempty" maxLength:"500" doc:"Needed when this digest has no passed test; recorded in the audit log."`
+}

@@ -1,0 +1,271 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// Outcomes in the audit log.
+const (
+	outcomeOK     = "ok"
+	outcomeFailed = "failed"
+)
+
+// sweepInterval is how often expired idempotency keys and jobs are removed. They
+// are refused by their age anyway; this only bounds the database.
+const sweepInterval = time.Hour
+
+// Options of a server. Fields without a default must be set.
+type Options struct {
+	// Store holds the records. The caller closes it, after Run returned.
+	Store *store.Store
+	// Keyring seals credentials.
+	Keyring *secrets.Keyring
+	// Publisher makes artifacts and releases of what Store.Live lists.
+	Publisher *publish.Publisher
+	// Fetcher gets specifications by URL.
+	Fetcher Fetcher
+	// Tester runs a tool of a draft. Default: none, and nothing can be tested.
+	Tester Tester
+	// Dialer gets the grants of private addresses that the operator names from
+	// this machine. Default: none are granted.
+	Dialer *safedial.Dialer
+	// AwaitLive waits until the gateway of this node serves a revision of a
+	// toolset, or has dropped it (revision 0). It returns early when ctx ends.
+	// Default: deploys answer as soon as the release is signed.
+	AwaitLive func(ctx context.Context, toolset string, revision uint64) error
+	// GatewayURL is where toolset URLs start, such as http://127.0.0.1:7300.
+	GatewayURL string
+	// Hosts are the values of the Host header (without port) that are answered,
+	// against DNS rebinding. Default: localhost and the loopback addresses.
+	Hosts []string
+	// Metrics write what /metrics answers, in the Prometheus text format.
+	Metrics []func(io.Writer)
+	// Ready are the checks of /readyz, in this order.
+	Ready []Check
+	// Version of the program.
+	Version string
+	// Logger. Default: discard.
+	Logger *slog.Logger
+}
+
+// Check is one condition of readiness.
+type Check struct {
+	Name string
+	// Check returns nil when the condition holds. Its error's text is shown with
+	// ?verbose only.
+	Check func(ctx context.Context) error
+}
+
+// Server is the admin API. Handler may be served as soon as New returned; Run
+// does the work that goes on besides requests.
+type Server struct {
+	o       Options
+	log     *slog.Logger
+	handler http.Handler
+	api     huma.API
+	hosts   map[string]bool
+	opened  connectorCache
+	secrets secretCache
+
+	// publish is held while records and release change together, so that two
+	// deploys cannot make a release of half of each.
+	publish sync.Mutex
+
+	// work is the context of jobs; it ends when Run does. A job is counted in
+	// jobs from start to end.
+	work     context.Context //nolint:containedctx // the life of the server, not of a call
+	stopWork context.CancelFunc
+	jobs     sync.WaitGroup
+}
+
+// New makes a server, ends what a process that died left running, and restores
+// the grants of this node. It fails with [problem.InvalidArgument] for options
+// that cannot work.
+func New(ctx context.Context, o Options) (*Server, error) {
+	switch {
+	case o.Store == nil || o.Keyring == nil || o.Publisher == nil || o.Fetcher == nil:
+		return nil, errors.New("making the admin API: Store, Keyring, Publisher and Fetcher must be set")
+	case o.GatewayURL == "":
+		return nil, errors.New("making the admin API: GatewayURL must be set")
+	}
+	if _, err := url.Parse(o.GatewayURL); err != nil {
+		return nil, problem.New(problem.InvalidArgument, "the address of the gateway is not a URL").Because(err)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if len(o.Hosts) == 0 {
+		o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
+	}
+	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}}
+	for _, h := range o.Hosts {
+		s.hosts[strings.ToLower(strings.Trim(h, "[]"))] = true
+	}
+	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.recover(ctx); err != nil {
+		return nil, err
+	}
+	s.routes()
+	return s, nil
+}
+
+// recover ends what a process that died left behind.
+func (s *Server) recover(ctx context.Context) error {
+	p := problemOf(problem.New(problem.Unavailable, "the server stopped while this ran").Fix("start it again"))
+	n, err := s.o.Store.Recover(ctx, mustJSON(p))
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "jobs of the last process ended as failed", slog.Int64("jobs", n))
+	}
+	ids, err := s.o.Store.Workspaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		grants, err := s.o.Store.Workspace(id).Grants(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range grants {
+			if s.o.Dialer == nil {
+				continue
+			}
+			if err := s.o.Dialer.Grant(grants[i].HostPort); err != nil {
+				return fmt.Errorf("restoring the grant of %s: %w", grants[i].HostPort, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Run sweeps expired records until ctx ends, then waits for the jobs that run,
+// at most as long as grace, and cancels the rest.
+func (s *Server) Run(ctx context.Context, grace time.Duration) error {
+	tick := time.NewTicker(sweepInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := s.o.Store.Sweep(ctx); err != nil && ctx.Err() == nil {
+				s.log.LogAttrs(ctx, slog.LevelWarn, "sweeping expired records did not work", slog.Any("error", err))
+			}
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	timer := time.AfterFunc(grace, s.stopWork)
+	defer timer.Stop()
+	s.jobs.Wait()
+	s.stopWork()
+	return nil
+}
+
+// Handler serves the whole admin listener: /v1, /metrics, /livez, /readyz and
+// /healthz.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// OpenAPI returns the API's own OpenAPI 3.1 document as JSON.
+func (s *Server) OpenAPI() ([]byte, error) { return s.api.OpenAPI().MarshalJSON() }
+
+func (s *Server) routes() {
+	humaErrors()
+	mux := http.NewServeMux()
+	config := huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title: "Sluice admin API", Version: "1",
+				Description: "Toolsets, connectors and everything else a Sluice control plane keeps.",
+				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+			},
+			Components: &huma.Components{
+				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"token": {Type: "http", Scheme: "bearer", BearerFormat: "slu_…", Description: "An API token."},
+				},
+			},
+			Security: []map[string][]string{{"token": {}}},
+		},
+		// No documentation page: huma's loads scripts from another site.
+		DocsPath: "", SchemasPath: "",
+		OpenAPIPath:   "/v1/openapi",
+		Formats:       map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
+		DefaultFormat: "application/json",
+	}
+	s.api = humago.New(mux, config)
+	s.registerToolsets()
+	s.registerTools()
+	s.registerAuthentication()
+	s.registerTests()
+	s.registerConnectors()
+	s.registerJobs()
+	s.registerAudit()
+	documentMultipart(s.api.OpenAPI())
+
+	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))
+	s.handler = s.framed(func(w http.ResponseWriter, r *http.Request) {
+		switch path := r.URL.Path; {
+		case path == "/livez", path == "/healthz", path == "/readyz", path == "/metrics":
+			s.serveHealth(w, r)
+		case path == "/v1/openapi.json", path == "/v1/openapi.yaml":
+			s.routed(mux)(w, r)
+		case strings.HasPrefix(path, "/v1/"):
+			v1(w, r)
+		default:
+			s.writeProblem(w, r, notHere(r))
+		}
+	})
+}
+
+// routed serves what mux has a pattern for; the text answers of a ServeMux for
+// everything else become problems.
+func (s *Server) routed(mux *http.ServeMux) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		h, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		probe := &recorder{header: http.Header{}}
+		h.ServeHTTP(probe, r)
+		if probe.status == http.StatusMethodNotAllowed {
+			w.Header().Set("Allow", probe.header.Get("Allow"))
+			s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+safeMethod(r.Method)))
+			return
+		}
+		s.writeProblem(w, r, notHere(r))
+	}
+}
+
+func notHere(r *http.Request) error {
+	return problem.New(problem.NotFound, "there is nothing at %.200q", r.URL.Path).Fix("see /v1/openapi.json for what there is")
+}
+
+// safeMethod keeps a method from outside printable.
+func safeMethod(m string) string {
+	if len(m) > 20 || strings.ContainsFunc(m, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "it was asked for"
+	}
+	return m
+}

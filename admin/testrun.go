@@ -1,0 +1,322 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Tester runs one tool of a draft through the pipeline that the gateway runs.
+type Tester interface {
+	// Test calls a tool. An upstream that answers with an error is an Answer with
+	// IsError; err is for a call that could not be made at all.
+	Test(ctx context.Context, call TestCall) (TestedAnswer, error)
+}
+
+// TestCall is one call of a draft.
+type TestCall struct {
+	Toolset    *registry.Toolset               // the draft, as its bundle has it
+	Digest     registry.Digest                 // of that bundle
+	Connectors map[string]*connector.Connector // by their name in the toolset
+	Tool       string                          // name as the toolset has it
+	Arguments  []byte                          // JSON object
+}
+
+// TestedAnswer is what a tool answered.
+type TestedAnswer struct {
+	IsError        bool
+	Text           []byte // what the agent would receive
+	UpstreamStatus int    // 0: the upstream was not reached
+	Duration       time.Duration
+	Upstream       time.Duration
+	BytesReceived  int
+	Tokens         TestTokens
+}
+
+const (
+	// testTimeout bounds one test: an upstream that takes longer is no use to an
+	// agent either.
+	testTimeout = 60 * time.Second
+	// maxShownAnswer is how much of an answer the caller of a test sees.
+	maxShownAnswer = 16 << 10
+)
+
+// candidate is a tool that can be tested, with arguments.
+type candidate struct {
+	tool *Tool
+	args []byte
+}
+
+// choose finds what to test: the named tool, or the first safe one without
+// required arguments, or the first safe one whose required arguments have
+// examples. The reason says why there is none.
+func (d *draft) choose(req *TestRequest) (c *candidate, reason string, err error) {
+	tools := d.tools(true)
+	if req.Tool != "" {
+		for i := range tools {
+			if tools[i].Name != req.Tool {
+				continue
+			}
+			args := []byte("{}")
+			if req.Arguments != nil {
+				args = []byte(mustJSON(req.Arguments))
+			} else if found, ok := exampleArguments(tools[i].InputSchema); ok {
+				args = found
+			}
+			return &candidate{&tools[i], args}, "", nil
+		}
+		return nil, "", notFoundTool(req.Tool)
+	}
+	var withExamples *candidate
+	safe, locked := 0, 0
+	for i := range tools {
+		t := &tools[i]
+		if !t.Enabled || !t.Annotations.ReadOnly {
+			continue
+		}
+		safe++
+		if d.cred == nil && d.conn.tools[i].secured {
+			locked++
+			continue
+		}
+		args, ok := exampleArguments(t.InputSchema)
+		switch {
+		case ok && string(args) == "{}":
+			return &candidate{t, args}, "", nil
+		case ok && withExamples == nil:
+			withExamples = &candidate{t, args}
+		}
+	}
+	switch {
+	case withExamples != nil:
+		return withExamples, "", nil
+	case safe == 0:
+		return nil, "no enabled tool is safe to call: all of them may change something", nil
+	case locked == safe:
+		return nil, "every safe tool needs authentication, and none is configured", nil
+	}
+	return nil, "no safe tool can be called without arguments that only you know", nil
+}
+
+// test runs a test of exactly the digest of d and records it. A test that is not
+// possible is not recorded.
+func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *TestRequest) (*TestRun, error) {
+	run := &TestRun{Digest: d.ts.DraftDigest, At: ws.Now()}
+	c, reason, err := d.choose(req)
+	switch {
+	case err != nil:
+		return nil, err
+	case c == nil:
+		run.Reason = reason
+		return run, nil
+	case s.o.Tester == nil:
+		run.Reason = "this node has no gateway to test with"
+		return run, nil
+	case d.baseURL() == "":
+		run.Reason = "the specification names no server that is a complete URL, and no baseUrl is set"
+		return run, nil
+	}
+	run.Possible, run.Tool, run.Arguments = true, c.tool.Name, c.args
+	if d.cred != nil {
+		run.CredentialVersion = d.cred.Version
+	}
+	if d.bundle == nil { // the draft was loaded, not just made
+		if err := s.pushDraft(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	if string(d.ts.DraftDigest) != run.Digest {
+		return nil, fmt.Errorf("testing %s: the draft makes the digest %s, its record has %s", d.ts.ID, d.ts.DraftDigest, run.Digest)
+	}
+	s.call(ctx, d, c, run)
+	return run, s.recordTest(ctx, ws, d, run)
+}
+
+// call makes the call and judges the answer.
+func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun) {
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
+	defer cancel()
+	start := time.Now()
+	a, err := s.o.Tester.Test(ctx, TestCall{
+		Toolset: d.bundle, Digest: registry.Digest(run.Digest), Connectors: map[string]*connector.Connector{d.ts.Connector: d.conn.opened},
+		Tool: c.tool.Name, Arguments: c.args,
+	})
+	run.DurationSeconds = time.Since(start).Seconds()
+	if err != nil {
+		p := problemOf(err)
+		run.Reason = p.Detail
+		if p.Remedy != "" {
+			run.Reason += " (" + p.Remedy + ")"
+		}
+		if p.Code == codeInternal {
+			_ = s.fail(ctx, err) // logs it
+		}
+		return
+	}
+	run.UpstreamStatus, run.UpstreamSeconds, run.BytesReceived, run.Tokens = a.UpstreamStatus, a.Upstream.Seconds(), a.BytesReceived, a.Tokens
+	if a.Duration > 0 {
+		run.DurationSeconds = a.Duration.Seconds()
+	}
+	run.Answer, run.AnswerCut = cutText(a.Text, maxShownAnswer)
+	trimmed := bytes.TrimSpace(a.Text)
+	switch {
+	case a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden:
+		run.Reason = fmt.Sprintf("the upstream refused the authentication with status %d; %s", a.UpstreamStatus, d.sent())
+	case a.IsError && a.UpstreamStatus != 0:
+		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)
+	case a.IsError:
+		text, _ := cutText(a.Text, 300)
+		run.Reason = "the call did not succeed: " + text
+	case a.UpstreamStatus < 200 || a.UpstreamStatus > 299:
+		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)
+	case len(trimmed) == 0 || string(trimmed) == "null" || string(trimmed) == `""`:
+		run.Reason = "the upstream's answer is empty"
+	default:
+		run.Passed = true
+	}
+}
+
+// sent says which header carried the credential, never its value.
+func (d *draft) sent() string {
+	if d.cred == nil {
+		return "no credential was sent, because none is configured"
+	}
+	a, err := showAuth(d.cred)
+	if err != nil {
+		return "a credential was sent"
+	}
+	return "what was sent is " + a.Preview
+}
+
+func cutText(b []byte, n int) (string, bool) {
+	if len(b) <= n {
+		return strings.ToValidUTF8(string(b), "\uFFFD"), false
+	}
+	b = b[:n]
+	for len(b) > 0 && !utf8.RuneStart(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	return strings.ToValidUTF8(string(b[:max(len(b)-1, 0)]), "\uFFFD"), true
+}
+
+// recordTest writes a test. The toolset's version is raised, because what it
+// shows of itself changes.
+func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft, run *TestRun) error {
+	args := sha256.Sum256(run.Arguments)
+	answer := sha256.Sum256([]byte(run.Answer))
+	kept := *run
+	kept.Answer, kept.Arguments, kept.AnswerCut = "", nil, false // may hold personal data
+	row := &store.TestRun{
+		ToolsetID: d.ts.ID, Digest: run.Digest, CredentialVersion: run.CredentialVersion, Tool: run.Tool, Passed: run.Passed,
+		ArgumentsHash: hex.EncodeToString(args[:]), AnswerHash: hex.EncodeToString(answer[:]), Outcome: mustJSON(kept),
+	}
+	err := ws.Update(ctx, func(tx *store.Tx) error {
+		cur, err := tx.Toolset(ctx, d.ts.ID)
+		if err != nil {
+			return err
+		}
+		if cur.DraftDigest != run.Digest {
+			return problem.New(problem.Conflict, "the toolset was changed while it was tested").Fix("test it again").Because(errChanged)
+		}
+		if err := tx.AddTestRun(ctx, row); err != nil {
+			return err
+		}
+		*d.ts = *cur // another writer may have changed what is not in the digest
+		if err := tx.SaveToolset(ctx, d.ts); err != nil {
+			return err
+		}
+		rec := audit(ctx, "toolset.test", d.ts.ID)
+		rec.Digest = run.Digest
+		rec.After = mustJSON(map[string]any{"tool": run.Tool, "passed": run.Passed, "upstreamStatus": run.UpstreamStatus, "testRunId": row.ID})
+		if !run.Passed {
+			rec.Outcome = outcomeFailed
+		}
+		return tx.Audit(ctx, rec)
+	})
+	run.ID = row.ID
+	return err
+}
+
+func showTest(row *store.TestRun) (*TestRun, error) {
+	run := new(TestRun)
+	if err := json.Unmarshal([]byte(row.Outcome), run); err != nil {
+		return nil, fmt.Errorf("reading test %s: %w", row.ID, err)
+	}
+	run.ID, run.At = row.ID, row.CreatedAt.Time
+	return run, nil
+}
+
+type testInput struct {
+	ToolsetInput
+	Body *TestRequest
+}
+
+func (s *Server) registerTests() {
+	register(s, huma.Operation{
+		OperationID: "test-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/test", Summary: "Test the draft; a passed test deploys it", Tags: []string{"toolsets"},
+		Description: "Calls one tool for real. It passes when the upstream answers with a 2xx status and the answer is not empty. " +
+			"The answer has status 200 also when the test did not pass: see passed and reason. When nothing can be tested, it is a 422.",
+	}, func(ctx context.Context, in *testInput) (*jobOutput, error) {
+		req := TestRequest{}
+		if in.Body != nil {
+			req = *in.Body
+		}
+		return s.run(ctx, "toolset.test", func(ctx context.Context, phase func(string)) (*done, error) {
+			return s.testAndDeploy(ctx, in.ID, &req, phase)
+		})
+	})
+	documentJob(s.api.OpenAPI(), "/v1/toolsets/{id}/test", TestAnswer{}, http.StatusOK)
+	s.registerDeploy()
+}
+
+func (s *Server) testAndDeploy(ctx context.Context, id string, req *TestRequest, phase func(string)) (*done, error) {
+	ws := s.workspace(ctx)
+	d, err := s.load(ctx, ws, id)
+	if err != nil {
+		return nil, err
+	}
+	phase("testing a tool")
+	run, err := s.test(ctx, ws, d, req)
+	if err != nil {
+		return nil, err
+	}
+	if !run.Possible {
+		return nil, problem.New(problem.TestFailed, "nothing can be tested: %s", run.Reason).
+			Fix("name a tool with its arguments, configure the authentication, or deploy with a reason")
+	}
+	deployed := false
+	if run.Passed && !req.KeepDraft {
+		phase("publishing")
+		err := s.deploy(ctx, ws, d, run, "")
+		if errors.Is(err, store.ErrStale) {
+			return nil, problem.New(problem.Conflict, "the toolset was changed after its test").Fix("test it again").Because(err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		deployed = true
+	}
+	t, err := s.show(ctx, ws, d)
+	if err != nil {
+		return nil, err
+	}
+	return &done{
+		status: http.StatusOK, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version),
+		body: TestAnswer{TestRun: *run, Deployed: deployed, Toolset: t},
+	}, nil
+}

@@ -1,0 +1,84 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"hash/crc32"
+	"strings"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// An API token is "slu_", 30 random base62 digits (178 bits) and the CRC-32 of
+// them in 6 base62 digits, so that secret scanners find it and a typo is seen
+// without a look-up.
+const (
+	tokenPrefix = "slu_"
+	tokenRandom = 30
+	tokenCheck  = 6
+	base62      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// NewToken makes a random API token.
+func NewToken() secrets.Secret {
+	digits := make([]byte, 0, tokenRandom)
+	var b [64]byte
+	for len(digits) < tokenRandom {
+		_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
+		for _, c := range b {
+			// 248 = 4·62: what is above would make some digits likelier.
+			if c < 248 && len(digits) < tokenRandom {
+				digits = append(digits, base62[c%62])
+			}
+		}
+	}
+	return secrets.New(tokenPrefix + string(digits) + checkDigits(digits))
+}
+
+func checkDigits(digits []byte) string {
+	sum := crc32.ChecksumIEEE(digits)
+	var out [tokenCheck]byte
+	for i := range out {
+		out[tokenCheck-1-i] = base62[sum%62]
+		sum /= 62
+	}
+	return string(out[:])
+}
+
+// ValidToken reports whether a text has the form of an API token.
+func ValidToken(t secrets.Secret) bool {
+	digits, ok := strings.CutPrefix(t.Reveal(), tokenPrefix)
+	return ok && len(digits) == tokenRandom+tokenCheck && checkDigits([]byte(digits[:tokenRandom])) == digits[tokenRandom:]
+}
+
+// HashToken is what is stored of a token. A token has 178 random bits, so a plain
+// hash cannot be guessed.
+func HashToken(t secrets.Secret) []byte {
+	sum := sha256.Sum256([]byte(t.Reveal()))
+	return sum[:]
+}
+
+// EnsureToken stores the token of the local administrator, which the caller
+// keeps in a file, and makes a new one when t is absent or not known (the
+// database was replaced). It returns the token that is valid now.
+func EnsureToken(ctx context.Context, st *store.Store, workspace, name string, t secrets.Secret) (secrets.Secret, error) {
+	if ValidToken(t) {
+		if _, err := st.TokenByHash(ctx, HashToken(t)); err == nil {
+			return t, nil
+		}
+	}
+	t = NewToken()
+	err := st.Workspace(workspace).Update(ctx, func(tx *store.Tx) error {
+		row := &store.Token{Name: name, Role: store.RoleAdmin, Hash: HashToken(t)}
+		if err := tx.AddToken(ctx, row); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, &store.Audit{ActorType: "system", ActorID: "start", Action: "token.create", Resource: row.ID, Outcome: outcomeOK})
+	})
+	if err != nil {
+		return secrets.Secret{}, err
+	}
+	return t, nil
+}

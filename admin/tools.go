@@ -1,0 +1,232 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// toolName is what every MCP client and model API accepts as a name.
+var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+
+type toolsInput struct {
+	ToolsetInput
+	ListInput
+	Schemas bool `query:"schemas" doc:"With input and output schemas."`
+}
+
+// ToolInput is the path of a tool.
+type ToolInput struct {
+	ToolsetInput
+	Name string `path:"name" maxLength:"64"`
+}
+
+type toolOutput struct {
+	ETag string `header:"ETag" doc:"Of the toolset."`
+	Body Tool
+}
+
+type patchToolInput struct {
+	ToolInput
+	MatchInput
+	Body PatchTool `contentType:"application/merge-patch+json"`
+}
+
+type batchInput struct {
+	ToolsetInput
+	MatchInput
+	Body BatchUpdate
+}
+
+func (s *Server) registerTools() {
+	tags := []string{"tools"}
+	const path = "/v1/toolsets/{id}/tools"
+	register(s, huma.Operation{
+		OperationID: "list-tools", Method: http.MethodGet, Path: path, Summary: "List the tools of a toolset", Tags: tags,
+		Description: "In the order of the specification, enabled or not, with the toolset's edits applied.",
+	}, s.listTools)
+	register(s, huma.Operation{
+		OperationID: "get-tool", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a tool with its schemas", Tags: tags,
+	}, func(ctx context.Context, in *ToolInput) (*toolOutput, error) {
+		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return d.toolAnswer(in.Name)
+	})
+	register(s, huma.Operation{
+		OperationID: "patch-tool", Method: http.MethodPatch, Path: path + "/{name}", Summary: "Rename, describe, enable or disable a tool", Tags: tags,
+		Description: `Edits are kept by method and path, so they outlive a new version of the specification. "" restores what was generated.`,
+	}, func(ctx context.Context, in *patchToolInput) (*toolOutput, error) {
+		d, err := s.updateTools(ctx, in.ID, &in.MatchInput, &BatchUpdate{Updates: []ToolUpdate{{Tool: in.Name, PatchTool: in.Body}}})
+		if err != nil {
+			return nil, err
+		}
+		return d.toolAfter(in.Name)
+	})
+	register(s, huma.Operation{
+		OperationID: "batch-update-tools", Method: http.MethodPost, Path: path + "/batch-update", Summary: "Change many tools at once", Tags: tags,
+		Description: "All changes or none. enable is applied first: exactly the tools it matches are enabled afterwards.",
+	}, func(ctx context.Context, in *batchInput) (*toolsetOutput, error) {
+		d, err := s.updateTools(ctx, in.ID, &in.MatchInput, &in.Body)
+		if err != nil {
+			return nil, err
+		}
+		return s.toolsetAnswer(ctx, s.workspace(ctx), d)
+	})
+}
+
+func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[Tool], error) {
+	d, err := s.load(ctx, s.workspace(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	path := "/v1/toolsets/" + d.ts.ID + "/tools"
+	p, err := in.page(path)
+	if err != nil {
+		return nil, err
+	}
+	from := 0
+	if p.After != "" {
+		// The key is the position in this version of the connector.
+		digest, position, _ := cutLast(p.After)
+		n, err := strconv.Atoi(position)
+		if err != nil || n < 0 || digest != d.ts.ConnectorDigest {
+			return nil, problem.New(problem.InvalidArgument, "the list has changed since the cursor was made").Fix("start again without cursor")
+		}
+		from = n
+	}
+	tools := d.tools(in.Schemas)
+	from = min(from, len(tools))
+	to := min(from+in.Limit, len(tools))
+	next := ""
+	if to < len(tools) {
+		next = d.ts.ConnectorDigest + "/" + strconv.Itoa(to)
+	}
+	return list(&in.ListInput, path, tools[from:to], next, func(t *Tool) Tool { return *t }), nil
+}
+
+func cutLast(s string) (before, after string, found bool) {
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i] == '/' {
+			return s[:i], s[i+1:], true
+		}
+	}
+	return s, "", false
+}
+
+func (d *draft) toolAnswer(name string) (*toolOutput, error) {
+	for _, t := range d.tools(true) {
+		if t.Name == name {
+			return &toolOutput{ETag: etag(d.ts.Version), Body: t}, nil
+		}
+	}
+	return nil, notFoundTool(name)
+}
+
+// toolAfter is the answer for the tool that had a name before the update.
+func (d *draft) toolAfter(name string) (*toolOutput, error) {
+	now := d.tools(true)
+	for i := range d.before {
+		if d.before[i].Name == name {
+			return &toolOutput{ETag: etag(d.ts.Version), Body: now[i]}, nil
+		}
+	}
+	return nil, notFoundTool(name)
+}
+
+// updateTools applies a batch to the draft: all changes or none.
+func (s *Server) updateTools(ctx context.Context, id string, match *MatchInput, in *BatchUpdate) (*draft, error) {
+	ws := s.workspace(ctx)
+	d, err := s.load(ctx, ws, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := match.check(d.ts.Version, false); err != nil {
+		return nil, err
+	}
+	before := d.tools(false)
+	d.before = before
+	if len(in.Enable) > 0 {
+		selection, err := parseGlobs(in.Enable, "/enable")
+		if err != nil {
+			return nil, err
+		}
+		if err := d.enable(selection); err != nil {
+			return nil, err
+		}
+	}
+	for i := range in.Updates {
+		if err := d.patchTool(before, &in.Updates[i], "/updates/"+strconv.Itoa(i)); err != nil {
+			return nil, err
+		}
+	}
+	after := d.tools(false)
+	if enabledCount(after) == 0 {
+		return nil, problem.New(problem.InvalidArgument, "the change leaves no tool enabled").Fix("enable at least one tool")
+	}
+	b, a := changedTools(before, after)
+	return d, s.saveDraft(ctx, ws, d, "tools.update", b, a, true)
+}
+
+func enabledCount(tools []Tool) (n int) {
+	for i := range tools {
+		if tools[i].Enabled {
+			n++
+		}
+	}
+	return n
+}
+
+// patchTool applies one change; before are the tools as the client saw them.
+func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
+	for i := range before {
+		t := &before[i]
+		if t.Name != in.Tool {
+			continue
+		}
+		if in.Name != nil && *in.Name != "" && !toolName.MatchString(*in.Name) {
+			return fieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *in.Name)
+		}
+		d.edit(t.Operation, func(e *store.ToolEdit) {
+			set(&e.Name, in.Name, t.OriginalName)
+			set(&e.Title, in.Title, "")
+			set(&e.Description, in.Description, "")
+			if in.Enabled != nil {
+				e.Disabled = !*in.Enabled
+			}
+		})
+		return nil
+	}
+	return notFoundTool(in.Tool)
+}
+
+// set takes a changed field over; "" and the generated value restore what was
+// generated.
+func set(to **string, from *string, generated string) {
+	switch {
+	case from == nil:
+	case *from == "" || *from == generated:
+		*to = nil
+	default:
+		*to = from
+	}
+}
+
+// changedTools keeps the tools that differ, for the audit log.
+func changedTools(before, after []Tool) (b, a []Tool) {
+	for i := range before {
+		x, y := before[i], after[i]
+		x.Tokens, y.Tokens = 0, 0
+		if x.Name != y.Name || x.Title != y.Title || x.Description != y.Description || x.Enabled != y.Enabled {
+			b, a = append(b, x), append(a, y)
+		}
+	}
+	return b, a
+}

@@ -1,0 +1,234 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/registry"
+)
+
+type createInput struct {
+	Prefer string `header:"Prefer" maxLength:"256" doc:"wait=N: seconds to wait for the result, 0 to 60. Default: 10."`
+	Body   CreateToolset
+}
+
+type getInput struct {
+	ToolsetInput
+	IfNoneMatch string `header:"If-None-Match" maxLength:"512"`
+}
+
+type detailOutput struct {
+	ETag string `header:"ETag"`
+	Body ToolsetDetail
+}
+
+type patchInput struct {
+	ToolsetInput
+	MatchInput
+	Body PatchToolset `contentType:"application/merge-patch+json"`
+}
+
+type revisionsInput struct {
+	ToolsetInput
+	ListInput
+}
+
+func (s *Server) registerToolsets() {
+	tags := []string{"toolsets"}
+	register(s, huma.Operation{
+		OperationID: "create-toolset", Method: http.MethodPost, Path: "/v1/toolsets", Summary: "Create a toolset from an OpenAPI specification", Tags: tags,
+		Description: "Makes a connector and a draft, tests one safe tool, and deploys when the test passes. " +
+			"The same slug with the same source refreshes that toolset (200) and keeps its edits. A failed test leaves a draft; every other failure leaves nothing.",
+	}, func(ctx context.Context, in *createInput) (*jobOutput, error) {
+		return s.run(ctx, "toolset.create", func(ctx context.Context, phase func(string)) (*done, error) {
+			return s.create(ctx, &in.Body, phase)
+		})
+	})
+	documentJob(s.api.OpenAPI(), "/v1/toolsets", CreatedToolset{}, http.StatusCreated, http.StatusOK)
+	register(s, huma.Operation{
+		OperationID: "list-toolsets", Method: http.MethodGet, Path: "/v1/toolsets", Summary: "List toolsets, newest first", Tags: tags,
+	}, s.listToolsets)
+	register(s, huma.Operation{
+		OperationID: "get-toolset", Method: http.MethodGet, Path: "/v1/toolsets/{id}", Summary: "Read a toolset", Tags: tags,
+	}, func(ctx context.Context, in *getInput) (*detailOutput, error) {
+		ws := s.workspace(ctx)
+		ts, err := toolsetOf(ctx, ws, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if in.IfNoneMatch != "" && matches(in.IfNoneMatch, ts.Version) {
+			return nil, huma.ErrorWithHeaders(&Problem{Status: http.StatusNotModified}, http.Header{"Etag": {etag(ts.Version)}})
+		}
+		d, err := outline(ctx, ws, ts)
+		if err != nil {
+			return nil, err
+		}
+		t, err := s.show(ctx, ws, d)
+		if err != nil {
+			return nil, err
+		}
+		return &detailOutput{ETag: etag(ts.Version), Body: d.detail(t)}, nil
+	})
+	register(s, huma.Operation{
+		OperationID: "patch-toolset", Method: http.MethodPatch, Path: "/v1/toolsets/{id}", Summary: "Change a toolset", Tags: tags,
+		Description: "A change makes a new draft; what is live stays until the draft is tested or deployed. Needs If-Match.",
+	}, func(ctx context.Context, in *patchInput) (*toolsetOutput, error) {
+		return s.patchToolset(ctx, in.ID, &in.MatchInput, &in.Body)
+	})
+	register(s, huma.Operation{
+		OperationID: "delete-toolset", Method: http.MethodDelete, Path: "/v1/toolsets/{id}", Summary: "Delete a toolset", Tags: tags,
+		DefaultStatus: http.StatusNoContent,
+		Description:   "Takes it out of the release first, then removes its records and its credential. Needs If-Match.",
+	}, func(ctx context.Context, in *deleteInput) (*struct{}, error) {
+		ws := s.workspace(ctx)
+		ts, err := toolsetOf(ctx, ws, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := in.check(ts.Version, true); err != nil {
+			return nil, err
+		}
+		return nil, s.remove(ctx, ws, ts)
+	})
+	register(s, huma.Operation{
+		OperationID: "list-revisions", Method: http.MethodGet, Path: "/v1/toolsets/{id}/revisions", Summary: "List the published revisions, newest first", Tags: tags,
+	}, s.listRevisions)
+}
+
+func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[Toolset], error) {
+	p, err := in.page("/v1/toolsets")
+	if err != nil {
+		return nil, err
+	}
+	ws := s.workspace(ctx)
+	rows, next, err := ws.Toolsets(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]Toolset, len(rows))
+	for i := range rows {
+		d, err := outline(ctx, ws, &rows[i])
+		if err != nil {
+			return nil, err
+		}
+		if shown[i], err = s.show(ctx, ws, d); err != nil {
+			return nil, err
+		}
+	}
+	return list(in, "/v1/toolsets", shown, next, func(t *Toolset) Toolset { return *t }), nil
+}
+
+func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOutput[Revision], error) {
+	ws := s.workspace(ctx)
+	ts, err := toolsetOf(ctx, ws, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	path := "/v1/toolsets/" + ts.ID + "/revisions"
+	p, err := in.page(path)
+	if err != nil {
+		return nil, err
+	}
+	rows, next, err := ws.Revisions(ctx, ts.ID, p)
+	if err != nil {
+		return nil, err
+	}
+	return list(&in.ListInput, path, rows, next, func(r *store.Revision) Revision {
+		return Revision{N: r.N, Digest: r.Digest, Live: r.N == ts.LiveRevision, Author: r.Author, Reason: r.Reason, TestRunID: r.TestRunID, At: r.CreatedAt.Time}
+	}), nil
+}
+
+func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput, in *PatchToolset) (*toolsetOutput, error) {
+	ws := s.workspace(ctx)
+	d, err := s.load(ctx, ws, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := match.check(d.ts.Version, true); err != nil {
+		return nil, err
+	}
+	before := *d.ts
+	for _, f := range []struct{ to, from *string }{
+		{&d.ts.Name, in.Name},
+		{&d.ts.Description, in.Description},
+		{&d.ts.Instructions, in.Instructions},
+		{&d.ts.BaseURL, in.BaseURL},
+		{&d.ts.Profile, in.Profile},
+	} {
+		if f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	if d.ts.Name == "" {
+		d.ts.Name = clip(d.report.Title, registry.MaxNameRunes)
+	}
+	if in.Cache != nil {
+		d.ts.CacheSeconds = int64(in.Cache.TTLSeconds)
+	}
+	if err := checkBaseURL(d.ts.BaseURL, "/baseUrl"); err != nil {
+		return nil, err
+	}
+	if err := s.saveDraft(ctx, ws, d, "toolset.update", toolsetFields(&before), toolsetFields(d.ts), false); err != nil {
+		return nil, err
+	}
+	return s.toolsetAnswer(ctx, ws, d)
+}
+
+// toolsetFields is what the audit log says of the fields that PATCH changes.
+func toolsetFields(t *store.Toolset) map[string]any {
+	return map[string]any{
+		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": t.BaseURL,
+		"profile": t.Profile, "cacheSeconds": t.CacheSeconds,
+	}
+}
+
+// saveDraft pushes the bundle of a changed draft and writes its records. A change
+// that changes nothing writes nothing.
+func (s *Server) saveDraft(ctx context.Context, ws *store.Workspace, d *draft, action string, before, after any, edits bool) error {
+	if reflect.DeepEqual(before, after) {
+		return nil
+	}
+	if err := s.pushDraft(ctx, d); err != nil {
+		return err
+	}
+	return ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.SaveToolset(ctx, d.ts); err != nil {
+			return err
+		}
+		if edits {
+			if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
+				return err
+			}
+		}
+		rec := audit(ctx, action, d.ts.ID)
+		rec.Digest, rec.Before, rec.After = d.ts.DraftDigest, mustJSON(before), mustJSON(after)
+		return tx.Audit(ctx, rec)
+	})
+}
+
+// documentJob describes an operation that answers with its result or with the
+// job it became.
+func documentJob(api *huma.OpenAPI, path string, result any, statuses ...int) {
+	op := api.Paths[path].Post
+	delete(op.Responses, "200")
+	header := func(d string) *huma.Param {
+		return &huma.Param{Description: d, Schema: &huma.Schema{Type: huma.TypeString}}
+	}
+	for _, status := range statuses {
+		op.Responses[strconv.Itoa(status)] = &huma.Response{
+			Description: http.StatusText(status),
+			Headers:     map[string]*huma.Param{"Location": header("Path of the toolset."), "ETag": header("Version of the toolset.")},
+			Content:     map[string]*huma.MediaType{"application/json": {Schema: api.Components.Schemas.Schema(reflect.TypeOf(result), true, "")}},
+		}
+	}
+	op.Responses["202"] = &huma.Response{
+		Description: "The work goes on as a job",
+		Headers:     map[string]*huma.Param{"Location": header("Path of the job."), "Retry-After": header("Seconds.")},
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: api.Components.Schemas.Schema(reflect.TypeFor[Job](), true, "")}},
+	}
+}
