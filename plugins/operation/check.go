@@ -3,6 +3,7 @@ package operation
 import (
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -23,9 +24,9 @@ const maxFaults = 8
 // and what was got. When it accepts it allocates nothing, healing and uniqueItems
 // apart. args are not kept.
 func (c *Compiled) Check(args jsonscan.Value) error {
-	var pathBuf [128]byte
-	var numBuf [64]byte
-	k := checker{c: c, path: pathBuf[:0], num: numBuf[:0]}
+	k := checkers.Get().(*checker) //nolint:errcheck // New makes nothing else
+	defer k.release()
+	k.c = c
 	if args.Kind() != jsonscan.Object {
 		k.fault("expected an object with the tool's arguments, got %s", args.Kind())
 		return k.error()
@@ -86,6 +87,22 @@ type checker struct {
 	faults []*problem.Error
 	quiet  int // > 0: faults are counted only
 	count  int
+}
+
+var checkers = sync.Pool{New: func() any { return new(checker) }}
+
+// release clears what belongs to the caller and puts k back.
+func (k *checker) release() {
+	*k = checker{path: small(k.path), num: small(k.num), text: small(k.text), arena: small(k.arena)}
+	checkers.Put(k)
+}
+
+// small empties a buffer for the next use; large ones are dropped.
+func small(b []byte) []byte {
+	if cap(b) > maxKept {
+		return nil
+	}
+	return b[:0]
 }
 
 func (k *checker) error() error {

@@ -43,6 +43,11 @@ func equalValues(a, b jsonscan.Value) bool {
 		if a.Len() != b.Len() {
 			return false
 		}
+		// Looking members up one by one is quadratic: only small objects are compared
+		// without regard to order.
+		if len(a.Raw()) > maxUnordered {
+			return string(jsonscan.AppendMinified(nil, a.Raw())) == string(jsonscan.AppendMinified(nil, b.Raw()))
+		}
 		for it := a.Members(); it.Next(); {
 			if !equalValues(it.Value(), b.Get(string(it.KeyText(nil)))) {
 				return false
@@ -52,6 +57,9 @@ func equalValues(a, b jsonscan.Value) bool {
 	}
 	return string(a.Raw()) == string(b.Raw())
 }
+
+// maxUnordered is the size in bytes up to which objects are equal in any order.
+const maxUnordered = 4096
 
 // unique reports whether all items differ. Beyond maxPairwise items they are
 // compared by their text, so that the cost stays linear.

@@ -39,6 +39,7 @@ type Request struct {
 	prefix  []byte           // deepObject name so far
 	file    []byte           // a decoded file
 	cookie  []byte           // the Cookie field
+	builder builder          // of the Build under way; here, so that it is not allocated
 	// boundary overrides the multipart boundary, for tests.
 	boundary string
 }
@@ -63,10 +64,7 @@ func (r *Request) Reset() {
 	r.Header = r.Header[:0]
 	r.values = r.values[:0]
 	for _, b := range [...]*[]byte{&r.Target, &r.ContentType, &r.Body, &r.headers, &r.arena, &r.text, &r.name, &r.prefix, &r.file, &r.cookie} {
-		if cap(*b) > maxKept {
-			*b = nil
-		}
-		*b = (*b)[:0]
+		*b = small(*b)
 	}
 }
 
@@ -94,7 +92,9 @@ func (b *builder) fail(arg, format string, args ...any) {
 func (c *Compiled) Build(r *Request, args jsonscan.Value) error {
 	r.Reset()
 	r.Method, r.Accept = c.plan.Method, c.plan.Accept
-	b := builder{c: c, r: r}
+	r.builder = builder{c: c, r: r}
+	b := &r.builder
+	defer func() { r.builder = builder{} }()
 	b.bind(args)
 	b.target()
 	b.fields()
