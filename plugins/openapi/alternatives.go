@@ -68,6 +68,10 @@ func (p *publisher) flatten(list []child) []*schema {
 		}
 	}
 	walk(list, 0)
+	// A branch that could not be read allows anything; the plan lets it through.
+	if known := slices.DeleteFunc(slices.Clone(out), func(b *schema) bool { return b.open }); len(known) > 0 {
+		return known
+	}
 	return out
 }
 

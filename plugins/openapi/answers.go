@@ -17,16 +17,17 @@ type answer struct {
 
 // answers fills in what is known of the operation's answer: Accept, output
 // schema, response graph.
-func (c *compiler) answers(e entry, op *operation.Operation, plan *operation.Plan) {
+func (c *compiler) answers(e entry, op *operation.Operation) answer {
 	a := c.answer(e)
-	plan.Accept = accept(a.accept)
+	op.Plan.Accept = accept(a.accept)
 	if a.schema == nil || a.schema == c.anything {
-		return
+		return a
 	}
 	op.Response = c.response(a.schema, 0)
 	if !a.isRange {
 		op.OutputSchema = c.outputSchema(a.schema)
 	}
+	return a
 }
 
 // accept is the Accept header (rule 31).
@@ -92,6 +93,9 @@ func (c *compiler) answer(e entry) answer {
 
 // insertType keeps JSON types before the others.
 func insertType(list []string, t string) []string {
+	if t == "application/json" {
+		return slices.Insert(list, 0, t)
+	}
 	if !isJSON(t) {
 		return append(list, t)
 	}
@@ -121,7 +125,7 @@ func (c *compiler) swaggerAnswer(e entry, r value, a *answer) {
 }
 
 // nameIt gives the operation name, title, description and annotations.
-func (c *compiler) nameIt(e entry, op *operation.Operation) {
+func (c *compiler) nameIt(e entry, op *operation.Operation, a answer) {
 	id := e.at.get("operationId").str()
 	if id != "" {
 		key := strings.ToLower(cutPlain(id, maxPropertyText))
@@ -144,13 +148,13 @@ func (c *compiler) nameIt(e entry, op *operation.Operation) {
 	if op.Title == "" || len(op.Title) > maxTitle {
 		op.Title = humanise(op.Name)
 	}
-	op.Description = c.describeOperation(e, op, summary)
+	op.Description = c.describeOperation(e, op, summary, a)
 	op.Annotations = annotations(op.Method, strings.Split(op.Name, "_"))
 }
 
 // describeOperation says what the operation does, what it returns and what it
 // needs (rule 21).
-func (c *compiler) describeOperation(e entry, op *operation.Operation, summary string) string {
+func (c *compiler) describeOperation(e entry, op *operation.Operation, summary string, a answer) string {
 	text := plain(e.at.get("description").str())
 	if text == "" {
 		text = plain(e.item.get("description").str())
@@ -176,7 +180,7 @@ func (c *compiler) describeOperation(e entry, op *operation.Operation, summary s
 	if b.Len() == 0 {
 		add(c.madeUp(e, op))
 	}
-	add(c.returns(e))
+	add(c.returns(a))
 	if op.Deprecated {
 		add("Deprecated")
 	}
@@ -206,8 +210,7 @@ var dullResponses = []string{
 }
 
 // returns is a sentence about the answer; "" when nothing is known.
-func (c *compiler) returns(e entry) string {
-	a := c.answer(e)
+func (c *compiler) returns(a answer) string {
 	if text := plain(a.at.get("description").str()); len(text) > 12 && !slices.Contains(dullResponses, strings.ToLower(strings.TrimRight(text, ". "))) {
 		lower := strings.ToLower(text)
 		if strings.HasPrefix(lower, "return") {

@@ -185,7 +185,7 @@ func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *a
 		}
 		args = append(args, argument{
 			name: f.Arg, schema: p, required: need, order: order, depth: 1, param: -1, field: len(plan.Body.Fields),
-			files: b.kind == bodyMultipart, clear: clears,
+			files: b.kind == bodyMultipart, clear: clears, parent: s,
 		})
 		plan.Body.Fields = append(plan.Body.Fields, f)
 	}
@@ -228,7 +228,10 @@ func (p *publisher) root(args []argument) {
 			p.b = append(p.b, ',')
 		}
 		p.name(a.name)
-		p.files, p.clear = a.files, a.clear
+		p.files, p.clear, p.stack = a.files, a.clear, p.stack[:0]
+		if a.parent != nil {
+			p.stack = append(p.stack, a.parent)
+		}
 		if a.free {
 			p.b = append(p.b, `{"type":"object",`...)
 			p.describe(a.schema, a.text, []string{"Any object."})
@@ -256,7 +259,10 @@ func (c *compiler) private(plan *operation.Plan, args []argument, depth int) {
 		if a.free {
 			continue
 		}
-		p.files = a.files
+		p.files, p.stack = a.files, p.stack[:0]
+		if a.parent != nil {
+			p.stack = append(p.stack, a.parent)
+		}
 		s := p.schema(a.schema, a.depth)
 		switch {
 		case a.param >= 0:

@@ -26,9 +26,10 @@ type argument struct {
 	files    bool
 	clear    bool // null clears it
 	depth    int
-	free     bool // published as any object
-	param    int  // index in the plan's parameters; -1: of the body
-	field    int  // index in the body's fields; -1: not lifted
+	free     bool    // published as any object
+	param    int     // index in the plan's parameters; -1: of the body
+	parent   *schema // the body it is a member of: what contains that again is a cycle
+	field    int     // index in the body's fields; -1: not lifted
 }
 
 // operation compiles one operation. An error is *unsupported.
@@ -90,8 +91,7 @@ func (c *compiler) operation(e entry) (*operation.Operation, error) {
 	if err := c.assemble(e.at, op, params, b); err != nil {
 		return nil, err
 	}
-	c.answers(e, op, plan)
-	c.nameIt(e, op)
+	c.nameIt(e, op, c.answers(e, op))
 	servers := c.servers(e.at.get("servers"))
 	if servers == nil {
 		servers = c.servers(e.item.get("servers"))

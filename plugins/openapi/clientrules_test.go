@@ -235,7 +235,8 @@ func (r *clientRules) plan(op *operation.Operation, props map[string]any, requir
 			fail("argument %q: required %v in the plan, not in the schema", a, must)
 		}
 	}
-	if !strings.HasPrefix(p.Path, "/") || strings.ContainsAny(p.Path, "?# \t\r\n") || p.Version != operation.PlanVersion {
+	static := regexp.MustCompile(`\{[^{}]*\}`).ReplaceAllString(p.Path, "")
+	if !strings.HasPrefix(p.Path, "/") || strings.ContainsAny(static, "?# \t\r\n") || p.Version != operation.PlanVersion {
 		fail("plan path %q", p.Path)
 	}
 }

@@ -27,7 +27,7 @@ func Compile(ctx context.Context, src Source, opts Options) (*Result, error) {
 		ctx: ctx, src: src, opts: opts, limits: lim, file: src.Name,
 		refs: make(map[refKey]value), docs: make(map[string]*document), depthOf: make(map[*document]int), names: make(map[*document]*names),
 		memo: make(map[value]*schema), combined: make(map[string]*schema), responses: make(map[*schema]*operation.Schema),
-		patterns: make(map[string]bool), schemeIDs: make(map[string]bool),
+		outputs: make(map[outputKey][]byte), patterns: make(map[string]bool), schemeIDs: make(map[string]bool),
 		anything: &schema{open: true},
 	}
 	res, err := c.compile()
@@ -82,6 +82,7 @@ type compiler struct {
 	memo      map[value]*schema
 	combined  map[string]*schema
 	responses map[*schema]*operation.Schema
+	outputs   map[outputKey][]byte
 	patterns  map[string]bool
 	created   int
 	folds     int

@@ -71,10 +71,13 @@ func (c *compiler) credential(p *parameter) (hide bool, scheme string) {
 			return false, ""
 		}
 	}
-	// A bearer or OAuth scheme already says how to authenticate.
-	for _, s := range c.api.Schemes {
-		if s.Type == "oauth2" || s.Type == "openIdConnect" || s.Type == "http" {
-			return true, ""
+	// The token of a bearer or OAuth scheme travels in Authorization (Slack
+	// declares both); a key of any other name is something else.
+	if name == "token" || name == "accesstoken" {
+		for _, s := range c.api.Schemes {
+			if s.Type == "oauth2" || s.Type == "openIdConnect" || s.Type == "http" && s.Scheme == "bearer" {
+				return true, ""
+			}
 		}
 	}
 	return true, c.schemeFor(p)

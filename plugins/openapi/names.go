@@ -27,6 +27,11 @@ func (n *namer) name(id, method, path string, tags []string) string {
 		words := idWords(id, method, path)
 		candidates = append(candidates, readable(id, words, tags), strings.Join(words, "_"))
 	}
+	for _, c := range candidates { // too long: leave out what says least
+		if len(c) > maxToolName {
+			candidates = append(candidates, shorter(c))
+		}
+	}
 	candidates = append(candidates, fromPath(method, path))
 	for _, c := range candidates {
 		c = startLetter(c)
@@ -55,6 +60,22 @@ func (n *namer) name(id, method, path string, tags []string) string {
 func nameHash(method, path string) string {
 	sum := sha256.Sum256([]byte(method + " " + path))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:4])
+}
+
+// shortForms are common abbreviations, used only for names that are too long.
+var shortForms = strings.NewReplacer(
+	"authenticated_user", "user", "organization", "org", "organisation", "org", "repository", "repo", "repositories", "repos",
+	"environment", "env", "configuration", "config", "application", "app", "administrator", "admin", "information", "info",
+	"subscription", "sub", "notification", "notice", "permissions", "perms", "permission", "perm",
+)
+
+// shorter abbreviates a name and leaves out words that only connect others.
+func shorter(name string) string {
+	ws := strings.Split(shortForms.Replace(name), "_")
+	ws = slices.DeleteFunc(ws, func(w string) bool {
+		return w == "for" || w == "of" || w == "the" || w == "to" || w == "in" || w == "on" || w == "with" || w == "and" || w == "namespaced"
+	})
+	return strings.Join(dedupe(ws), "_")
 }
 
 // cutName shortens a name at a word boundary where one is near.
@@ -135,6 +156,16 @@ func idWords(id, method, path string) []string {
 	if n := len(ws) - len(tail); n > 0 && len(tail) > 1 && slices.Equal(ws[n:], tail) {
 		ws = ws[:n]
 	}
+	return tidy(ws)
+}
+
+// tidy drops articles and repeated words and makes one verb of "create or
+// update".
+func tidy(ws []string) []string {
+	ws = slices.DeleteFunc(ws, func(w string) bool { return w == "a" || w == "an" || w == "the" })
+	if len(ws) > 3 && ws[1] == "or" && (ws[0] == "create" || ws[0] == "add") && (ws[2] == "update" || ws[2] == "replace") {
+		ws = append([]string{"upsert"}, ws[3:]...)
+	}
 	return dedupe(ws)
 }
 
@@ -157,6 +188,11 @@ var verbs = map[string]bool{
 	"unstar": true, "follow": true, "unfollow": true, "block": true, "unblock": true, "invite": true, "join": true, "leave": true,
 	"accept": true, "decline": true, "convert": true, "transfer": true, "request": true, "reset": true, "sync": true,
 	"redeliver": true, "ping": true, "watch": true, "publish": true, "close": true, "open": true, "assign": true, "unassign": true,
+	"pin": true, "unpin": true, "dismiss": true, "attach": true, "detach": true, "suspend": true, "unsuspend": true, "rerequest": true,
+	"map": true, "compare": true, "rerun": true, "review": true, "resolve": true, "pause": true, "resume": true, "retry": true,
+	"activate": true, "deactivate": true, "register": true, "unregister": true, "link": true, "unlink": true, "apply": true,
+	"execute": true, "confirm": true, "complete": true, "refresh": true, "rotate": true, "bulk": false, "duplicate": true,
+	"subscribe": true, "unsubscribe": true, "connect": true, "disconnect": true, "grant": true, "deny": true, "ban": true, "unban": true,
 }
 
 // readable turns a namespaced operationId into verb and object:
@@ -219,7 +255,7 @@ func namespace(id string, tags []string) (ns, action []string) {
 			return nil, nil
 		}
 	}
-	ns, action = words(id[:cut]), words(id[cut+1:])
+	ns, action = words(id[:cut]), tidy(words(id[cut+1:]))
 	for len(ns) > 1 && slices.Contains(noise, ns[len(ns)-1]) {
 		ns = ns[:len(ns)-1]
 	}

@@ -19,6 +19,30 @@ const (
 // root, every scalar nullable (real APIs return undeclared nulls and clients
 // validate), nothing required, no combinators. nil when it would be too large.
 func (c *compiler) outputSchema(s *schema) []byte {
+	// Many operations answer with the same component; what they share is not
+	// written twice, and receivers do not change it.
+	key := s
+	if s.types == operation.TypeArray && s.name == "" && s.items.exists() && len(s.items.more) == 0 {
+		key = c.normal(&s.items)
+	}
+	id := outputKey{key, key != s}
+	if b, ok := c.outputs[id]; ok {
+		return b
+	}
+	b := c.writeOutputSchema(s)
+	if key.name != "" {
+		c.outputs[id] = b
+	}
+	return b
+}
+
+// outputKey is a component, or a plain list of it.
+type outputKey struct {
+	s    *schema
+	list bool
+}
+
+func (c *compiler) writeOutputSchema(s *schema) []byte {
 	w := outputWriter{c: c, b: c.scratch[:0]}
 	object := s.types == operation.TypeObject || s.types == 0 && len(s.alts) > 0 && w.allObjects(s, 0)
 	if object {

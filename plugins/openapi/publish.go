@@ -500,6 +500,9 @@ func (p *publisher) defaultValue(s *schema, t operation.Type) {
 // useful others become words (rule 17).
 func (p *publisher) format(s *schema) string {
 	word := ""
+	if s.encoding == "base64" || s.encoding == "base64url" {
+		return s.encoding + "."
+	}
 	switch s.format {
 	case "date-time":
 		p.b = append(p.b, `"format":"date-time",`...)

@@ -32,6 +32,12 @@ func read(ctx context.Context, data []byte, lim Limits) (*document, []duplicate,
 			remedy: "give the URL of the JSON or YAML document itself, often linked from the page",
 		}
 	}
+	if bytes.HasPrefix(head, []byte("//")) || bytes.HasPrefix(head, []byte("/*")) {
+		return nil, nil, &syntaxError{
+			code: codeJSONSyntax, line: 1 + bytes.Count(data[:len(data)-len(head)], []byte("\n")), column: 1,
+			detail: "JSON has no comments", remedy: "remove the comments",
+		}
+	}
 	if head[0] == '[' || head[0] == '{' && !flowYAML(head[1:]) {
 		return readJSON(ctx, data, lim)
 	}

@@ -69,14 +69,11 @@ func (r *jsonReader) failWith(code, remedy, format string, args ...any) error {
 }
 
 func (r *jsonReader) space() {
-	for r.i < len(r.s) {
-		switch r.s[r.i] {
-		case ' ', '\n', '\r', '\t':
-			r.i++
-		default:
-			return
-		}
+	i, s := r.i, r.s
+	for i < len(s) && s[i] <= ' ' && (s[i] == ' ' || s[i] == '\n' || s[i] == '\r' || s[i] == '\t') {
+		i++
 	}
+	r.i = i
 }
 
 // add appends a node and checks the node and time budgets.
@@ -142,14 +139,25 @@ func (r *jsonReader) literal(s string, k kind) error {
 	return err
 }
 
+// stops marks the bytes that end a run of plain text in a string.
+var stops = func() (t [256]bool) {
+	for i := range 0x20 {
+		t[i] = true
+	}
+	t['"'], t['\\'] = true, true
+	return t
+}()
+
 func (r *jsonReader) str(flags uint8) error {
 	r.i++
 	start := r.i
 	for {
 		// The bytes that end or escape a string are rare: look for them in runs.
-		for r.i < len(r.s) && r.s[r.i] != '"' && r.s[r.i] != '\\' && r.s[r.i] >= 0x20 {
-			r.i++
+		i, s := r.i, r.s
+		for i < len(s) && !stops[s[i]] {
+			i++
 		}
+		r.i = i
 		if r.i >= len(r.s) {
 			r.i = start - 1
 			return r.fail("this string has no closing quote")
@@ -240,14 +248,22 @@ func (r *jsonReader) object(depth int) error {
 		r.i++
 		return nil
 	}
+	// Names are compared only when two may be equal: of a name's 64-bit
+	// fingerprint one bit is set, and most objects have no bit set twice.
+	var bits uint64
+	suspect := false
 	for members := 1; ; members++ {
 		r.space()
 		if r.i >= len(r.s) || r.s[r.i] != '"' {
 			return r.fail("expected a member name in quotes%s", r.afterComma())
 		}
+		start := r.i + 1
 		if err := r.str(flagKey); err != nil {
 			return err
 		}
+		bit := fingerprint(r.s[start : r.i-1])
+		suspect = suspect || bits&bit != 0
+		bits |= bit
 		r.space()
 		if r.i >= len(r.s) || r.s[r.i] != ':' {
 			return r.fail("expected a colon after a member name")
@@ -268,10 +284,22 @@ func (r *jsonReader) object(depth int) error {
 		r.i++
 		if c == '}' {
 			r.d.nodes[at].next = uint32(len(r.d.nodes))
-			r.dups = markDuplicates(r.d, at, members, r.dups)
+			if suspect {
+				r.dups = markDuplicates(r.d, at, members, r.dups)
+			}
 			return nil
 		}
 	}
+}
+
+// fingerprint maps a name to one of 64 bits; equal names to the same.
+func fingerprint(name []byte) uint64 {
+	n := len(name)
+	if n == 0 {
+		return 1
+	}
+	h := uint32(n)*0x9E3779B1 ^ uint32(name[0])*0x85EBCA6B ^ uint32(name[n-1])*0xC2B2AE35 ^ uint32(name[n/2])*0x27D4EB2F
+	return 1 << (h >> 26)
 }
 
 func (r *jsonReader) afterComma() string {

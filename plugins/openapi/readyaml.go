@@ -39,14 +39,15 @@ func readYAML(ctx context.Context, data []byte, lim Limits) (*document, []duplic
 	}
 	var top yaml.Node
 	if err := l.Load(&top); err != nil {
-		return nil, nil, yamlError(ctx, err)
+		return nil, nil, yamlError(ctx, data, err)
 	}
-	if err := l.Load(new(yaml.Node)); !errors.Is(err, io.EOF) {
+	var second yaml.Node
+	if err := l.Load(&second); !errors.Is(err, io.EOF) {
 		if err != nil {
-			return nil, nil, yamlError(ctx, err)
+			return nil, nil, yamlError(ctx, data, err)
 		}
 		return nil, nil, &syntaxError{
-			code: codeMultiDocument, line: top.Line, column: 1,
+			code: codeMultiDocument, line: max(second.Line, 1), column: 1,
 			detail: "several YAML documents in one file", remedy: "keep one document; remove the others and their --- lines",
 		}
 	}
@@ -95,7 +96,7 @@ func (r *deadlineReader) Read(p []byte) (int, error) {
 	return r.r.Read(p[:min(len(p), readChunk)])
 }
 
-func yamlError(ctx context.Context, err error) error {
+func yamlError(ctx context.Context, data []byte, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -112,7 +113,10 @@ func yamlError(ctx context.Context, err error) error {
 	if le.ContextMsg != "" {
 		e.detail = cutText(le.ContextMsg, 200) + ": " + e.detail
 	}
-	if strings.Contains(e.detail, "tab character") {
+	if lineStartsWithTab(data, e.line) {
+		e.detail += " (the line is indented with a tab)"
+	}
+	if strings.Contains(e.detail, " tab") {
 		e.remedy = "indent with spaces: YAML allows no tabs there"
 	}
 	if strings.Contains(e.detail, "max depth") {
@@ -120,6 +124,18 @@ func yamlError(ctx context.Context, err error) error {
 	}
 	e.line, e.column = max(e.line, 1), max(e.column, 1)
 	return e
+}
+
+// lineStartsWithTab reports whether the indentation of a line has a tab.
+func lineStartsWithTab(data []byte, line int) bool {
+	for range line - 1 {
+		i := bytes.IndexByte(data, '\n')
+		if i < 0 {
+			return false
+		}
+		data = data[i+1:]
+	}
+	return bytes.HasPrefix(bytes.TrimLeft(data, " "), []byte("\t"))
 }
 
 // yamlConverter appends yaml nodes to a document.

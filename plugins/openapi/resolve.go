@@ -84,6 +84,9 @@ func (c *compiler) target(ref value) (value, bool) {
 
 // brokenRef repeats the warning of an unresolvable reference at another place.
 func (c *compiler) brokenRef(ref value) {
+	if c.seen[seenAt{code: codeRefExternal, at: ref}] {
+		return
+	}
 	c.warn(codeRefUnresolved, ref, "correct the reference", "the reference %s cannot be resolved", quoteShort(ref.text()))
 }
 

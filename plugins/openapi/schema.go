@@ -121,10 +121,59 @@ func (c *compiler) normalise(at value, more []value) *schema {
 	s := c.newSchema(at)
 	if remember {
 		c.memo[at] = s
+		if target, null, ok := c.wrapped(at); ok {
+			c.wrap(s, c.normalise(target, nil), null)
+			return s
+		}
 	}
 	c.fold(s, at, nil)
 	c.infer(s)
 	return s
+}
+
+// wrapped recognises the commonest combinator of real specifications, a single
+// reference with annotations beside it: {$ref, description}, {allOf: [$ref],
+// nullable}, {anyOf: [$ref, null]}. null says that null is also allowed.
+func (c *compiler) wrapped(at value) (target value, null, ok bool) {
+	for k, m := range at.members() {
+		switch string(k.raw()) {
+		case "description", "title", "default", "example", "examples", "deprecated", "readOnly", "writeOnly", "xml", "externalDocs", "summary":
+		case "nullable", "x-nullable":
+			null = null || m.truth()
+		case "allOf", "oneOf", "anyOf":
+			for _, b := range m.elements() {
+				if !k.is("allOf") && isNullSchema(b) {
+					null = true
+					continue
+				}
+				if _, isRef := refOf(b); !isRef || c.keepsSiblings(b) || target.exists() {
+					return value{}, false, false
+				}
+				target = b
+			}
+		default:
+			if len(k.raw()) < 2 || string(k.raw()[:2]) != "x-" {
+				return value{}, false, false
+			}
+		}
+	}
+	return target, null, target.exists()
+}
+
+// wrap makes s what base is, with the annotations of its own place. The children
+// are shared: hundreds of places wrap the same component.
+func (c *compiler) wrap(s, base *schema, null bool) {
+	at := s.at
+	*s = *base
+	s.at = at
+	s.null = base.null || null
+	keepFirst(&s.desc, at.get("description"), value{})
+	keepFirst(&s.title, at.get("title"), value{})
+	keepFirst(&s.def, at.get("default"), value{})
+	keepFirst(&s.example, exampleOf(at), value{})
+	s.readOnly = s.readOnly || at.get("readOnly").truth()
+	s.writeOnly = s.writeOnly || at.get("writeOnly").truth()
+	s.deprecated = at.get("deprecated").truth()
 }
 
 func (c *compiler) newSchema(at value) *schema {
@@ -495,10 +544,21 @@ func (c *compiler) foldEnum(s *schema, m value) {
 		return
 	}
 	list := make([]value, 0, m.size())
+	var seen map[string]bool
+	if m.size() <= maxCheckedEnum {
+		seen = make(map[string]bool, m.size())
+	}
 	for _, e := range m.elements() {
 		if e.kind() == kindNull {
 			s.null = true
 			continue
+		}
+		if seen != nil && e.kind() < kindArray {
+			if text := e.text(); seen[text] {
+				continue
+			} else {
+				seen[text] = true
+			}
 		}
 		list = append(list, e)
 	}
@@ -687,7 +747,11 @@ func (c *compiler) infer(s *schema) {
 			case kindString:
 				s.types |= operation.TypeString
 			case kindNumber:
-				s.types |= operation.TypeNumber
+				if wholeLiteral(e.number()) {
+					s.types |= operation.TypeInteger
+				} else {
+					s.types |= operation.TypeNumber
+				}
 			case kindBool:
 				s.types |= operation.TypeBoolean
 			case kindArray:
@@ -696,12 +760,19 @@ func (c *compiler) infer(s *schema) {
 				s.types |= operation.TypeObject
 			}
 		}
+		if s.types&operation.TypeNumber != 0 {
+			s.types &^= operation.TypeInteger
+		}
 	case len(s.alts) > 0:
 	case s.regexp != "" || s.minLen.set || s.maxLen.set || s.format != "" && stringFormat(s.format):
 		s.types = operation.TypeString
 	case s.min != "" || s.max != "" || s.format == "int32" || s.format == "int64":
 		s.types = operation.TypeNumber
 	}
+}
+
+func wholeLiteral(n string) bool {
+	return n != "" && strings.Trim(n, "-0123456789") == ""
 }
 
 func stringFormat(f string) bool {

@@ -34,7 +34,7 @@ func cutWords(s string, n int) string {
 
 // maxPlainInput is how much of a text plain looks at: what it gives is cut to
 // 1,024 bytes or less, and markup rarely is more than three quarters of a text.
-const maxPlainInput = 16 << 10
+const maxPlainInput = 2 << 10
 
 // plain turns CommonMark or HTML into one line of plain text (rule 21): links
 // become their text, tags, emphasis, headings and code fences lose their marks,
@@ -141,13 +141,18 @@ func lineMark(s string) int {
 	indent := len(s) - len(trimmed)
 	switch {
 	case strings.HasPrefix(trimmed, "```"), strings.HasPrefix(trimmed, "~~~"):
-		if i := strings.IndexByte(trimmed, '\n'); i >= 0 {
-			return indent + i
+		// Code is left out: a description has no room for it.
+		if i := strings.Index(trimmed[3:], "\n"+trimmed[:3]); i >= 0 {
+			return indent + 3 + i + 1 + 3
 		}
 		return len(s)
 	case strings.HasPrefix(trimmed, "#"):
+		// A heading names what follows: it is left out when something does.
 		n := len(trimmed) - len(strings.TrimLeft(trimmed, "#"))
-		if n <= 6 && n < len(trimmed) && (trimmed[n] == ' ' || trimmed[n] == '\n') {
+		if n <= 6 && n < len(trimmed) && trimmed[n] == ' ' {
+			if i := strings.IndexByte(trimmed, '\n'); i >= 0 && strings.TrimSpace(trimmed[i:]) != "" {
+				return indent + i
+			}
 			return indent + n
 		}
 	case strings.HasPrefix(trimmed, "> "):
@@ -246,6 +251,14 @@ func collapse(s string) string {
 	for _, r := range s {
 		if unicode.IsSpace(r) {
 			space = b.Len() > 0
+			continue
+		}
+		if r > ' ' && r < 0x7f { // nearly always
+			if space {
+				b.WriteByte(' ')
+				space = false
+			}
+			b.WriteByte(byte(r))
 			continue
 		}
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d' {
