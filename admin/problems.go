@@ -186,6 +186,8 @@ var humaErrors = sync.OnceFunc(func() {
 	}
 	// Lists are [] when they are empty, never null; so says the API document.
 	huma.DefaultArrayNullable = false
+	// "apikey" is not "apiKey": what the document does not name is refused.
+	huma.ValidateStrictCasing = true
 })
 
 // fail turns the error of a handler into its answer and logs what the answer

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -225,12 +226,12 @@ func (s *Server) routes() {
 
 	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))
 	s.handler = s.framed(func(w http.ResponseWriter, r *http.Request) {
-		switch path := r.URL.Path; {
-		case path == "/livez", path == "/healthz", path == "/readyz", path == "/metrics":
+		switch at := r.URL.Path; {
+		case at == "/livez", at == "/healthz", at == "/readyz", at == "/metrics":
 			s.serveHealth(w, r)
-		case path == "/v1/openapi.json", path == "/v1/openapi.yaml":
+		case at == "/v1/openapi.json", at == "/v1/openapi.yaml":
 			s.routed(mux)(w, r)
-		case strings.HasPrefix(path, "/v1/"):
+		case strings.HasPrefix(at, "/v1/"):
 			v1(w, r)
 		default:
 			s.writeProblem(w, r, notHere(r))
@@ -243,6 +244,10 @@ func (s *Server) routes() {
 func (s *Server) routed(mux *http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		h, pattern := mux.Handler(r)
+		if path.Clean(r.URL.Path) != r.URL.Path { // a ServeMux redirects it, with a body of HTML
+			s.writeProblem(w, r, notHere(r))
+			return
+		}
 		if pattern != "" {
 			mux.ServeHTTP(w, r)
 			return
