@@ -24,8 +24,10 @@ func TestDemoWithSDK(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			s := connect(t, base+slug, era)
-			if err := s.Ping(t.Context(), nil); err != nil {
-				t.Errorf("ping: %v", err)
+			if era == eras[0] { // the newer era has no ping
+				if err := s.Ping(t.Context(), nil); err != nil {
+					t.Errorf("ping: %v", err)
+				}
 			}
 			var names []string
 			called := 0

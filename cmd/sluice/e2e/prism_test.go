@@ -37,7 +37,7 @@ var operations = []operation{
 	{"GET", "/repos/{owner}/{repo}/issues/{issue_number}", map[string]any{"owner": "octocat", "repo": "hello", "issue_number": 1347}, nil},
 	{"GET", "/search/repositories", map[string]any{"q": "language:go stars:>10 \"a+b\"", "sort": "stars", "order": "desc", "page": 2}, nil},
 	{"GET", "/users/{username}", map[string]any{"username": "octocat"}, nil},
-	{"GET", "/repos/{owner}/{repo}/pulls", map[string]any{"owner": "octocat", "repo": "hello", "head": "octocat:feature/ä", "state": "all"}, nil},
+	{"GET", "/repos/{owner}/{repo}/commits", map[string]any{"owner": "octocat", "repo": "hello", "path": "docs/ä b.md", "since": "2026-01-02T03:04:05Z"}, nil},
 	{"GET", "/gists/public", map[string]any{"since": "2026-01-02T03:04:05Z"}, nil},
 	{"GET", "/rate_limit", nil, nil},
 	{"POST", "/repos/{owner}/{repo}/issues", map[string]any{"owner": "octocat", "repo": "hello"}, map[string]any{"title": "Crash \"on\" start\n\u2028é😀", "body": "Steps", "labels": []any{"bug"}}},
@@ -160,7 +160,7 @@ func TestGitHubOnPrism(t *testing.T) {
 	}
 
 	n := startSluice(t)
-	n.cli(t, "add", spec, "--name", "github", "--base-url", rec.URL, "--profile", "off")
+	n.cli(t, "add", spec, "--name", "github", "--base-url", rec.URL)
 	names := toolNames(t, n, "github")
 	if len(names) < githubOperations*9/10 {
 		t.Errorf("%d of %d operations are tools, want 90 %%", len(names), githubOperations)
@@ -425,7 +425,8 @@ func (s schemas) with(schema any) schemas {
 func (s schemas) property(name string) (sub schemas, ok bool) {
 	sub.doc = s.doc
 	for _, m := range s.alts {
-		if p, has := s.doc.at(m, "properties").(map[string]any)[name]; has {
+		properties, _ := s.doc.at(m, "properties").(map[string]any)
+		if p, has := properties[name]; has {
 			sub, ok = sub.with(p), true
 		}
 	}
