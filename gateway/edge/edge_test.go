@@ -3,7 +3,10 @@ package edge_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -402,7 +405,7 @@ func TestFaultsOfTheCache(t *testing.T) {
 		}
 		write(t, path, b[:len(b)/2])
 	}
-	f := func(name, serves string, damage func(t *testing.T, c files)) {
+	f := func(name, serves string, harm func(t *testing.T, c files)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
@@ -421,7 +424,7 @@ func TestFaultsOfTheCache(t *testing.T) {
 			newer := w.deploy("one", "newer")
 			n.persisted(newer)
 			n.stop()
-			damage(t, files{dir: dir, bundle: layer(newer), previous: layer(older)})
+			harm(t, files{dir: dir, bundle: layer(newer), previous: layer(older)})
 
 			// Without the control plane: the newest that is whole.
 			n = w.start(dir, &wire{Source: w.source, release: down})
@@ -466,7 +469,31 @@ func TestFaultsOfTheCache(t *testing.T) {
 	current := func(c files) string { return filepath.Join(c.dir, "release.dsse.json") }
 	previous := func(c files) string { return filepath.Join(c.dir, "previous.dsse.json") }
 	ratchet := func(c files) string { return filepath.Join(c.dir, "ratchet.json") }
-	blob := func(c files, d registry.Digest) string { return filepath.Join(c.dir, "blobs", "sha256", d.Hex()) }
+	// damage changes the record of a content in the packs.
+	damage := func(t *testing.T, c files, d registry.Digest, change func(pack []byte, header, data, end int) []byte) {
+		t.Helper()
+		key, err := hex.DecodeString(d.Hex())
+		if err != nil {
+			t.Fatal(err)
+		}
+		packs, err := filepath.Glob(filepath.Join(c.dir, "content", "*.pack"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range packs {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i := bytes.Index(b, key); i >= 0 {
+				data := i + len(key) + 8
+				write(t, path, change(b, i, data, data+int(binary.BigEndian.Uint64(b[data-8:]))))
+				return
+			}
+		}
+		t.Fatalf("%s is in none of %v", d, packs)
+	}
+	forget := func(b []byte, header, _, _ int) []byte { b[header] ^= 1; return b }
 
 	f("nothing", "newer", func(*testing.T, files) {})
 	f("release of zero bytes", "older", func(t *testing.T, c files) { write(t, current(c), nil) })
@@ -491,33 +518,24 @@ func TestFaultsOfTheCache(t *testing.T) {
 		}
 		write(t, current(c), env)
 	})
-	f("a blob missing", "older", func(t *testing.T, c files) {
-		if err := os.Remove(blob(c, c.bundle)); err != nil {
-			t.Fatal(err)
-		}
+	f("a content missing", "older", func(t *testing.T, c files) { damage(t, c, c.bundle, forget) })
+	f("half a content", "older", func(t *testing.T, c files) {
+		damage(t, c, c.bundle, func(b []byte, _, data, end int) []byte { return b[:(data+end)/2] })
 	})
-	f("half a blob", "older", func(t *testing.T, c files) {
-		if err := os.Chmod(blob(c, c.bundle), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		half(t, blob(c, c.bundle))
+	f("a swapped content", "older", func(t *testing.T, c files) {
+		damage(t, c, c.bundle, func(b []byte, _, _, end int) []byte { b[end-3] ^= 1; return b })
 	})
-	f("a swapped blob", "older", func(t *testing.T, c files) {
-		b, err := os.ReadFile(blob(c, c.bundle))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b[len(b)-3] ^= 1
-		overwrite(t, blob(c, c.bundle), b)
+	f("a content of absurd length", "older", func(t *testing.T, c files) {
+		damage(t, c, c.bundle, func(b []byte, _, data, _ int) []byte { b[data-8] = 0xff; return b })
+	})
+	f("a pack that is something else", "older", func(t *testing.T, c files) {
+		damage(t, c, c.bundle, func([]byte, int, int, int) []byte { return []byte("hello") })
 	})
 	f("previous damaged only", "newer", func(t *testing.T, c files) { half(t, previous(c)) })
 	f("both releases damaged", "", func(t *testing.T, c files) { half(t, current(c)); half(t, previous(c)) })
-	f("both blobs missing", "", func(t *testing.T, c files) {
-		for _, d := range []registry.Digest{c.bundle, c.previous} {
-			if err := os.Remove(blob(c, d)); err != nil {
-				t.Fatal(err)
-			}
-		}
+	f("both contents missing", "", func(t *testing.T, c files) {
+		damage(t, c, c.bundle, forget)
+		damage(t, c, c.previous, forget)
 	})
 	f("notes damaged", "newer", func(t *testing.T, c files) { half(t, ratchet(c)) })
 	f("notes removed", "newer", func(t *testing.T, c files) {
@@ -649,25 +667,48 @@ func TestReadOnlyCache(t *testing.T) {
 	}
 }
 
-// Content that no release on disk needs goes; what the last two need stays.
+// Content that no release on disk needs goes; what the last two need stays, and
+// the number of files stays small however often is published.
 func TestCacheIsSwept(t *testing.T) {
 	w := newWorld(t)
 	dir := t.TempDir()
 	n := w.start(dir, nil)
 	w.put("kept", "a")
-	var last *sign.Release
-	for i := range 6 {
-		last = w.deploy("one", strconv.Itoa(i))
-		n.persisted(last)
+	disk := func() (files int, bytes int64) {
+		t.Helper()
+		packs, err := filepath.Glob(filepath.Join(dir, "content", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range packs {
+			if info, err := os.Stat(path); err == nil { // the sweep may be removing it
+				bytes += info.Size()
+			}
+		}
+		return len(packs), bytes
+	}
+	n.persisted(w.deploy("one", "0"))
+	_, first := disk()
+	for i := range 100 {
+		n.persisted(w.deploy("one", strconv.Itoa(1+i)))
+		// Two toolsets and the version before, and as much again of waste.
+		n.until(fmt.Sprintf("small after %d publishes of %d bytes", i+1, first), func(edge.Status) bool {
+			files, size := disk()
+			return files <= 65 && size <= 3*first
+		})
 	}
 	n.stop()
-	entries, err := os.ReadDir(filepath.Join(dir, "blobs", "sha256"))
-	if err != nil {
+	n = w.start(dir, &wire{Source: w.source, release: down})
+	if got := slugs(n.next()); !slices.Equal(got, []string{"kept", "one"}) {
+		t.Fatalf("restarted with %v", got)
+	}
+	n.stop()
+	if err := os.Remove(filepath.Join(dir, "release.dsse.json")); err != nil {
 		t.Fatal(err)
 	}
-	// kept and two versions of one; each a bundle and a connector of three blobs.
-	if len(entries) != 3*2*3 {
-		t.Fatalf("%d blobs are kept, want 18", len(entries))
+	n = w.start(dir, &wire{Source: w.source, release: down})
+	if s := n.next(); s.Toolsets[1].Bundle.Name != "one 99" {
+		t.Fatalf("the release before has %q, want version 99", s.Toolsets[1].Bundle.Name)
 	}
 }
 

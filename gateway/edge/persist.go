@@ -10,17 +10,17 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
-	"github.com/sluicegate/sluice/registry/server"
 	"github.com/sluicegate/sluice/registry/sign"
 )
 
-// Files of the cache directory, beside blobs/sha256.
+// Files of the cache directory.
 const (
+	dirContent = "content" // packs
+
 	fileCurrent  = "release.dsse.json"  // the live release
 	filePrevious = "previous.dsse.json" // the one before it
 	fileRatchet  = "ratchet.json"       // positions and keys; no secret
@@ -42,13 +42,11 @@ type memory struct {
 type cache struct {
 	dir   string
 	sys   atomicfile.System
-	blobs *server.Blobs // nil when the directory cannot be used at all
+	packs *packs // nil when the directory cannot be used at all
 	store *oci.Store
-	err   error // why blobs is nil
+	err   error // why packs is nil
 
-	previous map[registry.Digest]bool // content of the release before the live one
-	live     map[registry.Digest]bool // content of the live release
-	swept    bool
+	saved map[registry.Digest]bool // content of the release on disk
 }
 
 func openCache(dir string, sys atomicfile.System) *cache {
@@ -57,7 +55,7 @@ func openCache(dir string, sys atomicfile.System) *cache {
 	}
 	c := &cache{dir: dir, sys: sys}
 	if c.err = atomicfile.MkdirAll(sys, dir, 0o700); c.err == nil {
-		c.blobs, c.err = server.OpenBlobs(dir, sys)
+		c.packs, c.err = openPacks(filepath.Join(dir, dirContent), sys)
 	}
 	c.store = oci.NewStore(c)
 	return c
@@ -127,6 +125,9 @@ func (f *Follower) Load(ctx context.Context) error {
 		f.log.LogAttrs(ctx, slog.LevelWarn, "persisted release is not usable", slog.Any("error", err))
 		faults = append(faults, err)
 	}
+	if f.cache.packs != nil {
+		f.cache.packs.release()
+	}
 	err := errors.Join(faults...)
 	if err != nil {
 		f.setCache(err)
@@ -159,7 +160,7 @@ func (f *Follower) restore(ctx context.Context, env []byte) error {
 	if err := f.apply(r, next); err != nil {
 		return err
 	}
-	f.cache.live, f.dirty = f.content, !f.notes
+	f.cache.saved, f.dirty = f.content, !f.notes
 	f.setSaved(r)
 	// Without notes of a former run this release is what is remembered from here
 	// on; with them its position is known already and nothing changes.
@@ -175,21 +176,21 @@ func (f *Follower) restore(ctx context.Context, env []byte) error {
 // point; it is tried again at the next answer of the source.
 func (f *Follower) persist(ctx context.Context) error {
 	c := f.cache
-	if c.blobs == nil {
+	if c.packs == nil {
 		fresh := openCache(c.dir, c.sys)
 		if fresh.err != nil {
 			return fresh.err
 		}
-		c.blobs, c.err = fresh.blobs, nil
+		c.packs, c.err = fresh.packs, nil
 	}
-	var blobs []server.Blob
+	c.packs.release()
+	var contents []content
 	for _, a := range f.unsaved {
-		for _, b := range [][]byte{a.Config(), a.Layer(), a.Manifest()} {
-			blobs = append(blobs, server.Blob{Digest: registry.DigestOf(b), Data: b})
-		}
+		contents = append(contents, content{a.Digest(), a.Manifest()}, content{a.LayerDigest(), a.Layer()},
+			content{registry.DigestOf(a.Config()), a.Config()})
 	}
-	if len(blobs) > 0 {
-		if err := c.blobs.Put(ctx, blobs...); err != nil {
+	if len(contents) > 0 {
+		if err := c.packs.add(contents); err != nil {
 			return err
 		}
 	}
@@ -218,7 +219,9 @@ func (f *Follower) persist(ctx context.Context) error {
 		return nil // only the notes were missing
 	}
 	f.setSaved(f.live)
-	return c.sweep(f.content)
+	before := c.saved
+	c.saved = f.content
+	return c.packs.sweep(before, c.saved)
 }
 
 func (f *Follower) setSaved(r *sign.Release) {
@@ -233,43 +236,16 @@ func (c *cache) has(name string) bool {
 	return err == nil
 }
 
-// sweep removes content that neither the release on disk nor the one before it
-// needs. The first time it looks at everything, for what a crash left; later at
-// what the release before the last alone had needed.
-func (c *cache) sweep(current map[registry.Digest]bool) error {
-	outgoing := c.previous
-	c.previous, c.live = c.live, current
-	if !c.swept {
-		outgoing = make(map[registry.Digest]bool)
-		err := c.blobs.Walk(func(d registry.Digest, _ int64, _ time.Time) error {
-			outgoing[d] = true
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		c.swept = true
-	}
-	for d := range outgoing {
-		if !c.live[d] && !c.previous[d] {
-			if err := c.blobs.Delete(d); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // errReadOnly is what a put into the cache through package oci would give: the
 // follower writes content itself, in one batch, after the swap.
 var errReadOnly = errors.New("the cache is written by the follower only")
 
 // FetchBlob reads content; package oci checks it.
 func (c *cache) FetchBlob(_ context.Context, _ string, d registry.Digest, limit int64) ([]byte, error) {
-	if c.blobs == nil {
+	if c.packs == nil {
 		return nil, fmt.Errorf("%w: the cache cannot be used", registry.ErrNotFound)
 	}
-	return c.blobs.Fetch(d, limit)
+	return c.packs.get(d, limit)
 }
 
 // FetchManifest is FetchBlob.

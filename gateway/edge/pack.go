@@ -1,0 +1,295 @@
+package edge
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// A pack is a file of many contents: packMagic, then for each its SHA-256, its
+// length in 8 bytes, big end first, and its bytes. Packs are written once and
+// never changed. One read brings a thousand toolsets in, where a file for each
+// of their four contents costs a thousand times five system calls; that is most
+// of a start.
+const (
+	packMagic  = "sluice pack 1\n"
+	packSuffix = ".pack"
+	packHeader = sha256.Size + 8
+	// maxPacks until they are made one: each publish adds one, and a start reads all.
+	maxPacks = 64
+	// maxPackBytes of one pack; a node of 20,000 toolsets has about 1 GB.
+	maxPackBytes = 8 << 30
+)
+
+type sum [sha256.Size]byte
+
+// place is where a content lies.
+type place struct {
+	pack      *pack
+	off, size int64
+}
+
+// pack is one file. data is its content while the node starts, nil later.
+type pack struct {
+	number uint64
+	path   string
+	data   []byte
+	total  int64 // bytes of all contents
+}
+
+// packs is the content part of the cache. It checks nothing but bounds: package
+// oci hashes whatever is read. get may be called from many goroutines, the rest
+// by one, and not meanwhile.
+type packs struct {
+	sys   atomicfile.System
+	dir   string
+	list  []*pack // by number
+	index map[sum]place
+}
+
+// openPacks reads every pack below dir. A pack that is damaged counts up to the
+// damage; what is missing then is fetched again.
+func openPacks(dir string, sys atomicfile.System) (*packs, error) {
+	if err := atomicfile.MkdirAll(sys, dir, 0o700); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read directory %s: %w", dir, err)
+	}
+	p := &packs{sys: sys, dir: dir, index: make(map[sum]place)}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), atomicfile.TempPrefix) {
+			_ = sys.Remove(path) // only this process writes here; a left-over costs space only
+			continue
+		}
+		text, ok := strings.CutSuffix(e.Name(), packSuffix)
+		n, err := strconv.ParseUint(text, 10, 64)
+		if !ok || err != nil {
+			continue // not ours
+		}
+		p.list = append(p.list, &pack{number: n, path: path})
+	}
+	slices.SortFunc(p.list, func(a, b *pack) int { return cmp.Compare(a.number, b.number) })
+	for _, k := range p.list {
+		if k.data, err = os.ReadFile(k.path); err != nil {
+			return nil, fmt.Errorf("read %s: %w", k.path, err)
+		}
+		p.scan(k)
+	}
+	return p, nil
+}
+
+// scan indexes what a pack holds; a later pack wins, so that content that was
+// damaged can be written again.
+func (p *packs) scan(k *pack) {
+	rest, ok := bytes.CutPrefix(k.data, []byte(packMagic))
+	off := int64(len(packMagic))
+	for ok && len(rest) >= packHeader {
+		size := binary.BigEndian.Uint64(rest[sha256.Size:])
+		if size > uint64(len(rest)-packHeader) {
+			return
+		}
+		p.index[sum(rest)] = place{pack: k, off: off + packHeader, size: int64(size)}
+		k.total += int64(size)
+		rest = rest[packHeader+size:]
+		off += packHeader + int64(size)
+	}
+}
+
+// release forgets the content that openPacks read; later gets read the files.
+func (p *packs) release() {
+	for _, k := range p.list {
+		k.data = nil
+	}
+}
+
+func sumOf(d registry.Digest) (s sum, err error) {
+	if !d.Valid() {
+		return s, registry.ErrDigest
+	}
+	_, err = hex.Decode(s[:], []byte(d.Hex()))
+	return s, err
+}
+
+// get returns what is stored for d, unchecked and at most limit bytes. The bytes
+// may be part of a larger buffer; they must not be changed.
+func (p *packs) get(d registry.Digest, limit int64) ([]byte, error) {
+	s, err := sumOf(d)
+	if err != nil {
+		return nil, err
+	}
+	at, ok := p.index[s]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", d, registry.ErrNotFound)
+	}
+	if at.size > limit {
+		return nil, problem.New(problem.TooLarge, "the content %s has %d bytes, the limit is %d", d.Short(), at.size, limit)
+	}
+	if at.pack.data != nil {
+		return at.pack.data[at.off : at.off+at.size : at.off+at.size], nil
+	}
+	f, err := os.Open(at.pack.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", d, registry.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", d, err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	b := make([]byte, at.size)
+	if _, err := f.ReadAt(b, at.off); err != nil {
+		return nil, fmt.Errorf("read %s: %w", d, err)
+	}
+	return b, nil
+}
+
+// content is bytes to be stored and their digest.
+type content struct {
+	digest registry.Digest
+	data   []byte
+}
+
+// add stores contents durably in a new pack.
+func (p *packs) add(contents []content) error {
+	k := &pack{number: 1}
+	if len(p.list) > 0 {
+		k.number = p.list[len(p.list)-1].number + 1
+	}
+	k.path = filepath.Join(p.dir, strconv.FormatUint(k.number, 10)+packSuffix)
+	w, err := atomicfile.Create(p.sys, k.path, 0o600)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	write := func(b []byte) {
+		if err == nil {
+			_, err = w.Write(b)
+		}
+	}
+	write([]byte(packMagic))
+	off := int64(len(packMagic))
+	places := make(map[sum]place, len(contents))
+	for _, c := range contents {
+		s, derr := sumOf(c.digest)
+		if derr != nil {
+			return derr
+		}
+		if _, twice := places[s]; twice {
+			continue
+		}
+		var header [packHeader]byte
+		copy(header[:], s[:])
+		binary.BigEndian.PutUint64(header[sha256.Size:], uint64(len(c.data)))
+		write(header[:])
+		write(c.data)
+		size := int64(len(c.data))
+		places[s] = place{pack: k, off: off + packHeader, size: size}
+		off += packHeader + size
+		k.total += size
+	}
+	if err == nil && off > maxPackBytes {
+		err = fmt.Errorf("%d bytes are more than a pack holds", off)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", k.path, err)
+	}
+	if err := w.Commit(); err != nil {
+		return err
+	}
+	p.list = append(p.list, k)
+	for s, at := range places {
+		p.index[s] = at
+	}
+	return nil
+}
+
+// sweep drops what none of the sets needs: packs that hold nothing else are
+// removed, and when there are many packs, or more waste than use, what is needed
+// is written into one and the others are removed.
+func (p *packs) sweep(needed ...map[registry.Digest]bool) error {
+	keep := make(map[sum]registry.Digest)
+	used := make(map[*pack]int64)
+	for _, set := range needed {
+		for d := range set {
+			s, err := sumOf(d)
+			if err != nil {
+				return err
+			}
+			if at, ok := p.index[s]; ok && keep[s] == "" {
+				keep[s] = d
+				used[at.pack] += at.size
+			}
+		}
+	}
+	var use, all int64
+	for _, k := range p.list {
+		use += used[k]
+		all += k.total
+	}
+	old := p.list
+	if len(old) <= maxPacks && all-use <= use {
+		return p.drop(old, func(k *pack) bool { return used[k] > 0 })
+	}
+	contents := make([]content, 0, len(keep))
+	for s, d := range keep {
+		b, err := p.get(d, p.index[s].size)
+		if err != nil {
+			return err
+		}
+		if !d.Matches(b) {
+			continue // damaged on disk: as good as missing, and fetched again when it is needed
+		}
+		contents = append(contents, content{d, b})
+	}
+	slices.SortFunc(contents, func(a, b content) int { return strings.Compare(string(a.digest), string(b.digest)) })
+	if len(contents) == 0 {
+		return p.drop(old, func(*pack) bool { return false })
+	}
+	if err := p.add(contents); err != nil {
+		return err
+	}
+	whole := p.list[len(p.list)-1]
+	return p.drop(p.list, func(k *pack) bool { return k == whole })
+}
+
+// drop removes the packs that do not stay, and from the index what lay in them.
+func (p *packs) drop(list []*pack, stays func(*pack) bool) error {
+	var left []*pack
+	gone := false
+	for _, k := range list {
+		if stays(k) {
+			left = append(left, k)
+			continue
+		}
+		gone = true
+		if err := p.sys.Remove(k.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove %s: %w", k.path, err)
+		}
+	}
+	if !gone {
+		return nil
+	}
+	p.list = left
+	for s, at := range p.index {
+		if !stays(at.pack) {
+			delete(p.index, s)
+		}
+	}
+	return p.sys.SyncDir(p.dir)
+}
