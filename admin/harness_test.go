@@ -3,6 +3,7 @@ package admin_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"io"
@@ -383,4 +384,19 @@ func (w *world) live() (out []string) {
 		out = append(out, ts.Slug)
 	}
 	return out
+}
+
+func page() store.Page { return store.Page{Limit: store.MaxLimit} }
+
+// raw runs SQL beside the store, to inject faults.
+func (w *world) raw(statement string) {
+	w.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sluice.db")+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(w.t.Context(), statement); err != nil {
+		w.t.Fatalf("%s: %v", statement, err)
+	}
 }
