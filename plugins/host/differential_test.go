@@ -93,6 +93,44 @@ func TestAgreeEdges(t *testing.T) {
 	}
 }
 
+// TestAgreeCases holds what chance does not find: each of these inputs told a
+// broken engine from the right one.
+func TestAgreeCases(t *testing.T) {
+	h := newHost(t, Options{})
+	wide := &engine.Node{DropRest: true}
+	var all strings.Builder
+	for i := range 300 {
+		wide.Fields = append(wide.Fields, engine.Field{Name: fmt.Sprint("f", i)})
+		fmt.Fprintf(&all, `"f%d":%d,"g%d":0,"f%d":"again",`, i, i, i, i)
+	}
+	rules := &engine.Node{Rules: engine.DropNull | engine.DropEmpty | engine.DropURL | engine.DropFalse}
+	number := func(c engine.Cmp, v string) *engine.Node {
+		return &engine.Node{Where: &engine.Predicate{Cmp: c, Value: v}}
+	}
+	for _, c := range []struct {
+		n  *engine.Node
+		in string
+	}{
+		{wide, `{` + all.String() + `"z":0}`},
+		{rules, `{"a":fals,"b":1}`},
+		{rules, `{"a":falsey}`},
+		{rules, `{"a":nul}`},
+		{rules, `{"a":nullx}`},
+		{rules, `{"a":"https://x` + strings.Repeat("y", 40) + `\u0020"}`},
+		{rules, `{"a":"https:\/\/x\/y","b":"https:/\/","c":"https:/","d":"http","e":"https://\n"}`},
+		{&engine.Node{MaxString: 8}, `["aa\udc00\udc00\udc00\udc00\udc00"]`},
+		{&engine.Node{MaxString: 13}, `["a\ud800\udc00\ud800\udc00\ud800\udc00\ud800\ud800"]`},
+		{&engine.Node{MaxString: 4}, "[\"\xf0\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\"]"},
+		{number(engine.CmpGt, "1e99999999999999999999999"), `[1e99999999999999999999998,-1,2e99999999999999999999999,1e18446744073709551617]`},
+		{number(engine.CmpLt, "1e-99999999999999999999999"), `[1e-99999999999999999999998,0,-1,1e-18446744073709551617]`},
+		{number(engine.CmpGt, "5"), `[1e18446744073709551616,1e-18446744073709551616]`},
+		{number(engine.CmpEq, "100"), `[100,1e2,1E+2,100.0,0.1e3,10000e-2,100.00000000000000000001,-100,"100"]`},
+		{number(engine.CmpEq, "0"), `[0,-0,0.0,0e5,-0.0e-5,0.01]`},
+	} {
+		agree(t, h, &engine.Program{Root: c.n}, []byte(c.in), engine.Limits{})
+	}
+}
+
 // FuzzTransform compares the implementations on any input, with a program made
 // from a seed.
 func FuzzTransform(f *testing.F) {
