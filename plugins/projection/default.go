@@ -38,6 +38,9 @@ func (x *Index) Add(op *operation.Operation) {
 }
 
 func (x Index) has(name string) bool {
+	if len(x.names) == 0 {
+		return false
+	}
 	_, ok := x.names[fold(name)]
 	return ok
 }
