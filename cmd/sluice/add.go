@@ -116,6 +116,14 @@ func (a *app) add(ctx context.Context, c *apiClient, source string, f *addFlags)
 	if err != nil {
 		return err
 	}
+	if f.dryRun && spec.url != "" {
+		// Fetched here: a node that fetches a private address has to be granted that,
+		// and a dry run grants nothing.
+		if err := a.fetchHere(ctx, &spec); err != nil {
+			return err
+		}
+		spec.url = ""
+	}
 	in, err := a.newToolset(spec, f)
 	if err != nil {
 		return err
@@ -152,8 +160,12 @@ func (a *app) create(ctx context.Context, c *apiClient, spec specification, in c
 	}
 	a.phase("fetch", "%-18s %9s   OpenAPI %s", spec.short(), byteSize(made.Source.SizeBytes), made.Source.Spec)
 	a.phase("check", "%s, %s", plural(made.Operations, "operation"), methodsText(made.Methods))
-	a.phase("generate", "connector %s@%s   wasm %s   %s   %d ms", made.Connector.Name, made.Connector.Version,
-		byteSize(detail.Report.ModuleBytes), shortDigest(made.Connector.Digest), detail.Report.DurationMilli)
+	size := ""
+	if detail.Report.ModuleBytes > 0 {
+		size = "   wasm " + byteSize(detail.Report.ModuleBytes)
+	}
+	a.phase("generate", "connector %s@%s%s   %s   %d ms", made.Connector.Name, made.Connector.Version,
+		size, shortDigest(made.Connector.Digest), detail.Report.DurationMilli)
 	if made.Test != nil {
 		a.sayTest(made.Test)
 	}

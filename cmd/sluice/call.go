@@ -370,8 +370,9 @@ func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bo
 	}
 	plugins := t.StagesMs["transform"] + t.StagesMs["compress"]
 	a.say("%s%s · %.1f ms (upstream %.1f, plugins %.2f, gateway %.2f)", mark, status, t.TotalMs, t.UpstreamMs, plugins, max(t.TotalMs-t.UpstreamMs-plugins, 0))
-	if t.Tokens.Pretty > 0 {
-		a.say("tokens  pretty %s → minified %s → result %s %s", thousands(t.Tokens.Pretty), thousands(t.Tokens.Minified), thousands(t.Tokens.Result), saving(t.Tokens.Minified, t.Tokens.Result))
+	if t.Tokens.Pretty > 0 && !r.IsError {
+		line := fmt.Sprintf("tokens  pretty %s → minified %s → result %s %s", thousands(t.Tokens.Pretty), thousands(t.Tokens.Minified), thousands(t.Tokens.Result), saving(t.Tokens.Minified, t.Tokens.Result))
+		a.say("%s", strings.TrimSpace(line))
 	}
 	if t.Program.Failure != "" {
 		a.say("! the response program did not run: %s", t.Program.Failure)

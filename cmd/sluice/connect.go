@@ -134,8 +134,8 @@ func (b *bridge) run(ctx context.Context, in io.Reader) error {
 			if m.Method == "notifications/cancelled" {
 				b.cancel(m.Params.RequestID)
 			}
-			if m.Method == "initialize" {
-				b.forward(ctx, &m, line) // what follows needs its answer
+			if m.Method == "initialize" || len(m.ID) == 0 {
+				b.forward(ctx, &m, line) // what follows needs its answer, or must not overtake it
 				continue
 			}
 			slots <- struct{}{}

@@ -203,23 +203,29 @@ func writeError(w io.Writer, err error) {
 	if p.Kind == problem.InvalidSpec || p.Kind == problem.CannotConnectMCP {
 		title = p.Kind.Title() + ": "
 	}
-	detail := p.Detail
-	if title != "" {
-		detail = strings.TrimPrefix(detail, title)
-	}
-	if p.Place.File != "" && !strings.HasPrefix(detail, p.Place.File) {
-		detail = p.Place.File + ": " + detail
-	}
-	fmt.Fprintf(w, "✗ %s%s\n", title, detail)
+	detail := strings.TrimPrefix(p.Detail, title)
 	parts := p.Parts
-	if len(parts) == 0 {
-		if p.Place.Line == 0 && p.Place.Pointer == "" {
-			writeRemedy(w, p.Remedy)
-			return
-		}
-		fmt.Fprintf(w, "  %s\n", placeText(p.Place))
+	if len(parts) == 0 && (p.Place.Line > 0 || p.Place.Pointer != "") {
+		parts = []*problem.Error{p}
+	}
+	file := p.Place.File
+	if file != "" && !strings.HasPrefix(detail, file) {
+		detail = file + ": " + detail
+	}
+	switch {
+	case len(parts) == 0:
+		fmt.Fprintf(w, "✗ %s%s\n", title, detail)
 		writeRemedy(w, p.Remedy)
 		return
+	case len(parts) == 1 && parts[0].Detail == p.Detail && title != "" && file != "":
+		fmt.Fprintf(w, "✗ %s%s\n", title, file) // the one fault follows, with its place
+	case len(parts) == 1 && parts[0].Detail == p.Detail:
+		fmt.Fprintf(w, "✗ %s%s\n", title, detail)
+		fmt.Fprintf(w, "  %s\n", placeText(p.Place, parts[0].Place))
+		writeRemedy(w, parts[0].Remedy)
+		return
+	default:
+		fmt.Fprintf(w, "✗ %s%s\n", title, detail)
 	}
 	for _, part := range parts {
 		if at := placeText(part.Place); at != "" {
@@ -229,7 +235,7 @@ func writeError(w io.Writer, err error) {
 		}
 		writeRemedy(w, part.Remedy)
 	}
-	if p.Remedy != "" && (len(parts) == 0 || parts[len(parts)-1].Remedy != p.Remedy) {
+	if p.Remedy != "" && parts[len(parts)-1].Remedy != p.Remedy {
 		fmt.Fprintf(w, "  %s\n", p.Remedy)
 	}
 }
@@ -240,21 +246,27 @@ func writeRemedy(w io.Writer, remedy string) {
 	}
 }
 
-func placeText(p problem.Place) string {
-	var b strings.Builder
-	if p.Line > 0 {
-		fmt.Fprintf(&b, "line %d", p.Line)
-		if p.Column > 0 {
-			fmt.Fprintf(&b, ", column %d", p.Column)
+// placeText writes the first place that is known: line, column, pointer.
+func placeText(places ...problem.Place) string {
+	for _, p := range places {
+		var b strings.Builder
+		if p.Line > 0 {
+			fmt.Fprintf(&b, "line %d", p.Line)
+			if p.Column > 0 {
+				fmt.Fprintf(&b, ", column %d", p.Column)
+			}
 		}
-	}
-	if p.Pointer != "" {
+		if pointer := strings.TrimPrefix(p.Pointer, "#"); pointer != "" {
+			if b.Len() > 0 {
+				b.WriteString("   ")
+			}
+			b.WriteString(pointer)
+		}
 		if b.Len() > 0 {
-			b.WriteString("   ")
+			return b.String()
 		}
-		b.WriteString(p.Pointer)
 	}
-	return b.String()
+	return ""
 }
 
 // redactURL is a URL without user information and query, which may hold secrets.

@@ -59,11 +59,10 @@ over the Model Context Protocol at one toolset URL.
   sluice run --demo                        try it now, offline
   sluice run https://example.com/api.json  serve an API
   sluice add api.yaml                      add one to a running node`,
-		SilenceUsage:               true,
-		SilenceErrors:              true,
-		SuggestionsMinimumDistance: 2,
-		Version:                    version,
-		Args:                       unknownCommand,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version,
+		Args:          unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
@@ -154,11 +153,8 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q is not a command of %q", args[0], cmd.CommandPath())
-	if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
-		b.WriteString("\nDid you mean:")
-		for _, name := range s {
-			b.WriteString("\n  " + cmd.CommandPath() + " " + name)
-		}
+	if name := closest(cmd, args[0]); name != "" {
+		b.WriteString("\nDid you mean:\n  " + cmd.CommandPath() + " " + name)
 	}
 	return usageError{errors.New(b.String())}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,9 @@ func readSpec(r io.Reader, name string) ([]byte, error) {
 	if len(b) > openapi.HardMaxBytes {
 		return nil, problem.New(problem.InvalidSpec, "%s is larger than %s", name, byteSize(openapi.HardMaxBytes)).
 			Fix("split the specification")
+	}
+	if len(bytes.TrimSpace(b)) == 0 {
+		return nil, problem.New(problem.InvalidSpec, "%s is empty", name).Fix("give an OpenAPI document in JSON or YAML")
 	}
 	return b, nil
 }

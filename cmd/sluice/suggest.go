@@ -39,6 +39,26 @@ func flagNames(cmd *cobra.Command) []string {
 	return names
 }
 
+// closest returns the subcommand that a mistyped one is closest to.
+func closest(cmd *cobra.Command, word string) string {
+	best, bestDistance := "", 3
+	for _, c := range cmd.Commands() {
+		if !c.IsAvailableCommand() {
+			continue
+		}
+		for _, name := range append([]string{c.Name()}, c.Aliases...) {
+			d := editDistance(word, name)
+			if len(word) > 2 && strings.HasPrefix(name, word) {
+				d = 0
+			}
+			if d < bestDistance {
+				best, bestDistance = c.Name(), d
+			}
+		}
+	}
+	return best
+}
+
 func forEachCommand(c *cobra.Command, f func(*cobra.Command)) {
 	f(c)
 	for _, sub := range c.Commands() {

@@ -48,7 +48,7 @@ func plural(n int, noun string) string {
 
 // saving writes how much smaller after is, as in "−81 %".
 func saving(before, after int) string {
-	if before <= 0 {
+	if before <= 0 || before == after {
 		return ""
 	}
 	percent := (after - before) * 100 / before

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sluicegate/sluice/cmd/sluice/demo"
+	"github.com/sluicegate/sluice/internal/upstreamtest"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output of the scripts")
+
+// readyTimeout bounds the start of a node; it takes a fraction of a second on an
+// idle machine.
+const readyTimeout = time.Minute
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"sluice": main})
+}
+
+// TestScripts runs the program as its users do. Besides the commands of testscript
+// there are:
+//
+//	upstream VAR KIND    start an API and set VAR to its URL
+//	waitready [DIR]      wait until the node of DIR (sluice-data) is ready
+//	exits CODE CMD …     run a command that must end with CODE
+//	curl …               a small curl: -s -i -X -H -d URL
+//	paste FILE           run the curl line that FILE has
+//	mcp VERSION URL [TOOL [JSON]]   the MCP SDK's client: list the tools, call one
+//	capture VAR          set VAR to the last stdout
+//	tree DIR             list the files of DIR with their modes
+func TestScripts(t *testing.T) {
+	s := &scripts{t: t}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("NO_COLOR", "1")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"upstream": s.upstream, "waitready": s.waitReady, "exits": s.exits, "curl": s.curl, "paste": s.paste, "mcp": s.mcp,
+			"capture": s.capture, "tree": s.tree,
+		},
+	})
+}
+
+type scripts struct{ t *testing.T }
+
+// upstream starts an API that lives as long as the script.
+func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: upstream VAR KIND")
+	}
+	switch args[1] {
+	case "demo", "demo-key":
+		o := demo.Options{}
+		if args[1] == "demo-key" {
+			o.APIKey = "let-me-in"
+		}
+		d, err := demo.New(o)
+		ts.Check(err)
+		// Its document names a server of its own; one that is served must name itself.
+		var srv *httptest.Server
+		srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/openapi.json" {
+				_, _ = w.Write(bytes.Replace(d.Document(), []byte(`"url":"https://api.workbench.example"`), []byte(`"url":"`+srv.URL+`"`), 1))
+				return
+			}
+			d.ServeHTTP(w, r)
+		}))
+		ts.Defer(srv.Close)
+		ts.Setenv(args[0], srv.URL)
+	case "faulty":
+		ts.Setenv(args[0], s.faulty().URL)
+	case "dead":
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		ts.Check(err)
+		ts.Setenv(args[0], "http://"+l.Addr().String())
+		ts.Check(l.Close())
+	default:
+		ts.Fatalf("unknown kind of upstream %s", args[1])
+	}
+}
+
+// faulty is an API each of whose operations goes wrong in its own way.
+func (s *scripts) faulty() *upstreamtest.Server {
+	u := upstreamtest.New(s.t)
+	const most = 100 << 20
+	faults := map[string]http.Handler{
+		"all_fine": upstreamtest.JSON(200, `{"id":1}`), "html": upstreamtest.Text(200, "text/html", "<html><title>Sorry</title><body>Maintenance</body></html>"),
+		"broken": upstreamtest.JSON(200, `{"id":`), "huge": upstreamtest.Huge(most, true), "reset": upstreamtest.Reset(),
+		"refused": upstreamtest.JSON(401, `{"message":"Bad credentials"}`), "failing": upstreamtest.JSON(500, `{"message":"it is on fire"}`),
+	}
+	paths := map[string]any{}
+	for name, h := range faults {
+		u.Handle("GET /"+name, h)
+		paths["/"+name] = map[string]any{"get": map[string]any{"operationId": name, "responses": map[string]any{"200": map[string]any{"description": "OK"}}}}
+	}
+	doc, err := json.Marshal(map[string]any{
+		"openapi": "3.1.0", "info": map[string]any{"title": "Faulty", "version": "1"}, "servers": []any{map[string]any{"url": u.URL}}, "paths": paths,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	u.Handle("GET /openapi.json", upstreamtest.JSON(200, string(doc)))
+	u.Handle("GET /page", faults["html"])
+	u.Handle("GET /missing.json", upstreamtest.JSON(404, `{}`))
+	u.Handle("GET /stall.json", u.Stall())
+	return u
+}
+
+// waitReady waits until the node is ready.
+func (s *scripts) waitReady(ts *testscript.TestScript, neg bool, args []string) {
+	dir := "sluice-data"
+	if len(args) == 1 {
+		dir = args[0]
+	}
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: waitready [DIR]")
+	}
+	ctx, cancel := context.WithTimeout(s.t.Context(), readyTimeout)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		base, err := os.ReadFile(ts.MkAbs(filepath.Join(dir, endpointFile)))
+		if err == nil {
+			resp, err := http.Get(strings.TrimSpace(string(base)) + "/readyz")
+			if err == nil {
+				_ = resp.Body.Close()
+				if resp.StatusCode == http.StatusOK {
+					return
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			ts.Fatalf("the node in %s was not ready within %s", dir, readyTimeout)
+		case <-tick.C:
+		}
+	}
+}
+
+// exits runs a command that must end with a code.
+func (s *scripts) exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE CMD …")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s ended with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+func (s *scripts) curl(ts *testscript.TestScript, neg bool, args []string) {
+	method, body, target, show := "", "", "", false
+	header := http.Header{}
+	for i := 0; i < len(args); i++ {
+		switch args[i] {
+		case "-s":
+		case "-i":
+			show = true
+		case "-X", "-H", "-d":
+			i++
+			switch args[i-1] {
+			case "-X":
+				method = args[i]
+			case "-d":
+				body = args[i]
+			default:
+				name, value, _ := strings.Cut(args[i], ":")
+				header.Set(name, strings.TrimSpace(value))
+			}
+		default:
+			target = args[i]
+		}
+	}
+	if method == "" {
+		method = http.MethodGet
+		if body != "" {
+			method = http.MethodPost
+		}
+	}
+	req, err := http.NewRequestWithContext(s.t.Context(), method, target, strings.NewReader(body))
+	ts.Check(err)
+	req.Header = header
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		if neg {
+			return
+		}
+		ts.Fatalf("%v", err)
+	}
+	defer resp.Body.Close()
+	if neg {
+		ts.Fatalf("%s %s answered %d", method, target, resp.StatusCode)
+	}
+	if show {
+		fmt.Fprintf(ts.Stdout(), "%d %s\n", resp.StatusCode, resp.Header.Get("Content-Type"))
+	}
+	_, err = io.Copy(ts.Stdout(), resp.Body)
+	ts.Check(err)
+}
+
+// paste runs the curl line of a file as a shell would.
+func (s *scripts) paste(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: paste FILE")
+	}
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		if _, command, ok := strings.Cut(line, " curl -s "); ok {
+			s.curl(ts, false, shellSplit(strings.TrimSpace(command)))
+			return
+		}
+	}
+	ts.Fatalf("%s has no curl line", args[0])
+}
+
+// shellSplit splits words and single quotes, all that shellWord makes.
+func shellSplit(s string) (words []string) {
+	var word strings.Builder
+	quoted, inWord := false, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\'':
+			quoted, inWord = !quoted, true
+		case c == '\\' && !quoted && i+1 < len(s):
+			i++
+			word.WriteByte(s[i])
+		case c == ' ' && !quoted:
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		default:
+			word.WriteByte(c)
+			inWord = true
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+// mcp uses a toolset URL with the MCP SDK's client.
+func (s *scripts) mcp(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: mcp VERSION URL [TOOL [JSON]]")
+	}
+	ctx, cancel := context.WithTimeout(s.t.Context(), readyTimeout)
+	defer cancel()
+	client := mcp.NewClient(&mcp.Implementation{Name: "script", Version: "1"}, nil)
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: args[1]}, &mcp.ClientSessionOptions{ProtocolVersion: args[0]})
+	if err != nil {
+		if neg {
+			return
+		}
+		ts.Fatalf("connect: %v", err)
+	}
+	defer session.Close()
+	if len(args) == 2 {
+		for tool, err := range session.Tools(ctx, nil) {
+			ts.Check(err)
+			fmt.Fprintf(ts.Stdout(), "%s: %s\n", tool.Name, tool.Description)
+		}
+		return
+	}
+	params := &mcp.CallToolParams{Name: args[2]}
+	if len(args) > 3 {
+		params.Arguments = json.RawMessage(args[3])
+	}
+	result, err := session.CallTool(ctx, params)
+	if err != nil {
+		if neg {
+			fmt.Fprintln(ts.Stderr(), err)
+			return
+		}
+		ts.Fatalf("call: %v", err)
+	}
+	for _, c := range result.Content {
+		if text, ok := c.(*mcp.TextContent); ok {
+			fmt.Fprintln(ts.Stdout(), text.Text)
+		}
+	}
+	if result.IsError != neg {
+		ts.Fatalf("isError = %v", result.IsError)
+	}
+}
+
+func (s *scripts) capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: capture VAR")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+func (s *scripts) tree(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: tree DIR")
+	}
+	root := ts.MkAbs(args[0])
+	ts.Check(filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		fmt.Fprintf(ts.Stdout(), "%s %s\n", info.Mode(), rel)
+		return err
+	}))
+}
