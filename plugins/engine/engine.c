@@ -397,7 +397,11 @@ static u32 glob(const u8 *s, const u8 *se, const u8 *pat, const u8 *pe) {
   while (s < se) {
     if (k < pe && *k == '*') { star = k; from = s; k++; }
     else if (k < pe && (*k == '?' || *k == *s)) { s++; k++; }
-    else if (star) { if (!charge(1)) return BAD; s = ++from; k = star + 1; }
+    else if (star) {
+      if (!charge(1 + ((u32)(s - from) >> 4))) return BAD;
+      s = ++from;
+      k = star + 1;
+    }
     else return MISS;
   }
   while (k < pe && *k == '*') k++;
@@ -411,6 +415,7 @@ static u32 contains(const u8 *s, const u8 *se, const u8 *w, u32 n) {
     u32 i = 1;
     while (i < n && s[i] == w[i]) i++;
     if (i == n) return HIT;
+    if (!charge(i >> 4)) return BAD;
   }
   return MISS;
 }

@@ -145,9 +145,10 @@ type Limits struct {
 	Fuel     uint64 // units of work (docs/response-programs.md §7). Default: DefaultFuel of the input's length.
 }
 
-// DefaultFuel is the fuel of a run when none is given: far above what a program
-// without predicates can use, which is about one unit a byte.
-func DefaultFuel(inputBytes int) uint64 { return 16*uint64(inputBytes) + 4096 }
+// DefaultFuel is the fuel of a run when none is given: above the one unit a byte
+// that a program without predicates can use, and enough for some fifty
+// comparisons on every row.
+func DefaultFuel(inputBytes int) uint64 { return 4*uint64(inputBytes) + 4096 }
 
 // Stats tells what a run did. All are counts, sizes in bytes.
 type Stats struct {

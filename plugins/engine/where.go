@@ -159,7 +159,7 @@ func (r *run) compare(o *opView, p int) (hit, ok bool) {
 	}
 	switch Cmp(o.cmp) {
 	case CmpContains:
-		return bytes.Contains(s, want), true
+		return r.contains(s, want)
 	case CmpPrefix:
 		return bytes.HasPrefix(s, want), true
 	case CmpGlob:
@@ -182,8 +182,35 @@ func holds(c Cmp, order int) bool {
 	return order >= 0
 }
 
+// contains pays for what matched in vain: without, a long run of one byte would
+// cost the product of both lengths.
+func (r *run) contains(s, want []byte) (hit, ok bool) {
+	if len(want) == 0 {
+		return true, true
+	}
+	for len(s) >= len(want) {
+		i := bytes.IndexByte(s[:len(s)-len(want)+1], want[0])
+		if i < 0 {
+			return false, true
+		}
+		s = s[i:]
+		n := 1
+		for n < len(want) && s[n] == want[n] {
+			n++
+		}
+		if n == len(want) {
+			return true, true
+		}
+		if !r.charge(n >> 4) {
+			return false, false
+		}
+		s = s[1:]
+	}
+	return false, true
+}
+
 // glob matches s against a pattern, going back to the last * only. Each return
-// to it costs one unit of fuel.
+// to it costs fuel, and what matched in vain.
 func (r *run) glob(s, pat []byte) (hit, ok bool) {
 	i, k, star, from := 0, 0, -1, 0
 	for i < len(s) {
@@ -195,7 +222,7 @@ func (r *run) glob(s, pat []byte) (hit, ok bool) {
 			i++
 			k++
 		case star >= 0:
-			if !r.charge(1) {
+			if !r.charge(1 + (i-from)>>4) {
 				return false, false
 			}
 			from++

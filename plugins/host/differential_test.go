@@ -129,6 +129,23 @@ func TestAgreeCases(t *testing.T) {
 	} {
 		agree(t, h, &engine.Program{Root: c.n}, []byte(c.in), engine.Limits{})
 	}
+	// Text comparisons pay for what matches in vain.
+	in := []byte(`["` + strings.Repeat("a", 20000) + `"]`)
+	for _, p := range []engine.Predicate{
+		{Cmp: engine.CmpContains, Value: `"` + strings.Repeat("a", 900) + `b"`},
+		{Cmp: engine.CmpGlob, Value: `"*` + strings.Repeat("a", 900) + `b*"`},
+	} {
+		n := &engine.Node{Where: &p}
+		agree(t, h, &engine.Program{Root: n}, in, engine.Limits{Fuel: 1 << 40})
+		agree(t, h, &engine.Program{Root: n}, in, engine.Limits{})
+		table, err := engine.Compile(&engine.Program{Root: n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := h.Transform(nil, table, in); err != engine.ErrFuel {
+			t.Errorf("comparison %d: got %v, want ErrFuel", p.Cmp, err)
+		}
+	}
 }
 
 // FuzzTransform compares the implementations on any input, with a program made

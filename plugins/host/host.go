@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// MaxWasmInput is the longest input that runs in WebAssembly; longer ones run
-	// on the Go reference. WebAssembly code cannot be preempted, so this bounds how
-	// long one call can delay a garbage collection: about 2 ms.
+	// MaxWasmInput is the longest input that runs in WebAssembly, divided by one
+	// more than the program's predicate terms, each of which may look at the input
+	// again; longer ones run on the Go reference. WebAssembly code cannot be
+	// preempted, so this bounds how long one call can delay a garbage collection:
+	// 2 ms for a projection of an ordinary answer.
 	MaxWasmInput = 4 << 20
 
 	// retainMemory is the linear memory an idle instance may keep; one that grew
@@ -154,7 +156,7 @@ func (h *Host) compile(ctx context.Context) (err error) {
 // Transform runs a program on in, appends the result to dst and returns it. It
 // keeps none of its arguments. The program must have passed engine.Check, as
 // those of engine.Compile and engine.Open have. Its results, statistics and
-// errors are those of [engine.Reference], byte for byte; inputs above
+// errors are those of [engine.Reference], byte for byte; inputs past
 // [MaxWasmInput] run there. After warm-up it does not allocate, but for growing
 // dst. It cannot be cancelled; it takes about half a millisecond a megabyte.
 func (h *Host) Transform(dst, program, in []byte) ([]byte, engine.Stats, error) {
@@ -162,7 +164,7 @@ func (h *Host) Transform(dst, program, in []byte) ([]byte, engine.Stats, error) 
 		return dst, engine.Stats{}, ErrClosed
 	}
 	defer h.leave()
-	if h.runtime == nil || len(in) > MaxWasmInput {
+	if h.runtime == nil || len(in) > MaxWasmInput/(1+engine.Terms(program)) {
 		h.reference.Add(1)
 		return engine.Reference(dst, program, in, h.limits)
 	}

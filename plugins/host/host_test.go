@@ -42,6 +42,24 @@ func TestInputCap(t *testing.T) {
 			t.Fatalf("%d bytes: %+v", c.n, got)
 		}
 	}
+	// Three terms: a quarter of it.
+	where, err := engine.ParseWhere(`a == 1 or b == 2`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := engine.Compile(&engine.Program{Root: &engine.Node{Where: where}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := h.Counters()
+	for i, n := range []int{MaxWasmInput / 4, MaxWasmInput/4 + 1} {
+		if _, _, err := h.Transform(nil, rows, pad(n)); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.Counters(); got.Wasm != before.Wasm+1 || got.Reference != before.Reference+uint64(i) {
+			t.Fatalf("%d bytes with predicates: %+v", n, got)
+		}
+	}
 	small := newHost(t, Options{Limits: engine.Limits{MaxInput: 100}})
 	if _, _, err := small.Transform(nil, table, pad(100)); err != nil {
 		t.Fatal(err)
