@@ -37,7 +37,8 @@ var within = map[string][]string{
 	"admin":                              {"admin/publish", "admin/store"},
 	"internal/atomicfile/atomicfiletest": {"internal/atomicfile"},
 	"gateway/metering":                   {"gateway/mcp"},
-	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
+	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/edge", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
+	"cmd/sluice":                         {"cmd/sluice/demo"},
 }
 
 // confined lists third-party packages and the only trees that may import them.
@@ -45,7 +46,7 @@ var confined = map[string][]string{
 	"github.com/tetratelabs/wazero":     {"plugins/host/", "plugins/extism/"},
 	"github.com/pb33f/libopenapi":       {"plugins/openapi/", "plugins/arazzo/"},
 	"github.com/dgraph-io/ristretto/v2": {"gateway/call/"},
-	"github.com/valyala/fasthttp":       {"gateway/"},
+	"github.com/valyala/fasthttp":       {"gateway/", "cmd/sluice-bench/"},
 	"github.com/danielgtaylor/huma/v2":  {"admin/"},
 	"database/sql":                      {"admin/store/"},
 }
