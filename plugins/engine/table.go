@@ -194,7 +194,3 @@ func (t table) dropSuffix(x *extView, name []byte) bool {
 // Streams tells whether a checked program reads a stream of documents: its
 // result may then be longer than its input, at most twice.
 func Streams(program []byte) bool { return table(program).documents() == DocumentStream }
-
-// Terms is the number of predicate terms of a checked program. Each may look at
-// the whole input once more.
-func Terms(program []byte) int { return table(program).ops() }

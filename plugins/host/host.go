@@ -16,12 +16,17 @@ import (
 )
 
 const (
-	// MaxWasmInput is the longest input that runs in WebAssembly, divided by one
-	// more than the program's predicate terms, each of which may look at the input
-	// again; longer ones run on the Go reference. WebAssembly code cannot be
-	// preempted, so this bounds how long one call can delay a garbage collection:
-	// 2 ms for a projection of an ordinary answer.
+	// MaxWasmInput is the longest input that runs in WebAssembly; longer ones run
+	// on the Go reference. With wasmFuel it bounds how long one call can delay a
+	// garbage collection, because WebAssembly code cannot be preempted: about 2 ms
+	// for a projection of an ordinary answer of this size.
 	MaxWasmInput = 4 << 20
+
+	// wasmFuel is the fuel of a run in WebAssembly. An ordinary answer of
+	// MaxWasmInput needs 160,000 units; what needs more (millions of tiny values,
+	// many predicates) starts again on the Go reference, which has all the fuel
+	// that was asked for. A unit takes 10 to 60 ns.
+	wasmFuel = 1 << 18
 
 	// retainMemory is the linear memory an idle instance may keep; one that grew
 	// further is closed after the call, because linear memory never shrinks. It
@@ -156,15 +161,15 @@ func (h *Host) compile(ctx context.Context) (err error) {
 // Transform runs a program on in, appends the result to dst and returns it. It
 // keeps none of its arguments. The program must have passed engine.Check, as
 // those of engine.Compile and engine.Open have. Its results, statistics and
-// errors are those of [engine.Reference], byte for byte; inputs past
-// [MaxWasmInput] run there. After warm-up it does not allocate, but for growing
+// errors are those of [engine.Reference], byte for byte; inputs above
+// [MaxWasmInput], and those that need much work, run there. After warm-up it does not allocate, but for growing
 // dst. It cannot be cancelled; it takes about half a millisecond a megabyte.
 func (h *Host) Transform(dst, program, in []byte) ([]byte, engine.Stats, error) {
 	if !h.enter() {
 		return dst, engine.Stats{}, ErrClosed
 	}
 	defer h.leave()
-	if h.runtime == nil || len(in) > MaxWasmInput/(1+engine.Terms(program)) {
+	if h.runtime == nil || len(in) > MaxWasmInput {
 		h.reference.Add(1)
 		return engine.Reference(dst, program, in, h.limits)
 	}
@@ -177,7 +182,14 @@ func (h *Host) Transform(dst, program, in []byte) ([]byte, engine.Stats, error) 
 	if err != nil {
 		return dst, engine.Stats{}, err
 	}
+	fuel := lim.Fuel
+	lim.Fuel = min(fuel, wasmFuel)
 	out, st, err := i.transform(ctx, dst, program, in, lim)
+	if fuel > wasmFuel && errors.Is(err, engine.ErrFuel) {
+		h.release(ctx, i)
+		h.reference.Add(1)
+		return engine.Reference(dst, program, in, h.limits)
+	}
 	if err != nil && !isRunError(err) { // a trap: never seen, and state is unknown
 		_ = i.module.Close(ctx)
 		h.log.LogAttrs(ctx, slog.LevelError, "engine failed, the answer runs on the Go reference", slog.Any("error", err))

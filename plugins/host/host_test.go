@@ -42,24 +42,6 @@ func TestInputCap(t *testing.T) {
 			t.Fatalf("%d bytes: %+v", c.n, got)
 		}
 	}
-	// Three terms: a quarter of it.
-	where, err := engine.ParseWhere(`a == 1 or b == 2`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := engine.Compile(&engine.Program{Root: &engine.Node{Where: where}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := h.Counters()
-	for i, n := range []int{MaxWasmInput / 4, MaxWasmInput/4 + 1} {
-		if _, _, err := h.Transform(nil, rows, pad(n)); err != nil {
-			t.Fatal(err)
-		}
-		if got := h.Counters(); got.Wasm != before.Wasm+1 || got.Reference != before.Reference+uint64(i) {
-			t.Fatalf("%d bytes with predicates: %+v", n, got)
-		}
-	}
 	small := newHost(t, Options{Limits: engine.Limits{MaxInput: 100}})
 	if _, _, err := small.Transform(nil, table, pad(100)); err != nil {
 		t.Fatal(err)
@@ -67,6 +49,30 @@ func TestInputCap(t *testing.T) {
 	if _, _, err := small.Transform(nil, table, pad(101)); err != engine.ErrTooLarge {
 		t.Fatalf("got %v, want ErrTooLarge", err)
 	}
+}
+
+// TestWasmFuel: work runs in WebAssembly up to its fuel, on the reference past
+// it, and a limit that was asked for holds in both.
+func TestWasmFuel(t *testing.T) {
+	table, err := engine.Compile(&engine.Program{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := func(n int) []byte { return append(append([]byte("["), bytes.Repeat([]byte("0,"), n-1)...), "0]"...) }
+	f := func(n int, limit uint64, wantErr error, want Counters) {
+		t.Helper()
+		h := newHost(t, Options{Limits: engine.Limits{Fuel: limit}})
+		out, st, err := h.Transform(nil, table, zeros(n))
+		ref, refStats, _ := engine.Reference(nil, table, zeros(n), engine.Limits{Fuel: limit})
+		if !errors.Is(err, wantErr) || h.Counters() != want || !bytes.Equal(out, ref) || st != refStats {
+			t.Fatalf("%d values, fuel %d: %v %+v, %+v, reference %+v", n, limit, err, h.Counters(), st, refStats)
+		}
+	}
+	f(wasmFuel-1, 0, nil, Counters{Wasm: 1}) // the array itself costs one
+	f(wasmFuel, 0, nil, Counters{Reference: 1})
+	f(wasmFuel, wasmFuel, engine.ErrFuel, Counters{Wasm: 1})
+	f(wasmFuel, wasmFuel+1, nil, Counters{Reference: 1})
+	f(2*wasmFuel, wasmFuel+1, engine.ErrFuel, Counters{Reference: 1})
 }
 
 // TestLargestStream: the most memory a call can ask for is there.
@@ -81,9 +87,10 @@ func TestLargestStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := bytes.Repeat([]byte("{}"), MaxWasmInput/2)
+	in := bytes.Repeat([]byte("{}"), 100_000)
+	in = append(in, bytes.Repeat([]byte(" "), MaxWasmInput-len(in))...)
 	out, _, err := h.Transform(nil, table, in)
-	if err != nil || len(out) != len(in)+len(in)/2+1 || h.Counters().Wasm != 1 {
+	if err != nil || len(out) != 300_001 || h.Counters().Wasm != 1 {
 		t.Fatalf("%d bytes, %v, %+v", len(out), err, h.Counters())
 	}
 }
