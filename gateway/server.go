@@ -40,6 +40,8 @@ const (
 	idleTimeout = 120 * time.Second
 	// headerBytes is the longest header block: bearer tokens reach 8 KB.
 	headerBytes = 16 << 10
+	// writeBuffer lets an answer of usual size leave in one system call.
+	writeBuffer = 16 << 10
 )
 
 // Options configures a Server. Holder and Caller are required.
@@ -128,6 +130,7 @@ func New(o Options) (*Server, error) {
 		WriteTimeout:          writeTimeout,
 		IdleTimeout:           idleTimeout,
 		ReadBufferSize:        headerBytes,
+		WriteBufferSize:       writeBuffer,
 		MaxRequestBodySize:    o.MaxRequest,
 		TCPKeepalive:          true,
 		CloseOnShutdown:       true,

@@ -14,6 +14,8 @@ import (
 
 // benchmarks run in this order, one after the other.
 var benchmarks = []benchmark{
+	{[]string{"mcp.call.cpu_vs_gosdk.modern", "mcp.call.cpu_vs_gosdk.legacy"}, benchMCPCall},
+	{[]string{"rest.call.vs_proxy"}, benchRESTProxy},
 	{[]string{"engine.vs_native", "engine.vs_fastjson", "engine.vs_sonic_typed", "engine.vs_encodingjson"}, benchEngine},
 	{[]string{"connectors.1000.time", "connectors.1000.kb"}, benchConnectors},
 	{[]string{"compile.github"}, benchCompile},

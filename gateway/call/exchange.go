@@ -11,7 +11,6 @@ import (
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -107,8 +106,8 @@ func (x *exchange) count(version mcp.Version, err error) {
 		x.trace.Total, x.trace.Upstream = seconds, x.upstream
 	}
 	meter.Call(o.Kind, version, seconds.Seconds(), x.upstream.Seconds())
-	if o.Kind == metering.OK && x.media == "" && meter != nil {
-		meter.Answer(len(x.body), len(x.text), tokens.Estimate(x.body), tokens.Estimate(x.text))
+	if o.Kind == metering.OK && x.media == "" {
+		meter.Answer(x.body, x.text)
 	}
 	if x.trace != nil {
 		x.trace.measure(x)

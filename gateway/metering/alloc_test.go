@@ -11,9 +11,10 @@ import (
 func TestCountingAllocates(t *testing.T) {
 	m := New()
 	tool, c := m.Tool("a", "b"), m.Connector("a", "c")
+	answer := []byte(`{"a":1,"b":"text"}`)
 	f := func() {
 		tool.Call(OK, mcp.V20260728, 0.1, 0.05)
-		tool.Answer(10, 5, 3, 2)
+		tool.Answer(answer, answer[:3])
 		c.Begin()
 		c.Exchange(200, 0.05)
 		m.Operation(mcp.MethodPing, mcp.V20251125, 0.1)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/internal/tokens"
 )
 
 func text(m *Meter) string {
@@ -19,7 +20,10 @@ func TestSeries(t *testing.T) {
 	tool := m.Tool("acme", `od"d`)
 	tool.Call(OK, mcp.V20260728, 0.02, 0.015)
 	tool.Call(ToolError, mcp.V20251125, 0.001, 0)
-	tool.Answer(100, 10, 30, 3)
+	before, after := []byte(`{"a": 1, "b": [true, false]}`), []byte(`{"a":1}`)
+	for range sampleEvery + 1 {
+		tool.Answer(before, after)
+	}
 	c := m.Connector("acme", "github")
 	c.Begin()
 	c.Exchange(200, 0.015)
@@ -38,9 +42,9 @@ func TestSeries(t *testing.T) {
 		`mcp_server_operation_duration_seconds_bucket{mcp_method_name="tools/call",toolset="acme",gen_ai_tool_name="od\"d",error_type="",mcp_protocol_version="2026-07-28",le="0.025"} 1`,
 		`mcp_server_operation_duration_seconds_bucket{mcp_method_name="tools/call",toolset="acme",gen_ai_tool_name="od\"d",error_type="",mcp_protocol_version="2026-07-28",le="0.01"} 0`,
 		`error_type="tool_error",mcp_protocol_version="2025-11-25",le="0.001"} 1`,
-		`sluice_tool_tokens_total{toolset="acme",tool="od\"d",stage="before"} 30`,
-		`sluice_tool_tokens_total{toolset="acme",tool="od\"d",stage="after"} 3`,
-		`sluice_tool_response_bytes_total{toolset="acme",tool="od\"d",stage="after"} 10`,
+		`sluice_tool_tokens_total{toolset="acme",tool="od\"d",stage="before"} ` + fmt.Sprint((sampleEvery+1)*tokens.Estimate(before)),
+		`sluice_tool_tokens_total{toolset="acme",tool="od\"d",stage="after"} ` + fmt.Sprint((sampleEvery+1)*tokens.Estimate(after)),
+		`sluice_tool_response_bytes_total{toolset="acme",tool="od\"d",stage="after"} 455`,
 		`sluice_upstream_requests_total{connector="github",status_class="2xx"} 1`,
 		`sluice_upstream_requests_total{connector="github",status_class="error"} 1`,
 		`sluice_upstream_auth_failures_total{toolset="acme"} 1`,
@@ -78,7 +82,7 @@ func TestMaxTools(t *testing.T) {
 func TestNil(t *testing.T) {
 	var m *Meter
 	m.Tool("a", "b").Call(OK, mcp.V20260728, 1, 1)
-	m.Tool("a", "b").Answer(1, 1, 1, 1)
+	m.Tool("a", "b").Answer(nil, nil)
 	m.Connector("a", "b").Begin()
 	m.Connector("a", "b").Exchange(200, 1)
 	m.Operation(mcp.MethodPing, mcp.V20251125, 1)

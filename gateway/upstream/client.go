@@ -39,6 +39,9 @@ const (
 	maxRedirects = 5
 	// maxHosts whose connections are kept. The one idle longest goes first.
 	maxHosts = 4096
+	// readBuffer is the longest header block (some APIs send 8 KB of policies) and
+	// takes an answer of usual size in one system call.
+	readBuffer = 32 << 10
 	// smallestClass is the lowest limit a connection pool is made for.
 	smallestClass = 1 << 20
 	// keepBody is the largest buffer an Exchange keeps between calls.
@@ -233,7 +236,7 @@ func (c *Client) newHost(k hostKey) *host {
 		RetryIfErr:                func(req *fasthttp.Request, _ int, err error) (bool, bool) { return false, repeatable(req, err) },
 		DisablePathNormalizing:    true, // the request plan encoded it, and %2F is not a slash
 		SecureErrorLogMessage:     true,
-		ReadBufferSize:            16 << 10, // the longest header block; some APIs send 8 KB of policy headers
+		ReadBufferSize:            readBuffer,
 	}
 	c.hosts[k] = h
 	return h

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// load sends one request again and again over several connections. It does as
+// little as HTTP allows, because it shares the processors with what it measures.
+type load struct {
+	addr        string
+	request     []byte // head and body
+	connections int
+	duration    time.Duration
+	want        []byte // must be in every body
+}
+
+// loadMaxBody bounds an answer, so that a wrong server cannot fill memory.
+const loadMaxBody = 4 << 20
+
+// run returns how many answers arrived and how long that took. The first answer
+// that is not a 200 or lacks want ends it with an error.
+func (l *load) run(ctx context.Context) (answers int, took time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, l.duration+10*time.Second)
+	defer cancel()
+	begin := time.Now()
+	end := begin.Add(l.duration)
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		first error
+	)
+	for range l.connections {
+		wg.Go(func() {
+			n, err := l.connection(ctx, end)
+			mu.Lock()
+			defer mu.Unlock()
+			answers += n
+			if err != nil && first == nil {
+				first = err
+			}
+		})
+	}
+	wg.Wait()
+	if first == nil && answers == 0 {
+		first = errors.New("no answer arrived")
+	}
+	return answers, time.Since(begin), first
+}
+
+func (l *load) connection(ctx context.Context, end time.Time) (n int, err error) {
+	var d net.Dialer
+	//nolint:forbidigo // to a child of this process on the loopback interface
+	conn, err := d.DialContext(ctx, "tcp", l.addr)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return 0, err
+		}
+	}
+	r := bufio.NewReaderSize(conn, 64<<10)
+	var body []byte
+	for time.Now().Before(end) {
+		if _, err := conn.Write(l.request); err != nil {
+			return n, err
+		}
+		if body, err = readAnswer(r, body[:0]); err != nil {
+			return n, err
+		}
+		if !bytes.Contains(body, l.want) {
+			return n, fmt.Errorf("answer %.300q lacks %q", body, l.want)
+		}
+		n++
+	}
+	return n, nil
+}
+
+// readAnswer reads a 200 with a Content-Length.
+func readAnswer(r *bufio.Reader, body []byte) ([]byte, error) {
+	length, status := -1, []byte(nil)
+	for first := true; ; first = false {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return nil, err
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if first {
+			status = append(status, line...)
+			continue
+		}
+		if len(line) == 0 {
+			break
+		}
+		if name, value, ok := bytes.Cut(line, []byte(":")); ok && bytes.EqualFold(name, []byte("Content-Length")) {
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if length < 0 || length > loadMaxBody {
+		return nil, fmt.Errorf("answer %q with a Content-Length of %d", status, length)
+	}
+	if cap(body) < length {
+		body = make([]byte, length)
+	}
+	body = body[:length]
+	if _, err := io.ReadFull(r, body); err != nil {
+		return nil, err
+	}
+	if !bytes.HasPrefix(status, []byte("HTTP/1.1 200")) {
+		return nil, fmt.Errorf("answer %q: %.300q", status, body)
+	}
+	return body, nil
+}
