@@ -78,17 +78,19 @@ type compiler struct {
 	fetched int // documents
 	loaded  int // bytes of other documents
 
-	anything  *schema // the schema that allows everything
-	memo      map[value]*schema
-	combined  map[string]*schema
-	responses map[*schema]*operation.Schema
-	outputs   map[outputKey][]byte
-	patterns  map[string]bool
-	created   int
-	folds     int
-	hops      int
-	steps     int
-	err       error // the context ended in the middle of something
+	anything   *schema // the schema that allows everything
+	memo       map[value]*schema
+	combined   map[string]*schema
+	responses  map[*schema]*operation.Schema
+	outputs    map[outputKey][]byte
+	patterns   map[string]bool
+	created    int
+	folds      int
+	levelFolds int
+	guesses    int // "did you mean" searches made
+	hops       int
+	steps      int
+	err        error // the context ended in the middle of something
 
 	api       *operation.API
 	schemeIDs map[string]bool

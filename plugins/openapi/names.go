@@ -162,7 +162,8 @@ func idWords(id, method, path string) []string {
 // tidy drops articles and repeated words and makes one verb of "create or
 // update".
 func tidy(ws []string) []string {
-	ws = slices.DeleteFunc(ws, func(w string) bool { return w == "a" || w == "an" || w == "the" })
+	last := len(ws) - 1
+	ws = slices.DeleteFunc(ws, func(w string) bool { return (w == "a" || w == "an" || w == "the") && last > 1 })
 	if len(ws) > 3 && ws[1] == "or" && (ws[0] == "create" || ws[0] == "add") && (ws[2] == "update" || ws[2] == "replace") {
 		ws = append([]string{"upsert"}, ws[3:]...)
 	}

@@ -55,6 +55,9 @@ func (p *planner) schema(s *schema, depth int) *operation.Schema {
 	}
 	p.leaf(o, s)
 	for i := range s.props {
+		if p.nodes >= maxPlanNodes {
+			break
+		}
 		q := &s.props[i]
 		ps := p.c.normal(&q.child)
 		if ps.never || ps.readOnly {
@@ -73,8 +76,9 @@ func (p *planner) schema(s *schema, depth int) *operation.Schema {
 	if s.hasAddl {
 		o.Additional = p.schema(p.c.normal(&s.addl), depth+1)
 	}
-	// patternProperties are let through: what is not declared may match one.
-	o.Closed = s.closed && len(s.pattern) == 0 && len(s.alts) == 0
+	// patternProperties are let through: what is not declared may match one. So
+	// is everything when the properties are not all here.
+	o.Closed = s.closed && len(s.pattern) == 0 && len(s.alts) == 0 && p.nodes < maxPlanNodes
 	if s.items.exists() {
 		o.Items = p.schema(p.c.normal(&s.items), depth)
 	}

@@ -15,6 +15,9 @@ const (
 	maxHops = 32
 	// maxReferenceBytes bounds one reference; real ones stay below 300.
 	maxReferenceBytes = 4096
+	// maxGuesses bounds the searches for a name like a missing one; each costs
+	// about a millisecond.
+	maxGuesses = 100
 	// maxDocumentDepth is how far documents may refer to documents.
 	maxDocumentDepth = 5
 	// HardMaxFiles bounds the files of an upload; DigitalOcean has 2,907.
@@ -67,6 +70,9 @@ func (c *compiler) follow(v value, what string) (target value, ok bool) {
 
 // target resolves one reference. Unresolvable ones are warned about once.
 func (c *compiler) target(ref value) (value, bool) {
+	if c.tick(); c.err != nil {
+		return value{}, false
+	}
 	key := refKey{ref.d, ref.text()}
 	if t, ok := c.refs[key]; ok {
 		if !t.exists() {
@@ -142,12 +148,16 @@ func (c *compiler) inResource(root value, fragment string, at value, ref string)
 	}
 	// A schema with its own $id is a resource of its own (JSON Schema 2020-12
 	// §8.2.1): the pointer is relative to it.
-	if res := enclosingResource(at); res.exists() && res != root {
+	if res := c.enclosingResource(at); res.exists() && res != root {
 		if v, _, _ := descend(res, fragment); v.exists() {
 			return v
 		}
 	}
 	remedy := "correct the reference"
+	if c.guesses++; c.guesses > maxGuesses {
+		c.warn(codeRefUnresolved, at, remedy, "the reference %s cannot be resolved: there is no %s", quoteShort(ref), quoteShort(missing))
+		return value{}
+	}
 	if s := near(missing, func(yield func(string) bool) {
 		for k := range parent.members() {
 			if !yield(k.text()) {
@@ -191,30 +201,17 @@ func descend(v value, pointer string) (found value, missing string, parent value
 	return v, "", parent
 }
 
+// maxResources bounds the schema resources that are searched for the one around
+// a reference.
+const maxResources = 1000
+
 // enclosingResource is the nearest object around v that has an $id.
-func enclosingResource(v value) value {
+func (c *compiler) enclosingResource(v value) value {
 	var res value
-	at := v.d.root()
-	for at.i != v.i {
-		if at.isObject() && at.get("$id").isString() && at.i != 0 {
-			res = at
+	for _, r := range c.namesOf(v.d).resources {
+		if r.i <= v.i && v.i < r.node().next && (!res.exists() || r.i > res.i) {
+			res = r
 		}
-		next := value{}
-		nodes := v.d.nodes
-		i := at.i + 1
-		for end := nodes[at.i].next; i < end; i = nodes[i].next {
-			if nodes[at.i].kind == kindObject {
-				i++
-			}
-			if v.i < nodes[i].next {
-				next = value{v.d, i}
-				break
-			}
-		}
-		if !next.exists() || v.i < next.i {
-			break
-		}
-		at = next
 	}
 	return res
 }
@@ -235,6 +232,8 @@ func (c *compiler) bareName(name string) value {
 type names struct {
 	anchors map[string]value // $anchor, $dynamicAnchor (the outermost wins)
 	ids     map[string]value // $id
+	// resources are the objects with an $id in the order of the document.
+	resources []value
 }
 
 func (c *compiler) anchors(d *document) map[string]value    { return c.namesOf(d).anchors }
@@ -268,6 +267,9 @@ func (c *compiler) namesOf(d *document) *names {
 		}
 		if k.is("$id") && m.isString() && owner.i != 0 {
 			t.ids[strings.TrimSuffix(m.text(), "#")] = owner
+			if len(t.resources) < maxResources {
+				t.resources = append(t.resources, owner)
+			}
 		}
 	}
 	return t

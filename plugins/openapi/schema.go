@@ -80,8 +80,11 @@ const (
 	maxSchemas = 1 << 20
 	// maxFold bounds the depth of allOf and $ref inside one level.
 	maxFold = 64
+	// maxLevelFolds bounds the objects merged into one level; real ones merge a
+	// few dozen. allOf that doubles would merge 2^depth.
+	maxLevelFolds = 4096
 	// maxFolds bounds all merging together; GitHub needs 60,000 steps.
-	maxFolds = 8 << 20
+	maxFolds = 2 << 20
 )
 
 // normal gives the schema of a child.
@@ -258,8 +261,17 @@ func (c *compiler) fold(s *schema, v value, stack []value) {
 		return
 	}
 	c.tick()
-	if c.folds++; c.folds > maxFolds || c.err != nil {
+	if len(stack) == 0 {
+		c.levelFolds = 0
+	}
+	c.folds++
+	c.levelFolds++
+	if c.folds > maxFolds || c.err != nil {
 		c.warn(codeSchemaBudget, c.main.root(), "simplify allOf and references", "its schemas merge more than %d parts; the rest is left open", maxFolds)
+		return
+	}
+	if c.levelFolds > maxLevelFolds {
+		c.warn(codeSchemaBudget, s.at, "simplify allOf and references", "this schema merges more than %d parts; the rest is left open", maxLevelFolds)
 		return
 	}
 	if len(stack) > maxFold || slices.Contains(stack, v) {
@@ -407,7 +419,10 @@ func (c *compiler) foldKeywords(s *schema, v value, branch bool) {
 		case "required":
 			if m.isArray() {
 				for _, r := range m.elements() {
-					if name := r.str(); r.exists() && !slices.Contains(s.required, name) && len(s.required) < maxRequired {
+					if len(s.required) >= maxRequired {
+						break
+					}
+					if name := r.str(); !slices.Contains(s.required, name) {
 						s.required = append(s.required, name)
 					}
 				}
@@ -478,8 +493,8 @@ func (c *compiler) foldKeywords(s *schema, v value, branch bool) {
 	}
 }
 
-// maxRequired bounds the required names of one object.
-const maxRequired = 10_000
+// maxRequired bounds the required names of one object; the most seen is 90.
+const maxRequired = 1000
 
 // foldProperties merges properties: in both means both hold.
 func (c *compiler) foldProperties(s *schema, m value) {

@@ -37,7 +37,7 @@ func cutWords(s string, n int) string {
 const maxPlainInput = 2 << 10
 
 // plain turns CommonMark or HTML into one line of plain text (rule 21): links
-// become their text, tags, emphasis, headings and code fences lose their marks,
+// become their text, tags and emphasis lose their marks, headings and code blocks are left out,
 // white space is collapsed. It never grows a text.
 func plain(s string) string {
 	if len(s) > maxPlainInput {
