@@ -12,8 +12,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -83,21 +81,4 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 	doc["source"] = json.RawMessage(mustJSON(CreateSource{OpenAPI: &OpenAPISource{Document: string(file), FileName: name}}))
 	r.Header.Set("Content-Type", "application/json")
 	return []byte(mustJSON(doc)), nil
-}
-
-// documentMultipart says in the API's document what multipartToJSON accepts.
-func documentMultipart(api *huma.OpenAPI) {
-	for p := range multipartPaths {
-		op := api.Paths[p].Post
-		op.RequestBody.Content["multipart/form-data"] = &huma.MediaType{
-			Schema: &huma.Schema{
-				Type: huma.TypeObject, Required: []string{"file"},
-				Properties: map[string]*huma.Schema{
-					"request": {Type: huma.TypeString, ContentEncoding: "", Description: "The JSON body without source; may be absent."},
-					"file":    {Type: huma.TypeString, Format: "binary", Description: "The specification, JSON or YAML."},
-				},
-			},
-			Encoding: map[string]*huma.Encoding{"request": {ContentType: "application/json"}},
-		}
-	}
 }

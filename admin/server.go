@@ -222,7 +222,7 @@ func (s *Server) routes() {
 	s.registerConnectors()
 	s.registerJobs()
 	s.registerAudit()
-	documentMultipart(s.api.OpenAPI())
+	finishDocument(s.api.OpenAPI())
 
 	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))
 	s.handler = s.framed(func(w http.ResponseWriter, r *http.Request) {

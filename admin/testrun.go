@@ -203,15 +203,15 @@ func (d *draft) sent() string {
 	return "what was sent is " + a.Preview
 }
 
-func cutText(b []byte, n int) (string, bool) {
-	if len(b) <= n {
-		return strings.ToValidUTF8(string(b), "\uFFFD"), false
+// cutText returns at most n bytes of text, cut between characters.
+func cutText(b []byte, n int) (text string, cut bool) {
+	if cut = len(b) > n; cut {
+		for n > 0 && !utf8.RuneStart(b[n]) {
+			n--
+		}
+		b = b[:n]
 	}
-	b = b[:n]
-	for len(b) > 0 && !utf8.RuneStart(b[len(b)-1]) {
-		b = b[:len(b)-1]
-	}
-	return strings.ToValidUTF8(string(b[:max(len(b)-1, 0)]), "\uFFFD"), true
+	return strings.ToValidUTF8(string(b), "\uFFFD"), cut
 }
 
 // recordTest writes a test. The toolset's version is raised, because what it

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"reflect"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,8 +12,7 @@ import (
 )
 
 type createInput struct {
-	Prefer string `header:"Prefer" maxLength:"256" doc:"wait=N: seconds to wait for the result, 0 to 60. Default: 10."`
-	Body   CreateToolset
+	Body CreateToolset
 }
 
 type getInput struct {
@@ -209,26 +207,4 @@ func (s *Server) saveDraft(ctx context.Context, ws *store.Workspace, d *draft, a
 		rec.Digest, rec.Before, rec.After = d.ts.DraftDigest, mustJSON(before), mustJSON(after)
 		return tx.Audit(ctx, rec)
 	})
-}
-
-// documentJob describes an operation that answers with its result or with the
-// job it became.
-func documentJob(api *huma.OpenAPI, path string, result any, statuses ...int) {
-	op := api.Paths[path].Post
-	delete(op.Responses, "200")
-	header := func(d string) *huma.Param {
-		return &huma.Param{Description: d, Schema: &huma.Schema{Type: huma.TypeString}}
-	}
-	for _, status := range statuses {
-		op.Responses[strconv.Itoa(status)] = &huma.Response{
-			Description: http.StatusText(status),
-			Headers:     map[string]*huma.Param{"Location": header("Path of the toolset."), "ETag": header("Version of the toolset.")},
-			Content:     map[string]*huma.MediaType{"application/json": {Schema: api.Components.Schemas.Schema(reflect.TypeOf(result), true, "")}},
-		}
-	}
-	op.Responses["202"] = &huma.Response{
-		Description: "The work goes on as a job",
-		Headers:     map[string]*huma.Param{"Location": header("Path of the job."), "Retry-After": header("Seconds.")},
-		Content:     map[string]*huma.MediaType{"application/json": {Schema: api.Components.Schemas.Schema(reflect.TypeFor[Job](), true, "")}},
-	}
 }

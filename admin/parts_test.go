@@ -1,0 +1,177 @@
+package admin
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+func TestWaitOf(t *testing.T) {
+	f := func(prefer string, d time.Duration, applied string) {
+		t.Helper()
+		if got, a := waitOf(prefer); got != d || a != applied {
+			t.Errorf("waitOf(%q) = %v, %q; want %v, %q", prefer, got, a, d, applied)
+		}
+	}
+	f("", defaultWait, "")
+	f("wait=0", 0, "wait=0")
+	f("Wait = 5", 5*time.Second, "wait=5")
+	f(`respond-async, wait="7"`, 7*time.Second, "wait=7")
+	f("wait=60", 60*time.Second, "wait=60")
+	f("wait=61", 60*time.Second, "wait=60")
+	f("wait=-1", defaultWait, "")
+	f("wait=x, wait=3", 3*time.Second, "wait=3")
+	f("waiting=3", defaultWait, "")
+}
+
+func TestSlugify(t *testing.T) {
+	f := func(name, want string) {
+		t.Helper()
+		if got := slugify(name); got != want || !registry.ValidSlug(got) {
+			t.Errorf("slugify(%q) = %q, want %q", name, got, want)
+		}
+	}
+	f("Pet Store", "pet-store")
+	f("  GitHub v3 REST API!  ", "github-v3-rest-api")
+	f("日本語", "toolset")
+	f("", "toolset")
+	f("---", "toolset")
+	f("Ünïcode é", "n-code")
+	f(strings.Repeat("a", 63), strings.Repeat("a", 63))
+	f(strings.Repeat("a", 64), strings.Repeat("a", 63))
+	f(strings.Repeat("a", 62)+" b", strings.Repeat("a", 62))
+}
+
+func FuzzSlugify(f *testing.F) {
+	f.Add("Pet Store")
+	f.Fuzz(func(t *testing.T, name string) {
+		if s := slugify(name); !registry.ValidSlug(s) || slugify(s) != s {
+			t.Errorf("slugify(%q) = %q", name, s)
+		}
+	})
+}
+
+func TestFragment(t *testing.T) {
+	f := func(pointer, want string) {
+		t.Helper()
+		got := fragment(pointer)
+		if got != want {
+			t.Errorf("fragment(%q) = %q, want %q", pointer, got, want)
+		}
+		if u, err := url.Parse("#" + got); err != nil || u.Fragment != pointer {
+			t.Errorf("%q does not decode to %q: %v", got, pointer, err)
+		}
+	}
+	f("/paths/~1pets/get", "/paths/~1pets/get")
+	f("/paths/~1pets~1{id}", "/paths/~1pets~1%7Bid%7D")
+	f("/a b/%/é/\"", "/a%20b/%25/%C3%A9/%22")
+}
+
+func TestGlobs(t *testing.T) {
+	f := func(list string, name string, want bool) {
+		t.Helper()
+		g, err := parseGlobs(strings.Fields(list), "/tools")
+		if err != nil || g.match(name) != want {
+			t.Errorf("%s matches %s: %v, %v; want %v", list, name, g.match(name), err, want)
+		}
+	}
+	f("", "get_pet", true)
+	f("get_*", "get_pet", true)
+	f("get_*", "delete_pet", false)
+	f("get_pet", "get_pets", false)
+	f("!delete_*", "get_pet", true)
+	f("!delete_*", "delete_pet", false)
+	f("* !delete_*", "delete_pet", false)
+	f("get_? list_*", "list_all", true)
+	for _, bad := range []string{"[", "", "!", strings.Repeat("x", 129)} {
+		if _, err := parseGlobs([]string{bad}, "/tools"); !problem.Is(err, problem.InvalidArgument) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	if _, err := parseGlobs([]string{strings.Repeat("x", 128)}, "/tools"); err != nil {
+		t.Errorf("at the bound: %v", err)
+	}
+}
+
+func TestExampleArguments(t *testing.T) {
+	f := func(schema, want string) {
+		t.Helper()
+		got, ok := exampleArguments([]byte(schema))
+		if ok != (want != "") || ok && string(got) != want {
+			t.Errorf("%s: %s, %v; want %s", schema, got, ok, want)
+		}
+	}
+	f(`{"type":"object"}`, `{}`)
+	f(`{"properties":{"a":{"type":"string"}}}`, `{}`)
+	f(`{"properties":{"a":{"type":"string"}},"required":["a"]}`, ``)
+	f(`{"properties":{"a":{"type":"integer","description":"e.g. 7"}},"required":["a"]}`, `{"a":7}`)
+	f(`{"properties":{"a":{"type":"integer","description":"e.g. seven"}},"required":["a"]}`, ``)
+	f(`{"properties":{"a":{"type":"string","description":"e.g. octo.cat. Max 10."}},"required":["a"]}`, `{"a":"octo.cat"}`)
+	f(`{"properties":{"a":{"type":["string","null"],"description":"e.g. 7"}},"required":["a"]}`, `{"a":"7"}`)
+	f(`{"properties":{"a":{"type":"string","description":"e.g. cut …"}},"required":["a"]}`, ``)
+	f(`{"properties":{"a":{"const":1},"b":{"examples":[2]},"c":{"default":3},"d":{"enum":[4,5]},"e":{"example":6}},"required":["a","b","c","d","e"]}`,
+		`{"a":1,"b":2,"c":3,"d":4,"e":6}`)
+	f(`{"properties":{"a":{"default":null}},"required":["a"]}`, ``)
+	f(`{"properties":{"o":{"properties":{"x":{"default":1},"y":{}},"required":["x"]}},"required":["o"]}`, `{"o":{"x":1}}`)
+	f(`{"required":["gone"]}`, ``)
+	f(`not json`, ``)
+	deep, tail := `{"default":1}`, ``
+	for range maxExampleDepth {
+		deep = `{"properties":{"a":` + deep + `},"required":["a"]}`
+	}
+	if _, ok := exampleArguments([]byte(deep)); !ok {
+		t.Error("at the depth bound")
+	}
+	if _, ok := exampleArguments([]byte(`{"properties":{"a":` + deep + `},"required":["a"]}` + tail)); ok {
+		t.Error("one past the depth bound")
+	}
+}
+
+func TestMatches(t *testing.T) {
+	f := func(header string, version uint64, want bool) {
+		t.Helper()
+		if matches(header, version) != want {
+			t.Errorf("matches(%q, %d) != %v", header, version, want)
+		}
+	}
+	f(`"v3"`, 3, true)
+	f(`"v3"`, 33, false)
+	f(`"v1", "v3"`, 3, true)
+	f(`*`, 3, true)
+	f(`W/"v3"`, 3, false)
+	f(`v3`, 3, false)
+	f(``, 3, false)
+}
+
+func TestCutText(t *testing.T) {
+	f := func(in string, n int, want string, cut bool) {
+		t.Helper()
+		if got, c := cutText([]byte(in), n); got != want || c != cut {
+			t.Errorf("cutText(%q, %d) = %q, %v; want %q, %v", in, n, got, c, want, cut)
+		}
+	}
+	f("abcdef", 6, "abcdef", false)
+	f("abcdefg", 6, "abcdef", true)
+	f("aéé", 4, "aé", true)
+	f("a\xff", 9, "a\uFFFD", false)
+	f("", 0, "", false)
+}
+
+func TestHostName(t *testing.T) {
+	f := func(in, want string) {
+		t.Helper()
+		if got := hostName(in); got != want {
+			t.Errorf("hostName(%q) = %q, want %q", in, got, want)
+		}
+	}
+	f("LocalHost:7301", "localhost")
+	f("localhost.", "localhost")
+	f("[::1]:7301", "::1")
+	f("[::1]", "::1")
+	f("127.0.0.1", "127.0.0.1")
+	f("", "")
+}
