@@ -158,7 +158,7 @@ func (a *app) create(ctx context.Context, c *apiClient, spec specification, in c
 	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/connectors/" + url.PathEscape(made.Connector.Name), out: &detail}); err != nil {
 		return nil, err
 	}
-	a.phase("fetch", "%-18s %9s   OpenAPI %s", spec.short(), byteSize(made.Source.SizeBytes), made.Source.Spec)
+	a.phase(spec.origin(), "%-18s %9s   OpenAPI %s", spec.short(), byteSize(made.Source.SizeBytes), made.Source.Spec)
 	a.phase("check", "%s, %s", plural(made.Operations, "operation"), methodsText(made.Methods))
 	size := ""
 	if detail.Report.ModuleBytes > 0 {
@@ -198,6 +198,14 @@ func (a *app) sayTest(t *admin.TestRun) {
 	default:
 		a.phase("test", "not possible: %s", t.Reason)
 	}
+}
+
+// origin is the name of the phase in which the specification was got.
+func (s specification) origin() string {
+	if s.fetched || s.url != "" {
+		return "fetch"
+	}
+	return "read"
 }
 
 // short is the part of the name that tells specifications apart.
@@ -269,24 +277,34 @@ func (a *app) adviseAuth(w io.Writer, t *admin.Toolset) {
 	if t.Authentication != nil || len(t.Methods) == 0 {
 		return
 	}
-	for _, m := range t.Methods {
-		if m.Suggestion == nil {
-			continue
+	var best *admin.AuthMethod
+	for i := range t.Methods {
+		// Basic only where there is nothing else: it needs a user name as well.
+		if m := &t.Methods[i]; m.Suggestion != nil && (best == nil || best.Suggestion.AuthType == "basic") {
+			best = m
 		}
-		spec := ""
-		switch m.Suggestion.AuthType {
-		case "header":
-			spec = "header:" + m.Suggestion.HeaderName
-			if p := strings.TrimSpace(m.Suggestion.HeaderPrefix); p != "" {
-				spec += ":" + p
-			}
-		default:
-			spec = m.Suggestion.AuthType
-		}
-		fmt.Fprintf(w, "! %s take a key: sluice toolset auth %s set --auth %s --api-key-file FILE\n", plural(m.Operations, "tool"), t.Slug, spec)
+	}
+	if best != nil {
+		fmt.Fprintf(w, "! %s take a key: sluice toolset auth %s set --auth %s --api-key-file FILE\n",
+			plural(best.Operations, "tool"), t.Slug, shellWord(authFlag(best.Suggestion)))
 		return
 	}
 	fmt.Fprintf(w, "! the specification asks for %s, which is not supported yet\n", methodsText(t.Methods))
+}
+
+// authFlag is the value of --auth for a suggestion.
+func authFlag(s *admin.Suggest) string {
+	switch s.AuthType {
+	case "header":
+		spec := "header:" + s.HeaderName
+		if p := strings.TrimSpace(s.HeaderPrefix); p != "" {
+			spec += ":" + p
+		}
+		return spec
+	case "basic":
+		return "basic:USER"
+	}
+	return s.AuthType
 }
 
 // adviseCount warns when clients will not show all tools.

@@ -113,11 +113,7 @@ func (a *app) generate(ctx context.Context, spec specification, to string) error
 	if err := atomicfile.Write(path, artifact.Module, 0o644); err != nil {
 		return fmt.Errorf("writing the connector to %s: %w", path, err)
 	}
-	if spec.url != "" {
-		a.phase("fetch", "%-18s %9s   OpenAPI %s", spec.short(), byteSize(len(spec.data)), result.SpecVersion)
-	} else {
-		a.phase("read", "%-18s %9s   OpenAPI %s", spec.short(), byteSize(len(spec.data)), result.SpecVersion)
-	}
+	a.phase(spec.origin(), "%-18s %9s   OpenAPI %s", spec.short(), byteSize(len(spec.data)), result.SpecVersion)
 	a.phase("check", "%s, %s", plural(result.Operations, "operation"), methodsText(schemesOf(result.API)))
 	a.phase("generate", "connector %s@%s   wasm %s   %s   %s", artifact.Name, artifact.Version, byteSize(len(artifact.Module)), shortDigest(artifact.Digest), shortDuration(took))
 	for _, u := range result.Unsupported[:min(len(result.Unsupported), maxListed)] {

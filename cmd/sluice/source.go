@@ -24,6 +24,8 @@ type specification struct {
 	name string // for people: the file's name, the URL without secrets, "stdin"
 	url  string // empty: data is the document
 	data []byte
+	// fetched: data came from a URL, though it is sent as a document.
+	fetched bool
 }
 
 func isURL(s string) bool {
@@ -132,5 +134,6 @@ func (a *app) fetchHere(ctx context.Context, s *specification) error {
 			Fix("check the URL; a page that needs a login must be downloaded first")
 	}
 	s.data, err = readSpec(resp.Body, s.name)
+	s.fetched = true
 	return err
 }
