@@ -167,6 +167,34 @@ func (b *Blobs) Put(ctx context.Context, blobs ...Blob) error {
 	return nil
 }
 
+// PutReader is Put for one blob that is read from r to its end: what does not
+// have the digest is dropped with [registry.ErrCorrupt].
+func (b *Blobs) PutReader(ctx context.Context, d registry.Digest, r io.Reader) error {
+	if !d.Valid() {
+		return registry.ErrDigest
+	}
+	p, err := atomicfile.Create(b.sys, b.path(d), 0o444)
+	if err != nil {
+		return err
+	}
+	defer p.Discard()
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(p, h), io.LimitReader(r, MaxBlobBytes+1))
+	if err != nil {
+		return fmt.Errorf("put %s: %w", d, err)
+	}
+	if n > MaxBlobBytes {
+		return problem.New(problem.TooLarge, "the blob has more than %d bytes", MaxBlobBytes)
+	}
+	if registry.DigestOfSum(h.Sum(nil)) != d {
+		return fmt.Errorf("put %s (%d bytes received): %w", d, n, registry.ErrCorrupt)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return p.Commit()
+}
+
 func (b *Blobs) same(x Blob) bool {
 	info, err := os.Stat(b.path(x.Digest))
 	if err != nil || info.Size() != int64(len(x.Data)) {

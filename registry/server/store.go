@@ -30,8 +30,9 @@ type Options struct {
 
 // Store is a registry over content and an index. It is an oci.Backend.
 type Store struct {
-	blobs *Blobs
-	index Index
+	blobs   *Blobs
+	index   Index
+	uploads *uploads
 }
 
 // Open opens or makes a store.
@@ -55,6 +56,9 @@ func Open(opts Options) (*Store, error) {
 		if s.index, err = OpenFiles(opts.Dir, sys); err != nil {
 			return nil, err
 		}
+	}
+	if s.uploads, err = openUploads(opts.Dir, sys, blobs); err != nil {
+		return nil, err
 	}
 	// The marker of an OCI image layout, for people and tools that look inside.
 	marker := filepath.Join(opts.Dir, "oci-layout")
