@@ -204,6 +204,19 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// TestLargestInput: the default cap at its limit and one past it.
+func TestLargestInput(t *testing.T) {
+	in := bytes.Repeat([]byte(" "), engine.DefaultMaxInput+1)
+	copy(in, `{"a":1,"b":[2]}`)
+	p := compile(t, fields("b"))
+	if out, _, err := engine.Reference(nil, p, in[:engine.DefaultMaxInput], engine.Limits{}); err != nil || string(out) != `{"b":[2]}` {
+		t.Errorf("at the limit: %.50s %v", out, err)
+	}
+	if _, _, err := engine.Reference(nil, p, in, engine.Limits{}); err != engine.ErrTooLarge {
+		t.Errorf("one past the limit: %v", err)
+	}
+}
+
 func TestReferenceErrors(t *testing.T) {
 	f := func(n *engine.Node, in string, lim engine.Limits, want error) {
 		t.Helper()
