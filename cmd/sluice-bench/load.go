@@ -58,7 +58,6 @@ func (l *load) run(ctx context.Context) (answers int, took time.Duration, err er
 
 func (l *load) connection(ctx context.Context, end time.Time) (n int, err error) {
 	var d net.Dialer
-	//nolint:forbidigo // to a child of this process on the loopback interface
 	conn, err := d.DialContext(ctx, "tcp", l.addr)
 	if err != nil {
 		return 0, err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -193,8 +194,8 @@ func serveHTTP(ctx context.Context, h http.Handler, told chan<- string) error {
 	}
 	err = srv.Serve(l)
 	<-done
-	if ctx.Err() != nil {
-		return nil
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
 	}
 	return err
 }

@@ -1,0 +1,293 @@
+package snapshot_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sluicegate/sluice/gateway/gatewaytest"
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/registry"
+)
+
+func mustConnector(t testing.TB, name, server string, ops ...*operation.Operation) *connector.Connector {
+	t.Helper()
+	c, err := gatewaytest.Connector(name, server, ops...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func mustCompile(t testing.TB, prev *snapshot.Snapshot, toolsets ...snapshot.ToolsetInput) *snapshot.Snapshot {
+	t.Helper()
+	s, err := snapshot.Compile(snapshot.Input{Toolsets: toolsets}, prev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func names(t testing.TB, ts *snapshot.Toolset) string {
+	t.Helper()
+	tools, err := ts.Tools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, tool := range tools {
+		out = append(out, tool.Name)
+		if got, err := ts.Tool([]byte(tool.Name)); err != nil || got != tool {
+			t.Fatalf("Tool(%s) = %v, %v", tool.Name, got, err)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func TestRoutes(t *testing.T) {
+	c := mustConnector(t, "a", "http://h", gatewaytest.Operation("get", "GET", "/x"))
+	s := mustCompile(t, nil, gatewaytest.Toolset("acme", 1, c, nil), gatewaytest.Toolset("b", 1, c, nil))
+	f := func(path, want string) {
+		t.Helper()
+		ts := s.Toolset([]byte("any.host"), []byte(path))
+		if got := ts; (got == nil) != (want == "") || got != nil && got.Slug != want {
+			t.Fatalf("Toolset(%q) = %v, want %q", path, got, want)
+		}
+	}
+	f("/t/acme", "acme")
+	f("/t/acme/", "acme")
+	f("/t/b", "b")
+	f("/t/", "")
+	f("/t//", "")
+	f("/t/acme//", "")
+	f("/t/acme/x", "")
+	f("/T/acme", "")
+	f("/t/ACME", "")
+	f("/acme", "")
+	f("", "")
+	var none *snapshot.Snapshot
+	if none.Toolset(nil, []byte("/t/acme")) != nil || none.Slug("acme") != nil || none.Toolsets() != nil || none.Release() != nil {
+		t.Fatal("no snapshot serves something")
+	}
+}
+
+// TestShared: what did not change is the same toolset with everything it has made
+// ready; what did is another.
+func TestShared(t *testing.T) {
+	c := mustConnector(t, "a", "http://h", gatewaytest.Operation("get", "GET", "/x"))
+	one := mustCompile(t, nil, gatewaytest.Toolset("acme", 1, c, nil), gatewaytest.Toolset("b", 1, c, nil))
+	two := mustCompile(t, one, gatewaytest.Toolset("acme", 1, c, nil), gatewaytest.Toolset("b", 2, c, nil))
+	if one.Slug("acme") != two.Slug("acme") {
+		t.Error("an unchanged toolset was made again")
+	}
+	if one.Slug("b") == two.Slug("b") {
+		t.Error("a new revision is the old toolset")
+	}
+	draft := gatewaytest.Toolset("acme", 1, c, nil)
+	draft.Digest = ""
+	if mustCompile(t, two, draft).Slug("acme") == two.Slug("acme") {
+		t.Error("a draft without a digest was taken for what is live")
+	}
+	if three := mustCompile(t, two, gatewaytest.Toolset("b", 2, c, nil)); three.Slug("acme") != nil {
+		t.Error("a removed toolset is still served")
+	}
+}
+
+func TestEdits(t *testing.T) {
+	c := mustConnector(t, "a", "http://h",
+		gatewaytest.Operation("get_item", "GET", "/items/{id}", gatewaytest.Param("id", operation.InPath, operation.TypeInteger, true)),
+		gatewaytest.Operation("delete_item", "DELETE", "/items/{id}", gatewaytest.Param("id", operation.InPath, operation.TypeInteger, true)),
+		gatewaytest.Operation("list_items", "GET", "/items"))
+	name, title, description := "fetch", "Fetch it", "Fetches \"one\"."
+	s := mustCompile(t, nil, gatewaytest.Toolset("acme", 1, c, func(b *registry.Toolset) {
+		b.Tools = []registry.ToolEdit{
+			{Connector: "api", Method: "GET", Path: "/items/{id}", Name: &name, Title: &title, Description: &description},
+			{Connector: "api", Method: "DELETE", Path: "/items/{id}", Disabled: true},
+		}
+	}))
+	ts := s.Slug("acme")
+	if got := names(t, ts); got != "fetch list_items" {
+		t.Fatalf("tools %q", got)
+	}
+	if got, err := ts.Tool([]byte("delete_item")); got != nil || err != nil {
+		t.Fatalf("a disabled tool is served: %v, %v", got, err)
+	}
+	if ts.Count() != 2 {
+		t.Fatalf("Count = %d, want 2", ts.Count())
+	}
+	raw, err := ts.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []struct {
+		Name, Title, Description string
+		InputSchema              map[string]any
+		Annotations              map[string]bool
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	if l := list[0]; len(list) != 2 || l.Name != name || l.Title != title || l.Description != description || l.InputSchema["type"] != "object" || len(l.Annotations) != 4 {
+		t.Fatalf("list %s", raw)
+	}
+	tool, err := ts.Tool([]byte("fetch"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, err := tool.Load()
+	if err != nil || ready.Method != "GET" || !ready.Safe || ready.Base.Origin() != "http://h" {
+		t.Fatalf("ready %+v, %v", ready, err)
+	}
+}
+
+// TestNames: collisions are settled the same way every time, and a connector that
+// comes later renames nothing.
+func TestNames(t *testing.T) {
+	ops := func(names ...string) (out []*operation.Operation) {
+		for i, n := range names {
+			out = append(out, gatewaytest.Operation(n, "GET", fmt.Sprintf("/%d", i)))
+		}
+		return out
+	}
+	long := strings.Repeat("x", 40)
+	a := mustConnector(t, "a", "http://h", ops("list", "get", long)...)
+	b := mustConnector(t, "b", "http://h", ops("list", "create", "b_api_list", long)...)
+	f := func(want string, edits []registry.ToolEdit, connectors ...string) {
+		t.Helper()
+		in := gatewaytest.Toolset("acme", 1, a, func(ts *registry.Toolset) {
+			ts.Tools = edits
+			ref := ts.Connectors[0]
+			ts.Connectors = nil
+			for _, c := range connectors {
+				ref.Name = c
+				ts.Connectors = append(ts.Connectors, ref)
+			}
+		})
+		in.Connectors = map[string]*connector.Connector{"a": a, "b-api": b}
+		if got := names(t, mustCompile(t, nil, in).Slug("acme")); got != want {
+			t.Fatalf("names %q, want %q", got, want)
+		}
+	}
+	alone := "list get " + long
+	f(alone, nil, "a")
+	f(alone+" b_api_list create b_api_b_api_list b_api_"+long, nil, "a", "b-api")
+	chosen := "LIST"
+	f("a_list get "+long+" LIST create b_api_list b_api_"+long,
+		[]registry.ToolEdit{{Connector: "b-api", Method: "GET", Path: "/0", Name: &chosen}}, "a", "b-api")
+}
+
+func TestCompileRefuses(t *testing.T) {
+	c := mustConnector(t, "a", "http://h", gatewaytest.Operation("get", "GET", "/x"))
+	f := func(what string, kind problem.Kind, change func(*snapshot.ToolsetInput)) {
+		t.Helper()
+		in := gatewaytest.Toolset("acme", 1, c, nil)
+		change(&in)
+		_, err := snapshot.Compile(snapshot.Input{Toolsets: []snapshot.ToolsetInput{in}}, nil)
+		if err == nil || kind != "" && !problem.Is(err, kind) || !strings.Contains(err.Error(), "acme") {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	f("no bundle", "", func(in *snapshot.ToolsetInput) { in.Bundle = nil })
+	f("no connector", "", func(in *snapshot.ToolsetInput) { in.Connectors = nil })
+	f("unknown access", problem.Unsupported, func(in *snapshot.ToolsetInput) { in.Bundle.Access.Mode = "retina" })
+	f("unknown authentication", problem.Unsupported, func(in *snapshot.ToolsetInput) {
+		in.Bundle.Connectors[0].Auth = &registry.AuthShape{Type: "magic"}
+	})
+	f("bad base URL", problem.InvalidArgument, func(in *snapshot.ToolsetInput) { in.Bundle.Connectors[0].BaseURL = "ftp://x" })
+	twice := gatewaytest.Toolset("acme", 1, c, nil)
+	if _, err := snapshot.Compile(snapshot.Input{Toolsets: []snapshot.ToolsetInput{twice, twice}}, nil); err == nil {
+		t.Fatal("one slug for two toolsets was accepted")
+	}
+}
+
+func TestServers(t *testing.T) {
+	f := func(base, specification, own, want string, credential bool) {
+		t.Helper()
+		op := gatewaytest.Operation("get", "GET", "/x")
+		if own != "" {
+			op.Servers = []operation.Server{{URL: own}}
+		}
+		c := mustConnector(t, "a", specification, op)
+		s := mustCompile(t, nil, gatewaytest.Toolset("acme", 1, c, func(b *registry.Toolset) { b.Connectors[0].BaseURL = base }))
+		tool, err := s.Slug("acme").Tool([]byte("get"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := tool.Load()
+		if err != nil || string(r.Base.AppendURL(nil, []byte("/x"))) != want || r.Credential != credential {
+			t.Fatalf("base %q, specification %q, operation %q: %s, credential %v, %v", base, specification, own,
+				r.Base.AppendURL(nil, []byte("/x")), r.Credential, err)
+		}
+	}
+	f("", "https://api.example/v1", "", "https://api.example/v1/x", true)
+	f("", "https://api.example/v1", "https://upload.example", "https://upload.example/x", false)
+	f("", "https://api.example/v1", "https://api.example/v2", "https://api.example/v2/x", true)
+	f("https://mine.example", "https://api.example/v1", "https://upload.example", "https://mine.example/x", true)
+}
+
+func TestHolder(t *testing.T) {
+	var h snapshot.Holder
+	if h.Load() != nil {
+		t.Fatal("the zero Holder holds something")
+	}
+	changed := h.Changed()
+	if h.Changed() != changed {
+		t.Fatal("two channels for one change")
+	}
+	s := mustCompile(t, nil)
+	h.Store(s)
+	<-changed
+	if h.Load() != s || h.Changed() == changed {
+		t.Fatal("the change was not seen")
+	}
+}
+
+// TestConcurrentUse makes a toolset ready from many goroutines at once.
+func TestConcurrentUse(t *testing.T) {
+	var ops []*operation.Operation
+	for i := range 20 {
+		ops = append(ops, gatewaytest.Operation(fmt.Sprintf("get_%d", i), "GET", fmt.Sprintf("/x/%d", i)))
+	}
+	c := mustConnector(t, "a", "http://h", ops...)
+	s := mustCompile(t, nil, gatewaytest.Toolset("acme", 1, c, nil))
+	lists := make([][]byte, 8)
+	var wg sync.WaitGroup
+	for i := range lists {
+		wg.Go(func() {
+			if i%2 == 0 {
+				if err := s.Warm(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			var err error
+			if lists[i], err = s.Slug("acme").List(); err != nil {
+				t.Error(err)
+			}
+			for j := range 20 {
+				tool, err := s.Slug("acme").Tool(fmt.Appendf(nil, "get_%d", j))
+				if err != nil || tool == nil {
+					t.Errorf("get_%d: %v", j, err)
+					return
+				}
+				if r, err := tool.Load(); err != nil || r.Path != fmt.Sprintf("/x/%d", j) {
+					t.Errorf("get_%d: %v", j, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, l := range lists {
+		if &l[0] != &lists[0][0] {
+			t.Fatal("the list was rendered more than once")
+		}
+	}
+	if slices.Contains(lists[0], '\n') {
+		t.Fatal("the list is not minified")
+	}
+}
