@@ -171,7 +171,7 @@ func (a *app) toolSchema(ctx context.Context, m *mcpClient, target, name string)
 	}
 	p := problem.New(problem.NotFound, "%s has no tool %q", target, name).Fix("see: sluice toolset tools %s", target)
 	if best != "" {
-		p.Fix("did you mean %s?", best)
+		p.Remedy = "did you mean " + best + "?"
 	}
 	return nil, p
 }

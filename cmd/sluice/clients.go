@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,8 +43,8 @@ func (s endpoint) bridge() ordered {
 
 // underRoot is a document with one server in it, as people paste it.
 func underRoot(path []string, value ordered) string {
-	for i := len(path) - 1; i >= 0; i-- {
-		value = ordered{{path[i], value}}
+	for _, name := range slices.Backward(path) {
+		value = ordered{{name, value}}
 	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, compact(value), "", "  "); err != nil {

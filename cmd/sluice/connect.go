@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -204,9 +205,7 @@ func (b *bridge) forward(ctx context.Context, m *message, line []byte) {
 		b.fail(m, "the toolset URL cannot be used")
 		return
 	}
-	for name, values := range b.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, b.header)
 	name := ""
 	switch m.Method {
 	case "tools/call", "prompts/get":

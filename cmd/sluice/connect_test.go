@@ -37,7 +37,8 @@ func sdkServer(t *testing.T, o *mcp.StreamableHTTPOptions) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "greet", Description: "Greets"}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {
 		Name string `json:"name"`
-	}) (*mcp.CallToolResult, any, error) {
+	},
+	) (*mcp.CallToolResult, any, error) {
 		if in.Name == "" {
 			return nil, nil, fmt.Errorf("nobody to greet")
 		}

@@ -86,8 +86,7 @@ func asUnreachable(err error) *problem.Error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &nerr) && nerr.Timeout() {
 		return problem.New(problem.Timeout, "no answer in time").Fix("raise --timeout, or look whether the server is busy").Because(err)
 	}
-	var uerr *url.Error
-	if errors.As(err, &uerr) {
+	if uerr, ok := errors.AsType[*url.Error](err); ok {
 		return problem.New(problem.Unreachable, "%s cannot be reached", redactURL(uerr.URL)).Because(err)
 	}
 	return nil
@@ -154,12 +153,12 @@ func problemOf(err error) problemDocument {
 func (d problemDocument) error() *problem.Error {
 	e := problem.New(d.Code, "%s", d.Detail)
 	if d.Remedy != "" {
-		e.Fix("%s", d.Remedy)
+		e.Remedy = d.Remedy
 	}
 	for _, p := range d.Errors {
 		part := problem.New(d.Code, "%s", p.Detail).At("", p.Line, p.Column, p.Pointer)
 		if p.Remedy != "" {
-			part.Fix("%s", p.Remedy)
+			part.Remedy = p.Remedy
 		}
 		if p.Pointer == "" && p.Location != "" {
 			part.Place.Pointer = p.Location

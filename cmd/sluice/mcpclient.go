@@ -56,12 +56,6 @@ type rpcAnswer struct {
 	Error  *rpcError       `json:"error"`
 }
 
-// serverInfo is what a server says of itself.
-type serverInfo struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-}
-
 // connect settles the protocol version.
 func (c *mcpClient) connect(ctx context.Context) error {
 	c.version = modernVersion

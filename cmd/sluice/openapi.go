@@ -64,7 +64,7 @@ func expand(arg string) ([]string, error) {
 		return []string{arg}, nil
 	}
 	if info, err := os.Stat(arg); err != nil || !info.IsDir() {
-		return []string{arg}, nil // a file that is not there is reported where it is read
+		return []string{arg}, nil //nolint:nilerr // a file that is not there is reported where it is read
 	}
 	var files []string
 	err := filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {

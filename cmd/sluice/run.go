@@ -203,7 +203,7 @@ func (r *runner) start(ctx context.Context) error {
 	for _, s := range r.sources {
 		if err := r.addSource(ctx, c, s); err != nil {
 			if ctx.Err() != nil {
-				return nil // the end is told by what ended it
+				return nil //nolint:nilerr // the end is told by what ended it
 			}
 			writeError(r.stderr, err)
 			continue

@@ -55,7 +55,7 @@ func (a *app) openSpecification(arg string) (specification, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		p := problem.New(problem.NotFound, "there is no file %s", arg)
 		if strings.Contains(arg, ".") && strings.Contains(arg, "/") && !strings.HasPrefix(arg, ".") && !strings.HasPrefix(arg, "/") {
-			p.Fix("a URL begins with https://")
+			p.Remedy = "a URL begins with https://"
 		}
 		return specification{}, p
 	case err != nil:

@@ -39,18 +39,19 @@ func (c *apiClient) toolset(ctx context.Context, name string) (*admin.ToolsetDet
 	for _, known := range list {
 		if d := editDistance(known.Slug, name); d < bestDistance {
 			bestDistance = d
-			p.Fix("did you mean %s?", known.Slug)
+			p.Remedy = "did you mean " + known.Slug + "?"
 		}
 	}
 	return nil, "", p
 }
 
 func toolsetPath(t *admin.ToolsetDetail, more ...string) string {
-	path := "/v1/toolsets/" + url.PathEscape(t.ID)
+	var b strings.Builder
+	b.WriteString("/v1/toolsets/" + url.PathEscape(t.ID))
 	for _, m := range more {
-		path += "/" + url.PathEscape(m)
+		b.WriteString("/" + url.PathEscape(m))
 	}
-	return path
+	return b.String()
 }
 
 // toolsetURL resolves a toolset or URL argument to a URL to connect to.

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -177,12 +178,8 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	if n.adminLn, err = n.listenAdmin(ctx); err != nil {
 		return err
 	}
-	fetcher, err := newSpecFetcher(n.dialer)
-	if err != nil {
-		return err
-	}
 	n.admin, err = admin.New(ctx, admin.Options{
-		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: fetcher, Tester: draftTester{drafts}, Dialer: n.dialer,
+		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), Tester: draftTester{drafts}, Dialer: n.dialer,
 		AwaitLive: n.awaitLive, GatewayURL: n.url(), Hosts: adminHosts(n.opts.adminListen), Version: versionOrDevel(),
 		Metrics: []func(io.Writer){n.gateway.WritePrometheus},
 		Ready: []admin.Check{
@@ -353,8 +350,8 @@ func (n *node) onClose(f func() error) { n.closers = append(n.closers, f) }
 // close releases everything, the last opened first.
 func (n *node) close() error {
 	var errs []error
-	for i := len(n.closers) - 1; i >= 0; i-- {
-		errs = append(errs, n.closers[i]())
+	for _, f := range slices.Backward(n.closers) {
+		errs = append(errs, f())
 	}
 	n.closers = nil
 	return errors.Join(errs...)

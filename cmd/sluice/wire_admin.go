@@ -100,7 +100,7 @@ const (
 	maxRedirects = 5
 )
 
-func newSpecFetcher(d *safedial.Dialer) (specFetcher, error) {
+func newSpecFetcher(d *safedial.Dialer) specFetcher {
 	return specFetcher{&http.Client{
 		Timeout: fetchTimeout,
 		Transport: &http.Transport{
@@ -116,7 +116,7 @@ func newSpecFetcher(d *safedial.Dialer) (specFetcher, error) {
 			}
 			return nil
 		},
-	}}, nil
+	}}
 }
 
 // Fetch implements [admin.Fetcher].

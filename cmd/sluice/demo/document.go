@@ -174,7 +174,6 @@ func (d *describer) define(t reflect.Type) {
 	var properties members
 	var required []string
 	for f := range t.Fields() {
-		f := f
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" {
 			continue // not part of the answer
