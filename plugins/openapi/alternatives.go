@@ -81,7 +81,7 @@ func (p *publisher) scalars(s *schema, branches []*schema, text string) bool {
 	var types operation.Type
 	allEnums, clears := true, false
 	for _, b := range branches {
-		if len(b.alts) > 0 || b.types == 0 || b.types&(operation.TypeArray|operation.TypeObject) != 0 || p.files && isFile(b) {
+		if len(b.alts) > 0 || b.types == 0 || b.types&(operation.TypeArray|operation.TypeObject) != 0 || p.files != noFiles && isFile(b) && b.types != 0 {
 			return false
 		}
 		if b.hasEnum && len(b.enum) == 1 && b.enum[0].is("") && len(branches) > 1 {

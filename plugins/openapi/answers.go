@@ -7,6 +7,9 @@ import (
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
+// maxVariants bounds the names that a description lists.
+const maxVariants = 12
+
 // answer is the successful response that an operation is described by.
 type answer struct {
 	at      value
@@ -181,10 +184,28 @@ func (c *compiler) describeOperation(e entry, op *operation.Operation, summary s
 		add(c.madeUp(e, op))
 	}
 	add(c.returns(a))
+	add(needs(op.Plan.Body))
 	if op.Deprecated {
 		add("Deprecated")
 	}
 	return cutWords(b.String(), maxDescription)
+}
+
+// needs says which members an optional body must have once it is sent.
+func needs(b *operation.Body) string {
+	if b == nil || b.Required {
+		return ""
+	}
+	var names []string
+	for i := range b.Fields {
+		if f := &b.Fields[i]; f.Required && f.Arg != "" && len(names) < maxVariants {
+			names = append(names, f.Arg)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "With a body, required: " + strings.Join(names, ", ")
 }
 
 // covers reports whether a description says what the summary says.

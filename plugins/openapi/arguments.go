@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -68,7 +69,7 @@ func (c *compiler) arguments(plan *operation.Plan, params []parameter, b *body, 
 		}
 		args = append(args, argument{
 			name: wire.Arg, schema: withExample(p), text: plain(p.desc.str()), required: p.required, order: order,
-			depth: 1, param: len(plan.Params), field: -1,
+			depth: 1, param: len(plan.Params), field: -1, files: noFiles,
 		})
 		plan.Params = append(plan.Params, wire)
 	}
@@ -76,7 +77,7 @@ func (c *compiler) arguments(plan *operation.Plan, params []parameter, b *body, 
 		return args
 	}
 	plan.Body = &operation.Body{MediaType: b.media, Required: b.required, Encoding: b.encoding}
-	if !simple && c.liftable(b, &names) {
+	if !simple && c.liftable(plan, b, &names) {
 		return c.lift(plan, b, args, &names)
 	}
 	return append(args, c.wholeBody(plan, b, &names, simple))
@@ -100,8 +101,7 @@ func (c *compiler) wholeBody(plan *operation.Plan, b *body, names *argNames, sim
 	}
 	a := argument{
 		name: names.name(name), schema: b.schema, required: b.required, order: 3, param: -1, field: -1,
-		files: b.kind == bodyMultipart || b.kind == bodyBinary, clear: plan.Method == "PATCH" || plan.Method == "PUT",
-		free: simple && b.kind != bodyText && b.kind != bodyXML,
+		files: filesOf(b), clear: plan.Method == "PATCH" || plan.Method == "PUT", free: simple && b.kind != bodyText, xml: b.kind == bodyXML,
 	}
 	if b.required {
 		a.order = 2
@@ -113,9 +113,9 @@ func (c *compiler) wholeBody(plan *operation.Plan, b *body, names *argNames, sim
 	switch b.kind {
 	case bodyText:
 		a.schema = &schema{at: b.at, types: operation.TypeString, desc: b.schema.desc}
-	case bodyXML:
-		a.schema = &schema{at: b.at, types: operation.TypeString, desc: b.schema.desc}
-		a.text = strings.TrimSpace(firstSentences(a.text, maxPropertyText/2) + " An XML document.")
+		if strings.HasSuffix(b.media, "xml") {
+			a.text = strings.TrimSpace(firstSentences(a.text, maxPropertyText/2) + " An XML document.")
+		}
 	case bodyBinary:
 		a.schema = &schema{at: b.at, types: operation.TypeString, format: "binary", desc: b.schema.desc}
 	case bodyLines:
@@ -126,12 +126,24 @@ func (c *compiler) wholeBody(plan *operation.Plan, b *body, names *argNames, sim
 	return a
 }
 
+// filesOf says at which depth a body's binary values are files.
+func filesOf(b *body) int {
+	switch b.kind {
+	case bodyMultipart:
+		return 1
+	case bodyBinary:
+		return 0
+	default:
+		return noFiles
+	}
+}
+
 // liftable reports whether the members of the body become arguments of their own
 // (rule 4).
-func (c *compiler) liftable(b *body, names *argNames) bool {
+func (c *compiler) liftable(plan *operation.Plan, b *body, names *argNames) bool {
 	s := b.schema
 	if b.kind != bodyJSON && b.kind != bodyForm && b.kind != bodyMultipart {
-		return false
+		return false // XML needs the names of its root
 	}
 	if s.types != operation.TypeObject || s.hasAddl || len(s.pattern) > 0 || s.never || len(s.props) == 0 || c.hasVariants(s) {
 		return false
@@ -145,11 +157,33 @@ func (c *compiler) liftable(b *body, names *argNames) bool {
 		if visible++; visible > maxLifted {
 			return false
 		}
+		if c.fromPath(plan, s, &s.props[i]) != "" {
+			continue
+		}
 		if names.has(s.props[i].name) || !goodName(s.props[i].name) && names.has(argName(s.props[i].name)) {
 			return false
 		}
 	}
 	return visible > 0
+}
+
+// fromPath is the argument of the path parameter that a member of a PUT or PATCH
+// body repeats: it is asked for once and sent in both places (rule 16). An
+// optional one is left alone: giving another value there renames the thing.
+func (c *compiler) fromPath(plan *operation.Plan, s *schema, q *prop) string {
+	if plan.Method != "PUT" && plan.Method != "PATCH" || !slices.Contains(s.required, q.name) {
+		return ""
+	}
+	const scalar = operation.TypeString | operation.TypeInteger | operation.TypeNumber
+	if t := c.normal(&q.child).types; t == 0 || t&^scalar != 0 {
+		return ""
+	}
+	for i := range plan.Params {
+		if p := &plan.Params[i]; p.In == operation.InPath && p.Name == q.name {
+			return p.Arg
+		}
+	}
+	return ""
 }
 
 // hasVariants reports alternatives that change more than what is required.
@@ -169,7 +203,11 @@ func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *a
 		if p.never || p.readOnly || p.deprecated && !need {
 			continue
 		}
-		f := operation.Field{Name: q.name, Required: need}
+		f := operation.Field{Name: q.name, Required: need || slices.Contains(s.required, q.name) && !p.null}
+		if f.Arg = c.fromPath(plan, s, q); f.Arg != "" {
+			plan.Body.Fields = append(plan.Body.Fields, f)
+			continue
+		}
 		if need && p.hasEnum && len(p.enum) == 1 && !p.null {
 			k := parameter{required: true, schema: p}
 			f.Const = constant(&k)
@@ -185,7 +223,7 @@ func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *a
 		}
 		args = append(args, argument{
 			name: f.Arg, schema: p, required: need, order: order, depth: 1, param: -1, field: len(plan.Body.Fields),
-			files: b.kind == bodyMultipart, clear: clears, parent: s,
+			files: filesOf(b), clear: clears, parent: s, xml: b.kind == bodyXML,
 		})
 		plan.Body.Fields = append(plan.Body.Fields, f)
 	}
@@ -259,7 +297,7 @@ func (c *compiler) private(plan *operation.Plan, args []argument, depth int) {
 		if a.free {
 			continue
 		}
-		p.files, p.stack = a.files, p.stack[:0]
+		p.files, p.xml, p.stack = a.files, a.xml, p.stack[:0]
 		if a.parent != nil {
 			p.stack = append(p.stack, a.parent)
 		}
@@ -271,6 +309,20 @@ func (c *compiler) private(plan *operation.Plan, args []argument, depth int) {
 			plan.Body.Fields[a.field].Schema = s
 		default:
 			plan.Body.Schema = s
+			if a.xml && s != nil {
+				rootElement(s, a.schema.name)
+			}
 		}
+	}
+}
+
+// rootElement names the root of an XML body: what the XML Object says, else the
+// component, else "root".
+func rootElement(s *operation.Schema, component string) {
+	if s.XML == nil {
+		s.XML = &operation.XML{}
+	}
+	if s.XML.Name == "" {
+		s.XML.Name = cmp.Or(component, "root")
 	}
 }

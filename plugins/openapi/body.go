@@ -63,7 +63,7 @@ func kindOf(t string) bodyKind {
 		return bodyJSON
 	case t == "application/x-www-form-urlencoded":
 		return bodyForm
-	case t == "multipart/form-data":
+	case strings.HasPrefix(t, "multipart/"):
 		return bodyMultipart
 	case t == "application/jsonl" || t == "application/x-ndjson" || t == "application/ndjson" || t == "application/x-jsonlines":
 		return bodyLines
@@ -97,15 +97,15 @@ func rank(t, method string, files bool) int {
 		}
 		return 9
 	case bodyMultipart:
+		if t != "multipart/form-data" {
+			return 40
+		}
 		return 10
 	case bodyText:
 		return 20
 	case bodyBinary:
 		if t == "application/octet-stream" {
 			return 21
-		}
-		if strings.HasPrefix(t, "multipart/") {
-			return 40
 		}
 		return 30
 	case bodyXML:
@@ -161,9 +161,6 @@ func (c *compiler) requestBody(e entry) (*body, error) {
 	if bestRank == 1<<30 {
 		return nil, nil
 	}
-	if bestRank == 40 {
-		return nil, notCallable(codeBodyMedia, "its request body is %s, which is not supported", best.media)
-	}
 	best.required, best.desc = v.get("required").truth(), v.get("description")
 	schemaAt := best.at.get("schema")
 	if !schemaAt.exists() {
@@ -173,6 +170,9 @@ func (c *compiler) requestBody(e entry) (*body, error) {
 	}
 	if best.schema == nil {
 		best.schema = c.schemaAt(schemaAt)
+	}
+	if best.kind == bodyXML && best.schema.types&operation.TypeObject == 0 {
+		best.kind = bodyText // the document itself
 	}
 	best.encoding = c.encodings(best.at.get("encoding"), best.kind)
 	return &best, nil

@@ -23,7 +23,8 @@ type argument struct {
 	text     string // replaces the schema's description
 	required bool
 	order    int // rule 1: path, required, required body, rest
-	files    bool
+	files    int // as in publisher
+	xml      bool
 	clear    bool // null clears it
 	depth    int
 	free     bool    // published as any object

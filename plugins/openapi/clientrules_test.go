@@ -212,7 +212,10 @@ func (r *clientRules) plan(op *operation.Operation, props map[string]any, requir
 		}
 		for _, f := range b.Fields {
 			if f.Arg != "" {
-				add(f.Arg, f.Required)
+				if f.Required && slices.ContainsFunc(p.Params, func(q operation.Param) bool { return q.Arg == f.Arg && q.In == operation.InPath }) {
+					continue // asked for once, sent in both places
+				}
+				add(f.Arg, f.Required && b.Required)
 			}
 		}
 		if b.Arg != "" && len(b.Fields) > 0 || b.MediaType == "" {

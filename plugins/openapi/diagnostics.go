@@ -33,7 +33,6 @@ const (
 	codeUnresolvedOp  = "operation_reference_unresolved"
 	codeBodyRef       = "body_reference_unresolved"
 	codeToolTooLarge  = "tool_too_large"
-	codeBodyMedia     = "body_type_not_supported"
 	codeBudget        = "output_budget_exceeded"
 
 	// Repaired or left out.

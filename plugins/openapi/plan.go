@@ -23,7 +23,8 @@ type planner struct {
 	c     *compiler
 	depth int
 	nodes int
-	files bool
+	files int // as in publisher
+	xml   bool
 	stack []*schema
 }
 
@@ -44,7 +45,7 @@ func (p *planner) schema(s *schema, depth int) *operation.Schema {
 	if s.null && s.types != 0 {
 		o.Type |= operation.TypeNull
 	}
-	if p.files && isFile(s) && s.types&operation.TypeArray == 0 {
+	if depth == p.files && isFile(s) && s.types&operation.TypeArray == 0 {
 		o.Type = 0
 		o.Media = "application/octet-stream"
 		if s.media != "" {
@@ -54,6 +55,9 @@ func (p *planner) schema(s *schema, depth int) *operation.Schema {
 		return o
 	}
 	p.leaf(o, s)
+	if p.xml {
+		o.XML = xmlOf(s)
+	}
 	for i := range s.props {
 		if p.nodes >= maxPlanNodes {
 			break
@@ -70,6 +74,8 @@ func (p *planner) schema(s *schema, depth int) *operation.Schema {
 			if ps := p.c.normal(&s.props[i].child); ps.readOnly || ps.never || ps.null && ps.def.exists() {
 				continue
 			}
+		} else if len(s.props) > 0 {
+			continue // declared nowhere: an agent cannot know of it
 		}
 		o.Required = append(o.Required, r)
 	}
@@ -97,6 +103,18 @@ func (p *planner) schema(s *schema, depth int) *operation.Schema {
 	}
 	p.anyOf(o, s, depth)
 	return o
+}
+
+// xmlOf reads the XML Object of a schema; nil when it says nothing.
+func xmlOf(s *schema) *operation.XML {
+	x := s.xml
+	if !x.exists() {
+		return nil
+	}
+	return &operation.XML{
+		Name: cutPlain(x.get("name").str(), maxPointerToken), Namespace: cutPlain(x.get("namespace").str(), maxURL), Prefix: cutPlain(x.get("prefix").str(), maxPointerToken),
+		Attribute: x.get("attribute").truth() || x.get("nodeType").is("attribute"), Wrapped: x.get("wrapped").truth(),
+	}
 }
 
 // anyOf converts the first group of alternatives; the others are not enforced.

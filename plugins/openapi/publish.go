@@ -34,7 +34,7 @@ type publisher struct {
 	limit int  // bytes after which the attempt is given up
 	over  bool // the limit was passed
 	cut   bool // something was left out because of depth
-	files bool // binary strings are files (multipart and raw bodies)
+	files int  // depth at which binary values are files: 1 members of multipart, 0 a raw body, noFiles none
 	clear bool // null clears a member (PUT and PATCH bodies)
 	spare bool // only required members (the last attempt)
 	stack []*schema
@@ -53,7 +53,7 @@ func (p *publisher) schemaWith(s *schema, depth int, text string, disc *discrimi
 		p.b = append(p.b, "{}"...)
 		return
 	}
-	if p.files && isFile(s) {
+	if depth == p.files && isFile(s) {
 		p.file(s, text)
 		return
 	}
@@ -101,8 +101,29 @@ func (p *publisher) schemaWith(s *schema, depth int, text string, disc *discrimi
 	default:
 		notes = p.scalar(s, t)
 	}
+	if len(s.alts) > 0 {
+		notes = append(notes, p.oneOfRequired(s)...)
+	}
 	p.describe(s, text, notes)
 	p.close()
+}
+
+// oneOfRequired says in words what alternatives that only list required names
+// mean.
+func (p *publisher) oneOfRequired(s *schema) []string {
+	var notes []string
+	for i := range s.alts {
+		var names []string
+		for j := range s.alts[i].branches {
+			if b := p.c.normal(&s.alts[i].branches[j]); len(b.required) > 0 {
+				names = append(names, strings.Join(b.required[:min(len(b.required), 4)], " and "))
+			}
+		}
+		if len(names) == len(s.alts[i].branches) && len(names) <= maxBranches {
+			notes = append(notes, "Needs "+cutText(strings.Join(names, ", or "), maxPropertyText)+".")
+		}
+	}
+	return notes
 }
 
 // close ends an object whose members each end in a comma.
@@ -160,8 +181,16 @@ func (p *publisher) file(s *schema, text string) {
 	p.close()
 }
 
-// isFile reports a value that is sent as raw bytes where the body allows it.
+// noFiles says that no binary value is a file: inside JSON it is base64 text.
+const noFiles = -1
+
+// isFile reports a value that is sent as raw bytes where the body allows it:
+// binary strings, and what has no type at all (multipart's default for those is
+// octet-stream since OpenAPI 3.1).
 func isFile(s *schema) bool {
+	if s.types == 0 && !s.open && !s.hasEnum && len(s.alts) == 0 && s.format == "" && s.media == "" && s.encoding == "" {
+		return true
+	}
 	if s.types&operation.TypeString != 0 || s.types == 0 && (s.media != "" || s.encoding != "") {
 		switch {
 		case s.format == "binary" || s.format == "byte" || s.format == "base64":
