@@ -38,6 +38,10 @@ const (
 	writeTimeout = 60 * time.Second
 	// idleTimeout of a kept connection.
 	idleTimeout = 120 * time.Second
+	// warmDelay leaves the processors to the first calls after a start or a release,
+	// and makes one of several releases in a row. What is called before it is made
+	// ready by its call.
+	warmDelay = time.Second
 	// headerBytes is the longest header block: bearer tokens reach 8 KB.
 	headerBytes = 16 << 10
 	// writeBuffer lets an answer of usual size leave in one system call.
@@ -188,6 +192,11 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) warm(ctx context.Context) {
 	for {
 		changed := s.opts.Holder.Changed()
+		select {
+		case <-time.After(warmDelay):
+		case <-ctx.Done():
+			return
+		}
 		if err := s.opts.Holder.Load().Warm(ctx); err != nil && ctx.Err() == nil {
 			s.log.LogAttrs(ctx, slog.LevelError, "a toolset cannot be served", slog.Any("error", err))
 		}

@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -141,7 +142,7 @@ func TestEdits(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready, err := tool.Load()
-	if err != nil || ready.Method != "GET" || !ready.Safe || ready.Base.Origin() != "http://h" {
+	if err != nil || ready.Method != http.MethodGet || !ready.Safe || ready.Base.Origin() != "http://h" {
 		t.Fatalf("ready %+v, %v", ready, err)
 	}
 }
