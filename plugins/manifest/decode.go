@@ -18,12 +18,11 @@ type decoder struct {
 	err  *problem.Error
 }
 
-func (d *decoder) fail(format string, args ...any) *problem.Error {
+func (d *decoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = problem.New(problem.InvalidPlugin, "invalid manifest: "+format, args...).
 			At("", 0, 0, string(d.path)).Fix("generate or fetch the plugin again with a matching version of Sluice")
 	}
-	return d.err
 }
 
 func (d *decoder) enter(name string) {

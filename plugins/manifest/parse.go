@@ -38,14 +38,17 @@ func Parse(b []byte) (*Manifest, error) {
 func ParseHead(b []byte) (*Manifest, [][]byte, error) {
 	d := decoder{}
 	if len(b) > MaxBytes {
-		return nil, nil, d.fail("it has %d bytes, the limit is %d", len(b), MaxBytes)
+		d.fail("it has %d bytes, the limit is %d", len(b), MaxBytes)
+		return nil, nil, d.err
 	}
 	v, err := jsonscan.Parse(b, MaxDepth)
 	if err != nil {
 		if _, ok := errors.AsType[*jsonscan.SyntaxError](err); ok {
-			return nil, nil, d.fail("it is not JSON: %s", err)
+			d.fail("it is not JSON: %s", err)
+		} else {
+			d.fail("it is nested deeper than %d levels", MaxDepth)
 		}
-		return nil, nil, d.fail("it is nested deeper than %d levels", MaxDepth)
+		return nil, nil, d.err
 	}
 	m, tools := d.manifest(v)
 	if d.err != nil {

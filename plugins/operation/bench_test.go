@@ -26,7 +26,7 @@ func benchPlan() *Plan {
 			{Const: `"2022-11-28"`, Name: "X-Version", In: InHeader},
 		},
 		Body: &Body{MediaType: "application/json", Required: true, Fields: []Field{
-			{Arg: "title", Name: "title", Required: true, Schema: &Schema{Type: TypeString, MaxLen: intp(256)}},
+			{Arg: "title", Name: "title", Required: true, Schema: &Schema{Type: TypeString, MaxLen: new(256)}},
 			{Arg: "body", Name: "body", Schema: str},
 			{Arg: "labels", Name: "labels", Schema: &Schema{Type: TypeArray, Items: str}},
 			{Arg: "milestone", Name: "milestone", Schema: &Schema{Type: TypeInteger | TypeNull}},

@@ -1,6 +1,8 @@
 package operation
 
 import (
+	"slices"
+
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
@@ -185,12 +187,7 @@ func (b *builder) appendJSON(dst []byte, s *Schema, v jsonscan.Value) []byte {
 
 // required reports whether a member is required by an object's schema.
 func required(s *Schema, it *jsonscan.MemberIter) bool {
-	for _, r := range s.Required {
-		if it.KeyEqual(r) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Required, it.KeyEqual)
 }
 
 // form writes an application/x-www-form-urlencoded body (OpenAPI 3.2 Appendix E).

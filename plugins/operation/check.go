@@ -24,7 +24,7 @@ const maxFaults = 8
 // and what was got. When it accepts it allocates nothing, healing and uniqueItems
 // apart. args are not kept.
 func (c *Compiled) Check(args jsonscan.Value) error {
-	k := checkers.Get().(*checker) //nolint:errcheck // New makes nothing else
+	k := checkers.Get().(*checker)
 	defer k.release()
 	k.c = c
 	if args.Kind() != jsonscan.Object {

@@ -22,8 +22,7 @@ func checkPlan(s *Schema) *Plan {
 	}
 }
 
-func intp(n int) *int { return &n }
-
+//go:fix inline
 func TestCheck(t *testing.T) {
 	str, integer, number := &Schema{Type: TypeString}, &Schema{Type: TypeInteger}, &Schema{Type: TypeNumber}
 	list := func(s *Schema) *Schema { return &Schema{Type: TypeArray, Items: s} }
@@ -104,16 +103,16 @@ func TestCheck(t *testing.T) {
 	f(&Schema{Type: TypeNumber, Multiple: "0.01"}, "19.99", "")
 	f(&Schema{Type: TypeNumber, Multiple: "0.01"}, "19.999", "/v: expected a multiple of 0.01")
 
-	f(&Schema{Type: TypeString, MinLen: 2, MaxLen: intp(2)}, `"é😀"`, "")
-	f(&Schema{Type: TypeString, MaxLen: intp(1)}, `"é\u0061"`, "/v: expected at most 1 characters, got 2")
+	f(&Schema{Type: TypeString, MinLen: 2, MaxLen: new(2)}, `"é😀"`, "")
+	f(&Schema{Type: TypeString, MaxLen: new(1)}, `"é\u0061"`, "/v: expected at most 1 characters, got 2")
 	f(&Schema{Type: TypeString, MinLen: 1}, `""`, "/v: expected at least 1 characters, got 0")
 	f(&Schema{Type: TypeString, Pattern: "^[a-z]+$"}, `"ab"`, "")
 	f(&Schema{Type: TypeString, Pattern: "^[a-z]+$"}, `"a\n"`, "/v: expected text that matches ^[a-z]+$")
-	f(&Schema{Type: TypeArray, MinLen: 1, MaxLen: intp(2)}, `[]`, "/v: expected at least 1 items, got 0")
-	f(&Schema{Type: TypeArray, MinLen: 1, MaxLen: intp(2)}, `[1,2,3]`, "/v: expected at most 2 items, got 3")
+	f(&Schema{Type: TypeArray, MinLen: 1, MaxLen: new(2)}, `[]`, "/v: expected at least 1 items, got 0")
+	f(&Schema{Type: TypeArray, MinLen: 1, MaxLen: new(2)}, `[1,2,3]`, "/v: expected at most 2 items, got 3")
 	f(&Schema{Type: TypeArray, Unique: true}, `[1,{"a":1,"b":2},{"b":2,"a":1.0}]`, "/v: items that all differ")
 	f(&Schema{Type: TypeArray, Unique: true}, `[1,"1",true,[1]]`, "")
-	f(&Schema{Type: TypeObject, MaxLen: intp(1)}, `{"a":1,"b":2}`, "/v: expected at most 1 members, got 2")
+	f(&Schema{Type: TypeObject, MaxLen: new(1)}, `{"a":1,"b":2}`, "/v: expected at most 1 members, got 2")
 
 	any1 := &Schema{AnyOf: []*Schema{integer, {Type: TypeObject, Required: []string{"x"}, Properties: []Property{{"x", str}}}}}
 	f(any1, `7`, "")

@@ -88,7 +88,7 @@ func (p *Plan) Compile() (*Compiled, error) {
 	if len(c.args) > 8 {
 		c.index = make(map[string]int16, len(c.args))
 		for i := range c.args {
-			c.index[c.args[i].name] = int16(i) //nolint:gosec // at most MaxArgs
+			c.index[c.args[i].name] = int16(i)
 		}
 	}
 	return c, nil
@@ -191,11 +191,11 @@ func (c *Compiled) slot(arg, constant string, s *Schema, required, nullAbsent bo
 			if a.schema == nil {
 				a.schema = s
 			}
-			return int16(i), nil //nolint:gosec // at most MaxArgs
+			return int16(i), nil
 		}
 	}
 	c.args = append(c.args, argument{name: arg, schema: s, required: required, nullAbsent: nullAbsent})
-	return int16(len(c.args) - 1), nil //nolint:gosec // at most MaxArgs
+	return int16(len(c.args) - 1), nil
 }
 
 // schema checks a schema and registers its patterns.
@@ -264,7 +264,7 @@ func (c *Compiled) template() error {
 			return fmt.Errorf("path %q: there is no path parameter %q", c.plan.Path, name)
 		}
 		used[i] = true
-		c.path = append(c.path, segment{param: int16(i)}) //nolint:gosec // at most MaxArgs
+		c.path = append(c.path, segment{param: int16(i)})
 		rest = rest[end+1:]
 	}
 	for i := range c.plan.Params {

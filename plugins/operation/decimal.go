@@ -3,6 +3,7 @@ package operation
 import (
 	"cmp"
 	"math/big"
+	"slices"
 )
 
 // decimal is a JSON number taken apart: 0.d1d2d3… × 10^exp, without leading and
@@ -73,10 +74,8 @@ func parseDecimal(b []byte) decimal {
 // count is the number of significant digits.
 func (d decimal) count() int {
 	n := len(d.digits)
-	for _, c := range d.digits {
-		if c == '.' {
-			return n - 1
-		}
+	if slices.Contains(d.digits, '.') {
+		return n - 1
 	}
 	return n
 }

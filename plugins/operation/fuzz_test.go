@@ -182,7 +182,7 @@ func FuzzDecodePlan(f *testing.F) {
 }
 
 func TestPlanCodec(t *testing.T) {
-	p := checkPlan(&Schema{Type: TypeString, Pattern: "<&>", MaxLen: intp(3)})
+	p := checkPlan(&Schema{Type: TypeString, Pattern: "<&>", MaxLen: new(3)})
 	b := p.Append([]byte("x"))
 	if b[0] != 'x' || bytes.Contains(b, []byte(`\u003c`)) {
 		t.Fatalf("%s", b)

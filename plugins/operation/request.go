@@ -1,6 +1,8 @@
 package operation
 
 import (
+	"slices"
+
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -288,7 +290,7 @@ func (b *builder) header(p *Param, v jsonscan.Value) {
 		b.fail(p.arg(), "a header value must not have line breaks or control characters")
 		return
 	}
-	b.r.Header = append(b.r.Header, Header{Name: p.Name, Value: value[:len(value):len(value)]})
+	b.r.Header = append(b.r.Header, Header{Name: p.Name, Value: slices.Clip(value)})
 }
 
 func (b *builder) addCookie(c *pairs, p *Param, v jsonscan.Value) {

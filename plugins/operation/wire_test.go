@@ -1,6 +1,8 @@
 package operation
 
 import (
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,7 +160,7 @@ func TestTarget(t *testing.T) {
 	if len(r.Header) != 2 || string(r.Header[0].Value) != "2026" || string(r.Header[1].Value) != "s=x; s2=y" {
 		t.Errorf("headers %s", r.Header)
 	}
-	if r.Method != "GET" || r.Accept != "application/json" || r.HasBody {
+	if r.Method != http.MethodGet || r.Accept != "application/json" || r.HasBody {
 		t.Errorf("%+v", r)
 	}
 }
@@ -345,5 +347,5 @@ func TestCompileRefuses(t *testing.T) {
 		many[i] = Param{Arg: "a", Name: "q", In: InQuery}
 	}
 	compile(t, &Plan{Version: 1, Method: "GET", Path: "/", Params: many})
-	f("more than", func(p *Plan) { p.Path, p.Params = "/", append(many, many[0]) })
+	f("more than", func(p *Plan) { p.Path, p.Params = "/", slices.Concat(many, many[:1]) })
 }
