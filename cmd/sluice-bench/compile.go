@@ -29,6 +29,9 @@ func benchCompileMemory(ctx context.Context, b *bench) error {
 	var peaks []float64
 	for i := range b.count {
 		dir := filepath.Join(root, strconv.Itoa(i))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
 		//nolint:gosec // the binary under test
 		cmd := exec.CommandContext(ctx, binary, "connector", "generate", b.spec, "--to", dir)
 		out, err := cmd.CombinedOutput()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -70,7 +69,7 @@ func benchDemo(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// safeTools returns the first toolset and its enabled GET tools without required arguments.
+// safeTools returns the first toolset and its read-only tools without required arguments.
 func (n *node) safeTools(ctx context.Context) (slug string, tools []string, err error) {
 	var sets struct {
 		Items []struct {
@@ -90,33 +89,18 @@ func (n *node) safeTools(ctx context.Context) (slug string, tools []string, err 
 	if err != nil {
 		return "", nil, err
 	}
-	var page struct {
-		Items []struct {
-			Name        string          `json:"name"`
-			Enabled     bool            `json:"enabled"`
-			InputSchema json.RawMessage `json:"inputSchema"`
-			Operation   struct {
-				Method string `json:"method"`
-			} `json:"operation"`
-		} `json:"items"`
-	}
-	if err := n.api(ctx, http.MethodGet, "/v1/toolsets/"+sets.Items[0].ID+"/tools?limit=200", nil, &page); err != nil {
+	slug = sets.Items[0].Slug
+	var all []listedTool
+	if err := n.poll(ctx, func() error { all, err = n.list(ctx, slug); return err }); err != nil {
 		return "", nil, err
 	}
-	for _, t := range page.Items {
-		var schema struct {
-			Required []string `json:"required"`
-		}
-		if err := json.Unmarshal(t.InputSchema, &schema); err != nil {
-			return "", nil, fmt.Errorf("input schema of %s: %w", t.Name, err)
-		}
-		if t.Enabled && t.Operation.Method == http.MethodGet && len(schema.Required) == 0 {
+	for _, t := range all {
+		if t.Annotations.ReadOnlyHint && len(t.InputSchema.Required) == 0 {
 			tools = append(tools, t.Name)
 		}
 	}
 	if len(tools) == 0 {
 		return "", nil, errors.New("the demo has no safe tool without required arguments")
 	}
-	slug = sets.Items[0].Slug
-	return slug, tools, n.poll(ctx, func() error { return n.call(ctx, slug, tools[0], "{}") })
+	return slug, tools, nil
 }

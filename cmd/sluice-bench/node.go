@@ -101,35 +101,61 @@ func (n *node) api(ctx context.Context, method, path string, in, out any) error 
 	return json.Unmarshal(answer, out)
 }
 
-// call runs one tool of a toolset with the modern protocol. An answer that is an
-// error, or empty, is an error.
+// call runs one tool of a toolset. An answer that is an error, or empty, is an error.
 func (n *node) call(ctx context.Context, slug, tool, arguments string) error {
+	var r struct {
+		IsError bool
+		Content []struct{ Text string }
+	}
+	if err := n.mcp(ctx, slug, "tools/call", tool, fmt.Sprintf(`"name":%q,"arguments":%s,`, tool, arguments), &r); err != nil {
+		return err
+	}
+	if r.IsError || len(r.Content) == 0 {
+		return fmt.Errorf("tools/call %s of %s: %v", tool, slug, r)
+	}
+	return nil
+}
+
+// listedTool is what the benchmarks need of a tool.
+type listedTool struct {
+	Name        string
+	Annotations struct{ ReadOnlyHint bool }
+	InputSchema struct{ Required []string }
+}
+
+// list returns the tools of a toolset.
+func (n *node) list(ctx context.Context, slug string) ([]listedTool, error) {
+	var r struct{ Tools []listedTool }
+	err := n.mcp(ctx, slug, "tools/list", "", "", &r)
+	return r.Tools, err
+}
+
+// mcp sends one request of the newer era with params, which end in a comma, and
+// decodes the result into out.
+func (n *node) mcp(ctx context.Context, slug, method, name, params string, out any) error {
 	const version = "2026-07-28"
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"sluice-bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, tool, arguments, version)
-	answer, err := n.do(ctx, http.MethodPost, "http://"+n.gateway+"/t/"+slug, []byte(body), http.Header{
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"sluice-bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, method, params, version)
+	header := http.Header{
 		"Content-Type":         {"application/json"},
 		"Accept":               {"application/json, text/event-stream"},
 		"Mcp-Protocol-Version": {version},
-		"Mcp-Method":           {"tools/call"},
-		"Mcp-Name":             {tool},
-	})
+		"Mcp-Method":           {method},
+	}
+	if name != "" {
+		header.Set("Mcp-Name", name)
+	}
+	answer, err := n.do(ctx, http.MethodPost, "http://"+n.gateway+"/t/"+slug, []byte(body), header)
 	if err != nil {
 		return err
 	}
-	var r struct {
-		Result struct {
-			IsError bool
-			Content []struct{ Text string }
-		}
-		Error json.RawMessage
-	}
+	var r struct{ Result, Error json.RawMessage }
 	if err := json.Unmarshal(answer, &r); err != nil {
 		return err
 	}
-	if r.Error != nil || r.Result.IsError || len(r.Result.Content) == 0 {
-		return fmt.Errorf("tools/call %s of %s: %s", tool, slug, answer)
+	if r.Result == nil {
+		return fmt.Errorf("%s of %s: %s", method, slug, answer)
 	}
-	return nil
+	return json.Unmarshal(r.Result, out)
 }
 
 func (n *node) do(ctx context.Context, method, url string, body []byte, header http.Header) ([]byte, error) {

@@ -35,9 +35,10 @@ func benchToolsets(ctx context.Context, b *bench) error {
 	}
 	defer os.RemoveAll(root)
 	dirs := map[int]string{}
+	var tools []listedTool // the same names in every toolset
 	for _, n := range []int{1, toolsetCount} {
 		dir := filepath.Join(root, strconv.Itoa(n))
-		if err := b.populate(ctx, dir, n, upstream.URL); err != nil {
+		if tools, err = b.populate(ctx, dir, n, upstream.URL); err != nil {
 			return fmt.Errorf("make %d toolsets: %w", n, err)
 		}
 		dirs[n] = dir
@@ -49,7 +50,7 @@ func benchToolsets(ctx context.Context, b *bench) error {
 	rss := map[int][]float64{}
 	for range b.count {
 		for n, dir := range dirs {
-			took, err := b.startToFirstCall(ctx, dir)
+			took, err := b.startToFirstCall(ctx, dir, tools[0].Name)
 			if err != nil {
 				return err
 			}
@@ -58,7 +59,7 @@ func benchToolsets(ctx context.Context, b *bench) error {
 	}
 	for range min(b.count, 3) {
 		for n, dir := range dirs {
-			bytes, err := b.residentAfterCalls(ctx, dir, n)
+			bytes, err := b.residentAfterCalls(ctx, dir, n, tools)
 			if err != nil {
 				return err
 			}
@@ -74,15 +75,16 @@ func benchToolsets(ctx context.Context, b *bench) error {
 
 func slug(i int) string { return fmt.Sprintf("toolset-%04d", i) }
 
-// populate makes n live toolsets in a new data directory, each of a connector of its own.
-func (b *bench) populate(ctx context.Context, dir string, n int, upstream string) error {
+// populate makes n live toolsets in a new data directory, each of a connector of
+// its own, and returns the tools of the last.
+func (b *bench) populate(ctx context.Context, dir string, n int, upstream string) (tools []listedTool, err error) {
 	node, err := b.node(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer node.Close()
 	if err := node.ready(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	for i := range n {
 		if i%progressInterval == 0 && i > 0 {
@@ -95,28 +97,27 @@ func (b *bench) populate(ctx context.Context, dir string, n int, upstream string
 		}
 		doc, err := json.Marshal(specification(i, upstream))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		in := map[string]any{"name": slug(i), "slug": slug(i), "source": map[string]any{"openapi": map[string]any{"document": string(doc)}}}
 		if err := node.api(ctx, http.MethodPost, "/v1/toolsets", in, &made); err != nil {
-			return err
+			return nil, err
 		}
 		if made.Slug != slug(i) {
-			return fmt.Errorf("toolset %s got the slug %q", slug(i), made.Slug)
+			return nil, fmt.Errorf("toolset %s got the slug %q", slug(i), made.Slug)
 		}
 		if made.Status == "live" {
 			continue
 		}
 		if err := node.api(ctx, http.MethodPost, "/v1/toolsets/"+made.ID+"/deploy", map[string]any{"reason": "benchmark"}, nil); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for _, i := range []int{0, n - 1} {
-		if err := node.poll(ctx, func() error { return node.call(ctx, slug(i), "get_thing_0", `{"id":"7"}`) }); err != nil {
-			return err
-		}
+	err = node.poll(ctx, func() error { tools, err = node.list(ctx, slug(n-1)); return err })
+	if err == nil && len(tools) != toolsPerToolset {
+		err = fmt.Errorf("a toolset has %d tools, want %d", len(tools), toolsPerToolset)
 	}
-	return nil
+	return tools, err
 }
 
 // specification is an OpenAPI document of ten operations. It differs in every
@@ -155,20 +156,20 @@ func specification(i int, upstream string) map[string]any {
 
 // startToFirstCall returns the time from the start of the process to the answer of
 // the first tool call that it served.
-func (b *bench) startToFirstCall(ctx context.Context, dir string) (time.Duration, error) {
+func (b *bench) startToFirstCall(ctx context.Context, dir, tool string) (time.Duration, error) {
 	began := time.Now()
 	node, err := b.node(dir)
 	if err != nil {
 		return 0, err
 	}
 	defer node.Close()
-	err = node.poll(ctx, func() error { return node.call(ctx, slug(0), "get_thing_0", `{"id":"7"}`) })
+	err = node.poll(ctx, func() error { return node.call(ctx, slug(0), tool, `{"id":"7"}`) })
 	return time.Since(began), err
 }
 
 // residentAfterCalls returns the resident memory of a process that has listed and
 // called a tool of each of its n toolsets.
-func (b *bench) residentAfterCalls(ctx context.Context, dir string, n int) (int64, error) {
+func (b *bench) residentAfterCalls(ctx context.Context, dir string, n int, tools []listedTool) (int64, error) {
 	node, err := b.node(dir)
 	if err != nil {
 		return 0, err
@@ -178,8 +179,8 @@ func (b *bench) residentAfterCalls(ctx context.Context, dir string, n int) (int6
 		return 0, err
 	}
 	for i := range n {
-		for op := range toolsPerToolset {
-			if err := node.call(ctx, slug(i), fmt.Sprintf("get_thing_%d", op), `{"id":"7"}`); err != nil {
+		for _, tool := range tools {
+			if err := node.call(ctx, slug(i), tool.Name, `{"id":"7"}`); err != nil {
 				return 0, err
 			}
 		}
