@@ -163,8 +163,10 @@ func TestSecretFollowsChanges(t *testing.T) {
 	}
 	w.putAuth(ts.ID, map[string]any{"authType": "header", "headerName": "X", "apiKey": "first-secret-0000"})
 	first := id()
-	if read(first) != "first-secret-0000" || read(first) != "first-secret-0000" {
-		t.Error("the first value")
+	for range 2 { // from the store, then from memory
+		if read(first) != "first-secret-0000" {
+			t.Error("the first value")
+		}
 	}
 	w.putAuth(ts.ID, map[string]any{"authType": "header", "headerName": "X", "apiKey": "second-secret-0000"})
 	if id() != first || read(first) != "second-secret-0000" {

@@ -192,7 +192,7 @@ func parseGlobs(list []string, at string) (globs, error) {
 }
 
 func (g globs) match(name string) bool {
-	any := func(list []string) bool {
+	among := func(list []string) bool {
 		for _, p := range list {
 			if ok, err := path.Match(p, name); ok && err == nil {
 				return true
@@ -200,7 +200,7 @@ func (g globs) match(name string) bool {
 		}
 		return false
 	}
-	return (len(g.in) == 0 || any(g.in)) && !any(g.out)
+	return (len(g.in) == 0 || among(g.in)) && !among(g.out)
 }
 
 // enable makes exactly the tools that g matches enabled, by their present or

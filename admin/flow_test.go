@@ -241,7 +241,7 @@ func TestTools(t *testing.T) {
 		{"updates": []any{map[string]any{"tool": "get_pet", "title": "kept?"}, map[string]any{"tool": "no_such"}}},
 		{"updates": []any{map[string]any{"tool": "all_pets", "enabled": false}, map[string]any{"tool": "get_pet", "enabled": false}}},
 	} {
-		if a := w.do("POST", path+"/tools/batch-update", bad); a.StatusCode != 400 && a.StatusCode != 404 {
+		if a := w.do("POST", path+"/tools/batch-update", bad); a.StatusCode != http.StatusBadRequest && a.StatusCode != http.StatusNotFound {
 			t.Errorf("batch %v: %d %s", bad, a.StatusCode, a.body)
 		}
 	}
@@ -363,7 +363,7 @@ func TestPatchAndDelete(t *testing.T) {
 	f(map[string]any{"slug": "other"}, tag, 422, "body.slug")
 	f(map[string]any{"cache": map[string]any{"ttlSeconds": 86401}}, tag, 422, "")
 	f(map[string]any{"cache": map[string]any{"ttlSeconds": 0}, "name": "", "profile": "lossless"}, tag, 200, `"name":"Pet Store"`)
-	if a := w.do("GET", path, nil, "If-None-Match", w.do("GET", path, nil).Header.Get("ETag")); a.StatusCode != 304 || a.body != "" || a.Header.Get("ETag") == "" {
+	if a := w.do("GET", path, nil, "If-None-Match", w.do("GET", path, nil).Header.Get("ETag")); a.StatusCode != http.StatusNotModified || a.body != "" || a.Header.Get("ETag") == "" {
 		t.Errorf("unchanged: %d %q %v", a.StatusCode, a.body, a.Header)
 	}
 	want[admin.Problem](w, w.do("DELETE", path, nil), 428)

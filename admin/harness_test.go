@@ -168,8 +168,8 @@ func (x *tester) Test(ctx context.Context, call admin.TestCall) (admin.TestedAns
 		if err != nil {
 			return admin.TestedAnswer{}, problem.New(problem.Unreachable, "the upstream cannot be reached").Because(err)
 		}
-		defer func() { _ = res.Body.Close() }()
 		b, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
 		return admin.TestedAnswer{IsError: res.StatusCode > 299, Text: b, UpstreamStatus: res.StatusCode, BytesReceived: len(b)}, err
 	}
 	return admin.TestedAnswer{}, problem.New(problem.NotFound, "no tool %s", call.Tool)

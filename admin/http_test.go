@@ -89,7 +89,7 @@ func TestProblems(t *testing.T) {
 			if err := json.Unmarshal([]byte(a.body), &p); err != nil || p.Status != a.StatusCode || p.Code == "" || p.Title == "" {
 				t.Errorf("problem %+v, %v", p, err)
 			}
-			if a.StatusCode == 405 && a.Header.Get("Allow") == "" || a.StatusCode == 401 && a.Header.Get("WWW-Authenticate") == "" {
+			if a.StatusCode == http.StatusMethodNotAllowed && a.Header.Get("Allow") == "" || a.StatusCode == http.StatusUnauthorized && a.Header.Get("WWW-Authenticate") == "" {
 				t.Errorf("headers %v", a.Header)
 			}
 		})
@@ -237,7 +237,7 @@ func TestIdempotency(t *testing.T) {
 	first := w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "k1")
 	ts := want[admin.CreatedToolset](w, first, 201)
 	again := w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "k1")
-	if again.StatusCode != 201 || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" ||
+	if again.StatusCode != http.StatusCreated || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" ||
 		again.Header.Get("ETag") != first.Header.Get("ETag") || again.Header.Get("Location") != first.Header.Get("Location") {
 		t.Errorf("replayed: %d %v", again.StatusCode, again.Header)
 	}
@@ -262,14 +262,14 @@ func TestIdempotency(t *testing.T) {
 	done := make(chan answer)
 	go func() { done <- w.do("POST", path, nil, "Idempotency-Key", "k2") }()
 	w.waitCalls(4)
-	if a := w.do("POST", path, nil, "Idempotency-Key", "k2"); a.StatusCode != 409 || a.Header.Get("Retry-After") == "" {
+	if a := w.do("POST", path, nil, "Idempotency-Key", "k2"); a.StatusCode != http.StatusConflict || a.Header.Get("Retry-After") == "" {
 		t.Errorf("while it runs: %d %s", a.StatusCode, a.body)
 	}
 	close(hold)
-	if a := <-done; a.StatusCode != 200 {
+	if a := <-done; a.StatusCode != http.StatusOK {
 		t.Errorf("the first: %d %s", a.StatusCode, a.body)
 	}
-	if a := w.do("POST", path, nil, "Idempotency-Key", "k2"); a.StatusCode != 200 || a.Header.Get("Idempotent-Replayed") != "true" {
+	if a := w.do("POST", path, nil, "Idempotency-Key", "k2"); a.StatusCode != http.StatusOK || a.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("after it ran: %d", a.StatusCode)
 	}
 	// A fault of the server is not kept: the same key tries again.

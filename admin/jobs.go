@@ -141,7 +141,7 @@ func (j *job) phase(ctx context.Context, phase string) {
 
 // take ends the wait of the request: it returns the result, or stores the job
 // and reports that it goes on.
-func (j *job) take(ctx context.Context) (d *done, err error, running bool) { //nolint:revive // err is the work's, not take's
+func (j *job) take(ctx context.Context) (d *done, err error, running bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.over {

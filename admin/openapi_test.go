@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 func document(t *testing.T, w *world) []byte {
 	t.Helper()
 	a := w.do("GET", "/v1/openapi.json", nil, "Authorization", "")
-	if a.StatusCode != 200 {
+	if a.StatusCode != http.StatusOK {
 		t.Fatalf("status %d", a.StatusCode)
 	}
 	var b bytes.Buffer

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -174,4 +175,28 @@ func TestHostName(t *testing.T) {
 	f("[::1]", "::1")
 	f("127.0.0.1", "127.0.0.1")
 	f("", "")
+}
+
+// Each code that an answer can have leads to its heading in the guide.
+func TestEveryCodeIsExplained(t *testing.T) {
+	guide, err := os.ReadFile("../docs/admin-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := []string{codeInternal, codeInvalidRequest, codeNotAllowed}
+	for _, k := range []problem.Kind{
+		problem.InvalidSpec, problem.InvalidArgument, problem.InvalidPlugin, problem.InvalidRelease, problem.NotFound, problem.Conflict,
+		problem.Precondition, problem.PreconditionNeed, problem.Unauthenticated, problem.Forbidden, problem.TooLarge, problem.Unsupported,
+		problem.BlockedAddress, problem.Unreachable, problem.Timeout, problem.UpstreamStatus, problem.UpstreamTooLarge, problem.TestFailed, problem.Unavailable,
+	} {
+		codes = append(codes, string(k))
+		if p := problemOf(problem.New(k, "x")); p.Type != docsBase+string(k) || p.Status != k.Status() {
+			t.Errorf("problem %+v", p)
+		}
+	}
+	for _, code := range codes {
+		if !strings.Contains(string(guide), "\n### "+code+"\n") {
+			t.Errorf("docs/admin-api.md does not explain %s", code)
+		}
+	}
 }

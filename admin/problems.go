@@ -54,7 +54,8 @@ type Fault struct {
 	Remedy   string `json:"remedy,omitempty"`
 }
 
-// Error, GetStatus and ContentType make a Problem an error answer of huma.
+// Error returns the detail; with GetStatus and ContentType a Problem is an error
+// answer of huma.
 func (p *Problem) Error() string { return p.Detail }
 
 // GetStatus returns the HTTP status.
@@ -72,14 +73,13 @@ func problemOf(err error) *Problem {
 	}
 	e := problem.As(err)
 	if e == nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			e = problem.New(problem.Timeout, "the work took too long").Fix("try again")
-		} else {
+		if !errors.Is(err, context.DeadlineExceeded) {
 			return &Problem{
 				Type: docsBase + codeInternal, Title: "Internal error", Status: http.StatusInternalServerError, Code: codeInternal,
 				Detail: "the server met an unexpected error; its log names it by this request", Remedy: "try again, and report it if it persists",
 			}
 		}
+		e = problem.New(problem.Timeout, "the work took too long").Fix("try again")
 	}
 	p := &Problem{
 		Type: docsBase + string(e.Kind), Title: e.Kind.Title(), Status: e.Kind.Status(), Code: string(e.Kind),

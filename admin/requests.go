@@ -80,10 +80,10 @@ type SetAuth struct {
 	AuthType     string         `json:"authType" enum:"header,bearer,basic,none"`
 	HeaderName   string         `json:"headerName,omitempty" maxLength:"128"`
 	HeaderPrefix string         `json:"headerPrefix,omitempty" maxLength:"64"`
-	APIKey       secrets.Secret `json:"apiKey,omitempty" writeOnly:"true"`
-	Token        secrets.Secret `json:"token,omitempty" writeOnly:"true"`
+	APIKey       secrets.Secret `json:"apiKey,omitzero" writeOnly:"true"`
+	Token        secrets.Secret `json:"token,omitzero" writeOnly:"true"`
 	Username     string         `json:"username,omitempty" maxLength:"512"`
-	Password     secrets.Secret `json:"password,omitempty" writeOnly:"true"`
+	Password     secrets.Secret `json:"password,omitzero" writeOnly:"true"`
 }
 
 // TestRequest names the tool to test. Without one: the first safe operation that

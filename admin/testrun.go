@@ -140,7 +140,7 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 			return nil, err
 		}
 	}
-	if string(d.ts.DraftDigest) != run.Digest {
+	if d.ts.DraftDigest != run.Digest {
 		return nil, fmt.Errorf("testing %s: the draft makes the digest %s, its record has %s", d.ts.ID, d.ts.DraftDigest, run.Digest)
 	}
 	s.call(ctx, d, c, run)

@@ -191,7 +191,7 @@ func (k *Keyring) Seal(rec Record, s Secret) ([]byte, error) {
 	out := make([]byte, 0, minSealed+len(value))
 	out = append(out, sealVersion)
 	out = append(out, cur.id[:]...)
-	out = cur.aead.Seal(out, nil, dek[:], aad("sluice/wrap/1", rec, cur.id[:])) //nolint:gosec // G407: the AEAD makes its own random nonce
+	out = cur.aead.Seal(out, nil, dek[:], aad("sluice/wrap/1", rec, cur.id[:]))    //nolint:gosec // G407: the AEAD makes its own random nonce
 	return data.Seal(out, nil, []byte(value), aad("sluice/seal/1", rec, nil)), nil //nolint:gosec // G407: the AEAD makes its own random nonce
 }
 
