@@ -106,7 +106,7 @@ func openWorld(dir string, sys atomicfile.System) (*publish.Publisher, *oci.Stor
 // publishForever publishes a new content of one toolset again and again and
 // prints a line for each that is live in the follower and on its disk.
 func publishForever(dir string, torn bool) error {
-	var sys atomicfile.System = atomicfile.OS
+	sys := atomicfile.OS
 	if torn {
 		sys = tornTags{sys}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -324,12 +325,9 @@ func TestConcurrentReleases(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			for _, ts := range r.Release().Toolsets {
-				if ts == b {
-					return
-				}
+			if !slices.Contains(r.Release().Toolsets, b) {
+				t.Errorf("release %d does not list %s", r.Release().Revision, slug)
 			}
-			t.Errorf("release %d does not list %s", r.Release().Revision, slug)
 		})
 	}
 	wg.Wait()

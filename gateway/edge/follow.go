@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"time"
 
 	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/sign"
 )
 
@@ -57,7 +59,7 @@ func (f *Follower) backoff(failures int) time.Duration {
 			d = e
 		}
 	}
-	return d/2 + rand.N(d/2+1)
+	return d/2 + rand.N(d/2+1) //nolint:gosec // spreads load, keeps no secret
 }
 
 func (f *Follower) pause(ctx context.Context, d time.Duration) {
@@ -138,14 +140,8 @@ func (f *Follower) apply(r *sign.Release, next *loaded) (err error) {
 	}
 	f.loader.keep(next)
 	f.live, f.content, f.dirty = r, next.content(), true
-	for d, a := range f.loader.take() {
-		f.unsaved[d] = a
-	}
-	for d := range f.unsaved {
-		if !f.content[d] {
-			delete(f.unsaved, d)
-		}
-	}
+	maps.Copy(f.unsaved, f.loader.take())
+	maps.DeleteFunc(f.unsaved, func(d registry.Digest, _ *oci.Artifact) bool { return !f.content[d] })
 	rel := r.Release()
 	f.mu.Lock()
 	f.status.Epoch, f.status.Revision, f.status.Release = rel.Epoch, rel.Revision, r.Digest()
@@ -166,7 +162,7 @@ func (f *Follower) save(ctx context.Context) {
 	if !f.dirty {
 		return
 	}
-	err := f.persist(ctx)
+	err := f.persist()
 	if f.setCache(err) {
 		f.log.LogAttrs(ctx, slog.LevelWarn, "release cannot be persisted, a restart would need the control plane", slog.Any("error", err))
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -213,9 +214,7 @@ func (p *packs) add(contents []content) error {
 		return err
 	}
 	p.list = append(p.list, k)
-	for s, at := range places {
-		p.index[s] = at
-	}
+	maps.Copy(p.index, places)
 	return nil
 }
 

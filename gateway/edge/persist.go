@@ -174,7 +174,7 @@ func (f *Follower) restore(ctx context.Context, env []byte) error {
 // release on disk is complete, then the notes, then the release that was on disk
 // as the previous one, then the release. Nothing is lost when it fails at any
 // point; it is tried again at the next answer of the source.
-func (f *Follower) persist(ctx context.Context) error {
+func (f *Follower) persist() error {
 	c := f.cache
 	if c.packs == nil {
 		fresh := openCache(c.dir, c.sys)

@@ -31,8 +31,9 @@ const maxIndexFileBytes = 4 << 20
 // Files is an Index over files below <root>/repositories, one small file for
 // each fact, replaced atomically.
 type Files struct {
-	sys atomicfile.System
-	dir string
+	sys  atomicfile.System
+	dir  string
+	root *os.Root // dir: reads cannot leave it, whatever a name holds
 
 	mu   sync.Mutex
 	made map[string]bool // directories this process knows to be durable
@@ -46,7 +47,14 @@ func OpenFiles(root string, sys atomicfile.System) (*Files, error) {
 		sys = atomicfile.OS
 	}
 	f := &Files{sys: sys, dir: filepath.Join(root, "repositories"), made: make(map[string]bool)}
-	return f, atomicfile.MkdirAll(sys, f.dir, 0o700)
+	if err := atomicfile.MkdirAll(sys, f.dir, 0o700); err != nil {
+		return nil, err
+	}
+	var err error
+	if f.root, err = os.OpenRoot(f.dir); err != nil {
+		return nil, fmt.Errorf("open the index: %w", err)
+	}
+	return f, nil
 }
 
 // ensure makes a directory below f.dir and syncs every parent once a process: a
@@ -74,11 +82,26 @@ func (f *Files) ensure(dir string) error {
 	return nil
 }
 
+// path is where a fact of a repository lies, relative to f.dir. The parts are
+// digests in hex and tags, which were checked.
 func (f *Files) path(repository string, parts ...string) string {
-	return filepath.Join(append([]string{f.dir, filepath.FromSlash(repository)}, parts...)...)
+	if !registry.ValidRepository(repository) {
+		panic(fmt.Sprintf("BUG: the index is asked for repository %q", repository))
+	}
+	return filepath.Join(append([]string{filepath.FromSlash(repository)}, parts...)...)
+}
+
+func (f *Files) exists(path string) bool {
+	_, err := f.root.Stat(path)
+	return err == nil
+}
+
+func (f *Files) remove(path string) error {
+	return atomicfile.Remove(f.sys, filepath.Join(f.dir, path))
 }
 
 func (f *Files) write(path string, data []byte) error {
+	path = filepath.Join(f.dir, path)
 	if err := f.ensure(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -86,7 +109,7 @@ func (f *Files) write(path string, data []byte) error {
 }
 
 func (f *Files) read(path, what string) ([]byte, error) {
-	info, err := os.Stat(path)
+	info, err := f.root.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", what, registry.ErrNotFound)
 	}
@@ -96,7 +119,7 @@ func (f *Files) read(path, what string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
-	data, err := os.ReadFile(path)
+	data, err := f.root.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", what, registry.ErrNotFound)
 	}
@@ -106,15 +129,15 @@ func (f *Files) read(path, what string) ([]byte, error) {
 // LinkBlob records that the repository has the blob.
 func (f *Files) LinkBlob(_ context.Context, repository string, d registry.Digest) error {
 	path := f.path(repository, dirBlobs, d.Hex())
-	if _, err := os.Stat(path); err == nil {
-		return f.sys.SyncDir(filepath.Dir(path)) // another writer may not have synced it yet
+	if f.exists(path) {
+		return f.sys.SyncDir(filepath.Join(f.dir, filepath.Dir(path))) // another writer may not have synced it yet
 	}
 	return f.write(path, nil)
 }
 
 // HasBlob reports whether the repository has the blob.
 func (f *Files) HasBlob(_ context.Context, repository string, d registry.Digest) (bool, error) {
-	_, err := os.Stat(f.path(repository, dirBlobs, d.Hex()))
+	_, err := f.root.Stat(f.path(repository, dirBlobs, d.Hex()))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -123,7 +146,11 @@ func (f *Files) HasBlob(_ context.Context, repository string, d registry.Digest)
 
 // UnlinkBlob removes a blob from the repository.
 func (f *Files) UnlinkBlob(_ context.Context, repository string, d registry.Digest) error {
-	return atomicfile.Remove(f.sys, f.path(repository, dirBlobs, d.Hex()))
+	path := f.path(repository, dirBlobs, d.Hex())
+	if !f.exists(path) {
+		return nil
+	}
+	return f.remove(path)
 }
 
 // LinkManifest records a manifest, and what it refers to before that: whoever
@@ -169,16 +196,16 @@ func (f *Files) UnlinkManifest(ctx context.Context, repository string, m Descrip
 }
 
 func (f *Files) removeIn(dir, name string) error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if !f.exists(dir) {
 		return nil
 	}
-	return atomicfile.Remove(f.sys, filepath.Join(dir, name))
+	return f.remove(filepath.Join(dir, name))
 }
 
 // Referrers lists what refers to subject, sorted by digest.
 func (f *Files) Referrers(_ context.Context, repository string, subject registry.Digest) ([]Descriptor, error) {
 	dir := f.path(repository, dirReferrers, subject.Hex())
-	names, err := listNames(dir)
+	names, err := f.list(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list the referrers of %s: %w", subject, err)
 	}
@@ -223,14 +250,14 @@ func (f *Files) DeleteTag(ctx context.Context, repository, tag string) error {
 	if _, err := f.Tag(ctx, repository, tag); errors.Is(err, registry.ErrNotFound) {
 		return err
 	}
-	return atomicfile.Remove(f.sys, f.path(repository, dirTags, tag))
+	return f.remove(f.path(repository, dirTags, tag))
 }
 
 // Tags lists tags in lexical order behind after.
 func (f *Files) Tags(_ context.Context, repository, after string, limit int) ([]string, error) {
-	names, err := listNames(f.path(repository, dirTags))
+	names, err := f.list(f.path(repository, dirTags))
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(f.path(repository, dirManifests)); err != nil {
+		if !f.exists(f.path(repository, dirManifests)) {
 			return nil, fmt.Errorf("%s: %w", repository, registry.ErrNotFound)
 		}
 		return []string{}, nil
@@ -249,9 +276,9 @@ func (f *Files) Tags(_ context.Context, repository, after string, limit int) ([]
 	return names, nil
 }
 
-// listNames lists a directory in lexical order without temporary files.
-func listNames(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+// list lists a directory in lexical order without temporary files.
+func (f *Files) list(dir string) ([]string, error) {
+	entries, err := fs.ReadDir(f.root.FS(), filepath.ToSlash(dir))
 	if err != nil {
 		return nil, err
 	}

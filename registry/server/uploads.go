@@ -39,7 +39,7 @@ var (
 // promised to survive, clients start again.
 type uploads struct {
 	dir   string
-	sys   atomicfile.System
+	root  *os.Root // dir
 	blobs *Blobs
 
 	mu   sync.Mutex
@@ -47,17 +47,21 @@ type uploads struct {
 }
 
 func openUploads(root string, sys atomicfile.System, blobs *Blobs) (*uploads, error) {
-	u := &uploads{dir: filepath.Join(root, "uploads"), sys: sys, blobs: blobs, busy: make(map[string]bool)}
+	u := &uploads{dir: filepath.Join(root, "uploads"), blobs: blobs, busy: make(map[string]bool)}
 	if err := atomicfile.MkdirAll(sys, u.dir, 0o700); err != nil {
 		return nil, err
 	}
-	_, err := u.expire()
+	var err error
+	if u.root, err = os.OpenRoot(u.dir); err != nil {
+		return nil, fmt.Errorf("open the uploads: %w", err)
+	}
+	_, err = u.expire()
 	return u, err
 }
 
 // expire removes old uploads and counts the others.
 func (u *uploads) expire() (open int, err error) {
-	err = filepath.WalkDir(u.dir, func(path string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(u.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -66,7 +70,7 @@ func (u *uploads) expire() (open int, err error) {
 			return nil //nolint:nilerr // removed meanwhile
 		}
 		if time.Since(info.ModTime()) > uploadLifetime {
-			_ = os.Remove(path) // tried again at the next upload
+			_ = u.root.Remove(path) // tried again at the next upload
 			return nil
 		}
 		open++

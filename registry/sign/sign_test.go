@@ -354,7 +354,7 @@ func TestExpired(t *testing.T) {
 	if r.Expired(r.Release().Expires) || !r.Expired(r.Release().Expires.Add(time.Nanosecond)) {
 		t.Fatal("Expired is off at its limit")
 	}
-	if !registry.Digest(r.Digest()).Matches(r.Envelope()) {
+	if !r.Digest().Matches(r.Envelope()) {
 		t.Fatal("the digest is not of the envelope")
 	}
 }
