@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// urls stand for each other: a script has the address of a server it started.
+var urls = regexp.MustCompile(`(https?://|\$)[A-Za-z0-9.:$_/-]+`)
+
+func normalized(command string) string {
+	command, _, _ = strings.Cut(command, "  #")
+	command = strings.TrimSuffix(strings.TrimSpace(command), " &node&")
+	return strings.Join(strings.Fields(urls.ReplaceAllString(command, "URL")), " ")
+}
+
+// Every "$ sluice …" of the documents is run by a script, so that they cannot rot.
+func TestDocumentedCommands(t *testing.T) {
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := map[string]bool{}
+	for _, s := range scripts {
+		b, err := os.ReadFile(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			if _, command, ok := strings.Cut(line, "exec sluice "); ok {
+				ran[normalized(command)] = true
+			}
+		}
+	}
+	found := 0
+	for _, doc := range []string{"README.md", "docs/getting-started.md", "docs/cli.md", "docs/clients.md"} {
+		b, err := os.ReadFile(filepath.Join("../..", doc))
+		if os.IsNotExist(err) && doc == "README.md" {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ sluice ")
+			if !ok {
+				continue
+			}
+			found++
+			if !ran[normalized(command)] {
+				t.Errorf("%s: no script runs: sluice %s", doc, strings.TrimSpace(command))
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("found %d commands in the documents, want at least 10", found)
+	}
+}
