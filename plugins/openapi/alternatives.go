@@ -327,6 +327,3 @@ func (c *compiler) either(a, b *schema) *schema {
 	}
 	return s
 }
-
-// emptyObject is the published schema of a tool without arguments.
-var emptyObject = []byte(`{"type":"object","properties":{}}`)

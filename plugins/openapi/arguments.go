@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -101,7 +102,7 @@ func (c *compiler) wholeBody(plan *operation.Plan, b *body, names *argNames, sim
 	}
 	a := argument{
 		name: names.name(name), schema: b.schema, required: b.required, order: 3, param: -1, field: -1,
-		files: filesOf(b), clear: plan.Method == "PATCH" || plan.Method == "PUT", free: simple && b.kind != bodyText, xml: b.kind == bodyXML,
+		files: filesOf(b), clear: plan.Method == http.MethodPatch || plan.Method == http.MethodPut, free: simple && b.kind != bodyText, xml: b.kind == bodyXML,
 	}
 	if b.required {
 		a.order = 2
@@ -171,7 +172,7 @@ func (c *compiler) liftable(plan *operation.Plan, b *body, names *argNames) bool
 // body repeats: it is asked for once and sent in both places (rule 16). An
 // optional one is left alone: giving another value there renames the thing.
 func (c *compiler) fromPath(plan *operation.Plan, s *schema, q *prop) string {
-	if plan.Method != "PUT" && plan.Method != "PATCH" || !slices.Contains(s.required, q.name) {
+	if plan.Method != http.MethodPut && plan.Method != http.MethodPatch || !slices.Contains(s.required, q.name) {
 		return ""
 	}
 	const scalar = operation.TypeString | operation.TypeInteger | operation.TypeNumber
@@ -195,7 +196,7 @@ func (c *compiler) hasVariants(s *schema) bool {
 // lift makes the members of the body arguments.
 func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *argNames) []argument {
 	s := b.schema
-	clears := plan.Method == "PATCH" || plan.Method == "PUT"
+	clears := plan.Method == http.MethodPatch || plan.Method == http.MethodPut
 	for i := range s.props {
 		q := &s.props[i]
 		p := c.normal(&q.child)

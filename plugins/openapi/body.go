@@ -252,7 +252,7 @@ func (c *compiler) partHeaders(v value) []operation.Param {
 }
 
 // swaggerBody makes the body of Swagger 2.0's body parameter or form fields.
-func (c *compiler) swaggerBody(e entry, bodyParam value, fields []parameter) (*body, error) {
+func (c *compiler) swaggerBody(e entry, bodyParam value, fields []parameter) *body {
 	consumes := e.at.get("consumes")
 	if !consumes.exists() {
 		consumes = c.main.root().get("consumes")
@@ -277,10 +277,10 @@ func (c *compiler) swaggerBody(e entry, bodyParam value, fields []parameter) (*b
 			b.kind, b.media = bodyJSON, "application/json" // an object is no file
 			c.warn(codeBodyTypeName, bodyParam, "add application/json to consumes", "the body is an object but consumes names no type for objects; JSON is sent")
 		}
-		return b, nil
+		return b
 	}
 	if len(fields) == 0 {
-		return nil, nil
+		return nil
 	}
 	s := c.newSchema(e.at)
 	s.types = operation.TypeObject
@@ -310,5 +310,5 @@ func (c *compiler) swaggerBody(e entry, bodyParam value, fields []parameter) (*b
 	if c.hasFiles(s) || slices.ContainsFunc(fields, func(f parameter) bool { return f.at.get("type").is("file") }) || multipart && !urlencoded {
 		b.media, b.kind = "multipart/form-data", bodyMultipart
 	}
-	return b, nil
+	return b
 }

@@ -66,7 +66,7 @@ func (c *compiler) operation(e entry) (*operation.Operation, error) {
 	var b *body
 	var err error
 	if c.version == swagger20 {
-		b, err = c.swaggerBody(e, bodyParam, fields)
+		b = c.swaggerBody(e, bodyParam, fields)
 	} else {
 		b, err = c.requestBody(e)
 	}

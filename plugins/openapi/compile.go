@@ -141,9 +141,7 @@ func (c *compiler) compile() (*Result, error) {
 			d.base = self
 		}
 	}
-	if err := c.readAPI(root); err != nil {
-		return nil, err
-	}
+	c.readAPI(root)
 	res.API = c.api
 	if err := c.readPaths(root, res); err != nil {
 		return nil, err
@@ -172,7 +170,7 @@ func (c *compiler) noOperations(root value) {
 }
 
 // readAPI reads everything but the operations.
-func (c *compiler) readAPI(root value) error {
+func (c *compiler) readAPI(root value) {
 	info := root.get("info")
 	if !info.isObject() {
 		c.warn(codeWrongType, root, "add info with title and version", "info is missing or not an object")
@@ -203,5 +201,4 @@ func (c *compiler) readAPI(root value) error {
 		c.schemeIDs[s.ID] = true
 	}
 	c.api.Security = c.requirements(root.get("security"))
-	return nil
 }

@@ -46,9 +46,17 @@ func hasWarning(res *Result, code string) bool {
 func TestNamesAreStable(t *testing.T) {
 	type op struct{ method, path, id string }
 	all := []op{
-		{"get", "/a", "issues/list"}, {"get", "/b", "issues/list-for-repo"}, {"get", "/c", "repos/list-commits"}, {"post", "/c2", ""}, {"get", "/d/{id}", ""},
-		{"get", "/e", "aVeryLongOperationIdentifierThatIsMuchLongerThanWhatClientsTake"}, {"get", "/f", "aVeryLongOperationIdentifierThatIsMuchLongerThanWhatClientsSee"},
-		{"put", "/g", "123"}, {"put", "/h", "списокЗадач"}, {"delete", "/i", "__proto__"}, {"get", "/j", "UsersController_findAll"},
+		{"get", "/a", "issues/list"},
+		{"get", "/b", "issues/list-for-repo"},
+		{"get", "/c", "repos/list-commits"},
+		{"post", "/c2", ""},
+		{"get", "/d/{id}", ""},
+		{"get", "/e", "aVeryLongOperationIdentifierThatIsMuchLongerThanWhatClientsTake"},
+		{"get", "/f", "aVeryLongOperationIdentifierThatIsMuchLongerThanWhatClientsSee"},
+		{"put", "/g", "123"},
+		{"put", "/h", "списокЗадач"},
+		{"delete", "/i", "__proto__"},
+		{"get", "/j", "UsersController_findAll"},
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	names := map[string]string{}

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -43,13 +44,11 @@ const (
 	codeRefCycle          = "reference_cycle"
 	codeRefExternal       = "reference_not_loaded"
 	codeParamDropped      = "parameter_dropped"
-	codeParamHidden       = "parameter_hidden"
 	codeParamUndeclared   = "path_parameter_undeclared"
 	codeParamUnused       = "path_parameter_unused"
 	codeParamOptional     = "path_parameter_optional"
 	codeParamStyle        = "parameter_style"
 	codePathTemplate      = "path_template"
-	codePathDuplicate     = "path_duplicate"
 	codeSchemaConflict    = "schema_conflict"
 	codeSchemaKeyword     = "schema_keyword"
 	codeSchemaBudget      = "schema_budget"
@@ -62,7 +61,7 @@ const (
 	codeServerVariable    = "server_variable"
 	codeSecurityUnknown   = "security_scheme_unknown"
 	codeSecurityScheme    = "security_scheme_unsupported"
-	codeCredentialParam   = "credential_parameter"
+	codeCredentialParam   = "credential_parameter" //nolint:gosec // the name of a code
 	codeBodyTypeName      = "media_type_repaired"
 	codeBodyIgnored       = "body_ignored"
 	codeNoOperations      = "no_operations"
@@ -158,11 +157,9 @@ func (c codeError) Error() string { return string(c) }
 // Code is the diagnostic code of an error of Compile, as in docs/diagnostics.md;
 // "" when err has none.
 func Code(err error) string {
-	for e := problem.As(err); e != nil; {
-		if c, ok := e.Unwrap().(codeError); ok {
-			return string(c)
-		}
-		return ""
+	var c codeError
+	if errors.As(err, &c) {
+		return string(c)
 	}
 	return ""
 }

@@ -171,9 +171,7 @@ func (v value) count() (n int, ok bool) {
 	if s == "" {
 		return 0, false
 	}
-	if i := strings.TrimSuffix(s, ".0"); i != s {
-		s = i
-	}
+	s = strings.TrimSuffix(s, ".0")
 	u, err := strconv.ParseUint(s, 10, 31)
 	return int(u), err == nil
 }

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -133,8 +134,8 @@ func (c *compiler) readOperation(e entry, res *Result) error {
 		return c.err
 	}
 	if err != nil {
-		u, ok := err.(*unsupported)
-		if !ok {
+		var u *unsupported
+		if !errors.As(err, &u) {
 			return err
 		}
 		line, _ := e.at.place()

@@ -35,7 +35,6 @@ type jsonReader struct {
 	limit Limits
 	steps int // nodes until the context is looked at again
 	dups  []duplicate
-	seen  map[string]uint32
 }
 
 // stepsPerCheck is how many nodes are read between two looks at the deadline.

@@ -217,7 +217,7 @@ func link(s string) (text string, n int) {
 	if end < 0 || end+1 >= len(s) {
 		return "", 0
 	}
-	closing := byte(0)
+	var closing byte
 	switch s[end+1] {
 	case '(':
 		closing = ')'
