@@ -157,11 +157,8 @@ func (c codeError) Error() string { return string(c) }
 // Code is the diagnostic code of an error of Compile, as in docs/diagnostics.md;
 // "" when err has none.
 func Code(err error) string {
-	var c codeError
-	if errors.As(err, &c) {
-		return string(c)
-	}
-	return ""
+	c, _ := errors.AsType[codeError](err)
+	return string(c)
 }
 
 // near is the candidate that is most like name, for "did you mean"; "" when none

@@ -25,7 +25,8 @@ const (
 // readYAML parses YAML into the same form as JSON. Aliases are not expanded:
 // they become links, so that alias bombs cost what their text costs.
 func readYAML(ctx context.Context, data []byte, lim Limits) (*document, []duplicate, error) {
-	if n := yamlMarks(data); n > maxYAMLMarks {
+	n := yamlMarks(data)
+	if n > maxYAMLMarks {
 		return nil, nil, &syntaxError{
 			code: codeTooManyNodes, line: 1, column: 1,
 			detail: fmt.Sprintf("about %d values, more than %d", n, maxYAMLMarks),
@@ -53,6 +54,8 @@ func readYAML(ctx context.Context, data []byte, lim Limits) (*document, []duplic
 	}
 	c := &yamlConverter{ctx: ctx, d: &document{yaml: true}, limit: lim, anchors: map[*yaml.Node]uint32{}, steps: stepsPerCheck}
 	c.d.text = make([]byte, 0, len(data))
+	c.d.nodes = make([]node, 0, n+n/8)
+	c.d.at = make([]position, 0, n+n/8)
 	root := &top
 	if root.Kind == yaml.DocumentNode {
 		if len(root.Content) == 0 {
