@@ -333,7 +333,7 @@ func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft
 
 // grant allows this node to dial the private addresses that the operator named
 // in a request from this machine; each is recorded and audited. A request from
-// elsewhere gets no grant, and its private addresses are refused when dialled.
+// elsewhere gets no grant, and its private addresses are refused.
 func (s *Server) grant(ctx context.Context, ws *store.Workspace, in *CreateToolset) ([]string, error) {
 	if s.o.Dialer == nil || !requestOf(ctx).local {
 		return nil, nil
@@ -358,7 +358,7 @@ func (s *Server) grant(ctx context.Context, ws *store.Workspace, in *CreateTools
 		hostport := joinHostPort(u.Hostname(), port)
 		err = s.o.Dialer.Check(ctx, hostport)
 		if !problem.Is(err, problem.BlockedAddress) {
-			continue // public, granted before, or not to be found: dialling will say so
+			continue // public, granted before, or not to be found: the fetch will say so
 		}
 		isNew := false
 		err = ws.Update(ctx, func(tx *store.Tx) (err error) {

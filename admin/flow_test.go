@@ -223,7 +223,7 @@ func TestTools(t *testing.T) {
 	f(path+"/tools/get_pet", map[string]any{"name": "All_Pets"}, 409, "two tools would be named")
 	f(path+"/tools/get_pet", map[string]any{"name": "no spaces"}, 400, `"pointer":"#/updates/0/name"`)
 	f(path+"/tools/get_pet", map[string]any{"name": strings.Repeat("x", 65)}, 422, "name")
-	f(path+"/tools/get_pet", map[string]any{"nmae": "x"}, 422, "body.nmae")
+	f(path+"/tools/get_pet", map[string]any{"label": "x"}, 422, "body.label")
 	f(path+"/tools/no_such", map[string]any{"name": "x"}, 404, "no_such")
 	if after := w.get(ts.ID); after.Digest != d.Digest {
 		t.Error("a refused edit changed the draft")

@@ -3,7 +3,7 @@ package admin_test
 import (
 	"bytes"
 	"context"
-	"database/sql"
+	"database/sql" //nolint:depguard // faults are injected beside the store
 	"encoding/json"
 	"errors"
 	"io"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -204,9 +205,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 }
 
 func (r *recorder) send(w http.ResponseWriter) {
-	for k, v := range r.header {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), r.header)
 	w.WriteHeader(max(r.status, http.StatusOK))
 	_, _ = w.Write(r.body.Bytes()) // the client is gone when this fails
 }

@@ -31,7 +31,7 @@ const (
 
 // Problem is an error answer (RFC 9457, application/problem+json). It never
 // repeats a value of the request, which might be a secret.
-type Problem struct {
+type Problem struct { //nolint:errname // the word of RFC 9457
 	Type     string  `json:"type" doc:"Address of the explanation of the code."`
 	Title    string  `json:"title"`
 	Status   int     `json:"status"`
@@ -67,8 +67,7 @@ func (p *Problem) ContentType(string) string { return "application/problem+json"
 // problemOf renders an error. Only a *problem.Error shows its text; everything
 // else is "internal", which the caller logs.
 func problemOf(err error) *Problem {
-	var done *Problem
-	if errors.As(err, &done) {
+	if done, ok := errors.AsType[*Problem](err); ok {
 		return done
 	}
 	e := problem.As(err)
@@ -200,8 +199,7 @@ func (s *Server) fail(ctx context.Context, err error) error {
 	if p.Status >= http.StatusInternalServerError && p.Code == codeInternal {
 		s.log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
 	}
-	var h huma.HeadersError
-	if errors.As(err, &h) {
+	if h, ok := errors.AsType[huma.HeadersError](err); ok {
 		return huma.ErrorWithHeaders(&p, h.GetHeaders())
 	}
 	return &p
