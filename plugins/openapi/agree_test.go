@@ -2,9 +2,11 @@ package openapi
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +27,8 @@ func (g *argumentsFor) object(s map[string]any, depth int) map[string]any {
 		required[n.(string)] = true
 	}
 	file := props["data"] != nil && props["filename"] != nil
-	for name, p := range props {
+	for _, name := range slices.Sorted(maps.Keys(props)) { // the same arguments in every run
+		p := props[name]
 		if required[name] || !file && g.r.IntN(2) == 0 || file && name == "data" {
 			out[name] = g.value(p.(map[string]any), depth+1)
 		}

@@ -136,6 +136,9 @@ func (p *planner) anyOf(o *operation.Schema, s *schema, depth int) {
 			o.AnyOf = nil
 			return
 		}
+		// Branches may be published merged: what is a member of one is not refused
+		// because it is none of another.
+		q.Closed = false
 		o.AnyOf = append(o.AnyOf, q)
 	}
 	if s.null && len(o.AnyOf) > 0 && o.Type == 0 {
