@@ -13,6 +13,7 @@ type bench struct {
 	out    io.Writer // progress for people
 	sluice string    // path of the sluice binary under test
 	spec   string    // path of GitHub's specification, "" when it is not there
+	keep   string    // directory of the 1,000 toolsets that outlives the run, "" for none
 	count  int       // repetitions of which the median is taken
 	lines  []line
 }

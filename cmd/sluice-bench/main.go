@@ -42,6 +42,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		only     = fs.String("only", "", "comma-separated `PREFIXES` of names; others are neither run nor required")
 		binary   = fs.String("sluice", "bin/sluice", "`PATH` of the sluice binary under test")
 		spec     = fs.String("github", "", "`PATH` of GitHub's specification as JSON")
+		keep     = fs.String("keep", "", "keep the 1,000 toolsets in `DIR` and use them again, to look for where time and memory go")
 		count    = fs.Int("count", 5, "repetitions; the median counts")
 		markdown = fs.String("markdown", "", "also write the table of docs/benchmarks.md to `FILE`")
 		report   = fs.Bool("report", false, "a missed goal is shown but does not fail the run")
@@ -69,7 +70,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return fmt.Errorf("-only %s matches no name", *only)
 		}
 	}
-	b := &bench{out: stderr, sluice: *binary, spec: *spec, count: *count}
+	b := &bench{out: stderr, sluice: *binary, spec: *spec, keep: *keep, count: *count}
 	var faults []error
 	for _, bm := range benchmarks {
 		if !wanted(prefixes, bm.names) {

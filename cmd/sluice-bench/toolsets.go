@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,23 +18,31 @@ const (
 	toolsPerToolset  = 10
 	settleBeforeRSS  = 3 * time.Second // the runtime gives freed pages back by itself within this time
 	progressInterval = 200
+	keptUpstream     = "127.0.0.1:17399"
 )
 
 // benchToolsets makes data directories with one and with 1,000 toolsets through
 // the admin API, starts the binary on each, and compares memory and the time to
 // the first served call.
 func benchToolsets(ctx context.Context, b *bench) error {
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	upstream := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"id":7,"name":"seven","url":"http://127.0.0.1/7","note":null}`))
 	}))
-	defer upstream.Close()
-
-	root, err := os.MkdirTemp("", "sluice-bench-")
-	if err != nil {
-		return err
+	root, err := b.keep, error(nil)
+	if root == "" {
+		if root, err = os.MkdirTemp("", "sluice-bench-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(root)
+	} else { // toolsets that are used again know the address
+		_ = upstream.Listener.Close()
+		if upstream.Listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", keptUpstream); err != nil {
+			return err
+		}
 	}
-	defer os.RemoveAll(root)
+	upstream.Start()
+	defer upstream.Close()
 	dirs := map[int]string{}
 	var tools []listedTool // the same names in every toolset
 	for _, n := range []int{1, toolsetCount} {
@@ -59,7 +68,7 @@ func benchToolsets(ctx context.Context, b *bench) error {
 	}
 	for range min(b.count, 3) {
 		for n, dir := range dirs {
-			bytes, err := b.residentAfterCalls(ctx, dir, n, tools)
+			bytes, err := b.residentAfterCalls(ctx, dir, tools[0].Name, n)
 			if err != nil {
 				return err
 			}
@@ -85,6 +94,10 @@ func (b *bench) populate(ctx context.Context, dir string, n int, upstream string
 	defer node.Close()
 	if err := node.ready(ctx); err != nil {
 		return nil, err
+	}
+	made, err := node.list(ctx, slug(n-1))
+	if err == nil {
+		return made, nil // kept from an earlier run
 	}
 	for i := range n {
 		if i%progressInterval == 0 && i > 0 {
@@ -167,9 +180,9 @@ func (b *bench) startToFirstCall(ctx context.Context, dir, tool string) (time.Du
 	return time.Since(began), err
 }
 
-// residentAfterCalls returns the resident memory of a process that has listed and
-// called a tool of each of its n toolsets.
-func (b *bench) residentAfterCalls(ctx context.Context, dir string, n int, tools []listedTool) (int64, error) {
+// residentAfterCalls returns the resident memory of a process that has listed each
+// of its n toolsets and called a tool of it.
+func (b *bench) residentAfterCalls(ctx context.Context, dir, tool string, n int) (int64, error) {
 	node, err := b.node(dir)
 	if err != nil {
 		return 0, err
@@ -179,10 +192,11 @@ func (b *bench) residentAfterCalls(ctx context.Context, dir string, n int, tools
 		return 0, err
 	}
 	for i := range n {
-		for _, tool := range tools {
-			if err := node.call(ctx, slug(i), tool.Name, `{"id":"7"}`); err != nil {
-				return 0, err
-			}
+		if _, err := node.list(ctx, slug(i)); err != nil {
+			return 0, err
+		}
+		if err := node.call(ctx, slug(i), tool, `{"id":"7"}`); err != nil {
+			return 0, err
 		}
 	}
 	select {
