@@ -32,12 +32,13 @@ type Resolver interface {
 
 // Options configures a Dialer.
 type Options struct {
-	// AllowPrivate permits every address. Default: false, only public ones.
+	// AllowPrivate permits private addresses too, but not those where clouds keep
+	// the credentials of machines (see [Metadata]). Default: false, only public ones.
 	AllowPrivate bool
 	// Allow are networks that are permitted though they are not public.
 	Allow []netip.Prefix
-	// Grants are "host:port" pairs that are permitted whatever they resolve to;
-	// see [Dialer.Grant].
+	// Grants are "host:port" pairs that may have private addresses; see
+	// [Dialer.Grant].
 	Grants []string
 	// Timeout bounds one dial. Default: [DefaultTimeout].
 	Timeout time.Duration
@@ -79,8 +80,10 @@ func New(o Options) (*Dialer, error) {
 	return d, nil
 }
 
-// Grant permits dialing exactly this "host:port", whatever the host resolves to,
-// until [Dialer.Revoke]. It holds for this Dialer only and is not kept anywhere.
+// Grant permits dialing exactly this "host:port" at private addresses too, until
+// [Dialer.Revoke]. An address of [Metadata] stays refused: only a network in
+// Options.Allow permits it, since whoever controls the name could point it there.
+// A grant holds for this Dialer only and is not kept anywhere.
 func (d *Dialer) Grant(hostport string) error {
 	key, err := canonical(hostport)
 	if err != nil {
@@ -216,12 +219,15 @@ func (d *Dialer) resolve(ctx context.Context, network, addr string) ([]netip.Add
 	out := make([]netip.Addr, 0, len(addrs))
 	for _, a := range addrs {
 		a = a.Unmap()
-		if !granted {
-			if reason := d.refused(a); reason != "" {
-				return nil, 0, problem.New(problem.BlockedAddress, "%s is %s, %s, and only public addresses are dialed",
+		if reason := d.refused(a); reason != "" && (!granted || Metadata(a)) {
+			if granted {
+				return nil, 0, problem.New(problem.BlockedAddress, "%s is %s, %s, where clouds keep the credentials of machines",
 					clip(net.JoinHostPort(host, portText)), a, reason).
-					Fix("start with --allow-private-upstreams, or --allow-private-upstreams=%s for this network, if you trust it", network24(a))
+					Fix("if you are sure, start with --allow-private-upstreams=%s", a)
 			}
+			return nil, 0, problem.New(problem.BlockedAddress, "%s is %s, %s, and only public addresses are dialed",
+				clip(net.JoinHostPort(host, portText)), a, reason).
+				Fix("start with --allow-private-upstreams, or --allow-private-upstreams=%s for this network, if you trust it", network24(a))
 		}
 		out = append(out, a)
 	}

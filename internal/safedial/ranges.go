@@ -2,6 +2,7 @@ package safedial
 
 import (
 	"net/netip"
+	"slices"
 )
 
 // special are the ranges that are not public, with the reason a person reads.
@@ -56,6 +57,33 @@ var (
 	sixTo4  = netip.MustParsePrefix("2002::/16")    // RFC 3056
 	global6 = netip.MustParsePrefix("2000::/3")     // the only space IANA has assigned for unicast
 )
+
+// metadata are the addresses where clouds answer with a machine's credentials, and
+// the ranges they lie in that no upstream of ours uses.
+var metadata = []netip.Prefix{
+	netip.MustParsePrefix("169.254.0.0/16"), // most clouds: 169.254.169.254
+	netip.MustParsePrefix("100.100.100.200/32"),
+	netip.MustParsePrefix("192.0.0.192/32"),
+	netip.MustParsePrefix("168.63.129.16/32"),
+	netip.MustParsePrefix("fd00:ec2::/32"),
+	netip.MustParsePrefix("fe80::/10"),
+}
+
+// Metadata reports whether a cloud may keep the credentials of machines at a. IPv4
+// addresses inside IPv6 ones (mapped, NAT64, 6to4) are judged as what they reach.
+func Metadata(a netip.Addr) bool {
+	a = a.WithZone("").Unmap()
+	if a.Is6() {
+		b := a.As16()
+		switch {
+		case nat64.Contains(a):
+			return Metadata(netip.AddrFrom4([4]byte(b[12:16])))
+		case sixTo4.Contains(a):
+			return Metadata(netip.AddrFrom4([4]byte(b[2:6])))
+		}
+	}
+	return slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(a) })
+}
 
 // Blocked says why an address is not public, or "" when it is. IPv4 addresses
 // inside IPv6 ones (mapped, NAT64, 6to4) are judged as what they reach.

@@ -196,6 +196,33 @@ func TestGrants(t *testing.T) {
 	}
 }
 
+// TestMetadataNeedsItsNetwork: neither a grant nor AllowPrivate reaches where
+// clouds keep the credentials of machines; only a network that names it does.
+func TestMetadataNeedsItsNetwork(t *testing.T) {
+	res := names{"api.local": {"169.254.169.254"}, "six.local": {"64:ff9b::a9fe:a9fe"}}
+	for _, o := range []Options{
+		{}, {AllowPrivate: true}, {Grants: []string{"api.local:80", "six.local:80", "169.254.169.254:80"}},
+	} {
+		o.Resolver = res
+		d, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range []string{"api.local:80", "six.local:80", "169.254.169.254:80"} {
+			if _, _, err := d.resolve(t.Context(), "tcp", a); !problem.Is(err, problem.BlockedAddress) {
+				t.Errorf("resolve %s with %+v: %v, want blocked", a, o, err)
+			}
+		}
+	}
+	d, err := New(Options{Resolver: res, Allow: []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.resolve(t.Context(), "tcp", "api.local:80"); err != nil {
+		t.Errorf("with its network allowed: %v", err)
+	}
+}
+
 // TestRedirects: net/http dials every hop through the Dialer.
 func TestRedirects(t *testing.T) {
 	inner := httptest.NewServer(http.NotFoundHandler())
