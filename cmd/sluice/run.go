@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -64,6 +67,11 @@ func (f *nodeFlags) options(a *app, level string) (nodeOptions, error) {
 	}
 	if (o.adminCert == "") != (o.adminKey == "") {
 		return o, usagef("--admin-tls-cert and --admin-tls-key belong together")
+	}
+	if o.adminCert != "" {
+		if _, err := tls.LoadX509KeyPair(o.adminCert, o.adminKey); err != nil {
+			return o, usagef("the certificate of the admin API cannot be used: %s", err)
+		}
 	}
 	if o.publicURL != "" {
 		u, err := url.Parse(o.publicURL)
@@ -185,13 +193,14 @@ func (r *runner) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	base := "http://" + reachable(r.node.adminLn.Addr())
-	c := &apiClient{base: base, token: r.node.token, http: hc, timeout: max(r.flags.timeout, 2*time.Minute), say: r.say}
+	if r.node.opts.adminCert != "" {
+		if err := pinCertificate(hc, r.node.opts.adminCert, r.node.opts.adminKey); err != nil {
+			return err
+		}
+	}
+	c := &apiClient{base: r.node.adminURL(), token: r.node.token, http: hc, timeout: max(r.flags.timeout, 2*time.Minute), say: r.say}
 	if r.flags.verbose {
 		c.trace = r.stderr
-	}
-	if r.node.opts.adminCert != "" {
-		c.base = r.node.adminURL()
 	}
 	live := 0
 	if r.demo {
@@ -218,6 +227,31 @@ func (r *runner) start(ctx context.Context) error {
 	}
 	r.say("  Admin API     %s/v1   token in %s", r.node.adminURL(), r.node.path(tokenFile))
 	r.say("Ctrl-C to stop")
+	return nil
+}
+
+// pinCertificate makes a client that trusts exactly one server certificate: that
+// of the admin API in this process, whatever names it has.
+func pinCertificate(hc *http.Client, certFile, keyFile string) error {
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return problem.New(problem.InvalidArgument, "the certificate of the admin API cannot be used: %s", err).Because(err)
+	}
+	t, ok := hc.Transport.(*http.Transport)
+	if !ok {
+		panic("BUG: the HTTP client has another transport")
+	}
+	t.TLSClientConfig = &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		//nolint:gosec // what is verified instead is stricter: the very certificate
+		InsecureSkipVerify: true,
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, pair.Certificate[0]) {
+				return errors.New("the admin API shows another certificate")
+			}
+			return nil
+		},
+	}
 	return nil
 }
 
