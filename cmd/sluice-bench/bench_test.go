@@ -129,14 +129,14 @@ func TestResults(t *testing.T) {
 	for _, ns := range []string{"300", "100", "200.5"} {
 		r.add([]byte("goos: linux\nBenchmarkX/size=1KB/impl=a-2 \t 10 \t " + ns + " ns/op \t 7.50 rss-KB/connector\t 0 B/op\nBenchmarkX/size=1KB/impl=b-b \t 10 \t 401 ns/op\nPASS\n"))
 	}
-	value, of, over, err := r.ratio("BenchmarkX/size=1KB/impl=a", "BenchmarkX/size=1KB/impl=b-b", "ns/op")
+	value, of, over, err := r.ratio("BenchmarkX/size=1KB/impl=a", "BenchmarkX/size=1KB/impl=b-b")
 	if err != nil || value != 0.5 || of != 200.5 || over != 401 {
 		t.Fatalf("ratio = %v, %v, %v, %v; want 0.5, 200.5, 401", value, of, over, err)
 	}
 	if kb, err := r.median("BenchmarkX/size=1KB/impl=a", "rss-KB/connector"); err != nil || kb != 7.5 {
 		t.Fatalf("median of a custom unit = %v, %v; want 7.5", kb, err)
 	}
-	if _, _, _, err := r.ratio("BenchmarkX/size=1KB/impl=a", "BenchmarkX/size=1KB/impl=gone", "ns/op"); err == nil {
+	if _, _, _, err := r.ratio("BenchmarkX/size=1KB/impl=a", "BenchmarkX/size=1KB/impl=gone"); err == nil {
 		t.Fatal("a benchmark that did not run was compared")
 	}
 }

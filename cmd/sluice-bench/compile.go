@@ -66,7 +66,7 @@ func benchCompile(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	value, of, over, err := r.ratio(name+"sluice", name+"encodingjson", "ns/op")
+	value, of, over, err := r.ratio(name+"sluice", name+"encodingjson")
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -19,7 +20,7 @@ func benchEngine(ctx context.Context, b *bench) error {
 		{"engine.vs_sonic_typed", "sonic_typed"},
 		{"engine.vs_encodingjson", "encodingjson"},
 	} {
-		value, of, over, err := r.ratio("BenchmarkProject/size=247KB/impl=wasm", "BenchmarkProject/size=247KB/impl="+c.baseline, "ns/op")
+		value, of, over, err := r.ratio("BenchmarkProject/size=247KB/impl=wasm", "BenchmarkProject/size=247KB/impl="+c.baseline)
 		if err != nil {
 			return err
 		}
@@ -37,11 +38,9 @@ func benchConnectors(ctx context.Context, b *bench) error {
 		if err != nil {
 			return err
 		}
-		for name, units := range one {
-			r[name] = units
-		}
+		maps.Copy(r, one)
 	}
-	value, of, over, err := r.ratio(ours, modules, "ns/op")
+	value, of, over, err := r.ratio(ours, modules)
 	if err != nil {
 		return err
 	}

@@ -84,12 +84,12 @@ func (r results) median(name, unit string) (float64, error) {
 	return median(v), nil
 }
 
-// ratio returns the median of one benchmark over another's, of the same unit.
-func (r results) ratio(name, baseline, unit string) (value, of, over float64, err error) {
-	if of, err = r.median(name, unit); err != nil {
+// ratio returns the median time of one benchmark over another's.
+func (r results) ratio(name, baseline string) (value, of, over float64, err error) {
+	if of, err = r.median(name, "ns/op"); err != nil {
 		return 0, 0, 0, err
 	}
-	if over, err = r.median(baseline, unit); err != nil {
+	if over, err = r.median(baseline, "ns/op"); err != nil {
 		return 0, 0, 0, err
 	}
 	return of / over, of, over, nil

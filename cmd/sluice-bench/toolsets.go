@@ -29,14 +29,17 @@ func benchToolsets(ctx context.Context, b *bench) error {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"id":7,"name":"seven","url":"http://127.0.0.1/7","note":null}`))
 	}))
-	root, err := b.keep, error(nil)
+	root := b.keep
 	if root == "" {
-		if root, err = os.MkdirTemp("", "sluice-bench-"); err != nil {
+		dir, err := os.MkdirTemp("", "sluice-bench-")
+		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(root)
+		defer os.RemoveAll(dir)
+		root = dir
 	} else { // toolsets that are used again know the address
 		_ = upstream.Listener.Close()
+		var err error
 		if upstream.Listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", keptUpstream); err != nil {
 			return err
 		}
@@ -47,6 +50,7 @@ func benchToolsets(ctx context.Context, b *bench) error {
 	var tools []listedTool // the same names in every toolset
 	for _, n := range []int{1, toolsetCount} {
 		dir := filepath.Join(root, strconv.Itoa(n))
+		var err error
 		if tools, err = b.populate(ctx, dir, n, upstream.URL); err != nil {
 			return fmt.Errorf("make %d toolsets: %w", n, err)
 		}

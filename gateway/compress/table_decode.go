@@ -196,7 +196,7 @@ func (d *decoder) rule(c *headColumn) error {
 	text := d.b[d.i:end]
 	if len(text) == 0 || !startsBare(text[0]) || !bytes.ContainsAny(text, "<>") {
 		mark := len(d.out)
-		if err := d.value("", "", '\t'); err != nil {
+		if err := d.value("", ""); err != nil {
 			return err
 		}
 		c.konst = bytes.Clone(d.out[mark:])
@@ -330,7 +330,7 @@ func (d *decoder) members(sep, end byte) error {
 		if sep == '\n' && d.startsBlock() {
 			err = d.block()
 		} else {
-			err = d.value(obj, arr, sep)
+			err = d.value(obj, arr)
 		}
 		if err != nil {
 			return err
@@ -373,7 +373,7 @@ func (d *decoder) block() error {
 		var err error
 		if d.peek() == '!' {
 			d.i++
-			err = d.value("", name, '\n')
+			err = d.value("", name)
 		} else {
 			err = d.row(h)
 		}
@@ -389,8 +389,8 @@ func (d *decoder) block() error {
 	return nil
 }
 
-// value reads one value; sep ends a bare string besides the bytes that always do.
-func (d *decoder) value(obj, arr string, sep byte) error {
+// value reads one value of a cell or a line.
+func (d *decoder) value(obj, arr string) error {
 	if d.depth++; d.depth > jsonscan.DefaultMaxDepth+1 {
 		return d.fail("nested deeper than %d", jsonscan.DefaultMaxDepth)
 	}
@@ -460,7 +460,7 @@ func (d *decoder) array(arr string) error {
 			}
 			d.out = append(d.out, ',')
 		}
-		if err := d.value(arr, arr, '\t'); err != nil {
+		if err := d.value(arr, arr); err != nil {
 			return err
 		}
 	}
@@ -570,7 +570,7 @@ func (d *decoder) cell(c *headColumn, ended bool) (present bool, err error) {
 		d.i++
 		d.out = append(d.out, '=') // keeps it apart from the text of a hole
 	}
-	return true, d.value(c.obj, c.arr, '\t')
+	return true, d.value(c.obj, c.arr)
 }
 
 // render appends column i of the row as JSON.
