@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/metering"
@@ -94,6 +95,8 @@ type CallOptions struct { //nolint:revive // Options are the Caller's
 	Trace bool
 	// Version of the protocol, for metrics.
 	Version mcp.Version
+	// Principal is who calls. What is kept for a caller is kept under its key.
+	Principal access.Principal
 }
 
 // Outcome says how a call ended.
