@@ -260,7 +260,8 @@ func (w *world) open() {
 	must(err)
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
-	go func() { ended <- w.srv.Run(run, 10*time.Second) }()
+	srv := w.srv // a later open sets another
+	go func() { ended <- srv.Run(run, 10*time.Second) }()
 	w.stop = func() {
 		cancel()
 		if err := errors.Join(<-ended, w.st.Close()); err != nil {

@@ -84,13 +84,13 @@ func (s *Server) run(ctx context.Context, kind string, work func(ctx context.Con
 	case <-j.finished:
 	case <-timer.C:
 	}
-	d, err, running := j.take(context.WithoutCancel(ctx))
+	d, going, err := j.take(context.WithoutCancel(ctx))
 	switch {
 	case err != nil:
 		return nil, err
-	case running:
+	case going != nil:
 		return &jobOutput{
-			Status: http.StatusAccepted, Location: "/v1/jobs/" + j.row.ID, RetryAfter: "1", Applied: applied, Body: showJob(&j.row),
+			Status: http.StatusAccepted, Location: "/v1/jobs/" + going.ID, RetryAfter: "1", Applied: applied, Body: *going,
 		}, nil
 	}
 	return &jobOutput{Status: d.status, Location: d.resource, ETag: d.etag, Applied: applied, Body: d.body}, nil
@@ -140,16 +140,19 @@ func (j *job) phase(ctx context.Context, phase string) {
 }
 
 // take ends the wait of the request: it returns the result, or stores the job
-// and reports that it goes on.
-func (j *job) take(ctx context.Context) (d *done, err error, running bool) {
+// and returns how it stands while it goes on.
+func (j *job) take(ctx context.Context) (d *done, going *Job, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.over {
-		return j.result, j.err, false
+		return j.result, nil, j.err
 	}
-	err = j.ws.Update(ctx, func(tx *store.Tx) error { return tx.AddJob(ctx, &j.row) })
-	j.stored = err == nil
-	return nil, err, err == nil
+	if err := j.ws.Update(ctx, func(tx *store.Tx) error { return tx.AddJob(ctx, &j.row) }); err != nil {
+		return nil, nil, err
+	}
+	j.stored = true
+	shown := showJob(&j.row)
+	return nil, &shown, nil
 }
 
 // saveLocked writes the outcome of a stored job.

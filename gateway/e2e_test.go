@@ -615,20 +615,3 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 }
-
-// TestReservedHeaders: a specification that declares headers of the connection as
-// parameters does not let an agent set them.
-func TestReservedHeaders(t *testing.T) {
-	up := upstreamtest.New(t)
-	up.Handle("/x", upstreamtest.JSON(200, `{}`))
-	s := start(t, gatewaytest.Options{})
-	header := func(name string) operation.Param {
-		return gatewaytest.Param(name, operation.InHeader, operation.TypeString, false)
-	}
-	serve(t, s, up, nil, gatewaytest.Operation("get", "POST", "/x", header("Host"), header("Transfer-Encoding"), header("Content-Length"), header("X-Mine")))
-	_, body := post(t, s.URL("acme"), callBody("get", `{"Host":"evil.example","Transfer-Encoding":"chunked","Content-Length":"5","X-Mine":"yes"}`))
-	got := up.Requests()
-	if len(got) != 1 || got[0].Host != up.Addr() || got[0].Header.Get("X-Mine") != "yes" || strings.Contains(body, "isError") {
-		t.Fatalf("%+v, %s", got, body)
-	}
-}
