@@ -310,7 +310,7 @@ func TestCredential(t *testing.T) {
 		t.Fatalf("the answer holds the key: %s", body)
 	}
 	_, body = post(t, s.URL("acme"), callBody("fail", "{}"))
-	if strings.Contains(body, key) || !strings.Contains(body, "refused the key") {
+	if strings.Contains(body, key) || !strings.Contains(body, `sent as header Authorization with the prefix \"Bearer \" (with its trailing space)`) {
 		t.Fatalf("the failure holds the key or no remedy: %s", body)
 	}
 	up.Forget()

@@ -84,20 +84,6 @@ type ConnectorRef struct {
 	Auth       *AuthShape `json:"auth,omitempty"`    // nil: no credential
 }
 
-// Types of authentication a binding may have.
-const (
-	AuthNone   = "none"
-	AuthHeader = "header"
-)
-
-// AuthShape says where a credential goes and which one; never its value.
-type AuthShape struct {
-	Type         string `json:"type"`                   // AuthNone or AuthHeader
-	HeaderName   string `json:"headerName,omitempty"`   // AuthHeader: an RFC 9110 token
-	HeaderPrefix string `json:"headerPrefix,omitempty"` // put before the value, with its own space: "Bearer "
-	CredentialID string `json:"credentialId,omitempty"` // AuthHeader: identifier of the stored credential
-}
-
 // ToolEdit changes one generated tool. It is keyed by connector and operation,
 // never by our tool name, so a refreshed specification keeps its edits.
 type ToolEdit struct {
@@ -204,24 +190,10 @@ func (t *Toolset) validateConnectors(f *faults) map[string]bool {
 			}
 		}
 		if c.Auth != nil {
-			c.Auth.validate(f, at+"/auth")
+			c.Auth.validate(f, at+"/auth", true)
 		}
 	}
 	return names
-}
-
-func (a *AuthShape) validate(f *faults, at string) {
-	switch a.Type {
-	case AuthNone:
-		f.check(*a == AuthShape{Type: AuthNone}, at, "authentication of type none has no other fields")
-	case AuthHeader:
-		f.check(headerPattern.MatchString(a.HeaderName), at+"/headerName", "%.80q is not an HTTP header name", a.HeaderName)
-		f.check(validFieldText(a.HeaderPrefix) && len(a.HeaderPrefix) <= 64, at+"/headerPrefix",
-			"the prefix must be at most 64 printable ASCII characters")
-		f.check(idPattern.MatchString(a.CredentialID), at+"/credentialId", "credential %.80q is not an identifier", a.CredentialID)
-	default:
-		f.add(at+"/type", "authentication type %.80q is not known", a.Type)
-	}
 }
 
 func (t *Toolset) validateEdits(f *faults, connectors map[string]bool) {

@@ -1,29 +1,68 @@
 package call
 
 import (
+	"github.com/valyala/fasthttp"
+
 	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// auth puts the credential on the request. An operation that is served by another
-// origin than the toolset's base URL is called without it: the operator gave the
-// key for one API.
+// auth puts the credentials of the operation on the request. An operation that is
+// served by another origin than the toolset's base URL is called without them:
+// the operator gave the key for one API.
 func (x *exchange) auth() error {
-	rule := x.tool.Binding.Rule
-	if rule.Type == credentials.None || !x.ready.Credential {
-		return nil
+	rules := x.ready.Rules
+	for i := range rules {
+		cred, err := x.c.credentials.Credential(x.ctx, rules[i].ID)
+		switch {
+		case problem.Is(err, problem.NotFound):
+			return problem.New(problem.Unauthenticated, "this toolset needs an API key and has none").
+				Fix("set the API key of the toolset %s", x.ts.Slug).Because(err)
+		case err != nil:
+			return err
+		}
+		if err := rules[i].Apply(&x.http.Request, cred); err != nil {
+			return err
+		}
+		x.creds = append(x.creds, cred)
 	}
-	cred, err := x.c.credentials.Credential(x.ctx, rule.ID)
-	switch {
-	case problem.Is(err, problem.NotFound):
-		return problem.New(problem.Unauthenticated, "this toolset needs an API key and has none").
-			Fix("set the API key of the toolset %s", x.ts.Slug).Because(err)
-	case err != nil:
-		return err
-	}
-	if err := rule.Apply(&x.http.Request, cred); err != nil {
-		return err
-	}
-	x.cred, x.withKey = cred, true
 	return nil
+}
+
+// client is the certificate the connection shows; nil: none.
+func (x *exchange) client() *upstream.ClientCertificate {
+	for i, r := range x.ready.Rules {
+		if r.Type == credentials.Certificate {
+			x.certificate = upstream.ClientCertificate{ID: r.ID, Version: x.creds[i].Version, Certificate: x.creds[i].Certificate}
+			return &x.certificate
+		}
+	}
+	return nil
+}
+
+// renew replaces the access tokens that the upstream refused, once, and reports
+// whether the request can be sent again. It can with any method, because a 401
+// says that the request was not applied (RFC 9110 §15.5.2); but not when it was
+// redirected, and only with a newer token.
+func (x *exchange) renew() bool {
+	if x.status != fasthttp.StatusUnauthorized || x.http.Redirects > 0 {
+		return false
+	}
+	refresher, ok := x.c.credentials.(credentials.Refresher)
+	if !ok {
+		return false
+	}
+	renewed := false
+	for i, r := range x.ready.Rules {
+		if r.Type != credentials.Token {
+			continue
+		}
+		cred, err := refresher.Refresh(x.ctx, r.ID, x.creds[i].Version)
+		if err != nil || cred.Version == x.creds[i].Version || r.Apply(&x.http.Request, cred) != nil {
+			return false // the upstream's own answer says more to the agent
+		}
+		x.creds[i], renewed = cred, true
+	}
+	return renewed
 }

@@ -182,13 +182,13 @@ func (x *exchange) appendKey(dst []byte) []byte {
 		dst = append(dst, ':')
 		dst = append(dst, x.request.Header[i].Value...)
 	}
-	if x.withKey {
+	for i := range x.creds {
 		dst = append(dst, 0)
 		dst = append(dst, x.ts.ID...) // a credential belongs to one toolset
 		dst = append(dst, 0)
-		dst = append(dst, b.Rule.ID...)
+		dst = append(dst, x.ready.Rules[i].ID...)
 		dst = append(dst, 0)
-		dst = binary.BigEndian.AppendUint64(dst, x.cred.Version)
+		dst = binary.BigEndian.AppendUint64(dst, x.creds[i].Version)
 	}
 	return dst
 }

@@ -102,14 +102,18 @@ func (x *exchange) statusFailure() {
 		f = f[:mark]
 	}
 	switch {
-	case x.status == fasthttp.StatusUnauthorized && x.withKey:
-		f = append(f, "\nThe API refused the key of this toolset. Its operator must set a valid one for "...)
+	case x.status == fasthttp.StatusUnauthorized && len(x.creds) > 0:
+		f = append(f, "\nThe API refused the credential of this toolset, sent as "...)
+		f = append(f, x.ready.Rules.String()...)
+		f = append(f, ". Its operator must check the key, the name and the prefix for "...)
 		f = append(append(f, x.ts.Slug...), '.')
 	case x.status == fasthttp.StatusUnauthorized:
 		f = append(f, "\nThe API wants authentication and this toolset has none for it. Its operator must configure it for "...)
 		f = append(append(f, x.ts.Slug...), '.')
-	case x.status == fasthttp.StatusForbidden && x.withKey:
-		f = append(f, "\nThe key of this toolset may not do this. Use another tool, or ask the operator for a key with more rights."...)
+	case x.status == fasthttp.StatusForbidden && len(x.creds) > 0:
+		f = append(f, "\nThe key of this toolset, sent as "...)
+		f = append(f, x.ready.Rules.String()...)
+		f = append(f, ", may not do this. Use another tool, or ask the operator for a key with more rights."...)
 	case x.status == fasthttp.StatusTooManyRequests:
 		if after := x.http.Header(fasthttp.HeaderRetryAfter); len(after) > 0 && len(after) < 64 {
 			f = append(f, "\nTry again after "...)

@@ -30,6 +30,9 @@ type exchange struct {
 	key     []byte            // cache
 	small   []byte            // transform: minified or projected
 	failure []byte            // compress: the text of a failure
+
+	creds       []credentials.Credential // auth: one for each rule of the tool
+	certificate upstream.ClientCertificate
 }
 
 // state is what no call leaves to the next.
@@ -43,10 +46,8 @@ type state struct {
 	start    time.Time
 	deadline time.Time
 
-	cred    credentials.Credential // auth
-	withKey bool                   // auth: cred was put on the request
-	flight  *flight                // cache: other calls wait for ours
-	hit     *entry                 // cache: the answer that is served
+	flight *flight // cache: other calls wait for ours
+	hit    *entry  // cache: the answer that is served
 
 	status      int    // send: of the answer
 	contentType []byte // send: a view into http or hit
@@ -66,6 +67,8 @@ func (x *exchange) reset() {
 	x.http.Reset()
 	x.request.Reset()
 	x.state = state{}
+	clear(x.creds)
+	x.creds, x.certificate = x.creds[:0], upstream.ClientCertificate{}
 	x.url, x.key, x.small, x.failure = keep(x.url), keep(x.key), keep(x.small), keep(x.failure)
 }
 

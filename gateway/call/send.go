@@ -14,21 +14,37 @@ func (x *exchange) send() error {
 		x.out.Status, x.out.Bytes, x.out.Cached = x.status, len(x.body), true
 		return nil
 	}
+	if err := x.ask(); err != nil {
+		return err
+	}
+	if x.renew() {
+		x.http.ResetAnswer()
+		if err := x.ask(); err != nil {
+			return err
+		}
+	}
+	for i := range x.creds {
+		x.body = x.creds[i].Redact(x.body) // some APIs repeat what they were sent
+	}
+	x.remember()
+	return nil
+}
+
+// ask sends the request as it is and reads the answer.
+func (x *exchange) ask() error {
 	b := x.tool.Binding
 	b.Meter.Begin()
 	begin := time.Now()
-	err := x.c.upstream.Do(&x.http, &x.ready.Base, upstream.Limits{Deadline: x.deadline, MaxBody: x.ts.MaxBody}, &b.Rule)
-	x.upstream = time.Since(begin)
+	err := x.c.upstream.Do(&x.http, &x.ready.Base,
+		upstream.Limits{Deadline: x.deadline, MaxBody: x.ts.MaxBody, Client: x.client()}, &x.ready.Rules)
+	took := time.Since(begin)
+	x.upstream += took
 	if err != nil {
-		b.Meter.Exchange(0, x.upstream.Seconds())
+		b.Meter.Exchange(0, took.Seconds())
 		return err
 	}
 	x.status, x.contentType, x.body = x.http.Status(), x.http.Header("Content-Type"), x.http.Body()
 	x.out.Status, x.out.Bytes = x.status, len(x.body)
-	b.Meter.Exchange(x.status, x.upstream.Seconds())
-	if x.withKey {
-		x.body = x.cred.Redact(x.body) // some APIs repeat what they were sent
-	}
-	x.remember()
+	b.Meter.Exchange(x.status, took.Seconds())
 	return nil
 }

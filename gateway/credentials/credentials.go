@@ -3,13 +3,13 @@ package credentials
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
-	"github.com/sluicegate/sluice/registry"
 )
 
 // Source gives the current value of a credential. It is called on each upstream
@@ -19,12 +19,22 @@ type Source interface {
 	Credential(ctx context.Context, id string) (Credential, error)
 }
 
+// Refresher is a [Source] that can replace an access token before its time.
+// Refresh returns a credential of another version than rejected, or an error: a
+// [problem.Unauthenticated] when a person must log in again. Calls of the same id
+// share one request to the authorization server.
+type Refresher interface {
+	Refresh(ctx context.Context, id string, rejected uint64) (Credential, error)
+}
+
 // Credential is a secret value. Which fields are used depends on the [Rule].
 type Credential struct {
 	APIKey   secrets.Secret // header, query, cookie
 	Username string         // basic
 	Password secrets.Secret // basic
-	Token    secrets.Secret // bearer
+	Token    secrets.Secret // bearer, access token
+	// Certificate is the client certificate of a connection; nil: none.
+	Certificate *tls.Certificate
 	// Version grows with every change of the value. It separates cached answers
 	// of the old value from those of the new one.
 	Version uint64
@@ -41,6 +51,8 @@ const (
 	Cookie
 	Basic
 	Bearer
+	Token // access token that its [Source] may [Refresher.Refresh]; sent as Bearer
+	Certificate
 )
 
 // Rule says where a credential goes. The zero Rule is no authentication.
@@ -49,23 +61,7 @@ type Rule struct {
 	Name   string // header, parameter or cookie
 	Prefix string // Header: directly followed by the key
 	ID     string // id of the credential at the [Source]
-}
-
-// Compile makes the rule of a toolset's binding; nil is no authentication. It
-// fails with [problem.Unsupported] on a type this gateway does not know, so that
-// a toolset is refused rather than called without its credential.
-func Compile(shape *registry.AuthShape) (Rule, error) {
-	if shape == nil {
-		return Rule{}, nil
-	}
-	switch shape.Type {
-	case registry.AuthNone:
-		return Rule{}, nil
-	case registry.AuthHeader:
-		return Rule{Type: Header, Name: shape.HeaderName, Prefix: shape.HeaderPrefix, ID: shape.CredentialID}, nil
-	}
-	return Rule{}, problem.New(problem.Unsupported, "authentication of type %.40q is not known to this gateway", shape.Type).
-		Fix("update the gateway")
+	Scheme string // id of the security scheme it fulfils; "": any
 }
 
 // Apply puts c on req, which must already be aimed at the connector's origin. It
@@ -75,6 +71,10 @@ func (r Rule) Apply(req *fasthttp.Request, c Credential) error {
 	switch r.Type {
 	case None:
 		return nil
+	case Certificate: // travels with the connection
+		if c.Certificate == nil {
+			return r.unusable(true)
+		}
 	case Header:
 		v := append([]byte(r.Prefix), c.APIKey.Reveal()...)
 		if c.APIKey.IsZero() || !fieldValue(v) {
@@ -99,7 +99,7 @@ func (r Rule) Apply(req *fasthttp.Request, c Credential) error {
 		pair := append([]byte(c.Username+":"), c.Password.Reveal()...)
 		v := base64.StdEncoding.AppendEncode([]byte("Basic "), pair)
 		req.Header.SetBytesV(fasthttp.HeaderAuthorization, v)
-	case Bearer:
+	case Bearer, Token:
 		v := append([]byte("Bearer "), c.Token.Reveal()...)
 		if c.Token.IsZero() || !fieldValue(v) {
 			return r.unusable(c.Token.IsZero())
@@ -112,14 +112,14 @@ func (r Rule) Apply(req *fasthttp.Request, c Credential) error {
 // Strip takes off what Apply put on, for a request that goes to another origin.
 func (r Rule) Strip(req *fasthttp.Request) {
 	switch r.Type {
-	case None:
+	case None, Certificate:
 	case Header:
 		req.Header.Del(r.Name)
 	case Query:
 		req.URI().QueryArgs().Del(r.Name)
 	case Cookie:
 		req.Header.DelCookie(r.Name)
-	case Basic, Bearer:
+	case Basic, Bearer, Token:
 		req.Header.Del(fasthttp.HeaderAuthorization)
 	}
 }

@@ -3,6 +3,7 @@ package credentials
 import (
 	"bufio"
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -56,6 +58,7 @@ func TestApply(t *testing.T) {
 	f(Rule{Type: Basic}, Credential{Username: "Aladdin", Password: secrets.New("open sesame")}, "http://h/",
 		"Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==") // RFC 7617 §2
 	f(Rule{Type: Bearer}, Credential{Token: k}, "http://h/", "Authorization: Bearer "+key)
+	f(Rule{Type: Token}, Credential{Token: k}, "http://h/", "Authorization: Bearer "+key)
 }
 
 func TestApplyNone(t *testing.T) {
@@ -99,20 +102,32 @@ func TestApplyRefuses(t *testing.T) {
 	f(Rule{Type: Cookie, Name: "k"}, Credential{})
 	f(Rule{Type: Basic}, Credential{})
 	f(Rule{Type: Bearer}, Credential{})
+	f(Rule{Type: Token}, Credential{})
+	f(Rule{Type: Certificate}, Credential{})
 }
 
 func TestCompile(t *testing.T) {
-	f := func(s *registry.AuthShape, want Rule) {
+	f := func(s *registry.AuthShape, want ...Rule) {
 		t.Helper()
 		got, err := Compile(s)
-		if err != nil || got != want {
+		if err != nil || !slices.Equal(got, Rules(want)) {
 			t.Fatalf("Compile(%+v) = %+v, %v; want %+v", s, got, err, want)
 		}
 	}
-	f(nil, Rule{})
-	f(&registry.AuthShape{Type: registry.AuthNone}, Rule{})
+	f(nil)
+	f(&registry.AuthShape{Type: registry.AuthNone})
 	f(&registry.AuthShape{Type: registry.AuthHeader, HeaderName: "X-Key", HeaderPrefix: "p ", CredentialID: "c1"},
 		Rule{Type: Header, Name: "X-Key", Prefix: "p ", ID: "c1"})
+	f(&registry.AuthShape{Type: registry.AuthList, Items: []registry.AuthShape{
+		{Type: registry.AuthQuery, ParameterName: "k", CredentialID: "a", Scheme: "s"},
+		{Type: registry.AuthCookie, CookieName: "sid", CredentialID: "b"},
+		{Type: registry.AuthBasic, CredentialID: "c"},
+		{Type: registry.AuthBearer, CredentialID: "d"},
+		{Type: registry.AuthOAuth2, CredentialID: "e"},
+		{Type: registry.AuthOIDC, CredentialID: "f"},
+		{Type: registry.AuthMTLS, CredentialID: "g"},
+	}}, Rule{Type: Query, Name: "k", ID: "a", Scheme: "s"}, Rule{Type: Cookie, Name: "sid", ID: "b"}, Rule{Type: Basic, ID: "c"},
+		Rule{Type: Bearer, ID: "d"}, Rule{Type: Token, ID: "e"}, Rule{Type: Token, ID: "f"}, Rule{Type: Certificate, ID: "g"})
 	if _, err := Compile(&registry.AuthShape{Type: "magic"}); !problem.Is(err, problem.Unsupported) {
 		t.Fatalf("unknown type: %v", err)
 	}
@@ -126,5 +141,56 @@ func TestRedact(t *testing.T) {
 	in := []byte("nothing here")
 	if got := c.Redact(in); &got[0] != &in[0] {
 		t.Fatal("a body without secrets was copied")
+	}
+}
+
+func TestFor(t *testing.T) {
+	key, user, extra := Rule{Type: Header, ID: "key", Scheme: "key"}, Rule{Type: Basic, ID: "user", Scheme: "user"}, Rule{Type: Query, ID: "extra"}
+	f := func(rules Rules, security []operation.Requirement, declared bool, want ...Rule) {
+		t.Helper()
+		if got := rules.For(security, declared); !slices.Equal(got, Rules(want)) {
+			t.Errorf("%v for %q = %v, want %v", rules, security, got, Rules(want))
+		}
+	}
+	type alternatives = []operation.Requirement
+	both := Rules{key, user}
+	f(nil, alternatives{{"key"}}, true)
+	f(both, nil, true, key, user)                           // the specification does not say
+	f(both, alternatives{}, false, key, user)               // it cannot say
+	f(both, alternatives{}, true)                           // security: []
+	f(both, alternatives{{"key"}}, true, key)               // one
+	f(both, alternatives{{"user"}, {"key"}}, true, user)    // the first of two
+	f(both, alternatives{{"other"}, {"key"}}, true, key)    // the first that is configured
+	f(both, alternatives{{"user", "key"}}, true, key, user) // both together
+	f(Rules{key}, alternatives{{"user", "key"}}, true)      // one of two is not enough
+	f(both, alternatives{{"key", "other"}, {"user"}}, true, user)
+	f(both, alternatives{{}, {"key"}}, true, key)       // optional: used when configured
+	f(both, alternatives{{}, {"other"}}, true)          // optional: not configured
+	f(Rules{extra}, alternatives{{"key"}}, true, extra) // bound to no scheme
+	f(Rules{extra}, alternatives{{}}, true, extra)
+	f(Rules{extra}, alternatives{}, true)
+	f(Rules{key, extra}, alternatives{{"key"}}, true, extra, key)
+	f(Rules{key, extra}, alternatives{{"other"}}, true, extra)
+}
+
+func TestRulesStrings(t *testing.T) {
+	f := func(r Rule, want string) {
+		t.Helper()
+		if got := r.String(); got != want {
+			t.Errorf("%#v: %s, want %s", r, got, want)
+		}
+	}
+	f(Rule{}, "nothing")
+	f(Rule{Type: Header, Name: "X"}, "header X without a prefix")
+	f(Rule{Type: Header, Name: "X", Prefix: "Bearer "}, `header X with the prefix "Bearer " (with its trailing space)`)
+	f(Rule{Type: Header, Name: "X", Prefix: "key="}, `header X with the prefix "key=" (without a trailing space)`)
+	f(Rule{Type: Query, Name: "k"}, "query parameter k")
+	f(Rule{Type: Cookie, Name: "k"}, "cookie k")
+	f(Rule{Type: Certificate}, "client certificate")
+	if got := (Rules{{Type: Query, Name: "k"}, {Type: Cookie, Name: "c"}}).String(); got != "query parameter k and cookie c" {
+		t.Error(got)
+	}
+	if got := (Rules{}).String(); got != "nothing" {
+		t.Error(got)
 	}
 }

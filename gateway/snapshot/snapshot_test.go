@@ -215,15 +215,18 @@ func TestServers(t *testing.T) {
 			op.Servers = []operation.Server{{URL: own}}
 		}
 		c := mustConnector(t, "a", specification, op)
-		s := mustCompile(t, nil, gatewaytest.Toolset("acme", 1, c, func(b *registry.Toolset) { b.Connectors[0].BaseURL = base }))
+		s := mustCompile(t, nil, gatewaytest.Toolset("acme", 1, c, func(b *registry.Toolset) {
+			b.Connectors[0].BaseURL = base
+			b.Connectors[0].Auth = &registry.AuthShape{Type: registry.AuthBasic, CredentialID: "c"}
+		}))
 		tool, err := s.Slug("acme").Tool([]byte("get"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r, err := tool.Load()
-		if err != nil || string(r.Base.AppendURL(nil, []byte("/x"))) != want || r.Credential != credential {
+		if err != nil || string(r.Base.AppendURL(nil, []byte("/x"))) != want || (len(r.Rules) > 0) != credential {
 			t.Fatalf("base %q, specification %q, operation %q: %s, credential %v, %v", base, specification, own,
-				r.Base.AppendURL(nil, []byte("/x")), r.Credential, err)
+				r.Base.AppendURL(nil, []byte("/x")), r.Rules, err)
 		}
 	}
 	f("", "https://api.example/v1", "", "https://api.example/v1/x", true)

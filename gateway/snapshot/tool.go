@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -40,10 +41,11 @@ type Ready struct {
 	JSON    bool   // the operation announces JSON answers
 	// Base is where the request goes; zero when nobody said where.
 	Base upstream.Base
-	// Credential says that Base is the origin the binding's credential is for.
-	Credential bool
-	Headers    []mcp.HeaderParam
-	Meter      *metering.Tool
+	// Rules are the credentials of the call; none when the specification says that
+	// the operation needs none, or Base is not the origin they are for.
+	Rules   credentials.Rules
+	Headers []mcp.HeaderParam
+	Meter   *metering.Tool
 }
 
 // Load makes the tool ready on first use.
@@ -72,7 +74,13 @@ func (t *Tool) load() error {
 			r.Base = b
 		}
 	}
-	r.Credential = r.Base.Origin() == t.Binding.Base.Origin()
+	if r.Base.Origin() == t.Binding.Base.Origin() {
+		security := c.Security()
+		if tool.Security != nil {
+			security = tool.Security
+		}
+		r.Rules = t.Binding.Rules.For(security, c.HasSchemes())
+	}
 	if r.Headers, err = mcp.HeaderParams(tool.InputSchema); err != nil {
 		r.Headers = nil // a mark that breaks the rules is one that clients ignore
 	}

@@ -61,7 +61,7 @@ type Binding struct {
 	// Base is where requests go whose operation names no other server, and the
 	// only origin that gets the credential. It is zero when there is none.
 	Base  upstream.Base
-	Rule  credentials.Rule
+	Rules credentials.Rules // everything that is configured; a tool's own are in [Ready]
 	Meter *metering.Connector
 }
 
@@ -112,11 +112,11 @@ func newBinding(in *ToolsetInput, ref *registry.ConnectorRef, meter *metering.Me
 	if c == nil {
 		return nil, fmt.Errorf("it is not among the connectors of the release")
 	}
-	rule, err := credentials.Compile(ref.Auth)
+	rules, err := credentials.Compile(ref.Auth)
 	if err != nil {
 		return nil, err
 	}
-	b := &Binding{Name: ref.Name, Connector: c, Digest: c.Digest(), Rule: rule, Meter: meter.Connector(in.Slug, ref.Name)}
+	b := &Binding{Name: ref.Name, Connector: c, Digest: c.Digest(), Rules: rules, Meter: meter.Connector(in.Slug, ref.Name)}
 	if ref.BaseURL != "" {
 		if b.Override, err = upstream.ParseBase(ref.BaseURL); err != nil {
 			return nil, err

@@ -73,6 +73,9 @@ type hostKey struct {
 	addr  string
 	tls   bool
 	class int
+
+	client  string // ClientCertificate.ID; "": none
+	version uint64
 }
 
 type host struct {
@@ -119,6 +122,17 @@ type Limits struct {
 	// MaxBody in bytes, before and after decompression. Default:
 	// [DefaultMaxBody]; at most [HardMaxBody].
 	MaxBody int64
+	// Client is the certificate that connections to the base's origin show; nil:
+	// none. It is not shown to another origin.
+	Client *ClientCertificate
+}
+
+// ClientCertificate authenticates connections (mutual TLS). Connections of
+// different certificates are never shared.
+type ClientCertificate struct {
+	ID          string // of the credential
+	Version     uint64 // of its value
+	Certificate *tls.Certificate
 }
 
 // Exchange is a request and its answer, reused from call to call. The caller
@@ -140,6 +154,12 @@ func (x *Exchange) Reset() {
 	if cap(x.plain) > keepBody {
 		x.plain = nil
 	}
+	x.plain, x.packed, x.Redirects = x.plain[:0], false, 0
+}
+
+// ResetAnswer makes x ready to send its request once more.
+func (x *Exchange) ResetAnswer() {
+	x.response.Reset()
 	x.plain, x.packed, x.Redirects = x.plain[:0], false, 0
 }
 
@@ -175,23 +195,39 @@ func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 	x.Request.Header.SetNoDefaultContentType(true) // a body without a type is sent without one
 	x.Request.Header.Set(fasthttp.HeaderAcceptEncoding, "gzip, br, deflate")
 	addr, secure := base.addr, base.tls
+	if lim.Client != nil && !secure {
+		return problem.New(problem.Unauthenticated, "the toolset authenticates with a client certificate, and its base URL is not https").
+			Fix("set an https base URL")
+	}
 	for {
-		h := c.host(hostKey{addr, secure, class(lim.MaxBody)})
+		h := c.host(keyOf(addr, secure, &lim), lim.Client)
 		if err := h.client.DoDeadline(&x.Request, &x.response, lim.Deadline); err != nil {
 			return describe(err, addr, lim)
 		}
-		next, err := x.redirect(secure, strip)
+		redirected, err := x.redirect(secure, strip)
 		if err != nil {
 			return err
 		}
-		if !next {
+		if !redirected {
 			break
 		}
 		u := x.Request.URI()
-		secure = string(u.Scheme()) == "https"
-		addr = dialAddr(string(u.Host()), secure)
+		nowSecure := string(u.Scheme()) == "https"
+		next := dialAddr(string(u.Host()), nowSecure)
+		if next != addr || nowSecure != secure {
+			lim.Client = nil
+		}
+		addr, secure = next, nowSecure
 	}
 	return x.unpack(addr, lim)
+}
+
+func keyOf(addr string, secure bool, lim *Limits) hostKey {
+	k := hostKey{addr: addr, tls: secure, class: class(lim.MaxBody)}
+	if lim.Client != nil {
+		k.client, k.version = lim.Client.ID, lim.Client.Version
+	}
+	return k
 }
 
 // class rounds a limit up, so that toolsets with different limits share pools.
@@ -202,12 +238,12 @@ func class(limit int64) int {
 	return 1 << bits.Len64(uint64(limit-1))
 }
 
-func (c *Client) host(k hostKey) *host {
+func (c *Client) host(k hostKey, cert *ClientCertificate) *host {
 	c.mu.RLock()
 	h := c.hosts[k]
 	c.mu.RUnlock()
 	if h == nil {
-		h = c.newHost(k)
+		h = c.newHost(k, cert)
 	}
 	if now := time.Now().Unix(); h.lastUsed.Load() != now {
 		h.lastUsed.Store(now)
@@ -215,7 +251,7 @@ func (c *Client) host(k hostKey) *host {
 	return h
 }
 
-func (c *Client) newHost(k hostKey) *host {
+func (c *Client) newHost(k hostKey, cert *ClientCertificate) *host {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h := c.hosts[k]; h != nil {
@@ -224,9 +260,14 @@ func (c *Client) newHost(k hostKey) *host {
 	if len(c.hosts) >= maxHosts {
 		c.evictLocked()
 	}
+	config := c.opts.TLS
+	if cert != nil {
+		config = config.Clone()
+		config.Certificates = []tls.Certificate{*cert.Certificate}
+	}
 	h := &host{}
 	h.client = fasthttp.HostClient{
-		Addr: k.addr, IsTLS: k.tls, TLSConfig: c.opts.TLS, Name: c.opts.UserAgent,
+		Addr: k.addr, IsTLS: k.tls, TLSConfig: config, Name: c.opts.UserAgent,
 		DialTimeout:               c.opts.Dial,
 		MaxConns:                  c.opts.MaxConns,
 		MaxConnWaitTimeout:        DefaultTimeout,

@@ -78,6 +78,9 @@ func (c *Connector) Schemes() []operation.SecurityScheme {
 	return out
 }
 
+// HasSchemes reports whether the API declares security schemes.
+func (c *Connector) HasSchemes() bool { return len(c.head.Upstream.Schemes) > 0 }
+
 // Security is what applies to tools that do not say; nil: not said.
 func (c *Connector) Security() []operation.Requirement {
 	return requirementsBack(c.head.Upstream.Security)
