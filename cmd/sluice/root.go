@@ -105,7 +105,7 @@ over the Model Context Protocol at one toolset URL.
 	add("start", a.runCommand(), a.serveCommand(), a.doctorCommand(), a.versionCommand())
 	add("manage", a.addCommand(), a.toolsetCommand())
 	add("use", a.clientCommand(), a.callCommand(), a.connectCommand())
-	add("build", a.connectorCommand(), a.openapiCommand())
+	add("build", a.connectorCommand(), a.openapiCommand(), a.evalCommand())
 	root.AddCommand(helpTopics()...)
 	root.InitDefaultCompletionCmd()
 	forEachCommand(root, func(c *cobra.Command) {

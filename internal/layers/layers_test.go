@@ -21,7 +21,7 @@ var within = map[string][]string{
 	"internal/jsonscan":                  {"internal/problem"},
 	"internal/safedial":                  {"internal/problem"},
 	"internal/secrets":                   {"internal/problem"},
-	"internal/selection":                 {"internal/jsonscan"},
+	"internal/selection/evaluate":        {"internal/selection", "internal/problem"},
 	"plugins/projection":                 {"plugins/operation", "plugins/engine"},
 	"plugins/openapi":                    {"plugins/operation"},
 	"plugins/host":                       {"plugins/manifest", "plugins/engine"},

@@ -36,8 +36,8 @@ const (
 type Features [features]float32
 
 const (
-	// candidates is how many tools the reranker sees.
-	candidates = 50
+	// Candidates is how many tools the reranker sees.
+	Candidates = 50
 	// maxClauses bounds the parts of a query that are searched on their own.
 	maxClauses = 6
 	// maxQuery bounds the bytes of a query that are looked at.
@@ -75,11 +75,12 @@ type Searcher struct {
 	hits    []Hit
 	clauses []string
 	stems   map[string]int32
+	weights *Features
 }
 
 // NewSearcher makes a searcher over x.
 func (x *Index) NewSearcher() *Searcher {
-	s := &Searcher{x: x, stems: map[string]int32{}}
+	s := &Searcher{x: x, stems: map[string]int32{}, weights: &rerank}
 	for _, p := range []*[]float32{&s.bm25, &s.char, &s.cos, &s.z, &s.clause, &s.clauseZ, &s.prior, &s.one, &s.two} {
 		*p = make([]float32, x.n)
 	}
@@ -88,6 +89,14 @@ func (x *Index) NewSearcher() *Searcher {
 		s.vec = make([]float32, x.table.Dim())
 	}
 	return s
+}
+
+// SetWeights makes the reranker use other weights than those of the package, for
+// measurements; nil: the package's. w must not change afterwards.
+func (s *Searcher) SetWeights(w *Features) {
+	if s.weights = &rerank; w != nil {
+		s.weights = w
+	}
 }
 
 // queryTerms fills s.terms with the distinct known terms of q and returns the
@@ -260,7 +269,7 @@ func (s *Searcher) Search(q string, k int) []Hit {
 	for d := range s.prior {
 		s.prior[d] += clauseShare*s.clause[d] + zShare*s.clauseZ[d]
 	}
-	s.top(s.prior, max(k, candidates))
+	s.top(s.prior, max(k, Candidates))
 	s.queryTerms(q)
 	verb := s.queryVerb(q)
 	s.hits = s.hits[:0]
@@ -270,8 +279,8 @@ func (s *Searcher) Search(q string, k int) []Hit {
 		}
 		h := Hit{Tool: int(d)}
 		s.features(&h.Features, d, verb, words)
-		if i < candidates {
-			for j, w := range rerank {
+		if i < Candidates {
+			for j, w := range s.weights {
 				h.Score += w * h.Features[j]
 			}
 		} else {
