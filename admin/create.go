@@ -116,7 +116,7 @@ func (s *Server) create(ctx context.Context, in *CreateToolset, phase func(strin
 	if err != nil {
 		return nil, err
 	}
-	d, isNew, err := s.prepare(ctx, ws, in, src, report)
+	d, isNew, err := s.prepare(ctx, ws, in, src, report, connectorName(compiled, ws.ID()))
 	if err != nil {
 		return nil, err
 	}
@@ -164,14 +164,16 @@ func (in *CreateToolset) check() error {
 }
 
 // prepare finds the toolset that is refreshed, or makes a new one.
-func (s *Server) prepare(ctx context.Context, ws *store.Workspace, in *CreateToolset, src *source, report *Report) (*draft, bool, error) {
-	name := in.Name
+func (s *Server) prepare(ctx context.Context, ws *store.Workspace, in *CreateToolset, src *source, report *Report, connector string) (*draft, bool, error) {
+	name, slug := in.Name, in.Slug
+	if slug == "" && name != "" {
+		slug = slugify(name)
+	}
 	if name == "" {
 		name = clip(report.Title, registry.MaxNameRunes)
 	}
-	slug := in.Slug
 	if slug == "" {
-		slug = slugify(name)
+		slug = connector // made of the title without what says nothing
 	}
 	ts, err := ws.ToolsetBySlug(ctx, slug)
 	isNew := problem.Is(err, problem.NotFound)

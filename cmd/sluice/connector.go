@@ -91,24 +91,26 @@ the same bytes.`,
 					return err
 				}
 			}
-			return a.generate(cmd.Context(), spec, to)
+			return a.generate(cmd.Context(), &spec, to)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", ".", "directory to write to")
+	cmd.Flags().StringVar(&to, "to", ".", "directory to write to, made when it is missing")
 	return cmd
 }
 
-func (a *app) generate(ctx context.Context, spec specification, to string) error {
-	info, err := os.Stat(to)
-	if err != nil || !info.IsDir() {
-		return problem.New(problem.InvalidArgument, "--to %s is not a directory", to).Because(err)
+func (a *app) generate(ctx context.Context, spec *specification, to string) error {
+	if info, err := os.Stat(to); err == nil && !info.IsDir() {
+		return problem.New(problem.InvalidArgument, "--to %s is not a directory", to)
 	}
 	start := time.Now()
-	artifact, result, err := compileConnector(ctx, spec)
+	artifact, result, err := a.compileConnector(ctx, spec)
 	if err != nil {
 		return err
 	}
 	took := time.Since(start)
+	if err := os.MkdirAll(to, 0o755); err != nil { //nolint:gosec // what is written there is meant to be read
+		return problem.New(problem.InvalidArgument, "the directory --to %s cannot be made", to).Because(err)
+	}
 	path := filepath.Join(to, artifact.Name+"-"+artifact.Tag+".wasm")
 	if err := atomicfile.Write(path, artifact.Module, 0o644); err != nil {
 		return fmt.Errorf("writing the connector to %s: %w", path, err)
@@ -137,10 +139,12 @@ func (a *app) generate(ctx context.Context, spec specification, to string) error
 }
 
 // compileConnector makes the connector of a specification in this process.
-func compileConnector(ctx context.Context, spec specification) (connector.Artifact, *openapi.Result, error) {
+func (a *app) compileConnector(ctx context.Context, spec *specification) (connector.Artifact, *openapi.Result, error) {
 	api := new(operation.API) // filled before Finish: operations stream by before the whole is known
 	b := connector.NewBuilder(api)
-	result, err := openapi.Compile(ctx, openapi.Source{Name: spec.name, Data: spec.data, BaseURL: spec.url}, openapi.Options{Each: b.Add})
+	opts := a.localOptions(spec)
+	opts.Each = b.Add
+	result, err := openapi.Compile(ctx, spec.source(), opts)
 	if err != nil {
 		return connector.Artifact{}, nil, err
 	}

@@ -1,18 +1,23 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/plugins/operation"
 )
 
 func (a *app) openapiCommand() *cobra.Command {
@@ -21,58 +26,89 @@ func (a *app) openapiCommand() *cobra.Command {
 	return cmd
 }
 
-// checked is the report on one specification.
+// checked is the report on one specification, one line of -o jsonl.
 type checked struct {
 	File        string              `json:"file"`
-	Valid       bool                `json:"valid"`
-	SpecVersion string              `json:"specVersion,omitempty"`
-	Format      string              `json:"format,omitempty"`
+	OK          bool                `json:"ok"`
+	Version     string              `json:"version"` // of the specification format; empty when it cannot be read
 	Operations  int                 `json:"operations"`
 	Tools       int                 `json:"tools"`
-	Callable    float64             `json:"callable"` // share of the operations that are tools
 	Unsupported []admin.Unsupported `json:"unsupported"`
-	Findings    []admin.Diagnostic  `json:"findings"`
-	Error       *problemDocument    `json:"error,omitempty"`
+	Warnings    int                 `json:"warnings"`
+	Error       *checkFinding       `json:"error"` // null: it can be used
+	Seconds     float64             `json:"seconds"`
+	PeakMemory  int64               `json:"peakMemoryBytes"` // resident set while it was compiled; 0 where the system does not tell
+}
+
+// checkedInFull is checked with every finding.
+type checkedInFull struct {
+	checked
+	Findings []checkFinding `json:"findings"`
+}
+
+// checkFinding is a diagnostic with its file and, of an error, what kind it is.
+type checkFinding struct {
+	Code     string `json:"code"`
+	Severity string `json:"severity"`
+	Title    string `json:"title,omitempty"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Pointer  string `json:"pointer"`
+	Detail   string `json:"detail"`
+	Remedy   string `json:"remedy"`
 }
 
 func (a *app) openapiCheck() *cobra.Command {
-	return &cobra.Command{
+	var strict bool
+	cmd := &cobra.Command{
 		Use:   "check FILE|DIR|URL|-…",
 		Short: "Say what Sluice makes of a specification",
 		Long: `Compile specifications and report: how many operations become tools, which do not
-and why, and what was repaired. Exit code 6 when one is not valid. In a directory
-every .json, .yaml and .yml file is checked.`,
-		Example: "  sluice openapi check petstore.yaml\n  sluice openapi check specs/ -o jsonl",
+and why, and what was repaired, with time and peak memory. Exit code 6 when one is
+not valid. In a directory every .json, .yaml and .yml file is checked that is not a
+part of another one. With --strict a specification must also follow the JSON Schema
+that the OpenAPI initiative publishes for its version, and each of its operations
+must become a tool.`,
+		Example: "  sluice openapi check petstore.yaml\n  sluice openapi check specs/ --strict -o jsonl",
 		Args:    between(1, -1, "specifications: files, directories, URLs, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var files []string
+			var inputs []checkInput
 			for _, arg := range args {
 				more, err := expand(arg)
 				if err != nil {
 					return err
 				}
-				files = append(files, more...)
+				inputs = append(inputs, more...)
 			}
-			return a.check(cmd.Context(), files)
+			return a.check(cmd.Context(), inputs, strict)
 		},
 	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "also validate against the official schema of the version")
+	return cmd
+}
+
+// checkInput is one specification to check.
+type checkInput struct {
+	file   string
+	folder string // of a directory that is checked: references may go as far; empty: the file's own
 }
 
 // expand lists the specifications of a directory; anything else is itself.
-func expand(arg string) ([]string, error) {
+func expand(arg string) ([]checkInput, error) {
 	if isURL(arg) || arg == "-" {
-		return []string{arg}, nil
+		return []checkInput{{file: arg}}, nil
 	}
 	if info, err := os.Stat(arg); err != nil || !info.IsDir() {
-		return []string{arg}, nil //nolint:nilerr // a file that is not there is reported where it is read
+		return []checkInput{{file: arg}}, nil //nolint:nilerr // a file that is not there is reported where it is read
 	}
-	var files []string
+	var files []checkInput
 	err := filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if !d.IsDir() && slices.Contains([]string{".json", ".yaml", ".yml"}, strings.ToLower(filepath.Ext(path))) {
-			files = append(files, path)
+		if d.Type().IsRegular() && slices.Contains([]string{".json", ".yaml", ".yml"}, strings.ToLower(filepath.Ext(path))) {
+			files = append(files, checkInput{file: path, folder: arg})
 		}
 		return nil
 	})
@@ -82,46 +118,43 @@ func expand(arg string) ([]string, error) {
 	return files, err
 }
 
-func (a *app) check(ctx context.Context, files []string) error {
-	var reports []checked
+func (a *app) check(ctx context.Context, inputs []checkInput, strict bool) error {
+	var reports []checkedInFull
 	invalid := false
-	for _, file := range files {
-		r, err := a.checkOne(ctx, file)
+	parts := map[string]bool{} // folders with files that another specification is made of
+	notSpecs := map[string]error{}
+	for _, in := range inputs {
+		r, documents, err := a.checkOne(ctx, in, strict)
+		for _, d := range documents {
+			parts[filepath.Dir(d)] = true
+		}
 		if err != nil {
 			p := problem.As(err)
-			if len(files) == 1 && (p == nil || p.Kind != problem.InvalidSpec) || ctx.Err() != nil {
+			if len(inputs) == 1 && (p == nil || p.Kind != problem.InvalidSpec) || ctx.Err() != nil {
 				return err
 			}
-			doc := problemOf(err)
-			r = checked{File: file, Error: &doc, Unsupported: []admin.Unsupported{}, Findings: []admin.Diagnostic{}}
-			invalid = true
-			if a.flags.output == "table" || a.flags.output == "wide" {
-				writeError(a.stderr, err)
+			r.Error = findingOf(in.file, err)
+			if in.folder != "" && r.Error.Code == "not_openapi" {
+				notSpecs[in.file] = err
+			} else {
+				a.sayCheckError(err)
 			}
 		}
 		reports = append(reports, r)
 	}
-	columns := []column[checked]{
-		{header: "file", value: func(c checked) string { return c.File }},
-		{header: "result", value: func(c checked) string {
-			if c.Valid {
-				return "ok"
-			}
-			return "invalid"
-		}},
-		{header: "version", value: func(c checked) string { return c.SpecVersion }},
-		{header: "operations", value: func(c checked) string { return thousands(c.Operations) }},
-		{header: "tools", value: func(c checked) string { return thousands(c.Tools) }},
-		{header: "callable", value: func(c checked) string { return fmt.Sprintf("%.0f %%", 100*c.Callable) }},
-		{header: "findings", value: func(c checked) string { return thousands(len(c.Findings)) }},
-	}
-	if err := list(a, reports, nil, columns, func(c checked) string { return c.File }); err != nil {
-		return err
-	}
-	if a.flags.output == "table" || a.flags.output == "wide" {
-		for _, r := range reports {
-			a.sayFindings(r)
+	reports = slices.DeleteFunc(reports, func(r checkedInFull) bool {
+		err := notSpecs[r.File]
+		if err != nil && parts[filepath.Dir(r.File)] {
+			return true
 		}
+		if err != nil {
+			a.sayCheckError(err)
+		}
+		invalid = invalid || !r.OK
+		return false
+	})
+	if err := a.printChecked(reports); err != nil {
+		return err
 	}
 	if invalid {
 		return silentError(exitInvalid)
@@ -129,8 +162,67 @@ func (a *app) check(ctx context.Context, files []string) error {
 	return nil
 }
 
+// tabular says that people read the result.
+func (a *app) tabular() bool { return a.flags.output == "table" || a.flags.output == "wide" }
+
+func (a *app) sayCheckError(err error) {
+	if a.tabular() {
+		writeError(a.stderr, err)
+	}
+}
+
+// printChecked prints the reports: one line each with -o jsonl, with every
+// finding in the other formats that machines read.
+func (a *app) printChecked(reports []checkedInFull) error {
+	columns := []column[checkedInFull]{
+		{header: "file", value: func(c checkedInFull) string { return c.File }},
+		{header: "result", value: func(c checkedInFull) string {
+			if c.OK {
+				return "ok"
+			}
+			return "invalid"
+		}},
+		{header: "version", value: func(c checkedInFull) string { return c.Version }},
+		{header: "operations", value: func(c checkedInFull) string { return thousands(c.Operations) }},
+		{header: "tools", value: func(c checkedInFull) string { return thousands(c.Tools) }},
+		{header: "warnings", value: func(c checkedInFull) string { return thousands(c.Warnings) }},
+		{header: "time", value: func(c checkedInFull) string { return seconds(c.Seconds) }},
+		{header: "memory", value: func(c checkedInFull) string { return byteSize(c.PeakMemory) }},
+	}
+	name := func(c checkedInFull) string { return c.File }
+	var raw []json.RawMessage
+	if a.flags.output == "jsonl" {
+		for i := range reports {
+			b, err := encodeJSON(reports[i].checked)
+			if err != nil {
+				return err
+			}
+			raw = append(raw, b)
+		}
+	}
+	if err := list(a, reports, raw, columns, name); err != nil {
+		return err
+	}
+	if a.tabular() {
+		for i := range reports {
+			a.sayFindings(&reports[i])
+		}
+	}
+	return nil
+}
+
+// findingOf is the error of a specification as a finding.
+func findingOf(file string, err error) *checkFinding {
+	doc := problemOf(err)
+	f := &checkFinding{Code: cmp.Or(openapi.Code(err), string(doc.Code)), Severity: openapi.SeverityError, Title: doc.Title, File: file, Detail: doc.Detail, Remedy: doc.Remedy}
+	if p := problem.As(err); p != nil {
+		f.Line, f.Column, f.Pointer = p.Place.Line, p.Place.Column, p.Place.Pointer
+	}
+	return f
+}
+
 // sayFindings lists what was found, all of it with -o wide.
-func (a *app) sayFindings(r checked) {
+func (a *app) sayFindings(r *checkedInFull) {
 	shown := 20 // of each kind: enough for a small specification
 	if a.flags.output == "wide" {
 		shown = max(len(r.Unsupported), len(r.Findings))
@@ -149,26 +241,59 @@ func (a *app) sayFindings(r checked) {
 	}
 }
 
-func (a *app) checkOne(ctx context.Context, file string) (checked, error) {
-	spec, err := a.openSpecification(file)
+// checkOne compiles one specification. documents are the other files it is made
+// of.
+func (a *app) checkOne(ctx context.Context, in checkInput, strict bool) (r checkedInFull, documents []string, err error) {
+	r.File, r.Unsupported, r.Findings = in.file, []admin.Unsupported{}, []checkFinding{}
+	resetPeakMemory()
+	start := time.Now()
+	defer func() { r.Seconds, r.PeakMemory = time.Since(start).Seconds(), peakMemory() }()
+	spec, err := a.openSpecification(in.file)
 	if err != nil {
-		return checked{}, err
+		return r, nil, err
+	}
+	if in.folder != "" {
+		if err := spec.rootAt(in.folder); err != nil {
+			return r, nil, err
+		}
 	}
 	if spec.url != "" {
 		if err := a.fetchHere(ctx, &spec); err != nil {
-			return checked{}, err
+			return r, nil, err
 		}
 	}
-	_, result, err := compileConnector(ctx, spec)
+	opts := a.localOptions(&spec)
+	opts.Strict = strict
+	// Every operation becomes its plan, its schemas and its program; a connector
+	// itself is not made.
+	builder := connector.NewBuilder(new(operation.API))
+	opts.Each = builder.Add
+	result, err := openapi.Compile(ctx, spec.source(), opts)
 	if err != nil {
-		return checked{}, err
+		return r, nil, err
 	}
-	r := checked{
-		File: file, Valid: true, SpecVersion: result.SpecVersion, Format: result.Format, Operations: result.Operations, Tools: result.Tools,
-		Unsupported: unsupportedOf(result), Findings: findingsOf(result),
+	for name := range result.Documents {
+		if spec.folder != "" {
+			name = filepath.Join(spec.folder, filepath.FromSlash(name))
+		}
+		documents = append(documents, name)
 	}
-	if r.Operations > 0 {
-		r.Callable = float64(r.Tools) / float64(r.Operations)
+	r.Version, r.Operations, r.Tools, r.Unsupported = result.SpecVersion, result.Operations, result.Tools, unsupportedOf(result)
+	r.OK = !strict || len(r.Unsupported) == 0
+	for _, d := range result.Warnings {
+		f := checkFinding{
+			Code: d.Code, Severity: d.Severity, File: cmp.Or(d.File, in.file), Line: d.Line, Column: d.Column, Pointer: d.Pointer, Detail: d.Detail, Remedy: d.Remedy,
+		}
+		if d.Severity == openapi.SeverityError {
+			r.OK = false
+			if r.Error == nil {
+				r.Error = &f
+			}
+		}
+		if d.Severity == openapi.SeverityWarning {
+			r.Warnings++
+		}
+		r.Findings = append(r.Findings, f)
 	}
-	return r, nil
+	return r, documents, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,56 @@ type specification struct {
 	data []byte
 	// fetched: data came from a URL, though it is sent as a document.
 	fetched bool
+	// folder is where a file's references may lead, and path the file in it,
+	// slash-separated. Empty: there are no other files.
+	folder, path string
+}
+
+// source is the specification as the compiler takes it.
+func (s *specification) source() openapi.Source {
+	return openapi.Source{Name: s.name, Data: s.data, BaseURL: s.url, Path: s.path}
+}
+
+// rootAt lets the references of a file lead everywhere in a folder around it.
+func (s *specification) rootAt(folder string) error {
+	rel, err := filepath.Rel(folder, filepath.Join(s.folder, filepath.FromSlash(s.path)))
+	if err != nil || !filepath.IsLocal(rel) {
+		return problem.New(problem.InvalidArgument, "%s is not in %s", s.path, folder).Because(err)
+	}
+	s.folder, s.path = folder, filepath.ToSlash(rel)
+	return nil
+}
+
+// localOptions let the compiler read the other documents of a specification:
+// files of its folder, never outside it, and URLs of the same origin.
+func (a *app) localOptions(s *specification) openapi.Options {
+	var opts openapi.Options
+	if s.folder != "" {
+		opts.Open = func(path string) ([]byte, error) {
+			root, err := os.OpenRoot(s.folder) // symbolic links may not leave it either
+			if err != nil {
+				return nil, err
+			}
+			defer root.Close()
+			f, err := root.Open(filepath.FromSlash(path))
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+				return nil, fmt.Errorf("reading %s: %w", path, cmp.Or(err, fs.ErrInvalid))
+			}
+			return readSpec(f, path)
+		}
+	}
+	if s.url != "" {
+		opts.Fetch = func(ctx context.Context, url string) ([]byte, error) {
+			part := specification{name: redactURL(url), url: url}
+			err := a.fetchHere(ctx, &part)
+			return part.data, err
+		}
+	}
+	return opts
 }
 
 func isURL(s string) bool {
@@ -69,7 +120,7 @@ func (a *app) openSpecification(arg string) (specification, error) {
 	}
 	defer f.Close()
 	b, err := readSpec(f, filepath.Base(arg))
-	return specification{name: filepath.Base(arg), data: b}, err
+	return specification{name: filepath.Base(arg), data: b, folder: filepath.Dir(arg), path: filepath.Base(arg)}, err
 }
 
 func readSpec(r io.Reader, name string) ([]byte, error) {

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
@@ -77,6 +79,8 @@ type compiler struct {
 	names   map[*document]*names
 	fetched int // documents
 	loaded  int // bytes of other documents
+	// loadedDocs are the bytes of the other documents that were read.
+	loadedDocs map[string][]byte
 
 	anything   *schema // the schema that allows everything
 	memo       map[value]*schema
@@ -130,8 +134,7 @@ func (c *compiler) compile() (*Result, error) {
 		return nil, err
 	}
 	c.version = v
-	sum := sha256.Sum256(c.src.Data)
-	res := &Result{Format: "json", SpecVersion: written, Digest: "sha256:" + hex.EncodeToString(sum[:])}
+	res := &Result{Format: "json", SpecVersion: written}
 	if d.yaml {
 		res.Format = "yaml"
 	}
@@ -156,8 +159,35 @@ func (c *compiler) compile() (*Result, error) {
 		}
 		c.warn(codeServerMissing, root.get("servers"), "give the base URL of the API", "%s", detail)
 	}
+	if c.opts.Strict {
+		if err := c.validate(d); err != nil {
+			return nil, err
+		}
+	}
 	res.Warnings = c.finish()
+	res.Documents, res.Digest = c.loadedDocs, c.digest()
 	return res, nil
+}
+
+// digest names everything that was compiled.
+func (c *compiler) digest() string {
+	sum := sha256.Sum256(c.src.Data)
+	if len(c.src.Overlays) == 0 && len(c.loadedDocs) == 0 {
+		return "sha256:" + hex.EncodeToString(sum[:])
+	}
+	h := sha256.New()
+	h.Write(sum[:])
+	for _, o := range c.src.Overlays {
+		sum = sha256.Sum256(o.Data)
+		h.Write(sum[:])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.loadedDocs)) {
+		sum = sha256.Sum256([]byte(name))
+		h.Write(sum[:])
+		sum = sha256.Sum256(c.loadedDocs[name])
+		h.Write(sum[:])
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
 func (c *compiler) noOperations(root value) {

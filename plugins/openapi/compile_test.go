@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -130,6 +131,47 @@ func TestNames(t *testing.T) {
 	f("", "GET", "/", "", "get")
 	f("/", "GET", "/", "", "get")
 	f("2fa", "GET", "/", "", "op_2fa")
+	f("get", "GET", "/a/{id}", "", "get_a")
+	f("getA", "GET", "/a/{id}", "a", "get_a")
+	f("getAById", "GET", "/a/{id}", "", "get_a_by_id")
+	f("getById", "GET", "/pets/{id}", "pets", "get_pet_by_id")
+	f("findAll", "GET", "/v2/pets", "", "find_all_pets")
+	f("index", "GET", "/pets", "", "list_pets")
+	f("create", "POST", "/users/{id}/posts", "", "create_post")
+	f("search", "GET", "/pets/search", "", "search_pets")
+	f("delete", "DELETE", "/{id}", "", "delete")
+}
+
+// TestBareVerbs has operations that say only what they do: the second one of a
+// name says more of its path.
+func TestBareVerbs(t *testing.T) {
+	var n namer
+	first, second := n.name("list", "GET", "/users/{id}/keys", nil), n.name("List", "GET", "/repos/{id}/keys", nil)
+	if first != "list_keys" || second != "list_repo_keys" {
+		t.Errorf("%s, %s", first, second)
+	}
+}
+
+func TestSlug(t *testing.T) {
+	f := func(title, want string) {
+		t.Helper()
+		if got := slug(title); got != want {
+			t.Errorf("slug(%q) = %q, want %q", title, got, want)
+		}
+	}
+	f("GitHub's official OpenAPI spec + Octokit extension", "github")
+	f("GitHub v3 REST API", "github-v3")
+	f("DigitalOcean API", "digitalocean")
+	f("Swagger Petstore - OpenAPI 3.0", "petstore")
+	f("The Jira Cloud platform REST API", "jira-cloud-platform")
+	f("YouTube Data API v3", "youtube-data-v3")
+	f("Open Data", "open-data")
+	f("API", "api")
+	f("", "api")
+	f("日本語", "api-m3od")
+	f(strings.Repeat("x", 41), strings.Repeat("x", 40))
+	f(strings.Repeat("abcdefg ", 6), "abcdefg")
+	f("Very Long Enterprise Grade Customer Relationship Management", "very-long-enterprise-grade-customer")
 }
 
 func TestPlain(t *testing.T) {
@@ -378,4 +420,62 @@ func FuzzResolve(f *testing.F) {
 func appendQuoted(s string) (string, error) {
 	b, err := json.Marshal(s)
 	return string(b), err
+}
+
+func TestStrict(t *testing.T) {
+	f := func(doc string, want ...string) {
+		t.Helper()
+		res, err := Compile(t.Context(), Source{Name: "x", Data: []byte(doc)}, Options{Strict: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, w := range res.Warnings {
+			if w.Severity == SeverityError {
+				got = append(got, fmt.Sprintf("%d:%d %s %s", w.Line, w.Column, w.Pointer, w.Detail))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s\n got %q\nwant %q", doc, got, want)
+		}
+	}
+	f("openapi: 3.0.3\ninfo: {title: t, version: '1'}\npaths:\n  /a:\n    get:\n      parameters: [{name: q, in: query, schema: {type: string, pattern: '(?!x)y'}}]\n      responses: {'200': {description: ok}}\n")
+	f("openapi: 3.0.3\ninfo: {title: t, version: '1'}\npaths:\n  /a:\n    get:\n      operationId: 12\n      responses: {'200': {description: ok}}\n",
+		"6:20 /paths/~1a/get/operationId got number, want string")
+	f("openapi: 3.1.0\ninfo: {title: t, version: '1'}\npaths:\n  /a:\n    get:\n      parameters: [{name: q, in: qeury, schema: {}}]\n",
+		`6:34 /paths/~1a/get/parameters/0/in value must be one of 'query', 'header', 'path', 'cookie'`)
+	f("openapi: 3.2.0\ninfo: {title: t}\npaths: {}\n", "2:7 /info missing property 'version'")
+	f(`{"swagger":"2.0","info":{"title":"t","version":"1"},"paths":{"/a":{"get":{}}}}`, "1:74 /paths/~1a/get missing property 'responses'")
+}
+
+// TestOpen reads the other files of a specification where it lies, and never
+// above its folder.
+func TestOpen(t *testing.T) {
+	var asked []string
+	doc := `{"openapi":"3.0.3","info":{"title":"t","version":"1"},"paths":{"/a":{"post":{"operationId":"a","requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{
+		"in":{"$ref":"parts/in.yaml#/A"},"up":{"$ref":"../up.yaml"},"out":{"$ref":"../../out.yaml"},"root":{"$ref":"/etc/passwd"},"gone":{"$ref":"gone.yaml"}}}}}}}}}}`
+	res, ops := compileAll(t, Source{Name: "x", Data: []byte(doc), Path: "api/x.json"}, Options{Open: func(path string) ([]byte, error) {
+		asked = append(asked, path)
+		switch path {
+		case "api/parts/in.yaml":
+			return []byte("A: {type: integer}"), nil
+		case "up.yaml":
+			return []byte("type: boolean"), nil
+		}
+		return nil, os.ErrNotExist
+	}})
+	slices.Sort(asked)
+	if want := []string{"api/gone.yaml", "api/parts/in.yaml", "up.yaml"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+	if s := string(ops[0].InputSchema); !strings.Contains(s, `"in":{"type":"integer"}`) || !strings.Contains(s, `"up":{"type":"boolean"}`) {
+		t.Errorf("input schema %s", s)
+	}
+	if len(res.Documents) != 2 || string(res.Documents["up.yaml"]) != "type: boolean" {
+		t.Errorf("documents %q", res.Documents)
+	}
+	alone, err := Compile(t.Context(), Source{Name: "x", Data: []byte(doc)}, Options{})
+	if err != nil || alone.Digest == res.Digest {
+		t.Errorf("the digest does not name the other documents: %v", err)
+	}
 }

@@ -67,6 +67,7 @@ const (
 	codeNoOperations      = "no_operations"
 	codeWebhooks          = "webhooks_not_callable"
 	codeSwaggerLimitation = "swagger_limitation"
+	codeSchemaViolation   = "schema_violation"
 	codeMoreWarnings      = "more_warnings"
 )
 

@@ -25,6 +25,9 @@ func (n *namer) name(id, method, path string, tags []string) string {
 	var candidates []string
 	if id != "" {
 		words := idWords(id, method, path)
+		if said := onlyVerb(words, path); said != "" {
+			candidates = append(candidates, said, fromPath(method, path))
+		}
 		candidates = append(candidates, readable(id, words, tags), strings.Join(words, "_"))
 	}
 	for _, c := range candidates { // too long: leave out what says least
@@ -156,6 +159,9 @@ func idWords(id, method, path string) []string {
 	if n := len(ws) - len(tail); n > 0 && len(tail) > 1 && slices.Equal(ws[n:], tail) {
 		ws = ws[:n]
 	}
+	if slices.Contains(strings.Split(strings.ToLower(path), "/"), "a") {
+		return dedupe(ws) // "a" is a thing here
+	}
 	return tidy(ws)
 }
 
@@ -194,6 +200,50 @@ var verbs = map[string]bool{
 	"activate": true, "deactivate": true, "register": true, "unregister": true, "link": true, "unlink": true, "apply": true,
 	"execute": true, "confirm": true, "complete": true, "refresh": true, "rotate": true, "bulk": false, "duplicate": true,
 	"subscribe": true, "unsubscribe": true, "connect": true, "disconnect": true, "grant": true, "deny": true, "ban": true, "unban": true,
+}
+
+// vague words say nothing about the object of an operation.
+var vague = []string{"by", "id", "ids", "uuid", "key", "all", "one", "many", "item", "items", "the", "a", "an", "list", "index"}
+
+// onlyVerb is the name of an operation whose id is a bare verb ("get",
+// "getById", "findAll", "index"): the verb, what the path names, and the rest.
+// It is "" when the id says more than a verb, or the path says nothing.
+func onlyVerb(ws []string, path string) string {
+	if len(ws) == 0 || slices.ContainsFunc(ws[1:], func(w string) bool { return !slices.Contains(vague, w) }) {
+		return ""
+	}
+	verb := ws[0]
+	one, isVerb := verbs[verb]
+	if verb == "index" {
+		verb, isVerb = "list", true
+	}
+	if !isVerb {
+		return ""
+	}
+	rest := slices.DeleteFunc(slices.Clone(ws[1:]), func(w string) bool {
+		return w == "item" || w == "items" || w == "the" || w == "a" || w == "an" || w == "one" || w == "many" || w == "index"
+	})
+	var object []string
+	path, _, _ = strings.Cut(path, "#")
+	path, _, _ = strings.Cut(path, "?")
+	endsInParam := strings.HasSuffix(strings.TrimSuffix(path, "/"), "}")
+	for seg := range strings.SplitSeq(path, "/") {
+		w := words(seg)
+		if !strings.ContainsRune(seg, '{') && len(w) > 0 && !version1(w) && !slices.Equal(w, ws[:1]) {
+			object = w
+		}
+	}
+	if len(object) == 0 || slices.ContainsFunc(ws[1:], func(w string) bool { return slices.Contains(object, w) }) {
+		return "" // "read_items" of /items says it
+	}
+	if (one && (endsInParam || verb != "get" && verb != "read" && verb != "retrieve" && verb != "show" && verb != "view")) || slices.Contains(rest, "by") {
+		object = singular(object)
+	}
+	name := []string{verb}
+	if len(rest) > 0 && rest[0] == "all" {
+		name, rest = append(name, "all"), rest[1:]
+	}
+	return strings.Join(dedupe(append(append(name, object...), rest...)), "_")
 }
 
 // readable turns a namespaced operationId into verb and object:
@@ -368,31 +418,54 @@ func humanise(name string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// slug makes an API's name of its title: [a-z0-9-], at most 40 bytes.
+// slugNoise are words of titles that do not tell APIs apart.
+var slugNoise = []string{
+	"api", "apis", "rest", "restful", "http", "openapi", "open-api", "swagger", "oas", "spec", "specs", "specification", "definition", "definitions",
+	"the", "a", "an", "of", "for", "and", "official", "documentation", "docs", "reference", "extension", "extensions", "version", "public",
+}
+
+// maxSlug keeps <connector>@<version> and the URL of a toolset readable.
+const maxSlug = 40
+
+// slug makes an API's name of its title: [a-z0-9-], at most maxSlug bytes. A
+// brand's own capitals are no word boundaries ("GitHub's official OpenAPI spec"
+// is github), and what follows a plus sign adds to the API without naming it.
 func slug(title string) string {
-	ws := words(title)
+	head, _, _ := strings.Cut(cutPlain(title, 512), " + ")
+	all := slugWords(head)
 	var keep []string
-	for _, w := range ws {
-		switch w {
-		case "api", "rest", "openapi", "swagger", "specification", "the", "documentation", "reference":
+	for i, w := range all {
+		afterFormat := i > 0 && (all[i-1] == "openapi" || all[i-1] == "swagger" || all[i-1] == "oas" || i > 1 && all[i-2] == "openapi")
+		if slices.Contains(slugNoise, w) || afterFormat && strings.Trim(w, "v0123456789") == "" {
 			continue
 		}
 		keep = append(keep, w)
 	}
 	if len(keep) == 0 {
-		keep = ws
+		keep = all
 	}
-	s := strings.Join(keep, "-")
-	if len(s) > 40 {
-		s = s[:40]
-		if i := strings.LastIndexByte(s, '-'); i > 20 {
-			s = s[:i]
+	s := strings.Join(dedupe(keep), "-")
+	if len(s) > maxSlug {
+		cut := s[:maxSlug]
+		if i := strings.LastIndexByte(cut, '-'); s[maxSlug] != '-' && i > maxSlug/2 {
+			cut = cut[:i]
 		}
+		s = cut
 	}
-	if s = strings.Trim(s, "-"); s == "" {
-		return "api"
+	switch s = strings.Trim(s, "-"); {
+	case s != "":
+		return s
+	case strings.TrimSpace(title) != "": // a title in another script
+		return "api-" + nameHash("", title)
 	}
-	return s
+	return "api"
+}
+
+// slugWords splits a title at what is no ASCII letter or digit, lower case,
+// without the possessive.
+func slugWords(title string) []string {
+	title = strings.NewReplacer("'s ", " ", "’s ", " ", "'", "", "’", "").Replace(strings.ToLower(title) + " ")
+	return strings.FieldsFunc(title, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
 
 // argNames gives argument names that are unique and that model APIs accept

@@ -22,6 +22,16 @@ type Source struct {
 	// of this document among them. Default: none.
 	Files map[string][]byte
 	Path  string
+	// Overlays are applied to the document in this order, before anything else
+	// reads it. Default: none.
+	Overlays []Overlay
+}
+
+// Overlay is an Overlay document (Overlay Specification 1.0, 1.1) that changes a
+// specification.
+type Overlay struct {
+	Name string `json:"name"` // for messages
+	Data []byte `json:"data"`
 }
 
 // Limits bound what a specification may cost. Zero fields mean the default.
@@ -67,6 +77,15 @@ type Options struct {
 	// for http and https URLs of the same origin as Source.BaseURL. nil: such
 	// references stay unresolved, with a warning.
 	Fetch func(ctx context.Context, url string) ([]byte, error)
+	// Open reads a document that a reference names by path, for a specification
+	// on a disk: path is slash-separated, clean, relative to the root of
+	// Source.Path, and never leaves it. It is asked for what Source.Files does not
+	// have. nil: there are no such documents.
+	Open func(path string) ([]byte, error)
+	// Strict also validates the document against the JSON Schema that the OpenAPI
+	// initiative publishes for its version; what is against it is a warning of
+	// severity error in Result.Warnings. It costs several times the compilation.
+	Strict bool
 }
 
 // Result says what became of the specification.
@@ -80,7 +99,11 @@ type Result struct {
 	// len(Unsupported).
 	Unsupported []Unsupported
 	Warnings    []Diagnostic // in order of discovery, at most MaxWarnings
-	Digest      string       // "sha256:" and the hex digest of Source.Data
+	// Digest is "sha256:" and the hex digest of Source.Data; with overlays or other
+	// documents, of the digests of all of them.
+	Digest string
+	// Documents are the other documents that references led to, by path or URL.
+	Documents map[string][]byte
 }
 
 // Unsupported is an operation that could not become a tool.

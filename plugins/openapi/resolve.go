@@ -277,7 +277,7 @@ func (c *compiler) namesOf(d *document) *names {
 
 // external gives the document a reference names, loading it when that is
 // allowed. Nothing is ever read from a file system or the network here: only
-// Source.Files and Options.Fetch.
+// Source.Files, Options.Open and Options.Fetch.
 func (c *compiler) external(at value, file string) (*document, bool) {
 	id, why := c.documentID(at.d, file)
 	if why != "" {
@@ -307,7 +307,7 @@ func (c *compiler) documentID(from *document, file string) (id, why string) {
 	if err != nil {
 		return "", "it is not a URL"
 	}
-	if len(c.src.Files) > 0 && u.Scheme == "" && u.Host == "" {
+	if c.isLocal() && u.Scheme == "" && u.Host == "" {
 		p := path.Clean(path.Join(path.Dir("/"+from.path), u.Path))
 		if strings.HasPrefix(u.Path, "/") || strings.HasPrefix(path.Join(path.Dir(from.path), u.Path), "..") {
 			return "", "it leaves the folder of the specification"
@@ -338,11 +338,17 @@ func (c *compiler) documentID(from *document, file string) (id, why string) {
 func (c *compiler) load(from *document, id string) (d *document, why string) {
 	depth := c.depthOf[from] + 1
 	var data []byte
-	isFile := len(c.src.Files) > 0 && !strings.Contains(id, "://")
+	isFile := c.isLocal() && !strings.Contains(id, "://")
 	if isFile {
 		var ok bool
 		if data, ok = c.src.Files[id]; !ok {
-			return nil, "there is no file " + quoteShort(id)
+			if c.opts.Open == nil || len(c.loadedDocs) >= HardMaxFiles {
+				return nil, "there is no file " + quoteShort(id)
+			}
+			var err error
+			if data, err = c.opts.Open(id); err != nil {
+				return nil, fmt.Sprintf("the file %s cannot be read", quoteShort(id))
+			}
 		}
 	} else {
 		if depth > maxDocumentDepth {
@@ -371,9 +377,16 @@ func (c *compiler) load(from *document, id string) (d *document, why string) {
 		d.base = id
 	}
 	c.depthOf[d] = depth
+	if c.loadedDocs == nil {
+		c.loadedDocs = make(map[string][]byte)
+	}
+	c.loadedDocs[id] = data
 	c.warnDuplicates(dups)
 	return d, ""
 }
+
+// isLocal reports a specification whose references are paths.
+func (c *compiler) isLocal() bool { return len(c.src.Files) > 0 || c.opts.Open != nil }
 
 func (c *compiler) warnDuplicates(dups []duplicate) {
 	for _, dup := range dups {
