@@ -85,7 +85,7 @@ func (t table) checkNode(i int, starts []bool, budget *int) error {
 			return bad("extension outside")
 		}
 		x := t.ext(int(e))
-		if x.where < 0 || x.where > len(starts) || x.where > 0 && !starts[x.where-1] || t.u64(int(e)+24) != 0 {
+		if x.where < 0 || x.where > len(starts) || x.where > 0 && !starts[x.where-1] || t.u32(int(e)+28) != 0 {
 			return bad("unknown predicate")
 		}
 		if x.suffixes < 0 || x.suffixes > MaxSuffixes || !t.within(t.u32(int(e)+16), uint32(x.suffixes*suffixBytes)) {

@@ -46,6 +46,7 @@ type flat struct {
 	offset   uint32
 	limit    uint32
 	maxStr   uint32
+	maxNum   uint32
 }
 
 type flatField struct {
@@ -99,7 +100,7 @@ func (c *compiler) collect(root *Node) error {
 }
 
 func flatten(n *Node, ref func(*Node) int) (flat, error) {
-	f := flat{rest: childDrop, rules: n.Rules & ruleBits, offset: n.Offset, limit: n.Limit, maxStr: n.MaxString, pred: n.Where}
+	f := flat{rest: childDrop, rules: n.Rules & ruleBits, offset: n.Offset, limit: n.Limit, maxStr: n.MaxString, maxNum: n.MaxNumbers, pred: n.Where}
 	if n.Rules&^(ruleBits|KeyLinks) != 0 {
 		return f, fmt.Errorf("unknown rule bits %#x", uint16(n.Rules))
 	}
@@ -179,7 +180,7 @@ func (c *compiler) join() {
 		}
 		for i := range c.flats {
 			f := &c.flats[i]
-			sig = fmt.Appendf(sig[:0], "%d %d %d %d %d %q %q ", c.class[i], f.rules, f.offset, f.limit, f.maxStr, f.suffixes, f.where)
+			sig = fmt.Appendf(sig[:0], "%d %d %d %d %d %d %q %q ", c.class[i], f.rules, f.offset, f.limit, f.maxStr, f.maxNum, f.suffixes, f.where)
 			child(f.rest)
 			for _, x := range f.fields {
 				sig = fmt.Appendf(sig, "%q %t ", x.name, x.exempt)
@@ -289,9 +290,9 @@ func (c *compiler) write(p *Program) ([]byte, error) {
 			t = le.AppendUint16(t, uint16(c.child(x.child)))
 		}
 		ext := 0
-		if where[k] != 0 || f.offset != 0 || f.limit != noLimit || f.maxStr != 0 || len(f.suffixes) > 0 {
+		if where[k] != 0 || f.offset != 0 || f.limit != noLimit || f.maxStr != 0 || f.maxNum != 0 || len(f.suffixes) > 0 {
 			ext = len(t)
-			for _, v := range []uint32{uint32(where[k]), f.offset, f.limit, f.maxStr, uint32(ext + extBytes), uint32(len(f.suffixes)), 0, 0} {
+			for _, v := range []uint32{uint32(where[k]), f.offset, f.limit, f.maxStr, uint32(ext + extBytes), uint32(len(f.suffixes)), f.maxNum, 0} {
 				t = le.AppendUint32(t, v)
 			}
 			for _, s := range f.suffixes {

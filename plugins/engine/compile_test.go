@@ -186,6 +186,19 @@ func TestReference(t *testing.T) {
 	f(&engine.Node{MaxString: 10}, `["short","exactly 10","0123456789abcdefghijkl","ab\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"]`,
 		`["short","exactly 10","0123456789…[+12]","ab\u00e9…[+30]"]`)
 	f(&engine.Node{Offset: 1, Limit: 2}, `[1,2,3,4,[5,6,7,8]]`, `[2,3]`)
+	f(&engine.Node{MaxNumbers: 2}, `{"a":[1,2]}`, `{"a":[1,2]}`)
+	cap2 := &engine.Node{MaxNumbers: 2}
+	f(cap2, `[0.25, -1e3 , 0.0625,0.125]`, `[0.25,-1e3,"…[+2]"]`)
+	f(cap2, `[0.25,-1e3,0.0625]`, `[0.25,-1e3,0.0625]`) // no shorter
+	f(cap2, `[0.25,-1e3,0.000000000625]`, `[0.25,-1e3,"…[+1]"]`)
+	f(cap2, `[0.25,-1e3]`, `[0.25,-1e3]`) // at the cap
+	f(cap2, `[[1.25,2.25,3.333333333,4.25],["x",2,3,444444444444444]]`, `[[1.25,2.25,"…[+2]"],["x",2,3,444444444444444]]`)
+
+	lone := &engine.Node{Rules: engine.DropNull | engine.DropURL | engine.KeepLone, DropSuffixes: []string{"_url"}}
+	f(lone, `{"id":null,"url" : "https://a/b","c_url": "https://c"}`, `{"url":"https://a/b","c_url":"https://c"}`)
+	f(lone, `{"url":"https://a/b","id":1,"c_url":"https://c"}`, `{"id":1}`)
+	f(lone, `{"c_url":"/relative"}`, `{}`)
+	f(lone, `{"a":"http://1","b":"http://2","c":"http://3","d":"http://4","e":"http://5"}`, `{"a":"http://1","b":"http://2","c":"http://3","d":"http://4"}`)
 	f(&engine.Node{Where: &engine.Predicate{Not: &engine.Predicate{Cmp: engine.CmpEq, Path: []string{"s"}, Value: `"x"`}}},
 		`[{"s":"x"},{"s":"\u0078"},{"s":["y","x"]},{"s":"y"},{}]`, `[{"s":"y"},{}]`)
 	f(&engine.Node{Where: &engine.Predicate{Cmp: engine.CmpGt, Path: []string{"n"}, Value: `100`}},

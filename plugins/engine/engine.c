@@ -27,9 +27,9 @@ typedef long long i64;
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 enum { OK = 0, NOT_JSON = 1, TOO_DEEP = 2, NO_FUEL = 3, BAD_CONTROL = 4 };
-enum { PAD = 64, MAX_NAME = 512, MAX_FIELDS = 1024, HARD_MAX_DEPTH = 256 };
+enum { PAD = 64, MAX_NAME = 512, MAX_LONE = 4, MAX_FIELDS = 1024, HARD_MAX_DEPTH = 256 };
 enum { KEEP = -1, DROP = -2 };
-enum { DROP_NULL = 1, DROP_EMPTY = 2, DROP_URL = 4, DROP_FALSE = 8 };
+enum { DROP_NULL = 1, DROP_EMPTY = 2, DROP_URL = 4, DROP_FALSE = 8, KEEP_LONE = 16 };
 enum { ENTRY_LEN = 0x3ff, ENTRY_EXEMPT = 0x8000 };
 #define NO_LIMIT 0xffffffffu
 
@@ -45,7 +45,7 @@ typedef struct { u32 offset, length; } SetEntry; // offset counts from SEGMENT
 typedef struct { u32 magic; u16 version; u8 output, documents; u32 length; u16 nodes; i16 root; u32 ops; u16 nops, flags; u64 reserved; } Header;
 typedef struct { u64 mul; u32 slots, entries, ext; u16 fields; i16 rest; u16 rules; u8 mbits, gbits; u32 reserved; } Node;
 typedef struct { u32 key; u16 len; i16 child; } Entry;
-typedef struct { u32 where, offset, limit, max_string, suffix, suffixes, r0, r1; } Ext;
+typedef struct { u32 where, offset, limit, max_string, suffix, suffixes, numbers, r1; } Ext;
 typedef struct { u32 off, len; } Suffix;
 typedef struct { u8 op, cmp, kind, zero; u32 next, path, path_len, value, value_len; } Op;
 
@@ -747,6 +747,44 @@ INLINE int element(i32 node, Rows *r, int *first) {
   return value(node, 0);
 }
 
+// numbers cuts the array of numbers whose first element is at p: 1 done, 0 it is
+// to be kept, -1 no fuel. Zero bytes are no numbers: stops at the padding.
+NOINLINE int numbers(u32 most) {
+  const u8 *q = p, *until = 0;
+  u32 n = 0, left = 0;
+  for (;;) {
+    if (*q != '-' && (u8)(*q - '0') > 9) return 0;
+    const u8 *e = number_end(q);
+    if (!e) return 0;
+    if (++n == most) until = e;
+    else if (n > most) left += 1 + (u32)(e - q);
+    q = space_at(e);
+    if (*q != ',') break;
+    q = space_at(q + 1);
+  }
+  if (*q != ']' || n <= most) return 0;
+  u8 m[32];
+  u32 k = mark(m, n - most), bytes = (u32)(q - p);
+  if (left <= k + 3) return 0;
+  for (const u8 *from = p; from < until;) {
+    const u8 *to = from;
+    while (to < until && !is_space(*to)) to++;
+    emit(from, (u32)(to - from));
+    from = to;
+    while (from < until && is_space(*from)) from++;
+  }
+  *out++ = ','; *out++ = '"';
+  emit(m, k);
+  *out++ = '"'; *out++ = ']';
+  ctl->rows += n;
+  ctl->rows_cut += n - most;
+  p = q + 1;
+  depth--;
+  fuel -= most;
+  if (fuel < 0) { fail(NO_FUEL); return -1; }
+  return charge(bytes >> 6) ? 1 : -1;
+}
+
 static int array(i32 node, int outer) {
   if (!enter()) return 0;
   *out++ = '[';
@@ -754,6 +792,11 @@ static int array(i32 node, int outer) {
   Rows rows;
   rows.on = 0;
   if (outer) rows_of(node, &rows);
+  u32 ext = node_at(node)->ext;
+  if (ext && !rows.on && ((const Ext *)(tab + ext))->numbers) {
+    int k = numbers(((const Ext *)(tab + ext))->numbers);
+    if (k) return k > 0;
+  }
   int first = 1;
   for (;;) {
     space();
@@ -763,6 +806,19 @@ static int array(i32 node, int outer) {
     if (c != ']') return fail(NOT_JSON);
     p++; depth--; *out++ = ']';
     return 1;
+  }
+}
+
+typedef struct { const u8 *start, *end, *value, *after; } Lone;
+
+// Writes the members that KeepLone brings back.
+NOINLINE void keep_lone(const Lone *l, u32 n) {
+  for (u32 i = 0; i < n; i++, l++) {
+    if (i) *out++ = ',';
+    emit(l->start, (u32)(l->end - l->start));
+    *out++ = ':';
+    emit(l->value, (u32)(l->after - l->value));
+    ctl->fields_dropped--;
   }
 }
 
@@ -781,6 +837,8 @@ static int object(i32 node) {
   for (u32 i = 0; i + 64 < fields; i += 64) more[i >> 6] = 0;
   u32 found = 0;
   int first = 1;
+  Lone lone[MAX_LONE];
+  u32 lones = 0;
   const u8 *q = p;
   for (;;) {
     q = space_at(q);
@@ -798,7 +856,7 @@ static int object(i32 node) {
       len = (u32)(decode(out + 16, s, e - 1, MAX_NAME) - name);
     }
     i32 child = rest;
-    u32 exempt = 0;
+    u32 exempt = 0, address = 0;
     const Entry *f = find(n, name, len);
     if (f) {
       child = f->child;
@@ -809,12 +867,23 @@ static int object(i32 node) {
         if (UNLIKELY(*w & b)) child = DROP;
         else { *w |= b; found++; }
       }
-    } else if (child != DROP && x && x->suffixes && drop_suffix(x, name, len)) child = DROP;
-    if (child != DROP && rules && !exempt && dropped(q, rules)) child = DROP;
+    } else if (child != DROP && x && x->suffixes && drop_suffix(x, name, len)) {
+      child = DROP;
+      address = rules & KEEP_LONE && first && dropped(q, DROP_URL);
+    }
+    if (child != DROP && rules && !exempt && dropped(q, rules)) {
+      child = DROP;
+      address = rules & KEEP_LONE && first && *q == '"';
+    }
     if (child == DROP) {
       ctl->fields_dropped++;
+      const u8 *at = q;
       q = skip_at(q);
       if (UNLIKELY(!q)) return 0;
+      if (UNLIKELY(address) && lones < MAX_LONE) {
+        Lone *l = &lone[lones++];
+        l->start = start; l->end = e; l->value = at; l->after = q;
+      }
     } else {
       u8 *before = out;
       if (!first) *out++ = ',';
@@ -830,6 +899,7 @@ static int object(i32 node) {
       } else first = 0;
     }
     if (rest == DROP && found == fields) { // nothing more is wanted
+      if (first) keep_lone(lone, lones);
       e = skip_container(q);
       if (!e) return fail(NOT_JSON);
       p = e; depth--; *out++ = '}';
@@ -838,6 +908,7 @@ static int object(i32 node) {
     q = space_at(q);
     if (LIKELY(*q == ',')) { q++; continue; }
     if (*q != '}') return fail(NOT_JSON);
+    if (UNLIKELY(first)) keep_lone(lone, lones);
     p = q + 1; depth--; *out++ = '}';
     return 1;
   }

@@ -37,13 +37,18 @@ const (
 	DropURL   Rules = 1 << 2 // a string that is one http:// or https:// URL: no space, no escape but \/
 	DropFalse Rules = 1 << 3 // the value false
 
+	// KeepLone keeps addresses where they are all there is: when everything in an
+	// object is left out, the first MaxLone members that DropURL or a suffix left
+	// out and that hold a URL are kept after all.
+	KeepLone Rules = 1 << 4
+
 	// KeyLinks leaves out hypermedia by name: "_links", "*_url". Only members that
 	// no field names are concerned. It is shorthand: Compile writes a dropped
 	// field and a suffix.
 	KeyLinks Rules = 1 << 15
 )
 
-const ruleBits = DropNull | DropEmpty | DropURL | DropFalse
+const ruleBits = DropNull | DropEmpty | DropURL | DropFalse | KeepLone
 
 // Program says what to keep of an answer.
 type Program struct {
@@ -74,6 +79,11 @@ type Node struct {
 	// arrived; 0 = no cap. A longer one is cut before a whole character or escape
 	// and ends in a mark "…[+N]" that tells the bytes cut.
 	MaxString uint32
+
+	// MaxNumbers caps arrays that hold numbers only, such as embeddings, at any
+	// depth of arrays this node meets; 0 = no cap. A longer one keeps its first
+	// MaxNumbers elements and ends in a string "…[+N]" that tells the elements cut.
+	MaxNumbers uint32
 }
 
 // Field is one named member of an object. Of several members with the same name
@@ -129,6 +139,7 @@ const (
 	MaxOpDepth  = 32      // nesting of predicates
 	MaxPath     = 16      // names in a predicate's path
 	MaxValue    = 1024    // bytes of a predicate's literal
+	MaxLone     = 4       // members that KeepLone keeps of an object: an address and its variants
 )
 
 // Bounds of a run.
@@ -155,9 +166,9 @@ type Stats struct {
 	In            uint64 // bytes of input
 	Out           uint64 // bytes appended
 	FieldsDropped uint64 // members left out; what follows the last wanted field of an object is not looked at and not counted
-	Rows          uint64 // rows seen by nodes with row rules
+	Rows          uint64 // rows seen by nodes with row rules, and numbers of arrays that MaxNumbers cut
 	RowsDropped   uint64 // of these, left out by Where
-	RowsCut       uint64 // of these, left out by Offset and Limit
+	RowsCut       uint64 // of these, left out by Offset, Limit and MaxNumbers
 	StringsCut    uint64 // strings cut by MaxString
 	BytesCut      uint64 // bytes cut from them
 	Fuel          uint64 // fuel used

@@ -168,6 +168,7 @@ func (r *run) object(node int) bool {
 	if n.ext != 0 {
 		x = r.t.ext(n.ext)
 	}
+	var lone loneURLs
 	var seen [MaxFields / 64]uint64
 	found, first := 0, true
 	for {
@@ -191,7 +192,7 @@ func (r *run) object(node int) bool {
 		if escaped {
 			name = appendDecoded(buf[:0], name, MaxName)
 		}
-		child, exempt := n.rest, false
+		child, exempt, byName := n.rest, false, false
 		if i := r.t.find(&n, name); i >= 0 {
 			e := r.t.entry(&n, i)
 			child, exempt = e.child, e.exempt
@@ -204,15 +205,22 @@ func (r *run) object(node int) bool {
 				}
 			}
 		} else if child != childDrop && x.suffixes > 0 && r.t.dropSuffix(&x, name) {
-			child = childDrop
+			child, byName = childDrop, true
 		}
+		address := byName && n.rules&KeepLone != 0 && first && r.dropped(DropURL)
 		if child != childDrop && n.rules != 0 && !exempt && r.dropped(n.rules) {
 			child = childDrop
+			address = n.rules&KeepLone != 0 && first && r.in[r.p] == '"'
 		}
 		if child == childDrop {
 			r.st.FieldsDropped++
+			at := r.p
 			if !r.skip() {
 				return false
+			}
+			if address && lone.n < MaxLone {
+				lone.at[lone.n] = [4]int{start, end, at, r.p}
+				lone.n++
 			}
 		} else {
 			mark := len(r.out)
@@ -232,6 +240,9 @@ func (r *run) object(node int) bool {
 			}
 		}
 		if n.rest == childDrop && found == n.fields {
+			if first {
+				r.keepLone(&lone)
+			}
 			return r.leave()
 		}
 		c := r.space()
@@ -242,9 +253,30 @@ func (r *run) object(node int) bool {
 		if c != '}' {
 			return r.fail(ErrNotJSON)
 		}
+		if first {
+			r.keepLone(&lone)
+		}
 		r.depth--
 		r.out = append(r.out, '}')
 		return true
+	}
+}
+
+// loneURLs remembers members that KeepLone may bring back: where their names and
+// values start and end.
+type loneURLs struct {
+	n  int
+	at [MaxLone][4]int
+}
+
+// keepLone writes the members remembered.
+func (r *run) keepLone(l *loneURLs) {
+	for i, m := range l.at[:l.n] {
+		if i > 0 {
+			r.out = append(r.out, ',')
+		}
+		r.out = append(append(append(r.out, r.in[m[0]:m[1]]...), ':'), r.in[m[2]:m[3]]...)
+		r.st.FieldsDropped--
 	}
 }
 
@@ -349,6 +381,13 @@ func (r *run) array(node int, outer bool) bool {
 	if outer {
 		rows = r.rowsOf(node)
 	}
+	if x := r.t.node(node).ext; x != 0 && !rows.on {
+		if most := r.t.ext(x).numbers; most > 0 {
+			if cut, ok := r.numbers(int(most)); cut || !ok {
+				return ok
+			}
+		}
+	}
 	first := true
 	for {
 		r.space()
@@ -367,6 +406,61 @@ func (r *run) array(node int, outer bool) bool {
 		r.out = append(r.out, ']')
 		return true
 	}
+}
+
+// numbers cuts the array whose first element is at r.p when it holds numbers
+// only, more than most of them, and becomes shorter by it. ok is false when there
+// is no fuel for it.
+func (r *run) numbers(most int) (cut, ok bool) {
+	in, p := r.in, r.p
+	n, until, left := 0, 0, 0 // numbers, where the last that stays ends, bytes after it but white space
+	for {
+		if p >= len(in) || in[p] != '-' && (in[p] < '0' || in[p] > '9') {
+			return false, true
+		}
+		end := numberEnd(in, p)
+		if end < 0 {
+			return false, true
+		}
+		if n++; n == most {
+			until = end
+		} else if n > most {
+			left += 1 + end - p
+		}
+		p = end
+		for p < len(in) && isSpace(in[p]) {
+			p++
+		}
+		if p >= len(in) || in[p] != ',' {
+			break
+		}
+		for p++; p < len(in) && isSpace(in[p]); p++ {
+		}
+	}
+	if p >= len(in) || in[p] != ']' || n <= most {
+		return false, true
+	}
+	var mark [32]byte
+	m := appendMark(mark[:0], n-most)
+	if left <= len(m)+3 {
+		return false, true
+	}
+	bytes := p - r.p
+	for from := r.p; from < until; {
+		to := from
+		for to < until && !isSpace(in[to]) {
+			to++
+		}
+		r.out = append(r.out, in[from:to]...)
+		for from = to; from < until && isSpace(in[from]); from++ {
+		}
+	}
+	r.out = append(append(append(r.out, ",\""...), m...), "\"]"...)
+	r.st.Rows += uint64(n)
+	r.st.RowsCut += uint64(n - most)
+	r.p = p + 1
+	r.depth--
+	return true, r.charge(most + bytes>>6)
 }
 
 // element treats one element at r.p.

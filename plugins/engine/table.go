@@ -104,12 +104,13 @@ type extView struct {
 	maxString uint32
 	suffixOff int
 	suffixes  int
+	numbers   uint32
 }
 
 func (t table) ext(off int) extView {
 	return extView{
 		where: int(t.u32(off)), offset: t.u32(off + 4), limit: t.u32(off + 8), maxString: t.u32(off + 12),
-		suffixOff: int(t.u32(off + 16)), suffixes: int(t.u32(off + 20)),
+		suffixOff: int(t.u32(off + 16)), suffixes: int(t.u32(off + 20)), numbers: t.u32(off + 24),
 	}
 }
 

@@ -104,6 +104,8 @@ func TestAgreeCases(t *testing.T) {
 		fmt.Fprintf(&all, `"f%d":%d,"g%d":0,"f%d":"again",`, i, i, i, i)
 	}
 	rules := &engine.Node{Rules: engine.DropNull | engine.DropEmpty | engine.DropURL | engine.DropFalse}
+	lone := &engine.Node{Rules: engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepLone, DropSuffixes: []string{"_url"}}
+	lone.Rest = lone
 	number := func(c engine.Cmp, v string) *engine.Node {
 		return &engine.Node{Where: &engine.Predicate{Cmp: c, Value: v}}
 	}
@@ -121,6 +123,15 @@ func TestAgreeCases(t *testing.T) {
 		{&engine.Node{MaxString: 8}, `["aa\udc00\udc00\udc00\udc00\udc00"]`},
 		{&engine.Node{MaxString: 13}, `["a\ud800\udc00\ud800\udc00\ud800\udc00\ud800\ud800"]`},
 		{&engine.Node{MaxString: 4}, "[\"\xf0\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\"]"},
+		{&engine.Node{MaxNumbers: 2}, `[1 , 2e0 ,3000000,4000000,-5.5000]`},
+		{&engine.Node{MaxNumbers: 2}, `[[1.25,2,3333333333,4444],[1,2,3],[1,2,"x",3333333333333]]`},
+		{&engine.Node{MaxNumbers: 1}, `[1,2222222222,33333333333`},
+		{&engine.Node{MaxNumbers: 1}, `[1,2222222222,33333333333}`},
+		{&engine.Node{MaxNumbers: 1}, `[1,2222222222,033333333333]`},
+		{&engine.Node{MaxNumbers: 1, Limit: 2}, `[1,2222222222,33333333333]`},
+		{lone, `{"a":null,"u":"https://a/b" , "x_url" : "https:\/\/c","y_url":5,"v":"http://1","w":"http://2","z":"http://3"}`},
+		{lone, `{"u":"https://a","in":{"u":"https://b"},"k":""}`},
+		{lone, `{"u":"https://a","k":{"q":null}}`},
 		{number(engine.CmpGt, "1e99999999999999999999999"), `[1e99999999999999999999998,-1,2e99999999999999999999999,1e18446744073709551617]`},
 		{number(engine.CmpLt, "1e-99999999999999999999999"), `[1e-99999999999999999999998,0,-1,1e-18446744073709551617]`},
 		{number(engine.CmpGt, "5"), `[1e18446744073709551616,1e-18446744073709551616]`},

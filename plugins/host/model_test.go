@@ -91,6 +91,7 @@ func (m *model) write(dst []byte, t *tree, n *engine.Node, outer bool) []byte {
 	case '{':
 		dst = append(dst, '{')
 		seen := map[string]bool{}
+		var lone []string
 		first := true
 		left := 0
 		if n != nil {
@@ -108,12 +109,18 @@ func (m *model) write(dst []byte, t *tree, n *engine.Node, outer bool) []byte {
 				name := unquote(raw)
 				f := fieldOf(n, name)
 				if f == nil && n.Rules&engine.KeyLinks != 0 && !n.DropRest && (name == "_links" || strings.HasSuffix(name, "_url")) && len(name) <= engine.MaxName {
+					if name != "_links" && m.dropped(v, engine.DropURL) {
+						lone = append(lone, string(raw)+":"+string(v.raw))
+					}
 					continue
 				}
 				if f != nil && (f.Drop || seen[name]) {
 					continue
 				}
 				if f == nil && (n.DropRest || suffixed(n, name)) {
+					if !n.DropRest && m.dropped(v, engine.DropURL) {
+						lone = append(lone, string(raw)+":"+string(v.raw))
+					}
 					continue
 				}
 				if f != nil {
@@ -123,6 +130,9 @@ func (m *model) write(dst []byte, t *tree, n *engine.Node, outer bool) []byte {
 					child = n.Rest
 				}
 				if !exempt && m.dropped(v, n.Rules) {
+					if m.dropped(v, engine.DropURL) {
+						lone = append(lone, string(raw)+":"+string(v.raw))
+					}
 					continue
 				}
 			}
@@ -138,9 +148,17 @@ func (m *model) write(dst []byte, t *tree, n *engine.Node, outer bool) []byte {
 			first = false
 			dst = append(append(append(dst, raw...), ':'), val...)
 		}
+		if first && n != nil && n.Rules&engine.KeepLone != 0 {
+			dst = append(dst, strings.Join(lone[:min(len(lone), engine.MaxLone)], ",")...)
+		}
 		return append(dst, '}')
 	case '[':
 		dst = append(dst, '[')
+		if n != nil && n.MaxNumbers > 0 && !(outer && (n.Where != nil || n.Offset != 0 || n.Limit != 0)) {
+			if short := cutNumbers(t, int(n.MaxNumbers)); short != "" {
+				return append(append(dst, short...), ']')
+			}
+		}
 		first, passed := true, uint32(0)
 		for _, e := range t.members {
 			if n != nil && outer && (n.Where != nil || n.Offset != 0 || n.Limit != 0) {
@@ -199,6 +217,30 @@ func (m *model) dropped(t *tree, r engine.Rules) bool {
 		return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
 	}
 	return false
+}
+
+// cutNumbers gives the inside of an array of numbers that is cut, "" where none is.
+func cutNumbers(t *tree, most int) string {
+	var b strings.Builder
+	dropped := 0 // bytes, with the commas
+	for i, e := range t.members {
+		if e.kind != 's' || strings.ContainsAny(string(e.raw[:1]), "tfn") {
+			return ""
+		}
+		if i < most {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.Write(e.raw)
+		} else {
+			dropped += 1 + len(e.raw)
+		}
+	}
+	mark := "…[+" + strconv.Itoa(len(t.members)-most) + "]"
+	if len(t.members) <= most || dropped <= len(mark)+3 {
+		return ""
+	}
+	return b.String() + `,"` + mark + `"`
 }
 
 // cut splits the text into units that stay together and keeps what fits.
@@ -390,7 +432,7 @@ func randomProgram(seed uint64) *engine.Program {
 		}
 		n.Rest, n.DropRest = pick(), r.IntN(2) == 0
 		if r.IntN(2) == 0 {
-			n.Rules = engine.Rules(r.IntN(16))
+			n.Rules = engine.Rules(r.IntN(32))
 			if r.IntN(3) == 0 {
 				n.Rules |= engine.KeyLinks
 			}
@@ -409,6 +451,9 @@ func randomProgram(seed uint64) *engine.Program {
 		}
 		if r.IntN(4) == 0 {
 			n.MaxString = uint32(1 + r.IntN(20))
+		}
+		if r.IntN(4) == 0 {
+			n.MaxNumbers = uint32(1 + r.IntN(3))
 		}
 	}
 	p := &engine.Program{Root: nodes[0]}
@@ -509,9 +554,19 @@ func randomJSON(seed uint64) []byte {
 			b = append(b, '}')
 		case k < 5:
 			b = append(b, '[')
-			for i := range r.IntN(6) {
+			count, only := r.IntN(6), r.IntN(3) == 0
+			if only {
+				count *= 3
+			}
+			for i := range count {
 				if i > 0 {
 					b = append(b, ',')
+				}
+				if only {
+					space()
+					b = append(b, numbers[r.IntN(len(numbers))]...)
+					space()
+					continue
 				}
 				value(depth - 1)
 			}
