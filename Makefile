@@ -83,13 +83,14 @@ layers:
 # The committed engine must be what its source compiles to.
 .PHONY: generated
 generated:
-	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; \
+	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; plugins/extism/build.sh --check; \
 	elif [ "$${CI:-}" = true ]; then echo "generated: clang-14 and wasm-ld-14 are missing" >&2; exit 1; \
-	else echo "WARNING: clang-14 or wasm-ld-14 is missing: plugins/engine/engine.wasm was NOT compared with its source" >&2; fi
+	else echo "WARNING: clang-14 or wasm-ld-14 is missing: the committed .wasm files were NOT compared with their sources" >&2; fi
 
 .PHONY: engine
-engine: ## compile plugins/engine/engine.c to engine.wasm (needs clang-14, lld-14)
+engine: ## compile the engine and the Extism kernel to WebAssembly (needs clang-14, lld-14)
 	plugins/engine/build.sh
+	plugins/extism/build.sh
 
 # The sentence encoder and WordNet come from packages; SETS is a folder of sets as
 # `sluice eval selection` reads them. Half an hour the first time on two cores.

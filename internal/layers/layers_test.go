@@ -24,6 +24,7 @@ var within = map[string][]string{
 	"internal/selection/evaluate":        {"internal/selection", "internal/problem"},
 	"plugins/projection":                 {"plugins/operation", "plugins/engine"},
 	"plugins/openapi":                    {"plugins/operation"},
+	"plugins/extism":                     {"plugins/module"},
 	"plugins/host":                       {"plugins/manifest", "plugins/engine"},
 	"plugins/connector":                  {"plugins/manifest", "plugins/operation", "plugins/engine", "plugins/projection"},
 	"registry/sign":                      {"registry"},

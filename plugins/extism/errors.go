@@ -1,0 +1,85 @@
+package extism
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tetratelabs/wazero/sys"
+)
+
+var (
+	// ErrClosed means that the host or the plugin was closed.
+	ErrClosed = errors.New("plugin is closed")
+	// ErrBusy means that as many calls of the plugin as may run at once did so until the deadline.
+	ErrBusy = errors.New("plugin is busy")
+	// ErrDeadline means that the plugin was stopped at its deadline, or because its caller gave up.
+	ErrDeadline = errors.New("plugin was stopped at its deadline")
+	// ErrTooLarge means that the input does not fit the plugin's memory, or the output is past
+	// its limit.
+	ErrTooLarge = errors.New("plugin's input or output is too large")
+	// ErrNoExport means that the plugin has no such function, or it takes parameters.
+	ErrNoExport = errors.New("plugin has no such function")
+)
+
+// A PluginError is what a plugin says went wrong: by error_set, or by a result that
+// is not zero. The instance stays usable.
+type PluginError struct {
+	Code    uint32
+	Message string // at most 4 KB; untrusted
+}
+
+func (e *PluginError) Error() string {
+	if e.Message == "" {
+		return fmt.Sprintf("plugin returned code %d", e.Code)
+	}
+	return e.Message
+}
+
+// A TrapError is a plugin that crashed or broke the rules of the ABI.
+type TrapError struct{ Reason string }
+
+func (e *TrapError) Error() string { return "plugin crashed: " + e.Reason }
+
+// An ExitError is a plugin that ended its program (WASI proc_exit).
+type ExitError struct{ Code uint32 }
+
+func (e *ExitError) Error() string { return fmt.Sprintf("plugin exited with code %d", e.Code) }
+
+// denied is what a host function panics with when it refuses; its text is for the
+// plugin's author.
+type denied struct{ reason string }
+
+func (d *denied) Error() string { return d.reason }
+
+func deny(format string, args ...any) { panic(&denied{fmt.Sprintf(format, args...)}) }
+
+// failure turns wazero's error into ours. Stopped says that wazero was to interrupt
+// the plugin: it does so with exit codes that a plugin can also exit with.
+func failure(err error, stopped bool) error {
+	var exit *sys.ExitError
+	var d *denied
+	switch {
+	case errors.As(err, &exit):
+		if c := exit.ExitCode(); !stopped || c != sys.ExitCodeContextCanceled && c != sys.ExitCodeDeadlineExceeded {
+			return &ExitError{c}
+		}
+		return ErrDeadline
+	case errors.Is(err, ErrDeadline), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return ErrDeadline
+	case errors.As(err, &d):
+		return &TrapError{d.reason}
+	}
+	reason, _, _ := strings.Cut(err.Error(), "\n")
+	reason = strings.TrimPrefix(reason, "wasm error: ")
+	reason = strings.TrimSuffix(reason, " (recovered by wazero)")
+	return &TrapError{clip(reason, maxError)}
+}
+
+func clip(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}

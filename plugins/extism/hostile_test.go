@@ -1,0 +1,303 @@
+package extism
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/plugins/module"
+)
+
+// TestHostile runs every trick of testdata/hostile.c, metered and interruptible.
+// Each ends as it should, and the plugin's next call is served.
+func TestHostile(t *testing.T) {
+	deadline, trap, tooLarge := "deadline", "trap", "too large"
+	cases := map[string]string{
+		"spin": deadline, "recurse_calls": trap, "storm": deadline, "drip": deadline, "fill": deadline,
+		"grow": "", "alloc_all": "", "alloc_tiny": "", "alloc_free": "", "alloc_huge": "",
+		"output_huge": tooLarge, "output_outside": trap, "output_past": trap, "output_low": "",
+		"error_outside": "error", "store_low": trap, "store_high": trap, "store_wrap": trap, "load_low": trap, "load_wrap": trap,
+		"forge": "any", "forge_list": "any", "forge_length": "any", "trap": trap, "own_memory": trap,
+		"log_flood": "", "log_big": "", "log_bad": trap, "config_probe": "", "vars": trap,
+		"fetch": trap, "fail": "error", "two_params": "no export", "recurse": "any", "remember": "",
+	}
+	for _, interrupt := range []bool{false, true} {
+		var lines atomic.Int64
+		h := newHost(t, Options{Interrupt: interrupt})
+		p := load(t, h, Spec{
+			Name: "hostile", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Deadline: 60 * time.Millisecond},
+			Log: func(_ int, m string) {
+				lines.Add(1)
+				if len(m) > maxLogLine {
+					t.Errorf("a log line of %d bytes", len(m))
+				}
+			},
+		})
+		for export, want := range cases {
+			lines.Store(0)
+			out, err := p.Call(t.Context(), nil, Call{Export: export, Input: []byte("in")})
+			var trapped *TrapError
+			var said *PluginError
+			got := "?"
+			switch {
+			case err == nil:
+				got = ""
+			case errors.Is(err, ErrDeadline):
+				got = deadline
+			case errors.Is(err, ErrTooLarge):
+				got = tooLarge
+			case errors.Is(err, ErrNoExport):
+				got = "no export"
+			case errors.As(err, &trapped):
+				got = trap
+			case errors.As(err, &said):
+				got = "error"
+			}
+			if slow := export == "alloc_tiny" || export == "alloc_all" || export == "alloc_free" || export == "grow" || export == "log_flood" || export == "vars" || export == "recurse_calls"; got != want && want != "any" && (!slow || got != deadline) {
+				t.Errorf("interrupt %v: %s ended with %q (%v, %d bytes), want %q", interrupt, export, got, err, len(out), want)
+			}
+			if n := lines.Load(); n > maxLogLines {
+				t.Errorf("%s wrote %d log lines", export, n)
+			}
+			if out, err := p.Call(t.Context(), nil, Call{Export: "echo", Input: []byte("still here")}); err != nil || string(out) != "still here" {
+				t.Fatalf("after %s: %q %v", export, out, err)
+			}
+		}
+	}
+}
+
+// TestMemoryIsBounded: a plugin gets its class of memory and no more.
+func TestMemoryIsBounded(t *testing.T) {
+	h := newHost(t, Options{})
+	for class, limit := range classes {
+		p := load(t, h, Spec{Name: "grow", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Memory: limit, Deadline: 5 * time.Second}})
+		out, err := p.Call(t.Context(), nil, Call{Export: "grow"})
+		if err != nil || len(out) != 8 {
+			t.Fatalf("class %d: %d bytes, %v", class, len(out), err)
+		}
+		if grown := int(binary.LittleEndian.Uint64(out)) << 16; grown > limit || grown < limit-(1<<20) {
+			t.Errorf("class %d: memory grew by %d, limit %d", class, grown, limit)
+		}
+		if len(p.free) != 0 {
+			t.Errorf("class %d: an instance that grew was kept", class)
+		}
+	}
+	if _, err := h.Load(Spec{Name: "big", Code: ourPlugin(t, "speed.wasm"), Limits: Limits{Memory: classes[2] + 1}}); err == nil {
+		t.Error("more than the largest class was granted")
+	}
+}
+
+// TestNothingIsLeft: a call finds nothing of the one before in the exchange, and
+// no variables.
+func TestNothingIsLeft(t *testing.T) {
+	h := newHost(t, Options{})
+	p := load(t, h, Spec{Name: "hostile", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Idle: 1}})
+	secret := bytes.Repeat([]byte("secret"), 5000)
+	for range 3 {
+		if _, err := p.Call(t.Context(), nil, Call{Export: "echo", Input: secret}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Call(t.Context(), nil, Call{Export: "scavenge"}); err != nil {
+			t.Fatalf("scavenge: %v", err)
+		}
+		if _, err := p.Call(t.Context(), nil, Call{Export: "remember"}); err != nil {
+			t.Fatalf("a variable outlived its call: %v", err)
+		}
+	}
+	if n := p.Stats().Instances; n != 1 {
+		t.Fatalf("%d instances, want 1: the test reused none", n)
+	}
+}
+
+// TestStopIsInTime: while two plugins spin, others are served, garbage collections
+// end and the spinning ones are stopped. The delays are logged; only gross ones fail.
+func TestStopIsInTime(t *testing.T) {
+	h := newHost(t, Options{})
+	const deadline = 50 * time.Millisecond
+	p := load(t, h, Spec{Name: "hostile", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Deadline: deadline}})
+	var worst, collection atomic.Int64
+	raise := func(v *atomic.Int64, d time.Duration) {
+		for old := v.Load(); int64(d) > old && !v.CompareAndSwap(old, int64(d)); old = v.Load() {
+		}
+	}
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for range 5 {
+				start := time.Now()
+				if _, err := p.Call(t.Context(), nil, Call{Export: "spin"}); !errors.Is(err, ErrDeadline) {
+					t.Errorf("spin: %v", err)
+				}
+				raise(&worst, time.Since(start)-deadline)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	for n := 0; ; n++ {
+		start := time.Now()
+		runtime.GC()
+		raise(&collection, time.Since(start))
+		select {
+		case <-done:
+			t.Logf("%d collections, the longest %v; stopped at most %v late", n, time.Duration(collection.Load()), time.Duration(worst.Load()))
+			if worst.Load() > int64(2*time.Second) || collection.Load() > int64(2*time.Second) {
+				t.Error("a spinning plugin held up the process")
+			}
+			return
+		default:
+		}
+	}
+}
+
+// TestCancel: a plugin stops when its caller gives up, also one that waits its turn.
+func TestCancel(t *testing.T) {
+	h := newHost(t, Options{})
+	p := load(t, h, Spec{Name: "hostile", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Deadline: time.Minute, Concurrent: 1}})
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := p.Call(ctx, nil, Call{Export: "spin"})
+			errs <- err
+		}()
+	}
+	for p.Stats().Instances == 0 {
+		runtime.Gosched()
+	}
+	cancel()
+	for range 2 {
+		if err := <-errs; !errors.Is(err, ErrDeadline) {
+			t.Errorf("got %v, want ErrDeadline", err)
+		}
+	}
+	p.Close()
+	if _, err := p.Call(t.Context(), nil, Call{Export: "echo"}); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// TestBusy: a call past the concurrency limit waits for the deadline and no longer.
+func TestBusy(t *testing.T) {
+	h := newHost(t, Options{})
+	p := load(t, h, Spec{Name: "hostile", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Deadline: 30 * time.Millisecond, Concurrent: 1}})
+	p.slots <- struct{}{}
+	if _, err := p.Call(t.Context(), nil, Call{Export: "echo"}); !errors.Is(err, ErrBusy) {
+		t.Errorf("got %v, want ErrBusy", err)
+	}
+	<-p.slots
+	if _, err := p.Call(t.Context(), nil, Call{Export: "echo"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOutputCap: at the limit and one past it.
+func TestOutputCap(t *testing.T) {
+	h := newHost(t, Options{})
+	p := load(t, h, Spec{Name: "hostile", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Output: 1000, Deadline: time.Second}})
+	for n, want := range map[int]error{1000: nil, 1001: ErrTooLarge} {
+		if _, err := p.Call(t.Context(), nil, Call{Export: "echo", Input: make([]byte, n)}); !errors.Is(err, want) {
+			t.Errorf("%d bytes: %v, want %v", n, err, want)
+		}
+	}
+	if _, err := p.Call(t.Context(), nil, Call{Export: "echo", Input: make([]byte, classes[0])}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("an input as large as the memory: %v", err)
+	}
+}
+
+// wasm builds a module of raw sections.
+func wasm(sections ...string) []byte {
+	return []byte("\x00asm\x01\x00\x00\x00" + strings.Join(sections, ""))
+}
+
+func sec(id byte, payload string) string {
+	b := append([]byte{id}, binary.AppendUvarint(nil, uint64(len(payload)))...)
+	return string(b) + payload
+}
+
+func imported(mod, name string) string {
+	return sec(1, "\x01\x60\x00\x00") + sec(2, "\x01"+string(rune(len(mod)))+mod+string(rune(len(name)))+name+"\x00\x00")
+}
+
+// TestRefused: what may not even be compiled.
+func TestRefused(t *testing.T) {
+	h := newHost(t, Options{Functions: []Function{{Name: "call_tool", Params: 1, Results: 1, Call: func(*Caller, []uint64) {}}}})
+	f := func(what, want string, code []byte) {
+		t.Helper()
+		_, err := h.Load(Spec{Name: "x", Code: code})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", what, err, want)
+		}
+	}
+	f("empty", "magic", nil)
+	f("text", "magic", []byte("(module)"))
+	f("100 MB", "more than", make([]byte, 100<<20))
+	f("cut", "too early", wasm("\x01\xff\x01"))
+	f("the meter", "does not exist", wasm(imported(module.MeterModule, module.MeterName)))
+	f("the kernel's host", "does not exist", wasm(imported(kernelModule, "log")))
+	f("a function of the kernel that plugins have no use for", "the kernel does not have", wasm(imported(envModule, "begin")))
+	f("another signature", "another signature", wasm(imported(envModule, "alloc")))
+	f("no grant", "not granted", wasm(imported(userModule, "call_tool")))
+	f("an unknown function", "does not exist", wasm(imported("env", "x")))
+	f("a memory of others", "no function", wasm(sec(2, "\x01\x01a\x01b\x02\x00\x01")))
+	f("memory beyond its class", "its class has", wasm(sec(5, "\x01\x00\x81\x01")))
+	f("a table bomb", "elements", wasm(sec(4, "\x01\x70\x00\xa1\x8d\x06")))
+	f("a local bomb", "locals", wasm(sec(1, "\x01\x60\x00\x00"), sec(3, "\x01\x00"), sec(10, "\x01\x08\x01\xff\xff\xff\xff\x0f\x7f\x0b")))
+}
+
+// TestStartFunction: a start function that loops is stopped; one that ends is fine.
+func TestStartFunction(t *testing.T) {
+	module := func(body string) []byte {
+		return wasm(sec(1, "\x01\x60\x00\x00"), sec(3, "\x01\x00"), sec(7, "\x01\x01f\x00\x00"), sec(8, "\x00"), sec(10, "\x01"+string(rune(len(body)+1))+"\x00"+body))
+	}
+	for _, interrupt := range []bool{false, true} {
+		h := newHost(t, Options{Interrupt: interrupt})
+		loops := load(t, h, Spec{Name: "loops", Code: module("\x03\x40\x0c\x00\x0b\x0b")})
+		if _, err := loops.Call(t.Context(), nil, Call{Export: "f"}); !errors.Is(err, ErrDeadline) {
+			t.Errorf("interrupt %v: %v, want ErrDeadline", interrupt, err)
+		}
+		ends := load(t, h, Spec{Name: "ends", Code: module("\x0b")})
+		if _, err := ends.Call(t.Context(), nil, Call{Export: "f"}); err != nil {
+			t.Errorf("interrupt %v: %v", interrupt, err)
+		}
+		none := load(t, h, Spec{Name: "invalid", Code: module("\x6a\x0b")}) // i32.add of nothing
+		if _, err := none.Call(t.Context(), nil, Call{Export: "f"}); err == nil || !strings.Contains(err.Error(), "invalid") {
+			t.Errorf("interrupt %v: an invalid module: %v", interrupt, err)
+		}
+	}
+}
+
+// TestTableGrowth: a table grows to its bound and no further.
+func TestTableGrowth(t *testing.T) {
+	// (func (export "f") (result i32) ref.null func, i32.const 1<<28, table.grow 0, i32.const -1, i32.ne)
+	code := wasm(sec(1, "\x01\x60\x00\x01\x7f"), sec(3, "\x01\x00"), sec(4, "\x01\x70\x00\x01"), sec(7, "\x01\x01f\x00\x00"),
+		sec(10, "\x01\x10\x00\xd0\x70\x41\x80\x80\x80\x80\x01\xfc\x0f\x00\x41\x7f\x47\x0b"))
+	h := newHost(t, Options{})
+	if _, err := load(t, h, Spec{Name: "table", Code: code}).Call(t.Context(), nil, Call{Export: "f"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHostsAllowed: names match whole or below a star, in any case.
+func TestHostsAllowed(t *testing.T) {
+	f := func(pattern, host string, want bool) {
+		t.Helper()
+		if got := hostAllowed([]string{pattern}, host); got != want {
+			t.Errorf("hostAllowed(%q, %q) = %v", pattern, host, got)
+		}
+	}
+	f("api.example.com", "API.example.com.", true)
+	f("api.example.com", "xapi.example.com", false)
+	f("*.example.com", "a.b.example.com", true)
+	f("*.example.com", "example.com", false)
+	f("*.example.com", ".example.com", false)
+	f("*", "example.com", false)
+	f("", "", false)
+}

@@ -1,0 +1,332 @@
+package extism
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+// Instance is a plugin with its kernel: one call at a time. Variables live as long
+// as it does.
+type Instance struct {
+	p             *Plugin
+	kernel, guest api.Module
+	heap, memory  api.Memory // the kernel's, the plugin's own (may be nil)
+	begin, alloc  api.Function
+	free          api.Function
+	functions     map[string]api.Function
+	stateAt       uint32
+	baseMemory    uint32 // of the plugin, when it was new
+	stack         [1]uint64
+	hostStack     [1]uint64 // for calls into the kernel while the plugin runs
+
+	started  bool // its language's runtime was started
+	broken   bool // it trapped, exited or was stopped
+	vars     map[string][]byte
+	varBytes int
+
+	// Of the running call:
+	ctx      *callContext
+	own      callContext // what ctx is when the plugin is metered
+	deadline time.Time
+	config   func(string) (string, bool)
+	data     any
+	lines    int
+	requests int
+	status   uint32
+	headers  []byte
+}
+
+type instanceKey struct{}
+
+// callContext carries the instance to host functions without allocating.
+type callContext struct {
+	context.Context
+	i *Instance
+}
+
+func (c *callContext) Value(key any) any {
+	if key == (instanceKey{}) {
+		return c.i
+	}
+	return c.Context.Value(key)
+}
+
+func running(ctx context.Context) *Instance {
+	i, ok := ctx.Value(instanceKey{}).(*Instance)
+	if !ok {
+		panic("BUG: a host function runs outside of a call")
+	}
+	return i
+}
+
+// refill is what a metered plugin calls when its quantum is used up.
+func refill(ctx context.Context, stack []uint64) {
+	running(ctx).checkDeadline()
+	stack[0] = quantum
+}
+
+// checkDeadline stops the plugin when its time is over.
+func (i *Instance) checkDeadline() {
+	if time.Now().After(i.deadline) {
+		panic(ErrDeadline)
+	}
+	select {
+	case <-i.ctx.Done():
+		panic(ErrDeadline)
+	default:
+	}
+}
+
+// Instance makes an instance for the caller's own use, outside of the idle ones.
+// Close it when done.
+func (p *Plugin) Instance(ctx context.Context) (*Instance, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.compileLocked(ctx); err != nil {
+		return nil, err
+	}
+	i, err := p.instantiate(ctx)
+	if err == nil {
+		p.calls.Add(1)
+	}
+	return i, err
+}
+
+// Call runs an exported function and appends its output to dst. It returns the
+// function's result, 0 when it has none, also with some errors. Errors are those of
+// [Plugin.Call].
+func (i *Instance) Call(ctx context.Context, dst []byte, c Call) ([]byte, uint32, error) {
+	return i.call(ctx, dst, c, time.Now().Add(i.p.limits.Deadline))
+}
+
+// Close frees the instance. It must not run.
+func (i *Instance) Close(ctx context.Context) {
+	i.close(ctx)
+	i.p.calls.Done()
+}
+
+func (i *Instance) close(ctx context.Context) {
+	if i.guest != nil {
+		_ = i.guest.Close(ctx)
+	}
+	_ = i.kernel.Close(ctx)
+}
+
+// instantiate makes an instance; a start function of the module runs.
+func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
+	p.stats[statInstances].Add(1)
+	anonymous := wazero.NewModuleConfig().WithName("").WithStartFunctions()
+	k, err := p.engine.runtime.InstantiateModule(ctx, p.engine.kernel, anonymous)
+	if err != nil {
+		return nil, fmt.Errorf("making a kernel: %w", err)
+	}
+	i := &Instance{
+		p: p, kernel: k, heap: k.Memory(), begin: k.ExportedFunction("begin"),
+		functions: make(map[string]api.Function, 1), vars: map[string][]byte{},
+	}
+	if err := k.ExportedFunction("finish").CallWithStack(ctx, i.stack[:]); err != nil {
+		_ = k.Close(ctx)
+		return nil, fmt.Errorf("asking a kernel for its state: %w", err)
+	}
+	i.stateAt = uint32(i.stack[0])
+	if err := i.startCall(0); err != nil {
+		i.close(ctx)
+		return nil, err
+	}
+	cfg := anonymous
+	if p.spec.Grants.Clock {
+		cfg = cfg.WithSysWalltime().WithSysNanotime()
+	}
+	if p.spec.Grants.Random {
+		cfg = cfg.WithRandSource(rand.Reader)
+	}
+	resolve := experimental.WithImportResolver(ctx, func(name string) api.Module {
+		if name == envModule {
+			return k
+		}
+		return nil
+	})
+	cancel := i.arm(resolve, time.Now().Add(max(startTime, p.limits.Deadline)))
+	defer cancel()
+	if i.guest, err = p.engine.runtime.InstantiateModule(i.ctx, p.code.compiled, cfg); err != nil {
+		i.guest = nil
+		i.close(ctx)
+		return nil, i.failure(err)
+	}
+	if p.memory {
+		i.memory = i.guest.Memory()
+		i.baseMemory = i.memory.Size()
+	}
+	return i, nil
+}
+
+// arm sets the deadline. With wazero's interruption it is also the context's.
+func (i *Instance) arm(ctx context.Context, deadline time.Time) context.CancelFunc {
+	cancel := func() {}
+	i.deadline = deadline
+	if i.p.engine.interrupt { // wazero watches it from a goroutine that may outlive the call
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		i.ctx = &callContext{ctx, i}
+		return cancel
+	}
+	i.own = callContext{ctx, i}
+	i.ctx = &i.own
+	return cancel
+}
+
+func (i *Instance) failure(err error) error {
+	return failure(err, i.p.engine.interrupt && i.ctx.Err() != nil)
+}
+
+// startCall makes room for the input and wipes what the last call left.
+func (i *Instance) startCall(n int) error {
+	i.stack[0] = uint64(n)
+	if err := i.begin.CallWithStack(context.Background(), i.stack[:]); err != nil {
+		return fmt.Errorf("starting a call: %w", err)
+	}
+	return nil
+}
+
+func (i *Instance) call(ctx context.Context, dst []byte, c Call, deadline time.Time) ([]byte, uint32, error) {
+	if i.broken {
+		return dst, 0, ErrClosed
+	}
+	sig, ok := i.p.exports[c.Export]
+	if !ok || !sig.callable {
+		return dst, 1, fmt.Errorf("%w: %s", ErrNoExport, clip(c.Export, 64))
+	}
+	i.config, i.data, i.lines, i.requests = c.Config, c.Data, 0, 0
+	i.status, i.headers = 0, nil
+	defer func() { i.config, i.data, i.own.Context = nil, nil, nil }()
+	if err := i.startCall(len(c.Input)); err != nil {
+		i.broken = true
+		return dst, 1, err
+	}
+	if len(c.Input) > 0 && (i.stack[0] == 0 || !i.heap.Write(uint32(i.stack[0]), c.Input)) {
+		return dst, 1, fmt.Errorf("%w: %d bytes of input do not fit its memory", ErrTooLarge, len(c.Input))
+	}
+	if !i.started && c.Export != "_start" && c.Export != "_initialize" {
+		if err := i.start(ctx); err != nil {
+			i.broken = true
+			return dst, 1, err
+		}
+		i.started = true
+		deadline = time.Now().Add(i.p.limits.Deadline)
+	}
+	f := i.functions[c.Export]
+	if f == nil {
+		f = i.guest.ExportedFunction(c.Export)
+		i.functions[c.Export] = f
+	}
+	cancel := i.arm(ctx, deadline)
+	defer cancel()
+	i.stack[0] = 0
+	if err := f.CallWithStack(i.ctx, i.stack[:]); err != nil {
+		i.broken = true
+		err = i.failure(err)
+		exit, ok := err.(*ExitError) //nolint:errorlint // failure does not wrap
+		if !ok {
+			return dst, 1, err
+		}
+		if exit.Code != 0 {
+			return dst, exit.Code, err
+		}
+		i.stack[0] = 0
+	}
+	code := uint32(0)
+	if sig.result {
+		code = uint32(i.stack[0])
+	}
+	return i.finish(dst, code)
+}
+
+// finish reads the kernel's state: output and error.
+func (i *Instance) finish(dst []byte, code uint32) ([]byte, uint32, error) {
+	state, ok := i.heap.Read(i.stateAt, 24)
+	if !ok {
+		panic("BUG: the kernel's state is outside its memory")
+	}
+	le := binary.LittleEndian
+	at, n, errAt := le.Uint64(state), le.Uint64(state[8:]), le.Uint64(state[16:])
+	if errAt != 0 {
+		message, ok := i.block(errAt)
+		if !ok {
+			return dst, code, &PluginError{Code: code, Message: "an error without a message"}
+		}
+		if len(message) > 0 {
+			return dst, code, &PluginError{Code: code, Message: clip(string(message[:min(len(message), maxError)]), maxError)}
+		}
+	}
+	if n > uint64(i.p.limits.Output) {
+		return dst, code, fmt.Errorf("%w: %d bytes of output, more than %d", ErrTooLarge, n, i.p.limits.Output)
+	}
+	if n == 0 {
+		return dst, code, nil
+	}
+	if at >= 1<<32 {
+		return dst, code, &TrapError{"its output is outside its memory"}
+	}
+	out, ok := i.heap.Read(uint32(at), uint32(n))
+	if !ok {
+		return dst, code, &TrapError{"its output is outside its memory"}
+	}
+	return append(dst, out...), code, nil
+}
+
+// block returns a view of a block of the kernel's heap; it is valid until the
+// plugin runs again. See kernel.c for the header.
+func (i *Instance) block(at uint64) ([]byte, bool) {
+	const header, active = 16, 0x6c756963
+	if at < header || at >= 1<<32 {
+		return nil, false
+	}
+	h, ok := i.heap.Read(uint32(at)-header, header)
+	if !ok || binary.LittleEndian.Uint32(h[8:]) != active {
+		return nil, false
+	}
+	return i.heap.Read(uint32(at), binary.LittleEndian.Uint32(h[4:]))
+}
+
+// start runs what languages need before the first call: Haskell's hs_init, WASI
+// reactors' _initialize, or constructors.
+func (i *Instance) start(ctx context.Context) error {
+	cancel := i.arm(ctx, time.Now().Add(max(startTime, i.p.limits.Deadline)))
+	defer cancel()
+	run := func(name string, args ...uint64) error {
+		f := i.guest.ExportedFunction(name)
+		if f == nil || len(f.Definition().ParamTypes()) != len(args) {
+			return nil
+		}
+		if _, err := f.Call(i.ctx, args...); err != nil {
+			return i.failure(err)
+		}
+		return nil
+	}
+	switch {
+	case i.guest.ExportedFunction("hs_init") != nil:
+		if err := run("_initialize"); err != nil {
+			return err
+		}
+		return run("hs_init", 0, 0)
+	case i.p.exports["_initialize"].callable:
+		return run("_initialize")
+	default:
+		return run("__wasm_call_ctors")
+	}
+}
+
+// grown reports whether the instance holds much more memory than a new one.
+// Linear memory never shrinks.
+func (i *Instance) grown() bool {
+	if i.heap.Size() > retainKernel {
+		return true
+	}
+	return i.memory != nil && i.memory.Size() > max(4*i.baseMemory, retainKernel)
+}

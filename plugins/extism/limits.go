@@ -1,0 +1,77 @@
+package extism
+
+import "time"
+
+// Bounds of every plugin, whatever it was granted.
+const (
+	// maxError is how much of a plugin's error message is kept.
+	maxError = 4 << 10
+	// maxLogLine and maxLogLines bound what one call may write to the log; what is
+	// past them is counted and dropped.
+	maxLogLine  = 2 << 10
+	maxLogLines = 100
+	// maxHTTPRequest is the longest request description; bodies are bounded by memory.
+	maxHTTPRequest = 64 << 10
+	// maxHTTPCalls is how many requests one call may make.
+	maxHTTPCalls = 16
+	// startTime is what an instance has to start in: Go's runtime needs 3 ms, GHC's 1.
+	startTime = 500 * time.Millisecond
+	// quantum is how many units of package module run between two looks at the
+	// deadline: about a quarter of a millisecond of ordinary code, a few at worst.
+	quantum = 1 << 18
+	// retainKernel is the exchange memory an idle instance may keep.
+	retainKernel = 4 << 20
+)
+
+// The memory classes: what a plugin's own memory may grow to. The exchange with the
+// host (input, output, variables) has as much again.
+var classes = [...]int{8 << 20, 32 << 20, 128 << 20}
+
+// Limits bounds one plugin.
+type Limits struct {
+	// Memory in bytes; rounded up to a class of 8, 32 or 128 MB. Default: 8 MB. More
+	// than 128 MB is refused.
+	Memory int
+	// Deadline of one call. Default: 100 ms.
+	Deadline time.Duration
+	// Output is the longest output, bytes. Default: 16 MB.
+	Output int
+	// Variables is what all variables of a call may hold, bytes, names and 40 bytes
+	// for each included. Default: 1 MB.
+	Variables int
+	// HTTPResponse is the longest body of an answer to http_request. Default: 4 MB.
+	HTTPResponse int
+	// Concurrent is how many calls of the plugin may run at once; others wait for
+	// their deadline. Default: 32.
+	Concurrent int
+	// Idle is how many instances stay ready. Default: 2.
+	Idle int
+}
+
+func (l Limits) withDefaults() Limits {
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&l.Memory, classes[0])
+	def(&l.Output, 16<<20)
+	def(&l.Variables, 1<<20)
+	def(&l.HTTPResponse, 4<<20)
+	def(&l.Concurrent, 32)
+	def(&l.Idle, 2)
+	if l.Deadline <= 0 {
+		l.Deadline = 100 * time.Millisecond
+	}
+	return l
+}
+
+// class returns the index of the smallest class that holds the memory.
+func (l Limits) class() (int, bool) {
+	for i, c := range classes {
+		if l.Memory <= c {
+			return i, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,400 @@
+package module
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// MeterModule and MeterName name the import that [Meter] adds: a function without
+// parameters whose result, an i32, is how many units may run until it is called
+// again.
+const (
+	MeterModule = "sluice:meter"
+	MeterName   = "refill"
+)
+
+// ErrUnmeterable is wrapped when a module uses instructions that [Meter] does not
+// know. It may still be valid.
+var ErrUnmeterable = errors.New("cannot be metered")
+
+const (
+	// leafUnits is the most a function without calls and loops may cost and go
+	// uncounted; callUnits is what a call costs beyond itself, to make up for it.
+	leafUnits = 100
+	callUnits = 16
+	// bulkShift: a bulk instruction costs a unit for 64 bytes or elements.
+	bulkShift = 6
+	// growUnits: growing a memory copies it.
+	growUnits = 4096
+)
+
+// Meter appends to dst the module with a counter: it goes down by the number of
+// instructions on entry to each function and each round of a loop, by the size of
+// each bulk operation, and when it is below zero the module calls the import
+// [MeterModule].[MeterName] for more. It starts at zero. Functions that can only
+// run for a moment (no loop, no call, 100 instructions) are not counted, calls
+// are. The limits of tables are lowered to MaxTable.
+//
+// A metered module computes what the module computes. Equal modules give equal
+// results. It fails with ErrInvalid and ErrUnmeterable.
+func Meter(dst, code []byte) ([]byte, error) {
+	m, err := Parse(code)
+	if err != nil {
+		return dst, err
+	}
+	g := meter{m: m, refill: uint32(m.ImportedFuncs), fuel: uint32(m.globals), newType: uint32(len(m.Types))}
+	start := len(dst)
+	dst = append(dst, code[:8]...)
+	for _, s := range g.sections() {
+		if dst, err = g.section(dst, s); err != nil {
+			return dst[:start], fmt.Errorf("section %d: %w", s.id, err)
+		}
+	}
+	return dst, nil
+}
+
+type meter struct {
+	m       *Module
+	refill  uint32 // index of the added function; what was at or after it moves up
+	fuel    uint32 // index of the added global
+	newType uint32
+	body    []byte // scratch
+}
+
+// order is where a section has its place; data count comes before code.
+func order(id byte) int {
+	if id == secDataCount {
+		return secCode*2 - 1
+	}
+	return int(id) * 2
+}
+
+// sections returns the module's with the three that the meter adds to, empty
+// where they were missing.
+func (g *meter) sections() []section {
+	missing := []byte{secType, secImport, secGlobal}
+	var out []section
+	last := 0
+	add := func(before int) {
+		for len(missing) > 0 && order(missing[0]) < before {
+			out = append(out, section{missing[0], []byte{0}})
+			missing = missing[1:]
+		}
+	}
+	for _, s := range g.m.sections {
+		if s.id != secCustom {
+			if o := order(s.id); o > last {
+				add(o)
+				last = o
+			}
+			if len(missing) > 0 && missing[0] == s.id {
+				missing = missing[1:]
+			}
+		}
+		out = append(out, s)
+	}
+	add(1 << 10)
+	return out
+}
+
+func (g *meter) section(dst []byte, s section) ([]byte, error) {
+	r := reader{b: s.payload}
+	var out []byte
+	switch s.id {
+	case secType:
+		out = binary.AppendUvarint(nil, uint64(r.u32())+1)
+		out = append(out, s.payload[r.at:]...)
+		out = append(out, 0x60, 0, 1, I32)
+	case secImport:
+		out = binary.AppendUvarint(nil, uint64(r.u32())+1)
+		out = append(out, s.payload[r.at:]...)
+		out = appendName(appendName(out, MeterModule), MeterName)
+		out = binary.AppendUvarint(append(out, Func), uint64(g.newType))
+	case secTable:
+		out = g.tables(&r)
+	case secGlobal:
+		n := r.u32()
+		out = binary.AppendUvarint(nil, uint64(n)+1)
+		for range n {
+			out = append(out, r.byte(), r.byte())
+			out = g.constant(out, &r)
+		}
+		out = append(out, I32, 1, opI32Const, 0, opEnd)
+	case secExport:
+		n := r.u32()
+		out = binary.AppendUvarint(nil, uint64(n))
+		for range n {
+			out = appendName(out, r.name())
+			kind := r.byte()
+			out = append(out, kind)
+			i := r.u32()
+			if kind == Func {
+				i = g.moved(i)
+			}
+			out = binary.AppendUvarint(out, uint64(i))
+		}
+	case secStart:
+		out = binary.AppendUvarint(nil, uint64(g.moved(r.u32())))
+	case secElement:
+		out = g.elements(&r)
+	case secCode:
+		out = g.code(&r)
+	case secCustom:
+		if r.name() == "name" {
+			return dst, nil // its indexes would name other functions
+		}
+		out = s.payload
+	case secFunction, secMemory, secData, secDataCount:
+		out = s.payload
+	default:
+		return dst, fmt.Errorf("%w: section of an extension", ErrUnmeterable)
+	}
+	if r.err != nil {
+		if errors.Is(r.err, ErrUnmeterable) {
+			return dst, r.err
+		}
+		return dst, fmt.Errorf("%w: %w", ErrInvalid, r.err)
+	}
+	return appendSection(dst, s.id, out), nil
+}
+
+// moved is the new index of a function.
+func (g *meter) moved(i uint32) uint32 {
+	if i >= g.refill {
+		return i + 1
+	}
+	return i
+}
+
+func (g *meter) tables(r *reader) []byte {
+	n := r.u32()
+	out := binary.AppendUvarint(nil, uint64(n))
+	for range n {
+		out = append(out, r.byte(), 1)
+		l := r.limits()
+		limit := uint32(MaxTable)
+		if l.HasMax {
+			limit = min(limit, l.Max)
+		}
+		out = binary.AppendUvarint(out, uint64(l.Min))
+		out = binary.AppendUvarint(out, uint64(limit))
+	}
+	return out
+}
+
+// constant copies a constant expression (Core 2.0 §3.3.10).
+func (g *meter) constant(out []byte, r *reader) []byte {
+	for r.err == nil {
+		from := r.at
+		op := r.byte()
+		if op == opRefFunc {
+			out = binary.AppendUvarint(append(out, op), uint64(g.moved(r.u32())))
+			continue
+		}
+		r.immediates(op)
+		out = append(out, r.b[from:r.at]...)
+		if op == opEnd {
+			break
+		}
+	}
+	return out
+}
+
+// elements copies element segments in their eight forms (Core 2.0 §5.5.12).
+func (g *meter) elements(r *reader) []byte {
+	n := r.u32()
+	out := binary.AppendUvarint(nil, uint64(n))
+	for range n {
+		flag := r.u32()
+		if flag > 7 {
+			r.fail("element segment of kind %d", flag)
+		}
+		if r.err != nil {
+			return out
+		}
+		out = binary.AppendUvarint(out, uint64(flag))
+		if flag&1 == 0 { // active
+			if flag&2 != 0 {
+				out = binary.AppendUvarint(out, uint64(r.u32()))
+			}
+			out = g.constant(out, r)
+		}
+		if flag&3 != 0 {
+			out = append(out, r.byte()) // kind or type
+		}
+		items := r.u32()
+		out = binary.AppendUvarint(out, uint64(items))
+		for range items {
+			if r.err != nil {
+				return out
+			}
+			if flag&4 != 0 {
+				out = g.constant(out, r)
+			} else {
+				out = binary.AppendUvarint(out, uint64(g.moved(r.u32())))
+			}
+		}
+	}
+	return out
+}
+
+func (g *meter) code(r *reader) []byte {
+	n := r.u32()
+	if int(n) != len(g.m.Funcs) {
+		r.fail("%d bodies for %d functions", n, len(g.m.Funcs))
+		return nil
+	}
+	out := make([]byte, 0, len(r.b)+len(r.b)/4)
+	out = binary.AppendUvarint(out, uint64(n))
+	for i := range n {
+		body := r.bytes(r.u32())
+		if r.err != nil {
+			return nil
+		}
+		t, ok := g.m.typeAt(g.m.Funcs[i])
+		if !ok {
+			r.fail("function %d has no type", i)
+			return nil
+		}
+		b := reader{b: body}
+		g.body = g.function(g.body[:0], &b, uint32(len(t.Params)))
+		if b.err != nil {
+			r.fail("function %d: %w", i, b.err)
+			return nil
+		}
+		out = binary.AppendUvarint(out, uint64(len(g.body)))
+		out = append(out, g.body...)
+	}
+	return out
+}
+
+// function appends a body with its counters. Each region, the function and each
+// loop without the loops inside it, begins with one whose cost is filled in when
+// the region was read.
+func (g *meter) function(out []byte, r *reader, params uint32) []byte {
+	from := r.at
+	scratch := uint32(r.locals(uint64(params)))
+	if r.err != nil {
+		return out
+	}
+	groups := reader{b: r.b[from:r.at]}
+	out = binary.AppendUvarint(out, uint64(groups.u32())+1)
+	out = append(out, groups.b[groups.at:]...)
+	out = append(out, 1, I32)
+
+	type region struct {
+		costAt int // offset of its cost in out
+		cost   uint32
+	}
+	open := make([]region, 1, 16)
+	kinds := make([]byte, 1, 32) // opcode of each open block; the function is a block
+	kinds[0] = opBlock
+	entry := len(out)
+	out, open[0].costAt = g.charge(out)
+	entryEnd := len(out)
+	leaf := true
+	for len(kinds) > 0 && r.err == nil {
+		at := r.at
+		op := r.byte()
+		cost := &open[len(open)-1].cost
+		*cost++
+		switch op {
+		case opCall, opRefFunc:
+			i := r.u32()
+			out = binary.AppendUvarint(append(out, op), uint64(g.moved(i)))
+			if op == opCall {
+				*cost += callUnits
+				leaf = false
+			}
+			continue
+		case opLoop:
+			r.immediates(op)
+			out = append(out, r.b[at:r.at]...)
+			var costAt int
+			out, costAt = g.charge(out)
+			open = append(open, region{costAt: costAt, cost: 1})
+			kinds = append(kinds, op)
+			leaf = false
+			continue
+		case opBlock, opIf:
+			kinds = append(kinds, op)
+		case opEnd:
+			if kinds[len(kinds)-1] == opLoop {
+				last := open[len(open)-1]
+				putCost(out, last.costAt, last.cost)
+				open = open[:len(open)-1]
+			}
+			kinds = kinds[:len(kinds)-1]
+		case opCallIndirect:
+			*cost += callUnits
+			leaf = false
+		case opMemoryGrow:
+			*cost += growUnits
+			leaf = false
+			out = g.chargeSize(out, scratch, true)
+		case opMisc:
+			if sub := r.peek(); sub >= miscBulkFirst && sub <= miscBulkLast && takesSize(sub) {
+				leaf = false
+				out = g.chargeSize(out, scratch, false)
+			}
+		}
+		r.immediates(op)
+		out = append(out, r.b[at:r.at]...)
+	}
+	if r.err == nil && r.at != len(r.b) {
+		r.fail("bytes after its end")
+	}
+	if r.err != nil {
+		return out
+	}
+	if leaf && open[0].cost <= leafUnits {
+		return append(out[:entry], out[entryEnd:]...)
+	}
+	putCost(out, open[0].costAt, open[0].cost)
+	return out
+}
+
+// charge appends: fuel -= cost; if fuel < 0 { fuel = refill() }. The cost has five
+// bytes, at the offset that it returns.
+func (g *meter) charge(out []byte) ([]byte, int) {
+	out = binary.AppendUvarint(append(out, opGlobalGet), uint64(g.fuel))
+	out = append(out, opI32Const)
+	at := len(out)
+	out = append(out, 0x80, 0x80, 0x80, 0x80, 0, opI32Sub)
+	return g.check(out), at
+}
+
+// putCost writes a signed LEB128 number of five bytes. A body has less than 2^30
+// instructions.
+func putCost(out []byte, at int, cost uint32) {
+	for i := range 4 {
+		out[at+i] = byte(cost>>(7*i))&0x7f | 0x80
+	}
+	out[at+4] = byte(cost>>28) & 0x07
+}
+
+// chargeSize appends code that pays for the operand on top of the stack, a size,
+// and leaves it there. The cost stays below 2^26, so the counter cannot wrap.
+func (g *meter) chargeSize(out []byte, scratch uint32, pages bool) []byte {
+	out = binary.AppendUvarint(append(out, opLocalSet), uint64(scratch))
+	out = binary.AppendUvarint(append(out, opGlobalGet), uint64(g.fuel))
+	out = binary.AppendUvarint(append(out, opLocalGet), uint64(scratch))
+	if pages {
+		out = append(out, opI32Const, 0xff, 0xff, 0x03, opI32And, opI32Const, 10, opI32Shl)
+	} else {
+		out = append(out, opI32Const, bulkShift, opI32ShrU)
+	}
+	out = g.check(append(out, opI32Sub))
+	return binary.AppendUvarint(append(out, opLocalGet), uint64(scratch))
+}
+
+// check appends code that stores the counter and refills it when it is below zero.
+func (g *meter) check(out []byte) []byte {
+	out = binary.AppendUvarint(append(out, opGlobalSet), uint64(g.fuel))
+	out = binary.AppendUvarint(append(out, opGlobalGet), uint64(g.fuel))
+	out = append(out, opI32Const, 0, opI32LtS, opIf, blockVoid)
+	out = binary.AppendUvarint(append(out, opCall), uint64(g.refill))
+	out = binary.AppendUvarint(append(out, opGlobalSet), uint64(g.fuel))
+	return append(out, opEnd)
+}

@@ -1,0 +1,274 @@
+package module
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+var errStopped = errors.New("out of quanta")
+
+// guests returns small modules: the C plugins of package extism, and the engine.
+func guests(t testing.TB) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	for _, pattern := range []string{"../extism/*.wasm", "../extism/testdata/*.wasm", "../engine/*.wasm"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, names, err)
+		}
+		for _, n := range names {
+			b, err := os.ReadFile(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[n] = b
+		}
+	}
+	return out
+}
+
+// world runs modules whose imports are all answered by functions that return 0.
+type world struct {
+	runtime wazero.Runtime
+	refills int
+	budget  int // refills until the module is stopped
+	amount  int32
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{runtime: wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigInterpreter().WithMemoryLimitPages(64)), amount: 1000}
+	t.Cleanup(func() { _ = w.runtime.Close(context.Background()) })
+	b := w.runtime.NewHostModuleBuilder(MeterModule)
+	b.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(_ context.Context, stack []uint64) {
+		if w.refills++; w.refills > w.budget {
+			panic(errStopped)
+		}
+		stack[0] = uint64(uint32(w.amount))
+	}), nil, []api.ValueType{api.ValueTypeI32}).Export(MeterName)
+	if _, err := b.Instantiate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// provide answers the imports of a compiled module that are functions.
+func (w *world) provide(t testing.TB, c wazero.CompiledModule) (done func(), ok bool) {
+	t.Helper()
+	builders := map[string]wazero.HostModuleBuilder{}
+	for _, f := range c.ImportedFunctions() {
+		mod, name, _ := f.Import()
+		if mod == MeterModule {
+			continue
+		}
+		if builders[mod] == nil {
+			builders[mod] = w.runtime.NewHostModuleBuilder(mod)
+		}
+		n := len(f.ResultTypes())
+		builders[mod].NewFunctionBuilder().WithGoFunction(api.GoFunc(func(_ context.Context, stack []uint64) { clear(stack[:n]) }), f.ParamTypes(), f.ResultTypes()).Export(name)
+	}
+	var made []api.Module
+	done = func() {
+		for _, m := range made {
+			_ = m.Close(t.Context())
+		}
+	}
+	for _, b := range builders {
+		m, err := b.Instantiate(t.Context())
+		if err != nil {
+			return done, false
+		}
+		made = append(made, m)
+	}
+	return done, true
+}
+
+// outcome of calling every export in order on one instance.
+type outcome struct {
+	results []uint64
+	errs    []string
+	memory  uint64
+	stopped bool
+}
+
+func (w *world) run(t testing.TB, code []byte, budget int) (o outcome, ok bool) {
+	t.Helper()
+	ctx := t.Context()
+	w.refills, w.budget = 0, budget
+	c, err := w.runtime.CompileModule(ctx, code)
+	if err != nil {
+		return o, false
+	}
+	defer c.Close(ctx)
+	done, ok := w.provide(t, c)
+	defer done()
+	if !ok {
+		return o, false
+	}
+	m, err := w.runtime.InstantiateModule(ctx, c, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if errors.Is(err, errStopped) {
+		return outcome{stopped: true}, true
+	}
+	if err != nil {
+		return o, false
+	}
+	defer m.Close(ctx)
+	var names []string
+	for n := range m.ExportedFunctionDefinitions() {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		f := m.ExportedFunction(n)
+		args := make([]uint64, len(f.Definition().ParamTypes()))
+		for i := range args {
+			args[i] = uint64(i + 3)
+		}
+		res, err := f.Call(ctx, args...)
+		if errors.Is(err, errStopped) {
+			o.stopped = true
+			return o, true
+		}
+		o.results = append(o.results, res...)
+		text := ""
+		if err != nil {
+			text, _, _ = bytesCut(err.Error())
+		}
+		o.errs = append(o.errs, text)
+	}
+	if mem := m.Memory(); len(c.ExportedMemories()) > 0 {
+		b, _ := mem.Read(0, mem.Size())
+		h := fnv.New64a()
+		_, _ = h.Write(b)
+		o.memory = h.Sum64()
+	}
+	return o, true
+}
+
+func bytesCut(s string) (string, string, bool) {
+	a, b, ok := bytes.Cut([]byte(s), []byte("\n"))
+	return string(a), string(b), ok
+}
+
+// agree meters a module and compares it with itself. It reports whether the module
+// could be run at all.
+func agree(t testing.TB, w *world, what string, code []byte) bool {
+	t.Helper()
+	metered, err := Meter(nil, code)
+	c, cerr := w.runtime.CompileModule(t.Context(), code)
+	if cerr != nil {
+		return false // then nothing is promised but not to crash
+	}
+	_ = c.Close(t.Context())
+	if errors.Is(err, ErrUnmeterable) || errors.Is(err, ErrInvalid) {
+		return false // out of bounds of ours
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if c, err := w.runtime.CompileModule(t.Context(), metered); err != nil {
+		t.Fatalf("%s is valid, metered it is not: %v", what, err)
+	} else {
+		_ = c.Close(t.Context())
+	}
+	got, ok := w.run(t, metered, 300)
+	if !ok || got.stopped {
+		return ok
+	}
+	want, ok := w.run(t, code, 0)
+	if !ok || !slices.Equal(got.results, want.results) || !slices.Equal(got.errs, want.errs) || got.memory != want.memory {
+		t.Fatalf("%s: metered %v %q %x, as it was %v %q %x (%v)", what, got.results, got.errs, got.memory, want.results, want.errs, want.memory, ok)
+	}
+	return true
+}
+
+// TestMeterAgrees: modules and mutations of them compute the same when metered.
+func TestMeterAgrees(t *testing.T) {
+	w := newWorld(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	ran := 0
+	for name, code := range guests(t) {
+		if !agree(t, w, name, code) {
+			t.Errorf("%s did not run", name)
+		}
+		for range 150 {
+			m := bytes.Clone(code)
+			for range 1 + rng.IntN(3) {
+				m[rng.IntN(len(m))] = byte(rng.Uint32())
+			}
+			if agree(t, w, "a mutation of "+name, m) {
+				ran++
+			}
+		}
+	}
+	if ran < 20 {
+		t.Errorf("only %d mutations ran", ran)
+	}
+}
+
+// FuzzMeter: no input crashes, and what is valid stays valid and computes the same.
+func FuzzMeter(f *testing.F) {
+	for _, code := range guests(f) {
+		if len(code) < 4<<10 {
+			f.Add(code)
+		}
+	}
+	f.Fuzz(func(t *testing.T, code []byte) {
+		if m, err := Parse(code); err == nil {
+			again, err := AppendCustom(nil, code, "x", []byte("y"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p, err := Parse(again); err != nil || len(p.Exports) != len(m.Exports) {
+				t.Fatalf("with a custom section: %v", err)
+			}
+		}
+		agree(t, newWorld(t), "input", code)
+	})
+}
+
+// TestMeterCounts: a loop pays for its rounds, recursion for its calls, a bulk
+// operation for its size.
+func TestMeterCounts(t *testing.T) {
+	code, err := os.ReadFile("../extism/testdata/hostile.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metered, err := Meter(nil, code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Meter(nil, code)
+	if err != nil || !bytes.Equal(again, metered) {
+		t.Fatal("metering twice gives other bytes")
+	}
+	t.Logf("%d bytes, metered %d", len(code), len(metered))
+	w := newWorld(t)
+	c, err := w.runtime.CompileModule(t.Context(), metered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, _ := w.provide(t, c)
+	defer done()
+	for _, export := range []string{"spin", "recurse_calls", "fill", "drip", "storm"} {
+		m, err := w.runtime.InstantiateModule(t.Context(), c, wazero.NewModuleConfig().WithName(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.refills, w.budget = 0, 30
+		if _, err := m.ExportedFunction(export).Call(t.Context()); !errors.Is(err, errStopped) {
+			t.Errorf("%s: %v, want to be stopped", export, err)
+		}
+		_ = m.Close(t.Context())
+	}
+}

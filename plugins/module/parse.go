@@ -1,0 +1,415 @@
+package module
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Bounds of a module. What is past them is refused with [ErrInvalid].
+const (
+	// MaxBytes: a Go program with encoding/json is 3.3 MB, and compiling takes 0.4
+	// seconds a megabyte.
+	MaxBytes = 16 << 20
+	// MaxLocals is per function; wazero takes room for each while it compiles, and a
+	// module of 30 bytes can declare four billion. V8 has the same bound.
+	MaxLocals = 50_000
+	// MaxTable is the elements of one table, 8 bytes each; it is written into the
+	// metered module, so a table cannot grow past it either.
+	MaxTable = 100_000
+	// MaxTables: compilers write one.
+	MaxTables = 16
+	// MaxItems bounds imports, exports and the like of one module.
+	MaxItems = 100_000
+)
+
+// ErrInvalid is wrapped by everything that [Parse] refuses.
+var ErrInvalid = errors.New("not a WebAssembly module that can be used")
+
+// External kinds of imports and exports (Core 2.0 §5.5.5).
+const (
+	Func   byte = 0
+	Table  byte = 1
+	Memory byte = 2
+	Global byte = 3
+)
+
+// Section ids (Core 2.0 §5.5.2).
+const (
+	secCustom = iota
+	secType
+	secImport
+	secFunction
+	secTable
+	secMemory
+	secGlobal
+	secExport
+	secStart
+	secElement
+	secCode
+	secData
+	secDataCount
+)
+
+// Value types (Core 2.0 §5.3.1).
+const (
+	I32 byte = 0x7f
+	I64 byte = 0x7e
+)
+
+// Type is a function's signature; its bytes are value types.
+type Type struct{ Params, Results []byte }
+
+// Import is one import.
+type Import struct {
+	Module, Name string
+	Kind         byte
+	Type         uint32 // index into Types; functions only
+}
+
+// Export is one export.
+type Export struct {
+	Name  string
+	Kind  byte
+	Index uint32
+}
+
+// Limits are those of a memory (pages of 64 KB) or a table (elements).
+type Limits struct {
+	Min, Max uint32
+	HasMax   bool
+}
+
+// Custom is a custom section.
+type Custom struct {
+	Name    string
+	Payload []byte
+}
+
+type section struct {
+	id      byte
+	payload []byte
+}
+
+// Module is what a module says of itself. Slices are views of its code.
+type Module struct {
+	Types    []Type
+	Imports  []Import
+	Exports  []Export
+	Funcs    []uint32 // type index of each function it defines
+	Tables   []Limits
+	Memories []Limits
+	Customs  []Custom
+	HasStart bool
+	// ImportedFuncs is how many of Imports are functions.
+	ImportedFuncs int
+
+	globals  int // imported and own
+	sections []section
+}
+
+// Parse takes a module apart, down to its sections; function bodies are read by
+// [Meter] and by the compiler. It keeps code and fails with ErrInvalid.
+func Parse(code []byte) (*Module, error) {
+	m, err := parse(code)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return m, nil
+}
+
+func parse(code []byte) (*Module, error) {
+	if len(code) > MaxBytes {
+		return nil, fmt.Errorf("%d bytes, more than %d", len(code), MaxBytes)
+	}
+	if len(code) < 8 || !bytes.HasPrefix(code, []byte("\x00asm\x01\x00\x00\x00")) {
+		return nil, errors.New("it does not begin with the magic number and version 1")
+	}
+	m := &Module{}
+	r := reader{b: code, at: 8}
+	for r.at < len(r.b) && r.err == nil {
+		id := r.byte()
+		payload := r.bytes(r.u32())
+		if r.err != nil {
+			break
+		}
+		m.sections = append(m.sections, section{id, payload})
+		s := reader{b: payload}
+		m.section(id, &s)
+		if s.err == nil && id != secCustom && s.at != len(s.b) && id < secElement && id != secGlobal {
+			s.err = errors.New("bytes left over")
+		}
+		if s.err != nil {
+			return nil, fmt.Errorf("section %d: %w", id, s.err)
+		}
+	}
+	return m, r.err
+}
+
+func (m *Module) section(id byte, r *reader) {
+	switch id {
+	case secCustom:
+		name := r.name()
+		if r.err == nil {
+			m.Customs = append(m.Customs, Custom{name, r.b[r.at:]})
+		}
+	case secType:
+		for range r.count() {
+			if r.byte() != 0x60 {
+				r.fail("a type that is not a function's")
+				return
+			}
+			m.Types = append(m.Types, Type{r.bytes(r.u32()), r.bytes(r.u32())})
+		}
+	case secImport:
+		for range r.count() {
+			m.imported(r)
+		}
+	case secFunction:
+		for range r.count() {
+			m.Funcs = append(m.Funcs, r.u32())
+		}
+	case secTable:
+		for range r.count() {
+			r.byte()
+			m.Tables = append(m.Tables, r.limits())
+		}
+	case secMemory:
+		for range r.count() {
+			m.Memories = append(m.Memories, r.limits())
+		}
+	case secGlobal:
+		m.globals += int(r.count())
+	case secExport:
+		for range r.count() {
+			m.Exports = append(m.Exports, Export{r.name(), r.byte(), r.u32()})
+		}
+	case secStart:
+		m.HasStart = true
+		r.u32()
+	case secCode:
+		for range r.count() {
+			body := reader{b: r.bytes(r.u32())}
+			if body.locals(0); body.err != nil {
+				r.fail("a function: %w", body.err)
+			}
+		}
+	}
+	if len(m.Tables) > MaxTables {
+		r.fail("%d tables, more than %d", len(m.Tables), MaxTables)
+	}
+	for _, t := range m.Tables {
+		if t.Min > MaxTable {
+			r.fail("a table of %d elements, more than %d", t.Min, MaxTable)
+		}
+	}
+}
+
+func (m *Module) imported(r *reader) {
+	i := Import{Module: r.name(), Name: r.name(), Kind: r.byte()}
+	switch i.Kind {
+	case Func:
+		i.Type = r.u32()
+		m.ImportedFuncs++
+	case Table:
+		r.byte()
+		r.limits()
+	case Memory:
+		r.limits()
+	case Global:
+		r.byte()
+		r.byte()
+		m.globals++
+	default:
+		r.fail("an import of kind %d", i.Kind)
+	}
+	m.Imports = append(m.Imports, i)
+}
+
+// Export returns the export of that name.
+func (m *Module) Export(name string) (Export, bool) {
+	for _, e := range m.Exports {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return Export{}, false
+}
+
+// FuncType returns the signature of a function by its index, imported ones first.
+func (m *Module) FuncType(index uint32) (Type, bool) {
+	n := index
+	for _, i := range m.Imports {
+		if i.Kind != Func {
+			continue
+		}
+		if n == 0 {
+			return m.typeAt(i.Type)
+		}
+		n--
+	}
+	if int(n) >= len(m.Funcs) {
+		return Type{}, false
+	}
+	return m.typeAt(m.Funcs[n])
+}
+
+// FuncTypeOf returns the signature of an imported function.
+func (m *Module) FuncTypeOf(i Import) (Type, bool) { return m.typeAt(i.Type) }
+
+func (m *Module) typeAt(i uint32) (Type, bool) {
+	if int(i) >= len(m.Types) {
+		return Type{}, false
+	}
+	return m.Types[i], true
+}
+
+// Custom returns the payload of the custom section of that name, when there is
+// exactly one.
+func (m *Module) Custom(name string) ([]byte, bool) {
+	var found []byte
+	n := 0
+	for _, c := range m.Customs {
+		if c.Name == name {
+			found = c.Payload
+			n++
+		}
+	}
+	return found, n == 1
+}
+
+// AppendCustom appends code with its custom sections of that name replaced by
+// one at the end. An empty payload is refused: wazero v1.12.0 does not read one.
+func AppendCustom(dst, code []byte, name string, payload []byte) ([]byte, error) {
+	if len(payload) == 0 {
+		return dst, errors.New("an empty custom section cannot be read back")
+	}
+	m, err := Parse(code)
+	if err != nil {
+		return dst, err
+	}
+	dst = append(dst, code[:8]...)
+	for _, s := range m.sections {
+		if s.id == secCustom {
+			r := reader{b: s.payload}
+			if r.name() == name {
+				continue
+			}
+		}
+		dst = appendSection(dst, s.id, s.payload)
+	}
+	body := appendName(nil, name)
+	return appendSection(dst, secCustom, append(body, payload...)), nil
+}
+
+func appendSection(dst []byte, id byte, payload []byte) []byte {
+	dst = append(dst, id)
+	dst = binary.AppendUvarint(dst, uint64(len(payload)))
+	return append(dst, payload...)
+}
+
+func appendName(dst []byte, s string) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(s)))
+	return append(dst, s...)
+}
+
+// reader reads the binary format and keeps its first error.
+type reader struct {
+	b   []byte
+	at  int
+	err error
+}
+
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+		r.at = len(r.b)
+	}
+}
+
+func (r *reader) byte() byte {
+	if r.at >= len(r.b) {
+		r.fail("it ends too early")
+		return 0
+	}
+	r.at++
+	return r.b[r.at-1]
+}
+
+func (r *reader) bytes(n uint32) []byte {
+	if uint64(n) > uint64(len(r.b)-r.at) {
+		r.fail("it ends too early")
+		return nil
+	}
+	r.at += int(n)
+	return r.b[r.at-int(n) : r.at]
+}
+
+// u32 reads an unsigned LEB128 number (Core 2.0 §5.2.2).
+func (r *reader) u32() uint32 {
+	var v uint32
+	for shift := 0; shift < 35; shift += 7 {
+		c := r.byte()
+		if shift == 28 && c > 0x0f {
+			break
+		}
+		v |= uint32(c&0x7f) << shift
+		if c < 0x80 {
+			return v
+		}
+	}
+	r.fail("a number of more than 32 bits")
+	return 0
+}
+
+// skipLEB passes over a number of at most n bytes.
+func (r *reader) skipLEB(n int) {
+	for range n {
+		if r.byte() < 0x80 {
+			return
+		}
+	}
+	r.fail("a number that is too long")
+}
+
+// count reads the length of a vector. Every item takes at least a byte.
+func (r *reader) count() uint32 {
+	n := r.u32()
+	if n > MaxItems || uint64(n) > uint64(len(r.b)-r.at) {
+		r.fail("%d items do not fit", n)
+		return 0
+	}
+	return n
+}
+
+// locals passes over the declarations of a body's locals and returns how many
+// there are with the parameters.
+func (r *reader) locals(params uint64) uint64 {
+	n := params
+	for range r.u32() {
+		n += uint64(r.u32())
+		r.byte()
+		if n > MaxLocals {
+			r.fail("more than %d locals", MaxLocals)
+		}
+		if r.err != nil {
+			return 0
+		}
+	}
+	return n
+}
+
+func (r *reader) name() string { return string(r.bytes(r.u32())) }
+
+func (r *reader) limits() Limits {
+	switch flag := r.byte(); flag {
+	case 0:
+		return Limits{Min: r.u32()}
+	case 1:
+		return Limits{Min: r.u32(), Max: r.u32(), HasMax: true}
+	default:
+		r.fail("limits of kind %d", flag)
+		return Limits{}
+	}
+}
