@@ -97,6 +97,8 @@ type CallOptions struct { //nolint:revive // Options are the Caller's
 	Version mcp.Version
 	// Principal is who calls. What is kept for a caller is kept under its key.
 	Principal access.Principal
+	// Cancel ends the call when whoever asked has gone; nil: nothing does.
+	Cancel *upstream.Cancel
 }
 
 // Outcome says how a call ended.
@@ -121,7 +123,7 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 		c.pool.Put(x)
 	}()
 	x.c, x.ctx, x.tool, x.ts, x.args, x.dst = c, ctx, tool, tool.Toolset, args, dst
-	x.start = time.Now()
+	x.cancel, x.start = opt.Cancel, time.Now()
 	x.deadline = x.start.Add(tool.Toolset.Timeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(x.deadline) {
 		x.deadline = d
@@ -140,6 +142,9 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 // run goes through the stages.
 func (x *exchange) run() error {
 	defer x.leave()
+	if x.cancel.Cancelled() { // one of several calls, whose client went away meanwhile
+		x.failed = problem.New(problem.Cancelled, "the call was cancelled: whoever asked has gone")
+	}
 	for i := range stages {
 		if x.failed != nil && i != stageResult {
 			continue

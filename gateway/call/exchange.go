@@ -45,6 +45,7 @@ type state struct {
 	args     jsonscan.Value
 	start    time.Time
 	deadline time.Time
+	cancel   *upstream.Cancel
 
 	flight *flight // cache: other calls wait for ours
 	hit    *entry  // cache: the answer that is served
@@ -127,6 +128,8 @@ func outcomeOf(k problem.Kind) metering.Outcome {
 		return metering.UpstreamError
 	case problem.InvalidPlugin:
 		return metering.PluginError
+	case problem.Cancelled:
+		return metering.Cancelled
 	}
 	return metering.ToolError
 }

@@ -36,7 +36,7 @@ func (x *exchange) ask() error {
 	b.Meter.Begin()
 	begin := time.Now()
 	err := x.c.upstream.Do(&x.http, &x.ready.Base,
-		upstream.Limits{Deadline: x.deadline, MaxBody: x.ts.MaxBody, Client: x.client()}, &x.ready.Rules)
+		upstream.Limits{Deadline: x.deadline, MaxBody: x.ts.MaxBody, Client: x.client(), Cancel: x.cancel}, &x.ready.Rules)
 	took := time.Since(begin)
 	x.upstream += took
 	if err != nil {

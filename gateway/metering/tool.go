@@ -23,10 +23,11 @@ const (
 	Timeout                      // no answer in time
 	Denied                       // refused before the upstream: blocked address, no credential
 	PluginError                  // a program failed closed
+	Cancelled                    // the client went away
 	outcomeCount
 )
 
-var outcomeNames = [outcomeCount]string{"ok", "tool_error", "protocol_error", "upstream_error", "timeout", "denied", "plugin_error"}
+var outcomeNames = [outcomeCount]string{"ok", "tool_error", "protocol_error", "upstream_error", "timeout", "denied", "plugin_error", "cancelled"}
 
 // String is the label value.
 func (o Outcome) String() string { return outcomeNames[o] }

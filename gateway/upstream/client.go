@@ -81,6 +81,7 @@ type hostKey struct {
 type host struct {
 	client   fasthttp.HostClient
 	lastUsed atomic.Int64 // Unix seconds
+	running  atomic.Int64 // exchanges
 }
 
 // New makes a Client. It fails with [problem.InvalidArgument] without Dial.
@@ -125,6 +126,8 @@ type Limits struct {
 	// Client is the certificate that connections to the base's origin show; nil:
 	// none. It is not shown to another origin.
 	Client *ClientCertificate
+	// Cancel ends the exchange from outside; nil: nothing does.
+	Cancel *Cancel
 }
 
 // ClientCertificate authenticates connections (mutual TLS). Connections of
@@ -182,8 +185,8 @@ func (x *Exchange) Body() []byte {
 // anywhere, without the credentials that strip takes off when the origin changes;
 // others only on 307 and 308 and only to the same origin. It fails with
 // [problem.BlockedAddress], [problem.Unreachable], [problem.Timeout],
-// [problem.UpstreamTooLarge], [problem.UpstreamMalformed] or
-// [problem.Unavailable]; every status of the upstream is an answer, not an error.
+// [problem.UpstreamTooLarge], [problem.UpstreamMalformed],
+// [problem.Unavailable] or [problem.Cancelled]; every status of the upstream is an answer, not an error.
 func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 	if lim.MaxBody <= 0 {
 		lim.MaxBody = DefaultMaxBody
@@ -193,6 +196,9 @@ func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 		lim.Deadline = time.Now().Add(DefaultTimeout)
 	}
 	x.Request.Header.SetNoDefaultContentType(true) // a body without a type is sent without one
+	if len(x.Request.Header.UserAgent()) == 0 {
+		x.Request.Header.SetUserAgent(c.opts.UserAgent)
+	}
 	x.Request.Header.Set(fasthttp.HeaderAcceptEncoding, "gzip, br, deflate")
 	addr, secure := base.addr, base.tls
 	if lim.Client != nil && !secure {
@@ -201,7 +207,7 @@ func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 	}
 	for {
 		h := c.host(keyOf(addr, secure, &lim), lim.Client)
-		if err := h.client.DoDeadline(&x.Request, &x.response, lim.Deadline); err != nil {
+		if err := x.do(h, &lim); err != nil {
 			return describe(err, addr, lim)
 		}
 		redirected, err := x.redirect(secure, strip)
@@ -268,16 +274,13 @@ func (c *Client) newHost(k hostKey, cert *ClientCertificate) *host {
 	h := &host{}
 	h.client = fasthttp.HostClient{
 		Addr: k.addr, IsTLS: k.tls, TLSConfig: config, Name: c.opts.UserAgent,
-		DialTimeout:               c.opts.Dial,
-		MaxConns:                  c.opts.MaxConns,
-		MaxConnWaitTimeout:        DefaultTimeout,
-		MaxIdleConnDuration:       idleConn,
-		MaxResponseBodySize:       k.class,
-		MaxIdemponentCallAttempts: maxAttempts,
-		RetryIfErr:                func(req *fasthttp.Request, _ int, err error) (bool, bool) { return false, repeatable(req, err) },
-		DisablePathNormalizing:    true, // the request plan encoded it, and %2F is not a slash
-		SecureErrorLogMessage:     true,
-		ReadBufferSize:            readBuffer,
+		DialTimeout:           c.opts.Dial,
+		MaxConns:              c.opts.MaxConns,
+		MaxConnWaitTimeout:    DefaultTimeout,
+		MaxIdleConnDuration:   idleConn,
+		MaxResponseBodySize:   k.class,
+		SecureErrorLogMessage: true,
+		ReadBufferSize:        readBuffer,
 	}
 	c.hosts[k] = h
 	return h
@@ -288,7 +291,7 @@ func (c *Client) evictLocked() {
 	var oldest hostKey
 	var found *host
 	for k, h := range c.hosts {
-		if h.client.PendingRequests() == 0 && (found == nil || h.lastUsed.Load() < found.lastUsed.Load()) {
+		if h.running.Load() == 0 && (found == nil || h.lastUsed.Load() < found.lastUsed.Load()) {
 			oldest, found = k, h
 		}
 	}

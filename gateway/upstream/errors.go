@@ -20,6 +20,9 @@ func describe(err error, addr string, lim Limits) error {
 	if p := problem.As(err); p != nil {
 		return p // of the dialer
 	}
+	if lim.Cancel.Cancelled() {
+		return problem.New(problem.Cancelled, "the call was cancelled: whoever asked has gone").Because(err)
+	}
 	var (
 		authority x509.UnknownAuthorityError
 		invalid   x509.CertificateInvalidError
