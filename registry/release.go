@@ -67,6 +67,9 @@ type ReleaseToolset struct {
 	Revision   uint64 `json:"revision"`   // published revision of this toolset, ≥ 1
 	Repository string `json:"repository"` // <workspace>/toolsets/<slug>
 	Bundle     Digest `json:"bundle"`     // OCI manifest digest of the bundle: the toolset's digest
+	// Access is the OCI manifest digest of the access document, in the same
+	// repository. "": the bundle alone says who may enter.
+	Access Digest `json:"access,omitempty"`
 }
 
 // ReleasePlugin is one third-party plugin that live toolsets use.
@@ -115,6 +118,7 @@ func (r *Release) Validate() error {
 		f.check(t.Revision >= 1, at+"/revision", "revision must be at least 1")
 		f.check(ValidRepository(t.Repository), at+"/repository", "%.80q is not a repository name", t.Repository)
 		f.check(t.Bundle.Valid(), at+"/bundle", "%.80q is not a sha256 digest", string(t.Bundle))
+		f.check(t.Access == "" || t.Access.Valid(), at+"/access", "%.80q is not a sha256 digest", string(t.Access))
 		ids[t.ID], slugs[t.Slug] = true, true
 	}
 	for i := range r.Plugins {

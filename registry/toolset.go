@@ -101,14 +101,10 @@ type CachePolicy struct {
 	TTLSeconds int `json:"ttlSeconds"` // 1 to MaxCacheSeconds
 }
 
-// AccessNone lets everyone in who reaches the toolset URL. Tokens, pause and
-// domains change without a new bundle, through an access document that a release
-// names; this is only the kind of door.
-const AccessNone = "none"
-
-// Access says who may open the toolset URL.
+// Access says who may open the toolset URL where the release names no access
+// document, which is what usually decides.
 type Access struct {
-	Mode string `json:"mode"` // AccessNone
+	Mode string `json:"mode"` // AccessNone; AccessToken and AccessJWT: nobody, until there is a document
 }
 
 // Limits of one upstream call. Zero fields keep the gateway's default.
@@ -160,7 +156,7 @@ func (t *Toolset) Validate() error {
 		f.check(t.Cache.TTLSeconds >= 1 && t.Cache.TTLSeconds <= MaxCacheSeconds, "/cache/ttlSeconds",
 			"%d s is not between 1 and %d", t.Cache.TTLSeconds, MaxCacheSeconds)
 	}
-	f.check(t.Access.Mode == AccessNone, "/access/mode", "access mode %.80q is not known", t.Access.Mode)
+	f.check(validMode(t.Access.Mode), "/access/mode", "access mode %.80q is not known", t.Access.Mode)
 	if l := t.Limits; l != nil {
 		f.check(l.TimeoutMilliseconds >= 0 && l.TimeoutMilliseconds <= MaxTimeoutMilliseconds, "/limits/timeoutMs",
 			"%d ms is not between 0 and %d", l.TimeoutMilliseconds, MaxTimeoutMilliseconds)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/registry"
 )
 
 func TestGuard(t *testing.T) {
@@ -56,19 +55,6 @@ func TestGuard(t *testing.T) {
 		if _, err := NewGuard(Options{Origins: []string{bad}}); !problem.Is(err, problem.InvalidArgument) {
 			t.Fatalf("origin %q: %v", bad, err)
 		}
-	}
-}
-
-func TestPolicy(t *testing.T) {
-	p, err := Compile(registry.Access{Mode: registry.AccessNone})
-	if err != nil || !p.Open() {
-		t.Fatalf("mode none: %v, %v", p, err)
-	}
-	if p, err := Compile(registry.Access{Mode: "retina"}); !problem.Is(err, problem.Unsupported) || p.Open() {
-		t.Fatalf("unknown mode: %v, %v", p, err)
-	}
-	if (Policy{}).Open() {
-		t.Fatal("the zero policy is open")
 	}
 }
 

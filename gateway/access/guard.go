@@ -8,27 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/registry"
 )
-
-// Policy is the door of one toolset URL.
-type Policy struct {
-	mode string
-}
-
-// Compile makes the policy of a toolset. A mode this gateway does not know is a
-// [problem.Unsupported]: a toolset must never be open because its lock is new.
-func Compile(a registry.Access) (Policy, error) {
-	if a.Mode != registry.AccessNone {
-		return Policy{}, problem.New(problem.Unsupported, "access mode %.40q is not known to this gateway", a.Mode).
-			Fix("update the gateway")
-	}
-	return Policy{mode: a.Mode}, nil
-}
-
-// Open reports whether anybody who reaches the listener may call. The zero
-// Policy is closed.
-func (p Policy) Open() bool { return p.mode == registry.AccessNone }
 
 // Options configures a Guard.
 type Options struct {

@@ -1,0 +1,184 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/sluicegate/sluice/registry"
+)
+
+const (
+	// clockSkew that is forgiven between this node and the authorization server.
+	clockSkew = time.Minute
+	// maxSubjects whose requests are counted; beyond it counting starts again.
+	maxSubjects = 10_000
+)
+
+// algorithms that are accepted: all of RFC 7518 §3.1 and RFC 8037 that a public
+// key verifies. A shared secret would let every resource forge tokens.
+var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+
+// jwtPolicy verifies tokens of one authorization server (RFC 7519, RFC 9068).
+type jwtPolicy struct {
+	grant     *registry.JWTGrant
+	keys      *keySet
+	supported []string // all scopes that open something
+	known     verified
+	parser    *jwt.Parser
+
+	mu       sync.Mutex
+	subjects map[string]*limiter // guarded by mu; by subject
+}
+
+func newJWTPolicy(g *registry.JWTGrant, keys *Keys, prev *Policy) *jwtPolicy {
+	p := &jwtPolicy{
+		grant: g, keys: keys.set(g.Issuer, g.JWKSURL),
+		parser: jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithIssuer(g.Issuer), jwt.WithExpirationRequired(), jwt.WithLeeway(clockSkew)),
+	}
+	for _, s := range g.Scopes {
+		p.supported = append(p.supported, s.Scope)
+	}
+	if g.Limits != nil {
+		p.subjects = map[string]*limiter{}
+		if prev != nil && prev.jwt != nil && prev.jwt.grant.Issuer == g.Issuer {
+			prev.jwt.mu.Lock()
+			for subject, l := range prev.jwt.subjects {
+				p.subjects[subject] = newLimiter(g.Limits, l)
+			}
+			prev.jwt.mu.Unlock()
+		}
+	}
+	return p
+}
+
+// claims are those that matter here.
+type claims struct {
+	jwt.RegisteredClaims
+	Scope scopes `json:"scope"`
+	Scp   scopes `json:"scp"` // of authorization servers older than RFC 9068
+}
+
+// scopes is a list of scopes: a text with spaces (RFC 8693 §4.2) or an array.
+type scopes []string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *scopes) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) == nil {
+		*s = strings.Fields(text)
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(s))
+}
+
+// verify identifies the holder of a token.
+func (p *jwtPolicy) verify(ctx context.Context, token []byte, resource, metadata string) (*grant, *Refusal) {
+	// The same token at another URL is another question.
+	h := sha256.New()
+	h.Write(token)
+	h.Write([]byte{0})
+	h.Write([]byte(resource))
+	sum := [sha256.Size]byte(h.Sum(nil))
+	now := time.Now()
+	if g := p.known.get(sum); g != nil && now.Before(g.expires) {
+		return g, nil
+	}
+	var c claims
+	_, err := p.parser.ParseWithClaims(string(token), &c, func(t *jwt.Token) (any, error) {
+		id, _ := t.Header["kid"].(string)
+		return p.keys.find(ctx, id, t.Method.Alg())
+	})
+	why := ""
+	switch {
+	case errors.Is(err, errNoKeys):
+		return nil, &Refusal{
+			Status: 503, Reason: NoKeys, Text: "the keys of the authorization server cannot be fetched", Retry: 5,
+		}
+	case errors.Is(err, jwt.ErrTokenExpired):
+		why = "the token has expired"
+	case errors.Is(err, jwt.ErrTokenNotValidYet), errors.Is(err, jwt.ErrTokenUsedBeforeIssued):
+		why = "the token is not valid yet"
+	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
+		why = "the token is of another issuer"
+	case errors.Is(err, jwt.ErrTokenSignatureInvalid), errors.Is(err, jwt.ErrTokenUnverifiable):
+		why = "the signature of the token is not valid"
+	case err != nil:
+		why = "the token is not a valid JSON Web Token"
+	case !slices.Contains(c.Audience, resource):
+		// RFC 8707: a token for another resource, even of this gateway, is not ours.
+		why = "the token was issued for another resource"
+	case c.Subject == "":
+		why = "the token names no subject"
+	}
+	if why != "" {
+		return nil, &Refusal{
+			Status: 401, Reason: BadToken, Text: why, Challenge: p.challenge(metadata, "invalid_token", why, p.supported),
+		}
+	}
+	g := &grant{principal: JWTPrincipal(c.Issuer, c.Subject), expires: c.ExpiresAt.Add(clockSkew), scopes: append(c.Scope, c.Scp...)}
+	g.all = len(p.grant.Scopes) == 0
+	for _, s := range p.grant.Scopes {
+		if slices.Contains(g.scopes, s.Scope) {
+			g.tools = append(g.tools, s.Tools...)
+		}
+	}
+	if l := p.grant.Limits; l != nil {
+		g.limits, g.bytes = p.limiterOf(c.Subject, l), l.RequestBytes
+	}
+	p.known.put(sum, g)
+	return g, nil
+}
+
+func (p *jwtPolicy) limiterOf(subject string, limits *registry.RateLimits) *limiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l, ok := p.subjects[subject]; ok {
+		return l
+	}
+	if len(p.subjects) >= maxSubjects {
+		clear(p.subjects)
+	}
+	l := newLimiter(limits, nil)
+	p.subjects[subject] = l
+	return l
+}
+
+// scopesFor is what to ask for to call a tool: what the token has and the first
+// scope that opens the tool.
+func (p *jwtPolicy) scopesFor(tool string, has []string) []string {
+	out := []string{}
+	for _, s := range p.grant.Scopes {
+		if slices.Contains(has, s.Scope) {
+			out = append(out, s.Scope)
+		}
+	}
+	for _, s := range p.grant.Scopes {
+		if patterns(s.Tools).match(tool) {
+			return append(out, s.Scope)
+		}
+	}
+	return out
+}
+
+// challenge is a WWW-Authenticate header (RFC 6750 §3, RFC 9728 §5.1). Its texts
+// are constants and validated scopes and URLs: nothing needs escaping.
+func (p *jwtPolicy) challenge(metadata, fault, description string, scopes []string) string {
+	var b strings.Builder
+	b.WriteString("Bearer ")
+	if fault != "" {
+		b.WriteString(`error="` + fault + `", error_description="` + description + `", `)
+	}
+	if len(scopes) > 0 {
+		b.WriteString(`scope="` + strings.Join(scopes, " ") + `", `)
+	}
+	b.WriteString(`resource_metadata="` + metadata + `"`)
+	return b.String()
+}
