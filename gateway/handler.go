@@ -11,9 +11,14 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // handle serves one request. It is the boundary at which a fault in one call is
@@ -27,6 +32,8 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 	switch path := rc.Path(); {
 	case len(path) > 3 && string(path[:3]) == "/t/":
 		s.serveToolset(rc, path)
+	case bytes.HasPrefix(path, metadataPath):
+		s.serveMetadata(rc, path[len(metadataPath):])
 	case string(path) == "/livez", string(path) == "/healthz":
 		answer(rc, fasthttp.StatusOK, "ok")
 	case string(path) == "/readyz":
@@ -40,15 +47,24 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 	}
 }
 
-// serveToolset checks where the request comes from, finds the toolset and speaks
-// MCP. Checks are in the order of MCP 2026-07-28 basic/transports.
+// metadataPath is where RFC 9728 §3.1 puts the metadata of a resource: its own
+// path follows.
+var metadataPath = []byte("/.well-known/oauth-protected-resource")
+
+// serveToolset checks where the request comes from and who sends it, finds the
+// toolset and speaks MCP. Checks are in the order of MCP 2026-07-28
+// basic/transports.
 func (s *Server) serveToolset(rc *fasthttp.RequestCtx, path []byte) {
+	origin := rc.Request.Header.Peek(fasthttp.HeaderOrigin)
 	if !s.guard.Host(rc.Host()) {
 		answer(rc, fasthttp.StatusForbidden, "this Host is not served here")
 		return
 	}
-	if !s.guard.Origin(rc.Request.Header.Peek(fasthttp.HeaderOrigin)) {
+	if !s.guard.Origin(origin) {
 		answer(rc, fasthttp.StatusForbidden, "this Origin is not allowed")
+		return
+	}
+	if len(origin) > 0 && s.shareWith(rc, origin) {
 		return
 	}
 	snap := s.opts.Holder.Load()
@@ -58,28 +74,130 @@ func (s *Server) serveToolset(rc *fasthttp.RequestCtx, path []byte) {
 		return
 	}
 	ts := snap.Toolset(rc.Host(), path)
-	if ts == nil || !ts.Access.Open() {
+	if ts == nil {
 		notFound(rc)
 		return
 	}
-	start := time.Now()
-	x := s.sessions.Get().(*session)
-	x.s, x.rc, x.ts = s, rc, ts
-	served := s.protocol.Serve(rc, x)
-	x.s, x.rc, x.ts, x.tool = nil, nil, nil, nil
-	s.sessions.Put(x)
-	if served.Method != mcp.MethodToolsCall { // calls are counted with their tool
-		s.opts.Meter.Operation(served.Method, served.Version, time.Since(start).Seconds())
+	if !rc.IsPost() {
+		rc.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
+		rc.SetStatusCode(fasthttp.StatusMethodNotAllowed)
+		return
 	}
+	var resource, metadata string
+	if ts.Access.Mode() == registry.AccessJWT {
+		if s.publicURL == "" && !s.loopback {
+			answer(rc, fasthttp.StatusServiceUnavailable, "this gateway was not told its public URL, which tokens must be issued for")
+			return
+		}
+		resource, metadata = s.resource(rc, ts.Slug)
+	}
+	pass, refusal := ts.Access.Admit(s.calls, rc.Request.Header.Peek(fasthttp.HeaderAuthorization), len(rc.Request.Body()), resource, metadata)
+	if refusal != nil {
+		s.turnAway(rc, ts, refusal)
+		return
+	}
+	// Nothing behind this line may see the client's own credential.
+	rc.Request.Header.Del(fasthttp.HeaderAuthorization)
+	x := s.sessions.Get().(*session)
+	x.s, x.rc, x.ts, x.pass, x.metadata, x.start = s, rc, ts, pass, metadata, time.Now()
+	s.protocol.Serve(rc, x)
+}
+
+// resource is the URL of a toolset as its clients know it, and of its RFC 9728
+// document. Without a public URL only local names reach this line, and the one
+// the client used is the one it means.
+func (s *Server) resource(rc *fasthttp.RequestCtx, slug string) (resource, metadata string) {
+	base := s.publicURL
+	if base == "" {
+		base = "http://" + string(rc.Host())
+	}
+	return base + "/t/" + slug, base + string(metadataPath) + "/t/" + slug
+}
+
+// shareWith lets a page of an origin read the answer (Fetch standard, "CORS
+// protocol"); true when the request was only the question whether it may.
+func (s *Server) shareWith(rc *fasthttp.RequestCtx, origin []byte) bool {
+	h := &rc.Response.Header
+	h.SetBytesV(fasthttp.HeaderAccessControlAllowOrigin, origin)
+	h.Set(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
+	if !rc.IsOptions() {
+		h.Set(fasthttp.HeaderAccessControlExposeHeaders, "WWW-Authenticate, Retry-After, Mcp-Session-Id")
+		return false
+	}
+	h.Set(fasthttp.HeaderAccessControlAllowMethods, "POST")
+	if wanted := rc.Request.Header.Peek(fasthttp.HeaderAccessControlRequestHeaders); len(wanted) > 0 && len(wanted) <= 1024 {
+		h.SetBytesV(fasthttp.HeaderAccessControlAllowHeaders, wanted) // Mcp-Param-* has no end, and Authorization no wildcard
+	}
+	h.Set(fasthttp.HeaderAccessControlMaxAge, "7200")
+	rc.SetStatusCode(fasthttp.StatusNoContent)
+	return true
+}
+
+// turnAway answers a request that its toolset's policy refused.
+func (s *Server) turnAway(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, r *access.Refusal) {
+	if r.Challenge != "" {
+		rc.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, r.Challenge)
+	}
+	if r.Retry > 0 {
+		rc.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(r.Retry))
+	}
+	s.countRefusal(ts, r)
+	answer(rc, r.Status, r.Text)
+}
+
+func (s *Server) countRefusal(ts *snapshot.Toolset, r *access.Refusal) {
+	name := metering.Series("sluice_access_denied_total", "toolset", ts.Slug, "reason", string(r.Reason))
+	if r.Status == fasthttp.StatusTooManyRequests {
+		name = metering.Series("sluice_ratelimit_rejections_total", "toolset", ts.Slug, "scope", string(r.Reason))
+	}
+	if c := s.opts.Meter.Counter(name); c != nil {
+		c.Inc()
+	}
+}
+
+// serveMetadata answers RFC 9728 protected resource metadata. Only toolsets that
+// are opened by an authorization server's tokens have any: some clients ignore the
+// header they were configured with where they find it.
+func (s *Server) serveMetadata(rc *fasthttp.RequestCtx, path []byte) {
+	if !s.guard.Host(rc.Host()) {
+		answer(rc, fasthttp.StatusForbidden, "this Host is not served here")
+		return
+	}
+	ts := s.opts.Holder.Load().Toolset(rc.Host(), path)
+	if ts == nil {
+		notFound(rc)
+		return
+	}
+	resource, _ := s.resource(rc, ts.Slug)
+	body, ok := ts.Access.AppendMetadata(nil, resource, ts.Name)
+	if !ok {
+		notFound(rc)
+		return
+	}
+	h := &rc.Response.Header
+	h.Set(fasthttp.HeaderAccessControlAllowOrigin, "*")
+	if !rc.IsGet() && !rc.IsHead() {
+		h.Set(fasthttp.HeaderAllow, "GET, HEAD")
+		answer(rc, fasthttp.StatusMethodNotAllowed, "metadata is only read")
+		return
+	}
+	h.SetContentType("application/json")
+	h.Set(fasthttp.HeaderCacheControl, "max-age=300")
+	rc.SetBody(body)
 }
 
 // session is one request's view of its toolset; it is what package mcp asks.
 type session struct {
-	s    *Server
-	rc   *fasthttp.RequestCtx
-	ts   *snapshot.Toolset
-	tool *snapshot.Tool
-	meta []byte // the trace, reused
+	s        *Server
+	rc       *fasthttp.RequestCtx
+	ts       *snapshot.Toolset
+	pass     access.Pass
+	metadata string // URL; only with mode jwt
+	start    time.Time
+	tool     *snapshot.Tool
+	meta     []byte // the trace, reused
+	cancel   upstream.Cancel
+	watch    watched
 }
 
 var _ mcp.Toolset = (*session)(nil)
@@ -88,19 +206,25 @@ var _ mcp.Toolset = (*session)(nil)
 func (x *session) Card() *mcp.Card { return x.ts.Card }
 
 // AppendTools implements [mcp.Toolset].
-func (x *session) AppendTools(dst []byte) ([]byte, error) {
-	list, err := x.ts.List()
-	if err != nil {
-		return dst, err
+func (x *session) AppendTools(dst, cursor []byte) (out []byte, next string, ok bool, err error) {
+	var list *snapshot.List
+	if x.pass.SeesAll() {
+		list, err = x.ts.List()
+	} else {
+		list, err = x.ts.ListOf(x.pass.Selection(), x.pass.Sees)
 	}
-	return append(dst, list...), nil
+	if err != nil {
+		return dst, "", false, err
+	}
+	page, next, ok := list.Page(cursor)
+	return append(dst, page...), next, ok, nil
 }
 
 // Select implements [mcp.Toolset].
 func (x *session) Select(name []byte) ([]mcp.HeaderParam, bool, error) {
 	var err error
-	if x.tool, err = x.ts.Tool(name); err != nil || x.tool == nil {
-		return nil, false, err
+	if x.tool, err = x.ts.Tool(name); err != nil || x.tool == nil || !x.pass.Sees(x.tool.Name) {
+		return nil, false, err // what a token does not open does not exist for it
 	}
 	ready, err := x.tool.Load()
 	if err != nil {
@@ -109,9 +233,27 @@ func (x *session) Select(name []byte) ([]mcp.HeaderParam, bool, error) {
 	return ready.Headers, true, nil
 }
 
+// Permit implements [mcp.Toolset].
+func (x *session) Permit() bool {
+	refusal := x.pass.MayCall(x.tool.Name, x.metadata)
+	if refusal == nil {
+		return true
+	}
+	x.rc.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, refusal.Challenge)
+	x.s.countRefusal(x.ts, refusal)
+	return false
+}
+
 // Call implements [mcp.Toolset].
 func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err error) {
-	opt := call.CallOptions{Trace: p.Trace && x.s.mayTrace(x.rc), Version: p.Version}
+	p.Stream.Beat("waiting for the answer of " + x.tool.Name)
+	opt := call.CallOptions{
+		Trace: p.Trace && x.s.mayTrace(x.rc), Version: p.Version, Principal: x.pass.Principal(), Cancel: &x.cancel,
+	}
+	if conn := x.rc.Conn(); conn != nil {
+		x.watch.begin(conn)
+		defer x.watch.end()
+	}
 	out, outcome, err := x.s.opts.Caller.Call(x.s.calls, x.tool, p.Arguments, opt, dst)
 	if err != nil {
 		return nil, nil, err
@@ -120,11 +262,54 @@ func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		x.s.log.LogAttrs(x.s.calls, slog.LevelDebug, "tool called", slog.String("toolset", x.ts.Slug), slog.String("tool", x.tool.Name),
 			slog.String("outcome", outcome.Kind.String()), slog.Int("status", outcome.Status))
 	}
+	x.tell(p.Stream, &outcome)
 	if outcome.Trace != nil {
 		x.meta = outcome.Trace.AppendJSON(x.meta[:0])
 		meta = x.meta
 	}
 	return out, meta, nil
+}
+
+// tell logs to the client how its call went, as far as it asked for it.
+func (x *session) tell(to *mcp.Stream, o *call.Outcome) {
+	level := mcp.LevelDebug
+	if o.IsError {
+		level = mcp.LevelWarning
+	}
+	if !to.Wants(level) {
+		return
+	}
+	b := append([]byte(nil), `{"tool":`...)
+	b = jsonscan.AppendStringOf(b, x.tool.Name)
+	b = append(b, `,"outcome":`...)
+	b = jsonscan.AppendStringOf(b, o.Kind.String())
+	if o.Status != 0 {
+		b = strconv.AppendInt(append(b, `,"upstreamStatus":`...), int64(o.Status), 10)
+	}
+	b = strconv.AppendInt(append(b, `,"upstreamBytes":`...), int64(o.Bytes), 10)
+	b = strconv.AppendBool(append(b, `,"cached":`...), o.Cached)
+	b = strconv.AppendInt(append(b, `,"durationMs":`...), time.Since(x.start).Milliseconds(), 10)
+	to.Log(level, "sluice", append(b, '}'))
+}
+
+// Cancel implements [mcp.Toolset].
+func (x *session) Cancel() { x.cancel.Cancel() }
+
+// Listen implements [mcp.Toolset].
+func (x *session) Listen(sub *mcp.Subscription) error {
+	return x.s.listeners.take(x.rc, x.ts, x.pass, sub)
+}
+
+// Done implements [mcp.Toolset].
+func (x *session) Done(served mcp.Served) {
+	x.pass.Leave()
+	s := x.s
+	if served.Method != mcp.MethodToolsCall { // calls are counted with their tool
+		s.opts.Meter.Operation(served.Method, served.Version, time.Since(x.start).Seconds())
+	}
+	x.cancel.Reset()
+	x.s, x.rc, x.ts, x.tool, x.pass, x.metadata = nil, nil, nil, nil, access.Pass{}, ""
+	s.sessions.Put(x)
 }
 
 // mayTrace reports whether a trace may be given: to a client on this machine that

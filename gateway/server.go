@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,6 +63,11 @@ type Options struct {
 	// Hosts and Origins are accepted beside local ones; see [access.Options].
 	Hosts   []string
 	Origins []string
+	// PublicURL is where clients reach this gateway, without a path: toolset URLs,
+	// and so the audience of tokens, start with it. Default: as the client's Host
+	// header says, on loopback; elsewhere a client could choose the audience by it, so
+	// access by JSON Web Tokens does not work without.
+	PublicURL string
 	// MaxRequest is the largest request body in bytes. Default: [DefaultMaxRequest].
 	MaxRequest int
 	// Drain is how long running calls may take after a stop. Default: [DefaultDrain].
@@ -74,17 +80,20 @@ type Options struct {
 
 // Server is the listener of the data plane.
 type Server struct {
-	opts     Options
-	log      *slog.Logger
-	protocol *mcp.Server
-	guard    *access.Guard
-	listener net.Listener
-	loopback bool
-	http     *fasthttp.Server
-	draining atomic.Bool
-	sessions sync.Pool       // *session
-	calls    context.Context //nolint:containedctx // ends when a drain runs out of time
-	stop     context.CancelFunc
+	opts      Options
+	log       *slog.Logger
+	protocol  *mcp.Server
+	guard     *access.Guard
+	listener  net.Listener
+	loopback  bool
+	http      *fasthttp.Server
+	draining  atomic.Bool
+	sessions  sync.Pool // *session
+	watcher   *watcher
+	listeners *listeners
+	publicURL string
+	calls     context.Context //nolint:containedctx // ends when a drain runs out of time
+	stop      context.CancelFunc
 }
 
 // New makes a Server and listens, so that [Server.Addr] is known; requests are
@@ -108,7 +117,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{opts: o, log: o.Logger.With(slog.String("component", "gateway"))}
 	var err error
-	if s.protocol, err = mcp.New(mcp.Options{Logger: s.log}); err != nil {
+	if s.protocol, err = mcp.New(mcp.Options{WriteTimeout: writeTimeout, Logger: s.log}); err != nil {
 		return nil, err
 	}
 	s.listener = o.Listener
@@ -124,7 +133,13 @@ func New(o Options) (*Server, error) {
 		_ = s.listener.Close()
 		return nil, err
 	}
-	s.sessions.New = func() any { return &session{} }
+	s.publicURL = strings.TrimSuffix(o.PublicURL, "/")
+	s.watcher, s.listeners = newWatcher(), newListeners(o.Holder)
+	s.sessions.New = func() any {
+		x := &session{}
+		x.watch.w, x.watch.gone = s.watcher, x.cancel.Cancel
+		return x
+	}
 	s.calls, s.stop = context.WithCancel(context.Background())
 	s.http = &fasthttp.Server{
 		Handler:               s.handle,
@@ -138,6 +153,7 @@ func New(o Options) (*Server, error) {
 		MaxRequestBodySize:    o.MaxRequest,
 		TCPKeepalive:          true,
 		CloseOnShutdown:       true,
+		KeepHijackedConns:     true, // streams outlive the handler that took them
 		SecureErrorLogMessage: true,
 		Logger:                quiet{s.log},
 	}
@@ -155,15 +171,15 @@ func (s *Server) Run(ctx context.Context) error {
 	defer s.stop()
 	served := make(chan error, 1)
 	go func() { served <- s.http.Serve(s.listener) }()
-	warmed := make(chan struct{})
-	wctx, wstop := context.WithCancel(ctx)
-	go func() {
-		defer close(warmed)
-		s.warm(wctx)
-	}()
+	var background sync.WaitGroup
+	bctx, bstop := context.WithCancel(ctx)
+	background.Go(func() { s.warm(bctx) })
+	background.Go(func() { s.listeners.run(bctx) })
+	background.Go(func() { s.watcher.run(s.calls) }) // it is needed while calls drain
 	defer func() {
-		wstop()
-		<-warmed
+		bstop()
+		s.stop()
+		background.Wait()
 	}()
 	s.log.LogAttrs(ctx, slog.LevelInfo, "gateway listens", slog.String("addr", s.listener.Addr().String()))
 	select {
@@ -182,7 +198,8 @@ func (s *Server) Run(ctx context.Context) error {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "calls were still running when the drain ended", slog.Any("error", err))
 	}
 	s.stop()
-	if err := <-served; err != nil {
+	_ = s.listener.Close() // a stop may come before the HTTP server knows its listener
+	if err := <-served; err != nil && !errors.Is(err, net.ErrClosed) {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the listener failed while it closed", slog.Any("error", err))
 	}
 	return nil
@@ -234,6 +251,7 @@ func (s *Server) gauges() {
 	m.Gauge(metering.Series("sluice_http_connections", "listener", "gateway"), func() float64 {
 		return float64(s.http.GetOpenConnectionsCount())
 	})
+	m.Gauge("sluice_listen_streams", func() float64 { return float64(s.listeners.open.Load()) })
 	m.Gauge(metering.Series("sluice_toolsets", "state", "live"), func() float64 { return float64(len(h.Load().Toolsets())) })
 	m.Gauge("sluice_tools", func() float64 {
 		n := 0

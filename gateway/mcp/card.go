@@ -42,7 +42,10 @@ func NewCard(info Info) *Card {
 		instructions = append(instructions, `,"instructions":`...)
 		instructions = jsonscan.AppendStringOf(instructions, info.Instructions)
 	}
-	const capabilities = `,"capabilities":{"tools":{"listChanged":false}}`
+	// A client of an older revision is told nothing by itself: it has no stream to be
+	// told on.
+	const modern = `,"capabilities":{"logging":{},"tools":{"listChanged":true}}`
+	const legacy = `,"capabilities":{"logging":{},"tools":{"listChanged":false}}`
 
 	c := &Card{}
 	c.meta = append(c.meta, `"_meta":{"io.modelcontextprotocol/serverInfo":`...)
@@ -54,11 +57,11 @@ func NewCard(info Info) *Card {
 	c.discover = appendInt(c.discover, ListTTL)
 	c.discover = append(c.discover, `,"cacheScope":"private","supportedVersions":`...)
 	c.discover = appendVersions(c.discover)
-	c.discover = append(c.discover, capabilities...)
+	c.discover = append(c.discover, modern...)
 	c.discover = append(c.discover, instructions...)
 	c.discover = append(c.discover, '}')
 
-	c.initialize = append(c.initialize, capabilities...)
+	c.initialize = append(c.initialize, legacy...)
 	c.initialize = append(c.initialize, `,"serverInfo":`...)
 	c.initialize = append(c.initialize, server...)
 	c.initialize = append(c.initialize, instructions...)

@@ -11,11 +11,14 @@
 // which the specification wants it checked.
 //
 // It is not a client of MCP servers, opens no listener, and does not decide who
-// may call (package access does, before). Answers are application/json only; it
-// pushes nothing.
+// may call (package access does, before). Answers are application/json. Only a
+// call that has something to tell before its result, to a client that asked for it
+// and accepts a stream, is answered with server-sent events (sse.go); for
+// subscriptions/listen it makes the messages, and the caller keeps the connection
+// (listen.go).
 //
 // Requests are scanned in place (package jsonscan): method, id, tool name and
-// arguments are views of the request body and valid until [Server.Serve] returns.
+// arguments are views of the request body and valid until [Toolset].Done.
 // Scanning and writing allocate nothing once the pools are warm. A Server is safe
 // for concurrent use.
 //

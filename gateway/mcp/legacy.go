@@ -41,6 +41,8 @@ func (x *exchange) serveLegacy() {
 		x.listTools(false)
 	case "tools/call":
 		x.callTool(false)
+	case "logging/setLevel":
+		x.setLevel()
 	default:
 		// JSON instead of a bare status: clients probe for resources and prompts.
 		x.failf(fasthttp.StatusOK, codeMethodNotFound, "method not found:", m.method)
@@ -68,4 +70,17 @@ func (x *exchange) initialize() {
 	x.out = jsonscan.AppendStringOf(x.out, versionNames[version])
 	x.out = append(x.out, x.ts.Card().initialize...)
 	x.out = append(x.out, '}')
+}
+
+// setLevel answers logging/setLevel. There is no session that could keep the
+// level, so nothing follows from it; clients that declare interest must not fail
+// over it (MCP 2025-11-25 "Logging").
+func (x *exchange) setLevel() {
+	x.served.Method = MethodSetLevel
+	if levelOf(x.msg.params.Get("level")) == LevelNone {
+		x.fail(&fault{status: fasthttp.StatusOK, code: codeInvalidParams, text: "params.level is none of the levels of RFC 5424"})
+		return
+	}
+	x.out = appendHead(x.out, x.msg.id)
+	x.out = append(x.out, `,"result":{}}`...)
 }

@@ -114,6 +114,7 @@ var (
 	faultTooMany   = fault{status: 400, code: codeInvalidRequest, text: "the batch has more than 64 messages"}
 	faultInBatch   = fault{status: 400, code: codeInvalidRequest, text: "initialize must not be part of a batch"}
 	faultAnswer    = fault{status: 400, code: codeInvalidRequest, text: "a server of this protocol version takes no responses"}
+	faultScope     = fault{status: 403, code: codeInvalidRequest, text: "the scopes of the token do not open this tool"}
 	faultInternal  = fault{status: 500, code: codeInternal, text: "internal error"}
 )
 

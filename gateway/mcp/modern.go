@@ -12,6 +12,7 @@ import (
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel"
 )
 
 // modern reports whether the message is of the era without handshake: it says so
@@ -72,6 +73,8 @@ func (x *exchange) serveModern() {
 		x.listTools(true)
 	case "tools/call":
 		x.callTool(true)
+	case "subscriptions/listen":
+		x.listen()
 	default:
 		x.failf(fasthttp.StatusNotFound, codeMethodNotFound, "method not found:", m.method)
 	}

@@ -2,8 +2,10 @@ package mcp
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -14,21 +16,34 @@ import (
 const maxBatch = 64
 
 // Toolset is what the protocol asks of the gateway while it serves one request.
-// An implementation belongs to that request and need not be safe for concurrent
-// use.
+// An implementation belongs to that request. Its methods are called one after the
+// other, Cancel excepted.
 type Toolset interface {
 	// Card is the toolset's rendered description.
 	Card() *Card
-	// AppendTools appends the JSON array of all tools.
-	AppendTools(dst []byte) ([]byte, error)
+	// AppendTools appends the JSON array of one page of the tools. cursor is nil for
+	// the first page, else what a page before gave as next; next is "" behind the
+	// last page. ok is false for a cursor that none of the pages gave.
+	AppendTools(dst, cursor []byte) (out []byte, next string, ok bool, err error)
 	// Select makes name the tool that the next Call calls; false if there is none.
 	// params are the tool's arguments that must be repeated as headers.
 	Select(name []byte) (params []HeaderParam, ok bool, err error)
+	// Permit reports whether the caller may call the selected tool. When it may not,
+	// the implementation has set the headers that say what is missing.
+	Permit() bool
 	// Call calls the selected tool and appends the members of its result
 	// ("content":[…] and, when it failed, ,"isError":true). meta, when not nil,
 	// holds further members of the result's _meta. Everything the agent may know,
 	// also a failure, is a result; an error is a fault of the gateway.
 	Call(c *CallParams, dst []byte) (out, meta []byte, err error)
+	// Cancel ends the Call that runs, from another goroutine: the client went away.
+	Cancel()
+	// Listen takes the connection over for the messages of a subscription; its
+	// first event is s.AppendAck. It fails when too many are open.
+	Listen(s *Subscription) error
+	// Done is the last call: the request was served, and how. For a call whose
+	// answer is a stream that is when the stream ended, after Serve returned.
+	Done(served Served)
 }
 
 // CallParams are the parameters of tools/call, views of the request body.
@@ -37,6 +52,8 @@ type CallParams struct {
 	Meta      jsonscan.Value // _meta, or missing
 	Trace     bool           // _meta["dev.sluice/trace"] is true
 	Version   Version        // of the protocol
+	// Stream takes notifications of the call; nil: the client wants none.
+	Stream *Stream
 }
 
 // Method is a method of the protocol, as a metric label.
@@ -50,6 +67,8 @@ const (
 	MethodPing
 	MethodToolsList
 	MethodToolsCall
+	MethodListen
+	MethodSetLevel
 	MethodNotification
 	MethodBatch
 	methodCount
@@ -59,7 +78,8 @@ const (
 const MethodCount = int(methodCount)
 
 var methodNames = [MethodCount]string{
-	"_other", "initialize", "server/discover", "ping", "tools/list", "tools/call", "notifications", "_batch",
+	"_other", "initialize", "server/discover", "ping", "tools/list", "tools/call",
+	"subscriptions/listen", "logging/setLevel", "notifications", "_batch",
 }
 
 // String is the name in the protocol; "_other" and "_batch" have none.
@@ -74,19 +94,23 @@ type Served struct {
 
 // Options configures a Server.
 type Options struct {
+	// WriteTimeout is how long a client may take to read what was written to a
+	// stream. Default: as the server says for whole answers.
+	WriteTimeout time.Duration
 	// Logger receives faults of the gateway. Default: discard.
 	Logger *slog.Logger
 }
 
 // Server serves the protocol. It is safe for concurrent use.
 type Server struct {
-	log  *slog.Logger
-	pool sync.Pool // *exchange
+	log          *slog.Logger
+	pool         sync.Pool // *exchange
+	writeTimeout time.Duration
 }
 
 // New makes a Server.
 func New(o Options) (*Server, error) {
-	s := &Server{log: o.Logger}
+	s := &Server{log: o.Logger, writeTimeout: o.WriteTimeout}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -96,54 +120,74 @@ func New(o Options) (*Server, error) {
 
 // exchange is one request being served, pooled.
 type exchange struct {
-	s       *Server
-	req     *fasthttp.RequestHeader
-	ts      Toolset
-	msg     message
-	call    CallParams
-	header  []byte // V_h, the protocol version of the header
-	out     []byte // the response body
-	status  int
-	served  Served
-	scratch []byte // unescaped method
-	text    []byte // unescaped names and header values
-	fault   fault  // a fault with a quote
+	s        *Server
+	rc       *fasthttp.RequestCtx
+	req      *fasthttp.RequestHeader
+	ts       Toolset
+	msg      message
+	call     CallParams
+	header   []byte // V_h, the protocol version of the header
+	out      []byte // the response body
+	status   int
+	served   Served
+	scratch  []byte // unescaped method
+	text     []byte // unescaped names and header values
+	fault    fault  // a fault with a quote
+	batched  bool   // the message is one of several
+	taken    bool   // the answer is a stream; who has it releases x
+	hijacked bool   // the connection was taken over: nothing is answered here
 }
 
+var errNoConnection = errors.New("the request has no connection")
+
 func (x *exchange) reset() {
-	x.s, x.req, x.ts, x.header, x.out = nil, nil, nil, nil, nil
+	x.s, x.rc, x.req, x.ts, x.header, x.out = nil, nil, nil, nil, nil, nil
 	x.msg, x.call, x.fault, x.served, x.status = message{}, CallParams{}, fault{}, Served{}, 0
+	x.batched, x.taken, x.hijacked = false, false, false
 	x.scratch, x.text = x.scratch[:0], x.text[:0]
 }
 
+// release ends the exchange: nothing of the request is used any more.
+func (x *exchange) release() {
+	s, ts, served := x.s, x.ts, x.served
+	x.reset()
+	s.pool.Put(x)
+	ts.Done(served)
+}
+
 // Serve answers the request in rc. The caller has checked Host, Origin and who is
-// calling. It neither keeps rc nor ts.
-func (s *Server) Serve(rc *fasthttp.RequestCtx, ts Toolset) Served {
+// calling. It keeps rc and ts no longer than until ts.Done.
+func (s *Server) Serve(rc *fasthttp.RequestCtx, ts Toolset) {
 	if !rc.IsPost() {
 		rc.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
 		rc.SetStatusCode(fasthttp.StatusMethodNotAllowed)
-		return Served{}
+		ts.Done(Served{})
+		return
 	}
 	if !isJSON(rc.Request.Header.ContentType()) {
 		rc.SetStatusCode(fasthttp.StatusUnsupportedMediaType)
-		return Served{}
+		ts.Done(Served{})
+		return
 	}
 	x := s.pool.Get().(*exchange)
 	defer func() {
-		x.reset()
-		s.pool.Put(x)
+		if !x.taken {
+			x.release()
+		}
 	}()
-	x.s, x.req, x.ts = s, &rc.Request.Header, ts
+	x.s, x.rc, x.req, x.ts = s, rc, &rc.Request.Header, ts
 	x.status = fasthttp.StatusOK
 	x.out = rc.Response.SwapBody(nil)[:0]
 	x.serve(rc.Request.Body())
+	if x.taken || x.hijacked {
+		return
+	}
 	rc.SetStatusCode(x.status)
 	if len(x.out) > 0 {
 		rc.Response.Header.SetContentType("application/json")
 		rc.Response.Header.Set(fasthttp.HeaderCacheControl, "no-cache, no-transform")
 	}
 	rc.Response.SwapBody(x.out)
-	return x.served
 }
 
 func (x *exchange) serve(body []byte) {
@@ -189,6 +233,7 @@ func (x *exchange) batch(v jsonscan.Value) {
 		x.fail(&faultTooMany)
 		return
 	}
+	x.batched = true
 	x.out = append(x.out, '[')
 	start := len(x.out)
 	it := v.Elements()

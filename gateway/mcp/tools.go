@@ -6,13 +6,21 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
-// listTools answers tools/list. All tools are one page, so a cursor can only be
-// one we never gave; an empty one asks for the first page.
+// listTools answers tools/list. An empty cursor asks for the first page.
 func (x *exchange) listTools(modern bool) {
 	x.served.Method = MethodToolsList
-	if c := x.msg.params.Get("cursor"); c.Exists() && c.Kind() != jsonscan.Null && !c.EqualText("") {
-		x.fail(&fault{status: x.paramStatus(modern), code: codeInvalidParams, text: "unknown cursor"})
+	var cursor []byte
+	switch c := x.msg.params.Get("cursor"); c.Kind() {
+	case jsonscan.Missing, jsonscan.Null:
+	case jsonscan.String:
+		x.text = c.AppendText(x.text[:0])
+		cursor = x.text
+	default:
+		x.failCursor(modern)
 		return
+	}
+	if len(cursor) == 0 {
+		cursor = nil
 	}
 	mark := len(x.out)
 	x.out = appendHead(x.out, x.msg.id)
@@ -25,13 +33,26 @@ func (x *exchange) listTools(modern bool) {
 	} else {
 		x.out = append(x.out, `,"result":{"tools":`...)
 	}
-	out, err := x.ts.AppendTools(x.out)
-	if err != nil {
+	out, next, ok, err := x.ts.AppendTools(x.out, cursor)
+	switch {
+	case err != nil:
 		x.out = x.out[:mark]
 		x.failInternal("tools/list", err)
 		return
+	case !ok:
+		x.out = x.out[:mark]
+		x.failCursor(modern)
+		return
+	}
+	if next != "" {
+		out = append(out, `,"nextCursor":`...)
+		out = jsonscan.AppendStringOf(out, next)
 	}
 	x.out = append(out, '}', '}')
+}
+
+func (x *exchange) failCursor(modern bool) {
+	x.fail(&fault{status: x.paramStatus(modern), code: codeInvalidParams, text: "unknown cursor: ask for the first page again"})
 }
 
 // callTool answers tools/call.
@@ -70,6 +91,19 @@ func (x *exchange) callTool(modern bool) {
 	if modern && !x.checkParams(params) {
 		return
 	}
+	if !x.ts.Permit() {
+		x.fail(&faultScope)
+		return
+	}
+	if x.call.Stream = x.newStream(modern); x.call.Stream != nil {
+		x.taken = x.stream(x.call.Stream, func() { x.finishCall(modern) })
+		return
+	}
+	x.finishCall(modern)
+}
+
+// finishCall makes the call that callTool prepared and writes its response.
+func (x *exchange) finishCall(modern bool) {
 	mark := len(x.out)
 	x.out = appendHead(x.out, x.msg.id)
 	x.out = append(x.out, `,"result":{`...)

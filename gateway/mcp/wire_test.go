@@ -27,6 +27,12 @@ type stub struct {
 	card   *Card
 	name   string
 	params []HeaderParam
+
+	next      string
+	sub       *Subscription
+	cancelled chan struct{}
+	calling   func(*Stream)
+	done      []Served
 }
 
 var regionSchema = []byte(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"zone":{"type":"object","properties":{"id":{"type":"integer","x-mcp-header":"Zone-Id"}}}}}`)
@@ -45,13 +51,33 @@ func newStub(t testing.TB) *stub {
 
 func (s *stub) Card() *Card { return s.card }
 
-func (s *stub) AppendTools(dst []byte) ([]byte, error) {
+func (s *stub) AppendTools(dst, cursor []byte) ([]byte, string, bool, error) {
+	if string(cursor) == "two" {
+		return append(dst, "[]"...), "", true, nil
+	}
+	if cursor != nil {
+		return dst, "", false, nil
+	}
 	dst = append(dst, '[')
 	dst = AppendTool(dst, &ToolInfo{Name: "echo", Title: "Echo", Description: "Says it again.", ReadOnly: true, Idempotent: true, OpenWorld: true})
 	dst = append(dst, ',')
 	dst = AppendTool(dst, &ToolInfo{Name: "region", InputSchema: regionSchema, Destructive: true})
-	return append(dst, ']'), nil
+	return append(dst, ']'), s.next, true, nil
 }
+
+func (s *stub) Permit() bool { return s.name != "closed" }
+
+func (s *stub) Cancel() { close(s.cancelled) }
+
+func (s *stub) Listen(sub *Subscription) error {
+	if string(sub.id) == `"full"` {
+		return fmt.Errorf("full")
+	}
+	s.sub = sub
+	return nil
+}
+
+func (s *stub) Done(served Served) { s.done = append(s.done, served) }
 
 func (s *stub) Select(name []byte) ([]HeaderParam, bool, error) {
 	s.name = ""
@@ -62,6 +88,8 @@ func (s *stub) Select(name []byte) ([]HeaderParam, bool, error) {
 		s.name = "fail"
 	case "broken":
 		s.name = "broken"
+	case "closed":
+		s.name = "closed"
 	case "region":
 		s.name = "region"
 		return s.params, true, nil
@@ -72,6 +100,9 @@ func (s *stub) Select(name []byte) ([]HeaderParam, bool, error) {
 }
 
 func (s *stub) Call(c *CallParams, dst []byte) (out, meta []byte, err error) {
+	if s.calling != nil {
+		s.calling(c.Stream)
+	}
 	if s.name == "broken" {
 		return nil, nil, fmt.Errorf("secret cause")
 	}

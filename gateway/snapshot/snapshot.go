@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
@@ -15,6 +16,9 @@ type Input struct {
 	Release  *registry.Release // may be nil: a draft, or a test
 	Toolsets []ToolsetInput
 	Meter    *metering.Meter // counters of tools; may be nil
+	// Keys of authorization servers, for toolsets that are opened by their tokens;
+	// nil: such a toolset is refused.
+	Keys *access.Keys
 }
 
 // ToolsetInput is one toolset of the release. Nothing in it is changed later.
@@ -28,6 +32,9 @@ type ToolsetInput struct {
 	Bundle     *registry.Toolset
 	Programs   [][]byte                        // the bundle's own response programs
 	Connectors map[string]*connector.Connector // by ConnectorRef.Name
+	// Access says who may enter and AccessDigest names it; nil: the bundle says.
+	Access       *registry.AccessDocument
+	AccessDigest registry.Digest
 }
 
 // Snapshot is one state of the gateway.
@@ -54,7 +61,7 @@ func Compile(in Input, prev *Snapshot) (*Snapshot, error) {
 		ts := prev.unchanged(t)
 		if ts == nil {
 			var err error
-			if ts, err = newToolset(t, in.Meter); err != nil {
+			if ts, err = newToolset(t, &in, prev.Slug(t.Slug)); err != nil {
 				return nil, fmt.Errorf("compiling toolset %s: %w", t.Slug, err)
 			}
 		}
@@ -70,7 +77,7 @@ func (s *Snapshot) unchanged(t *ToolsetInput) *Toolset {
 		return nil
 	}
 	old := s.bySlug[t.Slug]
-	if old == nil || old.ID != t.ID || old.Revision != t.Revision || t.Digest == "" || old.Digest != t.Digest {
+	if old == nil || old.ID != t.ID || old.Revision != t.Revision || t.Digest == "" || old.Digest != t.Digest || old.accessDigest != t.AccessDigest {
 		return nil
 	}
 	return old

@@ -122,9 +122,13 @@ func TestEdits(t *testing.T) {
 	if ts.Count() != 2 {
 		t.Fatalf("Count = %d, want 2", ts.Count())
 	}
-	raw, err := ts.List()
+	whole, err := ts.List()
 	if err != nil {
 		t.Fatal(err)
+	}
+	raw, next, ok := whole.Page(nil)
+	if !ok || next != "" {
+		t.Fatalf("the first page: next %q, %v", next, ok)
 	}
 	var list []struct {
 		Name, Title, Description string
@@ -260,7 +264,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	c := mustConnector(t, "a", "http://h", ops...)
 	s := mustCompile(t, nil, gatewaytest.Toolset("acme", 1, c, nil))
-	lists := make([][]byte, 8)
+	lists := make([]*snapshot.List, 8)
 	var wg sync.WaitGroup
 	for i := range lists {
 		wg.Go(func() {
@@ -287,11 +291,80 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 	for _, l := range lists {
-		if &l[0] != &lists[0][0] {
+		if l != lists[0] {
 			t.Fatal("the list was rendered more than once")
 		}
 	}
-	if slices.Contains(lists[0], '\n') {
+	if page, _, _ := lists[0].Page(nil); slices.Contains(page, '\n') {
 		t.Fatal("the list is not minified")
+	}
+}
+
+// TestPages: a list is one page up to the bound, and two with one tool more; a
+// cursor of another list or revision is refused.
+func TestPages(t *testing.T) {
+	var ops []*operation.Operation
+	for i := range 1001 {
+		ops = append(ops, gatewaytest.Operation(fmt.Sprintf("get_%d", i), "GET", fmt.Sprintf("/x/%d", i)))
+	}
+	count := func(page []byte) int {
+		t.Helper()
+		var tools []struct{ Name string }
+		if err := json.Unmarshal(page, &tools); err != nil {
+			t.Fatal(err)
+		}
+		return len(tools)
+	}
+	list := func(revision uint64, n int) *snapshot.List {
+		t.Helper()
+		s := mustCompile(t, nil, gatewaytest.Toolset("acme", revision, mustConnector(t, "a", "http://h", ops[:n]...), nil))
+		l, err := s.Slug("acme").List()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	if page, next, ok := list(1, 1000).Page(nil); !ok || next != "" || count(page) != 1000 {
+		t.Fatalf("1000 tools: next %q, %v", next, ok)
+	}
+	l := list(1, 1001)
+	page, next, ok := l.Page(nil)
+	if !ok || next == "" || count(page) != 1000 {
+		t.Fatalf("first page of 1001 tools: next %q, %v", next, ok)
+	}
+	if page, last, ok := l.Page([]byte(next)); !ok || last != "" || count(page) != 1 {
+		t.Fatalf("second page of 1001 tools: next %q, %v", last, ok)
+	}
+	for _, bad := range []string{next + "0", strings.TrimSuffix(next, "1") + "01", "x", strings.TrimSuffix(next, "1") + "2", strings.TrimSuffix(next, "1") + "0"} {
+		if _, _, ok := l.Page([]byte(bad)); ok {
+			t.Errorf("cursor %q was accepted", bad)
+		}
+	}
+	if _, _, ok := list(2, 1001).Page([]byte(next)); ok {
+		t.Error("a cursor of another revision was accepted")
+	}
+}
+
+// TestListOf: callers who see different tools get different lists.
+func TestListOf(t *testing.T) {
+	c := mustConnector(t, "a", "http://h", gatewaytest.Operation("get_a", "GET", "/a"), gatewaytest.Operation("get_b", "GET", "/b"))
+	ts := mustCompile(t, nil, gatewaytest.Toolset("acme", 1, c, nil)).Slug("acme")
+	for _, name := range []string{"get_a", "get_b"} {
+		l, err := ts.ListOf(name, func(tool string) bool { return tool == name })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := ts.ListOf(name, nil); again != l {
+			t.Error("the list was rendered twice")
+		}
+		page, _, _ := l.Page(nil)
+		if !strings.Contains(string(page), name) || strings.Count(string(page), `"name"`) != 1 {
+			t.Errorf("the list of %s is %s", name, page)
+		}
+	}
+	if l, err := ts.ListOf("none", func(string) bool { return false }); err != nil {
+		t.Error(err)
+	} else if page, _, _ := l.Page(nil); string(page) != "[]" {
+		t.Errorf("nothing is %s", page)
 	}
 }

@@ -23,7 +23,7 @@ type Toolset struct {
 	Revision uint64
 	Digest   registry.Digest
 	Card     *mcp.Card
-	Access   access.Policy
+	Access   *access.Policy
 	// Lossless and Concise say what may be done with answers; neither: the profile
 	// "off", answers are passed on minified.
 	Lossless, Concise bool
@@ -32,9 +32,10 @@ type Toolset struct {
 	MaxBody           int64         // of one answer
 	Bindings          []*Binding    // in the order of the bundle
 
-	bundle   *registry.Toolset
-	programs [][]byte
-	meter    *metering.Meter
+	bundle       *registry.Toolset
+	programs     [][]byte
+	meter        *metering.Meter
+	accessDigest registry.Digest
 
 	tools sync.Once
 	index struct { // written once by tools
@@ -42,11 +43,7 @@ type Toolset struct {
 		byName map[string]*Tool
 		err    error
 	}
-	render sync.Once
-	list   struct { // written once by render
-		json []byte
-		err  error
-	}
+	lists lists
 }
 
 // Binding is a connector in a toolset: where its requests go and how they
@@ -65,16 +62,21 @@ type Binding struct {
 	Meter *metering.Connector
 }
 
-func newToolset(in *ToolsetInput, meter *metering.Meter) (*Toolset, error) {
-	b := in.Bundle
-	policy, err := access.Compile(b.Access)
+// newToolset makes a toolset. prev is what its slug served before; nil: nothing.
+func newToolset(in *ToolsetInput, all *Input, prev *Toolset) (*Toolset, error) {
+	b, meter := in.Bundle, all.Meter
+	var before *access.Policy
+	if prev != nil && prev.ID == in.ID {
+		before = prev.Access
+	}
+	policy, err := access.Compile(b.Access, in.Access, in.ID, all.Keys, before)
 	if err != nil {
 		return nil, err
 	}
 	ts := &Toolset{
 		ID: in.ID, Slug: in.Slug, Name: b.Name, Revision: in.Revision, Digest: in.Digest,
 		Access: policy, Timeout: upstream.DefaultTimeout, MaxBody: upstream.DefaultMaxBody,
-		bundle: b, programs: in.Programs, meter: meter,
+		bundle: b, programs: in.Programs, meter: meter, accessDigest: in.AccessDigest,
 	}
 	switch b.EffectiveProfile() {
 	case registry.ProfileConcise:
@@ -126,13 +128,6 @@ func newBinding(in *ToolsetInput, ref *registry.ConnectorRef, meter *metering.Me
 		b.Base = firstServer(c.Servers())
 	}
 	return b, nil
-}
-
-// List returns the JSON array of tools/list. Valid as long as the toolset; do not
-// change it.
-func (ts *Toolset) List() ([]byte, error) {
-	ts.render.Do(func() { ts.list.json, ts.list.err = ts.renderList() })
-	return ts.list.json, ts.list.err
 }
 
 // Tools are the tools that are served, in the order of tools/list.
@@ -213,37 +208,6 @@ func settleNames(tools []*Tool) map[string]*Tool {
 		}
 	}
 	return byName
-}
-
-func (ts *Toolset) renderList() ([]byte, error) {
-	tools, err := ts.Tools()
-	if err != nil {
-		return nil, err
-	}
-	out := []byte{'['}
-	for i, t := range tools {
-		head, err := t.Binding.Connector.Head(t.index)
-		if err != nil {
-			return nil, fmt.Errorf("reading tool %s: %w", t.Name, err)
-		}
-		info := mcp.ToolInfo{
-			Name: t.Name, Title: head.Title, Description: head.Description, InputSchema: head.InputSchema,
-			ReadOnly: head.Annotations.ReadOnly, Destructive: head.Annotations.Destructive,
-			Idempotent: head.Annotations.Idempotent, OpenWorld: head.Annotations.OpenWorld,
-		}
-		if t.edit != nil && t.edit.Title != nil {
-			info.Title = *t.edit.Title
-		}
-		if t.edit != nil && t.edit.Description != nil {
-			info.Description = *t.edit.Description
-		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = mcp.AppendTool(out, &info)
-	}
-	out = append(out, ']')
-	return append(make([]byte, 0, len(out)), out...), nil // without the slack of growing
 }
 
 // Count is how many tools the toolset serves, without making them ready.

@@ -1,0 +1,331 @@
+package mcp
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"math"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+const (
+	// beatFirst and beatEvery are when a call that has nothing else to tell says
+	// that it is still running: clients give a silent call up after a minute, some
+	// after ten seconds.
+	beatFirst = time.Second
+	beatEvery = 5 * time.Second
+	// maxPending bounds what waits for a client that reads slowly, in bytes.
+	// Notifications that do not fit are left out; the result never is.
+	maxPending = 1 << 20
+)
+
+// Level is the severity of a log message (RFC 5424, as MCP names it).
+type Level uint8
+
+// The levels. LevelNone is no level at all.
+const (
+	LevelNone Level = iota
+	LevelDebug
+	LevelInfo
+	LevelNotice
+	LevelWarning
+	LevelError
+	LevelCritical
+	LevelAlert
+	LevelEmergency
+)
+
+var levelNames = [...]string{"", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// String is the name in the protocol.
+func (l Level) String() string { return levelNames[l] }
+
+// levelOf reads a level; LevelNone for what is none.
+func levelOf(v jsonscan.Value) Level {
+	for l := LevelDebug; l <= LevelEmergency; l++ {
+		if v.EqualText(levelNames[l]) {
+			return l
+		}
+	}
+	return LevelNone
+}
+
+// Stream carries the notifications of one tool call to its client, ahead of the
+// result. It exists only when the client asked for some and accepts a stream; the
+// answer becomes one with the first notification (MCP 2026-07-28 "Receiving
+// Messages"). A nil Stream drops everything. It is safe for concurrent use, until
+// the call it belongs to returned.
+type Stream struct {
+	token []byte // raw JSON of the progress token; nil: none
+	level Level  // of the least log message that is wanted; LevelNone: none is
+
+	mu      sync.Mutex
+	pending []byte        // guarded by mu; events that were not sent yet
+	started bool          // guarded by mu; something was notified
+	beating string        // guarded by mu; message of the beats; "": none
+	begun   time.Time     // of the call
+	last    float64       // guarded by mu; progress sent last
+	wake    chan struct{} // holds one token: look at pending
+}
+
+// WantsProgress reports whether progress is delivered.
+func (s *Stream) WantsProgress() bool { return s != nil && s.token != nil }
+
+// Wants reports whether log messages of a level are delivered.
+func (s *Stream) Wants(l Level) bool { return s != nil && s.level != LevelNone && l >= s.level }
+
+// Progress sends notifications/progress; total 0: not known; message "": none.
+// Progress that does not increase is left out: clients may refuse it.
+func (s *Stream) Progress(progress, total float64, message string) {
+	if !s.WantsProgress() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progressLocked(progress, total, message)
+}
+
+func (s *Stream) progressLocked(progress, total float64, message string) {
+	if s.started && progress <= s.last || math.IsNaN(progress) || math.IsInf(progress, 0) {
+		return
+	}
+	s.last = progress
+	b := append([]byte(nil), `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`...)
+	b = append(b, s.token...)
+	b = append(b, `,"progress":`...)
+	b = strconv.AppendFloat(b, progress, 'f', -1, 64)
+	if total > 0 && !math.IsInf(total, 0) {
+		b = append(b, `,"total":`...)
+		b = strconv.AppendFloat(b, total, 'f', -1, 64)
+	}
+	if message != "" {
+		b = append(b, `,"message":`...)
+		b = jsonscan.AppendStringOf(b, message)
+	}
+	s.sendLocked(append(b, `}}`...))
+}
+
+// Log sends notifications/message when the level is wanted. data is one JSON
+// value.
+func (s *Stream) Log(l Level, logger string, data []byte) {
+	if !s.Wants(l) {
+		return
+	}
+	b := append([]byte(nil), `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"`...)
+	b = append(append(b, l.String()...), '"')
+	if logger != "" {
+		b = append(b, `,"logger":`...)
+		b = jsonscan.AppendStringOf(b, logger)
+	}
+	b = append(b, `,"data":`...)
+	b = append(b, data...)
+	b = append(b, `}}`...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sendLocked(b)
+}
+
+// Beat lets the stream say by itself that the call is still running: progress is
+// the seconds it took so far, without a total. It is for calls that know nothing
+// of their progress; once begun, no other progress may be sent.
+func (s *Stream) Beat(message string) {
+	if !s.WantsProgress() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beating = message
+}
+
+func (s *Stream) beat() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.beating != "" {
+		s.progressLocked(math.Round(time.Since(s.begun).Seconds()*10)/10, 0, s.beating)
+	}
+}
+
+func (s *Stream) sendLocked(message []byte) {
+	if len(s.pending)+len(message) > maxPending {
+		return
+	}
+	s.started = true
+	s.pending = appendEvent(s.pending, message)
+	s.signal()
+}
+
+func (s *Stream) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take moves what is pending to p.
+func (s *Stream) take(p []byte) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := copy(p, s.pending)
+	s.pending = s.pending[:copy(s.pending, s.pending[n:])]
+	return n
+}
+
+func (s *Stream) hasStarted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started
+}
+
+// appendEvent appends one server-sent event (WHATWG HTML "Server-sent events"):
+// line ends in JSON are white space, and would end the event's data here.
+func appendEvent(dst, message []byte) []byte {
+	dst = append(dst, "event: message\ndata: "...)
+	mark := len(dst)
+	dst = append(dst, message...)
+	if line := dst[mark:]; bytes.ContainsAny(line, "\r\n") {
+		for i, c := range line {
+			if c == '\n' || c == '\r' {
+				line[i] = ' '
+			}
+		}
+	}
+	return append(dst, "\n\n"...)
+}
+
+// acceptsStream reports whether the client takes text/event-stream.
+func acceptsStream(accept []byte) bool {
+	for part := range bytes.SplitSeq(accept, []byte(",")) {
+		media, params, _ := bytes.Cut(part, []byte(";"))
+		if bytes.EqualFold(trim(media), []byte("text/event-stream")) && !bytes.Equal(bytes.ReplaceAll(params, []byte(" "), nil), []byte("q=0")) {
+			return true
+		}
+	}
+	return false
+}
+
+// newStream makes the stream of a call whose client asked for notifications; nil
+// when it did not or cannot read them. Before 2026-07-28 the level of the log is
+// no part of a request, and without a session none is known.
+func (x *exchange) newStream(modern bool) *Stream {
+	token, level := x.msg.meta.Get("progressToken"), LevelNone
+	if modern {
+		level = levelOf(x.msg.meta.Get(metaLogLevel))
+	}
+	if k := token.Kind(); k != jsonscan.String && k != jsonscan.Number {
+		token = jsonscan.Value{}
+	}
+	if !token.Exists() && level == LevelNone || x.batched || x.rc == nil || !acceptsStream(x.req.Peek(fasthttp.HeaderAccept)) {
+		return nil
+	}
+	s := &Stream{level: level, begun: time.Now(), wake: make(chan struct{}, 1)}
+	if token.Exists() {
+		s.token = token.Raw() // lives as long as the request, which the stream does not outlive
+	}
+	return s
+}
+
+// answer is the body of a response whose call still runs: notifications, then the
+// result. The call runs in its own goroutine; Close ends it and waits for it, so
+// nothing of the request is used afterwards.
+type answer struct {
+	x     *exchange
+	s     *Stream
+	done  chan struct{} // closed when the call returned and x.out is the response
+	beats *time.Timer
+	ended bool // the result was made an event
+	next  []byte
+}
+
+// stream runs finish (the rest of serving a tool call) in its own goroutine. When
+// it returns before anything was notified, that is the response. Otherwise the
+// response becomes a stream which owns x from now on, and stream returns true.
+func (x *exchange) stream(s *Stream, finish func()) bool {
+	a := &answer{x: x, s: s, done: make(chan struct{}), beats: time.NewTimer(beatFirst)}
+	go func() {
+		defer close(a.done)
+		defer func() {
+			if v := recover(); v != nil { // the caller's boundary is another goroutine's
+				x.s.log.Error("a tool call ended in a panic", slog.Any("cause", v), slog.String("stack", string(debug.Stack())))
+				x.out = x.out[:0]
+				x.fail(&faultInternal)
+			}
+		}()
+		finish()
+	}()
+	for !s.hasStarted() {
+		select {
+		case <-a.done:
+			if !s.hasStarted() {
+				a.beats.Stop()
+				return false
+			}
+		case <-s.wake:
+			s.signal() // for Read
+		case <-a.beats.C:
+			a.beats.Reset(beatEvery)
+			s.beat()
+		}
+	}
+	h := &x.rc.Response.Header
+	x.rc.SetStatusCode(fasthttp.StatusOK)
+	h.SetContentType("text/event-stream")
+	h.Set(fasthttp.HeaderCacheControl, "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	x.rc.Response.SetBodyStream(a, -1)
+	return true
+}
+
+// Read implements [io.Reader]: it blocks until there is something to send.
+func (a *answer) Read(p []byte) (int, error) {
+	for {
+		if n := a.s.take(p); n > 0 {
+			a.extend()
+			return n, nil
+		}
+		if a.ended {
+			n := copy(p, a.next)
+			if a.next = a.next[n:]; n > 0 {
+				a.extend()
+				return n, nil
+			}
+			return 0, io.EOF
+		}
+		select {
+		case <-a.done:
+			a.ended = true
+			a.next = appendEvent(nil, a.x.out)
+		case <-a.s.wake:
+		case <-a.beats.C:
+			a.beats.Reset(beatEvery)
+			a.s.beat()
+		}
+	}
+}
+
+// extend gives the client time for the next write: the server's limit is for
+// answers that are written at once.
+func (a *answer) extend() {
+	if c := a.x.rc.Conn(); c != nil && a.x.s.writeTimeout > 0 {
+		_ = c.SetWriteDeadline(time.Now().Add(a.x.s.writeTimeout)) // a closed connection fails the write
+	}
+}
+
+// Close implements [io.Closer]. The client may have gone: the call is ended.
+func (a *answer) Close() error {
+	select {
+	case <-a.done:
+	default:
+		a.x.ts.Cancel()
+		<-a.done
+	}
+	a.beats.Stop()
+	a.x.release()
+	return nil
+}

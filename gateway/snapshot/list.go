@@ -1,0 +1,147 @@
+package snapshot
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/sluicegate/sluice/gateway/mcp"
+)
+
+const (
+	// pageTools and pageBytes bound one page of tools/list. Many clients take only
+	// the first page, and those that read more stop at 128 tools; pages are for what
+	// no client could use anyway.
+	pageTools = 1000
+	pageBytes = 4 << 20
+	// maxSelections that are kept rendered beside the whole list: access tokens that
+	// see the same tools share one.
+	maxSelections = 64
+)
+
+// List is tools/list as it is sent, for callers who see the same tools. It is
+// immutable.
+type List struct {
+	pages  [][]byte // JSON arrays; at least one
+	prefix string   // of cursors: the list they belong to
+}
+
+// Page returns the JSON array of the page a cursor names, nil for the first, and
+// the cursor of the next, "" behind the last. ok is false for a cursor of another
+// list: the toolset may have changed between two pages.
+func (l *List) Page(cursor []byte) (page []byte, next string, ok bool) {
+	n := 0
+	if cursor != nil {
+		text, found := strings.CutPrefix(string(cursor), l.prefix)
+		var err error
+		if n, err = strconv.Atoi(text); !found || err != nil || n < 1 || n >= len(l.pages) || strconv.Itoa(n) != text {
+			return nil, "", false
+		}
+	}
+	if n+1 < len(l.pages) {
+		next = l.prefix + strconv.Itoa(n+1)
+	}
+	return l.pages[n], next, true
+}
+
+// lists are the rendered lists of a toolset, made on first use.
+type lists struct {
+	once sync.Once
+	all  *List // written once
+	err  error // written once
+
+	mu   sync.Mutex
+	some map[string]*List // guarded by mu; by selection
+}
+
+// List returns the list of all tools.
+func (ts *Toolset) List() (*List, error) {
+	ts.lists.once.Do(func() { ts.lists.all, ts.lists.err = ts.render("", nil) })
+	return ts.lists.all, ts.lists.err
+}
+
+// ListOf returns the list of the tools that sees is true for. selection names
+// what it selects.
+func (ts *Toolset) ListOf(selection string, sees func(tool string) bool) (*List, error) {
+	ts.lists.mu.Lock()
+	defer ts.lists.mu.Unlock()
+	if l := ts.lists.some[selection]; l != nil {
+		return l, nil
+	}
+	l, err := ts.render(selection, sees)
+	if err != nil {
+		return nil, err
+	}
+	if ts.lists.some == nil || len(ts.lists.some) >= maxSelections {
+		ts.lists.some = map[string]*List{}
+	}
+	ts.lists.some[selection] = l
+	return l, nil
+}
+
+func (ts *Toolset) render(selection string, sees func(string) bool) (*List, error) {
+	tools, err := ts.Tools()
+	if err != nil {
+		return nil, err
+	}
+	l := &List{prefix: cursorPrefix(ts, selection)}
+	out, count := []byte{'['}, 0
+	flush := func() {
+		out = append(out, ']')
+		l.pages = append(l.pages, append(make([]byte, 0, len(out)), out...)) // without the slack of growing
+		out, count = out[:1], 0
+	}
+	for _, t := range tools {
+		if sees != nil && !sees(t.Name) {
+			continue
+		}
+		mark := len(out)
+		if count > 0 {
+			out = append(out, ',')
+		}
+		if out, err = ts.appendTool(out, t); err != nil {
+			return nil, err
+		}
+		if count > 0 && (count == pageTools || len(out) > pageBytes) {
+			tool := append([]byte(nil), out[mark+1:]...)
+			out = out[:mark]
+			flush()
+			out = append(out, tool...)
+		}
+		count++
+	}
+	flush()
+	return l, nil
+}
+
+// cursorPrefix tells the lists of a toolset apart, over revisions and selections,
+// and is the same on every node.
+func cursorPrefix(ts *Toolset, selection string) string {
+	h := uint64(14695981039346656037) // FNV-1a; nothing depends on it being hard to guess
+	for _, s := range []string{string(ts.Digest), selection} {
+		for i := range len(s) {
+			h = (h ^ uint64(s[i])) * 1099511628211
+		}
+	}
+	return fmt.Sprintf("%016x.", h)
+}
+
+func (ts *Toolset) appendTool(dst []byte, t *Tool) ([]byte, error) {
+	head, err := t.Binding.Connector.Head(t.index)
+	if err != nil {
+		return dst, fmt.Errorf("reading tool %s: %w", t.Name, err)
+	}
+	info := mcp.ToolInfo{
+		Name: t.Name, Title: head.Title, Description: head.Description, InputSchema: head.InputSchema,
+		ReadOnly: head.Annotations.ReadOnly, Destructive: head.Annotations.Destructive,
+		Idempotent: head.Annotations.Idempotent, OpenWorld: head.Annotations.OpenWorld,
+	}
+	if t.edit != nil && t.edit.Title != nil {
+		info.Title = *t.edit.Title
+	}
+	if t.edit != nil && t.edit.Description != nil {
+		info.Description = *t.edit.Description
+	}
+	return mcp.AppendTool(dst, &info), nil
+}

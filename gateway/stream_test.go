@@ -1,0 +1,336 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sluicegate/sluice/gateway/gatewaytest"
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/upstreamtest"
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// guarded is a toolset with an access document.
+func guarded(t testing.TB, up *upstreamtest.Server, revision uint64, doc *registry.AccessDocument, ops ...*operation.Operation) snapshot.ToolsetInput {
+	t.Helper()
+	c, err := gatewaytest.Connector("acme", up.URL, ops...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := gatewaytest.Toolset("acme", revision, c, nil)
+	if doc != nil {
+		doc.Workspace, doc.Toolset = "test", in.ID
+		b, err := doc.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Access, in.AccessDigest = doc, registry.DigestOf(b)
+	}
+	return in
+}
+
+func tokens(grants ...registry.TokenGrant) *registry.AccessDocument {
+	return &registry.AccessDocument{Mode: registry.AccessToken, Tokens: grants}
+}
+
+func tokenGrant(id string, tools ...string) registry.TokenGrant {
+	sum := sha256.Sum256([]byte("slt_" + id))
+	return registry.TokenGrant{ID: id, Name: id, Hash: hex.EncodeToString(sum[:]), Tools: tools}
+}
+
+const listenBody = `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+
+// listen opens a stream and returns what reads its next event; "" at its end.
+func listen(t testing.TB, url string, header ...string) (next func() string, resp *http.Response) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(listenBody))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen",
+	} {
+		req.Header.Set(k, v)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err = http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	lines := bufio.NewScanner(resp.Body)
+	return func() string {
+		for lines.Scan() {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				return data
+			}
+		}
+		if err := lines.Err(); err != nil {
+			t.Fatalf("the stream did not end as it should: %v", err)
+		}
+		return ""
+	}, resp
+}
+
+// TestListenStream: a new revision and a change of what a token may see are told,
+// a change for others is not; a revocation and a stop end the stream.
+func TestListenStream(t *testing.T) {
+	up := upstreamtest.New(t)
+	s := start(t, gatewaytest.Options{})
+	serveDoc := func(revision uint64, doc *registry.AccessDocument) {
+		t.Helper()
+		if err := s.Serve(guarded(t, up, revision, doc, getItem())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serveDoc(1, tokens(tokenGrant("a"), tokenGrant("b")))
+	next, resp := listen(t, s.URL("acme"), "Authorization", "Bearer slt_a", "Origin", "http://localhost:3000")
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Access-Control-Allow-Origin") == "" {
+		t.Fatalf("%d %v", resp.StatusCode, resp.Header)
+	}
+	want := func(part string) {
+		t.Helper()
+		if got := next(); !strings.Contains(got, part) || part == "" && got != "" {
+			t.Fatalf("got %q, want %q", got, part)
+		}
+	}
+	want("notifications/subscriptions/acknowledged")
+	other, _ := listen(t, s.URL("acme"), "Authorization", "Bearer slt_b")
+	other()
+	serveDoc(2, tokens(tokenGrant("a"), tokenGrant("b")))
+	want("notifications/tools/list_changed")
+	serveDoc(2, tokens(tokenGrant("a"))) // nothing for a; the end for b
+	if got := other(); !strings.Contains(got, "list_changed") {
+		t.Fatalf("b: %q", got)
+	}
+	if got := other(); !strings.Contains(got, `"id":7,"result":`) {
+		t.Fatalf("b, revoked: %q", got)
+	}
+	if got := other(); got != "" {
+		t.Fatalf("b, after the end: %q", got)
+	}
+	serveDoc(2, tokens(tokenGrant("a", "get_item")))
+	want("notifications/tools/list_changed")
+	go func() { _ = s.Stop() }()
+	want(`"id":7,"result":{"resultType":"complete"`)
+	want("")
+}
+
+// TestSDKListen: the official client is told of a new revision.
+func TestSDKListen(t *testing.T) {
+	up := upstreamtest.New(t)
+	s := start(t, gatewaytest.Options{})
+	if err := s.Serve(guarded(t, up, 1, nil, getItem())); err != nil {
+		t.Fatal(err)
+	}
+	changed := make(chan struct{}, 8)
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		Capabilities:           &mcp.ClientCapabilities{},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
+	})
+	c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.URL("acme")}, &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	deadline := time.After(20 * time.Second)
+	for revision := uint64(2); ; revision++ { // the client opens its stream when it pleases
+		if err := s.Serve(guarded(t, up, revision, nil, getItem())); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-changed:
+			return
+		case <-time.After(50 * time.Millisecond):
+		case <-deadline:
+			t.Fatal("the client was not told")
+		}
+	}
+}
+
+// TestDisconnect: a client that goes away ends its call at the upstream, with and
+// without a stream.
+func TestDisconnect(t *testing.T) {
+	up := upstreamtest.New(t)
+	arrived, ended := make(chan struct{}, 4), make(chan struct{}, 4)
+	up.Handle("GET /items/{id}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		select {
+		case <-r.Context().Done():
+			ended <- struct{}{}
+		case <-time.After(20 * time.Second):
+		}
+	}))
+	s := start(t, gatewaytest.Options{})
+	serve(t, s, up, nil, getItem())
+	for _, accept := range []string{"application/json", "application/json, text/event-stream"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL("acme"),
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_item","arguments":{"id":1},"_meta":{"progressToken":1}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", accept)
+		gone := make(chan error, 1)
+		go func() {
+			resp, err := http.DefaultClient.Do(req)
+			if err == nil { // a stream: its headers came with the first beat
+				_, err = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+			gone <- err
+		}()
+		<-arrived
+		if strings.Contains(accept, "event-stream") {
+			time.Sleep(1200 * time.Millisecond) // until the first beat: real time, of a real connection
+		}
+		cancel()
+		if err := <-gone; err == nil {
+			t.Fatal("the call ended before its client went")
+		}
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("Accept: %s: the upstream was not told", accept)
+		}
+	}
+	var b strings.Builder
+	deadline := time.Now().Add(10 * time.Second)
+	for !strings.Contains(b.String(), `outcome="cancelled"} 2`) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not counted as cancelled: %s", b.String())
+		}
+		b.Reset()
+		s.Gateway.WritePrometheus(&b)
+	}
+}
+
+// TestProgress: the official client hears of a long call while it runs.
+func TestProgress(t *testing.T) {
+	up := upstreamtest.New(t)
+	up.Handle("GET /items/{id}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(1300 * time.Millisecond) // longer than the first beat
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, item)
+	}))
+	s := start(t, gatewaytest.Options{})
+	serve(t, s, up, nil, getItem())
+	for _, version := range []string{"2026-07-28", "2025-06-18"} {
+		heard := make(chan *mcp.ProgressNotificationParams, 8)
+		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+			Capabilities:                &mcp.ClientCapabilities{},
+			ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { heard <- r.Params },
+		})
+		c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.URL("acme"), DisableStandaloneSSE: true}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		params := &mcp.CallToolParams{Name: "get_item", Arguments: map[string]any{"id": 7}}
+		params.SetProgressToken("tok")
+		res, err := c.CallTool(t.Context(), params)
+		if err != nil || res.IsError || !sameJSON(text(t, res), item) {
+			t.Fatalf("%s: %+v, %v", version, res, err)
+		}
+		select {
+		case p := <-heard:
+			if p.ProgressToken != "tok" || p.Progress < 1 || p.Message == "" {
+				t.Errorf("%s: progress %+v", version, p)
+			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("%s: no progress was heard", version)
+		}
+		_ = c.Close()
+	}
+}
+
+// TestTokenAccess: what an access token opens, and that it goes no further.
+func TestTokenAccess(t *testing.T) {
+	up := upstreamtest.New(t)
+	up.Handle("GET /items", upstreamtest.JSON(200, `[]`))
+	s := start(t, gatewaytest.Options{Origins: []string{"https://app.example"}})
+	limited := tokenGrant("slow")
+	limited.Limits = &registry.RateLimits{RequestsPerMinute: 1, Burst: 1}
+	small := tokenGrant("small")
+	small.Limits = &registry.RateLimits{RequestBytes: 20}
+	in := guarded(t, up, 1, tokens(tokenGrant("all"), tokenGrant("few", "list_*"), limited, small), getItem(), gatewaytest.Operation("list_items", "GET", "/items"))
+	if err := s.Serve(in); err != nil {
+		t.Fatal(err)
+	}
+	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":{}}}`
+	f := func(authorization, body string, status int, contains string) {
+		t.Helper()
+		got, out := post(t, s.URL("acme"), body, "Authorization", authorization)
+		if got != status || !strings.Contains(out, contains) {
+			t.Errorf("%q %s: %d %s, want %d %s", authorization, body, got, out, status, contains)
+		}
+	}
+	f("", list, 401, "needs an access token")
+	f("Bearer slt_wrong", list, 401, "not known")
+	f("Bearer slt_all", list, 200, "get_item")
+	f("Bearer slt_few", list, 200, `"tools":[{"name":"list_items"`)
+	f("Bearer slt_few", fmt.Sprintf(call, "get_item"), 200, "unknown tool")
+	f("Bearer slt_few", fmt.Sprintf(call, "list_items"), 200, `"text":"[]"`)
+	f("Bearer slt_slow", list, 200, "tools")
+	f("Bearer slt_slow", list, 429, "too many requests")
+	f("Bearer slt_small", list, 413, "larger")
+	for _, r := range up.Requests() {
+		if r.Header.Get("Authorization") != "" {
+			t.Errorf("the client's credential reached the upstream: %v", r.Header)
+		}
+	}
+	resp := fetch(t, http.MethodGet, s.URL("/.well-known/oauth-protected-resource/t/acme"))
+	if resp.StatusCode != http.StatusNotFound {
+		t.Errorf("a toolset with tokens has metadata: %d", resp.StatusCode)
+	}
+	resp = fetch(t, http.MethodOptions, s.URL("acme"), "Origin", "https://app.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,mcp-method")
+	if resp.StatusCode != http.StatusNoContent || resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example" || resp.Header.Get("Access-Control-Allow-Headers") != "authorization,mcp-method" {
+		t.Errorf("preflight: %d %v", resp.StatusCode, resp.Header)
+	}
+	if resp := fetch(t, http.MethodOptions, s.URL("acme"), "Origin", "https://evil.example"); resp.StatusCode != http.StatusForbidden || resp.Header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("preflight of another origin: %d %v", resp.StatusCode, resp.Header)
+	}
+	if resp := fetch(t, http.MethodPost, s.URL("acme"), "Origin", "https://app.example"); resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("Www-Authenticate") != "Bearer" || resp.Header.Get("Access-Control-Allow-Origin") == "" {
+		t.Errorf("without a token: %d %v", resp.StatusCode, resp.Header)
+	}
+	var b strings.Builder
+	s.Gateway.WritePrometheus(&b)
+	for _, want := range []string{`sluice_access_denied_total{toolset="acme",reason="bad_token"} 1`, `sluice_ratelimit_rejections_total{toolset="acme",scope="rate"} 1`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s in the metrics", want)
+		}
+	}
+}
+
+func fetch(t testing.TB, method, url string, header ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp
+}
