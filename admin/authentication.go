@@ -212,6 +212,8 @@ type secretCache struct {
 	mu         sync.RWMutex
 	generation uint64                  // guarded by mu; raised by every forget
 	values     map[string]openedSecret // guarded by mu
+	// changed is called when a secret is forgotten; set before the first use.
+	changed func()
 }
 
 type openedSecret struct {
@@ -265,6 +267,9 @@ func (c *secretCache) forget(id string) {
 	defer c.mu.Unlock()
 	c.generation++
 	delete(c.values, id)
+	if c.changed != nil {
+		c.changed()
+	}
 }
 
 // ToolsetInput is the path of a toolset. It is exported because the API reads

@@ -104,7 +104,8 @@ func (s *Server) first(w http.ResponseWriter, r *http.Request, row *store.Idempo
 		}()
 		next(rec, r)
 	}()
-	if rec.status >= http.StatusInternalServerError {
+	// An answer with a token that is shown once is not kept anywhere.
+	if rec.status >= http.StatusInternalServerError || requestOf(r.Context()).secretAnswer {
 		drop()
 		rec.send(w)
 		return

@@ -225,7 +225,11 @@ func (s *Server) registerJobs() {
 // register adds an operation whose errors become problems.
 func register[I, O any](s *Server, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
 	op.BodyReadTimeout, op.MaxBodyBytes = -1, -1 // the body was read and bounded before
+	need := roleOf(&op)
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
+		if err := requireRole(ctx, need); err != nil {
+			return nil, s.fail(ctx, err)
+		}
 		out, err := handler(ctx, in)
 		if err != nil {
 			return nil, s.fail(ctx, err)

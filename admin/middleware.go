@@ -37,6 +37,9 @@ type request struct {
 	ip     string
 	token  *store.Token // nil before authentication
 	prefer string
+	// secretAnswer: the answer holds a token that is shown once, so it is not kept
+	// for a repetition of the request.
+	secretAnswer bool
 }
 
 func requestOf(ctx context.Context) *request {

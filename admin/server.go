@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry/server"
 )
 
 // Outcomes in the audit log.
@@ -57,6 +58,8 @@ type Options struct {
 	// Hosts are the values of the Host header (without port) that are answered,
 	// against DNS rebinding. Default: localhost and the loopback addresses.
 	Hosts []string
+	// Registry is the embedded registry, served below /v2/. Default: none is served.
+	Registry *server.Store
 	// Metrics write what /metrics answers, in the Prometheus text format.
 	Metrics []func(io.Writer)
 	// Ready are the checks of /readyz, in this order.
@@ -81,10 +84,16 @@ type Server struct {
 	o       Options
 	log     *slog.Logger
 	handler http.Handler
-	api     huma.API
-	hosts   map[string]bool
-	opened  connectorCache
-	secrets secretCache
+	// registry is nil without Options.Registry.
+	registry http.Handler
+	api      huma.API
+	hosts    map[string]bool
+	opened   connectorCache
+	secrets  secretCache
+	// edgeBell rings when an edge may have new credentials or was changed.
+	edgeBell bell
+	edges    edgeNeeds
+	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
 
 	// publish is held while records and release change together, so that two
 	// deploys cannot make a release of half of each.
@@ -116,13 +125,21 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if len(o.Hosts) == 0 {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
 	}
-	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}}
+	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
+	s.secrets.changed = s.edgeBell.ring
 	for _, h := range o.Hosts {
 		s.hosts[strings.ToLower(strings.Trim(h, "[]"))] = true
 	}
 	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.recover(ctx); err != nil {
 		return nil, err
+	}
+	if o.Registry != nil {
+		h, err := server.NewHandler(server.HandlerOptions{Store: o.Registry, Authorize: s.authorizeRegistry, Logger: o.Logger})
+		if err != nil {
+			return nil, err
+		}
+		s.registry = h
 	}
 	s.routes()
 	return s, nil
@@ -175,6 +192,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 		}
 		break
 	}
+	close(s.stopping)
 	timer := time.AfterFunc(grace, s.stopWork)
 	defer timer.Stop()
 	s.jobs.Wait()
@@ -182,8 +200,8 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
-// Handler serves the whole admin listener: /v1, /metrics, /livez, /readyz and
-// /healthz.
+// Handler serves the whole admin listener: /v1, /v2 (the registry), /edge/v1,
+// /metrics, /livez, /readyz and /healthz.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // OpenAPI returns the API's own OpenAPI 3.1 document as JSON.
@@ -222,6 +240,7 @@ func (s *Server) routes() {
 	s.registerConnectors()
 	s.registerJobs()
 	s.registerAudit()
+	s.registerEdges()
 	finishDocument(s.api.OpenAPI())
 
 	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))
@@ -233,6 +252,10 @@ func (s *Server) routes() {
 			s.routed(mux)(w, r)
 		case strings.HasPrefix(at, "/v1/"):
 			v1(w, r)
+		case strings.HasPrefix(at, "/edge/v1/"):
+			s.serveEdge(w, r)
+		case s.o.Registry != nil && (at == "/v2" || strings.HasPrefix(at, "/v2/")):
+			s.registry.ServeHTTP(w, r)
 		default:
 			s.writeProblem(w, r, notHere(r))
 		}

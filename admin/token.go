@@ -16,13 +16,17 @@ import (
 // without a look-up.
 const (
 	tokenPrefix = "slu_"
+	edgePrefix  = "sle_" // of an edge
+	joinPrefix  = "slj_" // of nodes that want to become one
 	tokenRandom = 30
 	tokenCheck  = 6
 	base62      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
 // NewToken makes a random API token.
-func NewToken() secrets.Secret {
+func NewToken() secrets.Secret { return newToken(tokenPrefix) }
+
+func newToken(prefix string) secrets.Secret {
 	digits := make([]byte, 0, tokenRandom)
 	var b [64]byte
 	for len(digits) < tokenRandom {
@@ -34,7 +38,7 @@ func NewToken() secrets.Secret {
 			}
 		}
 	}
-	return secrets.New(tokenPrefix + string(digits) + checkDigits(digits))
+	return secrets.New(prefix + string(digits) + checkDigits(digits))
 }
 
 func checkDigits(digits []byte) string {
@@ -48,8 +52,10 @@ func checkDigits(digits []byte) string {
 }
 
 // ValidToken reports whether a text has the form of an API token.
-func ValidToken(t secrets.Secret) bool {
-	digits, ok := strings.CutPrefix(t.Reveal(), tokenPrefix)
+func ValidToken(t secrets.Secret) bool { return validToken(tokenPrefix, t) }
+
+func validToken(prefix string, t secrets.Secret) bool {
+	digits, ok := strings.CutPrefix(t.Reveal(), prefix)
 	return ok && len(digits) == tokenRandom+tokenCheck && checkDigits([]byte(digits[:tokenRandom])) == digits[tokenRandom:]
 }
 

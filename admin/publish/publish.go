@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +25,9 @@ const (
 	// RenewAfter is the age at which a release is made again although nothing
 	// changed, so that edges can tell "nothing new" from "cut off".
 	RenewAfter = 24 * time.Hour
+	// groupCheck is how often the releases of groups are compared with the records,
+	// for one that could not be made when it was due.
+	groupCheck = 10 * time.Minute
 	// retryRenewal is the pause after a renewal that did not succeed.
 	retryRenewal = time.Minute
 )
@@ -33,6 +38,13 @@ type Records interface {
 	// order. What it returned is durable: a release is only ever made from
 	// acknowledged records.
 	Live(ctx context.Context, group string) ([]registry.ReleaseToolset, error)
+}
+
+// GroupRecords is implemented by records that know more groups of edges than
+// [Options].Group; each gets releases of its own.
+type GroupRecords interface {
+	// Groups lists the groups that need releases.
+	Groups(ctx context.Context) ([]string, error)
 }
 
 // Options configure a Publisher.
@@ -79,12 +91,16 @@ func (o *Options) validate() error {
 	return errors.Join(errs...)
 }
 
-// Publisher publishes for one group of edges.
+// Publisher publishes for the groups of edges of one control plane.
 type Publisher struct {
-	opts    Options
-	log     *slog.Logger
-	turn    chan struct{} // holds one token: whoever has it makes the next release
-	current atomic.Pointer[sign.Release]
+	opts Options
+	log  *slog.Logger
+	turn chan struct{} // holds one token: whoever has it makes the next release
+
+	mu      sync.Mutex
+	groups  map[string]*atomic.Pointer[sign.Release] // guarded by mu; newest release by group
+	changed chan struct{}                            // guarded by mu; closed by every new release and replaced
+	content map[registry.Digest]*Content             // guarded by mu; by bundle
 }
 
 // New reads the newest release, or signs the first one, revision 1 and empty,
@@ -95,25 +111,38 @@ func New(ctx context.Context, opts Options) (*Publisher, error) {
 		return nil, err
 	}
 	p := &Publisher{
-		opts: opts, turn: make(chan struct{}, 1),
-		log: opts.Logger.With(slog.String("component", "publish"), slog.String("group", opts.Group)),
+		opts: opts, turn: make(chan struct{}, 1), log: opts.Logger.With(slog.String("component", "publish")),
+		groups: make(map[string]*atomic.Pointer[sign.Release]), changed: make(chan struct{}), content: make(map[registry.Digest]*Content),
 	}
 	p.turn <- struct{}{}
-	newest, err := p.newest(ctx)
-	switch {
-	case errors.Is(err, registry.ErrNotFound) && newest == "":
-		_, err = p.make(ctx, nil, 1)
-		return p, err
-	case err != nil:
-		return nil, err
+	return p, p.open(ctx, opts.Group)
+}
+
+// open reads the newest release of a group, or signs its first.
+func (p *Publisher) open(ctx context.Context, group string) error {
+	newest, err := p.newest(ctx, group)
+	if errors.Is(err, registry.ErrNotFound) && newest == "" {
+		_, err = p.make(ctx, group, nil, 1)
 	}
-	return p, nil
+	return err
+}
+
+// slot is where the newest release of a group is kept.
+func (p *Publisher) slot(group string) *atomic.Pointer[sign.Release] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.groups[group]
+	if s == nil {
+		s = &atomic.Pointer[sign.Release]{}
+		p.groups[group] = s
+	}
+	return s
 }
 
 // newest loads the release the tag points at. The digest is empty when there is
 // no such tag.
-func (p *Publisher) newest(ctx context.Context) (registry.Digest, error) {
-	repository := oci.ReleaseRepository(p.opts.Group)
+func (p *Publisher) newest(ctx context.Context, group string) (registry.Digest, error) {
+	repository := oci.ReleaseRepository(group)
 	d, err := p.opts.Store.Resolve(ctx, repository, oci.TagLatest)
 	if err != nil {
 		return "", err
@@ -131,7 +160,7 @@ func (p *Publisher) newest(ctx context.Context) (registry.Digest, error) {
 		return d, problem.New(problem.InvalidRelease, "the newest release was not signed with this control plane's release key").
 			Because(err).Fix("put the key file back that belongs to this data directory, or restore from a backup")
 	}
-	p.current.Store(r)
+	p.slot(group).Store(r)
 	return d, nil
 }
 
@@ -144,38 +173,105 @@ func (p *Publisher) Trusted() []registry.TrustedKey {
 	return keys
 }
 
-// Current is the newest release.
-func (p *Publisher) Current() *sign.Release { return p.current.Load() }
+// Current is the newest release of [Options].Group.
+func (p *Publisher) Current() *sign.Release { return p.slot(p.opts.Group).Load() }
 
-// Release makes the release of what is live now and returns it once it is
-// durable and visible to edges. When nothing changed and the newest one is
-// younger than [RenewAfter], that one is returned and none is made.
+// Newest is the newest release of a group; nil when none was made yet.
+func (p *Publisher) Newest(group string) *sign.Release { return p.slot(group).Load() }
+
+// Changed returns a channel that is closed when a release of any group is made.
+func (p *Publisher) Changed() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.changed
+}
+
+// Release makes the releases of what is live now and returns that of
+// [Options].Group once it is durable and visible to edges. Where nothing changed
+// and the newest one is younger than [RenewAfter], none is made.
 //
 // A toolset whose bundle or connector is missing, damaged or another than the
-// records say is refused with an error that names it; the newest release stays.
+// records say is refused with an error that names it; the newest releases stay.
+// A release of another group that cannot be made is logged and tried again by
+// Run: it must not undo what is live already.
 func (p *Publisher) Release(ctx context.Context) (*sign.Release, error) {
 	return p.release(ctx, false)
 }
 
-// NewEpoch makes a release of what is live now in a new epoch. It is for a
+// NewEpoch makes releases of what is live now in a new epoch. It is for a
 // control plane restored from a backup, whose edges may have seen higher
 // revisions.
 func (p *Publisher) NewEpoch(ctx context.Context) (*sign.Release, error) {
 	return p.release(ctx, true)
 }
 
-func (p *Publisher) release(ctx context.Context, raise bool) (*sign.Release, error) {
+// ReleaseGroup makes the release of one group, which may be new, if one is due.
+func (p *Publisher) ReleaseGroup(ctx context.Context, group string) (*sign.Release, error) {
+	if !registry.ValidSlug(group) {
+		return nil, fmt.Errorf("publish: group %.80q is not a slug", group)
+	}
+	if err := p.take(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { p.turn <- struct{}{} }()
+	return p.releaseGroup(ctx, group, false)
+}
+
+func (p *Publisher) take(ctx context.Context) error {
 	select {
 	case <-p.turn:
-		defer func() { p.turn <- struct{}{} }()
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-	toolsets, err := p.opts.Records.Live(ctx, p.opts.Group)
+}
+
+func (p *Publisher) release(ctx context.Context, raise bool) (*sign.Release, error) {
+	if err := p.take(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { p.turn <- struct{}{} }()
+	first, err := p.releaseGroup(ctx, p.opts.Group, raise)
+	if err != nil {
+		return nil, err
+	}
+	others, err := p.otherGroups(ctx)
+	if err != nil {
+		p.log.LogAttrs(ctx, slog.LevelError, "groups of edges cannot be listed, they keep their releases", slog.Any("error", err))
+	}
+	for _, g := range others {
+		if _, err := p.releaseGroup(ctx, g, raise); err != nil {
+			p.log.LogAttrs(ctx, slog.LevelError, "release of a group cannot be made, its edges keep the newest one",
+				slog.String("group", g), slog.Any("error", err))
+		}
+	}
+	return first, nil
+}
+
+func (p *Publisher) otherGroups(ctx context.Context) ([]string, error) {
+	records, ok := p.opts.Records.(GroupRecords)
+	if !ok {
+		return nil, nil
+	}
+	names, err := records.Groups(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the groups of edges: %w", err)
+	}
+	return slices.DeleteFunc(names, func(g string) bool { return g == p.opts.Group || !registry.ValidSlug(g) }), nil
+}
+
+// releaseGroup makes the next release of a group. The caller has the turn.
+func (p *Publisher) releaseGroup(ctx context.Context, group string, raise bool) (*sign.Release, error) {
+	if p.slot(group).Load() == nil {
+		if err := p.open(ctx, group); err != nil {
+			return nil, err
+		}
+	}
+	toolsets, err := p.opts.Records.Live(ctx, group)
 	if err != nil {
 		return nil, fmt.Errorf("list the live toolsets: %w", err)
 	}
-	now := p.current.Load()
+	now := p.slot(group).Load()
 	if err := p.verify(ctx, now.Release(), toolsets); err != nil {
 		return nil, err
 	}
@@ -183,18 +279,18 @@ func (p *Publisher) release(ctx context.Context, raise bool) (*sign.Release, err
 	if raise {
 		epoch++
 	}
-	return p.make(ctx, toolsets, epoch)
+	return p.make(ctx, group, toolsets, epoch)
 }
 
 // make signs and pushes the release after the current one. The caller has the
 // turn, or nobody else knows p yet.
-func (p *Publisher) make(ctx context.Context, toolsets []registry.ReleaseToolset, epoch uint64) (*sign.Release, error) {
+func (p *Publisher) make(ctx context.Context, group string, toolsets []registry.ReleaseToolset, epoch uint64) (*sign.Release, error) {
 	now := time.Now().UTC()
 	next := &registry.Release{
-		Group: p.opts.Group, Epoch: epoch, Revision: 1, Issued: now, Expires: now.Add(p.opts.Lifetime),
+		Group: group, Epoch: epoch, Revision: 1, Issued: now, Expires: now.Add(p.opts.Lifetime),
 		Trusted: p.Trusted(), Toolsets: toolsets,
 	}
-	if current := p.current.Load(); current != nil {
+	if current := p.slot(group).Load(); current != nil {
 		r := current.Release()
 		next.Revision = r.Revision + 1
 		if r.Epoch == epoch && now.Sub(r.Issued) < RenewAfter && !now.Before(r.Issued) {
@@ -224,15 +320,19 @@ func (p *Publisher) make(ctx context.Context, toolsets []registry.ReleaseToolset
 	if err != nil {
 		return nil, err
 	}
-	repository := oci.ReleaseRepository(p.opts.Group)
+	repository := oci.ReleaseRepository(group)
 	if err := p.opts.Store.Push(ctx, repository, fmt.Sprintf("%d.%d", epoch, next.Revision), a); err != nil {
 		return nil, err
 	}
 	if err := p.opts.Store.Push(ctx, repository, oci.TagLatest, a); err != nil {
 		return nil, err
 	}
-	p.current.Store(signed)
-	p.log.LogAttrs(ctx, slog.LevelInfo, "release published", slog.String("release", signed.Digest().Short()),
+	p.slot(group).Store(signed)
+	p.mu.Lock()
+	close(p.changed)
+	p.changed = make(chan struct{})
+	p.mu.Unlock()
+	p.log.LogAttrs(ctx, slog.LevelInfo, "release published", slog.String("group", group), slog.String("release", signed.Digest().Short()),
 		slog.Uint64("epoch", epoch), slog.Uint64("revision", next.Revision), slog.Int("toolsets", len(toolsets)))
 	p.opts.Notify()
 	return signed, nil
@@ -251,11 +351,14 @@ func sameAs(r, next *registry.Release) (bool, error) {
 	return r.SameContent(n), nil
 }
 
-// Run renews the release whenever it is [RenewAfter] old, until ctx ends; it
-// returns ctx's error.
+// Run renews each release whenever it is [RenewAfter] old, and makes those that
+// could not be made before, until ctx ends; it returns ctx's error.
 func (p *Publisher) Run(ctx context.Context) error {
 	for {
-		wait := time.Until(p.current.Load().Release().Issued.Add(RenewAfter))
+		wait, err := p.due(ctx)
+		if err != nil {
+			wait = retryRenewal
+		}
 		t := time.NewTimer(max(wait, 0))
 		select {
 		case <-ctx.Done():
@@ -263,12 +366,10 @@ func (p *Publisher) Run(ctx context.Context) error {
 			return ctx.Err()
 		case <-t.C:
 		}
-		before := p.current.Load()
-		r, err := p.Release(ctx)
-		if err != nil && ctx.Err() == nil {
+		if _, err = p.Release(ctx); err != nil && ctx.Err() == nil {
 			p.log.LogAttrs(ctx, slog.LevelError, "release cannot be renewed", slog.Any("error", err))
 		}
-		if err != nil || r == before {
+		if wait, dueErr := p.due(ctx); err != nil || dueErr != nil || wait <= 0 {
 			t := time.NewTimer(retryRenewal)
 			select {
 			case <-ctx.Done():
@@ -277,4 +378,22 @@ func (p *Publisher) Run(ctx context.Context) error {
 			t.Stop()
 		}
 	}
+}
+
+// due is how long it is until the first release has to be renewed. A group
+// without a release is looked for every [groupCheck].
+func (p *Publisher) due(ctx context.Context) (time.Duration, error) {
+	groups, err := p.otherGroups(ctx)
+	wait := time.Until(p.Current().Release().Issued.Add(RenewAfter))
+	for _, g := range groups {
+		r := p.Newest(g)
+		if r == nil {
+			return 0, err
+		}
+		wait = min(wait, time.Until(r.Release().Issued.Add(RenewAfter)))
+	}
+	if len(groups) > 0 {
+		wait = min(wait, groupCheck)
+	}
+	return wait, err
 }

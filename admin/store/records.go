@@ -52,15 +52,29 @@ type Token struct {
 	InWorkspace
 	ID        string `bun:"id,pk"` // tok_…
 	Name      string `bun:"name"`
-	Role      string `bun:"role"` // RoleAdmin
+	Role      string `bun:"role"` // RoleViewer …
 	Hash      []byte `bun:"hash"` // SHA-256 of the token's text
 	CreatedAt Time   `bun:"created_at"`
 	ExpiresAt Time   `bun:"expires_at"` // zero: never
 	RevokedAt Time   `bun:"revoked_at"` // zero: not
 }
 
-// RoleAdmin may do everything in its workspace.
-const RoleAdmin = "admin"
+// Roles of members and tokens; each may do what those before it may.
+const (
+	RoleViewer    = "viewer"    // read
+	RoleEditor    = "editor"    // change, test and deploy toolsets
+	RolePublisher = "publisher" // publish connectors and plugins
+	RoleAdmin     = "admin"     // everything in the workspace
+)
+
+var roleRank = map[string]int{RoleViewer: 1, RoleEditor: 2, RolePublisher: 3, RoleAdmin: 4}
+
+// RoleAllows reports whether a role may do what needs another. A role that is not
+// known may do nothing.
+func RoleAllows(have, need string) bool { return roleRank[need] > 0 && roleRank[have] >= roleRank[need] }
+
+// ValidRole reports whether a role is one of those above.
+func ValidRole(r string) bool { return roleRank[r] > 0 }
 
 // Specification is one version of a specification, named by its content.
 type Specification struct {
@@ -128,6 +142,7 @@ type Toolset struct {
 	LiveDigest      string `bun:"live_digest"`   // of the bundle that is live; empty: none
 	LiveRepository  string `bun:"live_repository"`
 	LiveRevision    uint64 `bun:"live_revision"` // 0: none
+	LabelText       string `bun:"labels"`        // see [Toolset.Labels]
 	CreatedAt       Time   `bun:"created_at"`
 	UpdatedAt       Time   `bun:"updated_at"`
 }

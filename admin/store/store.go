@@ -78,7 +78,7 @@ func (s *Store) migrate(ctx context.Context, logger *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("reading the migrations: %w", err)
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, s.write.DB, files, goose.WithDisableGlobalRegistry(true))
+	p, err := goose.NewProvider(goose.DialectSQLite3, s.write.DB, files, goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return fmt.Errorf("reading the migrations: %w", err)
 	}
@@ -116,6 +116,9 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Now is the clock of the store, in UTC.
+func (s *Store) Now() time.Time { return s.now().UTC() }
 
 // NewID makes an identifier: prefix, "_" and a ULID, which grows with time also
 // within one millisecond of this process.

@@ -108,9 +108,12 @@ func (t *Tx) DeleteToolset(ctx context.Context, id string, version uint64) error
 	return nil
 }
 
-// Live lists the live toolsets of every workspace, for the next release. The
-// store knows one group of edges; every toolset is for all of them.
-func (s *Store) Live(ctx context.Context, _ string) ([]registry.ReleaseToolset, error) {
+// Live lists the live toolsets that a group of edges gets, for its next release.
+func (s *Store) Live(ctx context.Context, name string) ([]registry.ReleaseToolset, error) {
+	g, err := s.groupByName(ctx, name)
+	if err != nil {
+		return nil, err
+	}
 	var rows []Toolset
 	if err := s.read.NewSelect().Model(&rows).Where("live_revision > 0").Order("id").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("listing live toolsets: %w", err)
@@ -118,6 +121,11 @@ func (s *Store) Live(ctx context.Context, _ string) ([]registry.ReleaseToolset, 
 	out := make([]registry.ReleaseToolset, 0, len(rows))
 	for i := range rows {
 		r := &rows[i]
+		if ok, err := g.gets(r); err != nil {
+			return nil, err
+		} else if !ok {
+			continue
+		}
 		out = append(out, registry.ReleaseToolset{
 			ID: r.ID, Workspace: r.WorkspaceID, Slug: r.Slug, Revision: r.LiveRevision,
 			Repository: r.LiveRepository, Bundle: registry.Digest(r.LiveDigest),

@@ -1,0 +1,57 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
+)
+
+// Content is what a bundle needs of the registry and of the credentials.
+type Content struct {
+	Digests     []registry.Digest // manifests, layers and configurations, of the bundle and its connectors
+	Credentials []string          // identifiers of the credentials its connectors use
+}
+
+// Content reads what a bundle needs. What was read once is remembered: a bundle
+// is named by its digest. The caller must not change the answer.
+func (p *Publisher) Content(ctx context.Context, repository string, bundle registry.Digest) (*Content, error) {
+	p.mu.Lock()
+	c := p.content[bundle]
+	p.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	a, err := p.opts.Store.Pull(ctx, repository, bundle, oci.KindToolset)
+	if err != nil {
+		return nil, err
+	}
+	t, _, err := registry.OpenBundle(a.Layer())
+	if err != nil {
+		return nil, err
+	}
+	c = &Content{Digests: digests(a)}
+	for i := range t.Connectors {
+		ref := &t.Connectors[i]
+		module, err := p.opts.Store.Pull(ctx, ref.Repository, ref.Manifest, oci.KindPlugin)
+		if err != nil {
+			return nil, fmt.Errorf("connector %s: %w", ref.Name, err)
+		}
+		c.Digests = append(c.Digests, digests(module)...)
+		if ref.Auth != nil && ref.Auth.CredentialID != "" {
+			c.Credentials = append(c.Credentials, ref.Auth.CredentialID)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.content) >= registry.MaxReleaseToolsets {
+		clear(p.content) // of revisions long gone; what is live is read again
+	}
+	p.content[bundle] = c
+	return c, nil
+}
+
+func digests(a *oci.Artifact) []registry.Digest {
+	return []registry.Digest{a.Digest(), a.LayerDigest(), registry.DigestOf(a.Config())}
+}

@@ -1,0 +1,98 @@
+package admin
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/server"
+)
+
+// edgeNeeds remembers what the releases of groups need.
+type edgeNeeds struct {
+	mu    sync.Mutex
+	needs map[string]*groupNeeds // guarded by mu
+}
+
+// groupNeeds is immutable.
+type groupNeeds struct {
+	release     registry.Digest
+	credentials []string
+	digests     map[registry.Digest]bool
+	before      map[registry.Digest]bool
+}
+
+// authorizeRegistry decides who may do what below /v2/: Basic with any user name
+// and an API token as the password, for the repositories of the token's
+// workspace; or an edge token, for the very contents of the edge's release. There
+// is no anonymous access. Releases are read through /edge/v1 only.
+func (s *Server) authorizeRegistry(r *http.Request, repository string, action server.Action) error {
+	_, password, ok := r.BasicAuth()
+	token := secrets.New(password)
+	switch {
+	case !ok:
+		return server.ErrUnauthenticated
+	case validToken(edgePrefix, token):
+		return s.authorizeEdgePull(r, token, repository, action)
+	case !ValidToken(token):
+		return server.ErrUnauthenticated
+	}
+	row, err := s.o.Store.TokenByHash(r.Context(), HashToken(token))
+	if problem.Is(err, problem.Unauthenticated) {
+		s.log.LogAttrs(r.Context(), slog.LevelWarn, "unknown API token at the registry", slog.String("client", requestOf(r.Context()).ip))
+		return server.ErrUnauthenticated
+	}
+	if err != nil {
+		return err
+	}
+	requestOf(r.Context()).token = row
+	need := store.RoleViewer
+	switch action {
+	case server.Pull:
+	case server.Push:
+		need = store.RolePublisher
+	case server.Delete:
+		need = store.RoleAdmin
+	}
+	inWorkspace := repository == "" || strings.HasPrefix(repository, row.WorkspaceID+"/")
+	if !store.RoleAllows(row.Role, need) || !inWorkspace {
+		return server.ErrDenied
+	}
+	return nil
+}
+
+func (s *Server) authorizeEdgePull(r *http.Request, token secrets.Secret, repository string, action server.Action) error {
+	e, err := s.o.Store.EdgeByToken(r.Context(), HashToken(token))
+	switch {
+	case problem.Is(err, problem.Unauthenticated):
+		return server.ErrUnauthenticated
+	case problem.Is(err, problem.Forbidden):
+		return server.ErrDenied
+	case err != nil:
+		return err
+	case action != server.Pull:
+		return server.ErrDenied
+	case repository == "":
+		return nil
+	}
+	// …/blobs/<digest> or …/manifests/<digest>: never a tag, a list or a referrer.
+	_, last, _ := strings.Cut(r.URL.Path, repository+"/")
+	kind, name, _ := strings.Cut(last, "/")
+	d, err := registry.ParseDigest(name)
+	if err != nil || kind != "blobs" && kind != "manifests" {
+		return server.ErrDenied
+	}
+	may, err := s.mayPull(r.Context(), e.Group, d)
+	if err != nil {
+		return err
+	}
+	if !may {
+		return server.ErrDenied
+	}
+	return nil
+}

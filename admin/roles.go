@@ -1,0 +1,62 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// rolesOf names the role an operation needs where it is not the one of its method
+// ([roleOf]).
+var rolesOf = map[string]string{
+	"create-token": store.RoleAdmin, "list-tokens": store.RoleAdmin, "revoke-token": store.RoleAdmin,
+	"create-member": store.RoleAdmin, "patch-member": store.RoleAdmin, "delete-member": store.RoleAdmin, "list-members": store.RoleAdmin,
+	"create-workspace": store.RoleAdmin, "list-workspaces": store.RoleAdmin,
+	"list-audit":        store.RoleAdmin,
+	"create-join-token": store.RoleAdmin, "list-join-tokens": store.RoleAdmin, "revoke-join-token": store.RoleAdmin,
+	"revoke-edge":   store.RoleAdmin,
+	"create-backup": store.RoleAdmin, "collect-garbage": store.RoleAdmin, "rotate-key": store.RoleAdmin,
+}
+
+// roleOf is the role an operation needs: to read a viewer's, to write an editor's.
+func roleOf(op *huma.Operation) string {
+	if r := rolesOf[op.OperationID]; r != "" {
+		return r
+	}
+	if op.Method == http.MethodGet || op.Method == http.MethodHead {
+		return store.RoleViewer
+	}
+	return store.RoleEditor
+}
+
+// requireRole refuses a request whose token has a lower role.
+func requireRole(ctx context.Context, need string) error {
+	t := requestOf(ctx).token
+	if t == nil {
+		panic("BUG: an operation runs without a token")
+	}
+	if store.RoleAllows(t.Role, need) {
+		return nil
+	}
+	return problem.New(problem.Forbidden, "the token has the role %s, this needs %s", t.Role, need).
+		Fix("ask an administrator of the workspace for a token with that role")
+}
+
+// operator is the workspace whose administrators run this control plane: they see
+// to workspaces, backups and edges that serve every workspace.
+const operator = "default"
+
+// requireOperator refuses everybody but the operator's administrators.
+func requireOperator(ctx context.Context) error {
+	if err := requireRole(ctx, store.RoleAdmin); err != nil {
+		return err
+	}
+	if requestOf(ctx).token.WorkspaceID != operator {
+		return problem.New(problem.Forbidden, "only the administrators of workspace %q may do this", operator)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package registry
+
+import (
+	"crypto/ed25519"
+	"encoding/binary"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// The edge protocol: HTTP below /edge/v1 of the admin listener, JSON bodies,
+// errors as problem details. An edge authenticates with its token (Bearer here,
+// Basic on /v2/); docs/edges.md describes it.
+//
+//	POST /edge/v1/enrol        EdgeEnrolment → EdgeIdentity      a join token, once
+//	POST /edge/v1/token        EdgeRenewal → EdgeIdentity        signed, when the token is old
+//	GET  /edge/v1/release      ?known=sha256:…&wait=SECONDS → envelope, or 304
+//	GET  /edge/v1/credentials  ?known=ETAG&wait=SECONDS → SealedCredentials, or 304
+//	POST /edge/v1/status       EdgeStatus → 204
+//	POST /edge/v1/usage        UsageReport → UsageReceipt
+const (
+	EdgeEnrolPath       = "/edge/v1/enrol"
+	EdgeTokenPath       = "/edge/v1/token"
+	EdgeReleasePath     = "/edge/v1/release"
+	EdgeCredentialsPath = "/edge/v1/credentials"
+	EdgeStatusPath      = "/edge/v1/status"
+	EdgeUsagePath       = "/edge/v1/usage"
+)
+
+// Bounds of the edge protocol.
+const (
+	// MaxEdgeWait is the longest a question may be held: proxies cut connections
+	// that are silent for a minute.
+	MaxEdgeWait = 50 * time.Second
+	// MaxEdgeMessageBytes of a body an edge sends but usage.
+	MaxEdgeMessageBytes = 64 << 10
+	// MaxSealedBytes of all credentials of one edge: 20,000 toolsets with a key of
+	// 200 bytes each, in base64.
+	MaxSealedBytes = 16 << 20
+	// EdgeRenewalSkew is how far the clock of an edge that renews its token may be
+	// off: such a request is good for this long, and no longer.
+	EdgeRenewalSkew = 10 * time.Minute
+)
+
+// EdgeEnrolment asks for an identity. SignKey signs the whole message, which
+// proves that the sender has it.
+type EdgeEnrolment struct {
+	JoinToken string `json:"joinToken"`
+	Name      string `json:"name"`              // for people; a slug
+	Version   string `json:"version,omitempty"` // of the program
+	SealKey   []byte `json:"sealKey"`           // X25519 public key: credentials are sealed to it
+	SignKey   []byte `json:"signKey"`           // ed25519 public key: renewals are signed with it
+	Signature []byte `json:"signature"`         // ed25519 over Signed
+}
+
+// Signed is what Signature covers.
+func (e *EdgeEnrolment) Signed() []byte {
+	return framed("sluice/edge/enrol/1", []byte(e.JoinToken), []byte(e.Name), []byte(e.Version), e.SealKey, e.SignKey)
+}
+
+// Verify checks form and signature; refusals are *problem.Error.
+func (e *EdgeEnrolment) Verify() error {
+	switch {
+	case !ValidSlug(e.Name):
+		return problem.New(problem.InvalidArgument, "the name %.80q of the edge is not a slug", e.Name).Fix("use a-z, 0-9 and -")
+	case len(e.SealKey) != 32 || len(e.SignKey) != ed25519.PublicKeySize || len(e.Version) > 100:
+		return problem.New(problem.InvalidArgument, "the keys of the edge do not have the right length")
+	case !ed25519.Verify(e.SignKey, e.Signed(), e.Signature):
+		return problem.New(problem.Unauthenticated, "the enrolment is not signed with the key it names")
+	}
+	return nil
+}
+
+// EdgeIdentity answers an enrolment or a renewal.
+type EdgeIdentity struct {
+	Edge    string            `json:"edge"`    // identifier
+	Token   string            `json:"token"`   // valid until Expires; shown once
+	Expires time.Time         `json:"expires"` // of the token
+	Group   string            `json:"group"`   // whose releases it follows
+	Labels  map[string]string `json:"labels,omitempty"`
+	Trusted []TrustedKey      `json:"trusted"` // of the first start; later the releases say
+}
+
+// EdgeRenewal asks for a new token of an edge that is enrolled. It works with an
+// expired token or none: the key of the enrolment signs it.
+type EdgeRenewal struct {
+	Edge      string    `json:"edge"`
+	Time      time.Time `json:"time"` // of the edge; see EdgeRenewalSkew
+	Signature []byte    `json:"signature"`
+}
+
+// Signed is what Signature covers.
+func (e *EdgeRenewal) Signed() []byte {
+	return framed("sluice/edge/renew/1", []byte(e.Edge), []byte(e.Time.UTC().Format(time.RFC3339Nano)))
+}
+
+// EdgeStatus is what a node tells of itself.
+type EdgeStatus struct {
+	Version   string    `json:"version,omitempty"`
+	Ready     bool      `json:"ready"`
+	Epoch     uint64    `json:"epoch"`
+	Revision  uint64    `json:"revision"`
+	Release   Digest    `json:"release,omitempty"`
+	Toolsets  int       `json:"toolsets"`
+	Applied   time.Time `json:"applied,omitzero"`
+	Saved     bool      `json:"saved"`               // the release is on disk with everything it needs
+	Expired   bool      `json:"expired,omitempty"`   // serving a release past its expiry
+	Following string    `json:"following,omitempty"` // what keeps the node from the newest release
+	Cache     string    `json:"cache,omitempty"`     // what is wrong with its cache
+	Secrets   string    `json:"secrets,omitempty"`   // what keeps it from its credentials
+	Usage     string    `json:"usage,omitempty"`     // what keeps it from posting usage
+}
+
+// SealedCredentials are the credentials of an edge's toolsets, sealed with HPKE
+// (RFC 9180: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM) to the key of
+// its enrolment. The plain form is an EdgeCredentials document.
+type SealedCredentials struct {
+	ETag   string `json:"etag"`   // changes with every credential
+	Sealed []byte `json:"sealed"` // encapsulated key and ciphertext
+}
+
+// EdgeCredentials is what is sealed.
+type EdgeCredentials struct {
+	Edge        string           `json:"edge"`
+	ETag        string           `json:"etag"`
+	Credentials []EdgeCredential `json:"credentials"`
+}
+
+// EdgeCredential is one credential in the form a gateway applies. It exists in
+// memory and sealed only.
+type EdgeCredential struct {
+	ID      string    `json:"id"`
+	Version uint64    `json:"version"`
+	Secret  string    `json:"secret"`           // what the gateway puts behind the prefix
+	Expires time.Time `json:"expires,omitzero"` // zero: does not
+}
+
+// SealInfo binds sealed credentials to the edge they are for (the "info" of RFC
+// 9180 §5).
+func SealInfo(edge string) []byte { return framed("sluice/edge/credentials/1", []byte(edge)) }
+
+// framed joins parts with their lengths, so that no two lists give the same bytes.
+func framed(label string, parts ...[]byte) []byte {
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(label))) //nolint:gosec // a constant
+	out = append(out, label...)
+	for _, p := range parts {
+		out = binary.BigEndian.AppendUint64(out, uint64(len(p)))
+		out = append(out, p...)
+	}
+	return out
+}

@@ -1,0 +1,188 @@
+package oci
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// maxErrorBytes of an error answer that is read for its code.
+const maxErrorBytes = 64 << 10
+
+// RemoteOptions configure a Remote.
+type RemoteOptions struct {
+	URL    string       // scheme and host of the registry, such as https://control.example:7301. Required
+	Client *http.Client // Required
+	// Authorize puts credentials on a request. It is called for every request, so
+	// that a renewed token is used at once. nil: requests carry none.
+	Authorize func(*http.Request)
+}
+
+// Remote is a Backend that speaks to a registry over HTTP (OCI Distribution
+// Specification 1.1): a node that pulls from its control plane. It sends
+// credentials with every request and follows no redirect to another origin with
+// them. It may be used by many goroutines.
+type Remote struct {
+	base      string
+	client    *http.Client
+	authorize func(*http.Request)
+}
+
+var _ Backend = (*Remote)(nil)
+
+// NewRemote makes a Remote.
+func NewRemote(o RemoteOptions) (*Remote, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
+		return nil, problem.New(problem.InvalidArgument, "the registry's address is not an http or https URL")
+	}
+	if o.Client == nil {
+		return nil, errors.New("make a remote registry: no HTTP client is given")
+	}
+	if o.Authorize == nil {
+		o.Authorize = func(*http.Request) {}
+	}
+	return &Remote{base: strings.TrimSuffix(o.URL, "/"), client: o.Client, authorize: o.Authorize}, nil
+}
+
+// Basic is an Authorize that sends a token as the password of HTTP Basic.
+func Basic(user string, token func() secrets.Secret) func(*http.Request) {
+	return func(r *http.Request) { r.SetBasicAuth(user, token().Reveal()) }
+}
+
+// do sends a request and returns an answer with one of the wanted statuses. The
+// caller closes its body.
+func (r *Remote) do(ctx context.Context, method, target string, header http.Header, body []byte, want ...int) (*http.Response, error) {
+	var rd io.Reader = http.NoBody
+	if body != nil {
+		rd = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, rd)
+	if err != nil {
+		return nil, fmt.Errorf("ask the registry: %w", err)
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	r.authorize(req)
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the registry: %w", err)
+	}
+	for _, s := range want {
+		if resp.StatusCode == s {
+			return resp, nil
+		}
+	}
+	defer func() { _ = resp.Body.Close() }() // its error says nothing that matters now
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBytes))
+	switch resp.StatusCode {
+	case http.StatusNotFound:
+		return nil, registry.ErrNotFound
+	case http.StatusUnauthorized:
+		return nil, problem.New(problem.Unauthenticated, "the registry does not accept this node's credentials")
+	case http.StatusForbidden:
+		return nil, problem.New(problem.Forbidden, "the registry refuses this node access")
+	}
+	return nil, problem.New(problem.Unavailable, "the registry answered %d", resp.StatusCode)
+}
+
+// fetch reads one content.
+func (r *Remote) fetch(ctx context.Context, kind, repository string, d registry.Digest, accept string, limit int64) ([]byte, error) {
+	if !registry.ValidRepository(repository) || !d.Valid() {
+		return nil, registry.ErrDigest
+	}
+	h := http.Header{}
+	if accept != "" {
+		h.Set("Accept", accept)
+	}
+	resp, err := r.do(ctx, http.MethodGet, r.base+"/v2/"+repository+"/"+kind+"/"+string(d), h, nil, http.StatusOK)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end
+	if resp.ContentLength > limit {
+		return nil, problem.New(problem.TooLarge, "the registry would send %d bytes, the limit is %d", resp.ContentLength, limit)
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read from the registry after %d bytes: %w", len(b), err)
+	}
+	if int64(len(b)) > limit {
+		return nil, problem.New(problem.TooLarge, "the registry sent more than %d bytes", limit)
+	}
+	return b, nil
+}
+
+// FetchBlob implements [Backend].
+func (r *Remote) FetchBlob(ctx context.Context, repository string, d registry.Digest, limit int64) ([]byte, error) {
+	return r.fetch(ctx, "blobs", repository, d, "", limit)
+}
+
+// FetchManifest implements [Backend].
+func (r *Remote) FetchManifest(ctx context.Context, repository string, d registry.Digest, limit int64) ([]byte, error) {
+	return r.fetch(ctx, "manifests", repository, d, MediaTypeManifest, limit)
+}
+
+// PutBlob implements [Backend] with a monolithic upload (end-4a, end-6).
+func (r *Remote) PutBlob(ctx context.Context, repository string, d registry.Digest, b []byte) error {
+	at := r.base + "/v2/" + repository + "/blobs/"
+	if resp, err := r.do(ctx, http.MethodHead, at+string(d), nil, nil, http.StatusOK); err == nil {
+		return resp.Body.Close()
+	}
+	resp, err := r.do(ctx, http.MethodPost, at+"uploads/", nil, []byte{}, http.StatusAccepted)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close() // empty
+	to, err := resp.Request.URL.Parse(resp.Header.Get("Location"))
+	if err != nil || to.Host != resp.Request.URL.Host {
+		return problem.New(problem.Unavailable, "the registry sends the upload to another place")
+	}
+	q := to.Query()
+	q.Set("digest", string(d))
+	to.RawQuery = q.Encode()
+	h := http.Header{"Content-Type": {"application/octet-stream"}, "Content-Length": {strconv.Itoa(len(b))}}
+	if resp, err = r.do(ctx, http.MethodPut, to.String(), h, b, http.StatusCreated); err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// PutManifest implements [Backend].
+func (r *Remote) PutManifest(ctx context.Context, repository, tag string, d registry.Digest, mediaType string, b []byte) error {
+	reference := tag
+	if reference == "" {
+		reference = string(d)
+	}
+	resp, err := r.do(ctx, http.MethodPut, r.base+"/v2/"+repository+"/manifests/"+reference,
+		http.Header{"Content-Type": {mediaType}}, b, http.StatusCreated)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// ResolveTag implements [Backend].
+func (r *Remote) ResolveTag(ctx context.Context, repository, tag string) (registry.Digest, error) {
+	resp, err := r.do(ctx, http.MethodHead, r.base+"/v2/"+repository+"/manifests/"+tag, http.Header{"Accept": {MediaTypeManifest}}, nil, http.StatusOK)
+	if err != nil {
+		return "", err
+	}
+	_ = resp.Body.Close() // empty
+	d, err := registry.ParseDigest(resp.Header.Get("Docker-Content-Digest"))
+	if err != nil {
+		return "", problem.New(problem.Unavailable, "the registry does not say which manifest the tag names")
+	}
+	return d, nil
+}
