@@ -204,7 +204,7 @@ func (s *Server) edgeStatus(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for _, text := range []*string{&in.Version, &in.Following, &in.Cache, &in.Secrets, &in.Usage} {
-		*text = clip(*text, maxStatusText)
+		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxStatusText)], "")
 	}
 	if err := s.o.Store.ReportEdge(r.Context(), e.WorkspaceID, e.ID, mustJSON(in)); err != nil {
 		return err
@@ -309,7 +309,7 @@ func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.E
 		if err != nil {
 			return nil, err
 		}
-		doc.Credentials = append(doc.Credentials, registry.EdgeCredential{ID: id, Version: version, Secret: value.Reveal()})
+		doc.Credentials = append(doc.Credentials, registry.EdgeCredential{ID: id, Version: version, APIKey: value.Reveal()})
 		_, _ = io.WriteString(h, id+"@"+strconv.FormatUint(version, 10)+"\n") // a hash does not fail
 	}
 	doc.ETag = hex.EncodeToString(h.Sum(nil)[:16])

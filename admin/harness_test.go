@@ -253,7 +253,7 @@ func (w *world) open() {
 	w.token, err = admin.EnsureToken(ctx, w.st, "default", "local", w.token)
 	must(err)
 	w.srv, err = admin.New(ctx, admin.Options{
-		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, Dialer: w.dialer,
+		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, Dialer: w.dialer, Registry: back,
 		GatewayURL: "http://127.0.0.1:7300", Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"},
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},
 	})

@@ -127,13 +127,24 @@ type EdgeCredentials struct {
 }
 
 // EdgeCredential is one credential in the form a gateway applies. It exists in
-// memory and sealed only.
+// memory and sealed only. Which fields are set depends on the type of
+// authentication.
 type EdgeCredential struct {
-	ID      string    `json:"id"`
-	Version uint64    `json:"version"`
-	Secret  string    `json:"secret"`           // what the gateway puts behind the prefix
-	Expires time.Time `json:"expires,omitzero"` // zero: does not
+	ID          string `json:"id"`
+	Version     uint64 `json:"version"`
+	APIKey      string `json:"apiKey,omitempty"` // header, query, cookie
+	Username    string `json:"username,omitempty"`
+	Password    string `json:"password,omitempty"`
+	Token       string `json:"token,omitempty"`       // bearer, and access tokens the control plane refreshes
+	Certificate string `json:"certificate,omitempty"` // PEM
+	PrivateKey  string `json:"privateKey,omitempty"`  // PEM
 }
+
+// String shows the identifier only.
+func (c EdgeCredential) String() string { return "credential " + c.ID }
+
+// GoString shows the identifier only.
+func (c EdgeCredential) GoString() string { return c.String() }
 
 // SealInfo binds sealed credentials to the edge they are for (the "info" of RFC
 // 9180 §5).

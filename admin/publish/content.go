@@ -39,8 +39,10 @@ func (p *Publisher) Content(ctx context.Context, repository string, bundle regis
 			return nil, fmt.Errorf("connector %s: %w", ref.Name, err)
 		}
 		c.Digests = append(c.Digests, digests(module)...)
-		if ref.Auth != nil && ref.Auth.CredentialID != "" {
-			c.Credentials = append(c.Credentials, ref.Auth.CredentialID)
+		for _, a := range ref.Auth.Each() {
+			if a.CredentialID != "" {
+				c.Credentials = append(c.Credentials, a.CredentialID)
+			}
 		}
 	}
 	p.mu.Lock()

@@ -71,7 +71,9 @@ var roleRank = map[string]int{RoleViewer: 1, RoleEditor: 2, RolePublisher: 3, Ro
 
 // RoleAllows reports whether a role may do what needs another. A role that is not
 // known may do nothing.
-func RoleAllows(have, need string) bool { return roleRank[need] > 0 && roleRank[have] >= roleRank[need] }
+func RoleAllows(have, need string) bool {
+	return roleRank[need] > 0 && roleRank[have] >= roleRank[need]
+}
 
 // ValidRole reports whether a role is one of those above.
 func ValidRole(r string) bool { return roleRank[r] > 0 }

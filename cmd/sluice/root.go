@@ -92,6 +92,7 @@ over the Model Context Protocol at one toolset URL.
 		&cobra.Group{ID: "start", Title: "Start:"},
 		&cobra.Group{ID: "manage", Title: "Manage toolsets:"},
 		&cobra.Group{ID: "use", Title: "Use toolsets:"},
+		&cobra.Group{ID: "operate", Title: "Operate:"},
 		&cobra.Group{ID: "build", Title: "Specifications and connectors:"},
 	)
 	root.SetHelpCommandGroupID("start")
@@ -105,7 +106,12 @@ over the Model Context Protocol at one toolset URL.
 	add("start", a.runCommand(), a.serveCommand(), a.doctorCommand(), a.versionCommand())
 	add("manage", a.addCommand(), a.toolsetCommand())
 	add("use", a.clientCommand(), a.callCommand(), a.connectCommand())
+<<<<<<< HEAD
 	add("build", a.connectorCommand(), a.openapiCommand(), a.evalCommand())
+=======
+	add("operate", a.edgeCommand())
+	add("build", a.connectorCommand(), a.openapiCommand())
+>>>>>>> dd80303 (gateway/edge, cmd/sluice: enrol edges and follow a control plane)
 	root.AddCommand(helpTopics()...)
 	root.InitDefaultCompletionCmd()
 	forEachCommand(root, func(c *cobra.Command) {

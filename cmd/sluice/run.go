@@ -354,37 +354,3 @@ func (r *runner) printToolsets(ctx context.Context, c *apiClient) {
 	r.say("  sluice add petstore.yaml")
 	r.say("  sluice add https://example.com/openapi.json")
 }
-
-func (a *app) serveCommand() *cobra.Command {
-	var f nodeFlags
-	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Run a node in production: JSON logs, nothing made by accident",
-		Long: `Run gateway, admin API and registry like "sluice run", with defaults for production:
-JSON logs at level info, no specifications on the command line, and a data directory
-that must be named with --data, SLUICE_DATA_DIR or the configuration file.`,
-		Example: "  sluice serve --data /var/lib/sluice --public-url https://gateway.example",
-		Args:    exactly(0, "no arguments; add specifications with: sluice add"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.flags.dataDir == "" && a.env.dataDir == "" && a.config.Data == "" {
-				return problem.New(problem.InvalidArgument, "the data directory is not named").
-					Fix("give --data DIR, SLUICE_DATA_DIR or a configuration file; for a trial use: sluice run")
-			}
-			if f.logFormat == "" && a.config.LogFormat == "" {
-				f.logFormat = "json"
-			}
-			o, err := f.options(a, "info")
-			if err != nil {
-				return err
-			}
-			n, err := newNode(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			o.logger.LogAttrs(cmd.Context(), slog.LevelInfo, "sluice serves", slog.String("gateway", n.url()), slog.String("admin", n.adminURL()), slog.String("version", versionOrDevel()))
-			return n.run(cmd.Context())
-		},
-	}
-	f.register(cmd)
-	return cmd
-}

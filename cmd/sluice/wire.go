@@ -55,6 +55,8 @@ const (
 // nodeOptions configures a node.
 type nodeOptions struct {
 	data                string
+	role                string   // roleAll or roleControl; an edge has edgeOptions
+	adminHosts          []string // names of the admin API besides its address
 	listen, adminListen string
 	adminCert, adminKey string // files; needed when the admin listener is not loopback
 	publicURL           string // where clients reach the gateway; empty: its own address
@@ -75,6 +77,7 @@ type node struct {
 	token  secrets.Secret
 
 	store     *store.Store
+	registry  *server.Store
 	publisher *publish.Publisher
 	admin     *admin.Server
 	adminHTTP *http.Server
@@ -118,6 +121,7 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 		return n, err
 	}
 	artifacts := oci.NewStore(files)
+	n.registry = files
 	source := oci.NewSource(artifacts, publish.DefaultGroup, 0)
 	n.publisher, err = publish.New(ctx, publish.Options{
 		Store: artifacts, Records: n.store, ReleaseKey: keys.release, WorkspaceKey: keys.workspace, Notify: source.Wake, Logger: o.logger,
@@ -130,6 +134,9 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	}
 	if err := n.openGateway(ctx, keys.ring); err != nil {
 		return n, err
+	}
+	if n.gateway == nil { // edges serve what this node publishes
+		return n, n.writeEndpoint()
 	}
 	n.follower, err = edge.New(edge.Options{
 		Source: source, Dir: n.path(edgeDir), Group: publish.DefaultGroup, Keys: n.publisher.Trusted(), Apply: n.apply, Logger: o.logger,
@@ -164,29 +171,34 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		return err
 	}
 	n.onClose(func() error { drafts.Close(); return nil })
-	var hosts []string
-	if n.opts.publicURL != "" {
-		hosts = append(hosts, hostOf(n.opts.publicURL))
-	}
-	n.gateway, err = gateway.New(gateway.Options{
-		Addr: n.opts.listen, Holder: n.holder, Caller: live, Ready: n.opts.ready, Hosts: hosts, Drain: n.opts.grace,
-		Version: versionOrDevel(), Meter: n.meter, Logger: n.opts.logger,
-	})
-	if err != nil {
-		return err
+	var await func(context.Context, string, uint64) error
+	var write []func(io.Writer)
+	var ready []admin.Check
+	if n.opts.role != roleControl {
+		var hosts []string
+		if n.opts.publicURL != "" {
+			hosts = append(hosts, hostOf(n.opts.publicURL))
+		}
+		n.gateway, err = gateway.New(gateway.Options{
+			Addr: n.opts.listen, Holder: n.holder, Caller: live, Ready: n.opts.ready, Hosts: hosts, Drain: n.opts.grace,
+			Version: versionOrDevel(), Meter: n.meter, Logger: n.opts.logger,
+		})
+		if err != nil {
+			return err
+		}
+		await, write = n.awaitLive, append(write, n.gateway.WritePrometheus)
+		ready = []admin.Check{
+			{Name: "release", Check: func(context.Context) error { return n.releaseReady() }},
+			{Name: "gateway", Check: func(context.Context) error { return n.gateway.Ready() }},
+		}
 	}
 	if n.adminLn, err = n.listenAdmin(ctx); err != nil {
 		return err
 	}
 	n.admin, err = admin.New(ctx, admin.Options{
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), Tester: draftTester{drafts}, Dialer: n.dialer,
-		AwaitLive: n.awaitLive, GatewayURL: n.url(), Hosts: adminHosts(n.opts.adminListen), Version: versionOrDevel(),
-		Metrics: []func(io.Writer){n.gateway.WritePrometheus},
-		Ready: []admin.Check{
-			{Name: "release", Check: func(context.Context) error { return n.releaseReady() }},
-			{Name: "gateway", Check: func(context.Context) error { return n.gateway.Ready() }},
-		},
-		Logger: n.opts.logger,
+		AwaitLive: await, GatewayURL: n.url(), Hosts: append(adminHosts(n.opts.adminListen), n.opts.adminHosts...), Version: versionOrDevel(),
+		Registry: n.registry, Metrics: write, Ready: ready, Logger: n.opts.logger,
 	})
 	if err != nil {
 		return err
@@ -236,8 +248,10 @@ func adminHosts(listen string) []string {
 // run serves until ctx ends, then drains. It returns nil after a clean stop.
 func (n *node) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return n.gateway.Run(ctx) })
-	g.Go(func() error { return ended(ctx, n.follower.Run(ctx)) })
+	if n.gateway != nil {
+		g.Go(func() error { return n.gateway.Run(ctx) })
+		g.Go(func() error { return ended(ctx, n.follower.Run(ctx)) })
+	}
 	g.Go(func() error { return ended(ctx, n.publisher.Run(ctx)) })
 	g.Go(func() error { return ended(ctx, n.admin.Run(ctx, n.opts.grace)) })
 	g.Go(func() error {
@@ -275,18 +289,21 @@ func ended(ctx context.Context, err error) error {
 }
 
 // apply makes a verified release the gateway's snapshot.
-func (n *node) apply(state *edge.State) error {
-	in := snapshot.Input{Release: state.Release, Meter: n.meter, Toolsets: make([]snapshot.ToolsetInput, 0, len(state.Toolsets))}
+func (n *node) apply(state *edge.State) error { return serve(state, n.holder, n.meter) }
+
+// serve makes a verified release the snapshot of a holder.
+func serve(state *edge.State, holder *snapshot.Holder, meter *metering.Meter) error {
+	in := snapshot.Input{Release: state.Release, Meter: meter, Toolsets: make([]snapshot.ToolsetInput, 0, len(state.Toolsets))}
 	for _, t := range state.Toolsets {
 		in.Toolsets = append(in.Toolsets, snapshot.ToolsetInput{
 			ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,
 		})
 	}
-	s, err := snapshot.Compile(in, n.holder.Load())
+	s, err := snapshot.Compile(in, holder.Load())
 	if err != nil {
 		return err
 	}
-	n.holder.Store(s)
+	holder.Store(s)
 	return nil
 }
 
@@ -314,8 +331,11 @@ func (n *node) awaitLive(ctx context.Context, toolset string, revision uint64) e
 
 // url is where clients reach the gateway.
 func (n *node) url() string {
-	if n.opts.publicURL != "" {
+	switch {
+	case n.opts.publicURL != "":
 		return n.opts.publicURL
+	case n.gateway == nil:
+		return "http://" + defaultListen // where an edge on this machine listens
 	}
 	return "http://" + reachable(n.gateway.Addr())
 }

@@ -55,6 +55,7 @@ type Options struct {
 	MinRetry    time.Duration     // Default: DefaultMinRetry
 	MaxRetry    time.Duration     // Default: DefaultMaxRetry
 	PollTimeout time.Duration     // Default: DefaultPollTimeout
+	Now         func() time.Time  // clock that expiry is told by. Default: time.Now
 	System      atomicfile.System // file system the cache is written on. Default: the operating system's
 }
 
@@ -80,6 +81,9 @@ func (o *Options) validate() error {
 	}
 	if o.MaxRetry < o.MinRetry {
 		o.MaxRetry = max(DefaultMaxRetry, o.MinRetry)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.PollTimeout <= 0 {
 		o.PollTimeout = DefaultPollTimeout
@@ -166,7 +170,7 @@ func (f *Follower) Status() Status {
 	defer f.mu.Unlock()
 	s := f.status
 	s.Ready = f.ready.Load()
-	s.Expired = s.Ready && time.Now().After(s.Expires)
+	s.Expired = s.Ready && f.opts.Now().After(s.Expires)
 	s.Fetched, s.Opened = f.loader.fetched.Load(), f.loader.opened.Load()
 	return s
 }

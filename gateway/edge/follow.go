@@ -149,7 +149,7 @@ func (f *Follower) apply(r *sign.Release, next *loaded) (err error) {
 	f.status.Toolsets, f.status.Applied = len(next.state.Toolsets), time.Now()
 	f.mu.Unlock()
 	f.ready.Store(true)
-	if r.Expired(time.Now()) {
+	if r.Expired(f.opts.Now()) {
 		f.log.LogAttrs(context.Background(), slog.LevelWarn, "release is past its expiry, serving on",
 			slog.Uint64("revision", rel.Revision), slog.Time("expires", rel.Expires))
 	}

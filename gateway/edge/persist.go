@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/registry"
@@ -205,6 +207,7 @@ func (f *Follower) persist() error {
 	if err := atomicfile.WriteOn(c.sys, filepath.Join(c.dir, fileRatchet), text, 0o600); err != nil {
 		return err
 	}
+	c.clearWay(filePrevious, fileCurrent)
 	if f.saved != nil && f.saved.Digest() != f.live.Digest() {
 		if err := atomicfile.WriteOn(c.sys, filepath.Join(c.dir, filePrevious), f.saved.Envelope(), 0o600); err != nil {
 			return err
@@ -222,6 +225,17 @@ func (f *Follower) persist() error {
 	before := c.saved
 	c.saved = f.content
 	return c.packs.sweep(before, c.saved)
+}
+
+// clearWay moves aside what is no file where a file has to be written: a damaged
+// file system, or a mount that went wrong. What cannot be moved fails the write.
+func (c *cache) clearWay(names ...string) {
+	for _, name := range names {
+		path := filepath.Join(c.dir, name)
+		if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+			_ = c.sys.Rename(path, path+".unusable-"+strconv.FormatInt(time.Now().UnixNano(), 36))
+		}
+	}
 }
 
 func (f *Follower) setSaved(r *sign.Release) {

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Roles of a node.
+const (
+	roleAll     = "all"
+	roleControl = "control"
+	roleEdge    = "edge"
+)
+
+// defaultOpsListen is where an edge answers /metrics, /livez and /readyz.
+const defaultOpsListen = "127.0.0.1:7302"
+
+// edgeFlags are the flags of the role edge.
+type edgeFlags struct {
+	controlPlane, joinTokenFile, caFile, name, opsListen string
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var f nodeFlags
+	var e edgeFlags
+	var role string
+	var adminHosts []string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a node in production: JSON logs, nothing made by accident",
+		Long: `Run gateway, admin API and registry like "sluice run", with defaults for production:
+JSON logs at level info, no specifications on the command line, and a data directory
+that must be named with --data, SLUICE_DATA_DIR or the configuration file.
+
+--role control runs the admin API and the registry without a gateway; --role edge
+runs a gateway that follows a control plane: it enrols once with a join token, keeps
+everything it serves in its data directory, and goes on serving when the control
+plane is gone, over its own restarts too.`,
+		Example: "  sluice serve --data /var/lib/sluice --public-url https://gateway.example\n" +
+			"  sluice serve --role edge --data /var/lib/sluice-edge --control-plane https://control.example:7301 --join-token-file token",
+		Args: exactly(0, "no arguments; add specifications with: sluice add"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.flags.dataDir == "" && a.env.dataDir == "" && a.config.Data == "" {
+				return problem.New(problem.InvalidArgument, "the data directory is not named").
+					Fix("give --data DIR, SLUICE_DATA_DIR or a configuration file; for a trial use: sluice run")
+			}
+			if f.logFormat == "" && a.config.LogFormat == "" {
+				f.logFormat = "json"
+			}
+			o, err := f.options(a, "info")
+			if err != nil {
+				return err
+			}
+			o.role, o.adminHosts = role, adminHosts
+			switch role {
+			case roleAll, roleControl:
+				if e != (edgeFlags{}) {
+					return usagef("--control-plane, --control-plane-ca, --join-token-file, --edge-name and --ops-listen belong to --role edge")
+				}
+			case roleEdge:
+				return a.serveEdge(cmd, o, &e)
+			default:
+				return usagef("--role %s is not one of all, control, edge", printable(role))
+			}
+			o.adminHosts = append(o.adminHosts, certificateHosts(o.adminCert, o.adminKey)...)
+			n, err := newNode(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			o.logger.LogAttrs(cmd.Context(), slog.LevelInfo, "sluice serves", slog.String("role", role), slog.String("gateway", n.url()),
+				slog.String("admin", n.adminURL()), slog.String("version", versionOrDevel()))
+			return n.run(cmd.Context())
+		},
+	}
+	f.register(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&role, "role", roleAll, "what this node runs: all, control, edge")
+	fs.StringSliceVar(&adminHosts, "admin-host", nil, "name by which clients may reach the admin API; those of its certificate are known")
+	fs.StringVar(&e.controlPlane, "control-plane", "", "edge: URL of the control plane's admin API")
+	fs.StringVar(&e.joinTokenFile, "join-token-file", "", "edge: file with a join token, - for stdin; needed until it is enrolled")
+	fs.StringVar(&e.caFile, "control-plane-ca", "", "edge: PEM file of the authority that signed the control plane's certificate")
+	fs.StringVar(&e.name, "edge-name", "", "edge: its name in lists (default: the host's name)")
+	fs.StringVar(&e.opsListen, "ops-listen", "", "edge: address of /metrics, /livez and /readyz (default "+defaultOpsListen+")")
+	mustComplete(cmd, "role", []string{roleAll, roleControl, roleEdge})
+	return cmd
+}
+
+// certificateHosts are the names in a certificate; none without one.
+func certificateHosts(certFile, keyFile string) []string {
+	if certFile == "" {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil || pair.Leaf == nil {
+		return nil // it was checked before
+	}
+	hosts := append([]string{}, pair.Leaf.DNSNames...)
+	for _, ip := range pair.Leaf.IPAddresses {
+		hosts = append(hosts, ip.String())
+	}
+	return hosts
+}
+
+func (a *app) serveEdge(cmd *cobra.Command, o nodeOptions, e *edgeFlags) error {
+	if e.controlPlane == "" {
+		return usagef("--role edge needs --control-plane URL")
+	}
+	u, err := url.Parse(e.controlPlane)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return usagef("--control-plane %s is not an http or https URL", printable(e.controlPlane))
+	}
+	if u.Scheme == "http" && !loopbackHost(u.Hostname()) {
+		return problem.New(problem.InvalidArgument, "the control plane %s would be reached without TLS", u.Host).
+			Fix("use its https address; give --control-plane-ca if its certificate is of an own authority")
+	}
+	eo := edgeOptions{
+		nodeOptions: o, controlPlane: strings.TrimSuffix(e.controlPlane, "/"), name: e.name, opsListen: first(e.opsListen, defaultOpsListen),
+	}
+	if eo.name == "" {
+		eo.name = hostSlug()
+	}
+	if !registry.ValidSlug(eo.name) {
+		return usagef("--edge-name %s must be 1 to 63 lower-case letters, digits and inner hyphens", printable(eo.name))
+	}
+	if e.caFile != "" {
+		pem, err := os.ReadFile(e.caFile)
+		if err != nil {
+			return problem.New(problem.InvalidArgument, "the file of --control-plane-ca cannot be read").Because(err)
+		}
+		eo.roots = x509.NewCertPool()
+		if !eo.roots.AppendCertsFromPEM(pem) {
+			return problem.New(problem.InvalidArgument, "the file of --control-plane-ca holds no certificate in PEM").At(e.caFile, 0, 0, "")
+		}
+	}
+	if e.joinTokenFile != "" {
+		eo.joinToken = func() (secret, error) { return a.readSecretFile(e.joinTokenFile) }
+	}
+	if eo.client, err = a.httpClient(); err != nil {
+		return err
+	}
+	return runEdge(cmd.Context(), eo)
+}
+
+// hostSlug makes the name of this machine one of an edge.
+func hostSlug() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "edge"
+	}
+	name, _, _ = strings.Cut(name, ".")
+	name = strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + ('a' - 'A')
+		}
+		return '-'
+	}, name), "-")
+	if name = name[:min(len(name), registry.MaxSlugBytes)]; name == "" || net.ParseIP(name) != nil {
+		return "edge"
+	}
+	return name
+}

@@ -1,0 +1,87 @@
+package edge
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/sluicegate/sluice/registry"
+)
+
+// reportEvery is how often a node tells the control plane how it is; a change is
+// told within reportCheck.
+const (
+	reportEvery = 30 * time.Second
+	reportCheck = time.Second
+	// reportTimeout of one report.
+	reportTimeout = 10 * time.Second
+)
+
+// Reporter tells the control plane how this node is.
+type Reporter struct {
+	Remote   *Remote
+	Follower *Follower
+	Vault    *Vault
+	Version  string
+	// Usage is what keeps the node from posting its usage; nil func or nil: nothing.
+	Usage  func() error
+	Logger *slog.Logger
+}
+
+// State is what the node would tell now.
+func (r *Reporter) State() registry.EdgeStatus {
+	s := r.Follower.Status()
+	out := registry.EdgeStatus{
+		Version: r.Version, Ready: s.Ready, Epoch: s.Epoch, Revision: s.Revision, Release: s.Release, Toolsets: s.Toolsets,
+		Applied: s.Applied.UTC().Truncate(time.Second), Saved: s.Saved != "" && s.Saved == s.Release, Expired: s.Expired,
+		Following: text(s.Following), Cache: text(s.Cache),
+	}
+	if s.Applied.IsZero() {
+		out.Applied = time.Time{}
+	}
+	if r.Vault != nil {
+		out.Secrets = text(r.Vault.Fault())
+	}
+	if err := r.Remote.Fault(); err != nil && out.Following == "" {
+		out.Following = text(err)
+	}
+	if r.Usage != nil {
+		out.Usage = text(r.Usage())
+	}
+	return out
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	s := err.Error()
+	return s[:min(len(s), 1000)]
+}
+
+// Run reports until ctx ends; it returns ctx's error. A report that does not
+// arrive is not kept: the next one says the same and more.
+func (r *Reporter) Run(ctx context.Context) error {
+	var last registry.EdgeStatus
+	var next time.Time
+	tick := time.NewTicker(reportCheck)
+	defer tick.Stop()
+	for {
+		if s := r.State(); s != last || !time.Now().Before(next) {
+			rctx, cancel := context.WithTimeout(ctx, reportTimeout)
+			err := r.Remote.Report(rctx, s)
+			cancel()
+			// One that did not arrive is tried again at the usual time, whatever changes:
+			// a control plane that is down is not asked every second.
+			last, next = s, time.Now().Add(reportEvery)
+			if err != nil && r.Logger != nil {
+				r.Logger.LogAttrs(ctx, slog.LevelDebug, "report not sent", slog.Any("error", err))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
