@@ -175,8 +175,7 @@ func TestRegistryAccess(t *testing.T) {
 			}
 		}
 		got := http.StatusOK
-		var te *transport.Error
-		if errors.As(err, &te) {
+		if te, ok := errors.AsType[*transport.Error](err); ok {
 			got = te.StatusCode
 		} else if err != nil {
 			t.Fatal(err)
@@ -236,12 +235,12 @@ func (w *world) enrolEdge(joinBody string) *edgeClient {
 }
 
 func (e *edgeClient) get(path string) answer {
-	return e.w.do("GET", path, nil, "Authorization", "Bearer "+e.id.Token)
+	return e.w.do(http.MethodGet, path, nil, "Authorization", "Bearer "+e.id.Token)
 }
 
 // pull asks the registry for one content, as Basic.
 func (e *edgeClient) pull(path string) int {
-	r := httptest.NewRequest("GET", path, nil)
+	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.SetBasicAuth("edge", e.id.Token)
 	rec := httptest.NewRecorder()
 	e.w.srv.Handler().ServeHTTP(rec, r)
@@ -252,7 +251,7 @@ func (e *edgeClient) credentials(etag string) (registry.EdgeCredentials, int) {
 	e.w.t.Helper()
 	a := e.get(registry.EdgeCredentialsPath + "?known=" + etag)
 	var out registry.EdgeCredentials
-	if a.StatusCode != 200 {
+	if a.StatusCode != http.StatusOK {
 		return out, a.StatusCode
 	}
 	var doc registry.SealedCredentials
@@ -292,7 +291,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 		var env struct {
 			Payload []byte `json:"payload"`
 		}
-		if err := json.Unmarshal([]byte(a.body), &env); a.StatusCode != 200 || err != nil {
+		if err := json.Unmarshal([]byte(a.body), &env); a.StatusCode != http.StatusOK || err != nil {
 			t.Fatalf("release: %d %s", a.StatusCode, a.body)
 		}
 		for _, s := range e.has {
@@ -305,7 +304,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 				t.Errorf("the release of %v holds %s", e.id.Labels, s)
 			}
 		}
-		if a := e.get(registry.EdgeReleasePath + "?known=" + string(registry.DigestOf([]byte(a.body)))); a.StatusCode != 304 {
+		if a := e.get(registry.EdgeReleasePath + "?known=" + string(registry.DigestOf([]byte(a.body)))); a.StatusCode != http.StatusNotModified {
 			t.Errorf("what is known is sent again: %d", a.StatusCode)
 		}
 	}
@@ -342,14 +341,14 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 	}
 	// Its token opens nothing of the API, and after its end nothing at all.
 	want[admin.Problem](w, home.get("/v1/toolsets"), 401)
-	if a := w.do("POST", registry.EdgeStatusPath, registry.EdgeStatus{Ready: true, Epoch: 1, Revision: 1, Following: "cut off"}, "Authorization", "Bearer "+home.id.Token); a.StatusCode != 204 {
+	if a := w.do("POST", registry.EdgeStatusPath, registry.EdgeStatus{Ready: true, Epoch: 1, Revision: 1, Following: "cut off"}, "Authorization", "Bearer "+home.id.Token); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("status: %d %s", a.StatusCode, a.body)
 	}
 	shown := want[admin.Edge](w, w.do("GET", "/v1/edges/"+home.id.Edge, nil), 200)
 	if shown.State != "failing" || shown.Lag == 0 || len(shown.Errors) != 1 || shown.Errors[0] != "cut off" {
 		t.Errorf("shown as %+v", shown)
 	}
-	if a := w.do("DELETE", "/v1/edges/"+home.id.Edge, nil); a.StatusCode != 204 {
+	if a := w.do("DELETE", "/v1/edges/"+home.id.Edge, nil); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("revoke: %d %s", a.StatusCode, a.body)
 	}
 	want[admin.Problem](w, home.get(registry.EdgeReleasePath), 403)

@@ -20,9 +20,9 @@ import (
 //	POST /edge/v1/usage        UsageReport → UsageReceipt
 const (
 	EdgeEnrolPath       = "/edge/v1/enrol"
-	EdgeTokenPath       = "/edge/v1/token"
+	EdgeTokenPath       = "/edge/v1/token" //nolint:gosec // a path
 	EdgeReleasePath     = "/edge/v1/release"
-	EdgeCredentialsPath = "/edge/v1/credentials"
+	EdgeCredentialsPath = "/edge/v1/credentials" //nolint:gosec // a path
 	EdgeStatusPath      = "/edge/v1/status"
 	EdgeUsagePath       = "/edge/v1/usage"
 )
@@ -152,7 +152,7 @@ func SealInfo(edge string) []byte { return framed("sluice/edge/credentials/1", [
 
 // framed joins parts with their lengths, so that no two lists give the same bytes.
 func framed(label string, parts ...[]byte) []byte {
-	out := binary.BigEndian.AppendUint32(nil, uint32(len(label))) //nolint:gosec // a constant
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(label)))
 	out = append(out, label...)
 	for _, p := range parts {
 		out = binary.BigEndian.AppendUint64(out, uint64(len(p)))

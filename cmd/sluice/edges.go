@@ -140,8 +140,8 @@ func (a *app) toolsetLabels() *cobra.Command {
 	var clearAll bool
 	cmd := &cobra.Command{
 		Use: "labels TOOLSET [NAME=VALUE …]", Short: "Show or choose the edges a toolset goes to",
-		Long:  "Show or set the labels of a toolset. It goes to the edges that have all of them; without labels it goes to every edge.",
-		Args:  between(1, -1, "a toolset and labels"),
+		Long: "Show or set the labels of a toolset. It goes to the edges that have all of them; without labels it goes to every edge.",
+		Args: between(1, -1, "a toolset and labels"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := parseLabels(args[1:])
 			if err != nil {
@@ -172,4 +172,3 @@ func (a *app) toolsetLabels() *cobra.Command {
 	cmd.Flags().BoolVar(&clearAll, "clear", false, "take all labels off")
 	return cmd
 }
-

@@ -106,12 +106,8 @@ over the Model Context Protocol at one toolset URL.
 	add("start", a.runCommand(), a.serveCommand(), a.doctorCommand(), a.versionCommand())
 	add("manage", a.addCommand(), a.toolsetCommand())
 	add("use", a.clientCommand(), a.callCommand(), a.connectCommand())
-<<<<<<< HEAD
-	add("build", a.connectorCommand(), a.openapiCommand(), a.evalCommand())
-=======
 	add("operate", a.edgeCommand())
-	add("build", a.connectorCommand(), a.openapiCommand())
->>>>>>> dd80303 (gateway/edge, cmd/sluice: enrol edges and follow a control plane)
+	add("build", a.connectorCommand(), a.openapiCommand(), a.evalCommand())
 	root.AddCommand(helpTopics()...)
 	root.InitDefaultCompletionCmd()
 	forEachCommand(root, func(c *cobra.Command) {

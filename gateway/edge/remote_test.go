@@ -10,8 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"errors"
-	"io"
-	"log"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -160,9 +159,8 @@ func (p *plane) listen(addr string) {
 			defer p.mu.Unlock()
 			return p.cert, nil
 		}},
-		ErrorLog: nil,
 	}
-	p.http.ErrorLog = discardLog()
+	p.http.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	go func(s *http.Server, ln net.Listener) { _ = s.ServeTLS(ln, "", "") }(p.http, p.ln)
 }
 
@@ -309,15 +307,14 @@ func TestControlPlaneFaults(t *testing.T) {
 	type fault struct {
 		name  string
 		setUp func(e *far) // before the next release is published
-		after func(e *far) // after it; nil: nothing
 		lift  func(e *far) // nil: the front is whole again
 		says  string       // part of what the edge says
 		lives bool         // the next release becomes live in spite of the fault
 		gone  bool         // it never catches up: that is what was wanted
 	}
-	forged := func(make func(e *far) []byte) func(*far) {
+	forged := func(build func(e *far) []byte) func(*far) {
 		return func(e *far) {
-			env := make(e)
+			env := build(e)
 			e.p.set(answer(http.StatusOK, func() []byte { return env }))
 		}
 	}
@@ -356,8 +353,10 @@ func TestControlPlaneFaults(t *testing.T) {
 		{name: "expired certificate", says: "expired", setUp: func(e *far) {
 			e.p.certificate(e.p.authority.issue(t, time.Now().Add(-time.Minute)))
 		}, lift: func(e *far) { e.p.certificate(e.p.authority.issue(t, time.Now().Add(time.Hour))) }},
-		{name: "expired token", says: "clock of the edge", setUp: func(e *far) { e.p.clock.Store(int64(40 * 24 * time.Hour)); e.p.restart() },
-			lift: func(e *far) { e.clock.Store(e.p.clock.Load()); e.p.restart() }},
+		{
+			name: "expired token", says: "clock of the edge", setUp: func(e *far) { e.p.clock.Store(int64(40 * 24 * time.Hour)); e.p.restart() },
+			lift: func(e *far) { e.clock.Store(e.p.clock.Load()); e.p.restart() },
+		},
 		{name: "revoked edge", says: "revoked", gone: true, setUp: func(e *far) {
 			if code, b := e.p.api("DELETE", "/v1/edges/far", ""); code != http.StatusNoContent {
 				t.Errorf("revoke: %d %s", code, b)
@@ -494,8 +493,6 @@ func (p *plane) certificate(c *tls.Certificate) {
 	p.mu.Unlock()
 	p.restart()
 }
-
-func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // A node enrols once, with a token that is good once, and keeps its identity.
 func TestEnrol(t *testing.T) {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,18 +73,14 @@ func (r *Remote) do(ctx context.Context, method, target string, header http.Head
 	if err != nil {
 		return nil, fmt.Errorf("ask the registry: %w", err)
 	}
-	for k, v := range header {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, header)
 	r.authorize(req)
 	resp, err := r.client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("ask the registry: %w", err)
 	}
-	for _, s := range want {
-		if resp.StatusCode == s {
-			return resp, nil
-		}
+	if slices.Contains(want, resp.StatusCode) {
+		return resp, nil
 	}
 	defer func() { _ = resp.Body.Close() }() // its error says nothing that matters now
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBytes))
