@@ -89,10 +89,9 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		d, err := demo.New(o)
 		ts.Check(err)
 		// Its document names a server of its own; one that is served must name itself.
-		var srv *httptest.Server
-		srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/openapi.json" {
-				_, _ = w.Write(bytes.Replace(d.Document(), []byte(`"url":"https://api.workbench.example"`), []byte(`"url":"`+srv.URL+`"`), 1))
+				_, _ = w.Write(bytes.Replace(d.Document(), []byte(`"url":"https://api.workbench.example"`), []byte(`"url":"http://`+r.Host+`"`), 1))
 				return
 			}
 			d.ServeHTTP(w, r)
