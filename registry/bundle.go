@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"bytes"
+
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -70,6 +72,9 @@ func OpenBundle(module []byte) (*Toolset, [][]byte, error) {
 	}
 	if m.Name != t.Slug {
 		return nil, nil, problem.New(problem.InvalidPlugin, "the bundle is named %.80q and holds the toolset %.80q", m.Name, t.Slug)
+	}
+	for i, p := range linked.Programs {
+		linked.Programs[i] = bytes.Clone(p) // a view would keep the engine's code
 	}
 	return t, linked.Programs, nil
 }

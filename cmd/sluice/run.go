@@ -148,6 +148,9 @@ with that reason in the audit log.`,
 	return cmd
 }
 
+// printedToolsets is how many toolsets a start lists: a screen full.
+const printedToolsets = 20
+
 // runner is one "sluice run".
 type runner struct {
 	*app
@@ -338,15 +341,24 @@ func (r *runner) printLive(w io.Writer, t *admin.CreatedToolset) {
 }
 
 // printToolsets lists what a node without sources serves, or what to try.
+// printToolsets lists the toolsets of the node, once it serves them: what it
+// prints is true then, and printing does not delay serving.
 func (r *runner) printToolsets(ctx context.Context, c *apiClient) {
-	items, _, err := all[admin.Toolset](ctx, c, "/v1/toolsets")
-	if err != nil {
+	if err := r.node.awaitRelease(ctx); err != nil {
+		return // the node is stopping
+	}
+	var page admin.List[admin.Toolset]
+	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: fmt.Sprintf("/v1/toolsets?limit=%d", printedToolsets), out: &page}); err != nil {
 		return // the node is stopping, or its log says why
 	}
-	for _, t := range items {
+	for i := range page.Items {
+		t := &page.Items[i]
 		r.say("  %-10s %s   %s   %s", t.Status, t.Slug, plural(t.EnabledTools, "tool"), t.URL)
 	}
-	if len(items) > 0 {
+	if page.NextCursor != "" {
+		r.say("  …          all of them: sluice toolset list")
+	}
+	if len(page.Items) > 0 {
 		return
 	}
 	r.say("Nothing is served yet. Try one of:")

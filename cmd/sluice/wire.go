@@ -329,6 +329,21 @@ func (n *node) awaitLive(ctx context.Context, toolset string, revision uint64) e
 	}
 }
 
+// awaitRelease waits until the gateway serves a release.
+func (n *node) awaitRelease(ctx context.Context) error {
+	for {
+		changed := n.holder.Changed()
+		if n.holder.Load() != nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // url is where clients reach the gateway.
 func (n *node) url() string {
 	switch {

@@ -33,8 +33,7 @@ func TestFollows(t *testing.T) {
 	r := w.deploy("one", "a")
 	s := n.next()
 	ts := s.Toolsets[0]
-	if s.Digest != r.Digest() || ts.Slug != "one" || ts.Bundle.Name != "one a" || ts.Connectors["main"] == nil ||
-		registry.Digest(ts.Connectors["main"].Digest()) != ts.Bundle.Connectors[0].Digest {
+	if s.Digest != r.Digest() || ts.Slug != "one" || ts.Bundle.Name != "one a" || ts.Connectors["main"] == nil {
 		t.Fatalf("state %+v, toolset %+v", s, ts)
 	}
 	st := n.live(r)

@@ -1,13 +1,13 @@
 package edge
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -23,9 +23,9 @@ import (
 
 // A pack is a file of many contents: packMagic, then for each its SHA-256, its
 // length in 8 bytes, big end first, and its bytes. Packs are written once and
-// never changed. One read brings a thousand toolsets in, where a file for each
-// of their four contents costs a thousand times five system calls; that is most
-// of a start.
+// never changed. A thousand toolsets come in through one open file, where a file
+// for each of their four contents costs a thousand times five system calls; that
+// is most of a start.
 const (
 	packMagic  = "sluice pack 1\n"
 	packSuffix = ".pack"
@@ -44,11 +44,11 @@ type place struct {
 	off, size int64
 }
 
-// pack is one file. data is its content while the node starts, nil later.
+// pack is one file. file is open while the node starts, nil later.
 type pack struct {
 	number uint64
 	path   string
-	data   []byte
+	file   *os.File
 	total  int64 // bytes of all contents
 }
 
@@ -88,35 +88,54 @@ func openPacks(dir string, sys atomicfile.System) (*packs, error) {
 	}
 	slices.SortFunc(p.list, func(a, b *pack) int { return cmp.Compare(a.number, b.number) })
 	for _, k := range p.list {
-		if k.data, err = os.ReadFile(k.path); err != nil {
+		if err := p.scan(k); err != nil {
+			p.release()
 			return nil, fmt.Errorf("read %s: %w", k.path, err)
 		}
-		p.scan(k)
 	}
 	return p, nil
 }
 
 // scan indexes what a pack holds; a later pack wins, so that content that was
 // damaged can be written again.
-func (p *packs) scan(k *pack) {
-	rest, ok := bytes.CutPrefix(k.data, []byte(packMagic))
-	off := int64(len(packMagic))
-	for ok && len(rest) >= packHeader {
-		size := binary.BigEndian.Uint64(rest[sha256.Size:])
-		if size > uint64(len(rest)-packHeader) {
-			return
-		}
-		p.index[sum(rest)] = place{pack: k, off: off + packHeader, size: int64(size)}
-		k.total += int64(size)
-		rest = rest[packHeader+size:]
-		off += packHeader + int64(size)
+func (p *packs) scan(k *pack) (err error) {
+	if k.file, err = os.Open(k.path); err != nil {
+		return err
 	}
+	info, err := k.file.Stat()
+	if err != nil {
+		return err
+	}
+	var header [packHeader]byte
+	magic := header[:len(packMagic)]
+	if _, err := k.file.ReadAt(magic, 0); err != nil || string(magic) != packMagic {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return err
+	}
+	for off := int64(len(packMagic)) + packHeader; off <= info.Size(); {
+		if _, err := k.file.ReadAt(header[:], off-packHeader); err != nil {
+			return err
+		}
+		size := binary.BigEndian.Uint64(header[sha256.Size:])
+		if size > uint64(info.Size()-off) {
+			return nil
+		}
+		p.index[sum(header[:])] = place{pack: k, off: off, size: int64(size)}
+		k.total += int64(size)
+		off += int64(size) + packHeader
+	}
+	return nil
 }
 
-// release forgets the content that openPacks read; later gets read the files.
+// release closes the files that openPacks opened; later gets open them again.
 func (p *packs) release() {
 	for _, k := range p.list {
-		k.data = nil
+		if k.file != nil {
+			_ = k.file.Close() // only read
+			k.file = nil
+		}
 	}
 }
 
@@ -128,8 +147,7 @@ func sumOf(d registry.Digest) (s sum, err error) {
 	return s, err
 }
 
-// get returns what is stored for d, unchecked and at most limit bytes. The bytes
-// may be part of a larger buffer; they must not be changed.
+// get returns what is stored for d, unchecked and at most limit bytes.
 func (p *packs) get(d registry.Digest, limit int64) ([]byte, error) {
 	s, err := sumOf(d)
 	if err != nil {
@@ -142,17 +160,16 @@ func (p *packs) get(d registry.Digest, limit int64) ([]byte, error) {
 	if at.size > limit {
 		return nil, problem.New(problem.TooLarge, "the content %s has %d bytes, the limit is %d", d.Short(), at.size, limit)
 	}
-	if at.pack.data != nil {
-		return at.pack.data[at.off : at.off+at.size : at.off+at.size], nil
+	f := at.pack.file
+	if f == nil {
+		if f, err = os.Open(at.pack.path); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w", d, registry.ErrNotFound)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", d, err)
+		}
+		defer func() { _ = f.Close() }() // only read
 	}
-	f, err := os.Open(at.pack.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", d, registry.ErrNotFound)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", d, err)
-	}
-	defer func() { _ = f.Close() }() // only read
 	b := make([]byte, at.size)
 	if _, err := f.ReadAt(b, at.off); err != nil {
 		return nil, fmt.Errorf("read %s: %w", d, err)

@@ -172,9 +172,15 @@ func FuzzPack(f *testing.F) {
 	f.Add([]byte(packMagic))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p := &packs{index: map[sum]place{}}
-		k := &pack{data: b}
+		k := &pack{path: filepath.Join(dir, "fuzzed")}
+		if err := os.WriteFile(k.path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		p.list = []*pack{k}
-		p.scan(k)
+		defer p.release()
+		if err := p.scan(k); err != nil {
+			t.Fatal(err)
+		}
 		var total int64
 		for s, at := range p.index {
 			got, err := p.get(registry.DigestOfSum(s[:]), at.size)

@@ -88,7 +88,7 @@ func Toolset(slug string, revision uint64, c *connector.Connector, edit func(*re
 		Workspace: "test", ID: "ts_" + slug, Slug: slug, Name: slug, Access: registry.Access{Mode: registry.AccessNone},
 		Profile: registry.ProfileConcise,
 		Connectors: []registry.ConnectorRef{{
-			Name: "api", Repository: "test/connectors/api", Manifest: digest, Digest: registry.Digest(c.Digest()),
+			Name: "api", Repository: "test/connectors/api", Manifest: digest, Digest: registry.DigestOf(fmt.Appendf(nil, "%p", c)),
 		}},
 	}
 	if edit != nil {

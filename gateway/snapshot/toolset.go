@@ -118,7 +118,7 @@ func newBinding(in *ToolsetInput, ref *registry.ConnectorRef, meter *metering.Me
 	if err != nil {
 		return nil, err
 	}
-	b := &Binding{Name: ref.Name, Connector: c, Digest: c.Digest(), Rules: rules, Meter: meter.Connector(in.Slug, ref.Name)}
+	b := &Binding{Name: ref.Name, Connector: c, Digest: string(ref.Digest), Rules: rules, Meter: meter.Connector(in.Slug, ref.Name)}
 	if ref.BaseURL != "" {
 		if b.Override, err = upstream.ParseBase(ref.BaseURL); err != nil {
 			return nil, err

@@ -88,7 +88,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	api := sampleAPI()
 	if c.Name() != api.Name || c.Version() != api.Version || c.Title() != api.Title || c.Description() != api.Description ||
-		c.Digest() != a.Digest || c.Len() != 10 || a.Tools != 10 {
+		c.Len() != 10 || a.Tools != 10 {
 		t.Errorf("head of %s %s %d tools differs", c.Name(), c.Version(), c.Len())
 	}
 	if !reflect.DeepEqual(c.Servers(), api.Servers) || !reflect.DeepEqual(c.Schemes(), api.Schemes) {
@@ -195,7 +195,7 @@ func TestTampered(t *testing.T) {
 	f := func(module []byte, what string) {
 		t.Helper()
 		c, err := Open(module)
-		if err == nil && c.Digest() == a.Digest {
+		if err == nil && digestOf(module) == a.Digest {
 			t.Fatalf("%s: it was opened under its old digest", what)
 		}
 		if err != nil && !problem.Is(err, problem.InvalidPlugin) {

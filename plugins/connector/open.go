@@ -1,9 +1,9 @@
 package connector
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/sluicegate/sluice/internal/problem"
@@ -12,17 +12,17 @@ import (
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
-// Connector is an opened connector. Its parts are views of the module.
+// Connector is an opened connector. Its parts are views of one copy of what the
+// module holds besides the engine's code.
 type Connector struct {
-	digest   func() string // computed when asked for: who fetched the module knows it
 	head     *manifest.Manifest
 	tools    [][]byte // JSON of each
 	ready    []atomic.Pointer[Tool]
 	programs [][]byte
 }
 
-// Open takes apart a module that a [Builder] made. It keeps module, which must not
-// change. Nothing in it is trusted: the engine's code must be ours, the programs are
+// Open takes apart a module that a [Builder] made. It does not keep module, most of
+// which is the engine's code. Nothing in it is trusted: the engine's code must be ours, the programs are
 // checked, the manifest is read strictly. What belongs to one tool is read when the
 // tool is first used, so that a start with thousands of tools is fast. It fails with
 // [problem.InvalidPlugin].
@@ -31,7 +31,15 @@ func Open(module []byte) (*Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	head, tools, err := manifest.ParseHead(linked.Manifest)
+	own := make([]byte, 0, len(linked.Manifest)+len(bytes.Join(linked.Programs, nil)))
+	view := func(b []byte) []byte {
+		own = append(own, b...)
+		return own[len(own)-len(b) : len(own) : len(own)]
+	}
+	for i, p := range linked.Programs {
+		linked.Programs[i] = view(p)
+	}
+	head, tools, err := manifest.ParseHead(view(linked.Manifest))
 	if err != nil {
 		return nil, err
 	}
@@ -39,13 +47,9 @@ func Open(module []byte) (*Connector, error) {
 		return nil, problem.New(problem.InvalidPlugin, "the plugin is a %s, not a connector", head.Kind)
 	}
 	return &Connector{
-		digest: sync.OnceValue(func() string { return digestOf(module) }), head: head, tools: tools,
-		ready: make([]atomic.Pointer[Tool], len(tools)), programs: linked.Programs,
+		head: head, tools: tools, ready: make([]atomic.Pointer[Tool], len(tools)), programs: linked.Programs,
 	}, nil
 }
-
-// Digest is "sha256:…" of the module.
-func (c *Connector) Digest() string { return c.digest() }
 
 // Name is the slug of the API.
 func (c *Connector) Name() string { return c.head.Name }

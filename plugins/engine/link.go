@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -42,10 +44,10 @@ const (
 // of WebAssembly reject custom sections without payload. Programs must pass
 // Check.
 func Link(programs [][]byte, section string, manifest []byte) ([]byte, error) {
-	return link(Version, programs, section, manifest)
+	return link(nil, Version, programs, section, manifest)
 }
 
-func link(version int, programs [][]byte, section string, manifest []byte) ([]byte, error) {
+func link(dst []byte, version int, programs [][]byte, section string, manifest []byte) ([]byte, error) {
 	code, ok := Code(version)
 	if !ok {
 		return nil, fmt.Errorf("linking module: no engine version %d", version)
@@ -62,7 +64,7 @@ func link(version int, programs [][]byte, section string, manifest []byte) ([]by
 	if err != nil {
 		return nil, fmt.Errorf("linking module: %w", err)
 	}
-	m, err := join(code, set, section, manifest)
+	m, err := join(dst, code, set, section, manifest)
 	if err != nil {
 		return nil, fmt.Errorf("linking module: %w", err)
 	}
@@ -105,8 +107,8 @@ func makeSet(version int, programs [][]byte) ([]byte, error) {
 
 // join puts the set into the engine: more memory, one data segment more, and the
 // custom section at the end.
-func join(code, set []byte, section string, manifest []byte) ([]byte, error) {
-	out := append(make([]byte, 0, len(code)+len(set)+len(manifest)+len(section)+64), wasmHeader...)
+func join(dst, code, set []byte, section string, manifest []byte) ([]byte, error) {
+	out := append(slices.Grow(dst, len(code)+len(set)+len(manifest)+len(section)+64), wasmHeader...)
 	put := func(id byte, body ...[]byte) {
 		n := 0
 		for _, b := range body {
@@ -191,6 +193,13 @@ func sections(m []byte, f func(id byte, body []byte) error) error {
 	return nil
 }
 
+// relinked holds buffers for the modules that Open makes to compare: a start opens
+// thousands of them.
+var relinked = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxKept is the largest buffer that is worth keeping: most modules are smaller.
+const maxKept = 1 << 20
+
 // Linked is a module taken apart. Programs and Manifest are views into it.
 type Linked struct {
 	Version  int      // engine version
@@ -259,9 +268,14 @@ func Open(module []byte, section string) (*Linked, error) {
 		}
 		l.Programs[n] = set[off : off+size : off+size]
 	}
-	again, err := link(l.Version, l.Programs, section, manifest)
+	scratch := relinked.Get().(*[]byte)
+	defer relinked.Put(scratch)
+	again, err := link((*scratch)[:0], l.Version, l.Programs, section, manifest)
 	if err != nil {
 		return refuse("%s", err)
+	}
+	if cap(again) <= maxKept {
+		*scratch = again
 	}
 	if !bytes.Equal(again, module) {
 		return refuse("module is not engine version %d with programs and manifest: its code or layout differs", version)
