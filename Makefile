@@ -46,7 +46,7 @@ test: $(E2E)/.ready ## run all tests with the race detector
 	  exit $$rc; } | go run .ci/testreport.go
 
 .PHONY: check
-check: fmt vet lint layers generated ## check format, vet, lint, import rules, generated files
+check: fmt vet lint layers generated sdk ## check format, vet, lint, import rules, generated files, guest packages
 
 .PHONY: ci
 ci: check test ## what CI runs, once its tools are there (.ci/run)
@@ -83,14 +83,20 @@ layers:
 # The committed engine must be what its source compiles to.
 .PHONY: generated
 generated:
-	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; plugins/extism/build.sh --check; \
+	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; plugins/extism/build.sh --check; plugins/guest/testdata/build.sh --check; \
 	elif [ "$${CI:-}" = true ]; then echo "generated: clang-14 and wasm-ld-14 are missing" >&2; exit 1; \
 	else echo "WARNING: clang-14 or wasm-ld-14 is missing: the committed .wasm files were NOT compared with their sources" >&2; fi
+
+# The guest package for Go is a module of its own.
+.PHONY: sdk
+sdk:
+	cd sdk/go && go vet ./... && GOOS=wasip1 GOARCH=wasm go vet ./... && go test ./...
 
 .PHONY: engine
 engine: ## compile the engine and the Extism kernel to WebAssembly (needs clang-14, lld-14)
 	plugins/engine/build.sh
 	plugins/extism/build.sh
+	plugins/guest/testdata/build.sh
 
 # The sentence encoder and WordNet come from packages; SETS is a folder of sets as
 # `sluice eval selection` reads them. Half an hour the first time on two cores.
@@ -125,7 +131,8 @@ bench-docs: ## the same, and write the table of docs/benchmarks.md
 
 .PHONY: interop
 interop: $(E2E)/.ready ## run the end-to-end tests against software that is not ours
-	go test -count=1 -v ./cmd/sluice/e2e
+	go test -count=1 -v -tags interop ./cmd/sluice/e2e
+	@if command -v cargo >/dev/null; then cd sdk/rust && cargo test --quiet; else echo "WARNING: no cargo: sdk/rust was not tested" >&2; fi
 
 # Node, Prism and GitHub's specification, at the versions of the lock file.
 $(E2E)/.ready: cmd/sluice/e2e/package.json cmd/sluice/e2e/package-lock.json

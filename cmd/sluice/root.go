@@ -93,7 +93,7 @@ over the Model Context Protocol at one toolset URL.
 		&cobra.Group{ID: "manage", Title: "Manage toolsets:"},
 		&cobra.Group{ID: "use", Title: "Use toolsets:"},
 		&cobra.Group{ID: "operate", Title: "Operate:"},
-		&cobra.Group{ID: "build", Title: "Specifications and connectors:"},
+		&cobra.Group{ID: "build", Title: "Specifications, connectors and plugins:"},
 	)
 	root.SetHelpCommandGroupID("start")
 	root.SetCompletionCommandGroupID("start")
@@ -107,7 +107,7 @@ over the Model Context Protocol at one toolset URL.
 	add("manage", a.addCommand(), a.toolsetCommand())
 	add("use", a.clientCommand(), a.callCommand(), a.connectCommand())
 	add("operate", a.edgeCommand())
-	add("build", a.connectorCommand(), a.openapiCommand(), a.evalCommand())
+	add("build", a.connectorCommand(), a.openapiCommand(), a.pluginCommand(), a.evalCommand())
 	root.AddCommand(helpTopics()...)
 	root.InitDefaultCompletionCmd()
 	forEachCommand(root, func(c *cobra.Command) {

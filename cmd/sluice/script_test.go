@@ -64,7 +64,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_COLOR", "1")
-			return nil
+			plugins, err := filepath.Abs("../../plugins/guest/testdata")
+			e.Setenv("PLUGINS", plugins)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"upstream": s.upstream, "waitready": s.waitReady, "exits": s.exits, "curl": s.curl, "paste": s.paste, "mcp": s.mcp,

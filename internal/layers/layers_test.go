@@ -25,6 +25,8 @@ var within = map[string][]string{
 	"plugins/projection":                 {"plugins/operation", "plugins/engine"},
 	"plugins/openapi":                    {"plugins/operation"},
 	"plugins/extism":                     {"plugins/module"},
+	"plugins/guest":                      {"plugins/extism", "plugins/manifest", "plugins/module"},
+	"plugins/golden":                     {"plugins/extism", "plugins/guest"},
 	"plugins/host":                       {"plugins/manifest", "plugins/engine"},
 	"plugins/connector":                  {"plugins/manifest", "plugins/operation", "plugins/engine", "plugins/projection"},
 	"registry/sign":                      {"registry"},

@@ -53,6 +53,12 @@ func (m *Manifest) AppendHead(dst []byte) []byte {
 		w.count("deadlineMs", l.DeadlineMS)
 		w.close()
 	}
+	if o := m.Output; o != nil {
+		w.open("output")
+		w.must("effect", o.Effect)
+		w.raw("schema", o.Schema)
+		w.close()
+	}
 	w.raw("config", m.Config)
 	if m.Kind == Connector {
 		w.name("tools")

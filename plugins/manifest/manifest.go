@@ -82,6 +82,9 @@ type Manifest struct {
 	// For filter, projection, workflow and auth; nil asks for nothing.
 	Capabilities *Capabilities
 	Limits       *Limits
+	// Output says what a filter or projection does to an answer; nil means
+	// EffectSubset. Other kinds have none.
+	Output *Output
 	// Config is the JSON Schema of the plugin's configuration, an object; nil when
 	// it has none.
 	Config json.RawMessage
@@ -157,6 +160,20 @@ type Capabilities struct {
 	Hosts  []string // host names that the host may call for it
 	Clock  bool     // the real time
 	Random bool     // real randomness
+}
+
+// Effects of a filter or projection on an answer.
+const (
+	EffectSubset  = "subset"  // the answer without some of its members and items
+	EffectReplace = "replace" // an answer of a schema of its own
+	EffectText    = "text"    // text that is not JSON
+)
+
+// Output is what a filter or projection makes of an answer, so that the output
+// schema and the fields that callers may ask for stay true.
+type Output struct {
+	Effect string
+	Schema json.RawMessage // JSON Schema of the answer; EffectReplace only, and always there
 }
 
 // Limits is what a third-party plugin needs at most.

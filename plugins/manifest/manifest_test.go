@@ -41,6 +41,7 @@ func filter() *Manifest {
 	return &Manifest{
 		FormatVersion: 1, Kind: Filter, Name: "drop", Version: "2", Capabilities: &Capabilities{Hosts: []string{"a.example"}, Clock: true, Random: true},
 		Limits: &Limits{MemoryBytes: 1 << 20, DeadlineMS: 50}, Config: json.RawMessage(`{"type":"object"}`),
+		Output: &Output{Effect: EffectReplace, Schema: json.RawMessage(`{"type":"object"}`)},
 	}
 }
 
@@ -180,6 +181,9 @@ func TestRefused(t *testing.T) {
 	f(`"readOnlyHint":true,`, ``, "/tools/0/annotations", "missing", true)
 	f(`"clock":true`, `"clock":1`, "/capabilities/clock", "true or false", true)
 	f(`"deadlineMs":50`, `"deadlineMs":60001`, "/limits/deadlineMs", "integer from", true)
+	f(`"effect":"replace"`, `"effect":"subset"`, "/output", "a schema when", true)
+	f(`"effect":"replace","schema":{"type":"object"}`, `"effect":"replace"`, "/output", "a schema when", true)
+	f(`"kind":"filter"`, `"kind":"auth"`, "", `must not have "output"`, true)
 	f(`[{"url"`, `[{"uri":1,"url"`, "/upstream/servers/0", "unknown member", true)
 	f(`"kind":"connector"`, `"kind":"connector"]`, "", "not JSON", true)
 }

@@ -90,6 +90,7 @@ func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
 		{"toolset", false, func(v jsonscan.Value) { m.Toolset = d.rawObject(v, MaxBytes) }},
 		{"capabilities", false, func(v jsonscan.Value) { m.Capabilities = d.capabilities(v) }},
 		{"limits", false, func(v jsonscan.Value) { m.Limits = d.limits(v) }},
+		{"output", false, func(v jsonscan.Value) { m.Output = d.output(v) }},
 		{"config", false, func(v jsonscan.Value) { m.Config = d.rawObject(v, MaxSchema) }},
 	})
 	if d.err != nil {
@@ -107,6 +108,9 @@ func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
 	need("upstream", m.Upstream != nil, m.Kind == Connector)
 	need("tools", hasTools, m.Kind == Connector)
 	need("toolset", m.Toolset != nil, m.Kind == Toolset)
+	if m.Kind != Filter && m.Kind != Projection {
+		need("output", m.Output != nil, false)
+	}
 	if !third {
 		need("capabilities", m.Capabilities != nil, false)
 		need("limits", m.Limits != nil, false)
@@ -243,4 +247,18 @@ func (d *decoder) limits(v jsonscan.Value) *Limits {
 		{"deadlineMs", false, func(v jsonscan.Value) { l.DeadlineMS = d.integer(v, 1, MaxDeadline) }},
 	})
 	return l
+}
+
+func (d *decoder) output(v jsonscan.Value) *Output {
+	o := &Output{}
+	d.object(v, []member{
+		{"effect", true, func(v jsonscan.Value) {
+			o.Effect = d.oneOf(v, []string{EffectSubset, EffectReplace, EffectText})
+		}},
+		{"schema", false, func(v jsonscan.Value) { o.Schema = d.rawObject(v, MaxSchema) }},
+	})
+	if has := o.Schema != nil; has != (o.Effect == EffectReplace) && d.err == nil {
+		d.fail("an output has a schema when its effect is %q, and only then", EffectReplace)
+	}
+	return o
 }

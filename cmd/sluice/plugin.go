@@ -1,0 +1,330 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/extism"
+	"github.com/sluicegate/sluice/plugins/golden"
+	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/module"
+	"github.com/sluicegate/sluice/sdk/scaffold"
+)
+
+func (a *app) pluginCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "plugin", Aliases: []string{"plugins"}, Short: "Write, build, test and sign plugins"}
+	cmd.AddCommand(a.pluginNew(), a.pluginBuild(), a.pluginTest(), a.pluginRun(), a.pluginInspect(), a.pluginSign(), a.pluginVerify())
+	return cmd
+}
+
+func (a *app) pluginNew() *cobra.Command {
+	var kind, language string
+	kinds := []string{string(manifest.Filter), string(manifest.Projection)}
+	cmd := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Make a project that builds and passes its golden case",
+		Long: `Make a directory NAME with a plugin, a test of it and a golden case. The guest
+package is copied into it, so that it builds without a network.`,
+		Example: "  sluice plugin new drop-empty --lang go\n  sluice plugin new mask --lang c",
+		Args:    exactly(1, "the name of the plugin"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := args[0]
+			if !pluginName(name) {
+				return usagef("%q cannot be a name: use a-z, 0-9 and -, beginning with a letter, at most 64", name)
+			}
+			if !slices.Contains(kinds, kind) {
+				return usagef("--kind %s is not a kind; there are: %s", kind, strings.Join(kinds, ", "))
+			}
+			if !slices.Contains(scaffold.Languages(), language) {
+				return usagef("--lang %s is not known; there are: %s", language, strings.Join(scaffold.Languages(), ", "))
+			}
+			if _, err := os.Stat(name); err == nil {
+				return problem.New(problem.Conflict, "%s exists already", name).Fix("choose another name, or remove it")
+			}
+			files, err := scaffold.Files(language, scaffold.Data{Name: name, Kind: kind})
+			if err != nil {
+				return err
+			}
+			for _, f := range files {
+				path := filepath.Join(name, filepath.FromSlash(strings.Replace(f.Path, "gitignore", ".gitignore", 1)))
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a project is meant to be read
+					return fmt.Errorf("making the project: %w", err)
+				}
+				if err := atomicfile.Write(path, f.Content, 0o644); err != nil {
+					return fmt.Errorf("writing %s: %w", path, err)
+				}
+			}
+			a.say("%s: %s. Next:", name, plural(len(files), "file"))
+			return a.write([]byte("sluice plugin build " + name + "\nsluice plugin test " + name + "\n"))
+		},
+	}
+	cmd.Flags().StringVar(&kind, "kind", "filter", "kind: "+strings.Join(kinds, ", "))
+	cmd.Flags().StringVar(&language, "lang", "go", "language: "+strings.Join(scaffold.Languages(), ", "))
+	mustComplete(cmd, "kind", kinds)
+	mustComplete(cmd, "lang", scaffold.Languages())
+	return cmd
+}
+
+// pluginName reports whether a plugin can have the name in all its languages.
+func pluginName(s string) bool {
+	for i, c := range s {
+		if (c < 'a' || c > 'z') && (i == 0 || (c < '0' || c > '9') && c != '-') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= manifest.MaxName && !strings.HasSuffix(s, "-")
+}
+
+// openPlugin reads a plugin: a .wasm file, or the one that was built in a directory.
+func openPlugin(path string) (*guest.Package, string, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		m, err := readManifest(path)
+		if err != nil {
+			return nil, "", err
+		}
+		path = filepath.Join(path, m.Name+".wasm")
+	}
+	code, err := readPluginFile(path)
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := guest.Open(code)
+	return p, path, err
+}
+
+func readPluginFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, problem.New(problem.NotFound, "there is no plugin %s", path).Fix(`build it: "sluice plugin build"`).Because(err)
+	}
+	if info.Size() > module.MaxBytes {
+		return nil, problem.New(problem.TooLarge, "%s has %s, more than %s", path, byteSize(info.Size()), byteSize(module.MaxBytes)).Fix("strip it, or build it for size")
+	}
+	code, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return code, nil
+}
+
+// inspected is the report of "sluice plugin inspect".
+type inspected struct {
+	File     string          `json:"file"`
+	Digest   string          `json:"digest"`
+	Bytes    int             `json:"bytes"`
+	Manifest json.RawMessage `json:"manifest"`
+	Imports  []string        `json:"imports"`
+	Exports  []string        `json:"exports"`
+	Memory   int64           `json:"memoryBytes"` // what it begins with
+	Metered  bool            `json:"metered"`     // false: it runs interrupted, slower in loops
+	Sections []string        `json:"sections"`
+}
+
+func (a *app) pluginInspect() *cobra.Command {
+	return &cobra.Command{
+		Use: "inspect FILE.wasm|DIR", Short: "Say what a plugin is, imports and asks for", Args: exactly(1, "one plugin"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, path, err := openPlugin(args[0])
+			if err != nil {
+				return err
+			}
+			raw, _ := p.Module.Custom(manifest.Section)
+			r := inspected{File: path, Digest: p.Digest, Bytes: len(p.Code), Manifest: raw, Imports: []string{}, Exports: []string{}}
+			for _, i := range p.Module.Imports {
+				r.Imports = append(r.Imports, i.Module+" "+i.Name)
+			}
+			for _, e := range p.Module.Exports {
+				r.Exports = append(r.Exports, e.Name)
+			}
+			for _, m := range p.Module.Memories {
+				r.Memory += int64(m.Min) << 16
+			}
+			for _, c := range p.Module.Customs {
+				r.Sections = append(r.Sections, c.Name)
+			}
+			_, err = module.Meter(nil, p.Code)
+			r.Metered = err == nil
+			return a.object(r, func(w io.Writer) {
+				m := p.Manifest
+				line := func(k, format string, args ...any) {
+					fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{k}, args...)...)
+				}
+				line("plugin", "%s %s, a %s", m.Name, m.Version, m.Kind)
+				if m.Description != "" {
+					line("", "%s", m.Description)
+				}
+				line("digest", "%s", r.Digest)
+				line("size", "%s, begins with %s of memory", byteSize(r.Bytes), byteSize(r.Memory))
+				line("limits", "%s", limitsText(m.Limits))
+				line("asks for", "%s", capabilitiesText(m.Capabilities))
+				if m.Output != nil {
+					line("output", "%s", m.Output.Effect)
+				}
+				if m.Config != nil {
+					line("config", "%s", m.Config)
+				}
+				line("imports", "%s", strings.Join(r.Imports, ", "))
+				line("exports", "%s", strings.Join(r.Exports, ", "))
+				if !r.Metered {
+					line("metering", "not possible: it runs interrupted, which is slower in loops")
+				}
+			})
+		},
+	}
+}
+
+func limitsText(l *manifest.Limits) string {
+	memory, deadline := 8<<20, 100
+	if l != nil && l.MemoryBytes > 0 {
+		memory = l.MemoryBytes
+	}
+	if l != nil && l.DeadlineMS > 0 {
+		deadline = l.DeadlineMS
+	}
+	return fmt.Sprintf("%s of memory, %d ms", byteSize(memory), deadline)
+}
+
+func capabilitiesText(c *manifest.Capabilities) string {
+	var list []string
+	if c != nil && c.Clock {
+		list = append(list, "the real time")
+	}
+	if c != nil && c.Random {
+		list = append(list, "randomness")
+	}
+	if c != nil && len(c.Hosts) > 0 {
+		list = append(list, "requests to "+strings.Join(c.Hosts, ", "))
+	}
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, "; ")
+}
+
+// author runs plugins on the author's machine: what they ask for is granted, but
+// for requests, which golden cases must not depend on.
+type author struct {
+	host *extism.Host
+	app  *app
+}
+
+func (a *app) newAuthor() (*author, error) {
+	dir, err := os.UserCacheDir()
+	if err == nil {
+		dir = filepath.Join(dir, "sluice", "plugins")
+	}
+	h, err := extism.New(extism.Options{CacheDir: dir})
+	if err != nil {
+		return nil, err
+	}
+	return &author{h, a}, nil
+}
+
+func (h *author) load(p *guest.Package, config json.RawMessage) (*guest.Plugin, error) {
+	levels := []string{"trace", "debug", "info", "warn", "error"}
+	return guest.Load(h.host, p, guest.Options{Policy: guest.AuthorPolicy(p), Config: config, Log: func(level int, m string) {
+		h.app.say("%-5s %s", levels[level], m)
+	}})
+}
+
+func (h *author) close(ctx context.Context) { _ = h.host.Close(ctx) }
+
+func (a *app) pluginRun() *cobra.Command {
+	var in, config string
+	c := golden.Context{}
+	cmd := &cobra.Command{
+		Use:     "run FILE.wasm|DIR",
+		Short:   "Run a plugin on a body and print what it makes of it",
+		Example: `  sluice plugin run drop-empty --in answer.json --set '{"keep":"id"}'`,
+		Args:    exactly(1, "one plugin"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, _, err := openPlugin(args[0])
+			if err != nil {
+				return err
+			}
+			body, err := a.readBody(in)
+			if err != nil {
+				return err
+			}
+			h, err := a.newAuthor()
+			if err != nil {
+				return err
+			}
+			defer h.close(cmd.Context())
+			g, err := h.load(p, json.RawMessage(config))
+			if err != nil {
+				return err
+			}
+			defer g.Close()
+			start := time.Now()
+			if err := g.Compile(cmd.Context()); err != nil {
+				return err
+			}
+			compiled := time.Since(start)
+			start = time.Now()
+			out, err := g.Transform(cmd.Context(), nil, body, c.Guest())
+			if err != nil {
+				return pluginFailed(p, err)
+			}
+			a.say("%s → %s in %s, compiled in %s", byteSize(len(body)), byteSize(len(out)), shortDuration(time.Since(start)), shortDuration(compiled))
+			return a.write(append(out, '\n'))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&in, "in", "-", "file with the body, - for stdin")
+	f.StringVar(&config, "set", "", "configuration, a JSON object")
+	f.StringVar(&c.Tool, "tool", "tool", "name of the tool, for the plugin")
+	f.StringVar(&c.Operation, "operation", "GET /", "method and path, for the plugin")
+	f.StringVar(&c.ContentType, "content-type", "application/json", "content type of the body, for the plugin")
+	f.IntVar(&c.Status, "status", 200, "status of the answer, for the plugin")
+	return cmd
+}
+
+func (a *app) readBody(path string) ([]byte, error) {
+	const most = 64 << 20
+	r := a.stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, problem.New(problem.NotFound, "the body %s cannot be read", path).Because(err)
+		}
+		defer f.Close()
+		r = f
+	}
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the body: %w", err)
+	}
+	if len(b) > most {
+		return nil, problem.New(problem.TooLarge, "the body has more than %s", byteSize(most))
+	}
+	return b, nil
+}
+
+// pluginFailed turns what a plugin did wrong into what its author reads.
+func pluginFailed(p *guest.Package, err error) error {
+	if said, ok := errors.AsType[*extism.PluginError](err); ok {
+		return problem.New(problem.InvalidPlugin, "plugin %s failed: %s", p.Manifest.Name, said)
+	}
+	remedy := "run it on a smaller body, or under a debugger of its language"
+	if errors.Is(err, extism.ErrDeadline) {
+		remedy = "raise limits.deadlineMs in plugin.json, or make it faster"
+	}
+	if errors.Is(err, extism.ErrTooLarge) {
+		remedy = "raise limits.memoryBytes in plugin.json"
+	}
+	return problem.New(problem.InvalidPlugin, "plugin %s: %v", p.Manifest.Name, err).Fix("%s", remedy)
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/module"
+)
+
+// toolchain builds the projects of one language.
+type toolchain struct {
+	marker  string // file of the project that tells the language
+	install string // how to get the compiler
+	// steps are the commands, run in the project's directory; the last one writes out.
+	steps func(ctx context.Context, out string) []*exec.Cmd
+	// product is where the compiler puts the module; nil: out.
+	product func(dir string, m *manifest.Manifest) string
+}
+
+var toolchains = []toolchain{
+	{
+		marker: "go.mod", install: "install Go 1.24 or newer: https://go.dev/dl",
+		steps: func(ctx context.Context, out string) []*exec.Cmd {
+			c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-buildmode=c-shared", "-o", out, ".") //nolint:gosec // out is ours
+			c.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOWORK=off", "GOFLAGS=")
+			return []*exec.Cmd{c}
+		},
+	},
+	{
+		marker: "Cargo.toml", install: "install Rust, then: rustup target add wasm32-unknown-unknown",
+		steps: func(ctx context.Context, _ string) []*exec.Cmd {
+			return []*exec.Cmd{exec.CommandContext(ctx, "cargo", "build", "--quiet", "--release", "--target", "wasm32-unknown-unknown")}
+		},
+		product: func(dir string, m *manifest.Manifest) string {
+			return filepath.Join(dir, "target", "wasm32-unknown-unknown", "release", strings.ReplaceAll(m.Name, "-", "_")+".wasm")
+		},
+	},
+	{
+		marker: "plugin.c", install: "install clang and lld",
+		steps: func(ctx context.Context, out string) []*exec.Cmd {
+			// Two steps, because the driver runs wasm-opt when that is installed, with its own
+			// idea of the features to use.
+			return []*exec.Cmd{
+				exec.CommandContext(ctx, firstProgram( //nolint:gosec // one of these names
+					"clang", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14"),
+					"--target=wasm32", "-std=c11", "-O2", "-ffreestanding", "-fno-builtin", "-mbulk-memory", "-msign-ext", "-mnontrapping-fptoint",
+					"-Wall", "-Wextra", "-c", "plugin.c", "-o", out+".o"),
+				exec.CommandContext(ctx, firstProgram( //nolint:gosec // one of these names
+					"wasm-ld", "wasm-ld-19", "wasm-ld-18", "wasm-ld-17", "wasm-ld-16", "wasm-ld-15", "wasm-ld-14"),
+					"--no-entry", "--stack-first", "--strip-all", "-O2", out+".o", "-o", out),
+			}
+		},
+	},
+}
+
+// firstProgram returns the first of the names that is installed, or the first.
+func firstProgram(names ...string) string {
+	for _, n := range names {
+		if _, err := exec.LookPath(n); err == nil {
+			return n
+		}
+	}
+	return names[0]
+}
+
+func (a *app) pluginBuild() *cobra.Command {
+	return &cobra.Command{
+		Use:   "build [DIR]",
+		Short: "Compile a project and put its manifest into the module",
+		Long: `Compile the project in DIR (Go, Rust or C, told by go.mod, Cargo.toml or plugin.c),
+put plugin.json into the module as its manifest, check it against the contract and
+write NAME.wasm.`,
+		Args: between(0, 1, "at most one directory"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			return a.buildPlugin(cmd.Context(), dir)
+		},
+	}
+}
+
+func readManifest(dir string) (*manifest.Manifest, error) {
+	path := filepath.Join(dir, "plugin.json")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, problem.New(problem.NotFound, "there is no %s", path).Fix(`make a project with "sluice plugin new", or name its directory`).Because(err)
+	}
+	return manifest.Parse(raw)
+}
+
+func (a *app) buildPlugin(ctx context.Context, dir string) error {
+	m, err := readManifest(dir)
+	if err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp("", "sluice-plugin-")
+	if err != nil {
+		return fmt.Errorf("making a temporary directory: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	start := time.Now()
+	path, err := compilePlugin(ctx, dir, filepath.Join(tmp, "plugin.wasm"), m)
+	if err != nil {
+		return err
+	}
+	code, err := readPluginFile(path)
+	if err != nil {
+		return err
+	}
+	if code, err = module.AppendCustom(nil, code, manifest.Section, m.Append(nil)); err != nil {
+		return problem.New(problem.InvalidPlugin, "what the compiler made cannot be used: %v", err)
+	}
+	p, err := guest.Open(code)
+	if err != nil {
+		return err
+	}
+	out := filepath.Join(dir, m.Name+".wasm")
+	if err := atomicfile.Write(out, code, 0o644); err != nil {
+		return fmt.Errorf("writing %s: %w", out, err)
+	}
+	a.say("%s %s, %s, %s, in %s", m.Name, m.Version, byteSize(len(code)), shortDigest(p.Digest), shortDuration(time.Since(start)))
+	return a.write([]byte(out + "\n"))
+}
+
+// compilePlugin runs the compiler of the project's language and returns the module's path.
+func compilePlugin(ctx context.Context, dir, out string, m *manifest.Manifest) (string, error) {
+	for _, t := range toolchains {
+		if _, err := os.Stat(filepath.Join(dir, t.marker)); err != nil {
+			continue
+		}
+		for _, c := range t.steps(ctx, out) {
+			c.Dir = dir
+			if c.Err != nil {
+				return "", problem.New(problem.Unsupported, "%s is not installed, which builds this project", c.Args[0]).Fix("%s", t.install)
+			}
+			var said bytes.Buffer
+			c.Stdout, c.Stderr = &said, &said
+			if err := c.Run(); err != nil {
+				return "", problem.New(problem.InvalidPlugin, "%s: %v\n%s", c.Args[0], err, bytes.TrimSpace(said.Bytes())).Fix("correct the program; or %s", t.install)
+			}
+		}
+		if t.product != nil {
+			out = t.product(dir, m)
+		}
+		return out, nil
+	}
+	return "", problem.New(problem.NotFound, "%s holds no project that can be built: no go.mod, Cargo.toml or plugin.c", dir).Fix(`put the manifest into a module of another language with its own tools, as section %s`, manifest.Section)
+}

@@ -1,0 +1,272 @@
+package golden
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/extism"
+	"github.com/sluicegate/sluice/plugins/guest"
+)
+
+// Bounds of golden cases.
+const (
+	// MaxCases of one plugin.
+	MaxCases = 1000
+	// MaxCaseBytes of one file: an answer and what becomes of it.
+	MaxCaseBytes = 32 << 20
+)
+
+// Case is one file.
+type Case struct {
+	Name      string // the file's, without .json
+	Context   Context
+	Config    json.RawMessage
+	Input     json.RawMessage // a JSON body, or
+	InputText *string         // any other
+	Want      Want
+}
+
+// Want is what the plugin has to make of the input: exactly one of the first three.
+type Want struct {
+	Output json.RawMessage // JSON, compared as JSON
+	Text   *string         // anything else, compared as bytes
+	Error  *string         // what the plugin says when it fails
+	Tokens *Tokens         // written by an update
+}
+
+// Tokens are o200k_base tokens of the minified input and of the output.
+type Tokens struct {
+	Before int `json:"before"`
+	After  int `json:"after"`
+}
+
+// Context is guest.Context as JSON.
+type Context struct {
+	Tool        string          `json:"tool,omitempty"`
+	Operation   string          `json:"operation,omitempty"`
+	Status      int             `json:"status,omitempty"`
+	ContentType string          `json:"contentType,omitempty"`
+	Arguments   json.RawMessage `json:"arguments,omitempty"`
+}
+
+// Guest is the context that the plugin is given.
+func (c *Context) Guest() *guest.Context {
+	g := &guest.Context{Tool: c.Tool, Operation: c.Operation, Status: c.Status, ContentType: c.ContentType, Arguments: c.Arguments}
+	if g.Status == 0 {
+		g.Status = 200
+	}
+	if len(g.Arguments) == 0 {
+		g.Arguments = []byte("{}")
+	}
+	return g
+}
+
+// caseFile is the JSON form of a Case.
+type caseFile struct {
+	Context    Context         `json:"context"`
+	Config     json.RawMessage `json:"config,omitempty"`
+	Input      json.RawMessage `json:"input,omitempty"`
+	InputText  *string         `json:"inputText,omitempty"`
+	Output     json.RawMessage `json:"output,omitempty"`
+	OutputText *string         `json:"outputText,omitempty"`
+	Error      *string         `json:"error,omitempty"`
+	Tokens     *Tokens         `json:"tokens,omitempty"`
+}
+
+// Read returns the cases of a directory in the order of their names. It fails with
+// a [problem.InvalidPlugin] that names the file.
+func Read(dir string) ([]*Case, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(names) == 0 {
+		return nil, problem.New(problem.NotFound, "there are no golden cases in %s", dir).Fix(`write testdata/NAME.json with "input", and run "sluice plugin test --update"`)
+	}
+	if len(names) > MaxCases {
+		return nil, problem.New(problem.InvalidPlugin, "%d golden cases are more than %d", len(names), MaxCases)
+	}
+	slices.Sort(names)
+	var cases []*Case
+	for _, n := range names {
+		c, err := readCase(n)
+		if err != nil {
+			return nil, problem.New(problem.InvalidPlugin, "golden case %s: %v", n, err).Fix("see docs/plugins/testing.md")
+		}
+		cases = append(cases, c)
+	}
+	return cases, nil
+}
+
+func readCase(name string) (*Case, error) {
+	info, err := os.Stat(name)
+	if err != nil || info.Size() > MaxCaseBytes {
+		return nil, fmt.Errorf("it cannot be read, or has more than %d bytes", MaxCaseBytes)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, errors.New("it cannot be read")
+	}
+	var f caseFile
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return nil, err
+	}
+	if (f.Input == nil) == (f.InputText == nil) {
+		return nil, errors.New(`it needs "input" or "inputText", and not both`)
+	}
+	return &Case{
+		Name: strings.TrimSuffix(filepath.Base(name), ".json"), Context: f.Context, Config: f.Config, Input: f.Input, InputText: f.InputText,
+		Want: Want{Output: f.Output, Text: f.OutputText, Error: f.Error, Tokens: f.Tokens},
+	}, nil
+}
+
+// Write writes the case to its file in dir.
+func (c *Case) Write(dir string) error {
+	f := caseFile{c.Context, c.Config, c.Input, c.InputText, c.Want.Output, c.Want.Text, c.Want.Error, c.Want.Tokens}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(f); err != nil {
+		return fmt.Errorf("writing golden case %s: %w", c.Name, err)
+	}
+	return atomicfile.Write(filepath.Join(dir, c.Name+".json"), b.Bytes(), 0o644)
+}
+
+// Body is the input as the plugin gets it: JSON minified, as the pipeline hands it on.
+func (c *Case) Body() []byte {
+	if c.InputText != nil {
+		return []byte(*c.InputText)
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, c.Input) != nil {
+		return c.Input
+	}
+	return b.Bytes()
+}
+
+// Transformer is what a case is run on; *guest.Plugin is one.
+type Transformer interface {
+	Transform(ctx context.Context, dst, in []byte, c *guest.Context) ([]byte, error)
+}
+
+// Result says what a plugin made of a case.
+type Result struct {
+	Got  Want          // Tokens included
+	Diff string        // "" when it is what the case wants; otherwise for people
+	Took time.Duration // of the call, once warm
+}
+
+// Run runs a case.
+func Run(ctx context.Context, t Transformer, c *Case) Result {
+	in, g := c.Body(), c.Context.Guest()
+	out, err := t.Transform(ctx, nil, in, g)
+	start := time.Now()
+	if err == nil { // the first call started the instance
+		out, err = t.Transform(ctx, out[:0], in, g)
+	}
+	r := Result{Took: time.Since(start)}
+	var said *extism.PluginError
+	switch {
+	case errors.As(err, &said):
+		text := said.Error()
+		r.Got.Error = &text
+	case err != nil:
+		r.Diff = err.Error()
+		return r
+	default:
+		r.Got.Tokens = &Tokens{Before: tokens.Count(in), After: tokens.Count(out)}
+		if json.Valid(out) {
+			r.Got.Output = out
+		} else {
+			text := string(out)
+			r.Got.Text = &text
+		}
+	}
+	r.Diff = compare(&c.Want, &r.Got)
+	return r
+}
+
+func compare(want, got *Want) string {
+	show := func(w *Want) string {
+		switch {
+		case w.Error != nil:
+			return "error: " + *w.Error
+		case w.Text != nil:
+			return "text: " + *w.Text
+		case w.Output != nil:
+			var b bytes.Buffer
+			if json.Indent(&b, w.Output, "", "  ") == nil {
+				return b.String()
+			}
+			return string(w.Output)
+		}
+		return "nothing yet: run with --update"
+	}
+	if want.Output != nil && want.Text == nil && want.Error == nil && got.Output != nil && sameJSON(want.Output, got.Output) {
+		return ""
+	}
+	a, b := show(want), show(got)
+	if want.Output == nil && a == b {
+		return ""
+	}
+	return lines(a, b)
+}
+
+// sameJSON compares values, numbers by their digits.
+func sameJSON(a, b []byte) bool {
+	norm := func(raw []byte) string {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		var v any
+		if d.Decode(&v) != nil {
+			return ""
+		}
+		out, err := json.Marshal(v)
+		if err != nil {
+			return ""
+		}
+		return string(out)
+	}
+	n := norm(a)
+	return n != "" && n == norm(b)
+}
+
+// lines is the difference of two texts: common lines at both ends are left out but
+// for three.
+func lines(want, got string) string {
+	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
+	head := 0
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	var out strings.Builder
+	write := func(mark string, ls []string) {
+		for i, l := range ls {
+			if i == 40 {
+				fmt.Fprintf(&out, "%s … %d lines more\n", mark, len(ls)-i)
+				return
+			}
+			out.WriteString(mark + " " + l + "\n")
+		}
+	}
+	write(" ", a[max(0, head-3):head])
+	write("-", a[head:len(a)-tail])
+	write("+", b[head:len(b)-tail])
+	write(" ", a[len(a)-tail:min(len(a), len(a)-tail+3)])
+	return out.String()
+}

@@ -1,0 +1,142 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/extism"
+	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/module"
+)
+
+func mask(t testing.TB) []byte {
+	t.Helper()
+	b, err := os.ReadFile("testdata/mask/mask.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// with returns the plugin of the tests with another manifest.
+func with(t testing.TB, change func(*manifest.Manifest)) []byte {
+	t.Helper()
+	p, err := Open(mask(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := *p.Manifest
+	change(&m)
+	code, err := module.AppendCustom(nil, p.Code, manifest.Section, m.Append(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+func host(t testing.TB) *extism.Host {
+	t.Helper()
+	h, err := extism.New(extism.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close(context.Background()) })
+	return h
+}
+
+// TestOpen: what is no plugin is refused with what to do.
+func TestOpen(t *testing.T) {
+	f := func(what, want string, code []byte) {
+		t.Helper()
+		_, err := Open(code)
+		if p := problem.As(err); p == nil || p.Kind != problem.InvalidPlugin || p.Remedy == "" || !strings.Contains(p.Detail, want) {
+			t.Errorf("%s: %v, want %q", what, err, want)
+		}
+	}
+	f("no module", "magic", []byte("x"))
+	f("no manifest", "no section", []byte("\x00asm\x01\x00\x00\x00"))
+	f("two manifests", "more than one", append(mask(t), mask(t)[8:]...))
+	f("another kind", "is a workflow", with(t, func(m *manifest.Manifest) { m.Kind, m.Output = manifest.Workflow, nil }))
+	bare, err := module.AppendCustom(nil, []byte("\x00asm\x01\x00\x00\x00"), manifest.Section, []byte(`{"formatVersion":1,"kind":"filter","name":"x","version":"1"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f("no entry point", "exports transform_response", bare)
+}
+
+// TestPolicy: what is not granted is named, all of it.
+func TestPolicy(t *testing.T) {
+	h := host(t)
+	asks := with(t, func(m *manifest.Manifest) {
+		m.Capabilities = &manifest.Capabilities{Clock: true, Random: true, Hosts: []string{"a.example"}}
+		m.Limits = &manifest.Limits{MemoryBytes: 32 << 20, DeadlineMS: 101}
+	})
+	p, err := Open(asks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load(h, p, Options{Policy: Policy{Hosts: []string{"b.example"}}})
+	if problem.As(err) == nil || problem.As(err).Kind != problem.Forbidden {
+		t.Fatalf("got %v", err)
+	}
+	for _, want := range []string{"clock", "random", "a.example", "memory", "time"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not name %s", err, want)
+		}
+	}
+	g, err := Load(h, p, Options{Policy: Policy{Clock: true, Random: true, Hosts: []string{"a.example"}, Memory: 32 << 20, Deadline: 101 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Close()
+}
+
+// TestTransform: configuration reaches the plugin, and a wrong one is refused.
+func TestTransform(t *testing.T) {
+	h := host(t)
+	p, err := Open(mask(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(config, want string) {
+		t.Helper()
+		g, err := Load(h, p, Options{Config: json.RawMessage(config)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		for range 2 {
+			out, err := g.Transform(t.Context(), []byte("before "), []byte(`["a@b.example"]`), &Context{})
+			if err != nil || string(out) != "before "+want {
+				t.Errorf("%s: %s %v", config, out, err)
+			}
+		}
+	}
+	f(``, `["***@b.example"]`)
+	f(`{"mask":"-"}`, `["-@b.example"]`)
+	for _, bad := range []string{`[]`, `{"mask":1}`, `{"other":"x"}`, `{"mask":"12345678901234567"}`} {
+		if _, err := Load(h, p, Options{Config: json.RawMessage(bad)}); problem.As(err) == nil || problem.As(err).Kind != problem.InvalidArgument {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// TestContext: each key of the contract, and nothing else.
+func TestContext(t *testing.T) {
+	c := &Context{Tool: "t", Operation: "GET /", Status: 201, ContentType: "c", Arguments: []byte("{}")}
+	for key, want := range map[string]string{
+		"sluice.tool": "t", "sluice.operation": "GET /", "sluice.status": "201", "sluice.content_type": "c", "sluice.arguments": "{}",
+	} {
+		if got, ok := c.value(key); !ok || got != want {
+			t.Errorf("%s = %q %v", key, got, ok)
+		}
+	}
+	if _, ok := c.value("tool"); ok {
+		t.Error("a key that is not the contract's")
+	}
+}

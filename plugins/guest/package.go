@@ -1,0 +1,131 @@
+package guest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/extism"
+	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/module"
+)
+
+// entries are the functions that a plugin of a kind exports, for the kinds that run.
+var entries = map[manifest.Kind]string{
+	manifest.Filter:     "transform_response",
+	manifest.Projection: "transform_response",
+}
+
+// Entry returns the function that a plugin of a kind exports; "" for kinds that third
+// parties cannot publish.
+func Entry(k manifest.Kind) string { return entries[k] }
+
+// Package is a plugin as it is published.
+type Package struct {
+	Manifest *manifest.Manifest
+	Module   *module.Module
+	Code     []byte
+	Digest   string // "sha256:" and the lower-case hex SHA-256 of Code
+}
+
+// Open reads a plugin and checks it against the contract: the manifest, its kind,
+// the entry point and that there is no start function. It keeps code. It fails with
+// a [problem.InvalidPlugin].
+func Open(code []byte) (*Package, error) {
+	m, err := module.Parse(code)
+	if err != nil {
+		return nil, refuse("build the plugin again, for wasm32-unknown-unknown or wasm32-wasip1", "the plugin is %v", err)
+	}
+	raw, ok := m.Custom(manifest.Section)
+	if !ok {
+		return nil, refuse(`build it with "sluice plugin build", which puts plugin.json there`, "the module has no section %s, or more than one", manifest.Section)
+	}
+	man, err := manifest.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	entry := entries[man.Kind]
+	if entry == "" {
+		return nil, refuse("this version of Sluice runs third-party plugins of the kinds filter and projection", "the module is a %s", man.Kind)
+	}
+	if e, ok := m.Export(entry); !ok || e.Kind != module.Func {
+		return nil, refuse("export a function of that name without parameters that returns an i32", "a %s exports %s, and this module does not", man.Kind, entry)
+	}
+	if m.HasStart {
+		return nil, refuse("build a reactor (a library), not a program", "the module has a start function")
+	}
+	sum := sha256.Sum256(code)
+	return &Package{Manifest: man, Module: m, Code: code, Digest: "sha256:" + hex.EncodeToString(sum[:])}, nil
+}
+
+func refuse(remedy, format string, args ...any) error {
+	return problem.New(problem.InvalidPlugin, format, args...).Fix("%s", remedy)
+}
+
+// Policy is what an operator lets plugins do. The zero value lets them turn input
+// into output within the smallest limits.
+type Policy struct {
+	Clock, Random bool
+	Hosts         []string      // that plugins may be granted; "*.example.com" stands for all names below
+	Memory        int           // bytes; the most a plugin may ask for. Default: 8 MB
+	Deadline      time.Duration // the most a plugin may ask for. Default: 100 ms
+	Output        int           // bytes. Default: 16 MB
+}
+
+// everything that a plugin may ask for: for the author's own machine.
+func everything(hosts []string) Policy {
+	return Policy{Clock: true, Random: true, Hosts: hosts, Memory: manifest.MaxMemory, Deadline: manifest.MaxDeadline * time.Millisecond}
+}
+
+// AuthorPolicy grants all that a package asks for.
+func AuthorPolicy(p *Package) Policy {
+	var hosts []string
+	if c := p.Manifest.Capabilities; c != nil {
+		hosts = c.Hosts
+	}
+	return everything(hosts)
+}
+
+// grants compares what a package asks for with the policy. It fails with a
+// [problem.Forbidden] that names everything that is refused.
+func (p *Package) grants(policy Policy) (extism.Grants, extism.Limits, error) {
+	var g extism.Grants
+	l := extism.Limits{Memory: 8 << 20, Deadline: 100 * time.Millisecond, Output: policy.Output}
+	var refused []string
+	if c := p.Manifest.Capabilities; c != nil {
+		g = extism.Grants{Clock: c.Clock, Random: c.Random, Hosts: c.Hosts}
+		if c.Clock && !policy.Clock {
+			refused = append(refused, "the real time (clock)")
+		}
+		if c.Random && !policy.Random {
+			refused = append(refused, "randomness (random)")
+		}
+		for _, h := range c.Hosts {
+			if !slices.Contains(policy.Hosts, h) {
+				refused = append(refused, "requests to "+h)
+			}
+		}
+	}
+	if asked := p.Manifest.Limits; asked != nil {
+		if asked.MemoryBytes > 0 {
+			l.Memory = asked.MemoryBytes
+		}
+		if asked.DeadlineMS > 0 {
+			l.Deadline = time.Duration(asked.DeadlineMS) * time.Millisecond
+		}
+	}
+	if l.Memory > max(policy.Memory, 8<<20) {
+		refused = append(refused, "that much memory")
+	}
+	if l.Deadline > max(policy.Deadline, 100*time.Millisecond) {
+		refused = append(refused, "that much time")
+	}
+	if len(refused) > 0 {
+		return g, l, problem.New(problem.Forbidden, "plugin %s asks for what it is not granted: %s", p.Manifest.Name, strings.Join(refused, ", ")).
+			Fix("grant it in the node's policy, or use a version that asks for less")
+	}
+	return g, l, nil
+}

@@ -1,0 +1,3 @@
+module github.com/sluicegate/sluice/sdk/go
+
+go 1.24

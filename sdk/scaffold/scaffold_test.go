@@ -1,0 +1,56 @@
+package scaffold
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "copy the guest packages into the templates")
+
+// TestGuestPackages: projects get the guest packages as they are in sdk/.
+func TestGuestPackages(t *testing.T) {
+	for from, to := range map[string]string{
+		"../go/sluice.go": "go/sluice/sluice.go.tmpl", "../go/abi_wasip1.go": "go/sluice/abi_wasip1.go.tmpl", "../go/abi_other.go": "go/sluice/abi_other.go.tmpl",
+		"../c/sluice.h": "c/sluice.h.tmpl", "../rust/src/lib.rs": "rust/sluice/src/lib.rs.tmpl", "../rust/Cargo.toml": "rust/sluice/Cargo.toml.tmpl",
+	} {
+		want, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("templates", filepath.FromSlash(to))
+		if *update {
+			if err := os.WriteFile(path, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not %s (%v): run go test ./sdk/scaffold -update", to, from, err)
+		}
+	}
+}
+
+// TestFiles: every project has a manifest, a golden case and no placeholder left.
+func TestFiles(t *testing.T) {
+	for _, l := range Languages() {
+		files, err := Files(l, Data{Name: "my-plugin", Kind: "filter"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := map[string]bool{}
+		for _, f := range files {
+			names[f.Path] = true
+			if bytes.Contains(f.Content, []byte("{{")) {
+				t.Errorf("%s: %s has a placeholder", l, f.Path)
+			}
+		}
+		if !names["plugin.json"] || !names["testdata/example.json"] {
+			t.Errorf("%s: %v", l, names)
+		}
+	}
+	if _, err := Files("cobol", Data{}); err == nil {
+		t.Error("a project in Cobol")
+	}
+}
