@@ -87,10 +87,10 @@ generated:
 	elif [ "$${CI:-}" = true ]; then echo "generated: clang-14 and wasm-ld-14 are missing" >&2; exit 1; \
 	else echo "WARNING: clang-14 or wasm-ld-14 is missing: the committed .wasm files were NOT compared with their sources" >&2; fi
 
-# The guest package for Go is a module of its own.
+# The guest package for Go has a side that only plugins compile.
 .PHONY: sdk
 sdk:
-	cd sdk/go && go vet ./... && GOOS=wasip1 GOARCH=wasm go vet ./... && go test ./...
+	GOOS=wasip1 GOARCH=wasm go vet ./sdk/go
 
 .PHONY: engine
 engine: ## compile the engine and the Extism kernel to WebAssembly (needs clang-14, lld-14)

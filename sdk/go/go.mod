@@ -1,3 +1,0 @@
-module github.com/sluicegate/sluice/sdk/go
-
-go 1.24
