@@ -120,6 +120,17 @@ func (c *compiler) compile() (*Result, error) {
 		return nil, readFatal(c.file, err)
 	}
 	d.base, d.path = c.src.BaseURL, c.src.Path
+	format := "json"
+	if d.yaml {
+		format = "yaml"
+	}
+	if len(c.src.Overlays) > 0 {
+		c.diagnostics.main = d
+		if d, err = c.overlaid(d); err != nil {
+			return nil, err
+		}
+		dups = nil // their places are in the document that was replaced
+	}
 	c.main, c.diagnostics.main = d, d
 	if c.src.Path != "" {
 		c.docs[c.src.Path] = d
@@ -134,10 +145,7 @@ func (c *compiler) compile() (*Result, error) {
 		return nil, err
 	}
 	c.version = v
-	res := &Result{Format: "json", SpecVersion: written}
-	if d.yaml {
-		res.Format = "yaml"
-	}
+	res := &Result{Format: format, SpecVersion: written}
 	if v == openapi32 {
 		// $self is the base of relative references, not a place to fetch from.
 		if self := root.get("$self").str(); strings.HasPrefix(self, "http") && d.base == "" {

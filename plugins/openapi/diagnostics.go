@@ -26,6 +26,7 @@ const (
 	codeVersion        = "unsupported_version"
 	codePaths          = "paths_missing"
 	codeTooManyOps     = "too_many_operations"
+	codeOverlay        = "overlay_invalid"
 
 	// An operation cannot become a tool.
 	codeMethod        = "method_not_callable"
@@ -67,6 +68,8 @@ const (
 	codeNoOperations      = "no_operations"
 	codeWebhooks          = "webhooks_not_callable"
 	codeSwaggerLimitation = "swagger_limitation"
+	codeOverlayNoMatch    = "overlay_no_match"
+	codeOverlayConflict   = "overlay_conflict"
 	codeSchemaViolation   = "schema_violation"
 	codeMoreWarnings      = "more_warnings"
 )

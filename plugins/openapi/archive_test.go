@@ -1,0 +1,155 @@
+package openapi
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+var manyFiles = map[string]string{
+	"api/openapi.yaml":   "openapi: 3.0.3\ninfo: {title: t, version: '1'}\npaths:\n  /a:\n    $ref: paths/a.yaml\n",
+	"api/paths/a.yaml":   "post: {operationId: makeIt, requestBody: {content: {application/json: {schema: {type: object, properties: {pet: {$ref: ../../schemas/pet.json}}}}}}}",
+	"schemas/pet.json":   `{"type":"object","properties":{"name":{"type":"string"}}}`,
+	"other/openapi.yaml": "nothing",
+	"README.md":          "openapi: 3.0.0",
+}
+
+func zipOf(t testing.TB, files map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write([]byte(files[name]))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func tarOf(t testing.TB, files map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		h := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name])), Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(files[name])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func gzipOf(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write(data)
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestUnpack(t *testing.T) {
+	var digest string
+	for name, data := range map[string][]byte{
+		"zip": zipOf(t, manyFiles), "tar": tarOf(t, manyFiles), "tar.gz": gzipOf(t, tarOf(t, manyFiles)),
+	} {
+		if !IsArchive(data) {
+			t.Errorf("%s is not recognised", name)
+		}
+		src, err := Unpack("spec."+name, data, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if src.Path != "api/openapi.yaml" || len(src.Files) != 4 {
+			t.Errorf("%s: main %s of %d files", name, src.Path, len(src.Files))
+		}
+		res, ops := compileAll(t, src, Options{})
+		if len(ops) != 1 || !strings.Contains(string(ops[0].InputSchema), `"pet":{"type":"object","properties":{"name":{"type":"string"}}}`) {
+			t.Errorf("%s: %+v, %v", name, ops, res.Warnings)
+		}
+		if digest != "" && res.Digest != digest {
+			t.Errorf("%s: the same files have another digest", name)
+		}
+		digest = res.Digest
+	}
+	if IsArchive([]byte(overlaidSpec)) {
+		t.Error("a JSON document is taken for an archive")
+	}
+}
+
+func TestUnpackRefuses(t *testing.T) {
+	f := func(files map[string]string, main string, kind problem.Kind, words string) {
+		t.Helper()
+		_, err := Unpack("x.zip", zipOf(t, files), main)
+		if !problem.Is(err, kind) || !strings.Contains(err.Error(), words) || problem.As(err).Remedy == "" {
+			t.Errorf("%v: %v, want %s", slices.Collect(maps.Keys(files)), err, words)
+		}
+	}
+	spec := "openapi: 3.0.0"
+	f(map[string]string{"../a.yaml": spec}, "", problem.InvalidSpec, "not a path inside")
+	f(map[string]string{"/a.yaml": spec}, "", problem.InvalidSpec, "not a path inside")
+	f(map[string]string{`a\b.yaml`: spec}, "", problem.InvalidSpec, "not a path inside")
+	f(map[string]string{strings.Repeat("d/", maxArchiveDepth+1) + "a.yaml": spec}, "", problem.InvalidSpec, "not a path inside")
+	f(map[string]string{"a.yaml": "x: 1"}, "", problem.InvalidSpec, "none of its 1")
+	f(map[string]string{"a.yaml": spec, "b.yaml": spec}, "", problem.InvalidSpec, "a.yaml, b.yaml")
+	f(map[string]string{"a.yaml": spec}, "b.yaml", problem.InvalidSpec, "no file")
+	if src, err := Unpack("x", zipOf(t, map[string]string{"b.yaml": spec, "openapi.json": `{"openapi":"3.0.0"}`}), ""); err != nil || src.Path != "openapi.json" {
+		t.Errorf("main is %s, %v", src.Path, err)
+	}
+	if src, err := Unpack("x", zipOf(t, map[string]string{"b.yaml": spec, "c.yaml": `"swagger": '2.0'`}), "c.yaml"); err != nil || src.Path != "c.yaml" {
+		t.Errorf("main is %s, %v", src.Path, err)
+	}
+	if _, err := Unpack("x", zipOf(t, map[string]string{strings.Repeat("d/", maxArchiveDepth) + "a.yaml": spec}), ""); err != nil {
+		t.Error(err)
+	}
+	broken := zipOf(t, manyFiles)
+	if _, err := Unpack("x", broken[:len(broken)-8], ""); !problem.Is(err, problem.InvalidSpec) {
+		t.Errorf("half a zip: %v", err)
+	}
+	if _, err := Unpack("x", []byte("\x1f\x8bnothing"), ""); !problem.Is(err, problem.InvalidSpec) {
+		t.Errorf("half a gzip: %v", err)
+	}
+	// A bomb: what it unpacks to is counted, not what it weighs.
+	bomb := gzipOf(t, tarOf(t, map[string]string{"a.yaml": spec, "b.json": strings.Repeat(" ", HardMaxBytes)}))
+	if _, err := Unpack("x", bomb, ""); !problem.Is(err, problem.TooLarge) || len(bomb) > 1<<20 {
+		t.Errorf("a bomb of %d bytes: %v", len(bomb), err)
+	}
+	files := make(map[string]string)
+	for i := range HardMaxFiles {
+		files[fmt.Sprintf("f%d.json", i)] = "{}"
+	}
+	files["f0.json"] = `{"openapi":"3.0.0"}`
+	if _, err := Unpack("x", zipOf(t, files), ""); err != nil {
+		t.Error(err)
+	}
+	files["one-more.json"] = "{}"
+	if _, err := Unpack("x", zipOf(t, files), ""); !problem.Is(err, problem.TooLarge) {
+		t.Errorf("%d files: %v", len(files), err)
+	}
+}
