@@ -294,7 +294,7 @@ func (s *Server) registerConnectors() {
 }
 
 func (s *Server) preview(ctx context.Context, in CreateSource, phase func(string)) (*done, error) {
-	src, err := s.readSource(ctx, in, phase)
+	src, err := s.readSource(ctx, in, Validators{}, phase)
 	if err != nil {
 		return nil, err
 	}

@@ -17,60 +17,9 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// Fetcher gets a specification by URL, through the guarded dialer.
-type Fetcher interface {
-	// Fetch returns at most limit bytes of the document at url. Its errors are
-	// *problem.Error of kinds unreachable, timeout, blocked_address,
-	// upstream_status and upstream_too_large.
-	Fetch(ctx context.Context, url string, limit int64) (Document, error)
-}
-
-// Document is what a Fetcher got.
-type Document struct {
-	Data []byte
-	URL  string // where it was in the end, after redirects; relative servers are resolved against it
-}
-
 // compileTimeout bounds reading one specification: the largest known one takes a
 // second, a hostile one must not take the machine.
 const compileTimeout = 2 * time.Minute
-
-// source is a specification that was read from a request.
-type source struct {
-	spec  openapi.Source
-	url   string // as the operator gave it; empty: uploaded
-	title string
-}
-
-// readSource takes the specification out of a request or fetches it.
-func (s *Server) readSource(ctx context.Context, in CreateSource, phase func(string)) (*source, error) {
-	o := in.OpenAPI
-	switch {
-	case o == nil:
-		return nil, fieldFault("/source", "the request names no source: send source.openapi.url, source.openapi.document or a multipart file")
-	case (o.URL == "") == (o.Document == ""):
-		return nil, fieldFault("/source/openapi", "source.openapi needs either url or document")
-	case o.URL == "":
-		name := o.FileName
-		if name == "" {
-			name = "document"
-		}
-		return &source{spec: openapi.Source{Name: name, Data: []byte(o.Document)}}, nil
-	}
-	u, err := sourceURL(o.URL)
-	if err != nil {
-		return nil, err
-	}
-	phase("fetching the specification")
-	doc, err := s.o.Fetcher.Fetch(ctx, u, MaxBodyBytes)
-	if err != nil {
-		return nil, err
-	}
-	if doc.URL == "" {
-		doc.URL = u
-	}
-	return &source{url: u, spec: openapi.Source{Name: u, Data: doc.Data, BaseURL: doc.URL}}, nil
-}
 
 // compile makes a connector of a source. Nothing is stored.
 func (s *Server) compile(ctx context.Context, workspace string, src *source, phase func(string)) (*publish.Connector, *generated, *Report, error) {
@@ -78,7 +27,7 @@ func (s *Server) compile(ctx context.Context, workspace string, src *source, pha
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
 	start := time.Now()
-	c, err := s.o.Publisher.Compile(ctx, publish.ConnectorRequest{Workspace: workspace, Source: src.spec})
+	c, err := s.o.Publisher.Compile(ctx, publish.ConnectorRequest{Workspace: workspace, Source: src.spec, Options: openapi.Options{Fetch: s.fetchPart}})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -87,7 +36,7 @@ func (s *Server) compile(ctx context.Context, workspace string, src *source, pha
 		return nil, nil, nil, err
 	}
 	r := makeReport(c, conn, src, time.Since(start))
-	src.title = r.Title
+	src.title, src.documents = r.Title, c.Spec.Documents
 	return c, conn, r, nil
 }
 
@@ -96,6 +45,12 @@ func (s *Server) compile(ctx context.Context, workspace string, src *source, pha
 // is tested and deployed. A failed test leaves a draft, by design; every other
 // failure leaves nothing.
 func (s *Server) create(ctx context.Context, in *CreateToolset, phase func(string)) (*done, error) {
+	return s.make(ctx, in, nil, phase)
+}
+
+// make is create, and with again the refresh of the toolset that in names by its
+// slug.
+func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*done, error) {
 	ws := s.workspace(ctx)
 	if err := in.check(); err != nil {
 		return nil, err
@@ -108,9 +63,12 @@ func (s *Server) create(ctx context.Context, in *CreateToolset, phase func(strin
 	if err != nil {
 		return nil, err
 	}
-	src, err := s.readSource(ctx, in.Source, phase)
+	src, err := s.readSource(ctx, in.Source, again.validators(), phase)
 	if err != nil {
 		return nil, err
+	}
+	if src.notModified {
+		return again.unchanged(ctx, again.source)
 	}
 	compiled, conn, report, err := s.compile(ctx, ws.ID(), src, phase)
 	if err != nil {
@@ -120,7 +78,33 @@ func (s *Server) create(ctx context.Context, in *CreateToolset, phase func(strin
 	if err != nil {
 		return nil, err
 	}
+	if kept, err := s.keptOverlays(ctx, ws, d, in, isNew); err != nil {
+		return nil, err
+	} else if len(kept) > 0 { // they are known only now that the toolset is
+		whole := *in
+		source := *in.Source.OpenAPI
+		source.Overlays, whole.Source.OpenAPI = kept, &source
+		return s.make(ctx, &whole, again, phase)
+	}
+	var previous *store.ConnectorVersion
+	if !isNew {
+		if previous, err = ws.ConnectorVersion(ctx, d.ts.Connector, d.ts.ConnectorDigest); err != nil {
+			return nil, err
+		}
+	}
 	d.bind(compiled, conn)
+	if !isNew {
+		if err := s.compare(ctx, ws, d, previous); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case again == nil:
+	case previous.Digest == d.version.Digest:
+		return again.unchanged(ctx, src.record(d.ts.ID))
+	case again.request.DryRun:
+		return again.preview(ctx, d.changes)
+	}
 	if len(in.Tools) > 0 {
 		if err := d.enable(selection); err != nil {
 			return nil, err
@@ -148,6 +132,9 @@ func (s *Server) create(ctx context.Context, in *CreateToolset, phase func(strin
 		return nil, err
 	}
 	s.secrets.forget(replaced)
+	if again != nil {
+		return again.finish(ctx, d, in, phase)
+	}
 	return s.finishCreate(ctx, ws, d, in, isNew, granted, phase)
 }
 
@@ -258,7 +245,7 @@ func (d *draft) authenticate(s *Server, a *SetAuth) (secrets.Secret, error) {
 // writeCreated writes every record of a new or refreshed toolset.
 func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *source, isNew, auth bool, secret secrets.Secret) error {
 	err := tx.PutSpecification(ctx, &store.Specification{
-		Digest: d.report.SpecDigest, Name: src.spec.Name, URL: src.url, Format: d.report.Format, SpecVersion: d.report.SpecVersion, Content: src.spec.Data,
+		Digest: d.report.SpecDigest, Name: src.spec.Name, URL: src.url, Format: src.format(d.report.Format), SpecVersion: d.report.SpecVersion, Content: src.content(),
 	})
 	if err != nil {
 		return err
@@ -279,6 +266,16 @@ func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *
 	}
 	if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
 		return err
+	}
+	if err := tx.PutToolsetSource(ctx, src.record(d.ts.ID)); err != nil {
+		return err
+	}
+	if d.changes != nil {
+		row := d.changes.record(ctx, d.ts.ID)
+		if err := tx.AddToolsetChange(ctx, row); err != nil {
+			return err
+		}
+		d.changes.ID, d.changes.At = row.ID, row.CreatedAt.Time
 	}
 	if auth || d.cred != nil {
 		if err := s.writeAuth(ctx, tx, d, secret); err != nil {
@@ -329,7 +326,7 @@ func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft
 		status = http.StatusCreated
 	}
 	return &done{status: status, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version), body: CreatedToolset{
-		ToolsetDetail: d.detail(shown), Created: isNew, Tools: d.tools(false), Granted: granted,
+		ToolsetDetail: d.detail(shown), Created: isNew, Tools: d.tools(false), Granted: granted, Changes: d.changes,
 	}}, nil
 }
 
@@ -343,6 +340,9 @@ func (s *Server) grant(ctx context.Context, ws *store.Workspace, in *CreateTools
 	named := []string{in.BaseURL}
 	if in.Source.OpenAPI != nil {
 		named = append(named, in.Source.OpenAPI.URL)
+		for i := range in.Source.OpenAPI.Overlays {
+			named = append(named, in.Source.OpenAPI.Overlays[i].URL)
+		}
 	}
 	var granted []string
 	for _, raw := range named {

@@ -75,7 +75,8 @@ func documentMultipart(api *huma.OpenAPI) {
 				Type: huma.TypeObject, Required: []string{"file"},
 				Properties: map[string]*huma.Schema{
 					"request": {Type: huma.TypeString, ContentEncoding: "", Description: "The JSON body without source; may be absent."},
-					"file":    {Type: huma.TypeString, Format: "binary", Description: "The specification, JSON or YAML."},
+					"file":    {Type: huma.TypeString, Format: "binary", Description: "The specification, JSON or YAML, or a zip, tar or tar.gz of its files."},
+					"overlay": {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "binary"}, Description: "Overlay documents, applied in this order."},
 				},
 			},
 			Encoding: map[string]*huma.Encoding{"request": {ContentType: "application/json"}},

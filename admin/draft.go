@@ -28,6 +28,7 @@ type draft struct {
 	cred    *store.Credential // nil: no authentication
 	bundle  *registry.Toolset // set by pushDraft
 	before  []Tool            // set by updateTools: the tools as they were
+	changes *Changes          // set by compare: what a refresh changes; nil: nothing
 }
 
 // toolsetOf reads a toolset by id or slug.

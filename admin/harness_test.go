@@ -3,7 +3,9 @@ package admin_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql" //nolint:depguard // faults are injected beside the store
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -179,6 +181,8 @@ func (x *tester) Test(ctx context.Context, call admin.TestCall) (admin.TestedAns
 type fetcher struct {
 	mu   sync.Mutex
 	docs map[string]string // guarded by mu
+	// asked are the requests so far; guarded by mu.
+	asked []admin.FetchRequest
 }
 
 func (f *fetcher) put(url, doc string) {
@@ -187,14 +191,21 @@ func (f *fetcher) put(url, doc string) {
 	f.docs[url] = doc
 }
 
-func (f *fetcher) Fetch(_ context.Context, url string, _ int64) (admin.Document, error) {
+// Fetch answers with a hash of the document as its ETag.
+func (f *fetcher) Fetch(_ context.Context, in admin.FetchRequest) (admin.Document, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	doc, ok := f.docs[url]
+	doc, ok := f.docs[in.URL]
 	if !ok {
-		return admin.Document{}, problem.New(problem.Unreachable, "%s cannot be reached", url).Fix("check the address")
+		return admin.Document{}, problem.New(problem.Unreachable, "%s cannot be reached", in.URL).Fix("check the address")
 	}
-	return admin.Document{Data: []byte(doc), URL: url}, nil
+	f.asked = append(f.asked, in)
+	sum := sha256.Sum256([]byte(doc))
+	v := admin.Validators{ETag: `"` + hex.EncodeToString(sum[:8]) + `"`}
+	if in.Since.ETag == v.ETag {
+		return admin.Document{URL: in.URL, Validators: v, NotModified: true}, nil
+	}
+	return admin.Document{Data: []byte(doc), URL: in.URL, Validators: v}, nil
 }
 
 const upstreamKey = "live-key-0123456789-9f3c"

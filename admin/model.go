@@ -48,6 +48,7 @@ type CreatedToolset struct {
 	Created bool     `json:"created" doc:"false: the toolset was there with the same source and was refreshed."`
 	Tools   []Tool   `json:"tools"`
 	Granted []string `json:"granted,omitempty" doc:"Private addresses this node may now dial, because the operator named them from this machine."`
+	Changes *Changes `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`
 }
 
 // Source is where a toolset comes from.

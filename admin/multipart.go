@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/openapi"
 )
 
 // multipartPaths take a specification as a file.
@@ -24,7 +25,8 @@ const maxRequestPart = 1 << 20
 
 // multipartToJSON turns a multipart/form-data body with the parts "request"
 // (JSON, may be absent) and "file" into the JSON body it stands for, with the
-// file as source.openapi.document. Other bodies are returned as they are.
+// file as source.openapi.document (source.openapi.files when it is an archive).
+// Other bodies are returned as they are.
 func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || r.Method != http.MethodPost || !multipartPaths[r.URL.Path] {
@@ -33,6 +35,7 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 	var doc map[string]json.RawMessage
 	var file []byte
 	var name string
+	var overlays []OverlaySource
 	found := false
 	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
 	for {
@@ -64,6 +67,12 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 			if file, err = io.ReadAll(part); err != nil {
 				return nil, problem.New(problem.InvalidArgument, "the part \"file\" is broken").Because(err)
 			}
+		case "overlay":
+			b, err := io.ReadAll(part)
+			if err != nil {
+				return nil, problem.New(problem.InvalidArgument, "the part \"overlay\" is broken").Because(err)
+			}
+			overlays = append(overlays, OverlaySource{Document: string(b), FileName: path.Base(strings.ReplaceAll(part.FileName(), `\`, "/"))})
 		}
 	}
 	if !found {
@@ -72,13 +81,18 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 	if _, has := doc["source"]; has {
 		return nil, problem.New(problem.InvalidArgument, "the request names a source besides the file").Fix("leave \"source\" out of the part \"request\"")
 	}
-	if !utf8.Valid(file) {
+	if !openapi.IsArchive(file) && !utf8.Valid(file) {
 		return nil, problem.New(problem.InvalidSpec, "the file is not UTF-8 text").At(name, 0, 0, "").Fix("upload JSON or YAML in UTF-8")
 	}
 	if doc == nil {
 		doc = map[string]json.RawMessage{}
 	}
-	doc["source"] = json.RawMessage(mustJSON(CreateSource{OpenAPI: &OpenAPISource{Document: string(file), FileName: name}}))
+	src, err := archiveSource(name, file)
+	if err != nil {
+		return nil, err
+	}
+	src.Overlays = overlays
+	doc["source"] = json.RawMessage(mustJSON(CreateSource{OpenAPI: src}))
 	r.Header.Set("Content-Type", "application/json")
 	return []byte(mustJSON(doc)), nil
 }

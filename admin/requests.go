@@ -24,11 +24,31 @@ type CreateSource struct {
 	OpenAPI *OpenAPISource `json:"openapi,omitempty"`
 }
 
-// OpenAPISource is a specification by URL or as text.
+// OpenAPISource is a specification by URL, as text, or as the texts of several
+// files.
 type OpenAPISource struct {
-	URL      string `json:"url,omitempty" maxLength:"2048" doc:"Where to fetch it."`
+	URL      string            `json:"url,omitempty" maxLength:"2048" doc:"Where to fetch it. References to other documents of the same origin are followed."`
+	Document string            `json:"document,omitempty" doc:"Its text, JSON or YAML."`
+	Files    map[string]string `json:"files,omitempty" doc:"Texts of a specification in several files, by path; at most 10,000 of 64 MB together."`
+	Main     string            `json:"main,omitempty" maxLength:"1024" doc:"Path of the main document in files. Default: the one specification nearest to the root."`
+	FileName string            `json:"fileName,omitempty" maxLength:"255" doc:"Name for messages."`
+	Overlays []OverlaySource   `json:"overlays,omitempty" maxItems:"16" doc:"Overlay documents (1.0, 1.1), applied in this order and kept with the toolset: a refresh applies them again. Absent for a toolset that is there: those it has. Empty: none."`
+}
+
+// OverlaySource is an Overlay document by URL or as text.
+type OverlaySource struct {
+	URL      string `json:"url,omitempty" maxLength:"2048" doc:"Where to fetch it, again at each refresh."`
 	Document string `json:"document,omitempty" doc:"Its text, JSON or YAML."`
 	FileName string `json:"fileName,omitempty" maxLength:"255" doc:"Name for messages."`
+}
+
+// RefreshRequest reads a toolset's specification again.
+type RefreshRequest struct {
+	DryRun         bool          `json:"dryRun,omitempty" doc:"Say what would change, and change nothing."`
+	Force          bool          `json:"force,omitempty" doc:"Read it even when the server says that it is as it was."`
+	AcceptBreaking bool          `json:"acceptBreaking,omitempty" doc:"Test and deploy breaking changes too; without it they wait in the draft."`
+	Test           *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
+	Deploy         *CreateDeploy `json:"deploy,omitempty"`
 }
 
 // CreateDeploy says what happens after the creation.

@@ -234,6 +234,7 @@ func (s *Server) routes() {
 	}
 	s.api = humago.New(mux, config)
 	s.registerToolsets()
+	s.registerRefresh()
 	s.registerTools()
 	s.registerAuthentication()
 	s.registerTests()

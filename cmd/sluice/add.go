@@ -24,6 +24,8 @@ type addFlags struct {
 	cacheSeconds        int
 	noDeploy, dryRun    bool
 	test                string
+	overlays            []string
+	main                string
 }
 
 func (f *addFlags) register(cmd *cobra.Command) {
@@ -34,6 +36,8 @@ func (f *addFlags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.tools, "tools", nil, "names or globs of the tools to enable, !NAME leaves out (default all)")
 	fs.StringVar(&f.profile, "profile", "concise", "answers: off, lossless, concise")
 	fs.IntVar(&f.cacheSeconds, "cache", 0, "keep answers of safe calls for this many seconds")
+	fs.StringArrayVar(&f.overlays, "overlay", nil, "Overlay document to apply, a file or URL; kept for refreshes; may be repeated")
+	fs.StringVar(&f.main, "main", "", "path of the main document in a directory or archive (default: found)")
 	f.auth.register(cmd)
 	mustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
 }
@@ -41,11 +45,12 @@ func (f *addFlags) register(cmd *cobra.Command) {
 func (a *app) addCommand() *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
-		Use:   "add SPEC|URL|-",
+		Use:   "add SPEC|DIR|ZIP|URL|-",
 		Short: "Make a toolset of an OpenAPI specification",
 		Long: `Make a toolset of an OpenAPI specification, test one of its tools, and deploy it
 when the test passes. The same specification again refreshes the toolset and keeps
-your edits.`,
+your edits. Files that a specification refers to are taken along, from its folder; a
+directory, zip or tar.gz is a specification in many files.`,
 		Example: `  sluice add petstore.yaml
   sluice add https://example.com/openapi.json --name shop --tools 'list_*,get_*'
   sluice add api.yaml --auth header:Authorization:Bearer --api-key-file key.txt`,
@@ -80,13 +85,33 @@ func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error)
 		in.Cache = &admin.CachePolicy{TTLSeconds: f.cacheSeconds}
 	}
 	in.Source.OpenAPI = &admin.OpenAPISource{URL: spec.url, FileName: spec.name}
-	if spec.url == "" {
+	for _, o := range spec.overlays {
+		overlay := admin.OverlaySource{URL: o.url, FileName: o.name}
+		if o.url == "" {
+			var err error
+			if overlay.Document, err = o.document(); err != nil {
+				return in, err
+			}
+		}
+		in.Source.OpenAPI.Overlays = append(in.Source.OpenAPI.Overlays, overlay)
+	}
+	switch {
+	case spec.url == "" && spec.files != nil:
+		in.Source.OpenAPI.Main, in.Source.OpenAPI.Files = spec.path, make(map[string]string, len(spec.files))
+		for path, data := range spec.files {
+			text, err := specification{name: path, data: data}.document()
+			if err != nil {
+				return in, err
+			}
+			in.Source.OpenAPI.Files[path] = text
+		}
+	case spec.url == "":
 		document, err := spec.document()
 		if err != nil {
 			return in, err
 		}
 		in.Source.OpenAPI.Document = document
-	} else {
+	default:
 		in.Source.OpenAPI.FileName = ""
 	}
 	if f.auth.given() {
@@ -112,7 +137,7 @@ func (a *app) add(ctx context.Context, c *apiClient, source string, f *addFlags)
 	if source == "-" && f.auth.keyFile == "-" {
 		return usagef("the specification and the key cannot both come from stdin")
 	}
-	spec, err := a.openSpecification(source)
+	spec, err := a.openForNode(ctx, source, f)
 	if err != nil {
 		return err
 	}
@@ -139,6 +164,19 @@ func (a *app) add(ctx context.Context, c *apiClient, source string, f *addFlags)
 		return err
 	}
 	return a.object(made, func(w io.Writer) { a.printMade(w, made) })
+}
+
+// openForNode reads everything that is sent to the node.
+func (a *app) openForNode(ctx context.Context, source string, f *addFlags) (specification, error) {
+	spec, err := a.openMain(source, f.main)
+	if err != nil {
+		return spec, err
+	}
+	if err := a.openOverlays(ctx, &spec, f.overlays, false); err != nil {
+		return spec, err
+	}
+	a.gather(ctx, &spec)
+	return spec, nil
 }
 
 // create asks the node for the toolset and says what was done, phase by phase.

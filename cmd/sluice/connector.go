@@ -72,9 +72,10 @@ type generated struct {
 }
 
 func (a *app) connectorGenerate() *cobra.Command {
-	var to string
+	var to, main string
+	var overlays []string
 	cmd := &cobra.Command{
-		Use:   "generate SPEC|URL|-",
+		Use:   "generate SPEC|DIR|ZIP|URL|-",
 		Short: "Write a connector as a WebAssembly module",
 		Long: `Compile a specification into a connector and write it as one WebAssembly module,
 <name>-<tag>.wasm. No node and no compiler are needed; the same specification gives
@@ -82,7 +83,7 @@ the same bytes.`,
 		Example: "  sluice connector generate petstore.yaml --to .",
 		Args:    exactly(1, "one specification: a file, a URL, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			spec, err := a.openSpecification(args[0])
+			spec, err := a.openMain(args[0], main)
 			if err != nil {
 				return err
 			}
@@ -91,9 +92,14 @@ the same bytes.`,
 					return err
 				}
 			}
+			if err := a.openOverlays(cmd.Context(), &spec, overlays, true); err != nil {
+				return err
+			}
 			return a.generate(cmd.Context(), &spec, to)
 		},
 	}
+	cmd.Flags().StringArrayVar(&overlays, "overlay", nil, "Overlay document to apply, a file or URL; may be repeated")
+	cmd.Flags().StringVar(&main, "main", "", "path of the main document in a directory or archive (default: found)")
 	cmd.Flags().StringVar(&to, "to", ".", "directory to write to, made when it is missing")
 	return cmd
 }

@@ -61,6 +61,7 @@ type checkFinding struct {
 
 func (a *app) openapiCheck() *cobra.Command {
 	var strict bool
+	var overlays []string
 	cmd := &cobra.Command{
 		Use:   "check FILE|DIR|URL|-…",
 		Short: "Say what Sluice makes of a specification",
@@ -81,9 +82,10 @@ must become a tool.`,
 				}
 				inputs = append(inputs, more...)
 			}
-			return a.check(cmd.Context(), inputs, strict)
+			return a.check(cmd.Context(), inputs, overlays, strict)
 		},
 	}
+	cmd.Flags().StringArrayVar(&overlays, "overlay", nil, "Overlay document to apply first, a file or URL; may be repeated")
 	cmd.Flags().BoolVar(&strict, "strict", false, "also validate against the official schema of the version")
 	return cmd
 }
@@ -107,7 +109,7 @@ func expand(arg string) ([]checkInput, error) {
 		if err != nil {
 			return err
 		}
-		if d.Type().IsRegular() && slices.Contains([]string{".json", ".yaml", ".yml"}, strings.ToLower(filepath.Ext(path))) {
+		if d.Type().IsRegular() && slices.Contains(specExtensions, strings.ToLower(filepath.Ext(path))) {
 			files = append(files, checkInput{file: path, folder: arg})
 		}
 		return nil
@@ -118,13 +120,13 @@ func expand(arg string) ([]checkInput, error) {
 	return files, err
 }
 
-func (a *app) check(ctx context.Context, inputs []checkInput, strict bool) error {
+func (a *app) check(ctx context.Context, inputs []checkInput, overlays []string, strict bool) error {
 	var reports []checkedInFull
 	invalid := false
 	parts := map[string]bool{} // folders with files that another specification is made of
 	notSpecs := map[string]error{}
 	for _, in := range inputs {
-		r, documents, err := a.checkOne(ctx, in, strict)
+		r, documents, err := a.checkOne(ctx, in, overlays, strict)
 		for _, d := range documents {
 			parts[filepath.Dir(d)] = true
 		}
@@ -243,7 +245,7 @@ func (a *app) sayFindings(r *checkedInFull) {
 
 // checkOne compiles one specification. documents are the other files it is made
 // of.
-func (a *app) checkOne(ctx context.Context, in checkInput, strict bool) (r checkedInFull, documents []string, err error) {
+func (a *app) checkOne(ctx context.Context, in checkInput, overlays []string, strict bool) (r checkedInFull, documents []string, err error) {
 	r.File, r.Unsupported, r.Findings = in.file, []admin.Unsupported{}, []checkFinding{}
 	resetPeakMemory()
 	start := time.Now()
@@ -261,6 +263,9 @@ func (a *app) checkOne(ctx context.Context, in checkInput, strict bool) (r check
 		if err := a.fetchHere(ctx, &spec); err != nil {
 			return r, nil, err
 		}
+	}
+	if err := a.openOverlays(ctx, &spec, overlays, true); err != nil {
+		return r, nil, err
 	}
 	opts := a.localOptions(&spec)
 	opts.Strict = strict

@@ -263,7 +263,7 @@ func pinCertificate(hc *http.Client, certFile, keyFile string) error {
 const untested = "sluice run: nothing of the specification can be tested"
 
 func (r *runner) addSource(ctx context.Context, c *apiClient, source string) error {
-	spec, err := r.openSpecification(source)
+	spec, err := r.openForNode(ctx, source, r.add)
 	if err != nil {
 		return err
 	}

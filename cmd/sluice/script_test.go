@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -102,6 +103,22 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv(args[0], srv.URL)
 	case "faulty":
 		ts.Setenv(args[0], s.faulty().URL)
+	case "files":
+		// What is in www, with an ETag; everything else is an empty list.
+		dir := ts.MkAbs("www")
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b, err := os.ReadFile(filepath.Join(dir, filepath.Clean(r.URL.Path)))
+			if err != nil {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, `[{"id":1}]`)
+				return
+			}
+			sum := sha256.Sum256(b)
+			w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sum[:8]))
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
+		}))
+		ts.Defer(srv.Close)
+		ts.Setenv(args[0], srv.URL)
 	case "dead":
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		ts.Check(err)

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -30,12 +32,97 @@ type specification struct {
 	// folder is where a file's references may lead, and path the file in it,
 	// slash-separated. Empty: there are no other files.
 	folder, path string
+	// files are those of a directory or an archive, by slash-separated path; data is
+	// the main one, at path. nil: there is one file.
+	files map[string][]byte
+	// overlays are applied to the specification, in this order.
+	overlays []specification
 }
 
 // source is the specification as the compiler takes it.
 func (s *specification) source() openapi.Source {
-	return openapi.Source{Name: s.name, Data: s.data, BaseURL: s.url, Path: s.path}
+	src := openapi.Source{Name: s.name, Data: s.data, BaseURL: s.url, Path: s.path, Files: s.files}
+	for _, o := range s.overlays {
+		src.Overlays = append(src.Overlays, openapi.Overlay{Name: o.name, Data: o.data})
+	}
+	return src
 }
+
+// openOverlays reads the overlays that --overlay names. Those given by URL are
+// left to the node, unless this process needs them itself.
+func (a *app) openOverlays(ctx context.Context, spec *specification, names []string, here bool) error {
+	for _, name := range names {
+		o, err := a.openSpecification(name)
+		if err != nil {
+			return err
+		}
+		if o.files != nil {
+			return problem.New(problem.InvalidArgument, "--overlay %s is not one file", name)
+		}
+		if here && o.url != "" {
+			if err := a.fetchHere(ctx, &o); err != nil {
+				return err
+			}
+		}
+		spec.overlays = append(spec.overlays, o)
+	}
+	return nil
+}
+
+// refersToFiles finds a reference to another document, roughly: what it finds too
+// much costs one compilation.
+var refersToFiles = regexp.MustCompile(`\$ref["']?\s*:\s*["']?[^#"'\s]`)
+
+// gather reads the other files that a specification on this disk refers to.
+func (a *app) gather(ctx context.Context, s *specification) {
+	if s.folder == "" || s.files != nil || !refersToFiles.Match(s.data) {
+		return
+	}
+	result, err := openapi.Compile(ctx, s.source(), a.localOptions(s))
+	if err != nil || len(result.Documents) == 0 {
+		return // the node says what is wrong with it
+	}
+	s.files = result.Documents
+	s.files[s.path] = s.data
+}
+
+// openFolder takes the JSON and YAML files of a directory as one specification.
+func openFolder(dir, main string) (specification, error) {
+	files := make(map[string][]byte)
+	total := 0
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return specification{}, problem.New(problem.InvalidArgument, "%s cannot be read: %s", dir, err).Because(err)
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !slices.Contains(specExtensions, strings.ToLower(filepath.Ext(path))) {
+			return err
+		}
+		if len(files) >= openapi.HardMaxFiles || total > openapi.HardMaxBytes {
+			return problem.New(problem.TooLarge, "%s has more than %s specification files or %s of them", dir,
+				thousands(openapi.HardMaxFiles), byteSize(openapi.HardMaxBytes)).Fix("name the main file: what it refers to is taken along")
+		}
+		b, err := fs.ReadFile(root.FS(), path)
+		files[path] = b
+		total += len(b)
+		return err
+	})
+	if err != nil {
+		if problem.As(err) != nil {
+			return specification{}, err
+		}
+		return specification{}, problem.New(problem.InvalidArgument, "%s cannot be read: %s", dir, err).Because(err)
+	}
+	src, err := openapi.InFiles(filepath.Base(filepath.Clean(dir)), files, main)
+	if err != nil {
+		return specification{}, err
+	}
+	return specification{name: src.Name, data: src.Data, path: src.Path, files: src.Files}, nil
+}
+
+// specExtensions are the names that specifications have.
+var specExtensions = []string{".json", ".yaml", ".yml"}
 
 // rootAt lets the references of a file lead everywhere in a folder around it.
 func (s *specification) rootAt(folder string) error {
@@ -85,7 +172,13 @@ func isURL(s string) bool {
 
 // openSpecification reads a file or stdin. A URL is left to the node, which
 // fetches it itself under its own rules.
-func (a *app) openSpecification(arg string) (specification, error) {
+//
+// A directory or archive is one specification in many files.
+func (a *app) openSpecification(arg string) (specification, error) { return a.openMain(arg, "") }
+
+// openMain is openSpecification with the path of the main document in a directory
+// or archive.
+func (a *app) openMain(arg, main string) (specification, error) {
 	if isURL(arg) {
 		u, err := url.Parse(arg)
 		if err != nil || u.Host == "" {
@@ -112,7 +205,7 @@ func (a *app) openSpecification(arg string) (specification, error) {
 	case err != nil:
 		return specification{}, problem.New(problem.InvalidArgument, "%s cannot be read: %s", arg, errors.Unwrap(err)).Because(err)
 	case info.IsDir():
-		return specification{}, problem.New(problem.InvalidArgument, "%s is a directory", arg).Fix("name the specification's file")
+		return openFolder(arg, main)
 	}
 	f, err := os.Open(arg)
 	if err != nil {
@@ -120,6 +213,10 @@ func (a *app) openSpecification(arg string) (specification, error) {
 	}
 	defer f.Close()
 	b, err := readSpec(f, filepath.Base(arg))
+	if err == nil && openapi.IsArchive(b) {
+		src, err := openapi.Unpack(filepath.Base(arg), b, main)
+		return specification{name: filepath.Base(arg), data: src.Data, path: src.Path, files: src.Files}, err
+	}
 	return specification{name: filepath.Base(arg), data: b, folder: filepath.Dir(arg), path: filepath.Base(arg)}, err
 }
 

@@ -19,7 +19,8 @@ import (
 
 func (a *app) toolsetCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "toolset", Aliases: []string{"toolsets", "ts"}, Short: "List, inspect, test, deploy and delete toolsets"}
-	cmd.AddCommand(a.toolsetList(), a.toolsetGet(), a.toolsetURLCommand(), a.toolsetTools(), a.toolsetTest(), a.toolsetDeploy(), a.toolsetDelete(), a.toolsetAuth(), a.toolsetLabels())
+	cmd.AddCommand(a.toolsetList(), a.toolsetGet(), a.toolsetURLCommand(), a.toolsetTools(), a.toolsetTest(), a.toolsetDeploy(), a.toolsetRefresh(), a.toolsetDiff(),
+		a.toolsetDelete(), a.toolsetAuth(), a.toolsetLabels())
 	return cmd
 }
 

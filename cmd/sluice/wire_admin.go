@@ -120,19 +120,28 @@ func newSpecFetcher(d *safedial.Dialer) specFetcher {
 }
 
 // Fetch implements [admin.Fetcher].
-func (f specFetcher) Fetch(ctx context.Context, target string, limit int64) (admin.Document, error) {
-	name := redactURL(target)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
+func (f specFetcher) Fetch(ctx context.Context, in admin.FetchRequest) (admin.Document, error) {
+	name, limit := redactURL(in.URL), in.Limit
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, in.URL, http.NoBody)
 	if err != nil {
 		return admin.Document{}, problem.New(problem.InvalidArgument, "%q is not a URL", name).Because(err)
 	}
 	req.Header.Set("Accept", "application/json, application/yaml;q=0.9, */*;q=0.5")
 	req.Header.Set("User-Agent", "sluice/"+versionOrDevel())
+	conditional := in.Since != (admin.Validators{})
+	if in.Since.ETag != "" {
+		req.Header.Set("If-None-Match", in.Since.ETag)
+	} else if conditional {
+		req.Header.Set("If-Modified-Since", in.Since.LastModified)
+	}
 	resp, err := f.http.Do(req)
 	if err != nil {
 		return admin.Document{}, fetchError(name, err)
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotModified && conditional {
+		return admin.Document{URL: resp.Request.URL.String(), Validators: in.Since, NotModified: true}, nil
+	}
 	if resp.StatusCode != http.StatusOK {
 		return admin.Document{}, problem.New(problem.UpstreamStatus, "%s answered %d %s", name, resp.StatusCode, http.StatusText(resp.StatusCode)).
 			Fix("check the URL; a page that needs a login must be downloaded and added as a file")
@@ -144,7 +153,17 @@ func (f specFetcher) Fetch(ctx context.Context, target string, limit int64) (adm
 	if int64(len(b)) > limit {
 		return admin.Document{}, problem.New(problem.UpstreamTooLarge, "%s has more than %s", name, byteSize(limit)).Fix("split the specification")
 	}
-	return admin.Document{Data: b, URL: resp.Request.URL.String()}, nil
+	v := admin.Validators{ETag: validator(resp.Header.Get("ETag")), LastModified: validator(resp.Header.Get("Last-Modified"))}
+	return admin.Document{Data: b, URL: resp.Request.URL.String(), Validators: v}, nil
+}
+
+// validator keeps a header value that is sent back later short.
+func validator(s string) string {
+	const longest = 256 // more than any server writes
+	if len(s) > longest {
+		return ""
+	}
+	return s
 }
 
 func fetchError(name string, err error) error {

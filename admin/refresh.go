@@ -1,0 +1,322 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+)
+
+// Changes is what a new version of a specification changed in a toolset, tool by
+// tool. Tools are told apart by method and path.
+type Changes struct {
+	ID       string                 `json:"id,omitempty" doc:"Absent in a dry run, which keeps nothing."`
+	From     SpecRef                `json:"from"`
+	To       SpecRef                `json:"to"`
+	Added    int                    `json:"added"`
+	Removed  int                    `json:"removed"`
+	Changed  int                    `json:"changed"`
+	Breaking int                    `json:"breaking" doc:"Tools of that impact; removed ones are breaking, added ones safe."`
+	Safe     int                    `json:"safe"`
+	Wording  int                    `json:"wording"`
+	Kept     []KeptName             `json:"keptNames" doc:"Tools that the new version would name otherwise: they keep the name that agents know."`
+	Tools    []connector.ToolChange `json:"tools"`
+	At       time.Time              `json:"at"`
+	Actor    string                 `json:"actor,omitempty"`
+}
+
+// SpecRef names a version of a specification.
+type SpecRef struct {
+	Version string `json:"version" doc:"info.version"`
+	Digest  string `json:"digest"`
+}
+
+// KeptName is a tool whose name a refresh did not change.
+type KeptName struct {
+	Operation Operation `json:"operation"`
+	Name      string    `json:"name"`
+	Generated string    `json:"generated" doc:"Name by the new version."`
+}
+
+// Refreshed answers a refresh.
+type Refreshed struct {
+	Changed  bool     `json:"changed" doc:"The specification made another connector."`
+	DryRun   bool     `json:"dryRun,omitempty"`
+	Deployed bool     `json:"deployed" doc:"The new version was tested and is live now."`
+	Waiting  string   `json:"waiting,omitempty" doc:"Why the new version stays a draft."`
+	Changes  *Changes `json:"changes,omitempty"`
+	Test     *TestRun `json:"test,omitempty"`
+	Toolset  Toolset  `json:"toolset"`
+}
+
+// refresh is one refresh of a toolset by its URL.
+type refresh struct {
+	s       *Server
+	ws      *store.Workspace
+	request *RefreshRequest
+	toolset *store.Toolset
+	source  *store.ToolsetSource
+}
+
+// validators are those of the document that is known; none without a refresh.
+func (r *refresh) validators() Validators {
+	if r == nil || r.request.Force {
+		return Validators{}
+	}
+	return Validators{ETag: r.source.ETag, LastModified: r.source.LastModified}
+}
+
+// compare notes what the draft's new connector changes, and keeps the names that
+// agents know.
+func (s *Server) compare(ctx context.Context, ws *store.Workspace, d *draft, v *store.ConnectorVersion) error {
+	if v.Digest == d.version.Digest {
+		return nil
+	}
+	old, err := s.openConnector(ctx, v)
+	if err != nil {
+		return err
+	}
+	tools, err := connector.Diff(old.opened, d.conn.opened)
+	if err != nil {
+		return fmt.Errorf("comparing versions of connector %s: %w", d.version.Connector, err)
+	}
+	c := &Changes{
+		From: SpecRef{v.Version, v.SpecDigest}, To: SpecRef{d.version.Version, d.version.SpecDigest},
+		Tools: tools, At: ws.Now(), Actor: requestOf(ctx).tokenID(), Kept: d.keepNames(old),
+	}
+	if c.Tools == nil {
+		c.Tools = []connector.ToolChange{}
+	}
+	kept := make(map[Operation]bool, len(c.Kept))
+	for _, k := range c.Kept {
+		kept[k.Operation] = true
+	}
+	for i := range c.Tools {
+		t := &c.Tools[i]
+		if kept[Operation{t.Method, t.Path}] {
+			nameKept(t)
+		}
+		switch t.Kind {
+		case connector.ToolAdded:
+			c.Added++
+		case connector.ToolRemoved:
+			c.Removed++
+		default:
+			c.Changed++
+		}
+		switch t.Impact {
+		case connector.ImpactBreaking:
+			c.Breaking++
+		case connector.ImpactSafe:
+			c.Safe++
+		default:
+			c.Wording++
+		}
+	}
+	d.changes = c
+	return nil
+}
+
+// nameKept takes the gravity off a name that changes only in the specification.
+func nameKept(t *connector.ToolChange) {
+	t.Impact = connector.ImpactWording
+	for i := range t.Details {
+		if d := &t.Details[i]; d.Where == "name" {
+			d.Impact, d.What = connector.ImpactWording, d.What+"; the tool keeps its name"
+		}
+		if d := t.Details[i].Impact; d == connector.ImpactBreaking || d == connector.ImpactSafe && t.Impact == connector.ImpactWording {
+			t.Impact = d
+		}
+	}
+}
+
+// keepNames makes edits of the names that the new version would change, unless
+// another of its tools has that name now.
+func (d *draft) keepNames(old *generated) []KeptName {
+	kept := []KeptName{}
+	now := make(map[Operation]*Tool)
+	taken := make(map[string]bool)
+	tools := d.tools(false)
+	for i := range tools {
+		now[tools[i].Operation] = &tools[i]
+		taken[tools[i].Name] = true
+	}
+	for i := range old.tools {
+		was := &old.tools[i]
+		op := Operation{Method: was.method, Path: was.path}
+		t := now[op]
+		if t == nil || t.OriginalName == was.name || t.Name != t.OriginalName || taken[was.name] {
+			continue // gone, as before, named by the operator, or in another's use
+		}
+		name := was.name
+		d.edit(op, func(e *store.ToolEdit) { e.Name = &name })
+		taken[name] = true
+		kept = append(kept, KeptName{Operation: op, Name: name, Generated: t.OriginalName})
+	}
+	return kept
+}
+
+func (c *Changes) record(ctx context.Context, toolset string) *store.ToolsetChange {
+	return &store.ToolsetChange{
+		ToolsetID: toolset, FromDigest: c.From.Digest, ToDigest: c.To.Digest, FromVersion: c.From.Version, ToVersion: c.To.Version,
+		Actor: requestOf(ctx).tokenID(), Report: mustJSON(c),
+	}
+}
+
+// unchanged answers when the document is as it was, or makes the same connector.
+func (r *refresh) unchanged(ctx context.Context, read *store.ToolsetSource) (*done, error) {
+	if !r.request.DryRun {
+		if err := r.ws.Update(ctx, func(tx *store.Tx) error { return tx.PutToolsetSource(ctx, read) }); err != nil {
+			return nil, err
+		}
+	}
+	d, err := outline(ctx, r.ws, r.toolset)
+	if err != nil {
+		return nil, err
+	}
+	return r.answer(ctx, d, Refreshed{DryRun: r.request.DryRun})
+}
+
+// preview answers a dry run.
+func (r *refresh) preview(ctx context.Context, changes *Changes) (*done, error) {
+	d, err := outline(ctx, r.ws, r.toolset)
+	if err != nil {
+		return nil, err
+	}
+	return r.answer(ctx, d, Refreshed{Changed: changes != nil, DryRun: true, Changes: changes})
+}
+
+// finish tests and deploys the new version where that harms nobody.
+func (r *refresh) finish(ctx context.Context, d *draft, in *CreateToolset, phase func(string)) (*done, error) {
+	out := Refreshed{Changed: d.changes != nil, Changes: d.changes}
+	switch {
+	case d.changes == nil || d.ts.LiveDigest == d.ts.DraftDigest:
+	case d.ts.LiveRevision == 0:
+		out.Waiting = "the toolset is not live"
+	case in.Deploy != nil && in.Deploy.Skip:
+		out.Waiting = "the request asks for a draft"
+	case d.changes.Breaking > 0 && !r.request.AcceptBreaking:
+		out.Waiting = fmt.Sprintf("%d tools change in a breaking way", d.changes.Breaking)
+	default:
+		phase("testing a tool")
+		req := TestRequest{}
+		if in.Test != nil {
+			req = *in.Test
+		}
+		test, err := r.s.test(ctx, r.ws, d, &req)
+		if err != nil {
+			return nil, err
+		}
+		out.Test = test
+		reason := ""
+		if !test.Possible && in.Deploy != nil {
+			reason = in.Deploy.UntestedReason
+		}
+		switch {
+		case test.Passed && !req.KeepDraft || reason != "":
+			phase("publishing")
+			if err := r.s.deploy(ctx, r.ws, d, test, reason); err != nil {
+				return nil, err
+			}
+			out.Deployed = true
+		case test.Passed:
+			out.Waiting = "the request asks for a draft"
+		default:
+			out.Waiting = "the test did not pass: " + test.Reason
+		}
+	}
+	return r.answer(ctx, d, out)
+}
+
+func (r *refresh) answer(ctx context.Context, d *draft, out Refreshed) (*done, error) {
+	shown, err := r.s.show(ctx, r.ws, d)
+	if err != nil {
+		return nil, err
+	}
+	out.Toolset = shown
+	return &done{status: http.StatusOK, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version), body: out}, nil
+}
+
+// refresh reads a toolset's specification again.
+func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, phase func(string)) (*done, error) {
+	ws := s.workspace(ctx)
+	ts, err := toolsetOf(ctx, ws, id)
+	if err != nil {
+		return nil, err
+	}
+	if ts.SourceKind != "openapi" || ts.SourceURL == "" {
+		return nil, problem.New(problem.Conflict, "toolset %s was made of an uploaded document, which cannot be read again", ts.Slug).
+			Fix("upload the new version under the same slug: sluice add FILE --slug %s", ts.Slug)
+	}
+	src, err := ws.ToolsetSource(ctx, ts.ID)
+	if err != nil {
+		return nil, err
+	}
+	in := &CreateToolset{Slug: ts.Slug, Source: CreateSource{OpenAPI: &OpenAPISource{URL: ts.SourceURL}}, Test: req.Test, Deploy: req.Deploy}
+	if src.Overlays != "" {
+		if err := json.Unmarshal([]byte(src.Overlays), &in.Source.OpenAPI.Overlays); err != nil {
+			return nil, fmt.Errorf("reading the overlays of toolset %s: %w", ts.ID, err)
+		}
+	}
+	if in.Source.OpenAPI.Overlays == nil {
+		in.Source.OpenAPI.Overlays = []OverlaySource{}
+	}
+	return s.make(ctx, in, &refresh{s: s, ws: ws, request: req, toolset: ts, source: src}, phase)
+}
+
+type refreshInput struct {
+	ToolsetInput
+	Body RefreshRequest
+}
+
+type changesInput struct {
+	ToolsetInput
+	ListInput
+}
+
+func (s *Server) registerRefresh() {
+	tags := []string{"toolsets"}
+	register(s, huma.Operation{
+		OperationID: "refresh-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/refresh", Summary: "Read the specification of a toolset again", Tags: tags,
+		Description: "Fetches it from its URL (only when the server says it changed), applies the toolset's overlays, says what changed tool by tool, " +
+			"and keeps names, descriptions and disabled tools. Changes that break nothing are tested and deployed when the toolset is live; breaking ones wait in the draft.",
+	}, func(ctx context.Context, in *refreshInput) (*jobOutput, error) {
+		return s.run(ctx, "toolset.refresh", func(ctx context.Context, phase func(string)) (*done, error) {
+			return s.refresh(ctx, in.ID, &in.Body, phase)
+		})
+	})
+	documentJob(s.api.OpenAPI(), "/v1/toolsets/{id}/refresh", Refreshed{}, http.StatusOK)
+	register(s, huma.Operation{
+		OperationID: "list-changes", Method: http.MethodGet, Path: "/v1/toolsets/{id}/changes", Summary: "List what refreshes changed, newest first", Tags: tags,
+	}, func(ctx context.Context, in *changesInput) (*listOutput[Changes], error) {
+		ws := s.workspace(ctx)
+		ts, err := toolsetOf(ctx, ws, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		path := "/v1/toolsets/" + ts.ID + "/changes"
+		p, err := in.page(path)
+		if err != nil {
+			return nil, err
+		}
+		rows, next, err := ws.ToolsetChanges(ctx, ts.ID, p)
+		if err != nil {
+			return nil, err
+		}
+		shown := make([]Changes, len(rows))
+		for i := range rows {
+			if err := json.Unmarshal([]byte(rows[i].Report), &shown[i]); err != nil {
+				return nil, fmt.Errorf("reading change %s: %w", rows[i].ID, err)
+			}
+			shown[i].ID, shown[i].At = rows[i].ID, rows[i].CreatedAt.Time
+		}
+		return list(&in.ListInput, path, shown, next, func(c *Changes) Changes { return *c }), nil
+	})
+}

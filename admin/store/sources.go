@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/uptrace/bun"
+)
+
+// ToolsetSource is what reading a toolset's specification again needs besides its
+// URL.
+type ToolsetSource struct {
+	bun.BaseModel `bun:"table:toolset_sources"`
+	InWorkspace
+	ToolsetID    string `bun:"toolset_id,pk"`
+	ETag         string `bun:"etag"`          // of the document that was read last; empty: none was given
+	LastModified string `bun:"last_modified"` // the same
+	Overlays     string `bun:"overlays"`      // JSON; its form is package admin's
+	CheckedAt    Time   `bun:"checked_at"`    // when it was last read or found unchanged
+}
+
+// ToolsetChange is what a new version of a specification changed in a toolset.
+type ToolsetChange struct {
+	bun.BaseModel `bun:"table:toolset_changes"`
+	InWorkspace
+	ID          string `bun:"id,pk"` // chg_…
+	ToolsetID   string `bun:"toolset_id"`
+	FromDigest  string `bun:"from_digest"` // of the specifications
+	ToDigest    string `bun:"to_digest"`
+	FromVersion string `bun:"from_version"` // info.version
+	ToVersion   string `bun:"to_version"`
+	Actor       string `bun:"actor"`
+	Report      string `bun:"report"` // JSON; its form is package admin's
+	CreatedAt   Time   `bun:"created_at"`
+}
+
+// PutToolsetSource writes how a toolset's specification was read.
+func (t *Tx) PutToolsetSource(ctx context.Context, row *ToolsetSource) error {
+	row.CheckedAt = Time{t.Now()}
+	_, err := t.insert(row).On("CONFLICT (workspace_id, toolset_id) DO UPDATE").Set("etag = EXCLUDED.etag").
+		Set("last_modified = EXCLUDED.last_modified").Set("overlays = EXCLUDED.overlays").Set("checked_at = EXCLUDED.checked_at").Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("writing the source of toolset %s: %w", row.ToolsetID, err)
+	}
+	return nil
+}
+
+// ToolsetSource reads how a toolset's specification was read; a zero one when
+// nothing is known.
+func (c *scope) ToolsetSource(ctx context.Context, toolset string) (*ToolsetSource, error) {
+	row := &ToolsetSource{ToolsetID: toolset}
+	err := c.from(row).Where("toolset_id = ?", toolset).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return &ToolsetSource{ToolsetID: toolset}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the source of toolset %s: %w", toolset, err)
+	}
+	return row, nil
+}
+
+// AddToolsetChange keeps what a new version changed.
+func (t *Tx) AddToolsetChange(ctx context.Context, row *ToolsetChange) error {
+	row.ID, row.CreatedAt = t.NewID("chg"), Time{t.Now()}
+	if _, err := t.insert(row).Exec(ctx); err != nil {
+		return fmt.Errorf("writing a change of toolset %s: %w", row.ToolsetID, err)
+	}
+	return nil
+}
+
+// ToolsetChanges lists what new versions changed, newest first.
+func (c *scope) ToolsetChanges(ctx context.Context, toolset string, p Page) ([]ToolsetChange, string, error) {
+	var rows []ToolsetChange
+	q := c.from(&rows).Where("toolset_id = ?", toolset).Order("id DESC").Limit(p.limit() + 1)
+	if p.After != "" {
+		q = q.Where("id < ?", p.After)
+	}
+	if err := q.Scan(ctx); err != nil {
+		return nil, "", fmt.Errorf("listing the changes of toolset %s: %w", toolset, err)
+	}
+	rows, next := cut(rows, p, func(r *ToolsetChange) string { return r.ID })
+	return rows, next, nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/plugins/connector"
+)
+
+func (a *app) toolsetRefresh() *cobra.Command {
+	var in admin.RefreshRequest
+	var reason string
+	cmd := &cobra.Command{
+		Use: "refresh TOOLSET", Short: "Read the specification again and say what changed", Args: exactly(1, "one toolset"),
+		Long: `Fetch the specification of a toolset from its URL again, apply its overlays, and say
+what changed, tool by tool: breaking, safe, or only wording. Names, descriptions and
+disabled tools stay. What breaks nothing is tested and deployed when the toolset is
+live; breaking changes wait in the draft, unless --accept-breaking.`,
+		Example: "  sluice toolset refresh shop --dry-run",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if reason != "" {
+				in.Deploy = &admin.CreateDeploy{UntestedReason: reason}
+			}
+			return a.refresh(cmd.Context(), args[0], &in)
+		},
+	}
+	cmd.Flags().BoolVar(&in.DryRun, "dry-run", false, "show what would change and change nothing")
+	cmd.Flags().BoolVar(&in.Force, "force", false, "read it even when the server says that it is as it was")
+	cmd.Flags().BoolVar(&in.AcceptBreaking, "accept-breaking", false, "test and deploy breaking changes too")
+	cmd.Flags().StringVar(&reason, "reason", "", "deploy with this reason when nothing can be tested")
+	return cmd
+}
+
+func (a *app) refresh(ctx context.Context, name string, in *admin.RefreshRequest) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	t, _, err := c.toolset(ctx, name)
+	if err != nil {
+		return err
+	}
+	var out admin.Refreshed
+	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(t, "refresh"), in: in, out: &out, wait: true}); err != nil {
+		return err
+	}
+	return a.object(out, func(w io.Writer) {
+		if out.Changes == nil {
+			fmt.Fprintf(w, "✓ %s is as it was\n", t.Slug)
+			return
+		}
+		printChanges(w, out.Changes)
+		switch {
+		case out.DryRun:
+			fmt.Fprintln(w, "Nothing was changed.")
+		case out.Deployed:
+			fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", t.Slug, out.Toolset.Revision, out.Toolset.URL)
+		default:
+			fmt.Fprintf(w, "✓ the draft of %s has the new version; it waits: %s\n  next   sluice toolset test %s   or: sluice toolset deploy %s --reason TEXT\n",
+				t.Slug, printable(out.Waiting), t.Slug, t.Slug)
+		}
+	})
+}
+
+func (a *app) toolsetDiff() *cobra.Command {
+	var upstream bool
+	cmd := &cobra.Command{
+		Use: "diff TOOLSET", Short: "Show what new versions of the specification changed", Args: exactly(1, "one toolset"),
+		Long: "Show what the last refresh changed; with --upstream, what a refresh would change now.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if upstream {
+				return a.refresh(cmd.Context(), args[0], &admin.RefreshRequest{DryRun: true, Force: true})
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			t, _, err := c.toolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			var page admin.List[admin.Changes]
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: toolsetPath(t, "changes") + "?limit=1", out: &page}); err != nil {
+				return err
+			}
+			if len(page.Items) == 0 {
+				return a.object(struct{}{}, func(w io.Writer) { fmt.Fprintf(w, "%s was never changed by a new version\n", t.Slug) })
+			}
+			return a.object(page.Items[0], func(w io.Writer) {
+				printChanges(w, &page.Items[0])
+				fmt.Fprintf(w, "Read %s by %s.\n", ago(page.Items[0].At, time.Now()), page.Items[0].Actor)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&upstream, "upstream", false, "compare with the specification as it is at its URL now")
+	return cmd
+}
+
+// printChanges lists what a new version changed, the gravest first.
+func printChanges(w io.Writer, c *admin.Changes) {
+	from, to := c.From.Version, c.To.Version
+	if from == to {
+		from, to = from+" "+shortDigest(c.From.Digest), to+" "+shortDigest(c.To.Digest)
+	}
+	fmt.Fprintf(w, "%s → %s: %s added, %s removed, %s changed; %s breaking, %s safe, %s wording\n", from, to,
+		thousands(c.Added), thousands(c.Removed), thousands(c.Changed), thousands(c.Breaking), thousands(c.Safe), thousands(c.Wording))
+	sign := map[string]string{connector.ToolAdded: "+", connector.ToolRemoved: "-", connector.ToolChanged: "~"}
+	for _, impact := range []connector.Impact{connector.ImpactBreaking, connector.ImpactSafe, connector.ImpactWording} {
+		for i := range c.Tools {
+			t := &c.Tools[i]
+			if t.Impact != impact {
+				continue
+			}
+			fmt.Fprintf(w, "%s %-8s %-40s %s %s\n", sign[t.Kind], t.Impact, t.Tool, t.Method, printable(t.Path))
+			for _, d := range t.Details {
+				fmt.Fprintf(w, "    %-8s %s: %s\n", d.Impact, printable(d.Where), printable(strings.TrimSpace(d.What)))
+			}
+		}
+	}
+	for _, k := range c.Kept {
+		fmt.Fprintf(w, "  %s %s keeps the name %s\n", k.Operation.Method, printable(k.Operation.Path), k.Name)
+	}
+}

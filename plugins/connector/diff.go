@@ -1,0 +1,439 @@
+package connector
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/plugins/manifest"
+)
+
+// Impact says what a change of a tool means to an agent that knows the old one.
+type Impact string
+
+// The impacts, the gravest first.
+const (
+	ImpactBreaking Impact = "breaking" // a call that worked may fail, or an answer lacks what was there
+	ImpactSafe     Impact = "safe"     // what worked works
+	ImpactWording  Impact = "wording"  // only texts for people and models
+)
+
+// Kinds of a [ToolChange].
+const (
+	ToolAdded   = "added"
+	ToolRemoved = "removed"
+	ToolChanged = "changed"
+)
+
+// ToolChange is what became of one operation. Tools are the same tool when their
+// method and path are.
+type ToolChange struct {
+	Kind    string   `json:"kind" enum:"added,removed,changed"`
+	Impact  Impact   `json:"impact" enum:"breaking,safe,wording" doc:"The gravest of its details."`
+	Method  string   `json:"method"`
+	Path    string   `json:"path"`
+	Tool    string   `json:"tool" doc:"Name as generated, of the newer one where both are there."`
+	Details []Detail `json:"details" doc:"At most 50."`
+}
+
+// Detail is one difference.
+type Detail struct {
+	Impact Impact `json:"impact" enum:"breaking,safe,wording"`
+	Where  string `json:"where" doc:"input, output, request, authentication, name, title, description, annotations; with the JSON pointer inside a schema."`
+	What   string `json:"what" doc:"One sentence."`
+}
+
+// maxDetails bounds the differences that are listed of one tool.
+const maxDetails = 50
+
+// maxDiffDepth bounds the comparison of schemas; published ones are six deep.
+const maxDiffDepth = 64
+
+// Diff compares two connectors, an older with a newer one, tool by tool, by what
+// agents see of them and what is sent: added and changed ones in the newer's
+// order, then the removed ones. It fails with [problem.InvalidPlugin].
+func Diff(older, newer *Connector) ([]ToolChange, error) {
+	type key struct{ method, path string }
+	old := make(map[key]int, older.Len())
+	for i := range older.Len() {
+		h, err := older.Head(i)
+		if err != nil {
+			return nil, err
+		}
+		old[key{h.Method, h.Path}] = i
+	}
+	var out []ToolChange
+	seen := make(map[int]bool, older.Len())
+	sameAuth := slices.EqualFunc(older.head.Upstream.Security, newer.head.Upstream.Security, slices.Equal[[]string])
+	for i := range newer.Len() {
+		t, err := manifest.ParseTool(newer.tools[i])
+		if err != nil {
+			return nil, inTool(err, newer, i)
+		}
+		j, was := old[key{t.Method, t.Path}]
+		if !was {
+			out = append(out, ToolChange{Kind: ToolAdded, Impact: ImpactSafe, Method: t.Method, Path: t.Path, Tool: t.Name, Details: []Detail{}})
+			continue
+		}
+		seen[j] = true
+		if sameAuth && bytes.Equal(older.tools[j], newer.tools[i]) {
+			continue
+		}
+		o, err := manifest.ParseTool(older.tools[j])
+		if err != nil {
+			return nil, inTool(err, older, j)
+		}
+		d := differ{}
+		d.tool(&o, &t)
+		d.security(effective(older.head.Upstream.Security, o.Security), effective(newer.head.Upstream.Security, t.Security))
+		if len(d.details) == 0 {
+			continue // another response program or place in the specification
+		}
+		out = append(out, ToolChange{Kind: ToolChanged, Impact: d.worst(), Method: t.Method, Path: t.Path, Tool: t.Name, Details: d.details})
+	}
+	for i := range older.Len() {
+		if seen[i] {
+			continue
+		}
+		h, err := older.Head(i)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ToolChange{Kind: ToolRemoved, Impact: ImpactBreaking, Method: h.Method, Path: h.Path, Tool: h.Name, Details: []Detail{}})
+	}
+	return out, nil
+}
+
+func effective(all, own [][]string) [][]string {
+	if own != nil {
+		return own
+	}
+	return all
+}
+
+// differ collects the differences of one tool.
+type differ struct{ details []Detail }
+
+func (d *differ) add(impact Impact, where, format string, args ...any) {
+	if len(d.details) < maxDetails {
+		d.details = append(d.details, Detail{impact, where, fmt.Sprintf(format, args...)})
+		return
+	}
+	// The list is full; the impact of the tool must not depend on its order.
+	if last := &d.details[maxDetails-1]; rank(impact) < rank(last.Impact) {
+		*last = Detail{impact, where, fmt.Sprintf(format, args...)}
+	}
+}
+
+func rank(i Impact) int { return slices.Index([]Impact{ImpactBreaking, ImpactSafe, ImpactWording}, i) }
+
+func (d *differ) worst() Impact {
+	return slices.MinFunc(d.details, func(a, b Detail) int { return rank(a.Impact) - rank(b.Impact) }).Impact
+}
+
+func (d *differ) tool(o, n *manifest.Tool) {
+	if o.Name != n.Name {
+		d.add(ImpactBreaking, "name", "the specification now makes it %s, it was %s", n.Name, o.Name)
+	}
+	before := len(d.details)
+	d.input("input", decoded(o.InputSchema), decoded(n.InputSchema), 0)
+	d.output("output", decoded(o.OutputSchema), decoded(n.OutputSchema), 0)
+	if len(d.details) == before && !bytes.Equal(o.Request, n.Request) {
+		d.add(ImpactSafe, "request", "the request is made in another way, or its hidden limits changed")
+	}
+	if !slices.EqualFunc(o.Servers, n.Servers, func(a, b manifest.Server) bool { return a.URL == b.URL }) {
+		d.add(ImpactSafe, "request", "its servers changed")
+	}
+	if o.Annotations != n.Annotations {
+		d.add(ImpactSafe, "annotations", "its annotations changed")
+	}
+	if o.Deprecated != n.Deprecated {
+		d.add(ImpactSafe, "annotations", "it is %s", map[bool]string{true: "deprecated now", false: "no longer deprecated"}[n.Deprecated])
+	}
+	if o.Title != n.Title {
+		d.add(ImpactWording, "title", "the title changed")
+	}
+	if o.Description != n.Description {
+		d.add(ImpactWording, "description", "the description changed")
+	}
+}
+
+// security: who could call without, or with a set that is gone, cannot.
+func (d *differ) security(o, n [][]string) {
+	optional := func(list [][]string) bool {
+		return len(list) == 0 || slices.ContainsFunc(list, func(r []string) bool { return len(r) == 0 })
+	}
+	has := func(list [][]string, r []string) bool {
+		return slices.ContainsFunc(list, func(l []string) bool { return slices.Equal(l, r) })
+	}
+	switch {
+	case optional(o) && !optional(n):
+		d.add(ImpactBreaking, "authentication", "it needs authentication now: %s", requirementsText(n))
+	case !optional(o) && optional(n):
+		d.add(ImpactSafe, "authentication", "it needs no authentication any more")
+	case optional(o):
+	default:
+		for _, r := range o {
+			if !has(n, r) {
+				d.add(ImpactBreaking, "authentication", "%s is not accepted any more; now: %s", strings.Join(r, " and "), requirementsText(n))
+			}
+		}
+		for _, r := range n {
+			if !has(o, r) {
+				d.add(ImpactSafe, "authentication", "%s is accepted too", strings.Join(r, " and "))
+			}
+		}
+	}
+}
+
+func requirementsText(list [][]string) string {
+	var parts []string
+	for _, r := range list {
+		parts = append(parts, strings.Join(r, " and "))
+	}
+	return strings.Join(parts, ", or ")
+}
+
+// decoded is a schema as encoding/json reads it; an empty one when there is none.
+func decoded(raw json.RawMessage) map[string]any {
+	var m map[string]any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if len(raw) == 0 || dec.Decode(&m) != nil {
+		return nil
+	}
+	return m
+}
+
+func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
+
+// jsonText is a value of a schema for comparison and for people.
+func jsonText(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
+
+func pointerTo(at, name string) string {
+	return at + "/" + strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
+func names(v any) []string {
+	var out []string
+	for _, e := range asList(v) {
+		if s, ok := e.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func asList(v any) []any { l, _ := v.([]any); return l }
+
+// input compares what may be sent: what is narrower breaks.
+func (d *differ) input(at string, o, n map[string]any, depth int) {
+	if depth > maxDiffDepth || jsonText(o) == jsonText(n) {
+		return
+	}
+	if to, tn := jsonText(o["type"]), jsonText(n["type"]); to != tn {
+		impact := ImpactBreaking
+		if n["type"] == nil || to == `"integer"` && tn == `"number"` {
+			impact = ImpactSafe
+		}
+		d.add(impact, at, "the type was %s, is %s", typeText(o), typeText(n))
+	}
+	op, np := object(o["properties"]), object(n["properties"])
+	required, wasRequired := names(n["required"]), names(o["required"])
+	for _, name := range sortedNames(op, np) {
+		where := pointerTo(at, name)
+		_, before := op[name]
+		_, now := np[name]
+		switch {
+		case before && !now:
+			d.add(ImpactBreaking, where, "it is gone")
+		case !before && slices.Contains(required, name):
+			d.add(ImpactBreaking, where, "it is new and required")
+		case !before:
+			d.add(ImpactSafe, where, "it is new and optional")
+		default:
+			if r, w := slices.Contains(required, name), slices.Contains(wasRequired, name); r && !w {
+				d.add(ImpactBreaking, where, "it is required now")
+			} else if w && !r {
+				d.add(ImpactSafe, where, "it is optional now")
+			}
+			d.input(where, object(op[name]), object(np[name]), depth+1)
+		}
+	}
+	d.enum(at, o, n)
+	d.bounds(at, o, n)
+	if a, b := object(o["items"]), object(n["items"]); a != nil || b != nil {
+		d.input(at+"/items", a, b, depth+1)
+	}
+	if a, b := jsonText(o["anyOf"]), jsonText(n["anyOf"]); a != b {
+		d.anyOf(at, asList(o["anyOf"]), asList(n["anyOf"]))
+	}
+	if a, b := o["additionalProperties"], n["additionalProperties"]; jsonText(a) != jsonText(b) {
+		d.input(at+"/additionalProperties", object(a), object(b), depth+1)
+	}
+	d.words(at, o, n)
+}
+
+func typeText(m map[string]any) string {
+	if m["type"] == nil {
+		return "any"
+	}
+	return strings.Trim(jsonText(m["type"]), `"`)
+}
+
+func sortedNames(a, b map[string]any) []string {
+	var out []string
+	for name := range a {
+		out = append(out, name)
+	}
+	for name := range b {
+		if _, both := a[name]; !both {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (d *differ) enum(at string, o, n map[string]any) {
+	a, b := asList(o["enum"]), asList(n["enum"])
+	if jsonText(a) == jsonText(b) {
+		return
+	}
+	texts := func(list []any) (out []string) {
+		for _, v := range list {
+			out = append(out, jsonText(v))
+		}
+		return out
+	}
+	ta, tb := texts(a), texts(b)
+	const shown = 5 // enough to see what it is about
+	var lost, won []string
+	for _, v := range ta {
+		if !slices.Contains(tb, v) {
+			lost = append(lost, v)
+		}
+	}
+	for _, v := range tb {
+		if !slices.Contains(ta, v) {
+			won = append(won, v)
+		}
+	}
+	switch {
+	case len(a) == 0:
+		d.add(ImpactBreaking, at, "only some values are allowed now: %s", strings.Join(tb[:min(len(tb), shown)], ", "))
+	case len(b) == 0:
+		d.add(ImpactSafe, at, "other values than the %d are allowed now", len(a))
+	case len(lost) > 0:
+		d.add(ImpactBreaking, at, "values are not allowed any more: %s", strings.Join(lost[:min(len(lost), shown)], ", "))
+	}
+	if len(a) > 0 && len(b) > 0 && len(won) > 0 {
+		d.add(ImpactSafe, at, "values are new: %s", strings.Join(won[:min(len(won), shown)], ", "))
+	}
+}
+
+// bounds compares numbers and lengths; +1: a larger value is narrower.
+func (d *differ) bounds(at string, o, n map[string]any) {
+	for _, k := range [...]struct {
+		name   string
+		narrow int
+	}{{"minimum", 1}, {"minLength", 1}, {"minItems", 1}, {"maximum", -1}, {"maxLength", -1}, {"maxItems", -1}} {
+		a, hadA := o[k.name].(json.Number)
+		b, hasB := n[k.name].(json.Number)
+		if hadA == hasB && a == b {
+			continue
+		}
+		switch fa, _ := a.Float64(); {
+		case !hasB:
+			d.add(ImpactSafe, at, "%s is no longer limited (%s)", k.name, a)
+		case !hadA:
+			d.add(ImpactBreaking, at, "%s is limited now to %s", k.name, b)
+		default:
+			impact := ImpactSafe
+			if fb, _ := b.Float64(); (fb > fa) == (k.narrow > 0) {
+				impact = ImpactBreaking
+			}
+			d.add(impact, at, "%s was %s, is %s", k.name, a, b)
+		}
+	}
+	if a, b := jsonText(o["pattern"]), jsonText(n["pattern"]); a != b {
+		impact := ImpactBreaking
+		if n["pattern"] == nil {
+			impact = ImpactSafe
+		}
+		d.add(impact, at, "the pattern changed")
+	}
+}
+
+// anyOf: an alternative that is gone breaks those who used it.
+func (d *differ) anyOf(at string, o, n []any) {
+	var before, now []string
+	for _, v := range o {
+		before = append(before, jsonText(v))
+	}
+	for _, v := range n {
+		now = append(now, jsonText(v))
+	}
+	lost := slices.ContainsFunc(before, func(s string) bool { return !slices.Contains(now, s) })
+	switch {
+	case len(o) == 0:
+		d.add(ImpactBreaking, at, "it is one of %d alternatives now", len(n))
+	case len(n) == 0:
+		d.add(ImpactSafe, at, "it is no longer one of %d alternatives", len(o))
+	case lost:
+		d.add(ImpactBreaking, at, "alternatives changed")
+	default:
+		d.add(ImpactSafe, at, "there are more alternatives")
+	}
+}
+
+func (d *differ) words(at string, o, n map[string]any) {
+	if jsonText(o["description"]) != jsonText(n["description"]) {
+		d.add(ImpactWording, at, "the description changed")
+	}
+	if jsonText(o["default"]) != jsonText(n["default"]) {
+		d.add(ImpactSafe, at, "the default is %s, was %s", jsonText(n["default"]), jsonText(o["default"]))
+	}
+}
+
+// output compares what is answered: what is no longer there breaks.
+func (d *differ) output(at string, o, n map[string]any, depth int) {
+	if depth > maxDiffDepth || jsonText(o) == jsonText(n) {
+		return
+	}
+	if o == nil || n == nil {
+		d.add(ImpactSafe, at, "the answer is %s", map[bool]string{true: "described now", false: "no longer described"}[o == nil])
+		return
+	}
+	if jsonText(o["type"]) != jsonText(n["type"]) {
+		d.add(ImpactBreaking, at, "the type was %s, is %s", typeText(o), typeText(n))
+	}
+	op, np := object(o["properties"]), object(n["properties"])
+	for _, name := range sortedNames(op, np) {
+		where := pointerTo(at, name)
+		_, before := op[name]
+		_, now := np[name]
+		switch {
+		case before && !now:
+			d.add(ImpactBreaking, where, "it is no longer answered")
+		case !before:
+			d.add(ImpactSafe, where, "it is answered too")
+		default:
+			d.output(where, object(op[name]), object(np[name]), depth+1)
+		}
+	}
+	if a, b := object(o["items"]), object(n["items"]); a != nil && b != nil {
+		d.output(at+"/items", a, b, depth+1)
+	}
+	if jsonText(o["description"]) != jsonText(n["description"]) {
+		d.add(ImpactWording, at, "the description changed")
+	}
+}
