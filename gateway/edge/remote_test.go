@@ -98,7 +98,7 @@ func (a *authority) issue(t testing.TB, until time.Time) *tls.Certificate {
 
 type noFetcher struct{}
 
-func (noFetcher) Fetch(context.Context, string, int64) (admin.Document, error) {
+func (noFetcher) Fetch(context.Context, admin.FetchRequest) (admin.Document, error) {
 	return admin.Document{}, errors.New("this test fetches nothing")
 }
 
