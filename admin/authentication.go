@@ -2,209 +2,280 @@ package admin
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
-	"github.com/sluicegate/sluice/registry"
 )
 
-// Types of authentication configuration.
-const (
-	authHeader = "header"
-	authBearer = "bearer"
-	authBasic  = "basic"
-	authNone   = "none"
-)
-
-// reservedHeaders frame or route a request; a credential must not replace them.
-var reservedHeaders = []string{
-	"host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
-	"upgrade", "proxy-connection", "proxy-authenticate", "accept", "accept-encoding", "range", "expect",
+// draftCredential is one credential of a draft, as it is stored or will be.
+type draftCredential struct {
+	row    store.Credential
+	token  *store.OAuthToken // nil: none was ever given
+	secret secrets.Secret    // to seal; zero: what is sealed stays
+	forget bool              // its tokens were for another client, server or scope
 }
 
-// shape is what is stored of an authentication configuration in the clear.
-type shape struct {
-	HeaderName   string `json:"headerName,omitempty"`
-	HeaderPrefix string `json:"headerPrefix,omitempty"`
-	Username     string `json:"username,omitempty"`
-}
-
-func shapeOf(row *store.Credential) (shape, error) {
-	var sh shape
-	if err := json.Unmarshal([]byte(row.Shape), &sh); err != nil {
-		return sh, fmt.Errorf("reading the shape of credential %s: %w", row.ID, err)
-	}
-	return sh, nil
-}
-
-// secret is the one secret field of a configuration.
-func (a *SetAuth) secret() secrets.Secret {
-	switch a.AuthType {
-	case authHeader:
-		return a.APIKey
-	case authBearer:
-		return a.Token
-	case authBasic:
-		return a.Password
-	}
-	return secrets.Secret{}
-}
-
-// check reports every fault of a configuration, naming fields under at. keep: the
-// stored secret stays when none is given.
-func (a *SetAuth) check(at string, keep bool) error {
-	e := problem.New(problem.InvalidArgument, "the authentication configuration is not valid")
-	fault := func(field, format string, args ...any) {
-		e.Parts = append(e.Parts, problem.New(problem.InvalidArgument, format, args...).At("", 0, 0, at+"/"+field))
-	}
-	extra := func(field string, set bool) {
-		if set {
-			fault(field, "%s does not belong to authType %s", field, a.AuthType)
-		}
-	}
-	extra("headerName", a.HeaderName != "" && a.AuthType != authHeader)
-	extra("headerPrefix", a.HeaderPrefix != "" && a.AuthType != authHeader)
-	extra("apiKey", !a.APIKey.IsZero() && a.AuthType != authHeader)
-	extra("token", !a.Token.IsZero() && a.AuthType != authBearer)
-	extra("username", a.Username != "" && a.AuthType != authBasic)
-	extra("password", !a.Password.IsZero() && a.AuthType != authBasic)
-	field := map[string]string{authHeader: "apiKey", authBearer: "token", authBasic: "password"}[a.AuthType]
-	switch a.AuthType {
-	case authNone, authBearer:
-	case authHeader:
-		shape := registry.AuthShape{Type: registry.AuthHeader, HeaderName: a.HeaderName, HeaderPrefix: a.HeaderPrefix, CredentialID: "c"}
-		for _, p := range shapeFaults(&shape) {
-			fault(strings.TrimPrefix(p.Place.Pointer, "/connectors/0/auth/"), "%s", p.Detail)
-		}
-		if slices.Contains(reservedHeaders, strings.ToLower(a.HeaderName)) {
-			fault("headerName", "the header %s is set by the gateway itself", a.HeaderName)
-		}
-	case authBasic:
-		if strings.ContainsFunc(a.Username, func(r rune) bool { return r < ' ' || r == ':' || r == 0x7f }) {
-			fault("username", "a user name has no colon and no control characters (RFC 7617 §2)")
-		}
-	default:
-		fault("authType", "authType must be header, bearer, basic or none")
-	}
-	if secret := a.secret(); field != "" && (!secret.IsZero() || !keep) {
-		switch {
-		case secret.IsZero():
-			fault(field, "%s is missing", field)
-		case a.AuthType != authBasic && !sendable(secret):
-			fault(field, "%s has spaces at its ends, line breaks or characters that cannot be in a header", field)
-		}
-	}
-	if len(e.Parts) == 0 {
-		return nil
-	}
-	return e
-}
-
-// shapeFaults validates a shape by the rules of the registry's toolset.
-func shapeFaults(a *registry.AuthShape) []*problem.Error {
-	t := registry.Toolset{
-		Workspace: "w", ID: "i", Slug: "s", Name: "n", Access: registry.Access{Mode: registry.AccessNone},
-		Connectors: []registry.ConnectorRef{{
-			Name: "c", Repository: "w/connectors/c", Auth: a,
-			Manifest: registry.DigestOf(nil), Digest: registry.DigestOf(nil),
-		}},
-	}
-	return faultsOf(t.Validate())
-}
-
-// faultsOf lists the single faults of a validation: its parts, or itself when
-// there is only one.
-func faultsOf(err error) []*problem.Error {
-	e := problem.As(err)
-	switch {
-	case e == nil:
-		return nil
-	case len(e.Parts) == 0:
-		return []*problem.Error{e}
-	}
-	return e.Parts
-}
-
-// sendable reports whether a secret can be in a header's value: visible ASCII
-// with inner spaces (RFC 9110 §5.5 without obs-text).
-func sendable(s secrets.Secret) bool {
-	v := s.Reveal()
-	if v == "" || v != strings.TrimSpace(v) {
-		return false
-	}
-	for i := range len(v) {
-		if v[i] < ' ' || v[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
-
-// apply writes the configuration into row and returns the secret to seal; the
-// zero Secret: what is sealed stays.
-func (a *SetAuth) apply(row *store.Credential) secrets.Secret {
-	row.AuthType = a.AuthType
-	row.Shape = mustJSON(shape{HeaderName: a.HeaderName, HeaderPrefix: a.HeaderPrefix, Username: a.Username})
-	s := a.secret()
-	if !s.IsZero() {
-		row.Last4 = s.Last4()
-	}
-	return s
-}
-
-// authShape is how a credential appears in a bundle. Bearer and basic are
-// headers to the gateway; [Server.Secret] gives the value that goes with it.
-func authShape(row *store.Credential) (*registry.AuthShape, error) {
-	if row == nil {
-		return nil, nil //nolint:nilnil // no authentication
-	}
-	sh, err := shapeOf(row)
+// loadCredentials reads the credentials of a toolset with their tokens.
+func loadCredentials(ctx context.Context, ws *store.Workspace, ts *store.Toolset) ([]draftCredential, error) {
+	rows, err := ws.CredentialsOf(ctx, ts.ID, ts.Connector)
 	if err != nil {
 		return nil, err
 	}
-	out := &registry.AuthShape{Type: registry.AuthHeader, CredentialID: row.ID, HeaderName: "Authorization"}
-	switch row.AuthType {
-	case authHeader:
-		out.HeaderName, out.HeaderPrefix = sh.HeaderName, sh.HeaderPrefix
-	case authBearer:
-		out.HeaderPrefix = "Bearer "
-	case authBasic:
-		out.HeaderPrefix = "Basic "
+	out := make([]draftCredential, len(rows))
+	for i := range rows {
+		out[i].row = rows[i]
+		if isOAuth(rows[i].AuthType) {
+			if out[i].token, err = ws.OAuthToken(ctx, rows[i].ID); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return out, nil
 }
 
-func showAuth(row *store.Credential) (*Authentication, error) {
-	if row == nil {
-		return &Authentication{AuthType: authNone}, nil
+// credentialVersion changes with every change of any secret of the draft; 0: it
+// has none.
+func (d *draft) credentialVersion() (sum uint64) {
+	for i := range d.creds {
+		sum += d.creds[i].row.Version
+	}
+	return sum
+}
+
+// matching finds for each item of a configuration the stored credential that it
+// replaces: of the same type and scheme, each once and in order; -1: none.
+func (d *draft) matching(a *SetAuth) []int {
+	items := a.items()
+	out, used := make([]int, len(items)), make([]bool, len(d.creds))
+	find := func(it *AuthItem, exact bool) int {
+		for i := range d.creds {
+			sh, err := shapeOf(&d.creds[i].row)
+			if err != nil || used[i] || d.creds[i].row.AuthType != it.AuthType {
+				continue
+			}
+			same := it.Scheme == sh.Scheme && it.HeaderName == sh.HeaderName && it.ParameterName == sh.ParameterName && it.CookieName == sh.CookieName
+			if same || !exact {
+				used[i] = true
+				return i
+			}
+		}
+		return -1
+	}
+	for i := range items {
+		out[i] = find(&items[i], true)
+	}
+	for i := range items {
+		if out[i] < 0 {
+			out[i] = find(&items[i], false)
+		}
+	}
+	return out
+}
+
+// authenticate puts a configuration on a draft; at is where its fields are.
+func (d *draft) authenticate(s *Server, a *SetAuth, at string) error {
+	old, match := d.creds, d.matching(a)
+	keep := func(i int) bool {
+		// A stored client secret must not go to another server because somebody
+		// changed an address and gave no secret.
+		return i < len(match) && match[i] >= 0 && keepsSecret(&old[match[i]].row, &a.items()[i])
+	}
+	if err := a.check(at, keep); err != nil {
+		return err
+	}
+	items := a.items()
+	if len(items) > 1 {
+		bindSchemes(items, d.report.Methods)
+	}
+	next := make([]draftCredential, 0, len(items))
+	for i := range items {
+		c := draftCredential{row: store.Credential{ID: s.o.Store.NewID("cred"), ToolsetID: d.ts.ID, Connector: d.ts.Connector}}
+		// Another type is another credential: what is live must not send the new
+		// secret in the place of the old one.
+		if match[i] >= 0 {
+			c = old[match[i]]
+		}
+		c.row.Position = int64(i)
+		if err := c.set(&items[i]); err != nil {
+			return err
+		}
+		next = append(next, c)
+	}
+	d.creds = next
+	return nil
+}
+
+// keepsSecret reports whether the sealed secret may stay for an item without one.
+func keepsSecret(row *store.Credential, it *AuthItem) bool {
+	if !isOAuth(it.AuthType) {
+		return true
 	}
 	sh, err := shapeOf(row)
-	if err != nil {
-		return nil, err
+	return err == nil && sh.ClientID == it.ClientID && sh.Issuer == it.Issuer && sh.TokenURL == it.TokenURL
+}
+
+// set writes an item into a credential.
+func (c *draftCredential) set(it *AuthItem) error {
+	sh, isNew := it.shape(), c.row.Version == 0
+	before := shape{}
+	if !isNew {
+		var err error
+		if before, err = shapeOf(&c.row); err != nil {
+			return err
+		}
 	}
-	reg, err := authShape(row)
+	c.secret = it.secret()
+	switch {
+	case it.AuthType != authMTLS:
+	case c.secret.IsZero():
+		sh.Certificate = before.Certificate
+	default:
+		info, err := readCertificate(c.secret)
+		if err != nil {
+			return err
+		}
+		sh.Certificate = info
+	}
+	if !c.secret.IsZero() && it.AuthType != authMTLS {
+		c.row.Last4 = c.secret.Last4()
+	}
+	c.forget = isOAuth(it.AuthType) && !isNew && (!c.secret.IsZero() || !reflect.DeepEqual(before, sh))
+	c.row.AuthType, c.row.Shape = it.AuthType, mustJSON(sh)
+	return nil
+}
+
+// bindSchemes gives the items of a list that name no scheme the one of the
+// specification that they fit, each scheme once. An operation then gets the
+// items that it asks for, not all of them.
+func bindSchemes(items []AuthItem, methods []AuthMethod) {
+	taken := map[string]bool{}
+	for i := range items {
+		taken[items[i].Scheme] = true
+	}
+	for i := range items {
+		for _, m := range methods {
+			if items[i].Scheme == "" && !taken[m.ID] && fits(&items[i], &m) {
+				items[i].Scheme = m.ID
+				taken[m.ID] = true
+			}
+		}
+	}
+}
+
+// fits reports whether an item is what a security scheme asks for.
+func fits(it *AuthItem, m *AuthMethod) bool {
+	switch m.Type {
+	case "apiKey":
+		return m.In == "header" && it.AuthType == authHeader && http.CanonicalHeaderKey(it.HeaderName) == http.CanonicalHeaderKey(m.Name) ||
+			m.In == "query" && it.AuthType == authQuery && it.ParameterName == m.Name ||
+			m.In == "cookie" && it.AuthType == authCookie && it.CookieName == m.Name
+	case "http":
+		return it.AuthType == m.Scheme || m.Scheme == "bearer" && isOAuth(it.AuthType)
+	case "oauth2", "openIdConnect":
+		return isOAuth(it.AuthType) || it.AuthType == authBearer
+	case "mutualTLS":
+		return it.AuthType == authMTLS
+	}
+	return false
+}
+
+// writeAuth writes the credentials of a draft and removes the others.
+func (s *Server) writeAuth(ctx context.Context, tx *store.Tx, d *draft) error {
+	ids := make([]string, len(d.creds))
+	for i := range d.creds {
+		ids[i] = d.creds[i].row.ID
+	}
+	if _, err := tx.KeepCredentials(ctx, d.ts.ID, ids...); err != nil {
+		return err
+	}
+	for i := range d.creds {
+		c := &d.creds[i]
+		var err error
+		if c.secret.IsZero() && c.row.Version > 0 {
+			err = tx.SaveCredentialShape(ctx, &c.row)
+		} else {
+			err = tx.SealCredential(ctx, s.o.Keyring, &c.row, c.secret)
+		}
+		if err == nil && c.forget && c.token != nil {
+			c.token = &store.OAuthToken{CredentialID: c.row.ID, Version: c.token.Version + 1}
+			err = tx.SaveOAuthToken(ctx, c.token)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// auditAuth is what the audit log says of a configuration: its shape, and of a
+// new secret only a keyed fingerprint.
+func (s *Server) auditAuth(creds []draftCredential) any {
+	if len(creds) == 0 {
+		return map[string]string{"authType": authNone}
+	}
+	out := make([]map[string]string, len(creds))
+	for i := range creds {
+		c := &creds[i]
+		out[i] = map[string]string{"authType": c.row.AuthType, "shape": c.row.Shape, "credentialId": c.row.ID}
+		if !c.secret.IsZero() {
+			out[i]["fingerprint"] = s.o.Keyring.Fingerprint(c.secret)
+		}
+	}
+	if len(out) == 1 {
+		return out[0]
+	}
+	return map[string]any{"authType": authList, "items": out}
+}
+
+// showAuth is a configuration as the API shows it.
+func showAuth(creds []draftCredential, now time.Time) (*Authentication, error) {
+	switch len(creds) {
+	case 0:
+		return &Authentication{AuthenticationItem: AuthenticationItem{AuthType: authNone}}, nil
+	case 1:
+		it, err := creds[0].show(now)
+		return &Authentication{AuthenticationItem: it}, err
+	}
+	a := &Authentication{AuthenticationItem: AuthenticationItem{AuthType: authList}}
+	for i := range creds {
+		it, err := creds[i].show(now)
+		if err != nil {
+			return nil, err
+		}
+		if a.Items = append(a.Items, it); i > 0 {
+			a.Preview += ", "
+		}
+		a.Preview += it.Preview
+	}
+	return a, nil
+}
+
+func (c *draftCredential) show(now time.Time) (AuthenticationItem, error) {
+	row := &c.row
+	sh, err := shapeOf(row)
 	if err != nil {
-		return nil, err
+		return AuthenticationItem{}, err
 	}
 	at := row.RotatedAt.Time
-	mask := "••••"
-	if row.AuthType != authBasic { // the end of a base64 text is not the end of the password
-		mask += row.Last4
+	it := AuthenticationItem{
+		AuthType: row.AuthType, CredentialID: row.ID, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix,
+		ParameterName: sh.ParameterName, CookieName: sh.CookieName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer,
+		ClientID: sh.ClientID, TokenAuth: sh.TokenAuth, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes,
+		Audience: sh.Audience, Certificate: sh.Certificate, Last4: row.Last4, RotatedAt: &at, Version: row.Version, Preview: preview(row, &sh),
 	}
-	return &Authentication{
-		AuthType: row.AuthType, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix, Username: sh.Username,
-		Last4: row.Last4, RotatedAt: &at, Version: row.Version, Preview: reg.HeaderName + ": " + reg.HeaderPrefix + mask,
-	}, nil
+	if isOAuth(row.AuthType) {
+		it.State, it.LastError, it.ExpiresAt = tokenState(c.token, sh.Grant, now)
+		it.LoginPending = c.token != nil && now.Before(c.token.LoginExpires.Time)
+	}
+	return it, nil
 }
 
 // secretCache keeps opened credentials for the gateway in this process.
@@ -219,46 +290,78 @@ type secretCache struct {
 type openedSecret struct {
 	value   secrets.Secret
 	version uint64
+	renew   time.Time // of an access token: when a new one is due; zero: never
+	expires time.Time // of an access token; zero: not known
 }
 
-// Secret returns what follows the prefix in the header of a credential's shape,
-// and the version of the secret. It answers from memory but for the first time
-// after a change, and is what the gateway of this process asks. It fails with
-// [problem.NotFound].
+// Secret returns the value of a credential and its version, in the form that the
+// gateway applies: the key or token; "user:password" of basic; an access token;
+// the PEM text of a certificate chain with its private key. It answers from
+// memory but for the first time after a change, and is what the gateway of this
+// process asks. It fails with [problem.NotFound], and as [Server.Refresh] does.
 func (s *Server) Secret(ctx context.Context, id string) (secrets.Secret, uint64, error) {
+	v, err := s.secret(ctx, id)
+	return v.value, v.version, err
+}
+
+func (s *Server) secret(ctx context.Context, id string) (openedSecret, error) {
 	c := &s.secrets
 	c.mu.RLock()
 	v, ok := c.values[id]
 	generation := c.generation
 	c.mu.RUnlock()
-	if ok {
-		return v.value, v.version, nil
+	if ok && (v.renew.IsZero() || s.now().Before(v.renew)) {
+		return v, nil
 	}
 	row, err := s.o.Store.SealedCredential(ctx, id)
 	if err != nil {
-		return secrets.Secret{}, 0, err
+		return openedSecret{}, err
 	}
-	value, err := s.o.Keyring.Open(row.Record(), row.Sealed)
+	if isOAuth(row.AuthType) {
+		return s.renew(ctx, row, 0, false)
+	}
+	value, err := s.open(row)
 	if err != nil {
-		return secrets.Secret{}, 0, fmt.Errorf("opening credential %s: %w", id, err)
+		return openedSecret{}, err
 	}
 	if row.AuthType == authBasic {
 		sh, err := shapeOf(row)
 		if err != nil {
-			return secrets.Secret{}, 0, err
+			return openedSecret{}, err
 		}
-		value = secrets.New(base64.StdEncoding.EncodeToString([]byte(sh.Username + ":" + value.Reveal())))
+		value = secrets.New(sh.Username + ":" + value.Reveal())
 	}
+	v = openedSecret{value: value, version: row.Version}
+	c.put(id, v, generation)
+	return v, nil
+}
+
+func (s *Server) open(row *store.Credential) (secrets.Secret, error) {
+	value, err := s.o.Keyring.Open(row.Record(), row.Sealed)
+	if err != nil {
+		return secrets.Secret{}, fmt.Errorf("opening credential %s: %w", row.ID, err)
+	}
+	return value, nil
+}
+
+// put remembers a value that was read when the cache had a generation. A change
+// since then would be hidden by the old value.
+func (c *secretCache) put(id string, v openedSecret, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// A change between the reading and here would be hidden by the old value.
-	if c.generation == generation {
-		if c.values == nil {
-			c.values = map[string]openedSecret{}
-		}
-		c.values[id] = openedSecret{value, row.Version}
+	if c.generation != generation {
+		return
 	}
-	return value, row.Version, nil
+	if c.values == nil {
+		c.values = map[string]openedSecret{}
+	}
+	c.values[id] = v
+}
+
+func (c *secretCache) now() uint64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.generation
 }
 
 // forget drops a cached secret after its record changed.
@@ -269,6 +372,15 @@ func (c *secretCache) forget(id string) {
 	delete(c.values, id)
 	if c.changed != nil {
 		c.changed()
+	}
+}
+
+// forgetAll drops the cached secrets of what a toolset had and has.
+func (s *Server) forgetAll(lists ...[]draftCredential) {
+	for _, list := range lists {
+		for i := range list {
+			s.secrets.forget(list[i].row.ID)
+		}
 	}
 }
 
@@ -311,7 +423,8 @@ func (s *Server) registerAuthentication() {
 	register(s, huma.Operation{
 		OperationID: "set-authentication", Method: http.MethodPut, Path: path, Summary: "Set the authentication configuration", Tags: tags,
 		Description: "For authType header, the header's value is headerPrefix directly followed by apiKey. " +
-			"Without a secret, the stored one of the same authType stays. A new secret is used by the live toolset at once; a new shape is a new draft, to be tested.",
+			"Without a secret, the stored one of the same authType stays. A new secret is used by the live toolset at once; a new shape is a new draft, to be tested. " +
+			"The items of a list are applied as the operations ask for their schemes.",
 	}, func(ctx context.Context, in *setAuthInput) (*authOutput, error) {
 		return s.setAuth(ctx, in.ID, &in.MatchInput, &in.Body)
 	})
@@ -320,17 +433,18 @@ func (s *Server) registerAuthentication() {
 		DefaultStatus: http.StatusNoContent,
 		Description:   "The secret is destroyed at once: a live toolset that uses it answers with an error until it is deployed again.",
 	}, func(ctx context.Context, in *deleteInput) (*struct{}, error) {
-		_, err := s.setAuth(ctx, in.ID, &in.MatchInput, &SetAuth{AuthType: authNone})
+		_, err := s.setAuth(ctx, in.ID, &in.MatchInput, &SetAuth{AuthItem: AuthItem{AuthType: authNone}})
 		return nil, err
 	})
+	s.registerAuthorize(path, tags)
 }
 
 func (s *Server) authAnswer(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*authOutput, error) {
-	row, err := ws.Credential(ctx, ts.ID, ts.Connector)
+	creds, err := loadCredentials(ctx, ws, ts)
 	if err != nil {
 		return nil, err
 	}
-	a, err := showAuth(row)
+	a, err := showAuth(creds, s.now())
 	if err != nil {
 		return nil, err
 	}
@@ -346,26 +460,16 @@ func (s *Server) setAuth(ctx context.Context, id string, match *MatchInput, a *S
 	if err := match.check(d.ts.Version, false); err != nil {
 		return nil, err
 	}
-	if err := a.check("", d.cred != nil && d.cred.AuthType == a.AuthType); err != nil {
-		return nil, err
-	}
-	before, err := showAuth(d.cred)
+	before, err := showAuth(d.creds, s.now())
 	if err != nil {
 		return nil, err
 	}
-	var secret secrets.Secret
-	old := d.cred
-	if a.AuthType == authNone {
-		d.cred = nil
-	} else {
-		d.cred = &store.Credential{ID: s.o.Store.NewID("cred"), ToolsetID: d.ts.ID, Connector: d.ts.Connector}
-		// Another type is another credential: what is live must not send the new
-		// secret in the place of the old one.
-		if old != nil && old.AuthType == a.AuthType {
-			kept := *old
-			d.cred = &kept
-		}
-		secret = a.apply(d.cred)
+	old := slices.Clone(d.creds)
+	if err := d.authenticate(s, a, ""); err != nil {
+		return nil, err
+	}
+	if _, err := s.grant(ctx, ws, a.addresses()); err != nil {
+		return nil, err
 	}
 	if err := s.pushDraft(ctx, d); err != nil {
 		return nil, err
@@ -374,12 +478,12 @@ func (s *Server) setAuth(ctx context.Context, id string, match *MatchInput, a *S
 		if err := tx.SaveToolset(ctx, d.ts); err != nil {
 			return err
 		}
-		if err := s.writeAuth(ctx, tx, d, secret); err != nil {
+		if err := s.writeAuth(ctx, tx, d); err != nil {
 			return err
 		}
 		rec := audit(ctx, "authentication.set", d.ts.ID)
-		rec.Before, rec.After = mustJSON(before), s.auditAuth(d.cred, secret)
-		if d.cred == nil {
+		rec.Before, rec.After = mustJSON(before), mustJSON(s.auditAuth(d.creds))
+		if len(d.creds) == 0 {
 			rec.Action = "authentication.delete"
 		}
 		return tx.Audit(ctx, rec)
@@ -387,34 +491,15 @@ func (s *Server) setAuth(ctx context.Context, id string, match *MatchInput, a *S
 	if err != nil {
 		return nil, err
 	}
-	if old != nil {
-		s.secrets.forget(old.ID)
-	}
+	s.forgetAll(old, d.creds)
 	return s.authAnswer(ctx, ws, d.ts)
 }
 
-// writeAuth writes the credential of a draft, or removes it.
-func (s *Server) writeAuth(ctx context.Context, tx *store.Tx, d *draft, secret secrets.Secret) error {
-	if d.cred == nil || d.cred.Version == 0 {
-		if _, err := tx.DeleteCredential(ctx, d.ts.ID, d.ts.Connector); err != nil || d.cred == nil {
-			return err
-		}
+// addresses are the authorization servers that a configuration names.
+func (a *SetAuth) addresses() []string {
+	var out []string
+	for _, it := range a.items() {
+		out = append(out, it.Issuer, it.AuthorizationURL, it.TokenURL)
 	}
-	if secret.IsZero() {
-		return tx.SaveCredentialShape(ctx, d.cred)
-	}
-	return tx.SealCredential(ctx, s.o.Keyring, d.cred, secret)
-}
-
-// auditAuth is what the audit log says of a configuration: its shape, and of a
-// new secret only a keyed fingerprint.
-func (s *Server) auditAuth(row *store.Credential, secret secrets.Secret) string {
-	if row == nil {
-		return mustJSON(map[string]string{"authType": authNone})
-	}
-	m := map[string]string{"authType": row.AuthType, "shape": row.Shape, "credentialId": row.ID}
-	if !secret.IsZero() {
-		m["fingerprint"] = s.o.Keyring.Fingerprint(secret)
-	}
-	return mustJSON(m)
+	return out
 }

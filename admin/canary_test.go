@@ -120,7 +120,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	if !strings.Contains(w.seen.String(), `"apiKeyLast4":"9f3c"`) {
 		t.Error("the answers that were searched are not those of this test")
 	}
-	row, err := w.st.Workspace("default").Credential(t.Context(), ts.ID, ts.Connector.Name)
+	row, err := w.credential(ts.ID, ts.Connector.Name)
 	if err != nil || row == nil {
 		t.Fatalf("credential %v, %v", row, err)
 	}
@@ -128,7 +128,7 @@ func TestNoSecretLeaves(t *testing.T) {
 		t.Fatalf("the sealed secret is not the one that was sent: %v", err)
 	}
 	value, _, err := w.srv.Secret(t.Context(), row.ID)
-	if err != nil || value.Reveal() != base64.StdEncoding.EncodeToString([]byte("u:"+canaries["password"])) {
+	if err != nil || value.Reveal() != "u:"+canaries["password"] {
 		t.Fatalf("the gateway's value: %v", err)
 	}
 	for form, s := range forms(canaries["password"]) {
@@ -148,7 +148,7 @@ func TestSecretFollowsChanges(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Locked", "locked.yaml")
 	id := func() string {
-		row, err := w.st.Workspace("default").Credential(t.Context(), ts.ID, ts.Connector.Name)
+		row, err := w.credential(ts.ID, ts.Connector.Name)
 		if err != nil || row == nil {
 			t.Fatalf("credential %v, %v", row, err)
 		}
@@ -340,7 +340,7 @@ func TestKeyFromAnotherDirectory(t *testing.T) {
 		t.Errorf("test with a lost key: %+v", run.TestRun)
 	}
 	var unknown *secrets.UnknownKeyError
-	row, err := w.st.Workspace("default").Credential(t.Context(), ts.ID, ts.Connector.Name)
+	row, err := w.credential(ts.ID, ts.Connector.Name)
 	if err != nil {
 		t.Fatal(err)
 	}

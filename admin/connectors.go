@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -187,13 +188,56 @@ func authMethod(sc *operation.SecurityScheme, uses map[string]int) AuthMethod {
 	switch {
 	case sc.Type == "apiKey" && sc.In == "header":
 		m.Suggestion = &Suggest{AuthType: authHeader, HeaderName: sc.Name}
-	case sc.Type == "http" && sc.Scheme == "bearer", sc.Type == "oauth2", sc.Type == "openIdConnect":
-		// A token that was got elsewhere works for OAuth too.
+	case sc.Type == "apiKey" && sc.In == "query":
+		m.Suggestion = &Suggest{AuthType: authQuery, ParameterName: sc.Name}
+	case sc.Type == "apiKey" && sc.In == "cookie":
+		m.Suggestion = &Suggest{AuthType: authCookie, CookieName: sc.Name}
+	case sc.Type == "http" && sc.Scheme == "bearer":
 		m.Suggestion = &Suggest{AuthType: authHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
 	case sc.Type == "http" && sc.Scheme == "basic":
 		m.Suggestion = &Suggest{AuthType: authBasic}
+	case sc.Type == "http":
+		m.Unsupported = "the HTTP authentication scheme " + clipText(sc.Scheme, 40) + " is not supported"
+	case sc.Type == "mutualTLS":
+		m.Suggestion = &Suggest{AuthType: authMTLS}
+	case sc.Type == "oauth2":
+		m.Suggestion = suggestFlow(sc.Flows)
+	case sc.Type == "openIdConnect":
+		m.Suggestion = suggestIssuer(sc.OpenIDURL)
 	}
 	return m
+}
+
+// suggestFlow chooses the flow that needs no person, then the one where a person
+// logs in once. The others were withdrawn (RFC 9700 §2.1.2, §2.4) or need a
+// device; for them, a token that was got elsewhere does.
+func suggestFlow(flows []operation.Flow) *Suggest {
+	for _, grant := range []struct{ spec, ours string }{
+		{"clientCredentials", oauth.ClientCredentials}, {"authorizationCode", oauth.AuthorizationCode},
+	} {
+		for _, f := range flows {
+			if f.Grant != grant.spec || oauth.CheckURL(f.TokenURL) != nil {
+				continue
+			}
+			out := &Suggest{AuthType: authOAuth2, Grant: grant.ours, TokenURL: f.TokenURL, Scopes: f.Scopes}
+			if grant.ours == oauth.AuthorizationCode {
+				if oauth.CheckURL(f.AuthorizationURL) != nil {
+					continue
+				}
+				out.AuthorizationURL = f.AuthorizationURL
+			}
+			return out
+		}
+	}
+	return &Suggest{AuthType: authHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
+}
+
+// suggestIssuer makes an issuer of the address of its metadata.
+func suggestIssuer(metadata string) *Suggest {
+	if issuer, ok := strings.CutSuffix(metadata, "/.well-known/openid-configuration"); ok && oauth.CheckURL(issuer) == nil {
+		return &Suggest{AuthType: authOIDC, Grant: oauth.AuthorizationCode, Issuer: issuer}
+	}
+	return &Suggest{AuthType: authHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
 }
 
 func reportOf(v *store.ConnectorVersion) (*Report, error) {

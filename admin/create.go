@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -59,7 +59,7 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 	if err != nil {
 		return nil, err
 	}
-	granted, err := s.grant(ctx, ws, in)
+	granted, err := s.grant(ctx, ws, in.addresses())
 	if err != nil {
 		return nil, err
 	}
@@ -110,13 +110,9 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 			return nil, err
 		}
 	}
-	var secret secrets.Secret
-	replaced := ""
+	replaced := slices.Clone(d.creds)
 	if in.Auth != nil {
-		if d.cred != nil {
-			replaced = d.cred.ID
-		}
-		if secret, err = d.authenticate(s, in.Auth); err != nil {
+		if err := d.authenticate(s, in.Auth, "/authentication"); err != nil {
 			return nil, err
 		}
 	}
@@ -127,11 +123,11 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 	if err := s.pushDraft(ctx, d); err != nil {
 		return nil, err
 	}
-	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeCreated(ctx, tx, d, src, isNew, in.Auth != nil, secret) })
+	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeCreated(ctx, tx, d, src, isNew, in.Auth != nil) })
 	if err != nil {
 		return nil, err
 	}
-	s.secrets.forget(replaced)
+	s.forgetAll(replaced, d.creds)
 	if again != nil {
 		return again.finish(ctx, d, in, phase)
 	}
@@ -145,7 +141,7 @@ func (in *CreateToolset) check() error {
 	}
 	if in.Auth != nil {
 		// A refresh may keep the stored secret; whether there is one is seen later.
-		return in.Auth.check("/authentication", true)
+		return in.Auth.check("/authentication", keepAny)
 	}
 	return nil
 }
@@ -179,7 +175,7 @@ func (s *Server) prepare(ctx context.Context, ws *store.Workspace, in *CreateToo
 		if d.edits, err = ws.ToolEdits(ctx, ts.ID); err != nil {
 			return nil, false, err
 		}
-		if d.cred, err = ws.Credential(ctx, ts.ID, ts.Connector); err != nil {
+		if d.creds, err = loadCredentials(ctx, ws, ts); err != nil {
 			return nil, false, err
 		}
 	}
@@ -217,33 +213,13 @@ func (d *draft) bind(c *publish.Connector, conn *generated) {
 	for i := range d.edits {
 		d.edits[i].Connector = name
 	}
-	if d.cred != nil {
-		d.cred.Connector = name
+	for i := range d.creds {
+		d.creds[i].row.Connector = name
 	}
-}
-
-// authenticate puts a configuration on a draft and returns the secret to seal.
-func (d *draft) authenticate(s *Server, a *SetAuth) (secrets.Secret, error) {
-	same := d.cred != nil && d.cred.AuthType == a.AuthType
-	if err := a.check("/authentication", same); err != nil {
-		return secrets.Secret{}, err
-	}
-	if a.AuthType == authNone {
-		d.cred = nil
-		return secrets.Secret{}, nil
-	}
-	// Another type is another credential: what is live must not send the new
-	// secret in the place of the old one.
-	next := &store.Credential{ID: s.o.Store.NewID("cred"), ToolsetID: d.ts.ID, Connector: d.ts.Connector}
-	if same {
-		*next = *d.cred
-	}
-	d.cred = next
-	return a.apply(next), nil
 }
 
 // writeCreated writes every record of a new or refreshed toolset.
-func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *source, isNew, auth bool, secret secrets.Secret) error {
+func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *source, isNew, auth bool) error {
 	err := tx.PutSpecification(ctx, &store.Specification{
 		Digest: d.report.SpecDigest, Name: src.spec.Name, URL: src.url, Format: src.format(d.report.Format), SpecVersion: d.report.SpecVersion, Content: src.content(),
 	})
@@ -277,14 +253,14 @@ func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *
 		}
 		d.changes.ID, d.changes.At = row.ID, row.CreatedAt.Time
 	}
-	if auth || d.cred != nil {
-		if err := s.writeAuth(ctx, tx, d, secret); err != nil {
+	if auth || len(d.creds) > 0 {
+		if err := s.writeAuth(ctx, tx, d); err != nil {
 			return err
 		}
 	}
 	rec.After = mustJSON(map[string]any{
 		"slug": d.ts.Slug, "name": d.ts.Name, "source": d.ts.SourceURL, "connector": d.ts.ConnectorDigest, "tools": len(d.conn.tools),
-		"authentication": s.auditAuth(d.cred, secret),
+		"authentication": s.auditAuth(d.creds),
 	})
 	return tx.Audit(ctx, rec)
 }
@@ -333,16 +309,9 @@ func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft
 // grant allows this node to dial the private addresses that the operator named
 // in a request from this machine; each is recorded and audited. A request from
 // elsewhere gets no grant, and its private addresses are refused.
-func (s *Server) grant(ctx context.Context, ws *store.Workspace, in *CreateToolset) ([]string, error) {
+func (s *Server) grant(ctx context.Context, ws *store.Workspace, named []string) ([]string, error) {
 	if s.o.Dialer == nil || !requestOf(ctx).local {
 		return nil, nil
-	}
-	named := []string{in.BaseURL}
-	if in.Source.OpenAPI != nil {
-		named = append(named, in.Source.OpenAPI.URL)
-		for i := range in.Source.OpenAPI.Overlays {
-			named = append(named, in.Source.OpenAPI.Overlays[i].URL)
-		}
 	}
 	var granted []string
 	for _, raw := range named {
@@ -381,6 +350,21 @@ func (s *Server) grant(ctx context.Context, ws *store.Workspace, in *CreateTools
 		granted = append(granted, hostport)
 	}
 	return granted, nil
+}
+
+// addresses are what a creation names for the node to dial.
+func (in *CreateToolset) addresses() []string {
+	named := []string{in.BaseURL}
+	if in.Source.OpenAPI != nil {
+		named = append(named, in.Source.OpenAPI.URL)
+		for i := range in.Source.OpenAPI.Overlays {
+			named = append(named, in.Source.OpenAPI.Overlays[i].URL)
+		}
+	}
+	if in.Auth != nil {
+		named = append(named, in.Auth.addresses()...)
+	}
+	return named
 }
 
 func joinHostPort(host, port string) string {

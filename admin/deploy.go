@@ -94,7 +94,7 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 	s.publish.Lock()
 	defer s.publish.Unlock()
 	before := *ts
-	cred, err := ws.Credential(ctx, ts.ID, ts.Connector)
+	creds, err := loadCredentials(ctx, ws, ts)
 	if err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		rec.Before = mustJSON(map[string]any{"slug": before.Slug, "name": before.Name, "revision": before.LiveRevision})
 		return tx.Audit(ctx, rec)
 	})
-	if err == nil && cred != nil {
-		s.secrets.forget(cred.ID)
+	if err == nil {
+		s.forgetAll(creds)
 	}
 	return err
 }

@@ -25,7 +25,7 @@ type draft struct {
 	report  *Report
 	conn    *generated
 	edits   []store.ToolEdit
-	cred    *store.Credential // nil: no authentication
+	creds   []draftCredential // none: no authentication
 	bundle  *registry.Toolset // set by pushDraft
 	before  []Tool            // set by updateTools: the tools as they were
 	changes *Changes          // set by compare: what a refresh changes; nil: nothing
@@ -70,7 +70,7 @@ func outline(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (d *dr
 	if d.report, err = reportOf(d.version); err != nil {
 		return nil, err
 	}
-	d.cred, err = ws.Credential(ctx, ts.ID, ts.Connector)
+	d.creds, err = loadCredentials(ctx, ws, ts)
 	return d, err
 }
 
@@ -78,7 +78,7 @@ func outline(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (d *dr
 // digest. Nothing becomes live by it, and a bundle that no record names harms
 // nobody.
 func (s *Server) pushDraft(ctx context.Context, d *draft) error {
-	auth, err := authShape(d.cred)
+	auth, err := authShape(d.creds)
 	if err != nil {
 		return err
 	}
@@ -278,8 +278,8 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 		t.Cache = &CachePolicy{TTLSeconds: int(d.ts.CacheSeconds)}
 	}
 	t.ToolCount, t.EnabledTools = int(d.version.Tools), int(d.ts.EnabledTools)
-	if d.cred != nil {
-		if t.Authentication, err = showAuth(d.cred); err != nil {
+	if len(d.creds) > 0 {
+		if t.Authentication, err = showAuth(d.creds, s.now()); err != nil {
 			return Toolset{}, err
 		}
 	}

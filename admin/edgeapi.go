@@ -302,15 +302,25 @@ func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.E
 	h := sha256.New()
 	h.Write(e.SealKey)
 	for _, id := range ids {
-		value, version, err := s.Secret(ctx, id)
+		v, err := s.secret(ctx, id)
 		if problem.Is(err, problem.NotFound) {
 			continue // deleted; the next release does not use it
+		}
+		if p := problem.As(err); p != nil {
+			// An access token that cannot be got must not keep the other credentials
+			// from the edge. What the edge then answers says that it is missing.
+			s.log.LogAttrs(ctx, slog.LevelDebug, "an edge gets no access token", slog.String("credential", id), slog.Any("error", err))
+			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		doc.Credentials = append(doc.Credentials, registry.EdgeCredential{ID: id, Version: version, APIKey: value.Reveal()})
-		_, _ = io.WriteString(h, id+"@"+strconv.FormatUint(version, 10)+"\n") // a hash does not fail
+		c := registry.EdgeCredential{ID: id, Version: v.version, Value: v.value.Reveal()}
+		if !v.expires.IsZero() {
+			c.Expires = v.expires.Unix()
+		}
+		doc.Credentials = append(doc.Credentials, c)
+		_, _ = io.WriteString(h, id+"@"+strconv.FormatUint(v.version, 10)+"\n") // a hash does not fail
 	}
 	doc.ETag = hex.EncodeToString(h.Sum(nil)[:16])
 	return doc, nil

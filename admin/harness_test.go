@@ -164,7 +164,15 @@ func (x *tester) Test(ctx context.Context, call admin.TestCall) (admin.TestedAns
 			if err != nil {
 				return admin.TestedAnswer{}, err
 			}
-			req.Header.Set(a.HeaderName, a.HeaderPrefix+value.Reveal())
+			switch a.Type {
+			case registry.AuthHeader:
+				req.Header.Set(a.HeaderName, a.HeaderPrefix+value.Reveal())
+			case registry.AuthBasic:
+				user, password, _ := strings.Cut(value.Reveal(), ":")
+				req.SetBasicAuth(user, password)
+			default:
+				req.Header.Set("Authorization", "Bearer "+value.Reveal())
+			}
 		}
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
@@ -175,6 +183,15 @@ func (x *tester) Test(ctx context.Context, call admin.TestCall) (admin.TestedAns
 		return admin.TestedAnswer{IsError: res.StatusCode > 299, Text: b, UpstreamStatus: res.StatusCode, BytesReceived: len(b)}, err
 	}
 	return admin.TestedAnswer{}, problem.New(problem.NotFound, "no tool %s", call.Tool)
+}
+
+// credential is the only credential of a toolset; nil: none.
+func (w *world) credential(toolset, connector string) (*store.Credential, error) {
+	rows, err := w.st.Workspace("default").CredentialsOf(w.t.Context(), toolset, connector)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
 }
 
 // fetcher gets specifications with net/http, and fails when told to.

@@ -40,6 +40,7 @@ type request struct {
 	// secretAnswer: the answer holds a token that is shown once, so it is not kept
 	// for a repetition of the request.
 	secretAnswer bool
+	base         string // scheme and host as the client wrote them
 }
 
 func requestOf(ctx context.Context) *request {
@@ -64,6 +65,9 @@ func (s *Server) framed(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := &request{id: s.o.Store.NewID("req"), prefer: r.Header.Get("Prefer")}
 		req.ip, req.local = clientOf(r)
+		if req.base = "http://" + r.Host; r.TLS != nil {
+			req.base = "https://" + r.Host
+		}
 		r = r.WithContext(context.WithValue(r.Context(), contextKey{}, req))
 		h := w.Header()
 		h.Set("X-Request-Id", req.id)

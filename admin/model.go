@@ -97,7 +97,8 @@ type AuthMethod struct {
 	Name         string   `json:"name,omitempty" doc:"Header, parameter or cookie."`
 	Scheme       string   `json:"scheme,omitempty"`
 	Description  string   `json:"description,omitempty"`
-	Suggestion   *Suggest `json:"suggestion,omitempty" doc:"Authentication configuration that fits; only the secret is missing."`
+	Suggestion   *Suggest `json:"suggestion,omitempty" doc:"Authentication configuration that fits; only the secret is missing. Absent: see unsupported."`
+	Unsupported  string   `json:"unsupported,omitempty" doc:"Why Sluice cannot apply it."`
 	Operations   int      `json:"operations" doc:"Tools that accept it."`
 	Flows        []string `json:"flows,omitempty" doc:"OAuth 2 grants."`
 	BearerFormat string   `json:"bearerFormat,omitempty"`
@@ -105,9 +106,16 @@ type AuthMethod struct {
 
 // Suggest is an authentication configuration without its secret.
 type Suggest struct {
-	AuthType     string `json:"authType"`
-	HeaderName   string `json:"headerName,omitempty"`
-	HeaderPrefix string `json:"headerPrefix,omitempty"`
+	AuthType         string   `json:"authType"`
+	HeaderName       string   `json:"headerName,omitempty"`
+	HeaderPrefix     string   `json:"headerPrefix,omitempty"`
+	ParameterName    string   `json:"parameterName,omitempty"`
+	CookieName       string   `json:"cookieName,omitempty"`
+	Grant            string   `json:"grant,omitempty"`
+	Issuer           string   `json:"issuer,omitempty"`
+	AuthorizationURL string   `json:"authorizationUrl,omitempty"`
+	TokenURL         string   `json:"tokenUrl,omitempty"`
+	Scopes           []string `json:"scopes,omitempty" doc:"Those that the specification lists; choose the ones that are needed."`
 }
 
 // Tool is one tool of a toolset, with the toolset's edits applied.
@@ -196,16 +204,47 @@ type TestAnswer struct {
 }
 
 // Authentication is an authentication configuration. Secret fields (apiKey,
-// password, token) are write-only: they are never in an answer.
+// password, token, clientSecret, privateKey) are write-only: they are never in an
+// answer.
 type Authentication struct {
-	AuthType     string     `json:"authType" enum:"header,bearer,basic,none"`
-	HeaderName   string     `json:"headerName,omitempty" doc:"header: the HTTP header."`
-	HeaderPrefix string     `json:"headerPrefix,omitempty" doc:"header: put directly before the key, with its own space."`
-	Username     string     `json:"username,omitempty" doc:"basic"`
-	Last4        string     `json:"apiKeyLast4,omitempty" doc:"Last four characters of the secret, when it is long enough."`
-	RotatedAt    *time.Time `json:"rotatedAt,omitempty" doc:"When the secret was set."`
-	Version      uint64     `json:"version,omitempty" doc:"Version of the secret."`
-	Preview      string     `json:"preview,omitempty" doc:"What is sent, with the secret masked." example:"Authorization: Bearer ••••9f3c"`
+	AuthenticationItem
+	Items []AuthenticationItem `json:"items,omitempty" doc:"list: the credentials."`
+}
+
+// AuthenticationItem is one credential without its secret.
+type AuthenticationItem struct {
+	AuthType         string           `json:"authType" enum:"header,query,cookie,basic,bearer,oauth2,oidc,mtls,list,none"`
+	CredentialID     string           `json:"credentialId,omitempty" example:"cred_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
+	Scheme           string           `json:"scheme,omitempty" doc:"Security scheme of the specification that it fulfils; absent: it is sent with every operation that needs authentication."`
+	HeaderName       string           `json:"headerName,omitempty" doc:"header: the HTTP header."`
+	HeaderPrefix     string           `json:"headerPrefix,omitempty" doc:"header: put directly before the key, with its own space."`
+	ParameterName    string           `json:"parameterName,omitempty" doc:"query"`
+	CookieName       string           `json:"cookieName,omitempty" doc:"cookie"`
+	Username         string           `json:"username,omitempty" doc:"basic"`
+	Grant            string           `json:"grant,omitempty" enum:"client_credentials,authorization_code" doc:"oauth2, oidc"`
+	Issuer           string           `json:"issuer,omitempty" doc:"oauth2, oidc"`
+	ClientID         string           `json:"clientId,omitempty" doc:"oauth2, oidc"`
+	TokenAuth        string           `json:"tokenAuthMethod,omitempty" doc:"oauth2, oidc"`
+	AuthorizationURL string           `json:"authorizationUrl,omitempty" doc:"oauth2, oidc"`
+	TokenURL         string           `json:"tokenUrl,omitempty" doc:"oauth2, oidc"`
+	Scopes           []string         `json:"scopes,omitempty" doc:"oauth2, oidc"`
+	Audience         string           `json:"audience,omitempty" doc:"oauth2, oidc"`
+	Certificate      *CertificateInfo `json:"certificate,omitempty" doc:"mtls"`
+	State            string           `json:"state,omitempty" enum:"ok,login_required,failing,expired" doc:"oauth2, oidc: whether there is an access token; ok: yes, or one will be got when it is needed."`
+	LoginPending     bool             `json:"loginPending,omitempty" doc:"A login was begun and is not finished."`
+	LastError        string           `json:"lastError,omitempty" doc:"oauth2, oidc: why the last request for a token was refused."`
+	ExpiresAt        *time.Time       `json:"expiresAt,omitempty" doc:"oauth2, oidc: of the access token."`
+	Last4            string           `json:"apiKeyLast4,omitempty" doc:"Last four characters of the secret, when it is long enough."`
+	RotatedAt        *time.Time       `json:"rotatedAt,omitempty" doc:"When the secret was set."`
+	Version          uint64           `json:"version,omitempty" doc:"Version of the secret."`
+	Preview          string           `json:"preview,omitempty" doc:"What is sent, with the secret masked." example:"Authorization: Bearer ••••9f3c"`
+}
+
+// CertificateInfo is what is shown of a client certificate.
+type CertificateInfo struct {
+	Subject  string    `json:"subject"`
+	Issuer   string    `json:"issuer"`
+	NotAfter time.Time `json:"notAfter"`
 }
 
 // Connector is a connector as the API shows it.

@@ -326,7 +326,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 		}
 	}
 	creds, _ := home.credentials("")
-	if len(creds.Credentials) != 1 || creds.Credentials[0].APIKey != upstreamKey || creds.Edge != home.id.Edge {
+	if len(creds.Credentials) != 1 || creds.Credentials[0].Value != upstreamKey || creds.Edge != home.id.Edge {
 		t.Fatalf("credentials %+v of %d", creds.Credentials, len(creds.Credentials))
 	}
 	if none, _ := abroad.credentials(""); len(none.Credentials) != 0 {
@@ -336,7 +336,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 		t.Fatalf("known credentials: %d", status)
 	}
 	w.putAuth(eu.ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": "another-key-0123456789"})
-	if changed, status := home.credentials(creds.ETag); status != 200 || changed.Credentials[0].APIKey != "another-key-0123456789" {
+	if changed, status := home.credentials(creds.ETag); status != 200 || changed.Credentials[0].Value != "another-key-0123456789" {
 		t.Fatalf("changed credentials: %d %v", status, changed.Credentials)
 	}
 	// Its token opens nothing of the API, and after its end nothing at all.

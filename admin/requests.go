@@ -93,17 +93,40 @@ type ToolUpdate struct {
 	PatchTool
 }
 
-// SetAuth sets an authentication configuration. Which fields belong to a type:
-// header: headerName, headerPrefix, apiKey; bearer: token; basic: username,
-// password; none: nothing.
+// SetAuth sets an authentication configuration: one credential, or several as
+// the items of a list.
 type SetAuth struct {
-	AuthType     string         `json:"authType" enum:"header,bearer,basic,none"`
-	HeaderName   string         `json:"headerName,omitempty" maxLength:"128"`
-	HeaderPrefix string         `json:"headerPrefix,omitempty" maxLength:"64"`
-	APIKey       secrets.Secret `json:"apiKey,omitzero" writeOnly:"true"`
-	Token        secrets.Secret `json:"token,omitzero" writeOnly:"true"`
-	Username     string         `json:"username,omitempty" maxLength:"512"`
-	Password     secrets.Secret `json:"password,omitzero" writeOnly:"true"`
+	AuthItem
+	Items []AuthItem `json:"items,omitempty" maxItems:"16" doc:"list: the credentials, each of another type than list and none."`
+}
+
+// AuthItem is one credential. Which fields belong to a type: header: headerName,
+// headerPrefix, apiKey; query: parameterName, apiKey; cookie: cookieName, apiKey;
+// bearer: token; basic: username, password; oauth2: grant, clientId, clientSecret,
+// authorizationUrl, tokenUrl, scopes, audience; oidc: the same with issuer; mtls:
+// certificate, privateKey; none: nothing.
+type AuthItem struct {
+	AuthType         string         `json:"authType" enum:"header,query,cookie,basic,bearer,oauth2,oidc,mtls,list,none"`
+	Scheme           string         `json:"scheme,omitempty" maxLength:"256" doc:"Security scheme of the specification that it fulfils. Default: it is sent with every operation that needs authentication; in a list, the scheme that it fits."`
+	HeaderName       string         `json:"headerName,omitempty" maxLength:"128"`
+	HeaderPrefix     string         `json:"headerPrefix,omitempty" maxLength:"64" doc:"Put directly before the key, with its own space."`
+	ParameterName    string         `json:"parameterName,omitempty" maxLength:"128"`
+	CookieName       string         `json:"cookieName,omitempty" maxLength:"128"`
+	APIKey           secrets.Secret `json:"apiKey,omitzero" writeOnly:"true"`
+	Token            secrets.Secret `json:"token,omitzero" writeOnly:"true"`
+	Username         string         `json:"username,omitempty" maxLength:"512"`
+	Password         secrets.Secret `json:"password,omitzero" writeOnly:"true"`
+	Grant            string         `json:"grant,omitempty" enum:"client_credentials,authorization_code"`
+	Issuer           string         `json:"issuer,omitempty" maxLength:"2048" doc:"Its metadata names the endpoints that are not set here."`
+	ClientID         string         `json:"clientId,omitempty" maxLength:"512"`
+	ClientSecret     secrets.Secret `json:"clientSecret,omitzero" writeOnly:"true"`
+	TokenAuth        string         `json:"tokenAuthMethod,omitempty" enum:"client_secret_basic,client_secret_post" doc:"Default: what the server's metadata says, else basic, then post."`
+	AuthorizationURL string         `json:"authorizationUrl,omitempty" maxLength:"2048"`
+	TokenURL         string         `json:"tokenUrl,omitempty" maxLength:"2048"`
+	Scopes           []string       `json:"scopes,omitempty" maxItems:"200"`
+	Audience         string         `json:"audience,omitempty" maxLength:"2048"`
+	Certificate      string         `json:"certificate,omitempty" maxLength:"65536" doc:"PEM chain."`
+	PrivateKey       secrets.Secret `json:"privateKey,omitzero" writeOnly:"true" doc:"PEM, unencrypted."`
 }
 
 // TestRequest names the tool to test. Without one: the first safe operation that

@@ -15,9 +15,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -49,6 +51,9 @@ type Options struct {
 	// Dialer gets the grants of private addresses that the operator names from
 	// this machine. Default: none are granted.
 	Dialer *safedial.Dialer
+	// OAuth asks authorization servers for access tokens. Default: none is asked,
+	// and toolsets that need one cannot be called.
+	OAuth *oauth.Client
 	// AwaitLive waits until the gateway of this node serves a revision of a
 	// toolset, or has dropped it (revision 0). It returns early when ctx ends.
 	// Default: deploys answer as soon as the release is signed.
@@ -90,6 +95,7 @@ type Server struct {
 	hosts    map[string]bool
 	opened   connectorCache
 	secrets  secretCache
+	flights  singleflight.Group // requests for access tokens, by credential
 	// edgeBell rings when an edge may have new credentials or was changed.
 	edgeBell bell
 	edges    edgeNeeds
@@ -176,13 +182,19 @@ func (s *Server) recover(ctx context.Context) error {
 	return nil
 }
 
-// Run sweeps expired records until ctx ends, then waits for the jobs that run,
+// Run sweeps expired records and renews access tokens until ctx ends, then waits for the jobs that run,
 // at most as long as grace, and cancels the rest.
 func (s *Server) Run(ctx context.Context, grace time.Duration) error {
-	tick := time.NewTicker(sweepInterval)
+	tick, renewals := time.NewTicker(sweepInterval), time.NewTicker(renewInterval)
 	defer tick.Stop()
+	defer renewals.Stop()
 	for {
 		select {
+		case <-renewals.C:
+			if err := s.renewAll(ctx); err != nil && ctx.Err() == nil {
+				s.log.LogAttrs(ctx, slog.LevelWarn, "access tokens that end soon were not renewed", slog.Any("error", err))
+			}
+			continue
 		case <-tick.C:
 			if err := s.o.Store.Sweep(ctx); err != nil && ctx.Err() == nil {
 				s.log.LogAttrs(ctx, slog.LevelWarn, "sweeping expired records did not work", slog.Any("error", err))
@@ -201,7 +213,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 }
 
 // Handler serves the whole admin listener: /v1, /v2 (the registry), /edge/v1,
-// /metrics, /livez, /readyz and /healthz.
+// /oauth/callback, /metrics, /livez, /readyz and /healthz.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // OpenAPI returns the API's own OpenAPI 3.1 document as JSON.
@@ -257,6 +269,8 @@ func (s *Server) routes() {
 			s.serveEdge(w, r)
 		case s.o.Registry != nil && (at == "/v2" || strings.HasPrefix(at, "/v2/")):
 			s.registry.ServeHTTP(w, r)
+		case at == callbackPath:
+			s.serveCallback(w, r)
 		default:
 			s.writeProblem(w, r, notHere(r))
 		}

@@ -90,7 +90,7 @@ func (d *draft) choose(req *TestRequest) (c *candidate, reason string, err error
 			continue
 		}
 		safe++
-		if d.cred == nil && d.conn.tools[i].secured {
+		if len(d.creds) == 0 && d.conn.tools[i].secured {
 			locked++
 			continue
 		}
@@ -132,9 +132,7 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 		return run, nil
 	}
 	run.Possible, run.Tool, run.Arguments = true, c.tool.Name, c.args
-	if d.cred != nil {
-		run.CredentialVersion = d.cred.Version
-	}
+	run.CredentialVersion = d.credentialVersion()
 	if d.bundle == nil { // the draft was loaded, not just made
 		if err := s.pushDraft(ctx, d); err != nil {
 			return nil, err
@@ -193,10 +191,10 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 
 // sent says which header carried the credential, never its value.
 func (d *draft) sent() string {
-	if d.cred == nil {
+	if len(d.creds) == 0 {
 		return "no credential was sent, because none is configured"
 	}
-	a, err := showAuth(d.cred)
+	a, err := showAuth(d.creds, time.Time{})
 	if err != nil {
 		return "a credential was sent"
 	}

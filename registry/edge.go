@@ -127,17 +127,16 @@ type EdgeCredentials struct {
 }
 
 // EdgeCredential is one credential in the form a gateway applies. It exists in
-// memory and sealed only. Which fields are set depends on the type of
-// authentication.
+// memory and sealed only.
 type EdgeCredential struct {
-	ID          string `json:"id"`
-	Version     uint64 `json:"version"`
-	APIKey      string `json:"apiKey,omitempty"` // header, query, cookie
-	Username    string `json:"username,omitempty"`
-	Password    string `json:"password,omitempty"`
-	Token       string `json:"token,omitempty"`       // bearer, and access tokens the control plane refreshes
-	Certificate string `json:"certificate,omitempty"` // PEM
-	PrivateKey  string `json:"privateKey,omitempty"`  // PEM
+	ID      string `json:"id"`
+	Version uint64 `json:"version"`
+	// Value is the key or token; "user:password" of basic; an access token that the
+	// control plane renews; the PEM text of a certificate chain and its private key.
+	Value string `json:"value"`
+	// Expires is when an access token ends, in seconds since 1970; 0: not, or it is
+	// not known.
+	Expires int64 `json:"expires,omitempty"`
 }
 
 // String shows the identifier only.

@@ -164,21 +164,39 @@ type ToolEdit struct {
 	Disabled    bool    `bun:"disabled"`
 }
 
-// Credential is the authentication configuration of a connector in a toolset.
-// Sealed is opened by the keyring for [Credential.Record] only.
+// Credential is one item of the authentication configuration of a connector in a
+// toolset. Sealed is opened by the keyring for [Credential.Record] only.
 type Credential struct {
 	bun.BaseModel `bun:"table:credentials"`
 	InWorkspace
 	ID        string `bun:"id,pk"` // cred_…
 	ToolsetID string `bun:"toolset_id"`
 	Connector string `bun:"connector"`
+	Position  int64  `bun:"position"` // in the list of its toolset, from 0
 	AuthType  string `bun:"auth_type"`
 	Shape     string `bun:"shape"`   // JSON: the fields that are no secret
-	Sealed    []byte `bun:"sealed"`  // the secret fields as JSON, sealed
+	Sealed    []byte `bun:"sealed"`  // the secret, sealed
 	Version   uint64 `bun:"version"` // of the secret
 	Last4     string `bun:"last4"`
 	CreatedAt Time   `bun:"created_at"`
 	RotatedAt Time   `bun:"rotated_at"`
+}
+
+// OAuthToken is what an authorization server gave for a credential, and a login
+// that a person has not finished yet. Sealed is opened by the keyring for
+// [OAuthToken.Record], Login for [OAuthToken.LoginRecord].
+type OAuthToken struct {
+	bun.BaseModel `bun:"table:oauth_tokens"`
+	InWorkspace
+	CredentialID string `bun:"credential_id,pk"`
+	Version      uint64 `bun:"version"`    // of the tokens; it only grows
+	Sealed       []byte `bun:"sealed"`     // the tokens as JSON, sealed; empty: none
+	ExpiresAt    Time   `bun:"expires_at"` // of the access token; zero: it does not say, or there is none
+	Error        string `bun:"error"`      // why the last request for a token was refused; empty: it was not
+	ErrorAt      Time   `bun:"error_at"`
+	Login        []byte `bun:"login"` // the pending login, sealed; empty: none
+	LoginExpires Time   `bun:"login_expires"`
+	UpdatedAt    Time   `bun:"updated_at"`
 }
 
 // TestRun is a recorded test of exactly one digest.

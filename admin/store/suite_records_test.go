@@ -36,10 +36,11 @@ func testCredentials(t *testing.T, h harness) {
 	update(t, w, func(ctx context.Context, tx *store.Tx) error {
 		return tx.SealCredential(ctx, ring, cred, secrets.New("second"))
 	})
-	got, err := w.Credential(t.Context(), ts.ID, "pets")
-	if err != nil || got.Version != 2 {
-		t.Fatalf("read %+v, %v", got, err)
+	rows, err := w.CredentialsOf(t.Context(), ts.ID, "pets")
+	if err != nil || len(rows) != 1 || rows[0].Version != 2 {
+		t.Fatalf("read %+v, %v", rows, err)
 	}
+	got := &rows[0]
 	if s, err := ring.Open(got.Record(), got.Sealed); err != nil || s.Reveal() != "second" {
 		t.Fatalf("opened %v", err)
 	}
@@ -62,20 +63,103 @@ func testCredentials(t *testing.T, h harness) {
 	if err := ring.Retire(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = w.Credential(t.Context(), ts.ID, "pets"); err != nil {
-		t.Fatal(err)
+	if rows, err = w.CredentialsOf(t.Context(), ts.ID, "pets"); err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
 	}
+	got = &rows[0]
 	if s, err := ring.Open(got.Record(), got.Sealed); err != nil || s.Reveal() != "second" || got.Version != 2 {
 		t.Fatalf("after rotation from %s: %v", oldID, err)
 	}
 	update(t, w, func(ctx context.Context, tx *store.Tx) error {
-		ok, err := tx.DeleteCredential(ctx, ts.ID, "pets")
-		again, err2 := tx.DeleteCredential(ctx, ts.ID, "pets")
-		if !ok || again {
+		ok, err := tx.KeepCredentials(ctx, ts.ID)
+		again, err2 := tx.KeepCredentials(ctx, ts.ID)
+		if ok != 1 || again != 0 {
 			t.Errorf("deleted %v, %v", ok, again)
 		}
 		return errors.Join(err, err2)
 	})
+}
+
+// testOAuthTokens: tokens belong to a credential, go with it, and stay readable
+// when the key-encryption key changes.
+func testOAuthTokens(t *testing.T, h harness) {
+	st := h.open(t, nil)
+	w := st.Workspace("one")
+	ts, ring := seed(t, w, "pets"), keyring(t)
+	creds := []*store.Credential{
+		{ToolsetID: ts.ID, Connector: "pets", Position: 1, AuthType: "oauth2", Shape: "{}"},
+		{ToolsetID: ts.ID, Connector: "pets", Position: 0, AuthType: "oidc", Shape: "{}"},
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.SealCredential(ctx, ring, creds[0], secrets.Secret{}), tx.SealCredential(ctx, ring, creds[1], secrets.New("s")))
+	})
+	rows, err := w.CredentialsOf(t.Context(), ts.ID, "pets")
+	if err != nil || len(rows) != 2 || rows[0].ID != creds[1].ID || rows[1].ID != creds[0].ID {
+		t.Fatalf("the list is %+v, %v", rows, err)
+	}
+	id := creds[0].ID
+	if tok, err := w.OAuthToken(t.Context(), id); tok != nil || err != nil {
+		t.Fatalf("before the first: %v, %v", tok, err)
+	}
+	tok := &store.OAuthToken{CredentialID: id, Version: 7, ExpiresAt: store.Time{Time: time.UnixMilli(1000)}, LoginExpires: store.Time{Time: time.UnixMilli(5)}}
+	tok.WorkspaceID = "one"
+	for _, v := range []struct {
+		to  *[]byte
+		rec secrets.Record
+	}{{&tok.Sealed, tok.Record()}, {&tok.Login, tok.LoginRecord()}} {
+		if *v.to, err = ring.Seal(v.rec, secrets.New("kept")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // an insertion, then an update
+		update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.SaveOAuthToken(ctx, tok) })
+	}
+	f := func(ms int64, want int) {
+		t.Helper()
+		if got, err := st.ExpiringTokens(t.Context(), time.UnixMilli(ms), 10); err != nil || len(got) != want {
+			t.Fatalf("before %d ms %d tokens expire, want %d (%v)", ms, len(got), want, err)
+		}
+	}
+	f(1000, 0)
+	f(1001, 1)
+	if err := ring.Rotate(); err != nil {
+		t.Fatal(err)
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		n, err := tx.RewrapCredentials(ctx, ring)
+		if n != 4 {
+			t.Errorf("re-wrapped %d, want two secrets, tokens and a login", n)
+		}
+		return err
+	})
+	if err := ring.Retire(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.OAuthToken(t.Context(), id)
+	if err != nil || got.Version != 7 {
+		t.Fatalf("read %+v, %v", got, err)
+	}
+	for _, v := range []struct {
+		sealed []byte
+		rec    secrets.Record
+	}{{got.Sealed, got.Record()}, {got.Login, got.LoginRecord()}} {
+		if s, err := ring.Open(v.rec, v.sealed); err != nil || s.Reveal() != "kept" {
+			t.Fatalf("%s does not open: %v", v.rec.Key, err)
+		}
+	}
+	if tok, err := st.Workspace("two").OAuthToken(t.Context(), id); tok != nil || err != nil {
+		t.Fatalf("another workspace reads it: %v, %v", tok, err)
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		n, err := tx.KeepCredentials(ctx, ts.ID, creds[1].ID)
+		if n != 1 {
+			t.Errorf("removed %d, want 1", n)
+		}
+		return err
+	})
+	if tok, err := w.OAuthToken(t.Context(), id); tok != nil || err != nil {
+		t.Fatalf("the tokens outlive their credential: %v, %v", tok, err)
+	}
 }
 
 func testConnectors(t *testing.T, h harness) {

@@ -80,6 +80,7 @@ func suite(t *testing.T, h harness) {
 	f("edits and cascade", testCascade)
 	f("revisions and tests", testRevisions)
 	f("credentials", testCredentials)
+	f("oauth tokens", testOAuthTokens)
 	f("specifications and connectors", testConnectors)
 	f("tokens", testTokens)
 	f("jobs", testJobs)
@@ -300,15 +301,14 @@ func testIsolation(t *testing.T, h harness) {
 	count("audit", len(log), err)
 	grants, err := two.Grants(ctx)
 	count("grants", len(grants), err)
-	if c, err := two.Credential(ctx, ts.ID, "pets"); c != nil || err != nil {
-		t.Errorf("credential by toolset: %v, %v", c, err)
-	}
+	ofToolset, err := two.CredentialsOf(ctx, ts.ID, "pets")
+	count("credentials of a toolset", len(ofToolset), err)
 	if r, err := two.LastTestRun(ctx, ts.ID, ""); r != nil || err != nil {
 		t.Errorf("test run: %v, %v", r, err)
 	}
 	// Writes that name records of the other workspace change nothing of it.
 	_ = two.Update(ctx, func(tx *store.Tx) error { return tx.ReplaceToolEdits(ctx, ts.ID, nil) })
-	_ = two.Update(ctx, func(tx *store.Tx) error { _, err := tx.DeleteCredential(ctx, ts.ID, "pets"); return err })
+	_ = two.Update(ctx, func(tx *store.Tx) error { _, err := tx.KeepCredentials(ctx, ts.ID); return err })
 	_ = two.Update(ctx, func(tx *store.Tx) error { return tx.DropKey(ctx, "t", "k") })
 	_ = two.Update(ctx, func(tx *store.Tx) error {
 		return tx.CreateToolset(ctx, &store.Toolset{InWorkspace: store.InWorkspace{WorkspaceID: "one"}, ID: "ts_forged", Slug: "forged", Connector: "pets", ConnectorDigest: "sha256:c1"})
@@ -319,7 +319,7 @@ func testIsolation(t *testing.T, h harness) {
 	if edits, err := one.ToolEdits(ctx, ts.ID); err != nil || len(edits) != 1 {
 		t.Errorf("edits of the owner: %v, %v", edits, err)
 	}
-	if c, err := one.Credential(ctx, ts.ID, "pets"); err != nil || c == nil {
+	if c, err := one.CredentialsOf(ctx, ts.ID, "pets"); err != nil || len(c) != 1 {
 		t.Errorf("credential of the owner: %v, %v", c, err)
 	}
 	update(t, one, func(ctx context.Context, tx *store.Tx) error {

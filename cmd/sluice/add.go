@@ -134,7 +134,7 @@ func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error)
 }
 
 func (a *app) add(ctx context.Context, c *apiClient, source string, f *addFlags) error {
-	if source == "-" && f.auth.keyFile == "-" {
+	if source == "-" && f.auth.stdin() {
 		return usagef("the specification and the key cannot both come from stdin")
 	}
 	spec, err := a.openForNode(ctx, source, f)
@@ -317,17 +317,36 @@ func (a *app) adviseAuth(w io.Writer, t *admin.Toolset) {
 	}
 	var best *admin.AuthMethod
 	for i := range t.Methods {
-		// Basic only where there is nothing else: it needs a user name as well.
-		if m := &t.Methods[i]; m.Suggestion != nil && (best == nil || best.Suggestion.AuthType == "basic") {
+		if m := &t.Methods[i]; m.Suggestion != nil && (best == nil || effort(m.Suggestion) < effort(best.Suggestion)) {
 			best = m
 		}
 	}
 	if best != nil {
-		fmt.Fprintf(w, "! %s take a key: sluice toolset auth %s set --auth %s --api-key-file FILE\n",
-			plural(best.Operations, "tool"), t.Slug, shellWord(authFlag(best.Suggestion)))
+		what := "take a key"
+		if best.Suggestion.Grant != "" || best.Suggestion.AuthType == "mtls" {
+			what = "need authentication"
+			if best.Operations == 1 {
+				what = "needs authentication"
+			}
+		}
+		fmt.Fprintf(w, "! %s %s: sluice toolset auth %s set %s\n", plural(best.Operations, "tool"), what, t.Slug, authCommand(best.Suggestion))
 		return
 	}
 	fmt.Fprintf(w, "! the specification asks for %s, which is not supported yet\n", methodsText(t.Methods))
+}
+
+// effort orders suggestions by what the operator has to bring: a key, a name with
+// it, a certificate, a client at an authorization server.
+func effort(s *admin.Suggest) int {
+	switch s.AuthType {
+	case "basic":
+		return 1
+	case "mtls":
+		return 2
+	case "oauth2", "oidc":
+		return 3
+	}
+	return 0
 }
 
 // authFlag is the value of --auth for a suggestion.
@@ -339,10 +358,37 @@ func authFlag(s *admin.Suggest) string {
 			spec += ":" + p
 		}
 		return spec
+	case "query":
+		return "query:" + s.ParameterName
+	case "cookie":
+		return "cookie:" + s.CookieName
 	case "basic":
 		return "basic:USER"
+	case "oauth2", "oidc":
+		return s.AuthType + ":CLIENT_ID"
 	}
 	return s.AuthType
+}
+
+// authCommand is the rest of a command that sets a suggestion.
+func authCommand(s *admin.Suggest) string {
+	words := []string{"--auth", authFlag(s)}
+	for _, v := range []struct{ flag, value string }{
+		{"--grant", s.Grant}, {"--issuer", s.Issuer}, {"--authorization-url", s.AuthorizationURL}, {"--token-url", s.TokenURL},
+	} {
+		if v.value != "" {
+			words = append(words, v.flag, v.value)
+		}
+	}
+	if s.AuthType == "mtls" {
+		words = append(words, "--client-cert", "FILE", "--client-key", "FILE")
+	} else {
+		words = append(words, "--api-key-file", "FILE")
+	}
+	for i := range words {
+		words[i] = shellWord(words[i])
+	}
+	return strings.Join(words, " ")
 }
 
 // adviseCount warns when clients will not show all tools.

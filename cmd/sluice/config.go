@@ -162,6 +162,21 @@ func first(values ...string) string {
 // readSecretFile reads a secret from a file, or from stdin for "-": the first
 // line without its end.
 func (a *app) readSecretFile(path string) (secrets.Secret, error) {
+	text, err := a.readSecretText(path)
+	if err != nil {
+		return secrets.Secret{}, err
+	}
+	line, _, _ := strings.Cut(text.Reveal(), "\n")
+	s := strings.TrimSpace(line)
+	if s == "" {
+		return secrets.Secret{}, problem.New(problem.InvalidArgument, "the key in %s is empty", path).Fix("put the key on the first line")
+	}
+	return secrets.New(s), nil
+}
+
+// readSecretText reads a secret of several lines from a file, or from stdin for
+// "-".
+func (a *app) readSecretText(path string) (secrets.Secret, error) {
 	const most = 64 << 10 // a client certificate chain fits; a mistyped path to a disk image does not
 	in := a.stdin
 	if path != "-" {
@@ -179,10 +194,5 @@ func (a *app) readSecretFile(path string) (secrets.Secret, error) {
 	if len(b) > most {
 		return secrets.Secret{}, problem.New(problem.InvalidArgument, "the key in %s is longer than %d bytes", path, most)
 	}
-	line, _, _ := strings.Cut(string(b), "\n")
-	s := strings.TrimSpace(line)
-	if s == "" {
-		return secrets.Secret{}, problem.New(problem.InvalidArgument, "the key in %s is empty", path).Fix("put the key on the first line")
-	}
-	return secrets.New(s), nil
+	return secrets.New(string(b)), nil
 }

@@ -101,6 +101,14 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		}))
 		ts.Defer(srv.Close)
 		ts.Setenv(args[0], srv.URL)
+	case "schemes":
+		srv := httptest.NewServer(authAPI())
+		ts.Defer(srv.Close)
+		ts.Setenv(args[0], srv.URL)
+	case "mutual-tls":
+		srv := mutualTLS(ts)
+		ts.Defer(srv.Close)
+		ts.Setenv(args[0], srv.URL)
 	case "faulty":
 		ts.Setenv(args[0], s.faulty().URL)
 	case "files":
@@ -360,7 +368,10 @@ func (s *scripts) certificate(ts *testscript.TestScript, neg bool, args []string
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)
 	now := time.Now()
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"sluice.example"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"sluice.example"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), BasicConstraintsValid: true, IsCA: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	ts.Check(err)
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)

@@ -71,12 +71,25 @@ func (a *app) toolsetURL(ctx context.Context, arg string) (string, error) {
 	return t.URL, nil
 }
 
+// authItemText names one credential.
+func authItemText(it *admin.AuthenticationItem) string {
+	text := strings.TrimSpace(it.AuthType + " " + first(it.HeaderName, it.ParameterName, it.CookieName, it.Username, it.ClientID))
+	if it.State != "" && it.State != "ok" {
+		text += " (" + strings.ReplaceAll(it.State, "_", " ") + ")"
+	}
+	return text
+}
+
 func authText(t *admin.Toolset) string {
 	switch {
-	case t.Authentication != nil && t.Authentication.AuthType == "header":
-		return "header " + t.Authentication.HeaderName
+	case t.Authentication != nil && t.Authentication.AuthType == "list":
+		parts := make([]string, len(t.Authentication.Items))
+		for i := range parts {
+			parts[i] = authItemText(&t.Authentication.Items[i])
+		}
+		return strings.Join(parts, " + ")
 	case t.Authentication != nil:
-		return t.Authentication.AuthType
+		return authItemText(&t.Authentication.AuthenticationItem)
 	case len(t.Methods) > 0:
 		return "not set"
 	default:

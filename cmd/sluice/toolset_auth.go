@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,17 +11,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/internal/problem"
 )
 
 func (a *app) toolsetAuth() *cobra.Command {
 	var f authFlags
+	noBrowser := false
 	cmd := &cobra.Command{
-		Use:   "auth TOOLSET [status | set | remove]",
+		Use:   "auth TOOLSET [status | set | rotate | login | remove]",
 		Short: "Show or set how calls to the upstream are authenticated",
 		Example: `  sluice toolset auth petstore
   sluice toolset auth petstore set --auth header:X-Api-Key --api-key-file key.txt
-  sluice toolset auth petstore set --auth header:Authorization:Bearer --api-key-env PET_TOKEN`,
+  sluice toolset auth petstore set --auth header:Authorization:Bearer --api-key-env PET_TOKEN
+  sluice toolset auth maps set --auth query:key --api-key-file key.txt
+  sluice toolset auth shop set --auth header:X-App --api-key-file app.txt --auth basic:me --api-key-file password.txt
+  sluice toolset auth crm set --auth oauth2:my-client --token-url https://id.example.com/token --api-key-file secret.txt
+  sluice toolset auth crm set --auth oidc:my-client --issuer https://id.example.com   and then   sluice toolset auth crm login
+  sluice toolset auth bank set --auth mtls --client-cert client.pem --client-key client.key
+  sluice toolset auth petstore rotate --api-key-file new.txt`,
 		Args: between(1, 2, "a toolset and what to do"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb := "status"
@@ -38,21 +46,10 @@ func (a *app) toolsetAuth() *cobra.Command {
 			switch verb {
 			case "status":
 				return a.authStatus(t)
-			case "set":
-				in, err := f.request(a)
-				if err != nil {
-					return err
-				}
-				etag, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: path})
-				if p := problem.As(err); err != nil && (p == nil || p.Kind != problem.NotFound) {
-					return err
-				}
-				var out admin.Authentication
-				if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPut, path: path, in: in, out: &out, ifMatch: etag}); err != nil {
-					return err
-				}
-				a.say("  next   sluice toolset test %s", t.Slug)
-				return a.object(out, func(w io.Writer) { fmt.Fprintf(w, "✓ %s sends %s\n", t.Slug, first(out.Preview, out.AuthType)) })
+			case "set", "rotate":
+				return a.authSet(cmd.Context(), c, t, &f, verb == "rotate")
+			case "login":
+				return a.authLogin(cmd.Context(), c, t, !noBrowser)
 			case "remove":
 				etag, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: path})
 				if err != nil {
@@ -68,7 +65,51 @@ func (a *app) toolsetAuth() *cobra.Command {
 		},
 	}
 	f.register(cmd)
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "login: only print the page to open")
 	return cmd
+}
+
+// authSet sets a configuration, or only a new secret of the one that is there.
+func (a *app) authSet(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, f *authFlags, rotate bool) error {
+	path := toolsetPath(t, "authentication")
+	var in authRequest
+	var now, out admin.Authentication
+	var err error
+	if !rotate {
+		if in, err = f.request(a); err != nil {
+			return err
+		}
+	}
+	etag, err := c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &now})
+	if err != nil {
+		return err
+	}
+	if rotate {
+		if len(f.specs) > 0 {
+			return usagef("rotate keeps what is configured; to change it: sluice toolset auth %s set", t.Slug)
+		}
+		if in, err = rotated(&now); err != nil {
+			return err
+		}
+		next := &keySource{a: a, files: f.keyFiles, envs: f.keyEnvs}
+		if in.Grant == "authorization_code" && next.empty() {
+			return usagef("give the new client secret with --api-key-file FILE|- or --api-key-env NAME")
+		}
+		if err := errors.Join(f.fill(&in, next), next.rest()); err != nil {
+			return err
+		}
+	}
+	if _, err := c.do(ctx, apiCall{method: http.MethodPut, path: path, in: in, out: &out, ifMatch: etag}); err != nil {
+		return err
+	}
+	next := "test " + t.Slug
+	for _, it := range append(out.Items, out.AuthenticationItem) {
+		if it.State == "login_required" {
+			next = "auth " + t.Slug + " login"
+		}
+	}
+	a.say("  next   sluice toolset %s", next)
+	return a.object(out, func(w io.Writer) { fmt.Fprintf(w, "✓ %s sends %s\n", t.Slug, first(out.Preview, out.AuthType)) })
 }
 
 func (a *app) authStatus(t *admin.ToolsetDetail) error {

@@ -28,6 +28,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -195,7 +196,12 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	if n.adminLn, err = n.listenAdmin(ctx); err != nil {
 		return err
 	}
+	authorization, err := oauth.New(oauth.Options{HTTP: newSpecFetcher(n.dialer).http})
+	if err != nil {
+		return err
+	}
 	n.admin, err = admin.New(ctx, admin.Options{
+		OAuth: authorization,
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), Tester: draftTester{drafts}, Dialer: n.dialer,
 		AwaitLive: await, GatewayURL: n.url(), Hosts: append(adminHosts(n.opts.adminListen), n.opts.adminHosts...), Version: versionOrDevel(),
 		Registry: n.registry, Metrics: write, Ready: ready, Logger: n.opts.logger,

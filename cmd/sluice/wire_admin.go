@@ -28,7 +28,10 @@ type credentialSource struct {
 	admin atomic.Pointer[admin.Server]
 }
 
-var _ credentials.Source = (*credentialSource)(nil)
+var (
+	_ credentials.Source    = (*credentialSource)(nil)
+	_ credentials.Refresher = (*credentialSource)(nil)
+)
 
 // Credential implements [credentials.Source].
 func (s *credentialSource) Credential(ctx context.Context, id string) (credentials.Credential, error) {
@@ -40,7 +43,20 @@ func (s *credentialSource) Credential(ctx context.Context, id string) (credentia
 	if err != nil {
 		return credentials.Credential{}, err
 	}
-	return credentials.Credential{APIKey: key, Version: version}, nil
+	return credentials.Credential{Value: key, Version: version}, nil
+}
+
+// Refresh implements [credentials.Refresher].
+func (s *credentialSource) Refresh(ctx context.Context, id string, rejected uint64) (credentials.Credential, error) {
+	a := s.admin.Load()
+	if a == nil {
+		return credentials.Credential{}, problem.New(problem.Unavailable, "the credentials are not open yet")
+	}
+	key, version, err := a.Refresh(ctx, id, rejected)
+	if err != nil {
+		return credentials.Credential{}, err
+	}
+	return credentials.Credential{Value: key, Version: version}, nil
 }
 
 // draftTester calls a tool of a draft through the gateway's own pipeline.

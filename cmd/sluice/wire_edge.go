@@ -282,19 +282,15 @@ func (s vaultSource) Credential(_ context.Context, id string) (credentials.Crede
 	if err != nil {
 		return credentials.Credential{}, err
 	}
-	return gatewayCredential(c)
+	return gatewayCredential(c, time.Now())
 }
 
-func gatewayCredential(c registry.EdgeCredential) (credentials.Credential, error) {
-	out := credentials.Credential{
-		APIKey: secrets.New(c.APIKey), Username: c.Username, Password: secrets.New(c.Password), Token: secrets.New(c.Token), Version: c.Version,
+// gatewayCredential refuses an access token that ended: the control plane would
+// have sent a new one if it could be reached and had one.
+func gatewayCredential(c registry.EdgeCredential, now time.Time) (credentials.Credential, error) {
+	if c.Expires != 0 && now.Unix() >= c.Expires {
+		return credentials.Credential{}, problem.New(problem.Unauthenticated, "the access token of this toolset ended, and the control plane sent no new one").
+			Fix("check that this edge reaches its control plane; if it does, log in there again: sluice toolset auth TOOLSET login")
 	}
-	if c.Certificate != "" {
-		pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.PrivateKey))
-		if err != nil {
-			return credentials.Credential{}, problem.New(problem.Unauthenticated, "the client certificate of this connector cannot be used")
-		}
-		out.Certificate = &pair
-	}
-	return out, nil
+	return credentials.Credential{Value: secrets.New(c.Value), Version: c.Version}, nil
 }

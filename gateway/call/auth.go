@@ -18,7 +18,7 @@ func (x *exchange) auth() error {
 		switch {
 		case problem.Is(err, problem.NotFound):
 			return problem.New(problem.Unauthenticated, "this toolset needs an API key and has none").
-				Fix("set the API key of the toolset %s", x.ts.Slug).Because(err)
+				Fix("set the authentication of the toolset %s", x.ts.Slug).Because(err)
 		case err != nil:
 			return err
 		}
@@ -34,7 +34,7 @@ func (x *exchange) auth() error {
 func (x *exchange) client() *upstream.ClientCertificate {
 	for i, r := range x.ready.Rules {
 		if r.Type == credentials.Certificate {
-			x.certificate = upstream.ClientCertificate{ID: r.ID, Version: x.creds[i].Version, Certificate: x.creds[i].Certificate}
+			x.certificate = upstream.ClientCertificate{ID: r.ID, Version: x.creds[i].Version, PEM: x.creds[i].Value}
 			return &x.certificate
 		}
 	}

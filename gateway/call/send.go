@@ -24,7 +24,7 @@ func (x *exchange) send() error {
 		}
 	}
 	for i := range x.creds {
-		x.body = x.creds[i].Redact(x.body) // some APIs repeat what they were sent
+		x.body = x.ready.Rules[i].Redact(x.body, x.creds[i]) // some APIs repeat what they were sent
 	}
 	x.remember()
 	return nil

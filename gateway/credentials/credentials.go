@@ -3,8 +3,8 @@ package credentials
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/base64"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -27,14 +27,12 @@ type Refresher interface {
 	Refresh(ctx context.Context, id string, rejected uint64) (Credential, error)
 }
 
-// Credential is a secret value. Which fields are used depends on the [Rule].
+// Credential is a secret value.
 type Credential struct {
-	APIKey   secrets.Secret // header, query, cookie
-	Username string         // basic
-	Password secrets.Secret // basic
-	Token    secrets.Secret // bearer, access token
-	// Certificate is the client certificate of a connection; nil: none.
-	Certificate *tls.Certificate
+	// Value in the form of its [Rule]: the key of a header, a query parameter or a
+	// cookie; "user:password" of basic; the token of bearer; the access token; or
+	// the PEM text of a certificate chain and its private key.
+	Value secrets.Secret
 	// Version grows with every change of the value. It separates cached answers
 	// of the old value from those of the new one.
 	Version uint64
@@ -72,37 +70,35 @@ func (r Rule) Apply(req *fasthttp.Request, c Credential) error {
 	case None:
 		return nil
 	case Certificate: // travels with the connection
-		if c.Certificate == nil {
+		if c.Value.IsZero() {
 			return r.unusable(true)
 		}
 	case Header:
-		v := append([]byte(r.Prefix), c.APIKey.Reveal()...)
-		if c.APIKey.IsZero() || !fieldValue(v) {
-			return r.unusable(c.APIKey.IsZero())
+		v := append([]byte(r.Prefix), c.Value.Reveal()...)
+		if c.Value.IsZero() || !fieldValue(v) {
+			return r.unusable(c.Value.IsZero())
 		}
 		req.Header.SetBytesV(r.Name, v)
 	case Query:
-		if c.APIKey.IsZero() {
+		if c.Value.IsZero() {
 			return r.unusable(true)
 		}
-		req.URI().SetQueryStringBytes(r.appendPair(req.URI().QueryString(), c.APIKey))
+		req.URI().SetQueryStringBytes(r.appendPair(req.URI().QueryString(), c.Value))
 	case Cookie:
-		v := c.APIKey.Reveal()
-		if c.APIKey.IsZero() || !cookieValue(v) {
-			return r.unusable(c.APIKey.IsZero())
+		v := c.Value.Reveal()
+		if c.Value.IsZero() || !cookieValue(v) {
+			return r.unusable(c.Value.IsZero())
 		}
 		req.Header.SetCookie(r.Name, v)
 	case Basic:
-		if c.Username == "" && c.Password.IsZero() {
+		if c.Value.IsZero() {
 			return r.unusable(true)
 		}
-		pair := append([]byte(c.Username+":"), c.Password.Reveal()...)
-		v := base64.StdEncoding.AppendEncode([]byte("Basic "), pair)
-		req.Header.SetBytesV(fasthttp.HeaderAuthorization, v)
+		req.Header.SetBytesV(fasthttp.HeaderAuthorization, appendBasic([]byte("Basic "), c.Value))
 	case Bearer, Token:
-		v := append([]byte("Bearer "), c.Token.Reveal()...)
-		if c.Token.IsZero() || !fieldValue(v) {
-			return r.unusable(c.Token.IsZero())
+		v := append([]byte("Bearer "), c.Value.Reveal()...)
+		if c.Value.IsZero() || !fieldValue(v) {
+			return r.unusable(c.Value.IsZero())
 		}
 		req.Header.SetBytesV(fasthttp.HeaderAuthorization, v)
 	}
@@ -159,10 +155,10 @@ func splitPairs(query []byte) func(func([]byte) bool) {
 func (r Rule) unusable(missing bool) error {
 	if missing {
 		return problem.New(problem.Unauthenticated, "the credential of this connector has no value").
-			Fix("set the API key of the toolset")
+			Fix("set the authentication of the toolset")
 	}
 	return problem.New(problem.Unauthenticated, "the credential of this connector holds characters that cannot be sent").
-		Fix("set the API key of the toolset again, without line breaks")
+		Fix("set the authentication of the toolset again, without line breaks")
 }
 
 // fieldValue reports whether v may be a header's value: RFC 9110 §5.5 without
@@ -194,14 +190,33 @@ func cookieValue(v string) bool {
 // found in ordinary words.
 const minRedact = 8
 
-// Redact returns body with every occurrence of c's secrets replaced: an API that
-// repeats what it was sent must not hand the key to the agent. It returns body
-// itself when there is none, which is nearly always; otherwise a copy.
-func (c Credential) Redact(body []byte) []byte {
-	for _, s := range [...]secrets.Secret{c.APIKey, c.Password, c.Token} {
-		if v := s.Reveal(); len(v) >= minRedact && bytes.Contains(body, []byte(v)) {
-			body = bytes.ReplaceAll(body, []byte(v), []byte(secrets.Redacted))
+// Redact returns body with every occurrence of the secret replaced, in the forms
+// in which it is sent and stored: an API that repeats what it was sent must not
+// hand the key to the agent. It returns body itself when there is none, which is
+// nearly always; otherwise a copy.
+func (r Rule) Redact(body []byte, c Credential) []byte {
+	switch r.Type {
+	case None, Certificate: // the private key is never sent
+		return body
+	case Basic:
+		body = redact(body, appendBasic(nil, c.Value))
+		if _, password, ok := strings.Cut(c.Value.Reveal(), ":"); ok {
+			body = redact(body, []byte(password))
 		}
+		return body
+	case Header, Query, Cookie, Bearer, Token:
 	}
-	return body
+	return redact(body, []byte(c.Value.Reveal()))
+}
+
+func redact(body, secret []byte) []byte {
+	if len(secret) < minRedact || !bytes.Contains(body, secret) {
+		return body
+	}
+	return bytes.ReplaceAll(body, secret, []byte(secrets.Redacted))
+}
+
+// appendBasic appends the credentials of RFC 7617 §2 without their scheme.
+func appendBasic(dst []byte, v secrets.Secret) []byte {
+	return base64.StdEncoding.AppendEncode(dst, []byte(v.Reveal()))
 }

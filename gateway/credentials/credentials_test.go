@@ -49,16 +49,16 @@ func TestApply(t *testing.T) {
 		}
 	}
 	k := secrets.New(key)
-	f(Rule{Type: Header, Name: "Authorization", Prefix: "Bearer "}, Credential{APIKey: k}, "http://h/", "Authorization: Bearer "+key)
-	f(Rule{Type: Header, Name: "X-Key"}, Credential{APIKey: k}, "http://h/", "X-Key: "+key)
-	f(Rule{Type: Header, Name: "Authorization", Prefix: "token="}, Credential{APIKey: k}, "http://h/", "Authorization: token="+key)
-	f(Rule{Type: Query, Name: "api_key"}, Credential{APIKey: k}, "http://h/a?b=%2F&c", "GET /a?b=%2F&c&api_key="+key+" HTTP/1.1")
-	f(Rule{Type: Query, Name: "api_key"}, Credential{APIKey: k}, "http://h/a?api%5Fkey=mine&b=1", "GET /a?b=1&api_key="+key+" HTTP/1.1")
-	f(Rule{Type: Cookie, Name: "sid"}, Credential{APIKey: k}, "http://h/", "Cookie: sid="+key)
-	f(Rule{Type: Basic}, Credential{Username: "Aladdin", Password: secrets.New("open sesame")}, "http://h/",
+	f(Rule{Type: Header, Name: "Authorization", Prefix: "Bearer "}, Credential{Value: k}, "http://h/", "Authorization: Bearer "+key)
+	f(Rule{Type: Header, Name: "X-Key"}, Credential{Value: k}, "http://h/", "X-Key: "+key)
+	f(Rule{Type: Header, Name: "Authorization", Prefix: "token="}, Credential{Value: k}, "http://h/", "Authorization: token="+key)
+	f(Rule{Type: Query, Name: "api_key"}, Credential{Value: k}, "http://h/a?b=%2F&c", "GET /a?b=%2F&c&api_key="+key+" HTTP/1.1")
+	f(Rule{Type: Query, Name: "api_key"}, Credential{Value: k}, "http://h/a?api%5Fkey=mine&b=1", "GET /a?b=1&api_key="+key+" HTTP/1.1")
+	f(Rule{Type: Cookie, Name: "sid"}, Credential{Value: k}, "http://h/", "Cookie: sid="+key)
+	f(Rule{Type: Basic}, Credential{Value: secrets.New("Aladdin:open sesame")}, "http://h/",
 		"Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==") // RFC 7617 §2
-	f(Rule{Type: Bearer}, Credential{Token: k}, "http://h/", "Authorization: Bearer "+key)
-	f(Rule{Type: Token}, Credential{Token: k}, "http://h/", "Authorization: Bearer "+key)
+	f(Rule{Type: Bearer}, Credential{Value: k}, "http://h/", "Authorization: Bearer "+key)
+	f(Rule{Type: Token}, Credential{Value: k}, "http://h/", "Authorization: Bearer "+key)
 }
 
 func TestApplyNone(t *testing.T) {
@@ -66,7 +66,7 @@ func TestApplyNone(t *testing.T) {
 	defer fasthttp.ReleaseRequest(req)
 	req.SetRequestURI("http://h/?a=1")
 	before := wire(t, req)
-	if err := (Rule{}).Apply(req, Credential{APIKey: secrets.New(key)}); err != nil {
+	if err := (Rule{}).Apply(req, Credential{Value: secrets.New(key)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := wire(t, req); got != before {
@@ -92,11 +92,11 @@ func TestApplyRefuses(t *testing.T) {
 		}
 	}
 	for _, v := range []string{"evil\r\nX-Evil: 1", "evil\x00", "evilé", "evil "} {
-		f(Rule{Type: Header, Name: "X-Key"}, Credential{APIKey: secrets.New(v)})
-		f(Rule{Type: Bearer}, Credential{Token: secrets.New(v)})
-		f(Rule{Type: Cookie, Name: "sid"}, Credential{APIKey: secrets.New(v)})
+		f(Rule{Type: Header, Name: "X-Key"}, Credential{Value: secrets.New(v)})
+		f(Rule{Type: Bearer}, Credential{Value: secrets.New(v)})
+		f(Rule{Type: Cookie, Name: "sid"}, Credential{Value: secrets.New(v)})
 	}
-	f(Rule{Type: Cookie, Name: "sid"}, Credential{APIKey: secrets.New("evil; a=b")})
+	f(Rule{Type: Cookie, Name: "sid"}, Credential{Value: secrets.New("evil; a=b")})
 	f(Rule{Type: Header, Name: "X-Key", Prefix: "Bearer "}, Credential{})
 	f(Rule{Type: Query, Name: "k"}, Credential{})
 	f(Rule{Type: Cookie, Name: "k"}, Credential{})
@@ -134,12 +134,18 @@ func TestCompile(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
-	c := Credential{APIKey: secrets.New("12345678"), Token: secrets.New("1234567")}
-	if got := string(c.Redact([]byte(`{"you sent":"12345678","n":1234567}`))); got != `{"you sent":"[redacted]","n":1234567}` {
-		t.Fatalf("Redact = %s", got)
+	f := func(r Rule, value, in, want string) {
+		t.Helper()
+		if got := string(r.Redact([]byte(in), Credential{Value: secrets.New(value)})); got != want {
+			t.Errorf("%v: Redact(%s) = %s, want %s", r, in, got, want)
+		}
 	}
+	f(Rule{Type: Header, Name: "X"}, "12345678", `{"you sent":"12345678"}`, `{"you sent":"[redacted]"}`)
+	f(Rule{Type: Bearer}, "1234567", `{"n":1234567}`, `{"n":1234567}`) // too short to be looked for
+	f(Rule{Type: Token}, "12345678", "x12345678x", "x[redacted]x")
+	f(Rule{Type: Basic}, "Aladdin:open sesame", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ== open sesame Aladdin", "Basic [redacted] [redacted] Aladdin")
 	in := []byte("nothing here")
-	if got := c.Redact(in); &got[0] != &in[0] {
+	if got := (Rule{Type: Query}).Redact(in, Credential{Value: secrets.New("12345678")}); &got[0] != &in[0] {
 		t.Fatal("a body without secrets was copied")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 )
 
 const (
@@ -131,11 +132,11 @@ type Limits struct {
 }
 
 // ClientCertificate authenticates connections (mutual TLS). Connections of
-// different certificates are never shared.
+// different certificates are never shared. PEM is the chain and its private key.
 type ClientCertificate struct {
-	ID          string // of the credential
-	Version     uint64 // of its value
-	Certificate *tls.Certificate
+	ID      string // of the credential
+	Version uint64 // of its value
+	PEM     secrets.Secret
 }
 
 // Exchange is a request and its answer, reused from call to call. The caller
@@ -206,7 +207,10 @@ func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 			Fix("set an https base URL")
 	}
 	for {
-		h := c.host(keyOf(addr, secure, &lim), lim.Client)
+		h, err := c.host(keyOf(addr, secure, &lim), lim.Client)
+		if err != nil {
+			return err
+		}
 		if err := x.do(h, &lim); err != nil {
 			return describe(err, addr, lim)
 		}
@@ -244,32 +248,44 @@ func class(limit int64) int {
 	return 1 << bits.Len64(uint64(limit-1))
 }
 
-func (c *Client) host(k hostKey, cert *ClientCertificate) *host {
+func (c *Client) host(k hostKey, cert *ClientCertificate) (*host, error) {
 	c.mu.RLock()
 	h := c.hosts[k]
 	c.mu.RUnlock()
 	if h == nil {
-		h = c.newHost(k, cert)
+		var err error
+		if h, err = c.newHost(k, cert); err != nil {
+			return nil, err
+		}
 	}
 	if now := time.Now().Unix(); h.lastUsed.Load() != now {
 		h.lastUsed.Store(now)
 	}
-	return h
+	return h, nil
 }
 
-func (c *Client) newHost(k hostKey, cert *ClientCertificate) *host {
+func (c *Client) newHost(k hostKey, cert *ClientCertificate) (*host, error) {
+	config := c.opts.TLS
+	if cert != nil {
+		pair, err := tls.X509KeyPair([]byte(cert.PEM.Reveal()), []byte(cert.PEM.Reveal()))
+		if err != nil {
+			// The cause may quote what it could not read.
+			return nil, problem.New(problem.Unauthenticated, "the client certificate of the toolset cannot be used").
+				Fix("set the certificate and its private key again")
+		}
+		if config == nil {
+			config = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		config = config.Clone()
+		config.Certificates = []tls.Certificate{pair}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h := c.hosts[k]; h != nil {
-		return h
+		return h, nil
 	}
 	if len(c.hosts) >= maxHosts {
 		c.evictLocked()
-	}
-	config := c.opts.TLS
-	if cert != nil {
-		config = config.Clone()
-		config.Certificates = []tls.Certificate{*cert.Certificate}
 	}
 	h := &host{}
 	h.client = fasthttp.HostClient{
@@ -283,7 +299,7 @@ func (c *Client) newHost(k hostKey, cert *ClientCertificate) *host {
 		ReadBufferSize:        readBuffer,
 	}
 	c.hosts[k] = h
-	return h
+	return h, nil
 }
 
 // evictLocked drops the pool that was idle longest.

@@ -360,7 +360,9 @@ func TestClass(t *testing.T) {
 func TestEviction(t *testing.T) {
 	c := newClient(t, Options{Dial: func(string, time.Duration) (net.Conn, error) { return nil, errors.New("never") }})
 	for i := range maxHosts + 10 {
-		c.host(hostKey{addr: string(rune(i)), class: 1}, nil)
+		if _, err := c.host(hostKey{addr: string(rune(i)), class: 1}, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if n := len(c.hosts); n != maxHosts {
 		t.Fatalf("%d pools, want %d", n, maxHosts)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/valyala/fasthttp"
@@ -29,7 +30,6 @@ func describe(err error, addr string, lim Limits) error {
 		hostname  x509.HostnameError
 		verify    *tls.CertificateVerificationError
 		record    tls.RecordHeaderError
-		alert     tls.AlertError
 		nerr      net.Error
 	)
 	switch {
@@ -49,16 +49,38 @@ func describe(err error, addr string, lim Limits) error {
 		return tlsProblem(err, addr, "has expired or is not yet valid")
 	case errors.As(err, &invalid), errors.As(err, &verify):
 		return tlsProblem(err, addr, "is not valid")
-	case errors.As(err, &record), errors.As(err, &alert):
+	case alerted(err) && lim.Client != nil:
+		return refusedCertificate(err, addr)
+	case alerted(err) && strings.Contains(err.Error(), "certificate required"):
+		return problem.New(problem.Unauthenticated, "%s wants a client certificate", addr).
+			Fix("set authentication of type mtls for the toolset").Because(err)
+	case errors.As(err, &record), alerted(err):
 		return problem.New(problem.Unreachable, "%s does not speak TLS as expected", addr).
 			Fix("check whether the base URL should start with http:// or use another port").Because(err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return problem.New(problem.UpstreamMalformed, "the answer of %s ended before its announced length", addr).Fix("try again").Because(err)
-	case errors.Is(err, fasthttp.ErrConnectionClosed), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case closed(err) && lim.Client != nil: // TLS 1.3 checks it after the client's part is done
+		return refusedCertificate(err, addr)
+	case closed(err):
 		return problem.New(problem.Unreachable, "%s closed the connection without an answer", addr).Fix("try again").Because(err)
 	}
 	return problem.New(problem.UpstreamMalformed, "the answer of %s is not valid HTTP", addr).
 		Fix("check that the base URL is that of an HTTP API").Because(err)
+}
+
+func closed(err error) bool {
+	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// alerted reports whether the server ended TLS with an alert (RFC 8446 §6).
+func alerted(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "remote error"
+}
+
+func refusedCertificate(err error, addr string) error {
+	return problem.New(problem.Unauthenticated, "%s closed the connection; it seems not to accept the client certificate of the toolset", addr).
+		Fix("check that the certificate is one the API knows, has not ended, and comes with its intermediate certificates").Because(err)
 }
 
 func tlsProblem(err error, addr, what string) error {

@@ -1,0 +1,438 @@
+package admin
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/oauth"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Types of authentication configuration.
+const (
+	authHeader = registry.AuthHeader
+	authQuery  = registry.AuthQuery
+	authCookie = registry.AuthCookie
+	authBasic  = registry.AuthBasic
+	authBearer = registry.AuthBearer
+	authOAuth2 = registry.AuthOAuth2
+	authOIDC   = registry.AuthOIDC
+	authMTLS   = registry.AuthMTLS
+	authList   = registry.AuthList
+	authNone   = registry.AuthNone
+)
+
+// reservedHeaders frame or route a request; a credential must not replace them.
+var reservedHeaders = []string{
+	"host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
+	"upgrade", "proxy-connection", "proxy-authenticate", "accept", "accept-encoding", "range", "expect",
+}
+
+const (
+	// maxScopes of a configuration; the largest known list has 90.
+	maxScopes = 200
+	// maxScopeText is the largest scope in bytes: Google's are URLs of 80.
+	maxScopeText = 256
+)
+
+// shape is what is stored of an authentication item in the clear.
+type shape struct {
+	Scheme           string           `json:"scheme,omitempty"`
+	HeaderName       string           `json:"headerName,omitempty"`
+	HeaderPrefix     string           `json:"headerPrefix,omitempty"`
+	ParameterName    string           `json:"parameterName,omitempty"`
+	CookieName       string           `json:"cookieName,omitempty"`
+	Username         string           `json:"username,omitempty"`
+	Grant            string           `json:"grant,omitempty"`
+	Issuer           string           `json:"issuer,omitempty"`
+	ClientID         string           `json:"clientId,omitempty"`
+	TokenAuth        string           `json:"tokenAuthMethod,omitempty"`
+	AuthorizationURL string           `json:"authorizationUrl,omitempty"`
+	TokenURL         string           `json:"tokenUrl,omitempty"`
+	Scopes           []string         `json:"scopes,omitempty"`
+	Audience         string           `json:"audience,omitempty"`
+	Certificate      *CertificateInfo `json:"certificate,omitempty"`
+}
+
+func shapeOf(row *store.Credential) (shape, error) {
+	var sh shape
+	if err := json.Unmarshal([]byte(row.Shape), &sh); err != nil {
+		return sh, fmt.Errorf("reading the shape of credential %s: %w", row.ID, err)
+	}
+	return sh, nil
+}
+
+// authField is a member of a configuration and the types it belongs to.
+type authField struct {
+	name  string
+	set   bool
+	types []string
+}
+
+func isOAuth(authType string) bool { return authType == authOAuth2 || authType == authOIDC }
+
+func (a *AuthItem) fields() []authField {
+	both := []string{authOAuth2, authOIDC}
+	return []authField{
+		{"headerName", a.HeaderName != "", []string{authHeader}},
+		{"headerPrefix", a.HeaderPrefix != "", []string{authHeader}},
+		{"parameterName", a.ParameterName != "", []string{authQuery}},
+		{"cookieName", a.CookieName != "", []string{authCookie}},
+		{"apiKey", !a.APIKey.IsZero(), []string{authHeader, authQuery, authCookie}},
+		{"token", !a.Token.IsZero(), []string{authBearer}},
+		{"username", a.Username != "", []string{authBasic}},
+		{"password", !a.Password.IsZero(), []string{authBasic}},
+		{"grant", a.Grant != "", both},
+		{"clientId", a.ClientID != "", both},
+		{"clientSecret", !a.ClientSecret.IsZero(), both},
+		{"tokenAuthMethod", a.TokenAuth != "", both},
+		{"authorizationUrl", a.AuthorizationURL != "", both},
+		{"tokenUrl", a.TokenURL != "", both},
+		{"scopes", len(a.Scopes) > 0, both},
+		{"audience", a.Audience != "", both},
+		{"issuer", a.Issuer != "", both},
+		{"certificate", a.Certificate != "", []string{authMTLS}},
+		{"privateKey", !a.PrivateKey.IsZero(), []string{authMTLS}},
+	}
+}
+
+// secretField names the one secret of a type; "": it has none or more.
+func secretField(authType string) string {
+	switch authType {
+	case authHeader, authQuery, authCookie:
+		return "apiKey"
+	case authBearer:
+		return "token"
+	case authBasic:
+		return "password"
+	case authOAuth2, authOIDC:
+		return "clientSecret"
+	}
+	return ""
+}
+
+// secret is what of an item is sealed.
+func (a *AuthItem) secret() secrets.Secret {
+	switch a.AuthType {
+	case authHeader, authQuery, authCookie:
+		return a.APIKey
+	case authBearer:
+		return a.Token
+	case authBasic:
+		return a.Password
+	case authOAuth2, authOIDC:
+		return a.ClientSecret
+	case authMTLS:
+		if a.Certificate != "" && !a.PrivateKey.IsZero() {
+			return secrets.New(strings.TrimSpace(a.Certificate) + "\n" + strings.TrimSpace(a.PrivateKey.Reveal()) + "\n")
+		}
+	}
+	return secrets.Secret{}
+}
+
+// authFaults collects what is wrong with a configuration.
+type authFaults struct{ e *problem.Error }
+
+func (f authFaults) add(at, format string, args ...any) {
+	f.e.Parts = append(f.e.Parts, problem.New(problem.InvalidArgument, format, args...).At("", 0, 0, at))
+}
+
+// check reports every fault of a configuration, naming fields under at. keep says
+// whether the stored secret of item i stays when none is given.
+func (a *SetAuth) check(at string, keep func(i int) bool) error {
+	f := authFaults{problem.New(problem.InvalidArgument, "the authentication configuration is not valid")}
+	switch {
+	case a.AuthType == authList:
+		if n := len(a.Items); n < 1 || n > registry.MaxAuthItems {
+			f.add(at+"/items", "a list has 1 to %d items", registry.MaxAuthItems)
+			break
+		}
+		for _, field := range a.fields() {
+			if field.set {
+				f.add(at+"/"+field.name, "%s belongs into an item of the list", field.name)
+			}
+		}
+		for i := range a.Items {
+			it, where := &a.Items[i], fmt.Sprintf("%s/items/%d", at, i)
+			if it.AuthType == authList || it.AuthType == authNone {
+				f.add(where+"/authType", "an item of a list is one credential")
+				continue
+			}
+			it.check(f, where, keep(i))
+		}
+	case len(a.Items) > 0:
+		f.add(at+"/items", "items belong to authType list")
+	default:
+		a.AuthItem.check(f, at, keep(0))
+	}
+	if len(f.e.Parts) == 0 {
+		return nil
+	}
+	return f.e
+}
+
+// keepAny is for a first look, before it is known what is stored.
+func keepAny(int) bool { return true }
+
+// items of a configuration: one, several, or none.
+func (a *SetAuth) items() []AuthItem {
+	switch a.AuthType {
+	case authNone:
+		return nil
+	case authList:
+		return a.Items
+	}
+	return []AuthItem{a.AuthItem}
+}
+
+func (a *AuthItem) check(f authFaults, at string, keep bool) {
+	for _, field := range a.fields() {
+		if field.set && !slices.Contains(field.types, a.AuthType) {
+			f.add(at+"/"+field.name, "%s does not belong to authType %s", field.name, a.AuthType)
+		}
+	}
+	switch a.AuthType {
+	case authNone:
+		return
+	case authOAuth2, authOIDC:
+		a.checkOAuth(f, at)
+	case authMTLS:
+		a.checkCertificate(f, at, keep)
+		return
+	case authBasic:
+		if strings.ContainsFunc(a.Username, func(r rune) bool { return r < ' ' || r == ':' || r == 0x7f }) {
+			f.add(at+"/username", "a user name has no colon and no control characters (RFC 7617 §2)")
+		}
+	case authHeader, authQuery, authCookie, authBearer:
+	default:
+		f.add(at+"/authType", "authType must be header, query, cookie, basic, bearer, oauth2, oidc, mtls, list or none")
+		return
+	}
+	reg := a.registryShape("c")
+	for _, p := range shapeFaults(&reg) {
+		f.add(at+"/"+strings.TrimPrefix(p.Place.Pointer, "/connectors/0/auth/"), "%s", p.Detail)
+	}
+	if slices.Contains(reservedHeaders, strings.ToLower(a.HeaderName)) {
+		f.add(at+"/headerName", "the header %s is set by the gateway itself", a.HeaderName)
+	}
+	a.checkSecret(f, at, keep)
+}
+
+func (a *AuthItem) checkSecret(f authFaults, at string, keep bool) {
+	field, secret := secretField(a.AuthType), a.secret()
+	switch {
+	case secret.IsZero() && (keep || isOAuth(a.AuthType) && a.Grant != oauth.ClientCredentials):
+	case secret.IsZero():
+		f.add(at+"/"+field, "%s is missing", field)
+	case a.AuthType == authCookie && !cookieValue(secret):
+		f.add(at+"/"+field, "%s has characters that cannot be in a cookie (RFC 6265 §4.1.1)", field)
+	case a.AuthType != authBasic && !sendable(secret):
+		f.add(at+"/"+field, "%s has spaces at its ends, line breaks or characters that cannot be in a header", field)
+	}
+}
+
+func (a *AuthItem) checkOAuth(f authFaults, at string) {
+	for _, u := range []struct{ name, value string }{{"authorizationUrl", a.AuthorizationURL}, {"tokenUrl", a.TokenURL}, {"issuer", a.Issuer}} {
+		if u.value == "" {
+			continue
+		}
+		if err := oauth.CheckURL(u.value); err != nil {
+			f.add(at+"/"+u.name, "%s", problem.As(err).Detail)
+		}
+	}
+	switch a.Grant {
+	case oauth.ClientCredentials, oauth.AuthorizationCode:
+	default:
+		f.add(at+"/grant", "grant must be client_credentials or authorization_code")
+	}
+	switch {
+	case a.AuthType == authOIDC && a.Issuer == "":
+		f.add(at+"/issuer", "issuer is missing")
+	case a.Issuer == "" && a.TokenURL == "":
+		f.add(at+"/tokenUrl", "tokenUrl is missing, or the issuer whose metadata names it")
+	case a.Issuer == "" && a.Grant == oauth.AuthorizationCode && a.AuthorizationURL == "":
+		f.add(at+"/authorizationUrl", "authorizationUrl is missing, or the issuer whose metadata names it")
+	}
+	if a.ClientID == "" {
+		f.add(at+"/clientId", "clientId is missing")
+	}
+	switch a.TokenAuth {
+	case "", oauth.AuthBasic, oauth.AuthPost:
+	default:
+		f.add(at+"/tokenAuthMethod", "tokenAuthMethod must be client_secret_basic or client_secret_post")
+	}
+	if len(a.Scopes) > maxScopes {
+		f.add(at+"/scopes", "%d scopes are more than %d", len(a.Scopes), maxScopes)
+		return
+	}
+	for i, s := range a.Scopes {
+		// scope-token of RFC 6749 §3.3
+		if s == "" || len(s) > maxScopeText || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+			f.add(fmt.Sprintf("%s/scopes/%d", at, i), "a scope has 1 to %d visible characters without quotes and backslashes", maxScopeText)
+		}
+	}
+}
+
+func (a *AuthItem) checkCertificate(f authFaults, at string, keep bool) {
+	switch given := a.Certificate != ""; {
+	case !given && a.PrivateKey.IsZero() && keep:
+	case !given:
+		f.add(at+"/certificate", "certificate is missing")
+	case a.PrivateKey.IsZero():
+		f.add(at+"/privateKey", "privateKey is missing")
+	default:
+		if _, err := readCertificate(a.secret()); err != nil {
+			f.add(at+"/certificate", "%s", problem.As(err).Detail)
+		}
+	}
+}
+
+// readCertificate describes the first certificate of a chain, whose private key
+// must be in the same text. Its errors hold nothing of it.
+func readCertificate(s secrets.Secret) (*CertificateInfo, error) {
+	pair, err := tls.X509KeyPair([]byte(s.Reveal()), []byte(s.Reveal()))
+	if err != nil {
+		return nil, problem.New(problem.InvalidArgument, "certificate and privateKey are not a PEM certificate chain and its unencrypted PEM private key")
+	}
+	c, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return nil, problem.New(problem.InvalidArgument, "the certificate cannot be read")
+	}
+	if c.NotAfter.Before(time.Now()) {
+		return nil, problem.New(problem.InvalidArgument, "the certificate expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
+	}
+	subject := c.Subject.String()
+	if subject == "" && len(c.DNSNames) > 0 {
+		subject = c.DNSNames[0]
+	}
+	return &CertificateInfo{Subject: clipText(subject, 200), Issuer: clipText(c.Issuer.String(), 200), NotAfter: c.NotAfter.UTC()}, nil
+}
+
+func clipText(s string, n int) string {
+	out, _ := cutText([]byte(s), n)
+	return out
+}
+
+// registryShape is how the item appears in a bundle.
+func (a *AuthItem) registryShape(id string) registry.AuthShape {
+	return registry.AuthShape{
+		Type: a.AuthType, Scheme: a.Scheme, HeaderName: a.HeaderName, HeaderPrefix: a.HeaderPrefix, ParameterName: a.ParameterName,
+		CookieName: a.CookieName, CredentialID: id,
+	}
+}
+
+// shape is what is stored of the item in the clear.
+func (a *AuthItem) shape() shape {
+	return shape{
+		Scheme: a.Scheme, HeaderName: a.HeaderName, HeaderPrefix: a.HeaderPrefix, ParameterName: a.ParameterName, CookieName: a.CookieName,
+		Username: a.Username, Grant: a.Grant, Issuer: a.Issuer, ClientID: a.ClientID, TokenAuth: a.TokenAuth,
+		AuthorizationURL: a.AuthorizationURL, TokenURL: a.TokenURL, Scopes: a.Scopes, Audience: a.Audience,
+	}
+}
+
+// shapeFaults validates a shape by the rules of the registry's toolset.
+func shapeFaults(a *registry.AuthShape) []*problem.Error {
+	t := registry.Toolset{
+		Workspace: "w", ID: "i", Slug: "s", Name: "n", Access: registry.Access{Mode: registry.AccessNone},
+		Connectors: []registry.ConnectorRef{{
+			Name: "c", Repository: "w/connectors/c", Auth: a,
+			Manifest: registry.DigestOf(nil), Digest: registry.DigestOf(nil),
+		}},
+	}
+	return faultsOf(t.Validate())
+}
+
+// faultsOf lists the single faults of a validation: its parts, or itself when
+// there is only one.
+func faultsOf(err error) []*problem.Error {
+	e := problem.As(err)
+	switch {
+	case e == nil:
+		return nil
+	case len(e.Parts) == 0:
+		return []*problem.Error{e}
+	}
+	return e.Parts
+}
+
+// sendable reports whether a secret can be in a header's value: visible ASCII
+// with inner spaces (RFC 9110 §5.5 without obs-text).
+func sendable(s secrets.Secret) bool {
+	v := s.Reveal()
+	if v == "" || v != strings.TrimSpace(v) {
+		return false
+	}
+	for i := range len(v) {
+		if v[i] < ' ' || v[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// cookieValue reports whether a secret is a cookie-value of RFC 6265 §4.1.1.
+func cookieValue(s secrets.Secret) bool {
+	return sendable(s) && !strings.ContainsAny(s.Reveal(), " \",;\\")
+}
+
+// authShape is how the credentials of a toolset appear in its bundle.
+func authShape(creds []draftCredential) (*registry.AuthShape, error) {
+	items := make([]registry.AuthShape, 0, len(creds))
+	for i := range creds {
+		row := &creds[i].row
+		sh, err := shapeOf(row)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, registry.AuthShape{
+			Type: row.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix,
+			ParameterName: sh.ParameterName, CookieName: sh.CookieName, CredentialID: row.ID,
+		})
+	}
+	switch len(items) {
+	case 0:
+		return nil, nil //nolint:nilnil // no authentication
+	case 1:
+		return &items[0], nil
+	}
+	return &registry.AuthShape{Type: authList, Items: items}, nil
+}
+
+// mask stands for a secret, with its end when that is stored.
+func mask(last4 string) string { return "••••" + last4 }
+
+// preview is what a credential adds to a request, with the secret masked.
+func preview(row *store.Credential, sh *shape) string {
+	switch row.AuthType {
+	case authHeader:
+		return sh.HeaderName + ": " + sh.HeaderPrefix + mask(row.Last4)
+	case authQuery:
+		return "?" + sh.ParameterName + "=" + mask(row.Last4)
+	case authCookie:
+		return "Cookie: " + sh.CookieName + "=" + mask(row.Last4)
+	case authBearer:
+		return "Authorization: Bearer " + mask(row.Last4)
+	case authBasic: // the end of a base64 text is not the end of the password
+		return "Authorization: Basic ••••"
+	case authOAuth2, authOIDC:
+		return "Authorization: Bearer •••• (access token)"
+	case authMTLS:
+		return "client certificate " + sh.Certificate.subject()
+	}
+	return ""
+}
+
+func (c *CertificateInfo) subject() string {
+	if c == nil {
+		return ""
+	}
+	return c.Subject
+}

@@ -1,0 +1,320 @@
+package admin
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/oauth"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+const (
+	// callbackPath is where authorization servers send a person back to.
+	callbackPath = "/oauth/callback"
+	// loginTimeout is how long a person may take to log in: finding a second factor
+	// takes minutes. RFC 6749 §4.1.2 wants the code itself used within ten.
+	loginTimeout = 10 * time.Minute
+	// maxCallback bounds what comes back: a code has some hundred bytes, one with
+	// claims in it 4 KB.
+	maxCallback = 16 << 10
+)
+
+// pendingLogin is what is sealed while a person logs in.
+type pendingLogin struct {
+	State    string `json:"state"`
+	Verifier string `json:"verifier"`
+	Redirect string `json:"redirect"`
+	Token    string `json:"token"` // id of the API token that began it
+}
+
+// Authorize asks for a login.
+type Authorize struct {
+	CredentialID string `json:"credentialId,omitempty" maxLength:"64" doc:"Which item of a list. Default: the only one that a person logs in for."`
+}
+
+// Authorization is a login that waits for a person.
+type Authorization struct {
+	CredentialID     string    `json:"credentialId"`
+	AuthorizationURL string    `json:"authorizationUrl" doc:"Open it in a browser."`
+	RedirectURL      string    `json:"redirectUrl" doc:"The client at the authorization server must allow it."`
+	ExpiresAt        time.Time `json:"expiresAt"`
+}
+
+type authorizeInput struct {
+	ToolsetInput
+	Body *Authorize
+}
+
+func (s *Server) registerAuthorize(path string, tags []string) {
+	register(s, huma.Operation{
+		OperationID: "authorize-authentication", Method: http.MethodPost, Path: path + "/authorize", Summary: "Begin a login at the authorization server", Tags: tags,
+		Description: "For the grant authorization_code. The answer names the page where a person logs in; the authorization server sends them back to " +
+			callbackPath + " of this listener. Read the authentication configuration to see the outcome in state and lastError. A new login replaces one that waits.",
+	}, func(ctx context.Context, in *authorizeInput) (*bodyOutput[Authorization], error) {
+		want := ""
+		if in.Body != nil {
+			want = in.Body.CredentialID
+		}
+		a, err := s.beginLogin(ctx, in.ID, want)
+		if err != nil {
+			return nil, err
+		}
+		return &bodyOutput[Authorization]{*a}, nil
+	})
+}
+
+// loginCredential finds the credential that a person logs in for.
+func loginCredential(creds []draftCredential, id string) (*draftCredential, *shape, error) {
+	var found *draftCredential
+	var of shape
+	for i := range creds {
+		sh, err := shapeOf(&creds[i].row)
+		if err != nil {
+			return nil, nil, err
+		}
+		if sh.Grant != oauth.AuthorizationCode || id != "" && creds[i].row.ID != id {
+			continue
+		}
+		if found != nil {
+			return nil, nil, problem.New(problem.InvalidArgument, "the toolset has several credentials that a person logs in for").Fix("name one by credentialId")
+		}
+		found, of = &creds[i], sh
+	}
+	if found == nil {
+		return nil, nil, problem.New(problem.InvalidArgument, "the toolset has no credential that a person logs in for").
+			Fix("configure authType oauth2 or oidc with the grant authorization_code")
+	}
+	return found, &of, nil
+}
+
+func (s *Server) beginLogin(ctx context.Context, id, credential string) (*Authorization, error) {
+	ws := s.workspace(ctx)
+	ts, err := toolsetOf(ctx, ws, id)
+	if err != nil {
+		return nil, err
+	}
+	creds, err := loadCredentials(ctx, ws, ts)
+	if err != nil {
+		return nil, err
+	}
+	c, sh, err := loginCredential(creds, credential)
+	if err != nil {
+		return nil, err
+	}
+	if s.o.OAuth == nil {
+		return nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
+	}
+	cfg, err := s.oauthConfig(&c.row, sh)
+	if err != nil {
+		return nil, err
+	}
+	// The credential in the state finds the login; the rest of it cannot be guessed.
+	p := pendingLogin{
+		State: c.row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Redirect: requestOf(ctx).base + callbackPath,
+		Token: requestOf(ctx).tokenID(),
+	}
+	cfg.RedirectURL = p.Redirect
+	page, err := s.o.OAuth.AuthorizationURL(ctx, cfg, p.State, p.Verifier)
+	if err != nil {
+		return nil, err
+	}
+	expires := store.Time{Time: ws.Now().Add(loginTimeout)}
+	err = ws.Update(ctx, func(tx *store.Tx) error {
+		row, err := tx.OAuthToken(ctx, c.row.ID)
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			row = &store.OAuthToken{CredentialID: c.row.ID}
+			row.WorkspaceID = ws.ID()
+		}
+		row.LoginExpires = expires
+		if row.Login, err = s.o.Keyring.Seal(row.LoginRecord(), secrets.New(mustJSON(p))); err != nil {
+			return fmt.Errorf("sealing the login of credential %s: %w", c.row.ID, err)
+		}
+		if row.Error != "" {
+			row.Error, row.ErrorAt = "", store.Time{} // of the login before
+		}
+		if err := tx.SaveOAuthToken(ctx, row); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, audit(ctx, "authentication.authorize", ts.ID))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Authorization{CredentialID: c.row.ID, AuthorizationURL: page, RedirectURL: p.Redirect, ExpiresAt: expires.Time}, nil
+}
+
+// serveCallback is where a browser comes back to. Whoever brings the state of a
+// pending login may finish it, once; there is no token in a browser.
+func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+safeMethod(r.Method)))
+		return
+	}
+	if len(r.URL.RawQuery) > maxCallback {
+		s.callbackPage(w, problem.New(problem.TooLarge, "the answer of the authorization server is too long"))
+		return
+	}
+	q := r.URL.Query()
+	err := s.finishLogin(r.Context(), q)
+	if err != nil {
+		p := problemOf(err)
+		if p.Code == codeInternal {
+			_ = s.fail(r.Context(), err) // logs it
+		} else {
+			s.log.LogAttrs(r.Context(), slog.LevelWarn, "a login at an authorization server did not succeed",
+				slog.String("request_id", requestID(r.Context())), slog.Any("error", err))
+		}
+	}
+	s.callbackPage(w, err)
+}
+
+// callbackPage is what the person sees.
+func (s *Server) callbackPage(w http.ResponseWriter, err error) {
+	title, text, status := "You are logged in", "Sluice has the access it asked for. You can close this window.", http.StatusOK
+	if err != nil {
+		p := problemOf(err)
+		title, status = "The login did not succeed", p.Status
+		text = p.Detail + ". " + p.Remedy
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Referrer-Policy", "no-referrer") // the code is in the address
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>"+title+" · Sluice</title><h1>"+title+"</h1><p>"+
+		html.EscapeString(text)+"</p></html>\n") // the client is gone when this fails
+}
+
+func (s *Server) finishLogin(ctx context.Context, q url.Values) error {
+	unknown := problem.New(problem.NotFound, "this login is not waited for: it was finished, replaced or took too long").Fix("begin it again")
+	id, _, ok := strings.Cut(q.Get("state"), ".")
+	if !ok || len(id) > 64 {
+		return unknown
+	}
+	cred, err := s.o.Store.SealedCredential(ctx, id)
+	switch {
+	case problem.Is(err, problem.NotFound):
+		return unknown
+	case err != nil:
+		return err
+	}
+	ws := s.o.Store.Workspace(cred.WorkspaceID)
+	p, err := s.takeLogin(ctx, ws, id, q.Get("state"))
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		return unknown
+	}
+	tok, err := s.exchange(ctx, ws, cred, p, q)
+	if err != nil {
+		s.noteLogin(ctx, ws, cred, p, err)
+		return err
+	}
+	row := &store.OAuthToken{CredentialID: id}
+	if _, err := s.keepToken(ctx, ws, row, tok, true); err != nil {
+		s.noteLogin(ctx, ws, cred, p, err)
+		return err
+	}
+	s.noteLogin(ctx, ws, cred, p, nil)
+	return nil
+}
+
+// takeLogin takes a pending login out of the store, so that it can be finished
+// only once; nil: there is none with this state.
+func (s *Server) takeLogin(ctx context.Context, ws *store.Workspace, id, state string) (*pendingLogin, error) {
+	var p *pendingLogin
+	err := ws.Update(ctx, func(tx *store.Tx) error {
+		row, err := tx.OAuthToken(ctx, id)
+		if err != nil || row == nil || len(row.Login) == 0 || !tx.Now().Before(row.LoginExpires.Time) {
+			return err
+		}
+		text, err := s.o.Keyring.Open(row.LoginRecord(), row.Login)
+		if err != nil {
+			return fmt.Errorf("opening the login of credential %s: %w", id, err)
+		}
+		var stored pendingLogin
+		if json.Unmarshal([]byte(text.Reveal()), &stored) != nil { // its error would quote it
+			return fmt.Errorf("the login of credential %s is not in the form it was written", id)
+		}
+		if subtle.ConstantTimeCompare([]byte(stored.State), []byte(state)) != 1 {
+			return nil
+		}
+		row.Login = nil // LoginExpires stays until the outcome is known
+		p = &stored
+		return tx.SaveOAuthToken(ctx, row)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// exchange turns the answer of the login page into a token.
+func (s *Server) exchange(ctx context.Context, ws *store.Workspace, cred *store.Credential, p *pendingLogin, q url.Values) (*oauth.Token, error) {
+	sh, err := shapeOf(cred)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := s.oauthConfig(cred, &sh)
+	if err != nil {
+		return nil, err
+	}
+	cfg.RedirectURL = p.Redirect
+	if err := s.o.OAuth.CheckIssuer(ctx, cfg, q.Get("iss")); err != nil {
+		return nil, err
+	}
+	if code := q.Get("error"); code != "" {
+		return nil, oauth.Refusal(code, q.Get("error_description"))
+	}
+	if q.Get("code") == "" {
+		return nil, problem.New(problem.UpstreamMalformed, "the authorization server sent neither a code nor an error")
+	}
+	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	tok, err := s.o.OAuth.Exchange(ctx, cfg, q.Get("code"), p.Verifier)
+	if err == nil && !tok.Expires.IsZero() && !ws.Now().Before(tok.Expires) {
+		err = problem.New(problem.UpstreamMalformed, "the access token of the authorization server has ended already").Fix("check the clocks")
+	}
+	return tok, err
+}
+
+// noteLogin records how a login ended, for who waits for it and for the audit log.
+func (s *Server) noteLogin(ctx context.Context, ws *store.Workspace, cred *store.Credential, p *pendingLogin, cause error) {
+	err := ws.Update(ctx, func(tx *store.Tx) error {
+		rec := audit(ctx, "authentication.login", cred.ToolsetID)
+		rec.ActorType, rec.ActorID = "token", p.Token
+		if cause != nil {
+			rec.Outcome, rec.Reason = outcomeFailed, problemOf(cause).Detail
+			row, err := tx.OAuthToken(ctx, cred.ID)
+			if err != nil {
+				return err
+			}
+			if row != nil {
+				row.Error, row.ErrorAt, row.LoginExpires = problemOf(cause).Detail, store.Time{Time: tx.Now()}, store.Time{}
+				if err := tx.SaveOAuthToken(ctx, row); err != nil {
+					return err
+				}
+			}
+		}
+		return tx.Audit(ctx, rec)
+	})
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the outcome of a login was not recorded", slog.String("credential", cred.ID), slog.Any("error", err))
+	}
+}

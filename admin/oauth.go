@@ -1,0 +1,321 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/oauth"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+const (
+	// renewTimeout bounds one request for a token with everything around it.
+	renewTimeout = 45 * time.Second
+	// renewEarly is how long before its end an access token is replaced by the call
+	// that needs it: a request on its way, and clocks that differ. Of a short-lived
+	// token it is a tenth of its life.
+	renewEarly = time.Minute
+	// renewInterval is how often tokens are looked at that end soon, and renewAhead
+	// how soon: calls then find a fresh one, and nodes elsewhere get it in time.
+	renewInterval = 30 * time.Second
+	renewAhead    = 3 * time.Minute
+	// renewBatch tokens are replaced in one look.
+	renewBatch = 200
+	// refusedPause is how long a refusal of the client itself is believed, so that
+	// an agent that tries again and again does not lock the client out.
+	refusedPause = 30 * time.Second
+)
+
+// States of the tokens of a credential.
+const (
+	stateOK      = "ok"
+	stateLogin   = "login_required"
+	stateFailing = "failing"
+	stateExpired = "expired"
+)
+
+// tokenState says for people how it stands with the access token.
+func tokenState(t *store.OAuthToken, grant string, now time.Time) (state, lastError string, expires *time.Time) {
+	if t == nil {
+		t = &store.OAuthToken{}
+	}
+	if at := t.ExpiresAt.Time; !at.IsZero() {
+		expires = &at
+	}
+	person := grant == oauth.AuthorizationCode
+	switch {
+	case t.Error != "" && person && len(t.Sealed) == 0:
+		return stateLogin, t.Error, expires
+	case t.Error != "":
+		return stateFailing, t.Error, expires
+	case len(t.Sealed) == 0 && person:
+		return stateLogin, "", nil
+	case expires != nil && now.After(*expires) && person:
+		// Calls and the renewal replace a token before; this one had nothing to be
+		// renewed with, or its server does not answer.
+		return stateExpired, "", expires
+	}
+	return stateOK, "", expires
+}
+
+// grantedTokens are what is sealed of an answer of an authorization server.
+type grantedTokens struct {
+	Access   string `json:"access"`
+	Refresh  string `json:"refresh,omitempty"`
+	Obtained int64  `json:"obtained"` // seconds since 1970
+}
+
+// due is when a token is replaced by the call that needs it; zero: never.
+func due(obtained, expires time.Time) time.Time {
+	if expires.IsZero() {
+		return expires
+	}
+	early := max(0, min(renewEarly, expires.Sub(obtained)/10))
+	return expires.Add(-early)
+}
+
+func (s *Server) now() time.Time { return s.o.Store.Workspace("").Now() }
+
+// Refresh returns another access token than the rejected version of a credential,
+// which an upstream refused before its time. Calls of one credential share one
+// request to the authorization server.
+//
+// It fails with [problem.Unauthenticated] when the server refuses or a person must
+// log in, [problem.Unsupported] when the credential is no access token, and the
+// problems of package oauth.
+func (s *Server) Refresh(ctx context.Context, id string, rejected uint64) (secrets.Secret, uint64, error) {
+	row, err := s.o.Store.SealedCredential(ctx, id)
+	if err != nil {
+		return secrets.Secret{}, 0, err
+	}
+	if !isOAuth(row.AuthType) {
+		return secrets.Secret{}, 0, problem.New(problem.Unsupported, "the credential %s cannot be renewed", id)
+	}
+	v, err := s.renew(ctx, row, rejected, false)
+	return v.value, v.version, err
+}
+
+// renew returns an access token that is not the rejected version and has some
+// time left: the stored one, or a new one. Callers of one credential wait for one
+// request, which goes on when a caller does not wait any more.
+func (s *Server) renew(ctx context.Context, row *store.Credential, rejected uint64, ahead bool) (openedSecret, error) {
+	for {
+		result := s.flights.DoChan(row.ID, func() (any, error) {
+			ctx, cancel := context.WithTimeout(s.work, renewTimeout)
+			defer cancel()
+			return s.renewNow(ctx, row.ID, rejected, ahead)
+		})
+		select {
+		case r := <-result:
+			v, _ := r.Val.(openedSecret)
+			if r.Err == nil && rejected > 0 && v.version == rejected {
+				continue // it was the flight of somebody who did not know
+			}
+			return v, r.Err
+		case <-ctx.Done():
+			return openedSecret{}, problem.New(problem.Timeout, "the authorization server did not give a token in time").
+				Fix("try again").Because(ctx.Err())
+		}
+	}
+}
+
+func (s *Server) renewNow(ctx context.Context, id string, rejected uint64, ahead bool) (openedSecret, error) {
+	generation := s.secrets.now()
+	row, err := s.o.Store.SealedCredential(ctx, id)
+	if err != nil {
+		return openedSecret{}, err
+	}
+	sh, err := shapeOf(row)
+	if err != nil {
+		return openedSecret{}, err
+	}
+	ws := s.o.Store.Workspace(row.WorkspaceID)
+	tok, err := ws.OAuthToken(ctx, id)
+	if err != nil {
+		return openedSecret{}, err
+	}
+	if tok == nil {
+		tok = &store.OAuthToken{CredentialID: id}
+	}
+	have, err := s.openTokens(tok)
+	if err != nil {
+		return openedSecret{}, err
+	}
+	now, till := s.now(), tok.ExpiresAt.Time
+	current := openedSecret{secrets.New(have.Access), tok.Version, due(time.Unix(have.Obtained, 0), till), till}
+	usable := have.Access != "" && (rejected == 0 || tok.Version != rejected) && (till.IsZero() || now.Before(till))
+	if ahead {
+		till = till.Add(-renewAhead)
+	} else {
+		till = current.renew
+	}
+	if usable && (till.IsZero() || now.Before(till)) {
+		s.secrets.put(id, current, generation)
+		return current, nil
+	}
+	fresh, err := s.ask(ctx, row, &sh, tok, have)
+	if err == nil {
+		return s.keepToken(ctx, ws, tok, fresh, false)
+	}
+	if refused, login := oauth.Refused(err); refused {
+		s.noteRefusal(ctx, ws, tok, err, login)
+	}
+	if usable {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the access token could not be replaced, using it to its end",
+			slog.String("credential", id), slog.Any("error", err))
+		return current, nil
+	}
+	return openedSecret{}, err
+}
+
+// ask gets a new token from the authorization server, or says why there is no way
+// to one.
+func (s *Server) ask(ctx context.Context, row *store.Credential, sh *shape, tok *store.OAuthToken, have grantedTokens) (*oauth.Token, error) {
+	if s.o.OAuth == nil {
+		return nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
+	}
+	cfg, err := s.oauthConfig(row, sh)
+	if err != nil {
+		return nil, err
+	}
+	const toLogin = "the operator must log in: sluice toolset auth TOOLSET login"
+	switch {
+	case tok.Error != "" && s.now().Before(tok.ErrorAt.Add(refusedPause)):
+		return nil, problem.New(problem.Unauthenticated, "%s", tok.Error).Fix("correct the authentication of the toolset, or log in again")
+	case sh.Grant == oauth.ClientCredentials:
+		return s.o.OAuth.Obtain(ctx, cfg)
+	case have.Refresh != "":
+		return s.o.OAuth.Refresh(ctx, cfg, secrets.New(have.Refresh))
+	case tok.Error != "":
+		return nil, problem.New(problem.Unauthenticated, "%s", tok.Error).Fix(toLogin)
+	case have.Access != "":
+		return nil, problem.New(problem.Unauthenticated, "the access token ended and the authorization server gave none to renew it with").
+			Fix("log in again; the scope offline_access makes some servers give one")
+	}
+	return nil, problem.New(problem.Unauthenticated, "nobody is logged in at the authorization server").Fix(toLogin)
+}
+
+// oauthConfig is the client of a credential.
+func (s *Server) oauthConfig(row *store.Credential, sh *shape) (*oauth.Config, error) {
+	secret, err := s.open(row)
+	if err != nil {
+		return nil, err
+	}
+	return &oauth.Config{
+		Issuer: sh.Issuer, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: secret,
+		AuthMethod: sh.TokenAuth, Scopes: sh.scopes(row.AuthType), Audience: sh.Audience,
+	}, nil
+}
+
+// scopes are what is asked for. A person who logs in at an OpenID provider and
+// says nothing else wants to stay logged in (OpenID Connect Core §11).
+func (sh *shape) scopes(authType string) []string {
+	if len(sh.Scopes) == 0 && authType == authOIDC && sh.Grant == oauth.AuthorizationCode {
+		return []string{"openid", "offline_access"}
+	}
+	return sh.Scopes
+}
+
+func (s *Server) openTokens(row *store.OAuthToken) (t grantedTokens, err error) {
+	if len(row.Sealed) == 0 {
+		return t, nil
+	}
+	text, err := s.o.Keyring.Open(row.Record(), row.Sealed)
+	if err != nil {
+		return t, fmt.Errorf("opening the tokens of credential %s: %w", row.CredentialID, err)
+	}
+	if json.Unmarshal([]byte(text.Reveal()), &t) != nil { // its error would quote them
+		return t, fmt.Errorf("the tokens of credential %s are not in the form they were written", row.CredentialID)
+	}
+	return t, nil
+}
+
+// keepToken writes a new token before anybody uses it: a rotated refresh token
+// that is lost is a login that is lost. It fails with [problem.Conflict] when the
+// tokens are not those of row any more; after a login they do not matter.
+func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, t *oauth.Token, login bool) (openedSecret, error) {
+	now := s.now()
+	text := mustJSON(grantedTokens{Access: t.Access.Reveal(), Refresh: t.Refresh.Reveal(), Obtained: now.Unix()})
+	next := &store.OAuthToken{CredentialID: row.CredentialID, ExpiresAt: store.Time{Time: t.Expires}}
+	next.WorkspaceID = ws.ID()
+	err := ws.Update(ctx, func(tx *store.Tx) error {
+		cur, err := tx.OAuthToken(ctx, row.CredentialID)
+		if err != nil {
+			return err
+		}
+		if cur == nil {
+			cur = row
+		}
+		if cur.Version != row.Version && !login { // set or logged in anew meanwhile
+			return problem.New(problem.Conflict, "the authentication was changed while a token was got").Fix("try again")
+		}
+		if !login {
+			next.Login, next.LoginExpires = cur.Login, cur.LoginExpires
+		}
+		next.Version = cur.Version + 1
+		if next.Sealed, err = s.o.Keyring.Seal(next.Record(), secrets.New(text)); err != nil {
+			return fmt.Errorf("sealing the tokens of credential %s: %w", row.CredentialID, err)
+		}
+		return tx.SaveOAuthToken(ctx, next)
+	})
+	if err != nil {
+		return openedSecret{}, err
+	}
+	// After the write, so that nothing older stays, and who follows sees the new one.
+	s.secrets.forget(row.CredentialID)
+	v := openedSecret{t.Access, next.Version, due(now, t.Expires), t.Expires}
+	s.secrets.put(row.CredentialID, v, s.secrets.now())
+	return v, nil
+}
+
+// noteRefusal writes down why the server gives no token. login: what is stored is
+// of no use any more.
+func (s *Server) noteRefusal(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, cause error, login bool) {
+	err := ws.Update(ctx, func(tx *store.Tx) error {
+		cur, err := tx.OAuthToken(ctx, row.CredentialID)
+		if err != nil || cur != nil && cur.Version != row.Version {
+			return err
+		}
+		if cur == nil {
+			cur = &store.OAuthToken{CredentialID: row.CredentialID}
+		}
+		cur.Error, cur.ErrorAt = problem.As(cause).Detail, store.Time{Time: tx.Now()}
+		if login && (cur.ExpiresAt.IsZero() || !tx.Now().Before(cur.ExpiresAt.Time)) {
+			cur.Version++
+			cur.Sealed, cur.ExpiresAt = nil, store.Time{}
+		}
+		return tx.SaveOAuthToken(ctx, cur)
+	})
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "a refusal of an authorization server was not recorded",
+			slog.String("credential", row.CredentialID), slog.Any("error", err))
+	}
+}
+
+// renewAll replaces the access tokens that end soon.
+func (s *Server) renewAll(ctx context.Context) error {
+	if s.o.OAuth == nil {
+		return nil
+	}
+	rows, err := s.o.Store.ExpiringTokens(ctx, s.now().Add(renewAhead), renewBatch)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range rows {
+		row, err := s.o.Store.SealedCredential(ctx, rows[i].CredentialID)
+		if err == nil {
+			_, err = s.renew(ctx, row, 0, true)
+		}
+		if err != nil && ctx.Err() == nil && !problem.Is(err, problem.NotFound) {
+			errs = append(errs, fmt.Errorf("credential %s: %w", rows[i].CredentialID, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// loginPoll is how often a login that waits for a person is looked at.
+const loginPoll = 500 * time.Millisecond
+
+// authLogin begins a login at the authorization server of a toolset and waits
+// until the person is done.
+func (a *app) authLogin(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, browser bool) error {
+	var begun admin.Authorization
+	path := toolsetPath(t, "authentication")
+	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: path + "/authorize", in: struct{}{}, out: &begun}); err != nil {
+		return err
+	}
+	a.say("Open this page to log in:\n\n  %s\n", begun.AuthorizationURL)
+	a.say("  The client at the authorization server must allow the redirect %s", begun.RedirectURL)
+	if browser && !a.flags.noInput && isTerminal(a.stdin) {
+		if err := openBrowser(ctx, begun.AuthorizationURL); err != nil {
+			a.say("  No browser could be opened here.")
+		}
+	}
+	a.say("  Waiting until %s … (Ctrl-C stops waiting)", begun.ExpiresAt.Local().Format("15:04"))
+	it, err := a.awaitLogin(ctx, c, path, &begun)
+	if err != nil {
+		return err
+	}
+	a.say("  next   sluice toolset test %s", t.Slug)
+	return a.object(it, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ %s is logged in", t.Slug)
+		if it.ExpiresAt != nil {
+			fmt.Fprintf(w, "; the access token lasts until %s", it.ExpiresAt.Local().Format("2006-01-02 15:04"))
+		}
+		fmt.Fprintln(w)
+	})
+}
+
+// awaitLogin asks for the state of a credential until its login has an outcome.
+func (a *app) awaitLogin(ctx context.Context, c *apiClient, path string, begun *admin.Authorization) (*admin.AuthenticationItem, error) {
+	tick := time.NewTicker(loginPoll)
+	defer tick.Stop()
+	for {
+		var now admin.Authentication
+		if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &now}); err != nil {
+			return nil, err
+		}
+		it := credentialOf(&now, begun.CredentialID)
+		switch {
+		case it == nil:
+			return nil, problem.New(problem.Conflict, "the authentication was changed while you logged in").Fix("begin again")
+		case it.LoginPending:
+		case it.State == "ok":
+			return it, nil
+		case it.LastError != "":
+			return nil, problem.New(problem.Unauthenticated, "the login did not succeed: %s", it.LastError).Fix("begin again")
+		default:
+			return nil, problem.New(problem.Timeout, "nobody logged in in time").Fix("begin again")
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// credentialOf finds a credential in a configuration.
+func credentialOf(a *admin.Authentication, id string) *admin.AuthenticationItem {
+	if a.CredentialID == id {
+		return &a.AuthenticationItem
+	}
+	for i := range a.Items {
+		if a.Items[i].CredentialID == id {
+			return &a.Items[i]
+		}
+	}
+	return nil
+}
+
+// openBrowser shows a page in the browser of the person at this machine.
+func openBrowser(ctx context.Context, page string) error {
+	u, err := url.Parse(page)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return errors.New("not a web page")
+	}
+	name, args := "xdg-open", []string{page}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", page}
+	}
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // a fixed program; the page is an argument
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("opening a browser: %w", err)
+	}
+	go func() { _ = cmd.Wait() }() // the browser's own end says nothing
+	return nil
+}
+
+// rotated is a configuration as it is, for a new secret.
+func rotated(now *admin.Authentication) (authRequest, error) {
+	var r authRequest
+	switch now.AuthType {
+	case "none":
+		return r, problem.New(problem.InvalidArgument, "the toolset has no authentication whose key could be rotated").
+			Fix("sluice toolset auth TOOLSET set")
+	case "list":
+		return r, problem.New(problem.InvalidArgument, "the toolset combines %d credentials", len(now.Items)).
+			Fix("set them anew: sluice toolset auth TOOLSET set")
+	}
+	it := &now.AuthenticationItem
+	r.AuthType, r.Scheme, r.HeaderName, r.HeaderPrefix, r.ParameterName = it.AuthType, it.Scheme, it.HeaderName, it.HeaderPrefix, it.ParameterName
+	r.CookieName, r.Username, r.Grant, r.Issuer, r.ClientID = it.CookieName, it.Username, it.Grant, it.Issuer, it.ClientID
+	r.TokenAuth, r.AuthorizationURL, r.TokenURL, r.Scopes, r.Audience = it.TokenAuth, it.AuthorizationURL, it.TokenURL, it.Scopes, it.Audience
+	return r, nil
+}
