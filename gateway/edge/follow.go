@@ -26,6 +26,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			f.log.LogAttrs(ctx, slog.LevelWarn, "start without the newest persisted release", slog.Any("error", err))
 		}
 	}
+	f.settle(ctx)
 	failures := 0
 	for ctx.Err() == nil {
 		asked := time.Now()

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,6 +21,9 @@ import (
 // fetching waits for the network, opening for the processors.
 const minParallel = 8
 
+// openAgain is how long a connector that could not be opened is not tried again.
+const openAgain = 5 * time.Second
+
 // bundle is an opened toolset bundle.
 type bundle struct {
 	toolset  *registry.Toolset
@@ -27,11 +31,12 @@ type bundle struct {
 	content  []registry.Digest // what it occupies in the cache
 }
 
-// module is an opened connector.
+// module is a connector: opened, or to be opened from the cache when it is used.
 type module struct {
 	connector *connector.Connector
-	digest    registry.Digest // of the module, verified
-	content   []registry.Digest
+	digest    registry.Digest // of the module
+	// content is what it occupies in the cache; set when it is opened.
+	content atomic.Pointer[[]registry.Digest]
 }
 
 // loader turns a release into a State. It keeps what the live state has opened,
@@ -75,15 +80,19 @@ func (l *loaded) content() map[registry.Digest]bool {
 		}
 	}
 	for _, m := range l.modules {
-		for _, d := range m.content {
-			all[d] = true
+		if c := m.content.Load(); c != nil {
+			for _, d := range *c {
+				all[d] = true
+			}
 		}
 	}
 	return all
 }
 
 // load opens everything a verified release lists. remote false takes nothing
-// from the source. It changes nothing that is live.
+// from the source, and leaves connectors that are in the cache to be opened when
+// they are used or settled: a former run has verified them. It changes nothing
+// that is live.
 func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.Digest, remote bool) (*loaded, error) {
 	if len(r.Plugins) > 0 {
 		return nil, problem.New(problem.Unsupported, "the release uses third-party plugins, which this version does not run").
@@ -171,7 +180,7 @@ func (l *loaded) join(t registry.ReleaseToolset) (*Toolset, error) {
 	}
 	for _, c := range b.toolset.Connectors {
 		m := l.modules[c.Manifest]
-		if m.digest != c.Digest {
+		if m.digest != c.Digest { // two toolsets name the same manifest with different modules
 			return nil, problem.New(problem.InvalidRelease, "toolset %q wants connector %q with the module %s and its OCI manifest has %s",
 				t.Slug, c.Name, c.Digest.Short(), m.digest.Short())
 		}
@@ -199,16 +208,66 @@ func (l *loader) openBundle(ctx context.Context, t registry.ReleaseToolset, remo
 }
 
 func (l *loader) openModule(ctx context.Context, c registry.ConnectorRef, remote bool) (*module, error) {
+	m := &module{digest: c.Digest}
+	if !remote && l.cache.holds(c.Manifest) && l.cache.holds(c.Digest) {
+		m.connector = connector.Later(l.later(m, c))
+		return m, nil
+	}
+	var err error
+	m.connector, err = l.open(ctx, m, c, remote)
+	return m, err
+}
+
+// open opens a connector and notes in m what it occupies.
+func (l *loader) open(ctx context.Context, m *module, c registry.ConnectorRef, remote bool) (*connector.Connector, error) {
 	a, err := l.artifact(ctx, c.Repository, c.Manifest, oci.KindPlugin, remote)
 	if err != nil {
 		return nil, fmt.Errorf("load connector %s: %w", c.Name, err)
 	}
+	if a.LayerDigest() != c.Digest {
+		return nil, problem.New(problem.InvalidRelease, "a toolset wants connector %q with the module %s and its OCI manifest has %s",
+			c.Name, c.Digest.Short(), a.LayerDigest().Short())
+	}
 	l.opened.Add(1)
-	m, err := connector.Open(a.Layer())
+	opened, err := connector.Open(a.Layer())
 	if err != nil {
 		return nil, fmt.Errorf("open connector %s: %w", c.Name, err)
 	}
-	return &module{connector: m, digest: a.LayerDigest(), content: contentOf(a)}, nil
+	content := contentOf(a)
+	m.content.Store(&content)
+	return opened, nil
+}
+
+// later opens a connector from the cache, or from the source when the cache is
+// damaged. A failure is repeated for a while without trying again: calls do not
+// wait one after the other for a source that does not answer.
+func (l *loader) later(m *module, c registry.ConnectorRef) func() (*connector.Connector, error) {
+	var failure error
+	var until time.Time
+	return func() (*connector.Connector, error) {
+		if failure != nil && time.Now().Before(until) {
+			return nil, failure
+		}
+		var opened *connector.Connector
+		if opened, failure = l.open(context.Background(), m, c, true); failure != nil {
+			until = time.Now().Add(openAgain)
+		}
+		return opened, failure
+	}
+}
+
+// settle opens the connectors that load left for later. It returns the first error
+// and tries all.
+func (l *loader) settle(ctx context.Context) (first error) {
+	for _, m := range l.modules {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := m.connector.Load(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
 }
 
 func contentOf(a *oci.Artifact) []registry.Digest {

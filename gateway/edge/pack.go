@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -53,13 +54,15 @@ type pack struct {
 }
 
 // packs is the content part of the cache. It checks nothing but bounds: package
-// oci hashes whatever is read. get may be called from many goroutines, the rest
-// by one, and not meanwhile.
+// oci hashes whatever is read. get and has may be called from many goroutines, the
+// rest by one.
 type packs struct {
-	sys   atomicfile.System
-	dir   string
-	list  []*pack // by number
-	index map[sum]place
+	sys  atomicfile.System
+	dir  string
+	list []*pack // by number
+
+	mu    sync.RWMutex  // held for writing by the one that changes index or a file
+	index map[sum]place // guarded by mu
 }
 
 // openPacks reads every pack below dir. A pack that is damaged counts up to the
@@ -131,6 +134,8 @@ func (p *packs) scan(k *pack) (err error) {
 
 // release closes the files that openPacks opened; later gets open them again.
 func (p *packs) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, k := range p.list {
 		if k.file != nil {
 			_ = k.file.Close() // only read
@@ -147,12 +152,23 @@ func sumOf(d registry.Digest) (s sum, err error) {
 	return s, err
 }
 
+// has reports whether something is stored for d.
+func (p *packs) has(d registry.Digest) bool {
+	s, err := sumOf(d)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	_, ok := p.index[s]
+	return ok && err == nil
+}
+
 // get returns what is stored for d, unchecked and at most limit bytes.
 func (p *packs) get(d registry.Digest, limit int64) ([]byte, error) {
 	s, err := sumOf(d)
 	if err != nil {
 		return nil, err
 	}
+	p.mu.RLock()
+	defer p.mu.RUnlock() // a pack that is read is not removed
 	at, ok := p.index[s]
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", d, registry.ErrNotFound)
@@ -231,6 +247,8 @@ func (p *packs) add(contents []content) error {
 		return err
 	}
 	p.list = append(p.list, k)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	maps.Copy(p.index, places)
 	return nil
 }
@@ -302,10 +320,12 @@ func (p *packs) drop(list []*pack, stays func(*pack) bool) error {
 		return nil
 	}
 	p.list = left
+	p.mu.Lock()
 	for s, at := range p.index {
 		if !stays(at.pack) {
 			delete(p.index, s)
 		}
 	}
+	p.mu.Unlock()
 	return p.sys.SyncDir(p.dir)
 }

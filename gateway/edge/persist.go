@@ -127,14 +127,45 @@ func (f *Follower) Load(ctx context.Context) error {
 		f.log.LogAttrs(ctx, slog.LevelWarn, "persisted release is not usable", slog.Any("error", err))
 		faults = append(faults, err)
 	}
-	if f.cache.packs != nil {
-		f.cache.packs.release()
-	}
 	err := errors.Join(faults...)
 	if err != nil {
 		f.setCache(err)
 	}
 	return err
+}
+
+// settle opens the connectors that Load left for later, before the node follows.
+// What is damaged on disk is fetched again, and written at the next save. When the
+// source cannot give it, the release before is made live if it is whole.
+func (f *Follower) settle(ctx context.Context) {
+	if f.live == nil || f.cache.packs == nil {
+		return
+	}
+	err := f.loader.settle(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		err = fmt.Errorf("persisted release %d.%d: %w", f.live.Release().Epoch, f.live.Release().Revision, err)
+		f.log.LogAttrs(ctx, slog.LevelWarn, "persisted release is not usable", slog.Any("error", err))
+		f.setCache(err)
+		if env, rerr := readFile(filepath.Join(f.cache.dir, filePrevious), oci.MaxEnvelopeBytes); rerr == nil {
+			if rerr = f.restore(ctx, env); rerr == nil {
+				rerr = f.loader.settle(ctx)
+			}
+			if rerr != nil {
+				f.log.LogAttrs(ctx, slog.LevelWarn, "nor is the one before it", slog.Any("error", rerr))
+			}
+		}
+	}
+	f.content = (&loaded{bundles: f.loader.bundles, modules: f.loader.modules}).content()
+	f.cache.saved = f.content
+	for d, a := range f.loader.take() {
+		if f.content[d] {
+			f.unsaved[d], f.dirty = a, true
+		}
+	}
+	f.cache.packs.release()
 }
 
 // restore verifies a persisted release with the keys that verified it before and
@@ -244,6 +275,9 @@ func (f *Follower) setSaved(r *sign.Release) {
 	defer f.mu.Unlock()
 	f.status.Saved = r.Digest()
 }
+
+// holds reports whether the content of d is there, damaged or not.
+func (c *cache) holds(d registry.Digest) bool { return c.packs != nil && c.packs.has(d) }
 
 func (c *cache) has(name string) bool {
 	_, err := os.Stat(filepath.Join(c.dir, name))

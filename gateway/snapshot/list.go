@@ -47,9 +47,8 @@ func (l *List) Page(cursor []byte) (page []byte, next string, ok bool) {
 
 // lists are the rendered lists of a toolset, made on first use.
 type lists struct {
-	once sync.Once
+	made attempt
 	all  *List // written once
-	err  error // written once
 
 	mu   sync.Mutex
 	some map[string]*List // guarded by mu; by selection
@@ -57,8 +56,8 @@ type lists struct {
 
 // List returns the list of all tools.
 func (ts *Toolset) List() (*List, error) {
-	ts.lists.once.Do(func() { ts.lists.all, ts.lists.err = ts.render("", nil) })
-	return ts.lists.all, ts.lists.err
+	err := ts.lists.made.do(func() (err error) { ts.lists.all, err = ts.render("", nil); return err })
+	return ts.lists.all, err
 }
 
 // ListOf returns the list of the tools that sees is true for. selection names

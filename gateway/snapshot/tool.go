@@ -68,13 +68,14 @@ func (t *Tool) load() error {
 	r.Method, r.Path = tool.Method, tool.Path
 	r.Safe = r.Method == http.MethodGet || r.Method == http.MethodHead
 	r.JSON = len(r.Program) > 0 || strings.Contains(tool.Accept, "json")
-	r.Base = t.Binding.Base
+	base := t.Binding.base()
+	r.Base = base
 	if len(tool.Servers) > 0 && t.Binding.Override.Zero() {
 		if b := firstServer(tool.Servers); !b.Zero() {
 			r.Base = b
 		}
 	}
-	if r.Base.Origin() == t.Binding.Base.Origin() {
+	if r.Base.Origin() == base.Origin() {
 		security := c.Security()
 		if tool.Security != nil {
 			security = tool.Security

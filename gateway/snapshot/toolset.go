@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/access"
@@ -37,11 +38,10 @@ type Toolset struct {
 	meter        *metering.Meter
 	accessDigest registry.Digest
 
-	tools sync.Once
+	tools attempt
 	index struct { // written once by tools
 		list   []*Tool
 		byName map[string]*Tool
-		err    error
 	}
 	lists lists
 }
@@ -55,11 +55,8 @@ type Binding struct {
 	// Override is the operator's base URL. Its zero value lets the
 	// specification's servers decide.
 	Override upstream.Base
-	// Base is where requests go whose operation names no other server, and the
-	// only origin that gets the credential. It is zero when there is none.
-	Base  upstream.Base
-	Rules credentials.Rules // everything that is configured; a tool's own are in [Ready]
-	Meter *metering.Connector
+	Rules    credentials.Rules // everything that is configured; a tool's own are in [Ready]
+	Meter    *metering.Connector
 }
 
 // newToolset makes a toolset. prev is what its slug served before; nil: nothing.
@@ -123,26 +120,36 @@ func newBinding(in *ToolsetInput, ref *registry.ConnectorRef, meter *metering.Me
 		if b.Override, err = upstream.ParseBase(ref.BaseURL); err != nil {
 			return nil, err
 		}
-		b.Base = b.Override
-	} else {
-		b.Base = firstServer(c.Servers())
 	}
 	return b, nil
 }
 
+// base is where requests go whose operation names no other server, and the only
+// origin that gets the credential. It is zero when there is none.
+func (b *Binding) base() upstream.Base {
+	if !b.Override.Zero() {
+		return b.Override
+	}
+	return firstServer(b.Connector.Servers())
+}
+
 // Tools are the tools that are served, in the order of tools/list.
 func (ts *Toolset) Tools() ([]*Tool, error) {
-	ts.tools.Do(ts.makeIndex)
-	return ts.index.list, ts.index.err
+	if err := ts.tools.do(ts.makeIndex); err != nil {
+		return nil, err
+	}
+	return ts.index.list, nil
 }
 
 // Tool finds a tool by its name; nil if there is none.
 func (ts *Toolset) Tool(name []byte) (*Tool, error) {
-	ts.tools.Do(ts.makeIndex)
-	return ts.index.byName[string(name)], ts.index.err
+	if err := ts.tools.do(ts.makeIndex); err != nil {
+		return nil, err
+	}
+	return ts.index.byName[string(name)], nil
 }
 
-func (ts *Toolset) makeIndex() {
+func (ts *Toolset) makeIndex() error {
 	edits := make(map[editKey]*registry.ToolEdit, len(ts.bundle.Tools))
 	for i := range ts.bundle.Tools {
 		e := &ts.bundle.Tools[i]
@@ -150,11 +157,13 @@ func (ts *Toolset) makeIndex() {
 	}
 	var tools []*Tool
 	for _, b := range ts.Bindings {
+		if err := b.Connector.Load(); err != nil {
+			return fmt.Errorf("opening connector %s: %w", b.Name, err)
+		}
 		for i := range b.Connector.Len() {
 			head, err := b.Connector.Head(i)
 			if err != nil {
-				ts.index.err = fmt.Errorf("reading tool %d of connector %s: %w", i, b.Name, err)
-				return
+				return fmt.Errorf("reading tool %d of connector %s: %w", i, b.Name, err)
 			}
 			edit := edits[editKey{b.Name, head.Method, head.Path}]
 			if edit != nil && edit.Disabled {
@@ -168,6 +177,30 @@ func (ts *Toolset) makeIndex() {
 		}
 	}
 	ts.index.list, ts.index.byName = tools, settleNames(tools)
+	return nil
+}
+
+// attempt does something once, but again when it failed: what a connector lacks may
+// be there at the next call.
+type attempt struct {
+	mu   sync.Mutex
+	done atomic.Bool
+}
+
+func (a *attempt) do(f func() error) error {
+	if a.done.Load() {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.done.Load() {
+		return nil
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	a.done.Store(true)
+	return nil
 }
 
 type editKey struct{ connector, method, path string }

@@ -321,3 +321,33 @@ func TestConcurrent(t *testing.T) {
 		}
 	}
 }
+
+// TestLater: a connector is opened at its first use, once; a failure is told to who
+// asks and tried again.
+func TestLater(t *testing.T) {
+	module := build(t, 3).Module
+	opened := 0
+	fault := errors.New("not there yet")
+	c := Later(func() (*Connector, error) {
+		if opened++; opened == 1 {
+			return nil, fault
+		}
+		return Open(module)
+	})
+	if opened != 0 {
+		t.Fatal("it was opened before its first use")
+	}
+	if _, err := c.Tool(0); !errors.Is(err, fault) {
+		t.Fatalf("Tool: %v", err)
+	}
+	if err := c.Load(); err != nil || c.Len() == 0 || c.Name() == "" {
+		t.Fatalf("Load: %v, %d tools of %q", err, c.Len(), c.Name())
+	}
+	if _, err := c.Tool(0); err != nil || opened != 2 {
+		t.Fatalf("Tool: %v, opened %d times", err, opened)
+	}
+	broken := Later(func() (*Connector, error) { return nil, fault })
+	if n, servers, err := broken.Len(), broken.Servers(), broken.Load(); n != 0 || servers != nil || !errors.Is(err, fault) {
+		t.Fatalf("one that cannot be opened: %d tools, %v, %v", n, servers, err)
+	}
+}

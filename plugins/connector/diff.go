@@ -55,6 +55,14 @@ const maxDiffDepth = 64
 // agents see of them and what is sent: added and changed ones in the newer's
 // order, then the removed ones. It fails with [problem.InvalidPlugin].
 func Diff(older, newer *Connector) ([]ToolChange, error) {
+	was, err := older.contents()
+	if err != nil {
+		return nil, err
+	}
+	is, err := newer.contents()
+	if err != nil {
+		return nil, err
+	}
 	type key struct{ method, path string }
 	old := make(map[key]int, older.Len())
 	for i := range older.Len() {
@@ -66,28 +74,28 @@ func Diff(older, newer *Connector) ([]ToolChange, error) {
 	}
 	var out []ToolChange
 	seen := make(map[int]bool, older.Len())
-	sameAuth := slices.EqualFunc(older.head.Upstream.Security, newer.head.Upstream.Security, slices.Equal[[]string])
+	sameAuth := slices.EqualFunc(was.head.Upstream.Security, is.head.Upstream.Security, slices.Equal[[]string])
 	for i := range newer.Len() {
-		t, err := manifest.ParseTool(newer.tools[i])
+		t, err := manifest.ParseTool(is.tools[i])
 		if err != nil {
 			return nil, inTool(err, newer, i)
 		}
-		j, was := old[key{t.Method, t.Path}]
-		if !was {
+		j, known := old[key{t.Method, t.Path}]
+		if !known {
 			out = append(out, ToolChange{Kind: ToolAdded, Impact: ImpactSafe, Method: t.Method, Path: t.Path, Tool: t.Name, Details: []Detail{}})
 			continue
 		}
 		seen[j] = true
-		if sameAuth && bytes.Equal(older.tools[j], newer.tools[i]) {
+		if sameAuth && bytes.Equal(was.tools[j], is.tools[i]) {
 			continue
 		}
-		o, err := manifest.ParseTool(older.tools[j])
+		o, err := manifest.ParseTool(was.tools[j])
 		if err != nil {
 			return nil, inTool(err, older, j)
 		}
 		d := differ{}
 		d.tool(&o, &t)
-		d.security(effective(older.head.Upstream.Security, o.Security), effective(newer.head.Upstream.Security, t.Security))
+		d.security(effective(was.head.Upstream.Security, o.Security), effective(is.head.Upstream.Security, t.Security))
 		if len(d.details) == 0 {
 			continue // another response program or place in the specification
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/sluicegate/sluice/internal/problem"
@@ -12,13 +13,58 @@ import (
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
-// Connector is an opened connector. Its parts are views of one copy of what the
-// module holds besides the engine's code.
+// Connector is an opened connector, or one that is opened when it is first used.
 type Connector struct {
+	open func() (*Connector, error) // nil for one that [Open] made
+	mu   sync.Mutex                 // held while open runs
+	at   atomic.Pointer[contents]   // nil until it is open
+}
+
+// contents are views of one copy of what the module holds besides the engine's code.
+type contents struct {
 	head     *manifest.Manifest
 	tools    [][]byte // JSON of each
 	ready    []atomic.Pointer[Tool]
 	programs [][]byte
+}
+
+// nothing is what a connector that cannot be opened holds.
+var nothing = &contents{head: &manifest.Manifest{Upstream: &manifest.Upstream{}}}
+
+// Later is a connector that open opens when it is first used, so that a start does
+// not wait for connectors that nobody calls. open runs again at the next use when it
+// failed, and may be called from any goroutine, from one at a time. Who uses the
+// connector calls [Connector.Load] first: the methods without an error answer as
+// one without tools when it cannot be opened.
+func Later(open func() (*Connector, error)) *Connector { return &Connector{open: open} }
+
+// Load opens a connector that [Later] made; it returns the error of its open.
+func (c *Connector) Load() error {
+	_, err := c.contents()
+	return err
+}
+
+func (c *Connector) contents() (*contents, error) {
+	if p := c.at.Load(); p != nil {
+		return p, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.at.Load(); p != nil {
+		return p, nil
+	}
+	o, err := c.open()
+	if err != nil {
+		return nothing, err
+	}
+	p := o.at.Load()
+	c.at.Store(p)
+	return p, nil
+}
+
+func (c *Connector) head() *manifest.Manifest {
+	p, _ := c.contents()
+	return p.head
 }
 
 // Open takes apart a module that a [Builder] made. It does not keep module, most of
@@ -46,30 +92,30 @@ func Open(module []byte) (*Connector, error) {
 	if head.Kind != manifest.Connector {
 		return nil, problem.New(problem.InvalidPlugin, "the plugin is a %s, not a connector", head.Kind)
 	}
-	return &Connector{
-		head: head, tools: tools, ready: make([]atomic.Pointer[Tool], len(tools)), programs: linked.Programs,
-	}, nil
+	c := &Connector{}
+	c.at.Store(&contents{head: head, tools: tools, ready: make([]atomic.Pointer[Tool], len(tools)), programs: linked.Programs})
+	return c, nil
 }
 
 // Name is the slug of the API.
-func (c *Connector) Name() string { return c.head.Name }
+func (c *Connector) Name() string { return c.head().Name }
 
 // Version is info.version of the specification.
-func (c *Connector) Version() string { return c.head.Version }
+func (c *Connector) Version() string { return c.head().Version }
 
 // Title is the API's title.
-func (c *Connector) Title() string { return c.head.Title }
+func (c *Connector) Title() string { return c.head().Title }
 
 // Description is the API's description, plain text.
-func (c *Connector) Description() string { return c.head.Description }
+func (c *Connector) Description() string { return c.head().Description }
 
 // Servers are the API's base URLs; the caller owns the list.
-func (c *Connector) Servers() []operation.Server { return serversBack(c.head.Upstream.Servers) }
+func (c *Connector) Servers() []operation.Server { return serversBack(c.head().Upstream.Servers) }
 
 // Schemes are the API's security schemes; the caller owns the list.
 func (c *Connector) Schemes() []operation.SecurityScheme {
 	var out []operation.SecurityScheme
-	for _, s := range c.head.Upstream.Schemes {
+	for _, s := range c.head().Upstream.Schemes {
 		o := operation.SecurityScheme{
 			ID: s.ID, Type: s.Type, In: s.In, Name: s.Name, Scheme: s.Scheme,
 			BearerFormat: s.BearerFormat, OpenIDURL: s.OpenIDURL, Description: s.Description,
@@ -83,15 +129,18 @@ func (c *Connector) Schemes() []operation.SecurityScheme {
 }
 
 // HasSchemes reports whether the API declares security schemes.
-func (c *Connector) HasSchemes() bool { return len(c.head.Upstream.Schemes) > 0 }
+func (c *Connector) HasSchemes() bool { return len(c.head().Upstream.Schemes) > 0 }
 
 // Security is what applies to tools that do not say; nil: not said.
 func (c *Connector) Security() []operation.Requirement {
-	return requirementsBack(c.head.Upstream.Security)
+	return requirementsBack(c.head().Upstream.Security)
 }
 
 // Len is the number of tools.
-func (c *Connector) Len() int { return len(c.tools) }
+func (c *Connector) Len() int {
+	p, _ := c.contents()
+	return len(p.tools)
+}
 
 // Head is what a list of tools shows of one.
 type Head struct {
@@ -121,7 +170,11 @@ type Tool struct {
 
 // Head reads what a list shows of tool i. It decodes on each call and keeps nothing.
 func (c *Connector) Head(i int) (Head, error) {
-	t, err := manifest.ParseTool(c.tools[i])
+	p, err := c.contents()
+	if err != nil {
+		return Head{}, err
+	}
+	t, err := manifest.ParseTool(p.tools[i])
 	if err != nil {
 		return Head{}, inTool(err, c, i)
 	}
@@ -138,22 +191,26 @@ func headOf(t *manifest.Tool) Head {
 // Tool reads tool i and compiles its plan, once; later calls give the same. It
 // fails with [problem.InvalidPlugin].
 func (c *Connector) Tool(i int) (*Tool, error) {
-	if t := c.ready[i].Load(); t != nil {
+	p, err := c.contents()
+	if err != nil {
+		return nil, err
+	}
+	if t := p.ready[i].Load(); t != nil {
 		return t, nil
 	}
-	t, err := c.load(i)
+	t, err := p.load(i)
 	if err != nil {
 		return nil, inTool(err, c, i)
 	}
 	// Two goroutines may both have made it: all use the one that is stored.
-	if !c.ready[i].CompareAndSwap(nil, t) {
-		return c.ready[i].Load(), nil
+	if !p.ready[i].CompareAndSwap(nil, t) {
+		return p.ready[i].Load(), nil
 	}
 	return t, nil
 }
 
-func (c *Connector) load(i int) (*Tool, error) {
-	m, err := manifest.ParseTool(c.tools[i])
+func (p *contents) load(i int) (*Tool, error) {
+	m, err := manifest.ParseTool(p.tools[i])
 	if err != nil {
 		return nil, err
 	}
@@ -170,10 +227,10 @@ func (c *Connector) load(i int) (*Tool, error) {
 		Security: requirementsBack(m.Security), Servers: serversBack(m.Servers),
 	}
 	if m.Program >= 0 {
-		if m.Program >= len(c.programs) {
-			return nil, fmt.Errorf("program %d of %d", m.Program, len(c.programs))
+		if m.Program >= len(p.programs) {
+			return nil, fmt.Errorf("program %d of %d", m.Program, len(p.programs))
 		}
-		t.Program = c.programs[m.Program]
+		t.Program = p.programs[m.Program]
 	}
 	return t, nil
 }
