@@ -260,6 +260,10 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 	if err != nil {
 		return Toolset{}, err
 	}
+	access, err := ws.Access(ctx, d.ts.ID)
+	if err != nil {
+		return Toolset{}, err
+	}
 	t := Toolset{
 		ID: d.ts.ID, Slug: d.ts.Slug, Name: d.ts.Name, Description: d.ts.Description, Instructions: d.ts.Instructions,
 		Status: "draft", URL: strings.TrimSuffix(s.o.GatewayURL, "/") + "/t/" + d.ts.Slug,
@@ -267,7 +271,7 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 			Kind: d.ts.SourceKind, URL: d.ts.SourceURL, Title: d.report.Title, Version: d.report.Version, SpecDigest: d.report.SpecDigest,
 			Format: d.report.Format, Spec: d.report.SpecVersion, SizeBytes: d.report.SizeBytes,
 		},
-		Connector: refOf(d.version), BaseURL: d.baseURL(), Servers: d.report.Servers, Profile: d.ts.Profile, Access: Access{Mode: registry.AccessNone},
+		Connector: refOf(d.version), BaseURL: d.baseURL(), Servers: d.report.Servers, Profile: d.ts.Profile, Access: Access{Mode: modeOf(access)},
 		Methods: d.report.Methods, Digest: d.ts.DraftDigest, LiveDigest: d.ts.LiveDigest, Revision: d.ts.LiveRevision,
 		Changed: d.ts.LiveRevision > 0 && d.ts.LiveDigest != d.ts.DraftDigest, CreatedAt: d.ts.CreatedAt.Time, UpdatedAt: d.ts.UpdatedAt.Time,
 	}

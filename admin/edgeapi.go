@@ -345,7 +345,11 @@ func (s *Server) needsOf(ctx context.Context, group string) (credentials []strin
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, d := range c.Digests {
+		access, err := s.o.Publisher.AccessContent(ctx, t)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, d := range slices.Concat(access, c.Digests) {
 			n.digests[d] = true
 		}
 		n.credentials = append(n.credentials, c.Credentials...)

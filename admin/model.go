@@ -86,7 +86,7 @@ type CachePolicy struct {
 
 // Access says who may open the toolset URL.
 type Access struct {
-	Mode string `json:"mode" enum:"none"`
+	Mode string `json:"mode" enum:"none,token,jwt" doc:"none: everybody who reaches it; token: access tokens; jwt: tokens of an authorization server."`
 }
 
 // AuthMethod is one way to authenticate that the specification names.

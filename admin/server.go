@@ -58,6 +58,10 @@ type Options struct {
 	// toolset, or has dropped it (revision 0). It returns early when ctx ends.
 	// Default: deploys answer as soon as the release is signed.
 	AwaitLive func(ctx context.Context, toolset string, revision uint64) error
+	// AwaitRelease waits until the gateway of this node serves a release or a later
+	// one. It returns early when ctx ends. Default: changes of access answer as soon as
+	// the release is signed.
+	AwaitRelease func(ctx context.Context, revision uint64) error
 	// GatewayURL is where toolset URLs start, such as http://127.0.0.1:7300.
 	GatewayURL string
 	// Hosts are the values of the Host header (without port) that are answered,
@@ -250,6 +254,7 @@ func (s *Server) routes() {
 	s.registerTools()
 	s.registerAuthentication()
 	s.registerTests()
+	s.registerAccess()
 	s.registerConnectors()
 	s.registerJobs()
 	s.registerAudit()

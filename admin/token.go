@@ -23,6 +23,10 @@ const (
 	base62      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
+// accessPrefix of tokens that open one toolset URL and nothing here. The rest of
+// their form is the same.
+const accessPrefix = "slt_"
+
 // NewToken makes a random API token.
 func NewToken() secrets.Secret { return newToken(tokenPrefix) }
 

@@ -187,6 +187,9 @@ func (p *Publisher) verifyToolset(ctx context.Context, t registry.ReleaseToolset
 	if bundle.ID != t.ID || bundle.Slug != t.Slug || bundle.Workspace != t.Workspace {
 		return problem.New(problem.InvalidRelease, "the bundle is of toolset %q (%s) of %q", bundle.Slug, bundle.ID, bundle.Workspace)
 	}
+	if err := p.verifyAccess(ctx, t); err != nil {
+		return err
+	}
 	for _, c := range bundle.Connectors {
 		a, err := p.opts.Store.Pull(ctx, c.Repository, c.Manifest, oci.KindPlugin)
 		if err != nil {

@@ -117,6 +117,10 @@ func (s *Store) Live(ctx context.Context, name string) ([]registry.ReleaseToolse
 	if err := s.read.NewSelect().Model(&rows).Where("live_revision > 0").Order("id").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("listing live toolsets: %w", err)
 	}
+	access, err := s.accessDigests(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]registry.ReleaseToolset, 0, len(rows))
 	for i := range rows {
 		r := &rows[i]
@@ -127,7 +131,7 @@ func (s *Store) Live(ctx context.Context, name string) ([]registry.ReleaseToolse
 		}
 		out = append(out, registry.ReleaseToolset{
 			ID: r.ID, Workspace: r.WorkspaceID, Slug: r.Slug, Revision: r.LiveRevision,
-			Repository: r.LiveRepository, Bundle: registry.Digest(r.LiveDigest),
+			Repository: r.LiveRepository, Bundle: registry.Digest(r.LiveDigest), Access: access[r.ID],
 		})
 	}
 	return out, nil

@@ -107,7 +107,7 @@ func (a *app) mcp(ctx context.Context, target string) (*mcpClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &mcpClient{url: u, http: hc}
+	m := &mcpClient{url: u, http: hc, access: a.env.access}
 	if a.flags.verbose {
 		m.trace = a.stderr
 	}

@@ -32,6 +32,7 @@ const maxConfigBytes = 1 << 20
 type environment struct {
 	server  string         // SLUICE_SERVER: URL of the admin API
 	token   secrets.Secret // SLUICE_TOKEN: API token for it
+	access  secrets.Secret // SLUICE_ACCESS_TOKEN: what opens toolset URLs
 	context string         // SLUICE_CONTEXT: name of a context in the configuration file
 	config  string         // SLUICE_CONFIG: configuration file
 	dataDir string         // SLUICE_DATA_DIR
@@ -50,7 +51,7 @@ func readEnvironment(getenv func(string) string) environment {
 		noColor: getenv("NO_COLOR") != "" || getenv("TERM") == "dumb", color: getenv("FORCE_COLOR") != "",
 		getenv: getenv,
 	}
-	e.token = secrets.New(getenv("SLUICE_TOKEN"))
+	e.token, e.access = secrets.New(getenv("SLUICE_TOKEN")), secrets.New(getenv("SLUICE_ACCESS_TOKEN"))
 	if e.home == "" {
 		e.home = getenv("USERPROFILE")
 	}

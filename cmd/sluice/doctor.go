@@ -318,11 +318,11 @@ func (d *doctor) url(ctx context.Context, target, slug string) {
 		d.failErr(name, err)
 		return
 	}
-	modern := &mcpClient{url: target, http: hc, version: modernVersion}
+	modern := &mcpClient{url: target, http: hc, access: d.env.access, version: modernVersion}
 	start := time.Now()
 	result, modernErr := modern.request(ctx, "server/discover", "", map[string]any{})
 	took := time.Since(start)
-	legacy := &mcpClient{url: target, http: hc}
+	legacy := &mcpClient{url: target, http: hc, access: d.env.access}
 	legacyErr := legacy.initialize(ctx, legacyVersion)
 	var spoken []string
 	if modernErr == nil && json.Valid(result) {

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 )
 
 // Protocol versions this client speaks: the stateless one first, and the newest
@@ -33,8 +34,9 @@ const maxMessage = 64 << 20
 type mcpClient struct {
 	url     string
 	http    *http.Client
-	version string // settled by connect
-	session string // Mcp-Session-Id of a server that has sessions
+	access  secrets.Secret // opens the URL; zero: nothing is sent
+	version string         // settled by connect
+	session string         // Mcp-Session-Id of a server that has sessions
 	nextID  atomic.Int64
 	trace   io.Writer
 }
@@ -62,6 +64,10 @@ func (c *mcpClient) connect(ctx context.Context) error {
 	_, err := c.request(ctx, "server/discover", "", map[string]any{})
 	if err == nil {
 		return nil
+	}
+	if status, ok := errors.AsType[*statusError](err); ok && (status.status == http.StatusUnauthorized || status.status == http.StatusForbidden) {
+		return problem.New(problem.Unauthenticated, "%s does not let us in: %s", redactURL(c.url), status.Error()).
+			Fix("put a valid access token into SLUICE_ACCESS_TOKEN; see: sluice toolset access TOOLSET").Because(err)
 	}
 	rpc, isRPC := errors.AsType[*rpcError](err)
 	if _, isStatus := errors.AsType[*statusError](err); !isStatus && !isRPC {
@@ -141,6 +147,7 @@ func (c *mcpClient) send(ctx context.Context, method, name string, body []byte, 
 		return nil, fmt.Errorf("writing the %s request: %w", method, err)
 	}
 	mcpHeaders(req.Header, c.version, c.session, method, name)
+	showAccess(req.Header, c.access)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		if p := asUnreachable(err); p != nil {
@@ -195,6 +202,13 @@ func mcpHeaders(h http.Header, version, session, method, name string) {
 		if name != "" {
 			h.Set("Mcp-Name", headerValue(name))
 		}
+	}
+}
+
+// showAccess puts the access token on a request.
+func showAccess(h http.Header, token secrets.Secret) {
+	if !token.IsZero() {
+		h.Set("Authorization", "Bearer "+token.Reveal())
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/gateway/metering"
@@ -87,6 +88,7 @@ type node struct {
 	holder    *snapshot.Holder
 	meter     *metering.Meter
 	follower  *edge.Follower
+	keys      *access.Keys
 	closers   []func() error // in the order they were opened
 }
 
@@ -172,7 +174,11 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		return err
 	}
 	n.onClose(func() error { drafts.Close(); return nil })
+	if n.keys, err = newKeys(n.dialer, n.opts.logger); err != nil {
+		return err
+	}
 	var await func(context.Context, string, uint64) error
+	var awaitRevision func(context.Context, uint64) error
 	var write []func(io.Writer)
 	var ready []admin.Check
 	if n.opts.role != roleControl {
@@ -181,13 +187,13 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 			hosts = append(hosts, hostOf(n.opts.publicURL))
 		}
 		n.gateway, err = gateway.New(gateway.Options{
-			Addr: n.opts.listen, Holder: n.holder, Caller: live, Ready: n.opts.ready, Hosts: hosts, Drain: n.opts.grace,
+			Addr: n.opts.listen, Holder: n.holder, Caller: live, Ready: n.opts.ready, Hosts: hosts, Drain: n.opts.grace, PublicURL: n.opts.publicURL,
 			Version: versionOrDevel(), Meter: n.meter, Logger: n.opts.logger,
 		})
 		if err != nil {
 			return err
 		}
-		await, write = n.awaitLive, append(write, n.gateway.WritePrometheus)
+		await, awaitRevision, write = n.awaitLive, n.awaitRevision, append(write, n.gateway.WritePrometheus)
 		ready = []admin.Check{
 			{Name: "release", Check: func(context.Context) error { return n.releaseReady() }},
 			{Name: "gateway", Check: func(context.Context) error { return n.gateway.Ready() }},
@@ -203,7 +209,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	n.admin, err = admin.New(ctx, admin.Options{
 		OAuth: authorization,
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), Tester: draftTester{drafts}, Dialer: n.dialer,
-		AwaitLive: await, GatewayURL: n.url(), Hosts: append(adminHosts(n.opts.adminListen), n.opts.adminHosts...), Version: versionOrDevel(),
+		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), Hosts: append(adminHosts(n.opts.adminListen), n.opts.adminHosts...), Version: versionOrDevel(),
 		Registry: n.registry, Metrics: write, Ready: ready, Logger: n.opts.logger,
 	})
 	if err != nil {
@@ -295,14 +301,20 @@ func ended(ctx context.Context, err error) error {
 }
 
 // apply makes a verified release the gateway's snapshot.
-func (n *node) apply(state *edge.State) error { return serve(state, n.holder, n.meter) }
+func (n *node) apply(state *edge.State) error { return serve(state, n.holder, n.meter, n.keys) }
+
+// newKeys keeps the keys of authorization servers, through the guarded dialer.
+func newKeys(d *safedial.Dialer, logger *slog.Logger) (*access.Keys, error) {
+	return access.NewKeys(access.KeysOptions{HTTP: newSpecFetcher(d).http, Logger: logger})
+}
 
 // serve makes a verified release the snapshot of a holder.
-func serve(state *edge.State, holder *snapshot.Holder, meter *metering.Meter) error {
-	in := snapshot.Input{Release: state.Release, Meter: meter, Toolsets: make([]snapshot.ToolsetInput, 0, len(state.Toolsets))}
+func serve(state *edge.State, holder *snapshot.Holder, meter *metering.Meter, keys *access.Keys) error {
+	in := snapshot.Input{Release: state.Release, Meter: meter, Keys: keys, Toolsets: make([]snapshot.ToolsetInput, 0, len(state.Toolsets))}
 	for _, t := range state.Toolsets {
 		in.Toolsets = append(in.Toolsets, snapshot.ToolsetInput{
 			ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,
+			Access: t.Access, AccessDigest: t.ReleaseToolset.Access,
 		})
 	}
 	s, err := snapshot.Compile(in, holder.Load())
@@ -340,6 +352,21 @@ func (n *node) awaitRelease(ctx context.Context) error {
 	for {
 		changed := n.holder.Changed()
 		if n.holder.Load() != nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// awaitRevision waits until the gateway serves a release or a later one.
+func (n *node) awaitRevision(ctx context.Context, revision uint64) error {
+	for {
+		changed := n.holder.Changed()
+		if r := n.holder.Load().Release(); r != nil && r.Revision >= revision {
 			return nil
 		}
 		select {

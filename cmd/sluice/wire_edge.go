@@ -92,6 +92,9 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 	if n.dialer, err = safedial.New(safedial.Options{AllowPrivate: o.allowPrivate, Allow: o.allow}); err != nil {
 		return n, err
 	}
+	if n.keys, err = newKeys(n.dialer, o.logger); err != nil {
+		return n, err
+	}
 	h, err := host.New(ctx, host.Options{CacheDir: n.path(codeCacheDir), Logger: o.logger})
 	if err != nil {
 		return n, fmt.Errorf("starting the plugin host: %w", err)
@@ -111,7 +114,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 		hosts = append(hosts, hostOf(o.publicURL))
 	}
 	n.gateway, err = gateway.New(gateway.Options{
-		Addr: o.listen, Holder: n.holder, Caller: live, Hosts: hosts, Drain: o.grace, Version: versionOrDevel(), Meter: n.meter, Logger: o.logger,
+		Addr: o.listen, Holder: n.holder, Caller: live, Hosts: hosts, PublicURL: o.publicURL, Drain: o.grace, Version: versionOrDevel(), Meter: n.meter, Logger: o.logger,
 	})
 	if err != nil {
 		return n, err

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/sign"
 )
 
 // minParallel is how many artifacts are fetched at a time on a small machine:
@@ -39,6 +40,12 @@ type module struct {
 	content atomic.Pointer[[]registry.Digest]
 }
 
+// entry is an opened access document.
+type entry struct {
+	document *registry.AccessDocument
+	content  []registry.Digest
+}
+
 // loader turns a release into a State. It keeps what the live state has opened,
 // so that the next release opens only what changed. load and keep are called by
 // one goroutine.
@@ -51,6 +58,7 @@ type loader struct {
 
 	bundles  map[registry.Digest]*bundle // of the live state, by OCI manifest digest
 	modules  map[registry.Digest]*module
+	entries  map[registry.Digest]*entry
 	toolsets map[registry.ReleaseToolset]*Toolset
 
 	attempt registry.Digest // release of the last load
@@ -68,6 +76,7 @@ type loaded struct {
 	state    *State
 	bundles  map[registry.Digest]*bundle
 	modules  map[registry.Digest]*module
+	entries  map[registry.Digest]*entry // access documents
 	toolsets map[registry.ReleaseToolset]*Toolset
 }
 
@@ -84,6 +93,11 @@ func (l *loaded) content() map[registry.Digest]bool {
 			for _, d := range *c {
 				all[d] = true
 			}
+		}
+	}
+	for _, e := range l.entries {
+		for _, d := range e.content {
+			all[d] = true
 		}
 	}
 	return all
@@ -154,6 +168,9 @@ func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.
 		out.modules[c.Manifest] = modules[i]
 	}
 
+	if out.entries, err = l.loadEntries(ctx, r, remote); err != nil {
+		return nil, err
+	}
 	for i, t := range r.Toolsets {
 		live := l.toolsets[t]
 		if live == nil {
@@ -164,6 +181,44 @@ func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.
 		out.state.Toolsets[i], out.toolsets[t] = live, live
 	}
 	return out, nil
+}
+
+// loadEntries opens the access documents a release names. A document is believed
+// when a key that the release trusts signed it.
+func (l *loader) loadEntries(ctx context.Context, r *registry.Release, remote bool) (map[registry.Digest]*entry, error) {
+	out := make(map[registry.Digest]*entry)
+	var missing []registry.ReleaseToolset
+	for _, t := range r.Toolsets {
+		if t.Access == "" {
+			continue
+		}
+		if out[t.Access] = l.entries[t.Access]; out[t.Access] == nil {
+			missing = append(missing, t)
+		}
+	}
+	trust, err := sign.NewTrust(r.Trusted, registry.UseRelease)
+	if err != nil {
+		return nil, err
+	}
+	opened := make([]*entry, len(missing))
+	err = parallel(ctx, len(missing), func(ctx context.Context, i int) error {
+		t := missing[i]
+		a, err := l.artifact(ctx, t.Repository, t.Access, oci.KindAccess, remote)
+		if err != nil {
+			return fmt.Errorf("load the access document of toolset %s: %w", t.Slug, err)
+		}
+		l.opened.Add(1)
+		d, err := sign.VerifyAccess(a.Layer(), trust)
+		if err != nil {
+			return fmt.Errorf("open the access document of toolset %s: %w", t.Slug, err)
+		}
+		opened[i] = &entry{document: d, content: contentOf(a)}
+		return nil
+	})
+	for i, t := range missing {
+		out[t.Access] = opened[i]
+	}
+	return out, err
 }
 
 // join makes a toolset of its opened parts and checks that they are the ones
@@ -178,6 +233,13 @@ func (l *loaded) join(t registry.ReleaseToolset) (*Toolset, error) {
 		ReleaseToolset: t, Bundle: b.toolset, Programs: b.programs,
 		Connectors: make(map[string]*connector.Connector, len(b.toolset.Connectors)),
 	}
+	if t.Access != "" {
+		out.Access = l.entries[t.Access].document
+		if out.Access.Toolset != t.ID || out.Access.Workspace != t.Workspace {
+			return nil, problem.New(problem.InvalidRelease, "the release lists toolset %q (%s) of %q with an access document of %s of %q",
+				t.Slug, t.ID, t.Workspace, out.Access.Toolset, out.Access.Workspace)
+		}
+	}
 	for _, c := range b.toolset.Connectors {
 		m := l.modules[c.Manifest]
 		if m.digest != c.Digest { // two toolsets name the same manifest with different modules
@@ -191,7 +253,7 @@ func (l *loaded) join(t registry.ReleaseToolset) (*Toolset, error) {
 
 // keep makes a loaded state the one the next release is compared with.
 func (l *loader) keep(n *loaded) {
-	l.bundles, l.modules, l.toolsets = n.bundles, n.modules, n.toolsets
+	l.bundles, l.modules, l.entries, l.toolsets = n.bundles, n.modules, n.entries, n.toolsets
 }
 
 func (l *loader) openBundle(ctx context.Context, t registry.ReleaseToolset, remote bool) (*bundle, error) {

@@ -19,4 +19,5 @@ type Toolset struct {
 	Bundle                  *registry.Toolset               // what the bundle says
 	Programs                [][]byte                        // the toolset's own response programs
 	Connectors              map[string]*connector.Connector // by registry.ConnectorRef.Name
+	Access                  *registry.AccessDocument        // nil: the bundle says who may enter
 }

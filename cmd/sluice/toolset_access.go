@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// accessFlags are those of "toolset access".
+type accessFlags struct {
+	issuer, jwks        string
+	servers, scopes     []string
+	tools               []string
+	ttl                 string
+	perMinute, parallel int
+}
+
+func (a *app) toolsetAccess() *cobra.Command {
+	var f accessFlags
+	cmd := &cobra.Command{
+		Use:   "access TOOLSET [show | set none|token|jwt | token create NAME | token list | token revoke ID]",
+		Short: "Show or set who may open the toolset URL, and its access tokens",
+		Long: `Show or set who may open the toolset URL. A change is in force at once.
+
+  none    everybody who reaches it
+  token   who shows one of the toolset's access tokens: Authorization: Bearer slt_…
+  jwt     who shows a JSON Web Token of an authorization server whose audience is
+          exactly the toolset URL; AI applications log in there by themselves
+
+An access token is printed once, when it is created.`,
+		Example: `  sluice toolset access petstore
+  sluice toolset access petstore token create ci --ttl 90d --tools 'list_*,get_*'
+  sluice toolset access petstore set token
+  sluice toolset access petstore token revoke act_01JQ8Z6J5X2V4T7N9B3C1D0E8F
+  sluice toolset access petstore set jwt --issuer https://id.example --scope 'read=list_*,get_*' --scope 'write=*'`,
+		Args: between(1, 4, "a toolset and what to do"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			t, _, err := c.toolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			e := &accessEdit{app: a, c: c, toolset: t, flags: &f}
+			switch verb := strings.Join(args[1:min(len(args), 3)], " "); {
+			case len(args) == 1, verb == "show" && len(args) == 2:
+				return e.show(cmd.Context())
+			case len(args) == 3 && args[1] == "set":
+				return e.set(cmd.Context(), args[2])
+			case verb == "token create" && len(args) == 4:
+				return e.create(cmd.Context(), args[3])
+			case verb == "token list" && len(args) == 3:
+				return e.list(cmd.Context())
+			case verb == "token revoke" && len(args) == 4:
+				return e.revoke(cmd.Context(), args[3])
+			}
+			return usagef("%q is not something to do with access\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.issuer, "issuer", "", "set jwt: the authorization server")
+	fs.StringVar(&f.jwks, "jwks-url", "", "set jwt: where its keys are (default: as its metadata says)")
+	fs.StringSliceVar(&f.servers, "authorization-server", nil, "set jwt: where clients are sent (default: the issuer)")
+	fs.StringArrayVar(&f.scopes, "scope", nil, "set jwt: SCOPE=GLOB,… the tools that a scope opens; may be repeated")
+	fs.StringSliceVar(&f.tools, "tools", nil, "token create: names and globs of the tools it opens (default: all)")
+	fs.StringVar(&f.ttl, "ttl", "90d", "token create: how long it is valid, such as 12h or 90d; 0: forever")
+	fs.IntVar(&f.perMinute, "rate", 0, "set: requests per minute of all callers; token create: of the token")
+	fs.IntVar(&f.parallel, "concurrent", 0, "set: requests at the same time of all callers; token create: of the token")
+	return cmd
+}
+
+// accessEdit changes who may open one toolset.
+type accessEdit struct {
+	*app
+	c       *apiClient
+	toolset *admin.ToolsetDetail
+	flags   *accessFlags
+}
+
+func (f *accessFlags) limits() *admin.Limits {
+	if f.perMinute == 0 && f.parallel == 0 {
+		return nil
+	}
+	return &admin.Limits{RequestsPerMinute: f.perMinute, Concurrent: f.parallel}
+}
+
+// jwt makes the settings of mode jwt.
+func (f *accessFlags) jwt() (*admin.AccessJWT, error) {
+	if f.issuer == "" {
+		return nil, usagef("set jwt needs the authorization server: --issuer https://id.example")
+	}
+	out := &admin.AccessJWT{Issuer: f.issuer, JWKSURL: f.jwks, AuthorizationServers: f.servers}
+	for _, s := range f.scopes {
+		name, globs, ok := strings.Cut(s, "=")
+		if !ok || name == "" || globs == "" {
+			return nil, usagef("--scope %s is not SCOPE=GLOB,…", printable(s))
+		}
+		out.Scopes = append(out.Scopes, admin.AccessScope{Scope: name, Tools: strings.Split(globs, ",")})
+	}
+	return out, nil
+}
+
+// lifetime reads a duration that may be in days.
+func lifetime(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= 36500 {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	} else if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return d, nil
+	}
+	return 0, usagef("--ttl %s is not a duration such as 12h or 90d", printable(s))
+}
+
+func (e *accessEdit) path(more ...string) string { return toolsetPath(e.toolset, more...) }
+
+func (e *accessEdit) show(ctx context.Context) error {
+	var out admin.ToolsetAccess
+	if _, err := e.c.do(ctx, apiCall{method: http.MethodGet, path: e.path("access"), out: &out}); err != nil {
+		return err
+	}
+	return e.object(out, func(w io.Writer) { printAccess(w, e.toolset.Slug, &out) })
+}
+
+func printAccess(w io.Writer, slug string, v *admin.ToolsetAccess) {
+	who := "everybody who reaches it"
+	switch v.Mode {
+	case "token":
+		who = "who shows one of its access tokens"
+	case "jwt":
+		who = "who shows a token of its authorization server"
+	}
+	fmt.Fprintf(w, "Access        %s: %s\nToolset URL   %s\n", v.Mode, who, v.URL)
+	if v.JWT != nil {
+		fmt.Fprintf(w, "Issuer        %s\n", printable(v.JWT.Issuer))
+		for _, s := range v.JWT.Scopes {
+			fmt.Fprintf(w, "Scope         %s opens %s\n", printable(s.Scope), printable(strings.Join(s.Tools, ", ")))
+		}
+		fmt.Fprintf(w, "Metadata      %s\n", v.MetadataURL)
+	}
+	if v.Mode == "token" || v.Tokens > 0 {
+		fmt.Fprintf(w, "Tokens        %d valid\n", v.Tokens)
+	}
+	if v.Limits != nil {
+		fmt.Fprintf(w, "Limits        %s\n", rateText(v.Limits))
+	}
+	switch {
+	case v.Mode == "token" && v.Tokens == 0:
+		fmt.Fprintf(w, "! nobody can open it: sluice toolset access %s token create NAME\n", slug)
+	case v.Mode == "none" && v.Tokens > 0:
+		fmt.Fprintf(w, "! its tokens are not asked for: sluice toolset access %s set token\n", slug)
+	}
+}
+
+func rateText(l *admin.Limits) string {
+	if l == nil {
+		return ""
+	}
+	var parts []string
+	if l.RequestsPerMinute > 0 {
+		parts = append(parts, thousands(l.RequestsPerMinute)+" a minute")
+	}
+	if l.Concurrent > 0 {
+		parts = append(parts, thousands(l.Concurrent)+" at a time")
+	}
+	if l.MaxRequestBytes > 0 {
+		parts = append(parts, thousands(l.MaxRequestBytes)+" bytes each")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (e *accessEdit) set(ctx context.Context, mode string) error {
+	in := admin.AccessSettings{Mode: mode, Limits: e.flags.limits()}
+	switch mode {
+	case "none", "token":
+	case "jwt":
+		var err error
+		if in.JWT, err = e.flags.jwt(); err != nil {
+			return err
+		}
+	default:
+		return usagef("access %s is not known; use none, token or jwt", printable(mode))
+	}
+	var out admin.ToolsetAccess
+	if _, err := e.c.do(ctx, apiCall{method: http.MethodPut, path: e.path("access"), in: in, out: &out}); err != nil {
+		return err
+	}
+	return e.object(out, func(w io.Writer) { printAccess(w, e.toolset.Slug, &out) })
+}
+
+func (e *accessEdit) create(ctx context.Context, name string) error {
+	ttl, err := lifetime(e.flags.ttl)
+	if err != nil {
+		return err
+	}
+	in := admin.NewAccessToken{Name: name, Tools: e.flags.tools, Limits: e.flags.limits()}
+	if ttl > 0 {
+		in.ExpiresAt = time.Now().Add(ttl).UTC().Truncate(time.Second)
+	}
+	var out admin.CreatedAccessToken
+	if _, err := e.c.do(ctx, apiCall{method: http.MethodPost, path: e.path("access-tokens"), in: in, out: &out}); err != nil {
+		return err
+	}
+	e.say("! this is the only time the token is shown: Authorization: Bearer …")
+	if out.Mode != "token" {
+		e.say("! %s does not ask for tokens yet: sluice toolset access %s set token", e.toolset.Slug, e.toolset.Slug)
+	}
+	return e.object(out, func(w io.Writer) { fmt.Fprintln(w, out.Token) })
+}
+
+func (e *accessEdit) list(ctx context.Context) error {
+	items, raw, err := all[admin.AccessToken](ctx, e.c, e.path("access-tokens"))
+	if err != nil {
+		return err
+	}
+	if len(items) == 0 {
+		e.say("%s has no access tokens. Make one: sluice toolset access %s token create NAME", e.toolset.Slug, e.toolset.Slug)
+	}
+	now := time.Now()
+	return list(e.app, items, raw, []column[admin.AccessToken]{
+		{header: "id", value: func(t admin.AccessToken) string { return t.ID }},
+		{header: "name", value: func(t admin.AccessToken) string { return t.Name }},
+		{header: "ends in", value: func(t admin.AccessToken) string { return t.Last4 }},
+		{header: "status", value: func(t admin.AccessToken) string { return t.Status }},
+		{header: "tools", value: func(t admin.AccessToken) string { return first(strings.Join(t.Tools, ", "), "all") }},
+		{header: "limits", value: func(t admin.AccessToken) string { return rateText(t.Limits) }},
+		{header: "expires", value: func(t admin.AccessToken) string {
+			if t.ExpiresAt.IsZero() {
+				return "never"
+			}
+			return t.ExpiresAt.Format(time.DateOnly)
+		}},
+		{header: "created", value: func(t admin.AccessToken) string { return ago(t.CreatedAt, now) }},
+	}, func(t admin.AccessToken) string { return t.ID })
+}
+
+// revoke ends a token, by id or by the name of a valid one.
+func (e *accessEdit) revoke(ctx context.Context, id string) error {
+	items, _, err := all[admin.AccessToken](ctx, e.c, e.path("access-tokens"))
+	if err != nil {
+		return err
+	}
+	for _, t := range items {
+		if t.Status == "valid" && (t.ID == id || t.Name == id) {
+			path := e.path("access-tokens") + "/" + url.PathEscape(t.ID)
+			if _, err := e.c.do(ctx, apiCall{method: http.MethodDelete, path: path}); err != nil {
+				return err
+			}
+			e.say("✓ %s opens %s no more", printable(t.Name), e.toolset.Slug)
+			return nil
+		}
+	}
+	return problem.New(problem.NotFound, "%s has no valid access token %q", e.toolset.Slug, id).
+		Fix("see: sluice toolset access %s token list", e.toolset.Slug)
+}
