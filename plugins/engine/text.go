@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -19,18 +18,28 @@ const (
 // "items(id,name,owner.login)" or "-body". The node may be nil: keep all. Errors are
 // *problem.Error of kind InvalidArgument with the column.
 func ParseMask(s string) (*Node, error) {
+	m, err := ReadMask(s)
+	if err != nil {
+		return nil, err
+	}
+	return m.Node(), nil
+}
+
+// ReadMask reads a field mask as [ParseMask] does and keeps it as a tree of names,
+// for callers that check the names or lay the mask over a program.
+func ReadMask(s string) (*Mask, error) {
 	p := &textParser{s: s, what: "field mask"}
 	if err := p.start(); err != nil {
 		return nil, err
 	}
-	root := &maskNode{}
+	root := &Mask{}
 	if err := p.mask(root, 0); err != nil {
 		return nil, err
 	}
 	if p.space(); p.i < len(p.s) {
 		return nil, p.fail("unexpected %q", p.rest())
 	}
-	return root.node(), nil
+	return root, nil
 }
 
 // ParseWhere reads a condition on rows (docs/response-programs.md §2) such as
@@ -148,62 +157,7 @@ func (p *textParser) name() (string, error) {
 	return p.s[start:p.i], nil
 }
 
-// maskNode is a mask while it is read.
-type maskNode struct {
-	whole bool // named as kept: all of it, but for drops below
-	drop  bool
-	any   *maskNode // of *
-	names []string  // in order of appearance
-	kids  map[string]*maskNode
-}
-
-func (m *maskNode) kid(name string) *maskNode {
-	k := m.kids[name]
-	if k == nil {
-		k = &maskNode{}
-		if m.kids == nil {
-			m.kids = map[string]*maskNode{}
-		}
-		m.kids[name] = k
-		m.names = append(m.names, name)
-	}
-	return k
-}
-
-// keeps tells whether anything is named as kept in m or below.
-func (m *maskNode) keeps() bool {
-	if m.whole || m.any != nil && m.any.keeps() {
-		return true
-	}
-	return slices.ContainsFunc(m.names, func(s string) bool { return m.kids[s].keeps() })
-}
-
-// node turns the mask into a node; nil keeps all.
-func (m *maskNode) node() *Node {
-	if len(m.names) == 0 && m.any == nil {
-		return nil
-	}
-	n := &Node{}
-	n.DropRest = m.keeps() && !m.whole
-	if m.any != nil {
-		if n.DropRest = m.any.drop; !m.any.drop {
-			n.Rest = m.any.node()
-		}
-	}
-	for _, s := range m.names {
-		k := m.kids[s]
-		switch {
-		case k.drop:
-			n.Fields = append(n.Fields, Field{Name: s, Drop: true})
-		case n.DropRest && !k.keeps(): // only drops inside what nobody keeps
-		default:
-			n.Fields = append(n.Fields, Field{Name: s, Node: k.node()})
-		}
-	}
-	return n
-}
-
-func (p *textParser) mask(at *maskNode, depth int) error {
+func (p *textParser) mask(at *Mask, depth int) error {
 	for {
 		drop := p.take("-")
 		if err := p.maskItem(at, drop, depth); err != nil {
@@ -215,14 +169,14 @@ func (p *textParser) mask(at *maskNode, depth int) error {
 	}
 }
 
-func (p *textParser) maskItem(at *maskNode, drop bool, depth int) error {
+func (p *textParser) maskItem(at *Mask, drop bool, depth int) error {
 	for {
 		if depth++; depth > MaxTextDepth {
 			return p.fail("nested deeper than %d", MaxTextDepth)
 		}
 		if p.take("*") {
 			if at.any == nil {
-				at.any = &maskNode{}
+				at.any = &Mask{}
 			}
 			at = at.any
 		} else {

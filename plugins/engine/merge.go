@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ErrMerge is wrapped by the errors of [Merge]: the two programs can only run one
+// after the other.
+var ErrMerge = errors.New("engine: programs cannot be merged")
+
+// Merge makes one program of two: on valid JSON that is not nested too deeply its
+// result is that of second run on the result of first, byte for byte, in a single
+// pass. Neither is changed; parts of both are in the result. Of a stream, documents
+// need white space or RS between them.
+//
+// It fails with ErrMerge where one pass cannot do what two do:
+//   - second looks at values that first may have changed: a condition on rows
+//     behind anything but row rules, the rule for URLs behind a string cap;
+//   - both cap the same string, or both drop by value and disagree on a field;
+//   - first drops by value what it does not name and second names;
+//   - second reads a stream.
+func Merge(first, second *Program) (*Program, error) {
+	if second.Documents != OneDocument || first.Output != JSON || second.Output != JSON {
+		return nil, fmt.Errorf("%w: the second reads a stream", ErrMerge)
+	}
+	m := merger{made: map[[2]*Node]*Node{}}
+	root := m.node(first.Root, second.Root)
+	if m.why != "" {
+		return nil, fmt.Errorf("%w: %s", ErrMerge, m.why)
+	}
+	return &Program{Root: root, Documents: first.Documents}, nil
+}
+
+type merger struct {
+	made map[[2]*Node]*Node
+	why  string // the first reason against
+}
+
+func (m *merger) refuse(why string) {
+	if m.why == "" {
+		m.why = why
+	}
+}
+
+// node returns what a and then b keep. Nodes refer to themselves, so a pair that
+// is being made is answered with itself.
+func (m *merger) node(a, b *Node) *Node {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	key := [2]*Node{a, b}
+	if n := m.made[key]; n != nil {
+		return n
+	}
+	n := &Node{}
+	m.made[key] = n
+	if len(m.made) > 4*MaxNodes {
+		m.refuse("too many nodes")
+		return n
+	}
+	m.rows(n, a, b)
+	if a.MaxString != 0 && b.MaxString != 0 {
+		m.refuse("both cap the same string")
+	}
+	n.MaxString = max(a.MaxString, b.MaxString)
+	m.members(n, a.plain(), b.plain())
+	return n
+}
+
+// plain is n with the shorthand KeyLinks written out.
+func (n *Node) plain() *Node {
+	if n.Rules&KeyLinks == 0 {
+		return n
+	}
+	p := *n
+	p.Rules &^= KeyLinks
+	if p.DropRest {
+		return &p
+	}
+	if !slices.ContainsFunc(p.Fields, func(f Field) bool { return f.Name == "_links" }) {
+		p.Fields = append(slices.Clip(p.Fields), Field{Name: "_links", Drop: true})
+	}
+	p.DropSuffixes = append(slices.Clip(p.DropSuffixes), "_url")
+	return &p
+}
+
+// bare reports whether a node has row rules and nothing else, here and below.
+func (n *Node) bare() bool {
+	return len(n.Fields) == 0 && !n.DropRest && n.Rest == nil && n.Rules == 0 && len(n.DropSuffixes) == 0 && n.MaxString == 0
+}
+
+// rows joins the row rules.
+func (m *merger) rows(n, a, b *Node) {
+	n.Where, n.Offset, n.Limit = a.Where, a.Offset, a.Limit
+	if b.Where != nil {
+		switch {
+		case !a.bare() || a.Offset != 0 || a.Limit != 0:
+			m.refuse("the second has a condition on rows that the first changes or counts")
+		case a.Where == nil:
+			n.Where = b.Where
+		default:
+			n.Where = &Predicate{And: []*Predicate{a.Where, b.Where}}
+		}
+	}
+	// Of the rows that a leaves, at most a.Limit, b leaves out b.Offset.
+	skip := uint64(a.Offset) + uint64(b.Offset)
+	limit := b.Limit
+	if a.Limit != 0 {
+		if b.Offset >= a.Limit {
+			skip = noLimit // none is left
+		} else if left := a.Limit - b.Offset; limit == 0 || left < limit {
+			limit = left
+		}
+	}
+	n.Offset, n.Limit = uint32(min(skip, noLimit)), limit
+}
+
+// members joins what is said of the members of an object.
+func (m *merger) members(n, a, b *Node) {
+	n.Rules = a.Rules | b.Rules
+	if a.Rules&DropEmpty != 0 && b.Rules&DropEmpty == 0 {
+		m.refuse("the first drops what is empty before the second empties more")
+	}
+	n.DropRest = a.DropRest || b.DropRest
+	if !n.DropRest {
+		n.Rest = m.node(a.Rest, b.Rest)
+		m.capped(a.Rest, b, false)
+		n.DropSuffixes = slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.DropSuffixes, b.DropSuffixes))))
+	}
+	add := func(name string) {
+		ca, keptA, exemptA := a.member(name)
+		cb, keptB, exemptB := b.member(name)
+		if !keptA || !keptB {
+			if !n.DropRest {
+				n.Fields = append(n.Fields, Field{Name: name, Drop: true})
+			}
+			return
+		}
+		f := Field{Name: name, Node: m.node(ca, cb)}
+		switch {
+		case a.Rules == 0:
+			f.Exempt = exemptB
+		case b.Rules == 0:
+			f.Exempt = exemptA
+		default:
+			if f.Exempt = exemptA; exemptA != exemptB {
+				m.refuse("they disagree on the rules for the field " + name)
+			}
+		}
+		if a.Rules != 0 && !exemptA && !a.names(name) {
+			m.refuse("the first drops by value what the second names")
+		}
+		m.capped(ca, b, exemptB)
+		n.Fields = append(n.Fields, f)
+	}
+	for i := range a.Fields {
+		add(a.Fields[i].Name)
+	}
+	for i := range b.Fields {
+		if !a.names(b.Fields[i].Name) {
+			add(b.Fields[i].Name)
+		}
+	}
+}
+
+// capped refuses a string cap of the first in front of the second's rule for URLs.
+func (m *merger) capped(child, b *Node, exempt bool) {
+	if child != nil && child.MaxString != 0 && b.Rules&DropURL != 0 && !exempt {
+		m.refuse("the first caps what the second judges as a URL")
+	}
+}
+
+func (n *Node) names(name string) bool {
+	return slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Name == name })
+}
+
+// suffixed reports whether a name ends in a suffix that n drops.
+func (n *Node) suffixed(name string) bool {
+	if n.Rules&KeyLinks != 0 && (name == "_links" || strings.HasSuffix(name, "_url")) {
+		return true
+	}
+	return slices.ContainsFunc(n.DropSuffixes, func(s string) bool { return strings.HasSuffix(name, s) })
+}
