@@ -223,7 +223,7 @@ func (x *session) AppendTools(dst, cursor []byte) (out []byte, next string, ok b
 // Select implements [mcp.Toolset].
 func (x *session) Select(name []byte) ([]mcp.HeaderParam, bool, error) {
 	var err error
-	if x.tool, err = x.ts.Tool(name); err != nil || x.tool == nil || !x.pass.Sees(x.tool.Name) {
+	if x.tool, err = x.ts.Tool(name); err != nil || x.tool == nil || !x.tool.Fetch && !x.pass.Sees(x.tool.Name) {
 		return nil, false, err // what a token does not open does not exist for it
 	}
 	ready, err := x.tool.Load()
@@ -235,6 +235,9 @@ func (x *session) Select(name []byte) ([]mcp.HeaderParam, bool, error) {
 
 // Permit implements [mcp.Toolset].
 func (x *session) Permit() bool {
+	if x.tool.Fetch {
+		return true // it gives a principal nothing but what that principal was given
+	}
 	refusal := x.pass.MayCall(x.tool.Name, x.metadata)
 	if refusal == nil {
 		return true

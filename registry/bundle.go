@@ -51,8 +51,8 @@ func BuildBundle(t *Toolset, programs [][]byte) ([]byte, error) {
 }
 
 // OpenBundle takes a bundle apart. It requires that the module is exactly what
-// [BuildBundle]'s linker makes with an engine of ours, and that the document is
-// valid; all refusals are *problem.Error. module is kept: the programs are
+// [BuildBundle]'s linker makes with an engine of ours, that the document is
+// valid, and that its settings compile to the programs they name; all refusals are *problem.Error. module is kept: the programs are
 // views of it.
 func OpenBundle(module []byte) (*Toolset, [][]byte, error) {
 	linked, err := engine.Open(module, manifest.Section)
@@ -72,6 +72,9 @@ func OpenBundle(module []byte) (*Toolset, [][]byte, error) {
 	}
 	if m.Name != t.Slug {
 		return nil, nil, problem.New(problem.InvalidPlugin, "the bundle is named %.80q and holds the toolset %.80q", m.Name, t.Slug)
+	}
+	if err := t.checkPrograms(linked.Programs); err != nil {
+		return nil, nil, err
 	}
 	for i, p := range linked.Programs {
 		linked.Programs[i] = bytes.Clone(p) // a view would keep the engine's code

@@ -57,6 +57,7 @@ type Toolset struct {
 	Cache        *CachePolicy   `json:"cache,omitempty"`        // nil: answers are not cached
 	Access       Access         `json:"access"`                 // who may open the URL
 	Limits       *Limits        `json:"limits,omitempty"`       // nil: the defaults of the gateway
+	Answers      *Answers       `json:"answers,omitempty"`      // nil: nothing beyond the profile
 }
 
 // Profiles of answers: as received; smaller without loss; smaller with declared loss.
@@ -94,6 +95,8 @@ type ToolEdit struct {
 	Title       *string `json:"title,omitempty"`       // new title; nil keeps it
 	Description *string `json:"description,omitempty"` // new description; nil keeps it
 	Disabled    bool    `json:"disabled,omitempty"`    // true: not listed and not callable
+	// Answers are the settings of this tool; nil: those of the toolset.
+	Answers *Answers `json:"answers,omitempty"`
 }
 
 // CachePolicy keeps answers of safe methods.
@@ -163,6 +166,9 @@ func (t *Toolset) Validate() error {
 		f.check(l.ResponseBytes >= 0 && l.ResponseBytes <= MaxResponseBytes, "/limits/maxResponseBytes",
 			"%d bytes is not between 0 and %d", l.ResponseBytes, MaxResponseBytes)
 	}
+	if t.Answers != nil {
+		t.Answers.validate(f, "/answers", false)
+	}
 	names := t.validateConnectors(f)
 	t.validateEdits(f, names)
 	return f.err("toolset %.80q is not valid", t.Slug)
@@ -217,6 +223,9 @@ func (t *Toolset) validateEdits(f *faults, connectors map[string]bool) {
 		}
 		if e.Description != nil {
 			f.text(at+"/description", *e.Description, 0, MaxDescriptionRunes)
+		}
+		if e.Answers != nil {
+			e.Answers.validate(f, at+"/answers", true)
 		}
 	}
 }

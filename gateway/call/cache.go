@@ -33,6 +33,7 @@ type entry struct {
 	key         []byte
 	status      int
 	contentType []byte
+	link        []byte // Link header
 	body        []byte
 	expires     time.Time
 }
@@ -205,6 +206,7 @@ func (x *exchange) remember() {
 	}
 	e := &entry{
 		key: bytes.Clone(x.key), status: x.status, contentType: bytes.Clone(x.contentType), body: bytes.Clone(x.body),
+		link:    bytes.Clone(x.http.Header(fasthttp.HeaderLink)),
 		expires: time.Now().Add(ttl),
 	}
 	x.flight.e = e

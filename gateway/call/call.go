@@ -62,6 +62,7 @@ type Caller struct {
 	upstream    *upstream.Client
 	credentials credentials.Source
 	kept        *keeper
+	results     *results
 	meter       *metering.Meter
 	log         *slog.Logger
 	pool        sync.Pool // *exchange
@@ -81,6 +82,7 @@ func New(o Options) (*Caller, error) {
 	if c.kept, err = newKeeper(o.CacheBytes, o.Meter); err != nil {
 		return nil, err
 	}
+	c.results = newResults(0)
 	c.pool.New = func() any { return &exchange{} }
 	return c, nil
 }
@@ -131,7 +133,13 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 	if opt.Trace {
 		x.trace = &Trace{}
 	}
-	err := x.run()
+	x.principal = opt.Principal.Key()
+	var err error
+	if tool.Fetch {
+		err = x.fetch()
+	} else {
+		err = x.run()
+	}
 	x.count(opt.Version, err)
 	if err != nil {
 		return dst, x.out, err

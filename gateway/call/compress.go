@@ -8,13 +8,14 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/registry"
 )
 
 const (
-	// maxText is the longest text an agent is given: some 100,000 tokens, more than
-	// any client takes (Claude Code stops at 25,000). What is longer is cut, and
-	// says so.
-	maxText = 400_000
+	// maxBinary is the largest file of another kind that is passed on, before base64:
+	// a client that shows it to a model as text pays for every byte.
+	maxBinary = 256 << 10
 	// maxMedia is the largest image or sound that is passed on, before base64.
 	maxMedia = 4 << 20
 	// maxFailure is the longest part of an error's body that is repeated.
@@ -34,20 +35,32 @@ func (x *exchange) compress() error {
 		x.failure = x.text
 		return nil
 	}
+	a := x.ready.Answer
 	switch k := kindOf(x.contentType, x.body, x.ready.JSON); k {
-	case kindJSON:
-		if !x.out.JSON {
+	case kindJSON, kindStream:
+		switch {
+		case !x.out.JSON:
 			x.malformed()
+		case x.asItCame:
+			x.whole(k)
+		default:
+			x.encode()
+			x.nextPage()
+		}
+		return nil
+	case kindXML:
+		if x.out.JSON {
+			x.encode()
 			return nil
 		}
-		x.text = x.small
+		x.text = x.body
 	case kindHTML:
 		switch {
 		case x.ready.JSON:
 			x.unexpectedPage()
 			return nil
-		case x.ts.Concise:
-			x.small = appendHTMLText(x.small[:0], x.body)
+		case a.Profile == registry.ProfileConcise:
+			x.small = appendMarkdown(x.small[:0], x.body)
 			x.text = x.small
 		default:
 			x.text = x.body
@@ -63,28 +76,37 @@ func (x *exchange) compress() error {
 		x.describeBinary()
 	default:
 		x.describeBinary()
+		if len(x.body) <= maxBinary {
+			x.media = string(bytes.ToValidUTF8(mediaType(x.contentType), nil))
+			if x.media == "" {
+				x.media = "application/octet-stream"
+			}
+		}
+		return nil
 	}
-	x.cut()
+	if a.Budget > 0 && len(x.text) > a.Budget {
+		if x.tokens = tokens.Estimate(x.text); x.tokens > a.Budget {
+			x.page()
+		}
+	}
 	return nil
 }
 
-// cut shortens a text that no client would take, and says so.
-func (x *exchange) cut() {
-	total := len(x.text)
-	if total <= maxText {
-		return
+// whole is an answer as it came, unless it is over the budget: then it is cut at
+// whole items of its minified form, or at whole lines.
+func (x *exchange) whole(k kind) {
+	x.text = x.body
+	a := x.ready.Answer
+	if a.Budget > 0 && len(x.text) > a.Budget {
+		if x.tokens = tokens.Estimate(x.text); x.tokens > a.Budget {
+			v, err := jsonscan.Parse(x.body, jsonscan.DefaultMaxDepth)
+			if x.out.JSON = err == nil && k == kindJSON; x.out.JSON {
+				x.small = jsonscan.AppendMinified(x.small[:0], v.Raw())
+			}
+			x.page()
+			x.out.JSON = true
+		}
 	}
-	end := maxText
-	for end > 0 && !utf8.RuneStart(x.text[end]) {
-		end--
-	}
-	x.failure = append(x.failure[:0], x.text[:end]...)
-	x.failure = append(x.failure, "\n[cut by Sluice: the first "...)
-	x.failure = strconv.AppendInt(x.failure, int64(end), 10)
-	x.failure = append(x.failure, " of "...)
-	x.failure = strconv.AppendInt(x.failure, int64(total), 10)
-	x.failure = append(x.failure, " bytes; ask for less: a smaller page, fewer fields, a narrower filter]"...)
-	x.text = x.failure
 }
 
 // statusFailure writes what an agent can use of an error answer: the status, the
@@ -164,7 +186,7 @@ func (x *exchange) describeBinary() {
 	f = strconv.AppendInt(f, int64(len(x.body)), 10)
 	f = append(f, " bytes of "...)
 	f = appendClipped(f, bytes.ToValidUTF8(mediaType(x.contentType), nil), 100)
-	f = append(f, ", which cannot be shown as text."...)
+	f = append(f, ", which is no text."...)
 	x.failure, x.text = f, f
 }
 

@@ -18,6 +18,9 @@ func (x *exchange) decode() error {
 	if !x.args.Exists() {
 		x.args = noArguments
 	}
+	if err := x.takeFields(x.ready.Answer); err != nil {
+		return err
+	}
 	if err := x.ready.Plan.Check(x.args); err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func appendErrorBody(dst, contentType, body []byte) []byte {
 	case kindHTML:
 		mark := len(dst)
 		return clip(appendHTMLText(dst, body), mark, maxFailure)
-	case kindText:
+	case kindText, kindXML, kindStream:
 		return appendClipped(dst, bytes.TrimSpace(body), maxFailure)
 	}
 	return dst

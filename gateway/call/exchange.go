@@ -29,6 +29,12 @@ type exchange struct {
 	url     []byte            // build
 	key     []byte            // cache
 	small   []byte            // transform: minified or projected
+	spare   []byte            // transform, compress: small's other half
+	form    []byte            // compress: the text in another form than small
+	doc     []byte            // compress: a page before it is written
+	given   []byte            // decode: the arguments of the operation, without ours
+	next    []byte            // compress: arguments of the next page
+	ends    []int             // compress: where the items of a page end
 	failure []byte            // compress: the text of a failure
 
 	creds       []credentials.Credential // auth: one for each rule of the tool
@@ -55,8 +61,15 @@ type state struct {
 	body        []byte // send: the answer as received, a view into http or hit
 	upstream    time.Duration
 	text        []byte // compress: what the agent reads, a view
-	media       string // compress: not text but an image or a sound of this type
+	media       string // compress: not text but an image, a sound or a file of this type
+	structured  []byte // compress: structuredContent, a view of the same JSON as text; nil: none
 	bad         bool   // compress: text is a failure
+
+	principal string            // who calls
+	program   *snapshot.Program // decode: of the caller's fields; nil: the tool's
+	asItCame  bool              // transform: body is the answer, not small
+	tokens    int               // compress: estimate of text, 0: not needed
+	cutDoc    []byte            // compress: the whole of an answer that was cut
 
 	failed *problem.Error
 	trace  *Trace
@@ -71,6 +84,8 @@ func (x *exchange) reset() {
 	clear(x.creds)
 	x.creds, x.certificate = x.creds[:0], upstream.ClientCertificate{}
 	x.url, x.key, x.small, x.failure = keep(x.url), keep(x.key), keep(x.small), keep(x.failure)
+	x.spare, x.form, x.doc, x.given = keep(x.spare), keep(x.form), keep(x.doc), keep(x.given)
+	x.ends, x.next = x.ends[:0], keep(x.next)
 }
 
 func keep(b []byte) []byte {
@@ -79,6 +94,9 @@ func keep(b []byte) []byte {
 	}
 	return b[:0]
 }
+
+// owner is who may fetch the rest of the answer.
+func (x *exchange) owner() owner { return owner{x.ts.ID, x.principal} }
 
 // leave lets calls go that wait for this one.
 func (x *exchange) leave() {

@@ -9,7 +9,9 @@ import (
 type kind uint8
 
 const (
-	kindJSON kind = iota
+	kindJSON   kind = iota
+	kindStream      // of JSON documents: newline delimited, or a JSON text sequence
+	kindXML
 	kindHTML
 	kindText
 	kindImage
@@ -22,8 +24,13 @@ const (
 func kindOf(contentType, body []byte, wantsJSON bool) kind {
 	media := mediaType(contentType)
 	switch {
+	case isStream(media):
+		return kindStream
 	case string(media) == "application/json", string(media) == "text/json", bytes.HasSuffix(media, []byte("+json")):
 		return kindJSON
+	case string(media) == "application/xml", string(media) == "text/xml", bytes.HasSuffix(media, []byte("+xml")) && !bytes.HasPrefix(media, []byte("image/")) &&
+		string(media) != "application/xhtml+xml":
+		return kindXML
 	case string(media) == "text/html", string(media) == "application/xhtml+xml":
 		return kindHTML
 	case bytes.HasPrefix(media, []byte("image/")) && !bytes.HasSuffix(media, []byte("+xml")):
@@ -44,6 +51,16 @@ func kindOf(contentType, body []byte, wantsJSON bool) kind {
 		return kindText
 	}
 	return kindBinary
+}
+
+// isStream reports the media types of streams of JSON documents.
+func isStream(media []byte) bool {
+	switch string(media) {
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonl", "application/jsonlines", "application/x-jsonlines",
+		"application/json-seq", "application/json-lines", "application/stream+json", "text/x-ndjson":
+		return true
+	}
+	return false
 }
 
 func hasHTML(start []byte) bool {

@@ -58,7 +58,7 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	f("on", `[{\"id\":1,\"name\":\"a\"}]`, false, "")
-	f("off", `[{\"id\":1,\"name\":\"a\",\"link1_url\":\"https://x.example\",\"license\":null}]`, false, "")
+	f("off", `[{\"id\": 1, \"name\": \"a\", \"link1_url\": \"https://x.example\", \"license\": null}]`, false, "")
 	f("on", `[[[[`, false, "depth")
 	f("on", `not valid JSON`, true, "input")
 	var m bytes.Buffer

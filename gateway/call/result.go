@@ -2,6 +2,7 @@ package call
 
 import (
 	"encoding/base64"
+	"strings"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -14,29 +15,46 @@ func (x *exchange) result() error {
 		x.text, x.media = x.failure, ""
 	}
 	if x.media != "" {
-		x.dst = appendMedia(x.dst, x.media, x.text)
+		x.dst = x.appendMedia(x.dst)
 		return nil
 	}
 	x.dst = append(x.dst, `"content":[{"type":"text","text":`...)
 	x.dst = jsonscan.AppendString(x.dst, x.text)
 	x.dst = append(x.dst, `}]`...)
-	if x.failed != nil || x.bad {
+	switch {
+	case x.failed != nil || x.bad:
 		x.dst = append(x.dst, `,"isError":true`...)
+	case x.structured == nil:
+	case x.structured[0] == '{':
+		x.dst = append(append(x.dst, `,"structuredContent":`...), x.structured...)
+	default: // MCP wants an object
+		x.dst = append(append(append(x.dst, `,"structuredContent":{"result":`...), x.structured...), '}')
 	}
 	return nil
 }
 
-func appendMedia(dst []byte, media string, data []byte) []byte {
-	kind := "image"
-	if media[0] == 'a' {
-		kind = "audio"
-	}
+// appendMedia writes an image, a sound, or a text that says what it is and the
+// file behind it.
+func (x *exchange) appendMedia(dst []byte) []byte {
+	kind, _, _ := strings.Cut(x.media, "/")
 	dst = append(dst, `"content":[{"type":"`...)
+	data, mime := `","data":"`, `","mimeType":`
+	if kind != "image" && kind != "audio" {
+		dst = append(dst, `text","text":`...)
+		dst = jsonscan.AppendString(dst, x.text)
+		dst = append(dst, `},{"type":"resource","resource":{"uri":`...)
+		dst = jsonscan.AppendStringOf(dst, "sluice://"+x.ts.Slug+"/"+x.tool.Name)
+		dst = append(dst, `,"blob":"`...)
+		dst = base64.StdEncoding.AppendEncode(dst, x.body)
+		dst = append(dst, mime...)
+		dst = jsonscan.AppendStringOf(dst, x.media)
+		return append(dst, `}}]`...)
+	}
 	dst = append(dst, kind...)
-	dst = append(dst, `","data":"`...)
-	dst = base64.StdEncoding.AppendEncode(dst, data)
-	dst = append(dst, `","mimeType":`...)
-	dst = jsonscan.AppendStringOf(dst, media)
+	dst = append(dst, data...)
+	dst = base64.StdEncoding.AppendEncode(dst, x.text)
+	dst = append(dst, mime...)
+	dst = jsonscan.AppendStringOf(dst, x.media)
 	return append(dst, `}]`...)
 }
 

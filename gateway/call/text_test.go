@@ -101,31 +101,16 @@ func TestKindOf(t *testing.T) {
 	f("", ` [1]`, false, kindJSON)
 	f("", "<!DOCTYPE HTML>x", true, kindHTML)
 	f("", "hello", true, kindText)
-	f("application/xml", "<a/>", true, kindText)
+	f("application/xml", "<a/>", true, kindXML)
+	f("application/atom+xml", "<a/>", true, kindXML)
+	f("application/x-ndjson", "{}\n{}", true, kindStream)
+	f("text/csv", "a,b", true, kindText)
 	f("image/png", "x", true, kindImage)
 	f("image/svg+xml", "<svg/>", true, kindText)
 	f("audio/wav", "x", true, kindAudio)
 	f("application/octet-stream", "readable", true, kindText)
 	f("application/octet-stream", "a\x00b", true, kindBinary)
 	f("application/pdf", "%PDF\xff", true, kindBinary)
-}
-
-func TestCut(t *testing.T) {
-	f := func(n int, unit string, cut bool) {
-		t.Helper()
-		var x exchange
-		x.text = []byte(strings.Repeat(unit, n))
-		x.cut()
-		if got := strings.Contains(string(x.text), "[cut by Sluice"); got != cut {
-			t.Fatalf("%d of %q: cut %v, want %v", n, unit, got, cut)
-		}
-		if strings.Contains(string(x.text), "\uFFFD") || !strings.HasPrefix(string(x.text), unit) {
-			t.Fatalf("%d of %q: cut inside a character", n, unit)
-		}
-	}
-	f(maxText, "x", false)
-	f(maxText+1, "x", true)
-	f(maxText/3+1, "€", true)
 }
 
 type fields map[string]string

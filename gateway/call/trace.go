@@ -19,8 +19,10 @@ type Trace struct {
 	Cached bool // the answer was kept or shared
 
 	Program        bool   // the response program ran
-	ProgramFailure string // why it could not: input, fuel, depth, memory, trap
+	ProgramFailure string // why it could not: input, fuel, depth, memory, trap; jq, jq_bounds
 	FieldsDropped  uint64
+	Form           string // json, table or toon; "": not JSON
+	Shown, Items   int    // of an answer that was cut: items shown and there; 0: not cut
 
 	// Sizes of the answer: as received, received and pretty-printed, minified, and
 	// the text the agent reads. Tokens are o200k_base, exact. All zero for what is
@@ -94,7 +96,16 @@ func (t *Trace) AppendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, ',')
 	num("fieldsDropped", int(t.FieldsDropped))
-	dst = append(dst, `},"bytes":{`...)
+	dst = append(dst, `},"form":`...)
+	dst = jsonscan.AppendStringOf(dst, t.Form)
+	if t.Items > 0 {
+		dst = append(dst, `,"cut":{`...)
+		num("shown", t.Shown)
+		dst = append(dst, ',')
+		num("items", t.Items)
+		dst = append(dst, '}')
+	}
+	dst = append(dst, `,"bytes":{`...)
 	num("received", t.BytesReceived)
 	dst = append(dst, ',')
 	num("minified", t.BytesMinified)

@@ -75,6 +75,8 @@ type ToolInfo struct {
 	Title       string // "": none
 	Description string
 	InputSchema []byte // minified JSON, an object; not validated here
+	// OutputSchema describes structuredContent; nil: there is none.
+	OutputSchema []byte
 	// The four hints, always published: some clients treat a missing one as the
 	// unsafe value.
 	ReadOnly, Destructive, Idempotent, OpenWorld bool
@@ -98,6 +100,9 @@ func AppendTool(dst []byte, t *ToolInfo) []byte {
 		dst = append(dst, `{"type":"object","properties":{}}`...)
 	} else {
 		dst = append(dst, t.InputSchema...)
+	}
+	if len(t.OutputSchema) > 0 {
+		dst = append(append(dst, `,"outputSchema":`...), t.OutputSchema...)
 	}
 	dst = append(dst, `,"annotations":{"readOnlyHint":`...)
 	dst = appendBool(dst, t.ReadOnly)

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -91,9 +92,15 @@ func (ts *Toolset) render(selection string, sees func(string) bool) (*List, erro
 		l.pages = append(l.pages, append(make([]byte, 0, len(out)), out...)) // without the slack of growing
 		out, count = out[:1], 0
 	}
+	if f := ts.index.fetch; f != nil {
+		tools = append(slices.Clip(tools), f)
+	}
 	for _, t := range tools {
-		if sees != nil && !sees(t.Name) {
+		if sees != nil && !t.Fetch && !sees(t.Name) {
 			continue
+		}
+		if t.Fetch && count == 0 {
+			continue // nothing to fetch the rest of
 		}
 		mark := len(out)
 		if count > 0 {
@@ -102,7 +109,7 @@ func (ts *Toolset) render(selection string, sees func(string) bool) (*List, erro
 		if out, err = ts.appendTool(out, t); err != nil {
 			return nil, err
 		}
-		if count > 0 && (count == pageTools || len(out) > pageBytes) {
+		if count > 0 && !t.Fetch && (count == pageTools || len(out) > pageBytes) {
 			tool := append([]byte(nil), out[mark+1:]...)
 			out = out[:mark]
 			flush()
@@ -127,6 +134,11 @@ func cursorPrefix(ts *Toolset, selection string) string {
 }
 
 func (ts *Toolset) appendTool(dst []byte, t *Tool) ([]byte, error) {
+	if t.Fetch {
+		return mcp.AppendTool(dst, &mcp.ToolInfo{
+			Name: t.Name, Description: fetchDescription, InputSchema: []byte(fetchSchema), ReadOnly: true, Idempotent: true,
+		}), nil
+	}
 	head, err := t.Binding.Connector.Head(t.index)
 	if err != nil {
 		return dst, fmt.Errorf("reading tool %s: %w", t.Name, err)
@@ -135,6 +147,16 @@ func (ts *Toolset) appendTool(dst []byte, t *Tool) ([]byte, error) {
 		Name: t.Name, Title: head.Title, Description: head.Description, InputSchema: head.InputSchema,
 		ReadOnly: head.Annotations.ReadOnly, Destructive: head.Annotations.Destructive,
 		Idempotent: head.Annotations.Idempotent, OpenWorld: head.Annotations.OpenWorld,
+	}
+	if head.Structured {
+		info.InputSchema = withFields(head.InputSchema, fieldsArgument(head.InputSchema))
+	}
+	if ts.bundle.Answers != nil && ts.bundle.Answers.Structured {
+		ready, err := t.Load()
+		if err != nil {
+			return dst, err
+		}
+		info.OutputSchema = ready.Answer.OutputSchema
 	}
 	if t.edit != nil && t.edit.Title != nil {
 		info.Title = *t.edit.Title

@@ -138,7 +138,7 @@ func TestEdits(t *testing.T) {
 	if err := json.Unmarshal(raw, &list); err != nil {
 		t.Fatalf("%s: %v", raw, err)
 	}
-	if l := list[0]; len(list) != 2 || l.Name != name || l.Title != title || l.Description != description || l.InputSchema["type"] != "object" || len(l.Annotations) != 4 {
+	if l := list[0]; len(list) != 3 || list[2].Name != snapshot.FetchTool || l.Name != name || l.Title != title || l.Description != description || l.InputSchema["type"] != "object" || len(l.Annotations) != 4 {
 		t.Fatalf("list %s", raw)
 	}
 	tool, err := ts.Tool([]byte("fetch"))
@@ -324,7 +324,7 @@ func TestPages(t *testing.T) {
 		}
 		return l
 	}
-	if page, next, ok := list(1, 1000).Page(nil); !ok || next != "" || count(page) != 1000 {
+	if page, next, ok := list(1, 1000).Page(nil); !ok || next != "" || count(page) != 1001 { // and fetch_result, which opens no page
 		t.Fatalf("1000 tools: next %q, %v", next, ok)
 	}
 	l := list(1, 1001)
@@ -332,7 +332,7 @@ func TestPages(t *testing.T) {
 	if !ok || next == "" || count(page) != 1000 {
 		t.Fatalf("first page of 1001 tools: next %q, %v", next, ok)
 	}
-	if page, last, ok := l.Page([]byte(next)); !ok || last != "" || count(page) != 1 {
+	if page, last, ok := l.Page([]byte(next)); !ok || last != "" || count(page) != 2 {
 		t.Fatalf("second page of 1001 tools: next %q, %v", last, ok)
 	}
 	for _, bad := range []string{next + "0", strings.TrimSuffix(next, "1") + "01", "x", strings.TrimSuffix(next, "1") + "2", strings.TrimSuffix(next, "1") + "0"} {
@@ -358,7 +358,7 @@ func TestListOf(t *testing.T) {
 			t.Error("the list was rendered twice")
 		}
 		page, _, _ := l.Page(nil)
-		if !strings.Contains(string(page), name) || strings.Count(string(page), `"name"`) != 1 {
+		if !strings.Contains(string(page), name) || strings.Count(string(page), `"name":"get_`) != 1 || !strings.Contains(string(page), snapshot.FetchTool) {
 			t.Errorf("the list of %s is %s", name, page)
 		}
 	}

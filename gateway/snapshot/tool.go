@@ -20,6 +20,10 @@ type Tool struct {
 	Toolset *Toolset
 	Binding *Binding
 
+	// Fetch says that this is no operation of an API but the tool that gives the
+	// rest of an answer that was cut: its Ready has a Meter only.
+	Fetch bool
+
 	index int  // in the connector
 	named bool // the operator chose the name
 	edit  *registry.ToolEdit
@@ -33,12 +37,12 @@ type Tool struct {
 
 // Ready is what a call of a tool needs. Its fields are not changed.
 type Ready struct {
-	Plan    *operation.Compiled
-	Program []byte // response program; nil: none
-	Method  string
-	Path    string // template
-	Safe    bool   // GET or HEAD
-	JSON    bool   // the operation announces JSON answers
+	Plan   *operation.Compiled
+	Method string
+	Path   string // template
+	Safe   bool   // GET or HEAD
+	JSON   bool   // the operation announces JSON answers
+	Answer *Answer
 	// Base is where the request goes; zero when nobody said where.
 	Base upstream.Base
 	// Rules are the credentials of the call; none when the specification says that
@@ -58,16 +62,23 @@ func (t *Tool) Load() (*Ready, error) {
 }
 
 func (t *Tool) load() error {
+	if t.Fetch {
+		t.ready.Meter = t.Toolset.meter.Tool(t.Toolset.Slug, t.Name)
+		return nil
+	}
 	c := t.Binding.Connector
 	tool, err := c.Tool(t.index)
 	if err != nil {
 		return fmt.Errorf("reading tool %s: %w", t.Name, err)
 	}
 	r := &t.ready.Ready
-	r.Plan, r.Program = tool.Plan, c.Program(t.index)
+	r.Plan = tool.Plan
 	r.Method, r.Path = tool.Method, tool.Path
 	r.Safe = r.Method == http.MethodGet || r.Method == http.MethodHead
-	r.JSON = len(r.Program) > 0 || strings.Contains(tool.Accept, "json")
+	r.JSON = tool.Structured || tool.Accept == ""
+	if r.Answer, err = t.newAnswer(tool); err != nil {
+		return fmt.Errorf("settings of the answers of tool %s: %w", t.Name, err)
+	}
 	base := t.Binding.base()
 	r.Base = base
 	if len(tool.Servers) > 0 && t.Binding.Override.Zero() {

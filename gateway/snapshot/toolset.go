@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,13 +26,10 @@ type Toolset struct {
 	Digest   registry.Digest
 	Card     *mcp.Card
 	Access   *access.Policy
-	// Lossless and Concise say what may be done with answers; neither: the profile
-	// "off", answers are passed on minified.
-	Lossless, Concise bool
-	CacheTTL          time.Duration // 0: answers are not cached
-	Timeout           time.Duration // of one call; upstream.DefaultTimeout when not set
-	MaxBody           int64         // of one answer
-	Bindings          []*Binding    // in the order of the bundle
+	CacheTTL time.Duration // 0: answers are not cached
+	Timeout  time.Duration // of one call; upstream.DefaultTimeout when not set
+	MaxBody  int64         // of one answer
+	Bindings []*Binding    // in the order of the bundle
 
 	bundle       *registry.Toolset
 	programs     [][]byte
@@ -41,6 +39,7 @@ type Toolset struct {
 	tools attempt
 	index struct { // written once by tools
 		list   []*Tool
+		fetch  *Tool // nil: no answer is ever cut
 		byName map[string]*Tool
 	}
 	lists lists
@@ -74,12 +73,6 @@ func newToolset(in *ToolsetInput, all *Input, prev *Toolset) (*Toolset, error) {
 		ID: in.ID, Slug: in.Slug, Name: b.Name, Revision: in.Revision, Digest: in.Digest,
 		Access: policy, Timeout: upstream.DefaultTimeout, MaxBody: upstream.DefaultMaxBody,
 		bundle: b, programs: in.Programs, meter: meter, accessDigest: in.AccessDigest,
-	}
-	switch b.EffectiveProfile() {
-	case registry.ProfileConcise:
-		ts.Concise, ts.Lossless = true, true
-	case registry.ProfileLossless:
-		ts.Lossless = true
 	}
 	if b.Cache != nil {
 		ts.CacheTTL = time.Duration(b.Cache.TTLSeconds) * time.Second
@@ -133,7 +126,7 @@ func (b *Binding) base() upstream.Base {
 	return firstServer(b.Connector.Servers())
 }
 
-// Tools are the tools that are served, in the order of tools/list.
+// Tools are the API's tools that are served, in the order of tools/list.
 func (ts *Toolset) Tools() ([]*Tool, error) {
 	if err := ts.tools.do(ts.makeIndex); err != nil {
 		return nil, err
@@ -177,6 +170,10 @@ func (ts *Toolset) makeIndex() error {
 		}
 	}
 	ts.index.list, ts.index.byName = tools, settleNames(tools)
+	if slices.ContainsFunc(tools, func(t *Tool) bool { return t.budget() > 0 }) {
+		ts.index.fetch = &Tool{Name: ts.fetchName(), Toolset: ts, Fetch: true}
+		ts.index.byName[ts.index.fetch.Name] = ts.index.fetch
+	}
 	return nil
 }
 
@@ -202,6 +199,37 @@ func (a *attempt) do(f func() error) error {
 	a.done.Store(true)
 	return nil
 }
+
+// FetchTool is the name of the tool that gives the rest of an answer.
+const FetchTool = "fetch_result"
+
+// fetchName is FetchTool, or a longer one when the API has a tool of that name.
+func (ts *Toolset) fetchName() string {
+	name := FetchTool
+	for slices.ContainsFunc(ts.index.list, func(t *Tool) bool { return strings.EqualFold(t.Name, name) }) {
+		name = "sluice_" + name
+	}
+	return name
+}
+
+// Fetch is the tool that gives the rest of an answer that was cut; nil when no
+// answer of the toolset is ever cut.
+func (ts *Toolset) Fetch() *Tool {
+	if _, err := ts.Tools(); err != nil {
+		return nil
+	}
+	return ts.index.fetch
+}
+
+// The description of the tool that gives the rest of an answer: it is part of
+// every list.
+const (
+	fetchDescription = "Get more of an answer that was cut at the token budget. The last line of such an answer gives the handle."
+	fetchSchema      = `{"type":"object","properties":{"handle":{"type":"string"},` +
+		`"offset":{"type":"integer","description":"Items to skip"},"limit":{"type":"integer","description":"Items at most"},` +
+		`"fields":{"type":"string","description":"Only these members of each item: id,owner.login"},` +
+		`"grep":{"type":"string","description":"Only items with a match, a regular expression, case ignored"}},"required":["handle"]}`
+)
 
 type editKey struct{ connector, method, path string }
 

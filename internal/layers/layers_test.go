@@ -53,6 +53,7 @@ var confined = map[string][]string{
 	"github.com/valyala/fasthttp":       {"gateway/", "cmd/sluice-bench/"},
 	"github.com/danielgtaylor/huma/v2":  {"admin/"},
 	"database/sql":                      {"admin/store/"},
+	"github.com/itchyny/gojq":           {"plugins/reshape/", "cmd/"},
 }
 
 var banned = []string{"util", "utils", "common", "helpers", "shared", "misc", "base", "core", "types", "models"}

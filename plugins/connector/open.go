@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -151,6 +152,8 @@ type Head struct {
 	Annotations              operation.Annotations
 	// InputSchema and OutputSchema are views of the module; OutputSchema may be nil.
 	InputSchema, OutputSchema json.RawMessage
+	// Structured says that the answers are JSON, as far as the specification tells.
+	Structured bool
 }
 
 // Tool is one tool, ready to serve.
@@ -185,7 +188,13 @@ func headOf(t *manifest.Tool) Head {
 	return Head{
 		Name: t.Name, Title: t.Title, Description: t.Description, Method: t.Method, Path: t.Path, Deprecated: t.Deprecated,
 		Tags: t.Tags, Annotations: operation.Annotations(t.Annotations), InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+		Structured: len(t.OutputSchema) > 0 || acceptsJSON(t.Request),
 	}
+}
+
+// acceptsJSON reports whether a request plan asks for JSON.
+func acceptsJSON(plan json.RawMessage) bool {
+	return bytes.Contains(jsonscan.Trusted(plan).Get("accept").Raw(), []byte("json"))
 }
 
 // Tool reads tool i and compiles its plan, once; later calls give the same. It

@@ -138,3 +138,13 @@ func (n *Node) member(name string) (child *Node, kept, exempt bool) {
 	}
 	return n.Rest, true, false
 }
+
+// Member tells whether n keeps a member called name, as far as the name decides,
+// and what it keeps of it; nil keeps all.
+func (n *Node) Member(name string) (child *Node, kept bool) {
+	if n == nil {
+		return nil, true
+	}
+	child, kept, _ = n.member(name)
+	return child, kept
+}

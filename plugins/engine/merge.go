@@ -153,7 +153,7 @@ func (m *merger) members(n, a, b *Node) {
 				m.refuse("they disagree on the rules for the field " + name)
 			}
 		}
-		if a.Rules != 0 && !exemptA && !a.names(name) {
+		if a.Rules != 0 && !exemptA && !a.Names(name) {
 			m.refuse("the first drops by value what the second names")
 		}
 		m.capped(ca, b, exemptB)
@@ -163,7 +163,7 @@ func (m *merger) members(n, a, b *Node) {
 		add(a.Fields[i].Name)
 	}
 	for i := range b.Fields {
-		if !a.names(b.Fields[i].Name) {
+		if !a.Names(b.Fields[i].Name) {
 			add(b.Fields[i].Name)
 		}
 	}
@@ -176,8 +176,9 @@ func (m *merger) capped(child, b *Node, exempt bool) {
 	}
 }
 
-func (n *Node) names(name string) bool {
-	return slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Name == name })
+// Names reports whether one of n's fields is called name.
+func (n *Node) Names(name string) bool {
+	return n != nil && slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Name == name })
 }
 
 // suffixed reports whether a name ends in a suffix that n drops.

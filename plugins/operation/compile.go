@@ -417,6 +417,9 @@ func (c *Compiled) Args() []string {
 	return names
 }
 
+// Params are the parameters of the plan; the caller does not change them.
+func (c *Compiled) Params() []Param { return c.plan.Params }
+
 // Method is the HTTP method.
 func (c *Compiled) Method() string { return c.plan.Method }
 

@@ -2,10 +2,13 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sluicegate/sluice/gateway/compress"
 )
 
 // eras are the protocol versions that the SDK's client is made to speak.
@@ -48,4 +51,22 @@ func text(r *mcp.CallToolResult) string {
 		}
 	}
 	return b.String()
+}
+
+// answer is the JSON of what an agent reads: the text itself, or what table text
+// stands for, without a last line about further pages.
+func answer(t *testing.T, r *mcp.CallToolResult) []byte {
+	t.Helper()
+	got := text(r)
+	if i := strings.LastIndex(got, "\n[next page: "); i >= 0 {
+		got = got[:i]
+	}
+	if json.Valid([]byte(got)) {
+		return []byte(got)
+	}
+	doc, err := compress.DecodeTable(nil, []byte(got))
+	if err != nil {
+		t.Fatalf("neither JSON nor table text: %v\n%s", err, last(got, 2000))
+	}
+	return doc
 }

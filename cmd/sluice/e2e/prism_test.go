@@ -170,7 +170,9 @@ func TestGitHubOnPrism(t *testing.T) {
 	session := connect(t, "http://"+n.gateway+"/t/github", eras[1])
 	listed := map[string]*mcp.Tool{}
 	for _, tool := range tools(t.Context(), t, session) {
-		listed[tool.Name] = tool
+		if tool.Name != "fetch_result" { // ours, not the API's
+			listed[tool.Name] = tool
+		}
 	}
 	if len(listed) != len(names) {
 		t.Errorf("tools/list has %d tools, the admin API %d", len(listed), len(names))
@@ -210,7 +212,7 @@ func TestGitHubOnPrism(t *testing.T) {
 			if len(want.answer) == 0 {
 				return
 			}
-			if err := projected(decode(t, []byte(got)), decode(t, want.answer), doc.response(t, op.method, op.path, want.status)); err != nil {
+			if err := projected(decode(t, answer(t, res)), decode(t, want.answer), doc.response(t, op.method, op.path, want.status)); err != nil {
 				t.Errorf("%s: %v\n got %s\nwant %s", name, err, last(got, 4000), last(string(want.answer), 4000))
 			}
 		})

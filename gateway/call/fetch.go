@@ -1,0 +1,137 @@
+package call
+
+import (
+	"regexp"
+
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/engine"
+)
+
+// maxPattern of a fetch: agents write words. The expressions are RE2's, so any
+// takes linear time.
+const maxPattern = 500
+
+// fetch is the life of a call of the tool that gives the rest of a cut answer.
+func (x *exchange) fetch() error {
+	if err := x.fetchPage(); err != nil {
+		if x.failed = problem.As(err); x.failed == nil {
+			return err
+		}
+	}
+	return x.result()
+}
+
+func (x *exchange) fetchPage() error {
+	var err error
+	if x.ready, err = x.tool.Load(); err != nil {
+		return err
+	}
+	if !x.args.Exists() {
+		x.args = noArguments
+	}
+	f := fetchArguments{}
+	if err := f.read(x.args); err != nil {
+		return err
+	}
+	h, err := x.c.results.get(f.handle, x.owner())
+	if err != nil {
+		return err
+	}
+	it := items{doc: h.doc, text: h.text}
+	if !h.text {
+		it = itemsOf(h.doc)
+	}
+	var mask *snapshot.Program
+	if f.fields != "" {
+		if h.text || it.members {
+			return problem.New(problem.InvalidArguments, "fields: this result has no items with fields").At("", 0, 0, "/fields").Fix("leave it out")
+		}
+		if mask, err = maskProgram(f.fields); err != nil {
+			return err
+		}
+	}
+	out, s, err := x.appendPage(x.form[:0], &it, f.pick, h.format, h.budget, false, mask)
+	if err != nil {
+		return err
+	}
+	x.form = appendNote(out, &it, s, f.handle, x.tool, f.pick)
+	x.text = x.form
+	return nil
+}
+
+// maskProgram compiles a mask over the items of a held result, of which no schema
+// is known.
+func maskProgram(text string) (*snapshot.Program, error) {
+	node, err := engine.ParseMask(text)
+	if err != nil {
+		return nil, problem.New(problem.InvalidArguments, "fields: %s", err.Error()).At("", 0, 0, "/fields").Fix("write names with commas between them: id,owner.login")
+	}
+	if node == nil {
+		return nil, nil
+	}
+	t, err := engine.Compile(&engine.Program{Root: node})
+	if err != nil {
+		return nil, problem.New(problem.InvalidArguments, "fields: %s", err.Error()).At("", 0, 0, "/fields").Fix("ask for fewer fields")
+	}
+	return &snapshot.Program{Tables: [][]byte{t}}, nil
+}
+
+type fetchArguments struct {
+	pick
+	handle, fields string
+}
+
+func (f *fetchArguments) read(args jsonscan.Value) error {
+	fault := func(name, format string, a ...any) *problem.Error {
+		return problem.New(problem.InvalidArguments, name+": "+format, a...).At("", 0, 0, "/"+name)
+	}
+	for it := args.Members(); it.Next(); {
+		name, v := string(it.KeyText(nil)), it.Value()
+		if v.Kind() == jsonscan.Null {
+			continue
+		}
+		switch name {
+		case "handle", "fields", "grep":
+			if v.Kind() != jsonscan.String {
+				return fault(name, "expected a string, got %s", v.Kind())
+			}
+			text := string(v.AppendText(nil))
+			switch name {
+			case "handle":
+				f.handle = text
+			case "fields":
+				f.fields = text
+			default:
+				if text == "" {
+					continue
+				}
+				if len(text) > maxPattern {
+					return fault(name, "%d bytes, at most %d", len(text), maxPattern)
+				}
+				re, err := regexp.Compile("(?i)" + text)
+				if err != nil { // a word with brackets in it
+					re = regexp.MustCompile("(?i)" + regexp.QuoteMeta(text))
+				}
+				f.grep = re
+			}
+		case "offset", "limit":
+			n, ok := v.Int64()
+			if !ok || n < 0 || n > 1<<31 {
+				return fault(name, "expected a whole number from 0, got %.40s", v.Raw())
+			}
+			if name == "offset" {
+				f.offset = int(n)
+			} else {
+				f.limit = int(n)
+			}
+		default:
+			return fault(name, "unknown argument, known are handle, offset, limit, fields, grep")
+		}
+	}
+	if f.handle == "" {
+		return fault("handle", "missing").Fix("copy it from the last line of an answer that was cut")
+	}
+	return nil
+}

@@ -1,0 +1,342 @@
+package call
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/tokens"
+)
+
+const (
+	// noteTokens is what the last line costs.
+	noteTokens = 90
+	// longLine is where a line of text is split into several items, so that every
+	// part of it can be fetched.
+	longLine = 4096
+	// pageTries bounds how often a page is written to fit its budget.
+	pageTries = 6
+)
+
+// items are the whole items of an answer: the elements of its main list, the
+// members of an object without one, or the lines of a text.
+type items struct {
+	doc        []byte
+	text       bool
+	members    bool // of an object, not elements of a list
+	start, end int  // of the list in doc, brackets included
+}
+
+// itemsOf finds the items of a minified JSON document: its longest list, looked for in
+// objects inside objects, when that is most of it.
+func itemsOf(doc []byte) items {
+	it := items{doc: doc, end: len(doc)}
+	v := jsonscan.Trusted(doc)
+	if v.Kind() == jsonscan.Array {
+		return it
+	}
+	if v.Kind() != jsonscan.Object {
+		it.text = true
+		return it
+	}
+	if start, end := longestList(v, 0, 0); 2*(end-start) > len(doc) {
+		it.start, it.end = start, end
+		return it
+	}
+	it.members = true
+	return it
+}
+
+// longestList finds the longest array in the members of v, three objects deep. v
+// is minified and starts at offset at of the document, so that lengths are
+// offsets.
+func longestList(v jsonscan.Value, at, depth int) (start, end int) {
+	at++ // {
+	for it := v.Members(); it.Next(); {
+		at += len(it.Key()) + 3 // "":
+		from, to := 0, 0
+		switch m := it.Value(); m.Kind() {
+		case jsonscan.Array:
+			from, to = at, at+len(m.Raw())
+		case jsonscan.Object:
+			if depth < 2 {
+				from, to = longestList(m, at, depth+1)
+			}
+		}
+		if to-from > end-start {
+			start, end = from, to
+		}
+		at += len(it.Value().Raw()) + 1 // ,
+	}
+	return start, end
+}
+
+// each calls f with every item until f returns false.
+func (it *items) each(f func(raw []byte) bool) {
+	switch {
+	case it.text:
+		for rest := it.doc; len(rest) > 0; {
+			n := bytes.IndexByte(rest, '\n') + 1
+			if n == 0 {
+				n = len(rest)
+			}
+			if n > longLine {
+				n = longLine
+				for n > longLine-utf8.UTFMax && !utf8.RuneStart(rest[n]) {
+					n--
+				}
+			}
+			if !f(rest[:n]) {
+				return
+			}
+			rest = rest[n:]
+		}
+	case it.members:
+		at := 1 // {
+		for m := jsonscan.Trusted(it.doc).Members(); m.Next(); {
+			n := len(m.Key()) + 3 + len(m.Value().Raw())
+			if !f(it.doc[at : at+n]) {
+				return
+			}
+			at += n + 1 // ,
+		}
+	default:
+		for e := jsonscan.Trusted(it.doc[it.start:it.end]).Elements(); e.Next(); {
+			if !f(e.Value().Raw()) {
+				return
+			}
+		}
+	}
+}
+
+// pick is which items a page may hold.
+type pick struct {
+	offset, limit int // limit 0: all
+	grep          *regexp.Regexp
+}
+
+// shown says what a page holds.
+type shown struct {
+	from, to int // items, of those that match
+	matching int
+	total    int
+	clipped  int // bytes of a single item that is larger than the budget, that are shown
+	whole    int // bytes of that item
+}
+
+// appendPage appends to dst as many whole items as fit into budget tokens, in the
+// format, and says which. first keeps what is around the list. mask, when not nil,
+// is run over the items before they are written.
+func (x *exchange) appendPage(dst []byte, it *items, p pick, format snapshot.Format, budget int, around bool, mask *snapshot.Program) ([]byte, shown, error) {
+	s := shown{from: p.offset}
+	// The bytes that may fit: table text says up to 24 bytes in a token.
+	room := 24 * budget
+	fit, open := 0, true
+	x.spare = x.spare[:0]
+	x.ends = x.ends[:0]
+	it.each(func(raw []byte) bool {
+		s.total++
+		if p.grep != nil && !p.grep.Match(raw) {
+			return true
+		}
+		s.matching++
+		if s.matching <= p.offset || !open {
+			return true
+		}
+		if p.limit > 0 && fit == p.limit || fit > 0 && len(x.spare)+len(raw) > room {
+			open = false
+			return true
+		}
+		fit++
+		x.spare = append(x.spare, raw...)
+		x.ends = append(x.ends, len(x.spare))
+		return true
+	})
+	mark := len(dst)
+	budget = max(budget-noteTokens, budget/2)
+	for try := 0; fit > 0; try++ {
+		var n int
+		if it.text {
+			dst = append(dst[:mark], x.spare[:x.ends[fit-1]]...)
+			n = tokens.Estimate(dst[mark:])
+		} else {
+			x.doc = it.wrap(x.doc[:0], x.spare, x.ends[:fit], around)
+			doc := x.doc
+			if mask != nil {
+				for _, t := range mask.Tables {
+					out, _, err := x.c.host.Transform(nil, t, doc)
+					if err != nil {
+						return dst[:mark], s, err
+					}
+					doc = out
+				}
+			}
+			dst, n, _ = appendForm(dst[:mark], doc, format)
+		}
+		switch {
+		case n <= budget:
+			s.to = s.from + fit
+			return dst, s, nil
+		case fit == 1:
+			s.to = s.from + 1
+			s.whole = len(dst) - mark
+			dst = clipTo(dst, mark, s.whole*budget/n)
+			s.clipped = len(dst) - mark
+			return dst, s, nil
+		}
+		less := fit * budget / n
+		if try >= pageTries {
+			less = fit / 2
+		}
+		fit = max(min(less, fit-1), 1)
+	}
+	s.to = s.from
+	return dst, s, nil
+}
+
+// wrap appends a document with some of the items: their list with what is around
+// it, or the list alone.
+func (it *items) wrap(dst, all []byte, ends []int, around bool) []byte {
+	open, end := byte('['), byte(']')
+	if it.members {
+		open, end = '{', '}'
+	}
+	around = around && !it.members
+	if around {
+		dst = append(dst, it.doc[:it.start]...)
+	}
+	dst = append(dst, open)
+	from := 0
+	for i, to := range ends {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, all[from:to]...)
+		from = to
+	}
+	dst = append(dst, end)
+	if around {
+		dst = append(dst, it.doc[it.end:]...)
+	}
+	return dst
+}
+
+// clipTo cuts what was appended after mark to n bytes, between characters.
+func clipTo(dst []byte, mark, n int) []byte {
+	end := min(mark+max(n, 1), len(dst))
+	for end > mark && end < len(dst) && !utf8.RuneStart(dst[end]) {
+		end--
+	}
+	return dst[:end]
+}
+
+// page cuts the answer at the budget: as many whole items as fit, and a last line
+// that says how many there are and how to get the rest, which is held for a time.
+func (x *exchange) page() {
+	a := x.ready.Answer
+	var it items
+	h := &held{owner: x.owner(), format: formatOf(a), budget: a.Budget, tool: x.tool.Name}
+	if x.out.JSON {
+		it = itemsOf(x.small)
+		h.doc = bytes.Clone(x.small)
+	} else {
+		it = items{doc: x.text, text: true}
+		h.doc, h.text = bytes.Clone(x.text), true
+	}
+	x.cutDoc = h.doc // the buffers are used for the page
+	it.doc = h.doc
+	out, s, err := x.appendPage(x.form[:0], &it, pick{}, h.format, a.Budget, true, nil)
+	if err != nil { // no mask: cannot fail
+		return
+	}
+	if x.structured != nil {
+		x.structured = x.doc // the same items
+	}
+	handle := x.c.results.put(h)
+	x.form = appendNote(out, &it, s, handle, x.ts.Fetch(), pick{})
+	x.text = x.form
+	if x.trace != nil {
+		x.trace.Shown, x.trace.Items = s.to-s.from, s.total
+	}
+}
+
+func (it *items) noun() string {
+	switch {
+	case it.text:
+		return "lines"
+	case it.members:
+		return "members"
+	}
+	return "items"
+}
+
+// appendNote appends the line behind a page.
+func appendNote(dst []byte, it *items, s shown, handle string, fetch *snapshot.Tool, p pick) []byte {
+	num := func(n int) { dst = strconv.AppendInt(dst, int64(n), 10) }
+	str := func(t string) { dst = append(dst, t...) }
+	if len(dst) > 0 && dst[len(dst)-1] != '\n' {
+		str("\n")
+	}
+	str("[")
+	switch n := s.to - s.from; {
+	case s.whole > 0:
+		str("cut: the first ")
+		num(s.clipped)
+		str(" of ")
+		num(s.whole)
+		str(" bytes of ")
+		str(it.noun()[:len(it.noun())-1])
+		str(" ")
+		num(s.from + 1)
+		str(" of ")
+		num(s.matching)
+		str(", which alone is over the token budget; ask for parts of it with fields")
+	case n == 0 && s.matching > 0:
+		str("nothing beyond ")
+		str(it.noun()[:len(it.noun())-1])
+		str(" ")
+		num(s.matching)
+	case n == 0:
+		str("no ")
+		str(it.noun())
+	default:
+		str(it.noun())
+		str(" ")
+		num(s.from + 1)
+		str("-")
+		num(s.to)
+		str(" of ")
+		num(s.matching)
+	}
+	if p.grep != nil {
+		str(" that match, of ")
+		num(s.total)
+	}
+	if s.to < s.matching && s.to > s.from || s.whole > 0 {
+		switch {
+		case handle == "" || fetch == nil:
+			str("; the rest is too large to be held: ask for less, with a smaller page, fewer fields or a narrower filter")
+		default:
+			str("; the rest: ")
+			str(fetch.Name)
+			str(` {"handle":"`)
+			str(handle)
+			str(`"`)
+			if s.to < s.matching {
+				str(`,"offset":`)
+				num(s.to)
+			}
+			str("}")
+			if p.grep != nil {
+				str(" with the same grep")
+			} else {
+				str(", grep and fields narrow it")
+			}
+		}
+	}
+	str("]")
+	return dst
+}

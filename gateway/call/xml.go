@@ -1,0 +1,136 @@
+package call
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// Bounds of XML answers.
+const (
+	maxXMLDepth = 100      // elements inside each other
+	maxXMLBytes = 16 << 20 // its tree takes some ten times as much
+)
+
+var errXML = errors.New("this XML cannot be written as JSON")
+
+// element is an XML element while it is read.
+type element struct {
+	name     string
+	attrs    []xml.Attr
+	text     []byte
+	children []*element
+}
+
+// appendXML appends an XML document as JSON: {"root":…}. An element with text only
+// is a string; other elements are objects of their attributes ("@name"), their
+// children in the order of their first appearance, and their text ("#text").
+// Children of one name are an array, so that a program written for lists fits; one
+// child alone is not. Names lose their namespace prefixes. No external entity is
+// ever read.
+func appendXML(dst, doc []byte) ([]byte, error) {
+	if len(doc) > maxXMLBytes {
+		return dst, errXML
+	}
+	d := xml.NewDecoder(bytes.NewReader(doc))
+	d.CharsetReader = func(charset string, r io.Reader) (io.Reader, error) {
+		return nil, fmt.Errorf("%w: charset %.40s", errXML, charset)
+	}
+	var stack []*element
+	var root *element
+	for {
+		t, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return dst, fmt.Errorf("%w: %w", errXML, err)
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			e := &element{name: t.Name.Local}
+			for _, a := range t.Attr {
+				if a.Name.Space != "xmlns" && a.Name.Local != "xmlns" {
+					e.attrs = append(e.attrs, xml.Attr{Name: a.Name, Value: a.Value})
+				}
+			}
+			switch n := len(stack); {
+			case n == maxXMLDepth:
+				return dst, errXML
+			case n > 0:
+				stack[n-1].children = append(stack[n-1].children, e)
+			case root != nil:
+				return dst, errXML
+			default:
+				root = e
+			}
+			stack = append(stack, e)
+		case xml.EndElement:
+			stack = stack[:len(stack)-1]
+		case xml.CharData:
+			if n := len(stack); n > 0 {
+				stack[n-1].text = append(stack[n-1].text, t...)
+			}
+		}
+	}
+	if root == nil {
+		return dst, errXML
+	}
+	dst = append(dst, '{')
+	dst = jsonscan.AppendStringOf(dst, root.name)
+	dst = append(dst, ':')
+	return append(root.append(dst), '}'), nil
+}
+
+func (e *element) append(dst []byte) []byte {
+	text := bytes.TrimSpace(e.text)
+	if len(e.attrs) == 0 && len(e.children) == 0 {
+		return jsonscan.AppendString(dst, text)
+	}
+	dst = append(dst, '{')
+	first := true
+	member := func(name string) {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(jsonscan.AppendStringOf(dst, name), ':')
+	}
+	for _, a := range e.attrs {
+		member("@" + a.Name.Local)
+		dst = jsonscan.AppendStringOf(dst, a.Value)
+	}
+	byName := map[string][]*element{}
+	var order []string
+	for _, c := range e.children {
+		if byName[c.name] == nil {
+			order = append(order, c.name)
+		}
+		byName[c.name] = append(byName[c.name], c)
+	}
+	for _, name := range order {
+		member(name)
+		list := byName[name]
+		if len(list) == 1 {
+			dst = list[0].append(dst)
+			continue
+		}
+		dst = append(dst, '[')
+		for i, c := range list {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = c.append(dst)
+		}
+		dst = append(dst, ']')
+	}
+	if len(text) > 0 {
+		member("#text")
+		dst = jsonscan.AppendString(dst, text)
+	}
+	return append(dst, '}')
+}

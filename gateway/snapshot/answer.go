@@ -1,0 +1,277 @@
+package snapshot
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/engine"
+	"github.com/sluicegate/sluice/plugins/reshape"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Format is how an answer that is JSON is written.
+type Format uint8
+
+// The formats, as package registry names them.
+const (
+	FormatAuto Format = iota
+	FormatJSON
+	FormatTable
+	FormatTOON
+)
+
+// maxMasks bounds the compiled masks a tool keeps: agents write a few, and each
+// takes some kilobytes.
+const maxMasks = 32
+
+// Answer is what is made of a tool's answers. Its exported fields are not changed.
+type Answer struct {
+	Profile    string // registry.ProfileOff, …
+	Format     Format
+	Budget     int // tokens; 0: no budget
+	Program    *Program
+	Reshape    *reshape.Program // nil: none
+	Redact     bool             // no answer rather than one that Program could not treat
+	Structured bool             // send structuredContent
+	// Argument is the name of the argument that takes a field mask; "": there is
+	// none, because the answers have no structure or the names are taken.
+	Argument string
+	// OutputSchema describes structuredContent; nil: not known.
+	OutputSchema json.RawMessage
+	// Paging says how the next page of the upstream is asked for; nil: not known.
+	Paging *Paging
+
+	before    []*engine.Program // of the tool and of the toolset
+	connector []byte            // default projection; nil: not used
+	maxString int
+	shape     func() *shape
+
+	mu    sync.Mutex                          // serialises changes of masks
+	masks atomic.Pointer[map[string]*Program] // replaced, never changed
+}
+
+// Program is what runs over a JSON answer, in order: one table, or several where
+// they could not be merged into one pass. No table: the answer is minified only.
+type Program struct {
+	Tables [][]byte
+
+	stream struct {
+		sync.Once
+		tables [][]byte
+		err    error
+	}
+}
+
+// Stream are the tables for a stream of documents, which becomes an array. They
+// are made on first use.
+func (p *Program) Stream() ([][]byte, error) {
+	p.stream.Do(func() {
+		first := &engine.Program{}
+		if len(p.Tables) > 0 {
+			if first, p.stream.err = engine.Decompile(p.Tables[0]); p.stream.err != nil {
+				return
+			}
+		}
+		first.Documents = engine.DocumentStream
+		t, err := engine.Compile(first)
+		if err != nil {
+			p.stream.err = fmt.Errorf("compiling for a stream: %w", err)
+			return
+		}
+		p.stream.tables = append([][]byte{t}, p.Tables[min(1, len(p.Tables)):]...)
+	})
+	return p.stream.tables, p.stream.err
+}
+
+// chain merges programs that run one after the other into as few passes as can be.
+func chain(parts []*engine.Program) (*Program, error) {
+	p := &Program{}
+	var last *engine.Program
+	for _, next := range parts {
+		if next.Root == nil {
+			continue
+		}
+		n := len(p.Tables)
+		if n > 0 {
+			m, err := engine.Merge(last, next)
+			if err == nil {
+				if t, err := engine.Compile(m); err == nil { // not past a bound of tables
+					last, p.Tables[n-1] = m, t
+					continue
+				}
+			} else if !errors.Is(err, engine.ErrMerge) {
+				return nil, err
+			}
+		}
+		t, err := engine.Compile(next)
+		if err != nil {
+			return nil, err
+		}
+		last, p.Tables = next, append(p.Tables, t)
+	}
+	return p, nil
+}
+
+// newAnswer compiles what the operator's settings and the connector's program make
+// of a tool's answers.
+func (t *Tool) newAnswer(c *connector.Tool) (*Answer, error) {
+	ts := t.Toolset
+	a := &Answer{
+		Profile: ts.bundle.EffectiveProfile(), Budget: t.budget(), shape: sync.OnceValue(func() *shape { return readShape(c.OutputSchema) }),
+	}
+	var jq string
+	for _, s := range t.settings() { // the tool's win
+		if s.Profile != "" {
+			a.Profile = s.Profile
+		}
+		if s.Format != "" {
+			a.Format = formats[s.Format]
+		}
+		if s.MaxString != 0 {
+			a.maxString = s.MaxString
+		}
+		if s.JQ != "" {
+			jq = s.JQ
+		}
+		a.Redact = a.Redact || s.Redact
+		a.Structured = a.Structured || s.Structured
+		if s.Program == nil {
+			continue
+		}
+		if *s.Program < 0 || *s.Program >= len(ts.programs) {
+			return nil, problem.New(problem.InvalidPlugin, "the bundle of %s has no program %d", ts.Slug, *s.Program)
+		}
+		p, err := engine.Decompile(ts.programs[*s.Program])
+		if err != nil {
+			return nil, err
+		}
+		a.before = append([]*engine.Program{p}, a.before...)
+	}
+	if a.Profile == registry.ProfileConcise {
+		a.connector = c.Program
+	}
+	if c.Structured {
+		a.Argument = fieldsArgument(c.InputSchema)
+	}
+	var err error
+	if jq != "" {
+		if a.Reshape, err = reshape.Compile(jq); err != nil {
+			return nil, err
+		}
+	}
+	if len(a.before) == 0 && a.maxString == 0 {
+		// The connector's table as it is: 1,000 toolsets share it.
+		a.Program = &Program{}
+		if a.connector != nil {
+			a.Program.Tables = [][]byte{a.connector}
+		}
+	} else if a.Program, err = a.compile(nil); err != nil {
+		return nil, err
+	}
+	if a.Structured && a.Reshape == nil && len(c.OutputSchema) > 0 {
+		a.OutputSchema = projectSchema(c.OutputSchema, a.Program.Tables)
+	}
+	a.Structured = a.Structured && a.Reshape == nil
+	a.Paging = findPaging(c.Plan.Params())
+	return a, nil
+}
+
+// settings are the operator's, the toolset's first.
+func (t *Tool) settings() []*registry.Answers {
+	var out []*registry.Answers
+	if s := t.Toolset.bundle.Answers; s != nil {
+		out = append(out, s)
+	}
+	if t.edit != nil && t.edit.Answers != nil {
+		out = append(out, t.edit.Answers)
+	}
+	return out
+}
+
+// budget is the token budget of a tool; 0: none.
+func (t *Tool) budget() int {
+	budget := registry.DefaultTokenBudget
+	for _, s := range t.settings() {
+		if s.Budget != 0 {
+			budget = max(s.Budget, 0)
+		}
+	}
+	return budget
+}
+
+var formats = map[string]Format{
+	registry.FormatAuto: FormatAuto, registry.FormatJSON: FormatJSON, registry.FormatTable: FormatTable, registry.FormatTOON: FormatTOON,
+}
+
+// compile makes the program for a caller's mask; nil: none. The operator's
+// programs come first, then the default projection with the mask laid over it,
+// then the cap of strings: so what judges values sees them whole.
+func (a *Answer) compile(mask *engine.Mask) (*Program, error) {
+	parts := append([]*engine.Program(nil), a.before...)
+	var def *engine.Program
+	if a.connector != nil {
+		var err error
+		if def, err = engine.Decompile(a.connector); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case mask != nil && def != nil:
+		parts = append(parts, &engine.Program{Root: mask.Over(def.Root)})
+	case mask != nil:
+		parts = append(parts, &engine.Program{Root: mask.Node()})
+	case def != nil:
+		parts = append(parts, def)
+	}
+	if a.maxString > 0 {
+		n := &engine.Node{MaxString: uint32(a.maxString)}
+		n.Rest = n
+		parts = append(parts, &engine.Program{Root: n})
+	}
+	return chain(parts)
+}
+
+// Mask returns the program for a caller's field mask, which it checks against the
+// tool's output schema. Masks that were used are kept, up to maxMasks. It fails
+// with [problem.InvalidArguments].
+func (a *Answer) Mask(text []byte) (*Program, error) {
+	if m := a.masks.Load(); m != nil {
+		if p := (*m)[string(text)]; p != nil {
+			return p, nil
+		}
+	}
+	fault := func(err error, fix string) error {
+		detail := err.Error()
+		if p := problem.As(err); p != nil {
+			detail = p.Detail
+		}
+		return problem.New(problem.InvalidArguments, "%s: %s", a.Argument, detail).At("", 0, 0, "/"+a.Argument).Fix("%s", fix)
+	}
+	mask, err := engine.ReadMask(string(bytes.TrimSpace(text)))
+	if err != nil {
+		return nil, fault(err, "write names with commas between them, id,owner.login or items(id,name), or * for everything")
+	}
+	if err := a.shape().check(mask); err != nil {
+		return nil, fault(err, "* gives everything")
+	}
+	p, err := a.compile(mask)
+	if err != nil {
+		return nil, fault(err, "ask for fewer fields")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	next := map[string]*Program{}
+	if m := a.masks.Load(); m != nil && len(*m) < maxMasks { // a full set starts anew
+		next = maps.Clone(*m)
+	}
+	next[string(text)] = p
+	a.masks.Store(&next)
+	return p, nil
+}

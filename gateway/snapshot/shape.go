@@ -1,0 +1,298 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/plugins/engine"
+)
+
+// shape is what an output schema says of names. The published schemas have no
+// references and end after a few levels; what they do not say is open.
+type shape struct {
+	props map[string]*shape
+	order []string
+	open  bool // other names may be there
+	// list says that the answer itself is an array or a scalar, which an output
+	// schema, always an object, describes as the member "result".
+	list *shape
+}
+
+type schemaNode struct {
+	Properties           map[string]json.RawMessage `json:"properties"`
+	AdditionalProperties json.RawMessage            `json:"additionalProperties"`
+	Items                json.RawMessage            `json:"items"`
+	AnyOf                []json.RawMessage          `json:"anyOf"`
+	OneOf                []json.RawMessage          `json:"oneOf"`
+	AllOf                []json.RawMessage          `json:"allOf"`
+	Ref                  string                     `json:"$ref"`
+}
+
+// maxShapeDepth bounds the reading of a schema.
+const maxShapeDepth = 16
+
+// wrapped is the member under which an output schema describes what is no object.
+const wrapped = "result"
+
+func readShape(raw json.RawMessage) *shape {
+	s := &shape{open: true}
+	if len(raw) > 0 {
+		s.read(raw, 0)
+	}
+	if len(s.order) == 1 && s.order[0] == wrapped {
+		s.list = s.props[wrapped]
+	}
+	return s
+}
+
+// read adds what a schema says; arrays are transparent, as they are for programs.
+func (s *shape) read(raw json.RawMessage, depth int) {
+	var n schemaNode
+	if depth > maxShapeDepth || json.Unmarshal(raw, &n) != nil || n.Ref != "" {
+		return
+	}
+	if len(n.Items) > 0 {
+		s.read(n.Items, depth+1)
+	}
+	for _, list := range [][]json.RawMessage{n.AnyOf, n.OneOf, n.AllOf} {
+		for _, b := range list {
+			s.read(b, depth+1)
+		}
+	}
+	if len(n.Properties) == 0 {
+		return
+	}
+	if s.props == nil {
+		s.props, s.open = map[string]*shape{}, false
+	}
+	if a := string(n.AdditionalProperties); a != "" && a != "false" {
+		s.open = true
+	}
+	it := jsonscan.Trusted(raw).Get("properties").Members() // in the order of the specification
+	for it.Next() {
+		name := string(it.KeyText(nil))
+		c := s.props[name]
+		if c == nil {
+			c = &shape{open: true}
+			s.props[name] = c
+			s.order = append(s.order, name)
+		}
+		c.read(it.Value().Raw(), depth+1)
+	}
+}
+
+// check tells which name of a mask the answers do not have.
+func (s *shape) check(m *engine.Mask) error {
+	if s.list != nil && s.list.names(m, "") == nil {
+		return nil
+	}
+	if s.list != nil && !slices.Contains(m.Names(), wrapped) {
+		return s.list.names(m, "")
+	}
+	return s.names(m, "")
+}
+
+func (s *shape) names(m *engine.Mask, at string) error {
+	for _, name := range m.Names() {
+		c := s.props[name]
+		if c == nil {
+			if s.open {
+				continue
+			}
+			return s.unknown(name, at)
+		}
+		if err := c.names(m.Sub(name), at+name+"."); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unknown says what is wrong with a name, and what was perhaps meant: a name that
+// is nearly the same, or the same name one level down.
+func (s *shape) unknown(name, at string) error {
+	if near := s.nearest(name); near != "" {
+		return fmt.Errorf("unknown field %.80q; did you mean %q?", at+name, at+near)
+	}
+	known := s.order
+	const most = 24
+	more := ""
+	if len(known) > most {
+		more = fmt.Sprintf(" and %d more", len(known)-most)
+		known = known[:most]
+	}
+	return fmt.Errorf("unknown field %.80q; there are %s%s", at+name, strings.Join(known, ", "), more)
+}
+
+func (s *shape) nearest(name string) string {
+	best, distance := "", max(len(name)/3, 1)+1
+	for _, n := range s.order {
+		if d := editDistance(strings.ToLower(n), strings.ToLower(name)); d < distance {
+			best, distance = n, d
+		}
+	}
+	if best != "" {
+		return best
+	}
+	for _, n := range s.order {
+		if s.props[n].props[name] != nil {
+			return n + "." + name
+		}
+	}
+	return ""
+}
+
+// editDistance is Levenshtein's, with transpositions of neighbours.
+func editDistance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return 64
+	}
+	prev2, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], prev2[j-2]+1)
+			}
+		}
+		prev2, prev, row = prev, row, prev2
+	}
+	return prev[len(b)]
+}
+
+// projectSchema is an output schema without what programs leave out.
+func projectSchema(raw json.RawMessage, tables [][]byte) json.RawMessage {
+	for _, t := range tables {
+		p, err := engine.Decompile(t)
+		if err != nil {
+			return nil
+		}
+		v, err := jsonscan.Parse(raw, jsonscan.DefaultMaxDepth)
+		if err != nil {
+			return nil
+		}
+		root := p.Root
+		props := v.Get("properties")
+		if it := props.Members(); props.Len() == 1 && it.Next() && it.KeyEqual(wrapped) && !root.Names(wrapped) {
+			root = &engine.Node{Fields: []engine.Field{{Name: wrapped, Node: root}}} // the answer is no object
+		}
+		raw = appendProjected(nil, v, root)
+	}
+	return raw
+}
+
+func appendProjected(dst []byte, schema jsonscan.Value, n *engine.Node) []byte {
+	if n == nil || schema.Kind() != jsonscan.Object {
+		return append(dst, schema.Raw()...)
+	}
+	dst = append(dst, '{')
+	first := true
+	for it := schema.Members(); it.Next(); {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(append(dst, '"'), it.Key()...), `":`...)
+		switch {
+		case it.KeyEqual("properties") && it.Value().Kind() == jsonscan.Object:
+			dst = appendProjectedMembers(dst, it.Value(), n)
+		case it.KeyEqual("items"):
+			dst = appendProjected(dst, it.Value(), n)
+		default:
+			dst = append(dst, it.Value().Raw()...)
+		}
+	}
+	return append(dst, '}')
+}
+
+func appendProjectedMembers(dst []byte, props jsonscan.Value, n *engine.Node) []byte {
+	dst = append(dst, '{')
+	first := true
+	for it := props.Members(); it.Next(); {
+		child, kept := n.Member(string(it.KeyText(nil)))
+		if !kept {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(append(dst, '"'), it.Key()...), `":`...)
+		dst = appendProjected(dst, it.Value(), child)
+	}
+	return append(dst, '}')
+}
+
+// Names of the argument for a field mask: the second when the API owns the first.
+var fieldsNames = [...]string{"fields", "_fields"}
+
+// fieldsArgument is the name of a tool's argument for a field mask; "" when all
+// are taken.
+func fieldsArgument(input json.RawMessage) string {
+	props := jsonscan.Trusted(input).Get("properties")
+	for _, n := range fieldsNames {
+		if !props.Get(n).Exists() {
+			return n
+		}
+	}
+	return ""
+}
+
+// fieldsSchema describes the argument; each tool of a list pays for it.
+const fieldsSchema = `{"type":"string","description":"Only these members of the answer: id,owner.login or items(id,name); * for all"}`
+
+// withFields is an input schema with the argument for a field mask.
+func withFields(input json.RawMessage, name string) json.RawMessage {
+	if name == "" {
+		return input
+	}
+	v := jsonscan.Trusted(input)
+	if v.Kind() != jsonscan.Object {
+		return input
+	}
+	out := make([]byte, 0, len(input)+len(fieldsSchema)+32)
+	member := func(comma bool) {
+		if comma {
+			out = append(out, ',')
+		}
+		out = append(append(append(append(out, '"'), name...), `":`...), fieldsSchema...)
+	}
+	out = append(out, '{')
+	found := false
+	count := 0
+	for it := v.Members(); it.Next(); count++ {
+		if count > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, '"'), it.Key()...), `":`...)
+		raw := it.Value().Raw()
+		if !found && it.KeyEqual("properties") && it.Value().Kind() == jsonscan.Object {
+			found = true
+			out = append(out, raw[:len(raw)-1]...)
+			member(it.Value().Len() > 0)
+			out = append(out, '}')
+			continue
+		}
+		out = append(out, raw...)
+	}
+	if !found {
+		if count > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, `"properties":{`...)
+		member(false)
+		out = append(out, '}')
+	}
+	return append(out, '}')
+}
