@@ -129,6 +129,11 @@ bench: build $(E2E)/.ready ## measure every promise about speed and memory
 bench-docs: ## the same, and write the table of docs/benchmarks.md
 	@$(MAKE) bench BENCHFLAGS='-report -markdown docs/benchmarks.md'
 
+.PHONY: answers-report
+answers-report: build ## measure the answers in SLUICE_CORPUS and write docs/answers.md
+	@test -n "$(SLUICE_CORPUS)" || { echo "SLUICE_CORPUS names no directory of specifications and answers" >&2; exit 1; }
+	bin/sluice preview --corpus "$(SLUICE_CORPUS)" --report docs/answers.md
+
 .PHONY: interop
 interop: $(E2E)/.ready ## run the end-to-end tests against software that is not ours
 	go test -count=1 -v -tags interop ./cmd/sluice/e2e

@@ -107,7 +107,7 @@ over the Model Context Protocol at one toolset URL.
 	add("manage", a.addCommand(), a.toolsetCommand())
 	add("use", a.clientCommand(), a.callCommand(), a.connectCommand())
 	add("operate", a.edgeCommand())
-	add("build", a.connectorCommand(), a.openapiCommand(), a.pluginCommand(), a.evalCommand())
+	add("build", a.connectorCommand(), a.openapiCommand(), a.previewCommand(), a.decodeCommand(), a.projectionCommand(), a.pluginCommand(), a.evalCommand())
 	root.AddCommand(helpTopics()...)
 	root.InitDefaultCompletionCmd()
 	forEachCommand(root, func(c *cobra.Command) {

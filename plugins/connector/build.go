@@ -25,33 +25,30 @@ type Artifact struct {
 	Tools   int
 }
 
-// Builder collects operations. What it keeps of one is its part of the manifest
-// and its program, a few kilobytes; the operation itself can be forgotten.
+// Builder collects operations. What it keeps of one until Finish is its part of the
+// manifest and what it says of answers: a program keeps what other operations take,
+// so programs are made when all are known.
 type Builder struct {
-	// Index tells which names the operations of the API take as parameters, for the
-	// default projection. Default: empty, no address is known to be an identifier.
-	Index projection.Index
-
-	api      *operation.API
-	tools    []byte // JSON, separated by commas
-	count    int
-	names    map[string]struct{} // lower case
-	ops      map[string]struct{} // METHOD path
-	programs [][]byte
-	byTable  map[[sha256.Size]byte]int
-	done     bool
+	index   projection.Index
+	answers []*operation.Operation // what projection.Default needs of them
+	api     *operation.API
+	tools   []byte // JSON, separated by commas
+	count   int
+	names   map[string]struct{} // lower case
+	ops     map[string]struct{} // METHOD path
+	done    bool
 }
 
 // NewBuilder starts a connector of an API. api is read by Finish only, so it may be
 // filled while operations are added.
 func NewBuilder(api *operation.API) *Builder {
-	return &Builder{api: api, names: map[string]struct{}{}, ops: map[string]struct{}{}, byTable: map[[sha256.Size]byte]int{}}
+	return &Builder{api: api, names: map[string]struct{}{}, ops: map[string]struct{}{}}
 }
 
 // Add packs one operation; the order of calls is the order of tools. It fails, and
 // leaves the builder as it was, when the operation cannot be a tool: a bad or taken
 // name, METHOD and path that are taken, a schema that is no object, a plan that
-// does not compile. op is not kept.
+// does not compile. Of op only Response is kept, until Finish.
 func (b *Builder) Add(op *operation.Operation) error {
 	if b.done {
 		return fmt.Errorf("adding %s %s: the connector is finished", op.Method, op.Path)
@@ -72,16 +69,7 @@ func (b *Builder) Add(op *operation.Operation) error {
 	if _, err := op.Plan.Compile(); err != nil {
 		return fmt.Errorf("adding %s: %w", key, err)
 	}
-	table, err := engine.Compile(projection.Default(op, b.Index))
-	if err != nil {
-		return fmt.Errorf("adding %s: response program: %w", key, err)
-	}
-	sum := sha256.Sum256(table)
-	program, known := b.byTable[sum]
-	if !known {
-		program = len(b.programs)
-	}
-	tool := toolOf(op, program)
+	tool := toolOf(op, b.count)
 	start := len(b.tools)
 	if b.count > 0 {
 		b.tools = append(b.tools, ',')
@@ -95,10 +83,8 @@ func (b *Builder) Add(op *operation.Operation) error {
 		return fmt.Errorf("adding %s: %w", key, err)
 	}
 	b.names[name], b.ops[key] = struct{}{}, struct{}{}
-	if !known {
-		b.byTable[sum] = program
-		b.programs = append(b.programs, table)
-	}
+	b.index.Add(op)
+	b.answers = append(b.answers, &operation.Operation{Method: op.Method, Path: op.Path, Response: op.Response})
 	b.count++
 	return nil
 }
@@ -147,12 +133,36 @@ func (b *Builder) Finish() (Artifact, error) {
 	if _, _, err := manifest.ParseHead(doc); err != nil {
 		return Artifact{}, fmt.Errorf("finishing connector %s: %w", b.api.Name, err)
 	}
-	module, err := engine.Link(b.programs, manifest.Section, doc)
+	programs, err := b.programs()
+	if err != nil {
+		return Artifact{}, fmt.Errorf("finishing connector %s: %w", b.api.Name, err)
+	}
+	module, err := engine.Link(programs, manifest.Section, doc)
 	if err != nil {
 		return Artifact{}, fmt.Errorf("finishing connector %s: %w", b.api.Name, err)
 	}
 	digest := digestOf(module)
 	return Artifact{Module: module, Digest: digest, Name: m.Name, Version: version, Tag: Tag(version, digest), Tools: b.count}, nil
+}
+
+// programs makes the response program of each tool. Equal ones share their bytes,
+// here as in the module.
+func (b *Builder) programs() ([][]byte, error) {
+	programs := make([][]byte, len(b.answers))
+	known := map[[sha256.Size]byte][]byte{}
+	for i, op := range b.answers {
+		table, err := projection.Compile(op, b.index)
+		if err != nil {
+			return nil, fmt.Errorf("response program of %s %s: %w", op.Method, op.Path, err)
+		}
+		sum := sha256.Sum256(table)
+		if same, ok := known[sum]; ok {
+			table = same
+		}
+		known[sum], programs[i] = table, table
+	}
+	b.answers = nil
+	return programs, nil
 }
 
 func digestOf(module []byte) string {

@@ -53,6 +53,7 @@ type flatField struct {
 	name   string
 	child  int
 	exempt bool
+	url    bool
 }
 
 type compiler struct {
@@ -125,9 +126,9 @@ func flatten(n *Node, ref func(*Node) int) (flat, error) {
 		if x.Drop && n.DropRest {
 			continue // left out anyhow, and the engine may stop earlier without it
 		}
-		e := flatField{name: x.Name, child: childDrop, exempt: x.Exempt && f.rules != 0}
+		e := flatField{name: x.Name, child: childDrop, exempt: x.Exempt && f.rules != 0, url: x.KeepURL && !x.Exempt && f.rules&DropURL != 0}
 		if x.Drop {
-			e.exempt = false
+			e.exempt, e.url = false, false
 		} else {
 			e.child = ref(x.Node)
 		}
@@ -168,6 +169,7 @@ func flatten(n *Node, ref func(*Node) int) (flat, error) {
 func (c *compiler) join() {
 	c.class = make([]int, len(c.flats))
 	count := 1
+	own := c.signatures()
 	for {
 		seen := make(map[string]int, count)
 		next := make([]int, len(c.flats))
@@ -180,11 +182,10 @@ func (c *compiler) join() {
 		}
 		for i := range c.flats {
 			f := &c.flats[i]
-			sig = fmt.Appendf(sig[:0], "%d %d %d %d %d %d %q %q ", c.class[i], f.rules, f.offset, f.limit, f.maxStr, f.maxNum, f.suffixes, f.where)
+			sig = binary.AppendVarint(binary.AppendVarint(sig[:0], int64(c.class[i])), int64(own[i]))
 			child(f.rest)
-			for _, x := range f.fields {
-				sig = fmt.Appendf(sig, "%q %t ", x.name, x.exempt)
-				child(x.child)
+			for k := range f.fields {
+				child(f.fields[k].child)
 			}
 			k, ok := seen[string(sig)]
 			if !ok {
@@ -225,6 +226,46 @@ func (c *compiler) join() {
 	for i := range c.class {
 		c.class[i] = number[c.class[i]]
 	}
+}
+
+// signatures numbers the nodes by what they are apart from their children.
+func (c *compiler) signatures() []int {
+	own := make([]int, len(c.flats))
+	seen := map[string]int{}
+	var sig []byte
+	text := func(s string) {
+		sig = append(binary.AppendUvarint(sig, uint64(len(s))), s...)
+	}
+	for i := range c.flats {
+		f := &c.flats[i]
+		sig = sig[:0]
+		for _, v := range []uint32{uint32(f.rules), f.offset, f.limit, f.maxStr, f.maxNum, uint32(len(f.suffixes)), uint32(len(f.fields))} {
+			sig = binary.AppendUvarint(sig, uint64(v))
+		}
+		for _, s := range f.suffixes {
+			text(s)
+		}
+		text(f.where)
+		for k := range f.fields {
+			x := &f.fields[k]
+			text(x.name)
+			flags := byte(0)
+			if x.exempt {
+				flags |= 1
+			}
+			if x.url {
+				flags |= 2
+			}
+			sig = append(sig, flags)
+		}
+		n, ok := seen[string(sig)]
+		if !ok {
+			n = len(seen)
+			seen[string(sig)] = n
+		}
+		own[i] = n
+	}
+	return own
 }
 
 func (c *compiler) child(i int) int16 {
@@ -284,6 +325,9 @@ func (c *compiler) write(p *Program) ([]byte, error) {
 			lf := uint16(len(x.name))
 			if x.exempt {
 				lf |= entryExempt
+			}
+			if x.url {
+				lf |= entryKeepURL
 			}
 			t = le.AppendUint32(t, 0)
 			t = le.AppendUint16(t, lf)

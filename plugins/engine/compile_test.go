@@ -198,6 +198,8 @@ func TestReference(t *testing.T) {
 	f(lone, `{"id":null,"url" : "https://a/b","c_url": "https://c"}`, `{"url":"https://a/b","c_url":"https://c"}`)
 	f(lone, `{"url":"https://a/b","id":1,"c_url":"https://c"}`, `{"id":1}`)
 	f(lone, `{"c_url":"/relative"}`, `{}`)
+	f(&engine.Node{Rules: engine.DropNull | engine.DropURL, Fields: []engine.Field{{Name: "a", KeepURL: true}, {Name: "b", KeepURL: true}}},
+		`{"a":"https://a","b":null,"c":"https://c"}`, `{"a":"https://a"}`)
 	f(lone, `{"a":"http://1","b":"http://2","c":"http://3","d":"http://4","e":"http://5"}`, `{"a":"http://1","b":"http://2","c":"http://3","d":"http://4"}`)
 	f(&engine.Node{Where: &engine.Predicate{Not: &engine.Predicate{Cmp: engine.CmpEq, Path: []string{"s"}, Value: `"x"`}}},
 		`[{"s":"x"},{"s":"\u0078"},{"s":["y","x"]},{"s":"y"},{}]`, `[{"s":"y"},{}]`)

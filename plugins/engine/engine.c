@@ -30,7 +30,7 @@ enum { OK = 0, NOT_JSON = 1, TOO_DEEP = 2, NO_FUEL = 3, BAD_CONTROL = 4 };
 enum { PAD = 64, MAX_NAME = 512, MAX_LONE = 4, MAX_FIELDS = 1024, HARD_MAX_DEPTH = 256 };
 enum { KEEP = -1, DROP = -2 };
 enum { DROP_NULL = 1, DROP_EMPTY = 2, DROP_URL = 4, DROP_FALSE = 8, KEEP_LONE = 16 };
-enum { ENTRY_LEN = 0x3ff, ENTRY_EXEMPT = 0x8000 };
+enum { ENTRY_LEN = 0x3ff, ENTRY_EXEMPT = 0x8000, ENTRY_KEEP_URL = 0x4000 };
 #define NO_LIMIT 0xffffffffu
 
 // The linear memory ends at SEGMENT in the bare engine. The linker puts the
@@ -856,11 +856,12 @@ static int object(i32 node) {
       len = (u32)(decode(out + 16, s, e - 1, MAX_NAME) - name);
     }
     i32 child = rest;
-    u32 exempt = 0, address = 0;
+    u32 exempt = 0, address = 0, by = rules;
     const Entry *f = find(n, name, len);
     if (f) {
       child = f->child;
       exempt = f->len & ENTRY_EXEMPT;
+      if (f->len & ENTRY_KEEP_URL) by &= ~DROP_URL;
       if (child != DROP) {
         u32 i = (u32)(f - entries);
         u64 *w = LIKELY(i < 64) ? &seen : &more[(i >> 6) - 1], b = 1ull << (i & 63);
@@ -871,7 +872,7 @@ static int object(i32 node) {
       child = DROP;
       address = rules & KEEP_LONE && first && dropped(q, DROP_URL);
     }
-    if (child != DROP && rules && !exempt && dropped(q, rules)) {
+    if (child != DROP && by && !exempt && dropped(q, by)) {
       child = DROP;
       address = rules & KEEP_LONE && first && *q == '"';
     }

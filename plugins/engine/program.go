@@ -90,9 +90,11 @@ type Node struct {
 // the first decides. Names are compared after their escapes are decoded.
 type Field struct {
 	Name   string
-	Drop   bool  // leave it out
-	Exempt bool  // the node's Rules do not apply
-	Node   *Node // what to keep of it. Default: all.
+	Drop   bool // leave it out
+	Exempt bool // the node's Rules do not apply
+	// KeepURL says that DropURL of the node's Rules does not apply; the others do.
+	KeepURL bool
+	Node    *Node // what to keep of it. Default: all.
 }
 
 // Cmp is the comparison of a [Predicate].

@@ -192,10 +192,12 @@ func (r *run) object(node int) bool {
 		if escaped {
 			name = appendDecoded(buf[:0], name, MaxName)
 		}
-		child, exempt, byName := n.rest, false, false
+		child, exempt, byName, rules := n.rest, false, false, n.rules
 		if i := r.t.find(&n, name); i >= 0 {
 			e := r.t.entry(&n, i)
-			child, exempt = e.child, e.exempt
+			if child, exempt = e.child, e.exempt; e.url {
+				rules &^= DropURL
+			}
 			if child != childDrop {
 				if seen[i>>6]>>(i&63)&1 != 0 {
 					child = childDrop
@@ -208,7 +210,7 @@ func (r *run) object(node int) bool {
 			child, byName = childDrop, true
 		}
 		address := byName && n.rules&KeepLone != 0 && first && r.dropped(DropURL)
-		if child != childDrop && n.rules != 0 && !exempt && r.dropped(n.rules) {
+		if child != childDrop && rules != 0 && !exempt && r.dropped(rules) {
 			child = childDrop
 			address = n.rules&KeepLone != 0 && first && r.in[r.p] == '"'
 		}

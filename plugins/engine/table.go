@@ -23,6 +23,7 @@ const (
 
 	entryLenMask = 0x03FF
 	entryExempt  = 0x8000
+	entryKeepURL = 0x4000
 
 	opLeaf = 0
 	opAnd  = 1
@@ -87,6 +88,7 @@ type entryView struct {
 	key    int // offset
 	length int
 	exempt bool
+	url    bool // exempt from DropURL
 	child  int
 }
 
@@ -94,7 +96,7 @@ func (t table) entry(n *nodeView, i int) entryView {
 	b := t[n.entries+i*entryBytes:][:entryBytes]
 	le := binary.LittleEndian
 	lf := le.Uint16(b[4:])
-	return entryView{key: int(le.Uint32(b)), length: int(lf & entryLenMask), exempt: lf&entryExempt != 0, child: int(int16(le.Uint16(b[6:])))}
+	return entryView{key: int(le.Uint32(b)), length: int(lf & entryLenMask), exempt: lf&entryExempt != 0, url: lf&entryKeepURL != 0, child: int(int16(le.Uint16(b[6:])))}
 }
 
 type extView struct {

@@ -104,8 +104,9 @@ func (m *model) write(dst []byte, t *tree, n *engine.Node, outer bool) []byte {
 		for i, raw := range t.names {
 			v := t.members[i]
 			var child *engine.Node
-			exempt := false
+			exempt, rules := false, engine.Rules(0)
 			if n != nil {
+				rules = n.Rules
 				name := unquote(raw)
 				f := fieldOf(n, name)
 				if f == nil && n.Rules&engine.KeyLinks != 0 && !n.DropRest && (name == "_links" || strings.HasSuffix(name, "_url")) && len(name) <= engine.MaxName {
@@ -125,11 +126,13 @@ func (m *model) write(dst []byte, t *tree, n *engine.Node, outer bool) []byte {
 				}
 				if f != nil {
 					seen[name] = true
-					child, exempt = f.Node, f.Exempt
+					if child, exempt = f.Node, f.Exempt; f.KeepURL {
+						rules &^= engine.DropURL
+					}
 				} else {
 					child = n.Rest
 				}
-				if !exempt && m.dropped(v, n.Rules) {
+				if !exempt && m.dropped(v, rules) {
 					if m.dropped(v, engine.DropURL) {
 						lone = append(lone, string(raw)+":"+string(v.raw))
 					}
@@ -422,7 +425,7 @@ func randomProgram(seed uint64) *engine.Program {
 			name := names[r.IntN(len(names)-1)]
 			if !used[name] {
 				used[name] = true
-				n.Fields = append(n.Fields, engine.Field{Name: name, Drop: r.IntN(5) == 0, Exempt: r.IntN(4) == 0, Node: pick()})
+				n.Fields = append(n.Fields, engine.Field{Name: name, Drop: r.IntN(5) == 0, Exempt: r.IntN(4) == 0, KeepURL: r.IntN(3) == 0, Node: pick()})
 			}
 		}
 		if r.IntN(12) == 0 {

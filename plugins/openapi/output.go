@@ -3,6 +3,7 @@ package openapi
 import (
 	"slices"
 
+	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -177,6 +178,9 @@ func (c *compiler) response(s *schema, depth int) *operation.Schema {
 	}
 	if s.null && s.types != 0 {
 		o.Type |= operation.TypeNull
+	}
+	if s.hasEnum && len(s.enum) == 1 && s.enum[0].isString() { // a constant; projections want no other enum
+		o.Enum = []string{string(jsonscan.AppendStringOf(nil, s.enum[0].str()))}
 	}
 	// Only what others refer to is remembered; the rest hangs on its parent.
 	if s.name != "" || len(s.alts) > 0 || len(s.props) > 0 {

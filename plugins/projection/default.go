@@ -13,150 +13,432 @@ const (
 	// maxDepth: objects inside objects that get rules of their own. Answers nest six
 	// deep; what is deeper follows the rules by name and value.
 	maxDepth = 6
-	// maxNodes: a program stays under about 64 KB, so that 1,000 connectors of ten
-	// tools stay under a gigabyte in the worst case and 8 KB each in the usual one.
+	// maxNodes: a node takes about 1 KB, so a program stays under about 400 KB in the
+	// worst case, below what the engine takes; the usual one has 5 KB.
 	maxNodes = 400
+	// maxAddresses: names of parameters that every object of an answer is searched
+	// for, beyond what its schema declares.
+	maxAddresses = 64
+	// maxIdentifierDepth: objects inside each other that are searched for an
+	// identifier; what is deeper is taken to hold one.
+	maxIdentifierDepth = 3
+	// bigResource: members from which a resource inside another is reduced; smaller
+	// ones cost less than what the reduction might lose.
+	bigResource = 10
 )
 
-// Index knows which names an API's operations take as path and query parameters.
-// The zero Index knows none.
-type Index struct{ names map[string]struct{} }
-
-// Add records the parameters of an operation.
-func (x *Index) Add(op *operation.Operation) {
-	if op.Plan == nil {
-		return
-	}
-	if x.names == nil {
-		x.names = map[string]struct{}{}
-	}
-	for i := range op.Plan.Params {
-		if p := &op.Plan.Params[i]; p.Arg != "" && (p.In == operation.InPath || p.In == operation.InQuery) {
-			x.names[fold(p.Name)] = struct{}{}
-		}
-	}
-}
-
-func (x Index) has(name string) bool {
-	if len(x.names) == 0 {
-		return false
-	}
-	_, ok := x.names[fold(name)]
-	return ok
-}
-
-// fold makes name, Name, na_me and na-me equal.
-func fold(s string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
+// A Projection is the response program of an operation by the default rules, with
+// the reason for whatever it leaves out.
+type Projection struct {
+	Program *engine.Program
+	why     map[*engine.Node]map[string]string
 }
 
 // Default makes the response program of an operation by the default rules. api
-// should know all operations of the API. It never fails: a schema that is too large
-// gets the rules by name and value below the bound.
-func Default(op *operation.Operation, api Index) *engine.Program {
-	w := &walk{api: api, made: map[*operation.Schema]*engine.Node{}, generic: generic(true)}
-	if op.Response == nil || isKept(noSchema) && empty(op.Response) {
-		return &engine.Program{Root: generic(false)}
+// must know all operations of the API. It never fails: what is too large gets the
+// rules by name and value only.
+func Default(op *operation.Operation, api Index) *engine.Program { return New(op, api).Program }
+
+// New makes the default projection of an operation, as [Default] does.
+func New(op *operation.Operation, api Index) *Projection {
+	w := &walk{
+		api: api, made: map[place]*engine.Node{}, why: map[*engine.Node]map[string]string{},
 	}
-	return &engine.Program{Root: w.node(op.Response, 0)}
+	w.names = w.exactNames()
+	inner := w.generic(0)
+	w.inner, w.outer = inner, w.generic(engine.KeepLone)
+	inner.Rest, w.outer.Rest = inner, w.generic(engine.KeepLone)
+	w.outer.Rest.Rest = inner
+	p := &Projection{Program: &engine.Program{Root: w.outer}, why: w.why}
+	if op.Response == nil {
+		return p
+	}
+	w.base = ResourceOf(op.Path)
+	p.Program.Root = w.node(op.Response, at{resource: w.base})
+	return p
 }
 
-// empty reports a schema that says nothing of what is inside.
-func empty(s *operation.Schema) bool {
-	return s.Type == 0 && len(s.Properties) == 0 && s.Items == nil && len(s.AnyOf) == 0 && s.Additional == nil
+// Compile makes the table of the default projection of an operation. Where its
+// schema makes a program that passes a bound of the engine, such as its bytes, the
+// rules by name and value are all there is.
+func Compile(op *operation.Operation, api Index) ([]byte, error) {
+	table, err := engine.Compile(Default(op, api))
+	if err != nil {
+		return engine.Compile(Default(&operation.Operation{Method: op.Method, Path: op.Path}, api))
+	}
+	return table, nil
 }
 
-func isKept(c keepCase) bool {
-	return slices.ContainsFunc(rules.keep, func(k keepRule) bool { return k.when == c })
+// at is where the walk is.
+type at struct {
+	depth    int
+	resource string // singular name of what the object is: the member it hangs on
+	inItem   bool   // inside an element of an array, or inside what hangs on the answer
+	owner    bool   // what it hangs on is a resource of its own, with an identifier
 }
 
-// generic is the node for values of which nothing is known; it applies to all that
-// is inside too. addresses says whether members that hold addresses are dropped.
-func generic(addresses bool) *engine.Node {
-	n := &engine.Node{}
-	for _, r := range rules.values {
-		n.Rules |= r.bits
-	}
-	for _, r := range rules.names {
-		switch {
-		case r.name != "":
-			n.Fields = append(n.Fields, engine.Field{Name: r.name, Drop: true})
-		case addresses:
-			n.DropSuffixes = append(n.DropSuffixes, r.suffix)
-		}
-	}
-	n.Rest = n
-	return n
+// place names a node: what it keeps depends on the schema and on these.
+type place struct {
+	s        *operation.Schema
+	resource string
+	reduce   bool
+	lone     bool
 }
 
 type walk struct {
-	api     Index
-	generic *engine.Node
-	made    map[*operation.Schema]*engine.Node // nil while it is being made: a cycle
-	count   int
+	api          Index
+	base         string
+	names        []engine.Field // by exact name, sorted
+	inner, outer *engine.Node   // for what no schema describes: deep inside, and near the top
+	made         map[place]*engine.Node
+	why          map[*engine.Node]map[string]string
+	count        int
 }
 
-// node returns the node for a schema: the generic one where it says nothing more.
-func (w *walk) node(s *operation.Schema, depth int) *engine.Node {
-	for s != nil && s.Items != nil && len(s.Properties) == 0 {
-		s = s.Items // arrays are transparent
-		if depth++; depth > 2*maxDepth {
-			return w.generic
+// exactNames are the fields that every node has.
+func (w *walk) exactNames() []engine.Field {
+	var out []engine.Field
+	add := func(f engine.Field) {
+		if !slices.ContainsFunc(out, func(o engine.Field) bool { return o.Name == f.Name }) {
+			out = append(out, f)
 		}
 	}
-	if s == nil || depth > maxDepth || w.count >= maxNodes {
-		return w.generic
+	for _, r := range rules.names {
+		if w.api.has(r.name) {
+			continue // an identifier
+		}
+		add(engine.Field{Name: r.name, Drop: true})
 	}
-	if n, ok := w.made[s]; ok {
-		if n == nil {
-			return w.generic
+	next := make([]engine.Field, 0, len(nextNames))
+	for _, n := range nextNames {
+		next = append(next, engine.Field{Name: n, KeepURL: true})
+	}
+	dropped := engine.DropNull | engine.DropEmpty | engine.DropURL
+	href := &engine.Node{Rules: dropped, Fields: []engine.Field{{Name: "href", KeepURL: true}, {Name: "url", KeepURL: true}}}
+	rel := func(v string) *engine.Predicate {
+		return &engine.Predicate{Cmp: engine.CmpEq, Path: []string{"rel"}, Value: v}
+	}
+	pages := &engine.Predicate{Or: []*engine.Predicate{rel(`"next"`), {Not: &engine.Predicate{Cmp: engine.CmpExists, Path: []string{"rel"}}}}}
+	for _, n := range linkNames {
+		node := &engine.Node{Rules: dropped, Where: pages, Rest: href}
+		for _, f := range next {
+			f.Node = href
+			node.Fields = append(node.Fields, f)
+		}
+		for _, name := range w.api.addresses() {
+			if name != "href" && !slices.Contains(nextNames, name) {
+				node.Fields = append(node.Fields, engine.Field{Name: name, KeepURL: true})
+			}
+		}
+		if n == "_links" {
+			node.DropRest = true
+		} else {
+			node.Fields = append(node.Fields, engine.Field{Name: "href", KeepURL: true})
+			node.Rest = nil
+		}
+		add(engine.Field{Name: n, Node: node})
+	}
+	for _, f := range next {
+		add(f)
+	}
+	for _, r := range rules.numbers {
+		add(engine.Field{Name: r.name, Node: numbersNode})
+	}
+	for _, n := range w.api.addresses() {
+		add(engine.Field{Name: n, KeepURL: true})
+	}
+	return out
+}
+
+// numbersNode cuts arrays of numbers and keeps all else, however deep.
+var numbersNode = func() *engine.Node {
+	n := &engine.Node{MaxNumbers: numbersKept}
+	n.Rest = n
+	return n
+}()
+
+// generic is a node for objects of which no schema tells more. The caller sets Rest.
+func (w *walk) generic(more engine.Rules) *engine.Node {
+	n := &engine.Node{Fields: slices.Clone(w.names), Rules: more}
+	for _, r := range rules.values {
+		n.Rules |= r.bits
+	}
+	for _, r := range rules.suffixes {
+		n.DropSuffixes = append(n.DropSuffixes, r.suffix)
+	}
+	return n
+}
+
+// rest is the node for what a node's schema does not declare.
+func (w *walk) rest(a at) *engine.Node {
+	if a.depth == 0 {
+		return w.outer.Rest
+	}
+	return w.inner
+}
+
+// plain is the node of a value that no schema describes.
+func (w *walk) plain(a at) *engine.Node {
+	switch a.depth {
+	case 0:
+		return w.outer
+	case 1:
+		return w.outer.Rest
+	}
+	return w.inner
+}
+
+// node returns the node for a schema: a plain one where it says nothing more.
+func (w *walk) node(s *operation.Schema, a at) *engine.Node {
+	for range 2 * maxDepth {
+		if s == nil || s.Items == nil || len(s.Properties) > 0 {
+			break
+		}
+		s = s.Items // arrays are transparent
+		a.inItem, a.owner = true, false
+	}
+	if s == nil || a.depth > maxDepth || w.count >= maxNodes {
+		return w.plain(a)
+	}
+	p := place{s: s, resource: a.resource, reduce: a.owner && w.whole(s, a.resource), lone: a.depth < 2}
+	if n, ok := w.made[p]; ok {
+		if n == nil { // a cycle
+			return w.plain(a)
 		}
 		return n
 	}
-	w.made[s] = nil
-	n := w.object(s, depth)
-	w.made[s] = n
+	w.made[p] = nil
+	n := w.object(s, a, p)
+	w.made[p] = n
 	return n
 }
 
-func (w *walk) object(s *operation.Schema, depth int) *engine.Node {
+// whole tells whether a schema is a whole resource: a component with an identifier
+// and many members.
+func (w *walk) whole(s *operation.Schema, resource string) bool {
+	return s.Name != "" && len(s.Properties) >= bigResource && w.hasID(s, resource)
+}
+
+func (w *walk) hasID(s *operation.Schema, resource string) bool {
+	return slices.ContainsFunc(s.Properties, func(p operation.Property) bool {
+		f := fold(p.Name)
+		return f == "id" || f == "uuid" || f == "guid" || f == "uid" || f == "key" || f == fold(resource)+"id"
+	})
+}
+
+func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	members := w.members(nil, s, 0)
-	n := &engine.Node{Fields: slices.Clone(w.generic.Fields), Rest: w.generic, Rules: w.generic.Rules, DropSuffixes: w.generic.DropSuffixes}
-	special := false
-	if len(members) > 0 && isKept(onlyLinks) && linksOnly(members) {
-		n.DropSuffixes, special = nil, true
+	more := engine.Rules(0)
+	if p.lone {
+		more = engine.KeepLone
+	}
+	n := w.generic(more)
+	n.Rest = w.rest(a)
+	reasons := map[string]string{}
+	if s.Additional != nil {
+		if len(members) == 0 {
+			// A map: its values are what a list's elements are.
+			n.Rest = w.node(s.Additional, at{depth: a.depth + 1, resource: a.resource, inItem: true})
+		}
+	}
+	special := n.Rest != w.rest(a)
+	united := len(s.AnyOf) > 1
+	own := w.hasID(s, a.resource)
+	known := map[string]int{}
+	for i := range n.Fields {
+		known[n.Fields[i].Name] = i
 	}
 	for _, m := range members {
-		if len(n.Fields) == engine.MaxFields || len(m.Name) > engine.MaxName {
-			break
-		}
-		if slices.ContainsFunc(n.Fields, func(f engine.Field) bool { return f.Name == m.Name }) {
+		if len(m.Name) > engine.MaxName || len(n.Fields) >= engine.MaxFields {
 			continue
 		}
-		f := engine.Field{Name: m.Name}
+		i, by := known[m.Name]
+		identifier := w.identifies(a, m.Name, anyType)
+		if by && slices.Contains(linkNames, m.Name) {
+			special = w.keepLinked(&n.Fields[i], m.Schema) || special
+			continue
+		}
+		if by && !identifier {
+			continue // by name, whatever the schema says of it
+		}
+		f, why := w.member(m, a, p, own, united)
 		switch {
-		case isLink(m):
-			keep := n.DropSuffixes == nil || isKept(isParameter) && w.api.has(m.Name)
-			f.Drop = !keep
-		default:
-			f.Node = w.node(m.Schema, depth+1)
-			if f.Node == w.generic && !linkName(m.Name) {
-				continue
-			}
+		case f.Drop:
+			reasons[m.Name] = why
+		case !f.KeepURL && f.Node == n.Rest && !suffixed(m.Name):
+			continue
+		case f.KeepURL:
+		case leaf(m.Schema) && (!suffixed(m.Name) || m.Schema.Type&operation.TypeString != 0):
+			continue // as its value says
 		}
-		n.Fields = append(n.Fields, f)
 		special = true
-	}
-	if s.Additional != nil && len(members) == 0 {
-		if rest := w.node(s.Additional, depth+1); rest != w.generic {
-			n.Rest, special = rest, true
+		if by {
+			n.Fields[i] = f
+			continue
 		}
+		known[m.Name] = len(n.Fields)
+		n.Fields = append(n.Fields, f)
 	}
 	if !special {
-		return w.generic
+		return w.plain(a)
 	}
 	w.count++
+	w.why[n] = reasons
 	return n
+}
+
+// listNames name the member that holds the items of an answer and says nothing of
+// what they are.
+var listNames = []string{"data", "items", "results", "result", "values", "value", "entries", "records", "list", "objects", "content", "rows", "elements", "hits"}
+
+// keepLinked keeps what a tool takes in a member that holds links; false when there
+// is nothing of the kind.
+func (w *walk) keepLinked(f *engine.Field, s *operation.Schema) bool {
+	if s == nil || f.Node == nil {
+		return false
+	}
+	n := *f.Node
+	n.Fields = slices.Clone(n.Fields)
+	some := false
+	for _, m := range s.Properties {
+		known := slices.ContainsFunc(n.Fields, func(o engine.Field) bool { return o.Name == m.Name })
+		if !known && w.identifies(at{resource: Singular(f.Name)}, m.Name, anyType) {
+			n.Fields = append(n.Fields, engine.Field{Name: m.Name, KeepURL: true})
+			some = true
+		}
+	}
+	if some {
+		f.Node = &n
+	}
+	return some
+}
+
+// leaf tells that a schema has no inside.
+func leaf(s *operation.Schema) bool {
+	return s != nil && s.Type != 0 && s.Type&(operation.TypeArray|operation.TypeObject) == 0
+}
+
+// member decides on a declared member.
+func (w *walk) member(m operation.Property, a at, p place, own, united bool) (engine.Field, string) {
+	f := engine.Field{Name: m.Name}
+	s := m.Schema
+	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name)) {
+		f.KeepURL = true
+		return f, ""
+	}
+	if why := w.left(m, a, p.reduce, united, own); why != "" {
+		f.Drop = true
+		return f, why
+	}
+	if leaf(s) {
+		return f, ""
+	}
+	if vectorOf(s) {
+		f.Node = numbersNode
+		return f, ""
+	}
+	resource := Singular(m.Name)
+	if a.depth == 0 && slices.Contains(listNames, m.Name) {
+		resource = w.base
+	}
+	f.Node = w.node(s, at{depth: a.depth + 1, resource: resource, inItem: a.inItem || a.depth > 0, owner: own && (a.inItem || a.depth > 0) || p.reduce})
+	return f, ""
+}
+
+// identifies tells that a member is what a tool takes, as a member of what it
+// hangs on or of what the operation is about.
+func (w *walk) identifies(a at, name string, t operation.Type) bool {
+	return w.api.Identifies(a.resource, name, t) || w.api.Identifies(w.base, name, t)
+}
+
+// mayBeAddress tells that a member may hold a URL by its schema.
+func (w *walk) mayBeAddress(s *operation.Schema) bool {
+	if s == nil || s.Type == 0 {
+		return true
+	}
+	return s.Type&operation.TypeString != 0 && len(s.Enum) == 0 && s.Format != "date" && s.Format != "date-time"
+}
+
+// left gives the reason to leave a declared member out, "" to keep it.
+func (w *walk) left(m operation.Property, a at, reduce, united, own bool) string {
+	s := m.Schema
+	if s == nil || Essential(m.Name) || slices.Contains(nextNames, m.Name) || slices.Contains(linkNames, m.Name) || w.identifies(a, m.Name, anyType) {
+		return ""
+	}
+	for _, r := range rules.formats {
+		if own && s.Format == r.format && leaf(s) {
+			return r.why
+		}
+	}
+	for _, word := range words(m.Name) {
+		for _, r := range rules.words {
+			if word == r.word && !w.holdsIdentifier(s, m.Name, 0) {
+				return r.why
+			}
+		}
+	}
+	for _, r := range rules.schemas {
+		switch {
+		case r.when == isDeprecated && s.Deprecated,
+			r.when == isConstant && !united && len(s.Enum) == 1 && leaf(s),
+			r.when == isRepeated && reduce && !w.entity(s):
+			if !w.holdsIdentifier(s, m.Name, 0) {
+				return r.why
+			}
+		}
+	}
+	return ""
+}
+
+// entity tells that a member of a reduced resource is itself one, or a list of
+// such: it is reduced rather than left out.
+func (w *walk) entity(s *operation.Schema) bool {
+	for range maxDepth {
+		if s.Items == nil {
+			break
+		}
+		s = s.Items
+	}
+	return len(s.Properties) > 0 && w.hasID(s, "")
+}
+
+// holdsIdentifier tells that inside a member, called name, there is what a tool
+// takes.
+func (w *walk) holdsIdentifier(s *operation.Schema, name string, depth int) bool {
+	for range maxDepth {
+		if s == nil || s.Items == nil {
+			break
+		}
+		s = s.Items
+	}
+	if s == nil || depth > maxIdentifierDepth {
+		return depth > maxIdentifierDepth
+	}
+	if s.Additional != nil && w.holdsIdentifier(s.Additional, "", depth+1) {
+		return true
+	}
+	resource := Singular(name)
+	return slices.ContainsFunc(w.members(nil, s, maxDepth-1), func(p operation.Property) bool {
+		return w.api.Identifies(resource, p.Name, anyType) || !leaf(p.Schema) && w.holdsIdentifier(p.Schema, p.Name, depth+1)
+	})
+}
+
+// vectorOf tells that a schema is of lists of numbers that its description calls
+// an embedding.
+func vectorOf(s *operation.Schema) bool {
+	if s == nil {
+		return false
+	}
+	described := false
+	for range 3 {
+		d := strings.ToLower(s.Description)
+		described = described || strings.Contains(d, "embedding") || strings.Contains(d, "vector")
+		if s.Items == nil {
+			break
+		}
+		s = s.Items
+	}
+	return described && s.Type&operation.TypeNumber != 0
 }
 
 // members collects the properties of a schema and its alternatives.
@@ -164,6 +446,12 @@ func (w *walk) members(dst []operation.Property, s *operation.Schema, depth int)
 	dst = append(dst, s.Properties...)
 	if depth < maxDepth {
 		for _, branch := range s.AnyOf {
+			for range maxDepth { // alternatives may be lists
+				if branch == nil || branch.Items == nil || len(branch.Properties) > 0 {
+					break
+				}
+				branch = branch.Items
+			}
 			if branch != nil {
 				dst = w.members(dst, branch, depth+1)
 			}
@@ -172,33 +460,6 @@ func (w *walk) members(dst []operation.Property, s *operation.Schema, depth int)
 	return dst
 }
 
-// isLink reports whether a member holds an address, by its format or its name.
-func isLink(m operation.Property) bool {
-	if m.Schema == nil {
-		return false
-	}
-	if t := m.Schema.Type; t != 0 && t&operation.TypeString == 0 {
-		return false
-	}
-	byFormat := slices.ContainsFunc(rules.formats, func(r formatRule) bool { return r.format == m.Schema.Format })
-	return byFormat || m.Schema.Type != 0 && linkName(m.Name)
-}
-
-// linkName reports a name that a rule drops where the schema does not name it.
-func linkName(name string) bool {
-	return slices.ContainsFunc(rules.names, func(r nameRule) bool { return r.suffix != "" && strings.HasSuffix(name, r.suffix) })
-}
-
-// linksOnly reports whether no plain member is left without the addresses.
-func linksOnly(members []operation.Property) bool {
-	links := false
-	for _, m := range members {
-		switch {
-		case isLink(m):
-			links = true
-		default:
-			return false
-		}
-	}
-	return links
+func suffixed(name string) bool {
+	return slices.ContainsFunc(rules.suffixes, func(r suffixRule) bool { return strings.HasSuffix(name, r.suffix) })
 }

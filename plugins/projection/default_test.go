@@ -24,13 +24,27 @@ func prop(name string, s *operation.Schema) operation.Property {
 	return operation.Property{Name: name, Schema: s}
 }
 
-func TestDefault(t *testing.T) {
+// shopIndex is of an API that takes page_ref and repo_id, origin (any text), and
+// sets a hook's url and a repo's homepage.
+func shopIndex() Index {
 	var index Index
-	index.Add(&operation.Operation{Plan: &operation.Plan{Params: []operation.Param{{Arg: "page_ref", Name: "pageRef", In: operation.InQuery}}}})
-	f := func(response *operation.Schema, in, want string) {
+	index.Add(&operation.Operation{Path: "/pages", Plan: &operation.Plan{Params: []operation.Param{
+		{Arg: "page_ref", Name: "pageRef", In: operation.InQuery},
+		{Arg: "repo_id", Name: "repo_id", In: operation.InPath, Schema: str("")},
+		{Arg: "origin", Name: "origin", In: operation.InQuery, Schema: str("uuid")},
+		{Arg: "secret", Name: "etag", In: operation.InHeader},
+	}}})
+	index.Add(&operation.Operation{Path: "/hooks", Plan: &operation.Plan{Body: &operation.Body{
+		Fields: []operation.Field{{Arg: "url", Name: "url", Schema: str("uri")}, {Arg: "repo", Name: "repo", Schema: obj(prop("homepage", str("")))}},
+	}}})
+	return index
+}
+
+func TestDefault(t *testing.T) {
+	index := shopIndex()
+	f := func(path string, response *operation.Schema, in, want string) {
 		t.Helper()
-		p := Default(&operation.Operation{Response: response}, index)
-		table, err := engine.Compile(p)
+		table, err := Compile(&operation.Operation{Path: path, Response: response}, index)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,22 +53,107 @@ func TestDefault(t *testing.T) {
 			t.Fatalf("got  %s, %v\nwant %s", got, err, want)
 		}
 	}
-	user := obj(prop("id", nil), prop("site", str("uri")), prop("avatar_url", str("")), prop("name", str("")))
-	issue := obj(prop("id", nil), prop("title", str("")), prop("url", str("uri")), prop("user", user), prop("pageRef", str("uri")))
+	integer := &operation.Schema{Type: operation.TypeInteger}
+	user := obj(prop("id", integer), prop("site", str("uri")), prop("avatar_url", str("")), prop("name", str("")))
+	issue := obj(prop("id", integer), prop("title", str("")), prop("url", str("uri")), prop("user", user), prop("pageRef", str("uri")))
 
-	// Addresses go at every level, null goes, undeclared members stay.
-	f(arr(issue),
-		`[{"id":1,"title":"a","url":"https://x/1","html_url":"https://x","extra":{"k":null,"a_url":"u","v":1},"user":{"id":2,"site":"s","avatar_url":"v","name":null},"_links":{"self":1},"pageRef":"https://x/?p=2"}]`,
+	// Addresses go at every level, null and empty go, undeclared members stay.
+	f("/issues", arr(issue),
+		`[{"id":1,"title":"a","url":"https://x/1","html_url":"https://x","extra":{"k":null,"a_url":"u","v":1,"w":{"x":""}},"user":{"id":2,"site":"https://s","avatar_url":"v","name":null},"_links":{"self":1},"pageRef":"https://x/?p=2"}]`,
 		`[{"id":1,"title":"a","extra":{"v":1},"user":{"id":2},"pageRef":"https://x/?p=2"}]`)
-	// An address that is all there is stays.
-	f(obj(prop("upload_url", str("uri"))), `{"upload_url":"https://x","expires_url":"https://y"}`, `{"upload_url":"https://x","expires_url":"https://y"}`)
-	// Without a schema only null and _links go.
-	f(nil, `{"a_url":"https://x","b":null,"_links":{}}`, `{"a_url":"https://x"}`)
+	// An address that is all there is stays, near the top.
+	f("/files", obj(prop("upload_url", str("uri"))), `{"upload_url":"https://x","b64":null}`, `{"upload_url":"https://x"}`)
+	f("/images", nil, `{"created":5,"data":[{"url":"https://x","b64":null}]}`, `{"created":5,"data":[{"url":"https://x"}]}`)
+	f("/images", nil, `{"id":5,"a":{"b":{"c":{"url":"https://x"}}}}`, `{"id":5}`)
+	// What is known by name goes, but not what says what people ask for.
+	f("/files", nil, `{"id":1,"etag":"abc","node_id":"MDQ6","avatarUrls":{"16x16":"https://p"},"icon_type":"svg","managedFields":[{"manager":"x"}],"avatar_template":"/p/{size}"}`,
+		`{"id":1,"icon_type":"svg"}`)
+	f("/files", obj(prop("id", integer), prop("user_avatar_hash", str("")), prop("icon_type", str("")), prop("color_icon", str(""))),
+		`{"id":1,"user_avatar_hash":"ab","icon_type":"svg","color_icon":"red"}`, `{"id":1,"icon_type":"svg"}`)
 	// A number named like an address is none.
-	f(obj(prop("count_url", &operation.Schema{Type: operation.TypeInteger}), prop("a", str(""))), `{"a":"b","count_url":7}`, `{"a":"b","count_url":7}`)
+	f("/files", obj(prop("count_url", integer), prop("a", str(""))), `{"a":"b","count_url":7}`, `{"a":"b","count_url":7}`)
+	// What a tool takes stays, whatever it holds: by its name, behind its resource's
+	// name, and where no schema speaks of it.
+	f("/repos", arr(obj(prop("id", str("")), prop("name", str("")))), `[{"id":"https://x/1","name":"https://x"}]`, `[{"id":"https://x/1"}]`)
+	f("/trips", nil, `[{"id":1,"origin":"https://stations/1","goal":"https://stations/2","links":{"origin":"https://stations/1","self":"https://x"}}]`,
+		`[{"id":1,"origin":"https://stations/1","links":{"origin":"https://stations/1"}}]`)
+	// What a caller sets is content.
+	hook := obj(prop("id", integer), prop("url", str("uri")), prop("test_url", str("uri")), prop("repo", obj(prop("homepage", str("")), prop("name", str("")))))
+	f("/hooks", arr(hook), `[{"id":1,"url":"https://mine","test_url":"https://x","repo":{"name":"r","homepage":"https://h"}}]`,
+		`[{"id":1,"url":"https://mine","repo":{"name":"r","homepage":"https://h"}}]`)
+	f("/hooks", arr(hook), `[{"id":1,"url":null}]`, `[{"id":1}]`)
+	// The way to the next page stays.
+	f("/files", nil, `{"next":"https://x?page=2","previous":"https://x?page=0","links":{"self":"https://x","next":"https://x?c=1"},"_links":{"self":{"href":"https://x"},"next":{"href":"https://x?c=2"}}}`,
+		`{"next":"https://x?page=2","links":{"next":"https://x?c=1"},"_links":{"next":{"href":"https://x?c=2"}}}`)
+	f("/files", nil, `{"id":1,"links":[{"rel":"self","href":"https://x"},{"rel":"next","href":"https://x?c=1"}]}`, `{"id":1,"links":[{"rel":"next","href":"https://x?c=1"}]}`)
+	f("/files", nil, `{"id":1,"links":[{"rel":"self","href":"https://x","method":"GET"}]}`, `{"id":1}`)
+	// Deprecated members and constants.
+	old := obj(prop("id", integer), prop("old", &operation.Schema{Type: operation.TypeString, Deprecated: true}),
+		prop("old_name", &operation.Schema{Type: operation.TypeString, Deprecated: true}), prop("object", &operation.Schema{Type: operation.TypeString, Enum: []string{`"file"`}}))
+	f("/files", old, `{"id":1,"old":"a","old_name":"b","object":"file"}`, `{"id":1,"old_name":"b"}`)
+	// In a union, the constant tells which of it.
+	f("/files", &operation.Schema{AnyOf: []*operation.Schema{old, user}}, `{"id":1,"object":"file"}`, `{"id":1,"object":"file"}`)
+	// Embeddings keep their first numbers; other numbers stay.
+	f("/vectors", nil, `{"id":1,"embedding":[0.1111,0.2222,0.3333,0.4444,0.5555,0.6666],"weights":[0.1111,0.2222,0.3333,0.4444,0.5555,0.6666]}`,
+		`{"id":1,"embedding":[0.1111,0.2222,0.3333,"…[+3]"],"weights":[0.1111,0.2222,0.3333,0.4444,0.5555,0.6666]}`)
+	number := &operation.Schema{Type: operation.TypeNumber}
+	values := &operation.Schema{Type: operation.TypeArray, Items: number, Description: "The vector data of the record."}
+	f("/vectors", obj(prop("values", values), prop("scores", arr(number))), `{"values":[1.111,2.222,3.333,4.444,5.555,6.666],"scores":[1.111,2.222,3.333,4.444,5.555,6.666]}`,
+		`{"values":[1.111,2.222,3.333,"…[+3]"],"scores":[1.111,2.222,3.333,4.444,5.555,6.666]}`)
 	// Maps and alternatives.
-	f(&operation.Schema{Type: operation.TypeObject, Additional: user}, `{"k":{"id":1,"site":"s"}}`, `{"k":{"id":1}}`)
-	f(&operation.Schema{AnyOf: []*operation.Schema{user, issue}}, `{"id":1,"url":"u","site":"s"}`, `{"id":1}`)
+	f("/x", &operation.Schema{Type: operation.TypeObject, Additional: user}, `{"k":{"id":1,"site":"https://s"}}`, `{"k":{"id":1}}`)
+	f("/x", &operation.Schema{AnyOf: []*operation.Schema{user, issue}}, `{"id":1,"url":"https://u","site":"https://s"}`, `{"id":1}`)
+}
+
+// TestReduce: a whole resource inside another keeps what names it.
+func TestReduce(t *testing.T) {
+	repo := obj(prop("id", nil), prop("name", str("")), prop("state", str("")), prop("language", str("")), prop("settings", obj(prop("wiki", nil))), prop("secret", obj(prop("repo_id", nil))))
+	for i := len(repo.Properties); i < bigResource; i++ {
+		repo.Properties = append(repo.Properties, prop(fmt.Sprint("p", i), str("")))
+	}
+	repo.Name = "Repo"
+	pull := obj(prop("id", nil), prop("repo", repo), prop("repos", arr(repo)))
+	in := `{"id":9,"name":"r","state":"on","language":"Go","settings":{"wiki":true},"secret":{"repo_id":"7"},"p9":"x","new":1}`
+	short := `{"id":9,"name":"r","state":"on","secret":{"repo_id":"7"},"new":1}`
+	for _, c := range []struct {
+		response *operation.Schema
+		in, want string
+	}{
+		{arr(pull), `[{"id":1,"repo":` + in + `,"repos":[` + in + `]}]`, `[{"id":1,"repo":` + short + `,"repos":[` + in + `]}]`},
+		{arr(obj(prop("repo", repo))), `[{"repo":` + in + `}]`, `[{"repo":` + in + `}]`}, // it is what the item is about
+		{pull, `{"id":1,"repo":` + in + `}`, `{"id":1,"repo":` + in + `}`},               // said once
+		{repo, in, in},
+	} {
+		table, err := Compile(&operation.Operation{Path: "/pulls", Response: c.response}, shopIndex())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, err := engine.Reference(nil, table, []byte(c.in), engine.Limits{}); err != nil || string(got) != c.want {
+			t.Errorf("got  %s, %v\nwant %s", got, err, c.want)
+		}
+	}
+}
+
+// TestWhy: every member that goes has a reason, and it is the rule's.
+func TestWhy(t *testing.T) {
+	s := arr(obj(prop("id", nil), prop("old", &operation.Schema{Type: operation.TypeString, Deprecated: true})))
+	root := New(&operation.Operation{Path: "/x", Response: s}, Index{}).Root()
+	for _, c := range [][3]string{
+		{"old", "other", "deprecated: the specification says not to use it"},
+		{"etag", "other", "a version for conditional requests, which no tool takes"},
+		{"a", "null", "null says what a missing member says, in four more tokens"},
+		{"a", "url", "an address of another call or of a page; the ids beside it are what tools take"},
+		{"a_url", "other", "an address, relative where the rule by value does not see it"},
+		{"_links", "other", linksWhy},
+		{"a", "other", insideWhy},
+	} {
+		if got := root.Why(c[0], c[1]); got != c[2] {
+			t.Errorf("%s (%s): %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+	if got := root.Member("x").Member("y").Why("etag", "other"); got == "" {
+		t.Error("no reason deep inside")
+	}
 }
 
 // TestBounds: cycles and wide graphs end, with a program that compiles.
@@ -65,27 +164,76 @@ func TestBounds(t *testing.T) {
 	loop.Items = loop
 	wide := obj()
 	for i := range 3 * maxNodes {
-		wide.Properties = append(wide.Properties, prop(fmt.Sprint("p", i), obj(prop("a", str("")), prop(fmt.Sprint("u", i), str("uri")))))
+		wide.Properties = append(wide.Properties, prop(fmt.Sprint("p", i), obj(prop("a", str("")), prop(fmt.Sprint("u", i), &operation.Schema{Deprecated: true}))))
 	}
 	for name, s := range map[string]*operation.Schema{"cycle": node, "array of itself": loop, "wide": wide} {
-		p := Default(&operation.Operation{Response: s}, Index{})
-		table, err := engine.Compile(p)
-		if err != nil || len(table) > 64<<10 {
+		table, err := Compile(&operation.Operation{Response: s}, Index{})
+		if err != nil || len(table) > 512<<10 {
 			t.Errorf("%s: %d bytes, %v", name, len(table), err)
 		}
 	}
 }
 
+// TestAddresses: at most maxAddresses names of parameters are looked for everywhere.
+func TestAddresses(t *testing.T) {
+	var x Index
+	for i := range maxAddresses + 1 {
+		x.Add(&operation.Operation{Plan: &operation.Plan{Params: []operation.Param{{Arg: "a", Name: fmt.Sprintf("p%03d_url", i), In: operation.InQuery}}}})
+		if want := min(i+1, maxAddresses); len(x.addresses()) != want {
+			t.Fatalf("%d names of %d", len(x.addresses()), i+1)
+		}
+	}
+}
+
+func TestEssential(t *testing.T) {
+	for _, yes := range []string{"id", "node_id", "orderId", "full_name", "createdAt", "created_at", "total", "unit_amount", "TITLE", "due_date"} {
+		if !Essential(yes) {
+			t.Errorf("%q is not essential", yes)
+		}
+	}
+	for _, no := range []string{"", "language", "html_url", "fork", "sha", "format"} {
+		if Essential(no) {
+			t.Errorf("%q is essential", no)
+		}
+	}
+}
+
+func TestIdentifies(t *testing.T) {
+	x := shopIndex()
+	f := func(resource, name string, typ operation.Type, want bool) {
+		t.Helper()
+		if got := x.Identifies(resource, name, typ); got != want {
+			t.Fatalf("%s.%s is %t", resource, name, got)
+		}
+	}
+	f("", "repo_id", operation.TypeString, true)
+	f("", "repoId", operation.TypeString, true)
+	f("repo", "id", operation.TypeString, true)
+	f("repo", "id", operation.TypeInteger, false) // a text in the path
+	f("user", "id", operation.TypeString, false)
+	f("box", "box_page_ref", operation.TypeInteger, true) // of any type
+	f("", "etag", operation.TypeString, false)            // in a header
+}
+
 // TestRulesHaveReasons: a rule without a reason is not readable data.
 func TestRulesHaveReasons(t *testing.T) {
-	var whys []string
+	whys := []string{linksWhy, insideWhy}
 	for _, r := range rules.values {
 		whys = append(whys, r.why)
 	}
-	for _, r := range rules.names {
+	for _, r := range append(rules.names, rules.numbers...) {
+		whys = append(whys, r.why)
+	}
+	for _, r := range rules.suffixes {
+		whys = append(whys, r.why)
+	}
+	for _, r := range rules.words {
 		whys = append(whys, r.why)
 	}
 	for _, r := range rules.formats {
+		whys = append(whys, r.why)
+	}
+	for _, r := range rules.schemas {
 		whys = append(whys, r.why)
 	}
 	for _, r := range rules.keep {
@@ -96,4 +244,19 @@ func TestRulesHaveReasons(t *testing.T) {
 			t.Errorf("reason %q", w)
 		}
 	}
+}
+
+func TestOverlap(t *testing.T) {
+	s := obj(prop("a", nil), prop("b", nil))
+	f := func(s *operation.Schema, names []string, want float64, known bool) {
+		t.Helper()
+		if got, ok := Overlap(&operation.Operation{Response: s}, names); got != want || ok != known {
+			t.Fatalf("got %v, %t", got, ok)
+		}
+	}
+	f(arr(s), []string{"a", "x", "y", "z"}, 0.25, true)
+	f(&operation.Schema{AnyOf: []*operation.Schema{s, obj(prop("x", nil))}}, []string{"a", "x", "y", "z"}, 0.5, true)
+	f(s, nil, 0, false)
+	f(nil, []string{"a"}, 0, false)
+	f(obj(), []string{"a"}, 0, false)
 }

@@ -5,7 +5,8 @@
 // It runs nothing (package engine compiles programs, package host runs them) and
 // never asks a model: the same operation gives the same program.
 //
-// In the flow: plugins/connector calls [Default] for each operation it packs.
+// In the flow: plugins/connector calls [Compile] for each operation it packs,
+// when it knows all of them ([Index]).
 //
 // All functions are pure and may be used by several goroutines.
 package projection

@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sluicegate/sluice/plugins/projection"
 )
 
 // githubOperations is how many operations the locked version of GitHub's
@@ -457,8 +459,8 @@ func (s schemas) items() schemas {
 }
 
 // projected reports how got is not the default projection of want: everything
-// that the schema declares is there, literally, except null values, members named
-// like links, and addresses; what the schema does not declare may be missing.
+// whose name says that people ask for it is there, literally, except what is null
+// or empty and addresses; null is never there.
 func projected(got, want any, s schemas) error {
 	switch want := want.(type) {
 	case []any:
@@ -486,15 +488,13 @@ func projected(got, want any, s schemas) error {
 			sub, declared := s.property(k)
 			v, kept := g[k]
 			switch {
-			case kept && link(k):
-				return fmt.Errorf("member %q is a link and was kept", k)
 			case kept && w == nil:
 				return fmt.Errorf("member %q is null and was kept", k)
 			case kept:
 				if err := projected(v, w, sub); err != nil {
 					return fmt.Errorf("%s: %w", k, err)
 				}
-			case w == nil || link(k) || !declared && !s.open() || address(w, sub):
+			case !projection.Essential(k) || k == "node_id" || !declared && !s.open() || address(w, sub) || hollow(w):
 			default:
 				return fmt.Errorf("member %q is missing", k)
 			}
@@ -508,9 +508,16 @@ func projected(got, want any, s schemas) error {
 	}
 }
 
-// link reports whether the member is one that the default projection drops by its name.
-func link(name string) bool {
-	return name == "_links" || strings.HasSuffix(name, "_url")
+// hollow reports whether nothing is left of a value when what is null, empty or an
+// address is left out, or may be left: an object or a list.
+func hollow(v any) bool {
+	switch v := v.(type) {
+	case nil, map[string]any, []any:
+		return true
+	case string:
+		return v == ""
+	}
+	return false
 }
 
 // address reports whether the value is an address by its schema or by its look.

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/gateway/compress"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// maxFile is the largest file that preview and decode read: the hard limit of
+// an API's answer.
+const maxFile = 64 << 20
+
+func (a *app) decodeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "decode FILE|-",
+		Short: "Turn table text back into JSON",
+		Long: `Read an answer in table text, as tools give it, and print the JSON it stands for.
+JSON is printed as it is.`,
+		Example: "  sluice decode answer.txt\n  sluice call issues/list_issues -q | sluice decode -",
+		Args:    exactly(1, "one file, or - for stdin"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, err := a.readAnswer(args[0])
+			if err != nil {
+				return err
+			}
+			doc, err := decodeAnswer(text)
+			if err != nil {
+				return problem.New(problem.InvalidArgument, "%s is neither JSON nor table text: %s", nameOfFile(args[0]), err).Because(err)
+			}
+			if a.flags.output == "jsonl" {
+				return a.write(append(jsonscan.AppendMinified(nil, doc), '\n'))
+			}
+			return a.writeDocument(doc)
+		},
+	}
+}
+
+// decodeAnswer returns the JSON that an answer stands for. Table text is never
+// valid JSON.
+func decodeAnswer(text []byte) ([]byte, error) {
+	if json.Valid(text) {
+		return text, nil
+	}
+	return compress.DecodeTable(nil, bytes.TrimSuffix(text, []byte{'\n'}))
+}
+
+// readAnswer reads a file of an answer, or stdin.
+func (a *app) readAnswer(name string) ([]byte, error) {
+	in := a.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, problem.New(problem.NotFound, "there is no file %s", name)
+		case err != nil:
+			return nil, problem.New(problem.InvalidArgument, "%s cannot be read: %s", name, errors.Unwrap(err)).Because(err)
+		}
+		defer f.Close()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", nameOfFile(name), err)
+	}
+	if len(b) > maxFile {
+		return nil, problem.New(problem.InvalidArgument, "%s is larger than %s", nameOfFile(name), byteSize(maxFile))
+	}
+	return b, nil
+}
+
+func nameOfFile(name string) string {
+	if name == "-" {
+		return "stdin"
+	}
+	return name
+}

@@ -1,0 +1,405 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/compress"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/engine"
+	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/plugins/projection"
+	"github.com/sluicegate/sluice/registry"
+)
+
+func count(b []byte) int { return tokens.Count(b) }
+
+// previewer takes answers through response programs, as the gateway does.
+type previewer struct{ host *host.Host }
+
+// previewTokens are exact counts of o200k_base.
+type previewTokens struct {
+	Pretty     int `json:"pretty"`
+	Minified   int `json:"minified"`
+	Lossless   int `json:"lossless"`
+	Concise    int `json:"concise"`
+	Structured int `json:"structured"` // of the projected answer as JSON, which structured content carries
+}
+
+// measured is what became of an answer.
+type measured struct {
+	Tokens    previewTokens
+	RoundTrip bool     // the lossless text stands for exactly the answer
+	Lost      []string // essential values that the concise text lacks: JSON pointers
+	Dropped   []dropped
+	Seconds   float64 // of projection and encoding
+	Drift     string  // how the answer is not what the specification declares, or empty
+
+	Essential, Identifiers         int // leaves that must survive
+	LostEssential, LostIdentifiers int
+
+	pretty, minified, lossless, concise []byte
+
+	oneField int // tokens of concise with the field that a caller would name first
+}
+
+// dropped is a member that the default projection leaves out.
+type dropped struct {
+	Path  string `json:"path"` // with [] for the elements of arrays
+	Count int    `json:"count"`
+	Why   string `json:"why"`
+}
+
+func (m *measured) textOf(profile string) []byte {
+	switch profile {
+	case registry.ProfileOff:
+		return m.minified
+	case registry.ProfileLossless:
+		return m.lossless
+	}
+	return m.concise
+}
+
+// measure takes one answer through everything. fields is the caller's wish, empty
+// for none. It fails when body is not JSON or fields is wrong.
+func (p *previewer) measure(api *previewAPI, op *operation.Operation, body []byte, fields string) (*measured, error) {
+	v, err := jsonscan.Parse(body, 0)
+	if err != nil {
+		return nil, problem.New(problem.InvalidArgument, "the answer is not JSON: %s", err).Because(err)
+	}
+	made := projection.New(op, api.index)
+	program := made.Program
+	if fields != "" {
+		mask, err := engine.ParseMask(fields)
+		if err != nil {
+			return nil, err
+		}
+		program = &engine.Program{Root: mask}
+	}
+	table, err := engine.Compile(program)
+	if err != nil {
+		return nil, fmt.Errorf("compiling the response program of %s %s: %w", op.Method, op.Path, err)
+	}
+	m := &measured{minified: jsonscan.AppendMinified(nil, v.Raw())}
+	if m.lossless, _, err = compress.AppendShorter(nil, m.minified); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	small, _, err := p.host.Transform(nil, table, body)
+	if err != nil {
+		return nil, fmt.Errorf("running the response program of %s %s: %w", op.Method, op.Path, err)
+	}
+	if m.concise, _, err = compress.AppendShorter(nil, small); err != nil {
+		return nil, err
+	}
+	m.Seconds = time.Since(start).Seconds()
+	m.pretty = pretty(m.minified)
+	m.Tokens = previewTokens{
+		Pretty: count(m.pretty), Minified: count(m.minified), Lossless: count(m.lossless), Concise: count(m.concise), Structured: count(small),
+	}
+	back, err := decodeAnswer(m.lossless)
+	m.RoundTrip = err == nil && bytes.Equal(jsonscan.AppendMinified(nil, back), m.minified)
+	if back, err = decodeAnswer(m.concise); err != nil {
+		return nil, fmt.Errorf("decoding the concise text: %w", err)
+	}
+	before, after := anyOf(m.minified), anyOf(back)
+	m.Drift = driftOf(op, before)
+	if m.oneField, err = p.oneField(m, before, body); err != nil {
+		return nil, err
+	}
+	c := comparison{api: api, op: op, m: m, paths: map[string]int{}}
+	c.compare(before, after, nil, "", projection.ResourceOf(op.Path), made.Root())
+	for _, item := range itemsOf(before, after) {
+		c.item(item)
+	}
+	m.Lost = slices.Compact(slices.Sorted(slices.Values(c.lost)))
+	if m.Lost == nil {
+		m.Lost = []string{}
+	}
+	if fields != "" { // what a caller did not ask for is not missed
+		m.Lost, m.Dropped = []string{}, nil
+	}
+	if m.Dropped == nil {
+		m.Dropped = []dropped{}
+	}
+	return m, nil
+}
+
+// anyOf decodes valid JSON with its number literals.
+func anyOf(doc []byte) any {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(doc))
+	d.UseNumber()
+	_ = d.Decode(&v) // it was checked
+	return v
+}
+
+// pair is a value of the answer and what is left of it; after is nil when nothing is.
+type pair struct {
+	before, after any
+	at            []byte // JSON pointer
+}
+
+// itemsOf finds what people call the items of an answer: the elements of its
+// arrays of objects in the first two levels, and the answer itself.
+func itemsOf(before, after any) []pair {
+	items := []pair{{before, after, nil}}
+	var walk func(p pair, depth int)
+	walk = func(p pair, depth int) {
+		switch b := p.before.(type) {
+		case []any:
+			rest, _ := p.after.([]any)
+			for i, e := range b {
+				if _, is := e.(map[string]any); is {
+					items = append(items, pair{e, element(rest, i), pointer(p.at, strconv.Itoa(i))})
+				}
+			}
+		case map[string]any:
+			rest, _ := p.after.(map[string]any)
+			for k, e := range b {
+				if depth < 2 {
+					walk(pair{e, rest[k], pointer(p.at, k)}, depth+1)
+				}
+			}
+		}
+	}
+	walk(items[0], 0)
+	return items
+}
+
+func element(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
+}
+
+func pointer(at []byte, token string) []byte {
+	return append(append(slices.Clip(at), '/'), token...)
+}
+
+// comparison finds what a projection left out.
+type comparison struct {
+	api   *previewAPI
+	op    *operation.Operation
+	m     *measured
+	lost  []string
+	paths map[string]int // of m.Dropped
+}
+
+// item counts the essential leaves in the first two levels of an item.
+func (c *comparison) item(p pair) {
+	object, _ := p.before.(map[string]any)
+	after, _ := p.after.(map[string]any)
+	for k, v := range object {
+		at := pointer(p.at, k)
+		c.leaf(k, v, after[k], at)
+		switch v := v.(type) {
+		case map[string]any:
+			rest, _ := after[k].(map[string]any)
+			for k, v := range v {
+				c.leaf(k, v, rest[k], pointer(at, k))
+			}
+		case []any:
+			list, _ := after[k].([]any)
+			for i, e := range v {
+				object, _ := e.(map[string]any)
+				rest, _ := element(list, i).(map[string]any)
+				for k, v := range object {
+					c.leaf(k, v, rest[k], pointer(pointer(at, strconv.Itoa(i)), k))
+				}
+			}
+		}
+	}
+}
+
+func (c *comparison) leaf(key string, before, after any, at []byte) {
+	if !projection.Essential(key) || !telling(before) {
+		return
+	}
+	if s, is := before.(string); is && projection.IsURL(s) {
+		return
+	}
+	c.m.Essential++
+	if !reflect.DeepEqual(before, after) {
+		c.m.LostEssential++
+		c.lost = append(c.lost, string(at))
+	}
+}
+
+// telling says that a value is a leaf that is not empty.
+func telling(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return v != ""
+	case json.Number, bool:
+		return true
+	}
+	return false
+}
+
+// compare walks the whole answer: every member that is missing, and identifiers
+// wherever they are.
+func (c *comparison) compare(before, after any, at []byte, path, resource string, place projection.Place) {
+	switch b := before.(type) {
+	case []any:
+		rest, _ := after.([]any)
+		for i, e := range b {
+			c.compare(e, element(rest, i), pointer(at, strconv.Itoa(i)), path+"[]", resource, place)
+		}
+	case map[string]any:
+		rest, _ := after.(map[string]any)
+		for k, v := range b {
+			if telling(v) && c.api.index.Identifies(resource, k, typeOf(v)) {
+				c.m.Identifiers++
+				if !reflect.DeepEqual(v, rest[k]) {
+					c.m.LostIdentifiers++
+					c.lost = append(c.lost, string(pointer(at, k)))
+				}
+			}
+			if _, kept := rest[k]; !kept && rest != nil {
+				c.drop(joinPath(path, k), place.Why(k, kindOf(v)))
+			}
+			c.compare(v, rest[k], pointer(at, k), joinPath(path, k), projection.Singular(k), place.Member(k))
+		}
+	}
+}
+
+func joinPath(path, k string) string {
+	if path == "" {
+		return k
+	}
+	return path + "." + k
+}
+
+func (c *comparison) drop(path, why string) {
+	i, known := c.paths[path]
+	if !known {
+		i = len(c.m.Dropped)
+		c.paths[path] = i
+		c.m.Dropped = append(c.m.Dropped, dropped{Path: path, Why: why})
+	}
+	c.m.Dropped[i].Count++
+}
+
+func typeOf(v any) operation.Type {
+	switch v := v.(type) {
+	case string:
+		return operation.TypeString
+	case bool:
+		return operation.TypeBoolean
+	case json.Number:
+		if _, err := v.Int64(); err == nil {
+			return operation.TypeInteger
+		}
+		return operation.TypeNumber
+	}
+	return operation.TypeNull
+}
+
+// kindOf names the values that rules look at.
+func kindOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case string:
+		if v == "" {
+			return "empty"
+		}
+		if projection.IsURL(v) {
+			return "url"
+		}
+	case []any:
+		if len(v) == 0 {
+			return "empty"
+		}
+	case map[string]any:
+		if len(v) == 0 {
+			return "empty"
+		}
+	}
+	return "other"
+}
+
+// driftOf says that an answer is not what the specification declares.
+func driftOf(op *operation.Operation, doc any) string {
+	names := map[string]struct{}{}
+	add := func(v any) {
+		object, _ := v.(map[string]any)
+		for k := range object {
+			names[k] = struct{}{}
+		}
+	}
+	add(doc)
+	list, _ := doc.([]any)
+	for _, e := range list {
+		add(e)
+	}
+	share, known := projection.Overlap(op, slices.Collect(maps.Keys(names)))
+	if !known || share >= projection.DriftBelow {
+		return ""
+	}
+	return fmt.Sprintf("the specification declares %.0f %% of the answer's members: it describes something else", 100*share)
+}
+
+// oneField counts the tokens of an answer of which a caller names one field: the
+// first essential member of its first item. Without one it is what concise costs.
+func (p *previewer) oneField(m *measured, doc any, body []byte) (int, error) {
+	path, name := []string{}, ""
+	for name == "" {
+		switch v := doc.(type) {
+		case []any:
+			if len(v) == 0 {
+				return m.Tokens.Concise, nil
+			}
+			doc = v[0]
+			continue
+		case map[string]any:
+			names := slices.Sorted(maps.Keys(v))
+			inner := ""
+			for _, k := range names {
+				if list, is := v[k].([]any); is && len(list) > 0 && inner == "" {
+					if _, is := list[0].(map[string]any); is {
+						inner = k
+					}
+				}
+			}
+			if inner != "" && len(path) < 2 {
+				path, doc = append(path, inner), v[inner]
+				continue
+			}
+			for _, k := range names {
+				if projection.Essential(k) && telling(v[k]) {
+					name = k
+					break
+				}
+			}
+		}
+		if name == "" {
+			return m.Tokens.Concise, nil
+		}
+	}
+	node := &engine.Node{DropRest: true, Fields: []engine.Field{{Name: name}}}
+	for _, k := range slices.Backward(path) {
+		node = &engine.Node{DropRest: true, Fields: []engine.Field{{Name: k, Node: node}}}
+	}
+	table, err := engine.Compile(&engine.Program{Root: node})
+	if err != nil {
+		return 0, fmt.Errorf("compiling the mask of one field: %w", err)
+	}
+	small, _, err := p.host.Transform(nil, table, body)
+	if err != nil {
+		return 0, fmt.Errorf("running the mask of one field: %w", err)
+	}
+	text, _, err := compress.AppendShorter(nil, small)
+	return count(text), err
+}

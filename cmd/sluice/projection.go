@@ -1,0 +1,156 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/plugins/projection"
+)
+
+func (a *app) projectionCommand() *cobra.Command {
+	group := &cobra.Command{
+		Use:   "projection",
+		Short: "What agents get of an API's answers by default",
+		Args:  exactly(0, "a command: suggest"),
+	}
+	group.AddCommand(a.projectionSuggestCommand())
+	return group
+}
+
+func (a *app) projectionSuggestCommand() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "suggest SPEC|URL|- [OPERATION]",
+		Short: "Print the default projection of an operation",
+		Long: `Print what the default projection of an operation leaves out of its answers, and why:
+the members that its response schema declares, and with --all the rules that hold for
+every answer too. Without an operation, a line for each operation. No node is needed.`,
+		Example: "  sluice projection suggest petstore.yaml listPets\n" +
+			"  sluice projection suggest petstore.yaml 'GET /pets' -o json\n" +
+			"  sluice projection suggest petstore.yaml",
+		Args: between(1, 2, "a specification and at most one operation"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
+			defer cancel()
+			spec, err := a.openSpecification(args[0])
+			if err != nil {
+				return err
+			}
+			if spec.url != "" {
+				if err := a.fetchHere(ctx, &spec); err != nil {
+					return err
+				}
+			}
+			api, err := compileForPreview(ctx, openapi.Source{Name: spec.name, Data: spec.data, BaseURL: spec.url})
+			if err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				return a.suggestOne(api, args[1], all)
+			}
+			return a.suggestAll(api)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "list the rules that hold for every answer too")
+	return cmd
+}
+
+// suggestion is the default projection of one operation.
+type suggestion struct {
+	Operation   string            `json:"operation"`
+	OperationID string            `json:"operationId,omitempty"`
+	Left        []projection.Left `json:"left"`
+	Kept        []string          `json:"kept"`
+	Rules       []projection.Rule `json:"rules,omitempty"`
+	Bytes       int               `json:"programBytes"`
+
+	schema bool
+}
+
+func suggestionOf(api *previewAPI, i int, all bool) (suggestion, error) {
+	op := api.ops[i]
+	made := projection.New(op, api.index)
+	table, err := projection.Compile(op, api.index)
+	if err != nil {
+		return suggestion{}, fmt.Errorf("compiling the response program of %s %s: %w", op.Method, op.Path, err)
+	}
+	s := suggestion{
+		Operation: op.Method + " " + op.Path, OperationID: op.ID, Left: made.Left(), Kept: made.Kept(), Bytes: len(table), schema: op.Response != nil,
+	}
+	if s.Left == nil {
+		s.Left = []projection.Left{}
+	}
+	if s.Kept == nil {
+		s.Kept = []string{}
+	}
+	if all {
+		s.Rules = projection.Rules()
+	}
+	return s, nil
+}
+
+func (a *app) suggestOne(api *previewAPI, name string, all bool) error {
+	op, err := api.find(name)
+	if err != nil {
+		return err
+	}
+	for i := range api.ops {
+		if api.ops[i] != op {
+			continue
+		}
+		s, err := suggestionOf(api, i, all)
+		if err != nil {
+			return err
+		}
+		return a.object(s, func(w io.Writer) { s.print(w) })
+	}
+	panic("BUG: an operation that was found is not there")
+}
+
+func (s *suggestion) print(w io.Writer) {
+	fmt.Fprintf(w, "%s\n", printable(s.Operation))
+	if !s.schema {
+		fmt.Fprintln(w, "The specification says nothing of its answer: the rules that hold for every answer apply.")
+	}
+	if len(s.Left) > 0 {
+		fmt.Fprintln(w, "\nLeft out:")
+	}
+	for _, l := range s.Left {
+		fmt.Fprintf(w, "  %-40s %s\n", printable(l.Path), l.Why)
+	}
+	if len(s.Kept) > 0 {
+		fmt.Fprintln(w, "\nKept although they may be addresses, because a tool takes or sets them:")
+	}
+	for _, k := range s.Kept {
+		fmt.Fprintf(w, "  %s\n", printable(k))
+	}
+	if len(s.Rules) > 0 {
+		fmt.Fprintln(w, "\nIn every answer:")
+	}
+	for _, r := range s.Rules {
+		fmt.Fprintf(w, "  %-40s %s\n", r.What, r.Why)
+	}
+}
+
+func (a *app) suggestAll(api *previewAPI) error {
+	all := make([]suggestion, len(api.ops))
+	for i := range api.ops {
+		var err error
+		if all[i], err = suggestionOf(api, i, false); err != nil {
+			return err
+		}
+	}
+	return list(a, all, nil, []column[suggestion]{
+		{header: "operation", value: func(s suggestion) string { return s.Operation }},
+		{header: "id", value: func(s suggestion) string { return s.OperationID }},
+		{header: "left out", value: func(s suggestion) string { return thousands(len(s.Left)) }},
+		{header: "kept", value: func(s suggestion) string { return thousands(len(s.Kept)) }},
+		{header: "program", value: func(s suggestion) string { return byteSize(int64(s.Bytes)) }},
+	}, func(s suggestion) string { return cmp.Or(s.OperationID, s.Operation) })
+}

@@ -1,0 +1,253 @@
+package projection
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+// Index knows what an API's operations take: the names of their path and query
+// parameters with their types, and the addresses that callers set on resources.
+// The zero Index knows none. It must not be added to while it is used.
+type Index struct {
+	names map[string]operation.Type
+	// urls are names, as written, of parameters that may hold a URL.
+	urls map[string]struct{}
+	// set are the members of resources that hold an address and that a request sets.
+	set map[member]struct{}
+}
+
+// member is a member of a resource, both folded.
+type member struct{ resource, name string }
+
+// anyType stands for a parameter whose type the specification does not tell.
+const anyType = ^operation.Type(0)
+
+// maxBodyDepth: objects inside each other that a request's body is searched in.
+const maxBodyDepth = 3
+
+// Add records the parameters and the body of an operation.
+func (x *Index) Add(op *operation.Operation) {
+	if op.Plan == nil {
+		return
+	}
+	for i := range op.Plan.Params {
+		p := &op.Plan.Params[i]
+		if p.Arg == "" || p.In != operation.InPath && p.In != operation.InQuery {
+			continue
+		}
+		t := operation.Type(0)
+		if p.Schema != nil {
+			t = p.Schema.Type
+			if t&operation.TypeArray != 0 && p.Schema.Items != nil { // ids=1,2,3
+				t |= p.Schema.Items.Type
+			}
+		}
+		x.AddName(p.Name, t)
+		if addressOf(p.Name, p.Schema) {
+			if x.urls == nil {
+				x.urls = map[string]struct{}{}
+			}
+			x.urls[p.Name] = struct{}{}
+		}
+	}
+	if b := op.Plan.Body; b != nil {
+		resource := ResourceOf(op.Path)
+		for i := range b.Fields {
+			x.addBody(resource, b.Fields[i].Name, b.Fields[i].Schema, 0)
+		}
+		if b.Schema != nil {
+			for _, p := range b.Schema.Properties {
+				x.addBody(resource, p.Name, p.Schema, 0)
+			}
+		}
+	}
+}
+
+func (x *Index) addBody(resource, name string, s *operation.Schema, depth int) {
+	for range maxBodyDepth {
+		if s == nil || s.Items == nil {
+			break
+		}
+		s = s.Items
+	}
+	if addressOf(name, s) {
+		if x.set == nil {
+			x.set = map[member]struct{}{}
+		}
+		x.set[member{fold(resource), fold(name)}] = struct{}{}
+	}
+	if s == nil || depth == maxBodyDepth {
+		return
+	}
+	for _, p := range s.Properties {
+		x.addBody(Singular(name), p.Name, p.Schema, depth+1)
+	}
+}
+
+// sets reports whether a request sets the address that is a member of a resource.
+func (x Index) sets(resource, name string) bool {
+	if len(x.set) == 0 {
+		return false
+	}
+	_, ok := x.set[member{fold(resource), fold(name)}]
+	return ok
+}
+
+// addresses are the names of parameters that may hold a URL, in order.
+func (x Index) addresses() []string {
+	all := slices.Sorted(maps.Keys(x.urls))
+	return all[:min(len(all), maxAddresses)]
+}
+
+// addressOf reports whether a text called name may be a URL as far as its schema
+// and its name tell.
+func addressOf(name string, s *operation.Schema) bool {
+	if s != nil {
+		if s.Format == "uri" || s.Format == "url" || s.Format == "iri" {
+			return true
+		}
+		if s.Type != 0 && s.Type&operation.TypeString == 0 || strings.HasPrefix(s.Format, "date") || len(s.Enum) > 0 {
+			return false
+		}
+	}
+	w := words(name)
+	if len(w) == 0 {
+		return false
+	}
+	_, ok := addressNames[w[len(w)-1]]
+	return ok
+}
+
+// AddName records a parameter; t is 0 when its type is not known.
+func (x *Index) AddName(name string, t operation.Type) {
+	if x.names == nil {
+		x.names = map[string]operation.Type{}
+	}
+	if t == 0 {
+		t = anyType
+	}
+	if t&operation.TypeNumber != 0 {
+		t |= operation.TypeInteger
+	}
+	x.names[fold(name)] |= t
+}
+
+// Identifies reports whether a member of a resource's object with a value of type
+// t is what some operation takes as a parameter: their names are equal but for the
+// case and the resource's name in front of one of them. So "id" of a "repo" is
+// repo_id, and "issueNumber" of an "issue" is number. resource is singular and may
+// be empty.
+func (x Index) Identifies(resource, name string, t operation.Type) bool {
+	if len(x.names) == 0 {
+		return false
+	}
+	n, r := fold(name), fold(resource)
+	if x.names[n]&t != 0 {
+		return true
+	}
+	if r == "" {
+		return false
+	}
+	if x.names[r+n]&t != 0 {
+		return true
+	}
+	rest, ok := strings.CutPrefix(n, r)
+	return ok && rest != "" && x.names[rest]&t != 0
+}
+
+// has reports whether a parameter is called name, whatever its type.
+func (x Index) has(name string) bool { return x.names[fold(name)] != 0 }
+
+// fold makes name, Name, na_me and na-me equal.
+func fold(s string) string {
+	plain := true
+	for i := range len(s) {
+		if c := s[i]; c == '_' || c == '-' || c >= 'A' && c <= 'Z' || c >= 0x80 {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '_' || c == '-':
+		case c >= 0x80:
+			return strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(s, "_", ""), "-", ""))
+		case c >= 'A' && c <= 'Z':
+			b = append(b, c|0x20)
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+// ResourceOf names the resource that a path is about: its last fixed segment,
+// singular.
+func ResourceOf(path string) string {
+	path, _, _ = strings.Cut(path, "#")
+	segments := strings.Split(path, "/")
+	for _, s := range slices.Backward(segments) {
+		if s != "" && !strings.Contains(s, "{") {
+			return Singular(s)
+		}
+	}
+	return ""
+}
+
+// Singular undoes the usual English plurals.
+func Singular(s string) string {
+	switch {
+	case strings.HasSuffix(s, "ies") && len(s) > 4:
+		return s[:len(s)-3] + "y"
+	case strings.HasSuffix(s, "sses"), strings.HasSuffix(s, "xes"), strings.HasSuffix(s, "ches"), strings.HasSuffix(s, "shes"):
+		return s[:len(s)-2]
+	case strings.HasSuffix(s, "s") && !strings.HasSuffix(s, "ss") && len(s) > 2:
+		return s[:len(s)-1]
+	}
+	return s
+}
+
+// Nearest returns the name that differs from name in the fewest letters, "" when
+// none is close.
+func Nearest(name string, names []string) string {
+	best, low := "", 1+len(name)/3
+	folded := fold(name)
+	for _, n := range names {
+		if d := distance(folded, fold(n), low+1); d < low || d == low && best == "" {
+			best, low = n, d
+		}
+	}
+	return best
+}
+
+// distance is the number of single-letter changes between a and b, or limit when
+// it is not less.
+func distance(a, b string, limit int) int {
+	if max(len(a)-len(b), len(b)-len(a)) >= limit {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return min(row[len(b)], limit)
+}
