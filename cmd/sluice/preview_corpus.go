@@ -249,16 +249,16 @@ func corpusAPI(ctx context.Context, dir, id, file string) (*previewAPI, error) {
 	if src.Path, err = filepath.Rel(root, path); err != nil {
 		return nil, fmt.Errorf("reading the specification %s: %w", id, err)
 	}
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+	files, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, fmt.Errorf("reading the files of %s: %w", id, err)
+	}
+	defer files.Close()
+	err = fs.WalkDir(files.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		b, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, name)
-		src.Files[filepath.ToSlash(rel)] = b
+		src.Files[name], err = fs.ReadFile(files.FS(), name)
 		return err
 	})
 	if err != nil {

@@ -104,7 +104,8 @@ func (m *model) write(dst []byte, t *tree, n *engine.Node, outer bool) []byte {
 		for i, raw := range t.names {
 			v := t.members[i]
 			var child *engine.Node
-			exempt, rules := false, engine.Rules(0)
+			exempt := false
+			var rules engine.Rules
 			if n != nil {
 				rules = n.Rules
 				name := unquote(raw)
