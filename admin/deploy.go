@@ -29,14 +29,16 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 		ToolsetID: d.ts.ID, Digest: d.ts.DraftDigest, Repository: d.ts.WorkspaceID + "/toolsets/" + d.ts.Slug,
 		ConnectorDigest: d.ts.ConnectorDigest, Author: requestOf(ctx).tokenID(), Reason: reason,
 	}
+	from, step := store.Draft, store.PublishUntested
 	if test != nil && test.Passed {
 		rev.TestRunID = test.ID
+		from, step = store.Tested, store.Publish
 	}
 	if d.ts.LiveDigest == d.ts.DraftDigest {
 		return nil // live already: another revision would be the same bytes
 	}
 	err := ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.AddRevision(ctx, rev); err != nil {
+		if err := tx.PublishRevision(ctx, rev, from, step, before.LiveRevision); err != nil {
 			return err
 		}
 		d.ts.LiveDigest, d.ts.LiveRevision, d.ts.LiveRepository = rev.Digest, rev.N, rev.Repository
@@ -57,6 +59,7 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 		return errors.Join(err, s.undeploy(ctx, ws, d, &before, rev.N))
 	}
 	s.awaitLive(ctx, d.ts.ID, rev.N)
+	s.emit(Event{Type: EventDeployed, Workspace: ws.ID(), Toolset: d.ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(from), To: string(rev.State)})
 	return nil
 }
 
@@ -68,7 +71,7 @@ func (s *Server) undeploy(ctx context.Context, ws *store.Workspace, d *draft, be
 		if err := tx.SaveToolset(ctx, d.ts); err != nil {
 			return err
 		}
-		if err := tx.DropRevision(ctx, d.ts.ID, n); err != nil {
+		if err := tx.UnpublishRevision(ctx, d.ts.ID, n, before.LiveRevision); err != nil {
 			return err
 		}
 		rec := audit(ctx, "toolset.deploy", d.ts.ID)

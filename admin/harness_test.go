@@ -36,21 +36,22 @@ import (
 // world is a whole control plane: real store, registry, keys and publisher, and a
 // real upstream. Only the gateway's pipeline is a short one of the test's own.
 type world struct {
-	t        *testing.T
-	dir      string
-	srv      *admin.Server
-	st       *store.Store
-	pub      *publish.Publisher
-	ring     *secrets.Keyring
-	dialer   *safedial.Dialer
-	faults   *faults
-	tester   *tester
-	fetcher  *fetcher
-	upstream *httptest.Server
-	token    secrets.Secret
-	log      *syncBuffer
-	seen     *syncBuffer // every answer's headers and body
-	stop     func()
+	t         *testing.T
+	dir       string
+	srv       *admin.Server
+	st        *store.Store
+	pub       *publish.Publisher
+	ring      *secrets.Keyring
+	dialer    *safedial.Dialer
+	faults    *faults
+	tester    *tester
+	fetcher   *fetcher
+	upstream  *httptest.Server
+	token     secrets.Secret
+	log       *syncBuffer
+	seen      *syncBuffer // every answer's headers and body
+	stop      func()
+	retention admin.Retention
 }
 
 // syncBuffer is a bytes.Buffer for many goroutines.
@@ -281,7 +282,7 @@ func (w *world) open() {
 	w.token, err = admin.EnsureToken(ctx, w.st, "default", "local", w.token)
 	must(err)
 	w.srv, err = admin.New(ctx, admin.Options{
-		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, Dialer: w.dialer, Registry: back,
+		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, Dialer: w.dialer, Registry: back, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"},
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},
 	})

@@ -300,6 +300,8 @@ type Revision struct {
 	N         uint64    `json:"n"`
 	Digest    string    `json:"digest"`
 	Live      bool      `json:"live"`
+	State     string    `json:"state" enum:"published,superseded,rolled_back,archived"`
+	Restores  uint64    `json:"restores,omitempty" doc:"Revision that this rollback brought back."`
 	Author    string    `json:"author"`
 	Reason    string    `json:"reason,omitempty" doc:"Why it was deployed without a test."`
 	TestRunID string    `json:"testRunId,omitempty"`

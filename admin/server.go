@@ -73,6 +73,11 @@ type Options struct {
 	Metrics []func(io.Writer)
 	// Ready are the checks of /readyz, in this order.
 	Ready []Check
+	// Event is told of every transition of a revision's lifecycle, after it is
+	// durable. It must not block. Default: nobody is told.
+	Event func(Event)
+	// Retention is what is kept beside what is live. Default: see [Retention].
+	Retention Retention
 	// Version of the program.
 	Version string
 	// Logger. Default: discard.
@@ -132,6 +137,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Retention.defaults()
 	if len(o.Hosts) == 0 {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
 	}
@@ -200,6 +206,11 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 			}
 			continue
 		case <-tick.C:
+			if s.o.Registry != nil {
+				if _, err := s.collect(ctx); err != nil && ctx.Err() == nil {
+					s.log.LogAttrs(ctx, slog.LevelWarn, "collecting garbage did not work", slog.Any("error", err))
+				}
+			}
 			if err := s.o.Store.Sweep(ctx); err != nil && ctx.Err() == nil {
 				s.log.LogAttrs(ctx, slog.LevelWarn, "sweeping expired records did not work", slog.Any("error", err))
 			}

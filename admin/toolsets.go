@@ -96,6 +96,7 @@ func (s *Server) registerToolsets() {
 	register(s, huma.Operation{
 		OperationID: "list-revisions", Method: http.MethodGet, Path: "/v1/toolsets/{id}/revisions", Summary: "List the published revisions, newest first", Tags: tags,
 	}, s.listRevisions)
+	s.registerLifecycle()
 }
 
 func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[Toolset], error) {
@@ -137,7 +138,7 @@ func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOu
 		return nil, err
 	}
 	return list(&in.ListInput, path, rows, next, func(r *store.Revision) Revision {
-		return Revision{N: r.N, Digest: r.Digest, Live: r.N == ts.LiveRevision, Author: r.Author, Reason: r.Reason, TestRunID: r.TestRunID, At: r.CreatedAt.Time}
+		return Revision{N: r.N, Digest: r.Digest, Live: r.N == ts.LiveRevision, State: string(r.State), Restores: r.Restores, Author: r.Author, Reason: r.Reason, TestRunID: r.TestRunID, At: r.CreatedAt.Time}
 	}), nil
 }
 

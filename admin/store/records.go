@@ -227,6 +227,8 @@ type Revision struct {
 	Author          string `bun:"author"`
 	Reason          string `bun:"reason"`      // why it was deployed without a test; empty: it was tested
 	TestRunID       string `bun:"test_run_id"` // empty: deployed without a test
+	State           State  `bun:"state"`
+	Restores        uint64 `bun:"restores"` // revision that a rollback brought back; 0: none
 	CreatedAt       Time   `bun:"created_at"`
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,6 +34,9 @@ const putParallel = 8
 type Blobs struct {
 	sys atomicfile.System
 	dir string // …/blobs/sha256
+	// mu is held for reading while a content that is there is made young, and for
+	// writing while an old one is removed.
+	mu sync.RWMutex
 }
 
 // OpenBlobs opens or makes the content directory below root and removes
@@ -142,8 +146,8 @@ func (b *Blobs) Put(ctx context.Context, blobs ...Blob) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if b.same(x) {
-				return nil
+			if again, err := b.again(x); again || err != nil {
+				return err
 			}
 			p, err := atomicfile.Create(b.sys, b.path(x.Digest), 0o444)
 			if err != nil {
@@ -193,6 +197,17 @@ func (b *Blobs) PutReader(ctx context.Context, d registry.Digest, r io.Reader) e
 		return err
 	}
 	return p.Commit()
+}
+
+// again reports whether a content is stored already, and keeps it from being
+// collected.
+func (b *Blobs) again(x Blob) (bool, error) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if !b.same(x) {
+		return false, nil
+	}
+	return true, b.touch(x.Digest)
 }
 
 func (b *Blobs) same(x Blob) bool {

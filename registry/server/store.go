@@ -251,7 +251,7 @@ func (s *Store) complete(ctx context.Context, repository string, m *anyManifest)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if !ok || !s.blobs.keep(registry.Digest(r.Digest)) {
 			return missing(r.Digest)
 		}
 	}

@@ -1,0 +1,268 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Enumerator is an Index that can list what it knows; collection needs it.
+type Enumerator interface {
+	// EachManifest calls fn for every manifest of every repository until fn fails.
+	// What is linked meanwhile may or may not be among them.
+	EachManifest(ctx context.Context, fn func(repository string, d registry.Digest) error) error
+	// Repositories lists the repositories that have blobs.
+	Repositories(ctx context.Context) ([]string, error)
+}
+
+// CollectOptions say what stays.
+type CollectOptions struct {
+	// Needed are manifests that stay, whatever their tags.
+	Needed map[registry.Digest]bool
+	// Before: what was written, or pushed again, after this time stays.
+	Before time.Time
+	// Releases is how many releases of each group stay, the newest. At least 1.
+	Releases int
+}
+
+// Collected is what a collection did.
+type Collected struct {
+	Manifests, Blobs int
+	Bytes            int64
+	Kept             int // contents that stay
+}
+
+// Collect removes manifests without a tag that are not needed, releases beyond
+// the newest, and contents that no manifest names, if they are old enough. It may
+// run while everything else goes on.
+func (s *Store) Collect(ctx context.Context, o CollectOptions) (Collected, error) {
+	var out Collected
+	index, ok := s.index.(Enumerator)
+	if !ok {
+		return out, errors.New("collect: the index of this registry cannot be listed")
+	}
+	type entry struct {
+		repository string
+		digest     registry.Digest
+	}
+	var all []entry
+	tagged := map[string]map[registry.Digest]bool{}
+	err := index.EachManifest(ctx, func(repository string, d registry.Digest) error {
+		all = append(all, entry{repository, d})
+		return nil
+	})
+	if err != nil {
+		return out, err
+	}
+	for _, e := range all {
+		if tagged[e.repository] == nil {
+			if tagged[e.repository], err = s.keptTags(ctx, e.repository, o.Releases); err != nil {
+				return out, err
+			}
+		}
+	}
+	marked := map[registry.Digest]bool{}
+	for _, e := range all {
+		b, err := s.blobs.Fetch(e.digest, MaxManifestBytes)
+		if err != nil && !errors.Is(err, registry.ErrNotFound) {
+			return out, err
+		}
+		mediaType, merr := s.index.MediaType(ctx, e.repository, e.digest)
+		if errors.Is(merr, registry.ErrNotFound) {
+			continue // removed meanwhile
+		}
+		if merr != nil {
+			return out, merr
+		}
+		var m *anyManifest
+		if err == nil {
+			m, _ = readManifest(b, mediaType) // one that cannot be read names nothing
+		}
+		referred := m != nil && m.Subject != nil // signatures and the like stay with what they are about
+		if !o.Needed[e.digest] && !tagged[e.repository][e.digest] && !referred && s.blobs.olderThan(e.digest, o.Before) {
+			desc := Descriptor{Digest: e.digest, MediaType: mediaType}
+			if err := s.index.UnlinkManifest(ctx, e.repository, desc); err != nil {
+				return out, err
+			}
+			out.Manifests++
+			continue
+		}
+		marked[e.digest] = true
+		if m == nil {
+			continue
+		}
+		for _, r := range append(append(append([]reference{}, m.Layers...), m.Manifests...), m.optional()...) {
+			marked[registry.Digest(r.Digest)] = true
+		}
+	}
+	repositories, err := index.Repositories(ctx)
+	if err != nil {
+		return out, err
+	}
+	err = s.blobs.Walk(func(d registry.Digest, size int64, _ time.Time) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if marked[d] {
+			out.Kept++
+			return nil
+		}
+		gone, err := s.blobs.deleteOld(d, o.Before)
+		if err != nil {
+			return err
+		}
+		if !gone {
+			out.Kept++
+			return nil
+		}
+		out.Blobs++
+		out.Bytes += size
+		for _, r := range repositories {
+			if err := s.index.UnlinkBlob(ctx, r, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// keptTags are the manifests whose tags keep them. In a repository of releases
+// that is "latest" and the newest ones; elsewhere every tag counts.
+func (s *Store) keptTags(ctx context.Context, repository string, releases int) (map[registry.Digest]bool, error) {
+	tags, err := s.index.Tags(ctx, repository, "", -1)
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return nil, err
+	}
+	if strings.HasPrefix(repository, "releases/") {
+		slices.SortFunc(tags, func(a, b string) int {
+			ea, ra := position(a)
+			eb, rb := position(b)
+			return -registry.Compare(ea, ra, eb, rb)
+		})
+		kept := []string{}
+		for _, t := range tags {
+			if e, _ := position(t); e == 0 || len(kept) < max(releases, 1) {
+				kept = append(kept, t)
+			}
+		}
+		tags = kept
+	}
+	out := make(map[registry.Digest]bool, len(tags))
+	for _, t := range tags {
+		d, err := s.index.Tag(ctx, repository, t)
+		if errors.Is(err, registry.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[d] = true
+	}
+	return out, nil
+}
+
+// position reads a release's tag, <epoch>.<revision>; 0, 0 for another.
+func position(tag string) (epoch, revision uint64) {
+	e, r, ok := strings.Cut(tag, ".")
+	epoch, err1 := strconv.ParseUint(e, 10, 64)
+	revision, err2 := strconv.ParseUint(r, 10, 64)
+	if !ok || err1 != nil || err2 != nil {
+		return 0, 0
+	}
+	return epoch, revision
+}
+
+// olderThan reports whether a content was last pushed before a time; one that is
+// missing is.
+func (b *Blobs) olderThan(d registry.Digest, t time.Time) bool {
+	info, err := os.Stat(b.path(d))
+	return err != nil || info.ModTime().Before(t)
+}
+
+// deleteOld removes a content that was last pushed before a time, unless it is
+// pushed again at this moment.
+func (b *Blobs) deleteOld(d registry.Digest, t time.Time) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.olderThan(d, t) {
+		return false, nil
+	}
+	return true, b.Delete(d)
+}
+
+// touch makes a content young that is pushed again and there already.
+func (b *Blobs) touch(d registry.Digest) error {
+	now := time.Now()
+	if err := os.Chtimes(b.path(d), now, now); err != nil {
+		return fmt.Errorf("keep %s: %w", d, err)
+	}
+	return nil
+}
+
+// keep makes a content young that a manifest is about to name, and reports whether
+// it is there.
+func (b *Blobs) keep(d registry.Digest) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.touch(d) == nil
+}
+
+// EachManifest implements [Enumerator].
+func (f *Files) EachManifest(ctx context.Context, fn func(string, registry.Digest) error) error {
+	return f.walk(ctx, dirManifests, func(repository, name string) error {
+		d, err := registry.ParseDigest("sha256:" + name)
+		if err != nil {
+			return nil //nolint:nilerr // a temporary file
+		}
+		return fn(repository, d)
+	})
+}
+
+// Repositories implements [Enumerator].
+func (f *Files) Repositories(ctx context.Context) ([]string, error) {
+	var out []string
+	err := f.walk(ctx, dirBlobs, func(repository, _ string) error {
+		if len(out) == 0 || out[len(out)-1] != repository {
+			out = append(out, repository)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// walk calls fn for each file in the directories of a kind.
+func (f *Files) walk(ctx context.Context, kind string, fn func(repository, name string) error) error {
+	err := fs.WalkDir(f.root.FS(), ".", func(at string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // removed meanwhile
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case e.IsDir():
+			if base := path.Base(at); strings.HasPrefix(base, "_") && base != kind {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if dir := path.Dir(at); path.Base(dir) == kind {
+			return fn(path.Dir(dir), path.Base(at))
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list the index: %w", err)
+	}
+	return nil
+}
