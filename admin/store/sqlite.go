@@ -49,6 +49,9 @@ func (s *Store) openSQLite(path string) error {
 
 // isUnique reports whether err is a violated UNIQUE or PRIMARY KEY constraint.
 func isUnique(err error) bool {
+	if isUniquePostgres(err) {
+		return true
+	}
 	var e *sqlite.Error
 	return errors.As(err, &e) && (e.Code() == sqlitelib.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlitelib.SQLITE_CONSTRAINT_PRIMARYKEY)
 }

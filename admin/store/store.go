@@ -14,6 +14,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
 	"github.com/uptrace/bun"
 
 	"github.com/sluicegate/sluice/internal/problem"
@@ -35,6 +36,9 @@ const (
 type Options struct {
 	// Path is the SQLite file; it is made, with mode 0600, when it does not exist.
 	Path string
+	// URL names a PostgreSQL database (13 or newer) instead: postgres://… It may hold
+	// a password and is never logged.
+	URL string
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 	// Logger gets migrations. Default: discard.
@@ -46,6 +50,8 @@ type Store struct {
 	read  *bun.DB // several connections
 	write *bun.DB // SQLite: one connection, so that writers queue here and not on a lock
 	now   func() time.Time
+	// postgres: both are the same pool, and writers of a workspace queue on a lock.
+	postgres bool
 
 	idMu    sync.Mutex
 	entropy *ulid.MonotonicEntropy // guarded by idMu
@@ -54,7 +60,7 @@ type Store struct {
 // Open opens the database, brings its schema up to date and returns a store. A
 // schema newer than this program is refused with [problem.Conflict].
 func Open(ctx context.Context, opts Options) (*Store, error) {
-	if opts.Path == "" {
+	if (opts.Path == "") == (opts.URL == "") {
 		return nil, problem.New(problem.InvalidArgument, "no database is named").Fix("set the data directory")
 	}
 	if opts.Now == nil {
@@ -64,8 +70,16 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{now: opts.Now, entropy: ulid.Monotonic(rand.Reader, 0)}
-	if err := s.openSQLite(opts.Path); err != nil {
+	open := func() error { return s.openSQLite(opts.Path) }
+	if opts.URL != "" {
+		open = func() error { return s.openPostgres(opts.URL) }
+	}
+	if err := open(); err != nil {
 		return nil, err
+	}
+	if err := s.write.PingContext(ctx); err != nil {
+		return nil, errors.Join(problem.New(problem.Unavailable, "the database cannot be reached").
+			Fix("look whether it runs, and at its name, user and password").Because(err), s.Close())
 	}
 	if err := s.migrate(ctx, opts.Logger); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -78,7 +92,16 @@ func (s *Store) migrate(ctx context.Context, logger *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("reading the migrations: %w", err)
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, s.write.DB, files, goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true))
+	dialect, options := goose.DialectSQLite3, []goose.ProviderOption{goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true)}
+	if s.postgres {
+		// Of replicas that start together one migrates.
+		locker, err := lock.NewPostgresSessionLocker()
+		if err != nil {
+			return fmt.Errorf("reading the migrations: %w", err)
+		}
+		dialect, options = goose.DialectPostgres, append(options, goose.WithSessionLocker(locker))
+	}
+	p, err := goose.NewProvider(dialect, s.write.DB, files, options...)
 	if err != nil {
 		return fmt.Errorf("reading the migrations: %w", err)
 	}
@@ -197,6 +220,11 @@ func (w *Workspace) Update(ctx context.Context, fn func(*Tx) error) error {
 	}
 	// After Commit this does nothing; after an error or a panic it undoes.
 	defer func() { _ = tx.Rollback() }()
+	if w.store.postgres {
+		if _, err := tx.ExecContext(ctx, lockWorkspace, w.id); err != nil {
+			return fmt.Errorf("waiting for other writers: %w", err)
+		}
+	}
 	if err := fn(&Tx{scope{db: tx, id: w.id}, tx, w.store}); err != nil {
 		return err
 	}

@@ -405,12 +405,14 @@ func testRollback(t *testing.T, h harness) {
 		t.Fatalf("cancelled: %v", err)
 	}
 	check("a cancelled context")
-	h.raw(t, `CREATE TRIGGER full BEFORE INSERT ON jobs BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
+	for _, statement := range h.full {
+		h.raw(t, statement)
+	}
 	if err := w.Update(t.Context(), write); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Fatalf("a database fault: %v", err)
 	}
 	check("a database fault")
-	h.raw(t, `DROP TRIGGER full`)
+	h.raw(t, h.whole)
 	if err := w.Update(t.Context(), write); err != nil { // control: the same writes work
 		t.Fatal(err)
 	}

@@ -24,11 +24,16 @@ type harness struct {
 	open func(t *testing.T, now func() time.Time) *store.Store
 	// raw runs SQL beside the store, to inject faults and to tamper.
 	raw func(t *testing.T, statement string)
+	// full makes every insertion of a job fail.
+	full []string
+	// whole ends that.
+	whole string
 }
 
 func TestSQLite(t *testing.T) {
 	var path string
 	suite(t, harness{
+		full: []string{`CREATE TRIGGER full BEFORE INSERT ON jobs BEGIN SELECT RAISE(ABORT, 'disk full'); END`}, whole: `DROP TRIGGER full`,
 		open: func(t *testing.T, now func() time.Time) *store.Store {
 			t.Helper()
 			path = filepath.Join(t.TempDir(), "a ?#%25.db")

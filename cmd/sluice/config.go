@@ -36,12 +36,14 @@ type environment struct {
 	context string         // SLUICE_CONTEXT: name of a context in the configuration file
 	config  string         // SLUICE_CONFIG: configuration file
 	dataDir string         // SLUICE_DATA_DIR
-	noColor bool           // NO_COLOR set, or TERM=dumb
-	color   bool           // FORCE_COLOR set
-	home    string         // HOME
-	xdg     string         // XDG_CONFIG_HOME
-	appData string         // APPDATA, on Windows
-	getenv  func(string) string
+	// database is SLUICE_DATABASE: URL of a PostgreSQL database, with its password.
+	database secrets.Secret
+	noColor  bool   // NO_COLOR set, or TERM=dumb
+	color    bool   // FORCE_COLOR set
+	home     string // HOME
+	xdg      string // XDG_CONFIG_HOME
+	appData  string // APPDATA, on Windows
+	getenv   func(string) string
 }
 
 func readEnvironment(getenv func(string) string) environment {
@@ -51,7 +53,11 @@ func readEnvironment(getenv func(string) string) environment {
 		noColor: getenv("NO_COLOR") != "" || getenv("TERM") == "dumb", color: getenv("FORCE_COLOR") != "",
 		getenv: getenv,
 	}
+<<<<<<< HEAD
 	e.token, e.access = secrets.New(getenv("SLUICE_TOKEN")), secrets.New(getenv("SLUICE_ACCESS_TOKEN"))
+=======
+	e.token, e.database = secrets.New(getenv("SLUICE_TOKEN")), secrets.New(getenv("SLUICE_DATABASE"))
+>>>>>>> 944043f (admin/store: keep records in PostgreSQL too)
 	if e.home == "" {
 		e.home = getenv("USERPROFILE")
 	}
@@ -77,6 +83,7 @@ type config struct {
 	Contexts map[string]contextConfig `yaml:"contexts"`
 
 	Data                  string   `yaml:"data"`
+	Database              string   `yaml:"database"`
 	Listen                string   `yaml:"listen"`
 	AdminListen           string   `yaml:"admin-listen"`
 	PublicURL             string   `yaml:"public-url"`

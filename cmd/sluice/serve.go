@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -33,7 +34,7 @@ type edgeFlags struct {
 func (a *app) serveCommand() *cobra.Command {
 	var f nodeFlags
 	var e edgeFlags
-	var role string
+	var role, database string
 	var adminHosts []string
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -62,6 +63,11 @@ plane is gone, over its own restarts too.`,
 				return err
 			}
 			o.role, o.adminHosts = role, adminHosts
+			if name := first(database, a.config.Database); name != "" {
+				o.database = secrets.New(name)
+			} else {
+				o.database = a.env.database
+			}
 			switch role {
 			case roleAll, roleControl:
 				if e != (edgeFlags{}) {
@@ -85,6 +91,7 @@ plane is gone, over its own restarts too.`,
 	f.register(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&role, "role", roleAll, "what this node runs: all, control, edge")
+	fs.StringVar(&database, "database", "", "PostgreSQL database of the records, postgres://…; with a password use SLUICE_DATABASE (default: a file in the data directory)")
 	fs.StringSliceVar(&adminHosts, "admin-host", nil, "name by which clients may reach the admin API; those of its certificate are known")
 	fs.StringVar(&e.controlPlane, "control-plane", "", "edge: URL of the control plane's admin API")
 	fs.StringVar(&e.joinTokenFile, "join-token-file", "", "edge: file with a join token, - for stdin; needed until it is enrolled")

@@ -57,8 +57,9 @@ const (
 // nodeOptions configures a node.
 type nodeOptions struct {
 	data                string
-	role                string   // roleAll or roleControl; an edge has edgeOptions
-	adminHosts          []string // names of the admin API besides its address
+	role                string         // roleAll or roleControl; an edge has edgeOptions
+	database            secrets.Secret // URL of a PostgreSQL database; absent: a file in data
+	adminHosts          []string       // names of the admin API besides its address
 	listen, adminListen string
 	adminCert, adminKey string // files; needed when the admin listener is not loopback
 	publicURL           string // where clients reach the gateway; empty: its own address
@@ -109,7 +110,11 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	if err != nil {
 		return n, err
 	}
-	if n.store, err = store.Open(ctx, store.Options{Path: n.path(databaseFile), Logger: o.logger}); err != nil {
+	database := store.Options{Path: n.path(databaseFile), Logger: o.logger}
+	if !o.database.IsZero() {
+		database.Path, database.URL = "", o.database.Reveal()
+	}
+	if n.store, err = store.Open(ctx, database); err != nil {
 		return n, err
 	}
 	n.onClose(n.store.Close)

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// postgresConnections is how many connections one process holds: commits group on
+// the server, and its default of 100 is shared by replicas and people.
+const postgresConnections = 16
+
+// uniqueViolation is PostgreSQL's code for a violated UNIQUE or PRIMARY KEY
+// constraint (PostgreSQL documentation, appendix A).
+const uniqueViolation = "23505"
+
+func (s *Store) openPostgres(url string) error {
+	c, err := pgx.ParseConfig(url)
+	if err != nil {
+		// pgx's text would hold parts of the URL.
+		return problem.New(problem.InvalidArgument, "the database is not named by a postgres:// URL").
+			Fix("write it as postgres://user@host:5432/database?sslmode=verify-full")
+	}
+	// The promise of this package: an acknowledged write survives a crash.
+	c.RuntimeParams["synchronous_commit"] = "on"
+	c.RuntimeParams["application_name"] = "sluice"
+	db := stdlib.OpenDB(*c)
+	db.SetMaxOpenConns(postgresConnections)
+	db.SetMaxIdleConns(postgresConnections)
+	s.write = bun.NewDB(db, pgdialect.New())
+	s.read = s.write
+	s.postgres = true
+	return nil
+}
+
+// lockWorkspace makes the writers of one workspace run one after the other, as on
+// SQLite: the numbers of audit records and revisions count on it.
+const lockWorkspace = `SELECT pg_advisory_xact_lock(hashtextextended('sluice workspace ' || ?, 0))`
+
+func isUniquePostgres(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == uniqueViolation
+}
