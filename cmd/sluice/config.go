@@ -53,11 +53,8 @@ func readEnvironment(getenv func(string) string) environment {
 		noColor: getenv("NO_COLOR") != "" || getenv("TERM") == "dumb", color: getenv("FORCE_COLOR") != "",
 		getenv: getenv,
 	}
-<<<<<<< HEAD
 	e.token, e.access = secrets.New(getenv("SLUICE_TOKEN")), secrets.New(getenv("SLUICE_ACCESS_TOKEN"))
-=======
-	e.token, e.database = secrets.New(getenv("SLUICE_TOKEN")), secrets.New(getenv("SLUICE_DATABASE"))
->>>>>>> 944043f (admin/store: keep records in PostgreSQL too)
+	e.database = secrets.New(getenv("SLUICE_DATABASE"))
 	if e.home == "" {
 		e.home = getenv("USERPROFILE")
 	}
