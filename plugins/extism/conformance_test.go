@@ -43,15 +43,6 @@ func theirPlugin(t testing.TB, name string) []byte {
 	return b
 }
 
-func ourPlugin(t testing.TB, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 // answers is an HTTP client that knows one page.
 type answers struct{}
 

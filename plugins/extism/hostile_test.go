@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,6 +16,15 @@ import (
 
 	"github.com/sluicegate/sluice/plugins/module"
 )
+
+func ourPlugin(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
 
 // TestHostile runs every trick of testdata/hostile.c, metered and interruptible.
 // Each ends as it should, and the plugin's next call is served.

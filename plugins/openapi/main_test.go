@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	var r childReport
 	start := time.Now()
 	res, err := Compile(context.Background(), Source{Name: filepath.Base(file), Data: data}, Options{
-		Each: func(*operation.Operation) error { return nil },
+		Each: func(*operation.Operation) error { return nil }, Limits: Limits{Timeout: raceFactor * DefaultTimeout},
 	})
 	r.Seconds = time.Since(start).Seconds()
 	if err != nil {
@@ -104,7 +104,7 @@ func checkCost(t testing.TB, name string, r childReport) {
 	if r.PeakKB > maxHostileKB {
 		t.Errorf("%s: peak of %d KB", name, r.PeakKB)
 	}
-	if r.Seconds > DefaultTimeout.Seconds()+1 {
+	if r.Seconds > raceFactor*DefaultTimeout.Seconds()+1 {
 		t.Errorf("%s: %.1f s", name, r.Seconds)
 	}
 }
