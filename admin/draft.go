@@ -93,12 +93,20 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 	if d.ts.CacheSeconds > 0 {
 		t.Cache = &registry.CachePolicy{TTLSeconds: int(d.ts.CacheSeconds)}
 	}
+	if t.Answers, err = answersOf(d.ts.Answers); err != nil {
+		return err
+	}
 	for i := range d.edits {
 		// An edit of an operation that the present version does not have waits in
 		// the records for a version that has it again.
 		if e := &d.edits[i]; d.conn.has(e.Method, e.Path) {
+			answers, err := answersOf(e.Answers)
+			if err != nil {
+				return err
+			}
 			t.Tools = append(t.Tools, registry.ToolEdit{
 				Connector: e.Connector, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
+				Answers: answers,
 			})
 		}
 	}
@@ -109,7 +117,11 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 	if err := d.checkNames(); err != nil {
 		return err
 	}
-	b, err := s.o.Publisher.Bundle(ctx, t, nil)
+	programs, err := t.CompilePrograms()
+	if err != nil {
+		return err
+	}
+	b, err := s.o.Publisher.Bundle(ctx, t, programs)
 	if err != nil {
 		return err
 	}
@@ -160,7 +172,7 @@ func (d *draft) tools(schemas bool) []Tool {
 					*f.to = *f.from
 				}
 			}
-			t.Enabled = !e.Disabled
+			t.Enabled, t.Answers = !e.Disabled, showAnswers(e.Answers)
 		}
 		t.Tokens = g.schemaTokens + tokens.Estimate([]byte(t.Name)) + tokens.Estimate([]byte(t.Title)) + tokens.Estimate([]byte(t.Description))
 		if schemas {
@@ -251,7 +263,7 @@ func (d *draft) edit(op Operation, change func(*store.ToolEdit)) {
 }
 
 func idle(e *store.ToolEdit) bool {
-	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled
+	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled && e.Answers == ""
 }
 
 // show renders a toolset.
@@ -281,6 +293,7 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 	if d.ts.CacheSeconds > 0 {
 		t.Cache = &CachePolicy{TTLSeconds: int(d.ts.CacheSeconds)}
 	}
+	t.Answers = showAnswers(d.ts.Answers)
 	t.ToolCount, t.EnabledTools = int(d.version.Tools), int(d.ts.EnabledTools)
 	if len(d.creds) > 0 {
 		if t.Authentication, err = showAuth(d.creds, s.now()); err != nil {

@@ -20,6 +20,7 @@ type Toolset struct {
 	Servers        []APIServer     `json:"servers" doc:"Servers of the specification."`
 	Profile        string          `json:"profile" enum:"off,lossless,concise"`
 	Cache          *CachePolicy    `json:"cache,omitempty" doc:"Absent: answers are not cached."`
+	Answers        *Answers        `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
 	Access         Access          `json:"access"`
 	ToolCount      int             `json:"toolCount" doc:"Tools of the connector."`
 	EnabledTools   int             `json:"enabledTools" doc:"Tools that agents see."`
@@ -127,6 +128,7 @@ type Tool struct {
 	Enabled      bool            `json:"enabled"`
 	Operation    Operation       `json:"operation"`
 	Annotations  Annotations     `json:"annotations"`
+	Answers      *Answers        `json:"answers,omitempty" doc:"Its own settings of answers."`
 	Tokens       int             `json:"tokens" doc:"Estimated tokens of the definition that agents receive."`
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty" doc:"Only where one tool is read or schemas are asked for."`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`

@@ -66,6 +66,8 @@ type PatchToolset struct {
 	BaseURL      *string     `json:"baseUrl,omitempty" maxLength:"2048"`
 	Profile      *string     `json:"profile,omitempty" enum:"off,lossless,concise"`
 	Cache        *PatchedTTL `json:"cache,omitempty" doc:"ttlSeconds 0 turns the cache off."`
+
+	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of answers."`
 }
 
 // PatchedTTL is a cache policy that can be turned off.
@@ -79,6 +81,8 @@ type PatchTool struct {
 	Title       *string `json:"title,omitempty" maxLength:"200"`
 	Description *string `json:"description,omitempty" maxLength:"16384"`
 	Enabled     *bool   `json:"enabled,omitempty"`
+
+	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of its answers."`
 }
 
 // BatchUpdate changes many tools at once: all changes or none.

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"regexp"
 	"strconv"
 
@@ -194,7 +195,12 @@ func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
 		if in.Name != nil && *in.Name != "" && !toolName.MatchString(*in.Name) {
 			return fieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *in.Name)
 		}
+		answers, err := d.patchedAnswers(t.Operation, in.Answers, at+"/answers")
+		if err != nil {
+			return err
+		}
 		d.edit(t.Operation, func(e *store.ToolEdit) {
+			e.Answers = answers
 			set(&e.Name, in.Name, t.OriginalName)
 			set(&e.Title, in.Title, "")
 			set(&e.Description, in.Description, "")
@@ -205,6 +211,26 @@ func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
 		return nil
 	}
 	return notFoundTool(in.Tool)
+}
+
+// patchedAnswers is the record of an operation's settings of answers after p; nil
+// changes nothing.
+func (d *draft) patchedAnswers(op Operation, p *PatchAnswers, at string) (string, error) {
+	record := ""
+	for i := range d.edits {
+		if e := &d.edits[i]; e.Method == op.Method && e.Path == op.Path {
+			record = e.Answers
+		}
+	}
+	if p == nil {
+		return record, nil
+	}
+	for i := range d.conn.tools {
+		if g := &d.conn.tools[i]; g.method == op.Method && g.path == op.Path {
+			return patchAnswers(record, p, at, true, g.output)
+		}
+	}
+	return record, nil
 }
 
 // set takes a changed field over; "" and the generated value restore what was
@@ -224,7 +250,8 @@ func changedTools(before, after []Tool) (b, a []Tool) {
 	for i := range before {
 		x, y := before[i], after[i]
 		x.Tokens, y.Tokens = 0, 0
-		if x.Name != y.Name || x.Title != y.Title || x.Description != y.Description || x.Enabled != y.Enabled {
+		if x.Name != y.Name || x.Title != y.Title || x.Description != y.Description || x.Enabled != y.Enabled ||
+			!reflect.DeepEqual(x.Answers, y.Answers) {
 			b, a = append(b, x), append(a, y)
 		}
 	}

@@ -169,6 +169,11 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 	if in.Cache != nil {
 		d.ts.CacheSeconds = int64(in.Cache.TTLSeconds)
 	}
+	if in.Answers != nil {
+		if d.ts.Answers, err = patchAnswers(d.ts.Answers, in.Answers, "/answers", false, nil); err != nil {
+			return nil, err
+		}
+	}
 	if err := checkBaseURL(d.ts.BaseURL, "/baseUrl"); err != nil {
 		return nil, err
 	}
@@ -182,7 +187,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 func toolsetFields(t *store.Toolset) map[string]any {
 	return map[string]any{
 		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": t.BaseURL,
-		"profile": t.Profile, "cacheSeconds": t.CacheSeconds,
+		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "answers": showAnswers(t.Answers),
 	}
 }
 

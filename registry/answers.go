@@ -58,6 +58,14 @@ type Answers struct {
 	Program *int `json:"program,omitempty"`
 }
 
+// Validate reports the faults of a as [Toolset.Validate] does. at is the JSON
+// pointer of a; tool says that it belongs to one tool.
+func (a *Answers) Validate(at string, tool bool) error {
+	f := &faults{kind: problem.InvalidArgument}
+	a.validate(f, at, tool)
+	return f.err("the settings of answers are not valid")
+}
+
 // validate reports the faults of a. tool says that it belongs to one tool.
 func (a *Answers) validate(f *faults, at string, tool bool) {
 	switch a.Profile {

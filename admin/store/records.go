@@ -139,6 +139,7 @@ type Toolset struct {
 	BaseURL         string `bun:"base_url"` // empty: the specification's first server
 	Profile         string `bun:"profile"`
 	CacheSeconds    int64  `bun:"cache_seconds"` // 0: off
+	Answers         string `bun:"answers"`       // JSON: settings of answers; empty: none
 	EnabledTools    int64  `bun:"enabled_tools"` // tools of the draft that agents would see
 	DraftDigest     string `bun:"draft_digest"`  // of the bundle of the draft as it is now
 	LiveDigest      string `bun:"live_digest"`   // of the bundle that is live; empty: none
@@ -162,6 +163,7 @@ type ToolEdit struct {
 	Title       *string `bun:"title"`       // nil: as generated
 	Description *string `bun:"description"` // nil: as generated
 	Disabled    bool    `bun:"disabled"`
+	Answers     string  `bun:"answers"` // JSON: settings of its answers; empty: none
 }
 
 // Credential is one item of the authentication configuration of a connector in a

@@ -66,8 +66,12 @@ var _ admin.Tester = draftTester{}
 
 // Test implements [admin.Tester].
 func (t draftTester) Test(ctx context.Context, in admin.TestCall) (admin.TestedAnswer, error) {
+	programs, err := in.Toolset.CompilePrograms()
+	if err != nil {
+		return admin.TestedAnswer{}, err
+	}
 	snap, err := snapshot.Compile(snapshot.Input{Toolsets: []snapshot.ToolsetInput{{
-		ID: in.Toolset.ID, Slug: in.Toolset.Slug, Digest: in.Digest, Bundle: in.Toolset, Connectors: in.Connectors,
+		ID: in.Toolset.ID, Slug: in.Toolset.Slug, Digest: in.Digest, Bundle: in.Toolset, Programs: programs, Connectors: in.Connectors,
 	}}}, nil)
 	if err != nil {
 		return admin.TestedAnswer{}, err

@@ -1,0 +1,146 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Answers are the settings of answers, of a toolset or of one tool, as the API
+// shows them. Of a tool: what it says itself; what it does not say is the
+// toolset's.
+type Answers struct {
+	Profile     string `json:"profile,omitempty" doc:"Of a tool: off, lossless or concise, instead of the toolset's."`
+	Format      string `json:"format,omitempty" enum:"auto,json,table,toon" doc:"Default: auto, the shorter of table text and JSON."`
+	Fields      string `json:"fields,omitempty" doc:"Field mask: items(id,name) keeps, -body leaves out."`
+	Rows        string `json:"rows,omitempty" doc:"Of a tool: path to the list that where and limit are about; absent: the answer itself is the list."`
+	Where       string `json:"where,omitempty" doc:"Of a tool: condition on rows, state == 'open' and comments > 5."`
+	Limit       int    `json:"limit,omitempty" doc:"Of a tool: rows at most."`
+	MaxString   int    `json:"maxString,omitempty" doc:"Bytes of a string; longer ones are cut and say so."`
+	TokenBudget int    `json:"tokenBudget,omitempty" doc:"Tokens of an answer; a longer one is cut at whole items. Default: 20,000; -1: none."`
+	JQ          string `json:"jq,omitempty" doc:"Of a tool: jq expression that runs last."`
+	Redact      bool   `json:"redact,omitempty" doc:"No answer rather than one that these settings could not be applied to."`
+	Structured  bool   `json:"structured,omitempty" doc:"Of a toolset: send outputSchema and structuredContent."`
+}
+
+// PatchAnswers changes the fields that are there; "", 0 and false restore the
+// default.
+type PatchAnswers struct {
+	Profile     *string `json:"profile,omitempty" enum:",off,lossless,concise"`
+	Format      *string `json:"format,omitempty" enum:",auto,json,table,toon"`
+	Fields      *string `json:"fields,omitempty" maxLength:"8192"`
+	Rows        *string `json:"rows,omitempty" maxLength:"8192"`
+	Where       *string `json:"where,omitempty" maxLength:"8192"`
+	Limit       *int    `json:"limit,omitempty" minimum:"0" maximum:"1000000"`
+	MaxString   *int    `json:"maxString,omitempty" minimum:"0" maximum:"1048576"`
+	TokenBudget *int    `json:"tokenBudget,omitempty" minimum:"-1" maximum:"2000000"`
+	JQ          *string `json:"jq,omitempty" maxLength:"8192"`
+	Redact      *bool   `json:"redact,omitempty"`
+	Structured  *bool   `json:"structured,omitempty"`
+}
+
+// apply changes the fields of a that p has.
+func (p *PatchAnswers) apply(a *registry.Answers) {
+	put(&a.Profile, p.Profile)
+	put(&a.Format, p.Format)
+	put(&a.Fields, p.Fields)
+	put(&a.Rows, p.Rows)
+	put(&a.Where, p.Where)
+	put(&a.Limit, p.Limit)
+	put(&a.MaxString, p.MaxString)
+	put(&a.Budget, p.TokenBudget)
+	put(&a.JQ, p.JQ)
+	put(&a.Redact, p.Redact)
+	put(&a.Structured, p.Structured)
+	if a.Format == registry.FormatAuto {
+		a.Format = ""
+	}
+	if a.Where == "" && a.Limit == 0 && p.Rows == nil {
+		a.Rows = ""
+	}
+}
+
+func put[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// answersOf reads the settings of a record; nil for none.
+func answersOf(record string) (*registry.Answers, error) {
+	if record == "" {
+		return nil, nil //nolint:nilnil // no settings are no fault
+	}
+	a := new(registry.Answers)
+	if err := json.Unmarshal([]byte(record), a); err != nil {
+		return nil, fmt.Errorf("reading settings of answers: %w", err)
+	}
+	return a, nil
+}
+
+// patchAnswers changes the settings in a record and returns the new record.
+// output is the tool's output schema; tool says that the settings are a tool's.
+func patchAnswers(record string, p *PatchAnswers, at string, tool bool, output json.RawMessage) (string, error) {
+	a, err := answersOf(record)
+	if err != nil {
+		return "", err
+	}
+	if a == nil {
+		a = new(registry.Answers)
+	}
+	p.apply(a)
+	if tool && a.Rows == "" && (a.Where != "" || a.Limit != 0) {
+		if a.Rows, err = onlyList(output, at); err != nil {
+			return "", err
+		}
+	}
+	if err := a.Validate(at, tool); err != nil {
+		return "", err
+	}
+	if *a == (registry.Answers{}) {
+		return "", nil
+	}
+	return mustJSON(a), nil
+}
+
+// onlyList is the path of the list in answers that a schema describes; "" when
+// the answer itself is the list, or nothing is known of it.
+func onlyList(output json.RawMessage, at string) (string, error) {
+	var s struct {
+		Properties map[string]struct {
+			Items json.RawMessage `json:"items"`
+		} `json:"properties"`
+	}
+	if len(output) > 0 {
+		if err := json.Unmarshal(output, &s); err != nil {
+			return "", fmt.Errorf("reading the output schema: %w", err)
+		}
+	}
+	var lists []string
+	for name, p := range s.Properties {
+		if len(p.Items) > 0 && strings.Contains(string(p.Items), `"properties"`) {
+			lists = append(lists, name)
+		}
+	}
+	switch {
+	case len(lists) == 0, len(s.Properties) == 1 && lists[0] == "result": // so an output schema describes a list
+		return "", nil
+	case len(lists) > 1:
+		return "", fieldFault(at+"/rows", "the answer has several lists, %s: say which one where and limit are about", strings.Join(lists, ", "))
+	}
+	return lists[0], nil
+}
+
+// showAnswers is the settings of a record as the API shows them; nil for none.
+func showAnswers(record string) *Answers {
+	a, err := answersOf(record)
+	if a == nil || err != nil {
+		return nil
+	}
+	return &Answers{
+		Profile: a.Profile, Format: a.Format, Fields: a.Fields, Rows: a.Rows, Where: a.Where, Limit: a.Limit, MaxString: a.MaxString,
+		TokenBudget: a.Budget, JQ: a.JQ, Redact: a.Redact, Structured: a.Structured,
+	}
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluicegate/sluice/admin"
+)
+
+// optimizeFlags are the settings of answers on the command line.
+type optimizeFlags struct {
+	tool                                     string
+	profile, format, fields, rows, where, jq string
+	limit, maxString, budget                 int
+	redact, structured                       bool
+}
+
+func (a *app) toolsetOptimize() *cobra.Command {
+	var f optimizeFlags
+	cmd := &cobra.Command{
+		Use:   "optimize TOOLSET [--tool TOOL] [--profile … --fields … --where … --budget … --jq …]",
+		Short: "Show or set what is made of answers: masks, conditions, caps, budgets",
+		Long: "Show or set what is made of the answers of a toolset, or of one of its tools.\n" +
+			"An empty text or 0 restores the default. Without settings it shows what is set.",
+		Example: `  sluice toolset optimize shop --profile concise --budget 8000
+  sluice toolset optimize shop --fields '-items.metadata'
+  sluice toolset optimize shop --tool list_orders --fields 'items(id,total,customer.name)' --where "status == 'open'" --limit 50
+  sluice toolset optimize shop --tool list_orders --jq '[.items[] | {id, total}]'
+  sluice toolset optimize shop --tool list_orders --where ''`,
+		Args: exactly(1, "a toolset"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			t, etag, err := c.toolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			e := &toolEdit{app: a, c: c, toolset: t, etag: etag}
+			return e.optimize(cmd.Context(), &f, cmd.Flags())
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.tool, "tool", "", "settings of this `TOOL`; default: of the whole toolset")
+	fs.StringVar(&f.profile, "profile", "", "off, lossless or concise")
+	fs.StringVar(&f.format, "format", "", "auto, json, table or toon")
+	fs.StringVar(&f.fields, "fields", "", "field `MASK`: items(id,name) keeps, -body leaves out")
+	fs.StringVar(&f.rows, "rows", "", "`PATH` to the list that --where and --limit are about")
+	fs.StringVar(&f.where, "where", "", "`CONDITION` on rows: state == 'open' and comments > 5")
+	fs.IntVar(&f.limit, "limit", 0, "rows at most")
+	fs.IntVar(&f.maxString, "max-string", 0, "`BYTES` of a string; longer ones are cut and say so")
+	fs.IntVar(&f.budget, "budget", 0, "`TOKENS` of an answer, cut at whole items; -1: none (default 20000)")
+	fs.StringVar(&f.jq, "jq", "", "jq `EXPRESSION` that runs last")
+	fs.BoolVar(&f.redact, "redact", false, "no answer rather than one these settings could not be applied to")
+	fs.BoolVar(&f.structured, "structured", false, "send outputSchema and structuredContent")
+	mustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
+	mustComplete(cmd, "format", []string{"auto", "json", "table", "toon"})
+	return cmd
+}
+
+// patch is what the flags that were given change; nil when there is none.
+func (f *optimizeFlags) patch(fs *pflag.FlagSet) *admin.PatchAnswers {
+	p, some := &admin.PatchAnswers{}, false
+	text := func(name string, to **string, v *string) {
+		if fs.Changed(name) {
+			*to, some = v, true
+		}
+	}
+	number := func(name string, to **int, v *int) {
+		if fs.Changed(name) {
+			*to, some = v, true
+		}
+	}
+	flag := func(name string, to **bool, v *bool) {
+		if fs.Changed(name) {
+			*to, some = v, true
+		}
+	}
+	text("format", &p.Format, &f.format)
+	text("fields", &p.Fields, &f.fields)
+	text("rows", &p.Rows, &f.rows)
+	text("where", &p.Where, &f.where)
+	text("jq", &p.JQ, &f.jq)
+	number("limit", &p.Limit, &f.limit)
+	number("max-string", &p.MaxString, &f.maxString)
+	number("budget", &p.TokenBudget, &f.budget)
+	flag("redact", &p.Redact, &f.redact)
+	flag("structured", &p.Structured, &f.structured)
+	if f.tool != "" {
+		text("profile", &p.Profile, &f.profile)
+	}
+	if !some {
+		return nil
+	}
+	return p
+}
+
+func (e *toolEdit) optimize(ctx context.Context, f *optimizeFlags, fs *pflag.FlagSet) error {
+	patch := f.patch(fs)
+	if f.tool != "" {
+		path := toolsetPath(e.toolset, "tools", f.tool)
+		var out admin.Tool
+		if patch == nil {
+			if _, err := e.c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &out}); err != nil {
+				return err
+			}
+		} else {
+			in := admin.PatchTool{Answers: patch}
+			if _, err := e.c.do(ctx, apiCall{method: http.MethodPatch, path: path, in: in, out: &out, ifMatch: e.etag}); err != nil {
+				return err
+			}
+			e.sayNext()
+		}
+		return e.object(out, func(w io.Writer) { printAnswers(w, out.Name, "", out.Answers) })
+	}
+	in := admin.PatchToolset{Answers: patch}
+	if fs.Changed("profile") {
+		in.Profile = &f.profile
+	}
+	out := e.toolset.Toolset
+	if patch != nil || in.Profile != nil {
+		if _, err := e.c.do(ctx, apiCall{method: http.MethodPatch, path: toolsetPath(e.toolset), in: in, out: &out, ifMatch: e.etag}); err != nil {
+			return err
+		}
+		e.sayNext()
+	}
+	return e.object(out, func(w io.Writer) { printAnswers(w, out.Slug, out.Profile, out.Answers) })
+}
+
+// printAnswers prints the settings that are set, one a line.
+func printAnswers(w io.Writer, name, profile string, a *admin.Answers) {
+	if a == nil {
+		a = &admin.Answers{}
+	}
+	if a.Profile != "" {
+		profile = a.Profile
+	}
+	fmt.Fprintln(w, name)
+	line := func(label, value string) {
+		if value != "" && value != "0" && value != "false" {
+			fmt.Fprintf(w, "  %-11s %s\n", label, value)
+		}
+	}
+	line("profile", profile)
+	line("format", a.Format)
+	line("fields", a.Fields)
+	line("rows", a.Rows)
+	line("where", a.Where)
+	line("limit", strconv.Itoa(a.Limit))
+	line("max string", strconv.Itoa(a.MaxString))
+	line("budget", strconv.Itoa(a.TokenBudget))
+	line("jq", a.JQ)
+	line("redact", strconv.FormatBool(a.Redact))
+	line("structured", strconv.FormatBool(a.Structured))
+	if *a == (admin.Answers{}) && profile == "" {
+		fmt.Fprintln(w, "  nothing of its own: as the toolset says")
+	}
+}
