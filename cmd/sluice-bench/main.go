@@ -17,6 +17,11 @@ var benchmarks = []benchmark{
 	{[]string{"mcp.call.cpu_vs_gosdk.modern", "mcp.call.cpu_vs_gosdk.legacy"}, benchMCPCall},
 	{[]string{"rest.call.vs_proxy"}, benchRESTProxy},
 	{[]string{"engine.vs_native", "engine.vs_fastjson", "engine.vs_sonic_typed", "engine.vs_encodingjson"}, benchEngine},
+	{[]string{
+		"answers.engine.vs_reference", "answers.engine.small.vs_reference", "answers.engine.vs_fastjson", "answers.engine.vs_sonic_typed",
+		"answers.engine.vs_gjson", "answers.engine.vs_encodingjson", "answers.merged_vs_single", "answers.table_vs_projection",
+		"answers.throughput.64MB_vs_64KB", "answers.gc_stall.ms",
+	}, benchAnswers},
 	{[]string{"connectors.1000.time", "connectors.1000.kb"}, benchConnectors},
 	{[]string{"compile.github"}, benchCompile},
 	{[]string{"compile.github.mb"}, benchCompileMemory},

@@ -259,8 +259,8 @@ func BenchmarkScale(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, kb := range []int{8, 64, 512, 3900} {
-		in := listIssues(1+kb/8, 2700)
+	for _, kb := range []int{1, 8, 64, 512, 3900, 60000} { // the last runs on the Go reference
+		in := listIssues(1+kb/9, 2700)
 		b.Run(fmt.Sprintf("size=%dKB/impl=wasm", kb), func(b *testing.B) {
 			var dst []byte
 			b.SetBytes(int64(len(in)))
