@@ -14,7 +14,6 @@ import (
 // ([roleOf]).
 var rolesOf = map[string]string{
 	"create-token": store.RoleAdmin, "list-tokens": store.RoleAdmin, "revoke-token": store.RoleAdmin,
-	"create-member": store.RoleAdmin, "patch-member": store.RoleAdmin, "delete-member": store.RoleAdmin, "list-members": store.RoleAdmin,
 	"create-workspace": store.RoleAdmin, "list-workspaces": store.RoleAdmin,
 	"list-audit":        store.RoleAdmin,
 	"create-join-token": store.RoleAdmin, "list-join-tokens": store.RoleAdmin, "revoke-join-token": store.RoleAdmin,

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -270,6 +271,7 @@ func (s *Server) routes() {
 	s.registerJobs()
 	s.registerAudit()
 	s.registerEdges()
+	s.registerTokens()
 	finishDocument(s.api.OpenAPI())
 
 	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))
@@ -298,7 +300,9 @@ func (s *Server) routes() {
 func (s *Server) routed(mux *http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		h, pattern := mux.Handler(r)
-		if path.Clean(r.URL.Path) != r.URL.Path { // a ServeMux redirects it, with a body of HTML
+		// A ServeMux redirects a path that is not clean, with a body of HTML; control
+		// characters are in no identifier, and a database may refuse them.
+		if path.Clean(r.URL.Path) != r.URL.Path || strings.ContainsFunc(r.URL.Path, unicode.IsControl) {
 			s.writeProblem(w, r, notHere(r))
 			return
 		}

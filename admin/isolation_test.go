@@ -1,0 +1,187 @@
+package admin_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// operations lists every operation of the API, out of its own document.
+func (w *world) operations() (out [][2]string) {
+	w.t.Helper()
+	b, err := w.srv.OpenAPI()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var doc struct {
+		Paths map[string]map[string]json.RawMessage `json:"paths"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		w.t.Fatal(err)
+	}
+	for path, methods := range doc.Paths {
+		for m := range methods {
+			if m = strings.ToUpper(m); slices.Contains([]string{"GET", "PUT", "POST", "PATCH", "DELETE"}, m) {
+				out = append(out, [2]string{m, path})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b [2]string) int { return strings.Compare(a[1]+a[0], b[1]+b[0]) })
+	if len(out) < 30 {
+		w.t.Fatalf("only %d operations", len(out))
+	}
+	return out
+}
+
+func bearer(t secrets.Secret) []string { return []string{"Authorization", "Bearer " + t.Reveal()} }
+
+// Every operation, with the identifiers of another workspace, without a token,
+// with one that is not known, with that of an edge and with a role that is too
+// low: nothing of the workspace is read, changed or named.
+func TestIsolation(t *testing.T) {
+	w := newWorld(t)
+	ts := w.create("Secret Pets", "pets.yaml")
+	edge := w.enrolEdge(`{"labels":{"region":"eu"}}`)
+	join := want[admin.JoinToken](w, w.do("POST", "/v1/edges/join-tokens", `{"name":"secret join"}`), http.StatusCreated)
+	mine := want[admin.List[admin.APIToken]](w, w.do("GET", "/v1/tokens", nil), http.StatusOK).Items
+	stranger, viewer := w.withRole("other", "admin"), w.withRole("default", "viewer")
+	// What belongs to the workspace, and what of it must never appear.
+	owned := []string{ts.ID, ts.Slug, edge.id.Edge, join.ID, mine[0].ID}
+	names := append([]string{"Secret Pets", "secret join", w.upstream.URL}, owned...)
+	snapshot := func() string {
+		t.Helper()
+		var b strings.Builder
+		for _, path := range []string{"/v1/toolsets", "/v1/toolsets/" + ts.ID + "/tools", "/v1/edges", "/v1/edges/join-tokens", "/v1/connectors"} {
+			b.WriteString(w.do("GET", path, nil).body)
+		}
+		return b.String()
+	}
+	before := snapshot()
+	body := func(method string) any {
+		if method == http.MethodGet || method == http.MethodDelete {
+			return nil
+		}
+		return `{}`
+	}
+	tried := 0
+	for _, op := range w.operations() {
+		method, pattern := op[0], op[1]
+		paths := []string{pattern}
+		if strings.Contains(pattern, "{") {
+			paths = nil
+			for _, id := range append(owned, "..%2f"+ts.ID, ts.ID+"%00", "%2e%2e", "*", "ts_%25", strings.Repeat("x", 64)) {
+				p := pattern
+				for strings.Contains(p, "{") {
+					a, b := strings.Index(p, "{"), strings.Index(p, "}")
+					p = p[:a] + id + p[b+1:]
+				}
+				paths = append(paths, p)
+			}
+		}
+		for _, path := range paths {
+			tried++
+			f := func(who string, headers []string, statuses ...int) {
+				t.Helper()
+				a := w.do(method, path, body(method), append(headers, "If-Match", "*")...)
+				if !slices.Contains(statuses, a.StatusCode) {
+					t.Errorf("%s: %s %s: %d %.200s; want one of %v", who, method, path, a.StatusCode, a.body, statuses)
+				}
+				for _, n := range names {
+					// A problem may repeat what the request itself said.
+					if strings.Contains(a.body, n) && !strings.Contains(path, n) {
+						t.Errorf("%s: %s %s names %s", who, method, path, n)
+					}
+				}
+			}
+			f("nobody", []string{"Authorization", ""}, http.StatusUnauthorized)
+			f("an unknown token", bearer(admin.NewToken()), http.StatusUnauthorized)
+			f("an edge", []string{"Authorization", "Bearer " + edge.id.Token}, http.StatusUnauthorized)
+			if strings.Contains(pattern, "{") {
+				f("another workspace", bearer(stranger), http.StatusNotFound, http.StatusForbidden, http.StatusUnprocessableEntity,
+					http.StatusBadRequest, http.StatusUnsupportedMediaType, http.StatusMethodNotAllowed)
+			} else if method == http.MethodGet {
+				f("another workspace", bearer(stranger), http.StatusOK, http.StatusForbidden, http.StatusBadRequest, http.StatusUnprocessableEntity)
+			}
+			if method != http.MethodGet {
+				f("a viewer", bearer(viewer), http.StatusForbidden, http.StatusNotFound, http.StatusUnprocessableEntity,
+					http.StatusBadRequest, http.StatusUnsupportedMediaType, http.StatusMethodNotAllowed)
+			}
+		}
+	}
+	if after := snapshot(); after != before {
+		t.Errorf("something changed:\n%s\nwas\n%s", after, before)
+	}
+	t.Logf("%d paths", tried)
+}
+
+// Roles: who may do what, with the tokens the API itself makes.
+func TestRoles(t *testing.T) {
+	w := newWorld(t)
+	ts := w.create("Pets", "pets.yaml")
+	token := func(role string) secrets.Secret {
+		t.Helper()
+		made := want[admin.APIToken](w, w.do("POST", "/v1/tokens", map[string]any{"name": role, "role": role}), http.StatusCreated)
+		if made.Role != role || made.Token == "" {
+			t.Fatalf("made %+v", made)
+		}
+		return secrets.New(made.Token)
+	}
+	viewer, editor, publisher, other := token("viewer"), token("editor"), token("publisher"), token("admin")
+	f := func(method, path string, body any, allowed ...secrets.Secret) {
+		t.Helper()
+		for _, tk := range []secrets.Secret{viewer, editor, publisher, other} {
+			ok := slices.ContainsFunc(allowed, tk.Equal)
+			a := w.do(method, path, body, append(bearer(tk), "If-Match", "*")...)
+			if (a.StatusCode != http.StatusForbidden) != ok {
+				t.Errorf("%s %s: %d %.200s; allowed %v", method, path, a.StatusCode, a.body, ok)
+			}
+		}
+	}
+	at := "/v1/toolsets/" + ts.ID
+	f("GET", at, nil, viewer, editor, publisher, other)
+	f("PATCH", at, `{"description":"x"}`, editor, publisher, other)
+	f("POST", at+"/test", `{}`, editor, publisher, other)
+	f("POST", at+"/rollback", `{}`, editor, publisher, other)
+	f("GET", "/v1/audit", nil, other)
+	f("GET", "/v1/tokens", nil, other)
+	f("POST", "/v1/tokens", `{"name":"x","role":"viewer"}`, other)
+	f("POST", "/v1/edges/join-tokens", `{}`, other)
+	f("POST", "/v1/registry/collect", nil, other)
+	want[admin.Problem](w, w.do("POST", "/v1/tokens", `{"name":"x","role":"root"}`), http.StatusUnprocessableEntity)
+
+	// A workspace of its own, whose administrator is not the operator.
+	made := want[admin.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"acme"}`), http.StatusCreated)
+	acme := secrets.New(made.Administrator.Token)
+	if me := want[admin.Me](w, w.do("GET", "/v1/me", nil, bearer(acme)...), http.StatusOK); me.Workspace != "acme" || me.Role != "admin" {
+		t.Fatalf("is %+v", me)
+	}
+	for _, op := range [][2]string{{"GET", "/v1/workspaces"}, {"POST", "/v1/registry/collect"}} {
+		if a := w.do(op[0], op[1], nil, bearer(acme)...); a.StatusCode != http.StatusForbidden {
+			t.Errorf("%v: %d", op, a.StatusCode)
+		}
+	}
+	want[admin.Problem](w, w.do("POST", "/v1/edges/join-tokens", `{"allWorkspaces":true}`, bearer(acme)...), http.StatusForbidden)
+	want[admin.Problem](w, w.do("POST", "/v1/workspaces", `{"id":"acme"}`), http.StatusConflict)
+	want[admin.Problem](w, w.do("POST", "/v1/workspaces", `{"id":"releases"}`), http.StatusBadRequest)
+	// The last administrator stays, and what was revoked opens nothing.
+	last := want[admin.List[admin.APIToken]](w, w.do("GET", "/v1/tokens", nil, bearer(acme)...), http.StatusOK).Items[0]
+	want[admin.Problem](w, w.do("DELETE", "/v1/tokens/"+last.ID, nil, bearer(acme)...), http.StatusConflict)
+	want[admin.Me](w, w.do("GET", "/v1/me", nil, bearer(acme)...), http.StatusOK)
+	items := want[admin.List[admin.APIToken]](w, w.do("GET", "/v1/tokens", nil), http.StatusOK).Items
+	for _, it := range items {
+		if it.Token != "" {
+			t.Error("a list shows a token")
+		}
+		if it.Role == "viewer" && it.RevokedAt.IsZero() {
+			if a := w.do("DELETE", "/v1/tokens/"+it.ID, nil); a.StatusCode != http.StatusNoContent {
+				t.Errorf("revoke: %d %s", a.StatusCode, a.body)
+			}
+		}
+	}
+	want[admin.Problem](w, w.do("GET", at, nil, bearer(viewer)...), http.StatusUnauthorized)
+}

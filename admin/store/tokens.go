@@ -1,0 +1,31 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// Tokens lists API tokens, newest first, revoked ones too.
+func (c *scope) Tokens(ctx context.Context, p Page) ([]Token, string, error) {
+	var rows []Token
+	q := c.from(&rows).Order("id DESC").Limit(p.limit() + 1)
+	if p.After != "" {
+		q = q.Where("id < ?", p.After)
+	}
+	if err := q.Scan(ctx); err != nil {
+		return nil, "", fmt.Errorf("listing tokens: %w", err)
+	}
+	rows, next := cut(rows, p, func(t *Token) string { return t.ID })
+	return rows, next, nil
+}
+
+// Administrators counts the valid tokens of administrators.
+func (t *Tx) Administrators(ctx context.Context) (int, error) {
+	var n int
+	err := t.from((*Token)(nil)).ColumnExpr("COUNT(*)").Where("role = ?", RoleAdmin).Where("revoked_at = 0").
+		Where("expires_at = 0 OR expires_at > ?", Time{t.Now()}).Scan(ctx, &n)
+	if err != nil {
+		return 0, fmt.Errorf("counting administrators: %w", err)
+	}
+	return n, nil
+}

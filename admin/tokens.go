@@ -1,0 +1,180 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// maxTokenLife is the longest an API token that expires may live.
+const maxTokenLife = 10 * 365 * 24 * time.Hour
+
+// APIToken is an API token as it is listed.
+type APIToken struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Role      string    `json:"role" enum:"viewer,editor,publisher,admin"`
+	Token     string    `json:"token,omitempty" doc:"Shown once, in the answer that makes it."`
+	CreatedAt time.Time `json:"createdAt"`
+	ExpiresAt time.Time `json:"expiresAt,omitzero" doc:"Absent: never."`
+	RevokedAt time.Time `json:"revokedAt,omitzero"`
+}
+
+// CreateAPIToken asks for an API token.
+type CreateAPIToken struct {
+	Name       string `json:"name" minLength:"1" maxLength:"200"`
+	Role       string `json:"role" enum:"viewer,editor,publisher,admin" doc:"Each may do what those before it may: read; change, test and deploy toolsets; publish connectors and plugins; everything."`
+	TTLSeconds int64  `json:"ttlSeconds,omitempty" minimum:"60" maximum:"315360000" doc:"Default: it does not expire."`
+}
+
+// WorkspaceInfo is a workspace.
+type WorkspaceInfo struct {
+	ID string `json:"id" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" maxLength:"63"`
+}
+
+// CreateWorkspace asks for a workspace and the token of its first administrator.
+type CreateWorkspace struct {
+	ID   string `json:"id" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" minLength:"1" maxLength:"63" doc:"A slug; it begins the names of the workspace's repositories."`
+	Name string `json:"name,omitempty" maxLength:"200"`
+}
+
+// CreatedWorkspace answers the creation of a workspace.
+type CreatedWorkspace struct {
+	WorkspaceInfo
+
+	Administrator APIToken `json:"administrator"`
+}
+
+type createTokenInput struct{ Body CreateAPIToken }
+
+type createWorkspaceInput struct{ Body CreateWorkspace }
+
+// TokenInput is the path of an API token.
+type TokenInput struct {
+	ID string `path:"id" maxLength:"64"`
+}
+
+func showAPIToken(row *store.Token) APIToken {
+	return APIToken{ID: row.ID, Name: row.Name, Role: row.Role, CreatedAt: row.CreatedAt.Time, ExpiresAt: row.ExpiresAt.Time, RevokedAt: row.RevokedAt.Time}
+}
+
+func (s *Server) registerTokens() {
+	tags := []string{"access"}
+	register(s, huma.Operation{
+		OperationID: "list-tokens", Method: http.MethodGet, Path: "/v1/tokens", Summary: "List the API tokens of the workspace, newest first", Tags: tags,
+	}, func(ctx context.Context, in *ListInput) (*listOutput[APIToken], error) {
+		p, err := in.page("/v1/tokens")
+		if err != nil {
+			return nil, err
+		}
+		rows, next, err := s.workspace(ctx).Tokens(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return list(in, "/v1/tokens", rows, next, showAPIToken), nil
+	})
+	register(s, huma.Operation{
+		OperationID: "create-token", Method: http.MethodPost, Path: "/v1/tokens", Summary: "Make an API token", Tags: tags,
+		DefaultStatus: http.StatusCreated, Description: "The token is in this answer only.",
+	}, func(ctx context.Context, in *createTokenInput) (*bodyOutput[APIToken], error) {
+		t, err := s.addToken(ctx, s.workspace(ctx), &in.Body)
+		return &bodyOutput[APIToken]{t}, err
+	})
+	register(s, huma.Operation{
+		OperationID: "revoke-token", Method: http.MethodDelete, Path: "/v1/tokens/{id}", Summary: "Revoke an API token", Tags: tags,
+		DefaultStatus: http.StatusNoContent, Description: "It ends with the next request. The last token of an administrator cannot be revoked.",
+	}, s.revokeToken)
+	register(s, huma.Operation{
+		OperationID: "list-workspaces", Method: http.MethodGet, Path: "/v1/workspaces", Summary: "List workspaces (operator)", Tags: tags,
+	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[List[WorkspaceInfo]], error) {
+		if err := requireOperator(ctx); err != nil {
+			return nil, err
+		}
+		ids, err := s.o.Store.Workspaces(ctx)
+		out := List[WorkspaceInfo]{Items: []WorkspaceInfo{}}
+		for _, id := range ids {
+			out.Items = append(out.Items, WorkspaceInfo{id})
+		}
+		return &bodyOutput[List[WorkspaceInfo]]{out}, err
+	})
+	register(s, huma.Operation{
+		OperationID: "create-workspace", Method: http.MethodPost, Path: "/v1/workspaces", Summary: "Make a workspace (operator)", Tags: tags,
+		DefaultStatus: http.StatusCreated, Description: "The answer holds the API token of its first administrator, which is shown once.",
+	}, func(ctx context.Context, in *createWorkspaceInput) (*bodyOutput[CreatedWorkspace], error) {
+		if err := requireOperator(ctx); err != nil {
+			return nil, err
+		}
+		if in.Body.ID == "releases" || !registry.ValidSlug(in.Body.ID) { // its repositories would be those of releases
+			return nil, problem.New(problem.InvalidArgument, "a workspace cannot be named %q", in.Body.ID).Fix("choose another name")
+		}
+		ids, err := s.o.Store.Workspaces(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			if id == in.Body.ID {
+				return nil, problem.New(problem.Conflict, "there is a workspace %q already", id)
+			}
+		}
+		if err := s.o.Store.EnsureWorkspace(ctx, in.Body.ID, in.Body.Name); err != nil {
+			return nil, err
+		}
+		err = s.workspace(ctx).Update(ctx, func(tx *store.Tx) error {
+			return tx.Audit(ctx, audit(ctx, "workspace.create", in.Body.ID))
+		})
+		if err != nil {
+			return nil, err
+		}
+		t, err := s.addToken(ctx, s.o.Store.Workspace(in.Body.ID), &CreateAPIToken{Name: "first administrator", Role: store.RoleAdmin})
+		return &bodyOutput[CreatedWorkspace]{CreatedWorkspace{WorkspaceInfo{in.Body.ID}, t}}, err
+	})
+}
+
+// addToken makes a token of a workspace; the answer is the only place it is in.
+func (s *Server) addToken(ctx context.Context, ws *store.Workspace, in *CreateAPIToken) (APIToken, error) {
+	token := NewToken()
+	row := &store.Token{Name: in.Name, Role: in.Role, Hash: HashToken(token)}
+	if !store.ValidRole(in.Role) {
+		return APIToken{}, problem.New(problem.InvalidArgument, "there is no role %.40q", in.Role)
+	}
+	if in.TTLSeconds > 0 {
+		row.ExpiresAt = store.Time{Time: ws.Now().Add(min(time.Duration(in.TTLSeconds)*time.Second, maxTokenLife))}
+	}
+	err := ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.AddToken(ctx, row); err != nil {
+			return err
+		}
+		rec := audit(ctx, "token.create", row.ID)
+		rec.After = mustJSON(map[string]any{"name": row.Name, "role": row.Role})
+		return tx.Audit(ctx, rec)
+	})
+	if err != nil {
+		return APIToken{}, err
+	}
+	requestOf(ctx).secretAnswer = true
+	out := showAPIToken(row)
+	out.Token = token.Reveal()
+	return out, nil
+}
+
+func (s *Server) revokeToken(ctx context.Context, in *TokenInput) (*struct{}, error) {
+	return nil, s.workspace(ctx).Update(ctx, func(tx *store.Tx) error {
+		if err := tx.RevokeToken(ctx, in.ID); err != nil {
+			return err
+		}
+		n, err := tx.Administrators(ctx)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return problem.New(problem.Conflict, "this is the last token of an administrator").Fix("make another one first")
+		}
+		return tx.Audit(ctx, audit(ctx, "token.revoke", in.ID))
+	})
+}
