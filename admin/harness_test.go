@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -48,6 +50,7 @@ type world struct {
 	fetcher   *fetcher
 	upstream  *httptest.Server
 	token     secrets.Secret
+	later     atomic.Int64 // how much the clock is ahead, in nanoseconds
 	log       *syncBuffer
 	seen      *syncBuffer // every answer's headers and body
 	stop      func()
@@ -253,6 +256,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.later.Load())) }
+
 // open starts the control plane on the world's directory, as after a restart.
 func (w *world) open() {
 	t, ctx := w.t, w.t.Context()
@@ -264,7 +269,7 @@ func (w *world) open() {
 		}
 	}
 	var err error
-	w.st, err = store.Open(ctx, store.Options{Path: filepath.Join(w.dir, "sluice.db")})
+	w.st, err = store.Open(ctx, store.Options{Path: filepath.Join(w.dir, "sluice.db"), Now: w.now})
 	must(err)
 	must(w.st.EnsureWorkspace(ctx, "default", "default"))
 	w.ring, err = secrets.OpenFile(filepath.Join(w.dir, "master.key"))
@@ -281,9 +286,11 @@ func (w *world) open() {
 	must(err)
 	w.token, err = admin.EnsureToken(ctx, w.st, "default", "local", w.token)
 	must(err)
+	authorization, err := oauth.New(oauth.Options{HTTP: &http.Client{}, Now: w.now})
+	must(err)
 	w.srv, err = admin.New(ctx, admin.Options{
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, Dialer: w.dialer, Registry: back, Retention: w.retention,
-		GatewayURL: "http://127.0.0.1:7300", Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"},
+		GatewayURL: "http://127.0.0.1:7300", Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},
 	})
 	must(err)

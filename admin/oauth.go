@@ -114,10 +114,14 @@ func (s *Server) renew(ctx context.Context, row *store.Credential, rejected uint
 		select {
 		case r := <-result:
 			v, _ := r.Val.(openedSecret)
-			if r.Err == nil && rejected > 0 && v.version == rejected {
-				continue // it was the flight of somebody who did not know
+			known := v.value.IsZero() || rejected > 0 && v.version == rejected
+			switch {
+			case r.Err == nil && known:
+				continue // it was the flight of somebody who did not know of the rejection
+			case r.Err != nil && (known || ahead):
+				return openedSecret{}, r.Err
 			}
-			return v, r.Err
+			return v, nil // a token that was not replaced is good to its end
 		case <-ctx.Done():
 			return openedSecret{}, problem.New(problem.Timeout, "the authorization server did not give a token in time").
 				Fix("try again").Because(ctx.Err())
@@ -125,6 +129,8 @@ func (s *Server) renew(ctx context.Context, row *store.Credential, rejected uint
 	}
 }
 
+// renewNow is one flight of renew. With an error it still returns the stored token
+// when that has some time left.
 func (s *Server) renewNow(ctx context.Context, id string, rejected uint64, ahead bool) (openedSecret, error) {
 	generation := s.secrets.now()
 	row, err := s.o.Store.SealedCredential(ctx, id)
@@ -169,7 +175,7 @@ func (s *Server) renewNow(ctx context.Context, id string, rejected uint64, ahead
 	if usable {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the access token could not be replaced, using it to its end",
 			slog.String("credential", id), slog.Any("error", err))
-		return current, nil
+		return current, err
 	}
 	return openedSecret{}, err
 }
@@ -298,8 +304,10 @@ func (s *Server) noteRefusal(ctx context.Context, ws *store.Workspace, row *stor
 	}
 }
 
-// renewAll replaces the access tokens that end soon.
-func (s *Server) renewAll(ctx context.Context) error {
+// RenewTokens replaces the access tokens that end soon. Run does it all the time; a
+// caller may want it now. It returns what could not be renewed; those stay in use to
+// their end and are tried again.
+func (s *Server) RenewTokens(ctx context.Context) error {
 	if s.o.OAuth == nil {
 		return nil
 	}

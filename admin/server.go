@@ -202,7 +202,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	for {
 		select {
 		case <-renewals.C:
-			if err := s.renewAll(ctx); err != nil && ctx.Err() == nil {
+			if err := s.RenewTokens(ctx); err != nil && ctx.Err() == nil {
 				s.log.LogAttrs(ctx, slog.LevelWarn, "access tokens that end soon were not renewed", slog.Any("error", err))
 			}
 			continue

@@ -20,6 +20,7 @@ var order = []string{"internal|sdk", "plugins", "registry", "gateway|admin", "cm
 var within = map[string][]string{
 	"internal/jsonscan":                  {"internal/problem"},
 	"internal/oauth":                     {"internal/problem", "internal/secrets"},
+	"internal/oauth/oauthtest":           {},
 	"internal/safedial":                  {"internal/problem"},
 	"internal/secrets":                   {"internal/problem"},
 	"internal/selection/evaluate":        {"internal/selection", "internal/problem"},

@@ -1,0 +1,232 @@
+package oauthtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/zitadel/oidc/v3/example/server/exampleop"
+	"github.com/zitadel/oidc/v3/example/server/storage"
+)
+
+// Clients and the user that a [Server] knows.
+const (
+	PublicClient  = "public" // authorization code, no secret, any port of a loopback callback
+	WebClient     = "web"    // authorization code
+	WebSecret     = "web-secret-0123456789"
+	WebRedirect   = "http://127.0.0.1:7301/oauth/callback"
+	ServiceClient = "sid1" // client credentials
+	ServiceSecret = "verysecret"
+	User          = "test-user2"
+	Password      = "verysecure"
+)
+
+// maxForm is the largest form of a request or answer that is looked at.
+const maxForm = 1 << 20
+
+// Server is a running authorization server.
+type Server struct {
+	*httptest.Server
+
+	mu       sync.Mutex
+	good     map[string]bool // guarded by mu; access tokens that were issued and not revoked
+	requests []url.Values    // guarded by mu; at the token endpoint
+	hold     chan struct{}   // guarded by mu; not nil: token requests wait until it is closed
+	down     int             // guarded by mu; not 0: status of every answer of the token endpoint
+	lifetime int             // guarded by mu; not 0: expires_in that is told
+}
+
+// New starts a server.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Start starts a server that the caller closes.
+func Start() (*Server, error) {
+	s := &Server{good: map[string]bool{}}
+	var op http.Handler
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/oauth/token") {
+			s.token(op, w, r)
+			return
+		}
+		op.ServeHTTP(w, r)
+	}))
+	issuer := s.Issuer()
+	users := storage.NewUserStore(issuer)
+	clients := map[string]*storage.Client{
+		PublicClient: storage.NativeClient(PublicClient, "http://127.0.0.1/oauth/callback"),
+		WebClient:    storage.WebClient(WebClient, WebSecret, WebRedirect),
+	}
+	op = exampleop.SetupServer(issuer, storage.NewStorageWithClients(users, clients), slog.New(slog.DiscardHandler), false)
+	return s, nil
+}
+
+// Issuer is the issuer to configure.
+func (s *Server) Issuer() string { return s.URL + "/" }
+
+// TokenURL and AuthorizationURL are the endpoints that its metadata names.
+func (s *Server) TokenURL() string { return s.URL + "/oauth/token" }
+
+// AuthorizationURL is where a person logs in.
+func (s *Server) AuthorizationURL() string { return s.URL + "/auth" }
+
+// Valid reports whether an Authorization header shows a good access token.
+func (s *Server) Valid(authorization string) bool {
+	token, ok := strings.CutPrefix(authorization, "Bearer ")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ok && s.good[token]
+}
+
+// RevokeAll makes every access token bad that was issued so far.
+func (s *Server) RevokeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.good)
+}
+
+// Requests are the forms that came to the token endpoint.
+func (s *Server) Requests() []url.Values {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]url.Values(nil), s.requests...)
+}
+
+// Hold makes token requests wait until the function it returns is called.
+func (s *Server) Hold() (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hold := make(chan struct{})
+	s.hold = hold
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.hold = nil
+		close(hold)
+	})
+}
+
+// Fail makes the token endpoint answer with a status; 0: work again.
+func (s *Server) Fail(status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = status
+}
+
+// Lifetime makes the token endpoint tell another expires_in, in seconds.
+func (s *Server) Lifetime(seconds int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lifetime = seconds
+}
+
+// token passes a request on and looks at the answer.
+func (s *Server) token(op http.Handler, w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxForm))
+	if err != nil {
+		return
+	}
+	form, _ := url.ParseQuery(string(body)) // the server says what is wrong with it
+	s.mu.Lock()
+	s.requests = append(s.requests, form)
+	hold, down, lifetime := s.hold, s.down, s.lifetime
+	s.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if down != 0 {
+		w.WriteHeader(down)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	rec := httptest.NewRecorder()
+	op.ServeHTTP(rec, r)
+	out := rec.Body.Bytes()
+	var a map[string]any
+	if json.Unmarshal(out, &a) == nil {
+		if token, _ := a["access_token"].(string); token != "" {
+			s.mu.Lock()
+			s.good[token] = true
+			s.mu.Unlock()
+			if lifetime != 0 {
+				a["expires_in"] = lifetime
+				out, _ = json.Marshal(a) // it was JSON
+			}
+		}
+	}
+	for k, v := range rec.Header() {
+		if k != "Content-Length" {
+			w.Header()[k] = v
+		}
+	}
+	w.WriteHeader(rec.Code)
+	_, _ = w.Write(out) // the client is gone when this fails
+}
+
+var hiddenID = regexp.MustCompile(`name="id" value="([^"]+)"`)
+
+// Login does what a person with a browser does: it opens the page, logs in, and
+// follows the way back. until ends that before a request to an address that starts
+// with it is made; "": the callback is requested too. It returns the last address
+// and, when it was requested, what the page there says.
+func (s *Server) Login(page, password, until string) (address, text string, err error) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return "", "", err
+	}
+	stopped := ""
+	browser := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if until != "" && strings.HasPrefix(r.URL.String(), until) {
+			stopped = r.URL.String()
+			return http.ErrUseLastResponse
+		}
+		if len(via) > 10 {
+			return errors.New("too many redirects")
+		}
+		return nil
+	}}
+	get := func(r *http.Response, err error) (string, string, error) {
+		if err != nil {
+			return "", "", err
+		}
+		defer r.Body.Close()
+		b, err := io.ReadAll(io.LimitReader(r.Body, maxForm))
+		return r.Request.URL.String(), string(b), err
+	}
+	address, text, err = get(browser.Get(page)) //nolint:noctx // of a test
+	if err != nil || stopped != "" {
+		return stopped, "", err
+	}
+	id := hiddenID.FindStringSubmatch(text)
+	if id == nil {
+		return address, text, fmt.Errorf("%s shows no login: %s", address, text)
+	}
+	form := url.Values{"id": {id[1]}, "username": {User}, "password": {password}}
+	address, text, err = get(browser.PostForm(s.URL+"/login/username", form)) //nolint:noctx // of a test
+	if stopped != "" {
+		return stopped, "", err
+	}
+	return address, text, err
+}
