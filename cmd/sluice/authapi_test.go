@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -10,10 +11,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 )
 
 // The secrets that the API of authAPI takes.
@@ -126,4 +131,87 @@ func mutualTLS(ts *testscript.TestScript) *httptest.Server {
 		`"paths":{"/who":{"get":{"operationId":"who","responses":{"200":{"description":"OK"}}}}}}`
 	ts.Check(os.WriteFile(ts.MkAbs("bank.json"), []byte(doc), 0o600))
 	return srv
+}
+
+// oauthAPI is an API that takes good access tokens only, and the authorization
+// server that gives them.
+func (s *scripts) oauthAPI(ts *testscript.TestScript) (api, issuer string) {
+	as, err := oauthtest.Start()
+	ts.Check(err)
+	ts.Defer(as.Close)
+	s.servers.Store(as.Issuer(), as)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/openapi.json" {
+			_, _ = fmt.Fprintf(w, oauthSpec, "http://"+r.Host, as.AuthorizationURL(), as.TokenURL(), as.TokenURL(), as.Issuer())
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if !as.Valid(r.Header.Get("Authorization")) {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"message":"bad token"}`))
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"good": true, "authorization": r.Header["Authorization"], "method": r.Method})
+	}))
+	ts.Defer(srv.Close)
+	return srv.URL, as.Issuer()
+}
+
+// oauthSpec declares both flows and the issuer.
+const oauthSpec = `{"openapi":"3.1.0","info":{"title":"CRM","version":"1"},"servers":[{"url":"%s"}],
+"components":{"securitySchemes":{
+"flows":{"type":"oauth2","flows":{"authorizationCode":{"authorizationUrl":"%s","tokenUrl":"%s","scopes":{"openid":""}},
+"clientCredentials":{"tokenUrl":"%s","scopes":{"openid":""}}}},
+"issuer":{"type":"openIdConnect","openIdConnectUrl":"%s.well-known/openid-configuration"}}},
+"security":[{"flows":[]},{"issuer":[]}],
+"paths":{"/deals":{"get":{"operationId":"list_deals","responses":{"200":{"description":"OK"}}},
+"post":{"operationId":"add_deal","responses":{"200":{"description":"OK"}}}}}}`
+
+func (s *scripts) authorizationServer(ts *testscript.TestScript) *oauthtest.Server {
+	as, ok := s.servers.Load(ts.Getenv("ISSUER"))
+	if !ok {
+		ts.Fatalf("start one first: upstream API oauth")
+	}
+	return as.(*oauthtest.Server) //nolint:forcetypeassert // of Store
+}
+
+func (s *scripts) revoke(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: revoke")
+	}
+	s.authorizationServer(ts).RevokeAll()
+}
+
+// login runs the command, reads the page from its output while it waits, and logs
+// in there.
+func (s *scripts) login(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: login TOOLSET")
+	}
+	as := s.authorizationServer(ts)
+	program := ""
+	for dir := range strings.SplitSeq(ts.Getenv("PATH"), string(os.PathListSeparator)) {
+		if _, err := os.Stat(filepath.Join(dir, "sluice")); err == nil && program == "" {
+			program = filepath.Join(dir, "sluice")
+		}
+	}
+	cmd := exec.CommandContext(s.t.Context(), program, "toolset", "auth", args[0], "login", "--no-browser")
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "HOME="+ts.Getenv("HOME"), "NO_COLOR=1")
+	cmd.Stdout = ts.Stdout()
+	stderr, err := cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		if page := strings.TrimSpace(lines.Text()); strings.HasPrefix(page, as.URL) {
+			address, text, err := as.Login(page, oauthtest.Password, "")
+			if err != nil || !strings.Contains(text, "You are logged in") {
+				_ = cmd.Process.Kill()
+				ts.Fatalf("the browser ended at %s: %v %s", address, err, text)
+			}
+		}
+		fmt.Fprintln(ts.Stderr(), lines.Text())
+	}
+	ts.Check(cmd.Wait())
 }

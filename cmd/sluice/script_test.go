@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +57,8 @@ func TestMain(m *testing.M) {
 //	capture VAR          set VAR to the last stdout
 //	tree DIR             list the files of DIR with their modes
 //	certificate CERT KEY write a self-signed certificate and its key
+//	login TOOLSET        run sluice toolset auth TOOLSET login and log in as a person does
+//	revoke               make every access token of the authorization server bad
 func TestScripts(t *testing.T) {
 	s := &scripts{t: t}
 	testscript.Run(t, testscript.Params{
@@ -72,11 +75,15 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"upstream": s.upstream, "waitready": s.waitReady, "exits": s.exits, "curl": s.curl, "paste": s.paste, "mcp": s.mcp,
 			"capture": s.capture, "tree": s.tree, "certificate": s.certificate,
+			"login": s.login, "revoke": s.revoke,
 		},
 	})
 }
 
-type scripts struct{ t *testing.T }
+type scripts struct {
+	t       *testing.T
+	servers sync.Map // authorization servers by issuer
+}
 
 // upstream starts an API that lives as long as the script.
 func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
@@ -105,6 +112,10 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		srv := httptest.NewServer(authAPI())
 		ts.Defer(srv.Close)
 		ts.Setenv(args[0], srv.URL)
+	case "oauth":
+		api, issuer := s.oauthAPI(ts)
+		ts.Setenv(args[0], api)
+		ts.Setenv("ISSUER", issuer)
 	case "mutual-tls":
 		srv := mutualTLS(ts)
 		ts.Defer(srv.Close)
