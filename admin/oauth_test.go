@@ -179,7 +179,7 @@ func (w *world) callback(query string) (status int, page string) {
 	w.t.Helper()
 	rec := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "/oauth/callback?"+query, nil)
-	r.Host = "127.0.0.1:7301"
+	r.Host = "localhost:7301"
 	w.srv.Handler().ServeHTTP(rec, r)
 	_, _ = w.seen.Write(rec.Body.Bytes())
 	return rec.Code, rec.Body.String()
@@ -188,7 +188,7 @@ func (w *world) callback(query string) (status int, page string) {
 // login lets a person log in and returns the query of the way back.
 func (w *world) login(as *oauthtest.Server, auth string) (begun admin.Authorization, query string) {
 	w.t.Helper()
-	begun = want[admin.Authorization](w, w.do("POST", auth+"/authorize", nil, "Host", "127.0.0.1:7301"), 200)
+	begun = want[admin.Authorization](w, w.do("POST", auth+"/authorize", nil, "Host", "localhost:7301"), 200)
 	if begun.RedirectURL != oauthtest.WebRedirect {
 		w.t.Fatalf("redirect to %s", begun.RedirectURL)
 	}

@@ -93,6 +93,9 @@ func authAPI() http.Handler {
 			if got != op.want {
 				w.WriteHeader(http.StatusUnauthorized)
 			}
+			if got == "" {
+				got = "nothing"
+			}
 			_ = json.NewEncoder(w).Encode(map[string]any{
 				"sent": got, "query": r.URL.Query(), "header": r.Header["X-Key"], "authorization": r.Header["Authorization"], "cookie": r.Header["Cookie"],
 			})

@@ -33,10 +33,13 @@ func TestDocumentedCommands(t *testing.T) {
 			if _, command, ok := strings.Cut(line, "exec sluice "); ok {
 				ran[normalized(command)] = true
 			}
+			if toolset, ok := strings.CutPrefix(strings.TrimSpace(line), "login "); ok {
+				ran["toolset auth "+toolset+" login"] = true
+			}
 		}
 	}
 	found := 0
-	for _, doc := range []string{"README.md", "docs/getting-started.md", "docs/cli.md", "docs/clients.md"} {
+	for _, doc := range []string{"README.md", "docs/getting-started.md", "docs/cli.md", "docs/clients.md", "docs/authentication.md"} {
 		b, err := os.ReadFile(filepath.Join("../..", doc))
 		if os.IsNotExist(err) && doc == "README.md" {
 			continue

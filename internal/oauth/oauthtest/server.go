@@ -25,7 +25,7 @@ const (
 	PublicClient  = "public" // authorization code, no secret, any port of a loopback callback
 	WebClient     = "web"    // authorization code
 	WebSecret     = "web-secret-0123456789"
-	WebRedirect   = "http://127.0.0.1:7301/oauth/callback"
+	WebRedirect   = "http://localhost:7301/oauth/callback"
 	ServiceClient = "sid1" // client credentials
 	ServiceSecret = "verysecret"
 	User          = "test-user2"
