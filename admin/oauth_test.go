@@ -292,7 +292,7 @@ func TestLogin(t *testing.T) {
 func TestLoginFails(t *testing.T) {
 	w, as, ts := oauthWorld(t)
 	auth := "/v1/toolsets/" + ts.ID + "/authentication"
-	if a := w.do("POST", auth+"/authorize", nil); a.StatusCode != 400 || !strings.Contains(a.body, "authorization_code") {
+	if a := w.do("POST", auth+"/authorize", nil); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "authorization_code") {
 		t.Errorf("nothing to log in for: %d %s", a.StatusCode, a.body)
 	}
 	id := want[admin.Authentication](w, w.do("PUT", auth, person(as)), 200).CredentialID
@@ -381,7 +381,7 @@ func TestCombinedAuthentication(t *testing.T) {
 	}
 	f := func(body map[string]any, pointer string) {
 		t.Helper()
-		if r := w.do("PUT", auth, body); r.StatusCode != 400 || !strings.Contains(r.body, `"`+pointer+`"`) {
+		if r := w.do("PUT", auth, body); r.StatusCode != http.StatusBadRequest || !strings.Contains(r.body, `"`+pointer+`"`) {
 			t.Errorf("%v: %d %s, want a fault at %s", body, r.StatusCode, r.body, pointer)
 		}
 	}
@@ -417,7 +417,7 @@ func TestClientSecretStays(t *testing.T) {
 		t.Errorf("other scopes: %+v", a)
 	}
 	same["tokenUrl"] = "https://thief.example/token"
-	if a := w.do("PUT", auth, same); a.StatusCode != 400 || !strings.Contains(a.body, `"#/clientSecret"`) {
+	if a := w.do("PUT", auth, same); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, `"#/clientSecret"`) {
 		t.Errorf("another server: %d %s", a.StatusCode, a.body)
 	}
 }
