@@ -119,7 +119,7 @@ $(EMBEDDING)/.ready: internal/selection/embedding/requirements.txt
 fuzz: ## run every fuzz target for FUZZTIME (default 5m each)
 	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' --exclude-dir=bin . >/dev/null || { echo "no fuzz target" >&2; exit 1; }
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' --exclude-dir=bin . | sed 's|/[^/]*:func | |' | sort | while read -r pkg name; do \
-	  echo "== $$pkg $$name"; go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$pkg"; done
+	  echo "== $$pkg $$name"; go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$pkg"; done
 
 .PHONY: bench
 bench: build $(E2E)/.ready ## measure every promise about speed and memory
@@ -133,6 +133,11 @@ bench-docs: ## the same, and write the table of docs/benchmarks.md
 answers-report: build ## measure the answers in SLUICE_CORPUS and write docs/answers.md
 	@test -n "$(SLUICE_CORPUS)" || { echo "SLUICE_CORPUS names no directory of specifications and answers" >&2; exit 1; }
 	bin/sluice preview --corpus "$(SLUICE_CORPUS)" --report docs/answers.md
+
+# REPORT_PYTHON names a Python with fastmcp (pip install fastmcp).
+.PHONY: openapi-report
+openapi-report: build ## write docs/openapi-coverage.md from the corpus in SLUICE_CORPUS
+	go run ./cmd/sluice-openapi-report -sluice bin/sluice -python "$(REPORT_PYTHON)"
 
 .PHONY: interop
 interop: $(E2E)/.ready ## run the end-to-end tests against software that is not ours

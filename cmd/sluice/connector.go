@@ -148,9 +148,7 @@ func (a *app) generate(ctx context.Context, spec *specification, to string) erro
 func (a *app) compileConnector(ctx context.Context, spec *specification) (connector.Artifact, *openapi.Result, error) {
 	api := new(operation.API) // filled before Finish: operations stream by before the whole is known
 	b := connector.NewBuilder(api)
-	opts := a.localOptions(spec)
-	opts.Each = b.Add
-	result, err := openapi.Compile(ctx, spec.source(), opts)
+	result, err := compileInto(ctx, b, spec, a.localOptions(spec))
 	if err != nil {
 		return connector.Artifact{}, nil, err
 	}

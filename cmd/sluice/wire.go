@@ -167,14 +167,18 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	if err != nil {
 		return err
 	}
+	files, err := newFileFetcher()
+	if err != nil {
+		return err
+	}
 	secretsOf := &credentialSource{}
-	live, err := call.New(call.Options{Host: h, Upstream: client, Credentials: secretsOf, Meter: n.meter, Logger: n.opts.logger})
+	live, err := call.New(call.Options{Host: h, Upstream: client, Files: files, Credentials: secretsOf, Meter: n.meter, Logger: n.opts.logger})
 	if err != nil {
 		return err
 	}
 	n.onClose(func() error { live.Close(); return nil })
 	// Tests of drafts go their own way: nothing is kept, nothing is counted.
-	drafts, err := call.New(call.Options{Host: h, Upstream: client, Credentials: secretsOf, CacheBytes: -1, Logger: n.opts.logger})
+	drafts, err := call.New(call.Options{Host: h, Upstream: client, Files: files, Credentials: secretsOf, CacheBytes: -1, Logger: n.opts.logger})
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,11 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 	if err != nil {
 		return n, err
 	}
-	live, err := call.New(call.Options{Host: h, Upstream: client, Credentials: vaultSource{n}, Meter: n.meter, Logger: o.logger})
+	files, err := newFileFetcher()
+	if err != nil {
+		return n, err
+	}
+	live, err := call.New(call.Options{Host: h, Upstream: client, Files: files, Credentials: vaultSource{n}, Meter: n.meter, Logger: o.logger})
 	if err != nil {
 		return n, err
 	}

@@ -6,6 +6,10 @@ import "strings"
 func (x *exchange) build() error {
 	r := &x.request
 	r.Reset()
+	if x.c.files != nil {
+		x.files.x = x
+		r.Files = &x.files
+	}
 	if err := x.ready.Plan.Build(r, x.args); err != nil {
 		return err
 	}

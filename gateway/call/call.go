@@ -52,8 +52,10 @@ type Options struct {
 	// CacheBytes is the memory for kept answers of all toolsets. Default:
 	// [DefaultCacheBytes]; negative: nothing is kept.
 	CacheBytes int64
-	Meter      *metering.Meter // default: nothing is counted
-	Logger     *slog.Logger    // default: discard
+	// Files gets files that agents name by URL. Default: they must send them.
+	Files  Files
+	Meter  *metering.Meter // default: nothing is counted
+	Logger *slog.Logger    // default: discard
 }
 
 // Caller calls tools. It is safe for concurrent use. Close it when done.
@@ -61,6 +63,7 @@ type Caller struct {
 	host        Transformer
 	upstream    *upstream.Client
 	credentials credentials.Source
+	files       Files // nil: none by URL
 	kept        *keeper
 	results     *results
 	meter       *metering.Meter
@@ -74,7 +77,7 @@ func New(o Options) (*Caller, error) {
 	if o.Host == nil || o.Upstream == nil || o.Credentials == nil {
 		return nil, problem.New(problem.InvalidArgument, "a caller needs a host, an upstream client and a source of credentials")
 	}
-	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, meter: o.Meter, log: o.Logger}
+	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, files: o.Files, meter: o.Meter, log: o.Logger}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}

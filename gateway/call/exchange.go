@@ -25,6 +25,7 @@ type exchange struct {
 	state
 
 	request operation.Request // build
+	files   callFiles         // build
 	http    upstream.Exchange // build, auth, send
 	url     []byte            // build
 	key     []byte            // cache

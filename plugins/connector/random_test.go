@@ -3,6 +3,7 @@ package connector_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -22,9 +23,12 @@ import (
 )
 
 // generator makes arguments from a published input schema, as an agent would.
-type generator struct{ *rand.Rand }
+type generator struct {
+	*rand.Rand
+	guessed bool // a value was made for a schema that says nothing: cut off, or any
+}
 
-func (g generator) value(s map[string]any, depth int) any {
+func (g *generator) value(s map[string]any, depth int) any {
 	if name, ok := s["properties"].(map[string]any); ok && name["data"] != nil && name["filename"] != nil {
 		return map[string]any{"data": "aGVsbG8=", "filename": "a b.txt"} // a file
 	}
@@ -61,7 +65,13 @@ func (g generator) value(s map[string]any, depth int) any {
 		}
 		return list
 	case "object":
+		if s["properties"] == nil {
+			g.guessed = true
+		}
 		return g.object(s, depth)
+	}
+	if s["type"] == nil {
+		g.guessed = true
 	}
 	if s["format"] == "date-time" {
 		return "2026-01-02T03:04:05Z"
@@ -74,7 +84,7 @@ func (g generator) value(s map[string]any, depth int) any {
 	return string(r[:min(len(r), number("maxLength", len(r)))])
 }
 
-func (g generator) object(s map[string]any, depth int) map[string]any {
+func (g *generator) object(s map[string]any, depth int) map[string]any {
 	out := map[string]any{}
 	required := map[string]bool{}
 	if list, ok := s["required"].([]any); ok {
@@ -121,7 +131,7 @@ func TestRandomRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		doc.Servers = openapi3.Servers{{URL: "/"}}
-		g := generator{rand.New(rand.NewPCG(1, 2))}
+		g := &generator{Rand: rand.New(rand.NewPCG(1, 2))}
 		judged, unchecked, excused, faults := 0, 0, 0, 0
 		for range perSpec {
 			tool, err := c.Tool(g.IntN(c.Len()))
@@ -134,6 +144,7 @@ func TestRandomRequests(t *testing.T) {
 			if err := dec.Decode(&schema); err != nil {
 				t.Fatal(err)
 			}
+			g.guessed = false
 			args, err := json.Marshal(g.object(schema, 0))
 			if err != nil {
 				t.Fatal(err)
@@ -153,7 +164,7 @@ func TestRandomRequests(t *testing.T) {
 			}
 			judged++
 			if err := judge(t, doc, tool.Path, &r); err != nil {
-				if reason(err) != "" {
+				if reason(err, &r, g.guessed) != "" {
 					excused++
 					continue
 				}
@@ -200,24 +211,79 @@ func judge(t *testing.T, doc *openapi3.T, path string, r *operation.Request) err
 }
 
 // reason says why a refusal is none of ours; empty when it is.
-func reason(err error) string {
+func reason(err error, r *operation.Request, guessed bool) string {
 	for _, r := range []struct{ text, why string }{
 		{"invalid serialization method", "the validator knows deepObject for objects only; Stripe declares it for arrays"},
 		{"unsupported schema of request body's property", "the validator reads no arrays of objects in forms"},
 		{"failed to decode request body: path ", "the validator reads no arrays inside deepObject in forms"},
 		{"doesn't match the format", "formats are advice, not checked: servers accept more than they declare"},
 		{"matches more than one oneOf", "oneOf is read as anyOf: servers do not refuse a value for fitting twice"},
-		{"doesn't match any schema from", "alternatives below the published depth, or that differ in what a lifted body requires, are not published"},
 		{"value must be a string", "the validator reads a scalar as an array where either is allowed"},
 		{"schema has non primitive type object", "the validator reads no objects inside arrays in queries"},
 		{": undefined", "the validator knows no multipart names with brackets"},
 		{"no such operation", "the test's own router matches whole segments: thumbnail.{extension}"},
 		{"in path has an error: value is required but missing", "the test's own router: {base}...{head}"},
-		{"is missing", "members that only an optional body requires, and deepObject arrays that the validator does not see"},
 	} {
 		if strings.Contains(err.Error(), r.text) {
 			return r.why
 		}
 	}
+	for _, se := range schemaErrors(err) {
+		switch se.SchemaField {
+		case "required":
+			if why := missing(se, r); why != "" {
+				return why
+			}
+		case "anyOf", "oneOf":
+			if requiredOnly(se.Schema) {
+				return "alternatives that only list required names are a sentence in the description"
+			}
+			if guessed {
+				return "alternatives below the published depth: an agent sees that anything may stand there"
+			}
+		}
+	}
 	return ""
+}
+
+// missing says why a member that the specification requires is not there.
+func missing(se *openapi3.SchemaError, r *operation.Request) string {
+	_, name, _ := strings.Cut(se.Reason, `"`)
+	name, _, _ = strings.Cut(name, `"`)
+	declared := se.Schema.Properties[name]
+	switch {
+	case declared == nil && len(se.Schema.Properties) == 0:
+		return "alternatives that only list required names are a sentence in the description"
+	case declared == nil:
+		return "the specification requires a member that it does not declare"
+	case strings.HasPrefix(string(r.ContentType), "application/x-www-form-urlencoded") && bytes.Contains(r.Body, []byte(name+"%5B")):
+		return "the validator does not see arrays in deepObject style"
+	}
+	return ""
+}
+
+// requiredOnly reports alternatives none of which says more than which members
+// are required.
+func requiredOnly(s *openapi3.Schema) bool {
+	list := append(append(openapi3.SchemaRefs{}, s.AnyOf...), s.OneOf...)
+	for _, ref := range list {
+		if b := ref.Value; len(b.Required) == 0 || len(b.Properties) > 0 || b.Type != nil && !b.Type.Is("object") || len(b.AllOf) > 0 {
+			return false
+		}
+	}
+	return len(list) > 0
+}
+
+// schemaErrors are the errors of schemas in a chain, the outermost first.
+func schemaErrors(err error) []*openapi3.SchemaError {
+	var out []*openapi3.SchemaError
+	for err != nil && len(out) < 20 {
+		se, ok := errors.AsType[*openapi3.SchemaError](err)
+		if !ok {
+			break
+		}
+		out = append(out, se)
+		err = se.Origin
+	}
+	return out
 }

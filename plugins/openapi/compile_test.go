@@ -422,6 +422,23 @@ func appendQuoted(s string) (string, error) {
 	return string(b), err
 }
 
+// TestPathWithoutSlash: such a path is repaired, it does not cost the others.
+func TestPathWithoutSlash(t *testing.T) {
+	res, ops := compileAll(t, Source{Name: "x", Data: []byte(`{"openapi":"3.0.3","paths":{"a/{id}":{"get":{}},"":{"get":{}}}}`)}, Options{})
+	if len(ops) != 2 || ops[0].Path != "/a/{id}" || ops[0].Plan.Path != "/a/{id}" || ops[1].Path != "/" {
+		t.Errorf("%+v", ops)
+	}
+	n := 0
+	for _, w := range res.Warnings {
+		if w.Code == codePathTemplate {
+			n++
+		}
+	}
+	if n != 2 {
+		t.Errorf("warnings %+v", res.Warnings)
+	}
+}
+
 func TestStrict(t *testing.T) {
 	f := func(doc string, want ...string) {
 		t.Helper()

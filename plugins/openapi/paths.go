@@ -68,6 +68,10 @@ func (c *compiler) readPathItem(k, item value, res *Result) error {
 			return nil
 		}
 	}
+	if !strings.HasPrefix(path, "/") {
+		c.warn(codePathTemplate, k, "begin the path with a slash", "the path %s does not begin with a slash; one is added", quoteShort(path))
+		path = "/" + path
+	}
 	if err := c.readMethods(entry{path: path, item: target}, target, pointer, res); err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func (p *publisher) file(s *schema, text string) {
 		p.close()
 		return
 	}
-	p.b = append(p.b, `{"type":"object","properties":{"data":{"type":"string","description":"base64"},"text":{"type":"string"},"filename":{"type":"string"},"mediaType":{"type":"string"}},`...)
+	p.b = append(p.b, `{"type":"object","properties":{"data":{"type":"string","description":"base64"},"text":{"type":"string"},"url":{"type":"string"},"filename":{"type":"string"},"mediaType":{"type":"string"}},`...)
 	p.describe(s, text, []string{"File: data (base64) or text."})
 	p.close()
 }

@@ -1,0 +1,97 @@
+package connector_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+// BenchmarkGitHub compares the whole way from the bytes of GitHub's specification
+// to those of a connector with only parsing them, as JSON and as YAML.
+func BenchmarkGitHub(b *testing.B) {
+	dir := os.Getenv("SLUICE_CORPUS")
+	if dir == "" {
+		b.Skip("SLUICE_CORPUS is not set")
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "specs", "github", "api.github.com.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	make1 := func(b *testing.B, data []byte) {
+		b.SetBytes(int64(len(data)))
+		b.ReportAllocs()
+		for b.Loop() {
+			api := new(operation.API)
+			builder := connector.NewBuilder(api)
+			res, err := openapi.Compile(b.Context(), openapi.Source{Name: "github", Data: data}, openapi.Options{
+				Each: builder.Add, Limits: openapi.Limits{Timeout: time.Minute}, // the machine may be busy
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			*api = *res.API
+			if a, err := builder.Finish(); err != nil || a.Tools < 1100 {
+				b.Fatal(a.Tools, err)
+			}
+		}
+	}
+	b.Run("format=json/impl=encodingjson", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var v any
+			if err := json.Unmarshal(data, &v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("format=json/impl=sluice", func(b *testing.B) { make1(b, data) })
+	text := asYAML(b, data)
+	b.Run("format=yaml/impl=yamlnodes", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var n yaml.Node
+			if err := yaml.Unmarshal(text, &n); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("format=yaml/impl=sluice", func(b *testing.B) { make1(b, text) })
+}
+
+// asYAML writes JSON as block YAML, as people publish it.
+func asYAML(b *testing.B, data []byte) []byte {
+	b.Helper()
+	var n yaml.Node
+	if err := yaml.Unmarshal(data, &n); err != nil {
+		b.Fatal(err)
+	}
+	var block func(n *yaml.Node)
+	block = func(n *yaml.Node) {
+		n.Style = 0
+		for _, c := range n.Content {
+			block(c)
+		}
+	}
+	block(&n)
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(&n); err != nil {
+		b.Fatal(err)
+	}
+	if err := enc.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return out.Bytes()
+}
