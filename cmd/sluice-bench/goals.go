@@ -19,7 +19,7 @@ type goal struct {
 	name  string
 	op    string // "<=" or ">="
 	limit float64
-	unit  string // of a bound: KB or MB; "" for a ratio
+	unit  string // of a bound: KB, MB or ms; "" for a ratio
 	what  string // one line for docs/benchmarks.md
 }
 
@@ -27,6 +27,9 @@ type goal struct {
 var goals = []goal{
 	{ratio, "mcp.call.cpu_vs_gosdk.modern", ">=", 10, "", "server CPU time of one tools/call answered without an upstream (2026-07-28): MCP go-sdk's stateless JSON server over ours"},
 	{ratio, "mcp.call.cpu_vs_gosdk.legacy", ">=", 6, "", "the same with protocol version 2025-11-25"},
+	{ratio, "mcp.list.1000tools", "<=", 1.5, "", "server CPU time of one tools/list of 1,000 tools over plain fasthttp writing the same bytes"},
+	{bound, "mcp.listen.10000.mb", "<=", 400, "MB", "resident memory of a gateway with 10,000 idle subscriptions/listen streams"},
+	{bound, "mcp.listen.10000.publish.ms", "<=", 1000, "ms", "from a new revision of the toolset until all of them were told"},
 	{ratio, "rest.call.vs_proxy", ">=", 0.6, "", "requests/s of tools/call REST → MCP with projection, 20 KB answers, 16 connections, over a plain fasthttp reverse proxy passing the same answer"},
 	{ratio, "engine.vs_native", "<=", 1.3, "", "time of the 247 KB projection in WebAssembly over the Go implementation of the same program"},
 	{ratio, "engine.vs_fastjson", "<=", 0.8, "", "the same over fastjson with a reused parser"},

@@ -15,6 +15,8 @@ import (
 // benchmarks run in this order, one after the other.
 var benchmarks = []benchmark{
 	{[]string{"mcp.call.cpu_vs_gosdk.modern", "mcp.call.cpu_vs_gosdk.legacy"}, benchMCPCall},
+	{[]string{"mcp.list.1000tools"}, benchList},
+	{[]string{"mcp.listen.10000.mb", "mcp.listen.10000.publish.ms"}, benchListen},
 	{[]string{"rest.call.vs_proxy"}, benchRESTProxy},
 	{[]string{"engine.vs_native", "engine.vs_fastjson", "engine.vs_sonic_typed", "engine.vs_encodingjson"}, benchEngine},
 	{[]string{
