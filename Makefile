@@ -144,6 +144,10 @@ interop: $(E2E)/.ready ## run the end-to-end tests against software that is not 
 	go test -count=1 -v -tags interop ./cmd/sluice/e2e
 	@if command -v cargo >/dev/null; then cd sdk/rust && cargo test --quiet; else echo "WARNING: no cargo: sdk/rust was not tested" >&2; fi
 
+.PHONY: conformance
+conformance: $(E2E)/.ready ## run the official MCP suite, Inspector and clients against the binary
+	go test -count=1 -v -run 'TestConformance|TestInspectorStrict|TestTypeScriptClients' ./cmd/sluice/e2e
+
 # Node, Prism and GitHub's specification, at the versions of the lock file.
 $(E2E)/.ready: cmd/sluice/e2e/package.json cmd/sluice/e2e/package-lock.json
 	@mkdir -p $(E2E); \

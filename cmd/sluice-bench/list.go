@@ -194,7 +194,7 @@ func serveListen(ctx context.Context, args []string) error {
 	fmt.Println("listening " + s.Gateway.Addr().String())
 	<-ctx.Done()
 	_ = srv.Close()
-	<-done
+	_ = <-done // the close ended it
 	return s.Stop()
 }
 
