@@ -194,7 +194,9 @@ func serveListen(ctx context.Context, args []string) error {
 	fmt.Println("listening " + s.Gateway.Addr().String())
 	<-ctx.Done()
 	_ = srv.Close()
-	_ = <-done // the close ended it
+	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
 	return s.Stop()
 }
 
