@@ -408,7 +408,7 @@ func TestTrace(t *testing.T) {
 		t.Fatalf("%s: %v", got, err)
 	}
 	tr := r.Result.Meta["dev.sluice/trace"]
-	if tr.Status != 200 || tr.TotalMs < tr.UpstreamMs || len(tr.StagesMs) != 8 || tr.Tokens.Pretty <= tr.Tokens.Minified || tr.Tokens.Result == 0 {
+	if tr.Status != 200 || tr.TotalMs < tr.UpstreamMs || len(tr.StagesMs) != 9 || tr.Tokens.Pretty <= tr.Tokens.Minified || tr.Tokens.Result == 0 {
 		t.Fatalf("trace %+v in %s", tr, got)
 	}
 	if _, got := post(t, s.URL("acme"), body, "X-Forwarded-For", "192.0.2.1"); strings.Contains(got, "stagesMs") {

@@ -55,6 +55,7 @@ type Toolset struct {
 	Tools        []ToolEdit     `json:"tools,omitempty"`        // edits; a tool without one is served as generated
 	Profile      string         `json:"profile,omitempty"`      // ProfileOff, ProfileLossless, ProfileConcise. Default: lossless
 	Cache        *CachePolicy   `json:"cache,omitempty"`        // nil: answers are not cached
+	Plugins      []PluginRef    `json:"plugins,omitempty"`      // third parties', in the order they run
 	Access       Access         `json:"access"`                 // who may open the URL
 	Limits       *Limits        `json:"limits,omitempty"`       // nil: the defaults of the gateway
 	Answers      *Answers       `json:"answers,omitempty"`      // nil: nothing beyond the profile
@@ -171,6 +172,7 @@ func (t *Toolset) Validate() error {
 	}
 	names := t.validateConnectors(f)
 	t.validateEdits(f, names)
+	t.validatePlugins(f, names)
 	return f.err("toolset %.80q is not valid", t.Slug)
 }
 

@@ -45,6 +45,13 @@ func (p *Publisher) Content(ctx context.Context, repository string, bundle regis
 			}
 		}
 	}
+	for _, ref := range t.Plugins {
+		module, err := p.opts.Store.Pull(ctx, ref.Repository, ref.Manifest, oci.KindPlugin)
+		if err != nil {
+			return nil, fmt.Errorf("plugin %s: %w", ref.Name, err)
+		}
+		c.Digests = append(c.Digests, digests(module)...)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.content) >= registry.MaxReleaseToolsets {

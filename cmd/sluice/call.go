@@ -349,7 +349,7 @@ func (a *app) printCall(answer json.RawMessage, took time.Duration, raw, stages 
 }
 
 // stageOrder is the order in which stages are shown.
-var stageOrder = []string{"decode", "build", "auth", "cache", "send", "transform", "compress", "result"}
+var stageOrder = []string{"decode", "build", "auth", "cache", "send", "transform", "plugins", "compress", "result"}
 
 func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bool) {
 	mark := ""
@@ -368,7 +368,7 @@ func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bo
 	if t.Cached {
 		status += " from the cache"
 	}
-	plugins := t.StagesMs["transform"] + t.StagesMs["compress"]
+	plugins := t.StagesMs["transform"] + t.StagesMs["plugins"] + t.StagesMs["compress"]
 	a.say("%s%s · %.1f ms (upstream %.1f, plugins %.2f, gateway %.2f)", mark, status, t.TotalMs, t.UpstreamMs, plugins, max(t.TotalMs-t.UpstreamMs-plugins, 0))
 	if t.Tokens.Pretty > 0 && !r.IsError {
 		line := fmt.Sprintf("tokens  pretty %s → minified %s → result %s %s", thousands(t.Tokens.Pretty), thousands(t.Tokens.Minified), thousands(t.Tokens.Result), saving(t.Tokens.Minified, t.Tokens.Result))

@@ -163,6 +163,10 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		return fmt.Errorf("starting the plugin host: %w", err)
 	}
 	n.onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
+	plugins, err := openPlugins(ctx, n.path(codeCacheDir), n.opts.logger, n.onClose)
+	if err != nil {
+		return err
+	}
 	client, err := upstream.New(upstream.Options{Dial: n.dialer.DialTimeout, UserAgent: "sluice/" + versionOrDevel()})
 	if err != nil {
 		return err
@@ -172,13 +176,13 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		return err
 	}
 	secretsOf := &credentialSource{}
-	live, err := call.New(call.Options{Host: h, Upstream: client, Files: files, Credentials: secretsOf, Meter: n.meter, Logger: n.opts.logger})
+	live, err := call.New(call.Options{Host: h, Upstream: client, Files: files, Plugins: plugins, Credentials: secretsOf, Meter: n.meter, Logger: n.opts.logger})
 	if err != nil {
 		return err
 	}
 	n.onClose(func() error { live.Close(); return nil })
 	// Tests of drafts go their own way: nothing is kept, nothing is counted.
-	drafts, err := call.New(call.Options{Host: h, Upstream: client, Files: files, Credentials: secretsOf, CacheBytes: -1, Logger: n.opts.logger})
+	drafts, err := call.New(call.Options{Host: h, Upstream: client, Files: files, Plugins: plugins, Credentials: secretsOf, CacheBytes: -1, Logger: n.opts.logger})
 	if err != nil {
 		return err
 	}
@@ -323,7 +327,7 @@ func serve(state *edge.State, holder *snapshot.Holder, meter *metering.Meter, ke
 	for _, t := range state.Toolsets {
 		in.Toolsets = append(in.Toolsets, snapshot.ToolsetInput{
 			ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,
-			Access: t.Access, AccessDigest: t.ReleaseToolset.Access,
+			Plugins: t.Plugins, Access: t.Access, AccessDigest: t.ReleaseToolset.Access,
 		})
 	}
 	s, err := snapshot.Compile(in, holder.Load())

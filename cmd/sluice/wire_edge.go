@@ -100,6 +100,10 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 		return n, fmt.Errorf("starting the plugin host: %w", err)
 	}
 	n.onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
+	plugins, err := openPlugins(ctx, n.path(codeCacheDir), o.logger, n.onClose)
+	if err != nil {
+		return n, err
+	}
 	client, err := upstream.New(upstream.Options{Dial: n.dialer.DialTimeout, UserAgent: "sluice/" + versionOrDevel()})
 	if err != nil {
 		return n, err
@@ -108,7 +112,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 	if err != nil {
 		return n, err
 	}
-	live, err := call.New(call.Options{Host: h, Upstream: client, Files: files, Credentials: vaultSource{n}, Meter: n.meter, Logger: o.logger})
+	live, err := call.New(call.Options{Host: h, Upstream: client, Files: files, Plugins: plugins, Credentials: vaultSource{n}, Meter: n.meter, Logger: o.logger})
 	if err != nil {
 		return n, err
 	}

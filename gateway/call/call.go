@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/engine"
+	"github.com/sluicegate/sluice/plugins/guest"
 )
 
 // stages is the life of a call. A stage that fails ends it: what follows is only
@@ -30,12 +31,13 @@ var stages = [stageCount]struct {
 	{"cache", (*exchange).cache},         // an answer that is kept, or that another call is fetching
 	{"send", (*exchange).send},           // the exchange with the upstream
 	{"transform", (*exchange).transform}, // the response program
+	{"plugins", (*exchange).plugins},     // third parties' filters and projections
 	{"compress", (*exchange).compress},   // the text the agent reads
 	{"result", (*exchange).result},       // into the response buffer, escaped
 }
 
 const (
-	stageCount  = 8
+	stageCount  = 9
 	stageResult = stageCount - 1
 )
 
@@ -44,11 +46,21 @@ type Transformer interface {
 	Transform(dst, program, in []byte) ([]byte, engine.Stats, error)
 }
 
+// Plugins runs third-party plugins; gateway/plugin.Runner is one.
+type Plugins interface {
+	// Transform appends what the plugin makes of in to dst, or returns dst as it was
+	// with an error.
+	Transform(ctx context.Context, dst, in []byte, p *snapshot.Plugin, c *guest.Context) ([]byte, error)
+}
+
 // Options configures a Caller. Host, Upstream and Credentials are required.
 type Options struct {
 	Host        Transformer
 	Upstream    *upstream.Client
 	Credentials credentials.Source
+	// Plugins runs third-party plugins. Default: none run, and each fails as its
+	// binding says.
+	Plugins Plugins
 	// CacheBytes is the memory for kept answers of all toolsets. Default:
 	// [DefaultCacheBytes]; negative: nothing is kept.
 	CacheBytes int64
@@ -64,6 +76,7 @@ type Caller struct {
 	upstream    *upstream.Client
 	credentials credentials.Source
 	files       Files // nil: none by URL
+	plugins     Plugins
 	kept        *keeper
 	results     *results
 	meter       *metering.Meter
@@ -77,7 +90,7 @@ func New(o Options) (*Caller, error) {
 	if o.Host == nil || o.Upstream == nil || o.Credentials == nil {
 		return nil, problem.New(problem.InvalidArgument, "a caller needs a host, an upstream client and a source of credentials")
 	}
-	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, files: o.Files, meter: o.Meter, log: o.Logger}
+	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, files: o.Files, plugins: o.Plugins, meter: o.Meter, log: o.Logger}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}

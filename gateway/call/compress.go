@@ -36,6 +36,11 @@ func (x *exchange) compress() error {
 		return nil
 	}
 	a := x.ready.Answer
+	if x.asText {
+		x.text, x.out.JSON = x.small, false
+		x.cut(a.Budget)
+		return nil
+	}
 	switch k := kindOf(x.contentType, x.body, x.ready.JSON); k {
 	case kindJSON, kindStream:
 		switch {
@@ -84,12 +89,17 @@ func (x *exchange) compress() error {
 		}
 		return nil
 	}
-	if a.Budget > 0 && len(x.text) > a.Budget {
-		if x.tokens = tokens.Estimate(x.text); x.tokens > a.Budget {
+	x.cut(a.Budget)
+	return nil
+}
+
+// cut pages a text that is over the budget; 0: there is none.
+func (x *exchange) cut(budget int) {
+	if budget > 0 && len(x.text) > budget {
+		if x.tokens = tokens.Estimate(x.text); x.tokens > budget {
 			x.page()
 		}
 	}
-	return nil
 }
 
 // whole is an answer as it came, unless it is over the budget: then it is cut at

@@ -30,7 +30,7 @@ type exchange struct {
 	url     []byte            // build
 	key     []byte            // cache
 	small   []byte            // transform: minified or projected
-	spare   []byte            // transform, compress: small's other half
+	spare   []byte            // transform, plugins, compress: small's other half
 	form    []byte            // compress: the text in another form than small
 	doc     []byte            // compress: a page before it is written
 	given   []byte            // decode: the arguments of the operation, without ours
@@ -69,6 +69,7 @@ type state struct {
 	principal string            // who calls
 	program   *snapshot.Program // decode: of the caller's fields; nil: the tool's
 	asItCame  bool              // transform: body is the answer, not small
+	asText    bool              // plugins: small is text that is not JSON
 	tokens    int               // compress: estimate of text, 0: not needed
 	cutDoc    []byte            // compress: the whole of an answer that was cut
 

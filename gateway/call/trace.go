@@ -21,14 +21,22 @@ type Trace struct {
 	Program        bool   // the response program ran
 	ProgramFailure string // why it could not: input, fuel, depth, memory, trap; jq, jq_bounds
 	FieldsDropped  uint64
-	Form           string // json, table or toon; "": not JSON
-	Shown, Items   int    // of an answer that was cut: items shown and there; 0: not cut
+	Form           string        // json, table or toon; "": not JSON
+	Shown, Items   int           // of an answer that was cut: items shown and there; 0: not cut
+	Plugins        []PluginTrace // third parties', in the order they ran
 
 	// Sizes of the answer: as received, received and pretty-printed, minified, and
 	// the text the agent reads. Tokens are o200k_base, exact. All zero for what is
 	// not text.
 	BytesReceived, BytesMinified, BytesResult                  int
 	TokensReceived, TokensPretty, TokensMinified, TokensResult int
+}
+
+// PluginTrace is one third-party plugin of a traced call.
+type PluginTrace struct {
+	Name, Version string
+	Failed        bool // the answer went on as the plugin got it, or the call failed
+	Bytes         int  // of the answer behind it
 }
 
 // Stages is the number of stages.
@@ -96,7 +104,22 @@ func (t *Trace) AppendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, ',')
 	num("fieldsDropped", int(t.FieldsDropped))
-	dst = append(dst, `},"form":`...)
+	dst = append(dst, '}')
+	for i, p := range t.Plugins {
+		dst = append(dst, ",{"...)
+		if i == 0 {
+			dst = append(dst[:len(dst)-2], `,"plugins":[{`...)
+		}
+		dst = append(jsonscan.AppendStringOf(append(dst, `"name":`...), p.Name), ',')
+		dst = append(jsonscan.AppendStringOf(append(dst, `"version":`...), p.Version), ',')
+		num("bytes", p.Bytes)
+		dst = strconv.AppendBool(append(dst, `,"failed":`...), p.Failed)
+		dst = append(dst, '}')
+		if i == len(t.Plugins)-1 {
+			dst = append(dst, ']')
+		}
+	}
+	dst = append(dst, `,"form":`...)
 	dst = jsonscan.AppendStringOf(dst, t.Form)
 	if t.Items > 0 {
 		dst = append(dst, `,"cut":{`...)

@@ -217,17 +217,20 @@ func TestFaultsOfReleases(t *testing.T) {
 				ID: "ts_one", Workspace: "acme", Slug: "one", Revision: 1, Repository: b.Repository, Bundle: b.Digest,
 			}}))
 		}, "with the module"},
-		{"a plugin this version cannot run", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
-			now := time.Now()
-			env, err := sign.SignRelease(w.key, &registry.Release{
-				Group: "default", Epoch: 1, Revision: 9, Issued: now, Expires: now.Add(time.Hour), Trusted: w.pub.Trusted(),
-				Plugins: []registry.ReleasePlugin{{Workspace: "a", Repository: "a/plugins/x", Manifest: registry.DigestOf(nil)}},
-			})
+		{"a plugin that is none", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			connector, other := w.pushConnector("one", "a"), w.pushConnector("two", "b")
+			b, err := w.pub.Bundle(context.Background(), &registry.Toolset{
+				Workspace: "acme", ID: "ts_one", Slug: "one", Name: "x", Connectors: []registry.ConnectorRef{connector},
+				Plugins: []registry.PluginRef{{Name: "mask", Version: "1", Repository: other.Repository, Manifest: other.Manifest, Digest: other.Digest}},
+				Access:  registry.Access{Mode: registry.AccessNone},
+			}, nil)
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			return once(env)
-		}, "upgrade this node"},
+			return once(w.sign(w.key, 1, good.Release().Revision+1, []registry.ReleaseToolset{{
+				ID: "ts_one", Workspace: "acme", Slug: "one", Revision: 1, Repository: b.Repository, Bundle: b.Digest,
+			}}))
+		}, "open plugin mask"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

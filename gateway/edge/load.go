@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/sign"
@@ -32,10 +33,12 @@ type bundle struct {
 	content  []registry.Digest // what it occupies in the cache
 }
 
-// module is a connector: opened, or to be opened from the cache when it is used.
+// module is a connector, opened, or to be opened from the cache when it is used; or
+// a plugin, opened.
 type module struct {
-	connector *connector.Connector
-	digest    registry.Digest // of the module
+	connector *connector.Connector // nil for a plugin
+	plugin    *guest.Package       // nil for a connector
+	digest    registry.Digest      // of the module
 	// content is what it occupies in the cache; set when it is opened.
 	content atomic.Pointer[[]registry.Digest]
 }
@@ -108,10 +111,6 @@ func (l *loaded) content() map[registry.Digest]bool {
 // they are used or settled: a former run has verified them. It changes nothing
 // that is live.
 func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.Digest, remote bool) (*loaded, error) {
-	if len(r.Plugins) > 0 {
-		return nil, problem.New(problem.Unsupported, "the release uses third-party plugins, which this version does not run").
-			Fix("upgrade this node")
-	}
 	if digest != l.attempt {
 		l.take() // what a release that never became live had fetched
 		l.attempt = digest
@@ -143,19 +142,7 @@ func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.
 		out.bundles[t.Bundle] = bundles[i]
 	}
 
-	var refs []registry.ConnectorRef
-	for _, t := range r.Toolsets {
-		for _, c := range out.bundles[t.Bundle].toolset.Connectors {
-			if _, seen := out.modules[c.Manifest]; seen {
-				continue
-			}
-			m := l.modules[c.Manifest]
-			out.modules[c.Manifest] = m
-			if m == nil {
-				refs = append(refs, c)
-			}
-		}
-	}
+	refs := l.wanted(r, out)
 	modules := make([]*module, len(refs))
 	err = parallel(ctx, len(refs), func(ctx context.Context, i int) (err error) {
 		modules[i], err = l.openModule(ctx, refs[i], remote)
@@ -165,7 +152,7 @@ func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.
 		return nil, err
 	}
 	for i, c := range refs {
-		out.modules[c.Manifest] = modules[i]
+		out.modules[c.manifest] = modules[i]
 	}
 
 	if out.entries, err = l.loadEntries(ctx, r, remote); err != nil {
@@ -221,6 +208,39 @@ func (l *loader) loadEntries(ctx context.Context, r *registry.Release, remote bo
 	return out, err
 }
 
+// reference is a connector or plugin that a bundle names.
+type reference struct {
+	name, repository string
+	manifest, digest registry.Digest
+	plugin           bool
+}
+
+// wanted lists what the bundles of out name and the live state has not opened; what
+// it has is taken over.
+func (l *loader) wanted(r *registry.Release, out *loaded) []reference {
+	var refs []reference
+	want := func(ref reference) {
+		if _, seen := out.modules[ref.manifest]; seen {
+			return
+		}
+		m := l.modules[ref.manifest]
+		out.modules[ref.manifest] = m
+		if m == nil {
+			refs = append(refs, ref)
+		}
+	}
+	for _, t := range r.Toolsets {
+		b := out.bundles[t.Bundle].toolset
+		for _, c := range b.Connectors {
+			want(reference{c.Name, c.Repository, c.Manifest, c.Digest, false})
+		}
+		for _, p := range b.Plugins {
+			want(reference{p.Name, p.Repository, p.Manifest, p.Digest, true})
+		}
+	}
+	return refs
+}
+
 // join makes a toolset of its opened parts and checks that they are the ones
 // that were meant.
 func (l *loaded) join(t registry.ReleaseToolset) (*Toolset, error) {
@@ -242,11 +262,22 @@ func (l *loaded) join(t registry.ReleaseToolset) (*Toolset, error) {
 	}
 	for _, c := range b.toolset.Connectors {
 		m := l.modules[c.Manifest]
+		if m.connector == nil {
+			return nil, problem.New(problem.InvalidRelease, "toolset %q names a plugin as its connector %q", t.Slug, c.Name)
+		}
 		if m.digest != c.Digest { // two toolsets name the same manifest with different modules
 			return nil, problem.New(problem.InvalidRelease, "toolset %q wants connector %q with the module %s and its OCI manifest has %s",
 				t.Slug, c.Name, c.Digest.Short(), m.digest.Short())
 		}
 		out.Connectors[c.Name] = m.connector
+	}
+	for _, p := range b.toolset.Plugins {
+		m := l.modules[p.Manifest]
+		if m.plugin == nil || m.digest != p.Digest {
+			return nil, problem.New(problem.InvalidRelease, "toolset %q wants plugin %q with the module %s and its OCI manifest has %s",
+				t.Slug, p.Name, p.Digest.Short(), m.digest.Short())
+		}
+		out.Plugins = append(out.Plugins, m.plugin)
 	}
 	return out, nil
 }
@@ -269,9 +300,19 @@ func (l *loader) openBundle(ctx context.Context, t registry.ReleaseToolset, remo
 	return &bundle{toolset: toolset, programs: programs, content: contentOf(a)}, nil
 }
 
-func (l *loader) openModule(ctx context.Context, c registry.ConnectorRef, remote bool) (*module, error) {
-	m := &module{digest: c.Digest}
-	if !remote && l.cache.holds(c.Manifest) && l.cache.holds(c.Digest) {
+func (l *loader) openModule(ctx context.Context, c reference, remote bool) (*module, error) {
+	m := &module{digest: c.digest}
+	if c.plugin {
+		a, err := l.module(ctx, m, c, remote)
+		if err != nil {
+			return nil, err
+		}
+		if m.plugin, err = guest.Open(a.Layer()); err != nil {
+			return nil, fmt.Errorf("open plugin %s: %w", c.name, err)
+		}
+		return m, nil
+	}
+	if !remote && l.cache.holds(c.manifest) && l.cache.holds(c.digest) {
 		m.connector = connector.Later(l.later(m, c))
 		return m, nil
 	}
@@ -280,30 +321,43 @@ func (l *loader) openModule(ctx context.Context, c registry.ConnectorRef, remote
 	return m, err
 }
 
-// open opens a connector and notes in m what it occupies.
-func (l *loader) open(ctx context.Context, m *module, c registry.ConnectorRef, remote bool) (*connector.Connector, error) {
-	a, err := l.artifact(ctx, c.Repository, c.Manifest, oci.KindPlugin, remote)
-	if err != nil {
-		return nil, fmt.Errorf("load connector %s: %w", c.Name, err)
+// module takes the artifact of a connector or plugin and notes in m what it occupies.
+func (l *loader) module(ctx context.Context, m *module, c reference, remote bool) (*oci.Artifact, error) {
+	what := "connector"
+	if c.plugin {
+		what = "plugin"
 	}
-	if a.LayerDigest() != c.Digest {
-		return nil, problem.New(problem.InvalidRelease, "a toolset wants connector %q with the module %s and its OCI manifest has %s",
-			c.Name, c.Digest.Short(), a.LayerDigest().Short())
+	a, err := l.artifact(ctx, c.repository, c.manifest, oci.KindPlugin, remote)
+	if err != nil {
+		return nil, fmt.Errorf("load %s %s: %w", what, c.name, err)
+	}
+	if a.LayerDigest() != c.digest {
+		return nil, problem.New(problem.InvalidRelease, "a toolset wants %s %q with the module %s and its OCI manifest has %s",
+			what, c.name, c.digest.Short(), a.LayerDigest().Short())
 	}
 	l.opened.Add(1)
-	opened, err := connector.Open(a.Layer())
-	if err != nil {
-		return nil, fmt.Errorf("open connector %s: %w", c.Name, err)
-	}
 	content := contentOf(a)
 	m.content.Store(&content)
+	return a, nil
+}
+
+// open opens a connector.
+func (l *loader) open(ctx context.Context, m *module, c reference, remote bool) (*connector.Connector, error) {
+	a, err := l.module(ctx, m, c, remote)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := connector.Open(a.Layer())
+	if err != nil {
+		return nil, fmt.Errorf("open connector %s: %w", c.name, err)
+	}
 	return opened, nil
 }
 
 // later opens a connector from the cache, or from the source when the cache is
 // damaged. A failure is repeated for a while without trying again: calls do not
 // wait one after the other for a source that does not answer.
-func (l *loader) later(m *module, c registry.ConnectorRef) func() (*connector.Connector, error) {
+func (l *loader) later(m *module, c reference) func() (*connector.Connector, error) {
 	var failure error
 	var until time.Time
 	return func() (*connector.Connector, error) {
@@ -324,6 +378,9 @@ func (l *loader) settle(ctx context.Context) (first error) {
 	for _, m := range l.modules {
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if m.connector == nil {
+			continue
 		}
 		if err := m.connector.Load(); err != nil && first == nil {
 			first = err

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -20,4 +21,5 @@ type Toolset struct {
 	Programs                [][]byte                        // the toolset's own response programs
 	Connectors              map[string]*connector.Connector // by registry.ConnectorRef.Name
 	Access                  *registry.AccessDocument        // nil: the bundle says who may enter
+	Plugins                 []*guest.Package                // in the order of Bundle.Plugins
 }

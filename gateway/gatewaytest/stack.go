@@ -136,6 +136,7 @@ type Options struct {
 	Hosts      []string
 	Origins    []string
 	Logger     *slog.Logger
+	Plugins    call.Plugins // default: none run
 }
 
 // Stack is a running gateway.
@@ -171,7 +172,7 @@ func New(o Options) (*Stack, error) {
 		return nil, err
 	}
 	s.Caller, err = call.New(call.Options{
-		Host: s.Host, Upstream: s.upstream, Credentials: s.Secrets, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
+		Host: s.Host, Upstream: s.upstream, Credentials: s.Secrets, Plugins: o.Plugins, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err

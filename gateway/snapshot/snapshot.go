@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -32,6 +33,7 @@ type ToolsetInput struct {
 	Bundle     *registry.Toolset
 	Programs   [][]byte                        // the bundle's own response programs
 	Connectors map[string]*connector.Connector // by ConnectorRef.Name
+	Plugins    []*guest.Package                // in the order of Bundle.Plugins
 	// Access says who may enter and AccessDigest names it; nil: the bundle says.
 	Access       *registry.AccessDocument
 	AccessDigest registry.Digest

@@ -50,6 +50,7 @@ type Ready struct {
 	Rules   credentials.Rules
 	Headers []mcp.HeaderParam
 	Meter   *metering.Tool
+	Plugins []*Plugin // third parties', in the order they run on answers
 }
 
 // Load makes the tool ready on first use.
@@ -96,6 +97,7 @@ func (t *Tool) load() error {
 	if r.Headers, err = mcp.HeaderParams(tool.InputSchema); err != nil {
 		r.Headers = nil // a mark that breaks the rules is one that clients ignore
 	}
+	r.Plugins = t.Toolset.pluginsOf(t.Binding.Name, r.Method, r.Path)
 	r.Meter = t.Toolset.meter.Tool(t.Toolset.Slug, t.Name)
 	return nil
 }

@@ -33,6 +33,7 @@ type Toolset struct {
 
 	bundle       *registry.Toolset
 	programs     [][]byte
+	plugins      []*Plugin
 	meter        *metering.Meter
 	accessDigest registry.Digest
 
@@ -92,6 +93,9 @@ func newToolset(in *ToolsetInput, all *Input, prev *Toolset) (*Toolset, error) {
 			return nil, fmt.Errorf("binding connector %s: %w", ref.Name, err)
 		}
 		ts.Bindings = append(ts.Bindings, binding)
+	}
+	if ts.plugins, err = newPlugins(in); err != nil {
+		return nil, err
 	}
 	ts.Card = mcp.NewCard(mcp.Info{
 		Name: in.Slug, Title: b.Name, Version: fmt.Sprintf("%d", in.Revision), Instructions: b.Instructions,

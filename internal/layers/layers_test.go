@@ -36,6 +36,7 @@ var within = map[string][]string{
 	"registry/server":                    {"registry"},
 	"gateway/snapshot":                   {"gateway/access", "gateway/mcp", "gateway/metering", "gateway/upstream", "gateway/credentials"},
 	"gateway/call":                       {"gateway/access", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp"},
+	"gateway/plugin":                     {"gateway/snapshot"},
 	"gateway/edge":                       {"gateway/snapshot"},
 	"admin/publish":                      {"admin/store"},
 	"gateway":                            {"gateway/access", "gateway/call", "gateway/compress", "gateway/credentials", "gateway/edge", "gateway/mcp", "gateway/metering", "gateway/snapshot", "gateway/upstream"},

@@ -61,6 +61,11 @@ func Open(code []byte) (*Package, error) {
 	return &Package{Manifest: man, Module: m, Code: code, Digest: "sha256:" + hex.EncodeToString(sum[:])}, nil
 }
 
+// Text reports whether the plugin makes text that is not JSON.
+func (p *Package) Text() bool {
+	return p.Manifest.Output != nil && p.Manifest.Output.Effect == manifest.EffectText
+}
+
 func refuse(remedy, format string, args ...any) error {
 	return problem.New(problem.InvalidPlugin, format, args...).Fix("%s", remedy)
 }

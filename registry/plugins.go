@@ -1,0 +1,67 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/plugins/manifest"
+)
+
+const (
+	// MaxPlugins of one toolset. Each that a tool has runs on every answer.
+	MaxPlugins = 64
+	// MaxPluginConfig is the size of one configuration in bytes.
+	MaxPluginConfig = 64 << 10
+)
+
+// What happens to an answer when a plugin fails on it.
+const (
+	OnErrorPass = "pass" // it goes on as the plugin got it
+	OnErrorFail = "fail" // the agent gets an error instead: for plugins that take out what must not be seen
+)
+
+// PluginRef binds one third-party plugin, by content, to tools of a toolset. The
+// plugins of a tool run in the order of the list, each on what the one before made.
+type PluginRef struct {
+	Name       string `json:"name"`                // of the plugin: a slug
+	Version    string `json:"version"`             // of the plugin, for people
+	Repository string `json:"repository"`          // OCI repository, <workspace>/plugins/<name>
+	Manifest   Digest `json:"manifest"`            // digest of the OCI manifest
+	Digest     Digest `json:"digest"`              // digest of the module (the manifest's layer)
+	Connector  string `json:"connector,omitempty"` // only tools of this connector. Default: of all
+	Method     string `json:"method,omitempty"`    // only this operation: with Path and Connector
+	Path       string `json:"path,omitempty"`      // path template as in the specification
+	// Config is the plugin's configuration, a JSON object; nil for none.
+	Config json.RawMessage `json:"config,omitempty"`
+	// OnError is OnErrorPass or OnErrorFail. Default: OnErrorPass.
+	OnError string `json:"onError,omitempty"`
+}
+
+// Applies reports whether the plugin is bound to an operation of a connector.
+func (p *PluginRef) Applies(connector, method, path string) bool {
+	return (p.Connector == "" || p.Connector == connector) && (p.Path == "" || p.Method == method && p.Path == path)
+}
+
+func (t *Toolset) validatePlugins(f *faults, connectors map[string]bool) {
+	f.check(len(t.Plugins) <= MaxPlugins, "/plugins", "%d plugins are more than %d", len(t.Plugins), MaxPlugins)
+	for i := range t.Plugins {
+		if f.full() {
+			return
+		}
+		p, at := &t.Plugins[i], fmt.Sprintf("/plugins/%d", i)
+		f.check(ValidSlug(p.Name), at+"/name", "plugin name %.80q is not a slug", p.Name)
+		f.text(at+"/version", p.Version, 1, manifest.MaxText)
+		f.check(ValidRepository(p.Repository), at+"/repository", "%.80q is not a repository name", p.Repository)
+		f.check(p.Manifest.Valid(), at+"/manifest", "%.80q is not a sha256 digest", string(p.Manifest))
+		f.check(p.Digest.Valid(), at+"/digest", "%.80q is not a sha256 digest", string(p.Digest))
+		f.check(p.Connector == "" || connectors[p.Connector], at+"/connector", "the toolset has no connector %.80q", p.Connector)
+		f.check((p.Method == "") == (p.Path == "") && (p.Path == "" || p.Connector != ""), at+"/path", "an operation is a connector, a method and a path")
+		f.check(p.Method == "" || methodPattern.MatchString(p.Method), at+"/method", "%.80q is not an upper-case method", p.Method)
+		f.check(p.Path == "" || strings.HasPrefix(p.Path, "/") && len(p.Path) <= manifest.MaxPath && utf8.ValidString(p.Path), at+"/path", "%.80q is not a path", p.Path)
+		f.check(len(p.Config) <= MaxPluginConfig, at+"/config", "%d bytes of configuration are more than %d", len(p.Config), MaxPluginConfig)
+		f.check(len(p.Config) == 0 || strings.HasPrefix(strings.TrimSpace(string(p.Config)), "{") && json.Valid(p.Config), at+"/config", "the configuration is not a JSON object")
+		f.check(p.OnError == "" || p.OnError == OnErrorPass || p.OnError == OnErrorFail, at+"/onError", "%.80q is neither pass nor fail", p.OnError)
+	}
+}
