@@ -139,7 +139,7 @@ func TestPluginIsUnbound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close(context.Background()) //nolint:errcheck // nothing is left open
+	defer h.Close(context.Background())
 	r, err := plugin.New(plugin.Options{Host: h, Now: now})
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,10 @@ var goals = []goal{
 	{ratio, "start.warm", "<=", 3, "", "process start to first served call with those 1,000 toolsets over a start with one"},
 	{ratio, "compile.github", "<=", 1.5, "", "GitHub's specification (13 MB) to connector bytes over encoding/json decoding it into any"},
 	{bound, "compile.github.mb", "<=", 150, "MB", "peak resident memory of a process that does that once"},
+	{ratio, "extism.nop.vs_gosdk", "<=", 0.02, "", "a call of a plugin that does nothing on our Extism host over extism/go-sdk v1.7.1"},
+	{ratio, "extism.load256k.vs_gosdk", "<=", 0.125, "", "the same for a plugin that loads 256 KB of input"},
+	{ratio, "extism.echo256k.vs_gosdk", "<=", 0.125, "", "the same for one that gives them back"},
+	{bound, "plugins.untrusted.overhead_ms", "<=", 0.15, "ms", "what a third-party filter in C (masking e-mail addresses) takes for an answer of 20 KB, in its sandbox"},
 	{bound, "demo.rss.mb", "<=", 100, "MB", "resident memory of `sluice run --demo` under load"},
 }
 

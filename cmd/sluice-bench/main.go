@@ -25,6 +25,8 @@ var benchmarks = []benchmark{
 		"answers.throughput.64MB_vs_64KB", "answers.gc_stall.ms",
 	}, benchAnswers},
 	{[]string{"connectors.1000.time", "connectors.1000.kb"}, benchConnectors},
+	{[]string{"extism.nop.vs_gosdk", "extism.load256k.vs_gosdk", "extism.echo256k.vs_gosdk"}, benchExtism},
+	{[]string{"plugins.untrusted.overhead_ms"}, benchPlugin},
 	{[]string{"compile.github"}, benchCompile},
 	{[]string{"compile.github.mb"}, benchCompileMemory},
 	{[]string{"toolsets.1000.kb", "start.warm"}, benchToolsets},
