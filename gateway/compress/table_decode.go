@@ -44,6 +44,7 @@ func DecodeTable(dst, text []byte) ([]byte, error) {
 type header struct {
 	columns []headColumn
 	index   map[string]int
+	sep     byte // between cells: tab or space
 }
 
 type headColumn struct {
@@ -61,6 +62,7 @@ type decoder struct {
 	out   []byte
 	types map[string]*header
 	limit int
+	sep   byte // what ends a bare string here, but for brackets: tab, space, line feed
 }
 
 func (d *decoder) line() int { return 1 + bytes.Count(d.b[:min(d.i, len(d.b))], []byte{'\n'}) }
@@ -100,6 +102,7 @@ func (d *decoder) document() error {
 			}
 		}
 	}
+	d.sep = '\n'
 	if d.peek() == '[' {
 		if err := d.block(); err != nil {
 			return err
@@ -119,8 +122,12 @@ func (d *decoder) declaration() error {
 	if name == "" || d.types[name] != nil {
 		return d.fail("expected a new type name of capital letters after #")
 	}
-	h := &header{index: map[string]int{}}
-	for d.peek() == '\t' {
+	h := &header{index: map[string]int{}, sep: '\t'}
+	if d.peek() == ' ' {
+		h.sep = ' '
+	}
+	d.sep = h.sep
+	for d.peek() == h.sep {
 		d.i++
 		if err := d.column(h); err != nil {
 			return err
@@ -190,7 +197,7 @@ func (d *decoder) rule(c *headColumn) error {
 		c.mode = modeFixed
 	}
 	end := d.i
-	for end < len(d.b) && d.b[end] != '\t' && d.b[end] != '\n' {
+	for end < len(d.b) && d.b[end] != d.sep && d.b[end] != '\n' {
 		end++
 	}
 	text := d.b[d.i:end]
@@ -415,9 +422,12 @@ func (d *decoder) value(obj, arr string) error {
 		return d.expect(')')
 	case '{':
 		d.i++
-		if err := d.members('\t', '}'); err != nil {
+		outer := d.sep
+		d.sep = d.listSeparator()
+		if err := d.members(d.sep, '}'); err != nil {
 			return err
 		}
+		d.sep = outer
 		return d.expect('}')
 	case '[':
 		return d.array(arr)
@@ -437,7 +447,7 @@ func (d *decoder) value(obj, arr string) error {
 // bare reads up to a byte that ends a cell.
 func (d *decoder) bare() []byte {
 	start := d.i
-	for c := d.peek(); c >= ' ' && c != ')' && c != ']' && c != '}'; c = d.peek() {
+	for c := d.peek(); c >= ' ' && c != ')' && c != ']' && c != '}' && (c != ' ' || d.sep != ' '); c = d.peek() {
 		d.i++
 	}
 	return d.b[start:d.i]
@@ -451,10 +461,12 @@ func (d *decoder) array(arr string) error {
 			return err
 		}
 	}
+	outer := d.sep
+	d.sep = d.listSeparator()
 	for first := true; d.peek() != ']'; first = false {
 		if !first {
-			if d.b[d.i-1] != ')' || d.peek() == '\t' {
-				if err := d.expect('\t'); err != nil {
+			if d.b[d.i-1] != ')' || d.peek() == d.sep {
+				if err := d.expect(d.sep); err != nil {
 					return err
 				}
 			}
@@ -464,9 +476,20 @@ func (d *decoder) array(arr string) error {
 			return err
 		}
 	}
+	d.sep = outer
 	d.i++
 	d.out = append(d.out, ']')
 	return nil
+}
+
+// listSeparator tells what separates the members or elements that follow a
+// bracket: spaces, when one follows it.
+func (d *decoder) listSeparator() byte {
+	if d.peek() == ' ' {
+		d.i++
+		return ' '
+	}
+	return '\t'
 }
 
 // numbers takes over a list of numbers as it stands; false: other values follow
@@ -500,6 +523,8 @@ func (d *decoder) row(h *header) error {
 	present := make([]bool, len(h.columns))
 	first := true
 	ended := false
+	outer := d.sep
+	d.sep = h.sep
 	for i := range h.columns {
 		c := &h.columns[i]
 		if c.mode == modeFixed {
@@ -507,7 +532,7 @@ func (d *decoder) row(h *header) error {
 			continue
 		}
 		if !first && !ended {
-			if d.peek() == '\t' {
+			if d.peek() == h.sep {
 				d.i++
 			} else {
 				ended = true
@@ -521,6 +546,7 @@ func (d *decoder) row(h *header) error {
 		}
 		cells[i] = span{from, len(d.out)}
 	}
+	d.sep = outer
 	// The object is written behind its cells and then moved over them.
 	object := len(d.out)
 	d.out = append(d.out, '{')
@@ -549,7 +575,7 @@ func (d *decoder) row(h *header) error {
 // an empty span of a present column stands for its rule.
 func (d *decoder) cell(c *headColumn, ended bool) (present bool, err error) {
 	next := d.peek()
-	if ended || next == '\t' || next == '\n' || next == ')' || next == 0 {
+	if ended || next == d.sep || next == '\n' || next == ')' || next == 0 {
 		return c.mode == modeDefault, nil
 	}
 	switch c.mode {
@@ -557,12 +583,13 @@ func (d *decoder) cell(c *headColumn, ended bool) (present bool, err error) {
 		if err := d.expect('='); err != nil {
 			return false, err
 		}
-		if next := d.peek(); next == '\t' || next == '\n' || next == ')' || next == 0 {
+		if next := d.peek(); next == d.sep || next == '\n' || next == ')' || next == 0 {
 			return false, nil
 		}
 	case modeCoded:
 		if next != '=' {
-			if d.out = append(d.out, d.bare()...); d.peek() == ']' || d.peek() == '}' {
+			text := d.bare()
+			if d.out = append(d.out, text...); len(text) == 0 || d.peek() == ']' || d.peek() == '}' {
 				return false, d.fail("unexpected %q", d.peek())
 			}
 			return true, nil

@@ -38,6 +38,7 @@ type encoder struct {
 	paths   map[string]int32
 	scratch []byte
 	out     []byte
+	sep     byte // what ends a bare string here: tab, space, or line feed
 }
 
 // document writes the whole text; false: table text has no form for it.
@@ -55,6 +56,9 @@ func (e *encoder) document() bool {
 	for _, s := range e.order {
 		e.annotate(e.records[s])
 	}
+	for _, s := range e.order {
+		e.records[s].sep = e.rowSeparator(e.records[s])
+	}
 	root := &e.nodes[0]
 	if root.kind == jsonscan.Array {
 		t := e.elementType(0)
@@ -62,10 +66,12 @@ func (e *encoder) document() bool {
 			return false
 		}
 		e.declarations()
+		e.sep = '\n'
 		e.block(0, t)
 		return true
 	}
 	e.declarations()
+	e.sep = '\n'
 	for c := root.first; c >= 0; c = e.nodes[c].next {
 		if c != root.first {
 			e.out = append(e.out, '\n')
@@ -88,9 +94,10 @@ func typeName(i int) string {
 func (e *encoder) declarations() {
 	for _, s := range e.order {
 		r := e.records[s]
+		e.sep = r.sep
 		e.out = append(append(e.out, '#'), r.name...)
 		for c := range r.columns {
-			e.out = append(e.out, '\t')
+			e.out = append(e.out, r.sep)
 			e.key(r.keys[c])
 			e.annotation(r.columns[c].obj, r.columns[c].arr)
 			e.rule(r, &r.columns[c])
@@ -183,7 +190,7 @@ func (e *encoder) value(id, obj, arr int32) {
 	n := &e.nodes[id]
 	switch n.kind {
 	case jsonscan.String:
-		if n.plain() && isBare(n.raw) {
+		if n.plain() && isBare(n.raw) && (e.sep != ' ' || bytes.IndexByte(n.raw, ' ') < 0) {
 			e.out = append(e.out, n.raw...)
 		} else {
 			e.quoted(n.raw)
@@ -196,12 +203,17 @@ func (e *encoder) value(id, obj, arr int32) {
 			return
 		}
 		e.out = append(e.out, '{')
+		outer := e.sep
+		if e.sep = e.separator(id); e.sep == ' ' {
+			e.out = append(e.out, ' ')
+		}
 		for c := n.first; c >= 0; c = e.nodes[c].next {
 			if c != n.first {
-				e.out = append(e.out, '\t')
+				e.out = append(e.out, e.sep)
 			}
 			e.member(c, false)
 		}
+		e.sep = outer
 		e.out = append(e.out, '}')
 	case jsonscan.Array:
 		e.array(id, arr)
@@ -228,9 +240,14 @@ func (e *encoder) array(id, arr int32) {
 		return
 	}
 	e.out = append(e.out, '[')
+	outer := e.sep
+	if e.sep = e.separator(id); e.sep == ' ' {
+		e.out = append(e.out, ' ')
+	}
+	defer func() { e.sep = outer }()
 	for c := first; c >= 0; c = e.nodes[c].next {
 		if c != first && e.out[len(e.out)-1] != ')' {
-			e.out = append(e.out, '\t')
+			e.out = append(e.out, e.sep)
 		}
 		if n := &e.nodes[c]; n.plain() && numeral(n.raw) {
 			e.quoted(n.raw) // or [1,2 would read as numbers
@@ -246,13 +263,16 @@ func (e *encoder) row(id int32, r *record) {
 	i, _ := slices.BinarySearch(r.instances, id)
 	row := r.row(i)
 	keep, first := len(e.out), true
+	outer := e.sep
+	e.sep = r.sep
+	defer func() { e.sep = outer }()
 	for c := range r.columns {
 		col := &r.columns[c]
 		if col.mode == modeFixed {
 			continue
 		}
 		if !first {
-			e.out = append(e.out, '\t')
+			e.out = append(e.out, r.sep)
 		}
 		first = false
 		mark := len(e.out)
@@ -341,7 +361,7 @@ func (e *encoder) hole(c *column, row []int32, id int32) bool {
 	if ok {
 		v, ok = e.cut(c.parts[at+1:], row, v, true)
 	}
-	if !ok || len(v) == 0 || v[0] == '=' || v[0] == '!' || v[0] == ' ' || !bareBytes(v) {
+	if !ok || len(v) == 0 || v[0] == '=' || v[0] == '!' || v[0] == ' ' || !bareBytes(v) || e.sep == ' ' && bytes.IndexByte(v, ' ') >= 0 {
 		return false
 	}
 	switch c.parts[at].ref {

@@ -41,42 +41,47 @@ func TestTable(t *testing.T) {
 	f(`"a"`, `"a"`)
 	f(`[1, 2]`, `[1,2]`)
 	// An object's members stand on lines.
-	f(`{"id":1,"name":"a b","tags":["x","y"],"n":null}`, "id:1\nname:a b\ntags:[x\ty]\nn:null")
-	f(`{"a":{"b":"c","d":[1.0,2e3]}}`, "a:{b:c\td:[1.0,2e3]}")
+	f(`{"id":1,"name":"a b","tags":["x","y"],"n":null}`, "id:1\nname:a b\ntags:[ x y]\nn:null")
+	f(`{"a":{"b":"c","d":[1.0,2e3]}}`, "a:{ b:c d:[1.0,2e3]}")
 	// An array of objects is a table; what is equal in all rows stands in the header.
-	f(`[{"id":1,"s":"open"},{"id":2,"s":"open"}]`, "#A\tid\ts=open\n[A\n1\n2\n]")
-	f(`{"items":[{"id":1},{"id":2}],"more":false}`, "#A\tid\nitems:[A\n1\n2\n]\nmore:false")
+	f(`[{"id":1,"s":"open"},{"id":2,"s":"open"}]`, "#A id s=open\n[A\n1\n2\n]")
+	f(`{"items":[{"id":1},{"id":2}],"more":false}`, "#A id\nitems:[A\n1\n2\n]\nmore:false")
+	// Tabs stand where many strings have spaces, for those would need quotes.
+	f(`[{"id":1,"s":"to do"},{"id":2,"s":"in progress"}]`, "#A\tid\ts\n[A\n1\tto do\n2\tin progress\n]")
+	f(`{"a":{"b":"c d"},"e":["f g","h"]}`, "a:{b:c d}\ne:[f g\th]")
+	f(`{"a":[{"k":"x","l":"y","m":"z"},{"k":"u","l":"v w","m":"t"}]}`, "#A k l m\na:[A\nx y z\nu \"v w\" t\n]")
+	f(`[{"a b":"x","c":"y"},{"a b":"u","c":"v"}]`, "#A\t\"a b\"\tc\n[A\nx\ty\nu\tv\n]")
 	// A missing cell is empty, null is null, the empty string has quotes.
-	f(`[{"a":1,"b":null},{"a":2},{"a":3,"b":""}]`, "#A\ta\tb\n[A\n1\tnull\n2\n3\t\"\"\n]")
+	f(`[{"a":1,"b":null},{"a":2},{"a":3,"b":""}]`, "#A a b\n[A\n1 null\n2\n3 \"\"\n]")
 	// Defaults: the commonest value is an empty cell.
-	f(`[{"a":1,"b":null},{"a":2,"b":null},{"a":3,"b":null},{"a":4}]`, "#A\ta\tb?=null\n[A\n1\n2\n3\n4\t=\n]")
+	f(`[{"a":1,"b":null},{"a":2,"b":null},{"a":3,"b":null},{"a":4}]`, "#A a b?=null\n[A\n1\n2\n3\n4 =\n]")
 	// Strings that would read as something else are quoted.
 	f(`{"a":"1","b":"true","c":" x","d":"a)","e":"=a","f":"null","g":"-1x","h":"a\nb"}`,
 		"a:\"1\"\nb:\"true\"\nc:\" x\"\nd:\"a)\"\ne:\"=a\"\nf:\"null\"\ng:-1x\nh:\"a\\nb\"")
 	f(`{"a b":1,"":2,"#":3,"[x":4}`, "\"a b\":1\n\"\":2\n\"#\":3\n\"[x\":4")
 	// Templates refer to other columns of the row.
 	f(`[{"id":7,"url":"https://api.example.com/users/7/posts"},{"id":8,"url":"https://api.example.com/users/8/posts"}]`,
-		"#A\tid\turl=https://api.example.com/users/<id>/posts\n[A\n7\n8\n]")
+		"#A id url=https://api.example.com/users/<id>/posts\n[A\n7\n8\n]")
 	// Holes: the common start and end stand in the header.
-	f(`[{"u":"https://example.com/a"},{"u":"https://example.com/b"}]`, "#A\tu=https://example.com/<>\n[A\na\nb\n]")
+	f(`[{"u":"https://example.com/a"},{"u":"https://example.com/b"}]`, "#A u=https://example.com/<>\n[A\na\nb\n]")
 	// Times in basic format, UUIDs without hyphens.
-	f(`[{"t":"2026-01-02T03:04:05Z"},{"t":"2026-01-02T03:04:06.5+02:00"}]`, "#A\tt=<@t>\n[A\n20260102T030405Z\n20260102T030406.5+02:00\n]")
+	f(`[{"t":"2026-01-02T03:04:05Z"},{"t":"2026-01-02T03:04:06.5+02:00"}]`, "#A t=<@t>\n[A\n20260102T030405Z\n20260102T030406.5+02:00\n]")
 	f(`[{"u":"550e8400-e29b-41d4-a716-446655440000"},{"u":"550e8400-e29b-41d4-a716-446655440001"}]`,
-		"#A\tu=<@u>\n[A\n550e8400e29b41d4a716446655440000\n550e8400e29b41d4a716446655440001\n]")
+		"#A u=<@u>\n[A\n550e8400e29b41d4a716446655440000\n550e8400e29b41d4a716446655440001\n]")
 	// Nested objects and lists of objects.
 	f(`[{"u":{"id":1,"n":"a"},"l":[{"c":"x"},{"c":"y"}]},{"u":{"id":2,"n":"b"},"l":[]}]`,
-		"#A\tu(B)\tl[C]\n#B\tid\tn\n#C\tc\n[A\n(1\ta)\t[(x)(y)]\n(2\tb)\t[]\n]")
+		"#A u(B) l[C]\n#B id n\n#C c\n[A\n(1 a) [(x)(y)]\n(2 b) []\n]")
 	// Rows that do not fit stand behind a mark.
-	f(`[{"a":1},{"a":2},5,"x",[{"a":3}]]`, "#A\ta\n[A\n1\n2\n!5\n!x\n![(3)]\n]")
+	f(`[{"a":1},{"a":2},5,"x",[{"a":3}]]`, "#A a\n[A\n1\n2\n!5\n!x\n![(3)]\n]")
 	// Objects with a key twice keep both.
 	f(`[{"a":1,"a":2},{"a":1,"a":2}]`, `[{"a":1,"a":2},{"a":1,"a":2}]`)
-	f(`{"x":[{"a":1,"a":2},{"b":1},{"b":2}]}`, "#A\tb\nx:[A\n!{a:1\ta:2}\n1\n2\n]")
+	f(`{"x":[{"a":1,"a":2},{"b":1},{"b":2}]}`, "#A b\nx:[A\n!{ a:1 a:2}\n1\n2\n]")
 	// Constant text that looks like a template.
-	f(`[{"i":1,"h":"<b>"},{"i":2,"h":"<b>"}]`, "#A\ti\th=\"<b>\"\n[A\n1\n2\n]")
+	f(`[{"i":1,"h":"<b>"},{"i":2,"h":"<b>"}]`, "#A i h=\"<b>\"\n[A\n1\n2\n]")
 	// Digits survive.
 	f(`{"n":12345678901234567890.10,"e":1E400}`, "n:12345678901234567890.10\ne:1E400")
 	// Strings among numbers.
-	f(`{"a":["1,2","3"],"b":[1,"x"],"c":["-"]}`, "a:[\"1,2\"\t\"3\"]\nb:[1\tx]\nc:[\"-\"]")
+	f(`{"a":["1,2","3"],"b":[1,"x"],"c":["-"]}`, "a:[\"1,2\"\t\"3\"]\nb:[ 1 x]\nc:[\"-\"]")
 }
 
 func TestTableErrors(t *testing.T) {
@@ -99,6 +104,8 @@ func TestTableErrors(t *testing.T) {
 	f("#A\ta=<b><>\tb=<a><>\n[A\nx\ty\n]", "refer to each other")
 	f("#A\ta=<@t>\n[A\nx\n]", "no time")
 	f("#A\ta\n[A\n1\n]x", "text after the end")
+	f("#A\ta=<@t>\n[A\n\x04", "unexpected")
+	f("#A a b\n[A\n1\t2\n]", "expected '\\n'")
 	f(`a:"\x"`, "not a JSON string")
 	f("a:"+strings.Repeat("[", 200), "nested deeper")
 	// Ten thousand rows of a megabyte each are not written out.
@@ -163,6 +170,7 @@ func FuzzTable(f *testing.F) {
 
 func FuzzDecodeTable(f *testing.F) {
 	f.Add([]byte("#A\tid\turl=https://x/<id>/<>\n[A\n7\ta\n8\tb\n]"))
+	f.Add([]byte("#A id u(B) l[B]\n#B c=<> d?=1\n[A\n7 (x) [(y =2)(z)]\n!{ a:1 b:[ x \"y z\"]}\n]"))
 	f.Add([]byte("#A\tu(B)\tl[C]\n#B\tid\tn?=1\n#C\tc=<@t>\n[A\n(1\t=a)\t[(20260102T030405Z)]\n!x\n]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		out, err := DecodeTable(nil, text)

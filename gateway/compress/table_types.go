@@ -24,6 +24,7 @@ type record struct {
 	instances []int32 // nodes in document order
 	cells     []int32 // a row of len(columns) nodes for each instance, -1 missing
 	used      bool
+	sep       byte // between cells: tab, or space
 }
 
 func (r *record) row(i int) []int32 { return r.cells[i*len(r.keys) : (i+1)*len(r.keys)] }

@@ -1,0 +1,107 @@
+package compress
+
+import (
+	"bytes"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// A space before a word is one token with it, a tab is a token of its own. But
+// where spaces separate, a string with a space in it needs quotes. So each type,
+// object and list has the separator that is fewer tokens for it, by these rules of
+// thumb.
+const (
+	wordGain  = 1 // a separator before a word
+	quoteLoss = 2 // quotes around a string with spaces
+)
+
+// separatorGain is what a space before node id saves over a tab.
+func (e *encoder) separatorGain(id int32, before bool) int {
+	n := &e.nodes[id]
+	switch n.kind {
+	case jsonscan.String:
+		if !n.plain() || !isBare(n.raw) {
+			return 0
+		}
+		if bytes.IndexByte(n.raw, ' ') >= 0 {
+			return -quoteLoss
+		}
+		if before && isLetter(n.raw[0]) {
+			return wordGain
+		}
+	case jsonscan.Bool, jsonscan.Null:
+		if before {
+			return wordGain
+		}
+	}
+	return 0
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// separator is what stands between the members of object id, or the elements of
+// array id.
+func (e *encoder) separator(id int32) byte {
+	gain := 0
+	n := &e.nodes[id]
+	for c := n.first; c >= 0; c = e.nodes[c].next {
+		if n.kind == jsonscan.Array {
+			gain += e.separatorGain(c, c != n.first)
+			continue
+		}
+		gain += e.separatorGain(c, false)
+		if key := e.nodes[c].key; c != n.first && len(key) > 0 && isLetter(key[0]) {
+			gain += wordGain
+		}
+	}
+	if gain > 0 {
+		return ' '
+	}
+	return '\t'
+}
+
+// rowSeparator is what stands between the cells of a type, and its columns. A
+// header with spaces in keys or templates, which nothing quotes, has tabs.
+func (e *encoder) rowSeparator(r *record) byte {
+	gain := 0
+	for c := range r.columns {
+		col := &r.columns[c]
+		if !isBareKey(r.keys[c]) {
+			return '\t'
+		}
+		for _, p := range col.parts {
+			if bytes.IndexByte(p.lit, ' ') >= 0 {
+				return '\t'
+			}
+		}
+		if isLetter(r.keys[c][0]) {
+			gain += wordGain
+		}
+		if col.mode == modeFixed || col.mode == modeDefault {
+			if col.parts == nil {
+				gain += e.separatorGain(col.konst, false)
+			}
+			if col.mode == modeFixed {
+				continue
+			}
+		}
+	}
+	for i := range r.instances {
+		row := r.row(i)
+		first := true
+		for c := range r.columns {
+			col := &r.columns[c]
+			if col.mode == modeFixed {
+				continue
+			}
+			if id := row[c]; id >= 0 && (col.mode == modePlain || col.mode == modeDefault && !e.isDefault(col, row, id) || col.mode == modeCoded) {
+				gain += e.separatorGain(id, !first && col.mode == modePlain)
+			}
+			first = false
+		}
+	}
+	if gain > 0 {
+		return ' '
+	}
+	return '\t'
+}
