@@ -482,16 +482,6 @@ func (d *decoder) array(arr string) error {
 	return nil
 }
 
-// listSeparator tells what separates the members or elements that follow a
-// bracket: spaces, when one follows it.
-func (d *decoder) listSeparator() byte {
-	if d.peek() == ' ' {
-		d.i++
-		return ' '
-	}
-	return '\t'
-}
-
 // numbers takes over a list of numbers as it stands; false: other values follow
 // a number.
 func (d *decoder) numbers() (bool, error) {

@@ -105,3 +105,13 @@ func (e *encoder) rowSeparator(r *record) byte {
 	}
 	return '\t'
 }
+
+// listSeparator tells what separates the members or elements that follow a
+// bracket: spaces, when one follows it.
+func (d *decoder) listSeparator() byte {
+	if d.peek() == ' ' {
+		d.i++
+		return ' '
+	}
+	return '\t'
+}
