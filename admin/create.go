@@ -110,6 +110,11 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 			return nil, err
 		}
 	}
+	if in.Selection != "" || in.UseCase != "" {
+		if err := d.chooseAnew(given(in.Selection), given(in.UseCase)); err != nil {
+			return nil, err
+		}
+	}
 	replaced := slices.Clone(d.creds)
 	if in.Auth != nil {
 		if err := d.authenticate(s, in.Auth, "/authentication"); err != nil {
@@ -118,6 +123,9 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 	}
 	phase("storing the connector")
 	if err := s.o.Publisher.Push(ctx, compiled); err != nil {
+		return nil, err
+	}
+	if err := d.absorb(); err != nil {
 		return nil, err
 	}
 	if err := s.pushDraft(ctx, d); err != nil {
@@ -297,12 +305,16 @@ func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft
 	if test != nil {
 		shown.Test = test
 	}
+	advice, err := s.advice(d)
+	if err != nil {
+		return nil, err
+	}
 	status := http.StatusOK
 	if isNew {
 		status = http.StatusCreated
 	}
 	return &done{status: status, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version), body: CreatedToolset{
-		ToolsetDetail: d.detail(shown), Created: isNew, Tools: d.tools(false), Granted: granted, Changes: d.changes,
+		ToolsetDetail: d.detail(shown), Created: isNew, Tools: d.tools(false), Advice: advice, Granted: granted, Changes: d.changes,
 	}}, nil
 }
 

@@ -117,15 +117,22 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 	if err := d.checkNames(); err != nil {
 		return err
 	}
+	index, err := d.selectTools(t)
+	if err != nil {
+		return err
+	}
 	programs, err := t.CompilePrograms()
 	if err != nil {
 		return err
 	}
-	b, err := s.o.Publisher.Bundle(ctx, t, programs)
+	b, err := s.o.Publisher.Bundle(ctx, t, programs, index)
 	if err != nil {
 		return err
 	}
 	d.bundle, d.ts.DraftDigest, d.ts.EnabledTools = t, string(b.Digest), int64(enabledCount(d.tools(false)))
+	if t.Selection != nil && t.Selection.Mode == registry.SelectUseCase {
+		d.ts.EnabledTools = int64(len(t.Selection.Tools))
+	}
 	return nil
 }
 
@@ -294,6 +301,9 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 		t.Cache = &CachePolicy{TTLSeconds: int(d.ts.CacheSeconds)}
 	}
 	t.Answers = showAnswers(d.ts.Answers)
+	if t.Selection, t.UseCase, err = shownSelection(d.ts); err != nil {
+		return Toolset{}, err
+	}
 	t.ToolCount, t.EnabledTools = int(d.version.Tools), int(d.ts.EnabledTools)
 	if len(d.creds) > 0 {
 		if t.Authentication, err = showAuth(d.creds, s.now()); err != nil {

@@ -21,6 +21,8 @@ type Toolset struct {
 	Profile        string          `json:"profile" enum:"off,lossless,concise"`
 	Cache          *CachePolicy    `json:"cache,omitempty" doc:"Absent: answers are not cached."`
 	Answers        *Answers        `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
+	UseCase        string          `json:"useCase,omitempty" doc:"What the toolset is for, in words; the selection use-case chooses tools by it."`
+	Selection      string          `json:"selection" enum:"all,use-case,search" doc:"Which tools clients list."`
 	Access         Access          `json:"access"`
 	ToolCount      int             `json:"toolCount" doc:"Tools of the connector."`
 	EnabledTools   int             `json:"enabledTools" doc:"Tools that agents see."`
@@ -46,10 +48,11 @@ type ToolsetDetail struct {
 // CreatedToolset answers the creation of a toolset.
 type CreatedToolset struct {
 	ToolsetDetail
-	Created bool     `json:"created" doc:"false: the toolset was there with the same source and was refreshed."`
-	Tools   []Tool   `json:"tools"`
-	Granted []string `json:"granted,omitempty" doc:"Private addresses this node may now dial, because the operator named them from this machine."`
-	Changes *Changes `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`
+	Created bool             `json:"created" doc:"false: the toolset was there with the same source and was refreshed."`
+	Tools   []Tool           `json:"tools"`
+	Advice  *SelectionAdvice `json:"advice,omitempty" doc:"With more than 40 tools: what each selection would cost."`
+	Granted []string         `json:"granted,omitempty" doc:"Private addresses this node may now dial, because the operator named them from this machine."`
+	Changes *Changes         `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`
 }
 
 // Source is where a toolset comes from.

@@ -14,6 +14,8 @@ type CreateToolset struct {
 	Tools        []string      `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of the tools to enable; a leading ! leaves out. Default: all."`
 	Profile      string        `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Default: lossless."`
 	Cache        *CachePolicy  `json:"cache,omitempty"`
+	UseCase      string        `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for."`
+	Selection    string        `json:"selection,omitempty" enum:"all,use-case,search" doc:"Which tools clients list. Default: all."`
 	Auth         *SetAuth      `json:"authentication,omitempty"`
 	Test         *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
 	Deploy       *CreateDeploy `json:"deploy,omitempty"`
@@ -66,6 +68,8 @@ type PatchToolset struct {
 	BaseURL      *string     `json:"baseUrl,omitempty" maxLength:"2048"`
 	Profile      *string     `json:"profile,omitempty" enum:"off,lossless,concise"`
 	Cache        *PatchedTTL `json:"cache,omitempty" doc:"ttlSeconds 0 turns the cache off."`
+	UseCase      *string     `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for. Setting it chooses tools anew."`
+	Selection    *string     `json:"selection,omitempty" enum:"all,use-case,search" doc:"Which tools clients list; use-case needs useCase."`
 
 	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of answers."`
 }

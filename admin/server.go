@@ -49,6 +49,9 @@ type Options struct {
 	Fetcher Fetcher
 	// Tester runs a tool of a draft. Default: none, and nothing can be tested.
 	Tester Tester
+	// Lister renders tools/list of a draft. Default: none, and tokens are estimated
+	// from the definitions.
+	Lister Lister
 	// Dialer gets the grants of private addresses that the operator names from
 	// this machine. Default: none are granted.
 	Dialer *safedial.Dialer
@@ -104,6 +107,7 @@ type Server struct {
 	api      huma.API
 	hosts    map[string]bool
 	opened   connectorCache
+	indexes  indexCache
 	secrets  secretCache
 	flights  singleflight.Group // requests for access tokens, by credential
 	// edgeBell rings when an edge may have new credentials or was changed.
@@ -264,6 +268,7 @@ func (s *Server) routes() {
 	s.registerToolsets()
 	s.registerRefresh()
 	s.registerTools()
+	s.registerSelection()
 	s.registerAuthentication()
 	s.registerTests()
 	s.registerAccess()

@@ -86,7 +86,7 @@ func (d *draft) choose(req *TestRequest) (c *candidate, reason string, err error
 	safe, locked := 0, 0
 	for i := range tools {
 		t := &tools[i]
-		if !t.Enabled || !t.Annotations.ReadOnly {
+		if !t.Enabled || !t.Annotations.ReadOnly || !d.serves(t.Operation) {
 			continue
 		}
 		safe++

@@ -177,6 +177,9 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 	if err := checkBaseURL(d.ts.BaseURL, "/baseUrl"); err != nil {
 		return nil, err
 	}
+	if err := d.chooseAnew(in.Selection, in.UseCase); err != nil {
+		return nil, err
+	}
 	if err := s.saveDraft(ctx, ws, d, "toolset.update", toolsetFields(&before), toolsetFields(d.ts), false); err != nil {
 		return nil, err
 	}
@@ -187,7 +190,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 func toolsetFields(t *store.Toolset) map[string]any {
 	return map[string]any{
 		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": t.BaseURL,
-		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "answers": showAnswers(t.Answers),
+		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": t.Selection, "answers": showAnswers(t.Answers),
 	}
 }
 
@@ -196,6 +199,9 @@ func toolsetFields(t *store.Toolset) map[string]any {
 func (s *Server) saveDraft(ctx context.Context, ws *store.Workspace, d *draft, action string, before, after any, edits bool) error {
 	if reflect.DeepEqual(before, after) {
 		return nil
+	}
+	if err := d.absorb(); err != nil {
+		return err
 	}
 	if err := s.pushDraft(ctx, d); err != nil {
 		return err

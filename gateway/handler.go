@@ -198,6 +198,12 @@ type session struct {
 	meta     []byte // the trace, reused
 	cancel   upstream.Cancel
 	watch    watched
+
+	// Search mode.
+	meta3 string // which of its three tools is called; "": a tool of the toolset
+	query []byte // what execute_tool says its tool was found with
+	found []snapshot.Found
+	text  []byte
 }
 
 var _ mcp.Toolset = (*session)(nil)
@@ -223,6 +229,10 @@ func (x *session) AppendTools(dst, cursor []byte) (out []byte, next string, ok b
 // Select implements [mcp.Toolset].
 func (x *session) Select(name []byte) ([]mcp.HeaderParam, bool, error) {
 	var err error
+	x.meta3, x.query = "", x.query[:0]
+	if x.ts.Searches() && x.selectMeta(name) {
+		return nil, true, nil
+	}
 	if x.tool, err = x.ts.Tool(name); err != nil || x.tool == nil || !x.tool.Fetch && !x.pass.Sees(x.tool.Name) {
 		return nil, false, err // what a token does not open does not exist for it
 	}
@@ -235,6 +245,9 @@ func (x *session) Select(name []byte) ([]mcp.HeaderParam, bool, error) {
 
 // Permit implements [mcp.Toolset].
 func (x *session) Permit() bool {
+	if x.meta3 != "" {
+		return true // what execute_tool may call is decided when its tool is known
+	}
 	if x.tool.Fetch {
 		return true // it gives a principal nothing but what that principal was given
 	}
@@ -249,6 +262,9 @@ func (x *session) Permit() bool {
 
 // Call implements [mcp.Toolset].
 func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err error) {
+	if x.meta3 != "" {
+		return x.callMeta(p, dst)
+	}
 	p.Stream.Beat("waiting for the answer of " + x.tool.Name)
 	opt := call.CallOptions{
 		Trace: p.Trace && x.s.mayTrace(x.rc), Version: p.Version, Principal: x.pass.Principal(), Cancel: &x.cancel,
@@ -312,6 +328,7 @@ func (x *session) Done(served mcp.Served) {
 	}
 	x.cancel.Reset()
 	x.s, x.rc, x.ts, x.tool, x.pass, x.metadata = nil, nil, nil, nil, access.Pass{}, ""
+	x.forget()
 	s.sessions.Put(x)
 }
 

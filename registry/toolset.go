@@ -59,6 +59,7 @@ type Toolset struct {
 	Access       Access         `json:"access"`                 // who may open the URL
 	Limits       *Limits        `json:"limits,omitempty"`       // nil: the defaults of the gateway
 	Answers      *Answers       `json:"answers,omitempty"`      // nil: nothing beyond the profile
+	Selection    *Selection     `json:"selection,omitempty"`    // nil: every enabled tool is listed
 }
 
 // Profiles of answers: as received; smaller without loss; smaller with declared loss.
@@ -173,6 +174,9 @@ func (t *Toolset) Validate() error {
 	names := t.validateConnectors(f)
 	t.validateEdits(f, names)
 	t.validatePlugins(f, names)
+	if t.Selection != nil {
+		t.Selection.validate(f, names)
+	}
 	return f.err("toolset %.80q is not valid", t.Slug)
 }
 

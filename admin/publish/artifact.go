@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/selection"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/openapi"
@@ -141,11 +142,15 @@ type Bundle struct {
 // programs; when it returns nil the bundle is durable. It makes nothing live.
 // The same toolset gives the same digest. Faults of t are those of
 // [registry.Toolset.Validate].
-func (p *Publisher) Bundle(ctx context.Context, t *registry.Toolset, programs [][]byte) (Bundle, error) {
+//
+// index is the stored index of the toolset's tools (registry.IndexTools), which
+// search mode needs; nil: none.
+func (p *Publisher) Bundle(ctx context.Context, t *registry.Toolset, programs [][]byte, index []byte) (Bundle, error) {
 	module, err := registry.BuildBundle(t, programs)
 	if err != nil {
 		return Bundle{}, err
 	}
+	module = registry.AppendIndex(module, index)
 	a, err := oci.New(oci.KindToolset, module, map[string]string{"org.opencontainers.image.title": t.Slug})
 	if err != nil {
 		return Bundle{}, err
@@ -181,9 +186,18 @@ func (p *Publisher) verifyToolset(ctx context.Context, t registry.ReleaseToolset
 	if err != nil {
 		return err
 	}
-	bundle, _, err := registry.OpenBundle(a.Layer())
+	bare, index, err := registry.SplitIndex(a.Layer())
 	if err != nil {
 		return err
+	}
+	bundle, _, err := registry.OpenBundle(bare)
+	if err != nil {
+		return err
+	}
+	if bundle.SelectionMode() == registry.SelectSearch {
+		if _, err := selection.Open(index, selection.DefaultTable()); err != nil {
+			return problem.New(problem.InvalidRelease, "the bundle of toolset %q has no usable index of its tools", bundle.Slug).Because(err)
+		}
 	}
 	if bundle.ID != t.ID || bundle.Slug != t.Slug || bundle.Workspace != t.Workspace {
 		return problem.New(problem.InvalidRelease, "the bundle is of toolset %q (%s) of %q", bundle.Slug, bundle.ID, bundle.Workspace)

@@ -129,7 +129,7 @@ func publishForever(dir string, torn bool) error {
 	for {
 		n := p.Current().Release().Revision + 1
 		ts := toolset("one", "content "+strconv.FormatUint(n, 10), c)
-		b, err := p.Bundle(context.Background(), ts, nil)
+		b, err := p.Bundle(context.Background(), ts, nil, nil)
 		if err != nil {
 			return err
 		}

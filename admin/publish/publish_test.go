@@ -104,7 +104,7 @@ func toolset(slug, name string, c registry.ConnectorRef) *registry.Toolset {
 // bundle stores a toolset and returns the line a release lists it with.
 func bundle(t testing.TB, p *publish.Publisher, ts *registry.Toolset) registry.ReleaseToolset {
 	t.Helper()
-	b, err := p.Bundle(context.Background(), ts, nil)
+	b, err := p.Bundle(context.Background(), ts, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,6 +140,7 @@ type Toolset struct {
 	Profile         string `bun:"profile"`
 	CacheSeconds    int64  `bun:"cache_seconds"` // 0: off
 	Answers         string `bun:"answers"`       // JSON: settings of answers; empty: none
+	Selection       string `bun:"selection"`     // JSON of how tools are chosen; empty: all
 	EnabledTools    int64  `bun:"enabled_tools"` // tools of the draft that agents would see
 	DraftDigest     string `bun:"draft_digest"`  // of the bundle of the draft as it is now
 	LiveDigest      string `bun:"live_digest"`   // of the bundle that is live; empty: none

@@ -21,6 +21,7 @@ type addFlags struct {
 	tools               []string
 	auth                authFlags
 	profile             string
+	selection, useCase  string
 	cacheSeconds        int
 	noDeploy, dryRun    bool
 	test                string
@@ -35,6 +36,8 @@ func (f *addFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.baseURL, "base-url", "", "where calls are sent (default: first server of the specification)")
 	fs.StringSliceVar(&f.tools, "tools", nil, "names or globs of the tools to enable, !NAME leaves out (default all)")
 	fs.StringVar(&f.profile, "profile", "concise", "answers: off, lossless, concise")
+	fs.StringVar(&f.selection, "selection", "", "which tools clients list: all, use-case, search (default all; use-case with --use-case)")
+	fs.StringVar(&f.useCase, "use-case", "", "what the toolset is for, a sentence for each task")
 	fs.IntVar(&f.cacheSeconds, "cache", 0, "keep answers of safe calls for this many seconds")
 	fs.StringArrayVar(&f.overlays, "overlay", nil, "Overlay document to apply, a file or URL; kept for refreshes; may be repeated")
 	fs.StringVar(&f.main, "main", "", "path of the main document in a directory or archive (default: found)")
@@ -81,6 +84,10 @@ type createToolset struct {
 func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error) {
 	var in createToolset
 	in.Name, in.Slug, in.BaseURL, in.Tools, in.Profile = f.name, f.slug, f.baseURL, f.tools, f.profile
+	in.Selection, in.UseCase = f.selection, f.useCase
+	if in.Selection == "" && in.UseCase != "" {
+		in.Selection = "use-case"
+	}
 	if f.cacheSeconds > 0 {
 		in.Cache = &admin.CachePolicy{TTLSeconds: f.cacheSeconds}
 	}
@@ -305,6 +312,10 @@ func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
 	}
 	a.adviseAuth(w, &t.Toolset)
 	a.adviseCount(w, &t.Toolset)
+	if t.Advice != nil && t.Selection == "all" {
+		printAdvice(w, t.Advice)
+		fmt.Fprintf(w, "  next   sluice toolset optimize %s --selection %s\n", t.Slug, t.Advice.Recommended)
+	}
 	if t.Status == "live" {
 		fmt.Fprintf(w, "  next   sluice client %s   for the configuration of AI applications\n", t.Slug)
 	}
@@ -395,6 +406,7 @@ func authCommand(s *admin.Suggest) string {
 func (a *app) adviseCount(w io.Writer, t *admin.Toolset) {
 	const cursorShows, requestTakes = 40, 128
 	switch {
+	case t.Selection == "search":
 	case t.EnabledTools > requestTakes:
 		fmt.Fprintf(w, "! %s: VS Code and the OpenAI API take 128 at most; choose some: sluice toolset tools %s enable GLOB…\n", plural(t.EnabledTools, "tool"), t.Slug)
 	case t.EnabledTools > cursorShows:

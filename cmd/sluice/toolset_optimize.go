@@ -19,6 +19,7 @@ type optimizeFlags struct {
 	profile, format, fields, rows, where, jq string
 	limit, maxString, budget                 int
 	redact, structured                       bool
+	selection                                selectionFlags
 }
 
 func (a *app) toolsetOptimize() *cobra.Command {
@@ -32,7 +33,9 @@ func (a *app) toolsetOptimize() *cobra.Command {
   sluice toolset optimize shop --fields '-items.metadata'
   sluice toolset optimize shop --tool list_orders --fields 'items(id,total,customer.name)' --where "status == 'open'" --limit 50
   sluice toolset optimize shop --tool list_orders --jq '[.items[] | {id, total}]'
-  sluice toolset optimize shop --tool list_orders --where ''`,
+  sluice toolset optimize shop --tool list_orders --where ''
+  sluice toolset optimize shop --use-case 'Refund an order. Answer a customer.' --explain
+  sluice toolset optimize shop --selection search`,
 		Args: exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
@@ -42,6 +45,9 @@ func (a *app) toolsetOptimize() *cobra.Command {
 			t, etag, err := c.toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
+			}
+			if f.selection.given(cmd.Flags()) {
+				return a.optimizeSelection(cmd.Context(), c, t, etag, &f.selection, cmd.Flags())
 			}
 			e := &toolEdit{app: a, c: c, toolset: t, etag: etag}
 			return e.optimize(cmd.Context(), &f, cmd.Flags())
@@ -60,6 +66,7 @@ func (a *app) toolsetOptimize() *cobra.Command {
 	fs.StringVar(&f.jq, "jq", "", "jq `EXPRESSION` that runs last")
 	fs.BoolVar(&f.redact, "redact", false, "no answer rather than one these settings could not be applied to")
 	fs.BoolVar(&f.structured, "structured", false, "send outputSchema and structuredContent")
+	f.selection.register(cmd)
 	mustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
 	mustComplete(cmd, "format", []string{"auto", "json", "table", "toon"})
 	return cmd

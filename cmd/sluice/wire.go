@@ -221,7 +221,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	}
 	n.admin, err = admin.New(ctx, admin.Options{
 		OAuth: authorization,
-		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), Tester: draftTester{drafts}, Dialer: n.dialer,
+		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
 		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), Hosts: append(adminHosts(n.opts.adminListen), n.opts.adminHosts...), Version: versionOrDevel(),
 		Registry: n.registry, Metrics: write, Ready: ready, Logger: n.opts.logger,
 	})
@@ -327,7 +327,7 @@ func serve(state *edge.State, holder *snapshot.Holder, meter *metering.Meter, ke
 	for _, t := range state.Toolsets {
 		in.Toolsets = append(in.Toolsets, snapshot.ToolsetInput{
 			ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,
-			Plugins: t.Plugins, Access: t.Access, AccessDigest: t.ReleaseToolset.Access,
+			Plugins: t.Plugins, Access: t.Access, AccessDigest: t.ReleaseToolset.Access, Index: t.Index,
 		})
 	}
 	s, err := snapshot.Compile(in, holder.Load())

@@ -18,6 +18,8 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // What the control plane and the data plane want of each other, when both are in
@@ -105,6 +107,31 @@ func (t draftTester) Test(ctx context.Context, in admin.TestCall) (admin.TestedA
 		answer.Tokens = admin.TestTokens{Received: tr.TokensReceived, Minified: tr.TokensMinified, Result: tr.TokensResult}
 	}
 	return answer, nil
+}
+
+var _ admin.Lister = draftTester{}
+
+// List implements [admin.Lister].
+func (t draftTester) List(ts *registry.Toolset, connectors map[string]*connector.Connector, index []byte) ([]byte, error) {
+	snap, err := snapshot.Compile(snapshot.Input{Toolsets: []snapshot.ToolsetInput{{
+		ID: ts.ID, Slug: ts.Slug, Bundle: ts, Connectors: connectors, Index: index,
+	}}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	list, err := snap.Slug(ts.Slug).List()
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	var cursor []byte
+	for {
+		page, next, _ := list.Page(cursor)
+		if out = append(out, page...); next == "" {
+			return out, nil
+		}
+		cursor = []byte(next)
+	}
 }
 
 // specFetcher fetches specifications for the admin API, through the same guarded

@@ -209,7 +209,7 @@ func TestFaultsOfReleases(t *testing.T) {
 			b, err := w.pub.Bundle(context.Background(), &registry.Toolset{
 				Workspace: "acme", ID: "ts_one", Slug: "one", Name: "x", Connectors: []registry.ConnectorRef{ref},
 				Access: registry.Access{Mode: registry.AccessNone},
-			}, nil)
+			}, nil, nil)
 			if err != nil {
 				w.t.Fatal(err)
 			}

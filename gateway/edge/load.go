@@ -30,6 +30,7 @@ const openAgain = 5 * time.Second
 type bundle struct {
 	toolset  *registry.Toolset
 	programs [][]byte
+	index    []byte
 	content  []registry.Digest // what it occupies in the cache
 }
 
@@ -250,7 +251,7 @@ func (l *loaded) join(t registry.ReleaseToolset) (*Toolset, error) {
 			t.Slug, t.ID, t.Workspace, b.toolset.Slug, b.toolset.ID, b.toolset.Workspace)
 	}
 	out := &Toolset{
-		ReleaseToolset: t, Bundle: b.toolset, Programs: b.programs,
+		ReleaseToolset: t, Bundle: b.toolset, Programs: b.programs, Index: b.index,
 		Connectors: make(map[string]*connector.Connector, len(b.toolset.Connectors)),
 	}
 	if t.Access != "" {
@@ -293,11 +294,15 @@ func (l *loader) openBundle(ctx context.Context, t registry.ReleaseToolset, remo
 		return nil, fmt.Errorf("load toolset %s: %w", t.Slug, err)
 	}
 	l.opened.Add(1)
-	toolset, programs, err := registry.OpenBundle(a.Layer())
+	bare, index, err := registry.SplitIndex(a.Layer())
 	if err != nil {
 		return nil, fmt.Errorf("open the bundle of toolset %s: %w", t.Slug, err)
 	}
-	return &bundle{toolset: toolset, programs: programs, content: contentOf(a)}, nil
+	toolset, programs, err := registry.OpenBundle(bare)
+	if err != nil {
+		return nil, fmt.Errorf("open the bundle of toolset %s: %w", t.Slug, err)
+	}
+	return &bundle{toolset: toolset, programs: programs, index: index, content: contentOf(a)}, nil
 }
 
 func (l *loader) openModule(ctx context.Context, c reference, remote bool) (*module, error) {

@@ -19,6 +19,7 @@ type Toolset struct {
 	registry.ReleaseToolset                                 // as the release lists it
 	Bundle                  *registry.Toolset               // what the bundle says
 	Programs                [][]byte                        // the toolset's own response programs
+	Index                   []byte                          // of its tools; nil: it has none
 	Connectors              map[string]*connector.Connector // by registry.ConnectorRef.Name
 	Access                  *registry.AccessDocument        // nil: the bundle says who may enter
 	Plugins                 []*guest.Package                // in the order of Bundle.Plugins

@@ -110,7 +110,7 @@ func (w *world) put(slug, text string) registry.ReleaseToolset {
 	b, err := w.pub.Bundle(context.Background(), &registry.Toolset{
 		Workspace: "acme", ID: "ts_" + slug, Slug: slug, Name: slug + " " + text,
 		Connectors: []registry.ConnectorRef{ref}, Access: registry.Access{Mode: registry.AccessNone},
-	}, nil)
+	}, nil, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

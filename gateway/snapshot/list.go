@@ -86,6 +86,11 @@ func (ts *Toolset) render(selection string, sees func(string) bool) (*List, erro
 		return nil, err
 	}
 	l := &List{prefix: cursorPrefix(ts, selection)}
+	if ts.Searches() {
+		page, err := ts.renderSearch(sees)
+		l.pages = [][]byte{page}
+		return l, err
+	}
 	out, count := []byte{'['}, 0
 	flush := func() {
 		out = append(out, ']')
@@ -106,7 +111,7 @@ func (ts *Toolset) render(selection string, sees func(string) bool) (*List, erro
 		if count > 0 {
 			out = append(out, ',')
 		}
-		if out, err = ts.appendTool(out, t); err != nil {
+		if out, err = t.AppendDefinition(out); err != nil {
 			return nil, err
 		}
 		if count > 0 && !t.Fetch && (count == pageTools || len(out) > pageBytes) {
@@ -133,15 +138,25 @@ func cursorPrefix(ts *Toolset, selection string) string {
 	return fmt.Sprintf("%016x.", h)
 }
 
-func (ts *Toolset) appendTool(dst []byte, t *Tool) ([]byte, error) {
+// AppendDefinition appends the tool's object as tools/list has it.
+func (t *Tool) AppendDefinition(dst []byte) ([]byte, error) {
+	info, err := t.Info()
+	if err != nil {
+		return dst, err
+	}
+	return mcp.AppendTool(dst, &info), nil
+}
+
+// Info reads what tools/list says of the tool; it keeps nothing.
+func (t *Tool) Info() (mcp.ToolInfo, error) {
 	if t.Fetch {
-		return mcp.AppendTool(dst, &mcp.ToolInfo{
+		return mcp.ToolInfo{
 			Name: t.Name, Description: fetchDescription, InputSchema: []byte(fetchSchema), ReadOnly: true, Idempotent: true,
-		}), nil
+		}, nil
 	}
 	head, err := t.Binding.Connector.Head(t.index)
 	if err != nil {
-		return dst, fmt.Errorf("reading tool %s: %w", t.Name, err)
+		return mcp.ToolInfo{}, fmt.Errorf("reading tool %s: %w", t.Name, err)
 	}
 	info := mcp.ToolInfo{
 		Name: t.Name, Title: head.Title, Description: head.Description, InputSchema: head.InputSchema,
@@ -151,10 +166,10 @@ func (ts *Toolset) appendTool(dst []byte, t *Tool) ([]byte, error) {
 	if head.Structured {
 		info.InputSchema = withFields(head.InputSchema, fieldsArgument(head.InputSchema))
 	}
-	if ts.bundle.Answers != nil && ts.bundle.Answers.Structured {
+	if b := t.Toolset.bundle; b.Answers != nil && b.Answers.Structured {
 		ready, err := t.Load()
 		if err != nil {
-			return dst, err
+			return mcp.ToolInfo{}, err
 		}
 		info.OutputSchema = ready.Answer.OutputSchema
 	}
@@ -164,5 +179,5 @@ func (ts *Toolset) appendTool(dst []byte, t *Tool) ([]byte, error) {
 	if t.edit != nil && t.edit.Description != nil {
 		info.Description = *t.edit.Description
 	}
-	return mcp.AppendTool(dst, &info), nil
+	return info, nil
 }

@@ -34,6 +34,7 @@ type ToolsetInput struct {
 	Programs   [][]byte                        // the bundle's own response programs
 	Connectors map[string]*connector.Connector // by ConnectorRef.Name
 	Plugins    []*guest.Package                // in the order of Bundle.Plugins
+	Index      []byte                          // of the tools (registry.SplitIndex); needed in search mode only
 	// Access says who may enter and AccessDigest names it; nil: the bundle says.
 	Access       *registry.AccessDocument
 	AccessDigest registry.Digest

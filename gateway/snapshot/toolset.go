@@ -34,8 +34,15 @@ type Toolset struct {
 	bundle       *registry.Toolset
 	programs     [][]byte
 	plugins      []*Plugin
+	stored       []byte // index of the tools
 	meter        *metering.Meter
 	accessDigest registry.Digest
+
+	finding struct { // written once by finder
+		once sync.Once
+		f    *finder
+		err  error
+	}
 
 	tools attempt
 	index struct { // written once by tools
@@ -73,7 +80,7 @@ func newToolset(in *ToolsetInput, all *Input, prev *Toolset) (*Toolset, error) {
 	ts := &Toolset{
 		ID: in.ID, Slug: in.Slug, Name: b.Name, Revision: in.Revision, Digest: in.Digest,
 		Access: policy, Timeout: upstream.DefaultTimeout, MaxBody: upstream.DefaultMaxBody,
-		bundle: b, programs: in.Programs, meter: meter, accessDigest: in.AccessDigest,
+		bundle: b, programs: in.Programs, stored: in.Index, meter: meter, accessDigest: in.AccessDigest,
 	}
 	if b.Cache != nil {
 		ts.CacheTTL = time.Duration(b.Cache.TTLSeconds) * time.Second
@@ -153,6 +160,7 @@ func (ts *Toolset) makeIndex() error {
 		edits[editKey{e.Connector, e.Method, e.Path}] = e
 	}
 	var tools []*Tool
+	selected := ts.selected()
 	for _, b := range ts.Bindings {
 		if err := b.Connector.Load(); err != nil {
 			return fmt.Errorf("opening connector %s: %w", b.Name, err)
@@ -163,7 +171,7 @@ func (ts *Toolset) makeIndex() error {
 				return fmt.Errorf("reading tool %d of connector %s: %w", i, b.Name, err)
 			}
 			edit := edits[editKey{b.Name, head.Method, head.Path}]
-			if edit != nil && edit.Disabled {
+			if edit != nil && edit.Disabled || selected != nil && !selected[registry.SelectedTool{Connector: b.Name, Method: head.Method, Path: head.Path}] {
 				continue
 			}
 			t := &Tool{Name: head.Name, Toolset: ts, Binding: b, index: i, edit: edit}
@@ -278,6 +286,9 @@ func settleNames(tools []*Tool) map[string]*Tool {
 // Count is how many tools the toolset serves, without making them ready.
 func (ts *Toolset) Count() int {
 	n := 0
+	if s := ts.bundle.Selection; s != nil && s.Mode == registry.SelectUseCase {
+		return len(s.Tools)
+	}
 	for _, b := range ts.Bindings {
 		n += b.Connector.Len()
 	}

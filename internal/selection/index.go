@@ -18,10 +18,14 @@ type Tool struct {
 	Path        string // path template, where there is one
 	Server      string // name of the service
 	ServerText  string // what the service is
+	Examples    []Example
 }
 
 // Param is an argument of a tool.
-type Param struct{ Name, Description string }
+type Param struct {
+	Name, Description string
+	Required          bool
+}
 
 // The fields of BM25F, with their weights. The weights were chosen on the public
 // sets with one group of sets left out at a time (docs/selection.md).
@@ -79,6 +83,7 @@ type Index struct {
 	nameEnds  []uint32  // of each tool's terms in nameTerms
 	nameTerms []int32   // distinct terms of each name
 	verbs     []int8    // class of the name's verb, 0 unknown
+	examples  examples
 
 	table *Table
 }
@@ -151,6 +156,7 @@ func Build(tools []Tool, table *Table) *Index {
 	x.postings(lists, lengths, total)
 	x.grams(tools)
 	x.embed(tools)
+	x.examples = buildExamples(tools)
 	return x
 }
 

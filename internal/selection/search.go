@@ -29,8 +29,15 @@ const (
 	FeatureNameLength
 	FeatureBM25PerWord
 	FeaturePrior
+	FeatureExamples
 	features
 )
+
+// FeatureNames are the features' names, for people.
+var FeatureNames = [features]string{
+	"bm25", "ngrams", "clause", "meaning", "cosine", "clause_meaning", "name_coverage", "verb_same", "verb_other",
+	"name_length", "bm25_per_word", "first_stage", "examples",
+}
 
 // Features are the values of one candidate.
 type Features [features]float32
@@ -53,29 +60,38 @@ const (
 
 // Searcher asks an index. It holds scratch: one goroutine at a time.
 type Searcher struct {
-	x       *Index
-	bm25    []float32 // shares of the best
-	topBM25 float32   // what the best is
-	char    []float32
-	cos     []float32
-	z       []float32
-	clause  []float32
-	clauseZ []float32
-	prior   []float32
-	one     []float32 // scratch
-	two     []float32
-	order   []int32
-	pool    []int32
-	verb    int8
-	vec     []float32
-	pieces  pieces
-	buf     []byte
-	grams   []gram
-	terms   []int32
-	hits    []Hit
-	clauses []string
-	stems   map[string]int32
-	weights *Features
+	x        *Index
+	bm25     []float32 // shares of the best
+	topBM25  float32   // what the best is
+	char     []float32
+	cos      []float32
+	z        []float32
+	clause   []float32
+	clauseZ  []float32
+	prior    []float32
+	one      []float32 // scratch
+	two      []float32
+	order    []int32
+	pool     []int32
+	verb     int8
+	vec      []float32
+	pieces   pieces
+	buf      []byte
+	grams    []gram
+	terms    []int32
+	unseen   int // words of the last queryTerms that no tool has
+	hits     []Hit
+	clauses  []string
+	stems    map[string]int32
+	weights  *Features
+	likeness []float32 // to each example
+	alike    []float32 // to each tool's examples
+	near     []float32
+	keys     []uint32
+	hashes   map[string]uint32
+	keyOf    func([]byte) (uint32, bool) // hashOf, bound once
+	addKey   func(uint32)
+	fit      float32 // of the last search: how likely it is that anything fits
 }
 
 // NewSearcher makes a searcher over x.
@@ -85,6 +101,11 @@ func (x *Index) NewSearcher() *Searcher {
 		*p = make([]float32, x.n)
 	}
 	s.order = make([]int32, 0, x.n)
+	if n := len(x.examples.count); n > 0 {
+		s.likeness, s.alike, s.near, s.hashes = make([]float32, n), make([]float32, x.n), make([]float32, x.n), map[string]uint32{}
+		s.keyOf = s.hashOf
+		s.addKey = func(k uint32) { s.keys = append(s.keys, k) }
+	}
 	if x.table != nil {
 		s.vec = make([]float32, x.table.Dim())
 	}
@@ -102,7 +123,7 @@ func (s *Searcher) SetWeights(w *Features) {
 // queryTerms fills s.terms with the distinct known terms of q and returns the
 // number of words that are not stop words, known or not.
 func (s *Searcher) queryTerms(q string) int {
-	s.terms = s.terms[:0]
+	s.terms, s.unseen = s.terms[:0], 0
 	words := 0
 	s.buf = eachWord(q, s.buf, func(w []byte) {
 		id, ok := lookup(&s.x.surface, w)
@@ -115,6 +136,9 @@ func (s *Searcher) queryTerms(q string) int {
 			return
 		}
 		words++
+		if id == -2 {
+			s.unseen++
+		}
 		if id >= 0 && !slices.Contains(s.terms, id) {
 			s.terms = append(s.terms, id)
 		}
@@ -241,8 +265,12 @@ func splitClauses(dst []string, q string) []string {
 
 // Search returns the k best tools for q, best first. The result is valid until
 // the next call.
-func (s *Searcher) Search(q string, k int) []Hit {
+func (s *Searcher) Search(q string, k int) []Hit { return s.SearchAmong(q, k, nil) }
+
+// SearchAmong is Search among the tools that are true in among; nil: all.
+func (s *Searcher) SearchAmong(q string, k int, among []bool) []Hit {
 	x := s.x
+	s.fit = 0
 	if x.n == 0 || k <= 0 {
 		return nil
 	}
@@ -269,6 +297,12 @@ func (s *Searcher) Search(q string, k int) []Hit {
 	for d := range s.prior {
 		s.prior[d] += clauseShare*s.clause[d] + zShare*s.clauseZ[d]
 	}
+	s.scoreExamples(q)
+	for d := range among {
+		if !among[d] {
+			s.prior[d] = 0
+		}
+	}
 	s.top(s.prior, max(k, Candidates))
 	s.queryTerms(q)
 	verb := s.queryVerb(q)
@@ -289,6 +323,7 @@ func (s *Searcher) Search(q string, k int) []Hit {
 		s.hits = append(s.hits, h)
 	}
 	slices.SortStableFunc(s.hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	s.judge(q)
 	return s.hits[:min(k, len(s.hits))]
 }
 
@@ -377,6 +412,9 @@ func (s *Searcher) features(f *Features, d int32, verb int8, words int) {
 	f[FeatureNameLength] = s.x.nameLen[d]
 	f[FeatureBM25PerWord] = ratio(s.bm25[d]*s.topBM25, float32(max(words, 1)))
 	f[FeaturePrior] = s.prior[d]
+	if s.alike != nil {
+		f[FeatureExamples] = s.alike[d]
+	}
 }
 
 func scale(v []float32, by float32) {

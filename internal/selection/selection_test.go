@@ -18,9 +18,9 @@ var update = flag.Bool("update", false, "write golden files")
 
 // shop is a small catalogue with what matters: shared words, verbs, parameters.
 func shop() []Tool {
-	id := []Param{{"id", "identifier of the order"}}
+	id := []Param{{Name: "id", Description: "identifier of the order"}}
 	return []Tool{
-		{Name: "listOrders", Description: "List orders of a customer, newest first.", Server: "shop", Method: "GET", Path: "/orders", Params: []Param{{"status", "only orders in this state"}}},
+		{Name: "listOrders", Description: "List orders of a customer, newest first.", Server: "shop", Method: "GET", Path: "/orders", Params: []Param{{Name: "status", Description: "only orders in this state"}}},
 		{Name: "getOrder", Description: "Get one order.", Server: "shop", Method: "GET", Path: "/orders/{id}", Params: id},
 		{Name: "createOrder", Description: "Create an order.", Server: "shop", Method: "POST", Path: "/orders"},
 		{Name: "cancelOrder", Description: "Cancel an order that was not shipped.", Server: "shop", Method: "POST", Path: "/orders/{id}/cancel", Params: id},
@@ -300,7 +300,7 @@ func catalogue(n int) []Tool {
 		tools[i] = Tool{
 			Name:        fmt.Sprintf("%s_%s_%s", v, a, b),
 			Description: fmt.Sprintf("%s the %s of a %s that belongs to a %s. Fails when the %s is not there or the caller may not see it (case %d).", v, b, a, c, a, i),
-			Params:      []Param{{a + "_id", "identifier of the " + a}, {b, "the " + b + " to use"}},
+			Params:      []Param{{Name: a + "_id", Description: "identifier of the " + a}, {Name: b, Description: "the " + b + " to use"}},
 			Server:      c, Method: "GET",
 		}
 	}

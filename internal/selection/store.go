@@ -7,7 +7,7 @@ import (
 )
 
 // magic starts a stored index; the number is the version of the format.
-const magic = "SLUICEIX1"
+const magic = "SLUICEIX2"
 
 // maxTools bounds the tools of an index, which bounds what opening one takes.
 const maxTools = 1 << 20
@@ -38,7 +38,17 @@ func (x *Index) Append(dst []byte) []byte {
 	dst = appendArray(dst, x.nameLen, appendFloat32)
 	dst = appendArray(dst, x.nameEnds, binary.LittleEndian.AppendUint32)
 	dst = appendArray(dst, x.nameTerms, appendInt32)
-	return appendArray(dst, x.verbs, func(b []byte, v int8) []byte { return append(b, byte(v)) })
+	dst = appendArray(dst, x.verbs, func(b []byte, v int8) []byte { return append(b, byte(v)) })
+	e := &x.examples
+	dst = appendArray(dst, e.keys, binary.LittleEndian.AppendUint32)
+	dst = appendArray(dst, e.idf, appendFloat32)
+	dst = appendArray(dst, e.starts, binary.LittleEndian.AppendUint32)
+	dst = appendArray(dst, e.docs, binary.LittleEndian.AppendUint32)
+	dst = appendArray(dst, e.weight, appendFloat32)
+	dst = appendArray(dst, e.count, appendFloat32)
+	dst = appendArray(dst, e.ends, binary.LittleEndian.AppendUint32)
+	dst = appendArray(dst, e.scale, appendFloat32)
+	return appendArray(dst, e.trust, appendFloat32)
 }
 
 func appendInt32(b []byte, v int32) []byte { return binary.LittleEndian.AppendUint32(b, uint32(v)) }
@@ -169,6 +179,11 @@ func Open(b []byte, table *Table) (*Index, error) {
 	x.nameEnds = readArray(r, 4, u32)
 	x.nameTerms = readArray(r, 4, getInt32)
 	x.verbs = readArray(r, 1, getInt8)
+	x.examples = examples{
+		keys: readArray(r, 4, u32), idf: readArray(r, 4, getFloat32), starts: readArray(r, 4, u32),
+		docs: readArray(r, 4, u32), weight: readArray(r, 4, getFloat32), count: readArray(r, 4, getFloat32),
+		ends: readArray(r, 4, u32), scale: readArray(r, 4, getFloat32), trust: readArray(r, 4, getFloat32),
+	}
 	if r.bad || len(r.b) > 0 || !x.valid() {
 		return nil, ErrIndex
 	}
@@ -186,7 +201,7 @@ func (x *Index) valid() bool {
 		rising(x.starts, terms+1, len(x.docs)) && len(x.weight) == len(x.docs) && below(x.docs, x.n) &&
 		rising(x.gramStart, 1<<x.gramBits+1, len(x.gramDocs)) && len(x.gramW) == len(x.gramDocs) && below(x.gramDocs, x.n) &&
 		len(x.vectors) == x.n*dim && len(x.nameLen) == x.n && len(x.verbs) == x.n &&
-		rising(x.nameEnds, x.n, len(x.nameTerms))
+		rising(x.nameEnds, x.n, len(x.nameTerms)) && x.examples.valid(x.n)
 }
 
 // rising reports whether v has n numbers that never fall and end at most at limit.

@@ -108,7 +108,7 @@ func load(dir, name string) (*Set, error) {
 			Server: t.Server, ServerText: t.ServerDescription,
 		}
 		for _, p := range t.Params {
-			tool.Params = append(tool.Params, selection.Param(p))
+			tool.Params = append(tool.Params, selection.Param{Name: p.Name, Description: p.Description})
 		}
 		s.IDs, s.Tools = append(s.IDs, t.ID), append(s.Tools, tool)
 		return nil

@@ -1,0 +1,43 @@
+package admin
+
+import (
+	"sync"
+
+	"github.com/sluicegate/sluice/internal/selection"
+)
+
+// openIndexes is how many indexes of drafts are kept: what one operator works on.
+// The largest known toolset's has 10 MB.
+const openIndexes = 4
+
+// indexCache keeps the indexes that were searched last.
+type indexCache struct {
+	mu   sync.Mutex
+	list []cachedIndex // guarded by mu; the newest is at the end
+}
+
+type cachedIndex struct {
+	toolset string
+	version uint64
+	index   *selection.Index
+}
+
+func (c *indexCache) get(toolset string, version uint64) *selection.Index {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.list {
+		if e.toolset == toolset && e.version == version {
+			return e.index
+		}
+	}
+	return nil
+}
+
+func (c *indexCache) put(toolset string, version uint64, x *selection.Index) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.list) == openIndexes {
+		c.list = c.list[1:]
+	}
+	c.list = append(c.list, cachedIndex{toolset, version, x})
+}

@@ -1,0 +1,508 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/selection"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Lister renders what a client would list of a draft, as the gateway does.
+type Lister interface {
+	// List returns the JSON array of tools/list. index is the stored index of the
+	// tools; it may be nil outside search mode.
+	List(t *registry.Toolset, connectors map[string]*connector.Connector, index []byte) ([]byte, error)
+}
+
+// manyTools is how many tools need a selection: the fewest that a known client
+// (Cursor) shows.
+const manyTools = 40
+
+// SelectionMode is one way to select, with its cost.
+type SelectionMode struct {
+	Tools  int `json:"tools" doc:"Tools that a client lists."`
+	Tokens int `json:"tokens" doc:"Estimated tokens of tools/list."`
+}
+
+// SelectionAdvice says what each selection would cost.
+type SelectionAdvice struct {
+	Recommended string         `json:"recommended" enum:"all,use-case,search"`
+	Reason      string         `json:"reason"`
+	All         SelectionMode  `json:"all"`
+	UseCase     *SelectionMode `json:"useCase,omitempty" doc:"Absent without a use case."`
+	Search      SelectionMode  `json:"search"`
+}
+
+// ChosenTool is a tool that was chosen for a use case.
+type ChosenTool struct {
+	Name      string    `json:"name"`
+	Operation Operation `json:"operation"`
+	Score     float32   `json:"score" doc:"Of the search; 0 for a tool that another needs."`
+	Clause    string    `json:"clause,omitempty" doc:"Part of the use case it serves."`
+	NeededBy  string    `json:"neededBy,omitempty" doc:"Tool that needs what this one gives."`
+	Gives     string    `json:"gives,omitempty" doc:"Parameter of that tool."`
+	Tokens    int       `json:"tokens"`
+}
+
+// ToolSelection is how a toolset selects its tools.
+type ToolSelection struct {
+	Selection string           `json:"selection" enum:"all,use-case,search"`
+	UseCase   string           `json:"useCase,omitempty"`
+	Tools     []ChosenTool     `json:"tools" doc:"use-case: the chosen tools, best first, and behind them what they need."`
+	Advice    *SelectionAdvice `json:"advice"`
+}
+
+// SearchResult is a tool that a search found.
+type SearchResult struct {
+	Name        string             `json:"name"`
+	Description string             `json:"description"`
+	Operation   Operation          `json:"operation"`
+	Annotations Annotations        `json:"annotations"`
+	Score       float32            `json:"score"`
+	Components  map[string]float32 `json:"components" doc:"What the score is made of."`
+}
+
+// SearchAnswer is what search_tools would find.
+type SearchAnswer struct {
+	Query   string         `json:"query"`
+	Fits    bool           `json:"fits" doc:"false: nothing is likely to be what was asked for."`
+	Fit     float32        `json:"fit" doc:"How well the best fits, 0 to 1."`
+	Results []SearchResult `json:"results"`
+}
+
+// choiceRecord is the stored form of a selection.
+type choiceRecord struct {
+	Mode     string         `json:"mode"`
+	UseCase  string         `json:"useCase,omitempty"`
+	Tools    []storedTool   `json:"tools,omitempty"`
+	Examples []ToolExamples `json:"examples,omitempty"`
+	// Fresh is what calls taught since the draft was made: it counts from the next
+	// change on, so that what was tested stays what is deployed.
+	Fresh []freshExample `json:"fresh,omitempty"`
+}
+
+type storedTool struct {
+	Operation
+	Score  float32    `json:"score,omitempty"`
+	Clause string     `json:"clause,omitempty"`
+	For    *Operation `json:"for,omitempty"`
+	Gives  string     `json:"gives,omitempty"`
+}
+
+func choiceOf(ts *store.Toolset) (*choiceRecord, error) {
+	c := &choiceRecord{Mode: registry.SelectAll}
+	if ts.Selection == "" {
+		return c, nil
+	}
+	if err := json.Unmarshal([]byte(ts.Selection), c); err != nil {
+		return nil, fmt.Errorf("reading the selection of toolset %s: %w", ts.ID, err)
+	}
+	return c, nil
+}
+
+// keep stores c in the draft; what is as without any selection is stored as "".
+func (c *choiceRecord) keep(ts *store.Toolset) {
+	if ts.Selection = mustJSON(c); c.Mode == registry.SelectAll && c.UseCase == "" && len(c.Examples)+len(c.Fresh) == 0 {
+		ts.Selection = ""
+	}
+}
+
+func shownSelection(ts *store.Toolset) (mode, useCase string, err error) {
+	c, err := choiceOf(ts)
+	if err != nil {
+		return "", "", err
+	}
+	return c.Mode, c.UseCase, nil
+}
+
+// given is s, or nil when it is empty.
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// indexed lists the tools of the draft as an index sees them, with their examples.
+func (d *draft) indexed() ([]registry.IndexedTool, []selection.Tool, error) {
+	t := &registry.Toolset{Slug: d.ts.Slug, Connectors: []registry.ConnectorRef{{Name: d.ts.Connector}}}
+	for i := range d.edits {
+		e := &d.edits[i]
+		t.Tools = append(t.Tools, registry.ToolEdit{
+			Connector: d.ts.Connector, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
+		})
+	}
+	all, err := registry.IndexTools(t, d.connectors())
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := choiceOf(d.ts)
+	if err != nil {
+		return nil, nil, err
+	}
+	examples := make(map[Operation][]selection.Example, len(c.Examples))
+	for i := range c.Examples {
+		examples[c.Examples[i].Operation] = c.Examples[i].examples()
+	}
+	tools := make([]selection.Tool, len(all))
+	for i := range all {
+		all[i].Examples = examples[Operation{Method: all[i].SelectedTool.Method, Path: all[i].SelectedTool.Path}]
+		tools[i] = all[i].Tool
+	}
+	return all, tools, nil
+}
+
+func (d *draft) connectors() map[string]*connector.Connector {
+	return map[string]*connector.Connector{d.ts.Connector: d.conn.opened}
+}
+
+// chooseAnew changes the selection of a draft; nil keeps a field.
+func (d *draft) chooseAnew(mode, useCase *string) error {
+	if mode == nil && useCase == nil {
+		return nil
+	}
+	c, err := choiceOf(d.ts)
+	if err != nil {
+		return err
+	}
+	if useCase != nil {
+		c.UseCase = strings.TrimSpace(*useCase)
+	}
+	if mode != nil {
+		c.Mode = *mode
+	}
+	c.Tools = nil
+	if c.Mode == registry.SelectUseCase {
+		if c.UseCase == "" {
+			return problem.New(problem.InvalidArgument, "the selection use-case needs the use case in words").At("", 0, 0, "/useCase").
+				Fix("say what the toolset is for, for example: list open invoices and send reminders")
+		}
+		if c.Tools, err = d.chooseFor(c.UseCase); err != nil {
+			return err
+		}
+	}
+	c.keep(d.ts)
+	return nil
+}
+
+// chooseFor finds the tools for a use case.
+func (d *draft) chooseFor(useCase string) ([]storedTool, error) {
+	_, tools, err := d.indexed()
+	if err != nil {
+		return nil, err
+	}
+	chosen := selection.Build(tools, selection.DefaultTable()).Choose(tools, useCase)
+	if len(chosen) == 0 {
+		return nil, problem.New(problem.InvalidArgument, "no tool fits the use case").At("", 0, 0, "/useCase").
+			Fix("describe it in the words of the API, a sentence for each task")
+	}
+	return stored(tools, chosen), nil
+}
+
+func stored(tools []selection.Tool, chosen []selection.Choice) []storedTool {
+	out := make([]storedTool, len(chosen))
+	for i, c := range chosen {
+		t := &tools[c.Tool]
+		out[i] = storedTool{Operation: Operation{Method: t.Method, Path: t.Path}, Score: c.Score, Clause: c.Clause, Gives: c.Gives}
+		if c.For >= 0 {
+			out[i].For = &Operation{Method: tools[c.For].Method, Path: tools[c.For].Path}
+		}
+	}
+	return out
+}
+
+// selectTools puts the selection into the toolset of a bundle and returns the
+// index of its tools, which search mode needs. A choice stays as it was made, also
+// when the specification changes: what is gone is left out, and only a part of the
+// use case that nothing serves any more is chosen for again.
+func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
+	c, err := choiceOf(d.ts)
+	if err != nil {
+		return nil, err
+	}
+	switch c.Mode {
+	case registry.SelectSearch:
+		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase}
+		_, tools, err := d.indexed()
+		if err != nil {
+			return nil, err
+		}
+		return selection.Build(tools, selection.DefaultTable()).Append(nil), nil
+	case registry.SelectUseCase:
+		if err := d.renew(c); err != nil {
+			return nil, err
+		}
+		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase}
+		for _, tool := range c.Tools {
+			t.Selection.Tools = append(t.Selection.Tools, registry.SelectedTool{Connector: d.ts.Connector, Method: tool.Method, Path: tool.Path})
+		}
+	}
+	return nil, nil
+}
+
+// renew leaves out of a choice what the draft does not have or has disabled, and
+// fills the gaps.
+func (d *draft) renew(c *choiceRecord) error {
+	enabled := map[Operation]bool{}
+	for _, t := range d.tools(false) {
+		if t.Enabled {
+			enabled[t.Operation] = true
+		}
+	}
+	kept := make([]storedTool, 0, len(c.Tools))
+	served, have, lost := map[string]bool{}, map[Operation]bool{}, map[string]bool{}
+	for _, t := range c.Tools {
+		if enabled[t.Operation] {
+			kept = append(kept, t)
+			served[t.Clause], have[t.Operation] = true, true
+		} else {
+			lost[t.Clause] = true
+		}
+	}
+	if len(kept) == len(c.Tools) {
+		return nil
+	}
+	again, err := d.chooseFor(c.UseCase)
+	if err != nil {
+		return err
+	}
+	for _, t := range again {
+		gap := t.Clause != "" && lost[t.Clause] && !served[t.Clause] || t.For != nil && have[*t.For]
+		if gap && !have[t.Operation] {
+			kept = append(kept, t)
+			have[t.Operation] = true
+		}
+	}
+	if len(kept) == 0 {
+		kept = again
+	}
+	c.Tools = kept
+	c.keep(d.ts)
+	return nil
+}
+
+// serves reports whether the draft's tools/list, or its search, has an operation.
+func (d *draft) serves(op Operation) bool {
+	c, err := choiceOf(d.ts)
+	if err != nil || c.Mode != registry.SelectUseCase {
+		return true
+	}
+	for _, t := range c.Tools {
+		if t.Operation == op {
+			return true
+		}
+	}
+	return false
+}
+
+// advice says what each selection would cost; nil for a toolset of few tools.
+func (s *Server) advice(d *draft) (*SelectionAdvice, error) {
+	tools := d.tools(false)
+	n := enabledCount(tools)
+	if n <= manyTools {
+		return nil, nil //nolint:nilnil // no advice is needed
+	}
+	return s.weigh(d, n)
+}
+
+// weigh measures tools/list in each mode.
+func (s *Server) weigh(d *draft, n int) (*SelectionAdvice, error) {
+	a := &SelectionAdvice{All: SelectionMode{Tools: n}, Search: SelectionMode{Tools: 3}}
+	c, err := choiceOf(d.ts)
+	if err != nil {
+		return nil, err
+	}
+	var chosen []storedTool
+	if c.UseCase != "" {
+		if chosen = c.Tools; chosen == nil {
+			if chosen, err = d.chooseFor(c.UseCase); err != nil && !problem.Is(err, problem.InvalidArgument) {
+				return nil, err
+			}
+		}
+	}
+	for _, m := range []struct {
+		mode string
+		to   *SelectionMode
+	}{{registry.SelectAll, &a.All}, {registry.SelectSearch, &a.Search}, {registry.SelectUseCase, &SelectionMode{Tools: len(chosen)}}} {
+		t := &registry.Toolset{
+			Slug: d.ts.Slug, Name: d.ts.Name, Access: registry.Access{Mode: registry.AccessNone}, Selection: &registry.Selection{Mode: m.mode},
+			Connectors: []registry.ConnectorRef{{Name: d.ts.Connector}},
+		}
+		if m.mode == registry.SelectUseCase {
+			if len(chosen) == 0 {
+				continue
+			}
+			for _, tool := range chosen {
+				t.Selection.Tools = append(t.Selection.Tools, registry.SelectedTool{Connector: d.ts.Connector, Method: tool.Method, Path: tool.Path})
+			}
+			a.UseCase = m.to
+		}
+		for _, e := range d.edits {
+			if e.Disabled {
+				t.Tools = append(t.Tools, registry.ToolEdit{Connector: d.ts.Connector, Method: e.Method, Path: e.Path, Disabled: true})
+			}
+		}
+		if s.o.Lister == nil {
+			m.to.Tokens = d.definitionTokens(t.Selection)
+			continue
+		}
+		list, err := s.o.Lister.List(t, d.connectors(), nil)
+		if err != nil {
+			return nil, err
+		}
+		m.to.Tokens = tokens.Estimate(list)
+	}
+	switch {
+	case n <= manyTools:
+		a.Recommended, a.Reason = registry.SelectAll, fmt.Sprintf("%d tools are few enough for every client", n)
+	case a.UseCase != nil && a.UseCase.Tools <= manyTools:
+		a.Recommended, a.Reason = registry.SelectUseCase, fmt.Sprintf("%d tools serve the use case", a.UseCase.Tools)
+	default:
+		a.Recommended, a.Reason = registry.SelectSearch, fmt.Sprintf("clients show 40 to 128 tools, the toolset has %d; with a use case it can list just those it needs", n)
+	}
+	return a, nil
+}
+
+// definitionTokens estimates without a gateway: the sum of the definitions.
+func (d *draft) definitionTokens(sel *registry.Selection) int {
+	const searchMode = 1200 // what the three tools may cost at most
+	if sel.Mode == registry.SelectSearch {
+		return searchMode
+	}
+	listed := map[Operation]bool{}
+	for _, t := range sel.Tools {
+		listed[Operation{Method: t.Method, Path: t.Path}] = true
+	}
+	n := 0
+	for _, t := range d.tools(false) {
+		if t.Enabled && (sel.Mode == registry.SelectAll || listed[t.Operation]) {
+			n += t.Tokens
+		}
+	}
+	return n
+}
+
+type searchInput struct {
+	ToolsetInput
+	Query string `query:"q" required:"true" minLength:"1" maxLength:"2000" doc:"What to search for."`
+	K     int    `query:"k" minimum:"1" maximum:"40" default:"8"`
+}
+
+type previewSelectionInput struct {
+	ToolsetInput
+	Body struct {
+		UseCase string `json:"useCase" minLength:"1" maxLength:"4096"`
+	}
+}
+
+func (s *Server) registerSelection() {
+	tags := []string{"selection"}
+	register(s, huma.Operation{
+		OperationID: "search-tools", Method: http.MethodGet, Path: "/v1/toolsets/{id}/search", Tags: tags,
+		Summary: "Search the enabled tools of a toolset as search_tools does",
+	}, func(ctx context.Context, in *searchInput) (*bodyOutput[SearchAnswer], error) {
+		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		if err != nil {
+			return nil, err
+		}
+		a, err := s.search(d, in.Query, in.K)
+		if err != nil {
+			return nil, err
+		}
+		return &bodyOutput[SearchAnswer]{*a}, nil
+	})
+	register(s, huma.Operation{
+		OperationID: "get-selection", Method: http.MethodGet, Path: "/v1/toolsets/{id}/selection", Tags: tags,
+		Summary: "Read which tools clients list, why, and what each selection costs",
+	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[ToolSelection], error) {
+		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return s.showSelection(d)
+	})
+	register(s, huma.Operation{
+		OperationID: "preview-selection", Method: http.MethodPost, Path: "/v1/toolsets/{id}/selection/preview", Tags: tags,
+		Summary: "Choose tools for a use case and store nothing",
+	}, func(ctx context.Context, in *previewSelectionInput) (*bodyOutput[ToolSelection], error) {
+		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		if err != nil {
+			return nil, err
+		}
+		mode := registry.SelectUseCase
+		if err := d.chooseAnew(&mode, &in.Body.UseCase); err != nil {
+			return nil, err
+		}
+		return s.showSelection(d)
+	})
+	s.registerExamples()
+}
+
+func (s *Server) showSelection(d *draft) (*bodyOutput[ToolSelection], error) {
+	c, err := choiceOf(d.ts)
+	if err != nil {
+		return nil, err
+	}
+	tools := d.tools(false)
+	byOp := make(map[Operation]*Tool, len(tools))
+	for i := range tools {
+		byOp[tools[i].Operation] = &tools[i]
+	}
+	out := ToolSelection{Selection: c.Mode, UseCase: c.UseCase, Tools: []ChosenTool{}}
+	for _, t := range c.Tools {
+		tool := byOp[t.Operation]
+		if tool == nil {
+			continue
+		}
+		shown := ChosenTool{Name: tool.Name, Operation: t.Operation, Score: t.Score, Clause: t.Clause, Gives: t.Gives, Tokens: tool.Tokens}
+		if t.For != nil && byOp[*t.For] != nil {
+			shown.NeededBy = byOp[*t.For].Name
+		}
+		out.Tools = append(out.Tools, shown)
+	}
+	if out.Advice, err = s.weigh(d, enabledCount(tools)); err != nil {
+		return nil, err
+	}
+	return &bodyOutput[ToolSelection]{out}, nil
+}
+
+// search asks an index of the draft.
+func (s *Server) search(d *draft, query string, k int) (*SearchAnswer, error) {
+	all, tools, err := d.indexed()
+	if err != nil {
+		return nil, err
+	}
+	x := s.indexes.get(d.ts.ID, d.ts.Version)
+	if x == nil {
+		x = selection.Build(tools, selection.DefaultTable())
+		s.indexes.put(d.ts.ID, d.ts.Version, x)
+	}
+	q := x.NewSearcher()
+	out := &SearchAnswer{Query: query, Results: []SearchResult{}}
+	shown := map[Operation]*Tool{}
+	list := d.tools(false)
+	for i := range list {
+		shown[list[i].Operation] = &list[i]
+	}
+	for _, h := range q.Search(query, k) {
+		op := Operation{Method: all[h.Tool].SelectedTool.Method, Path: all[h.Tool].SelectedTool.Path}
+		t := shown[op]
+		r := SearchResult{Name: t.Name, Description: t.Description, Operation: op, Annotations: t.Annotations, Score: h.Score, Components: map[string]float32{}}
+		for i, name := range selection.FeatureNames {
+			r.Components[name] = h.Features[i]
+		}
+		out.Results = append(out.Results, r)
+	}
+	out.Fits, out.Fit = q.Fits(), q.Fit()
+	return out, nil
+}

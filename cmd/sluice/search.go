@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluicegate/sluice/admin"
+)
+
+func (a *app) searchCommand() *cobra.Command {
+	var k int
+	var explain bool
+	cmd := &cobra.Command{
+		Use:   "search QUERY [TOOLSET]",
+		Short: "Find tools as an agent does with search_tools",
+		Long: `Search the enabled tools of a toolset, or of all toolsets, and print what
+search_tools would find, best first. --explain shows what each score is made of.`,
+		Example: "  sluice search \"create issue\" github\n  sluice search \"cancel an order\" shop --explain",
+		Args:    between(1, 2, "a query and perhaps a toolset"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if k < 1 || k > 40 {
+				return usagef("-k must be from 1 to 40")
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			var toolsets []string
+			if len(args) == 2 {
+				t, _, err := c.toolset(cmd.Context(), args[1])
+				if err != nil {
+					return err
+				}
+				toolsets = []string{t.Slug}
+			} else {
+				all, _, err := all[admin.Toolset](cmd.Context(), c, "/v1/toolsets")
+				if err != nil {
+					return err
+				}
+				for i := range all {
+					toolsets = append(toolsets, all[i].Slug)
+				}
+			}
+			return a.search(cmd.Context(), c, args[0], toolsets, k, explain)
+		},
+	}
+	cmd.Flags().IntVarP(&k, "limit", "k", 8, "how many tools to show of each toolset")
+	cmd.Flags().BoolVar(&explain, "explain", false, "show what each score is made of")
+	return cmd
+}
+
+// foundIn is what a search found in a toolset.
+type foundIn struct {
+	Toolset string `json:"toolset"`
+	admin.SearchAnswer
+}
+
+func (a *app) search(ctx context.Context, c *apiClient, query string, toolsets []string, k int, explain bool) error {
+	found := make([]foundIn, 0, len(toolsets))
+	for _, slug := range toolsets {
+		f := foundIn{Toolset: slug}
+		path := "/v1/toolsets/" + url.PathEscape(slug) + "/search?k=" + strconv.Itoa(k) + "&q=" + url.QueryEscape(query)
+		if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &f.SearchAnswer}); err != nil {
+			return err
+		}
+		found = append(found, f)
+	}
+	return a.object(found, func(w io.Writer) {
+		for _, f := range found {
+			switch {
+			case len(f.Results) == 0:
+				fmt.Fprintf(w, "%s: nothing fits\n", f.Toolset)
+				continue
+			case !f.Fits:
+				fmt.Fprintf(w, "%s: nothing fits well (%.2f); the nearest are\n", f.Toolset, f.Fit)
+			default:
+				fmt.Fprintf(w, "%s\n", f.Toolset)
+			}
+			for _, r := range f.Results {
+				fmt.Fprintf(w, "  %6.2f  %-40s %s %s\n", r.Score, r.Name, r.Operation.Method, printable(r.Operation.Path))
+				if !explain {
+					continue
+				}
+				var parts []string
+				for _, name := range slices.Sorted(maps.Keys(r.Components)) {
+					if v := r.Components[name]; v != 0 {
+						parts = append(parts, fmt.Sprintf("%s %.2f", name, v))
+					}
+				}
+				fmt.Fprintf(w, "          %s\n", strings.Join(parts, "  "))
+			}
+		}
+	})
+}
+
+// selectionFlags say which tools clients list.
+type selectionFlags struct {
+	selection, useCase string
+	explain            bool
+}
+
+func (f *selectionFlags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.selection, "selection", "", "which tools clients list: all, use-case, search")
+	fs.StringVar(&f.useCase, "use-case", "", "what the toolset is for, a sentence for each task: lists the tools that serve it")
+	fs.BoolVar(&f.explain, "explain", false, "show which tools are listed, why, and what that costs; with --use-case nothing is changed")
+	mustComplete(cmd, "selection", []string{"all", "use-case", "search"})
+}
+
+func (f *selectionFlags) given(fs *pflag.FlagSet) bool {
+	return fs.Changed("selection") || fs.Changed("use-case") || f.explain
+}
+
+func (a *app) optimizeSelection(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, etag string, f *selectionFlags, fs *pflag.FlagSet) error {
+	var patch admin.PatchToolset
+	if fs.Changed("use-case") {
+		patch.UseCase = &f.useCase
+		if !fs.Changed("selection") && f.useCase != "" {
+			f.selection = "use-case"
+		}
+	}
+	if f.selection != "" {
+		patch.Selection = &f.selection
+	}
+	if f.explain && patch.UseCase != nil {
+		return a.previewSelection(ctx, c, t, f.useCase)
+	}
+	if patch.UseCase != nil || patch.Selection != nil {
+		if _, err := c.do(ctx, apiCall{method: http.MethodPatch, path: toolsetPath(t), in: patch, out: t, ifMatch: etag}); err != nil {
+			return err
+		}
+	}
+	return a.showSelection(ctx, c, t)
+}
+
+func (a *app) previewSelection(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, useCase string) error {
+	var s admin.ToolSelection
+	in := map[string]string{"useCase": useCase}
+	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(t, "selection", "preview"), in: in, out: &s}); err != nil {
+		return err
+	}
+	return a.object(s, func(w io.Writer) {
+		a.printSelection(w, &s)
+		fmt.Fprintln(w, "Nothing was changed.")
+	})
+}
+
+func (a *app) showSelection(ctx context.Context, c *apiClient, t *admin.ToolsetDetail) error {
+	var s admin.ToolSelection
+	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: toolsetPath(t, "selection"), out: &s}); err != nil {
+		return err
+	}
+	return a.object(s, func(w io.Writer) {
+		a.printSelection(w, &s)
+		if t.Changed {
+			fmt.Fprintf(w, "  next   sluice toolset test %s   deploys the change\n", t.Slug)
+		}
+	})
+}
+
+func (a *app) printSelection(w io.Writer, s *admin.ToolSelection) {
+	fmt.Fprintf(w, "selection %s\n", s.Selection)
+	for _, t := range s.Tools {
+		why := "for: " + t.Clause
+		score := fmt.Sprintf("%6.2f", t.Score)
+		if t.NeededBy != "" {
+			why, score = "gives "+t.Gives+" to "+t.NeededBy, "      "
+		}
+		fmt.Fprintf(w, "  %s  %-40s %6s tokens  %s\n", score, t.Name, thousands(t.Tokens), printable(why))
+	}
+	if s.Advice != nil {
+		printAdvice(w, s.Advice)
+	}
+}
+
+// printAdvice prints what each selection would cost.
+func printAdvice(w io.Writer, d *admin.SelectionAdvice) {
+	row := func(name string, m *admin.SelectionMode) {
+		if m == nil {
+			return
+		}
+		mark := " "
+		if name == d.Recommended {
+			mark = "→"
+		}
+		fmt.Fprintf(w, "  %s %-9s %6s tools  %9s tokens in tools/list\n", mark, name, thousands(m.Tools), thousands(m.Tokens))
+	}
+	row("all", &d.All)
+	row("use-case", d.UseCase)
+	row("search", &d.Search)
+	fmt.Fprintf(w, "  %s\n", d.Reason)
+}

@@ -1,0 +1,241 @@
+package selection
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Example is a request that a tool serves: one that the operator wrote down, or
+// one after which a call succeeded.
+type Example struct {
+	Text string
+	// Weight is how much it counts, more than 0: 1 for an operator's, less for one
+	// that was seen long ago or once.
+	Weight float32
+}
+
+const (
+	// MaxExamples of one tool that count, heaviest first: 60 bring a tool most of
+	// what examples can, measured.
+	MaxExamples = 64
+	// maxExample bounds the text of an example that is looked at, in bytes.
+	maxExample = 400
+	// trust is how many examples it takes until they count half. It grows with the
+	// square: a tool with one or two must not win over better tools that have none.
+	trust = 20
+	// exampleWeight weighs the likeness to the examples, 0 to 1, against the first
+	// stage, whose best is about 3.
+	exampleWeight = 10
+	// alikeAtLeast is the likeness that counts in full: words such as "find" and
+	// "me" make any two requests a little alike.
+	alikeAtLeast = .2
+	// nearest is how many of a tool's examples count as neighbours.
+	nearest = 5
+)
+
+// examples are the requests of all tools, tool after tool: words and pairs of
+// neighbours, each with the examples that have it. A tool is as likely as its
+// examples are close together (their mean, Rocchio 1971) and as the nearest of
+// them are (k nearest neighbours).
+type examples struct {
+	keys    []uint32 // hashes, in rising order
+	idf     []float32
+	starts  []uint32  // by key, one more than keys
+	docs    []uint32  // examples
+	weight  []float32 // an example's are of length 1
+	count   []float32 // the weight of each example
+	ends    []uint32  // of each tool's examples
+	scale   []float32 // of each tool: one over the length of the sum of its examples
+	trust   []float32 // of each tool
+}
+
+// eachKey calls f with the hashes of the words of text that are no stop words and
+// of the pairs of neighbours among them.
+func eachKey(text string, buf []byte, normalHash func(w []byte) (uint32, bool), f func(key uint32)) []byte {
+	last := uint32(0)
+	return eachWord(text, buf, func(w []byte) {
+		h, ok := normalHash(w)
+		if !ok {
+			return
+		}
+		f(h)
+		if last != 0 {
+			f((last*31 + h) * 2654435769)
+		}
+		last = h
+	})
+}
+
+// wordHash is the key of a word; false for stop words.
+func wordHash(w []byte) (uint32, bool) {
+	if stop[string(w)] {
+		return 0, false
+	}
+	return hash(normal(string(w))) | 1, true
+}
+
+// buildExamples makes the examples of tools.
+func buildExamples(tools []Tool) (x examples) {
+	type entry struct {
+		key, doc uint32
+		w        float32
+	}
+	var buf []byte
+	known := map[string]uint32{}
+	normalHash := func(w []byte) (uint32, bool) {
+		h, ok := known[string(w)]
+		if !ok {
+			h, _ = wordHash(w)
+			known[string(w)] = h
+		}
+		return h, h != 0
+	}
+	df := map[uint32]int{}
+	var texts [][]uint32 // the distinct keys of each example, in rising order
+	for d := range tools {
+		list := slices.DeleteFunc(slices.Clone(tools[d].Examples), func(e Example) bool { return !(e.Weight > 0) })
+		slices.SortStableFunc(list, func(a, b Example) int { return cmp.Compare(b.Weight, a.Weight) })
+		var sum float32
+		for _, e := range list[:min(len(list), MaxExamples)] {
+			var keys []uint32
+			buf = eachKey(cut(e.Text, maxExample), buf, normalHash, func(k uint32) { keys = append(keys, k) })
+			slices.Sort(keys)
+			keys = slices.Compact(keys)
+			for _, k := range keys {
+				df[k]++
+			}
+			texts = append(texts, keys)
+			x.count = append(x.count, e.Weight)
+			sum += e.Weight
+		}
+		x.ends = append(x.ends, uint32(len(texts)))
+		x.trust = append(x.trust, sum*sum/(sum*sum+trust*trust))
+	}
+	if len(texts) == 0 {
+		return examples{}
+	}
+	idf := func(k uint32) float32 { return float32(math.Log((1+float64(len(texts)))/(1+float64(df[k]))) + 1) }
+	var all []entry
+	start := 0
+	for _, end := range x.ends {
+		mean := map[uint32]float32{}
+		for e := start; e < int(end); e++ {
+			norm := 0.0
+			for _, k := range texts[e] {
+				norm += float64(idf(k) * idf(k))
+			}
+			scale := 1 / float32(math.Sqrt(max(norm, 1e-9)))
+			for _, k := range texts[e] {
+				all = append(all, entry{k, uint32(e), idf(k) * scale})
+				mean[k] += x.count[e] * idf(k) * scale
+			}
+		}
+		norm := 0.0
+		for _, k := range sortedHashes(mean) { // in one order: floats do not add up the same otherwise
+			norm += float64(mean[k] * mean[k])
+		}
+		x.scale = append(x.scale, 1/float32(math.Sqrt(max(norm, 1e-9))))
+		start = int(end)
+	}
+	slices.SortFunc(all, func(a, b entry) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.doc, b.doc)) })
+	for _, e := range all {
+		if n := len(x.keys); n == 0 || x.keys[n-1] != e.key {
+			x.keys = append(x.keys, e.key)
+			x.idf = append(x.idf, idf(e.key))
+			x.starts = append(x.starts, uint32(len(x.docs)))
+		}
+		x.docs = append(x.docs, e.doc)
+		x.weight = append(x.weight, e.w)
+	}
+	x.starts = append(x.starts, uint32(len(x.docs)))
+	return x
+}
+
+func sortedHashes(m map[uint32]float32) []uint32 {
+	keys := make([]uint32, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// valid checks every number that is used as a position.
+func (x *examples) valid(tools int) bool {
+	n := len(x.count)
+	if n == 0 {
+		return len(x.keys)+len(x.idf)+len(x.starts)+len(x.docs)+len(x.weight)+len(x.ends)+len(x.scale)+len(x.trust) == 0
+	}
+	return len(x.idf) == len(x.keys) && slices.IsSorted(x.keys) && rising(x.starts, len(x.keys)+1, len(x.docs)) &&
+		len(x.weight) == len(x.docs) && below(x.docs, n) && rising(x.ends, tools, n) && len(x.scale) == tools && len(x.trust) == tools
+}
+
+// scoreExamples adds the likeness of q to each tool's examples to prior.
+func (s *Searcher) scoreExamples(q string) {
+	x := &s.x.examples
+	if len(x.count) == 0 {
+		return
+	}
+	clear(s.likeness)
+	norm := float32(0)
+	s.keys = s.keys[:0]
+	s.buf = eachKey(cut(q, maxExample), s.buf, s.keyOf, s.addKey)
+	slices.Sort(s.keys)
+	s.keys = slices.Compact(s.keys)
+	for _, k := range s.keys {
+		i, ok := slices.BinarySearch(x.keys, k)
+		if !ok {
+			norm++
+			continue
+		}
+		w := x.idf[i]
+		norm += w * w
+		for j := x.starts[i]; j < x.starts[i+1]; j++ {
+			s.likeness[x.docs[j]] += w * x.weight[j]
+		}
+	}
+	norm = float32(math.Sqrt(float64(max(norm, 1e-9))))
+	var topMean, topNear float32
+	start := uint32(0)
+	for d, end := range x.ends {
+		var sum float32
+		var near [nearest]float32
+		for e := start; e < end; e++ {
+			l := s.likeness[e]
+			sum += x.count[e] * l
+			for i := range near { // the largest stay, largest first
+				if l > near[i] {
+					l, near[i] = near[i], l
+				}
+			}
+		}
+		start = end
+		var closest float32
+		for _, l := range near {
+			closest += l / nearest
+		}
+		s.alike[d], s.near[d] = sum*x.scale[d], closest
+		topMean, topNear = max(topMean, s.alike[d]), max(topNear, closest)
+	}
+	// The most alike counts 1, unless not even that is alike.
+	topMean, topNear = max(topMean, alikeAtLeast*norm), max(topNear, alikeAtLeast*norm)
+	for d := range s.alike {
+		a := x.trust[d] * (s.alike[d]/topMean + s.near[d]/topNear) / 2
+		s.alike[d] = a
+		s.prior[d] += exampleWeight * a
+	}
+}
+
+// hashOf is wordHash with a memory.
+func (s *Searcher) hashOf(w []byte) (uint32, bool) {
+	h, ok := s.hashes[string(w)]
+	if !ok {
+		if len(s.hashes) >= maxStems {
+			clear(s.hashes)
+		}
+		h, _ = wordHash(w)
+		s.hashes[string(w)] = h
+	}
+	return h, h != 0
+}

@@ -1,0 +1,47 @@
+package selection
+
+import "slices"
+
+// Fits reports whether anything that the last search found is likely to be what
+// was asked for. It errs on the side of yes: requests without an answer are
+// recognised less often than requests with one are kept (docs/selection.md).
+func (s *Searcher) Fits() bool { return s.fit >= fitThreshold }
+
+// Fit is how well the best of the last search fits, from 0 to 1; beneath
+// fitThreshold nothing does.
+func (s *Searcher) Fit() float32 { return s.fit }
+
+// fitThreshold was chosen on requests of one public set asked of the tools of
+// another.
+const fitThreshold = .2
+
+// judge computes fit: how much of the request's information the words of a found
+// tool hold, and how close the vectors are.
+func (s *Searcher) judge(q string) {
+	s.queryTerms(q)
+	total := s.x.rarest() * float32(s.unseen)
+	for _, t := range s.terms {
+		total += s.x.idf[t]
+	}
+	for i := range min(len(s.hits), judged) {
+		d := uint32(s.hits[i].Tool)
+		var held float32
+		for _, t := range s.terms {
+			if _, ok := slices.BinarySearch(s.x.docs[s.x.starts[t]:s.x.starts[t+1]], d); ok {
+				held += s.x.idf[t]
+			}
+		}
+		s.fit = max(s.fit, wordShare*ratio(held, total)+(1-wordShare)*max(s.cos[d], 0))
+	}
+}
+
+const (
+	// judged is how many of the best are looked at.
+	judged = 3
+	// wordShare weighs words against vectors.
+	wordShare = .6
+)
+
+// rarest is the weight of a word that one tool has: what a word that none has
+// would weigh at least.
+func (x *Index) rarest() float32 { return maxOf(x.idf) }

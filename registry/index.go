@@ -1,0 +1,153 @@
+package registry
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/selection"
+	"github.com/sluicegate/sluice/plugins/connector"
+)
+
+// indexSection is the custom section of a bundle that holds the index of its
+// tools (package selection), behind everything that [BuildBundle] made.
+const indexSection = "sluice.index"
+
+// AppendIndex appends the index of a toolset's tools to its bundle. An empty index
+// appends nothing.
+func AppendIndex(bundle, index []byte) []byte {
+	if len(index) == 0 {
+		return bundle
+	}
+	body := binary.AppendUvarint(nil, uint64(len(indexSection)))
+	body = append(body, indexSection...)
+	bundle = append(bundle, 0) // a custom section (WebAssembly 2.0 §5.5.3)
+	bundle = binary.AppendUvarint(bundle, uint64(len(body)+len(index)))
+	bundle = append(bundle, body...)
+	return append(bundle, index...)
+}
+
+// SplitIndex takes the index off a bundle; nil when it has none. Both are views of
+// module. It fails with [problem.InvalidPlugin] when module is not a module made
+// of whole sections, or has the section in another form than [AppendIndex] makes.
+func SplitIndex(module []byte) (bundle, index []byte, err error) {
+	const header = 8
+	refuse := func(what string) ([]byte, []byte, error) {
+		return nil, nil, problem.New(problem.InvalidPlugin, "the bundle is not a WebAssembly module: %s", what)
+	}
+	if len(module) < header || string(module[:4]) != "\x00asm" {
+		return refuse("it has no header")
+	}
+	for at := header; at < len(module); {
+		start := at
+		id := module[at]
+		size, n := binary.Uvarint(module[at+1:])
+		if n <= 0 || size > uint64(len(module)-at-1-n) {
+			return refuse("a section is cut off")
+		}
+		at += 1 + n
+		body := module[at : at+int(size)]
+		at += int(size)
+		if id != 0 || len(body) <= len(indexSection) || body[0] != byte(len(indexSection)) || string(body[1:1+len(indexSection)]) != indexSection {
+			continue
+		}
+		index := body[1+len(indexSection):]
+		if at != len(module) || len(index) == 0 || !slices.Equal(AppendIndex(nil, index), module[start:]) {
+			return refuse("its index has another form or is not at its end")
+		}
+		return module[:start:start], index, nil
+	}
+	return module, nil, nil
+}
+
+// IndexedTool is a tool that a toolset serves, as its index sees it.
+type IndexedTool struct {
+	SelectedTool
+	selection.Tool
+	ReadOnly bool
+}
+
+// IndexTools lists the enabled tools of a toolset in the order in which a gateway
+// lists them, with their edits applied: position n of the index is tool n of that
+// list. connectors are by ConnectorRef.Name. It fails when a connector is missing
+// or a tool of it cannot be read.
+func IndexTools(t *Toolset, connectors map[string]*connector.Connector) ([]IndexedTool, error) {
+	edits := make(map[SelectedTool]*ToolEdit, len(t.Tools))
+	for i := range t.Tools {
+		e := &t.Tools[i]
+		edits[SelectedTool{e.Connector, e.Method, e.Path}] = e
+	}
+	var out []IndexedTool
+	for _, ref := range t.Connectors {
+		c := connectors[ref.Name]
+		if c == nil {
+			return nil, fmt.Errorf("indexing toolset %s: connector %s is missing", t.Slug, ref.Name)
+		}
+		if err := c.Load(); err != nil {
+			return nil, fmt.Errorf("indexing toolset %s: %w", t.Slug, err)
+		}
+		for i := range c.Len() {
+			h, err := c.Head(i)
+			if err != nil {
+				return nil, fmt.Errorf("indexing tool %d of connector %s: %w", i, ref.Name, err)
+			}
+			it := IndexedTool{SelectedTool: SelectedTool{ref.Name, h.Method, h.Path}, ReadOnly: h.Annotations.ReadOnly}
+			it.Tool = selection.Tool{
+				Name: h.Name, Title: h.Title, Description: h.Description, Tags: h.Tags, Method: h.Method, Path: h.Path,
+				Server: c.Name(), ServerText: c.Title(), Params: schemaParams(h.InputSchema),
+			}
+			if e := edits[it.SelectedTool]; e != nil {
+				if e.Disabled {
+					continue
+				}
+				for _, f := range []struct{ to, from *string }{{&it.Name, e.Name}, {&it.Title, e.Title}, {&it.Description, e.Description}} {
+					if f.from != nil {
+						*f.to = *f.from
+					}
+				}
+			}
+			out = append(out, it)
+		}
+	}
+	return out, nil
+}
+
+// schemaParams are the arguments at the top of an input schema and, where an
+// argument is an object (a body), the members of it.
+func schemaParams(schema []byte) []selection.Param {
+	type object struct {
+		Description string                     `json:"description"`
+		Properties  map[string]json.RawMessage `json:"properties"`
+		Required    []string                   `json:"required"`
+	}
+	var top object
+	if json.Unmarshal(schema, &top) != nil {
+		return nil
+	}
+	var out []selection.Param
+	add := func(o *object, name string) *object {
+		var p object
+		_ = json.Unmarshal(o.Properties[name], &p) // a schema of another form has neither text nor members
+		out = append(out, selection.Param{Name: name, Description: p.Description, Required: slices.Contains(o.Required, name)})
+		return &p
+	}
+	for _, name := range sortedKeys(top.Properties) {
+		p := add(&top, name)
+		for _, member := range sortedKeys(p.Properties) {
+			add(p, member)
+			out[len(out)-1].Required = false
+		}
+	}
+	return out
+}
+
+func sortedKeys(m map[string]json.RawMessage) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
