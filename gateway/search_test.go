@@ -47,7 +47,7 @@ func TestSearchMode(t *testing.T) {
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		c := connect(t, s, version)
 		list, err := c.ListTools(t.Context(), nil)
-		if err != nil || len(list.Tools) != 3 {
+		if err != nil || len(list.Tools) != 4 { // with fetch_result
 			t.Fatalf("%s: %v, %v", version, list, err)
 		}
 		for _, tool := range list.Tools {
@@ -109,7 +109,7 @@ func TestUseCaseMode(t *testing.T) {
 	}, getItem(), gatewaytest.Operation("list_items", "GET", "/items"))
 	c := connect(t, s, "2025-11-25")
 	list, err := c.ListTools(t.Context(), nil)
-	if err != nil || len(list.Tools) != 1 || list.Tools[0].Name != "get_item" {
+	if err != nil || len(list.Tools) != 2 || list.Tools[0].Name != "get_item" {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_items"}); err == nil || !strings.Contains(err.Error(), "unknown tool") {
