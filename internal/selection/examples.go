@@ -39,15 +39,15 @@ const (
 // examples are close together (their mean, Rocchio 1971) and as the nearest of
 // them are (k nearest neighbours).
 type examples struct {
-	keys    []uint32 // hashes, in rising order
-	idf     []float32
-	starts  []uint32  // by key, one more than keys
-	docs    []uint32  // examples
-	weight  []float32 // an example's are of length 1
-	count   []float32 // the weight of each example
-	ends    []uint32  // of each tool's examples
-	scale   []float32 // of each tool: one over the length of the sum of its examples
-	trust   []float32 // of each tool
+	keys   []uint32 // hashes, in rising order
+	idf    []float32
+	starts []uint32  // by key, one more than keys
+	docs   []uint32  // examples
+	weight []float32 // an example's are of length 1
+	count  []float32 // the weight of each example
+	ends   []uint32  // of each tool's examples
+	scale  []float32 // of each tool: one over the length of the sum of its examples
+	trust  []float32 // of each tool
 }
 
 // eachKey calls f with the hashes of the words of text that are no stop words and
