@@ -32,7 +32,7 @@ func TestSelection(t *testing.T) {
 		return want[admin.ToolSelection](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/selection", nil), http.StatusOK)
 	}
 	s := show()
-	if s.Selection != "use-case" || len(s.Tools) < 2 || s.Tools[0].Operation.Method != "DELETE" || s.Tools[0].Score <= 0 || s.Tools[0].Clause == "" {
+	if s.Selection != "use-case" || len(s.Tools) < 2 || s.Tools[0].Operation.Method != http.MethodDelete || s.Tools[0].Score <= 0 || s.Tools[0].Clause == "" {
 		t.Fatalf("%+v", s)
 	}
 	if lists := find(s.Tools, "GET", "/pets"); lists == nil {
@@ -88,7 +88,7 @@ func TestSearchAndExamples(t *testing.T) {
 		return want[admin.SearchAnswer](w, w.do("GET", "/v1/toolsets/pets/search?k=2&q="+q, nil), http.StatusOK)
 	}
 	a := search("delete+a+pet")
-	if !a.Fits || len(a.Results) != 2 || a.Results[0].Operation.Method != "DELETE" || a.Results[0].Score < a.Results[1].Score || a.Results[0].Components["bm25"] <= 0 {
+	if !a.Fits || len(a.Results) != 2 || a.Results[0].Operation.Method != http.MethodDelete || a.Results[0].Score < a.Results[1].Score || a.Results[0].Components["bm25"] <= 0 {
 		t.Errorf("%+v", a)
 	}
 	if a := search("zzzz"); a.Fits {
@@ -96,13 +96,13 @@ func TestSearchAndExamples(t *testing.T) {
 	}
 	var create string
 	for _, tool := range ts.Tools {
-		if tool.Operation.Method == "POST" {
+		if tool.Operation.Method == http.MethodPost {
 			create = tool.Name
 		}
 	}
 	path := "/v1/toolsets/pets/tools/" + create + "/examples"
 	var texts []string
-	for _, who := range strings.Fields("Rex Bello Luna Milo Simba Nala Kira Balu Sammy Charly Lilly Oskar") {
+	for who := range strings.FieldsSeq("Rex Bello Luna Milo Simba Nala Kira Balu Sammy Charly Lilly Oskar") {
 		texts = append(texts, who+" moved in with us")
 	}
 	e := want[admin.ToolExamples](w, w.do("PUT", path, map[string]any{"examples": texts}), http.StatusOK)

@@ -153,7 +153,7 @@ func firstSentence(s string) string {
 	}
 	cut := strings.LastIndexFunc(s[:maxSentence], unicode.IsSpace)
 	if cut < maxSentence/2 {
-		for cut = maxSentence; s[cut]&0xC0 == 0x80; cut-- { //nolint:revive // to the start of a rune
+		for cut = maxSentence; s[cut]&0xC0 == 0x80; cut-- {
 		}
 	}
 	return s[:cut] + " …"

@@ -67,12 +67,12 @@ func eachKey(text string, buf []byte, normalHash func(w []byte) (uint32, bool), 
 	})
 }
 
-// wordHash is the key of a word; false for stop words.
-func wordHash(w []byte) (uint32, bool) {
+// wordHash is the key of a word; 0 for stop words.
+func wordHash(w []byte) uint32 {
 	if stop[string(w)] {
-		return 0, false
+		return 0
 	}
-	return hash(normal(string(w))) | 1, true
+	return hash(normal(string(w))) | 1
 }
 
 // buildExamples makes the examples of tools.
@@ -86,7 +86,7 @@ func buildExamples(tools []Tool) (x examples) {
 	normalHash := func(w []byte) (uint32, bool) {
 		h, ok := known[string(w)]
 		if !ok {
-			h, _ = wordHash(w)
+			h = wordHash(w)
 			known[string(w)] = h
 		}
 		return h, h != 0
@@ -234,7 +234,7 @@ func (s *Searcher) hashOf(w []byte) (uint32, bool) {
 		if len(s.hashes) >= maxStems {
 			clear(s.hashes)
 		}
-		h, _ = wordHash(w)
+		h = wordHash(w)
 		s.hashes[string(w)] = h
 	}
 	return h, h != 0
