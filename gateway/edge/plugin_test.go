@@ -30,7 +30,7 @@ func TestPlugins(t *testing.T) {
 	b, err := w.pub.Bundle(t.Context(), &registry.Toolset{
 		Workspace: "acme", ID: "ts_one", Slug: "one", Name: "one", Connectors: []registry.ConnectorRef{w.pushConnector("one", "a")},
 		Plugins: []registry.PluginRef{ref, second}, Access: registry.Access{Mode: registry.AccessNone},
-	}, nil)
+	}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
