@@ -223,7 +223,7 @@ func TestFaultsOfReleases(t *testing.T) {
 				Workspace: "acme", ID: "ts_one", Slug: "one", Name: "x", Connectors: []registry.ConnectorRef{connector},
 				Plugins: []registry.PluginRef{{Name: "mask", Version: "1", Repository: other.Repository, Manifest: other.Manifest, Digest: other.Digest}},
 				Access:  registry.Access{Mode: registry.AccessNone},
-			}, nil)
+			}, nil, nil)
 			if err != nil {
 				w.t.Fatal(err)
 			}
