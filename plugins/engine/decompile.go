@@ -32,14 +32,14 @@ func Decompile(program []byte) (*Program, error) {
 		for k := range v.fields {
 			e := t.entry(&v, k)
 			n.Fields = append(n.Fields, Field{
-				Name: string(t[e.key:][:e.length]), Drop: e.child == childDrop, Exempt: e.exempt, Node: child(e.child),
+				Name: string(t[e.key:][:e.length]), Drop: e.child == childDrop, Exempt: e.exempt, KeepURL: e.url, Node: child(e.child),
 			})
 		}
 		if v.ext == 0 {
 			continue
 		}
 		x := t.ext(v.ext)
-		n.Offset, n.MaxString = x.offset, x.maxString
+		n.Offset, n.MaxString, n.MaxNumbers = x.offset, x.maxString, x.numbers
 		if x.limit != noLimit {
 			n.Limit = x.limit
 			if x.limit == 0 { // no row: the model says it so

@@ -104,7 +104,7 @@ func (m *Mask) Over(def *Node) *Node {
 	}
 	for _, s := range m.names {
 		k := m.kids[s]
-		child, kept, exempt := def.member(s)
+		child, kept, spared := def.member(s)
 		switch {
 		case k.drop:
 			n.Fields = append(n.Fields, Field{Name: s, Drop: true})
@@ -113,7 +113,7 @@ func (m *Mask) Over(def *Node) *Node {
 			if !kept {
 				n.Fields = append(n.Fields, Field{Name: s, Drop: true})
 			} else {
-				n.Fields = append(n.Fields, Field{Name: s, Node: k.Over(child), Exempt: exempt})
+				n.Fields = append(n.Fields, Field{Name: s, Node: k.Over(child), Exempt: spared == ruleBits, KeepURL: spared == DropURL})
 			}
 		default:
 			if !kept {
@@ -126,17 +126,23 @@ func (m *Mask) Over(def *Node) *Node {
 }
 
 // member tells what n does with the member called name: its node, whether it is
-// kept, whether the rules spare it.
-func (n *Node) member(name string) (child *Node, kept, exempt bool) {
+// kept, which rules spare it.
+func (n *Node) member(name string) (child *Node, kept bool, spared Rules) {
 	for i := range n.Fields {
 		if f := &n.Fields[i]; f.Name == name {
-			return f.Node, !f.Drop, f.Exempt
+			switch {
+			case f.Exempt:
+				spared = ruleBits
+			case f.KeepURL:
+				spared = DropURL
+			}
+			return f.Node, !f.Drop, spared
 		}
 	}
 	if n.DropRest || n.suffixed(name) {
-		return nil, false, false
+		return nil, false, 0
 	}
-	return n.Rest, true, false
+	return n.Rest, true, 0
 }
 
 // Member tells whether n keeps a member called name, as far as the name decides,

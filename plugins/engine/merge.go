@@ -19,7 +19,10 @@ var ErrMerge = errors.New("engine: programs cannot be merged")
 // It fails with ErrMerge where one pass cannot do what two do:
 //   - second looks at values that first may have changed: a condition on rows
 //     behind anything but row rules, the rule for URLs behind a string cap;
-//   - both cap the same string, or both drop by value and disagree on a field;
+//   - both cap the same string or the same numbers, or both drop by value and
+//     disagree on a field, or one caps numbers and the other counts rows;
+//   - first keeps lone addresses and second drops members beside them, or first
+//     drops the addresses that second would keep;
 //   - first drops by value what it does not name and second names;
 //   - second reads a stream.
 func Merge(first, second *Program) (*Program, error) {
@@ -69,6 +72,10 @@ func (m *merger) node(a, b *Node) *Node {
 		m.refuse("both cap the same string")
 	}
 	n.MaxString = max(a.MaxString, b.MaxString)
+	if a.MaxNumbers != 0 && (b.MaxNumbers != 0 || b.counts()) || b.MaxNumbers != 0 && a.counts() {
+		m.refuse("both shorten the same array of numbers")
+	}
+	n.MaxNumbers = max(a.MaxNumbers, b.MaxNumbers)
 	m.members(n, a.plain(), b.plain())
 	return n
 }
@@ -92,8 +99,11 @@ func (n *Node) plain() *Node {
 
 // bare reports whether a node has row rules and nothing else, here and below.
 func (n *Node) bare() bool {
-	return len(n.Fields) == 0 && !n.DropRest && n.Rest == nil && n.Rules == 0 && len(n.DropSuffixes) == 0 && n.MaxString == 0
+	return len(n.Fields) == 0 && !n.DropRest && n.Rest == nil && n.Rules == 0 && len(n.DropSuffixes) == 0 && n.MaxString == 0 && n.MaxNumbers == 0
 }
+
+// counts reports whether a node has row rules.
+func (n *Node) counts() bool { return n.Where != nil || n.Offset != 0 || n.Limit != 0 }
 
 // rows joins the row rules.
 func (m *merger) rows(n, a, b *Node) {
@@ -127,6 +137,9 @@ func (m *merger) members(n, a, b *Node) {
 	if a.Rules&DropEmpty != 0 && b.Rules&DropEmpty == 0 {
 		m.refuse("the first drops what is empty before the second empties more")
 	}
+	if a.Rules&KeepLone != 0 && !b.passes() || b.Rules&KeepLone != 0 && a.Rules&DropURL != 0 {
+		m.refuse("one drops what decides which address the other keeps")
+	}
 	n.DropRest = a.DropRest || b.DropRest
 	if !n.DropRest {
 		n.Rest = m.node(a.Rest, b.Rest)
@@ -134,8 +147,8 @@ func (m *merger) members(n, a, b *Node) {
 		n.DropSuffixes = slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.DropSuffixes, b.DropSuffixes))))
 	}
 	add := func(name string) {
-		ca, keptA, exemptA := a.member(name)
-		cb, keptB, exemptB := b.member(name)
+		ca, keptA, sparedA := a.member(name)
+		cb, keptB, sparedB := b.member(name)
 		if !keptA || !keptB {
 			if !n.DropRest {
 				n.Fields = append(n.Fields, Field{Name: name, Drop: true})
@@ -143,20 +156,19 @@ func (m *merger) members(n, a, b *Node) {
 			return
 		}
 		f := Field{Name: name, Node: m.node(ca, cb)}
-		switch {
-		case a.Rules == 0:
-			f.Exempt = exemptB
-		case b.Rules == 0:
-			f.Exempt = exemptA
+		switch rules := a.Rules&^sparedA | b.Rules&^sparedB; rules & dropBits {
+		case n.Rules & dropBits:
+		case 0:
+			f.Exempt = true
+		case n.Rules & dropBits &^ DropURL:
+			f.KeepURL = true
 		default:
-			if f.Exempt = exemptA; exemptA != exemptB {
-				m.refuse("they disagree on the rules for the field " + name)
-			}
+			m.refuse("they disagree on the rules for the field " + name)
 		}
-		if a.Rules != 0 && !exemptA && !a.Names(name) {
+		if a.Rules&^sparedA != 0 && !a.Names(name) {
 			m.refuse("the first drops by value what the second names")
 		}
-		m.capped(ca, b, exemptB)
+		m.capped(ca, b, sparedB&DropURL != 0)
 		n.Fields = append(n.Fields, f)
 	}
 	for i := range a.Fields {
@@ -174,6 +186,11 @@ func (m *merger) capped(child, b *Node, exempt bool) {
 	if child != nil && child.MaxString != 0 && b.Rules&DropURL != 0 && !exempt {
 		m.refuse("the first caps what the second judges as a URL")
 	}
+}
+
+// passes reports whether a node keeps every member there is.
+func (n *Node) passes() bool {
+	return len(n.Fields) == 0 && !n.DropRest && n.Rest == nil && n.Rules == 0 && len(n.DropSuffixes) == 0
 }
 
 // Names reports whether one of n's fields is called name.

@@ -48,7 +48,10 @@ const (
 	KeyLinks Rules = 1 << 15
 )
 
-const ruleBits = DropNull | DropEmpty | DropURL | DropFalse | KeepLone
+const (
+	dropBits = DropNull | DropEmpty | DropURL | DropFalse
+	ruleBits = dropBits | KeepLone
+)
 
 // Program says what to keep of an answer.
 type Program struct {
