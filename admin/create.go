@@ -125,9 +125,6 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 	if err := s.o.Publisher.Push(ctx, compiled); err != nil {
 		return nil, err
 	}
-	if err := d.absorb(); err != nil {
-		return nil, err
-	}
 	if err := s.pushDraft(ctx, d); err != nil {
 		return nil, err
 	}

@@ -86,9 +86,6 @@ type choiceRecord struct {
 	UseCase  string         `json:"useCase,omitempty"`
 	Tools    []storedTool   `json:"tools,omitempty"`
 	Examples []ToolExamples `json:"examples,omitempty"`
-	// Fresh is what calls taught since the draft was made: it counts from the next
-	// change on, so that what was tested stays what is deployed.
-	Fresh []freshExample `json:"fresh,omitempty"`
 }
 
 type storedTool struct {
@@ -112,7 +109,7 @@ func choiceOf(ts *store.Toolset) (*choiceRecord, error) {
 
 // keep stores c in the draft; what is as without any selection is stored as "".
 func (c *choiceRecord) keep(ts *store.Toolset) {
-	if ts.Selection = mustJSON(c); c.Mode == registry.SelectAll && c.UseCase == "" && len(c.Examples)+len(c.Fresh) == 0 {
+	if ts.Selection = mustJSON(c); c.Mode == registry.SelectAll && c.UseCase == "" && len(c.Examples) == 0 {
 		ts.Selection = ""
 	}
 }

@@ -200,9 +200,6 @@ func (s *Server) saveDraft(ctx context.Context, ws *store.Workspace, d *draft, a
 	if reflect.DeepEqual(before, after) {
 		return nil
 	}
-	if err := d.absorb(); err != nil {
-		return err
-	}
 	if err := s.pushDraft(ctx, d); err != nil {
 		return err
 	}

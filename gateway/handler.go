@@ -201,7 +201,6 @@ type session struct {
 
 	// Search mode.
 	meta3 string // which of its three tools is called; "": a tool of the toolset
-	query []byte // what execute_tool says its tool was found with
 	found []snapshot.Found
 	text  []byte
 }
@@ -229,7 +228,7 @@ func (x *session) AppendTools(dst, cursor []byte) (out []byte, next string, ok b
 // Select implements [mcp.Toolset].
 func (x *session) Select(name []byte) ([]mcp.HeaderParam, bool, error) {
 	var err error
-	x.meta3, x.query = "", x.query[:0]
+	x.meta3 = ""
 	if x.ts.Searches() && x.selectMeta(name) {
 		return nil, true, nil
 	}

@@ -23,7 +23,7 @@ func (x *session) forget() {
 	if cap(x.text) > keepText {
 		x.text = nil
 	}
-	x.meta3, x.query, x.found, x.text = "", x.query[:0], x.found[:0], x.text[:0]
+	x.meta3, x.found, x.text = "", x.found[:0], x.text[:0]
 }
 
 // sees is what the caller may see; nil: every tool.
@@ -202,9 +202,6 @@ func (x *session) resolve(args jsonscan.Value) (jsonscan.Value, error) {
 		return inner, problem.New(problem.Forbidden, "the access token does not permit to call %s", tool.Name).Fix("ask for a token that does")
 	}
 	x.tool = tool
-	if q := args.Get("query"); q.Kind() == jsonscan.String {
-		x.query = append(x.query[:0], q.AppendText(nil)...)
-	}
 	_, err = tool.Load()
 	return inner, err
 }

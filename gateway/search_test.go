@@ -84,7 +84,7 @@ func TestSearchMode(t *testing.T) {
 		f(call("search_tools", map[string]any{"query": "delete customer", "tag": "API"}, false), "delete_customer [may destroy]")
 		f(call("search_tools", map[string]any{"query": "zzz qqq"}, false), "Nothing fits")
 		f(call("describe_tools", map[string]any{"names": []string{"get_item"}}, false), `"inputSchema":{`)
-		f(call("execute_tool", map[string]any{"name": "get_item", "arguments": map[string]any{"id": 7}, "query": "get an item"}, false), "9007199254740993")
+		f(call("execute_tool", map[string]any{"name": "get_item", "arguments": map[string]any{"id": 7}}, false), "9007199254740993")
 		f(call("execute_tool", map[string]any{"name": "get_item"}, true), "/id")
 		f(call("execute_tool", map[string]any{"name": "get_itm"}, true), "did you mean get_item?")
 		f(call("execute_tool", map[string]any{"name": "search_tools"}, true), "no tool")

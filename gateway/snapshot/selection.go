@@ -20,8 +20,7 @@ const (
 )
 
 const (
-	// DefaultFound is how many tools a search gives when nobody says: the right one
-	// is among them for more than 95 of 100 search strings (docs/selection.md).
+	// DefaultFound is how many tools a search gives when nobody says.
 	DefaultFound = 8
 	// MaxFound of one search: what is known of a tool after that is noise.
 	MaxFound = 40
@@ -188,8 +187,7 @@ const (
 		`"names":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":20,"description":"Names that search_tools gave"}},"required":["names"]}`
 	executeSchema = `{"type":"object","properties":{` +
 		`"name":{"type":"string","description":"Name of the tool"},` +
-		`"arguments":{"type":"object","description":"As describe_tools says"},` +
-		`"query":{"type":"string","description":"The query that found the tool; later searches learn from it"}},"required":["name"]}`
+		`"arguments":{"type":"object","description":"As describe_tools says"}},"required":["name"]}`
 )
 
 // renderSearch renders tools/list of search mode.
