@@ -615,3 +615,26 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 }
+
+// TestInstructions: agents are told how to read table text where they may get it.
+func TestInstructions(t *testing.T) {
+	up := upstreamtest.New(t)
+	for _, c := range []struct {
+		format, own string
+		want, not   string
+	}{
+		{"", "", `"instructions":"Long answers are table text`, ""},
+		{"", "Be brief.", `"instructions":"Be brief.\n\nLong answers are table text`, ""},
+		{registry.FormatJSON, "Be brief.", `"instructions":"Be brief."`, ""},
+		{registry.FormatJSON, "", `"protocolVersion"`, "instructions"},
+	} {
+		s := start(t, gatewaytest.Options{})
+		serve(t, s, up, func(b *registry.Toolset) {
+			b.Instructions, b.Answers = c.own, &registry.Answers{Format: c.format}
+		}, getItem())
+		_, body := post(t, s.URL("acme"), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+		if !strings.Contains(body, c.want) || c.not != "" && strings.Contains(body, c.not) {
+			t.Errorf("format %q, own %q: %s", c.format, c.own, body)
+		}
+	}
+}

@@ -105,9 +105,28 @@ func newToolset(in *ToolsetInput, all *Input, prev *Toolset) (*Toolset, error) {
 		return nil, err
 	}
 	ts.Card = mcp.NewCard(mcp.Info{
-		Name: in.Slug, Title: b.Name, Version: fmt.Sprintf("%d", in.Revision), Instructions: b.Instructions,
+		Name: in.Slug, Title: b.Name, Version: fmt.Sprintf("%d", in.Revision), Instructions: instructions(b),
 	})
 	return ts, nil
+}
+
+// tableGuide tells an agent how to read table text (docs/table.md).
+const tableGuide = "Long answers are table text: \"#A id name state=open user(B)\" names the columns of type A and \"[A\" begins a list " +
+	"with an object of it in each row, cells in that order. name=value holds for every row and has no cell; name=<@t> is a time without " +
+	"its punctuation, <id> the row's id; (…) is an object of the type its column names; no cell: no such member. " +
+	"The argument \"fields\" chooses fields."
+
+// instructions are the operator's, and how to read answers where they may be
+// written as table text.
+func instructions(b *registry.Toolset) string {
+	format := ""
+	if b.Answers != nil {
+		format = b.Answers.Format
+	}
+	if b.EffectiveProfile() == registry.ProfileOff || formats[format] != FormatAuto && formats[format] != FormatTable {
+		return b.Instructions
+	}
+	return strings.TrimPrefix(b.Instructions+"\n\n"+tableGuide, "\n\n")
 }
 
 func newBinding(in *ToolsetInput, ref *registry.ConnectorRef, meter *metering.Meter) (*Binding, error) {
