@@ -164,7 +164,10 @@ func serveStack(ctx context.Context, upstream string, op *operation.Operation, e
 	if err != nil {
 		return err
 	}
-	if err := s.Serve(gatewaytest.Toolset("acme", 1, c, edit)); err != nil {
+	// JSON, as what it is compared with writes: table text has a benchmark of its own.
+	toolset := gatewaytest.Toolset("acme", 1, c, edit)
+	toolset.Bundle.Answers = &registry.Answers{Format: registry.FormatJSON}
+	if err := s.Serve(toolset); err != nil {
 		return err
 	}
 	fmt.Println("listening " + s.Gateway.Addr().String())
