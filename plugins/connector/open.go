@@ -21,7 +21,7 @@ type Connector struct {
 	at   atomic.Pointer[contents]   // nil until it is open
 }
 
-// contents are views of one copy of what the module holds besides the engine's code.
+// contents are copies of what the module holds besides the engine's code.
 type contents struct {
 	head     *manifest.Manifest
 	tools    [][]byte // JSON of each
@@ -78,15 +78,15 @@ func Open(module []byte) (*Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := make([]byte, 0, len(linked.Manifest)+len(bytes.Join(linked.Programs, nil)))
-	view := func(b []byte) []byte {
-		own = append(own, b...)
-		return own[len(own)-len(b) : len(own) : len(own)]
-	}
+	// Tools with the same program share its bytes, in the module and here.
+	copies := make(map[string][]byte, len(linked.Programs))
 	for i, p := range linked.Programs {
-		linked.Programs[i] = view(p)
+		if copies[string(p)] == nil {
+			copies[string(p)] = bytes.Clone(p)
+		}
+		linked.Programs[i] = copies[string(p)]
 	}
-	head, tools, err := manifest.ParseHead(view(linked.Manifest))
+	head, tools, err := manifest.ParseHead(bytes.Clone(linked.Manifest))
 	if err != nil {
 		return nil, err
 	}
