@@ -52,12 +52,11 @@ func conformanceAPI(t *testing.T) *httptest.Server {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]string{"word": r.PathValue("word")})
 	})
-	srv := httptest.NewServer(nil)
-	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(conformanceSpec(srv.URL))
+		_ = json.NewEncoder(w).Encode(conformanceSpec("http://" + r.Host))
 	})
-	srv.Config.Handler = mux
+	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
 	return srv
 }
