@@ -441,6 +441,7 @@ func TestFaultsOfTheCache(t *testing.T) {
 			// With it: the newest, and the cache is whole again.
 			n = w.start(dir, nil)
 			n.persisted(newer)
+			n.until("repairing the cache", func(s edge.Status) bool { return s.Cache == nil })
 			n.stop()
 			n = w.start(dir, &wire{Source: w.source, release: down})
 			if got := n.next().Toolsets[0].Bundle.Name; got != "one newer" {

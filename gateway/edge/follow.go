@@ -27,6 +27,9 @@ func (f *Follower) Run(ctx context.Context) error {
 		}
 	}
 	f.settle(ctx)
+	if f.live != nil {
+		f.save(ctx) // notes that were damaged: the next answer may be a long time away
+	}
 	failures := 0
 	for ctx.Err() == nil {
 		asked := time.Now()
