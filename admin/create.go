@@ -74,7 +74,13 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 	if err != nil {
 		return nil, err
 	}
-	d, isNew, err := s.prepare(ctx, ws, in, src, report, connectorName(compiled, ws.ID()))
+	slug := in.slug(connectorName(compiled, ws.ID()))
+	giveBack, err := s.creating.take(ctx, ws.ID()+"/"+slug)
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
+	d, isNew, err := s.prepare(ctx, ws, in, src, report, slug)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +90,7 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 		whole := *in
 		source := *in.Source.OpenAPI
 		source.Overlays, whole.Source.OpenAPI = kept, &source
+		giveBack()
 		return s.make(ctx, &whole, again, phase)
 	}
 	var previous *store.ConnectorVersion
@@ -151,17 +158,25 @@ func (in *CreateToolset) check() error {
 	return nil
 }
 
-// prepare finds the toolset that is refreshed, or makes a new one.
-func (s *Server) prepare(ctx context.Context, ws *store.Workspace, in *CreateToolset, src *source, report *Report, connector string) (*draft, bool, error) {
-	name, slug := in.Name, in.Slug
-	if slug == "" && name != "" {
-		slug = slugify(name)
+// slug is the name of the toolset in URLs: the one given, one made of the given
+// name, or the connector's, which is made of the title without what says nothing.
+func (in *CreateToolset) slug(connector string) string {
+	switch {
+	case in.Slug != "":
+		return in.Slug
+	case in.Name != "":
+		if slug := slugify(in.Name); slug != "" {
+			return slug
+		}
 	}
+	return connector
+}
+
+// prepare finds the toolset that is refreshed, or makes a new one.
+func (s *Server) prepare(ctx context.Context, ws *store.Workspace, in *CreateToolset, src *source, report *Report, slug string) (*draft, bool, error) {
+	name := in.Name
 	if name == "" {
 		name = clip(report.Title, registry.MaxNameRunes)
-	}
-	if slug == "" {
-		slug = connector // made of the title without what says nothing
 	}
 	ts, err := ws.ToolsetBySlug(ctx, slug)
 	isNew := problem.Is(err, problem.NotFound)

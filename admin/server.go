@@ -118,6 +118,10 @@ type Server struct {
 	// publish is held while records and release change together, so that two
 	// deploys cannot make a release of half of each.
 	publish sync.Mutex
+	// creating is taken by workspace and slug from reading the records of a toolset
+	// to its deploy: of several who create one, the first makes it and the others
+	// refresh it.
+	creating turns
 
 	// work is the context of jobs; it ends when Run does. A job is counted in
 	// jobs from start to end.
