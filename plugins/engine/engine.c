@@ -81,6 +81,11 @@ INLINE void emit(const u8 *s, u32 n) {
   for (i32 k = (i32)n; k > 0; k -= 16, s += 16, o += 16) wasm_v128_store(o, wasm_v128_load(s));
 }
 
+// A bet writes a row before its condition is known (see wager). BET_ROW while the
+// row is written, BET_LOST when that cannot tell what reading it again would give,
+// BET_TEST while the condition is evaluated afterwards.
+static enum { NO_BET, BET_ROW, BET_LOST, BET_TEST } bet;
+
 // ---- scanners (scan.go)
 
 INLINE int is_space(u8 c) { return c <= ' ' && ((1ull << c) & 0x100002600ull); }
@@ -219,11 +224,25 @@ NOINLINE const u8 *skip_container(const u8 *q) {
   return 0;
 }
 
+// A scalar that holds what opens or closes something else ends elsewhere when the
+// object around it is skipped as a whole.
+INLINE int plain_scalar(const u8 *q, const u8 *e) {
+  const v128_t Q = wasm_i8x16_splat('"'), B = wasm_i8x16_splat('\\'), L = wasm_i8x16_splat(0x20), O = wasm_i8x16_splat(0x7b);
+  for (; q < e; q += 16) {
+    v128_t v = wasm_v128_load(q);
+    u32 m = wasm_i8x16_bitmask(wasm_v128_or(wasm_v128_or(wasm_i8x16_eq(v, Q), wasm_i8x16_eq(v, B)), wasm_i8x16_eq(wasm_v128_or(v, L), O)));
+    if (m && q + __builtin_ctz(m) < e) return 0;
+  }
+  return 1;
+}
+
 // A zero byte is below the space: stops at the padding.
 INLINE const u8 *skip_scalar(const u8 *q) {
   u8 c = *q;
   if (!(c == 't' || c == 'f' || c == 'n' || c == '-' || (c >= '0' && c <= '9'))) return 0;
+  const u8 *s = q;
   do c = *++q; while (c > ' ' && c != ',' && c != '}' && c != ']');
+  if (bet == BET_ROW && UNLIKELY(!plain_scalar(s, q))) bet = BET_LOST;
   return q;
 }
 
@@ -328,7 +347,20 @@ NOINLINE int drop_suffix(const Ext *x, const u8 *s, u32 len) {
 
 // ---- predicates (where.go)
 
-NOINLINE const u8 *skip_from(const u8 *q);
+INLINE u32 skip_cost(const u8 *from, const u8 *to) { return 1 + ((u32)(to - from) >> 6); }
+
+INLINE const u8 *skip_at(const u8 *q) {
+  const u8 *e;
+  u8 c = *q;
+  if (c == '"') e = skip_string(q + 1);
+  else if ((c | 0x20) == '{') e = skip_container(q + 1);
+  else e = skip_scalar(q); // refuses the padding
+  if (UNLIKELY(!e)) { fail(NOT_JSON); return 0; }
+  return charge(skip_cost(q, e)) ? e : 0;
+}
+
+NOINLINE const u8 *skip_from(const u8 *q) { return skip_at(q); }
+
 enum { EXISTS = 1, EQ, LT, LE, GT, GE, CONTAINS, PREFIX, GLOB };
 enum { OP_LEAF, OP_AND, OP_OR, OP_NOT };
 enum { K_NONE, K_NULL, K_FALSE, K_TRUE, K_NUMBER, K_STRING };
@@ -380,6 +412,11 @@ INLINE u8 digit(Decimal *d) {
 }
 
 static i32 compare_numbers(const u8 *a, const u8 *ae, const u8 *b, const u8 *be) {
+  if (digits(a) == ae && digits(b) == be) { // JSON has no leading zeros; a program's value ends before a zero byte or in the table
+    if (ae - a != be - b) return ae - a < be - b ? -1 : 1;
+    while (a < ae && *a == *b) { a++; b++; }
+    return a == ae ? 0 : *a < *b ? -1 : 1;
+  }
   Decimal x, y;
   parse_decimal(&x, a, ae);
   parse_decimal(&y, b, be);
@@ -426,8 +463,17 @@ static i32 compare_bytes(const u8 *a, u32 an, const u8 *b, u32 bn) {
 }
 
 NOINLINE u32 compare(const Op *o, const u8 *q) {
-  const u8 *e = skip_from(q), *w = tab + o->value, *we = w + o->value_len;
-  if (!e) return BAD;
+  const u8 *e = 0, *w = tab + o->value, *we = w + o->value_len;
+  u32 escaped = 0;
+  if (o->kind == K_STRING && *q == '"') {
+    e = strict_string(q + 1, &escaped);
+    if (LIKELY(e != 0)) { if (!charge(skip_cost(q, e))) return BAD; }
+  }
+  if (!e) {
+    e = skip_from(q);
+    if (!e) return BAD;
+    if (o->kind == K_STRING && *q == '"') return bad(NOT_JSON);
+  }
   if (o->cmp == EXISTS) return HIT;
   switch (o->kind) {
   case K_NULL: return e - q == 4 && is_null(q);
@@ -438,10 +484,9 @@ NOINLINE u32 compare(const Op *o, const u8 *q) {
     return holds(o->cmp, compare_numbers(q, e, w, we));
   }
   if (*q != '"') return MISS;
-  u32 escaped = 0;
-  if (!strict_string_far(q + 1, &escaped)) return bad(NOT_JSON);
   const u8 *s = q + 1, *se = e - 1;
   if (escaped) { // the room behind the output serves as scratch: it is as long as the input that is left
+    if (bet == BET_TEST) return BAD; // and not behind a row that was written already
     se = decode(out, s, se, 0xfffffffeu);
     s = out;
   }
@@ -454,6 +499,78 @@ NOINLINE u32 compare(const Op *o, const u8 *q) {
 }
 
 static u8 name_buffer[MAX_NAME + 24];
+
+// What tests read of the object that is a row, so that the next test goes on from
+// there: its first members, and what reading up to each has cost. It says nothing
+// that reading again would not.
+typedef struct { const u8 *name; u32 len; const u8 *value; u32 cost; } Member; // of escaped names len is ESCAPED
+enum { MAX_MEMBERS = 64, ESCAPED = -1 }; // 1 KB; few rows have more in front of what a test asks for
+static struct { const u8 *row; u32 n, asked; Member m[MAX_MEMBERS]; } known; // asked: most that tests of a row needed
+
+static u32 leaf(const Op *o, const u8 *q, u32 path, u32 deep);
+
+INLINE int called(const u8 *s, u32 len, const u8 *w, u32 want) { return len == want && same_bytes(s, w, len); }
+
+NOINLINE int called_escaped(const u8 *s, const u8 *w, u32 want) {
+  u32 escaped;
+  const u8 *e = strict_string_far(s, &escaped);
+  u32 len = (u32)(decode(name_buffer, s, e - 1, MAX_NAME) - name_buffer);
+  return called(name_buffer, len, w, want);
+}
+
+// member evaluates o on the member of the row that path asks for. The brace at p
+// is checked.
+NOINLINE u32 member(const Op *o, u32 path) {
+  const u32 want = ld16(tab + path);
+  const u8 *w = tab + path + 2, *q;
+  u32 cost = 0, n = 0;
+  if (known.row != p) {
+    known.row = p;
+    known.n = 0;
+    q = space_at(p + 1);
+    if (*q == '}') { known.row = 0; return MISS; }
+  } else {
+    const Member *m = known.m;
+    for (n = known.n; m < known.m + n; m++) {
+      if (m->len == want ? same_bytes(m->name, w, want) : UNLIKELY(m->len == (u32)ESCAPED) && called_escaped(m->name, w, want))
+      {
+        if (known.asked <= (u32)(m - known.m)) known.asked = (u32)(m - known.m) + 1;
+        return charge(m->cost) ? leaf(o, m->value, path + 2 + want, 1) : BAD;
+      }
+    }
+    cost = m[-1].cost;
+    q = m[-1].value;
+    if (!charge(cost)) return BAD;
+    goto next;
+  }
+  for (;;) {
+    if (*q != '"') return bad(NOT_JSON);
+    u32 escaped = 0;
+    const u8 *s = q + 1, *e = strict_string(s, &escaped);
+    if (!e) return bad(NOT_JSON);
+    q = space_at(e);
+    if (*q != ':') return bad(NOT_JSON);
+    q = space_at(q + 1);
+    const u32 len = escaped ? (u32)ESCAPED : (u32)(e - 1 - s);
+    if (LIKELY(n < MAX_MEMBERS)) {
+      Member *m = &known.m[n++];
+      m->name = s; m->len = len; m->value = q; m->cost = cost;
+      known.n = n;
+      if (known.asked < n) known.asked = n;
+    }
+    if (len == want ? same_bytes(s, w, want) : UNLIKELY(escaped) && called_escaped(s, w, want))
+      return leaf(o, q, path + 2 + want, 1);
+  next:;
+    const u8 *v = q;
+    q = skip_at(v);
+    if (!q) return BAD;
+    cost += skip_cost(v, q);
+    q = space_at(q);
+    if (*q == '}') return MISS;
+    if (*q != ',') return bad(NOT_JSON);
+    q = space_at(q + 1);
+  }
+}
 
 static u32 leaf(const Op *o, const u8 *q, u32 path, u32 deep) {
   u8 c = *q;
@@ -476,6 +593,7 @@ static u32 leaf(const Op *o, const u8 *q, u32 path, u32 deep) {
   if (path == o->path + o->path_len) return compare(o, q);
   if (c != '{') return MISS;
   if (depth + deep + 1 > max_depth) return bad(TOO_DEEP);
+  if (q == p && bet != BET_ROW && bet != BET_LOST) return member(o, path);
   u32 want = ld16(tab + path);
   const u8 *w = tab + path + 2;
   q = space_at(q + 1);
@@ -529,18 +647,6 @@ INLINE int enter(void) {
   p++;
   return 1;
 }
-
-INLINE const u8 *skip_at(const u8 *q) {
-  const u8 *e;
-  u8 c = *q;
-  if (c == '"') e = skip_string(q + 1);
-  else if ((c | 0x20) == '{') e = skip_container(q + 1);
-  else e = skip_scalar(q); // refuses the padding
-  if (UNLIKELY(!e)) { fail(NOT_JSON); return 0; }
-  return charge(1 + ((u32)(e - q) >> 6)) ? e : 0;
-}
-
-NOINLINE const u8 *skip_from(const u8 *q) { return skip_at(q); }
 
 INLINE const u8 *trim(const u8 *from) {
   if (LIKELY(!is_space(*p))) return from;
@@ -704,10 +810,10 @@ INLINE int dropped(const u8 *q, u32 rules) {
   return 0;
 }
 
-typedef struct { u32 on, where, offset, limit; } Rows;
+typedef struct { u32 on, where, offset, limit, streak; } Rows; // streak: rows kept since the last that was not
 
 INLINE void rows_of(i32 node, Rows *r) {
-  r->on = 0;
+  r->on = r->streak = 0;
   if (node < 0) return;
   u32 e = node_at(node)->ext;
   if (!e) return;
@@ -723,24 +829,65 @@ static int skip(void) {
   return 1;
 }
 
-// row decides on one row at p: 1 keep, 0 left out (and skipped), -1 failed.
-NOINLINE int row(Rows *r) {
+enum { FAILED = -1, LEFT_OUT, KEPT, WRITTEN };
+
+// wager writes the row at p before its condition is known, which so needs no look
+// of its own at what object() passes anyway, and takes it back when the condition
+// does not hold. The outcome is that of evaluating the condition first, fuel
+// included; where it might not be, all is undone and KEPT says: not decided. Bets are not
+// placed inside bets, so that no row is read more than twice.
+NOINLINE int wager(i32 node, Rows *r, int first) {
+  u64 *const counts = &ctl->fields_dropped; // six of them; a copy of memory would be a call
+  const v128_t a = wasm_v128_load(counts), b = wasm_v128_load(counts + 2), c = wasm_v128_load(counts + 4);
+  u8 *const out0 = out;
+  const u8 *const row = p;
+  const i64 fuel0 = fuel;
+  const u32 depth0 = depth;
+  bet = BET_ROW;
+  known.row = p;
+  known.n = 0;
+  if (!first) *out++ = ',';
+  int ok = value(node, 0) && bet == BET_ROW;
+  const u8 *after = p;
+  const i64 cost = fuel0 - fuel;
+  p = row;
+  u32 hit = BAD;
+  if (ok) { bet = BET_TEST; hit = test(r->where - 1); }
+  bet = NO_BET;
+  if (hit == HIT) { p = after; return WRITTEN; }
+  wasm_v128_store(counts, a); wasm_v128_store(counts + 2, b); wasm_v128_store(counts + 4, c);
+  out = out0;
+  depth = depth0;
+  if (hit == MISS) { fuel += cost; return LEFT_OUT; }
+  fuel = fuel0;
+  status = OK;
+  known.row = 0;
+  return KEPT;
+}
+
+// row decides on one row at p: LEFT_OUT (and skipped), KEPT, or WRITTEN already.
+NOINLINE int row(i32 node, Rows *r, int first) {
   ctl->rows++;
   if (r->where) {
-    u32 hit = test(r->where - 1);
-    if (hit == BAD) return -1;
-    if (!hit) { ctl->rows_dropped++; return skip() ? 0 : -1; }
+    int k = KEPT;
+    if (r->streak > 1 && bet == NO_BET && !r->offset && r->limit && *p == '{') k = wager(node, r, first);
+    if (k == WRITTEN) { if (r->limit != NO_LIMIT) r->limit--; return k; }
+    u32 hit = k == LEFT_OUT ? MISS : test(r->where - 1);
+    if (hit == BAD) return FAILED;
+    r->streak++;
+    if (!hit) { r->streak = 0; ctl->rows_dropped++; return skip() ? LEFT_OUT : FAILED; }
   }
-  if (r->offset) { r->offset--; ctl->rows_cut++; return skip() ? 0 : -1; }
-  if (!r->limit) { ctl->rows_cut++; return skip() ? 0 : -1; }
+  if (r->offset) { r->offset--; ctl->rows_cut++; return skip() ? LEFT_OUT : FAILED; }
+  if (!r->limit) { ctl->rows_cut++; return skip() ? LEFT_OUT : FAILED; }
   if (r->limit != NO_LIMIT) r->limit--;
-  return 1;
+  return KEPT;
 }
 
 INLINE int element(i32 node, Rows *r, int *first) {
   if (UNLIKELY(r->on)) {
-    int k = row(r);
-    if (k <= 0) return k == 0;
+    int k = row(node, r, *first);
+    if (k == WRITTEN) *first = 0;
+    if (k != KEPT) return k != FAILED;
   }
   if (!*first) *out++ = ',';
   *first = 0;
@@ -824,6 +971,9 @@ NOINLINE void keep_lone(const Lone *l, u32 n) {
 
 // object keeps its own position q; p is set before others look at it.
 static int object(i32 node) {
+  // Of the row of a bet, where the members are is noted for its condition.
+  Member *note = UNLIKELY(bet == BET_ROW && known.row == p) ? known.m : 0, *noted = known.m + known.asked;
+  u32 cost = 0;
   if (!enter()) return 0;
   *out++ = '{';
   if (space() == '}') { p++; depth--; *out++ = '}'; return 1; }
@@ -851,6 +1001,12 @@ static int object(i32 node) {
     q = space_at(e);
     if (UNLIKELY(*q != ':')) return fail(NOT_JSON);
     q = space_at(q + 1);
+    const u8 *at = q;
+    if (UNLIKELY(note != 0)) {
+      note->name = s; note->len = escaped ? (u32)ESCAPED : len; note->value = q; note->cost = cost;
+      known.n++;
+      if (++note == noted) note = 0;
+    }
     if (UNLIKELY(escaped)) { // behind the output there is room for at least the name
       name = out + 16;
       len = (u32)(decode(out + 16, s, e - 1, MAX_NAME) - name);
@@ -878,7 +1034,6 @@ static int object(i32 node) {
     }
     if (child == DROP) {
       ctl->fields_dropped++;
-      const u8 *at = q;
       q = skip_at(q);
       if (UNLIKELY(!q)) return 0;
       if (UNLIKELY(address) && lones < MAX_LONE) {
@@ -890,11 +1045,11 @@ static int object(i32 node) {
       if (!first) *out++ = ',';
       emit(start, (u32)(e - start));
       *out++ = ':';
-      u8 *at = out;
+      u8 *written = out;
       p = q;
       if (!value(child, 1)) return 0;
       q = p;
-      if (rules & DROP_EMPTY && !exempt && out - at == 2 && (*at == '"' || (*at | 0x20) == '{')) {
+      if (rules & DROP_EMPTY && !exempt && out - written == 2 && (*written == '"' || (*written | 0x20) == '{')) {
         out = before;
         ctl->fields_dropped++;
       } else first = 0;
@@ -906,6 +1061,7 @@ static int object(i32 node) {
       p = e; depth--; *out++ = '}';
       return charge((u32)(e - q) >> 6);
     }
+    if (UNLIKELY(note != 0)) cost += skip_cost(at, q);
     q = space_at(q);
     if (LIKELY(*q == ',')) { q++; continue; }
     if (*q != '}') return fail(NOT_JSON);
@@ -966,6 +1122,9 @@ EXPORT("run") u32 run(Control *c) {
   max_depth = c->max_depth;
   fuel = (i64)c->fuel;
   status = OK;
+  known.row = 0;
+  known.asked = 0;
+  bet = NO_BET;
   c->fields_dropped = c->rows = c->rows_dropped = c->rows_cut = c->strings_cut = c->bytes_cut = 0;
   c->out_len = 0;
   // No program writes more than it reads, but for a comma between documents.

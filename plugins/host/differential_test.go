@@ -165,6 +165,7 @@ func FuzzTransform(f *testing.F) {
 	h := newHost(f, Options{})
 	for i := range uint64(200) {
 		f.Add(randomJSON(i), i, uint64(0), uint8(0))
+		f.Add(randomRows(i), i, uint64(0), uint8(0))
 	}
 	for i, s := range []string{"", " ", "null", "{\"na\\u006de\":1}", `{"a":1,"a":2}`, `["\ud800"]`, "[1]\x1e{}", "\xef\xbb\xbf{}", `{\"a":1}`, `<html>`, `{"a":1]`, `[1,]`, "NaN"} {
 		f.Add([]byte(s), uint64(i), uint64(0), uint8(0))
@@ -183,6 +184,7 @@ func FuzzProgram(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(p, randomJSON(i))
+		f.Add(p, randomRows(i))
 	}
 	f.Fuzz(func(t *testing.T, table, in []byte) {
 		if engine.Check(table) != nil {
