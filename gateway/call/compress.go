@@ -50,7 +50,9 @@ func (x *exchange) compress() error {
 			x.whole(k)
 		default:
 			x.encode()
-			x.nextPage()
+			if k == kindJSON {
+				x.nextPage()
+			}
 		}
 		return nil
 	case kindXML:

@@ -1,6 +1,9 @@
 package jsonscan
 
-import "unicode/utf8"
+import (
+	"math/bits"
+	"unicode/utf8"
+)
 
 const hexDigits = "0123456789abcdef"
 
@@ -16,12 +19,11 @@ func appendString[T string | []byte](dst []byte, s T) []byte {
 	dst = append(dst, '"')
 	from := 0
 	for i := 0; i < len(s); {
+		if i = asciiRun(s, i); i == len(s) {
+			break
+		}
 		c := s[i]
 		if c < utf8.RuneSelf {
-			if c >= 0x20 && c != '"' && c != '\\' {
-				i++
-				continue
-			}
 			dst = append(dst, s[from:i]...)
 			dst = appendEscape(dst, c)
 			i++
@@ -40,6 +42,25 @@ func appendString[T string | []byte](dst []byte, s T) []byte {
 	}
 	dst = append(dst, s[from:]...)
 	return append(dst, '"')
+}
+
+// asciiRun returns the index of the first byte at or after i that is a quote, a
+// backslash, below 0x20 or no ASCII; len(s) when there is none. See [plainRun].
+func asciiRun[T string | []byte](s T, i int) int {
+	for ; i+8 <= len(s); i += 8 {
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		q := w ^ ones*'"'
+		e := w ^ ones*'\\'
+		hit := ((q - ones) &^ q) | ((e - ones) &^ e) | ((w - ones*0x20) &^ w) | w
+		if hit &= highs; hit != 0 {
+			return i + bits.TrailingZeros64(hit)>>3
+		}
+	}
+	for i < len(s) && s[i] != '"' && s[i] != '\\' && s[i] >= 0x20 && s[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
 }
 
 func decode[T string | []byte](s T) (rune, int) {
