@@ -81,9 +81,16 @@ func isDigest(s string) bool {
 		return false
 	}
 	for i := len(digestPrefix); i < len(s); i++ {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+		if !hexDigit[s[i]] {
 			return false
 		}
 	}
 	return true
+}
+
+// hexDigit is a table: which digit comes next cannot be predicted, and a release
+// has thousands.
+var hexDigit = [256]bool{
+	'0': true, '1': true, '2': true, '3': true, '4': true, '5': true, '6': true, '7': true, '8': true, '9': true,
+	'a': true, 'b': true, 'c': true, 'd': true, 'e': true, 'f': true,
 }

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -66,6 +67,7 @@ type nodeOptions struct {
 	allowPrivate        bool
 	allow               []netip.Prefix
 	grace               time.Duration // for running calls and jobs at a stop
+	gcPercent           int           // once started; 0: the operator's GOGC
 	// ready holds /readyz back; nil: nothing does.
 	ready  func() error
 	logger *slog.Logger
@@ -89,6 +91,7 @@ type node struct {
 	holder    *snapshot.Holder
 	meter     *metering.Meter
 	follower  *edge.Follower
+	loaded    <-chan struct{} // closed when the follower has loaded what was persisted
 	keys      *access.Keys
 	closers   []func() error // in the order they were opened
 }
@@ -140,19 +143,36 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	if n.dialer, err = safedial.New(safedial.Options{AllowPrivate: o.allowPrivate, Allow: o.allow}); err != nil {
 		return n, err
 	}
+	if n.keys, err = newKeys(n.dialer, o.logger); err != nil {
+		return n, err
+	}
+	if o.role != roleControl { // else edges serve what this node publishes
+		if err := n.load(ctx, source); err != nil {
+			return n, err
+		}
+	}
 	if err := n.openGateway(ctx, keys.ring); err != nil {
 		return n, err
 	}
-	if n.gateway == nil { // edges serve what this node publishes
-		return n, n.writeEndpoint()
-	}
+	return n, n.writeEndpoint()
+}
+
+// load begins to load the persisted release while the rest of the node opens.
+func (n *node) load(ctx context.Context, source edge.Source) (err error) {
 	n.follower, err = edge.New(edge.Options{
-		Source: source, Dir: n.path(edgeDir), Group: publish.DefaultGroup, Keys: n.publisher.Trusted(), Apply: n.apply, Logger: o.logger,
+		Source: source, Dir: n.path(edgeDir), Group: publish.DefaultGroup, Keys: n.publisher.Trusted(), Apply: n.apply, Logger: n.opts.logger,
 	})
 	if err != nil {
-		return n, err
+		return err
 	}
-	return n, n.writeEndpoint()
+	loaded := make(chan struct{})
+	go func() {
+		defer close(loaded)
+		n.begin(ctx)
+	}()
+	n.loaded = loaded
+	n.onClose(func() error { <-loaded; return nil })
+	return nil
 }
 
 // openGateway opens the plugin host, the two callers (of the gateway, and of
@@ -187,9 +207,6 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		return err
 	}
 	n.onClose(func() error { drafts.Close(); return nil })
-	if n.keys, err = newKeys(n.dialer, n.opts.logger); err != nil {
-		return err
-	}
 	var await func(context.Context, string, uint64) error
 	var awaitRevision func(context.Context, uint64) error
 	var write []func(io.Writer)
@@ -275,7 +292,9 @@ func (n *node) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if n.gateway != nil {
 		g.Go(func() error { return n.gateway.Run(ctx) })
-		g.Go(func() error { return ended(ctx, n.follower.Run(ctx)) })
+		g.Go(func() error { return ended(ctx, n.follow(ctx)) })
+	} else {
+		n.started()
 	}
 	g.Go(func() error { return ended(ctx, n.publisher.Run(ctx)) })
 	g.Go(func() error { return ended(ctx, n.admin.Run(ctx, n.opts.grace)) })
@@ -296,6 +315,27 @@ func (n *node) run(ctx context.Context) error {
 		return nil
 	})
 	return errors.Join(g.Wait(), n.close())
+}
+
+// begin makes the persisted release live.
+func (n *node) begin(ctx context.Context) {
+	if err := n.follower.Load(ctx); err != nil && ctx.Err() == nil {
+		n.opts.logger.LogAttrs(ctx, slog.LevelWarn, "start without the newest persisted release", slog.Any("error", err))
+	}
+	n.started()
+}
+
+// follow follows the source once the persisted release is live.
+func (n *node) follow(ctx context.Context) error {
+	<-n.loaded
+	return n.follower.Run(ctx)
+}
+
+// started ends what holds only for a start.
+func (n *node) started() {
+	if n.opts.gcPercent != 0 {
+		debug.SetGCPercent(n.opts.gcPercent)
+	}
 }
 
 func (n *node) serveAdmin() error {

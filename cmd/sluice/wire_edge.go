@@ -180,7 +180,10 @@ func (n *edgeNode) follow(ctx context.Context) error {
 	n.opts.logger.LogAttrs(ctx, slog.LevelInfo, "edge serves", slog.String("edge", n.remote.Edge()), slog.String("group", n.remote.Group()),
 		slog.String("gateway", n.url()), slog.String("operations", "http://"+reachable(n.opsLn.Addr())), slog.String("version", versionOrDevel()))
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return n.follower.Run(ctx) })
+	g.Go(func() error {
+		n.begin(ctx)
+		return n.follower.Run(ctx)
+	})
 	g.Go(func() error { return n.vault.Run(ctx) })
 	g.Go(func() error {
 		r := &edge.Reporter{Remote: n.remote, Follower: n.follower, Vault: n.vault, Version: versionOrDevel(), Logger: n.opts.logger}

@@ -76,7 +76,11 @@ func Diff(older, newer *Connector) ([]ToolChange, error) {
 	seen := make(map[int]bool, older.Len())
 	sameAuth := slices.EqualFunc(was.head.Upstream.Security, is.head.Upstream.Security, slices.Equal[[]string])
 	for i := range newer.Len() {
-		t, err := manifest.ParseTool(is.tools[i])
+		text, err := is.tools.text(i)
+		if err != nil {
+			return nil, inTool(err, newer, i)
+		}
+		t, err := manifest.ParseTool(text)
 		if err != nil {
 			return nil, inTool(err, newer, i)
 		}
@@ -86,10 +90,14 @@ func Diff(older, newer *Connector) ([]ToolChange, error) {
 			continue
 		}
 		seen[j] = true
-		if sameAuth && bytes.Equal(was.tools[j], is.tools[i]) {
+		before, err := was.tools.text(j)
+		if err != nil {
+			return nil, inTool(err, older, j)
+		}
+		if sameAuth && bytes.Equal(before, text) {
 			continue
 		}
-		o, err := manifest.ParseTool(was.tools[j])
+		o, err := manifest.ParseTool(before)
 		if err != nil {
 			return nil, inTool(err, older, j)
 		}

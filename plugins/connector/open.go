@@ -24,13 +24,13 @@ type Connector struct {
 // contents are copies of what the module holds besides the engine's code.
 type contents struct {
 	head     *manifest.Manifest
-	tools    [][]byte // JSON of each
+	tools    *texts
 	ready    []atomic.Pointer[Tool]
 	programs [][]byte
 }
 
 // nothing is what a connector that cannot be opened holds.
-var nothing = &contents{head: &manifest.Manifest{Upstream: &manifest.Upstream{}}}
+var nothing = &contents{head: &manifest.Manifest{Upstream: &manifest.Upstream{}}, tools: &texts{}}
 
 // Later is a connector that open opens when it is first used, so that a start does
 // not wait for connectors that nobody calls. open runs again at the next use when it
@@ -86,15 +86,16 @@ func Open(module []byte) (*Connector, error) {
 		}
 		linked.Programs[i] = copies[string(p)]
 	}
-	head, tools, err := manifest.ParseHead(bytes.Clone(linked.Manifest))
+	head, tools, err := manifest.ParseHead(linked.Manifest)
 	if err != nil {
 		return nil, err
 	}
 	if head.Kind != manifest.Connector {
 		return nil, problem.New(problem.InvalidPlugin, "the plugin is a %s, not a connector", head.Kind)
 	}
+	head.Config = bytes.Clone(head.Config) // the only part that is a view of the module
 	c := &Connector{}
-	c.at.Store(&contents{head: head, tools: tools, ready: make([]atomic.Pointer[Tool], len(tools)), programs: linked.Programs})
+	c.at.Store(&contents{head: head, tools: packTexts(tools), ready: make([]atomic.Pointer[Tool], len(tools)), programs: linked.Programs})
 	return c, nil
 }
 
@@ -140,7 +141,7 @@ func (c *Connector) Security() []operation.Requirement {
 // Len is the number of tools.
 func (c *Connector) Len() int {
 	p, _ := c.contents()
-	return len(p.tools)
+	return p.tools.len()
 }
 
 // Head is what a list of tools shows of one.
@@ -150,7 +151,7 @@ type Head struct {
 	Deprecated               bool
 	Tags                     []string
 	Annotations              operation.Annotations
-	// InputSchema and OutputSchema are views of the module; OutputSchema may be nil.
+	// InputSchema and OutputSchema are not to be changed; OutputSchema may be nil.
 	InputSchema, OutputSchema json.RawMessage
 	// Structured says that the answers are JSON, as far as the specification tells.
 	Structured bool
@@ -177,7 +178,7 @@ func (c *Connector) Head(i int) (Head, error) {
 	if err != nil {
 		return Head{}, err
 	}
-	t, err := manifest.ParseTool(p.tools[i])
+	t, err := p.tool(i)
 	if err != nil {
 		return Head{}, inTool(err, c, i)
 	}
@@ -218,8 +219,17 @@ func (c *Connector) Tool(i int) (*Tool, error) {
 	return t, nil
 }
 
+// tool reads tool i of the manifest.
+func (p *contents) tool(i int) (manifest.Tool, error) {
+	text, err := p.tools.text(i)
+	if err != nil {
+		return manifest.Tool{}, err
+	}
+	return manifest.ParseTool(text)
+}
+
 func (p *contents) load(i int) (*Tool, error) {
-	m, err := manifest.ParseTool(p.tools[i])
+	m, err := p.tool(i)
 	if err != nil {
 		return nil, err
 	}
