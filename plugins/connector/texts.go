@@ -45,7 +45,7 @@ func packTexts(tools [][]byte) *texts {
 		if len(raw) > 0 && len(raw)+len(tool) > blockBytes {
 			flush()
 		}
-		t.places[i] = place{block: uint32(len(t.blocks)), from: uint32(len(raw)), to: uint32(len(raw) + len(tool))} //nolint:gosec // bounded by manifest.MaxBytes
+		t.places[i] = place{block: uint32(len(t.blocks)), from: uint32(len(raw)), to: uint32(len(raw) + len(tool))}
 		raw = append(raw, tool...)
 	}
 	if len(raw) > 0 {
