@@ -8,6 +8,7 @@ MAKEFLAGS     += --no-print-directory
 # Versions of the tools that are not in go.mod.
 GOLANGCI_LINT_VERSION := 2.15.0
 STATICCHECK_VERSION   := 0.8.2
+FASTMCP_VERSION       := 4.1.2
 
 # What a run may change: make fuzz FUZZTIME=30s, make test PKG=./gateway/...
 FUZZTIME ?= 5m
@@ -134,10 +135,16 @@ answers-report: build ## measure the answers in SLUICE_CORPUS and write docs/ans
 	@test -n "$(SLUICE_CORPUS)" || { echo "SLUICE_CORPUS names no directory of specifications and answers" >&2; exit 1; }
 	bin/sluice preview --corpus "$(SLUICE_CORPUS)" --report docs/answers.md
 
-# REPORT_PYTHON names a Python with fastmcp (pip install fastmcp).
+# REPORT_PYTHON= leaves FastMCP out, which the list of tools is compared with.
+REPORT_PYTHON ?= bin/fastmcp/bin/python
 .PHONY: openapi-report
-openapi-report: build ## write docs/openapi-coverage.md from the corpus in SLUICE_CORPUS
-	go run ./cmd/sluice-openapi-report -sluice bin/sluice -python "$(REPORT_PYTHON)"
+openapi-report: build $(E2E)/.ready $(if $(REPORT_PYTHON),bin/fastmcp/.ready) ## write docs/openapi-coverage.md from the corpus in SLUICE_CORPUS
+	go run ./cmd/sluice-openapi-report -sluice bin/sluice -python "$(REPORT_PYTHON)" -inspector $(E2E)/node_modules/@modelcontextprotocol/inspector
+
+bin/fastmcp/.ready:
+	python3 -m venv bin/fastmcp
+	bin/fastmcp/bin/pip install --quiet fastmcp==$(FASTMCP_VERSION)
+	@touch $@
 
 .PHONY: interop
 interop: $(E2E)/.ready ## run the end-to-end tests against software that is not ours

@@ -24,12 +24,31 @@ func compileFile(tb testing.TB, file string) (connector.Artifact, []error) {
 	api := new(operation.API)
 	b := connector.NewBuilder(api)
 	var refused []error
-	res, err := openapi.Compile(tb.Context(), openapi.Source{Name: file, Data: data}, openapi.Options{Each: func(op *operation.Operation) error {
-		if err := b.Add(op); err != nil {
-			refused = append(refused, err)
-		}
-		return nil
-	}})
+	// The files around it: the directory of the specification's name.
+	top := filepath.Dir(file)
+	for filepath.Base(filepath.Dir(top)) != "specs" && top != filepath.Dir(top) {
+		top = filepath.Dir(top)
+	}
+	main, err := filepath.Rel(top, file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	res, err := openapi.Compile(tb.Context(), openapi.Source{Name: file, Data: data, Path: filepath.ToSlash(main)}, openapi.Options{
+		Each: func(op *operation.Operation) error {
+			if err := b.Add(op); err != nil {
+				refused = append(refused, err)
+			}
+			return nil
+		},
+		Open: func(path string) ([]byte, error) {
+			root, err := os.OpenRoot(top)
+			if err != nil {
+				return nil, err
+			}
+			defer root.Close()
+			return root.ReadFile(filepath.FromSlash(path))
+		},
+	})
 	if err != nil {
 		return connector.Artifact{}, nil // the compiler's own tests judge it
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -93,6 +94,10 @@ func newServer(t *testing.T, spec []byte) *server {
 	return s
 }
 
+// templated finds the parameters of a path, in braces or, quoted for a pattern, in
+// angle brackets.
+var templated = regexp.MustCompile(`\{[^{}]*\}|<[^<>]*>`)
+
 // route finds the operation. Segments are compared before they are unescaped: an
 // encoded slash does not separate, which ready-made routers get wrong.
 func route(doc *openapi3.T, r *http.Request) (*routers.Route, map[string]string, error) {
@@ -110,8 +115,18 @@ next:
 			switch {
 			case err != nil:
 				return nil, nil, err
-			case strings.HasPrefix(w, "{"):
+			case strings.HasPrefix(w, "{") && strings.HasSuffix(w, "}") && strings.Count(w, "{") == 1:
 				params[strings.Trim(w, "{}")] = g
+			case strings.Contains(w, "{"): // "{base}...{head}"
+				names := templated.FindAllString(w, -1)
+				pattern := "^" + templated.ReplaceAllString(regexp.QuoteMeta(strings.NewReplacer("{", "<", "}", ">").Replace(w)), "(.*)") + "$"
+				m := regexp.MustCompile(pattern).FindStringSubmatch(g)
+				if m == nil {
+					continue next
+				}
+				for j, name := range names {
+					params[strings.Trim(name, "{}")] = m[j+1]
+				}
 			case g != w:
 				continue next
 			}

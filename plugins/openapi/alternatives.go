@@ -14,7 +14,7 @@ func (p *publisher) alternatives(s *schema, depth int, text string) bool {
 	if !p.says(s) {
 		return false
 	}
-	if len(s.alts) == 1 && len(s.props) == 0 && !s.hasEnum {
+	if len(s.alts) == 1 && !s.hasEnum && (len(s.props) == 0 || p.repeated(s)) {
 		branches := p.flatten(s.alts[0].branches)
 		if p.scalars(s, branches, text) {
 			return true
@@ -31,6 +31,25 @@ func (p *publisher) alternatives(s *schema, depth int, text string) bool {
 		}
 	}
 	p.merged(s, depth, text)
+	return true
+}
+
+// repeated reports that each alternative itself says what s says beside them.
+func (p *publisher) repeated(s *schema) bool {
+	for i := range s.alts[0].branches {
+		b := p.c.normal(&s.alts[0].branches[i])
+		if b.types != operation.TypeObject || len(b.alts) > 0 {
+			return false
+		}
+		for j := range s.props {
+			if !slices.ContainsFunc(b.props, func(q prop) bool { return q.name == s.props[j].name }) {
+				return false
+			}
+		}
+		if slices.ContainsFunc(s.required, func(r string) bool { return !slices.Contains(b.required, r) }) {
+			return false
+		}
+	}
 	return true
 }
 
@@ -183,11 +202,11 @@ func (c *compiler) discriminatorKeys(a alternatives) map[*schema]discriminated {
 		return nil
 	}
 	keys := map[*schema]discriminated{}
-	byName := map[string]string{}
+	byName := map[string][]string{}
 	for k, m := range a.disc.get("mapping").members() {
-		target := m.str()
-		if _, ok := byName[refName(target)]; !ok {
-			byName[refName(target)] = k.text()
+		target := refName(m.str())
+		if len(byName[target]) < maxEnumValues {
+			byName[target] = append(byName[target], cutText(k.text(), 200))
 		}
 	}
 	fallback := refName(a.disc.get("defaultMapping").str())
@@ -196,19 +215,19 @@ func (c *compiler) discriminatorKeys(a alternatives) map[*schema]discriminated {
 		if b.name == "" || b.name == fallback && fallback != "" {
 			continue
 		}
-		key, ok := byName[b.name]
-		if !ok {
-			key = b.name
+		own := byName[b.name]
+		if own == nil {
+			own = []string{cutText(b.name, 200)}
 		}
 		// A branch that fixes the property itself knows better.
 		for j := range b.props {
 			if b.props[j].name == name {
-				if own := c.normal(&b.props[j].child); own.hasEnum && len(own.enum) == 1 {
-					key = own.enum[0].text()
+				if fixed := c.normal(&b.props[j].child); fixed.hasEnum && len(fixed.enum) == 1 {
+					own = []string{cutText(fixed.enum[0].text(), 200)}
 				}
 			}
 		}
-		keys[b] = discriminated{name, cutText(key, 200)}
+		keys[b] = discriminated{name, own}
 	}
 	return keys
 }
@@ -297,6 +316,13 @@ func (u *union) add(s *schema, depth int) {
 		for _, r := range common {
 			if !slices.Contains(u.required, r) {
 				u.required = append(u.required, r)
+			}
+		}
+		// What tells the alternatives apart is always needed, whoever declares it.
+		if d := s.alts[i].disc; !d.get("defaultMapping").exists() {
+			name := d.get("propertyName").str()
+			if name != "" && slices.ContainsFunc(u.props, func(q prop) bool { return q.name == name }) && !slices.Contains(u.required, name) {
+				u.required = append(u.required, name)
 			}
 		}
 	}

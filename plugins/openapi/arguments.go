@@ -113,6 +113,10 @@ func (c *compiler) wholeBody(plan *operation.Plan, b *body, names *argNames, sim
 	plan.Body.Arg = a.name
 	switch b.kind {
 	case bodyText:
+		const scalar = operation.TypeInteger | operation.TypeNumber | operation.TypeBoolean
+		if t := b.schema.types; t != 0 && t&^scalar == 0 && len(b.schema.alts) == 0 {
+			break // one number or truth value as text
+		}
 		a.schema = &schema{at: b.at, types: operation.TypeString, desc: b.schema.desc}
 		if strings.HasSuffix(b.media, "xml") {
 			a.text = strings.TrimSpace(firstSentences(a.text, maxPropertyText/2) + " An XML document.")

@@ -54,6 +54,9 @@ func (p *planner) schema(s *schema, depth int) *operation.Schema {
 		o.Base64 = s.format == "byte" || s.format == "base64" || s.encoding != ""
 		return o
 	}
+	if s.onlyNull() {
+		o.Type = operation.TypeNull
+	}
 	p.leaf(o, s)
 	if p.xml {
 		o.XML = xmlOf(s)

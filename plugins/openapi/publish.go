@@ -12,15 +12,16 @@ import (
 // Bounds of what is published for one value; measured on what clients and model
 // APIs accept, see docs/openapi-support.md.
 const (
-	maxPropertyText   = 200  // bytes of a property's description (rule 21)
-	maxEnumValues     = 40   // rule 13
-	maxEnumBytes      = 1024 // rule 13
-	maxListedEnum     = 20   // values named in the description instead
-	maxPattern        = 120  // rule 17
-	maxDefault        = 64   // rule 19
-	maxExample        = 60   // rule 19
-	maxBranches       = 8    // rule 9
-	maxPublishedDepth = 6    // rule 7, where it starts
+	maxPropertyText     = 200  // bytes of a property's description (rule 21)
+	maxPropertySentence = 300  // unless its first sentence is longer, which is kept whole
+	maxEnumValues       = 40   // rule 13
+	maxEnumBytes        = 1024 // rule 13
+	maxListedEnum       = 20   // values named in the description instead
+	maxPattern          = 120  // rule 17
+	maxDefault          = 64   // rule 19
+	maxExample          = 60   // rule 19
+	maxBranches         = 8    // rule 9
+	maxPublishedDepth   = 6    // rule 7, where it starts
 )
 
 // publisher writes published input schemas: small, portable JSON Schema without
@@ -43,7 +44,10 @@ type publisher struct {
 func (p *publisher) schema(s *schema, depth int) { p.schemaWith(s, depth, "", nil) }
 
 // discriminated is the property that tells branches apart, fixed for one branch.
-type discriminated struct{ name, key string }
+type discriminated struct {
+	name string
+	keys []string // at least one
+}
 
 func (p *publisher) schemaWith(s *schema, depth int, text string, disc *discriminated) {
 	if len(p.b) > p.limit {
@@ -151,6 +155,9 @@ func (p *publisher) nested(s *schema, text string) {
 		text = cutWords(plain(s.desc.str()), 100)
 	}
 	word := "any object"
+	if names := p.needed(s); names != "" {
+		word += " with " + names
+	}
 	switch {
 	case s.name != "" && text == "":
 		text = cutText(s.name, 60) + " (nested, " + word + ")"
@@ -162,6 +169,25 @@ func (p *publisher) nested(s *schema, text string) {
 	p.b = append(p.b, `"description":`...)
 	p.b = jsonscan.AppendStringOf(p.b, text)
 	p.b = append(p.b, '}')
+}
+
+// needed lists the members that an object must have, for where it is not written
+// out.
+func (p *publisher) needed(s *schema) string {
+	const most = 6 // and 100 bytes: it stands for what had no room
+	var names []string
+	size := 0
+	for _, r := range s.required {
+		i := slices.IndexFunc(s.props, func(q prop) bool { return q.name == r })
+		if i < 0 || p.c.normal(&s.props[i].child).readOnly {
+			continue
+		}
+		if size += len(r) + 2; len(names) == most || size > 100 {
+			break
+		}
+		names = append(names, r)
+	}
+	return strings.Join(names, ", ")
 }
 
 // file is the published form of a binary value (rule 28).
@@ -252,7 +278,12 @@ func (p *publisher) properties(props []prop, required []string, depth int, disc 
 		p.name(q.name)
 		if disc != nil && disc.name == q.name {
 			p.b = append(p.b, `{"type":"string","enum":[`...)
-			p.b = jsonscan.AppendStringOf(p.b, disc.key)
+			for i, key := range disc.keys {
+				if i > 0 {
+					p.b = append(p.b, ',')
+				}
+				p.b = jsonscan.AppendStringOf(p.b, key)
+			}
 			p.b = append(p.b, `]}`...)
 		} else {
 			p.schema(s, depth+1)

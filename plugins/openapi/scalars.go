@@ -260,7 +260,14 @@ func (p *publisher) describe(s *schema, text string, notes []string) {
 			}
 		}
 	}
-	text = firstSentences(text, maxPropertyText)
+	if s.onlyNull() {
+		notes = append(notes, "Only null.")
+	}
+	limit := maxPropertyText
+	if end := sentenceEnd(text); limit < end && end <= maxPropertySentence {
+		limit = end // half a sentence can say the opposite
+	}
+	text = firstSentences(text, limit)
 	lower := strings.ToLower(text)
 	for _, n := range notes {
 		key, _, _ := strings.Cut(strings.ToLower(strings.TrimSuffix(n, ".")), " ")

@@ -381,6 +381,11 @@ func (c *compiler) foldAlternatives(s *schema, m, disc value, stack []value) {
 	}
 }
 
+// onlyNull reports a schema that allows null and nothing else.
+func (s *schema) onlyNull() bool {
+	return s.null && s.types == 0 && !s.hasEnum && len(s.alts) == 0 && s.at.exists() && isNullSchema(s.at)
+}
+
 // isNullSchema reports {type: null} and {enum: [null]}.
 func isNullSchema(v value) bool {
 	if t := v.get("type"); t.exists() {
