@@ -41,6 +41,29 @@ func hasWarning(res *Result, code string) bool {
 	return false
 }
 
+// TestFirstSentence: a description ends with a sentence; a first one of up to 300
+// bytes is kept whole, a longer one is cut.
+func TestFirstSentence(t *testing.T) {
+	f := func(size, want int) {
+		t.Helper()
+		text := strings.Repeat("abcd ", size)[:size-2] + "x. More."
+		_, ops := compileAll(t, Source{Name: "s", Data: fmt.Appendf(nil, `{"openapi":"3.0.3","info":{"title":"T","version":"1"},"paths":{"/a":{"get":{
+			"parameters":[{"name":"q","in":"query","description":%q,"schema":{"type":"string"}}],"responses":{"204":{"description":"-"}}}}}}`, text)}, Options{})
+		var s struct {
+			Properties struct{ Q struct{ Description string } }
+		}
+		if err := json.Unmarshal(ops[0].InputSchema, &s); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Properties.Q.Description; len(got) != want {
+			t.Errorf("a sentence of %d bytes: %d bytes are kept, want %d: %s", size, len(got), want, got)
+		}
+	}
+	f(190, 196) // whole, and the next
+	f(maxPropertySentence, maxPropertySentence)
+	f(maxPropertySentence+1, 197) // cut after a word
+}
+
 // TestNamesAreStable compiles any selection of operations in any order, and sees
 // no name change. Only when two want the same name does the order count: the
 // first one keeps it.
