@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -115,7 +116,7 @@ func (k *kept) needs(at, name string, pub object) {
 func (k *kept) body(op *operation.Operation, spec, input object) {
 	b := k.resolve(spec["requestBody"])
 	if b == nil || op.Plan.Body == nil {
-		if b != nil && op.Method != "GET" && op.Method != "HEAD" {
+		if b != nil && op.Method != http.MethodGet && op.Method != http.MethodHead {
 			k.lose("no body")
 		}
 		return
