@@ -31,6 +31,7 @@ const maxStatusText = 1000
 func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 	methods := map[string]string{
 		registry.EdgeEnrolPath: http.MethodPost, registry.EdgeTokenPath: http.MethodPost, registry.EdgeStatusPath: http.MethodPost,
+		registry.EdgeUsagePath:   http.MethodPost,
 		registry.EdgeReleasePath: http.MethodGet, registry.EdgeCredentialsPath: http.MethodGet,
 	}
 	method, ok := methods[r.URL.Path]
@@ -51,6 +52,8 @@ func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 		err = s.renewEdge(w, r)
 	case registry.EdgeStatusPath:
 		err = s.edgeStatus(w, r)
+	case registry.EdgeUsagePath:
+		err = s.edgeUsage(w, r)
 	case registry.EdgeReleasePath:
 		err = s.edgeRelease(w, r)
 	case registry.EdgeCredentialsPath:
@@ -61,11 +64,11 @@ func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// edgeMessage reads the JSON body of an edge.
-func edgeMessage(w http.ResponseWriter, r *http.Request, to any) error {
+// edgeMessage reads the JSON body of an edge, of at most limit bytes.
+func edgeMessage(w http.ResponseWriter, r *http.Request, limit int64, to any) error {
 	// Not every ResponseWriter has deadlines; the server's own hold then.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, registry.MaxEdgeMessageBytes))
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
 		return bodyError(err)
 	}
@@ -97,7 +100,7 @@ func (s *Server) edgeOf(r *http.Request) (*store.Edge, error) {
 
 func (s *Server) enrol(w http.ResponseWriter, r *http.Request) error {
 	var in registry.EdgeEnrolment
-	if err := edgeMessage(w, r, &in); err != nil {
+	if err := edgeMessage(w, r, registry.MaxEdgeMessageBytes, &in); err != nil {
 		return err
 	}
 	if err := in.Verify(); err != nil {
@@ -150,7 +153,7 @@ func (s *Server) identity(row *store.Edge, token secrets.Secret, labels store.La
 // renewEdge gives an edge a new token for a request that its key signed.
 func (s *Server) renewEdge(w http.ResponseWriter, r *http.Request) error {
 	var in registry.EdgeRenewal
-	if err := edgeMessage(w, r, &in); err != nil {
+	if err := edgeMessage(w, r, registry.MaxEdgeMessageBytes, &in); err != nil {
 		return err
 	}
 	ctx := r.Context()
@@ -200,7 +203,7 @@ func (s *Server) edgeStatus(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var in registry.EdgeStatus
-	if err := edgeMessage(w, r, &in); err != nil {
+	if err := edgeMessage(w, r, registry.MaxEdgeMessageBytes, &in); err != nil {
 		return err
 	}
 	for _, text := range []*string{&in.Version, &in.Following, &in.Cache, &in.Secrets, &in.Usage} {

@@ -77,6 +77,9 @@ type Options struct {
 	Metrics []func(io.Writer)
 	// Ready are the checks of /readyz, in this order.
 	Ready []Check
+	// SettleUsage posts what the gateway of this node counted, before usage is read.
+	// Default: what is read may be ten seconds old.
+	SettleUsage func(ctx context.Context) error
 	// Event is told of every transition of a revision's lifecycle, after it is
 	// durable. It must not block. Default: nobody is told.
 	Event func(Event)
@@ -281,6 +284,7 @@ func (s *Server) routes() {
 	s.registerAudit()
 	s.registerEdges()
 	s.registerTokens()
+	s.registerUsage()
 	finishDocument(s.api.OpenAPI())
 
 	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))

@@ -94,6 +94,10 @@ func suite(t *testing.T, h harness) {
 	f("grants", testGrants)
 	f("a failed transaction leaves nothing", testRollback)
 	f("concurrent writers", testConcurrent)
+	f("usage", testUsage)
+	f("bounds of usage", testUsageBounds)
+	f("usage past its time", testUsageSweep)
+	f("usage of many nodes", testUsageConcurrent)
 }
 
 func update(t *testing.T, w *store.Workspace, fn func(ctx context.Context, tx *store.Tx) error) {

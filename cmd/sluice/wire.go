@@ -53,7 +53,11 @@ const (
 	registryDir      = "registry"
 	edgeDir          = "edge"
 	codeCacheDir     = "cache/code"
+	usageDir         = "usage"
 )
+
+// lastUsageTimeout of posting usage at a stop.
+const lastUsageTimeout = 2 * time.Second
 
 // nodeOptions configures a node.
 type nodeOptions struct {
@@ -90,6 +94,7 @@ type node struct {
 	gateway   *gateway.Server
 	holder    *snapshot.Holder
 	meter     *metering.Meter
+	spool     *metering.Spool // nil: no gateway, nothing to count
 	follower  *edge.Follower
 	loaded    <-chan struct{} // closed when the follower has loaded what was persisted
 	keys      *access.Keys
@@ -154,6 +159,11 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	if err := n.openGateway(ctx, keys.ring); err != nil {
 		return n, err
 	}
+	if n.gateway != nil {
+		if err := n.openSpool(n.admin); err != nil {
+			return n, err
+		}
+	}
 	return n, n.writeEndpoint()
 }
 
@@ -172,6 +182,35 @@ func (n *node) load(ctx context.Context, source edge.Source) (err error) {
 	}()
 	n.loaded = loaded
 	n.onClose(func() error { <-loaded; return nil })
+	return nil
+}
+
+// openSpool opens what keeps the usage that this node counts until it is posted.
+func (n *node) openSpool(to metering.Poster) (err error) {
+	n.spool, err = metering.NewSpool(metering.SpoolOptions{Meter: n.meter, Dir: n.path(usageDir), Poster: to, Logger: n.opts.logger})
+	return err
+}
+
+// settleUsage posts what this node counted, if it has a gateway.
+func (n *node) settleUsage(ctx context.Context) error {
+	if n.spool == nil {
+		return nil
+	}
+	return n.spool.Settle(ctx)
+}
+
+// lastUsage takes what was counted while calls drained to disk, and posts it if that
+// is quick; what is not posted is posted after the next start.
+func (n *node) lastUsage(ctx context.Context) error {
+	if n.spool == nil {
+		return nil
+	}
+	if err := n.spool.Flush(); err != nil {
+		return fmt.Errorf("keep the usage of the last seconds: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastUsageTimeout)
+	defer cancel()
+	_ = n.spool.Post(ctx) // it is on disk
 	return nil
 }
 
@@ -240,7 +279,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		OAuth: authorization,
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
 		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), Hosts: append(adminHosts(n.opts.adminListen), n.opts.adminHosts...), Version: versionOrDevel(),
-		Registry: n.registry, Metrics: write, Ready: ready, Logger: n.opts.logger,
+		Registry: n.registry, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
 	})
 	if err != nil {
 		return err
@@ -293,6 +332,7 @@ func (n *node) run(ctx context.Context) error {
 	if n.gateway != nil {
 		g.Go(func() error { return n.gateway.Run(ctx) })
 		g.Go(func() error { return ended(ctx, n.follow(ctx)) })
+		g.Go(func() error { return ended(ctx, n.spool.Run(ctx)) })
 	} else {
 		n.started()
 	}
@@ -314,7 +354,7 @@ func (n *node) run(ctx context.Context) error {
 		}
 		return nil
 	})
-	return errors.Join(g.Wait(), n.close())
+	return errors.Join(g.Wait(), n.lastUsage(ctx), n.close())
 }
 
 // begin makes the persisted release live.

@@ -89,6 +89,9 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 	if err != nil {
 		return n, err
 	}
+	if err := n.openSpool(n.remote); err != nil {
+		return n, err
+	}
 	if n.dialer, err = safedial.New(safedial.Options{AllowPrivate: o.allowPrivate, Allow: o.allow}); err != nil {
 		return n, err
 	}
@@ -158,7 +161,7 @@ func (n *edgeNode) run(ctx context.Context) error {
 		return errors.Join(n.opsHTTP.Shutdown(stop), n.opsHTTP.Close())
 	})
 	g.Go(func() error { return ended(ctx, n.follow(ctx)) })
-	return errors.Join(g.Wait(), n.close())
+	return errors.Join(g.Wait(), n.lastUsage(ctx), n.close())
 }
 
 // follow enrols if need be, then follows releases and credentials.
@@ -185,8 +188,9 @@ func (n *edgeNode) follow(ctx context.Context) error {
 		return n.follower.Run(ctx)
 	})
 	g.Go(func() error { return n.vault.Run(ctx) })
+	g.Go(func() error { return n.spool.Run(ctx) })
 	g.Go(func() error {
-		r := &edge.Reporter{Remote: n.remote, Follower: n.follower, Vault: n.vault, Version: versionOrDevel(), Logger: n.opts.logger}
+		r := &edge.Reporter{Remote: n.remote, Follower: n.follower, Vault: n.vault, Usage: n.spool.Fault, Version: versionOrDevel(), Logger: n.opts.logger}
 		return r.Run(ctx)
 	})
 	return g.Wait()
@@ -244,7 +248,7 @@ func (n *edgeNode) operations() http.Handler {
 		if verbose && n.enrolled.ready() == nil {
 			s := n.follower.Status()
 			text += fmt.Sprintf("release %d.%d, %d toolsets\n", s.Epoch, s.Revision, s.Toolsets)
-			for name, err := range map[string]error{"following": s.Following, "cache": s.Cache, "credentials": n.vault.Fault()} {
+			for name, err := range map[string]error{"following": s.Following, "cache": s.Cache, "credentials": n.vault.Fault(), "usage": n.spool.Fault()} {
 				if err != nil {
 					text += name + ": " + err.Error() + "\n"
 				}
@@ -279,6 +283,7 @@ func (n *edgeNode) registerGauges() {
 		}
 		return time.Since(s.Issued).Seconds()
 	})
+	n.meter.Gauge("sluice_usage_reports_waiting", func() float64 { return float64(n.spool.Waiting()) })
 	n.meter.Gauge("sluice_release_saved", func() float64 { s := n.follower.Status(); return yes(s.Saved != "" && s.Saved == s.Release) })
 }
 

@@ -17,9 +17,11 @@ func (x *exchange) auth() error {
 		cred, err := x.c.credentials.Credential(x.ctx, rules[i].ID)
 		switch {
 		case problem.Is(err, problem.NotFound):
+			x.noKey = true
 			return problem.New(problem.Unauthenticated, "this toolset needs an API key and has none").
 				Fix("set the authentication of the toolset %s", x.ts.Slug).Because(err)
 		case err != nil:
+			x.noKey = problem.Is(err, problem.Unauthenticated)
 			return err
 		}
 		if err := rules[i].Apply(&x.http.Request, cred); err != nil {

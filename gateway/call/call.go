@@ -37,8 +37,10 @@ var stages = [stageCount]struct {
 }
 
 const (
-	stageCount  = 9
-	stageResult = stageCount - 1
+	stageCount     = 9
+	stageTransform = 5
+	stagePlugins   = 6
+	stageResult    = stageCount - 1
 )
 
 // Transformer runs response programs; plugins/host.Host is one.
@@ -174,10 +176,16 @@ func (x *exchange) run() error {
 			continue
 		}
 		var begin time.Time
-		if x.trace != nil {
+		if x.trace != nil || i == stageTransform {
 			begin = time.Now()
 		}
+		if i == stageTransform {
+			x.shaping = begin
+		}
 		err := stages[i].run(x)
+		if i == stagePlugins {
+			x.inPlugins = time.Since(x.shaping)
+		}
 		if x.trace != nil {
 			x.trace.Stages[i] = time.Since(begin)
 		}

@@ -2,7 +2,10 @@ package call
 
 import (
 	"context"
+	"strconv"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcp"
@@ -73,6 +76,11 @@ type state struct {
 	tokens    int               // compress: estimate of text, 0: not needed
 	cutDoc    []byte            // compress: the whole of an answer that was cut
 
+	asked     bool          // send: the upstream was asked
+	shaping   time.Time     // when transform began
+	inPlugins time.Duration // in response programs and plugins
+	noKey     bool          // auth: a credential is missing
+
 	failed *problem.Error
 	trace  *Trace
 	out    Outcome
@@ -121,21 +129,49 @@ func (x *exchange) count(version mcp.Version, err error) {
 	case x.bad:
 		o.Kind = metering.ToolError
 	}
-	var meter *metering.Tool
-	if x.ready != nil {
-		meter = x.ready.Meter
-	}
-	seconds := time.Since(x.start)
+	total := time.Since(x.start)
 	if x.trace != nil {
-		x.trace.Total, x.trace.Upstream = seconds, x.upstream
+		x.trace.Total, x.trace.Upstream = total, x.upstream
 	}
-	meter.Call(o.Kind, version, seconds.Seconds(), x.upstream.Seconds())
-	if o.Kind == metering.OK && x.media == "" {
-		meter.Answer(x.body, x.text)
+	if x.ready != nil {
+		c := metering.Call{
+			Outcome: o.Kind, Credential: x.credential(), Version: version, Duration: total, Asked: x.asked, Upstream: x.upstream, Plugins: x.inPlugins,
+			Cached: o.Cached, Status: x.status, Before: x.body, After: x.text, Text: x.media == "",
+		}
+		if o.Kind != metering.OK {
+			c.Cause, c.Failure = x.cause(err), x.text
+		}
+		x.ready.Meter.Call(&c)
 	}
 	if x.trace != nil {
 		x.trace.measure(x)
 	}
+}
+
+// credential is what became of the credentials of the call.
+func (x *exchange) credential() metering.Credential {
+	switch {
+	case x.noKey:
+		return metering.Missing
+	case len(x.creds) == 0:
+		return metering.NoCredential
+	case x.status == fasthttp.StatusUnauthorized || x.status == fasthttp.StatusForbidden:
+		return metering.Refused
+	}
+	return metering.Accepted
+}
+
+// cause is what made the call fail, in one word.
+func (x *exchange) cause(err error) string {
+	switch {
+	case err != nil:
+		return "internal"
+	case x.failed != nil:
+		return string(x.failed.Kind)
+	case x.status < 200 || x.status > 299:
+		return "http_" + strconv.Itoa(x.status)
+	}
+	return string(problem.UpstreamMalformed)
 }
 
 func outcomeOf(k problem.Kind) metering.Outcome {

@@ -34,6 +34,7 @@ func (x *exchange) send() error {
 func (x *exchange) ask() error {
 	b := x.tool.Binding
 	b.Meter.Begin()
+	x.asked = true
 	begin := time.Now()
 	err := x.c.upstream.Do(&x.http, &x.ready.Base,
 		upstream.Limits{Deadline: x.deadline, MaxBody: x.ts.MaxBody, Client: x.client(), Cancel: x.cancel}, &x.ready.Rules)

@@ -356,3 +356,13 @@ func (r *Remote) Artifact(ctx context.Context, repository string, d registry.Dig
 func (r *Remote) Report(ctx context.Context, s registry.EdgeStatus) error {
 	return r.post(ctx, registry.EdgeStatusPath, true, s, nil)
 }
+
+// PostUsage gives the control plane a usage report.
+func (r *Remote) PostUsage(ctx context.Context, u *registry.UsageReport) (registry.UsageReceipt, error) {
+	var receipt registry.UsageReceipt
+	if !r.Enrolled() {
+		return receipt, problem.New(problem.Unavailable, "this edge is not enrolled yet")
+	}
+	err := r.post(ctx, registry.EdgeUsagePath, true, u, &receipt)
+	return receipt, err
+}

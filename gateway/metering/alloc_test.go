@@ -4,17 +4,20 @@ package metering
 
 import (
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/gateway/mcp"
 )
 
 func TestCountingAllocates(t *testing.T) {
 	m := New()
-	tool, c := m.Tool("a", "b"), m.Connector("a", "c")
+	tool, c := m.Tool(ToolID{Workspace: "w", Toolset: "ts_1", Slug: "a", Tool: "b"}), m.Connector("a", "c")
 	answer := []byte(`{"a":1,"b":"text"}`)
 	f := func() {
-		tool.Call(OK, mcp.V20260728, 0.1, 0.05)
-		tool.Answer(answer, answer[:3])
+		tool.Call(&Call{
+			Credential: Accepted, Version: mcp.V20260728, Duration: 100 * time.Millisecond, Asked: true, Upstream: 50 * time.Millisecond,
+			Plugins: time.Microsecond, Before: answer, After: answer[:3], Text: true,
+		})
 		c.Begin()
 		c.Exchange(200, 0.05)
 		m.Operation(mcp.MethodPing, mcp.V20251125, 0.1)

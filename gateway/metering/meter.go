@@ -13,7 +13,8 @@ import (
 )
 
 // MaxTools is how many tools have series of their own; more would make /metrics
-// of a large node slower to read than it is worth. The rest is tool="_other".
+// of a large node slower to read than it is worth. The rest is tool="_other"; usage
+// reports name every tool.
 const MaxTools = 2000
 
 // buckets are OpenTelemetry's for MCP durations with four below 10 ms, where most
@@ -24,9 +25,11 @@ var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1
 type Meter struct {
 	set   *metrics.Set
 	mu    sync.Mutex
-	tools map[[2]string]*Tool // guarded by mu; toolset, tool
+	tools map[ToolID]*Tool // guarded by mu
 	// inFlight is guarded by mu; exchanges that run, by connector.
 	inFlight map[string]*flight
+
+	samples atomic.Int64 // of failed calls, taken or not, since the last drain
 
 	overhead *metrics.PrometheusHistogram
 	ops      [mcp.MethodCount][mcp.VersionCount]atomic.Pointer[metrics.PrometheusHistogram]
@@ -37,7 +40,7 @@ func New() *Meter {
 	metrics.ExposeMetadata(true) // HELP and TYPE lines; the library has no setting per set
 	set := metrics.NewSet()
 	return &Meter{
-		set: set, tools: map[[2]string]*Tool{}, inFlight: map[string]*flight{},
+		set: set, tools: map[ToolID]*Tool{}, inFlight: map[string]*flight{},
 		overhead: set.NewPrometheusHistogramExt("sluice_gateway_overhead_seconds", buckets),
 	}
 }

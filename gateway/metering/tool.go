@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
@@ -32,14 +33,25 @@ var outcomeNames = [outcomeCount]string{"ok", "tool_error", "protocol_error", "u
 // String is the label value.
 func (o Outcome) String() string { return outcomeNames[o] }
 
+// ToolID names a tool.
+type ToolID struct {
+	Workspace string // owner of the toolset
+	Toolset   string // its identifier; "": the calls are in no usage report
+	Slug      string // of the toolset, for /metrics
+	Tool      string // its name
+}
+
 // Tool counts the calls of one tool.
 type Tool struct {
 	m             *Meter
-	toolset, tool string
+	id            ToolID
+	toolset, tool string // labels
 
-	calls   [outcomeCount]atomic.Pointer[metrics.Counter]
-	seconds [2][mcp.VersionCount]atomic.Pointer[metrics.PrometheusHistogram] // success, failure
-	volume  atomic.Pointer[volume]
+	calls    [outcomeCount]atomic.Pointer[metrics.Counter]
+	seconds  [2][mcp.VersionCount]atomic.Pointer[metrics.PrometheusHistogram] // success, failure
+	volume   atomic.Pointer[volume]
+	counted  [outcomeCount][credentialCount]atomic.Pointer[counted] // for usage reports
+	failures failures                                               // for usage reports
 }
 
 // volume is what is counted of answers.
@@ -50,33 +62,50 @@ type volume struct {
 }
 
 // Tool gives the counters of a tool. It is called when a tool is made ready.
-func (m *Meter) Tool(toolset, tool string) *Tool {
+func (m *Meter) Tool(id ToolID) *Tool {
 	if m == nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := [2]string{toolset, tool}
-	if t := m.tools[key]; t != nil {
+	if t := m.tools[id]; t != nil {
 		return t
 	}
+	t := &Tool{m: m, id: id, toolset: id.Slug, tool: id.Tool}
 	if len(m.tools) >= MaxTools {
-		key = [2]string{"_other", "_other"}
-		if t := m.tools[key]; t != nil {
-			return t
-		}
+		t.toolset, t.tool = "_other", "_other"
 	}
-	t := &Tool{m: m, toolset: key[0], tool: key[1]}
-	m.tools[key] = t
+	m.tools[id] = t
 	return t
 }
 
-// Call counts one call: how it ended, how long it took in seconds and how much of
-// that was the upstream.
-func (t *Tool) Call(o Outcome, version mcp.Version, seconds, upstream float64) {
+// Call is one call that ended. What it points to is not kept.
+type Call struct {
+	Outcome    Outcome
+	Credential Credential
+	Version    mcp.Version
+	Duration   time.Duration // of the whole
+	Asked      bool          // the upstream was asked
+	Upstream   time.Duration // of that, waiting for it
+	Plugins    time.Duration // of that, in response programs and plugins
+	Cached     bool          // answered without the upstream
+	Status     int           // of the upstream; 0: there was no answer
+	// Before and After are the answer as it came and as the agent got it. Text says
+	// that both are text, whose tokens are estimated.
+	Before, After []byte
+	Text          bool
+	// Cause and Failure are of calls that failed: what made them, in one word, and
+	// what the agent was told.
+	Cause   string
+	Failure []byte
+}
+
+// Call counts one call.
+func (t *Tool) Call(x *Call) {
 	if t == nil {
 		return
 	}
+	o := x.Outcome
 	c := t.calls[o].Load()
 	if c == nil {
 		c = t.m.set.GetOrCreateCounter(Series("sluice_tool_calls_total", "toolset", t.toolset, "tool", t.tool, "outcome", o.String()))
@@ -87,15 +116,20 @@ func (t *Tool) Call(o Outcome, version mcp.Version, seconds, upstream float64) {
 	if o != OK {
 		failed, errorType = 1, "tool_error"
 	}
-	h := t.seconds[failed][version].Load()
+	h := t.seconds[failed][x.Version].Load()
 	if h == nil {
 		h = t.m.set.GetOrCreatePrometheusHistogramExt(Series("mcp_server_operation_duration_seconds",
 			"mcp_method_name", mcp.MethodToolsCall.String(), "toolset", t.toolset, "gen_ai_tool_name", t.tool,
-			"error_type", errorType, "mcp_protocol_version", version.String()), buckets)
-		t.seconds[failed][version].Store(h)
+			"error_type", errorType, "mcp_protocol_version", x.Version.String()), buckets)
+		t.seconds[failed][x.Version].Store(h)
 	}
-	h.Update(seconds)
-	t.m.overhead.Update(max(seconds-upstream, 0))
+	h.Update(x.Duration.Seconds())
+	t.m.overhead.Update(max(x.Duration-x.Upstream, 0).Seconds())
+	before, after := 0, 0
+	if x.Text && o == OK {
+		before, after = t.answer(x.Before, x.After)
+	}
+	t.usage(x, before, after)
 }
 
 // sampleEvery is how many answers of a tool share one estimate of its tokens per
@@ -103,13 +137,11 @@ func (t *Tool) Call(o Outcome, version mcp.Version, seconds, upstream float64) {
 // one tool are alike.
 const sampleEvery = 64
 
-// Answer counts the size of an answer as it came from the upstream and as it was
-// given to the agent. Tokens are estimated: by tokens.Estimate for the first and
-// every sampleEvery-th answer, for the others from their size. It keeps neither.
-func (t *Tool) Answer(before, after []byte) {
-	if t == nil {
-		return
-	}
+// answer counts the size of an answer as it came from the upstream and as it was
+// given to the agent, and returns their tokens. Tokens are estimated: by
+// tokens.Estimate for the first and every sampleEvery-th answer, for the others from
+// their size. It keeps neither.
+func (t *Tool) answer(before, after []byte) (tokensBefore, tokensAfter int) {
 	v := t.volume.Load()
 	if v == nil {
 		series := func(name, stage string) *metrics.Counter {
@@ -126,8 +158,10 @@ func (t *Tool) Answer(before, after []byte) {
 	sample := (v.answers.Add(1)-1)%sampleEvery == 0
 	v.bytesBefore.Add(len(before))
 	v.bytesAfter.Add(len(after))
-	v.tokensBefore.Add(v.before.tokens(before, sample))
-	v.tokensAfter.Add(v.after.tokens(after, sample))
+	tokensBefore, tokensAfter = v.before.tokens(before, sample), v.after.tokens(after, sample)
+	v.tokensBefore.Add(tokensBefore)
+	v.tokensAfter.Add(tokensAfter)
+	return tokensBefore, tokensAfter
 }
 
 // density is the estimated tokens per byte of a tool's answers, as float64 bits.

@@ -64,7 +64,7 @@ func (t *Tool) Load() (*Ready, error) {
 
 func (t *Tool) load() error {
 	if t.Fetch {
-		t.ready.Meter = t.Toolset.meter.Tool(t.Toolset.Slug, t.Name)
+		t.ready.Meter = t.Toolset.meter.Tool(t.meterID())
 		return nil
 	}
 	c := t.Binding.Connector
@@ -98,8 +98,12 @@ func (t *Tool) load() error {
 		r.Headers = nil // a mark that breaks the rules is one that clients ignore
 	}
 	r.Plugins = t.Toolset.pluginsOf(t.Binding.Name, r.Method, r.Path)
-	r.Meter = t.Toolset.meter.Tool(t.Toolset.Slug, t.Name)
+	r.Meter = t.Toolset.meter.Tool(t.meterID())
 	return nil
+}
+
+func (t *Tool) meterID() metering.ToolID {
+	return metering.ToolID{Workspace: t.Toolset.bundle.Workspace, Toolset: t.Toolset.ID, Slug: t.Toolset.Slug, Tool: t.Name}
 }
 
 // firstServer is the first server that is an absolute URL, its variables filled

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+)
+
+// usageFlags are the flags of "sluice usage".
+type usageFlags struct {
+	since, tool string
+	by          []string
+	failures    bool
+	samples     bool
+	limit       int
+}
+
+func (a *app) usageCommand() *cobra.Command {
+	var f usageFlags
+	cmd := &cobra.Command{
+		Use: "usage [TOOLSET]", Short: "Show calls, errors, latency and tokens", Args: between(0, 1, "at most one toolset"),
+		Long: `Show what was called: how often, how fast, how often it failed and how many tokens
+were saved, by toolset, or by tool when a toolset is named.
+
+Numbers are exact, but for the last ten seconds of a node that was killed. Edges
+report every ten seconds; an edge that is cut off keeps its numbers and reports them
+when it is back.`,
+		Example: "  sluice usage\n  sluice usage petstore --since 7d\n  sluice usage --by tool,outcome\n  sluice usage petstore --errors\n  sluice usage petstore --samples",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.failures && f.samples {
+				return usagef("--errors and --samples are two lists; ask for one")
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			q := url.Values{"range": {f.since}}
+			if len(args) == 1 {
+				q.Set("toolset", args[0])
+			}
+			if f.tool != "" {
+				q.Set("tool", f.tool)
+			}
+			if f.failures || f.samples {
+				q.Set("limit", strconv.Itoa(f.limit))
+				var out admin.UsageErrors
+				if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: "/v1/usage/errors?" + q.Encode(), out: &out}); err != nil {
+					return err
+				}
+				if f.samples {
+					return a.usageSamples(&out)
+				}
+				return a.usageCauses(&out)
+			}
+			if len(f.by) == 0 {
+				f.by = []string{"toolset"}
+				if len(args) == 1 {
+					f.by = []string{"toolset", "tool"}
+				}
+			}
+			q.Set("by", strings.Join(f.by, ","))
+			var out admin.UsageReportOutput
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: "/v1/usage?" + q.Encode(), out: &out}); err != nil {
+				return err
+			}
+			return a.usageTable(&out, f.by)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.since, "since", "24h", "how far back: 1h, 24h, 7d, 30d")
+	fs.StringVar(&f.tool, "tool", "", "only tools of this name")
+	fs.StringSliceVar(&f.by, "by", nil, "divide by toolset, tool, outcome, credential")
+	fs.BoolVar(&f.failures, "errors", false, "show what calls failed of")
+	fs.BoolVar(&f.samples, "samples", false, "show calls that failed, with what the agent was told")
+	fs.IntVar(&f.limit, "limit", 50, "longest list of --errors and --samples")
+	mustComplete(cmd, "by", []string{"toolset", "tool", "outcome", "credential"})
+	return cmd
+}
+
+func (a *app) usageTable(out *admin.UsageReportOutput, by []string) error {
+	if len(out.Groups) == 0 {
+		a.say("Nothing was called since %s.", out.From.Local().Format("2006-01-02 15:04"))
+	}
+	var columns []column[admin.UsageGroup]
+	for _, name := range by {
+		switch name {
+		case "toolset":
+			columns = append(columns, column[admin.UsageGroup]{header: name, value: func(g admin.UsageGroup) string { return first(g.Toolset, g.ToolsetID) }})
+		case "tool":
+			columns = append(columns, column[admin.UsageGroup]{header: name, value: func(g admin.UsageGroup) string { return g.Tool }})
+		case "outcome":
+			columns = append(columns, column[admin.UsageGroup]{header: name, value: func(g admin.UsageGroup) string { return g.Outcome }})
+		case "credential":
+			columns = append(columns, column[admin.UsageGroup]{header: name, value: func(g admin.UsageGroup) string { return g.Credential }})
+		}
+	}
+	number := func(n uint64) string { return thousands(int(min(n, 1<<62))) }
+	numbers := func(header string, wide bool, value func(n *admin.UsageNumbers) string) {
+		columns = append(columns, column[admin.UsageGroup]{header: header, wide: wide, value: func(g admin.UsageGroup) string { return value(&g.Totals) }})
+	}
+	numbers("calls", false, func(n *admin.UsageNumbers) string { return number(n.Calls) })
+	numbers("errors", false, func(n *admin.UsageNumbers) string { return number(n.Errors) })
+	numbers("cached", true, func(n *admin.UsageNumbers) string { return number(n.Cached) })
+	numbers("p50 ms", false, func(n *admin.UsageNumbers) string { return milliseconds(n.Latency.P50Ms) })
+	numbers("p95 ms", true, func(n *admin.UsageNumbers) string { return milliseconds(n.Latency.P95Ms) })
+	numbers("p99 ms", false, func(n *admin.UsageNumbers) string { return milliseconds(n.Latency.P99Ms) })
+	numbers("upstream p99 ms", true, func(n *admin.UsageNumbers) string { return milliseconds(n.Upstream.P99Ms) })
+	numbers("tokens before", false, func(n *admin.UsageNumbers) string { return number(n.TokensBefore) })
+	numbers("after", false, func(n *admin.UsageNumbers) string { return number(n.TokensAfter) })
+	numbers("saved", false, func(n *admin.UsageNumbers) string {
+		if n.TokensBefore == 0 || n.TokensAfter > n.TokensBefore {
+			return ""
+		}
+		return fmt.Sprintf("%.0f%%", 100-100*float64(n.TokensAfter)/float64(n.TokensBefore))
+	})
+	return list(a, out.Groups, nil, columns, func(g admin.UsageGroup) string { return first(g.Tool, g.Toolset, g.ToolsetID, g.Outcome, g.Credential) })
+}
+
+// milliseconds shows three digits.
+func milliseconds(ms float64) string { return strconv.FormatFloat(ms, 'g', 3, 64) }
+
+func (a *app) usageCauses(out *admin.UsageErrors) error {
+	if len(out.Causes) == 0 {
+		a.say("No call failed since %s.", out.From.Local().Format("2006-01-02 15:04"))
+	}
+	return list(a, out.Causes, nil, []column[admin.UsageCause]{
+		{header: "toolset", value: func(c admin.UsageCause) string { return first(c.Toolset, c.ToolsetID) }},
+		{header: "tool", value: func(c admin.UsageCause) string { return c.Tool }},
+		{header: "cause", value: func(c admin.UsageCause) string { return c.Cause }},
+		{header: "calls", value: func(c admin.UsageCause) string { return strconv.FormatUint(c.Calls, 10) }},
+	}, func(c admin.UsageCause) string { return c.Cause })
+}
+
+func (a *app) usageSamples(out *admin.UsageErrors) error {
+	if len(out.Samples) == 0 {
+		a.say("No call that failed since %s was kept.", out.From.Local().Format("2006-01-02 15:04"))
+	}
+	now := time.Now()
+	return list(a, out.Samples, nil, []column[admin.UsageSample]{
+		{header: "when", value: func(s admin.UsageSample) string { return ago(s.At, now) }},
+		{header: "toolset", value: func(s admin.UsageSample) string { return first(s.Toolset, s.ToolsetID) }},
+		{header: "tool", value: func(s admin.UsageSample) string { return s.Tool }},
+		{header: "cause", value: func(s admin.UsageSample) string { return s.Cause }},
+		{header: "node", value: func(s admin.UsageSample) string { return s.Node }, wide: true},
+		{header: "what the agent was told", value: func(s admin.UsageSample) string { return s.Text }},
+	}, func(s admin.UsageSample) string { return s.Cause })
+}

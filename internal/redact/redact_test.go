@@ -1,0 +1,70 @@
+package redact
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestText(t *testing.T) {
+	f := func(in, want string) {
+		t.Helper()
+		if got := Text(in, 1000); got != want {
+			t.Errorf("%q became\n%q, want\n%q", in, got, want)
+		}
+	}
+	f(`HTTP 404 Not Found: there is no pet 17`, `HTTP 404 Not Found: there is no pet 17`)
+	f(`{"message":"bad","api_key":"abc","n":1}`, `{"message":"bad","api_key":[redacted],"n":1}`)
+	f(`{\"password\":\"a b\",\"x\":1}`, `{\"password\":[redacted],\"x\":1}`)
+	f(`https://u:p@db.example/x?access_token=abc&y=2`, `https://[redacted]@db.example/x?access_token=[redacted]&y=2`)
+	f(`Authorization: Bearer abcdefghij`, `Authorization: [redacted]`)
+	f(`sent Bearer abcdefghij there`, `sent Bearer [redacted] there`)
+	f(`write to jane.doe@example.co.uk now`, `write to [redacted] now`)
+	f(`call +49 (30) 1234-5678 or 4111 1111 1111 1111`, `call [redacted] or [redacted]`)
+	f(`at 2026-11-21 and 2026-11-21T10:00:00Z`, `at 2026-11-21 and 2026-11-21T10:00:00Z`)
+	f(`donaudampfschifffahrtsgesellschaft /repos/acme/gadgets/issues/comments`, `donaudampfschifffahrtsgesellschaft /repos/acme/gadgets/issues/comments`)
+	f("-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY----- end", "[redacted] end")
+	f("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0", "[redacted]")
+	f("a\xffb", "a\uFFFDb")
+}
+
+// Keys as APIs issue them do not stay in a text.
+func TestKeys(t *testing.T) {
+	missed := 0
+	const tries = 300
+	for range tries {
+		b := make([]byte, 24)
+		_, _ = rand.Read(b)
+		for _, key := range []string{hex.EncodeToString(b), base64.RawURLEncoding.EncodeToString(b), "ghp_" + base64.RawStdEncoding.EncodeToString(b)} {
+			if strings.Contains(Text("refused "+key+" here", 1000), key[4:]) {
+				missed++
+			}
+		}
+	}
+	if missed > tries*3/100 {
+		t.Errorf("%d of %d keys stayed", missed, 3*tries)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	if got := Text("abcé", 4); got != "abc" {
+		t.Errorf("%q", got)
+	}
+	if got := Text(strings.Repeat("a b ", MaxBytes/4+1), MaxBytes+5); len(got) != MaxBytes {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add(`{"token":"x"}`, 10)
+	f.Fuzz(func(t *testing.T, s string, limit int) {
+		limit %= 2000
+		got := Text(s, limit)
+		if len(got) > max(limit, 0) || !utf8.ValidString(got) {
+			t.Fatalf("%q: %d bytes of %d", s, len(got), limit)
+		}
+	})
+}
