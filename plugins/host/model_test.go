@@ -109,6 +109,9 @@ func (m *model) write(dst []byte, t *tree, n *engine.Node, outer bool) []byte {
 			if n != nil {
 				rules = n.Rules
 				name := unquote(raw)
+				if !utf8.Valid(raw) {
+					m.unsure = true // encoding/json replaces what the engine compares and counts as it is
+				}
 				f := fieldOf(n, name)
 				if f == nil && n.Rules&engine.KeyLinks != 0 && !n.DropRest && (name == "_links" || strings.HasSuffix(name, "_url")) && len(name) <= engine.MaxName {
 					if name != "_links" && m.dropped(v, engine.DropURL) {
