@@ -106,9 +106,9 @@ func (p *previewer) measure(api *previewAPI, op *operation.Operation, body []byt
 	m.Tokens = previewTokens{
 		Pretty: count(m.pretty), Minified: count(m.minified), Lossless: count(m.lossless), Concise: count(m.concise), Structured: count(small),
 	}
-	back, err := decodeAnswer(m.lossless)
+	back, err := decodeText(m.lossless)
 	m.RoundTrip = err == nil && bytes.Equal(jsonscan.AppendMinified(nil, back), m.minified)
-	if back, err = decodeAnswer(m.concise); err != nil {
+	if back, err = decodeText(m.concise); err != nil {
 		return nil, fmt.Errorf("decoding the concise text: %w", err)
 	}
 	before, after := anyOf(m.minified), anyOf(back)

@@ -128,7 +128,7 @@ func TestCorpusQuestions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		concise, err := decodeAnswer(r.m.concise)
+		concise, err := decodeText(r.m.concise)
 		if err != nil {
 			t.Fatal(err)
 		}

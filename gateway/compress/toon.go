@@ -17,6 +17,14 @@ var errTooMany = errors.New("the document has too many values")
 type Toon struct {
 	Delimiter byte // ',', '|' or '\t'. Default: ','
 	Indent    int  // blanks of a level, 1 to 16. Default: 2
+	Lenient   bool // decode without the format's strict mode: counts and repeated keys are not checked. Default: false
+}
+
+func (o Toon) level() int {
+	if o.Indent < 1 || o.Indent > 16 {
+		return 2
+	}
+	return o.Indent
 }
 
 // AppendTOON appends doc, a JSON text, as TOON with the format's defaults. See
@@ -33,12 +41,9 @@ func (o Toon) Append(dst, doc []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	w := toonWriter{out: dst, delimiter: o.Delimiter, indent: o.Indent}
+	w := toonWriter{out: dst, delimiter: o.Delimiter, indent: o.level()}
 	if w.delimiter == 0 {
 		w.delimiter = ','
-	}
-	if w.indent < 1 || w.indent > 16 {
-		w.indent = 2
 	}
 	if !w.build(v.Raw()) {
 		return dst, errTooMany
@@ -344,15 +349,20 @@ func (w *toonWriter) decoded(raw []byte) []byte {
 
 func (w *toonWriter) key(raw []byte) {
 	k := w.decoded(raw)
-	plain := len(k) > 0 && (k[0]|0x20 >= 'a' && k[0]|0x20 <= 'z' || k[0] == '_')
-	for _, c := range k {
-		plain = plain && (c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '.')
-	}
-	if plain {
+	if plainToonKey(k) {
 		w.out = append(w.out, k...)
 		return
 	}
 	w.quoted(k)
+}
+
+// plainToonKey reports whether a key may stand without quotes (§7.3).
+func plainToonKey(k []byte) bool {
+	plain := len(k) > 0 && (k[0]|0x20 >= 'a' && k[0]|0x20 <= 'z' || k[0] == '_')
+	for _, c := range k {
+		plain = plain && (c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '.')
+	}
+	return plain
 }
 
 // scalar writes a value without members, quoted where §7.2 asks for it.
