@@ -145,11 +145,14 @@ func (a *app) previewOne(ctx context.Context, p *previewer, f previewFlags) erro
 	if err != nil {
 		return err
 	}
-	m, err := p.measure(api, op, body, f.fields)
+	m, err := p.measure(api, op, body, wish{profile: f.profile, fields: f.fields})
 	if err != nil {
 		return inFile(err, nameOfFile(f.response))
 	}
 	result := m.textOf(f.profile)
+	if f.fields != "" {
+		result = m.concise
+	}
 	out := previewed{
 		Operation: op.Method + " " + op.Path, OperationID: op.ID, Profile: f.profile, Fields: f.fields,
 		Tokens: m.Tokens, RoundTrip: m.RoundTrip, Lost: m.Lost, Dropped: m.Dropped, Seconds: m.Seconds, Drift: m.Drift,

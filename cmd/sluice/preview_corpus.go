@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -30,6 +31,7 @@ type answer struct {
 
 	method, path, operationID string
 	overlap                   string
+	status                    int // 0: not known
 }
 
 // answered is an answer with what became of it.
@@ -178,6 +180,7 @@ func corpusAnswers(ctx context.Context, p *previewer, f previewFlags) ([]answere
 			ID: r["id"], Vendor: cmp.Or(vendors[r["spec_id"]], r["spec_id"]), Spec: r["spec_id"], Kind: r["kind"], Operation: r["method"] + " " + r["path"],
 			method: r["method"], path: r["path"], operationID: r["operationId"], overlap: r["schema_overlap"],
 		}
+		all[i].status, _ = strconv.Atoi(r["status"])
 		all[i].Lost = []string{}
 		work[r["spec_id"]] = append(work[r["spec_id"]], &all[i])
 	}
@@ -224,7 +227,7 @@ func (p *previewer) measureInto(api *previewAPI, f previewFlags, r *answered) er
 	if err != nil {
 		return err
 	}
-	m, err := p.measure(api, op, body, f.fields)
+	m, err := p.measure(api, op, body, wish{profile: f.profile, fields: f.fields, status: r.status})
 	if err != nil {
 		return err
 	}

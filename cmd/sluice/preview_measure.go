@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -11,9 +12,11 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/compress"
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/host"
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -49,7 +52,8 @@ type measured struct {
 
 	pretty, minified, lossless, concise []byte
 
-	oneField int // tokens of concise with the field that a caller would name first
+	asItCame bool // nothing was done to it
+	oneField int  // tokens of concise with the field that a caller would name first
 }
 
 // dropped is a member that the default projection leaves out.
@@ -69,42 +73,50 @@ func (m *measured) textOf(profile string) []byte {
 	return m.concise
 }
 
-// measure takes one answer through everything. fields is the caller's wish, empty
-// for none. It fails when body is not JSON or fields is wrong.
-func (p *previewer) measure(api *previewAPI, op *operation.Operation, body []byte, fields string) (*measured, error) {
-	v, err := jsonscan.Parse(body, 0)
+// wish is what decides about an answer beside its specification.
+type wish struct {
+	profile string // of fields
+	fields  string // the caller's; empty: none
+	status  int    // with which the answer came; 0: not known
+}
+
+// measure takes one answer through everything. It fails when body is not JSON, nor
+// a stream of it, or the fields are wrong.
+func (p *previewer) measure(api *previewAPI, op *operation.Operation, body []byte, w wish) (*measured, error) {
+	m := &measured{Lost: []string{}, Dropped: []dropped{}}
+	stream, err := p.minify(m, body)
 	if err != nil {
-		return nil, problem.New(problem.InvalidArgument, "the answer is not JSON: %s", err).Because(err)
+		return nil, err
 	}
 	made := projection.New(op, api.index)
-	program := made.Program
-	if fields != "" {
-		mask, err := engine.ParseMask(fields)
-		if err != nil {
-			return nil, err
-		}
-		program = &engine.Program{Root: mask}
-	}
-	table, err := engine.Compile(program)
+	table, err := engine.Compile(made.Program)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the response program of %s %s: %w", op.Method, op.Path, err)
 	}
-	m := &measured{minified: jsonscan.AppendMinified(nil, v.Raw())}
-	if m.lossless, _, err = compress.AppendShorter(nil, m.minified); err != nil {
-		return nil, err
+	tool := &connector.Tool{Head: connector.Head{InputSchema: op.InputSchema, OutputSchema: op.OutputSchema, Structured: true}, Program: table}
+	program, form := snapshot.Plain(tool, registry.ProfileConcise).Program, compress.Auto
+	if w.fields != "" {
+		if program, err = snapshot.Plain(tool, w.profile).Mask([]byte(w.fields)); err != nil {
+			return nil, err
+		}
+		if w.profile == registry.ProfileOff {
+			form = compress.JSON
+		}
 	}
+	m.lossless, _, _ = compress.AppendForm(nil, m.minified, compress.Auto, count)
 	start := time.Now()
-	small, _, err := p.host.Transform(nil, table, body)
-	if err != nil {
-		return nil, fmt.Errorf("running the response program of %s %s: %w", op.Method, op.Path, err)
-	}
-	if m.concise, _, err = compress.AppendShorter(nil, small); err != nil {
-		return nil, err
-	}
+	small := p.run(program, stream, body, m.minified)
+	m.concise, _, _ = compress.AppendForm(nil, small, form, tokens.Estimate)
 	m.Seconds = time.Since(start).Seconds()
+	// A node decides by estimate, which costs less; here tokens are counted.
+	m.concise, _, _ = compress.AppendForm(m.concise[:0], small, form, count)
 	m.pretty = pretty(m.minified)
 	m.Tokens = previewTokens{
 		Pretty: count(m.pretty), Minified: count(m.minified), Lossless: count(m.lossless), Concise: count(m.concise), Structured: count(small),
+	}
+	if m.asItCame {
+		m.RoundTrip, m.oneField = true, m.Tokens.Concise
+		return m, nil
 	}
 	back, err := decodeText(m.lossless)
 	m.RoundTrip = err == nil && bytes.Equal(jsonscan.AppendMinified(nil, back), m.minified)
@@ -112,8 +124,8 @@ func (p *previewer) measure(api *previewAPI, op *operation.Operation, body []byt
 		return nil, fmt.Errorf("decoding the concise text: %w", err)
 	}
 	before, after := anyOf(m.minified), anyOf(back)
-	m.Drift = driftOf(op, before)
-	if m.oneField, err = p.oneField(m, before, body); err != nil {
+	m.Drift = driftOf(op, w.status, before)
+	if m.oneField, err = p.oneField(m, before); err != nil {
 		return nil, err
 	}
 	c := comparison{api: api, op: op, m: m, paths: map[string]int{}}
@@ -121,17 +133,57 @@ func (p *previewer) measure(api *previewAPI, op *operation.Operation, body []byt
 	for _, item := range itemsOf(before, after) {
 		c.item(item)
 	}
-	m.Lost = slices.Compact(slices.Sorted(slices.Values(c.lost)))
-	if m.Lost == nil {
-		m.Lost = []string{}
-	}
-	if fields != "" { // what a caller did not ask for is not missed
-		m.Lost, m.Dropped = []string{}, nil
-	}
-	if m.Dropped == nil {
+	if w.fields != "" { // what a caller did not ask for is not missed
 		m.Dropped = []dropped{}
+	} else if len(c.lost) > 0 {
+		m.Lost = slices.Compact(slices.Sorted(slices.Values(c.lost)))
 	}
 	return m, nil
+}
+
+// minify fills in the answer as minified JSON; a stream of documents becomes an
+// array, as a node makes of it.
+func (p *previewer) minify(m *measured, body []byte) (stream bool, err error) {
+	v, err := jsonscan.Parse(body, 0)
+	if err == nil {
+		m.minified = jsonscan.AppendMinified(nil, v.Raw())
+		return false, nil
+	}
+	if errors.Is(err, jsonscan.ErrDepth) && json.Valid(body) { // deeper than a node looks
+		m.minified, m.asItCame = jsonscan.AppendMinified(nil, body), true
+		return false, nil
+	}
+	all, failed := engine.Compile(&engine.Program{Documents: engine.DocumentStream})
+	if failed != nil {
+		return false, failed
+	}
+	if m.minified, _, failed = p.host.Transform(nil, all, body); failed != nil || len(bytes.Trim(body, " \t\r\n\x1e")) == 0 {
+		return false, problem.New(problem.InvalidArgument, "the answer is not JSON: %s", err).Because(err)
+	}
+	return true, nil
+}
+
+// run gives what a program leaves of an answer; all of it when it cannot run, as a
+// node does.
+func (p *previewer) run(program *snapshot.Program, stream bool, body, minified []byte) []byte {
+	tables := program.Tables
+	if stream {
+		var err error
+		if tables, err = program.Stream(); err != nil {
+			return minified
+		}
+	}
+	if len(tables) == 0 {
+		return minified
+	}
+	for _, t := range tables {
+		out, _, err := p.host.Transform(nil, t, body)
+		if err != nil {
+			return minified
+		}
+		body = out
+	}
+	return body
 }
 
 // anyOf decodes valid JSON with its number literals.
@@ -331,7 +383,7 @@ func kindOf(v any) string {
 }
 
 // driftOf says that an answer is not what the specification declares.
-func driftOf(op *operation.Operation, doc any) string {
+func driftOf(op *operation.Operation, status int, doc any) string {
 	names := map[string]struct{}{}
 	add := func(v any) {
 		object, _ := v.(map[string]any)
@@ -344,16 +396,12 @@ func driftOf(op *operation.Operation, doc any) string {
 	for _, e := range list {
 		add(e)
 	}
-	share, known := projection.Overlap(op, slices.Collect(maps.Keys(names)))
-	if !known || share >= projection.DriftBelow {
-		return ""
-	}
-	return fmt.Sprintf("the specification declares %.0f %% of the answer's members: it describes something else", 100*share)
+	return projection.Drift(op, status, slices.Collect(maps.Keys(names)))
 }
 
 // oneField counts the tokens of an answer of which a caller names one field: the
 // first essential member of its first item. Without one it is what concise costs.
-func (p *previewer) oneField(m *measured, doc any, body []byte) (int, error) {
+func (p *previewer) oneField(m *measured, doc any) (int, error) {
 	path, name := []string{}, ""
 	for name == "" {
 		switch v := doc.(type) {
@@ -396,10 +444,10 @@ func (p *previewer) oneField(m *measured, doc any, body []byte) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("compiling the mask of one field: %w", err)
 	}
-	small, _, err := p.host.Transform(nil, table, body)
+	small, _, err := p.host.Transform(nil, table, m.minified)
 	if err != nil {
-		return 0, fmt.Errorf("running the mask of one field: %w", err)
+		return m.Tokens.Concise, nil //nolint:nilerr // deeper than programs look
 	}
-	text, _, err := compress.AppendShorter(nil, small)
-	return count(text), err
+	_, _, n := compress.AppendForm(nil, small, compress.Auto, count)
+	return n, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/sluicegate/sluice/gateway/compress"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -130,7 +131,7 @@ type shown struct {
 // appendPage appends to dst as many whole items as fit into budget tokens, in the
 // format, and says which. first keeps what is around the list. mask, when not nil,
 // is run over the items before they are written.
-func (x *exchange) appendPage(dst []byte, it *items, p pick, format snapshot.Format, budget int, around bool, mask *snapshot.Program) ([]byte, shown, error) {
+func (x *exchange) appendPage(dst []byte, it *items, p pick, format compress.Form, budget int, around bool, mask *snapshot.Program) ([]byte, shown, error) {
 	s := shown{from: p.offset}
 	// The bytes that may fit: table text says up to 24 bytes in a token.
 	room := 24 * budget
@@ -174,7 +175,7 @@ func (x *exchange) appendPage(dst []byte, it *items, p pick, format snapshot.For
 					doc = out
 				}
 			}
-			dst, n, _ = appendForm(dst[:mark], doc, format)
+			dst, _, n = compress.AppendForm(dst[:mark], doc, format, tokens.Estimate)
 		}
 		switch {
 		case n <= budget:

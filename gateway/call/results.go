@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/compress"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -32,7 +32,7 @@ type held struct {
 	owner   owner
 	doc     []byte // minified JSON, or text
 	text    bool
-	format  snapshot.Format
+	format  compress.Form
 	budget  int
 	tool    string
 	expires time.Time

@@ -159,6 +159,9 @@ func (e *encoder) template(r *record, c int, rows, refs []int) (parts []part, ho
 	if !ok || len(parts) == 0 {
 		return nil, false
 	}
+	if len(parts) == 1 && parts[0].ref == partLiteral {
+		return nil, false // one text for all is a value, which may need quotes
+	}
 	literal := 0
 	for _, p := range parts {
 		literal += len(p.lit)

@@ -119,6 +119,21 @@ func chain(parts []*engine.Program) (*Program, error) {
 	return p, nil
 }
 
+// Plain is the answer of a tool in a toolset of the given profile without any
+// setting: what a preview shows, and whose [Answer.Mask] a caller's fields go
+// through.
+func Plain(c *connector.Tool, profile string) *Answer {
+	a := &Answer{Profile: profile, Program: &Program{}, shape: sync.OnceValue(func() *shape { return readShape(c.OutputSchema) })}
+	if profile == registry.ProfileConcise && c.Program != nil {
+		a.connector = c.Program
+		a.Program.Tables = [][]byte{c.Program}
+	}
+	if c.Structured {
+		a.Argument = fieldsArgument(c.InputSchema)
+	}
+	return a
+}
+
 // newAnswer compiles what the operator's settings and the connector's program make
 // of a tool's answers.
 func (t *Tool) newAnswer(c *connector.Tool) (*Answer, error) {

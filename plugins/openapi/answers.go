@@ -16,12 +16,15 @@ type answer struct {
 	schema  *schema  // nil: no usable schema
 	accept  []string // media types, JSON first
 	isRange bool     // only "default" says anything
+
+	successes []string // statuses
 }
 
 // answers fills in what is known of the operation's answer: Accept, output
 // schema, response graph.
 func (c *compiler) answers(e entry, op *operation.Operation) answer {
 	a := c.answer(e)
+	op.Successes = a.successes
 	op.Plan.Accept = accept(a.accept)
 	if a.schema == nil || a.schema == c.anything {
 		return a
@@ -50,6 +53,7 @@ func (c *compiler) answer(e entry) answer {
 	responses := e.at.get("responses")
 	var best value
 	bestCode, bestKey := "", ""
+	var successes []string
 	for k, r := range responses.members() {
 		code := k.text()
 		if len(code) != 3 || code[0] != '2' {
@@ -58,11 +62,12 @@ func (c *compiler) answer(e entry) answer {
 			}
 			continue
 		}
+		successes = append(successes, strings.ToUpper(code))
 		if bestCode == "" || strings.ToUpper(code) < bestCode {
 			best, bestCode, bestKey = r, strings.ToUpper(code), code
 		}
 	}
-	a := answer{isRange: bestKey == "default"}
+	a := answer{isRange: bestKey == "default", successes: successes}
 	r, ok := c.follow(best, "response")
 	if !ok || !r.isObject() {
 		return a

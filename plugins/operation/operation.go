@@ -80,6 +80,9 @@ type Operation struct {
 	// Response describes the successful answer for the default projection; nil
 	// when the specification says nothing usable. It may be a graph with cycles.
 	Response *Schema
+	// Successes are the statuses of success that the specification describes, as
+	// it writes them: "200", "2XX". Empty: none, or only "default".
+	Successes []string
 	// Servers override the API's when not nil.
 	Servers []Server
 	// Security overrides the API's when not nil; an empty non-nil list is "none".

@@ -1,0 +1,70 @@
+package compress
+
+// Form is how an answer is written.
+type Form uint8
+
+// The forms.
+const (
+	Auto  Form = iota // the shorter of JSON and table text; what is written is never this
+	JSON              // minified JSON
+	Table             // table text (docs/table.md)
+	TOON              // Token-Oriented Object Notation
+)
+
+// String is the name of the form in settings, traces and reports.
+func (f Form) String() string {
+	switch f {
+	case JSON:
+		return "json"
+	case Table:
+		return "table"
+	case TOON:
+		return "toon"
+	}
+	return "auto"
+}
+
+const (
+	// margin is the share of the minified JSON's tokens, in percent, that table text
+	// must stay under to be chosen: an estimate errs by some percent either way, and
+	// a text that is no JSON must earn its place.
+	margin = 97
+	// minSaving is how many tokens it must save at least: for fewer, what every
+	// reader knows is worth more.
+	minSaving = 8
+	// MaxEncoded is the longest JSON, in bytes, that is written in another form: what
+	// is longer goes over any budget, and its pages are written instead.
+	MaxEncoded = 4 << 20
+)
+
+// AppendForm appends doc, minified JSON, in a form, and says in which and what that
+// costs by count. Auto takes table text where it is clearly fewer tokens. JSON is
+// what is written where another form has none for the document, or doc is longer
+// than [MaxEncoded]. It keeps neither argument; with [tokens.Estimate] as count it
+// does not allocate but for TOON.
+func AppendForm(dst, doc []byte, want Form, count func([]byte) int) (out []byte, form Form, n int) {
+	mark := len(dst)
+	switch {
+	case want == JSON || len(doc) > MaxEncoded:
+	case want == TOON:
+		if out, err := AppendTOON(dst, doc); err == nil {
+			return out, TOON, count(out[mark:])
+		}
+	default:
+		out, table, err := AppendTable(dst, doc)
+		dst = out[:mark]
+		if err != nil || !table {
+			break
+		}
+		n := count(out[mark:])
+		if want == Table {
+			return out, Table, n
+		}
+		asJSON := count(doc)
+		if 100*n < margin*asJSON && n+minSaving <= asJSON {
+			return out, Table, n
+		}
+		return append(dst, doc...), JSON, asJSON
+	}
+	return append(dst[:mark], doc...), JSON, count(doc)
+}
