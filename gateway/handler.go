@@ -248,7 +248,7 @@ func (x *session) Permit() bool {
 		return true // what execute_tool may call is decided when its tool is known
 	}
 	if x.tool.Fetch {
-		return true // it gives a principal nothing but what that principal was given
+		return true // whose answer it gives more of is checked when that is known
 	}
 	refusal := x.pass.MayCall(x.tool.Name, x.metadata)
 	if refusal == nil {
@@ -268,6 +268,9 @@ func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 	opt := call.CallOptions{
 		Trace: p.Trace && x.s.mayTrace(x.rc), Version: p.Version, Principal: x.pass.Principal(), Cancel: &x.cancel,
 	}
+	if x.tool.Fetch {
+		opt.May = x.may
+	}
 	if conn := x.rc.Conn(); conn != nil {
 		x.watch.begin(conn)
 		defer x.watch.end()
@@ -286,6 +289,11 @@ func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		meta = x.meta
 	}
 	return out, meta, nil
+}
+
+// may tells whether the caller may use a tool.
+func (x *session) may(tool string) bool {
+	return x.pass.Sees(tool) && x.pass.MayCall(tool, x.metadata) == nil
 }
 
 // tell logs to the client how its call went, as far as it asked for it.

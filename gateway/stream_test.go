@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -257,6 +258,45 @@ func TestProgress(t *testing.T) {
 		}
 		_ = c.Close()
 	}
+}
+
+// TestFetchAccess: the rest of an answer is for the token that asked for it, and
+// only as long as that opens the tool.
+func TestFetchAccess(t *testing.T) {
+	up := upstreamtest.New(t)
+	up.Handle("GET /items", upstreamtest.JSON(200, "["+strings.Repeat(`{"name":"a word or two"},`, 999)+`{}]`))
+	s := start(t, gatewaytest.Options{})
+	items := gatewaytest.Operation("list_items", "GET", "/items")
+	publish := func(revision uint64, grants ...registry.TokenGrant) {
+		t.Helper()
+		in := guarded(t, up, revision, tokens(grants...), getItem(), items)
+		in.Bundle.Answers = &registry.Answers{Format: registry.FormatJSON, Budget: 1000}
+		if err := s.Serve(in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(1, tokenGrant("one", "list_*"), tokenGrant("other", "list_*"), tokenGrant("few", "get_*"))
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`
+	_, body := post(t, s.URL("acme"), fmt.Sprintf(call, "list_items", "{}"), "Authorization", "Bearer slt_one")
+	handle := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{24}`).FindString(body)
+	if handle == "" {
+		t.Fatalf("no handle: %.300s", body)
+	}
+	f := func(token string, isError bool, want string) {
+		t.Helper()
+		_, out := post(t, s.URL("acme"), fmt.Sprintf(call, snapshot.FetchTool, `{"limit":1,"handle":"`+handle+`"}`), "Authorization", "Bearer slt_"+token)
+		if strings.Contains(out, `"isError":true`) != isError || !strings.Contains(out, want) {
+			t.Errorf("%s: %.400s; want %s", token, out, want)
+		}
+	}
+	f("one", false, "items 1-1 of 1000")
+	f("other", true, "has expired") // another principal is told no more than that
+	f("few", true, "has expired")
+	// The access document changes without a new toolset.
+	publish(1, tokenGrant("one", "get_*"), tokenGrant("other", "list_*"))
+	f("one", true, "does not open")
+	publish(1, tokenGrant("one"), tokenGrant("other"))
+	f("one", false, "items 1-1 of 1000")
 }
 
 // TestTokenAccess: what an access token opens, and that it goes no further.

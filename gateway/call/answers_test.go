@@ -352,6 +352,13 @@ func TestFetchResult(t *testing.T) {
 	f(`"grep":"number 39","limit":1,"fields":"id"`, "[{\"id\":39}]\n[items 1-1 of 11 that match, of 400; the rest: fetch_result {\"handle\":\""+m[1]+"\",\"offset\":1} with the same grep]")
 	f(`"grep":"(((","fields":"id"`, "[no items that match, of 400]")
 	f(`"offset":400`, "[nothing beyond item 400]")
+	// One principal may come with tokens that open different tools.
+	for name, open := range map[string]bool{tool.Name: true, "another": false} {
+		r := w.call(fetch, fmt.Sprintf(`{"handle":%q,"limit":1}`, m[1]), call.CallOptions{May: func(tool string) bool { return tool == name }})
+		if r.IsError == open || !open && !strings.Contains(r.Content[0].Text, "does not open") {
+			t.Fatalf("%s: %+v", name, r)
+		}
+	}
 	g := func(args, want string, who access.Principal) {
 		t.Helper()
 		r := w.call(fetch, args, call.CallOptions{Principal: who})

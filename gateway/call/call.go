@@ -117,6 +117,10 @@ type CallOptions struct { //nolint:revive // Options are the Caller's
 	Version mcp.Version
 	// Principal is who calls. What is kept for a caller is kept under its key.
 	Principal access.Principal
+	// May tells whether that caller may use a tool now. It is asked when the rest of
+	// an answer is fetched: what a caller holds may be older than what it may do, and
+	// one principal may come with tokens that open different tools. nil: all.
+	May func(tool string) bool
 	// Cancel ends the call when whoever asked has gone; nil: nothing does.
 	Cancel *upstream.Cancel
 }
@@ -151,7 +155,7 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 	if opt.Trace {
 		x.trace = &Trace{}
 	}
-	x.principal = opt.Principal.Key()
+	x.principal, x.may = opt.Principal.Key(), opt.May
 	var err error
 	if tool.Fetch {
 		err = x.fetch()

@@ -70,6 +70,7 @@ type state struct {
 	bad         bool   // compress: text is a failure
 
 	principal string            // who calls
+	may       func(string) bool // which tools; nil: all
 	program   *snapshot.Program // decode: of the caller's fields; nil: the tool's
 	asItCame  bool              // transform: body is the answer, not small
 	asText    bool              // plugins: small is text that is not JSON

@@ -39,6 +39,9 @@ func (x *exchange) fetchPage() error {
 	if err != nil {
 		return err
 	}
+	if err := x.mayFetch(h); err != nil {
+		return err
+	}
 	it := items{doc: h.doc, text: h.text}
 	if !h.text {
 		it = itemsOf(h.doc)
@@ -59,6 +62,19 @@ func (x *exchange) fetchPage() error {
 	x.form = appendNote(out, &it, s, f.handle, x.tool, f.pick)
 	x.text = x.form
 	return nil
+}
+
+// mayFetch checks that the tool whose answer is held is still there and still open
+// to the caller: a handle outlives what its owner may do.
+func (x *exchange) mayFetch(h *held) error {
+	if x.may != nil && !x.may(h.tool) {
+		return problem.New(problem.Forbidden, "this result is of a tool that the access token does not open").Fix("use a token that does")
+	}
+	tool, err := x.ts.Tool([]byte(h.tool))
+	if err == nil && tool == nil {
+		err = problem.New(problem.NotFound, "this result is of a tool that the toolset no longer has").Fix("list the tools and call another one")
+	}
+	return err
 }
 
 // maskProgram compiles a mask over the items of a held result, of which no schema

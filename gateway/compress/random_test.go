@@ -231,7 +231,7 @@ func (g *generator) document() []byte {
 // reads them back; no text that is chosen by exact counts costs more than JSON. SLUICE_RANDOM is how many,
 // when more than the usual are wanted.
 func TestRandom(t *testing.T) {
-	n := uint64(800)
+	n := uint64(150)
 	if s := os.Getenv("SLUICE_RANDOM"); s != "" {
 		var err error
 		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
