@@ -144,23 +144,22 @@ func (p *previewer) measure(api *previewAPI, op *operation.Operation, body []byt
 // minify fills in the answer as minified JSON; a stream of documents becomes an
 // array, as a node makes of it.
 func (p *previewer) minify(m *measured, body []byte) (stream bool, err error) {
-	v, err := jsonscan.Parse(body, 0)
-	if err == nil {
-		m.minified = jsonscan.AppendMinified(nil, v.Raw())
-		return false, nil
-	}
+	_, err = jsonscan.Parse(body, 0)
 	if errors.Is(err, jsonscan.ErrDepth) && json.Valid(body) { // deeper than a node looks
 		m.minified, m.asItCame = jsonscan.AppendMinified(nil, body), true
 		return false, nil
 	}
-	all, failed := engine.Compile(&engine.Program{Documents: engine.DocumentStream})
-	if failed != nil {
-		return false, failed
+	// The engine takes what is no UTF-8, too. A stream of nothing is none.
+	for _, documents := range []engine.Documents{engine.OneDocument, engine.DocumentStream} {
+		all, failed := engine.Compile(&engine.Program{Documents: documents})
+		if failed != nil {
+			return false, failed
+		}
+		if m.minified, _, failed = p.host.Transform(nil, all, body); failed == nil && len(m.minified) > len("[]")*int(documents) {
+			return documents == engine.DocumentStream, nil
+		}
 	}
-	if m.minified, _, failed = p.host.Transform(nil, all, body); failed != nil || len(bytes.Trim(body, " \t\r\n\x1e")) == 0 {
-		return false, problem.New(problem.InvalidArgument, "the answer is not JSON: %s", err).Because(err)
-	}
-	return true, nil
+	return false, problem.New(problem.InvalidArgument, "the answer is not JSON: %s", err).Because(err)
 }
 
 // run gives what a program leaves of an answer; all of it when it cannot run, as a
