@@ -84,6 +84,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}{
 		{"imports", (*report).imports},
 		{"requests", (*report).requests},
+		{"oracle", (*report).oracle},
 		{"hostile", (*report).hostile},
 		{"cost", (*report).cost},
 		{"node", (*report).node},

@@ -126,7 +126,7 @@ func (r *report) imports(ctx context.Context) error {
 func (r *report) goTest(ctx context.Context, pkg, pattern string) (string, bool, error) {
 	//nolint:gosec // the arguments are constants of this program
 	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout", "10m", "-run", pattern, pkg)
-	cmd.Env = append(os.Environ(), "SLUICE_CORPUS="+r.corpus)
+	cmd.Env = append(os.Environ(), "SLUICE_CORPUS="+r.corpus, "SLUICE_ORACLE=all")
 	out, err := cmd.CombinedOutput()
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		return "", false, err
@@ -187,6 +187,24 @@ func (r *report) requests(ctx context.Context) error {
 		return errors.New("TestTorture does not say how many operations it called")
 	}
 	r.add("torture operations, as a real HTTP server sees them", "all", passed, "%s of %s", map[bool]string{true: n[1], false: "fewer"}[passed], n[1])
+	return nil
+}
+
+var oracleLine = regexp.MustCompile(`oracle: (\d+) specifications, (\d+) operations, (\d+) parameters, (\d+) schemas, (\d+) differences`)
+
+// oracle compares what was compiled with libopenapi's model.
+func (r *report) oracle(ctx context.Context) error {
+	out, passed, err := r.goTest(ctx, "./plugins/openapi", "^TestOracle$")
+	if err != nil {
+		return err
+	}
+	m := oracleLine.FindStringSubmatch(out)
+	if m == nil {
+		return errors.New("TestOracle does not say what it compared")
+	}
+	r.add("differences from libopenapi's model: operations, parameters, bodies, schemas", "all explained", passed,
+		"%s in %s operations, %s parameters and %s schemas of %s specifications; %s ([the list](../plugins/openapi/testdata/oracle.tsv))",
+		m[5], m[2], m[3], m[4], m[1], map[bool]string{true: "each explained", false: "not all explained"}[passed])
 	return nil
 }
 

@@ -204,11 +204,12 @@ func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *a
 	for i := range s.props {
 		q := &s.props[i]
 		p := c.normal(&q.child)
-		need := b.required && slices.Contains(s.required, q.name) && !(p.null && p.def.exists())
+		must := slices.Contains(s.required, q.name) && !(p.null && p.def.exists()) // where there is a body
+		need := b.required && must
 		if p.never || p.readOnly || p.deprecated && !need {
 			continue
 		}
-		f := operation.Field{Name: q.name, Required: need || slices.Contains(s.required, q.name) && !p.null}
+		f := operation.Field{Name: q.name, Required: must}
 		if f.Arg = c.fromPath(plan, s, q); f.Arg != "" {
 			plan.Body.Fields = append(plan.Body.Fields, f)
 			continue
