@@ -76,15 +76,32 @@ type pieces struct {
 // vector writes the normalised vector of text into v, zeros when it has no known
 // word, and reports whether it has one.
 func (t *Table) vector(text string, v []float32, s *pieces) bool {
-	clear(v)
 	s.ids = s.ids[:0]
 	s.word = eachWord(text, s.word, func(w []byte) { t.split(w, s) })
+	return t.sum(v, s)
+}
+
+// wordVector is vector of one word as eachWord gives it.
+func (t *Table) wordVector(w []byte, v []float32, s *pieces) bool {
+	s.ids = s.ids[:0]
+	t.split(w, s)
+	return t.sum(v, s)
+}
+
+// sum writes the normalised sum of the rows in s into v.
+func (t *Table) sum(v []float32, s *pieces) bool {
+	clear(v)
 	for _, id := range s.ids[:min(len(s.ids), maxPieces)] {
 		scale := t.scale[id]
 		for k, q := range t.q[int(id)*t.dim : int(id+1)*t.dim] {
 			v[k] += scale * float32(q)
 		}
 	}
+	return normalise(v)
+}
+
+// normalise makes the length of v 1 and reports whether it had one.
+func normalise(v []float32) bool {
 	var sum float32
 	for _, f := range v {
 		sum += f * f

@@ -1,7 +1,5 @@
 package selection
 
-import "slices"
-
 // Fits reports whether anything that the last search found is likely to be what
 // was asked for. It errs on the side of yes: requests without an answer are
 // recognised less often than requests with one are kept (docs/selection.md).
@@ -17,21 +15,10 @@ const fitThreshold = .2
 
 // judge computes fit: how much of the request's information the words of a found
 // tool hold, and how close the vectors are.
-func (s *Searcher) judge(q string) {
-	s.queryTerms(q)
-	total := s.x.rarest() * float32(s.unseen)
-	for _, t := range s.terms {
-		total += s.x.idf[t]
-	}
+func (s *Searcher) judge() {
 	for i := range min(len(s.hits), judged) {
-		d := uint32(s.hits[i].Tool)
-		var held float32
-		for _, t := range s.terms {
-			if _, ok := slices.BinarySearch(s.x.docs[s.x.starts[t]:s.x.starts[t+1]], d); ok {
-				held += s.x.idf[t]
-			}
-		}
-		s.fit = max(s.fit, wordShare*ratio(held, total)+(1-wordShare)*max(s.cos[d], 0))
+		f := &s.hits[i].Features
+		s.fit = max(s.fit, wordShare*f[FeatureHeld]+(1-wordShare)*max(f[FeatureCosine], 0))
 	}
 }
 

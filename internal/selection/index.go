@@ -79,9 +79,13 @@ type Index struct {
 	gramW     []uint16 // share of the document's length, in units of 1/65535
 
 	vectors   []int8    // n × dim, of length 127; zero where a tool has no known word
-	nameLen   []float32 // logarithm
+	common    []float32 // of each vector with the mean of all: how usual a tool is
+	apart     []float32 // one over the distance of each vector from the mean of all
+	meanNorm  float32   // square of the length of that mean
 	nameEnds  []uint32  // of each tool's terms in nameTerms
 	nameTerms []int32   // distinct terms of each name
+	termRows  []int32   // of each term: its row in termVecs, -1 when no name has it or the table does not know it
+	termVecs  []int8    // rows × dim, of length 127: the words of names
 	verbs     []int8    // class of the name's verb, 0 unknown
 	examples  examples
 
@@ -104,7 +108,6 @@ func Build(tools []Tool, table *Table) *Index {
 	lengths := make([][fields]float32, len(tools))
 	var total [fields]float32
 	var buf []byte
-	x.nameLen = make([]float32, len(tools))
 	x.verbs = make([]int8, len(tools))
 	for d := range tools {
 		t := &tools[d]
@@ -146,7 +149,6 @@ func Build(tools []Tool, table *Table) *Index {
 		}
 		add(fieldPath, pathNouns(t.Path))
 		x.nameEnds = append(x.nameEnds, uint32(len(x.nameTerms)))
-		x.nameLen[d] = float32(math.Log1p(float64(len(t.Name))))
 		x.verbs[d] = verbClass(t.Name, t.Method)
 		for f := range fields {
 			total[f] += lengths[d][f]
@@ -156,7 +158,8 @@ func Build(tools []Tool, table *Table) *Index {
 	x.postings(lists, lengths, total)
 	x.grams(tools)
 	x.embed(tools)
-	x.examples = buildExamples(tools)
+	x.embedNames(tools)
+	x.examples = buildExamples(tools, table)
 	return x
 }
 
@@ -370,8 +373,70 @@ func (x *Index) embed(tools []Tool) {
 	for d := range tools {
 		x.table.vector(embedText(&tools[d]), v, &s)
 		for k, f := range v {
-			x.vectors[d*dim+k] = int8(math.RoundToEven(float64(f) * math.MaxInt8))
+			x.vectors[d*dim+k] = quantise(f)
 		}
+	}
+	x.center()
+}
+
+// quantise turns a number from -1 to 1 into an int8.
+func quantise(f float32) int8 { return int8(math.RoundToEven(float64(f) * math.MaxInt8)) }
+
+// center computes what turns a cosine into one between differences from the mean
+// of the catalogue: what all of its tools have in common tells none of them apart.
+func (x *Index) center() {
+	dim := x.table.Dim()
+	mean := make([]float32, dim)
+	for i, q := range x.vectors {
+		mean[i%dim] += float32(q)
+	}
+	for k := range mean {
+		mean[k] /= float32(max(x.n, 1)) * math.MaxInt8
+		x.meanNorm += mean[k] * mean[k]
+	}
+	x.common, x.apart = make([]float32, x.n), make([]float32, x.n)
+	for d := range x.n {
+		v := x.vectors[d*dim : (d+1)*dim]
+		x.common[d] = dot(mean, v)
+		var own float32
+		for _, q := range v {
+			own += float32(q) * float32(q)
+		}
+		if apart := own/(math.MaxInt8*math.MaxInt8) - 2*x.common[d] + x.meanNorm; apart > 1e-6 {
+			x.apart[d] = 1 / float32(math.Sqrt(float64(apart)))
+		}
+	}
+}
+
+// embedNames keeps the vector of each term of a name, of the first word that has it.
+func (x *Index) embedNames(tools []Tool) {
+	x.termRows = make([]int32, len(x.idf))
+	for t := range x.termRows {
+		x.termRows[t] = -1
+	}
+	if x.table == nil {
+		return
+	}
+	dim := x.table.Dim()
+	v := make([]float32, dim)
+	seen := make([]bool, len(x.idf))
+	var s pieces
+	var buf []byte
+	for d := range tools {
+		buf = eachWord(tools[d].Name, buf, func(w []byte) {
+			t, ok := lookup(&x.surface, w)
+			if !ok || t < 0 || seen[t] {
+				return
+			}
+			seen[t] = true
+			if !x.table.wordVector(w, v, &s) {
+				return
+			}
+			x.termRows[t] = int32(len(x.termVecs) / dim)
+			for _, f := range v {
+				x.termVecs = append(x.termVecs, quantise(f))
+			}
+		})
 	}
 }
 

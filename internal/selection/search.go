@@ -15,33 +15,6 @@ type Hit struct {
 	Features Features
 }
 
-// The inputs of the reranker.
-const (
-	FeatureBM25 = iota
-	FeatureChar
-	FeatureClause
-	FeatureZ
-	FeatureCosine
-	FeatureClauseZ
-	FeatureCoverage
-	FeatureVerbSame
-	FeatureVerbOther
-	FeatureNameLength
-	FeatureBM25PerWord
-	FeaturePrior
-	FeatureExamples
-	features
-)
-
-// FeatureNames are the features' names, for people.
-var FeatureNames = [features]string{
-	"bm25", "ngrams", "clause", "meaning", "cosine", "clause_meaning", "name_coverage", "verb_same", "verb_other",
-	"name_length", "bm25_per_word", "first_stage", "examples",
-}
-
-// Features are the values of one candidate.
-type Features [features]float32
-
 const (
 	// Candidates is how many tools the reranker sees.
 	Candidates = 50
@@ -60,38 +33,41 @@ const (
 
 // Searcher asks an index. It holds scratch: one goroutine at a time.
 type Searcher struct {
-	x        *Index
-	bm25     []float32 // shares of the best
-	topBM25  float32   // what the best is
-	char     []float32
-	cos      []float32
-	z        []float32
-	clause   []float32
-	clauseZ  []float32
-	prior    []float32
-	one      []float32 // scratch
-	two      []float32
-	order    []int32
-	pool     []int32
-	verb     int8
-	vec      []float32
-	pieces   pieces
-	buf      []byte
-	grams    []gram
-	terms    []int32
-	unseen   int // words of the last queryTerms that no tool has
-	hits     []Hit
-	clauses  []string
-	stems    map[string]int32
-	weights  *Features
-	likeness []float32 // to each example
-	alike    []float32 // to each tool's examples
-	near     []float32
-	keys     []uint32
-	hashes   map[string]uint32
-	keyOf    func([]byte) (uint32, bool) // hashOf, bound once
-	addKey   func(uint32)
-	fit      float32 // of the last search: how likely it is that anything fits
+	x          *Index
+	bm25       []float32 // shares of the best
+	topBM25    float32   // what the best is
+	char       []float32
+	cos        []float32
+	z          []float32
+	clause     []float32
+	clauseZ    []float32
+	prior      []float32
+	one        []float32 // scratch
+	two        []float32
+	order      []int32
+	pool       []int32
+	view       view
+	word       []float32 // of lookAt
+	wordPieces pieces
+	eachLooked func([]byte) // lookAt, bound once
+	vec        []float32
+	pieces     pieces
+	buf        []byte
+	grams      []gram
+	terms      []int32
+	unseen     int // words of the last queryTerms that no tool has
+	hits       []Hit
+	clauses    []string
+	stems      map[string]int32
+	weights    *Features
+	likeness   []float32 // to each example
+	alike      []float32 // to each tool's examples
+	near       []float32
+	keys       []uint32
+	hashes     map[string]uint32
+	keyOf      func([]byte) (uint32, bool) // hashOf, bound once
+	addKey     func(uint32)
+	fit        float32 // of the last search: how likely it is that anything fits
 }
 
 // NewSearcher makes a searcher over x.
@@ -107,8 +83,10 @@ func (x *Index) NewSearcher() *Searcher {
 		s.addKey = func(k uint32) { s.keys = append(s.keys, k) }
 	}
 	if x.table != nil {
-		s.vec = make([]float32, x.table.Dim())
+		s.vec, s.word = make([]float32, x.table.Dim()), make([]float32, x.table.Dim())
 	}
+	s.view.asked, s.view.near = make([]uint32, len(x.idf)), make([]float32, len(x.idf))
+	s.eachLooked = s.lookAt
 	return s
 }
 
@@ -304,15 +282,14 @@ func (s *Searcher) SearchAmong(q string, k int, among []bool) []Hit {
 		}
 	}
 	s.top(s.prior, max(k, Candidates))
-	s.queryTerms(q)
-	verb := s.queryVerb(q)
+	s.look(q, words, mean, top)
 	s.hits = s.hits[:0]
 	for i, d := range s.order {
 		if s.prior[d] <= 0 {
 			break
 		}
 		h := Hit{Tool: int(d)}
-		s.features(&h.Features, d, verb, words)
+		s.features(&h.Features, d)
 		if i < Candidates {
 			for j, w := range s.weights {
 				h.Score += w * h.Features[j]
@@ -323,7 +300,7 @@ func (s *Searcher) SearchAmong(q string, k int, among []bool) []Hit {
 		s.hits = append(s.hits, h)
 	}
 	slices.SortStableFunc(s.hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
-	s.judge(q)
+	s.judge()
 	return s.hits[:min(k, len(s.hits))]
 }
 
@@ -384,39 +361,6 @@ func (s *Searcher) cosine(d int32) float32 {
 	return dot(s.vec, s.x.vectors[int(d)*dim:(int(d)+1)*dim])
 }
 
-func (s *Searcher) queryVerb(q string) int8 {
-	s.verb = 0
-	s.buf = eachWord(q, s.buf, func(w []byte) {
-		if s.verb == 0 {
-			s.verb = verbClasses[string(w)]
-		}
-	})
-	return s.verb
-}
-
-func (s *Searcher) features(f *Features, d int32, verb int8, words int) {
-	f[FeatureBM25] = s.bm25[d]
-	f[FeatureChar] = s.char[d]
-	f[FeatureClause] = s.clause[d]
-	f[FeatureZ] = s.z[d]
-	f[FeatureCosine] = s.cos[d]
-	f[FeatureClauseZ] = s.clauseZ[d]
-	f[FeatureCoverage] = coverage(s.x.nameOf(d), s.terms)
-	if v := s.x.verbs[d]; verb != 0 && v != 0 {
-		if verb == v {
-			f[FeatureVerbSame] = 1
-		} else {
-			f[FeatureVerbOther] = 1
-		}
-	}
-	f[FeatureNameLength] = s.x.nameLen[d]
-	f[FeatureBM25PerWord] = ratio(s.bm25[d]*s.topBM25, float32(max(words, 1)))
-	f[FeaturePrior] = s.prior[d]
-	if s.alike != nil {
-		f[FeatureExamples] = s.alike[d]
-	}
-}
-
 func scale(v []float32, by float32) {
 	if by <= 0 {
 		return
@@ -424,29 +368,6 @@ func scale(v []float32, by float32) {
 	for i := range v {
 		v[i] /= by
 	}
-}
-
-// nameOf returns the distinct terms of tool d's name.
-func (x *Index) nameOf(d int32) []int32 {
-	start := uint32(0)
-	if d > 0 {
-		start = x.nameEnds[d-1]
-	}
-	return x.nameTerms[start:x.nameEnds[d]]
-}
-
-// coverage is the share of a name's terms that the query has.
-func coverage(name, query []int32) float32 {
-	if len(name) == 0 {
-		return 0
-	}
-	n := 0
-	for _, t := range name {
-		if slices.Contains(query, t) {
-			n++
-		}
-	}
-	return float32(n) / float32(len(name))
 }
 
 // top fills s.order with the k best positions by score, best first, equal scores
@@ -498,6 +419,3 @@ func quickSelect(v []int32, k int, compare func(a, b int32) int) {
 		}
 	}
 }
-
-// rerank holds the weights of the linear reranker.
-var rerank = Features{FeaturePrior: 1}

@@ -7,7 +7,7 @@ import (
 )
 
 // magic starts a stored index; the number is the version of the format.
-const magic = "SLUICEIX2"
+const magic = "SLUICEIX3"
 
 // maxTools bounds the tools of an index, which bounds what opening one takes.
 const maxTools = 1 << 20
@@ -35,9 +35,13 @@ func (x *Index) Append(dst []byte) []byte {
 	dst = appendArray(dst, x.gramDocs, binary.LittleEndian.AppendUint32)
 	dst = appendArray(dst, x.gramW, binary.LittleEndian.AppendUint16)
 	dst = appendArray(dst, x.vectors, func(b []byte, v int8) []byte { return append(b, byte(v)) })
-	dst = appendArray(dst, x.nameLen, appendFloat32)
+	dst = appendArray(dst, x.common, appendFloat32)
+	dst = appendArray(dst, x.apart, appendFloat32)
+	dst = appendFloat32(dst, x.meanNorm)
 	dst = appendArray(dst, x.nameEnds, binary.LittleEndian.AppendUint32)
 	dst = appendArray(dst, x.nameTerms, appendInt32)
+	dst = appendArray(dst, x.termRows, appendInt32)
+	dst = appendArray(dst, x.termVecs, func(b []byte, v int8) []byte { return append(b, byte(v)) })
 	dst = appendArray(dst, x.verbs, func(b []byte, v int8) []byte { return append(b, byte(v)) })
 	e := &x.examples
 	dst = appendArray(dst, e.keys, binary.LittleEndian.AppendUint32)
@@ -48,7 +52,8 @@ func (x *Index) Append(dst []byte) []byte {
 	dst = appendArray(dst, e.count, appendFloat32)
 	dst = appendArray(dst, e.ends, binary.LittleEndian.AppendUint32)
 	dst = appendArray(dst, e.scale, appendFloat32)
-	return appendArray(dst, e.trust, appendFloat32)
+	dst = appendArray(dst, e.trust, appendFloat32)
+	return appendArray(dst, e.centers, func(b []byte, v int8) []byte { return append(b, byte(v)) })
 }
 
 func appendInt32(b []byte, v int32) []byte { return binary.LittleEndian.AppendUint32(b, uint32(v)) }
@@ -145,6 +150,17 @@ func readStarts(r *reader, buckets int) []uint32 {
 	return starts
 }
 
+// float32 takes one number.
+func (r *reader) float32() float32 {
+	if r.bad || len(r.b) < 4 {
+		r.bad = true
+		return 0
+	}
+	f := getFloat32(r.b)
+	r.b = r.b[4:]
+	return f
+}
+
 func getInt32(b []byte) int32     { return int32(binary.LittleEndian.Uint32(b)) }
 func getFloat32(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
 func getInt8(b []byte) int8       { return int8(b[0]) }
@@ -175,14 +191,19 @@ func Open(b []byte, table *Table) (*Index, error) {
 	x.gramDocs = readArray(r, 4, u32)
 	x.gramW = readArray(r, 2, binary.LittleEndian.Uint16)
 	x.vectors = readArray(r, 1, getInt8)
-	x.nameLen = readArray(r, 4, getFloat32)
+	x.common = readArray(r, 4, getFloat32)
+	x.apart = readArray(r, 4, getFloat32)
+	x.meanNorm = r.float32()
 	x.nameEnds = readArray(r, 4, u32)
 	x.nameTerms = readArray(r, 4, getInt32)
+	x.termRows = readArray(r, 4, getInt32)
+	x.termVecs = readArray(r, 1, getInt8)
 	x.verbs = readArray(r, 1, getInt8)
 	x.examples = examples{
 		keys: readArray(r, 4, u32), idf: readArray(r, 4, getFloat32), starts: readArray(r, 4, u32),
 		docs: readArray(r, 4, u32), weight: readArray(r, 4, getFloat32), count: readArray(r, 4, getFloat32),
 		ends: readArray(r, 4, u32), scale: readArray(r, 4, getFloat32), trust: readArray(r, 4, getFloat32),
+		centers: readArray(r, 1, getInt8),
 	}
 	if r.bad || len(r.b) > 0 || !x.valid() {
 		return nil, ErrIndex
@@ -200,8 +221,20 @@ func (x *Index) valid() bool {
 	return x.n <= maxTools && x.terms.valid(terms) && x.surface.valid(terms) &&
 		rising(x.starts, terms+1, len(x.docs)) && len(x.weight) == len(x.docs) && below(x.docs, x.n) &&
 		rising(x.gramStart, 1<<x.gramBits+1, len(x.gramDocs)) && len(x.gramW) == len(x.gramDocs) && below(x.gramDocs, x.n) &&
-		len(x.vectors) == x.n*dim && len(x.nameLen) == x.n && len(x.verbs) == x.n &&
-		rising(x.nameEnds, x.n, len(x.nameTerms)) && x.examples.valid(x.n)
+		len(x.vectors) == x.n*dim && len(x.common) == x.n*min(dim, 1) && len(x.apart) == len(x.common) && len(x.verbs) == x.n &&
+		rising(x.nameEnds, x.n, len(x.nameTerms)) && inside(x.nameTerms, 0, terms) &&
+		len(x.termRows) == terms && inside(x.termRows, -1, len(x.termVecs)/max(dim, 1)) && len(x.termVecs)%max(dim, 1) == 0 &&
+		x.examples.valid(x.n, dim)
+}
+
+// inside reports whether all of v are at least low and below high.
+func inside(v []int32, low int32, high int) bool {
+	for _, e := range v {
+		if e < low || int(e) >= high {
+			return false
+		}
+	}
+	return true
 }
 
 // rising reports whether v has n numbers that never fall and end at most at limit.

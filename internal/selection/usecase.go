@@ -42,7 +42,7 @@ func (x *Index) Choose(tools []Tool, useCase string) []Choice {
 		clause = strings.TrimSpace(clause)
 		top := float32(0)
 		for i, h := range s.Search(clause, perClause) {
-			prior := h.Features[FeaturePrior]
+			prior := h.Features[FeaturePrior] + exampleWeight*h.Features[FeatureExamples]
 			if i == 0 {
 				if !s.Fits() {
 					break

@@ -41,92 +41,197 @@ func Examples(set *Set, table *selection.Table, limit int) []Example {
 	return out
 }
 
-// How Fit descends: Adam (Kingma and Ba, 2015) with a small L2 penalty.
 const (
-	steps   = 400
-	rate    = .05
-	penalty = 1e-3
+	steps   = 80   // of the descent: the last change nothing that is measured
+	memory  = 8    // steps whose curvature it remembers
+	penalty = 1e-3 // on the squares of the weights of features scaled to deviation 1
 )
 
+// Fitted reports whether Fit gives feature k a weight: all but the first stage,
+// which is a sum of others, and the examples, which the sets do not have.
+func Fitted(k int) bool { return k != selection.FeaturePrior && k != selection.FeatureExamples }
+
 // Fit finds the weights of the reranker: the cross entropy of the softmax over
-// each request's candidates, with the right ones sharing the target. A set counts
-// with the root of its requests, so that a large one does not decide alone. The
-// result is the same for the same examples.
+// each request's candidates, with the right ones sharing the target, minimised
+// with L-BFGS (Nocedal, 1980). A set counts with the root of its requests, so that
+// a large one does not decide alone. The result is the same for the same examples.
 func Fit(sets [][]Example) selection.Features {
-	const n = len(selection.Features{})
-	dev := spread(sets)
-	var w, m, v [n]float64
-	w[selection.FeaturePrior] = 2
-	total := 0.0
-	for _, s := range sets {
-		total += math.Sqrt(float64(len(s)))
-	}
-	var p []float64
-	for step := range steps {
-		var g [n]float64
-		for _, s := range sets {
-			share := 1 / math.Sqrt(float64(max(len(s), 1))) / total
-			for i := range s {
-				e := &s[i]
-				p = e.softmax(p[:0], &w, &dev)
-				right := 0.0
-				for _, r := range e.Relevant {
-					if r {
-						right++
-					}
-				}
-				for j := range e.Candidates {
-					d := p[j]
-					if e.Relevant[j] {
-						d -= 1 / right
-					}
-					d *= share
-					for k, f := range e.Candidates[j] {
-						g[k] += d * float64(f) / dev[k]
-					}
-				}
+	l := newLoss(sets)
+	var w, g vector
+	value := l.at(&w, &g)
+	var past []curvature
+	for range steps {
+		d := direction(past, &g)
+		slope := inner(&g, &d)
+		if slope >= 0 { // the memory misleads: down the gradient
+			past = nil
+			for k := range d {
+				d[k] = -g[k]
 			}
+			slope = inner(&g, &d)
 		}
-		for k := range n {
-			g[k] += penalty * w[k]
-			m[k] = .9*m[k] + .1*g[k]
-			v[k] = .99*v[k] + .01*g[k]*g[k]
-			t := float64(step + 1)
-			w[k] -= rate * (m[k] / (1 - math.Pow(.9, t))) / (math.Sqrt(v[k]/(1-math.Pow(.99, t))) + 1e-8)
+		var next, ng vector
+		size, nv := 1.0, 0.0
+		for {
+			for k := range next {
+				next[k] = w[k] + size*d[k]
+			}
+			if nv = l.at(&next, &ng); nv <= value+1e-4*size*slope || size < 1e-6 {
+				break
+			}
+			size /= 2
 		}
+		var c curvature
+		for k := range next {
+			c.step[k], c.change[k] = next[k]-w[k], ng[k]-g[k]
+		}
+		if c.product = inner(&c.step, &c.change); c.product > 1e-12 {
+			past = append(past[max(0, len(past)-memory+1):], c)
+		}
+		if value-nv < 1e-9 {
+			break
+		}
+		w, g, value = next, ng, nv
 	}
 	var out selection.Features
-	for k := range n {
-		out[k] = float32(w[k] / dev[k])
+	for k := range out {
+		if Fitted(k) {
+			out[k] = float32(w[k] / l.dev[k])
+		}
 	}
 	return out
 }
 
-// softmax appends the probabilities of the candidates.
-func (e *Example) softmax(dst []float64, w, dev *[len(selection.Features{})]float64) []float64 {
-	top := math.Inf(-1)
+type vector [len(selection.Features{})]float64
+
+func inner(a, b *vector) (sum float64) {
+	for k := range a {
+		sum += a[k] * b[k]
+	}
+	return sum
+}
+
+// curvature is what a step told of it.
+type curvature struct {
+	step, change vector
+	product      float64
+}
+
+// direction is minus the gradient, turned by the curvatures (two-loop recursion).
+func direction(past []curvature, g *vector) vector {
+	d := *g
+	share := make([]float64, len(past))
+	for i := len(past) - 1; i >= 0; i-- {
+		c := &past[i]
+		share[i] = inner(&c.step, &d) / c.product
+		for k := range d {
+			d[k] -= share[i] * c.change[k]
+		}
+	}
+	if n := len(past); n > 0 {
+		scale := past[n-1].product / inner(&past[n-1].change, &past[n-1].change)
+		for k := range d {
+			d[k] *= scale
+		}
+	}
+	for i := range past {
+		c := &past[i]
+		back := share[i] - inner(&c.change, &d)/c.product
+		for k := range d {
+			d[k] += back * c.step[k]
+		}
+	}
+	for k := range d {
+		d[k] = -d[k]
+	}
+	return d
+}
+
+// loss is what Fit minimises.
+type loss struct {
+	sets  [][]Example
+	share []float64 // of each set's requests
+	dev   vector
+	p     []float64 // scratch
+}
+
+func newLoss(sets [][]Example) *loss {
+	l := &loss{sets: sets, dev: spread(sets), share: make([]float64, len(sets))}
+	total := 0.0
+	for _, s := range sets {
+		total += math.Sqrt(float64(len(s)))
+	}
+	for i, s := range sets {
+		l.share[i] = 1 / math.Sqrt(float64(max(len(s), 1))) / max(total, 1)
+	}
+	return l
+}
+
+// at gives the loss of weights w and writes its gradient to g.
+func (l *loss) at(w, g *vector) (value float64) {
+	*g = vector{}
+	var scaled vector
+	for k := range w {
+		if Fitted(k) {
+			scaled[k] = w[k] / l.dev[k]
+		}
+	}
+	for i, s := range l.sets {
+		for j := range s {
+			value += s[j].add(&scaled, g, l.share[i], &l.p)
+		}
+	}
+	for k := range g {
+		if g[k] /= l.dev[k]; !Fitted(k) {
+			g[k] = 0
+		}
+		g[k] += penalty * w[k]
+		value += penalty / 2 * w[k] * w[k]
+	}
+	return value
+}
+
+// add adds the gradient of one request, weighted by share, to g and returns its
+// loss. scratch is grown and kept.
+func (e *Example) add(w, g *vector, share float64, scratch *[]float64) float64 {
+	p := (*scratch)[:0]
+	top, right := math.Inf(-1), 0.0
 	for j := range e.Candidates {
 		z := 0.0
 		for k, f := range e.Candidates[j] {
-			z += w[k] * float64(f) / dev[k]
+			z += w[k] * float64(f)
 		}
-		dst = append(dst, z)
+		p = append(p, z)
 		top = max(top, z)
+		if e.Relevant[j] {
+			right++
+		}
 	}
-	sum := 0.0
-	for j := range dst {
-		dst[j] = math.Exp(dst[j] - top)
-		sum += dst[j]
+	*scratch = p
+	sum, want := 0.0, 0.0
+	for j, z := range p {
+		if e.Relevant[j] {
+			want += z / right
+		}
+		p[j] = math.Exp(z - top)
+		sum += p[j]
 	}
-	for j := range dst {
-		dst[j] /= sum
+	for j := range p {
+		d := p[j] / sum
+		if e.Relevant[j] {
+			d -= 1 / right
+		}
+		d *= share
+		for k, f := range e.Candidates[j] {
+			g[k] += d * float64(f)
+		}
 	}
-	return dst
+	return share * (math.Log(sum) + top - want)
 }
 
 // spread is the standard deviation of each feature.
-func spread(sets [][]Example) (dev [len(selection.Features{})]float64) {
-	var mean [len(selection.Features{})]float64
+func spread(sets [][]Example) (dev vector) {
+	var mean vector
 	n := 0.0
 	for _, s := range sets {
 		for i := range s {

@@ -1,0 +1,206 @@
+package selection
+
+import (
+	"math"
+	"slices"
+)
+
+// The inputs of the reranker.
+const (
+	FeatureBM25 = iota
+	FeatureChar
+	FeatureClause
+	FeatureZ
+	FeatureCosine
+	FeatureClauseZ
+	FeatureCoverage
+	FeatureVerbSame
+	FeatureBM25PerWord
+	FeatureBM25Long
+	FeatureHeld
+	FeatureApart
+	FeatureApartShare
+	FeatureNameMeaning
+	FeaturePrior
+	FeatureExamples
+	features
+)
+
+// FeatureNames are the features' names, for people.
+var FeatureNames = [features]string{
+	"bm25", "ngrams", "clause", "meaning", "cosine", "clause_meaning", "name_coverage", "verb_same",
+	"bm25_per_word", "bm25_long_request", "words_held", "distinct_cosine", "distinct_meaning", "name_meaning", "first_stage", "examples",
+}
+
+// Features are the values of one candidate.
+type Features [features]float32
+
+// maxLooked bounds the distinct words of a request whose vectors are compared with
+// the words of names.
+const maxLooked = 32
+
+// view is what is known of a request before its candidates are looked at.
+type view struct {
+	verb    int8
+	perWord float32 // the best BM25, by the number of words
+	long    float32 // logarithm of the number of distinct words
+	total   float32 // information of all words
+
+	// A cosine c becomes the one between the differences from the mean vector by
+	// (c - common + shift) * apart * stretch.
+	shift, stretch float32
+	topApart       float32
+
+	hashes []uint32  // of the distinct words
+	words  []float32 // vectors of the first of them, one behind the other
+	asked  []uint32  // by term: the number of the request that near belongs to
+	near   []float32 // by term: how close the closest word of the request is
+	number uint32    // of the request
+}
+
+// look prepares the features of request q, whose cosines have the given mean and
+// maximum.
+func (s *Searcher) look(q string, words int, mean, top float32) {
+	x, v := s.x, &s.view
+	s.queryTerms(q)
+	v.verb, v.words, v.hashes = 0, v.words[:0], v.hashes[:0]
+	s.buf = eachWord(q, s.buf, s.eachLooked)
+	v.perWord = ratio(s.topBM25, float32(max(words, 1)))
+	v.long = float32(math.Log1p(float64(len(v.hashes))))
+	v.total = x.rarest() * float32(s.unseen)
+	for _, t := range s.terms {
+		v.total += x.idf[t]
+	}
+	if v.number++; v.number == 0 { // after four billion requests
+		clear(v.asked)
+		v.number = 1
+	}
+	v.stretch, v.topApart = 0, 0
+	if top <= 0 {
+		return
+	}
+	v.shift = x.meanNorm - mean
+	if apart := 1 - 2*mean + x.meanNorm; apart > 1e-6 {
+		v.stretch = 1 / float32(math.Sqrt(float64(apart)))
+	}
+	for d, c := range s.cos {
+		v.topApart = max(v.topApart, (c-x.common[d]+v.shift)*x.apart[d])
+	}
+	v.topApart *= v.stretch
+}
+
+// lookAt takes in one word of the request.
+func (s *Searcher) lookAt(w []byte) {
+	v := &s.view
+	if v.verb == 0 {
+		v.verb = verbClasses[string(w)]
+	}
+	if stop[string(w)] {
+		return
+	}
+	h := hash(w)
+	if slices.Contains(v.hashes, h) {
+		return
+	}
+	v.hashes = append(v.hashes, h)
+	if s.x.table == nil || len(v.hashes) > maxLooked || !s.x.table.wordVector(w, s.word, &s.wordPieces) {
+		return
+	}
+	v.words = append(v.words, s.word...)
+}
+
+func (s *Searcher) features(f *Features, d int32) {
+	x, v := s.x, &s.view
+	f[FeatureBM25] = s.bm25[d]
+	f[FeatureChar] = s.char[d]
+	f[FeatureClause] = s.clause[d]
+	f[FeatureZ] = s.z[d]
+	f[FeatureCosine] = s.cos[d]
+	f[FeatureClauseZ] = s.clauseZ[d]
+	name := x.nameOf(d)
+	f[FeatureCoverage] = coverage(name, s.terms)
+	if v.verb != 0 && x.verbs[d] == v.verb {
+		f[FeatureVerbSame] = 1
+	}
+	f[FeatureBM25PerWord] = s.bm25[d] * v.perWord
+	f[FeatureBM25Long] = s.bm25[d] * v.long
+	f[FeatureHeld] = s.held(uint32(d))
+	if v.stretch > 0 {
+		f[FeatureApart] = (s.cos[d] - x.common[d] + v.shift) * x.apart[d] * v.stretch
+		f[FeatureApartShare] = ratio(max(f[FeatureApart], 0), v.topApart)
+	}
+	f[FeatureNameMeaning] = s.nameMeaning(name)
+	f[FeaturePrior] = s.prior[d]
+	if s.alike != nil {
+		f[FeatureExamples] = s.alike[d]
+		f[FeaturePrior] -= exampleWeight * s.alike[d]
+	}
+}
+
+// held is the share of the request's information that the words of tool d hold.
+func (s *Searcher) held(d uint32) float32 {
+	var sum float32
+	for _, t := range s.terms {
+		if _, ok := slices.BinarySearch(s.x.docs[s.x.starts[t]:s.x.starts[t+1]], d); ok {
+			sum += s.x.idf[t]
+		}
+	}
+	return ratio(sum, s.view.total)
+}
+
+// nameMeaning is how much of a name the request says, in its words or in other
+// ones: of each word of the name how close the closest word of the request is,
+// weighted by how rare it is in the catalogue.
+func (s *Searcher) nameMeaning(name []int32) float32 {
+	x, v := s.x, &s.view
+	var sum, total float32
+	for _, t := range name {
+		if v.asked[t] != v.number {
+			v.asked[t], v.near[t] = v.number, s.nearest(t)
+		}
+		sum += x.idf[t] * v.near[t]
+		total += x.idf[t]
+	}
+	return ratio(sum, total)
+}
+
+// nearest is how close the closest word of the request is to term t of a name: 1
+// for the same word.
+func (s *Searcher) nearest(t int32) float32 {
+	if slices.Contains(s.terms, t) {
+		return 1
+	}
+	row := s.x.termRows[t]
+	if row < 0 {
+		return 0
+	}
+	dim := len(s.word)
+	var top float32
+	for words := s.view.words; len(words) > 0; words = words[dim:] {
+		top = max(top, dot(words[:dim], s.x.termVecs[int(row)*dim:(int(row)+1)*dim]))
+	}
+	return top
+}
+
+// nameOf returns the distinct terms of tool d's name.
+func (x *Index) nameOf(d int32) []int32 {
+	start := uint32(0)
+	if d > 0 {
+		start = x.nameEnds[d-1]
+	}
+	return x.nameTerms[start:x.nameEnds[d]]
+}
+
+// coverage is the share of a name's terms that the query has.
+func coverage(name, query []int32) float32 {
+	if len(name) == 0 {
+		return 0
+	}
+	n := 0
+	for _, t := range name {
+		if slices.Contains(query, t) {
+			n++
+		}
+	}
+	return float32(n) / float32(len(name))
+}
