@@ -71,15 +71,14 @@ func Fit(sets [][]Example) selection.Features {
 			slope = inner(&g, &d)
 		}
 		var next, ng vector
-		size, nv := 1.0, 0.0
-		for {
+		var nv float64
+		for size := 1.0; ; size /= 2 {
 			for k := range next {
 				next[k] = w[k] + size*d[k]
 			}
 			if nv = l.at(&next, &ng); nv <= value+1e-4*size*slope || size < 1e-6 {
 				break
 			}
-			size /= 2
 		}
 		var c curvature
 		for k := range next {
