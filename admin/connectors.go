@@ -261,6 +261,7 @@ type versionsInput struct {
 // PreviewRequest asks what a specification would become.
 type PreviewRequest struct {
 	Source CreateSource `json:"source"`
+	Auth   *SetAuth     `json:"authentication,omitempty" doc:"For an MCP server that wants it."`
 }
 
 type previewInput struct {
@@ -331,14 +332,14 @@ func (s *Server) registerConnectors() {
 		OperationID: "preview-connector", Method: http.MethodPost, Path: "/v1/connectors/preview", Summary: "Compile a specification and store nothing", Tags: tags,
 	}, func(ctx context.Context, in *previewInput) (*jobOutput, error) {
 		return s.run(ctx, "connector.preview", func(ctx context.Context, phase func(string)) (*done, error) {
-			return s.preview(ctx, in.Body.Source, phase)
+			return s.preview(ctx, &CreateToolset{Source: in.Body.Source, Auth: in.Body.Auth}, phase)
 		})
 	})
 	documentJob(s.api.OpenAPI(), "/v1/connectors/preview", Preview{}, http.StatusOK)
 }
 
-func (s *Server) preview(ctx context.Context, in CreateSource, phase func(string)) (*done, error) {
-	src, err := s.readSource(ctx, in, Validators{}, phase)
+func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(string)) (*done, error) {
+	src, err := s.readSource(ctx, in, nil, phase)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,9 @@ const compileTimeout = 2 * time.Minute
 
 // compile makes a connector of a source. Nothing is stored.
 func (s *Server) compile(ctx context.Context, workspace string, src *source, phase func(string)) (*publish.Connector, *generated, *Report, error) {
+	if src.server != nil {
+		return s.compileMCP(workspace, src, phase)
+	}
 	phase("compiling the specification")
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
@@ -63,7 +66,7 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 	if err != nil {
 		return nil, err
 	}
-	src, err := s.readSource(ctx, in.Source, again.validators(), phase)
+	src, err := s.readSource(ctx, in, again, phase)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +89,7 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 	}
 	if kept, err := s.keptOverlays(ctx, ws, d, in, isNew); err != nil {
 		return nil, err
-	} else if len(kept) > 0 { // they are known only now that the toolset is
+	} else if len(kept) > 0 && in.Source.OpenAPI != nil { // they are known only now that the toolset is
 		whole := *in
 		source := *in.Source.OpenAPI
 		source.Overlays, whole.Source.OpenAPI = kept, &source
@@ -182,11 +185,14 @@ func (s *Server) prepare(ctx context.Context, ws *store.Workspace, in *CreateToo
 	isNew := problem.Is(err, problem.NotFound)
 	switch {
 	case isNew:
-		ts = &store.Toolset{ID: s.o.Store.NewID("ts"), Slug: slug, Name: name, SourceKind: "openapi", SourceURL: src.url, Profile: registry.ProfileLossless}
+		ts = &store.Toolset{ID: s.o.Store.NewID("ts"), Slug: slug, Name: name, SourceKind: src.kind(), SourceURL: src.url, Profile: registry.ProfileLossless}
 		ts.WorkspaceID = ws.ID()
+		if src.server != nil {
+			ts.Instructions = src.server.Instructions
+		}
 	case err != nil:
 		return nil, false, err
-	case ts.SourceURL != src.url || src.url == "" && ts.SourceTitle != src.title:
+	case ts.SourceKind != src.kind() || ts.SourceURL != src.url || src.url == "" && ts.SourceTitle != src.title:
 		return nil, false, problem.New(problem.Conflict, "the slug %.80q belongs to toolset %s, which has another source", slug, ts.ID).
 			Fix("choose another name or slug, or delete that toolset")
 	}
@@ -241,12 +247,12 @@ func (d *draft) bind(c *publish.Connector, conn *generated) {
 // writeCreated writes every record of a new or refreshed toolset.
 func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *source, isNew, auth bool) error {
 	err := tx.PutSpecification(ctx, &store.Specification{
-		Digest: d.report.SpecDigest, Name: src.spec.Name, URL: src.url, Format: src.format(d.report.Format), SpecVersion: d.report.SpecVersion, Content: src.content(),
+		Digest: d.report.SpecDigest, Name: src.name(), URL: src.url, Format: src.format(d.report.Format), SpecVersion: d.report.SpecVersion, Content: src.content(),
 	})
 	if err != nil {
 		return err
 	}
-	if err := tx.PutConnector(ctx, &store.Connector{Name: d.ts.Connector, Title: d.report.Title, Kind: "custom", Source: "openapi"}, d.version); err != nil {
+	if err := tx.PutConnector(ctx, &store.Connector{Name: d.ts.Connector, Title: d.report.Title, Kind: "custom", Source: src.kind()}, d.version); err != nil {
 		return err
 	}
 	rec := audit(ctx, "toolset.create", d.ts.ID)
@@ -379,6 +385,9 @@ func (s *Server) grant(ctx context.Context, ws *store.Workspace, named []string)
 // addresses are what a creation names for the node to dial.
 func (in *CreateToolset) addresses() []string {
 	named := []string{in.BaseURL}
+	if in.Source.MCP != nil {
+		named = append(named, in.Source.MCP.URL)
+	}
 	if in.Source.OpenAPI != nil {
 		named = append(named, in.Source.OpenAPI.URL)
 		for i := range in.Source.OpenAPI.Overlays {

@@ -57,13 +57,13 @@ type CreatedToolset struct {
 
 // Source is where a toolset comes from.
 type Source struct {
-	Kind       string `json:"kind" enum:"openapi"`
+	Kind       string `json:"kind" enum:"openapi,mcp"`
 	URL        string `json:"url,omitempty" doc:"Absent: a document was uploaded."`
 	Title      string `json:"title" doc:"info.title"`
 	Version    string `json:"version" doc:"info.version"`
 	SpecDigest string `json:"specDigest"`
-	Format     string `json:"format" enum:"json,yaml"`
-	Spec       string `json:"specVersion" doc:"Version of the specification format." example:"3.1.0"`
+	Format     string `json:"format" enum:"json,yaml,mcp"`
+	Spec       string `json:"specVersion" doc:"Version of the specification format, or revision of MCP that is spoken." example:"3.1.0"`
 	SizeBytes  int64  `json:"sizeBytes"`
 }
 
@@ -257,7 +257,7 @@ type Connector struct {
 	Name      string       `json:"name"`
 	Title     string       `json:"title"`
 	Kind      string       `json:"kind" enum:"custom"`
-	Source    string       `json:"source" enum:"openapi"`
+	Source    string       `json:"source" enum:"openapi,mcp"`
 	Latest    ConnectorRef `json:"latest"`
 	Tools     int          `json:"tools" doc:"Tools of the latest version."`
 	CreatedAt time.Time    `json:"createdAt"`

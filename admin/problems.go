@@ -38,6 +38,7 @@ type Problem struct { //nolint:errname // the word of RFC 9457
 	Detail   string  `json:"detail,omitempty"`
 	Instance string  `json:"instance,omitempty" doc:"Identifies the request, also in the log of the server."`
 	Code     string  `json:"code" example:"invalid_openapi_spec"`
+	Reason   string  `json:"reason,omitempty" enum:"unreachable,timeout,blocked_address,auth,status,protocol" doc:"cannot_connect_mcp_server: what kind of cause it has."`
 	Remedy   string  `json:"remedy,omitempty" doc:"What to do."`
 	Errors   []Fault `json:"errors,omitempty" doc:"The single faults."`
 }
@@ -83,6 +84,9 @@ func problemOf(err error) *Problem {
 	p := &Problem{
 		Type: docsBase + string(e.Kind), Title: e.Kind.Title(), Status: e.Kind.Status(), Code: string(e.Kind),
 		Detail: e.Detail, Remedy: e.Remedy,
+	}
+	if e.Kind == problem.CannotConnectMCP {
+		p.Reason = reasonOf(e)
 	}
 	for _, part := range e.Parts {
 		if len(p.Errors) == maxFaults {

@@ -251,13 +251,17 @@ func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, ph
 	if err != nil {
 		return nil, err
 	}
-	if ts.SourceKind != "openapi" || ts.SourceURL == "" {
+	if ts.SourceURL == "" {
 		return nil, problem.New(problem.Conflict, "toolset %s was made of an uploaded document, which cannot be read again", ts.Slug).
 			Fix("upload the new version under the same slug: sluice add FILE --slug %s", ts.Slug)
 	}
 	src, err := ws.ToolsetSource(ctx, ts.ID)
 	if err != nil {
 		return nil, err
+	}
+	if ts.SourceKind == kindMCP {
+		in := &CreateToolset{Slug: ts.Slug, Source: CreateSource{MCP: &MCPSource{URL: ts.SourceURL}}, Test: req.Test, Deploy: req.Deploy}
+		return s.make(ctx, in, &refresh{s: s, ws: ws, request: req, toolset: ts, source: src}, phase)
 	}
 	in := &CreateToolset{Slug: ts.Slug, Source: CreateSource{OpenAPI: &OpenAPISource{URL: ts.SourceURL}}, Test: req.Test, Deploy: req.Deploy}
 	if src.Overlays != "" {

@@ -5,12 +5,12 @@ import "github.com/sluicegate/sluice/internal/secrets"
 // CreateToolset asks for a toolset. The same slug with the same source refreshes
 // that toolset and keeps its edits; with another source it is a conflict.
 type CreateToolset struct {
-	Name         string        `json:"name,omitempty" maxLength:"200" doc:"Default: the title of the specification."`
+	Name         string        `json:"name,omitempty" maxLength:"200" doc:"Default: the title of the specification or the server."`
 	Slug         string        `json:"slug,omitempty" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"Default: made of the name."`
 	Description  string        `json:"description,omitempty" maxLength:"16384"`
 	Instructions string        `json:"instructions,omitempty" maxLength:"32768"`
 	Source       CreateSource  `json:"source"`
-	BaseURL      string        `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server."`
+	BaseURL      string        `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server, or the MCP server."`
 	Tools        []string      `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of the tools to enable; a leading ! leaves out. Default: all."`
 	Profile      string        `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Default: lossless."`
 	Cache        *CachePolicy  `json:"cache,omitempty"`
@@ -24,6 +24,12 @@ type CreateToolset struct {
 // CreateSource is exactly one kind of source.
 type CreateSource struct {
 	OpenAPI *OpenAPISource `json:"openapi,omitempty"`
+	MCP     *MCPSource     `json:"mcp,omitempty"`
+}
+
+// MCPSource is an MCP server.
+type MCPSource struct {
+	URL string `json:"url" minLength:"1" maxLength:"2048" doc:"Its endpoint, Streamable HTTP or SSE; which is found out."`
 }
 
 // OpenAPISource is a specification by URL, as text, or as the texts of several

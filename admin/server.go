@@ -49,6 +49,9 @@ type Options struct {
 	Fetcher Fetcher
 	// Tester runs a tool of a draft. Default: none, and nothing can be tested.
 	Tester Tester
+	// MCP asks MCP servers what they are. Default: none is asked, and no toolset can be
+	// made of one.
+	MCP MCPServers
 	// Lister renders tools/list of a draft. Default: none, and tokens are estimated
 	// from the definitions.
 	Lister Lister
@@ -280,6 +283,7 @@ func (s *Server) routes() {
 	s.registerTests()
 	s.registerAccess()
 	s.registerConnectors()
+	s.registerMCP()
 	s.registerJobs()
 	s.registerAudit()
 	s.registerEdges()

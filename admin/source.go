@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/openapi"
 )
 
@@ -52,16 +53,23 @@ type source struct {
 	title       string
 	validators  Validators
 	notModified bool
-	overlays    []OverlaySource   // as they are kept
-	documents   map[string][]byte // other documents that references led to; set by compile
+	server      *connector.MCPServer // an MCP server, and then no specification
+	overlays    []OverlaySource      // as they are kept
+	documents   map[string][]byte    // other documents that references led to; set by compile
 }
 
 // readSource takes the specification out of a request or fetches it.
-func (s *Server) readSource(ctx context.Context, in CreateSource, since Validators, phase func(string)) (*source, error) {
-	o := in.OpenAPI
-	if o == nil {
-		return nil, fieldFault("/source", "the request names no source: send source.openapi.url, source.openapi.document or a multipart file")
+func (s *Server) readSource(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*source, error) {
+	o := in.Source.OpenAPI
+	switch {
+	case o != nil && in.Source.MCP != nil:
+		return nil, fieldFault("/source", "the request names two sources: send source.openapi or source.mcp")
+	case in.Source.MCP != nil:
+		return s.readServer(ctx, in, again, phase)
+	case o == nil:
+		return nil, fieldFault("/source", "the request names no source: send source.openapi.url, source.openapi.document, source.mcp.url or a multipart file")
 	}
+	since := again.validators()
 	given := 0
 	for _, has := range []bool{o.URL != "", o.Document != "", len(o.Files) > 0} {
 		if has {
@@ -162,6 +170,22 @@ func (src *source) record(toolset string) *store.ToolsetSource {
 	return row
 }
 
+// kind is what the source is.
+func (src *source) kind() string {
+	if src.server != nil {
+		return kindMCP
+	}
+	return kindOpenAPI
+}
+
+// name of the source, for people.
+func (src *source) name() string {
+	if src.server != nil {
+		return src.url
+	}
+	return src.spec.Name
+}
+
 // single reports a specification of one document, which is stored as it is.
 func (src *source) single() bool { return len(src.documents) == 0 && len(src.spec.Overlays) == 0 }
 
@@ -175,6 +199,9 @@ func (src *source) format(ofDocument string) string {
 // content is everything that was compiled: the document, or a tar of the main
 // document, the others and the overlays. The same documents give the same bytes.
 func (src *source) content() []byte {
+	if src.server != nil {
+		return src.server.Append(nil)
+	}
 	if src.single() {
 		return src.spec.Data
 	}
@@ -203,7 +230,7 @@ func (src *source) content() []byte {
 // keptOverlays are the overlays of a toolset that is there, when the request does
 // not name any.
 func (s *Server) keptOverlays(ctx context.Context, ws *store.Workspace, d *draft, in *CreateToolset, isNew bool) ([]OverlaySource, error) {
-	if isNew || in.Source.OpenAPI.Overlays != nil {
+	if isNew || in.Source.OpenAPI == nil || in.Source.OpenAPI.Overlays != nil {
 		return nil, nil
 	}
 	row, err := ws.ToolsetSource(ctx, d.ts.ID)

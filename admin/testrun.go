@@ -121,6 +121,8 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	switch {
 	case err != nil:
 		return nil, err
+	case c == nil && d.ts.SourceKind == kindMCP && s.o.MCP != nil:
+		return run, s.testListing(ctx, ws, d, run)
 	case c == nil:
 		run.Reason = reason
 		return run, nil

@@ -242,6 +242,9 @@ func (x *session) Select(name []byte) ([]mcp.HeaderParam, bool, error) {
 	return ready.Headers, true, nil
 }
 
+// Tells implements [mcp.Toolset].
+func (x *session) Tells() bool { return x.meta3 == "" && x.tool.Remote() }
+
 // Permit implements [mcp.Toolset].
 func (x *session) Permit() bool {
 	if x.meta3 != "" {
@@ -264,9 +267,11 @@ func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 	if x.meta3 != "" {
 		return x.callMeta(p, dst)
 	}
-	p.Stream.Beat("waiting for the answer of " + x.tool.Name)
+	if !x.tool.Remote() { // an MCP server tells of its progress itself
+		p.Stream.Beat("waiting for the answer of " + x.tool.Name)
+	}
 	opt := call.CallOptions{
-		Trace: p.Trace && x.s.mayTrace(x.rc), Version: p.Version, Principal: x.pass.Principal(), Cancel: &x.cancel,
+		Trace: p.Trace && x.s.mayTrace(x.rc), Version: p.Version, Principal: x.pass.Principal(), Cancel: &x.cancel, Request: p,
 	}
 	if x.tool.Fetch {
 		opt.May = x.may
@@ -284,8 +289,13 @@ func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 			slog.String("outcome", outcome.Kind.String()), slog.Int("status", outcome.Status))
 	}
 	x.tell(p.Stream, &outcome)
+	meta = outcome.Meta
 	if outcome.Trace != nil {
-		x.meta = outcome.Trace.AppendJSON(x.meta[:0])
+		x.meta = append(x.meta[:0], meta...)
+		if len(meta) > 0 {
+			x.meta = append(x.meta, ',')
+		}
+		x.meta = outcome.Trace.AppendJSON(x.meta)
 		meta = x.meta
 	}
 	return out, meta, nil

@@ -32,7 +32,8 @@ type Connector struct {
 	Manifest   registry.Digest      // OCI manifest digest
 	Module     registry.Digest      // digest of the module
 	Opened     *connector.Connector // the module as a gateway opens it
-	Spec       *openapi.Result      // what became of the specification
+	Spec       *openapi.Result      // what became of the specification; nil for an MCP server
+	Refused    []connector.Refused  // tools of an MCP server that cannot be served
 
 	artifact *oci.Artifact
 }
@@ -83,6 +84,44 @@ func (p *Publisher) Compile(ctx context.Context, req ConnectorRequest) (*Connect
 	if err != nil {
 		return nil, fmt.Errorf("open the connector made of %s: %w", req.Source.Name, err)
 	}
+	c, err := pack(req.Workspace, &made, opened)
+	if err != nil {
+		return nil, err
+	}
+	c.Spec = spec
+	return c, nil
+}
+
+// CompileMCP makes the connector of an MCP server and stores nothing; name is its
+// slug. The same server gives the same bytes. A server none of whose tools can be
+// served is a *problem.Error of kind cannot_connect_mcp_server.
+func (p *Publisher) CompileMCP(workspace, name string, server *connector.MCPServer) (*Connector, error) {
+	if !registry.ValidSlug(workspace) || !registry.ValidSlug(name) {
+		return nil, problem.New(problem.InvalidArgument, "workspace %.80q or connector %.80q is not a slug", workspace, name)
+	}
+	made, refused, err := connector.BuildMCP(name, server)
+	if err != nil {
+		e := problem.New(problem.CannotConnectMCP, "none of the %d tools of the server can be served", len(server.Tools)).Because(err).
+			Fix("only servers with tools can be put into a toolset")
+		const shown = 8 // enough to see the pattern
+		for _, r := range refused[:min(len(refused), shown)] {
+			e.Parts = append(e.Parts, problem.New(problem.CannotConnectMCP, "tool %.80q: %s", r.Name, r.Reason))
+		}
+		return nil, e
+	}
+	opened, err := connector.Open(made.Module)
+	if err != nil {
+		return nil, fmt.Errorf("open the connector made of %s: %w", name, err)
+	}
+	c, err := pack(workspace, &made, opened)
+	if err != nil {
+		return nil, err
+	}
+	c.Refused = refused
+	return c, nil
+}
+
+func pack(workspace string, made *connector.Artifact, opened *connector.Connector) (*Connector, error) {
 	artifact, err := oci.New(oci.KindPlugin, made.Module, map[string]string{
 		"org.opencontainers.image.title":   made.Name,
 		"org.opencontainers.image.version": made.Version,
@@ -91,9 +130,8 @@ func (p *Publisher) Compile(ctx context.Context, req ConnectorRequest) (*Connect
 		return nil, err
 	}
 	return &Connector{
-		Repository: req.Workspace + "/connectors/" + made.Name, Tag: made.Tag,
-		Manifest: artifact.Digest(), Module: artifact.LayerDigest(),
-		Opened: opened, Spec: spec, artifact: artifact,
+		Repository: workspace + "/connectors/" + made.Name, Tag: made.Tag,
+		Manifest: artifact.Digest(), Module: artifact.LayerDigest(), Opened: opened, artifact: artifact,
 	}, nil
 }
 

@@ -27,6 +27,8 @@ type addFlags struct {
 	test                string
 	overlays            []string
 	main                string
+	mcp                 bool
+	profileGiven        func() bool
 }
 
 func (f *addFlags) register(cmd *cobra.Command) {
@@ -35,12 +37,14 @@ func (f *addFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.slug, "slug", "", "last part of the toolset URL (default: made of the name)")
 	fs.StringVar(&f.baseURL, "base-url", "", "where calls are sent (default: first server of the specification)")
 	fs.StringSliceVar(&f.tools, "tools", nil, "names or globs of the tools to enable, !NAME leaves out (default all)")
-	fs.StringVar(&f.profile, "profile", "concise", "answers: off, lossless, concise")
+	fs.StringVar(&f.profile, "profile", "concise", "answers: off, lossless, concise; of an MCP server lossless unless this is given")
 	fs.StringVar(&f.selection, "selection", "", "which tools clients list: all, use-case, search (default all; use-case with --use-case)")
 	fs.StringVar(&f.useCase, "use-case", "", "what the toolset is for, a sentence for each task")
 	fs.IntVar(&f.cacheSeconds, "cache", 0, "keep answers of safe calls for this many seconds")
 	fs.StringArrayVar(&f.overlays, "overlay", nil, "Overlay document to apply, a file or URL; kept for refreshes; may be repeated")
 	fs.StringVar(&f.main, "main", "", "path of the main document in a directory or archive (default: found)")
+	fs.BoolVar(&f.mcp, "mcp", false, "the URL is that of an MCP server (default: found out)")
+	f.profileGiven = func() bool { return fs.Changed("profile") }
 	f.auth.register(cmd)
 	mustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
 }
@@ -49,13 +53,17 @@ func (a *app) addCommand() *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
 		Use:   "add SPEC|DIR|ZIP|URL|-",
-		Short: "Make a toolset of an OpenAPI specification",
-		Long: `Make a toolset of an OpenAPI specification, test one of its tools, and deploy it
+		Short: "Make a toolset of an OpenAPI specification or an MCP server",
+		Long: `Make a toolset of an OpenAPI specification or an MCP server, test one of its tools, and deploy it
 when the test passes. The same specification again refreshes the toolset and keeps
 your edits. Files that a specification refers to are taken along, from its folder; a
-directory, zip or tar.gz is a specification in many files.`,
+directory, zip or tar.gz is a specification in many files.
+
+Of an MCP server the tools are pinned as they are now: what the server changes later
+is shown by sluice toolset refresh and waits until it is accepted.`,
 		Example: `  sluice add petstore.yaml
   sluice add https://example.com/openapi.json --name shop --tools 'list_*,get_*'
+  sluice add https://mcp.example.com/mcp --tools 'search_*'
   sluice add api.yaml --auth header:Authorization:Bearer --api-key-file key.txt`,
 		Args: exactly(1, "one specification: a file, a URL, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -91,6 +99,13 @@ func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error)
 	if f.cacheSeconds > 0 {
 		in.Cache = &admin.CachePolicy{TTLSeconds: f.cacheSeconds}
 	}
+	if f.mcp {
+		in.Source.MCP = &admin.MCPSource{URL: spec.url}
+		if !f.profileGiven() {
+			in.Profile = "lossless" // what a server says beside the text is kept
+		}
+		return in, a.addRest(&in, f)
+	}
 	in.Source.OpenAPI = &admin.OpenAPISource{URL: spec.url, FileName: spec.name}
 	for _, o := range spec.overlays {
 		overlay := admin.OverlaySource{URL: o.url, FileName: o.name}
@@ -121,10 +136,15 @@ func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error)
 	default:
 		in.Source.OpenAPI.FileName = ""
 	}
+	return in, a.addRest(&in, f)
+}
+
+// addRest puts the authentication and the test of the flags into a request.
+func (a *app) addRest(in *createToolset, f *addFlags) error {
 	if f.auth.given() {
 		auth, err := f.auth.request(a)
 		if err != nil {
-			return in, err
+			return err
 		}
 		in.Auth = &auth
 	}
@@ -133,16 +153,22 @@ func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error)
 		in.Test = &admin.TestRequest{Tool: tool}
 		if found {
 			if err := json.Unmarshal([]byte(arguments), &in.Test.Arguments); err != nil {
-				return in, usagef("--test %s: the arguments are not a JSON object: %w", tool, err)
+				return usagef("--test %s: the arguments are not a JSON object: %w", tool, err)
 			}
 		}
 	}
-	return in, nil
+	return nil
 }
 
 func (a *app) add(ctx context.Context, c *apiClient, source string, f *addFlags) error {
 	if source == "-" && f.auth.stdin() {
 		return usagef("the specification and the key cannot both come from stdin")
+	}
+	if f.mcp && !isURL(source) {
+		return usagef("--mcp needs the URL of an MCP server")
+	}
+	if f.mcp || looksLikeMCP(source) {
+		return a.addServer(ctx, c, source, f)
 	}
 	spec, err := a.openForNode(ctx, source, f)
 	if err != nil {
@@ -168,6 +194,9 @@ func (a *app) add(ctx context.Context, c *apiClient, source string, f *addFlags)
 	}
 	made, err := a.create(ctx, c, spec, in)
 	if err != nil {
+		if spec.url != "" && (problem.Is(err, problem.InvalidSpec) || problem.Is(err, problem.UpstreamStatus)) && a.isServer(ctx, c, source, f) {
+			return a.addServer(ctx, c, source, f)
+		}
 		return err
 	}
 	return a.object(made, func(w io.Writer) { a.printMade(w, made) })
@@ -203,8 +232,23 @@ func (a *app) create(ctx context.Context, c *apiClient, spec specification, in c
 	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/connectors/" + url.PathEscape(made.Connector.Name), out: &detail}); err != nil {
 		return nil, err
 	}
+	a.sayMade(spec, made, &detail)
+	return made, nil
+}
+
+// sayMade says what was made of a specification or a server.
+func (a *app) sayMade(spec specification, made *admin.CreatedToolset, detail *admin.ConnectorDetail) {
+	if made.Source.Kind == "mcp" {
+		a.phase("connect", "%-18s %9s   MCP %s", made.Source.Title, byteSize(made.Source.SizeBytes), made.Source.Spec)
+		a.sayGenerated(made, detail)
+		return
+	}
 	a.phase(spec.origin(), "%-18s %9s   OpenAPI %s", spec.short(), byteSize(made.Source.SizeBytes), made.Source.Spec)
 	a.phase("check", "%s, %s", plural(made.Operations, "operation"), methodsText(made.Methods))
+	a.sayGenerated(made, detail)
+}
+
+func (a *app) sayGenerated(made *admin.CreatedToolset, detail *admin.ConnectorDetail) {
 	size := ""
 	if detail.Report.ModuleBytes > 0 {
 		size = "   wasm " + byteSize(detail.Report.ModuleBytes)
@@ -223,7 +267,6 @@ func (a *app) create(ctx context.Context, c *apiClient, spec specification, in c
 	if n := len(made.Warnings); n > 0 {
 		a.say("! %s: sluice toolset get %s -o json", plural(n, "warning"), made.Slug)
 	}
-	return made, nil
 }
 
 // maxListed is how many findings are printed before the rest is only counted.
@@ -417,7 +460,13 @@ func (a *app) adviseCount(w io.Writer, t *admin.Toolset) {
 // preview shows what would be made.
 func (a *app) preview(ctx context.Context, c *apiClient, in createToolset) error {
 	var p admin.Preview
-	request := admin.CreateToolset{Source: in.Source}
+	request := struct {
+		Source admin.CreateSource `json:"source"`
+		Auth   *authRequest       `json:"authentication,omitempty"`
+	}{in.Source, nil}
+	if in.Source.MCP != nil {
+		request.Auth = in.Auth
+	}
 	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/connectors/preview", in: request, out: &p, wait: true}); err != nil {
 		return err
 	}

@@ -116,6 +116,10 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		api, issuer := s.oauthAPI(ts)
 		ts.Setenv(args[0], api)
 		ts.Setenv("ISSUER", issuer)
+	case "mcp":
+		ts.Setenv(args[0], mcpServer(ts, "").URL)
+	case "mcp-key":
+		ts.Setenv(args[0], mcpServer(ts, "let-me-in").URL)
 	case "mutual-tls":
 		srv := mutualTLS(ts)
 		ts.Defer(srv.Close)

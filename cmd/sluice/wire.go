@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/edge"
+	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -235,13 +236,18 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		return err
 	}
 	secretsOf := &credentialSource{}
-	live, err := call.New(call.Options{Host: h, Upstream: client, Files: files, Plugins: plugins, Credentials: secretsOf, Meter: n.meter, Logger: n.opts.logger})
+	servers, err := mcpclient.New(mcpclient.Options{HTTP: client, Version: versionOrDevel(), Logger: n.opts.logger})
+	if err != nil {
+		return err
+	}
+	n.onClose(func() error { servers.Close(); return nil })
+	live, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins, Credentials: secretsOf, Meter: n.meter, Logger: n.opts.logger})
 	if err != nil {
 		return err
 	}
 	n.onClose(func() error { live.Close(); return nil })
 	// Tests of drafts go their own way: nothing is kept, nothing is counted.
-	drafts, err := call.New(call.Options{Host: h, Upstream: client, Files: files, Plugins: plugins, Credentials: secretsOf, CacheBytes: -1, Logger: n.opts.logger})
+	drafts, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins, Credentials: secretsOf, CacheBytes: -1, Logger: n.opts.logger})
 	if err != nil {
 		return err
 	}
@@ -277,7 +283,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	}
 	n.admin, err = admin.New(ctx, admin.Options{
 		OAuth: authorization,
-		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
+		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), MCP: mcpServers{servers}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
 		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), Hosts: append(adminHosts(n.opts.adminListen), n.opts.adminHosts...), Version: versionOrDevel(),
 		Registry: n.registry, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/edge"
+	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -115,7 +116,12 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 	if err != nil {
 		return n, err
 	}
-	live, err := call.New(call.Options{Host: h, Upstream: client, Files: files, Plugins: plugins, Credentials: vaultSource{n}, Meter: n.meter, Logger: o.logger})
+	servers, err := mcpclient.New(mcpclient.Options{HTTP: client, Version: versionOrDevel(), Logger: o.logger})
+	if err != nil {
+		return n, err
+	}
+	n.onClose(func() error { servers.Close(); return nil })
+	live, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins, Credentials: vaultSource{n}, Meter: n.meter, Logger: o.logger})
 	if err != nil {
 		return n, err
 	}

@@ -24,8 +24,10 @@ func (x *exchange) auth() error {
 			x.noKey = problem.Is(err, problem.Unauthenticated)
 			return err
 		}
-		if err := rules[i].Apply(&x.http.Request, cred); err != nil {
-			return err
+		if x.ready.MCP == nil { // a call of an MCP server may take several requests
+			if err := rules[i].Apply(&x.http.Request, cred); err != nil {
+				return err
+			}
 		}
 		x.creds = append(x.creds, cred)
 	}
@@ -48,9 +50,12 @@ func (x *exchange) client() *upstream.ClientCertificate {
 // says that the request was not applied (RFC 9110 §15.5.2); but not when it was
 // redirected, and only with a newer token.
 func (x *exchange) renew() bool {
-	if x.status != fasthttp.StatusUnauthorized || x.http.Redirects > 0 {
-		return false
-	}
+	return x.status == fasthttp.StatusUnauthorized && x.http.Redirects == 0 && x.renewTokens()
+}
+
+// renewTokens replaces the access tokens of the call by newer ones and reports
+// whether there were any.
+func (x *exchange) renewTokens() bool {
 	refresher, ok := x.c.credentials.(credentials.Refresher)
 	if !ok {
 		return false
@@ -61,8 +66,11 @@ func (x *exchange) renew() bool {
 			continue
 		}
 		cred, err := refresher.Refresh(x.ctx, r.ID, x.creds[i].Version)
-		if err != nil || cred.Version == x.creds[i].Version || r.Apply(&x.http.Request, cred) != nil {
+		if err != nil || cred.Version == x.creds[i].Version {
 			return false // the upstream's own answer says more to the agent
+		}
+		if x.ready.MCP == nil && r.Apply(&x.http.Request, cred) != nil {
+			return false
 		}
 		x.creds[i], renewed = cred, true
 	}

@@ -4,6 +4,9 @@ import "strings"
 
 // build turns the arguments into the HTTP request.
 func (x *exchange) build() error {
+	if x.ready.MCP != nil {
+		return nil // package mcpclient does
+	}
 	r := &x.request
 	r.Reset()
 	if x.c.files != nil {

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -63,6 +65,8 @@ type Options struct {
 	// Plugins runs third-party plugins. Default: none run, and each fails as its
 	// binding says.
 	Plugins Plugins
+	// MCP calls upstream MCP servers. Default: their tools cannot be called.
+	MCP *mcpclient.Client
 	// CacheBytes is the memory for kept answers of all toolsets. Default:
 	// [DefaultCacheBytes]; negative: nothing is kept.
 	CacheBytes int64
@@ -79,6 +83,7 @@ type Caller struct {
 	credentials credentials.Source
 	files       Files // nil: none by URL
 	plugins     Plugins
+	mcp         *mcpclient.Client // nil: none
 	kept        *keeper
 	results     *results
 	meter       *metering.Meter
@@ -92,7 +97,7 @@ func New(o Options) (*Caller, error) {
 	if o.Host == nil || o.Upstream == nil || o.Credentials == nil {
 		return nil, problem.New(problem.InvalidArgument, "a caller needs a host, an upstream client and a source of credentials")
 	}
-	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, files: o.Files, plugins: o.Plugins, meter: o.Meter, log: o.Logger}
+	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, files: o.Files, plugins: o.Plugins, mcp: o.MCP, meter: o.Meter, log: o.Logger}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -123,6 +128,9 @@ type CallOptions struct { //nolint:revive // Options are the Caller's
 	May func(tool string) bool
 	// Cancel ends the call when whoever asked has gone; nil: nothing does.
 	Cancel *upstream.Cancel
+	// Request is what a client sent, for what is passed on to MCP servers. Call sets
+	// its InputRequired. nil: nobody outside asked.
+	Request *mcp.CallParams
 }
 
 // Outcome says how a call ended.
@@ -134,12 +142,16 @@ type Outcome struct {
 	JSON    bool   // the body was JSON
 	Cached  bool   // the answer was kept or shared
 	Trace   *Trace // nil unless asked for
+	// Meta are members of the _meta of an MCP server's result, JSON without braces;
+	// valid until the next call. nil: there are none.
+	Meta []byte
 }
 
 // Call calls tool with args (an object, or missing) and appends the members of
 // its result to dst: "content":[…] and, when it failed, ,"isError":true. The
 // deadline is the toolset's, or ctx's when that is earlier. It keeps neither args
-// nor dst. An error is a fault of Sluice, and then nothing was appended.
+// nor dst. An error is a fault of Sluice or, of type *[mcp.Error], what an MCP server
+// wants of the client; then nothing was appended.
 func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Value, opt CallOptions, dst []byte) ([]byte, Outcome, error) {
 	x := c.pool.Get().(*exchange)
 	defer func() {
@@ -147,6 +159,7 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 		c.pool.Put(x)
 	}()
 	x.c, x.ctx, x.tool, x.ts, x.args, x.dst = c, ctx, tool, tool.Toolset, args, dst
+	x.call = opt.Request
 	x.cancel, x.start = opt.Cancel, time.Now()
 	x.deadline = x.start.Add(tool.Toolset.Timeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(x.deadline) {
@@ -163,8 +176,13 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 		err = x.run()
 	}
 	x.count(opt.Version, err)
-	if err != nil {
+	switch {
+	case err != nil:
 		return dst, x.out, err
+	case x.refusal != nil:
+		return dst, x.out, x.refusal
+	case x.serverMD != nil:
+		x.out.Meta = bytes.Clone(x.serverMD)
 	}
 	return x.dst, x.out, nil
 }

@@ -24,6 +24,9 @@ const (
 
 // compress decides what the agent reads.
 func (x *exchange) compress() error {
+	if x.ready.MCP != nil && !x.inItem {
+		return nil // item by item, in transform
+	}
 	if x.status < 200 || x.status > 299 {
 		x.statusFailure()
 		return nil

@@ -18,6 +18,9 @@ func (x *exchange) decode() error {
 	if !x.args.Exists() {
 		x.args = noArguments
 	}
+	if x.ready.MCP != nil {
+		return nil // the server checks: what it wants now may differ from what was pinned
+	}
 	if err := x.takeFields(x.ready.Answer); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -40,6 +41,12 @@ type exchange struct {
 	next    []byte            // compress: arguments of the next page
 	ends    []int             // compress: where the items of a page end
 	failure []byte            // compress: the text of a failure
+	mcp     mcpclient.Exchange
+	remote  mcpclient.Call // send: of an MCP server
+	repeats []mcpclient.Header
+	pass    []byte // send: what is passed on of the caller's _meta, and of its capabilities
+	item    []byte // transform: the text of one item of an MCP server's result
+	written []byte // transform: the members of that result
 
 	creds       []credentials.Credential // auth: one for each rule of the tool
 	certificate upstream.ClientCertificate
@@ -82,6 +89,13 @@ type state struct {
 	inPlugins time.Duration // in response programs and plugins
 	noKey     bool          // auth: a credential is missing
 
+	call     *mcp.CallParams // nil: nobody outside asked
+	usedMCP  bool            // send: an MCP server was called
+	inItem   bool            // transform: the answer is one item of an MCP server's result
+	members  []byte          // transform: the members of that result, a view; nil: there are none
+	refusal  *mcp.Error      // transform: what ends the call instead of a result
+	serverMD []byte          // transform: members of that result's _meta, a view
+
 	failed *problem.Error
 	trace  *Trace
 	out    Outcome
@@ -91,12 +105,16 @@ type state struct {
 func (x *exchange) reset() {
 	x.http.Reset()
 	x.request.Reset()
+	usedMCP := x.usedMCP
 	x.state = state{}
 	clear(x.creds)
 	x.creds, x.certificate = x.creds[:0], upstream.ClientCertificate{}
 	x.url, x.key, x.small, x.failure = keep(x.url), keep(x.key), keep(x.small), keep(x.failure)
 	x.spare, x.form, x.doc, x.given = keep(x.spare), keep(x.form), keep(x.doc), keep(x.given)
 	x.ends, x.next = x.ends[:0], keep(x.next)
+	if usedMCP {
+		x.resetMCP()
+	}
 }
 
 func keep(b []byte) []byte {

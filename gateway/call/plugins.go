@@ -17,7 +17,7 @@ var errNoPlugins = errors.New("this node runs no third-party plugins")
 // the one before made. One that fails leaves the answer as it got it, or ends the
 // call, as its binding says.
 func (x *exchange) plugins() error {
-	if x.ready == nil || len(x.ready.Plugins) == 0 || !x.out.JSON || x.bad {
+	if x.ready == nil || x.ready.MCP != nil && !x.inItem || len(x.ready.Plugins) == 0 || !x.out.JSON || x.bad {
 		return nil
 	}
 	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)

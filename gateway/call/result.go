@@ -14,6 +14,10 @@ func (x *exchange) result() error {
 		x.failure = appendProblem(x.failure[:0], x.failed)
 		x.text, x.media = x.failure, ""
 	}
+	if x.failed == nil && x.members != nil {
+		x.dst = append(x.dst, x.members...)
+		return nil
+	}
 	if x.media != "" {
 		x.dst = x.appendMedia(x.dst)
 		return nil

@@ -9,6 +9,9 @@ import (
 // send makes the exchange with the upstream, unless the cache had the answer.
 // Every status is an answer here; compress says what it means.
 func (x *exchange) send() error {
+	if x.ready.MCP != nil {
+		return x.sendMCP()
+	}
 	if x.hit != nil {
 		x.status, x.contentType, x.body = x.hit.status, x.hit.contentType, x.hit.body
 		x.out.Status, x.out.Bytes, x.out.Cached = x.status, len(x.body), true

@@ -19,6 +19,9 @@ import (
 // counted and named in the trace; where the operator marked the settings as
 // redacting it fails closed. What is not JSON passes on as it is.
 func (x *exchange) transform() error {
+	if x.ready.MCP != nil && !x.inItem {
+		return x.contentMCP()
+	}
 	if x.status < 200 || x.status > 299 || len(x.body) == 0 {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -114,6 +115,38 @@ func (rs *Rules) Strip(req *fasthttp.Request) {
 		r.Strip(req)
 	}
 }
+
+// Bound are rules with the values that they apply.
+type Bound struct {
+	Rules  Rules
+	Values []Credential // one for each rule
+}
+
+// Bind gets the values of rules. It fails as [Source.Credential] does.
+func Bind(ctx context.Context, rules Rules, source Source) (*Bound, error) {
+	b := &Bound{Rules: rules}
+	for i := range rules {
+		c, err := source.Credential(ctx, rules[i].ID)
+		if err != nil {
+			return nil, err
+		}
+		b.Values = append(b.Values, c)
+	}
+	return b, nil
+}
+
+// Apply puts all of them on req. It fails as [Rule.Apply] does.
+func (b *Bound) Apply(req *fasthttp.Request) error {
+	for i := range b.Values {
+		if err := b.Rules[i].Apply(req, b.Values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Strip takes off what Apply put on.
+func (b *Bound) Strip(req *fasthttp.Request) { b.Rules.Strip(req) }
 
 // String says for people what is sent and where, without any value. A prefix is
 // quoted, because the blank at its end is what is forgotten most often.

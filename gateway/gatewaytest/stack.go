@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -19,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -77,6 +79,20 @@ func Connector(name, server string, ops ...*operation.Operation) (*connector.Con
 	a, err := b.Finish()
 	if err != nil {
 		return nil, err
+	}
+	return connector.Open(a.Module)
+}
+
+// MCPConnector builds and opens the connector of an MCP server with these tools,
+// definitions as tools/list has them.
+func MCPConnector(name, url string, tools ...string) (*connector.Connector, error) {
+	s := &connector.MCPServer{URL: url, Transport: manifest.TransportStreamable, Protocol: "2026-07-28", Name: name, Version: "1"}
+	for _, t := range tools {
+		s.Tools = append(s.Tools, json.RawMessage(t))
+	}
+	a, refused, err := connector.BuildMCP(name, s)
+	if err != nil || len(refused) > 0 {
+		return nil, fmt.Errorf("connector %s: %v, %w", name, refused, err)
 	}
 	return connector.Open(a.Module)
 }
@@ -149,6 +165,7 @@ type Stack struct {
 	Host    *host.Host
 
 	upstream *upstream.Client
+	servers  *mcpclient.Client
 	stop     context.CancelFunc
 	done     chan error
 	stopped  sync.Once
@@ -171,8 +188,11 @@ func New(o Options) (*Stack, error) {
 	if s.Host, err = host.New(context.Background(), host.Options{}); err != nil {
 		return nil, err
 	}
+	if s.servers, err = mcpclient.New(mcpclient.Options{HTTP: s.upstream, Version: "test", Logger: o.Logger}); err != nil {
+		return nil, err
+	}
 	s.Caller, err = call.New(call.Options{
-		Host: s.Host, Upstream: s.upstream, Credentials: s.Secrets, Plugins: o.Plugins, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
+		Host: s.Host, Upstream: s.upstream, MCP: s.servers, Credentials: s.Secrets, Plugins: o.Plugins, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -216,6 +236,7 @@ func (s *Stack) Stop() error {
 		s.stop()
 		s.err = <-s.done
 		s.Caller.Close()
+		s.servers.Close()
 		s.upstream.Close()
 		if err := s.Host.Close(context.Background()); s.err == nil {
 			s.err = err

@@ -80,6 +80,9 @@ type ToolInfo struct {
 	// The four hints, always published: some clients treat a missing one as the
 	// unsafe value.
 	ReadOnly, Destructive, Idempotent, OpenWorld bool
+	// Extra holds further members of the tool's object, an object in valid JSON; nil:
+	// there are none.
+	Extra []byte
 }
 
 // AppendTool appends the tool's object as tools/list has it, the same in every
@@ -112,7 +115,11 @@ func AppendTool(dst []byte, t *ToolInfo) []byte {
 	dst = appendBool(dst, t.Idempotent)
 	dst = append(dst, `,"openWorldHint":`...)
 	dst = appendBool(dst, t.OpenWorld)
-	return append(dst, '}', '}')
+	dst = append(dst, '}')
+	if len(t.Extra) > len(`{}`) {
+		return append(append(dst, ','), t.Extra[1:]...) // its end is that of the tool
+	}
+	return append(dst, '}')
 }
 
 func appendBool(dst []byte, b bool) []byte {

@@ -28,13 +28,17 @@ type Toolset interface {
 	// Select makes name the tool that the next Call calls; false if there is none.
 	// params are the tool's arguments that must be repeated as headers.
 	Select(name []byte) (params []HeaderParam, ok bool, err error)
+	// Tells reports whether the selected tool may have messages for the log of its
+	// client.
+	Tells() bool
 	// Permit reports whether the caller may call the selected tool. When it may not,
 	// the implementation has set the headers that say what is missing.
 	Permit() bool
 	// Call calls the selected tool and appends the members of its result
 	// ("content":[…] and, when it failed, ,"isError":true). meta, when not nil,
 	// holds further members of the result's _meta. Everything the agent may know,
-	// also a failure, is a result; an error is a fault of the gateway.
+	// also a failure, is a result; an [*Error] is for its client, and any other error
+	// is a fault of the gateway.
 	Call(c *CallParams, dst []byte) (out, meta []byte, err error)
 	// Cancel ends the Call that runs, from another goroutine: the client went away.
 	Cancel()
@@ -54,7 +58,39 @@ type CallParams struct {
 	Version   Version        // of the protocol
 	// Stream takes notifications of the call; nil: the client wants none.
 	Stream *Stream
+	// InputResponses and RequestState are what the client answers to an earlier
+	// result that wanted input (MCP 2026-07-28 "Multi Round-Trip Requests"), or
+	// missing.
+	InputResponses, RequestState jsonscan.Value
+
+	// InputRequired is set by Call: the result asks the client for input.
+	InputRequired bool
 }
+
+// Modern reports whether the client speaks a revision without handshake.
+func (c *CallParams) Modern() bool { return c.Version >= V20260728 }
+
+// ClientCapabilities is what a client of such a revision declares of what it can be
+// asked; missing otherwise.
+func (c *CallParams) ClientCapabilities() jsonscan.Value { return c.Meta.Get(metaCapabilities) }
+
+// LogLevel is the least level of log messages that the client wants; missing: none.
+func (c *CallParams) LogLevel() jsonscan.Value { return c.Meta.Get(metaLogLevel) }
+
+// Error is an error of the protocol that a Call ends with instead of a result: what
+// an agent can do nothing about and its client can.
+type Error struct {
+	Code    int
+	Message string
+	Data    []byte // raw JSON; nil: none
+}
+
+// CodeMissingCapability says that the client must declare a capability for this
+// call (MCP 2026-07-28 "Error Codes").
+const CodeMissingCapability = -32021
+
+// Error is the message.
+func (e *Error) Error() string { return e.Message }
 
 // Method is a method of the protocol, as a metric label.
 type Method uint8

@@ -132,6 +132,55 @@ func (s *Stream) Log(l Level, logger string, data []byte) {
 	s.sendLocked(b)
 }
 
+// Relay passes a notification of another server on, its parameters as they came:
+// progress under the token of this call, log messages of a level that is wanted.
+// Everything else is dropped. It keeps nothing of params.
+func (s *Stream) Relay(method string, params jsonscan.Value) {
+	if s == nil || params.Kind() != jsonscan.Object {
+		return
+	}
+	switch method {
+	case "notifications/progress":
+		if s.token == nil {
+			return
+		}
+		progress, err := strconv.ParseFloat(string(params.Get("progress").Raw()), 64)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil || s.started && progress <= s.last && s.last > 0 {
+			return
+		}
+		s.last = progress
+		s.sendLocked(s.appendRelayed(method, params))
+	case "notifications/message":
+		if l := levelOf(params.Get("level")); l == LevelNone || !s.Wants(l) {
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sendLocked(s.appendRelayed(method, params))
+	}
+}
+
+func (s *Stream) appendRelayed(method string, params jsonscan.Value) []byte {
+	b := append([]byte(nil), `{"jsonrpc":"2.0","method":"`...)
+	b = append(append(b, method...), `","params":{`...)
+	first := true
+	for it := params.Members(); it.Next(); {
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(append(append(b, '"'), it.Key()...), `":`...)
+		if it.KeyEqual("progressToken") && s.token != nil {
+			b = append(b, s.token...)
+		} else {
+			b = append(b, it.Value().Raw()...)
+		}
+	}
+	return append(b, '}', '}')
+}
+
 // Beat lets the stream say by itself that the call is still running: progress is
 // the seconds it took so far, without a total. It is for calls that know nothing
 // of their progress; once begun, no other progress may be sent.
@@ -212,11 +261,15 @@ func acceptsStream(accept []byte) bool {
 
 // newStream makes the stream of a call whose client asked for notifications; nil
 // when it did not or cannot read them. Before 2026-07-28 the level of the log is
-// no part of a request, and without a session none is known.
+// no part of a request, and without a session none is known: what a tool has to tell
+// by itself is told from the level info on.
 func (x *exchange) newStream(modern bool) *Stream {
 	token, level := x.msg.meta.Get("progressToken"), LevelNone
-	if modern {
+	switch {
+	case modern:
 		level = levelOf(x.msg.meta.Get(metaLogLevel))
+	case x.ts.Tells():
+		level = LevelInfo // MCP 2025-11-25 "Logging": the server chooses while it was told no level
 	}
 	if k := token.Kind(); k != jsonscan.String && k != jsonscan.Number {
 		token = jsonscan.Value{}

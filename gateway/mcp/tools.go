@@ -1,6 +1,9 @@
 package mcp
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -88,6 +91,9 @@ func (x *exchange) callTool(modern bool) {
 	}
 	traced, _ := x.msg.meta.Get("dev.sluice/trace").Bool()
 	x.call = CallParams{Arguments: args, Meta: x.msg.meta, Trace: traced, Version: x.served.Version}
+	if modern {
+		x.call.InputResponses, x.call.RequestState = p.Get("inputResponses"), p.Get("requestState")
+	}
 	if modern && !x.checkParams(params) {
 		return
 	}
@@ -107,16 +113,24 @@ func (x *exchange) finishCall(modern bool) {
 	mark := len(x.out)
 	x.out = appendHead(x.out, x.msg.id)
 	x.out = append(x.out, `,"result":{`...)
+	kind := len(x.out)
 	if modern {
-		x.out = append(x.out, `"resultType":"complete",`...)
+		x.out = append(x.out, resultComplete...)
 	}
 	out, meta, err := x.ts.Call(&x.call, x.out)
 	if err != nil {
 		x.out = x.out[:mark]
+		if e, ok := errors.AsType[*Error](err); ok {
+			x.failWith(e, modern)
+			return
+		}
 		x.failInternal("tools/call", err)
 		return
 	}
 	x.out = out
+	if modern && x.call.InputRequired {
+		x.out = slices.Replace(x.out, kind, kind+len(resultComplete), []byte(resultInput)...)
+	}
 	switch {
 	case modern:
 		x.out = append(x.out, ',')
@@ -130,6 +144,22 @@ func (x *exchange) finishCall(modern bool) {
 		x.out = append(x.out, `,"_meta":{`...)
 		x.out = append(x.out, meta...)
 		x.out = append(x.out, '}')
+	}
+	x.out = append(x.out, '}', '}')
+}
+
+// What every result of 2026-07-28 begins with.
+const (
+	resultComplete = `"resultType":"complete",`
+	resultInput    = `"resultType":"input_required",`
+)
+
+// failWith answers with an error of the toolset.
+func (x *exchange) failWith(e *Error, modern bool) {
+	x.status, x.served.Code = x.paramStatus(modern), e.Code
+	x.out = appendErrorOpen(x.out, x.msg.id, &fault{code: e.Code, text: e.Message})
+	if len(e.Data) > 0 {
+		x.out = append(append(x.out, `,"data":`...), e.Data...)
 	}
 	x.out = append(x.out, '}', '}')
 }

@@ -65,6 +65,8 @@ func (s *stub) AppendTools(dst, cursor []byte) ([]byte, string, bool, error) {
 	return append(dst, ']'), s.next, true, nil
 }
 
+func (s *stub) Tells() bool { return false }
+
 func (s *stub) Permit() bool { return s.name != "closed" }
 
 func (s *stub) Cancel() { close(s.cancelled) }

@@ -43,6 +43,9 @@ type Answer struct {
 	// Argument is the name of the argument that takes a field mask; "": there is
 	// none, because the answers have no structure or the names are taken.
 	Argument string
+	// PassStructured says that structuredContent of an MCP server is passed on.
+	// Otherwise it is what the agent reads as text, unless the text has it already.
+	PassStructured bool
 	// OutputSchema describes structuredContent; nil: not known.
 	OutputSchema json.RawMessage
 	// Paging says how the next page of the upstream is asked for; nil: not known.
@@ -190,11 +193,17 @@ func (t *Tool) newAnswer(c *connector.Tool) (*Answer, error) {
 	} else if a.Program, err = a.compile(nil); err != nil {
 		return nil, err
 	}
-	if a.Structured && a.Reshape == nil && len(c.OutputSchema) > 0 {
+	if c.MCP != nil {
+		a.PassStructured = a.Structured || a.Profile != registry.ProfileConcise
+		a.Structured = false // the server decides whether there is any
+	}
+	if (a.Structured || a.PassStructured) && a.Reshape == nil && len(c.OutputSchema) > 0 {
 		a.OutputSchema = projectSchema(c.OutputSchema, a.Program.Tables)
 	}
 	a.Structured = a.Structured && a.Reshape == nil
-	a.Paging = findPaging(c.Plan.Params())
+	if c.Plan != nil {
+		a.Paging = findPaging(c.Plan.Params())
+	}
 	return a, nil
 }
 

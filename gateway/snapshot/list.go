@@ -163,10 +163,13 @@ func (t *Tool) Info() (mcp.ToolInfo, error) {
 		ReadOnly: head.Annotations.ReadOnly, Destructive: head.Annotations.Destructive,
 		Idempotent: head.Annotations.Idempotent, OpenWorld: head.Annotations.OpenWorld,
 	}
+	if head.MCP != nil {
+		info.Extra = head.MCP.Extra
+	}
 	if head.Structured {
 		info.InputSchema = withFields(head.InputSchema, fieldsArgument(head.InputSchema))
 	}
-	if b := t.Toolset.bundle; b.Answers != nil && b.Answers.Structured {
+	if b := t.Toolset.bundle; head.MCP != nil || b.Answers != nil && b.Answers.Structured {
 		ready, err := t.Load()
 		if err != nil {
 			return mcp.ToolInfo{}, err

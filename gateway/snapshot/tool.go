@@ -8,8 +8,11 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -51,6 +54,20 @@ type Ready struct {
 	Headers []mcp.HeaderParam
 	Meter   *metering.Tool
 	Plugins []*Plugin // third parties', in the order they run on answers
+	// MCP is not nil for a tool of an MCP server; Plan and Base are nothing then.
+	MCP *MCP
+}
+
+// MCP is what a call of a tool of an MCP server needs.
+type MCP struct {
+	Tool     string // as the server calls it
+	Endpoint *mcpclient.Endpoint
+	Hint     manifest.MCPServer
+	// Owner of the session: the server sees the same client behind equal ones.
+	// Calls with a credential add its version.
+	Owner string
+	// Repeatable says that calling twice does no harm, as far as the server tells.
+	Repeatable bool
 }
 
 // Load makes the tool ready on first use.
@@ -73,6 +90,9 @@ func (t *Tool) load() error {
 		return fmt.Errorf("reading tool %s: %w", t.Name, err)
 	}
 	r := &t.ready.Ready
+	if tool.MCP != nil {
+		return t.loadMCP(tool)
+	}
 	r.Plan = tool.Plan
 	r.Method, r.Path = tool.Method, tool.Path
 	r.Safe = r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -104,6 +124,36 @@ func (t *Tool) load() error {
 
 func (t *Tool) meterID() metering.ToolID {
 	return metering.ToolID{Workspace: t.Toolset.bundle.Workspace, Toolset: t.Toolset.ID, Slug: t.Toolset.Slug, Tool: t.Name}
+}
+
+// Remote reports whether a tool that was loaded is one of an MCP server.
+func (t *Tool) Remote() bool { return t.ready.MCP != nil }
+
+func (t *Tool) loadMCP(tool *connector.Tool) error {
+	r, b := &t.ready.Ready, t.Binding
+	r.Method, r.Path = tool.Method, tool.Path
+	var err error
+	if r.Answer, err = t.newAnswer(tool); err != nil {
+		return fmt.Errorf("settings of the answers of tool %s: %w", t.Name, err)
+	}
+	at, err := b.endpoint()
+	if err != nil {
+		return fmt.Errorf("address of the MCP server of tool %s: %w", t.Name, err)
+	}
+	r.MCP = &MCP{
+		Tool: tool.MCP.Name, Endpoint: at, Hint: *b.Connector.MCP(),
+		Repeatable: tool.Annotations.ReadOnly || tool.Annotations.Idempotent,
+	}
+	if len(b.Rules) > 0 {
+		r.MCP.Owner = t.Toolset.ID
+	}
+	r.Rules = b.Rules
+	if r.Headers, err = mcp.HeaderParams(tool.InputSchema); err != nil {
+		r.Headers = nil // a mark that breaks the rules is one that clients ignore
+	}
+	r.Plugins = t.Toolset.pluginsOf(b.Name, r.Method, r.Path)
+	r.Meter = t.Toolset.meter.Tool(t.meterID())
+	return nil
 }
 
 // firstServer is the first server that is an absolute URL, its variables filled

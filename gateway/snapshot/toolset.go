@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -62,6 +63,7 @@ type Binding struct {
 	// Override is the operator's base URL. Its zero value lets the
 	// specification's servers decide.
 	Override upstream.Base
+	url      string            // Override as it is written
 	Rules    credentials.Rules // everything that is configured; a tool's own are in [Ready]
 	Meter    *metering.Connector
 }
@@ -143,6 +145,7 @@ func newBinding(in *ToolsetInput, ref *registry.ConnectorRef, meter *metering.Me
 		if b.Override, err = upstream.ParseBase(ref.BaseURL); err != nil {
 			return nil, err
 		}
+		b.url = ref.BaseURL
 	}
 	return b, nil
 }
@@ -154,6 +157,15 @@ func (b *Binding) base() upstream.Base {
 		return b.Override
 	}
 	return firstServer(b.Connector.Servers())
+}
+
+// endpoint is where the MCP server of the binding is.
+func (b *Binding) endpoint() (*mcpclient.Endpoint, error) {
+	at := b.url
+	if servers := b.Connector.Servers(); at == "" && len(servers) > 0 {
+		at = servers[0].URL
+	}
+	return mcpclient.ParseEndpoint(at)
 }
 
 // Tools are the API's tools that are served, in the order of tools/list.

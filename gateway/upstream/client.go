@@ -148,6 +148,14 @@ type Exchange struct {
 	packed   bool   // plain is the body
 	// Redirects that were followed.
 	Redirects int
+	// Events, when not nil, reads the body of an answer of type text/event-stream
+	// as it comes; Body is empty then. It returns nil when it has what it wants:
+	// what comes after is not read. Reading fails when the deadline has passed or
+	// the exchange was cancelled. No compressed answer is asked for.
+	Events func(status int, body io.Reader) error
+	// Repeatable says that the request may be sent again when a kept connection was
+	// closed under it, though its method is not idempotent.
+	Repeatable bool
 }
 
 // Reset makes x ready for the next request and lets large buffers go.
@@ -159,6 +167,7 @@ func (x *Exchange) Reset() {
 		x.plain = nil
 	}
 	x.plain, x.packed, x.Redirects = x.plain[:0], false, 0
+	x.Events, x.Repeatable = nil, false
 }
 
 // ResetAnswer makes x ready to send its request once more.
@@ -200,7 +209,9 @@ func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 	if len(x.Request.Header.UserAgent()) == 0 {
 		x.Request.Header.SetUserAgent(c.opts.UserAgent)
 	}
-	x.Request.Header.Set(fasthttp.HeaderAcceptEncoding, "gzip, br, deflate")
+	if x.Events == nil {
+		x.Request.Header.Set(fasthttp.HeaderAcceptEncoding, "gzip, br, deflate")
+	}
 	addr, secure := base.addr, base.tls
 	if lim.Client != nil && !secure {
 		return problem.New(problem.Unauthenticated, "the toolset authenticates with a client certificate, and its base URL is not https").
@@ -320,11 +331,13 @@ func (c *Client) evictLocked() {
 // repeatable reports whether a request may be sent again: its method is
 // idempotent (RFC 9110 §9.2.2) and the connection was closed before an answer, as
 // happens to a kept connection that the server gave up.
-func repeatable(req *fasthttp.Request, err error) bool {
-	switch string(req.Header.Method()) {
+func (x *Exchange) repeatable(err error) bool {
+	switch string(x.Request.Header.Method()) {
 	case "GET", "HEAD", "OPTIONS", "PUT", "DELETE":
 	default:
-		return false
+		if !x.Repeatable {
+			return false
+		}
 	}
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

@@ -1,8 +1,12 @@
 package upstream
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
+	"io"
 	"net"
+	"net/http/httputil"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -22,7 +26,7 @@ func (x *Exchange) do(h *host, lim *Limits) error {
 		x.response.Reset()
 		x.Request.URI().DisablePathNormalizing = true // the request plan encoded it, and %2F is not a slash
 		err := x.roundTrip(&h.client, wait, lim)
-		if err == nil || attempt >= maxAttempts || lim.Cancel.Cancelled() || !repeatable(&x.Request, err) {
+		if err == nil || attempt >= maxAttempts || lim.Cancel.Cancelled() || !x.repeatable(err) {
 			return err
 		}
 	}
@@ -69,7 +73,79 @@ func (x *Exchange) converse(c *fasthttp.HostClient, conn net.Conn, lim *Limits) 
 	x.response.SkipBody = x.Request.Header.IsHead()
 	br := c.AcquireReader(conn)
 	defer c.ReleaseReader(br)
+	if x.Events != nil {
+		return x.readEvents(conn, br, c.MaxResponseBodySize)
+	}
 	return x.response.ReadLimitBody(br, c.MaxResponseBodySize)
 }
 
-var errCancelled = errors.New("the exchange was cancelled")
+// lingerEvents is how long the end of a stream is waited for after its last event
+// was read: servers end it at once, and then the connection can be used again.
+const lingerEvents = 10 * time.Millisecond
+
+// maxInterim bounds the 1xx answers before the one that counts, as fasthttp does.
+const maxInterim = 8
+
+// readEvents reads an answer that may be a stream of events.
+func (x *Exchange) readEvents(conn net.Conn, br *bufio.Reader, most int) error {
+	h := &x.response.Header
+	for n := 0; ; n++ {
+		if err := h.Read(br); err != nil {
+			return err
+		}
+		if s := h.StatusCode(); s >= 200 || s == fasthttp.StatusSwitchingProtocols {
+			break
+		}
+		if n >= maxInterim {
+			return errInterim
+		}
+	}
+	if s := h.StatusCode(); s == fasthttp.StatusNoContent || s == fasthttp.StatusNotModified {
+		return nil
+	}
+	chunked := h.ContentLength() == -1
+	if !isEvents(h.ContentType()) || len(h.ContentEncoding()) > 0 {
+		if err := x.response.ReadBody(br, most); err != nil || !chunked {
+			return err
+		}
+		return readTrailer(h, br)
+	}
+	var body io.Reader = br // to the end of the connection
+	switch n := h.ContentLength(); {
+	case chunked:
+		body = httputil.NewChunkedReader(br)
+	case n >= 0:
+		body = io.LimitReader(br, int64(n))
+	}
+	if err := x.Events(h.StatusCode(), body); err != nil {
+		return err
+	}
+	if !chunked || conn.SetReadDeadline(time.Now().Add(lingerEvents)) != nil {
+		x.response.SetConnectionClose()
+		return nil
+	}
+	if n, err := body.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) || readTrailer(h, br) != nil {
+		x.response.SetConnectionClose()
+	}
+	return nil
+}
+
+func readTrailer(h *fasthttp.ResponseHeader, br *bufio.Reader) error {
+	if err := h.ReadTrailer(br); err != nil {
+		if errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	return nil
+}
+
+func isEvents(contentType []byte) bool {
+	media, _, _ := bytes.Cut(contentType, []byte(";"))
+	return bytes.EqualFold(bytes.TrimSpace(media), []byte("text/event-stream"))
+}
+
+var (
+	errCancelled = errors.New("the exchange was cancelled")
+	errInterim   = errors.New("too many interim answers")
+)

@@ -34,8 +34,9 @@ var within = map[string][]string{
 	"registry/sign":                      {"registry"},
 	"registry/oci":                       {"registry", "registry/sign"},
 	"registry/server":                    {"registry"},
-	"gateway/snapshot":                   {"gateway/access", "gateway/mcp", "gateway/metering", "gateway/upstream", "gateway/credentials"},
-	"gateway/call":                       {"gateway/access", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp"},
+	"gateway/mcpclient":                  {"gateway/upstream"},
+	"gateway/snapshot":                   {"gateway/access", "gateway/mcp", "gateway/mcpclient", "gateway/metering", "gateway/upstream", "gateway/credentials"},
+	"gateway/call":                       {"gateway/access", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient"},
 	"gateway/plugin":                     {"gateway/snapshot"},
 	"gateway/edge":                       {"gateway/snapshot"},
 	"admin/publish":                      {"admin/store"},
@@ -43,7 +44,7 @@ var within = map[string][]string{
 	"admin":                              {"admin/publish", "admin/store"},
 	"internal/atomicfile/atomicfiletest": {"internal/atomicfile"},
 	"gateway/metering":                   {"gateway/mcp"},
-	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/edge", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
+	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/edge", "gateway/mcpclient", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
 	"cmd/sluice":                         {"cmd/sluice/demo"},
 }
 

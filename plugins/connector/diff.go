@@ -174,6 +174,9 @@ func (d *differ) tool(o, n *manifest.Tool) {
 	if o.Description != n.Description {
 		d.add(ImpactWording, "description", "the description changed")
 	}
+	if len(d.details) == 0 && o.MCP != nil && n.MCP != nil && o.MCP.Hash != n.MCP.Hash {
+		d.add(ImpactWording, "definition", "its definition changed in what is passed on as it is")
+	}
 }
 
 // security: who could call without, or with a set that is gone, cannot.

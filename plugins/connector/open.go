@@ -3,6 +3,7 @@ package connector
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -133,6 +134,10 @@ func (c *Connector) Schemes() []operation.SecurityScheme {
 // HasSchemes reports whether the API declares security schemes.
 func (c *Connector) HasSchemes() bool { return len(c.head().Upstream.Schemes) > 0 }
 
+// MCP is how the MCP server behind the connector was spoken to; nil: it is an HTTP
+// API.
+func (c *Connector) MCP() *manifest.MCPServer { return c.head().Upstream.MCP }
+
 // Security is what applies to tools that do not say; nil: not said.
 func (c *Connector) Security() []operation.Requirement {
 	return requirementsBack(c.head().Upstream.Security)
@@ -155,6 +160,8 @@ type Head struct {
 	InputSchema, OutputSchema json.RawMessage
 	// Structured says that the answers are JSON, as far as the specification tells.
 	Structured bool
+	// MCP is not nil for a tool of an MCP server; its Extra is a view of the module.
+	MCP *manifest.MCPTool
 }
 
 // Tool is one tool, ready to serve.
@@ -162,7 +169,7 @@ type Tool struct {
 	Head
 	OperationID string
 	Pointer     string // into the specification
-	// Plan checks arguments and builds requests.
+	// Plan checks arguments and builds requests; nil for a tool of an MCP server.
 	Plan    *operation.Compiled
 	Accept  string
 	Program []byte // response program; nil: minify only
@@ -189,7 +196,7 @@ func headOf(t *manifest.Tool) Head {
 	return Head{
 		Name: t.Name, Title: t.Title, Description: t.Description, Method: t.Method, Path: t.Path, Deprecated: t.Deprecated,
 		Tags: t.Tags, Annotations: operation.Annotations(t.Annotations), InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
-		Structured: len(t.OutputSchema) > 0 || acceptsJSON(t.Request),
+		Structured: t.MCP == nil && (len(t.OutputSchema) > 0 || acceptsJSON(t.Request)), MCP: t.MCP,
 	}
 }
 
@@ -232,6 +239,12 @@ func (p *contents) load(i int) (*Tool, error) {
 	m, err := p.tool(i)
 	if err != nil {
 		return nil, err
+	}
+	if (m.MCP != nil) != (p.head.Upstream.MCP != nil) {
+		return nil, errors.New("it is of another kind than its upstream")
+	}
+	if m.MCP != nil {
+		return &Tool{Head: headOf(&m), Security: requirementsBack(m.Security)}, nil
 	}
 	plan, err := operation.DecodePlan(m.Request)
 	if err != nil {

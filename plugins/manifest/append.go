@@ -96,6 +96,13 @@ func (t *Tool) Append(dst []byte) []byte {
 	w.raw("inputSchema", t.InputSchema)
 	w.raw("outputSchema", t.OutputSchema)
 	w.raw("request", t.Request)
+	if m := t.MCP; m != nil {
+		w.open("mcp")
+		w.must("name", m.Name)
+		w.must("hash", m.Hash)
+		w.raw("extra", m.Extra)
+		w.close()
+	}
 	if t.Program >= 0 {
 		w.name("program")
 		w.dst = strconv.AppendInt(w.dst, int64(t.Program), 10)
@@ -112,6 +119,12 @@ func (u *Upstream) write(w *writer) {
 		w.array("schemes", len(u.Schemes), func(i int) { u.Schemes[i].write(w) })
 	}
 	w.alternatives("security", u.Security)
+	if m := u.MCP; m != nil {
+		w.open("mcp")
+		w.must("transport", m.Transport)
+		w.must("protocol", m.Protocol)
+		w.close()
+	}
 	w.dst = append(w.dst, '}')
 }
 

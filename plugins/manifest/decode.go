@@ -177,6 +177,18 @@ func toolName(s string) bool {
 	return s[0] >= 'a' && s[0] <= 'z' && all(s, func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' })
 }
 
+// mcpToolName accepts what clients and model APIs accept.
+func mcpToolName(s string) bool {
+	return s[0] != '-' && (s[0] < '0' || s[0] > '9') && all(s, func(c byte) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+	})
+}
+
+func hash(s string) bool {
+	digits, ok := strings.CutPrefix(s, "sha256:")
+	return ok && len(digits) == 64 && all(digits, func(c byte) bool { return c >= 'a' && c <= 'f' || c >= '0' && c <= '9' })
+}
+
 // methodToken accepts an RFC 9110 token.
 func methodToken(s string) bool {
 	return all(s, func(c byte) bool {

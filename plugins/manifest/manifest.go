@@ -27,6 +27,11 @@ const (
 	MaxText = 1024
 	// MaxDescription: clients cut longer descriptions.
 	MaxDescription = 1024
+	// MaxMCPToolName and MaxMCPDescription are for tools of MCP servers, which are
+	// passed on as the server wrote them: what model APIs accept as a name, and
+	// eight times the longest description seen.
+	MaxMCPToolName    = 64
+	MaxMCPDescription = 64 << 10
 	// MaxPath: longer request targets are refused by common servers anyway.
 	MaxPath = 4096
 	// MaxSchema: bytes of one input or output schema; eight times what a tool should
@@ -97,6 +102,32 @@ type Upstream struct {
 	// Security: alternatives, each a set of scheme ids applied together. nil: the
 	// specification does not say; empty: none needed.
 	Security [][]string
+	// MCP says that the upstream is an MCP server, at the first of Servers; all
+	// tools of the connector are its tools then. nil: an HTTP API.
+	MCP *MCPServer
+}
+
+// Transports of an [MCPServer].
+const (
+	TransportStreamable = "streamable" // Streamable HTTP, since 2025-03-26
+	TransportSSE        = "sse"        // HTTP with SSE of 2024-11-05
+)
+
+// MCPServer is how an MCP server was spoken to when the connector was made. Who
+// calls it finds out again when it answers otherwise.
+type MCPServer struct {
+	Transport string // TransportStreamable or TransportSSE
+	Protocol  string // revision of the protocol, such as "2026-07-28"
+}
+
+// MCPTool is what pins a tool of an MCP server.
+type MCPTool struct {
+	Name string // as the server calls it
+	// Hash is "sha256:…" of the minified definition as the server gave it.
+	Hash string
+	// Extra holds the members of the definition that [Tool] has no field for, an
+	// object; nil: there are none.
+	Extra json.RawMessage
 }
 
 // Server is a base URL. It mirrors operation.Server.
@@ -128,11 +159,13 @@ type Flow struct {
 
 // Tool is one tool of a connector. Raw members are views of the parsed document.
 type Tool struct {
-	Name        string // ^[a-z][a-z0-9_]*$, at most MaxToolName bytes, unique in its connector
+	// Name is ^[a-z][a-z0-9_]*$, at most MaxToolName bytes; with MCP
+	// ^[A-Za-z_][A-Za-z0-9_-]*$, at most MaxMCPToolName. Unique in its connector.
+	Name        string
 	Title       string
 	Description string
-	Method      string // HTTP method
-	Path        string // template, as in the specification
+	Method      string // HTTP method; with MCP [MethodMCP]
+	Path        string // template, as in the specification; with MCP "/" and its MCP.Name
 	OperationID string // as in the specification; may be empty
 	Pointer     string // JSON pointer into the specification; may be empty
 	Tags        []string
@@ -141,8 +174,10 @@ type Tool struct {
 	InputSchema json.RawMessage
 	// OutputSchema is nil when the answer has no usable schema.
 	OutputSchema json.RawMessage
-	// Request is the request plan (docs/request-plans.md).
+	// Request is the request plan (docs/request-plans.md); nil with MCP.
 	Request json.RawMessage
+	// MCP is not nil for a tool of an MCP server.
+	MCP *MCPTool
 	// Program is the index of the response program in the module's data segment; -1:
 	// none, the answer is only minified.
 	Program int
@@ -151,6 +186,10 @@ type Tool struct {
 	// Servers override the upstream's when not empty.
 	Servers []Server
 }
+
+// MethodMCP is the method of a tool of an MCP server: edits, selections and
+// bindings name any tool by method and path.
+const MethodMCP = "MCP"
 
 // Annotations are MCP's tool annotations.
 type Annotations struct{ ReadOnly, Destructive, Idempotent, OpenWorld bool }

@@ -24,6 +24,7 @@ func full() *Manifest {
 				{ID: "o", Type: "oauth2", Scheme: "x", BearerFormat: "jwt", OpenIDURL: "https://o", Flows: []Flow{{Grant: "clientCredentials", AuthorizationURL: "https://a", TokenURL: "https://t", RefreshURL: "https://r", Scopes: []string{"read"}}}},
 			},
 			Security: [][]string{{"k", "o"}, {}},
+			MCP:      &MCPServer{Transport: TransportSSE, Protocol: "2024-11-05"},
 		},
 		Tools: []Tool{
 			{
@@ -33,6 +34,10 @@ func full() *Manifest {
 				Request: json.RawMessage(`{"v":1}`), Program: 3, Security: [][]string{}, Servers: []Server{server},
 			},
 			{Name: "x", Method: "M-SEARCH", Path: "/", InputSchema: json.RawMessage(`{}`), Request: json.RawMessage(`{}`), Program: -1},
+			{
+				Name: "Do-it", Method: MethodMCP, Path: "/do.it", InputSchema: json.RawMessage(`{}`), Program: -1,
+				MCP: &MCPTool{Name: "do.it", Hash: "sha256:" + strings.Repeat("0a", 32), Extra: json.RawMessage(`{"icons":[]}`)},
+			},
 		},
 	}
 }
@@ -124,14 +129,15 @@ func TestSchemaKnowsEveryMember(t *testing.T) {
 		}
 	}
 	same("manifest", written, schema.Properties)
-	tool := full().Tools[0]
-	var doc map[string]any
-	if err := json.Unmarshal(tool.Append(nil), &doc); err != nil {
-		t.Fatal(err)
-	}
 	written = map[string]bool{}
-	for k := range doc {
-		written[k] = true
+	for _, tool := range full().Tools {
+		var doc map[string]any
+		if err := json.Unmarshal(tool.Append(nil), &doc); err != nil {
+			t.Fatal(err)
+		}
+		for k := range doc {
+			written[k] = true
+		}
 	}
 	same("tool", written, schema.Defs["tool"].Properties)
 }
@@ -174,6 +180,12 @@ func TestRefused(t *testing.T) {
 	f(`"generator":"sluice"`, `"generator":"a","generator":"b"`, "/generator", "twice", false)
 	f(`"name":"get_pet"`, `"name":"Get-Pet"`, "/tools/0/name", "lower-case", true)
 	f(`"name":"get_pet"`, `"name":"x"`, "/tools/1", "is taken", false)
+	f(`"path":"/do.it"`, `"path":"/other"`, "/tools/2/path", "and its name", false)
+	f(`"method":"MCP"`, `"method":"GET"`, "/tools/2/method", "is MCP", false)
+	f(`"extra":{"icons":[]}}`, `"extra":{"icons":[]}},"request":{}`, "/tools/2/request", "no request plan", true)
+	f(`"hash":"sha256:0a`, `"hash":"sha256:zz`, "/tools/2/mcp/hash", "hexadecimal", true)
+	f(`"transport":"sse"`, `"transport":"stdio"`, "/upstream/mcp/transport", "none of", true)
+
 	f(`"method":"GET"`, `"method":"G T"`, "/tools/0/method", "HTTP method", true)
 	f(`"path":"/pets/{id}"`, `"path":"pets"`, "/tools/0/path", "starts with /", true)
 	f(`"program":3`, `"program":-1`, "/tools/0/program", "integer", true)

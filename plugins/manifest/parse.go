@@ -139,10 +139,10 @@ func (d *decoder) tool(v jsonscan.Value) Tool {
 	t := Tool{Program: -1}
 	d.object(v, []member{
 		{"name", true, func(v jsonscan.Value) {
-			t.Name = d.match(v, MaxToolName, toolName, "a lower-case letter, then letters, digits and _")
+			t.Name = d.match(v, MaxMCPToolName, mcpToolName, "a lower-case letter, then letters, digits and _")
 		}},
 		{"title", false, func(v jsonscan.Value) { t.Title = d.text(v, 0, MaxText) }},
-		{"description", true, func(v jsonscan.Value) { t.Description = d.text(v, 0, MaxDescription) }},
+		{"description", true, func(v jsonscan.Value) { t.Description = d.text(v, 0, MaxMCPDescription) }},
 		{"method", true, func(v jsonscan.Value) { t.Method = d.match(v, MaxToolName, methodToken, "an HTTP method") }},
 		{"path", true, func(v jsonscan.Value) { t.Path = d.match(v, MaxPath, rooted, "a path that starts with /") }},
 		{"operationId", false, func(v jsonscan.Value) { t.OperationID = d.text(v, 0, MaxText) }},
@@ -152,12 +152,58 @@ func (d *decoder) tool(v jsonscan.Value) Tool {
 		{"annotations", true, func(v jsonscan.Value) { t.Annotations = d.annotations(v) }},
 		{"inputSchema", true, func(v jsonscan.Value) { t.InputSchema = d.rawObject(v, MaxSchema) }},
 		{"outputSchema", false, func(v jsonscan.Value) { t.OutputSchema = d.rawObject(v, MaxSchema) }},
-		{"request", true, func(v jsonscan.Value) { t.Request = d.rawObject(v, MaxPlan) }},
+		{"request", false, func(v jsonscan.Value) { t.Request = d.rawObject(v, MaxPlan) }},
+		{"mcp", false, func(v jsonscan.Value) { t.MCP = d.mcpTool(v) }},
 		{"program", false, func(v jsonscan.Value) { t.Program = d.integer(v, 0, MaxTools) }},
 		{"security", false, func(v jsonscan.Value) { t.Security = d.alternatives(v) }},
 		{"servers", false, func(v jsonscan.Value) { t.Servers = list(d, v, d.server) }},
 	})
+	d.kindOfTool(&t)
 	return t
+}
+
+// kindOfTool applies the rules that an operation of an HTTP API and a tool of an
+// MCP server do not share.
+func (d *decoder) kindOfTool(t *Tool) {
+	in := func(name string, ok bool, format string, args ...any) {
+		if d.err == nil && !ok {
+			d.enter(name)
+			d.fail(format, args...)
+		}
+	}
+	if t.MCP != nil {
+		in("request", t.Request == nil, "a tool of an MCP server has no request plan")
+		in("method", t.Method == MethodMCP, "the method of a tool of an MCP server is %s", MethodMCP)
+		in("path", t.Path == "/"+t.MCP.Name, "the path of a tool of an MCP server is / and its name")
+		return
+	}
+	if d.err == nil && t.Request == nil {
+		d.fail("the member %q is missing", "request")
+	}
+	in("name", len(t.Name) <= MaxToolName, "the text has %d bytes, allowed are 1 to %d", len(t.Name), MaxToolName)
+	in("name", t.Name != "" && toolName(t.Name), "%q is not a lower-case letter, then letters, digits and _", cut(t.Name))
+	in("description", len(t.Description) <= MaxDescription, "the text has %d bytes, allowed are 0 to %d", len(t.Description), MaxDescription)
+}
+
+func (d *decoder) mcpTool(v jsonscan.Value) *MCPTool {
+	m := &MCPTool{}
+	d.object(v, []member{
+		{"name", true, func(v jsonscan.Value) { m.Name = d.text(v, 1, MaxText) }},
+		{"hash", true, func(v jsonscan.Value) { m.Hash = d.match(v, MaxText, hash, "sha256: and 64 hexadecimal digits") }},
+		{"extra", false, func(v jsonscan.Value) { m.Extra = d.rawObject(v, MaxSchema) }},
+	})
+	return m
+}
+
+func (d *decoder) mcpServer(v jsonscan.Value) *MCPServer {
+	m := &MCPServer{}
+	d.object(v, []member{
+		{"transport", true, func(v jsonscan.Value) {
+			m.Transport = d.oneOf(v, []string{TransportStreamable, TransportSSE})
+		}},
+		{"protocol", true, func(v jsonscan.Value) { m.Protocol = d.text(v, 1, MaxToolName) }},
+	})
+	return m
 }
 
 func (d *decoder) annotations(v jsonscan.Value) Annotations {
@@ -177,6 +223,7 @@ func (d *decoder) upstream(v jsonscan.Value) *Upstream {
 		{"servers", false, func(v jsonscan.Value) { u.Servers = list(d, v, d.server) }},
 		{"schemes", false, func(v jsonscan.Value) { u.Schemes = list(d, v, d.scheme) }},
 		{"security", false, func(v jsonscan.Value) { u.Security = d.alternatives(v) }},
+		{"mcp", false, func(v jsonscan.Value) { u.MCP = d.mcpServer(v) }},
 	})
 	return u
 }

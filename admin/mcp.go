@@ -1,0 +1,380 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Kinds of sources.
+const (
+	kindOpenAPI = "openapi"
+	kindMCP     = "mcp"
+)
+
+// MCPServers asks MCP servers what they are, through the guarded dialer.
+type MCPServers interface {
+	// List connects to a server and reads its tools. Its errors are *problem.Error of
+	// kinds cannot_connect_mcp_server, unauthenticated, unreachable, timeout,
+	// blocked_address, unavailable and those of a wrong URL.
+	List(ctx context.Context, t MCPTarget) (*MCPListing, error)
+}
+
+// MCPTarget is a server and what it is asked with.
+type MCPTarget struct {
+	URL  string
+	Hint manifest.MCPServer // how it was spoken to before; zero: not known
+	// Auth is the shape of the authentication, and Secret gives its values, by the ids
+	// in it; nil: none.
+	Auth   *registry.AuthShape
+	Secret func(ctx context.Context, id string) (secrets.Secret, error)
+}
+
+// MCPListing is what a server says.
+type MCPListing struct {
+	Server connector.MCPServer
+	TTL    time.Duration // how long its list may be kept; 0: it does not say
+}
+
+// listTimeout bounds connecting to a server and reading its tools.
+const listTimeout = 45 * time.Second
+
+// mcpURL checks the address of an MCP server and returns it without its
+// fragment. Its faults do not repeat it: it may hold credentials.
+func mcpURL(s string) (string, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return "", problem.New(problem.InvalidArgument, "the address of the MCP server is not an http or https URL").At("", 0, 0, "/source/mcp/url")
+	case u.User != nil:
+		return "", problem.New(problem.InvalidArgument, "the address of the MCP server holds credentials").At("", 0, 0, "/source/mcp/url").
+			Fix("set authentication of type basic instead")
+	}
+	u.Fragment = ""
+	return u.String(), nil
+}
+
+// readServer asks the MCP server of a request what it has.
+func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*source, error) {
+	u, err := mcpURL(in.Source.MCP.URL)
+	if err != nil {
+		return nil, err
+	}
+	t := MCPTarget{URL: u}
+	creds, err := s.serverCredentials(ctx, in, again, u)
+	if err != nil {
+		return nil, err
+	}
+	if in.BaseURL != "" {
+		t.URL = in.BaseURL
+	}
+	phase("connecting to the MCP server")
+	l, err := s.listServer(ctx, t, creds)
+	if err != nil {
+		return nil, err
+	}
+	l.Server.URL = u
+	src := &source{url: u, server: &l.Server}
+	src.title = cmp.Or(l.Server.Title, l.Server.Name, hostname(u))
+	return src, nil
+}
+
+func hostname(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return s
+	}
+	return u.Hostname()
+}
+
+// serverCredentials are those of the request, or of the toolset that it refreshes.
+func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again *refresh, u string) ([]draftCredential, error) {
+	ws := s.workspace(ctx)
+	d := &draft{ts: &store.Toolset{}, report: &Report{}}
+	ts := (*store.Toolset)(nil)
+	if again != nil {
+		ts = again.toolset
+	} else if in.Slug != "" || in.Name != "" {
+		found, err := ws.ToolsetBySlug(ctx, in.slug(""))
+		if err != nil && !problem.Is(err, problem.NotFound) {
+			return nil, err
+		}
+		if err == nil && found.SourceKind == kindMCP && found.SourceURL == u {
+			ts = found
+		}
+	}
+	if ts != nil {
+		creds, err := loadCredentials(ctx, ws, ts)
+		if err != nil {
+			return nil, err
+		}
+		d.ts, d.creds = ts, creds
+	}
+	if in.Auth != nil {
+		if err := d.authenticate(s, in.Auth, "/authentication"); err != nil {
+			return nil, err
+		}
+	}
+	return d.creds, nil
+}
+
+// listServer asks a server with these credentials.
+func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCredential) (*MCPListing, error) {
+	if s.o.MCP == nil {
+		return nil, problem.New(problem.Unsupported, "this node does not connect to MCP servers")
+	}
+	var err error
+	if t.Auth, err = authShape(creds); err != nil {
+		return nil, err
+	}
+	t.Secret = func(ctx context.Context, id string) (secrets.Secret, error) {
+		for i := range creds {
+			if c := &creds[i]; c.row.ID == id && !c.secret.IsZero() && !isOAuth(c.row.AuthType) {
+				return c.value()
+			}
+		}
+		v, _, err := s.Secret(ctx, id)
+		if problem.Is(err, problem.NotFound) {
+			return v, problem.New(problem.Unauthenticated, "there is no access token yet").
+				Fix("log in first, or use a bearer token")
+		}
+		return v, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	l, err := s.o.MCP.List(ctx, t)
+	if err != nil {
+		return nil, cannotConnect(err)
+	}
+	return l, nil
+}
+
+// value is the secret of a credential in the form that is applied.
+func (c *draftCredential) value() (secrets.Secret, error) {
+	if c.row.AuthType != authBasic {
+		return c.secret, nil
+	}
+	sh, err := shapeOf(&c.row)
+	if err != nil {
+		return secrets.Secret{}, err
+	}
+	return secrets.New(sh.Username + ":" + c.secret.Reveal()), nil
+}
+
+// cannotConnect gives any cause why a server cannot be asked its fixed title. What
+// is refused or must be configured keeps its own kind.
+func cannotConnect(err error) error {
+	p := problem.As(err)
+	if p == nil {
+		return err
+	}
+	switch p.Kind {
+	case problem.CannotConnectMCP, problem.InvalidArgument:
+		return err
+	}
+	out := problem.New(problem.CannotConnectMCP, "%s", p.Detail).Because(err)
+	out.Remedy, out.Parts = p.Remedy, p.Parts
+	return out
+}
+
+// Reasons why a server cannot be asked (ConnectionTest.Reason).
+const (
+	reasonUnreachable = "unreachable"
+	reasonTimeout     = "timeout"
+	reasonBlocked     = "blocked_address"
+	reasonAuth        = "auth"
+	reasonStatus      = "status"
+	reasonProtocol    = "protocol"
+)
+
+// reasonOf is the machine code of why a server cannot be asked.
+func reasonOf(err error) string {
+	for e := problem.As(err); e != nil; e = problem.As(e.Unwrap()) {
+		switch e.Kind {
+		case problem.Unreachable:
+			return reasonUnreachable
+		case problem.Timeout:
+			return reasonTimeout
+		case problem.BlockedAddress:
+			return reasonBlocked
+		case problem.Unauthenticated:
+			return reasonAuth
+		case problem.UpstreamStatus, problem.Unavailable:
+			return reasonStatus
+		case problem.CannotConnectMCP:
+			if e.Unwrap() == nil {
+				return reasonProtocol
+			}
+		default:
+			return reasonProtocol
+		}
+	}
+	return reasonProtocol
+}
+
+// compileMCP makes the connector of an MCP server. Nothing is stored.
+func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (*publish.Connector, *generated, *Report, error) {
+	phase("making the connector")
+	start := time.Now()
+	c, err := s.o.Publisher.CompileMCP(workspace, slugify(src.title), src.server)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	conn, err := generate(c.Opened)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	document := src.server.Append(nil)
+	sum := sha256.Sum256(document)
+	r := &Report{
+		Title: src.title, Version: c.Opened.Version(), Format: kindMCP, SpecVersion: src.server.Protocol,
+		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.server.Tools), ToolCount: len(conn.tools),
+		Servers: []APIServer{{URL: src.url}}, BaseURL: src.url, Methods: []AuthMethod{}, Unsupported: []Unsupported{}, Warnings: []Diagnostic{},
+		DurationMilli: time.Since(start).Milliseconds(),
+	}
+	for _, f := range c.Refused {
+		r.Unsupported = append(r.Unsupported, Unsupported{Method: manifest.MethodMCP, Path: "/" + f.Name, Pointer: fmt.Sprintf("/tools/%d", f.Index), Code: "tool_not_packed", Reason: f.Reason})
+	}
+	return c, conn, r, nil
+}
+
+// testListing is the test of a toolset none of whose tools is known to be safe: the
+// server is reached with the toolset's credential, and has the tools that are
+// served.
+func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft, run *TestRun) error {
+	run.Possible, run.Tool, run.Arguments, run.CredentialVersion = true, "tools/list", []byte("{}"), d.credentialVersion()
+	if d.bundle == nil {
+		if err := s.pushDraft(ctx, d); err != nil {
+			return err
+		}
+	}
+	t := MCPTarget{URL: d.baseURL(), Hint: *d.conn.opened.MCP()}
+	start := time.Now()
+	l, err := s.listServer(ctx, t, d.creds)
+	run.DurationSeconds = time.Since(start).Seconds()
+	if err != nil {
+		run.Reason = problemOf(err).Detail
+		return s.recordTest(ctx, ws, d, run)
+	}
+	run.UpstreamStatus = http.StatusOK
+	names := make(map[string]bool, len(l.Server.Tools))
+	var all connector.MCPServer
+	for _, raw := range l.Server.Tools {
+		all.Tools = append(all.Tools, raw)
+		names[connector.NameMCP(raw)] = true
+	}
+	run.BytesReceived = len(all.Append(nil))
+	tools := d.tools(false)
+	missing := slices.IndexFunc(tools, func(t Tool) bool { return t.Enabled && !names[t.Operation.Path[1:]] })
+	if missing >= 0 {
+		run.Reason = fmt.Sprintf("the server has no tool %s any more", tools[missing].Operation.Path[1:])
+	} else {
+		run.Passed = true
+	}
+	return s.recordTest(ctx, ws, d, run)
+}
+
+// ConnectionRequest asks whether a server can be connected to.
+type ConnectionRequest struct {
+	URL  string   `json:"url" minLength:"1" maxLength:"2048"`
+	Auth *SetAuth `json:"authentication,omitempty"`
+}
+
+// Connection is a server that could be connected to.
+type Connection struct {
+	URL          string           `json:"url"`
+	Transport    string           `json:"transport" enum:"streamable,sse" doc:"streamable: Streamable HTTP; sse: HTTP with SSE of 2024-11-05."`
+	Protocol     string           `json:"protocolVersion" example:"2026-07-28"`
+	Name         string           `json:"name,omitempty"`
+	Title        string           `json:"title,omitempty"`
+	Version      string           `json:"version,omitempty"`
+	Instructions string           `json:"instructions,omitempty" doc:"What the server tells models."`
+	Tools        []ConnectionTool `json:"tools"`
+	Granted      []string         `json:"granted,omitempty" doc:"Private addresses this node may now dial, because the operator named them from this machine."`
+	Seconds      float64          `json:"seconds" doc:"Time of connecting and listing."`
+}
+
+// ConnectionTool is a tool as its server describes it.
+type ConnectionTool struct {
+	Name        string      `json:"name" doc:"As the server calls it."`
+	Title       string      `json:"title,omitempty"`
+	Description string      `json:"description,omitempty"`
+	Annotations Annotations `json:"annotations" doc:"As the server claims."`
+	Tokens      int         `json:"tokens" doc:"Estimated tokens of its definition."`
+	Hash        string      `json:"hash" doc:"What pins the definition."`
+	Unsupported string      `json:"unsupported,omitempty" doc:"Why it cannot be served."`
+}
+
+type connectionInput struct {
+	Body ConnectionRequest
+}
+
+func (s *Server) registerMCP() {
+	register(s, huma.Operation{
+		OperationID: "test-mcp-connection", Method: http.MethodPost, Path: "/v1/mcp/test-connection", Summary: "Connect to an MCP server and list its tools", Tags: []string{"connectors"},
+		Description: "Finds out transport and revision, and stores nothing. A server that cannot be connected to is a 502 \"Cannot connect to MCP server\" with the cause and what to do.",
+	}, func(ctx context.Context, in *connectionInput) (*bodyOutput[Connection], error) {
+		c, err := s.testConnection(ctx, &in.Body)
+		if err != nil {
+			return nil, err
+		}
+		return &bodyOutput[Connection]{*c}, nil
+	})
+}
+
+func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Connection, error) {
+	ws := s.workspace(ctx)
+	create := &CreateToolset{Source: CreateSource{MCP: &MCPSource{URL: in.URL}}, Auth: in.Auth}
+	if err := create.check(); err != nil {
+		return nil, err
+	}
+	granted, err := s.grant(ctx, ws, create.addresses())
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	src, err := s.readServer(ctx, create, nil, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	out := &Connection{
+		URL: src.url, Transport: src.server.Transport, Protocol: src.server.Protocol, Name: src.server.Name, Title: src.server.Title,
+		Version: src.server.Version, Instructions: src.server.Instructions, Tools: []ConnectionTool{}, Granted: granted,
+		Seconds: time.Since(start).Seconds(),
+	}
+	c, err := s.o.Publisher.CompileMCP(ws.ID(), slugify(src.title), src.server)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.Opened.Len() {
+		h, err := c.Opened.Head(i)
+		if err != nil {
+			return nil, err
+		}
+		out.Tools = append(out.Tools, ConnectionTool{
+			Name: h.MCP.Name, Title: h.Title, Description: h.Description, Annotations: Annotations(h.Annotations), Hash: h.MCP.Hash,
+			Tokens: tokens.Estimate(h.InputSchema) + tokens.Estimate([]byte(h.Name)) + tokens.Estimate([]byte(h.Title)) + tokens.Estimate([]byte(h.Description)),
+		})
+	}
+	for _, r := range c.Refused {
+		out.Tools = append(out.Tools, ConnectionTool{Name: r.Name, Unsupported: r.Reason})
+	}
+	return out, nil
+}

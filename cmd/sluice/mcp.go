@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+)
+
+func (a *app) mcpCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "mcp", Short: "Look at MCP servers before making a toolset of them"}
+	cmd.AddCommand(a.mcpTest())
+	return cmd
+}
+
+func (a *app) mcpTest() *cobra.Command {
+	var auth authFlags
+	cmd := &cobra.Command{
+		Use: "test URL", Short: "Connect to an MCP server and list its tools", Args: exactly(1, "the URL of one MCP server"),
+		Long: `Let the node connect to an MCP server: which transport and revision of the protocol it
+speaks, what it is, and its tools with their hashes. Nothing is stored. When it cannot
+be connected to, the cause and what to do about it.`,
+		Example: `  sluice mcp test https://mcp.example.com/mcp
+  sluice mcp test https://mcp.example.com/mcp --auth bearer --api-key-file token.txt`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			got, err := a.connection(cmd.Context(), c, args[0], &auth)
+			if err != nil {
+				return err
+			}
+			return a.object(got, func(w io.Writer) { printConnection(w, got) })
+		},
+	}
+	auth.register(cmd)
+	return cmd
+}
+
+// connection asks the node what an MCP server is.
+func (a *app) connection(ctx context.Context, c *apiClient, url string, auth *authFlags) (*admin.Connection, error) {
+	in := struct {
+		URL  string       `json:"url"`
+		Auth *authRequest `json:"authentication,omitempty"`
+	}{URL: url}
+	if auth.given() {
+		request, err := auth.request(a)
+		if err != nil {
+			return nil, err
+		}
+		in.Auth = &request
+	}
+	got := new(admin.Connection)
+	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/mcp/test-connection", in: in, out: got}); err != nil {
+		return nil, err
+	}
+	for _, g := range got.Granted {
+		a.say("! this node may now call the private address %s, because you named it here", g)
+	}
+	return got, nil
+}
+
+func printConnection(w io.Writer, c *admin.Connection) {
+	transport := map[string]string{"streamable": "Streamable HTTP", "sse": "HTTP with SSE"}[c.Transport]
+	title := strings.TrimSpace(printable(c.Title))
+	if title == "" {
+		title = printable(c.Name)
+	}
+	fmt.Fprintf(w, "✓ %s %s: MCP %s over %s, %s, %s\n", title, printable(c.Version), c.Protocol, transport, plural(len(c.Tools), "tool"), seconds(c.Seconds))
+	for _, t := range c.Tools {
+		if t.Unsupported != "" {
+			fmt.Fprintf(w, "! %s cannot be served: %s\n", printable(t.Name), printable(t.Unsupported))
+			continue
+		}
+		says := "may change something"
+		if t.Annotations.ReadOnly {
+			says = "only reads, it says"
+		}
+		text, _, _ := strings.Cut(t.Description, "\n")
+		fmt.Fprintf(w, "  %-32s %5s tokens   %s   %s\n", printable(t.Name), thousands(t.Tokens), says, printable(clipLine(text)))
+	}
+	fmt.Fprintf(w, "  next   sluice add %s\n", shellWord(c.URL))
+}
+
+// clipLine keeps a line of a list short.
+func clipLine(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+// looksLikeMCP reports whether a URL ends the way MCP servers' do.
+func looksLikeMCP(source string) bool {
+	u, err := url.Parse(source)
+	if err != nil || !isURL(source) {
+		return false
+	}
+	path := strings.TrimSuffix(u.Path, "/")
+	return strings.HasSuffix(path, "/mcp") || strings.HasSuffix(path, "/sse") || strings.HasPrefix(u.Hostname(), "mcp.")
+}
+
+// isServer reports whether an MCP server answers at a URL that is no specification.
+func (a *app) isServer(ctx context.Context, c *apiClient, source string, f *addFlags) bool {
+	_, err := a.connection(ctx, c, source, &f.auth)
+	return err == nil
+}
+
+// addServer makes a toolset of an MCP server.
+func (a *app) addServer(ctx context.Context, c *apiClient, source string, f *addFlags) error {
+	f.mcp = true
+	spec, err := a.openMain(source, "")
+	if err != nil {
+		return err
+	}
+	in, err := a.newToolset(spec, f)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return a.preview(ctx, c, in)
+	}
+	if f.noDeploy {
+		in.Deploy = &admin.CreateDeploy{Skip: true}
+	}
+	made, err := a.create(ctx, c, spec, in)
+	if err != nil {
+		return err
+	}
+	return a.object(made, func(w io.Writer) { a.printMade(w, made) })
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/mcpclient"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// mcpServers asks MCP servers for the admin API, with the client that calls go
+// through.
+type mcpServers struct{ client *mcpclient.Client }
+
+var _ admin.MCPServers = mcpServers{}
+
+// List implements [admin.MCPServers].
+func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPListing, error) {
+	at, err := mcpclient.ParseEndpoint(t.URL)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := credentials.Compile(t.Auth)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := credentials.Bind(ctx, rules, askedSecret(t))
+	if err != nil {
+		return nil, err
+	}
+	// A session of its own: what was agreed before is what is to be found out.
+	target := mcpclient.Target{Endpoint: at, Hint: t.Hint, Owner: "list/" + rand.Text(), Cancel: &upstream.Cancel{}}
+	if len(rules) > 0 {
+		target.Auth = bound
+	}
+	for i, r := range rules {
+		if r.Type == credentials.Certificate {
+			target.Certificate = &upstream.ClientCertificate{ID: r.ID, Version: uint64(time.Now().UnixNano()), PEM: bound.Values[i].Value}
+		}
+	}
+	if d, ok := ctx.Deadline(); ok {
+		target.Deadline = d
+	}
+	defer context.AfterFunc(ctx, target.Cancel.Cancel)()
+	var x mcpclient.Exchange
+	l, err := m.client.List(&x, &target)
+	m.client.Forget(&target)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, problem.New(problem.Timeout, "%s did not answer in time", at.Addr()).Fix("look at the log of the server, or try again").Because(err)
+	case err != nil:
+		return nil, err
+	}
+	return &admin.MCPListing{Server: l.MCPServer, TTL: l.TTL}, nil
+}
+
+// askedSecret gives the values that the admin API holds.
+type askedSecret admin.MCPTarget
+
+// Credential implements [credentials.Source].
+func (s askedSecret) Credential(ctx context.Context, id string) (credentials.Credential, error) {
+	v, err := s.Secret(ctx, id)
+	return credentials.Credential{Value: v}, err
+}

@@ -1,0 +1,315 @@
+package call
+
+import (
+	"strconv"
+
+	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// contentMCP makes of an MCP server's result what the caller gets: the server's own
+// bytes, except that text goes the way of any answer: the response programs when it
+// is JSON, the third-party plugins, the compression and the token budget.
+func (x *exchange) contentMCP() error {
+	if f := x.mcp.Fault(); f != nil {
+		return x.faultMCP()
+	}
+	x.written = x.written[:0]
+	result := jsonscan.Trusted(x.body)
+	switch kind := result.Get("resultType"); {
+	case !kind.Exists(), kind.EqualText("complete"):
+	case kind.EqualText("input_required"):
+		return x.inputRequired(result)
+	default:
+		return problem.New(problem.Unsupported, "the MCP server answered with a result of a kind that is not known here").
+			Fix("update the gateway")
+	}
+	x.bad, _ = result.Get("isError").Bool()
+	if !x.bad {
+		x.out.Status = 200
+	}
+	whole, bad := x.body, x.bad
+	structured := result.Get("structuredContent")
+	asText := false // some item says in text what structuredContent says
+	for it := result.Members(); it.Next(); {
+		switch {
+		case it.KeyEqual("resultType"), it.KeyEqual("_meta"), it.KeyEqual("structuredContent"):
+			continue
+		case it.KeyEqual("content") && it.Value().Kind() == jsonscan.Array && !bad:
+			x.open("content")
+			x.written = append(x.written, '[')
+			n := len(x.written)
+			for e := it.Value().Elements(); e.Next(); {
+				if len(x.written) > n {
+					x.written = append(x.written, ',')
+				}
+				isJSON, err := x.contentItem(e.Value())
+				if err != nil {
+					return err
+				}
+				asText = asText || isJSON
+			}
+			x.written = append(x.written, ']')
+		default:
+			x.openRaw(it.Key())
+			x.written = append(x.written, it.Value().Raw()...)
+		}
+	}
+	if structured.Exists() {
+		if err := x.structuredMCP(structured, asText, bad); err != nil {
+			return err
+		}
+	}
+	x.body, x.bad = whole, bad
+	x.text, x.members = x.written, x.written
+	x.takeMeta(result)
+	return nil
+}
+
+// open begins a member of the result.
+func (x *exchange) open(name string) { x.openRaw([]byte(name)) }
+
+func (x *exchange) openRaw(key []byte) {
+	if len(x.written) > 0 {
+		x.written = append(x.written, ',')
+	}
+	x.written = append(append(append(x.written, '"'), key...), `":`...)
+}
+
+// contentItem writes one item of the content and reports whether it is text that
+// holds a JSON object or array.
+func (x *exchange) contentItem(item jsonscan.Value) (isJSON bool, err error) {
+	text := item.Get("text")
+	a := x.ready.Answer
+	if !item.Get("type").EqualText("text") || text.Kind() != jsonscan.String {
+		if a.Redact {
+			return false, x.withheld()
+		}
+		x.written = append(x.written, item.Raw()...)
+		return false, nil
+	}
+	x.item = text.AppendText(x.item[:0])
+	isJSON = isDocument(x.item)
+	if !x.rewrites(isJSON) {
+		x.written = append(x.written, item.Raw()...)
+		return isJSON, nil
+	}
+	if err := x.answerItem(isJSON); err != nil {
+		return isJSON, err
+	}
+	x.written = append(x.written, '{')
+	first := true
+	for it := item.Members(); it.Next(); {
+		if !first {
+			x.written = append(x.written, ',')
+		}
+		first = false
+		x.written = append(append(append(x.written, '"'), it.Key()...), `":`...)
+		if it.KeyEqual("text") {
+			x.written = jsonscan.AppendString(x.written, x.text)
+		} else {
+			x.written = append(x.written, it.Value().Raw()...)
+		}
+	}
+	x.written = append(x.written, '}')
+	return isJSON, nil
+}
+
+// rewrites reports whether the text in item can become another than it is.
+func (x *exchange) rewrites(isJSON bool) bool {
+	a := x.ready.Answer
+	if a.Redact || a.Budget > 0 && len(x.item) > a.Budget {
+		return true
+	}
+	return isJSON && (a.Profile != registry.ProfileOff || len(a.Program.Tables) > 0 || a.Reshape != nil || len(x.ready.Plugins) > 0)
+}
+
+// answerItem sends the text in item the way of an answer; text is what becomes of
+// it.
+func (x *exchange) answerItem(isJSON bool) error {
+	x.body, x.status, x.contentType = x.item, 200, typeText
+	if isJSON {
+		x.contentType = typeJSON
+	}
+	x.text, x.tokens, x.cutDoc, x.asItCame, x.asText, x.bad, x.out.JSON = nil, 0, nil, false, false, false, false
+	x.form, x.small = x.form[:0], x.small[:0]
+	x.inItem = true
+	defer func() { x.inItem, x.contentType = false, nil }()
+	for _, stage := range [...]func() error{x.transform, x.plugins, x.compress} {
+		if err := stage(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	typeText = []byte("text/plain; charset=utf-8")
+	typeJSON = []byte("application/json")
+)
+
+// isDocument reports whether text is a JSON object or array. Deeper nesting than
+// we look at is none.
+func isDocument(text []byte) bool {
+	for _, c := range text {
+		switch c {
+		case ' ', '\t', '\r', '\n':
+			continue
+		case '{', '[':
+			_, err := jsonscan.Parse(text, jsonscan.DefaultMaxDepth)
+			return err == nil
+		}
+		return false
+	}
+	return false
+}
+
+// structuredMCP writes structuredContent: as it is or what the programs leave of
+// it. Where it is not passed on, the agent reads it as text, unless a text says it
+// already.
+func (x *exchange) structuredMCP(v jsonscan.Value, asText, bad bool) error {
+	a := x.ready.Answer
+	legacy := x.call != nil && !x.call.Modern()
+	if bad || a.PassStructured {
+		if legacy && v.Kind() != jsonscan.Object {
+			return nil // clients of the older revisions refuse the whole result for it
+		}
+		raw := v.Raw()
+		if !bad && (a.Redact || len(a.Program.Tables) > 0) {
+			x.item = append(x.item[:0], raw...)
+			if err := x.answerItem(true); err != nil {
+				return err
+			}
+			if x.asItCame {
+				raw = x.item
+			} else {
+				raw = x.small
+			}
+			if a.Reshape != nil { // no longer what the schema says
+				return nil
+			}
+		}
+		x.open("structuredContent")
+		x.written = append(x.written, raw...)
+		return nil
+	}
+	if asText {
+		return nil
+	}
+	x.item = append(x.item[:0], v.Raw()...)
+	if err := x.answerItem(true); err != nil {
+		return err
+	}
+	return x.appendTextItem()
+}
+
+// appendTextItem puts text behind the content that was written.
+func (x *exchange) appendTextItem() error {
+	w := jsonscan.Trusted(append(append([]byte{'{'}, x.written...), '}'))
+	content := w.Get("content")
+	x.written = x.written[:0]
+	for it := w.Members(); it.Next(); {
+		if !it.KeyEqual("content") {
+			x.openRaw(it.Key())
+			x.written = append(x.written, it.Value().Raw()...)
+		}
+	}
+	x.open("content")
+	if content.Kind() == jsonscan.Array && content.Len() > 0 {
+		raw := content.Raw()
+		x.written = append(append(x.written, raw[:len(raw)-1]...), ',')
+	} else {
+		x.written = append(x.written, '[')
+	}
+	x.written = append(x.written, `{"type":"text","text":`...)
+	x.written = append(jsonscan.AppendString(x.written, x.text), '}', ']')
+	return nil
+}
+
+// takeMeta keeps the members of the result's _meta: all but who the server is,
+// which is this toolset for its clients.
+func (x *exchange) takeMeta(result jsonscan.Value) {
+	if len(x.written) == 0 {
+		x.written = append(x.written, `"content":[]`...) // clients of every revision want it
+	}
+	mark := len(x.written)
+	x.written = appendMetaMembers(x.written, result.Get("_meta"))
+	if len(x.written) > mark {
+		x.serverMD = x.written[mark:]
+	}
+	x.members = x.written[:mark]
+}
+
+func appendMetaMembers(dst []byte, meta jsonscan.Value) []byte {
+	mark := len(dst)
+	for it := meta.Members(); it.Next(); {
+		if it.KeyEqual("io.modelcontextprotocol/serverInfo") || it.KeyEqual(TraceKey) {
+			continue
+		}
+		if len(dst) > mark {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), it.Key()...), `":`...)
+		dst = append(dst, it.Value().Raw()...)
+	}
+	return dst
+}
+
+// inputRequired passes on that the server wants to ask something, to a client that
+// can answer.
+func (x *exchange) inputRequired(result jsonscan.Value) error {
+	if x.call == nil || !x.call.Modern() {
+		return problem.New(problem.Unsupported, "this tool asks its user something in the middle of the call (%s), which only clients of MCP 2026-07-28 can answer", askedFor(result)).
+			Fix("use another tool, or a newer client")
+	}
+	for it := result.Members(); it.Next(); {
+		if it.KeyEqual("resultType") || it.KeyEqual("_meta") {
+			continue
+		}
+		x.openRaw(it.Key())
+		x.written = append(x.written, it.Value().Raw()...)
+	}
+	x.call.InputRequired, x.out.Status = true, 200
+	x.text = x.written
+	x.takeMeta(result)
+	return nil
+}
+
+// askedFor names the methods of what a result asks.
+func askedFor(result jsonscan.Value) string {
+	for it := result.Get("inputRequests").Members(); it.Next(); {
+		for _, m := range [...]string{"elicitation/create", "sampling/createMessage", "roots/list"} {
+			if it.Value().Get("method").EqualText(m) {
+				return m
+			}
+		}
+	}
+	return "input required"
+}
+
+// faultMCP says what a server's JSON-RPC error means: for the agent, or for its
+// client.
+func (x *exchange) faultMCP() error {
+	f := x.mcp.Fault()
+	// What a client answered to the server's questions is between the two.
+	answers := x.call != nil && (x.call.RequestState.Exists() || x.call.InputResponses.Exists())
+	if answers || f.Code == mcp.CodeMissingCapability && x.call != nil && x.call.Modern() {
+		x.refusal = &mcp.Error{Code: int(f.Code), Message: f.Message, Data: append([]byte(nil), f.Data...)}
+		x.members = []byte{}
+		return nil
+	}
+	b := append(x.failure[:0], "The MCP server refused the call: "...)
+	b = append(b, f.Message...)
+	b = strconv.AppendInt(append(b, " (code "...), f.Code, 10)
+	b = append(b, ")."...)
+	switch f.Code {
+	case mcp.CodeMissingCapability:
+		b = append(b, " It wants to ask the user something in the middle of the call, which only clients of MCP 2026-07-28 can answer."...)
+	case -32601, -32602:
+		b = append(b, " Either the arguments do not fit, or the server no longer has this tool as it was when the toolset was made."...)
+	}
+	x.failure, x.text, x.bad = b, b, true
+	return nil
+}

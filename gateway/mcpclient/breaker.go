@@ -1,0 +1,59 @@
+package mcpclient
+
+import (
+	"sync"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+const (
+	// breakAfter failures in a row to reach a server its calls fail at once: agents
+	// get their answer without waiting, and the server is left alone.
+	breakAfter = 5
+	// breakFirst and breakMost are how long; it doubles with each probe that fails.
+	breakFirst = time.Second
+	breakMost  = 30 * time.Second
+)
+
+// breaker stops calls to a server that cannot be reached, and lets one through
+// from time to time to see whether it can again.
+type breaker struct {
+	mu      sync.Mutex
+	failed  int           // guarded by mu; in a row
+	pause   time.Duration // guarded by mu; 0: closed
+	until   time.Time     // guarded by mu; end of the pause
+	probing bool          // guarded by mu; a call is seeing whether it answers again
+}
+
+// enter lets a call through or says why not. Who was let through calls leave.
+func (b *breaker) enter(addr string, now time.Time) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.pause == 0:
+		return nil
+	case now.Before(b.until) || b.probing:
+		wait := max(b.until.Sub(now).Round(time.Second), time.Second)
+		return problem.New(problem.Unavailable, "the MCP server at %s could not be reached %d times in a row", addr, b.failed).
+			Fix("try again in %d seconds; the other tools are not affected", int(wait.Seconds()))
+	}
+	b.probing = true
+	return nil
+}
+
+// leave notes how a call ended; reached is false when the server was not there.
+func (b *breaker) leave(reached bool, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.probing = false
+	if reached {
+		b.failed, b.pause = 0, 0
+		return
+	}
+	if b.failed++; b.failed < breakAfter {
+		return
+	}
+	b.pause = min(max(2*b.pause, breakFirst), breakMost)
+	b.until = now.Add(b.pause)
+}

@@ -1,0 +1,219 @@
+package mcpclient
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// Call calls a tool. Afterwards x has a result or a fault of the server. It fails
+// with [AuthError] when the server wants another credential, with the problems of
+// upstream.Client.Do, with [problem.CannotConnectMCP] when nothing there speaks
+// MCP, [problem.UpstreamMalformed] or [problem.Unavailable]. A call that the server
+// did not take, because it forgot the session or speaks another revision now, is
+// repeated once.
+func (c *Client) Call(x *Exchange, t *Target, call *Call) error {
+	return c.do(x, t, func(l *link) (*message, error) {
+		id := c.ids.Add(1)
+		x.body = c.appendCall(x.body[:0], l, id, call)
+		x.notify = nil
+		if call.Notify != nil {
+			x.notify = call.Notify
+		}
+		m := &message{method: "tools/call", name: call.Tool, id: id, body: x.body, repeatable: call.Repeatable}
+		if l.modern {
+			m.params = call.Headers
+		}
+		return m, nil
+	})
+}
+
+// do makes a request with what is agreed with the server.
+func (c *Client) do(x *Exchange, t *Target, make func(*link) (*message, error)) error {
+	limited := *t
+	t = &limited
+	t.defaults()
+	p, err := c.peer(t)
+	if err != nil {
+		return err
+	}
+	defer p.running.Add(-1)
+	if err := p.breaker.enter(t.Endpoint.Addr(), time.Now()); err != nil {
+		return err
+	}
+	err = c.twice(p, x, t, make)
+	p.breaker.leave(!problem.Is(err, problem.Unreachable), time.Now())
+	return err
+}
+
+// twice makes the request, and again when the server did not take it.
+func (c *Client) twice(p *peer, x *Exchange, t *Target, make func(*link) (*message, error)) error {
+	for again := false; ; again = true {
+		l, err := c.linkOf(p, x, t)
+		if err != nil {
+			return err
+		}
+		m, err := make(l)
+		if err != nil {
+			return err
+		}
+		m.link, m.version = l, l.version
+		if l.stream != nil {
+			err = c.ask(x, t, l, m)
+		} else {
+			x.reply = func(id []byte, ping bool) { c.reply(t, l, id, ping) }
+			err = c.post(x, t, t.Endpoint.target, m)
+		}
+		x.Modern = l.modern
+		if err != nil {
+			c.part(t, l, m, err)
+			if errors.Is(err, errStreamEnded) && !again && m.repeatable {
+				p.drop(l)
+				continue
+			}
+			return err
+		}
+		if err := x.refusedAuth(t); err != nil {
+			return err
+		}
+		if !again && x.lost(l) {
+			p.drop(l)
+			continue
+		}
+		return x.verdict(t, l)
+	}
+}
+
+// lost reports whether the server did not take a message because it does not know
+// the session, or no longer speaks the revision that was agreed.
+func (x *Exchange) lost(l *link) bool {
+	if x.result.Exists() {
+		return false
+	}
+	switch status := x.Status(); {
+	case x.fault != nil && x.fault.Code == codeUnsupportedVersion:
+		return true
+	case l.modern: // a server that went back to an older version
+		return status == fasthttp.StatusNotFound && (x.fault == nil || x.fault.Code == codeMethodNotFound) || status == fasthttp.StatusBadRequest && x.fault == nil
+	case l.session == "" && l.stream == nil:
+		// One that has sessions now, or one of 2026-07-28.
+		return status == fasthttp.StatusBadRequest && (x.fault == nil || mentionsSession([]byte(x.fault.Message)))
+	case status == fasthttp.StatusNotFound:
+		return true
+	case status == fasthttp.StatusBadRequest:
+		// Servers made after an example of the official SDK say it this way.
+		return mentionsSession(x.http.Body())
+	}
+	return false
+}
+
+func mentionsSession(b []byte) bool {
+	return bytes.Contains(bytes.ToLower(b[:min(len(b), 512)]), []byte("session")) || bytes.Contains(b, []byte("not initialized"))
+}
+
+// verdict is what is wrong with an answer that is neither a result nor a fault.
+func (x *Exchange) verdict(t *Target, l *link) error {
+	if x.got {
+		return nil
+	}
+	switch status := x.Status(); {
+	case l.stream != nil:
+	case status == fasthttp.StatusTooManyRequests:
+		p := problem.New(problem.Unavailable, "the MCP server has too many calls (HTTP 429)").Fix("try again later")
+		if after := x.Header(fasthttp.HeaderRetryAfter); len(after) > 0 && len(after) < 40 {
+			p.Remedy = "try again after " + clip(after, 40) + " seconds"
+		}
+		return p
+	case status < 200 || status > 299:
+		return problem.New(problem.UpstreamStatus, "the MCP server answered %s", x.said()).Fix("look at the log of the server, or try again later")
+	}
+	if x.broken {
+		return problem.New(problem.UpstreamMalformed, "the answer of the MCP server at %s is not valid JSON-RPC", t.Endpoint.Addr()).
+			Fix("look at the log of the server")
+	}
+	return problem.New(problem.UpstreamMalformed, "the MCP server at %s ended its answer without a result", t.Endpoint.Addr()).Fix("try again")
+}
+
+const (
+	// maxParting is how many goodbyes are sent at once; more are left out.
+	maxParting = 32
+	// partingTimeout bounds one.
+	partingTimeout = 2 * time.Second
+)
+
+// part tells a server of an older revision that nobody waits for its answer any
+// more: closing the connection says it only since 2026-07-28.
+func (c *Client) part(t *Target, l *link, m *message, err error) {
+	if l.modern || m.id == 0 || !problem.Is(err, problem.Cancelled) && !problem.Is(err, problem.Timeout) {
+		return
+	}
+	body := append([]byte(nil), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...)
+	body = strconv.AppendUint(body, m.id, 10)
+	c.background(t, l, append(body, `,"reason":"nobody waits for it any more"}}`...))
+}
+
+// reply refuses a request of the server; a ping is answered.
+func (c *Client) reply(t *Target, l *link, id []byte, ping bool) {
+	body := append([]byte(nil), `{"jsonrpc":"2.0","id":`...)
+	body = append(body, id...)
+	if ping {
+		body = append(body, `,"result":{}}`...)
+	} else {
+		body = append(body, `,"error":{"code":-32601,"message":"this client has no such capability"}}`...)
+	}
+	c.background(t, l, body)
+}
+
+// background posts a message that nothing waits for.
+func (c *Client) background(t *Target, l *link, body []byte) {
+	target := t.Endpoint.target
+	if l.stream != nil {
+		target = l.stream.target
+	}
+	c.aside(t, func(x *Exchange, t *Target) {
+		_ = c.post(x, t, target, &message{body: body, link: l, version: l.version}) // nothing depends on it
+	})
+}
+
+// sayGoodbye ends a session (MCP 2025-11-25 "Session Management").
+func (c *Client) sayGoodbye(t *Target, l *link) {
+	c.aside(t, func(x *Exchange, t *Target) {
+		x.http.Request.Header.SetMethod(fasthttp.MethodDelete)
+		t.setURL(x, t.Endpoint.target)
+		x.http.Request.Header.Set("Mcp-Session-Id", l.session)
+		x.http.Request.Header.Set("Mcp-Protocol-Version", l.version)
+		_ = c.send(x, t) // a server need not know the method
+	})
+}
+
+// aside runs f in its own goroutine, unless too many run.
+func (c *Client) aside(t *Target, f func(x *Exchange, t *Target)) {
+	select {
+	case c.parting <- struct{}{}:
+	default:
+		return
+	}
+	c.mu.Lock()
+	closed := c.closed
+	if !closed {
+		c.work.Add(1)
+	}
+	c.mu.Unlock()
+	if closed {
+		<-c.parting
+		return
+	}
+	own := *t
+	own.Deadline, own.Cancel = time.Now().Add(partingTimeout), nil
+	go func() {
+		defer c.work.Done()
+		defer func() { <-c.parting }()
+		var x Exchange
+		f(&x, &own)
+	}()
+}

@@ -1,0 +1,285 @@
+package mcpclient
+
+import (
+	"cmp"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/manifest"
+)
+
+const (
+	// maxPeers bounds the servers (times credentials) whose sessions are kept. The
+	// one idle longest goes first; it costs its next caller a handshake.
+	maxPeers = 4096
+	// connectTimeout bounds finding out how a server is spoken to: up to five
+	// requests, each of which a healthy server answers at once.
+	connectTimeout = 20 * time.Second
+)
+
+// Options configures a Client. HTTP is required.
+type Options struct {
+	// HTTP keeps the connections.
+	HTTP *upstream.Client
+	// Version of Sluice, told to servers. Default: "0".
+	Version string
+	Logger  *slog.Logger // default: discard
+}
+
+// Client speaks to MCP servers. It is safe for concurrent use. Close it when done.
+type Client struct {
+	http    *upstream.Client
+	log     *slog.Logger
+	info    []byte // JSON of clientInfo
+	ids     atomic.Uint64
+	parting chan struct{}  // one token for each goodbye that is being sent
+	work    sync.WaitGroup // goroutines of the client
+	stop    chan struct{}
+
+	mu     sync.Mutex
+	closed bool             // guarded by mu
+	peers  map[string]*peer // guarded by mu; by URL and whose session
+}
+
+// New makes a Client. It fails with [problem.InvalidArgument] without HTTP.
+func New(o Options) (*Client, error) {
+	if o.HTTP == nil {
+		return nil, problem.New(problem.InvalidArgument, "the client of MCP servers needs a client of upstreams")
+	}
+	c := &Client{
+		http: o.HTTP, log: o.Logger, peers: map[string]*peer{}, parting: make(chan struct{}, maxParting), stop: make(chan struct{}),
+		info: appendClientInfo(nil, cmp.Or(o.Version, "0")),
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// Close ends the streams of all sessions and waits for them. No call may run or
+// follow.
+func (c *Client) Close() {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.closed = true
+	close(c.stop)
+	for _, p := range c.peers {
+		if l := p.link.Load(); l != nil && l.stream != nil {
+			l.stream.end()
+		}
+	}
+	c.mu.Unlock()
+	c.work.Wait()
+}
+
+// Endpoint is where an MCP server is.
+type Endpoint struct {
+	base   upstream.Base
+	origin upstream.Base // base without its path
+	target string        // path and query, encoded
+	text   string
+}
+
+// ParseEndpoint parses an absolute http or https URL without credentials and
+// fragment. It fails with [problem.InvalidArgument] and does not repeat the URL,
+// which may hold what should not be shown.
+func ParseEndpoint(s string) (*Endpoint, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Fragment != "" {
+		return nil, problem.New(problem.InvalidArgument, "the URL of the MCP server cannot be used: it must be a whole http or https address without a fragment").
+			Fix("use an address such as https://mcp.example.com/mcp")
+	}
+	bare := *u
+	bare.RawQuery, bare.ForceQuery = "", false
+	e := &Endpoint{target: u.EscapedPath()}
+	if e.target == "" {
+		e.target = "/"
+	}
+	if u.RawQuery != "" {
+		e.target += "?" + u.RawQuery
+	}
+	if e.base, err = upstream.ParseBase(bare.String()); err == nil {
+		e.origin, err = upstream.ParseBase(e.base.Origin())
+	}
+	if err != nil {
+		return nil, problem.New(problem.InvalidArgument, "the URL of the MCP server %s", strings.TrimPrefix(problem.As(err).Detail, "the base URL ")).
+			Fix("use an address such as https://mcp.example.com/mcp")
+	}
+	e.text = e.base.Origin() + e.target
+	return e, nil
+}
+
+// URL is the address as it is called.
+func (e *Endpoint) URL() string { return e.text }
+
+// Base is the address as package upstream knows it, without its query.
+func (e *Endpoint) Base() upstream.Base { return e.base }
+
+// Addr is the "host:port" that is dialed.
+func (e *Endpoint) Addr() string { return e.base.Addr() }
+
+// Authorizer puts a credential on a request and takes it off one that leaves its
+// origin.
+type Authorizer interface {
+	Apply(req *fasthttp.Request) error
+	upstream.Stripper
+}
+
+// Target is a server as one call sees it.
+type Target struct {
+	Endpoint *Endpoint
+	// Hint is how the server was spoken to before; its zero value is no hint.
+	Hint manifest.MCPServer
+	// Owner separates sessions: whose credential is used, and which version of it.
+	// "": the server is called without a credential.
+	Owner string
+	// Auth is kept beyond the call, by the stream of a session and by what is told
+	// the server afterwards; it must be safe for concurrent use. nil: none.
+	Auth Authorizer
+	// Certificate of the connections; nil: none.
+	Certificate *upstream.ClientCertificate
+	// Deadline of the whole call, connecting included. Default:
+	// [upstream.DefaultTimeout] from now.
+	Deadline time.Time
+	// MaxBody of one answer, in bytes. Default: [upstream.DefaultMaxBody].
+	MaxBody int64
+	Cancel  *upstream.Cancel // nil: nothing cancels
+}
+
+// peer is a server as one owner knows it.
+type peer struct {
+	key      string
+	turn     chan struct{} // held by who connects
+	link     atomic.Pointer[link]
+	lastUsed atomic.Int64 // Unix seconds
+	running  atomic.Int64 // calls
+	breaker  breaker
+}
+
+// link is what was agreed with a server. It is immutable.
+type link struct {
+	version string // of the protocol
+	modern  bool   // 2026-07-28: no session
+	session string // Mcp-Session-Id; "": none
+	stream  *events
+	about   about
+}
+
+// about is what a server says of itself.
+type about struct {
+	name, title, version, instructions string
+	tools                              bool // it declares tools
+	listChanged                        bool
+}
+
+func (l *link) transport() string {
+	if l.stream != nil {
+		return manifest.TransportSSE
+	}
+	return manifest.TransportStreamable
+}
+
+func (c *Client) peer(t *Target) (*peer, error) {
+	key := t.Endpoint.text + "\x00" + t.Owner
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, problem.New(problem.Unavailable, "this gateway is stopping").Fix("try again")
+	}
+	p := c.peers[key]
+	if p == nil {
+		if len(c.peers) >= maxPeers {
+			c.evictLocked()
+		}
+		p = &peer{key: key, turn: make(chan struct{}, 1)}
+		c.peers[key] = p
+	}
+	p.lastUsed.Store(time.Now().Unix())
+	p.running.Add(1)
+	return p, nil
+}
+
+// evictLocked forgets the peer that was idle longest.
+func (c *Client) evictLocked() {
+	var oldest *peer
+	for _, p := range c.peers {
+		if p.running.Load() == 0 && (oldest == nil || p.lastUsed.Load() < oldest.lastUsed.Load()) {
+			oldest = p
+		}
+	}
+	if oldest == nil {
+		return
+	}
+	delete(c.peers, oldest.key)
+	if l := oldest.link.Load(); l != nil && l.stream != nil {
+		l.stream.end()
+	}
+}
+
+// linkOf returns what was agreed with the server, connecting when nothing is.
+func (c *Client) linkOf(p *peer, x *Exchange, t *Target) (*link, error) {
+	if l := p.link.Load(); l != nil && !l.dead() {
+		return l, nil
+	}
+	timer := time.NewTimer(time.Until(t.Deadline))
+	defer timer.Stop()
+	select {
+	case p.turn <- struct{}{}:
+	case <-timer.C:
+		return nil, problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Addr()).Fix("try again")
+	}
+	defer func() { <-p.turn }()
+	if l := p.link.Load(); l != nil && !l.dead() {
+		return l, nil
+	}
+	whole := *t
+	if limit := time.Now().Add(connectTimeout); t.Deadline.After(limit) {
+		whole.Deadline = limit
+	}
+	l, err := c.connect(x, &whole)
+	if err != nil {
+		return nil, err
+	}
+	p.link.Store(l)
+	return l, nil
+}
+
+// drop forgets an agreement, unless another was made meanwhile.
+func (p *peer) drop(l *link) {
+	if p.link.CompareAndSwap(l, nil) && l.stream != nil {
+		l.stream.end()
+	}
+}
+
+func (l *link) dead() bool { return l.stream != nil && l.stream.ended() }
+
+// Forget ends what was agreed with a server for the owner of t.
+func (c *Client) Forget(t *Target) {
+	key := t.Endpoint.text + "\x00" + t.Owner
+	c.mu.Lock()
+	p := c.peers[key]
+	delete(c.peers, key)
+	c.mu.Unlock()
+	if p == nil {
+		return
+	}
+	l := p.link.Load()
+	switch {
+	case l == nil:
+	case l.stream != nil:
+		l.stream.end()
+	case l.session != "":
+		c.sayGoodbye(t, l)
+	}
+}

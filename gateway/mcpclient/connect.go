@@ -1,0 +1,242 @@
+package mcpclient
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/manifest"
+)
+
+// connect finds out how the server is spoken to, what was spoken before first.
+// See MCP 2026-07-28 basic/transports "Backward Compatibility".
+func (c *Client) connect(x *Exchange, t *Target) (*link, error) {
+	if t.Hint.Transport == manifest.TransportSSE {
+		l, err := c.connectSSE(x, t)
+		if err == nil || !problem.Is(err, problem.CannotConnectMCP) {
+			return l, err
+		}
+	}
+	legacyFirst := t.Hint.Protocol != "" && t.Hint.Protocol < versionModern
+	if legacyFirst {
+		l, _, err := c.initialize(x, t)
+		if l != nil || err != nil {
+			return l, err
+		}
+	}
+	l, unknown, err := c.discover(x, t)
+	if l != nil || err != nil {
+		return l, err
+	}
+	if !legacyFirst {
+		var refused *answered
+		if l, refused, err = c.initialize(x, t); l != nil || err != nil {
+			return l, err
+		}
+		unknown = refused
+	}
+	if t.Hint.Transport == manifest.TransportSSE {
+		return nil, unknown.problem(t)
+	}
+	// Servers of 2024-11-05 answer a POST with 400, 404 or 405, and those behind some
+	// frameworks with anything.
+	l, err = c.connectSSE(x, t)
+	if problem.Is(err, problem.CannotConnectMCP) {
+		return nil, unknown.problem(t)
+	}
+	return l, err
+}
+
+// answered is an answer that is not what an MCP server answers.
+type answered struct {
+	status int
+	said   string
+	html   bool
+	rpc    bool // it was JSON-RPC all the same
+}
+
+func (x *Exchange) answered() *answered {
+	media, _, _ := bytes.Cut(x.Header(fasthttp.HeaderContentType), []byte(";"))
+	return &answered{
+		status: x.Status(), said: x.said(), html: bytes.EqualFold(bytes.TrimSpace(media), []byte("text/html")), rpc: x.got,
+	}
+}
+
+// problem says that there is no MCP server, and what may be wrong.
+func (a *answered) problem(t *Target) error {
+	p := problem.New(problem.CannotConnectMCP, "%s is no MCP server as far as it shows: it answered %s", shownURL(t), a.said)
+	switch {
+	case a.rpc:
+		p.Detail = "the MCP server at " + shownURL(t) + " refused the handshake: " + a.said
+		p.Remedy = "look at the log of the server"
+	case a.status == fasthttp.StatusNotFound:
+		p.Remedy = "check the path of the URL; most servers are at /mcp or /sse"
+	case a.status == fasthttp.StatusMethodNotAllowed:
+		p.Remedy = "check the path of the URL: this one takes no POST, and a GET opened no event stream"
+	case a.html:
+		p.Remedy = "the address is that of a web page; look up the endpoint in the documentation of the server, often /mcp or /sse"
+	case a.status >= 500:
+		p.Remedy = "look at the log of the server, or try again later"
+	default:
+		p.Remedy = "check that the URL is that of an MCP server that speaks Streamable HTTP or SSE; one that speaks stdio needs a bridge"
+	}
+	return p
+}
+
+// shownURL is the address for people, without its query.
+func shownURL(t *Target) string {
+	u, _, _ := strings.Cut(t.Endpoint.text, "?")
+	return u
+}
+
+// refusedAuth is the problem of an answer that wants authentication; nil for any
+// other. The caller may renew the credential.
+func (x *Exchange) refusedAuth(t *Target) error {
+	switch x.Status() {
+	case fasthttp.StatusUnauthorized:
+	case fasthttp.StatusForbidden:
+		if x.got {
+			return nil // the server itself speaks
+		}
+	default:
+		return nil
+	}
+	challenge := clip(x.Header(fasthttp.HeaderWWWAuthenticate), 300)
+	return &AuthError{Status: x.Status(), Challenge: challenge, addr: shownURL(t), sent: t.Auth != nil}
+}
+
+// AuthError says that a server wants another credential. Its problem is
+// [problem.Unauthenticated].
+type AuthError struct {
+	Status    int    // 401 or 403
+	Challenge string // WWW-Authenticate; may be ""
+	addr      string
+	sent      bool
+}
+
+// Error is the text of its problem.
+func (e *AuthError) Error() string { return e.Unwrap().Error() }
+
+// Unwrap is the *problem.Error a person may read.
+func (e *AuthError) Unwrap() error {
+	want := "authentication"
+	switch scheme, _, _ := strings.Cut(e.Challenge, " "); {
+	case strings.EqualFold(scheme, "Bearer") && strings.Contains(e.Challenge, "resource_metadata"):
+		want = "an OAuth login"
+	case strings.EqualFold(scheme, "Bearer"):
+		want = "a bearer token"
+	case strings.EqualFold(scheme, "Basic"):
+		want = "a user name and a password"
+	}
+	switch {
+	case e.Status == fasthttp.StatusForbidden:
+		return problem.New(problem.Unauthenticated, "the MCP server at %s does not permit this (HTTP 403)", e.addr).
+			Fix("check what the credential of the toolset may do")
+	case e.sent:
+		return problem.New(problem.Unauthenticated, "the MCP server at %s refused the credential of the toolset (HTTP 401); it wants %s", e.addr, want).
+			Fix("set the authentication of the toolset again")
+	}
+	return problem.New(problem.Unauthenticated, "the MCP server at %s wants %s (HTTP 401)", e.addr, want).
+		Fix("set the authentication of the toolset")
+}
+
+// discover asks as 2026-07-28 does. Neither a link nor an error: the server is not
+// of that era; a says what it answered.
+func (c *Client) discover(x *Exchange, t *Target) (l *link, a *answered, err error) {
+	id := c.ids.Add(1)
+	x.body = appendRequest(x.body[:0], id, "server/discover")
+	x.body = append(c.appendModernMeta(append(x.body, `"_meta":{`...), nil), `}}}`...)
+	err = c.post(x, t, t.Endpoint.target, &message{
+		method: "server/discover", id: id, body: x.body, version: versionModern, repeatable: true,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := x.refusedAuth(t); err != nil {
+		return nil, nil, err
+	}
+	a = x.answered()
+	if x.fault != nil || !x.got {
+		return nil, a, nil
+	}
+	for it := x.result.Get("supportedVersions").Elements(); it.Next(); {
+		if it.Value().EqualText(versionModern) {
+			return &link{version: versionModern, modern: true, about: readAbout(x.result, x.result.Get("_meta").Get(metaPrefix+"serverInfo"))}, nil, nil
+		}
+	}
+	return nil, a, nil
+}
+
+// initialize makes the handshake of the older revisions. Neither a link nor an
+// error: it was refused.
+func (c *Client) initialize(x *Exchange, t *Target) (l *link, a *answered, err error) {
+	id := c.ids.Add(1)
+	x.body = c.appendInitialize(x.body[:0], id, versionLegacy)
+	err = c.post(x, t, t.Endpoint.target, &message{method: "initialize", id: id, body: x.body, repeatable: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := x.refusedAuth(t); err != nil {
+		return nil, nil, err
+	}
+	a = x.answered()
+	if x.fault != nil || !x.got {
+		return nil, a, nil
+	}
+	l = &link{
+		version: string(x.result.Get("protocolVersion").AppendText(nil)), session: string(x.Header("Mcp-Session-Id")),
+		about: readAbout(x.result, x.result.Get("serverInfo")),
+	}
+	if !knownVersion(l.version) {
+		return nil, nil, problem.New(problem.CannotConnectMCP, "the MCP server at %s speaks protocol %q, which is not known here", shownURL(t), clip([]byte(l.version), 40)).
+			Fix("update Sluice, or the server")
+	}
+	err = c.post(x, t, t.Endpoint.target, &message{body: []byte(initialized), link: l, version: l.version, repeatable: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	return l, nil, nil
+}
+
+const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+
+func (c *Client) appendInitialize(dst []byte, id uint64, version string) []byte {
+	dst = appendRequest(dst, id, "initialize")
+	dst = append(append(append(dst, `"protocolVersion":"`...), version...), `","capabilities":{},"clientInfo":`...)
+	return append(append(dst, c.info...), '}', '}')
+}
+
+func knownVersion(v string) bool {
+	switch v {
+	case versionSSE, "2025-03-26", "2025-06-18", versionLegacy:
+		return true
+	}
+	return false
+}
+
+// maxAbout is the longest text that is kept of what a server says of itself, in
+// bytes; of instructions maxInstructions.
+const (
+	maxAbout        = 1024
+	maxInstructions = 32 << 10
+)
+
+func readAbout(result, info jsonscan.Value) about {
+	text := func(v jsonscan.Value, n int) string {
+		if v.Kind() != jsonscan.String {
+			return ""
+		}
+		return clip(v.AppendText(nil), n)
+	}
+	a := about{
+		name: text(info.Get("name"), maxAbout), title: text(info.Get("title"), maxAbout), version: text(info.Get("version"), maxAbout),
+		instructions: text(result.Get("instructions"), maxInstructions),
+	}
+	tools := result.Get("capabilities").Get("tools")
+	a.tools = tools.Exists()
+	a.listChanged, _ = tools.Get("listChanged").Bool()
+	return a
+}

@@ -1,0 +1,23 @@
+// Package mcpclient speaks to upstream MCP servers: it finds out which era and
+// transport a server knows, keeps a session where the server wants one, lists its
+// tools and calls them. Answers are the server's own bytes.
+//
+// It decides nothing about toolsets or credentials (package call puts what a call
+// needs into a [Target]), and does not interpret results. Connections, the guarded
+// dialer, limits and cancellation are package upstream's.
+//
+// Spoken are MCP 2026-07-28 (no session; every request says what it is), the
+// revisions with a handshake over Streamable HTTP (2025-11-25, 2025-06-18,
+// 2025-03-26), and HTTP with SSE of 2024-11-05. Which of them is found out on the
+// first call, in the order of the specification ("Backward Compatibility"), and
+// again when the server answers as if it were another. A session that the server
+// has forgotten is made anew and the call repeated once: the server said that it
+// did not take it.
+//
+// Requests of a server to us (sampling, elicitation, roots) are refused in the eras
+// where they are messages of their own; we declare no capability for them. In
+// 2026-07-28 they are results, which are passed on.
+//
+// A [Client] is safe for concurrent use. An [Exchange] belongs to one call at a
+// time and owns all its buffers. docs/mcp-upstreams.md describes the behaviour.
+package mcpclient

@@ -1,0 +1,291 @@
+package mcpclient
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// keepBuffer is the largest buffer an Exchange keeps between calls.
+const keepBuffer = 256 << 10
+
+// maxDepth is the nesting of an answer. Deeper ones are refused: they are scanned
+// again by everything behind.
+const maxDepth = jsonscan.DefaultMaxDepth
+
+// Exchange is one call and its answer, reused from call to call. It owns all
+// buffers: what it gives is valid until Reset. It belongs to one goroutine.
+type Exchange struct {
+	http   upstream.Exchange
+	body   []byte // request
+	header []byte // a header's value
+	events eventReader
+	stream *bufio.Reader
+	answer []byte // kept event or message
+
+	// Set by post.
+	id     uint64
+	notify func(method string, params jsonscan.Value)
+	reply  func(id []byte, ping bool) // answers a request of the server; nil: none can come
+	result jsonscan.Value
+	fault  *Fault
+	got    bool // result or fault is set
+	broken bool // something came that is not JSON-RPC
+
+	// Modern says that the server speaks 2026-07-28, after a call.
+	Modern bool
+}
+
+// Reset makes x ready for the next call and lets large buffers go.
+func (x *Exchange) Reset() {
+	x.http.Reset()
+	x.forget()
+	x.body, x.header, x.answer = keep(x.body), keep(x.header), keep(x.answer)
+	x.events.text, x.events.data, x.events.r = keep(x.events.text), keep(x.events.data), nil
+	x.notify, x.reply, x.Modern = nil, nil, false
+}
+
+func (x *Exchange) forget() {
+	x.result, x.fault, x.got, x.broken, x.id = jsonscan.Value{}, nil, false, false, 0
+}
+
+func keep(b []byte) []byte {
+	if cap(b) > keepBuffer {
+		return nil
+	}
+	return b[:0]
+}
+
+// Status is the HTTP status of the answer; 0 when it came on another stream.
+func (x *Exchange) Status() int { return x.http.Status() }
+
+// Header is a header of the answer; nil when it has none of that name.
+func (x *Exchange) Header(name string) []byte { return x.http.Header(name) }
+
+// Result is the result of the last call as the server wrote it.
+func (x *Exchange) Result() jsonscan.Value { return x.result }
+
+// Fault is the JSON-RPC error the last call was answered with; nil: it was not.
+func (x *Exchange) Fault() *Fault { return x.fault }
+
+// message is what is posted.
+type message struct {
+	method, name string // name: of the tool
+	id           uint64 // 0: a notification or an answer
+	body         []byte
+	params       []Header
+	link         *link // nil: nothing is agreed yet
+	version      string
+	repeatable   bool
+}
+
+// post sends a message to an address of the server and reads what answers it. Every
+// status is an answer; x.got says whether there was one to the message.
+func (c *Client) post(x *Exchange, t *Target, target string, m *message) error {
+	x.http.Reset()
+	x.forget()
+	x.id = m.id
+	req := &x.http.Request
+	req.Header.SetMethod(fasthttp.MethodPost)
+	t.setURL(x, target)
+	h := &req.Header
+	h.SetContentType("application/json")
+	h.Set(fasthttp.HeaderAccept, "application/json, text/event-stream")
+	if m.version != "" {
+		h.Set("Mcp-Protocol-Version", m.version)
+	}
+	if m.version == versionModern && m.id != 0 {
+		h.Set("Mcp-Method", m.method)
+		if m.name != "" {
+			x.header = appendHeaderValue(x.header[:0], []byte(m.name))
+			h.SetBytesV("Mcp-Name", x.header)
+		}
+		for i := range m.params {
+			x.header = appendHeaderValue(x.header[:0], m.params[i].Value)
+			h.SetBytesV(m.params[i].Name, x.header)
+		}
+	}
+	if m.link != nil && m.link.session != "" {
+		h.Set("Mcp-Session-Id", m.link.session)
+	}
+	req.SetBodyRaw(m.body)
+	x.http.Events = x.readEvents(t)
+	x.http.Repeatable = m.repeatable
+	if err := c.send(x, t); err != nil {
+		return err
+	}
+	if x.got || m.id == 0 {
+		return nil
+	}
+	x.readBody()
+	return nil
+}
+
+// send makes the HTTP exchange with the credential of the target.
+func (c *Client) send(x *Exchange, t *Target) error {
+	var strip upstream.Stripper
+	if t.Auth != nil {
+		if err := t.Auth.Apply(&x.http.Request); err != nil {
+			return err
+		}
+		strip = t.Auth
+	}
+	lim := upstream.Limits{Deadline: t.Deadline, MaxBody: t.MaxBody, Client: t.Certificate, Cancel: t.Cancel}
+	if err := c.http.Do(&x.http, &t.Endpoint.base, lim, strip); err != nil {
+		if errors.Is(err, errEventTooLarge) {
+			return problem.New(problem.UpstreamTooLarge, "the answer of %s is larger than %d bytes", t.Endpoint.Addr(), t.maxBody()).
+				Fix("ask for less").Because(err)
+		}
+		return err
+	}
+	return nil
+}
+
+func (t *Target) setURL(x *Exchange, target string) {
+	x.http.Request.SetRequestURI(t.Endpoint.origin.Origin() + target)
+	x.http.Request.URI().DisablePathNormalizing = true
+}
+
+func (t *Target) maxBody() int64 {
+	if t.MaxBody <= 0 {
+		return upstream.DefaultMaxBody
+	}
+	return min(t.MaxBody, upstream.HardMaxBody)
+}
+
+// defaults are the limits of a call that does not say.
+func (t *Target) defaults() {
+	if t.Deadline.IsZero() {
+		t.Deadline = time.Now().Add(upstream.DefaultTimeout)
+	}
+}
+
+// readEvents reads a stream until the answer is in it.
+func (x *Exchange) readEvents(t *Target) func(int, io.Reader) error {
+	return func(_ int, body io.Reader) error {
+		if x.stream == nil {
+			x.stream = bufio.NewReader(body)
+		} else {
+			x.stream.Reset(body)
+		}
+		defer x.stream.Reset(nil)
+		x.events.reset(x.stream, t.maxBody())
+		for !x.got {
+			if err := x.events.next(); err != nil {
+				if errors.Is(err, io.EOF) {
+					return nil // without an answer, which the caller sees
+				}
+				return err
+			}
+			if len(x.events.name) == 0 || string(x.events.name) == "message" {
+				x.take(x.events.data)
+			}
+		}
+		return nil
+	}
+}
+
+// readBody reads an answer that is no stream. A body of another status than 200
+// may be a JSON-RPC error too.
+func (x *Exchange) readBody() {
+	if body := x.http.Body(); len(bytes.TrimSpace(body)) > 0 {
+		x.take(body)
+	}
+}
+
+// take looks at one message of the server, or at a batch of them. b is kept.
+func (x *Exchange) take(b []byte) {
+	v, err := jsonscan.Parse(b, maxDepth)
+	if err != nil {
+		x.broken = true
+		return
+	}
+	if v.Kind() == jsonscan.Array { // 2025-03-26
+		for it := v.Elements(); it.Next() && !x.got; {
+			x.takeOne(it.Value())
+		}
+		return
+	}
+	x.takeOne(v)
+}
+
+func (x *Exchange) takeOne(v jsonscan.Value) {
+	method, id := v.Get("method"), v.Get("id")
+	switch {
+	case method.Kind() == jsonscan.String && !id.Exists():
+		if x.notify != nil {
+			x.notify(string(method.AppendText(nil)), v.Get("params"))
+		}
+		return
+	case method.Exists():
+		if x.reply != nil {
+			x.reply(id.Raw(), method.EqualText("ping"))
+		}
+		return
+	}
+	fault := v.Get("error")
+	if n, ok := id.Int64(); !ok || n < 0 || uint64(n) != x.id {
+		// An error without an id is about the message that was posted.
+		if fault.Kind() != jsonscan.Object || id.Exists() && id.Kind() != jsonscan.Null {
+			x.broken = x.broken || v.Kind() != jsonscan.Object || !v.Get("jsonrpc").Exists()
+			return
+		}
+	}
+	switch result := v.Get("result"); {
+	case fault.Kind() == jsonscan.Object:
+		x.fault, x.got = readFault(fault), true
+	case result.Kind() == jsonscan.Object:
+		x.result, x.got = result, true
+	default:
+		x.broken = true
+	}
+}
+
+// said is what a person is told of an answer that is none: the status and the
+// beginning of the body.
+func (x *Exchange) said() string {
+	out := "HTTP " + strconv.Itoa(x.http.Status())
+	if s := fasthttp.StatusMessage(x.http.Status()); s != "Unknown Status Code" {
+		out += " " + s
+	}
+	if x.fault != nil {
+		return out + ": " + x.fault.Message
+	}
+	const most = 200
+	if text := strings.Join(strings.Fields(clip(x.http.Body(), most)), " "); text != "" && !strings.HasPrefix(text, "<") {
+		out += ": " + text
+	}
+	return out
+}
+
+// clip is at most n bytes of text from outside, without control characters.
+func clip(b []byte, n int) string {
+	cut := len(b) > n
+	if cut {
+		for n > 0 && !utf8.RuneStart(b[n]) {
+			n--
+		}
+		b = b[:n]
+	}
+	s := strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(string(b), "\uFFFD"))
+	if cut {
+		s += "…"
+	}
+	return s
+}

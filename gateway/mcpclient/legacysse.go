@@ -1,0 +1,294 @@
+package mcpclient
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+const (
+	// streamLife is how long the stream of a session is kept before it is made anew:
+	// proxies cut longer ones anyway.
+	streamLife = time.Hour
+	// maxWaiting is how many calls may wait for answers of one stream.
+	maxWaiting = 1024
+)
+
+var errStreamEnded = errors.New("the event stream of the session ended")
+
+// events is the stream of a session over HTTP with SSE (MCP 2024-11-05
+// "Transports"): answers to what is posted elsewhere come on it.
+type events struct {
+	target string // where messages are posted
+	cancel upstream.Cancel
+	closed chan struct{}
+
+	mu      sync.Mutex
+	waiting map[uint64]*waiter // guarded by mu; nil: the stream has ended
+	ready   func(target string, err error)
+}
+
+// waiter is a call that waits for its answer.
+type waiter struct {
+	notify func(method string, params jsonscan.Value)
+	answer chan []byte // one message
+}
+
+func (e *events) end() { e.cancel.Cancel() }
+
+func (e *events) ended() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.waiting == nil
+}
+
+// connectSSE opens the stream and makes the handshake over it. It fails with
+// [problem.CannotConnectMCP] when the address gives no such stream.
+func (c *Client) connectSSE(x *Exchange, t *Target) (*link, error) {
+	e := &events{closed: make(chan struct{}), waiting: map[uint64]*waiter{}}
+	type opened struct {
+		target string
+		err    error
+	}
+	first := make(chan opened, 1)
+	e.ready = func(target string, err error) {
+		select {
+		case first <- opened{target, err}:
+		default:
+		}
+	}
+	c.mu.Lock()
+	closed := c.closed
+	if !closed {
+		c.work.Add(1)
+	}
+	c.mu.Unlock()
+	if closed {
+		return nil, problem.New(problem.Unavailable, "this gateway is stopping")
+	}
+	own := *t
+	own.Deadline, own.Cancel = time.Now().Add(streamLife), &e.cancel
+	go func() {
+		defer c.work.Done()
+		c.read(e, &own)
+	}()
+	timer := time.NewTimer(time.Until(t.Deadline))
+	defer timer.Stop()
+	select {
+	case o := <-first:
+		if o.err != nil {
+			return nil, o.err
+		}
+		e.target = o.target
+	case <-timer.C:
+		e.end()
+		return nil, problem.New(problem.CannotConnectMCP, "%s opened an event stream and did not say where to post", shownURL(t)).Fix("look at the log of the server")
+	case <-c.stop:
+		e.end()
+		return nil, problem.New(problem.Unavailable, "this gateway is stopping")
+	}
+	l := &link{version: versionSSE, stream: e}
+	id := c.ids.Add(1)
+	x.body = c.appendInitialize(x.body[:0], id, versionSSE)
+	m := &message{method: "initialize", id: id, body: x.body, link: l}
+	if err := c.ask(x, t, l, m); err != nil {
+		e.end()
+		return nil, err
+	}
+	if err := x.refusedAuth(t); err != nil {
+		e.end()
+		return nil, err
+	}
+	if x.fault != nil || !x.got {
+		e.end()
+		return nil, x.answered().problem(t)
+	}
+	if v := string(x.result.Get("protocolVersion").AppendText(nil)); knownVersion(v) {
+		l.version = v
+	}
+	l.about = readAbout(x.result, x.result.Get("serverInfo"))
+	if err := c.post(x, t, e.target, &message{body: []byte(initialized), link: l}); err != nil {
+		e.end()
+		return nil, err
+	}
+	return l, nil
+}
+
+// read reads the stream until it ends.
+func (c *Client) read(e *events, t *Target) {
+	var x Exchange
+	req := &x.http.Request
+	req.Header.SetMethod(fasthttp.MethodGet)
+	t.setURL(&x, t.Endpoint.target)
+	req.Header.Set(fasthttp.HeaderAccept, "text/event-stream")
+	begun := false
+	x.http.Events = func(status int, body io.Reader) error {
+		if status != fasthttp.StatusOK {
+			return nil
+		}
+		x.events.reset(bufio.NewReader(body), t.maxBody())
+		for {
+			if err := x.events.next(); err != nil {
+				return err
+			}
+			switch string(x.events.name) {
+			case "endpoint":
+				target, err := endpointOf(t, string(x.events.data))
+				begun = err == nil
+				if e.ready(target, err); err != nil {
+					return err
+				}
+			case "", "message":
+				c.route(e, t, x.events.data)
+			}
+		}
+	}
+	err := c.send(&x, t)
+	e.mu.Lock()
+	for _, w := range e.waiting {
+		close(w.answer)
+	}
+	e.waiting = nil
+	e.mu.Unlock()
+	close(e.closed)
+	switch {
+	case begun:
+	case err != nil:
+		e.ready("", err)
+	default:
+		if err = x.refusedAuth(t); err == nil {
+			err = x.answered().problem(t)
+		}
+		e.ready("", err)
+	}
+}
+
+// endpointOf is the target of what is posted. It must be on the same origin: the
+// credential goes there.
+func endpointOf(t *Target, s string) (string, error) {
+	base, err := url.Parse(t.Endpoint.text)
+	if err != nil {
+		return "", err
+	}
+	u, err := base.Parse(strings.TrimSpace(s))
+	if err != nil || u.Scheme != base.Scheme || !strings.EqualFold(u.Host, base.Host) || u.User != nil {
+		return "", problem.New(problem.CannotConnectMCP, "the MCP server at %s wants messages posted to another origin", shownURL(t)).
+			Fix("ask its operator to correct the address that it announces")
+	}
+	target := u.EscapedPath()
+	if u.RawQuery != "" {
+		target += "?" + u.RawQuery
+	}
+	return target, nil
+}
+
+// route hands a message of the stream to who waits for it.
+func (c *Client) route(e *events, t *Target, b []byte) {
+	v, err := jsonscan.Parse(b, maxDepth)
+	if err != nil {
+		return
+	}
+	id, method := v.Get("id"), v.Get("method")
+	switch {
+	case method.Exists() && id.Exists():
+		c.reply(t, &link{version: versionSSE, stream: e}, id.Raw(), method.EqualText("ping"))
+	case method.Exists():
+		params := v.Get("params")
+		n, ok := params.Get("progressToken").Int64() // our tokens are our ids
+		if !ok || n < 0 {
+			return
+		}
+		e.mu.Lock()
+		w := e.waiting[uint64(n)]
+		if w != nil && w.notify != nil {
+			w.notify(string(method.AppendText(nil)), params) // under the lock: the call must not end meanwhile
+		}
+		e.mu.Unlock()
+	default:
+		n, ok := id.Int64()
+		if !ok || n < 0 {
+			return
+		}
+		e.mu.Lock()
+		w := e.waiting[uint64(n)]
+		delete(e.waiting, uint64(n))
+		e.mu.Unlock()
+		if w != nil {
+			w.answer <- bytes.Clone(b)
+		}
+	}
+}
+
+// ask posts a request and waits for its answer on the stream.
+func (c *Client) ask(x *Exchange, t *Target, l *link, m *message) error {
+	e := l.stream
+	w := &waiter{notify: x.notify, answer: make(chan []byte, 1)}
+	e.mu.Lock()
+	if e.waiting == nil {
+		e.mu.Unlock()
+		return streamEnded(t)
+	}
+	if len(e.waiting) >= maxWaiting {
+		e.mu.Unlock()
+		return problem.New(problem.Unavailable, "too many calls to %s are running", t.Endpoint.Addr()).Fix("try again in a few seconds")
+	}
+	e.waiting[m.id] = w
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		delete(e.waiting, m.id)
+		e.mu.Unlock()
+	}()
+	id := m.id
+	post := *m
+	post.id = 0 // the POST itself is only accepted
+	if err := c.post(x, t, e.target, &post); err != nil {
+		return err
+	}
+	if s := x.Status(); s < 200 || s > 299 {
+		x.id = id
+		x.readBody()
+		return nil
+	}
+	timer := time.NewTimer(time.Until(t.Deadline))
+	defer timer.Stop()
+	tick := time.NewTicker(cancelPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case b, ok := <-w.answer:
+			if !ok {
+				return streamEnded(t)
+			}
+			x.id = id
+			x.answer = b
+			x.take(b)
+			return nil
+		case <-timer.C:
+			return problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Addr()).Fix("try again, or raise the time limit of the toolset")
+		case <-tick.C:
+			if t.Cancel.Cancelled() {
+				return problem.New(problem.Cancelled, "the call was cancelled: whoever asked has gone")
+			}
+		}
+	}
+}
+
+// cancelPoll is how often a call that waits on a stream looks whether it was
+// cancelled: there is no connection of its own that could be closed.
+const cancelPoll = 100 * time.Millisecond
+
+func streamEnded(t *Target) error {
+	return problem.New(problem.Unreachable, "%s ended its event stream before it answered", t.Endpoint.Addr()).Fix("try again").Because(errStreamEnded)
+}

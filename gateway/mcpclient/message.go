@@ -1,0 +1,170 @@
+package mcpclient
+
+import (
+	"encoding/base64"
+	"strconv"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// Revisions of the protocol that are spoken.
+const (
+	versionModern = "2026-07-28"
+	versionLegacy = "2025-11-25" // offered in the handshake
+	versionSSE    = "2024-11-05"
+)
+
+// Members of params._meta (MCP 2026-07-28 basic, "_meta").
+const (
+	metaPrefix       = "io.modelcontextprotocol/"
+	metaVersion      = metaPrefix + "protocolVersion"
+	metaCapabilities = metaPrefix + "clientCapabilities"
+	metaClientInfo   = metaPrefix + "clientInfo"
+	metaLogLevel     = metaPrefix + "logLevel"
+)
+
+// JSON-RPC error codes that mean something for how a server is spoken to.
+const (
+	codeMethodNotFound     = -32601
+	codeUnsupportedVersion = -32022
+)
+
+func appendClientInfo(dst []byte, version string) []byte {
+	dst = append(dst, `{"name":"sluice","title":"Sluice","version":`...)
+	return append(jsonscan.AppendStringOf(dst, version), '}')
+}
+
+func appendRequest(dst []byte, id uint64, method string) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = strconv.AppendUint(dst, id, 10)
+	dst = append(append(append(dst, `,"method":"`...), method...), `","params":{`...)
+	return dst
+}
+
+// Call is a tools/call. Slices are views that must stay unchanged during the call.
+type Call struct {
+	Tool      string // as the server calls it
+	Arguments []byte // JSON object; nil: {}
+	Headers   []Header
+	// Meta are members of params._meta that are passed on, as JSON text without
+	// braces; nil: none.
+	Meta []byte
+	// Capabilities is the caller's clientCapabilities, a JSON object; nil: {}. A
+	// server of 2026-07-28 may ask for what it declares.
+	Capabilities []byte
+	// LogLevel is JSON of the least level of log messages that are wanted; nil: none
+	// are.
+	LogLevel []byte
+	// InputResponses and RequestState are JSON of what the caller answers to an
+	// earlier result that wanted input; nil: nothing.
+	InputResponses, RequestState []byte
+	// Repeatable says that calling twice does no harm.
+	Repeatable bool
+	// Progress asks for progress notifications.
+	Progress bool
+	// Notify gets notifications of the call while it runs, from the goroutine of the
+	// call or of the session; nil: none are passed on. params is valid during Notify.
+	Notify func(method string, params jsonscan.Value)
+}
+
+// Header is an argument that a server of 2026-07-28 wants repeated as a header.
+type Header struct {
+	Name  string // "Mcp-Param-Region"
+	Value []byte // text, not encoded
+}
+
+func (c *Client) appendCall(dst []byte, l *link, id uint64, call *Call) []byte {
+	dst = appendRequest(dst, id, "tools/call")
+	dst = append(dst, `"name":`...)
+	dst = jsonscan.AppendStringOf(dst, call.Tool)
+	dst = append(dst, `,"arguments":`...)
+	if len(call.Arguments) > 0 {
+		dst = append(dst, call.Arguments...)
+	} else {
+		dst = append(dst, '{', '}')
+	}
+	if len(call.InputResponses) > 0 {
+		dst = append(append(dst, `,"inputResponses":`...), call.InputResponses...)
+	}
+	if len(call.RequestState) > 0 {
+		dst = append(append(dst, `,"requestState":`...), call.RequestState...)
+	}
+	return append(c.appendMeta(dst, l, id, call), '}', '}')
+}
+
+// appendMeta appends the member _meta, if there is anything to say.
+func (c *Client) appendMeta(dst []byte, l *link, id uint64, call *Call) []byte {
+	if !l.modern && !call.Progress && len(call.Meta) == 0 {
+		return dst
+	}
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"_meta":{`...)
+	mark := len(dst)
+	if l.modern {
+		dst = c.appendModernMeta(dst, call.Capabilities)
+		if len(call.LogLevel) > 0 {
+			dst = append(append(dst, `,"`+metaLogLevel+`":`...), call.LogLevel...)
+		}
+	}
+	if call.Progress {
+		if len(dst) > mark {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendUint(append(dst, `"progressToken":`...), id, 10)
+	}
+	if len(call.Meta) > 0 {
+		if len(dst) > mark {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, call.Meta...)
+	}
+	return append(dst, '}')
+}
+
+// appendModernMeta appends what every request of 2026-07-28 says.
+func (c *Client) appendModernMeta(dst, capabilities []byte) []byte {
+	dst = append(dst, `"`+metaVersion+`":"`+versionModern+`","`+metaClientInfo+`":`...)
+	dst = append(dst, c.info...)
+	dst = append(dst, `,"`+metaCapabilities+`":`...)
+	if len(capabilities) > 0 {
+		return append(dst, capabilities...)
+	}
+	return append(dst, '{', '}')
+}
+
+// appendHeaderValue appends text as a header may carry it: as it is, or in base64
+// (MCP 2026-07-28 "Header Encoding").
+func appendHeaderValue(dst, text []byte) []byte {
+	const open, end = "=?base64?", "?="
+	plain := len(text) > 0 && text[0] != ' ' && text[0] != '\t' && text[len(text)-1] != ' ' && text[len(text)-1] != '\t'
+	for _, c := range text {
+		plain = plain && (c >= ' ' && c <= '~' || c == '\t')
+	}
+	if plain && (len(text) < len(open) || string(text[:len(open)]) != open) {
+		return append(dst, text...)
+	}
+	dst = append(dst, open...)
+	dst = base64.StdEncoding.AppendEncode(dst, text)
+	return append(dst, end...)
+}
+
+// Fault is a JSON-RPC error of a server.
+type Fault struct {
+	Code    int64
+	Message string // clipped
+	Data    []byte // raw JSON, a view of the exchange; nil: none
+}
+
+// maxMessage is the longest text of a server that is repeated.
+const maxMessage = 2000
+
+func readFault(v jsonscan.Value) *Fault {
+	f := &Fault{Data: v.Get("data").Raw()}
+	f.Code, _ = v.Get("code").Int64()
+	if m := v.Get("message"); m.Kind() == jsonscan.String {
+		f.Message = clip(m.AppendText(nil), maxMessage)
+	}
+	return f
+}

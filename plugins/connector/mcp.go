@@ -1,0 +1,282 @@
+package connector
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/plugins/engine"
+	"github.com/sluicegate/sluice/plugins/manifest"
+)
+
+// MCPServer is what an MCP server said of itself and of its tools: the source of a
+// connector, as a specification is that of another. It is plain data.
+type MCPServer struct {
+	URL       string // endpoint, without credentials
+	Transport string // manifest.TransportStreamable or manifest.TransportSSE
+	Protocol  string // revision that was spoken
+	// Name, Title, Version and Instructions are the server's own words; any may be "".
+	Name, Title, Version, Instructions string
+	// Tools are the definitions of tools/list as they came, valid JSON, in the
+	// server's order.
+	Tools []json.RawMessage
+}
+
+// Append appends the document of s: JSON with a fixed order of members, so that
+// equal answers of a server give equal bytes.
+func (s *MCPServer) Append(dst []byte) []byte {
+	dst = append(dst, '{')
+	for i, m := range []struct{ name, value string }{
+		{"url", s.URL},
+		{"transport", s.Transport},
+		{"protocol", s.Protocol},
+		{"name", s.Name},
+		{"title", s.Title},
+		{"version", s.Version},
+		{"instructions", s.Instructions},
+	} {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(jsonscan.AppendStringOf(dst, m.name), ':')
+		dst = jsonscan.AppendStringOf(dst, m.value)
+	}
+	dst = append(dst, `,"tools":[`...)
+	for i, t := range s.Tools {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsonscan.AppendMinified(dst, t)
+	}
+	return append(dst, `]}`...)
+}
+
+// Refused is a tool of a server that cannot be a tool of a connector.
+type Refused struct {
+	Index  int    // in MCPServer.Tools
+	Name   string // as the server calls it; may be ""
+	Reason string
+}
+
+// BuildMCP makes the connector of an MCP server; name is its slug. Tools keep
+// their names where clients and model APIs accept them. Each tool is pinned by the
+// hash of its definition. The same server gives the same bytes. It fails when no
+// tool is left.
+func BuildMCP(name string, s *MCPServer) (Artifact, []Refused, error) {
+	version := cut(s.Version, manifest.MaxText)
+	if version == "" {
+		version = "0"
+	}
+	m := manifest.Manifest{
+		FormatVersion: manifest.FormatVersion, Kind: manifest.Connector, Name: name, Version: version,
+		Title: cut(s.Title, manifest.MaxText), Generator: "sluice",
+		Upstream: &manifest.Upstream{
+			Servers: []manifest.Server{{URL: s.URL}}, MCP: &manifest.MCPServer{Transport: s.Transport, Protocol: s.Protocol},
+		},
+	}
+	if m.Title == "" {
+		m.Title = cut(s.Name, manifest.MaxText)
+	}
+	var refused []Refused
+	names := mcpNames(s.Tools)
+	known := map[string]bool{}
+	doc := m.AppendHead(nil)
+	count := 0
+	for i, raw := range s.Tools {
+		tool, err := mcpTool(raw, names[i])
+		if err == nil && known[tool.MCP.Name] {
+			err = fmt.Errorf("the server lists a tool of this name twice")
+		}
+		if err == nil && count == manifest.MaxTools {
+			err = fmt.Errorf("the server has more than %d tools", manifest.MaxTools)
+		}
+		if err != nil {
+			refused = append(refused, Refused{i, NameMCP(raw), err.Error()})
+			continue
+		}
+		mark := len(doc)
+		if count > 0 {
+			doc = append(doc, ',')
+		}
+		from := len(doc)
+		doc = tool.Append(doc)
+		if err := readable(doc[from:]); err != nil {
+			doc = doc[:mark]
+			refused = append(refused, Refused{i, tool.MCP.Name, err.Error()})
+			continue
+		}
+		known[tool.MCP.Name] = true
+		count++
+	}
+	if count == 0 {
+		return Artifact{}, refused, fmt.Errorf("making a connector of %s: none of its %d tools can be served", s.URL, len(s.Tools))
+	}
+	doc = m.AppendTail(doc)
+	if _, _, err := manifest.ParseHead(doc); err != nil {
+		return Artifact{}, refused, fmt.Errorf("making connector %s: %w", name, err)
+	}
+	module, err := engine.Link(nil, manifest.Section, doc)
+	if err != nil {
+		return Artifact{}, refused, fmt.Errorf("making connector %s: %w", name, err)
+	}
+	digest := digestOf(module)
+	return Artifact{Module: module, Digest: digest, Name: name, Version: version, Tag: Tag(version, digest), Tools: count}, refused, nil
+}
+
+// NameMCP is the name in a definition; "" when it has none.
+func NameMCP(raw []byte) string {
+	v := jsonscan.Trusted(raw).Get("name")
+	if v.Kind() != jsonscan.String {
+		return ""
+	}
+	return cut(string(v.AppendText(nil)), manifest.MaxText)
+}
+
+// HashMCP is what pins a definition: the SHA-256 of its minified form.
+func HashMCP(definition []byte) string {
+	sum := sha256.Sum256(jsonscan.AppendMinified(nil, definition))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// mcpTool reads a definition (MCP 2026-07-28 "Tool"). What later revisions add is
+// kept in Extra.
+func mcpTool(raw []byte, name string) (*manifest.Tool, error) {
+	v := jsonscan.Trusted(raw)
+	if v.Kind() != jsonscan.Object {
+		return nil, fmt.Errorf("it is no object")
+	}
+	upstream := v.Get("name")
+	if upstream.Kind() != jsonscan.String || upstream.EqualText("") || len(upstream.Raw()) > manifest.MaxText {
+		return nil, fmt.Errorf("its name is missing, or longer than %d bytes", manifest.MaxText)
+	}
+	t := &manifest.Tool{
+		Name: name, Method: manifest.MethodMCP, Program: -1,
+		// MCP "ToolAnnotations": what a server does not say is the careful value.
+		Annotations: manifest.Annotations{Destructive: true, OpenWorld: true},
+		MCP:         &manifest.MCPTool{Name: string(upstream.AppendText(nil)), Hash: HashMCP(raw)},
+	}
+	t.Path = "/" + t.MCP.Name
+	if title := v.Get("title"); title.Kind() == jsonscan.String {
+		t.Title = cut(string(title.AppendText(nil)), manifest.MaxText)
+	}
+	if d := v.Get("description"); d.Kind() == jsonscan.String {
+		t.Description = cut(string(d.AppendText(nil)), manifest.MaxMCPDescription)
+	}
+	a := v.Get("annotations")
+	for _, hint := range []struct {
+		name string
+		to   *bool
+	}{
+		{"readOnlyHint", &t.Annotations.ReadOnly},
+		{"destructiveHint", &t.Annotations.Destructive},
+		{"idempotentHint", &t.Annotations.Idempotent},
+		{"openWorldHint", &t.Annotations.OpenWorld},
+	} {
+		if b, ok := a.Get(hint.name).Bool(); ok {
+			*hint.to = b
+		}
+	}
+	if t.Annotations.ReadOnly && !a.Get("destructiveHint").Exists() {
+		t.Annotations.Destructive = false // it has a meaning for tools that change something
+	}
+	if title := a.Get("title"); t.Title == "" && title.Kind() == jsonscan.String {
+		t.Title = cut(string(title.AppendText(nil)), manifest.MaxText)
+	}
+	input := v.Get("inputSchema")
+	switch kind := input.Get("type"); {
+	case input.Kind() != jsonscan.Object:
+		return nil, fmt.Errorf("its input schema is no object")
+	case kind.EqualText("object"):
+		t.InputSchema = jsonscan.AppendMinified(nil, input.Raw())
+	case !kind.Exists():
+		// Clients of the older revisions refuse a whole list for one such schema.
+		t.InputSchema = withType(input)
+	default:
+		return nil, fmt.Errorf("its input schema is not of type object")
+	}
+	// Another root is allowed since 2026-07-28, and clients of the older revisions
+	// refuse a whole list for it: the tool is served without.
+	if out := v.Get("outputSchema"); out.Get("type").EqualText("object") {
+		t.OutputSchema = jsonscan.AppendMinified(nil, out.Raw())
+	}
+	t.MCP.Extra = extra(v)
+	return t, nil
+}
+
+func withType(schema jsonscan.Value) json.RawMessage {
+	out := []byte(`{"type":"object"`)
+	raw := jsonscan.AppendMinified(nil, schema.Raw())
+	if schema.Len() > 0 {
+		out = append(out, ',')
+	}
+	return append(out, raw[1:]...)
+}
+
+// extra is an object of the members that a manifest has no member for; nil when
+// there are none.
+func extra(v jsonscan.Value) json.RawMessage {
+	out := []byte{'{'}
+	for it := v.Members(); it.Next(); {
+		known := slices.ContainsFunc([]string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}, it.KeyEqual)
+		if known || it.KeyEqual("execution") { // tasks are not offered
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, '"'), it.Key()...), `":`...)
+		out = jsonscan.AppendMinified(out, it.Value().Raw())
+	}
+	if len(out) == 1 {
+		return nil
+	}
+	return append(out, '}')
+}
+
+// mcpNames gives each definition a name that clients and model APIs accept, unique
+// without regard to case: the server's own where it is one.
+func mcpNames(tools []json.RawMessage) []string {
+	names := make([]string, len(tools))
+	taken := map[string]bool{}
+	for _, exact := range []bool{true, false} { // names that can stay come first
+		for i, raw := range tools {
+			name := NameMCP(raw)
+			safe := safeName(name)
+			if names[i] != "" || (safe == name) != exact {
+				continue
+			}
+			unique := safe
+			for n := 2; taken[strings.ToLower(unique)]; n++ {
+				suffix := "_" + strconv.Itoa(n)
+				unique = safe[:min(len(safe), manifest.MaxMCPToolName-len(suffix))] + suffix
+			}
+			taken[strings.ToLower(unique)], names[i] = true, unique
+		}
+	}
+	return names
+}
+
+// safeName replaces what is not accepted in a name. One that is cut gets a part of
+// its hash, so that long names with the same beginning differ.
+func safeName(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			b[i] = '_'
+		}
+	}
+	if len(b) == 0 || b[0] == '-' || b[0] >= '0' && b[0] <= '9' {
+		b = append([]byte{'_'}, b...)
+	}
+	if len(b) > manifest.MaxMCPToolName {
+		sum := sha256.Sum256([]byte(s))
+		b = append(bytes.TrimRight(b[:manifest.MaxMCPToolName-9], "_-"), "_"+hex.EncodeToString(sum[:4])...)
+	}
+	return string(b)
+}
