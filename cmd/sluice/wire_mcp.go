@@ -45,7 +45,8 @@ func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPList
 	if d, ok := ctx.Deadline(); ok {
 		target.Deadline = d
 	}
-	defer context.AfterFunc(ctx, target.Cancel.Cancel)()
+	stop := context.AfterFunc(ctx, target.Cancel.Cancel)
+	defer stop()
 	var x mcpclient.Exchange
 	l, err := m.client.List(&x, &target)
 	m.client.Forget(&target)

@@ -34,7 +34,7 @@ func (c *Client) Call(x *Exchange, t *Target, call *Call) error {
 }
 
 // do makes a request with what is agreed with the server.
-func (c *Client) do(x *Exchange, t *Target, make func(*link) (*message, error)) error {
+func (c *Client) do(x *Exchange, t *Target, compose func(*link) (*message, error)) error {
 	limited := *t
 	t = &limited
 	t.defaults()
@@ -46,19 +46,19 @@ func (c *Client) do(x *Exchange, t *Target, make func(*link) (*message, error)) 
 	if err := p.breaker.enter(t.Endpoint.Addr(), time.Now()); err != nil {
 		return err
 	}
-	err = c.twice(p, x, t, make)
+	err = c.twice(p, x, t, compose)
 	p.breaker.leave(!problem.Is(err, problem.Unreachable), time.Now())
 	return err
 }
 
 // twice makes the request, and again when the server did not take it.
-func (c *Client) twice(p *peer, x *Exchange, t *Target, make func(*link) (*message, error)) error {
+func (c *Client) twice(p *peer, x *Exchange, t *Target, compose func(*link) (*message, error)) error {
 	for again := false; ; again = true {
 		l, err := c.linkOf(p, x, t)
 		if err != nil {
 			return err
 		}
-		m, err := make(l)
+		m, err := compose(l)
 		if err != nil {
 			return err
 		}

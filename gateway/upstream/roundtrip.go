@@ -120,14 +120,18 @@ func (x *Exchange) readEvents(conn net.Conn, br *bufio.Reader, most int) error {
 	if err := x.Events(h.StatusCode(), body); err != nil {
 		return err
 	}
-	if !chunked || conn.SetReadDeadline(time.Now().Add(lingerEvents)) != nil {
-		x.response.SetConnectionClose()
-		return nil
-	}
-	if n, err := body.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) || readTrailer(h, br) != nil {
+	// Without an announced end, or when something follows, the connection is used up.
+	again := chunked && conn.SetReadDeadline(time.Now().Add(lingerEvents)) == nil && ended(body) && readTrailer(h, br) == nil
+	if !again {
 		x.response.SetConnectionClose()
 	}
 	return nil
+}
+
+// ended reports whether nothing is left to read.
+func ended(r io.Reader) bool {
+	n, err := r.Read(make([]byte, 1))
+	return n == 0 && errors.Is(err, io.EOF)
 }
 
 func readTrailer(h *fasthttp.ResponseHeader, br *bufio.Reader) error {
