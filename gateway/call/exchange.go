@@ -187,6 +187,8 @@ func (x *exchange) cause(err error) string {
 		return "internal"
 	case x.failed != nil:
 		return string(x.failed.Kind)
+	case x.ready.MCP != nil:
+		return "mcp_error"
 	case x.status < 200 || x.status > 299:
 		return "http_" + strconv.Itoa(x.status)
 	}

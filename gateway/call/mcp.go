@@ -29,9 +29,13 @@ func (x *exchange) sendMCP() error {
 	if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok && refused.Status == fasthttp.StatusUnauthorized && x.renewTokens() {
 		err = x.askMCP()
 	}
+	if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok {
+		x.status = refused.Status
+	}
 	if err != nil {
 		return err
 	}
+	x.status = fasthttp.StatusOK
 	x.body = x.mcp.Result().Raw()
 	for i := range x.creds {
 		x.body = x.ready.Rules[i].Redact(x.body, x.creds[i]) // some servers repeat what they were sent
