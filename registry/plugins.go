@@ -37,6 +37,18 @@ type PluginRef struct {
 	Config json.RawMessage `json:"config,omitempty"`
 	// OnError is OnErrorPass or OnErrorFail. Default: OnErrorPass.
 	OnError string `json:"onError,omitempty"`
+	// Unbind says when gateways take it out of calls by themselves. Default: see
+	// [UnbindLimits].
+	Unbind *UnbindLimits `json:"unbind,omitempty"`
+}
+
+// UnbindLimits are judged over the last 20 calls of a plugin with one
+// configuration. Zero fields are the defaults.
+type UnbindLimits struct {
+	// ErrorPercent: more failed calls than this; 100 never. Default: 50.
+	ErrorPercent int `json:"errorPercent,omitempty"`
+	// MeanMilliseconds: a longer mean than this. Default: half of the plugin's deadline.
+	MeanMilliseconds int `json:"meanMs,omitempty"`
 }
 
 // Applies reports whether the plugin is bound to an operation of a connector.
@@ -62,6 +74,10 @@ func (t *Toolset) validatePlugins(f *faults, connectors map[string]bool) {
 		f.check(p.Path == "" || strings.HasPrefix(p.Path, "/") && len(p.Path) <= manifest.MaxPath && utf8.ValidString(p.Path), at+"/path", "%.80q is not a path", p.Path)
 		f.check(len(p.Config) <= MaxPluginConfig, at+"/config", "%d bytes of configuration are more than %d", len(p.Config), MaxPluginConfig)
 		f.check(len(p.Config) == 0 || strings.HasPrefix(strings.TrimSpace(string(p.Config)), "{") && json.Valid(p.Config), at+"/config", "the configuration is not a JSON object")
+		if u := p.Unbind; u != nil {
+			f.check(u.ErrorPercent >= 0 && u.ErrorPercent <= 100, at+"/unbind/errorPercent", "%d is not a percentage", u.ErrorPercent)
+			f.check(u.MeanMilliseconds >= 0 && u.MeanMilliseconds <= manifest.MaxDeadline, at+"/unbind/meanMs", "%d ms is not between 0 and %d", u.MeanMilliseconds, manifest.MaxDeadline)
+		}
 		f.check(p.OnError == "" || p.OnError == OnErrorPass || p.OnError == OnErrorFail, at+"/onError", "%.80q is neither pass nor fail", p.OnError)
 	}
 }
