@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -110,7 +111,8 @@ func TestPlugins(t *testing.T) {
 	f("text", `{}`, `ada@example.com`)
 	traced := strings.Replace(callBody("get_item", `{"id":1}`), `"arguments"`, `"_meta":{"dev.sluice/trace":true},"arguments"`, 1)
 	_, got := post(t, s.URL("acme"), traced)
-	if !strings.Contains(got, `"plugins":[{"name":"mask","version":"0.1.0","bytes":35,"failed":false},{"name":"mask"`) {
+	if shape := regexp.MustCompile(`"ms":[0-9.]+`).ReplaceAllString(got, `"ms":0`); !strings.Contains(shape,
+		`"plugins":[{"name":"mask","version":"0.1.0","digest":"`+mask.Digest+`","ms":0,"bytesIn":33,"bytes":35,"failed":false},{"name":"mask"`) {
 		t.Errorf("trace: %s", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -35,19 +36,21 @@ func (x *exchange) plugins() error {
 	}
 	for _, p := range x.ready.Plugins {
 		err := errNoPlugins
+		before, begin := len(x.small), time.Now()
 		if x.c.plugins != nil {
 			x.spare, err = x.c.plugins.Transform(ctx, x.spare[:0], x.small, p, c)
-		}
-		if err == nil {
-			err = x.accept(p.Package.Text(), stream)
+			if err == nil {
+				if err = x.accept(p.Package.Text(), stream); err != nil {
+					x.c.plugins.Refuse(p, err)
+				}
+			}
 		}
 		if x.trace != nil {
-			x.trace.Plugins = append(x.trace.Plugins, PluginTrace{Name: p.Ref.Name, Version: p.Ref.Version, Failed: err != nil, Bytes: len(x.small)})
+			x.trace.plugin(p, before, len(x.small), time.Since(begin), err)
 		}
 		if err == nil {
 			continue
 		}
-		x.c.meter.Program("plugin")
 		x.c.log.LogAttrs(x.ctx, slog.LevelDebug, "plugin could not run", slog.String("toolset", x.ts.Slug), slog.String("tool", x.tool.Name),
 			slog.String("plugin", p.Ref.Name), slog.Any("error", err))
 		if p.Ref.OnError == registry.OnErrorFail {

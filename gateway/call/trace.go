@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/tokens"
 )
@@ -35,8 +37,26 @@ type Trace struct {
 // PluginTrace is one third-party plugin of a traced call.
 type PluginTrace struct {
 	Name, Version string
-	Failed        bool // the answer went on as the plugin got it, or the call failed
-	Bytes         int  // of the answer behind it
+	Digest        string        // of its module
+	Took          time.Duration // with waiting for an instance, and with loading it at the first call
+	BytesIn       int           // of the answer that it got
+	Bytes         int           // and of the answer behind it
+	Failed        bool          // the answer went on as the plugin got it, or the call failed
+	Failure       string        // why; for the operator
+}
+
+// maxPluginFailure is how much of a plugin's own words about a failure a trace holds.
+const maxPluginFailure = 300
+
+func (t *Trace) plugin(p *snapshot.Plugin, in, out int, took time.Duration, err error) {
+	pt := PluginTrace{
+		Name: p.Ref.Name, Version: p.Ref.Version, Digest: string(p.Ref.Digest), Took: took, BytesIn: in, Bytes: out, Failed: err != nil,
+	}
+	if err != nil {
+		pt.Failure = strings.ToValidUTF8(err.Error(), "\uFFFD")
+		pt.Failure = strings.ToValidUTF8(pt.Failure[:min(len(pt.Failure), maxPluginFailure)], "")
+	}
+	t.Plugins = append(t.Plugins, pt)
 }
 
 // Stages is the number of stages.
@@ -112,7 +132,15 @@ func (t *Trace) AppendJSON(dst []byte) []byte {
 		}
 		dst = append(jsonscan.AppendStringOf(append(dst, `"name":`...), p.Name), ',')
 		dst = append(jsonscan.AppendStringOf(append(dst, `"version":`...), p.Version), ',')
+		dst = append(jsonscan.AppendStringOf(append(dst, `"digest":`...), p.Digest), ',')
+		ms("ms", p.Took)
+		dst = append(dst, ',')
+		num("bytesIn", p.BytesIn)
+		dst = append(dst, ',')
 		num("bytes", p.Bytes)
+		if p.Failure != "" {
+			dst = jsonscan.AppendStringOf(append(dst, `,"failure":`...), p.Failure)
+		}
 		dst = strconv.AppendBool(append(dst, `,"failed":`...), p.Failed)
 		dst = append(dst, '}')
 		if i == len(t.Plugins)-1 {

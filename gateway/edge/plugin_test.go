@@ -21,10 +21,11 @@ func TestPlugins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref, err := w.pub.Plugin(t.Context(), "acme", g)
+	stored, err := w.pub.Plugin(t.Context(), "acme", "", g)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ref := stored.Ref
 	second := ref
 	second.Config = []byte(`{"mask":"x"}`)
 	b, err := w.pub.Bundle(t.Context(), &registry.Toolset{

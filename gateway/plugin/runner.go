@@ -3,11 +3,13 @@ package plugin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/extism"
@@ -15,26 +17,49 @@ import (
 )
 
 const (
-	// window is how many calls of a plugin are judged together, and most how many of
-	// them may fail: more than half of 20.
-	window = 20
-	most   = window / 2
-	// Unbound is how long a plugin that failed too often is left out of calls.
-	Unbound = 5 * time.Minute
+	// Window is how many calls of a plugin are judged together.
+	Window = 20
+	// DefaultErrorPercent of a window may fail; with more the plugin is left out.
+	DefaultErrorPercent = 50
+	// Unbound is how long a plugin is left out of calls at first; each time that it
+	// misbehaves again it is twice as long, up to longestUnbound. A window without a
+	// reason to leave it out starts anew.
+	Unbound        = 5 * time.Minute
+	longestUnbound = time.Hour
 	// idle is how long a plugin that no call needs stays loaded.
 	idle = 15 * time.Minute
 )
 
-// ErrUnbound means that the plugin failed too often and is left out of calls.
-var ErrUnbound = errors.New("the plugin failed too often and is left out for now")
+// ErrUnbound means that the plugin misbehaved and is left out of calls.
+var ErrUnbound = errors.New("the plugin misbehaved and is left out for now")
 
 // Options configures a Runner. Host is required.
 type Options struct {
 	Host   *extism.Host
 	Policy guest.Policy // what plugins may be granted. Default: nothing beyond the smallest limits
-	Logger *slog.Logger // default: discard
+	// Unbound is told when a plugin is taken out of calls, on the call's goroutine: it
+	// must not block. Default: nobody is told.
+	Unbound func(Unbinding)
+	Meter   *metering.Meter // default: nothing is counted
+	Logger  *slog.Logger    // default: discard
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
+}
+
+// Unbinding is a plugin that is taken out of calls.
+type Unbinding struct {
+	Workspace, Plugin, Version string
+	Reason                     string // for people
+	Until                      time.Time
+}
+
+// Usage counts the calls of one version of a plugin in a workspace.
+type Usage struct {
+	Workspace, Plugin, Version      string
+	Calls, Errors, Traps, Deadlines uint64
+	Unbound                         uint64 // times it was taken out of calls
+	Micros                          uint64 // of all calls
+	BytesIn, BytesOut               uint64
 }
 
 // Runner keeps plugins loaded. Close it when no call runs any more.
@@ -43,21 +68,12 @@ type Runner struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
-	loaded map[string]*entry // guarded by mu; by snapshot.Plugin.Key
-	swept  time.Time         // guarded by mu
+	loaded map[string]*entry   // guarded by mu; by snapshot.Plugin.Key
+	swept  time.Time           // guarded by mu
+	left   map[usageKey]*Usage // guarded by mu; of entries that were let go
 }
 
-// entry is a plugin with its record.
-type entry struct {
-	once   sync.Once
-	plugin *guest.Plugin
-	err    error
-
-	used    atomic.Int64 // unix nanoseconds of the last call
-	calls   atomic.Int64 // of the window
-	failed  atomic.Int64 // of the window
-	unbound atomic.Int64 // unix nanoseconds until which it is left out
-}
+type usageKey struct{ workspace, plugin, version string }
 
 // New makes a Runner.
 func New(o Options) (*Runner, error) {
@@ -70,7 +86,12 @@ func New(o Options) (*Runner, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Runner{o: o, log: o.Logger.With(slog.String("component", "plugin")), loaded: map[string]*entry{}, swept: o.Now()}, nil
+	if o.Unbound == nil {
+		o.Unbound = func(Unbinding) {}
+	}
+	return &Runner{
+		o: o, log: o.Logger.With(slog.String("component", "plugin")), loaded: map[string]*entry{}, left: map[usageKey]*Usage{}, swept: o.Now(),
+	}, nil
 }
 
 // Transform appends what a plugin makes of in to dst. The first call of a plugin loads
@@ -82,6 +103,27 @@ func (r *Runner) Transform(ctx context.Context, dst, in []byte, p *snapshot.Plug
 	if now.UnixNano() < e.unbound.Load() {
 		return dst, ErrUnbound
 	}
+	if err := r.load(ctx, e, p); err != nil {
+		return dst, err
+	}
+	begin := r.o.Now()
+	out, err := e.plugin.Transform(ctx, dst, in, c)
+	if ctx.Err() == nil { // a caller that gave up says nothing about the plugin
+		r.judge(e, p, err, begin, r.o.Now().Sub(begin), len(in), len(out)-len(dst))
+	}
+	return out, err
+}
+
+// Refuse counts a call that ended well but whose output could not be used.
+func (r *Runner) Refuse(p *snapshot.Plugin, err error) {
+	now := r.o.Now()
+	e := r.entry(p, now)
+	e.errors.Add(1)
+	e.metrics.failed("output")
+	r.blame(e, p, err, now)
+}
+
+func (r *Runner) load(ctx context.Context, e *entry, p *snapshot.Plugin) error {
 	e.once.Do(func() {
 		e.plugin, e.err = guest.Load(r.o.Host, p.Package, guest.Options{Policy: r.o.Policy, Config: p.Ref.Config})
 		if e.err == nil {
@@ -89,13 +131,9 @@ func (r *Runner) Transform(ctx context.Context, dst, in []byte, p *snapshot.Plug
 		}
 	})
 	if e.err != nil {
-		return dst, e.err
+		e.metrics.failed("load")
 	}
-	out, err := e.plugin.Transform(ctx, dst, in, c)
-	if ctx.Err() == nil { // a caller that gave up says nothing about the plugin
-		r.judge(e, p, err, now)
-	}
-	return out, err
+	return e.err
 }
 
 // entry finds or makes the entry of a plugin, and now and then lets those go that
@@ -108,42 +146,80 @@ func (r *Runner) entry(p *snapshot.Plugin, now time.Time) *entry {
 		for key, e := range r.loaded {
 			if now.UnixNano()-e.used.Load() > int64(idle) && key != p.Key {
 				delete(r.loaded, key)
+				e.take(r.left)
 				go e.close() // waits for calls, which end by their deadlines
 			}
 		}
 	}
 	e := r.loaded[p.Key]
 	if e == nil {
-		e = &entry{}
+		e = newEntry(p, r.o.Meter)
 		r.loaded[p.Key] = e
 	}
 	e.used.Store(now.UnixNano())
 	return e
 }
 
-func (e *entry) close() {
-	e.once.Do(func() { e.err = extism.ErrClosed })
-	if e.plugin != nil {
-		e.plugin.Close()
+// judge counts a call and takes a plugin out that misbehaves.
+func (r *Runner) judge(e *entry, p *snapshot.Plugin, err error, now time.Time, took time.Duration, in, out int) {
+	e.calls.Add(1)
+	e.micros.Add(uint64(took.Microseconds()))
+	e.bytesIn.Add(uint64(in))
+	e.bytesOut.Add(uint64(max(out, 0)))
+	e.metrics.called(took)
+	if err != nil {
+		e.metrics.failed(e.cause(err))
+		r.blame(e, p, err, now)
+	}
+	total := e.windowMicros.Add(took.Microseconds())
+	if n := e.windowCalls.Add(1); n >= Window {
+		if mean := time.Duration(total/n) * time.Microsecond; mean > e.meanLimit {
+			r.unbind(e, p, now, fmt.Sprintf("%d calls took %s on average, more than %s", n, mean.Round(10*time.Microsecond), e.meanLimit))
+			return
+		}
+		e.restart()
+		if err == nil {
+			e.times.Store(0)
+		}
 	}
 }
 
-// judge counts a call and takes a plugin out whose calls failed too often.
-func (r *Runner) judge(e *entry, p *snapshot.Plugin, err error, now time.Time) {
-	if err != nil {
-		if e.failed.Add(1) > most {
-			e.calls.Store(0)
-			e.failed.Store(0)
-			e.unbound.Store(now.Add(Unbound).UnixNano())
-			r.log.LogAttrs(context.Background(), slog.LevelWarn, "plugin failed too often and is left out of calls",
-				slog.String("plugin", p.Ref.Name), slog.String("version", p.Ref.Version), slog.Duration("for", Unbound), slog.Any("error", err))
-			return
-		}
+// blame counts a failed call.
+func (r *Runner) blame(e *entry, p *snapshot.Plugin, err error, now time.Time) {
+	if n := e.windowFailed.Add(1); e.errorPercent < 100 && n*100 > int64(e.errorPercent)*Window {
+		r.unbind(e, p, now, fmt.Sprintf("%d of %d calls failed, the last: %.200s", n, max(e.windowCalls.Load()+1, n), err))
 	}
-	if e.calls.Add(1) >= window {
-		e.calls.Store(0)
-		e.failed.Store(0)
+}
+
+func (r *Runner) unbind(e *entry, p *snapshot.Plugin, now time.Time, reason string) {
+	e.restart()
+	pause := min(Unbound<<min(e.times.Load(), 8), longestUnbound)
+	until := now.Add(pause)
+	if old := e.unbound.Load(); old > now.UnixNano() || !e.unbound.CompareAndSwap(old, until.UnixNano()) {
+		return // another call was faster
 	}
+	e.times.Add(1)
+	e.unbindings.Add(1)
+	e.metrics.unbound()
+	r.log.LogAttrs(context.Background(), slog.LevelWarn, "plugin misbehaved and is left out of calls",
+		slog.String("plugin", p.Ref.Name), slog.String("version", p.Ref.Version), slog.Duration("for", pause), slog.String("reason", reason))
+	r.o.Unbound(Unbinding{Workspace: p.Workspace, Plugin: p.Ref.Name, Version: p.Ref.Version, Reason: reason, Until: until})
+}
+
+// Usage returns what was counted since it was asked last, of each version that was
+// called.
+func (r *Runner) Usage() []Usage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.loaded {
+		e.take(r.left)
+	}
+	out := make([]Usage, 0, len(r.left))
+	for _, u := range r.left {
+		out = append(out, *u)
+	}
+	clear(r.left)
+	return out
 }
 
 // Close frees the plugins. No call may run or follow.
@@ -154,4 +230,99 @@ func (r *Runner) Close() {
 		e.close()
 	}
 	clear(r.loaded)
+}
+
+// entry is a plugin with its record.
+type entry struct {
+	once   sync.Once
+	plugin *guest.Plugin
+	err    error
+
+	key          usageKey
+	errorPercent int
+	meanLimit    time.Duration
+	metrics      *series
+
+	used    atomic.Int64 // unix nanoseconds of the last call
+	unbound atomic.Int64 // unix nanoseconds until which it is left out
+	times   atomic.Int64 // that it was left out, since it last behaved
+
+	windowCalls, windowFailed, windowMicros atomic.Int64
+
+	calls, errors, traps, deadlines, unbindings, micros, bytesIn, bytesOut atomic.Uint64
+}
+
+func newEntry(p *snapshot.Plugin, m *metering.Meter) *entry {
+	e := &entry{
+		key: usageKey{p.Workspace, p.Ref.Name, p.Ref.Version}, errorPercent: DefaultErrorPercent,
+		meanLimit: guest.LimitsOf(p.Package.Manifest).Deadline / 2, metrics: newSeries(m, p),
+	}
+	if u := p.Ref.Unbind; u != nil {
+		if u.ErrorPercent > 0 {
+			e.errorPercent = u.ErrorPercent
+		}
+		if u.MeanMilliseconds > 0 {
+			e.meanLimit = time.Duration(u.MeanMilliseconds) * time.Millisecond
+		}
+	}
+	return e
+}
+
+func (e *entry) close() {
+	e.once.Do(func() { e.err = extism.ErrClosed })
+	if e.plugin != nil {
+		e.plugin.Close()
+	}
+}
+
+// restart begins a window.
+func (e *entry) restart() {
+	e.windowCalls.Store(0)
+	e.windowFailed.Store(0)
+	e.windowMicros.Store(0)
+}
+
+// cause counts how a call failed and names it for the metrics.
+func (e *entry) cause(err error) string {
+	var trap *extism.TrapError
+	switch {
+	case errors.Is(err, extism.ErrDeadline):
+		e.deadlines.Add(1)
+		return "deadline"
+	case errors.As(err, &trap):
+		e.traps.Add(1)
+		return "trap"
+	case errors.Is(err, extism.ErrTooLarge):
+		e.errors.Add(1)
+		return "output"
+	}
+	e.errors.Add(1)
+	return "error"
+}
+
+// take moves what was counted into a map.
+func (e *entry) take(to map[usageKey]*Usage) {
+	u := to[e.key]
+	if u == nil {
+		u = &Usage{Workspace: e.key.workspace, Plugin: e.key.plugin, Version: e.key.version}
+	}
+	before := *u
+	for _, c := range []struct {
+		to   *uint64
+		from *atomic.Uint64
+	}{
+		{&u.Calls, &e.calls},
+		{&u.Errors, &e.errors},
+		{&u.Traps, &e.traps},
+		{&u.Deadlines, &e.deadlines},
+		{&u.Unbound, &e.unbindings},
+		{&u.Micros, &e.micros},
+		{&u.BytesIn, &e.bytesIn},
+		{&u.BytesOut, &e.bytesOut},
+	} {
+		*c.to += c.from.Swap(0)
+	}
+	if *u != before {
+		to[e.key] = u
+	}
 }

@@ -12,10 +12,11 @@ import (
 
 // Plugin is a third-party plugin as a toolset binds it. Its fields are not changed.
 type Plugin struct {
-	Ref     *registry.PluginRef
-	Package *guest.Package
+	Ref       *registry.PluginRef
+	Package   *guest.Package
+	Workspace string
 	// Key is equal for bindings that may share instances: one plugin with one
-	// configuration in one workspace.
+	// configuration and the same limits in one workspace.
 	Key string
 }
 
@@ -32,10 +33,14 @@ func newPlugins(in *ToolsetInput) ([]*Plugin, error) {
 			return nil, fmt.Errorf("plugin %s is not the module it names", refs[i].Name)
 		}
 		h := sha256.New()
-		for _, part := range []string{in.Bundle.Workspace, p.Digest, string(refs[i].Config)} {
+		limits := ""
+		if u := refs[i].Unbind; u != nil {
+			limits = strconv.Itoa(u.ErrorPercent) + "/" + strconv.Itoa(u.MeanMilliseconds)
+		}
+		for _, part := range []string{in.Bundle.Workspace, p.Digest, string(refs[i].Config), limits} {
 			_, _ = h.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
 		}
-		out[i] = &Plugin{Ref: &refs[i], Package: p, Key: hex.EncodeToString(h.Sum(nil))}
+		out[i] = &Plugin{Ref: &refs[i], Package: p, Workspace: in.Bundle.Workspace, Key: hex.EncodeToString(h.Sum(nil))}
 	}
 	return out, nil
 }

@@ -37,7 +37,7 @@ var within = map[string][]string{
 	"gateway/mcpclient":                  {"gateway/upstream"},
 	"gateway/snapshot":                   {"gateway/access", "gateway/mcp", "gateway/mcpclient", "gateway/metering", "gateway/upstream", "gateway/credentials"},
 	"gateway/call":                       {"gateway/access", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient"},
-	"gateway/plugin":                     {"gateway/snapshot"},
+	"gateway/plugin":                     {"gateway/metering", "gateway/snapshot"},
 	"gateway/edge":                       {"gateway/snapshot"},
 	"admin/publish":                      {"admin/store"},
 	"gateway":                            {"gateway/access", "gateway/call", "gateway/compress", "gateway/credentials", "gateway/edge", "gateway/mcp", "gateway/metering", "gateway/snapshot", "gateway/upstream"},

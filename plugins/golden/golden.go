@@ -115,6 +115,15 @@ func readCase(name string) (*Case, error) {
 	if err != nil {
 		return nil, errors.New("it cannot be read")
 	}
+	return Parse(strings.TrimSuffix(filepath.Base(name), ".json"), b)
+}
+
+// Parse reads the case of a name from the content of its file. Its errors are for
+// whoever wrote it.
+func Parse(name string, b []byte) (*Case, error) {
+	if len(b) > MaxCaseBytes {
+		return nil, fmt.Errorf("it has more than %d bytes", MaxCaseBytes)
+	}
 	var f caseFile
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -125,7 +134,7 @@ func readCase(name string) (*Case, error) {
 		return nil, errors.New(`it needs "input" or "inputText", and not both`)
 	}
 	return &Case{
-		Name: strings.TrimSuffix(filepath.Base(name), ".json"), Context: f.Context, Config: f.Config, Input: f.Input, InputText: f.InputText,
+		Name: name, Context: f.Context, Config: f.Config, Input: f.Input, InputText: f.InputText,
 		Want: Want{Output: f.Output, Text: f.OutputText, Error: f.Error, Tokens: f.Tokens},
 	}, nil
 }

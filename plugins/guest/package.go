@@ -94,11 +94,34 @@ func AuthorPolicy(p *Package) Policy {
 	return everything(hosts)
 }
 
+// LimitsOf is what a plugin with a manifest runs within: what it asks for, or the
+// defaults of the contract.
+func LimitsOf(m *manifest.Manifest) extism.Limits {
+	l := extism.Limits{Memory: 8 << 20, Deadline: 100 * time.Millisecond}
+	if asked := m.Limits; asked != nil {
+		if asked.MemoryBytes > 0 {
+			l.Memory = asked.MemoryBytes
+		}
+		if asked.DeadlineMS > 0 {
+			l.Deadline = time.Duration(asked.DeadlineMS) * time.Millisecond
+		}
+	}
+	return l
+}
+
+// Check compares what the package asks for with the policy. It fails with a
+// [problem.Forbidden] that names everything that is refused.
+func (p *Package) Check(policy Policy) error {
+	_, _, err := p.grants(policy)
+	return err
+}
+
 // grants compares what a package asks for with the policy. It fails with a
 // [problem.Forbidden] that names everything that is refused.
 func (p *Package) grants(policy Policy) (extism.Grants, extism.Limits, error) {
 	var g extism.Grants
-	l := extism.Limits{Memory: 8 << 20, Deadline: 100 * time.Millisecond, Output: policy.Output}
+	l := LimitsOf(p.Manifest)
+	l.Output = policy.Output
 	var refused []string
 	if c := p.Manifest.Capabilities; c != nil {
 		g = extism.Grants{Clock: c.Clock, Random: c.Random, Hosts: c.Hosts}
@@ -112,14 +135,6 @@ func (p *Package) grants(policy Policy) (extism.Grants, extism.Limits, error) {
 			if !slices.Contains(policy.Hosts, h) {
 				refused = append(refused, "requests to "+h)
 			}
-		}
-	}
-	if asked := p.Manifest.Limits; asked != nil {
-		if asked.MemoryBytes > 0 {
-			l.Memory = asked.MemoryBytes
-		}
-		if asked.DeadlineMS > 0 {
-			l.Deadline = time.Duration(asked.DeadlineMS) * time.Millisecond
 		}
 	}
 	if l.Memory > max(policy.Memory, 8<<20) {

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/extism"
@@ -73,6 +76,13 @@ func Load(h *extism.Host, p *Package, o Options) (*Plugin, error) {
 	return &Plugin{p: e, entry: entries[p.Manifest.Kind]}, nil
 }
 
+// CheckConfig validates a configuration, a JSON object or nothing, against the
+// package's schema. It fails with a [problem.InvalidArgument].
+func (p *Package) CheckConfig(raw json.RawMessage) error {
+	_, err := p.config(raw)
+	return err
+}
+
 // config checks a configuration and returns its members as text: strings as they
 // are, other values as JSON; all of it as "sluice.config".
 func (p *Package) config(raw json.RawMessage) (map[string]string, error) {
@@ -125,8 +135,36 @@ func validate(schema, doc []byte) error {
 	if err != nil {
 		return errors.New("it is not JSON")
 	}
-	return compiled.Validate(v)
+	err = compiled.Validate(v)
+	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		return faultsOf(invalid)
+	}
+	return err
 }
+
+// faultsOf names the faults alone: the library's own text begins with the address
+// it made up for the schema.
+func faultsOf(err *jsonschema.ValidationError) error {
+	var lines []string
+	var visit func(*jsonschema.ValidationError)
+	visit = func(e *jsonschema.ValidationError) {
+		for _, c := range e.Causes {
+			visit(c)
+		}
+		if len(e.Causes) > 0 || len(lines) == maxFaults {
+			return
+		}
+		at := "/" + strings.Join(e.InstanceLocation, "/")
+		lines = append(lines, at+": "+e.ErrorKind.LocalizedString(english))
+	}
+	visit(err)
+	return errors.New(strings.Join(lines, "; "))
+}
+
+// maxFaults of a configuration that are named: enough to see the pattern.
+const maxFaults = 8
+
+var english = message.NewPrinter(language.English)
 
 // Compile makes the first call as fast as the others.
 func (p *Plugin) Compile(ctx context.Context) error { return p.p.Compile(ctx) }

@@ -1,13 +1,16 @@
 #!/bin/sh
-# Builds the plugin of the tests with the command that authors use, and Debian's clang.
-#   build.sh          rebuild mask.wasm and its hash
-#   build.sh --check  rebuild it and compare
+# Builds the plugins of the tests with the command that authors use, and Debian's clang.
+#   build.sh          rebuild each module and its hash
+#   build.sh --check  rebuild them and compare
 set -eu
 cd "$(dirname "$0")"
-go run ../../../cmd/sluice plugin build mask -q >/dev/null
-cd mask
-if [ "${1:-}" = --check ]; then
-	sha256sum --quiet -c mask.wasm.sha256 || { echo "plugins/guest/testdata/mask/mask.wasm is not what its source gives" >&2; exit 1; }
-	exit 0
-fi
-sha256sum mask.wasm | tee mask.wasm.sha256
+for p in mask moody; do
+	go run ../../../cmd/sluice plugin build "$p" -q >/dev/null
+	cd "$p"
+	if [ "${1:-}" = --check ]; then
+		sha256sum --quiet -c "$p.wasm.sha256" || { echo "plugins/guest/testdata/$p/$p.wasm is not what its source gives" >&2; exit 1; }
+	else
+		sha256sum "$p.wasm" | tee "$p.wasm.sha256"
+	fi
+	cd ..
+done
