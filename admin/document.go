@@ -68,7 +68,19 @@ func openAnswers(api *huma.OpenAPI) {
 
 // documentMultipart says in the API's document what multipartToJSON accepts.
 func documentMultipart(api *huma.OpenAPI) {
+	api.Paths[pluginsPath].Post.RequestBody.Content["multipart/form-data"] = &huma.MediaType{Schema: &huma.Schema{
+		Type: huma.TypeObject,
+		Properties: map[string]*huma.Schema{
+			"module":    {Type: huma.TypeString, Format: "binary", Description: "The WebAssembly module."},
+			"oci":       {Type: huma.TypeString, Description: "Instead of module: NAME:TAG or NAME@DIGEST of what was pushed."},
+			"signature": {Type: huma.TypeString, Format: "binary", Description: "What sluice plugin sign wrote."},
+			"case":      {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "binary"}, Description: "Golden cases; the file's name is the case's."},
+		},
+	}}
 	for p := range multipartPaths {
+		if p == pluginsPath {
+			continue
+		}
 		op := api.Paths[p].Post
 		op.RequestBody.Content["multipart/form-data"] = &huma.MediaType{
 			Schema: &huma.Schema{

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -27,6 +28,7 @@ type draft struct {
 	edits   []store.ToolEdit
 	creds   []draftCredential // none: no authentication
 	bundle  *registry.Toolset // set by pushDraft
+	plugins []*guest.Package  // set by pushDraft: those that the bundle binds
 	before  []Tool            // set by updateTools: the tools as they were
 	changes *Changes          // set by compare: what a refresh changes; nil: nothing
 }
@@ -115,6 +117,9 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})
 	if err := d.checkNames(); err != nil {
+		return err
+	}
+	if err := s.bindPlugins(ctx, d, t); err != nil {
 		return err
 	}
 	index, err := d.selectTools(t)

@@ -28,6 +28,8 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/plugins/extism"
+	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
@@ -55,6 +57,8 @@ type world struct {
 	seen      *syncBuffer // every answer's headers and body
 	stop      func()
 	retention admin.Retention
+	sandbox   *extism.Host
+	policy    guest.Policy
 }
 
 // syncBuffer is a bytes.Buffer for many goroutines.
@@ -288,19 +292,22 @@ func (w *world) open() {
 	must(err)
 	authorization, err := oauth.New(oauth.Options{HTTP: &http.Client{}, Now: w.now})
 	must(err)
+	w.sandbox, err = extism.New(extism.Options{})
+	must(err)
 	w.srv, err = admin.New(ctx, admin.Options{
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, Dialer: w.dialer, Registry: back, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
+		Sandbox: w.sandbox, PluginPolicy: w.policy,
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},
 	})
 	must(err)
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
-	srv := w.srv // a later open sets another
+	srv, sandbox := w.srv, w.sandbox // a later open sets others
 	go func() { ended <- srv.Run(run, 10*time.Second) }()
 	w.stop = func() {
 		cancel()
-		if err := errors.Join(<-ended, w.st.Close()); err != nil {
+		if err := errors.Join(<-ended, w.st.Close(), sandbox.Close(context.WithoutCancel(ctx))); err != nil {
 			t.Error(err)
 		}
 	}

@@ -22,22 +22,29 @@ const (
 	EventArchived   = "toolset.archived"
 )
 
-// Event is one transition in the life of a toolset's revision.
+// Event is one transition in the life of a toolset's revision, or a plugin that was
+// taken out of calls.
 type Event struct {
 	Type      string    `json:"type"`
 	Time      time.Time `json:"time"`
 	Workspace string    `json:"workspace"`
-	Toolset   string    `json:"toolset"`
-	Revision  uint64    `json:"revision"`
-	Digest    string    `json:"digest"`
-	From      string    `json:"from"`
-	To        string    `json:"to"`
+	Toolset   string    `json:"toolset,omitempty"`
+	Revision  uint64    `json:"revision,omitempty"`
+	Digest    string    `json:"digest,omitempty"`
+	From      string    `json:"from,omitempty"`
+	To        string    `json:"to,omitempty"`
+	Plugin    string    `json:"plugin,omitempty"` // EventPluginFailed: NAME@VERSION
+	Reason    string    `json:"reason,omitempty"` // EventPluginFailed
 }
 
 func (s *Server) emit(e Event) {
 	e.Time = s.o.Store.Now()
-	s.log.LogAttrs(s.work, slog.LevelInfo, "lifecycle", slog.String("event", e.Type), slog.String("toolset", e.Toolset),
-		slog.Uint64("revision", e.Revision), slog.String("from", e.From), slog.String("to", e.To))
+	if e.Plugin != "" {
+		s.log.LogAttrs(s.work, slog.LevelWarn, "lifecycle", slog.String("event", e.Type), slog.String("plugin", e.Plugin), slog.String("reason", e.Reason))
+	} else {
+		s.log.LogAttrs(s.work, slog.LevelInfo, "lifecycle", slog.String("event", e.Type), slog.String("toolset", e.Toolset),
+			slog.Uint64("revision", e.Revision), slog.String("from", e.From), slog.String("to", e.To))
+	}
 	if s.o.Event != nil {
 		s.o.Event(e)
 	}
@@ -257,6 +264,13 @@ func (s *Server) collect(ctx context.Context) (Collected, error) {
 		for _, d := range c.Digests {
 			needed[d] = true
 		}
+	}
+	published, err := s.o.Store.PluginContents(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, d := range published {
+		needed[d] = true
 	}
 	rep, err := s.o.Registry.Collect(ctx, server.CollectOptions{
 		Needed: needed, Before: started.Add(-s.o.Retention.Grace), Releases: s.o.Retention.Releases,

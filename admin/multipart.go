@@ -17,7 +17,10 @@ import (
 )
 
 // multipartPaths take a specification as a file.
-var multipartPaths = map[string]bool{"/v1/toolsets": true, "/v1/connectors/preview": true}
+var multipartPaths = map[string]bool{"/v1/toolsets": true, "/v1/connectors/preview": true, pluginsPath: true}
+
+// pluginsPath takes a module, its signature and its golden cases as files.
+const pluginsPath = "/v1/plugins"
 
 // maxRequestPart bounds the part "request": it is the JSON body without the
 // document.
@@ -38,6 +41,9 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 	var overlays []OverlaySource
 	found := false
 	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
+	if r.URL.Path == pluginsPath {
+		return pluginFromParts(r, parts)
+	}
 	for {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -95,4 +101,46 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 	doc["source"] = json.RawMessage(mustJSON(CreateSource{OpenAPI: src}))
 	r.Header.Set("Content-Type", "application/json")
 	return []byte(mustJSON(doc)), nil
+}
+
+// pluginFromParts turns the parts "module", "signature" and any number of "case"
+// (whose file name is the case's) into the JSON body they stand for.
+func pluginFromParts(r *http.Request, parts *multipart.Reader) ([]byte, error) {
+	var in struct {
+		Module    []byte       `json:"module,omitempty"`
+		OCI       string       `json:"oci,omitempty"`
+		Signature []byte       `json:"signature,omitempty"`
+		Cases     []PluginCase `json:"cases,omitempty"`
+	}
+	for {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var b []byte
+		if err == nil {
+			b, err = io.ReadAll(part)
+		}
+		if err != nil {
+			return nil, problem.New(problem.InvalidArgument, "the multipart body is broken").Because(err)
+		}
+		switch part.FormName() {
+		case "module":
+			in.Module = b
+		case "signature":
+			in.Signature = b
+		case "oci":
+			in.OCI = string(b)
+		case "case":
+			if !json.Valid(b) {
+				return nil, problem.New(problem.InvalidPlugin, "golden case %.128s is not JSON", part.FileName())
+			}
+			name := strings.TrimSuffix(path.Base(strings.ReplaceAll(part.FileName(), `\`, "/")), ".json")
+			in.Cases = append(in.Cases, PluginCase{Name: name, Case: b})
+		default:
+			return nil, problem.New(problem.InvalidArgument, "the request has a part %.80q", part.FormName()).Fix("send module, signature, oci and case")
+		}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	return []byte(mustJSON(in)), nil
 }

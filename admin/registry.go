@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -63,7 +64,28 @@ func (s *Server) authorizeRegistry(r *http.Request, repository string, action se
 	if !store.RoleAllows(row.Role, need) || !inWorkspace {
 		return server.ErrDenied
 	}
+	if action == server.Push {
+		return s.keepVersions(r, row.WorkspaceID, repository)
+	}
 	return nil
+}
+
+// keepVersions refuses to move the tag of a published version of a plugin: who
+// pulls it gets what was published.
+func (s *Server) keepVersions(r *http.Request, workspace, repository string) error {
+	name, isPlugin := strings.CutPrefix(repository, publish.PluginRepository(workspace, ""))
+	_, tag, isManifest := strings.Cut(r.URL.Path, repository+"/manifests/")
+	if !isPlugin || !isManifest || r.Method != http.MethodPut {
+		return nil
+	}
+	_, err := s.o.Store.Workspace(workspace).PluginVersion(r.Context(), name, tag)
+	switch {
+	case problem.Is(err, problem.NotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return server.ErrDenied
 }
 
 func (s *Server) authorizeEdgePull(r *http.Request, token secrets.Secret, repository string, action server.Action) error {

@@ -17,7 +17,9 @@ var rolesOf = map[string]string{
 	"create-workspace": store.RoleAdmin, "list-workspaces": store.RoleAdmin,
 	"list-audit":        store.RoleAdmin,
 	"create-join-token": store.RoleAdmin, "list-join-tokens": store.RoleAdmin, "revoke-join-token": store.RoleAdmin,
-	"revoke-edge":   store.RoleAdmin,
+	"revoke-edge":    store.RoleAdmin,
+	"publish-plugin": store.RolePublisher, "yank-plugin-version": store.RolePublisher, "test-plugin-version": store.RolePublisher,
+	"add-publisher-key": store.RoleAdmin, "revoke-publisher-key": store.RoleAdmin,
 	"create-backup": store.RoleAdmin, "collect-garbage": store.RoleAdmin, "rotate-key": store.RoleAdmin,
 }
 

@@ -24,6 +24,8 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/plugins/extism"
+	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/registry/server"
 )
 
@@ -55,6 +57,15 @@ type Options struct {
 	// Lister renders tools/list of a draft. Default: none, and tokens are estimated
 	// from the definitions.
 	Lister Lister
+	// Sandbox runs the golden cases of plugins that are published, under PluginPolicy.
+	// Default: none, and plugins cannot be published.
+	Sandbox *extism.Host
+	// PluginPolicy is what the gateways of this control plane grant third-party
+	// plugins: one that asks for more is refused. Default: the smallest limits.
+	PluginPolicy guest.Policy
+	// PluginUsage takes what the gateway of this node counted of plugins since it was
+	// asked last. Default: nothing is counted.
+	PluginUsage func() []PluginCalls
 	// Dialer gets the grants of private addresses that the operator names from
 	// this machine. Default: none are granted.
 	Dialer *safedial.Dialer
@@ -210,11 +221,15 @@ func (s *Server) recover(ctx context.Context) error {
 // Run sweeps expired records and renews access tokens until ctx ends, then waits for the jobs that run,
 // at most as long as grace, and cancels the rest.
 func (s *Server) Run(ctx context.Context, grace time.Duration) error {
-	tick, renewals := time.NewTicker(sweepInterval), time.NewTicker(renewInterval)
+	tick, renewals, usage := time.NewTicker(sweepInterval), time.NewTicker(renewInterval), time.NewTicker(usageInterval)
+	defer usage.Stop()
 	defer tick.Stop()
 	defer renewals.Stop()
 	for {
 		select {
+		case <-usage.C:
+			s.recordLocalUsage(ctx)
+			continue
 		case <-renewals.C:
 			if err := s.RenewTokens(ctx); err != nil && ctx.Err() == nil {
 				s.log.LogAttrs(ctx, slog.LevelWarn, "access tokens that end soon were not renewed", slog.Any("error", err))
@@ -238,6 +253,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	timer := time.AfterFunc(grace, s.stopWork)
 	defer timer.Stop()
 	s.jobs.Wait()
+	s.recordLocalUsage(context.WithoutCancel(ctx))
 	s.stopWork()
 	return nil
 }
@@ -284,6 +300,7 @@ func (s *Server) routes() {
 	s.registerAccess()
 	s.registerConnectors()
 	s.registerMCP()
+	s.registerPlugins()
 	s.registerJobs()
 	s.registerAudit()
 	s.registerEdges()

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -33,6 +34,7 @@ type TestCall struct {
 	Toolset    *registry.Toolset               // the draft, as its bundle has it
 	Digest     registry.Digest                 // of that bundle
 	Connectors map[string]*connector.Connector // by their name in the toolset
+	Plugins    []*guest.Package                // of Toolset.Plugins, in their order
 	Tool       string                          // name as the toolset has it
 	Arguments  []byte                          // JSON object
 }
@@ -154,7 +156,7 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 	start := time.Now()
 	a, err := s.o.Tester.Test(ctx, TestCall{
 		Toolset: d.bundle, Digest: registry.Digest(run.Digest), Connectors: map[string]*connector.Connector{d.ts.Connector: d.conn.opened},
-		Tool: c.tool.Name, Arguments: c.args,
+		Plugins: d.plugins, Tool: c.tool.Name, Arguments: c.args,
 	})
 	run.DurationSeconds = time.Since(start).Seconds()
 	if err != nil {

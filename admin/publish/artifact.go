@@ -7,7 +7,6 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/selection"
 	"github.com/sluicegate/sluice/plugins/connector"
-	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
@@ -262,36 +261,4 @@ func (p *Publisher) verifyToolset(ctx context.Context, t registry.ReleaseToolset
 		}
 	}
 	return nil
-}
-
-// Plugin stores a third-party plugin and returns the reference that binds it; when
-// it returns nil the plugin is durable. The same module gives the same digests.
-func (p *Publisher) Plugin(ctx context.Context, workspace string, g *guest.Package) (registry.PluginRef, error) {
-	m := g.Manifest
-	a, err := oci.New(oci.KindPlugin, g.Code, map[string]string{
-		"org.opencontainers.image.title": m.Name, "org.opencontainers.image.version": m.Version,
-	})
-	if err != nil {
-		return registry.PluginRef{}, err
-	}
-	ref := registry.PluginRef{
-		Name: m.Name, Version: m.Version, Repository: workspace + "/plugins/" + m.Name, Manifest: a.Digest(), Digest: a.LayerDigest(),
-	}
-	return ref, p.opts.Store.Push(ctx, ref.Repository, "", a)
-}
-
-// OpenPlugin reads a stored plugin back, verified.
-func (p *Publisher) OpenPlugin(ctx context.Context, ref registry.PluginRef) (*guest.Package, error) {
-	a, err := p.opts.Store.Pull(ctx, ref.Repository, ref.Manifest, oci.KindPlugin)
-	if err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", ref.Name, err)
-	}
-	if a.LayerDigest() != ref.Digest {
-		return nil, problem.New(problem.InvalidRelease, "plugin %q has the module %s, the bundle names %s", ref.Name, a.LayerDigest().Short(), ref.Digest.Short())
-	}
-	g, err := guest.Open(a.Layer())
-	if err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", ref.Name, err)
-	}
-	return g, nil
 }

@@ -27,7 +27,11 @@ func (p *Publisher) Content(ctx context.Context, repository string, bundle regis
 	if err != nil {
 		return nil, err
 	}
-	t, _, err := registry.OpenBundle(a.Layer())
+	bare, _, err := registry.SplitIndex(a.Layer())
+	if err != nil {
+		return nil, err
+	}
+	t, _, err := registry.OpenBundle(bare)
 	if err != nil {
 		return nil, err
 	}

@@ -92,6 +92,7 @@ func suite(t *testing.T, h harness) {
 	f("idempotency keys", testKeys)
 	f("audit", testAudit)
 	f("grants", testGrants)
+	f("plugins", testPlugins)
 	f("a failed transaction leaves nothing", testRollback)
 	f("concurrent writers", testConcurrent)
 	f("usage", testUsage)

@@ -1,0 +1,349 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// boundRecord is one binding as store.Toolset.Plugins holds it.
+type boundRecord struct {
+	Plugin    string                 `json:"plugin"`
+	Range     string                 `json:"range"`
+	Pinned    string                 `json:"pinned"` // version
+	Digest    string                 `json:"digest"` // of its module
+	Kind      string                 `json:"kind"`
+	Connector string                 `json:"connector,omitempty"`
+	Method    string                 `json:"method,omitempty"`
+	Path      string                 `json:"path,omitempty"`
+	Config    json.RawMessage        `json:"config,omitempty"`
+	OnError   string                 `json:"onError,omitempty"`
+	Unbind    *registry.UnbindLimits `json:"unbind,omitempty"`
+}
+
+func bindingsOf(record string) ([]boundRecord, error) {
+	if record == "" {
+		return nil, nil
+	}
+	var out []boundRecord
+	if err := json.Unmarshal([]byte(record), &out); err != nil {
+		return nil, fmt.Errorf("reading the bindings of plugins: %w", err)
+	}
+	return out, nil
+}
+
+// usersOf lists the slugs of the toolsets with a binding that matches.
+func usersOf(ctx context.Context, ws *store.Workspace, match func(*boundRecord) bool) ([]string, error) {
+	users := []string{}
+	page := store.Page{Limit: store.MaxLimit}
+	for {
+		rows, next, err := ws.Toolsets(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			bound, err := bindingsOf(rows[i].Plugins)
+			if err != nil {
+				return nil, err
+			}
+			if slices.ContainsFunc(bound, func(b boundRecord) bool { return match(&b) }) {
+				users = append(users, rows[i].Slug)
+			}
+		}
+		if page.After = next; next == "" {
+			slices.Sort(users)
+			return users, nil
+		}
+	}
+}
+
+// bindPlugins puts the bindings of a draft into the toolset of its bundle and opens
+// their plugins. A binding of an operation that the present specification does not
+// have waits for one that has it. It fails with [problem.Conflict] when the key
+// that signed a plugin was revoked.
+func (s *Server) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset) error {
+	bound, err := bindingsOf(d.ts.Plugins)
+	if err != nil {
+		return err
+	}
+	ws := s.o.Store.Workspace(d.ts.WorkspaceID)
+	d.plugins = nil
+	for i := range bound {
+		b := &bound[i]
+		if b.Path != "" && !d.conn.has(b.Method, b.Path) {
+			continue
+		}
+		row, err := ws.PluginVersion(ctx, b.Plugin, b.Pinned)
+		if err != nil {
+			return err
+		}
+		if key, err := ws.PublisherKey(ctx, row.KeyID); err != nil {
+			return err
+		} else if !key.RevokedAt.IsZero() {
+			return problem.New(problem.Conflict, "plugin %s %s was signed with a key that was revoked: %s", row.Name, row.Version, key.Reason).
+				Fix("take it off, sluice plugin unbind %s %s, or bind a version that another key signed", d.ts.Slug, row.Name)
+		}
+		ref := pluginRef(row)
+		ref.Method, ref.Path, ref.Config, ref.OnError, ref.Unbind = b.Method, b.Path, b.Config, b.OnError, b.Unbind
+		if b.Connector != "" {
+			ref.Connector = d.ts.Connector // a refresh may have renamed it
+		}
+		g, err := s.o.Publisher.OpenPlugin(ctx, ref)
+		if err != nil {
+			return err
+		}
+		t.Plugins, d.plugins = append(t.Plugins, ref), append(d.plugins, g)
+	}
+	return nil
+}
+
+type bindingsOutput struct {
+	ETag string `header:"ETag" doc:"Of the toolset."`
+	Body ToolsetPlugins
+}
+
+type setPluginsInput struct {
+	ToolsetInput
+	MatchInput
+	Body SetPlugins
+}
+
+func (s *Server) registerBindings() {
+	const path = "/v1/toolsets/{id}/plugins"
+	tags := []string{"plugins"}
+	register(s, huma.Operation{
+		OperationID: "get-toolset-plugins", Method: http.MethodGet, Path: path, Summary: "Read which plugins a toolset binds, in the order they run", Tags: tags,
+	}, func(ctx context.Context, in *ToolsetInput) (*bindingsOutput, error) {
+		ws := s.workspace(ctx)
+		d, err := s.load(ctx, ws, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return s.bindingsAnswer(ctx, ws, d)
+	})
+	register(s, huma.Operation{
+		OperationID: "set-toolset-plugins", Method: http.MethodPut, Path: path, Summary: "Set which plugins a toolset binds", Tags: tags,
+		Description: "All bindings, in the order in which they run on an answer: behind the toolset's own settings of answers, before the caller's fields. " +
+			"Each range is pinned to one version. Makes a new draft, as every change.",
+	}, func(ctx context.Context, in *setPluginsInput) (*bindingsOutput, error) {
+		ws := s.workspace(ctx)
+		d, err := s.load(ctx, ws, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := in.check(d.ts.Version, false); err != nil {
+			return nil, err
+		}
+		before, err := bindingsOf(d.ts.Plugins)
+		if err != nil {
+			return nil, err
+		}
+		after := make([]boundRecord, 0, len(in.Body.Bindings))
+		for i := range in.Body.Bindings {
+			b, err := s.resolveBinding(ctx, ws, d, before, &in.Body.Bindings[i], in.Body.Update, "/bindings/"+strconv.Itoa(i))
+			if err != nil {
+				return nil, err
+			}
+			after = append(after, *b)
+		}
+		if d.ts.Plugins = ""; len(after) > 0 {
+			d.ts.Plugins = mustJSON(after)
+		}
+		if err := s.saveDraft(ctx, ws, d, "toolset.plugins", before, after, false); err != nil {
+			return nil, err
+		}
+		return s.bindingsAnswer(ctx, ws, d)
+	})
+}
+
+// resolveBinding turns what a request says into a record: the version is pinned,
+// the tool is an operation and the configuration is checked.
+func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *draft, before []boundRecord, in *PluginBinding, renew bool, at string) (*boundRecord, error) {
+	b := &boundRecord{Plugin: in.Plugin, Range: in.Version, OnError: in.OnError}
+	if in.Unbind != nil && *in.Unbind != (PluginUnbinding{}) {
+		b.Unbind = &registry.UnbindLimits{ErrorPercent: in.Unbind.ErrorPercent, MeanMilliseconds: in.Unbind.MeanMs}
+	}
+	if in.Connector != "" && in.Connector != d.ts.Connector {
+		return nil, fieldFault(at+"/connector", "the toolset has no connector %.80q; it has %s", in.Connector, d.ts.Connector)
+	}
+	b.Connector = in.Connector
+	op := in.Operation
+	if in.Tool != "" {
+		if op = d.operationOf(in.Tool); op == nil {
+			return nil, fieldFault(at+"/tool", "the toolset has no tool %.80q", in.Tool)
+		}
+	}
+	if op != nil {
+		b.Connector, b.Method, b.Path = d.ts.Connector, op.Method, op.Path
+	}
+	row, err := pin(ctx, ws, before, b, renew, at)
+	if err != nil {
+		return nil, err
+	}
+	b.Pinned, b.Digest, b.Kind = row.Version, row.Digest, row.Kind
+	if c := compactJSON(in.Config); c != "null" && c != "{}" {
+		b.Config = json.RawMessage(c)
+	}
+	g, err := s.o.Publisher.OpenPlugin(ctx, pluginRef(row))
+	if err != nil {
+		return nil, err
+	}
+	if err := g.CheckConfig(b.Config); err != nil {
+		if p := problem.As(err); p != nil {
+			return nil, p.At("", 0, 0, at+"/config")
+		}
+		return nil, err
+	}
+	return b, g.Check(s.o.PluginPolicy)
+}
+
+// operationOf finds a tool by its present or original name.
+func (d *draft) operationOf(name string) *Operation {
+	for _, t := range d.tools(false) {
+		if t.Name == name || t.OriginalName == name {
+			return &t.Operation
+		}
+	}
+	return nil
+}
+
+// pin finds the version of a binding: the one it had, when the range holds it still
+// and no newer one is asked for, else the newest that is not yanked. An empty range
+// becomes that of the newest version.
+func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boundRecord, renew bool, at string) (*store.PluginVersion, error) {
+	rows, err := ws.PluginVersions(ctx, b.Plugin)
+	if problem.Is(err, problem.NotFound) {
+		return nil, fieldFault(at+"/plugin", "there is no plugin %.80q in this workspace", b.Plugin)
+	}
+	if err != nil {
+		return nil, err
+	}
+	byVersion := make(map[string]*store.PluginVersion, len(rows))
+	var versions []registry.Version
+	slices.SortFunc(rows, func(a, b store.PluginVersion) int { return compareVersions(b.Version, a.Version) })
+	for i := range rows {
+		byVersion[rows[i].Version] = &rows[i]
+		if v, err := registry.ParseVersion(rows[i].Version); err == nil && rows[i].YankedAt.IsZero() {
+			versions = append(versions, v)
+		}
+	}
+	if b.Range == "" {
+		newest := latest(rows)
+		if newest == "" {
+			return nil, fieldFault(at+"/plugin", "every version of plugin %s is yanked: %s", b.Plugin, rows[0].YankReason)
+		}
+		b.Range = "^" + newest
+		for _, old := range before { // what was bound without a range keeps the range it got
+			if old.Plugin == b.Plugin && !renew {
+				b.Range = old.Range
+				break
+			}
+		}
+	}
+	r, err := registry.ParseVersionRange(b.Range)
+	if err != nil {
+		return nil, fieldFault(at+"/version", "%.80q is not a range of versions: write *, 1.2.3, ^1.2.3, ~1.2.3, 1 or 1.2", b.Range)
+	}
+	if !renew {
+		for _, old := range before {
+			v, err := registry.ParseVersion(old.Pinned)
+			if row := byVersion[old.Pinned]; old.Plugin == b.Plugin && old.Range == b.Range && row != nil && err == nil && r.Has(v) {
+				return row, nil
+			}
+		}
+	}
+	best, ok := r.Best(versions)
+	if !ok {
+		if row := byVersion[b.Range]; row != nil {
+			return nil, fieldFault(at+"/version", "plugin %s %s is yanked: %s", b.Plugin, b.Range, row.YankReason)
+		}
+		return nil, fieldFault(at+"/version", "plugin %s has no version in %s; the newest is %s", b.Plugin, b.Range, rows[0].Version)
+	}
+	return byVersion[best.String()], nil
+}
+
+func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *draft) (*bindingsOutput, error) {
+	bound, err := bindingsOf(d.ts.Plugins)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[Operation]string)
+	for _, t := range d.tools(false) {
+		names[t.Operation] = t.Name
+	}
+	out := &bindingsOutput{ETag: etag(d.ts.Version), Body: ToolsetPlugins{Bindings: make([]BoundPlugin, 0, len(bound))}}
+	for i := range bound {
+		shown, err := showBinding(ctx, ws, &bound[i], names)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Bindings = append(out.Body.Bindings, *shown)
+	}
+	return out, nil
+}
+
+func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names map[Operation]string) (*BoundPlugin, error) {
+	shown := &BoundPlugin{
+		PluginBinding: PluginBinding{Plugin: b.Plugin, Version: b.Range, OnError: b.OnError}, Kind: b.Kind, Pinned: b.Pinned, Digest: b.Digest, Status: "ok",
+	}
+	if shown.OnError == "" {
+		shown.OnError = registry.OnErrorPass
+	}
+	if b.Unbind != nil {
+		shown.Unbind = &PluginUnbinding{ErrorPercent: b.Unbind.ErrorPercent, MeanMs: b.Unbind.MeanMilliseconds}
+	}
+	shown.Config = b.Config
+	if shown.Connector = b.Connector; b.Path != "" {
+		shown.Operation = &Operation{Method: b.Method, Path: b.Path}
+		if shown.Tool = names[*shown.Operation]; shown.Tool == "" {
+			shown.Status = "waiting"
+		}
+	}
+	rows, err := ws.PluginVersions(ctx, b.Plugin)
+	if err != nil {
+		return nil, err
+	}
+	r, err := registry.ParseVersionRange(b.Range)
+	if err != nil {
+		return nil, err
+	}
+	newest := b.Pinned
+	for i := range rows {
+		row := &rows[i]
+		if row.Version == b.Pinned && !row.YankedAt.IsZero() {
+			shown.Status = "yanked"
+			if key, err := ws.PublisherKey(ctx, row.KeyID); err != nil {
+				return nil, err
+			} else if !key.RevokedAt.IsZero() {
+				shown.Status = "revoked"
+			}
+		}
+		if v, err := registry.ParseVersion(row.Version); err == nil && row.YankedAt.IsZero() && r.Has(v) && compareVersions(row.Version, newest) > 0 {
+			newest = row.Version
+		}
+	}
+	if newest != b.Pinned {
+		shown.Newer = newest
+	}
+	return shown, nil
+}
+
+// compactJSON is a JSON text without insignificant white space; "null" for none, so
+// that equal configurations give equal bundles.
+func compactJSON(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if len(raw) == 0 || json.Compact(&b, raw) != nil {
+		return "null"
+	}
+	return b.String()
+}

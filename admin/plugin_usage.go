@@ -1,0 +1,64 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+)
+
+// usageInterval is how often what plugins did is written down.
+const usageInterval = 15 * time.Second
+
+// EventPluginFailed says that a plugin was taken out of calls by itself.
+const EventPluginFailed = "plugin.failed"
+
+// PluginCalls are counts of the calls of one version of a plugin in a workspace.
+type PluginCalls struct {
+	Workspace, Name, Version        string
+	Calls, Errors, Traps, Deadlines uint64
+	Unbound                         uint64 // times it was taken out of calls
+	Micros                          uint64
+	BytesIn, BytesOut               uint64
+}
+
+// RecordPluginUsage adds what nodes counted to the record of each version.
+func (s *Server) RecordPluginUsage(ctx context.Context, calls []PluginCalls) error {
+	for i := range calls {
+		c := &calls[i]
+		row := &store.PluginUsage{
+			Name: c.Name, Version: c.Version, Calls: c.Calls, Errors: c.Errors, Traps: c.Traps, Deadlines: c.Deadlines, Unbound: c.Unbound,
+			Micros: c.Micros, BytesIn: c.BytesIn, BytesOut: c.BytesOut,
+		}
+		if err := s.o.Store.Workspace(c.Workspace).Update(ctx, func(tx *store.Tx) error { return tx.AddPluginUsage(ctx, row) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordLocalUsage writes down what the gateway of this node counted. What cannot
+// be written is lost: it is a measure, not an account.
+func (s *Server) recordLocalUsage(ctx context.Context) {
+	if s.o.PluginUsage == nil {
+		return
+	}
+	if err := s.RecordPluginUsage(ctx, s.o.PluginUsage()); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the usage of plugins was not written", slog.Any("error", err))
+	}
+}
+
+// PluginFailed records that a gateway took a plugin out of calls by itself, and
+// tells of it. It is for nodes whose gateway runs in this process.
+func (s *Server) PluginFailed(ctx context.Context, workspace, name, version, reason string) {
+	err := s.o.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error {
+		rec := audit(ctx, "plugin.unbind", name+"@"+version)
+		rec.Reason = reason
+		return tx.Audit(ctx, rec)
+	})
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the unbinding of a plugin was not recorded", slog.String("plugin", name), slog.Any("error", err))
+	}
+	s.emit(Event{Type: EventPluginFailed, Workspace: workspace, Plugin: name + "@" + version, Reason: reason})
+}

@@ -1,0 +1,539 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/golden"
+	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/module"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/sign"
+)
+
+// pluginABI is what third-party plugins speak.
+const pluginABI = "extism/1"
+
+type publishPluginInput struct{ Body PublishPlugin }
+
+// PluginInput is the path of a plugin.
+type PluginInput struct {
+	Name string `path:"name" maxLength:"64"`
+}
+
+// PluginVersionInput is the path of a version of a plugin.
+type PluginVersionInput struct {
+	PluginInput
+	Version string `path:"version" maxLength:"80"`
+}
+
+type yankInput struct {
+	PluginVersionInput
+	Body YankRequest
+}
+
+func (s *Server) registerPlugins() {
+	tags := []string{"plugins"}
+	const versionPath = "/v1/plugins/{name}/versions/{version}"
+	register(s, huma.Operation{
+		OperationID: "publish-plugin", Method: http.MethodPost, Path: "/v1/plugins", Summary: "Publish a version of a plugin", Tags: tags,
+		Description: "Checks the module, its signature, what it asks for and its golden cases, in the sandbox of a gateway. A version never changes: " +
+			"the same bytes again are 200, others 409.",
+	}, func(ctx context.Context, in *publishPluginInput) (*jobOutput, error) {
+		return s.run(ctx, "plugin.publish", func(ctx context.Context, phase func(string)) (*done, error) {
+			return s.publishPlugin(ctx, &in.Body, phase)
+		})
+	})
+	documentJob(s.api.OpenAPI(), "/v1/plugins", PluginVersion{}, http.StatusCreated, http.StatusOK)
+	register(s, huma.Operation{
+		OperationID: "list-plugins", Method: http.MethodGet, Path: "/v1/plugins", Summary: "List plugins by name, each with its latest version", Tags: tags,
+	}, s.listPlugins)
+	register(s, huma.Operation{
+		OperationID: "get-plugin", Method: http.MethodGet, Path: "/v1/plugins/{name}", Summary: "Read a plugin with all its versions", Tags: tags,
+	}, func(ctx context.Context, in *PluginInput) (*bodyOutput[Plugin], error) {
+		p, err := s.plugin(ctx, s.workspace(ctx), in.Name)
+		if err != nil {
+			return nil, err
+		}
+		return &bodyOutput[Plugin]{*p}, nil
+	})
+	register(s, huma.Operation{
+		OperationID: "get-plugin-version", Method: http.MethodGet, Path: versionPath, Summary: "Read a version of a plugin", Tags: tags,
+	}, func(ctx context.Context, in *PluginVersionInput) (*bodyOutput[PluginVersion], error) {
+		ws := s.workspace(ctx)
+		row, err := ws.PluginVersion(ctx, in.Name, in.Version)
+		if err != nil {
+			return nil, err
+		}
+		return s.pluginVersionAnswer(ctx, ws, row)
+	})
+	register(s, huma.Operation{
+		OperationID: "test-plugin-version", Method: http.MethodPost, Path: versionPath + "/test", Summary: "Run the golden cases of a version again", Tags: tags,
+	}, s.testPluginVersion)
+	register(s, huma.Operation{
+		OperationID: "yank-plugin-version", Method: http.MethodPost, Path: versionPath + "/yank", Summary: "Yank a version, or undo it", Tags: tags,
+		Description: "A yanked version cannot be bound any more. Toolsets that bind it keep it until they are changed.",
+	}, s.yankPluginVersion)
+	s.registerPublisherKeys()
+	s.registerBindings()
+}
+
+// submitted is a plugin that somebody wants to publish.
+type submitted struct {
+	pkg    *guest.Package
+	pushed *publish.Plugin // it is in the registry already; nil: it was uploaded
+}
+
+// readSubmission takes the module out of a request or out of the registry.
+func (s *Server) readSubmission(ctx context.Context, ws *store.Workspace, in *PublishPlugin) (*submitted, error) {
+	switch {
+	case (len(in.Module) == 0) == (in.OCI == ""):
+		return nil, problem.New(problem.InvalidArgument, "the request needs module or oci, and not both").Fix("upload the module, or push it and name it")
+	case len(in.Module) > module.MaxBytes:
+		return nil, problem.New(problem.TooLarge, "the module has %d bytes, the limit is %d", len(in.Module), module.MaxBytes).Fix("strip it, or build it for size")
+	case len(in.Module) > 0:
+		g, err := guest.Open(in.Module)
+		if err != nil {
+			return nil, err
+		}
+		return &submitted{pkg: g}, nil
+	}
+	name, reference, byDigest := strings.Cut(in.OCI, "@")
+	if !byDigest {
+		if name, reference, _ = strings.Cut(in.OCI, ":"); reference == "" {
+			return nil, fieldFault("/oci", "%.80q names no tag or digest: write NAME:TAG", in.OCI)
+		}
+	}
+	if !registry.ValidSlug(name) {
+		return nil, fieldFault("/oci", "%.80q is not the name of a plugin: write NAME:TAG", name)
+	}
+	p, err := s.o.Publisher.FindPlugin(ctx, publish.PluginRepository(ws.ID(), name), reference)
+	if err != nil {
+		return nil, err
+	}
+	if p.Package.Manifest.Name != name {
+		return nil, problem.New(problem.InvalidPlugin, "the plugin in the repository of %s is named %s", name, p.Package.Manifest.Name).
+			Fix("push it to the repository of its own name")
+	}
+	return &submitted{pkg: p.Package, pushed: p}, nil
+}
+
+func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase func(string)) (*done, error) {
+	ws := s.workspace(ctx)
+	phase("checking the module")
+	sub, err := s.readSubmission(ctx, ws, in)
+	if err != nil {
+		return nil, err
+	}
+	m := sub.pkg.Manifest
+	if _, err := registry.ParseVersion(m.Version); err != nil {
+		return nil, problem.New(problem.InvalidPlugin, "the plugin's version %.80q is not major.minor.patch", m.Version).Fix("correct version in plugin.json and build it again")
+	}
+	if !registry.ValidSlug(m.Name) {
+		return nil, problem.New(problem.InvalidPlugin, "the plugin's name %.80q is not a slug", m.Name).Fix("use lower-case letters, digits and inner hyphens")
+	}
+	keyID, err := s.verifySubmission(ctx, ws, in, sub)
+	if err != nil {
+		return nil, err
+	}
+	if have, err := ws.PluginVersion(ctx, m.Name, m.Version); err == nil {
+		if have.Digest != sub.pkg.Digest {
+			return nil, problem.New(problem.Conflict, "plugin %s %s was published before, with other bytes", m.Name, m.Version).
+				Fix("a version never changes: publish it under the next one")
+		}
+		out, err := s.pluginVersionAnswer(ctx, ws, have)
+		if err != nil {
+			return nil, err
+		}
+		return &done{status: http.StatusOK, resource: pluginPath(have), body: out.Body}, nil
+	} else if !problem.Is(err, problem.NotFound) {
+		return nil, err
+	}
+	phase("running its golden cases")
+	cases, raw, err := readCases(in.Cases)
+	if err != nil {
+		return nil, err
+	}
+	measured, err := s.measure(ctx, sub.pkg, cases)
+	if err != nil {
+		return nil, err
+	}
+	if err := failedCases(measured); err != nil {
+		return nil, err
+	}
+	phase("storing it")
+	stored := sub.pushed
+	if stored == nil {
+		if stored, err = s.o.Publisher.Plugin(ctx, ws.ID(), m.Version, sub.pkg); err != nil {
+			return nil, err
+		}
+	}
+	row := &store.PluginVersion{
+		Name: m.Name, Version: m.Version, Kind: string(m.Kind), Description: m.Description, Repository: stored.Ref.Repository, Tag: m.Version,
+		Manifest: string(stored.Ref.Manifest), Digest: string(stored.Ref.Digest), Config: string(stored.Config), SizeBytes: int64(len(sub.pkg.Code)),
+		Document: string(m.Append(nil)), KeyID: keyID, Cases: raw, Report: mustJSON(measured), CreatedBy: requestOf(ctx).tokenID(),
+	}
+	err = ws.Update(ctx, func(tx *store.Tx) error {
+		// The key may have been revoked while the cases ran.
+		if k, err := tx.PublisherKey(ctx, keyID); err != nil || !k.RevokedAt.IsZero() {
+			return problem.New(problem.InvalidPlugin, "the publisher key %.16s was revoked", keyID).Because(err)
+		}
+		if err := tx.AddPluginVersion(ctx, row); err != nil {
+			return err
+		}
+		rec := audit(ctx, "plugin.publish", m.Name+"@"+m.Version)
+		rec.Digest = row.Digest
+		rec.After = mustJSON(map[string]any{"kind": row.Kind, "keyId": keyID, "manifest": row.Manifest, "capabilities": showCapabilities(m.Capabilities), "oci": in.OCI})
+		return tx.Audit(ctx, rec)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if row, err = ws.PluginVersion(ctx, m.Name, m.Version); err != nil {
+		return nil, err
+	}
+	out, err := s.pluginVersionAnswer(ctx, ws, row)
+	if err != nil {
+		return nil, err
+	}
+	return &done{status: http.StatusCreated, resource: pluginPath(row), body: out.Body}, nil
+}
+
+func pluginPath(row *store.PluginVersion) string {
+	return "/v1/plugins/" + row.Name + "/versions/" + row.Version
+}
+
+// verifySubmission returns the id of the publisher key that signed.
+func (s *Server) verifySubmission(ctx context.Context, ws *store.Workspace, in *PublishPlugin, sub *submitted) (string, error) {
+	rows, err := ws.ValidPublisherKeys(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(rows) == 0 {
+		return "", problem.New(problem.InvalidPlugin, "this workspace has no publisher key, so nothing can be published").
+			Fix("have an administrator add one: sluice plugin key add FILE.pub")
+	}
+	keys := make([]*sign.PublisherKey, len(rows))
+	for i := range rows {
+		if keys[i], err = sign.ParsePublisherKey(rows[i].PublicKey); err != nil {
+			return "", fmt.Errorf("reading publisher key %s: %w", rows[i].ID, err)
+		}
+	}
+	m := sub.pkg.Manifest
+	if len(in.Signature) > 0 {
+		return sign.VerifyPlugin(in.Signature, keys, sign.PluginStatement{Digest: sub.pkg.Digest, Kind: string(m.Kind), Name: m.Name, Version: m.Version})
+	}
+	if sub.pushed != nil {
+		sigs, err := s.o.Publisher.CosignSignatures(ctx, sub.pushed.Ref.Repository, sub.pushed.Ref.Manifest)
+		if err != nil {
+			return "", err
+		}
+		if len(sigs) > 0 {
+			return sign.VerifyCosign(sigs, keys, sub.pushed.Ref.Manifest)
+		}
+	}
+	return "", problem.New(problem.InvalidPlugin, "the plugin is not signed").Fix("sign it: sluice plugin sign, or cosign sign --key …")
+}
+
+// readCases reads golden cases and returns the form in which they are kept.
+func readCases(in []PluginCase) ([]*golden.Case, []byte, error) {
+	if len(in) == 0 {
+		return nil, nil, problem.New(problem.InvalidPlugin, "the plugin has no golden cases: nothing shows that it works").
+			Fix("write testdata/NAME.json; see docs/plugins/testing.md")
+	}
+	cases := make([]*golden.Case, len(in))
+	for i, c := range in {
+		var err error
+		if cases[i], err = golden.Parse(c.Name, c.Case); err != nil {
+			return nil, nil, problem.New(problem.InvalidPlugin, "golden case %.128s: %v", c.Name, err).Fix("see docs/plugins/testing.md")
+		}
+	}
+	return cases, []byte(mustJSON(in)), nil
+}
+
+// measure runs the golden cases of a plugin in the sandbox, under the policy of
+// this control plane. It fails when the plugin asks for more than it may have, or
+// cannot be loaded.
+func (s *Server) measure(ctx context.Context, g *guest.Package, cases []*golden.Case) (*PluginMeasured, error) {
+	if s.o.Sandbox == nil {
+		return nil, problem.New(problem.Unsupported, "this control plane has no sandbox to try plugins in")
+	}
+	if err := g.Check(s.o.PluginPolicy); err != nil {
+		return nil, err
+	}
+	out := &PluginMeasured{Cases: make([]PluginCaseResult, 0, len(cases)), At: s.now()}
+	var took []float64
+	for _, c := range cases {
+		r, err := s.measureCase(ctx, g, c)
+		if err != nil {
+			return nil, err
+		}
+		out.Cases = append(out.Cases, r)
+		out.TokensBefore += r.TokensBefore
+		out.TokensAfter += r.TokensAfter
+		took = append(took, r.Us)
+	}
+	slices.Sort(took)
+	out.P50Us = took[len(took)/2]
+	_, err := module.Meter(nil, g.Code)
+	out.Metered = err == nil
+	return out, nil
+}
+
+func (s *Server) measureCase(ctx context.Context, g *guest.Package, c *golden.Case) (PluginCaseResult, error) {
+	out := PluginCaseResult{Name: c.Name}
+	p, err := guest.Load(s.o.Sandbox, g, guest.Options{Policy: s.o.PluginPolicy, Config: c.Config, Log: func(int, string) {}})
+	if err != nil {
+		return out, err
+	}
+	defer p.Close()
+	if err := p.Compile(ctx); err != nil {
+		return out, err
+	}
+	r := golden.Run(ctx, p, c)
+	out.OK, out.Diff, out.Us = r.Diff == "", r.Diff, float64(r.Took.Nanoseconds())/1000
+	if t := r.Got.Tokens; t != nil {
+		out.TokensBefore, out.TokensAfter = t.Before, t.After
+	}
+	return out, nil
+}
+
+// failedCases names what did not pass.
+func failedCases(m *PluginMeasured) error {
+	var failed []*problem.Error
+	for i := range m.Cases {
+		if c := &m.Cases[i]; !c.OK {
+			failed = append(failed, problem.New(problem.TestFailed, "%s:\n%.2000s", c.Name, c.Diff).At("", 0, 0, fmt.Sprintf("/cases/%d", i)))
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	e := problem.New(problem.TestFailed, "%d of %d golden cases do not give what they say", len(failed), len(m.Cases)).
+		Fix("run them: sluice plugin test")
+	const shown = 8 // enough to see the pattern
+	e.Parts = failed[:min(len(failed), shown)]
+	return e
+}
+
+func (s *Server) testPluginVersion(ctx context.Context, in *PluginVersionInput) (*bodyOutput[PluginMeasured], error) {
+	ws := s.workspace(ctx)
+	row, err := ws.PluginVersion(ctx, in.Name, in.Version)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := ws.PluginCases(ctx, in.Name, in.Version)
+	if err != nil {
+		return nil, err
+	}
+	var kept []PluginCase
+	if err := json.Unmarshal(raw, &kept); err != nil {
+		return nil, fmt.Errorf("reading the golden cases of %s %s: %w", in.Name, in.Version, err)
+	}
+	cases, _, err := readCases(kept)
+	if err != nil {
+		return nil, err
+	}
+	g, err := s.o.Publisher.OpenPlugin(ctx, pluginRef(row))
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.measure(ctx, g, cases)
+	if err != nil {
+		return nil, err
+	}
+	return &bodyOutput[PluginMeasured]{*m}, nil
+}
+
+func pluginRef(row *store.PluginVersion) registry.PluginRef {
+	return registry.PluginRef{
+		Name: row.Name, Version: row.Version, Repository: row.Repository, Manifest: registry.Digest(row.Manifest), Digest: registry.Digest(row.Digest),
+	}
+}
+
+func (s *Server) yankPluginVersion(ctx context.Context, in *yankInput) (*bodyOutput[PluginVersion], error) {
+	ws := s.workspace(ctx)
+	row, err := ws.PluginVersion(ctx, in.Name, in.Version)
+	if err != nil {
+		return nil, err
+	}
+	if (in.Body.Reason == "") != in.Body.Undo {
+		return nil, fieldFault("/reason", "a reason is needed to yank a version, and none to put it back")
+	}
+	if in.Body.Undo {
+		if k, err := ws.PublisherKey(ctx, row.KeyID); err != nil {
+			return nil, err
+		} else if !k.RevokedAt.IsZero() {
+			return nil, problem.New(problem.Conflict, "the publisher key that signed %s %s was revoked", row.Name, row.Version).
+				Fix("publish the next version, signed with another key")
+		}
+	}
+	err = ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.Yank(ctx, in.Name, in.Version, in.Body.Reason); err != nil {
+			return err
+		}
+		rec := audit(ctx, "plugin.yank", in.Name+"@"+in.Version)
+		if in.Body.Undo {
+			rec.Action = "plugin.unyank"
+		}
+		rec.Digest, rec.Reason = row.Digest, in.Body.Reason
+		return tx.Audit(ctx, rec)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if row, err = ws.PluginVersion(ctx, in.Name, in.Version); err != nil {
+		return nil, err
+	}
+	return s.pluginVersionAnswer(ctx, ws, row)
+}
+
+func (s *Server) listPlugins(ctx context.Context, in *ListInput) (*listOutput[Plugin], error) {
+	p, err := in.page("/v1/plugins")
+	if err != nil {
+		return nil, err
+	}
+	ws := s.workspace(ctx)
+	names, next, err := ws.PluginNames(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]Plugin, len(names))
+	for i, name := range names {
+		all, err := s.plugin(ctx, ws, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range all.Versions {
+			if v.Version == all.Latest || all.Latest == "" {
+				all.Versions = []PluginVersion{v}
+				break
+			}
+		}
+		shown[i] = *all
+	}
+	return list(in, "/v1/plugins", shown, next, func(p *Plugin) Plugin { return *p }), nil
+}
+
+// plugin reads a plugin with its versions, the newest first.
+func (s *Server) plugin(ctx context.Context, ws *store.Workspace, name string) (*Plugin, error) {
+	rows, err := ws.PluginVersions(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(rows, func(a, b store.PluginVersion) int { return compareVersions(b.Version, a.Version) })
+	out := &Plugin{Name: name, Kind: rows[0].Kind, Description: rows[0].Description, Latest: latest(rows)}
+	for i := range rows {
+		v, err := s.showPluginVersion(ctx, ws, &rows[i])
+		if err != nil {
+			return nil, err
+		}
+		out.Versions = append(out.Versions, *v)
+	}
+	return out, nil
+}
+
+// latest is the highest release that is not yanked, else the highest pre-release,
+// else "". rows are sorted, the newest first.
+func latest(rows []store.PluginVersion) string {
+	pre := ""
+	for i := range rows {
+		v, err := registry.ParseVersion(rows[i].Version)
+		switch {
+		case err != nil || !rows[i].YankedAt.IsZero():
+		case v.Pre == "":
+			return rows[i].Version
+		case pre == "":
+			pre = rows[i].Version
+		}
+	}
+	return pre
+}
+
+// compareVersions orders versions that were checked when they were published.
+func compareVersions(a, b string) int {
+	x, errX := registry.ParseVersion(a)
+	y, errY := registry.ParseVersion(b)
+	if errX != nil || errY != nil {
+		return strings.Compare(a, b)
+	}
+	return cmp.Or(x.Compare(y), strings.Compare(a, b))
+}
+
+func (s *Server) pluginVersionAnswer(ctx context.Context, ws *store.Workspace, row *store.PluginVersion) (*bodyOutput[PluginVersion], error) {
+	v, err := s.showPluginVersion(ctx, ws, row)
+	if err != nil {
+		return nil, err
+	}
+	if v.UsedBy, err = usersOf(ctx, ws, func(b *boundRecord) bool { return b.Plugin == row.Name && b.Pinned == row.Version }); err != nil {
+		return nil, err
+	}
+	return &bodyOutput[PluginVersion]{*v}, nil
+}
+
+func (s *Server) showPluginVersion(ctx context.Context, ws *store.Workspace, row *store.PluginVersion) (*PluginVersion, error) {
+	m, err := manifest.Parse([]byte(row.Document))
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifest of plugin %s %s: %w", row.Name, row.Version, err)
+	}
+	key, err := ws.PublisherKey(ctx, row.KeyID)
+	if err != nil {
+		return nil, err
+	}
+	used, err := ws.PluginUsage(ctx, row.Name, row.Version)
+	if err != nil {
+		return nil, err
+	}
+	v := &PluginVersion{
+		Name: row.Name, Version: row.Version, Kind: row.Kind, Description: row.Description, Digest: row.Digest, Repository: row.Repository, Tag: row.Tag,
+		Manifest: row.Manifest, SizeBytes: row.SizeBytes, ABI: pluginABI, Capabilities: showCapabilities(m.Capabilities), Limits: showLimits(m), Config: m.Config,
+		Signature: PluginSignature{KeyID: key.ID, Publisher: key.Name, Revoked: !key.RevokedAt.IsZero()}, Live: showUsage(used),
+		Status: "published", YankedAt: row.YankedAt.Time, YankReason: row.YankReason, PublishedBy: row.CreatedBy, PublishedAt: row.CreatedAt.Time,
+	}
+	if !row.YankedAt.IsZero() {
+		v.Status = "yanked"
+	}
+	if m.Kind == manifest.Filter || m.Kind == manifest.Projection {
+		v.Effect = manifest.EffectSubset
+		if m.Output != nil {
+			v.Effect = m.Output.Effect
+		}
+	}
+	if err := json.Unmarshal([]byte(row.Report), &v.Measured); err != nil {
+		return nil, fmt.Errorf("reading the report of plugin %s %s: %w", row.Name, row.Version, err)
+	}
+	return v, nil
+}
+
+func showCapabilities(c *manifest.Capabilities) *PluginCapabilities {
+	if c == nil || !c.Clock && !c.Random && len(c.Hosts) == 0 {
+		return nil
+	}
+	return &PluginCapabilities{Clock: c.Clock, Random: c.Random, Hosts: c.Hosts}
+}
+
+func showLimits(m *manifest.Manifest) PluginLimits {
+	l := guest.LimitsOf(m)
+	return PluginLimits{MemoryBytes: l.Memory, DeadlineMs: int(l.Deadline.Milliseconds())}
+}
+
+func showUsage(u *store.PluginUsage) PluginLive {
+	l := PluginLive{
+		Calls: u.Calls, Errors: u.Errors, Traps: u.Traps, Deadlines: u.Deadlines, Unbound: u.Unbound, BytesIn: u.BytesIn, BytesOut: u.BytesOut,
+	}
+	if u.Calls > 0 {
+		l.MeanUs = float64(u.Micros) / float64(u.Calls)
+	}
+	return l
+}
