@@ -31,6 +31,12 @@ type callTrace struct {
 		Failure       string `json:"failure"`
 		FieldsDropped int    `json:"fieldsDropped"`
 	} `json:"program"`
+	Plugins []struct {
+		Name, Version, Digest, Failure string
+		MS                             float64
+		BytesIn, Bytes                 int
+		Failed                         bool
+	} `json:"plugins"`
 	Bytes  struct{ Received, Minified, Result int }
 	Tokens struct{ Received, Pretty, Minified, Result int }
 }
@@ -377,6 +383,11 @@ func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bo
 	if t.Program.Failure != "" {
 		a.say("! the response program did not run: %s", t.Program.Failure)
 	}
+	for _, p := range t.Plugins {
+		if p.Failed {
+			a.say("! plugin %s %s did not run: %s", p.Name, p.Version, safeText(p.Failure))
+		}
+	}
 	if !stages {
 		return
 	}
@@ -384,6 +395,13 @@ func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bo
 		if ms, ok := t.StagesMs[name]; ok {
 			a.say("  %-10s %9.3f ms", name, ms)
 		}
+	}
+	for _, p := range t.Plugins {
+		state := ""
+		if p.Failed {
+			state = ", failed"
+		}
+		a.say("  plugin     %9.3f ms   %s %s (%s), %s → %s bytes%s", p.MS, p.Name, p.Version, shortDigest(p.Digest), thousands(p.BytesIn), thousands(p.Bytes), state)
 	}
 	a.say("  bytes      received %s, minified %s, result %s; %s dropped", thousands(t.Bytes.Received), thousands(t.Bytes.Minified), thousands(t.Bytes.Result), plural(t.Program.FieldsDropped, "field"))
 }

@@ -25,8 +25,9 @@ import (
 )
 
 func (a *app) pluginCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "plugin", Aliases: []string{"plugins"}, Short: "Write, build, test and sign plugins"}
-	cmd.AddCommand(a.pluginNew(), a.pluginBuild(), a.pluginTest(), a.pluginRun(), a.pluginInspect(), a.pluginSign(), a.pluginVerify())
+	cmd := &cobra.Command{Use: "plugin", Aliases: []string{"plugins"}, Short: "Write, build, test, publish and bind plugins"}
+	cmd.AddCommand(a.pluginNew(), a.pluginBuild(), a.pluginTest(), a.pluginRun(), a.pluginInspect(), a.pluginSign(), a.pluginVerify(),
+		a.pluginPublish(), a.pluginList(), a.pluginShow(), a.pluginYank(), a.pluginKey(), a.pluginBind(), a.pluginUnbind(), a.pluginBindings())
 	return cmd
 }
 

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,20 +11,8 @@ import (
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/guest"
-	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/sign"
 )
-
-// payloadPlugin says that a signature is for a plugin (DSSE payload type).
-const payloadPlugin = "application/vnd.sluice.plugin.statement.v1+json"
-
-// statement is what a publisher signs: these bytes are this version of that plugin.
-type statement struct {
-	Digest  string `json:"digest"` // of the module
-	Kind    string `json:"kind"`
-	Name    string `json:"name"`
-	Version string `json:"version"`
-}
 
 func (a *app) pluginSign() *cobra.Command {
 	var keyFile string
@@ -46,24 +31,9 @@ holds the public half for those who verify.`,
 			if err != nil {
 				return err
 			}
-			key, err := sign.OpenKey(keyFile)
+			key, _, err := signPlugin(p, path, keyFile)
 			if err != nil {
 				return err
-			}
-			body, err := json.Marshal(statementOf(p))
-			if err != nil {
-				return fmt.Errorf("signing %s: %w", path, err)
-			}
-			env, err := sign.Sign(key, payloadPlugin, body)
-			if err != nil {
-				return err
-			}
-			if err := atomicfile.Write(path+".sig", env, 0o644); err != nil {
-				return fmt.Errorf("writing %s.sig: %w", path, err)
-			}
-			pub := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: key.Trusted(registry.UsePublisher, "").PublicKey})
-			if err := atomicfile.Write(keyFile+".pub", pub, 0o644); err != nil {
-				return fmt.Errorf("writing %s.pub: %w", keyFile, err)
 			}
 			a.say("%s %s signed by %s", p.Manifest.Name, p.Manifest.Version, key)
 			return a.write([]byte(path + ".sig\n"))
@@ -73,8 +43,28 @@ holds the public half for those who verify.`,
 	return cmd
 }
 
-func statementOf(p *guest.Package) statement {
-	return statement{p.Digest, string(p.Manifest.Kind), p.Manifest.Name, p.Manifest.Version}
+// signPlugin signs the plugin in a file and writes the signature and the public key
+// beside plugin and key. The key is made when there is none.
+func signPlugin(p *guest.Package, path, keyFile string) (*sign.Key, []byte, error) {
+	key, err := sign.OpenKey(keyFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	env, err := sign.SignPlugin(key, statementOf(p))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := atomicfile.Write(path+".sig", env, 0o644); err != nil {
+		return nil, nil, fmt.Errorf("writing %s.sig: %w", path, err)
+	}
+	if err := atomicfile.Write(keyFile+".pub", key.PublicPEM(), 0o644); err != nil {
+		return nil, nil, fmt.Errorf("writing %s.pub: %w", keyFile, err)
+	}
+	return key, env, nil
+}
+
+func statementOf(p *guest.Package) sign.PluginStatement {
+	return sign.PluginStatement{Digest: p.Digest, Kind: string(p.Manifest.Kind), Name: p.Manifest.Name, Version: p.Manifest.Version}
 }
 
 func (a *app) pluginVerify() *cobra.Command {
@@ -96,7 +86,7 @@ func (a *app) pluginVerify() *cobra.Command {
 				return err
 			}
 			verified := struct {
-				statement
+				sign.PluginStatement
 				KeyID string `json:"keyid"`
 			}{statementOf(p), id}
 			return a.object(verified, func(w io.Writer) {
@@ -114,13 +104,7 @@ func verifyPlugin(p *guest.Package, path, keyFile string) (string, error) {
 	if err != nil {
 		return "", problem.New(problem.NotFound, "the public key %s cannot be read", keyFile).Because(err)
 	}
-	block, _ := pem.Decode(raw)
-	if block == nil || block.Type != "PUBLIC KEY" {
-		return "", problem.New(problem.InvalidArgument, "%s is not a public key in PEM", keyFile).Fix("use the .pub file that sluice plugin sign wrote")
-	}
-	sum := sha256.Sum256(block.Bytes)
-	key := registry.TrustedKey{KeyID: hex.EncodeToString(sum[:]), Use: registry.UsePublisher, PublicKey: block.Bytes}
-	trust, err := sign.NewTrust([]registry.TrustedKey{key}, registry.UsePublisher)
+	key, err := sign.ParsePublisherKey(raw)
 	if err != nil {
 		return "", err
 	}
@@ -128,13 +112,9 @@ func verifyPlugin(p *guest.Package, path, keyFile string) (string, error) {
 	if err != nil {
 		return "", problem.New(problem.NotFound, "there is no signature %s.sig", path).Fix(`sign it: "sluice plugin sign"`).Because(err)
 	}
-	body, id, err := sign.Verify(env, payloadPlugin, trust)
-	if err != nil {
+	id, err := sign.VerifyPlugin(env, []*sign.PublisherKey{key}, statementOf(p))
+	if errors.Is(err, sign.ErrUnknownSigner) {
 		return "", problem.New(problem.InvalidPlugin, "the signature of %s is not by this key", path).Because(err)
 	}
-	var s statement
-	if err := json.Unmarshal(body, &s); err != nil || s != statementOf(p) {
-		return "", problem.New(problem.InvalidPlugin, "the signature of %s is for another plugin: %s %s", path, s.Name, s.Version).Fix("sign it again after each build")
-	}
-	return id, nil
+	return id, err
 }

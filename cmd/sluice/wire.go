@@ -99,6 +99,7 @@ type node struct {
 	follower  *edge.Follower
 	loaded    <-chan struct{} // closed when the follower has loaded what was persisted
 	keys      *access.Keys
+	plugins   *nodePlugins
 	closers   []func() error // in the order they were opened
 }
 
@@ -223,10 +224,10 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		return fmt.Errorf("starting the plugin host: %w", err)
 	}
 	n.onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
-	plugins, err := openPlugins(ctx, n.path(codeCacheDir), n.opts.logger, n.onClose)
-	if err != nil {
+	if n.plugins, err = openPlugins(ctx, n.path(codeCacheDir), n.meter, n.opts.logger, n.onClose); err != nil {
 		return err
 	}
+	plugins := n.plugins.runner
 	client, err := upstream.New(upstream.Options{Dial: n.dialer.DialTimeout, UserAgent: "sluice/" + versionOrDevel()})
 	if err != nil {
 		return err
@@ -285,6 +286,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		OAuth: authorization,
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), MCP: mcpServers{servers}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
 		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), Hosts: append(adminHosts(n.opts.adminListen), n.opts.adminHosts...), Version: versionOrDevel(),
+		Sandbox: n.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: n.plugins.pluginCalls,
 		Registry: n.registry, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
 	})
 	if err != nil {
@@ -344,6 +346,7 @@ func (n *node) run(ctx context.Context) error {
 	}
 	g.Go(func() error { return ended(ctx, n.publisher.Run(ctx)) })
 	g.Go(func() error { return ended(ctx, n.admin.Run(ctx, n.opts.grace)) })
+	g.Go(func() error { return n.watchPlugins(ctx) })
 	g.Go(func() error {
 		err := n.serveAdmin()
 		if errors.Is(err, http.ErrServerClosed) {

@@ -73,7 +73,7 @@ func (t draftTester) Test(ctx context.Context, in admin.TestCall) (admin.TestedA
 		return admin.TestedAnswer{}, err
 	}
 	snap, err := snapshot.Compile(snapshot.Input{Toolsets: []snapshot.ToolsetInput{{
-		ID: in.Toolset.ID, Slug: in.Toolset.Slug, Digest: in.Digest, Bundle: in.Toolset, Programs: programs, Connectors: in.Connectors,
+		ID: in.Toolset.ID, Slug: in.Toolset.Slug, Digest: in.Digest, Bundle: in.Toolset, Programs: programs, Connectors: in.Connectors, Plugins: in.Plugins,
 	}}}, nil)
 	if err != nil {
 		return admin.TestedAnswer{}, err

@@ -104,7 +104,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 		return n, fmt.Errorf("starting the plugin host: %w", err)
 	}
 	n.onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
-	plugins, err := openPlugins(ctx, n.path(codeCacheDir), o.logger, n.onClose)
+	plugins, err := openPlugins(ctx, n.path(codeCacheDir), n.meter, o.logger, n.onClose)
 	if err != nil {
 		return n, err
 	}
@@ -121,7 +121,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 		return n, err
 	}
 	n.onClose(func() error { servers.Close(); return nil })
-	live, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins, Credentials: vaultSource{n}, Meter: n.meter, Logger: o.logger})
+	live, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins.runner, Credentials: vaultSource{n}, Meter: n.meter, Logger: o.logger})
 	if err != nil {
 		return n, err
 	}

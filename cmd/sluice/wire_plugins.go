@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/plugin"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -16,17 +18,61 @@ import (
 // but no clock, no randomness and no requests.
 var pluginPolicy = guest.Policy{Memory: manifest.MaxMemory, Deadline: time.Second}
 
+// pluginEvents is how many plugins that were taken out of calls wait to be recorded.
+const pluginEvents = 64
+
+// nodePlugins runs third-party plugins on a node.
+type nodePlugins struct {
+	host   *extism.Host
+	runner *plugin.Runner
+	// unbound are the plugins that were taken out of calls. What does not fit was
+	// logged, and is not recorded.
+	unbound chan plugin.Unbinding
+}
+
 // openPlugins makes what runs third-party plugins and has it closed with the node.
-func openPlugins(ctx context.Context, cache string, logger *slog.Logger, onClose func(func() error)) (*plugin.Runner, error) {
+func openPlugins(ctx context.Context, cache string, meter *metering.Meter, logger *slog.Logger, onClose func(func() error)) (*nodePlugins, error) {
 	h, err := extism.New(extism.Options{CacheDir: cache, Logger: logger})
 	if err != nil {
 		return nil, fmt.Errorf("starting the host of third-party plugins: %w", err)
 	}
 	onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
-	r, err := plugin.New(plugin.Options{Host: h, Policy: pluginPolicy, Logger: logger})
+	n := &nodePlugins{host: h, unbound: make(chan plugin.Unbinding, pluginEvents)}
+	n.runner, err = plugin.New(plugin.Options{Host: h, Policy: pluginPolicy, Meter: meter, Logger: logger, Unbound: func(u plugin.Unbinding) {
+		select {
+		case n.unbound <- u:
+		default:
+		}
+	}})
 	if err != nil {
 		return nil, err
 	}
-	onClose(func() error { r.Close(); return nil })
-	return r, nil
+	onClose(func() error { n.runner.Close(); return nil })
+	return n, nil
+}
+
+// watchPlugins records the plugins that are taken out of calls until ctx ends.
+func (n *node) watchPlugins(ctx context.Context) error {
+	for {
+		select {
+		case u := <-n.plugins.unbound:
+			n.admin.PluginFailed(ctx, u.Workspace, u.Plugin, u.Version, u.Reason)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// pluginCalls are what the gateway counted of plugins, as the admin API takes them.
+func (n *nodePlugins) pluginCalls() []admin.PluginCalls {
+	used := n.runner.Usage()
+	out := make([]admin.PluginCalls, len(used))
+	for i := range used {
+		u := &used[i]
+		out[i] = admin.PluginCalls{
+			Workspace: u.Workspace, Name: u.Plugin, Version: u.Version, Calls: u.Calls, Errors: u.Errors, Traps: u.Traps, Deadlines: u.Deadlines,
+			Unbound: u.Unbound, Micros: u.Micros, BytesIn: u.BytesIn, BytesOut: u.BytesOut,
+		}
+	}
+	return out
 }

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// bindFlags are those of "plugin bind".
+type bindFlags struct {
+	connector, tool, config, onError string
+	position, maxErrors, maxMean     int
+	update                           bool
+}
+
+func (a *app) pluginBind() *cobra.Command {
+	var f bindFlags
+	cmd := &cobra.Command{
+		Use:   "bind TOOLSET PLUGIN[@RANGE] [--tool TOOL] [--set JSON] [--on-error fail]",
+		Short: "Run a plugin on the answers of a toolset, a connector or a tool",
+		Long: `Bind a published plugin to a toolset, or to one of its connectors or tools. The range is
+pinned to one version, which stays until --update. Plugins run in the order of
+"sluice plugin bindings", each on what the one before made; a new one is the last,
+or --position. Binding again changes what is bound.`,
+		Example: `  sluice plugin bind shop mask
+  sluice plugin bind shop mask@~1.2.0 --tool list_orders --set '{"mask":"-"}' --on-error fail
+  sluice plugin bind shop mask --update`,
+		Args: exactly(2, "a toolset and a plugin"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, versions, _ := strings.Cut(args[1], "@")
+			return a.changeBindings(cmd.Context(), args[0], f.update, func(all []admin.PluginBinding) ([]admin.PluginBinding, error) {
+				b := admin.PluginBinding{Plugin: name, Connector: f.connector, Tool: f.tool}
+				at := findBinding(all, &b)
+				if at >= 0 {
+					b = all[at]
+				}
+				if versions != "" {
+					b.Version = versions
+				}
+				flags := cmd.Flags()
+				if flags.Changed("set") {
+					if !json.Valid([]byte(f.config)) {
+						return nil, usagef("--set is not JSON")
+					}
+					b.Config = json.RawMessage(f.config)
+				}
+				if flags.Changed("on-error") {
+					b.OnError = f.onError
+				}
+				if flags.Changed("max-errors") || flags.Changed("max-mean") {
+					b.Unbind = &admin.PluginUnbinding{ErrorPercent: f.maxErrors, MeanMs: f.maxMean}
+				}
+				if at >= 0 && !flags.Changed("position") {
+					all[at] = b
+					return all, nil
+				}
+				if at >= 0 {
+					all = slices.Delete(all, at, at+1)
+				}
+				to := len(all)
+				if flags.Changed("position") {
+					if f.position < 1 || f.position > len(all)+1 {
+						return nil, usagef("--position %d is not between 1 and %d", f.position, len(all)+1)
+					}
+					to = f.position - 1
+				}
+				return slices.Insert(all, to, b), nil
+			})
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.connector, "connector", "", "only tools of this connector")
+	fs.StringVar(&f.tool, "tool", "", "only this tool")
+	fs.StringVar(&f.config, "set", "", "configuration of the plugin, a `JSON` object")
+	fs.StringVar(&f.onError, "on-error", "pass", "pass: the answer goes on as the plugin got it; fail: the agent gets an error")
+	fs.IntVar(&f.position, "position", 0, "`N`th to run (default: the last)")
+	fs.IntVar(&f.maxErrors, "max-errors", 0, "`PERCENT` of 20 calls that may fail before it is left out (default 50, 100: any)")
+	fs.IntVar(&f.maxMean, "max-mean", 0, "mean `MILLISECONDS` of 20 calls before it is left out (default: half of its deadline)")
+	fs.BoolVar(&f.update, "update", false, "move everything that is bound to the newest version of its range")
+	mustComplete(cmd, "on-error", []string{"pass", "fail"})
+	return cmd
+}
+
+func findBinding(all []admin.PluginBinding, want *admin.PluginBinding) int {
+	return slices.IndexFunc(all, func(b admin.PluginBinding) bool {
+		return b.Plugin == want.Plugin && b.Tool == want.Tool && (want.Tool != "" || b.Connector == want.Connector)
+	})
+}
+
+func (a *app) pluginUnbind() *cobra.Command {
+	var b admin.PluginBinding
+	cmd := &cobra.Command{
+		Use:     "unbind TOOLSET PLUGIN [--tool TOOL | --connector CONNECTOR]",
+		Short:   "Take a plugin off a toolset, a connector or a tool",
+		Example: "  sluice plugin unbind shop mask --tool list_orders",
+		Args:    exactly(2, "a toolset and a plugin"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b.Plugin = args[1]
+			return a.changeBindings(cmd.Context(), args[0], false, func(all []admin.PluginBinding) ([]admin.PluginBinding, error) {
+				at := findBinding(all, &b)
+				if at < 0 {
+					return nil, problem.New(problem.NotFound, "%s does not bind %q so", args[0], b.Plugin).Fix("see: sluice plugin bindings %s", args[0])
+				}
+				return slices.Delete(all, at, at+1), nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&b.Connector, "connector", "", "what is bound to this connector")
+	cmd.Flags().StringVar(&b.Tool, "tool", "", "what is bound to this tool")
+	return cmd
+}
+
+func (a *app) pluginBindings() *cobra.Command {
+	return &cobra.Command{
+		Use: "bindings TOOLSET", Short: "Show which plugins a toolset binds, in the order they run", Args: exactly(1, "a toolset"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			t, _, err := c.toolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			var out admin.ToolsetPlugins
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: toolsetPath(t, "plugins"), out: &out}); err != nil {
+				return err
+			}
+			return a.object(out, func(w io.Writer) { printBindings(w, t.Slug, &out) })
+		},
+	}
+}
+
+// changeBindings reads what a toolset binds, changes it and writes it back, unless
+// somebody else was faster.
+func (a *app) changeBindings(ctx context.Context, toolset string, update bool, change func([]admin.PluginBinding) ([]admin.PluginBinding, error)) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	t, _, err := c.toolset(ctx, toolset)
+	if err != nil {
+		return err
+	}
+	path := toolsetPath(t, "plugins")
+	var now admin.ToolsetPlugins
+	etag, err := c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &now})
+	if err != nil {
+		return err
+	}
+	in := admin.SetPlugins{Update: update}
+	for i := range now.Bindings {
+		in.Bindings = append(in.Bindings, now.Bindings[i].PluginBinding)
+	}
+	if in.Bindings, err = change(in.Bindings); err != nil {
+		return err
+	}
+	if in.Bindings == nil {
+		in.Bindings = []admin.PluginBinding{}
+	}
+	var out admin.ToolsetPlugins
+	if _, err := c.do(ctx, apiCall{method: http.MethodPut, path: path, in: in, out: &out, ifMatch: etag}); err != nil {
+		return err
+	}
+	(&toolEdit{app: a, c: c, toolset: t}).sayNext()
+	return a.object(out, func(w io.Writer) { printBindings(w, t.Slug, &out) })
+}
+
+func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
+	if len(p.Bindings) == 0 {
+		fmt.Fprintf(w, "%s binds no plugins\n", slug)
+	}
+	for i := range p.Bindings {
+		b := &p.Bindings[i]
+		of := "every tool"
+		switch {
+		case b.Tool != "":
+			of = b.Tool
+		case b.Operation != nil:
+			of = b.Operation.Method + " " + b.Operation.Path
+		case b.Connector != "":
+			of = "tools of " + b.Connector
+		}
+		fmt.Fprintf(w, "%2d  %s %s (%s)  %s  on error: %s\n", i+1, b.Plugin, b.Pinned, b.Version, of, b.OnError)
+		if len(b.Config) > 0 {
+			fmt.Fprintf(w, "    set %s\n", safeText(string(b.Config)))
+		}
+		switch b.Status {
+		case "yanked":
+			fmt.Fprintf(w, "    ! this version was yanked\n")
+		case "revoked":
+			fmt.Fprintf(w, "    ! the key that signed it was revoked: it cannot be deployed again\n")
+		case "waiting":
+			fmt.Fprintf(w, "    ! the specification has no such operation at present\n")
+		}
+		if b.Newer != "" {
+			fmt.Fprintf(w, "    %s is there: sluice plugin bind %s %s --update\n", b.Newer, slug, b.Plugin)
+		}
+	}
+}

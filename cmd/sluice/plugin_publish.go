@@ -1,0 +1,399 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/golden"
+)
+
+// publishFlags are those of "plugin publish".
+type publishFlags struct{ key, oci, cases string }
+
+func (a *app) pluginPublish() *cobra.Command {
+	var f publishFlags
+	cmd := &cobra.Command{
+		Use:   "publish [DIR|FILE.wasm] [--key FILE] | --oci NAME:TAG [--cases DIR]",
+		Short: "Publish a version of a plugin in the workspace",
+		Long: `Send a plugin with its signature and its golden cases to the control plane, which checks
+all of them before the version can be bound. With --key it is signed first. With
+--oci it is a module that was pushed to the registry before, as
+<workspace>/plugins/NAME; its signature is FILE.sig, or what cosign stored beside it.`,
+		Example: `  sluice plugin publish mask --key publisher.key
+  oras push localhost:7301/default/plugins/mask:1.0.0 --artifact-type application/vnd.sluice.plugin.v1 …
+  sluice plugin publish --oci mask:1.0.0 --cases mask/testdata`,
+		Args: between(0, 1, "one plugin"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := "."
+			if len(args) == 1 {
+				path = args[0]
+			}
+			in, err := a.readPublication(path, len(args) == 1, &f)
+			if err != nil {
+				return err
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			var out admin.PluginVersion
+			if err := c.publish(cmd.Context(), in, &out); err != nil {
+				return err
+			}
+			a.say("✓ %s %s is published. Next: sluice plugin bind TOOLSET %s", out.Name, out.Version, out.Name)
+			return a.object(out, func(w io.Writer) { printPluginVersion(w, &out) })
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.key, "key", "", "sign with this private key first (default: FILE.wasm.sig is there)")
+	fs.StringVar(&f.oci, "oci", "", "`NAME:TAG` or NAME@DIGEST of what was pushed to the registry")
+	fs.StringVar(&f.cases, "cases", "", "`DIR` of the golden cases (default: testdata beside the plugin)")
+	return cmd
+}
+
+// publication is what "plugin publish" sends; empty members are left out.
+type publication struct {
+	module, signature []byte
+	oci               string
+	cases             []string // files
+}
+
+func (a *app) readPublication(path string, named bool, f *publishFlags) (*publication, error) {
+	in := &publication{oci: f.oci}
+	cases := f.cases
+	if f.oci == "" || named {
+		p, file, err := openPlugin(path)
+		if err != nil {
+			return nil, err
+		}
+		if f.oci == "" {
+			in.module = p.Code
+		}
+		if f.key != "" {
+			if _, in.signature, err = signPlugin(p, file, f.key); err != nil {
+				return nil, err
+			}
+		} else if in.signature, err = os.ReadFile(file + ".sig"); err != nil && f.oci == "" {
+			return nil, problem.New(problem.NotFound, "there is no signature %s.sig", file).Fix(`sign it: "sluice plugin sign", or give --key`).Because(err)
+		}
+		cases = first(cases, filepath.Join(filepath.Dir(file), "testdata"))
+	}
+	if cases == "" {
+		return nil, usagef("--cases names the directory of the golden cases")
+	}
+	if _, err := golden.Read(cases); err != nil { // here its errors name files
+		return nil, err
+	}
+	var err error
+	in.cases, err = filepath.Glob(filepath.Join(cases, "*.json"))
+	return in, err
+}
+
+// publish sends a publication and waits for what becomes of it.
+func (c *apiClient) publish(ctx context.Context, in *publication, out *admin.PluginVersion) error {
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	add := func(name, file string, content []byte) error {
+		if len(content) == 0 {
+			return nil
+		}
+		part, err := w.CreateFormFile(name, file)
+		if err != nil {
+			return fmt.Errorf("writing the request: %w", err)
+		}
+		_, err = part.Write(content)
+		return err
+	}
+	if err := add("module", "plugin.wasm", in.module); err != nil {
+		return err
+	}
+	if err := add("signature", "plugin.sig", in.signature); err != nil {
+		return err
+	}
+	if in.oci != "" {
+		if err := w.WriteField("oci", in.oci); err != nil {
+			return fmt.Errorf("writing the request: %w", err)
+		}
+	}
+	for _, f := range in.cases {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", f, err)
+		}
+		if err := add("case", filepath.Base(f), b); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("writing the request: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	_, err := c.exchange(ctx, apiCall{method: http.MethodPost, path: "/v1/plugins", out: out, wait: true}, body.Bytes(), w.FormDataContentType())
+	return err
+}
+
+// pluginVersionPath is the path of NAME@VERSION; without a version it is that of
+// the plugin.
+func pluginVersionPath(ref string, more ...string) (path, name, version string) {
+	name, version, _ = strings.Cut(ref, "@")
+	path = "/v1/plugins/" + url.PathEscape(name)
+	if version != "" {
+		path += "/versions/" + url.PathEscape(version)
+	}
+	for _, m := range more {
+		path += "/" + m
+	}
+	return path, name, version
+}
+
+func (a *app) pluginList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the published plugins with their latest versions", Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			items, raw, err := all[admin.Plugin](cmd.Context(), c, "/v1/plugins")
+			if err != nil {
+				return err
+			}
+			if len(items) == 0 {
+				a.say("no plugin is published. Publish one: sluice plugin publish DIR --key FILE")
+			}
+			now := time.Now()
+			newest := func(p admin.Plugin) admin.PluginVersion { return p.Versions[0] }
+			return list(a, items, raw, []column[admin.Plugin]{
+				{header: "name", value: func(p admin.Plugin) string { return p.Name }},
+				{header: "latest", value: func(p admin.Plugin) string { return first(p.Latest, "all yanked") }},
+				{header: "kind", value: func(p admin.Plugin) string { return p.Kind }},
+				{header: "publisher", value: func(p admin.Plugin) string { return printable(newest(p).Signature.Publisher) }},
+				{header: "tokens", value: func(p admin.Plugin) string {
+					m := newest(p).Measured
+					return fmt.Sprintf("%s → %s", thousands(m.TokensBefore), thousands(m.TokensAfter))
+				}},
+				{header: "us", value: func(p admin.Plugin) string { return fmt.Sprintf("%.0f", newest(p).Measured.P50Us) }},
+				{header: "calls", value: func(p admin.Plugin) string { return thousands(int(newest(p).Live.Calls)) }},
+				{header: "published", value: func(p admin.Plugin) string { return ago(newest(p).PublishedAt, now) }},
+			}, func(p admin.Plugin) string { return p.Name })
+		},
+	}
+}
+
+func (a *app) pluginShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME[@VERSION]", Short: "Show a published plugin, or one of its versions", Args: exactly(1, "a plugin"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			path, _, version := pluginVersionPath(args[0])
+			if version != "" {
+				var out admin.PluginVersion
+				if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: path, out: &out}); err != nil {
+					return err
+				}
+				return a.object(out, func(w io.Writer) { printPluginVersion(w, &out) })
+			}
+			var out admin.Plugin
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: path, out: &out}); err != nil {
+				return err
+			}
+			return a.object(out, func(w io.Writer) {
+				fmt.Fprintf(w, "%s, a %s\n", out.Name, out.Kind)
+				for i := range out.Versions {
+					v := &out.Versions[i]
+					state := ""
+					if v.Status == "yanked" {
+						state = "  yanked: " + printable(v.YankReason)
+					}
+					fmt.Fprintf(w, "  %-12s %s  %s calls%s\n", v.Version, shortDigest(v.Digest), thousands(int(v.Live.Calls)), state)
+				}
+			})
+		},
+	}
+}
+
+func printPluginVersion(w io.Writer, v *admin.PluginVersion) {
+	line := func(k, format string, args ...any) {
+		fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{k}, args...)...)
+	}
+	line("plugin", "%s %s, a %s", v.Name, v.Version, v.Kind)
+	if v.Status == "yanked" {
+		line("yanked", "%s, %s", v.YankedAt.Format(time.DateOnly), printable(v.YankReason))
+	}
+	line("digest", "%s", v.Digest)
+	line("signed by", "%s (%s)", printable(v.Signature.Publisher), shortDigest("sha256:"+v.Signature.KeyID))
+	line("size", "%s", byteSize(v.SizeBytes))
+	line("limits", "%s of memory, %d ms", byteSize(v.Limits.MemoryBytes), v.Limits.DeadlineMs)
+	asks := "nothing"
+	if c := v.Capabilities; c != nil {
+		var list []string
+		if c.Clock {
+			list = append(list, "the real time")
+		}
+		if c.Random {
+			list = append(list, "randomness")
+		}
+		if len(c.Hosts) > 0 {
+			list = append(list, "requests to "+printable(strings.Join(c.Hosts, ", ")))
+		}
+		asks = strings.Join(list, "; ")
+	}
+	line("asks for", "%s", asks)
+	m := &v.Measured
+	line("measured", "%s: %s → %s tokens, %.1f µs", plural(len(m.Cases), "golden case"), thousands(m.TokensBefore), thousands(m.TokensAfter), m.P50Us)
+	l := &v.Live
+	if l.Calls > 0 {
+		line("live", "%s calls, %.1f µs each, %s → %s; %s failed, %s trapped, %s too slow, taken out %s times", thousands(int(l.Calls)), l.MeanUs,
+			byteSize(int64(l.BytesIn)), byteSize(int64(l.BytesOut)), thousands(int(l.Errors)), thousands(int(l.Traps)), thousands(int(l.Deadlines)), thousands(int(l.Unbound)))
+	}
+	if len(v.UsedBy) > 0 {
+		line("used by", "%s", strings.Join(v.UsedBy, ", "))
+	}
+}
+
+func (a *app) pluginYank() *cobra.Command {
+	var in admin.YankRequest
+	cmd := &cobra.Command{
+		Use:   "yank NAME@VERSION --reason TEXT",
+		Short: "Take a version out of what can be bound",
+		Long: `Take a version out of what toolsets can bind from now on. Those that bind it keep it,
+and show that it was yanked, until they are changed.`,
+		Example: "  sluice plugin yank mask@1.0.0 --reason 'misses addresses in arrays'\n  sluice plugin yank mask@1.0.0 --undo",
+		Args:    exactly(1, "a plugin and its version"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, name, version := pluginVersionPath(args[0], "yank")
+			if version == "" {
+				return usagef("name the version: %s@1.2.3", printable(name))
+			}
+			if (in.Reason == "") != in.Undo {
+				return usagef("--reason says why; with --undo it is left out")
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			var out admin.PluginVersion
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: path, in: in, out: &out}); err != nil {
+				return err
+			}
+			for _, slug := range out.UsedBy {
+				a.say("! %s binds it still: sluice plugin bind %s %s --update", slug, slug, name)
+			}
+			return a.object(out, func(w io.Writer) { printPluginVersion(w, &out) })
+		},
+	}
+	cmd.Flags().StringVar(&in.Reason, "reason", "", "why, for whoever uses it")
+	cmd.Flags().BoolVar(&in.Undo, "undo", false, "put it back")
+	return cmd
+}
+
+func (a *app) pluginKey() *cobra.Command {
+	var name, reason string
+	cmd := &cobra.Command{
+		Use:   "key list | add FILE.pub --name NAME | revoke ID --reason TEXT",
+		Short: "Say whose plugins the workspace accepts",
+		Long: `Keys of publishers: only what one of them signed can be published. Revoking a key yanks
+every version it signed, and toolsets that bind one cannot be deployed again with it.`,
+		Example: "  sluice plugin key add publisher.key.pub --name 'Ada'\n  sluice plugin key revoke 3f9c… --reason 'laptop stolen'",
+		Args:    between(1, 2, "list, add or revoke"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			switch {
+			case args[0] == "list" && len(args) == 1:
+				return a.listPublisherKeys(cmd.Context(), c)
+			case args[0] == "add" && len(args) == 2:
+				return a.addPublisherKey(cmd.Context(), c, args[1], name)
+			case args[0] == "revoke" && len(args) == 2:
+				return a.revokePublisherKey(cmd.Context(), c, args[1], reason)
+			}
+			return usagef("%q is not something to do with publishers' keys\nusage: %s", strings.Join(args, " "), cmd.UseLine())
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "add: whose key it is (default: the file's name)")
+	cmd.Flags().StringVar(&reason, "reason", "", "revoke: why")
+	return cmd
+}
+
+func (a *app) listPublisherKeys(ctx context.Context, c *apiClient) error {
+	items, raw, err := all[admin.PublisherKey](ctx, c, "/v1/publisher-keys")
+	if err != nil {
+		return err
+	}
+	if len(items) == 0 {
+		a.say("no publisher is trusted. Trust one: sluice plugin key add FILE.pub --name NAME")
+	}
+	now := time.Now()
+	return list(a, items, raw, []column[admin.PublisherKey]{
+		{header: "id", value: func(k admin.PublisherKey) string { return k.ID[:min(len(k.ID), 16)] }},
+		{header: "name", value: func(k admin.PublisherKey) string { return printable(k.Name) }},
+		{header: "algorithm", value: func(k admin.PublisherKey) string { return k.Algorithm }},
+		{header: "status", value: func(k admin.PublisherKey) string { return k.Status }},
+		{header: "added", value: func(k admin.PublisherKey) string { return ago(k.CreatedAt, now) }},
+	}, func(k admin.PublisherKey) string { return k.ID })
+}
+
+func (a *app) addPublisherKey(ctx context.Context, c *apiClient, file, name string) error {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return problem.New(problem.NotFound, "the public key %s cannot be read", file).Fix(`"sluice plugin sign" writes it beside the private key`).Because(err)
+	}
+	in := admin.NewPublisherKey{Name: first(name, strings.TrimSuffix(filepath.Base(file), ".pub")), PublicKey: string(pem)}
+	var out admin.PublisherKey
+	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/publisher-keys", in: in, out: &out}); err != nil {
+		return err
+	}
+	return a.object(out, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ plugins that %s signs can be published (key %s)\n", printable(out.Name), out.ID[:min(len(out.ID), 16)])
+	})
+}
+
+// revokePublisherKey revokes a key by the beginning of its id, or by its name.
+func (a *app) revokePublisherKey(ctx context.Context, c *apiClient, id, reason string) error {
+	if reason == "" {
+		return usagef("--reason says why the key is revoked")
+	}
+	items, _, err := all[admin.PublisherKey](ctx, c, "/v1/publisher-keys")
+	if err != nil {
+		return err
+	}
+	var found []string
+	const shortest = 8 // characters of an id that mean one key
+	for _, k := range items {
+		if k.Status == "valid" && (k.Name == id || len(id) >= shortest && strings.HasPrefix(k.ID, id)) {
+			found = append(found, k.ID)
+		}
+	}
+	if len(found) != 1 {
+		return problem.New(problem.NotFound, "%d valid keys are named %q or begin with it", len(found), id).Fix("see: sluice plugin key list -o json")
+	}
+	var out admin.RevokedKey
+	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/publisher-keys/" + found[0] + "/revoke", in: admin.RevokeKey{Reason: reason}, out: &out}); err != nil {
+		return err
+	}
+	for _, slug := range out.Toolsets {
+		a.say("! %s binds a plugin of it, and serves it until it is changed: sluice plugin bindings %s", slug, slug)
+	}
+	return a.object(out, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ %s is trusted no more; %s yanked\n", printable(out.Name), plural(out.Yanked, "version"))
+	})
+}
