@@ -176,17 +176,17 @@ func TestPublishRefuses(t *testing.T) {
 	f("no version", publication(t, k, maskPlugin(t, func(m *manifest.Manifest) { m.Version = "one" })), 422, "major.minor.patch")
 	f("asks for the clock", publication(t, k, maskPlugin(t, func(m *manifest.Manifest) { m.Capabilities = &manifest.Capabilities{Clock: true} })), 403, "real time")
 	f("asks for memory", publication(t, k, maskPlugin(t, func(m *manifest.Manifest) { m.Limits = &manifest.Limits{MemoryBytes: 9 << 20} })), 403, "memory")
-	if a := w.do("GET", "/v1/plugins/mask", nil); a.StatusCode != 404 {
+	if a := w.do("GET", "/v1/plugins/mask", nil); a.StatusCode != http.StatusNotFound {
 		t.Errorf("something was published: %s", a.body)
 	}
 	publisher, editor := w.withRole("default", "publisher"), w.withRole("default", "editor")
-	if a := w.do("POST", "/v1/plugins", publication(t, k, good), bearer(editor)...); a.StatusCode != 403 {
+	if a := w.do("POST", "/v1/plugins", publication(t, k, good), bearer(editor)...); a.StatusCode != http.StatusForbidden {
 		t.Errorf("an editor publishes: %d", a.StatusCode)
 	}
-	if a := w.do("POST", "/v1/publisher-keys", map[string]any{"name": "x", "publicKey": string(stranger.PublicPEM())}, bearer(publisher)...); a.StatusCode != 403 {
+	if a := w.do("POST", "/v1/publisher-keys", map[string]any{"name": "x", "publicKey": string(stranger.PublicPEM())}, bearer(publisher)...); a.StatusCode != http.StatusForbidden {
 		t.Errorf("a publisher trusts itself: %d", a.StatusCode)
 	}
-	if a := w.do("POST", "/v1/plugins", publication(t, k, good), bearer(publisher)...); a.StatusCode != 201 {
+	if a := w.do("POST", "/v1/plugins", publication(t, k, good), bearer(publisher)...); a.StatusCode != http.StatusCreated {
 		t.Errorf("a publisher: %d %s", a.StatusCode, a.body)
 	}
 }

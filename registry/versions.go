@@ -22,32 +22,32 @@ type Version struct {
 // ParseVersion reads "1.2.3" or "1.2.3-rc.1". It fails with a
 // [problem.InvalidArgument].
 func ParseVersion(s string) (Version, error) {
-	bad := func() (Version, error) {
-		return Version{}, problem.New(problem.InvalidArgument, "%.80q is not a version", s).Fix("write major.minor.patch, such as 1.2.3 or 1.2.3-rc.1")
+	bad := func() error {
+		return problem.New(problem.InvalidArgument, "%.80q is not a version", s).Fix("write major.minor.patch, such as 1.2.3 or 1.2.3-rc.1")
 	}
 	if len(s) > MaxVersionBytes {
-		return bad()
+		return Version{}, bad()
 	}
 	numbers, pre, hasPre := strings.Cut(s, "-")
 	parts := strings.Split(numbers, ".")
 	if len(parts) != 3 {
-		return bad()
+		return Version{}, bad()
 	}
 	var n [3]uint32
 	for i, p := range parts {
 		v, ok := versionNumber(p)
 		if !ok {
-			return bad()
+			return Version{}, bad()
 		}
 		n[i] = v
 	}
 	if hasPre {
 		for id := range strings.SplitSeq(pre, ".") {
 			if id == "" || strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" {
-				return bad()
+				return Version{}, bad()
 			}
 			if numeric(id) && len(id) > 1 && id[0] == '0' {
-				return bad()
+				return Version{}, bad()
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func (v Version) Compare(o Version) int {
 	a, b := strings.Split(v.Pre, "."), strings.Split(o.Pre, ".")
 	for i := range min(len(a), len(b)) {
 		an, bn := numeric(a[i]), numeric(b[i])
-		c := 0
+		var c int
 		switch {
 		case an && bn: // by value; digits without leading zeros: the longer is the greater
 			c = cmp.Or(cmp.Compare(len(a[i]), len(b[i])), strings.Compare(a[i], b[i]))

@@ -183,7 +183,7 @@ const cosignType = "cosign container image signature"
 
 // SignCosign signs the digest of an OCI manifest as cosign does with a key. The
 // reference is the repository with its host; nothing is decided by it.
-func SignCosign(k *Key, reference string, manifest registry.Digest) (CosignSignature, error) {
+func SignCosign(k *Key, reference string, manifest registry.Digest) (CosignSignature, error) { //nolint:revive // sign.Cosign would read as the tool
 	var p cosignPayload
 	p.Critical.Type, p.Critical.Image.Digest, p.Critical.Identity.Reference = cosignType, string(manifest), reference
 	b, err := json.Marshal(&p)
