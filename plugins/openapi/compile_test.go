@@ -519,3 +519,30 @@ func TestOpen(t *testing.T) {
 		t.Errorf("the digest does not name the other documents: %v", err)
 	}
 }
+
+// TestOutputSchemaLevels: what would be too long says less, not nothing.
+func TestOutputSchemaLevels(t *testing.T) {
+	f := func(outer, inner int, want, without string) {
+		t.Helper()
+		members := func(n int, name, schema string) string {
+			var b strings.Builder
+			for i := range n {
+				if i > 0 {
+					b.WriteByte(',')
+				}
+				fmt.Fprintf(&b, `"%s%d":%s`, name, i, schema)
+			}
+			return `{"type":"object","properties":{` + b.String() + `}}`
+		}
+		schema := members(outer, "outer", members(inner, "inner", `{"type":"string"}`))
+		doc := `{"openapi":"3.0.0","info":{"title":"A","version":"1"},"paths":{"/a":{"get":{"responses":{"200":{"description":"ok","content":{"application/json":{"schema":` + schema + `}}}}}}}}`
+		_, ops := compileAll(t, Source{Name: "a.json", Data: []byte(doc)}, Options{})
+		got := string(ops[0].OutputSchema)
+		if len(got) > maxOutputSchema || (want == "") != (got == "") || !strings.Contains(got, want) || without != "" && strings.Contains(got, without) {
+			t.Errorf("%d members of %d: %d bytes, %.200s", outer, inner, len(got), got)
+		}
+	}
+	f(10, 10, `"inner9"`, "")
+	f(100, 100, `"outer99":{"type":["object","null"]}`, "inner")
+	f(1000, 1, "", "")
+}

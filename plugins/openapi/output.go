@@ -9,8 +9,8 @@ import (
 
 // Bounds of what is said about answers.
 const (
-	maxOutputSchema = 8 << 10 // rule 25; longer ones are left out
-	outputDepth     = 2       // rule 25
+	maxOutputSchema = 8 << 10 // rule 25; longer ones say less
+	outputDepth     = 2       // rule 25: objects inside each other; fewer where that is too long
 	// maxResponseDepth bounds the recursion that makes a response graph; deeper
 	// parts are kept whole by a projection.
 	maxResponseDepth = 64
@@ -18,7 +18,7 @@ const (
 
 // outputSchema makes the published output schema (rules 25 and 26): an object
 // root, every scalar nullable (real APIs return undeclared nulls and clients
-// validate), nothing required, no combinators. nil when it would be too large.
+// validate), nothing required, no combinators. nil when its first level is too large.
 func (c *compiler) outputSchema(s *schema) []byte {
 	// Many operations answer with the same component; what they share is not
 	// written twice, and receivers do not change it.
@@ -43,8 +43,19 @@ type outputKey struct {
 	list bool
 }
 
+// writeOutputSchema writes as many levels as fit: the names of the first alone tell
+// a caller who asks for fields which there are.
 func (c *compiler) writeOutputSchema(s *schema) []byte {
-	w := outputWriter{c: c, b: c.scratch[:0]}
+	for most := outputDepth; most >= 0; most-- {
+		if b := c.writeOutputLevels(s, most); b != nil {
+			return b
+		}
+	}
+	return nil
+}
+
+func (c *compiler) writeOutputLevels(s *schema, most int) []byte {
+	w := outputWriter{c: c, b: c.scratch[:0], most: most}
 	object := s.types == operation.TypeObject || s.types == 0 && len(s.alts) > 0 && w.allObjects(s, 0)
 	if object {
 		w.schema(s, 0, true)
@@ -63,6 +74,7 @@ func (c *compiler) writeOutputSchema(s *schema) []byte {
 type outputWriter struct {
 	c     *compiler
 	b     []byte
+	most  int // levels of objects
 	stack []*schema
 }
 
@@ -95,7 +107,7 @@ func (w *outputWriter) schema(s *schema, depth int, root bool) {
 	defer func() { w.stack = w.stack[:len(w.stack)-1] }()
 	object := root || s.types == operation.TypeObject
 	switch {
-	case object && !root && depth > outputDepth:
+	case object && !root && depth > w.most:
 		w.b = append(w.b, `{"type":["object","null"]}`...)
 	case object:
 		w.object(s, depth, root)
