@@ -3,6 +3,7 @@
 package call_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway/call"
@@ -13,9 +14,14 @@ import (
 )
 
 // TestCachedCallAllocates nothing: arguments checked, request built, answer
-// found, program run, result written. Table text is made of trees and maps, which
-// allocate.
+// found, program run, result written, as JSON and as table text.
 func TestCachedCallAllocates(t *testing.T) {
+	for format, want := range map[string]string{registry.FormatJSON: `{\"id\":0,`, registry.FormatAuto: `#A\tid\tname=`} {
+		t.Run(format, func(t *testing.T) { cachedCallAllocates(t, format, want) })
+	}
+}
+
+func cachedCallAllocates(t *testing.T, format, want string) {
 	up := upstreamtest.New(t)
 	up.Handle("/list", upstreamtest.JSON(200, string(answer20K())))
 	s, err := gatewaytest.New(gatewaytest.Options{})
@@ -28,7 +34,7 @@ func TestCachedCallAllocates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Serve(gatewaytest.Toolset("acme", 1, c, func(b *registry.Toolset) {
-		b.Cache, b.Answers = &registry.CachePolicy{TTLSeconds: 3600}, &registry.Answers{Format: registry.FormatJSON}
+		b.Cache, b.Answers = &registry.CachePolicy{TTLSeconds: 3600}, &registry.Answers{Format: format}
 	})); err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +54,8 @@ func TestCachedCallAllocates(t *testing.T) {
 	for range 100 {
 		f()
 	}
-	if !outcome.Cached {
-		t.Fatal("the answer was not kept")
+	if !outcome.Cached || !bytes.Contains(dst, []byte(want)) {
+		t.Fatalf("kept: %v; %.300s", outcome.Cached, dst)
 	}
 	if n := testing.AllocsPerRun(200, f); n != 0 {
 		t.Fatalf("%v allocations, want 0", n)

@@ -51,10 +51,11 @@ const (
 // only to columns whose cells are written, so that no two refer to each other.
 func (e *encoder) analyse(r *record) {
 	e.fill(r)
-	r.columns = make([]column, len(r.keys))
-	order := make([]int, len(r.keys))
+	r.columns = slices.Grow(r.columns[:0], len(r.keys))[:len(r.keys)]
+	clear(r.columns)
+	order := e.columns[:0]
 	for c := range r.columns {
-		order[c] = c
+		order = append(order, c)
 		col := &r.columns[c]
 		col.obj, col.arr, col.konst = -1, -1, -1
 		present := 0
@@ -66,22 +67,25 @@ func (e *encoder) analyse(r *record) {
 		}
 		col.size /= max(present, 1)
 	}
+	e.columns = order
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.columns[a].size, r.columns[b].size) })
-	var refs []int
+	refs := e.refs[:0]
 	for _, c := range order {
 		e.decide(r, c, refs)
-		if m := r.columns[c].mode; (m == modePlain || m == modeCoded) && len(refs) < maxRefs {
+		if m := r.columns[c].mode; (m == modePlain || m == modeCoded) && len(refs) < maxRefs && !bytes.ContainsAny(r.keys[c], "<>") {
 			refs = append(refs, c)
 		}
 	}
+	e.refs = refs
 }
 
 func (e *encoder) decide(r *record, c int, refs []int) {
 	col := &r.columns[c]
-	count := map[string]int{}
+	e.values.reset()
+	e.counts = e.counts[:0]
 	best, bestN := int32(-1), 0
 	present := 0
-	var rows []int // rows with a string that a template may make
+	rows := e.rows[:0] // rows with a string that a template may make
 	for i := range r.instances {
 		id := r.row(i)[c]
 		if id < 0 {
@@ -97,11 +101,16 @@ func (e *encoder) decide(r *record, c int, refs []int) {
 		}
 		// The kind keeps "null" the string apart from null.
 		e.scratch = append(append(e.scratch[:0], byte(n.kind)), n.raw...)
-		count[string(e.scratch)]++
-		if k := count[string(e.scratch)]; k > bestN {
+		v, fresh := e.values.number(e.scratch)
+		if fresh {
+			e.counts = append(e.counts, 0)
+		}
+		e.counts[v]++
+		if k := int(e.counts[v]); k > bestN {
 			best, bestN = id, k
 		}
 	}
+	e.rows = rows
 	rowsN := len(r.instances)
 	if bestN == rowsN {
 		col.mode, col.konst = modeFixed, best
@@ -144,15 +153,16 @@ const (
 // template looks for the rule that makes the column's strings in rows. hole
 // says that the rule has a hole and the column keeps its cells.
 func (e *encoder) template(r *record, c int, rows, refs []int) (parts []part, hole bool) {
-	values := make([][]byte, len(rows))
+	e.texts, e.candidates = e.texts[:0], e.candidates[:0]
+	values := e.spans(len(rows))
 	for i, row := range rows {
 		values[i] = e.nodes[r.row(row)[c]].raw
 	}
 	switch {
 	case all(values, isTime):
-		return []part{{ref: partTime}}, true
+		return e.rule(part{ref: partTime}), true
 	case all(values, isUUID):
-		return []part{{ref: partUUID}}, true
+		return e.rule(part{ref: partUUID}), true
 	}
 	f := fitter{e: e, r: r, rows: rows, refs: refs, steps: fitSteps}
 	parts, ok := f.fit(values, 0)
@@ -195,54 +205,72 @@ func (f *fitter) fit(values [][]byte, depth int) ([]part, bool) {
 		if len(first) == 0 {
 			return nil, true
 		}
-		return []part{{lit: first, ref: partLiteral}}, true
+		return f.e.rule(part{lit: first, ref: partLiteral}), true
 	}
 	if depth < maxTemplateDepth {
+		mark := len(f.e.candidates)
 		for _, c := range f.candidates(first) {
-			for _, index := range [...]func(s, sep []byte) int{bytes.Index, bytes.LastIndex} {
-				left, right, ok := f.split(values, c, index)
-				if !ok {
-					continue
+			for _, last := range [...]bool{false, true} {
+				if parts, ok := f.around(values, c, last, depth); ok {
+					f.e.candidates = f.e.candidates[:mark]
+					return parts, true
 				}
-				hole := f.hole
-				if l, ok := f.fit(left, depth+1); ok {
-					if r, ok := f.fit(right, depth+1); ok {
-						f.refers = true
-						return append(append(l, part{ref: c}), r...), true
-					}
-				}
-				f.hole = hole
 			}
 		}
+		f.e.candidates = f.e.candidates[:mark]
 	}
 	return f.affix(values)
+}
+
+// around fits what stands on both sides of the text of column c, its first or its
+// last one in each value.
+func (f *fitter) around(values [][]byte, c int, last bool, depth int) ([]part, bool) {
+	mark, hole := len(f.e.texts), f.hole
+	defer func() { f.e.texts = f.e.texts[:mark] }()
+	left, right, ok := f.split(values, c, last)
+	if !ok {
+		return nil, false
+	}
+	if l, ok := f.fit(left, depth+1); ok {
+		if r, ok := f.fit(right, depth+1); ok {
+			f.refers = true
+			out := stack(&f.e.parts, len(l)+1+len(r))
+			copy(out, l)
+			out[len(l)] = part{ref: c}
+			copy(out[len(l)+1:], r)
+			return out, true
+		}
+	}
+	f.hole = hole
+	return nil, false
 }
 
 // candidates returns the columns whose text in the first row occurs in value,
 // longest text first.
 func (f *fitter) candidates(value []byte) []int {
 	row := f.r.row(f.rows[0])
-	var out []int
+	mark := len(f.e.candidates)
 	for _, c := range f.refs {
 		if row[c] < 0 {
 			continue
 		}
 		if text, ok := f.e.nodes[row[c]].ref(); ok && bytes.Contains(value, text) {
-			out = append(out, c)
+			f.e.candidates = append(f.e.candidates, c)
 		}
 	}
+	out := f.e.candidates[mark:]
 	slices.SortStableFunc(out, func(a, b int) int {
 		return cmp.Compare(len(f.e.nodes[row[b]].raw), len(f.e.nodes[row[a]].raw))
 	})
 	return out
 }
 
-// split cuts each value at the row's text of column c.
-func (f *fitter) split(values [][]byte, c int, index func(s, sep []byte) int) (left, right [][]byte, ok bool) {
+// split cuts each value at the row's text of column c, the first or the last.
+func (f *fitter) split(values [][]byte, c int, last bool) (left, right [][]byte, ok bool) {
 	if f.steps -= len(values); f.steps < 0 {
 		return nil, nil, false
 	}
-	left, right = make([][]byte, len(values)), make([][]byte, len(values))
+	left, right = f.e.spans(len(values)), f.e.spans(len(values))
 	for i, v := range values {
 		id := f.r.row(f.rows[i])[c]
 		if id < 0 {
@@ -252,7 +280,10 @@ func (f *fitter) split(values [][]byte, c int, index func(s, sep []byte) int) (l
 		if !ok {
 			return nil, nil, false
 		}
-		k := index(v, text)
+		k := bytes.Index(v, text)
+		if last {
+			k = bytes.LastIndex(v, text)
+		}
 		if k < 0 {
 			return nil, nil, false
 		}
@@ -294,15 +325,16 @@ func (f *fitter) affix(values [][]byte) ([]part, bool) {
 		return nil, false
 	}
 	f.hole = true
-	var out []part
-	if len(pre) > 0 {
-		out = append(out, part{lit: pre, ref: partLiteral})
+	before, hole, after := part{lit: pre, ref: partLiteral}, part{ref: partHole}, part{lit: suf, ref: partLiteral}
+	switch {
+	case len(pre) > 0 && len(suf) > 0:
+		return f.e.rule(before, hole, after), true
+	case len(pre) > 0:
+		return f.e.rule(before, hole), true
+	case len(suf) > 0:
+		return f.e.rule(hole, after), true
 	}
-	out = append(out, part{ref: partHole})
-	if len(suf) > 0 {
-		out = append(out, part{lit: suf, ref: partLiteral})
-	}
-	return out, true
+	return f.e.rule(hole), true
 }
 
 // border reports whether c ends a word. Bytes of multi-byte runes do not, so a
@@ -354,7 +386,8 @@ func isUUID(v []byte) bool {
 // annotate finds, for each column, the records its objects and elements belong to.
 func (e *encoder) annotate(r *record) {
 	for c := range r.columns {
-		objs, arrs := map[int32]int{}, map[int32]int{}
+		e.objects.reset(len(e.records))
+		e.arrays.reset(len(e.records))
 		for i := range r.instances {
 			id := r.row(i)[c]
 			if id < 0 {
@@ -363,14 +396,14 @@ func (e *encoder) annotate(r *record) {
 			switch e.nodes[id].kind {
 			case jsonscan.Object:
 				if t := e.typeOf(id); t >= 0 {
-					objs[t]++
+					e.objects.add(t)
 				}
 			case jsonscan.Array:
 				if t := e.elementType(id); t >= 0 {
-					arrs[t]++
+					e.arrays.add(t)
 				}
 			}
 		}
-		r.columns[c].obj, r.columns[c].arr = most(objs), most(arrs)
+		r.columns[c].obj, r.columns[c].arr = e.objects.most(), e.arrays.most()
 	}
 }

@@ -22,33 +22,57 @@ func AppendTable(dst, doc []byte) ([]byte, bool, error) {
 	}
 	mark := len(dst)
 	if k := v.Kind(); k == jsonscan.Object || k == jsonscan.Array {
-		e := encoder{out: dst, paths: map[string]int32{}}
-		if e.build(v.Raw()) && e.nodes[0].size > 0 && e.document() {
-			return e.out, true, nil
+		e := encoders.Get().(*encoder)
+		e.reset(dst)
+		table := e.build(v.Raw()) && e.nodes[0].size > 0 && e.document()
+		dst = e.out
+		e.release()
+		if table {
+			return dst, true, nil
 		}
 	}
 	return jsonscan.AppendMinified(dst[:mark], v.Raw()), false, nil
 }
 
+// encoder writes one document. It is kept for the next one: see encoders.
 type encoder struct {
 	tree
-	records []*record // by shape; only roots are used
-	parent  []int32   // union-find over records
-	order   []int32   // used records in the order of their names
-	paths   map[string]int32
-	scratch []byte
-	out     []byte
-	sep     byte // what ends a bare string here: tab, space, or line feed
+	records   []*record // by shape; only roots are used
+	parent    []int32   // union-find over records
+	order     []int32   // used records in the order of their names
+	paths     numbering // of members
+	last      []int32   // by path: the last shape that was seen there, -1 none
+	sequences numbering // of keys
+	shape     []int32   // by sequence, -1 none
+	out       []byte
+	sep       byte // what ends a bare string here: tab, space, or line feed
+
+	// What parts of the work need for a while.
+	names      numbering
+	values     numbering
+	counts     []int32 // by value
+	merged     [][]byte
+	columns    []int    // in the order of their sizes
+	refs       []int    // of one record: columns that rules may refer to
+	rows       []int    // of one column
+	texts      [][]byte // of one column; cut as rules are tried
+	deepest    int      // most of texts that were used
+	candidates []int
+	parts      []part // of all rules
+	objects    tally
+	arrays     tally
+	elements   tally
+	scratch    []byte
 }
 
 // document writes the whole text; false: table text has no form for it.
 func (e *encoder) document() bool {
 	e.shapes()
-	e.merge(0, 0, map[int32]int32{})
+	e.merge(0, 0)
 	for s, r := range e.records {
 		if e.root(int32(s)) == int32(s) && len(r.instances) >= 2 {
 			r.used = true
-			r.name = typeName(len(e.order))
+			r.name = appendTypeName(r.name[:0], len(e.order))
 			e.order = append(e.order, int32(s))
 			e.analyse(r)
 		}
@@ -81,14 +105,13 @@ func (e *encoder) document() bool {
 	return true
 }
 
-// typeName counts A, B … Z, AA, AB …
-func typeName(i int) string {
-	var name []byte
+// appendTypeName counts A, B … Z, AA, AB …
+func appendTypeName(name []byte, i int) []byte {
 	for ; i >= 0; i = i/26 - 1 {
 		name = append(name, byte('A'+i%26))
 	}
 	slices.Reverse(name)
-	return string(name)
+	return name
 }
 
 func (e *encoder) declarations() {
@@ -100,7 +123,7 @@ func (e *encoder) declarations() {
 			e.out = append(e.out, r.sep)
 			e.key(r.keys[c])
 			e.annotation(r.columns[c].obj, r.columns[c].arr)
-			e.rule(r, &r.columns[c])
+			e.writeRule(r, &r.columns[c])
 		}
 		e.out = append(e.out, '\n')
 	}
@@ -115,7 +138,7 @@ func (e *encoder) annotation(obj, arr int32) {
 	}
 }
 
-func (e *encoder) rule(r *record, c *column) {
+func (e *encoder) writeRule(r *record, c *column) {
 	switch c.mode {
 	case modePlain:
 		return
@@ -445,6 +468,35 @@ func numeral(s []byte) bool {
 
 // isNumber reports whether s is a number of RFC 8259 §6.
 func isNumber(s []byte) bool {
-	v, err := jsonscan.Parse(s, 1)
-	return err == nil && v.Kind() == jsonscan.Number && len(v.Raw()) == len(s)
+	i := 0
+	digits := func() bool {
+		from := i
+		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	if i < len(s) && s[i] == '-' {
+		i++
+	}
+	if i < len(s) && s[i] == '0' {
+		i++
+	} else if !digits() {
+		return false
+	}
+	if i < len(s) && s[i] == '.' {
+		if i++; !digits() {
+			return false
+		}
+	}
+	if i < len(s) && s[i]|0x20 == 'e' {
+		i++
+		if i < len(s) && (s[i] == '+' || s[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return false
+		}
+	}
+	return i == len(s)
 }

@@ -76,6 +76,8 @@ func TestTable(t *testing.T) {
 	// Objects with a key twice keep both.
 	f(`[{"a":1,"a":2},{"a":1,"a":2}]`, `[{"a":1,"a":2},{"a":1,"a":2}]`)
 	f(`{"x":[{"a":1,"a":2},{"b":1},{"b":2}]}`, "#A b\nx:[A\n!{ a:1 a:2}\n1\n2\n]")
+	// A key that would end the reference to it is not referred to.
+	f(`[{"a>":"abcdef","b":"abcdef"},{"a>":"ghijkl","b":"ghijkl"}]`, "#A\t\"a>\"\tb\n[A\nabcdef\tabcdef\nghijkl\tghijkl\n]")
 	// A text that is not in all rows is a value of its own kind.
 	f(`[{"a":"123456"},{"a":"123456"},{"a":"123456"},{"a":null}]`, "#A a?=\"123456\"\n[A\n\n\n\n=null\n]")
 	f(`[{"a":"12345}"},{"a":"12345}"},{"a":"12345}"},{}]`, "#A a=\"12345}\"\n[A\n\n\n\n!{}\n]")

@@ -18,7 +18,7 @@ const (
 
 // record is a type: objects with the same keys in a compatible order.
 type record struct {
-	name      string
+	name      []byte
 	keys      [][]byte
 	columns   []column
 	instances []int32 // nodes in document order
@@ -32,38 +32,45 @@ func (r *record) row(i int) []int32 { return r.cells[i*len(r.keys) : (i+1)*len(r
 // shapes gives each object the index of its key sequence. Objects without
 // members or with a key twice get none.
 func (e *encoder) shapes() {
-	bySeq := map[string]int32{}
-	var seq []byte
 	for id := range e.nodes {
 		n := &e.nodes[id]
 		if n.kind != jsonscan.Object || n.size == 0 || n.size > maxColumns {
 			continue
 		}
-		seq = seq[:0]
+		seq := e.scratch[:0]
 		for c := n.first; c >= 0; c = e.nodes[c].next {
 			seq = append(append(seq, e.nodes[c].key...), 0)
 		}
-		s, ok := bySeq[string(seq)]
-		if !ok {
-			keys := make([][]byte, 0, n.size)
-			seen := make(map[string]bool, n.size)
-			for c := n.first; c >= 0; c = e.nodes[c].next {
-				keys = append(keys, e.nodes[c].key)
-				seen[string(e.nodes[c].key)] = true
-			}
-			s = int32(len(e.records))
-			if len(seen) < len(keys) || len(e.records) >= maxShapes {
-				s = -1
-			} else {
-				e.records = append(e.records, &record{keys: keys})
-				e.parent = append(e.parent, s)
-			}
-			bySeq[string(seq)] = s
+		e.scratch = seq
+		q, fresh := e.sequences.number(seq)
+		if fresh {
+			e.shape = append(e.shape, e.newShape(n))
 		}
+		s := e.shape[q]
 		if n.shape = s; s >= 0 {
 			e.records[s].instances = append(e.records[s].instances, int32(id))
 		}
 	}
+}
+
+// newShape makes a record of the keys of n; -1 when one is there twice.
+func (e *encoder) newShape(n *node) int32 {
+	if len(e.records) >= maxShapes {
+		return -1
+	}
+	e.names.reset()
+	for c := n.first; c >= 0; c = e.nodes[c].next {
+		if _, fresh := e.names.number(e.nodes[c].key); !fresh {
+			return -1
+		}
+	}
+	s := int32(len(e.records))
+	r := e.record()
+	for c := n.first; c >= 0; c = e.nodes[c].next {
+		r.keys = append(r.keys, e.nodes[c].key)
+	}
+	e.parent = append(e.parent, s)
+	return s
 }
 
 // root finds the record that shape s was merged into.
@@ -76,19 +83,21 @@ func (e *encoder) root(s int32) int32 {
 }
 
 // merge makes one record of the shapes of objects that stand at the same path:
-// optional members become columns with missing cells. at holds the last shape
-// seen for each path.
-func (e *encoder) merge(id int32, path int32, at map[int32]int32) {
+// optional members become columns with missing cells.
+func (e *encoder) merge(id int32, path int32) {
 	n := &e.nodes[id]
 	if n.kind == jsonscan.Object && n.shape >= 0 {
-		if last, ok := at[path]; ok {
+		for int(path) >= len(e.last) {
+			e.last = append(e.last, -1)
+		}
+		if last := e.last[path]; last >= 0 {
 			e.union(last, n.shape)
 		}
-		at[path] = n.shape
+		e.last[path] = n.shape
 	}
 	for c := n.first; c >= 0; c = e.nodes[c].next {
 		if e.nodes[c].container() {
-			e.merge(c, e.step(path, e.nodes[c].key), at)
+			e.merge(c, e.step(path, e.nodes[c].key))
 		}
 	}
 }
@@ -100,12 +109,8 @@ func (e *encoder) step(path int32, key []byte) int32 {
 	if key != nil {
 		e.scratch = append(append(e.scratch, '.'), key...)
 	}
-	p, ok := e.paths[string(e.scratch)]
-	if !ok {
-		p = int32(len(e.paths)) + 1
-		e.paths[string(e.scratch)] = p
-	}
-	return p
+	p, _ := e.paths.number(e.scratch)
+	return p + 1
 }
 
 func (e *encoder) union(a, b int32) {
@@ -117,46 +122,49 @@ func (e *encoder) union(a, b int32) {
 		a, b = b, a
 	}
 	ra, rb := e.records[a], e.records[b]
-	keys := mergeKeys(ra.keys, rb.keys)
+	keys := e.mergeKeys(ra.keys, rb.keys)
 	// Twice the smaller set and a few: more would be rows of mostly missing cells.
 	if keys == nil || len(keys) > maxColumns || len(keys) > 2*min(len(ra.keys), len(rb.keys))+4 {
 		return
 	}
-	ra.keys = keys
+	ra.keys = append(ra.keys[:0], keys...)
 	ra.instances = append(ra.instances, rb.instances...)
-	rb.instances = nil
+	rb.instances = rb.instances[:0]
 	e.parent[b] = a
 }
 
 // mergeKeys returns the keys of both in an order that each follows, or nil when
-// there is none.
-func mergeKeys(a, b [][]byte) [][]byte {
-	pos := make(map[string]int, len(a))
-	for i, k := range a {
-		pos[string(k)] = i
+// there is none. The list is valid until the next call.
+func (e *encoder) mergeKeys(a, b [][]byte) [][]byte {
+	e.names.reset()
+	for _, k := range a {
+		e.names.number(k) // its place: no key is there twice
 	}
-	out := make([][]byte, 0, len(a)+len(b))
-	at := 0
+	out := e.merged[:0]
+	at := int32(0)
 	for _, k := range b {
-		p, ok := pos[string(k)]
-		if !ok {
+		p := e.names.known(k)
+		if p < 0 {
 			out = append(out, k)
 			continue
 		}
 		if p < at {
+			e.merged = out
 			return nil
 		}
 		out = append(out, a[at:p+1]...)
 		at = p + 1
 	}
-	return append(out, a[at:]...)
+	e.merged = append(out, a[at:]...)
+	return e.merged
 }
 
 // fill lays the members of each instance out in columns.
 func (e *encoder) fill(r *record) {
 	slices.Sort(r.instances)
 	width := len(r.keys)
-	r.cells = make([]int32, width*len(r.instances))
+	n := width * len(r.instances)
+	r.cells = slices.Grow(r.cells[:0], n)[:n]
 	for i, id := range r.instances {
 		row := r.row(i)
 		p := 0
@@ -189,30 +197,20 @@ func (e *encoder) typeOf(id int32) int32 {
 // elementType returns the commonest record among the objects in array id, nested
 // arrays included; -1 when there is none.
 func (e *encoder) elementType(id int32) int32 {
-	count := map[int32]int{}
-	e.countElements(id, count)
-	return most(count)
+	e.elements.reset(len(e.records))
+	e.countElements(id)
+	return e.elements.most()
 }
 
-func (e *encoder) countElements(id int32, count map[int32]int) {
+func (e *encoder) countElements(id int32) {
 	for c := e.nodes[id].first; c >= 0; c = e.nodes[c].next {
 		switch e.nodes[c].kind {
 		case jsonscan.Object:
 			if t := e.typeOf(c); t >= 0 {
-				count[t]++
+				e.elements.add(t)
 			}
 		case jsonscan.Array:
-			e.countElements(c, count)
+			e.countElements(c)
 		}
 	}
-}
-
-func most(count map[int32]int) int32 {
-	best := int32(-1)
-	for t, n := range count {
-		if best < 0 || n > count[best] || n == count[best] && t < best {
-			best = t
-		}
-	}
-	return best
 }
