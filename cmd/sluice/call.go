@@ -48,6 +48,11 @@ type toolResult struct {
 		Text     string `json:"text"`
 		MIMEType string `json:"mimeType"`
 		Data     string `json:"data"`
+		Resource struct {
+			URI      string `json:"uri"`
+			MIMEType string `json:"mimeType"`
+			Blob     string `json:"blob"`
+		} `json:"resource"`
 	} `json:"content"`
 	IsError bool                       `json:"isError"`
 	Meta    map[string]json.RawMessage `json:"_meta"`
@@ -331,6 +336,8 @@ func (a *app) printCall(answer json.RawMessage, took time.Duration, raw, stages 
 			if !strings.HasSuffix(c.Text, "\n") {
 				text.WriteByte('\n')
 			}
+		case c.Type == "resource":
+			fmt.Fprintf(&text, "[%s %s %s, %s of base64]\n", c.Type, c.Resource.URI, c.Resource.MIMEType, byteSize(len(c.Resource.Blob)))
 		default:
 			fmt.Fprintf(&text, "[%s %s, %s of base64]\n", c.Type, c.MIMEType, byteSize(len(c.Data)))
 		}

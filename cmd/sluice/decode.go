@@ -28,7 +28,7 @@ func (a *app) decodeCommand() *cobra.Command {
 		Long: `Read an answer in table text or TOON, as tools give it, and print the JSON it
 stands for. JSON is printed as it is. Lines in brackets at the end, which say how
 to get the rest or the next page, are no part of the JSON and go to stderr.`,
-		Example: "  sluice decode answer.txt\n  sluice call issues/list_issues -q | sluice decode -",
+		Example: "  sluice decode answer.txt\n  sluice call issues list_issues -q | sluice decode -",
 		Args:    exactly(1, "one file, or - for stdin"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := a.readAnswer(args[0])

@@ -207,6 +207,8 @@ func appendProjected(dst []byte, schema jsonscan.Value, n *engine.Node) []byte {
 		switch {
 		case it.KeyEqual("properties") && it.Value().Kind() == jsonscan.Object:
 			dst = appendProjectedMembers(dst, it.Value(), n)
+		case it.KeyEqual("items") && n.MaxNumbers > 0 && isNumbers(it.Value()):
+			dst = append(dst, cutNumbers...)
 		case it.KeyEqual("items"):
 			dst = appendProjected(dst, it.Value(), n)
 		default:
@@ -214,6 +216,25 @@ func appendProjected(dst []byte, schema jsonscan.Value, n *engine.Node) []byte {
 		}
 	}
 	return append(dst, '}')
+}
+
+// cutNumbers describes the elements of an array of numbers that may be cut: then
+// the last one is a text that says how many there were.
+const cutNumbers = `{"type":["number","string","null"]}`
+
+// isNumbers reports whether a schema describes numbers and nothing else.
+func isNumbers(schema jsonscan.Value) bool {
+	found := false
+	for it := schema.Get("type").Elements(); it.Next(); {
+		switch t, _ := it.Value().Plain(); string(t) {
+		case "number", "integer":
+			found = true
+		case "null":
+		default:
+			return false
+		}
+	}
+	return found
 }
 
 func appendProjectedMembers(dst []byte, props jsonscan.Value, n *engine.Node) []byte {
