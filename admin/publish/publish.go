@@ -277,7 +277,8 @@ func (p *Publisher) releaseGroup(ctx context.Context, group string, raise bool) 
 	}
 	epoch := now.Release().Epoch
 	if raise {
-		epoch++
+		// Of the time, so that two restores of one backup do not make the same epoch.
+		epoch = max(epoch+1, uint64(time.Now().Unix()))
 	}
 	return p.make(ctx, group, toolsets, epoch)
 }

@@ -112,7 +112,15 @@ func TestPostgreSQL(t *testing.T) {
 		}
 	}
 	n, current := 0, ""
+	create := func(t *testing.T) string {
+		t.Helper()
+		n++
+		name := "test" + strconv.Itoa(n)
+		exec(t, admin, "CREATE DATABASE "+name)
+		return admin[:len(admin)-len("postgres?sslmode=disable")] + name + "?sslmode=disable"
+	}
 	suite(t, harness{
+		empty: create,
 		full: []string{
 			`CREATE FUNCTION disk_full() RETURNS trigger AS $$ BEGIN RAISE 'disk full'; END $$ LANGUAGE plpgsql`,
 			`CREATE TRIGGER disk_full BEFORE INSERT ON jobs EXECUTE FUNCTION disk_full()`,
@@ -120,10 +128,7 @@ func TestPostgreSQL(t *testing.T) {
 		whole: `DROP TRIGGER disk_full ON jobs`,
 		open: func(t *testing.T, now func() time.Time) *store.Store {
 			t.Helper()
-			n++
-			name := "test" + strconv.Itoa(n)
-			exec(t, admin, "CREATE DATABASE "+name)
-			current = admin[:len(admin)-len("postgres?sslmode=disable")] + name + "?sslmode=disable"
+			current = create(t)
 			s, err := store.Open(t.Context(), store.Options{URL: current, Now: now})
 			if err != nil {
 				t.Fatal(err)

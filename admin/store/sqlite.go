@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	"modernc.org/sqlite" // registers the driver "sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
+
+	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // sqlitePragmas are set on every connection. synchronous=FULL is the promise of
@@ -54,4 +57,20 @@ func isUnique(err error) bool {
 	}
 	var e *sqlite.Error
 	return errors.As(err, &e) && (e.Code() == sqlitelib.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlitelib.SQLITE_CONSTRAINT_PRIMARYKEY)
+}
+
+// Check looks at the database itself: an SQLite file is read whole. It fails with
+// [problem.Conflict] when it is damaged.
+func (s *Store) Check(ctx context.Context) error {
+	if s.postgres {
+		return s.Ping(ctx) // a server looks after its own files
+	}
+	var result string
+	if err := s.read.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&result); err != nil {
+		return fmt.Errorf("checking the database: %w", err)
+	}
+	if result != "ok" {
+		return problem.New(problem.Conflict, "the database is damaged: %.200s", result).Fix("restore a backup; the disk may be failing")
+	}
+	return nil
 }

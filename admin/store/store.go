@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -39,10 +40,22 @@ type Options struct {
 	// URL names a PostgreSQL database (13 or newer) instead: postgres://… It may hold
 	// a password and is never logged.
 	URL string
+	// Existing refuses a database whose schema is not this program's instead of
+	// migrating it, and makes none: for looking at one that another process may use.
+	Existing bool
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 	// Logger gets migrations. Default: discard.
 	Logger *slog.Logger
+}
+
+func (o *Options) defaults() {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 }
 
 // Store is one open database. It is safe for concurrent use.
@@ -63,12 +76,24 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if (opts.Path == "") == (opts.URL == "") {
 		return nil, problem.New(problem.InvalidArgument, "no database is named").Fix("set the data directory")
 	}
-	if opts.Now == nil {
-		opts.Now = time.Now
+	opts.defaults()
+	if opts.Existing && opts.Path != "" {
+		if _, err := os.Stat(opts.Path); err != nil {
+			return nil, problem.New(problem.NotFound, "there is no database %s", opts.Path).Fix("name the data directory of a control plane").Because(err)
+		}
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
+	s, err := connect(ctx, opts)
+	if err != nil {
+		return nil, err
 	}
+	if err := s.migrate(ctx, opts); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// connect opens the database as it is.
+func connect(ctx context.Context, opts Options) (*Store, error) {
 	s := &Store{now: opts.Now, entropy: ulid.Monotonic(rand.Reader, 0)}
 	open := func() error { return s.openSQLite(opts.Path) }
 	if opts.URL != "" {
@@ -81,29 +106,35 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, errors.Join(problem.New(problem.Unavailable, "the database cannot be reached").
 			Fix("look whether it runs, and at its name, user and password").Because(err), s.Close())
 	}
-	if err := s.migrate(ctx, opts.Logger); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
 	return s, nil
 }
 
-func (s *Store) migrate(ctx context.Context, logger *slog.Logger) error {
+// provider runs the migrations of the schema on this database.
+func (s *Store) provider() (*goose.Provider, error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
-		return fmt.Errorf("reading the migrations: %w", err)
+		return nil, fmt.Errorf("reading the migrations: %w", err)
 	}
 	dialect, options := goose.DialectSQLite3, []goose.ProviderOption{goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true)}
 	if s.postgres {
 		// Of replicas that start together one migrates.
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
-			return fmt.Errorf("reading the migrations: %w", err)
+			return nil, fmt.Errorf("reading the migrations: %w", err)
 		}
 		dialect, options = goose.DialectPostgres, append(options, goose.WithSessionLocker(locker))
 	}
 	p, err := goose.NewProvider(dialect, s.write.DB, files, options...)
 	if err != nil {
-		return fmt.Errorf("reading the migrations: %w", err)
+		return nil, fmt.Errorf("reading the migrations: %w", err)
+	}
+	return p, nil
+}
+
+func (s *Store) migrate(ctx context.Context, opts Options) error {
+	p, err := s.provider()
+	if err != nil {
+		return err
 	}
 	have, target, err := p.GetVersions(ctx)
 	if err != nil {
@@ -113,12 +144,19 @@ func (s *Store) migrate(ctx context.Context, logger *slog.Logger) error {
 		return problem.New(problem.Conflict, "the database has schema %d, this program knows up to %d", have, target).
 			Fix("use the newer program that wrote the database, or restore a backup")
 	}
+	if opts.Existing {
+		if have != target {
+			return problem.New(problem.Conflict, "the database has schema %d, this program knows %d", have, target).
+				Fix("use the program that runs there, or start this one there first")
+		}
+		return nil
+	}
 	results, err := p.Up(ctx)
 	if err != nil {
 		return fmt.Errorf("migrating the database: %w", err)
 	}
 	for _, r := range results {
-		logger.LogAttrs(ctx, slog.LevelInfo, "schema migrated",
+		opts.Logger.LogAttrs(ctx, slog.LevelInfo, "schema migrated",
 			slog.Int64("version", r.Source.Version), slog.Float64("duration_s", r.Duration.Seconds()))
 	}
 	return nil

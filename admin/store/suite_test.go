@@ -24,6 +24,8 @@ type harness struct {
 	open func(t *testing.T, now func() time.Time) *store.Store
 	// raw runs SQL beside the store, to inject faults and to tamper.
 	raw func(t *testing.T, statement string)
+	// empty makes an empty database of the same kind and returns its URL; nil: a file is.
+	empty func(t *testing.T) string
 	// full makes every insertion of a job fail.
 	full []string
 	// whole ends that.
@@ -95,6 +97,7 @@ func suite(t *testing.T, h harness) {
 	f("plugins", testPlugins)
 	f("a failed transaction leaves nothing", testRollback)
 	f("concurrent writers", testConcurrent)
+	f("dump and load", testDump)
 	f("usage", testUsage)
 	f("bounds of usage", testUsageBounds)
 	f("usage past its time", testUsageSweep)

@@ -36,14 +36,15 @@ type finding struct {
 func (a *app) doctorCommand() *cobra.Command {
 	var live bool
 	cmd := &cobra.Command{
-		Use:   "doctor [TOOLSET|URL]",
+		Use:   "doctor [TOOLSET|URL|DIR]",
 		Short: "Check the node, or one toolset, and say what to do",
 		Long: `Check the node: data directory, key files, admin API, readiness, clock. With a
 toolset or URL: its URL in both protocol eras, its tools against the limits of
-clients, its last test. --live only asks whether the process is alive, for the
+clients, its last test. With a data directory (a path): its key files, records,
+contents, releases, disk and clock, whether a node runs on it or not. --live only asks whether the process is alive, for the
 health check of a container. Exit code 1 when a check fails.`,
-		Example: "  sluice doctor\n  sluice doctor petstore\n  sluice doctor --live",
-		Args:    between(0, 1, "at most one toolset or URL"),
+		Example: "  sluice doctor\n  sluice doctor petstore\n  sluice doctor /var/lib/sluice\n  sluice doctor --live",
+		Args:    between(0, 1, "at most one toolset, URL or directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), a.flags.timeout)
 			defer cancel()
@@ -56,6 +57,8 @@ health check of a container. Exit code 1 when a check fails.`,
 				d.node(ctx)
 			case isURL(args[0]):
 				d.url(ctx, args[0], "")
+			case isDirectory(args[0]):
+				d.data(cmd.Context(), args[0])
 			default:
 				d.toolset(ctx, args[0])
 			}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/server"
+	"github.com/sluicegate/sluice/registry/sign"
+)
+
+// tightSpace is where a disk is called nearly full: a collection, a migration and a
+// day of usage still fit.
+const tightSpace = 1 << 30
+
+// isDirectory reports whether an argument means a directory and not a toolset, whose
+// slug has no separator.
+func isDirectory(arg string) bool {
+	if strings.ContainsAny(arg, `/\`) || arg == "." || arg == ".." {
+		return true
+	}
+	info, err := os.Stat(arg)
+	return err == nil && info.IsDir()
+}
+
+// data checks a data directory from outside: nothing in it is changed.
+func (d *doctor) data(ctx context.Context, dir string) {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		d.fail("data directory", "there is no directory "+dir, "name the directory that --data names")
+		return
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		d.warn("data directory", fmt.Sprintf("%s can be read by others (mode %04o)", dir, info.Mode().Perm()), "chmod 700 "+dir)
+	}
+	path := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	d.space(dir)
+	d.spool(path(usageDir))
+	if _, err := os.Stat(path(masterKeyFile)); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(path(edgeDir + "/identity.json")); err == nil {
+			d.private("keys", path(edgeDir+"/identity.json"))
+			d.ok("edge", "an edge: its cache is verified at each start, and heals itself")
+			return
+		}
+	}
+	d.private("keys", path(masterKeyFile), path(releaseKeyFile), path(workspaceKeyFile))
+	o := d.databaseOf("", true)
+	if o.Path != "" {
+		o.Path = path(databaseFile)
+	}
+	st, err := store.Open(ctx, o)
+	if err != nil {
+		d.failErr("records", err)
+	} else {
+		defer func() { _ = st.Close() }() // only read
+		d.records(ctx, st)
+	}
+	if _, err := os.Stat(path(registryDir)); err != nil {
+		d.fail("contents", "there is no registry in "+dir, "restore a backup: sluice restore FILE")
+		return
+	}
+	files, err := server.Open(server.Options{Dir: path(registryDir)})
+	if err != nil {
+		d.failErr("contents", err)
+		return
+	}
+	d.contents(files)
+	d.releases(ctx, files, path(releaseKeyFile), st)
+}
+
+// private checks that files are there and that only their owner can read them.
+func (d *doctor) private(check string, paths ...string) {
+	good := true
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		switch {
+		case err != nil:
+			good = false
+			d.fail(check, p+" is missing", "restore it from a backup; a new one cannot open what the old one sealed")
+		case info.Mode().Perm()&0o077 != 0:
+			good = false
+			d.fail(check, fmt.Sprintf("%s can be read by others (mode %04o)", p, info.Mode().Perm()), "chmod 600 "+p)
+		}
+	}
+	if good {
+		d.ok(check, "%s, readable by the owner only", plural(len(paths), "file"))
+	}
+}
+
+func (d *doctor) space(dir string) {
+	free, known := freeBytes(dir)
+	switch {
+	case !known:
+	case free < tightSpace:
+		d.fail("disk", byteSize(free)+" are free", "make room: beyond it nothing can be published, and usage is lost at a stop")
+	default:
+		d.ok("disk", "%s are free", byteSize(free))
+	}
+}
+
+// spool looks at usage that was not posted.
+func (d *doctor) spool(dir string) {
+	waiting, _ := filepath.Glob(filepath.Join(dir, "*.json"))    // the pattern is valid
+	refused, _ := filepath.Glob(filepath.Join(dir, "*.refused")) // the pattern is valid
+	if len(refused) > 0 {
+		d.warn("usage", plural(len(refused), "report")+" were refused by the control plane and put aside in "+dir, "look at the log of the node; remove them when they are of no use")
+	}
+	if len(waiting) > 0 {
+		d.ok("usage", "%s wait to be posted", plural(len(waiting), "report"))
+	}
+}
+
+func (d *doctor) records(ctx context.Context, st *store.Store) {
+	if err := st.Check(ctx); err != nil {
+		d.failErr("records", err)
+		return
+	}
+	ids, err := st.Workspaces(ctx)
+	if err != nil {
+		d.failErr("records", err)
+		return
+	}
+	audits := uint64(0)
+	for _, id := range ids {
+		n, err := st.Workspace(id).VerifyAudit(ctx)
+		if err != nil {
+			d.failErr("audit log of "+id, err)
+		}
+		audits += n
+	}
+	d.ok("records", "schema as this program's, %s, %s in the audit log", plural(len(ids), "workspace"), plural(int(min(audits, 1<<50)), "record"))
+}
+
+// contents hashes everything in the registry.
+func (d *doctor) contents(files *server.Store) {
+	total, size := 0, int64(0)
+	var bad []string
+	err := files.Blobs().Walk(func(digest registry.Digest, n int64, _ time.Time) error {
+		total, size = total+1, size+n
+		if err := files.Blobs().Verify(digest); err != nil {
+			bad = append(bad, digest.Short())
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		d.failErr("contents", err)
+	case len(bad) > 0:
+		d.fail("contents", fmt.Sprintf("%d of %d do not have the bytes they are named by: %s", len(bad), total, strings.Join(bad[:min(len(bad), 5)], ", ")),
+			"restore a backup; the disk may be failing")
+	default:
+		d.ok("contents", "%d, %s, each as its digest says", total, byteSize(size))
+	}
+}
+
+// releases verifies the newest release of each group, and the clock by it.
+func (d *doctor) releases(ctx context.Context, files *server.Store, keyFile string, st *store.Store) {
+	if _, err := os.Stat(keyFile); err != nil {
+		return // said before, and a key must not be made here
+	}
+	key, err := sign.OpenKey(keyFile)
+	if err != nil {
+		d.failErr("release", err)
+		return
+	}
+	trusted := []registry.TrustedKey{key.Trusted(registry.UseRelease, "")}
+	groups := []string{publish.DefaultGroup}
+	if st != nil {
+		if groups, err = st.Groups(ctx); err != nil {
+			d.failErr("release", err)
+			return
+		}
+	}
+	artifacts := oci.NewStore(files)
+	for _, g := range groups {
+		source := oci.NewSource(artifacts, g, 0)
+		env, err := source.Release(ctx, "")
+		if err != nil {
+			d.failErr("release of "+g, err)
+			continue
+		}
+		ratchet, err := sign.NewRatchet(g, trusted, nil)
+		if err != nil {
+			d.failErr("release of "+g, err)
+			continue
+		}
+		r, err := ratchet.Accept(env)
+		if err != nil {
+			d.failErr("release of "+g, err)
+			continue
+		}
+		rel, now := r.Release(), time.Now()
+		switch {
+		case rel.Issued.After(now.Add(time.Minute)):
+			d.fail("clock", fmt.Sprintf("release %d.%d of %s was issued %s from now", rel.Epoch, rel.Revision, g, rel.Issued.Sub(now).Round(time.Second)), "set the clock of this machine")
+		case r.Expired(now):
+			d.warn("release of "+g, fmt.Sprintf("%d.%d is past its expiry", rel.Epoch, rel.Revision), "start the control plane: it signs a new one")
+		default:
+			d.ok("release of "+g, "%d.%d, signed by the key of this directory, %s", rel.Epoch, rel.Revision, plural(len(rel.Toolsets), "toolset"))
+		}
+	}
+}
