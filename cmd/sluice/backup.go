@@ -100,7 +100,7 @@ Stop the old control plane first: two of them would publish against each other.`
 			if err != nil {
 				return err
 			}
-			in := io.Reader(a.stdin)
+			in := a.stdin
 			if args[0] != "-" {
 				f, err := os.Open(args[0])
 				if err != nil {
