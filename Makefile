@@ -151,6 +151,12 @@ interop: $(E2E)/.ready ## run the end-to-end tests against software that is not 
 	go test -count=1 -v -tags interop ./cmd/sluice/e2e
 	@if command -v cargo >/dev/null; then cd sdk/rust && cargo test --quiet; else echo "WARNING: no cargo: sdk/rust was not tested" >&2; fi
 
+# Root, for a file system whose power is cut. Results belong in docs/reliability.md.
+CHAOS ?= 10m
+.PHONY: chaos
+chaos: ## kill processes and cut the power under load, for CHAOS (default 10m; needs root)
+	go test -count=1 -v -tags chaos -timeout 15m -run TestChaos ./cmd/sluice/e2e -chaos $(CHAOS)
+
 .PHONY: conformance
 conformance: $(E2E)/.ready ## run the official MCP suite, Inspector and clients against the binary
 	go test -count=1 -v -run 'TestConformance|TestInspectorStrict|TestTypeScriptClients' ./cmd/sluice/e2e

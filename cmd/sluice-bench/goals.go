@@ -55,6 +55,9 @@ var goals = []goal{
 	{ratio, "extism.load256k.vs_gosdk", "<=", 0.125, "", "the same for a plugin that loads 256 KB of input"},
 	{ratio, "extism.echo256k.vs_gosdk", "<=", 0.125, "", "the same for one that gives them back"},
 	{bound, "plugins.untrusted.overhead_ms", "<=", 0.15, "ms", "what a third-party filter in C (masking e-mail addresses) takes for an answer of 20 KB, in its sandbox"},
+	{ratio, "control.publish.1of1000", "<=", 0.02, "", "one changed toolset of 1,000 becomes live at a node, over loading all of them; two modules are opened, counted"},
+	{ratio, "control.sqlite.vs_raw", ">=", 0.5, "", "durable transactions/s of the store over the same statements on database/sql"},
+	{bound, "control.edges100.p99.ms", "<=", 1000, "ms", "from the request that deploys until the revision is live at each of 100 edges, 99th percentile"},
 	{bound, "demo.rss.mb", "<=", 100, "MB", "resident memory of `sluice run --demo` under load"},
 }
 

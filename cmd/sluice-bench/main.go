@@ -30,6 +30,9 @@ var benchmarks = []benchmark{
 	{[]string{"compile.github"}, benchCompile},
 	{[]string{"compile.github.mb"}, benchCompileMemory},
 	{[]string{"toolsets.1000.kb", "start.warm"}, benchToolsets},
+	{[]string{"control.publish.1of1000"}, benchFollow},
+	{[]string{"control.sqlite.vs_raw"}, benchStore},
+	{[]string{"control.edges100.p99.ms"}, benchEdges},
 	{[]string{"demo.rss.mb"}, benchDemo},
 }
 

@@ -94,6 +94,7 @@ func (n *node) api(ctx context.Context, method, path string, in, out any) error 
 		"Authorization": {"Bearer " + strings.TrimSpace(string(token))},
 		"Content-Type":  {"application/json"},
 		"Prefer":        {"wait=60"},
+		"If-Match":      {"*"},
 	})
 	if err != nil || out == nil {
 		return err

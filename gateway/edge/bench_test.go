@@ -60,3 +60,49 @@ func BenchmarkStart(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPublish is what becomes live at a node for one changed toolset among
+// 1,000, from the signed release to the swap, against loading all of them. What did
+// not change is neither fetched nor opened again: that is counted.
+func BenchmarkPublish(b *testing.B) {
+	const toolsets = 1000
+	w, nd := filled(b, toolsets)
+	b.Run("impl=baseline", func(b *testing.B) { // a node with nothing: fetch, verify and open all of it
+		for b.Loop() {
+			n := w.start(b.TempDir(), nil)
+			n.live(w.pub.Current())
+			n.stop()
+		}
+	})
+	b.Run("impl=sluice", func(b *testing.B) {
+		n := w.start(nd.dir, nil)
+		defer n.stop()
+		n.live(w.pub.Current())
+		n.live(w.deploy("t0", "first")) // after a start the first change opens what no call had opened
+		opened := n.Status().Opened
+		made := uint64(0)
+		envelopes := make(chan []byte)
+		n.wire.set(func(ctx context.Context, _ registry.Digest) ([]byte, error) {
+			select {
+			case e := <-envelopes:
+				return e, nil
+			case <-ctx.Done():
+				return nil, registry.ErrUnchanged
+			}
+		})
+		w.source.Wake() // the question that is held is asked anew
+		for b.Loop() {
+			b.StopTimer()
+			made++
+			n.persisted(w.pub.Current()) // the one before
+			r := w.deploy("t0", "changed "+strconv.FormatUint(made, 10))
+			b.StartTimer()
+			envelopes <- r.Envelope()
+			n.live(r)
+		}
+		if got := n.Status().Opened - opened; got > 2*made {
+			b.Fatalf("%d modules were opened for %d changes of one toolset", got, made)
+		}
+		b.ReportMetric(float64(n.Status().Opened-opened)/float64(made), "opened/op")
+	})
+}
