@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -114,6 +115,12 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 		return again.unchanged(ctx, src.record(d.ts.ID))
 	case again.request.DryRun:
 		return again.preview(ctx, d.changes)
+	case src.server != nil && len(d.changes.Tools) == 0: // the same tools, otherwise spoken to
+		return again.unchanged(ctx, src.record(d.ts.ID))
+	case src.server != nil && d.policy() == policyPin && !again.request.Accept:
+		return again.quarantine(ctx, d.changes)
+	case src.server != nil:
+		s.upstreamChanged(d, d.changes, slog.LevelWarn)
 	}
 	if len(in.Tools) > 0 {
 		if err := d.enable(selection); err != nil {
@@ -214,6 +221,7 @@ func (s *Server) prepare(ctx context.Context, ws *store.Workspace, in *CreateToo
 		{&ts.Instructions, in.Instructions},
 		{&ts.BaseURL, in.BaseURL},
 		{&ts.Profile, in.Profile},
+		{&ts.UpstreamPolicy, in.Policy},
 		{&ts.SourceTitle, src.title},
 	} {
 		if f.from != "" {

@@ -309,6 +309,11 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 	if t.Selection, t.UseCase, err = shownSelection(d.ts); err != nil {
 		return Toolset{}, err
 	}
+	if d.ts.SourceKind == kindMCP {
+		if t.Upstream, err = s.upstreamState(ctx, ws, d); err != nil {
+			return Toolset{}, err
+		}
+	}
 	t.ToolCount, t.EnabledTools = int(d.version.Tools), int(d.ts.EnabledTools)
 	if len(d.creds) > 0 {
 		if t.Authentication, err = showAuth(d.creds, s.now()); err != nil {

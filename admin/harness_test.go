@@ -50,6 +50,7 @@ type world struct {
 	faults    *faults
 	tester    *tester
 	fetcher   *fetcher
+	servers   servers
 	upstream  *httptest.Server
 	token     secrets.Secret
 	later     atomic.Int64 // how much the clock is ahead, in nanoseconds
@@ -295,7 +296,7 @@ func (w *world) open() {
 	w.sandbox, err = extism.New(extism.Options{})
 	must(err)
 	w.srv, err = admin.New(ctx, admin.Options{
-		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, Dialer: w.dialer, Registry: back, Retention: w.retention,
+		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
 		Sandbox: w.sandbox, PluginPolicy: w.policy,
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},

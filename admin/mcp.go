@@ -91,6 +91,9 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 		return nil, err
 	}
 	l.Server.URL = u
+	if again != nil {
+		s.servers.keep(again.toolset.ID, l.TTL)
+	}
 	src := &source{url: u, server: &l.Server}
 	src.title = cmp.Or(l.Server.Title, l.Server.Name, hostname(u))
 	return src, nil

@@ -32,11 +32,13 @@ type contextKey struct{}
 // request is what the middleware knows of a request; handlers get it from the
 // context.
 type request struct {
-	id     string
-	local  bool // the client is on this machine and no proxy spoke for it
-	ip     string
-	token  *store.Token // nil before authentication
-	prefer string
+	id    string
+	local bool // the client is on this machine and no proxy spoke for it
+	ip    string
+	token *store.Token // nil before authentication, and for work of the server itself
+	// workspace is that of the server's own work.
+	workspace string
+	prefer    string
 	// secretAnswer: the answer holds a token that is shown once, so it is not kept
 	// for a repetition of the request.
 	secretAnswer bool
@@ -141,7 +143,11 @@ func (s *Server) authenticated(next http.HandlerFunc) http.HandlerFunc {
 
 // workspace returns the workspace of the request's token.
 func (s *Server) workspace(ctx context.Context) *store.Workspace {
-	return s.o.Store.Workspace(requestOf(ctx).token.WorkspaceID)
+	r := requestOf(ctx)
+	if r.token == nil && r.workspace != "" {
+		return s.o.Store.Workspace(r.workspace)
+	}
+	return s.o.Store.Workspace(r.token.WorkspaceID)
 }
 
 // audit starts the audit record of a request.

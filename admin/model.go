@@ -15,6 +15,7 @@ type Toolset struct {
 	Status         string          `json:"status" enum:"draft,live" doc:"draft: nothing is live yet; live: the URL answers."`
 	URL            string          `json:"url" doc:"The toolset URL, for the MCP configuration of an AI application."`
 	Source         Source          `json:"source"`
+	Upstream       *UpstreamState  `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
 	Connector      ConnectorRef    `json:"connector"`
 	BaseURL        string          `json:"baseUrl" doc:"Where calls are sent: what was set, or the specification's first server."`
 	Servers        []APIServer     `json:"servers" doc:"Servers of the specification."`
@@ -53,6 +54,14 @@ type CreatedToolset struct {
 	Advice  *SelectionAdvice `json:"advice,omitempty" doc:"With more than 40 tools: what each selection would cost."`
 	Granted []string         `json:"granted,omitempty" doc:"Private addresses this node may now dial, because the operator named them from this machine."`
 	Changes *Changes         `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`
+}
+
+// UpstreamState is how an MCP server follows what was pinned of it.
+type UpstreamState struct {
+	Policy      string     `json:"policy" enum:"pin,warn,follow"`
+	Quarantined bool       `json:"quarantined" doc:"It changed its tools, and the change waits to be accepted."`
+	CheckedAt   *time.Time `json:"checkedAt,omitempty" doc:"When this node looked last; absent: not since it started."`
+	Fault       string     `json:"fault,omitempty" doc:"Why it could not be reached then. Its tools stay listed."`
 }
 
 // Source is where a toolset comes from.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -26,6 +27,7 @@ type Changes struct {
 	Breaking int                    `json:"breaking" doc:"Tools of that impact; removed ones are breaking, added ones safe."`
 	Safe     int                    `json:"safe"`
 	Wording  int                    `json:"wording"`
+	Waits    bool                   `json:"quarantined,omitempty" doc:"The change of an MCP server waits to be accepted: nothing of it is served."`
 	Kept     []KeptName             `json:"keptNames" doc:"Tools that the new version would name otherwise: they keep the name that agents know."`
 	Tools    []connector.ToolChange `json:"tools"`
 	At       time.Time              `json:"at"`
@@ -173,7 +175,20 @@ func (c *Changes) record(ctx context.Context, toolset string) *store.ToolsetChan
 // unchanged answers when the document is as it was, or makes the same connector.
 func (r *refresh) unchanged(ctx context.Context, read *store.ToolsetSource) (*done, error) {
 	if !r.request.DryRun {
-		if err := r.ws.Update(ctx, func(tx *store.Tx) error { return tx.PutToolsetSource(ctx, read) }); err != nil {
+		last, err := lastChange(ctx, r.ws, r.toolset.ID)
+		if err != nil {
+			return nil, err
+		}
+		err = r.ws.Update(ctx, func(tx *store.Tx) error {
+			if last != nil && last.Waits { // the server took back what was waiting
+				back := &Changes{From: last.To, To: last.From, Tools: []connector.ToolChange{}, Kept: []KeptName{}, At: r.ws.Now(), Actor: requestOf(ctx).tokenID()}
+				if err := tx.AddToolsetChange(ctx, back.record(ctx, r.toolset.ID)); err != nil {
+					return err
+				}
+			}
+			return tx.PutToolsetSource(ctx, read)
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -182,6 +197,50 @@ func (r *refresh) unchanged(ctx context.Context, read *store.ToolsetSource) (*do
 		return nil, err
 	}
 	return r.answer(ctx, d, Refreshed{DryRun: r.request.DryRun})
+}
+
+// quarantine keeps what an MCP server changed and changes nothing that is served.
+func (r *refresh) quarantine(ctx context.Context, changes *Changes) (*done, error) {
+	d, err := outline(ctx, r.ws, r.toolset)
+	if err != nil {
+		return nil, err
+	}
+	last, err := lastChange(ctx, r.ws, d.ts.ID)
+	if err != nil {
+		return nil, err
+	}
+	changes.Waits = true
+	if last == nil || !last.Waits || last.To != changes.To {
+		err := r.ws.Update(ctx, func(tx *store.Tx) error {
+			row := changes.record(ctx, d.ts.ID)
+			if err := tx.AddToolsetChange(ctx, row); err != nil {
+				return err
+			}
+			changes.ID, changes.At = row.ID, row.CreatedAt.Time
+			rec := audit(ctx, "toolset.quarantine", d.ts.ID)
+			rec.Reason = "the MCP server changed its tools"
+			rec.After = mustJSON(map[string]any{"added": changes.Added, "removed": changes.Removed, "changed": changes.Changed, "breaking": changes.Breaking})
+			return tx.Audit(ctx, rec)
+		})
+		if err != nil {
+			return nil, err
+		}
+		r.s.upstreamChanged(d, changes, slog.LevelWarn)
+	}
+	return r.answer(ctx, d, Refreshed{Changed: true, Changes: changes, Waiting: "the changes of the server wait until they are accepted"})
+}
+
+// lastChange is the newest change of a toolset; nil: there is none.
+func lastChange(ctx context.Context, ws *store.Workspace, toolset string) (*Changes, error) {
+	rows, _, err := ws.ToolsetChanges(ctx, toolset, store.Page{Limit: 1})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	c := new(Changes)
+	if err := json.Unmarshal([]byte(rows[0].Report), c); err != nil {
+		return nil, fmt.Errorf("reading change %s: %w", rows[0].ID, err)
+	}
+	return c, nil
 }
 
 // preview answers a dry run.
@@ -202,7 +261,7 @@ func (r *refresh) finish(ctx context.Context, d *draft, in *CreateToolset, phase
 		out.Waiting = "the toolset is not live"
 	case in.Deploy != nil && in.Deploy.Skip:
 		out.Waiting = "the request asks for a draft"
-	case d.changes.Breaking > 0 && !r.request.AcceptBreaking:
+	case d.changes.Breaking > 0 && !r.request.AcceptBreaking && !r.request.Accept:
 		out.Waiting = fmt.Sprintf("%d tools change in a breaking way", d.changes.Breaking)
 	default:
 		phase("testing a tool")

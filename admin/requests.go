@@ -17,6 +17,7 @@ type CreateToolset struct {
 	UseCase      string        `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for."`
 	Selection    string        `json:"selection,omitempty" enum:"all,use-case,search" doc:"Which tools clients list. Default: all."`
 	Auth         *SetAuth      `json:"authentication,omitempty"`
+	Policy       string        `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. pin: the change waits until it is accepted; warn: it is deployed unless it breaks something, and logged; follow: it is deployed. Default: pin."`
 	Test         *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
 	Deploy       *CreateDeploy `json:"deploy,omitempty"`
 }
@@ -54,6 +55,7 @@ type OverlaySource struct {
 type RefreshRequest struct {
 	DryRun         bool          `json:"dryRun,omitempty" doc:"Say what would change, and change nothing."`
 	Force          bool          `json:"force,omitempty" doc:"Read it even when the server says that it is as it was."`
+	Accept         bool          `json:"accept,omitempty" doc:"Take over what an MCP server changed though the policy is pin; breaking changes too."`
 	AcceptBreaking bool          `json:"acceptBreaking,omitempty" doc:"Test and deploy breaking changes too; without it they wait in the draft."`
 	Test           *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
 	Deploy         *CreateDeploy `json:"deploy,omitempty"`
@@ -76,6 +78,7 @@ type PatchToolset struct {
 	Cache        *PatchedTTL `json:"cache,omitempty" doc:"ttlSeconds 0 turns the cache off."`
 	UseCase      *string     `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for. Setting it chooses tools anew."`
 	Selection    *string     `json:"selection,omitempty" enum:"all,use-case,search" doc:"Which tools clients list; use-case needs useCase."`
+	Policy       *string     `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools."`
 
 	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of answers."`
 }

@@ -127,6 +127,7 @@ type Server struct {
 	indexes  indexCache
 	secrets  secretCache
 	flights  singleflight.Group // requests for access tokens, by credential
+	servers  serverWatch
 	// edgeBell rings when an edge may have new credentials or was changed.
 	edgeBell bell
 	edges    edgeNeeds
@@ -221,14 +222,18 @@ func (s *Server) recover(ctx context.Context) error {
 // Run sweeps expired records and renews access tokens until ctx ends, then waits for the jobs that run,
 // at most as long as grace, and cancels the rest.
 func (s *Server) Run(ctx context.Context, grace time.Duration) error {
-	tick, renewals, usage := time.NewTicker(sweepInterval), time.NewTicker(renewInterval), time.NewTicker(usageInterval)
+	tick, renewals, looks, usage := time.NewTicker(sweepInterval), time.NewTicker(renewInterval), time.NewTicker(lookInterval), time.NewTicker(usageInterval)
 	defer usage.Stop()
 	defer tick.Stop()
 	defer renewals.Stop()
+	defer looks.Stop()
 	for {
 		select {
 		case <-usage.C:
 			s.recordLocalUsage(ctx)
+			continue
+		case <-looks.C:
+			s.startLook()
 			continue
 		case <-renewals.C:
 			if err := s.RenewTokens(ctx); err != nil && ctx.Err() == nil {

@@ -158,6 +158,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 		{&d.ts.Instructions, in.Instructions},
 		{&d.ts.BaseURL, in.BaseURL},
 		{&d.ts.Profile, in.Profile},
+		{&d.ts.UpstreamPolicy, in.Policy},
 	} {
 		if f.from != nil {
 			*f.to = *f.from
@@ -190,7 +191,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 func toolsetFields(t *store.Toolset) map[string]any {
 	return map[string]any{
 		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": t.BaseURL,
-		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": t.Selection, "answers": showAnswers(t.Answers),
+		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": t.Selection, "upstreamPolicy": t.UpstreamPolicy, "answers": showAnswers(t.Answers),
 	}
 }
 

@@ -131,20 +131,21 @@ type Toolset struct {
 	Name            string `bun:"name"`
 	Description     string `bun:"description"`
 	Instructions    string `bun:"instructions"`
-	SourceKind      string `bun:"source_kind"`  // openapi
+	SourceKind      string `bun:"source_kind"`  // openapi, mcp
 	SourceURL       string `bun:"source_url"`   // empty: uploaded
 	SourceTitle     string `bun:"source_title"` // info.title, which identifies an uploaded source
 	Connector       string `bun:"connector"`
 	ConnectorDigest string `bun:"connector_digest"`
 	BaseURL         string `bun:"base_url"` // empty: the specification's first server
 	Profile         string `bun:"profile"`
-	CacheSeconds    int64  `bun:"cache_seconds"` // 0: off
-	Answers         string `bun:"answers"`       // JSON: settings of answers; empty: none
-	Selection       string `bun:"selection"`     // JSON of how tools are chosen; empty: all
-	Plugins         string `bun:"plugins"`       // JSON of the plugins it binds, in their order; empty: none
-	EnabledTools    int64  `bun:"enabled_tools"` // tools of the draft that agents would see
-	DraftDigest     string `bun:"draft_digest"`  // of the bundle of the draft as it is now
-	LiveDigest      string `bun:"live_digest"`   // of the bundle that is live; empty: none
+	CacheSeconds    int64  `bun:"cache_seconds"`   // 0: off
+	Answers         string `bun:"answers"`         // JSON: settings of answers; empty: none
+	Selection       string `bun:"selection"`       // JSON of how tools are chosen; empty: all
+	Plugins         string `bun:"plugins"`         // JSON of the plugins it binds, in their order; empty: none
+	UpstreamPolicy  string `bun:"upstream_policy"` // of an MCP server that changes its tools; empty: pin
+	EnabledTools    int64  `bun:"enabled_tools"`   // tools of the draft that agents would see
+	DraftDigest     string `bun:"draft_digest"`    // of the bundle of the draft as it is now
+	LiveDigest      string `bun:"live_digest"`     // of the bundle that is live; empty: none
 	LiveRepository  string `bun:"live_repository"`
 	LiveRevision    uint64 `bun:"live_revision"` // 0: none
 	LabelText       string `bun:"labels"`        // see [Toolset.Labels]

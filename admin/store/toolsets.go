@@ -229,3 +229,13 @@ func (c *scope) LastTestRun(ctx context.Context, toolset, digest string) (*TestR
 	}
 	return row, nil
 }
+
+// ToolsetsOfKind lists the toolsets of all workspaces that were made of a kind of
+// source, by id.
+func (s *Store) ToolsetsOfKind(ctx context.Context, kind string) ([]Toolset, error) {
+	var rows []Toolset
+	if err := s.read.NewSelect().Model(&rows).Where("source_kind = ?", kind).Order("id").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("listing toolsets of kind %s: %w", kind, err)
+	}
+	return rows, nil
+}

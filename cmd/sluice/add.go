@@ -28,6 +28,7 @@ type addFlags struct {
 	overlays            []string
 	main                string
 	mcp                 bool
+	policy              string
 	profileGiven        func() bool
 }
 
@@ -44,6 +45,8 @@ func (f *addFlags) register(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.overlays, "overlay", nil, "Overlay document to apply, a file or URL; kept for refreshes; may be repeated")
 	fs.StringVar(&f.main, "main", "", "path of the main document in a directory or archive (default: found)")
 	fs.BoolVar(&f.mcp, "mcp", false, "the URL is that of an MCP server (default: found out)")
+	fs.StringVar(&f.policy, "upstream-policy", "", "when an MCP server changes its tools: pin, warn, follow (default pin)")
+	mustComplete(cmd, "upstream-policy", []string{"pin", "warn", "follow"})
 	f.profileGiven = func() bool { return fs.Changed("profile") }
 	f.auth.register(cmd)
 	mustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
@@ -100,7 +103,7 @@ func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error)
 		in.Cache = &admin.CachePolicy{TTLSeconds: f.cacheSeconds}
 	}
 	if f.mcp {
-		in.Source.MCP = &admin.MCPSource{URL: spec.url}
+		in.Source.MCP, in.Policy = &admin.MCPSource{URL: spec.url}, f.policy
 		if !f.profileGiven() {
 			in.Profile = "lossless" // what a server says beside the text is kept
 		}

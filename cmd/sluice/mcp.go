@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -136,4 +138,51 @@ func (a *app) addServer(ctx context.Context, c *apiClient, source string, f *add
 		return err
 	}
 	return a.object(made, func(w io.Writer) { a.printMade(w, made) })
+}
+
+func (a *app) toolsetUpstream() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "upstream TOOLSET [pin|warn|follow]", Short: "Show or set what happens when an MCP server changes its tools",
+		Long: `Show how the MCP server of a toolset was seen last, and set what happens when it changes
+a description, a schema or its list: pin lets the change wait until it is accepted
+(sluice toolset refresh TOOLSET --accept), warn deploys it unless it breaks something,
+follow deploys it. Each change is recorded: sluice toolset diff TOOLSET.`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			t, tag, err := c.toolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if t.Upstream == nil {
+				return problem.New(problem.Conflict, "toolset %s was not made of an MCP server", t.Slug)
+			}
+			if len(args) == 2 {
+				in := admin.PatchToolset{Policy: &args[1]}
+				if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPatch, path: toolsetPath(t), in: in, out: &t.Toolset, ifMatch: tag}); err != nil {
+					return err
+				}
+			}
+			return a.object(t.Upstream, func(w io.Writer) { printUpstream(w, t) })
+		},
+	}
+	return cmd
+}
+
+func printUpstream(w io.Writer, t *admin.ToolsetDetail) {
+	u := t.Upstream
+	seen := "not looked at since the node started"
+	if u.CheckedAt != nil {
+		seen = "seen " + ago(*u.CheckedAt, time.Now())
+	}
+	fmt.Fprintf(w, "%s: policy %s, %s\n", t.Slug, u.Policy, seen)
+	if u.Fault != "" {
+		fmt.Fprintf(w, "! it could not be reached then: %s\n", printable(u.Fault))
+	}
+	if u.Quarantined {
+		fmt.Fprintf(w, "! it changed its tools, and the change waits\n  next   sluice toolset diff %s   then: sluice toolset refresh %s --accept\n", t.Slug, t.Slug)
+	}
 }

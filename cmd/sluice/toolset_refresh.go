@@ -22,7 +22,10 @@ func (a *app) toolsetRefresh() *cobra.Command {
 		Long: `Fetch the specification of a toolset from its URL again, apply its overlays, and say
 what changed, tool by tool: breaking, safe, or only wording. Names, descriptions and
 disabled tools stay. What breaks nothing is tested and deployed when the toolset is
-live; breaking changes wait in the draft, unless --accept-breaking.`,
+live; breaking changes wait in the draft, unless --accept-breaking.
+
+Of an MCP server the tools are read again. What it changed waits outside the draft
+until --accept, unless the toolset's policy is another (sluice toolset upstream).`,
 		Example: "  sluice toolset refresh shop --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if reason != "" {
@@ -34,6 +37,7 @@ live; breaking changes wait in the draft, unless --accept-breaking.`,
 	cmd.Flags().BoolVar(&in.DryRun, "dry-run", false, "show what would change and change nothing")
 	cmd.Flags().BoolVar(&in.Force, "force", false, "read it even when the server says that it is as it was")
 	cmd.Flags().BoolVar(&in.AcceptBreaking, "accept-breaking", false, "test and deploy breaking changes too")
+	cmd.Flags().BoolVar(&in.Accept, "accept", false, "take over what the MCP server changed, though its tools are pinned")
 	cmd.Flags().StringVar(&reason, "reason", "", "deploy with this reason when nothing can be tested")
 	return cmd
 }
@@ -62,6 +66,8 @@ func (a *app) refresh(ctx context.Context, name string, in *admin.RefreshRequest
 			fmt.Fprintln(w, "Nothing was changed.")
 		case out.Deployed:
 			fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", t.Slug, out.Toolset.Revision, out.Toolset.URL)
+		case out.Changes.Waits:
+			fmt.Fprintf(w, "! %s goes on with its tools as they were pinned; the change waits\n  next   sluice toolset refresh %s --accept\n", t.Slug, t.Slug)
 		default:
 			fmt.Fprintf(w, "✓ the draft of %s has the new version; it waits: %s\n  next   sluice toolset test %s   or: sluice toolset deploy %s --reason TEXT\n",
 				t.Slug, printable(out.Waiting), t.Slug, t.Slug)

@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -16,7 +17,7 @@ import (
 func (c *Client) connect(x *Exchange, t *Target) (*link, error) {
 	if t.Hint.Transport == manifest.TransportSSE {
 		l, err := c.connectSSE(x, t)
-		if err == nil || !problem.Is(err, problem.CannotConnectMCP) {
+		if !errors.Is(err, errNoStream) {
 			return l, err
 		}
 	}
@@ -44,7 +45,7 @@ func (c *Client) connect(x *Exchange, t *Target) (*link, error) {
 	// Servers of 2024-11-05 answer a POST with 400, 404 or 405, and those behind some
 	// frameworks with anything.
 	l, err = c.connectSSE(x, t)
-	if problem.Is(err, problem.CannotConnectMCP) {
+	if errors.Is(err, errNoStream) {
 		return nil, unknown.problem(t)
 	}
 	return l, err
@@ -66,7 +67,7 @@ func (x *Exchange) answered() *answered {
 }
 
 // problem says that there is no MCP server, and what may be wrong.
-func (a *answered) problem(t *Target) error {
+func (a *answered) problem(t *Target) *problem.Error {
 	p := problem.New(problem.CannotConnectMCP, "%s is no MCP server as far as it shows: it answered %s", shownURL(t), a.said)
 	switch {
 	case a.rpc:

@@ -25,6 +25,9 @@ const (
 	maxWaiting = 1024
 )
 
+// errNoStream says that an address gives no event stream.
+var errNoStream = errors.New("there is no event stream")
+
 var errStreamEnded = errors.New("the event stream of the session ended")
 
 // events is the stream of a session over HTTP with SSE (MCP 2024-11-05
@@ -168,7 +171,7 @@ func (c *Client) read(e *events, t *Target) {
 		e.ready("", err)
 	default:
 		if err = x.refusedAuth(t); err == nil {
-			err = x.answered().problem(t)
+			err = x.answered().problem(t).Because(errNoStream)
 		}
 		e.ready("", err)
 	}

@@ -1,0 +1,144 @@
+package admin_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+)
+
+// servers answers for MCP servers; the protocol itself is tested where it is spoken
+// (gateway/mcpclient, cmd/sluice).
+type servers struct {
+	mu    sync.Mutex
+	tools []string      // guarded by mu
+	err   error         // guarded by mu
+	key   string        // guarded by mu; value of the credential that is wanted
+	ttl   time.Duration // guarded by mu
+	asked int           // guarded by mu
+}
+
+func (s *servers) set(err error, tools ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err, s.tools = err, tools
+}
+
+func (s *servers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPListing, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	if s.err != nil {
+		return nil, s.err
+	}
+	if s.key != "" {
+		if t.Auth == nil {
+			return nil, problem.New(problem.Unauthenticated, "it wants a token")
+		}
+		v, err := t.Secret(ctx, t.Auth.CredentialID)
+		if err != nil || v.Reveal() != s.key {
+			return nil, problem.New(problem.Unauthenticated, "it wants another token")
+		}
+	}
+	l := &admin.MCPListing{TTL: s.ttl, Server: connector.MCPServer{URL: t.URL, Transport: "streamable", Protocol: "2026-07-28", Title: "Notes", Version: "1", Instructions: "Be kind."}}
+	for _, name := range s.tools {
+		name, text, _ := strings.Cut(name, "=")
+		b, _ := json.Marshal(map[string]any{"name": name, "description": text, "inputSchema": map[string]string{"type": "object"}})
+		l.Server.Tools = append(l.Server.Tools, b)
+	}
+	return l, nil
+}
+
+func (w *world) addServer(body map[string]any) admin.CreatedToolset {
+	w.t.Helper()
+	body["source"] = map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}
+	return want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusCreated)
+}
+
+func (w *world) look(ahead time.Duration) {
+	w.t.Helper()
+	w.later.Add(int64(ahead))
+	if err := w.srv.CheckServers(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestServerToolset(t *testing.T) {
+	w := newWorld(t)
+	w.servers.set(nil, "find=Finds.", "write=Writes.")
+	w.servers.key = "token-of-the-server"
+	p := want[admin.Problem](w, w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": "https://mcp.example.com/mcp"}), http.StatusBadGateway)
+	if p.Title != "Cannot connect to MCP server" || p.Reason != "auth" || p.Detail != "it wants a token" {
+		t.Fatalf("got %+v", p)
+	}
+	auth := map[string]any{"authType": "bearer", "token": "token-of-the-server"}
+	c := want[admin.Connection](w, w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": "https://mcp.example.com/mcp", "authentication": auth}), http.StatusOK)
+	if len(c.Tools) != 2 || c.Tools[0].Name != "find" || !strings.HasPrefix(c.Tools[0].Hash, "sha256:") {
+		t.Fatalf("got %+v", c)
+	}
+	ts := w.addServer(map[string]any{"authentication": auth, "tools": []string{"find"}})
+	if ts.Status != "live" || ts.Source.Kind != "mcp" || ts.Slug != "notes" || ts.Instructions != "Be kind." || ts.EnabledTools != 1 || ts.Upstream.Policy != "pin" ||
+		ts.Test == nil || ts.Test.Tool != "tools/list" || !ts.Test.Passed {
+		t.Fatalf("made %+v with test %+v", ts.Toolset, ts.Test)
+	}
+	other := map[string]any{"slug": "notes", "source": map[string]any{"mcp": map[string]string{"url": "https://other.example.com/mcp"}}, "authentication": auth}
+	want[admin.Problem](w, w.do("POST", "/v1/toolsets", other), http.StatusConflict)
+	for _, url := range []string{"ftp://x.example", "https://a:b@x.example/mcp", "nothing"} {
+		want[admin.Problem](w, w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": url}), http.StatusBadRequest)
+	}
+}
+
+// TestServerChanges: each policy does with a change what it says, and a server that is
+// gone changes nothing.
+func TestServerChanges(t *testing.T) {
+	for policy, expect := range map[string]struct {
+		revision    uint64
+		quarantined bool
+		tools       int
+	}{"": {1, true, 2}, "warn": {2, false, 3}, "follow": {2, false, 3}} {
+		t.Run("policy="+policy, func(t *testing.T) {
+			w := newWorld(t)
+			w.servers.set(nil, "find=Finds.", "write=Writes.")
+			body := map[string]any{}
+			if policy != "" {
+				body["upstreamPolicy"] = policy
+			}
+			ts := w.addServer(body)
+			w.look(0)
+			if got := w.get(ts.ID); got.Revision != 1 || got.Upstream.CheckedAt == nil {
+				t.Fatalf("looked and found nothing new: %+v", got.Upstream)
+			}
+			w.servers.set(problem.New(problem.Unreachable, "gone"), "")
+			w.look(time.Hour)
+			if got := w.get(ts.ID); got.Upstream.Fault != "gone" || got.ToolCount != 2 || got.Status != "live" {
+				t.Fatalf("a server that is gone: %+v %+v", got.Toolset, got.Upstream)
+			}
+			w.servers.set(nil, "find=Finds everything.", "write=Writes.", "more=New.")
+			w.look(time.Minute) // not due
+			if got := w.get(ts.ID); got.Revision != 1 {
+				t.Fatal("it was looked at before its time")
+			}
+			for range 2 { // seen again, nothing is told twice
+				w.look(time.Hour)
+			}
+			got := w.get(ts.ID)
+			if got.Revision != expect.revision || got.Upstream.Quarantined != expect.quarantined || got.ToolCount != expect.tools || got.Upstream.Fault != "" {
+				t.Fatalf("revision %d, %d tools, %+v; want %+v", got.Revision, got.ToolCount, got.Upstream, expect)
+			}
+			changes := want[admin.List[admin.Changes]](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/changes", nil), http.StatusOK)
+			if len(changes.Items) != 1 || changes.Items[0].Added != 1 || changes.Items[0].Changed != 1 || changes.Items[0].Waits != expect.quarantined || changes.Items[0].Actor != "" {
+				t.Fatalf("recorded %+v", changes.Items)
+			}
+			if !strings.Contains(w.log.String(), "toolset.upstream_changed") {
+				t.Fatal("there was no event")
+			}
+		})
+	}
+}
