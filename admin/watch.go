@@ -57,16 +57,14 @@ func (s *Server) startLook() {
 		return
 	}
 	w.running = true
-	s.jobs.Add(1)
-	go func() {
-		defer s.jobs.Done()
+	s.jobs.Go(func() {
 		if err := s.CheckServers(s.work); err != nil && s.work.Err() == nil {
 			s.log.LogAttrs(s.work, slog.LevelWarn, "MCP servers were not looked at", slog.Any("error", err))
 		}
 		w.mu.Lock()
 		w.running = false
 		w.mu.Unlock()
-	}()
+	})
 }
 
 // CheckServers reads the tools of the MCP servers behind live toolsets whose time has

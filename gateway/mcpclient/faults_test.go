@@ -51,16 +51,16 @@ func TestNoServer(t *testing.T) {
 	})
 	f(problem.Unauthenticated, "wants a bearer token (HTTP 401)", "set the authentication", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="x"`)
-		w.WriteHeader(401)
+		w.WriteHeader(http.StatusUnauthorized)
 	})
 	f(problem.Unauthenticated, "wants an OAuth login (HTTP 401)", "set the authentication", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="https://x"`)
-		w.WriteHeader(401)
+		w.WriteHeader(http.StatusUnauthorized)
 	})
 	f(problem.CannotConnectMCP, `speaks protocol "1999-01-01"`, "update", func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
 		if !strings.Contains(string(b), `"initialize"`) {
-			w.WriteHeader(400)
+			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -69,7 +69,7 @@ func TestNoServer(t *testing.T) {
 	// The stream of the old transport must not send us, with the credential, elsewhere.
 	f(problem.CannotConnectMCP, "posted to another origin", "correct the address", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
-			w.WriteHeader(405)
+			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
