@@ -14,9 +14,11 @@ import (
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 // Bounds of golden cases.
@@ -34,7 +36,10 @@ type Case struct {
 	Config    json.RawMessage
 	Input     json.RawMessage // a JSON body, or
 	InputText *string         // any other
-	Want      Want
+	// Secrets are those of an auth plugin's handles. They are part of the file: made up
+	// or published ones.
+	Secrets []string
+	Want    Want
 }
 
 // Want is what the plugin has to make of the input: exactly one of the first three.
@@ -78,6 +83,7 @@ type caseFile struct {
 	Config     json.RawMessage `json:"config,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	InputText  *string         `json:"inputText,omitempty"`
+	Secrets    []string        `json:"secrets,omitempty"`
 	Output     json.RawMessage `json:"output,omitempty"`
 	OutputText *string         `json:"outputText,omitempty"`
 	Error      *string         `json:"error,omitempty"`
@@ -134,14 +140,14 @@ func Parse(name string, b []byte) (*Case, error) {
 		return nil, errors.New(`it needs "input" or "inputText", and not both`)
 	}
 	return &Case{
-		Name: name, Context: f.Context, Config: f.Config, Input: f.Input, InputText: f.InputText,
+		Name: name, Context: f.Context, Config: f.Config, Input: f.Input, InputText: f.InputText, Secrets: f.Secrets,
 		Want: Want{Output: f.Output, Text: f.OutputText, Error: f.Error, Tokens: f.Tokens},
 	}, nil
 }
 
 // Write writes the case to its file in dir.
 func (c *Case) Write(dir string) error {
-	f := caseFile{c.Context, c.Config, c.Input, c.InputText, c.Want.Output, c.Want.Text, c.Want.Error, c.Want.Tokens}
+	f := caseFile{c.Context, c.Config, c.Input, c.InputText, c.Secrets, c.Want.Output, c.Want.Text, c.Want.Error, c.Want.Tokens}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -176,10 +182,24 @@ type Result struct {
 	Took time.Duration // of the call, once warm
 }
 
-// Run runs a case.
-func Run(ctx context.Context, t Transformer, c *Case) Result {
-	in, g := c.Body(), c.Context.Guest()
-	out, err := t.Transform(ctx, nil, in, g)
+// Call makes the context of one call of p. Wipe its keys, if it has some.
+func (c *Case) Call(p *guest.Package) *guest.Context {
+	g := c.Context.Guest()
+	if p.Manifest.Kind == manifest.Auth {
+		list := make([]secrets.Secret, len(c.Secrets))
+		for i, s := range c.Secrets {
+			list[i] = secrets.New(s)
+		}
+		g.Keys = guest.NewKeys(p, list...)
+	}
+	return g
+}
+
+// Run runs a case on t, which p was loaded as.
+func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
+	in := c.Body()
+	out, err := t.Transform(ctx, nil, in, c.Call(p))
+	g := c.Call(p)
 	start := time.Now()
 	if err == nil { // the first call started the instance
 		out, err = t.Transform(ctx, out[:0], in, g)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 // fixed is a plugin that always answers the same.
@@ -28,7 +29,7 @@ func TestRun(t *testing.T) {
 	said := &extism.PluginError{Message: "no"}
 	f := func(w Want, p fixed, diff string) {
 		t.Helper()
-		r := Run(t.Context(), p, &Case{Input: []byte(`{ "a": 1 }`), Want: w})
+		r := Run(t.Context(), &guest.Package{Manifest: &manifest.Manifest{Kind: manifest.Filter}}, p, &Case{Input: []byte(`{ "a": 1 }`), Want: w})
 		if (r.Diff == "") != (diff == "") || !strings.Contains(r.Diff, diff) {
 			t.Errorf("got %q, want %q", r.Diff, diff)
 		}

@@ -3,6 +3,7 @@ package guest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 var entries = map[manifest.Kind]string{
 	manifest.Filter:     "transform_response",
 	manifest.Projection: "transform_response",
+	manifest.Auth:       "transform_request",
 }
 
 // Entry returns the function that a plugin of a kind exports; "" for kinds that third
@@ -49,7 +51,7 @@ func Open(code []byte) (*Package, error) {
 	}
 	entry := entries[man.Kind]
 	if entry == "" {
-		return nil, refuse("this version of Sluice runs third-party plugins of the kinds filter and projection", "the module is a %s", man.Kind)
+		return nil, refuse("this version of Sluice runs third-party plugins of the kinds filter, projection and auth", "the module is a %s", man.Kind)
 	}
 	if e, ok := m.Export(entry); !ok || e.Kind != module.Func {
 		return nil, refuse("export a function of that name without parameters that returns an i32", "a %s exports %s, and this module does not", man.Kind, entry)
@@ -59,6 +61,15 @@ func Open(code []byte) (*Package, error) {
 	}
 	sum := sha256.Sum256(code)
 	return &Package{Manifest: man, Module: m, Code: code, Digest: "sha256:" + hex.EncodeToString(sum[:])}, nil
+}
+
+// Effect is what a filter or projection does to an answer, and the schema of what
+// it makes when that is manifest.EffectReplace.
+func (p *Package) Effect() (effect string, schema json.RawMessage) {
+	if p.Manifest.Output == nil {
+		return manifest.EffectSubset, nil
+	}
+	return p.Manifest.Output.Effect, p.Manifest.Output.Schema
 }
 
 // Text reports whether the plugin makes text that is not JSON.
@@ -125,6 +136,9 @@ func (p *Package) grants(policy Policy) (extism.Grants, extism.Limits, error) {
 	var refused []string
 	if c := p.Manifest.Capabilities; c != nil {
 		g = extism.Grants{Clock: c.Clock, Random: c.Random, Hosts: c.Hosts}
+		if c.Signing != nil { // it is what binding an auth plugin means
+			g.Functions = []string{deriveFunction, signFunction}
+		}
 		if c.Clock && !policy.Clock {
 			refused = append(refused, "the real time (clock)")
 		}

@@ -23,6 +23,7 @@ type Context struct {
 	Status      int    // sluice.status: of the upstream's answer
 	ContentType string // sluice.content_type: of the upstream's answer
 	Arguments   []byte // sluice.arguments: the caller's arguments, a JSON object
+	Keys        *Keys  // of an auth plugin; nil for the others
 }
 
 func (c *Context) value(key string) (string, bool) {
@@ -173,7 +174,11 @@ func (p *Plugin) Compile(ctx context.Context) error { return p.p.Compile(ctx) }
 // keeps none of its arguments. Errors are those of [extism.Plugin.Call]; dst is then
 // as it was.
 func (p *Plugin) Transform(ctx context.Context, dst, in []byte, c *Context) ([]byte, error) {
-	return p.p.Call(ctx, dst, extism.Call{Export: p.entry, Input: in, Config: c.value})
+	call := extism.Call{Export: p.entry, Input: in, Config: c.value}
+	if c.Keys != nil {
+		call.Data = c.Keys
+	}
+	return p.p.Call(ctx, dst, call)
 }
 
 // Stats counts the calls so far.

@@ -45,6 +45,12 @@ func (m *Manifest) AppendHead(dst []byte) []byte {
 		w.texts("hosts", c.Hosts)
 		w.flag("clock", c.Clock)
 		w.flag("random", c.Random)
+		if c.Signing != nil {
+			w.open("signing")
+			w.must("algorithm", c.Signing.Algorithm)
+			w.count("derivations", c.Signing.Derivations)
+			w.close()
+		}
 		w.close()
 	}
 	if l := m.Limits; l != nil {

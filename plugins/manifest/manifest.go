@@ -199,7 +199,24 @@ type Capabilities struct {
 	Hosts  []string // host names that the host may call for it
 	Clock  bool     // the real time
 	Random bool     // real randomness
+	// Signing is what an auth plugin may do with the credentials of a request, which it
+	// never sees; nil: nothing. Other kinds have none.
+	Signing *Signing
 }
+
+// Signing says how an auth plugin signs: by deriving a key from a credential a fixed
+// number of times and signing with the last one. Fixed, because the result of signing
+// with an earlier one could be a key.
+type Signing struct {
+	Algorithm   string // one of SigningAlgorithms; for keys and signatures
+	Derivations int    // before each signature, at most MaxDerivations
+}
+
+// MaxDerivations of a signing key: AWS Signature Version 4 has four.
+const MaxDerivations = 8
+
+// SigningAlgorithms are the keyed hashes that plugins sign with.
+var SigningAlgorithms = []string{"hmac-sha256", "hmac-sha384", "hmac-sha512", "hmac-sha1"}
 
 // Effects of a filter or projection on an answer.
 const (

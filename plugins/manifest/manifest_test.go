@@ -50,6 +50,13 @@ func filter() *Manifest {
 	}
 }
 
+func auth() *Manifest {
+	return &Manifest{
+		FormatVersion: 1, Kind: Auth, Name: "sign", Version: "1",
+		Capabilities: &Capabilities{Signing: &Signing{Algorithm: "hmac-sha256", Derivations: 4}},
+	}
+}
+
 func toolset() *Manifest {
 	return &Manifest{FormatVersion: 1, Kind: Toolset, Name: "mine", Version: "3", Toolset: json.RawMessage(`{"name":"Mine"}`)}
 }
@@ -79,7 +86,7 @@ func validBySchema(t testing.TB, s *jsonschema.Schema, b []byte) bool {
 
 func TestRoundTrip(t *testing.T) {
 	schema := compileSchema(t)
-	for _, m := range []*Manifest{full(), filter(), toolset()} {
+	for _, m := range []*Manifest{full(), filter(), toolset(), auth()} {
 		b := m.Append(nil)
 		back, err := Parse(b)
 		if err != nil {
@@ -108,7 +115,7 @@ func TestSchemaKnowsEveryMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	written := map[string]bool{}
-	for _, m := range []*Manifest{full(), filter(), toolset()} {
+	for _, m := range []*Manifest{full(), filter(), toolset(), auth()} {
 		var doc map[string]any
 		if err := json.Unmarshal(m.Append(nil), &doc); err != nil {
 			t.Fatal(err)
@@ -149,7 +156,7 @@ func TestRefused(t *testing.T) {
 	f := func(old, replacement, pointer, want string, bySchema bool) {
 		t.Helper()
 		var b []byte
-		for _, m := range []*Manifest{full(), filter(), toolset()} {
+		for _, m := range []*Manifest{full(), filter(), toolset(), auth()} {
 			if text := string(m.Append(nil)); strings.Contains(text, old) {
 				b = []byte(strings.Replace(text, old, replacement, 1))
 				break
@@ -192,6 +199,10 @@ func TestRefused(t *testing.T) {
 	f(`"inputSchema":{}`, `"inputSchema":true`, "/tools/1/inputSchema", "expected an object", true)
 	f(`"readOnlyHint":true,`, ``, "/tools/0/annotations", "missing", true)
 	f(`"clock":true`, `"clock":1`, "/capabilities/clock", "true or false", true)
+	f(`"algorithm":"hmac-sha256"`, `"algorithm":"md5"`, "/capabilities/signing/algorithm", "none of", true)
+	f(`"algorithm":"hmac-sha256",`, ``, "/capabilities/signing", "missing", true)
+	f(`"derivations":4`, `"derivations":9`, "/capabilities/signing/derivations", "integer from 0 to 8", true)
+	f(`"kind":"auth"`, `"kind":"filter"`, "", "must not have", true)
 	f(`"deadlineMs":50`, `"deadlineMs":60001`, "/limits/deadlineMs", "integer from", true)
 	f(`"effect":"replace"`, `"effect":"subset"`, "/output", "a schema when", true)
 	f(`"effect":"replace","schema":{"type":"object"}`, `"effect":"replace"`, "/output", "a schema when", true)
@@ -249,7 +260,7 @@ func TestBounds(t *testing.T) {
 // FuzzParse: what the parser accepts, the schema accepts, and it survives being
 // written and read again.
 func FuzzParse(f *testing.F) {
-	for _, m := range []*Manifest{full(), filter(), toolset()} {
+	for _, m := range []*Manifest{full(), filter(), toolset(), auth()} {
 		f.Add(m.Append(nil))
 	}
 	schema := compileSchema(f)

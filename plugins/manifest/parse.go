@@ -111,6 +111,9 @@ func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
 	if m.Kind != Filter && m.Kind != Projection {
 		need("output", m.Output != nil, false)
 	}
+	if m.Kind != Auth && m.Capabilities != nil {
+		need("capabilities/signing", m.Capabilities.Signing != nil, false)
+	}
 	if !third {
 		need("capabilities", m.Capabilities != nil, false)
 		need("limits", m.Limits != nil, false)
@@ -283,8 +286,18 @@ func (d *decoder) capabilities(v jsonscan.Value) *Capabilities {
 		{"hosts", false, func(v jsonscan.Value) { c.Hosts = d.texts(v) }},
 		{"clock", false, func(v jsonscan.Value) { c.Clock = d.boolean(v) }},
 		{"random", false, func(v jsonscan.Value) { c.Random = d.boolean(v) }},
+		{"signing", false, func(v jsonscan.Value) { c.Signing = d.signing(v) }},
 	})
 	return c
+}
+
+func (d *decoder) signing(v jsonscan.Value) *Signing {
+	s := &Signing{}
+	d.object(v, []member{
+		{"algorithm", true, func(v jsonscan.Value) { s.Algorithm = d.oneOf(v, SigningAlgorithms) }},
+		{"derivations", false, func(v jsonscan.Value) { s.Derivations = d.integer(v, 0, MaxDerivations) }},
+	})
+	return s
 }
 
 func (d *decoder) limits(v jsonscan.Value) *Limits {

@@ -2,6 +2,12 @@
 
 package sluice
 
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+)
+
 // call is the call that Run stands in for.
 var call Call
 
@@ -10,6 +16,9 @@ type Call struct {
 	Body   string
 	Config map[string]string // settings, and "sluice.tool", "sluice.arguments" …
 	Log    func(Level, string)
+	// Secrets are those of an auth plugin's credentials, in their order. Keys are
+	// derived and signatures made with HMAC-SHA-256.
+	Secrets []string
 }
 
 var result []byte
@@ -19,6 +28,36 @@ func Run(c Call) ([]byte, error) {
 	call, result = c, nil
 	err := run()
 	return result, err
+}
+
+// keys are the secrets of the call and what was derived from them.
+var keys [][]byte
+
+// RunRequest runs the auth plugin of this package on a call whose Body is a request as
+// JSON, as a gateway does.
+func RunRequest(c Call) (*Patch, error) {
+	call, result, keys = c, nil, nil
+	for _, s := range c.Secrets {
+		keys = append(keys, []byte(s))
+	}
+	if err := runRequest(); err != nil {
+		return nil, err
+	}
+	p := new(Patch)
+	return p, json.Unmarshal(result, p)
+}
+
+func derive(k Key, prefix, message string) Key {
+	keys = append(keys, mac(append([]byte(prefix), keys[k-1]...), message))
+	return Key(len(keys))
+}
+
+func sign(k Key, message string) []byte { return mac(keys[k-1], message) }
+
+func mac(secret []byte, message string) []byte {
+	h := hmac.New(sha256.New, secret)
+	_, _ = h.Write([]byte(message)) // never fails
+	return h.Sum(nil)
 }
 
 func input() []byte { return []byte(call.Body) }

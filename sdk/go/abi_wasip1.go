@@ -61,17 +61,39 @@ func logWarn(offset uint64)
 //go:wasmimport extism:host/env log_error
 func logError(offset uint64)
 
+//go:wasmimport extism:host/user sluice_derive
+func hostDerive(key, prefix, message uint64) uint64
+
+//go:wasmimport extism:host/user sluice_sign
+func hostSign(key, message uint64) uint64
+
 //go:wasmexport transform_response
-func transformResponse() int32 {
-	if err := run(); err != nil {
-		text := err.Error()
-		if text == "" {
-			text = "unknown error"
-		}
-		errorSet(store([]byte(text)))
-		return 1
+func transformResponse() int32 { return answer(run()) }
+
+//go:wasmexport transform_request
+func transformRequest() int32 { return answer(runRequest()) }
+
+func answer(err error) int32 {
+	if err == nil {
+		return 0
 	}
-	return 0
+	text := err.Error()
+	if text == "" {
+		text = "unknown error"
+	}
+	errorSet(store([]byte(text)))
+	return 1
+}
+
+func derive(k Key, prefix, message string) Key {
+	p, m := store([]byte(prefix)), store([]byte(message))
+	return Key(hostDerive(uint64(k), p, m))
+}
+
+func sign(k Key, message string) []byte {
+	at := hostSign(uint64(k), store([]byte(message)))
+	defer free(at)
+	return load(at)
 }
 
 func input() []byte {

@@ -12,8 +12,8 @@
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared
 //
-// On other systems the same code runs in ordinary tests, with [Run] in the place of
-// the gateway. The contract between plugins and gateways is docs/plugins/contract.md.
+// An auth plugin signs requests with [Auth]. On other systems the same code runs in ordinary tests, with [Run] and
+// [RunRequest] in the place of the gateway. The contract between plugins and gateways is docs/plugins/contract.md.
 //
 // A plugin handles one call at a time. What it keeps in variables may be gone at the
 // next call.

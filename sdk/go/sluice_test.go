@@ -3,6 +3,7 @@
 package sluice
 
 import (
+	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
@@ -32,5 +33,37 @@ func TestRun(t *testing.T) {
 	}
 	if out, err = Run(Call{Config: map[string]string{"sluice.status": "500"}}); err == nil || err.Error() != "status 500" || out != nil {
 		t.Errorf("%q %v", out, err)
+	}
+}
+
+func TestRunRequest(t *testing.T) {
+	if _, err := RunRequest(Call{}); !errors.Is(err, errNoAuth) {
+		t.Errorf("without a function: %v", err)
+	}
+	Auth(func(_ *Context, r *Request) (*Patch, error) {
+		if r.Method == "PUT" {
+			return nil, errors.New("no PUT")
+		}
+		if r.Method == "HEAD" {
+			return nil, nil
+		}
+		c := r.Credentials[0]
+		return &Patch{Headers: map[string]string{"X-Sig": hex.EncodeToString(c.Key.Derive("p", "m").Sign(r.URL))}, Query: [][2]string{{"user", c.Username}}}, nil
+	})
+	req := func(method string) Call {
+		return Call{Body: `{"method":"` + method + `","url":"https://a/","credentials":[{"handle":1,"type":"basic","username":"ada"}]}`, Secrets: []string{"s"}}
+	}
+	p, err := RunRequest(req("GET"))
+	if want := hex.EncodeToString(mac(mac([]byte("ps"), "m"), "https://a/")); err != nil || p.Headers["X-Sig"] != want || p.Query[0] != [2]string{"user", "ada"} {
+		t.Errorf("%+v %v", p, err)
+	}
+	if p, err := RunRequest(req("HEAD")); err != nil || p.Headers != nil {
+		t.Errorf("%+v %v", p, err)
+	}
+	if _, err := RunRequest(req("PUT")); err == nil || err.Error() != "no PUT" {
+		t.Error(err)
+	}
+	if _, err := RunRequest(Call{Body: "x"}); err == nil {
+		t.Error("no request is no error")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -28,9 +29,26 @@ type File struct {
 }
 
 // Files returns the files of a project in a language. It fails for a language that
-// is not in Languages.
+// is not in Languages, or has no projects of the kind: auth plugins are written in Go.
 func Files(language string, d Data) ([]File, error) {
-	root := "templates/" + language
+	files, err := below("templates/"+language, d)
+	if err != nil || d.Kind != "auth" {
+		return files, err
+	}
+	own, err := below("templates/"+language+"-auth", d)
+	if err != nil {
+		return nil, err
+	}
+	// The guest package and the module are the language's, the rest is the kind's.
+	files = slices.DeleteFunc(files, func(f File) bool {
+		return !strings.Contains(f.Path, "sluice") && f.Path != "go.mod" && f.Path != "gitignore"
+	})
+	return append(files, own...), nil
+}
+
+// below are the files of one directory of templates.
+func below(root string, d Data) ([]File, error) {
+	language := strings.TrimPrefix(root, "templates/")
 	var files []File
 	err := fs.WalkDir(templates, root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 )
@@ -14,6 +15,7 @@ var update = flag.Bool("update", false, "copy the guest packages into the templa
 func TestGuestPackages(t *testing.T) {
 	for from, to := range map[string]string{
 		"../go/sluice.go": "go/sluice/sluice.go.tmpl", "../go/abi_wasip1.go": "go/sluice/abi_wasip1.go.tmpl", "../go/abi_other.go": "go/sluice/abi_other.go.tmpl",
+		"../go/auth.go": "go/sluice/auth.go.tmpl",
 		"../c/sluice.h": "c/sluice.h.tmpl", "../rust/src/lib.rs": "rust/sluice/src/lib.rs.tmpl", "../rust/Cargo.toml": "rust/sluice/Cargo.toml.tmpl",
 	} {
 		want, err := os.ReadFile(from)
@@ -52,5 +54,33 @@ func TestFiles(t *testing.T) {
 	}
 	if _, err := Files("cobol", Data{}); err == nil {
 		t.Error("a project in Cobol")
+	}
+}
+
+// TestAuthProject: the project of an auth plugin signs what AWS's test suite has, with
+// its signatures.
+func TestAuthProject(t *testing.T) {
+	dir := t.TempDir()
+	files, err := Files("go", Data{Name: "aws", Kind: "auth"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-v", ".")
+	c.Dir, c.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := c.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("PASS: TestVectors")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := Files("c", Data{Name: "aws", Kind: "auth"}); err == nil {
+		t.Error("an auth project in C")
 	}
 }

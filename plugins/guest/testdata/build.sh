@@ -4,7 +4,7 @@
 #   build.sh --check  rebuild them and compare
 set -eu
 cd "$(dirname "$0")"
-for p in mask moody; do
+for p in mask moody stamp; do
 	go run ../../../cmd/sluice plugin build "$p" -q >/dev/null
 	cd "$p"
 	if [ "${1:-}" = --check ]; then

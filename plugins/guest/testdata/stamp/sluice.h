@@ -1,0 +1,133 @@
+/* For plugins of Sluice written in C: one header, no library.
+ *
+ *	#include "sluice.h"
+ *
+ *	SLUICE_TRANSFORM {
+ *		sluice_bytes in = sluice_input();
+ *		…
+ *		return sluice_output(p, n);
+ *	}
+ *
+ * Build it with "sluice plugin build", or with clang for the target wasm32. The
+ * contract between plugins and gateways is docs/plugins/contract.md.
+ *
+ * Memory from sluice_alloc lasts until the call ends. */
+#ifndef SLUICE_H
+#define SLUICE_H
+
+typedef unsigned char sluice_u8;
+typedef unsigned int sluice_u32;
+typedef unsigned long long sluice_u64;
+typedef struct { sluice_u8 *at; sluice_u32 n; } sluice_bytes;
+
+#define SLUICE_ENV(name) __attribute__((import_module("extism:host/env"), import_name(#name)))
+SLUICE_ENV(alloc) sluice_u64 sluice_x_alloc(sluice_u64);
+SLUICE_ENV(free) void sluice_x_free(sluice_u64);
+SLUICE_ENV(length) sluice_u64 sluice_x_length(sluice_u64);
+SLUICE_ENV(load_u8) sluice_u32 sluice_x_load_u8(sluice_u64);
+SLUICE_ENV(load_u64) sluice_u64 sluice_x_load_u64(sluice_u64);
+SLUICE_ENV(store_u8) void sluice_x_store_u8(sluice_u64, sluice_u32);
+SLUICE_ENV(store_u64) void sluice_x_store_u64(sluice_u64, sluice_u64);
+SLUICE_ENV(input_length) sluice_u64 sluice_x_input_length(void);
+SLUICE_ENV(input_load_u8) sluice_u32 sluice_x_input_load_u8(sluice_u64);
+SLUICE_ENV(input_load_u64) sluice_u64 sluice_x_input_load_u64(sluice_u64);
+SLUICE_ENV(output_set) void sluice_x_output_set(sluice_u64, sluice_u64);
+SLUICE_ENV(error_set) void sluice_x_error_set(sluice_u64);
+SLUICE_ENV(config_get) sluice_u64 sluice_x_config_get(sluice_u64);
+SLUICE_ENV(log_info) void sluice_x_log_info(sluice_u64);
+SLUICE_ENV(log_warn) void sluice_x_log_warn(sluice_u64);
+
+extern sluice_u8 __heap_base;
+static sluice_u32 sluice_heap;
+
+/* sluice_alloc returns n bytes, or 0 when the memory limit is reached. */
+static inline sluice_u8 *sluice_alloc(sluice_u32 n) {
+	if (!sluice_heap) sluice_heap = (sluice_u32)&__heap_base;
+	sluice_u32 at = (sluice_heap + 7) & ~7u;
+	sluice_u64 end = (sluice_u64)at + n, have = (sluice_u64)__builtin_wasm_memory_size(0) << 16;
+	if (end > have && __builtin_wasm_memory_grow(0, (sluice_u32)((end - have + 65535) >> 16)) == (sluice_u32)-1) return 0;
+	sluice_heap = (sluice_u32)end;
+	return (sluice_u8 *)at;
+}
+
+/* sluice_input returns the input; at is 0 when there is no memory for it. */
+static inline sluice_bytes sluice_input(void) {
+	sluice_u64 n = sluice_x_input_length(), i = 0;
+	sluice_bytes b = {sluice_alloc((sluice_u32)n), (sluice_u32)n};
+	if (!b.at) return b;
+	for (; i + 8 <= n; i += 8) {
+		sluice_u64 v = sluice_x_input_load_u64(i);
+		__builtin_memcpy(b.at + i, &v, 8);
+	}
+	for (; i < n; i++) b.at[i] = (sluice_u8)sluice_x_input_load_u8(i);
+	return b;
+}
+
+/* sluice_put copies bytes to the exchange memory and returns their offset there; 0
+ * when there is no room. */
+static inline sluice_u64 sluice_put(const void *p, sluice_u32 n) {
+	const sluice_u8 *b = p;
+	sluice_u64 at = sluice_x_alloc(n);
+	sluice_u32 i = 0;
+	if (!at) return 0;
+	for (; i + 8 <= n; i += 8) {
+		sluice_u64 v;
+		__builtin_memcpy(&v, b + i, 8);
+		sluice_x_store_u64(at + i, v);
+	}
+	for (; i < n; i++) sluice_x_store_u8(at + i, b[i]);
+	return at;
+}
+
+/* sluice_output makes n bytes the output. Return its result. */
+static inline int sluice_output(const void *p, sluice_u32 n) {
+	sluice_u64 at = n ? sluice_put(p, n) : 0;
+	if (n && !at) return 1;
+	sluice_x_output_set(at, n);
+	return 0;
+}
+
+static inline sluice_u32 sluice_strlen(const char *s) {
+	sluice_u32 n = 0;
+	while (s[n]) n++;
+	return n;
+}
+
+/* sluice_fail makes the call fail with a message. Return its result. */
+static inline int sluice_fail(const char *message) {
+	sluice_x_error_set(sluice_put(message, sluice_strlen(message)));
+	return 1;
+}
+
+/* sluice_config returns a setting, or what the contract names of the call
+ * ("sluice.tool", "sluice.arguments"); n is 0 when there is none. */
+static inline sluice_bytes sluice_config(const char *name) {
+	sluice_u64 key = sluice_put(name, sluice_strlen(name)), at = sluice_x_config_get(key);
+	sluice_bytes b = {0, 0};
+	sluice_x_free(key);
+	if (!at) return b;
+	b.n = (sluice_u32)sluice_x_length(at);
+	b.at = sluice_alloc(b.n);
+	if (!b.at) b.n = 0;
+	for (sluice_u32 i = 0; i < b.n; i++) b.at[i] = (sluice_u8)sluice_x_load_u8(at + i);
+	sluice_x_free(at);
+	return b;
+}
+
+/* sluice_log writes a line to the gateway's log. */
+static inline void sluice_log(const char *line) {
+	sluice_u64 at = sluice_put(line, sluice_strlen(line));
+	sluice_x_log_info(at);
+}
+
+/* SLUICE_TRANSFORM begins a filter or projection: a function that returns 0, or
+ * what sluice_output or sluice_fail returned. */
+#define SLUICE_TRANSFORM \
+	static int sluice_transform(void); \
+	__attribute__((export_name("transform_response"))) int sluice_entry(void) { \
+		sluice_heap = 0; \
+		return sluice_transform(); \
+	} \
+	static int sluice_transform(void)
+
+#endif
