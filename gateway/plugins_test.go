@@ -195,3 +195,40 @@ func bind(t testing.TB, ref registry.PluginRef, p *guest.Package) *snapshot.Plug
 	}
 	return ready.Plugins[0]
 }
+
+// TestPluginOnServerAnswers: the plugins of a tool of an MCP server run on JSON in text
+// and on structuredContent: what one takes out is in neither.
+func TestPluginOnServerAnswers(t *testing.T) {
+	mask := maskPlugin(t)
+	h, err := extism.New(extism.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := plugin.New(plugin.Options{Host: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.Close()
+		if err := h.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	s, u := start(t, gatewaytest.Options{Plugins: r}), newUpstreamServer(t, true)
+	c, err := gatewaytest.MCPConnector("up", u.URL+"/mcp", anyTool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range []string{registry.ProfileOff, registry.ProfileLossless, registry.ProfileConcise} {
+		in := gatewaytest.Toolset("acme", 1, c, func(ts *registry.Toolset) { ts.Profile, ts.Plugins = profile, []registry.PluginRef{refTo(mask)} })
+		in.Plugins, in.Digest = []*guest.Package{mask}, registry.DigestOf([]byte(profile))
+		if err := s.Serve(in); err != nil {
+			t.Fatal(err)
+		}
+		u.answer("do.it", `"result":{"content":[{"type":"text","text":"{\"mail\":\"ada@example.com\"}"}],"structuredContent":{"mail":"ada@example.com"}}`)
+		_, got := callRaw(t, s, false, "do_it", "")
+		if strings.Contains(got, "ada@") || !strings.Contains(got, "***@example.com") {
+			t.Errorf("%s: %s", profile, got)
+		}
+	}
+}

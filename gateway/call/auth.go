@@ -24,12 +24,16 @@ func (x *exchange) auth() error {
 			x.noKey = problem.Is(err, problem.Unauthenticated)
 			return err
 		}
-		if x.ready.MCP == nil { // a call of an MCP server may take several requests
+		// A call of an MCP server may take several requests; an auth plugin gets handles.
+		if x.ready.MCP == nil && x.ready.Auth == nil {
 			if err := rules[i].Apply(&x.http.Request, cred); err != nil {
 				return err
 			}
 		}
 		x.creds = append(x.creds, cred)
+	}
+	if x.ready.Auth != nil {
+		return x.sign()
 	}
 	return nil
 }
@@ -50,7 +54,7 @@ func (x *exchange) client() *upstream.ClientCertificate {
 // says that the request was not applied (RFC 9110 §15.5.2); but not when it was
 // redirected, and only with a newer token.
 func (x *exchange) renew() bool {
-	return x.status == fasthttp.StatusUnauthorized && x.http.Redirects == 0 && x.renewTokens()
+	return x.status == fasthttp.StatusUnauthorized && x.http.Redirects == 0 && x.ready.Auth == nil && x.renewTokens()
 }
 
 // renewTokens replaces the access tokens of the call by newer ones and reports

@@ -183,6 +183,10 @@ func (x *exchange) appendKey(dst []byte) []byte {
 		dst = append(dst, ':')
 		dst = append(dst, x.request.Header[i].Value...)
 	}
+	if x.ready.Auth != nil {
+		dst = append(dst, 0)
+		dst = append(dst, x.ready.Auth.Key...)
+	}
 	for i := range x.creds {
 		dst = append(dst, 0)
 		dst = append(dst, x.ts.ID...) // a credential belongs to one toolset

@@ -177,7 +177,7 @@ func (x *exchange) structuredMCP(v jsonscan.Value, asText, bad bool) error {
 			return nil // clients of the older revisions refuse the whole result for it
 		}
 		raw := v.Raw()
-		if !bad && (a.Redact || len(a.Program.Tables) > 0) {
+		if !bad && (a.Redact || len(a.Program.Tables) > 0 || len(x.ready.Plugins) > 0) {
 			x.item = append(x.item[:0], raw...)
 			if err := x.answerItem(true); err != nil {
 				return err
@@ -187,7 +187,7 @@ func (x *exchange) structuredMCP(v jsonscan.Value, asText, bad bool) error {
 			} else {
 				raw = x.small
 			}
-			if a.Reshape != nil { // no longer what the schema says
+			if a.Reshape != nil || x.asText { // no longer what the schema says
 				return nil
 			}
 		}

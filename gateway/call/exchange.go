@@ -76,6 +76,7 @@ type state struct {
 	structured  []byte // compress: structuredContent, a view of the same JSON as text; nil: none
 	bad         bool   // compress: text is a failure
 
+	signed    []string          // auth: headers that a plugin set
 	principal string            // who calls
 	may       func(string) bool // which tools; nil: all
 	program   *snapshot.Program // decode: of the caller's fields; nil: the tool's

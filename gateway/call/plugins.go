@@ -58,6 +58,19 @@ func (x *exchange) plugins() error {
 				Fix("ask the operator of %s to look at the plugin", x.ts.Slug)
 		}
 	}
+	return x.maskBehind()
+}
+
+// maskBehind runs the caller's mask over what the plugins made.
+func (x *exchange) maskBehind() error {
+	if x.program == nil || len(x.program.After) == 0 || x.asText {
+		return nil
+	}
+	x.form = append(x.form[:0], x.small...)
+	if err := x.runTables(x.program.After, x.form); err != nil {
+		x.small = append(x.small[:0], x.form...)
+		x.programFailed(err)
+	}
 	return nil
 }
 

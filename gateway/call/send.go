@@ -40,7 +40,7 @@ func (x *exchange) ask() error {
 	x.asked = true
 	begin := time.Now()
 	err := x.c.upstream.Do(&x.http, &x.ready.Base,
-		upstream.Limits{Deadline: x.deadline, MaxBody: x.ts.MaxBody, Client: x.client(), Cancel: x.cancel}, &x.ready.Rules)
+		upstream.Limits{Deadline: x.deadline, MaxBody: x.ts.MaxBody, Client: x.client(), Cancel: x.cancel}, x.stripper())
 	took := time.Since(begin)
 	x.upstream += took
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/engine"
+	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/reshape"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -51,6 +52,10 @@ type Answer struct {
 	// Paging says how the next page of the upstream is asked for; nil: not known.
 	Paging *Paging
 
+	// effect is what third-party plugins make of an answer, one after the other; "":
+	// there are none.
+	effect string
+
 	before    []*engine.Program // of the tool and of the toolset
 	connector []byte            // default projection; nil: not used
 	maxString int
@@ -64,6 +69,8 @@ type Answer struct {
 // they could not be merged into one pass. No table: the answer is minified only.
 type Program struct {
 	Tables [][]byte
+	// After are the tables of a caller's mask that run behind third-party plugins.
+	After [][]byte
 
 	stream struct {
 		sync.Once
@@ -178,6 +185,7 @@ func (t *Tool) newAnswer(c *connector.Tool) (*Answer, error) {
 	if c.Structured {
 		a.Argument = fieldsArgument(c.InputSchema)
 	}
+	t.effects(a, c.OutputSchema)
 	var err error
 	if jq != "" {
 		if a.Reshape, err = reshape.Compile(jq); err != nil {
@@ -200,7 +208,8 @@ func (t *Tool) newAnswer(c *connector.Tool) (*Answer, error) {
 	if (a.Structured || a.PassStructured) && a.Reshape == nil && len(c.OutputSchema) > 0 {
 		a.OutputSchema = projectSchema(c.OutputSchema, a.Program.Tables)
 	}
-	a.Structured = a.Structured && a.Reshape == nil
+	a.Structured = a.Structured && a.Reshape == nil && a.effect != manifest.EffectText
+	a.OutputSchema = t.pluginSchema(a)
 	if c.Plan != nil {
 		a.Paging = findPaging(c.Plan.Params())
 	}
@@ -238,6 +247,9 @@ var formats = map[string]Format{
 // programs come first, then the default projection with the mask laid over it,
 // then the cap of strings: so what judges values sees them whole.
 func (a *Answer) compile(mask *engine.Mask) (*Program, error) {
+	if mask != nil && a.effect != "" && a.effect != manifest.EffectText {
+		return a.compileBehind(mask)
+	}
 	parts := append([]*engine.Program(nil), a.before...)
 	var def *engine.Program
 	if a.connector != nil {
@@ -254,12 +266,49 @@ func (a *Answer) compile(mask *engine.Mask) (*Program, error) {
 	case def != nil:
 		parts = append(parts, def)
 	}
+	return chain(a.capped(parts))
+}
+
+// capped adds the cap of strings.
+func (a *Answer) capped(parts []*engine.Program) []*engine.Program {
 	if a.maxString > 0 {
 		n := &engine.Node{MaxString: uint32(a.maxString)}
 		n.Rest = n
 		parts = append(parts, &engine.Program{Root: n})
 	}
-	return chain(parts)
+	return parts
+}
+
+// compileBehind makes the program for a caller's mask of a tool with third-party
+// plugins: the mask comes behind them, so that each sees what it decides by. Of
+// plugins that leave members out the default projection goes behind them with the
+// mask, which may ask for more than it; an answer of a plugin's own schema is what
+// the mask is about.
+func (a *Answer) compileBehind(mask *engine.Mask) (*Program, error) {
+	behind := &engine.Program{Root: mask.Node()}
+	var p *Program
+	var err error
+	if a.effect == manifest.EffectReplace {
+		p, err = a.compile(nil)
+	} else {
+		if a.connector != nil {
+			def, err := engine.Decompile(a.connector)
+			if err != nil {
+				return nil, err
+			}
+			behind.Root = mask.Over(def.Root)
+		}
+		p, err = chain(a.before)
+	}
+	if err != nil {
+		return nil, err
+	}
+	after, err := chain(a.capped([]*engine.Program{behind}))
+	if err != nil {
+		return nil, err
+	}
+	p.After = after.Tables
+	return p, nil
 }
 
 // Mask returns the program for a caller's field mask, which it checks against the

@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -54,6 +55,7 @@ type Ready struct {
 	Headers []mcp.HeaderParam
 	Meter   *metering.Tool
 	Plugins []*Plugin // third parties', in the order they run on answers
+	Auth    *Plugin   // third party's that signs requests; nil: credentials are put on them
 	// MCP is not nil for a tool of an MCP server; Plan and Base are nothing then.
 	MCP *MCP
 }
@@ -97,6 +99,7 @@ func (t *Tool) load() error {
 	r.Method, r.Path = tool.Method, tool.Path
 	r.Safe = r.Method == http.MethodGet || r.Method == http.MethodHead
 	r.JSON = tool.Structured || tool.Accept == ""
+	r.Plugins = t.Toolset.pluginsOf(t.Binding.Name, r.Method, r.Path)
 	if r.Answer, err = t.newAnswer(tool); err != nil {
 		return fmt.Errorf("settings of the answers of tool %s: %w", t.Name, err)
 	}
@@ -113,11 +116,11 @@ func (t *Tool) load() error {
 			security = tool.Security
 		}
 		r.Rules = t.Binding.Rules.For(security, c.HasSchemes())
+		r.Auth = t.Toolset.authOf(t.Binding.Name, r.Method, r.Path)
 	}
 	if r.Headers, err = mcp.HeaderParams(tool.InputSchema); err != nil {
 		r.Headers = nil // a mark that breaks the rules is one that clients ignore
 	}
-	r.Plugins = t.Toolset.pluginsOf(t.Binding.Name, r.Method, r.Path)
 	r.Meter = t.Toolset.meter.Tool(t.meterID())
 	return nil
 }
@@ -132,6 +135,10 @@ func (t *Tool) Remote() bool { return t.ready.MCP != nil }
 func (t *Tool) loadMCP(tool *connector.Tool) error {
 	r, b := &t.ready.Ready, t.Binding
 	r.Method, r.Path = tool.Method, tool.Path
+	r.Plugins = t.Toolset.pluginsOf(b.Name, r.Method, r.Path)
+	if p := t.Toolset.authOf(b.Name, r.Method, r.Path); p != nil {
+		return problem.New(problem.Unsupported, "the plugin %s signs requests to HTTP APIs, and tool %s is one of an MCP server", p.Ref.Name, t.Name)
+	}
 	var err error
 	if r.Answer, err = t.newAnswer(tool); err != nil {
 		return fmt.Errorf("settings of the answers of tool %s: %w", t.Name, err)
@@ -151,7 +158,6 @@ func (t *Tool) loadMCP(tool *connector.Tool) error {
 	if r.Headers, err = mcp.HeaderParams(tool.InputSchema); err != nil {
 		r.Headers = nil // a mark that breaks the rules is one that clients ignore
 	}
-	r.Plugins = t.Toolset.pluginsOf(b.Name, r.Method, r.Path)
 	r.Meter = t.Toolset.meter.Tool(t.meterID())
 	return nil
 }

@@ -1,0 +1,158 @@
+package call
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/plugins/guest"
+)
+
+// sign has the auth plugin of the tool sign the request, with handles for the
+// credentials. A request that it cannot sign is not sent.
+func (x *exchange) sign() error {
+	p := x.ready.Auth
+	given, keys := x.credentialsOf()
+	defer keys.Wipe()
+	in, err := json.Marshal(x.signable(given))
+	if err != nil {
+		return fmt.Errorf("describing a request to plugin %s: %w", p.Ref.Name, err)
+	}
+	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
+	defer cancel()
+	var out []byte
+	begin := time.Now()
+	err = errNoPlugins
+	if x.c.plugins != nil {
+		out, err = x.c.plugins.Transform(ctx, nil, in, p, &guest.Context{
+			Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, Arguments: x.args.Raw(), Keys: keys,
+		})
+		if err == nil {
+			if err = x.patch(out); err != nil {
+				x.c.plugins.Refuse(p, err)
+			}
+		}
+	}
+	if x.trace != nil {
+		x.trace.plugin(p, len(in), len(out), time.Since(begin), err)
+	}
+	if err == nil {
+		return nil
+	}
+	x.c.log.LogAttrs(x.ctx, slog.LevelDebug, "plugin did not sign the request", slog.String("toolset", x.ts.Slug), slog.String("tool", x.tool.Name),
+		slog.String("plugin", p.Ref.Name), slog.Any("error", err))
+	return problem.New(problem.InvalidPlugin, "the request was not sent: the plugin %s could not sign it", p.Ref.Name).
+		Fix("ask the operator of %s to look at the plugin", x.ts.Slug)
+}
+
+var typeNames = map[credentials.Type]string{
+	credentials.Header: "header", credentials.Query: "query", credentials.Cookie: "cookie", credentials.Basic: "basic", credentials.Bearer: "bearer", credentials.Token: "token",
+}
+
+// credentialsOf gives each credential a handle.
+func (x *exchange) credentialsOf() ([]guest.Credential, *guest.Keys) {
+	given := []guest.Credential{}
+	var list []secrets.Secret
+	for i, r := range x.ready.Rules {
+		if r.Type == credentials.Certificate || len(list) == guest.MaxSecrets {
+			continue
+		}
+		c := guest.Credential{Handle: len(list) + 1, Type: typeNames[r.Type], Scheme: r.Scheme}
+		secret := x.creds[i].Value
+		if r.Type == credentials.Basic {
+			user, password, _ := strings.Cut(secret.Reveal(), ":")
+			c.Username, secret = user, secrets.New(password)
+		}
+		given, list = append(given, c), append(list, secret)
+	}
+	return given, guest.NewKeys(x.ready.Auth.Package, list...)
+}
+
+// signable describes the request as it will be sent.
+func (x *exchange) signable(given []guest.Credential) *guest.Request {
+	req := &x.http.Request
+	body := req.Body()
+	sum := sha256.Sum256(body)
+	r := &guest.Request{
+		Method: string(req.Header.Method()), URL: string(req.URI().FullURI()), Headers: [][2]string{{"Host", string(req.URI().Host())}},
+		BodyBytes: len(body), BodySHA256: hex.EncodeToString(sum[:]), Time: x.start.UTC().Truncate(time.Second), Credentials: given,
+	}
+	for name, value := range req.Header.All() {
+		if !strings.EqualFold(string(name), "Host") {
+			r.Headers = append(r.Headers, [2]string{string(name), string(value)})
+		}
+	}
+	if len(body) <= guest.MaxSignedBody {
+		r.Body = body
+	}
+	return r
+}
+
+// patch applies the answer of an auth plugin, all of it or nothing. Scheme, host,
+// path and method stay.
+func (x *exchange) patch(answer []byte) error {
+	p, err := guest.ParsePatch(answer)
+	if err != nil {
+		return err
+	}
+	for name := range p.Headers {
+		if reserved(name) {
+			return fmt.Errorf("its patch sets the header %.80q, which is the connection's", name)
+		}
+	}
+	req := &x.http.Request
+	for name, value := range p.Headers {
+		req.Header.Set(name, value)
+		x.signed = append(x.signed, name)
+	}
+	if len(p.Query) > 0 {
+		query := req.URI().QueryString()
+		for _, q := range p.Query {
+			if len(query) > 0 {
+				query = append(query[:len(query):len(query)], '&')
+			}
+			query = append(query, queryEscape(q.Name)+"="+queryEscape(q.Value)...)
+		}
+		req.URI().SetQueryStringBytes(query)
+	}
+	if p.Body != nil {
+		req.SetBodyRaw(p.Body)
+	}
+	return nil
+}
+
+// queryEscape escapes everything but unreserved characters (RFC 3986 §2.3).
+func queryEscape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// stripper takes what proves who calls off a request that leaves its origin.
+func (x *exchange) stripper() upstream.Stripper {
+	if len(x.signed) == 0 {
+		return &x.ready.Rules
+	}
+	return &signedStripper{&x.ready.Rules, x.signed}
+}
+
+type signedStripper struct {
+	rules *credentials.Rules
+	names []string
+}
+
+// Strip implements [upstream.Stripper].
+func (s *signedStripper) Strip(req *fasthttp.Request) {
+	s.rules.Strip(req)
+	for _, n := range s.names {
+		req.Header.Del(n)
+	}
+}
