@@ -47,6 +47,14 @@ type PluginCapabilities struct {
 	Clock  bool     `json:"clock,omitempty"`
 	Random bool     `json:"random,omitempty"`
 	Hosts  []string `json:"hosts,omitempty"`
+	// Signing is of auth plugins.
+	Signing *PluginSigning `json:"signing,omitempty" doc:"It signs requests with the toolset's credentials, which it never sees."`
+}
+
+// PluginSigning is how an auth plugin signs.
+type PluginSigning struct {
+	Algorithm   string `json:"algorithm"`
+	Derivations int    `json:"derivations" doc:"Keys derived from the credential before it signs."`
 }
 
 // PluginLimits are what a plugin runs within.

@@ -301,7 +301,7 @@ func (s *Server) measureCase(ctx context.Context, g *guest.Package, c *golden.Ca
 	if err := p.Compile(ctx); err != nil {
 		return out, err
 	}
-	r := golden.Run(ctx, p, c)
+	r := golden.Run(ctx, g, p, c)
 	out.OK, out.Diff, out.Us = r.Diff == "", r.Diff, float64(r.Took.Nanoseconds())/1000
 	if t := r.Got.Tokens; t != nil {
 		out.TokensBefore, out.TokensAfter = t.Before, t.After
@@ -517,10 +517,14 @@ func (s *Server) showPluginVersion(ctx context.Context, ws *store.Workspace, row
 }
 
 func showCapabilities(c *manifest.Capabilities) *PluginCapabilities {
-	if c == nil || !c.Clock && !c.Random && len(c.Hosts) == 0 {
+	if c == nil || !c.Clock && !c.Random && len(c.Hosts) == 0 && c.Signing == nil {
 		return nil
 	}
-	return &PluginCapabilities{Clock: c.Clock, Random: c.Random, Hosts: c.Hosts}
+	out := &PluginCapabilities{Clock: c.Clock, Random: c.Random, Hosts: c.Hosts}
+	if c.Signing != nil {
+		out.Signing = &PluginSigning{Algorithm: c.Signing.Algorithm, Derivations: c.Signing.Derivations}
+	}
+	return out
 }
 
 func showLimits(m *manifest.Manifest) PluginLimits {

@@ -3,7 +3,10 @@ package admin_test
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"mime/multipart"
 	"net/http"
@@ -463,4 +466,41 @@ func TestPluginUsage(t *testing.T) {
 	if log := w.log.String(); !strings.Contains(log, `"event":"plugin.failed"`) {
 		t.Error("nobody is told")
 	}
+}
+
+// TestPublishAuthPlugin: golden cases of auth plugins bring their secrets, and the
+// plugin is bound as the others are.
+func TestPublishAuthPlugin(t *testing.T) {
+	w := newWorld(t)
+	k := newPublisher(t)
+	w.trust(k, "Ada")
+	code, err := os.ReadFile("../plugins/guest/testdata/stamp/stamp.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := guest.Open(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := publication(t, k, p)
+	// HMAC-SHA-256 of "hello" by a key derived from "Ksecret" with "day" and "region".
+	sig := hmacOf(hmacOf(hmacOf([]byte("Ksecret"), "day"), "region"), "hello")
+	body["cases"] = []any{map[string]any{"name": "signs", "case": map[string]any{
+		"input": map[string]any{}, "secrets": []string{"secret"},
+		"output": map[string]any{"headers": map[string]string{"X-Signature": hex.EncodeToString(sig)}, "query": []any{[]string{"signed by", "stamp"}}},
+	}}}
+	v := want[admin.PluginVersion](w, w.do("POST", "/v1/plugins", body), http.StatusCreated)
+	if v.Kind != "auth" || v.Effect != "" || v.Capabilities == nil || v.Capabilities.Signing == nil || v.Capabilities.Signing.Derivations != 2 {
+		t.Errorf("%+v", v)
+	}
+	ts := w.create("Pets", "pets.yaml")
+	if got := want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "stamp"}), 200); got.Bindings[0].Kind != "auth" || got.Bindings[0].Status != "ok" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func hmacOf(secret []byte, message string) []byte {
+	h := hmac.New(sha256.New, secret)
+	_, _ = h.Write([]byte(message))
+	return h.Sum(nil)
 }

@@ -33,13 +33,13 @@ func (a *app) pluginCommand() *cobra.Command {
 
 func (a *app) pluginNew() *cobra.Command {
 	var kind, language string
-	kinds := []string{string(manifest.Filter), string(manifest.Projection)}
+	kinds := []string{string(manifest.Filter), string(manifest.Projection), string(manifest.Auth)}
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Make a project that builds and passes its golden case",
 		Long: `Make a directory NAME with a plugin, a test of it and a golden case. The guest
 package is copied into it, so that it builds without a network.`,
-		Example: "  sluice plugin new drop-empty --lang go\n  sluice plugin new mask --lang c",
+		Example: "  sluice plugin new drop-empty --lang go\n  sluice plugin new mask --lang c\n  sluice plugin new aws --kind auth",
 		Args:    exactly(1, "the name of the plugin"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
@@ -51,6 +51,9 @@ package is copied into it, so that it builds without a network.`,
 			}
 			if !slices.Contains(scaffold.Languages(), language) {
 				return usagef("--lang %s is not known; there are: %s", language, strings.Join(scaffold.Languages(), ", "))
+			}
+			if kind == string(manifest.Auth) && language != "go" {
+				return usagef("projects of auth plugins are in Go: leave --lang %s out", language)
 			}
 			if _, err := os.Stat(name); err == nil {
 				return problem.New(problem.Conflict, "%s exists already", name).Fix("choose another name, or remove it")
@@ -209,6 +212,9 @@ func capabilitiesText(c *manifest.Capabilities) string {
 	if c != nil && len(c.Hosts) > 0 {
 		list = append(list, "requests to "+strings.Join(c.Hosts, ", "))
 	}
+	if c != nil && c.Signing != nil {
+		list = append(list, fmt.Sprintf("signing with the toolset's credentials (%s, %s)", c.Signing.Algorithm, plural(c.Signing.Derivations, "derivation")))
+	}
 	if len(list) == 0 {
 		return "nothing"
 	}
@@ -227,7 +233,7 @@ func (a *app) newAuthor() (*author, error) {
 	if err == nil {
 		dir = filepath.Join(dir, "sluice", "plugins")
 	}
-	h, err := extism.New(extism.Options{CacheDir: dir})
+	h, err := extism.New(extism.Options{CacheDir: dir, Functions: guest.Functions()})
 	if err != nil {
 		return nil, err
 	}

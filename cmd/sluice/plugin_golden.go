@@ -100,17 +100,17 @@ func (h *author) test(cmd *cobra.Command, p *guest.Package, c *golden.Case, benc
 	if err := g.Compile(cmd.Context()); err != nil {
 		return tested{}, err
 	}
-	r := golden.Run(cmd.Context(), g, c)
+	r := golden.Run(cmd.Context(), p, g, c)
 	t := tested{Case: c.Name, OK: r.Diff == "", Diff: r.Diff, Microseconds: micro(r.Took)}
 	if r.Got.Tokens != nil {
 		t.TokensBefore, t.TokensAfter = r.Got.Tokens.Before, r.Got.Tokens.After
 	}
 	if bench && t.OK {
-		in, gc := c.Body(), c.Context.Guest()
+		in := c.Body()
 		var out []byte
 		n, start := 0, time.Now()
 		for ; time.Since(start) < benchTime && cmd.Context().Err() == nil; n++ {
-			out, _ = g.Transform(cmd.Context(), out[:0], in, gc)
+			out, _ = g.Transform(cmd.Context(), out[:0], in, c.Call(p))
 		}
 		t.Microseconds = micro(time.Since(start)) / float64(n)
 	}

@@ -253,6 +253,9 @@ func printPluginVersion(w io.Writer, v *admin.PluginVersion) {
 		if len(c.Hosts) > 0 {
 			list = append(list, "requests to "+printable(strings.Join(c.Hosts, ", ")))
 		}
+		if c.Signing != nil {
+			list = append(list, fmt.Sprintf("signing with the toolset's credentials (%s, %s)", c.Signing.Algorithm, plural(c.Signing.Derivations, "derivation")))
+		}
 		asks = strings.Join(list, "; ")
 	}
 	line("asks for", "%s", asks)

@@ -32,7 +32,7 @@ type nodePlugins struct {
 
 // openPlugins makes what runs third-party plugins and has it closed with the node.
 func openPlugins(ctx context.Context, cache string, meter *metering.Meter, logger *slog.Logger, onClose func(func() error)) (*nodePlugins, error) {
-	h, err := extism.New(extism.Options{CacheDir: cache, Logger: logger})
+	h, err := extism.New(extism.Options{CacheDir: cache, Functions: guest.Functions(), Logger: logger})
 	if err != nil {
 		return nil, fmt.Errorf("starting the host of third-party plugins: %w", err)
 	}

@@ -12,8 +12,14 @@ import (
 // case with the two commands that "plugin new" prints, and its own tests.
 func TestPluginProjects(t *testing.T) {
 	own := map[string][]string{"go": {"go", "test", "."}, "rust": {"cargo", "test", "--quiet"}}
-	for _, language := range []string{"go", "rust", "c"} {
-		t.Run(language, func(t *testing.T) {
+	for _, project := range []struct{ language, kind, passed string }{
+		{"go", "filter", "1 passed, 0 failed"},
+		{"rust", "filter", "1 passed, 0 failed"},
+		{"c", "filter", "1 passed, 0 failed"},
+		{"go", "auth", "8 passed, 0 failed"}, // requests of AWS's Signature Version 4 test suite
+	} {
+		language := project.language
+		t.Run(language+"-"+project.kind, func(t *testing.T) {
 			dir := t.TempDir()
 			run := func(in string, command ...string) string {
 				t.Helper()
@@ -25,12 +31,12 @@ func TestPluginProjects(t *testing.T) {
 				}
 				return string(out)
 			}
-			printed := run(dir, binary, "plugin", "new", "my-plugin", "--lang", language)
+			printed := run(dir, binary, "plugin", "new", "my-plugin", "--lang", language, "--kind", project.kind)
 			for line := range strings.Lines(printed) {
 				words := strings.Fields(line)
 				run(dir, append([]string{binary}, words[1:]...)...)
 			}
-			if out := run(dir, binary, "plugin", "test", "my-plugin"); !strings.Contains(out, "1 passed, 0 failed") {
+			if out := run(dir, binary, "plugin", "test", "my-plugin"); !strings.Contains(out, project.passed) {
 				t.Error(out)
 			}
 			if command := own[language]; command != nil {
