@@ -83,11 +83,11 @@ func concise() *registry.Answers {
 // TestPluginEffectOnFields: the caller's fields come behind the plugins, which see
 // what they decide by.
 func TestPluginEffectOnFields(t *testing.T) {
-	f := func(make, args, got, want string, effects ...*manifest.Output) {
+	f := func(out, args, got, want string, effects ...*manifest.Output) {
 		t.Helper()
 		s := &script{make: map[string]string{}, got: map[string]string{}}
-		if make != "" {
-			s.make["a"] = make
+		if out != "" {
+			s.make["a"] = out
 		}
 		w, tool := withPlugins(t, s, concise(), effects...)
 		if text := w.text(tool, args); text != want || s.got["a"] != got {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,7 +122,7 @@ func (x *exchange) patch(answer []byte) error {
 		query := req.URI().QueryString()
 		for _, q := range p.Query {
 			if len(query) > 0 {
-				query = append(query[:len(query):len(query)], '&')
+				query = append(slices.Clip(query), '&')
 			}
 			query = append(query, queryEscape(q.Name)+"="+queryEscape(q.Value)...)
 		}

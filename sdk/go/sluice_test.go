@@ -5,6 +5,7 @@ package sluice
 import (
 	"encoding/hex"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -41,10 +42,10 @@ func TestRunRequest(t *testing.T) {
 		t.Errorf("without a function: %v", err)
 	}
 	Auth(func(_ *Context, r *Request) (*Patch, error) {
-		if r.Method == "PUT" {
+		if r.Method == http.MethodPut {
 			return nil, errors.New("no PUT")
 		}
-		if r.Method == "HEAD" {
+		if r.Method == http.MethodHead {
 			return nil, nil
 		}
 		c := r.Credentials[0]
