@@ -599,15 +599,17 @@ func TestMetrics(t *testing.T) {
 	serve(t, s, up, nil, getItem())
 	_, _ = post(t, s.URL("acme"), callBody("get_item", `{"id":1}`))
 	_, _ = post(t, s.URL("acme"), callBody("get_item", `{"id":"x"}`))
+	_, _ = post(t, s.URL("acme"), callBody("get_item", `{"id":"2"}`))
 	_, _ = post(t, s.URL("acme"), `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	var b bytes.Buffer
 	s.Gateway.WritePrometheus(&b)
 	for _, want := range []string{
-		`sluice_tool_calls_total{toolset="acme",tool="get_item",outcome="ok"} 1`,
+		`sluice_tool_calls_total{toolset="acme",tool="get_item",outcome="ok"} 2`,
 		`sluice_tool_calls_total{toolset="acme",tool="get_item",outcome="tool_error"} 1`,
+		`sluice_tool_arguments_healed_total{toolset="acme",tool="get_item"} 1`,
 		`mcp_server_operation_duration_seconds_count{mcp_method_name="tools/list",mcp_protocol_version="2025-03-26"} 1`,
-		`sluice_upstream_requests_total{connector="api",status_class="2xx"} 1`,
-		`sluice_toolsets{state="live"} 1`, `sluice_tools 1`, `sluice_build_info{version="test"} 1`, `sluice_gateway_overhead_seconds_count 2`,
+		`sluice_upstream_requests_total{connector="api",status_class="2xx"} 2`,
+		`sluice_toolsets{state="live"} 1`, `sluice_tools 1`, `sluice_build_info{version="test"} 1`, `sluice_gateway_overhead_seconds_count 3`,
 		`process_cpu_seconds_total`,
 	} {
 		if !strings.Contains(b.String(), want) {

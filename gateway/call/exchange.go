@@ -156,7 +156,7 @@ func (x *exchange) count(version mcp.Version, err error) {
 	if x.ready != nil {
 		c := metering.Call{
 			Outcome: o.Kind, Credential: x.credential(), Version: version, Duration: total, Asked: x.asked, Upstream: x.upstream, Plugins: x.inPlugins,
-			Cached: o.Cached, Status: x.status, Before: x.body, After: x.text, Text: x.media == "",
+			Cached: o.Cached, Status: x.status, Healed: x.request.Healed, Before: x.body, After: x.text, Text: x.media == "",
 		}
 		if o.Kind != metering.OK {
 			c.Cause, c.Failure = x.cause(err), x.text

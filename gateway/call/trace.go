@@ -17,6 +17,7 @@ type Trace struct {
 	Total, Upstream time.Duration
 	Stages          [stageCount]time.Duration // see StageName
 
+	Healed int  // arguments read as the type they should have ("5" as 5)
 	Status int  // of the upstream; 0: no answer
 	Cached bool // the answer was kept or shared
 
@@ -67,7 +68,7 @@ func StageName(i int) string { return stages[i].name }
 
 // measure counts tokens, after the clock was read.
 func (t *Trace) measure(x *exchange) {
-	t.Status, t.Cached = x.out.Status, x.out.Cached
+	t.Status, t.Cached, t.Healed = x.out.Status, x.out.Cached, x.request.Healed
 	if x.media != "" {
 		t.BytesReceived = len(x.body)
 		return
@@ -113,6 +114,8 @@ func (t *Trace) AppendJSON(dst []byte) []byte {
 		ms(stages[i].name, t.Stages[i])
 	}
 	dst = append(dst, `},`...)
+	num("healed", t.Healed)
+	dst = append(dst, ',')
 	num("status", t.Status)
 	dst = append(dst, `,"cached":`...)
 	dst = strconv.AppendBool(dst, t.Cached)

@@ -24,6 +24,11 @@ func TestSeries(t *testing.T) {
 		tool.Call(&Call{Version: mcp.V20260728, Duration: 20 * time.Millisecond, Upstream: 15 * time.Millisecond, Text: true, Before: before, After: after})
 	}
 	tool.Call(&Call{Outcome: ToolError, Version: mcp.V20251125, Duration: time.Millisecond, Text: true, Before: before, After: after})
+	if got := text(m); strings.Contains(got, "healed") {
+		t.Errorf("nothing was healed, and it is counted:\n%s", got)
+	}
+	tool.Call(&Call{Version: mcp.V20260728, Duration: 20 * time.Millisecond, Healed: 2})
+	tool.Call(&Call{Version: mcp.V20260728, Outcome: Timeout, Healed: 1})
 	c := m.Connector("acme", "github")
 	c.Begin()
 	c.Exchange(200, 0.015)
@@ -37,9 +42,10 @@ func TestSeries(t *testing.T) {
 	m.Gauge("sluice_tools", func() float64 { return 7 })
 	got := text(m)
 	for _, want := range []string{
-		`sluice_tool_calls_total{toolset="acme",tool="od\"d",outcome="ok"} 65`,
+		`sluice_tool_calls_total{toolset="acme",tool="od\"d",outcome="ok"} 66`,
+		`sluice_tool_arguments_healed_total{toolset="acme",tool="od\"d"} 3`,
 		`sluice_tool_calls_total{toolset="acme",tool="od\"d",outcome="tool_error"} 1`,
-		`mcp_server_operation_duration_seconds_bucket{mcp_method_name="tools/call",toolset="acme",gen_ai_tool_name="od\"d",error_type="",mcp_protocol_version="2026-07-28",le="0.025"} 65`,
+		`mcp_server_operation_duration_seconds_bucket{mcp_method_name="tools/call",toolset="acme",gen_ai_tool_name="od\"d",error_type="",mcp_protocol_version="2026-07-28",le="0.025"} 66`,
 		`mcp_server_operation_duration_seconds_bucket{mcp_method_name="tools/call",toolset="acme",gen_ai_tool_name="od\"d",error_type="",mcp_protocol_version="2026-07-28",le="0.01"} 0`,
 		`error_type="tool_error",mcp_protocol_version="2025-11-25",le="0.001"} 1`,
 		`sluice_tool_tokens_total{toolset="acme",tool="od\"d",stage="before"} ` + fmt.Sprint((sampleEvery+1)*tokens.Estimate(before)),
@@ -49,7 +55,7 @@ func TestSeries(t *testing.T) {
 		`sluice_upstream_requests_total{connector="github",status_class="error"} 1`,
 		`sluice_upstream_auth_failures_total{toolset="acme"} 1`,
 		`sluice_upstream_request_duration_seconds_count{connector="github",status_class="4xx"} 1`,
-		`sluice_gateway_overhead_seconds_count 66`,
+		`sluice_gateway_overhead_seconds_count 68`,
 		`mcp_server_operation_duration_seconds_count{mcp_method_name="tools/list",mcp_protocol_version="2026-07-28"} 1`,
 		`sluice_plugin_failures_total{plugin="response-program",cause="fuel"} 1`,
 		`sluice_tools 7`, `sluice_upstream_in_flight{connector="github"} 1`, `# TYPE sluice_tool_calls_total counter`,

@@ -47,6 +47,7 @@ type Tool struct {
 	id            ToolID
 	toolset, tool string // labels
 
+	healed   atomic.Pointer[metrics.Counter]
 	calls    [outcomeCount]atomic.Pointer[metrics.Counter]
 	seconds  [2][mcp.VersionCount]atomic.Pointer[metrics.PrometheusHistogram] // success, failure
 	volume   atomic.Pointer[volume]
@@ -90,6 +91,7 @@ type Call struct {
 	Plugins    time.Duration // of that, in response programs and plugins
 	Cached     bool          // answered without the upstream
 	Status     int           // of the upstream; 0: there was no answer
+	Healed     int           // arguments read as the type they should have
 	// Before and After are the answer as it came and as the agent got it. Text says
 	// that both are text, whose tokens are estimated.
 	Before, After []byte
@@ -112,6 +114,9 @@ func (t *Tool) Call(x *Call) {
 		t.calls[o].Store(c)
 	}
 	c.Inc()
+	if x.Healed > 0 {
+		t.heal(x.Healed)
+	}
 	failed, errorType := 0, ""
 	if o != OK {
 		failed, errorType = 1, "tool_error"
@@ -130,6 +135,17 @@ func (t *Tool) Call(x *Call) {
 		before, after = t.answer(x.Before, x.After)
 	}
 	t.usage(x, before, after)
+}
+
+// heal counts healed arguments. The series appears with the first: most tools have
+// none.
+func (t *Tool) heal(n int) {
+	c := t.healed.Load()
+	if c == nil {
+		c = t.m.set.GetOrCreateCounter(Series("sluice_tool_arguments_healed_total", "toolset", t.toolset, "tool", t.tool))
+		t.healed.Store(c)
+	}
+	c.Add(n)
 }
 
 // sampleEvery is how many answers of a tool share one estimate of its tokens per
