@@ -23,11 +23,14 @@ type figure struct {
 
 // report collects what the document says.
 type report struct {
-	out     io.Writer // progress
-	corpus  string
-	sluice  string
-	python  string // interpreter with FastMCP; empty: none
-	temp    string
+	out    io.Writer // progress
+	corpus string
+	sluice string
+	python string // interpreter with FastMCP; empty: none
+	temp   string
+
+	inspector string // directory of the MCP Inspector's package; empty: none
+
 	figures []figure
 	details strings.Builder // sections below the table
 }
@@ -57,6 +60,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	corpus := fs.String("corpus", os.Getenv("SLUICE_CORPUS"), "`DIR` of the corpus")
 	binary := fs.String("sluice", "bin/sluice", "`PATH` of the sluice binary")
 	python := fs.String("python", "", "`PATH` of a Python with fastmcp; empty: FastMCP is not measured")
+	inspector := fs.String("inspector", "", "`DIR` of the package @modelcontextprotocol/inspector; empty: it is not run")
 	to := fs.String("to", "docs/openapi-coverage.md", "`FILE` to write")
 	only := fs.String("only", "", "run only the section of this `NAME`, and write nothing")
 	if err := fs.Parse(args); err != nil {
@@ -78,6 +82,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer os.RemoveAll(temp)
 	r := &report{out: out, corpus: *corpus, sluice: sluice, python: *python, temp: temp}
+	if *inspector != "" {
+		if r.inspector, err = filepath.Abs(*inspector); err != nil {
+			return err
+		}
+	}
 	for _, s := range []struct {
 		name string
 		run  func(*report, context.Context) error
@@ -85,6 +94,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		{"imports", (*report).imports},
 		{"requests", (*report).requests},
 		{"oracle", (*report).oracle},
+		{"clients", (*report).clients},
 		{"hostile", (*report).hostile},
 		{"cost", (*report).cost},
 		{"node", (*report).node},
