@@ -111,7 +111,7 @@ const (
 
 // inspector1 runs the Inspector once and returns what it writes.
 func (r *report) inspector1(ctx context.Context, url string) (string, error) {
-	file, err := os.Create(filepath.Join(r.temp, "inspector.out")) //nolint:gosec // in our own directory
+	file, err := os.Create(filepath.Join(r.temp, "inspector.out"))
 	if err != nil {
 		return "", err
 	}
