@@ -26,10 +26,17 @@ func BenchmarkGitHub(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	make1 := func(b *testing.B, data []byte) {
+	measured := func(b *testing.B, data []byte, f func()) {
 		b.SetBytes(int64(len(data)))
 		b.ReportAllocs()
+		start := cpuTime(b)
 		for b.Loop() {
+			f()
+		}
+		b.ReportMetric(float64(cpuTime(b)-start)/float64(b.N), "cpu-ns/op")
+	}
+	make1 := func(b *testing.B, data []byte) {
+		measured(b, data, func() {
 			api := new(operation.API)
 			builder := connector.NewBuilder(api)
 			res, err := openapi.Compile(b.Context(), openapi.Source{Name: "github", Data: data}, openapi.Options{
@@ -42,29 +49,25 @@ func BenchmarkGitHub(b *testing.B) {
 			if a, err := builder.Finish(); err != nil || a.Tools < 1100 {
 				b.Fatal(a.Tools, err)
 			}
-		}
+		})
 	}
 	b.Run("format=json/impl=encodingjson", func(b *testing.B) {
-		b.SetBytes(int64(len(data)))
-		b.ReportAllocs()
-		for b.Loop() {
+		measured(b, data, func() {
 			var v any
 			if err := json.Unmarshal(data, &v); err != nil {
 				b.Fatal(err)
 			}
-		}
+		})
 	})
 	b.Run("format=json/impl=sluice", func(b *testing.B) { make1(b, data) })
 	text := asYAML(b, data)
 	b.Run("format=yaml/impl=yamlnodes", func(b *testing.B) {
-		b.SetBytes(int64(len(text)))
-		b.ReportAllocs()
-		for b.Loop() {
+		measured(b, text, func() {
 			var n yaml.Node
 			if err := yaml.Unmarshal(text, &n); err != nil {
 				b.Fatal(err)
 			}
-		}
+		})
 	})
 	b.Run("format=yaml/impl=sluice", func(b *testing.B) { make1(b, text) })
 }
