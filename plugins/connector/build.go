@@ -4,8 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -145,24 +148,71 @@ func (b *Builder) Finish() (Artifact, error) {
 	return Artifact{Module: module, Digest: digest, Name: m.Name, Version: version, Tag: Tag(version, digest), Tools: b.count}, nil
 }
 
-// programs makes the response program of each tool. Equal ones share their bytes,
-// here as in the module.
+// shape is all that the response program of an operation depends on.
+type shape struct {
+	response *operation.Schema // nil: not described
+	resource string            // what the path is about
+}
+
+// programs makes the response program of each tool, one for each shape of answer,
+// on all processors: they are half of what making a connector takes. Equal ones
+// share their bytes, here as in the module.
 func (b *Builder) programs() ([][]byte, error) {
-	programs := make([][]byte, len(b.answers))
-	known := map[[sha256.Size]byte][]byte{}
+	var first []*operation.Operation // of each shape
+	number := map[shape]int{}
+	of := make([]int, len(b.answers))
 	for i, op := range b.answers {
-		table, err := projection.Compile(op, b.index)
-		if err != nil {
-			return nil, fmt.Errorf("response program of %s %s: %w", op.Method, op.Path, err)
+		s := shape{response: op.Response}
+		if op.Response != nil {
+			s.resource = projection.ResourceOf(op.Path)
+		}
+		n, known := number[s]
+		if !known {
+			n = len(first)
+			number[s], first = n, append(first, op)
+		}
+		of[i] = n
+	}
+	tables, errs := make([][]byte, len(first)), make([]error, len(first))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(first)) {
+		workers.Go(func() {
+			for n := int(next.Add(1)) - 1; n < len(first); n = int(next.Add(1)) - 1 {
+				tables[n], errs[n] = program(first[n], b.index)
+			}
+		})
+	}
+	workers.Wait()
+	known := map[[sha256.Size]byte][]byte{}
+	for n, table := range tables {
+		if errs[n] != nil {
+			return nil, fmt.Errorf("response program of %s %s: %w", first[n].Method, first[n].Path, errs[n])
 		}
 		sum := sha256.Sum256(table)
 		if same, ok := known[sum]; ok {
-			table = same
+			tables[n] = same
+			continue
 		}
-		known[sum], programs[i] = table, table
+		known[sum] = table
+	}
+	programs := make([][]byte, len(b.answers))
+	for i := range programs {
+		programs[i] = tables[of[i]]
 	}
 	b.answers = nil
 	return programs, nil
+}
+
+// program is projection.Compile in a goroutine of its own: a panic there must end
+// the build, as it would without one, not the process.
+func program(op *operation.Operation, index projection.Index) (table []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("BUG: %v", p)
+		}
+	}()
+	return projection.Compile(op, index)
 }
 
 func digestOf(module []byte) string {
