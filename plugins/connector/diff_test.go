@@ -136,14 +136,14 @@ func changes(list []connector.ToolChange) []string {
 // TestDiffOfAuthentication: who could call, and cannot any more.
 func TestDiffOfAuthentication(t *testing.T) {
 	const schemes = `"components":{"securitySchemes":{"key":{"type":"apiKey","in":"header","name":"X-Key"},"basic":{"type":"http","scheme":"basic"}}},`
-	f := func(old, new string, want ...string) {
+	f := func(before, after string, want ...string) {
 		t.Helper()
-		got, err := connector.Diff(opened(t, get("", anyPet), schemes+old), opened(t, get("", anyPet), schemes+new))
+		got, err := connector.Diff(opened(t, get("", anyPet), schemes+before), opened(t, get("", anyPet), schemes+after))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if lines := changes(got); !slices.Equal(lines, want) {
-			t.Errorf("%s → %s\ngot  %q\nwant %q", old, new, lines, want)
+			t.Errorf("%s → %s\ngot  %q\nwant %q", before, after, lines, want)
 		}
 	}
 	none, key, either := `"security":[],`, `"security":[{"key":[]}],`, `"security":[{"key":[]},{"basic":[]}],`
