@@ -102,12 +102,26 @@ engine: ## compile the engine and the Extism kernel to WebAssembly (needs clang-
 # The sentence encoder and WordNet come from packages; SETS is a folder of sets as
 # `sluice eval selection` reads them. Half an hour the first time on two cores.
 EMBEDDING := bin/embedding
+SETS ?= $(if $(SLUICE_CORPUS),$(SLUICE_CORPUS)/selection)
 .PHONY: embeddings
 embeddings: $(EMBEDDING)/.ready ## distil the embedding table of the tool search (needs python3, npm, SETS=DIR)
 	@[ -n "$(SETS)" ] || { echo "embeddings: SETS=DIR names the folder of sets" >&2; exit 1; }
 	OMP_NUM_THREADS=1 PYTHONPATH=$(EMBEDDING)/python python3 internal/selection/embedding/build.py \
 	  --encoder $$(dirname $$(find $(EMBEDDING)/python -name model.safetensors | head -1)) --gloss $(EMBEDDING)/package/dict \
 	  --sets $(SETS) --cache $(EMBEDDING)/encoded.npz --leave-out "$(LEAVE_OUT)" --out $(if $(OUT),$(OUT),internal/selection/embedding/table.bin)
+
+# A table without each group of sets, to measure the search where it was not tuned:
+# about two minutes each once the texts are encoded.
+.PHONY: selection-tables
+selection-tables: $(EMBEDDING)/.ready ## distil the tables that selection-report measures with
+	@[ -n "$(SETS)" ] || { echo "selection-tables: SLUICE_CORPUS or SETS=DIR names the sets" >&2; exit 1; }
+	@mkdir -p $(EMBEDDING)/held-out
+	@go run ./cmd/sluice-selection groups -sets "$(SETS)" | while read -r group sets; do \
+	  [ -f $(EMBEDDING)/held-out/$$group.bin ] || $(MAKE) embeddings SETS="$(SETS)" LEAVE_OUT=$$sets OUT=$(EMBEDDING)/held-out/$$group.bin; done
+
+.PHONY: selection-report
+selection-report: selection-tables $(E2E)/.ready ## measure the tool search on SLUICE_CORPUS and write docs/selection.md
+	go run ./cmd/sluice-selection report -sets "$(SETS)" -github $(GITHUB_SPEC)
 
 $(EMBEDDING)/.ready: internal/selection/embedding/requirements.txt
 	@mkdir -p $(EMBEDDING)

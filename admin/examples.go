@@ -38,14 +38,31 @@ func (c *choiceRecord) of(op Operation) *ToolExamples {
 	return &c.Examples[len(c.Examples)-1]
 }
 
-// maxExampleBytes of one example: what the index looks at.
-const maxExampleBytes = 400
+const (
+	// maxExampleBytes of one example: what the index looks at.
+	maxExampleBytes = 400
+	// maxExamples of all tools of a toolset: 64 tools with as many as count, or some
+	// for each of thousands. A draft holds them, and its bundle their words.
+	maxExamples = 64 * selection.MaxExamples
+)
+
+// checkExamples refuses more examples than a toolset may have.
+func (c *choiceRecord) checkExamples() error {
+	n := 0
+	for i := range c.Examples {
+		n += len(c.Examples[i].Operator)
+	}
+	if n <= maxExamples {
+		return nil
+	}
+	return problem.New(problem.InvalidArgument, "with these the tools of the toolset have %d examples, more than %d", n, maxExamples).At("", 0, 0, "/examples")
+}
 
 type examplesInput struct {
 	ToolInput
 	MatchInput
 	Body struct {
-		Examples []string `json:"examples" maxItems:"32" doc:"Requests that this tool serves, as users or agents word them."`
+		Examples []string `json:"examples" maxItems:"256" doc:"Requests that this tool serves, as users or agents word them."`
 	}
 }
 
@@ -68,7 +85,7 @@ func (s *Server) registerExamples() {
 	})
 	register(s, huma.Operation{
 		OperationID: "put-examples", Method: http.MethodPut, Path: path, Summary: "Set the requests that a tool serves", Tags: tags,
-		Description: "They improve the search of tools. What calls taught stays.",
+		Description: "They improve the search of tools: dozens of each tool much, one or two nothing.",
 	}, func(ctx context.Context, in *examplesInput) (*examplesOutput, error) {
 		ws := s.workspace(ctx)
 		d, err := s.load(ctx, ws, in.ID)
@@ -96,6 +113,9 @@ func (s *Server) registerExamples() {
 			if !slices.Contains(e.Operator, text) {
 				e.Operator = append(e.Operator, text)
 			}
+		}
+		if err := c.checkExamples(); err != nil {
+			return nil, err
 		}
 		after := *e
 		if len(e.Operator) == 0 {

@@ -1,11 +1,13 @@
 package admin_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/selection"
 )
 
 func TestSelection(t *testing.T) {
@@ -114,6 +116,16 @@ func TestSearchAndExamples(t *testing.T) {
 	}
 	if a := w.do("PUT", path, map[string]any{"examples": []string{strings.Repeat("x", 401)}}); a.StatusCode != http.StatusBadRequest {
 		t.Errorf("a text beyond the bound: %d", a.StatusCode)
+	}
+	many := make([]string, selection.MaxExamples+1)
+	for i := range many {
+		many[i] = fmt.Sprintf("animal number %d moved in", i)
+	}
+	if a := w.do("PUT", path, map[string]any{"examples": many}); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("one example more than the bound: %d", a.StatusCode)
+	}
+	if e := want[admin.ToolExamples](w, w.do("PUT", path, map[string]any{"examples": many[1:]}), http.StatusOK); len(e.Operator) != selection.MaxExamples {
+		t.Errorf("%d examples, want %d", len(e.Operator), selection.MaxExamples)
 	}
 	w.do("PUT", path, map[string]any{"examples": []string{}})
 	if e := want[admin.ToolExamples](w, w.do("GET", path, nil), http.StatusOK); len(e.Operator) != 0 {

@@ -7,9 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
-	"github.com/sluicegate/sluice/internal/selection"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
-	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -17,21 +15,7 @@ import (
 // serveSearch makes "acme" live in search mode.
 func serveSearch(t *testing.T, s *gatewaytest.Stack, up *upstreamtest.Server, ops ...*operation.Operation) {
 	t.Helper()
-	c, err := gatewaytest.Connector("acme", up.URL, ops...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := gatewaytest.Toolset("acme", 1, c, func(b *registry.Toolset) { b.Selection = &registry.Selection{Mode: registry.SelectSearch} })
-	all, err := registry.IndexTools(in.Bundle, map[string]*connector.Connector{"api": c})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tools []selection.Tool
-	for i := range all {
-		tools = append(tools, all[i].Tool)
-	}
-	in.Index = selection.Build(tools, selection.DefaultTable()).Append(nil)
-	if err := s.Serve(in); err != nil {
+	if err := s.Serve(searchInput(t, up, nil, nil, ops...)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -19,7 +19,7 @@ type goal struct {
 	name  string
 	op    string // "<=" or ">="
 	limit float64
-	unit  string // of a bound: KB, MB or ms; "" for a ratio
+	unit  string // of a bound: KB, MB, ms, s or tokens; "" for a ratio or a count
 	what  string // one line for docs/benchmarks.md
 }
 
@@ -58,6 +58,15 @@ var goals = []goal{
 	{ratio, "control.publish.1of1000", "<=", 0.02, "", "one changed toolset of 1,000 becomes live at a node, over loading all of them; two modules are opened, counted"},
 	{ratio, "control.sqlite.vs_raw", ">=", 0.5, "", "durable transactions/s of the store over the same statements on database/sql"},
 	{bound, "control.edges100.p99.ms", "<=", 1000, "ms", "from the request that deploys until the revision is live at each of 100 edges, 99th percentile"},
+	{bound, "selection.query.1000.p95_ms", "<=", 1, "ms", "tool search: 95th percentile of a request among 1,000 tools (copies of GitHub's)"},
+	{bound, "selection.query.10000.p95_ms", "<=", 5, "ms", "the same among 10,000"},
+	{bound, "selection.query.40000.p95_ms", "<=", 10, "ms", "the same among 40,000"},
+	{bound, "selection.query.allocations", "<=", 0, "", "allocations of a search after warm-up"},
+	{bound, "selection.index.40000.s", "<=", 8, "s", "making the index of 40,000 tools"},
+	{bound, "selection.index.40000.mb", "<=", 200, "MB", "the most resident memory that takes beyond the tools themselves, index included"},
+	{ratio, "selection.index.load_vs_build", "<=", 0.05, "", "opening that index at an edge over making it"},
+	{bound, "selection.github.search.tokens", "<=", 1500, "tokens", "the first tools/list of GitHub's tools in search mode (o200k_base)"},
+	{ratio, "selection.github.search_vs_all", "<=", 0.005, "", "that over the tools/list of all of them"},
 	{bound, "demo.rss.mb", "<=", 100, "MB", "resident memory of `sluice run --demo` under load"},
 }
 

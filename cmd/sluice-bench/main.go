@@ -33,6 +33,11 @@ var benchmarks = []benchmark{
 	{[]string{"control.publish.1of1000"}, benchFollow},
 	{[]string{"control.sqlite.vs_raw"}, benchStore},
 	{[]string{"control.edges100.p99.ms"}, benchEdges},
+	{[]string{
+		"selection.query.1000.p95_ms", "selection.query.10000.p95_ms", "selection.query.40000.p95_ms", "selection.query.allocations",
+		"selection.index.40000.s", "selection.index.40000.mb", "selection.index.load_vs_build",
+		"selection.github.search.tokens", "selection.github.search_vs_all",
+	}, benchSelection},
 	{[]string{"demo.rss.mb"}, benchDemo},
 }
 

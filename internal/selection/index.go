@@ -52,6 +52,13 @@ const (
 	maxGramBits = 18
 )
 
+// The weight of a bucket while an index is built: in tenths, which all weights of
+// fields are multiples of.
+const (
+	gramWeightBits = 32 - maxGramBits
+	gramWeightUnit = 10
+)
+
 // gramBitsFor is the logarithm of the number of buckets for n tools.
 func gramBitsFor(n int) uint {
 	switch {
@@ -97,7 +104,7 @@ func (x *Index) Len() int { return x.n }
 
 type posting struct {
 	doc uint32
-	tf  [fields]float32
+	tf  [fields]uint8 // saturated: a word that often says nothing more
 }
 
 // Build makes the index of tools; positions in results are positions in tools.
@@ -125,7 +132,9 @@ func Build(tools []Tool, table *Table) *Index {
 				if len(l) == 0 || l[len(l)-1].doc != uint32(d) {
 					l = append(l, posting{doc: uint32(d)})
 				}
-				l[len(l)-1].tf[field]++
+				if tf := &l[len(l)-1].tf[field]; *tf < math.MaxUint8 {
+					*tf++
+				}
 				lists[id] = l
 				lengths[d][field]++
 				if field == fieldName && !slices.Contains(x.nameTerms[names:], id) {
@@ -249,7 +258,7 @@ func (x *Index) postings(lists [][]posting, lengths [][fields]float32, total [fi
 			var tf float32
 			for f := range fields {
 				if p.tf[f] > 0 {
-					tf += fieldWeight[f] * p.tf[f] / (1 - bm25B + bm25B*lengths[p.doc][f]/avg[f])
+					tf += fieldWeight[f] * float32(p.tf[f]) / (1 - bm25B + bm25B*lengths[p.doc][f]/avg[f])
 				}
 			}
 			x.docs = append(x.docs, p.doc)
@@ -306,7 +315,7 @@ func sumGrams(g []gram) []gram {
 // grams fills the n-gram side: TF-IDF with sublinear frequencies, normalised to
 // length 1, so that a dot product is the cosine.
 func (x *Index) grams(tools []Tool) {
-	all := make([][]gram, len(tools))
+	all := make([][]uint32, len(tools)) // buckets and weights, packed: these lists are most of what building needs
 	x.gramBits = gramBitsFor(x.n)
 	counts := make([]uint32, 1<<x.gramBits)
 	var buf []byte
@@ -329,8 +338,9 @@ func (x *Index) grams(tools []Tool) {
 			add(p.Name, .4)
 		}
 		g := sumGrams(scratch)
-		all[d] = slices.Clone(g)
-		for _, e := range g {
+		all[d] = make([]uint32, len(g))
+		for i, e := range g {
+			all[d][i] = e.bucket<<gramWeightBits | uint32(min(e.w*gramWeightUnit+.5, 1<<gramWeightBits-1))
 			counts[e.bucket]++
 		}
 	}
@@ -341,7 +351,12 @@ func (x *Index) grams(tools []Tool) {
 	size := x.gramStart[len(counts)]
 	x.gramDocs, x.gramW = make([]uint32, size), make([]uint16, size)
 	next := slices.Clone(x.gramStart[:len(counts)])
-	for d, g := range all {
+	for d, packed := range all {
+		g := scratch[:0]
+		for _, p := range packed {
+			g = append(g, gram{p >> gramWeightBits, float32(p&(1<<gramWeightBits-1)) / gramWeightUnit})
+		}
+		scratch = g
 		var norm float64
 		for i := range g {
 			g[i].w = float32(1+math.Log(float64(max(g[i].w, .4))/.4)) * x.gramIDF(g[i].bucket)

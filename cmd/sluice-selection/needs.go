@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/selection"
+)
+
+// found is how many results an agent looks at: search_tools gives as many when
+// nobody says.
+const found = 8
+
+// need is one line of the file of needs.
+type need struct {
+	api        string
+	operations []string // "METHOD /path", any one serves it
+	user       string   // as a person says it
+	agent      string   // as an agent searches it
+}
+
+// specOf names the file of each API in the corpus.
+var specOf = map[string]string{
+	"github": "github/api.github.com.json", "stripe": "stripe/spec3.json",
+	"slack": "slack-web-v2/slack_web_openapi_v2.json", "kubernetes": "kubernetes-v2/swagger.json",
+}
+
+func readNeeds(file string) ([]need, error) {
+	f, err := os.Open(file) //nolint:gosec // the operator names the file
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []need
+	sc := bufio.NewScanner(f)
+	for n := 1; sc.Scan(); n++ {
+		if line := sc.Text(); line != "" && line[0] != '#' {
+			p := strings.Split(line, "\t")
+			if len(p) != 4 || specOf[p[0]] == "" {
+				return nil, fmt.Errorf("%s:%d: want a known API, operations, the user's and the agent's words, with tabs between", file, n)
+			}
+			out = append(out, need{p[0], strings.Split(p[1], "|"), p[2], p[3]})
+		}
+	}
+	return out, sc.Err()
+}
+
+// needScore is how many needs of an API were served.
+type needScore struct {
+	api                       string
+	tools, needs, user, agent int
+	missed                    []string // what was asked and not found
+}
+
+// askNeeds is the scripted agent: it searches for each need, once in the words of
+// the user and once in its own, and is served when one of the operations is among
+// the first results. An operation that the API does not have is a fault of the file.
+func askNeeds(ctx context.Context, specs, file string) ([]needScore, error) {
+	needs, err := readNeeds(file)
+	if err != nil {
+		return nil, err
+	}
+	var out []needScore
+	var s *selection.Searcher
+	var c *catalogue
+	for i := range needs {
+		n := &needs[i]
+		if len(out) == 0 || out[len(out)-1].api != n.api {
+			if c, err = readCatalogue(ctx, n.api, filepath.Join(specs, filepath.FromSlash(specOf[n.api]))); err != nil {
+				return nil, err
+			}
+			s = selection.Build(c.tools, selection.DefaultTable()).NewSearcher()
+			out = append(out, needScore{api: n.api, tools: len(c.tools)})
+		}
+		wanted := map[int]bool{}
+		for _, op := range n.operations {
+			method, path, _ := strings.Cut(op, " ")
+			for at := range c.indexed {
+				if t := &c.indexed[at]; t.SelectedTool.Method == method && t.SelectedTool.Path == path {
+					wanted[at] = true
+				}
+			}
+		}
+		if len(wanted) == 0 {
+			return nil, fmt.Errorf("%s has none of the operations %s", n.api, strings.Join(n.operations, ", "))
+		}
+		score := &out[len(out)-1]
+		score.needs++
+		ask := func(q string, count *int) {
+			for _, h := range s.Search(q, found) {
+				if wanted[h.Tool] {
+					*count++
+					return
+				}
+			}
+			score.missed = append(score.missed, q)
+		}
+		ask(n.user, &score.user)
+		ask(n.agent, &score.agent)
+	}
+	return out, nil
+}
