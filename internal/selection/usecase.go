@@ -18,6 +18,11 @@ type Choice struct {
 const (
 	// perClause is how many tools a part of a use case may bring.
 	perClause = 8
+	// maxParts of a use case are searched: more than a person lists, and a second of
+	// work in the largest catalogue.
+	maxParts = 32
+	// fewWords is how many words make a part too short to be understood alone.
+	fewWords = 2
 	// near is how close to the best of its clause a tool must be, in first-stage
 	// score. Closer tools are variants of the best, farther ones share a word with it.
 	near = .5
@@ -27,21 +32,18 @@ const (
 	maxNeeded = 16
 )
 
-// Choose selects the tools for a use case: the best of the whole text and of each
-// of its sentences and clauses, best first, and behind them the tools that give
-// the identifiers they need (closed over dependencies). The result depends on the
-// tools and the text only. tools are those of the index.
+// Choose selects the tools for a use case: the best of each of its parts, best
+// first, and behind them the tools that give the identifiers they need (closed over
+// dependencies). When there are too many, each part keeps its best ones. The result
+// depends on the tools and the text only. tools are those of the index.
 func (x *Index) Choose(tools []Tool, useCase string) []Choice {
 	s := x.NewSearcher()
-	clauses := splitClauses(nil, useCase)
-	if len(clauses) == 0 && strings.TrimSpace(useCase) != "" {
-		clauses = []string{useCase}
-	}
-	best := map[int]Choice{}
-	for _, clause := range clauses {
-		clause = strings.TrimSpace(clause)
+	at := map[int]int{} // in found
+	var found []Choice
+	var rank []int // of each in the part that found it best
+	for _, part := range splitUseCase(useCase) {
 		top := float32(0)
-		for i, h := range s.Search(clause, perClause) {
+		for i, h := range s.Search(part.query, perClause) {
 			prior := h.Features[FeaturePrior] + exampleWeight*h.Features[FeatureExamples]
 			if i == 0 {
 				if !s.Fits() {
@@ -52,22 +54,89 @@ func (x *Index) Choose(tools []Tool, useCase string) []Choice {
 			if prior < near*top {
 				continue
 			}
-			if c, ok := best[h.Tool]; !ok || h.Score > c.Score {
-				best[h.Tool] = Choice{Tool: h.Tool, Score: h.Score, Clause: clause, For: -1}
+			j, ok := at[h.Tool]
+			if !ok {
+				j = len(found)
+				at[h.Tool] = j
+				found, rank = append(found, Choice{Tool: h.Tool, For: -1}), append(rank, i)
+			}
+			if rank[j] = min(rank[j], i); found[j].Clause == "" || h.Score > found[j].Score {
+				found[j].Score, found[j].Clause = h.Score, part.text
 			}
 		}
 	}
-	chosen := make([]Choice, 0, len(best))
-	for _, c := range best {
-		chosen = append(chosen, c)
+	// Scores of vague parts are lower: what is cut is what stands last in its part.
+	order := make([]int, len(found))
+	for i := range order {
+		order[i] = i
 	}
-	// By rank inside each clause would favour vague clauses; scores of one reranker
-	// are comparable.
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(found[b].Score, found[a].Score), cmp.Compare(found[a].Tool, found[b].Tool))
+	})
+	chosen := make([]Choice, 0, min(len(found), maxChosen))
+	for _, i := range order[:min(len(order), maxChosen)] {
+		chosen = append(chosen, found[i])
+	}
 	slices.SortFunc(chosen, func(a, b Choice) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Tool, b.Tool))
 	})
-	chosen = chosen[:min(len(chosen), maxChosen)]
 	return Close(tools, chosen)
+}
+
+// part is a part of a use case: its text, and what is searched for.
+type part struct{ text, query string }
+
+// splitUseCase cuts a use case at sentences, at a colon, and at commas and words
+// that list steps. A part of few words is searched together with the beginning of
+// its sentence, which says what it is about: "close issues, or label them".
+func splitUseCase(text string) []part {
+	var out []part
+	for sentence := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(".?!;\n", r) }) {
+		head := ""
+		for rest := sentence; rest != "" && len(out) < maxParts; {
+			at, size := len(rest), 0
+			for _, sep := range [...]string{": ", ", ", " and ", " or ", " then "} {
+				if i := strings.Index(rest, sep); i >= 0 && i < at {
+					at, size = i, len(sep)
+				}
+			}
+			p := trimPart(rest[:at])
+			rest = rest[at+size:]
+			words := 0
+			eachWord(p, nil, func(w []byte) {
+				if !stop[string(w)] {
+					words++
+				}
+			})
+			if words == 0 {
+				continue
+			}
+			query := p
+			if words <= fewWords && head != "" {
+				query += " " + head
+			}
+			if head == "" {
+				head = p
+			}
+			out = append(out, part{p, query})
+		}
+	}
+	return out
+}
+
+// trimPart takes off what joined a part to the one before.
+func trimPart(p string) string {
+	for {
+		p = strings.TrimSpace(p)
+		short := p
+		for _, word := range [...]string{"and ", "or ", "then ", "also "} {
+			short = strings.TrimPrefix(short, word)
+		}
+		if short == p {
+			return p
+		}
+		p = short
+	}
 }
 
 // Close appends to chosen the tools that give the identifiers that chosen tools
@@ -103,6 +172,7 @@ type identifier struct {
 	// collection is the path of the resource's collection: what stands before the
 	// parameter. Empty for a parameter that is not in the path.
 	collection string
+	bare       bool // the name says nothing of an identifier
 }
 
 // identifiers lists what a tool needs to know of other resources.
@@ -123,22 +193,44 @@ func identifiers(t *Tool) []identifier {
 		if segment := lastSegment(before); noun == "" && !strings.Contains(segment, "{") {
 			noun = lastNoun(segment)
 		}
-		out = append(out, identifier{name, noun, before})
+		out = append(out, identifier{param: name, noun: noun, collection: before})
 		rest = rest[end+1:]
 	}
 	for _, p := range t.Params {
 		if !p.Required || seen[strings.ToLower(p.Name)] {
 			continue
 		}
-		if noun := nounOf(p.Name); noun != "" {
-			out = append(out, identifier{param: p.Name, noun: noun})
+		// Beside a path with identifiers a bare noun is mostly a value: the head of a
+		// merge, the event of a review.
+		if slices.Contains(values, strings.ToLower(p.Name)) {
+			continue
+		}
+		named := isIdentifier(p.Name)
+		if noun := nounOf(p.Name); noun != "" && (named || len(out) == 0 || out[0].collection == "") {
+			out = append(out, identifier{param: p.Name, noun: noun, bare: !named})
 		}
 	}
 	return out
 }
 
+// values are names of required parameters that never name a resource: a caller has
+// them, or makes them up.
+var values = []string{"token", "query", "text", "cursor", "page", "limit", "name", "title", "body"}
+
 // suffixes are what names of identifiers end with.
 var suffixes = []string{"id", "ids", "key", "slug", "number", "name", "sha", "ref", "uuid", "guid", "code"}
+
+// isIdentifier reports whether the name of a parameter that is not in the path says
+// that it is an identifier. "name", "key" and "code" are values as often.
+func isIdentifier(param string) bool {
+	last := ""
+	eachWord(param, nil, func(w []byte) { last = string(w) })
+	switch last {
+	case "id", "ids", "slug", "number", "sha", "uuid", "guid":
+		return true
+	}
+	return false
+}
 
 // nounOf is the resource in the name of an identifier: "issue_number" and
 // "issueId" are of issue; "" when the name is only "id".
@@ -155,6 +247,19 @@ func nounOf(param string) string {
 }
 
 func lastSegment(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// phrase are the words of a name in their normal form, without those of lists.
+func phrase(name string) string {
+	var out []byte
+	eachWord(name, nil, func(w []byte) {
+		switch s := string(w); s {
+		case "list", "search", "all", "lookup":
+		default:
+			out = append(append(out, normal(s)...), ' ')
+		}
+	})
+	return string(out)
+}
 
 // lastNoun is the last word of a segment that is no verb of a list.
 func lastNoun(segment string) string {
@@ -215,15 +320,19 @@ var alias = map[string]string{"channel": "conversation", "owner": "user", "repo"
 // -1: there is none.
 func producer(tools []Tool, listers map[string][]int, t *Tool, need identifier) int {
 	best, cost := -1, 1<<30
-	consider := func(noun string) {
+	consider := func(noun, words string) {
 		for _, i := range listers[noun] {
 			p := &tools[i]
-			if p == t || p.Server != t.Server {
+			if p == t || p.Server != t.Server || requires(p, need.param) {
 				continue
 			}
-			c := 4 * required(p, t)
+			n := required(p, t)
+			if need.bare && (n > 0 || phrase(lastSegment(p.Path)) != words) {
+				continue // only a plain list of the resource tells that the noun names one
+			}
+			c := 4096*n + min(len(p.Path), 1024) // of equals the shortest path: the collection itself
 			if need.collection != "" && strings.TrimSuffix(p.Path, "/") == need.collection {
-				c -= 2
+				c -= 2048
 			}
 			if c < cost {
 				best, cost = i, c
@@ -231,22 +340,27 @@ func producer(tools []Tool, listers map[string][]int, t *Tool, need identifier) 
 		}
 	}
 	if need.noun != "" {
-		consider(need.noun)
-		if a, ok := alias[need.noun]; ok {
-			consider(normal(a))
+		consider(need.noun, phrase(need.param))
+		if a, ok := alias[need.noun]; ok && best < 0 {
+			consider(normal(a), phrase(a))
 		}
 	}
 	if best < 0 && need.collection != "" {
-		consider(lastNoun(lastSegment(need.collection)))
+		consider(lastNoun(lastSegment(need.collection)), "")
 	}
 	return best
+}
+
+// requires reports whether p itself needs the parameter.
+func requires(p *Tool, param string) bool {
+	return strings.Contains(p.Path, "{"+param+"}") || slices.ContainsFunc(p.Params, func(a Param) bool { return a.Required && a.Name == param })
 }
 
 // required counts what p needs that t does not need anyway.
 func required(p, t *Tool) int {
 	n := 0
 	for _, a := range p.Params {
-		if a.Required && !slices.ContainsFunc(t.Params, func(b Param) bool { return b.Name == a.Name && b.Required }) {
+		if a.Required && !slices.Contains(values, strings.ToLower(a.Name)) && !slices.ContainsFunc(t.Params, func(b Param) bool { return b.Name == a.Name && b.Required }) {
 			n++
 		}
 	}

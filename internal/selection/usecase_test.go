@@ -2,6 +2,7 @@ package selection
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -62,5 +63,86 @@ func TestChoose(t *testing.T) {
 		if tools[c.Tool].Name == "list_repos" && tools[c.For].Name == "list_repos" {
 			t.Errorf("%+v is needed by itself", c)
 		}
+	}
+}
+
+func TestSplitUseCase(t *testing.T) {
+	f := func(in string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, p := range splitUseCase(in) {
+			got = append(got, p.query)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	f("")
+	f("triage new issues: list open issues, label them, and comment; merge pull requests",
+		"triage new issues", "list open issues", "label them triage new issues", "comment triage new issues", "merge pull requests")
+	f("Close an issue and then send a message to the team.", "Close an issue", "send a message to the team")
+	f("and, then, or")
+	many := strings.Repeat("close the old issue. ", maxParts)
+	if n := len(splitUseCase(many)); n != maxParts {
+		t.Errorf("%d parts, want %d", n, maxParts)
+	}
+	if n := len(splitUseCase(many + "one more thing.")); n != maxParts {
+		t.Errorf("one more: %d parts, want %d", n, maxParts)
+	}
+}
+
+// TestCloseIsQuiet: what only looks like an identifier brings no tool, and nothing
+// gives what it needs itself.
+func TestCloseIsQuiet(t *testing.T) {
+	need := func(names ...string) (out []Param) {
+		for _, n := range names {
+			out = append(out, Param{Name: n, Required: true})
+		}
+		return out
+	}
+	tools := []Tool{
+		{Name: "merge", Method: "POST", Path: "/repos/{repo}/merges", Params: need("repo", "head", "event")},
+		{Name: "list_heads", Method: "GET", Path: "/heads"},
+		{Name: "list_events", Method: "GET", Path: "/events"},
+		{Name: "private_repos", Method: "GET", Path: "/repos/{repo}/settings/private-repos", Params: need("repo")},
+		{Name: "list_repos", Method: "GET", Path: "/user/repos"},
+		{Name: "post", Method: "POST", Path: "/chat.post", Params: need("token", "channel", "text", "amount_requested")},
+		{Name: "admin_channels", Method: "GET", Path: "/admin.conversations.search"},
+		{Name: "channels", Method: "GET", Path: "/conversations.list", Params: need("token")},
+		{Name: "tokens", Method: "GET", Path: "/oauth.token"},
+		{Name: "search", Method: "GET", Path: "/search.messages", Params: need("query")},
+		{Name: "requests", Method: "GET", Path: "/requests"},
+	}
+	f := func(tool int, want ...string) {
+		t.Helper()
+		var got []string
+		for _, c := range Close(tools, []Choice{{Tool: tool, For: -1}})[1:] {
+			got = append(got, tools[c.Tool].Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s needs %q, want %q", tools[tool].Name, got, want)
+		}
+	}
+	f(0, "list_repos")
+	f(5, "channels")
+}
+
+// TestChooseKeepsEachPart: a use case with too many tools keeps the best of each
+// part, also of one whose scores are low.
+func TestChooseKeepsEachPart(t *testing.T) {
+	tools := catalogue(3000)
+	x := Build(tools, nil)
+	useCase := "list the order status. list the invoice status. list the customer status. list the repository status. list the issue status. list the channel status. what may be exported"
+	chosen := x.Choose(tools, useCase)
+	parts := map[string]int{}
+	n := 0
+	for _, c := range chosen {
+		if c.For < 0 {
+			parts[c.Clause]++
+			n++
+		}
+	}
+	if n != maxChosen || len(parts) != 7 {
+		t.Errorf("%d tools of %v, want %d of 7 parts", n, parts, maxChosen)
 	}
 }
