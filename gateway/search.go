@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/projection"
 )
 
 // Search mode: the client lists three tools, and reaches the toolset's own through
@@ -218,10 +219,32 @@ func (x *session) toolNamed(name jsonscan.Value, at string) (*snapshot.Tool, err
 		return tool, err
 	}
 	remedy := "find its name with search_tools"
-	if found, _, err := x.ts.Find(x.found[:0], string(text), "", 1, x.sees()); err == nil && len(found) > 0 {
+	if near := x.nearest(text); near != "" {
+		remedy = "did you mean " + near + "? Otherwise find its name with search_tools"
+	} else if found, _, err := x.ts.Find(x.found[:0], string(text), "", 1, x.sees()); err == nil && len(found) > 0 {
 		remedy = "did you mean " + found[0].Tool.Name + "? Otherwise find its name with search_tools"
 	}
 	return nil, problem.New(problem.NotFound, "there is no tool %.80q", text).At("", 0, 0, at).Fix("%s", remedy)
+}
+
+// maxMisspelt bounds the names that are looked for by their letters: those of tools
+// are shorter.
+const maxMisspelt = 128
+
+// nearest is the visible tool whose name differs in the fewest letters; "" when
+// none is close.
+func (x *session) nearest(name []byte) string {
+	tools, err := x.ts.Tools()
+	if err != nil || len(name) > maxMisspelt {
+		return ""
+	}
+	names := make([]string, 0, len(tools))
+	for _, t := range tools {
+		if x.pass.Sees(t.Name) {
+			names = append(names, t.Name)
+		}
+	}
+	return projection.Nearest(string(name), names)
 }
 
 func argument(at, text string) error {

@@ -34,7 +34,7 @@ func readHeldOut(ctx context.Context, in *input, stderr io.Writer) (*heldOut, er
 		g := groupOf(s.Name)
 		if h.tables[g] == nil {
 			file := filepath.Join(in.tables, g+".bin")
-			b, err := os.ReadFile(file) //nolint:gosec // the operator names the folder
+			b, err := os.ReadFile(file)
 			if err != nil {
 				return nil, fmt.Errorf("reading the table made without %s (make selection-tables): %w", g, err)
 			}

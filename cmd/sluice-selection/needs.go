@@ -30,7 +30,7 @@ var specOf = map[string]string{
 }
 
 func readNeeds(file string) ([]need, error) {
-	f, err := os.Open(file) //nolint:gosec // the operator names the file
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}

@@ -223,7 +223,7 @@ func (ts *Toolset) renderSearch(sees func(string) bool) ([]byte, error) {
 		"search_tools says which tools only read and which may destroy."
 	out := mcp.AppendTool([]byte{'['}, &mcp.ToolInfo{
 		Name: SearchTools, InputSchema: []byte(searchSchema), ReadOnly: true, Idempotent: true,
-		Description: fmt.Sprintf("Find tools among the %d of this server. Ask for one capability at a time and name the service. ", count) + overview + ".",
+		Description: fmt.Sprintf("Find tools among the %d of this server. Ask for one capability at a time in the words of the API, such as create invoice, and name the service. ", count) + overview + ".",
 	})
 	out = mcp.AppendTool(append(out, ','), &mcp.ToolInfo{
 		Name: DescribeTools, InputSchema: []byte(describeSchema), ReadOnly: true, Idempotent: true,

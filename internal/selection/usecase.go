@@ -319,6 +319,7 @@ var alias = map[string]string{"channel": "conversation", "owner": "user", "repo"
 // the one with the fewest needs of its own among those that list the noun.
 // -1: there is none.
 func producer(tools []Tool, listers map[string][]int, t *Tool, need identifier) int {
+	const needing = 4096 // what a need of its own costs a producer
 	best, cost := -1, 1<<30
 	consider := func(noun, words string) {
 		for _, i := range listers[noun] {
@@ -330,9 +331,9 @@ func producer(tools []Tool, listers map[string][]int, t *Tool, need identifier) 
 			if need.bare && (n > 0 || phrase(lastSegment(p.Path)) != words) {
 				continue // only a plain list of the resource tells that the noun names one
 			}
-			c := 4096*n + min(len(p.Path), 1024) // of equals the shortest path: the collection itself
+			c := needing*n + min(len(p.Path), needing/4) // of equals the shortest path: the collection itself
 			if need.collection != "" && strings.TrimSuffix(p.Path, "/") == need.collection {
-				c -= 2048
+				c -= needing / 2
 			}
 			if c < cost {
 				best, cost = i, c
@@ -341,7 +342,7 @@ func producer(tools []Tool, listers map[string][]int, t *Tool, need identifier) 
 	}
 	if need.noun != "" {
 		consider(need.noun, phrase(need.param))
-		if a, ok := alias[need.noun]; ok && best < 0 {
+		if a, ok := alias[need.noun]; ok && cost >= needing {
 			consider(normal(a), phrase(a))
 		}
 	}

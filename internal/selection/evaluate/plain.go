@@ -32,11 +32,12 @@ func RunPlain(set *Set) Score {
 	total := 0.0
 	for i := range set.Tools {
 		t := &set.Tools[i]
-		text := t.Name + " " + t.Description
+		var text strings.Builder
+		text.WriteString(t.Name + " " + t.Description)
 		for _, p := range t.Params {
-			text += " " + p.Name + " " + p.Description
+			text.WriteString(" " + p.Name + " " + p.Description)
 		}
-		for _, w := range plainWords(text) {
+		for _, w := range plainWords(text.String()) {
 			if l := index[w]; len(l) == 0 || l[len(l)-1].tool != i {
 				index[w] = append(l, posting{tool: i})
 			}
