@@ -27,6 +27,8 @@ type goal struct {
 var goals = []goal{
 	{ratio, "mcp.call.cpu_vs_gosdk.modern", ">=", 10, "", "server CPU time of one tools/call answered without an upstream (2026-07-28): MCP go-sdk's stateless JSON server over ours"},
 	{ratio, "mcp.call.cpu_vs_gosdk.legacy", ">=", 6, "", "the same with protocol version 2025-11-25"},
+	{ratio, "mcp.proxy.vs_direct", ">=", 0.8, "", "tools/call/s of an MCP server of the go-sdk through the gateway, 16 connections, over calling it directly"},
+	{bound, "mcp.proxy.added.ms", "<=", 0.3, "ms", "what the gateway adds to such a call on one connection"},
 	{ratio, "mcp.list.1000tools", "<=", 1.5, "", "server CPU time of one tools/list of 1,000 tools over plain fasthttp writing the same bytes"},
 	{bound, "mcp.listen.10000.mb", "<=", 400, "MB", "resident memory of a gateway with 10,000 idle subscriptions/listen streams"},
 	{bound, "mcp.listen.10000.publish.ms", "<=", 1000, "ms", "from a new revision of the toolset until all of them were told"},

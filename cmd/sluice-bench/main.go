@@ -15,6 +15,7 @@ import (
 // benchmarks run in this order, one after the other.
 var benchmarks = []benchmark{
 	{[]string{"mcp.call.cpu_vs_gosdk.modern", "mcp.call.cpu_vs_gosdk.legacy"}, benchMCPCall},
+	{[]string{"mcp.proxy.vs_direct", "mcp.proxy.added.ms"}, benchMCPProxy},
 	{[]string{"mcp.list.1000tools"}, benchList},
 	{[]string{"mcp.listen.10000.mb", "mcp.listen.10000.publish.ms"}, benchListen},
 	{[]string{"rest.call.vs_proxy"}, benchRESTProxy},
