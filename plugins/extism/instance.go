@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -69,6 +70,9 @@ func running(ctx context.Context) *Instance {
 // refill is what a metered plugin calls when its quantum is used up.
 func refill(ctx context.Context, stack []uint64) {
 	running(ctx).checkDeadline()
+	// Other goroutines get their turn: the scheduler takes a processor away after 10 ms
+	// only, and each step of a garbage collection would wait as long.
+	runtime.Gosched()
 	stack[0] = quantum
 }
 
