@@ -264,7 +264,7 @@ func (k *kept) enum(at string, s, pub object) {
 		k.lose("%s: %v", at, err)
 		return
 	}
-	truth := pub["type"] == "boolean" // "true" in quotes is taken for it
+	truth := strings.Contains(string(all), `"boolean"`) // "true" in quotes is taken for it
 	for _, v := range values {
 		b, err := json.Marshal(v)
 		if err != nil || v != nil && !strings.Contains(string(all), string(b)) && (!truth || v != "true" && v != "false") {
