@@ -267,6 +267,11 @@ func (w *Workspace) Update(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
+		// A context that ended rolls back by itself, and then the transaction says
+		// only that it is over.
+		if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return fmt.Errorf("committing: %w", err)
 	}
 	return nil

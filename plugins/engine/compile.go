@@ -427,15 +427,17 @@ func buildHash(names [][]byte) (hashed, error) {
 		return hashed{}, fmt.Errorf("names of a node collide: rename or leave out one of %s", strings.ToValidUTF8(string(bytes.Join(names[:min(n, 8)], []byte(", "))), "?"))
 	}
 	mul := uint64(0x9E3779B97F4A7C15)
+	var h hashed
+	var g groups
 	for ; mbits <= 14; mbits++ {
-		h := hashed{mbits: mbits, gbits: 0}
+		h.mbits, h.gbits = mbits, 0
 		if mbits > 3 {
 			h.gbits = mbits - 2
 		}
 		for range 64 {
 			mul = mul*6364136223846793005 + 1442695040888963407
 			h.mul = mul | 1
-			if h.place(full) {
+			if h.place(full, &g) {
 				return h, nil
 			}
 		}
@@ -443,27 +445,70 @@ func buildHash(names [][]byte) (hashed, error) {
 	return hashed{}, fmt.Errorf("no perfect hash for %d names", n)
 }
 
-func (h *hashed) place(full []uint64) bool {
-	groups := make([][]int, 1<<h.gbits)
+// groups are the names of one attempt by their group, in memory that all attempts
+// for a node share.
+type groups struct {
+	of      []int // group of each name
+	members []int // names, sorted by group
+	start   []int // of each group in members; one more at the end
+	order   []int // groups, the largest first, equal ones by their number
+	sizes   []int // how many groups are larger than the index
+}
+
+// resized returns n zeros, in s when they fit.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+func (g *groups) fill(h *hashed, full []uint64) {
+	n := 1 << h.gbits
+	g.of, g.members, g.start, g.order = resized(g.of, len(full)), resized(g.members, len(full)), resized(g.start, n+1), resized(g.order, n)
 	for i, f := range full {
-		g := groupOf(spread(f, h.mul), h.gbits)
-		groups[g] = append(groups[g], i)
+		g.of[i] = int(groupOf(spread(f, h.mul), h.gbits))
+		g.start[g.of[i]+1]++
 	}
-	order := make([]int, len(groups))
-	for i := range order {
-		order[i] = i
+	largest := slices.Max(g.start)
+	g.sizes = resized(g.sizes, largest+2)
+	for _, size := range g.start[1:] {
+		g.sizes[size]++
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return len(groups[b]) - len(groups[a]) })
-	h.disp = make([]byte, len(groups))
-	h.slots = make([]uint16, 1<<h.mbits)
+	before := 0
+	for size := largest; size >= 0; size-- {
+		g.sizes[size], before = before, before+g.sizes[size]
+	}
+	for i, size := range g.start[1:] {
+		g.order[g.sizes[size]] = i
+		g.sizes[size]++
+	}
+	for i := range n {
+		g.start[i+1] += g.start[i]
+	}
+	for i, group := range g.of {
+		// start[group] moves behind the group, and back below.
+		g.members[g.start[group]] = i
+		g.start[group]++
+	}
+	copy(g.start[1:], g.start[:n])
+	g.start[0] = 0
+}
+
+func (h *hashed) place(full []uint64, g *groups) bool {
+	g.fill(h, full)
+	h.disp, h.slots = resized(h.disp, 1<<h.gbits), resized(h.slots, 1<<h.mbits)
 	for i := range h.slots {
 		h.slots[i] = slotEmpty
 	}
-	for _, g := range order {
-		if len(groups[g]) == 0 {
+	for _, i := range g.order {
+		group := g.members[g.start[i]:g.start[i+1]]
+		if len(group) == 0 {
 			break
 		}
-		if !h.fit(full, groups[g], g) {
+		if !h.fit(full, group, i) {
 			return false
 		}
 	}
