@@ -61,8 +61,8 @@ func benchCompile(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	const name = "BenchmarkCompileGitHub/impl="
-	r, err := b.goBench(ctx, "./plugins/openapi", "^BenchmarkCompileGitHub$", "3x", "SLUICE_GITHUB_SPEC="+spec)
+	const name = "BenchmarkGitHub/format=json/impl="
+	r, err := b.goBench(ctx, "./plugins/connector", "^BenchmarkGitHub$/^format=json$", "3x", "SLUICE_GITHUB_SPEC="+spec)
 	if err != nil {
 		return err
 	}

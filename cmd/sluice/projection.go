@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/plugins/projection"
 )
@@ -76,7 +77,7 @@ type suggestion struct {
 func suggestionOf(api *previewAPI, i int, all bool) (suggestion, error) {
 	op := api.ops[i]
 	made := projection.New(op, api.index)
-	table, err := projection.Compile(op, api.index)
+	table, err := projection.Compile(op, api.index, &engine.Memory{})
 	if err != nil {
 		return suggestion{}, fmt.Errorf("compiling the response program of %s %s: %w", op.Method, op.Path, err)
 	}

@@ -178,8 +178,9 @@ func (b *Builder) programs() ([][]byte, error) {
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(first)) {
 		workers.Go(func() {
+			var memory engine.Memory
 			for n := int(next.Add(1)) - 1; n < len(first); n = int(next.Add(1)) - 1 {
-				tables[n], errs[n] = program(first[n], b.index)
+				tables[n], errs[n] = program(first[n], b.index, &memory)
 			}
 		})
 	}
@@ -206,13 +207,13 @@ func (b *Builder) programs() ([][]byte, error) {
 
 // program is projection.Compile in a goroutine of its own: a panic there must end
 // the build, as it would without one, not the process.
-func program(op *operation.Operation, index projection.Index) (table []byte, err error) {
+func program(op *operation.Operation, index projection.Index, memory *engine.Memory) (table []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("BUG: %v", p)
 		}
 	}()
-	return projection.Compile(op, index)
+	return projection.Compile(op, index, memory)
 }
 
 func digestOf(module []byte) string {

@@ -13,25 +13,64 @@ import (
 // Compile makes the table of p. Equal programs give equal bytes, and equal
 // nodes are stored once. It fails when a bound of this package is passed, a name
 // occurs twice in a node, or a predicate is malformed; the error says which.
-func Compile(p *Program) ([]byte, error) {
+func Compile(p *Program) ([]byte, error) { return new(Memory).Compile(p) }
+
+// Memory remembers what it compiled, for those who compile the programs of many
+// operations of one API: a quarter of them are different. The zero Memory is empty.
+// It is for one goroutine and keeps everything until it is dropped.
+type Memory struct {
+	tables map[string][]byte // by what tells programs apart
+	hashes map[string]hashed // by names, each with its length
+}
+
+// Compile is [Compile]. Equal programs get the same bytes: do not change them.
+func (m *Memory) Compile(p *Program) ([]byte, error) {
 	if p.Output != JSON {
 		return nil, fmt.Errorf("compiling response program: unknown output %d", p.Output)
 	}
 	if p.Documents > DocumentStream {
 		return nil, fmt.Errorf("compiling response program: unknown document mode %d", p.Documents)
 	}
-	c := &compiler{ids: map[*Node]int{}, heapAt: map[string]int{}}
+	c := &compiler{ids: map[*Node]int{}, heapAt: map[string]int{}, memory: m}
 	if p.Root != nil {
 		if err := c.collect(p.Root); err != nil {
 			return nil, fmt.Errorf("compiling response program: %w", err)
 		}
 		c.join()
 	}
+	key := c.key(p)
+	if t, ok := m.tables[string(key)]; ok {
+		return t, nil
+	}
 	t, err := c.write(p)
 	if err != nil {
 		return nil, fmt.Errorf("compiling response program: %w", err)
 	}
+	if m.tables == nil {
+		m.tables = map[string][]byte{}
+	}
+	m.tables[string(key)] = t
 	return t, nil
+}
+
+// hash is [buildHash], once for the same names.
+func (m *Memory) hash(names [][]byte) (hashed, error) {
+	var key []byte
+	for _, n := range names {
+		key = append(binary.AppendUvarint(key, uint64(len(n))), n...)
+	}
+	if h, ok := m.hashes[string(key)]; ok {
+		return h, nil
+	}
+	h, err := buildHash(names)
+	if err != nil {
+		return h, err
+	}
+	if m.hashes == nil {
+		m.hashes = map[string]hashed{}
+	}
+	m.hashes[string(key)] = h
+	return h, nil
 }
 
 // flat is a node with its fields sorted, shorthand expanded and children as
@@ -64,6 +103,7 @@ type compiler struct {
 
 	heap   []byte
 	heapAt map[string]int
+	memory *Memory
 }
 
 // collect flattens n and what it refers to, with an explicit worklist: programs
@@ -118,6 +158,7 @@ func flatten(n *Node, ref func(*Node) int) (flat, error) {
 		}
 		suffixes = append(slices.Clip(suffixes), "_url")
 	}
+	f.fields = make([]flatField, 0, len(fields))
 	for i := range fields {
 		x := &fields[i]
 		if len(x.Name) > MaxName {
@@ -233,31 +274,8 @@ func (c *compiler) signatures() []int {
 	own := make([]int, len(c.flats))
 	seen := map[string]int{}
 	var sig []byte
-	text := func(s string) {
-		sig = append(binary.AppendUvarint(sig, uint64(len(s))), s...)
-	}
 	for i := range c.flats {
-		f := &c.flats[i]
-		sig = sig[:0]
-		for _, v := range []uint32{uint32(f.rules), f.offset, f.limit, f.maxStr, f.maxNum, uint32(len(f.suffixes)), uint32(len(f.fields))} {
-			sig = binary.AppendUvarint(sig, uint64(v))
-		}
-		for _, s := range f.suffixes {
-			text(s)
-		}
-		text(f.where)
-		for k := range f.fields {
-			x := &f.fields[k]
-			text(x.name)
-			flags := byte(0)
-			if x.exempt {
-				flags |= 1
-			}
-			if x.url {
-				flags |= 2
-			}
-			sig = append(sig, flags)
-		}
+		sig = c.flats[i].appendOwn(sig[:0])
 		n, ok := seen[string(sig)]
 		if !ok {
 			n = len(seen)
@@ -266,6 +284,49 @@ func (c *compiler) signatures() []int {
 		own[i] = n
 	}
 	return own
+}
+
+// appendOwn appends what a node is apart from its children; different nodes get
+// different bytes.
+func (f *flat) appendOwn(sig []byte) []byte {
+	text := func(s string) {
+		sig = append(binary.AppendUvarint(sig, uint64(len(s))), s...)
+	}
+	for _, v := range [...]uint32{uint32(f.rules), f.offset, f.limit, f.maxStr, f.maxNum, uint32(len(f.suffixes)), uint32(len(f.fields))} {
+		sig = binary.AppendUvarint(sig, uint64(v))
+	}
+	for _, s := range f.suffixes {
+		text(s)
+	}
+	text(f.where)
+	for k := range f.fields {
+		x := &f.fields[k]
+		text(x.name)
+		flags := byte(0)
+		if x.exempt {
+			flags |= 1
+		}
+		if x.url {
+			flags |= 2
+		}
+		sig = append(sig, flags)
+	}
+	return sig
+}
+
+// key is all that the table is made of: the joined nodes in their order, each with
+// its children.
+func (c *compiler) key(p *Program) []byte {
+	key := []byte{byte(p.Output), byte(p.Documents)}
+	for _, i := range c.order {
+		f := &c.flats[i]
+		key = f.appendOwn(key)
+		key = binary.AppendVarint(key, int64(c.child(f.rest)))
+		for k := range f.fields {
+			key = binary.AppendVarint(key, int64(c.child(f.fields[k].child)))
+		}
+	}
+	return key
 }
 
 func (c *compiler) child(i int) int16 {
@@ -314,7 +375,7 @@ func (c *compiler) write(p *Program) ([]byte, error) {
 		for j := range f.fields {
 			names[j] = []byte(f.fields[j].name)
 		}
-		h, err := buildHash(names)
+		h, err := c.memory.hash(names)
 		if err != nil {
 			return nil, err
 		}

@@ -44,7 +44,11 @@ func New(op *operation.Operation, api Index) *Projection {
 	w := &walk{
 		api: api, made: map[place]*engine.Node{}, why: map[*engine.Node]map[string]string{},
 	}
-	w.names = w.exactNames()
+	w.names = slices.Clip(w.exactNames())
+	w.byName = make(map[string]int, len(w.names))
+	for i := range w.names {
+		w.byName[w.names[i].Name] = i
+	}
 	inner := w.generic(0)
 	w.inner, w.outer = inner, w.generic(engine.KeepLone)
 	inner.Rest, w.outer.Rest = inner, w.generic(engine.KeepLone)
@@ -61,10 +65,12 @@ func New(op *operation.Operation, api Index) *Projection {
 // Compile makes the table of the default projection of an operation. Where its
 // schema makes a program that passes a bound of the engine, such as its bytes, the
 // rules by name and value are all there is.
-func Compile(op *operation.Operation, api Index) ([]byte, error) {
-	table, err := engine.Compile(Default(op, api))
+//
+// memory is of what was compiled for other operations of the API.
+func Compile(op *operation.Operation, api Index, memory *engine.Memory) ([]byte, error) {
+	table, err := memory.Compile(Default(op, api))
 	if err != nil {
-		return engine.Compile(Default(&operation.Operation{Method: op.Method, Path: op.Path}, api))
+		return memory.Compile(Default(&operation.Operation{Method: op.Method, Path: op.Path}, api))
 	}
 	return table, nil
 }
@@ -88,7 +94,8 @@ type place struct {
 type walk struct {
 	api          Index
 	base         string
-	names        []engine.Field // by exact name, sorted
+	names        []engine.Field // by exact name; shared by the nodes that change none
+	byName       map[string]int // index of each in names
 	inner, outer *engine.Node   // for what no schema describes: deep inside, and near the top
 	made         map[place]*engine.Node
 	why          map[*engine.Node]map[string]string
@@ -157,9 +164,10 @@ var numbersNode = func() *engine.Node {
 	return n
 }()
 
-// generic is a node for objects of which no schema tells more. The caller sets Rest.
+// generic is a node for objects of which no schema tells more. The caller sets Rest,
+// and clones Fields before changing one.
 func (w *walk) generic(more engine.Rules) *engine.Node {
-	n := &engine.Node{Fields: slices.Clone(w.names), Rules: more}
+	n := &engine.Node{Fields: w.names, Rules: more}
 	for _, r := range rules.values {
 		n.Rules |= r.bits
 	}
@@ -244,18 +252,25 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	special := n.Rest != w.rest(a)
 	united := len(s.AnyOf) > 1
 	own := w.hasID(s, a.resource)
-	known := map[string]int{}
-	for i := range n.Fields {
-		known[n.Fields[i].Name] = i
+	shared := true
+	change := func(i int) *engine.Field {
+		if shared {
+			n.Fields, shared = slices.Clone(n.Fields), false
+		}
+		return &n.Fields[i]
 	}
+	added := map[string]int{}
 	for _, m := range members {
 		if len(m.Name) > engine.MaxName || len(n.Fields) >= engine.MaxFields {
 			continue
 		}
-		i, by := known[m.Name]
+		i, by := w.byName[m.Name]
+		if !by {
+			i, by = added[m.Name]
+		}
 		identifier := w.identifies(a, m.Name, anyType)
 		if by && slices.Contains(linkNames, m.Name) {
-			special = w.keepLinked(&n.Fields[i], m.Schema) || special
+			special = w.keepLinked(change(i), m.Schema) || special
 			continue
 		}
 		if by && !identifier {
@@ -273,11 +288,11 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		}
 		special = true
 		if by {
-			n.Fields[i] = f
+			*change(i) = f
 			continue
 		}
-		known[m.Name] = len(n.Fields)
-		n.Fields = append(n.Fields, f)
+		added[m.Name] = len(n.Fields)
+		n.Fields, shared = append(n.Fields, f), false
 	}
 	if !special {
 		return w.plain(a)

@@ -44,7 +44,7 @@ func TestDefault(t *testing.T) {
 	index := shopIndex()
 	f := func(path string, response *operation.Schema, in, want string) {
 		t.Helper()
-		table, err := Compile(&operation.Operation{Path: path, Response: response}, index)
+		table, err := Compile(&operation.Operation{Path: path, Response: response}, index, &engine.Memory{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestReduce(t *testing.T) {
 		{pull, `{"id":1,"repo":` + in + `}`, `{"id":1,"repo":` + in + `}`},               // said once
 		{repo, in, in},
 	} {
-		table, err := Compile(&operation.Operation{Path: "/pulls", Response: c.response}, shopIndex())
+		table, err := Compile(&operation.Operation{Path: "/pulls", Response: c.response}, shopIndex(), &engine.Memory{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestBounds(t *testing.T) {
 		wide.Properties = append(wide.Properties, prop(fmt.Sprint("p", i), obj(prop("a", str("")), prop(fmt.Sprint("u", i), &operation.Schema{Deprecated: true}))))
 	}
 	for name, s := range map[string]*operation.Schema{"cycle": node, "array of itself": loop, "wide": wide} {
-		table, err := Compile(&operation.Operation{Response: s}, Index{})
+		table, err := Compile(&operation.Operation{Response: s}, Index{}, &engine.Memory{})
 		if err != nil || len(table) > 512<<10 {
 			t.Errorf("%s: %d bytes, %v", name, len(table), err)
 		}
