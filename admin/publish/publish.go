@@ -166,9 +166,15 @@ func (p *Publisher) newest(ctx context.Context, group string) (registry.Digest, 
 
 // Trusted lists the keys a node has to trust at its first start.
 func (p *Publisher) Trusted() []registry.TrustedKey {
-	keys := []registry.TrustedKey{p.opts.ReleaseKey.Trusted(registry.UseRelease, "")}
-	if p.opts.WorkspaceKey != nil {
-		keys = append(keys, p.opts.WorkspaceKey.Trusted(registry.UseWorkspace, ""))
+	return Trusted(p.opts.ReleaseKey, p.opts.WorkspaceKey)
+}
+
+// Trusted lists the keys a node has to trust at its first start to follow a
+// publisher with these keys; workspace may be nil.
+func Trusted(release, workspace *sign.Key) []registry.TrustedKey {
+	keys := []registry.TrustedKey{release.Trusted(registry.UseRelease, "")}
+	if workspace != nil {
+		keys = append(keys, workspace.Trusted(registry.UseWorkspace, ""))
 	}
 	return keys
 }

@@ -36,6 +36,7 @@ import (
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/server"
 	"github.com/sluicegate/sluice/registry/sign"
@@ -120,6 +121,24 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	if err != nil {
 		return n, err
 	}
+	files, err := server.Open(server.Options{Dir: n.path(registryDir)})
+	if err != nil {
+		return n, err
+	}
+	artifacts := oci.NewStore(files)
+	n.registry = files
+	source := oci.NewSource(artifacts, publish.DefaultGroup, 0)
+	if n.dialer, err = safedial.New(safedial.Options{AllowPrivate: o.allowPrivate, Allow: o.allow}); err != nil {
+		return n, err
+	}
+	if n.keys, err = newKeys(n.dialer, o.logger); err != nil {
+		return n, err
+	}
+	if o.role != roleControl { // else edges serve what this node publishes
+		if err := n.load(ctx, source, publish.Trusted(keys.release, keys.workspace)); err != nil {
+			return n, err
+		}
+	}
 	database := store.Options{Path: n.path(databaseFile), Logger: o.logger}
 	if !o.database.IsZero() {
 		database.Path, database.URL = "", o.database.Reveal()
@@ -134,29 +153,11 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	if err := n.ensureToken(ctx); err != nil {
 		return n, err
 	}
-	files, err := server.Open(server.Options{Dir: n.path(registryDir)})
-	if err != nil {
-		return n, err
-	}
-	artifacts := oci.NewStore(files)
-	n.registry = files
-	source := oci.NewSource(artifacts, publish.DefaultGroup, 0)
 	n.publisher, err = publish.New(ctx, publish.Options{
 		Store: artifacts, Records: n.store, ReleaseKey: keys.release, WorkspaceKey: keys.workspace, Notify: source.Wake, Logger: o.logger,
 	})
 	if err != nil {
 		return n, err
-	}
-	if n.dialer, err = safedial.New(safedial.Options{AllowPrivate: o.allowPrivate, Allow: o.allow}); err != nil {
-		return n, err
-	}
-	if n.keys, err = newKeys(n.dialer, o.logger); err != nil {
-		return n, err
-	}
-	if o.role != roleControl { // else edges serve what this node publishes
-		if err := n.load(ctx, source); err != nil {
-			return n, err
-		}
 	}
 	if err := n.openGateway(ctx, keys.ring); err != nil {
 		return n, err
@@ -170,9 +171,9 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 }
 
 // load begins to load the persisted release while the rest of the node opens.
-func (n *node) load(ctx context.Context, source edge.Source) (err error) {
+func (n *node) load(ctx context.Context, source edge.Source, keys []registry.TrustedKey) (err error) {
 	n.follower, err = edge.New(edge.Options{
-		Source: source, Dir: n.path(edgeDir), Group: publish.DefaultGroup, Keys: n.publisher.Trusted(), Apply: n.apply, Logger: n.opts.logger,
+		Source: source, Dir: n.path(edgeDir), Group: publish.DefaultGroup, Keys: keys, Apply: n.apply, Logger: n.opts.logger,
 	})
 	if err != nil {
 		return err
