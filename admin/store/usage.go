@@ -337,7 +337,7 @@ func (w *Workspace) Usage(ctx context.Context, q *UsageQuery) ([]*UsagePoint, er
 	}
 	var row usageRow
 	sel := w.db.NewSelect().Model(&row).ModelTableExpr(table+" AS u").Where("workspace_id = ?", w.id).
-		Where("minute >= ?", q.From.Unix()).Where("minute < ?", q.To.Unix())
+		Where("minute >= ?", q.From.Unix()).Where("minute < ?", endSecond(q.To))
 	if q.Toolset != "" {
 		sel = sel.Where("toolset_id = ?", q.Toolset)
 	}
@@ -404,7 +404,7 @@ type UsageCause struct {
 func (c *scope) UsageCauses(ctx context.Context, from, to time.Time, toolset, tool string, limit int64) ([]UsageCause, error) {
 	var out []UsageCause
 	q := c.db.NewSelect().Model((*usageCauseRow)(nil)).Column("toolset_id", "tool", "cause").ColumnExpr("CAST(SUM(calls) AS BIGINT) AS calls").
-		Where("workspace_id = ?", c.id).Where("minute >= ?", from.Unix()).Where("minute < ?", to.Unix()).
+		Where("workspace_id = ?", c.id).Where("minute >= ?", from.Unix()).Where("minute < ?", endSecond(to)).
 		Group("toolset_id", "tool", "cause").OrderExpr("calls DESC, toolset_id, tool, cause").Limit(limit)
 	if toolset != "" {
 		q = q.Where("toolset_id = ?", toolset)
@@ -467,4 +467,13 @@ func (s *Store) sweepUsage(ctx context.Context) error {
 		return fmt.Errorf("sweeping usage_nodes: %w", err)
 	}
 	return nil
+}
+
+// endSecond is the first second that a range up to t does not hold: in the first
+// second of a minute, that minute has begun.
+func endSecond(t time.Time) int64 {
+	if t.Nanosecond() > 0 {
+		return t.Unix() + 1
+	}
+	return t.Unix()
 }
