@@ -137,11 +137,8 @@ func (s *Server) registerBindings() {
 			"Each range is pinned to one version. Makes a new draft, as every change.",
 	}, func(ctx context.Context, in *setPluginsInput) (*bindingsOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.load(ctx, ws, in.ID)
+		d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
-			return nil, err
-		}
-		if err := in.check(d.ts.Version, false); err != nil {
 			return nil, err
 		}
 		before, err := bindingsOf(d.ts.Plugins)

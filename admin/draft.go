@@ -41,6 +41,16 @@ func toolsetOf(ctx context.Context, ws *store.Workspace, id string) (*store.Tool
 	return ws.ToolsetBySlug(ctx, id)
 }
 
+// loadMatching is load for a change: it fails with [problem.Precondition] when the
+// request names another version.
+func (s *Server) loadMatching(ctx context.Context, ws *store.Workspace, id string, in *MatchInput) (*draft, error) {
+	d, err := s.load(ctx, ws, id)
+	if err != nil {
+		return nil, err
+	}
+	return d, in.check(d.ts.Version, false)
+}
+
 // load reads a toolset, by id or slug, and everything that belongs to its draft.
 func (s *Server) load(ctx context.Context, ws *store.Workspace, id string) (*draft, error) {
 	ts, err := toolsetOf(ctx, ws, id)

@@ -88,11 +88,8 @@ func (s *Server) registerExamples() {
 		Description: "They improve the search of tools: dozens of each tool much, one or two nothing.",
 	}, func(ctx context.Context, in *examplesInput) (*examplesOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.load(ctx, ws, in.ID)
+		d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
-			return nil, err
-		}
-		if err := in.check(d.ts.Version, false); err != nil {
 			return nil, err
 		}
 		tool, err := d.toolAnswer(in.Name)

@@ -119,28 +119,10 @@ func post(ctx context.Context, url, body string) ([]byte, error) {
 // tools with writing the same bytes with plain fasthttp.
 func benchList(ctx context.Context, b *bench) error {
 	cost := func(role string) (time.Duration, error) {
-		c, err := b.role(ctx, role)
-		if err != nil {
-			return 0, err
-		}
-		defer c.Close()
-		l := &load{addr: c.addr, connections: 4, duration: mcpDuration / 3, want: []byte("get_thing_999")}
-		l.request = fmt.Appendf(nil, "POST /t/acme HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-			c.addr, len(listRequest), listRequest)
-		if _, _, err := l.run(ctx); err != nil { // warms up
-			return 0, err
-		}
-		before, err := c.cpu()
-		if err != nil {
-			return 0, err
-		}
-		l.duration = mcpDuration
-		n, _, err := l.run(ctx)
-		if err != nil {
-			return 0, err
-		}
-		after, err := c.cpu()
-		return (after - before) / time.Duration(n), err
+		return b.cpuEach(ctx, role, &load{connections: 4, want: []byte("get_thing_999")}, func(addr string) []byte {
+			return fmt.Appendf(nil, "POST /t/acme HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				addr, len(listRequest), listRequest)
+		})
 	}
 	var ratios, plains, ours []float64
 	for range b.count {

@@ -122,3 +122,28 @@ func readAnswer(r *bufio.Reader, body []byte) ([]byte, error) {
 	}
 	return body, nil
 }
+
+// cpuEach starts a role and returns the processor time that it takes for one of the
+// requests that request makes for its address.
+func (b *bench) cpuEach(ctx context.Context, role string, l *load, request func(addr string) []byte) (time.Duration, error) {
+	c, err := b.role(ctx, role)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	l.addr, l.request, l.duration = c.addr, request(c.addr), mcpDuration/3
+	if _, _, err := l.run(ctx); err != nil { // warms up
+		return 0, err
+	}
+	before, err := c.cpu()
+	if err != nil {
+		return 0, err
+	}
+	l.duration = mcpDuration
+	n, _, err := l.run(ctx)
+	if err != nil {
+		return 0, err
+	}
+	after, err := c.cpu()
+	return (after - before) / time.Duration(n), err
+}

@@ -64,28 +64,10 @@ func benchMCPCall(ctx context.Context, b *bench) error {
 func benchEra(ctx context.Context, b *bench, name, header, meta string) error {
 	body := `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"get_users","arguments":{"q":"x"}` + meta + `}}`
 	cost := func(role string) (time.Duration, error) {
-		c, err := b.role(ctx, role)
-		if err != nil {
-			return 0, err
-		}
-		defer c.Close()
-		l := &load{addr: c.addr, connections: mcpConnections, duration: mcpDuration / 3, want: []byte(`user16@example.com`)}
-		l.request = fmt.Appendf(nil, "POST /t/acme HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"+
-			"Accept: application/json, text/event-stream\r\n%sContent-Length: %d\r\n\r\n%s", c.addr, header, len(body), body)
-		if _, _, err := l.run(ctx); err != nil { // warms up
-			return 0, err
-		}
-		before, err := c.cpu()
-		if err != nil {
-			return 0, err
-		}
-		l.duration = mcpDuration
-		n, _, err := l.run(ctx)
-		if err != nil {
-			return 0, err
-		}
-		after, err := c.cpu()
-		return (after - before) / time.Duration(n), err
+		return b.cpuEach(ctx, role, &load{connections: mcpConnections, want: []byte(`user16@example.com`)}, func(addr string) []byte {
+			return fmt.Appendf(nil, "POST /t/acme HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"+
+				"Accept: application/json, text/event-stream\r\n%sContent-Length: %d\r\n\r\n%s", addr, header, len(body), body)
+		})
 	}
 	var ratios, theirs, ours []float64
 	for range b.count {

@@ -185,24 +185,30 @@ func (a *app) add(ctx context.Context, c *apiClient, source string, f *addFlags)
 		}
 		spec.url = ""
 	}
-	in, err := a.newToolset(spec, f)
-	if err != nil {
+	made, err := a.fromSource(ctx, c, spec, f)
+	if err != nil && spec.url != "" && (problem.Is(err, problem.InvalidSpec) || problem.Is(err, problem.UpstreamStatus)) && a.isServer(ctx, c, source, f) {
+		return a.addServer(ctx, c, source, f)
+	}
+	if err != nil || made == nil {
 		return err
 	}
+	return a.object(made, func(w io.Writer) { a.printMade(w, made) })
+}
+
+// fromSource makes a toolset of what is added, or with --dry-run shows it and
+// returns none.
+func (a *app) fromSource(ctx context.Context, c *apiClient, spec specification, f *addFlags) (*admin.CreatedToolset, error) {
+	in, err := a.newToolset(spec, f)
+	if err != nil {
+		return nil, err
+	}
 	if f.dryRun {
-		return a.preview(ctx, c, in)
+		return nil, a.preview(ctx, c, in)
 	}
 	if f.noDeploy {
 		in.Deploy = &admin.CreateDeploy{Skip: true}
 	}
-	made, err := a.create(ctx, c, spec, in)
-	if err != nil {
-		if spec.url != "" && (problem.Is(err, problem.InvalidSpec) || problem.Is(err, problem.UpstreamStatus)) && a.isServer(ctx, c, source, f) {
-			return a.addServer(ctx, c, source, f)
-		}
-		return err
-	}
-	return a.object(made, func(w io.Writer) { a.printMade(w, made) })
+	return a.create(ctx, c, spec, in)
 }
 
 // openForNode reads everything that is sent to the node.

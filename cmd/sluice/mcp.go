@@ -123,18 +123,8 @@ func (a *app) addServer(ctx context.Context, c *apiClient, source string, f *add
 	if err != nil {
 		return err
 	}
-	in, err := a.newToolset(spec, f)
-	if err != nil {
-		return err
-	}
-	if f.dryRun {
-		return a.preview(ctx, c, in)
-	}
-	if f.noDeploy {
-		in.Deploy = &admin.CreateDeploy{Skip: true}
-	}
-	made, err := a.create(ctx, c, spec, in)
-	if err != nil {
+	made, err := a.fromSource(ctx, c, spec, f)
+	if err != nil || made == nil {
 		return err
 	}
 	return a.object(made, func(w io.Writer) { a.printMade(w, made) })
@@ -149,11 +139,7 @@ a description, a schema or its list: pin lets the change wait until it is accept
 follow deploys it. Each change is recorded: sluice toolset diff TOOLSET.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, tag, err := c.toolset(cmd.Context(), args[0])
+			c, t, tag, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -123,11 +123,7 @@ func (a *app) pluginBindings() *cobra.Command {
 	return &cobra.Command{
 		Use: "bindings TOOLSET", Short: "Show which plugins a toolset binds, in the order they run", Args: exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, _, err := c.toolset(cmd.Context(), args[0])
+			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

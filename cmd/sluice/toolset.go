@@ -25,6 +25,17 @@ func (a *app) toolsetCommand() *cobra.Command {
 	return cmd
 }
 
+// clientAndToolset is the client of the admin API and what it says of the toolset
+// that a command names, with its ETag.
+func (a *app) clientAndToolset(ctx context.Context, name string) (*apiClient, *admin.ToolsetDetail, string, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, nil, "", err
+	}
+	t, etag, err := c.toolset(ctx, name)
+	return c, t, etag, err
+}
+
 // toolset reads one toolset by slug or identifier, with its ETag.
 func (c *apiClient) toolset(ctx context.Context, name string) (*admin.ToolsetDetail, string, error) {
 	t := new(admin.ToolsetDetail)
@@ -144,11 +155,7 @@ func (a *app) toolsetGet() *cobra.Command {
 	return &cobra.Command{
 		Use: "get TOOLSET", Aliases: []string{"show"}, Short: "Show one toolset", Args: exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, _, err := c.toolset(cmd.Context(), args[0])
+			_, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -228,11 +235,7 @@ upstream answers 2xx with something that can be read; then the tested draft is
 deployed.`,
 		Args: between(1, -1, "a toolset, a tool and its arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, _, err := c.toolset(cmd.Context(), args[0])
+			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -295,11 +298,7 @@ func (a *app) toolsetDeploy() *cobra.Command {
 		Use: "deploy TOOLSET", Short: "Make the draft live", Args: exactly(1, "one toolset"),
 		Long: "Make the draft live. A draft that has no passed test needs --reason, which is recorded in the audit log.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, _, err := c.toolset(cmd.Context(), args[0])
+			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -324,11 +323,7 @@ func (a *app) toolsetDelete() *cobra.Command {
 	return &cobra.Command{
 		Use: "delete TOOLSET", Aliases: []string{"rm"}, Short: "Delete a toolset; its URL stops answering", Args: exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, etag, err := c.toolset(cmd.Context(), args[0])
+			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -45,11 +45,7 @@ An access token is printed once, when it is created.`,
   sluice toolset access petstore set jwt --issuer https://id.example --scope 'read=list_*,get_*' --scope 'write=*'`,
 		Args: between(1, 4, "a toolset and what to do"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, _, err := c.toolset(cmd.Context(), args[0])
+			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

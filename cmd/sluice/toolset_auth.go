@@ -34,11 +34,7 @@ func (a *app) toolsetAuth() *cobra.Command {
 			if len(args) == 2 {
 				verb = args[1]
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, _, err := c.toolset(cmd.Context(), args[0])
+			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -26,11 +26,7 @@ func (a *app) toolsetRollback() *cobra.Command {
 				}
 				in.Revision = n
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, _, err := c.toolset(cmd.Context(), args[0])
+			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -51,11 +47,7 @@ func (a *app) toolsetHistory() *cobra.Command {
 	return &cobra.Command{
 		Use: "history TOOLSET", Short: "List the published revisions", Args: exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, _, err := c.toolset(cmd.Context(), args[0])
+			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -38,11 +38,7 @@ func (a *app) toolsetOptimize() *cobra.Command {
   sluice toolset optimize shop --selection search`,
 		Args: exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, etag, err := c.toolset(cmd.Context(), args[0])
+			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

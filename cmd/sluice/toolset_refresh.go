@@ -84,11 +84,7 @@ func (a *app) toolsetDiff() *cobra.Command {
 			if upstream {
 				return a.refresh(cmd.Context(), args[0], &admin.RefreshRequest{DryRun: true, Force: true})
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, _, err := c.toolset(cmd.Context(), args[0])
+			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -26,11 +26,7 @@ func (a *app) toolsetTools() *cobra.Command {
 			if len(args) > 1 {
 				verb, rest = args[1], args[2:]
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			t, etag, err := c.toolset(cmd.Context(), args[0])
+			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
