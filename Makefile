@@ -145,7 +145,7 @@ bench-docs: ## the same, and write the table of docs/benchmarks.md
 	@$(MAKE) bench BENCHFLAGS='-report -markdown docs/benchmarks.md'
 
 .PHONY: answers-report
-answers-report: build ## measure the answers in SLUICE_CORPUS and write docs/answers.md
+answers-report: build ## measure the answers in SLUICE_CORPUS and write docs/answers.md and docs/answers/
 	@test -n "$(SLUICE_CORPUS)" || { echo "SLUICE_CORPUS names no directory of specifications and answers" >&2; exit 1; }
 	bin/sluice preview --corpus "$(SLUICE_CORPUS)" --report docs/answers.md
 

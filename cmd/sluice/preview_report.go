@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,7 +21,8 @@ const vendorAnswers = 5
 // follows is counted.
 const maxDroppedListed = 12
 
-// writeReport writes what became of the answers of a corpus, as Markdown.
+// writeReport writes what became of the answers of a corpus, as Markdown: file, and
+// beside it a folder of its name with a page for each specification.
 func writeReport(file string, all []answered) error {
 	var b bytes.Buffer
 	b.WriteString(`# Answers
@@ -81,11 +84,46 @@ What agents read of real answers of real APIs, in tokens of o200k_base. ` + "`ma
 			fmt.Fprintf(&b, "* %s: %s; essential leaves lost: %d\n", r.ID, r.Drift, r.m.LostEssential+r.m.LostIdentifiers)
 		}
 	}
-	droppedByOperation(&b, all)
+	dir := strings.TrimSuffix(file, filepath.Ext(file))
+	if dir == file {
+		dir += "-operations"
+	}
+	b.WriteString("\n## What was left out, by operation\n\n")
+	pages := droppedByOperation(all, file)
+	specs := slices.Sorted(maps.Keys(pages))
+	for _, spec := range specs {
+		fmt.Fprintf(&b, "* [%s](%s/%s)\n", spec, filepath.Base(dir), pageOf(spec))
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // pages of the documentation
+		return notWritten(dir, err)
+	}
+	for _, spec := range specs {
+		if err := writePage(filepath.Join(dir, pageOf(spec)), pages[spec]); err != nil {
+			return err
+		}
+	}
+	return writePage(file, &b)
+}
+
+// pageOf is the file name of a specification's page; its name comes from the corpus.
+func pageOf(spec string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || r == ':' {
+			return '-'
+		}
+		return r
+	}, spec) + ".md"
+}
+
+func writePage(file string, b *bytes.Buffer) error {
 	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil { //nolint:gosec // a page of the documentation
-		return problem.New(problem.InvalidArgument, "%s cannot be written: %s", file, errors.Unwrap(err)).Because(err)
+		return notWritten(file, err)
 	}
 	return nil
+}
+
+func notWritten(file string, err error) error {
+	return problem.New(problem.InvalidArgument, "%s cannot be written: %s", file, errors.Unwrap(err)).Because(err)
 }
 
 func saved(part, whole int) float64 {
@@ -113,9 +151,9 @@ func vendorTable(b *bytes.Buffer, sums []vendor) {
 	}
 }
 
-// droppedByOperation lists what was left out of each operation's answers, and why.
-func droppedByOperation(b *bytes.Buffer, all []answered) {
-	b.WriteString("\n## What was left out, by operation\n")
+// droppedByOperation lists what was left out of each operation's answers, and why:
+// a page for each specification, which names the report file.
+func droppedByOperation(all []answered, file string) map[string]*bytes.Buffer {
 	type key struct{ spec, operation string }
 	sums := map[key][]dropped{}
 	var order []key
@@ -142,13 +180,19 @@ func droppedByOperation(b *bytes.Buffer, all []answered) {
 	slices.SortStableFunc(order, func(x, y key) int {
 		return cmp.Or(cmp.Compare(x.spec, y.spec), cmp.Compare(x.operation, y.operation))
 	})
+	pages := map[string]*bytes.Buffer{}
 	for _, k := range order {
 		list := sums[k]
 		if len(list) == 0 {
 			continue
 		}
+		b := pages[k.spec]
+		if b == nil {
+			b = bytes.NewBufferString("# What is left out of answers of " + k.spec + "\n\nA part of [the report](../" + filepath.Base(file) + ").\n")
+			pages[k.spec] = b
+		}
 		slices.SortStableFunc(list, func(x, y dropped) int { return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Path, y.Path)) })
-		fmt.Fprintf(b, "\n### %s: %s\n\n", k.spec, k.operation)
+		fmt.Fprintf(b, "\n## %s\n\n", k.operation)
 		byWhy := map[string][]string{}
 		var whys []string
 		for i, d := range list {
@@ -170,4 +214,5 @@ func droppedByOperation(b *bytes.Buffer, all []answered) {
 			fmt.Fprintf(b, "* %s: %s\n", strings.Join(byWhy[why], ", "), why)
 		}
 	}
+	return pages
 }
