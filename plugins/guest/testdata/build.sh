@@ -4,6 +4,8 @@
 #   build.sh --check  rebuild them and compare
 set -eu
 cd "$(dirname "$0")"
+CPATH=$PWD/../../../sdk/c # where clang finds sluice.h, which authors have beside plugin.c
+export CPATH
 for p in mask moody stamp; do
 	go run ../../../cmd/sluice plugin build "$p" -q >/dev/null
 	cd "$p"

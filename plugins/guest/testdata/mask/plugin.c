@@ -1,5 +1,5 @@
 /* mask is a plugin of Sluice: it masks the local part of e-mail addresses. */
-#include "../../../../sdk/c/sluice.h"
+#include "sluice.h"
 
 static int local(sluice_u8 c) {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '+';

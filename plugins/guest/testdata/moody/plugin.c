@@ -1,5 +1,5 @@
 /* moody is a plugin of tests: it behaves as its configuration says. */
-#include "../../../../sdk/c/sluice.h"
+#include "sluice.h"
 
 SLUICE_TRANSFORM {
 	sluice_bytes in = sluice_input(), mood = sluice_config("mood");

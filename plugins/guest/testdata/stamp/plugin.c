@@ -1,5 +1,5 @@
 /* stamp is a plugin of tests: it signs requests, or breaks a rule of signing. */
-#include "../../../../sdk/c/sluice.h"
+#include "sluice.h"
 
 #define USER(name) __attribute__((import_module("extism:host/user"), import_name(#name)))
 USER(sluice_derive) sluice_u64 sluice_derive(sluice_u64 key, sluice_u64 prefix, sluice_u64 message);
