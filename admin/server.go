@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry/server"
 )
 
@@ -49,6 +50,8 @@ type Options struct {
 	Publisher *publish.Publisher
 	// Fetcher gets specifications by URL.
 	Fetcher Fetcher
+	// SpecLimits bound what a specification may cost. Default: those of the compiler.
+	SpecLimits openapi.Limits
 	// Tester runs a tool of a draft. Default: none, and nothing can be tested.
 	Tester Tester
 	// MCP asks MCP servers what they are. Default: none is asked, and no toolset can be

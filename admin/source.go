@@ -3,6 +3,7 @@ package admin
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -156,7 +157,7 @@ func (s *Server) readOverlays(ctx context.Context, src *source, overlays []Overl
 // fetchPart gets another document of a specification; the compiler asks for those
 // of the same origin only, and counts them.
 func (s *Server) fetchPart(ctx context.Context, url string) ([]byte, error) {
-	doc, err := s.o.Fetcher.Fetch(ctx, FetchRequest{URL: url, Limit: openapi.DefaultMaxBytes})
+	doc, err := s.o.Fetcher.Fetch(ctx, FetchRequest{URL: url, Limit: int64(cmp.Or(s.o.SpecLimits.MaxBytes, openapi.DefaultMaxBytes))})
 	return doc.Data, err
 }
 

@@ -2,19 +2,23 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/plugins/openapi"
 )
 
 // Addresses a node listens on unless told otherwise.
@@ -88,12 +92,51 @@ type config struct {
 	LogFormat             string   `yaml:"log-format"`
 	LogLevel              string   `yaml:"log-level"`
 	ShutdownTimeout       duration `yaml:"shutdown-timeout"`
+	MaxSpec               specSize `yaml:"max-spec"`
 }
 
 // contextConfig names a server and where its token is; never the token.
 type contextConfig struct {
 	Server    string `yaml:"server"`
 	TokenFile string `yaml:"token-file"`
+}
+
+// specSize is a number of MiB: how large a specification may be.
+type specSize int
+
+func (s *specSize) UnmarshalYAML(n *yaml.Node) error {
+	if err := s.Set(n.Value); err != nil {
+		return fmt.Errorf("line %d: max-spec: %w", n.Line, err)
+	}
+	return nil
+}
+
+// Set, String and Type make it the value of a flag.
+func (s *specSize) Set(text string) error {
+	const most = openapi.HardMaxBytes >> 20
+	mib, err := strconv.Atoi(text)
+	if err != nil || mib < 1 || mib > most {
+		return fmt.Errorf("%q is not a number of MiB from 1 to %d", text, most)
+	}
+	*s = specSize(mib)
+	return nil
+}
+
+func (s *specSize) String() string { return "" }
+func (s *specSize) Type() string   { return "MiB" }
+
+// specLimits are the limits of specifications that the flag or the configuration file
+// gives.
+func (a *app) specLimits() openapi.Limits {
+	if mib := cmp.Or(a.flags.maxSpec, a.config.MaxSpec); mib != 0 {
+		return openapi.LimitsFor(int(mib))
+	}
+	return openapi.Limits{}
+}
+
+// specLimitFlag declares --max-spec.
+func (a *app) specLimitFlag(cmd *cobra.Command) {
+	cmd.Flags().Var(&a.flags.maxSpec, "max-spec", fmt.Sprintf("largest specification, in MiB (default %d, at most %d)", openapi.DefaultMaxBytes>>20, openapi.HardMaxBytes>>20))
 }
 
 type duration time.Duration

@@ -100,6 +100,7 @@ the same bytes.`,
 	}
 	cmd.Flags().StringArrayVar(&overlays, "overlay", nil, "Overlay document to apply, a file or URL; may be repeated")
 	cmd.Flags().StringVar(&main, "main", "", "path of the main document in a directory or archive (default: found)")
+	a.specLimitFlag(cmd)
 	cmd.Flags().StringVar(&to, "to", ".", "directory to write to, made when it is missing")
 	return cmd
 }

@@ -39,7 +39,7 @@ of these files that exists is read:
   /etc/sluice/sluice.yaml
 
 Its keys: data, listen, admin-listen, public-url, allow-private-upstreams,
-log-format, log-level, shutdown-timeout, context, contexts (name: {server, token-file}).
+log-format, log-level, shutdown-timeout, max-spec, context, contexts (name: {server, token-file}).
 
 Without any of them a command talks to the node whose data directory is
 ./sluice-data: it reads the files "endpoint" and "admin.token" there. That token is

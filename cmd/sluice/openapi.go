@@ -86,6 +86,7 @@ must become a tool.`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&overlays, "overlay", nil, "Overlay document to apply first, a file or URL; may be repeated")
+	a.specLimitFlag(cmd)
 	cmd.Flags().BoolVar(&strict, "strict", false, "also validate against the official schema of the version")
 	return cmd
 }

@@ -18,6 +18,7 @@ type globalFlags struct {
 	quiet      bool
 	verbose    bool
 	noColor    bool
+	maxSpec    specSize // of the commands that read a specification
 	noInput    bool
 	yes        bool
 	context    string

@@ -68,7 +68,7 @@ func (f *nodeFlags) options(a *app, level string) (nodeOptions, error) {
 	c := a.config
 	o := nodeOptions{
 		data: a.dataDir(), listen: first(f.listen, c.Listen, defaultListen), adminListen: first(f.adminListen, c.AdminListen, defaultAdminListen),
-		adminCert: f.adminCert, adminKey: f.adminKey, publicURL: strings.TrimSuffix(first(f.publicURL, c.PublicURL), "/"), grace: f.shutdown,
+		adminCert: f.adminCert, adminKey: f.adminKey, publicURL: strings.TrimSuffix(first(f.publicURL, c.PublicURL), "/"), grace: f.shutdown, spec: a.specLimits(),
 	}
 	if o.grace == 0 {
 		o.grace = time.Duration(c.ShutdownTimeout)
@@ -158,6 +158,7 @@ with that reason in the audit log.`,
 		},
 	}
 	f.register(cmd)
+	a.specLimitFlag(cmd)
 	add.register(cmd)
 	cmd.Flags().BoolVar(&demonstration, "demo", false, "serve a bundled demonstration API, offline")
 	return cmd

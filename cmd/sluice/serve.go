@@ -89,6 +89,7 @@ plane is gone, over its own restarts too.`,
 		},
 	}
 	f.register(cmd)
+	a.specLimitFlag(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&role, "role", roleAll, "what this node runs: all, control, edge")
 	fs.StringVar(&database, "database", "", "PostgreSQL database of the records, postgres://…; with a password use SLUICE_DATABASE (default: a file in the data directory)")

@@ -137,7 +137,7 @@ func (s *specification) rootAt(folder string) error {
 // localOptions let the compiler read the other documents of a specification:
 // files of its folder, never outside it, and URLs of the same origin.
 func (a *app) localOptions(s *specification) openapi.Options {
-	var opts openapi.Options
+	opts := openapi.Options{Limits: a.specLimits()}
 	if s.folder != "" {
 		opts.Open = func(path string) ([]byte, error) {
 			root, err := os.OpenRoot(s.folder) // symbolic links may not leave it either

@@ -297,3 +297,20 @@ func TestProblemDocumentRoundTrip(t *testing.T) {
 		t.Errorf("an answer that is no problem: %v", p)
 	}
 }
+
+func TestSpecSize(t *testing.T) {
+	for text, ok := range map[string]bool{"1": true, "64": true, "0": false, "65": false, "-1": false, "12MB": false, "": false} {
+		var s specSize
+		if err := s.Set(text); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	a := &app{config: config{MaxSpec: 48}}
+	if got := a.specLimits().MaxBytes; got != 48<<20 {
+		t.Errorf("from the configuration file: %d bytes", got)
+	}
+	a.flags.maxSpec = 2
+	if got := a.specLimits().MaxBytes; got != 2<<20 {
+		t.Errorf("the flag wins: %d bytes", got)
+	}
+}

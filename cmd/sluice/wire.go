@@ -36,6 +36,7 @@ import (
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/server"
@@ -68,8 +69,9 @@ type nodeOptions struct {
 	database            secrets.Secret // URL of a PostgreSQL database; absent: a file in data
 	adminHosts          []string       // names of the admin API besides its address
 	listen, adminListen string
-	adminCert, adminKey string // files; needed when the admin listener is not loopback
-	publicURL           string // where clients reach the gateway; empty: its own address
+	spec                openapi.Limits // of specifications
+	adminCert, adminKey string         // files; needed when the admin listener is not loopback
+	publicURL           string         // where clients reach the gateway; empty: its own address
 	allowPrivate        bool
 	allow               []netip.Prefix
 	grace               time.Duration // for running calls and jobs at a stop
@@ -285,7 +287,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	}
 	n.admin, err = admin.New(ctx, admin.Options{
 		OAuth: authorization,
-		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), MCP: mcpServers{servers}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
+		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), SpecLimits: n.opts.spec, MCP: mcpServers{servers}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
 		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), Hosts: append(adminHosts(n.opts.adminListen), n.opts.adminHosts...), Version: versionOrDevel(),
 		Sandbox: n.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: n.plugins.pluginCalls,
 		Registry: n.registry, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,

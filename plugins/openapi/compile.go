@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -23,6 +24,9 @@ import (
 // in the chain. An error of Each is returned as it is.
 func Compile(ctx context.Context, src Source, opts Options) (*Result, error) {
 	lim := opts.Limits.withDefaults()
+	if opts.Limits.Timeout == 0 {
+		lim.Timeout += time.Duration(len(src.Data)) * timePerByte
+	}
 	ctx, cancel := context.WithTimeout(ctx, lim.Timeout)
 	defer cancel()
 	c := &compiler{
@@ -38,10 +42,14 @@ func Compile(ctx context.Context, src Source, opts Options) (*Result, error) {
 	}
 	if errors.Is(err, context.DeadlineExceeded) && !problem.Is(err, problem.Timeout) {
 		return nil, problem.New(problem.Timeout, "the specification was not compiled within %s", lim.Timeout).
-			At(src.Name, 0, 0, "").Fix("split the specification or raise the limit").Because(err)
+			At(src.Name, 0, 0, "").Fix("split the specification, or raise the limit with --max-spec").Because(err)
 	}
 	return nil, err
 }
+
+// timePerByte is half a second for each MiB: ten times what a large specification needs
+// on one busy core.
+const timePerByte = time.Second / (2 << 20)
 
 // withDefaults fills in what is zero and enforces the hard limits.
 func (l Limits) withDefaults() Limits {

@@ -95,9 +95,13 @@ func (v value) isObject() bool { return v.kind() == kindObject }
 func (v value) isArray() bool  { return v.kind() == kindArray }
 func (v value) isString() bool { return v.kind() == kindString }
 
-// raw is a scalar's text as it stands in the document, escapes included.
+// raw is a scalar's text as it stands in the document, escapes included. Containers
+// give nil: their end is not a place in the text.
 func (v value) raw() []byte {
 	n := v.node()
+	if n.kind == kindArray || n.kind == kindObject || n.kind == kindAlias {
+		return nil
+	}
 	return v.d.text[n.off:n.end]
 }
 
@@ -115,10 +119,8 @@ func (v value) is(s string) bool {
 // text is a scalar's text, unescaped: valid UTF-8. Containers and missing values
 // give "".
 func (v value) text() string {
-	switch v.kind() {
-	case kindMissing, kindArray, kindObject, kindAlias:
+	if v.d == nil {
 		return ""
-	default:
 	}
 	if v.node().flags&flagEscaped != 0 {
 		return string(unescape(make([]byte, 0, len(v.raw())), v.raw()))

@@ -132,7 +132,7 @@ func TestHostileCorpus(t *testing.T) {
 		"array.json": codeNotOpenAPI, "asyncapi.yaml": codeNotOpenAPI, "html-page.html": codeNotOpenAPI, "json-schema.json": codeNotOpenAPI, "null.yaml": codeNotOpenAPI,
 		"empty.yaml": codeEmpty, "only-whitespace.yaml": codeEmpty, "invalid-utf8.json": codeEncoding, "nul-bytes.yaml": codeEncoding, "utf16be.yaml": codeEncoding,
 		"deep-nesting-10k.yaml": codeTooDeep, "json-comments.json": codeJSONSyntax, "json-trailing-comma.json": codeJSONSyntax, "yaml-tabs.yaml": codeYAMLSyntax,
-		"openapi-2.9.yaml": codeVersion, "swagger-1.2.json": codeVersion, "ops-100k.json": codeTooLarge, "yaml-multi-document.yaml": codeMultiDocument,
+		"openapi-2.9.yaml": codeVersion, "swagger-1.2.json": codeVersion, "ops-100k.json": codeTooManyOps, "yaml-multi-document.yaml": codeMultiDocument,
 		"yaml-recursive-alias.yaml": codeRecursiveAlias,
 	}
 	tools := map[string]int{

@@ -46,13 +46,24 @@ type Limits struct {
 	MaxEmitted    int           // bytes of all published schemas together. Default: DefaultMaxEmitted
 	MaxDocuments  int           // documents of a specification in many files. Default: DefaultMaxDocuments
 	MaxTotalBytes int           // bytes of all fetched documents together. Default: DefaultMaxTotalBytes
-	Timeout       time.Duration // of Compile as a whole. Default: DefaultTimeout
+	Timeout       time.Duration // of Compile as a whole. Default: DefaultTimeout and half a second for each MiB
 }
 
-// The default limits. The largest public specifications (GitHub, Microsoft
-// Graph's parts, Kubernetes) need less than a third of each.
+// LimitsFor are the default limits for specifications of up to so many MiB, 1 to
+// HardMaxBytes: what the default is for DefaultMaxBytes, in proportion.
+func LimitsFor(mib int) Limits {
+	size := mib << 20
+	share := func(limit int) int { return int(int64(limit) * int64(size) / DefaultMaxBytes) }
+	return Limits{
+		MaxBytes: size, MaxTotalBytes: size, MaxNodes: share(DefaultMaxNodes),
+		MaxPaths: share(DefaultMaxPaths), MaxOperations: share(DefaultMaxOperations),
+	}
+}
+
+// The default limits. The largest public specifications (Microsoft Graph with 20 MB and
+// 11,422 operations, GitHub, Kubernetes) stay below each.
 const (
-	DefaultMaxBytes      = 16 << 20 // GitHub's has 13 MB
+	DefaultMaxBytes      = 32 << 20 // Microsoft Graph's has 20 MB
 	HardMaxBytes         = 64 << 20 // offsets are 32 bit, memory is about 4 times the document
 	DefaultMaxDepth      = 256      // real documents stay below 60
 	DefaultMaxNodes      = 4 << 20  // 16 bytes each
@@ -62,7 +73,7 @@ const (
 	DefaultMaxTool       = 32 << 10 // more fills an agent's context with one tool
 	DefaultMaxEmitted    = 64 << 20 // manifests are capped at the same size
 	DefaultMaxDocuments  = 50       // fetched ones; an upload may have HardMaxFiles
-	DefaultMaxTotalBytes = 16 << 20 //
+	DefaultMaxTotalBytes = 32 << 20 //
 	DefaultTimeout       = 5 * time.Second
 )
 

@@ -44,7 +44,7 @@ func (c *compiler) readPaths(root value, res *Result) error {
 			continue
 		}
 		if n++; n > c.limits.MaxPaths {
-			return fatal(c.file, codeTooManyOps, k, "split the specification or raise the limit", "more than %d paths", c.limits.MaxPaths)
+			return fatal(c.file, codeTooManyOps, k, "split the specification, or raise the limit with --max-spec", "more than %d paths", c.limits.MaxPaths)
 		}
 		if err := c.readPathItem(k, item, res); err != nil {
 			return err
@@ -124,7 +124,7 @@ func notCallable(code, format string, args ...any) error {
 // readOperation compiles one operation and hands it on, or lists it.
 func (c *compiler) readOperation(e entry, res *Result) error {
 	if res.Operations++; res.Operations > c.limits.MaxOperations {
-		return fatal(c.file, codeTooManyOps, e.at, "split the specification or raise the limit", "more than %d operations", c.limits.MaxOperations)
+		return fatal(c.file, codeTooManyOps, e.at, "split the specification, or raise the limit with --max-spec", "more than %d operations", c.limits.MaxOperations)
 	}
 	c.tick()
 	if c.err == nil && res.Operations%64 == 0 {

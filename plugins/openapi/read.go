@@ -15,7 +15,7 @@ func read(ctx context.Context, data []byte, lim Limits) (*document, []duplicate,
 	if len(data) > lim.MaxBytes {
 		return nil, nil, &syntaxError{
 			code: codeTooLarge, line: 1, column: 1, detail: fmt.Sprintf("%d bytes, more than the limit of %d", len(data), lim.MaxBytes),
-			remedy: "split the specification or raise the limit",
+			remedy: "split the specification, or raise the limit with --max-spec",
 		}
 	}
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))

@@ -93,6 +93,22 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+func TestLimitsFor(t *testing.T) {
+	t.Parallel()
+	doc := []byte(`{"openapi":"3.0.3","info":{"title":"t","version":"1"},"paths":{},"x-large":"` + strings.Repeat("x", 1<<20) + `"}`)
+	for mib, want := range map[int]string{1: codeTooLarge, 2: "", 64: ""} {
+		if _, err := Compile(t.Context(), Source{Name: "f", Data: doc}, Options{Limits: LimitsFor(mib)}); Code(err) != want || (err == nil) != (want == "") {
+			t.Errorf("%d MiB: %v, want %q", mib, err, want)
+		}
+	}
+	if LimitsFor(DefaultMaxBytes>>20).withDefaults() != (Limits{}).withDefaults() {
+		t.Error("the limits for the default size are not the default limits")
+	}
+	if l := LimitsFor(64); l.MaxBytes != HardMaxBytes || l.MaxOperations != 2*DefaultMaxOperations {
+		t.Errorf("for 64 MiB: %+v", l)
+	}
+}
+
 func TestTimeout(t *testing.T) {
 	_, err := Compile(t.Context(), Source{Name: "x.json", Data: syntheticSpec()}, Options{Limits: Limits{Timeout: time.Nanosecond}})
 	if !problem.Is(err, problem.Timeout) || !errors.Is(err, context.DeadlineExceeded) {
