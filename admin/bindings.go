@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -188,6 +189,9 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 		return nil, err
 	}
 	b.Pinned, b.Digest, b.Kind = row.Version, row.Digest, row.Kind
+	if b.Kind == string(manifest.Workflow) {
+		return nil, problem.New(problem.Unsupported, "plugin %s is a workflow, which this version does not bind", row.Name).At("", 0, 0, at+"/plugin")
+	}
 	if c := compactJSON(in.Config); c != "null" && c != "{}" {
 		b.Config = json.RawMessage(c)
 	}

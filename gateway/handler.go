@@ -273,7 +273,7 @@ func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 	opt := call.CallOptions{
 		Trace: p.Trace && x.s.mayTrace(x.rc), Version: p.Version, Principal: x.pass.Principal(), Cancel: &x.cancel, Request: p,
 	}
-	if x.tool.Fetch {
+	if x.tool.Fetch || x.tool.Workflow != nil {
 		opt.May = x.may
 	}
 	if conn := x.rc.Conn(); conn != nil {

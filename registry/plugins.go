@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/operation"
 )
 
 const (
@@ -37,9 +38,20 @@ type PluginRef struct {
 	Config json.RawMessage `json:"config,omitempty"`
 	// OnError is OnErrorPass or OnErrorFail. Default: OnErrorPass.
 	OnError string `json:"onError,omitempty"`
+	// Calls are the tools that a workflow calls; other plugins have none. A workflow
+	// belongs to the whole toolset: it has no Connector and Path.
+	Calls []CalledTool `json:"calls,omitempty"`
 	// Unbind says when gateways take it out of calls by themselves. Default: see
 	// [UnbindLimits].
 	Unbind *UnbindLimits `json:"unbind,omitempty"`
+}
+
+// CalledTool says which tool of the toolset a workflow calls by a name of its own.
+type CalledTool struct {
+	Name      string `json:"name"`      // as the workflow calls it
+	Connector string `json:"connector"` // ConnectorRef.Name
+	Method    string `json:"method"`
+	Path      string `json:"path"` // path template as in the specification
 }
 
 // UnbindLimits are judged over the last 20 calls of a plugin with one
@@ -74,10 +86,43 @@ func (t *Toolset) validatePlugins(f *faults, connectors map[string]bool) {
 		f.check(p.Path == "" || strings.HasPrefix(p.Path, "/") && len(p.Path) <= manifest.MaxPath && utf8.ValidString(p.Path), at+"/path", "%.80q is not a path", p.Path)
 		f.check(len(p.Config) <= MaxPluginConfig, at+"/config", "%d bytes of configuration are more than %d", len(p.Config), MaxPluginConfig)
 		f.check(len(p.Config) == 0 || strings.HasPrefix(strings.TrimSpace(string(p.Config)), "{") && json.Valid(p.Config), at+"/config", "the configuration is not a JSON object")
+		p.validateCalls(f, at, connectors)
 		if u := p.Unbind; u != nil {
 			f.check(u.ErrorPercent >= 0 && u.ErrorPercent <= 100, at+"/unbind/errorPercent", "%d is not a percentage", u.ErrorPercent)
 			f.check(u.MeanMilliseconds >= 0 && u.MeanMilliseconds <= manifest.MaxDeadline, at+"/unbind/meanMs", "%d ms is not between 0 and %d", u.MeanMilliseconds, manifest.MaxDeadline)
 		}
 		f.check(p.OnError == "" || p.OnError == OnErrorPass || p.OnError == OnErrorFail, at+"/onError", "%.80q is neither pass nor fail", p.OnError)
 	}
+}
+
+func (p *PluginRef) validateCalls(f *faults, at string, connectors map[string]bool) {
+	if len(p.Calls) == 0 {
+		return
+	}
+	f.check(p.Connector == "" && p.Path == "", at+"/connector", "a workflow is bound to the toolset as a whole")
+	f.check(len(p.Calls) <= manifest.MaxCalledTools, at+"/calls", "%d tools are more than %d", len(p.Calls), manifest.MaxCalledTools)
+	seen := make(map[string]bool, len(p.Calls))
+	for i := range p.Calls {
+		c, at := &p.Calls[i], fmt.Sprintf("%s/calls/%d", at, i)
+		f.check(toolNamePattern.MatchString(c.Name), at+"/name", "%.80q is not the name of a tool", c.Name)
+		f.check(!seen[c.Name], at+"/name", "%.80q is named twice", c.Name)
+		seen[c.Name] = true
+		f.check(connectors[c.Connector], at+"/connector", "the toolset has no connector %.80q", c.Connector)
+		f.check(methodPattern.MatchString(c.Method), at+"/method", "%.80q is not an upper-case method", c.Method)
+		f.check(strings.HasPrefix(c.Path, "/") && len(c.Path) <= manifest.MaxPath && utf8.ValidString(c.Path), at+"/path", "%.80q is not a path", c.Path)
+	}
+}
+
+// WorkflowAnnotations are what is true of a workflow's tool: what its author says of
+// it, as far as the tools that it calls allow. It only reads when all of them do, and
+// may destroy when one may.
+func WorkflowAnnotations(said manifest.Annotations, called []operation.Annotations) operation.Annotations {
+	a := operation.Annotations(said)
+	for _, c := range called {
+		a.ReadOnly = a.ReadOnly && c.ReadOnly
+		a.Destructive = a.Destructive || c.Destructive
+		a.Idempotent = a.Idempotent && c.Idempotent
+		a.OpenWorld = a.OpenWorld || c.OpenWorld
+	}
+	return a
 }

@@ -37,6 +37,22 @@ func TestPluginRefs(t *testing.T) {
 	config := func(n int) json.RawMessage { return json.RawMessage(`{"a":"` + strings.Repeat("x", n-8) + `"}`) }
 	f("", func(p *PluginRef) { p.Config = config(MaxPluginConfig) })
 	f("more than", func(p *PluginRef) { p.Config = config(MaxPluginConfig + 1) })
+	flow := func(change func(*PluginRef, *CalledTool)) func(*PluginRef) {
+		return func(p *PluginRef) {
+			c := CalledTool{Name: "list", Connector: "things", Method: "GET", Path: "/things"}
+			p.Connector, p.Method, p.Path = "", "", ""
+			change(p, &c)
+			p.Calls = append(p.Calls, c)
+		}
+	}
+	f("", flow(func(*PluginRef, *CalledTool) {}))
+	f("as a whole", flow(func(p *PluginRef, _ *CalledTool) { p.Connector = "things" }))
+	f("name of a tool", flow(func(_ *PluginRef, c *CalledTool) { c.Name = "1" }))
+	f("named twice", flow(func(p *PluginRef, c *CalledTool) { p.Calls = []CalledTool{*c} }))
+	f("no connector", flow(func(_ *PluginRef, c *CalledTool) { c.Connector = "other" }))
+	f("upper-case", flow(func(_ *PluginRef, c *CalledTool) { c.Method = "get" }))
+	f("not a path", flow(func(_ *PluginRef, c *CalledTool) { c.Path = "things" }))
+	f("more than 64", flow(func(p *PluginRef, _ *CalledTool) { p.Calls = make([]CalledTool, 64) }))
 	many := &faults{}
 	(&Toolset{Plugins: make([]PluginRef, MaxPlugins+1)}).validatePlugins(many, nil)
 	if err := many.err("x"); err == nil || !strings.Contains(err.Error(), "65 plugins") {

@@ -33,13 +33,13 @@ func (a *app) pluginCommand() *cobra.Command {
 
 func (a *app) pluginNew() *cobra.Command {
 	var kind, language string
-	kinds := []string{string(manifest.Filter), string(manifest.Projection), string(manifest.Auth)}
+	kinds := []string{string(manifest.Filter), string(manifest.Projection), string(manifest.Auth), string(manifest.Workflow)}
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Make a project that builds and passes its golden case",
 		Long: `Make a directory NAME with a plugin, a test of it and a golden case. The guest
 package is copied into it, so that it builds without a network.`,
-		Example: "  sluice plugin new drop-empty --lang go\n  sluice plugin new mask --lang c\n  sluice plugin new aws --kind auth",
+		Example: "  sluice plugin new drop-empty --lang go\n  sluice plugin new mask --lang c\n  sluice plugin new aws --kind auth\n  sluice plugin new discussions --kind workflow",
 		Args:    exactly(1, "the name of the plugin"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
@@ -177,6 +177,9 @@ func (a *app) pluginInspect() *cobra.Command {
 				if m.Output != nil {
 					line("output", "%s", m.Output.Effect)
 				}
+				if m.Tool != nil {
+					line("tool", "%s: %s", m.Tool.Name, m.Tool.Description)
+				}
 				if m.Config != nil {
 					line("config", "%s", m.Config)
 				}
@@ -214,6 +217,9 @@ func capabilitiesText(c *manifest.Capabilities) string {
 	}
 	if c != nil && c.Signing != nil {
 		list = append(list, fmt.Sprintf("signing with the toolset's credentials (%s, %s)", c.Signing.Algorithm, plural(c.Signing.Derivations, "derivation")))
+	}
+	if c != nil && len(c.Tools) > 0 {
+		list = append(list, "calls of the tools "+strings.Join(c.Tools, ", "))
 	}
 	if len(list) == 0 {
 		return "nothing"

@@ -110,7 +110,7 @@ func (h *author) test(cmd *cobra.Command, p *guest.Package, c *golden.Case, benc
 		var out []byte
 		n, start := 0, time.Now()
 		for ; time.Since(start) < benchTime && cmd.Context().Err() == nil; n++ {
-			out, _ = g.Transform(cmd.Context(), out[:0], in, c.Call(p))
+			out, _ = g.Transform(cmd.Context(), out[:0], in, c.Begin(p))
 		}
 		t.Microseconds = micro(time.Since(start)) / float64(n)
 	}

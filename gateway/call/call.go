@@ -126,7 +126,8 @@ type CallOptions struct { //nolint:revive // Options are the Caller's
 	Principal access.Principal
 	// May tells whether that caller may use a tool now. It is asked when the rest of
 	// an answer is fetched: what a caller holds may be older than what it may do, and
-	// one principal may come with tokens that open different tools. nil: all.
+	// one principal may come with tokens that open different tools. And for each tool
+	// that a workflow calls. nil: all.
 	May func(tool string) bool
 	// Cancel ends the call when whoever asked has gone; nil: nothing does.
 	Cancel *upstream.Cancel
@@ -162,7 +163,7 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 	}()
 	x.c, x.ctx, x.tool, x.ts, x.args, x.dst = c, ctx, tool, tool.Toolset, args, dst
 	x.call = opt.Request
-	x.cancel, x.start = opt.Cancel, time.Now()
+	x.cancel, x.start, x.version = opt.Cancel, time.Now(), opt.Version
 	x.deadline = x.start.Add(tool.Toolset.Timeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(x.deadline) {
 		x.deadline = d
@@ -177,7 +178,7 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 	} else {
 		err = x.run()
 	}
-	x.count(opt.Version, err)
+	x.count(err)
 	switch {
 	case err != nil:
 		return dst, x.out, err
@@ -187,6 +188,17 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 		x.out.Meta = bytes.Clone(x.serverMD)
 	}
 	return x.dst, x.out, nil
+}
+
+// stage runs one stage; those of a workflow are its own.
+func (x *exchange) stage(i int) error {
+	if x.tool.Workflow == nil {
+		return stages[i].run(x)
+	}
+	if run := workflowStages[i]; run != nil {
+		return run(x)
+	}
+	return nil
 }
 
 // run goes through the stages.
@@ -206,7 +218,7 @@ func (x *exchange) run() error {
 		if i == stageTransform {
 			x.shaping = begin
 		}
-		err := stages[i].run(x)
+		err := x.stage(i)
 		if i == stagePlugins {
 			x.inPlugins = time.Since(x.shaping)
 		}

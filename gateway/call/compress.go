@@ -41,7 +41,7 @@ func (x *exchange) compress() error {
 	a := x.ready.Answer
 	if x.asText {
 		x.text, x.out.JSON = x.small, false
-		x.cut(a.Budget)
+		x.cut()
 		return nil
 	}
 	switch k := kindOf(x.contentType, x.body, x.ready.JSON); k {
@@ -94,12 +94,13 @@ func (x *exchange) compress() error {
 		}
 		return nil
 	}
-	x.cut(a.Budget)
+	x.cut()
 	return nil
 }
 
-// cut pages a text that is over the budget; 0: there is none.
-func (x *exchange) cut(budget int) {
+// cut pages a text that is over the budget.
+func (x *exchange) cut() {
+	budget := x.budget()
 	if budget > 0 && len(x.text) > budget {
 		if x.tokens = tokens.Estimate(x.text); x.tokens > budget {
 			x.page()
@@ -111,9 +112,9 @@ func (x *exchange) cut(budget int) {
 // whole items of its minified form, or at whole lines.
 func (x *exchange) whole(k kind) {
 	x.text = x.body
-	a := x.ready.Answer
-	if a.Budget > 0 && len(x.text) > a.Budget {
-		if x.tokens = tokens.Estimate(x.text); x.tokens > a.Budget {
+	budget := x.budget()
+	if budget > 0 && len(x.text) > budget {
+		if x.tokens = tokens.Estimate(x.text); x.tokens > budget {
 			v, err := jsonscan.Parse(x.body, jsonscan.DefaultMaxDepth)
 			if x.out.JSON = err == nil && k == kindJSON; x.out.JSON {
 				x.small = jsonscan.AppendMinified(x.small[:0], v.Raw())

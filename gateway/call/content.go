@@ -120,7 +120,7 @@ func (x *exchange) contentItem(item jsonscan.Value) (isJSON bool, err error) {
 // rewrites reports whether the text in item can become another than it is.
 func (x *exchange) rewrites(isJSON bool) bool {
 	a := x.ready.Answer
-	if a.Redact || a.Budget > 0 && len(x.item) > a.Budget {
+	if a.Redact || x.budget() > 0 && len(x.item) > x.budget() {
 		return true
 	}
 	return isJSON && (a.Profile != registry.ProfileOff || len(a.Program.Tables) > 0 || a.Reshape != nil || len(x.ready.Plugins) > 0)

@@ -27,10 +27,10 @@ func formatOf(a *snapshot.Answer) compress.Form {
 // encode writes small as the text the agent reads, and cuts it at the budget.
 func (x *exchange) encode() {
 	a := x.ready.Answer
-	format := formatOf(a)
-	if format == compress.JSON || len(x.small) > compress.MaxEncoded {
+	format, budget := formatOf(a), x.budget()
+	if x.inner || format == compress.JSON || len(x.small) > compress.MaxEncoded {
 		x.text = x.small
-		if a.Budget > 0 && len(x.small) > a.Budget { // a token has at least a byte
+		if budget > 0 && len(x.small) > budget { // a token has at least a byte
 			x.tokens = tokens.Estimate(x.small)
 		}
 	} else {
@@ -44,7 +44,7 @@ func (x *exchange) encode() {
 	if a.Structured {
 		x.structured = x.small
 	}
-	if a.Budget > 0 && x.tokens > a.Budget {
+	if budget > 0 && x.tokens > budget {
 		x.page()
 	}
 }
@@ -54,7 +54,7 @@ func (x *exchange) encode() {
 // validated again.
 func (x *exchange) nextPage() {
 	p := x.ready.Answer.Paging
-	if p == nil {
+	if p == nil || x.inner {
 		return
 	}
 	body := jsonscan.Trusted(x.body)

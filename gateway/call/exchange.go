@@ -47,6 +47,7 @@ type exchange struct {
 	pass    []byte // send: what is passed on of the caller's _meta, and of its capabilities
 	item    []byte // transform: the text of one item of an MCP server's result
 	written []byte // transform: the members of that result
+	flow    []byte // send: what a workflow answered
 
 	creds       []credentials.Credential // auth: one for each rule of the tool
 	certificate upstream.ClientCertificate
@@ -77,6 +78,8 @@ type state struct {
 	bad         bool   // compress: text is a failure
 
 	signed    []string          // auth: headers that a plugin set
+	version   mcp.Version       // of the protocol
+	inner     bool              // a workflow calls: the answer is for it, whole and as JSON
 	principal string            // who calls
 	may       func(string) bool // which tools; nil: all
 	program   *snapshot.Program // decode: of the caller's fields; nil: the tool's
@@ -112,7 +115,7 @@ func (x *exchange) reset() {
 	x.creds, x.certificate = x.creds[:0], upstream.ClientCertificate{}
 	x.url, x.key, x.small, x.failure = keep(x.url), keep(x.key), keep(x.small), keep(x.failure)
 	x.spare, x.form, x.doc, x.given = keep(x.spare), keep(x.form), keep(x.doc), keep(x.given)
-	x.ends, x.next = x.ends[:0], keep(x.next)
+	x.ends, x.next, x.flow = x.ends[:0], keep(x.next), keep(x.flow)
 	if usedMCP {
 		x.resetMCP()
 	}
@@ -123,6 +126,14 @@ func keep(b []byte) []byte {
 		return nil
 	}
 	return b[:0]
+}
+
+// budget is the token budget of the answer; 0: there is none.
+func (x *exchange) budget() int {
+	if x.inner {
+		return 0
+	}
+	return x.ready.Answer.Budget
 }
 
 // owner is who may fetch the rest of the answer.
@@ -137,7 +148,7 @@ func (x *exchange) leave() {
 }
 
 // count records how the call ended.
-func (x *exchange) count(version mcp.Version, err error) {
+func (x *exchange) count(err error) {
 	o := &x.out
 	o.IsError = x.failed != nil || x.bad
 	o.Trace = x.trace
@@ -155,8 +166,15 @@ func (x *exchange) count(version mcp.Version, err error) {
 	}
 	if x.ready != nil {
 		c := metering.Call{
-			Outcome: o.Kind, Credential: x.credential(), Version: version, Duration: total, Asked: x.asked, Upstream: x.upstream, Plugins: x.inPlugins,
+			Outcome: o.Kind, Credential: x.credential(), Version: x.version, Duration: total, Asked: x.asked, Upstream: x.upstream, Plugins: x.inPlugins,
 			Cached: o.Cached, Status: x.status, Healed: x.request.Healed, Before: x.body, After: x.text, Text: x.media == "",
+		}
+		// What a workflow saves is what came for its calls, less what the agent reads.
+		if x.inner {
+			c.After = nil
+		}
+		if x.tool.Workflow != nil {
+			c.Before = nil
 		}
 		if o.Kind != metering.OK {
 			c.Cause, c.Failure = x.cause(err), x.text

@@ -27,6 +27,7 @@ type Trace struct {
 	Form           string        // json, table or toon; "": not JSON
 	Shown, Items   int           // of an answer that was cut: items shown and there; 0: not cut
 	Plugins        []PluginTrace // third parties', in the order they ran
+	Calls          []CallTrace   // of a workflow, in the order they ended
 
 	// Sizes of the answer: as received, received and pretty-printed, minified, and
 	// the text the agent reads. Tokens are o200k_base, exact. All zero for what is
@@ -44,6 +45,18 @@ type PluginTrace struct {
 	Bytes         int           // and of the answer behind it
 	Failed        bool          // the answer went on as the plugin got it, or the call failed
 	Failure       string        // why; for the operator
+}
+
+// CallTrace is a tool that a workflow called.
+type CallTrace struct {
+	Tool           string
+	Outcome        string
+	Status         int           // of the upstream; 0: no answer
+	Start          time.Duration // since the workflow was called
+	Took, Upstream time.Duration
+	Cached         bool
+	BytesIn, Bytes int // of the answer as it came, and as the workflow got it
+	TokensIn       int // of the answer as it came
 }
 
 // maxPluginFailure is how much of a plugin's own words about a failure a trace holds.
@@ -150,6 +163,7 @@ func (t *Trace) AppendJSON(dst []byte) []byte {
 			dst = append(dst, ']')
 		}
 	}
+	dst = t.appendCalls(dst)
 	dst = append(dst, `,"form":`...)
 	dst = jsonscan.AppendStringOf(dst, t.Form)
 	if t.Items > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 const (
@@ -109,7 +110,7 @@ func (r *Runner) Transform(ctx context.Context, dst, in []byte, p *snapshot.Plug
 	begin := r.o.Now()
 	out, err := e.plugin.Transform(ctx, dst, in, c)
 	if ctx.Err() == nil { // a caller that gave up says nothing about the plugin
-		r.judge(e, p, err, begin, r.o.Now().Sub(begin), len(in), len(out)-len(dst))
+		r.judge(e, p, err, begin, r.o.Now().Sub(begin)-c.Calls.Waited(), len(in), len(out)-len(dst))
 	}
 	return out, err
 }
@@ -169,7 +170,9 @@ func (r *Runner) judge(e *entry, p *snapshot.Plugin, err error, now time.Time, t
 	e.metrics.called(took)
 	if err != nil {
 		e.metrics.failed(e.cause(err))
-		r.blame(e, p, err, now)
+		if _, said := errors.AsType[*extism.PluginError](err); !said || p.Package.Manifest.Kind != manifest.Workflow {
+			r.blame(e, p, err, now) // what a workflow says is for the agent: that an order does not exist
+		}
 	}
 	total := e.windowMicros.Add(took.Microseconds())
 	if n := e.windowCalls.Add(1); n >= Window {

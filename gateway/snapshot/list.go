@@ -154,7 +154,7 @@ func (t *Tool) Info() (mcp.ToolInfo, error) {
 			Name: t.Name, Description: fetchDescription, InputSchema: []byte(fetchSchema), ReadOnly: true, Idempotent: true,
 		}, nil
 	}
-	head, err := t.Binding.Connector.Head(t.index)
+	head, err := t.head()
 	if err != nil {
 		return mcp.ToolInfo{}, fmt.Errorf("reading tool %s: %w", t.Name, err)
 	}

@@ -37,6 +37,9 @@ func newPlugins(in *ToolsetInput) ([]*Plugin, error) {
 		if p == nil || p.Digest != string(refs[i].Digest) {
 			return nil, fmt.Errorf("plugin %s is not the module it names", refs[i].Name)
 		}
+		if err := checkCalls(p, refs[i].Calls); err != nil {
+			return nil, err
+		}
 		h := sha256.New()
 		limits := ""
 		if u := refs[i].Unbind; u != nil {
@@ -54,7 +57,7 @@ func newPlugins(in *ToolsetInput) ([]*Plugin, error) {
 func (ts *Toolset) pluginsOf(connector, method, path string) []*Plugin {
 	var out []*Plugin
 	for _, p := range ts.plugins {
-		if p.Package.Manifest.Kind != manifest.Auth && p.Ref.Applies(connector, method, path) {
+		if k := p.Package.Manifest.Kind; k != manifest.Auth && k != manifest.Workflow && p.Ref.Applies(connector, method, path) {
 			out = append(out, p)
 		}
 	}

@@ -136,11 +136,11 @@ func (ts *Toolset) topics(sees func(string) bool) (among map[string][]bool, name
 		if sees != nil && !sees(t.Name) {
 			continue
 		}
-		head, err := t.Binding.Connector.Head(t.index)
+		head, err := t.head()
 		if err != nil {
 			return nil, nil, fmt.Errorf("reading tool %s: %w", t.Name, err)
 		}
-		for _, topic := range append([]string{t.Binding.Name}, head.Tags...) {
+		for _, topic := range append([]string{t.group()}, head.Tags...) {
 			key := strings.ToLower(topic)
 			if key == "" {
 				continue
@@ -209,7 +209,7 @@ func (ts *Toolset) renderSearch(sees func(string) bool) ([]byte, error) {
 			continue
 		}
 		count++
-		head, err := t.Binding.Connector.Head(t.index)
+		head, err := t.head()
 		if err != nil {
 			return nil, fmt.Errorf("reading tool %s: %w", t.Name, err)
 		}

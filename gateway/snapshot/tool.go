@@ -27,6 +27,9 @@ type Tool struct {
 	// Fetch says that this is no operation of an API but the tool that gives the
 	// rest of an answer that was cut: its Ready has a Meter only.
 	Fetch bool
+	// Workflow is not nil for a tool that a plugin offers, which calls other tools: it
+	// has no Binding, and its Ready has neither Plan nor Base.
+	Workflow *Workflow
 
 	index int  // in the connector
 	named bool // the operator chose the name
@@ -85,6 +88,9 @@ func (t *Tool) load() error {
 	if t.Fetch {
 		t.ready.Meter = t.Toolset.meter.Tool(t.meterID())
 		return nil
+	}
+	if t.Workflow != nil {
+		return t.loadWorkflow()
 	}
 	c := t.Binding.Connector
 	tool, err := c.Tool(t.index)

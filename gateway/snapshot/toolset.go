@@ -50,6 +50,8 @@ type Toolset struct {
 		list   []*Tool
 		fetch  *Tool // nil: no answer is ever cut
 		byName map[string]*Tool
+		// byOperation are the tools that workflows call.
+		byOperation map[editKey]*Tool
 	}
 	lists lists
 }
@@ -185,13 +187,14 @@ func (ts *Toolset) Tool(name []byte) (*Tool, error) {
 }
 
 func (ts *Toolset) makeIndex() error {
+	ts.index.byOperation = map[editKey]*Tool{}
 	edits := make(map[editKey]*registry.ToolEdit, len(ts.bundle.Tools))
 	for i := range ts.bundle.Tools {
 		e := &ts.bundle.Tools[i]
 		edits[editKey{e.Connector, e.Method, e.Path}] = e
 	}
 	var tools []*Tool
-	selected := ts.selected()
+	selected, called := ts.selected(), ts.called()
 	for _, b := range ts.Bindings {
 		if err := b.Connector.Load(); err != nil {
 			return fmt.Errorf("opening connector %s: %w", b.Name, err)
@@ -201,17 +204,25 @@ func (ts *Toolset) makeIndex() error {
 			if err != nil {
 				return fmt.Errorf("reading tool %d of connector %s: %w", i, b.Name, err)
 			}
-			edit := edits[editKey{b.Name, head.Method, head.Path}]
-			if edit != nil && edit.Disabled || selected != nil && !selected[registry.SelectedTool{Connector: b.Name, Method: head.Method, Path: head.Path}] {
+			op := editKey{b.Name, head.Method, head.Path}
+			edit := edits[op]
+			listed := selected == nil || selected[registry.SelectedTool{Connector: b.Name, Method: head.Method, Path: head.Path}]
+			if edit != nil && edit.Disabled || !listed && !called[op] {
 				continue
 			}
 			t := &Tool{Name: head.Name, Toolset: ts, Binding: b, index: i, edit: edit}
 			if edit != nil && edit.Name != nil {
 				t.Name, t.named = *edit.Name, true
 			}
-			tools = append(tools, t)
+			if called[op] {
+				ts.index.byOperation[op] = t
+			}
+			if listed {
+				tools = append(tools, t)
+			}
 		}
 	}
+	tools = append(tools, ts.workflows()...)
 	ts.index.list, ts.index.byName = tools, settleNames(tools)
 	if slices.ContainsFunc(tools, func(t *Tool) bool { return t.budget() > 0 }) {
 		ts.index.fetch = &Tool{Name: ts.fetchName(), Toolset: ts, Fetch: true}
@@ -281,9 +292,10 @@ const maxName = 64
 
 // settleNames makes the names of tools unique without regard to case and returns
 // the tools by name. Names an operator chose come first, then the order of
-// connectors and operations: so a connector that is added behind the others never
-// renames what is there. A tool whose name is taken gets its connector's name in
-// front, and a number behind when that is taken too.
+// connectors and operations, then those of workflows: so a connector that is added
+// behind the others, or a workflow, never renames what is there. A tool whose name is
+// taken gets its connector's or plugin's name in front, and a number behind when that
+// is taken too.
 func settleNames(tools []*Tool) map[string]*Tool {
 	byName := make(map[string]*Tool, len(tools))
 	taken := make(map[string]bool, len(tools))
@@ -294,7 +306,7 @@ func settleNames(tools []*Tool) map[string]*Tool {
 			if n > 1 {
 				suffix = fmt.Sprintf("_%d", n)
 			}
-			name = strings.ReplaceAll(t.Binding.Name, "-", "_") + "_" + t.Name
+			name = strings.ReplaceAll(t.group(), "-", "_") + "_" + t.Name
 			if c := name[0]; c >= '0' && c <= '9' {
 				name = "_" + name // names start with a letter or _
 			}
@@ -316,9 +328,9 @@ func settleNames(tools []*Tool) map[string]*Tool {
 
 // Count is how many tools the toolset serves, without making them ready.
 func (ts *Toolset) Count() int {
-	n := 0
+	n := len(ts.workflowPlugins())
 	if s := ts.bundle.Selection; s != nil && s.Mode == registry.SelectUseCase {
-		return len(s.Tools)
+		return n + len(s.Tools)
 	}
 	for _, b := range ts.Bindings {
 		n += b.Connector.Len()

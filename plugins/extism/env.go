@@ -240,6 +240,10 @@ func (c *Caller) Context() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(c.i.ctx.Context, c.i.deadline)
 }
 
+// Await runs f, which waits for something outside of the plugin: its time is added to
+// the plugin's deadline, so only ctx, which is the context of the call, bounds it.
+func (c *Caller) Await(f func(ctx context.Context)) { c.i.await(f) }
+
 // Data returns what the call was given.
 func (c *Caller) Data() any { return c.i.data }
 

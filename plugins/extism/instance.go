@@ -34,7 +34,9 @@ type Instance struct {
 
 	// Of the running call:
 	ctx      *callContext
-	own      callContext // what ctx is when the plugin is metered
+	own      callContext     // what ctx is when the plugin is metered
+	outer    context.Context // the caller's
+	timer    *time.Timer     // stops an interrupted plugin; nil when it is metered
 	deadline time.Time
 	config   func(string) (string, bool)
 	data     any
@@ -174,15 +176,31 @@ func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 // arm sets the deadline. With wazero's interruption it is also the context's.
 func (i *Instance) arm(ctx context.Context, deadline time.Time) context.CancelFunc {
 	cancel := func() {}
-	i.deadline = deadline
+	i.deadline, i.outer, i.timer = deadline, ctx, nil
 	if i.p.engine.interrupt { // wazero watches it from a goroutine that may outlive the call
-		ctx, cancel = context.WithDeadline(ctx, deadline)
+		ctx, cancel = context.WithCancel(ctx)
+		i.timer = time.AfterFunc(time.Until(deadline), cancel)
 		i.ctx = &callContext{ctx, i}
-		return cancel
+		return func() { i.timer.Stop(); cancel() }
 	}
 	i.own = callContext{ctx, i}
 	i.ctx = &i.own
 	return cancel
+}
+
+// await runs what waits for something outside of the plugin. Its time is not the
+// plugin's: the deadline moves.
+func (i *Instance) await(f func(ctx context.Context)) {
+	if i.timer != nil {
+		i.timer.Stop()
+	}
+	begin := time.Now()
+	f(i.outer)
+	i.deadline = i.deadline.Add(time.Since(begin))
+	if i.timer != nil {
+		i.timer.Reset(time.Until(i.deadline))
+	}
+	i.checkDeadline()
 }
 
 func (i *Instance) failure(err error) error {
@@ -208,7 +226,7 @@ func (i *Instance) call(ctx context.Context, dst []byte, c Call, deadline time.T
 	}
 	i.config, i.data, i.lines, i.requests = c.Config, c.Data, 0, 0
 	i.status, i.headers = 0, nil
-	defer func() { i.config, i.data, i.own.Context = nil, nil, nil }()
+	defer func() { i.config, i.data, i.own.Context, i.outer = nil, nil, nil, nil }()
 	if err := i.startCall(len(c.Input)); err != nil {
 		i.broken = true
 		return dst, 1, err

@@ -36,6 +36,8 @@ type Case struct {
 	Config    json.RawMessage
 	Input     json.RawMessage // a JSON body, or
 	InputText *string         // any other
+	// Calls are those that a workflow makes, with their recorded answers.
+	Calls []Call
 	// Secrets are those of an auth plugin's handles. They are part of the file: made up
 	// or published ones.
 	Secrets []string
@@ -83,6 +85,7 @@ type caseFile struct {
 	Config     json.RawMessage `json:"config,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	InputText  *string         `json:"inputText,omitempty"`
+	Calls      []Call          `json:"calls,omitempty"`
 	Secrets    []string        `json:"secrets,omitempty"`
 	Output     json.RawMessage `json:"output,omitempty"`
 	OutputText *string         `json:"outputText,omitempty"`
@@ -139,15 +142,20 @@ func Parse(name string, b []byte) (*Case, error) {
 	if (f.Input == nil) == (f.InputText == nil) {
 		return nil, errors.New(`it needs "input" or "inputText", and not both`)
 	}
+	for i := range f.Calls {
+		if err := f.Calls[i].check(); err != nil {
+			return nil, fmt.Errorf("calls[%d]: %w", i, err)
+		}
+	}
 	return &Case{
-		Name: name, Context: f.Context, Config: f.Config, Input: f.Input, InputText: f.InputText, Secrets: f.Secrets,
+		Name: name, Context: f.Context, Config: f.Config, Input: f.Input, InputText: f.InputText, Calls: f.Calls, Secrets: f.Secrets,
 		Want: Want{Output: f.Output, Text: f.OutputText, Error: f.Error, Tokens: f.Tokens},
 	}, nil
 }
 
 // Write writes the case to its file in dir.
 func (c *Case) Write(dir string) error {
-	f := caseFile{c.Context, c.Config, c.Input, c.InputText, c.Secrets, c.Want.Output, c.Want.Text, c.Want.Error, c.Want.Tokens}
+	f := caseFile{c.Context, c.Config, c.Input, c.InputText, c.Calls, c.Secrets, c.Want.Output, c.Want.Text, c.Want.Error, c.Want.Tokens}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -182,8 +190,8 @@ type Result struct {
 	Took time.Duration // of the call, once warm
 }
 
-// Call makes the context of one call of p. Wipe its keys, if it has some.
-func (c *Case) Call(p *guest.Package) *guest.Context {
+// call makes the context of one call of p but for the calls of a workflow.
+func (c *Case) call(p *guest.Package) *guest.Context {
 	g := c.Context.Guest()
 	if p.Manifest.Kind == manifest.Auth {
 		list := make([]secrets.Secret, len(c.Secrets))
@@ -195,16 +203,37 @@ func (c *Case) Call(p *guest.Package) *guest.Context {
 	return g
 }
 
+// Begin makes the context of one call of p, with the recorded answers of a workflow's
+// calls.
+func (c *Case) Begin(p *guest.Package) *guest.Context {
+	g, _ := c.begin(p)
+	return g
+}
+
+func (c *Case) begin(p *guest.Package) (*guest.Context, *player) {
+	g, pl := c.call(p), &player{calls: c.Calls, made: make([]int, len(c.Calls))}
+	if p.Manifest.Kind == manifest.Workflow {
+		g.Calls = guest.NewCalls(p, pl)
+	}
+	return g, pl
+}
+
 // Run runs a case on t, which p was loaded as.
 func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
 	in := c.Body()
-	out, err := t.Transform(ctx, nil, in, c.Call(p))
-	g := c.Call(p)
+	g, calls := c.begin(p)
+	out, err := t.Transform(ctx, nil, in, g)
 	start := time.Now()
 	if err == nil { // the first call started the instance
+		g, calls = c.begin(p)
+		start = time.Now()
 		out, err = t.Transform(ctx, out[:0], in, g)
 	}
 	r := Result{Took: time.Since(start)}
+	if fault := calls.fault(); fault != "" {
+		r.Diff = fault
+		return r
+	}
 	var said *extism.PluginError
 	switch {
 	case errors.As(err, &said):

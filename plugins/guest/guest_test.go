@@ -26,17 +26,41 @@ func mask(t testing.TB) []byte {
 // with returns the plugin of the tests with another manifest.
 func with(t testing.TB, change func(*manifest.Manifest)) []byte {
 	t.Helper()
-	p, err := Open(mask(t))
+	return changed(t, mask(t), change)
+}
+
+// relayWith is with for the workflow of the tests.
+func relayWith(t testing.TB, change func(*manifest.Manifest)) []byte {
+	t.Helper()
+	code, err := os.ReadFile("testdata/relay/relay.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed(t, code, change)
+}
+
+func changed(t testing.TB, code []byte, change func(*manifest.Manifest)) []byte {
+	t.Helper()
+	p, err := Open(code)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := *p.Manifest
+	m.Tool, m.Limits = clone(m.Tool), clone(m.Limits)
 	change(&m)
-	code, err := module.AppendCustom(nil, p.Code, manifest.Section, m.Append(nil))
+	code, err = module.AppendCustom(nil, p.Code, manifest.Section, m.Append(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return code
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
 }
 
 func host(t testing.TB) *extism.Host {
@@ -61,7 +85,13 @@ func TestOpen(t *testing.T) {
 	f("no module", "magic", []byte("x"))
 	f("no manifest", "no section", []byte("\x00asm\x01\x00\x00\x00"))
 	f("two manifests", "more than one", append(mask(t), mask(t)[8:]...))
-	f("another kind", "is a workflow", with(t, func(m *manifest.Manifest) { m.Kind, m.Output = manifest.Workflow, nil }))
+	f("another kind", "a workflow exports run_workflow", with(t, func(m *manifest.Manifest) {
+		m.Kind, m.Output, m.Capabilities = manifest.Workflow, nil, &manifest.Capabilities{Tools: []string{"a"}}
+		m.Tool = &manifest.OfferedTool{Name: "x", Description: "x", InputSchema: json.RawMessage(`{"type":"object"}`)}
+	}))
+	for schema, want := range map[string]string{`{"type":"array"}`: `type is not "object"`, `{"type":"objekt"}`: "cannot be used", `{"type":"object","$ref":"https://a.example/"}`: "cannot be used"} {
+		f(schema, want, relayWith(t, func(m *manifest.Manifest) { m.Tool.InputSchema = json.RawMessage(schema) }))
+	}
 	bare, err := module.AppendCustom(nil, []byte("\x00asm\x01\x00\x00\x00"), manifest.Section, []byte(`{"formatVersion":1,"kind":"filter","name":"x","version":"1"}`))
 	if err != nil {
 		t.Fatal(err)

@@ -130,6 +130,10 @@ const (
 // Functions are the host functions that packages may need. A host that is to run all
 // kinds of plugins is made with them.
 func Functions() []extism.Function {
+	return append(signingFunctions(), extism.Function{Name: callFunction, Params: 1, Results: 1, Call: callTools})
+}
+
+func signingFunctions() []extism.Function {
 	keysOf := func(c *extism.Caller) *Keys {
 		k, _ := c.Data().(*Keys)
 		return k

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +21,7 @@ var entries = map[manifest.Kind]string{
 	manifest.Filter:     "transform_response",
 	manifest.Projection: "transform_response",
 	manifest.Auth:       "transform_request",
+	manifest.Workflow:   "run_workflow",
 }
 
 // Entry returns the function that a plugin of a kind exports; "" for kinds that third
@@ -51,16 +54,40 @@ func Open(code []byte) (*Package, error) {
 	}
 	entry := entries[man.Kind]
 	if entry == "" {
-		return nil, refuse("this version of Sluice runs third-party plugins of the kinds filter, projection and auth", "the module is a %s", man.Kind)
+		return nil, refuse("this version of Sluice runs third-party plugins of the kinds filter, projection, auth and workflow", "the module is a %s", man.Kind)
 	}
 	if e, ok := m.Export(entry); !ok || e.Kind != module.Func {
 		return nil, refuse("export a function of that name without parameters that returns an i32", "a %s exports %s, and this module does not", man.Kind, entry)
+	}
+	if man.Tool != nil {
+		if err := checkOffered(man.Tool); err != nil {
+			return nil, refuse("correct tool in plugin.json and build it again", "the tool that it offers cannot be served: %v", err)
+		}
 	}
 	if m.HasStart {
 		return nil, refuse("build a reactor (a library), not a program", "the module has a start function")
 	}
 	sum := sha256.Sum256(code)
 	return &Package{Manifest: man, Module: m, Code: code, Digest: "sha256:" + hex.EncodeToString(sum[:])}, nil
+}
+
+// checkOffered refuses schemas that clients or the gateway cannot use.
+func checkOffered(t *manifest.OfferedTool) error {
+	for name, schema := range map[string]json.RawMessage{"inputSchema": t.InputSchema, "outputSchema": t.OutputSchema} {
+		if schema == nil {
+			continue
+		}
+		if _, err := CompileSchema(schema); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	var top struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(t.InputSchema, &top) != nil || top.Type != "object" { // MCP "Tool"
+		return errors.New(`inputSchema: its type is not "object"`)
+	}
+	return nil
 }
 
 // Effect is what a filter or projection does to an answer, and the schema of what
@@ -105,6 +132,10 @@ func AuthorPolicy(p *Package) Policy {
 	return everything(hosts)
 }
 
+// concurrentWorkflows is how many calls of one workflow may run at once: most of
+// their time they wait for other servers.
+const concurrentWorkflows = 128
+
 // LimitsOf is what a plugin with a manifest runs within: what it asks for, or the
 // defaults of the contract.
 func LimitsOf(m *manifest.Manifest) extism.Limits {
@@ -116,6 +147,9 @@ func LimitsOf(m *manifest.Manifest) extism.Limits {
 		if asked.DeadlineMS > 0 {
 			l.Deadline = time.Duration(asked.DeadlineMS) * time.Millisecond
 		}
+	}
+	if m.Kind == manifest.Workflow {
+		l.Concurrent = concurrentWorkflows
 	}
 	return l
 }
@@ -138,6 +172,9 @@ func (p *Package) grants(policy Policy) (extism.Grants, extism.Limits, error) {
 		g = extism.Grants{Clock: c.Clock, Random: c.Random, Hosts: c.Hosts}
 		if c.Signing != nil { // it is what binding an auth plugin means
 			g.Functions = []string{deriveFunction, signFunction}
+		}
+		if c.Tools != nil { // which tools these are, the binding says
+			g.Functions = []string{callFunction}
 		}
 		if c.Clock && !policy.Clock {
 			refused = append(refused, "the real time (clock)")

@@ -1,16 +1,10 @@
 package guest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
-	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/extism"
@@ -24,6 +18,7 @@ type Context struct {
 	ContentType string // sluice.content_type: of the upstream's answer
 	Arguments   []byte // sluice.arguments: the caller's arguments, a JSON object
 	Keys        *Keys  // of an auth plugin; nil for the others
+	Calls       *Calls // of a workflow; nil for the others
 }
 
 func (c *Context) value(key string) (string, bool) {
@@ -118,55 +113,6 @@ func (p *Package) config(raw json.RawMessage) (map[string]string, error) {
 	return config, nil
 }
 
-func validate(schema, doc []byte) error {
-	s, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return errors.New("its schema is not JSON")
-	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // a schema of a plugin loads nothing
-	if err := c.AddResource("config.json", s); err != nil {
-		return errors.New("its schema cannot be used")
-	}
-	compiled, err := c.Compile("config.json")
-	if err != nil {
-		return errors.New("its schema cannot be used")
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(doc))
-	if err != nil {
-		return errors.New("it is not JSON")
-	}
-	err = compiled.Validate(v)
-	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
-		return faultsOf(invalid)
-	}
-	return err
-}
-
-// faultsOf names the faults alone: the library's own text begins with the address
-// it made up for the schema.
-func faultsOf(err *jsonschema.ValidationError) error {
-	var lines []string
-	var visit func(*jsonschema.ValidationError)
-	visit = func(e *jsonschema.ValidationError) {
-		for _, c := range e.Causes {
-			visit(c)
-		}
-		if len(e.Causes) > 0 || len(lines) == maxFaults {
-			return
-		}
-		at := "/" + strings.Join(e.InstanceLocation, "/")
-		lines = append(lines, at+": "+e.ErrorKind.LocalizedString(english))
-	}
-	visit(err)
-	return errors.New(strings.Join(lines, "; "))
-}
-
-// maxFaults of a configuration that are named: enough to see the pattern.
-const maxFaults = 8
-
-var english = message.NewPrinter(language.English)
-
 // Compile makes the first call as fast as the others.
 func (p *Plugin) Compile(ctx context.Context) error { return p.p.Compile(ctx) }
 
@@ -175,8 +121,11 @@ func (p *Plugin) Compile(ctx context.Context) error { return p.p.Compile(ctx) }
 // as it was.
 func (p *Plugin) Transform(ctx context.Context, dst, in []byte, c *Context) ([]byte, error) {
 	call := extism.Call{Export: p.entry, Input: in, Config: c.value}
-	if c.Keys != nil {
+	switch {
+	case c.Keys != nil:
 		call.Data = c.Keys
+	case c.Calls != nil:
+		call.Data = c.Calls
 	}
 	return p.p.Call(ctx, dst, call)
 }

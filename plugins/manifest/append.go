@@ -51,18 +51,30 @@ func (m *Manifest) AppendHead(dst []byte) []byte {
 			w.count("derivations", c.Signing.Derivations)
 			w.close()
 		}
+		w.texts("tools", c.Tools)
 		w.close()
 	}
 	if l := m.Limits; l != nil {
 		w.open("limits")
 		w.count("memoryBytes", l.MemoryBytes)
 		w.count("deadlineMs", l.DeadlineMS)
+		w.count("calls", l.Calls)
 		w.close()
 	}
 	if o := m.Output; o != nil {
 		w.open("output")
 		w.must("effect", o.Effect)
 		w.raw("schema", o.Schema)
+		w.close()
+	}
+	if t := m.Tool; t != nil {
+		w.open("tool")
+		w.must("name", t.Name)
+		w.text("title", t.Title)
+		w.must("description", t.Description)
+		w.annotations(t.Annotations)
+		w.raw("inputSchema", t.InputSchema)
+		w.raw("outputSchema", t.OutputSchema)
 		w.close()
 	}
 	w.raw("config", m.Config)
@@ -93,12 +105,7 @@ func (t *Tool) Append(dst []byte) []byte {
 	w.text("pointer", t.Pointer)
 	w.texts("tags", t.Tags)
 	w.flag("deprecated", t.Deprecated)
-	w.open("annotations")
-	w.boolean("readOnlyHint", t.Annotations.ReadOnly)
-	w.boolean("destructiveHint", t.Annotations.Destructive)
-	w.boolean("idempotentHint", t.Annotations.Idempotent)
-	w.boolean("openWorldHint", t.Annotations.OpenWorld)
-	w.close()
+	w.annotations(t.Annotations)
 	w.raw("inputSchema", t.InputSchema)
 	w.raw("outputSchema", t.OutputSchema)
 	w.raw("request", t.Request)
@@ -116,6 +123,15 @@ func (t *Tool) Append(dst []byte) []byte {
 	w.alternatives("security", t.Security)
 	w.servers(t.Servers)
 	return append(w.dst, '}')
+}
+
+func (w *writer) annotations(a Annotations) {
+	w.open("annotations")
+	w.boolean("readOnlyHint", a.ReadOnly)
+	w.boolean("destructiveHint", a.Destructive)
+	w.boolean("idempotentHint", a.Idempotent)
+	w.boolean("openWorldHint", a.OpenWorld)
+	w.close()
 }
 
 func (u *Upstream) write(w *writer) {

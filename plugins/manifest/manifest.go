@@ -47,6 +47,13 @@ const (
 	// less.
 	MaxMemory   = 128 << 20
 	MaxDeadline = 60_000
+	// MaxCalledTools: tools that one workflow may call; a task that needs more is not
+	// one an agent can name.
+	MaxCalledTools = 64
+	// MaxCalls: calls of tools in one call of a workflow. DefaultCalls when it does not
+	// say.
+	MaxCalls     = 256
+	DefaultCalls = 32
 )
 
 // Schema is the JSON Schema (2020-12) of a manifest: manifest.schema.json.
@@ -90,6 +97,8 @@ type Manifest struct {
 	// Output says what a filter or projection does to an answer; nil means
 	// EffectSubset. Other kinds have none.
 	Output *Output
+	// Tool is the tool that a workflow offers; kind workflow only, and always there.
+	Tool *OfferedTool
 	// Config is the JSON Schema of the plugin's configuration, an object; nil when
 	// it has none.
 	Config json.RawMessage
@@ -202,7 +211,26 @@ type Capabilities struct {
 	// Signing is what an auth plugin may do with the credentials of a request, which it
 	// never sees; nil: nothing. Other kinds have none.
 	Signing *Signing
+	// Tools are the tools that a workflow calls, by its own names of them: a binding
+	// says which tool of the toolset each one is. At least one, unique; other kinds
+	// have none.
+	Tools []string
 }
+
+// OfferedTool is the tool that a workflow offers.
+type OfferedTool struct {
+	Name        string // ^[a-z][a-z0-9_]*$, at most MaxToolName bytes
+	Title       string
+	Description string // at least one byte
+	Annotations Annotations
+	InputSchema json.RawMessage
+	// OutputSchema is nil when the answer has no known structure.
+	OutputSchema json.RawMessage
+}
+
+// MethodWorkflow is the method of a tool that a workflow offers, whose path is "/" and
+// the name of the plugin.
+const MethodWorkflow = "WORKFLOW"
 
 // Signing says how an auth plugin signs: by deriving a key from a credential a fixed
 // number of times and signing with the last one. Fixed, because the result of signing
@@ -235,5 +263,6 @@ type Output struct {
 // Limits is what a third-party plugin needs at most.
 type Limits struct {
 	MemoryBytes int // 0: the smallest class
-	DeadlineMS  int // 0: the default of its kind
+	DeadlineMS  int // 0: the default of its kind; of a workflow without the time its calls take
+	Calls       int // of tools in one call of a workflow; 0: DefaultCalls. Other kinds have none
 }

@@ -57,6 +57,17 @@ func auth() *Manifest {
 	}
 }
 
+func workflow() *Manifest {
+	return &Manifest{
+		FormatVersion: 1, Kind: Workflow, Name: "open-issues", Version: "1", Capabilities: &Capabilities{Tools: []string{"list_issues", "Get-it"}},
+		Limits: &Limits{Calls: 256},
+		Tool: &OfferedTool{
+			Name: "open_issues", Title: "Open issues", Description: "What is open.", Annotations: Annotations{ReadOnly: true},
+			InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"array"}`),
+		},
+	}
+}
+
 func toolset() *Manifest {
 	return &Manifest{FormatVersion: 1, Kind: Toolset, Name: "mine", Version: "3", Toolset: json.RawMessage(`{"name":"Mine"}`)}
 }
@@ -86,7 +97,7 @@ func validBySchema(t testing.TB, s *jsonschema.Schema, b []byte) bool {
 
 func TestRoundTrip(t *testing.T) {
 	schema := compileSchema(t)
-	for _, m := range []*Manifest{full(), filter(), toolset(), auth()} {
+	for _, m := range []*Manifest{full(), filter(), toolset(), auth(), workflow()} {
 		b := m.Append(nil)
 		back, err := Parse(b)
 		if err != nil {
@@ -115,7 +126,7 @@ func TestSchemaKnowsEveryMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	written := map[string]bool{}
-	for _, m := range []*Manifest{full(), filter(), toolset(), auth()} {
+	for _, m := range []*Manifest{full(), filter(), toolset(), auth(), workflow()} {
 		var doc map[string]any
 		if err := json.Unmarshal(m.Append(nil), &doc); err != nil {
 			t.Fatal(err)
@@ -156,7 +167,7 @@ func TestRefused(t *testing.T) {
 	f := func(old, replacement, pointer, want string, bySchema bool) {
 		t.Helper()
 		var b []byte
-		for _, m := range []*Manifest{full(), filter(), toolset(), auth()} {
+		for _, m := range []*Manifest{full(), filter(), toolset(), auth(), workflow()} {
 			if text := string(m.Append(nil)); strings.Contains(text, old) {
 				b = []byte(strings.Replace(text, old, replacement, 1))
 				break
@@ -207,6 +218,17 @@ func TestRefused(t *testing.T) {
 	f(`"effect":"replace"`, `"effect":"subset"`, "/output", "a schema when", true)
 	f(`"effect":"replace","schema":{"type":"object"}`, `"effect":"replace"`, "/output", "a schema when", true)
 	f(`"kind":"filter"`, `"kind":"auth"`, "", `must not have "output"`, true)
+	f(`"kind":"workflow"`, `"kind":"auth"`, "", `must not have "tool"`, true)
+	f(`"kind":"auth"`, `"kind":"workflow"`, "", "must not have", true)
+	f(`"tools":["list_issues","Get-it"]`, `"clock":true`, "", `needs "capabilities/tools"`, true)
+	f(`"tools":["list_issues","Get-it"]`, `"tools":[]`, "/capabilities/tools", "1 to 64 tools", true)
+	f(`"tools":["list_issues","Get-it"]`, `"tools":["a","a"]`, "/capabilities/tools", "twice", true)
+	f(`"tools":["list_issues","Get-it"]`, `"tools":["1a"]`, "/capabilities/tools/0", "letters", true)
+	f(`"calls":256`, `"calls":257`, "/limits/calls", "integer from 1 to 256", true)
+	f(`"deadlineMs":50`, `"calls":5`, "", `must not have "limits/calls"`, true)
+	f(`"name":"open_issues"`, `"name":"Open"`, "/tool/name", "lower-case", true)
+	f(`"description":"What is open."`, `"description":""`, "/tool/description", "0 bytes", true)
+	f(`"inputSchema":{"type":"object"},"outputSchema":{"type":"array"}`, `"outputSchema":{"type":"array"}`, "/tool", "missing", true)
 	f(`[{"url"`, `[{"uri":1,"url"`, "/upstream/servers/0", "unknown member", true)
 	f(`"kind":"connector"`, `"kind":"connector"]`, "", "not JSON", true)
 }
@@ -260,7 +282,7 @@ func TestBounds(t *testing.T) {
 // FuzzParse: what the parser accepts, the schema accepts, and it survives being
 // written and read again.
 func FuzzParse(f *testing.F) {
-	for _, m := range []*Manifest{full(), filter(), toolset(), auth()} {
+	for _, m := range []*Manifest{full(), filter(), toolset(), auth(), workflow()} {
 		f.Add(m.Append(nil))
 	}
 	schema := compileSchema(f)

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -91,6 +92,7 @@ func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
 		{"capabilities", false, func(v jsonscan.Value) { m.Capabilities = d.capabilities(v) }},
 		{"limits", false, func(v jsonscan.Value) { m.Limits = d.limits(v) }},
 		{"output", false, func(v jsonscan.Value) { m.Output = d.output(v) }},
+		{"tool", false, func(v jsonscan.Value) { m.Tool = d.offeredTool(v) }},
 		{"config", false, func(v jsonscan.Value) { m.Config = d.rawObject(v, MaxSchema) }},
 	})
 	if d.err != nil {
@@ -113,6 +115,11 @@ func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
 	}
 	if m.Kind != Auth && m.Capabilities != nil {
 		need("capabilities/signing", m.Capabilities.Signing != nil, false)
+	}
+	need("tool", m.Tool != nil, m.Kind == Workflow)
+	need("capabilities/tools", m.Capabilities != nil && m.Capabilities.Tools != nil, m.Kind == Workflow)
+	if m.Kind != Workflow && m.Limits != nil {
+		need("limits/calls", m.Limits.Calls != 0, false)
 	}
 	if !third {
 		need("capabilities", m.Capabilities != nil, false)
@@ -287,8 +294,39 @@ func (d *decoder) capabilities(v jsonscan.Value) *Capabilities {
 		{"clock", false, func(v jsonscan.Value) { c.Clock = d.boolean(v) }},
 		{"random", false, func(v jsonscan.Value) { c.Random = d.boolean(v) }},
 		{"signing", false, func(v jsonscan.Value) { c.Signing = d.signing(v) }},
+		{"tools", false, func(v jsonscan.Value) { c.Tools = d.calledTools(v) }},
 	})
 	return c
+}
+
+func (d *decoder) calledTools(v jsonscan.Value) []string {
+	names := list(d, v, func(v jsonscan.Value) string {
+		return d.match(v, MaxMCPToolName, mcpToolName, "a letter, then letters, digits, _ and -")
+	})
+	if n := len(names); d.err == nil && (n == 0 || n > MaxCalledTools) {
+		d.fail("a workflow calls 1 to %d tools, not %d", MaxCalledTools, n)
+	}
+	for i, n := range names {
+		if slices.Contains(names[:i], n) {
+			d.fail("%q is named twice", cut(n))
+		}
+	}
+	return names
+}
+
+func (d *decoder) offeredTool(v jsonscan.Value) *OfferedTool {
+	t := &OfferedTool{}
+	d.object(v, []member{
+		{"name", true, func(v jsonscan.Value) {
+			t.Name = d.match(v, MaxToolName, toolName, "a lower-case letter, then letters, digits and _")
+		}},
+		{"title", false, func(v jsonscan.Value) { t.Title = d.text(v, 0, MaxText) }},
+		{"description", true, func(v jsonscan.Value) { t.Description = d.text(v, 1, MaxDescription) }},
+		{"annotations", true, func(v jsonscan.Value) { t.Annotations = d.annotations(v) }},
+		{"inputSchema", true, func(v jsonscan.Value) { t.InputSchema = d.rawObject(v, MaxSchema) }},
+		{"outputSchema", false, func(v jsonscan.Value) { t.OutputSchema = d.rawObject(v, MaxSchema) }},
+	})
+	return t
 }
 
 func (d *decoder) signing(v jsonscan.Value) *Signing {
@@ -305,6 +343,7 @@ func (d *decoder) limits(v jsonscan.Value) *Limits {
 	d.object(v, []member{
 		{"memoryBytes", false, func(v jsonscan.Value) { l.MemoryBytes = d.integer(v, 1, MaxMemory) }},
 		{"deadlineMs", false, func(v jsonscan.Value) { l.DeadlineMS = d.integer(v, 1, MaxDeadline) }},
+		{"calls", false, func(v jsonscan.Value) { l.Calls = d.integer(v, 1, MaxCalls) }},
 	})
 	return l
 }

@@ -36,6 +36,7 @@ SLUICE_ENV(error_set) void sluice_x_error_set(sluice_u64);
 SLUICE_ENV(config_get) sluice_u64 sluice_x_config_get(sluice_u64);
 SLUICE_ENV(log_info) void sluice_x_log_info(sluice_u64);
 SLUICE_ENV(log_warn) void sluice_x_log_warn(sluice_u64);
+__attribute__((import_module("extism:host/user"), import_name("sluice_call"))) sluice_u64 sluice_x_call(sluice_u64);
 
 extern sluice_u8 __heap_base;
 static sluice_u32 sluice_heap;
@@ -99,19 +100,36 @@ static inline int sluice_fail(const char *message) {
 	return 1;
 }
 
-/* sluice_config returns a setting, or what the contract names of the call
- * ("sluice.tool", "sluice.arguments"); n is 0 when there is none. */
-static inline sluice_bytes sluice_config(const char *name) {
-	sluice_u64 key = sluice_put(name, sluice_strlen(name)), at = sluice_x_config_get(key);
+/* sluice_fail_bytes is sluice_fail for a message that is not a C string. */
+static inline int sluice_fail_bytes(sluice_bytes message) {
+	sluice_x_error_set(sluice_put(message.at, message.n));
+	return 1;
+}
+
+/* sluice_take copies a block of the exchange memory and frees it; n is 0 for none, or
+ * when there is no memory. */
+static inline sluice_bytes sluice_take(sluice_u64 at) {
 	sluice_bytes b = {0, 0};
-	sluice_x_free(key);
 	if (!at) return b;
 	b.n = (sluice_u32)sluice_x_length(at);
 	b.at = sluice_alloc(b.n);
 	if (!b.at) b.n = 0;
-	for (sluice_u32 i = 0; i < b.n; i++) b.at[i] = (sluice_u8)sluice_x_load_u8(at + i);
+	sluice_u32 i = 0;
+	for (; i + 8 <= b.n; i += 8) {
+		sluice_u64 v = sluice_x_load_u64(at + i);
+		__builtin_memcpy(b.at + i, &v, 8);
+	}
+	for (; i < b.n; i++) b.at[i] = (sluice_u8)sluice_x_load_u8(at + i);
 	sluice_x_free(at);
 	return b;
+}
+
+/* sluice_config returns a setting, or what the contract names of the call
+ * ("sluice.tool", "sluice.arguments"); n is 0 when there is none. */
+static inline sluice_bytes sluice_config(const char *name) {
+	sluice_u64 key = sluice_put(name, sluice_strlen(name)), at = sluice_x_config_get(key);
+	sluice_x_free(key);
+	return sluice_take(at);
 }
 
 /* sluice_log writes a line to the gateway's log. */
@@ -120,14 +138,61 @@ static inline void sluice_log(const char *line) {
 	sluice_x_log_info(at);
 }
 
+/* sluice_call makes calls of tools for a workflow, one a line, and returns their
+ * results, one a line, to be taken by sluice_next. Several lines run at once.
+ *
+ *	{"tool":"get_order","arguments":{"id":7}}
+ *
+ * n is 0 when there is no memory. What breaks a rule of the contract ends the call. */
+static inline sluice_bytes sluice_call(const void *lines, sluice_u32 n) {
+	return sluice_take(sluice_x_call(sluice_put(lines, n)));
+}
+
+/* A result of a call: one of value (JSON as it is), text and error (the inside of a
+ * JSON string, escapes included) has an address. status is the HTTP status of the
+ * upstream, 0 when there was no answer. */
+typedef struct { int status; sluice_bytes value, text, error; } sluice_result;
+
+static inline int sluice_member(sluice_bytes line, sluice_u32 at, const char *name, sluice_bytes *out) {
+	sluice_u32 n = sluice_strlen(name), quote = name[n - 1] == '"';
+	if (at + n >= line.n) return 0;
+	for (sluice_u32 i = 0; i < n; i++)
+		if (line.at[at + i] != (sluice_u8)name[i]) return 0;
+	out->at = line.at + at + n;
+	out->n = line.n - 1 - at - n - quote;
+	return 1;
+}
+
+/* sluice_next takes the first result off; its status is -1 when there is none left. */
+static inline sluice_result sluice_next(sluice_bytes *results) {
+	sluice_result r = {-1, {0, 0}, {0, 0}, {0, 0}};
+	sluice_bytes line = {results->at, 0};
+	sluice_u32 at = 10; /* {"status": */
+	while (line.n < results->n && line.at[line.n] != '\n') line.n++;
+	sluice_u32 rest = line.n + (line.n < results->n);
+	results->at += rest;
+	results->n -= rest;
+	if (line.n <= at) return r;
+	for (r.status = 0; at < line.n && line.at[at] >= '0' && line.at[at] <= '9'; at++) r.status = r.status * 10 + (line.at[at] - '0');
+	if (!sluice_member(line, at, ",\"value\":", &r.value) && !sluice_member(line, at, ",\"text\":\"", &r.text))
+		sluice_member(line, at, ",\"error\":\"", &r.error);
+	return r;
+}
+
+#define SLUICE_ENTRY(name) \
+	static int sluice_run(void); \
+	__attribute__((export_name(name))) int sluice_entry(void) { \
+		sluice_heap = 0; \
+		return sluice_run(); \
+	} \
+	static int sluice_run(void)
+
 /* SLUICE_TRANSFORM begins a filter or projection: a function that returns 0, or
  * what sluice_output or sluice_fail returned. */
-#define SLUICE_TRANSFORM \
-	static int sluice_transform(void); \
-	__attribute__((export_name("transform_response"))) int sluice_entry(void) { \
-		sluice_heap = 0; \
-		return sluice_transform(); \
-	} \
-	static int sluice_transform(void)
+#define SLUICE_TRANSFORM SLUICE_ENTRY("transform_response")
+
+/* SLUICE_WORKFLOW begins a workflow: the input is the arguments of its tool, a JSON
+ * object, and the output its answer. */
+#define SLUICE_WORKFLOW SLUICE_ENTRY("run_workflow")
 
 #endif

@@ -3,6 +3,7 @@
 package sluice
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/json"
@@ -19,6 +20,8 @@ type Call struct {
 	// Secrets are those of an auth plugin's credentials, in their order. Keys are
 	// derived and signatures made with HMAC-SHA-256.
 	Secrets []string
+	// Tools answers the calls of a workflow. Without it every call fails.
+	Tools func(tool string, arguments []byte) Result
 }
 
 var result []byte
@@ -45,6 +48,36 @@ func RunRequest(c Call) (*Patch, error) {
 	}
 	p := new(Patch)
 	return p, json.Unmarshal(result, p)
+}
+
+// RunWorkflow runs the workflow of this package on a call whose Body is the arguments
+// of its tool, as a gateway does.
+func RunWorkflow(c Call) ([]byte, error) {
+	call, result = c, nil
+	err := runWorkflow()
+	return result, err
+}
+
+func callTools(lines []byte) []byte {
+	var out [][]byte
+	for line := range bytes.Lines(lines) {
+		var c struct {
+			Tool      string
+			Arguments json.RawMessage
+		}
+		r := Result{Error: "the test has no such tool"}
+		if err := json.Unmarshal(line, &c); err != nil {
+			r.Error = err.Error()
+		} else if call.Tools != nil {
+			r = call.Tools(c.Tool, c.Arguments)
+		}
+		b, err := json.Marshal(r)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, b)
+	}
+	return bytes.Join(out, []byte("\n"))
 }
 
 func derive(k Key, prefix, message string) Key {

@@ -67,11 +67,23 @@ func hostDerive(key, prefix, message uint64) uint64
 //go:wasmimport extism:host/user sluice_sign
 func hostSign(key, message uint64) uint64
 
+//go:wasmimport extism:host/user sluice_call
+func hostCall(lines uint64) uint64
+
 //go:wasmexport transform_response
 func transformResponse() int32 { return answer(run()) }
 
 //go:wasmexport transform_request
 func transformRequest() int32 { return answer(runRequest()) }
+
+//go:wasmexport run_workflow
+func runWorkflowEntry() int32 { return answer(runWorkflow()) }
+
+func callTools(lines []byte) []byte {
+	at := hostCall(store(lines))
+	defer free(at)
+	return load(at)
+}
 
 func answer(err error) int32 {
 	if err == nil {

@@ -12,8 +12,9 @@
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared
 //
-// An auth plugin signs requests with [Auth]. On other systems the same code runs in ordinary tests, with [Run] and
-// [RunRequest] in the place of the gateway. The contract between plugins and gateways is docs/plugins/contract.md.
+// An auth plugin signs requests with [Auth], a workflow calls tools with [Workflow]. On other systems the same code runs in
+// ordinary tests, with [Run], [RunRequest] and [RunWorkflow] in the place of the gateway. The contract between plugins and
+// gateways is docs/plugins/contract.md.
 //
 // A plugin handles one call at a time. What it keeps in variables may be gone at the
 // next call.

@@ -68,3 +68,42 @@ func TestRunRequest(t *testing.T) {
 		t.Error("no request is no error")
 	}
 }
+
+func TestRunWorkflow(t *testing.T) {
+	if _, err := RunWorkflow(Call{}); !errors.Is(err, errNoWorkflow) {
+		t.Errorf("without a function: %v", err)
+	}
+	Workflow(func(c *Context, arguments []byte) ([]byte, error) {
+		var ids []int
+		if err := c.Call("list", map[string]string{"state": "open"}).Into(&ids); err != nil {
+			return nil, err
+		}
+		var calls []ToolCall
+		for _, id := range ids {
+			calls = append(calls, ToolCall{"get", map[string]int{"id": id}})
+		}
+		out := arguments
+		for _, r := range c.CallAll(calls...) {
+			out = append(append(out, r.Text...), r.Value...)
+		}
+		return out, nil
+	})
+	tools := func(tool string, arguments []byte) Result {
+		switch {
+		case tool == "list" && string(arguments) == `{"state":"open"}`:
+			return Result{Status: 200, Value: []byte(`[1,2]`)}
+		case tool == "get" && string(arguments) == `{"id":1}`:
+			return Result{Status: 200, Value: []byte(`"one"`)}
+		}
+		return Result{Status: 200, Text: "two"}
+	}
+	if out, err := RunWorkflow(Call{Body: `{}`, Tools: tools}); err != nil || string(out) != `{}"one"two` {
+		t.Errorf("%s %v", out, err)
+	}
+	if _, err := RunWorkflow(Call{Body: `{}`}); err == nil || err.Error() != "the test has no such tool" {
+		t.Error(err)
+	}
+	if err := (&Result{Text: "x"}).Into(new(int)); err == nil {
+		t.Error("text is read as JSON")
+	}
+}

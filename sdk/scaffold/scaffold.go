@@ -32,16 +32,16 @@ type File struct {
 // is not in Languages, or has no projects of the kind: auth plugins are written in Go.
 func Files(language string, d Data) ([]File, error) {
 	files, err := below("templates/"+language, d)
-	if err != nil || d.Kind != "auth" {
+	if err != nil || d.Kind != "auth" && d.Kind != "workflow" {
 		return files, err
 	}
-	own, err := below("templates/"+language+"-auth", d)
+	own, err := below("templates/"+language+"-"+d.Kind, d)
 	if err != nil {
 		return nil, err
 	}
-	// The guest package and the module are the language's, the rest is the kind's.
+	// The guest package and how it is built are the language's, the rest is the kind's.
 	files = slices.DeleteFunc(files, func(f File) bool {
-		return !strings.Contains(f.Path, "sluice") && f.Path != "go.mod" && f.Path != "gitignore"
+		return !strings.Contains(f.Path, "sluice") && !slices.Contains([]string{"go.mod", "Cargo.toml", "gitignore"}, f.Path)
 	})
 	return append(files, own...), nil
 }

@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "copy the guest packages into the templa
 func TestGuestPackages(t *testing.T) {
 	for from, to := range map[string]string{
 		"../go/sluice.go": "go/sluice/sluice.go.tmpl", "../go/abi_wasip1.go": "go/sluice/abi_wasip1.go.tmpl", "../go/abi_other.go": "go/sluice/abi_other.go.tmpl",
-		"../go/auth.go": "go/sluice/auth.go.tmpl",
+		"../go/auth.go": "go/sluice/auth.go.tmpl", "../go/workflow.go": "go/sluice/workflow.go.tmpl",
 		"../c/sluice.h": "c/sluice.h.tmpl", "../rust/src/lib.rs": "rust/sluice/src/lib.rs.tmpl", "../rust/Cargo.toml": "rust/sluice/Cargo.toml.tmpl",
 	} {
 		want, err := os.ReadFile(from)
@@ -52,16 +52,42 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s: %v", l, names)
 		}
 	}
+	for _, l := range Languages() {
+		files, err := Files(l, Data{Name: "my-plugin", Kind: "workflow"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, calls := map[string]bool{}, false
+		for _, f := range files {
+			if seen[f.Path] || bytes.Contains(f.Content, []byte("{{")) {
+				t.Errorf("%s: %s is there twice, or has a placeholder", l, f.Path)
+			}
+			seen[f.Path] = true
+			calls = calls || f.Path == "plugin.json" && bytes.Contains(f.Content, []byte(`"kind": "workflow"`))
+		}
+		if !calls || !seen["testdata/example.json"] {
+			t.Errorf("%s: %v", l, seen)
+		}
+	}
 	if _, err := Files("cobol", Data{}); err == nil {
 		t.Error("a project in Cobol")
 	}
 }
 
-// TestAuthProject: the project of an auth plugin signs what AWS's test suite has, with
-// its signatures.
-func TestAuthProject(t *testing.T) {
+// TestGoProjects: the project of an auth plugin signs what AWS's test suite has, with
+// its signatures, and that of a workflow passes its test.
+func TestGoProjects(t *testing.T) {
+	goProject(t, "auth", "PASS: TestVectors")
+	goProject(t, "workflow", "PASS: TestDiscussions")
+	if _, err := Files("c", Data{Name: "aws", Kind: "auth"}); err == nil {
+		t.Error("an auth project in C")
+	}
+}
+
+func goProject(t *testing.T, kind, want string) {
+	t.Helper()
 	dir := t.TempDir()
-	files, err := Files("go", Data{Name: "aws", Kind: "auth"})
+	files, err := Files("go", Data{Name: "aws", Kind: kind})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +103,7 @@ func TestAuthProject(t *testing.T) {
 	c := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-v", ".")
 	c.Dir, c.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	out, err := c.CombinedOutput()
-	if err != nil || !bytes.Contains(out, []byte("PASS: TestVectors")) {
-		t.Errorf("%v\n%s", err, out)
-	}
-	if _, err := Files("c", Data{Name: "aws", Kind: "auth"}); err == nil {
-		t.Error("an auth project in C")
+	if err != nil || !bytes.Contains(out, []byte(want)) {
+		t.Errorf("%s: %v\n%s", kind, err, out)
 	}
 }

@@ -73,7 +73,94 @@ impl Call {
     }
 }
 
-/// Answers one call; what [`filter!`] exports calls it.
+/// What became of a call that a workflow made. One of `value`, `text` and `error` is there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// The HTTP status of the upstream; 0 when there was no answer.
+    pub status: u16,
+    /// A JSON answer.
+    pub value: Option<String>,
+    /// Any other answer.
+    pub text: Option<String>,
+    /// What an agent would read of the failure.
+    pub error: Option<String>,
+}
+
+impl Answer {
+    /// The JSON answer, or why there is none.
+    pub fn json(self) -> Result<String, String> {
+        match (self.value, self.error) {
+            (Some(value), _) => Ok(value),
+            (None, Some(error)) => Err(error),
+            (None, None) => Err("the answer is no JSON".into()),
+        }
+    }
+
+    /// Reads {"status":200,"value":…}, where text or error can be in the place of value.
+    fn parse(line: &str) -> Answer {
+        let rest = line.strip_prefix("{\"status\":").unwrap_or_default();
+        let (status, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
+        let mut answer = Answer { status: status.parse().unwrap_or(0), ..Default::default() };
+        let rest = rest.strip_suffix('}').unwrap_or_default();
+        if let Some(value) = rest.strip_prefix(",\"value\":") {
+            answer.value = Some(value.into());
+        } else if let Some(text) = rest.strip_prefix(",\"text\":") {
+            answer.text = Some(unquote(text));
+        } else {
+            answer.error = Some(unquote(rest.strip_prefix(",\"error\":").unwrap_or_default()));
+        }
+        answer
+    }
+}
+
+/// The text of a JSON string.
+fn unquote(quoted: &str) -> String {
+    let mut units: Vec<u16> = Vec::new();
+    let mut rest = quoted.trim_matches('"').chars();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            units.extend(c.encode_utf16(&mut [0; 2]).iter());
+            continue;
+        }
+        units.push(match rest.next() {
+            Some('u') => u16::from_str_radix(&rest.by_ref().take(4).collect::<String>(), 16).unwrap_or(0xFFFD),
+            Some('n') => 10,
+            Some('t') => 9,
+            Some('r') => 13,
+            Some('b') => 8,
+            Some('f') => 12,
+            Some(c) => c as u16,
+            None => 0xFFFD,
+        });
+    }
+    String::from_utf16_lossy(&units)
+}
+
+impl Call {
+    /// Calls a tool: a name of the manifest's capabilities.tools, and its arguments, a
+    /// JSON object. A call that fails is an [`Answer`] with an error; what breaks a rule
+    /// of the contract ends the plugin's call.
+    pub fn call(&self, tool: &str, arguments: &str) -> Answer {
+        self.call_all(&[(tool, arguments)]).remove(0)
+    }
+
+    /// Makes several calls at once and returns their answers in their order.
+    pub fn call_all<T: AsRef<str>, A: AsRef<str>>(&self, calls: &[(T, A)]) -> Vec<Answer> {
+        if calls.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = String::new();
+        for (tool, arguments) in calls {
+            // A line break can only be white space in JSON.
+            let arguments = arguments.as_ref().replace(['\n', '\r'], " ");
+            lines += &["{\"tool\":\"", tool.as_ref(), "\",\"arguments\":", &arguments, "}\n"].concat();
+        }
+        let results = String::from_utf8(abi::call_tools(lines.as_bytes())).unwrap_or_default();
+        results.split('\n').map(Answer::parse).collect()
+    }
+}
+
+/// Answers one call; what [`filter!`] and [`workflow!`] export calls it.
 pub fn run(transform: fn(&Call, Vec<u8>) -> Result<Vec<u8>, String>) -> i32 {
     match transform(&Call(()), abi::input()) {
         Ok(body) => {
@@ -94,6 +181,18 @@ macro_rules! filter {
         #[no_mangle]
         pub extern "C" fn transform_response() -> i32 {
             $crate::run($transform)
+        }
+    };
+}
+
+/// Makes a function the plugin: kind workflow. Its input is the arguments of its tool, a
+/// JSON object; what it returns is the tool's answer, or an error for the agent.
+#[macro_export]
+macro_rules! workflow {
+    ($work:path) => {
+        #[no_mangle]
+        pub extern "C" fn run_workflow() -> i32 {
+            $crate::run($work)
         }
     };
 }
@@ -121,6 +220,11 @@ mod abi {
         fn log_info(offset: u64);
         fn log_warn(offset: u64);
         fn log_error(offset: u64);
+    }
+
+    #[link(wasm_import_module = "extism:host/user")]
+    extern "C" {
+        fn sluice_call(lines: u64) -> u64;
     }
 
     fn read(n: u64, word: unsafe fn(u64) -> u64, byte: unsafe fn(u64) -> u32) -> Vec<u8> {
@@ -177,6 +281,14 @@ mod abi {
         let key = store(name.as_bytes());
         let at = unsafe { config_get(key) };
         unsafe { free(key) };
+        take(at)
+    }
+
+    pub fn call_tools(lines: &[u8]) -> Vec<u8> {
+        take(unsafe { sluice_call(store(lines)) })
+    }
+
+    fn take(at: u64) -> Vec<u8> {
         if at == 0 {
             return Vec::new();
         }
@@ -223,6 +335,8 @@ pub mod fake {
     pub struct Host {
         pub body: Vec<u8>,
         pub config: HashMap<String, String>,
+        /// Answers the calls of a workflow; without it every call fails.
+        pub tools: Option<fn(tool: &str, arguments: &str) -> super::Answer>,
         pub output: Vec<u8>,
         pub error: Option<String>,
         pub lines: Vec<String>,
@@ -253,6 +367,26 @@ pub mod fake {
         HOST.with(|h| h.borrow().config.get(name).cloned().unwrap_or_default().into_bytes())
     }
 
+    pub(crate) fn call_tools(lines: &[u8]) -> Vec<u8> {
+        let tools = HOST.with(|h| h.borrow().tools);
+        let quote = |s: &str| format!("\"{}\"", s.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"));
+        let lines = String::from_utf8_lossy(lines).into_owned();
+        let answer = |line: &str| {
+            let (tool, arguments) = line.trim_start_matches("{\"tool\":\"").split_once("\",\"arguments\":").unwrap_or_default();
+            let a = match tools {
+                Some(f) => f(tool, arguments.strip_suffix('}').unwrap_or_default()),
+                None => super::Answer { error: Some("the test has no tools".into()), ..Default::default() },
+            };
+            let rest = match (a.value, a.text) {
+                (Some(v), _) => format!("\"value\":{v}"),
+                (None, Some(t)) => format!("\"text\":{}", quote(&t)),
+                (None, None) => format!("\"error\":{}", quote(&a.error.unwrap_or_default())),
+            };
+            ["{\"status\":", &a.status.to_string(), ",", &rest, "}"].concat()
+        };
+        lines.trim_end().split('\n').map(answer).collect::<Vec<_>>().join("\n").into_bytes()
+    }
+
     pub(crate) fn log(_: Level, line: &str) {
         HOST.with(|h| h.borrow_mut().lines.push(line.to_string()));
     }
@@ -280,5 +414,24 @@ mod tests {
         assert_eq!(done.lines, ["seen"]);
         host.config.insert("sluice.status".into(), "500".into());
         assert_eq!(fake::run(host, upper).error.as_deref(), Some("status 500"));
+    }
+
+    fn sum(call: &Call, arguments: Vec<u8>) -> Result<Vec<u8>, String> {
+        let first = call.call("list", "{\n}").json()?;
+        let rest = call.call_all(&[("get", "{\"id\":1}"), ("get", "{\"id\":2}")]);
+        Ok(format!("{}{first}{:?}{:?}", String::from_utf8_lossy(&arguments), rest[0].text, rest[1].error).into_bytes())
+    }
+
+    #[test]
+    fn calls_tools() {
+        let mut host = fake::Host { body: b"{}".to_vec(), ..Default::default() };
+        assert_eq!(fake::run(host.clone(), sum).error.as_deref(), Some("the test has no tools"));
+        host.tools = Some(|tool, arguments| match (tool, arguments) {
+            ("list", "{ }") => Answer { status: 200, value: Some("[1,2]".into()), ..Default::default() },
+            ("get", "{\"id\":1}") => Answer { status: 200, text: Some("a \"b\"\n".into()), ..Default::default() },
+            _ => Answer { status: 404, error: Some("none".into()), ..Default::default() },
+        });
+        assert_eq!(fake::run(host, sum).output, b"{}[1,2]Some(\"a \\\"b\\\"\\n\")Some(\"none\")");
+        assert_eq!(Answer::parse(r#"{"status":0,"error":"\u00e4\ud83d\ude00"}"#).error.as_deref(), Some("ä😀"));
     }
 }

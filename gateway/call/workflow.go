@@ -1,0 +1,301 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/extism"
+	"github.com/sluicegate/sluice/plugins/guest"
+)
+
+// workflowStages is the life of a call of a workflow's tool: the plugin runs where a
+// request would be sent, and its answer goes the way of any other. What it calls are
+// calls of their own, with all their stages.
+var workflowStages = [stageCount]func(*exchange) error{
+	0:              (*exchange).decodeWorkflow,
+	4:              (*exchange).runWorkflow,
+	stageTransform: (*exchange).transformWorkflow,
+	7:              (*exchange).compressWorkflow,
+	stageResult:    (*exchange).result,
+}
+
+func (x *exchange) decodeWorkflow() error {
+	var err error
+	if x.ready, err = x.tool.Load(); err != nil {
+		return err
+	}
+	if !x.args.Exists() {
+		x.args = noArguments
+	}
+	if err := x.takeFields(x.ready.Answer); err != nil {
+		return err
+	}
+	if err := x.tool.Workflow.CheckArguments(x.args.Raw()); err != nil {
+		return problem.New(problem.InvalidArguments, "the arguments of %s are not valid: %v", x.tool.Name, err).Fix("its input schema says what they may be")
+	}
+	return nil
+}
+
+// runWorkflow runs the plugin. What it says went wrong is for the agent; how it broke
+// is for the operator.
+func (x *exchange) runWorkflow() error {
+	p := x.tool.Workflow.Plugin
+	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
+	defer cancel()
+	w := &workflow{x: x}
+	c := &guest.Context{
+		Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, ContentType: "application/json", Arguments: x.args.Raw(),
+		Calls: guest.NewCalls(p.Package, w),
+	}
+	err := errNoPlugins
+	begin := time.Now()
+	x.flow = x.flow[:0]
+	if x.c.plugins != nil {
+		x.flow, err = x.c.plugins.Transform(ctx, x.flow, x.args.Raw(), p, c)
+	}
+	if err == nil && p.Package.Manifest.Tool.OutputSchema != nil {
+		if _, parse := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth); parse != nil {
+			err = errNotJSON
+			x.c.plugins.Refuse(p, err)
+		}
+	}
+	x.upstream = c.Calls.Waited()
+	if x.trace != nil {
+		x.trace.plugin(p, len(x.args.Raw()), len(x.flow), time.Since(begin)-x.upstream, err)
+		x.trace.Calls = w.calls
+	}
+	if err == nil {
+		x.status, x.body, x.contentType = 200, x.flow, typeJSON
+		if _, parse := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth); parse != nil {
+			x.contentType = typeText
+		}
+		return nil
+	}
+	x.c.log.LogAttrs(x.ctx, slog.LevelDebug, "workflow could not run", slog.String("toolset", x.ts.Slug), slog.String("tool", x.tool.Name),
+		slog.String("plugin", p.Ref.Name), slog.Any("error", err))
+	said, ok := errors.AsType[*extism.PluginError](err)
+	switch {
+	case x.cancel.Cancelled() || errors.Is(x.ctx.Err(), context.Canceled):
+		return problem.New(problem.Cancelled, "the call was cancelled: whoever asked has gone")
+	case x.late():
+		return problem.New(problem.Timeout, "the workflow %s did not end within the %s of a call; %s", x.tool.Name, x.ts.Timeout, plural(w.done(), "call")+" ended")
+	case ok && said.Message != "":
+		x.failure = append(x.failure[:0], bytes.ToValidUTF8([]byte(said.Message), []byte("\uFFFD"))...)
+		x.text, x.bad = x.failure, true
+		return nil
+	}
+	return problem.New(problem.InvalidPlugin, "the workflow %s could not run", x.tool.Name).Fix("ask the operator of %s to look at the plugin %s", x.ts.Slug, p.Ref.Name)
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
+func (x *exchange) transformWorkflow() error {
+	if x.bad {
+		return nil
+	}
+	return x.transform()
+}
+
+func (x *exchange) compressWorkflow() error {
+	switch {
+	case x.bad:
+		return nil
+	case len(x.body) == 0:
+		x.failure = append(x.failure[:0], "Done."...)
+		x.text = x.failure
+		return nil
+	}
+	return x.compress()
+}
+
+// workflow makes the calls of one call of a workflow.
+type workflow struct {
+	x *exchange
+
+	mu    sync.Mutex
+	calls []CallTrace // guarded by mu; only when the workflow is traced
+	ended int         // guarded by mu
+}
+
+var _ guest.ToolCaller = (*workflow)(nil)
+
+func (w *workflow) done() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ended
+}
+
+// CallTool implements [guest.ToolCaller]: a call like any other of the same caller,
+// whose answer is whole and JSON.
+func (w *workflow) CallTool(ctx context.Context, call guest.ToolCall) (result guest.ToolResult, err error) {
+	x := w.x
+	// This may be a goroutine of its own, where nobody else keeps a fault in one call
+	// from ending the process.
+	defer func() {
+		if v := recover(); v != nil {
+			x.c.log.Error("a workflow's call ended in a panic", slog.Any("cause", v), slog.String("stack", string(debug.Stack())))
+			err = errors.New("a call went wrong inside the gateway")
+		}
+	}()
+	if err := w.stopped(ctx); err != nil {
+		return result, err
+	}
+	tool := x.tool.Called(call.Tool)
+	switch {
+	case tool == nil:
+		result.Error = "the toolset does not serve the tool that this workflow calls " + strconv.Quote(call.Tool)
+		return result, nil
+	case x.may != nil && !x.may(tool.Name):
+		result.Error = "the access token does not permit to call " + tool.Name
+		return result, nil
+	}
+	y := x.c.pool.Get().(*exchange)
+	defer func() {
+		y.reset()
+		x.c.pool.Put(y)
+	}()
+	y.c, y.ctx, y.tool, y.ts, y.args = x.c, ctx, tool, x.ts, jsonscan.Trusted(call.Arguments)
+	y.cancel, y.start, y.deadline, y.version = x.cancel, time.Now(), x.deadline, x.version
+	y.principal, y.may, y.inner = x.principal, x.may, true
+	failed := y.run()
+	y.count(failed)
+	if failed != nil {
+		return result, fmt.Errorf("calling %s: %w", tool.Name, failed)
+	}
+	result = y.forWorkflow()
+	w.note(y, &result)
+	return result, w.stopped(ctx)
+}
+
+// stopped is why no further call is of use; nil: it is.
+func (w *workflow) stopped(ctx context.Context) error {
+	if w.x.cancel.Cancelled() {
+		return errors.New("whoever asked has gone")
+	}
+	if w.x.late() {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
+}
+
+// least is the time that another call of a workflow would need: at its deadline an
+// exchange may end a little before the clock says so.
+const least = 2 * time.Millisecond
+
+// late reports whether the deadline of the call is there.
+func (x *exchange) late() bool { return time.Until(x.deadline) < least }
+
+// note records a call that ended.
+func (w *workflow) note(y *exchange, r *guest.ToolResult) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended++; w.x.trace == nil {
+		return
+	}
+	w.calls = append(w.calls, CallTrace{
+		Tool: y.tool.Name, Outcome: y.out.Kind.String(), Status: y.out.Status, Start: y.start.Sub(w.x.start), Took: time.Since(y.start),
+		Upstream: y.upstream, Cached: y.out.Cached, BytesIn: len(y.body), Bytes: len(r.Value) + len(r.Text), TokensIn: tokens.Count(y.body),
+	})
+}
+
+// forWorkflow is the answer of a call that ended, as a workflow gets it.
+func (x *exchange) forWorkflow() guest.ToolResult {
+	r := guest.ToolResult{Status: x.out.Status}
+	switch {
+	case x.failed != nil:
+		r.Error = string(appendProblem(nil, x.failed))
+	case x.refusal != nil:
+		r.Error = "the server wants to ask the client something, which a workflow cannot answer"
+	case x.members != nil:
+		x.membersFor(&r)
+	case x.bad:
+		r.Error = string(x.text)
+	case x.media != "":
+		r.Error = "the answer is no text but " + x.media
+	case len(x.body) == 0:
+		r.Value = []byte("null")
+	default:
+		x.answerFor(&r, x.text)
+	}
+	return r
+}
+
+// answerFor sets the answer to a text, as JSON when it is.
+func (x *exchange) answerFor(r *guest.ToolResult, text []byte) {
+	if _, err := jsonscan.Parse(text, jsonscan.DefaultMaxDepth); err == nil && !x.asText {
+		r.Value = bytes.Clone(text)
+		return
+	}
+	r.Text = string(bytes.ToValidUTF8(text, []byte("\uFFFD")))
+}
+
+// membersFor sets the answer to the result of an MCP server: structuredContent, or the
+// text of its content.
+func (x *exchange) membersFor(r *guest.ToolResult) {
+	doc := append(append([]byte{'{'}, x.members...), '}')
+	result := jsonscan.Trusted(doc)
+	var text []byte
+	for it := result.Get("content").Elements(); it.Next(); {
+		if t := it.Value().Get("text"); t.Kind() == jsonscan.String {
+			if len(text) > 0 {
+				text = append(text, '\n')
+			}
+			text = t.AppendText(text)
+		}
+	}
+	switch v := result.Get("structuredContent"); {
+	case x.bad:
+		if r.Error = string(bytes.ToValidUTF8(text, []byte("\uFFFD"))); r.Error == "" {
+			r.Error = "the tool failed without saying why"
+		}
+	case v.Exists():
+		r.Value = bytes.Clone(v.Raw())
+	default:
+		x.answerFor(r, text)
+	}
+}
+
+// appendCalls appends the member of a trace that lists the calls of a workflow.
+func (t *Trace) appendCalls(dst []byte) []byte {
+	for i := range t.Calls {
+		c := &t.Calls[i]
+		if i == 0 {
+			dst = append(dst, `,"calls":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = jsonscan.AppendStringOf(append(dst, `{"tool":`...), c.Tool)
+		dst = jsonscan.AppendStringOf(append(dst, `,"outcome":`...), c.Outcome)
+		dst = strconv.AppendInt(append(dst, `,"status":`...), int64(c.Status), 10)
+		for _, ms := range []struct {
+			name string
+			d    time.Duration
+		}{{"startMs", c.Start}, {"ms", c.Took}, {"upstreamMs", c.Upstream}} {
+			dst = append(append(append(dst, `,"`...), ms.name...), `":`...)
+			dst = strconv.AppendFloat(dst, float64(ms.d.Microseconds())/1000, 'f', -1, 64)
+		}
+		dst = strconv.AppendBool(append(dst, `,"cached":`...), c.Cached)
+		dst = strconv.AppendInt(append(dst, `,"bytesIn":`...), int64(c.BytesIn), 10)
+		dst = strconv.AppendInt(append(dst, `,"tokensIn":`...), int64(c.TokensIn), 10)
+		dst = strconv.AppendInt(append(dst, `,"bytes":`...), int64(c.Bytes), 10)
+		if dst = append(dst, '}'); i == len(t.Calls)-1 {
+			dst = append(dst, ']')
+		}
+	}
+	return dst
+}

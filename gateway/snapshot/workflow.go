@@ -1,0 +1,147 @@
+package snapshot
+
+import (
+	"fmt"
+
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Workflow is a plugin that offers a tool, which calls tools of the toolset. Workflows
+// do not call each other: what they may call are operations of connectors.
+type Workflow struct {
+	Plugin *Plugin
+	schema *guest.Schema // of its arguments; set by load
+}
+
+// checkCalls compares the tools that a binding gives a workflow with those its
+// manifest names.
+func checkCalls(p *guest.Package, calls []registry.CalledTool) error {
+	var names []string
+	if c := p.Manifest.Capabilities; c != nil {
+		names = c.Tools
+	}
+	given := make(map[string]bool, len(calls))
+	for i := range calls {
+		given[calls[i].Name] = true
+	}
+	if len(given) != len(names) {
+		return fmt.Errorf("plugin %s is bound with %d tools to call and names %d", p.Manifest.Name, len(given), len(names))
+	}
+	for _, n := range names {
+		if !given[n] {
+			return fmt.Errorf("plugin %s is bound without the tool %s, which it calls", p.Manifest.Name, n)
+		}
+	}
+	return nil
+}
+
+func (ts *Toolset) workflowPlugins() []*Plugin {
+	var out []*Plugin
+	for _, p := range ts.plugins {
+		if p.Package.Manifest.Kind == manifest.Workflow {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// called are the operations that workflows call; nil: there are no workflows.
+func (ts *Toolset) called() map[editKey]bool {
+	var out map[editKey]bool
+	for _, p := range ts.workflowPlugins() {
+		for i := range p.Ref.Calls {
+			if c := &p.Ref.Calls[i]; out == nil {
+				out = map[editKey]bool{{c.Connector, c.Method, c.Path}: true}
+			} else {
+				out[editKey{c.Connector, c.Method, c.Path}] = true
+			}
+		}
+	}
+	return out
+}
+
+// workflows makes the tools that plugins offer.
+func (ts *Toolset) workflows() []*Tool {
+	var out []*Tool
+	for _, p := range ts.workflowPlugins() {
+		out = append(out, &Tool{Name: p.Package.Manifest.Tool.Name, Toolset: ts, Workflow: &Workflow{Plugin: p}})
+	}
+	return out
+}
+
+// Called finds the tool that a workflow calls by a name of its own; nil when the
+// toolset does not have it any more, or it is disabled. A tool that is only not among
+// those selected for a use case can be called.
+func (t *Tool) Called(name string) *Tool {
+	calls := t.Workflow.Plugin.Ref.Calls
+	for i := range calls {
+		if c := &calls[i]; c.Name == name {
+			return t.Toolset.index.byOperation[editKey{c.Connector, c.Method, c.Path}]
+		}
+	}
+	return nil
+}
+
+// CheckArguments names what is wrong with the arguments of a workflow that was
+// loaded; nil when nothing is.
+func (w *Workflow) CheckArguments(args []byte) error { return w.schema.Check(args) }
+
+func (t *Tool) loadWorkflow() error {
+	var err error
+	p := t.Workflow.Plugin.Package
+	if t.Workflow.schema, err = guest.CompileSchema(p.Manifest.Tool.InputSchema); err != nil {
+		return fmt.Errorf("arguments of tool %s: %w", t.Name, err)
+	}
+	head, err := t.head()
+	if err != nil {
+		return err
+	}
+	r := &t.ready.Ready
+	r.Method, r.Path, r.JSON = head.Method, head.Path, true
+	if r.Answer, err = t.newAnswer(&connector.Tool{Head: head}); err != nil {
+		return fmt.Errorf("settings of the answers of tool %s: %w", t.Name, err)
+	}
+	r.Meter = t.Toolset.meter.Tool(t.meterID())
+	return nil
+}
+
+// group is the name that stands for where a tool comes from: its connector's, or its
+// plugin's.
+func (t *Tool) group() string {
+	if t.Workflow != nil {
+		return t.Workflow.Plugin.Ref.Name
+	}
+	return t.Binding.Name
+}
+
+// head is what a list shows of a tool, without the operator's edits.
+func (t *Tool) head() (connector.Head, error) {
+	if t.Workflow == nil {
+		return t.Binding.Connector.Head(t.index)
+	}
+	p := t.Workflow.Plugin
+	o := p.Package.Manifest.Tool
+	h := connector.Head{
+		Name: o.Name, Title: o.Title, Description: o.Description, Method: manifest.MethodWorkflow, Path: "/" + p.Ref.Name,
+		InputSchema: o.InputSchema, OutputSchema: o.OutputSchema, Structured: len(o.OutputSchema) > 0,
+	}
+	var called []operation.Annotations
+	for i := range p.Ref.Calls {
+		c := &p.Ref.Calls[i]
+		inner := t.Toolset.index.byOperation[editKey{c.Connector, c.Method, c.Path}]
+		if inner == nil {
+			continue
+		}
+		head, err := inner.head()
+		if err != nil {
+			return h, fmt.Errorf("reading tool %s, which %s calls: %w", inner.Name, t.Name, err)
+		}
+		called = append(called, head.Annotations)
+	}
+	h.Annotations = registry.WorkflowAnnotations(o.Annotations, called)
+	return h, nil
+}
