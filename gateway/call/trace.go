@@ -27,7 +27,7 @@ type Trace struct {
 	Form           string        // json, table or toon; "": not JSON
 	Shown, Items   int           // of an answer that was cut: items shown and there; 0: not cut
 	Plugins        []PluginTrace // third parties', in the order they ran
-	Calls          []CallTrace   // of a workflow, in the order they ended
+	Calls          []ToolTrace   // of a workflow, in the order they ended
 
 	// Sizes of the answer: as received, received and pretty-printed, minified, and
 	// the text the agent reads. Tokens are o200k_base, exact. All zero for what is
@@ -47,8 +47,8 @@ type PluginTrace struct {
 	Failure       string        // why; for the operator
 }
 
-// CallTrace is a tool that a workflow called.
-type CallTrace struct {
+// ToolTrace is a tool that a workflow called.
+type ToolTrace struct {
 	Tool           string
 	Outcome        string
 	Status         int           // of the upstream; 0: no answer

@@ -128,7 +128,7 @@ type workflow struct {
 	x *exchange
 
 	mu    sync.Mutex
-	calls []CallTrace // guarded by mu; only when the workflow is traced
+	calls []ToolTrace // guarded by mu; only when the workflow is traced
 	ended int         // guarded by mu
 }
 
@@ -207,7 +207,7 @@ func (w *workflow) note(y *exchange, r *guest.ToolResult) {
 	if w.ended++; w.x.trace == nil {
 		return
 	}
-	w.calls = append(w.calls, CallTrace{
+	w.calls = append(w.calls, ToolTrace{
 		Tool: y.tool.Name, Outcome: y.out.Kind.String(), Status: y.out.Status, Start: y.start.Sub(w.x.start), Took: time.Since(y.start),
 		Upstream: y.upstream, Cached: y.out.Cached, BytesIn: len(y.body), Bytes: len(r.Value) + len(r.Text), TokensIn: tokens.Count(y.body),
 	})
