@@ -170,6 +170,7 @@ func accessDocument(ts *store.Toolset, s AccessSettings, tokens []store.AccessTo
 type accessChange struct {
 	action        string
 	settings      *AccessSettings    // the new ones; nil: they stay
+	capture       *string            // what the call log keeps; nil: it stays
 	add           *store.AccessToken // a new token; nil: none
 	revoke        string             // id of the token that ends; "": none
 	before, after any
@@ -205,10 +206,14 @@ func (s *Server) changeAccess(ctx context.Context, ws *store.Workspace, ts *stor
 		c.add.ID = ws.NewID("act")
 		valid = append(valid, *c.add)
 	}
+	if c.capture != nil {
+		row.Capture = *c.capture
+	}
 	doc, err := accessDocument(ts, settings, valid)
 	if err != nil {
 		return err
 	}
+	doc.Capture = row.Capture
 	// A document that no record names harms nobody.
 	digest, err := s.o.Publisher.Access(ctx, repositoryOf(ts), doc)
 	if err != nil {

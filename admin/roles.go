@@ -15,7 +15,9 @@ import (
 var rolesOf = map[string]string{
 	"create-token": store.RoleAdmin, "list-tokens": store.RoleAdmin, "revoke-token": store.RoleAdmin,
 	"create-workspace": store.RoleAdmin, "list-workspaces": store.RoleAdmin,
-	"list-audit":        store.RoleAdmin,
+	"list-audit": store.RoleAdmin,
+	// What is captured may be anybody's data: a viewer sees that a call was, not what it said.
+	"get-call": store.RoleEditor, "set-capture": store.RoleAdmin,
 	"create-join-token": store.RoleAdmin, "list-join-tokens": store.RoleAdmin, "revoke-join-token": store.RoleAdmin,
 	"revoke-edge":    store.RoleAdmin,
 	"publish-plugin": store.RolePublisher, "yank-plugin-version": store.RolePublisher, "test-plugin-version": store.RolePublisher,

@@ -134,6 +134,7 @@ type Server struct {
 	// edgeBell rings when an edge may have new credentials or was changed.
 	edgeBell bell
 	edges    edgeNeeds
+	callBell bell          // rings when calls arrived
 	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
 
 	// publish is held while records and release change together, so that two
@@ -314,6 +315,7 @@ func (s *Server) routes() {
 	s.registerEdges()
 	s.registerTokens()
 	s.registerUsage()
+	s.registerCalls()
 	finishDocument(s.api.OpenAPI())
 
 	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))

@@ -98,6 +98,15 @@ func (s *Server) applyUsage(ctx context.Context, node, only string, r *registry.
 			r.Samples[i].At = r.Samples[i].At.Add(skew)
 		}
 	}
+	for i := range r.Calls {
+		place(&r.Calls[i].Workspace)
+		if skew.Abs() > clockSkew {
+			r.Calls[i].At = r.Calls[i].At.Add(skew)
+		}
+	}
+	for i := range r.Omitted {
+		place(&r.Omitted[i].Workspace)
+	}
 	minute := time.Unix(r.Minute, 0)
 	if skew.Abs() > clockSkew {
 		minute = minute.Add(skew)
@@ -110,6 +119,9 @@ func (s *Server) applyUsage(ctx context.Context, node, only string, r *registry.
 		return registry.UsageReceipt{}, err
 	}
 	applied, err := s.o.Store.ApplyUsage(ctx, node, r)
+	if applied && len(r.Calls) > 0 {
+		s.callBell.ring()
+	}
 	return registry.UsageReceipt{Applied: applied}, err
 }
 

@@ -58,6 +58,9 @@ type AccessDocument struct {
 	Tokens        []TokenGrant `json:"tokens,omitempty"` // only AccessToken; none: nobody may enter
 	JWT           *JWTGrant    `json:"jwt,omitempty"`    // AccessJWT: needed; else nil
 	Limits        *RateLimits  `json:"limits,omitempty"` // of all callers together; nil: none
+	// Capture says of which calls the log keeps arguments and answers, redacted:
+	// CaptureErrors or CaptureAll. Empty: of none.
+	Capture string `json:"capture,omitempty"`
 }
 
 // TokenGrant is one access token: its hash and what it may do.
@@ -109,6 +112,7 @@ func (d *AccessDocument) Validate() error {
 	f.check((d.JWT != nil) == (d.Mode == AccessJWT), "/jwt", "mode jwt, and only it, needs an issuer")
 	f.check(len(d.Tokens) <= MaxAccessTokens, "/tokens", "%d tokens are more than %d", len(d.Tokens), MaxAccessTokens)
 	d.Limits.validate(f, "/limits")
+	f.check(ValidCapture(d.Capture), "/capture", "capture %.80q is none of off, errors, all", d.Capture)
 	ids, hashes := make(map[string]bool, len(d.Tokens)), make(map[string]bool, len(d.Tokens))
 	for i := range d.Tokens {
 		if f.full() {
@@ -194,6 +198,9 @@ func loopbackName(host string) bool {
 func (d *AccessDocument) Encode() ([]byte, error) {
 	c := *d
 	c.FormatVersion = AccessFormat
+	if c.Capture == CaptureOff {
+		c.Capture = ""
+	}
 	c.Tokens = slices.Clone(d.Tokens)
 	for i := range c.Tokens {
 		if e := c.Tokens[i].Expires; e != nil {

@@ -42,6 +42,10 @@ type UsageReport struct {
 	Series  []UsageSeries `json:"series"`
 	Causes  []UsageCause  `json:"causes,omitempty"`
 	Samples []UsageSample `json:"samples,omitempty"`
+	// Calls is the call log of what is counted, and Omitted what is not in it: there is
+	// a bound to it and none to counts.
+	Calls   []UsageCall    `json:"calls,omitempty"`
+	Omitted []UsageOmitted `json:"omitted,omitempty"`
 }
 
 // UsageKey names a series.
@@ -198,7 +202,7 @@ func (r *UsageReport) Validate() error {
 			return bad("sample %d of the usage is not valid", i)
 		}
 	}
-	return nil
+	return r.validCalls()
 }
 
 // maxUsageTool of a tool's name: MCP clients take 128 bytes at most.

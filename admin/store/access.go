@@ -23,6 +23,7 @@ type ToolsetAccess struct {
 	Mode      string `bun:"mode"`     // registry.AccessNone, AccessToken, AccessJWT
 	Settings  string `bun:"settings"` // JSON; its form is package admin's
 	Digest    string `bun:"digest"`   // of the signed document that releases name
+	Capture   string `bun:"capture"`  // registry.CaptureErrors, CaptureAll; empty: off
 	UpdatedAt Time   `bun:"updated_at"`
 }
 

@@ -126,10 +126,14 @@ func TestPostgreSQL(t *testing.T) {
 			`CREATE TRIGGER disk_full BEFORE INSERT ON jobs EXECUTE FUNCTION disk_full()`,
 		},
 		whole: `DROP TRIGGER disk_full ON jobs`,
-		open: func(t *testing.T, now func() time.Time) *store.Store {
+		open: func(t *testing.T, now func() time.Time, change ...func(*store.Options)) *store.Store {
 			t.Helper()
 			current = create(t)
-			s, err := store.Open(t.Context(), store.Options{URL: current, Now: now})
+			o := store.Options{URL: current, Now: now}
+			for _, c := range change {
+				c(&o)
+			}
+			s, err := store.Open(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}

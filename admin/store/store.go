@@ -43,6 +43,11 @@ type Options struct {
 	// Existing refuses a database whose schema is not this program's instead of
 	// migrating it, and makes none: for looking at one that another process may use.
 	Existing bool
+	// CallLogRows is how many calls of each workspace are kept. Default:
+	// [DefaultCallLogRows].
+	CallLogRows uint64
+	// CallLogAge is how long calls are kept. Default: [DefaultCallLogAge].
+	CallLogAge time.Duration
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 	// Logger gets migrations. Default: discard.
@@ -52,6 +57,12 @@ type Options struct {
 func (o *Options) defaults() {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.CallLogRows == 0 {
+		o.CallLogRows = DefaultCallLogRows
+	}
+	if o.CallLogAge <= 0 {
+		o.CallLogAge = DefaultCallLogAge
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -65,6 +76,8 @@ type Store struct {
 	now   func() time.Time
 	// postgres: both are the same pool, and writers of a workspace queue on a lock.
 	postgres bool
+	callRows uint64
+	callAge  time.Duration
 
 	idMu    sync.Mutex
 	entropy *ulid.MonotonicEntropy // guarded by idMu
@@ -94,7 +107,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 
 // connect opens the database as it is.
 func connect(ctx context.Context, opts Options) (*Store, error) {
-	s := &Store{now: opts.Now, entropy: ulid.Monotonic(rand.Reader, 0)}
+	s := &Store{now: opts.Now, callRows: opts.CallLogRows, callAge: opts.CallLogAge, entropy: ulid.Monotonic(rand.Reader, 0)}
 	open := func() error { return s.openSQLite(opts.Path) }
 	if opts.URL != "" {
 		open = func() error { return s.openPostgres(opts.URL) }

@@ -21,7 +21,7 @@ import (
 
 // harness opens an empty store of one database kind; the suite runs on each.
 type harness struct {
-	open func(t *testing.T, now func() time.Time) *store.Store
+	open func(t *testing.T, now func() time.Time, change ...func(*store.Options)) *store.Store
 	// raw runs SQL beside the store, to inject faults and to tamper.
 	raw func(t *testing.T, statement string)
 	// empty makes an empty database of the same kind and returns its URL; nil: a file is.
@@ -36,10 +36,10 @@ func TestSQLite(t *testing.T) {
 	var path string
 	suite(t, harness{
 		full: []string{`CREATE TRIGGER full BEFORE INSERT ON jobs BEGIN SELECT RAISE(ABORT, 'disk full'); END`}, whole: `DROP TRIGGER full`,
-		open: func(t *testing.T, now func() time.Time) *store.Store {
+		open: func(t *testing.T, now func() time.Time, change ...func(*store.Options)) *store.Store {
 			t.Helper()
 			path = filepath.Join(t.TempDir(), "a ?#%25.db")
-			return openAt(t, path, now)
+			return openAt(t, path, now, change...)
 		},
 		raw: func(t *testing.T, statement string) {
 			t.Helper()
@@ -55,9 +55,13 @@ func TestSQLite(t *testing.T) {
 	})
 }
 
-func openAt(t *testing.T, path string, now func() time.Time) *store.Store {
+func openAt(t *testing.T, path string, now func() time.Time, change ...func(*store.Options)) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{Path: path, Now: now})
+	o := store.Options{Path: path, Now: now}
+	for _, c := range change {
+		c(&o)
+	}
+	s, err := store.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,6 +106,8 @@ func suite(t *testing.T, h harness) {
 	f("bounds of usage", testUsageBounds)
 	f("usage past its time", testUsageSweep)
 	f("usage of many nodes", testUsageConcurrent)
+	f("calls", testCalls)
+	f("bound of the call log", testCallRows)
 }
 
 func update(t *testing.T, w *store.Workspace, fn func(ctx context.Context, tx *store.Tx) error) {

@@ -162,6 +162,12 @@ func (s *Store) ApplyUsage(ctx context.Context, node string, r *registry.UsageRe
 	for i := range r.Causes {
 		workspaces[r.Causes[i].Workspace] = true
 	}
+	for i := range r.Calls {
+		workspaces[r.Calls[i].Workspace] = true
+	}
+	for i := range r.Omitted {
+		workspaces[r.Omitted[i].Workspace] = true
+	}
 	sorted := slices.Sorted(maps.Keys(workspaces)) // one order for all: no two writers wait for each other
 	if s.postgres {
 		locks := append([]string{"usage node " + node}, sorted...)
@@ -199,6 +205,9 @@ func (s *Store) ApplyUsage(ctx context.Context, node string, r *registry.UsageRe
 	}
 	if err := s.addFailures(ctx, tx, node, r); err != nil {
 		return false, fmt.Errorf("adding failures of node %s: %w", node, err)
+	}
+	if err := s.addCalls(ctx, tx, node, r); err != nil {
+		return false, fmt.Errorf("adding calls of node %s: %w", node, err)
 	}
 	if err := tx.Commit(); err != nil {
 		return false, fmt.Errorf("committing: %w", err)
@@ -452,6 +461,8 @@ func (s *Store) sweepUsage(ctx context.Context) error {
 			{"usage_hours", "minute", hours},
 			{"usage_causes", "minute", minutes},
 			{"usage_samples", "at", Time{now.Add(-usageSampleAge)}},
+			{"calls", "at", Time{now.Add(-s.callAge)}},
+			{"calls_omitted", "minute", now.Add(-s.callAge).Unix()},
 		} {
 			if _, err := s.write.NewDelete().Table(t.table).Where("workspace_id = ?", id).Where("? < ?", bun.Ident(t.column), t.before).Exec(ctx); err != nil {
 				return fmt.Errorf("sweeping %s: %w", t.table, err)

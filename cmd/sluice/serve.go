@@ -8,9 +8,11 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
@@ -26,6 +28,10 @@ const (
 // defaultOpsListen is where an edge answers /metrics, /livez and /readyz.
 const defaultOpsListen = "127.0.0.1:7302"
 
+// maxCallLogRows of a workspace: 3 GB of records; more belongs into a log store that
+// "sluice logs --follow -o jsonl" feeds.
+const maxCallLogRows = 10_000_000
+
 // edgeFlags are the flags of the role edge.
 type edgeFlags struct {
 	controlPlane, joinTokenFile, caFile, name, opsListen string
@@ -36,6 +42,8 @@ func (a *app) serveCommand() *cobra.Command {
 	var e edgeFlags
 	var role, database string
 	var adminHosts []string
+	var logRows uint64
+	var logAge time.Duration
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a node in production: JSON logs, nothing made by accident",
@@ -62,7 +70,10 @@ plane is gone, over its own restarts too.`,
 			if err != nil {
 				return err
 			}
-			o.role, o.adminHosts = role, adminHosts
+			if logRows < 1 || logRows > maxCallLogRows || logAge < time.Minute {
+				return usagef("--call-log-rows is 1 to %d, --call-log-age at least a minute", maxCallLogRows)
+			}
+			o.role, o.adminHosts, o.callLogRows, o.callLogAge = role, adminHosts, logRows, logAge
 			if name := first(database, a.config.Database); name != "" {
 				o.database = secrets.New(name)
 			} else {
@@ -99,6 +110,8 @@ plane is gone, over its own restarts too.`,
 	fs.StringVar(&e.caFile, "control-plane-ca", "", "edge: PEM file of the authority that signed the control plane's certificate")
 	fs.StringVar(&e.name, "edge-name", "", "edge: its name in lists (default: the host's name)")
 	fs.StringVar(&e.opsListen, "ops-listen", "", "edge: address of /metrics, /livez and /readyz (default "+defaultOpsListen+")")
+	fs.Uint64Var(&logRows, "call-log-rows", store.DefaultCallLogRows, "most calls of a workspace in the call log")
+	fs.DurationVar(&logAge, "call-log-age", store.DefaultCallLogAge, "how long calls stay in the call log")
 	mustComplete(cmd, "role", []string{roleAll, roleControl, roleEdge})
 	return cmd
 }

@@ -76,6 +76,8 @@ type nodeOptions struct {
 	allow               []netip.Prefix
 	grace               time.Duration // for running calls and jobs at a stop
 	gcPercent           int           // once started; 0: the operator's GOGC
+	callLogRows         uint64        // of each workspace; 0: the store's default
+	callLogAge          time.Duration // 0: the store's default
 	// ready holds /readyz back; nil: nothing does.
 	ready  func() error
 	logger *slog.Logger
@@ -141,7 +143,7 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 			return n, err
 		}
 	}
-	database := store.Options{Path: n.path(databaseFile), Logger: o.logger}
+	database := store.Options{Path: n.path(databaseFile), CallLogRows: o.callLogRows, CallLogAge: o.callLogAge, Logger: o.logger}
 	if !o.database.IsZero() {
 		database.Path, database.URL = "", o.database.Reveal()
 	}

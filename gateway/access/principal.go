@@ -10,6 +10,17 @@ const (
 	JWT                   // the subject of a token of an authorization server
 )
 
+// String is the kind in one word.
+func (k Kind) String() string {
+	switch k {
+	case Token:
+		return "token"
+	case JWT:
+		return "jwt"
+	}
+	return "anonymous"
+}
+
 // Principal is who calls a toolset. The zero Principal is anonymous. It is a
 // value without pointers into the request: it may be kept and compared.
 //

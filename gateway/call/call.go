@@ -172,6 +172,7 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 		x.trace = &Trace{}
 	}
 	x.principal, x.may = opt.Principal.Key(), opt.May
+	x.caller, x.from, x.asGiven = opt.Principal, opt.Request, args
 	var err error
 	if tool.Fetch {
 		err = x.fetch()
@@ -220,7 +221,8 @@ func (x *exchange) run() error {
 		}
 		err := x.stage(i)
 		if i == stagePlugins {
-			x.inPlugins = time.Since(x.shaping)
+			x.shaped = time.Now()
+			x.inPlugins = x.shaped.Sub(x.shaping)
 		}
 		if x.trace != nil {
 			x.trace.Stages[i] = time.Since(begin)

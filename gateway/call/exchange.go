@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
@@ -88,10 +89,14 @@ type state struct {
 	tokens    int               // compress: estimate of text, 0: not needed
 	cutDoc    []byte            // compress: the whole of an answer that was cut
 
-	asked     bool          // send: the upstream was asked
-	shaping   time.Time     // when transform began
-	inPlugins time.Duration // in response programs and plugins
-	noKey     bool          // auth: a credential is missing
+	asked     bool // send: the upstream was asked
+	caller    access.Principal
+	from      *mcp.CallParams // of the call log: what the agent asked for; nil: nobody outside asked
+	asGiven   jsonscan.Value  // the arguments as the caller sent them
+	shaping   time.Time       // when transform began
+	shaped    time.Time       // when the plugins ended
+	inPlugins time.Duration   // in response programs and plugins
+	noKey     bool            // auth: a credential is missing
 
 	call     *mcp.CallParams // nil: nobody outside asked
 	usedMCP  bool            // send: an MCP server was called
@@ -165,7 +170,13 @@ func (x *exchange) count(err error) {
 		x.trace.Total, x.trace.Upstream = total, x.upstream
 	}
 	if x.ready != nil {
+		prepare, encode := total-x.upstream, time.Duration(0)
+		if !x.shaped.IsZero() {
+			prepare, encode = x.shaping.Sub(x.start)-x.upstream, x.start.Add(total).Sub(x.shaped)
+		}
 		c := metering.Call{
+			Started: x.start, Revision: x.ts.Revision, Prepare: prepare, Encode: encode, CallerKind: x.caller.Kind().String(), Caller: x.caller.ID(),
+			Capture: x.ts.Capture, Arguments: x.asGiven.Raw(), Answer: x.text,
 			Outcome: o.Kind, Credential: x.credential(), Version: x.version, Duration: total, Asked: x.asked, Upstream: x.upstream, Plugins: x.inPlugins,
 			Cached: o.Cached, Status: x.status, Healed: x.request.Healed, Before: x.body, After: x.text, Text: x.media == "",
 		}
@@ -176,6 +187,9 @@ func (x *exchange) count(err error) {
 		if x.tool.Workflow != nil {
 			c.Before = nil
 		}
+		if x.from != nil {
+			c.Request, c.Trace = x.from.ID, traceID(x.from.Meta)
+		}
 		if o.Kind != metering.OK {
 			c.Cause, c.Failure = x.cause(err), x.text
 		}
@@ -184,6 +198,25 @@ func (x *exchange) count(err error) {
 	if x.trace != nil {
 		x.trace.measure(x)
 	}
+}
+
+// traceID is the trace-id of the traceparent in a request's _meta (W3C Trace Context
+// §3.2.2.3, MCP SEP-414); nil: there is none.
+func traceID(meta jsonscan.Value) []byte {
+	if !meta.Exists() {
+		return nil
+	}
+	text, ok := meta.Get("traceparent").Plain()
+	if !ok || len(text) < 55 || text[2] != '-' || text[35] != '-' {
+		return nil
+	}
+	id := text[3:35]
+	for _, c := range id {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return nil
+		}
+	}
+	return id
 }
 
 // credential is what became of the credentials of the call.

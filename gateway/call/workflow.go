@@ -172,6 +172,7 @@ func (w *workflow) CallTool(ctx context.Context, call guest.ToolCall) (result gu
 	y.c, y.ctx, y.tool, y.ts, y.args = x.c, ctx, tool, x.ts, jsonscan.Trusted(call.Arguments)
 	y.cancel, y.start, y.deadline, y.version = x.cancel, time.Now(), x.deadline, x.version
 	y.principal, y.may, y.inner = x.principal, x.may, true
+	y.caller, y.from, y.asGiven = x.caller, x.from, y.args
 	failed := y.run()
 	y.count(failed)
 	if failed != nil {

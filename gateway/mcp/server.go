@@ -52,6 +52,7 @@ type Toolset interface {
 
 // CallParams are the parameters of tools/call, views of the request body.
 type CallParams struct {
+	ID        []byte         // of the request, a JSON string or integer
 	Arguments jsonscan.Value // an object, or missing
 	Meta      jsonscan.Value // _meta, or missing
 	Trace     bool           // _meta["dev.sluice/trace"] is true

@@ -90,7 +90,7 @@ func (x *exchange) callTool(modern bool) {
 		return
 	}
 	traced, _ := x.msg.meta.Get("dev.sluice/trace").Bool()
-	x.call = CallParams{Arguments: args, Meta: x.msg.meta, Trace: traced, Version: x.served.Version}
+	x.call = CallParams{ID: x.msg.id, Arguments: args, Meta: x.msg.meta, Trace: traced, Version: x.served.Version}
 	if modern {
 		x.call.InputResponses, x.call.RequestState = p.Get("inputResponses"), p.Get("requestState")
 	}

@@ -30,6 +30,7 @@ type Meter struct {
 	inFlight map[string]*flight
 
 	samples atomic.Int64 // of failed calls, taken or not, since the last drain
+	calls   callLog
 
 	overhead *metrics.PrometheusHistogram
 	ops      [mcp.MethodCount][mcp.VersionCount]atomic.Pointer[metrics.PrometheusHistogram]

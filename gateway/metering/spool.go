@@ -31,6 +31,10 @@ const (
 	// ordinary node.
 	DefaultSpoolBytes = 256 << 20
 
+	// logShare is the part of the spool that reports with a call log may fill: a long
+	// outage must cost the log before it costs a count.
+	logShare = 4
+
 	// maxPending is how many reports wait in memory while the disk takes none; what
 	// is counted then goes into the last of them.
 	maxPending = 60
@@ -226,8 +230,10 @@ func (s *Spool) Flush() error {
 // take appends what was drained to the pending reports. s.writing is held.
 func (s *Spool) take(u *Usage, since time.Time) {
 	minute := since.Truncate(time.Minute).Unix()
-	for len(u.Series) > 0 || len(u.Causes) > 0 || len(u.Samples) > 0 {
+	for len(u.Series) > 0 || len(u.Causes) > 0 || len(u.Samples) > 0 || len(u.Calls) > 0 || len(u.Omitted) > 0 {
 		r := &registry.UsageReport{Minute: minute}
+		r.Calls, u.Calls = cutCalls(u.Calls)
+		r.Omitted, u.Omitted = cutAt(u.Omitted, registry.MaxUsageSeries)
 		r.Series, u.Series = cutAt(u.Series, registry.MaxUsageSeries)
 		r.Causes, u.Causes = cutAt(u.Causes, registry.MaxUsageSeries)
 		r.Samples, u.Samples = cutAt(u.Samples, registry.MaxUsageSamples)
@@ -243,6 +249,27 @@ func cutAt[T any](all []T, n int) (head, tail []T) {
 	return all[:n:n], all[n:]
 }
 
+// cutCalls takes as many calls as one report may have.
+func cutCalls(all []registry.UsageCall) (head, tail []registry.UsageCall) {
+	n, size := 0, 0
+	for n < len(all) && n < registry.MaxUsageCalls {
+		if size += all[n].WireBytes(); size > registry.MaxUsageCallBytes {
+			break
+		}
+		n++
+	}
+	return cutAt(all, n)
+}
+
+// unlog takes the calls out of a report and says how many they were.
+func unlog(r *registry.UsageReport) {
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		r.Omitted = addOmitted(r.Omitted, registry.UsageOmitted{Workspace: c.Workspace, Toolset: c.Toolset, Calls: 1})
+	}
+	r.Calls = nil
+}
+
 // join adds r to a report that is not on disk yet, and reports whether it has room.
 func join(to, r *registry.UsageReport) bool {
 	at := make(map[registry.UsageKey]int, len(to.Series))
@@ -255,7 +282,9 @@ func join(to, r *registry.UsageReport) bool {
 			fresh++
 		}
 	}
-	if len(to.Series)+fresh > registry.MaxUsageSeries || len(to.Causes)+len(r.Causes) > registry.MaxUsageSeries {
+	// What waits in memory for a disk that takes nothing is counted, not logged.
+	unlog(r)
+	if len(to.Omitted)+len(r.Omitted) > registry.MaxUsageSeries || len(to.Series)+fresh > registry.MaxUsageSeries || len(to.Causes)+len(r.Causes) > registry.MaxUsageSeries {
 		return false
 	}
 	for i := range r.Series {
@@ -268,6 +297,9 @@ func join(to, r *registry.UsageReport) bool {
 		if err := to.Series[j].Add(&x.UsageCounts); err != nil {
 			panic("BUG: a histogram of this node cannot be read: " + err.Error())
 		}
+	}
+	for _, o := range r.Omitted {
+		to.Omitted = addOmitted(to.Omitted, o)
 	}
 	to.Causes = append(to.Causes, r.Causes...)
 	to.Samples = append(to.Samples, r.Samples...)
@@ -286,7 +318,11 @@ func (s *Spool) write(r *registry.UsageReport) error {
 			break
 		}
 	}
+	crowded := s.bytes > s.o.MaxBytes/logShare
 	s.mu.Unlock()
+	if crowded {
+		unlog(r)
+	}
 	b, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode a usage report: %w", err)

@@ -226,6 +226,16 @@ func countOnce(t *testing.T, r *rand.Rand) {
 	if calls > made || calls < made-killed {
 		t.Errorf("%d calls, of which at most %d were lost by kills, and %d reached the disk", made, killed, calls)
 	}
+	// Each of them is in the call log once, or counted as omitted.
+	ws := st.Workspace("w")
+	logged, err := ws.LastCall(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	omitted, err := ws.CallsOmitted(t.Context(), time.Time{}, now.Add(time.Hour), "")
+	if err != nil || logged+omitted != calls || logged == 0 {
+		t.Errorf("%d calls reached the disk, %d are in the log and %d are not (%v)", calls, logged, omitted, err)
+	}
 	for _, hours := range []bool{false, true} {
 		q := &store.UsageQuery{From: time.Unix(0, 0), To: now.Add(time.Hour), Hours: hours, Step: time.Minute}
 		points, err := st.Workspace("w").Usage(t.Context(), q)
@@ -365,23 +375,36 @@ func TestSpoolIsBounded(t *testing.T) {
 			t.Errorf("of %d bytes: %d wait, fault %v", room, s.Waiting(), s.Fault())
 		}
 	}
-	probe := t.TempDir()
+	// A spool that is a quarter full takes counts without their log.
+	probe, total := t.TempDir(), int64(0)
 	m := metering.New()
-	s, err := metering.NewSpool(metering.SpoolOptions{Meter: m, Dir: probe, Poster: &taker{}})
+	s, err := metering.NewSpool(metering.SpoolOptions{Meter: m, Dir: probe, Poster: &taker{}, MaxBytes: 1300})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Tool(list).Call(&metering.Call{Duration: time.Millisecond})
-	if err := s.Flush(); err != nil {
-		t.Fatal(err)
+	for range 3 {
+		m.Tool(list).Call(&metering.Call{Duration: time.Millisecond})
+		if err := s.Flush(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	files, _ := filepath.Glob(filepath.Join(probe, "*.json"))
-	info, err := os.Stat(files[0])
-	if err != nil {
-		t.Fatal(err)
+	for i, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += int64(len(b))
+		var u registry.UsageReport
+		if err := json.Unmarshal(b, &u); err != nil {
+			t.Fatal(err)
+		}
+		if logged := len(u.Calls) == 1; u.Series[0].Calls != 1 || logged != (i == 0) || len(u.Calls)+len(u.Omitted) != 1 {
+			t.Errorf("report %d logs %v and omits %v", i, u.Calls, u.Omitted)
+		}
 	}
-	f(3*info.Size(), 3, false)
-	f(3*info.Size()-1, 2, true)
+	f(total, 3, false)
+	f(total-1, 2, true)
 	f(1, 1, true) // the newest is never dropped
 }
 

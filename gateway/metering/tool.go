@@ -53,6 +53,7 @@ type Tool struct {
 	volume   atomic.Pointer[volume]
 	counted  [outcomeCount][credentialCount]atomic.Pointer[counted] // for usage reports
 	failures failures                                               // for usage reports
+	omitted  atomic.Uint64                                          // calls that found no room in the call log
 }
 
 // volume is what is counted of answers.
@@ -89,6 +90,8 @@ type Call struct {
 	Asked      bool          // the upstream was asked
 	Upstream   time.Duration // of that, waiting for it
 	Plugins    time.Duration // of that, in response programs and plugins
+	Prepare    time.Duration // of that, before the upstream was asked
+	Encode     time.Duration // of that, after the plugins
 	Cached     bool          // answered without the upstream
 	Status     int           // of the upstream; 0: there was no answer
 	Healed     int           // arguments read as the type they should have
@@ -100,6 +103,17 @@ type Call struct {
 	// what the agent was told.
 	Cause   string
 	Failure []byte
+
+	// For the call log. Default: the call began Duration ago, of an anonymous caller.
+	Started    time.Time
+	Revision   uint64  // of the toolset
+	Caller     string  // who called: a token's id, a subject
+	CallerKind string  // how it is known
+	Request    []byte  // the client's id of its request, as JSON; long ones are left out
+	Trace      []byte  // the trace-id of its traceparent: 32 digits; nil: none
+	Capture    Capture // what is kept of Arguments and Answer
+	Arguments  []byte
+	Answer     []byte // what the agent read
 }
 
 // Call counts one call.
@@ -135,6 +149,7 @@ func (t *Tool) Call(x *Call) {
 		before, after = t.answer(x.Before, x.After)
 	}
 	t.usage(x, before, after)
+	t.log(x, before, after)
 }
 
 // heal counts healed arguments. The series appears with the first: most tools have

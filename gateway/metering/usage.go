@@ -1,6 +1,7 @@
 package metering
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,6 +121,8 @@ type Usage struct {
 	Series  []registry.UsageSeries
 	Causes  []registry.UsageCause
 	Samples []registry.UsageSample
+	Calls   []registry.UsageCall
+	Omitted []registry.UsageOmitted // one for each toolset that has any
 }
 
 // Drain takes what was counted for usage since the last one, and starts again from
@@ -143,7 +146,22 @@ func (m *Meter) Drain() *Usage {
 			t.drain(u)
 		}
 	}
+	u.Calls = m.calls.drain()
 	return u
+}
+
+// omit counts calls of a toolset that are not in the log.
+func (u *Usage) omit(workspace, toolset string, n uint64) {
+	u.Omitted = addOmitted(u.Omitted, registry.UsageOmitted{Workspace: workspace, Toolset: toolset, Calls: n})
+}
+
+func addOmitted(to []registry.UsageOmitted, o registry.UsageOmitted) []registry.UsageOmitted {
+	i := slices.IndexFunc(to, func(x registry.UsageOmitted) bool { return x.Workspace == o.Workspace && x.Toolset == o.Toolset })
+	if i < 0 {
+		return append(to, o)
+	}
+	to[i].Calls += o.Calls
+	return to
 }
 
 func (t *Tool) drain(u *Usage) {
@@ -172,6 +190,9 @@ func (t *Tool) drain(u *Usage) {
 				u.Series = append(u.Series, s)
 			}
 		}
+	}
+	if n := t.omitted.Swap(0); n > 0 {
+		u.omit(t.id.Workspace, t.id.Toolset, n)
 	}
 	f := &t.failures
 	f.mu.Lock()

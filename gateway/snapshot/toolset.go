@@ -27,10 +27,11 @@ type Toolset struct {
 	Digest   registry.Digest
 	Card     *mcp.Card
 	Access   *access.Policy
-	CacheTTL time.Duration // 0: answers are not cached
-	Timeout  time.Duration // of one call; upstream.DefaultTimeout when not set
-	MaxBody  int64         // of one answer
-	Bindings []*Binding    // in the order of the bundle
+	Capture  metering.Capture // what the call log keeps of calls
+	CacheTTL time.Duration    // 0: answers are not cached
+	Timeout  time.Duration    // of one call; upstream.DefaultTimeout when not set
+	MaxBody  int64            // of one answer
+	Bindings []*Binding       // in the order of the bundle
 
 	bundle       *registry.Toolset
 	programs     [][]byte
@@ -85,6 +86,9 @@ func newToolset(in *ToolsetInput, all *Input, prev *Toolset) (*Toolset, error) {
 		ID: in.ID, Slug: in.Slug, Name: b.Name, Revision: in.Revision, Digest: in.Digest,
 		Access: policy, Timeout: upstream.DefaultTimeout, MaxBody: upstream.DefaultMaxBody,
 		bundle: b, programs: in.Programs, stored: in.Index, meter: meter, accessDigest: in.AccessDigest,
+	}
+	if in.Access != nil {
+		ts.Capture = metering.CaptureOf(in.Access.Capture)
 	}
 	if b.Cache != nil {
 		ts.CacheTTL = time.Duration(b.Cache.TTLSeconds) * time.Second

@@ -1,0 +1,359 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// followTick is how often who follows the call log looks without being woken: the
+// gateway of this node writes its calls when it is asked for them, and another
+// control plane on the same database rings no bell here.
+const followTick = time.Second
+
+// CallFilterInput restricts a list of calls.
+type CallFilterInput struct {
+	Toolset string   `query:"toolset" maxLength:"128" doc:"Only of this toolset, by id or slug."`
+	Tool    string   `query:"tool" maxLength:"256" doc:"Only of tools of this name."`
+	Outcome []string `query:"outcome" enum:"ok,tool_error,protocol_error,upstream_error,timeout,denied,plugin_error,cancelled" maxItems:"8" doc:"Only these outcomes."`
+	Failed  bool     `query:"failed" doc:"Every outcome but ok."`
+	Cause   string   `query:"cause" maxLength:"64" doc:"Only calls that failed of this: http_404, timeout, …"`
+	Caller  string   `query:"caller" maxLength:"255" doc:"Only of this caller: the id of an access token, the subject of a JSON Web Token."`
+	Node    string   `query:"node" maxLength:"64" doc:"Only of this edge; local: the control plane's own gateway."`
+	Request string   `query:"request" maxLength:"64" doc:"Only with this JSON-RPC id, as the client wrote it."`
+	Trace   string   `query:"trace" maxLength:"32" doc:"Only of this trace, 32 hexadecimal digits."`
+	MinMs   int64    `query:"minMs" minimum:"0" maximum:"3600000" doc:"Only calls that took at least so many milliseconds."`
+	Range   string   `query:"range" maxLength:"20" doc:"How far back from now: 10m, 24h, 7d. Not with from. Default: everything that is kept."`
+}
+
+// CallsInput asks for calls.
+type CallsInput struct {
+	ListInput
+	CallFilterInput
+	From time.Time `query:"from" doc:"Only calls that began then or later."`
+	To   time.Time `query:"to" doc:"Only calls that began before."`
+}
+
+// FollowCallsInput asks for calls that arrived after a place in the log.
+type FollowCallsInput struct {
+	CallFilterInput
+	After string `query:"after" maxLength:"64" doc:"next of the answer before. Absent: where the log ends now."`
+	Wait  int    `query:"wait" minimum:"0" maximum:"60" default:"0" doc:"Seconds to wait for a call."`
+	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"200" doc:"Most items."`
+}
+
+// LoggedCall is a call of a tool.
+type LoggedCall struct {
+	ID         string     `json:"id" example:"call_1042"`
+	At         time.Time  `json:"at" doc:"When it began, by the clock of its node."`
+	ToolsetID  string     `json:"toolsetId"`
+	Toolset    string     `json:"toolset,omitempty" doc:"Slug; absent when the toolset was deleted."`
+	Tool       string     `json:"tool"`
+	Revision   uint64     `json:"revision" doc:"Of the toolset."`
+	Outcome    string     `json:"outcome" doc:"ok, tool_error, protocol_error, upstream_error, timeout, denied, plugin_error or cancelled."`
+	Cause      string     `json:"cause,omitempty" doc:"What made it fail: http_404, timeout, …"`
+	Credential string     `json:"credential" doc:"State of the credentials: none, accepted, refused or missing."`
+	Status     int        `json:"status,omitempty" doc:"Of the upstream."`
+	Cached     bool       `json:"cached,omitempty" doc:"Answered without the upstream."`
+	Caller     CallCaller `json:"caller"`
+	Node       string     `json:"node" doc:"Edge that served it; local: the control plane's own gateway."`
+	Request    string     `json:"request,omitempty" doc:"JSON-RPC id, as the client wrote it."`
+	Trace      string     `json:"trace,omitempty" doc:"trace-id of the client's traceparent."`
+	Duration   CallStages `json:"duration"`
+	Bytes      CallSizes  `json:"bytes" doc:"Of the answer."`
+	Tokens     CallSizes  `json:"tokens" doc:"Of the answer, estimated."`
+	Captured   bool       `json:"captured,omitempty" doc:"Arguments and answer were kept."`
+}
+
+// CallCaller is who called.
+type CallCaller struct {
+	Kind string `json:"kind" doc:"anonymous, token or jwt."`
+	ID   string `json:"id,omitempty" doc:"Of the access token, or the subject."`
+}
+
+// CallStages is where the time of a call went, in milliseconds.
+type CallStages struct {
+	TotalMs    float64 `json:"totalMs"`
+	PrepareMs  float64 `json:"prepareMs" doc:"Arguments, request, credential, cache."`
+	UpstreamMs float64 `json:"upstreamMs" doc:"Waiting for the upstream."`
+	ShapeMs    float64 `json:"shapeMs" doc:"Response programs and plugins."`
+	EncodeMs   float64 `json:"encodeMs" doc:"The text that the agent reads."`
+}
+
+// CallSizes is how large an answer was.
+type CallSizes struct {
+	Before uint64 `json:"before" doc:"As the upstream sent it."`
+	After  uint64 `json:"after" doc:"As the agent got it."`
+}
+
+// CallDetail is a call with what was captured of it.
+type CallDetail struct {
+	LoggedCall
+	Arguments string `json:"arguments,omitempty" doc:"As the agent sent them, redacted and cut at 4096 bytes."`
+	Answer    string `json:"answer,omitempty" doc:"As the agent got it, redacted and cut at 4096 bytes."`
+}
+
+// Calls is a page of the call log.
+type Calls struct {
+	List[LoggedCall]
+	Omitted uint64 `json:"omitted,omitempty" doc:"Calls of the range that are counted in usage and not in the log: a node logs 4,096 in ten seconds. On the first page only."`
+}
+
+// FollowedCalls is what arrived in the call log.
+type FollowedCalls struct {
+	Items []LoggedCall `json:"items" doc:"In the order in which they arrived."`
+	Next  string       `json:"next" doc:"Where to go on, as after."`
+}
+
+// CaptureSettings say of which calls arguments and answers are kept.
+type CaptureSettings struct {
+	Capture string `json:"capture" enum:"off,errors,all" doc:"off: of none; errors: of calls that failed; all: of every call."`
+}
+
+type callsOutput struct {
+	Link string `header:"Link" doc:"rel=\"next\": the next page."`
+	Body Calls
+}
+
+type callInput struct {
+	ID string `path:"id" maxLength:"64" doc:"Id of the call."`
+}
+
+type setCaptureInput struct {
+	ToolsetInput
+	Body CaptureSettings
+}
+
+func (s *Server) registerCalls() {
+	tags := []string{"calls"}
+	register(s, huma.Operation{
+		OperationID: "list-calls", Method: http.MethodGet, Path: "/v1/calls", Summary: "Read the call log, newest first", Tags: tags,
+		Description: "One record of each call: who, when, how it ended and where its time went. Arguments and answers are in none but the record of one call, where a toolset captures them.",
+	}, s.listCalls)
+	register(s, huma.Operation{
+		OperationID: "follow-calls", Method: http.MethodGet, Path: "/v1/calls/follow", Summary: "Wait for calls", Tags: tags,
+		Description: "Calls that arrived after a place in the log, in that order; waits until there is one. Nodes report every ten seconds.",
+	}, s.followCalls)
+	register(s, huma.Operation{
+		OperationID: "get-call", Method: http.MethodGet, Path: "/v1/calls/{id}", Summary: "Read a call, with what was captured of it", Tags: tags,
+	}, func(ctx context.Context, in *callInput) (*bodyOutput[CallDetail], error) {
+		ws := s.workspace(ctx)
+		row, err := ws.Call(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		shown, err := showCall(row, slugsOf(ctx, ws))
+		return &bodyOutput[CallDetail]{CallDetail{shown, row.Arguments, row.Answer}}, err
+	})
+	const path = "/v1/toolsets/{id}/capture"
+	register(s, huma.Operation{
+		OperationID: "get-capture", Method: http.MethodGet, Path: path, Summary: "Read what the call log keeps of calls", Tags: tags,
+	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[CaptureSettings], error) {
+		ws := s.workspace(ctx)
+		ts, err := toolsetOf(ctx, ws, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		row, err := ws.Access(ctx, ts.ID)
+		return &bodyOutput[CaptureSettings]{CaptureSettings{captureOf(row)}}, err
+	})
+	register(s, huma.Operation{
+		OperationID: "set-capture", Method: http.MethodPut, Path: path, Summary: "Set what the call log keeps of calls", Tags: tags,
+		Description: "In force at once, without a new revision of the toolset. Texts are redacted on the node that served the call; what does not look like a secret is kept as it is.",
+	}, s.setCapture)
+}
+
+// captureOf is the setting of a toolset.
+func captureOf(row *store.ToolsetAccess) string {
+	if row == nil || row.Capture == "" {
+		return registry.CaptureOff
+	}
+	return row.Capture
+}
+
+func (s *Server) setCapture(ctx context.Context, in *setCaptureInput) (*bodyOutput[CaptureSettings], error) {
+	ws := s.workspace(ctx)
+	ts, err := toolsetOf(ctx, ws, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	row, err := ws.Access(ctx, ts.ID)
+	if err != nil {
+		return nil, err
+	}
+	if before := captureOf(row); before != in.Body.Capture {
+		set := in.Body.Capture
+		if set == registry.CaptureOff {
+			set = ""
+		}
+		err = s.changeAccess(ctx, ws, ts, &accessChange{
+			action: "capture.set", capture: &set, before: CaptureSettings{before}, after: in.Body,
+		})
+	}
+	return &bodyOutput[CaptureSettings]{in.Body}, err
+}
+
+// filter makes the filter of the store.
+func (in *CallFilterInput) filter(ctx context.Context, ws *store.Workspace) (*store.CallFilter, error) {
+	f := &store.CallFilter{
+		Tool: in.Tool, Outcomes: in.Outcome, Failed: in.Failed, Caller: in.Caller, Node: in.Node, Cause: in.Cause, Request: in.Request, Trace: in.Trace,
+		SlowerThan: time.Duration(in.MinMs) * time.Millisecond,
+	}
+	var err error
+	if f.Toolset, err = usageToolset(ctx, ws, in.Toolset); err != nil {
+		return nil, err
+	}
+	if in.Range != "" {
+		d, err := ParseRange(in.Range)
+		if err != nil {
+			return nil, err
+		}
+		f.From = ws.Now().Add(-d)
+	}
+	return f, nil
+}
+
+func (s *Server) listCalls(ctx context.Context, in *CallsInput) (*callsOutput, error) {
+	ws := s.workspace(ctx)
+	f, err := in.filter(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	if !in.From.IsZero() {
+		if in.Range != "" {
+			return nil, problem.New(problem.InvalidArgument, "range and from are two ways to say the same").Fix("leave one out")
+		}
+		f.From = in.From.UTC()
+	}
+	f.To = in.To.UTC()
+	// The cursor belongs to the list with this filter; a range ends now, which moves.
+	q := url.Values{}
+	for name, value := range map[string]string{
+		"toolset": in.Toolset, "tool": in.Tool, "cause": in.Cause, "caller": in.Caller, "node": in.Node, "request": in.Request, "trace": in.Trace, "range": in.Range,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	for _, o := range in.Outcome {
+		q.Add("outcome", o)
+	}
+	if in.Failed {
+		q.Set("failed", "true")
+	}
+	if in.MinMs > 0 {
+		q.Set("minMs", strconv.FormatInt(in.MinMs, 10))
+	}
+	for name, at := range map[string]time.Time{"from": in.From, "to": in.To} {
+		if !at.IsZero() {
+			q.Set(name, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	path := "/v1/calls"
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	p, err := in.page(path)
+	if err != nil {
+		return nil, err
+	}
+	out := &callsOutput{}
+	if in.Cursor == "" {
+		s.settleUsage(ctx)
+		to := f.To
+		if to.IsZero() {
+			to = ws.Now().Add(time.Second)
+		}
+		if out.Body.Omitted, err = ws.CallsOmitted(ctx, f.From, to, f.Toolset); err != nil {
+			return nil, err
+		}
+	}
+	rows, next, err := ws.Calls(ctx, f, p)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := showCalls(rows, slugsOf(ctx, ws))
+	if err != nil {
+		return nil, err
+	}
+	l := list(&in.ListInput, path, shown, next, func(c *LoggedCall) LoggedCall { return *c })
+	out.Link, out.Body.List = l.Link, l.Body
+	return out, nil
+}
+
+func (s *Server) followCalls(ctx context.Context, in *FollowCallsInput) (*bodyOutput[FollowedCalls], error) {
+	ws := s.workspace(ctx)
+	f, err := in.filter(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	var at uint64
+	s.settleUsage(ctx)
+	if in.After == "" {
+		if at, err = ws.LastCall(ctx); err != nil {
+			return nil, err
+		}
+	} else if at, err = strconv.ParseUint(in.After, 10, 63); err != nil {
+		return nil, problem.New(problem.InvalidArgument, "%.64q is no place in the call log", in.After).Fix("send next of the answer before, or leave after out")
+	}
+	wait := time.NewTimer(time.Duration(in.Wait) * time.Second)
+	defer wait.Stop()
+	tick := time.NewTicker(followTick)
+	defer tick.Stop()
+	slugs := slugsOf(ctx, ws)
+	for {
+		rung := s.callBell.wait()
+		rows, last, err := ws.CallsAfter(ctx, f, at, in.Limit)
+		if err != nil {
+			return nil, err
+		}
+		at = last
+		done := len(rows) > 0
+		if !done {
+			select {
+			case <-rung:
+				continue
+			case <-tick.C:
+				s.settleUsage(ctx)
+				continue
+			case <-wait.C:
+			case <-s.stopping:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		shown, err := showCalls(rows, slugs)
+		return &bodyOutput[FollowedCalls]{FollowedCalls{Items: shown, Next: strconv.FormatUint(at, 10)}}, err
+	}
+}
+
+func showCalls(rows []store.Call, slugs func(string) (string, error)) ([]LoggedCall, error) {
+	out := make([]LoggedCall, len(rows))
+	for i := range rows {
+		var err error
+		if out[i], err = showCall(&rows[i], slugs); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func showCall(c *store.Call, slugs func(string) (string, error)) (LoggedCall, error) {
+	ms := func(us uint64) float64 { return float64(us) / 1000 }
+	slug, err := slugs(c.ToolsetID)
+	return LoggedCall{
+		ID: c.ID(), At: c.At.Time, ToolsetID: c.ToolsetID, Toolset: slug, Tool: c.Tool, Revision: c.Revision, Outcome: c.Outcome, Cause: c.Cause,
+		Credential: c.Credential, Status: c.Status, Cached: c.Cached, Caller: CallCaller{Kind: c.CallerKind, ID: c.Caller}, Node: c.Node,
+		Request: c.Request, Trace: c.Trace, Captured: c.Captured,
+		Duration: CallStages{TotalMs: ms(c.Duration), PrepareMs: ms(c.Prepare), UpstreamMs: ms(c.Upstream), ShapeMs: ms(c.Shape), EncodeMs: ms(c.Encode)},
+		Bytes:    CallSizes{Before: c.BytesBefore, After: c.BytesAfter}, Tokens: CallSizes{Before: c.TokensBefore, After: c.TokensAfter},
+	}, err
+}

@@ -1,0 +1,264 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+const (
+	// DefaultCallLogRows is how many calls of a workspace are kept: a day of a call a
+	// second, 30 MB without captured texts.
+	DefaultCallLogRows = 100_000
+	// DefaultCallLogAge is how long calls are kept.
+	DefaultCallLogAge = 7 * 24 * time.Hour
+
+	callPrefix = "call_"
+)
+
+// Call is one call of a tool. Durations are microseconds.
+type Call struct {
+	bun.BaseModel `bun:"table:calls,alias:c"`
+	InWorkspace
+	Seq          uint64 `bun:"seq,pk"` // 1, 2, … in its workspace as they arrived
+	Node         string `bun:"node"`
+	At           Time   `bun:"at"`
+	ToolsetID    string `bun:"toolset_id"`
+	Tool         string `bun:"tool"`
+	Revision     uint64 `bun:"revision"`
+	Outcome      string `bun:"outcome"`
+	Cause        string `bun:"cause"`
+	Credential   string `bun:"credential"`
+	Status       int    `bun:"status"`
+	Cached       bool   `bun:"cached"`
+	CallerKind   string `bun:"caller_kind"`
+	Caller       string `bun:"caller"`
+	Request      string `bun:"request"`
+	Trace        string `bun:"trace"`
+	Duration     uint64 `bun:"duration"`
+	Prepare      uint64 `bun:"prepare"`
+	Upstream     uint64 `bun:"upstream"`
+	Shape        uint64 `bun:"shape"`
+	Encode       uint64 `bun:"encode"`
+	BytesBefore  uint64 `bun:"bytes_before"`
+	BytesAfter   uint64 `bun:"bytes_after"`
+	TokensBefore uint64 `bun:"tokens_before"`
+	TokensAfter  uint64 `bun:"tokens_after"`
+	Captured     bool   `bun:"captured"`
+	Arguments    string `bun:"arguments"` // redacted
+	Answer       string `bun:"answer"`    // redacted
+}
+
+// ID names the call in its workspace: call_1, call_2, …
+func (c *Call) ID() string { return callPrefix + strconv.FormatUint(c.Seq, 10) }
+
+type callCounter struct {
+	bun.BaseModel `bun:"table:call_counters"`
+	InWorkspace
+	Seq uint64 `bun:"seq"`
+}
+
+type callsOmitted struct {
+	bun.BaseModel `bun:"table:calls_omitted,alias:o"`
+	InWorkspace
+	Minute    int64  `bun:"minute,pk"`
+	ToolsetID string `bun:"toolset_id,pk"`
+	Calls     uint64 `bun:"calls"`
+}
+
+// addCalls appends the calls of a report to the log, and removes as many of the oldest
+// as there are beyond the bound. The writers of each workspace run one after the other,
+// so a reader who has seen a number has seen all below it.
+func (s *Store) addCalls(ctx context.Context, tx bun.Tx, node string, r *registry.UsageReport) error {
+	byWorkspace := map[string][]Call{}
+	for i := range r.Calls {
+		x := &r.Calls[i]
+		byWorkspace[x.Workspace] = append(byWorkspace[x.Workspace], Call{
+			InWorkspace: InWorkspace{x.Workspace}, Node: node, At: Time{x.At}, ToolsetID: x.Toolset, Tool: x.Tool, Revision: x.Revision,
+			Outcome: x.Outcome, Cause: x.Cause, Credential: x.Credential, Status: x.Status, Cached: x.Cached, CallerKind: x.CallerKind, Caller: x.Caller,
+			Request: x.Request, Trace: x.Trace, Duration: x.Duration, Prepare: x.Prepare, Upstream: x.Upstream, Shape: x.Shape, Encode: x.Encode,
+			BytesBefore: x.BytesBefore, BytesAfter: x.BytesAfter, TokensBefore: x.TokensBefore, TokensAfter: x.TokensAfter,
+			Captured: x.Captured, Arguments: x.Arguments, Answer: x.Answer,
+		})
+	}
+	for _, ws := range slices.Sorted(maps.Keys(byWorkspace)) {
+		rows := byWorkspace[ws]
+		slices.SortStableFunc(rows, func(a, b Call) int { return a.At.Compare(b.At.Time) })
+		n := callCounter{InWorkspace: InWorkspace{ws}}
+		if err := tx.NewSelect().Model(&n).WherePK().Scan(ctx); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		for i := range rows {
+			n.Seq++
+			rows[i].Seq = n.Seq
+		}
+		for chunk := range slices.Chunk(rows, usageChunk) {
+			if _, err := tx.NewInsert().Model(&chunk).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.NewInsert().Model(&n).On("CONFLICT (workspace_id) DO UPDATE").Set("seq = EXCLUDED.seq").Exec(ctx); err != nil {
+			return err
+		}
+		if n.Seq <= s.callRows {
+			continue
+		}
+		if _, err := tx.NewDelete().Table("calls").Where("workspace_id = ?", ws).Where("seq <= ?", n.Seq-s.callRows).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	omitted := make([]callsOmitted, 0, len(r.Omitted))
+	for i := range r.Omitted {
+		o := &r.Omitted[i]
+		row := callsOmitted{InWorkspace: InWorkspace{o.Workspace}, Minute: r.Minute, ToolsetID: o.Toolset, Calls: o.Calls}
+		if i := slices.IndexFunc(omitted, func(x callsOmitted) bool { return x.WorkspaceID == row.WorkspaceID && x.ToolsetID == row.ToolsetID }); i >= 0 {
+			omitted[i].Calls += row.Calls // two workspaces became one
+			continue
+		}
+		omitted = append(omitted, row)
+	}
+	for chunk := range slices.Chunk(omitted, usageChunk) {
+		if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT (workspace_id, minute, toolset_id) DO UPDATE").
+			Set("calls = o.calls + EXCLUDED.calls").Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CallFilter says which calls are wanted. Zero fields do not restrict.
+type CallFilter struct {
+	From, To       time.Time // when they began; To is not part of it
+	Toolset        string    // identifier
+	Tool           string
+	Outcomes       []string
+	Failed         bool // every outcome but ok
+	CallerKind     string
+	Caller         string
+	Node           string
+	SlowerThan     time.Duration // at least
+	Cause, Request string
+	Trace          string
+}
+
+// where adds the filter to a query.
+func (f *CallFilter) where(q *bun.SelectQuery) *bun.SelectQuery {
+	if !f.From.IsZero() {
+		q = q.Where("at >= ?", Time{f.From})
+	}
+	if !f.To.IsZero() {
+		q = q.Where("at < ?", Time{f.To})
+	}
+	for _, x := range []struct{ column, value string }{
+		{"toolset_id", f.Toolset},
+		{"tool", f.Tool},
+		{"caller_kind", f.CallerKind},
+		{"caller", f.Caller},
+		{"node", f.Node},
+		{"cause", f.Cause},
+		{"request", f.Request},
+		{"trace", f.Trace},
+	} {
+		if x.value != "" {
+			q = q.Where("? = ?", bun.Ident(x.column), x.value)
+		}
+	}
+	if len(f.Outcomes) > 0 {
+		q = q.Where("outcome IN (?)", bun.List(f.Outcomes))
+	}
+	if f.Failed {
+		q = q.Where("outcome <> ?", "ok")
+	}
+	if f.SlowerThan > 0 {
+		q = q.Where("duration >= ?", f.SlowerThan.Microseconds())
+	}
+	return q
+}
+
+// Calls lists calls, newest first. Keys of the page are those of this method.
+func (c *scope) Calls(ctx context.Context, f *CallFilter, p Page) ([]Call, string, error) {
+	var rows []Call
+	q := f.where(c.from(&rows)).OrderExpr("at DESC, seq DESC").Limit(p.limit() + 1)
+	if p.After != "" {
+		atText, seqText, _ := strings.Cut(p.After, "/")
+		at, err := strconv.ParseInt(atText, 10, 64)
+		seq, err2 := strconv.ParseInt(seqText, 10, 64)
+		if err != nil || err2 != nil {
+			return nil, "", problem.New(problem.InvalidArgument, "the cursor does not belong to this list").Fix("start again without cursor")
+		}
+		q = q.Where("(at < ? OR at = ? AND seq < ?)", at, at, seq)
+	}
+	if err := q.Scan(ctx); err != nil {
+		return nil, "", fmt.Errorf("listing calls: %w", err)
+	}
+	rows, next := cut(rows, p, func(r *Call) string { return fmt.Sprintf("%d/%d", r.At.UnixMilli(), r.Seq) })
+	return rows, next, nil
+}
+
+// CallsAfter lists calls that arrived after the one with number seq, in the order in
+// which they arrived, and the number to go on after: the last that was looked at.
+func (c *scope) CallsAfter(ctx context.Context, f *CallFilter, seq uint64, limit int) (rows []Call, last uint64, err error) {
+	if last, err = c.LastCall(ctx); err != nil || last <= seq {
+		return nil, seq, err
+	}
+	q := f.where(c.from(&rows)).Where("seq > ?", seq).Where("seq <= ?", last).Order("seq").Limit(Page{Limit: limit}.limit())
+	if err := q.Scan(ctx); err != nil {
+		return nil, seq, fmt.Errorf("listing calls: %w", err)
+	}
+	if int64(len(rows)) == (Page{Limit: limit}).limit() {
+		last = rows[len(rows)-1].Seq
+	}
+	return rows, last, nil
+}
+
+// LastCall is the number of the call that arrived last; 0: none ever did.
+func (c *scope) LastCall(ctx context.Context) (uint64, error) {
+	var n callCounter
+	if err := c.from(&n).Scan(ctx); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("reading the call log: %w", err)
+	}
+	return n.Seq, nil
+}
+
+// Call returns a call by its identifier. It fails with [problem.NotFound].
+func (c *scope) Call(ctx context.Context, id string) (*Call, error) {
+	number, ok := strings.CutPrefix(id, callPrefix)
+	seq, err := strconv.ParseInt(number, 10, 64)
+	if !ok || err != nil {
+		return nil, found(sql.ErrNoRows, "call", id)
+	}
+	row := new(Call)
+	if err := c.from(row).Where("seq = ?", seq).Scan(ctx); err != nil {
+		return nil, found(err, "call", id)
+	}
+	return row, nil
+}
+
+// CallsOmitted is how many calls of a range are counted in usage and not in the log.
+// Empty toolset: of all.
+func (c *scope) CallsOmitted(ctx context.Context, from, to time.Time, toolset string) (uint64, error) {
+	q := c.db.NewSelect().Model((*callsOmitted)(nil)).ColumnExpr("CAST(COALESCE(SUM(calls), 0) AS BIGINT)").
+		Where("workspace_id = ?", c.id).Where("minute < ?", endSecond(to))
+	if !from.IsZero() {
+		q = q.Where("minute >= ?", from.Truncate(time.Minute).Unix())
+	}
+	if toolset != "" {
+		q = q.Where("toolset_id = ?", toolset)
+	}
+	var n uint64
+	if err := q.Scan(ctx, &n); err != nil {
+		return 0, fmt.Errorf("reading the call log: %w", err)
+	}
+	return n, nil
+}

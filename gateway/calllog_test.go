@@ -1,0 +1,93 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/gateway/gatewaytest"
+	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/internal/upstreamtest"
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// TestCallLog: a call over the wire is in the log with its caller, the client's request
+// id and trace, the revision and where its time went; what it said is there only where
+// the signed access document says so.
+func TestCallLog(t *testing.T) {
+	up := upstreamtest.New(t)
+	up.Handle("/one", upstreamtest.JSON(200, `{"id":1,"name":"a","token":"tok-5uper5ecret-value"}`))
+	up.Handle("/bad", upstreamtest.JSON(404, `{"message":"no such thing","password":"hunter2"}`))
+	s, err := gatewaytest.New(gatewaytest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Stop() })
+	ops := []*operation.Operation{
+		gatewaytest.Operation("one", "GET", "/one", gatewaytest.Param("q", operation.InQuery, operation.TypeString, false)), gatewaytest.Operation("bad", "GET", "/bad"),
+	}
+	ask := func(id, tool, args string) {
+		t.Helper()
+		body := `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + args +
+			`,"_meta":{"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}}}`
+		req, err := http.NewRequestWithContext(t.Context(), "POST", s.URL("acme"), strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer slt_ann", "MCP-Protocol-Version": "2025-06-18",
+		} {
+			req.Header.Set(name, value)
+		}
+		resp, err := http.DefaultClient.Do(req) //nolint:forbidigo // the agent's client
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("HTTP %d", resp.StatusCode)
+		}
+	}
+	for i, capture := range []string{"", registry.CaptureErrors, registry.CaptureAll} {
+		doc := tokens(tokenGrant("ann"))
+		doc.Capture = capture
+		if err := s.Serve(guarded(t, up, uint64(i+1), doc, ops...)); err != nil {
+			t.Fatal(err)
+		}
+		ask(`"r-1"`, "one", `{"q":"Bearer abcdef123456"}`)
+		ask(`2`, "bad", `{}`)
+		u := s.Meter.Drain()
+		if len(u.Calls) != 2 || len(u.Omitted) != 0 {
+			t.Fatalf("%+v", u.Calls)
+		}
+		one, bad := u.Calls[0], u.Calls[1]
+		if one.Tool != "one" || one.Toolset != "ts_acme" || one.Workspace != "test" || one.Revision != uint64(i+1) || one.Outcome != "ok" || one.Status != 200 ||
+			one.CallerKind != "token" || one.Caller != "ann" || one.Request != `"r-1"` || one.Trace != "4bf92f3577b34da6a3ce929d0e0e4736" || one.BytesBefore == 0 || one.TokensAfter == 0 {
+			t.Errorf("%+v", one)
+		}
+		if bad.Outcome != "tool_error" || bad.Cause != "http_404" || bad.Status != 404 || bad.Request != "2" {
+			t.Errorf("%+v", bad)
+		}
+		for _, c := range u.Calls {
+			if sum := c.Prepare + c.Upstream + c.Shape + c.Encode; c.Upstream == 0 || sum > c.Duration || sum+4 < c.Duration { // each is cut to whole microseconds
+				t.Errorf("stages add up to %d of %d: %+v", sum, c.Duration, c)
+			}
+			for _, secret := range []string{"5uper5ecret", "hunter2", "abcdef123456", "slt_ann"} {
+				if strings.Contains(c.Arguments+c.Answer, secret) {
+					t.Errorf("%s is in the log: %+v", secret, c)
+				}
+			}
+		}
+		if one.Captured != (capture == registry.CaptureAll) || bad.Captured != (capture != "") {
+			t.Errorf("capture %q: %v, %v", capture, one.Captured, bad.Captured)
+		}
+		if one.Captured && (one.Arguments != `{"q":"Bearer [redacted]"}` || !strings.Contains(one.Answer, "name")) ||
+			bad.Captured && (bad.Arguments != "{}" || !strings.Contains(bad.Answer, "no such thing")) {
+			t.Errorf("captured %q %q, %q %q", one.Arguments, one.Answer, bad.Arguments, bad.Answer)
+		}
+	}
+	if metering.CaptureOf("nonsense") != metering.CaptureNothing {
+		t.Error("a setting that is not known captures")
+	}
+}

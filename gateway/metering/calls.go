@@ -1,0 +1,218 @@
+package metering
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/internal/redact"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Capture says of which calls arguments and answers go into the call log.
+type Capture uint8
+
+// The settings of capture.
+const (
+	CaptureNothing Capture = iota
+	CaptureFailed          // of calls that failed
+	CaptureAll
+)
+
+// CaptureOf reads the setting of an access document; one that is not known captures
+// nothing.
+func CaptureOf(setting string) Capture {
+	switch setting {
+	case registry.CaptureErrors:
+		return CaptureFailed
+	case registry.CaptureAll:
+		return CaptureAll
+	}
+	return CaptureNothing
+}
+
+const (
+	// MaxLogged is how many calls of all tools are logged between two drains: 400 a
+	// second for the ten seconds of a flush. What is beyond is counted only. The bound
+	// is for the disk of the control plane, not for the node's time: a call is one slot
+	// of memory that is there.
+	MaxLogged = 4096
+	// loggedFailures of them are kept for calls that failed, so that a crowd of calls
+	// that worked does not hide them.
+	loggedFailures = MaxLogged / 4
+	// maxRawCapture of the arguments, or the answer, of one call until they are
+	// redacted: several times what is kept, so that what is cut off of a secret is not
+	// what gives it away.
+	maxRawCapture = 4 * registry.MaxCaptureBytes
+	// maxCaptured bytes between two drains; calls beyond are logged without. Redaction
+	// takes about a millisecond for 64 KB.
+	maxCaptured = 4 << 20
+)
+
+// logged is one call of the log, in memory of its own.
+type logged struct {
+	tool                                               *Tool
+	at                                                 time.Time
+	revision                                           uint64
+	outcome                                            Outcome
+	credential                                         Credential
+	cached, captured                                   bool
+	status                                             int
+	duration, prepare, upstream, shape, encode         time.Duration
+	bytesBefore, bytesAfter, tokensBefore, tokensAfter int
+	cause, callerKind, caller                          string
+	request                                            [registry.MaxUsageRequest]byte
+	requestLen                                         int
+	trace                                              [32]byte
+	traced                                             bool
+	arguments, answer                                  []byte
+}
+
+// window is the log between two drains. Writers take slots without a lock.
+type window struct {
+	writers    atomic.Int64 // that may be writing into a slot
+	next, good atomic.Int64 // slots taken, and calls that worked that asked for one
+	captured   atomic.Int64 // bytes
+	slots      [MaxLogged]logged
+}
+
+// callLog is the call log of a Meter. Its memory is made with the first call.
+type callLog struct {
+	now  atomic.Pointer[window]
+	mu   sync.Mutex
+	idle *window // guarded by mu; the other window, empty; nil: not made yet
+}
+
+// enter gives the window of now to a writer, who must leave it. No drain reads it
+// meanwhile.
+func (l *callLog) enter() *window {
+	for {
+		w := l.now.Load()
+		if w == nil {
+			l.now.CompareAndSwap(nil, &window{})
+			continue
+		}
+		w.writers.Add(1)
+		if l.now.Load() == w {
+			return w
+		}
+		w.writers.Add(-1) // it was drained between the two
+	}
+}
+
+// log writes a call into the log, or counts it as omitted.
+func (t *Tool) log(c *Call, tokensBefore, tokensAfter int) {
+	if t.id.Toolset == "" {
+		return // a test of a draft
+	}
+	w := t.m.calls.enter()
+	defer w.writers.Add(-1)
+	const most = MaxLogged - loggedFailures
+	if c.Outcome == OK && (w.good.Load() >= most || w.good.Add(1) > most) || w.next.Load() >= MaxLogged {
+		t.omitted.Add(1)
+		return
+	}
+	i := w.next.Add(1) - 1
+	if i >= MaxLogged {
+		t.omitted.Add(1)
+		return
+	}
+	s := &w.slots[i]
+	s.tool, s.at, s.revision, s.outcome, s.credential, s.cached, s.status = t, c.Started, c.Revision, c.Outcome, c.Credential, c.Cached, c.Status
+	if s.at.IsZero() {
+		s.at = time.Now().Add(-c.Duration)
+	}
+	s.duration, s.prepare, s.upstream, s.shape, s.encode = c.Duration, c.Prepare, c.Upstream, c.Plugins, c.Encode
+	s.bytesBefore, s.bytesAfter, s.tokensBefore, s.tokensAfter = len(c.Before), len(c.After), tokensBefore, tokensAfter
+	s.cause, s.callerKind, s.caller = c.Cause, c.CallerKind, c.Caller
+	if s.requestLen = 0; len(c.Request) <= len(s.request) {
+		s.requestLen = copy(s.request[:], c.Request)
+	}
+	s.traced = len(c.Trace) == len(s.trace)
+	copy(s.trace[:], c.Trace)
+	s.captured, s.arguments, s.answer = false, nil, nil
+	if c.Capture == CaptureAll || c.Capture == CaptureFailed && c.Outcome != OK {
+		args, answer := c.Arguments[:min(len(c.Arguments), maxRawCapture)], c.Answer
+		if !c.Text {
+			answer = nil // an image or a sound
+		}
+		answer = answer[:min(len(answer), maxRawCapture)]
+		if w.captured.Add(int64(len(args)+len(answer))) <= maxCaptured {
+			s.captured = true
+			s.arguments, s.answer = append([]byte(nil), args...), append([]byte(nil), answer...)
+		}
+	}
+}
+
+// drain takes what was logged since the last one.
+func (l *callLog) drain() []registry.UsageCall {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.now.Load()
+	if w == nil || w.good.Load() == 0 && w.next.Load() == 0 {
+		return nil
+	}
+	if l.idle == nil {
+		l.idle = &window{}
+	}
+	l.now.Store(l.idle)
+	for w.writers.Load() != 0 {
+		runtime.Gosched() // a writer copies one call
+	}
+	n := min(w.next.Load(), MaxLogged)
+	out := make([]registry.UsageCall, n)
+	for i := range n {
+		s := &w.slots[i]
+		out[i] = s.call()
+		s.tool, s.arguments, s.answer, s.caller, s.cause = nil, nil, nil, "", ""
+	}
+	w.next.Store(0)
+	w.good.Store(0)
+	w.captured.Store(0)
+	l.idle = w
+	return out
+}
+
+// call is the slot as it is reported, its texts redacted.
+func (s *logged) call() registry.UsageCall {
+	id := &s.tool.id
+	micros := func(d time.Duration) uint64 { return uint64(max(d, 0) / time.Microsecond) }
+	c := registry.UsageCall{
+		Workspace: id.Workspace, Toolset: id.Toolset, Tool: id.Tool, At: s.at.UTC().Truncate(time.Millisecond), Revision: s.revision,
+		Outcome: s.outcome.String(), Cause: s.cause, Credential: s.credential.String(), Status: s.status, Cached: s.cached,
+		CallerKind: s.callerKind, Caller: plain(s.caller, registry.MaxUsageCaller), Request: plain(string(s.request[:s.requestLen]), registry.MaxUsageRequest),
+		Duration: micros(s.duration), Prepare: micros(s.prepare), Upstream: micros(s.upstream), Shape: micros(s.shape), Encode: micros(s.encode),
+		BytesBefore: uint64(s.bytesBefore), BytesAfter: uint64(s.bytesAfter), TokensBefore: uint64(max(s.tokensBefore, 0)), TokensAfter: uint64(max(s.tokensAfter, 0)),
+		Captured: s.captured,
+	}
+	if c.CallerKind == "" {
+		c.CallerKind = "anonymous"
+	}
+	if s.traced {
+		c.Trace = string(s.trace[:])
+	}
+	if s.captured {
+		c.Arguments, c.Answer = captured(s.arguments), captured(s.answer)
+	}
+	return c
+}
+
+// captured is a text as it is kept.
+func captured(b []byte) string {
+	return strings.ReplaceAll(redact.Text(string(b), registry.MaxCaptureBytes), "\x00", " ")
+}
+
+// plain cuts a text of a caller to what both databases can hold.
+func plain(s string, most int) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", " ")
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}

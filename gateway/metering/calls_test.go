@@ -1,0 +1,170 @@
+package metering
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/registry"
+)
+
+func TestLoggedCall(t *testing.T) {
+	m := New()
+	tool := m.Tool(ToolID{Workspace: "w", Toolset: "ts_1", Slug: "s", Tool: "list"})
+	at := time.Date(2026, 11, 21, 10, 0, 0, 123456789, time.UTC)
+	args, answer := []byte(`{"user":"a","password":"hunter2secret"}`), []byte("see \x00 Bearer abcdefghijkl\xff")
+	tool.Call(&Call{
+		Outcome: ToolError, Credential: Refused, Status: 401, Cause: "http_401", Started: at, Revision: 7, CallerKind: "jwt", Caller: "ann\xff",
+		Duration: 10 * time.Millisecond, Prepare: time.Millisecond, Upstream: 6 * time.Millisecond, Plugins: 2 * time.Millisecond, Encode: time.Millisecond,
+		Before: answer, After: answer, Answer: answer, Text: true, Request: []byte(`"r"`), Trace: []byte("4bf92f3577b34da6a3ce929d0e0e4736"),
+		Capture: CaptureFailed, Arguments: args,
+	})
+	tool.Call(&Call{Duration: time.Millisecond, Arguments: args, After: answer, Answer: answer, Capture: CaptureFailed, Request: []byte(strings.Repeat("1", registry.MaxUsageRequest+1)), Trace: []byte("short")})
+	tool.Call(&Call{Duration: time.Millisecond, Arguments: args, After: answer, Answer: answer, Text: false, Capture: CaptureAll})
+	clear(args)
+	clear(answer) // nothing of a call is kept
+	got := m.Drain().Calls
+	if len(got) != 3 {
+		t.Fatalf("%d calls", len(got))
+	}
+	want := registry.UsageCall{
+		Workspace: "w", Toolset: "ts_1", Tool: "list", At: at.Truncate(time.Millisecond), Revision: 7, Outcome: "tool_error", Cause: "http_401",
+		Credential: "refused", Status: 401, CallerKind: "jwt", Caller: "ann\uFFFD", Request: `"r"`, Trace: "4bf92f3577b34da6a3ce929d0e0e4736",
+		Duration: 10000, Prepare: 1000, Upstream: 6000, Shape: 2000, Encode: 1000, BytesBefore: 26, BytesAfter: 26,
+		Captured: true, Arguments: `{"user":"a","password":[redacted]}`, Answer: "see   Bearer [redacted]\uFFFD",
+	}
+	if got[0] != want {
+		t.Errorf("%+v\nwant\n%+v", got[0], want)
+	}
+	if c := got[1]; c.Captured || c.Request != "" || c.Trace != "" || c.CallerKind != "anonymous" || time.Since(c.At) > time.Minute {
+		t.Errorf("%+v", c)
+	}
+	if c := got[2]; !c.Captured || c.Answer != "" || c.Arguments == "" {
+		t.Errorf("an answer that is no text: %+v", c)
+	}
+	if rest := m.Drain(); len(rest.Calls) != 0 || len(rest.Omitted) != 0 {
+		t.Errorf("again: %+v", rest)
+	}
+	// A test of a draft is in no log.
+	m.Tool(ToolID{Workspace: "w", Slug: "s", Tool: "list"}).Call(&Call{})
+	if rest := m.Drain(); len(rest.Calls) != 0 {
+		t.Errorf("a draft: %+v", rest.Calls)
+	}
+}
+
+// TestLogBounds: of calls that worked as many as there is room for, of failures more;
+// what is not in the log is counted.
+func TestLogBounds(t *testing.T) {
+	for round := range 3 { // both windows, and the first again
+		m := New()
+		tool := m.Tool(ToolID{Workspace: "w", Toolset: "ts_1", Slug: "s", Tool: "list"})
+		for range round {
+			tool.Call(&Call{})
+			m.Drain()
+		}
+		for range MaxLogged - loggedFailures {
+			tool.Call(&Call{})
+		}
+		if u := m.Drain(); len(u.Calls) != MaxLogged-loggedFailures || len(u.Omitted) != 0 {
+			t.Fatalf("at the limit: %d calls, %v", len(u.Calls), u.Omitted)
+		}
+		for range MaxLogged - loggedFailures + 2 {
+			tool.Call(&Call{})
+		}
+		for range loggedFailures + 1 {
+			tool.Call(&Call{Outcome: Timeout})
+		}
+		u := m.Drain()
+		if len(u.Calls) != MaxLogged || len(u.Omitted) != 1 || u.Omitted[0] != (registry.UsageOmitted{Workspace: "w", Toolset: "ts_1", Calls: 3}) {
+			t.Fatalf("beyond: %d calls, %v", len(u.Calls), u.Omitted)
+		}
+	}
+	m := New()
+	tool := m.Tool(ToolID{Workspace: "w", Toolset: "ts_1", Slug: "s", Tool: "list"})
+	big := []byte(strings.Repeat(`{"name":"\u0001<&>"} `, 2000))
+	for range maxCaptured/maxRawCapture + 1 {
+		tool.Call(&Call{Outcome: Timeout, Capture: CaptureFailed, Arguments: big})
+	}
+	u := m.Drain()
+	n := 0
+	for i := range u.Calls {
+		if u.Calls[i].Captured {
+			n++
+		}
+		if got := len(u.Calls[i].Arguments); got > registry.MaxCaptureBytes {
+			t.Fatalf("%d bytes are kept", got)
+		}
+	}
+	if n != maxCaptured/maxRawCapture || len(u.Calls) != n+1 {
+		t.Fatalf("%d of %d calls are captured", n, len(u.Calls))
+	}
+	// Each report of them is one that is taken.
+	s := &Spool{}
+	s.take(u, time.Now())
+	total := 0
+	for i, r := range s.pending {
+		r.Epoch, r.Sequence, r.Oldest, r.Posted = "E", uint64(i+1), 1, time.Now()
+		b, err := json.Marshal(r)
+		if err != nil || len(b) > registry.MaxUsageBytes {
+			t.Fatalf("report %d has %d bytes, %v", i, len(b), err)
+		}
+		if err := r.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		total += len(r.Calls)
+	}
+	if total != n+1 {
+		t.Fatalf("%d of %d calls are in the reports", total, n+1)
+	}
+}
+
+// TestLogHammer: whoever calls while the log is drained, each call is in the log or
+// counted as omitted, once.
+func TestLogHammer(t *testing.T) {
+	m := New()
+	const workers, each = 4, 20000
+	var wg sync.WaitGroup
+	for i := range workers {
+		tool := m.Tool(ToolID{Workspace: "w", Toolset: "ts_1", Slug: "s", Tool: fmt.Sprint(i)})
+		wg.Go(func() {
+			for k := range each {
+				tool.Call(&Call{Revision: uint64(k) + 1, Outcome: Outcome(k % 2)})
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	seen, calls, omitted := map[string]bool{}, uint64(0), uint64(0)
+	take := func() {
+		u := m.Drain()
+		for i := range u.Calls {
+			c := &u.Calls[i]
+			if key := fmt.Sprint(c.Tool, c.Revision); seen[key] || c.Revision == 0 || c.Outcome != Outcome((c.Revision-1)%2).String() {
+				t.Errorf("call %s of %s: %+v", key, c.Tool, c)
+			} else {
+				seen[key] = true
+			}
+		}
+		for _, o := range u.Omitted {
+			omitted += o.Calls
+		}
+		for i := range u.Series {
+			calls += u.Series[i].Calls
+		}
+	}
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		take()
+	}
+	take()
+	if calls != workers*each || uint64(len(seen))+omitted != calls {
+		t.Errorf("%d calls: %d are logged and %d omitted", calls, len(seen), omitted)
+	}
+}
