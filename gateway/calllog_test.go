@@ -31,7 +31,7 @@ func TestCallLog(t *testing.T) {
 		t.Helper()
 		body := `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + args +
 			`,"_meta":{"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}}}`
-		req, err := http.NewRequestWithContext(t.Context(), "POST", s.URL("acme"), strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL("acme"), strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestCallLog(t *testing.T) {
 		} {
 			req.Header.Set(name, value)
 		}
-		resp, err := http.DefaultClient.Do(req) //nolint:forbidigo // the agent's client
+		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
