@@ -44,12 +44,12 @@ const (
 	// that worked does not hide them.
 	loggedFailures = MaxLogged / 4
 	// maxRawCapture of the arguments, or the answer, of one call until they are
-	// redacted: several times what is kept, so that what is cut off of a secret is not
+	// redacted: twice what is kept, so that what is cut off of a secret is not
 	// what gives it away.
-	maxRawCapture = 4 * registry.MaxCaptureBytes
+	maxRawCapture = 2 * registry.MaxCaptureBytes
 	// maxCaptured bytes between two drains; calls beyond are logged without. Redaction
-	// takes about a millisecond for 64 KB.
-	maxCaptured = 4 << 20
+	// of the worst texts takes about a second for this much.
+	maxCaptured = 1 << 20
 )
 
 // logged is one call of the log, in memory of its own.
