@@ -52,4 +52,3 @@ func TestCaptureBounds(t *testing.T) {
 		t.Fatalf("%d of %d calls are in the reports", total, n+1)
 	}
 }
-

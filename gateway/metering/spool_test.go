@@ -358,15 +358,17 @@ func TestRefusedReport(t *testing.T) {
 // TestSpoolIsBounded: at the bound nothing is dropped, beyond it the oldest is, and
 // the node says so.
 func TestSpoolIsBounded(t *testing.T) {
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC) // reports of the same size
+	clock := func() time.Time { return now }
 	f := func(room int64, waiting int, fault bool) {
 		t.Helper()
 		m := metering.New()
-		s, err := metering.NewSpool(metering.SpoolOptions{Meter: m, Dir: t.TempDir(), Poster: &taker{fail: errNetwork}, MaxBytes: room})
+		s, err := metering.NewSpool(metering.SpoolOptions{Meter: m, Dir: t.TempDir(), Poster: &taker{fail: errNetwork}, MaxBytes: room, Now: clock})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			m.Tool(list).Call(&metering.Call{Duration: time.Millisecond})
+			m.Tool(list).Call(&metering.Call{Duration: time.Millisecond, Started: now})
 			if err := s.Flush(); err != nil {
 				t.Fatal(err)
 			}
@@ -378,12 +380,12 @@ func TestSpoolIsBounded(t *testing.T) {
 	// A spool that is a quarter full takes counts without their log.
 	probe, total := t.TempDir(), int64(0)
 	m := metering.New()
-	s, err := metering.NewSpool(metering.SpoolOptions{Meter: m, Dir: probe, Poster: &taker{}, MaxBytes: 1300})
+	s, err := metering.NewSpool(metering.SpoolOptions{Meter: m, Dir: probe, Poster: &taker{}, MaxBytes: 1300, Now: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		m.Tool(list).Call(&metering.Call{Duration: time.Millisecond})
+		m.Tool(list).Call(&metering.Call{Duration: time.Millisecond, Started: now})
 		if err := s.Flush(); err != nil {
 			t.Fatal(err)
 		}
