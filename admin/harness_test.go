@@ -23,6 +23,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -60,6 +61,7 @@ type world struct {
 	retention admin.Retention
 	sandbox   *extism.Host
 	policy    guest.Policy
+	suggester *suggest.Model
 }
 
 // syncBuffer is a bytes.Buffer for many goroutines.
@@ -298,7 +300,7 @@ func (w *world) open() {
 	w.srv, err = admin.New(ctx, admin.Options{
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
-		Sandbox: w.sandbox, PluginPolicy: w.policy,
+		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester,
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},
 	})
 	must(err)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -72,6 +73,9 @@ type Options struct {
 	// Dialer gets the grants of private addresses that the operator names from
 	// this machine. Default: none are granted.
 	Dialer *safedial.Dialer
+	// Suggester is asked for names and descriptions of tools, when a client asks for
+	// that. Default: none is asked, and only rules make suggestions.
+	Suggester *suggest.Model
 	// OAuth asks authorization servers for access tokens. Default: none is asked,
 	// and toolsets that need one cannot be called.
 	OAuth *oauth.Client
@@ -303,6 +307,7 @@ func (s *Server) routes() {
 	s.registerToolsets()
 	s.registerRefresh()
 	s.registerTools()
+	s.registerSuggestions()
 	s.registerSelection()
 	s.registerAuthentication()
 	s.registerTests()

@@ -93,6 +93,16 @@ type config struct {
 	LogLevel              string   `yaml:"log-level"`
 	ShutdownTimeout       duration `yaml:"shutdown-timeout"`
 	MaxSpec               specSize `yaml:"max-spec"`
+
+	Suggest suggestConfig `yaml:"suggest"`
+}
+
+// suggestConfig names the model that may be asked for names and descriptions of
+// tools, and where its key is; never the key.
+type suggestConfig struct {
+	URL     string `yaml:"url"`
+	Model   string `yaml:"model"`
+	KeyFile string `yaml:"key-file"`
 }
 
 // contextConfig names a server and where its token is; never the token.

@@ -42,6 +42,7 @@ type nodeFlags struct {
 	allowPrivate        []string
 	logFormat, logLevel string
 	shutdown            time.Duration
+	suggest             suggestConfig
 }
 
 // everything is the value of --allow-private-upstreams without networks.
@@ -56,6 +57,9 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.publicURL, "public-url", "", "URL at which clients reach the gateway")
 	fs.StringSliceVar(&f.allowPrivate, "allow-private-upstreams", nil, "allow upstreams on private addresses: all, or these networks")
 	fs.Lookup("allow-private-upstreams").NoOptDefVal = everything
+	fs.StringVar(&f.suggest.URL, "suggest-url", "", "OpenAI-compatible API that may be asked for names and descriptions of tools, such as http://127.0.0.1:11434/v1 (default: none)")
+	fs.StringVar(&f.suggest.Model, "suggest-model", "", "name of its model")
+	fs.StringVar(&f.suggest.KeyFile, "suggest-key-file", "", "file with its key, if it needs one")
 	fs.StringVar(&f.logFormat, "log-format", "", "auto, json, text (default auto: text on a terminal)")
 	fs.StringVar(&f.logLevel, "log-level", "", "debug, info, warn, error")
 	fs.DurationVar(&f.shutdown, "shutdown-timeout", 0, "time for running calls at a stop (default 30s)")
@@ -64,9 +68,9 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 }
 
 // options makes the options of a node: flags win over the configuration file.
-func (f *nodeFlags) options(a *app, level string) (nodeOptions, error) {
+func (f *nodeFlags) options(a *app, level string) (o nodeOptions, err error) {
 	c := a.config
-	o := nodeOptions{
+	o = nodeOptions{
 		data: a.dataDir(), listen: first(f.listen, c.Listen, defaultListen), adminListen: first(f.adminListen, c.AdminListen, defaultAdminListen),
 		adminCert: f.adminCert, adminKey: f.adminKey, publicURL: strings.TrimSuffix(first(f.publicURL, c.PublicURL), "/"), grace: f.shutdown, spec: a.specLimits(),
 	}
@@ -89,6 +93,9 @@ func (f *nodeFlags) options(a *app, level string) (nodeOptions, error) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
 			return o, usagef("--public-url %s is not an http or https URL", printable(o.publicURL))
 		}
+	}
+	if o.suggest, err = a.suggester(f.suggest); err != nil {
+		return o, err
 	}
 	networks := f.allowPrivate
 	if networks == nil {

@@ -112,6 +112,10 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		srv := httptest.NewServer(authAPI())
 		ts.Defer(srv.Close)
 		ts.Setenv(args[0], srv.URL)
+	case "model":
+		srv := httptest.NewServer(http.HandlerFunc(chatCompletions))
+		ts.Defer(srv.Close)
+		ts.Setenv(args[0], srv.URL+"/v1")
 	case "oauth":
 		api, issuer := s.oauthAPI(ts)
 		ts.Setenv(args[0], api)

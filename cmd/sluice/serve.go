@@ -85,6 +85,9 @@ plane is gone, over its own restarts too.`,
 					return usagef("--control-plane, --control-plane-ca, --join-token-file, --edge-name and --ops-listen belong to --role edge")
 				}
 			case roleEdge:
+				if f.suggest != (suggestConfig{}) {
+					return usagef("--suggest-url, --suggest-model and --suggest-key-file belong to the roles all and control")
+				}
 				return a.serveEdge(cmd, o, &e)
 			default:
 				return usagef("--role %s is not one of all, control, edge", printable(role))

@@ -81,6 +81,8 @@ type nodeOptions struct {
 	// ready holds /readyz back; nil: nothing does.
 	ready  func() error
 	logger *slog.Logger
+	// suggest is the model to ask for names and descriptions; without URL: none.
+	suggest modelOptions
 }
 
 // node is a running Sluice: gateway, admin API and registry in one process. The
@@ -287,8 +289,12 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	if err != nil {
 		return err
 	}
+	suggester, err := n.opts.suggest.open(n.opts.logger)
+	if err != nil {
+		return err
+	}
 	n.admin, err = admin.New(ctx, admin.Options{
-		OAuth: authorization,
+		OAuth: authorization, Suggester: suggester,
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), SpecLimits: n.opts.spec, MCP: mcpServers{servers}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
 		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), Hosts: append(adminHosts(n.opts.adminListen), n.opts.adminHosts...), Version: versionOrDevel(),
 		Sandbox: n.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: n.plugins.pluginCalls,

@@ -518,3 +518,14 @@ func argName(wire string) string {
 	}
 	return s
 }
+
+// ToolName makes a name in the style of generated tools of any text: lower case words
+// joined by underscores, a letter first, at most 40 bytes, shortened as names of
+// operations are. It is "" when the text has no letter or digit of ASCII.
+func ToolName(text string) string {
+	name := strings.Join(dedupe(words(text)), "_")
+	if len(name) > maxToolName {
+		name = shorter(name)
+	}
+	return cutName(startLetter(name), maxToolName)
+}

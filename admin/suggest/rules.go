@@ -1,0 +1,103 @@
+package suggest
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Namer makes a name in the style of generated tools of another, at most [MaxName]
+// bytes; "" when it has no letters that names may have.
+type Namer func(name string) string
+
+// Rules proposes what needs no model: names in the style of generated ones for tools
+// that come with other names, and descriptions for tools that have none. all are the
+// names of every tool of the toolset.
+func Rules(tools []Tool, all []string, namer Namer) Result {
+	taken := namesOf(all)
+	var r Result
+	for i := range tools {
+		t := &tools[i]
+		var s Suggestion
+		var why []string
+		if fault := nameFault(t.Name); fault != "" {
+			if s.Name = namer(t.Name); s.Name == "" {
+				s.Name = namer(t.Method + " " + t.Path)
+			}
+			if other, used := taken[s.Name]; used && other != t.Name {
+				s.Name = "" // a rule proposes nothing that cannot be accepted
+			}
+			if s.Name != "" {
+				why = append(why, fault)
+			}
+		}
+		if says := strings.TrimSpace(t.Description); says == "" || sameWords(says, t.Name) || says == t.Title {
+			s.Description = plainDescription(t)
+			fault := "there is no description, and agents choose tools by it"
+			if says != "" {
+				fault = "the description only repeats the name"
+			}
+			why = append(why, fault)
+		}
+		s.Reason = strings.Join(why, "; ")
+		accepted, dropped := taken.accept(t, s)
+		r.add(t, accepted, dropped)
+	}
+	return r
+}
+
+// nameFault says what is wrong with a name; "" when nothing is.
+func nameFault(name string) string {
+	switch {
+	case len(name) > MaxName:
+		return "the name is longer than 40 characters; some clients leave such tools out"
+	case !nameForm.MatchString(name):
+		return "names of lower case words with underscores are read best and accepted everywhere"
+	}
+	return ""
+}
+
+// sameWords reports whether two texts have the same letters and digits.
+func sameWords(a, b string) bool {
+	return letters(a) == letters(b)
+}
+
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r > 127:
+			return r
+		case 'A' <= r && r <= 'Z':
+			return r + ('a' - 'A')
+		}
+		return -1
+	}, s)
+}
+
+// plainDescription says what is known: the words of the title or name, the operation,
+// and the arguments a call needs.
+func plainDescription(t *Tool) string {
+	says := t.Title
+	if says == "" {
+		says = strings.ReplaceAll(t.Name, "_", " ")
+	}
+	var b strings.Builder
+	first, size := utf8.DecodeRuneInString(says)
+	b.WriteRune(unicode.ToUpper(first))
+	b.WriteString(says[size:])
+	if strings.HasPrefix(t.Path, "/") {
+		b.WriteString(" (" + t.Method + " " + tidy(t.Path, 200) + ")")
+	}
+	b.WriteByte('.')
+	const most = 8 // more are in the schema
+	var needs []string
+	for _, a := range arguments(t.InputSchema, most) {
+		if a.Required {
+			needs = append(needs, a.Name)
+		}
+	}
+	if len(needs) > 0 {
+		b.WriteString(" Needs " + strings.Join(needs, ", ") + ".")
+	}
+	return b.String()
+}

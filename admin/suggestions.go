@@ -1,0 +1,158 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/suggest"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/openapi"
+)
+
+// Who made suggestions.
+const (
+	fromRules = "rules"
+	fromModel = "model"
+)
+
+// Suggestion is a proposal for one tool. It changes nothing until it is applied with
+// batch-update-tools.
+type Suggestion struct {
+	Tool        string    `json:"tool" doc:"Present name of the tool."`
+	Operation   Operation `json:"operation"`
+	Name        string    `json:"name,omitempty" doc:"Proposed name; absent: the present one is good."`
+	Description string    `json:"description,omitempty" doc:"Proposed description; absent: the present one is good."`
+	Present     string    `json:"presentDescription,omitempty" doc:"Present description, where another is proposed."`
+	Reason      string    `json:"reason"`
+}
+
+// NoSuggestion is a tool for which what was proposed cannot be offered.
+type NoSuggestion struct {
+	Tool   string `json:"tool"`
+	Reason string `json:"reason"`
+}
+
+// Suggestions are proposals for the tools of a toolset.
+type Suggestions struct {
+	From    string         `json:"from" enum:"rules,model" doc:"Who made them."`
+	Model   string         `json:"model,omitempty" doc:"Name of the model that this control plane may ask; absent: none."`
+	Looked  int            `json:"looked" doc:"Tools that were looked at."`
+	Items   []Suggestion   `json:"items"`
+	Dropped []NoSuggestion `json:"dropped" doc:"Tools for which what was proposed cannot be offered, and why."`
+}
+
+type suggestionsInput struct {
+	ToolsetInput
+	Tools []string `query:"tools" maxItems:"256" doc:"Names or globs of tools; absent: all."`
+}
+
+type askInput struct {
+	ToolsetInput
+	Body struct {
+		Tools []string `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of tools; absent: all that are enabled. At most 120 may match."`
+	}
+}
+
+func (s *Server) registerSuggestions() {
+	tags := []string{"tools"}
+	const path = "/v1/toolsets/{id}/suggestions"
+	register(s, huma.Operation{
+		OperationID: "get-suggestions", Method: http.MethodGet, Path: path, Summary: "Propose names and descriptions of tools by rules", Tags: tags,
+		Description: "Proposals carry a reason and change nothing. Tools whose names and descriptions are good get none. Apply what you accept with batch-update-tools.",
+	}, func(ctx context.Context, in *suggestionsInput) (*bodyOutput[Suggestions], error) {
+		d, tools, err := s.suggestible(ctx, in.ID, in.Tools, "/tools")
+		if err != nil {
+			return nil, err
+		}
+		r := suggest.Rules(forSuggest(tools), namesOf(d), openapi.ToolName)
+		return &bodyOutput[Suggestions]{s.showSuggestions(fromRules, tools, &r)}, nil
+	})
+	register(s, huma.Operation{
+		OperationID: "ask-suggestions", Method: http.MethodPost, Path: path, Summary: "Ask the model for names and descriptions of tools", Tags: tags,
+		Description: "Sends names, descriptions, operations and arguments of the tools to the endpoint that the operator named with --suggest-url; off without one. " +
+			"Proposals carry a reason, are checked against the rules of names, and change nothing.",
+	}, func(ctx context.Context, in *askInput) (*bodyOutput[Suggestions], error) {
+		d, tools, err := s.suggestible(ctx, in.ID, in.Body.Tools, "/tools")
+		if err != nil {
+			return nil, err
+		}
+		if s.o.Suggester == nil {
+			return nil, problem.New(problem.Unavailable, "this control plane has no model to ask").
+				Fix("start it with --suggest-url and --suggest-model, or take the suggestions of the rules")
+		}
+		r, err := s.o.Suggester.Suggest(ctx, d.report.Title, forSuggest(tools), namesOf(d))
+		if err != nil {
+			return nil, err
+		}
+		return &bodyOutput[Suggestions]{s.showSuggestions(fromModel, tools, &r)}, nil
+	})
+}
+
+// suggestible are the tools of a toolset that were asked for, all enabled ones by
+// default.
+func (s *Server) suggestible(ctx context.Context, id string, list []string, at string) (*draft, []Tool, error) {
+	d, err := s.load(ctx, s.workspace(ctx), id)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err := parseGlobs(list, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	var tools []Tool
+	for _, t := range d.tools(true) {
+		if g.match(t.Name) && (t.Enabled || len(g.in) > 0) {
+			tools = append(tools, t)
+		}
+	}
+	if len(tools) == 0 {
+		return nil, nil, problem.New(problem.NotFound, "no tool matches").Fix("list the tools first")
+	}
+	return d, tools, nil
+}
+
+// namesOf are the names that a proposal may not take: of all tools, also disabled ones.
+func namesOf(d *draft) []string {
+	all := d.tools(false)
+	out := make([]string, 0, len(all))
+	for i := range all {
+		out = append(out, all[i].Name)
+	}
+	return out
+}
+
+func forSuggest(tools []Tool) []suggest.Tool {
+	out := make([]suggest.Tool, len(tools))
+	for i := range tools {
+		t := &tools[i]
+		out[i] = suggest.Tool{
+			Name: t.Name, Title: t.Title, Description: t.Description, Method: t.Operation.Method, Path: t.Operation.Path, InputSchema: t.InputSchema,
+		}
+	}
+	return out
+}
+
+func (s *Server) showSuggestions(from string, tools []Tool, r *suggest.Result) Suggestions {
+	out := Suggestions{From: from, Looked: len(tools), Items: []Suggestion{}, Dropped: []NoSuggestion{}}
+	if s.o.Suggester != nil {
+		out.Model = s.o.Suggester.Name()
+	}
+	byName := make(map[string]*Tool, len(tools))
+	for i := range tools {
+		byName[tools[i].Name] = &tools[i]
+	}
+	for _, p := range r.Suggestions {
+		t := byName[p.Tool]
+		shown := Suggestion{Tool: p.Tool, Operation: t.Operation, Name: p.Name, Description: p.Description, Reason: p.Reason}
+		if p.Description != "" {
+			shown.Present = t.Description
+		}
+		out.Items = append(out.Items, shown)
+	}
+	for _, p := range r.Dropped {
+		out.Dropped = append(out.Dropped, NoSuggestion(p))
+	}
+	return out
+}
