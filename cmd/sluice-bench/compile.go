@@ -54,6 +54,16 @@ func benchCompileMemory(ctx context.Context, b *bench) error {
 // benchCompile compares the way from GitHub's specification to the bytes of a
 // connector with encoding/json only decoding it.
 func benchCompile(ctx context.Context, b *bench) error {
+	return b.compile(ctx, "compile.github", "json", "encodingjson")
+}
+
+// benchCompileYAML does it for the same specification in YAML, with only parsing that
+// into nodes.
+func benchCompileYAML(ctx context.Context, b *bench) error {
+	return b.compile(ctx, "compile.github.yaml", "yaml", "yamlnodes")
+}
+
+func (b *bench) compile(ctx context.Context, goal, format, alternative string) error {
 	if b.spec == "" {
 		return errors.New("-github names no specification")
 	}
@@ -61,15 +71,15 @@ func benchCompile(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	const name = "BenchmarkGitHub/format=json/impl="
-	r, err := b.goBench(ctx, "./plugins/connector", "^BenchmarkGitHub$/^format=json$", "3x", "SLUICE_GITHUB_SPEC="+spec)
+	r, err := b.goBench(ctx, "./plugins/connector", "^BenchmarkGitHub$/^format="+format+"$", "3x", "SLUICE_GITHUB_SPEC="+spec)
 	if err != nil {
 		return err
 	}
-	value, of, over, err := r.ratio(name+"sluice", name+"encodingjson")
+	name := "BenchmarkGitHub/format=" + format + "/impl="
+	value, of, over, err := r.ratio(name+"sluice", name+alternative)
 	if err != nil {
 		return err
 	}
-	b.report("compile.github", value, fmt.Sprintf("%s over %s", nanoseconds(of), nanoseconds(over)))
+	b.report(goal, value, fmt.Sprintf("%s over %s", nanoseconds(of), nanoseconds(over)))
 	return nil
 }

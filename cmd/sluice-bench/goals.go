@@ -52,6 +52,7 @@ var goals = []goal{
 	{bound, "toolsets.1000.kb", "<=", 64, "KB", "resident memory of each of 1,000 live toolsets of 10 tools"},
 	{ratio, "start.warm", "<=", 3, "", "process start to first served call with those 1,000 toolsets over a start with one"},
 	{ratio, "compile.github", "<=", 1.5, "", "GitHub's specification (13 MB) to connector bytes over encoding/json decoding it into any"},
+	{ratio, "compile.github.yaml", "<=", 1.5, "", "the same specification in YAML (10 MB) over go.yaml.in/yaml/v4 reading it into nodes"},
 	{bound, "compile.github.mb", "<=", 150, "MB", "peak resident memory of a process that does that once"},
 	{ratio, "extism.nop.vs_gosdk", "<=", 0.02, "", "a call of a plugin that does nothing on our Extism host over extism/go-sdk v1.7.1"},
 	{ratio, "extism.load256k.vs_gosdk", "<=", 0.125, "", "the same for a plugin that loads 256 KB of input"},

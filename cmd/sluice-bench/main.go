@@ -29,6 +29,7 @@ var benchmarks = []benchmark{
 	{[]string{"extism.nop.vs_gosdk", "extism.load256k.vs_gosdk", "extism.echo256k.vs_gosdk"}, benchExtism},
 	{[]string{"plugins.untrusted.overhead_ms"}, benchPlugin},
 	{[]string{"compile.github"}, benchCompile},
+	{[]string{"compile.github.yaml"}, benchCompileYAML},
 	{[]string{"compile.github.mb"}, benchCompileMemory},
 	{[]string{"toolsets.1000.kb", "start.warm"}, benchToolsets},
 	{[]string{"control.publish.1of1000"}, benchFollow},

@@ -42,6 +42,9 @@ type Builder struct {
 	done    bool
 }
 
+// tailBytes is room for the end of a connector's manifest.
+const tailBytes = 64
+
 // NewBuilder starts a connector of an API. api is read by Finish only, so it may be
 // filled while operations are added.
 func NewBuilder(api *operation.API) *Builder {
@@ -129,13 +132,17 @@ func (b *Builder) Finish() (Artifact, error) {
 		Title: cut(b.api.Title, manifest.MaxText), Description: cut(b.api.Description, manifest.MaxDescription), Generator: "sluice",
 		Upstream: &manifest.Upstream{Servers: servers(b.api.Servers), Schemes: schemes(b.api.Schemes), Security: requirements(b.api.Security)},
 	}
-	doc := m.AppendHead(make([]byte, 0, len(b.tools)+4096))
-	doc = append(doc, b.tools...)
-	doc = m.AppendTail(doc)
-	b.tools = nil
-	if _, _, err := manifest.ParseHead(doc); err != nil {
+	// Each tool was read back when it was added; here what surrounds them is.
+	head := m.AppendHead(nil)
+	if _, _, err := manifest.ParseHead(m.AppendTail(slices.Clip(head))); err != nil {
 		return Artifact{}, fmt.Errorf("finishing connector %s: %w", b.api.Name, err)
 	}
+	doc := make([]byte, 0, len(head)+len(b.tools)+tailBytes)
+	doc = m.AppendTail(append(append(doc, head...), b.tools...))
+	if len(doc) > manifest.MaxBytes {
+		return Artifact{}, fmt.Errorf("finishing connector %s: its manifest has %d bytes, the limit is %d", b.api.Name, len(doc), manifest.MaxBytes)
+	}
+	b.tools = nil
 	programs, err := b.programs()
 	if err != nil {
 		return Artifact{}, fmt.Errorf("finishing connector %s: %w", b.api.Name, err)
@@ -175,10 +182,10 @@ func (b *Builder) programs() ([][]byte, error) {
 	}
 	tables, errs := make([][]byte, len(first)), make([]error, len(first))
 	var next atomic.Int64
+	var memory engine.Memory
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(first)) {
 		workers.Go(func() {
-			var memory engine.Memory
 			for n := int(next.Add(1)) - 1; n < len(first); n = int(next.Add(1)) - 1 {
 				tables[n], errs[n] = program(first[n], b.index, &memory)
 			}

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Compile makes the table of p. Equal programs give equal bytes, and equal
@@ -17,10 +18,50 @@ func Compile(p *Program) ([]byte, error) { return new(Memory).Compile(p) }
 
 // Memory remembers what it compiled, for those who compile the programs of many
 // operations of one API: a quarter of them are different. The zero Memory is empty.
-// It is for one goroutine and keeps everything until it is dropped.
+// Goroutines may share it; it keeps everything until it is dropped.
 type Memory struct {
-	tables map[string][]byte // by what tells programs apart
-	hashes map[string]hashed // by names, each with its length
+	scratch sync.Pool // of *compiler
+
+	mu     sync.RWMutex
+	tables map[string][]byte // guarded by mu; by what tells programs apart
+	hashes map[string]hashed // guarded by mu; by names, each with its length
+}
+
+// table is one that was compiled.
+func (m *Memory) table(key []byte) ([]byte, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	t, ok := m.tables[string(key)]
+	return t, ok
+}
+
+// keep remembers a table and returns it, or the one that another goroutine made
+// meanwhile.
+func (m *Memory) keep(key, t []byte) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if first, ok := m.tables[string(key)]; ok {
+		return first
+	}
+	if m.tables == nil {
+		m.tables = map[string][]byte{}
+	}
+	m.tables[string(key)] = t
+	return t
+}
+
+// compiler is one whose memory may have been used before.
+func (m *Memory) compiler() *compiler {
+	c, ok := m.scratch.Get().(*compiler)
+	if !ok {
+		return &compiler{ids: map[*Node]int{}, heapAt: map[string]int{}, memory: m}
+	}
+	clear(c.ids)
+	clear(c.heapAt)
+	clear(c.flats)
+	clear(c.fields)
+	c.flats, c.fields, c.order, c.class, c.heap = c.flats[:0], c.fields[:0], c.order[:0], c.class[:0], c.heap[:0]
+	return c
 }
 
 // Compile is [Compile]. Equal programs get the same bytes: do not change them.
@@ -31,7 +72,8 @@ func (m *Memory) Compile(p *Program) ([]byte, error) {
 	if p.Documents > DocumentStream {
 		return nil, fmt.Errorf("compiling response program: unknown document mode %d", p.Documents)
 	}
-	c := &compiler{ids: map[*Node]int{}, heapAt: map[string]int{}, memory: m}
+	c := m.compiler()
+	defer m.scratch.Put(c)
 	if p.Root != nil {
 		if err := c.collect(p.Root); err != nil {
 			return nil, fmt.Errorf("compiling response program: %w", err)
@@ -39,33 +81,39 @@ func (m *Memory) Compile(p *Program) ([]byte, error) {
 		c.join()
 	}
 	key := c.key(p)
-	if t, ok := m.tables[string(key)]; ok {
+	if t, ok := m.table(key); ok {
 		return t, nil
 	}
 	t, err := c.write(p)
 	if err != nil {
 		return nil, fmt.Errorf("compiling response program: %w", err)
 	}
-	if m.tables == nil {
-		m.tables = map[string][]byte{}
-	}
-	m.tables[string(key)] = t
-	return t, nil
+	return m.keep(key, t), nil
 }
 
-// hash is [buildHash], once for the same names.
-func (m *Memory) hash(names [][]byte) (hashed, error) {
-	var key []byte
-	for _, n := range names {
-		key = append(binary.AppendUvarint(key, uint64(len(n))), n...)
+// hash is [buildHash] of the names of fields, once for the same names.
+func (c *compiler) hash(fields []flatField) (hashed, error) {
+	m, key := c.memory, c.sig[:0]
+	for i := range fields {
+		key = append(binary.AppendUvarint(key, uint64(len(fields[i].name))), fields[i].name...)
 	}
-	if h, ok := m.hashes[string(key)]; ok {
+	c.sig = key
+	m.mu.RLock()
+	h, ok := m.hashes[string(key)]
+	m.mu.RUnlock()
+	if ok {
 		return h, nil
+	}
+	names := make([][]byte, len(fields))
+	for i := range fields {
+		names[i] = []byte(fields[i].name)
 	}
 	h, err := buildHash(names)
 	if err != nil {
 		return h, err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.hashes == nil {
 		m.hashes = map[string]hashed{}
 	}
@@ -104,7 +152,17 @@ type compiler struct {
 	heap   []byte
 	heapAt map[string]int
 	memory *Memory
+
+	// What one step needs for a moment, and the next program again.
+	fields []flatField // those of flats
+	sig    []byte
+	keyOf  []byte
+	out    []byte
+	fixes  []fix
 }
+
+// fix is where a string's offset belongs, written when the heap's place is known.
+type fix struct{ at, to int }
 
 // collect flattens n and what it refers to, with an explicit worklist: programs
 // come from schemas of strangers and may be deep.
@@ -131,7 +189,7 @@ func (c *compiler) collect(root *Node) error {
 		if len(c.flats) > 4*MaxNodes { // before equal ones are joined
 			return fmt.Errorf("more than %d nodes", 4*MaxNodes)
 		}
-		f, err := flatten(n, ref)
+		f, err := c.flatten(n, ref)
 		if err != nil {
 			return err
 		}
@@ -140,7 +198,7 @@ func (c *compiler) collect(root *Node) error {
 	return nil
 }
 
-func flatten(n *Node, ref func(*Node) int) (flat, error) {
+func (c *compiler) flatten(n *Node, ref func(*Node) int) (flat, error) {
 	f := flat{rest: childDrop, rules: n.Rules & ruleBits, offset: n.Offset, limit: n.Limit, maxStr: n.MaxString, maxNum: n.MaxNumbers, pred: n.Where}
 	if n.Rules&^(ruleBits|KeyLinks) != 0 {
 		return f, fmt.Errorf("unknown rule bits %#x", uint16(n.Rules))
@@ -158,7 +216,8 @@ func flatten(n *Node, ref func(*Node) int) (flat, error) {
 		}
 		suffixes = append(slices.Clip(suffixes), "_url")
 	}
-	f.fields = make([]flatField, 0, len(fields))
+	c.fields = slices.Grow(c.fields, len(fields))
+	f.fields = c.fields[len(c.fields):len(c.fields):cap(c.fields)]
 	for i := range fields {
 		x := &fields[i]
 		if len(x.Name) > MaxName {
@@ -175,6 +234,8 @@ func flatten(n *Node, ref func(*Node) int) (flat, error) {
 		}
 		f.fields = append(f.fields, e)
 	}
+	c.fields = c.fields[:len(c.fields)+len(f.fields)]
+	f.fields = slices.Clip(f.fields)
 	if len(f.fields) > MaxFields {
 		return f, fmt.Errorf("node with %d fields, at most %d", len(f.fields), MaxFields)
 	}
@@ -208,7 +269,7 @@ func flatten(n *Node, ref func(*Node) int) (flat, error) {
 // join finds equal nodes by partition refinement, which also works for nodes
 // that refer to themselves, and numbers the classes as first seen from the root.
 func (c *compiler) join() {
-	c.class = make([]int, len(c.flats))
+	c.class = resized(c.class, len(c.flats))
 	count := 1
 	own := c.signatures()
 	for {
@@ -273,7 +334,8 @@ func (c *compiler) join() {
 func (c *compiler) signatures() []int {
 	own := make([]int, len(c.flats))
 	seen := map[string]int{}
-	var sig []byte
+	sig := c.sig
+	defer func() { c.sig = sig }()
 	for i := range c.flats {
 		sig = c.flats[i].appendOwn(sig[:0])
 		n, ok := seen[string(sig)]
@@ -289,19 +351,16 @@ func (c *compiler) signatures() []int {
 // appendOwn appends what a node is apart from its children; different nodes get
 // different bytes.
 func (f *flat) appendOwn(sig []byte) []byte {
-	text := func(s string) {
-		sig = append(binary.AppendUvarint(sig, uint64(len(s))), s...)
-	}
 	for _, v := range [...]uint32{uint32(f.rules), f.offset, f.limit, f.maxStr, f.maxNum, uint32(len(f.suffixes)), uint32(len(f.fields))} {
 		sig = binary.AppendUvarint(sig, uint64(v))
 	}
 	for _, s := range f.suffixes {
-		text(s)
+		sig = appendText(sig, s)
 	}
-	text(f.where)
+	sig = appendText(sig, f.where)
 	for k := range f.fields {
 		x := &f.fields[k]
-		text(x.name)
+		sig = appendText(sig, x.name)
 		flags := byte(0)
 		if x.exempt {
 			flags |= 1
@@ -314,10 +373,14 @@ func (f *flat) appendOwn(sig []byte) []byte {
 	return sig
 }
 
+func appendText(sig []byte, s string) []byte {
+	return append(binary.AppendUvarint(sig, uint64(len(s))), s...)
+}
+
 // key is all that the table is made of: the joined nodes in their order, each with
 // its children.
 func (c *compiler) key(p *Program) []byte {
-	key := []byte{byte(p.Output), byte(p.Documents)}
+	key := append(c.keyOf[:0], byte(p.Output), byte(p.Documents))
 	for _, i := range c.order {
 		f := &c.flats[i]
 		key = f.appendOwn(key)
@@ -326,6 +389,7 @@ func (c *compiler) key(p *Program) []byte {
 			key = binary.AppendVarint(key, int64(c.child(f.fields[k].child)))
 		}
 	}
+	c.keyOf = key
 	return key
 }
 
@@ -366,16 +430,12 @@ func (c *compiler) write(p *Program) ([]byte, error) {
 		return nil, fmt.Errorf("%d predicate terms, at most %d", len(ops), MaxOps)
 	}
 	opsOff := headerBytes + nodeBytes*len(c.order)
-	t := append([]byte(nil), make([]byte, opsOff+opBytes*len(ops))...)
-	type fix struct{ at, to int } // a string's offset, known when the heap's place is
-	var fixes []fix
+	t := resized(c.out, opsOff+opBytes*len(ops))
+	fixes := c.fixes[:0]
+	defer func() { c.out, c.fixes = t, fixes }()
 	for k, i := range c.order {
 		f := &c.flats[i]
-		names := make([][]byte, len(f.fields))
-		for j := range f.fields {
-			names[j] = []byte(f.fields[j].name)
-		}
-		h, err := c.memory.hash(names)
+		h, err := c.hash(f.fields)
 		if err != nil {
 			return nil, err
 		}
@@ -454,7 +514,7 @@ func (c *compiler) write(p *Program) ([]byte, error) {
 	le.PutUint16(t[14:], uint16(root))
 	le.PutUint32(t[16:], uint32(opsOff))
 	le.PutUint16(t[20:], uint16(len(ops)))
-	return t, nil
+	return bytes.Clone(t), nil
 }
 
 func align(t []byte, n int) []byte {

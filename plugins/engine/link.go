@@ -55,10 +55,15 @@ func link(dst []byte, version int, programs [][]byte, section string, manifest [
 	if len(manifest) == 0 || section == "" {
 		return nil, errors.New("linking module: empty manifest or section name")
 	}
+	checked := make(map[memory]bool, len(programs))
 	for i, p := range programs {
+		if checked[memoryOf(p)] {
+			continue
+		}
 		if err := Check(p); err != nil {
 			return nil, fmt.Errorf("linking module: program %d: %w", i, err)
 		}
+		checked[memoryOf(p)] = true
 	}
 	set, err := makeSet(version, programs)
 	if err != nil {
@@ -69,6 +74,20 @@ func link(dst []byte, version int, programs [][]byte, section string, manifest [
 		return nil, fmt.Errorf("linking module: %w", err)
 	}
 	return m, nil
+}
+
+// memory tells slices apart by where they are: equal programs often share their bytes,
+// and need no second look then.
+type memory struct {
+	start  *byte
+	length int
+}
+
+func memoryOf(p []byte) memory {
+	if len(p) == 0 {
+		return memory{}
+	}
+	return memory{&p[0], len(p)}
 }
 
 // makeSet lays out the segment: header, directory, programs on 16-byte
@@ -84,13 +103,17 @@ func makeSet(version int, programs [][]byte) ([]byte, error) {
 	}
 	b := make([]byte, setHeader+setEntry*len(programs), size)
 	at := make(map[string]int, len(programs))
+	seen := make(map[memory]int, len(programs))
 	for i, p := range programs {
-		off, ok := at[string(p)]
+		off, ok := seen[memoryOf(p)]
 		if !ok {
-			b = align(b, tableAlign)
-			off = len(b) - setHeader
-			at[string(p)] = off
-			b = append(b, p...)
+			if off, ok = at[string(p)]; !ok {
+				b = align(b, tableAlign)
+				off = len(b) - setHeader
+				at[string(p)] = off
+				b = append(b, p...)
+			}
+			seen[memoryOf(p)] = off
 		}
 		le.PutUint32(b[setHeader+i*setEntry:], uint32(off))
 		le.PutUint32(b[setHeader+i*setEntry+4:], uint32(len(p)))

@@ -36,7 +36,7 @@ func Compile(ctx context.Context, src Source, opts Options) (*Result, error) {
 		outputs: make(map[outputKey][]byte), patterns: make(map[string]bool), schemeIDs: make(map[string]bool),
 		anything: &schema{open: true},
 	}
-	res, err := c.compile()
+	res, err := c.compileAll()
 	if err == nil {
 		return res, nil
 	}
@@ -50,6 +50,21 @@ func Compile(ctx context.Context, src Source, opts Options) (*Result, error) {
 // timePerByte is half a second for each MiB: ten times what a large specification needs
 // on one busy core.
 const timePerByte = time.Second / (2 << 20)
+
+// compileAll is compile with its two helpers at work beside it.
+func (c *compiler) compileAll() (res *Result, err error) {
+	c.sum = sumLater(c.src.Data)
+	if c.opts.Each != nil {
+		c.delivery = deliver(c.opts.Each)
+	}
+	// Also when compile panics: nothing may be at work when Compile is left.
+	defer func() {
+		if fault := c.delivery.end(); fault != nil {
+			res, err = nil, fault
+		}
+	}()
+	return c.compile()
+}
 
 // withDefaults fills in what is zero and enforces the hard limits.
 func (l Limits) withDefaults() Limits {
@@ -113,6 +128,9 @@ type compiler struct {
 	emitted   int
 	scratch   []byte
 	input     []byte
+
+	delivery *delivery // nil: nobody receives operations
+	sum      <-chan [sha256.Size]byte
 }
 
 // tick looks at the deadline now and then.
@@ -187,7 +205,7 @@ func (c *compiler) compile() (*Result, error) {
 
 // digest names everything that was compiled.
 func (c *compiler) digest() string {
-	sum := sha256.Sum256(c.src.Data)
+	sum := <-c.sum
 	if len(c.src.Overlays) == 0 && len(c.loadedDocs) == 0 {
 		return "sha256:" + hex.EncodeToString(sum[:])
 	}

@@ -81,8 +81,9 @@ const (
 type Options struct {
 	Limits Limits
 	// Each receives every operation in the order of the document. The operation
-	// belongs to the receiver. An error of Each ends Compile with that error.
-	// nil: operations are only counted.
+	// belongs to the receiver. Each runs in a goroutine of its own while Compile reads
+	// on, never twice at once, and not after Compile returned. An error of Each ends
+	// Compile with that error. nil: operations are only counted.
 	Each func(*operation.Operation) error
 	// Fetch reads a document that a reference names by URL. It is called only
 	// for http and https URLs of the same origin as Source.BaseURL. nil: such

@@ -155,8 +155,8 @@ func (c *compiler) readOperation(e entry, res *Result) error {
 		return problem.New(problem.InvalidSpec, "its tools need more than %d bytes", c.limits.MaxEmitted).
 			At(c.file, op.Line, 0, op.Pointer).Fix("split the specification").Because(codeError(codeBudget))
 	}
-	if c.opts.Each != nil {
-		return c.opts.Each(op)
+	if c.delivery != nil && !c.delivery.give(op) {
+		return c.delivery.end()
 	}
 	return nil
 }

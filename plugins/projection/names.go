@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -144,19 +145,27 @@ func (x Index) Identifies(resource, name string, t operation.Type) bool {
 	if len(x.names) == 0 {
 		return false
 	}
-	n, r := fold(name), fold(resource)
-	if x.names[n]&t != 0 {
+	// Names are folded into memory of this call: it is made for every member of every
+	// answer.
+	var memory [2 * foldedBytes]byte
+	both := appendFolded(memory[:0], resource)
+	r := len(both)
+	both = appendFolded(both, name)
+	n := both[r:]
+	switch {
+	case x.names[string(n)]&t != 0:
 		return true
-	}
-	if r == "" {
+	case r == 0:
 		return false
-	}
-	if x.names[r+n]&t != 0 {
+	case x.names[string(both)]&t != 0:
 		return true
 	}
-	rest, ok := strings.CutPrefix(n, r)
-	return ok && rest != "" && x.names[rest]&t != 0
+	rest, ok := bytes.CutPrefix(n, both[:r])
+	return ok && len(rest) > 0 && x.names[string(rest)]&t != 0
 }
+
+// foldedBytes of a name need no memory of their own; those of members are shorter.
+const foldedBytes = 64
 
 // has reports whether a parameter is called name, whatever its type.
 func (x Index) has(name string) bool { return x.names[fold(name)] != 0 }
@@ -173,19 +182,24 @@ func fold(s string) string {
 	if plain {
 		return s
 	}
-	b := make([]byte, 0, len(s))
+	return string(appendFolded(make([]byte, 0, len(s)), s))
+}
+
+// appendFolded appends what fold makes of s.
+func appendFolded(dst []byte, s string) []byte {
+	from := len(dst)
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c == '_' || c == '-':
 		case c >= 0x80:
-			return strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(s, "_", ""), "-", ""))
+			return append(dst[:from], strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(s, "_", ""), "-", ""))...)
 		case c >= 'A' && c <= 'Z':
-			b = append(b, c|0x20)
+			dst = append(dst, c|0x20)
 		default:
-			b = append(b, c)
+			dst = append(dst, c)
 		}
 	}
-	return string(b)
+	return dst
 }
 
 // ResourceOf names the resource that a path is about: its last fixed segment,
