@@ -428,9 +428,13 @@ func TestCache(t *testing.T) {
 		_, _ = io.WriteString(w, `{}`)
 	}))
 	up.Handle("GET /fails", upstreamtest.JSON(500, `{}`))
+	up.Handle("GET /search", upstreamtest.JSON(200, `{}`))
 	s := start(t, gatewaytest.Options{})
+	search := gatewaytest.Operation("search", "GET", "/search")
+	search.InputSchema = []byte(`{"type":"object","properties":{"body":{"type":"object"}}}`)
+	search.Plan.Body = &operation.Body{MediaType: "application/json", Arg: "body", Required: true}
 	ops := []*operation.Operation{
-		getItem(), gatewaytest.Operation("create", "POST", "/items"), gatewaytest.Operation("private", "GET", "/private"),
+		getItem(), gatewaytest.Operation("create", "POST", "/items"), gatewaytest.Operation("private", "GET", "/private"), search,
 		gatewaytest.Operation("fails", "GET", "/fails"),
 	}
 	f := func(tool, args string, want int) {
@@ -465,6 +469,9 @@ func TestCache(t *testing.T) {
 	f("get_item", `{"id":2}`, 1)
 	s.Secrets.Set("c1", credentials.Credential{Value: secrets.New("second"), Version: 2})
 	f("get_item", `{"id":1}`, 1) // another key, another answer
+	f("search", `{"body":{"q":1}}`, 1)
+	f("search", `{"body":{"q":2}}`, 1) // another body, another answer
+	f("search", `{"body":{"q":1}}`, 0)
 	f("create", `{}`, 3)
 	f("private", `{}`, 3)
 	f("fails", `{}`, 3)

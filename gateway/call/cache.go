@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"strconv"
 	"sync"
@@ -182,6 +183,13 @@ func (x *exchange) appendKey(dst []byte) []byte {
 		dst = append(dst, x.request.Header[i].Name...)
 		dst = append(dst, ':')
 		dst = append(dst, x.request.Header[i].Value...)
+	}
+	if x.request.HasBody { // of QUERY, and of GET where a specification insists on one
+		sum := sha256.Sum256(x.request.Body)
+		dst = append(dst, 0)
+		dst = append(dst, x.request.ContentType...)
+		dst = append(dst, 0)
+		dst = append(dst, sum[:]...)
 	}
 	if x.ready.Auth != nil {
 		dst = append(dst, 0)

@@ -51,7 +51,7 @@ func do(t testing.TB, c *Client, base *Base, method, target string, lim Limits, 
 	x.Request.Header.SetMethod(method)
 	x.Request.SetRequestURIBytes(base.AppendURL(nil, []byte(target)))
 	x.Request.Header.Set("X-Key", "s3cr3t")
-	if method == http.MethodPost {
+	if method == http.MethodPost || target == "/there?body" {
 		x.Request.SetBodyString("body")
 	}
 	if lim.Deadline.IsZero() {
@@ -259,6 +259,10 @@ func TestRedirects(t *testing.T) {
 	f("POST", "/keep-there", 307, "")
 	if got := other.Requests(); len(got) != 0 {
 		t.Fatalf("a body went to another origin: %+v", got)
+	}
+	f("GET", "/there?body", 302, "")
+	if got := other.Requests(); len(got) != 0 {
+		t.Fatalf("the body of a GET went to another origin: %+v", got)
 	}
 	f("POST", "/see", 200, `"method":"GET"`)
 	f("POST", "/post302", 302, "")

@@ -37,7 +37,7 @@ func (x *Exchange) redirect(secure bool, strip Stripper) (bool, error) {
 	}
 	same := bytes.Equal(next.Scheme(), u.Scheme()) && bytes.EqualFold(next.Host(), u.Host())
 	switch {
-	case !same && !safe && status != 303:
+	case !same && (!safe || len(req.Body()) > 0) && status != 303:
 		return false, nil // a body is not handed to another origin
 	case secure && string(next.Scheme()) == "http":
 		return false, problem.New(problem.UpstreamMalformed, "the upstream redirects from https to http").

@@ -266,6 +266,7 @@ func judge(t *testing.T, doc *openapi3.T, path string, r *operation.Request, sch
 	for _, h := range r.Header {
 		req.Header.Set(h.Name, string(h.Value))
 	}
+	req.Header.Set("Accept", r.Accept)
 	req.Header.Set("Authorization", "Bearer secret")
 	for _, s := range schemes {
 		switch s.In {

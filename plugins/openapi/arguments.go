@@ -77,7 +77,7 @@ func (c *compiler) arguments(plan *operation.Plan, params []parameter, b *body, 
 	if b == nil {
 		return args
 	}
-	plan.Body = &operation.Body{MediaType: b.media, Required: b.required, Encoding: b.encoding}
+	plan.Body = &operation.Body{MediaType: b.media, Sent: b.written, Required: b.required, Encoding: b.encoding}
 	if !simple && c.liftable(plan, b, &names) {
 		return c.lift(plan, b, args, &names)
 	}
@@ -117,7 +117,9 @@ func (c *compiler) wholeBody(plan *operation.Plan, b *body, names *argNames, sim
 		if t := b.schema.types; t != 0 && t&^scalar == 0 && len(b.schema.alts) == 0 {
 			break // one number or truth value as text
 		}
-		a.schema = &schema{at: b.at, types: operation.TypeString, desc: b.schema.desc}
+		if b.schema.types != operation.TypeString || len(b.schema.alts) > 0 || isFile(b.schema) {
+			a.schema = &schema{at: b.at, types: operation.TypeString, desc: b.schema.desc}
+		}
 		if strings.HasSuffix(b.media, "xml") {
 			a.text = strings.TrimSpace(firstSentences(a.text, maxPropertyText/2) + " An XML document.")
 		}

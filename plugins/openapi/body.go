@@ -24,7 +24,8 @@ const (
 type body struct {
 	at       value
 	kind     bodyKind
-	media    string
+	media    string // without parameters
+	written  string // as the specification has it, parameters included, where that is what is sent
 	required bool
 	schema   *schema
 	desc     value
@@ -45,6 +46,22 @@ func mediaType(s string) string {
 		return "application/x-www-form-urlencoded"
 	}
 	return s
+}
+
+// withParameters is a media type t as it was written, when that has parameters to be sent:
+// application/json;odata=verbose. Of multipart they are the boundary, which is ours.
+func withParameters(written, t string) string {
+	written = strings.TrimSpace(written)
+	if !strings.Contains(written, ";") || !strings.HasPrefix(strings.ToLower(written), t) || strings.HasPrefix(t, "multipart/") || !headerSafe(written) {
+		return ""
+	}
+	return written
+}
+
+// headerSafe reports a media type with parameters that may stand in a header alone.
+func headerSafe(t string) bool {
+	const longest = 200
+	return len(t) <= longest && strings.IndexFunc(t, func(r rune) bool { return r < ' ' || r > '~' || r == ',' }) < 0
 }
 
 func isJSON(t string) bool {
@@ -153,6 +170,7 @@ func (c *compiler) requestBody(e entry) (*body, error) {
 		if r := rank(t, e.method, files); r < bestRank {
 			bestRank = r
 			best = body{at: mt, kind: kindOf(t), media: t}
+			best.written = withParameters(written, t)
 			if strings.TrimSpace(written) != "" && t != strings.ToLower(strings.TrimSpace(strings.Split(written, ";")[0])) && !strings.Contains(written, "*") {
 				c.warn(codeBodyTypeName, k, "write "+t, "the media type %s is read as %s", quoteShort(written), t)
 			}
@@ -269,12 +287,12 @@ func (c *compiler) swaggerBody(e entry, bodyParam value, fields []parameter) *bo
 				continue // a body parameter is never a form
 			}
 			if r := rank(t, e.method, false); r < best {
-				best, b.media = r, t
+				best, b.media, b.written = r, t, withParameters(m.str(), t)
 			}
 		}
 		b.kind = kindOf(b.media)
 		if b.kind == bodyBinary && b.schema.types&operation.TypeObject != 0 && len(b.schema.props) > 0 {
-			b.kind, b.media = bodyJSON, "application/json" // an object is no file
+			b.kind, b.media, b.written = bodyJSON, "application/json", "" // an object is no file
 			c.warn(codeBodyTypeName, bodyParam, "add application/json to consumes", "the body is an object but consumes names no type for objects; JSON is sent")
 		}
 		return b

@@ -1,7 +1,9 @@
 package openapi
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -74,8 +76,12 @@ func (c *compiler) operation(e entry) (*operation.Operation, error) {
 		return nil, err
 	}
 	if b != nil && (e.method == "GET" || e.method == "HEAD") {
-		c.warn(codeBodyIgnored, b.at, "describe the values as query parameters", "a %s request has no body; it is left out", e.method)
-		b = nil
+		if b.required && e.method == "GET" {
+			c.warn(codeBodyOfGet, b.at, "describe the values as query parameters", "a GET request has no body, but this one is required: it is sent, and may be lost on its way")
+		} else {
+			c.warn(codeBodyIgnored, b.at, "describe the values as query parameters", "a %s request has no body; it is left out", e.method)
+			b = nil
+		}
 	}
 
 	op := &operation.Operation{
@@ -92,7 +98,15 @@ func (c *compiler) operation(e entry) (*operation.Operation, error) {
 	if err := c.assemble(e.at, op, params, b); err != nil {
 		return nil, err
 	}
+	if media, required := c.mediaHeader(e, "Content-Type"); required && b == nil {
+		plan.Params = append(plan.Params, operation.Param{
+			Name: "Content-Type", In: operation.InHeader, Required: true, Const: strconv.Quote(cmp.Or(media, "application/json")),
+		})
+	}
 	c.nameIt(e, op, c.answers(e, op))
+	if media, _ := c.mediaHeader(e, "Accept"); media != "" && (isJSON(mediaType(media)) || !strings.Contains(op.Plan.Accept, "json")) {
+		op.Plan.Accept = media
+	}
 	servers := c.servers(e.at.get("servers"))
 	if servers == nil {
 		servers = c.servers(e.item.get("servers"))

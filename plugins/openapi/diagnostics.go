@@ -65,6 +65,7 @@ const (
 	codeCredentialParam   = "credential_parameter" //nolint:gosec // the name of a code
 	codeBodyTypeName      = "media_type_repaired"
 	codeBodyIgnored       = "body_ignored"
+	codeBodyOfGet         = "body_of_get"
 	codeNoOperations      = "no_operations"
 	codeWebhooks          = "webhooks_not_callable"
 	codeSwaggerLimitation = "swagger_limitation"

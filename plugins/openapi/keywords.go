@@ -359,6 +359,9 @@ func (c *compiler) infer(s *schema) {
 	if s.xmax != "" && s.max == s.xmax {
 		s.max = ""
 	}
+	if s.types == operation.TypeArray && s.hasEnum {
+		c.enumOfItems(s)
+	}
 	if s.types != 0 || s.never {
 		return
 	}
@@ -395,6 +398,27 @@ func (c *compiler) infer(s *schema) {
 	case s.min != "" || s.max != "" || s.format == "int32" || s.format == "int64":
 		s.types = operation.TypeNumber
 	}
+}
+
+// enumOfItems gives the items of an array the enum that authors write beside them: as an
+// enum of the array no value could match.
+func (c *compiler) enumOfItems(s *schema) {
+	for _, e := range s.enum {
+		if e.kind() == kindArray {
+			return
+		}
+	}
+	items := *c.anything
+	if s.items.exists() {
+		items = *c.normal(&s.items)
+	}
+	if items.hasEnum || items.types&(operation.TypeArray|operation.TypeObject) != 0 || len(items.alts) > 0 || items.never {
+		return
+	}
+	c.warn(codeWrongType, s.at, "write the enum under items", "the enum of an array lists values of its items; it is taken as theirs")
+	items.at, items.open, items.enum, items.hasEnum = s.at, false, s.enum, true
+	c.infer(&items)
+	s.items, s.enum, s.hasEnum = child{s: &items}, nil, false
 }
 
 func wholeLiteral(n string) bool {

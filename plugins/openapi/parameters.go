@@ -105,6 +105,40 @@ func (c *compiler) parameter(v value) (p parameter, ok bool) {
 	return p, true
 }
 
+// mediaHeader is the media type that an Accept or Content-Type parameter asks for: one of
+// its values, JSON first, its default or its example. The standard ignores such
+// parameters, servers that insist on them do not.
+func (c *compiler) mediaHeader(e entry, name string) (media string, required bool) {
+	for _, source := range [...]value{e.item.get("parameters"), e.at.get("parameters")} {
+		for _, v := range source.elements() {
+			if target, ok := c.follow(v, "parameter"); ok {
+				v = target
+			}
+			if !v.get("in").is("header") || !strings.EqualFold(v.get("name").str(), name) {
+				continue
+			}
+			s := v.get("schema")
+			if !s.isObject() {
+				s = v // Swagger 2.0
+			}
+			media, required = "", v.get("required").truth()
+			values := []value{s.get("default"), exampleOf(s), exampleOf(v)}
+			for _, m := range s.get("enum").elements() {
+				values = append(values, m)
+			}
+			for _, m := range values {
+				t := strings.TrimSpace(m.str())
+				if bare, _, _ := strings.Cut(t, ";"); !validMediaType(bare) || !headerSafe(t) {
+					continue
+				} else if media == "" || isJSON(mediaType(t)) && !isJSON(mediaType(media)) {
+					media = t
+				}
+			}
+		}
+	}
+	return media, required
+}
+
 // location checks where a parameter travels.
 func (c *compiler) location(p *parameter) bool {
 	switch p.in {
@@ -119,10 +153,10 @@ func (c *compiler) location(p *parameter) bool {
 			return false
 		}
 		switch strings.ToLower(p.name) {
-		case "authorization", "accept", "content-type": // rule 6: ignored by the standard
+		case "authorization", "accept", "content-type": // rule 6: ignored by the standard; see mediaHeader
 			return false
 		case "host", "content-length", "connection", "transfer-encoding", "te", "upgrade", "trailer", "keep-alive", "expect", "cookie",
-			"proxy-authorization", "proxy-connection":
+			"proxy-authorization", "proxy-connection", "accept-encoding":
 			c.warn(codeParamDropped, p.at, "remove the parameter", "the header %s belongs to the connection and is left out", quoteShort(p.name))
 			return false
 		}
@@ -255,9 +289,30 @@ func defaultStyle(in operation.Location) operation.Style {
 	return operation.StyleForm
 }
 
+// queryOfPath moves what a template has in its query to the query: /find?q={q}, whose q
+// authors declare in: path.
+func queryOfPath(t template, list []parameter) []parameter {
+	for _, pair := range t.pairs {
+		declared := slices.IndexFunc(list, func(p parameter) bool {
+			return p.name == pair.name && (p.in == operation.InPath || p.in == operation.InQuery)
+		})
+		switch {
+		case declared < 0:
+			list = append(list, parameter{
+				at: t.at, name: pair.wire, in: operation.InQuery, style: operation.StyleForm, explode: true, schema: &schema{at: t.at, types: operation.TypeString},
+			})
+		case list[declared].in == operation.InPath && !slices.Contains(t.names, pair.name):
+			p := &list[declared]
+			p.name, p.in, p.style, p.explode = pair.wire, operation.InQuery, operation.StyleForm, true
+		}
+	}
+	return list
+}
+
 // pathParameters makes the declared path parameters agree with the template
 // (rule 34).
 func (c *compiler) pathParameters(e entry, t template, list []parameter) []parameter {
+	list = queryOfPath(t, list)
 	out := list[:0:0]
 	for _, p := range list {
 		if p.in == operation.InPath {

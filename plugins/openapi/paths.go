@@ -166,18 +166,24 @@ type template struct {
 	path  string // with "{wire name}" in place of its parameters
 	query string // fixed pairs after "?", encoded
 	names []string
+	pairs []queryPair // after "?"
+	at    value
 }
+
+// queryPair is "wire={name}" of a template's query.
+type queryPair struct{ wire, name string }
 
 // parsePath reads a template. Names that differ from a declared path parameter
 // only by their RFC 6570 or router decoration become that name.
 func (c *compiler) parsePath(e entry, declared func(string) bool) template {
-	var t template
+	t := template{at: e.at}
 	path, _, _ := strings.Cut(e.path, "#") // only tells operations apart
 	path, query, hasQuery := strings.Cut(path, "?")
 	if hasQuery {
-		t.query = fixedQuery(query)
+		path = strings.TrimSuffix(path, "{") // RFC 6570: {?a,b}
+		t.splitQuery(query)
 		if strings.Contains(query, "{") {
-			c.warn(codePathTemplate, e.at, "declare query parameters with in: query", "parameters in the query of the path %s are left out", quoteShort(e.path))
+			c.warn(codePathTemplate, e.at, "declare query parameters with in: query", "the query of the path %s has parameters; they are sent as query parameters", quoteShort(e.path))
 		}
 	}
 	if !strings.HasPrefix(path, "/") {
@@ -237,18 +243,31 @@ func encodePath(s string) string {
 	return string(b)
 }
 
-// fixedQuery encodes the query of a path template; pairs with parameters are
-// left out.
-func fixedQuery(q string) string {
-	var out []string
-	for pair := range strings.SplitSeq(q, "&") {
-		if pair == "" || strings.ContainsAny(pair, "{}") {
-			continue
+// splitQuery takes the query of a template apart: "a=1&b={b}", or what RFC 6570 writes
+// as {?a,b}.
+func (t *template) splitQuery(q string) {
+	var fixed []string
+	for pair := range strings.FieldsFuncSeq(q, func(r rune) bool { return r == '&' }) {
+		wire, v, has := strings.Cut(pair, "=")
+		name, whole := strings.CutPrefix(v, "{")
+		name, closed := strings.CutSuffix(name, "}")
+		switch {
+		case has && whole && closed && plainName(wire) && plainName(name):
+			t.pairs = append(t.pairs, queryPair{wire, name})
+		case has && !strings.ContainsAny(pair, "{}"), !has && plainName(pair) && !strings.HasSuffix(q, "}"):
+			fixed = append(fixed, encodePath(pair))
+		case !has && strings.HasSuffix(pair, "}"):
+			for name := range strings.SplitSeq(strings.Trim(pair, "{}?"), ",") {
+				if name = strings.TrimSuffix(name, "*"); plainName(name) {
+					t.pairs = append(t.pairs, queryPair{name, name})
+				}
+			}
 		}
-		out = append(out, encodePath(pair))
 	}
-	return strings.Join(out, "&")
+	t.query = strings.Join(fixed, "&")
 }
+
+func plainName(s string) bool { return s != "" && !strings.ContainsAny(s, "{}?&=,") }
 
 // annotations follow the method (rule 24).
 func annotations(method string, words []string) operation.Annotations {

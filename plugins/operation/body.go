@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -22,7 +23,7 @@ func (b *builder) body() {
 			return
 		}
 		r.HasBody = true
-		r.ContentType = append(r.ContentType, body.MediaType...)
+		r.ContentType = append(r.ContentType, cmp.Or(body.Sent, body.MediaType)...)
 		b.whole(body, v)
 		return
 	}
@@ -34,7 +35,7 @@ func (b *builder) body() {
 		return
 	}
 	r.HasBody = true
-	r.ContentType = append(r.ContentType, body.MediaType...)
+	r.ContentType = append(r.ContentType, cmp.Or(body.Sent, body.MediaType)...)
 	switch b.c.bodyKind {
 	case bodyForm:
 		b.form(body, jsonscan.Value{})

@@ -314,7 +314,7 @@ func (c *Compiled) body() error {
 	c.mediaType = strings.ToLower(strings.TrimSpace(b.MediaType))
 	c.bodyKind = kindOf(c.mediaType)
 	c.nullClears = c.mediaType == "application/merge-patch+json"
-	if !isHeaderValue([]byte(b.MediaType)) {
+	if !isHeaderValue([]byte(b.MediaType)) || !isHeaderValue([]byte(b.Sent)) {
 		return fmt.Errorf("media type %q", b.MediaType)
 	}
 	if b.Arg != "" {

@@ -68,6 +68,7 @@ type Param struct {
 // Body is the request body.
 type Body struct {
 	MediaType string `json:"type"`               // chosen media type, without parameters
+	Sent      string `json:"sent,omitempty"`     // what is sent as Content-Type instead, with parameters; not for multipart
 	Required  bool   `json:"required,omitempty"` //
 	Arg       string `json:"arg,omitempty"`      // one argument is the whole body; empty: Fields are lifted to the root
 	// Fields are the members of a lifted object body, in specification order.
