@@ -41,6 +41,7 @@ import (
 // world is a whole control plane: real store, registry, keys and publisher, and a
 // real upstream. Only the gateway's pipeline is a short one of the test's own.
 type world struct {
+	elsewhere func(string) (*oci.Store, string, string, error) // registries that plugins may come from
 	t         *testing.T
 	dir       string
 	srv       *admin.Server
@@ -300,7 +301,7 @@ func (w *world) open() {
 	w.srv, err = admin.New(ctx, admin.Options{
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
-		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester,
+		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester, Elsewhere: w.elsewhere,
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},
 	})
 	must(err)

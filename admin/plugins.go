@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/module"
 	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/sign"
 )
 
@@ -92,7 +93,8 @@ func (s *Server) registerPlugins() {
 // submitted is a plugin that somebody wants to publish.
 type submitted struct {
 	pkg    *guest.Package
-	pushed *publish.Plugin // it is in the registry already; nil: it was uploaded
+	pushed *publish.Plugin // it is in a registry already; nil: it was uploaded
+	from   *oci.Store      // that registry; nil: our own
 }
 
 // readSubmission takes the module out of a request or out of the registry.
@@ -108,6 +110,9 @@ func (s *Server) readSubmission(ctx context.Context, ws *store.Workspace, in *Pu
 			return nil, err
 		}
 		return &submitted{pkg: g}, nil
+	}
+	if strings.Contains(in.OCI, "/") {
+		return s.readElsewhere(ctx, in.OCI)
 	}
 	name, reference, byDigest := strings.Cut(in.OCI, "@")
 	if !byDigest {
@@ -127,6 +132,23 @@ func (s *Server) readSubmission(ctx context.Context, ws *store.Workspace, in *Pu
 			Fix("push it to the repository of its own name")
 	}
 	return &submitted{pkg: p.Package, pushed: p}, nil
+}
+
+// readElsewhere takes the module out of a registry that the operator named.
+func (s *Server) readElsewhere(ctx context.Context, reference string) (*submitted, error) {
+	if s.o.Elsewhere == nil {
+		return nil, problem.New(problem.InvalidArgument, "%.120q is in another registry, and this control plane names none that plugins may come from", reference).At("", 0, 0, "/oci").
+			Fix("have the operator start it with --plugin-registry HOST, or push the plugin to this registry")
+	}
+	st, repository, at, err := s.o.Elsewhere(reference)
+	if err != nil {
+		return nil, err
+	}
+	p, err := publish.FindPlugin(ctx, st, repository, at)
+	if err != nil {
+		return nil, err
+	}
+	return &submitted{pkg: p.Package, pushed: p, from: st}, nil
 }
 
 func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase func(string)) (*done, error) {
@@ -174,7 +196,7 @@ func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase fun
 	}
 	phase("storing it")
 	stored := sub.pushed
-	if stored == nil {
+	if stored == nil || sub.from != nil {
 		if stored, err = s.o.Publisher.Plugin(ctx, ws.ID(), m.Version, sub.pkg); err != nil {
 			return nil, err
 		}
@@ -235,7 +257,11 @@ func (s *Server) verifySubmission(ctx context.Context, ws *store.Workspace, in *
 		return sign.VerifyPlugin(in.Signature, keys, sign.PluginStatement{Digest: sub.pkg.Digest, Kind: string(m.Kind), Name: m.Name, Version: m.Version})
 	}
 	if sub.pushed != nil {
-		sigs, err := s.o.Publisher.CosignSignatures(ctx, sub.pushed.Ref.Repository, sub.pushed.Ref.Manifest)
+		from := sub.from
+		if from == nil {
+			from = s.o.Publisher.Artifacts()
+		}
+		sigs, err := from.CosignSignatures(ctx, sub.pushed.Ref.Repository, sub.pushed.Ref.Manifest)
 		if err != nil {
 			return "", err
 		}

@@ -17,11 +17,13 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/module"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/server"
 	"github.com/sluicegate/sluice/registry/sign"
 )
 
@@ -311,6 +313,61 @@ func TestPublishPushed(t *testing.T) {
 	w.open()
 	want[admin.Collected](w, w.do("POST", "/v1/registry/collect", nil), 200)
 	want[admin.PluginMeasured](w, w.do("POST", "/v1/plugins/mask/versions/1.0.0/test", nil), 200)
+}
+
+// TestPublishFromElsewhere: a plugin in a registry that the operator named is
+// published by its reference, with cosign's signature there, and kept here.
+func TestPublishFromElsewhere(t *testing.T) {
+	w := newWorld(t)
+	k := newPublisher(t)
+	w.trust(k, "Ada")
+	body := func(ref string) map[string]any {
+		return map[string]any{"oci": ref, "cases": []any{map[string]any{"name": "masks", "case": json.RawMessage(goodCase)}}}
+	}
+	const ref = "registry.example/team/mask:1.0.0"
+	if p := want[admin.Problem](w, w.do("POST", "/v1/plugins", body(ref)), 400); !strings.Contains(p.Detail, "another registry") {
+		t.Errorf("%+v", p)
+	}
+	back, err := server.Open(server.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := oci.NewStore(back)
+	w.elsewhere = func(reference string) (*oci.Store, string, string, error) {
+		at, ok := strings.CutPrefix(reference, "registry.example/")
+		if !ok {
+			return nil, "", "", problem.New(problem.Forbidden, "not from there")
+		}
+		repository, tag, _ := strings.Cut(at, ":")
+		return there, repository, tag, nil
+	}
+	w.stop()
+	w.open()
+	p := maskPlugin(t, func(m *manifest.Manifest) { m.Version = "1.0.0" })
+	a, err := oci.New(oci.KindPlugin, p.Code, map[string]string{"org.example.by": "oras"})
+	if err == nil {
+		err = there.Push(t.Context(), "team/mask", "1.0.0", a)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want[admin.Problem](w, w.do("POST", "/v1/plugins", body("evil.example/team/mask:1.0.0")), 403)
+	want[admin.Problem](w, w.do("POST", "/v1/plugins", body("registry.example/team/mask:9.0.0")), 404)
+	want[admin.Problem](w, w.do("POST", "/v1/plugins", body(ref)), 422) // it is not signed
+	sig, err := sign.SignCosign(k, "registry.example/team/mask", a.Digest())
+	if err == nil {
+		err = there.PushCosign(t.Context(), "team/mask", a.Digest(), sig)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := want[admin.PluginVersion](w, w.do("POST", "/v1/plugins", body(ref)), 201)
+	if v.Repository != "default/plugins/mask" || v.Digest != p.Digest || v.Signature.KeyID != k.ID() {
+		t.Errorf("%+v", v)
+	}
+	if _, err := oci.NewStore(w.faults).Pull(t.Context(), v.Repository, registry.Digest(v.Manifest), oci.KindPlugin); err != nil {
+		t.Errorf("it is not in the control plane's registry: %v", err)
+	}
 }
 
 func (w *world) bind(id string, bindings ...map[string]any) answer {

@@ -28,6 +28,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/server"
 )
 
@@ -94,6 +95,13 @@ type Options struct {
 	Hosts []string
 	// Registry is the embedded registry, served below /v2/. Default: none is served.
 	Registry *server.Store
+	// Mirrored is the registry elsewhere that the artifacts are in when Registry is
+	// nil: edges may pull from it through /v2/. Default: none.
+	Mirrored server.Fetcher
+	// Elsewhere finds the registry, repository and tag or digest of a reference with a
+	// host, such as registry.example/team/mask:1.0.0, of which plugins may be
+	// published. Default: such references are refused.
+	Elsewhere func(reference string) (st *oci.Store, repository, tagOrDigest string, err error)
 	// Metrics write what /metrics answers, in the Prometheus text format.
 	Metrics []func(io.Writer)
 	// Ready are the checks of /readyz, in this order.
@@ -187,6 +195,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	if o.Registry != nil {
 		h, err := server.NewHandler(server.HandlerOptions{Store: o.Registry, Authorize: s.authorizeRegistry, Logger: o.Logger})
+		if err != nil {
+			return nil, err
+		}
+		s.registry = h
+	} else if o.Mirrored != nil {
+		h, err := server.NewMirror(server.MirrorOptions{From: o.Mirrored, Authorize: s.authorizeRegistry, Logger: o.Logger})
 		if err != nil {
 			return nil, err
 		}
@@ -334,7 +348,7 @@ func (s *Server) routes() {
 			v1(w, r)
 		case strings.HasPrefix(at, "/edge/v1/"):
 			s.serveEdge(w, r)
-		case s.o.Registry != nil && (at == "/v2" || strings.HasPrefix(at, "/v2/")):
+		case s.registry != nil && (at == "/v2" || strings.HasPrefix(at, "/v2/")):
 			s.registry.ServeHTTP(w, r)
 		case at == callbackPath:
 			s.serveCallback(w, r)

@@ -19,6 +19,8 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/server"
 )
 
 const (
@@ -56,8 +58,12 @@ type Options struct {
 	Store      *store.Store    // required; opened with Existing
 	Dir        string          // data directory. Required
 	Recipients []age.Recipient // who can open it; at least one
-	Program    string          // version
-	Now        time.Time
+	// Content is where the registry's contents are. Default: in Dir.
+	Content server.Content
+	// Elsewhere: the artifacts are in another registry, which keeps its own backups.
+	Elsewhere bool
+	Program   string // version
+	Now       time.Time
 }
 
 // Write writes a backup. When it fails, what was written is of no use.
@@ -69,7 +75,7 @@ func Write(ctx context.Context, w io.Writer, o Options) (*Summary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encrypt the backup: %w", err)
 	}
-	b := &writer{ctx: ctx, tar: tar.NewWriter(sealed), made: o.Now, have: map[string]bool{}}
+	b := &writer{ctx: ctx, tar: tar.NewWriter(sealed), made: o.Now, have: map[string]bool{}, elsewhere: o.Content != nil}
 	b.sum.Made = o.Now
 	if err := b.json(nameHead, Head{Format: format, Version: formatVersion, Made: o.Now, Program: o.Program}); err != nil {
 		return nil, err
@@ -91,8 +97,15 @@ func Write(ctx context.Context, w io.Writer, o Options) (*Summary, error) {
 			return nil, fmt.Errorf("read %s: %w", dir, err)
 		}
 	}
-	if err := b.complete(ctx, o.Store); err != nil {
-		return nil, err
+	if o.Content != nil {
+		if err := b.contents(ctx, o.Content); err != nil {
+			return nil, fmt.Errorf("read the contents of the registry: %w", err)
+		}
+	}
+	if !o.Elsewhere {
+		if err := b.complete(ctx, o.Store); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.json(nameEnd, &b.sum); err != nil {
 		return nil, err
@@ -109,6 +122,8 @@ type writer struct {
 	made time.Time
 	sum  Summary
 	have map[string]bool // hex digests of the contents that were written
+	// elsewhere: the contents are not in the directory.
+	elsewhere bool
 }
 
 func (b *writer) entry(name string, size int64, r io.Reader) error {
@@ -144,6 +159,10 @@ func (b *writer) tree(root *os.Root, dir string) error {
 			return err
 		case d.IsDir() && name == path.Join(dirRegistry, "uploads"):
 			return fs.SkipDir // what is being pushed is pushed again
+		case b.elsewhere && name == path.Join(dirRegistry, "content"):
+			return nil // says where contents are that are in this backup
+		case d.IsDir() && b.elsewhere && name == path.Join(dirRegistry, "blobs"):
+			return fs.SkipDir // of a time before the contents went elsewhere
 		case !d.Type().IsRegular() || strings.HasPrefix(d.Name(), atomicfile.TempPrefix):
 			return nil
 		}
@@ -165,6 +184,34 @@ func (b *writer) tree(root *os.Root, dir string) error {
 		b.sum.Files++
 		b.sum.Bytes += info.Size()
 		b.have[path.Base(name)] = true
+		return nil
+	})
+}
+
+// contents writes what is kept elsewhere, as the registry's directory would hold it.
+func (b *writer) contents(ctx context.Context, c server.Content) error {
+	return c.Walk(ctx, func(d registry.Digest, _ int64, _ time.Time) error {
+		f, err := c.Open(ctx, d)
+		if errors.Is(err, registry.ErrNotFound) {
+			return nil // it was garbage
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }() // only read
+		n, err := f.Seek(0, io.SeekEnd)
+		if err == nil {
+			_, err = f.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", d, err)
+		}
+		if err := b.entry(path.Join(dirRegistry, "blobs", "sha256", d.Hex()), n, f); err != nil {
+			return err
+		}
+		b.sum.Files++
+		b.sum.Bytes += n
+		b.have[d.Hex()] = true
 		return nil
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
-	"github.com/sluicegate/sluice/registry/sign"
 )
 
 // Plugin is a stored third-party plugin.
@@ -43,9 +42,16 @@ func pluginOf(repository string, a *oci.Artifact, g *guest.Package) *Plugin {
 	}
 }
 
-// FindPlugin reads a plugin that somebody pushed to the registry, by tag or digest.
-// It fails with [problem.NotFound] when there is none, and as [guest.Open] does.
+// Artifacts is where the publisher keeps what it publishes.
+func (p *Publisher) Artifacts() *oci.Store { return p.opts.Store }
+
+// FindPlugin reads a plugin that somebody pushed to our registry; see [FindPlugin].
 func (p *Publisher) FindPlugin(ctx context.Context, repository, reference string) (*Plugin, error) {
+	return FindPlugin(ctx, p.opts.Store, repository, reference)
+}
+
+// FindPlugin reads a plugin that somebody pushed to a registry, by tag or digest. It fails with [problem.NotFound] when there is none, and as [guest.Open] does.
+func FindPlugin(ctx context.Context, st *oci.Store, repository, reference string) (*Plugin, error) {
 	missing := func(err error) error {
 		return problem.New(problem.NotFound, "the registry has no %.200s:%.128s", repository, reference).
 			Fix("push it first: oras push …").Because(err)
@@ -55,13 +61,13 @@ func (p *Publisher) FindPlugin(ctx context.Context, repository, reference string
 		if !oci.ValidTag(reference) {
 			return nil, missing(err)
 		}
-		if d, err = p.opts.Store.Resolve(ctx, repository, reference); errors.Is(err, registry.ErrNotFound) {
+		if d, err = st.Resolve(ctx, repository, reference); errors.Is(err, registry.ErrNotFound) {
 			return nil, missing(err)
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	a, err := p.opts.Store.Pull(ctx, repository, d, oci.KindPlugin)
+	a, err := st.Pull(ctx, repository, d, oci.KindPlugin)
 	if errors.Is(err, registry.ErrNotFound) {
 		return nil, missing(err)
 	}
@@ -73,12 +79,6 @@ func (p *Publisher) FindPlugin(ctx context.Context, repository, reference string
 		return nil, err
 	}
 	return pluginOf(repository, a, g), nil
-}
-
-// CosignSignatures reads what cosign stored beside an artifact; none when there is
-// nothing.
-func (p *Publisher) CosignSignatures(ctx context.Context, repository string, manifest registry.Digest) ([]sign.CosignSignature, error) {
-	return p.opts.Store.CosignSignatures(ctx, repository, manifest)
 }
 
 // OpenPlugin reads a stored plugin back, verified.

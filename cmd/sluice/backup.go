@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,6 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry/oci"
-	"github.com/sluicegate/sluice/registry/server"
 	"github.com/sluicegate/sluice/registry/sign"
 )
 
@@ -52,6 +52,16 @@ Who opens the file has every key of the control plane.`,
 			}
 			defer func() { _ = st.Close() }() // only read
 			o := backup.Options{Store: st, Dir: a.dataDir(), Recipients: to, Program: versionOrDevel(), Now: time.Now().UTC()}
+			at, err := placesOf(filepath.Join(o.Dir, registryDir))
+			if err != nil {
+				return err
+			}
+			if at.blobs != "" {
+				if o.Content, err = a.openBucket(cmd.Context(), at.blobs); err != nil {
+					return err
+				}
+			}
+			o.Elsewhere = at.registry != ""
 			if args[0] == "-" {
 				_, err := backup.Write(cmd.Context(), a.stdout, o)
 				return err
@@ -114,7 +124,7 @@ Stop the old control plane first: two of them would publish against each other.`
 			if err != nil {
 				return err
 			}
-			epoch, err := raiseEpoch(cmd.Context(), o)
+			epoch, err := a.raiseEpoch(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
@@ -203,7 +213,7 @@ func (a *app) identities(file, passphraseFile string) ([]age.Identity, error) {
 }
 
 // raiseEpoch signs the releases of a restored control plane in a new epoch.
-func raiseEpoch(ctx context.Context, o backup.RestoreOptions) (epoch uint64, err error) {
+func (a *app) raiseEpoch(ctx context.Context, o backup.RestoreOptions) (epoch uint64, err error) {
 	st, err := store.Open(ctx, o.Database)
 	if err != nil {
 		return 0, err
@@ -218,11 +228,15 @@ func raiseEpoch(ctx context.Context, o backup.RestoreOptions) (epoch uint64, err
 	if err != nil {
 		return 0, err
 	}
-	files, err := server.Open(server.Options{Dir: path(registryDir)})
+	at, err := placesOf(path(registryDir))
 	if err != nil {
 		return 0, err
 	}
-	p, err := publish.New(ctx, publish.Options{Store: oci.NewStore(files), Records: st, ReleaseKey: release, WorkspaceKey: workspaceKey})
+	kept, err := a.openArtifacts(ctx, path(registryDir), at, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return 0, err
+	}
+	p, err := publish.New(ctx, publish.Options{Store: oci.NewStore(kept), Records: st, ReleaseKey: release, WorkspaceKey: workspaceKey})
 	if err != nil {
 		return 0, err
 	}

@@ -85,6 +85,9 @@ type config struct {
 
 	Data                  string   `yaml:"data"`
 	Database              string   `yaml:"database"`
+	Blobs                 string   `yaml:"blobs"`
+	Registry              string   `yaml:"registry"`
+	PluginRegistries      []string `yaml:"plugin-registries"`
 	Listen                string   `yaml:"listen"`
 	AdminListen           string   `yaml:"admin-listen"`
 	PublicURL             string   `yaml:"public-url"`

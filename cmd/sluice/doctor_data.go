@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,13 +68,20 @@ func (d *doctor) data(ctx context.Context, dir string) {
 		d.fail("contents", "there is no registry in "+dir, "restore a backup: sluice restore FILE")
 		return
 	}
-	files, err := server.Open(server.Options{Dir: path(registryDir)})
+	at, err := placesOf(path(registryDir))
 	if err != nil {
 		d.failErr("contents", err)
 		return
 	}
-	d.contents(files)
-	d.releases(ctx, files, path(releaseKeyFile), st)
+	kept, err := d.openArtifacts(ctx, path(registryDir), at, slog.New(slog.DiscardHandler))
+	if err != nil {
+		d.failErr("contents", err)
+		return
+	}
+	if kept.files != nil {
+		d.contents(ctx, kept.files)
+	}
+	d.releases(ctx, kept, path(releaseKeyFile), st)
 }
 
 // private checks that files are there and that only their owner can read them.
@@ -140,12 +148,12 @@ func (d *doctor) records(ctx context.Context, st *store.Store) {
 }
 
 // contents hashes everything in the registry.
-func (d *doctor) contents(files *server.Store) {
+func (d *doctor) contents(ctx context.Context, files *server.Store) {
 	total, size := 0, int64(0)
 	var bad []string
-	err := files.Blobs().Walk(func(digest registry.Digest, n int64, _ time.Time) error {
+	err := files.Content().Walk(ctx, func(digest registry.Digest, n int64, _ time.Time) error {
 		total, size = total+1, size+n
-		if err := files.Blobs().Verify(digest); err != nil {
+		if err := files.Content().Verify(ctx, digest); err != nil {
 			bad = append(bad, digest.Short())
 		}
 		return nil
@@ -162,7 +170,7 @@ func (d *doctor) contents(files *server.Store) {
 }
 
 // releases verifies the newest release of each group, and the clock by it.
-func (d *doctor) releases(ctx context.Context, files *server.Store, keyFile string, st *store.Store) {
+func (d *doctor) releases(ctx context.Context, kept oci.Backend, keyFile string, st *store.Store) {
 	if _, err := os.Stat(keyFile); err != nil {
 		return // said before, and a key must not be made here
 	}
@@ -179,7 +187,7 @@ func (d *doctor) releases(ctx context.Context, files *server.Store, keyFile stri
 			return
 		}
 	}
-	artifacts := oci.NewStore(files)
+	artifacts := oci.NewStore(kept)
 	for _, g := range groups {
 		source := oci.NewSource(artifacts, g, 0)
 		env, err := source.Release(ctx, "")

@@ -58,6 +58,8 @@ func TestMain(m *testing.M) {
 //	tree DIR             list the files of DIR with their modes
 //	certificate CERT KEY write a self-signed certificate and its key
 //	login TOOLSET        run sluice toolset auth TOOLSET login and log in as a person does
+//	bucket VAR           start an S3-compatible store with a bucket "artifacts", URL in VAR
+//	registry VAR         start an OCI registry, its host in VAR; user "user", password "pass"
 //	revoke               make every access token of the authorization server bad
 func TestScripts(t *testing.T) {
 	s := &scripts{t: t}
@@ -75,7 +77,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"upstream": s.upstream, "waitready": s.waitReady, "exits": s.exits, "curl": s.curl, "paste": s.paste, "mcp": s.mcp,
 			"capture": s.capture, "tree": s.tree, "certificate": s.certificate,
-			"login": s.login, "revoke": s.revoke,
+			"login": s.login, "revoke": s.revoke, "bucket": s.bucket, "registry": s.registry,
 		},
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
 )
 
 // Roles of a node.
@@ -35,12 +36,15 @@ const maxCallLogRows = 10_000_000
 // edgeFlags are the flags of the role edge.
 type edgeFlags struct {
 	controlPlane, joinTokenFile, caFile, name, opsListen string
+	registry                                             string
 }
 
 func (a *app) serveCommand() *cobra.Command {
 	var f nodeFlags
 	var e edgeFlags
 	var role, database string
+	var at places
+	var pluginRegistries []string
 	var adminHosts []string
 	var logRows uint64
 	var logAge time.Duration
@@ -79,6 +83,15 @@ plane is gone, over its own restarts too.`,
 			} else {
 				o.database = a.env.database
 			}
+			if at != (places{}) {
+				o.openArtifacts = a.artifactsAt(at, o.logger)
+			}
+			if pluginRegistries == nil {
+				pluginRegistries = a.config.PluginRegistries
+			}
+			if o.pluginRegistries, err = a.pluginRegistries(pluginRegistries); err != nil {
+				return err
+			}
 			switch role {
 			case roleAll, roleControl:
 				if e != (edgeFlags{}) {
@@ -88,6 +101,10 @@ plane is gone, over its own restarts too.`,
 				if f.suggest != (suggestConfig{}) {
 					return usagef("--suggest-url, --suggest-model and --suggest-key-file belong to the roles all and control")
 				}
+				if at.blobs != "" || len(pluginRegistries) > 0 {
+					return usagef("--blobs and --plugin-registry belong to the roles all and control: an edge keeps what it serves in its data directory")
+				}
+				e.registry = first(at.registry, a.config.Registry)
 				return a.serveEdge(cmd, o, &e)
 			default:
 				return usagef("--role %s is not one of all, control, edge", printable(role))
@@ -107,6 +124,9 @@ plane is gone, over its own restarts too.`,
 	fs := cmd.Flags()
 	fs.StringVar(&role, "role", roleAll, "what this node runs: all, control, edge")
 	fs.StringVar(&database, "database", "", "PostgreSQL database of the records, postgres://…; with a password use SLUICE_DATABASE (default: a file in the data directory)")
+	fs.StringVar(&at.registry, "registry", "", "registry for the artifacts instead of the embedded one, oci://HOST[:PORT][/PREFIX]; edge: fetch them from there (credentials: Docker's configuration)")
+	fs.StringSliceVar(&pluginRegistries, "plugin-registry", nil, "registry that plugins may be published from by reference, oci://HOST[:PORT][/PREFIX]")
+	fs.StringVar(&at.blobs, "blobs", "", "bucket for the contents of the registry, s3://BUCKET/PREFIX?endpoint=URL&region=R&path-style=true (default: the data directory)")
 	fs.StringSliceVar(&adminHosts, "admin-host", nil, "name by which clients may reach the admin API; those of its certificate are known")
 	fs.StringVar(&e.controlPlane, "control-plane", "", "edge: URL of the control plane's admin API")
 	fs.StringVar(&e.joinTokenFile, "join-token-file", "", "edge: file with a join token, - for stdin; needed until it is enrolled")
@@ -171,6 +191,13 @@ func (a *app) serveEdge(cmd *cobra.Command, o nodeOptions, e *edgeFlags) error {
 	}
 	if eo.client, err = a.httpClient(); err != nil {
 		return err
+	}
+	if e.registry != "" {
+		r, err := a.openExternal(e.registry)
+		if err != nil {
+			return err
+		}
+		eo.artifacts = oci.NewStore(r)
 	}
 	return runEdge(cmd.Context(), eo)
 }

@@ -39,7 +39,6 @@ import (
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
-	"github.com/sluicegate/sluice/registry/server"
 	"github.com/sluicegate/sluice/registry/sign"
 )
 
@@ -78,6 +77,10 @@ type nodeOptions struct {
 	gcPercent           int           // once started; 0: the operator's GOGC
 	callLogRows         uint64        // of each workspace; 0: the store's default
 	callLogAge          time.Duration // 0: the store's default
+	// openArtifacts opens the registry, of which something is in a directory.
+	openArtifacts func(ctx context.Context, dir string) (*artifacts, error)
+	// pluginRegistries finds the registries that plugins may be published from. nil: none.
+	pluginRegistries func(reference string) (*oci.Store, string, string, error)
 	// ready holds /readyz back; nil: nothing does.
 	ready  func() error
 	logger *slog.Logger
@@ -94,7 +97,7 @@ type node struct {
 	token  secrets.Secret
 
 	store     *store.Store
-	registry  *server.Store
+	registry  *artifacts
 	publisher *publish.Publisher
 	admin     *admin.Server
 	adminHTTP *http.Server
@@ -127,13 +130,13 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	if err != nil {
 		return n, err
 	}
-	files, err := server.Open(server.Options{Dir: n.path(registryDir)})
+	kept, err := o.openArtifacts(ctx, n.path(registryDir))
 	if err != nil {
 		return n, err
 	}
-	artifacts := oci.NewStore(files)
-	n.registry = files
-	source := oci.NewSource(artifacts, publish.DefaultGroup, 0)
+	artifacts := oci.NewStore(kept)
+	n.registry = kept
+	source := oci.NewSource(artifacts, publish.DefaultGroup, kept.poll())
 	if n.dialer, err = safedial.New(safedial.Options{AllowPrivate: o.allowPrivate, Allow: o.allow}); err != nil {
 		return n, err
 	}
@@ -294,11 +297,11 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		return err
 	}
 	n.admin, err = admin.New(ctx, admin.Options{
-		OAuth: authorization, Suggester: suggester,
+		OAuth: authorization, Suggester: suggester, Mirrored: n.registry.mirrored(), Elsewhere: n.opts.pluginRegistries,
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), SpecLimits: n.opts.spec, MCP: mcpServers{servers}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
 		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), Hosts: append(adminHosts(n.opts.adminListen), n.opts.adminHosts...), Version: versionOrDevel(),
 		Sandbox: n.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: n.plugins.pluginCalls,
-		Registry: n.registry, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
+		Registry: n.registry.files, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
 	})
 	if err != nil {
 		return err

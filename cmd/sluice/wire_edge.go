@@ -27,6 +27,7 @@ import (
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/host"
 	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
 )
 
 type secret = secrets.Secret
@@ -46,6 +47,7 @@ type edgeOptions struct {
 	opsListen    string
 	roots        *x509.CertPool // nil: those of the machine
 	client       *http.Client   // to the control plane
+	artifacts    *oci.Store     // where artifacts are fetched from first. nil: the control plane
 	joinToken    func() (secret, error)
 }
 
@@ -85,7 +87,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 		t.TLSClientConfig = &tls.Config{RootCAs: o.roots, MinVersion: tls.VersionTLS12}
 	}
 	n.remote, err = edge.OpenRemote(edge.RemoteOptions{
-		ControlPlane: o.controlPlane, Client: o.client, Dir: n.path(edgeDir), Name: o.name, Version: versionOrDevel(), JoinToken: o.joinToken, Logger: o.logger,
+		ControlPlane: o.controlPlane, Client: o.client, Artifacts: o.artifacts, Dir: n.path(edgeDir), Name: o.name, Version: versionOrDevel(), JoinToken: o.joinToken, Logger: o.logger,
 	})
 	if err != nil {
 		return n, err

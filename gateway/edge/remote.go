@@ -35,9 +35,12 @@ const (
 type RemoteOptions struct {
 	ControlPlane string       // URL of its admin listener. Required; https unless it is loopback
 	Client       *http.Client // follows no redirects. Required
-	Dir          string       // cache directory of the node, where its identity is kept. Required
-	Name         string       // of this edge, for people; a slug. Required to enrol
-	Version      string       // of the program
+	// Artifacts is the registry that artifacts are fetched from; what it has not, or
+	// cannot give, comes from the control plane. Default: the control plane's.
+	Artifacts *oci.Store
+	Dir       string // cache directory of the node, where its identity is kept. Required
+	Name      string // of this edge, for people; a slug. Required to enrol
+	Version   string // of the program
 	// JoinToken is asked for when the node has to enrol. Required then.
 	JoinToken func() (secrets.Secret, error)
 	Wait      time.Duration     // how long the control plane is asked to hold a question, whole seconds. Default: 30 s
@@ -339,8 +342,15 @@ func (r *Remote) Release(ctx context.Context, known registry.Digest) ([]byte, er
 	return r.get(ctx, registry.EdgeReleasePath, string(known), oci.MaxEnvelopeBytes)
 }
 
-// Artifact implements [Source] over the control plane's registry.
+// Artifact implements [Source].
 func (r *Remote) Artifact(ctx context.Context, repository string, d registry.Digest, kind oci.Kind) (*oci.Artifact, error) {
+	if r.opts.Artifacts != nil {
+		a, err := r.opts.Artifacts.Pull(ctx, repository, d, kind)
+		if err == nil || ctx.Err() != nil {
+			return a, err
+		}
+		r.log.LogAttrs(ctx, slog.LevelWarn, "registry does not give an artifact, the control plane is asked", slog.String("digest", string(d)), slog.Any("error", err))
+	}
 	token := r.token().Reveal()
 	a, err := r.store.Pull(ctx, repository, d, kind)
 	if problem.Is(err, problem.Unauthenticated) {

@@ -34,6 +34,9 @@ var within = map[string][]string{
 	"registry/sign":                      {"registry"},
 	"registry/oci":                       {"registry", "registry/sign"},
 	"registry/server":                    {"registry"},
+	"registry/server/contenttest":        {"registry", "registry/oci", "registry/server"},
+	"registry/external":                  {"registry", "registry/oci"},
+	"registry/s3":                        {"registry", "registry/server"},
 	"gateway/mcpclient":                  {"gateway/upstream"},
 	"gateway/snapshot":                   {"gateway/access", "gateway/mcp", "gateway/mcpclient", "gateway/metering", "gateway/upstream", "gateway/credentials"},
 	"gateway/call":                       {"gateway/access", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient"},
@@ -57,6 +60,8 @@ var confined = map[string][]string{
 	"github.com/valyala/fasthttp":       {"gateway/", "cmd/sluice-bench/"},
 	"github.com/danielgtaylor/huma/v2":  {"admin/"},
 	"database/sql":                      {"admin/store/"},
+	"oras.land/oras-go/v2":              {"registry/external/"},
+	"github.com/minio/minio-go":         {"registry/s3/"},
 	"github.com/itchyny/gojq":           {"plugins/reshape/", "cmd/"},
 }
 

@@ -165,7 +165,7 @@ func TestPullRefusesOtherForms(t *testing.T) {
 			t.Fatalf("%q is not in the manifest", old)
 		}
 		d := registry.DigestOf([]byte(m))
-		if err := backend.Blobs().Put(t.Context(), server.Blob{Digest: d, Data: []byte(m)}); err != nil {
+		if err := backend.Content().Put(t.Context(), server.Blob{Digest: d, Data: []byte(m)}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := store.Pull(t.Context(), "a/b", d, oci.KindPlugin); got != nil || !problem.Is(err, problem.InvalidPlugin) {

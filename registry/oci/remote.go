@@ -23,11 +23,21 @@ const maxErrorBytes = 64 << 10
 
 // RemoteOptions configure a Remote.
 type RemoteOptions struct {
-	URL    string       // scheme and host of the registry, such as https://control.example:7301. Required
-	Client *http.Client // Required
+	URL    string // scheme and host of the registry, such as https://control.example:7301. Required
+	Client Doer   // Required; *http.Client is one
+	// Prefix stands before the name of every repository. Default: none.
+	Prefix string
+	// KeepTags gives what is pushed without a tag one that is made of its digest: many
+	// registries remove manifests without a tag when they collect.
+	KeepTags bool
 	// Authorize puts credentials on a request. It is called for every request, so
 	// that a renewed token is used at once. nil: requests carry none.
 	Authorize func(*http.Request)
+}
+
+// Doer sends requests.
+type Doer interface {
+	Do(req *http.Request) (*http.Response, error)
 }
 
 // Remote is a Backend that speaks to a registry over HTTP (OCI Distribution
@@ -36,7 +46,9 @@ type RemoteOptions struct {
 // them. It may be used by many goroutines.
 type Remote struct {
 	base      string
-	client    *http.Client
+	prefix    string // "" or ends in a slash
+	keepTags  bool
+	client    Doer
 	authorize func(*http.Request)
 }
 
@@ -54,7 +66,13 @@ func NewRemote(o RemoteOptions) (*Remote, error) {
 	if o.Authorize == nil {
 		o.Authorize = func(*http.Request) {}
 	}
-	return &Remote{base: strings.TrimSuffix(o.URL, "/"), client: o.Client, authorize: o.Authorize}, nil
+	if o.Prefix != "" {
+		if !registry.ValidRepository(o.Prefix) {
+			return nil, problem.New(problem.InvalidArgument, "%.120q cannot stand before the names of repositories", o.Prefix)
+		}
+		o.Prefix += "/"
+	}
+	return &Remote{base: strings.TrimSuffix(o.URL, "/"), prefix: o.Prefix, keepTags: o.KeepTags, client: o.Client, authorize: o.Authorize}, nil
 }
 
 // Basic is an Authorize that sends a token as the password of HTTP Basic.
@@ -88,12 +106,16 @@ func (r *Remote) do(ctx context.Context, method, target string, header http.Head
 	case http.StatusNotFound:
 		return nil, registry.ErrNotFound
 	case http.StatusUnauthorized:
-		return nil, problem.New(problem.Unauthenticated, "the registry does not accept this node's credentials")
+		return nil, problem.New(problem.Unauthenticated, "the registry does not accept this node's credentials").
+			Fix("log in to it where this node reads its credentials")
 	case http.StatusForbidden:
 		return nil, problem.New(problem.Forbidden, "the registry refuses this node access")
 	}
 	return nil, problem.New(problem.Unavailable, "the registry answered %d", resp.StatusCode)
 }
+
+// at is the URL of a repository.
+func (r *Remote) at(repository string) string { return r.base + "/v2/" + r.prefix + repository + "/" }
 
 // fetch reads one content.
 func (r *Remote) fetch(ctx context.Context, kind, repository string, d registry.Digest, accept string, limit int64) ([]byte, error) {
@@ -104,7 +126,7 @@ func (r *Remote) fetch(ctx context.Context, kind, repository string, d registry.
 	if accept != "" {
 		h.Set("Accept", accept)
 	}
-	resp, err := r.do(ctx, http.MethodGet, r.base+"/v2/"+repository+"/"+kind+"/"+string(d), h, nil, http.StatusOK)
+	resp, err := r.do(ctx, http.MethodGet, r.at(repository)+kind+"/"+string(d), h, nil, http.StatusOK)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +156,7 @@ func (r *Remote) FetchManifest(ctx context.Context, repository string, d registr
 
 // PutBlob implements [Backend] with a monolithic upload (end-4a, end-6).
 func (r *Remote) PutBlob(ctx context.Context, repository string, d registry.Digest, b []byte) error {
-	at := r.base + "/v2/" + repository + "/blobs/"
+	at := r.at(repository) + "blobs/"
 	if resp, err := r.do(ctx, http.MethodHead, at+string(d), nil, nil, http.StatusOK); err == nil {
 		return resp.Body.Close()
 	}
@@ -160,10 +182,13 @@ func (r *Remote) PutBlob(ctx context.Context, repository string, d registry.Dige
 // PutManifest implements [Backend].
 func (r *Remote) PutManifest(ctx context.Context, repository, tag string, d registry.Digest, mediaType string, b []byte) error {
 	reference := tag
-	if reference == "" {
+	switch {
+	case reference == "" && r.keepTags:
+		reference = "keep-" + d.Hex()
+	case reference == "":
 		reference = string(d)
 	}
-	resp, err := r.do(ctx, http.MethodPut, r.base+"/v2/"+repository+"/manifests/"+reference,
+	resp, err := r.do(ctx, http.MethodPut, r.at(repository)+"manifests/"+reference,
 		http.Header{"Content-Type": {mediaType}}, b, http.StatusCreated)
 	if err != nil {
 		return err
@@ -173,7 +198,7 @@ func (r *Remote) PutManifest(ctx context.Context, repository, tag string, d regi
 
 // ResolveTag implements [Backend].
 func (r *Remote) ResolveTag(ctx context.Context, repository, tag string) (registry.Digest, error) {
-	resp, err := r.do(ctx, http.MethodHead, r.base+"/v2/"+repository+"/manifests/"+tag, http.Header{"Accept": {MediaTypeManifest}}, nil, http.StatusOK)
+	resp, err := r.do(ctx, http.MethodHead, r.at(repository)+"manifests/"+tag, http.Header{"Accept": {MediaTypeManifest}}, nil, http.StatusOK)
 	if err != nil {
 		return "", err
 	}

@@ -32,8 +32,9 @@ const putParallel = 8
 // Blobs is a directory of content named by its SHA-256: blobs/sha256/<hex>, as
 // in the OCI image layout. Content is never changed once it has its name.
 type Blobs struct {
-	sys atomicfile.System
-	dir string // …/blobs/sha256
+	sys  atomicfile.System
+	dir  string   // …/blobs/sha256
+	root *os.Root // dir: reads cannot leave it, whatever a digest holds
 	// mu is held for reading while a content that is there is made young, and for
 	// writing while an old one is removed.
 	mu sync.RWMutex
@@ -51,6 +52,10 @@ func OpenBlobs(root string, sys atomicfile.System) (*Blobs, error) {
 	}
 	if err := removeStale(sys, b.dir); err != nil {
 		return nil, err
+	}
+	var err error
+	if b.root, err = os.OpenRoot(b.dir); err != nil {
+		return nil, fmt.Errorf("open the contents: %w", err)
 	}
 	return b, nil
 }
@@ -73,14 +78,12 @@ func removeStale(sys atomicfile.System, dir string) error {
 
 func (b *Blobs) path(d registry.Digest) string { return filepath.Join(b.dir, d.Hex()) }
 
-// Fetch returns what is stored under d, unchecked, as package oci wants it. It
-// fails with [registry.ErrNotFound], or with problem.TooLarge when more than
-// limit bytes are stored. The caller owns the bytes.
-func (b *Blobs) Fetch(d registry.Digest, limit int64) ([]byte, error) {
+// Fetch implements [ContentReader].
+func (b *Blobs) Fetch(_ context.Context, d registry.Digest, limit int64) ([]byte, error) {
 	if !d.Valid() {
 		return nil, registry.ErrDigest
 	}
-	f, err := os.Open(b.path(d))
+	f, err := b.root.Open(d.Hex())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", d, registry.ErrNotFound)
 	}
@@ -98,19 +101,6 @@ func (b *Blobs) Fetch(d registry.Digest, limit int64) ([]byte, error) {
 	data := make([]byte, info.Size())
 	if _, err := io.ReadFull(f, data); err != nil {
 		return nil, fmt.Errorf("read %s: %w", d, err)
-	}
-	return data, nil
-}
-
-// Read is [Blobs.Fetch] and a check of the hash; other bytes are dropped and
-// give [registry.ErrCorrupt].
-func (b *Blobs) Read(d registry.Digest, limit int64) ([]byte, error) {
-	data, err := b.Fetch(d, limit)
-	if err != nil {
-		return nil, err
-	}
-	if !d.Matches(data) {
-		return nil, fmt.Errorf("%s (%d bytes stored): %w", d, len(data), registry.ErrCorrupt)
 	}
 	return data, nil
 }
@@ -211,54 +201,60 @@ func (b *Blobs) again(x Blob) (bool, error) {
 }
 
 func (b *Blobs) same(x Blob) bool {
-	info, err := os.Stat(b.path(x.Digest))
+	info, err := b.root.Stat(x.Digest.Hex())
 	if err != nil || info.Size() != int64(len(x.Data)) {
 		return false
 	}
-	data, err := b.Fetch(x.Digest, info.Size())
+	data, err := b.root.ReadFile(x.Digest.Hex())
 	return err == nil && bytes.Equal(data, x.Data)
 }
 
-// Has reports whether something is stored under d, and its size.
-func (b *Blobs) Has(d registry.Digest) (size int64, ok bool) {
+// Size implements [ContentReader].
+func (b *Blobs) Size(_ context.Context, d registry.Digest) (int64, error) {
 	if !d.Valid() {
-		return 0, false
+		return 0, registry.ErrDigest
 	}
-	info, err := os.Stat(b.path(d))
-	if err != nil || !info.Mode().IsRegular() {
-		return 0, false
+	info, err := b.root.Stat(d.Hex())
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("%s: %w", d, registry.ErrNotFound)
 	}
-	return info.Size(), true
+	if err != nil {
+		return 0, fmt.Errorf("look for %s: %w", d, err)
+	}
+	return info.Size(), nil
 }
 
-// Verify reads the content of d in pieces and compares its hash: nil,
-// [registry.ErrNotFound] or [registry.ErrCorrupt].
-func (b *Blobs) Verify(d registry.Digest) error {
-	f, err := b.Open(d)
+// Verify implements [ContentReader].
+func (b *Blobs) Verify(ctx context.Context, d registry.Digest) error {
+	f, err := b.Open(ctx, d)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // only read
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return fmt.Errorf("read %s: %w", d, err)
-	}
-	if registry.DigestOfSum(h.Sum(nil)) != d {
-		return fmt.Errorf("%s: %w", d, registry.ErrCorrupt)
-	}
-	return nil
+	return f.Close()
 }
 
-// Open opens the content of d for reading, unchecked. The caller closes it.
-func (b *Blobs) Open(d registry.Digest) (*os.File, error) {
+// Open implements [ContentReader].
+func (b *Blobs) Open(_ context.Context, d registry.Digest) (io.ReadSeekCloser, error) {
 	if !d.Valid() {
 		return nil, registry.ErrDigest
 	}
-	f, err := os.Open(b.path(d))
+	f, err := b.root.Open(d.Hex())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", d, registry.ErrNotFound)
 	}
 	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", d, err)
+	}
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	if err == nil && registry.DigestOfSum(h.Sum(nil)) != d {
+		err = registry.ErrCorrupt
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = f.Close() // only read
 		return nil, fmt.Errorf("read %s: %w", d, err)
 	}
 	return f, nil
@@ -272,8 +268,8 @@ func (b *Blobs) Delete(d registry.Digest) error {
 	return atomicfile.Remove(b.sys, b.path(d))
 }
 
-// Walk calls fn for everything that is stored, in no order, until fn fails.
-func (b *Blobs) Walk(fn func(d registry.Digest, size int64, modified time.Time) error) error {
+// Walk implements [ContentKeeper].
+func (b *Blobs) Walk(_ context.Context, fn func(d registry.Digest, size int64, modified time.Time) error) error {
 	entries, err := os.ReadDir(b.dir)
 	if err != nil {
 		return fmt.Errorf("read directory %s: %w", b.dir, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -72,7 +71,7 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) (Collected, error
 	}
 	marked := map[registry.Digest]bool{}
 	for _, e := range all {
-		b, err := s.blobs.Fetch(e.digest, MaxManifestBytes)
+		b, err := s.content.Fetch(ctx, e.digest, MaxManifestBytes)
 		if err != nil && !errors.Is(err, registry.ErrNotFound) {
 			return out, err
 		}
@@ -88,7 +87,15 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) (Collected, error
 			m, _ = readManifest(b, mediaType) // one that cannot be read names nothing
 		}
 		referred := m != nil && m.Subject != nil // signatures and the like stay with what they are about
-		if !o.Needed[e.digest] && !tagged[e.repository][e.digest] && !referred && s.blobs.olderThan(e.digest, o.Before) {
+		stays := o.Needed[e.digest] || tagged[e.repository][e.digest] || referred
+		if !stays {
+			old, err := s.content.OlderThan(ctx, e.digest, o.Before)
+			if err != nil {
+				return out, err
+			}
+			stays = !old
+		}
+		if !stays {
 			desc := Descriptor{Digest: e.digest, MediaType: mediaType}
 			if err := s.index.UnlinkManifest(ctx, e.repository, desc); err != nil {
 				return out, err
@@ -108,7 +115,7 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) (Collected, error
 	if err != nil {
 		return out, err
 	}
-	err = s.blobs.Walk(func(d registry.Digest, size int64, _ time.Time) error {
+	err = s.content.Walk(ctx, func(d registry.Digest, size int64, _ time.Time) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -116,7 +123,7 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) (Collected, error
 			out.Kept++
 			return nil
 		}
-		gone, err := s.blobs.deleteOld(d, o.Before)
+		gone, err := s.content.DeleteOld(ctx, d, o.Before)
 		if err != nil {
 			return err
 		}
@@ -182,20 +189,24 @@ func position(tag string) (epoch, revision uint64) {
 	return epoch, revision
 }
 
-// olderThan reports whether a content was last pushed before a time; one that is
-// missing is.
-func (b *Blobs) olderThan(d registry.Digest, t time.Time) bool {
-	info, err := os.Stat(b.path(d))
-	return err != nil || info.ModTime().Before(t)
+// OlderThan implements [ContentKeeper].
+func (b *Blobs) OlderThan(_ context.Context, d registry.Digest, t time.Time) (bool, error) {
+	info, err := b.root.Stat(d.Hex())
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for %s: %w", d, err)
+	}
+	return info.ModTime().Before(t), nil
 }
 
-// deleteOld removes a content that was last pushed before a time, unless it is
-// pushed again at this moment.
-func (b *Blobs) deleteOld(d registry.Digest, t time.Time) (bool, error) {
+// DeleteOld implements [ContentKeeper].
+func (b *Blobs) DeleteOld(ctx context.Context, d registry.Digest, t time.Time) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.olderThan(d, t) {
-		return false, nil
+	if old, err := b.OlderThan(ctx, d, t); err != nil || !old {
+		return false, err
 	}
 	return true, b.Delete(d)
 }
@@ -203,18 +214,21 @@ func (b *Blobs) deleteOld(d registry.Digest, t time.Time) (bool, error) {
 // touch makes a content young that is pushed again and there already.
 func (b *Blobs) touch(d registry.Digest) error {
 	now := time.Now()
-	if err := os.Chtimes(b.path(d), now, now); err != nil {
+	if err := b.root.Chtimes(d.Hex(), now, now); err != nil {
 		return fmt.Errorf("keep %s: %w", d, err)
 	}
 	return nil
 }
 
-// keep makes a content young that a manifest is about to name, and reports whether
-// it is there.
-func (b *Blobs) keep(d registry.Digest) bool {
+// Keep implements [ContentKeeper].
+func (b *Blobs) Keep(_ context.Context, d registry.Digest) (bool, error) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.touch(d) == nil
+	err := b.touch(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // EachManifest implements [Enumerator].

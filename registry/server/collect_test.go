@@ -1,9 +1,7 @@
 package server_test
 
 import (
-	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,56 +11,21 @@ import (
 	"github.com/sluicegate/sluice/registry/server"
 )
 
-// While many publishers push artifacts, some of them again and again, a collector
-// that may take everything older than a moment never takes what a push that
-// returned within that moment promised.
-func TestCollectUnderConcurrentPublishing(t *testing.T) {
+// Publishing beside a collector is in package contenttest.
+func TestCollectKeepsWhatIsNeeded(t *testing.T) {
 	back, err := server.Open(server.Options{Dir: t.TempDir(), System: atomicfiletest.Fast()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	st := oci.NewStore(back)
-	// Long enough for the slowest push of a loaded machine between its first and its
-	// last file.
-	const grace = 2 * time.Second
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	var wg sync.WaitGroup
-	for p := range 4 {
-		wg.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
-				text := fmt.Sprintf("artifact %d", i%3) // the same ones, by all publishers
-				if p == 0 {
-					text = fmt.Sprintf("artifact of its own %d", i)
-				}
-				a, err := oci.New(oci.KindPlugin, []byte(text), nil)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				started := time.Now()
-				err = st.Push(context.WithoutCancel(ctx), "acme/plugins/x", "", a)
-				if err == nil {
-					_, err = st.Pull(context.WithoutCancel(ctx), "acme/plugins/x", a.Digest(), oci.KindPlugin)
-				}
-				if err != nil && time.Since(started) < grace {
-					t.Errorf("pushed and gone: %v", err)
-					return
-				}
-			}
-		})
-	}
-	collected := 0
-	for ctx.Err() == nil {
-		c, err := back.Collect(context.WithoutCancel(ctx), server.CollectOptions{Before: time.Now().Add(-grace), Releases: 1})
+	for i := range 3 {
+		a, err := oci.New(oci.KindPlugin, fmt.Appendf(nil, "artifact %d", i), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		collected += c.Manifests
-	}
-	wg.Wait()
-	if collected == 0 {
-		t.Fatal("nothing was collected: the test proves nothing")
+		if err := st.Push(t.Context(), "acme/plugins/x", "", a); err != nil {
+			t.Fatal(err)
+		}
 	}
 	// What is needed stays however old, and all else goes.
 	keep, err := oci.New(oci.KindPlugin, []byte("artifact 1"), nil)

@@ -46,6 +46,7 @@ type HandlerOptions struct {
 // used by many goroutines.
 type Handler struct {
 	store     *Store
+	mirrored  Fetcher // instead of store
 	authorize func(*http.Request, string, Action) error
 	log       *slog.Logger
 }
@@ -168,6 +169,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	if !registry.ValidRepository(t.repository) {
 		return refuse(http.StatusBadRequest, codeNameInvalid, "%.80q is not a repository name", t.repository)
+	}
+	if h.mirrored != nil {
+		return h.mirror(w, r, t)
 	}
 	switch t.kind {
 	case "blobs":

@@ -34,31 +34,42 @@ func (h *Handler) serveBlob(w http.ResponseWriter, r *http.Request, t target) er
 		}
 		w.WriteHeader(http.StatusAccepted)
 		return nil
-	case http.MethodGet:
-		// Hashed before the first byte is sent: what is damaged is never served.
-		if err := h.store.blobs.Verify(d); err != nil {
-			if errors.Is(err, registry.ErrNotFound) {
-				return unknown
-			}
-			return err
-		}
-	case http.MethodHead:
+	case http.MethodGet, http.MethodHead:
 	default:
 		return notAllowed(w, "GET, HEAD, DELETE")
 	}
-	f, err := h.store.blobs.Open(d)
-	if errors.Is(err, registry.ErrNotFound) {
-		return unknown
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // only read
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Docker-Content-Digest", string(d))
 	w.Header().Set("ETag", `"`+string(d)+`"`)
+	w.Header().Set("Accept-Ranges", "bytes")
+	if r.Method == http.MethodHead {
+		n, err := h.store.content.Size(ctx, d)
+		if err != nil {
+			return absent(w, err, unknown)
+		}
+		w.Header().Set("Content-Length", strconv.FormatInt(n, 10))
+		return nil
+	}
+	// Hashed before the first byte is sent: what is damaged is never served.
+	f, err := h.store.content.Open(ctx, d)
+	if err != nil {
+		return absent(w, err, unknown)
+	}
+	defer func() { _ = f.Close() }() // only read
 	http.ServeContent(w, r, "", time.Time{}, f)
 	return nil
+}
+
+// absent takes the headers of a content back that cannot be served, and returns
+// unknown for one that is missing.
+func absent(w http.ResponseWriter, err, unknown error) error {
+	for _, name := range []string{"Docker-Content-Digest", "ETag", "Accept-Ranges"} {
+		w.Header().Del(name)
+	}
+	if errors.Is(err, registry.ErrNotFound) {
+		return unknown
+	}
+	return err
 }
 
 // serveUpload: end-4a, 4b, 5, 6, 11, 13 and cancelling.

@@ -70,7 +70,7 @@ func (h *Handler) serveManifest(w http.ResponseWriter, r *http.Request, t target
 	if err != nil {
 		return err
 	}
-	b, err := h.store.blobs.Read(d, MaxManifestBytes)
+	b, err := read(r.Context(), h.store.content, d, MaxManifestBytes)
 	if errors.Is(err, registry.ErrNotFound) {
 		return refuse(http.StatusNotFound, codeManifestUnknown, "the manifest %s is gone", d)
 	}
@@ -143,7 +143,7 @@ func (h *Handler) deleteManifest(w http.ResponseWriter, r *http.Request, t targe
 	desc := Descriptor{Digest: d, MediaType: mediaType}
 	// What it referred to is in the manifest; one that cannot be read any more
 	// leaves a referrer that says so when it is pulled.
-	if b, err := h.store.blobs.Read(d, MaxManifestBytes); err == nil {
+	if b, err := read(ctx, h.store.content, d, MaxManifestBytes); err == nil {
 		if m, err := readManifest(b, mediaType); err == nil {
 			desc = m.describe(d, mediaType, int64(len(b)))
 		}

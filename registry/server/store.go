@@ -23,14 +23,16 @@ const (
 
 // Options configure a Store.
 type Options struct {
-	Dir    string            // root of the store. Required; made with mode 0700 when missing
-	Index  Index             // Default: files below Dir
-	System atomicfile.System // Default: the operating system's file system
+	Dir   string // root of the store. Required; made with mode 0700 when missing
+	Index Index  // Default: files below Dir
+	// Content keeps the blobs. Default: a directory below Dir.
+	Content Content
+	System  atomicfile.System // Default: the operating system's file system
 }
 
 // Store is a registry over content and an index. It is an oci.Backend.
 type Store struct {
-	blobs   *Blobs
+	content Content
 	index   Index
 	uploads *uploads
 }
@@ -47,17 +49,19 @@ func Open(opts Options) (*Store, error) {
 	if err := atomicfile.MkdirAll(sys, opts.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	blobs, err := OpenBlobs(opts.Dir, sys)
-	if err != nil {
-		return nil, err
+	s := &Store{content: opts.Content, index: opts.Index}
+	var err error
+	if s.content == nil {
+		if s.content, err = OpenBlobs(opts.Dir, sys); err != nil {
+			return nil, err
+		}
 	}
-	s := &Store{blobs: blobs, index: opts.Index}
 	if s.index == nil {
 		if s.index, err = OpenFiles(opts.Dir, sys); err != nil {
 			return nil, err
 		}
 	}
-	if s.uploads, err = openUploads(opts.Dir, sys, blobs); err != nil {
+	if s.uploads, err = openUploads(opts.Dir, sys, s.content); err != nil {
 		return nil, err
 	}
 	// The marker of an OCI image layout, for people and tools that look inside.
@@ -70,8 +74,8 @@ func Open(opts Options) (*Store, error) {
 	return s, nil
 }
 
-// Blobs is the content of the store.
-func (s *Store) Blobs() *Blobs { return s.blobs }
+// Content is the content of the store.
+func (s *Store) Content() Content { return s.content }
 
 // Index is the index of the store.
 func (s *Store) Index() Index { return s.index }
@@ -79,13 +83,13 @@ func (s *Store) Index() Index { return s.index }
 // FetchBlob returns what is stored for d, unchecked and whatever repository has
 // it: who asks in this process names exact content. Remote callers go through
 // the handler, which asks the index.
-func (s *Store) FetchBlob(_ context.Context, _ string, d registry.Digest, limit int64) ([]byte, error) {
-	return s.blobs.Fetch(d, limit)
+func (s *Store) FetchBlob(ctx context.Context, _ string, d registry.Digest, limit int64) ([]byte, error) {
+	return s.content.Fetch(ctx, d, limit)
 }
 
 // FetchManifest is FetchBlob: manifests are content too.
-func (s *Store) FetchManifest(_ context.Context, _ string, d registry.Digest, limit int64) ([]byte, error) {
-	return s.blobs.Fetch(d, limit)
+func (s *Store) FetchManifest(ctx context.Context, _ string, d registry.Digest, limit int64) ([]byte, error) {
+	return s.content.Fetch(ctx, d, limit)
 }
 
 // PutBlob stores content and then links it into the repository.
@@ -96,7 +100,7 @@ func (s *Store) PutBlob(ctx context.Context, repository string, d registry.Diges
 	if len(b) > MaxBlobBytes {
 		return problem.New(problem.TooLarge, "the blob has %d bytes, the limit is %d", len(b), MaxBlobBytes)
 	}
-	if err := s.blobs.Put(ctx, Blob{Digest: d, Data: b}); err != nil {
+	if err := s.content.Put(ctx, Blob{Digest: d, Data: b}); err != nil {
 		return err
 	}
 	return s.index.LinkBlob(ctx, repository, d)
@@ -124,7 +128,7 @@ func (s *Store) putManifest(ctx context.Context, repository, tag string, d regis
 	if err := s.complete(ctx, repository, m); err != nil {
 		return Descriptor{}, err
 	}
-	if err := s.blobs.Put(ctx, Blob{Digest: d, Data: b}); err != nil {
+	if err := s.content.Put(ctx, Blob{Digest: d, Data: b}); err != nil {
 		return Descriptor{}, err
 	}
 	desc := m.describe(d, mediaType, int64(len(b)))
@@ -251,7 +255,13 @@ func (s *Store) complete(ctx context.Context, repository string, m *anyManifest)
 		if err != nil {
 			return err
 		}
-		if !ok || !s.blobs.keep(registry.Digest(r.Digest)) {
+		if ok {
+			ok, err = s.content.Keep(ctx, registry.Digest(r.Digest))
+		}
+		if err != nil {
+			return err
+		}
+		if !ok {
 			return missing(r.Digest)
 		}
 	}

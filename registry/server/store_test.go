@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,11 +17,8 @@ import (
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/server"
+	"github.com/sluicegate/sluice/registry/server/contenttest"
 )
-
-func blob(s string) server.Blob {
-	return server.Blob{Digest: registry.DigestOf([]byte(s)), Data: []byte(s)}
-}
 
 func openBlobs(t testing.TB) (*server.Blobs, string) {
 	t.Helper()
@@ -45,84 +41,31 @@ func overwrite(t testing.TB, path string, data []byte) {
 }
 
 func TestBlobs(t *testing.T) {
+	contenttest.Run(t, func(t testing.TB) contenttest.Subject {
+		b, dir := openBlobs(t)
+		return contenttest.Subject{Content: b, Overwrite: func(t testing.TB, d registry.Digest, data []byte) {
+			overwrite(t, filepath.Join(dir, d.Hex()), data)
+		}}
+	})
+}
+
+func TestBlobsAreNotWritable(t *testing.T) {
 	b, dir := openBlobs(t)
-	x, y := blob("x"), blob("")
-	if err := b.Put(t.Context(), x, y, x); err != nil {
+	x := contenttest.Blob("x")
+	if err := b.Put(t.Context(), x); err != nil {
 		t.Fatal(err)
 	}
-	got, err := b.Read(x.Digest, 1)
-	if err != nil || string(got) != "x" {
-		t.Fatalf("Read = %q, %v", got, err)
-	}
-	if _, err := b.Read(x.Digest, 0); !problem.Is(err, problem.TooLarge) {
-		t.Fatalf("past the limit: %v", err)
-	}
-	if got, err := b.Read(y.Digest, 0); err != nil || len(got) != 0 {
-		t.Fatalf("the empty blob: %q, %v", got, err)
-	}
-	if size, ok := b.Has(x.Digest); !ok || size != 1 {
-		t.Fatalf("Has = %d, %v", size, ok)
-	}
-	var seen []string
-	err = b.Walk(func(d registry.Digest, _ int64, _ time.Time) error { seen = append(seen, d.Short()); return nil })
-	if err != nil || len(seen) != 2 {
-		t.Fatalf("Walk saw %v, %v", seen, err)
+	if info, err := os.Stat(filepath.Join(dir, x.Digest.Hex())); err != nil || info.Mode().Perm() != 0o444 {
+		t.Fatalf("mode %v, %v; content must not be writable", info, err)
 	}
 	for range 2 {
 		if err := b.Delete(x.Digest); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.Read(x.Digest, 1); !errors.Is(err, registry.ErrNotFound) {
+	if err := b.Verify(t.Context(), x.Digest); !errors.Is(err, registry.ErrNotFound) {
 		t.Fatalf("after Delete: %v", err)
 	}
-	if info, err := os.Stat(filepath.Join(dir, y.Digest.Hex())); err != nil || info.Mode().Perm() != 0o444 {
-		t.Fatalf("mode %v, %v; content must not be writable", info, err)
-	}
-	if _, err := b.Fetch("sha256:../../x", 9); !errors.Is(err, registry.ErrDigest) {
-		t.Fatalf("a digest that is a path: %v", err)
-	}
-}
-
-// The negative control of verification: with the check out, this fails.
-func TestPutRefusesOtherContent(t *testing.T) {
-	b, dir := openBlobs(t)
-	x := blob("x")
-	x.Data = []byte("y")
-	if err := b.Put(t.Context(), blob("good"), x); !errors.Is(err, registry.ErrCorrupt) {
-		t.Fatalf("%v; want ErrCorrupt", err)
-	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
-		t.Fatalf("a refused batch left %v", entries)
-	}
-}
-
-func TestReadFindsDamageAndPutHeals(t *testing.T) {
-	b, dir := openBlobs(t)
-	x := blob("the content")
-	f := func(what string, stored []byte) {
-		t.Helper()
-		if err := b.Put(t.Context(), x); err != nil {
-			t.Fatal(err)
-		}
-		overwrite(t, filepath.Join(dir, x.Digest.Hex()), stored)
-		if got, err := b.Read(x.Digest, 100); got != nil || !errors.Is(err, registry.ErrCorrupt) {
-			t.Fatalf("%s: Read = %q, %v", what, got, err)
-		}
-		if err := b.Verify(x.Digest); !errors.Is(err, registry.ErrCorrupt) {
-			t.Fatalf("%s: Verify = %v", what, err)
-		}
-		if err := b.Put(t.Context(), x); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := b.Read(x.Digest, 100); err != nil || !bytes.Equal(got, x.Data) {
-			t.Fatalf("%s: after Put Read = %q, %v", what, got, err)
-		}
-	}
-	f("empty", nil)
-	f("half", x.Data[:5])
-	f("one bit", []byte("the c0ntent"))
-	f("longer", append(bytes.Clone(x.Data), 0))
 }
 
 func TestOpenBlobsRemovesLeftovers(t *testing.T) {

@@ -38,16 +38,16 @@ var (
 // repository. The file is the session; its size is the offset. Nothing of it is
 // promised to survive, clients start again.
 type uploads struct {
-	dir   string
-	root  *os.Root // dir
-	blobs *Blobs
+	dir     string
+	root    *os.Root // dir
+	content ContentWriter
 
 	mu   sync.Mutex
 	busy map[string]bool // uploads a request is working on
 }
 
-func openUploads(root string, sys atomicfile.System, blobs *Blobs) (*uploads, error) {
-	u := &uploads{dir: filepath.Join(root, "uploads"), blobs: blobs, busy: make(map[string]bool)}
+func openUploads(root string, sys atomicfile.System, content ContentWriter) (*uploads, error) {
+	u := &uploads{dir: filepath.Join(root, "uploads"), content: content, busy: make(map[string]bool)}
 	if err := atomicfile.MkdirAll(sys, u.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (u *uploads) finish(ctx context.Context, repository, id string, from int64,
 		return errUploadUnknown
 	}
 	defer func() { _ = f.Close() }() // only read
-	err = u.blobs.PutReader(ctx, d, f)
+	err = u.content.PutReader(ctx, d, f)
 	if err == nil || errors.Is(err, registry.ErrCorrupt) {
 		_ = os.Remove(path) // expires otherwise
 	}

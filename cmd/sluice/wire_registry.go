@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/s3"
+	"github.com/sluicegate/sluice/registry/server"
+)
+
+// contentFile, in the registry's directory, says where its contents are when they are
+// not in it: a control plane that is started without its bucket would miss them.
+const contentFile = "content"
+
+// openRegistry opens the embedded registry of a data directory, with its contents at
+// blobs, an s3 URL; "" is the directory. Contents that are in the directory when a
+// bucket is named for the first time are copied there.
+func (a *app) openRegistry(ctx context.Context, dir, blobs string, logger *slog.Logger) (*server.Store, error) {
+	known, err := contentOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case strings.HasPrefix(known, externalScheme):
+		return nil, problem.New(problem.InvalidArgument, "the artifacts of this control plane are at %s", known).Fix("start with --registry %s", shellWord(known))
+	case blobs == "" && known != "":
+		return nil, problem.New(problem.InvalidArgument, "the contents of this registry are at %s", known).Fix("start with --blobs %s", shellWord(known))
+	case blobs == "":
+		return server.Open(server.Options{Dir: dir})
+	case known != "" && bucketOf(known) != bucketOf(blobs):
+		return nil, problem.New(problem.Conflict, "the contents of this registry are at %s, not at %s", bucketOf(known), bucketOf(blobs)).
+			Fix("copy them there with a tool of the store, then write the new URL into %s", filepath.Join(dir, contentFile))
+	}
+	bucket, err := a.openBucket(ctx, blobs)
+	if err != nil {
+		return nil, err
+	}
+	if known == "" {
+		if err := moveContents(ctx, dir, bucket, logger); err != nil {
+			return nil, err
+		}
+	}
+	if known != blobs {
+		if err := remember(dir, blobs); err != nil {
+			return nil, err
+		}
+	}
+	return server.Open(server.Options{Dir: dir, Content: bucket})
+}
+
+// contentOf is where the contents of a registry are; "" in its directory.
+func contentOf(dir string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(dir, contentFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("find where the contents of the registry are: %w", err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// bucketOf is the part of an s3 URL that says which contents are meant.
+func bucketOf(blobs string) string {
+	blobs, _, _ = strings.Cut(blobs, "?")
+	return strings.TrimSuffix(blobs, "/")
+}
+
+// moveContents copies what is in the directory into a bucket. The directory stays as
+// it was: an operator removes it when the bucket is known to be good.
+func moveContents(ctx context.Context, dir string, to server.Content, logger *slog.Logger) error {
+	if _, err := os.Stat(filepath.Join(dir, "blobs")); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	from, err := server.OpenBlobs(dir, nil)
+	if err != nil {
+		return err
+	}
+	n, size := 0, int64(0)
+	err = from.Walk(ctx, func(d registry.Digest, bytes int64, _ time.Time) error {
+		f, err := from.Open(ctx, d)
+		if errors.Is(err, registry.ErrCorrupt) {
+			logger.LogAttrs(ctx, slog.LevelWarn, "content is damaged and was not copied into the bucket", slog.String("digest", string(d)))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }() // only read
+		n, size = n+1, size+bytes
+		return to.PutReader(ctx, d, f)
+	})
+	if err != nil {
+		return fmt.Errorf("copy the contents of the registry into the bucket: %w", err)
+	}
+	if n > 0 {
+		logger.LogAttrs(ctx, slog.LevelInfo, "contents copied into the bucket", slog.Int("contents", n), slog.Int64("bytes", size))
+	}
+	return nil
+}
+
+// openBucket opens the bucket of an s3 URL.
+func (a *app) openBucket(ctx context.Context, blobs string) (*s3.Bucket, error) {
+	o, err := parseBucket(blobs)
+	if err != nil {
+		return nil, err
+	}
+	client, err := a.httpClient()
+	if err != nil {
+		return nil, err
+	}
+	o.Transport = client.Transport
+	o.Keys = a.env.s3Keys(o.profile, o.credentialsFile)
+	if _, err := o.Keys(); err != nil {
+		return nil, err
+	}
+	return s3.Open(ctx, o.Options)
+}
+
+// bucketOptions is what an s3 URL says.
+type bucketOptions struct {
+	s3.Options
+
+	profile, credentialsFile string
+}
+
+// parseBucket reads s3://BUCKET/PREFIX?endpoint=URL&region=R&path-style=true&profile=P&credentials-file=F.
+func parseBucket(text string) (bucketOptions, error) {
+	var o bucketOptions
+	bad := func(format string, args ...any) (bucketOptions, error) {
+		return bucketOptions{}, problem.New(problem.InvalidArgument, "--blobs: "+format, args...).
+			Fix("write it as s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION")
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "s3" || u.Host == "" || u.Port() != "" || u.Fragment != "" {
+		return bad("%s is not an s3 URL", printable(bucketOf(text)))
+	}
+	if u.User != nil {
+		return bad("credentials do not belong in the URL; they come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or a credentials file")
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return bad("what follows the question mark cannot be read")
+	}
+	o.Bucket, o.Prefix = u.Host, strings.Trim(u.Path, "/")
+	if o.Prefix != "" {
+		o.Prefix += "/"
+	}
+	insecure := false
+	for name, values := range q {
+		v := values[len(values)-1]
+		switch name {
+		case "endpoint":
+			o.Endpoint = v
+		case "region":
+			o.Region = v
+		case "profile":
+			o.profile = v
+		case "credentials-file":
+			o.credentialsFile = v
+		case "path-style", "insecure":
+			if v != "true" && v != "false" {
+				return bad("%s is true or false", name)
+			}
+			if name == "insecure" {
+				insecure = v == "true"
+			} else {
+				o.PathStyle = v == "true"
+			}
+		default:
+			return bad("%s is not one of endpoint, region, path-style, profile, credentials-file, insecure", printable(name))
+		}
+	}
+	if e, err := url.Parse(o.Endpoint); err == nil && e.Scheme == "http" && !insecure && !loopbackHost(e.Hostname()) {
+		return bad("the store %s would be reached without TLS; use https, or say insecure=true", printable(e.Host))
+	}
+	return o, nil
+}
+
+// s3Keys are the credentials for a bucket as the tools of S3 know them: the
+// environment, or a profile of the shared credentials file, which is read again for
+// each use so that what was renewed counts.
+func (e environment) s3Keys(profile, file string) func() (s3.Keys, error) {
+	return func() (s3.Keys, error) {
+		id, key := e.getenv("AWS_ACCESS_KEY_ID"), e.getenv("AWS_SECRET_ACCESS_KEY")
+		if file == "" && profile == "" && id != "" && key != "" {
+			return s3.Keys{AccessKey: id, SecretKey: secrets.New(key), SessionToken: secrets.New(e.getenv("AWS_SESSION_TOKEN"))}, nil
+		}
+		path := first(file, e.getenv("AWS_SHARED_CREDENTIALS_FILE"))
+		if path == "" && e.home != "" {
+			path = filepath.Join(e.home, ".aws", "credentials")
+		}
+		return profileKeys(path, first(profile, e.getenv("AWS_PROFILE"), "default"))
+	}
+}
+
+// profileKeys reads a profile of a shared credentials file.
+func profileKeys(path, profile string) (s3.Keys, error) {
+	var k s3.Keys
+	f, err := os.Open(path)
+	if err != nil {
+		return k, problem.New(problem.InvalidArgument, "there are no credentials for the bucket: neither AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY nor a file that can be read").
+			Fix("set them, or name a file with credentials-file=FILE in the URL").Because(err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	section, found := "", false
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		if name, ok := strings.CutPrefix(line, "["); ok {
+			section = strings.TrimSpace(strings.TrimSuffix(name, "]"))
+			found = found || section == profile
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok || section != profile || strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "aws_access_key_id":
+			k.AccessKey = value
+		case "aws_secret_access_key":
+			k.SecretKey = secrets.New(value)
+		case "aws_session_token":
+			k.SessionToken = secrets.New(value)
+		}
+	}
+	if k.AccessKey == "" || k.SecretKey.IsZero() {
+		return s3.Keys{}, problem.New(problem.InvalidArgument, "the credentials file has no access key for the profile %.80q", profile).At(path, 0, 0, "").
+			Fix("add aws_access_key_id and aws_secret_access_key to it, or name another with profile=NAME in the URL")
+	}
+	return k, nil
+}
