@@ -274,7 +274,11 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			continue
 		}
 		if by && !identifier {
-			continue // by name, whatever the schema says of it
+			// By name, whatever the schema says of it, but for what a tool takes.
+			if n.Fields[i].Drop {
+				special = w.keepTaken(change, i, m) || special
+			}
+			continue
 		}
 		f, why := w.member(m, a, p, own, united)
 		switch {
@@ -305,6 +309,30 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 // listNames name the member that holds the items of an answer and says nothing of
 // what they are.
 var listNames = []string{"data", "items", "results", "result", "values", "value", "entries", "records", "list", "objects", "content", "rows", "elements", "hits"}
+
+// keepTaken keeps of an object that is left out by its name what a tool takes: the id of
+// a thumbnail. It is false when there is nothing of the kind.
+func (w *walk) keepTaken(change func(int) *engine.Field, i int, m operation.Property) bool {
+	s := m.Schema
+	for s != nil && s.Items != nil && len(s.Properties) == 0 {
+		s = s.Items
+	}
+	if s == nil {
+		return false
+	}
+	var taken []engine.Field
+	for _, p := range s.Properties {
+		if leaf(p.Schema) && w.identifies(at{resource: Singular(m.Name)}, p.Name, anyType) {
+			taken = append(taken, engine.Field{Name: p.Name, KeepURL: true})
+		}
+	}
+	if len(taken) == 0 {
+		return false
+	}
+	f := change(i)
+	f.Drop, f.Node = false, &engine.Node{Fields: taken, DropRest: true, Rules: engine.DropNull | engine.DropEmpty}
+	return true
+}
 
 // keepLinked keeps what a tool takes in a member that holds links; false when there
 // is nothing of the kind.

@@ -61,6 +61,9 @@ func TestDefault(t *testing.T) {
 	f("/issues", arr(issue),
 		`[{"id":1,"title":"a","url":"https://x/1","html_url":"https://x","extra":{"k":null,"a_url":"u","v":1,"w":{"x":""}},"user":{"id":2,"site":"https://s","avatar_url":"v","name":null},"_links":{"self":1},"pageRef":"https://x/?p=2"}]`,
 		`[{"id":1,"title":"a","extra":{"v":1},"user":{"id":2},"pageRef":"https://x/?p=2"}]`)
+	// A picture goes, but for what a tool takes.
+	f("/issues", arr(obj(prop("id", integer), prop("thumbnail", obj(prop("width", integer), prop("repo_id", str("")))), prop("avatar", obj(prop("width", integer))))),
+		`[{"id":1,"thumbnail":{"width":9,"repo_id":"r","alt":"x"},"avatar":{"width":9}}]`, `[{"id":1,"thumbnail":{"repo_id":"r"}}]`)
 	// An address that is all there is stays, near the top.
 	f("/files", obj(prop("upload_url", str("uri"))), `{"upload_url":"https://x","b64":null}`, `{"upload_url":"https://x"}`)
 	f("/images", nil, `{"created":5,"data":[{"url":"https://x","b64":null}]}`, `{"created":5,"data":[{"url":"https://x"}]}`)
