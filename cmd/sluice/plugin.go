@@ -232,6 +232,8 @@ func capabilitiesText(c *manifest.Capabilities) string {
 type author struct {
 	host *extism.Host
 	app  *app
+	// reference is the program of the reference host; "": it was not asked for.
+	reference string
 }
 
 func (a *app) newAuthor() (*author, error) {
@@ -243,7 +245,7 @@ func (a *app) newAuthor() (*author, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &author{h, a}, nil
+	return &author{host: h, app: a}, nil
 }
 
 func (h *author) load(p *guest.Package, config json.RawMessage) (*guest.Plugin, error) {

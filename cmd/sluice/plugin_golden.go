@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/plugins/golden"
 	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/reference"
 )
 
 // tested is one golden case in the report of "sluice plugin test".
@@ -22,34 +25,50 @@ type tested struct {
 	TokensAfter  int     `json:"tokensAfter"`
 	Microseconds float64 `json:"microseconds"`
 	Diff         string  `json:"diff,omitempty"`
+	// Reference is what extism/go-sdk makes of the case; only with --reference.
+	Reference *referenced `json:"reference,omitempty"`
+}
+
+// referenced compares the reference host with ours.
+type referenced struct {
+	Same         bool    `json:"same"`
+	Microseconds float64 `json:"microseconds"`
+	Diff         string  `json:"diff,omitempty"` // - ours, + theirs
 }
 
 func (a *app) pluginTest() *cobra.Command {
-	var update, bench bool
+	var f testFlags
 	cmd := &cobra.Command{
 		Use:   "test [DIR]",
 		Short: "Run the golden cases of a plugin",
 		Long: `Run DIR/testdata/*.json on the plugin that was built in DIR: what it is given, and what
 it has to make of it. Each case runs on the same sandbox as in a gateway, with the
-limits of the manifest. Exit code 6 when one differs.`,
+limits of the manifest. Exit code 6 when one differs.
+
+--reference runs each case on extism/go-sdk too, and shows what differs. It is built with the
+Go toolchain, once, and kept in the user's cache.`,
 		Args: between(0, 1, "at most one directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			return a.testPlugin(cmd, dir, update, bench)
+			return a.testPlugin(cmd, dir, f)
 		},
 	}
-	cmd.Flags().BoolVar(&update, "update", false, "write what the plugin makes into the cases")
-	cmd.Flags().BoolVar(&bench, "bench", false, "measure each case for half a second")
+	cmd.Flags().BoolVar(&f.update, "update", false, "write what the plugin makes into the cases")
+	cmd.Flags().BoolVar(&f.bench, "bench", false, "measure each case for half a second")
+	cmd.Flags().BoolVar(&f.reference, "reference", false, "run each case on extism/go-sdk "+reference.Version+" too (needs Go)")
 	return cmd
 }
+
+// testFlags are those of "plugin test".
+type testFlags struct{ update, bench, reference bool }
 
 // benchTime is how long --bench measures a case.
 const benchTime = 500 * time.Millisecond
 
-func (a *app) testPlugin(cmd *cobra.Command, dir string, update, bench bool) error {
+func (a *app) testPlugin(cmd *cobra.Command, dir string, f testFlags) error {
 	p, _, err := openPlugin(dir)
 	if err != nil {
 		return err
@@ -63,20 +82,25 @@ func (a *app) testPlugin(cmd *cobra.Command, dir string, update, bench bool) err
 		return err
 	}
 	defer h.close(cmd.Context())
+	if f.reference {
+		if h.reference, err = a.buildReference(cmd.Context()); err != nil {
+			return err
+		}
+	}
 	results := make([]tested, 0, len(cases))
 	failed := 0
 	for _, c := range cases {
-		r, err := h.test(cmd, p, c, bench)
+		r, err := h.test(cmd, p, c, f.bench)
 		if err != nil {
 			return err
 		}
-		if r.Diff != "" && update {
+		if r.Diff != "" && f.update {
 			if err := c.Write(filepath.Join(dir, "testdata")); err != nil {
 				return err
 			}
 			r.OK, r.Updated, r.Diff = true, true, ""
 		}
-		if !r.OK {
+		if !r.OK || r.Reference != nil && !r.Reference.Same {
 			failed++
 		}
 		results = append(results, r)
@@ -105,6 +129,11 @@ func (h *author) test(cmd *cobra.Command, p *guest.Package, c *golden.Case, benc
 	if r.Got.Tokens != nil {
 		t.TokensBefore, t.TokensAfter = r.Got.Tokens.Before, r.Got.Tokens.After
 	}
+	if h.reference != "" {
+		if t.Reference, err = h.compare(cmd.Context(), p, c, &r); err != nil {
+			return tested{}, err
+		}
+	}
 	if bench && t.OK {
 		in := c.Body()
 		var out []byte
@@ -118,6 +147,37 @@ func (h *author) test(cmd *cobra.Command, p *guest.Package, c *golden.Case, benc
 		c.Want = r.Got
 	}
 	return t, nil
+}
+
+// compare runs a case on the reference host. Ours is what the sandbox made of it.
+func (h *author) compare(ctx context.Context, p *guest.Package, c *golden.Case, ours *golden.Result) (*referenced, error) {
+	host, err := reference.Start(ctx, h.reference, p, c.Config)
+	if err != nil {
+		return nil, err
+	}
+	defer host.Close()
+	as := *c
+	as.Want = ours.Got
+	theirs := golden.Run(ctx, p, host, &as)
+	r := &referenced{Diff: theirs.Diff, Microseconds: micro(theirs.Took)}
+	if made := ours.Got; made.Output == nil && made.Text == nil && made.Error == nil {
+		// Ours broke: the reference has to break as well, in words of its own.
+		got := theirs.Got
+		if r.Diff = ""; got.Output != nil || got.Text != nil || got.Error != nil {
+			r.Diff = "- " + ours.Diff + "\n+ it did not break\n"
+		}
+	}
+	r.Same = r.Diff == ""
+	return r, nil
+}
+
+// buildReference returns the program of the reference host.
+func (a *app) buildReference(ctx context.Context) (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the user's cache: %w", err)
+	}
+	return reference.Build(ctx, filepath.Join(dir, "sluice", "reference"))
 }
 
 func micro(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
@@ -136,9 +196,21 @@ func printTested(w io.Writer, results []tested, failed int) {
 			mark = "FAIL"
 		}
 		fmt.Fprintf(w, "%s  %-*s  %s → %s tokens  %.1f µs\n", mark, wide, r.Case, thousands(r.TokensBefore), thousands(r.TokensAfter), r.Microseconds)
-		if r.Diff != "" {
-			fmt.Fprintf(w, "      %s\n", strings.ReplaceAll(strings.TrimRight(r.Diff, "\n"), "\n", "\n      "))
+		printDiff(w, r.Diff)
+		if ref := r.Reference; ref != nil {
+			word := "the same"
+			if !ref.Same {
+				word = "differs: - the sandbox, + extism/go-sdk"
+			}
+			fmt.Fprintf(w, "      on extism/go-sdk %s %.1f µs, %s\n", reference.Version, ref.Microseconds, word)
+			printDiff(w, ref.Diff)
 		}
 	}
 	fmt.Fprintf(w, "%d passed, %d failed\n", len(results)-failed, failed)
+}
+
+func printDiff(w io.Writer, diff string) {
+	if diff != "" {
+		fmt.Fprintf(w, "      %s\n", strings.ReplaceAll(strings.TrimRight(diff, "\n"), "\n", "\n      "))
+	}
 }

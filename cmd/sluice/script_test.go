@@ -72,7 +72,18 @@ func TestScripts(t *testing.T) {
 			e.Setenv("NO_COLOR", "1")
 			plugins, err := filepath.Abs("../../plugins/guest/testdata")
 			e.Setenv("PLUGINS", plugins)
-			return err
+			if err != nil {
+				return err
+			}
+			// What a script builds with Go comes from the caches of this build.
+			for _, name := range []string{"GOMODCACHE", "GOCACHE"} {
+				out, err := exec.Command("go", "env", name).Output()
+				if err != nil {
+					return err
+				}
+				e.Setenv(name, strings.TrimSpace(string(out)))
+			}
+			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"upstream": s.upstream, "waitready": s.waitReady, "exits": s.exits, "curl": s.curl, "paste": s.paste, "mcp": s.mcp,

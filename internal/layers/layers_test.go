@@ -29,6 +29,7 @@ var within = map[string][]string{
 	"plugins/extism":                     {"plugins/module"},
 	"plugins/guest":                      {"plugins/extism", "plugins/manifest", "plugins/module"},
 	"plugins/golden":                     {"plugins/extism", "plugins/guest", "plugins/manifest"},
+	"plugins/reference":                  {"plugins/extism", "plugins/guest"},
 	"plugins/host":                       {"plugins/manifest", "plugins/engine"},
 	"plugins/connector":                  {"plugins/manifest", "plugins/operation", "plugins/engine", "plugins/projection"},
 	"registry/sign":                      {"registry"},
