@@ -28,6 +28,7 @@ var benchmarks = []benchmark{
 	{[]string{"connectors.1000.time", "connectors.1000.kb"}, benchConnectors},
 	{[]string{"extism.nop.vs_gosdk", "extism.load256k.vs_gosdk", "extism.echo256k.vs_gosdk"}, benchExtism},
 	{[]string{"plugins.untrusted.overhead_ms"}, benchPlugin},
+	{[]string{"plugins.hostile.gc_stall.ms", "plugins.hostile.late.ms", "plugins.hostile.other.ms"}, benchHostile},
 	{[]string{"compile.github"}, benchCompile},
 	{[]string{"compile.github.yaml"}, benchCompileYAML},
 	{[]string{"compile.github.mb"}, benchCompileMemory},

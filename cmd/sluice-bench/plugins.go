@@ -36,3 +36,23 @@ func benchPlugin(ctx context.Context, b *bench) error {
 	b.report("plugins.untrusted.overhead_ms", ns/1e6, nanoseconds(ns))
 	return nil
 }
+
+// benchHostile measures what two plugins that spin cost everybody else.
+func benchHostile(ctx context.Context, b *bench) error {
+	r, err := b.goBench(ctx, "./plugins/extism", "^BenchmarkHostile$", "3s")
+	if err != nil {
+		return err
+	}
+	for _, m := range []struct{ name, unit, note string }{
+		{"plugins.hostile.gc_stall.ms", "p99-stall-ms", "two plugins spin"},
+		{"plugins.hostile.late.ms", "p99-late-ms", "deadline 50 ms"},
+		{"plugins.hostile.other.ms", "p99-other-ms", "20 KB through a plugin that copies it"},
+	} {
+		v, err := r.median("BenchmarkHostile", m.unit)
+		if err != nil {
+			return err
+		}
+		b.report(m.name, v, m.note)
+	}
+	return nil
+}

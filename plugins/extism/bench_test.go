@@ -5,6 +5,11 @@ package extism
 import (
 	"bytes"
 	"context"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,4 +62,77 @@ func BenchmarkHost(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkHostile collects garbage and calls a plugin that behaves while two others
+// spin until they are stopped. It reports the 99th percentile of how long collections
+// stopped the world (p99-stall-ms), how late the spinning ones were stopped
+// (p99-late-ms), and how long the other calls took (p99-other-ms).
+func BenchmarkHostile(b *testing.B) {
+	h := newHost(b, Options{})
+	const deadline = 50 * time.Millisecond
+	bad := load(b, h, Spec{Name: "spin", Code: ourPlugin(b, "hostile.wasm"), Limits: Limits{Deadline: deadline}})
+	good := load(b, h, Spec{Name: "echo", Code: ourPlugin(b, "speed.wasm"), Limits: Limits{Deadline: time.Second}})
+	for _, p := range []*Plugin{bad, good} {
+		if err := p.Compile(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var late, other []float64
+	var mu sync.Mutex
+	note := func(to *[]float64, d time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		*to = append(*to, float64(d)/float64(time.Millisecond))
+	}
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for !stop.Load() {
+				start := time.Now()
+				_, _ = bad.Call(b.Context(), nil, Call{Export: "spin"})
+				note(&late, time.Since(start)-deadline)
+			}
+		})
+	}
+	wg.Go(func() {
+		in := make([]byte, 20<<10)
+		var out []byte
+		for !stop.Load() {
+			start := time.Now()
+			var err error
+			if out, err = good.Call(b.Context(), out[:0], Call{Export: "echo", Input: in}); err != nil || len(out) != len(in) {
+				b.Errorf("%d bytes, %v", len(out), err)
+			}
+			note(&other, time.Since(start))
+			time.Sleep(time.Millisecond) // calls come in, they do not queue
+		}
+	})
+	sample := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}}
+	metrics.Read(sample)
+	before := slices.Clone(sample[0].Value.Float64Histogram().Counts)
+	for b.Loop() {
+		runtime.GC()
+	}
+	metrics.Read(sample)
+	stop.Store(true)
+	wg.Wait()
+	after := sample[0].Value.Float64Histogram()
+	var total, seen uint64
+	for i, n := range after.Counts {
+		total += n - before[i]
+	}
+	for i, n := range after.Counts {
+		if seen += n - before[i]; 100*seen >= 99*total {
+			b.ReportMetric(1000*after.Buckets[i+1], "p99-stall-ms")
+			break
+		}
+	}
+	p99 := func(v []float64) float64 {
+		slices.Sort(v)
+		return v[len(v)*99/100]
+	}
+	b.ReportMetric(p99(late), "p99-late-ms")
+	b.ReportMetric(p99(other), "p99-other-ms")
 }

@@ -127,6 +127,56 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
+// TestFreedIsWiped: what the host put into blocks that were given back is gone at the
+// next call as well.
+func TestFreedIsWiped(t *testing.T) {
+	h := newHost(t, Options{})
+	p := load(t, h, Spec{Name: "hostile", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Idle: 1}})
+	for range 3 {
+		for _, export := range []string{"remember", "scavenge"} { // remember sets a variable: its blocks are freed
+			if _, err := p.Call(t.Context(), nil, Call{Export: export}); err != nil {
+				t.Fatalf("%s: %v", export, err)
+			}
+		}
+	}
+	if n := p.Stats().Instances; n != 1 {
+		t.Fatalf("%d instances, want 1: the test reused none", n)
+	}
+}
+
+// TestWorkspaces: of one module loaded twice, as two workspaces have it, neither finds
+// what the other left in its memory, its exchange or its variables, also with a
+// compilation cache in common.
+func TestWorkspaces(t *testing.T) {
+	h := newHost(t, Options{CacheDir: t.TempDir()})
+	code := ourPlugin(t, "hostile.wasm")
+	a := load(t, h, Spec{Name: "a", Code: code, Limits: Limits{Idle: 1}})
+	b := load(t, h, Spec{Name: "b", Code: code, Limits: Limits{Idle: 1}})
+	secret := bytes.Repeat([]byte("secret of a"), 3000)
+	for range 3 {
+		if _, err := a.Call(t.Context(), nil, Call{Export: "echo", Input: secret}); err != nil {
+			t.Fatal(err)
+		}
+		for _, export := range []string{"scavenge", "remember"} {
+			if _, err := b.Call(t.Context(), nil, Call{Export: export}); err != nil {
+				t.Fatalf("%s: %v", export, err)
+			}
+		}
+		i, j := <-a.free, <-b.free
+		if i == j || i.kernel == j.kernel || i.guest == j.guest {
+			t.Fatal("two plugins share an instance")
+		}
+		mine, _ := i.memory.Read(0, i.memory.Size())
+		theirs, _ := j.memory.Read(0, j.memory.Size())
+		heap, _ := j.heap.Read(0, j.heap.Size())
+		if bytes.Contains(theirs, []byte("secret of a")) || bytes.Contains(heap, []byte("secret of a")) || len(mine) == 0 {
+			t.Fatal("what one workspace sent is in the memory of another")
+		}
+		a.free <- i
+		b.free <- j
+	}
+}
+
 // TestStopIsInTime: while two plugins spin, others are served, garbage collections
 // end and the spinning ones are stopped. The delays are logged; only gross ones fail.
 func TestStopIsInTime(t *testing.T) {

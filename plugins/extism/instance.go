@@ -71,16 +71,20 @@ func running(ctx context.Context) *Instance {
 
 // refill is what a metered plugin calls when its quantum is used up.
 func refill(ctx context.Context, stack []uint64) {
-	running(ctx).checkDeadline()
+	left := running(ctx).checkDeadline()
 	// Other goroutines get their turn: the scheduler takes a processor away after 10 ms
-	// only, and each step of a garbage collection would wait as long.
-	runtime.Gosched()
+	// only, and each step of a garbage collection would wait as long. But who gives the
+	// processor away close to the deadline gets it back after it.
+	if left > lastStretch {
+		runtime.Gosched()
+	}
 	stack[0] = quantum
 }
 
-// checkDeadline stops the plugin when its time is over.
-func (i *Instance) checkDeadline() {
-	if time.Now().After(i.deadline) {
+// checkDeadline stops the plugin when its time is over, and returns what is left of it.
+func (i *Instance) checkDeadline() time.Duration {
+	left := time.Until(i.deadline)
+	if left < 0 {
 		panic(ErrDeadline)
 	}
 	select {
@@ -88,6 +92,7 @@ func (i *Instance) checkDeadline() {
 		panic(ErrDeadline)
 	default:
 	}
+	return left
 }
 
 // Instance makes an instance for the caller's own use, outside of the idle ones.

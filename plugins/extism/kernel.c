@@ -38,6 +38,7 @@ static struct {
 	u64 error_at;
 	u64 input_at, input_length;
 	u64 brk; /* where the heap ends */
+	u64 top; /* the furthest it reached: freed blocks at its end are given back unwiped */
 } state;
 
 static u32 lists[CLASSES]; /* free blocks by floor(log2(size)) */
@@ -86,6 +87,7 @@ EXPORT(alloc) u64 alloc(u64 n) {
 			if (end > 0xffff0000ull || __builtin_wasm_memory_grow(0, (u32)pages) == (u32)-1) return 0;
 		}
 		state.brk = end;
+		if (end > state.top) state.top = end;
 		header(p)->size = size;
 	}
 	block *b = header(p);
@@ -167,10 +169,11 @@ EXPORT(error_set) void error_set(u64 p) { state.error_at = p; }
 EXPORT(error_get) u64 error_get(void) { return state.error_at; }
 EXPORT(memory_bytes) u64 memory_bytes(void) { return (u64)__builtin_wasm_memory_size(0) * PAGE; }
 
-/* reset forgets all blocks and wipes what they held. */
+/* reset forgets all blocks and wipes what they held. A plugin that writes past the
+ * heap only leaves something to itself: what others sent was in blocks. */
 EXPORT(reset) void reset(void) {
 	u64 start = base();
-	if (state.brk > start) __builtin_memset((void *)(u32)start, 0, (u32)(state.brk - start));
+	if (state.top > start) __builtin_memset((void *)(u32)start, 0, (u32)(state.top - start));
 	__builtin_memset(&state, 0, sizeof state);
 	__builtin_memset(lists, 0, sizeof lists);
 	state.brk = start;

@@ -19,6 +19,9 @@ const (
 	// quantum is how many units of package module run between two looks at the
 	// deadline: about a quarter of a millisecond of ordinary code, a few at worst.
 	quantum = 1 << 18
+	// lastStretch is how long before its deadline a plugin keeps its processor: half of
+	// what the scheduler gives anybody else, so that it is stopped in time.
+	lastStretch = 5 * time.Millisecond
 	// retainKernel is the exchange memory an idle instance may keep.
 	retainKernel = 4 << 20
 )

@@ -56,6 +56,10 @@ static inline sluice_bytes sluice_input(void) {
 	sluice_u64 n = sluice_x_input_length(), i = 0;
 	sluice_bytes b = {sluice_alloc((sluice_u32)n), (sluice_u32)n};
 	if (!b.at) return b;
+	for (; i + 32 <= n; i += 32) { /* four words a round: rounds are counted */
+		sluice_u64 v[4] = {sluice_x_input_load_u64(i), sluice_x_input_load_u64(i + 8), sluice_x_input_load_u64(i + 16), sluice_x_input_load_u64(i + 24)};
+		__builtin_memcpy(b.at + i, v, 32);
+	}
 	for (; i + 8 <= n; i += 8) {
 		sluice_u64 v = sluice_x_input_load_u64(i);
 		__builtin_memcpy(b.at + i, &v, 8);
@@ -71,6 +75,14 @@ static inline sluice_u64 sluice_put(const void *p, sluice_u32 n) {
 	sluice_u64 at = sluice_x_alloc(n);
 	sluice_u32 i = 0;
 	if (!at) return 0;
+	for (; i + 32 <= n; i += 32) {
+		sluice_u64 v[4];
+		__builtin_memcpy(v, b + i, 32);
+		sluice_x_store_u64(at + i, v[0]);
+		sluice_x_store_u64(at + i + 8, v[1]);
+		sluice_x_store_u64(at + i + 16, v[2]);
+		sluice_x_store_u64(at + i + 24, v[3]);
+	}
 	for (; i + 8 <= n; i += 8) {
 		sluice_u64 v;
 		__builtin_memcpy(&v, b + i, 8);
