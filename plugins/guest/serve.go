@@ -22,7 +22,7 @@ func Signatures() []Signature {
 // Serve is what a host function gives for a call of a plugin that another host runs:
 // its numbers and blocks in the order of the signature. An error stops the plugin.
 func (c *Context) Serve(ctx context.Context, function string, numbers []uint64, blocks [][]byte) (number uint64, block []byte, err error) {
-	refusal := ""
+	var refusal string
 	switch {
 	case function == deriveFunction && len(numbers) == 1 && len(blocks) == 2:
 		number, refusal = c.Keys.derive(numbers[0], blocks[0], blocks[1])
