@@ -59,9 +59,12 @@ type Config struct {
 	// AuthMethod at the token endpoint. Default: what the metadata says, else
 	// basic, and once more in the body when the server refuses that (RFC 6749
 	// §2.3.1 makes basic the one that every server knows; some know it not).
-	AuthMethod  string
-	Scopes      []string
-	Audience    string // some servers want to know which API the token is for
+	AuthMethod string
+	Scopes     []string
+	Audience   string // some servers want to know which API the token is for
+	// Resource is the resource identifier that tokens are asked for (RFC 8707): a
+	// server that knows it gives tokens that are of no use elsewhere. Default: none.
+	Resource    string
 	RedirectURL string // authorization code only
 }
 
@@ -138,9 +141,11 @@ func (c *Client) Obtain(ctx context.Context, cfg *Config) (*Token, error) {
 // Exchange gets a token for the code of a finished login; verifier is the one
 // whose challenge [AuthorizationURL] had. Errors are as for [Client.Refresh].
 func (c *Client) Exchange(ctx context.Context, cfg *Config, code, verifier string) (*Token, error) {
-	return c.token(ctx, cfg, url.Values{
+	form := url.Values{
 		"grant_type": {AuthorizationCode}, "code": {code}, "redirect_uri": {cfg.RedirectURL}, "code_verifier": {verifier},
-	})
+	}
+	cfg.aim(form)
+	return c.token(ctx, cfg, form)
 }
 
 // Refresh gets a new access token. A server that rotates refresh tokens gives a
@@ -154,6 +159,7 @@ func (c *Client) Refresh(ctx context.Context, cfg *Config, refresh secrets.Secre
 	if len(cfg.Scopes) > 0 {
 		form.Set("scope", strings.Join(cfg.Scopes, " "))
 	}
+	cfg.aim(form)
 	t, err := c.token(ctx, cfg, form)
 	if err == nil && t.Refresh.IsZero() {
 		t.Refresh = refresh
@@ -168,6 +174,14 @@ func (cfg *Config) describe(form url.Values) {
 	}
 	if cfg.Audience != "" {
 		form.Set("audience", cfg.Audience)
+	}
+	cfg.aim(form)
+}
+
+// aim names the resource (RFC 8707 §2): at the login and with every token.
+func (cfg *Config) aim(form url.Values) {
+	if cfg.Resource != "" {
+		form.Set("resource", cfg.Resource)
 	}
 }
 

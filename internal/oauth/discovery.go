@@ -31,6 +31,10 @@ type Metadata struct {
 	Challenges            []string `json:"code_challenge_methods_supported"`
 	Scopes                []string `json:"scopes_supported"`
 	SendsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
+	RegistrationEndpoint  string   `json:"registration_endpoint"`
+	// TakesDocuments says that a client may be named by the URL of its metadata
+	// (draft-ietf-oauth-client-id-metadata-document).
+	TakesDocuments bool `json:"client_id_metadata_document_supported"`
 }
 
 type known struct {
@@ -38,8 +42,8 @@ type known struct {
 	till time.Time
 }
 
-// Discover reads the metadata of an issuer: OpenID Connect's document, then the
-// one of RFC 8414. The issuer in it must be the one that was asked (RFC 8414
+// Discover reads the metadata of an issuer: the document of RFC 8414, then that of
+// OpenID Connect (the order of MCP 2026-07-28 basic/authorization). The issuer in it must be the one that was asked (RFC 8414
 // §3.3). An answer is remembered for an hour.
 //
 // It fails with [problem.InvalidArgument] for an issuer that is not a URL,
@@ -65,6 +69,9 @@ func (c *Client) Discover(ctx context.Context, issuer string) (*Metadata, error)
 		if first == nil || problem.Is(first, problem.NotFound) {
 			first = err
 		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	return nil, first
 }
@@ -78,8 +85,8 @@ func (c *Client) remember(issuer string, m *Metadata) {
 	c.known[issuer] = known{m, c.now().Add(metadataTTL)}
 }
 
-// metadataURLs are the places of the metadata, most likely first. OpenID Connect
-// appends to the issuer's path, RFC 8414 §3.1 puts its part before the path.
+// metadataURLs are the places of the metadata in the order of MCP 2026-07-28. RFC
+// 8414 §3.1 puts its part before the issuer's path, OpenID Connect appends it.
 func metadataURLs(issuer string) []string {
 	const oidc, oauth = "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"
 	base := strings.TrimSuffix(issuer, "/")
@@ -89,7 +96,7 @@ func metadataURLs(issuer string) []string {
 	}
 	path := u.EscapedPath()
 	root := strings.TrimSuffix(base, path)
-	return slices.Compact([]string{base + oidc, root + oauth + path, root + oidc + path})
+	return slices.Compact([]string{root + oauth + path, root + oidc + path, base + oidc})
 }
 
 func (c *Client) metadata(ctx context.Context, issuer, at string) (*Metadata, error) {
@@ -115,10 +122,12 @@ func (c *Client) metadata(ctx context.Context, issuer, at string) (*Metadata, er
 	case strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/"):
 		return nil, problem.New(problem.UpstreamMalformed, "the metadata of %s is that of another issuer, %.200q", name, m.Issuer).
 			Fix("set the issuer exactly as the server writes it")
-	case CheckURL(m.TokenEndpoint) != nil:
+	case checkNamed(issuer, m.TokenEndpoint) != nil:
 		return nil, problem.New(problem.UpstreamMalformed, "the metadata of %s names no usable token endpoint", name).Fix("set tokenUrl")
-	case m.AuthorizationEndpoint != "" && CheckURL(m.AuthorizationEndpoint) != nil:
+	case m.AuthorizationEndpoint != "" && checkNamed(issuer, m.AuthorizationEndpoint) != nil:
 		return nil, problem.New(problem.UpstreamMalformed, "the metadata of %s names no usable page to log in at", name).Fix("set authorizationUrl")
+	case m.RegistrationEndpoint != "" && checkNamed(issuer, m.RegistrationEndpoint) != nil:
+		return nil, problem.New(problem.UpstreamMalformed, "the metadata of %s names no usable place to register clients at", name)
 	case len(m.Challenges) > 0 && !slices.Contains(m.Challenges, "S256"):
 		return nil, problem.New(problem.Unsupported, "%s knows no PKCE with S256", name)
 	}
@@ -155,7 +164,7 @@ func (c *Client) endpoints(ctx context.Context, cfg *Config) (endpoints, error) 
 		return ep, problem.New(problem.InvalidArgument, "there is no token endpoint").Fix("set tokenUrl or issuer")
 	}
 	switch {
-	case cfg.ClientSecret.IsZero():
+	case cfg.ClientSecret.IsZero() || cfg.AuthMethod == AuthNone:
 		ep.auth = AuthNone
 	case ep.auth != "":
 	case len(methods) > 0 && !slices.Contains(methods, AuthBasic) && slices.Contains(methods, AuthPost):

@@ -26,6 +26,14 @@ func Refused(err error) (refused, login bool) {
 	return ok, ok && (e.Code == "invalid_grant" || e.Code == "access_denied" || e.Code == "interaction_required" || e.Code == "login_required")
 }
 
+// InvalidClient reports whether the server says that it does not know the client,
+// or not with this secret: one that was registered automatically is registered
+// anew then.
+func InvalidClient(err error) bool {
+	code := codeOf(err)
+	return code == "invalid_client" || code == "unauthorized_client"
+}
+
 func codeOf(err error) string {
 	if e, ok := errors.AsType[*RefusedError](err); ok {
 		return e.Code
@@ -42,7 +50,7 @@ var remedies = map[string]string{
 	"unauthorized_client":       "allow this grant for the client at the authorization server",
 	"unsupported_grant_type":    "use another grant: authorization_code or client_credentials",
 	"invalid_scope":             "correct the scopes",
-	"invalid_target":            "correct the audience",
+	"invalid_target":            "correct the audience or the resource",
 	"access_denied":             "log in again and agree",
 	"unsupported_response_type": "allow the authorization code flow for the client at the authorization server",
 	"interaction_required":      "log in again",

@@ -29,6 +29,7 @@ const (
 	ServiceClient = "sid1" // client credentials
 	ServiceSecret = "verysecret"
 	User          = "test-user2"
+	OtherUser     = "test-user@127.0.0.1" // with the same password
 	Password      = "verysecure"
 )
 
@@ -39,12 +40,19 @@ const maxForm = 1 << 20
 type Server struct {
 	*httptest.Server
 
+	knows   sync.RWMutex               // held while the library looks at clients
+	clients map[string]*storage.Client // guarded by knows
+
 	mu       sync.Mutex
 	good     map[string]bool // guarded by mu; access tokens that were issued and not revoked
 	requests []url.Values    // guarded by mu; at the token endpoint
 	hold     chan struct{}   // guarded by mu; not nil: token requests wait until it is closed
 	down     int             // guarded by mu; not 0: status of every answer of the token endpoint
 	lifetime int             // guarded by mu; not 0: expires_in that is told
+
+	features   Features         // guarded by mu
+	grants     map[string]Grant // guarded by mu; by access token
+	registered []map[string]any // guarded by mu
 }
 
 // New starts a server.
@@ -60,23 +68,40 @@ func New(t testing.TB) *Server {
 
 // Start starts a server that the caller closes.
 func Start() (*Server, error) {
-	s := &Server{good: map[string]bool{}}
+	s := &Server{good: map[string]bool{}, grants: map[string]Grant{}}
 	var op http.Handler
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/oauth/token") {
-			s.token(op, w, r)
-			return
+		switch at := r.URL.Path; {
+		case strings.HasSuffix(at, "/oauth/token"):
+			s.token(locked(&s.knows, op), w, r)
+		case strings.HasPrefix(at, "/.well-known/oauth-authorization-server"), at == "/.well-known/openid-configuration":
+			s.metadata(op, w, r)
+		case at == "/register":
+			s.register(w, r)
+		default:
+			if at == "/auth" || at == "/authorize" {
+				s.document(r)
+			}
+			locked(&s.knows, op).ServeHTTP(withLocation{w, s.answer}, r)
 		}
-		op.ServeHTTP(w, r)
 	}))
 	issuer := s.Issuer()
 	users := storage.NewUserStore(issuer)
-	clients := map[string]*storage.Client{
+	s.clients = map[string]*storage.Client{
 		PublicClient: storage.NativeClient(PublicClient, "http://127.0.0.1/oauth/callback"),
 		WebClient:    storage.WebClient(WebClient, WebSecret, WebRedirect),
 	}
-	op = exampleop.SetupServer(issuer, storage.NewStorageWithClients(users, clients), slog.New(slog.DiscardHandler), false)
+	op = exampleop.SetupServer(issuer, storage.NewStorageWithClients(users, s.clients), slog.New(slog.DiscardHandler), false)
 	return s, nil
+}
+
+// locked serves with a lock held for reading.
+func locked(l *sync.RWMutex, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.RLock()
+		defer l.RUnlock()
+		h.ServeHTTP(w, r)
+	})
 }
 
 // Issuer is the issuer to configure.
@@ -160,6 +185,19 @@ func (s *Server) token(op http.Handler, w http.ResponseWriter, r *http.Request) 
 		w.WriteHeader(down)
 		return
 	}
+	client, _, _ := r.BasicAuth() // form-encoded, but ids here need no encoding
+	if client == "" {
+		client = form.Get("client_id")
+	}
+	s.knows.RLock()
+	_, known := s.clients[client]
+	s.knows.RUnlock()
+	if !known && strings.HasPrefix(client, "dyn-") { // the library says server_error
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"error":"invalid_client"}`)
+		return
+	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	rec := httptest.NewRecorder()
 	op.ServeHTTP(rec, r)
@@ -169,6 +207,7 @@ func (s *Server) token(op http.Handler, w http.ResponseWriter, r *http.Request) 
 		if token, _ := a["access_token"].(string); token != "" {
 			s.mu.Lock()
 			s.good[token] = true
+			s.grants[token] = s.grantedLocked(a, form, client)
 			s.mu.Unlock()
 			if lifetime != 0 {
 				a["expires_in"] = lifetime
@@ -192,12 +231,21 @@ var hiddenID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 // with it is made; "": the callback is requested too. It returns the last address
 // and, when it was requested, what the page there says.
 func (s *Server) Login(page, password, until string) (address, text string, err error) {
+	return s.LoginAs(nil, page, User, password, until)
+}
+
+// LoginAs is Login of another user, with the cookies of a browser; nil: a fresh
+// one.
+func (s *Server) LoginAs(cookies http.CookieJar, page, user, password, until string) (address, text string, err error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		return "", "", err
 	}
+	if cookies == nil {
+		cookies = jar
+	}
 	stopped := ""
-	browser := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+	browser := &http.Client{Jar: cookies, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if until != "" && strings.HasPrefix(r.URL.String(), until) {
 			stopped = r.URL.String()
 			return http.ErrUseLastResponse
@@ -223,7 +271,7 @@ func (s *Server) Login(page, password, until string) (address, text string, err 
 	if id == nil {
 		return address, text, fmt.Errorf("%s shows no login: %s", address, text)
 	}
-	form := url.Values{"id": {id[1]}, "username": {User}, "password": {password}}
+	form := url.Values{"id": {id[1]}, "username": {user}, "password": {password}}
 	address, text, err = get(browser.PostForm(s.URL+"/login/username", form)) //nolint:noctx // of a test
 	if stopped != "" {
 		return stopped, "", err
