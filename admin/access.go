@@ -226,6 +226,9 @@ func (s *Server) changeAccess(ctx context.Context, ws *store.Workspace, ts *stor
 			}
 		}
 		if c.revoke != "" {
+			if _, err := tx.DeleteTokenUser(ctx, c.revoke); err != nil {
+				return err
+			}
 			if err := tx.RevokeAccessToken(ctx, ts.ID, c.revoke); err != nil {
 				return err
 			}
@@ -390,6 +393,14 @@ func (s *Server) setAccess(ctx context.Context, in *setAccessInput) (*accessOutp
 	before, err := settingsOf(row)
 	if err != nil {
 		return nil, err
+	}
+	if in.Body.Mode == registry.AccessNone {
+		if _, cred, err := s.userCredential(ctx, ws, ts.ID); err != nil {
+			return nil, err
+		} else if cred != nil {
+			return nil, problem.New(problem.Conflict, "each caller of this toolset logs in with an account of their own, and nobody can be told apart who needs no token").
+				Fix("let one login serve all callers first: perUser of the authentication")
+		}
 	}
 	if row == nil || !reflect.DeepEqual(before, in.Body) {
 		if err := s.changeAccess(ctx, ws, ts, &accessChange{action: "access.set", settings: &in.Body, before: before, after: in.Body}); err != nil {

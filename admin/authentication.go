@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -21,6 +22,9 @@ type draftCredential struct {
 	token  *store.OAuthToken // nil: none was ever given
 	secret secrets.Secret    // to seal; zero: what is sealed stays
 	forget bool              // its tokens were for another client, server or scope
+	// adopted is a login whose tokens it takes over; nil: none.
+	adopted *adopted
+	shared  bool // callers do not log in themselves any more
 }
 
 // loadCredentials reads the credentials of a toolset with their tokens.
@@ -107,6 +111,9 @@ func (d *draft) authenticate(s *Server, a *SetAuth, at string) error {
 		if err := c.set(&items[i]); err != nil {
 			return err
 		}
+		if a.adopted != nil && len(items) == 1 {
+			c.adopted = a.adopted
+		}
 		next = append(next, c)
 	}
 	d.creds = next
@@ -119,7 +126,7 @@ func keepsSecret(row *store.Credential, it *AuthItem) bool {
 		return true
 	}
 	sh, err := shapeOf(row)
-	return err == nil && sh.ClientID == it.ClientID && sh.Issuer == it.Issuer && sh.TokenURL == it.TokenURL
+	return err == nil && sh.ClientID == it.ClientID && sh.Issuer == it.Issuer && sh.TokenURL == it.TokenURL && sh.Resource == it.Resource
 }
 
 // set writes an item into a credential.
@@ -147,7 +154,10 @@ func (c *draftCredential) set(it *AuthItem) error {
 	if !c.secret.IsZero() && it.AuthType != authMTLS {
 		c.row.Last4 = c.secret.Last4()
 	}
-	c.forget = isOAuth(it.AuthType) && !isNew && (!c.secret.IsZero() || !reflect.DeepEqual(before, sh))
+	c.shared = before.PerUser && !sh.PerUser
+	whose := before
+	whose.PerUser = sh.PerUser // whoever uses it, it is the same client at the same server
+	c.forget = isOAuth(it.AuthType) && !isNew && (!c.secret.IsZero() || !reflect.DeepEqual(whose, sh))
 	c.row.AuthType, c.row.Shape = it.AuthType, mustJSON(sh)
 	return nil
 }
@@ -204,9 +214,18 @@ func (s *Server) writeAuth(ctx context.Context, tx *store.Tx, d *draft) error {
 		} else {
 			err = tx.SealCredential(ctx, s.o.Keyring, &c.row, c.secret)
 		}
+		if err == nil && c.forget {
+			err = tx.DeleteOAuthClient(ctx, c.row.ID)
+		}
+		if err == nil && (c.forget || c.shared) {
+			_, err = tx.DeleteUserTokens(ctx, c.row.ID, "")
+		}
 		if err == nil && c.forget && c.token != nil {
 			c.token = &store.OAuthToken{CredentialID: c.row.ID, Version: c.token.Version + 1}
 			err = tx.SaveOAuthToken(ctx, c.token)
+		}
+		if err == nil && c.adopted != nil {
+			err = s.writeAdopted(ctx, tx, c)
 		}
 		if err != nil {
 			return err
@@ -269,7 +288,7 @@ func (c *draftCredential) show(now time.Time) (AuthenticationItem, error) {
 		AuthType: row.AuthType, CredentialID: row.ID, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix,
 		ParameterName: sh.ParameterName, CookieName: sh.CookieName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer,
 		ClientID: sh.ClientID, TokenAuth: sh.TokenAuth, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes,
-		Audience: sh.Audience, Certificate: sh.Certificate, Last4: row.Last4, RotatedAt: &at, Version: row.Version, Preview: preview(row, &sh),
+		Audience: sh.Audience, Resource: sh.Resource, PerUser: sh.PerUser, Certificate: sh.Certificate, Last4: row.Last4, RotatedAt: &at, Version: row.Version, Preview: preview(row, &sh),
 	}
 	if isOAuth(row.AuthType) {
 		it.State, it.LastError, it.ExpiresAt = tokenState(c.token, sh.Grant, now)
@@ -283,6 +302,8 @@ type secretCache struct {
 	mu         sync.RWMutex
 	generation uint64                  // guarded by mu; raised by every forget
 	values     map[string]openedSecret // guarded by mu
+	// most values are kept, 0: as many as there are; set before the first use.
+	most int
 	// changed is called when a secret is forgotten; set before the first use.
 	changed func()
 }
@@ -318,7 +339,7 @@ func (s *Server) secret(ctx context.Context, id string) (openedSecret, error) {
 		return openedSecret{}, err
 	}
 	if isOAuth(row.AuthType) {
-		return s.renew(ctx, row, 0, false)
+		return s.renew(ctx, holder{credential: row.ID}, 0, false)
 	}
 	value, err := s.open(row)
 	if err != nil {
@@ -355,6 +376,9 @@ func (c *secretCache) put(id string, v openedSecret, generation uint64) {
 	if c.values == nil {
 		c.values = map[string]openedSecret{}
 	}
+	if c.most > 0 && len(c.values) >= c.most {
+		clear(c.values) // they are read again
+	}
 	c.values[id] = v
 }
 
@@ -382,6 +406,7 @@ func (s *Server) forgetAll(lists ...[]draftCredential) {
 			s.secrets.forget(list[i].row.ID)
 		}
 	}
+	s.forgetUsers()
 }
 
 // ToolsetInput is the path of a toolset. It is exported because the API reads
@@ -465,6 +490,9 @@ func (s *Server) setAuth(ctx context.Context, id string, match *MatchInput, a *S
 		return nil, err
 	}
 	old := slices.Clone(d.creds)
+	if d.ts.SourceKind == kindMCP {
+		a.aim(d.baseURL())
+	}
 	if err := d.authenticate(s, a, ""); err != nil {
 		return nil, err
 	}
@@ -495,11 +523,28 @@ func (s *Server) setAuth(ctx context.Context, id string, match *MatchInput, a *S
 	return s.authAnswer(ctx, ws, d.ts)
 }
 
+// aim fills in what an OAuth item that does not say where to log in is for: the MCP
+// server at an address.
+func (a *SetAuth) aim(server string) {
+	set := func(it *AuthItem) {
+		if isOAuth(it.AuthType) && it.Resource == "" && it.Issuer == "" && it.TokenURL == "" && it.AuthorizationURL == "" {
+			it.Resource = server
+			if it.Grant == "" {
+				it.Grant = oauth.AuthorizationCode
+			}
+		}
+	}
+	set(&a.AuthItem)
+	for i := range a.Items {
+		set(&a.Items[i])
+	}
+}
+
 // addresses are the authorization servers that a configuration names.
 func (a *SetAuth) addresses() []string {
 	var out []string
 	for _, it := range a.items() {
-		out = append(out, it.Issuer, it.AuthorizationURL, it.TokenURL)
+		out = append(out, it.Issuer, it.AuthorizationURL, it.TokenURL, it.Resource)
 	}
 	return out
 }

@@ -37,10 +37,10 @@ var reservedHeaders = []string{
 }
 
 const (
-	// maxScopes of a configuration; the largest known list has 90.
-	maxScopes = 200
-	// maxScopeText is the largest scope in bytes: Google's are URLs of 80.
-	maxScopeText = 256
+	// maxScopes of a configuration.
+	maxScopes = oauth.MaxScopes
+	// maxScopeText is the largest scope in bytes.
+	maxScopeText = oauth.MaxScopeBytes
 )
 
 // shape is what is stored of an authentication item in the clear.
@@ -59,6 +59,8 @@ type shape struct {
 	TokenURL         string           `json:"tokenUrl,omitempty"`
 	Scopes           []string         `json:"scopes,omitempty"`
 	Audience         string           `json:"audience,omitempty"`
+	Resource         string           `json:"resource,omitempty"`
+	PerUser          bool             `json:"perUser,omitempty"`
 	Certificate      *CertificateInfo `json:"certificate,omitempty"`
 }
 
@@ -98,6 +100,8 @@ func (a *AuthItem) fields() []authField {
 		{"tokenUrl", a.TokenURL != "", both},
 		{"scopes", len(a.Scopes) > 0, both},
 		{"audience", a.Audience != "", both},
+		{"resource", a.Resource != "", both},
+		{"perUser", a.PerUser, both},
 		{"issuer", a.Issuer != "", both},
 		{"certificate", a.Certificate != "", []string{authMTLS}},
 		{"privateKey", !a.PrivateKey.IsZero(), []string{authMTLS}},
@@ -240,7 +244,7 @@ func (a *AuthItem) checkSecret(f authFaults, at string, keep bool) {
 }
 
 func (a *AuthItem) checkOAuth(f authFaults, at string) {
-	for _, u := range []struct{ name, value string }{{"authorizationUrl", a.AuthorizationURL}, {"tokenUrl", a.TokenURL}, {"issuer", a.Issuer}} {
+	for _, u := range []struct{ name, value string }{{"authorizationUrl", a.AuthorizationURL}, {"tokenUrl", a.TokenURL}, {"issuer", a.Issuer}, {"resource", a.Resource}} {
 		if u.value == "" {
 			continue
 		}
@@ -253,15 +257,19 @@ func (a *AuthItem) checkOAuth(f authFaults, at string) {
 	default:
 		f.add(at+"/grant", "grant must be client_credentials or authorization_code")
 	}
+	if a.PerUser && a.Grant != oauth.AuthorizationCode {
+		f.add(at+"/perUser", "callers log in with the grant authorization_code")
+	}
 	switch {
 	case a.AuthType == authOIDC && a.Issuer == "":
 		f.add(at+"/issuer", "issuer is missing")
+	case a.Resource != "" && a.TokenURL == "" && a.AuthorizationURL == "": // its metadata names the rest
 	case a.Issuer == "" && a.TokenURL == "":
 		f.add(at+"/tokenUrl", "tokenUrl is missing, or the issuer whose metadata names it")
 	case a.Issuer == "" && a.Grant == oauth.AuthorizationCode && a.AuthorizationURL == "":
 		f.add(at+"/authorizationUrl", "authorizationUrl is missing, or the issuer whose metadata names it")
 	}
-	if a.ClientID == "" {
+	if registers := a.Resource != "" && a.TokenURL == "" && a.Grant == oauth.AuthorizationCode; a.ClientID == "" && !registers {
 		f.add(at+"/clientId", "clientId is missing")
 	}
 	switch a.TokenAuth {
@@ -274,8 +282,7 @@ func (a *AuthItem) checkOAuth(f authFaults, at string) {
 		return
 	}
 	for i, s := range a.Scopes {
-		// scope-token of RFC 6749 §3.3
-		if s == "" || len(s) > maxScopeText || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+		if !oauth.ValidScope(s) {
 			f.add(fmt.Sprintf("%s/scopes/%d", at, i), "a scope has 1 to %d visible characters without quotes and backslashes", maxScopeText)
 		}
 	}
@@ -325,7 +332,7 @@ func clipText(s string, n int) string {
 func (a *AuthItem) registryShape(id string) registry.AuthShape {
 	return registry.AuthShape{
 		Type: a.AuthType, Scheme: a.Scheme, HeaderName: a.HeaderName, HeaderPrefix: a.HeaderPrefix, ParameterName: a.ParameterName,
-		CookieName: a.CookieName, CredentialID: id,
+		CookieName: a.CookieName, CredentialID: id, User: a.PerUser,
 	}
 }
 
@@ -334,7 +341,7 @@ func (a *AuthItem) shape() shape {
 	return shape{
 		Scheme: a.Scheme, HeaderName: a.HeaderName, HeaderPrefix: a.HeaderPrefix, ParameterName: a.ParameterName, CookieName: a.CookieName,
 		Username: a.Username, Grant: a.Grant, Issuer: a.Issuer, ClientID: a.ClientID, TokenAuth: a.TokenAuth,
-		AuthorizationURL: a.AuthorizationURL, TokenURL: a.TokenURL, Scopes: a.Scopes, Audience: a.Audience,
+		AuthorizationURL: a.AuthorizationURL, TokenURL: a.TokenURL, Scopes: a.Scopes, Audience: a.Audience, Resource: a.Resource, PerUser: a.PerUser,
 	}
 }
 
@@ -394,7 +401,7 @@ func authShape(creds []draftCredential) (*registry.AuthShape, error) {
 		}
 		items = append(items, registry.AuthShape{
 			Type: row.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix,
-			ParameterName: sh.ParameterName, CookieName: sh.CookieName, CredentialID: row.ID,
+			ParameterName: sh.ParameterName, CookieName: sh.CookieName, CredentialID: row.ID, User: sh.PerUser,
 		})
 	}
 	switch len(items) {
@@ -423,6 +430,9 @@ func preview(row *store.Credential, sh *shape) string {
 	case authBasic: // the end of a base64 text is not the end of the password
 		return "Authorization: Basic ••••"
 	case authOAuth2, authOIDC:
+		if sh.PerUser {
+			return "Authorization: Bearer •••• (access token of the caller)"
+		}
 		return "Authorization: Bearer •••• (access token)"
 	case authMTLS:
 		return "client certificate " + sh.Certificate.subject()

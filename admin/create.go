@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,9 @@ func (s *Server) create(ctx context.Context, in *CreateToolset, phase func(strin
 // slug.
 func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*done, error) {
 	ws := s.workspace(ctx)
+	if err := s.adopt(ctx, in); err != nil {
+		return nil, err
+	}
 	if err := in.check(); err != nil {
 		return nil, err
 	}
@@ -156,12 +160,31 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 	return s.finishCreate(ctx, ws, d, in, isNew, granted, phase)
 }
 
+// adopt makes the configuration of the login that a creation names its own.
+func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
+	if in.Login == "" || in.Auth != nil && in.Auth.adopted != nil {
+		return nil
+	}
+	if in.Source.MCP == nil {
+		return problem.New(problem.InvalidArgument, "a login belongs to an MCP server").At("", 0, 0, "/login")
+	}
+	u, err := mcpURL(in.Source.MCP.URL)
+	if err != nil {
+		return err
+	}
+	in.Auth, err = s.takeOver(ctx, in.Login, u, in.Auth)
+	return err
+}
+
 // check finds the faults of a creation that need no specification.
 func (in *CreateToolset) check() error {
 	if err := checkBaseURL(in.BaseURL, "/baseUrl"); err != nil {
 		return err
 	}
 	if in.Auth != nil {
+		if in.Source.MCP != nil {
+			in.Auth.aim(cmp.Or(in.BaseURL, in.Source.MCP.URL))
+		}
 		// A refresh may keep the stored secret; whether there is one is seen later.
 		return in.Auth.check("/authentication", keepAny)
 	}

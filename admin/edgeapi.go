@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -31,7 +33,7 @@ const maxStatusText = 1000
 func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 	methods := map[string]string{
 		registry.EdgeEnrolPath: http.MethodPost, registry.EdgeTokenPath: http.MethodPost, registry.EdgeStatusPath: http.MethodPost,
-		registry.EdgeUsagePath:   http.MethodPost,
+		registry.EdgeUsagePath: http.MethodPost, registry.EdgeUserPath: http.MethodPost,
 		registry.EdgeReleasePath: http.MethodGet, registry.EdgeCredentialsPath: http.MethodGet,
 	}
 	method, ok := methods[r.URL.Path]
@@ -54,6 +56,8 @@ func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 		err = s.edgeStatus(w, r)
 	case registry.EdgeUsagePath:
 		err = s.edgeUsage(w, r)
+	case registry.EdgeUserPath:
+		err = s.edgeUser(w, r)
 	case registry.EdgeReleasePath:
 		err = s.edgeRelease(w, r)
 	case registry.EdgeCredentialsPath:
@@ -294,17 +298,73 @@ func (s *Server) edgeCredentials(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// edgeUser gives an edge the token of one caller of a toolset that it serves, or
+// the link at which that caller must log in. Either is sealed to the edge.
+func (s *Server) edgeUser(w http.ResponseWriter, r *http.Request) error {
+	e, err := s.edgeOf(r)
+	if err != nil {
+		return err
+	}
+	var in registry.EdgeUserRequest
+	if err := edgeMessage(w, r, registry.MaxEdgeMessageBytes, &in); err != nil {
+		return err
+	}
+	ctx := r.Context()
+	needs, err := s.needsOf(ctx, e.Group)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(needs.users, in.Credential) {
+		return problem.New(problem.Forbidden, "the edge serves no toolset that uses this credential")
+	}
+	// Renewing outlives a connection: the flight goes on for who asks next.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(renewTimeout + listTimeout)) // not every ResponseWriter has one
+	answer := registry.EdgeUserAnswer{}
+	v, err := s.userSecret(ctx, in.Credential, in.User, in.Rejected, in.Scopes)
+	login, mustLogIn := errors.AsType[*registry.LoginError](err)
+	switch {
+	case mustLogIn:
+		p := problem.As(err)
+		answer.Login, answer.Detail, answer.Remedy = login.URL, p.Detail, p.Remedy
+	case err != nil:
+		return err
+	default:
+		c := &registry.EdgeCredential{ID: in.Credential, Version: v.version, Value: v.value.Reveal()}
+		if !v.expires.IsZero() {
+			c.Expires = v.expires.Unix()
+		}
+		if !v.renew.IsZero() {
+			c.Renew = v.renew.Unix()
+		}
+		answer.Credential = c
+	}
+	plain, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	defer clear(plain)
+	sealed, err := secrets.SealTo(e.SealKey, registry.SealUserInfo(e.ID, in.Credential, &in.User), plain)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, registry.SealedCredentials{Sealed: sealed})
+}
+
 // credentialsFor collects the credentials of the toolsets in an edge's release,
 // and of no other.
 func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.EdgeCredentials, error) {
-	ids, _, err := s.needsOf(ctx, e.Group)
+	needs, err := s.needsOf(ctx, e.Group)
 	if err != nil {
 		return nil, err
 	}
 	doc := &registry.EdgeCredentials{Edge: e.ID, Credentials: []registry.EdgeCredential{}}
 	h := sha256.New()
 	h.Write(e.SealKey)
-	for _, id := range ids {
+	if len(needs.users) > 0 {
+		doc.Users = s.userEpoch.Load()
+		h.Write(binary.BigEndian.AppendUint64(nil, doc.Users))
+	}
+	for _, id := range needs.credentials {
 		v, err := s.secret(ctx, id)
 		if problem.Is(err, problem.NotFound) {
 			continue // deleted; the next release does not use it
@@ -329,33 +389,35 @@ func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.E
 	return doc, nil
 }
 
-// needsOf lists the credentials and the contents of a group's newest release.
-func (s *Server) needsOf(ctx context.Context, group string) (credentials []string, digests map[registry.Digest]bool, err error) {
+// needsOf lists the credentials and the contents of a group's newest release. The
+// caller must not change the answer.
+func (s *Server) needsOf(ctx context.Context, group string) (*groupNeeds, error) {
 	rel := s.o.Publisher.Newest(group)
 	if rel == nil {
-		return nil, nil, nil
+		return &groupNeeds{}, nil
 	}
 	s.edges.mu.Lock()
 	n := s.edges.needs[group]
 	s.edges.mu.Unlock()
 	if n != nil && n.release == rel.Digest() {
-		return n.credentials, n.digests, nil
+		return n, nil
 	}
 	n = &groupNeeds{release: rel.Digest(), digests: map[registry.Digest]bool{}}
 	for i := range rel.Release().Toolsets {
 		t := &rel.Release().Toolsets[i]
 		c, err := s.o.Publisher.Content(ctx, t.Repository, t.Bundle)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		access, err := s.o.Publisher.AccessContent(ctx, t)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for _, d := range slices.Concat(access, c.Digests) {
 			n.digests[d] = true
 		}
 		n.credentials = append(n.credentials, c.Credentials...)
+		n.users = append(n.users, c.Users...)
 	}
 	slices.Sort(n.credentials)
 	n.credentials = slices.Compact(n.credentials)
@@ -369,14 +431,14 @@ func (s *Server) needsOf(ctx context.Context, group string) (credentials []strin
 		n.before = old.digests
 	}
 	s.edges.needs[group] = n
-	return n.credentials, n.digests, nil
+	return n, nil
 }
 
 // mayPull reports whether the newest release of a group, or the one before, needs
 // a content.
 func (s *Server) mayPull(ctx context.Context, group string, d registry.Digest) (bool, error) {
-	_, digests, err := s.needsOf(ctx, group)
-	if err != nil || digests[d] {
+	needs, err := s.needsOf(ctx, group)
+	if err != nil || needs.digests[d] {
 		return err == nil, err
 	}
 	s.edges.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,11 +39,14 @@ type pendingLogin struct {
 	Verifier string `json:"verifier"`
 	Redirect string `json:"redirect"`
 	Token    string `json:"token"` // id of the API token that began it
+	// Client is who logs in, when it was found or registered.
+	Client *foundClient `json:"client,omitempty"`
 }
 
 // Authorize asks for a login.
 type Authorize struct {
-	CredentialID string `json:"credentialId,omitempty" maxLength:"64" doc:"Which item of a list. Default: the only one that a person logs in for."`
+	CredentialID string   `json:"credentialId,omitempty" maxLength:"64" doc:"Which item of a list. Default: the only one that a person logs in for."`
+	Scopes       []string `json:"scopes,omitempty" maxItems:"200" doc:"To ask for beyond the usual ones, as a server that answers insufficient_scope wants. Where the authorization server was found from the resource, later logins ask for them too."`
 }
 
 // Authorization is a login that waits for a person.
@@ -50,6 +54,7 @@ type Authorization struct {
 	CredentialID     string    `json:"credentialId"`
 	AuthorizationURL string    `json:"authorizationUrl" doc:"Open it in a browser."`
 	RedirectURL      string    `json:"redirectUrl" doc:"The client at the authorization server must allow it."`
+	Registered       bool      `json:"registered,omitempty" doc:"The client was registered automatically, with this redirect."`
 	ExpiresAt        time.Time `json:"expiresAt"`
 }
 
@@ -64,16 +69,20 @@ func (s *Server) registerAuthorize(path string, tags []string) {
 		Description: "For the grant authorization_code. The answer names the page where a person logs in; the authorization server sends them back to " +
 			callbackPath + " of this listener. Read the authentication configuration to see the outcome in state and lastError. A new login replaces one that waits.",
 	}, func(ctx context.Context, in *authorizeInput) (*bodyOutput[Authorization], error) {
-		want := ""
+		want := Authorize{}
 		if in.Body != nil {
-			want = in.Body.CredentialID
+			want = *in.Body
 		}
-		a, err := s.beginLogin(ctx, in.ID, want)
+		if err := checkScopes(want.Scopes); err != nil {
+			return nil, err
+		}
+		a, err := s.beginLogin(ctx, in.ID, &want)
 		if err != nil {
 			return nil, err
 		}
 		return &bodyOutput[Authorization]{*a}, nil
 	})
+	s.registerUsers(path, tags)
 }
 
 // loginCredential finds the credential that a person logs in for.
@@ -100,7 +109,53 @@ func loginCredential(creds []draftCredential, id string) (*draftCredential, *sha
 	return found, &of, nil
 }
 
-func (s *Server) beginLogin(ctx context.Context, id, credential string) (*Authorization, error) {
+// checkScopes refuses scopes that are none.
+func checkScopes(scopes []string) error {
+	for i, scope := range scopes {
+		if !oauth.ValidScope(scope) {
+			return problem.New(problem.InvalidArgument, "a scope has 1 to %d visible characters without quotes and backslashes", maxScopeText).At("", 0, 0, fmt.Sprintf("/scopes/%d", i))
+		}
+	}
+	return nil
+}
+
+// loginConfig is the client that a person logs in with, found or registered when
+// the configuration leaves it open; found is nil otherwise.
+func (s *Server) loginConfig(ctx context.Context, row *store.Credential, sh *shape, more []string, anew bool) (cfg *oauth.Config, found *foundClient, err error) {
+	if s.o.OAuth == nil {
+		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
+	}
+	if sh.discovers() {
+		server, err := s.ofServer(ctx, row)
+		if err != nil {
+			return nil, nil, err
+		}
+		found, err = s.clientFor(ctx, row, search{shape: sh, server: server, redirect: s.callbackURL(ctx), more: more, anew: anew})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	cfg, err = s.oauthConfig(row, sh, found)
+	if err != nil {
+		return nil, nil, err
+	}
+	if found == nil {
+		cfg.RedirectURL = s.callbackURL(ctx)
+		cfg.Scopes = oauth.ValidScopes(append(slices.Clone(cfg.Scopes), more...))
+	}
+	return cfg, found, nil
+}
+
+// ofServer reports whether a credential is for an MCP server.
+func (s *Server) ofServer(ctx context.Context, row *store.Credential) (bool, error) {
+	ts, err := toolsetOf(ctx, s.o.Store.Workspace(row.WorkspaceID), row.ToolsetID)
+	if err != nil {
+		return false, err
+	}
+	return ts.SourceKind == kindMCP, nil
+}
+
+func (s *Server) beginLogin(ctx context.Context, id string, want *Authorize) (*Authorization, error) {
 	ws := s.workspace(ctx)
 	ts, err := toolsetOf(ctx, ws, id)
 	if err != nil {
@@ -110,23 +165,22 @@ func (s *Server) beginLogin(ctx context.Context, id, credential string) (*Author
 	if err != nil {
 		return nil, err
 	}
-	c, sh, err := loginCredential(creds, credential)
+	c, sh, err := loginCredential(creds, want.CredentialID)
 	if err != nil {
 		return nil, err
 	}
-	if s.o.OAuth == nil {
-		return nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
-	}
-	cfg, err := s.oauthConfig(&c.row, sh)
+	// A registered client whose last login never came back may be unknown to the
+	// server by now: it would show that to the person only.
+	anew := c.token != nil && len(c.token.Login) > 0
+	cfg, found, err := s.loginConfig(ctx, &c.row, sh, want.Scopes, anew)
 	if err != nil {
 		return nil, err
 	}
 	// The credential in the state finds the login; the rest of it cannot be guessed.
 	p := pendingLogin{
-		State: c.row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Redirect: requestOf(ctx).base + callbackPath,
-		Token: requestOf(ctx).tokenID(),
+		State: c.row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Redirect: cfg.RedirectURL,
+		Token: requestOf(ctx).tokenID(), Client: found,
 	}
-	cfg.RedirectURL = p.Redirect
 	page, err := s.o.OAuth.AuthorizationURL(ctx, cfg, p.State, p.Verifier)
 	if err != nil {
 		return nil, err
@@ -156,7 +210,9 @@ func (s *Server) beginLogin(ctx context.Context, id, credential string) (*Author
 	if err != nil {
 		return nil, err
 	}
-	return &Authorization{CredentialID: c.row.ID, AuthorizationURL: page, RedirectURL: p.Redirect, ExpiresAt: expires.Time}, nil
+	return &Authorization{
+		CredentialID: c.row.ID, AuthorizationURL: page, RedirectURL: p.Redirect, Registered: found != nil && found.Registered, ExpiresAt: expires.Time,
+	}, nil
 }
 
 // serveCallback is where a browser comes back to. Whoever brings the state of a
@@ -168,11 +224,17 @@ func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(r.URL.RawQuery) > maxCallback {
-		s.callbackPage(w, problem.New(problem.TooLarge, "the answer of the authorization server is too long"))
+		s.callbackPage(w, "", problem.New(problem.TooLarge, "the answer of the authorization server is too long"))
 		return
 	}
 	q := r.URL.Query()
-	err := s.finishLogin(r.Context(), q)
+	var err error
+	done := loggedIn
+	if strings.HasPrefix(q.Get("state"), loginPrefix) {
+		done, err = s.finishOther(w, r, q)
+	} else {
+		err = s.finishLogin(r.Context(), q)
+	}
 	if err != nil {
 		p := problemOf(err)
 		if p.Code == codeInternal {
@@ -182,22 +244,30 @@ func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
 				slog.String("request_id", requestID(r.Context())), slog.Any("error", err))
 		}
 	}
-	s.callbackPage(w, err)
+	s.callbackPage(w, done, err)
 }
 
+// loggedIn is what a person reads after a login.
+const loggedIn = "Sluice has the access it asked for. You can close this window."
+
 // callbackPage is what the person sees.
-func (s *Server) callbackPage(w http.ResponseWriter, err error) {
-	title, text, status := "You are logged in", "Sluice has the access it asked for. You can close this window.", http.StatusOK
+func (s *Server) callbackPage(w http.ResponseWriter, text string, err error) {
+	title, status := "You are logged in", http.StatusOK
 	if err != nil {
 		p := problemOf(err)
 		title, status = "The login did not succeed", p.Status
 		text = p.Detail + ". " + p.Remedy
 	}
+	s.page(w, status, title, "<p>"+html.EscapeString(text)+"</p>")
+}
+
+// page shows a person something. body is HTML.
+func (s *Server) page(w http.ResponseWriter, status int, title, body string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Referrer-Policy", "no-referrer") // the code is in the address
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>"+title+" · Sluice</title><h1>"+title+"</h1><p>"+
-		html.EscapeString(text)+"</p></html>\n") // the client is gone when this fails
+	_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>"+title+" · Sluice</title><h1>"+title+"</h1>"+
+		body+"</html>\n") // the client is gone when this fails
 }
 
 func (s *Server) finishLogin(ctx context.Context, q url.Values) error {
@@ -221,13 +291,17 @@ func (s *Server) finishLogin(ctx context.Context, q url.Values) error {
 	if p == nil {
 		return unknown
 	}
-	tok, err := s.exchange(ctx, ws, cred, p, q)
+	sh, err := shapeOf(cred)
+	if err != nil {
+		return err
+	}
+	tok, err := s.exchange(ctx, cred, &sh, p, q)
 	if err != nil {
 		s.noteLogin(ctx, ws, cred, p, err)
 		return err
 	}
 	row := &store.OAuthToken{CredentialID: id}
-	if _, err := s.keepToken(ctx, ws, row, tok, true); err != nil {
+	if _, err := s.keepToken(ctx, ws, holder{credential: id}, row, tok, p.Client, true); err != nil {
 		s.noteLogin(ctx, ws, cred, p, err)
 		return err
 	}
@@ -266,16 +340,22 @@ func (s *Server) takeLogin(ctx context.Context, ws *store.Workspace, id, state s
 }
 
 // exchange turns the answer of the login page into a token.
-func (s *Server) exchange(ctx context.Context, ws *store.Workspace, cred *store.Credential, p *pendingLogin, q url.Values) (*oauth.Token, error) {
-	sh, err := shapeOf(cred)
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := s.oauthConfig(cred, &sh)
+func (s *Server) exchange(ctx context.Context, cred *store.Credential, sh *shape, p *pendingLogin, q url.Values) (*oauth.Token, error) {
+	cfg, err := s.oauthConfig(cred, sh, p.Client)
 	if err != nil {
 		return nil, err
 	}
 	cfg.RedirectURL = p.Redirect
+	tok, err := s.exchangeWith(ctx, cfg, p, q)
+	if err != nil && oauth.InvalidClient(err) {
+		if dropped := s.dropClient(ctx, s.o.Store.Workspace(cred.WorkspaceID), cred.ID, p.Client); dropped != nil {
+			s.log.LogAttrs(ctx, slog.LevelWarn, "a client that is not known any more was not forgotten", slog.String("credential", cred.ID), slog.Any("error", dropped))
+		}
+	}
+	return tok, err
+}
+
+func (s *Server) exchangeWith(ctx context.Context, cfg *oauth.Config, p *pendingLogin, q url.Values) (*oauth.Token, error) {
 	if err := s.o.OAuth.CheckIssuer(ctx, cfg, q.Get("iss")); err != nil {
 		return nil, err
 	}
@@ -288,7 +368,7 @@ func (s *Server) exchange(ctx context.Context, ws *store.Workspace, cred *store.
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
 	tok, err := s.o.OAuth.Exchange(ctx, cfg, q.Get("code"), p.Verifier)
-	if err == nil && !tok.Expires.IsZero() && !ws.Now().Before(tok.Expires) {
+	if err == nil && !tok.Expires.IsZero() && !s.now().Before(tok.Expires) {
 		err = problem.New(problem.UpstreamMalformed, "the access token of the authorization server has ended already").Fix("check the clocks")
 	}
 	return tok, err

@@ -5,16 +5,19 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -99,6 +102,15 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 	return src, nil
 }
 
+// hostOf is the host of an address with its port.
+func hostOf(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return s
+	}
+	return u.Host
+}
+
 func hostname(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -149,7 +161,11 @@ func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCrede
 	}
 	t.Secret = func(ctx context.Context, id string) (secrets.Secret, error) {
 		for i := range creds {
-			if c := &creds[i]; c.row.ID == id && !c.secret.IsZero() && !isOAuth(c.row.AuthType) {
+			c := &creds[i]
+			if c.row.ID == id && c.adopted != nil {
+				return secrets.New(c.adopted.tokens.Access), nil
+			}
+			if c.row.ID == id && !c.secret.IsZero() && !isOAuth(c.row.AuthType) {
 				return c.value()
 			}
 		}
@@ -164,9 +180,49 @@ func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCrede
 	defer cancel()
 	l, err := s.o.MCP.List(ctx, t)
 	if err != nil {
-		return nil, cannotConnect(err)
+		return nil, cannotConnect(s.explainAuth(ctx, &t, err))
 	}
 	return l, nil
+}
+
+// explainAuth says of a server that wants authentication which one, and how to give
+// it. It changes no other error.
+func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error {
+	wants, ok := errors.AsType[*WantsAuthError](err)
+	if !ok || s.o.OAuth == nil {
+		return err
+	}
+	challenge, bearer := oauth.ParseChallenge(wants.Challenge)
+	if !bearer && wants.Challenge != "" {
+		return err
+	}
+	p := problem.As(err)
+	found, fault := s.o.OAuth.DiscoverServer(ctx, t.URL, challenge, "")
+	switch {
+	case fault == nil && found.Guessed:
+		return err // nothing there speaks of OAuth
+	case fault != nil:
+		out := problem.New(p.Kind, "%s; where to log in cannot be found out: %s", p.Detail, problemOf(fault).Detail).Because(err)
+		out.Remedy = "set authentication of type bearer or header with a token that was got elsewhere, or oauth2 with issuer and clientId"
+		if remedy := problemOf(fault).Remedy; remedy != "" {
+			out.Remedy = remedy + "; or " + out.Remedy
+		}
+		return out
+	}
+	if t.Auth != nil {
+		return problem.New(p.Kind, "%s", p.Detail).Fix("log in again: sluice toolset auth TOOLSET login; or set the authentication of the toolset again").Because(err)
+	}
+	detail := fmt.Sprintf("%s at %s", strings.TrimSuffix(p.Detail, " (HTTP 401)"), hostOf(found.Metadata.Issuer))
+	if len(found.Scopes) > 0 {
+		detail += " for the scopes " + clipText(strings.Join(found.Scopes, " "), 200)
+	}
+	out := problem.New(p.Kind, "%s (HTTP 401)", detail).Because(err)
+	m := found.Metadata
+	switch {
+	case m.TakesDocuments && s.clientDocument() != nil, m.RegistrationEndpoint != "":
+		return out.Fix("log in: sluice add URL --auth oauth; a client is registered there by itself")
+	}
+	return out.Fix("register a client there that may come back to %s, then: sluice add URL --auth oauth:CLIENT_ID", s.callbackURL(ctx))
 }
 
 // value is the secret of a credential in the form that is applied.
@@ -296,8 +352,9 @@ func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft,
 
 // ConnectionRequest asks whether a server can be connected to.
 type ConnectionRequest struct {
-	URL  string   `json:"url" minLength:"1" maxLength:"2048"`
-	Auth *SetAuth `json:"authentication,omitempty"`
+	URL   string   `json:"url" minLength:"1" maxLength:"2048"`
+	Auth  *SetAuth `json:"authentication,omitempty"`
+	Login string   `json:"login,omitempty" maxLength:"64" doc:"A finished login at the server, used instead of authentication."`
 }
 
 // Connection is a server that could be connected to.
@@ -330,6 +387,7 @@ type connectionInput struct {
 }
 
 func (s *Server) registerMCP() {
+	s.registerServerLogin()
 	register(s, huma.Operation{
 		OperationID: "test-mcp-connection", Method: http.MethodPost, Path: "/v1/mcp/test-connection", Summary: "Connect to an MCP server and list its tools", Tags: []string{"connectors"},
 		Description: "Finds out transport and revision, and stores nothing. A server that cannot be connected to is a 502 \"Cannot connect to MCP server\" with the cause and what to do.",
@@ -344,7 +402,10 @@ func (s *Server) registerMCP() {
 
 func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Connection, error) {
 	ws := s.workspace(ctx)
-	create := &CreateToolset{Source: CreateSource{MCP: &MCPSource{URL: in.URL}}, Auth: in.Auth}
+	create := &CreateToolset{Source: CreateSource{MCP: &MCPSource{URL: in.URL}}, Auth: in.Auth, Login: in.Login}
+	if err := s.adopt(ctx, create); err != nil {
+		return nil, err
+	}
 	if err := create.check(); err != nil {
 		return nil, err
 	}

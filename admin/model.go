@@ -243,6 +243,8 @@ type AuthenticationItem struct {
 	TokenURL         string           `json:"tokenUrl,omitempty" doc:"oauth2, oidc"`
 	Scopes           []string         `json:"scopes,omitempty" doc:"oauth2, oidc"`
 	Audience         string           `json:"audience,omitempty" doc:"oauth2, oidc"`
+	PerUser          bool             `json:"perUser,omitempty" doc:"oauth2, oidc: each caller logs in; state is that of the operator's own login."`
+	Resource         string           `json:"resource,omitempty" doc:"oauth2, oidc: what tokens are asked for, and whose metadata names what is not set here."`
 	Certificate      *CertificateInfo `json:"certificate,omitempty" doc:"mtls"`
 	State            string           `json:"state,omitempty" enum:"ok,login_required,failing,expired" doc:"oauth2, oidc: whether there is an access token; ok: yes, or one will be got when it is needed."`
 	LoginPending     bool             `json:"loginPending,omitempty" doc:"A login was begun and is not finished."`

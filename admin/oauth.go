@@ -69,6 +69,9 @@ type grantedTokens struct {
 	Access   string `json:"access"`
 	Refresh  string `json:"refresh,omitempty"`
 	Obtained int64  `json:"obtained"` // seconds since 1970
+	// Client is who they were given to, when it was found or registered: only it can
+	// renew them.
+	Client *foundClient `json:"client,omitempty"`
 }
 
 // due is when a token is replaced by the call that needs it; zero: never.
@@ -97,19 +100,19 @@ func (s *Server) Refresh(ctx context.Context, id string, rejected uint64) (secre
 	if !isOAuth(row.AuthType) {
 		return secrets.Secret{}, 0, problem.New(problem.Unsupported, "the credential %s cannot be renewed", id)
 	}
-	v, err := s.renew(ctx, row, rejected, false)
+	v, err := s.renew(ctx, holder{credential: row.ID}, rejected, false)
 	return v.value, v.version, err
 }
 
 // renew returns an access token that is not the rejected version and has some
-// time left: the stored one, or a new one. Callers of one credential wait for one
+// time left: the stored one, or a new one. Callers for one holder wait for one
 // request, which goes on when a caller does not wait any more.
-func (s *Server) renew(ctx context.Context, row *store.Credential, rejected uint64, ahead bool) (openedSecret, error) {
+func (s *Server) renew(ctx context.Context, h holder, rejected uint64, ahead bool) (openedSecret, error) {
 	for {
-		result := s.flights.DoChan(row.ID, func() (any, error) {
+		result := s.flights.DoChan(h.key(), func() (any, error) {
 			ctx, cancel := context.WithTimeout(s.work, renewTimeout)
 			defer cancel()
-			return s.renewNow(ctx, row.ID, rejected, ahead)
+			return s.renewNow(ctx, h, rejected, ahead)
 		})
 		select {
 		case r := <-result:
@@ -131,9 +134,9 @@ func (s *Server) renew(ctx context.Context, row *store.Credential, rejected uint
 
 // renewNow is one flight of renew. With an error it still returns the stored token
 // when that has some time left.
-func (s *Server) renewNow(ctx context.Context, id string, rejected uint64, ahead bool) (openedSecret, error) {
-	generation := s.secrets.now()
-	row, err := s.o.Store.SealedCredential(ctx, id)
+func (s *Server) renewNow(ctx context.Context, h holder, rejected uint64, ahead bool) (openedSecret, error) {
+	generation := s.cache(h).now()
+	row, err := s.o.Store.SealedCredential(ctx, h.credential)
 	if err != nil {
 		return openedSecret{}, err
 	}
@@ -142,14 +145,14 @@ func (s *Server) renewNow(ctx context.Context, id string, rejected uint64, ahead
 		return openedSecret{}, err
 	}
 	ws := s.o.Store.Workspace(row.WorkspaceID)
-	tok, err := ws.OAuthToken(ctx, id)
+	tok, err := h.read(ctx, ws)
 	if err != nil {
 		return openedSecret{}, err
 	}
 	if tok == nil {
-		tok = &store.OAuthToken{CredentialID: id}
+		tok = &store.OAuthToken{CredentialID: h.credential}
 	}
-	have, err := s.openTokens(tok)
+	have, err := s.openTokens(h, tok)
 	if err != nil {
 		return openedSecret{}, err
 	}
@@ -162,61 +165,93 @@ func (s *Server) renewNow(ctx context.Context, id string, rejected uint64, ahead
 		till = current.renew
 	}
 	if usable && (till.IsZero() || now.Before(till)) {
-		s.secrets.put(id, current, generation)
+		s.cache(h).put(h.key(), current, generation)
 		return current, nil
 	}
-	fresh, err := s.ask(ctx, row, &sh, tok, have)
+	fresh, client, err := s.ask(ctx, h, row, &sh, tok, have)
 	if err == nil {
-		return s.keepToken(ctx, ws, tok, fresh, false)
+		return s.keepToken(ctx, ws, h, tok, fresh, client, false)
 	}
 	if refused, login := oauth.Refused(err); refused {
-		s.noteRefusal(ctx, ws, tok, err, login)
+		if oauth.InvalidClient(err) && client != nil && client.Registered {
+			login = true // with a client that is registered anew
+			if err := s.dropClient(ctx, ws, h.credential, client); err != nil {
+				s.log.LogAttrs(ctx, slog.LevelWarn, "a client that is not known any more was not forgotten", slog.String("credential", h.credential), slog.Any("error", err))
+			}
+		}
+		s.noteRefusal(ctx, ws, h, tok, err, login)
 	}
 	if usable {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the access token could not be replaced, using it to its end",
-			slog.String("credential", id), slog.Any("error", err))
+			slog.String("credential", h.credential), slog.Any("error", err))
 		return current, err
 	}
 	return openedSecret{}, err
 }
 
 // ask gets a new token from the authorization server, or says why there is no way
-// to one.
-func (s *Server) ask(ctx context.Context, row *store.Credential, sh *shape, tok *store.OAuthToken, have grantedTokens) (*oauth.Token, error) {
+// to one. The client that asked is returned also with an error, when it was found.
+func (s *Server) ask(ctx context.Context, h holder, row *store.Credential, sh *shape, tok *store.OAuthToken, have grantedTokens) (*oauth.Token, *foundClient, error) {
 	if s.o.OAuth == nil {
-		return nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
+		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
-	cfg, err := s.oauthConfig(row, sh)
-	if err != nil {
-		return nil, err
+	toLogin := "the operator must log in: sluice toolset auth TOOLSET login"
+	if h.user != nil {
+		toLogin = "log in again"
 	}
-	const toLogin = "the operator must log in: sluice toolset auth TOOLSET login"
 	switch {
-	case tok.Error != "" && s.now().Before(tok.ErrorAt.Add(refusedPause)):
-		return nil, problem.New(problem.Unauthenticated, "%s", tok.Error).Fix("correct the authentication of the toolset, or log in again")
-	case sh.Grant == oauth.ClientCredentials:
-		return s.o.OAuth.Obtain(ctx, cfg)
-	case have.Refresh != "":
-		return s.o.OAuth.Refresh(ctx, cfg, secrets.New(have.Refresh))
+	case tok.Error != "" && s.now().Before(tok.ErrorAt.Add(refusedPause)) && (h.user == nil || have.Access != ""):
+		return nil, have.Client, problem.New(problem.Unauthenticated, "%s", tok.Error).Fix("correct the authentication of the toolset, or log in again")
+	case sh.Grant == oauth.ClientCredentials || have.Refresh != "":
 	case tok.Error != "":
-		return nil, problem.New(problem.Unauthenticated, "%s", tok.Error).Fix(toLogin)
+		return nil, nil, problem.New(problem.Unauthenticated, "%s", tok.Error).Fix("%s", toLogin)
 	case have.Access != "":
-		return nil, problem.New(problem.Unauthenticated, "the access token ended and the authorization server gave none to renew it with").
+		return nil, nil, problem.New(problem.Unauthenticated, "the access token ended and the authorization server gave none to renew it with").
 			Fix("log in again; the scope offline_access makes some servers give one")
+	case h.user != nil:
+		return nil, nil, problem.New(problem.Unauthenticated, "this tool works with your own account at %s, and you are not logged in there", hostOf(firstOf(sh.Resource, sh.Issuer, sh.AuthorizationURL))).
+			Fix("%s", toLogin)
+	default:
+		return nil, nil, problem.New(problem.Unauthenticated, "nobody is logged in at the authorization server").Fix("%s", toLogin)
 	}
-	return nil, problem.New(problem.Unauthenticated, "nobody is logged in at the authorization server").Fix(toLogin)
+	client := have.Client
+	if sh.Grant == oauth.ClientCredentials && sh.discovers() && client == nil {
+		server, err := s.ofServer(ctx, row)
+		if err != nil {
+			return nil, nil, err
+		}
+		if client, err = s.clientFor(ctx, row, search{shape: sh, server: server}); err != nil {
+			return nil, nil, err
+		}
+	}
+	cfg, err := s.oauthConfig(row, sh, client)
+	if err != nil {
+		return nil, client, err
+	}
+	var fresh *oauth.Token
+	if sh.Grant == oauth.ClientCredentials {
+		fresh, err = s.o.OAuth.Obtain(ctx, cfg)
+	} else {
+		fresh, err = s.o.OAuth.Refresh(ctx, cfg, secrets.New(have.Refresh))
+	}
+	return fresh, client, err
 }
 
-// oauthConfig is the client of a credential.
-func (s *Server) oauthConfig(row *store.Credential, sh *shape) (*oauth.Config, error) {
+// oauthConfig is the client of a credential: the configured one, completed by the
+// one that was found.
+func (s *Server) oauthConfig(row *store.Credential, sh *shape, found *foundClient) (*oauth.Config, error) {
 	secret, err := s.open(row)
 	if err != nil {
 		return nil, err
 	}
-	return &oauth.Config{
+	cfg := &oauth.Config{
 		Issuer: sh.Issuer, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: secret,
-		AuthMethod: sh.TokenAuth, Scopes: sh.scopes(row.AuthType), Audience: sh.Audience,
-	}, nil
+		AuthMethod: sh.TokenAuth, Scopes: sh.scopes(row.AuthType), Audience: sh.Audience, Resource: sh.Resource,
+	}
+	if found != nil {
+		found.apply(cfg)
+	}
+	return cfg, nil
 }
 
 // scopes are what is asked for. A person who logs in at an OpenID provider and
@@ -228,11 +263,11 @@ func (sh *shape) scopes(authType string) []string {
 	return sh.Scopes
 }
 
-func (s *Server) openTokens(row *store.OAuthToken) (t grantedTokens, err error) {
+func (s *Server) openTokens(h holder, row *store.OAuthToken) (t grantedTokens, err error) {
 	if len(row.Sealed) == 0 {
 		return t, nil
 	}
-	text, err := s.o.Keyring.Open(row.Record(), row.Sealed)
+	text, err := s.o.Keyring.Open(h.record(row), row.Sealed)
 	if err != nil {
 		return t, fmt.Errorf("opening the tokens of credential %s: %w", row.CredentialID, err)
 	}
@@ -245,18 +280,28 @@ func (s *Server) openTokens(row *store.OAuthToken) (t grantedTokens, err error) 
 // keepToken writes a new token before anybody uses it: a rotated refresh token
 // that is lost is a login that is lost. It fails with [problem.Conflict] when the
 // tokens are not those of row any more; after a login they do not matter.
-func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, t *oauth.Token, login bool) (openedSecret, error) {
+func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, h holder, row *store.OAuthToken, t *oauth.Token, client *foundClient, login bool) (openedSecret, error) {
 	now := s.now()
-	text := mustJSON(grantedTokens{Access: t.Access.Reveal(), Refresh: t.Refresh.Reveal(), Obtained: now.Unix()})
+	text := mustJSON(grantedTokens{Access: t.Access.Reveal(), Refresh: t.Refresh.Reveal(), Obtained: now.Unix(), Client: client})
 	next := &store.OAuthToken{CredentialID: row.CredentialID, ExpiresAt: store.Time{Time: t.Expires}}
 	next.WorkspaceID = ws.ID()
 	err := ws.Update(ctx, func(tx *store.Tx) error {
-		cur, err := tx.OAuthToken(ctx, row.CredentialID)
+		cur, err := h.read(ctx, tx)
 		if err != nil {
 			return err
 		}
 		if cur == nil {
-			cur = row
+			cur = &store.OAuthToken{}
+			if h.user != nil {
+				// Forgotten logins leave nothing behind: a version that no answer of an
+				// earlier one was kept under.
+				cur.Version = uint64(tx.Now().UnixMilli())
+			}
+			if row.Version != 0 && !login {
+				cur.Version = row.Version + 1 // revoked meanwhile
+			} else {
+				row.Version = cur.Version
+			}
 		}
 		if cur.Version != row.Version && !login { // set or logged in anew meanwhile
 			return problem.New(problem.Conflict, "the authentication was changed while a token was got").Fix("try again")
@@ -265,27 +310,28 @@ func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, row *store.
 			next.Login, next.LoginExpires = cur.Login, cur.LoginExpires
 		}
 		next.Version = cur.Version + 1
-		if next.Sealed, err = s.o.Keyring.Seal(next.Record(), secrets.New(text)); err != nil {
+		if next.Sealed, err = s.o.Keyring.Seal(h.record(next), secrets.New(text)); err != nil {
 			return fmt.Errorf("sealing the tokens of credential %s: %w", row.CredentialID, err)
 		}
-		return tx.SaveOAuthToken(ctx, next)
+		return h.write(ctx, tx, next)
 	})
 	if err != nil {
 		return openedSecret{}, err
 	}
 	// After the write, so that nothing older stays, and who follows sees the new one.
-	s.secrets.forget(row.CredentialID)
+	cache := s.cache(h)
+	cache.forget(h.key())
 	v := openedSecret{t.Access, next.Version, due(now, t.Expires), t.Expires}
-	s.secrets.put(row.CredentialID, v, s.secrets.now())
+	cache.put(h.key(), v, cache.now())
 	return v, nil
 }
 
 // noteRefusal writes down why the server gives no token. login: what is stored is
 // of no use any more.
-func (s *Server) noteRefusal(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, cause error, login bool) {
+func (s *Server) noteRefusal(ctx context.Context, ws *store.Workspace, h holder, row *store.OAuthToken, cause error, login bool) {
 	err := ws.Update(ctx, func(tx *store.Tx) error {
-		cur, err := tx.OAuthToken(ctx, row.CredentialID)
-		if err != nil || cur != nil && cur.Version != row.Version {
+		cur, err := h.read(ctx, tx)
+		if err != nil || cur != nil && cur.Version != row.Version || cur == nil && h.user != nil {
 			return err
 		}
 		if cur == nil {
@@ -296,7 +342,7 @@ func (s *Server) noteRefusal(ctx context.Context, ws *store.Workspace, row *stor
 			cur.Version++
 			cur.Sealed, cur.ExpiresAt = nil, store.Time{}
 		}
-		return tx.SaveOAuthToken(ctx, cur)
+		return h.write(ctx, tx, cur)
 	})
 	if err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "a refusal of an authorization server was not recorded",
@@ -317,10 +363,7 @@ func (s *Server) RenewTokens(ctx context.Context) error {
 	}
 	var errs []error
 	for i := range rows {
-		row, err := s.o.Store.SealedCredential(ctx, rows[i].CredentialID)
-		if err == nil {
-			_, err = s.renew(ctx, row, 0, true)
-		}
+		_, err := s.renew(ctx, holder{credential: rows[i].CredentialID}, 0, true)
 		if err != nil && ctx.Err() == nil && !problem.Is(err, problem.NotFound) {
 			errs = append(errs, fmt.Errorf("credential %s: %w", rows[i].CredentialID, err))
 		}

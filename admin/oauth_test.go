@@ -310,7 +310,7 @@ func TestLoginFails(t *testing.T) {
 		}
 	}
 	begun, _ := w.login(as, auth)
-	q := url.Values{"state": {stateOf(begun)}, "error": {"access_denied"}, "error_description": {"<b>no</b>"}}
+	q := url.Values{"state": {stateOf(begun)}, "error": {"access_denied"}, "error_description": {"<b>no</b>"}, "iss": {as.Issuer()}}
 	f(q.Encode(), http.StatusUnauthorized, "access_denied (&lt;b&gt;no&lt;/b&gt;)")
 	if a := want[admin.Authentication](w, w.do("GET", auth, nil), 200); a.State != "login_required" || !strings.Contains(a.LastError, "access_denied") || a.LoginPending {
 		t.Errorf("after a refusal: %+v", a)

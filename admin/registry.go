@@ -24,6 +24,7 @@ type edgeNeeds struct {
 type groupNeeds struct {
 	release     registry.Digest
 	credentials []string
+	users       []string // credentials whose tokens belong to single callers
 	digests     map[registry.Digest]bool
 	before      map[registry.Digest]bool
 }

@@ -17,6 +17,7 @@ type CreateToolset struct {
 	UseCase      string        `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for."`
 	Selection    string        `json:"selection,omitempty" enum:"all,use-case,search" doc:"Which tools clients list. Default: all."`
 	Auth         *SetAuth      `json:"authentication,omitempty"`
+	Login        string        `json:"login,omitempty" maxLength:"64" doc:"A finished login at the MCP server (POST /v1/mcp/logins), whose configuration and tokens the toolset takes over. Of authentication only perUser counts then."`
 	Policy       string        `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. pin: the change waits until it is accepted; warn: it is deployed unless it breaks something, and logged; follow: it is deployed. Default: pin."`
 	Test         *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
 	Deploy       *CreateDeploy `json:"deploy,omitempty"`
@@ -115,6 +116,8 @@ type ToolUpdate struct {
 type SetAuth struct {
 	AuthItem
 	Items []AuthItem `json:"items,omitempty" maxItems:"16" doc:"list: the credentials, each of another type than list and none."`
+
+	adopted *adopted // nil: no login comes with it
 }
 
 // AuthItem is one credential. Which fields belong to a type: header: headerName,
@@ -142,6 +145,8 @@ type AuthItem struct {
 	TokenURL         string         `json:"tokenUrl,omitempty" maxLength:"2048"`
 	Scopes           []string       `json:"scopes,omitempty" maxItems:"200"`
 	Audience         string         `json:"audience,omitempty" maxLength:"2048"`
+	PerUser          bool           `json:"perUser,omitempty" doc:"oauth2, oidc with the grant authorization_code: each caller of the toolset logs in, through a link that their first call is answered with, and calls with their own token. The toolset's access must be token or jwt. A login of the operator is used for tests and for the list of tools."`
+	Resource         string         `json:"resource,omitempty" maxLength:"2048" doc:"What tokens are asked for (RFC 8707). Without issuer and tokenUrl, its metadata (RFC 9728) names the authorization server, and without clientId a client is registered there. Default for MCP servers, when nothing else says where to log in: their URL."`
 	Certificate      string         `json:"certificate,omitempty" maxLength:"65536" doc:"PEM chain."`
 	PrivateKey       secrets.Secret `json:"privateKey,omitzero" writeOnly:"true" doc:"PEM, unencrypted."`
 }

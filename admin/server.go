@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -88,6 +90,14 @@ type Options struct {
 	// one. It returns early when ctx ends. Default: changes of access answer as soon as
 	// the release is signed.
 	AwaitRelease func(ctx context.Context, revision uint64) error
+	// PublicURL is where browsers and authorization servers reach this listener, scheme
+	// and host without a path: logins come back to it, links of single callers begin
+	// with it, and when it is https, the client ID metadata document is below it.
+	// Default: the address that a request came to, and no such links.
+	PublicURL string
+	// LinkURL is what the links of single callers begin with when there is no
+	// PublicURL. Default: callers get no links, and must ask the operator.
+	LinkURL string
 	// GatewayURL is where toolset URLs start, such as http://127.0.0.1:7300.
 	GatewayURL string
 	// Hosts are the values of the Host header (without port) that are answered,
@@ -120,6 +130,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// maxUserTokens are kept open in memory: some hundred bytes each.
+const maxUserTokens = 20_000
+
 // Check is one condition of readiness.
 type Check struct {
 	Name string
@@ -141,8 +154,11 @@ type Server struct {
 	opened   connectorCache
 	indexes  indexCache
 	secrets  secretCache
-	flights  singleflight.Group // requests for access tokens, by credential
-	servers  serverWatch
+	users    secretCache // tokens of single callers, by holder
+	// userEpoch changes when tokens of callers are forgotten before their time.
+	userEpoch atomic.Uint64
+	flights   singleflight.Group // requests for access tokens, by credential
+	servers   serverWatch
 	// edgeBell rings when an edge may have new credentials or was changed.
 	edgeBell bell
 	edges    edgeNeeds
@@ -177,6 +193,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if _, err := url.Parse(o.GatewayURL); err != nil {
 		return nil, problem.New(problem.InvalidArgument, "the address of the gateway is not a URL").Because(err)
 	}
+	if u, err := url.Parse(o.PublicURL); o.PublicURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "") {
+		return nil, problem.New(problem.InvalidArgument, "the public address of the admin API is not scheme and host").Fix("write it as https://sluice.example.com, without a path")
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -186,6 +205,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
 	s.secrets.changed = s.edgeBell.ring
+	s.users.most = maxUserTokens
+	s.userEpoch.Store(mathrand.Uint64()) //nolint:gosec // another one than before a restart; it keeps no secret
 	for _, h := range o.Hosts {
 		s.hosts[strings.ToLower(strings.Trim(h, "[]"))] = true
 	}
@@ -286,7 +307,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 }
 
 // Handler serves the whole admin listener: /v1, /v2 (the registry), /edge/v1,
-// /oauth/callback, /metrics, /livez, /readyz and /healthz.
+// /oauth/callback, /oauth/login/, /client-metadata.json, /metrics, /livez, /readyz and /healthz.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // OpenAPI returns the API's own OpenAPI 3.1 document as JSON.
@@ -352,6 +373,10 @@ func (s *Server) routes() {
 			s.registry.ServeHTTP(w, r)
 		case at == callbackPath:
 			s.serveCallback(w, r)
+		case strings.HasPrefix(at, userLoginPath):
+			s.serveUserLogin(w, r)
+		case at == clientDocumentPath:
+			s.serveClientDocument(w, r)
 		default:
 			s.writeProblem(w, r, notHere(r))
 		}

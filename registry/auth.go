@@ -40,6 +40,7 @@ type AuthShape struct {
 	HeaderPrefix  string      `json:"headerPrefix,omitempty"`  // AuthHeader: put before the value, with its own space: "Bearer "
 	ParameterName string      `json:"parameterName,omitempty"` // AuthQuery
 	CookieName    string      `json:"cookieName,omitempty"`    // AuthCookie: an RFC 6265 token
+	User          bool        `json:"user,omitempty"`          // AuthOAuth2, AuthOIDC: the token is the caller's own
 	CredentialID  string      `json:"credentialId,omitempty"`  // identifier of the stored credential; not for AuthNone and AuthList
 	Items         []AuthShape `json:"items,omitempty"`         // AuthList: 1 to [MaxAuthItems], none of them a list
 }
@@ -73,6 +74,7 @@ func (a *AuthShape) validate(f *faults, at string, top bool) {
 	only(AuthHeader, "headerPrefix", a.HeaderPrefix)
 	only(AuthQuery, "parameterName", a.ParameterName)
 	only(AuthCookie, "cookieName", a.CookieName)
+	f.check(!a.User || a.Type == AuthOAuth2 || a.Type == AuthOIDC, at+"/user", "only OAuth tokens can be the caller's own, not authentication of type %.80q", a.Type)
 	f.check(a.Type == AuthList || len(a.Items) == 0, at+"/items", "items belong to a list")
 	f.check(len(a.Scheme) <= MaxSchemeBytes && validText(a.Scheme, 0, MaxSchemeBytes), at+"/scheme", "the name of the scheme is too long or has control characters")
 	switch a.Type {

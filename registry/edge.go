@@ -16,6 +16,7 @@ import (
 //	POST /edge/v1/token        EdgeRenewal → EdgeIdentity        signed, when the token is old
 //	GET  /edge/v1/release      ?known=sha256:…&wait=SECONDS → envelope, or 304
 //	GET  /edge/v1/credentials  ?known=ETAG&wait=SECONDS → SealedCredentials, or 304
+//	POST /edge/v1/user         EdgeUserRequest → SealedCredentials of an EdgeUserAnswer
 //	POST /edge/v1/status       EdgeStatus → 204
 //	POST /edge/v1/usage        UsageReport → UsageReceipt
 const (
@@ -23,6 +24,7 @@ const (
 	EdgeTokenPath       = "/edge/v1/token" //nolint:gosec // a path
 	EdgeReleasePath     = "/edge/v1/release"
 	EdgeCredentialsPath = "/edge/v1/credentials" //nolint:gosec // a path
+	EdgeUserPath        = "/edge/v1/user"
 	EdgeStatusPath      = "/edge/v1/status"
 	EdgeUsagePath       = "/edge/v1/usage"
 )
@@ -124,6 +126,32 @@ type EdgeCredentials struct {
 	Edge        string           `json:"edge"`
 	ETag        string           `json:"etag"`
 	Credentials []EdgeCredential `json:"credentials"`
+	// Users changes when tokens of single callers were forgotten before their time:
+	// an edge asks for all of them again.
+	Users uint64 `json:"users,omitempty"`
+}
+
+// EdgeUserRequest asks for the token of one caller of a toolset that the edge
+// serves.
+type EdgeUserRequest struct {
+	Credential string   `json:"credential"`
+	User       User     `json:"user"`
+	Rejected   uint64   `json:"rejected,omitempty"` // version that the upstream refused; 0: none
+	Scopes     []string `json:"scopes,omitempty"`   // that the upstream wants beyond what the token has
+}
+
+// EdgeUserAnswer is what is sealed for it: the token, or how the caller gets one.
+type EdgeUserAnswer struct {
+	Credential *EdgeCredential `json:"credential,omitempty"`
+	Login      string          `json:"login,omitempty"` // page that the caller must open, see LoginError
+	Detail     string          `json:"detail,omitempty"`
+	Remedy     string          `json:"remedy,omitempty"`
+}
+
+// SealUserInfo binds the sealed token of a caller to the edge, the credential and
+// the caller that it is for.
+func SealUserInfo(edge, credential string, u *User) []byte {
+	return framed("sluice/edge/user/1", []byte(edge), []byte(credential), []byte(u.Key()))
 }
 
 // EdgeCredential is one credential in the form a gateway applies. It exists in
@@ -137,6 +165,9 @@ type EdgeCredential struct {
 	// Expires is when an access token ends, in seconds since 1970; 0: not, or it is
 	// not known.
 	Expires int64 `json:"expires,omitempty"`
+	// Renew is when the access token of a caller is asked for again, in seconds since
+	// 1970; 0: when it ends.
+	Renew int64 `json:"renew,omitempty"`
 }
 
 // String shows the identifier only.

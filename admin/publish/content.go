@@ -12,6 +12,7 @@ import (
 type Content struct {
 	Digests     []registry.Digest // manifests, layers and configurations, of the bundle and its connectors
 	Credentials []string          // identifiers of the credentials its connectors use
+	Users       []string          // identifiers of those whose tokens belong to single callers
 }
 
 // Content reads what a bundle needs. What was read once is remembered: a bundle
@@ -44,7 +45,11 @@ func (p *Publisher) Content(ctx context.Context, repository string, bundle regis
 		}
 		c.Digests = append(c.Digests, digests(module)...)
 		for _, a := range ref.Auth.Each() {
-			if a.CredentialID != "" {
+			switch {
+			case a.CredentialID == "":
+			case a.User:
+				c.Users = append(c.Users, a.CredentialID)
+			default:
 				c.Credentials = append(c.Credentials, a.CredentialID)
 			}
 		}

@@ -188,8 +188,8 @@ func (t *Tx) RewrapCredentials(ctx context.Context, ring *secrets.Keyring) (int,
 	}
 }
 
-// rewrap puts the secret of one credential, its tokens and its pending login
-// under the current key.
+// rewrap puts the secret of one credential, its tokens, its pending login, its
+// client and the tokens of its callers under the current key.
 func (t *Tx) rewrap(ctx context.Context, ring *secrets.Keyring, row *Credential) (changed int, err error) {
 	out, did, err := ring.Rewrap(row.Record(), row.Sealed)
 	if err != nil {
@@ -201,6 +201,10 @@ func (t *Tx) rewrap(ctx context.Context, ring *secrets.Keyring, row *Credential)
 			return 0, err
 		}
 		changed++
+	}
+	n, err := t.rewrapLogins(ctx, ring, row.ID)
+	if changed += n; err != nil {
+		return changed, err
 	}
 	tok, err := t.OAuthToken(ctx, row.ID)
 	if tok == nil || err != nil {

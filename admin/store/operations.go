@@ -171,14 +171,17 @@ func (s *Store) Recover(ctx context.Context, jobError string) (jobs int64, err e
 	return jobs, nil
 }
 
-// Sweep removes idempotency keys, finished jobs and usage that are past their time, in
-// every workspace.
+// Sweep removes idempotency keys, finished jobs, logins and usage that are past their
+// time, in every workspace.
 func (s *Store) Sweep(ctx context.Context) error {
 	if _, err := s.write.NewDelete().Model((*IdempotencyKey)(nil)).Where("created_at < ?", Time{s.now().Add(-IdempotencyTTL)}).Exec(ctx); err != nil {
 		return fmt.Errorf("sweeping idempotency keys: %w", err)
 	}
 	if _, err := s.write.NewDelete().Model((*Job)(nil)).Where("state <> ?", JobRunning).Where("updated_at < ?", Time{s.now().Add(-jobTTL)}).Exec(ctx); err != nil {
 		return fmt.Errorf("sweeping jobs: %w", err)
+	}
+	if err := s.sweepLogins(ctx); err != nil {
+		return err
 	}
 	return s.sweepUsage(ctx)
 }

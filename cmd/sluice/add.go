@@ -20,6 +20,7 @@ type addFlags struct {
 	name, slug, baseURL string
 	tools               []string
 	auth                authFlags
+	login               string // at an MCP server, finished
 	profile             string
 	selection, useCase  string
 	cacheSeconds        int
@@ -144,7 +145,11 @@ func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error)
 
 // addRest puts the authentication and the test of the flags into a request.
 func (a *app) addRest(in *createToolset, f *addFlags) error {
-	if f.auth.given() {
+	if f.login != "" {
+		in.Login = f.login
+		in.Auth = &authRequest{}
+		in.Auth.AuthType, in.Auth.PerUser = "oauth2", f.auth.perUser
+	} else if f.auth.given() {
 		auth, err := f.auth.request(a)
 		if err != nil {
 			return err

@@ -20,14 +20,16 @@ type authFlags struct {
 	keyFiles, keyEnvs []string // in the order of specs that take a secret
 
 	grant, issuer, authorizationURL, tokenURL, audience string
+	resource                                            string
 	scopes                                              []string
+	perUser, noBrowser                                  bool
 	certificate, privateKey                             string
 }
 
 func (f *authFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.specs, "auth", nil,
-		"authentication: header:NAME[:PREFIX], query:NAME, cookie:NAME, bearer, basic:USER, oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls, none; again for each that is combined")
+		"authentication: header:NAME[:PREFIX], query:NAME, cookie:NAME, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls, none; again for each that is combined")
 	fl.StringArrayVar(&f.keyFiles, "api-key-file", nil, "file with the key, token, password or client secret, - for stdin; one for each --auth")
 	fl.StringArrayVar(&f.keyEnvs, "api-key-env", nil, "name of the environment variable with the key; one for each --auth")
 	fl.StringVar(&f.grant, "grant", "", "oauth2, oidc: client_credentials or authorization_code")
@@ -36,6 +38,9 @@ func (f *authFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.tokenURL, "token-url", "", "oauth2: token endpoint")
 	fl.StringSliceVar(&f.scopes, "scope", nil, "oauth2, oidc: scopes to ask for")
 	fl.StringVar(&f.audience, "audience", "", "oauth2, oidc: API that the token is for")
+	fl.StringVar(&f.resource, "resource", "", "oauth, oauth2, oidc: resource that the token is for, default with oauth the MCP server")
+	fl.BoolVar(&f.perUser, "per-user", false, "oauth, oauth2, oidc: each caller of the toolset logs in with an account of their own")
+	fl.BoolVar(&f.noBrowser, "no-browser", false, "login: only print the page to open")
 	fl.StringVar(&f.certificate, "client-cert", "", "mtls: file with the PEM certificate chain")
 	fl.StringVar(&f.privateKey, "client-key", "", "mtls: file with the PEM private key")
 }
@@ -47,6 +52,12 @@ func (f *authFlags) given() bool {
 // stdin reports whether a secret comes from stdin.
 func (f *authFlags) stdin() bool {
 	return slices.Contains(f.keyFiles, "-") || f.certificate == "-" || f.privateKey == "-"
+}
+
+// isOAuth reports whether the flags are of an OAuth client that is found out.
+func (f *authFlags) isOAuth() bool {
+	kind, _, _ := strings.Cut(f.specs[0], ":")
+	return kind == "oauth"
 }
 
 // oauthOnly names a flag that is given and belongs to OAuth.
@@ -61,6 +72,8 @@ func (f *authFlags) oauthOnly() string {
 		{"--token-url", f.tokenURL != ""},
 		{"--scope", len(f.scopes) > 0},
 		{"--audience", f.audience != ""},
+		{"--resource", f.resource != ""},
+		{"--per-user", f.perUser},
 	} {
 		if v.set {
 			return v.name
@@ -136,7 +149,7 @@ func (f *authFlags) complete(items []authRequest) error {
 	}
 	switch flag := f.oauthOnly(); {
 	case to == nil && flag != "":
-		return usagef("%s belongs to --auth oauth2:CLIENT_ID or oidc:CLIENT_ID", flag)
+		return usagef("%s belongs to --auth oauth2:CLIENT_ID, oidc:CLIENT_ID or oauth", flag)
 	case certificates == 0 && (f.certificate != "" || f.privateKey != ""):
 		return usagef("--client-cert and --client-key belong to --auth mtls")
 	case to == nil:
@@ -144,10 +157,11 @@ func (f *authFlags) complete(items []authRequest) error {
 	}
 	if to.Grant = strings.ReplaceAll(f.grant, "-", "_"); to.Grant == "" {
 		to.Grant = "client_credentials"
-		if to.AuthType == "oidc" || f.authorizationURL != "" {
+		if to.AuthType == "oidc" || f.authorizationURL != "" || len(f.specs) == 1 && f.isOAuth() {
 			to.Grant = "authorization_code"
 		}
 	}
+	to.Resource, to.PerUser = f.resource, f.perUser
 	to.Issuer, to.AuthorizationURL, to.TokenURL, to.Audience, to.Scopes = f.issuer, f.authorizationURL, f.tokenURL, f.audience, f.scopes
 	return nil
 }
@@ -228,12 +242,15 @@ func parseAuth(spec string) (r authRequest, err error) {
 		return needs(&r.CookieName, "cookie:NAME")
 	case "basic":
 		return needs(&r.Username, "basic:USER")
+	case "oauth": // everything is found out, a client registered
+		r.AuthType, r.ClientID = "oauth2", rest
+		return r, nil
 	case "oauth2", "oidc":
 		return needs(&r.ClientID, kind+":CLIENT_ID")
 	case "":
 		return authRequest{}, usagef("a key needs --auth, for example --auth header:Authorization:Bearer")
 	}
-	return authRequest{}, usagef("--auth %s is not known; use header:NAME[:PREFIX], query:NAME, cookie:NAME, bearer, basic:USER, oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls or none", printable(kind))
+	return authRequest{}, usagef("--auth %s is not known; use header:NAME[:PREFIX], query:NAME, cookie:NAME, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls or none", printable(kind))
 }
 
 // keySource gives the secrets of the command line in their order.

@@ -188,8 +188,11 @@ func (s *scripts) revoke(ts *testscript.TestScript, neg bool, args []string) {
 // login runs the command, reads the page from its output while it waits, and logs
 // in there.
 func (s *scripts) login(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: login TOOLSET")
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: login TOOLSET or login COMMAND ARGUMENT...")
+	}
+	if len(args) == 1 {
+		args = []string{"toolset", "auth", args[0], "login"}
 	}
 	as := s.authorizationServer(ts)
 	program := ""
@@ -198,7 +201,7 @@ func (s *scripts) login(ts *testscript.TestScript, neg bool, args []string) {
 			program = filepath.Join(dir, "sluice")
 		}
 	}
-	cmd := exec.CommandContext(s.t.Context(), program, "toolset", "auth", args[0], "login", "--no-browser")
+	cmd := exec.CommandContext(s.t.Context(), program, append(args, "--no-browser")...)
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "HOME="+ts.Getenv("HOME"), "NO_COLOR=1")
 	cmd.Stdout = ts.Stdout()

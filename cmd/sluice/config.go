@@ -91,6 +91,7 @@ type config struct {
 	Listen                string   `yaml:"listen"`
 	AdminListen           string   `yaml:"admin-listen"`
 	PublicURL             string   `yaml:"public-url"`
+	AdminPublicURL        string   `yaml:"admin-public-url"`
 	AllowPrivateUpstreams []string `yaml:"allow-private-upstreams"`
 	LogFormat             string   `yaml:"log-format"`
 	LogLevel              string   `yaml:"log-level"`

@@ -38,8 +38,9 @@ of these files that exists is read:
   $XDG_CONFIG_HOME/sluice/config.yaml
   /etc/sluice/sluice.yaml
 
-Its keys: data, listen, admin-listen, public-url, allow-private-upstreams,
-log-format, log-level, shutdown-timeout, max-spec, context, contexts (name: {server, token-file}).
+Its keys: data, listen, admin-listen, public-url, admin-public-url,
+allow-private-upstreams, log-format, log-level, shutdown-timeout, max-spec, context,
+contexts (name: {server, token-file}).
 
 Without any of them a command talks to the node whose data directory is
 ./sluice-data: it reads the files "endpoint" and "admin.token" there. That token is

@@ -29,6 +29,7 @@ func (a *app) mcpTest() *cobra.Command {
 speaks, what it is, and its tools with their hashes. Nothing is stored. When it cannot
 be connected to, the cause and what to do about it.`,
 		Example: `  sluice mcp test https://mcp.example.com/mcp
+  sluice mcp test https://mcp.example.com/mcp --auth oauth
   sluice mcp test https://mcp.example.com/mcp --auth bearer --api-key-file token.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
@@ -49,10 +50,18 @@ be connected to, the cause and what to do about it.`,
 // connection asks the node what an MCP server is.
 func (a *app) connection(ctx context.Context, c *apiClient, url string, auth *authFlags) (*admin.Connection, error) {
 	in := struct {
-		URL  string       `json:"url"`
-		Auth *authRequest `json:"authentication,omitempty"`
+		URL   string       `json:"url"`
+		Auth  *authRequest `json:"authentication,omitempty"`
+		Login string       `json:"login,omitempty"`
 	}{URL: url}
-	if auth.given() {
+	switch {
+	case auth.logsIn():
+		login, err := a.serverLogin(ctx, c, url, auth)
+		if err != nil {
+			return nil, err
+		}
+		in.Login = login
+	case auth.given():
 		request, err := auth.request(a)
 		if err != nil {
 			return nil, err
@@ -122,6 +131,11 @@ func (a *app) addServer(ctx context.Context, c *apiClient, source string, f *add
 	spec, err := a.openMain(source, "")
 	if err != nil {
 		return err
+	}
+	if f.auth.logsIn() {
+		if f.login, err = a.serverLogin(ctx, c, spec.url, &f.auth); err != nil {
+			return err
+		}
 	}
 	made, err := a.fromSource(ctx, c, spec, f)
 	if err != nil || made == nil {

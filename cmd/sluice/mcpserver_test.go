@@ -3,21 +3,29 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
 	"os"
+	"regexp"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 )
 
 // mcpServer is a real MCP server whose tools are in the file tools.json of the
 // script, read anew for each request: a list of {name, description, inputSchema,
-// annotations}. A tool answers with its arguments and its name. With key it wants
-// that bearer token.
-func mcpServer(ts *testscript.TestScript, key string) *httptest.Server {
+// annotations}. A tool answers with its arguments and its name, and with who calls
+// when that is known. allow says who may call; nil: everybody.
+func mcpServer(ts *testscript.TestScript, allow func(w http.ResponseWriter, r *http.Request) (who string, ok bool)) *httptest.Server {
 	file := ts.MkAbs("tools.json")
-	serve := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
+	serve := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
+		who := r.Header.Get("X-Who")
 		s := mcp.NewServer(&mcp.Implementation{Name: "notes", Title: "Notes", Version: "1.4"}, &mcp.ServerOptions{Instructions: "Search before you write."})
 		var tools []*mcp.Tool
 		b, err := os.ReadFile(file)
@@ -29,23 +37,138 @@ func mcpServer(ts *testscript.TestScript, key string) *httptest.Server {
 		}
 		for _, t := range tools {
 			s.AddTool(t, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				text, err := json.Marshal(map[string]any{"tool": r.Params.Name, "arguments": r.Params.Arguments})
+				answer := map[string]any{"tool": r.Params.Name, "arguments": r.Params.Arguments}
+				if who != "" {
+					answer["who"] = who
+				}
+				text, err := json.Marshal(answer)
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, err
 			})
 		}
 		return s
 	}, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path != "/mcp":
-			http.NotFound(w, r)
-		case key != "" && r.Header.Get("Authorization") != "Bearer "+key:
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			w.WriteHeader(http.StatusUnauthorized)
-		default:
-			serve.ServeHTTP(w, r)
+		r.Header.Del("X-Who")
+		if allow != nil {
+			who, ok := allow(w, r)
+			if !ok {
+				return
+			}
+			r.Header.Set("X-Who", who)
 		}
+		if r.URL.Path != "/mcp" {
+			http.NotFound(w, r)
+			return
+		}
+		serve.ServeHTTP(w, r)
 	}))
 	ts.Defer(srv.Close)
 	return srv
+}
+
+// withKey lets those in who show a bearer token.
+func withKey(key string) func(http.ResponseWriter, *http.Request) (string, bool) {
+	return func(w http.ResponseWriter, r *http.Request) (string, bool) {
+		if r.URL.Path == "/mcp" && r.Header.Get("Authorization") != "Bearer "+key {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			w.WriteHeader(http.StatusUnauthorized)
+			return "", false
+		}
+		return "", true
+	}
+}
+
+// withOAuth lets those in who show an access token of an authorization server that
+// was given for this server, and says where to get one (RFC 9728).
+func withOAuth(as *oauthtest.Server) func(http.ResponseWriter, *http.Request) (string, bool) {
+	return func(w http.ResponseWriter, r *http.Request) (string, bool) {
+		self := "http://" + r.Host
+		if r.URL.Path == "/.well-known/oauth-protected-resource/mcp" {
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"resource": self + "/mcp", "authorization_servers": []string{as.Issuer()}, "scopes_supported": []string{"openid"},
+			})
+			return "", false
+		}
+		g, ok := as.Grant(r.Header.Get("Authorization"))
+		if r.URL.Path == "/mcp" && (!ok || g.Resource != self+"/mcp") {
+			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="`+self+`/.well-known/oauth-protected-resource/mcp"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return "", false
+		}
+		return g.Subject, true
+	}
+}
+
+// oauthServer starts an MCP server that takes the tokens of an authorization
+// server only.
+func (s *scripts) oauthServer(ts *testscript.TestScript, name string) {
+	as, err := oauthtest.Start()
+	ts.Check(err)
+	ts.Defer(as.Close)
+	s.servers.Store(as.Issuer(), as)
+	ts.Setenv("ISSUER", as.Issuer())
+	ts.Setenv(name, mcpServer(ts, withOAuth(as)).URL)
+}
+
+var loginLink = regexp.MustCompile(`https?://[^\s"\\]+/oauth/login/[A-Za-z0-9_-]+`)
+
+// follow does what a caller does with the link that a call was answered with.
+func (s *scripts) follow(ts *testscript.TestScript, neg bool, args []string) {
+	users := map[string]string{"one": oauthtest.OtherUser, "two": oauthtest.User}
+	if len(args) != 1 || users[args[0]] == "" {
+		ts.Fatalf("usage: [!] follow one|two")
+	}
+	link := loginLink.FindString(ts.ReadFile("stdout"))
+	if link == "" {
+		link = ts.Getenv("LINK")
+	}
+	if link == "" {
+		ts.Fatalf("the last command printed no link")
+	}
+	ts.Setenv("LINK", link)
+	jar, err := cookiejar.New(nil)
+	ts.Check(err)
+	browser := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	get := func(r *http.Response, err error) (int, string, string) {
+		ts.Check(err)
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		ts.Check(err)
+		return r.StatusCode, string(b), r.Header.Get("Location")
+	}
+	status, page, _ := get(browser.Get(link))
+	fmt.Fprint(ts.Stdout(), page)
+	if neg {
+		if status == http.StatusOK {
+			ts.Fatalf("the link is still good: %s", page)
+		}
+		return
+	}
+	if status != http.StatusOK || !strings.Contains(page, "Go on and log in") {
+		ts.Fatalf("the link shows %d %s", status, page)
+	}
+	status, page, at := get(browser.PostForm(link, nil))
+	if status != http.StatusSeeOther || at == "" {
+		ts.Fatalf("the button leads to %d %s", status, page)
+	}
+	address, page, err := s.authorizationServer(ts).LoginAs(jar, at, users[args[0]], oauthtest.Password, "")
+	if err != nil || !strings.Contains(page, "You are logged in") {
+		ts.Fatalf("the browser ended at %s: %v %s", address, err, page)
+	}
+}
+
+// userID sets USER to the id of the caller with a name in the last list of them.
+func (s *scripts) userID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: userid NAME")
+	}
+	var users []struct{ ID, Name string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &users))
+	for _, u := range users {
+		if u.Name == args[0] {
+			ts.Setenv("USER", u.ID)
+			return
+		}
+	}
+	ts.Fatalf("no caller is named %s", args[0])
 }

@@ -39,6 +39,7 @@ type nodeFlags struct {
 	listen, adminListen string
 	adminCert, adminKey string
 	publicURL           string
+	adminPublicURL      string
 	allowPrivate        []string
 	logFormat, logLevel string
 	shutdown            time.Duration
@@ -55,6 +56,7 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.adminCert, "admin-tls-cert", "", "certificate file of the admin API, needed beyond loopback")
 	fs.StringVar(&f.adminKey, "admin-tls-key", "", "key file of the admin API")
 	fs.StringVar(&f.publicURL, "public-url", "", "URL at which clients reach the gateway")
+	fs.StringVar(&f.adminPublicURL, "admin-public-url", "", "URL at which browsers and authorization servers reach the admin listener, for logins; https lets servers read who this is")
 	fs.StringSliceVar(&f.allowPrivate, "allow-private-upstreams", nil, "allow upstreams on private addresses: all, or these networks")
 	fs.Lookup("allow-private-upstreams").NoOptDefVal = everything
 	fs.StringVar(&f.suggest.URL, "suggest-url", "", "OpenAI-compatible API that may be asked for names and descriptions of tools, such as http://127.0.0.1:11434/v1 (default: none)")
@@ -96,6 +98,13 @@ func (f *nodeFlags) options(a *app, level string) (o nodeOptions, err error) {
 	}
 	if o.suggest, err = a.suggester(f.suggest); err != nil {
 		return o, err
+	}
+	o.adminPublicURL = strings.TrimSuffix(first(f.adminPublicURL, c.AdminPublicURL), "/")
+	if o.adminPublicURL != "" {
+		u, err := url.Parse(o.adminPublicURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
+			return o, usagef("--admin-public-url %s is not scheme and host, as in https://sluice.example.com", printable(o.adminPublicURL))
+		}
 	}
 	networks := f.allowPrivate
 	if networks == nil {

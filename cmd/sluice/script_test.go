@@ -57,9 +57,13 @@ func TestMain(m *testing.M) {
 //	capture VAR          set VAR to the last stdout
 //	tree DIR             list the files of DIR with their modes
 //	certificate CERT KEY write a self-signed certificate and its key
-//	login TOOLSET        run sluice toolset auth TOOLSET login and log in as a person does
 //	bucket VAR           start an S3-compatible store with a bucket "artifacts", URL in VAR
 //	registry VAR         start an OCI registry, its host in VAR; user "user", password "pass"
+//	login TOOLSET        run sluice toolset auth TOOLSET login and log in as a person does; with
+//	                     several arguments, run sluice with them
+//	follow USER          open the login link that the last command printed and log in as USER (one, two);
+//	                     with !, the link must not be good any more
+//	userid NAME          set USER to the id of the caller of that name in the list that was printed
 //	revoke               make every access token of the authorization server bad
 func TestScripts(t *testing.T) {
 	s := &scripts{t: t}
@@ -89,6 +93,7 @@ func TestScripts(t *testing.T) {
 			"upstream": s.upstream, "waitready": s.waitReady, "exits": s.exits, "curl": s.curl, "paste": s.paste, "mcp": s.mcp,
 			"capture": s.capture, "tree": s.tree, "certificate": s.certificate,
 			"login": s.login, "revoke": s.revoke, "bucket": s.bucket, "registry": s.registry,
+			"follow": s.follow, "userid": s.userID,
 		},
 	})
 }
@@ -134,9 +139,11 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv(args[0], api)
 		ts.Setenv("ISSUER", issuer)
 	case "mcp":
-		ts.Setenv(args[0], mcpServer(ts, "").URL)
+		ts.Setenv(args[0], mcpServer(ts, nil).URL)
 	case "mcp-key":
-		ts.Setenv(args[0], mcpServer(ts, "let-me-in").URL)
+		ts.Setenv(args[0], mcpServer(ts, withKey("let-me-in")).URL)
+	case "mcp-oauth":
+		s.oauthServer(ts, args[0])
 	case "mutual-tls":
 		srv := mutualTLS(ts)
 		ts.Defer(srv.Close)

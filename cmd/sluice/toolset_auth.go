@@ -15,9 +15,8 @@ import (
 
 func (a *app) toolsetAuth() *cobra.Command {
 	var f authFlags
-	noBrowser := false
 	cmd := &cobra.Command{
-		Use:   "auth TOOLSET [status | set | rotate | login | remove]",
+		Use:   "auth TOOLSET [status | set | rotate | login | users | revoke USER | remove]",
 		Short: "Show or set how calls to the upstream are authenticated",
 		Example: `  sluice toolset auth petstore
   sluice toolset auth petstore set --auth header:X-Api-Key --api-key-file key.txt
@@ -26,13 +25,18 @@ func (a *app) toolsetAuth() *cobra.Command {
   sluice toolset auth shop set --auth header:X-App --api-key-file app.txt --auth basic:me --api-key-file password.txt
   sluice toolset auth crm set --auth oauth2:my-client --token-url https://id.example.com/token --api-key-file secret.txt
   sluice toolset auth crm set --auth oidc:my-client --issuer https://id.example.com   and then   sluice toolset auth crm login
+  sluice toolset auth notes set --auth oauth --per-user   and then   sluice toolset auth notes login
+  sluice toolset auth notes users
   sluice toolset auth bank set --auth mtls --client-cert client.pem --client-key client.key
   sluice toolset auth petstore rotate --api-key-file new.txt`,
-		Args: between(1, 2, "a toolset and what to do"),
+		Args: between(1, 3, "a toolset and what to do"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb := "status"
-			if len(args) == 2 {
+			if len(args) >= 2 {
 				verb = args[1]
+			}
+			if (len(args) == 3) != (verb == "revoke") {
+				return usagef("revoke takes the id of a caller, nothing else takes one: sluice toolset auth %s users", args[0])
 			}
 			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
@@ -45,7 +49,11 @@ func (a *app) toolsetAuth() *cobra.Command {
 			case "set", "rotate":
 				return a.authSet(cmd.Context(), c, t, &f, verb == "rotate")
 			case "login":
-				return a.authLogin(cmd.Context(), c, t, !noBrowser)
+				return a.authLogin(cmd.Context(), c, t, &f)
+			case "users":
+				return a.authUsers(cmd.Context(), c, t)
+			case "revoke":
+				return a.authRevoke(cmd.Context(), c, t, args[2])
 			case "remove":
 				etag, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: path})
 				if err != nil {
@@ -61,7 +69,6 @@ func (a *app) toolsetAuth() *cobra.Command {
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "login: only print the page to open")
 	return cmd
 }
 

@@ -20,19 +20,13 @@ const loginPoll = 500 * time.Millisecond
 
 // authLogin begins a login at the authorization server of a toolset and waits
 // until the person is done.
-func (a *app) authLogin(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, browser bool) error {
+func (a *app) authLogin(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, f *authFlags) error {
 	var begun admin.Authorization
 	path := toolsetPath(t, "authentication")
-	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: path + "/authorize", in: struct{}{}, out: &begun}); err != nil {
+	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: path + "/authorize", in: admin.Authorize{Scopes: f.scopes}, out: &begun}); err != nil {
 		return err
 	}
-	a.say("Open this page to log in:\n\n  %s\n", begun.AuthorizationURL)
-	a.say("  The client at the authorization server must allow the redirect %s", begun.RedirectURL)
-	if browser && !a.flags.noInput && isTerminal(a.stdin) {
-		if err := openBrowser(ctx, begun.AuthorizationURL); err != nil {
-			a.say("  No browser could be opened here.")
-		}
-	}
+	a.showLogin(ctx, begun.AuthorizationURL, begun.RedirectURL, begun.Registered, !f.noBrowser)
 	a.say("  Waiting until %s … (Ctrl-C stops waiting)", begun.ExpiresAt.Local().Format("15:04"))
 	it, err := a.awaitLogin(ctx, c, path, &begun)
 	if err != nil {
@@ -125,6 +119,7 @@ func rotated(now *admin.Authentication) (authRequest, error) {
 	it := &now.AuthenticationItem
 	r.AuthType, r.Scheme, r.HeaderName, r.HeaderPrefix, r.ParameterName = it.AuthType, it.Scheme, it.HeaderName, it.HeaderPrefix, it.ParameterName
 	r.CookieName, r.Username, r.Grant, r.Issuer, r.ClientID = it.CookieName, it.Username, it.Grant, it.Issuer, it.ClientID
+	r.Resource, r.PerUser = it.Resource, it.PerUser
 	r.TokenAuth, r.AuthorizationURL, r.TokenURL, r.Scopes, r.Audience = it.TokenAuth, it.AuthorizationURL, it.TokenURL, it.Scopes, it.Audience
 	return r, nil
 }

@@ -71,6 +71,7 @@ type nodeOptions struct {
 	spec                openapi.Limits // of specifications
 	adminCert, adminKey string         // files; needed when the admin listener is not loopback
 	publicURL           string         // where clients reach the gateway; empty: its own address
+	adminPublicURL      string         // where browsers reach the admin listener; empty: where it listens, on this machine
 	allowPrivate        bool
 	allow               []netip.Prefix
 	grace               time.Duration // for running calls and jobs at a stop
@@ -246,7 +247,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	if err != nil {
 		return err
 	}
-	secretsOf := &credentialSource{}
+	secretsOf, ofOperator := &credentialSource{}, &credentialSource{operator: true}
 	servers, err := mcpclient.New(mcpclient.Options{HTTP: client, Version: versionOrDevel(), Logger: n.opts.logger})
 	if err != nil {
 		return err
@@ -258,7 +259,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	}
 	n.onClose(func() error { live.Close(); return nil })
 	// Tests of drafts go their own way: nothing is kept, nothing is counted.
-	drafts, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins, Credentials: secretsOf, CacheBytes: -1, Logger: n.opts.logger})
+	drafts, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins, Credentials: ofOperator, CacheBytes: -1, Logger: n.opts.logger})
 	if err != nil {
 		return err
 	}
@@ -288,6 +289,10 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	if n.adminLn, err = n.listenAdmin(ctx); err != nil {
 		return err
 	}
+	adminNames := append(adminHosts(n.opts.adminListen), n.opts.adminHosts...)
+	if n.opts.adminPublicURL != "" {
+		adminNames = append(adminNames, hostOf(n.opts.adminPublicURL))
+	}
 	authorization, err := oauth.New(oauth.Options{HTTP: newSpecFetcher(n.dialer).http})
 	if err != nil {
 		return err
@@ -299,7 +304,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	n.admin, err = admin.New(ctx, admin.Options{
 		OAuth: authorization, Suggester: suggester, Mirrored: n.registry.mirrored(), Elsewhere: n.opts.pluginRegistries,
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), SpecLimits: n.opts.spec, MCP: mcpServers{servers}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
-		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), Hosts: append(adminHosts(n.opts.adminListen), n.opts.adminHosts...), Version: versionOrDevel(),
+		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), PublicURL: n.opts.adminPublicURL, LinkURL: n.adminURL(), Hosts: adminNames, Version: versionOrDevel(),
 		Sandbox: n.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: n.plugins.pluginCalls,
 		Registry: n.registry.files, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
 	})
@@ -307,6 +312,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		return err
 	}
 	secretsOf.admin.Store(n.admin)
+	ofOperator.admin.Store(n.admin)
 	n.adminHTTP = &http.Server{
 		Handler: n.admin.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(n.opts.logger.Handler(), slog.LevelDebug),

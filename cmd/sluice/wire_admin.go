@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -28,11 +29,15 @@ import (
 // credentialSource gives the gateway the secrets that the admin API keeps.
 type credentialSource struct {
 	admin atomic.Pointer[admin.Server]
+	// operator says that the operator's own login stands for that of any caller: in
+	// tests of drafts.
+	operator bool
 }
 
 var (
 	_ credentials.Source    = (*credentialSource)(nil)
 	_ credentials.Refresher = (*credentialSource)(nil)
+	_ credentials.Users     = (*credentialSource)(nil)
 )
 
 // Credential implements [credentials.Source].
@@ -55,6 +60,29 @@ func (s *credentialSource) Refresh(ctx context.Context, id string, rejected uint
 		return credentials.Credential{}, problem.New(problem.Unavailable, "the credentials are not open yet")
 	}
 	key, version, err := a.Refresh(ctx, id, rejected)
+	if err != nil {
+		return credentials.Credential{}, err
+	}
+	return credentials.Credential{Value: key, Version: version}, nil
+}
+
+// UserCredential implements [credentials.Users].
+func (s *credentialSource) UserCredential(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (credentials.Credential, error) {
+	a := s.admin.Load()
+	switch {
+	case a == nil:
+		return credentials.Credential{}, problem.New(problem.Unavailable, "the credentials are not open yet")
+	case s.operator && len(scopes) > 0:
+		return credentials.Credential{}, problem.New(problem.Unauthenticated, "the operator's login does not have the scopes %s", strings.Join(scopes, " ")).
+			Fix("log in with them: sluice toolset auth TOOLSET login --scope %s", strings.Join(scopes, ","))
+	case s.operator && rejected == 0:
+		return s.Credential(ctx, id)
+	case s.operator:
+		return s.Refresh(ctx, id, rejected)
+	case user == (registry.User{}):
+		return credentials.Credential{}, credentials.NoIdentity()
+	}
+	key, version, err := a.UserSecret(ctx, id, user, rejected, scopes)
 	if err != nil {
 		return credentials.Credential{}, err
 	}

@@ -298,7 +298,25 @@ func (n *edgeNode) registerGauges() {
 // vaultSource gives the gateway the credentials that were sealed to this node.
 type vaultSource struct{ n *edgeNode }
 
-var _ credentials.Source = vaultSource{}
+var (
+	_ credentials.Source = vaultSource{}
+	_ credentials.Users  = vaultSource{}
+)
+
+// UserCredential implements [credentials.Users].
+func (s vaultSource) UserCredential(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (credentials.Credential, error) {
+	if s.n.enrolled.ready() != nil {
+		return credentials.Credential{}, problem.New(problem.Unavailable, "the edge is not enrolled yet")
+	}
+	if user == (registry.User{}) {
+		return credentials.Credential{}, credentials.NoIdentity()
+	}
+	c, err := s.n.vault.UserCredential(ctx, id, user, rejected, scopes)
+	if err != nil {
+		return credentials.Credential{}, err
+	}
+	return gatewayCredential(c, time.Now())
+}
 
 // Credential implements [credentials.Source].
 func (s vaultSource) Credential(_ context.Context, id string) (credentials.Credential, error) {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"net/http"
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
@@ -54,6 +56,10 @@ func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPList
 	case err != nil && ctx.Err() != nil:
 		return nil, problem.New(problem.Timeout, "%s did not answer in time", at.Addr()).Fix("look at the log of the server, or try again").Because(err)
 	case err != nil:
+		if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok && refused.Status == http.StatusUnauthorized {
+			p := problem.As(err)
+			return nil, problem.New(p.Kind, "%s", p.Detail).Fix("%s", p.Remedy).Because(&admin.WantsAuthError{Challenge: refused.Challenge})
+		}
 		return nil, err
 	}
 	return &admin.MCPListing{Server: l.MCPServer, TTL: l.TTL}, nil

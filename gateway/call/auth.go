@@ -14,7 +14,13 @@ import (
 func (x *exchange) auth() error {
 	rules := x.ready.Rules
 	for i := range rules {
-		cred, err := x.c.credentials.Credential(x.ctx, rules[i].ID)
+		var cred credentials.Credential
+		var err error
+		if rules[i].User {
+			cred, err = x.own(&rules[i], 0, nil)
+		} else {
+			cred, err = x.c.credentials.Credential(x.ctx, rules[i].ID)
+		}
 		switch {
 		case problem.Is(err, problem.NotFound):
 			x.noKey = true
@@ -60,16 +66,23 @@ func (x *exchange) renew() bool {
 // renewTokens replaces the access tokens of the call by newer ones and reports
 // whether there were any.
 func (x *exchange) renewTokens() bool {
-	refresher, ok := x.c.credentials.(credentials.Refresher)
-	if !ok {
-		return false
-	}
+	refresher, _ := x.c.credentials.(credentials.Refresher)
 	renewed := false
 	for i, r := range x.ready.Rules {
 		if r.Type != credentials.Token {
 			continue
 		}
-		cred, err := refresher.Refresh(x.ctx, r.ID, x.creds[i].Version)
+		var cred credentials.Credential
+		var err error
+		switch {
+		case r.User:
+			cred, err = x.own(&r, x.creds[i].Version, nil)
+			x.mustLogin = err // what the caller can do says more than the upstream's answer
+		case refresher == nil:
+			return false
+		default:
+			cred, err = refresher.Refresh(x.ctx, r.ID, x.creds[i].Version)
+		}
 		if err != nil || cred.Version == x.creds[i].Version {
 			return false // the upstream's own answer says more to the agent
 		}

@@ -202,6 +202,11 @@ func (x *exchange) appendKey(dst []byte) []byte {
 		dst = append(dst, x.ready.Rules[i].ID...)
 		dst = append(dst, 0)
 		dst = binary.BigEndian.AppendUint64(dst, x.creds[i].Version)
+		if x.ready.Rules[i].User { // versions of different callers may be the same
+			dst = append(dst, 0)
+			dst = binary.BigEndian.AppendUint32(dst, uint32(len(x.principal)))
+			dst = append(dst, x.principal...)
+		}
 	}
 	return dst
 }

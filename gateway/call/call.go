@@ -209,7 +209,7 @@ func (x *exchange) run() error {
 		x.failed = problem.New(problem.Cancelled, "the call was cancelled: whoever asked has gone")
 	}
 	for i := range stages {
-		if x.failed != nil && i != stageResult {
+		if (x.failed != nil || x.settled) && i != stageResult {
 			continue
 		}
 		var begin time.Time
@@ -232,6 +232,9 @@ func (x *exchange) run() error {
 		}
 		if x.failed = problem.As(err); x.failed == nil {
 			return err
+		}
+		if x.settleLogin(x.failed) {
+			x.failed = nil
 		}
 	}
 	return nil

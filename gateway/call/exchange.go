@@ -81,7 +81,10 @@ type state struct {
 	signed    []string          // auth: headers that a plugin set
 	version   mcp.Version       // of the protocol
 	inner     bool              // a workflow calls: the answer is for it, whole and as JSON
-	principal string            // who calls
+	principal string            // key of who calls
+	link      string            // auth: page at which the caller must log in; "": none
+	mustLogin error             // auth: why a refused token of the caller could not be renewed
+	settled   bool              // the result is members: what follows is only writing it
 	may       func(string) bool // which tools; nil: all
 	program   *snapshot.Program // decode: of the caller's fields; nil: the tool's
 	asItCame  bool              // transform: body is the answer, not small
@@ -192,6 +195,9 @@ func (x *exchange) count(err error) {
 		}
 		if o.Kind != metering.OK {
 			c.Cause, c.Failure = x.cause(err), x.text
+			if x.link != "" && x.failed != nil { // the link is for the caller only
+				c.Failure, c.Answer = []byte(x.failed.Detail), []byte(x.failed.Detail)
+			}
 		}
 		x.ready.Meter.Call(&c)
 	}

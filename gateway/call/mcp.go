@@ -31,6 +31,12 @@ func (x *exchange) sendMCP() error {
 	}
 	if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok {
 		x.status = refused.Status
+		if x.mustLogin != nil {
+			return x.mustLogin
+		}
+		if err := x.stepUp(refused.Challenge); err != nil {
+			return err
+		}
 	}
 	if err != nil {
 		return err
@@ -94,9 +100,13 @@ func (x *exchange) prepareMCP() {
 	mark := len(x.pass)
 	if r.Modern() {
 		x.pass = appendCapabilities(x.pass, r.ClientCapabilities())
-		k.InputResponses, k.RequestState = r.InputResponses.Raw(), r.RequestState.Raw()
+		end := len(x.pass)
+		x.pass, k.InputResponses = answersForServer(x.pass, r.InputResponses)
+		k.RequestState = r.RequestState.Raw()
+		k.Meta, k.Capabilities = x.pass[:mark], x.pass[mark:end]
+	} else {
+		k.Meta, k.Capabilities = x.pass[:mark], x.pass[mark:]
 	}
-	k.Meta, k.Capabilities = x.pass[:mark], x.pass[mark:]
 	if r.Stream == nil {
 		return
 	}
@@ -157,6 +167,9 @@ func (x *exchange) sessionOwner() string {
 		return owner
 	}
 	b := []byte(owner)
+	if x.personal() {
+		b = append(append(b, '/'), hex.EncodeToString([]byte(x.principal))...)
+	}
 	for i := range x.creds {
 		b = append(append(b, '/'), x.ready.Rules[i].ID...)
 		var version [8]byte

@@ -12,6 +12,9 @@ import (
 func (x *exchange) result() error {
 	if x.failed != nil {
 		x.failure = appendProblem(x.failure[:0], x.failed)
+		if x.link != "" {
+			x.failure = appendLink(x.failure, x.link)
+		}
 		x.text, x.media = x.failure, ""
 	}
 	if x.failed == nil && x.members != nil {

@@ -26,6 +26,12 @@ func (x *exchange) send() error {
 			return err
 		}
 	}
+	if x.mustLogin != nil {
+		return x.mustLogin
+	}
+	if err := x.stepUp(x.challenge()); err != nil {
+		return err
+	}
 	for i := range x.creds {
 		x.body = x.ready.Rules[i].Redact(x.body, x.creds[i]) // some APIs repeat what they were sent
 	}

@@ -60,6 +60,8 @@ type Rule struct {
 	Prefix string // Header: directly followed by the key
 	ID     string // id of the credential at the [Source]
 	Scheme string // id of the security scheme it fulfils; "": any
+	// User says that the token belongs to whoever calls: it comes from [Users].
+	User bool
 }
 
 // Apply puts c on req, which must already be aimed at the connector's origin. It

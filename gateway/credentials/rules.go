@@ -38,7 +38,7 @@ func Compile(shape *registry.AuthShape) (Rules, error) {
 }
 
 func compileItem(shape *registry.AuthShape) (Rule, error) {
-	r := Rule{ID: shape.CredentialID, Scheme: shape.Scheme}
+	r := Rule{ID: shape.CredentialID, Scheme: shape.Scheme, User: shape.User}
 	switch shape.Type {
 	case registry.AuthHeader:
 		r.Type, r.Name, r.Prefix = Header, shape.HeaderName, shape.HeaderPrefix

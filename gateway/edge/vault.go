@@ -30,6 +30,7 @@ type Vault struct {
 	remote *Remote
 	log    *slog.Logger
 
+	users  userTokens
 	values atomic.Pointer[map[string]registry.EdgeCredential]
 
 	mu    sync.Mutex
@@ -84,6 +85,7 @@ func (v *Vault) open(b []byte) error {
 		values[c.ID] = c
 	}
 	v.values.Store(&values)
+	v.users.follow(in.Users)
 	v.mu.Lock()
 	v.etag = in.ETag
 	v.mu.Unlock()

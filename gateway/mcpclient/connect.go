@@ -105,9 +105,13 @@ func (x *Exchange) refusedAuth(t *Target) error {
 	default:
 		return nil
 	}
-	challenge := clip(x.Header(fasthttp.HeaderWWWAuthenticate), 300)
+	challenge := clip(x.Header(fasthttp.HeaderWWWAuthenticate), maxChallenge)
 	return &AuthError{Status: x.Status(), Challenge: challenge, addr: shownURL(t), sent: t.Auth != nil}
 }
+
+// maxChallenge is how much of a WWW-Authenticate header is kept, in bytes: one that
+// names a hundred scopes fits.
+const maxChallenge = 8 << 10
 
 // AuthError says that a server wants another credential. Its problem is
 // [problem.Unauthenticated].

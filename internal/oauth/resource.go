@@ -242,3 +242,31 @@ func (c *Client) DiscoverServer(ctx context.Context, resource string, challenge 
 
 // offlineAccess asks for a refresh token (OpenID Connect Core §11).
 const offlineAccess = "offline_access"
+
+// Ask asks a resource without a credential and returns what it wants; the zero
+// Challenge when it wants nothing or cannot be asked.
+func (c *Client) Ask(ctx context.Context, resource string) Challenge {
+	if CheckURL(resource) != nil {
+		return Challenge{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, resource, http.NoBody)
+	if err != nil {
+		return Challenge{}
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return Challenge{}
+	}
+	_ = res.Body.Close() // only the head matters
+	if res.StatusCode != http.StatusUnauthorized {
+		return Challenge{}
+	}
+	for _, h := range res.Header.Values("WWW-Authenticate") {
+		if found, ok := ParseChallenge(h); ok {
+			return found
+		}
+	}
+	return Challenge{}
+}

@@ -1,0 +1,258 @@
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"html"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/oauth"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// browserCookie and the end of the login's id name the cookie that binds a login to the browser in which its link was confirmed:
+// whoever is sent the page of the authorization server alone cannot finish it.
+const browserCookie = "sluice-login-"
+
+// userLogin is what is sealed of the login of a single caller.
+type userLogin struct {
+	User    registry.User `json:"user"`
+	Version uint64        `json:"version,omitempty"` // of the tokens that the caller had
+	Browser []byte        `json:"browser"`           // SHA-256 of the cookie
+}
+
+// serveUserLogin is the page behind the link of a single caller. GET shows who asks
+// for what; only POST, which a person must cause, uses the link up.
+func (s *Server) serveUserLogin(w http.ResponseWriter, r *http.Request) {
+	text := strings.TrimPrefix(r.URL.Path, userLoginPath)
+	var err error
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		err = s.showUserLogin(w, r, text)
+	case http.MethodPost:
+		err = s.beginUserLogin(w, r, text)
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+safeMethod(r.Method)))
+		return
+	}
+	if err != nil {
+		if p := problemOf(err); p.Code == codeInternal {
+			_ = s.fail(r.Context(), err) // logs it
+		}
+		s.callbackPage(w, "", err)
+	}
+}
+
+// ticketContent is what a link is about.
+type ticketContent struct {
+	ticket  *ticket
+	ws      *store.Workspace
+	cred    *store.Credential
+	shape   shape
+	toolset *store.Toolset
+}
+
+// readTicket finds what a link is about. A caller who logged in since needs it no
+// more: an old link must not put another account in the place of theirs.
+func (s *Server) readTicket(ctx context.Context, text string) (*ticketContent, error) {
+	t, err := s.openTicket(text)
+	if err != nil {
+		return nil, err
+	}
+	c := &ticketContent{ticket: t, ws: s.o.Store.Workspace(t.Workspace)}
+	gone := problem.New(problem.NotFound, "the toolset of this link does not ask for a login any more")
+	if c.cred, err = c.ws.CredentialByID(ctx, t.Credential); err != nil {
+		if problem.Is(err, problem.NotFound) {
+			return nil, gone
+		}
+		return nil, err
+	}
+	if c.shape, err = shapeOf(c.cred); err != nil {
+		return nil, err
+	}
+	if !c.shape.PerUser {
+		return nil, gone
+	}
+	if c.toolset, err = toolsetOf(ctx, c.ws, c.cred.ToolsetID); err != nil {
+		return nil, err
+	}
+	tok, err := holder{credential: t.Credential, user: &t.User}.read(ctx, c.ws)
+	if err != nil {
+		return nil, err
+	}
+	version := uint64(0)
+	if tok != nil {
+		version = tok.Version
+	}
+	if version != t.Version {
+		return nil, problem.New(problem.Conflict, "this login is not needed any more: it was done since the link was made").
+			Fix("let your AI client call the tool again")
+	}
+	_, err = c.ws.OAuthLogin(ctx, loginPrefix+t.Nonce)
+	if err == nil {
+		return nil, problem.New(problem.NotFound, "this link was used before").Fix("let your AI client call the tool again; it gets a new link")
+	}
+	if !problem.Is(err, problem.NotFound) {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (s *Server) showUserLogin(w http.ResponseWriter, r *http.Request, text string) error {
+	ctx := r.Context()
+	c, err := s.readTicket(ctx, text)
+	if err != nil {
+		return err
+	}
+	names, err := accessNames(ctx, c.ws, c.toolset.ID)
+	if err != nil {
+		return err
+	}
+	where := hostOf(firstOf(c.shape.Resource, c.shape.Issuer, c.shape.AuthorizationURL))
+	row := func(name, value string) string {
+		return "<dt>" + name + "</dt><dd>" + html.EscapeString(value) + "</dd>"
+	}
+	body := "<p>An AI client called a tool that works with an account of yours.</p><dl>" +
+		row("Toolset", c.toolset.Name+" ("+c.toolset.Slug+")") + row("Account at", where) + row("Asked for by", describeUser(&c.ticket.User, names))
+	if len(c.ticket.Scopes) > 0 {
+		body += row("Permissions that are missing", strings.Join(c.ticket.Scopes, " "))
+	}
+	body += "</dl><p>Go on only if this is you, and you started this yourself just now: whoever calls under that name will act with the account that you log in with. " +
+		"Close this page if somebody sent you the link.</p><form method=\"post\"><button type=\"submit\">Go on and log in</button></form>"
+	s.page(w, http.StatusOK, "Log in to "+html.EscapeString(c.toolset.Name), body)
+	return nil
+}
+
+// beginUserLogin uses a link up and sends the browser to the authorization server.
+func (s *Server) beginUserLogin(w http.ResponseWriter, r *http.Request, text string) error {
+	ctx := r.Context()
+	// A page elsewhere must not press the button. Browsers say where a request
+	// comes from; what says nothing is no browser.
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+		return problem.New(problem.Forbidden, "this page was sent by another site").Fix("open the link itself")
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "null" && !sameHost(origin, r.Host) {
+		return problem.New(problem.Forbidden, "this page was sent by another site").Fix("open the link itself")
+	}
+	c, err := s.readTicket(ctx, text)
+	if err != nil {
+		return err
+	}
+	t := c.ticket
+	cfg, found, err := s.loginConfig(ctx, c.cred, &c.shape, t.Scopes, false)
+	if err != nil {
+		return err
+	}
+	row := &store.OAuthLogin{ID: loginPrefix + t.Nonce, CredentialID: c.cred.ID, State: store.LoginPending, ExpiresAt: store.Time{Time: s.now().Add(loginTimeout)}}
+	browser := oauth.NewVerifier()
+	sum := sha256.Sum256([]byte(browser))
+	l := &keptLogin{
+		pendingLogin: pendingLogin{State: row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Redirect: cfg.RedirectURL, Client: found},
+		User:         &userLogin{User: t.User, Version: t.Version, Browser: sum[:]},
+	}
+	page, err := s.o.OAuth.AuthorizationURL(ctx, cfg, l.State, l.Verifier)
+	if err != nil {
+		return err
+	}
+	err = c.ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(mustJSON(l))); err != nil {
+			return err
+		}
+		rec := audit(ctx, "authentication.user.authorize", c.toolset.ID)
+		rec.ActorType, rec.ActorID = "user", clipText(t.User.ID, 200)
+		return tx.Audit(ctx, rec)
+	})
+	if err != nil {
+		return err
+	}
+	s.setBrowserCookie(w, t.Nonce, browser, int(loginTimeout/time.Second))
+	w.Header().Set("Referrer-Policy", "no-referrer") // the link is in the address
+	http.Redirect(w, r, page, http.StatusSeeOther)
+	return nil
+}
+
+// setBrowserCookie sets the cookie of a login, or with a negative age removes it.
+func (s *Server) setBrowserCookie(w http.ResponseWriter, nonce, value string, age int) {
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // on loopback there is no TLS, and not every browser keeps a Secure cookie then
+		Name: browserCookie + nonce, Value: value, Path: callbackPath, MaxAge: age, HttpOnly: true,
+		Secure: strings.HasPrefix(s.o.PublicURL, "https:"), SameSite: http.SameSiteLaxMode, // the way back is a navigation from another site
+	})
+}
+
+func sameHost(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && strings.EqualFold(u.Host, host)
+}
+
+// finishUserLogin makes what came back the caller's own token.
+func (s *Server) finishUserLogin(w http.ResponseWriter, r *http.Request, row *store.OAuthLogin, l *keptLogin, q url.Values) (string, error) {
+	ctx := r.Context()
+	name := browserCookie + strings.TrimPrefix(row.ID, loginPrefix)
+	cookie, err := r.Cookie(name)
+	if err != nil {
+		cookie = &http.Cookie{}
+	}
+	sum := sha256.Sum256([]byte(cookie.Value))
+	if subtle.ConstantTimeCompare(sum[:], l.User.Browser) != 1 {
+		return "", problem.New(problem.Forbidden, "this login was begun in another browser").
+			Fix("open the link that your AI client gave you, in this browser; if somebody sent you here, close the page")
+	}
+	ws := s.o.Store.Workspace(row.WorkspaceID)
+	s.setBrowserCookie(w, strings.TrimPrefix(row.ID, loginPrefix), "", -1)
+	// Taken before anything is asked. The row stays to its end, so that the link
+	// cannot be used again.
+	l.State, row.State = "", store.LoginFailed
+	user, verifier := l.User.User, l.Verifier
+	l.Verifier = ""
+	err = ws.Update(ctx, func(tx *store.Tx) error { return tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(mustJSON(l))) })
+	if problem.Is(err, problem.Conflict) {
+		return "", problem.New(problem.NotFound, "this login was finished before").Fix("begin it again")
+	}
+	if err != nil {
+		return "", err
+	}
+	l.Verifier = verifier
+	cause := s.keepUserToken(ctx, ws, row, l, &user, q)
+	err = ws.Update(ctx, func(tx *store.Tx) error {
+		cred, err := tx.CredentialByID(ctx, row.CredentialID)
+		if err != nil {
+			return err
+		}
+		rec := audit(ctx, "authentication.user.login", cred.ToolsetID)
+		rec.ActorType, rec.ActorID = "user", clipText(user.ID, 200)
+		if cause != nil {
+			rec.Outcome, rec.Reason = outcomeFailed, problemOf(cause).Detail
+		}
+		return tx.Audit(ctx, rec)
+	})
+	if cause != nil {
+		return "", cause
+	}
+	return "Your AI client can now work with your account. Close this window and let it call the tool again.", err
+}
+
+func (s *Server) keepUserToken(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *keptLogin, user *registry.User, q url.Values) error {
+	cred, err := ws.CredentialByID(ctx, row.CredentialID)
+	if err != nil {
+		return err
+	}
+	sh, err := shapeOf(cred)
+	if err != nil {
+		return err
+	}
+	h := holder{credential: cred.ID, user: user}
+	tok, err := s.exchange(ctx, cred, &sh, &l.pendingLogin, q)
+	if err != nil {
+		return err
+	}
+	_, err = s.keepToken(ctx, ws, h, &store.OAuthToken{CredentialID: cred.ID}, tok, l.Client, true)
+	return err
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/sluicegate/sluice/admin"
+)
+
+// authUsers lists the callers who logged in at a toolset.
+func (a *app) authUsers(ctx context.Context, c *apiClient, t *admin.ToolsetDetail) error {
+	var all []admin.UserLogin
+	after := ""
+	for {
+		var page struct {
+			Items []admin.UserLogin `json:"items"`
+			Next  string            `json:"next"`
+		}
+		path := toolsetPath(t, "authentication", "users") + "?limit=200&after=" + url.QueryEscape(after)
+		if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &page}); err != nil {
+			return err
+		}
+		all = append(all, page.Items...)
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	return a.object(all, func(w io.Writer) {
+		if len(all) == 0 {
+			fmt.Fprintf(w, "Nobody has logged in at %s with an account of their own.\n", t.Slug)
+		}
+		for i := range all {
+			u := &all[i]
+			who := printable(u.Subject)
+			switch {
+			case u.Name != "":
+				who = printable(u.Name) + " (" + who + ")"
+			case u.Issuer != "":
+				who += " of " + printable(u.Issuer)
+			}
+			fmt.Fprintf(w, "%s   %-14s   since %s   %s\n", u.ID, u.State, u.CreatedAt.Local().Format(time.DateTime), who)
+			if u.LastError != "" {
+				fmt.Fprintf(w, "  ! %s\n", printable(u.LastError))
+			}
+		}
+	})
+}
+
+// authRevoke forgets the login of a caller.
+func (a *app) authRevoke(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, user string) error {
+	if _, err := c.do(ctx, apiCall{method: http.MethodDelete, path: toolsetPath(t, "authentication", "users", user)}); err != nil {
+		return err
+	}
+	a.say("✓ the login of %s is forgotten; the next call is answered with a link to log in again", user)
+	return nil
+}
