@@ -205,6 +205,9 @@ func (x *exchange) late() bool { return time.Until(x.deadline) < least }
 func (w *workflow) note(y *exchange, r *guest.ToolResult) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if y.link != "" {
+		w.x.link = y.link // for the caller, if the workflow fails; a workflow never sees it
+	}
 	if w.ended++; w.x.trace == nil {
 		return
 	}
