@@ -160,7 +160,7 @@ func TestRoles(t *testing.T) {
 	if me := want[admin.Me](w, w.do("GET", "/v1/me", nil, bearer(acme)...), http.StatusOK); me.Workspace != "acme" || me.Role != "admin" {
 		t.Fatalf("is %+v", me)
 	}
-	for _, op := range [][2]string{{"GET", "/v1/workspaces"}, {"POST", "/v1/registry/collect"}} {
+	for _, op := range [][2]string{{"GET", "/v1/workspaces"}, {"POST", "/v1/registry/collect"}, {"POST", "/v1/keys/rotate"}} {
 		if a := w.do(op[0], op[1], nil, bearer(acme)...); a.StatusCode != http.StatusForbidden {
 			t.Errorf("%v: %d", op, a.StatusCode)
 		}

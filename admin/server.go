@@ -167,7 +167,10 @@ type Server struct {
 
 	// publish is held while records and release change together, so that two
 	// deploys cannot make a release of half of each.
-	publish sync.Mutex
+	publish  sync.Mutex
+	rotation sync.Mutex // held while keys are rotated
+	rotated  time.Time  // guarded by rotation: when, in this process
+
 	// creating is taken by workspace and slug from reading the records of a toolset
 	// to its deploy: of several who create one, the first makes it and the others
 	// refresh it.

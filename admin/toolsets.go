@@ -97,6 +97,7 @@ func (s *Server) registerToolsets() {
 		OperationID: "list-revisions", Method: http.MethodGet, Path: "/v1/toolsets/{id}/revisions", Summary: "List the published revisions, newest first", Tags: tags,
 	}, s.listRevisions)
 	s.registerLifecycle()
+	s.registerKeys()
 }
 
 func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[Toolset], error) {

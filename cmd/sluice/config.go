@@ -42,12 +42,15 @@ type environment struct {
 	dataDir string         // SLUICE_DATA_DIR
 	// database is SLUICE_DATABASE: URL of a PostgreSQL database, with its password.
 	database secrets.Secret
-	noColor  bool   // NO_COLOR set, or TERM=dumb
-	color    bool   // FORCE_COLOR set
-	home     string // HOME
-	xdg      string // XDG_CONFIG_HOME
-	appData  string // APPDATA, on Windows
-	getenv   func(string) string
+	// masterKey is SLUICE_MASTER_KEY: key-encryption keys as a value.
+	masterKey secrets.Secret
+	kek       string // SLUICE_KEK_COMMAND
+	noColor   bool   // NO_COLOR set, or TERM=dumb
+	color     bool   // FORCE_COLOR set
+	home      string // HOME
+	xdg       string // XDG_CONFIG_HOME
+	appData   string // APPDATA, on Windows
+	getenv    func(string) string
 }
 
 func readEnvironment(getenv func(string) string) environment {
@@ -59,6 +62,7 @@ func readEnvironment(getenv func(string) string) environment {
 	}
 	e.token, e.access = secrets.New(getenv("SLUICE_TOKEN")), secrets.New(getenv("SLUICE_ACCESS_TOKEN"))
 	e.database = secrets.New(getenv("SLUICE_DATABASE"))
+	e.masterKey, e.kek = secrets.New(getenv("SLUICE_MASTER_KEY")), getenv("SLUICE_KEK_COMMAND")
 	if e.home == "" {
 		e.home = getenv("USERPROFILE")
 	}
@@ -87,6 +91,7 @@ type config struct {
 	Database              string   `yaml:"database"`
 	Blobs                 string   `yaml:"blobs"`
 	Registry              string   `yaml:"registry"`
+	KEKCommand            string   `yaml:"kek-command"`
 	PluginRegistries      []string `yaml:"plugin-registries"`
 	Listen                string   `yaml:"listen"`
 	AdminListen           string   `yaml:"admin-listen"`

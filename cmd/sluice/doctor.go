@@ -241,7 +241,7 @@ func (d *doctor) dataFiles() {
 		return // what follows says that no node has run
 	}
 	const others = 0o077
-	for _, name := range []string{tokenFile, masterKeyFile, releaseKeyFile, workspaceKeyFile} {
+	for _, name := range []string{tokenFile, masterKeyFile, wrappedKeyFile, releaseKeyFile, workspaceKeyFile} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		info, err := os.Stat(path)
 		switch {

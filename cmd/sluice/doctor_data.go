@@ -45,14 +45,23 @@ func (d *doctor) data(ctx context.Context, dir string) {
 	path := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 	d.space(dir)
 	d.spool(path(usageDir))
-	if _, err := os.Stat(path(masterKeyFile)); errors.Is(err, os.ErrNotExist) {
+	keyFile := path(masterKeyFile)
+	if _, err := os.Stat(path(wrappedKeyFile)); err == nil {
+		keyFile = path(wrappedKeyFile)
+	}
+	if _, err := os.Stat(keyFile); errors.Is(err, os.ErrNotExist) {
 		if _, err := os.Stat(path(edgeDir + "/identity.json")); err == nil {
 			d.private("keys", path(edgeDir+"/identity.json"))
 			d.ok("edge", "an edge: its cache is verified at each start, and heals itself")
 			return
 		}
 	}
-	d.private("keys", path(masterKeyFile), path(releaseKeyFile), path(workspaceKeyFile))
+	if d.env.masterKey.IsZero() {
+		d.private("keys", keyFile, path(releaseKeyFile), path(workspaceKeyFile))
+	} else {
+		d.private("keys", path(releaseKeyFile), path(workspaceKeyFile))
+	}
+	d.keyring(path(masterKeyFile), path(wrappedKeyFile))
 	o := d.databaseOf("", true)
 	if o.Path != "" {
 		o.Path = path(databaseFile)

@@ -122,6 +122,7 @@ func (f *nodeFlags) options(a *app, level string) (o nodeOptions, err error) {
 		o.allow = append(o.allow, p)
 	}
 	logger, err := a.logger(first(f.logFormat, c.LogFormat, "auto"), first(f.logLevel, c.LogLevel, level))
+	o.kek = a.kekOptions("")
 	o.logger, o.openArtifacts = logger, a.artifactsAt(places{blobs: c.Blobs, registry: c.Registry}, logger)
 	if a.env.getenv("GOGC") == "" {
 		debug.SetGCPercent(startGCPercent)

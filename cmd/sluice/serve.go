@@ -45,6 +45,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var role, database string
 	var at places
 	var pluginRegistries []string
+	var kek string
 	var adminHosts []string
 	var logRows uint64
 	var logAge time.Duration
@@ -86,6 +87,9 @@ plane is gone, over its own restarts too.`,
 			if at != (places{}) {
 				o.openArtifacts = a.artifactsAt(at, o.logger)
 			}
+			if kek != "" {
+				o.kek = a.kekOptions(kek)
+			}
 			if pluginRegistries == nil {
 				pluginRegistries = a.config.PluginRegistries
 			}
@@ -100,6 +104,9 @@ plane is gone, over its own restarts too.`,
 			case roleEdge:
 				if f.suggest != (suggestConfig{}) {
 					return usagef("--suggest-url, --suggest-model and --suggest-key-file belong to the roles all and control")
+				}
+				if kek != "" {
+					return usagef("--kek-command belongs to the roles all and control: what an edge keeps is sealed to it by the control plane")
 				}
 				if at.blobs != "" || len(pluginRegistries) > 0 {
 					return usagef("--blobs and --plugin-registry belong to the roles all and control: an edge keeps what it serves in its data directory")
@@ -124,6 +131,7 @@ plane is gone, over its own restarts too.`,
 	fs := cmd.Flags()
 	fs.StringVar(&role, "role", roleAll, "what this node runs: all, control, edge")
 	fs.StringVar(&database, "database", "", "PostgreSQL database of the records, postgres://…; with a password use SLUICE_DATABASE (default: a file in the data directory)")
+	fs.StringVar(&kek, "kek-command", "", "program, with its arguments, that wraps the key-encryption keys with a KMS (default: they are in a file of the data directory)")
 	fs.StringVar(&at.registry, "registry", "", "registry for the artifacts instead of the embedded one, oci://HOST[:PORT][/PREFIX]; edge: fetch them from there (credentials: Docker's configuration)")
 	fs.StringSliceVar(&pluginRegistries, "plugin-registry", nil, "registry that plugins may be published from by reference, oci://HOST[:PORT][/PREFIX]")
 	fs.StringVar(&at.blobs, "blobs", "", "bucket for the contents of the registry, s3://BUCKET/PREFIX?endpoint=URL&region=R&path-style=true (default: the data directory)")

@@ -50,6 +50,7 @@ const (
 	lockFile         = "lock"
 	databaseFile     = "sluice.db"
 	masterKeyFile    = "keys/master.key"
+	wrappedKeyFile   = "keys/master.wrapped.json"
 	releaseKeyFile   = "keys/release.key"
 	workspaceKeyFile = "keys/workspace.key"
 	registryDir      = "registry"
@@ -64,7 +65,8 @@ const lastUsageTimeout = 2 * time.Second
 // nodeOptions configures a node.
 type nodeOptions struct {
 	data                string
-	role                string         // roleAll or roleControl; an edge has edgeOptions
+	role                string // roleAll or roleControl; an edge has edgeOptions
+	kek                 kekOptions
 	database            secrets.Secret // URL of a PostgreSQL database; absent: a file in data
 	adminHosts          []string       // names of the admin API besides its address
 	listen, adminListen string
@@ -555,7 +557,7 @@ type nodeKeys struct {
 }
 
 func (n *node) openKeys() (k nodeKeys, err error) {
-	if k.ring, err = secrets.OpenFile(n.path(masterKeyFile)); err != nil {
+	if k.ring, err = n.opts.kek.open(n.path(masterKeyFile), n.path(wrappedKeyFile)); err != nil {
 		return k, err
 	}
 	if k.release, err = sign.OpenKey(n.path(releaseKeyFile)); err != nil {

@@ -80,7 +80,16 @@ func (k *Keyring) replace(list []*kek) error {
 		return problem.New(problem.Conflict, "the key-encryption key was given as a value, not as a file").
 			Fix("put the new key before the old one in that value and restart")
 	}
-	tmp, err := writeTemp(k.path, keyFileText(list))
+	text := keyFileText
+	if k.command != nil {
+		text = k.command.text
+	}
+	b, err := text(list)
+	if err != nil {
+		return err
+	}
+	defer clear(b)
+	tmp, err := writeTemp(k.path, b)
 	if err != nil {
 		return err
 	}
@@ -95,13 +104,13 @@ func (k *Keyring) replace(list []*kek) error {
 	return nil
 }
 
-func keyFileText(list []*kek) []byte {
+func keyFileText(list []*kek) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(keyFileHead)
 	for _, key := range list {
 		fmt.Fprintf(&b, "%s # id %s\n", base64.StdEncoding.EncodeToString(key.key[:]), idText(key.id))
 	}
-	return b.Bytes()
+	return b.Bytes(), nil
 }
 
 func keyFields(text string) []string {
@@ -148,7 +157,11 @@ func createKeyFile(path string) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := writeTemp(path, keyFileText([]*kek{first}))
+	text, err := keyFileText([]*kek{first})
+	if err != nil {
+		return err
+	}
+	tmp, err := writeTemp(path, text)
 	if err != nil {
 		return err
 	}

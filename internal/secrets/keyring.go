@@ -58,13 +58,16 @@ type kek struct {
 	key    [keyBytes]byte
 	aead   cipher.AEAD
 	prints []byte // key of the fingerprints, derived
+	// wrapped is its form in the file of a keyring with a command; "" not made yet.
+	wrapped string
 }
 
 // Keyring holds the key-encryption keys: one current, which seals, and those
 // that still open. It is safe for concurrent use, also while it is rotated.
 type Keyring struct {
-	path string // file it was opened from; empty: from a value, which cannot rotate here
-	keys atomic.Pointer[[]*kek]
+	path    string   // file it was opened from; empty: from a value, which cannot rotate here
+	command *Command // wraps the keys in the file; nil: they are plain
+	keys    atomic.Pointer[[]*kek]
 }
 
 func newKEK(key []byte) (*kek, error) {

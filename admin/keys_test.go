@@ -1,0 +1,54 @@
+package admin_test
+
+import (
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/admin"
+)
+
+// TestRotateKeys: keys are rotated while credentials are written and used; each opens
+// at every moment, and what the last but one key sealed is under the current one.
+func TestRotateKeys(t *testing.T) {
+	w := newWorld(t)
+	ts := w.create("Locked", "locked.yaml")
+	first := w.ring.Current()
+	w.later.Store(int64(time.Hour))
+	w.putAuth(ts.ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": "let-me-in"})
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !stop.Load() {
+			_ = w.do("PUT", "/v1/toolsets/"+ts.ID+"/authentication", map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": "let-me-in"})
+		}
+	})
+	for i := range 3 {
+		r := want[admin.RotatedKeys](w, w.do("POST", "/v1/keys/rotate", nil), http.StatusOK)
+		if r.Current != w.ring.Current() || len(r.Opening) != 1 || r.Rewrapped == 0 && i > 0 {
+			t.Fatalf("rotation %d: %+v", i, r)
+		}
+		if got := w.do("POST", "/v1/toolsets/"+ts.ID+"/test", `{}`); got.StatusCode != http.StatusOK {
+			t.Errorf("rotation %d: a test says %d %.300s", i, got.StatusCode, got.body)
+		}
+		// Too soon: what is being stored has to settle.
+		want[admin.Problem](w, w.do("POST", "/v1/keys/rotate", nil), http.StatusConflict)
+		w.later.Add(int64(2 * time.Minute))
+	}
+	stop.Store(true)
+	wg.Wait()
+	for _, id := range w.ring.IDs() {
+		if id == first {
+			t.Error("the first key was never retired")
+		}
+	}
+	row, err := w.credential(ts.ID, ts.Connector.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.ring.Open(row.Record(), row.Sealed); err != nil || got.Reveal() != "let-me-in" {
+		t.Errorf("the credential: %v", err)
+	}
+}
