@@ -132,7 +132,7 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 		}
 	}
 	if in.Selection != "" || in.UseCase != "" {
-		if err := d.chooseAnew(given(in.Selection), given(in.UseCase)); err != nil {
+		if err := d.chooseAnew(given(in.Selection), given(in.UseCase), nil); err != nil {
 			return nil, err
 		}
 	}

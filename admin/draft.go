@@ -132,6 +132,9 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 	if err := s.bindPlugins(ctx, d, t); err != nil {
 		return err
 	}
+	if err := s.adoptLearned(ctx, d); err != nil {
+		return err
+	}
 	index, err := d.selectTools(t)
 	if err != nil {
 		return err
@@ -316,7 +319,7 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 		t.Cache = &CachePolicy{TTLSeconds: int(d.ts.CacheSeconds)}
 	}
 	t.Answers = showAnswers(d.ts.Answers)
-	if t.Selection, t.UseCase, err = shownSelection(d.ts); err != nil {
+	if err = t.showSelection(d.ts); err != nil {
 		return Toolset{}, err
 	}
 	if d.ts.SourceKind == kindMCP {

@@ -14,8 +14,9 @@ import (
 
 // ToolExamples are requests that a tool serves.
 type ToolExamples struct {
-	Operation Operation `json:"operation"`
-	Operator  []string  `json:"operator,omitempty" doc:"Written by the operator."`
+	Operation Operation        `json:"operation"`
+	Operator  []string         `json:"operator,omitempty" doc:"Written by the operator."`
+	Learned   []LearnedExample `json:"learned,omitempty" doc:"Seen before calls that succeeded; the draft's search knows them."`
 }
 
 // examples are what the index takes of it.
@@ -23,6 +24,9 @@ func (t *ToolExamples) examples() []selection.Example {
 	out := make([]selection.Example, 0, len(t.Operator))
 	for _, text := range t.Operator {
 		out = append(out, selection.Example{Text: text, Weight: 1})
+	}
+	for i := range t.Learned {
+		out = append(out, selection.Example{Text: t.Learned[i].Text, Weight: t.Learned[i].Weight})
 	}
 	return out
 }
@@ -115,7 +119,8 @@ func (s *Server) registerExamples() {
 			return nil, err
 		}
 		after := *e
-		if len(e.Operator) == 0 {
+		before.Learned, after.Learned = nil, nil // the audit log keeps nothing that users wrote
+		if len(e.Operator) == 0 && len(e.Learned) == 0 {
 			c.Examples = slices.DeleteFunc(c.Examples, func(t ToolExamples) bool { return t.Operation == e.Operation })
 		}
 		c.keep(d.ts)

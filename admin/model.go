@@ -23,6 +23,7 @@ type Toolset struct {
 	Cache          *CachePolicy    `json:"cache,omitempty" doc:"Absent: answers are not cached."`
 	Answers        *Answers        `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
 	UseCase        string          `json:"useCase,omitempty" doc:"What the toolset is for, in words; the selection use-case chooses tools by it."`
+	Learn          bool            `json:"learn,omitempty" doc:"Searches that a successful call follows become examples of its tool."`
 	Selection      string          `json:"selection" enum:"all,use-case,search" doc:"Which tools clients list."`
 	Access         Access          `json:"access"`
 	ToolCount      int             `json:"toolCount" doc:"Tools of the connector."`

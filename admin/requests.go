@@ -79,6 +79,7 @@ type PatchToolset struct {
 	Cache        *PatchedTTL `json:"cache,omitempty" doc:"ttlSeconds 0 turns the cache off."`
 	UseCase      *string     `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for. Setting it chooses tools anew."`
 	Selection    *string     `json:"selection,omitempty" enum:"all,use-case,search" doc:"Which tools clients list; use-case needs useCase."`
+	Learn        *bool       `json:"learn,omitempty" doc:"Keep the searches of agents, redacted, that a successful call of a tool they found follows, as examples of that tool. Only with the selection search."`
 	Policy       *string     `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools."`
 
 	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of answers."`

@@ -86,6 +86,7 @@ type choiceRecord struct {
 	UseCase  string         `json:"useCase,omitempty"`
 	Tools    []storedTool   `json:"tools,omitempty"`
 	Examples []ToolExamples `json:"examples,omitempty"`
+	Learn    bool           `json:"learn,omitempty"` // only with the mode search
 }
 
 type storedTool struct {
@@ -109,17 +110,18 @@ func choiceOf(ts *store.Toolset) (*choiceRecord, error) {
 
 // keep stores c in the draft; what is as without any selection is stored as "".
 func (c *choiceRecord) keep(ts *store.Toolset) {
-	if ts.Selection = mustJSON(c); c.Mode == registry.SelectAll && c.UseCase == "" && len(c.Examples) == 0 {
+	if ts.Selection = mustJSON(c); c.Mode == registry.SelectAll && c.UseCase == "" && len(c.Examples) == 0 && !c.Learn {
 		ts.Selection = ""
 	}
 }
 
-func shownSelection(ts *store.Toolset) (mode, useCase string, err error) {
+func (t *Toolset) showSelection(ts *store.Toolset) error {
 	c, err := choiceOf(ts)
 	if err != nil {
-		return "", "", err
+		return err
 	}
-	return c.Mode, c.UseCase, nil
+	t.Selection, t.UseCase, t.Learn = c.Mode, c.UseCase, c.Learn
+	return nil
 }
 
 // given is s, or nil when it is empty.
@@ -164,9 +166,9 @@ func (d *draft) connectors() map[string]*connector.Connector {
 }
 
 // chooseAnew changes the selection of a draft; nil keeps a field.
-func (d *draft) chooseAnew(mode, useCase *string) error {
+func (d *draft) chooseAnew(mode, useCase *string, learn *bool) error {
 	if mode == nil && useCase == nil {
-		return nil
+		return d.chooseLearning(learn)
 	}
 	c, err := choiceOf(d.ts)
 	if err != nil {
@@ -188,8 +190,11 @@ func (d *draft) chooseAnew(mode, useCase *string) error {
 			return err
 		}
 	}
+	if c.Mode != registry.SelectSearch {
+		c.Learn = false
+	}
 	c.keep(d.ts)
-	return nil
+	return d.chooseLearning(learn)
 }
 
 // chooseFor finds the tools for a use case.
@@ -229,7 +234,7 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 	}
 	switch c.Mode {
 	case registry.SelectSearch:
-		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase}
+		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn}
 		_, tools, err := d.indexed()
 		if err != nil {
 			return nil, err
@@ -437,7 +442,7 @@ func (s *Server) registerSelection() {
 			return nil, err
 		}
 		mode := registry.SelectUseCase
-		if err := d.chooseAnew(&mode, &in.Body.UseCase); err != nil {
+		if err := d.chooseAnew(&mode, &in.Body.UseCase, nil); err != nil {
 			return nil, err
 		}
 		return s.showSelection(d)

@@ -346,6 +346,7 @@ func (s *Server) routes() {
 	s.registerRefresh()
 	s.registerTools()
 	s.registerSuggestions()
+	s.registerLearned()
 	s.registerSelection()
 	s.registerAuthentication()
 	s.registerTests()

@@ -179,7 +179,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 	if err := checkBaseURL(d.ts.BaseURL, "/baseUrl"); err != nil {
 		return nil, err
 	}
-	if err := d.chooseAnew(in.Selection, in.UseCase); err != nil {
+	if err := d.chooseAnew(in.Selection, in.UseCase, in.Learn); err != nil {
 		return nil, err
 	}
 	if err := s.saveDraft(ctx, ws, d, "toolset.update", toolsetFields(&before), toolsetFields(d.ts), false); err != nil {
@@ -192,7 +192,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 func toolsetFields(t *store.Toolset) map[string]any {
 	return map[string]any{
 		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": t.BaseURL,
-		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": t.Selection, "upstreamPolicy": t.UpstreamPolicy, "answers": showAnswers(t.Answers),
+		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": withoutLearned(t.Selection), "upstreamPolicy": t.UpstreamPolicy, "answers": showAnswers(t.Answers),
 	}
 }
 

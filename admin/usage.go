@@ -107,6 +107,12 @@ func (s *Server) applyUsage(ctx context.Context, node, only string, r *registry.
 	for i := range r.Omitted {
 		place(&r.Omitted[i].Workspace)
 	}
+	for i := range r.Found {
+		place(&r.Found[i].Workspace)
+	}
+	if err := s.dropUnwanted(ctx, r); err != nil {
+		return registry.UsageReceipt{}, err
+	}
 	minute := time.Unix(r.Minute, 0)
 	if skew.Abs() > clockSkew {
 		minute = minute.Add(skew)

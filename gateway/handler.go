@@ -288,6 +288,9 @@ func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		x.s.log.LogAttrs(x.s.calls, slog.LevelDebug, "tool called", slog.String("toolset", x.ts.Slug), slog.String("tool", x.tool.Name),
 			slog.String("outcome", outcome.Kind.String()), slog.Int("status", outcome.Status))
 	}
+	if outcome.Kind == metering.OK {
+		x.succeeded()
+	}
 	x.tell(p.Stream, &outcome)
 	meta = outcome.Meta
 	if outcome.Trace != nil {

@@ -95,11 +95,13 @@ func (x *session) search(dst []byte, args jsonscan.Value) ([]byte, error) {
 	if tag.Exists() && tag.Kind() != jsonscan.String && tag.Kind() != jsonscan.Null {
 		return dst, argument("/tag", "tag must be a text")
 	}
-	found, fits, err := x.ts.Find(x.found[:0], string(query.AppendText(nil)), string(tag.AppendText(nil)), int(k), x.sees())
+	text := string(query.AppendText(nil))
+	found, fits, err := x.ts.Find(x.found[:0], text, string(tag.AppendText(nil)), int(k), x.sees())
 	x.found = found
 	if err != nil {
 		return dst, err
 	}
+	x.searched(text)
 	switch {
 	case len(found) == 0:
 		return append(dst, "Nothing fits. Name the service and what to do with it in other words."...), nil

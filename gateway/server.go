@@ -91,6 +91,7 @@ type Server struct {
 	sessions  sync.Pool // *session
 	watcher   *watcher
 	listeners *listeners
+	searches  *searches // of toolsets that learn
 	publicURL string
 	calls     context.Context //nolint:containedctx // ends when a drain runs out of time
 	stop      context.CancelFunc
@@ -134,7 +135,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s.publicURL = strings.TrimSuffix(o.PublicURL, "/")
-	s.watcher, s.listeners = newWatcher(), newListeners(o.Holder)
+	s.watcher, s.listeners, s.searches = newWatcher(), newListeners(o.Holder), newSearches()
 	s.sessions.New = func() any {
 		x := &session{}
 		x.watch.w, x.watch.gone = s.watcher, x.cancel.Cancel
@@ -179,6 +180,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer func() {
 		bstop()
 		s.stop()
+		s.searches.stop()
 		background.Wait()
 	}()
 	s.log.LogAttrs(ctx, slog.LevelInfo, "gateway listens", slog.String("addr", s.listener.Addr().String()))

@@ -27,6 +27,7 @@ type Selection struct {
 	Mode    string         `json:"mode"`              // SelectAll, SelectUseCase, SelectSearch
 	UseCase string         `json:"useCase,omitempty"` // what the operator wrote; kept to explain Tools
 	Tools   []SelectedTool `json:"tools,omitempty"`   // SelectUseCase: what is listed and callable, best first
+	Learn   bool           `json:"learn,omitempty"`   // SelectSearch: nodes report searches that a successful call follows
 }
 
 // SelectedTool names an operation as a ToolEdit does.
@@ -53,6 +54,7 @@ func (s *Selection) validate(f *faults, connectors map[string]bool) {
 	f.text("/selection/useCase", s.UseCase, 0, MaxUseCaseRunes)
 	n := len(s.Tools)
 	f.check((n > 0) == (s.Mode == SelectUseCase), "/selection/tools", "tools are listed for the mode use-case, and only for it")
+	f.check(!s.Learn || s.Mode == SelectSearch, "/selection/learn", "only the mode search learns")
 	f.check(n <= MaxSelectedTools, "/selection/tools", "%d tools are more than %d", n, MaxSelectedTools)
 	seen := make(map[SelectedTool]bool, n)
 	for i, t := range s.Tools {

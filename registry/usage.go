@@ -42,6 +42,7 @@ type UsageReport struct {
 	Series  []UsageSeries `json:"series"`
 	Causes  []UsageCause  `json:"causes,omitempty"`
 	Samples []UsageSample `json:"samples,omitempty"`
+	Found   []UsageFound  `json:"found,omitempty"` // of toolsets that learn
 	// Calls is the call log of what is counted, and Omitted what is not in it: there is
 	// a bound to it and none to counts.
 	Calls   []UsageCall    `json:"calls,omitempty"`
@@ -201,6 +202,9 @@ func (r *UsageReport) Validate() error {
 			s.At.Year() < 1970 || s.At.Year() > 9999 || len(s.Text) > MaxUsageSampleBytes || !plainText(s.Text) {
 			return bad("sample %d of the usage is not valid", i)
 		}
+	}
+	if err := r.validFound(); err != nil {
+		return err
 	}
 	return r.validCalls()
 }

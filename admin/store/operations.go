@@ -183,6 +183,9 @@ func (s *Store) Sweep(ctx context.Context) error {
 	if err := s.sweepLogins(ctx); err != nil {
 		return err
 	}
+	if err := s.sweepLearned(ctx); err != nil {
+		return err
+	}
 	return s.sweepUsage(ctx)
 }
 

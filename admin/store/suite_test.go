@@ -106,6 +106,7 @@ func suite(t *testing.T, h harness) {
 	f("bounds of usage", testUsageBounds)
 	f("usage past its time", testUsageSweep)
 	f("usage of many nodes", testUsageConcurrent)
+	f("learned requests", testLearned)
 	f("calls", testCalls)
 	f("bound of the call log", testCallRows)
 }

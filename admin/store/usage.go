@@ -168,6 +168,9 @@ func (s *Store) ApplyUsage(ctx context.Context, node string, r *registry.UsageRe
 	for i := range r.Omitted {
 		workspaces[r.Omitted[i].Workspace] = true
 	}
+	for i := range r.Found {
+		workspaces[r.Found[i].Workspace] = true
+	}
 	sorted := slices.Sorted(maps.Keys(workspaces)) // one order for all: no two writers wait for each other
 	if s.postgres {
 		locks := append([]string{"usage node " + node}, sorted...)
@@ -205,6 +208,9 @@ func (s *Store) ApplyUsage(ctx context.Context, node string, r *registry.UsageRe
 	}
 	if err := s.addFailures(ctx, tx, node, r); err != nil {
 		return false, fmt.Errorf("adding failures of node %s: %w", node, err)
+	}
+	if err := s.addFound(ctx, tx, r); err != nil {
+		return false, fmt.Errorf("adding what node %s learned: %w", node, err)
 	}
 	if err := s.addCalls(ctx, tx, node, r); err != nil {
 		return false, fmt.Errorf("adding calls of node %s: %w", node, err)

@@ -107,6 +107,7 @@ func (a *app) search(ctx context.Context, c *apiClient, query string, toolsets [
 type selectionFlags struct {
 	selection, useCase string
 	explain            bool
+	learn              string // "": as it is
 }
 
 func (f *selectionFlags) register(cmd *cobra.Command) {
@@ -114,11 +115,13 @@ func (f *selectionFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.selection, "selection", "", "which tools clients list: all, use-case, search")
 	fs.StringVar(&f.useCase, "use-case", "", "what the toolset is for, a sentence for each task: lists the tools that serve it")
 	fs.BoolVar(&f.explain, "explain", false, "show which tools are listed, why, and what that costs; with --use-case nothing is changed")
+	fs.StringVar(&f.learn, "learn", "", "on, off: make examples of searches that a successful call follows; only with --selection search")
 	mustComplete(cmd, "selection", []string{"all", "use-case", "search"})
+	mustComplete(cmd, "learn", []string{"on", "off"})
 }
 
 func (f *selectionFlags) given(fs *pflag.FlagSet) bool {
-	return fs.Changed("selection") || fs.Changed("use-case") || f.explain
+	return fs.Changed("selection") || fs.Changed("use-case") || fs.Changed("learn") || f.explain
 }
 
 func (a *app) optimizeSelection(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, etag string, f *selectionFlags, fs *pflag.FlagSet) error {
@@ -132,10 +135,18 @@ func (a *app) optimizeSelection(ctx context.Context, c *apiClient, t *admin.Tool
 	if f.selection != "" {
 		patch.Selection = &f.selection
 	}
+	switch f.learn {
+	case "":
+	case "on", "off":
+		on := f.learn == "on"
+		patch.Learn = &on
+	default:
+		return usagef("--learn is on or off, not %s", printable(f.learn))
+	}
 	if f.explain && patch.UseCase != nil {
 		return a.previewSelection(ctx, c, t, f.useCase)
 	}
-	if patch.UseCase != nil || patch.Selection != nil {
+	if patch.UseCase != nil || patch.Selection != nil || patch.Learn != nil {
 		if _, err := c.do(ctx, apiCall{method: http.MethodPatch, path: toolsetPath(t), in: patch, out: t, ifMatch: etag}); err != nil {
 			return err
 		}

@@ -230,13 +230,14 @@ func (s *Spool) Flush() error {
 // take appends what was drained to the pending reports. s.writing is held.
 func (s *Spool) take(u *Usage, since time.Time) {
 	minute := since.Truncate(time.Minute).Unix()
-	for len(u.Series) > 0 || len(u.Causes) > 0 || len(u.Samples) > 0 || len(u.Calls) > 0 || len(u.Omitted) > 0 {
+	for len(u.Series) > 0 || len(u.Causes) > 0 || len(u.Samples) > 0 || len(u.Found) > 0 || len(u.Calls) > 0 || len(u.Omitted) > 0 {
 		r := &registry.UsageReport{Minute: minute}
 		r.Calls, u.Calls = cutCalls(u.Calls)
 		r.Omitted, u.Omitted = cutAt(u.Omitted, registry.MaxUsageSeries)
 		r.Series, u.Series = cutAt(u.Series, registry.MaxUsageSeries)
 		r.Causes, u.Causes = cutAt(u.Causes, registry.MaxUsageSeries)
 		r.Samples, u.Samples = cutAt(u.Samples, registry.MaxUsageSamples)
+		r.Found, u.Found = cutAt(u.Found, registry.MaxUsageFound)
 		if n := len(s.pending); n >= maxPending && join(s.pending[n-1], r) {
 			continue
 		}
@@ -304,6 +305,8 @@ func join(to, r *registry.UsageReport) bool {
 	to.Causes = append(to.Causes, r.Causes...)
 	to.Samples = append(to.Samples, r.Samples...)
 	to.Samples = to.Samples[:min(len(to.Samples), registry.MaxUsageSamples)]
+	to.Found = append(to.Found, r.Found...)
+	to.Found = to.Found[:min(len(to.Found), registry.MaxUsageFound)]
 	return true
 }
 

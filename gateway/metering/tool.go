@@ -53,6 +53,7 @@ type Tool struct {
 	volume   atomic.Pointer[volume]
 	counted  [outcomeCount][credentialCount]atomic.Pointer[counted] // for usage reports
 	failures failures                                               // for usage reports
+	found    found                                                  // for usage reports
 	omitted  atomic.Uint64                                          // calls that found no room in the call log
 }
 

@@ -116,11 +116,42 @@ func (t *Tool) fail(c *Call) {
 	})
 }
 
+// maxFound different requests of one tool between two drains: an agent at work asks
+// a few.
+const maxFound = 20
+
+// found are the searches that calls of one tool followed, since the last drain.
+type found struct {
+	mu    sync.Mutex
+	calls map[request]uint64 // guarded by mu
+}
+
+type request struct{ method, path, query string }
+
+// Found counts a search after which a call of the tool, an operation of this method
+// and path, succeeded. The query must be redacted.
+func (t *Tool) Found(method, path, query string) {
+	if t == nil || t.id.Toolset == "" {
+		return
+	}
+	t.found.mu.Lock()
+	defer t.found.mu.Unlock()
+	r := request{method, path, query}
+	if _, known := t.found.calls[r]; !known && len(t.found.calls) >= maxFound {
+		return
+	}
+	if t.found.calls == nil {
+		t.found.calls = map[request]uint64{}
+	}
+	t.found.calls[r]++
+}
+
 // Usage is what was counted since the last [Meter.Drain].
 type Usage struct {
 	Series  []registry.UsageSeries
 	Causes  []registry.UsageCause
 	Samples []registry.UsageSample
+	Found   []registry.UsageFound
 	Calls   []registry.UsageCall
 	Omitted []registry.UsageOmitted // one for each toolset that has any
 }
@@ -202,6 +233,12 @@ func (t *Tool) drain(u *Usage) {
 	}
 	u.Samples = append(u.Samples, f.samples...)
 	f.causes, f.samples, f.perCall = nil, nil, nil
+	t.found.mu.Lock()
+	defer t.found.mu.Unlock()
+	for r, n := range t.found.calls {
+		u.Found = append(u.Found, registry.UsageFound{Workspace: t.id.Workspace, Toolset: t.id.Toolset, Method: r.method, Path: r.path, Query: r.query, Calls: n})
+	}
+	t.found.calls = nil
 }
 
 // micros takes whole microseconds; the rest of a nanosecond count stays for the next

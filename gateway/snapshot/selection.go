@@ -54,6 +54,10 @@ type finder struct {
 	searchers sync.Pool
 }
 
+// Learns reports whether searches that a successful call follows are reported, as
+// examples of what the tools serve.
+func (ts *Toolset) Learns() bool { return ts.bundle.Selection != nil && ts.bundle.Selection.Learn }
+
 // Found is a tool that a search gave.
 type Found struct {
 	Tool  *Tool
