@@ -9,6 +9,8 @@ MAKEFLAGS     += --no-print-directory
 GOLANGCI_LINT_VERSION := 2.15.0
 STATICCHECK_VERSION   := 0.8.2
 FASTMCP_VERSION       := 4.1.2
+CRANE_VERSION         := 0.22.1
+COSIGN_VERSION        := 2.6.5
 
 # What a run may change: make fuzz FUZZTIME=30s, make test PKG=./gateway/...
 FUZZTIME ?= 5m
@@ -18,6 +20,7 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 E2E      := bin/e2e
+INTEROP  := bin/interop
 GITHUB_SPEC := $(E2E)/node_modules/@octokit/openapi/generated/api.github.com.json
 
 # The linter of exactly this version: the one on the PATH, or one built into bin/.
@@ -161,9 +164,18 @@ bin/fastmcp/.ready:
 	@touch $@
 
 .PHONY: interop
-interop: $(E2E)/.ready ## run the end-to-end tests against software that is not ours
-	go test -count=1 -v -tags interop ./cmd/sluice/e2e
+interop: $(E2E)/.ready $(INTEROP)/.ready ## run the end-to-end tests against software that is not ours
+	PATH="$(CURDIR)/$(INTEROP):$$PATH" go test -count=1 -v -tags interop ./cmd/sluice/e2e
 	@if command -v cargo >/dev/null; then cd sdk/rust && cargo test --quiet; else echo "WARNING: no cargo: sdk/rust was not tested" >&2; fi
+
+# Programs that speak to OCI registries: those in Go from their modules (cosign takes
+# some minutes, once), skopeo from Debian.
+$(INTEROP)/.ready: Makefile
+	@mkdir -p $(INTEROP)
+	GOBIN=$(CURDIR)/$(INTEROP) go install github.com/google/go-containerregistry/cmd/crane@v$(CRANE_VERSION)
+	GOBIN=$(CURDIR)/$(INTEROP) go install github.com/sigstore/cosign/v2/cmd/cosign@v$(COSIGN_VERSION)
+	@command -v skopeo >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends skopeo >/dev/null; }
+	@touch $@
 
 # Root, for a file system whose power is cut. Results belong in docs/reliability.md.
 CHAOS ?= 10m

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -261,12 +262,27 @@ func (s *Server) verifySubmission(ctx context.Context, ws *store.Workspace, in *
 		if from == nil {
 			from = s.o.Publisher.Artifacts()
 		}
+		bundles, err := from.CosignBundles(ctx, sub.pushed.Ref.Repository, sub.pushed.Ref.Manifest)
+		if err != nil {
+			return "", err
+		}
+		unknown := error(nil)
+		if len(bundles) > 0 {
+			id, err := sign.VerifyBundle(bundles, keys, sub.pushed.Ref.Manifest)
+			if !errors.Is(err, sign.ErrUnknownSigner) {
+				return id, err
+			}
+			unknown = err
+		}
 		sigs, err := from.CosignSignatures(ctx, sub.pushed.Ref.Repository, sub.pushed.Ref.Manifest)
 		if err != nil {
 			return "", err
 		}
 		if len(sigs) > 0 {
 			return sign.VerifyCosign(sigs, keys, sub.pushed.Ref.Manifest)
+		}
+		if unknown != nil {
+			return "", unknown
 		}
 	}
 	return "", problem.New(problem.InvalidPlugin, "the plugin is not signed").Fix("sign it: sluice plugin sign, or cosign sign --key …")

@@ -17,11 +17,15 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/golden"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/sign"
 )
 
 // publishFlags are those of "plugin publish".
-type publishFlags struct{ key, oci, cases string }
+type publishFlags struct{ key, oci, cases, cosign string }
 
 func (a *app) pluginPublish() *cobra.Command {
 	var f publishFlags
@@ -29,14 +33,17 @@ func (a *app) pluginPublish() *cobra.Command {
 		Use:   "publish [DIR|FILE.wasm] [--key FILE] | --oci NAME:TAG [--cases DIR]",
 		Short: "Publish a version of a plugin in the workspace",
 		Long: `Send a plugin with its signature and its golden cases to the control plane, which checks
-all of them before the version can be bound. With --key it is signed first. With
---oci it is a module that was pushed to the registry before, as
+all of them before the version can be bound. With --key it is signed first, and a
+signature for cosign is stored beside it in the registry. With --oci it is a module that was pushed to the registry before, as
 <workspace>/plugins/NAME; its signature is FILE.sig, or what cosign stored beside it.`,
 		Example: `  sluice plugin publish mask --key publisher.key
   oras push localhost:7301/default/plugins/mask:1.0.0 --artifact-type application/vnd.sluice.plugin.v1 …
   sluice plugin publish --oci mask:1.0.0 --cases mask/testdata`,
 		Args: between(0, 1, "one plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.cosign != cosignTag && f.cosign != cosignBundle && f.cosign != cosignNone {
+				return usagef("--cosign %s is not one of tag, bundle, none", printable(f.cosign))
+			}
 			path := "."
 			if len(args) == 1 {
 				path = args[0]
@@ -53,6 +60,11 @@ all of them before the version can be bound. With --key it is signed first. With
 			if err := c.publish(cmd.Context(), in, &out); err != nil {
 				return err
 			}
+			if f.key != "" && f.cosign != cosignNone {
+				if err := c.pushCosign(cmd.Context(), f.key, f.cosign, &out); err != nil {
+					a.say("! cosign's signature was not stored beside it: %s", err)
+				}
+			}
 			a.say("✓ %s %s is published. Next: sluice plugin bind TOOLSET %s", out.Name, out.Version, out.Name)
 			return a.object(out, func(w io.Writer) { printPluginVersion(w, &out) })
 		},
@@ -60,6 +72,8 @@ all of them before the version can be bound. With --key it is signed first. With
 	fs := cmd.Flags()
 	fs.StringVar(&f.key, "key", "", "sign with this private key first (default: FILE.wasm.sig is there)")
 	fs.StringVar(&f.oci, "oci", "", "`NAME:TAG` or NAME@DIGEST of what was pushed to the registry")
+	fs.StringVar(&f.cosign, "cosign", cosignTag, "with --key, the form of the signature that is stored beside it for cosign: tag, bundle, none")
+	mustComplete(cmd, "cosign", []string{cosignTag, cosignBundle, cosignNone})
 	fs.StringVar(&f.cases, "cases", "", "`DIR` of the golden cases (default: testdata beside the plugin)")
 	return cmd
 }
@@ -144,6 +158,47 @@ func (c *apiClient) publish(ctx context.Context, in *publication, out *admin.Plu
 	defer cancel()
 	_, err := c.exchange(ctx, apiCall{method: http.MethodPost, path: "/v1/plugins", out: out, wait: true}, body.Bytes(), w.FormDataContentType())
 	return err
+}
+
+// Forms of a signature for cosign. Where both are, cosign takes the bundle, and asks
+// for a trusted root even when a key is all it verifies with; so the tag is the default.
+const (
+	cosignTag    = "tag"
+	cosignBundle = "bundle"
+	cosignNone   = "none"
+)
+
+// pushCosign signs a published version as cosign does, so that "cosign verify --key
+// FILE.pub" accepts it. The registry that the control plane serves keeps the signature.
+func (c *apiClient) pushCosign(ctx context.Context, keyFile, form string, v *admin.PluginVersion) error {
+	key, err := sign.OpenKey(keyFile)
+	if err != nil {
+		return err
+	}
+	backend, err := oci.NewRemote(oci.RemoteOptions{URL: c.base, Client: c.http, Authorize: oci.Basic("sluice", func() secrets.Secret { return c.token })})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	st, manifest := oci.NewStore(backend), registry.Digest(v.Manifest)
+	raw, err := backend.FetchManifest(ctx, v.Repository, manifest, oci.MaxManifestBytes)
+	if err != nil {
+		return err
+	}
+	if form == cosignBundle {
+		bundle, err := sign.SignBundle(key, manifest)
+		if err != nil {
+			return err
+		}
+		return st.PushBundle(ctx, v.Repository, manifest, int64(len(raw)), bundle)
+	}
+	_, host, _ := strings.Cut(c.base, "://")
+	sig, err := sign.SignCosign(key, host+"/"+v.Repository, manifest)
+	if err != nil {
+		return err
+	}
+	return st.PushCosign(ctx, v.Repository, manifest, sig)
 }
 
 // pluginVersionPath is the path of NAME@VERSION; without a version it is that of

@@ -309,6 +309,11 @@ func (c *cache) PutManifest(context.Context, string, string, registry.Digest, st
 	return errReadOnly
 }
 
+// Referrers is not used: signatures were checked before a release named anything.
+func (c *cache) Referrers(context.Context, string, registry.Digest) ([]registry.Digest, error) {
+	return nil, registry.ErrNotFound
+}
+
 // ResolveTag is not used: a release names exact content.
 func (c *cache) ResolveTag(context.Context, string, string) (registry.Digest, error) {
 	return "", registry.ErrNotFound

@@ -285,3 +285,55 @@ func TestSource(t *testing.T) {
 		t.Fatalf("Artifact = %v, %v", a, err)
 	}
 }
+
+// Bundles are found by the referrers of the registry, or by the tag that stands in.
+func TestBundles(t *testing.T) {
+	f := func(t *testing.T, back oci.Backend) {
+		t.Helper()
+		st := oci.NewStore(back)
+		a := artifact(t, oci.KindPlugin, "signed")
+		if err := st.Push(t.Context(), "a/b", "v1", a); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := st.CosignBundles(t.Context(), "a/b", a.Digest()); err != nil || len(got) != 0 {
+			t.Fatalf("before: %d, %v", len(got), err)
+		}
+		for _, b := range []string{`{"first":1}`, `{"second":2}`, `{"second":2}`} {
+			if err := st.PushBundle(t.Context(), "a/b", a.Digest(), int64(len(a.Manifest())), []byte(b)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := st.CosignBundles(t.Context(), "a/b", a.Digest())
+		if err != nil || len(got) != 2 {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+	_, back, _ := open(t)
+	t.Run("referrers", func(t *testing.T) { f(t, back) })
+	_, back, _ = open(t)
+	t.Run("tag", func(t *testing.T) { f(t, withoutReferrers{back}) })
+}
+
+// withoutReferrers is a registry of the time before the end point: clients look at a
+// tag.
+type withoutReferrers struct{ *server.Store }
+
+func (b withoutReferrers) Referrers(ctx context.Context, repository string, subject registry.Digest) ([]registry.Digest, error) {
+	d, err := b.ResolveTag(ctx, repository, strings.ReplaceAll(string(subject), ":", "-"))
+	if err != nil {
+		return nil, err
+	}
+	raw, err := b.FetchManifest(ctx, repository, d, 1<<20)
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Manifests []struct{ Digest registry.Digest }
+	}
+	err = json.Unmarshal(raw, &index)
+	var out []registry.Digest
+	for _, m := range index.Manifests {
+		out = append(out, m.Digest)
+	}
+	return out, err
+}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
@@ -194,6 +196,36 @@ func (r *Remote) PutManifest(ctx context.Context, repository, tag string, d regi
 		return err
 	}
 	return resp.Body.Close()
+}
+
+// Referrers implements [Backend] (end-12a), by the tag schema where the registry does
+// not have the end point.
+func (r *Remote) Referrers(ctx context.Context, repository string, subject registry.Digest) ([]registry.Digest, error) {
+	if !registry.ValidRepository(repository) || !subject.Valid() {
+		return nil, registry.ErrDigest
+	}
+	b, err := r.index(ctx, r.at(repository)+"referrers/"+string(subject))
+	if errors.Is(err, registry.ErrNotFound) {
+		b, err = r.index(ctx, r.at(repository)+"manifests/"+referrersTag(subject))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return listed(b), nil
+}
+
+// index fetches a list of manifests.
+func (r *Remote) index(ctx context.Context, target string) ([]byte, error) {
+	resp, err := r.do(ctx, http.MethodGet, target, http.Header{"Accept": {ocispec.MediaTypeImageIndex}}, nil, http.StatusOK)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }() // read as far as it matters
+	b, err := io.ReadAll(io.LimitReader(resp.Body, MaxManifestBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read a list of manifests from the registry: %w", err)
+	}
+	return b, nil
 }
 
 // ResolveTag implements [Backend].

@@ -21,6 +21,9 @@ type Backend interface {
 	// PutManifest stores an OCI manifest after the blobs it names, and the tag for
 	// it unless tag is empty. It does not keep b.
 	PutManifest(ctx context.Context, repository, tag string, d registry.Digest, mediaType string, b []byte) error
+	// Referrers lists the manifests that refer to subject, the first 64 at least; none,
+	// or an error with [registry.ErrNotFound], when there is nothing.
+	Referrers(ctx context.Context, repository string, subject registry.Digest) ([]registry.Digest, error)
 	// ResolveTag returns what a tag points at.
 	ResolveTag(ctx context.Context, repository, tag string) (registry.Digest, error)
 }

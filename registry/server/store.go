@@ -143,6 +143,16 @@ func (s *Store) putManifest(ctx context.Context, repository, tag string, d regis
 	return desc, nil
 }
 
+// Referrers lists the manifests that refer to subject.
+func (s *Store) Referrers(ctx context.Context, repository string, subject registry.Digest) ([]registry.Digest, error) {
+	all, err := s.index.Referrers(ctx, repository, subject)
+	out := make([]registry.Digest, len(all))
+	for i := range all {
+		out[i] = all[i].Digest
+	}
+	return out, err
+}
+
 // ResolveTag returns what a tag points at.
 func (s *Store) ResolveTag(ctx context.Context, repository, tag string) (registry.Digest, error) {
 	return s.index.Tag(ctx, repository, tag)
