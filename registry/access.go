@@ -106,7 +106,7 @@ func (d *AccessDocument) Validate() error {
 	f := &faults{kind: problem.InvalidArgument}
 	f.check(d.FormatVersion == AccessFormat, "/formatVersion", "format version %d is not known", d.FormatVersion)
 	f.check(ValidSlug(d.Workspace), "/workspace", "workspace %.80q is not a slug", d.Workspace)
-	f.check(idPattern.MatchString(d.Toolset), "/toolset", "toolset %.80q is not an identifier", d.Toolset)
+	f.check(validID(d.Toolset), "/toolset", "toolset %.80q is not an identifier", d.Toolset)
 	f.check(validMode(d.Mode), "/mode", "access mode %.80q is none of none, token, jwt", d.Mode)
 	f.check(len(d.Tokens) == 0 || d.Mode == AccessToken, "/tokens", "mode %.20q has no tokens", d.Mode)
 	f.check((d.JWT != nil) == (d.Mode == AccessJWT), "/jwt", "mode jwt, and only it, needs an issuer")
@@ -119,7 +119,7 @@ func (d *AccessDocument) Validate() error {
 			break
 		}
 		t, at := &d.Tokens[i], fmt.Sprintf("/tokens/%d", i)
-		f.check(idPattern.MatchString(t.ID) && !ids[t.ID], at+"/id", "id %.80q is not an identifier or used twice", t.ID)
+		f.check(validID(t.ID) && !ids[t.ID], at+"/id", "id %.80q is not an identifier or used twice", t.ID)
 		f.text(at+"/name", t.Name, 1, MaxNameRunes)
 		f.check(isHex64(t.Hash) && !hashes[t.Hash], at+"/hash", "the hash is not a SHA-256 in hex or used twice")
 		validPatterns(f, at+"/tools", t.Tools)

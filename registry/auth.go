@@ -90,7 +90,7 @@ func (a *AuthShape) validate(f *faults, at string, top bool) {
 	if a.Type == AuthList {
 		a.validateList(f, at, top)
 	} else {
-		f.check(idPattern.MatchString(a.CredentialID), at+"/credentialId", "credential %.80q is not an identifier", a.CredentialID)
+		f.check(validID(a.CredentialID), at+"/credentialId", "credential %.80q is not an identifier", a.CredentialID)
 	}
 }
 

@@ -109,8 +109,13 @@ func (r *Release) Validate() error {
 		if f.full() {
 			break
 		}
-		t, at := &r.Toolsets[i], fmt.Sprintf("/toolsets/%d", i)
-		f.check(idPattern.MatchString(t.ID), at+"/id", "id %.80q is not an identifier", t.ID)
+		t := &r.Toolsets[i]
+		if t.plain() && !ids[t.ID] && !slugs[t.Slug] {
+			ids[t.ID], slugs[t.Slug] = true, true
+			continue // places of faults are made for faults only
+		}
+		at := fmt.Sprintf("/toolsets/%d", i)
+		f.check(validID(t.ID), at+"/id", "id %.80q is not an identifier", t.ID)
 		f.check(!ids[t.ID], at+"/id", "toolset %.80q is listed twice", t.ID)
 		f.check(ValidSlug(t.Workspace), at+"/workspace", "workspace %.80q is not a slug", t.Workspace)
 		f.check(ValidSlug(t.Slug), at+"/slug", "slug %.80q is not a slug", t.Slug)
@@ -128,6 +133,12 @@ func (r *Release) Validate() error {
 		f.check(p.Manifest.Valid(), at+"/manifest", "%.80q is not a sha256 digest", string(p.Manifest))
 	}
 	return f.err("release %d of group %.80q is not valid", r.Revision, r.Group)
+}
+
+// plain reports whether nothing is wrong with t by itself.
+func (t *ReleaseToolset) plain() bool {
+	return validID(t.ID) && ValidSlug(t.Workspace) && ValidSlug(t.Slug) && t.Revision >= 1 && ValidRepository(t.Repository) && t.Bundle.Valid() &&
+		(t.Access == "" || t.Access.Valid())
 }
 
 // Encode validates r and returns its document: deterministic JSON, lists sorted,

@@ -119,15 +119,14 @@ type Limits struct {
 }
 
 var (
-	slugPattern     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
-	idPattern       = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	toolNamePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 	methodPattern   = regexp.MustCompile(`^[A-Z][A-Z0-9_-]{0,31}$`)
 	// RFC 9110 §5.6.2
 	headerPattern = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$")
-	// OCI Distribution Specification 1.1 "Pulling manifests"
-	repositoryPattern = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 )
+
+// maxIDBytes of an identifier; ours have 26 characters behind a prefix.
+const maxIDBytes = 64
 
 // maxRepositoryBytes is what clients of the distribution specification accept
 // for a whole reference.
@@ -135,11 +134,65 @@ const maxRepositoryBytes = 255
 
 // ValidSlug reports whether s may be a workspace, a slug or the name of a
 // connector in a toolset: lower-case letters, digits and inner hyphens, ≤ 63 bytes.
-func ValidSlug(s string) bool { return len(s) <= MaxSlugBytes && slugPattern.MatchString(s) }
+func ValidSlug(s string) bool {
+	if s == "" || len(s) > MaxSlugBytes || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// validID reports whether s may be an identifier: 1 to 64 letters, digits,
+// underscores and hyphens.
+func validID(s string) bool {
+	if s == "" || len(s) > maxIDBytes {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
 
 // ValidRepository reports whether s is an OCI repository name of at most 255 bytes.
 func ValidRepository(s string) bool {
-	return len(s) <= maxRepositoryBytes && repositoryPattern.MatchString(s)
+	if len(s) > maxRepositoryBytes {
+		return false
+	}
+	for part := range strings.SplitSeq(s, "/") {
+		if !validComponent(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// validComponent: lower-case letters and digits, with one dot, one or two underscores
+// or any hyphens between them (OCI Distribution Specification 1.1 "Pulling manifests").
+func validComponent(s string) bool {
+	alnum := func(i int) bool {
+		return i >= 0 && i < len(s) && (s[i] >= 'a' && s[i] <= 'z' || s[i] >= '0' && s[i] <= '9')
+	}
+	for i := 0; i < len(s); {
+		if alnum(i) {
+			i++
+			continue
+		}
+		c, n := s[i], 0
+		for ; i+n < len(s) && s[i+n] == c; n++ {
+		}
+		if c != '.' && c != '_' && c != '-' || c == '.' && n > 1 || c == '_' && n > 2 || !alnum(i-1) || !alnum(i+n) {
+			return false
+		}
+		i += n
+	}
+	return s != ""
 }
 
 // Validate reports every fault of t as one *problem.Error of kind
@@ -147,7 +200,7 @@ func ValidRepository(s string) bool {
 func (t *Toolset) Validate() error {
 	f := &faults{kind: problem.InvalidArgument}
 	f.check(ValidSlug(t.Workspace), "/workspace", "workspace %.80q is not a slug", t.Workspace)
-	f.check(idPattern.MatchString(t.ID), "/id", "id %.80q is not an identifier", t.ID)
+	f.check(validID(t.ID), "/id", "id %.80q is not an identifier", t.ID)
 	f.check(ValidSlug(t.Slug), "/slug", "slug %.80q must be 1 to 63 lower-case letters, digits and inner hyphens", t.Slug)
 	f.text("/name", t.Name, 1, MaxNameRunes)
 	f.text("/description", t.Description, 0, MaxDescriptionRunes)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -99,10 +100,8 @@ func (s *Store) PushBundle(ctx context.Context, repository string, manifest regi
 	}
 	found, err := s.backend.Referrers(ctx, repository, manifest)
 	if err == nil {
-		for _, have := range found {
-			if have == d {
-				return nil
-			}
+		if slices.Contains(found, d) {
+			return nil
 		}
 	} else if !errors.Is(err, registry.ErrNotFound) {
 		return fmt.Errorf("look for the signatures of %s: %w", manifest.Short(), err)

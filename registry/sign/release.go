@@ -47,11 +47,15 @@ func SignRelease(k *Key, r *registry.Release) ([]byte, error) { //nolint:revive 
 // VerifyRelease returns the release in an envelope that a key of the trust set
 // signed; refusals are *problem.Error of kind invalid_release. It keeps env.
 func VerifyRelease(env []byte, trust *Trust) (*Release, error) {
+	return verifyRelease(env, trust, registry.ParseRelease)
+}
+
+func verifyRelease(env []byte, trust *Trust, parse func([]byte) (*registry.Release, error)) (*Release, error) {
 	payload, keyID, err := Verify(env, PayloadRelease, trust)
 	if err != nil {
 		return nil, err
 	}
-	r, err := registry.ParseRelease(payload)
+	r, err := parse(payload)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +94,8 @@ type Ratchet struct {
 	mu    sync.Mutex
 	trust *Trust
 	state State
+	// parser reads releases; entries that were in the last one are not read again.
+	parser registry.ReleaseParser
 }
 
 // NewRatchet makes a ratchet for a group of edges. remembered is the State of a
@@ -124,7 +130,7 @@ func NewRatchet(group string, anchors []registry.TrustedKey, remembered *State) 
 func (r *Ratchet) Accept(env []byte) (*Release, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next, err := VerifyRelease(env, r.trust)
+	next, err := verifyRelease(env, r.trust, r.parser.Parse)
 	if err != nil {
 		return nil, err
 	}
