@@ -32,7 +32,11 @@ func (s *Server) compile(ctx context.Context, workspace string, src *source, pha
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
 	start := time.Now()
-	c, err := s.o.Publisher.Compile(ctx, publish.ConnectorRequest{Workspace: workspace, Source: src.spec, Options: openapi.Options{Limits: s.o.SpecLimits, Fetch: s.fetchPart}})
+	fetch := s.fetchPart
+	if src.parts != nil {
+		fetch = src.part
+	}
+	c, err := s.o.Publisher.Compile(ctx, publish.ConnectorRequest{Workspace: workspace, Source: src.spec, Options: openapi.Options{Limits: s.o.SpecLimits, Fetch: fetch}})
 	if err != nil {
 		return nil, nil, nil, err
 	}

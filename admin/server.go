@@ -360,6 +360,7 @@ func (s *Server) routes() {
 	s.registerTokens()
 	s.registerUsage()
 	s.registerCalls()
+	s.registerExport()
 	finishDocument(s.api.OpenAPI())
 
 	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))

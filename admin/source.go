@@ -57,6 +57,7 @@ type source struct {
 	server      *connector.MCPServer // an MCP server, and then no specification
 	overlays    []OverlaySource      // as they are kept
 	documents   map[string][]byte    // other documents that references led to; set by compile
+	parts       map[string][]byte    // those documents as they are known; nil: they are fetched
 }
 
 // readSource takes the specification out of a request or fetches it.
@@ -159,6 +160,15 @@ func (s *Server) readOverlays(ctx context.Context, src *source, overlays []Overl
 func (s *Server) fetchPart(ctx context.Context, url string) ([]byte, error) {
 	doc, err := s.o.Fetcher.Fetch(ctx, FetchRequest{URL: url, Limit: int64(cmp.Or(s.o.SpecLimits.MaxBytes, openapi.DefaultMaxBytes))})
 	return doc.Data, err
+}
+
+// part gets another document of a source whose documents are all known.
+func (src *source) part(_ context.Context, url string) ([]byte, error) {
+	b, ok := src.parts[url]
+	if !ok {
+		return nil, problem.New(problem.NotFound, "the document has no file %.200q, which its specification refers to", url)
+	}
+	return b, nil
 }
 
 // record is how the source is read again. Validators are kept only where they

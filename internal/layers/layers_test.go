@@ -46,7 +46,7 @@ var within = map[string][]string{
 	"admin/backup":                       {"admin/store"},
 	"admin/publish":                      {"admin/store"},
 	"gateway":                            {"gateway/access", "gateway/call", "gateway/compress", "gateway/credentials", "gateway/edge", "gateway/mcp", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
-	"admin":                              {"admin/publish", "admin/store", "admin/suggest"},
+	"admin":                              {"admin/backup", "admin/publish", "admin/store", "admin/suggest"},
 	"internal/atomicfile/atomicfiletest": {"internal/atomicfile"},
 	"gateway/metering":                   {"gateway/mcp"},
 	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/edge", "gateway/mcpclient", "gateway/metering", "gateway/snapshot", "gateway/upstream"},

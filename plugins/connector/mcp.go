@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -279,4 +280,27 @@ func safeName(s string) string {
 		b = append(bytes.TrimRight(b[:manifest.MaxMCPToolName-9], "_-"), "_"+hex.EncodeToString(sum[:4])...)
 	}
 	return string(b)
+}
+
+// ParseMCPServer reads the document that [MCPServer.Append] wrote. It fails when b is
+// anything else; it does not keep b.
+func ParseMCPServer(b []byte) (*MCPServer, error) {
+	var in struct {
+		URL          string            `json:"url"`
+		Transport    string            `json:"transport"`
+		Protocol     string            `json:"protocol"`
+		Name         string            `json:"name"`
+		Title        string            `json:"title"`
+		Version      string            `json:"version"`
+		Instructions string            `json:"instructions"`
+		Tools        []json.RawMessage `json:"tools"`
+	}
+	if err := json.Unmarshal(b, &in); err != nil {
+		return nil, fmt.Errorf("reading what an MCP server said: %w", err)
+	}
+	s := MCPServer(in)
+	if !bytes.Equal(s.Append(nil), b) {
+		return nil, errors.New("reading what an MCP server said: the document is not as it was written")
+	}
+	return &s, nil
 }

@@ -1,0 +1,120 @@
+package admin
+
+import "encoding/json"
+
+// DeclarationFormat is the version of the document that export writes and import reads.
+const DeclarationFormat = 1
+
+// Declaration is a workspace as a document: what its toolsets are, without what
+// happened to them. The same toolsets give the same bytes on every server.
+type Declaration struct {
+	FormatVersion int               `json:"formatVersion" minimum:"1" maximum:"1"`
+	PublisherKeys []NewPublisherKey `json:"publisherKeys,omitempty" maxItems:"200" doc:"Whose plugins are accepted. Import adds keys and never revokes one."`
+	Toolsets      []DeclaredToolset `json:"toolsets" maxItems:"2000" doc:"By slug."`
+}
+
+// DeclaredToolset is one toolset.
+type DeclaredToolset struct {
+	Slug           string             `json:"slug" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"`
+	Name           string             `json:"name" minLength:"1" maxLength:"200"`
+	Description    string             `json:"description,omitempty" maxLength:"16384"`
+	Instructions   string             `json:"instructions,omitempty" maxLength:"32768"`
+	Live           bool               `json:"live" doc:"true: the toolset is published as it is here; false: it is a draft, and what is live of it stays."`
+	Source         DeclaredSource     `json:"source"`
+	BaseURL        string             `json:"baseUrl,omitempty" maxLength:"2048"`
+	Profile        string             `json:"profile" enum:"off,lossless,concise"`
+	CacheSeconds   int64              `json:"cacheSeconds,omitempty" minimum:"0" maximum:"86400"`
+	UpstreamPolicy string             `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow"`
+	Answers        *Answers           `json:"answers,omitempty"`
+	Selection      *DeclaredSelection `json:"selection,omitempty"`
+	Tools          []DeclaredTool     `json:"tools,omitempty" maxItems:"20000" doc:"Edits of tools, by path and method."`
+	Plugins        []DeclaredPlugin   `json:"plugins,omitempty" maxItems:"64" doc:"In the order they run."`
+	Authentication []DeclaredAuth     `json:"authentication,omitempty" maxItems:"16"`
+	Access         *AccessSettings    `json:"access,omitempty" doc:"Absent: everybody who reaches the URL. Access tokens are no part of it."`
+	Capture        string             `json:"capture,omitempty" enum:"errors,all" doc:"What the call log keeps."`
+	Labels         map[string]string  `json:"labels,omitempty" doc:"Of the edges it goes to."`
+}
+
+// DeclaredSource is what a toolset is made of, with its content: import reads nothing
+// from the network.
+type DeclaredSource struct {
+	Kind     string            `json:"kind" enum:"openapi,mcp"`
+	URL      string            `json:"url,omitempty" maxLength:"2048" doc:"Where a refresh reads it again. Absent: it was uploaded."`
+	FileName string            `json:"fileName,omitempty" maxLength:"2048" doc:"Name for messages."`
+	Digest   string            `json:"digest,omitempty" maxLength:"80" doc:"Of the content; import checks it when it is there."`
+	Document string            `json:"document,omitempty" doc:"The specification, as it was; of an MCP server what it said of itself and its tools."`
+	Files    map[string]string `json:"files,omitempty" doc:"Instead of document: a specification in several files, by path or address."`
+	Main     string            `json:"main,omitempty" maxLength:"2048" doc:"The main one of files."`
+	Overlays []OverlaySource   `json:"overlays,omitempty" maxItems:"16"`
+}
+
+// DeclaredSelection is which tools clients list.
+type DeclaredSelection struct {
+	Mode     string           `json:"mode" enum:"all,use-case,search"`
+	UseCase  string           `json:"useCase,omitempty" maxLength:"4096"`
+	Tools    []DeclaredChoice `json:"tools,omitempty" maxItems:"2000" doc:"use-case: the chosen ones, in order. Absent: they are chosen anew."`
+	Examples []ToolExamples   `json:"examples,omitempty" maxItems:"20000"`
+}
+
+// DeclaredChoice is a tool that was chosen for a use case.
+type DeclaredChoice struct {
+	Operation
+	Score  float32    `json:"score,omitempty"`
+	Clause string     `json:"clause,omitempty" doc:"Part of the use case it serves."`
+	For    *Operation `json:"for,omitempty" doc:"Tool that needs what this one gives."`
+	Gives  string     `json:"gives,omitempty" doc:"Parameter of that tool."`
+}
+
+// DeclaredTool edits one tool. Absent: as generated.
+type DeclaredTool struct {
+	Operation
+	Name        *string  `json:"name,omitempty" maxLength:"64"`
+	Title       *string  `json:"title,omitempty" maxLength:"200"`
+	Description *string  `json:"description,omitempty" maxLength:"16384"`
+	Disabled    bool     `json:"disabled,omitempty"`
+	Answers     *Answers `json:"answers,omitempty"`
+}
+
+// DeclaredPlugin binds one version of a plugin, which must have been published in the
+// workspace.
+type DeclaredPlugin struct {
+	Plugin    string           `json:"plugin" minLength:"1" maxLength:"63"`
+	Range     string           `json:"range" minLength:"1" maxLength:"64" doc:"Versions it may move to."`
+	Version   string           `json:"version" minLength:"1" maxLength:"64"`
+	Digest    string           `json:"digest" maxLength:"80" doc:"Of its module."`
+	Operation *Operation       `json:"operation,omitempty" doc:"Absent: every tool."`
+	OnError   string           `json:"onError,omitempty" maxLength:"16"`
+	Unbind    *PluginUnbinding `json:"unbind,omitempty"`
+	Config    json.RawMessage  `json:"config,omitempty"`
+}
+
+// DeclaredAuth is one credential. Its secret is sealed, given (by a client that opened
+// it), or left out: then the one that is stored stays.
+type DeclaredAuth struct {
+	AuthItem
+	Sealed string `json:"sealed,omitempty" maxLength:"200000" doc:"The secret fields as JSON, encrypted with age for the recipient of the export. Import takes no notice of it: the client opens it."`
+}
+
+// ImportPlan is what an import changes, or has changed.
+type ImportPlan struct {
+	DryRun        bool             `json:"dryRun,omitempty" doc:"Nothing was changed."`
+	Changes       int              `json:"changes" doc:"Toolsets that are created, updated or deleted, and keys that are added."`
+	Toolsets      []PlannedToolset `json:"toolsets" doc:"By slug."`
+	PublisherKeys []string         `json:"publisherKeys,omitempty" doc:"Names of the keys that are added."`
+}
+
+// PlannedToolset is what becomes of one toolset.
+type PlannedToolset struct {
+	Slug     string          `json:"slug"`
+	Action   string          `json:"action" enum:"create,update,none,extra,delete" doc:"extra: it is not in the document and stays; delete: the same with prune."`
+	Changes  []PlannedChange `json:"changes,omitempty"`
+	Missing  []string        `json:"missing,omitempty" doc:"JSON pointers in the toolset of secrets that are neither given nor stored: these credentials are left out, and the toolset is not published."`
+	Revision uint64          `json:"revision,omitempty" doc:"That was published."`
+}
+
+// PlannedChange is one difference between what is there and what the document says.
+type PlannedChange struct {
+	Pointer string `json:"pointer" doc:"JSON pointer in the toolset." example:"/tools/3/description"`
+	From    string `json:"from,omitempty" doc:"As JSON, cut; absent: it is not there."`
+	To      string `json:"to,omitempty" doc:"As JSON, cut; absent: it goes."`
+}

@@ -1,0 +1,338 @@
+package admin_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/store"
+)
+
+// furnished makes a workspace with everything that a declaration has.
+func furnished(w *world) {
+	w.t.Helper()
+	pets := w.create("Pets", "pets.yaml")
+	at := "/v1/toolsets/" + pets.ID
+	w.putAuth(pets.ID, map[string]any{"authType": "header", "headerName": "X-Key", "headerPrefix": "Key ", "apiKey": "k-1234567890"})
+	tools := want[admin.List[admin.Tool]](w, w.do("GET", at+"/tools", nil), 200).Items
+	w.renameTool(pets.ID, tools[0].Name, "first_tool")
+	want[admin.Tool](w, w.do("PATCH", at+"/tools/"+tools[1].Name, map[string]any{"enabled": false, "description": "Löst \"nichts\" aus <b>\u2028"}), 200)
+	get := w.do("GET", at, nil)
+	patch := map[string]any{
+		"description": "About pets", "instructions": "Be kind.", "profile": "concise", "cache": map[string]any{"ttlSeconds": 60},
+		"answers": map[string]any{"maxString": 500, "tokenBudget": 900}, "useCase": "list pets", "selection": "search",
+	}
+	want[admin.Toolset](w, w.do("PATCH", at, patch, "If-Match", get.Header.Get("Etag")), 200)
+	want[admin.ToolsetAccess](w, w.do("PUT", at+"/access", `{"mode":"token","limits":{"concurrent":7}}`), 200)
+	want[admin.CaptureSettings](w, w.do("PUT", at+"/capture", `{"capture":"errors"}`), 200)
+	want[admin.Toolset](w, w.do("POST", at+"/deploy", `{"reason":"for the test"}`), 200)
+	// And one that is a draft only, with several credentials.
+	body := w.createBody("Drafted", "locked.yaml")
+	body["deploy"] = map[string]any{"skip": true}
+	drafted := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusCreated)
+	want[admin.LabelsBody](w, w.do("PUT", "/v1/toolsets/"+drafted.ID+"/labels", `{"labels":{"region":"eu","tier":"a"}}`), 200)
+	w.putAuth(drafted.ID, map[string]any{"authType": "list", "items": []any{
+		map[string]any{"authType": "basic", "username": "ann", "password": "pw-secret-1"},
+		map[string]any{"authType": "query", "parameterName": "key", "apiKey": "q-secret-2"},
+	}})
+}
+
+func (w *world) export(query string) (admin.Declaration, answer) {
+	w.t.Helper()
+	a := w.do("GET", "/v1/export"+query, nil)
+	return want[admin.Declaration](w, a, 200), a
+}
+
+func (w *world) importing(query string, doc any, headers ...string) admin.ImportPlan {
+	w.t.Helper()
+	return want[admin.ImportPlan](w, w.do("POST", "/v1/import"+query, doc, headers...), 200)
+}
+
+// golden compares a JSON text with a file; -update writes it.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Indent(&b, []byte(text), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b.Bytes(), want) {
+		t.Errorf("%s differs; run with -update and review the difference", path)
+	}
+}
+
+func actions(p admin.ImportPlan) (out []string) {
+	for _, t := range p.Toolsets {
+		out = append(out, t.Slug+" "+t.Action)
+	}
+	return out
+}
+
+// unsealed puts the secrets of a sealed export into it, as the client does.
+func unsealed(t *testing.T, doc admin.Declaration, key age.Identity) map[string]any {
+	t.Helper()
+	b, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(b, &out); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, ts := range out["toolsets"].([]any) {
+		auth, _ := ts.(map[string]any)["authentication"].([]any)
+		for _, a := range auth {
+			a := a.(map[string]any)
+			plain, err := backup.OpenText(a["sealed"].(string), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(plain, &a); err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+	}
+	if n != 3 {
+		t.Fatalf("%d sealed secrets", n)
+	}
+	return out
+}
+
+// A workspace goes into a document and comes out of it the same, on an empty server;
+// again it changes nothing; what drifted is shown and mended.
+func TestRoundTrip(t *testing.T) {
+	one := newWorld(t)
+	furnished(one)
+	doc, first := one.export("")
+	if _, again := one.export(""); again.body != first.body {
+		t.Error("two exports differ")
+	}
+	golden(t, "declaration.json", strings.ReplaceAll(first.body, one.upstream.URL, "https://api.example"))
+	for _, secret := range []string{"k-1234567890", "pw-secret-1", "q-secret-2"} {
+		if strings.Contains(first.body, secret) {
+			t.Errorf("the export holds %s", secret)
+		}
+	}
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, _ := one.export("?recipient=" + key.Recipient().String())
+	full := unsealed(t, sealed, key)
+
+	two := newWorld(t)
+	if p := two.importing("?dryRun=true", full); !reflect.DeepEqual(actions(p), []string{"drafted create", "pets create"}) || !p.DryRun || p.Changes != 2 {
+		t.Errorf("dry run: %+v", p)
+	}
+	if got := want[admin.List[admin.Toolset]](two, two.do("GET", "/v1/toolsets", nil), 200); len(got.Items) != 0 {
+		t.Error("a dry run made something")
+	}
+	if p := two.importing("?reason=commit+1", full); p.Changes != 2 || p.Toolsets[1].Revision != 1 || len(p.Toolsets[1].Missing) != 0 {
+		t.Errorf("import: %+v", p)
+	}
+	if _, a := two.export(""); a.body != first.body {
+		t.Errorf("the export of the copy differs:\n%s\nwant\n%s", a.body, first.body)
+	}
+	if d := two.liveAccess(two.get("pets").ID); d.Mode != "token" || d.Capture != "errors" {
+		t.Errorf("access %+v", d)
+	}
+	for _, c := range []struct{ slug, want string }{{"pets", "k-1234567890"}} {
+		row, err := two.credential(two.get(c.slug).ID, two.get(c.slug).Connector.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if value, _, err := two.srv.Secret(t.Context(), row.ID); err != nil || value.Reveal() != c.want {
+			t.Errorf("the secret of %s is another (%v)", c.slug, err)
+		}
+	}
+	if rev := want[admin.List[admin.Revision]](two, two.do("GET", "/v1/toolsets/pets/revisions", nil), 200).Items; len(rev) != 1 || rev[0].Reason != "commit 1" {
+		t.Errorf("revisions %+v", rev)
+	}
+	// Again, with the secrets and without them: nothing.
+	for _, again := range []any{full, doc} {
+		if p := two.importing("", again); p.Changes != 0 || !reflect.DeepEqual(actions(p), []string{"drafted none", "pets none"}) {
+			t.Errorf("again: %+v", p)
+		}
+	}
+
+	// Drift: an edit, a toolset more, a secret.
+	two.renameTool(two.get("pets").ID, "first_tool", "drifted")
+	two.create("Extra", "pets.yaml")
+	p := two.importing("?dryRun=true", doc)
+	pets := p.Toolsets[2]
+	if !reflect.DeepEqual(actions(p), []string{"drafted none", "extra extra", "pets update"}) || !slices.ContainsFunc(pets.Changes, func(c admin.PlannedChange) bool {
+		return strings.HasPrefix(c.Pointer, "/tools/") && strings.HasSuffix(c.Pointer, "/name") && c.From == `"drifted"` && c.To == `"first_tool"`
+	}) || !slices.Contains(pets.Changes, admin.PlannedChange{Pointer: "/live", From: "false", To: "true"}) || len(pets.Changes) != 2 {
+		t.Errorf("drift: %+v", p)
+	}
+	tag := two.do("GET", "/v1/export", nil).Header.Get("Etag")
+	if p := two.importing("?prune=true", doc, "If-Match", tag); p.Changes != 2 || p.Toolsets[2].Revision != 0 || two.get("pets").Status != "live" { // what is live is what it says
+		t.Errorf("mended: %+v", p)
+	}
+	if _, a := two.export(""); a.body != first.body {
+		t.Errorf("after mending the export differs:\n%s", a.body)
+	}
+	stale := two.do("POST", "/v1/import", doc, "If-Match", tag)
+	if stale.StatusCode != http.StatusPreconditionFailed || stale.Header.Get("Etag") == "" {
+		t.Errorf("a stale import: %d %s", stale.StatusCode, stale.body)
+	}
+	two.importing("", doc, "If-Match", stale.Header.Get("Etag"))
+
+	// Left out on an empty server: said, and not published.
+	three := newWorld(t)
+	p = three.importing("", doc)
+	if got := p.Toolsets[1]; !slices.Equal(got.Missing, []string{"/authentication/0/apiKey"}) || got.Revision != 0 || len(p.Toolsets[0].Missing) != 2 {
+		t.Errorf("missing: %+v", p)
+	}
+	if three.get("pets").Status != "draft" {
+		t.Error("a toolset without its secret was published")
+	}
+}
+
+// What cannot be imported is said with its place, and nothing is changed.
+func TestImportRefuses(t *testing.T) {
+	w := newWorld(t)
+	furnished(w)
+	_, a := w.export("")
+	before := a.body
+	f := func(change func(doc map[string]any), status int, pointer string) {
+		t.Helper()
+		var doc map[string]any
+		if err := json.Unmarshal([]byte(before), &doc); err != nil {
+			t.Fatal(err)
+		}
+		sets := doc["toolsets"].([]any)
+		sets[0].(map[string]any)["description"] = "changed too" // whole or not at all
+		change(doc)
+		got := w.do("POST", "/v1/import", doc)
+		if got.StatusCode != status || !strings.Contains(got.body, pointer) {
+			t.Errorf("%d %s; want %d and %s", got.StatusCode, got.body, status, pointer)
+		}
+		if _, now := w.export(""); now.body != before {
+			t.Fatalf("something was changed: %s", now.body)
+		}
+	}
+	set := func(doc map[string]any, i int, name string, v any) {
+		doc["toolsets"].([]any)[i].(map[string]any)[name] = v
+	}
+	source := func(doc map[string]any, name string, v any) {
+		doc["toolsets"].([]any)[1].(map[string]any)["source"].(map[string]any)[name] = v
+	}
+	f(func(d map[string]any) { d["formatVersion"] = 2 }, 422, "formatVersion")
+	f(func(d map[string]any) { set(d, 1, "slug", "drafted") }, 400, "#/toolsets/1/slug")
+	f(func(d map[string]any) { set(d, 1, "baseUrl", "ftp://x") }, 400, "#/toolsets/1/baseUrl")
+	f(func(d map[string]any) { set(d, 1, "unknown", 1) }, 422, "unknown")
+	f(func(d map[string]any) { set(d, 1, "labels", map[string]any{"": "x"}) }, 400, "#/toolsets/1/labels")
+	f(func(d map[string]any) { source(d, "document", "openapi: 3.1.0\n") }, 400, "#/toolsets/1/source/digest")
+	f(func(d map[string]any) { source(d, "document", "openapi: 3.1.0\n"); source(d, "digest", "") }, 422, "pets/pets.yaml")
+	f(func(d map[string]any) { source(d, "document", "") }, 400, "#/toolsets/1/source")
+	f(func(d map[string]any) {
+		set(d, 1, "plugins", []any{map[string]any{"plugin": "none", "range": "*", "version": "1.0.0", "digest": ""}})
+	}, 404, "#/toolsets/1/plugins/0")
+	f(func(d map[string]any) {
+		set(d, 1, "tools", []any{map[string]any{"method": "GET", "path": "/pets", "name": "1 bad"}})
+	}, 400, "#/toolsets/1/tools/0/name")
+	f(func(d map[string]any) {
+		set(d, 1, "authentication", []any{map[string]any{"authType": "header", "headerName": "Host", "apiKey": "x"}})
+	}, 400, "#/toolsets/1/authentication")
+	f(func(d map[string]any) { set(d, 1, "answers", map[string]any{"rows": "x"}) }, 400, "#/toolsets/1/answers")
+
+	// Roles: a viewer exports what it sees, and seals and imports nothing.
+	viewer, editor := w.withRole("default", store.RoleViewer), w.withRole("default", store.RoleEditor)
+	if got := w.do("GET", "/v1/export", nil, bearer(viewer)...); got.StatusCode != 200 || got.body != before {
+		t.Errorf("a viewer's export: %d", got.StatusCode)
+	}
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/export?recipient=" + key.Recipient().String(), "/v1/export?recipient=age1x"} {
+		want[admin.Problem](w, w.do("GET", path, nil, bearer(editor)...), http.StatusForbidden)
+	}
+	want[admin.Problem](w, w.do("GET", "/v1/export?recipient=age1x", nil), http.StatusBadRequest)
+	want[admin.Problem](w, w.do("GET", "/v1/export?toolset=none", nil), http.StatusNotFound)
+	want[admin.Problem](w, w.do("POST", "/v1/import", before, bearer(viewer)...), http.StatusForbidden)
+	want[admin.Problem](w, w.do("POST", "/v1/import?prune=true", before, bearer(editor)...), http.StatusForbidden)
+	if p := want[admin.ImportPlan](w, w.do("POST", "/v1/import", before, bearer(editor)...), 200); p.Changes != 0 {
+		t.Errorf("an editor's import: %+v", p)
+	}
+}
+
+// A column of a toolset that export does not know is lost by it: each is one that is
+// declared, or one of those below.
+func TestDeclarationIsComplete(t *testing.T) {
+	made := map[string]bool{ // by the server, or of what happened
+		"BaseModel": true, "InWorkspace": true, "ID": true, "Version": true, "SourceTitle": true, "Connector": true, "ConnectorDigest": true, "EnabledTools": true,
+		"DraftDigest": true, "LiveDigest": true, "LiveRepository": true, "LiveRevision": true, "CreatedAt": true, "UpdatedAt": true,
+	}
+	declared := map[string]string{
+		"Slug": "Slug", "Name": "Name", "Description": "Description", "Instructions": "Instructions", "SourceKind": "Source", "SourceURL": "Source", "BaseURL": "BaseURL",
+		"Profile": "Profile", "CacheSeconds": "CacheSeconds", "Answers": "Answers", "Selection": "Selection", "Plugins": "Plugins", "UpstreamPolicy": "UpstreamPolicy", "LabelText": "Labels",
+	}
+	for f := range reflect.TypeFor[store.Toolset]().Fields() {
+		if made[f.Name] {
+			continue
+		}
+		if _, ok := reflect.TypeFor[admin.DeclaredToolset]().FieldByName(declared[f.Name]); !ok {
+			t.Errorf("export does not know the column %s of a toolset", f.Name)
+		}
+	}
+}
+
+// Specifications with overlays and in several files, and MCP servers, come out as they
+// went in.
+func TestRoundTripOfSources(t *testing.T) {
+	one := newWorld(t)
+	one.shop("overlay: 1.0.0\ninfo: {title: o, version: '1'}\nactions:\n  - target: $.info\n    update: {title: Shop of overlays}\n")
+	files := map[string]any{"name": "Files", "baseUrl": one.upstream.URL, "deploy": map[string]any{"skip": true}, "source": map[string]any{"openapi": map[string]any{
+		"fileName": "files.zip", "main": "api/main.yaml", "files": map[string]any{
+			"api/main.yaml":  "openapi: 3.1.0\ninfo: {title: Files, version: '1'}\nservers: [{url: https://api.example}]\npaths:\n  /a:\n    get:\n      operationId: a\n      parameters: [{$ref: '../parts/p.yaml#/p'}]\n      responses: {'200': {description: ok}}\n",
+			"parts/p.yaml":   "p: {name: q, in: query, schema: {type: string}}\n",
+			"parts/idle.txt": "not used",
+		},
+	}}}
+	want[admin.CreatedToolset](one, one.do("POST", "/v1/toolsets", files), http.StatusCreated)
+	one.servers.set(nil, "search=Find notes", "read")
+	one.addServer(map[string]any{"name": "Server", "deploy": map[string]any{"skip": true}})
+	doc, first := one.export("")
+	if len(doc.Toolsets) != 3 {
+		t.Fatalf("%d toolsets", len(doc.Toolsets))
+	}
+	two := newWorld(t)
+	if p := two.importing("", doc); p.Changes != 3 {
+		t.Errorf("%+v", p)
+	}
+	if _, a := two.export(""); a.body != first.body {
+		t.Errorf("the copy differs:\n%s\nwant\n%s", a.body, first.body)
+	}
+	for i := range doc.Toolsets {
+		a, b := one.get(doc.Toolsets[i].Slug), two.get(doc.Toolsets[i].Slug)
+		if a.Connector.Digest != b.Connector.Digest || a.ToolCount != b.ToolCount {
+			t.Errorf("%s is another connector: %s, %s", a.Slug, a.Connector.Digest, b.Connector.Digest)
+		}
+	}
+	if p := two.importing("", doc); p.Changes != 0 {
+		t.Errorf("again: %+v", p)
+	}
+}

@@ -1,0 +1,409 @@
+package admin
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+type exportInput struct {
+	Toolsets  []string `query:"toolset" maxItems:"200" doc:"Only these, by id or slug. Default: all."`
+	Recipient string   `query:"recipient" maxLength:"200" doc:"age public key (age1…) that secrets are sealed for; needs the role admin. Default: secrets are left out."`
+}
+
+type exportOutput struct {
+	ETag string `header:"ETag" doc:"Of what import would change, for its If-Match."`
+	Body Declaration
+}
+
+func (s *Server) registerExport() {
+	tags := []string{"export"}
+	register(s, huma.Operation{
+		OperationID: "export-workspace", Method: http.MethodGet, Path: "/v1/export", Summary: "Read the workspace as a document", Tags: tags,
+		Description: "Toolsets with their specifications, settings, edits, plugins, access and labels. The same toolsets give the same bytes on every server. " +
+			"Without a recipient no secret is in it; access tokens, the tokens of OAuth logins, history and usage never are.",
+	}, s.exportWorkspace)
+	s.registerImport()
+}
+
+func (s *Server) exportWorkspace(ctx context.Context, in *exportInput) (*exportOutput, error) {
+	var to age.Recipient
+	if in.Recipient != "" {
+		if err := requireRole(ctx, store.RoleAdmin); err != nil {
+			return nil, err
+		}
+		var err error
+		if to, err = backup.ParseRecipient(in.Recipient); err != nil {
+			return nil, err
+		}
+	}
+	ws := s.workspace(ctx)
+	all, err := allToolsets(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	tag, err := stateTag(ctx, ws, all)
+	if err != nil {
+		return nil, err
+	}
+	out := &exportOutput{ETag: tag, Body: Declaration{FormatVersion: DeclarationFormat, Toolsets: []DeclaredToolset{}}}
+	for _, name := range in.Toolsets {
+		if !slices.ContainsFunc(all, func(t *store.Toolset) bool { return t.ID == name || t.Slug == name }) {
+			return nil, problem.New(problem.NotFound, "there is no toolset %.80q in this workspace", name)
+		}
+	}
+	for _, ts := range all {
+		if len(in.Toolsets) > 0 && !slices.Contains(in.Toolsets, ts.ID) && !slices.Contains(in.Toolsets, ts.Slug) {
+			continue
+		}
+		d, err := s.declare(ctx, ws, ts, to)
+		if err != nil {
+			return nil, fmt.Errorf("exporting toolset %s: %w", ts.Slug, err)
+		}
+		out.Body.Toolsets = append(out.Body.Toolsets, *d)
+	}
+	if len(in.Toolsets) == 0 {
+		keys, err := validPublisherKeys(ctx, ws)
+		if err != nil {
+			return nil, err
+		}
+		for i := range keys {
+			k := showPublisherKey(&keys[i])
+			out.Body.PublisherKeys = append(out.Body.PublisherKeys, NewPublisherKey{Name: k.Name, PublicKey: k.PublicKey})
+		}
+	}
+	if to != nil {
+		err = ws.Update(ctx, func(tx *store.Tx) error {
+			rec := audit(ctx, "workspace.export", ws.ID())
+			rec.After = mustJSON(map[string]any{"recipient": in.Recipient, "toolsets": len(out.Body.Toolsets), "secrets": "sealed"})
+			return tx.Audit(ctx, rec)
+		})
+	}
+	return out, err
+}
+
+// allToolsets are those of a workspace, by slug.
+func allToolsets(ctx context.Context, ws *store.Workspace) ([]*store.Toolset, error) {
+	var out []*store.Toolset
+	page := store.Page{Limit: store.MaxLimit}
+	for {
+		rows, next, err := ws.Toolsets(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			out = append(out, &rows[i])
+		}
+		if page.After = next; next == "" {
+			slices.SortFunc(out, func(a, b *store.Toolset) int { return strings.Compare(a.Slug, b.Slug) })
+			return out, nil
+		}
+	}
+}
+
+// validPublisherKeys are the keys that were not revoked, by their public key.
+func validPublisherKeys(ctx context.Context, ws *store.Workspace) ([]store.PublisherKey, error) {
+	var out []store.PublisherKey
+	page := store.Page{Limit: store.MaxLimit}
+	for {
+		rows, next, err := ws.PublisherKeys(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			if rows[i].RevokedAt.IsZero() {
+				out = append(out, rows[i])
+			}
+		}
+		if page.After = next; next == "" {
+			slices.SortFunc(out, func(a, b store.PublisherKey) int { return bytes.Compare(a.PublicKey, b.PublicKey) })
+			return out, nil
+		}
+	}
+}
+
+// stateTag is an entity tag of everything that an import can change.
+func stateTag(ctx context.Context, ws *store.Workspace, all []*store.Toolset) (string, error) {
+	h := sha256.New()
+	for _, ts := range all {
+		row, err := ws.Access(ctx, ts.ID)
+		if err != nil {
+			return "", err
+		}
+		version := uint64(0)
+		if row != nil {
+			version = row.Version
+		}
+		fmt.Fprintf(h, "%s %d %d\n", ts.ID, ts.Version, version)
+	}
+	keys, err := validPublisherKeys(ctx, ws)
+	if err != nil {
+		return "", err
+	}
+	for i := range keys {
+		fmt.Fprintf(h, "%s\n", keys[i].ID)
+	}
+	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`, nil
+}
+
+// declare is a toolset as a document. to seals its secrets; nil: they are left out.
+func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Toolset, to age.Recipient) (*DeclaredToolset, error) {
+	out := &DeclaredToolset{
+		Slug: ts.Slug, Name: ts.Name, Description: ts.Description, Instructions: ts.Instructions, BaseURL: ts.BaseURL, Profile: ts.Profile,
+		CacheSeconds: ts.CacheSeconds, UpstreamPolicy: ts.UpstreamPolicy, Answers: showAnswers(ts.Answers),
+		Live: ts.LiveRevision > 0 && ts.LiveDigest == ts.DraftDigest,
+	}
+	var err error
+	if out.Source, err = declareSource(ctx, ws, ts); err != nil {
+		return nil, err
+	}
+	if out.Selection, err = declareSelection(ts); err != nil {
+		return nil, err
+	}
+	edits, err := ws.ToolEdits(ctx, ts.ID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range edits {
+		e := &edits[i]
+		t := DeclaredTool{Operation: Operation{Method: e.Method, Path: e.Path}, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled, Answers: showAnswers(e.Answers)}
+		if t.Name != nil || t.Title != nil || t.Description != nil || t.Disabled || t.Answers != nil {
+			out.Tools = append(out.Tools, t)
+		}
+	}
+	slices.SortFunc(out.Tools, func(a, b DeclaredTool) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
+	})
+	bound, err := bindingsOf(ts.Plugins)
+	if err != nil {
+		return nil, err
+	}
+	for i := range bound {
+		out.Plugins = append(out.Plugins, declarePlugin(&bound[i]))
+	}
+	creds, err := loadCredentials(ctx, ws, ts)
+	if err != nil {
+		return nil, err
+	}
+	for i := range creds {
+		a, err := s.declareAuth(&creds[i].row, to)
+		if err != nil {
+			return nil, err
+		}
+		out.Authentication = append(out.Authentication, *a)
+	}
+	row, err := ws.Access(ctx, ts.ID)
+	if err != nil {
+		return nil, err
+	}
+	if row != nil {
+		settings, err := settingsOf(row)
+		if err != nil {
+			return nil, err
+		}
+		out.Capture = row.Capture
+		if settings.Mode != registry.AccessNone || settings.Limits != nil {
+			out.Access = &settings
+		}
+	}
+	labels, err := ts.Labels()
+	if len(labels) > 0 {
+		out.Labels = labels
+	}
+	return out, err
+}
+
+// declareSource reads what a toolset was made of.
+func declareSource(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (DeclaredSource, error) {
+	out := DeclaredSource{Kind: ts.SourceKind, URL: ts.SourceURL}
+	v, err := ws.ConnectorVersion(ctx, ts.Connector, ts.ConnectorDigest)
+	if err != nil {
+		return out, err
+	}
+	spec, err := ws.Specification(ctx, v.SpecDigest)
+	if err != nil {
+		return out, err
+	}
+	if out.Digest = spec.Digest; out.URL == "" {
+		out.FileName = spec.Name
+	}
+	if spec.Format != "tar" {
+		out.Document = string(spec.Content)
+	} else if out.Main, out.Files, err = untar(spec.Content); err != nil {
+		return out, err
+	}
+	row, err := ws.ToolsetSource(ctx, ts.ID)
+	if err != nil || row.Overlays == "" {
+		return out, err
+	}
+	if err := json.Unmarshal([]byte(row.Overlays), &out.Overlays); err != nil {
+		return out, fmt.Errorf("reading the overlays of toolset %s: %w", ts.ID, err)
+	}
+	if len(out.Overlays) == 0 {
+		out.Overlays = nil
+	}
+	if out.Files != nil && len(out.Files) == 1 { // it was packed because of its overlays
+		out.Document, out.Files, out.Main = out.Files[out.Main], nil, ""
+	}
+	return out, nil
+}
+
+// untar reads what source.content packed, without the overlays, which are kept apart.
+func untar(content []byte) (first string, files map[string]string, err error) {
+	r := tar.NewReader(bytes.NewReader(content))
+	files = map[string]string{}
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return first, files, nil
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("reading a stored specification: %w", err)
+		}
+		b, err := io.ReadAll(io.LimitReader(r, store.MaxSpecificationBytes))
+		if err != nil {
+			return "", nil, fmt.Errorf("reading a stored specification: %w", err)
+		}
+		if first == "" {
+			first = h.Name
+		} else if strings.HasPrefix(h.Name, "overlays/") {
+			continue
+		}
+		files[h.Name] = string(b)
+	}
+}
+
+func declareSelection(ts *store.Toolset) (*DeclaredSelection, error) {
+	if ts.Selection == "" {
+		return nil, nil //nolint:nilnil // all tools are listed
+	}
+	c, err := choiceOf(ts)
+	if err != nil {
+		return nil, err
+	}
+	out := &DeclaredSelection{Mode: c.Mode, UseCase: c.UseCase, Examples: c.Examples}
+	for i := range c.Tools {
+		out.Tools = append(out.Tools, DeclaredChoice(c.Tools[i]))
+	}
+	return out, nil
+}
+
+func declarePlugin(b *boundRecord) DeclaredPlugin {
+	p := DeclaredPlugin{Plugin: b.Plugin, Range: b.Range, Version: b.Pinned, Digest: b.Digest, OnError: b.OnError, Config: b.Config}
+	if b.Path != "" {
+		p.Operation = &Operation{Method: b.Method, Path: b.Path}
+	}
+	if b.Unbind != nil {
+		p.Unbind = &PluginUnbinding{ErrorPercent: b.Unbind.ErrorPercent, MeanMs: b.Unbind.MeanMilliseconds}
+	}
+	return p
+}
+
+// declareAuth is a credential without its secret, or with it sealed.
+func (s *Server) declareAuth(row *store.Credential, to age.Recipient) (*DeclaredAuth, error) {
+	sh, err := shapeOf(row)
+	if err != nil {
+		return nil, err
+	}
+	out := &DeclaredAuth{AuthItem: AuthItem{
+		AuthType: row.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix, ParameterName: sh.ParameterName,
+		CookieName: sh.CookieName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, TokenAuth: sh.TokenAuth,
+		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience,
+	}}
+	if to == nil || row.Version == 0 {
+		return out, nil
+	}
+	value, err := s.open(row)
+	if err != nil || value.IsZero() {
+		return out, err
+	}
+	fields := map[string]string{secretField(row.AuthType): value.Reveal()}
+	if row.AuthType == authMTLS {
+		chain, key := splitPEM(value.Reveal())
+		fields = map[string]string{"certificate": chain, "privateKey": key}
+	}
+	plain, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(plain)
+	out.Sealed, err = backup.SealText(to, plain)
+	return out, err
+}
+
+// splitPEM divides a chain from the private key behind it.
+func splitPEM(text string) (chain, key string) {
+	i := strings.Index(text, "PRIVATE KEY-----")
+	if i < 0 {
+		return text, ""
+	}
+	i = strings.LastIndex(text[:i], "-----BEGIN ")
+	return text[:i], text[i:]
+}
+
+// view is a toolset as a plan compares it: documents by their digest, and no secrets.
+func (t *DeclaredToolset) view() any {
+	c := *t
+	digest := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "sha256:" + hex.EncodeToString(sum[:])
+	}
+	c.Source.Digest = ""
+	if c.Source.Document != "" {
+		c.Source.Document = digest(c.Source.Document)
+	}
+	c.Source.Files = maps.Clone(c.Source.Files)
+	for name, text := range c.Source.Files {
+		c.Source.Files[name] = digest(text)
+	}
+	c.Source.Overlays = slices.Clone(c.Source.Overlays)
+	for i := range c.Source.Overlays {
+		c.Source.Overlays[i].Document = digest(c.Source.Overlays[i].Document)
+	}
+	c.Authentication = make([]DeclaredAuth, len(t.Authentication))
+	for i := range t.Authentication {
+		c.Authentication[i] = DeclaredAuth{AuthItem: t.Authentication[i].public()}
+	}
+	if c.Access != nil && c.Access.Mode == registry.AccessNone && c.Access.Limits == nil {
+		c.Access = nil
+	}
+	if c.Selection != nil && c.Selection.Mode == registry.SelectAll && c.Selection.UseCase == "" && len(c.Selection.Examples) == 0 {
+		c.Selection = nil
+	}
+	var out any
+	d := json.NewDecoder(strings.NewReader(mustJSON(c)))
+	d.UseNumber()
+	if err := d.Decode(&out); err != nil {
+		panic("BUG: a declaration cannot be read: " + err.Error())
+	}
+	return out
+}
+
+// public is the item without what is secret or kept with it.
+func (a *AuthItem) public() AuthItem {
+	sh := a.shape()
+	return AuthItem{
+		AuthType: a.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix, ParameterName: sh.ParameterName,
+		CookieName: sh.CookieName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, TokenAuth: sh.TokenAuth,
+		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience,
+	}
+}

@@ -1,0 +1,712 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/sign"
+)
+
+type importInput struct {
+	DryRun  bool   `query:"dryRun" doc:"Say what would change, and change nothing."`
+	Prune   bool   `query:"prune" doc:"Delete toolsets that are not in the document. Needs the role admin."`
+	Reason  string `query:"reason" maxLength:"500" doc:"Recorded with what is published, such as a commit. Default: imported."`
+	IfMatch string `header:"If-Match" maxLength:"512" doc:"ETag of the export or dry run the document was compared with."`
+	Body    Declaration
+}
+
+type importOutput struct {
+	ETag string `header:"ETag" doc:"Of the workspace as it is now."`
+	Body ImportPlan
+}
+
+func (s *Server) registerImport() {
+	register(s, huma.Operation{
+		OperationID: "import-workspace", Method: http.MethodPost, Path: "/v1/import", Summary: "Make the workspace as a document says", Tags: []string{"export"},
+		Description: "Toolsets are created and changed to what the document says, and published where it says live; nothing is read from the network. " +
+			"The whole document is checked before anything is changed. What is as it should be is left alone, so importing again changes nothing. " +
+			"Toolsets are changed one after the other: when one fails, those before it are done, and the same import goes on from there.",
+	}, s.importWorkspace)
+}
+
+// importing is one toolset on its way.
+type importing struct {
+	want    *DeclaredToolset
+	now     *store.Toolset // nil: it is new
+	planned PlannedToolset
+	secrets bool // a secret that is given is not the one that is stored
+}
+
+func (s *Server) importWorkspace(ctx context.Context, in *importInput) (*importOutput, error) {
+	ws := s.workspace(ctx)
+	if in.Body.FormatVersion != DeclarationFormat {
+		return nil, fieldFault("/formatVersion", "format version %d is not known", in.Body.FormatVersion)
+	}
+	if in.Prune {
+		if err := requireRole(ctx, store.RoleAdmin); err != nil {
+			return nil, err
+		}
+	}
+	all, err := allToolsets(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	tag, err := stateTag(ctx, ws, all)
+	if err != nil {
+		return nil, err
+	}
+	if in.IfMatch != "" && in.IfMatch != "*" && in.IfMatch != tag {
+		return nil, huma.ErrorWithHeaders(problem.New(problem.Precondition, "the workspace was changed meanwhile; its ETag is %s", tag).
+			Fix("compare again, with dryRun, and repeat the import").Because(store.ErrStale), http.Header{"Etag": {tag}})
+	}
+	keys, err := s.newKeys(ctx, ws, in.Body.PublisherKeys)
+	if err != nil {
+		return nil, err
+	}
+	work, err := s.planImport(ctx, ws, &in.Body, all, in.Prune)
+	if err != nil {
+		return nil, err
+	}
+	if !in.DryRun {
+		if err := s.addKeys(ctx, ws, keys); err != nil {
+			return nil, err
+		}
+		for i := range work {
+			if err := s.applyImport(ctx, ws, &work[i], cmp.Or(in.Reason, "imported")); err != nil {
+				return nil, importFault(err, in.Body.Toolsets, work[i].planned.Slug)
+			}
+		}
+	}
+	out := &importOutput{ETag: tag, Body: ImportPlan{DryRun: in.DryRun, Toolsets: []PlannedToolset{}}}
+	for i := range keys {
+		out.Body.PublisherKeys = append(out.Body.PublisherKeys, keys[i].Name)
+	}
+	out.Body.Changes = len(keys)
+	for i := range work {
+		p := work[i].planned
+		if p.Action != "none" && p.Action != "extra" {
+			out.Body.Changes++
+		}
+		out.Body.Toolsets = append(out.Body.Toolsets, p)
+	}
+	if !in.DryRun {
+		if all, err = allToolsets(ctx, ws); err != nil {
+			return nil, err
+		}
+		out.ETag, err = stateTag(ctx, ws, all)
+	}
+	return out, err
+}
+
+// importFault says in which toolset of the document a fault is.
+func importFault(err error, toolsets []DeclaredToolset, slug string) error {
+	p := problem.As(err)
+	at := slices.IndexFunc(toolsets, func(t DeclaredToolset) bool { return t.Slug == slug })
+	if p == nil || at < 0 {
+		return err
+	}
+	place := func(e *problem.Error) *problem.Error {
+		c := *e
+		if c.Place.File == "" {
+			c.Place.Pointer = "/toolsets/" + strconv.Itoa(at) + c.Place.Pointer
+		} else { // the pointer is into that file
+			c.Place.File = slug + "/" + c.Place.File
+		}
+		return &c
+	}
+	out := place(p)
+	out.Parts = slices.Clone(p.Parts)
+	for i := range out.Parts {
+		out.Parts[i] = place(out.Parts[i])
+	}
+	return out
+}
+
+// newKeys are the publisher keys of the document that are not trusted yet.
+func (s *Server) newKeys(ctx context.Context, ws *store.Workspace, declared []NewPublisherKey) ([]store.PublisherKey, error) {
+	have, err := validPublisherKeys(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	var out []store.PublisherKey
+	for i := range declared {
+		at := "/publisherKeys/" + strconv.Itoa(i)
+		k, err := sign.ParsePublisherKey([]byte(declared[i].PublicKey))
+		if err != nil {
+			if p := problem.As(err); p != nil {
+				return nil, p.At("", 0, 0, at+"/publicKey")
+			}
+			return nil, err
+		}
+		known := func(row store.PublisherKey) bool { return row.ID == k.ID() }
+		if slices.ContainsFunc(have, known) || slices.ContainsFunc(out, known) {
+			continue
+		}
+		if err := requireRole(ctx, store.RoleAdmin); err != nil {
+			return nil, err
+		}
+		if _, err := ws.PublisherKey(ctx, k.ID()); err == nil {
+			return nil, fieldFault(at, "the key of %.80q was revoked in this workspace", declared[i].Name)
+		} else if !problem.Is(err, problem.NotFound) {
+			return nil, err
+		}
+		out = append(out, store.PublisherKey{ID: k.ID(), Name: declared[i].Name, PublicKey: k.DER(), Algorithm: k.Algorithm(), CreatedBy: requestOf(ctx).tokenID()})
+	}
+	return out, nil
+}
+
+func (s *Server) addKeys(ctx context.Context, ws *store.Workspace, keys []store.PublisherKey) error {
+	for i := range keys {
+		err := ws.Update(ctx, func(tx *store.Tx) error {
+			if err := tx.AddPublisherKey(ctx, &keys[i]); err != nil {
+				return err
+			}
+			rec := audit(ctx, "publisher_key.add", keys[i].ID)
+			rec.After = mustJSON(map[string]any{"name": keys[i].Name, "algorithm": keys[i].Algorithm, "by": "import"})
+			return tx.Audit(ctx, rec)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// planImport checks the whole document and says what becomes of each toolset.
+func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *Declaration, all []*store.Toolset, prune bool) ([]importing, error) {
+	var work []importing
+	seen := map[string]bool{}
+	for i := range doc.Toolsets {
+		t := &doc.Toolsets[i]
+		if seen[t.Slug] {
+			return nil, fieldFault("/toolsets/"+strconv.Itoa(i)+"/slug", "the slug %.80q is there twice", t.Slug)
+		}
+		seen[t.Slug] = true
+		x := importing{want: t, planned: PlannedToolset{Slug: t.Slug, Action: "create"}}
+		if at := slices.IndexFunc(all, func(row *store.Toolset) bool { return row.Slug == t.Slug }); at >= 0 {
+			x.now = all[at]
+		}
+		if err := s.planToolset(ctx, ws, &x); err != nil {
+			return nil, importFault(err, doc.Toolsets, t.Slug)
+		}
+		work = append(work, x)
+	}
+	for _, row := range all {
+		if seen[row.Slug] {
+			continue
+		}
+		x := importing{now: row, planned: PlannedToolset{Slug: row.Slug, Action: "extra"}}
+		if prune {
+			x.planned.Action = "delete"
+		}
+		work = append(work, x)
+	}
+	slices.SortFunc(work, func(a, b importing) int { return strings.Compare(a.planned.Slug, b.planned.Slug) })
+	return work, nil
+}
+
+func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *importing) error {
+	t := x.want
+	if err := t.check(); err != nil {
+		return err
+	}
+	for i := range t.Plugins {
+		if _, err := s.declaredBinding(ctx, ws, "", &t.Plugins[i], "/plugins/"+strconv.Itoa(i)); err != nil {
+			return err
+		}
+	}
+	before := any(map[string]any{})
+	var creds []draftCredential
+	if x.now != nil {
+		have, err := s.declare(ctx, ws, x.now, nil)
+		if err != nil {
+			return err
+		}
+		before = have.view()
+		if creds, err = loadCredentials(ctx, ws, x.now); err != nil {
+			return err
+		}
+		x.planned.Action = "update"
+		if have.Capture != t.Capture {
+			err = requireRole(ctx, store.RoleAdmin)
+		}
+		if err != nil {
+			return err
+		}
+	} else if t.Capture != "" {
+		if err := requireRole(ctx, store.RoleAdmin); err != nil {
+			return err
+		}
+	}
+	if err := s.planSecrets(x, creds); err != nil {
+		return err
+	}
+	if x.now == nil || !reflect.DeepEqual(before, t.view()) {
+		// What cannot be compiled or tested must be known before anything is changed.
+		if _, err := s.importDraft(ctx, ws, x, func(string) {}); err != nil {
+			return err
+		}
+	}
+	if x.now != nil {
+		x.planned.Changes = differences(before, t.view())
+	}
+	if x.secrets {
+		x.planned.Changes = append(x.planned.Changes, PlannedChange{Pointer: "/authentication", To: "another secret"})
+	}
+	if x.now != nil && len(x.planned.Changes) == 0 {
+		x.planned.Action = "none"
+	}
+	return nil
+}
+
+// check finds the faults that need nothing but the document.
+func (t *DeclaredToolset) check() error {
+	if err := checkBaseURL(t.BaseURL, "/baseUrl"); err != nil {
+		return err
+	}
+	if err := store.CheckLabels(t.Labels); err != nil {
+		return problem.As(err).At("", 0, 0, "/labels")
+	}
+	src := &t.Source
+	switch {
+	case (src.Document == "") == (len(src.Files) == 0):
+		return fieldFault("/source", "a source needs exactly one of document and files")
+	case len(src.Files) > 0 && src.Files[src.Main] == "":
+		return fieldFault("/source/main", "files have no %.200q", src.Main)
+	case src.Kind == kindMCP && (src.Document == "" || len(src.Overlays) > 0):
+		return fieldFault("/source", "an MCP server is one document without overlays")
+	}
+	if src.URL != "" {
+		if _, err := sourceURL(src.URL); err != nil {
+			return fieldFault("/source/url", "the address is not an http or https URL without credentials")
+		}
+	}
+	if sum := sha256.Sum256([]byte(src.Document)); src.Document != "" && len(src.Overlays) == 0 && src.Digest != "" && src.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
+		return fieldFault("/source/digest", "the document has another digest, sha256:%x", sum[:])
+	}
+	seen := map[Operation]bool{}
+	for i := range t.Tools {
+		e, at := &t.Tools[i], "/tools/"+strconv.Itoa(i)
+		if e.Method == "" || e.Path == "" || seen[e.Operation] {
+			return fieldFault(at, "an edit names its tool by method and path, each tool once")
+		}
+		seen[e.Operation] = true
+		if e.Name != nil && !toolName.MatchString(*e.Name) {
+			return fieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *e.Name)
+		}
+		if _, err := e.Answers.record(at+"/answers", true); err != nil {
+			return err
+		}
+	}
+	if _, err := t.Answers.record("/answers", false); err != nil {
+		return err
+	}
+	if c := t.Selection; c != nil && c.Mode == registry.SelectUseCase && c.UseCase == "" {
+		return fieldFault("/selection/useCase", "the selection use-case needs the use case in words")
+	}
+	return nil
+}
+
+// record is the stored form of settings; "" for none.
+func (a *Answers) record(at string, tool bool) (string, error) {
+	if a == nil {
+		return "", nil
+	}
+	r := registry.Answers{
+		Profile: a.Profile, Format: a.Format, Fields: a.Fields, Rows: a.Rows, Where: a.Where, Limit: a.Limit, MaxString: a.MaxString,
+		Budget: a.TokenBudget, JQ: a.JQ, Redact: a.Redact, Structured: a.Structured,
+	}
+	if r == (registry.Answers{}) {
+		return "", nil
+	}
+	return mustJSON(&r), r.Validate(at, tool)
+}
+
+// planSecrets finds which secrets are missing and which are new.
+func (s *Server) planSecrets(x *importing, creds []draftCredential) error {
+	x.planned.Missing, x.secrets = nil, false
+	d := &draft{creds: creds}
+	a := x.want.auth(nil)
+	match := d.matching(a)
+	for i := range x.want.Authentication {
+		it := &x.want.Authentication[i].AuthItem
+		needed := !isOAuth(it.AuthType) || it.Grant == "client_credentials"
+		switch given := it.secret(); {
+		case given.IsZero() && needed && (match[i] < 0 || !keepsSecret(&creds[match[i]].row, it)):
+			field := cmp.Or(secretField(it.AuthType), "privateKey")
+			x.planned.Missing = append(x.planned.Missing, fmt.Sprintf("/authentication/%d/%s", i, field))
+		case given.IsZero():
+		case match[i] < 0 || creds[match[i]].row.Version == 0:
+			x.secrets = true
+		default:
+			stored, err := s.open(&creds[match[i]].row)
+			if err != nil {
+				return err
+			}
+			if !stored.Equal(given) {
+				x.secrets = true
+			}
+		}
+	}
+	return nil
+}
+
+// auth is the authentication configuration of a declaration without the items whose
+// secret is missing.
+func (t *DeclaredToolset) auth(missing []string) *SetAuth {
+	var items []AuthItem
+	for i := range t.Authentication {
+		if !slices.ContainsFunc(missing, func(m string) bool { return strings.HasPrefix(m, fmt.Sprintf("/authentication/%d/", i)) }) {
+			items = append(items, t.Authentication[i].AuthItem)
+		}
+	}
+	switch len(items) {
+	case 0:
+		return &SetAuth{AuthItem: AuthItem{AuthType: authNone}}
+	case 1:
+		return &SetAuth{AuthItem: items[0]}
+	}
+	return &SetAuth{AuthItem: AuthItem{AuthType: authList}, Items: items}
+}
+
+// declaredBinding is the record of a binding whose plugin is there, may run and takes
+// its configuration.
+func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, connectorName string, p *DeclaredPlugin, at string) (*boundRecord, error) {
+	row, err := ws.PluginVersion(ctx, p.Plugin, p.Version)
+	if problem.Is(err, problem.NotFound) {
+		return nil, problem.New(problem.NotFound, "there is no plugin %.80q %.80q in this workspace", p.Plugin, p.Version).At("", 0, 0, at).
+			Fix("publish it here first: sluice plugin publish")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.Digest != "" && p.Digest != row.Digest {
+		return nil, problem.New(problem.Conflict, "plugin %s %s is another module here: %s", p.Plugin, p.Version, row.Digest).At("", 0, 0, at+"/digest")
+	}
+	r, err := registry.ParseVersionRange(p.Range)
+	if err != nil {
+		return nil, fieldFault(at+"/range", "%.80q is not a range of versions: write *, 1.2.3, ^1.2.3, ~1.2.3, 1 or 1.2", p.Range)
+	}
+	if v, err := registry.ParseVersion(p.Version); err != nil || !r.Has(v) {
+		return nil, fieldFault(at+"/range", "the range %.80q does not hold the version %.80q", p.Range, p.Version)
+	}
+	b := &boundRecord{Plugin: p.Plugin, Range: p.Range, Pinned: row.Version, Digest: row.Digest, Kind: row.Kind, OnError: p.OnError}
+	if p.Operation != nil {
+		b.Connector, b.Method, b.Path = connectorName, p.Operation.Method, p.Operation.Path
+	}
+	if p.Unbind != nil && *p.Unbind != (PluginUnbinding{}) {
+		b.Unbind = &registry.UnbindLimits{ErrorPercent: p.Unbind.ErrorPercent, MeanMilliseconds: p.Unbind.MeanMs}
+	}
+	if c := compactJSON(p.Config); c != "null" && c != "{}" {
+		b.Config = json.RawMessage(c)
+	}
+	g, err := s.o.Publisher.OpenPlugin(ctx, pluginRef(row))
+	if err != nil {
+		return nil, err
+	}
+	if err := g.CheckConfig(b.Config); err != nil {
+		if p := problem.As(err); p != nil {
+			return nil, p.At("", 0, 0, at+"/config")
+		}
+		return nil, err
+	}
+	return b, g.Check(s.o.PluginPolicy)
+}
+
+// source is the source as it was read when the toolset was exported.
+func (t *DeclaredToolset) source() (*source, error) {
+	in := &t.Source
+	if in.Kind == kindMCP {
+		server, err := connector.ParseMCPServer([]byte(in.Document))
+		if err != nil {
+			return nil, problem.New(problem.InvalidArgument, "the document is not what an export wrote of an MCP server").At("", 0, 0, "/source/document").Because(err)
+		}
+		return &source{url: in.URL, server: server, title: cmp.Or(server.Title, server.Name, hostname(in.URL))}, nil
+	}
+	name := cmp.Or(in.URL, in.FileName, "document")
+	src := &source{url: in.URL, parts: map[string][]byte{}}
+	src.spec = openapi.Source{Name: name, Data: []byte(in.Document), BaseURL: in.URL}
+	if len(in.Files) > 0 {
+		local := make(map[string][]byte, len(in.Files))
+		for path, text := range in.Files {
+			if src.parts[path] = []byte(text); !strings.Contains(path, "://") {
+				local[path] = []byte(text)
+			}
+		}
+		src.spec.Data = []byte(in.Files[in.Main])
+		if in.URL == "" {
+			var err error
+			if src.spec, err = openapi.InFiles(name, local, in.Main); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i, o := range in.Overlays {
+		if o.Document == "" {
+			return nil, fieldFault(fmt.Sprintf("/source/overlays/%d/document", i), "an overlay needs its document")
+		}
+		src.overlays = append(src.overlays, o)
+		src.spec.Overlays = append(src.spec.Overlays, openapi.Overlay{Name: cmp.Or(o.FileName, o.URL, fmt.Sprintf("overlay %d", i+1)), Data: []byte(o.Document)})
+	}
+	return src, nil
+}
+
+// imported is a draft as a document says, not stored.
+type imported struct {
+	*draft
+
+	source *source                     // nil: it stays
+	push   func(context.Context) error // of the connector; nil: it stays
+}
+
+// importDraft makes the draft that the document says. Nothing is stored but contents
+// that no record names.
+func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *importing, phase func(string)) (*imported, error) {
+	t := x.want
+	out := &imported{}
+	same := false
+	if x.now != nil {
+		row := *x.now
+		d, err := s.draftOf(ctx, ws, &row)
+		if err != nil {
+			return nil, err
+		}
+		have, err := declareSource(ctx, ws, &row)
+		if err != nil {
+			return nil, err
+		}
+		a, b := have, t.Source
+		a.Digest, b.Digest, a.FileName, b.FileName = "", "", "", ""
+		same = reflect.DeepEqual(a, b)
+		out.draft = d
+	} else {
+		ts := &store.Toolset{ID: s.o.Store.NewID("ts"), Slug: t.Slug}
+		ts.WorkspaceID = ws.ID()
+		out.draft = &draft{ts: ts}
+	}
+	d := out.draft
+	if !same {
+		src, err := t.source()
+		if err != nil {
+			return nil, err
+		}
+		compiled, conn, report, err := s.compile(ctx, ws.ID(), src, phase)
+		if err != nil {
+			return nil, err
+		}
+		d.report = report
+		d.bind(compiled, conn)
+		out.source = src
+		out.push = func(ctx context.Context) error { return s.o.Publisher.Push(ctx, compiled) }
+		d.ts.SourceKind, d.ts.SourceURL, d.ts.SourceTitle = src.kind(), src.url, src.title
+	}
+	d.ts.Name, d.ts.Description, d.ts.Instructions, d.ts.BaseURL, d.ts.Profile = t.Name, t.Description, t.Instructions, t.BaseURL, t.Profile
+	d.ts.CacheSeconds, d.ts.UpstreamPolicy = t.CacheSeconds, t.UpstreamPolicy
+	if len(t.Labels) > 0 || d.ts.LabelText != "" {
+		d.ts.SetLabels(t.Labels)
+	}
+	var err error
+	if d.ts.Answers, err = t.Answers.record("/answers", false); err != nil {
+		return nil, err
+	}
+	d.edits = make([]store.ToolEdit, len(t.Tools))
+	for i := range t.Tools {
+		e := &t.Tools[i]
+		d.edits[i] = store.ToolEdit{
+			ToolsetID: d.ts.ID, Connector: d.ts.Connector, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
+		}
+		if d.edits[i].Answers, err = e.Answers.record(fmt.Sprintf("/tools/%d/answers", i), true); err != nil {
+			return nil, err
+		}
+	}
+	if enabledCount(d.tools(false)) == 0 {
+		return nil, problem.New(problem.InvalidArgument, "no tool is enabled").At("", 0, 0, "/tools").Fix("enable at least one")
+	}
+	bound := make([]boundRecord, 0, len(t.Plugins))
+	for i := range t.Plugins {
+		b, err := s.declaredBinding(ctx, ws, d.ts.Connector, &t.Plugins[i], "/plugins/"+strconv.Itoa(i))
+		if err != nil {
+			return nil, err
+		}
+		bound = append(bound, *b)
+	}
+	if d.ts.Plugins = ""; len(bound) > 0 {
+		d.ts.Plugins = mustJSON(bound)
+	}
+	if err := d.declaredSelection(t.Selection); err != nil {
+		return nil, err
+	}
+	auth := t.auth(x.planned.Missing)
+	return out, d.authenticate(s, auth, "/authentication")
+}
+
+// declaredSelection puts a selection on a draft.
+func (d *draft) declaredSelection(in *DeclaredSelection) error {
+	d.ts.Selection = ""
+	if in == nil {
+		return nil
+	}
+	c := &choiceRecord{Mode: in.Mode, UseCase: in.UseCase, Examples: in.Examples}
+	for _, t := range in.Tools {
+		c.Tools = append(c.Tools, storedTool(t))
+	}
+	c.keep(d.ts)
+	if in.Mode == registry.SelectUseCase && len(in.Tools) == 0 {
+		return d.chooseAnew(&in.Mode, &in.UseCase)
+	}
+	return nil
+}
+
+// applyImport makes one toolset what the document says.
+func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *importing, reason string) error {
+	switch x.planned.Action {
+	case "none", "extra":
+		return nil
+	case "delete":
+		return s.remove(ctx, ws, x.now)
+	}
+	giveBack, err := s.creating.take(ctx, ws.ID()+"/"+x.want.Slug)
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	if _, err := s.grant(ctx, ws, append([]string{x.want.BaseURL, x.want.Source.URL}, x.want.auth(nil).addresses()...)); err != nil {
+		return err
+	}
+	d, err := s.importDraft(ctx, ws, x, func(string) {})
+	if err != nil {
+		return err
+	}
+	before := map[string]any{}
+	replaced := slices.Clone(d.creds)
+	labels := ""
+	if x.now != nil {
+		before = toolsetFields(x.now)
+		labels = x.now.LabelText
+		if replaced, err = loadCredentials(ctx, ws, x.now); err != nil {
+			return err
+		}
+	}
+	for i := range d.creds { // a secret that is stored already is not another version of it
+		c := &d.creds[i]
+		if c.secret.IsZero() || c.row.Version == 0 {
+			continue
+		}
+		stored, err := s.open(&c.row)
+		if err != nil {
+			return err
+		}
+		if stored.Equal(c.secret) {
+			c.secret = secrets.Secret{}
+		}
+	}
+	if d.push != nil {
+		if err := d.push(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.pushDraft(ctx, d.draft); err != nil {
+		return err
+	}
+	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeImported(ctx, tx, d, x.now == nil, before, reason) })
+	if err != nil {
+		return err
+	}
+	s.forgetAll(replaced, d.creds)
+	if err := s.importAccess(ctx, ws, d.ts, x.want); err != nil {
+		return err
+	}
+	switch {
+	case x.want.Live && len(x.planned.Missing) == 0 && d.ts.LiveDigest != d.ts.DraftDigest:
+		if err := s.deploy(ctx, ws, d.draft, nil, reason); err != nil {
+			return err
+		}
+		x.planned.Revision = d.ts.LiveRevision
+	case d.ts.LiveRevision > 0 && labels != d.ts.LabelText:
+		s.publish.Lock()
+		defer s.publish.Unlock()
+		_, err := s.o.Publisher.Release(ctx)
+		return err
+	}
+	return nil
+}
+
+// writeImported writes the records of a toolset as the document says.
+func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, isNew bool, before map[string]any, reason string) error {
+	if src := d.source; src != nil {
+		err := tx.PutSpecification(ctx, &store.Specification{
+			Digest: d.report.SpecDigest, Name: src.name(), URL: src.url, Format: src.format(d.report.Format), SpecVersion: d.report.SpecVersion, Content: src.content(),
+		})
+		if err != nil {
+			return err
+		}
+		if err := tx.PutConnector(ctx, &store.Connector{Name: d.ts.Connector, Title: d.report.Title, Kind: "custom", Source: src.kind()}, d.version); err != nil {
+			return err
+		}
+	}
+	write := tx.SaveToolset
+	if isNew {
+		write = tx.CreateToolset
+	}
+	if err := write(ctx, d.ts); err != nil {
+		return err
+	}
+	if d.source != nil {
+		if err := tx.PutToolsetSource(ctx, d.source.record(d.ts.ID)); err != nil {
+			return err
+		}
+	}
+	if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
+		return err
+	}
+	if err := s.writeAuth(ctx, tx, d.draft); err != nil {
+		return err
+	}
+	rec := audit(ctx, "toolset.import", d.ts.ID)
+	rec.Digest, rec.Reason, rec.Before, rec.After = d.ts.DraftDigest, reason, mustJSON(before), mustJSON(toolsetFields(d.ts))
+	return tx.Audit(ctx, rec)
+}
+
+// importAccess makes access and capture what the document says.
+func (s *Server) importAccess(ctx context.Context, ws *store.Workspace, ts *store.Toolset, t *DeclaredToolset) error {
+	row, err := ws.Access(ctx, ts.ID)
+	if err != nil {
+		return err
+	}
+	before, err := settingsOf(row)
+	if err != nil {
+		return err
+	}
+	after := AccessSettings{Mode: registry.AccessNone}
+	if t.Access != nil {
+		after = *t.Access
+	}
+	capture := ""
+	if row != nil {
+		capture = row.Capture
+	}
+	if reflect.DeepEqual(before, after) && capture == t.Capture {
+		return nil
+	}
+	return s.changeAccess(ctx, ws, ts, &accessChange{
+		action: "access.import", settings: &after, capture: &t.Capture,
+		before: map[string]any{"access": before, "capture": capture}, after: map[string]any{"access": after, "capture": t.Capture},
+	})
+}
