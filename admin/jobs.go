@@ -226,6 +226,7 @@ func (s *Server) registerJobs() {
 func register[I, O any](s *Server, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
 	op.BodyReadTimeout, op.MaxBodyBytes = -1, -1 // the body was read and bounded before
 	need := roleOf(&op)
+	op.Extensions = map[string]any{roleExtension: need}
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		if err := requireRole(ctx, need); err != nil {
 			return nil, s.fail(ctx, err)

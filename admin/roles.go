@@ -25,6 +25,10 @@ var rolesOf = map[string]string{
 	"create-backup": store.RoleAdmin, "collect-garbage": store.RoleAdmin, "rotate-key": store.RoleAdmin,
 }
 
+// roleExtension is the member of an operation in the API's document that names the
+// lowest role that may use it.
+const roleExtension = "x-sluice-role"
+
 // roleOf is the role an operation needs: to read a viewer's, to write an editor's.
 func roleOf(op *huma.Operation) string {
 	if r := rolesOf[op.OperationID]; r != "" {

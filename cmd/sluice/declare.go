@@ -491,6 +491,7 @@ func (d *declared) place(err error) error {
 	move(p)
 	for _, part := range p.Parts {
 		move(part)
+		p.Place.File = first(p.Place.File, part.Place.File) // that of the first is shown above them
 	}
 	return err
 }
