@@ -260,7 +260,7 @@ func TestImportRefuses(t *testing.T) {
 
 	// Roles: a viewer exports what it sees, and seals and imports nothing.
 	viewer, editor := w.withRole("default", store.RoleViewer), w.withRole("default", store.RoleEditor)
-	if got := w.do("GET", "/v1/export", nil, bearer(viewer)...); got.StatusCode != 200 || got.body != before {
+	if got := w.do("GET", "/v1/export", nil, bearer(viewer)...); got.StatusCode != http.StatusOK || got.body != before {
 		t.Errorf("a viewer's export: %d", got.StatusCode)
 	}
 	key, err := age.GenerateX25519Identity()

@@ -261,7 +261,7 @@ func declareSource(ctx context.Context, ws *store.Workspace, ts *store.Toolset) 
 	if len(out.Overlays) == 0 {
 		out.Overlays = nil
 	}
-	if out.Files != nil && len(out.Files) == 1 { // it was packed because of its overlays
+	if len(out.Files) == 1 { // it was packed because of its overlays
 		out.Document, out.Files, out.Main = out.Files[out.Main], nil, ""
 	}
 	return out, nil

@@ -1,0 +1,257 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// imported is a draft as a document says, not stored.
+type imported struct {
+	*draft
+
+	source *source                     // nil: it stays
+	push   func(context.Context) error // of the connector; nil: it stays
+}
+
+// importDraft makes the draft that the document says. Nothing is stored but contents
+// that no record names.
+func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *importing, phase func(string)) (*imported, error) {
+	t := x.want
+	out := &imported{}
+	same := false
+	if x.now != nil {
+		row := *x.now
+		d, err := s.draftOf(ctx, ws, &row)
+		if err != nil {
+			return nil, err
+		}
+		have, err := declareSource(ctx, ws, &row)
+		if err != nil {
+			return nil, err
+		}
+		a, b := have, t.Source
+		a.Digest, b.Digest, a.FileName, b.FileName = "", "", "", ""
+		same = reflect.DeepEqual(a, b)
+		out.draft = d
+	} else {
+		ts := &store.Toolset{ID: s.o.Store.NewID("ts"), Slug: t.Slug}
+		ts.WorkspaceID = ws.ID()
+		out.draft = &draft{ts: ts}
+	}
+	d := out.draft
+	if !same {
+		src, err := t.source()
+		if err != nil {
+			return nil, err
+		}
+		compiled, conn, report, err := s.compile(ctx, ws.ID(), src, phase)
+		if err != nil {
+			return nil, err
+		}
+		d.report = report
+		d.bind(compiled, conn)
+		out.source = src
+		out.push = func(ctx context.Context) error { return s.o.Publisher.Push(ctx, compiled) }
+		d.ts.SourceKind, d.ts.SourceURL, d.ts.SourceTitle = src.kind(), src.url, src.title
+	}
+	d.ts.Name, d.ts.Description, d.ts.Instructions, d.ts.BaseURL, d.ts.Profile = t.Name, t.Description, t.Instructions, t.BaseURL, t.Profile
+	d.ts.CacheSeconds, d.ts.UpstreamPolicy = t.CacheSeconds, t.UpstreamPolicy
+	if len(t.Labels) > 0 || d.ts.LabelText != "" {
+		d.ts.SetLabels(t.Labels)
+	}
+	var err error
+	if d.ts.Answers, err = t.Answers.record("/answers", false); err != nil {
+		return nil, err
+	}
+	d.edits = make([]store.ToolEdit, len(t.Tools))
+	for i := range t.Tools {
+		e := &t.Tools[i]
+		d.edits[i] = store.ToolEdit{
+			ToolsetID: d.ts.ID, Connector: d.ts.Connector, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
+		}
+		if d.edits[i].Answers, err = e.Answers.record(fmt.Sprintf("/tools/%d/answers", i), true); err != nil {
+			return nil, err
+		}
+	}
+	if enabledCount(d.tools(false)) == 0 {
+		return nil, problem.New(problem.InvalidArgument, "no tool is enabled").At("", 0, 0, "/tools").Fix("enable at least one")
+	}
+	bound := make([]boundRecord, 0, len(t.Plugins))
+	for i := range t.Plugins {
+		b, err := s.declaredBinding(ctx, ws, d.ts.Connector, &t.Plugins[i], "/plugins/"+strconv.Itoa(i))
+		if err != nil {
+			return nil, err
+		}
+		bound = append(bound, *b)
+	}
+	if d.ts.Plugins = ""; len(bound) > 0 {
+		d.ts.Plugins = mustJSON(bound)
+	}
+	if err := d.declaredSelection(t.Selection); err != nil {
+		return nil, err
+	}
+	auth := t.auth(x.planned.Missing)
+	return out, d.authenticate(s, auth, "/authentication")
+}
+
+// declaredSelection puts a selection on a draft.
+func (d *draft) declaredSelection(in *DeclaredSelection) error {
+	d.ts.Selection = ""
+	if in == nil {
+		return nil
+	}
+	c := &choiceRecord{Mode: in.Mode, UseCase: in.UseCase, Examples: in.Examples}
+	for _, t := range in.Tools {
+		c.Tools = append(c.Tools, storedTool(t))
+	}
+	c.keep(d.ts)
+	if in.Mode == registry.SelectUseCase && len(in.Tools) == 0 {
+		return d.chooseAnew(&in.Mode, &in.UseCase)
+	}
+	return nil
+}
+
+// applyImport makes one toolset what the document says.
+func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *importing, reason string) error {
+	switch x.planned.Action {
+	case "none", "extra":
+		return nil
+	case "delete":
+		return s.remove(ctx, ws, x.now)
+	}
+	giveBack, err := s.creating.take(ctx, ws.ID()+"/"+x.want.Slug)
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	if _, err := s.grant(ctx, ws, append([]string{x.want.BaseURL, x.want.Source.URL}, x.want.auth(nil).addresses()...)); err != nil {
+		return err
+	}
+	d, err := s.importDraft(ctx, ws, x, func(string) {})
+	if err != nil {
+		return err
+	}
+	before := map[string]any{}
+	replaced := slices.Clone(d.creds)
+	labels := ""
+	if x.now != nil {
+		before = toolsetFields(x.now)
+		labels = x.now.LabelText
+		if replaced, err = loadCredentials(ctx, ws, x.now); err != nil {
+			return err
+		}
+	}
+	for i := range d.creds { // a secret that is stored already is not another version of it
+		c := &d.creds[i]
+		if c.secret.IsZero() || c.row.Version == 0 {
+			continue
+		}
+		stored, err := s.open(&c.row)
+		if err != nil {
+			return err
+		}
+		if stored.Equal(c.secret) {
+			c.secret = secrets.Secret{}
+		}
+	}
+	if d.push != nil {
+		if err := d.push(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.pushDraft(ctx, d.draft); err != nil {
+		return err
+	}
+	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeImported(ctx, tx, d, x.now == nil, before, reason) })
+	if err != nil {
+		return err
+	}
+	s.forgetAll(replaced, d.creds)
+	if err := s.importAccess(ctx, ws, d.ts, x.want); err != nil {
+		return err
+	}
+	switch {
+	case x.want.Live && len(x.planned.Missing) == 0 && d.ts.LiveDigest != d.ts.DraftDigest:
+		if err := s.deploy(ctx, ws, d.draft, nil, reason); err != nil {
+			return err
+		}
+		x.planned.Revision = d.ts.LiveRevision
+	case d.ts.LiveRevision > 0 && labels != d.ts.LabelText:
+		s.publish.Lock()
+		defer s.publish.Unlock()
+		_, err := s.o.Publisher.Release(ctx)
+		return err
+	}
+	return nil
+}
+
+// writeImported writes the records of a toolset as the document says.
+func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, isNew bool, before map[string]any, reason string) error {
+	if src := d.source; src != nil {
+		err := tx.PutSpecification(ctx, &store.Specification{
+			Digest: d.report.SpecDigest, Name: src.name(), URL: src.url, Format: src.format(d.report.Format), SpecVersion: d.report.SpecVersion, Content: src.content(),
+		})
+		if err != nil {
+			return err
+		}
+		if err := tx.PutConnector(ctx, &store.Connector{Name: d.ts.Connector, Title: d.report.Title, Kind: "custom", Source: src.kind()}, d.version); err != nil {
+			return err
+		}
+	}
+	write := tx.SaveToolset
+	if isNew {
+		write = tx.CreateToolset
+	}
+	if err := write(ctx, d.ts); err != nil {
+		return err
+	}
+	if d.source != nil {
+		if err := tx.PutToolsetSource(ctx, d.source.record(d.ts.ID)); err != nil {
+			return err
+		}
+	}
+	if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
+		return err
+	}
+	if err := s.writeAuth(ctx, tx, d.draft); err != nil {
+		return err
+	}
+	rec := audit(ctx, "toolset.import", d.ts.ID)
+	rec.Digest, rec.Reason, rec.Before, rec.After = d.ts.DraftDigest, reason, mustJSON(before), mustJSON(toolsetFields(d.ts))
+	return tx.Audit(ctx, rec)
+}
+
+// importAccess makes access and capture what the document says.
+func (s *Server) importAccess(ctx context.Context, ws *store.Workspace, ts *store.Toolset, t *DeclaredToolset) error {
+	row, err := ws.Access(ctx, ts.ID)
+	if err != nil {
+		return err
+	}
+	before, err := settingsOf(row)
+	if err != nil {
+		return err
+	}
+	after := AccessSettings{Mode: registry.AccessNone}
+	if t.Access != nil {
+		after = *t.Access
+	}
+	capture := ""
+	if row != nil {
+		capture = row.Capture
+	}
+	if reflect.DeepEqual(before, after) && capture == t.Capture {
+		return nil
+	}
+	return s.changeAccess(ctx, ws, ts, &accessChange{
+		action: "access.import", settings: &after, capture: &t.Capture,
+		before: map[string]any{"access": before, "capture": capture}, after: map[string]any{"access": after, "capture": t.Capture},
+	})
+}
