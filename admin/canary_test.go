@@ -3,6 +3,7 @@ package admin_test
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"filippo.io/age"
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -32,6 +35,15 @@ func forms(secret string) map[string]string {
 	return out
 }
 
+func mustText(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
 // search looks for every form of a secret in a text.
 func search(t *testing.T, where, text, secret string) {
 	t.Helper()
@@ -50,6 +62,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	canaries := map[string]string{
 		"apiKey": "cnry+key/71f0e2/9f3c", "token": "cnry+tok/8812ab/77aa", "password": "cnry+pwd/5c5c5c/0b0b", "refused": "cnry+bad/aaaaaa/1d1d\n",
 		"url": "cnryurl4d4d4d4d", "idempotent": "cnry+idk/3e3e3e/2f2f", "unknown": "cnry+unk/9a9a9a/4c4c",
+		"client": "cnry+cli/6b6b6b/8e8e",
 	}
 	w.upstream.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, `{"message":"bad credentials"}`, http.StatusUnauthorized)
@@ -78,7 +91,21 @@ func TestNoSecretLeaves(t *testing.T) {
 	broken["authentication"] = map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": canaries["idempotent"]}
 	w.do("POST", "/v1/toolsets", broken, "Idempotency-Key", "b")
 	w.faults.set(nil)
-	for _, p := range []string{path, path + "/tools", auth, "/v1/toolsets", "/v1/audit?limit=200", "/v1/jobs", path + "/revisions", "/v1/me"} {
+	// The export of it, sealed and not, and its import with secrets that are taken and refused.
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, _ := w.export("?recipient=" + key.Recipient().String())
+	w.export("")
+	given := `{"authType":"oauth2","grant":"client_credentials","clientId":"c","tokenUrl":"https://id.example/token","clientSecret":"` + canaries["client"] + `"}`
+	copied := strings.Replace(strings.ReplaceAll(mustText(t, doc), `"slug":"pets"`, `"slug":"copy"`), `"authentication":[{`, `"authentication":[`+given+`,{`, 1)
+	w.do("POST", "/v1/import?dryRun=true", copied)
+	if p := want[admin.ImportPlan](w, w.do("POST", "/v1/import", copied), 200); p.Changes != 1 {
+		t.Errorf("the import of a client secret: %+v", p)
+	}
+	w.do("POST", "/v1/import", strings.Replace(copied, `"tokenUrl"`, `"unknown"`, 1))
+	for _, p := range []string{path, path + "/tools", auth, "/v1/toolsets", "/v1/audit?limit=200", "/v1/jobs", path + "/revisions", "/v1/me", "/v1/calls", "/v1/usage"} {
 		w.do("GET", p, nil)
 	}
 	canaries["refused"] = strings.TrimSuffix(canaries["refused"], "\n")

@@ -50,10 +50,17 @@ type DeclaredSource struct {
 
 // DeclaredSelection is which tools clients list.
 type DeclaredSelection struct {
-	Mode     string           `json:"mode" enum:"all,use-case,search"`
-	UseCase  string           `json:"useCase,omitempty" maxLength:"4096"`
-	Tools    []DeclaredChoice `json:"tools,omitempty" maxItems:"2000" doc:"use-case: the chosen ones, in order. Absent: they are chosen anew."`
-	Examples []ToolExamples   `json:"examples,omitempty" maxItems:"20000"`
+	Mode     string             `json:"mode" enum:"all,use-case,search"`
+	UseCase  string             `json:"useCase,omitempty" maxLength:"4096"`
+	Tools    []DeclaredChoice   `json:"tools,omitempty" maxItems:"2000" doc:"use-case: the chosen ones, in order. Absent: they are chosen anew."`
+	Examples []DeclaredExamples `json:"examples,omitempty" maxItems:"20000" doc:"Requests that the operator wrote; learned ones are no part of it."`
+	Learn    bool               `json:"learn,omitempty" doc:"search: learn examples from calls."`
+}
+
+// DeclaredExamples are requests that a tool answers.
+type DeclaredExamples struct {
+	Operation Operation `json:"operation"`
+	Operator  []string  `json:"operator" maxItems:"100"`
 }
 
 // DeclaredChoice is a tool that was chosen for a use case.

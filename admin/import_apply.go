@@ -102,19 +102,37 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	return out, d.authenticate(s, auth, "/authentication")
 }
 
-// declaredSelection puts a selection on a draft.
+// declaredSelection puts a selection on a draft. What was learned from calls stays.
 func (d *draft) declaredSelection(in *DeclaredSelection) error {
-	d.ts.Selection = ""
-	if in == nil {
-		return nil
+	old, err := choiceOf(d.ts)
+	if err != nil {
+		return err
 	}
-	c := &choiceRecord{Mode: in.Mode, UseCase: in.UseCase, Examples: in.Examples}
-	for _, t := range in.Tools {
-		c.Tools = append(c.Tools, storedTool(t))
+	c := &choiceRecord{Mode: registry.SelectAll}
+	if in != nil {
+		c.Mode, c.UseCase, c.Learn = in.Mode, in.UseCase, in.Learn && in.Mode == registry.SelectSearch
+		for _, t := range in.Tools {
+			c.Tools = append(c.Tools, storedTool(t))
+		}
+		for _, e := range in.Examples {
+			c.Examples = append(c.Examples, ToolExamples{Operation: e.Operation, Operator: e.Operator})
+		}
+	}
+	for i := range old.Examples {
+		e := &old.Examples[i]
+		if len(e.Learned) == 0 || c.Mode == registry.SelectAll {
+			continue
+		}
+		at := slices.IndexFunc(c.Examples, func(x ToolExamples) bool { return x.Operation == e.Operation })
+		if at < 0 {
+			c.Examples = append(c.Examples, ToolExamples{Operation: e.Operation, Learned: e.Learned})
+		} else {
+			c.Examples[at].Learned = e.Learned
+		}
 	}
 	c.keep(d.ts)
-	if in.Mode == registry.SelectUseCase && len(in.Tools) == 0 {
-		return d.chooseAnew(&in.Mode, &in.UseCase)
+	if in != nil && in.Mode == registry.SelectUseCase && len(in.Tools) == 0 {
+		return d.chooseAnew(&in.Mode, &in.UseCase, nil)
 	}
 	return nil
 }

@@ -119,6 +119,60 @@ func TestIsolation(t *testing.T) {
 	t.Logf("%d paths", tried)
 }
 
+// Every operation refuses each role below the one that its document names, whatever is
+// asked for, and before it looks at it.
+func TestEveryOperationNeedsItsRole(t *testing.T) {
+	w := newWorld(t)
+	ts := w.create("Pets", "pets.yaml")
+	b, err := w.srv.OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Paths map[string]map[string]struct {
+			ID   string `json:"operationId"`
+			Role string `json:"x-sluice-role"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	roles := []string{"viewer", "editor", "publisher", "admin"}
+	tokens := map[string]secrets.Secret{}
+	for _, r := range roles {
+		tokens[r] = w.withRole("default", r)
+	}
+	refused := map[string]int{}
+	for _, op := range w.operations() {
+		method, path := op[0], op[1]
+		o := doc.Paths[path][strings.ToLower(method)]
+		need := slices.Index(roles, o.Role)
+		if need < 0 {
+			t.Errorf("%s %s: the document names the role %q", method, path, o.Role)
+			continue
+		}
+		if o.Role == "viewer" && method != http.MethodGet {
+			t.Errorf("%s %s: a viewer may write", method, path)
+		}
+		at := strings.NewReplacer("{id}", ts.ID, "{name}", "list_pets", "{token}", "act_1", "{version}", "1.0.0", "{n}", "1").Replace(path)
+		for _, role := range roles[:need] {
+			var body any
+			if method != http.MethodGet && method != http.MethodDelete {
+				body = `{}`
+			}
+			a := w.do(method, at, body, append(bearer(tokens[role]), "If-Match", "*")...)
+			// What is no request of the operation is refused as such before a role is.
+			if a.StatusCode != http.StatusForbidden && a.StatusCode != http.StatusUnprocessableEntity && a.StatusCode != http.StatusBadRequest && a.StatusCode != http.StatusUnsupportedMediaType {
+				t.Errorf("%s (%s): a %s got %d %.200s; it needs %s", o.ID, at, role, a.StatusCode, a.body, o.Role)
+			}
+			refused[role]++
+		}
+	}
+	if refused["viewer"] < 30 || refused["publisher"] < 10 {
+		t.Errorf("only these were refused: %v", refused)
+	}
+}
+
 // Roles: who may do what, with the tokens the API itself makes.
 func TestRoles(t *testing.T) {
 	w := newWorld(t)
