@@ -171,6 +171,11 @@ func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCrede
 		}
 		v, _, err := s.Secret(ctx, id)
 		if problem.Is(err, problem.NotFound) {
+			for i := range creds {
+				if c := &creds[i]; c.row.ID == id && isOAuth(c.row.AuthType) {
+					return s.firstToken(ctx, c)
+				}
+			}
 			return v, problem.New(problem.Unauthenticated, "there is no access token yet").
 				Fix("log in first, or use a bearer token")
 		}
@@ -185,6 +190,35 @@ func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCrede
 	return l, nil
 }
 
+// firstToken is a service's own token for a credential that is not stored yet. A
+// person's login cannot be had that way.
+func (s *Server) firstToken(ctx context.Context, c *draftCredential) (none secrets.Secret, err error) {
+	sh, err := shapeOf(&c.row)
+	if err != nil {
+		return none, err
+	}
+	if sh.Grant != oauth.ClientCredentials || s.o.OAuth == nil {
+		return none, problem.New(problem.Unauthenticated, "there is no access token yet").
+			Fix("log in first (POST /v1/mcp/logins, or --auth oauth), or use a bearer token")
+	}
+	cfg := &oauth.Config{
+		Issuer: sh.Issuer, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: c.secret, AuthMethod: sh.TokenAuth, Scopes: sh.Scopes,
+		Audience: sh.Audience, Resource: sh.Resource,
+	}
+	if sh.discovers() {
+		found, err := s.findClient(ctx, &search{shape: &sh, server: true})
+		if err != nil {
+			return none, err
+		}
+		found.apply(cfg)
+	}
+	tok, err := s.o.OAuth.Obtain(ctx, cfg)
+	if err != nil {
+		return none, err
+	}
+	return tok.Access, nil
+}
+
 // explainAuth says of a server that wants authentication which one, and how to give
 // it. It changes no other error.
 func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error {
@@ -197,6 +231,11 @@ func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error
 		return err
 	}
 	p := problem.As(err)
+	if challenge.Error == "insufficient_scope" && len(challenge.Scopes) > 0 {
+		list := clipText(strings.Join(challenge.Scopes, ","), 500)
+		return problem.New(p.Kind, "%s: it wants more permissions than the login has", p.Detail).
+			Fix("log in with them: sluice add URL --auth oauth --scope %s   or, with a toolset, sluice toolset auth TOOLSET login --scope %s", list, list).Because(err)
+	}
 	found, fault := s.o.OAuth.DiscoverServer(ctx, t.URL, challenge, "")
 	switch {
 	case fault == nil && found.Guessed:

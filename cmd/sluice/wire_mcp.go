@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
@@ -56,7 +57,7 @@ func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPList
 	case err != nil && ctx.Err() != nil:
 		return nil, problem.New(problem.Timeout, "%s did not answer in time", at.Addr()).Fix("look at the log of the server, or try again").Because(err)
 	case err != nil:
-		if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok && refused.Status == http.StatusUnauthorized {
+		if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok && (refused.Status == http.StatusUnauthorized || strings.Contains(refused.Challenge, "insufficient_scope")) {
 			p := problem.As(err)
 			return nil, problem.New(p.Kind, "%s", p.Detail).Fix("%s", p.Remedy).Because(&admin.WantsAuthError{Challenge: refused.Challenge})
 		}
