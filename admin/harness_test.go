@@ -60,6 +60,7 @@ type world struct {
 	seen      *syncBuffer // every answer's headers and body
 	stop      func()
 	retention admin.Retention
+	publicURL string // of the admin listener
 	sandbox   *extism.Host
 	policy    guest.Policy
 	suggester *suggest.Model
@@ -300,7 +301,7 @@ func (w *world) open() {
 	must(err)
 	w.srv, err = admin.New(ctx, admin.Options{
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, Retention: w.retention,
-		GatewayURL: "http://127.0.0.1:7300", Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
+		GatewayURL: "http://127.0.0.1:7300", LinkURL: "http://localhost:7301", PublicURL: w.publicURL, Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
 		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester, Elsewhere: w.elsewhere,
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},
 	})
