@@ -31,6 +31,11 @@ const (
 	// alikeAtLeast is the likeness that counts in full: words such as "find" and
 	// "me" make any two requests a little alike.
 	alikeAtLeast = .2
+	// alikeSome and alikeNearly are the mean cosine with the nearest examples of a tool
+	// from which on a request begins to be one of them, and at which it is.
+	alikeSome, alikeNearly = .25, .5
+	// closeAtLeast is the cosine at which a text says what is asked for, in other words.
+	closeAtLeast = .5
 	// centerShare weighs the vectors of the examples against their words.
 	centerShare = .5
 	// nearest is how many of a tool's examples count as neighbours.
@@ -192,8 +197,9 @@ func (x *examples) valid(tools, dim int) bool {
 		len(x.weight) == len(x.docs) && below(x.docs, n) && rising(x.ends, tools, n) && len(x.scale) == tools && len(x.trust) == tools && len(x.centers) == tools*dim
 }
 
-// scoreExamples adds the likeness of q to each tool's examples to prior.
-func (s *Searcher) scoreExamples(q string) {
+// scoreExamples adds the likeness of q to each tool's examples to prior. closest is the
+// best cosine of q and the texts of a tool.
+func (s *Searcher) scoreExamples(q string, closest float32) {
 	x := &s.x.examples
 	if len(x.count) == 0 {
 		return
@@ -232,22 +238,46 @@ func (s *Searcher) scoreExamples(q string) {
 			}
 		}
 		start = end
-		var closest float32
+		var closer float32
 		for _, l := range near {
-			closest += l / nearest
+			closer += l / nearest
 		}
-		s.alike[d], s.near[d] = sum*x.scale[d], closest
-		topMean, topNear = max(topMean, s.alike[d]), max(topNear, closest)
+		s.alike[d], s.near[d] = sum*x.scale[d], closer
+		topMean, topNear = max(topMean, s.alike[d]), max(topNear, closer)
 	}
 	usual, topCenter := s.scoreCenters(q)
+	nearly := topNear
 	// The most alike counts 1, unless not even that is alike.
 	topMean, topNear = max(topMean, alikeAtLeast*norm), max(topNear, alikeAtLeast*norm)
 	topCenter = max(topCenter-usual, alikeAtLeast)
+	// The most alike of few tools with examples says little: the tool that is asked for
+	// may be one of the many without.
+	// Unless the request is nearly one of the examples: then they decide.
+	// Or no tool has a word of it, nor is any close: then there is nothing else to go by.
+	sure := min(max(nearly/norm-alikeSome, 0)/(alikeNearly-alikeSome), 1)
+	if s.topBM25 == 0 {
+		sure = max(sure, 1-max(closest/closeAtLeast, 0))
+	}
+	var cover, most, fits float32
+	for _, t := range x.trust {
+		cover += t / float32(len(x.trust))
+	}
+	cover += (1 - cover) * sure
 	for d := range s.alike {
 		a := s.alike[d]/topMean + s.near[d]/topNear + centerShare*max(s.two[d]-usual, 0)/topCenter
-		a *= x.trust[d] / (2 + centerShare)
-		s.alike[d] = a
-		s.prior[d] += exampleWeight * a
+		s.alike[d] = a * cover * x.trust[d] / (2 + centerShare)
+		most, fits = max(most, s.alike[d]), max(fits, s.prior[d])
+	}
+	if most == 0 {
+		return
+	}
+	// A tool that has no examples, or few, would lose against every tool that has many:
+	// it is taken to be as like as its texts say, compared with the best of all tools.
+	for d := range s.alike {
+		if fits > 0 {
+			s.alike[d] += (1 - sure) * (1 - x.trust[d]) * most * max(s.prior[d], 0) / fits
+		}
+		s.prior[d] += exampleWeight * s.alike[d]
 	}
 }
 

@@ -275,7 +275,7 @@ func (s *Searcher) SearchAmong(q string, k int, among []bool) []Hit {
 	for d := range s.prior {
 		s.prior[d] += clauseShare*s.clause[d] + zShare*s.clauseZ[d]
 	}
-	s.scoreExamples(q)
+	s.scoreExamples(q, top)
 	for d := range among {
 		if !among[d] {
 			s.prior[d] = 0
