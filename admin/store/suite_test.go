@@ -92,6 +92,7 @@ func suite(t *testing.T, h harness) {
 	f("revisions and tests", testRevisions)
 	f("credentials", testCredentials)
 	f("oauth tokens", testOAuthTokens)
+	f("logins", testLogins)
 	f("specifications and connectors", testConnectors)
 	f("tokens", testTokens)
 	f("jobs", testJobs)

@@ -143,6 +143,25 @@ func (s *Secrets) Credential(_ context.Context, id string) (credentials.Credenti
 	return c, nil
 }
 
+// SetUser sets the credential of one caller.
+func (s *Secrets) SetUser(id string, user registry.User, c credentials.Credential) {
+	s.Set(id+"/"+user.Key(), c)
+}
+
+// UserCredential implements [credentials.Users]. A caller without one gets a link
+// that ends with their key.
+func (s *Secrets) UserCredential(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (credentials.Credential, error) {
+	if user == (registry.User{}) {
+		return credentials.Credential{}, credentials.NoIdentity()
+	}
+	c, err := s.Credential(ctx, id+"/"+user.Key())
+	if err != nil || len(scopes) > 0 || rejected != 0 && c.Version == rejected {
+		return credentials.Credential{}, problem.New(problem.Unauthenticated, "you are not logged in").
+			Because(&registry.LoginError{URL: "https://sluice.example/oauth/login/" + user.Key()})
+	}
+	return c, nil
+}
+
 // Options configures a Stack.
 type Options struct {
 	Dial       safedial.Options // default: every address is permitted
