@@ -58,7 +58,7 @@ func search(t *testing.T, where, text, secret string) {
 // searched: each answer with its headers, the log, and every file of the data
 // directory (database, WAL, registry), also right after a kill.
 func TestNoSecretLeaves(t *testing.T) {
-	w := newWorld(t)
+	w, shownOnce := newWorld(t), map[string]string{}
 	canaries := map[string]string{
 		"apiKey": "cnry+key/71f0e2/9f3c", "token": "cnry+tok/8812ab/77aa", "password": "cnry+pwd/5c5c5c/0b0b", "refused": "cnry+bad/aaaaaa/1d1d\n",
 		"url": "cnryurl4d4d4d4d", "idempotent": "cnry+idk/3e3e3e/2f2f", "unknown": "cnry+unk/9a9a9a/4c4c",
@@ -110,8 +110,24 @@ func TestNoSecretLeaves(t *testing.T) {
 	}
 	canaries["refused"] = strings.TrimSuffix(canaries["refused"], "\n")
 	canaries["API token"] = w.token.Reveal()
+	// Tokens that are shown once are in that answer and nowhere else, also when the
+	// request may be repeated.
+	for i, made := range [][2]string{
+		{path + "/access-tokens", `{"name":"shown once"}`}, {"/v1/tokens", `{"name":"shown once","role":"viewer"}`}, {"/v1/edges/join-tokens", `{}`},
+	} {
+		var a struct {
+			Token string `json:"token"`
+		}
+		if err := json.Unmarshal([]byte(w.do("POST", made[0], made[1], "Idempotency-Key", "once"+string(rune('0'+i))).body), &a); err != nil || len(a.Token) < 20 {
+			t.Fatalf("%s: %q, %v", made[0], a.Token, err)
+		}
+		shownOnce[made[0]] = a.Token
+	}
 	files := 0
 	check := func() {
+		for name, secret := range shownOnce {
+			search(t, "the log, "+name, w.log.String(), secret)
+		}
 		for name, secret := range canaries {
 			if name != "API token" { // which nobody sends back either
 				search(t, "an answer, "+name, w.seen.String(), secret)
@@ -127,8 +143,10 @@ func TestNoSecretLeaves(t *testing.T) {
 				return err
 			}
 			files++
-			for canary, secret := range canaries {
-				search(t, filepath.Base(name)+", "+canary, string(b), secret)
+			for _, all := range []map[string]string{canaries, shownOnce} {
+				for canary, secret := range all {
+					search(t, filepath.Base(name)+", "+canary, string(b), secret)
+				}
 			}
 			return nil
 		})

@@ -9,16 +9,20 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,6 +68,7 @@ func TestMain(m *testing.M) {
 //	follow USER          open the login link that the last command printed and log in as USER (one, two);
 //	                     with !, the link must not be good any more
 //	userid NAME          set USER to the id of the caller of that name in the list that was printed
+//	hidden SECRET PATH…  no file there holds SECRET, plain, in base64, hex or URL-encoded
 //	revoke               make every access token of the authorization server bad
 func TestScripts(t *testing.T) {
 	s := &scripts{t: t}
@@ -92,7 +97,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"upstream": s.upstream, "waitready": s.waitReady, "exits": s.exits, "curl": s.curl, "paste": s.paste, "mcp": s.mcp,
 			"capture": s.capture, "tree": s.tree, "certificate": s.certificate,
-			"login": s.login, "revoke": s.revoke, "bucket": s.bucket, "registry": s.registry,
+			"login": s.login, "revoke": s.revoke, "hidden": s.hidden, "bucket": s.bucket, "registry": s.registry,
 			"follow": s.follow, "userid": s.userID,
 		},
 	})
@@ -233,6 +238,46 @@ func (s *scripts) waitReady(ts *testscript.TestScript, neg bool, args []string) 
 			ts.Fatalf("the node in %s was not ready within %s", dir, readyTimeout)
 		case <-tick.C:
 		}
+	}
+}
+
+// hidden searches files for a secret in every form it could be written in. With ! one
+// must be found.
+func (s *scripts) hidden(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: hidden SECRET PATH…")
+	}
+	secret := strings.TrimSpace(args[0])
+	if i := strings.LastIndexAny(strings.TrimRight(secret, "\"}\n "), "\" "); i >= 0 { // of a JSON object, or behind a label
+		secret = strings.Trim(secret[i:], "\"}\n ")
+	}
+	b := []byte(secret)
+	if len(b) < 9 {
+		ts.Fatalf("the secret %q is too short to be searched for", secret)
+	}
+	forms := [][]byte{b, []byte(hex.EncodeToString(b)), []byte(strings.ToUpper(hex.EncodeToString(b))), []byte(url.QueryEscape(secret))}
+	for i := range 3 { // base64 of a part of a longer text, at each of the three alignments
+		part := b[i : i+(len(b)-i)/3*3]
+		forms = append(forms, []byte(base64.StdEncoding.EncodeToString(part)), []byte(base64.URLEncoding.EncodeToString(part)))
+	}
+	files, found := 0, ""
+	for _, root := range args[1:] {
+		ts.Check(filepath.WalkDir(ts.MkAbs(root), func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(name)
+			files++
+			for _, f := range forms {
+				if bytes.Contains(text, f) {
+					found = fmt.Sprintf("%s holds the secret as %s", name, f)
+				}
+			}
+			return err
+		}))
+	}
+	if files == 0 || (found != "") != neg {
+		ts.Fatalf("searched %d files: %q", files, found)
 	}
 }
 
