@@ -631,15 +631,19 @@ func TestInstructions(t *testing.T) {
 	for _, c := range []struct {
 		format, own string
 		want, not   string
+		connector   *registry.Answers
 	}{
-		{"", "", `"instructions":"Long answers are table text`, ""},
-		{"", "Be brief.", `"instructions":"Be brief.\n\nLong answers are table text`, ""},
-		{registry.FormatJSON, "Be brief.", `"instructions":"Be brief."`, ""},
-		{registry.FormatJSON, "", `"protocolVersion"`, "instructions"},
+		{registry.FormatJSON, "", `"instructions":"Long answers are table text`, "", &registry.Answers{Format: registry.FormatTable}},
+		{"", "", `"protocolVersion"`, "instructions", &registry.Answers{Profile: registry.ProfileOff}},
+		{"", "", `"instructions":"Long answers are table text`, "", nil},
+		{"", "Be brief.", `"instructions":"Be brief.\n\nLong answers are table text`, "", nil},
+		{registry.FormatJSON, "Be brief.", `"instructions":"Be brief."`, "", nil},
+		{registry.FormatJSON, "", `"protocolVersion"`, "instructions", nil},
 	} {
 		s := start(t, gatewaytest.Options{})
 		serve(t, s, up, func(b *registry.Toolset) {
 			b.Instructions, b.Answers = c.own, &registry.Answers{Format: c.format}
+			b.Connectors[0].Answers = c.connector
 		}, getItem())
 		_, body := post(t, s.URL("acme"), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
 		if !strings.Contains(body, c.want) || c.not != "" && strings.Contains(body, c.not) {

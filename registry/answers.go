@@ -37,11 +37,23 @@ const (
 	FormatTOON  = "toon"  // Token-Oriented Object Notation
 )
 
-// Answers says what an operator makes of answers: of a toolset, or of one tool. A
-// tool's programs run before its toolset's, and both before the connector's
-// default projection; of the other settings a tool's own win.
+// AnswersOf is what settings of answers belong to.
+type AnswersOf uint8
+
+// Settings belong to a whole toolset, to the tools of one of its connectors, or to one
+// tool.
+const (
+	OfToolset AnswersOf = iota
+	OfConnector
+	OfTool
+)
+
+// Answers says what an operator makes of answers: of a toolset, of the tools of one
+// connector in it, or of one tool. A tool's programs run before its connector's and
+// those before the toolset's, and all before the connector's default projection; of
+// the other settings the narrower win.
 type Answers struct {
-	Profile    string `json:"profile,omitempty"`     // of a tool only; a toolset has Toolset.Profile
+	Profile    string `json:"profile,omitempty"`     // of a connector or tool only; a toolset has Toolset.Profile
 	Format     string `json:"format,omitempty"`      // FormatAuto, … Default: auto
 	Fields     string `json:"fields,omitempty"`      // field mask: docs/response-programs.md §2
 	Rows       string `json:"rows,omitempty"`        // path to the list that Where and Limit are about; "": the answer itself. Of a tool only
@@ -51,7 +63,7 @@ type Answers struct {
 	Budget     int    `json:"tokenBudget,omitempty"` // tokens; 0: DefaultTokenBudget, NoTokenBudget: none
 	JQ         string `json:"jq,omitempty"`          // runs after all programs. Of a tool only
 	Redact     bool   `json:"redact,omitempty"`      // no answer rather than one that the programs could not treat
-	Structured bool   `json:"structured,omitempty"`  // send outputSchema and structuredContent. Of a toolset only
+	Structured bool   `json:"structured,omitempty"`  // send outputSchema and structuredContent. Not of a tool
 
 	// Program is the index of the compiled Fields, Rows, Where and Limit in the
 	// bundle; nil: none of them is set.
@@ -59,19 +71,19 @@ type Answers struct {
 }
 
 // Validate reports the faults of a as [Toolset.Validate] does. at is the JSON
-// pointer of a; tool says that it belongs to one tool.
-func (a *Answers) Validate(at string, tool bool) error {
+// pointer of a.
+func (a *Answers) Validate(at string, of AnswersOf) error {
 	f := &faults{kind: problem.InvalidArgument}
-	a.validate(f, at, tool)
+	a.validate(f, at, of)
 	return f.err("the settings of answers are not valid")
 }
 
-// validate reports the faults of a. tool says that it belongs to one tool.
-func (a *Answers) validate(f *faults, at string, tool bool) {
+// validate reports the faults of a.
+func (a *Answers) validate(f *faults, at string, of AnswersOf) {
 	switch a.Profile {
 	case "":
 	case ProfileOff, ProfileLossless, ProfileConcise:
-		f.check(tool, at+"/profile", "the profile of a toolset is its own field")
+		f.check(of != OfToolset, at+"/profile", "the profile of a toolset is its own field")
 	default:
 		f.add(at+"/profile", "profile %.80q is none of off, lossless, concise", a.Profile)
 	}
@@ -106,8 +118,8 @@ func (a *Answers) validate(f *faults, at string, tool bool) {
 			f.add(at+"/jq", "%s", detail(err))
 		}
 	}
-	if tool {
-		f.check(!a.Structured, at+"/structured", "structured output is chosen for a toolset, not for a tool")
+	if of == OfTool {
+		f.check(!a.Structured, at+"/structured", "structured output is chosen for a toolset or a connector, not for a tool")
 		return
 	}
 	f.check(a.Rows == "" && a.Where == "" && a.Limit == 0 && a.JQ == "", at,
@@ -181,7 +193,7 @@ func (a *Answers) Compile() ([]byte, error) {
 	return engine.Compile(program)
 }
 
-// CompilePrograms compiles the settings of t and its tools, notes in each which
+// CompilePrograms compiles the settings of t, its connectors and its tools, notes in each which
 // program is its own, and returns the programs of the bundle, equal ones once.
 // t must be valid.
 func (t *Toolset) CompilePrograms() ([][]byte, error) {
@@ -210,6 +222,11 @@ func (t *Toolset) CompilePrograms() ([][]byte, error) {
 	}
 	if err := add(t.Answers); err != nil {
 		return nil, err
+	}
+	for i := range t.Connectors {
+		if err := add(t.Connectors[i].Answers); err != nil {
+			return nil, fmt.Errorf("connector %s: %w", t.Connectors[i].Name, err)
+		}
 	}
 	for i := range t.Tools {
 		if err := add(t.Tools[i].Answers); err != nil {
@@ -242,6 +259,11 @@ func (t *Toolset) checkPrograms(programs [][]byte) error {
 	}
 	if err := check(t.Answers, "the toolset"); err != nil {
 		return err
+	}
+	for i := range t.Connectors {
+		if err := check(t.Connectors[i].Answers, "connector "+t.Connectors[i].Name); err != nil {
+			return err
+		}
 	}
 	for i := range t.Tools {
 		if err := check(t.Tools[i].Answers, strings.ToUpper(t.Tools[i].Method)+" "+t.Tools[i].Path); err != nil {

@@ -85,7 +85,28 @@ type ConnectorRef struct {
 	Digest     Digest     `json:"digest"`            // digest of the module (the manifest's layer)
 	BaseURL    string     `json:"baseUrl,omitempty"` // replaces the specification's servers; "": the first of them
 	Auth       *AuthShape `json:"auth,omitempty"`    // nil: no credential
+	// Answers are the settings of this connector's tools; nil: those of the toolset.
+	Answers *Answers `json:"answers,omitempty"`
 }
+
+// PrefixedName is what a tool of a connector is called whose own name another tool of
+// the toolset has: the connector's name goes in front, and a number behind while taken
+// is true of the result. It is a valid tool name when tool is one.
+func PrefixedName(connector, tool string, taken func(name string) bool) string {
+	base := strings.ReplaceAll(connector, "-", "_") + "_" + tool
+	if c := base[0]; c >= '0' && c <= '9' {
+		base = "_" + base // names start with a letter or _
+	}
+	name := base[:min(len(base), maxToolName)]
+	for n := 2; taken(name); n++ {
+		suffix := fmt.Sprintf("_%d", n)
+		name = base[:min(len(base), maxToolName-len(suffix))] + suffix
+	}
+	return name
+}
+
+// maxToolName is the longest tool name that clients and model APIs accept.
+const maxToolName = 64
 
 // ToolEdit changes one generated tool. It is keyed by connector and operation,
 // never by our tool name, so a refreshed specification keeps its edits.
@@ -222,7 +243,7 @@ func (t *Toolset) Validate() error {
 			"%d bytes is not between 0 and %d", l.ResponseBytes, MaxResponseBytes)
 	}
 	if t.Answers != nil {
-		t.Answers.validate(f, "/answers", false)
+		t.Answers.validate(f, "/answers", OfToolset)
 	}
 	names := t.validateConnectors(f)
 	t.validateEdits(f, names)
@@ -252,6 +273,9 @@ func (t *Toolset) validateConnectors(f *faults) map[string]bool {
 		}
 		if c.Auth != nil {
 			c.Auth.validate(f, at+"/auth", true)
+		}
+		if c.Answers != nil {
+			c.Answers.validate(f, at+"/answers", OfConnector)
 		}
 	}
 	return names
@@ -284,7 +308,7 @@ func (t *Toolset) validateEdits(f *faults, connectors map[string]bool) {
 			f.text(at+"/description", *e.Description, 0, MaxDescriptionRunes)
 		}
 		if e.Answers != nil {
-			e.Answers.validate(f, at+"/answers", true)
+			e.Answers.validate(f, at+"/answers", OfTool)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func (t *Tool) newAnswer(c *connector.Tool) (*Answer, error) {
 		Profile: ts.bundle.EffectiveProfile(), Budget: t.budget(), shape: sync.OnceValue(func() *shape { return readShape(c.OutputSchema) }),
 	}
 	var jq string
-	for _, s := range t.settings() { // the tool's win
+	for _, s := range t.settings() { // the narrowest win
 		if s.Profile != "" {
 			a.Profile = s.Profile
 		}
@@ -216,11 +216,14 @@ func (t *Tool) newAnswer(c *connector.Tool) (*Answer, error) {
 	return a, nil
 }
 
-// settings are the operator's, the toolset's first.
+// settings are the operator's, the widest first.
 func (t *Tool) settings() []*registry.Answers {
 	var out []*registry.Answers
 	if s := t.Toolset.bundle.Answers; s != nil {
 		out = append(out, s)
+	}
+	if t.Binding != nil && t.Binding.answers != nil {
+		out = append(out, t.Binding.answers)
 	}
 	if t.edit != nil && t.edit.Answers != nil {
 		out = append(out, t.edit.Answers)

@@ -368,3 +368,33 @@ func TestListOf(t *testing.T) {
 		t.Errorf("nothing is %s", page)
 	}
 }
+
+// TestConnectorSettings: of profile, format and budget the narrower wins, and each
+// connector has its own.
+func TestConnectorSettings(t *testing.T) {
+	c := mustConnector(t, "a", "http://h", gatewaytest.Operation("list", "GET", "/0"), gatewaytest.Operation("get", "GET", "/1"))
+	in := gatewaytest.Toolset("acme", 1, c, func(ts *registry.Toolset) {
+		ts.Profile, ts.Answers = registry.ProfileConcise, &registry.Answers{Budget: 1000, Format: registry.FormatJSON}
+		second := ts.Connectors[0]
+		second.Name, second.Answers = "second", &registry.Answers{Profile: registry.ProfileOff, Budget: 2000}
+		ts.Connectors = append(ts.Connectors, second)
+		ts.Tools = []registry.ToolEdit{{Connector: "second", Method: "GET", Path: "/1", Answers: &registry.Answers{Profile: registry.ProfileLossless, Budget: 3000}}}
+	})
+	for name := range in.Connectors {
+		in.Connectors["second"] = in.Connectors[name]
+	}
+	ts := mustCompile(t, nil, in).Slug("acme")
+	for name, want := range map[string]struct {
+		profile string
+		budget  int
+	}{"list": {registry.ProfileConcise, 1000}, "second_list": {registry.ProfileOff, 2000}, "second_get": {registry.ProfileLossless, 3000}} {
+		tool, err := ts.Tool([]byte(name))
+		if err != nil || tool == nil {
+			t.Fatalf("%s: %v, %v", name, tool, err)
+		}
+		r, err := tool.Load()
+		if err != nil || r.Answer.Profile != want.profile || r.Answer.Budget != want.budget || r.Answer.Format != snapshot.FormatJSON {
+			t.Errorf("%s: %+v, %v; want %+v", name, r.Answer, err, want)
+		}
+	}
+}

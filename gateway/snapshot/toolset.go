@@ -69,6 +69,7 @@ type Binding struct {
 	url      string            // Override as it is written
 	Rules    credentials.Rules // everything that is configured; a tool's own are in [Ready]
 	Meter    *metering.Connector
+	answers  *registry.Answers // nil: those of the toolset
 }
 
 // newToolset makes a toolset. prev is what its slug served before; nil: nothing.
@@ -127,14 +128,29 @@ const tableGuide = "Long answers are table text: \"#A id name state=open user(B)
 // instructions are the operator's, and how to read answers where they may be
 // written as table text.
 func instructions(b *registry.Toolset) string {
-	format := ""
-	if b.Answers != nil {
-		format = b.Answers.Format
-	}
-	if b.EffectiveProfile() == registry.ProfileOff || formats[format] != FormatAuto && formats[format] != FormatTable {
+	if !writesTables(b) {
 		return b.Instructions
 	}
 	return strings.TrimPrefix(b.Instructions+"\n\n"+tableGuide, "\n\n")
+}
+
+// writesTables reports whether the answers of some connector may be table text.
+func writesTables(b *registry.Toolset) bool {
+	for i := range b.Connectors {
+		profile, format := b.EffectiveProfile(), ""
+		for _, a := range []*registry.Answers{b.Answers, b.Connectors[i].Answers} {
+			if a != nil && a.Profile != "" {
+				profile = a.Profile
+			}
+			if a != nil && a.Format != "" {
+				format = a.Format
+			}
+		}
+		if f := formats[format]; profile != registry.ProfileOff && (f == FormatAuto || f == FormatTable) {
+			return true
+		}
+	}
+	return false
 }
 
 func newBinding(in *ToolsetInput, ref *registry.ConnectorRef, meter *metering.Meter) (*Binding, error) {
@@ -146,7 +162,7 @@ func newBinding(in *ToolsetInput, ref *registry.ConnectorRef, meter *metering.Me
 	if err != nil {
 		return nil, err
 	}
-	b := &Binding{Name: ref.Name, Connector: c, Digest: string(ref.Digest), Rules: rules, Meter: meter.Connector(in.Slug, ref.Name)}
+	b := &Binding{Name: ref.Name, Connector: c, Digest: string(ref.Digest), Rules: rules, Meter: meter.Connector(in.Slug, ref.Name), answers: ref.Answers}
 	if ref.BaseURL != "" {
 		if b.Override, err = upstream.ParseBase(ref.BaseURL); err != nil {
 			return nil, err
@@ -291,40 +307,27 @@ const (
 
 type editKey struct{ connector, method, path string }
 
-// maxName is the longest tool name that clients and model APIs accept.
-const maxName = 64
-
 // settleNames makes the names of tools unique without regard to case and returns
 // the tools by name. Names an operator chose come first, then the order of
 // connectors and operations, then those of workflows: so a connector that is added
 // behind the others, or a workflow, never renames what is there. A tool whose name is
-// taken gets its connector's or plugin's name in front, and a number behind when that
-// is taken too.
+// taken gets its connector's or plugin's name in front ([registry.PrefixedName]). The
+// control plane writes such names of connectors' tools into the bundle, so that they
+// outlive what they made room for; this is for a bundle that does not.
 func settleNames(tools []*Tool) map[string]*Tool {
 	byName := make(map[string]*Tool, len(tools))
 	taken := make(map[string]bool, len(tools))
-	claim := func(t *Tool) {
-		name := t.Name
-		for n := 1; taken[strings.ToLower(name)]; n++ {
-			suffix := ""
-			if n > 1 {
-				suffix = fmt.Sprintf("_%d", n)
-			}
-			name = strings.ReplaceAll(t.group(), "-", "_") + "_" + t.Name
-			if c := name[0]; c >= '0' && c <= '9' {
-				name = "_" + name // names start with a letter or _
-			}
-			name = name[:min(len(name), maxName-len(suffix))] + suffix
-		}
-		t.Name = name
-		taken[strings.ToLower(name)] = true
-		byName[name] = t
-	}
+	isTaken := func(name string) bool { return taken[strings.ToLower(name)] }
 	for _, named := range []bool{true, false} {
 		for _, t := range tools {
-			if t.named == named {
-				claim(t)
+			if t.named != named {
+				continue
 			}
+			if isTaken(t.Name) {
+				t.Name = registry.PrefixedName(t.group(), t.Name, isTaken)
+			}
+			taken[strings.ToLower(t.Name)] = true
+			byName[t.Name] = t
 		}
 	}
 	return byName
