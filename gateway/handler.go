@@ -230,6 +230,7 @@ func (x *session) Select(name []byte) ([]mcp.HeaderParam, bool, error) {
 	var err error
 	x.meta3 = ""
 	if x.ts.Searches() && x.selectMeta(name) {
+		x.tool = nil
 		return nil, true, nil
 	}
 	if x.tool, err = x.ts.Tool(name); err != nil || x.tool == nil || !x.tool.Fetch && !x.pass.Sees(x.tool.Name) {
@@ -243,12 +244,15 @@ func (x *session) Select(name []byte) ([]mcp.HeaderParam, bool, error) {
 }
 
 // Tells implements [mcp.Toolset].
-func (x *session) Tells() bool { return x.meta3 == "" && x.tool.Remote() }
+func (x *session) Tells() bool { return x.tool != nil && x.tool.Remote() }
 
 // Permit implements [mcp.Toolset].
-func (x *session) Permit() bool {
-	if x.meta3 != "" {
-		return true // what execute_tool may call is decided when its tool is known
+func (x *session) Permit(arguments jsonscan.Value) bool {
+	if x.meta3 == snapshot.ExecuteTool {
+		x.tool = x.executed(arguments)
+	}
+	if x.tool == nil {
+		return true // one that searches, or Call says what is wrong
 	}
 	if x.tool.Fetch {
 		return true // whose answer it gives more of is checked when that is known

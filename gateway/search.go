@@ -209,6 +209,23 @@ func (x *session) resolve(args jsonscan.Value) (jsonscan.Value, error) {
 	return inner, err
 }
 
+// executed is the tool that execute_tool names; nil where it names none that the
+// caller sees, which resolve says better.
+func (x *session) executed(args jsonscan.Value) *snapshot.Tool {
+	name := args.Get("name")
+	if name.Kind() != jsonscan.String {
+		return nil
+	}
+	tool, err := x.ts.Tool(name.AppendText(nil))
+	if err != nil || tool == nil || !tool.Fetch && !x.pass.Sees(tool.Name) {
+		return nil
+	}
+	if _, err := tool.Load(); err != nil {
+		return nil
+	}
+	return tool
+}
+
 // toolNamed finds a tool of the toolset; the problem of a wrong name says what is
 // nearest.
 func (x *session) toolNamed(name jsonscan.Value, at string) (*snapshot.Tool, error) {

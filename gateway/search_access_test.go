@@ -1,17 +1,20 @@
 package gateway_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -219,13 +222,55 @@ func TestSearchJWT(t *testing.T) {
 		a := connectAs(t, s, version, token("read"))
 		a.has(a.call("search_tools", map[string]any{"query": "delete item"}, false), "delete_item [may destroy]")
 		a.has(a.call("describe_tools", map[string]any{"names": []string{"delete_item"}}, false), `"name":"delete_item"`)
-		a.has(a.execute("delete_item", id, true), "does not permit to call delete_item")
+		if r, err := a.c.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_tool", Arguments: map[string]any{"name": "delete_item", "arguments": id}}); err == nil {
+			t.Errorf("%s: scope read deletes: %+v", version, r)
+		}
+		a.has(a.execute("no_such_tool", id, true), "there is no tool")
+		// The same refusal as of the tool itself.
+		var refusals [2]string
+		for i, call := range []string{`"name":"delete_item","arguments":{"id":7}`, `"name":"execute_tool","arguments":{"name":"delete_item","arguments":{"id":7}}`} {
+			refusals[i] = refusal(t, s, version, token("read"), call)
+		}
+		if refusals[0] != refusals[1] || !strings.HasPrefix(refusals[1], "403 ") || !strings.Contains(refusals[1], `error="insufficient_scope"`) || !strings.Contains(refusals[1], `scope="read write"`) {
+			t.Errorf("%s: of the tool itself %s\nthrough execute_tool %s", version, refusals[0], refusals[1])
+		}
+		a = connectAs(t, s, version, token("read")) // the client gives a session up after a 403
 		a.has(a.execute("get_item", id, false), "9007199254740993")
 		if r := up.Requests(); len(r) != 1 || r[0].Method != http.MethodGet {
 			t.Errorf("%s: scope read asked the API for %v", version, r)
 		}
 		a.has(connectAs(t, s, version, token("write")).execute("delete_item", id, false), `"deleted":true`)
 	}
+}
+
+// refusal is the status, the challenge and the JSON-RPC error of a call.
+func refusal(t *testing.T, s *gatewaytest.Stack, version, token, call string) string {
+	t.Helper()
+	name, _, _ := strings.Cut(strings.TrimPrefix(call, `"name":"`), `"`)
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + call + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	if version != eras[0] {
+		body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + call + `}}`
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL("acme"), strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + token,
+		"Mcp-Protocol-Version": version, "Mcp-Method": "tools/call", "Mcp-Name": name,
+	} {
+		req.Header.Set(k, v)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d %s %s", res.StatusCode, res.Header.Get("Www-Authenticate"), b)
 }
 
 // TestSearchOptimizations: masks, budgets and handles work through execute_tool as
@@ -272,5 +317,94 @@ func TestSearchOptimizations(t *testing.T) {
 				t.Errorf("%s: another token reads %s", version, got)
 			}
 		}
+	}
+}
+
+// TestExecuteServerTool: a tool of an MCP server is through execute_tool what it is by
+// itself: its progress, its log, its questions and the answers to them.
+func TestExecuteServerTool(t *testing.T) {
+	serve := mcp.NewServer(&mcp.Implementation{Name: "up", Version: "1"}, nil)
+	serve.AddTool(&mcp.Tool{Name: "slow", Description: "Takes its time.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			for i := range 3 {
+				_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: 3})
+			}
+			_ = r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Data: "nearly there"})
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+		})
+	upstream := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return serve }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(func() { upstream.CloseClientConnections(); upstream.Close() })
+	s := start(t, gatewaytest.Options{})
+	serveServerSearch(t, s, upstream.URL, `{"name":"slow","description":"Takes its time.","inputSchema":{"type":"object"}}`)
+	for _, version := range eras {
+		var progress, logs atomic.Int64
+		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { progress.Add(1) },
+			LoggingMessageHandler:       func(context.Context, *mcp.LoggingMessageRequest) { logs.Add(1) },
+		})
+		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.URL("acme"), DisableStandaloneSSE: true}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		params := &mcp.CallToolParams{Name: "execute_tool", Arguments: map[string]any{"name": "slow"}}
+		if version == eras[0] {
+			params.Meta = mcp.Meta{"io.modelcontextprotocol/logLevel": "info"}
+		}
+		params.SetProgressToken("p")
+		r, err := session.CallTool(t.Context(), params)
+		if err != nil || r.IsError {
+			t.Fatalf("%s: %+v, %v", version, r, err)
+		}
+		if got := r.Content[0].(*mcp.TextContent).Text; got != "done" {
+			t.Errorf("%s: %q", version, got)
+		}
+		_ = session.Close() // what was told is delivered then
+		if progress.Load() == 0 || logs.Load() == 0 {
+			t.Errorf("%s: %d of progress, %d logs", version, progress.Load(), logs.Load())
+		}
+	}
+	u := newUpstreamServer(t, true)
+	serveServerSearch(t, s, u.URL+"/mcp", anyTool)
+	u.answer("do.it", `"result":{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"?"}}},"requestState":"s"}`)
+	status, got := callRaw(t, s, false, "execute_tool", `"arguments":{"name":"do_it"}`)
+	if status != 200 || !strings.Contains(got, `"resultType":"input_required","inputRequests":{"q":`) || !strings.Contains(got, `"requestState":"s"`) {
+		t.Errorf("a question: %d %s", status, got)
+	}
+	u.answer("do.it", `"result":{"resultType":"complete","content":[{"type":"text","text":"thanks"}]}`)
+	if _, got = callRaw(t, s, false, "execute_tool", `"arguments":{"name":"do_it"},"inputResponses":{"q":{"action":"accept"}},"requestState":"s"`); !strings.Contains(got, "thanks") {
+		t.Errorf("the answer: %s", got)
+	}
+	if heard, _ := u.last(); !strings.Contains(heard, `"inputResponses":{"q":{"action":"accept"}}`) || !strings.Contains(heard, `"requestState":"s"`) {
+		t.Errorf("the server heard %s", heard)
+	}
+	if _, got = callRaw(t, s, true, "execute_tool", `"arguments":{"name":"do_it"}`); !strings.Contains(got, "thanks") {
+		t.Errorf("legacy: %s", got)
+	}
+	u.answer("do.it", `"error":{"code":-32021,"message":"needs sampling","data":{"requiredCapabilities":{"sampling":{}}}}`)
+	if status, got = callRaw(t, s, false, "execute_tool", `"arguments":{"name":"do_it"}`); status != http.StatusBadRequest || !strings.Contains(got, `"code":-32021`) {
+		t.Errorf("a capability: %d %s", status, got)
+	}
+}
+
+// serveServerSearch makes "acme" a toolset of an MCP server in search mode.
+func serveServerSearch(t *testing.T, s *gatewaytest.Stack, url string, tools ...string) {
+	t.Helper()
+	c, err := gatewaytest.MCPConnector("up", url, tools...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := gatewaytest.Toolset("acme", 1, c, func(b *registry.Toolset) { b.Selection = &registry.Selection{Mode: registry.SelectSearch} })
+	in.Digest = registry.DigestOf([]byte(url))
+	all, err := registry.IndexTools(in.Bundle, in.Connectors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var indexed []selection.Tool
+	for i := range all {
+		indexed = append(indexed, all[i].Tool)
+	}
+	in.Index = selection.Build(indexed, selection.DefaultTable()).Append(nil)
+	if err := s.Serve(in); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -28,12 +28,13 @@ type Toolset interface {
 	// Select makes name the tool that the next Call calls; false if there is none.
 	// params are the tool's arguments that must be repeated as headers.
 	Select(name []byte) (params []HeaderParam, ok bool, err error)
-	// Tells reports whether the selected tool may have messages for the log of its
-	// client.
+	// Permit reports whether the caller may call the selected tool with these
+	// arguments: a tool that calls others names one in them. When it may not, the
+	// implementation has set the headers that say what is missing.
+	Permit(arguments jsonscan.Value) bool
+	// Tells reports, after Permit, whether the call may have messages for the log of
+	// its client.
 	Tells() bool
-	// Permit reports whether the caller may call the selected tool. When it may not,
-	// the implementation has set the headers that say what is missing.
-	Permit() bool
 	// Call calls the selected tool and appends the members of its result
 	// ("content":[…] and, when it failed, ,"isError":true). meta, when not nil,
 	// holds further members of the result's _meta. Everything the agent may know,

@@ -97,7 +97,7 @@ func (x *exchange) callTool(modern bool) {
 	if modern && !x.checkParams(params) {
 		return
 	}
-	if !x.ts.Permit() {
+	if !x.ts.Permit(args) {
 		x.fail(&faultScope)
 		return
 	}

@@ -67,7 +67,7 @@ func (s *stub) AppendTools(dst, cursor []byte) ([]byte, string, bool, error) {
 
 func (s *stub) Tells() bool { return false }
 
-func (s *stub) Permit() bool { return s.name != "closed" }
+func (s *stub) Permit(jsonscan.Value) bool { return s.name != "closed" }
 
 func (s *stub) Cancel() { close(s.cancelled) }
 

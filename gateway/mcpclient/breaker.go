@@ -42,6 +42,13 @@ func (b *breaker) enter(addr string, now time.Time) error {
 	return nil
 }
 
+// open reports whether calls fail without being made.
+func (b *breaker) open() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pause > 0
+}
+
 // leave notes how a call ended; reached is false when the server was not there.
 func (b *breaker) leave(reached bool, now time.Time) {
 	b.mu.Lock()

@@ -2,8 +2,12 @@ package mcpclient
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"log/slog"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -208,6 +212,23 @@ func (c *Client) peer(t *Target) (*peer, error) {
 	p.lastUsed.Store(time.Now().Unix())
 	p.running.Add(1)
 	return p, nil
+}
+
+// WritePrometheus writes which servers cannot be reached: their calls fail at once, but
+// for one at a time that sees whether they are back. See docs/gateway.md "Metrics".
+func (c *Client) WritePrometheus(w io.Writer) {
+	c.mu.Lock()
+	down := map[string]int{}
+	for key, p := range c.peers {
+		at, _, _ := strings.Cut(key, "\x00")
+		if e, err := ParseEndpoint(at); err == nil && p.breaker.open() {
+			down[e.Addr()]++
+		}
+	}
+	c.mu.Unlock()
+	for _, addr := range slices.Sorted(maps.Keys(down)) {
+		_, _ = fmt.Fprintf(w, "sluice_upstream_circuit_open{server=%q} %d\n", addr, down[addr]) // whoever reads the metrics sees that they are cut
+	}
 }
 
 // evictLocked forgets the peer that was idle longest.

@@ -18,6 +18,9 @@
 // where they are messages of their own; we declare no capability for them. In
 // 2026-07-28 they are results, which are passed on.
 //
+// Where a server tells of changes of its list, [Client.Listen] waits for them on a
+// stream of its own.
+//
 // A [Client] is safe for concurrent use. An [Exchange] belongs to one call at a
 // time and owns all its buffers. docs/mcp-upstreams.md describes the behaviour.
 package mcpclient

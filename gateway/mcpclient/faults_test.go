@@ -228,3 +228,26 @@ func TestBreaker(t *testing.T) {
 		}
 	})
 }
+
+// TestMetrics: a server that cannot be reached is named as long as its calls fail at
+// once.
+func TestMetrics(t *testing.T) {
+	c := newClient(t, safedial.Options{AllowPrivate: true})
+	metrics := func() string {
+		var b strings.Builder
+		c.WritePrometheus(&b)
+		return b.String()
+	}
+	for range breakAfter {
+		if got := metrics(); got != "" {
+			t.Errorf("before: %s", got)
+		}
+		var x Exchange
+		if err := c.Call(&x, target(t, "http://127.0.0.1:1/mcp"), &Call{Tool: "x"}); !problem.Is(err, problem.Unreachable) {
+			t.Fatal(err)
+		}
+	}
+	if got := metrics(); got != "sluice_upstream_circuit_open{server=\"127.0.0.1:1\"} 1\n" {
+		t.Errorf("after %d failures: %q", breakAfter, got)
+	}
+}

@@ -38,7 +38,8 @@ type events struct {
 	closed chan struct{}
 
 	mu      sync.Mutex
-	waiting map[uint64]*waiter // guarded by mu; nil: the stream has ended
+	waiting map[uint64]*waiter                         // guarded by mu; nil: the stream has ended
+	tell    func(method string, params jsonscan.Value) // guarded by mu; nil: nobody listens
 	ready   func(target string, err error)
 }
 
@@ -210,6 +211,7 @@ func (c *Client) route(e *events, t *Target, b []byte) {
 		params := v.Get("params")
 		n, ok := params.Get("progressToken").Int64() // our tokens are our ids
 		if !ok || n < 0 {
+			e.told(method.AppendText(nil), params)
 			return
 		}
 		e.mu.Lock()

@@ -1,0 +1,186 @@
+package mcpclient
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// Listener is told what happens on a stream of a server. Its functions are called
+// from one goroutine and must not block.
+type Listener struct {
+	Opened  func() // the stream is open: what changes from here on is told
+	Changed func() // the list of tools changed
+}
+
+const listChanged = "notifications/tools/list_changed"
+
+// Listen keeps a stream of the server open until it ends, the deadline of t comes
+// (default: an hour) or t is cancelled, and tells the listener when the list of tools
+// changes: subscriptions/listen of 2026-07-28, the GET stream of the older revisions,
+// or the stream of HTTP with SSE. It returns nil when the stream ended after it was
+// open. It fails with [problem.Unsupported] when the server does not tell of changes,
+// and otherwise as [Client.Call] does.
+func (c *Client) Listen(x *Exchange, t *Target, to Listener) error {
+	own := *t
+	t = &own
+	if t.Deadline.IsZero() {
+		t.Deadline = time.Now().Add(streamLife)
+	}
+	opened := false
+	tell := func(method string, _ jsonscan.Value) {
+		if !opened { // an acknowledgement, or already what was asked for
+			opened = true
+			to.Opened()
+		}
+		if method == listChanged {
+			to.Changed()
+		}
+	}
+	p, err := c.peer(t)
+	if err != nil {
+		return err
+	}
+	defer p.running.Add(-1)
+	if err := p.breaker.enter(t.Endpoint.Addr(), time.Now()); err != nil {
+		return err
+	}
+	err = c.listen(p, x, t, tell)
+	p.breaker.leave(opened || !problem.Is(err, problem.Unreachable), time.Now())
+	if opened {
+		return nil
+	}
+	return err
+}
+
+func (c *Client) listen(p *peer, x *Exchange, t *Target, tell func(string, jsonscan.Value)) error {
+	l, err := c.linkOf(p, x, t)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !l.about.listChanged:
+		return silent(t)
+	case l.stream != nil:
+		return l.stream.listen(t, tell)
+	case l.modern:
+		return c.subscribe(x, t, l, tell)
+	}
+	return c.watch(x, t, l, tell)
+}
+
+func silent(t *Target) error {
+	return problem.New(problem.Unsupported, "the MCP server at %s does not tell when its tools change", shownURL(t))
+}
+
+// subscribe asks as MCP 2026-07-28 does (basic/utilities "subscriptions/listen").
+func (c *Client) subscribe(x *Exchange, t *Target, l *link, tell func(string, jsonscan.Value)) error {
+	id := c.ids.Add(1)
+	x.body = appendRequest(x.body[:0], id, "subscriptions/listen")
+	x.body = append(x.body, `"notifications":{"toolsListChanged":true}`...)
+	x.body = append(c.appendMeta(x.body, l, id, &Call{}), '}', '}')
+	x.notify = tell
+	err := c.post(x, t, t.Endpoint.target, &message{method: "subscriptions/listen", id: id, body: x.body, link: l, version: l.version})
+	if err != nil {
+		return err
+	}
+	if err := x.refusedAuth(t); err != nil {
+		return err
+	}
+	if x.fault != nil || x.Status() == fasthttp.StatusNotFound || x.Status() == fasthttp.StatusMethodNotAllowed {
+		return silent(t)
+	}
+	return x.verdict(t, l)
+}
+
+// watch opens the stream of the revisions from 2025-03-26 to 2025-11-25 ("Listening
+// for Messages from the Server").
+func (c *Client) watch(x *Exchange, t *Target, l *link, tell func(string, jsonscan.Value)) error {
+	x.http.Reset()
+	x.forget()
+	req := &x.http.Request
+	req.Header.SetMethod(fasthttp.MethodGet)
+	t.setURL(x, t.Endpoint.target)
+	req.Header.Set(fasthttp.HeaderAccept, "text/event-stream")
+	req.Header.Set("Mcp-Protocol-Version", l.version)
+	if l.session != "" {
+		req.Header.Set("Mcp-Session-Id", l.session)
+	}
+	x.notify, x.reply = tell, func(id []byte, ping bool) { c.reply(t, l, id, ping) }
+	x.http.Events = func(status int, body io.Reader) error {
+		if status != fasthttp.StatusOK {
+			return nil
+		}
+		tell("", jsonscan.Value{})
+		x.events.reset(bufio.NewReader(body), t.maxBody())
+		for {
+			if err := x.events.next(); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if len(x.events.name) == 0 || string(x.events.name) == "message" {
+				x.take(x.events.data)
+			}
+		}
+	}
+	if err := c.send(x, t); err != nil {
+		return err
+	}
+	if err := x.refusedAuth(t); err != nil {
+		return err
+	}
+	if s := x.Status(); s >= 200 && s < 300 || s == fasthttp.StatusMethodNotAllowed || s == fasthttp.StatusNotFound || s == fasthttp.StatusBadRequest {
+		return silent(t) // no stream is opened on this address
+	}
+	return x.verdict(t, l)
+}
+
+// listen waits on the stream of a session over HTTP with SSE until it ends.
+func (e *events) listen(t *Target, tell func(string, jsonscan.Value)) error {
+	e.mu.Lock()
+	if e.waiting == nil {
+		e.mu.Unlock()
+		return streamEnded(t)
+	}
+	e.tell = tell
+	tell("", jsonscan.Value{})
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		e.tell = nil
+		e.mu.Unlock()
+	}()
+	timer := time.NewTimer(time.Until(t.Deadline))
+	defer timer.Stop()
+	tick := time.NewTicker(cancelPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-e.closed:
+			return streamEnded(t)
+		case <-timer.C:
+			return nil
+		case <-tick.C:
+			if t.Cancel.Cancelled() {
+				return problem.New(problem.Cancelled, "nobody listens any more")
+			}
+		}
+	}
+}
+
+// told hands a notification that belongs to no call to who listens.
+func (e *events) told(method []byte, params jsonscan.Value) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tell != nil && bytes.Equal(method, []byte(listChanged)) {
+		e.tell(listChanged, params)
+	}
+}
