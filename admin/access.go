@@ -395,9 +395,9 @@ func (s *Server) setAccess(ctx context.Context, in *setAccessInput) (*accessOutp
 		return nil, err
 	}
 	if in.Body.Mode == registry.AccessNone {
-		if _, cred, err := s.userCredential(ctx, ws, ts.ID); err != nil {
+		if _, creds, err := s.userCredentials(ctx, ws, ts.ID, ""); err != nil {
 			return nil, err
-		} else if cred != nil {
+		} else if len(creds) > 0 {
 			return nil, problem.New(problem.Conflict, "each caller of this toolset logs in with an account of their own, and nobody can be told apart who needs no token").
 				Fix("let one login serve all callers first: perUser of the authentication")
 		}

@@ -8,11 +8,11 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// Answers are the settings of answers, of a toolset or of one tool, as the API
-// shows them. Of a tool: what it says itself; what it does not say is the
-// toolset's.
+// Answers are the settings of answers, of a toolset, of one of its connectors or of
+// one tool, as the API shows them: what it says itself. What a tool does not say is its
+// connector's, and what that does not say the toolset's.
 type Answers struct {
-	Profile     string `json:"profile,omitempty" doc:"Of a tool: off, lossless or concise, instead of the toolset's."`
+	Profile     string `json:"profile,omitempty" doc:"Of a connector or a tool: off, lossless or concise, instead of the toolset's."`
 	Format      string `json:"format,omitempty" enum:"auto,json,table,toon" doc:"Default: auto, the shorter of table text and JSON."`
 	Fields      string `json:"fields,omitempty" doc:"Field mask: items(id,name) keeps, -body leaves out."`
 	Rows        string `json:"rows,omitempty" doc:"Of a tool: path to the list that where and limit are about; absent: the answer itself is the list."`
@@ -22,7 +22,7 @@ type Answers struct {
 	TokenBudget int    `json:"tokenBudget,omitempty" doc:"Tokens of an answer; a longer one is cut at whole items. Default: 20,000; -1: none."`
 	JQ          string `json:"jq,omitempty" doc:"Of a tool: jq expression that runs last."`
 	Redact      bool   `json:"redact,omitempty" doc:"No answer rather than one that these settings could not be applied to."`
-	Structured  bool   `json:"structured,omitempty" doc:"Of a toolset: send outputSchema and structuredContent."`
+	Structured  bool   `json:"structured,omitempty" doc:"Of a toolset or a connector: send outputSchema and structuredContent."`
 }
 
 // PatchAnswers changes the fields that are there; "", 0 and false restore the
@@ -81,8 +81,8 @@ func answersOf(record string) (*registry.Answers, error) {
 }
 
 // patchAnswers changes the settings in a record and returns the new record.
-// output is the tool's output schema; tool says that the settings are a tool's.
-func patchAnswers(record string, p *PatchAnswers, at string, tool bool, output json.RawMessage) (string, error) {
+// output is the tool's output schema.
+func patchAnswers(record string, p *PatchAnswers, at string, of registry.AnswersOf, output json.RawMessage) (string, error) {
 	a, err := answersOf(record)
 	if err != nil {
 		return "", err
@@ -91,12 +91,12 @@ func patchAnswers(record string, p *PatchAnswers, at string, tool bool, output j
 		a = new(registry.Answers)
 	}
 	p.apply(a)
-	if tool && a.Rows == "" && (a.Where != "" || a.Limit != 0) {
+	if of == registry.OfTool && a.Rows == "" && (a.Where != "" || a.Limit != 0) {
 		if a.Rows, err = onlyList(output, at); err != nil {
 			return "", err
 		}
 	}
-	if err := a.Validate(at, tool); err != nil {
+	if err := a.Validate(at, of); err != nil {
 		return "", err
 	}
 	if *a == (registry.Answers{}) {

@@ -27,9 +27,9 @@ type draftCredential struct {
 	shared  bool // callers do not log in themselves any more
 }
 
-// loadCredentials reads the credentials of a toolset with their tokens.
-func loadCredentials(ctx context.Context, ws *store.Workspace, ts *store.Toolset) ([]draftCredential, error) {
-	rows, err := ws.CredentialsOf(ctx, ts.ID, ts.Connector)
+// loadCredentials reads the credentials of a connector in a toolset with their tokens.
+func loadCredentials(ctx context.Context, ws *store.Workspace, toolset, connector string) ([]draftCredential, error) {
+	rows, err := ws.CredentialsOf(ctx, toolset, connector)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +48,10 @@ func loadCredentials(ctx context.Context, ws *store.Workspace, ts *store.Toolset
 // credentialVersion changes with every change of any secret of the draft; 0: it
 // has none.
 func (d *draft) credentialVersion() (sum uint64) {
-	for i := range d.creds {
-		sum += d.creds[i].row.Version
+	for _, p := range d.parts {
+		for i := range p.creds {
+			sum += p.creds[i].row.Version
+		}
 	}
 	return sum
 }
@@ -101,7 +103,7 @@ func (d *draft) authenticate(s *Server, a *SetAuth, at string) error {
 	}
 	next := make([]draftCredential, 0, len(items))
 	for i := range items {
-		c := draftCredential{row: store.Credential{ID: s.o.Store.NewID("cred"), ToolsetID: d.ts.ID, Connector: d.ts.Connector}}
+		c := draftCredential{row: store.Credential{ID: s.o.Store.NewID("cred"), ToolsetID: d.ts.ID, Connector: d.row.Name}}
 		// Another type is another credential: what is live must not send the new
 		// secret in the place of the old one.
 		if match[i] >= 0 {
@@ -197,11 +199,14 @@ func fits(it *AuthItem, m *AuthMethod) bool {
 	return false
 }
 
-// writeAuth writes the credentials of a draft and removes the others.
+// writeAuth writes the credentials of the connector that a draft is about, and removes
+// what no connector has any more.
 func (s *Server) writeAuth(ctx context.Context, tx *store.Tx, d *draft) error {
-	ids := make([]string, len(d.creds))
-	for i := range d.creds {
-		ids[i] = d.creds[i].row.ID
+	var ids []string
+	for _, p := range d.parts {
+		for i := range p.creds {
+			ids = append(ids, p.creds[i].row.ID)
+		}
 	}
 	if _, err := tx.KeepCredentials(ctx, d.ts.ID, ids...); err != nil {
 		return err
@@ -438,12 +443,7 @@ func (s *Server) registerAuthentication() {
 		OperationID: "get-authentication", Method: http.MethodGet, Path: path, Summary: "Read the authentication configuration", Tags: tags,
 		Description: "Never the secret: only its last four characters, when it has at least twelve.",
 	}, func(ctx context.Context, in *ToolsetInput) (*authOutput, error) {
-		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		return s.authAnswer(ctx, ws, ts)
+		return s.getAuth(ctx, in.ID, "")
 	})
 	register(s, huma.Operation{
 		OperationID: "set-authentication", Method: http.MethodPut, Path: path, Summary: "Set the authentication configuration", Tags: tags,
@@ -451,32 +451,75 @@ func (s *Server) registerAuthentication() {
 			"Without a secret, the stored one of the same authType stays. A new secret is used by the live toolset at once; a new shape is a new draft, to be tested. " +
 			"The items of a list are applied as the operations ask for their schemes.",
 	}, func(ctx context.Context, in *setAuthInput) (*authOutput, error) {
-		return s.setAuth(ctx, in.ID, &in.MatchInput, &in.Body)
+		return s.setAuth(ctx, in.ID, "", &in.MatchInput, &in.Body)
 	})
 	register(s, huma.Operation{
 		OperationID: "delete-authentication", Method: http.MethodDelete, Path: path, Summary: "Remove the authentication configuration", Tags: tags,
 		DefaultStatus: http.StatusNoContent,
 		Description:   "The secret is destroyed at once: a live toolset that uses it answers with an error until it is deployed again.",
 	}, func(ctx context.Context, in *deleteInput) (*struct{}, error) {
-		_, err := s.setAuth(ctx, in.ID, &in.MatchInput, &SetAuth{AuthItem: AuthItem{AuthType: authNone}})
+		_, err := s.setAuth(ctx, in.ID, "", &in.MatchInput, &SetAuth{AuthItem: AuthItem{AuthType: authNone}})
 		return nil, err
 	})
-	s.registerAuthorize(path, tags)
+	s.registerConnectorAuth(tags)
+	s.registerAuthorize(path, connectorAuthPath, tags)
 }
 
-func (s *Server) authAnswer(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*authOutput, error) {
-	creds, err := loadCredentials(ctx, ws, ts)
+const connectorAuthPath = "/v1/toolsets/{id}/connectors/{connector}/authentication"
+
+type setConnectorAuthInput struct {
+	ToolsetConnectorInput
+	MatchInput
+	Body SetAuth
+}
+
+// registerConnectorAuth registers the authentication of one of several connectors.
+func (s *Server) registerConnectorAuth(tags []string) {
+	register(s, huma.Operation{
+		OperationID: "get-connector-authentication", Method: http.MethodGet, Path: connectorAuthPath, Summary: "Read the authentication configuration of a connector", Tags: tags,
+	}, func(ctx context.Context, in *ToolsetConnectorInput) (*authOutput, error) {
+		return s.getAuth(ctx, in.ID, in.Connector)
+	})
+	register(s, huma.Operation{
+		OperationID: "set-connector-authentication", Method: http.MethodPut, Path: connectorAuthPath, Summary: "Set the authentication configuration of a connector", Tags: tags,
+	}, func(ctx context.Context, in *setConnectorAuthInput) (*authOutput, error) {
+		return s.setAuth(ctx, in.ID, in.Connector, &in.MatchInput, &in.Body)
+	})
+	register(s, huma.Operation{
+		OperationID: "delete-connector-authentication", Method: http.MethodDelete, Path: connectorAuthPath, Summary: "Remove the authentication configuration of a connector", Tags: tags,
+		DefaultStatus: http.StatusNoContent,
+	}, func(ctx context.Context, in *deleteConnectorInput) (*struct{}, error) {
+		_, err := s.setAuth(ctx, in.ID, in.Connector, &in.MatchInput, &SetAuth{AuthItem: AuthItem{AuthType: authNone}})
+		return nil, err
+	})
+}
+
+// getAuth reads the authentication of the named connector; "": of the only one.
+func (s *Server) getAuth(ctx context.Context, id, connector string) (*authOutput, error) {
+	ws := s.workspace(ctx)
+	ts, err := toolsetOf(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	a, err := showAuth(creds, s.now())
+	d, err := outline(ctx, ws, ts)
 	if err != nil {
 		return nil, err
 	}
-	return &authOutput{ETag: etag(ts.Version), Body: *a}, nil
+	if err := d.focus(connector); err != nil {
+		return nil, err
+	}
+	return s.authAnswer(d)
 }
 
-func (s *Server) setAuth(ctx context.Context, id string, match *MatchInput, a *SetAuth) (*authOutput, error) {
+func (s *Server) authAnswer(d *draft) (*authOutput, error) {
+	a, err := showAuth(d.creds, s.now())
+	if err != nil {
+		return nil, err
+	}
+	return &authOutput{ETag: etag(d.ts.Version), Body: *a}, nil
+}
+
+func (s *Server) setAuth(ctx context.Context, id, connector string, match *MatchInput, a *SetAuth) (*authOutput, error) {
 	ws := s.workspace(ctx)
 	d, err := s.load(ctx, ws, id)
 	if err != nil {
@@ -485,12 +528,15 @@ func (s *Server) setAuth(ctx context.Context, id string, match *MatchInput, a *S
 	if err := match.check(d.ts.Version, false); err != nil {
 		return nil, err
 	}
+	if err := d.focus(connector); err != nil {
+		return nil, err
+	}
 	before, err := showAuth(d.creds, s.now())
 	if err != nil {
 		return nil, err
 	}
 	old := slices.Clone(d.creds)
-	if d.ts.SourceKind == kindMCP {
+	if d.row.SourceKind == kindMCP {
 		a.aim(d.baseURL())
 	}
 	if err := d.authenticate(s, a, ""); err != nil {
@@ -520,7 +566,13 @@ func (s *Server) setAuth(ctx context.Context, id string, match *MatchInput, a *S
 		return nil, err
 	}
 	s.forgetAll(old, d.creds)
-	return s.authAnswer(ctx, ws, d.ts)
+	if d, err = outline(ctx, ws, d.ts); err != nil { // what was sealed has a version now
+		return nil, err
+	}
+	if err := d.focus(connector); err != nil {
+		return nil, err
+	}
+	return s.authAnswer(d)
 }
 
 // aim fills in what an OAuth item that does not say where to log in is for: the MCP

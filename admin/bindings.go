@@ -81,7 +81,10 @@ func (s *Server) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset)
 	d.plugins = nil
 	for i := range bound {
 		b := &bound[i]
-		if b.Path != "" && !d.conn.has(b.Method, b.Path) {
+		if d.named(b.Connector) == nil && b.Connector != "" && len(d.parts) == 1 {
+			b.Connector = d.row.Name // a refresh had renamed it
+		}
+		if b.Path != "" && !d.has(Operation{b.Connector, b.Method, b.Path}) || b.Connector != "" && d.named(b.Connector) == nil {
 			continue
 		}
 		row, err := ws.PluginVersion(ctx, b.Plugin, b.Pinned)
@@ -96,9 +99,7 @@ func (s *Server) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset)
 		}
 		ref := pluginRef(row)
 		ref.Method, ref.Path, ref.Config, ref.OnError, ref.Unbind = b.Method, b.Path, b.Config, b.OnError, b.Unbind
-		if b.Connector != "" {
-			ref.Connector = d.ts.Connector // a refresh may have renamed it
-		}
+		ref.Connector = b.Connector
 		g, err := s.o.Publisher.OpenPlugin(ctx, ref)
 		if err != nil {
 			return err
@@ -171,8 +172,8 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 	if in.Unbind != nil && *in.Unbind != (PluginUnbinding{}) {
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: in.Unbind.ErrorPercent, MeanMilliseconds: in.Unbind.MeanMs}
 	}
-	if in.Connector != "" && in.Connector != d.ts.Connector {
-		return nil, fieldFault(at+"/connector", "the toolset has no connector %.80q; it has %s", in.Connector, d.ts.Connector)
+	if in.Connector != "" && d.named(in.Connector) == nil {
+		return nil, fieldFault(at+"/connector", "the toolset has no connector %.80q; it has %s", in.Connector, d.names())
 	}
 	b.Connector = in.Connector
 	op := in.Operation
@@ -182,7 +183,10 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 		}
 	}
 	if op != nil {
-		b.Connector, b.Method, b.Path = d.ts.Connector, op.Method, op.Path
+		if op.Connector == "" {
+			op.Connector = d.parts[0].row.Name
+		}
+		b.Connector, b.Method, b.Path = op.Connector, op.Method, op.Path
 	}
 	row, err := pin(ctx, ws, before, b, renew, at)
 	if err != nil {
@@ -305,7 +309,7 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names
 	}
 	shown.Config = b.Config
 	if shown.Connector = b.Connector; b.Path != "" {
-		shown.Operation = &Operation{Method: b.Method, Path: b.Path}
+		shown.Operation = &Operation{b.Connector, b.Method, b.Path}
 		if shown.Tool = names[*shown.Operation]; shown.Tool == "" {
 			shown.Status = "waiting"
 		}

@@ -41,11 +41,6 @@ type generatedTool struct {
 	schemes                  []string
 }
 
-func (g *generated) has(method, path string) bool {
-	_, ok := g.byOp[Operation{Method: method, Path: path}]
-	return ok
-}
-
 // generate lists the tools of an opened connector.
 func generate(c *connector.Connector) (*generated, error) {
 	g := &generated{opened: c, tools: make([]generatedTool, 0, c.Len()), byOp: make(map[Operation]int, c.Len())}
@@ -348,7 +343,7 @@ func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(stri
 	if err != nil {
 		return nil, err
 	}
-	d := &draft{conn: conn}
+	d := &draft{parts: []*part{{conn: conn}}}
 	return &done{status: http.StatusOK, body: Preview{Name: connectorName(c, ws.ID()), Report: *report, Tools: d.tools(false)}}, nil
 }
 

@@ -54,12 +54,12 @@ func (s *Server) compile(ctx context.Context, workspace string, src *source, pha
 // is tested and deployed. A failed test leaves a draft, by design; every other
 // failure leaves nothing.
 func (s *Server) create(ctx context.Context, in *CreateToolset, phase func(string)) (*done, error) {
-	return s.make(ctx, in, nil, phase)
+	return s.make(ctx, in, nil, nil, phase)
 }
 
-// make is create, and with again the refresh of the toolset that in names by its
-// slug.
-func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*done, error) {
+// make is create, and with again the refresh of a connector of the toolset that in
+// names by its slug, and with to the addition of a connector to a toolset.
+func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to *addition, phase func(string)) (*done, error) {
 	ws := s.workspace(ctx)
 	if err := s.adopt(ctx, in); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 	if err != nil {
 		return nil, err
 	}
-	if src.notModified {
+	if again != nil && src.notModified {
 		return again.unchanged(ctx, again.source)
 	}
 	compiled, conn, report, err := s.compile(ctx, ws.ID(), src, phase)
@@ -92,46 +92,43 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 		return nil, err
 	}
 	defer giveBack()
-	d, isNew, err := s.prepare(ctx, ws, in, src, report, slug)
+	d, isNew, err := s.prepare(ctx, ws, in, src, report, again, to, slug)
 	if err != nil {
 		return nil, err
 	}
-	if kept, err := s.keptOverlays(ctx, ws, d, in, isNew); err != nil {
+	previous, old := d.version, d.conn // nil of a new connector
+	if kept, err := s.keptOverlays(ctx, ws, d, in, previous == nil); err != nil {
 		return nil, err
 	} else if len(kept) > 0 && in.Source.OpenAPI != nil { // they are known only now that the toolset is
 		whole := *in
 		source := *in.Source.OpenAPI
 		source.Overlays, whole.Source.OpenAPI = kept, &source
 		giveBack()
-		return s.make(ctx, &whole, again, phase)
+		return s.make(ctx, &whole, again, to, phase)
 	}
-	var previous *store.ConnectorVersion
-	if !isNew {
-		if previous, err = ws.ConnectorVersion(ctx, d.ts.Connector, d.ts.ConnectorDigest); err != nil {
+	before := d.known()
+	d.bind(compiled, conn, report)
+	if previous != nil {
+		if err := s.compare(ctx, ws, d, previous, old); err != nil {
 			return nil, err
 		}
 	}
-	d.bind(compiled, conn)
-	if !isNew {
-		if err := s.compare(ctx, ws, d, previous); err != nil {
-			return nil, err
-		}
-	}
+	renamed := d.settle(before)
 	switch {
 	case again == nil:
 	case previous.Digest == d.version.Digest:
-		return again.unchanged(ctx, src.record(d.ts.ID))
+		return again.unchanged(ctx, src.record(d.ts.ID, d.row.Name))
 	case again.request.DryRun:
 		return again.preview(ctx, d.changes)
 	case src.server != nil && len(d.changes.Tools) == 0: // the same tools, otherwise spoken to
-		return again.unchanged(ctx, src.record(d.ts.ID))
+		return again.unchanged(ctx, src.record(d.ts.ID, d.row.Name))
 	case src.server != nil && d.policy() == policyPin && !again.request.Accept:
 		return again.quarantine(ctx, d.changes)
 	case src.server != nil:
 		s.upstreamChanged(d, d.changes, slog.LevelWarn)
 	}
 	if len(in.Tools) > 0 {
-		if err := d.enable(selection); err != nil {
+		if err := d.enable(selection, d.row.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -153,7 +150,14 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 	if err := s.pushDraft(ctx, d); err != nil {
 		return nil, err
 	}
-	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeCreated(ctx, tx, d, src, isNew, in.Auth != nil) })
+	action := "toolset.refresh"
+	switch {
+	case isNew:
+		action = "toolset.create"
+	case previous == nil:
+		action = "connector.add"
+	}
+	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeCreated(ctx, tx, d, src, action, in.Auth != nil) })
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +165,18 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, ph
 	if again != nil {
 		return again.finish(ctx, d, in, phase)
 	}
-	return s.finishCreate(ctx, ws, d, in, isNew, granted, phase)
+	if src.server != nil {
+		key := watchKey(d.ts.ID, d.row.Name)
+		s.servers.keep(key, src.ttl, src.tells)
+		s.servers.note(key, sighted{at: s.now()})
+		defer s.startLook() // which listens to the server
+	}
+	m := &made{isNew: isNew, granted: granted, renamed: renamed, added: previous == nil}
+	if to != nil {
+		m.in = in
+		return s.finishAdd(ctx, ws, d, m, phase)
+	}
+	return s.finishCreate(ctx, ws, d, in, m, phase)
 }
 
 // adopt makes the configuration of the login that a creation names its own.
@@ -209,93 +224,176 @@ func (in *CreateToolset) slug(connector string) string {
 	return connector
 }
 
-// prepare finds the toolset that is refreshed, or makes a new one.
-func (s *Server) prepare(ctx context.Context, ws *store.Workspace, in *CreateToolset, src *source, report *Report, slug string) (*draft, bool, error) {
-	name := in.Name
-	if name == "" {
-		name = clip(report.Title, registry.MaxNameRunes)
+// made is what a creation did besides the draft.
+type made struct {
+	in      *CreateToolset
+	isNew   bool       // the toolset
+	added   bool       // the connector is new
+	granted []string   // private addresses this node may now dial
+	renamed []KeptName // tools whose names were taken
+}
+
+// known are the tools of a draft before a connector is bound to it.
+func (d *draft) known() []Tool {
+	for _, p := range d.parts {
+		if p.conn == nil {
+			rest := &draft{ts: d.ts, edits: d.edits}
+			for _, p := range d.parts {
+				if p.conn != nil {
+					rest.parts = append(rest.parts, p)
+				}
+			}
+			return rest.tools(false)
+		}
 	}
+	return d.tools(false)
+}
+
+// prepare finds the toolset and the connector that are refreshed, or makes new ones.
+// The draft is about that connector; a new one has no version yet.
+func (s *Server) prepare(ctx context.Context, ws *store.Workspace, in *CreateToolset, src *source, report *Report, again *refresh, to *addition, slug string) (d *draft, isNew bool, err error) {
 	ts, err := ws.ToolsetBySlug(ctx, slug)
-	isNew := problem.Is(err, problem.NotFound)
+	isNew = problem.Is(err, problem.NotFound)
 	switch {
-	case isNew:
-		ts = &store.Toolset{ID: s.o.Store.NewID("ts"), Slug: slug, Name: name, SourceKind: src.kind(), SourceURL: src.url, Profile: registry.ProfileLossless}
+	case isNew && to == nil:
+		name := in.Name
+		if name == "" {
+			name = clip(report.Title, registry.MaxNameRunes)
+		}
+		ts = &store.Toolset{ID: s.o.Store.NewID("ts"), Slug: slug, Name: name, Profile: registry.ProfileLossless}
 		ts.WorkspaceID = ws.ID()
 		if src.server != nil {
 			ts.Instructions = src.server.Instructions
 		}
+		d = &draft{ts: ts}
+		d.addPart(src)
 	case err != nil:
 		return nil, false, err
-	case ts.SourceKind != src.kind() || ts.SourceURL != src.url || src.url == "" && ts.SourceTitle != src.title:
-		return nil, false, problem.New(problem.Conflict, "the slug %.80q belongs to toolset %s, which has another source", slug, ts.ID).
-			Fix("choose another name or slug, or delete that toolset")
-	}
-	d := &draft{ts: ts, report: report}
-	if !isNew {
-		if d.edits, err = ws.ToolEdits(ctx, ts.ID); err != nil {
+	default:
+		if d, err = s.draftOf(ctx, ws, ts); err != nil {
 			return nil, false, err
 		}
-		if d.creds, err = loadCredentials(ctx, ws, ts); err != nil {
+		if err := d.find(src, again, to); err != nil {
 			return nil, false, err
 		}
 	}
-	for _, f := range []struct {
-		to   *string
-		from string
-	}{
-		{&ts.Name, in.Name},
-		{&ts.Description, in.Description},
-		{&ts.Instructions, in.Instructions},
-		{&ts.BaseURL, in.BaseURL},
-		{&ts.Profile, in.Profile},
-		{&ts.UpstreamPolicy, in.Policy},
-		{&ts.SourceTitle, src.title},
-	} {
-		if f.from != "" {
-			*f.to = f.from
-		}
-	}
-	if in.Cache != nil {
-		ts.CacheSeconds = int64(in.Cache.TTLSeconds)
+	if err := d.take(in, src, to != nil); err != nil {
+		return nil, false, err
 	}
 	return d, isNew, nil
 }
 
-// bind makes the compiled connector the draft's. A refreshed specification may
-// give its connector another name; edits and credential go with it.
-func (d *draft) bind(c *publish.Connector, conn *generated) {
-	name, report := connectorName(c, d.ts.WorkspaceID), d.report
-	d.conn = conn
+// addPart gives the draft another connector and makes it be about that.
+func (d *draft) addPart(src *source) {
+	d.part = &part{row: store.ToolsetConnector{ToolsetID: d.ts.ID, SourceKind: src.kind(), SourceURL: src.url}}
+	d.parts = append(d.parts, d.part)
+}
+
+// find makes the draft be about the connector that a source belongs to: the one that
+// is refreshed, one of that source, or where the request adds one a new one.
+func (d *draft) find(src *source, again *refresh, to *addition) error {
+	if again != nil {
+		return d.focus(again.source.Connector)
+	}
+	if to != nil && to.name != "" {
+		if p := d.named(to.name); p != nil && !p.is(src) {
+			return problem.New(problem.Conflict, "toolset %s has a connector %s of another source", d.ts.Slug, to.name).Fix("choose another name, or remove that connector")
+		} else if p != nil {
+			d.part = p
+			return nil
+		}
+		if err := d.roomForOne(); err != nil {
+			return err
+		}
+		d.addPart(src)
+		d.row.Name = to.name
+		return nil
+	}
+	for _, p := range d.parts {
+		if p.is(src) {
+			d.part = p
+			return nil
+		}
+	}
+	if to == nil {
+		return problem.New(problem.Conflict, "the slug %.80q belongs to toolset %s, which has another source", d.ts.Slug, d.ts.ID).
+			Fix("choose another name or slug, or add it to that toolset: sluice add … --to %s", d.ts.Slug)
+	}
+	if err := d.roomForOne(); err != nil {
+		return err
+	}
+	d.addPart(src)
+	return nil
+}
+
+// roomForOne refuses more connectors than a bundle may have.
+func (d *draft) roomForOne() error {
+	if len(d.parts) < registry.MaxConnectors {
+		return nil
+	}
+	return problem.New(problem.Conflict, "toolset %s has %d connectors already", d.ts.Slug, len(d.parts)).Fix("make another toolset")
+}
+
+// take puts what a request says into the draft: into the toolset, or where another
+// connector is added into that alone.
+func (d *draft) take(in *CreateToolset, src *source, adds bool) error {
+	d.row.SourceTitle = src.title
+	put(&d.row.BaseURL, given(in.BaseURL))
+	put(&d.row.UpstreamPolicy, given(in.Policy))
+	if adds && in.Profile != "" {
+		var err error
+		if d.row.Answers, err = patchAnswers(d.row.Answers, &PatchAnswers{Profile: &in.Profile}, "", registry.OfConnector, nil); err != nil {
+			return err
+		}
+	}
+	if adds {
+		return nil
+	}
+	put(&d.ts.Name, given(in.Name))
+	put(&d.ts.Description, given(in.Description))
+	put(&d.ts.Instructions, given(in.Instructions))
+	put(&d.ts.Profile, given(in.Profile))
+	if in.Cache != nil {
+		d.ts.CacheSeconds = int64(in.Cache.TTLSeconds)
+	}
+	return nil
+}
+
+// bind makes the compiled connector that of the part the draft is about. The name of
+// a connector in a toolset stays, also when a refreshed specification has another.
+func (d *draft) bind(c *publish.Connector, conn *generated, report *Report) {
+	name := connectorName(c, d.ts.WorkspaceID)
+	d.conn, d.report = conn, report
 	d.version = &store.ConnectorVersion{
 		Connector: name, Digest: string(c.Module), Manifest: string(c.Manifest), Repository: c.Repository, Tag: c.Tag,
 		Version: report.Version, SpecDigest: report.SpecDigest, Tools: int64(report.ToolCount), Report: mustJSON(report),
 	}
-	d.ts.Connector, d.ts.ConnectorDigest = name, string(c.Module)
-	for i := range d.edits {
-		d.edits[i].Connector = name
-	}
-	for i := range d.creds {
-		d.creds[i].row.Connector = name
+	d.row.Connector, d.row.ConnectorDigest = name, string(c.Module)
+	if d.row.Name == "" {
+		d.row.Name = d.freeName(name)
 	}
 }
 
-// writeCreated writes every record of a new or refreshed toolset.
-func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *source, isNew, auth bool) error {
+// writeCreated writes every record of a toolset that is new, or one of whose connectors
+// is new or refreshed. action is what the audit log calls it.
+func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *source, action string, auth bool) error {
 	err := tx.PutSpecification(ctx, &store.Specification{
 		Digest: d.report.SpecDigest, Name: src.name(), URL: src.url, Format: src.format(d.report.Format), SpecVersion: d.report.SpecVersion, Content: src.content(),
 	})
 	if err != nil {
 		return err
 	}
-	if err := tx.PutConnector(ctx, &store.Connector{Name: d.ts.Connector, Title: d.report.Title, Kind: "custom", Source: src.kind()}, d.version); err != nil {
+	if err := tx.PutConnector(ctx, &store.Connector{Name: d.row.Connector, Title: d.report.Title, Kind: "custom", Source: src.kind()}, d.version); err != nil {
 		return err
 	}
-	rec := audit(ctx, "toolset.create", d.ts.ID)
+	rec := audit(ctx, action, d.ts.ID)
 	rec.Digest = d.ts.DraftDigest
-	if isNew {
+	if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
+		return err
+	}
+	if action == "toolset.create" {
 		err = tx.CreateToolset(ctx, d.ts)
 	} else {
-		rec.Action = "toolset.refresh"
 		err = tx.SaveToolset(ctx, d.ts)
 	}
 	if err != nil {
@@ -304,7 +402,7 @@ func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *
 	if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
 		return err
 	}
-	if err := tx.PutToolsetSource(ctx, src.record(d.ts.ID)); err != nil {
+	if err := tx.PutToolsetSource(ctx, src.record(d.ts.ID, d.row.Name)); err != nil {
 		return err
 	}
 	if d.changes != nil {
@@ -320,36 +418,48 @@ func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *
 		}
 	}
 	rec.After = mustJSON(map[string]any{
-		"slug": d.ts.Slug, "name": d.ts.Name, "source": d.ts.SourceURL, "connector": d.ts.ConnectorDigest, "tools": len(d.conn.tools),
+		"slug": d.ts.Slug, "name": d.ts.Name, "source": d.row.SourceURL, "connector": d.row.ConnectorDigest, "tools": len(d.conn.tools),
 		"authentication": s.auditAuth(d.creds),
 	})
 	return tx.Audit(ctx, rec)
 }
 
-// finishCreate tests and deploys what was created, as far as the request wants
-// it, and makes the answer.
-func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft, in *CreateToolset, isNew bool, granted []string, phase func(string)) (*done, error) {
-	var test *TestRun
-	if in.Deploy == nil || !in.Deploy.Skip {
-		phase("testing a tool")
-		req := TestRequest{}
-		if in.Test != nil {
-			req = *in.Test
-		}
-		var err error
-		if test, err = s.test(ctx, ws, d, &req); err != nil {
+// tryOut tests and deploys a draft as far as a creation wants it; nil: not at all.
+func (s *Server) tryOut(ctx context.Context, ws *store.Workspace, d *draft, in *CreateToolset, phase func(string)) (*TestRun, error) {
+	if in.Deploy != nil && in.Deploy.Skip {
+		return nil, nil //nolint:nilnil // no test is an ordinary outcome
+	}
+	phase("testing a tool")
+	req := TestRequest{}
+	if in.Test != nil {
+		req = *in.Test
+	}
+	if req.Tool == "" && req.Connector == "" && len(d.parts) > 1 {
+		req.Connector = d.row.Name
+	}
+	test, err := s.test(ctx, ws, d, &req)
+	if err != nil {
+		return nil, err
+	}
+	reason := ""
+	if !test.Possible && in.Deploy != nil {
+		reason = in.Deploy.UntestedReason
+	}
+	if test.Passed && !req.KeepDraft || reason != "" {
+		phase("publishing")
+		if err := s.deploy(ctx, ws, d, test, reason); err != nil {
 			return nil, err
 		}
-		reason := ""
-		if !test.Possible && in.Deploy != nil {
-			reason = in.Deploy.UntestedReason
-		}
-		if test.Passed && !req.KeepDraft || reason != "" {
-			phase("publishing")
-			if err := s.deploy(ctx, ws, d, test, reason); err != nil {
-				return nil, err
-			}
-		}
+	}
+	return test, nil
+}
+
+// finishCreate tests and deploys what was created, as far as the request wants
+// it, and makes the answer.
+func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft, in *CreateToolset, m *made, phase func(string)) (*done, error) {
+	test, err := s.tryOut(ctx, ws, d, in, phase)
+	if err != nil {
+		return nil, err
 	}
 	shown, err := s.show(ctx, ws, d)
 	if err != nil {
@@ -363,11 +473,11 @@ func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft
 		return nil, err
 	}
 	status := http.StatusOK
-	if isNew {
+	if m.isNew {
 		status = http.StatusCreated
 	}
 	return &done{status: status, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version), body: CreatedToolset{
-		ToolsetDetail: d.detail(shown), Created: isNew, Tools: d.tools(false), Advice: advice, Granted: granted, Changes: d.changes,
+		ToolsetDetail: d.detail(shown), Created: m.isNew, Tools: d.tools(false), Advice: advice, Granted: m.granted, Changes: d.changes,
 	}}, nil
 }
 

@@ -97,7 +97,7 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 	s.publish.Lock()
 	defer s.publish.Unlock()
 	before := *ts
-	creds, err := loadCredentials(ctx, ws, ts)
+	d, err := outline(ctx, ws, ts)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		return tx.Audit(ctx, rec)
 	})
 	if err == nil {
-		s.forgetAll(creds)
+		s.forgetAll(d.allCreds())
 	}
 	return err
 }
@@ -167,8 +167,8 @@ func (s *Server) registerDeploy() {
 			return nil, problem.New(problem.TestFailed, "this draft has no passed test").
 				Fix("test it, or deploy it untested with a reason, which is recorded")
 		}
-		if d.baseURL() == "" {
-			return nil, noBaseURL()
+		if err := d.checkServers(); err != nil {
+			return nil, err
 		}
 		if err := s.deploy(ctx, ws, d, test, reason); err != nil {
 			return nil, err

@@ -22,11 +22,9 @@ import (
 // fails when the toolset was changed meanwhile.
 type draft struct {
 	ts      *store.Toolset
-	version *store.ConnectorVersion
-	report  *Report
-	conn    *generated
-	edits   []store.ToolEdit
-	creds   []draftCredential // none: no authentication
+	*part                     // the connector that a request is about: the first, until focus chooses another
+	parts   []*part           // all of them, in their order
+	edits   []store.ToolEdit  // of tools of every connector
 	bundle  *registry.Toolset // set by pushDraft
 	plugins []*guest.Package  // set by pushDraft: those that the bundle binds
 	before  []Tool            // set by updateTools: the tools as they were
@@ -65,53 +63,60 @@ func (s *Server) draftOf(ctx context.Context, ws *store.Workspace, ts *store.Too
 	if err != nil {
 		return nil, err
 	}
-	if d.conn, err = s.openConnector(ctx, d.version); err != nil {
-		return nil, err
+	for _, p := range d.parts {
+		if p.conn, err = s.openConnector(ctx, p.version); err != nil {
+			return nil, err
+		}
 	}
 	d.edits, err = ws.ToolEdits(ctx, ts.ID)
 	return d, err
 }
 
 // outline reads what showing a toolset needs: everything but its tools, whose
-// connector must be fetched and opened.
-func outline(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (d *draft, err error) {
-	d = &draft{ts: ts}
-	if d.version, err = ws.ConnectorVersion(ctx, ts.Connector, ts.ConnectorDigest); err != nil {
+// connectors must be fetched and opened.
+func outline(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*draft, error) {
+	d := &draft{ts: ts}
+	rows, err := ws.ToolsetConnectors(ctx, ts)
+	if err != nil {
 		return nil, err
 	}
-	if d.report, err = reportOf(d.version); err != nil {
-		return nil, err
+	for i := range rows {
+		p, err := loadPart(ctx, ws, &rows[i])
+		if err != nil {
+			return nil, err
+		}
+		d.parts = append(d.parts, p)
 	}
-	d.creds, err = loadCredentials(ctx, ws, ts)
-	return d, err
+	d.part = d.parts[0]
+	return d, nil
 }
 
 // pushDraft makes the bundle of the draft as it is, stores it and notes its
 // digest. Nothing becomes live by it, and a bundle that no record names harms
 // nobody.
 func (s *Server) pushDraft(ctx context.Context, d *draft) error {
-	auth, err := authShape(d.creds)
-	if err != nil {
-		return err
-	}
 	t := &registry.Toolset{
 		Workspace: d.ts.WorkspaceID, ID: d.ts.ID, Slug: d.ts.Slug, Name: d.ts.Name, Description: d.ts.Description,
 		Instructions: d.ts.Instructions, Profile: d.ts.Profile, Access: registry.Access{Mode: registry.AccessNone},
-		Connectors: []registry.ConnectorRef{{
-			Name: d.ts.Connector, Repository: d.version.Repository, Manifest: registry.Digest(d.version.Manifest),
-			Digest: registry.Digest(d.version.Digest), BaseURL: d.ts.BaseURL, Auth: auth,
-		}},
+	}
+	for _, p := range d.parts {
+		ref, err := p.ref()
+		if err != nil {
+			return err
+		}
+		t.Connectors = append(t.Connectors, ref)
 	}
 	if d.ts.CacheSeconds > 0 {
 		t.Cache = &registry.CachePolicy{TTLSeconds: int(d.ts.CacheSeconds)}
 	}
+	var err error
 	if t.Answers, err = answersOf(d.ts.Answers); err != nil {
 		return err
 	}
 	for i := range d.edits {
 		// An edit of an operation that the present version does not have waits in
 		// the records for a version that has it again.
-		if e := &d.edits[i]; d.conn.has(e.Method, e.Path) {
+		if e := &d.edits[i]; d.has(operationOf(e)) {
 			answers, err := answersOf(e.Answers)
 			if err != nil {
 				return err
@@ -124,7 +129,7 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 	}
 	// The digest must not depend on the order in which edits were made.
 	slices.SortFunc(t.Tools, func(a, b registry.ToolEdit) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
+		return cmp.Or(strings.Compare(a.Connector, b.Connector), strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})
 	if err := d.checkNames(); err != nil {
 		return err
@@ -163,6 +168,9 @@ func (d *draft) checkNames() error {
 			continue
 		}
 		op := t.Operation.Method + " " + t.Operation.Path
+		if len(d.parts) > 1 {
+			op += " of " + t.Operation.Connector
+		}
 		key := strings.ToLower(t.Name)
 		if other, taken := seen[key]; taken {
 			return problem.New(problem.Conflict, "two tools would be named %.80q: %s and %s", t.Name, other, op).
@@ -173,22 +181,37 @@ func (d *draft) checkNames() error {
 	return nil
 }
 
-// tools lists the tools of a draft in the order of the specification, with edits
-// applied.
+// tools lists the tools of a draft in the order of its connectors and their
+// specifications, with edits applied.
 func (d *draft) tools(schemas bool) []Tool {
-	type key struct{ method, path string }
-	edits := make(map[key]*store.ToolEdit, len(d.edits))
+	edits := make(map[Operation]*store.ToolEdit, len(d.edits))
 	for i := range d.edits {
-		edits[key{d.edits[i].Method, d.edits[i].Path}] = &d.edits[i]
+		edits[operationOf(&d.edits[i])] = &d.edits[i]
 	}
-	out := make([]Tool, 0, len(d.conn.tools))
-	for i := range d.conn.tools {
-		g := &d.conn.tools[i]
+	n := 0
+	for _, p := range d.parts {
+		n += len(p.conn.tools)
+	}
+	out := make([]Tool, 0, n)
+	for _, p := range d.parts {
+		out = p.appendTools(out, edits, schemas)
+	}
+	return out
+}
+
+// operationOf is what an edit is keyed by.
+func operationOf(e *store.ToolEdit) Operation {
+	return Operation{Connector: e.Connector, Method: e.Method, Path: e.Path}
+}
+
+func (p *part) appendTools(out []Tool, edits map[Operation]*store.ToolEdit, schemas bool) []Tool {
+	for i := range p.conn.tools {
+		g := &p.conn.tools[i]
 		t := Tool{
 			Name: g.name, OriginalName: g.name, Title: g.title, Description: g.description, Enabled: true,
-			Operation: Operation{Method: g.method, Path: g.path}, Annotations: g.annotations,
+			Operation: Operation{Connector: p.row.Name, Method: g.method, Path: g.path}, Annotations: g.annotations,
 		}
-		if e := edits[key{g.method, g.path}]; e != nil {
+		if e := edits[t.Operation]; e != nil {
 			for _, f := range []struct {
 				to   *string
 				from *string
@@ -242,10 +265,10 @@ func (g globs) match(name string) bool {
 }
 
 // enable makes exactly the tools that g matches enabled, by their present or
-// original name. It fails when that is none, or when a name or glob matches
-// nothing.
-func (d *draft) enable(g globs) error {
-	tools := d.tools(false)
+// original name: those of one connector, or of all for "". It fails when that is
+// none, or when a name or glob matches nothing.
+func (d *draft) enable(g globs, connector string) error {
+	tools := slices.DeleteFunc(d.tools(false), func(t Tool) bool { return connector != "" && t.Operation.Connector != connector })
 	enabled := 0
 	for _, t := range tools {
 		on := g.match(t.Name) || t.Name != t.OriginalName && g.match(t.OriginalName)
@@ -273,7 +296,7 @@ func (d *draft) enable(g globs) error {
 // edit changes the edit of an operation; an edit that changes nothing is removed.
 func (d *draft) edit(op Operation, change func(*store.ToolEdit)) {
 	for i := range d.edits {
-		if e := &d.edits[i]; e.Method == op.Method && e.Path == op.Path {
+		if e := &d.edits[i]; operationOf(e) == op {
 			change(e)
 			if idle(e) {
 				d.edits = append(d.edits[:i], d.edits[i+1:]...)
@@ -281,7 +304,7 @@ func (d *draft) edit(op Operation, change func(*store.ToolEdit)) {
 			return
 		}
 	}
-	e := store.ToolEdit{ToolsetID: d.ts.ID, Connector: d.ts.Connector, Method: op.Method, Path: op.Path}
+	e := store.ToolEdit{ToolsetID: d.ts.ID, Connector: op.Connector, Method: op.Method, Path: op.Path}
 	if change(&e); !idle(&e) {
 		d.edits = append(d.edits, e)
 	}
@@ -304,12 +327,7 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 	t := Toolset{
 		ID: d.ts.ID, Slug: d.ts.Slug, Name: d.ts.Name, Description: d.ts.Description, Instructions: d.ts.Instructions,
 		Status: "draft", URL: strings.TrimSuffix(s.o.GatewayURL, "/") + "/t/" + d.ts.Slug,
-		Source: Source{
-			Kind: d.ts.SourceKind, URL: d.ts.SourceURL, Title: d.report.Title, Version: d.report.Version, SpecDigest: d.report.SpecDigest,
-			Format: d.report.Format, Spec: d.report.SpecVersion, SizeBytes: d.report.SizeBytes,
-		},
-		Connector: refOf(d.version), BaseURL: d.baseURL(), Servers: d.report.Servers, Profile: d.ts.Profile, Access: Access{Mode: modeOf(access)},
-		Methods: d.report.Methods, Digest: d.ts.DraftDigest, LiveDigest: d.ts.LiveDigest, Revision: d.ts.LiveRevision,
+		Profile: d.ts.Profile, Access: Access{Mode: modeOf(access)}, Digest: d.ts.DraftDigest, LiveDigest: d.ts.LiveDigest, Revision: d.ts.LiveRevision,
 		Changed: d.ts.LiveRevision > 0 && d.ts.LiveDigest != d.ts.DraftDigest, CreatedAt: d.ts.CreatedAt.Time, UpdatedAt: d.ts.UpdatedAt.Time,
 	}
 	if d.ts.LiveRevision > 0 {
@@ -322,17 +340,18 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 	if err = t.showSelection(d.ts); err != nil {
 		return Toolset{}, err
 	}
-	if d.ts.SourceKind == kindMCP {
-		if t.Upstream, err = s.upstreamState(ctx, ws, d); err != nil {
+	for _, p := range d.parts {
+		c, err := s.showPart(ctx, ws, p)
+		if err != nil {
 			return Toolset{}, err
 		}
+		t.Connectors = append(t.Connectors, *c)
+		t.ToolCount += c.ToolCount
 	}
-	t.ToolCount, t.EnabledTools = int(d.version.Tools), int(d.ts.EnabledTools)
-	if len(d.creds) > 0 {
-		if t.Authentication, err = showAuth(d.creds, s.now()); err != nil {
-			return Toolset{}, err
-		}
-	}
+	t.EnabledTools = int(d.ts.EnabledTools)
+	c := &t.Connectors[0]
+	t.Source, t.Upstream, t.Connector, t.BaseURL, t.Servers = c.Source, c.Upstream, c.Connector, c.BaseURL, c.Servers
+	t.Methods, t.Authentication = c.Methods, c.Authentication
 	if test != nil {
 		if t.Test, err = showTest(test); err != nil {
 			return Toolset{}, err
@@ -341,16 +360,15 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 	return t, nil
 }
 
-// baseURL is where calls are sent; empty when nothing is known.
-func (d *draft) baseURL() string {
-	if d.ts.BaseURL != "" {
-		return d.ts.BaseURL
-	}
-	return d.report.BaseURL
-}
-
+// detail adds what the compiler said about all sources.
 func (d *draft) detail(t Toolset) ToolsetDetail {
-	return ToolsetDetail{Toolset: t, Operations: d.report.Operations, Unsupported: d.report.Unsupported, Warnings: d.report.Warnings}
+	out := ToolsetDetail{Toolset: t, Unsupported: []Unsupported{}, Warnings: []Diagnostic{}}
+	for _, p := range d.parts {
+		out.Operations += p.report.Operations
+		out.Unsupported = append(out.Unsupported, p.report.Unsupported...)
+		out.Warnings = append(out.Warnings, p.report.Warnings...)
+	}
+	return out
 }
 
 func refOf(v *store.ConnectorVersion) ConnectorRef {
@@ -409,8 +427,16 @@ func slugify(name string) string {
 	return s
 }
 
-func noBaseURL() error {
-	return problem.New(problem.InvalidArgument, "the specification names no server that is a complete URL").Fix("set baseUrl")
+// checkServers requires that every connector has somewhere to send calls to.
+func (d *draft) checkServers() error {
+	for _, p := range d.parts {
+		if p.baseURL() == "" && len(d.parts) > 1 {
+			return problem.New(problem.InvalidArgument, "the specification of connector %s names no server that is a complete URL", p.row.Name).Fix("set its baseUrl")
+		} else if p.baseURL() == "" {
+			return problem.New(problem.InvalidArgument, "the specification names no server that is a complete URL").Fix("set baseUrl")
+		}
+	}
+	return nil
 }
 
 func fieldFault(at, format string, args ...any) error {

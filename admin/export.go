@@ -172,6 +172,9 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 		CacheSeconds: ts.CacheSeconds, UpstreamPolicy: ts.UpstreamPolicy, Answers: showAnswers(ts.Answers),
 		Live: ts.LiveRevision > 0 && ts.LiveDigest == ts.DraftDigest,
 	}
+	if err := declarable(ctx, ws, ts); err != nil {
+		return nil, err
+	}
 	var err error
 	if out.Source, err = declareSource(ctx, ws, ts); err != nil {
 		return nil, err
@@ -200,7 +203,7 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 	for i := range bound {
 		out.Plugins = append(out.Plugins, declarePlugin(&bound[i]))
 	}
-	creds, err := loadCredentials(ctx, ws, ts)
+	creds, err := loadCredentials(ctx, ws, ts.ID, ts.ConnectorName)
 	if err != nil {
 		return nil, err
 	}
@@ -232,6 +235,19 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 	return out, err
 }
 
+// declarable refuses a toolset that the form of documents cannot hold.
+func declarable(ctx context.Context, ws *store.Workspace, ts *store.Toolset) error {
+	rows, err := ws.ToolsetConnectors(ctx, ts)
+	if err != nil {
+		return err
+	}
+	if len(rows) > 1 || rows[0].Answers != "" {
+		return problem.New(problem.Unsupported, "toolset %s has several connectors, or one with settings of answers of its own, which a document cannot hold", ts.Slug).
+			Fix("use sluice backup, or leave it out: name the toolsets to export")
+	}
+	return nil
+}
+
 // declareSource reads what a toolset was made of.
 func declareSource(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (DeclaredSource, error) {
 	out := DeclaredSource{Kind: ts.SourceKind, URL: ts.SourceURL}
@@ -251,7 +267,7 @@ func declareSource(ctx context.Context, ws *store.Workspace, ts *store.Toolset) 
 	} else if out.Main, out.Files, err = untar(spec.Content); err != nil {
 		return out, err
 	}
-	row, err := ws.ToolsetSource(ctx, ts.ID)
+	row, err := ws.ToolsetSource(ctx, ts.ID, ts.ConnectorName)
 	if err != nil || row.Overlays == "" {
 		return out, err
 	}
@@ -303,14 +319,24 @@ func declareSelection(ts *store.Toolset) (*DeclaredSelection, error) {
 	out := &DeclaredSelection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn}
 	for i := range c.Examples {
 		if e := &c.Examples[i]; len(e.Operator) > 0 {
-			out.Examples = append(out.Examples, DeclaredExamples{Operation: e.Operation, Operator: e.Operator})
+			out.Examples = append(out.Examples, DeclaredExamples{Operation: e.Operation.alone(), Operator: e.Operator})
 		}
 	}
 	for i := range c.Tools {
-		out.Tools = append(out.Tools, DeclaredChoice(c.Tools[i]))
+		t := c.Tools[i]
+		t.Operation = t.Operation.alone()
+		if t.For != nil {
+			other := t.For.alone()
+			t.For = &other
+		}
+		out.Tools = append(out.Tools, DeclaredChoice(t))
 	}
 	return out, nil
 }
+
+// alone is an operation of a toolset that has one connector, whose name is nobody's
+// concern.
+func (op Operation) alone() Operation { return Operation{Method: op.Method, Path: op.Path} }
 
 func declarePlugin(b *boundRecord) DeclaredPlugin {
 	p := DeclaredPlugin{Plugin: b.Plugin, Range: b.Range, Version: b.Pinned, Digest: b.Digest, OnError: b.OnError, Config: b.Config}

@@ -26,7 +26,7 @@ func TestCreateTestsAndDeploys(t *testing.T) {
 	if m := ts.Methods; len(m) != 2 || m[0].Suggestion == nil || !reflect.DeepEqual(*m[0].Suggestion, admin.Suggest{AuthType: "header", HeaderName: "X-Api-Key"}) || m[0].Operations != 3 {
 		t.Errorf("methods %+v", m)
 	}
-	if tool := ts.Tools[0]; tool.Description == "" || tool.Tokens == 0 || tool.Operation != (admin.Operation{Method: "GET", Path: "/pets"}) || !tool.Annotations.ReadOnly {
+	if tool := ts.Tools[0]; tool.Description == "" || tool.Tokens == 0 || tool.Operation != (admin.Operation{Connector: "pet-store", Method: "GET", Path: "/pets"}) || !tool.Annotations.ReadOnly {
 		t.Errorf("tool %+v", tool)
 	}
 	if got := w.live(); !reflect.DeepEqual(got, []string{"my-pets"}) {

@@ -127,11 +127,15 @@ type tester struct {
 	hold chan struct{} // guarded by mu; not nil: calls wait until it is closed
 	err  error         // guarded by mu
 	n    int           // guarded by mu
+	// last is the toolset of the newest call, and where that was sent; guarded by mu.
+	last    *registry.Toolset
+	address string
 }
 
 func (x *tester) Test(ctx context.Context, call admin.TestCall) (admin.TestedAnswer, error) {
 	x.mu.Lock()
 	x.n++
+	x.last = call.Toolset
 	hold, err := x.hold, x.err
 	x.mu.Unlock()
 	if hold != nil {
@@ -144,7 +148,16 @@ func (x *tester) Test(ctx context.Context, call admin.TestCall) (admin.TestedAns
 	if err != nil {
 		return admin.TestedAnswer{}, err
 	}
-	ref := call.Toolset.Connectors[0]
+	for i := range call.Toolset.Connectors {
+		a, err := x.call(ctx, &call, &call.Toolset.Connectors[i])
+		if !problem.Is(err, problem.NotFound) {
+			return a, err
+		}
+	}
+	return admin.TestedAnswer{}, problem.New(problem.NotFound, "no tool %s", call.Tool)
+}
+
+func (x *tester) call(ctx context.Context, call *admin.TestCall, ref *registry.ConnectorRef) (admin.TestedAnswer, error) {
 	conn := call.Connectors[ref.Name]
 	for i := range conn.Len() {
 		tool, err := conn.Tool(i)
@@ -153,7 +166,7 @@ func (x *tester) Test(ctx context.Context, call admin.TestCall) (admin.TestedAns
 		}
 		name := tool.Name
 		for _, e := range call.Toolset.Tools {
-			if e.Method == tool.Method && e.Path == tool.Path && e.Name != nil {
+			if e.Connector == ref.Name && e.Method == tool.Method && e.Path == tool.Path && e.Name != nil {
 				name = *e.Name
 			}
 		}
@@ -172,6 +185,9 @@ func (x *tester) Test(ctx context.Context, call admin.TestCall) (admin.TestedAns
 		if err != nil {
 			return admin.TestedAnswer{}, err
 		}
+		x.mu.Lock()
+		x.address = req.URL.String()
+		x.mu.Unlock()
 		if a := ref.Auth; a != nil {
 			value, _, err := x.w.srv.Secret(ctx, a.CredentialID)
 			if err != nil {

@@ -239,7 +239,7 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 			return err
 		}
 		before = have.view()
-		if creds, err = loadCredentials(ctx, ws, x.now); err != nil {
+		if creds, err = loadCredentials(ctx, ws, x.now.ID, x.now.ConnectorName); err != nil {
 			return err
 		}
 		x.planned.Action = "update"
@@ -310,11 +310,11 @@ func (t *DeclaredToolset) check() error {
 		if e.Name != nil && !toolName.MatchString(*e.Name) {
 			return fieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *e.Name)
 		}
-		if _, err := e.Answers.record(at+"/answers", true); err != nil {
+		if _, err := e.Answers.record(at+"/answers", registry.OfTool); err != nil {
 			return err
 		}
 	}
-	if _, err := t.Answers.record("/answers", false); err != nil {
+	if _, err := t.Answers.record("/answers", registry.OfToolset); err != nil {
 		return err
 	}
 	if c := t.Selection; c != nil && c.Mode == registry.SelectUseCase && c.UseCase == "" {
@@ -324,7 +324,7 @@ func (t *DeclaredToolset) check() error {
 }
 
 // record is the stored form of settings; "" for none.
-func (a *Answers) record(at string, tool bool) (string, error) {
+func (a *Answers) record(at string, of registry.AnswersOf) (string, error) {
 	if a == nil {
 		return "", nil
 	}
@@ -335,13 +335,13 @@ func (a *Answers) record(at string, tool bool) (string, error) {
 	if r == (registry.Answers{}) {
 		return "", nil
 	}
-	return mustJSON(&r), r.Validate(at, tool)
+	return mustJSON(&r), r.Validate(at, of)
 }
 
 // planSecrets finds which secrets are missing and which are new.
 func (s *Server) planSecrets(x *importing, creds []draftCredential) error {
 	x.planned.Missing, x.secrets = nil, false
-	d := &draft{creds: creds}
+	d := &draft{part: &part{creds: creds}}
 	a := x.want.auth(nil)
 	match := d.matching(a)
 	for i := range x.want.Authentication {

@@ -45,6 +45,7 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 		ts := &store.Toolset{ID: s.o.Store.NewID("ts"), Slug: t.Slug}
 		ts.WorkspaceID = ws.ID()
 		out.draft = &draft{ts: ts}
+		out.addPart(&source{})
 	}
 	d := out.draft
 	if !same {
@@ -56,28 +57,27 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 		if err != nil {
 			return nil, err
 		}
-		d.report = report
-		d.bind(compiled, conn)
+		d.bind(compiled, conn, report)
 		out.source = src
 		out.push = func(ctx context.Context) error { return s.o.Publisher.Push(ctx, compiled) }
-		d.ts.SourceKind, d.ts.SourceURL, d.ts.SourceTitle = src.kind(), src.url, src.title
+		d.row.SourceKind, d.row.SourceURL, d.row.SourceTitle = src.kind(), src.url, src.title
 	}
-	d.ts.Name, d.ts.Description, d.ts.Instructions, d.ts.BaseURL, d.ts.Profile = t.Name, t.Description, t.Instructions, t.BaseURL, t.Profile
-	d.ts.CacheSeconds, d.ts.UpstreamPolicy = t.CacheSeconds, t.UpstreamPolicy
+	d.ts.Name, d.ts.Description, d.ts.Instructions, d.row.BaseURL, d.ts.Profile = t.Name, t.Description, t.Instructions, t.BaseURL, t.Profile
+	d.ts.CacheSeconds, d.row.UpstreamPolicy = t.CacheSeconds, t.UpstreamPolicy
 	if len(t.Labels) > 0 || d.ts.LabelText != "" {
 		d.ts.SetLabels(t.Labels)
 	}
 	var err error
-	if d.ts.Answers, err = t.Answers.record("/answers", false); err != nil {
+	if d.ts.Answers, err = t.Answers.record("/answers", registry.OfToolset); err != nil {
 		return nil, err
 	}
 	d.edits = make([]store.ToolEdit, len(t.Tools))
 	for i := range t.Tools {
 		e := &t.Tools[i]
 		d.edits[i] = store.ToolEdit{
-			ToolsetID: d.ts.ID, Connector: d.ts.Connector, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
+			ToolsetID: d.ts.ID, Connector: d.row.Name, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
 		}
-		if d.edits[i].Answers, err = e.Answers.record(fmt.Sprintf("/tools/%d/answers", i), true); err != nil {
+		if d.edits[i].Answers, err = e.Answers.record(fmt.Sprintf("/tools/%d/answers", i), registry.OfTool); err != nil {
 			return nil, err
 		}
 	}
@@ -86,7 +86,7 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	}
 	bound := make([]boundRecord, 0, len(t.Plugins))
 	for i := range t.Plugins {
-		b, err := s.declaredBinding(ctx, ws, d.ts.Connector, &t.Plugins[i], "/plugins/"+strconv.Itoa(i))
+		b, err := s.declaredBinding(ctx, ws, d.row.Name, &t.Plugins[i], "/plugins/"+strconv.Itoa(i))
 		if err != nil {
 			return nil, err
 		}
@@ -112,10 +112,15 @@ func (d *draft) declaredSelection(in *DeclaredSelection) error {
 	if in != nil {
 		c.Mode, c.UseCase, c.Learn = in.Mode, in.UseCase, in.Learn && in.Mode == registry.SelectSearch
 		for _, t := range in.Tools {
-			c.Tools = append(c.Tools, storedTool(t))
+			own := storedTool(t)
+			own.Connector = d.row.Name
+			if t.For != nil {
+				own.For = &Operation{d.row.Name, t.For.Method, t.For.Path}
+			}
+			c.Tools = append(c.Tools, own)
 		}
 		for _, e := range in.Examples {
-			c.Examples = append(c.Examples, ToolExamples{Operation: e.Operation, Operator: e.Operator})
+			c.Examples = append(c.Examples, ToolExamples{Operation: Operation{d.row.Name, e.Operation.Method, e.Operation.Path}, Operator: e.Operator})
 		}
 	}
 	for i := range old.Examples {
@@ -161,9 +166,9 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	replaced := slices.Clone(d.creds)
 	labels := ""
 	if x.now != nil {
-		before = toolsetFields(x.now)
+		before = toolsetFields(&draft{ts: x.now, part: &part{row: x.now.First()}})
 		labels = x.now.LabelText
-		if replaced, err = loadCredentials(ctx, ws, x.now); err != nil {
+		if replaced, err = loadCredentials(ctx, ws, x.now.ID, x.now.ConnectorName); err != nil {
 			return err
 		}
 	}
@@ -220,9 +225,12 @@ func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, i
 		if err != nil {
 			return err
 		}
-		if err := tx.PutConnector(ctx, &store.Connector{Name: d.ts.Connector, Title: d.report.Title, Kind: "custom", Source: src.kind()}, d.version); err != nil {
+		if err := tx.PutConnector(ctx, &store.Connector{Name: d.row.Connector, Title: d.report.Title, Kind: "custom", Source: src.kind()}, d.version); err != nil {
 			return err
 		}
+	}
+	if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
+		return err
 	}
 	write := tx.SaveToolset
 	if isNew {
@@ -232,7 +240,7 @@ func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, i
 		return err
 	}
 	if d.source != nil {
-		if err := tx.PutToolsetSource(ctx, d.source.record(d.ts.ID)); err != nil {
+		if err := tx.PutToolsetSource(ctx, d.source.record(d.ts.ID, d.row.Name)); err != nil {
 			return err
 		}
 	}
@@ -243,7 +251,7 @@ func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, i
 		return err
 	}
 	rec := audit(ctx, "toolset.import", d.ts.ID)
-	rec.Digest, rec.Reason, rec.Before, rec.After = d.ts.DraftDigest, reason, mustJSON(before), mustJSON(toolsetFields(d.ts))
+	rec.Digest, rec.Reason, rec.Before, rec.After = d.ts.DraftDigest, reason, mustJSON(before), mustJSON(toolsetFields(d.draft))
 	return tx.Audit(ctx, rec)
 }
 

@@ -119,7 +119,7 @@ func (s *Server) listLearned(ctx context.Context, in *learnedInput) (*bodyOutput
 	out := LearnedRequests{Learn: c.Learn, Total: len(rows), Items: []LearnedRequest{}}
 	for i := range rows[:min(len(rows), in.Limit)] {
 		r := &rows[i]
-		op := Operation{Method: r.Method, Path: r.Path}
+		op := d.operation(r.Method, r.Path)
 		out.Items = append(out.Items, LearnedRequest{
 			Tool: names[op], Operation: op, Query: r.Query, Uses: r.Uses(), Used: c.uses(op, r.Query), FirstAt: r.FirstAt.Time, LastAt: r.LastAt.Time,
 		})
@@ -144,7 +144,7 @@ func (s *Server) learnedOf(ctx context.Context, ws *store.Workspace, d *draft, t
 		return nil, nil, err
 	}
 	if tool != "" {
-		rows = slices.DeleteFunc(rows, func(r store.Learned) bool { return names[Operation{Method: r.Method, Path: r.Path}] != tool })
+		rows = slices.DeleteFunc(rows, func(r store.Learned) bool { return names[d.operation(r.Method, r.Path)] != tool })
 	}
 	return rows, names, nil
 }
@@ -233,8 +233,8 @@ func (s *Server) adoptLearned(ctx context.Context, d *draft) error {
 		}
 		for i := range rows {
 			r := &rows[i]
-			op := Operation{Method: r.Method, Path: r.Path}
-			if !d.conn.has(op.Method, op.Path) {
+			op := d.operation(r.Method, r.Path)
+			if !d.has(op) {
 				continue // it waits for a version that has the operation again
 			}
 			if e := c.of(op); !slices.Contains(e.Operator, r.Query) {

@@ -63,24 +63,38 @@ type authorizeInput struct {
 	Body *Authorize
 }
 
-func (s *Server) registerAuthorize(path string, tags []string) {
+type authorizeConnectorInput struct {
+	ToolsetConnectorInput
+	Body *Authorize
+}
+
+func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
+	authorize := func(ctx context.Context, id, connector string, in *Authorize) (*bodyOutput[Authorization], error) {
+		want := Authorize{}
+		if in != nil {
+			want = *in
+		}
+		if err := checkScopes(want.Scopes); err != nil {
+			return nil, err
+		}
+		a, err := s.beginLogin(ctx, id, connector, &want)
+		if err != nil {
+			return nil, err
+		}
+		return &bodyOutput[Authorization]{*a}, nil
+	}
+	register(s, huma.Operation{
+		OperationID: "authorize-connector-authentication", Method: http.MethodPost, Path: ofConnector + "/authorize",
+		Summary: "Begin a login at the authorization server of a connector", Tags: tags,
+	}, func(ctx context.Context, in *authorizeConnectorInput) (*bodyOutput[Authorization], error) {
+		return authorize(ctx, in.ID, in.Connector, in.Body)
+	})
 	register(s, huma.Operation{
 		OperationID: "authorize-authentication", Method: http.MethodPost, Path: path + "/authorize", Summary: "Begin a login at the authorization server", Tags: tags,
 		Description: "For the grant authorization_code. The answer names the page where a person logs in; the authorization server sends them back to " +
 			callbackPath + " of this listener. Read the authentication configuration to see the outcome in state and lastError. A new login replaces one that waits.",
 	}, func(ctx context.Context, in *authorizeInput) (*bodyOutput[Authorization], error) {
-		want := Authorize{}
-		if in.Body != nil {
-			want = *in.Body
-		}
-		if err := checkScopes(want.Scopes); err != nil {
-			return nil, err
-		}
-		a, err := s.beginLogin(ctx, in.ID, &want)
-		if err != nil {
-			return nil, err
-		}
-		return &bodyOutput[Authorization]{*a}, nil
+		return authorize(ctx, in.ID, "", in.Body)
 	})
 	s.registerUsers(path, tags)
 }
@@ -148,24 +162,37 @@ func (s *Server) loginConfig(ctx context.Context, row *store.Credential, sh *sha
 
 // ofServer reports whether a credential is for an MCP server.
 func (s *Server) ofServer(ctx context.Context, row *store.Credential) (bool, error) {
-	ts, err := toolsetOf(ctx, s.o.Store.Workspace(row.WorkspaceID), row.ToolsetID)
+	ws := s.o.Store.Workspace(row.WorkspaceID)
+	ts, err := toolsetOf(ctx, ws, row.ToolsetID)
 	if err != nil {
 		return false, err
 	}
-	return ts.SourceKind == kindMCP, nil
+	rows, err := ws.ToolsetConnectors(ctx, ts)
+	if err != nil {
+		return false, err
+	}
+	for i := range rows {
+		if rows[i].Name == row.Connector {
+			return rows[i].SourceKind == kindMCP, nil
+		}
+	}
+	return false, nil
 }
 
-func (s *Server) beginLogin(ctx context.Context, id string, want *Authorize) (*Authorization, error) {
+func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Authorize) (*Authorization, error) {
 	ws := s.workspace(ctx)
 	ts, err := toolsetOf(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	creds, err := loadCredentials(ctx, ws, ts)
+	d, err := outline(ctx, ws, ts)
 	if err != nil {
 		return nil, err
 	}
-	c, sh, err := loginCredential(creds, want.CredentialID)
+	if err := d.focus(connector); err != nil {
+		return nil, err
+	}
+	c, sh, err := loginCredential(d.creds, want.CredentialID)
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,11 @@ type MCPServers interface {
 	// kinds cannot_connect_mcp_server, unauthenticated, unreachable, timeout,
 	// blocked_address, unavailable and those of a wrong URL.
 	List(ctx context.Context, t MCPTarget) (*MCPListing, error)
+	// Listen keeps a stream of a server open until ctx or the stream ends. It calls
+	// opened when the stream is open and changed whenever the server says that its
+	// tools changed. It fails with [problem.Unsupported] when the server does not
+	// tell, and as List does.
+	Listen(ctx context.Context, t MCPTarget, opened, changed func()) error
 }
 
 // MCPTarget is a server and what it is asked with.
@@ -54,6 +59,7 @@ type MCPTarget struct {
 type MCPListing struct {
 	Server connector.MCPServer
 	TTL    time.Duration // how long its list may be kept; 0: it does not say
+	Tells  bool          // it tells of changes of its list
 }
 
 // listTimeout bounds connecting to a server and reading its tools.
@@ -95,9 +101,9 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 	}
 	l.Server.URL = u
 	if again != nil {
-		s.servers.keep(again.toolset.ID, l.TTL)
+		s.servers.keep(watchKey(again.toolset.ID, again.source.Connector), l.TTL, l.Tells)
 	}
-	src := &source{url: u, server: &l.Server}
+	src := &source{url: u, server: &l.Server, ttl: l.TTL, tells: l.Tells}
 	src.title = cmp.Or(l.Server.Title, l.Server.Name, hostname(u))
 	return src, nil
 }
@@ -122,25 +128,32 @@ func hostname(s string) string {
 // serverCredentials are those of the request, or of the toolset that it refreshes.
 func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again *refresh, u string) ([]draftCredential, error) {
 	ws := s.workspace(ctx)
-	d := &draft{ts: &store.Toolset{}, report: &Report{}}
-	ts := (*store.Toolset)(nil)
+	d := &draft{ts: &store.Toolset{}, part: &part{report: &Report{}}}
+	connector := ""
 	if again != nil {
-		ts = again.toolset
+		d.ts, connector = again.toolset, again.source.Connector
 	} else if in.Slug != "" || in.Name != "" {
 		found, err := ws.ToolsetBySlug(ctx, in.slug(""))
 		if err != nil && !problem.Is(err, problem.NotFound) {
 			return nil, err
 		}
-		if err == nil && found.SourceKind == kindMCP && found.SourceURL == u {
-			ts = found
+		if err == nil {
+			rows, err := ws.ToolsetConnectors(ctx, found)
+			if err != nil {
+				return nil, err
+			}
+			for i := range rows {
+				if rows[i].SourceKind == kindMCP && rows[i].SourceURL == u && connector == "" {
+					d.ts, connector = found, rows[i].Name
+				}
+			}
 		}
 	}
-	if ts != nil {
-		creds, err := loadCredentials(ctx, ws, ts)
-		if err != nil {
+	if connector != "" {
+		var err error
+		if d.creds, err = loadCredentials(ctx, ws, d.ts.ID, connector); err != nil {
 			return nil, err
 		}
-		d.ts, d.creds = ts, creds
 	}
 	if in.Auth != nil {
 		if err := d.authenticate(s, in.Auth, "/authentication"); err != nil {
@@ -155,9 +168,24 @@ func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCrede
 	if s.o.MCP == nil {
 		return nil, problem.New(problem.Unsupported, "this node does not connect to MCP servers")
 	}
+	t, err := s.mcpTarget(t, creds)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	l, err := s.o.MCP.List(ctx, t)
+	if err != nil {
+		return nil, cannotConnect(s.explainAuth(ctx, &t, err))
+	}
+	return l, nil
+}
+
+// mcpTarget gives a target its credentials.
+func (s *Server) mcpTarget(t MCPTarget, creds []draftCredential) (MCPTarget, error) {
 	var err error
 	if t.Auth, err = authShape(creds); err != nil {
-		return nil, err
+		return t, err
 	}
 	t.Secret = func(ctx context.Context, id string) (secrets.Secret, error) {
 		for i := range creds {
@@ -181,13 +209,7 @@ func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCrede
 		}
 		return v, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	l, err := s.o.MCP.List(ctx, t)
-	if err != nil {
-		return nil, cannotConnect(s.explainAuth(ctx, &t, err))
-	}
-	return l, nil
+	return t, nil
 }
 
 // firstToken is a service's own token for a credential that is not stored yet. A
@@ -353,19 +375,18 @@ func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (
 	return c, conn, r, nil
 }
 
-// testListing is the test of a toolset none of whose tools is known to be safe: the
-// server is reached with the toolset's credential, and has the tools that are
-// served.
-func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft, run *TestRun) error {
+// testListing is the test of an MCP server none of whose tools is known to be safe: it
+// is reached with the connector's credential, and has the tools that are served.
+func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft, p *part, run *TestRun) error {
 	run.Possible, run.Tool, run.Arguments, run.CredentialVersion = true, "tools/list", []byte("{}"), d.credentialVersion()
 	if d.bundle == nil {
 		if err := s.pushDraft(ctx, d); err != nil {
 			return err
 		}
 	}
-	t := MCPTarget{URL: d.baseURL(), Hint: *d.conn.opened.MCP()}
+	t := MCPTarget{URL: p.baseURL(), Hint: *p.conn.opened.MCP()}
 	start := time.Now()
-	l, err := s.listServer(ctx, t, d.creds)
+	l, err := s.listServer(ctx, t, p.creds)
 	run.DurationSeconds = time.Since(start).Seconds()
 	if err != nil {
 		run.Reason = problemOf(err).Detail
@@ -380,7 +401,9 @@ func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft,
 	}
 	run.BytesReceived = len(all.Append(nil))
 	tools := d.tools(false)
-	missing := slices.IndexFunc(tools, func(t Tool) bool { return t.Enabled && !names[t.Operation.Path[1:]] })
+	missing := slices.IndexFunc(tools, func(t Tool) bool {
+		return t.Enabled && t.Operation.Connector == p.row.Name && !names[t.Operation.Path[1:]]
+	})
 	if missing >= 0 {
 		run.Reason = fmt.Sprintf("the server has no tool %s any more", tools[missing].Operation.Path[1:])
 	} else {

@@ -23,6 +23,32 @@ type servers struct {
 	key   string        // guarded by mu; value of the credential that is wanted
 	ttl   time.Duration // guarded by mu
 	asked int           // guarded by mu
+	// tell makes the open streams tell of a change when something is sent; nil: the
+	// servers do not tell. cut ends them.
+	tell, cut chan struct{}
+}
+
+func (s *servers) Listen(ctx context.Context, _ admin.MCPTarget, opened, changed func()) error {
+	s.mu.Lock()
+	tell, cut, err := s.tell, s.cut, s.err
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		return err
+	case tell == nil:
+		return problem.New(problem.Unsupported, "it does not tell")
+	}
+	opened()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tell:
+			changed()
+		case <-cut:
+			return nil
+		}
+	}
 }
 
 func (s *servers) set(err error, tools ...string) {
@@ -47,7 +73,7 @@ func (s *servers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPListin
 			return nil, problem.New(problem.Unauthenticated, "it wants another token")
 		}
 	}
-	l := &admin.MCPListing{TTL: s.ttl, Server: connector.MCPServer{URL: t.URL, Transport: "streamable", Protocol: "2026-07-28", Title: "Notes", Version: "1", Instructions: "Be kind."}}
+	l := &admin.MCPListing{TTL: s.ttl, Tells: s.tell != nil, Server: connector.MCPServer{URL: t.URL, Transport: "streamable", Protocol: "2026-07-28", Title: "Notes", Version: "1", Instructions: "Be kind."}}
 	for _, name := range s.tools {
 		name, text, _ := strings.Cut(name, "=")
 		b, _ := json.Marshal(map[string]any{"name": name, "description": text, "inputSchema": map[string]string{"type": "object"}})
@@ -140,5 +166,47 @@ func TestServerChanges(t *testing.T) {
 				t.Fatal("there was no event")
 			}
 		})
+	}
+}
+
+// TestServerTells: a server that tells of changes is looked at when it does, and again
+// after its stream was cut, because what changed meanwhile nobody told.
+func TestServerTells(t *testing.T) {
+	w := newWorld(t)
+	w.servers.tell, w.servers.cut = make(chan struct{}), make(chan struct{})
+	w.servers.set(nil, "find=Finds.")
+	ts := w.addServer(map[string]any{"upstreamPolicy": "follow"})
+	until := func(what string, ok func(admin.ToolsetDetail) bool) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); !ok(w.get(ts.ID)); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %+v", what, w.get(ts.ID).Toolset)
+			}
+		}
+	}
+	until("it is listened to", func(d admin.ToolsetDetail) bool { return d.Upstream.Listening })
+	w.servers.set(nil, "find=Finds.", "more=New.")
+	w.later.Add(int64(time.Minute)) // not due by itself
+	w.servers.tell <- struct{}{}
+	until("the new tool is live", func(d admin.ToolsetDetail) bool { return d.ToolCount == 2 && d.Revision == 2 })
+	w.servers.set(nil, "find=Finds.", "more=New.", "most=Newer.")
+	w.later.Add(int64(time.Minute))
+	w.servers.cut <- struct{}{}
+	until("what changed while nobody listened is live", func(d admin.ToolsetDetail) bool { return d.ToolCount == 3 && d.Upstream.Listening })
+	for { // what follows the change may still write
+		tag := w.do("GET", "/v1/toolsets/"+ts.ID, nil).Header.Get("Etag")
+		a := w.do("DELETE", "/v1/toolsets/"+ts.ID, nil, "If-Match", tag)
+		if a.StatusCode == http.StatusNoContent {
+			break
+		}
+		if a.StatusCode != http.StatusPreconditionFailed {
+			t.Fatal(a.StatusCode)
+		}
+	}
+	w.look(0) // nobody listens to what is gone
+	select {
+	case w.servers.tell <- struct{}{}:
+		t.Error("the stream of a deleted toolset is open")
+	case <-time.After(200 * time.Millisecond):
 	}
 }

@@ -7,18 +7,21 @@ import (
 
 // Toolset is a toolset as the API shows it. The CLI prints the same object.
 type Toolset struct {
-	ID             string          `json:"id" doc:"Stable identifier." example:"ts_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
-	Slug           string          `json:"slug" doc:"Last part of the toolset URL." example:"petstore"`
-	Name           string          `json:"name"`
-	Description    string          `json:"description,omitempty"`
-	Instructions   string          `json:"instructions,omitempty" doc:"Text for the model, sent at initialize."`
-	Status         string          `json:"status" enum:"draft,live" doc:"draft: nothing is live yet; live: the URL answers."`
-	URL            string          `json:"url" doc:"The toolset URL, for the MCP configuration of an AI application."`
-	Source         Source          `json:"source"`
-	Upstream       *UpstreamState  `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
-	Connector      ConnectorRef    `json:"connector"`
-	BaseURL        string          `json:"baseUrl" doc:"Where calls are sent: what was set, or the specification's first server."`
-	Servers        []APIServer     `json:"servers" doc:"Servers of the specification."`
+	ID           string         `json:"id" doc:"Stable identifier." example:"ts_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
+	Slug         string         `json:"slug" doc:"Last part of the toolset URL." example:"petstore"`
+	Name         string         `json:"name"`
+	Description  string         `json:"description,omitempty"`
+	Instructions string         `json:"instructions,omitempty" doc:"Text for the model, sent at initialize."`
+	Status       string         `json:"status" enum:"draft,live" doc:"draft: nothing is live yet; live: the URL answers."`
+	URL          string         `json:"url" doc:"The toolset URL, for the MCP configuration of an AI application."`
+	Source       Source         `json:"source"`
+	Upstream     *UpstreamState `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
+	Connector    ConnectorRef   `json:"connector"`
+	BaseURL      string         `json:"baseUrl" doc:"Where calls are sent: what was set, or the specification's first server."`
+	Servers      []APIServer    `json:"servers" doc:"Servers of the specification."`
+
+	Connectors []ToolsetConnector `json:"connectors" doc:"All connectors, in their order. source, upstream, connector, baseUrl, servers and the authentication beside it are those of the first."`
+
 	Profile        string          `json:"profile" enum:"off,lossless,concise"`
 	Cache          *CachePolicy    `json:"cache,omitempty" doc:"Absent: answers are not cached."`
 	Answers        *Answers        `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
@@ -26,7 +29,7 @@ type Toolset struct {
 	Learn          bool            `json:"learn,omitempty" doc:"Searches that a successful call follows become examples of its tool."`
 	Selection      string          `json:"selection" enum:"all,use-case,search" doc:"Which tools clients list."`
 	Access         Access          `json:"access"`
-	ToolCount      int             `json:"toolCount" doc:"Tools of the connector."`
+	ToolCount      int             `json:"toolCount" doc:"Tools of all connectors."`
 	EnabledTools   int             `json:"enabledTools" doc:"Tools that agents see."`
 	Methods        []AuthMethod    `json:"authenticationMethods" doc:"Detected in the specification's security schemes."`
 	Authentication *Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
@@ -42,7 +45,7 @@ type Toolset struct {
 // ToolsetDetail is a toolset with what the compiler said about its source.
 type ToolsetDetail struct {
 	Toolset
-	Operations  int           `json:"operations" doc:"Operations in the specification."`
+	Operations  int           `json:"operations" doc:"Operations in the specifications."`
 	Unsupported []Unsupported `json:"unsupported" doc:"Operations that are no tools, with the reason."`
 	Warnings    []Diagnostic  `json:"warnings"`
 }
@@ -61,11 +64,26 @@ type CreatedToolset struct {
 type UpstreamState struct {
 	Policy      string     `json:"policy" enum:"pin,warn,follow"`
 	Quarantined bool       `json:"quarantined" doc:"It changed its tools, and the change waits to be accepted."`
+	Listening   bool       `json:"listening" doc:"It tells this node of changes, which looks at once."`
 	CheckedAt   *time.Time `json:"checkedAt,omitempty" doc:"When this node looked last; absent: not since it started."`
 	Fault       string     `json:"fault,omitempty" doc:"Why it could not be reached then. Its tools stay listed."`
 }
 
-// Source is where a toolset comes from.
+// ToolsetConnector is one connector of a toolset.
+type ToolsetConnector struct {
+	Name           string          `json:"name" doc:"In the toolset. It never changes, and tools that need a prefix get it."`
+	Source         Source          `json:"source"`
+	Connector      ConnectorRef    `json:"connector"`
+	BaseURL        string          `json:"baseUrl"`
+	Servers        []APIServer     `json:"servers" doc:"Servers of the specification."`
+	Answers        *Answers        `json:"answers,omitempty" doc:"What is made of its tools' answers; absent: as of the toolset."`
+	ToolCount      int             `json:"toolCount"`
+	Methods        []AuthMethod    `json:"authenticationMethods"`
+	Authentication *Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
+	Upstream       *UpstreamState  `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
+}
+
+// Source is where a connector of a toolset comes from.
 type Source struct {
 	Kind       string `json:"kind" enum:"openapi,mcp"`
 	URL        string `json:"url,omitempty" doc:"Absent: a document was uploaded."`
@@ -149,8 +167,9 @@ type Tool struct {
 
 // Operation is the upstream operation of a tool; edits are kept by it.
 type Operation struct {
-	Method string `json:"method"`
-	Path   string `json:"path"`
+	Connector string `json:"connector,omitempty" doc:"Name of the connector in the toolset. Absent: the first, or where there is no toolset."`
+	Method    string `json:"method"`
+	Path      string `json:"path"`
 }
 
 // Annotations are MCP's tool annotations.

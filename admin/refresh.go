@@ -18,7 +18,9 @@ import (
 // Changes is what a new version of a specification changed in a toolset, tool by
 // tool. Tools are told apart by method and path.
 type Changes struct {
-	ID       string                 `json:"id,omitempty" doc:"Absent in a dry run, which keeps nothing."`
+	ID        string `json:"id,omitempty" doc:"Absent in a dry run, which keeps nothing."`
+	Connector string `json:"connector,omitempty" doc:"Name of the connector in the toolset."`
+
 	From     SpecRef                `json:"from"`
 	To       SpecRef                `json:"to"`
 	Added    int                    `json:"added"`
@@ -58,13 +60,13 @@ type Refreshed struct {
 	Toolset  Toolset  `json:"toolset"`
 }
 
-// refresh is one refresh of a toolset by its URL.
+// refresh is one refresh of a connector of a toolset by its URL.
 type refresh struct {
 	s       *Server
 	ws      *store.Workspace
 	request *RefreshRequest
 	toolset *store.Toolset
-	source  *store.ToolsetSource
+	source  *store.ToolsetSource // it names the connector
 }
 
 // validators are those of the document that is known; none without a refresh.
@@ -77,20 +79,17 @@ func (r *refresh) validators() Validators {
 
 // compare notes what the draft's new connector changes, and keeps the names that
 // agents know.
-func (s *Server) compare(ctx context.Context, ws *store.Workspace, d *draft, v *store.ConnectorVersion) error {
+func (s *Server) compare(ctx context.Context, ws *store.Workspace, d *draft, v *store.ConnectorVersion, old *generated) error {
 	if v.Digest == d.version.Digest {
 		return nil
-	}
-	old, err := s.openConnector(ctx, v)
-	if err != nil {
-		return err
 	}
 	tools, err := connector.Diff(old.opened, d.conn.opened)
 	if err != nil {
 		return fmt.Errorf("comparing versions of connector %s: %w", d.version.Connector, err)
 	}
 	c := &Changes{
-		From: SpecRef{v.Version, v.SpecDigest}, To: SpecRef{d.version.Version, d.version.SpecDigest},
+		Connector: d.row.Name,
+		From:      SpecRef{v.Version, v.SpecDigest}, To: SpecRef{d.version.Version, d.version.SpecDigest},
 		Tools: tools, At: ws.Now(), Actor: requestOf(ctx).tokenID(), Kept: d.keepNames(old),
 	}
 	if c.Tools == nil {
@@ -102,7 +101,7 @@ func (s *Server) compare(ctx context.Context, ws *store.Workspace, d *draft, v *
 	}
 	for i := range c.Tools {
 		t := &c.Tools[i]
-		if kept[Operation{t.Method, t.Path}] {
+		if kept[Operation{d.row.Name, t.Method, t.Path}] {
 			nameKept(t)
 		}
 		switch t.Kind {
@@ -152,7 +151,7 @@ func (d *draft) keepNames(old *generated) []KeptName {
 	}
 	for i := range old.tools {
 		was := &old.tools[i]
-		op := Operation{Method: was.method, Path: was.path}
+		op := Operation{Connector: d.row.Name, Method: was.method, Path: was.path}
 		t := now[op]
 		if t == nil || t.OriginalName == was.name || t.Name != t.OriginalName || taken[was.name] {
 			continue // gone, as before, named by the operator, or in another's use
@@ -167,7 +166,7 @@ func (d *draft) keepNames(old *generated) []KeptName {
 
 func (c *Changes) record(ctx context.Context, toolset string) *store.ToolsetChange {
 	return &store.ToolsetChange{
-		ToolsetID: toolset, FromDigest: c.From.Digest, ToDigest: c.To.Digest, FromVersion: c.From.Version, ToVersion: c.To.Version,
+		ToolsetID: toolset, Connector: c.Connector, FromDigest: c.From.Digest, ToDigest: c.To.Digest, FromVersion: c.From.Version, ToVersion: c.To.Version,
 		Actor: requestOf(ctx).tokenID(), Report: mustJSON(c),
 	}
 }
@@ -175,13 +174,16 @@ func (c *Changes) record(ctx context.Context, toolset string) *store.ToolsetChan
 // unchanged answers when the document is as it was, or makes the same connector.
 func (r *refresh) unchanged(ctx context.Context, read *store.ToolsetSource) (*done, error) {
 	if !r.request.DryRun {
-		last, err := lastChange(ctx, r.ws, r.toolset.ID)
+		last, err := lastChange(ctx, r.ws, r.toolset.ID, r.source.Connector)
 		if err != nil {
 			return nil, err
 		}
 		err = r.ws.Update(ctx, func(tx *store.Tx) error {
 			if last != nil && last.Waits { // the server took back what was waiting
-				back := &Changes{From: last.To, To: last.From, Tools: []connector.ToolChange{}, Kept: []KeptName{}, At: r.ws.Now(), Actor: requestOf(ctx).tokenID()}
+				back := &Changes{
+					Connector: r.source.Connector, From: last.To, To: last.From, Tools: []connector.ToolChange{}, Kept: []KeptName{},
+					At: r.ws.Now(), Actor: requestOf(ctx).tokenID(),
+				}
 				if err := tx.AddToolsetChange(ctx, back.record(ctx, r.toolset.ID)); err != nil {
 					return err
 				}
@@ -205,7 +207,7 @@ func (r *refresh) quarantine(ctx context.Context, changes *Changes) (*done, erro
 	if err != nil {
 		return nil, err
 	}
-	last, err := lastChange(ctx, r.ws, d.ts.ID)
+	last, err := lastChange(ctx, r.ws, d.ts.ID, r.source.Connector)
 	if err != nil {
 		return nil, err
 	}
@@ -225,14 +227,17 @@ func (r *refresh) quarantine(ctx context.Context, changes *Changes) (*done, erro
 		if err != nil {
 			return nil, err
 		}
+		if err := d.focus(r.source.Connector); err != nil {
+			return nil, err
+		}
 		r.s.upstreamChanged(d, changes, slog.LevelWarn)
 	}
 	return r.answer(ctx, d, Refreshed{Changed: true, Changes: changes, Waiting: "the changes of the server wait until they are accepted"})
 }
 
-// lastChange is the newest change of a toolset; nil: there is none.
-func lastChange(ctx context.Context, ws *store.Workspace, toolset string) (*Changes, error) {
-	rows, _, err := ws.ToolsetChanges(ctx, toolset, store.Page{Limit: 1})
+// lastChange is the newest change of a connector of a toolset; nil: there is none.
+func lastChange(ctx context.Context, ws *store.Workspace, toolset, connector string) (*Changes, error) {
+	rows, _, err := ws.ToolsetChanges(ctx, toolset, connector, store.Page{Limit: 1})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -269,6 +274,9 @@ func (r *refresh) finish(ctx context.Context, d *draft, in *CreateToolset, phase
 		if in.Test != nil {
 			req = *in.Test
 		}
+		if req.Tool == "" && req.Connector == "" && len(d.parts) > 1 {
+			req.Connector = d.row.Name
+		}
 		test, err := r.s.test(ctx, r.ws, d, &req)
 		if err != nil {
 			return nil, err
@@ -303,26 +311,37 @@ func (r *refresh) answer(ctx context.Context, d *draft, out Refreshed) (*done, e
 	return &done{status: http.StatusOK, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version), body: out}, nil
 }
 
-// refresh reads a toolset's specification again.
+// refresh reads the source of a toolset's connector again.
 func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, phase func(string)) (*done, error) {
 	ws := s.workspace(ctx)
 	ts, err := toolsetOf(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	if ts.SourceURL == "" {
-		return nil, problem.New(problem.Conflict, "toolset %s was made of an uploaded document, which cannot be read again", ts.Slug).
-			Fix("upload the new version under the same slug: sluice add FILE --slug %s", ts.Slug)
-	}
-	src, err := ws.ToolsetSource(ctx, ts.ID)
+	d, err := outline(ctx, ws, ts)
 	if err != nil {
 		return nil, err
 	}
-	if ts.SourceKind == kindMCP {
-		in := &CreateToolset{Slug: ts.Slug, Source: CreateSource{MCP: &MCPSource{URL: ts.SourceURL}}, Test: req.Test, Deploy: req.Deploy}
-		return s.make(ctx, in, &refresh{s: s, ws: ws, request: req, toolset: ts, source: src}, phase)
+	if err := d.focus(req.Connector); err != nil {
+		return nil, err
 	}
-	in := &CreateToolset{Slug: ts.Slug, Source: CreateSource{OpenAPI: &OpenAPISource{URL: ts.SourceURL}}, Test: req.Test, Deploy: req.Deploy}
+	row := &d.row
+	if row.SourceURL == "" && len(d.parts) > 1 {
+		return nil, problem.New(problem.Conflict, "connector %s of toolset %s was made of an uploaded document, which cannot be read again", row.Name, ts.Slug).
+			Fix("upload the new version under the same name: sluice add FILE --to %s --name %s", ts.Slug, row.Name)
+	} else if row.SourceURL == "" {
+		return nil, problem.New(problem.Conflict, "toolset %s was made of an uploaded document, which cannot be read again", ts.Slug).
+			Fix("upload the new version under the same slug: sluice add FILE --slug %s", ts.Slug)
+	}
+	src, err := ws.ToolsetSource(ctx, ts.ID, row.Name)
+	if err != nil {
+		return nil, err
+	}
+	if row.SourceKind == kindMCP {
+		in := &CreateToolset{Slug: ts.Slug, BaseURL: row.BaseURL, Source: CreateSource{MCP: &MCPSource{URL: row.SourceURL}}, Test: req.Test, Deploy: req.Deploy}
+		return s.make(ctx, in, &refresh{s: s, ws: ws, request: req, toolset: ts, source: src}, nil, phase)
+	}
+	in := &CreateToolset{Slug: ts.Slug, Source: CreateSource{OpenAPI: &OpenAPISource{URL: row.SourceURL}}, Test: req.Test, Deploy: req.Deploy}
 	if src.Overlays != "" {
 		if err := json.Unmarshal([]byte(src.Overlays), &in.Source.OpenAPI.Overlays); err != nil {
 			return nil, fmt.Errorf("reading the overlays of toolset %s: %w", ts.ID, err)
@@ -331,7 +350,7 @@ func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, ph
 	if in.Source.OpenAPI.Overlays == nil {
 		in.Source.OpenAPI.Overlays = []OverlaySource{}
 	}
-	return s.make(ctx, in, &refresh{s: s, ws: ws, request: req, toolset: ts, source: src}, phase)
+	return s.make(ctx, in, &refresh{s: s, ws: ws, request: req, toolset: ts, source: src}, nil, phase)
 }
 
 type refreshInput struct {
@@ -341,6 +360,7 @@ type refreshInput struct {
 
 type changesInput struct {
 	ToolsetInput
+	Connector string `query:"connector" maxLength:"63" doc:"Of this one only."`
 	ListInput
 }
 
@@ -369,7 +389,7 @@ func (s *Server) registerRefresh() {
 		if err != nil {
 			return nil, err
 		}
-		rows, next, err := ws.ToolsetChanges(ctx, ts.ID, p)
+		rows, next, err := ws.ToolsetChanges(ctx, ts.ID, in.Connector, p)
 		if err != nil {
 			return nil, err
 		}

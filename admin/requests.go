@@ -54,6 +54,7 @@ type OverlaySource struct {
 
 // RefreshRequest reads a toolset's specification again.
 type RefreshRequest struct {
+	Connector      string        `json:"connector,omitempty" maxLength:"63" doc:"Which one, of a toolset with several."`
 	DryRun         bool          `json:"dryRun,omitempty" doc:"Say what would change, and change nothing."`
 	Force          bool          `json:"force,omitempty" doc:"Read it even when the server says that it is as it was."`
 	Accept         bool          `json:"accept,omitempty" doc:"Take over what an MCP server changed though the policy is pin; breaking changes too."`
@@ -155,6 +156,7 @@ type AuthItem struct {
 // TestRequest names the tool to test. Without one: the first safe operation that
 // needs no arguments, else one whose required arguments have examples.
 type TestRequest struct {
+	Connector string         `json:"connector,omitempty" maxLength:"63" doc:"Test a tool of this connector. Default: of any."`
 	Tool      string         `json:"tool,omitempty" maxLength:"64"`
 	Arguments map[string]any `json:"arguments,omitempty"`
 	KeepDraft bool           `json:"keepDraft,omitempty" doc:"Do not deploy when it passes."`

@@ -105,6 +105,18 @@ func choiceOf(ts *store.Toolset) (*choiceRecord, error) {
 	if err := json.Unmarshal([]byte(ts.Selection), c); err != nil {
 		return nil, fmt.Errorf("reading the selection of toolset %s: %w", ts.ID, err)
 	}
+	first := func(op *Operation) { // a record of the time when there was one connector
+		if op != nil && op.Connector == "" {
+			op.Connector = ts.ConnectorName
+		}
+	}
+	for i := range c.Tools {
+		first(&c.Tools[i].Operation)
+		first(c.Tools[i].For)
+	}
+	for i := range c.Examples {
+		first(&c.Examples[i].Operation)
+	}
 	return c, nil
 }
 
@@ -134,11 +146,11 @@ func given(s string) *string {
 
 // indexed lists the tools of the draft as an index sees them, with their examples.
 func (d *draft) indexed() ([]registry.IndexedTool, []selection.Tool, error) {
-	t := &registry.Toolset{Slug: d.ts.Slug, Connectors: []registry.ConnectorRef{{Name: d.ts.Connector}}}
+	t := &registry.Toolset{Slug: d.ts.Slug, Connectors: d.bareRefs()}
 	for i := range d.edits {
 		e := &d.edits[i]
 		t.Tools = append(t.Tools, registry.ToolEdit{
-			Connector: d.ts.Connector, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
+			Connector: e.Connector, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
 		})
 	}
 	all, err := registry.IndexTools(t, d.connectors())
@@ -155,14 +167,19 @@ func (d *draft) indexed() ([]registry.IndexedTool, []selection.Tool, error) {
 	}
 	tools := make([]selection.Tool, len(all))
 	for i := range all {
-		all[i].Examples = examples[Operation{Method: all[i].SelectedTool.Method, Path: all[i].SelectedTool.Path}]
+		all[i].Examples = examples[Operation(all[i].SelectedTool)]
 		tools[i] = all[i].Tool
 	}
 	return all, tools, nil
 }
 
-func (d *draft) connectors() map[string]*connector.Connector {
-	return map[string]*connector.Connector{d.ts.Connector: d.conn.opened}
+// bareRefs name the connectors of the draft.
+func (d *draft) bareRefs() []registry.ConnectorRef {
+	out := make([]registry.ConnectorRef, len(d.parts))
+	for i, p := range d.parts {
+		out[i].Name = p.row.Name
+	}
+	return out
 }
 
 // chooseAnew changes the selection of a draft; nil keeps a field.
@@ -199,7 +216,7 @@ func (d *draft) chooseAnew(mode, useCase *string, learn *bool) error {
 
 // chooseFor finds the tools for a use case.
 func (d *draft) chooseFor(useCase string) ([]storedTool, error) {
-	_, tools, err := d.indexed()
+	all, tools, err := d.indexed()
 	if err != nil {
 		return nil, err
 	}
@@ -208,16 +225,17 @@ func (d *draft) chooseFor(useCase string) ([]storedTool, error) {
 		return nil, problem.New(problem.InvalidArgument, "no tool fits the use case").At("", 0, 0, "/useCase").
 			Fix("describe it in the words of the API, a sentence for each task")
 	}
-	return stored(tools, chosen), nil
+	return stored(all, chosen), nil
 }
 
-func stored(tools []selection.Tool, chosen []selection.Choice) []storedTool {
+func stored(tools []registry.IndexedTool, chosen []selection.Choice) []storedTool {
 	out := make([]storedTool, len(chosen))
 	for i, c := range chosen {
 		t := &tools[c.Tool]
-		out[i] = storedTool{Operation: Operation{Method: t.Method, Path: t.Path}, Score: c.Score, Clause: c.Clause, Gives: c.Gives}
+		out[i] = storedTool{Operation: Operation(t.SelectedTool), Score: c.Score, Clause: c.Clause, Gives: c.Gives}
 		if c.For >= 0 {
-			out[i].For = &Operation{Method: tools[c.For].Method, Path: tools[c.For].Path}
+			needs := Operation(tools[c.For].SelectedTool)
+			out[i].For = &needs
 		}
 	}
 	return out
@@ -246,7 +264,7 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 		}
 		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase}
 		for _, tool := range c.Tools {
-			t.Selection.Tools = append(t.Selection.Tools, registry.SelectedTool{Connector: d.ts.Connector, Method: tool.Method, Path: tool.Path})
+			t.Selection.Tools = append(t.Selection.Tools, registry.SelectedTool(tool.Operation))
 		}
 	}
 	return nil, nil
@@ -338,20 +356,20 @@ func (s *Server) weigh(d *draft, n int) (*SelectionAdvice, error) {
 	}{{registry.SelectAll, &a.All}, {registry.SelectSearch, &a.Search}, {registry.SelectUseCase, &SelectionMode{Tools: len(chosen)}}} {
 		t := &registry.Toolset{
 			Slug: d.ts.Slug, Name: d.ts.Name, Access: registry.Access{Mode: registry.AccessNone}, Selection: &registry.Selection{Mode: m.mode},
-			Connectors: []registry.ConnectorRef{{Name: d.ts.Connector}},
+			Connectors: d.bareRefs(),
 		}
 		if m.mode == registry.SelectUseCase {
 			if len(chosen) == 0 {
 				continue
 			}
 			for _, tool := range chosen {
-				t.Selection.Tools = append(t.Selection.Tools, registry.SelectedTool{Connector: d.ts.Connector, Method: tool.Method, Path: tool.Path})
+				t.Selection.Tools = append(t.Selection.Tools, registry.SelectedTool(tool.Operation))
 			}
 			a.UseCase = m.to
 		}
 		for _, e := range d.edits {
 			if e.Disabled {
-				t.Tools = append(t.Tools, registry.ToolEdit{Connector: d.ts.Connector, Method: e.Method, Path: e.Path, Disabled: true})
+				t.Tools = append(t.Tools, registry.ToolEdit{Connector: e.Connector, Method: e.Method, Path: e.Path, Disabled: true})
 			}
 		}
 		if s.o.Lister == nil {
@@ -383,7 +401,7 @@ func (d *draft) definitionTokens(sel *registry.Selection) int {
 	}
 	listed := map[Operation]bool{}
 	for _, t := range sel.Tools {
-		listed[Operation{Method: t.Method, Path: t.Path}] = true
+		listed[Operation(t)] = true
 	}
 	n := 0
 	for _, t := range d.tools(false) {
@@ -497,7 +515,7 @@ func (s *Server) search(d *draft, query string, k int) (*SearchAnswer, error) {
 		shown[list[i].Operation] = &list[i]
 	}
 	for _, h := range q.Search(query, k) {
-		op := Operation{Method: all[h.Tool].SelectedTool.Method, Path: all[h.Tool].SelectedTool.Path}
+		op := Operation(all[h.Tool].SelectedTool)
 		t := shown[op]
 		r := SearchResult{Name: t.Name, Description: t.Description, Operation: op, Annotations: t.Annotations, Score: h.Score, Components: map[string]float32{}}
 		for i, name := range selection.FeatureNames {

@@ -75,7 +75,7 @@ func TestSelection(t *testing.T) {
 
 func find(tools []admin.ChosenTool, method, path string) *admin.ChosenTool {
 	for i := range tools {
-		if tools[i].Operation == (admin.Operation{Method: method, Path: path}) {
+		if tools[i].Operation == (admin.Operation{Connector: "pet-store", Method: method, Path: path}) {
 			return &tools[i]
 		}
 	}

@@ -181,6 +181,9 @@ type Server struct {
 	work     context.Context //nolint:containedctx // the life of the server, not of a call
 	stopWork context.CancelFunc
 	jobs     sync.WaitGroup
+	// streams on which MCP servers tell of changes.
+	streams   sync.WaitGroup
+	listeners listeners
 }
 
 // New makes a server, ends what a process that died left running, and restores
@@ -273,6 +276,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	defer tick.Stop()
 	defer renewals.Stop()
 	defer looks.Stop()
+	s.startLook()
 	for {
 		select {
 		case <-usage.C:
@@ -303,6 +307,8 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	close(s.stopping)
 	timer := time.AfterFunc(grace, s.stopWork)
 	defer timer.Stop()
+	s.listeners.close()
+	s.streams.Wait() // they begin jobs
 	s.jobs.Wait()
 	s.recordLocalUsage(context.WithoutCancel(ctx))
 	s.stopWork()

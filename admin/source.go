@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -55,6 +56,8 @@ type source struct {
 	validators  Validators
 	notModified bool
 	server      *connector.MCPServer // an MCP server, and then no specification
+	ttl         time.Duration        // how long the list of the server is good; 0: it does not say
+	tells       bool                 // the server tells of changes
 	overlays    []OverlaySource      // as they are kept
 	documents   map[string][]byte    // other documents that references led to; set by compile
 	parts       map[string][]byte    // those documents as they are known; nil: they are fetched
@@ -173,8 +176,8 @@ func (src *source) part(_ context.Context, url string) ([]byte, error) {
 
 // record is how the source is read again. Validators are kept only where they
 // speak for everything that was read.
-func (src *source) record(toolset string) *store.ToolsetSource {
-	row := &store.ToolsetSource{ToolsetID: toolset, Overlays: mustJSON(src.overlays)}
+func (src *source) record(toolset, connector string) *store.ToolsetSource {
+	row := &store.ToolsetSource{ToolsetID: toolset, Connector: connector, Overlays: mustJSON(src.overlays)}
 	if len(src.documents) == 0 {
 		row.ETag, row.LastModified = src.validators.ETag, src.validators.LastModified
 	}
@@ -238,13 +241,13 @@ func (src *source) content() []byte {
 	return b.Bytes()
 }
 
-// keptOverlays are the overlays of a toolset that is there, when the request does
+// keptOverlays are the overlays of a connector that is there, when the request does
 // not name any.
 func (s *Server) keptOverlays(ctx context.Context, ws *store.Workspace, d *draft, in *CreateToolset, isNew bool) ([]OverlaySource, error) {
 	if isNew || in.Source.OpenAPI == nil || in.Source.OpenAPI.Overlays != nil {
 		return nil, nil
 	}
-	row, err := ws.ToolsetSource(ctx, d.ts.ID)
+	row, err := ws.ToolsetSource(ctx, d.ts.ID, d.row.Name)
 	if err != nil || row.Overlays == "" {
 		return nil, err
 	}

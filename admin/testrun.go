@@ -66,7 +66,8 @@ type candidate struct {
 
 // choose finds what to test: the named tool, or the first safe one without
 // required arguments, or the first safe one whose required arguments have
-// examples. The reason says why there is none.
+// examples, of the connector that is named or of any. The reason says why there is
+// none.
 func (d *draft) choose(req *TestRequest) (c *candidate, reason string, err error) {
 	tools := d.tools(true)
 	if req.Tool != "" {
@@ -88,11 +89,11 @@ func (d *draft) choose(req *TestRequest) (c *candidate, reason string, err error
 	safe, locked := 0, 0
 	for i := range tools {
 		t := &tools[i]
-		if !t.Enabled || !t.Annotations.ReadOnly || !d.serves(t.Operation) {
+		if !t.Enabled || !t.Annotations.ReadOnly || !d.serves(t.Operation) || req.Connector != "" && t.Operation.Connector != req.Connector {
 			continue
 		}
 		safe++
-		if len(d.creds) == 0 && d.conn.tools[i].secured {
+		if p, g := d.generated(t.Operation); len(p.creds) == 0 && g.secured {
 			locked++
 			continue
 		}
@@ -119,19 +120,22 @@ func (d *draft) choose(req *TestRequest) (c *candidate, reason string, err error
 // possible is not recorded.
 func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *TestRequest) (*TestRun, error) {
 	run := &TestRun{Digest: d.ts.DraftDigest, At: ws.Now()}
+	if req.Connector != "" && d.named(req.Connector) == nil {
+		return nil, fieldFault("/connector", "the toolset has no connector %.80q; it has %s", req.Connector, d.names())
+	}
 	c, reason, err := d.choose(req)
 	switch {
 	case err != nil:
 		return nil, err
-	case c == nil && d.ts.SourceKind == kindMCP && s.o.MCP != nil:
-		return run, s.testListing(ctx, ws, d, run)
+	case c == nil && s.o.MCP != nil && d.server(req.Connector) != nil:
+		return run, s.testListing(ctx, ws, d, d.server(req.Connector), run)
 	case c == nil:
 		run.Reason = reason
 		return run, nil
 	case s.o.Tester == nil:
 		run.Reason = "this node has no gateway to test with"
 		return run, nil
-	case d.baseURL() == "":
+	case d.named(c.tool.Operation.Connector).baseURL() == "":
 		run.Reason = "the specification names no server that is a complete URL, and no baseUrl is set"
 		return run, nil
 	}
@@ -149,13 +153,23 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	return run, s.recordTest(ctx, ws, d, run)
 }
 
+// server finds a connector that is an MCP server: the one that is named, or the first.
+func (d *draft) server(connector string) *part {
+	for _, p := range d.parts {
+		if p.row.SourceKind == kindMCP && (connector == "" || connector == p.row.Name) {
+			return p
+		}
+	}
+	return nil
+}
+
 // call makes the call and judges the answer.
 func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun) {
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	start := time.Now()
 	a, err := s.o.Tester.Test(ctx, TestCall{
-		Toolset: d.bundle, Digest: registry.Digest(run.Digest), Connectors: map[string]*connector.Connector{d.ts.Connector: d.conn.opened},
+		Toolset: d.bundle, Digest: registry.Digest(run.Digest), Connectors: d.connectors(),
 		Plugins: d.plugins, Tool: c.tool.Name, Arguments: c.args,
 	})
 	run.DurationSeconds = time.Since(start).Seconds()
@@ -178,7 +192,7 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 	trimmed := bytes.TrimSpace(a.Text)
 	switch {
 	case a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden:
-		run.Reason = fmt.Sprintf("the upstream refused the authentication with status %d; %s", a.UpstreamStatus, d.sent())
+		run.Reason = fmt.Sprintf("the upstream refused the authentication with status %d; %s", a.UpstreamStatus, d.named(c.tool.Operation.Connector).sent())
 	case a.IsError && a.UpstreamStatus != 0:
 		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)
 	case a.IsError:
@@ -191,18 +205,6 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 	default:
 		run.Passed = true
 	}
-}
-
-// sent says which header carried the credential, never its value.
-func (d *draft) sent() string {
-	if len(d.creds) == 0 {
-		return "no credential was sent, because none is configured"
-	}
-	a, err := showAuth(d.creds, time.Time{})
-	if err != nil {
-		return "a credential was sent"
-	}
-	return "what was sent is " + a.Preview
 }
 
 // cutText returns at most n bytes of text, cut between characters.

@@ -2,6 +2,9 @@ package admin
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // toolName is what every MCP client and model API accepts as a name.
@@ -50,7 +54,7 @@ func (s *Server) registerTools() {
 	const path = "/v1/toolsets/{id}/tools"
 	register(s, huma.Operation{
 		OperationID: "list-tools", Method: http.MethodGet, Path: path, Summary: "List the tools of a toolset", Tags: tags,
-		Description: "In the order of the specification, enabled or not, with the toolset's edits applied.",
+		Description: "In the order of the connectors and their specifications, enabled or not, with the toolset's edits applied.",
 	}, s.listTools)
 	register(s, huma.Operation{
 		OperationID: "get-tool", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a tool with its schemas", Tags: tags,
@@ -95,10 +99,10 @@ func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[Too
 	}
 	from := 0
 	if p.After != "" {
-		// The key is the position in this version of the connector.
+		// The key is the position in these versions of the connectors.
 		digest, position, _ := cutLast(p.After)
 		n, err := strconv.Atoi(position)
-		if err != nil || n < 0 || digest != d.ts.ConnectorDigest {
+		if err != nil || n < 0 || digest != d.connectorsDigest() {
 			return nil, problem.New(problem.InvalidArgument, "the list has changed since the cursor was made").Fix("start again without cursor")
 		}
 		from = n
@@ -108,9 +112,21 @@ func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[Too
 	to := min(from+in.Limit, len(tools))
 	next := ""
 	if to < len(tools) {
-		next = d.ts.ConnectorDigest + "/" + strconv.Itoa(to)
+		next = d.connectorsDigest() + "/" + strconv.Itoa(to)
 	}
 	return list(&in.ListInput, path, tools[from:to], next, func(t *Tool) Tool { return *t }), nil
+}
+
+// connectorsDigest changes when one of the draft's connectors does.
+func (d *draft) connectorsDigest() string {
+	if len(d.parts) == 1 {
+		return d.version.Digest
+	}
+	h := sha256.New()
+	for _, p := range d.parts {
+		_, _ = io.WriteString(h, p.row.Name+"@"+p.version.Digest+"\n") // a hash does not fail
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 func cutLast(s string) (before, after string, found bool) {
@@ -159,7 +175,7 @@ func (s *Server) updateTools(ctx context.Context, id string, match *MatchInput, 
 		if err != nil {
 			return nil, err
 		}
-		if err := d.enable(selection); err != nil {
+		if err := d.enable(selection, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -218,17 +234,15 @@ func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
 func (d *draft) patchedAnswers(op Operation, p *PatchAnswers, at string) (string, error) {
 	record := ""
 	for i := range d.edits {
-		if e := &d.edits[i]; e.Method == op.Method && e.Path == op.Path {
+		if e := &d.edits[i]; operationOf(e) == op {
 			record = e.Answers
 		}
 	}
 	if p == nil {
 		return record, nil
 	}
-	for i := range d.conn.tools {
-		if g := &d.conn.tools[i]; g.method == op.Method && g.path == op.Path {
-			return patchAnswers(record, p, at, true, g.output)
-		}
+	if _, g := d.generated(op); g != nil {
+		return patchAnswers(record, p, at, registry.OfTool, g.output)
 	}
 	return record, nil
 }

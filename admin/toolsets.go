@@ -96,6 +96,7 @@ func (s *Server) registerToolsets() {
 	register(s, huma.Operation{
 		OperationID: "list-revisions", Method: http.MethodGet, Path: "/v1/toolsets/{id}/revisions", Summary: "List the published revisions, newest first", Tags: tags,
 	}, s.listRevisions)
+	s.registerToolsetConnectors()
 	s.registerLifecycle()
 	s.registerKeys()
 }
@@ -152,14 +153,19 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 	if err := match.check(d.ts.Version, true); err != nil {
 		return nil, err
 	}
-	before := *d.ts
+	if in.BaseURL != nil || in.Policy != nil {
+		if err := d.focus(""); err != nil { // which of several is meant is not clear
+			return nil, err
+		}
+	}
+	before := toolsetFields(d)
 	for _, f := range []struct{ to, from *string }{
 		{&d.ts.Name, in.Name},
 		{&d.ts.Description, in.Description},
 		{&d.ts.Instructions, in.Instructions},
-		{&d.ts.BaseURL, in.BaseURL},
+		{&d.row.BaseURL, in.BaseURL},
 		{&d.ts.Profile, in.Profile},
-		{&d.ts.UpstreamPolicy, in.Policy},
+		{&d.row.UpstreamPolicy, in.Policy},
 	} {
 		if f.from != nil {
 			*f.to = *f.from
@@ -172,27 +178,28 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 		d.ts.CacheSeconds = int64(in.Cache.TTLSeconds)
 	}
 	if in.Answers != nil {
-		if d.ts.Answers, err = patchAnswers(d.ts.Answers, in.Answers, "/answers", false, nil); err != nil {
+		if d.ts.Answers, err = patchAnswers(d.ts.Answers, in.Answers, "/answers", registry.OfToolset, nil); err != nil {
 			return nil, err
 		}
 	}
-	if err := checkBaseURL(d.ts.BaseURL, "/baseUrl"); err != nil {
+	if err := checkBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
 		return nil, err
 	}
 	if err := d.chooseAnew(in.Selection, in.UseCase, in.Learn); err != nil {
 		return nil, err
 	}
-	if err := s.saveDraft(ctx, ws, d, "toolset.update", toolsetFields(&before), toolsetFields(d.ts), false); err != nil {
+	if err := s.saveDraft(ctx, ws, d, "toolset.update", before, toolsetFields(d), false); err != nil {
 		return nil, err
 	}
 	return s.toolsetAnswer(ctx, ws, d)
 }
 
 // toolsetFields is what the audit log says of the fields that PATCH changes.
-func toolsetFields(t *store.Toolset) map[string]any {
+func toolsetFields(d *draft) map[string]any {
+	t := d.ts
 	return map[string]any{
-		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": t.BaseURL,
-		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": withoutLearned(t.Selection), "upstreamPolicy": t.UpstreamPolicy, "answers": showAnswers(t.Answers),
+		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": d.row.BaseURL,
+		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": withoutLearned(t.Selection), "upstreamPolicy": d.row.UpstreamPolicy, "answers": showAnswers(t.Answers),
 	}
 }
 
@@ -206,6 +213,9 @@ func (s *Server) saveDraft(ctx context.Context, ws *store.Workspace, d *draft, a
 		return err
 	}
 	return ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
+			return err
+		}
 		if err := tx.SaveToolset(ctx, d.ts); err != nil {
 			return err
 		}

@@ -218,13 +218,15 @@ type userLoginsOutput struct {
 
 type userLoginsInput struct {
 	ToolsetInput
-	After string `query:"after" maxLength:"64"`
-	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+	Connector string `query:"connector" maxLength:"63" doc:"Of this connector, when callers log in at several."`
+	After     string `query:"after" maxLength:"64"`
+	Limit     int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 
 type userLoginInput struct {
 	ToolsetInput
-	User string `path:"user" maxLength:"64"`
+	Connector string `query:"connector" maxLength:"63" doc:"Of this connector, when callers log in at several."`
+	User      string `path:"user" maxLength:"64"`
 }
 
 func (s *Server) registerUsers(path string, tags []string) {
@@ -234,7 +236,7 @@ func (s *Server) registerUsers(path string, tags []string) {
 		Description: "Of a configuration with perUser: who logged in with an account of their own, oldest first. Never their tokens.",
 	}, func(ctx context.Context, in *userLoginsInput) (*userLoginsOutput, error) {
 		ws := s.workspace(ctx)
-		ts, creds, err := s.userCredential(ctx, ws, in.ID)
+		ts, creds, err := s.userCredential(ctx, ws, in.ID, in.Connector)
 		if err != nil {
 			return nil, err
 		}
@@ -263,31 +265,47 @@ func (s *Server) registerUsers(path string, tags []string) {
 		DefaultStatus: http.StatusNoContent,
 		Description:   "Their tokens are destroyed here and forgotten by every gateway at once; their next call is answered with a link to log in again. The authorization server is not told.",
 	}, func(ctx context.Context, in *userLoginInput) (*struct{}, error) {
-		return nil, s.revokeUser(ctx, in.ID, in.User)
+		return nil, s.revokeUser(ctx, in.ID, in.Connector, in.User)
 	})
 }
 
-// userCredential finds the credential of a toolset whose tokens belong to callers;
-// nil: it has none.
-func (s *Server) userCredential(ctx context.Context, ws *store.Workspace, id string) (*store.Toolset, *draftCredential, error) {
+// userCredential finds the credential of a toolset, or of the named connector in it,
+// whose tokens belong to callers; nil: it has none. It fails with [problem.Conflict]
+// when there are several.
+func (s *Server) userCredential(ctx context.Context, ws *store.Workspace, id, connector string) (*store.Toolset, *draftCredential, error) {
+	ts, found, err := s.userCredentials(ctx, ws, id, connector)
+	switch {
+	case err != nil || len(found) == 0:
+		return ts, nil, err
+	case len(found) > 1:
+		return nil, nil, problem.New(problem.Conflict, "callers log in at several connectors of toolset %s", ts.Slug).Fix("name one of them")
+	}
+	return ts, found[0], nil
+}
+
+// userCredentials are all of them.
+func (s *Server) userCredentials(ctx context.Context, ws *store.Workspace, id, connector string) (*store.Toolset, []*draftCredential, error) {
 	ts, err := toolsetOf(ctx, ws, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	creds, err := loadCredentials(ctx, ws, ts)
+	d, err := outline(ctx, ws, ts)
 	if err != nil {
 		return nil, nil, err
 	}
-	for i := range creds {
-		sh, err := shapeOf(&creds[i].row)
-		if err != nil {
-			return nil, nil, err
-		}
-		if sh.PerUser {
-			return ts, &creds[i], nil
+	var found []*draftCredential
+	for _, p := range d.parts {
+		for i := range p.creds {
+			sh, err := shapeOf(&p.creds[i].row)
+			if err != nil {
+				return nil, nil, err
+			}
+			if sh.PerUser && (connector == "" || connector == p.row.Name) {
+				found = append(found, &p.creds[i])
+			}
 		}
 	}
-	return ts, nil, nil
+	return ts, found, nil
 }
 
 func showUser(u *store.UserToken, names map[string]string, now time.Time) UserLogin {
@@ -302,9 +320,9 @@ func showUser(u *store.UserToken, names map[string]string, now time.Time) UserLo
 	return l
 }
 
-func (s *Server) revokeUser(ctx context.Context, id, user string) error {
+func (s *Server) revokeUser(ctx context.Context, id, connector, user string) error {
 	ws := s.workspace(ctx)
-	ts, cred, err := s.userCredential(ctx, ws, id)
+	ts, cred, err := s.userCredential(ctx, ws, id, connector)
 	if err != nil {
 		return err
 	}

@@ -26,21 +26,18 @@ const (
 	maxCheckInterval = 24 * time.Hour
 )
 
-// policy is what happens to changes of the draft's MCP server.
-func (d *draft) policy() string {
-	if d.ts.UpstreamPolicy == "" {
-		return policyPin
-	}
-	return d.ts.UpstreamPolicy
-}
-
 // serverWatch is what this node saw of MCP servers since it started.
 type serverWatch struct {
 	mu      sync.Mutex
 	running bool               // guarded by mu; a round is on its way
-	seen    map[string]sighted // guarded by mu; by toolset
-	// ttl is how long lists are good, by toolset; guarded by mu.
+	seen    map[string]sighted // guarded by mu; by toolset and connector
+	// ttl is how long lists are good, by toolset and connector; guarded by mu.
 	ttl map[string]time.Duration
+	// tells are those that tell of changes; guarded by mu.
+	tells map[string]bool
+	// called are those that told of a change since they were looked at; guarded by mu.
+	called map[string]bool
+	again  bool // guarded by mu; one was called while a round was on its way
 }
 
 type sighted struct {
@@ -53,17 +50,24 @@ func (s *Server) startLook() {
 	w := &s.servers
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.running || s.o.MCP == nil {
+	if s.o.MCP == nil {
+		return
+	}
+	if w.running {
+		w.again = true
 		return
 	}
 	w.running = true
 	s.jobs.Go(func() {
-		if err := s.CheckServers(s.work); err != nil && s.work.Err() == nil {
-			s.log.LogAttrs(s.work, slog.LevelWarn, "MCP servers were not looked at", slog.Any("error", err))
+		for again := true; again; {
+			if err := s.CheckServers(s.work); err != nil && s.work.Err() == nil {
+				s.log.LogAttrs(s.work, slog.LevelWarn, "MCP servers were not looked at", slog.Any("error", err))
+			}
+			w.mu.Lock()
+			again = w.again && s.work.Err() == nil
+			w.again, w.running = false, again
+			w.mu.Unlock()
 		}
-		w.mu.Lock()
-		w.running = false
-		w.mu.Unlock()
 	})
 }
 
@@ -76,29 +80,52 @@ func (s *Server) CheckServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	telling := map[string]store.ToolsetConnector{}
 	for i := range rows {
 		ts := &rows[i]
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if ts.LiveRevision == 0 || !s.servers.due(ts.ID, s.now()) {
+		if ts.LiveRevision == 0 {
 			continue
 		}
-		fault := ""
-		if err := s.checkServer(ctx, ts); err != nil {
-			fault = problemOf(err).Detail
-			s.log.LogAttrs(ctx, slog.LevelWarn, "an MCP server could not be looked at, its tools stay as they are", slog.String("toolset", ts.Slug), slog.Any("error", err))
+		connectors, err := s.o.Store.Workspace(ts.WorkspaceID).ToolsetConnectors(ctx, ts)
+		if err != nil {
+			return err
 		}
-		s.servers.note(ts.ID, sighted{s.now(), fault})
+		for j := range connectors {
+			c := &connectors[j]
+			if c.SourceKind != kindMCP {
+				continue
+			}
+			key := watchKey(ts.ID, c.Name)
+			if !s.servers.due(key, s.now()) {
+				s.servers.telling(key, c, telling)
+				continue
+			}
+			fault := ""
+			s.servers.answer(key) // what it tells from here on may not be in the list
+			if err := s.checkServer(ctx, ts, c); err != nil {
+				fault = problemOf(err).Detail
+				s.log.LogAttrs(ctx, slog.LevelWarn, "an MCP server could not be looked at, its tools stay as they are",
+					slog.String("toolset", ts.Slug), slog.String("connector", c.Name), slog.Any("error", err))
+			}
+			s.servers.note(key, sighted{s.now(), fault})
+			s.servers.telling(key, c, telling)
+		}
 	}
+	s.listenTo(telling)
 	return nil
 }
 
-// checkServer refreshes one toolset as its policy wants it.
-func (s *Server) checkServer(ctx context.Context, ts *store.Toolset) error {
+// watchKey names a connector of a toolset.
+func watchKey(toolset, connector string) string { return toolset + "/" + connector }
+
+// checkServer refreshes one connector of a toolset as its policy wants it.
+func (s *Server) checkServer(ctx context.Context, ts *store.Toolset, c *store.ToolsetConnector) error {
 	ctx = context.WithValue(ctx, contextKey{}, &request{workspace: ts.WorkspaceID})
-	req := &RefreshRequest{}
-	if ts.UpstreamPolicy == policyFollow {
+	req := &RefreshRequest{Connector: c.Name}
+	if c.UpstreamPolicy == policyFollow {
 		req.Accept = true
 		req.Deploy = &CreateDeploy{UntestedReason: "the toolset follows its MCP server"}
 	}
@@ -106,49 +133,89 @@ func (s *Server) checkServer(ctx context.Context, ts *store.Toolset) error {
 	return err
 }
 
-func (w *serverWatch) due(toolset string, now time.Time) bool {
+func (w *serverWatch) due(key string, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	seen, ok := w.seen[toolset]
+	seen, ok := w.seen[key]
 	if !ok {
 		return true
 	}
+	if w.called[key] {
+		return true
+	}
 	every := checkInterval
-	if ttl := w.ttl[toolset]; ttl > 0 {
+	if ttl := w.ttl[key]; ttl > 0 {
 		every = min(max(ttl, minCheckInterval), maxCheckInterval)
 	}
 	return now.Sub(seen.at) >= every
 }
 
-func (w *serverWatch) note(toolset string, seen sighted) {
+func (w *serverWatch) note(key string, seen sighted) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.seen == nil {
 		w.seen = map[string]sighted{}
 	}
-	w.seen[toolset] = seen
+	w.seen[key] = seen
 }
 
-// keep notes how long the list of a toolset's server is good.
-func (w *serverWatch) keep(toolset string, ttl time.Duration) {
+// answer forgets that a server told of a change: it is looked at.
+func (w *serverWatch) answer(key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.called, key)
+}
+
+// call notes that a server told of a change.
+func (w *serverWatch) call(key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.called == nil {
+		w.called = map[string]bool{}
+	}
+	w.called[key] = true
+}
+
+// telling adds a server to those that tell of changes, when it does.
+func (w *serverWatch) telling(key string, c *store.ToolsetConnector, to map[string]store.ToolsetConnector) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tells[key] {
+		to[key] = *c
+	}
+}
+
+// forget drops what is known of a server that no toolset has any more.
+func (w *serverWatch) forget(key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.seen, key)
+	delete(w.ttl, key)
+	delete(w.tells, key)
+	delete(w.called, key)
+}
+
+// keep notes how long the list of a server is good, and whether it tells of changes.
+func (w *serverWatch) keep(key string, ttl time.Duration, tells bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ttl == nil {
-		w.ttl = map[string]time.Duration{}
+		w.ttl, w.tells = map[string]time.Duration{}, map[string]bool{}
 	}
-	w.ttl[toolset] = ttl
+	w.ttl[key], w.tells[key] = ttl, tells
 }
 
-func (s *Server) upstreamState(ctx context.Context, ws *store.Workspace, d *draft) (*UpstreamState, error) {
-	out := &UpstreamState{Policy: d.policy()}
-	last, err := lastChange(ctx, ws, d.ts.ID)
+func (s *Server) upstreamState(ctx context.Context, ws *store.Workspace, p *part) (*UpstreamState, error) {
+	out := &UpstreamState{Policy: p.policy()}
+	last, err := lastChange(ctx, ws, p.row.ToolsetID, p.row.Name)
 	if err != nil {
 		return nil, err
 	}
 	out.Quarantined = last != nil && last.Waits
+	out.Listening = s.listeners.hears(watchKey(p.row.ToolsetID, p.row.Name))
 	s.servers.mu.Lock()
 	defer s.servers.mu.Unlock()
-	if seen, ok := s.servers.seen[d.ts.ID]; ok {
+	if seen, ok := s.servers.seen[watchKey(p.row.ToolsetID, p.row.Name)]; ok {
 		out.CheckedAt, out.Fault = &seen.at, seen.fault
 	}
 	return out, nil
@@ -156,7 +223,7 @@ func (s *Server) upstreamState(ctx context.Context, ws *store.Workspace, d *draf
 
 // upstreamChanged tells that the MCP server of a toolset changed its tools.
 func (s *Server) upstreamChanged(d *draft, c *Changes, level slog.Level) {
-	s.log.LogAttrs(s.work, level, "an MCP server changed its tools", slog.String("toolset", d.ts.Slug), slog.String("policy", d.policy()),
+	s.log.LogAttrs(s.work, level, "an MCP server changed its tools", slog.String("toolset", d.ts.Slug), slog.String("connector", d.row.Name), slog.String("policy", d.policy()),
 		slog.Int("added", c.Added), slog.Int("removed", c.Removed), slog.Int("changed", c.Changed), slog.Bool("quarantined", c.Waits))
 	to := "changed"
 	if c.Waits {

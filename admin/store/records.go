@@ -125,32 +125,36 @@ type ConnectorVersion struct {
 type Toolset struct {
 	bun.BaseModel `bun:"table:toolsets"`
 	InWorkspace
-	ID              string `bun:"id,pk"`   // ts_…
-	Version         uint64 `bun:"version"` // raised by every write; the ETag
-	Slug            string `bun:"slug"`    // unique in the whole store: it is in the toolset URL
-	Name            string `bun:"name"`
-	Description     string `bun:"description"`
-	Instructions    string `bun:"instructions"`
-	SourceKind      string `bun:"source_kind"`  // openapi, mcp
-	SourceURL       string `bun:"source_url"`   // empty: uploaded
-	SourceTitle     string `bun:"source_title"` // info.title, which identifies an uploaded source
-	Connector       string `bun:"connector"`
-	ConnectorDigest string `bun:"connector_digest"`
-	BaseURL         string `bun:"base_url"` // empty: the specification's first server
-	Profile         string `bun:"profile"`
-	CacheSeconds    int64  `bun:"cache_seconds"`   // 0: off
-	Answers         string `bun:"answers"`         // JSON: settings of answers; empty: none
-	Selection       string `bun:"selection"`       // JSON of how tools are chosen; empty: all
-	Plugins         string `bun:"plugins"`         // JSON of the plugins it binds, in their order; empty: none
-	UpstreamPolicy  string `bun:"upstream_policy"` // of an MCP server that changes its tools; empty: pin
-	EnabledTools    int64  `bun:"enabled_tools"`   // tools of the draft that agents would see
-	DraftDigest     string `bun:"draft_digest"`    // of the bundle of the draft as it is now
-	LiveDigest      string `bun:"live_digest"`     // of the bundle that is live; empty: none
-	LiveRepository  string `bun:"live_repository"`
-	LiveRevision    uint64 `bun:"live_revision"` // 0: none
-	LabelText       string `bun:"labels"`        // see [Toolset.Labels]
-	CreatedAt       Time   `bun:"created_at"`
-	UpdatedAt       Time   `bun:"updated_at"`
+	ID           string `bun:"id,pk"`   // ts_…
+	Version      uint64 `bun:"version"` // raised by every write; the ETag
+	Slug         string `bun:"slug"`    // unique in the whole store: it is in the toolset URL
+	Name         string `bun:"name"`
+	Description  string `bun:"description"`
+	Instructions string `bun:"instructions"`
+	// Of its first connector: see [Toolset.First].
+	ConnectorName    string `bun:"connector_name"`    // in the toolset; it never changes
+	ConnectorAnswers string `bun:"connector_answers"` // JSON: settings of its tools' answers; empty: the toolset's
+	SourceKind       string `bun:"source_kind"`       // openapi, mcp
+	SourceURL        string `bun:"source_url"`        // empty: uploaded
+	SourceTitle      string `bun:"source_title"`      // info.title, which identifies an uploaded source
+	Connector        string `bun:"connector"`
+	ConnectorDigest  string `bun:"connector_digest"`
+	BaseURL          string `bun:"base_url"`        // empty: the specification's first server
+	UpstreamPolicy   string `bun:"upstream_policy"` // of an MCP server that changes its tools; empty: pin
+
+	Profile        string `bun:"profile"`
+	CacheSeconds   int64  `bun:"cache_seconds"` // 0: off
+	Answers        string `bun:"answers"`       // JSON: settings of answers; empty: none
+	Selection      string `bun:"selection"`     // JSON of how tools are chosen; empty: all
+	Plugins        string `bun:"plugins"`       // JSON of the plugins it binds, in their order; empty: none
+	EnabledTools   int64  `bun:"enabled_tools"` // tools of the draft that agents would see
+	DraftDigest    string `bun:"draft_digest"`  // of the bundle of the draft as it is now
+	LiveDigest     string `bun:"live_digest"`   // of the bundle that is live; empty: none
+	LiveRepository string `bun:"live_repository"`
+	LiveRevision   uint64 `bun:"live_revision"` // 0: none
+	LabelText      string `bun:"labels"`        // see [Toolset.Labels]
+	CreatedAt      Time   `bun:"created_at"`
+	UpdatedAt      Time   `bun:"updated_at"`
 }
 
 // ToolEdit changes one tool of a toolset. It is keyed by operation, so it

@@ -9,12 +9,13 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// ToolsetSource is what reading a toolset's specification again needs besides its
-// URL.
+// ToolsetSource is what reading the source of a toolset's connector again needs
+// besides its URL.
 type ToolsetSource struct {
 	bun.BaseModel `bun:"table:toolset_sources"`
 	InWorkspace
 	ToolsetID    string `bun:"toolset_id,pk"`
+	Connector    string `bun:"connector,pk"`  // its name in the toolset
 	ETag         string `bun:"etag"`          // of the document that was read last; empty: none was given
 	LastModified string `bun:"last_modified"` // the same
 	Overlays     string `bun:"overlays"`      // JSON; its form is package admin's
@@ -27,6 +28,7 @@ type ToolsetChange struct {
 	InWorkspace
 	ID          string `bun:"id,pk"` // chg_…
 	ToolsetID   string `bun:"toolset_id"`
+	Connector   string `bun:"connector"`   // its name in the toolset
 	FromDigest  string `bun:"from_digest"` // of the specifications
 	ToDigest    string `bun:"to_digest"`
 	FromVersion string `bun:"from_version"` // info.version
@@ -39,7 +41,7 @@ type ToolsetChange struct {
 // PutToolsetSource writes how a toolset's specification was read.
 func (t *Tx) PutToolsetSource(ctx context.Context, row *ToolsetSource) error {
 	row.CheckedAt = Time{t.Now()}
-	_, err := t.insert(row).On("CONFLICT (workspace_id, toolset_id) DO UPDATE").Set("etag = EXCLUDED.etag").
+	_, err := t.insert(row).On("CONFLICT (workspace_id, toolset_id, connector) DO UPDATE").Set("etag = EXCLUDED.etag").
 		Set("last_modified = EXCLUDED.last_modified").Set("overlays = EXCLUDED.overlays").Set("checked_at = EXCLUDED.checked_at").Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("writing the source of toolset %s: %w", row.ToolsetID, err)
@@ -47,13 +49,13 @@ func (t *Tx) PutToolsetSource(ctx context.Context, row *ToolsetSource) error {
 	return nil
 }
 
-// ToolsetSource reads how a toolset's specification was read; a zero one when
-// nothing is known.
-func (c *scope) ToolsetSource(ctx context.Context, toolset string) (*ToolsetSource, error) {
-	row := &ToolsetSource{ToolsetID: toolset}
-	err := c.from(row).Where("toolset_id = ?", toolset).Scan(ctx)
+// ToolsetSource reads how the source of a toolset's connector was read; a zero one
+// when nothing is known.
+func (c *scope) ToolsetSource(ctx context.Context, toolset, connector string) (*ToolsetSource, error) {
+	row := new(ToolsetSource)
+	err := c.from(row).Where("toolset_id = ?", toolset).Where("connector = ?", connector).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
-		return &ToolsetSource{ToolsetID: toolset}, nil
+		return &ToolsetSource{ToolsetID: toolset, Connector: connector}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the source of toolset %s: %w", toolset, err)
@@ -70,10 +72,14 @@ func (t *Tx) AddToolsetChange(ctx context.Context, row *ToolsetChange) error {
 	return nil
 }
 
-// ToolsetChanges lists what new versions changed, newest first.
-func (c *scope) ToolsetChanges(ctx context.Context, toolset string, p Page) ([]ToolsetChange, string, error) {
+// ToolsetChanges lists what new versions changed, newest first: of one connector of
+// the toolset, or of all of them for "".
+func (c *scope) ToolsetChanges(ctx context.Context, toolset, connector string, p Page) ([]ToolsetChange, string, error) {
 	var rows []ToolsetChange
 	q := c.from(&rows).Where("toolset_id = ?", toolset).Order("id DESC").Limit(p.limit() + 1)
+	if connector != "" {
+		q = q.Where("connector = ?", connector)
+	}
 	if p.After != "" {
 		q = q.Where("id < ?", p.After)
 	}

@@ -94,6 +94,8 @@ func suite(t *testing.T, h harness) {
 	f("oauth tokens", testOAuthTokens)
 	f("logins", testLogins)
 	f("specifications and connectors", testConnectors)
+	f("connectors of a toolset", testConnectorsOf)
+	f("upgrade from one connector", testUpgrade)
 	f("tokens", testTokens)
 	f("jobs", testJobs)
 	f("idempotency keys", testKeys)

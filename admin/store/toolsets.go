@@ -42,11 +42,15 @@ func (c *scope) Toolsets(ctx context.Context, p Page) ([]Toolset, string, error)
 	return rows, next, nil
 }
 
-// CreateToolset writes a new toolset with version 1 and an id when it has none.
+// CreateToolset writes a new toolset with version 1, an id when it has none, and the
+// name of its connector when that has none in the toolset.
 // It fails with [problem.Conflict] when the slug is taken, in any workspace.
 func (t *Tx) CreateToolset(ctx context.Context, row *Toolset) error {
 	if row.ID == "" {
 		row.ID = t.NewID("ts")
+	}
+	if row.ConnectorName == "" {
+		row.ConnectorName = row.Connector
 	}
 	row.Version = 1
 	row.CreatedAt, row.UpdatedAt = Time{t.Now()}, Time{t.Now()}
@@ -228,14 +232,4 @@ func (c *scope) LastTestRun(ctx context.Context, toolset, digest string) (*TestR
 		return nil, fmt.Errorf("reading the tests of %s: %w", toolset, err)
 	}
 	return row, nil
-}
-
-// ToolsetsOfKind lists the toolsets of all workspaces that were made of a kind of
-// source, by id.
-func (s *Store) ToolsetsOfKind(ctx context.Context, kind string) ([]Toolset, error) {
-	var rows []Toolset
-	if err := s.read.NewSelect().Model(&rows).Where("source_kind = ?", kind).Order("id").Scan(ctx); err != nil {
-		return nil, fmt.Errorf("listing toolsets of kind %s: %w", kind, err)
-	}
-	return rows, nil
 }

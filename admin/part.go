@@ -1,0 +1,256 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// part is one connector of a draft: where it comes from, how it is called and what
+// its tools are.
+type part struct {
+	row     store.ToolsetConnector
+	version *store.ConnectorVersion
+	report  *Report
+	conn    *generated // nil in an outline
+	creds   []draftCredential
+}
+
+// loadPart reads a connector of a toolset, without its tools.
+func loadPart(ctx context.Context, ws *store.Workspace, row *store.ToolsetConnector) (p *part, err error) {
+	p = &part{row: *row}
+	if p.version, err = ws.ConnectorVersion(ctx, row.Connector, row.ConnectorDigest); err != nil {
+		return nil, err
+	}
+	if p.report, err = reportOf(p.version); err != nil {
+		return nil, err
+	}
+	p.creds, err = loadCredentials(ctx, ws, row.ToolsetID, row.Name)
+	return p, err
+}
+
+// baseURL is where calls are sent; empty when nothing is known.
+func (p *part) baseURL() string {
+	if p.row.BaseURL != "" {
+		return p.row.BaseURL
+	}
+	return p.report.BaseURL
+}
+
+// policy is what happens to changes of an MCP server.
+func (p *part) policy() string {
+	if p.row.UpstreamPolicy == "" {
+		return policyPin
+	}
+	return p.row.UpstreamPolicy
+}
+
+// sent says which header carried the credential, never its value.
+func (p *part) sent() string {
+	if len(p.creds) == 0 {
+		return "no credential was sent, because none is configured"
+	}
+	a, err := showAuth(p.creds, p.creds[0].row.RotatedAt.Time)
+	if err != nil {
+		return "a credential was sent"
+	}
+	return "what was sent is " + a.Preview
+}
+
+// ref is the connector as a bundle names it.
+func (p *part) ref() (registry.ConnectorRef, error) {
+	auth, err := authShape(p.creds)
+	if err != nil {
+		return registry.ConnectorRef{}, err
+	}
+	answers, err := answersOf(p.row.Answers)
+	return registry.ConnectorRef{
+		Name: p.row.Name, Repository: p.version.Repository, Manifest: registry.Digest(p.version.Manifest), Digest: registry.Digest(p.version.Digest),
+		BaseURL: p.row.BaseURL, Auth: auth, Answers: answers,
+	}, err
+}
+
+// is reports whether p was made of a source.
+func (p *part) is(src *source) bool {
+	return p.row.SourceKind == src.kind() && p.row.SourceURL == src.url && (src.url != "" || p.row.SourceTitle == src.title)
+}
+
+// named finds a connector of the draft; nil: there is none of that name.
+func (d *draft) named(name string) *part {
+	for _, p := range d.parts {
+		if p.row.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// names lists the connectors of the draft, for people.
+func (d *draft) names() string {
+	names := make([]string, len(d.parts))
+	for i, p := range d.parts {
+		names[i] = p.row.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// focus makes the draft be about one of its connectors. "" is the only one; with
+// several it fails with [problem.Conflict], and for a name that none has with
+// [problem.NotFound].
+func (d *draft) focus(name string) error {
+	if name == "" && len(d.parts) == 1 {
+		return nil
+	}
+	if name == "" {
+		return problem.New(problem.Conflict, "toolset %s has several connectors: %s", d.ts.Slug, d.names()).Fix("name one of them")
+	}
+	p := d.named(name)
+	if p == nil {
+		return problem.New(problem.NotFound, "toolset %s has no connector %.80q", d.ts.Slug, name).Fix("it has %s", d.names())
+	}
+	d.part = p
+	return nil
+}
+
+// rows are the records of the draft's connectors.
+func (d *draft) rows() []store.ToolsetConnector {
+	out := make([]store.ToolsetConnector, len(d.parts))
+	for i, p := range d.parts {
+		out[i] = p.row
+	}
+	return out
+}
+
+// allCreds are the credentials of every connector of the draft.
+func (d *draft) allCreds() []draftCredential {
+	var out []draftCredential
+	for _, p := range d.parts {
+		out = append(out, p.creds...)
+	}
+	return out
+}
+
+// connectors are the opened connectors, by their names in the toolset.
+func (d *draft) connectors() map[string]*connector.Connector {
+	out := make(map[string]*connector.Connector, len(d.parts))
+	for _, p := range d.parts {
+		out[p.row.Name] = p.conn.opened
+	}
+	return out
+}
+
+// generated finds what an operation's tool is made of; nil: the draft does not have it.
+func (d *draft) generated(op Operation) (*part, *generatedTool) {
+	p := d.named(op.Connector)
+	if p == nil {
+		return nil, nil
+	}
+	i, ok := p.conn.byOp[Operation{Method: op.Method, Path: op.Path}]
+	if !ok {
+		return nil, nil
+	}
+	return p, &p.conn.tools[i]
+}
+
+// has reports whether the draft has an operation.
+func (d *draft) has(op Operation) bool {
+	_, g := d.generated(op)
+	return g != nil
+}
+
+// operation is the operation with a method and path of the first connector that has
+// it: what is kept by these alone belongs to that.
+func (d *draft) operation(method, path string) Operation {
+	op := Operation{Connector: d.parts[0].row.Name, Method: method, Path: path}
+	for _, p := range d.parts {
+		if other := (Operation{Connector: p.row.Name, Method: method, Path: path}); d.has(other) {
+			return other
+		}
+	}
+	return op
+}
+
+// freeName is a name for another connector of the draft, want or one like it.
+func (d *draft) freeName(want string) string {
+	name := want[:min(len(want), registry.MaxSlugBytes)]
+	for n := 2; d.named(name) != nil; n++ {
+		suffix := fmt.Sprintf("-%d", n)
+		name = want[:min(len(want), registry.MaxSlugBytes-len(suffix))] + suffix
+	}
+	return strings.Trim(name, "-")
+}
+
+// settle makes the names of tools unique without renaming what agents know: before
+// are the tools as they were. A tool that is new, or would be named otherwise, and
+// whose name is taken gets its connector's name in front, by an edit: so the name
+// outlives what it made room for. It returns the tools it renamed.
+func (d *draft) settle(before []Tool) []KeptName {
+	if len(d.parts) < 2 {
+		return nil
+	}
+	known := make(map[Operation]string, len(before))
+	for i := range before {
+		known[before[i].Operation] = before[i].Name
+	}
+	tools, taken := d.tools(false), map[string]bool{}
+	isTaken := func(name string) bool { return taken[strings.ToLower(name)] }
+	var renamed []KeptName
+	for _, old := range []bool{true, false} {
+		for i := range tools {
+			t := &tools[i]
+			if name, ok := known[t.Operation]; (ok && name == t.Name) != old {
+				continue
+			}
+			if isTaken(t.Name) && !old {
+				name := registry.PrefixedName(t.Operation.Connector, t.Name, isTaken)
+				d.edit(t.Operation, func(e *store.ToolEdit) { e.Name = &name })
+				renamed = append(renamed, KeptName{Operation: t.Operation, Name: name, Generated: t.OriginalName})
+				t.Name = name
+			}
+			taken[strings.ToLower(t.Name)] = true
+		}
+	}
+	return renamed
+}
+
+// drop takes the connector that the draft is about out of it, with everything that is
+// said about its tools.
+func (d *draft) drop() error {
+	name := d.row.Name
+	if len(d.parts) == 1 {
+		return problem.New(problem.Conflict, "%s is the only connector of toolset %s", name, d.ts.Slug).Fix("add another one first, or delete the toolset")
+	}
+	d.edits = slices.DeleteFunc(d.edits, func(e store.ToolEdit) bool { return e.Connector == name })
+	c, err := choiceOf(d.ts)
+	if err != nil {
+		return err
+	}
+	c.Tools = slices.DeleteFunc(c.Tools, func(t storedTool) bool { return t.Connector == name })
+	for i := range c.Tools {
+		if f := c.Tools[i].For; f != nil && f.Connector == name {
+			c.Tools[i].For, c.Tools[i].Gives = nil, ""
+		}
+	}
+	c.Examples = slices.DeleteFunc(c.Examples, func(e ToolExamples) bool { return e.Operation.Connector == name })
+	c.keep(d.ts)
+	bound, err := bindingsOf(d.ts.Plugins)
+	if err != nil {
+		return err
+	}
+	bound = slices.DeleteFunc(bound, func(b boundRecord) bool { return b.Connector == name })
+	if d.ts.Plugins = ""; len(bound) > 0 {
+		d.ts.Plugins = mustJSON(bound)
+	}
+	d.parts = slices.DeleteFunc(d.parts, func(p *part) bool { return p.row.Name == name })
+	d.part = d.parts[0]
+	if enabledCount(d.tools(false)) == 0 {
+		return problem.New(problem.Conflict, "without connector %s toolset %s has no enabled tool", name, d.ts.Slug).Fix("enable tools of another connector first")
+	}
+	return nil
+}

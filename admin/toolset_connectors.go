@@ -1,0 +1,320 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// addition is a connector that is added to a toolset which is there.
+type addition struct {
+	name string // in the toolset; "": made of the source's title
+}
+
+// AddConnector asks for another connector in a toolset. The same source again, under
+// the same name, refreshes it and keeps its edits.
+type AddConnector struct {
+	Name    string        `json:"name,omitempty" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"Of the connector in the toolset; tools whose names are taken get it in front. Default: made of the title."`
+	Source  CreateSource  `json:"source"`
+	BaseURL string        `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server, or the MCP server."`
+	Tools   []string      `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of its tools to enable; a leading ! leaves out. Default: all."`
+	Profile string        `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Of its tools' answers. Default: the toolset's."`
+	Auth    *SetAuth      `json:"authentication,omitempty"`
+	Policy  string        `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. Default: pin."`
+	Test    *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one of this connector."`
+	Deploy  *CreateDeploy `json:"deploy,omitempty"`
+}
+
+// PatchConnector changes the fields that are there; "" restores the default.
+type PatchConnector struct {
+	BaseURL *string       `json:"baseUrl,omitempty" maxLength:"2048"`
+	Policy  *string       `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools."`
+	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of its tools' answers."`
+}
+
+// ToolsetConnectorDetail is a connector with what the compiler said about its source.
+type ToolsetConnectorDetail struct {
+	ToolsetConnector
+	Operations  int           `json:"operations" doc:"Operations in the specification."`
+	Unsupported []Unsupported `json:"unsupported" doc:"Operations that are no tools, with the reason."`
+	Warnings    []Diagnostic  `json:"warnings"`
+}
+
+// AddedConnector answers the addition of a connector.
+type AddedConnector struct {
+	Connector ToolsetConnectorDetail `json:"connector"`
+	Created   bool                   `json:"created" doc:"false: the toolset had it, and it was refreshed."`
+	Tools     []Tool                 `json:"tools" doc:"Of this connector."`
+	Renamed   []KeptName             `json:"renamed" doc:"Tools whose generated names other tools of the toolset have."`
+	Test      *TestRun               `json:"test,omitempty"`
+	Granted   []string               `json:"granted,omitempty" doc:"Private addresses this node may now dial, because the operator named them from this machine."`
+	Changes   *Changes               `json:"changes,omitempty" doc:"What a refresh changed."`
+	Toolset   Toolset                `json:"toolset"`
+}
+
+// ToolsetConnectorInput is the path of a connector of a toolset.
+type ToolsetConnectorInput struct {
+	ToolsetInput
+	Connector string `path:"connector" maxLength:"63" doc:"Its name in the toolset."`
+}
+
+type addConnectorInput struct {
+	ToolsetInput
+	Body AddConnector
+}
+
+type patchConnectorInput struct {
+	ToolsetConnectorInput
+	MatchInput
+	Body PatchConnector `contentType:"application/merge-patch+json"`
+}
+
+type deleteConnectorInput struct {
+	ToolsetConnectorInput
+	MatchInput
+}
+
+type connectorOutput struct {
+	ETag string `header:"ETag" doc:"Of the toolset."`
+	Body ToolsetConnectorDetail
+}
+
+type connectorsOutput struct {
+	ETag string `header:"ETag" doc:"Of the toolset."`
+	Body List[ToolsetConnector]
+}
+
+func (s *Server) registerToolsetConnectors() {
+	tags := []string{"toolsets"}
+	const path, one = "/v1/toolsets/{id}/connectors", "/v1/toolsets/{id}/connectors/{connector}"
+	register(s, huma.Operation{
+		OperationID: "list-toolset-connectors", Method: http.MethodGet, Path: path, Summary: "List the connectors of a toolset in their order", Tags: tags,
+	}, func(ctx context.Context, in *ToolsetInput) (*connectorsOutput, error) {
+		d, t, err := s.outlined(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return &connectorsOutput{ETag: etag(d.ts.Version), Body: List[ToolsetConnector]{Items: t.Connectors}}, nil
+	})
+	register(s, huma.Operation{
+		OperationID: "add-toolset-connector", Method: http.MethodPost, Path: path, Summary: "Add an API or an MCP server to a toolset", Tags: tags,
+		Description: "Makes a connector, tests one of its safe tools, and deploys when the test passes. No tool that is there is renamed: " +
+			"a new one whose name is taken gets the connector's name in front. The same source again refreshes that connector (200).",
+	}, func(ctx context.Context, in *addConnectorInput) (*jobOutput, error) {
+		return s.run(ctx, "connector.add", func(ctx context.Context, phase func(string)) (*done, error) {
+			return s.addConnector(ctx, in.ID, &in.Body, phase)
+		})
+	})
+	documentJob(s.api.OpenAPI(), path, AddedConnector{}, http.StatusCreated, http.StatusOK)
+	register(s, huma.Operation{
+		OperationID: "get-toolset-connector", Method: http.MethodGet, Path: one, Summary: "Read a connector of a toolset", Tags: tags,
+	}, func(ctx context.Context, in *ToolsetConnectorInput) (*connectorOutput, error) {
+		d, _, err := s.outlined(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.focus(in.Connector); err != nil {
+			return nil, err
+		}
+		return s.connectorAnswer(ctx, s.workspace(ctx), d)
+	})
+	register(s, huma.Operation{
+		OperationID: "patch-toolset-connector", Method: http.MethodPatch, Path: one, Summary: "Change a connector of a toolset", Tags: tags,
+		Description: "A change makes a new draft; what is live stays until the draft is tested or deployed. Needs If-Match.",
+	}, s.patchConnector)
+	register(s, huma.Operation{
+		OperationID: "remove-toolset-connector", Method: http.MethodDelete, Path: one, Summary: "Take a connector out of a toolset", Tags: tags,
+		Description: "Its edits, its examples and its credential go with it; what is live stays until the draft is tested or deployed, but its tools answer with an error " +
+			"where they need the credential. The other tools keep their names. The last connector stays. Needs If-Match.",
+	}, func(ctx context.Context, in *deleteConnectorInput) (*toolsetOutput, error) {
+		return s.removeConnector(ctx, in)
+	})
+}
+
+func (s *Server) outlined(ctx context.Context, id string) (*draft, Toolset, error) {
+	ws := s.workspace(ctx)
+	ts, err := toolsetOf(ctx, ws, id)
+	if err != nil {
+		return nil, Toolset{}, err
+	}
+	d, err := outline(ctx, ws, ts)
+	if err != nil {
+		return nil, Toolset{}, err
+	}
+	t, err := s.show(ctx, ws, d)
+	return d, t, err
+}
+
+// showPart renders a connector of a toolset.
+func (s *Server) showPart(ctx context.Context, ws *store.Workspace, p *part) (c *ToolsetConnector, err error) {
+	r := p.report
+	c = &ToolsetConnector{
+		Name: p.row.Name,
+		Source: Source{
+			Kind: p.row.SourceKind, URL: p.row.SourceURL, Title: r.Title, Version: r.Version, SpecDigest: r.SpecDigest,
+			Format: r.Format, Spec: r.SpecVersion, SizeBytes: r.SizeBytes,
+		},
+		Connector: refOf(p.version), BaseURL: p.baseURL(), Servers: r.Servers, Answers: showAnswers(p.row.Answers),
+		ToolCount: int(p.version.Tools), Methods: r.Methods,
+	}
+	if p.row.SourceKind == kindMCP {
+		if c.Upstream, err = s.upstreamState(ctx, ws, p); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.creds) > 0 {
+		c.Authentication, err = showAuth(p.creds, s.now())
+	}
+	return c, err
+}
+
+func (s *Server) detailPart(ctx context.Context, ws *store.Workspace, p *part) (ToolsetConnectorDetail, error) {
+	c, err := s.showPart(ctx, ws, p)
+	if err != nil {
+		return ToolsetConnectorDetail{}, err
+	}
+	return ToolsetConnectorDetail{
+		ToolsetConnector: *c, Operations: p.report.Operations, Unsupported: p.report.Unsupported, Warnings: p.report.Warnings,
+	}, nil
+}
+
+func (s *Server) connectorAnswer(ctx context.Context, ws *store.Workspace, d *draft) (*connectorOutput, error) {
+	c, err := s.detailPart(ctx, ws, d.part)
+	if err != nil {
+		return nil, err
+	}
+	return &connectorOutput{ETag: etag(d.ts.Version), Body: c}, nil
+}
+
+// addConnector makes a source another connector of a toolset.
+func (s *Server) addConnector(ctx context.Context, id string, in *AddConnector, phase func(string)) (*done, error) {
+	ts, err := toolsetOf(ctx, s.workspace(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	return s.make(ctx, &CreateToolset{
+		Slug: ts.Slug, Source: in.Source, BaseURL: in.BaseURL, Tools: in.Tools, Profile: in.Profile, Auth: in.Auth, Policy: in.Policy,
+		Test: in.Test, Deploy: in.Deploy,
+	}, nil, &addition{name: in.Name}, phase)
+}
+
+// finishAdd tests and deploys a toolset that got another connector, as far as the
+// request wants it, and makes the answer.
+func (s *Server) finishAdd(ctx context.Context, ws *store.Workspace, d *draft, m *made, phase func(string)) (*done, error) {
+	test, err := s.tryOut(ctx, ws, d, m.in, phase)
+	if err != nil {
+		return nil, err
+	}
+	out := AddedConnector{Created: m.added, Tools: []Tool{}, Renamed: []KeptName{}, Test: test, Granted: m.granted, Changes: d.changes}
+	if out.Toolset, err = s.show(ctx, ws, d); err != nil {
+		return nil, err
+	}
+	if out.Connector, err = s.detailPart(ctx, ws, d.part); err != nil {
+		return nil, err
+	}
+	for _, t := range d.tools(false) {
+		if t.Operation.Connector == d.row.Name {
+			out.Tools = append(out.Tools, t)
+		}
+	}
+	out.Renamed = append(out.Renamed, m.renamed...)
+	status := http.StatusOK
+	if m.added {
+		status = http.StatusCreated
+	}
+	return &done{status: status, resource: "/v1/toolsets/" + d.ts.ID + "/connectors/" + d.row.Name, etag: etag(d.ts.Version), body: out}, nil
+}
+
+func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*connectorOutput, error) {
+	ws := s.workspace(ctx)
+	d, err := s.load(ctx, ws, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.check(d.ts.Version, true); err != nil {
+		return nil, err
+	}
+	if err := d.focus(in.Connector); err != nil {
+		return nil, err
+	}
+	before := connectorFields(d.part)
+	put(&d.row.BaseURL, in.Body.BaseURL)
+	put(&d.row.UpstreamPolicy, in.Body.Policy)
+	if in.Body.Answers != nil {
+		if d.row.Answers, err = patchAnswers(d.row.Answers, in.Body.Answers, "/answers", registry.OfConnector, nil); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
+		return nil, err
+	}
+	if in.Body.BaseURL != nil {
+		if _, err := s.grant(ctx, ws, []string{d.row.BaseURL}); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.saveDraft(ctx, ws, d, "connector.update", before, connectorFields(d.part), false); err != nil {
+		return nil, err
+	}
+	return s.connectorAnswer(ctx, ws, d)
+}
+
+// connectorFields is what the audit log says of the fields that PATCH changes.
+func connectorFields(p *part) map[string]any {
+	return map[string]any{
+		"connector": p.row.Name, "baseUrl": p.row.BaseURL, "upstreamPolicy": p.row.UpstreamPolicy, "answers": showAnswers(p.row.Answers),
+	}
+}
+
+func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) (*toolsetOutput, error) {
+	ws := s.workspace(ctx)
+	d, err := s.load(ctx, ws, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.check(d.ts.Version, true); err != nil {
+		return nil, err
+	}
+	if d.named(in.Connector) == nil {
+		return nil, problem.New(problem.NotFound, "toolset %s has no connector %.80q", d.ts.Slug, in.Connector).Fix("it has %s", d.names())
+	}
+	if err := d.focus(in.Connector); err != nil {
+		return nil, err
+	}
+	gone := *d.part
+	if err := d.drop(); err != nil {
+		return nil, err
+	}
+	if err := s.pushDraft(ctx, d); err != nil {
+		return nil, err
+	}
+	err = ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
+			return err
+		}
+		if err := tx.SaveToolset(ctx, d.ts); err != nil {
+			return err
+		}
+		if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
+			return err
+		}
+		if err := s.writeAuth(ctx, tx, d); err != nil {
+			return err
+		}
+		rec := audit(ctx, "connector.remove", d.ts.ID)
+		rec.Digest = d.ts.DraftDigest
+		rec.Before = mustJSON(map[string]any{"connector": gone.row.Name, "source": gone.row.SourceURL, "digest": gone.row.ConnectorDigest})
+		return tx.Audit(ctx, rec)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.forgetAll(gone.creds)
+	s.servers.forget(watchKey(d.ts.ID, gone.row.Name))
+	return s.toolsetAnswer(ctx, ws, d)
+}
