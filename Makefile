@@ -183,6 +183,12 @@ CHAOS ?= 10m
 chaos: ## kill processes and cut the power under load, for CHAOS (default 10m; needs root)
 	go test -count=1 -v -tags chaos -timeout 15m -run TestChaos ./cmd/sluice/e2e -chaos $(CHAOS)
 
+# Results belong in docs/reliability.md.
+SOAK ?= 10m
+.PHONY: soak
+soak: ## call upstreams that stall, reset, truncate and lie, for SOAK (default 10m): nothing may leak
+	go test -count=1 -v -timeout 60m -run TestSoak ./cmd/sluice/e2e -soak $(SOAK)
+
 .PHONY: conformance
 conformance: $(E2E)/.ready ## run the official MCP suite, Inspector and clients against the binary
 	go test -count=1 -v -run 'TestConformance|TestInspectorStrict|TestTypeScriptClients' ./cmd/sluice/e2e
