@@ -30,6 +30,7 @@ type addFlags struct {
 	main                string
 	mcp                 bool
 	policy              string
+	to                  string // toolset that gets another connector; "": a new one is made
 	profileGiven        func() bool
 }
 
@@ -46,6 +47,7 @@ func (f *addFlags) register(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.overlays, "overlay", nil, "Overlay document to apply, a file or URL; kept for refreshes; may be repeated")
 	fs.StringVar(&f.main, "main", "", "path of the main document in a directory or archive (default: found)")
 	fs.BoolVar(&f.mcp, "mcp", false, "the URL is that of an MCP server (default: found out)")
+	fs.StringVar(&f.to, "to", "", "add to this `TOOLSET` instead of making one; --name is then the connector's name in it")
 	fs.StringVar(&f.policy, "upstream-policy", "", "when an MCP server changes its tools: pin, warn, follow (default pin)")
 	mustComplete(cmd, "upstream-policy", []string{"pin", "warn", "follow"})
 	f.profileGiven = func() bool { return fs.Changed("profile") }
@@ -63,11 +65,15 @@ when the test passes. The same specification again refreshes the toolset and kee
 your edits. Files that a specification refers to are taken along, from its folder; a
 directory, zip or tar.gz is a specification in many files.
 
+With --to the API or server becomes another connector of a toolset that is there: its
+own address, credential and settings, and no tool that was there is renamed.
+
 Of an MCP server the tools are pinned as they are now: what the server changes later
 is shown by sluice toolset refresh and waits until it is accepted.`,
 		Example: `  sluice add petstore.yaml
   sluice add https://example.com/openapi.json --name shop --tools 'list_*,get_*'
   sluice add https://mcp.example.com/mcp --tools 'search_*'
+  sluice add https://mcp.example.com/mcp --to shop
   sluice add api.yaml --auth header:Authorization:Bearer --api-key-file key.txt`,
 		Args: exactly(1, "one specification: a file, a URL, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -175,6 +181,9 @@ func (a *app) add(ctx context.Context, c *apiClient, source string, f *addFlags)
 	if f.mcp && !isURL(source) {
 		return usagef("--mcp needs the URL of an MCP server")
 	}
+	if f.to != "" && (f.slug != "" || f.selection != "" || f.useCase != "" || f.cacheSeconds != 0) {
+		return usagef("--slug, --selection, --use-case and --cache are of the whole toolset, not of what is added with --to")
+	}
 	if f.mcp || looksLikeMCP(source) {
 		return a.addServer(ctx, c, source, f)
 	}
@@ -190,14 +199,26 @@ func (a *app) add(ctx context.Context, c *apiClient, source string, f *addFlags)
 		}
 		spec.url = ""
 	}
+	if f.to != "" {
+		err := a.addTo(ctx, c, spec, f)
+		if a.mayBeServer(ctx, c, source, spec, f, err) {
+			return a.addServer(ctx, c, source, f)
+		}
+		return err
+	}
 	made, err := a.fromSource(ctx, c, spec, f)
-	if err != nil && spec.url != "" && (problem.Is(err, problem.InvalidSpec) || problem.Is(err, problem.UpstreamStatus)) && a.isServer(ctx, c, source, f) {
+	if a.mayBeServer(ctx, c, source, spec, f, err) {
 		return a.addServer(ctx, c, source, f)
 	}
 	if err != nil || made == nil {
 		return err
 	}
 	return a.object(made, func(w io.Writer) { a.printMade(w, made) })
+}
+
+// mayBeServer reports whether what is no specification is an MCP server.
+func (a *app) mayBeServer(ctx context.Context, c *apiClient, source string, spec specification, f *addFlags, err error) bool {
+	return err != nil && spec.url != "" && (problem.Is(err, problem.InvalidSpec) || problem.Is(err, problem.UpstreamStatus)) && a.isServer(ctx, c, source, f)
 }
 
 // fromSource makes a toolset of what is added, or with --dry-run shows it and

@@ -59,7 +59,7 @@ type toolResult struct {
 }
 
 func (a *app) callCommand() *cobra.Command {
-	var arguments, argumentsFile string
+	var arguments, argumentsFile, input string
 	var raw, stages bool
 	cmd := &cobra.Command{
 		Use:   "call TOOLSET|URL TOOL [k=v …]",
@@ -68,7 +68,10 @@ func (a *app) callCommand() *cobra.Command {
 and tokens go to stderr. An answer that is an error (isError) ends with exit code 5.
 
 k=v takes the type from the tool's input schema; k:=JSON is taken as written. A list
-is k=a,b or k repeated.`,
+is k=a,b or k repeated.
+
+A tool may ask before it goes on (MCP 2026-07-28): the questions are asked here, or
+answered with --input '{"NAME": {"action": "accept", "content": {…}}}'.`,
 		Example: `  sluice call petstore find_pets_by_status status=available
   sluice call petstore add_pet --args '{"name":"Rex","photoUrls":[]}' --trace
   sluice call https://gateway.example/t/petstore get_pet_by_id petId=7`,
@@ -92,9 +95,11 @@ is k=a,b or k repeated.`,
 				return err
 			}
 			start := time.Now()
-			answer, err := m.request(ctx, "tools/call", args[1], map[string]any{
-				"name": args[1], "arguments": in, "_meta": map[string]any{traceKey: true},
-			})
+			meta := map[string]any{traceKey: true}
+			if input != "" || !a.flags.noInput && isTerminal(a.stdin) { // who cannot be asked gets what is said instead
+				meta["io.modelcontextprotocol/clientCapabilities"] = elicits
+			}
+			answer, err := a.callTool(ctx, m, map[string]any{"name": args[1], "arguments": in, "_meta": meta}, input)
 			if err != nil {
 				return err
 			}
@@ -103,6 +108,7 @@ is k=a,b or k repeated.`,
 	}
 	cmd.Flags().StringVar(&arguments, "args", "", "arguments as a JSON object")
 	cmd.Flags().StringVar(&argumentsFile, "args-file", "", "file with the arguments as a JSON object, - for stdin")
+	cmd.Flags().StringVar(&input, "input", "", "answers to what the tool asks, a JSON object by the names of the questions (default: asked here)")
 	cmd.Flags().BoolVar(&raw, "raw", false, "only the answer")
 	cmd.Flags().BoolVar(&stages, "trace", false, "show every stage")
 	return cmd

@@ -137,6 +137,9 @@ func (a *app) addServer(ctx context.Context, c *apiClient, source string, f *add
 			return err
 		}
 	}
+	if f.to != "" {
+		return a.addTo(ctx, c, spec, f)
+	}
 	made, err := a.fromSource(ctx, c, spec, f)
 	if err != nil || made == nil {
 		return err
@@ -145,6 +148,7 @@ func (a *app) addServer(ctx context.Context, c *apiClient, source string, f *add
 }
 
 func (a *app) toolsetUpstream() *cobra.Command {
+	var name string
 	cmd := &cobra.Command{
 		Use: "upstream TOOLSET [pin|warn|follow]", Short: "Show or set what happens when an MCP server changes its tools",
 		Long: `Show how the MCP server of a toolset was seen last, and set what happens when it changes
@@ -157,32 +161,71 @@ follow deploys it. Each change is recorded: sluice toolset diff TOOLSET.`,
 			if err != nil {
 				return err
 			}
-			if t.Upstream == nil {
-				return problem.New(problem.Conflict, "toolset %s was not made of an MCP server", t.Slug)
+			servers, err := serversOf(t, name)
+			if err != nil {
+				return err
 			}
 			if len(args) == 2 {
-				in := admin.PatchToolset{Policy: &args[1]}
-				if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPatch, path: toolsetPath(t), in: in, out: &t.Toolset, ifMatch: tag}); err != nil {
+				if len(servers) > 1 {
+					return usagef("toolset %s has several MCP servers: name one with --connector", t.Slug)
+				}
+				var out admin.ToolsetConnectorDetail
+				in := admin.PatchConnector{Policy: &args[1]}
+				if _, err := c.do(cmd.Context(), apiCall{
+					method: http.MethodPatch, path: toolsetPath(t, "connectors", servers[0].Name), in: in, out: &out, ifMatch: tag,
+				}); err != nil {
 					return err
 				}
+				servers[0] = &out.ToolsetConnector
 			}
-			return a.object(t.Upstream, func(w io.Writer) { printUpstream(w, t) })
+			if len(servers) == 1 {
+				return a.object(servers[0].Upstream, func(w io.Writer) { printUpstream(w, t, servers[0]) })
+			}
+			return a.object(servers, func(w io.Writer) {
+				for _, s := range servers {
+					printUpstream(w, t, s)
+				}
+			})
 		},
 	}
+	connectorFlag(cmd, &name)
 	return cmd
 }
 
-func printUpstream(w io.Writer, t *admin.ToolsetDetail) {
-	u := t.Upstream
+// serversOf are the MCP servers of a toolset, or the one that is named.
+func serversOf(t *admin.ToolsetDetail, name string) ([]*admin.ToolsetConnector, error) {
+	var out []*admin.ToolsetConnector
+	for i := range t.Connectors {
+		if c := &t.Connectors[i]; c.Upstream != nil && (name == "" || name == c.Name) {
+			out = append(out, c)
+		}
+	}
+	switch {
+	case len(out) > 0:
+		return out, nil
+	case name != "":
+		return nil, problem.New(problem.Conflict, "toolset %s has no MCP server %s", t.Slug, name).Fix("see: sluice toolset connector %s", t.Slug)
+	}
+	return nil, problem.New(problem.Conflict, "toolset %s was not made of an MCP server", t.Slug)
+}
+
+func printUpstream(w io.Writer, t *admin.ToolsetDetail, c *admin.ToolsetConnector) {
+	u, name, of := c.Upstream, t.Slug, ""
+	if len(t.Connectors) > 1 {
+		name, of = t.Slug+" "+c.Name, " --connector "+c.Name
+	}
 	seen := "not looked at since the node started"
 	if u.CheckedAt != nil {
 		seen = "seen " + ago(*u.CheckedAt, time.Now())
 	}
-	fmt.Fprintf(w, "%s: policy %s, %s\n", t.Slug, u.Policy, seen)
+	fmt.Fprintf(w, "%s: policy %s, %s\n", name, u.Policy, seen)
+	if u.Listening {
+		fmt.Fprintln(w, "  it tells of changes, and is looked at when it does")
+	}
 	if u.Fault != "" {
 		fmt.Fprintf(w, "! it could not be reached then: %s\n", printable(u.Fault))
 	}
 	if u.Quarantined {
-		fmt.Fprintf(w, "! it changed its tools, and the change waits\n  next   sluice toolset diff %s   then: sluice toolset refresh %s --accept\n", t.Slug, t.Slug)
+		fmt.Fprintf(w, "! it changed its tools, and the change waits\n  next   sluice toolset diff %s%s   then: sluice toolset refresh %s%s --accept\n", t.Slug, of, t.Slug, of)
 	}
 }

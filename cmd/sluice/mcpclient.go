@@ -121,7 +121,9 @@ func (c *mcpClient) request(ctx context.Context, method, name string, params map
 			meta = map[string]any{}
 		}
 		meta["io.modelcontextprotocol/protocolVersion"] = modernVersion
-		meta["io.modelcontextprotocol/clientCapabilities"] = map[string]any{}
+		if meta["io.modelcontextprotocol/clientCapabilities"] == nil {
+			meta["io.modelcontextprotocol/clientCapabilities"] = map[string]any{}
+		}
 		meta["io.modelcontextprotocol/clientInfo"] = map[string]any{"name": "sluice", "version": versionOrDevel()}
 		params["_meta"] = meta
 	}

@@ -62,7 +62,7 @@ func mcpServer(ts *testscript.TestScript, allow func(w http.ResponseWriter, r *h
 		}
 		serve.ServeHTTP(w, r)
 	}))
-	ts.Defer(srv.Close)
+	ts.Defer(func() { closeServer(srv) })
 	return srv
 }
 
@@ -171,4 +171,47 @@ func (s *scripts) userID(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("no caller is named %s", args[0])
+}
+
+// askingServer is an MCP server of 2026-07-28 with a tool that asks for a colour, and
+// one that asks without end.
+func askingServer(ts *testscript.TestScript) *httptest.Server {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+			Params struct {
+				Name      string          `json:"name"`
+				Responses json.RawMessage `json:"inputResponses"`
+				State     string          `json:"requestState"`
+			} `json:"params"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&in) // what is no request has no method
+		result := ""
+		switch {
+		case in.Method == "server/discover":
+			result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`
+		case in.Method == "tools/list":
+			result = `{"resultType":"complete","tools":[{"name":"paint","inputSchema":{"type":"object"}},{"name":"nag","inputSchema":{"type":"object"}},{"name":"think","inputSchema":{"type":"object"}}]}`
+		case in.Params.Name == "think":
+			result = `{"resultType":"input_required","inputRequests":{"model":{"method":"sampling/createMessage","params":{}}}}`
+		case in.Params.Name == "nag" || in.Params.State != "colour asked":
+			result = `{"resultType":"input_required","inputRequests":{"colour":{"method":"elicitation/create","params":{"mode":"form","message":"Which colour?",` +
+				`"requestedSchema":{"type":"object","properties":{"colour":{"type":"string"}},"required":["colour"]}}}},"requestState":"colour asked"}`
+		default:
+			text, _ := json.Marshal("painted " + string(in.Params.Responses))
+			result = `{"resultType":"complete","content":[{"type":"text","text":` + string(text) + `}]}`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":` + string(in.ID) + `,"result":` + result + `}`))
+	}))
+	ts.Defer(func() { closeServer(srv) })
+	return srv
+}
+
+// closeServer ends a server that a node may listen to.
+func closeServer(srv *httptest.Server) {
+	_ = srv.Listener.Close() // the node must not come back
+	srv.CloseClientConnections()
+	srv.Close()
 }

@@ -149,6 +149,8 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv(args[0], mcpServer(ts, withKey("let-me-in")).URL)
 	case "mcp-oauth":
 		s.oauthServer(ts, args[0])
+	case "mcp-asks":
+		ts.Setenv(args[0], askingServer(ts).URL)
 	case "mutual-tls":
 		srv := mutualTLS(ts)
 		ts.Defer(srv.Close)

@@ -20,7 +20,7 @@ import (
 func (a *app) toolsetCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "toolset", Aliases: []string{"toolsets", "ts"}, Short: "List, inspect, test, deploy and delete toolsets"}
 	cmd.AddCommand(a.toolsetList(), a.toolsetGet(), a.toolsetURLCommand(), a.toolsetTools(), a.toolsetSuggest(), a.toolsetOptimize(), a.toolsetLearned(), a.toolsetTest(), a.toolsetDeploy(), a.toolsetRefresh(), a.toolsetUpstream(), a.toolsetDiff(),
-		a.toolsetDelete(), a.toolsetAuth(), a.toolsetAccess(), a.toolsetLabels())
+		a.toolsetDelete(), a.toolsetAuth(), a.toolsetAccess(), a.toolsetLabels(), a.toolsetConnector())
 	cmd.AddCommand(a.toolsetRollback(), a.toolsetHistory())
 	return cmd
 }
@@ -184,14 +184,22 @@ func (a *app) printToolset(w io.Writer, t *admin.ToolsetDetail) {
 		row("Draft", shortDigest(t.Digest)+" differs from what is live")
 	}
 	row("Tools", fmt.Sprintf("%s of %s enabled", thousands(t.EnabledTools), thousands(t.ToolCount)))
-	row("Base URL", t.BaseURL)
 	row("Profile", t.Profile)
+	if len(t.Connectors) > 1 {
+		for i := range t.Connectors {
+			c := &t.Connectors[i]
+			row("Connector", fmt.Sprintf("%s   %s %s   %s   %s   %s", c.Name, sourceKind(&c.Source), c.Source.Spec, plural(c.ToolCount, "tool"), authText(ofConnector(c)), c.BaseURL))
+		}
+		printFindings(w, t)
+		return
+	}
+	row("Base URL", t.BaseURL)
 	auth := authText(&t.Toolset)
 	if t.Authentication != nil && t.Authentication.Preview != "" {
 		auth += "   " + t.Authentication.Preview
 	}
 	row("Authentication", auth)
-	row("Source", strings.TrimSpace(t.Source.Title+" "+t.Source.Version+"   OpenAPI "+t.Source.Spec+"   "+t.Source.URL))
+	row("Source", strings.TrimSpace(t.Source.Title+" "+t.Source.Version+"   "+sourceKind(&t.Source)+" "+t.Source.Spec+"   "+t.Source.URL))
 	row("Connector", t.Connector.Name+"@"+t.Connector.Version+"   "+shortDigest(t.Connector.Digest))
 	if t.Test != nil {
 		state := "not possible: " + t.Test.Reason
@@ -202,6 +210,19 @@ func (a *app) printToolset(w io.Writer, t *admin.ToolsetDetail) {
 		}
 		row("Test", state)
 	}
+	printFindings(w, t)
+}
+
+// sourceKind names what a source is written in.
+func sourceKind(s *admin.Source) string {
+	if s.Kind == "mcp" {
+		return "MCP"
+	}
+	return "OpenAPI"
+}
+
+// printFindings prints what the compiler left out or repaired.
+func printFindings(w io.Writer, t *admin.ToolsetDetail) {
 	for _, u := range t.Unsupported {
 		fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, printable(u.Path), printable(u.Reason))
 	}
@@ -226,6 +247,7 @@ func (a *app) toolsetURLCommand() *cobra.Command {
 func (a *app) toolsetTest() *cobra.Command {
 	var arguments string
 	var keep, show bool
+	var connector string
 	cmd := &cobra.Command{
 		Use:   "test TOOLSET [TOOL] [k=v …]",
 		Short: "Test one tool of the draft; a passed test deploys it",
@@ -239,7 +261,7 @@ deployed.`,
 			if err != nil {
 				return err
 			}
-			in := admin.TestRequest{KeepDraft: keep}
+			in := admin.TestRequest{KeepDraft: keep, Connector: connector}
 			if len(args) > 1 {
 				in.Tool = args[1]
 				var known admin.Tool
@@ -269,6 +291,7 @@ deployed.`,
 		},
 	}
 	cmd.Flags().StringVar(&arguments, "args", "", "arguments as a JSON object")
+	connectorFlag(cmd, &connector)
 	cmd.Flags().BoolVar(&keep, "keep-draft", false, "do not deploy when it passes")
 	cmd.Flags().BoolVar(&show, "show", false, "show the answer")
 	return cmd

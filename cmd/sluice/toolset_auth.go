@@ -11,10 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
 )
 
 func (a *app) toolsetAuth() *cobra.Command {
 	var f authFlags
+	connector := ""
 	cmd := &cobra.Command{
 		Use:   "auth TOOLSET [status | set | rotate | login | users | revoke USER | remove]",
 		Short: "Show or set how calls to the upstream are authenticated",
@@ -42,7 +44,13 @@ func (a *app) toolsetAuth() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			path := toolsetPath(t, "authentication")
+			if connector == "" && verb == "status" && len(t.Connectors) > 1 {
+				return a.authOfAll(t)
+			}
+			if err := aim(t, connector); err != nil {
+				return err
+			}
+			path := authPath(t)
 			switch verb {
 			case "status":
 				return a.authStatus(t)
@@ -69,12 +77,13 @@ func (a *app) toolsetAuth() *cobra.Command {
 		},
 	}
 	f.register(cmd)
+	connectorFlag(cmd, &connector)
 	return cmd
 }
 
 // authSet sets a configuration, or only a new secret of the one that is there.
 func (a *app) authSet(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, f *authFlags, rotate bool) error {
-	path := toolsetPath(t, "authentication")
+	path := authPath(t)
 	var in authRequest
 	var now, out admin.Authentication
 	var err error
@@ -128,6 +137,42 @@ func (a *app) authStatus(t *admin.ToolsetDetail) error {
 		fmt.Fprintf(w, "Specified    %s\n", methodsText(t.Methods))
 		a.adviseAuth(w, &t.Toolset)
 	})
+}
+
+// aim makes what is shown of a toolset that of the named connector: the first of
+// Connectors is then the one that a command is about. Of several one must be named.
+func aim(t *admin.ToolsetDetail, name string) error {
+	if name == "" && len(t.Connectors) == 1 {
+		return nil
+	}
+	for _, c := range t.Connectors {
+		if c.Name == name {
+			t.Methods, t.Authentication, t.Connectors = c.Methods, c.Authentication, []admin.ToolsetConnector{c}
+			return nil
+		}
+	}
+	names := make([]string, len(t.Connectors))
+	for i := range names {
+		names[i] = t.Connectors[i].Name
+	}
+	if name != "" {
+		return problem.New(problem.NotFound, "toolset %s has no connector %s", t.Slug, name).Fix("it has %s", strings.Join(names, ", "))
+	}
+	return usagef("toolset %s has several connectors, %s: name one with --connector", t.Slug, strings.Join(names, ", "))
+}
+
+// authPath is the authentication of the connector that [aim] chose.
+func authPath(t *admin.ToolsetDetail) string {
+	return toolsetPath(t, "connectors", t.Connectors[0].Name, "authentication")
+}
+
+// authOfAll shows the authentication of every connector.
+func (a *app) authOfAll(t *admin.ToolsetDetail) error {
+	return list(a, t.Connectors, nil, []column[admin.ToolsetConnector]{
+		{header: "connector", value: func(c admin.ToolsetConnector) string { return c.Name }},
+		{header: "configured", value: func(c admin.ToolsetConnector) string { return authText(ofConnector(&c)) }},
+		{header: "specified", value: func(c admin.ToolsetConnector) string { return methodsText(c.Methods) }},
+	}, func(c admin.ToolsetConnector) string { return c.Name })
 }
 
 // matchesAny says whether name matches one of the globs; * stands for anything.

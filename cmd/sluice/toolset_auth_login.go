@@ -22,7 +22,7 @@ const loginPoll = 500 * time.Millisecond
 // until the person is done.
 func (a *app) authLogin(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, f *authFlags) error {
 	var begun admin.Authorization
-	path := toolsetPath(t, "authentication")
+	path := authPath(t)
 	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: path + "/authorize", in: admin.Authorize{Scopes: f.scopes}, out: &begun}); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (a *app) authUsers(ctx context.Context, c *apiClient, t *admin.ToolsetDetai
 			Items []admin.UserLogin `json:"items"`
 			Next  string            `json:"next"`
 		}
-		path := toolsetPath(t, "authentication", "users") + "?limit=200&after=" + url.QueryEscape(after)
+		path := toolsetPath(t, "authentication", "users") + "?limit=200&connector=" + url.QueryEscape(t.Connectors[0].Name) + "&after=" + url.QueryEscape(after)
 		if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &page}); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (a *app) authUsers(ctx context.Context, c *apiClient, t *admin.ToolsetDetai
 
 // authRevoke forgets the login of a caller.
 func (a *app) authRevoke(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, user string) error {
-	if _, err := c.do(ctx, apiCall{method: http.MethodDelete, path: toolsetPath(t, "authentication", "users", user)}); err != nil {
+	if _, err := c.do(ctx, apiCall{method: http.MethodDelete, path: toolsetPath(t, "authentication", "users", user) + "?connector=" + url.QueryEscape(t.Connectors[0].Name)}); err != nil {
 		return err
 	}
 	a.say("✓ the login of %s is forgotten; the next call is answered with a link to log in again", user)

@@ -15,7 +15,7 @@ import (
 
 // optimizeFlags are the settings of answers on the command line.
 type optimizeFlags struct {
-	tool                                     string
+	tool, connector                          string
 	profile, format, fields, rows, where, jq string
 	limit, maxString, budget                 int
 	redact, structured                       bool
@@ -27,7 +27,7 @@ func (a *app) toolsetOptimize() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "optimize TOOLSET [--tool TOOL] [--profile … --fields … --where … --budget … --jq …]",
 		Short: "Show or set what is made of answers: masks, conditions, caps, budgets",
-		Long: "Show or set what is made of the answers of a toolset, or of one of its tools.\n" +
+		Long: "Show or set what is made of the answers of a toolset, of one of its connectors, or of one tool.\n" +
 			"An empty text or 0 restores the default. Without settings it shows what is set.",
 		Example: `  sluice toolset optimize shop --profile concise --budget 8000
   sluice toolset optimize shop --fields '-items.metadata'
@@ -51,6 +51,7 @@ func (a *app) toolsetOptimize() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.tool, "tool", "", "settings of this `TOOL`; default: of the whole toolset")
+	connectorFlag(cmd, &f.connector)
 	fs.StringVar(&f.profile, "profile", "", "off, lossless or concise")
 	fs.StringVar(&f.format, "format", "", "auto, json, table or toon")
 	fs.StringVar(&f.fields, "fields", "", "field `MASK`: items(id,name) keeps, -body leaves out")
@@ -96,7 +97,7 @@ func (f *optimizeFlags) patch(fs *pflag.FlagSet) *admin.PatchAnswers {
 	number("budget", &p.TokenBudget, &f.budget)
 	flag("redact", &p.Redact, &f.redact)
 	flag("structured", &p.Structured, &f.structured)
-	if f.tool != "" {
+	if f.tool != "" || f.connector != "" {
 		text("profile", &p.Profile, &f.profile)
 	}
 	if !some {
@@ -119,6 +120,21 @@ func (e *toolEdit) optimize(ctx context.Context, f *optimizeFlags, fs *pflag.Fla
 			if _, err := e.c.do(ctx, apiCall{method: http.MethodPatch, path: path, in: in, out: &out, ifMatch: e.etag}); err != nil {
 				return err
 			}
+			e.sayNext()
+		}
+		return e.object(out, func(w io.Writer) { printAnswers(w, out.Name, "", out.Answers) })
+	}
+	if f.connector != "" {
+		path := toolsetPath(e.toolset, "connectors", f.connector)
+		var out admin.ToolsetConnectorDetail
+		call := apiCall{method: http.MethodGet, path: path, out: &out}
+		if patch != nil {
+			call.method, call.in, call.ifMatch = http.MethodPatch, admin.PatchConnector{Answers: patch}, e.etag
+		}
+		if _, err := e.c.do(ctx, call); err != nil {
+			return err
+		}
+		if patch != nil {
 			e.sayNext()
 		}
 		return e.object(out, func(w io.Writer) { printAnswers(w, out.Name, "", out.Answers) })

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ until --accept, unless the toolset's policy is another (sluice toolset upstream)
 			return a.refresh(cmd.Context(), args[0], &in)
 		},
 	}
+	connectorFlag(cmd, &in.Connector)
 	cmd.Flags().BoolVar(&in.DryRun, "dry-run", false, "show what would change and change nothing")
 	cmd.Flags().BoolVar(&in.Force, "force", false, "read it even when the server says that it is as it was")
 	cmd.Flags().BoolVar(&in.AcceptBreaking, "accept-breaking", false, "test and deploy breaking changes too")
@@ -51,11 +53,33 @@ func (a *app) refresh(ctx context.Context, name string, in *admin.RefreshRequest
 	if err != nil {
 		return err
 	}
+	if in.Connector != "" || len(t.Connectors) == 1 {
+		return a.refreshOne(ctx, c, t, in, "")
+	}
+	for i := range t.Connectors { // an uploaded document cannot be read again
+		if one := &t.Connectors[i]; one.Source.URL != "" {
+			next := *in
+			next.Connector = one.Name
+			if err := a.refreshOne(ctx, c, t, &next, one.Name+": "); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refreshOne refreshes one connector; title goes before what is printed.
+func (a *app) refreshOne(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, in *admin.RefreshRequest, title string) error {
 	var out admin.Refreshed
 	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(t, "refresh"), in: in, out: &out, wait: true}); err != nil {
 		return err
 	}
+	of := ""
+	if in.Connector != "" {
+		of = " --connector " + in.Connector
+	}
 	return a.object(out, func(w io.Writer) {
+		fmt.Fprint(w, title)
 		if out.Changes == nil {
 			fmt.Fprintf(w, "✓ %s is as it was\n", t.Slug)
 			return
@@ -67,7 +91,7 @@ func (a *app) refresh(ctx context.Context, name string, in *admin.RefreshRequest
 		case out.Deployed:
 			fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", t.Slug, out.Toolset.Revision, out.Toolset.URL)
 		case out.Changes.Waits:
-			fmt.Fprintf(w, "! %s goes on with its tools as they were pinned; the change waits\n  next   sluice toolset refresh %s --accept\n", t.Slug, t.Slug)
+			fmt.Fprintf(w, "! %s goes on with its tools as they were pinned; the change waits\n  next   sluice toolset refresh %s%s --accept\n", t.Slug, t.Slug, of)
 		default:
 			fmt.Fprintf(w, "✓ the draft of %s has the new version; it waits: %s\n  next   sluice toolset test %s   or: sluice toolset deploy %s --reason TEXT\n",
 				t.Slug, printable(out.Waiting), t.Slug, t.Slug)
@@ -77,19 +101,20 @@ func (a *app) refresh(ctx context.Context, name string, in *admin.RefreshRequest
 
 func (a *app) toolsetDiff() *cobra.Command {
 	var upstream bool
+	var connector string
 	cmd := &cobra.Command{
 		Use: "diff TOOLSET", Short: "Show what new versions of the specification changed", Args: exactly(1, "one toolset"),
 		Long: "Show what the last refresh changed; with --upstream, what a refresh would change now.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if upstream {
-				return a.refresh(cmd.Context(), args[0], &admin.RefreshRequest{DryRun: true, Force: true})
+				return a.refresh(cmd.Context(), args[0], &admin.RefreshRequest{DryRun: true, Force: true, Connector: connector})
 			}
 			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			var page admin.List[admin.Changes]
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: toolsetPath(t, "changes") + "?limit=1", out: &page}); err != nil {
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: toolsetPath(t, "changes") + "?limit=1&connector=" + url.QueryEscape(connector), out: &page}); err != nil {
 				return err
 			}
 			if len(page.Items) == 0 {
@@ -101,6 +126,7 @@ func (a *app) toolsetDiff() *cobra.Command {
 			})
 		},
 	}
+	connectorFlag(cmd, &connector)
 	cmd.Flags().BoolVar(&upstream, "upstream", false, "compare with the specification as it is at its URL now")
 	return cmd
 }

@@ -282,7 +282,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		if err != nil {
 			return err
 		}
-		await, awaitRevision, write = n.awaitLive, n.awaitRevision, append(write, n.gateway.WritePrometheus)
+		await, awaitRevision, write = n.awaitLive, n.awaitRevision, append(write, n.gateway.WritePrometheus, servers.WritePrometheus)
 		ready = []admin.Check{
 			{Name: "release", Check: func(context.Context) error { return n.releaseReady() }},
 			{Name: "gateway", Check: func(context.Context) error { return n.gateway.Ready() }},

@@ -61,6 +61,7 @@ type edgeNode struct {
 	opsLn    net.Listener
 	opsHTTP  *http.Server
 	enrolled gate
+	servers  *mcpclient.Client
 }
 
 // runEdge runs an edge until ctx ends.
@@ -122,6 +123,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 	if err != nil {
 		return n, err
 	}
+	n.servers = servers
 	n.onClose(func() error { servers.Close(); return nil })
 	live, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins.runner, Credentials: vaultSource{n}, Meter: n.meter, Logger: o.logger})
 	if err != nil {
@@ -271,6 +273,7 @@ func (n *edgeNode) operations() http.Handler {
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		n.gateway.WritePrometheus(w)
+		n.servers.WritePrometheus(w)
 	})
 	return mux
 }

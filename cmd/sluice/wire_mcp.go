@@ -23,6 +23,44 @@ var _ admin.MCPServers = mcpServers{}
 
 // List implements [admin.MCPServers].
 func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPListing, error) {
+	target, err := m.target(ctx, t, "list/")
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, target.Cancel.Cancel)
+	defer stop()
+	var x mcpclient.Exchange
+	l, err := m.client.List(&x, target)
+	m.client.Forget(target)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, problem.New(problem.Timeout, "%s did not answer in time", target.Endpoint.Addr()).Fix("look at the log of the server, or try again").Because(err)
+	case err != nil:
+		if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok && (refused.Status == http.StatusUnauthorized || strings.Contains(refused.Challenge, "insufficient_scope")) {
+			p := problem.As(err)
+			return nil, problem.New(p.Kind, "%s", p.Detail).Fix("%s", p.Remedy).Because(&admin.WantsAuthError{Challenge: refused.Challenge})
+		}
+		return nil, err
+	}
+	return &admin.MCPListing{Server: l.MCPServer, TTL: l.TTL, Tells: l.ListChanged}, nil
+}
+
+// Listen implements [admin.MCPServers].
+func (m mcpServers) Listen(ctx context.Context, t admin.MCPTarget, opened, changed func()) error {
+	target, err := m.target(ctx, t, "listen/")
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, target.Cancel.Cancel)
+	defer stop()
+	var x mcpclient.Exchange
+	defer m.client.Forget(target)
+	return m.client.Listen(&x, target, mcpclient.Listener{Opened: opened, Changed: changed})
+}
+
+// target is a server in a session of its own: what was agreed before is what is to be
+// found out, and a stream must not end with the session of calls.
+func (m mcpServers) target(ctx context.Context, t admin.MCPTarget, purpose string) (*mcpclient.Target, error) {
 	at, err := mcpclient.ParseEndpoint(t.URL)
 	if err != nil {
 		return nil, err
@@ -35,8 +73,7 @@ func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPList
 	if err != nil {
 		return nil, err
 	}
-	// A session of its own: what was agreed before is what is to be found out.
-	target := mcpclient.Target{Endpoint: at, Hint: t.Hint, Owner: "list/" + rand.Text(), Cancel: &upstream.Cancel{}}
+	target := &mcpclient.Target{Endpoint: at, Hint: t.Hint, Owner: purpose + rand.Text(), Cancel: &upstream.Cancel{}}
 	if len(rules) > 0 {
 		target.Auth = bound
 	}
@@ -48,22 +85,7 @@ func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPList
 	if d, ok := ctx.Deadline(); ok {
 		target.Deadline = d
 	}
-	stop := context.AfterFunc(ctx, target.Cancel.Cancel)
-	defer stop()
-	var x mcpclient.Exchange
-	l, err := m.client.List(&x, &target)
-	m.client.Forget(&target)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, problem.New(problem.Timeout, "%s did not answer in time", at.Addr()).Fix("look at the log of the server, or try again").Because(err)
-	case err != nil:
-		if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok && (refused.Status == http.StatusUnauthorized || strings.Contains(refused.Challenge, "insufficient_scope")) {
-			p := problem.As(err)
-			return nil, problem.New(p.Kind, "%s", p.Detail).Fix("%s", p.Remedy).Because(&admin.WantsAuthError{Challenge: refused.Challenge})
-		}
-		return nil, err
-	}
-	return &admin.MCPListing{Server: l.MCPServer, TTL: l.TTL}, nil
+	return target, nil
 }
 
 // askedSecret gives the values that the admin API holds.

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+)
+
+// connectorFlag adds the flag that names one of several connectors.
+func connectorFlag(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "connector", "", "`NAME` of the connector in the toolset, when it has several")
+}
+
+// ofConnector shows a connector as a toolset of it alone.
+func ofConnector(c *admin.ToolsetConnector) *admin.Toolset {
+	return &admin.Toolset{Source: c.Source, Methods: c.Methods, Authentication: c.Authentication}
+}
+
+func (a *app) toolsetConnector() *cobra.Command {
+	var f addFlags
+	var test string
+	cmd := &cobra.Command{
+		Use:     "connector TOOLSET [list | add SPEC|URL | set NAME | remove NAME]",
+		Aliases: []string{"connectors"},
+		Short:   "List, add, change and remove the APIs and MCP servers of a toolset",
+		Long: `A toolset may have several connectors: OpenAPI specifications and MCP servers side by
+side. Each has its own address, credential, settings of answers and refresh. A tool
+whose name another tool of the toolset has gets its connector's name in front; tools
+that are there are never renamed. add takes the flags of sluice add; set takes
+--base-url, --profile and --upstream-policy. Removing a connector takes its edits and
+its credential along.`,
+		Example: `  sluice toolset connector shop
+  sluice toolset connector shop add https://mcp.example.com/mcp --tools 'search_*'
+  sluice toolset connector shop add orders.yaml --name orders --auth bearer --api-key-file token.txt
+  sluice toolset connector shop set orders --base-url https://eu.example.com
+  sluice toolset auth shop rotate --connector orders --api-key-file new.txt
+  sluice toolset connector shop remove orders`,
+		Args: between(1, 3, "a toolset and what to do"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			verb, name := "list", ""
+			if len(args) > 1 {
+				verb = args[1]
+			}
+			if len(args) > 2 {
+				name = args[2]
+			}
+			switch {
+			case verb == "list" && name == "":
+				return a.listConnectors(cmd.Context(), args[0])
+			case verb == "add" && name != "":
+				c, err := a.client()
+				if err != nil {
+					return err
+				}
+				f.to, f.test = args[0], test
+				return a.add(cmd.Context(), c, name, &f)
+			case verb == "set" && name != "":
+				return a.connectorSet(cmd, args[0], name, &f)
+			case verb == "remove" && name != "":
+				return a.connectorRemove(cmd.Context(), args[0], name, f.noDeploy)
+			}
+			return usagef("that is not something to do with connectors\nusage: %s", cmd.UseLine())
+		},
+	}
+	f.register(cmd)
+	for _, other := range []string{"to", "slug", "selection", "use-case", "cache"} {
+		_ = cmd.Flags().MarkHidden(other) // of whole toolsets; the flags are there
+	}
+	cmd.Flags().BoolVar(&f.noDeploy, "no-deploy", false, "neither test nor deploy: stay a draft")
+	cmd.Flags().StringVar(&test, "test", "", "tool to test with, and its arguments: TOOL or TOOL={…}")
+	return cmd
+}
+
+func (a *app) listConnectors(ctx context.Context, toolset string) error {
+	_, t, _, err := a.clientAndToolset(ctx, toolset)
+	if err != nil {
+		return err
+	}
+	return list(a, t.Connectors, nil, []column[admin.ToolsetConnector]{
+		{header: "name", value: func(c admin.ToolsetConnector) string { return c.Name }},
+		{header: "source", value: func(c admin.ToolsetConnector) string { return sourceKind(&c.Source) }},
+		{header: "tools", value: func(c admin.ToolsetConnector) string { return thousands(c.ToolCount) }},
+		{header: "auth", value: func(c admin.ToolsetConnector) string { return authText(ofConnector(&c)) }},
+		{header: "base url", value: func(c admin.ToolsetConnector) string { return c.BaseURL }},
+		{header: "state", value: func(c admin.ToolsetConnector) string {
+			switch {
+			case c.Upstream == nil:
+				return ""
+			case c.Upstream.Fault != "":
+				return "cannot be reached: " + c.Upstream.Fault
+			case c.Upstream.Quarantined:
+				return "a change waits"
+			}
+			return "policy " + c.Upstream.Policy
+		}},
+		{header: "profile", value: func(c admin.ToolsetConnector) string {
+			if c.Answers != nil && c.Answers.Profile != "" {
+				return c.Answers.Profile
+			}
+			return t.Profile
+		}, wide: true},
+		{header: "version", value: func(c admin.ToolsetConnector) string { return c.Connector.Version }, wide: true},
+		{header: "from", value: func(c admin.ToolsetConnector) string { return c.Source.URL }, wide: true},
+	}, func(c admin.ToolsetConnector) string { return c.Name })
+}
+
+// addTo gives a toolset another connector.
+func (a *app) addTo(ctx context.Context, c *apiClient, spec specification, f *addFlags) error {
+	t, _, err := c.toolset(ctx, f.to)
+	if err != nil {
+		return err
+	}
+	made, err := a.newToolset(spec, f)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return a.preview(ctx, c, made)
+	}
+	in := struct {
+		admin.AddConnector
+		Auth *authRequest `json:"authentication,omitempty"`
+	}{admin.AddConnector{
+		Name: f.name, Source: made.Source, BaseURL: made.BaseURL, Tools: made.Tools, Profile: made.Profile, Policy: made.Policy, Test: made.Test,
+	}, made.Auth}
+	if f.noDeploy {
+		in.Deploy = &admin.CreateDeploy{Skip: true}
+	}
+	var out admin.AddedConnector
+	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(t, "connectors"), in: in, out: &out, wait: true}); err != nil {
+		return err
+	}
+	for _, g := range out.Granted {
+		a.say("! this node may now call the private address %s, because you named it here", g)
+	}
+	if out.Test != nil {
+		a.sayTest(out.Test)
+	}
+	return a.object(out, func(w io.Writer) { a.printAdded(w, &out) })
+}
+
+func (a *app) printAdded(w io.Writer, out *admin.AddedConnector) {
+	t, one := &out.Toolset, &out.Connector
+	what := "added to"
+	if !out.Created {
+		what = "refreshed in"
+	}
+	fmt.Fprintf(w, "✓ %s is %s %s with %s\n", one.Name, what, t.Slug, plural(len(out.Tools), "tool"))
+	for _, r := range out.Renamed {
+		fmt.Fprintf(w, "  %s is called %s here: another tool has that name\n", printable(r.Generated), r.Name)
+	}
+	for _, u := range one.Unsupported[:min(len(one.Unsupported), maxListed)] {
+		fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, printable(u.Path), printable(u.Reason))
+	}
+	if t.Status == "live" && !t.Changed {
+		fmt.Fprintf(w, "✓ %s is live: %s\n  Toolset URL   %s\n", t.Slug, plural(t.EnabledTools, "tool"), t.URL)
+	} else {
+		fmt.Fprintf(w, "  next   it waits in the draft: sluice toolset test %s --connector %s   or: sluice toolset deploy %s --reason TEXT\n", t.Slug, one.Name, t.Slug)
+	}
+	if one.Authentication == nil && len(one.Methods) > 0 {
+		fmt.Fprintf(w, "! it wants authentication (%s): sluice toolset auth %s set --connector %s --auth …\n", methodsText(one.Methods), t.Slug, one.Name)
+	}
+	a.adviseCount(w, t)
+}
+
+func (a *app) connectorSet(cmd *cobra.Command, toolset, name string, f *addFlags) error {
+	c, t, etag, err := a.clientAndToolset(cmd.Context(), toolset)
+	if err != nil {
+		return err
+	}
+	var in admin.PatchConnector
+	fs := cmd.Flags()
+	if fs.Changed("base-url") {
+		in.BaseURL = &f.baseURL
+	}
+	if fs.Changed("upstream-policy") {
+		in.Policy = &f.policy
+	}
+	if fs.Changed("profile") {
+		in.Answers = &admin.PatchAnswers{Profile: &f.profile}
+	}
+	if in == (admin.PatchConnector{}) {
+		return usagef("set takes --base-url, --profile and --upstream-policy")
+	}
+	var out admin.ToolsetConnectorDetail
+	if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPatch, path: toolsetPath(t, "connectors", name), in: in, out: &out, ifMatch: etag}); err != nil {
+		return err
+	}
+	if t.Status == "live" {
+		a.say("  next   the draft has changed; make it live: sluice toolset test %s --connector %s", t.Slug, name)
+	}
+	return a.object(out, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ %s of %s is called at %s\n", out.Name, t.Slug, printable(out.BaseURL))
+	})
+}
+
+// connectorRemove takes a connector out and, unless only the draft is meant, makes
+// what is left live: its removal needs no test.
+func (a *app) connectorRemove(ctx context.Context, toolset, name string, draft bool) error {
+	c, t, etag, err := a.clientAndToolset(ctx, toolset)
+	if err != nil {
+		return err
+	}
+	if err := a.confirm(fmt.Sprintf("Remove %s from %s, with its edits and its credential?", name, t.Slug)); err != nil {
+		return err
+	}
+	var out admin.Toolset
+	if _, err := c.do(ctx, apiCall{method: http.MethodDelete, path: toolsetPath(t, "connectors", name), out: &out, ifMatch: etag}); err != nil {
+		return err
+	}
+	if t.Status == "live" && !t.Changed && !draft {
+		in := admin.DeployRequest{Reason: "connector " + name + " was removed"}
+		if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(t, "deploy"), in: in, out: &out, wait: true}); err != nil {
+			return err
+		}
+	}
+	return a.object(out, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ %s is removed; %s has %s\n", name, out.Slug, plural(out.EnabledTools, "tool"))
+		if out.Changed {
+			fmt.Fprintf(w, "  next   the draft has changed; make it live: sluice toolset test %s\n", out.Slug)
+		}
+	})
+}
