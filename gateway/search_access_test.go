@@ -329,7 +329,7 @@ func TestExecuteServerTool(t *testing.T) {
 			for i := range 3 {
 				_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: 3})
 			}
-			_ = r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Data: "nearly there"})
+			_ = r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Data: "nearly there"}) //nolint:staticcheck // deprecated in the newest revision, in use by the others
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
 		})
 	upstream := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return serve }, &mcp.StreamableHTTPOptions{Stateless: true}))
@@ -340,7 +340,7 @@ func TestExecuteServerTool(t *testing.T) {
 		var progress, logs atomic.Int64
 		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
 			ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { progress.Add(1) },
-			LoggingMessageHandler:       func(context.Context, *mcp.LoggingMessageRequest) { logs.Add(1) },
+			LoggingMessageHandler:       func(context.Context, *mcp.LoggingMessageRequest) { logs.Add(1) }, //nolint:staticcheck // the same
 		})
 		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.URL("acme"), DisableStandaloneSSE: true}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 		if err != nil {

@@ -187,7 +187,7 @@ func askingServer(ts *testscript.TestScript) *httptest.Server {
 			} `json:"params"`
 		}
 		_ = json.NewDecoder(r.Body).Decode(&in) // what is no request has no method
-		result := ""
+		var result string
 		switch {
 		case in.Method == "server/discover":
 			result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`
