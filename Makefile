@@ -166,6 +166,8 @@ bin/fastmcp/.ready:
 .PHONY: interop
 interop: $(E2E)/.ready $(INTEROP)/.ready ## run the end-to-end tests against software that is not ours
 	PATH="$(CURDIR)/$(INTEROP):$$PATH" go test -count=1 -v -tags interop ./cmd/sluice/e2e
+	sdk/conformance/build.sh
+	go test -count=1 ./sdk/conformance
 	@if command -v cargo >/dev/null; then cd sdk/rust && cargo test --quiet; else echo "WARNING: no cargo: sdk/rust was not tested" >&2; fi
 
 # Programs that speak to OCI registries: those in Go from their modules (cosign takes

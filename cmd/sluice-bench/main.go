@@ -27,6 +27,8 @@ var benchmarks = []benchmark{
 	}, benchAnswers},
 	{[]string{"connectors.1000.time", "connectors.1000.kb"}, benchConnectors},
 	{[]string{"extism.nop.vs_gosdk", "extism.load256k.vs_gosdk", "extism.echo256k.vs_gosdk"}, benchExtism},
+	{[]string{"extism.rust_filter.vs_native"}, benchRustFilter},
+	{[]string{"plugins.1000.kb"}, benchManyPlugins},
 	{[]string{"plugins.untrusted.overhead_ms"}, benchPlugin},
 	{[]string{"plugins.hostile.gc_stall.ms", "plugins.hostile.late.ms", "plugins.hostile.other.ms"}, benchHostile},
 	{[]string{"compile.github"}, benchCompile},

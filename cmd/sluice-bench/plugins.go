@@ -1,8 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // benchExtism compares calls of plugins with extism/go-sdk. That both give the same
@@ -34,6 +41,75 @@ func benchPlugin(ctx context.Context, b *bench) error {
 		return err
 	}
 	b.report("plugins.untrusted.overhead_ms", ns/1e6, nanoseconds(ns))
+	return nil
+}
+
+// benchRustFilter compares a filter in Rust in the sandbox with the same code built for
+// this machine, which needs cargo.
+func benchRustFilter(ctx context.Context, b *bench) error {
+	if _, err := exec.LookPath("cargo"); err != nil {
+		return errors.New("cargo is missing, which builds the native side: install Rust, or leave this name out with -only")
+	}
+	const dir = "plugins/guest/testdata/prune"
+	target, err := os.MkdirTemp("", "sluice-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(target)
+	build := exec.CommandContext(ctx, "cargo", "build", "--quiet", "--release", "--bin", "native", "--manifest-path", dir+"/Cargo.toml")
+	build.Env = append(os.Environ(), "CARGO_TARGET_DIR="+target)
+	if said, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the native side: %w: %s", err, bytes.TrimSpace(said))
+	}
+	body, err := os.ReadFile(dir + "/body.json")
+	if err != nil {
+		return err
+	}
+	var native, ours []float64
+	for range b.count { // the two take turns, so that a slow moment of the machine hits both
+		run := exec.CommandContext(ctx, target+"/release/native") //nolint:gosec // built above
+		run.Stdin = bytes.NewReader(body)
+		out, err := run.Output()
+		if err != nil {
+			return fmt.Errorf("running the native side: %w", err)
+		}
+		digits, _, _ := strings.Cut(string(out), " ")
+		ns, err := strconv.ParseFloat(digits, 64)
+		if err != nil {
+			return fmt.Errorf("reading the native side: %w", err)
+		}
+		native = append(native, ns)
+		once := *b
+		once.count = 1
+		r, err := once.goBench(ctx, "./plugins/extism", "^BenchmarkRustFilter$", "500ms")
+		if err != nil {
+			return err
+		}
+		if ns, err = r.median("BenchmarkRustFilter", "ns/op"); err != nil {
+			return err
+		}
+		ours = append(ours, ns)
+	}
+	slices.Sort(native)
+	slices.Sort(ours)
+	of, over := ours[len(ours)/2], native[len(native)/2]
+	b.report("extism.rust_filter.vs_native", of/over, fmt.Sprintf("%s over %s", nanoseconds(of), nanoseconds(over)))
+	return nil
+}
+
+// benchManyPlugins measures what plugins cost that nobody calls at the moment.
+func benchManyPlugins(ctx context.Context, b *bench) error {
+	once := *b
+	once.count = 1 // its cache takes a minute
+	r, err := once.goBench(ctx, "./plugins/extism", "^BenchmarkIdle1000$", "1x")
+	if err != nil {
+		return err
+	}
+	kb, err := r.median("BenchmarkIdle1000", "rss-KB/plugin")
+	if err != nil {
+		return err
+	}
+	b.report("plugins.1000.kb", kb, "compiled code, no instance")
 	return nil
 }
 

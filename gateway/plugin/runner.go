@@ -29,6 +29,9 @@ const (
 	longestUnbound = time.Hour
 	// idle is how long a plugin that no call needs stays loaded.
 	idle = 15 * time.Minute
+	// rest is how long it keeps instances that wait for calls: they have a megabyte or
+	// more, its compiled code half of one.
+	rest = time.Minute
 )
 
 // ErrUnbound means that the plugin misbehaved and is left out of calls.
@@ -129,6 +132,7 @@ func (r *Runner) load(ctx context.Context, e *entry, p *snapshot.Plugin) error {
 		e.plugin, e.err = guest.Load(r.o.Host, p.Package, guest.Options{Policy: r.o.Policy, Config: p.Ref.Config})
 		if e.err == nil {
 			e.err = e.plugin.Compile(ctx)
+			e.ready.Store(e.plugin)
 		}
 	})
 	if e.err != nil {
@@ -142,13 +146,18 @@ func (r *Runner) load(ctx context.Context, e *entry, p *snapshot.Plugin) error {
 func (r *Runner) entry(p *snapshot.Plugin, now time.Time) *entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now.Sub(r.swept) > idle/2 {
+	if now.Sub(r.swept) > rest/2 {
 		r.swept = now
 		for key, e := range r.loaded {
-			if now.UnixNano()-e.used.Load() > int64(idle) && key != p.Key {
+			unused := time.Duration(now.UnixNano() - e.used.Load())
+			switch {
+			case key == p.Key:
+			case unused > idle:
 				delete(r.loaded, key)
 				e.take(r.left)
 				go e.close() // waits for calls, which end by their deadlines
+			case unused > rest && !e.resting.Swap(true):
+				go e.rest()
 			}
 		}
 	}
@@ -158,6 +167,7 @@ func (r *Runner) entry(p *snapshot.Plugin, now time.Time) *entry {
 		r.loaded[p.Key] = e
 	}
 	e.used.Store(now.UnixNano())
+	e.resting.Store(false)
 	return e
 }
 
@@ -247,6 +257,8 @@ type entry struct {
 	metrics      *series
 
 	used    atomic.Int64 // unix nanoseconds of the last call
+	resting atomic.Bool  // its instances were freed since
+	ready   atomic.Pointer[guest.Plugin]
 	unbound atomic.Int64 // unix nanoseconds until which it is left out
 	times   atomic.Int64 // that it was left out, since it last behaved
 
@@ -275,6 +287,13 @@ func (e *entry) close() {
 	e.once.Do(func() { e.err = extism.ErrClosed })
 	if e.plugin != nil {
 		e.plugin.Close()
+	}
+}
+
+// rest frees the instances of the plugin, if it was loaded.
+func (e *entry) rest() {
+	if p := e.ready.Load(); p != nil {
+		p.Rest()
 	}
 }
 

@@ -226,6 +226,13 @@ func TestIdle(t *testing.T) {
 	if err := w.call(moody(t, "echo", nil)); err != nil {
 		t.Fatal(err)
 	}
+	w.pass(rest + time.Minute) // another call sweeps: its instances are freed, it stays loaded
+	if err := w.call(moody(t, "text", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.call(moody(t, "echo", nil)); err != nil {
+		t.Fatal(err)
+	}
 	w.pass(idle + time.Minute)
 	fail := moody(t, "fail", nil)
 	if err := w.call(fail); err == nil {
@@ -237,7 +244,7 @@ func TestIdle(t *testing.T) {
 	if n != 1 {
 		t.Errorf("%d plugins are loaded", n)
 	}
-	if u := w.r.Usage(); len(u) != 1 || u[0].Calls != 2 || u[0].Errors != 1 {
+	if u := w.r.Usage(); len(u) != 1 || u[0].Calls != 4 || u[0].Errors != 1 {
 		t.Errorf("counted %+v", u)
 	}
 }

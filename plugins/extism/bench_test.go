@@ -5,6 +5,7 @@ package extism
 import (
 	"bytes"
 	"context"
+	"os"
 	"runtime"
 	"runtime/metrics"
 	"slices"
@@ -61,6 +62,32 @@ func BenchmarkHost(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkRustFilter runs a filter in Rust (serde) on an answer of 20 KB. Its native
+// side is the program beside it (plugins/guest/testdata/prune), which the harness runs.
+func BenchmarkRustFilter(b *testing.B) {
+	const dir = "../guest/testdata/prune/"
+	code, err := os.ReadFile(dir + "prune.wasm")
+	if err != nil {
+		b.Fatal(err)
+	}
+	in, err := os.ReadFile(dir + "body.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := load(b, newHost(b, Options{}), Spec{Name: "prune", Code: code, Limits: Limits{Deadline: time.Second}})
+	call := Call{Export: "transform_response", Input: in}
+	out, err := p.Call(b.Context(), nil, call)
+	if err != nil || bytes.Contains(out, []byte("null")) || len(out) < len(in)/2 {
+		b.Fatalf("%d bytes, %v", len(out), err)
+	}
+	ctx := context.Background()
+	b.SetBytes(int64(len(in)))
+	b.ReportAllocs()
+	for b.Loop() {
+		out, _ = p.Call(ctx, out[:0], call)
 	}
 }
 

@@ -28,3 +28,22 @@ func load(t testing.TB, h *Host, s Spec) *Plugin {
 	t.Cleanup(p.Close)
 	return p
 }
+
+// TestRest: instances at rest are freed, and the next call makes one from the code that
+// stays.
+func TestRest(t *testing.T) {
+	h := newHost(t, Options{})
+	p := load(t, h, Spec{Name: "echo", Code: ourPlugin(t, "speed.wasm")})
+	for n := range 3 {
+		if _, err := p.Call(t.Context(), nil, Call{Export: "nop"}); err != nil {
+			t.Fatal(err)
+		}
+		if len(p.free) != 1 || p.Stats().Instances != uint64(n+1) {
+			t.Fatalf("%d idle, %d made", len(p.free), p.Stats().Instances)
+		}
+		p.Rest()
+		if len(p.free) != 0 {
+			t.Fatalf("%d idle at rest", len(p.free))
+		}
+	}
+}

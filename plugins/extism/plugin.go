@@ -295,6 +295,19 @@ func (p *Plugin) put(ctx context.Context, i *Instance) {
 	i.close(ctx)
 }
 
+// Rest frees the instances that wait for calls: the next one makes an instance again,
+// from compiled code that stays. It may be called at any time.
+func (p *Plugin) Rest() {
+	for {
+		select {
+		case i := <-p.free:
+			i.close(context.Background())
+		default:
+			return
+		}
+	}
+}
+
 // Close waits for running calls and frees the instances. Later calls fail with
 // ErrClosed.
 func (p *Plugin) Close() {
@@ -306,12 +319,9 @@ func (p *Plugin) Close() {
 	p.closed = true
 	p.mu.Unlock()
 	p.calls.Wait()
-	ctx := context.Background()
-	for len(p.free) > 0 {
-		(<-p.free).close(ctx)
-	}
+	p.Rest()
 	if p.code != nil {
-		p.engine.drop(ctx, p.digest)
+		p.engine.drop(context.Background(), p.digest)
 	}
 	p.h.live.Done()
 }

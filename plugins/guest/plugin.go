@@ -130,6 +130,9 @@ func (p *Plugin) Transform(ctx context.Context, dst, in []byte, c *Context) ([]b
 	return p.p.Call(ctx, dst, call)
 }
 
+// Rest frees what waits for calls but the compiled code; see [extism.Plugin.Rest].
+func (p *Plugin) Rest() { p.p.Rest() }
+
 // Stats counts the calls so far.
 func (p *Plugin) Stats() extism.Stats { return p.p.Stats() }
 

@@ -121,6 +121,9 @@ func Start(ctx context.Context, program string, p *guest.Package, config json.Ra
 	return h, nil
 }
 
+// Configure changes the configuration of later calls.
+func (h *Host) Configure(config json.RawMessage) { h.config = config }
+
 // Close ends the program.
 func (h *Host) Close() {
 	_ = h.in.Close()

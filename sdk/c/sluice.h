@@ -144,11 +144,9 @@ static inline sluice_bytes sluice_config(const char *name) {
 	return sluice_take(at);
 }
 
-/* sluice_log writes a line to the gateway's log. */
-static inline void sluice_log(const char *line) {
-	sluice_u64 at = sluice_put(line, sluice_strlen(line));
-	sluice_x_log_info(at);
-}
+/* sluice_log writes a line to the gateway's log; sluice_warn one that matters. */
+static inline void sluice_log(const char *line) { sluice_x_log_info(sluice_put(line, sluice_strlen(line))); }
+static inline void sluice_warn(const char *line) { sluice_x_log_warn(sluice_put(line, sluice_strlen(line))); }
 
 /* sluice_call makes calls of tools for a workflow, one a line, and returns their
  * results, one a line, to be taken by sluice_next. Several lines run at once.
