@@ -33,7 +33,7 @@ const maxStatusText = 1000
 func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 	methods := map[string]string{
 		registry.EdgeEnrolPath: http.MethodPost, registry.EdgeTokenPath: http.MethodPost, registry.EdgeStatusPath: http.MethodPost,
-		registry.EdgeUsagePath: http.MethodPost, registry.EdgeUserPath: http.MethodPost,
+		registry.EdgePluginsPath: http.MethodPost, registry.EdgeUsagePath: http.MethodPost, registry.EdgeUserPath: http.MethodPost,
 		registry.EdgeReleasePath: http.MethodGet, registry.EdgeCredentialsPath: http.MethodGet,
 	}
 	method, ok := methods[r.URL.Path]
@@ -54,6 +54,8 @@ func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 		err = s.renewEdge(w, r)
 	case registry.EdgeStatusPath:
 		err = s.edgeStatus(w, r)
+	case registry.EdgePluginsPath:
+		err = s.edgePlugins(w, r)
 	case registry.EdgeUsagePath:
 		err = s.edgeUsage(w, r)
 	case registry.EdgeUserPath:

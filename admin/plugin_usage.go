@@ -3,9 +3,12 @@ package admin
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // usageInterval is how often what plugins did is written down.
@@ -38,6 +41,51 @@ func (s *Server) RecordPluginUsage(ctx context.Context, calls []PluginCalls) err
 	return nil
 }
 
+// edgePlugins takes what plugins did on an edge. An edge of one workspace speaks of
+// that one; what is said of versions that are not known is dropped.
+func (s *Server) edgePlugins(w http.ResponseWriter, r *http.Request) error {
+	e, err := s.edgeOf(r)
+	if err != nil {
+		return err
+	}
+	var in registry.EdgePlugins
+	if err := edgeMessage(w, r, registry.MaxEdgePluginsBytes, &in); err != nil {
+		return err
+	}
+	if err := in.Validate(); err != nil {
+		return err
+	}
+	place := func(workspace string) string {
+		if e.AllWorkspaces {
+			return workspace
+		}
+		return e.WorkspaceID
+	}
+	ctx := r.Context()
+	calls := make([]PluginCalls, len(in.Calls))
+	for i := range in.Calls {
+		c := &in.Calls[i]
+		calls[i] = PluginCalls{
+			Workspace: place(c.Workspace), Name: c.Name, Version: c.Version, Calls: c.Calls, Errors: c.Errors, Traps: c.Traps, Deadlines: c.Deadlines,
+			Unbound: c.Unbound, Micros: c.Micros, BytesIn: c.BytesIn, BytesOut: c.BytesOut,
+		}
+	}
+	if err := s.RecordPluginUsage(ctx, calls); err != nil {
+		return err
+	}
+	for _, u := range in.Unbound {
+		ws := place(u.Workspace)
+		if _, err := s.o.Store.Workspace(ws).PluginVersion(ctx, u.Name, u.Version); problem.Is(err, problem.NotFound) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		s.PluginFailed(ctx, ws, u.Name, u.Version, "on edge "+e.Name+": "+u.Reason)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
 // recordLocalUsage writes down what the gateway of this node counted. What cannot
 // be written is lost: it is a measure, not an account.
 func (s *Server) recordLocalUsage(ctx context.Context) {
@@ -50,7 +98,7 @@ func (s *Server) recordLocalUsage(ctx context.Context) {
 }
 
 // PluginFailed records that a gateway took a plugin out of calls by itself, and
-// tells of it. It is for nodes whose gateway runs in this process.
+// tells of it.
 func (s *Server) PluginFailed(ctx context.Context, workspace, name, version, reason string) {
 	err := s.o.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error {
 		rec := audit(ctx, "plugin.unbind", name+"@"+version)

@@ -18,6 +18,7 @@ import (
 //	GET  /edge/v1/credentials  ?known=ETAG&wait=SECONDS → SealedCredentials, or 304
 //	POST /edge/v1/user         EdgeUserRequest → SealedCredentials of an EdgeUserAnswer
 //	POST /edge/v1/status       EdgeStatus → 204
+//	POST /edge/v1/plugins      EdgePlugins → 204
 //	POST /edge/v1/usage        UsageReport → UsageReceipt
 const (
 	EdgeEnrolPath       = "/edge/v1/enrol"

@@ -107,7 +107,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 		return n, fmt.Errorf("starting the plugin host: %w", err)
 	}
 	n.onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
-	plugins, err := openPlugins(ctx, n.path(codeCacheDir), n.meter, o.logger, n.onClose)
+	n.plugins, err = openPlugins(ctx, n.path(codeCacheDir), n.meter, o.logger, n.onClose)
 	if err != nil {
 		return n, err
 	}
@@ -125,7 +125,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 	}
 	n.servers = servers
 	n.onClose(func() error { servers.Close(); return nil })
-	live, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins.runner, Credentials: vaultSource{n}, Meter: n.meter, Logger: o.logger})
+	live, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: n.plugins.runner, Credentials: vaultSource{n}, Meter: n.meter, Logger: o.logger})
 	if err != nil {
 		return n, err
 	}
@@ -199,6 +199,7 @@ func (n *edgeNode) follow(ctx context.Context) error {
 	})
 	g.Go(func() error { return n.vault.Run(ctx) })
 	g.Go(func() error { return n.spool.Run(ctx) })
+	g.Go(func() error { return n.plugins.reporter(ctx, n.remote, n.opts.logger).Run(ctx) })
 	g.Go(func() error {
 		r := &edge.Reporter{Remote: n.remote, Follower: n.follower, Vault: n.vault, Usage: n.spool.Fault, Version: versionOrDevel(), Logger: n.opts.logger}
 		return r.Run(ctx)

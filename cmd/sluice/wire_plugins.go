@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/plugin"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // pluginPolicy is what third-party plugins may ask for on a node: memory and time,
@@ -61,6 +63,37 @@ func (n *node) watchPlugins(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// reporter tells a control plane what plugins do on this edge.
+func (n *nodePlugins) reporter(ctx context.Context, remote *edge.Remote, logger *slog.Logger) *edge.PluginReporter {
+	unbound := make(chan registry.PluginUnbound)
+	go func() {
+		for {
+			select {
+			case u := <-n.unbound:
+				select {
+				case unbound <- registry.PluginUnbound{Workspace: u.Workspace, Name: u.Plugin, Version: u.Version, Reason: u.Reason}:
+				case <-ctx.Done():
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return &edge.PluginReporter{Post: remote.PostPlugins, Unbound: unbound, Logger: logger, Usage: func() []registry.PluginCalls {
+		used := n.runner.Usage()
+		out := make([]registry.PluginCalls, len(used))
+		for i := range used {
+			u := &used[i]
+			out[i] = registry.PluginCalls{
+				Workspace: u.Workspace, Name: u.Plugin, Version: u.Version, Calls: u.Calls, Errors: u.Errors, Traps: u.Traps, Deadlines: u.Deadlines,
+				Unbound: u.Unbound, Micros: u.Micros, BytesIn: u.BytesIn, BytesOut: u.BytesOut,
+			}
+		}
+		return out
+	}}
 }
 
 // pluginCalls are what the gateway counted of plugins, as the admin API takes them.

@@ -1,0 +1,55 @@
+package edge_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/edge"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// What could not be sent is added up, and an unbinding is told at once.
+func TestPluginReporter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []registry.EdgePlugins
+		down := true
+		unbound := make(chan registry.PluginUnbound)
+		r := &edge.PluginReporter{
+			Post: func(_ context.Context, p *registry.EdgePlugins) error {
+				if down {
+					return errors.New("the control plane is down")
+				}
+				got = append(got, *p)
+				return nil
+			},
+			Usage: func() []registry.PluginCalls {
+				return []registry.PluginCalls{{Workspace: "w", Name: "mask", Version: "1.0.0", Calls: 2, Micros: 10}}
+			},
+			Unbound: unbound,
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(46 * time.Second) // three reports that fail
+		synctest.Wait()
+		down = false
+		before := time.Now()
+		unbound <- registry.PluginUnbound{Workspace: "w", Name: "mask", Version: "1.0.0", Reason: "slow"}
+		synctest.Wait()
+		if time.Since(before) != 0 || len(got) != 1 || len(got[0].Calls) != 1 || got[0].Calls[0].Calls != 8 || len(got[0].Unbound) != 1 {
+			t.Fatalf("%+v", got)
+		}
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		if len(got) != 2 || got[1].Calls[0].Calls != 2 || len(got[1].Unbound) != 0 {
+			t.Fatalf("%+v", got)
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	})
+}
