@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 
@@ -61,7 +62,7 @@ func TestEdgePlugins(t *testing.T) {
 	post(204, at)
 	at.Unbound = append(at.Unbound, lost)
 	post(400, at)
-	if a := w.do("POST", registry.EdgePluginsPath, registry.EdgePlugins{}); a.StatusCode == 204 {
+	if a := w.do("POST", registry.EdgePluginsPath, registry.EdgePlugins{}); a.StatusCode == http.StatusNoContent {
 		t.Error("an API token speaks for an edge")
 	}
 }
