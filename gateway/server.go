@@ -244,6 +244,7 @@ func (s *Server) Ready() error {
 func (s *Server) WritePrometheus(w io.Writer) {
 	s.opts.Meter.WritePrometheus(w)
 	metrics.WriteProcessMetrics(w)
+	metrics.WriteFDMetrics(w)
 }
 
 // gauges registers what is read when the metrics are.

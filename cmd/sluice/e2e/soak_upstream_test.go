@@ -91,7 +91,7 @@ func soakMCP(w http.ResponseWriter, r *http.Request) {
 	case "tools/list":
 		var tools []string
 		for _, f := range soakFaults {
-			tools = append(tools, fmt.Sprintf(`{"name":"mcp_%s","description":"Answers.","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}`, f.name))
+			tools = append(tools, fmt.Sprintf(`{"name":"mcp_%s","description":"Answers.","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}},"annotations":{"readOnlyHint":true}}`, f.name))
 		}
 		misbehave(w, r, "ok", "application/json", say(`{"resultType":"complete","tools":[`+strings.Join(tools, ",")+`]}`))
 	case "tools/call":
