@@ -13,7 +13,6 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -30,6 +29,7 @@ type boundRecord struct {
 	Config    json.RawMessage        `json:"config,omitempty"`
 	OnError   string                 `json:"onError,omitempty"`
 	Unbind    *registry.UnbindLimits `json:"unbind,omitempty"`
+	Calls     []boundCall            `json:"calls,omitempty"` // of a workflow
 }
 
 func bindingsOf(record string) ([]boundRecord, error) {
@@ -73,7 +73,7 @@ func usersOf(ctx context.Context, ws *store.Workspace, match func(*boundRecord) 
 // have waits for one that has it. It fails with [problem.Conflict] when the key
 // that signed a plugin was revoked.
 func (s *Server) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset) error {
-	bound, err := bindingsOf(d.ts.Plugins)
+	bound, err := d.bindings()
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (s *Server) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset)
 		if d.named(b.Connector) == nil && b.Connector != "" && len(d.parts) == 1 {
 			b.Connector = d.row.Name // a refresh had renamed it
 		}
-		if b.Path != "" && !d.has(Operation{b.Connector, b.Method, b.Path}) || b.Connector != "" && d.named(b.Connector) == nil {
+		if b.Path != "" && !d.has(Operation{b.Connector, b.Method, b.Path}) || b.Connector != "" && d.named(b.Connector) == nil || !d.callable(b) {
 			continue
 		}
 		row, err := ws.PluginVersion(ctx, b.Plugin, b.Pinned)
@@ -99,7 +99,7 @@ func (s *Server) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset)
 		}
 		ref := pluginRef(row)
 		ref.Method, ref.Path, ref.Config, ref.OnError, ref.Unbind = b.Method, b.Path, b.Config, b.OnError, b.Unbind
-		ref.Connector = b.Connector
+		ref.Connector, ref.Calls = b.Connector, b.called()
 		g, err := s.o.Publisher.OpenPlugin(ctx, ref)
 		if err != nil {
 			return err
@@ -143,7 +143,7 @@ func (s *Server) registerBindings() {
 		if err != nil {
 			return nil, err
 		}
-		before, err := bindingsOf(d.ts.Plugins)
+		before, err := d.bindings()
 		if err != nil {
 			return nil, err
 		}
@@ -193,9 +193,6 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 		return nil, err
 	}
 	b.Pinned, b.Digest, b.Kind = row.Version, row.Digest, row.Kind
-	if b.Kind == string(manifest.Workflow) {
-		return nil, problem.New(problem.Unsupported, "plugin %s is a workflow, which this version does not bind", row.Name).At("", 0, 0, at+"/plugin")
-	}
 	if c := compactJSON(in.Config); c != "null" && c != "{}" {
 		b.Config = json.RawMessage(c)
 	}
@@ -207,6 +204,9 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 		if p := problem.As(err); p != nil {
 			return nil, p.At("", 0, 0, at+"/config")
 		}
+		return nil, err
+	}
+	if b.Calls, err = d.resolveCalls(g, before, in, at); err != nil {
 		return nil, err
 	}
 	return b, g.Check(s.o.PluginPolicy)
@@ -278,12 +278,16 @@ func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boun
 }
 
 func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *draft) (*bindingsOutput, error) {
-	bound, err := bindingsOf(d.ts.Plugins)
+	bound, err := d.bindings()
 	if err != nil {
 		return nil, err
 	}
 	names := make(map[Operation]string)
-	for _, t := range d.tools(false) {
+	offered, err := s.served(ctx, d, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range offered {
 		names[t.Operation] = t.Name
 	}
 	out := &bindingsOutput{ETag: etag(d.ts.Version), Body: ToolsetPlugins{Bindings: make([]BoundPlugin, 0, len(bound))}}
@@ -291,6 +295,16 @@ func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *dra
 		shown, err := showBinding(ctx, ws, &bound[i], names)
 		if err != nil {
 			return nil, err
+		}
+		if len(bound[i].Calls) > 0 {
+			if !d.callable(&bound[i]) && shown.Status == "ok" {
+				shown.Status = "waiting"
+			}
+			for j := range offered {
+				if offered[j].Plugin == bound[i].Plugin {
+					shown.Offers = offered[j].Name
+				}
+			}
 		}
 		out.Body.Bindings = append(out.Body.Bindings, *shown)
 	}
@@ -312,6 +326,15 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names
 		shown.Operation = &Operation{b.Connector, b.Method, b.Path}
 		if shown.Tool = names[*shown.Operation]; shown.Tool == "" {
 			shown.Status = "waiting"
+		}
+	}
+	for i := range b.Calls {
+		c := &b.Calls[i]
+		if shown.Calls == nil {
+			shown.Calls = make(map[string]string, len(b.Calls))
+		}
+		if shown.Calls[c.Name] = names[c.Operation]; shown.Calls[c.Name] == "" {
+			shown.Calls[c.Name], shown.Status = c.String(), "waiting"
 		}
 	}
 	rows, err := ws.PluginVersions(ctx, b.Plugin)

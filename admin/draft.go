@@ -156,6 +156,11 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 	if t.Selection != nil && t.Selection.Mode == registry.SelectUseCase {
 		d.ts.EnabledTools = int64(len(t.Selection.Tools))
 	}
+	for _, p := range d.plugins {
+		if p.Manifest.Tool != nil {
+			d.ts.EnabledTools++
+		}
+	}
 	return nil
 }
 

@@ -31,6 +31,7 @@ type PluginVersion struct {
 	Capabilities *PluginCapabilities `json:"capabilities,omitempty" doc:"Absent: it asks for nothing."`
 	Limits       PluginLimits        `json:"limits"`
 	Config       json.RawMessage     `json:"config,omitempty" doc:"JSON Schema of its configuration; absent: it has none."`
+	Tool         *PluginTool         `json:"tool,omitempty" doc:"The tool that a workflow offers."`
 	Signature    PluginSignature     `json:"signature"`
 	Measured     PluginMeasured      `json:"measured" doc:"By its golden cases, when it was published or tested last."`
 	Live         PluginLive          `json:"live" doc:"What its calls did on all nodes."`
@@ -47,8 +48,20 @@ type PluginCapabilities struct {
 	Clock  bool     `json:"clock,omitempty"`
 	Random bool     `json:"random,omitempty"`
 	Hosts  []string `json:"hosts,omitempty"`
+	// Tools is of workflows.
+	Tools []string `json:"tools,omitempty" doc:"Tools that it calls, by its own names."`
 	// Signing is of auth plugins.
 	Signing *PluginSigning `json:"signing,omitempty" doc:"It signs requests with the toolset's credentials, which it never sees."`
+}
+
+// PluginTool is the tool that a workflow offers.
+type PluginTool struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description"`
+	Annotations  Annotations     `json:"annotations"`
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 }
 
 // PluginSigning is how an auth plugin signs.
@@ -61,6 +74,7 @@ type PluginSigning struct {
 type PluginLimits struct {
 	MemoryBytes int `json:"memoryBytes"`
 	DeadlineMs  int `json:"deadlineMs"`
+	Calls       int `json:"calls,omitempty" doc:"Of a workflow: calls of tools in one call of it."`
 }
 
 // PluginSignature says who published a version.
@@ -165,6 +179,8 @@ type PluginBinding struct {
 	Config    json.RawMessage  `json:"config,omitempty" doc:"Validated against the plugin's schema."`
 	OnError   string           `json:"onError,omitempty" enum:"pass,fail" doc:"pass (default): the answer goes on as the plugin got it; fail: the agent gets an error instead."`
 	Unbind    *PluginUnbinding `json:"unbind,omitempty" doc:"When it is taken out of calls by itself."`
+	// Calls is of a workflow.
+	Calls map[string]string `json:"calls,omitempty" doc:"Of a workflow: the tool of the toolset that each name stands for that it calls. Default: the tool of that name."`
 }
 
 // PluginUnbinding says when a binding is taken out of calls by itself.
@@ -185,8 +201,9 @@ type BoundPlugin struct {
 	Kind   string `json:"kind"`
 	Pinned string `json:"pinned" doc:"The version that runs."`
 	Digest string `json:"digest"`
-	Status string `json:"status" enum:"ok,yanked,revoked,waiting" doc:"waiting: the present specification has no such operation."`
+	Status string `json:"status" enum:"ok,yanked,revoked,waiting" doc:"waiting: the present specification has no such operation, or a tool that a workflow calls is disabled."`
 	Newer  string `json:"newer,omitempty" doc:"Newer version in the range."`
+	Offers string `json:"offers,omitempty" doc:"Of a workflow: name of its tool."`
 }
 
 // ToolsetPlugins are the bindings of a toolset.

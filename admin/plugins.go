@@ -539,7 +539,7 @@ func (s *Server) showPluginVersion(ctx context.Context, ws *store.Workspace, row
 	}
 	v := &PluginVersion{
 		Name: row.Name, Version: row.Version, Kind: row.Kind, Description: row.Description, Digest: row.Digest, Repository: row.Repository, Tag: row.Tag,
-		Manifest: row.Manifest, SizeBytes: row.SizeBytes, ABI: pluginABI, Capabilities: showCapabilities(m.Capabilities), Limits: showLimits(m), Config: m.Config,
+		Manifest: row.Manifest, SizeBytes: row.SizeBytes, ABI: pluginABI, Capabilities: showCapabilities(m.Capabilities), Limits: showLimits(m), Config: m.Config, Tool: showTool(m.Tool),
 		Signature: PluginSignature{KeyID: key.ID, Publisher: key.Name, Revoked: !key.RevokedAt.IsZero()}, Live: showUsage(used),
 		Status: "published", YankedAt: row.YankedAt.Time, YankReason: row.YankReason, PublishedBy: row.CreatedBy, PublishedAt: row.CreatedAt.Time,
 	}
@@ -559,10 +559,10 @@ func (s *Server) showPluginVersion(ctx context.Context, ws *store.Workspace, row
 }
 
 func showCapabilities(c *manifest.Capabilities) *PluginCapabilities {
-	if c == nil || !c.Clock && !c.Random && len(c.Hosts) == 0 && c.Signing == nil {
+	if c == nil || !c.Clock && !c.Random && len(c.Hosts) == 0 && c.Signing == nil && len(c.Tools) == 0 {
 		return nil
 	}
-	out := &PluginCapabilities{Clock: c.Clock, Random: c.Random, Hosts: c.Hosts}
+	out := &PluginCapabilities{Clock: c.Clock, Random: c.Random, Hosts: c.Hosts, Tools: c.Tools}
 	if c.Signing != nil {
 		out.Signing = &PluginSigning{Algorithm: c.Signing.Algorithm, Derivations: c.Signing.Derivations}
 	}
@@ -571,7 +571,22 @@ func showCapabilities(c *manifest.Capabilities) *PluginCapabilities {
 
 func showLimits(m *manifest.Manifest) PluginLimits {
 	l := guest.LimitsOf(m)
-	return PluginLimits{MemoryBytes: l.Memory, DeadlineMs: int(l.Deadline.Milliseconds())}
+	out := PluginLimits{MemoryBytes: l.Memory, DeadlineMs: int(l.Deadline.Milliseconds())}
+	if m.Kind == manifest.Workflow {
+		if out.Calls = manifest.DefaultCalls; m.Limits != nil && m.Limits.Calls > 0 {
+			out.Calls = m.Limits.Calls
+		}
+	}
+	return out
+}
+
+func showTool(t *manifest.OfferedTool) *PluginTool {
+	if t == nil {
+		return nil
+	}
+	return &PluginTool{
+		Name: t.Name, Title: t.Title, Description: t.Description, Annotations: Annotations(t.Annotations), InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+	}
 }
 
 func showUsage(u *store.PluginUsage) PluginLive {

@@ -257,6 +257,11 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		for i := range t.Plugins { // bindPlugins has put them there
+			if m := d.plugins[i].Manifest; m.Tool != nil {
+				tools = append(tools, registry.IndexWorkflow(m).Tool)
+			}
+		}
 		return selection.Build(tools, selection.DefaultTable()).Append(nil), nil
 	case registry.SelectUseCase:
 		if err := d.renew(c); err != nil {

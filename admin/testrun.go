@@ -67,10 +67,11 @@ type candidate struct {
 // choose finds what to test: the named tool, or the first safe one without
 // required arguments, or the first safe one whose required arguments have
 // examples, of the connector that is named or of any. The reason says why there is
-// none.
-func (d *draft) choose(req *TestRequest) (c *candidate, reason string, err error) {
+// none. offered are the tools of workflows, which are tested when they are named.
+func (d *draft) choose(req *TestRequest, offered []Tool) (c *candidate, reason string, err error) {
 	tools := d.tools(true)
 	if req.Tool != "" {
+		tools = append(tools, offered...)
 		for i := range tools {
 			if tools[i].Name != req.Tool {
 				continue
@@ -123,7 +124,11 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	if req.Connector != "" && d.named(req.Connector) == nil {
 		return nil, fieldFault("/connector", "the toolset has no connector %.80q; it has %s", req.Connector, d.names())
 	}
-	c, reason, err := d.choose(req)
+	offered, err := s.workflows(ctx, d, true)
+	if err != nil {
+		return nil, err
+	}
+	c, reason, err := d.choose(req, offered)
 	switch {
 	case err != nil:
 		return nil, err
@@ -135,7 +140,7 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	case s.o.Tester == nil:
 		run.Reason = "this node has no gateway to test with"
 		return run, nil
-	case d.named(c.tool.Operation.Connector).baseURL() == "":
+	case c.tool.Plugin == "" && d.named(c.tool.Operation.Connector).baseURL() == "":
 		run.Reason = "the specification names no server that is a complete URL, and no baseUrl is set"
 		return run, nil
 	}
@@ -191,7 +196,7 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 	run.Answer, run.AnswerCut = cutText(a.Text, maxShownAnswer)
 	trimmed := bytes.TrimSpace(a.Text)
 	switch {
-	case a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden:
+	case c.tool.Plugin == "" && (a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden):
 		run.Reason = fmt.Sprintf("the upstream refused the authentication with status %d; %s", a.UpstreamStatus, d.named(c.tool.Operation.Connector).sent())
 	case a.IsError && a.UpstreamStatus != 0:
 		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)

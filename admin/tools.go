@@ -63,6 +63,15 @@ func (s *Server) registerTools() {
 		if err != nil {
 			return nil, err
 		}
+		offered, err := s.workflows(ctx, d, true)
+		for i := range offered {
+			if offered[i].Name == in.Name {
+				return &toolOutput{ETag: etag(d.ts.Version), Body: offered[i]}, nil
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
 		return d.toolAnswer(in.Name)
 	})
 	register(s, huma.Operation{
@@ -107,7 +116,10 @@ func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[Too
 		}
 		from = n
 	}
-	tools := d.tools(in.Schemas)
+	tools, err := s.served(ctx, d, in.Schemas)
+	if err != nil {
+		return nil, err
+	}
 	from = min(from, len(tools))
 	to := min(from+in.Limit, len(tools))
 	next := ""

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/selection"
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 // indexSection is the custom section of a bundle that holds the index of its
@@ -112,6 +113,19 @@ func IndexTools(t *Toolset, connectors map[string]*connector.Connector) ([]Index
 		}
 	}
 	return out, nil
+}
+
+// IndexWorkflow is the tool that a workflow offers, as the index of a toolset that
+// binds it sees it: behind the tools of [IndexTools], in the order of its bindings.
+func IndexWorkflow(m *manifest.Manifest) IndexedTool {
+	path := "/" + m.Name
+	return IndexedTool{
+		SelectedTool: SelectedTool{Method: manifest.MethodWorkflow, Path: path},
+		Tool: selection.Tool{
+			Name: m.Tool.Name, Title: m.Tool.Title, Description: m.Tool.Description, Method: manifest.MethodWorkflow, Path: path,
+			Server: m.Name, ServerText: m.Title, Params: schemaParams(m.Tool.InputSchema),
+		},
+	}
 }
 
 // schemaParams are the arguments at the top of an input schema and, where an

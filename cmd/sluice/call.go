@@ -37,6 +37,14 @@ type callTrace struct {
 		BytesIn, Bytes                 int
 		Failed                         bool
 	} `json:"plugins"`
+	Calls []struct { // of a workflow
+		Tool, Outcome     string
+		Status            int
+		MS                float64
+		BytesIn, TokensIn int
+		Bytes             int
+		Cached            bool
+	} `json:"calls"`
 	Bytes  struct{ Received, Minified, Result int }
 	Tokens struct{ Received, Pretty, Minified, Result int }
 }
@@ -415,6 +423,16 @@ func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bo
 			state = ", failed"
 		}
 		a.say("  plugin     %9.3f ms   %s %s (%s), %s → %s bytes%s", p.MS, p.Name, p.Version, shortDigest(p.Digest), thousands(p.BytesIn), thousands(p.Bytes), state)
+	}
+	for _, c := range t.Calls {
+		state := ""
+		if c.Cached {
+			state = ", cached"
+		}
+		if c.Outcome != "ok" {
+			state += ", " + c.Outcome
+		}
+		a.say("  call       %9.3f ms   %s (%d), %s bytes in %s tokens → %s bytes%s", c.MS, c.Tool, c.Status, thousands(c.BytesIn), thousands(c.TokensIn), thousands(c.Bytes), state)
 	}
 	a.say("  bytes      received %s, minified %s, result %s; %s dropped", thousands(t.Bytes.Received), thousands(t.Bytes.Minified), thousands(t.Bytes.Result), plural(t.Program.FieldsDropped, "field"))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type bindFlags struct {
 	connector, tool, config, onError string
 	position, maxErrors, maxMean     int
 	update                           bool
+	calls                            map[string]string
 }
 
 func (a *app) pluginBind() *cobra.Command {
@@ -30,10 +32,14 @@ func (a *app) pluginBind() *cobra.Command {
 		Long: `Bind a published plugin to a toolset, or to one of its connectors or tools. The range is
 pinned to one version, which stays until --update. Plugins run in the order of
 "sluice plugin bindings", each on what the one before made; a new one is the last,
-or --position. Binding again changes what is bound.`,
+or --position. Binding again changes what is bound.
+
+A workflow is bound to the toolset as a whole and offers a tool. It calls tools by names
+of its own: those of the toolset, unless --call says otherwise.`,
 		Example: `  sluice plugin bind shop mask
   sluice plugin bind shop mask@~1.2.0 --tool list_orders --set '{"mask":"-"}' --on-error fail
-  sluice plugin bind shop mask --update`,
+  sluice plugin bind shop mask --update
+  sluice plugin bind shop discussions --call list_comments=list_issue_comments`,
 		Args: exactly(2, "a toolset and a plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, versions, _ := strings.Cut(args[1], "@")
@@ -55,6 +61,14 @@ or --position. Binding again changes what is bound.`,
 				}
 				if flags.Changed("on-error") {
 					b.OnError = f.onError
+				}
+				if flags.Changed("call") {
+					calls := maps.Clone(b.Calls)
+					if calls == nil {
+						calls = map[string]string{}
+					}
+					maps.Copy(calls, f.calls)
+					b.Calls = calls
 				}
 				if flags.Changed("max-errors") || flags.Changed("max-mean") {
 					b.Unbind = &admin.PluginUnbinding{ErrorPercent: f.maxErrors, MeanMs: f.maxMean}
@@ -81,6 +95,7 @@ or --position. Binding again changes what is bound.`,
 	fs.StringVar(&f.connector, "connector", "", "only tools of this connector")
 	fs.StringVar(&f.tool, "tool", "", "only this tool")
 	fs.StringVar(&f.config, "set", "", "configuration of the plugin, a `JSON` object")
+	fs.StringToStringVar(&f.calls, "call", nil, "`NAME=TOOL`: the tool that a workflow calls by a name; may be given again")
 	fs.StringVar(&f.onError, "on-error", "pass", "pass: the answer goes on as the plugin got it; fail: the agent gets an error")
 	fs.IntVar(&f.position, "position", 0, "`N`th to run (default: the last)")
 	fs.IntVar(&f.maxErrors, "max-errors", 0, "`PERCENT` of 20 calls that may fail before it is left out (default 50, 100: any)")
@@ -186,7 +201,11 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 		case b.Connector != "":
 			of = "tools of " + b.Connector
 		}
-		fmt.Fprintf(w, "%2d  %s %s (%s)  %s  on error: %s\n", i+1, b.Plugin, b.Pinned, b.Version, of, b.OnError)
+		if len(b.Calls) > 0 {
+			fmt.Fprintf(w, "%2d  %s %s (%s)  %s\n", i+1, b.Plugin, b.Pinned, b.Version, workflowText(b))
+		} else {
+			fmt.Fprintf(w, "%2d  %s %s (%s)  %s  on error: %s\n", i+1, b.Plugin, b.Pinned, b.Version, of, b.OnError)
+		}
 		if len(b.Config) > 0 {
 			fmt.Fprintf(w, "    set %s\n", safeText(string(b.Config)))
 		}
@@ -196,10 +215,30 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 		case "revoked":
 			fmt.Fprintf(w, "    ! the key that signed it was revoked: it cannot be deployed again\n")
 		case "waiting":
-			fmt.Fprintf(w, "    ! the specification has no such operation at present\n")
+			text := "the specification has no such operation at present"
+			if len(b.Calls) > 0 {
+				text = "it waits for a tool that it calls: one is gone or disabled"
+			}
+			fmt.Fprintf(w, "    ! %s\n", text)
 		}
 		if b.Newer != "" {
 			fmt.Fprintf(w, "    %s is there: sluice plugin bind %s %s --update\n", b.Newer, slug, b.Plugin)
 		}
 	}
+}
+
+// workflowText says what a bound workflow offers and calls.
+func workflowText(b *admin.BoundPlugin) string {
+	var calls []string
+	for _, name := range slices.Sorted(maps.Keys(b.Calls)) {
+		if tool := b.Calls[name]; tool != name {
+			name += " (" + tool + ")"
+		}
+		calls = append(calls, name)
+	}
+	offers := "offers no tool at present"
+	if b.Offers != "" {
+		offers = "offers " + b.Offers
+	}
+	return offers + ", calls " + strings.Join(calls, ", ")
 }

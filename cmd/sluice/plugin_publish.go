@@ -311,9 +311,15 @@ func printPluginVersion(w io.Writer, v *admin.PluginVersion) {
 		if c.Signing != nil {
 			list = append(list, fmt.Sprintf("signing with the toolset's credentials (%s, %s)", c.Signing.Algorithm, plural(c.Signing.Derivations, "derivation")))
 		}
+		if len(c.Tools) > 0 {
+			list = append(list, "calls of the tools "+printable(strings.Join(c.Tools, ", ")))
+		}
 		asks = strings.Join(list, "; ")
 	}
 	line("asks for", "%s", asks)
+	if t := v.Tool; t != nil {
+		line("tool", "%s: %s", t.Name, printable(t.Description))
+	}
 	m := &v.Measured
 	line("measured", "%s: %s → %s tokens, %.1f µs", plural(len(m.Cases), "golden case"), thousands(m.TokensBefore), thousands(m.TokensAfter), m.P50Us)
 	l := &v.Live

@@ -76,6 +76,7 @@ func (x *exchange) runWorkflow() error {
 	}
 	if err == nil {
 		x.status, x.body, x.contentType = 200, x.flow, typeJSON
+		x.out.Status, x.out.Bytes = x.status, len(x.body)
 		if _, parse := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth); parse != nil {
 			x.contentType = typeText
 		}

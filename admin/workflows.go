@@ -1,0 +1,199 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/plugins/projection"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// boundCall is a tool that a bound workflow calls.
+type boundCall struct {
+	Name string `json:"name"` // as the workflow calls it
+	Operation
+}
+
+// String is how an operation that has no tool at present is shown, and named again.
+func (c *boundCall) String() string { return c.Method + " " + c.Path + " of " + c.Connector }
+
+// resolveCalls finds the tool that each name of a workflow stands for: the one that the
+// request gives it, else the tool of that name. What a binding had before may have no
+// tool at present.
+func (d *draft) resolveCalls(g *guest.Package, before []boundRecord, in *PluginBinding, at string) ([]boundCall, error) {
+	if g.Manifest.Kind != manifest.Workflow {
+		if len(in.Calls) > 0 {
+			return nil, fieldFault(at+"/calls", "plugin %s is no workflow and calls no tools", in.Plugin)
+		}
+		return nil, nil
+	}
+	if in.Connector != "" || in.Tool != "" || in.Operation != nil {
+		return nil, fieldFault(at, "plugin %s is a workflow, which is bound to the toolset as a whole", in.Plugin)
+	}
+	wanted := g.Manifest.Capabilities.Tools
+	for _, name := range slices.Sorted(maps.Keys(in.Calls)) {
+		if !slices.Contains(wanted, name) {
+			return nil, fieldFault(at+"/calls", "plugin %s does not call %.80q; it calls %s", in.Plugin, name, strings.Join(wanted, ", "))
+		}
+	}
+	all := d.tools(false)
+	calls := make([]boundCall, len(wanted))
+	for i, name := range wanted {
+		tool := in.Calls[name]
+		if tool == "" {
+			tool = name
+		}
+		at := at + "/calls/" + name
+		t := slices.IndexFunc(all, func(t Tool) bool { return t.Name == tool })
+		if t < 0 {
+			t = slices.IndexFunc(all, func(t Tool) bool { return t.OriginalName == tool })
+		}
+		switch old := calledBefore(before, in.Plugin, name, tool); {
+		case t >= 0 && !all[t].Enabled:
+			return nil, problem.New(problem.InvalidArgument, "plugin %s calls %s, and the tool %s is disabled", in.Plugin, name, tool).
+				At("", 0, 0, at).Fix("enable it: sluice toolset tools %s --enable %s", d.ts.Slug, tool)
+		case t >= 0:
+			calls[i] = boundCall{name, all[t].Operation}
+		case old != nil:
+			calls[i] = *old
+		default:
+			p := problem.New(problem.InvalidArgument, "plugin %s calls %s, and the toolset has no tool %.80q", in.Plugin, name, tool).At("", 0, 0, at)
+			names := make([]string, len(all))
+			for i := range all {
+				names[i] = all[i].Name
+			}
+			if near := projection.Nearest(tool, names); near != "" {
+				return nil, p.Fix("say which tool it is, such as --call %s=%s", name, near)
+			}
+			return nil, p.Fix("say which tool it is: --call %s=TOOL", name)
+		}
+	}
+	return calls, nil
+}
+
+// calledBefore finds a call whose operation had no tool when it was shown.
+func calledBefore(before []boundRecord, plugin, name, shown string) *boundCall {
+	for i := range before {
+		for j := range before[i].Calls {
+			if c := &before[i].Calls[j]; before[i].Plugin == plugin && c.Name == name && c.String() == shown {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// callable reports whether the draft serves everything that a workflow calls.
+func (d *draft) callable(b *boundRecord) bool {
+	for _, c := range b.Calls {
+		if !d.has(c.Operation) {
+			return false
+		}
+		for i := range d.edits {
+			if e := &d.edits[i]; operationOf(e) == c.Operation && e.Disabled {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// bindings are those of the draft, with the name of its only connector where a
+// refresh has renamed it.
+func (d *draft) bindings() ([]boundRecord, error) {
+	bound, err := bindingsOf(d.ts.Plugins)
+	if err != nil || len(d.parts) > 1 {
+		return bound, err
+	}
+	for i := range bound {
+		for j := range bound[i].Calls {
+			if c := &bound[i].Calls[j]; d.named(c.Connector) == nil {
+				c.Connector = d.row.Name
+			}
+		}
+	}
+	return bound, nil
+}
+
+func (b *boundRecord) called() []registry.CalledTool {
+	var out []registry.CalledTool
+	for _, c := range b.Calls {
+		out = append(out, registry.CalledTool{Name: c.Name, Connector: c.Connector, Method: c.Method, Path: c.Path})
+	}
+	return out
+}
+
+// workflows are the tools that bound workflows offer, in the order of their bindings,
+// under the names that gateways give them.
+func (s *Server) workflows(ctx context.Context, d *draft, schemas bool) ([]Tool, error) {
+	bound, err := d.bindings()
+	if err != nil || !slices.ContainsFunc(bound, func(b boundRecord) bool { return len(b.Calls) > 0 }) {
+		return nil, err
+	}
+	all := d.tools(false)
+	byOperation, taken := make(map[Operation]*Tool, len(all)), make(map[string]bool, len(all))
+	for i := range all {
+		byOperation[all[i].Operation] = &all[i]
+		if all[i].Enabled && d.serves(all[i].Operation) {
+			taken[strings.ToLower(all[i].Name)] = true
+		}
+	}
+	isTaken := func(name string) bool { return taken[strings.ToLower(name)] }
+	var out []Tool
+	for i := range bound {
+		b := &bound[i]
+		if len(b.Calls) == 0 || !d.callable(b) {
+			continue
+		}
+		row, err := s.o.Store.Workspace(d.ts.WorkspaceID).PluginVersion(ctx, b.Plugin, b.Pinned)
+		if err != nil {
+			return nil, err
+		}
+		m, err := manifest.Parse([]byte(row.Document))
+		if err != nil {
+			return nil, fmt.Errorf("reading the manifest of plugin %s %s: %w", row.Name, row.Version, err)
+		}
+		var called []operation.Annotations
+		for _, c := range b.Calls {
+			a := byOperation[c.Operation].Annotations
+			called = append(called, operation.Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld})
+		}
+		t := workflowTool(b.Plugin, m, registry.WorkflowAnnotations(m.Tool.Annotations, called), schemas)
+		if isTaken(t.Name) {
+			t.Name = registry.PrefixedName(b.Plugin, t.Name, isTaken)
+		}
+		taken[strings.ToLower(t.Name)] = true
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+func workflowTool(plugin string, m *manifest.Manifest, a operation.Annotations, schemas bool) Tool {
+	o := m.Tool
+	t := Tool{
+		Name: o.Name, OriginalName: o.Name, Title: o.Title, Description: o.Description, Enabled: true, Plugin: plugin,
+		Operation:   Operation{Method: manifest.MethodWorkflow, Path: "/" + plugin},
+		Annotations: Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld},
+	}
+	for _, text := range [][]byte{[]byte(o.Name), []byte(o.Title), []byte(o.Description), o.InputSchema} {
+		t.Tokens += tokens.Estimate(text)
+	}
+	if schemas {
+		t.InputSchema, t.OutputSchema = o.InputSchema, o.OutputSchema
+	}
+	return t
+}
+
+// served are the tools of a draft and, behind them, those of its workflows.
+func (s *Server) served(ctx context.Context, d *draft, schemas bool) ([]Tool, error) {
+	offered, err := s.workflows(ctx, d, schemas)
+	return append(d.tools(schemas), offered...), err
+}
