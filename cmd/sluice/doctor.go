@@ -241,7 +241,14 @@ func (d *doctor) dataFiles() {
 		return // what follows says that no node has run
 	}
 	const others = 0o077
-	for _, name := range []string{tokenFile, masterKeyFile, wrappedKeyFile, releaseKeyFile, workspaceKeyFile} {
+	names := []string{tokenFile, releaseKeyFile, workspaceKeyFile}
+	// The key-encryption key is in the environment, wrapped by a command, or in a file.
+	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(wrappedKeyFile))); err == nil {
+		names = append(names, wrappedKeyFile)
+	} else if d.env.masterKey.IsZero() {
+		names = append(names, masterKeyFile)
+	}
+	for _, name := range names {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		info, err := os.Stat(path)
 		switch {
