@@ -3,6 +3,9 @@ package edge_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,15 +17,24 @@ import (
 // What could not be sent is added up, and an unbinding is told at once.
 func TestPluginReporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got []registry.EdgePlugins
-		down := true
+		var mu sync.Mutex // sleeping in the bubble orders nothing
+		var posted []registry.EdgePlugins
+		sent := func() []registry.EdgePlugins {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(posted)
+		}
+		var down atomic.Bool
+		down.Store(true)
 		unbound := make(chan registry.PluginUnbound)
 		r := &edge.PluginReporter{
 			Post: func(_ context.Context, p *registry.EdgePlugins) error {
-				if down {
+				if down.Load() {
 					return errors.New("the control plane is down")
 				}
-				got = append(got, *p)
+				mu.Lock()
+				defer mu.Unlock()
+				posted = append(posted, *p)
 				return nil
 			},
 			Usage: func() []registry.PluginCalls {
@@ -35,15 +47,17 @@ func TestPluginReporter(t *testing.T) {
 		go func() { ended <- r.Run(ctx) }()
 		time.Sleep(46 * time.Second) // three reports that fail
 		synctest.Wait()
-		down = false
+		down.Store(false)
 		before := time.Now()
 		unbound <- registry.PluginUnbound{Workspace: "w", Name: "mask", Version: "1.0.0", Reason: "slow"}
 		synctest.Wait()
+		got := sent()
 		if time.Since(before) != 0 || len(got) != 1 || len(got[0].Calls) != 1 || got[0].Calls[0].Calls != 8 || len(got[0].Unbound) != 1 {
 			t.Fatalf("%+v", got)
 		}
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
+		got = sent()
 		if len(got) != 2 || got[1].Calls[0].Calls != 2 || len(got[1].Unbound) != 0 {
 			t.Fatalf("%+v", got)
 		}
