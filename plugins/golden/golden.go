@@ -224,12 +224,25 @@ func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
 	g, calls := c.begin(p)
 	out, err := t.Transform(ctx, nil, in, g)
 	start := time.Now()
-	if err == nil { // the first call started the instance
+	// Once more when all is well, because the first call started the instance; a few
+	// times after a deadline: a busy machine is no fault of the plugin, and one that
+	// spins is stopped each time.
+	const attempts = 3
+	for range attempts {
+		if err != nil && !errors.Is(err, extism.ErrDeadline) {
+			break
+		}
 		g, calls = c.begin(p)
 		start = time.Now()
-		out, err = t.Transform(ctx, out[:0], in, g)
+		if out, err = t.Transform(ctx, out[:0], in, g); err == nil {
+			break
+		}
 	}
 	r := Result{Took: time.Since(start)}
+	if errors.Is(err, extism.ErrDeadline) {
+		r.Diff = err.Error()
+		return r
+	}
 	if fault := calls.fault(); fault != "" {
 		r.Diff = fault
 		return r
