@@ -43,11 +43,9 @@ build: ## build bin/sluice
 # make them run twice.
 .PHONY: test
 test: $(E2E)/.ready ## run all tests with the race detector
-	@{ rc=0; \
-	  pkgs=$$(find . -name alloc_test.go -not -path './$(E2E)/*' -printf '%h\n' | sort -u); \
-	  [ -z "$$pkgs" ] || go test -json -timeout 10m $$pkgs || rc=1; \
-	  go test -race -json -timeout 15m $(PKG) || rc=1; \
-	  exit $$rc; } | go run .ci/testreport.go
+	@{ pkgs=$$(find . -name alloc_test.go -not -path './$(E2E)/*' -printf '%h\n' | sort -u); \
+	  rc=0; [ -z "$$pkgs" ] || go test -json -timeout 10m $$pkgs || rc=1; echo "{\"Action\":\"exit\",\"Output\":\"$$rc\"}"; \
+	  rc=0; go test -race -json -timeout 15m $(PKG) || rc=1; echo "{\"Action\":\"exit\",\"Output\":\"$$rc\"}"; } | go run .ci/testreport.go
 
 .PHONY: check
 check: fmt vet lint layers generated sdk ## check format, vet, lint, import rules, generated files, guest packages

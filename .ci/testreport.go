@@ -8,6 +8,14 @@
 // except where the reason names SLUICE_CORPUS: the large corpus is not part of
 // the repository.
 //
+// A test that failed is run once more, alone and without the race detector: most of
+// what fails here and not there had to share two cores with other packages. When it
+// passes it is named as flaky, which is to be mended, and the run goes on; a data race,
+// a panic, a time-out and more than three such tests fail the run at once.
+//
+// After each go command an event {"Action": "exit"} has its exit code as Output, so
+// that one which ended before its first test is not taken for a success.
+//
 // Usage: go test -json ./... | go run .ci/testreport.go
 package main
 
@@ -16,6 +24,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +34,9 @@ type event struct {
 }
 
 type test struct{ pkg, name string }
+
+// maxFlaky tests are run again; more are no coincidence.
+const maxFlaky = 3
 
 func main() {
 	if err := report(); err != nil {
@@ -38,7 +51,10 @@ func report() error {
 		skips          []test
 		output         = map[test]*strings.Builder{}
 		in             = bufio.NewReader(os.Stdin)
-		bad            []string
+		bad            []string // packages
+		again          []test   // failed tests that may be flaky
+		certain        bool     // that something failed which is not run again
+		inRun          bool     // a package failed since the last exit
 	)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -64,7 +80,10 @@ func report() error {
 			if e.Test == "" { // the package is done
 				printPackage(t, e.Action, output[t])
 				if e.Action == "fail" || e.Action == "build-fail" {
+					inRun = true
 					bad = append(bad, e.Package)
+					ofTest := slices.ContainsFunc(again, func(a test) bool { return a.pkg == e.Package })
+					certain = certain || !ofTest || grave(text(output[t]))
 				}
 				delete(output, t)
 				continue
@@ -75,17 +94,25 @@ func report() error {
 				delete(output, t)
 			case "fail":
 				failed++
-				if b := output[t]; b != nil {
-					fmt.Print(b)
+				said := text(output[t])
+				fmt.Print(said)
+				certain = certain || grave(said)
+				if !strings.Contains(e.Test, "/") {
+					again = append(again, t)
 				}
 				delete(output, t)
 			case "skip":
 				skips = append(skips, t)
 			}
+		case "exit":
+			if e.Output != "0" && !inRun {
+				return fmt.Errorf("go test ended with %s before a package failed", e.Output)
+			}
+			inRun = false
 		}
 	}
 	for t, b := range output { // a test that never ended: panic, time-out, os.Exit
-		if t.name != "" && !contains(skips, t) {
+		if t.name != "" && !slices.Contains(skips, t) {
 			fmt.Print(b)
 		}
 	}
@@ -105,14 +132,45 @@ func report() error {
 	}
 	fmt.Printf("%d passed, %d failed, %d skipped\n", passed, failed, len(skips))
 	switch {
+	case len(bad) > 0 && !certain && len(again) <= maxFlaky && passAlone(again):
+		fmt.Printf("%d flaky: they failed beside others and passed alone\n", len(again))
 	case len(bad) > 0:
 		return fmt.Errorf("%s", strings.Join(bad, " "))
 	case passed == 0:
 		return fmt.Errorf("no test ran")
+	}
+	switch {
 	case refused > 0 && os.Getenv("CI") == "true":
 		return fmt.Errorf("%d tests were skipped, and with CI=true only a missing SLUICE_CORPUS is a reason", refused)
 	}
 	return nil
+}
+
+// grave reports whether output has what no busy machine explains.
+func grave(output string) bool {
+	return strings.Contains(output, "DATA RACE") || strings.Contains(output, "race detected") || strings.Contains(output, "panic: ")
+}
+
+// passAlone runs tests once more, each alone.
+func passAlone(ts []test) bool {
+	ok := true
+	for _, t := range ts {
+		out, err := exec.Command("go", "test", "-count=1", "-v", "-timeout", "5m", "-run", "^"+t.name+"$", t.pkg).CombinedOutput()
+		passed := err == nil && strings.Contains(string(out), "--- PASS: "+t.name+" ")
+		fmt.Printf("again, alone: %s %s: passed %t\n", t.pkg, t.name, passed)
+		if !passed {
+			os.Stdout.Write(out)
+			ok = false
+		}
+	}
+	return ok
+}
+
+func text(b *strings.Builder) string {
+	if b == nil {
+		return ""
+	}
+	return b.String()
 }
 
 // printPackage prints what "go test" without -v prints of a package.
@@ -139,13 +197,4 @@ func skipReason(s string) string {
 		reason = line
 	}
 	return reason
-}
-
-func contains(ts []test, t test) bool {
-	for _, x := range ts {
-		if x == t {
-			return true
-		}
-	}
-	return false
 }

@@ -313,7 +313,7 @@ func (w *world) open() {
 	must(err)
 	authorization, err := oauth.New(oauth.Options{HTTP: &http.Client{}, Now: w.now})
 	must(err)
-	w.sandbox, err = extism.New(extism.Options{Functions: guest.Functions()})
+	w.sandbox, err = extism.New(extism.Options{Functions: guest.Functions(), Grace: 10 * time.Second})
 	must(err)
 	w.srv, err = admin.New(ctx, admin.Options{
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, Retention: w.retention,

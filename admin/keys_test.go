@@ -15,6 +15,8 @@ import (
 func TestRotateKeys(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Locked", "locked.yaml")
+	quiet := w.create("Quiet", "locked.yaml") // its credential is sealed again by rotations only
+	w.putAuth(quiet.ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": "let-me-in"})
 	first := w.ring.Current()
 	w.later.Store(int64(time.Hour))
 	w.putAuth(ts.ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": "let-me-in"})

@@ -60,7 +60,7 @@ func refTo(p *guest.Package) registry.PluginRef {
 // withPlugins starts a gateway that serves two operations with these plugins.
 func withPlugins(t testing.TB, now func() time.Time, refs []registry.PluginRef, packages ...*guest.Package) *gatewaytest.Stack {
 	t.Helper()
-	h, err := extism.New(extism.Options{})
+	h, err := extism.New(extism.Options{Grace: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestPluginIsUnbound(t *testing.T) {
 	var clock time.Duration
 	base := time.Now()
 	now := func() time.Time { return base.Add(clock) }
-	h, err := extism.New(extism.Options{})
+	h, err := extism.New(extism.Options{Grace: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func bind(t testing.TB, ref registry.PluginRef, p *guest.Package) *snapshot.Plug
 // and on structuredContent: what one takes out is in neither.
 func TestPluginOnServerAnswers(t *testing.T) {
 	mask := maskPlugin(t)
-	h, err := extism.New(extism.Options{})
+	h, err := extism.New(extism.Options{Grace: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
@@ -25,7 +26,7 @@ func TestAuthPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	stamp := open(t, code)
-	h, err := extism.New(extism.Options{Functions: guest.Functions()})
+	h, err := extism.New(extism.Options{Functions: guest.Functions(), Grace: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ type environment struct {
 	// masterKey is SLUICE_MASTER_KEY: key-encryption keys as a value.
 	masterKey secrets.Secret
 	kek       string // SLUICE_KEK_COMMAND
+	grace     string // SLUICE_PLUGIN_GRACE
 	noColor   bool   // NO_COLOR set, or TERM=dumb
 	color     bool   // FORCE_COLOR set
 	home      string // HOME
@@ -63,6 +64,7 @@ func readEnvironment(getenv func(string) string) environment {
 	e.token, e.access = secrets.New(getenv("SLUICE_TOKEN")), secrets.New(getenv("SLUICE_ACCESS_TOKEN"))
 	e.database = secrets.New(getenv("SLUICE_DATABASE"))
 	e.masterKey, e.kek = secrets.New(getenv("SLUICE_MASTER_KEY")), getenv("SLUICE_KEK_COMMAND")
+	e.grace = getenv("SLUICE_PLUGIN_GRACE")
 	if e.home == "" {
 		e.home = getenv("USERPROFILE")
 	}
@@ -101,6 +103,7 @@ type config struct {
 	LogFormat             string   `yaml:"log-format"`
 	LogLevel              string   `yaml:"log-level"`
 	ShutdownTimeout       duration `yaml:"shutdown-timeout"`
+	PluginGrace           duration `yaml:"plugin-grace"`
 	MaxSpec               specSize `yaml:"max-spec"`
 
 	Suggest suggestConfig `yaml:"suggest"`
@@ -157,6 +160,24 @@ func (a *app) specLimits() openapi.Limits {
 func (a *app) specLimitFlag(cmd *cobra.Command) {
 	cmd.Flags().Var(&a.flags.maxSpec, "max-spec", fmt.Sprintf("largest specification, in MiB (default %d, at most %d)", openapi.DefaultMaxBytes>>20, openapi.HardMaxBytes>>20))
 }
+
+// pluginGrace is what plugins get beyond their deadlines.
+func (a *app) pluginGrace() (time.Duration, error) {
+	grace := time.Duration(a.config.PluginGrace)
+	if v := a.env.grace; v != "" {
+		var err error
+		if grace, err = time.ParseDuration(v); err != nil {
+			return 0, usagef("SLUICE_PLUGIN_GRACE: %s is not a duration such as 200ms", printable(v))
+		}
+	}
+	if grace < 0 || grace > maxPluginGrace {
+		return 0, usagef("plugins cannot be given %s beyond their deadlines: 0 to %s", grace, maxPluginGrace)
+	}
+	return grace, nil
+}
+
+// maxPluginGrace is more than a call may take.
+const maxPluginGrace = time.Minute
 
 type duration time.Duration
 

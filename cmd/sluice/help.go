@@ -29,6 +29,7 @@ With -o json an error is an RFC 9457 problem document on stdout.`),
   SLUICE_CONTEXT    context of the configuration file
   SLUICE_CONFIG     configuration file
   SLUICE_DATA_DIR   data directory
+  SLUICE_PLUGIN_GRACE  time that plugins get beyond their deadlines, for slow machines
   NO_COLOR          no colours; FORCE_COLOR colours without a terminal
 
 A flag wins over its variable, a variable over the configuration file. The first
@@ -39,8 +40,8 @@ of these files that exists is read:
   /etc/sluice/sluice.yaml
 
 Its keys: data, listen, admin-listen, public-url, admin-public-url,
-allow-private-upstreams, log-format, log-level, shutdown-timeout, max-spec, context,
-contexts (name: {server, token-file}).
+allow-private-upstreams, log-format, log-level, shutdown-timeout, plugin-grace, max-spec,
+context, contexts (name: {server, token-file}).
 
 Without any of them a command talks to the node whose data directory is
 ./sluice-data: it reads the files "endpoint" and "admin.token" there. That token is

@@ -241,7 +241,11 @@ func (a *app) newAuthor() (*author, error) {
 	if err == nil {
 		dir = filepath.Join(dir, "sluice", "plugins")
 	}
-	h, err := extism.New(extism.Options{CacheDir: dir, Functions: guest.Functions()})
+	grace, err := a.pluginGrace()
+	if err != nil {
+		return nil, err
+	}
+	h, err := extism.New(extism.Options{CacheDir: dir, Functions: guest.Functions(), Grace: grace})
 	if err != nil {
 		return nil, err
 	}

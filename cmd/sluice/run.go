@@ -96,6 +96,9 @@ func (f *nodeFlags) options(a *app, level string) (o nodeOptions, err error) {
 			return o, usagef("--public-url %s is not an http or https URL", printable(o.publicURL))
 		}
 	}
+	if o.pluginGrace, err = a.pluginGrace(); err != nil {
+		return o, err
+	}
 	if o.suggest, err = a.suggester(f.suggest); err != nil {
 		return o, err
 	}

@@ -314,3 +314,20 @@ func TestSpecSize(t *testing.T) {
 		t.Errorf("the flag wins: %d bytes", got)
 	}
 }
+
+func TestPluginGrace(t *testing.T) {
+	f := func(file time.Duration, env string, want time.Duration, ok bool) {
+		t.Helper()
+		a := &app{config: config{PluginGrace: duration(file)}, env: environment{grace: env}}
+		if got, err := a.pluginGrace(); got != want || (err == nil) != ok {
+			t.Errorf("%s in the file, %q: %s, %v", file, env, got, err)
+		}
+	}
+	f(0, "", 0, true)
+	f(time.Second, "", time.Second, true)
+	f(time.Second, "0s", 0, true)
+	f(0, "1m", time.Minute, true)
+	f(0, "61s", 0, false)
+	f(0, "-1s", 0, false)
+	f(0, "soon", 0, false)
+}

@@ -77,6 +77,7 @@ type nodeOptions struct {
 	allowPrivate        bool
 	allow               []netip.Prefix
 	grace               time.Duration // for running calls and jobs at a stop
+	pluginGrace         time.Duration // that plugins get beyond their deadlines
 	gcPercent           int           // once started; 0: the operator's GOGC
 	callLogRows         uint64        // of each workspace; 0: the store's default
 	callLogAge          time.Duration // 0: the store's default
@@ -237,7 +238,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		return fmt.Errorf("starting the plugin host: %w", err)
 	}
 	n.onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
-	if n.plugins, err = openPlugins(ctx, n.path(codeCacheDir), n.meter, n.opts.logger, n.onClose); err != nil {
+	if n.plugins, err = openPlugins(ctx, n.path(codeCacheDir), n.opts.pluginGrace, n.meter, n.opts.logger, n.onClose); err != nil {
 		return err
 	}
 	plugins := n.plugins.runner

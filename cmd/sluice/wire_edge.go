@@ -107,7 +107,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 		return n, fmt.Errorf("starting the plugin host: %w", err)
 	}
 	n.onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
-	n.plugins, err = openPlugins(ctx, n.path(codeCacheDir), n.meter, o.logger, n.onClose)
+	n.plugins, err = openPlugins(ctx, n.path(codeCacheDir), o.pluginGrace, n.meter, o.logger, n.onClose)
 	if err != nil {
 		return n, err
 	}

@@ -33,8 +33,8 @@ type nodePlugins struct {
 }
 
 // openPlugins makes what runs third-party plugins and has it closed with the node.
-func openPlugins(ctx context.Context, cache string, meter *metering.Meter, logger *slog.Logger, onClose func(func() error)) (*nodePlugins, error) {
-	h, err := extism.New(extism.Options{CacheDir: cache, Functions: guest.Functions(), Logger: logger})
+func openPlugins(ctx context.Context, cache string, grace time.Duration, meter *metering.Meter, logger *slog.Logger, onClose func(func() error)) (*nodePlugins, error) {
+	h, err := extism.New(extism.Options{CacheDir: cache, Grace: grace, Functions: guest.Functions(), Logger: logger})
 	if err != nil {
 		return nil, fmt.Errorf("starting the host of third-party plugins: %w", err)
 	}

@@ -163,7 +163,7 @@ func (r *Runner) entry(p *snapshot.Plugin, now time.Time) *entry {
 	}
 	e := r.loaded[p.Key]
 	if e == nil {
-		e = newEntry(p, r.o.Meter)
+		e = newEntry(p, r.o.Meter, r.o.Host.Grace())
 		r.loaded[p.Key] = e
 	}
 	e.used.Store(now.UnixNano())
@@ -267,10 +267,10 @@ type entry struct {
 	calls, errors, traps, deadlines, unbindings, micros, bytesIn, bytesOut atomic.Uint64
 }
 
-func newEntry(p *snapshot.Plugin, m *metering.Meter) *entry {
+func newEntry(p *snapshot.Plugin, m *metering.Meter, grace time.Duration) *entry {
 	e := &entry{
 		key: usageKey{p.Workspace, p.Ref.Name, p.Ref.Version}, errorPercent: DefaultErrorPercent,
-		meanLimit: guest.LimitsOf(p.Package.Manifest).Deadline / 2, metrics: newSeries(m, p),
+		meanLimit: (guest.LimitsOf(p.Package.Manifest).Deadline + grace) / 2, metrics: newSeries(m, p),
 	}
 	if u := p.Ref.Unbind; u != nil {
 		if u.ErrorPercent > 0 {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -49,10 +50,17 @@ type Options struct {
 	HTTP Doer
 	// Logger takes what plugins log, with their name. Default: discard.
 	Logger *slog.Logger
+	// Grace is added to the deadline of every call and to the time that an instance has
+	// to start, for machines that are slow or busy: deadlines are wall time, and a
+	// plugin that waits for a processor is not at fault. Default: none.
+	Grace time.Duration
 	// Interrupt runs all plugins with wazero's interruption instead of metering, to
 	// compare the two. Default: false.
 	Interrupt bool
 }
+
+// Grace is that of the host's options.
+func (h *Host) Grace() time.Duration { return h.o.Grace }
 
 // Host runs plugins.
 type Host struct {

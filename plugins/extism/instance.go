@@ -164,7 +164,7 @@ func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 		}
 		return nil
 	})
-	cancel := i.arm(resolve, time.Now().Add(max(startTime, p.limits.Deadline)))
+	cancel := i.arm(resolve, time.Now().Add(max(startTime+p.h.o.Grace, p.limits.Deadline)))
 	defer cancel()
 	if i.guest, err = p.engine.runtime.InstantiateModule(i.ctx, p.code.compiled, cfg); err != nil {
 		i.guest = nil
@@ -324,7 +324,7 @@ func (i *Instance) block(at uint64) ([]byte, bool) {
 // start runs what languages need before the first call: Haskell's hs_init, WASI
 // reactors' _initialize, or constructors.
 func (i *Instance) start(ctx context.Context) error {
-	cancel := i.arm(ctx, time.Now().Add(max(startTime, i.p.limits.Deadline)))
+	cancel := i.arm(ctx, time.Now().Add(max(startTime+i.p.h.o.Grace, i.p.limits.Deadline)))
 	defer cancel()
 	run := func(name string, args ...uint64) error {
 		f := i.guest.ExportedFunction(name)

@@ -78,6 +78,7 @@ type signature struct {
 // plugin imports without a grant or asks for beyond the limits.
 func (h *Host) Load(s Spec) (*Plugin, error) {
 	p := &Plugin{h: h, spec: s, limits: s.Limits.withDefaults(), digest: sha256.Sum256(s.Code)}
+	p.limits.Deadline += h.o.Grace
 	m, err := module.Parse(s.Code)
 	if err != nil {
 		return nil, p.refuse("build the plugin again for the target wasm32-unknown-unknown or wasm32-wasip1", "%v", err)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -21,7 +22,7 @@ func TestWorkflowCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := extism.New(extism.Options{Functions: guest.Functions()})
+	h, err := extism.New(extism.Options{Functions: guest.Functions(), Grace: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func clone[T any](p *T) *T {
 
 func host(t testing.TB) *extism.Host {
 	t.Helper()
-	h, err := extism.New(extism.Options{})
+	h, err := extism.New(extism.Options{Grace: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/extism"
@@ -28,7 +29,7 @@ func stamp(t testing.TB) *Package {
 // TestAuth: an auth plugin signs with a key that it never sees, and is stopped when it
 // tries what could show one.
 func TestAuth(t *testing.T) {
-	h, err := extism.New(extism.Options{Functions: Functions()})
+	h, err := extism.New(extism.Options{Functions: Functions(), Grace: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/extism"
@@ -74,7 +75,7 @@ func TestSame(t *testing.T) {
 	if again, err := Build(t.Context(), cache); err != nil || again != bin {
 		t.Fatalf("built again: %s, %v", again, err)
 	}
-	h, err := extism.New(extism.Options{Functions: guest.Functions()})
+	h, err := extism.New(extism.Options{Functions: guest.Functions(), Grace: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func (c *conforming) want() string {
 // on the reference host.
 func TestConformance(t *testing.T) {
 	cases := readCases(t)
-	h, err := extism.New(extism.Options{Functions: guest.Functions()})
+	h, err := extism.New(extism.Options{Functions: guest.Functions(), Grace: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,6 +49,10 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build sluice: %v\n%s", err, out)
 		return 1
 	}
+	if err := os.Setenv("SLUICE_PLUGIN_GRACE", "10s"); err != nil { // plugins may be slow on a busy machine
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
 }
 
