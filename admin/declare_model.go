@@ -20,7 +20,7 @@ type DeclaredToolset struct {
 	Description    string             `json:"description,omitempty" maxLength:"16384"`
 	Instructions   string             `json:"instructions,omitempty" maxLength:"32768"`
 	Live           bool               `json:"live" doc:"true: the toolset is published as it is here; false: it is a draft, and what is live of it stays."`
-	Source         DeclaredSource     `json:"source"`
+	Source         *DeclaredSource    `json:"source,omitempty" doc:"Absent with connectors."`
 	BaseURL        string             `json:"baseUrl,omitempty" maxLength:"2048"`
 	Profile        string             `json:"profile" enum:"off,lossless,concise"`
 	CacheSeconds   int64              `json:"cacheSeconds,omitempty" minimum:"0" maximum:"86400"`
@@ -33,6 +33,8 @@ type DeclaredToolset struct {
 	Access         *AccessSettings    `json:"access,omitempty" doc:"Absent: everybody who reaches the URL. Access tokens are no part of it."`
 	Capture        string             `json:"capture,omitempty" enum:"errors,all" doc:"What the call log keeps."`
 	Labels         map[string]string  `json:"labels,omitempty" doc:"Of the edges it goes to."`
+	// Connectors are instead of source, baseUrl, upstreamPolicy and authentication.
+	Connectors []DeclaredConnector `json:"connectors,omitempty" maxItems:"64" doc:"Instead of source, baseUrl, upstreamPolicy and authentication: several, in their order. Operations then name the connector they are of; without a name it is the first."`
 }
 
 // DeclaredSource is what a toolset is made of, with its content: import reads nothing
@@ -89,10 +91,13 @@ type DeclaredPlugin struct {
 	Range     string           `json:"range" minLength:"1" maxLength:"64" doc:"Versions it may move to."`
 	Version   string           `json:"version" minLength:"1" maxLength:"64"`
 	Digest    string           `json:"digest" maxLength:"80" doc:"Of its module."`
+	Connector string           `json:"connector,omitempty" maxLength:"63" doc:"Every tool of this connector. Absent: of all."`
 	Operation *Operation       `json:"operation,omitempty" doc:"Absent: every tool."`
 	OnError   string           `json:"onError,omitempty" maxLength:"16"`
 	Unbind    *PluginUnbinding `json:"unbind,omitempty"`
 	Config    json.RawMessage  `json:"config,omitempty"`
+	// Calls is of a workflow.
+	Calls map[string]Operation `json:"calls,omitempty" doc:"Of a workflow: the operation that each name stands for that it calls. Default: the tool of that name."`
 }
 
 // DeclaredAuth is one credential. Its secret is sealed, given (by a client that opened

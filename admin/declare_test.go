@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/plugins/guest"
 )
 
 // furnished makes a workspace with everything that a declaration has.
@@ -87,8 +88,9 @@ func actions(p admin.ImportPlan) (out []string) {
 	return out
 }
 
-// unsealed puts the secrets of a sealed export into it, as the client does.
-func unsealed(t *testing.T, doc admin.Declaration, key age.Identity) map[string]any {
+// opened puts the secrets of a sealed export into it, as the client does, and counts
+// them.
+func opened(t *testing.T, doc admin.Declaration, key age.Identity, count int) map[string]any {
 	t.Helper()
 	b, err := json.Marshal(doc)
 	if err != nil {
@@ -99,11 +101,15 @@ func unsealed(t *testing.T, doc admin.Declaration, key age.Identity) map[string]
 		t.Fatal(err)
 	}
 	n := 0
-	for _, ts := range out["toolsets"].([]any) {
-		auth, _ := ts.(map[string]any)["authentication"].([]any)
+	open := func(holder any) {
+		auth, _ := holder.(map[string]any)["authentication"].([]any)
 		for _, a := range auth {
 			a := a.(map[string]any)
-			plain, err := backup.OpenText(a["sealed"].(string), key)
+			sealed, ok := a["sealed"].(string)
+			if !ok {
+				continue
+			}
+			plain, err := backup.OpenText(sealed, key)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +119,14 @@ func unsealed(t *testing.T, doc admin.Declaration, key age.Identity) map[string]
 			n++
 		}
 	}
-	if n != 3 {
+	for _, ts := range out["toolsets"].([]any) {
+		open(ts)
+		connectors, _ := ts.(map[string]any)["connectors"].([]any)
+		for _, c := range connectors {
+			open(c)
+		}
+	}
+	if n != count {
 		t.Fatalf("%d sealed secrets", n)
 	}
 	return out
@@ -139,7 +152,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	sealed, _ := one.export("?recipient=" + key.Recipient().String())
-	full := unsealed(t, sealed, key)
+	full := opened(t, sealed, key, 3)
 
 	two := newWorld(t)
 	if p := two.importing("?dryRun=true", full); !reflect.DeepEqual(actions(p), []string{"drafted create", "pets create"}) || !p.DryRun || p.Changes != 2 {
@@ -279,24 +292,201 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// A column of a toolset that export does not know is lost by it: each is one that is
-// declared, or one of those below.
+// A column of a toolset or of a connector that export does not know is lost by it: each
+// is one that is declared, or one of those below.
 func TestDeclarationIsComplete(t *testing.T) {
 	made := map[string]bool{ // by the server, or of what happened
 		"BaseModel": true, "InWorkspace": true, "ID": true, "Version": true, "SourceTitle": true, "Connector": true, "ConnectorDigest": true, "EnabledTools": true,
-		"DraftDigest": true, "LiveDigest": true, "LiveRepository": true, "LiveRevision": true, "CreatedAt": true, "UpdatedAt": true,
-		"ConnectorName": true, "ConnectorAnswers": true, // of toolsets that have them, export says that it cannot
+		"DraftDigest": true, "LiveDigest": true, "LiveRepository": true, "LiveRevision": true, "CreatedAt": true, "UpdatedAt": true, "ToolsetID": true, "Position": true,
 	}
 	declared := map[string]string{
 		"Slug": "Slug", "Name": "Name", "Description": "Description", "Instructions": "Instructions", "SourceKind": "Source", "SourceURL": "Source", "BaseURL": "BaseURL",
 		"Profile": "Profile", "CacheSeconds": "CacheSeconds", "Answers": "Answers", "Selection": "Selection", "Plugins": "Plugins", "UpstreamPolicy": "UpstreamPolicy", "LabelText": "Labels",
+		"ConnectorName": "Connectors", "ConnectorAnswers": "Connectors",
 	}
-	for f := range reflect.TypeFor[store.Toolset]().Fields() {
-		if made[f.Name] {
-			continue
+	for of, in := range map[reflect.Type]reflect.Type{
+		reflect.TypeFor[store.Toolset](): reflect.TypeFor[admin.DeclaredToolset](), reflect.TypeFor[store.ToolsetConnector](): reflect.TypeFor[admin.DeclaredConnector](),
+	} {
+		for f := range of.Fields() {
+			if made[f.Name] {
+				continue
+			}
+			if _, ok := in.FieldByName(declared[f.Name]); !ok {
+				t.Errorf("export does not know the column %s of a %s", f.Name, of.Name())
+			}
 		}
-		if _, ok := reflect.TypeFor[admin.DeclaredToolset]().FieldByName(declared[f.Name]); !ok {
-			t.Errorf("export does not know the column %s of a toolset", f.Name)
+	}
+}
+
+// wholeTools is the list of tools of a toolset with everything that clients see of them.
+func (w *world) wholeTools(id string) string {
+	w.t.Helper()
+	a := w.do("GET", "/v1/toolsets/"+id+"/tools?limit=200&schemas=true", nil)
+	if a.StatusCode != http.StatusOK {
+		w.t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	return a.body
+}
+
+// Several connectors go into a document and come out of it the same: their order and
+// names, settings, credentials, edits, plugins, workflows and choices of tools.
+func TestRoundTripOfSeveral(t *testing.T) {
+	one := newWorld(t)
+	k := newPublisher(t)
+	plugins := func(w *world) {
+		w.trust(k, "Ada")
+		w.publishMask(k, "1.0.0")
+		code, err := os.ReadFile("../plugins/guest/testdata/thread/thread.wasm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := guest.Open(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden, err := os.ReadFile("../plugins/guest/testdata/thread/testdata/example.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := publication(t, k, p)
+		body["cases"] = []any{map[string]any{"name": "example", "case": json.RawMessage(golden)}}
+		want[admin.PluginVersion](w, w.do("POST", "/v1/plugins", body), http.StatusCreated)
+	}
+	plugins(one)
+	one.servers.set(nil, "find=Finds.", "list_pets=Another list.")
+	ts := one.create("Shop", "pets.yaml")
+	at := "/v1/toolsets/" + ts.ID
+	one.addTo(ts.ID, http.StatusCreated, map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "upstreamPolicy": "warn"})
+	one.addTo(ts.ID, http.StatusCreated, one.petsBody("pets-eu"))
+	want[admin.ToolsetConnectorDetail](one, one.send("PATCH", at+"/connectors/pets-eu", map[string]any{"answers": map[string]any{"profile": "concise", "fields": "-owner"}}, at), http.StatusOK)
+	want[admin.Authentication](one, one.do("PUT", at+"/connectors/pet-store/authentication", map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}), http.StatusOK)
+	want[admin.ToolsetAccess](one, one.do("PUT", at+"/access", `{"mode":"token"}`), http.StatusOK)
+	want[admin.Authentication](one, one.do("PUT", at+"/connectors/notes/authentication", map[string]any{
+		"authType": "oauth2", "grant": "authorization_code", "resource": "https://mcp.example.com/mcp", "perUser": true,
+	}), http.StatusOK)
+	want[admin.Tool](one, one.do("PATCH", at+"/tools/pets_eu_list_pets", map[string]any{"description": "Pets of Europe."}), http.StatusOK)
+	want[admin.Tool](one, one.do("PATCH", at+"/tools/find", map[string]any{"name": "look"}), http.StatusOK)
+	bound := want[admin.ToolsetPlugins](one, one.bind(ts.ID,
+		map[string]any{"plugin": "mask", "tool": "pets_eu_get_pet", "config": map[string]any{"mask": "x"}},
+		map[string]any{"plugin": "mask", "connector": "notes"},
+		map[string]any{"plugin": "thread", "calls": map[string]string{"get_issue": "pets_eu_get_pet", "list_comments": "notes_list_pets"}}), http.StatusOK)
+	want[admin.Toolset](one, one.send("PATCH", at, map[string]any{"useCase": "list pets. find something", "selection": "use-case"}, at), http.StatusOK)
+	want[admin.ToolExamples](one, one.do("PUT", at+"/tools/pets_eu_list_pets/examples", map[string]any{"examples": []string{"which animals live in Europe"}}), http.StatusOK)
+	want[admin.Toolset](one, one.do("POST", at+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
+	// One connector with settings of its own needs its name too.
+	single := one.create("Single", "locked.yaml")
+	want[admin.ToolsetConnectorDetail](one, one.send("PATCH", "/v1/toolsets/"+single.ID+"/connectors/locked", map[string]any{"answers": map[string]any{"profile": "off"}}, "/v1/toolsets/"+single.ID), http.StatusOK)
+
+	doc, first := one.export("")
+	shop := doc.Toolsets[0]
+	if len(doc.Toolsets) != 2 || len(shop.Connectors) != 3 || shop.Source != nil || shop.Authentication != nil || shop.Connectors[1].UpstreamPolicy != "warn" || len(doc.Toolsets[1].Connectors) != 1 {
+		t.Fatalf("declared %s", first.body)
+	}
+	quoted, err := json.Marshal(string(k.PublicPEM()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "several.json", strings.NewReplacer(one.upstream.URL, "https://api.example", string(quoted), `"a key"`).Replace(first.body))
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, _ := one.export("?recipient=" + key.Recipient().String())
+	full := opened(t, sealed, key, 1)
+
+	two := newWorld(t)
+	plugins(two)
+	if p := two.importing("?dryRun=true", full); !reflect.DeepEqual(actions(p), []string{"shop create", "single create"}) {
+		t.Errorf("dry run: %+v", p)
+	}
+	if p := two.importing("", full); p.Changes != 2 || p.Toolsets[0].Revision != 1 || len(p.Toolsets[0].Missing) != 0 {
+		t.Fatalf("import: %+v", p)
+	}
+	if _, a := two.export(""); a.body != first.body {
+		t.Errorf("the export of the copy differs:\n%s\nwant\n%s", a.body, first.body)
+	}
+	if a, b := one.wholeTools("shop"), two.wholeTools("shop"); a != b {
+		t.Errorf("the tools of the copy differ:\n%s\nwant\n%s", b, a)
+	}
+	copied := want[admin.ToolsetPlugins](two, two.do("GET", "/v1/toolsets/shop/plugins", nil), http.StatusOK)
+	if !reflect.DeepEqual(copied, bound) {
+		t.Errorf("bound %+v\nwant %+v", copied, bound)
+	}
+	if a := want[admin.Authentication](two, two.do("GET", "/v1/toolsets/shop/connectors/notes/authentication", nil), http.StatusOK); !a.PerUser || a.Resource != "https://mcp.example.com/mcp" {
+		t.Errorf("authentication %+v", a)
+	}
+	if row, err := two.credential(two.get("shop").ID, "pet-store"); err != nil {
+		t.Fatal(err)
+	} else if value, _, err := two.srv.Secret(t.Context(), row.ID); err != nil || value.Reveal() != upstreamKey {
+		t.Errorf("the secret is another (%v)", err)
+	}
+	for _, again := range []any{full, doc} {
+		if p := two.importing("", again); p.Changes != 0 {
+			t.Errorf("again: %+v", p)
+		}
+	}
+
+	// Drift in each of them, one more and one less, in another order; what is mended
+	// keeps its secret.
+	two.renameTool(two.get("shop").ID, "look", "drifted")
+	want[admin.Toolset](two, two.send("DELETE", "/v1/toolsets/shop/connectors/pets-eu", nil, "/v1/toolsets/shop"), http.StatusOK)
+	two.addTo(two.get("shop").ID, http.StatusCreated, two.petsBody("other"))
+	p := two.importing("?dryRun=true", doc).Toolsets[0]
+	var pointers []string
+	for _, c := range p.Changes {
+		pointers = append(pointers, c.Pointer)
+	}
+	if p.Action != "update" || !slices.Contains(pointers, "/connectors/2") || len(p.Missing) != 0 || slices.ContainsFunc(pointers, func(at string) bool {
+		return strings.HasPrefix(at, "/connectors/0") || strings.HasPrefix(at, "/connectors/1")
+	}) {
+		t.Errorf("drift: %+v", p)
+	}
+	two.importing("", doc)
+	if _, a := two.export(""); a.body != first.body {
+		t.Errorf("after mending the export differs:\n%s", a.body)
+	}
+	if a, b := one.wholeTools("shop"), two.wholeTools("shop"); a != b {
+		t.Errorf("after mending the tools differ:\n%s\nwant\n%s", b, a)
+	}
+
+	// The short form on a toolset that has several leaves the one of that source.
+	short := want[admin.Declaration](one, one.do("GET", "/v1/export?toolset=shop", nil), http.StatusOK)
+	c := short.Toolsets[0].Connectors[0]
+	short.Toolsets[0].Connectors, short.Toolsets[0].Source, short.Toolsets[0].BaseURL, short.Toolsets[0].Authentication = nil, &c.Source, c.BaseURL, c.Authentication
+	short.Toolsets[0].Tools, short.Toolsets[0].Plugins, short.Toolsets[0].Selection = nil, nil, nil
+	if p := two.importing("", short).Toolsets[0]; p.Action != "update" || len(p.Missing) != 0 {
+		t.Errorf("shortened: %+v", p)
+	}
+	if got := two.get("shop").Connectors; len(got) != 1 || got[0].Name != "pet-store" || got[0].Authentication == nil {
+		t.Errorf("left %+v", got)
+	}
+	if p := two.importing("", short); p.Toolsets[0].Action != "none" {
+		t.Errorf("again: %+v", p)
+	}
+
+	// What is wrong is said with its place.
+	for _, f := range []struct {
+		change  func(d *admin.DeclaredToolset)
+		pointer string
+	}{
+		{func(d *admin.DeclaredToolset) { d.Source = &d.Connectors[0].Source }, "#/toolsets/0/source"},
+		{func(d *admin.DeclaredToolset) { d.Connectors = nil }, "#/toolsets/0/source"},
+		{func(d *admin.DeclaredToolset) { d.BaseURL = "https://api.example" }, "#/toolsets/0/baseUrl"},
+		{func(d *admin.DeclaredToolset) { d.Connectors[1].Name = "pet-store" }, "#/toolsets/0/connectors/1/name"},
+		{func(d *admin.DeclaredToolset) { d.Connectors[2].BaseURL = "ftp://x" }, "#/toolsets/0/connectors/2/baseUrl"},
+		{func(d *admin.DeclaredToolset) { d.Connectors[2].Source.Digest = "sha256:1" }, "#/toolsets/0/connectors/2/source/digest"},
+		{func(d *admin.DeclaredToolset) { d.Connectors[1].Source.Document = "{" }, "#/toolsets/0/connectors/1/source"},
+		{func(d *admin.DeclaredToolset) { d.Connectors[0].Authentication[0].HeaderName = "Host" }, "#/toolsets/0/connectors/0/authentication"},
+		{func(d *admin.DeclaredToolset) { d.Tools[0].Connector = "none" }, "#/toolsets/0/tools/0/connector"},
+		{func(d *admin.DeclaredToolset) { d.Plugins[1].Connector = "none" }, "#/toolsets/0/plugins/1/connector"},
+		{func(d *admin.DeclaredToolset) { d.Plugins[2].Calls["more"] = d.Plugins[2].Calls["get_issue"] }, "#/toolsets/0/plugins/2/calls"},
+		{func(d *admin.DeclaredToolset) { d.Selection.Tools[0].Connector = "none" }, "#/toolsets/0/selection/tools/0"},
+		{func(d *admin.DeclaredToolset) { d.Tools = nil }, "#/toolsets/0/tools"}, // without the edits two tools have one name
+	} {
+		wrong := want[admin.Declaration](one, one.do("GET", "/v1/export?toolset=shop", nil), http.StatusOK)
+		f.change(&wrong.Toolsets[0])
+		if a := two.do("POST", "/v1/import?dryRun=true", wrong); a.StatusCode < 400 || a.StatusCode >= 500 || !strings.Contains(a.body, f.pointer) {
+			t.Errorf("%d %s; want %s", a.StatusCode, a.body, f.pointer)
 		}
 	}
 }

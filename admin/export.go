@@ -168,16 +168,20 @@ func stateTag(ctx context.Context, ws *store.Workspace, all []*store.Toolset) (s
 // declare is a toolset as a document. to seals its secrets; nil: they are left out.
 func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Toolset, to age.Recipient) (*DeclaredToolset, error) {
 	out := &DeclaredToolset{
-		Slug: ts.Slug, Name: ts.Name, Description: ts.Description, Instructions: ts.Instructions, BaseURL: ts.BaseURL, Profile: ts.Profile,
-		CacheSeconds: ts.CacheSeconds, UpstreamPolicy: ts.UpstreamPolicy, Answers: showAnswers(ts.Answers),
+		Slug: ts.Slug, Name: ts.Name, Description: ts.Description, Instructions: ts.Instructions, Profile: ts.Profile,
+		CacheSeconds: ts.CacheSeconds, Answers: showAnswers(ts.Answers),
 		Live: ts.LiveRevision > 0 && ts.LiveDigest == ts.DraftDigest,
 	}
-	if err := declarable(ctx, ws, ts); err != nil {
+	rows, err := ws.ToolsetConnectors(ctx, ts)
+	if err != nil {
 		return nil, err
 	}
-	var err error
-	if out.Source, err = declareSource(ctx, ws, ts); err != nil {
-		return nil, err
+	for i := range rows {
+		c, err := s.declareConnector(ctx, ws, &rows[i], to)
+		if err != nil {
+			return nil, err
+		}
+		out.Connectors = append(out.Connectors, *c)
 	}
 	if out.Selection, err = declareSelection(ts); err != nil {
 		return nil, err
@@ -188,13 +192,13 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 	}
 	for i := range edits {
 		e := &edits[i]
-		t := DeclaredTool{Operation: Operation{Method: e.Method, Path: e.Path}, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled, Answers: showAnswers(e.Answers)}
+		t := DeclaredTool{Operation: operationOf(e), Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled, Answers: showAnswers(e.Answers)}
 		if t.Name != nil || t.Title != nil || t.Description != nil || t.Disabled || t.Answers != nil {
 			out.Tools = append(out.Tools, t)
 		}
 	}
 	slices.SortFunc(out.Tools, func(a, b DeclaredTool) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
+		return cmp.Or(strings.Compare(a.Connector, b.Connector), strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})
 	bound, err := bindingsOf(ts.Plugins)
 	if err != nil {
@@ -202,17 +206,6 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 	}
 	for i := range bound {
 		out.Plugins = append(out.Plugins, declarePlugin(&bound[i]))
-	}
-	creds, err := loadCredentials(ctx, ws, ts.ID, ts.ConnectorName)
-	if err != nil {
-		return nil, err
-	}
-	for i := range creds {
-		a, err := s.declareAuth(&creds[i].row, to)
-		if err != nil {
-			return nil, err
-		}
-		out.Authentication = append(out.Authentication, *a)
 	}
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {
@@ -232,26 +225,35 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 	if len(labels) > 0 {
 		out.Labels = labels
 	}
-	return out, err
+	short := out.normal()
+	return &short, err
 }
 
-// declarable refuses a toolset that the form of documents cannot hold.
-func declarable(ctx context.Context, ws *store.Workspace, ts *store.Toolset) error {
-	rows, err := ws.ToolsetConnectors(ctx, ts)
+// declareConnector is one connector of a toolset.
+func (s *Server) declareConnector(ctx context.Context, ws *store.Workspace, row *store.ToolsetConnector, to age.Recipient) (*DeclaredConnector, error) {
+	out := &DeclaredConnector{Name: row.Name, BaseURL: row.BaseURL, UpstreamPolicy: row.UpstreamPolicy, Answers: showAnswers(row.Answers)}
+	var err error
+	if out.Source, err = declareSource(ctx, ws, row); err != nil {
+		return nil, err
+	}
+	creds, err := loadCredentials(ctx, ws, row.ToolsetID, row.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if len(rows) > 1 || rows[0].Answers != "" {
-		return problem.New(problem.Unsupported, "toolset %s has several connectors, or one with settings of answers of its own, which a document cannot hold", ts.Slug).
-			Fix("use sluice backup, or leave it out: name the toolsets to export")
+	for i := range creds {
+		a, err := s.declareAuth(&creds[i].row, to)
+		if err != nil {
+			return nil, err
+		}
+		out.Authentication = append(out.Authentication, *a)
 	}
-	return nil
+	return out, nil
 }
 
-// declareSource reads what a toolset was made of.
-func declareSource(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (DeclaredSource, error) {
-	out := DeclaredSource{Kind: ts.SourceKind, URL: ts.SourceURL}
-	v, err := ws.ConnectorVersion(ctx, ts.Connector, ts.ConnectorDigest)
+// declareSource reads what a connector was made of.
+func declareSource(ctx context.Context, ws *store.Workspace, of *store.ToolsetConnector) (DeclaredSource, error) {
+	out := DeclaredSource{Kind: of.SourceKind, URL: of.SourceURL}
+	v, err := ws.ConnectorVersion(ctx, of.Connector, of.ConnectorDigest)
 	if err != nil {
 		return out, err
 	}
@@ -267,12 +269,12 @@ func declareSource(ctx context.Context, ws *store.Workspace, ts *store.Toolset) 
 	} else if out.Main, out.Files, err = untar(spec.Content); err != nil {
 		return out, err
 	}
-	row, err := ws.ToolsetSource(ctx, ts.ID, ts.ConnectorName)
+	row, err := ws.ToolsetSource(ctx, of.ToolsetID, of.Name)
 	if err != nil || row.Overlays == "" {
 		return out, err
 	}
 	if err := json.Unmarshal([]byte(row.Overlays), &out.Overlays); err != nil {
-		return out, fmt.Errorf("reading the overlays of toolset %s: %w", ts.ID, err)
+		return out, fmt.Errorf("reading the overlays of toolset %s: %w", of.ToolsetID, err)
 	}
 	if len(out.Overlays) == 0 {
 		out.Overlays = nil
@@ -319,29 +321,25 @@ func declareSelection(ts *store.Toolset) (*DeclaredSelection, error) {
 	out := &DeclaredSelection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn}
 	for i := range c.Examples {
 		if e := &c.Examples[i]; len(e.Operator) > 0 {
-			out.Examples = append(out.Examples, DeclaredExamples{Operation: e.Operation.alone(), Operator: e.Operator})
+			out.Examples = append(out.Examples, DeclaredExamples{Operation: e.Operation, Operator: e.Operator})
 		}
 	}
 	for i := range c.Tools {
-		t := c.Tools[i]
-		t.Operation = t.Operation.alone()
-		if t.For != nil {
-			other := t.For.alone()
-			t.For = &other
-		}
-		out.Tools = append(out.Tools, DeclaredChoice(t))
+		out.Tools = append(out.Tools, DeclaredChoice(c.Tools[i]))
 	}
 	return out, nil
 }
 
-// alone is an operation of a toolset that has one connector, whose name is nobody's
-// concern.
-func (op Operation) alone() Operation { return Operation{Method: op.Method, Path: op.Path} }
-
 func declarePlugin(b *boundRecord) DeclaredPlugin {
 	p := DeclaredPlugin{Plugin: b.Plugin, Range: b.Range, Version: b.Pinned, Digest: b.Digest, OnError: b.OnError, Config: b.Config}
-	if b.Path != "" {
-		p.Operation = &Operation{Method: b.Method, Path: b.Path}
+	if p.Connector = b.Connector; b.Path != "" {
+		p.Connector, p.Operation = "", &Operation{b.Connector, b.Method, b.Path}
+	}
+	for i := range b.Calls {
+		if p.Calls == nil {
+			p.Calls = make(map[string]Operation, len(b.Calls))
+		}
+		p.Calls[b.Calls[i].Name] = b.Calls[i].Operation
 	}
 	if b.Unbind != nil {
 		p.Unbind = &PluginUnbinding{ErrorPercent: b.Unbind.ErrorPercent, MeanMs: b.Unbind.MeanMilliseconds}
@@ -358,7 +356,7 @@ func (s *Server) declareAuth(row *store.Credential, to age.Recipient) (*Declared
 	out := &DeclaredAuth{AuthItem: AuthItem{
 		AuthType: row.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix, ParameterName: sh.ParameterName,
 		CookieName: sh.CookieName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, TokenAuth: sh.TokenAuth,
-		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience,
+		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience, Resource: sh.Resource, PerUser: sh.PerUser,
 	}}
 	if to == nil || row.Version == 0 {
 		return out, nil
@@ -393,26 +391,15 @@ func splitPEM(text string) (chain, key string) {
 
 // view is a toolset as a plan compares it: documents by their digest, and no secrets.
 func (t *DeclaredToolset) view() any {
-	c := *t
-	digest := func(text string) string {
-		sum := sha256.Sum256([]byte(text))
-		return "sha256:" + hex.EncodeToString(sum[:])
+	c := t.normal()
+	if c.Source != nil {
+		c.Source = c.Source.view()
+		c.Authentication = viewAuth(c.Authentication)
 	}
-	c.Source.Digest = ""
-	if c.Source.Document != "" {
-		c.Source.Document = digest(c.Source.Document)
-	}
-	c.Source.Files = maps.Clone(c.Source.Files)
-	for name, text := range c.Source.Files {
-		c.Source.Files[name] = digest(text)
-	}
-	c.Source.Overlays = slices.Clone(c.Source.Overlays)
-	for i := range c.Source.Overlays {
-		c.Source.Overlays[i].Document = digest(c.Source.Overlays[i].Document)
-	}
-	c.Authentication = make([]DeclaredAuth, len(t.Authentication))
-	for i := range t.Authentication {
-		c.Authentication[i] = DeclaredAuth{AuthItem: t.Authentication[i].public()}
+	c.Connectors = slices.Clone(c.Connectors)
+	for i := range c.Connectors {
+		p := &c.Connectors[i]
+		p.Source, p.Authentication = *p.Source.view(), viewAuth(p.Authentication)
 	}
 	if c.Access != nil && c.Access.Mode == registry.AccessNone && c.Access.Limits == nil {
 		c.Access = nil
@@ -429,12 +416,42 @@ func (t *DeclaredToolset) view() any {
 	return out
 }
 
+// view is a source with digests in the place of documents.
+func (src *DeclaredSource) view() *DeclaredSource {
+	c := *src
+	digest := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "sha256:" + hex.EncodeToString(sum[:])
+	}
+	c.Digest = ""
+	if c.Document != "" {
+		c.Document = digest(c.Document)
+	}
+	c.Files = maps.Clone(c.Files)
+	for name, text := range c.Files {
+		c.Files[name] = digest(text)
+	}
+	c.Overlays = slices.Clone(c.Overlays)
+	for i := range c.Overlays {
+		c.Overlays[i].Document = digest(c.Overlays[i].Document)
+	}
+	return &c
+}
+
+func viewAuth(list []DeclaredAuth) []DeclaredAuth {
+	out := make([]DeclaredAuth, len(list))
+	for i := range list {
+		out[i] = DeclaredAuth{AuthItem: list[i].public()}
+	}
+	return out
+}
+
 // public is the item without what is secret or kept with it.
 func (a *AuthItem) public() AuthItem {
 	sh := a.shape()
 	return AuthItem{
 		AuthType: a.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix, ParameterName: sh.ParameterName,
 		CookieName: sh.CookieName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, TokenAuth: sh.TokenAuth,
-		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience,
+		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience, Resource: sh.Resource, PerUser: sh.PerUser,
 	}
 }

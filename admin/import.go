@@ -3,8 +3,6 @@ package admin
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/sign"
@@ -227,21 +226,17 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 		return err
 	}
 	for i := range t.Plugins {
-		if _, err := s.declaredBinding(ctx, ws, "", &t.Plugins[i], "/plugins/"+strconv.Itoa(i)); err != nil {
+		if _, _, err := s.declaredBinding(ctx, ws, &t.Plugins[i], "/plugins/"+strconv.Itoa(i)); err != nil {
 			return err
 		}
 	}
 	before := any(map[string]any{})
-	var creds []draftCredential
 	if x.now != nil {
 		have, err := s.declare(ctx, ws, x.now, nil)
 		if err != nil {
 			return err
 		}
 		before = have.view()
-		if creds, err = loadCredentials(ctx, ws, x.now.ID, x.now.ConnectorName); err != nil {
-			return err
-		}
 		x.planned.Action = "update"
 		if have.Capture != t.Capture {
 			err = requireRole(ctx, store.RoleAdmin)
@@ -254,7 +249,7 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 			return err
 		}
 	}
-	if err := s.planSecrets(x, creds); err != nil {
+	if err := s.planSecrets(ctx, ws, x); err != nil {
 		return err
 	}
 	if x.now == nil || !reflect.DeepEqual(before, t.view()) {
@@ -277,34 +272,20 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 
 // check finds the faults that need nothing but the document.
 func (t *DeclaredToolset) check() error {
-	if err := checkBaseURL(t.BaseURL, "/baseUrl"); err != nil {
+	if err := t.checkConnectors(); err != nil {
 		return err
 	}
 	if err := store.CheckLabels(t.Labels); err != nil {
 		return problem.As(err).At("", 0, 0, "/labels")
-	}
-	src := &t.Source
-	switch {
-	case (src.Document == "") == (len(src.Files) == 0):
-		return fieldFault("/source", "a source needs exactly one of document and files")
-	case len(src.Files) > 0 && src.Files[src.Main] == "":
-		return fieldFault("/source/main", "files have no %.200q", src.Main)
-	case src.Kind == kindMCP && (src.Document == "" || len(src.Overlays) > 0):
-		return fieldFault("/source", "an MCP server is one document without overlays")
-	}
-	if src.URL != "" {
-		if _, err := sourceURL(src.URL); err != nil {
-			return fieldFault("/source/url", "the address is not an http or https URL without credentials")
-		}
-	}
-	if sum := sha256.Sum256([]byte(src.Document)); src.Document != "" && len(src.Overlays) == 0 && src.Digest != "" && src.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
-		return fieldFault("/source/digest", "the document has another digest, sha256:%x", sum[:])
 	}
 	seen := map[Operation]bool{}
 	for i := range t.Tools {
 		e, at := &t.Tools[i], "/tools/"+strconv.Itoa(i)
 		if e.Method == "" || e.Path == "" || seen[e.Operation] {
 			return fieldFault(at, "an edit names its tool by method and path, each tool once")
+		}
+		if err := t.checkOperation(&e.Operation, at); err != nil {
+			return err
 		}
 		seen[e.Operation] = true
 		if e.Name != nil && !toolName.MatchString(*e.Name) {
@@ -315,6 +296,9 @@ func (t *DeclaredToolset) check() error {
 		}
 	}
 	if _, err := t.Answers.record("/answers", registry.OfToolset); err != nil {
+		return err
+	}
+	if err := t.checkOperations(); err != nil {
 		return err
 	}
 	if c := t.Selection; c != nil && c.Mode == registry.SelectUseCase && c.UseCase == "" {
@@ -339,23 +323,51 @@ func (a *Answers) record(at string, of registry.AnswersOf) (string, error) {
 }
 
 // planSecrets finds which secrets are missing and which are new.
-func (s *Server) planSecrets(x *importing, creds []draftCredential) error {
+func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *importing) error {
 	x.planned.Missing, x.secrets = nil, false
-	d := &draft{part: &part{creds: creds}}
-	a := x.want.auth(nil)
-	match := d.matching(a)
-	for i := range x.want.Authentication {
-		it := &x.want.Authentication[i].AuthItem
+	have := &draft{}
+	var sources []DeclaredSource
+	if x.now != nil {
+		rows, err := ws.ToolsetConnectors(ctx, x.now)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			p := &part{row: rows[i]}
+			if p.creds, err = loadCredentials(ctx, ws, x.now.ID, rows[i].Name); err != nil {
+				return err
+			}
+			have.parts = append(have.parts, p)
+			sources = append(sources, DeclaredSource{Kind: rows[i].SourceKind, URL: rows[i].SourceURL})
+		}
+	}
+	for i := range x.want.parts() {
+		have.part = &part{}
+		if p := have.partOf(x.want, i, sources); p != nil {
+			have.part = p
+		}
+		if err := s.planPartSecrets(x, have, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) planPartSecrets(x *importing, have *draft, i int) error {
+	declared := x.want.parts()[i].Authentication
+	match := have.matching(x.auth(i))
+	for k := range declared {
+		it := &declared[k].AuthItem
 		needed := !isOAuth(it.AuthType) || it.Grant == "client_credentials"
 		switch given := it.secret(); {
-		case given.IsZero() && needed && (match[i] < 0 || !keepsSecret(&creds[match[i]].row, it)):
+		case given.IsZero() && needed && (match[k] < 0 || !keepsSecret(&have.creds[match[k]].row, it)):
 			field := cmp.Or(secretField(it.AuthType), "privateKey")
-			x.planned.Missing = append(x.planned.Missing, fmt.Sprintf("/authentication/%d/%s", i, field))
+			x.planned.Missing = append(x.planned.Missing, fmt.Sprintf("%s/authentication/%d/%s", x.want.pointerTo(i), k, field))
 		case given.IsZero():
-		case match[i] < 0 || creds[match[i]].row.Version == 0:
+		case match[k] < 0 || have.creds[match[k]].row.Version == 0:
 			x.secrets = true
 		default:
-			stored, err := s.open(&creds[match[i]].row)
+			stored, err := s.open(&have.creds[match[k]].row)
 			if err != nil {
 				return err
 			}
@@ -367,49 +379,28 @@ func (s *Server) planSecrets(x *importing, creds []draftCredential) error {
 	return nil
 }
 
-// auth is the authentication configuration of a declaration without the items whose
-// secret is missing.
-func (t *DeclaredToolset) auth(missing []string) *SetAuth {
-	var items []AuthItem
-	for i := range t.Authentication {
-		if !slices.ContainsFunc(missing, func(m string) bool { return strings.HasPrefix(m, fmt.Sprintf("/authentication/%d/", i)) }) {
-			items = append(items, t.Authentication[i].AuthItem)
-		}
-	}
-	switch len(items) {
-	case 0:
-		return &SetAuth{AuthItem: AuthItem{AuthType: authNone}}
-	case 1:
-		return &SetAuth{AuthItem: items[0]}
-	}
-	return &SetAuth{AuthItem: AuthItem{AuthType: authList}, Items: items}
-}
-
 // declaredBinding is the record of a binding whose plugin is there, may run and takes
-// its configuration.
-func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, connectorName string, p *DeclaredPlugin, at string) (*boundRecord, error) {
+// its configuration, without the operations it is of, and the plugin.
+func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *DeclaredPlugin, at string) (*boundRecord, *guest.Package, error) {
 	row, err := ws.PluginVersion(ctx, p.Plugin, p.Version)
 	if problem.Is(err, problem.NotFound) {
-		return nil, problem.New(problem.NotFound, "there is no plugin %.80q %.80q in this workspace", p.Plugin, p.Version).At("", 0, 0, at).
+		return nil, nil, problem.New(problem.NotFound, "there is no plugin %.80q %.80q in this workspace", p.Plugin, p.Version).At("", 0, 0, at).
 			Fix("publish it here first: sluice plugin publish")
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if p.Digest != "" && p.Digest != row.Digest {
-		return nil, problem.New(problem.Conflict, "plugin %s %s is another module here: %s", p.Plugin, p.Version, row.Digest).At("", 0, 0, at+"/digest")
+		return nil, nil, problem.New(problem.Conflict, "plugin %s %s is another module here: %s", p.Plugin, p.Version, row.Digest).At("", 0, 0, at+"/digest")
 	}
 	r, err := registry.ParseVersionRange(p.Range)
 	if err != nil {
-		return nil, fieldFault(at+"/range", "%.80q is not a range of versions: write *, 1.2.3, ^1.2.3, ~1.2.3, 1 or 1.2", p.Range)
+		return nil, nil, fieldFault(at+"/range", "%.80q is not a range of versions: write *, 1.2.3, ^1.2.3, ~1.2.3, 1 or 1.2", p.Range)
 	}
 	if v, err := registry.ParseVersion(p.Version); err != nil || !r.Has(v) {
-		return nil, fieldFault(at+"/range", "the range %.80q does not hold the version %.80q", p.Range, p.Version)
+		return nil, nil, fieldFault(at+"/range", "the range %.80q does not hold the version %.80q", p.Range, p.Version)
 	}
 	b := &boundRecord{Plugin: p.Plugin, Range: p.Range, Pinned: row.Version, Digest: row.Digest, Kind: row.Kind, OnError: p.OnError}
-	if p.Operation != nil {
-		b.Connector, b.Method, b.Path = connectorName, p.Operation.Method, p.Operation.Path
-	}
 	if p.Unbind != nil && *p.Unbind != (PluginUnbinding{}) {
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: p.Unbind.ErrorPercent, MeanMilliseconds: p.Unbind.MeanMs}
 	}
@@ -418,24 +409,59 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, conne
 	}
 	g, err := s.o.Publisher.OpenPlugin(ctx, pluginRef(row))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := g.CheckConfig(b.Config); err != nil {
 		if p := problem.As(err); p != nil {
-			return nil, p.At("", 0, 0, at+"/config")
+			return nil, nil, p.At("", 0, 0, at+"/config")
 		}
-		return nil, err
+		return nil, nil, err
 	}
-	return b, g.Check(s.o.PluginPolicy)
+	return b, g, g.Check(s.o.PluginPolicy)
 }
 
-// source is the source as it was read when the toolset was exported.
-func (t *DeclaredToolset) source() (*source, error) {
-	in := &t.Source
+// bindDeclared puts the bindings of a declaration on a draft that has its connectors and
+// edits.
+func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft, list []DeclaredPlugin, names declaredNames) error {
+	bound := make([]boundRecord, 0, len(list))
+	for i := range list {
+		p, at := &list[i], "/plugins/"+strconv.Itoa(i)
+		b, g, err := s.declaredBinding(ctx, ws, p, at)
+		if err != nil {
+			return err
+		}
+		if p.Connector != "" {
+			b.Connector = names[p.Connector]
+		}
+		in := &PluginBinding{Plugin: p.Plugin, Connector: b.Connector, Operation: p.Operation, Calls: map[string]string{}}
+		if p.Operation != nil {
+			op := names.operation(*p.Operation)
+			b.Connector, b.Method, b.Path = op.Connector, op.Method, op.Path
+		}
+		// What the document says stands for itself, also where there is no such tool at
+		// present; for the rest it is as when a person binds it.
+		said := []boundRecord{{Plugin: p.Plugin}}
+		for name, op := range p.Calls {
+			c := boundCall{name, names.operation(op)}
+			said[0].Calls, in.Calls[name] = append(said[0].Calls, c), c.String()
+		}
+		if b.Calls, err = d.resolveCalls(g, said, in, at); err != nil {
+			return err
+		}
+		bound = append(bound, *b)
+	}
+	if d.ts.Plugins = ""; len(bound) > 0 {
+		d.ts.Plugins = mustJSON(bound)
+	}
+	return nil
+}
+
+// source is the source as it was read when the toolset was exported; at is where it is.
+func (in *DeclaredSource) source(at string) (*source, error) {
 	if in.Kind == kindMCP {
 		server, err := connector.ParseMCPServer([]byte(in.Document))
 		if err != nil {
-			return nil, problem.New(problem.InvalidArgument, "the document is not what an export wrote of an MCP server").At("", 0, 0, "/source/document").Because(err)
+			return nil, problem.New(problem.InvalidArgument, "the document is not what an export wrote of an MCP server").At("", 0, 0, at+"/document").Because(err)
 		}
 		return &source{url: in.URL, server: server, title: cmp.Or(server.Title, server.Name, hostname(in.URL))}, nil
 	}
@@ -458,9 +484,6 @@ func (t *DeclaredToolset) source() (*source, error) {
 		}
 	}
 	for i, o := range in.Overlays {
-		if o.Document == "" {
-			return nil, fieldFault(fmt.Sprintf("/source/overlays/%d/document", i), "an overlay needs its document")
-		}
 		src.overlays = append(src.overlays, o)
 		src.spec.Overlays = append(src.spec.Overlays, openapi.Overlay{Name: cmp.Or(o.FileName, o.URL, fmt.Sprintf("overlay %d", i+1)), Data: []byte(o.Document)})
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 
+	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -17,53 +17,38 @@ import (
 type imported struct {
 	*draft
 
-	source *source                     // nil: it stays
-	push   func(context.Context) error // of the connector; nil: it stays
+	compiled []importedPart    // those whose source is new
+	before   []draftCredential // of the toolset as it was
+	names    declaredNames
+	gone     []string // names of connectors that the document does not have
+}
+
+// importedPart is a connector whose source is new.
+type importedPart struct {
+	part   *part
+	source *source
+	pushed *publish.Connector
 }
 
 // importDraft makes the draft that the document says. Nothing is stored but contents
 // that no record names.
 func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *importing, phase func(string)) (*imported, error) {
 	t := x.want
-	out := &imported{}
-	same := false
+	out := &imported{names: declaredNames{}}
 	if x.now != nil {
 		row := *x.now
 		d, err := s.draftOf(ctx, ws, &row)
 		if err != nil {
 			return nil, err
 		}
-		have, err := declareSource(ctx, ws, &row)
-		if err != nil {
-			return nil, err
-		}
-		a, b := have, t.Source
-		a.Digest, b.Digest, a.FileName, b.FileName = "", "", "", ""
-		same = reflect.DeepEqual(a, b)
-		out.draft = d
+		out.draft, out.before = d, d.allCreds()
 	} else {
 		ts := &store.Toolset{ID: s.o.Store.NewID("ts"), Slug: t.Slug}
 		ts.WorkspaceID = ws.ID()
 		out.draft = &draft{ts: ts}
-		out.addPart(&source{})
 	}
 	d := out.draft
-	if !same {
-		src, err := t.source()
-		if err != nil {
-			return nil, err
-		}
-		compiled, conn, report, err := s.compile(ctx, ws.ID(), src, phase)
-		if err != nil {
-			return nil, err
-		}
-		d.bind(compiled, conn, report)
-		out.source = src
-		out.push = func(ctx context.Context) error { return s.o.Publisher.Push(ctx, compiled) }
-		d.row.SourceKind, d.row.SourceURL, d.row.SourceTitle = src.kind(), src.url, src.title
-	}
-	d.ts.Name, d.ts.Description, d.ts.Instructions, d.row.BaseURL, d.ts.Profile = t.Name, t.Description, t.Instructions, t.BaseURL, t.Profile
-	d.ts.CacheSeconds, d.row.UpstreamPolicy = t.CacheSeconds, t.UpstreamPolicy
+	d.ts.Name, d.ts.Description, d.ts.Instructions, d.ts.Profile, d.ts.CacheSeconds = t.Name, t.Description, t.Instructions, t.Profile, t.CacheSeconds
 	if len(t.Labels) > 0 || d.ts.LabelText != "" {
 		d.ts.SetLabels(t.Labels)
 	}
@@ -71,11 +56,15 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	if d.ts.Answers, err = t.Answers.record("/answers", registry.OfToolset); err != nil {
 		return nil, err
 	}
+	if err := s.importConnectors(ctx, ws, out, t, phase); err != nil {
+		return nil, err
+	}
 	d.edits = make([]store.ToolEdit, len(t.Tools))
 	for i := range t.Tools {
 		e := &t.Tools[i]
+		op := out.names.operation(e.Operation)
 		d.edits[i] = store.ToolEdit{
-			ToolsetID: d.ts.ID, Connector: d.row.Name, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
+			ToolsetID: d.ts.ID, Connector: op.Connector, Method: op.Method, Path: op.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
 		}
 		if d.edits[i].Answers, err = e.Answers.record(fmt.Sprintf("/tools/%d/answers", i), registry.OfTool); err != nil {
 			return nil, err
@@ -84,26 +73,76 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	if enabledCount(d.tools(false)) == 0 {
 		return nil, problem.New(problem.InvalidArgument, "no tool is enabled").At("", 0, 0, "/tools").Fix("enable at least one")
 	}
-	bound := make([]boundRecord, 0, len(t.Plugins))
-	for i := range t.Plugins {
-		b, err := s.declaredBinding(ctx, ws, d.row.Name, &t.Plugins[i], "/plugins/"+strconv.Itoa(i))
-		if err != nil {
-			return nil, err
-		}
-		bound = append(bound, *b)
+	if err := d.checkNames(); err != nil {
+		return nil, problem.As(err).At("", 0, 0, "/tools")
 	}
-	if d.ts.Plugins = ""; len(bound) > 0 {
-		d.ts.Plugins = mustJSON(bound)
-	}
-	if err := d.declaredSelection(t.Selection); err != nil {
+	if err := s.bindDeclared(ctx, ws, d, t.Plugins, out.names); err != nil {
 		return nil, err
 	}
-	auth := t.auth(x.planned.Missing)
-	return out, d.authenticate(s, auth, "/authentication")
+	if err := out.declaredSelection(t.Selection); err != nil {
+		return nil, err
+	}
+	for i, p := range d.parts {
+		d.part = p
+		if err := d.authenticate(s, x.auth(i), t.pointerTo(i)+"/authentication"); err != nil {
+			return nil, err
+		}
+	}
+	d.part = d.parts[0]
+	return out, nil
+}
+
+// importConnectors gives a draft the connectors of a document, in its order.
+func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out *imported, t *DeclaredToolset, phase func(string)) error {
+	d := out.draft
+	have := make([]DeclaredSource, len(d.parts))
+	for i, p := range d.parts {
+		var err error
+		if have[i], err = declareSource(ctx, ws, &p.row); err != nil {
+			return err
+		}
+	}
+	old, declared := &draft{ts: d.ts, parts: d.parts}, t.parts()
+	d.parts = nil
+	for i := range declared {
+		c, at := &declared[i], t.pointerTo(i)
+		p := old.partOf(t, i, have)
+		isNew := p == nil
+		if isNew {
+			p = &part{row: store.ToolsetConnector{ToolsetID: d.ts.ID, Name: c.Name}}
+		}
+		d.part, d.parts = p, append(d.parts, p)
+		if isNew || !have[slices.Index(old.parts, p)].same(c.Source) {
+			src, err := c.Source.source(at + "/source")
+			if err != nil {
+				return err
+			}
+			compiled, conn, report, err := s.compile(ctx, ws.ID(), src, phase)
+			if err != nil {
+				return err
+			}
+			d.bind(compiled, conn, report)
+			p.row.SourceKind, p.row.SourceURL, p.row.SourceTitle = src.kind(), src.url, src.title
+			out.compiled = append(out.compiled, importedPart{p, src, compiled})
+		}
+		p.row.BaseURL, p.row.UpstreamPolicy = c.BaseURL, c.UpstreamPolicy
+		var err error
+		if p.row.Answers, err = c.Answers.record(at+"/answers", registry.OfConnector); err != nil {
+			return err
+		}
+		out.names[c.Name] = p.row.Name
+	}
+	out.names[""] = d.parts[0].row.Name
+	for _, p := range old.parts {
+		if !slices.Contains(d.parts, p) {
+			out.gone = append(out.gone, p.row.Name)
+		}
+	}
+	return nil
 }
 
 // declaredSelection puts a selection on a draft. What was learned from calls stays.
-func (d *draft) declaredSelection(in *DeclaredSelection) error {
+func (d *imported) declaredSelection(in *DeclaredSelection) error {
 	old, err := choiceOf(d.ts)
 	if err != nil {
 		return err
@@ -113,14 +152,11 @@ func (d *draft) declaredSelection(in *DeclaredSelection) error {
 		c.Mode, c.UseCase, c.Learn = in.Mode, in.UseCase, in.Learn && in.Mode == registry.SelectSearch
 		for _, t := range in.Tools {
 			own := storedTool(t)
-			own.Connector = d.row.Name
-			if t.For != nil {
-				own.For = &Operation{d.row.Name, t.For.Method, t.For.Path}
-			}
+			own.Operation, own.For = d.names.operation(t.Operation), mapOperation(t.For, d.names.operation)
 			c.Tools = append(c.Tools, own)
 		}
 		for _, e := range in.Examples {
-			c.Examples = append(c.Examples, ToolExamples{Operation: Operation{d.row.Name, e.Operation.Method, e.Operation.Path}, Operator: e.Operator})
+			c.Examples = append(c.Examples, ToolExamples{Operation: d.names.operation(e.Operation), Operator: e.Operator})
 		}
 	}
 	for i := range old.Examples {
@@ -155,7 +191,11 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 		return err
 	}
 	defer giveBack()
-	if _, err := s.grant(ctx, ws, append([]string{x.want.BaseURL, x.want.Source.URL}, x.want.auth(nil).addresses()...)); err != nil {
+	var addresses []string
+	for _, c := range x.want.parts() {
+		addresses = append(append(addresses, c.BaseURL, c.Source.URL), setAuth(c.Authentication, nil).addresses()...)
+	}
+	if _, err := s.grant(ctx, ws, addresses); err != nil {
 		return err
 	}
 	d, err := s.importDraft(ctx, ws, x, func(string) {})
@@ -163,30 +203,18 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 		return err
 	}
 	before := map[string]any{}
-	replaced := slices.Clone(d.creds)
 	labels := ""
 	if x.now != nil {
 		before = toolsetFields(&draft{ts: x.now, part: &part{row: x.now.First()}})
 		labels = x.now.LabelText
-		if replaced, err = loadCredentials(ctx, ws, x.now.ID, x.now.ConnectorName); err != nil {
+	}
+	for _, p := range d.parts {
+		if err := s.keepStored(p.creds); err != nil {
 			return err
 		}
 	}
-	for i := range d.creds { // a secret that is stored already is not another version of it
-		c := &d.creds[i]
-		if c.secret.IsZero() || c.row.Version == 0 {
-			continue
-		}
-		stored, err := s.open(&c.row)
-		if err != nil {
-			return err
-		}
-		if stored.Equal(c.secret) {
-			c.secret = secrets.Secret{}
-		}
-	}
-	if d.push != nil {
-		if err := d.push(ctx); err != nil {
+	for i := range d.compiled {
+		if err := s.o.Publisher.Push(ctx, d.compiled[i].pushed); err != nil {
 			return err
 		}
 	}
@@ -197,7 +225,10 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	if err != nil {
 		return err
 	}
-	s.forgetAll(replaced, d.creds)
+	s.forgetAll(d.before, d.allCreds())
+	for _, name := range d.gone {
+		s.servers.forget(watchKey(d.ts.ID, name))
+	}
 	if err := s.importAccess(ctx, ws, d.ts, x.want); err != nil {
 		return err
 	}
@@ -216,40 +247,68 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	return nil
 }
 
+// keepStored leaves out secrets that are stored already: the same is not another version.
+func (s *Server) keepStored(creds []draftCredential) error {
+	for i := range creds {
+		c := &creds[i]
+		if c.secret.IsZero() || c.row.Version == 0 {
+			continue
+		}
+		stored, err := s.open(&c.row)
+		if err != nil {
+			return err
+		}
+		if stored.Equal(c.secret) {
+			c.secret = secrets.Secret{}
+		}
+	}
+	return nil
+}
+
 // writeImported writes the records of a toolset as the document says.
 func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, isNew bool, before map[string]any, reason string) error {
-	if src := d.source; src != nil {
+	for i := range d.compiled {
+		c := &d.compiled[i]
 		err := tx.PutSpecification(ctx, &store.Specification{
-			Digest: d.report.SpecDigest, Name: src.name(), URL: src.url, Format: src.format(d.report.Format), SpecVersion: d.report.SpecVersion, Content: src.content(),
+			Digest: c.part.report.SpecDigest, Name: c.source.name(), URL: c.source.url, Format: c.source.format(c.part.report.Format),
+			SpecVersion: c.part.report.SpecVersion, Content: c.source.content(),
 		})
 		if err != nil {
 			return err
 		}
-		if err := tx.PutConnector(ctx, &store.Connector{Name: d.row.Connector, Title: d.report.Title, Kind: "custom", Source: src.kind()}, d.version); err != nil {
+		if err := tx.PutConnector(ctx, &store.Connector{Name: c.part.row.Connector, Title: c.part.report.Title, Kind: "custom", Source: c.source.kind()}, c.part.version); err != nil {
+			return err
+		}
+	}
+	if isNew {
+		d.ts.SetFirst(&d.parts[0].row)
+		if err := tx.CreateToolset(ctx, d.ts); err != nil {
 			return err
 		}
 	}
 	if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
 		return err
 	}
-	write := tx.SaveToolset
-	if isNew {
-		write = tx.CreateToolset
+	if !isNew {
+		if err := tx.SaveToolset(ctx, d.ts); err != nil {
+			return err
+		}
 	}
-	if err := write(ctx, d.ts); err != nil {
-		return err
-	}
-	if d.source != nil {
-		if err := tx.PutToolsetSource(ctx, d.source.record(d.ts.ID, d.row.Name)); err != nil {
+	for i := range d.compiled {
+		if err := tx.PutToolsetSource(ctx, d.compiled[i].source.record(d.ts.ID, d.compiled[i].part.row.Name)); err != nil {
 			return err
 		}
 	}
 	if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
 		return err
 	}
-	if err := s.writeAuth(ctx, tx, d.draft); err != nil {
-		return err
+	for _, p := range d.parts {
+		d.part = p
+		if err := s.writeAuth(ctx, tx, d.draft); err != nil {
+			return err
+		}
 	}
+	d.part = d.parts[0]
 	rec := audit(ctx, "toolset.import", d.ts.ID)
 	rec.Digest, rec.Reason, rec.Before, rec.After = d.ts.DraftDigest, reason, mustJSON(before), mustJSON(toolsetFields(d.draft))
 	return tx.Audit(ctx, rec)

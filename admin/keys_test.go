@@ -20,6 +20,8 @@ func TestRotateKeys(t *testing.T) {
 	first := w.ring.Current()
 	w.later.Store(int64(time.Hour))
 	w.putAuth(ts.ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": "let-me-in"})
+	// One that nobody stores meanwhile, so that there is something to wrap each time.
+	w.putAuth(w.create("Idle", "locked.yaml").ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": "let-me-in"})
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	wg.Go(func() {

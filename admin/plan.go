@@ -78,33 +78,40 @@ func element(list []any, i int) any {
 	return absent{}
 }
 
-// keyed reports whether each element of a list is an edit of a tool: an edit more or
-// less must not make all behind it look changed.
+// keyed reports whether each element of a list is an edit of a tool or a connector: one
+// more or less must not make all behind it look changed.
 func keyed(list []any) bool {
-	return !slices.ContainsFunc(list, func(v any) bool { return operationKey(v) == "" })
+	return !slices.ContainsFunc(list, func(v any) bool { return elementKey(v) == "" })
 }
 
-func operationKey(v any) string {
+func elementKey(v any) string {
 	m, _ := v.(map[string]any)
 	method, _ := m["method"].(string)
 	path, _ := m["path"].(string)
-	if method == "" || path == "" {
+	name, _ := m["name"].(string)
+	connector, _ := m["connector"].(string)
+	switch _, isConnector := m["source"]; {
+	case isConnector:
+		return name
+	case method == "" || path == "":
 		return ""
+	case connector != "":
+		return method + " " + path + " of " + connector
 	}
 	return method + " " + path
 }
 
-// compareKeyed compares lists of edits; pointers are those of the document, of what
+// compareKeyed compares such lists; pointers are those of the document, of what
 // goes those of what is there.
 func compareKeyed(at string, from, to []any, out *[]PlannedChange) {
 	var found []PlannedChange
 	have := map[string]int{}
 	for i, v := range from {
-		have[operationKey(v)] = i
+		have[elementKey(v)] = i
 	}
 	var order []string
 	for i, v := range to {
-		key := operationKey(v)
+		key := elementKey(v)
 		order = append(order, key)
 		old, ok := have[key]
 		delete(have, key)
@@ -119,7 +126,7 @@ func compareKeyed(at string, from, to []any, out *[]PlannedChange) {
 	}
 	if len(found) == 0 { // the same in another order
 		for i, v := range from {
-			if key := operationKey(v); key != order[i] {
+			if key := elementKey(v); key != order[i] {
 				found = append(found, PlannedChange{Pointer: at + "/" + strconv.Itoa(i), From: planned(key), To: planned(order[i])})
 			}
 		}

@@ -206,21 +206,56 @@ func (a *app) writeDeclaredToolset(dir string, raw []byte, keys []age.Identity) 
 	if err := atomicfile.MkdirAll(atomicfile.OS, home, 0o755); err != nil {
 		return "", problem.New(problem.InvalidArgument, "%s cannot be made", home).Because(err)
 	}
-	put := func(name, text string) error {
-		file := filepath.Join(home, filepath.FromSlash(name))
-		if err := atomicfile.MkdirAll(atomicfile.OS, filepath.Dir(file), 0o755); err != nil {
-			return problem.New(problem.InvalidArgument, "%s cannot be made", filepath.Dir(file)).Because(err)
-		}
-		return writeUserFile(file, []byte(text))
+	if err := splitDocuments(home, "", t); err != nil {
+		return "", err
 	}
-	src, _ := t["source"].(object)
-	moved := object{} // path in the declaration → what replaces the member
-	if text, ok := src["document"].(string); ok && text != "" {
-		name := documentName(src["kind"], text)
-		if err := put(name, text); err != nil {
+	for _, c := range connectorsOf(t) {
+		name, _ := c["name"].(string)
+		if !registry.ValidSlug(name) {
+			return "", problem.New(problem.Unavailable, "the export names a connector %.80q", name)
+		}
+		if err := splitDocuments(home, name, c); err != nil {
 			return "", err
 		}
-		moved["document"] = object{"documentFile": name}
+	}
+	keepSealed(filepath.Join(home, toolsetYAML), t, keys)
+	b, err := yamlOrdered(t, raw)
+	if err != nil {
+		return "", fmt.Errorf("writing toolset %s: %w", slug, err)
+	}
+	return slug, writeUserFile(filepath.Join(home, toolsetYAML), b)
+}
+
+// connectorsOf are the connectors of a toolset that has several.
+func connectorsOf(t object) []object {
+	list, _ := t["connectors"].([]any)
+	out := make([]object, 0, len(list))
+	for _, v := range list {
+		c, _ := v.(object)
+		out = append(out, c)
+	}
+	return out
+}
+
+// splitDocuments writes the documents of the source in holder, a toolset or one of its
+// connectors, into the directory under of home, and puts their names in their place.
+func splitDocuments(home, under string, holder object) error {
+	put := func(name, text string) (string, error) {
+		name = path.Join(under, name)
+		file := filepath.Join(home, filepath.FromSlash(name))
+		if err := atomicfile.MkdirAll(atomicfile.OS, filepath.Dir(file), 0o755); err != nil {
+			return "", problem.New(problem.InvalidArgument, "%s cannot be made", filepath.Dir(file)).Because(err)
+		}
+		return name, writeUserFile(file, []byte(text))
+	}
+	src, _ := holder["source"].(object)
+	if text, ok := src["document"].(string); ok && text != "" {
+		name, err := put(documentName(src["kind"], text), text)
+		if err != nil {
+			return err
+		}
+		delete(src, "document")
+		src["documentFile"] = name
 	}
 	if files, ok := src["files"].(object); ok && len(files) > 0 {
 		names := object{}
@@ -230,38 +265,29 @@ func (a *app) writeDeclaredToolset(dir string, raw []byte, keys []age.Identity) 
 				name = fmt.Sprintf("files/document-%d%s", i+1, path.Ext(p))
 			}
 			text, _ := files[p].(string)
-			if err := put(name, text); err != nil {
-				return "", err
+			var err error
+			if names[p], err = put(name, text); err != nil {
+				return err
 			}
-			names[p] = name
 		}
-		moved["files"] = object{"fileNames": names}
+		delete(src, "files")
+		src["fileNames"] = names
 	}
-	if overlays, ok := src["overlays"].([]any); ok {
-		for i, v := range overlays {
-			o, _ := v.(object)
-			text, ok := o["document"].(string)
-			if !ok {
-				continue
-			}
-			name := fmt.Sprintf("overlay-%d%s", i+1, path.Ext(documentName("openapi", text)))
-			if err := put(name, text); err != nil {
-				return "", err
-			}
-			delete(o, "document")
-			o["documentFile"] = name
+	overlays, _ := src["overlays"].([]any)
+	for i, v := range overlays {
+		o, _ := v.(object)
+		text, ok := o["document"].(string)
+		if !ok {
+			continue
 		}
+		name, err := put(fmt.Sprintf("overlay-%d%s", i+1, path.Ext(documentName("openapi", text))), text)
+		if err != nil {
+			return err
+		}
+		delete(o, "document")
+		o["documentFile"] = name
 	}
-	for member, v := range moved {
-		delete(src, member)
-		maps.Copy(src, v.(object))
-	}
-	keepSealed(filepath.Join(home, toolsetYAML), t, keys)
-	b, err := yamlOrdered(t, raw)
-	if err != nil {
-		return "", fmt.Errorf("writing toolset %s: %w", slug, err)
-	}
-	return slug, writeUserFile(filepath.Join(home, toolsetYAML), b)
+	return nil
 }
 
 // documentName is the name of a specification beside its toolset.
@@ -329,19 +355,28 @@ func keepSealed(file string, t object, keys []age.Identity) {
 	if err != nil {
 		return // there is none yet
 	}
-	before, _ := old["authentication"].([]any)
-	after, _ := t["authentication"].([]any)
-	for i := range min(len(before), len(after)) {
-		b, _ := before[i].(object)
-		c, _ := after[i].(object)
-		was, _ := b["sealed"].(string)
-		is, _ := c["sealed"].(string)
-		x, err1 := backup.OpenText(was, keys...)
-		y, err2 := backup.OpenText(is, keys...)
-		if err1 == nil && err2 == nil && bytes.Equal(x, y) {
-			c["sealed"] = was
+	sealedOf := func(holder, was object) {
+		before, _ := was["authentication"].([]any)
+		after, _ := holder["authentication"].([]any)
+		for i := range min(len(before), len(after)) {
+			b, _ := before[i].(object)
+			c, _ := after[i].(object)
+			was, _ := b["sealed"].(string)
+			is, _ := c["sealed"].(string)
+			x, err1 := backup.OpenText(was, keys...)
+			y, err2 := backup.OpenText(is, keys...)
+			if err1 == nil && err2 == nil && bytes.Equal(x, y) {
+				c["sealed"] = was
+			}
+			clear(x)
+			clear(y)
 		}
-		clear(x)
-		clear(y)
+	}
+	sealedOf(t, old)
+	before := connectorsOf(old)
+	for _, c := range connectorsOf(t) {
+		if i := slices.IndexFunc(before, func(b object) bool { return b["name"] == c["name"] }); i >= 0 {
+			sealedOf(c, before[i])
+		}
 	}
 }

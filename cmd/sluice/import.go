@@ -69,7 +69,7 @@ machine. Toolsets that are not in the documents stay, unless --prune deletes the
 					return d.place(err)
 				}
 			}
-			return a.object(plan, func(w io.Writer) { showPlan(w, &plan, dryRun) })
+			return a.object(plan, func(w io.Writer) { showPlan(w, &plan, d, dryRun) })
 		},
 	}
 	fs := cmd.Flags()
@@ -80,7 +80,7 @@ machine. Toolsets that are not in the documents stay, unless --prune deletes the
 	return cmd
 }
 
-func showPlan(w io.Writer, p *admin.ImportPlan, dryRun bool) {
+func showPlan(w io.Writer, p *admin.ImportPlan, d *declared, dryRun bool) {
 	sign := map[string]string{"create": "+", "update": "~", "delete": "-", "none": "=", "extra": "?"}
 	for _, name := range p.PublisherKeys {
 		fmt.Fprintf(w, "+ publisher key %s\n", printable(name))
@@ -108,7 +108,7 @@ func showPlan(w io.Writer, p *admin.ImportPlan, dryRun bool) {
 			}
 		}
 		for _, m := range t.Missing {
-			fmt.Fprintf(w, "  ! %s is missing: the toolset stays a draft; set it with: sluice toolset auth %s set\n", printable(m), t.Slug)
+			fmt.Fprintf(w, "  ! %s is missing: the toolset stays a draft; set it with: sluice toolset auth %s set%s\n", printable(m), t.Slug, d.flagOf(t.Slug, m))
 		}
 	}
 	switch {
@@ -137,6 +137,24 @@ func (d *declared) toolsets() []object {
 		out = append(out, t)
 	}
 	return out
+}
+
+// flagOf is the flag that names the connector of a pointer in a toolset; "" where it is
+// the only one.
+func (d *declared) flagOf(slug, pointer string) string {
+	rest, ok := strings.CutPrefix(pointer, "/connectors/")
+	number, _, _ := strings.Cut(rest, "/")
+	i, err := strconv.Atoi(number)
+	if !ok || err != nil {
+		return ""
+	}
+	for _, t := range d.toolsets() {
+		if connectors := connectorsOf(t); t["slug"] == slug && i < len(connectors) {
+			name, _ := connectors[i]["name"].(string)
+			return " --connector " + shellWord(name)
+		}
+	}
+	return ""
 }
 
 // place says faults by the files that were read.
@@ -236,12 +254,25 @@ func inlineFiles(name string, t object) error {
 		}
 		return string(b), nil
 	}
-	src, ok := t["source"].(object)
+	if connectors := connectorsOf(t); len(connectors) > 0 {
+		for i, c := range connectors {
+			if err := inlineSource(name, fmt.Sprintf("/connectors/%d/source", i), c, read); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return inlineSource(name, "/source", t, read)
+}
+
+// inlineSource puts the documents that the source in holder names into it.
+func inlineSource(name, at string, holder object, read func(v any, at string) (string, error)) (err error) {
+	src, ok := holder["source"].(object)
 	if !ok {
-		return problem.New(problem.InvalidArgument, "the toolset has no source").At(name, 0, 0, "/source")
+		return problem.New(problem.InvalidArgument, "the toolset has no source").At(name, 0, 0, at)
 	}
 	if v, ok := src["documentFile"]; ok {
-		if src["document"], err = read(v, "/source/documentFile"); err != nil {
+		if src["document"], err = read(v, at+"/documentFile"); err != nil {
 			return err
 		}
 		delete(src, "documentFile")
@@ -249,7 +280,7 @@ func inlineFiles(name string, t object) error {
 	if names, ok := src["fileNames"].(object); ok {
 		files := object{}
 		for p, v := range names {
-			if files[p], err = read(v, "/source/fileNames"); err != nil {
+			if files[p], err = read(v, at+"/fileNames"); err != nil {
 				return err
 			}
 		}
@@ -260,7 +291,7 @@ func inlineFiles(name string, t object) error {
 	for i, v := range overlays {
 		o, _ := v.(object)
 		if file, ok := o["documentFile"]; ok {
-			if o["document"], err = read(file, fmt.Sprintf("/source/overlays/%d/documentFile", i)); err != nil {
+			if o["document"], err = read(file, fmt.Sprintf("%s/overlays/%d/documentFile", at, i)); err != nil {
 				return err
 			}
 			delete(o, "documentFile")
@@ -280,8 +311,8 @@ func (a *app) openSealed(d *declared, identity string) error {
 		}
 	}
 	skipped := 0
-	for i, t := range d.toolsets() {
-		auth, _ := t["authentication"].([]any)
+	open := func(holder object, at string) error {
+		auth, _ := holder["authentication"].([]any)
 		for k, v := range auth {
 			item, _ := v.(object)
 			sealed, _ := item["sealed"].(string)
@@ -293,14 +324,27 @@ func (a *app) openSealed(d *declared, identity string) error {
 				skipped++
 				continue
 			}
+			at := fmt.Sprintf("%s/authentication/%d/sealed", at, k)
 			plain, err := backup.OpenText(sealed, keys...)
 			if err != nil {
-				return d.place(problem.As(err).At("", 0, 0, fmt.Sprintf("/toolsets/%d/authentication/%d/sealed", i, k)))
+				return d.place(problem.As(err).At("", 0, 0, at))
 			}
 			err = json.Unmarshal(plain, &item)
 			clear(plain)
 			if err != nil {
-				return d.place(problem.New(problem.InvalidArgument, "the sealed secret is not one that an export wrote").At("", 0, 0, fmt.Sprintf("/toolsets/%d/authentication/%d/sealed", i, k)))
+				return d.place(problem.New(problem.InvalidArgument, "the sealed secret is not one that an export wrote").At("", 0, 0, at))
+			}
+		}
+		return nil
+	}
+	for i, t := range d.toolsets() {
+		at := fmt.Sprintf("/toolsets/%d", i)
+		if err := open(t, at); err != nil {
+			return err
+		}
+		for k, c := range connectorsOf(t) {
+			if err := open(c, fmt.Sprintf("%s/connectors/%d", at, k)); err != nil {
+				return err
 			}
 		}
 	}
