@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -25,10 +24,6 @@ type DeclaredConnector struct {
 	Answers        *Answers       `json:"answers,omitempty" doc:"Of its tools. Absent: the toolset's."`
 	Authentication []DeclaredAuth `json:"authentication,omitempty" maxItems:"16"`
 }
-
-// several reports whether rows need the form of documents that names connectors. A
-// toolset with a single one has the shorter form, in which its name is nobody's concern.
-func several(rows []store.ToolsetConnector) bool { return len(rows) > 1 || rows[0].Answers != "" }
 
 // parts are the connectors of a checked declaration: of the short form one without a
 // name.
@@ -81,35 +76,35 @@ func (t *DeclaredToolset) checkConnectors() error {
 	return nil
 }
 
-func (src *DeclaredSource) check(at string) error {
+func (in *DeclaredSource) check(at string) error {
 	switch {
-	case (src.Document == "") == (len(src.Files) == 0):
+	case (in.Document == "") == (len(in.Files) == 0):
 		return fieldFault(at, "a source needs exactly one of document and files")
-	case len(src.Files) > 0 && src.Files[src.Main] == "":
-		return fieldFault(at+"/main", "files have no %.200q", src.Main)
-	case src.Kind == kindMCP && (src.Document == "" || len(src.Overlays) > 0):
+	case len(in.Files) > 0 && in.Files[in.Main] == "":
+		return fieldFault(at+"/main", "files have no %.200q", in.Main)
+	case in.Kind == kindMCP && (in.Document == "" || len(in.Overlays) > 0):
 		return fieldFault(at, "an MCP server is one document without overlays")
 	}
-	for i := range src.Overlays {
-		if src.Overlays[i].Document == "" {
+	for i := range in.Overlays {
+		if in.Overlays[i].Document == "" {
 			return fieldFault(fmt.Sprintf("%s/overlays/%d/document", at, i), "an overlay needs its document")
 		}
 	}
-	if src.URL != "" {
-		if _, err := sourceURL(src.URL); err != nil {
+	if in.URL != "" {
+		if _, err := sourceURL(in.URL); err != nil {
 			return fieldFault(at+"/url", "the address is not an http or https URL without credentials")
 		}
 	}
-	if sum := sha256.Sum256([]byte(src.Document)); src.Document != "" && len(src.Overlays) == 0 && src.Digest != "" && src.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
+	if sum := sha256.Sum256([]byte(in.Document)); in.Document != "" && len(in.Overlays) == 0 && in.Digest != "" && in.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
 		return fieldFault(at+"/digest", "the document has another digest, sha256:%x", sum[:])
 	}
 	return nil
 }
 
 // same reports whether two sources have the same content and address.
-func (src DeclaredSource) same(other DeclaredSource) bool {
-	src.Digest, other.Digest, src.FileName, other.FileName = "", "", "", ""
-	return reflect.DeepEqual(src, other)
+func (in DeclaredSource) same(other DeclaredSource) bool {
+	in.Digest, other.Digest, in.FileName, other.FileName = "", "", "", ""
+	return reflect.DeepEqual(in, other)
 }
 
 // checkOperation refuses an operation of a connector that the document does not have.

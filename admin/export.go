@@ -417,8 +417,8 @@ func (t *DeclaredToolset) view() any {
 }
 
 // view is a source with digests in the place of documents.
-func (src *DeclaredSource) view() *DeclaredSource {
-	c := *src
+func (in *DeclaredSource) view() *DeclaredSource {
+	c := *in
 	digest := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
 		return "sha256:" + hex.EncodeToString(sum[:])
