@@ -36,15 +36,13 @@ const (
 	alikeSome, alikeNearly = .25, .5
 	// closeAtLeast is the cosine at which a text says what is asked for, in other words.
 	closeAtLeast = .5
-	// centerShare weighs the vectors of the examples against their words.
-	centerShare = .5
 	// nearest is how many of a tool's examples count as neighbours.
 	nearest = 5
 )
 
 // examples are the requests of all tools, tool after tool: words and pairs of
-// neighbours, each with the examples that have it. A tool is as likely as its
-// examples are close together (their mean, Rocchio 1971, by words and by vectors)
+// neighbours, each with the examples that have it. A tool is as likely as a linear
+// model of the words says (drag), as the mean of the vectors of its examples is close
 // and as the nearest of them are (k nearest neighbours).
 type examples struct {
 	keys   []uint32 // hashes, in rising order
@@ -54,23 +52,26 @@ type examples struct {
 	weight []float32 // an example's are of length 1
 	count  []float32 // the weight of each example
 	ends   []uint32  // of each tool's examples
-	scale  []float32 // of each tool: one over the length of the sum of its examples
 	trust  []float32 // of each tool
+	// The linear model: of each key, the tools that it speaks for, or against.
+	toolStarts []uint32 // by key, one more than keys
+	toolDocs   []uint32 // tools, rising within a key
+	toolWeight []float32
 	// centers are the directions of the sums of each tool's examples' vectors, n ×
 	// dim, of length 127; zero without examples or known words.
 	centers []int8
 }
 
 // eachKey calls f with the hashes of the words of text that are no stop words and
-// of the pairs of neighbours among them.
-func eachKey(text string, buf []byte, normalHash func(w []byte) (uint32, bool), f func(key uint32)) []byte {
+// of all pairs of neighbours: "what is" or "to my" say nothing of a tool's subject, but
+// much of what people ask of it.
+func eachKey(text string, buf []byte, hashOf func(w []byte) uint32, f func(key uint32)) []byte {
 	last := uint32(0)
 	return eachWord(text, buf, func(w []byte) {
-		h, ok := normalHash(w)
-		if !ok {
-			return
+		h := hashOf(w)
+		if !stop[string(w)] {
+			f(h)
 		}
-		f(h)
 		if last != 0 {
 			f((last*31 + h) * 2654435769)
 		}
@@ -78,11 +79,8 @@ func eachKey(text string, buf []byte, normalHash func(w []byte) (uint32, bool), 
 	})
 }
 
-// wordHash is the key of a word; 0 for stop words.
+// wordHash is the key of a word, not 0.
 func wordHash(w []byte) uint32 {
-	if stop[string(w)] {
-		return 0
-	}
 	return hash(normal(string(w))) | 1
 }
 
@@ -94,13 +92,13 @@ func buildExamples(tools []Tool, table *Table) (x examples) {
 	}
 	var buf []byte
 	known := map[string]uint32{}
-	normalHash := func(w []byte) (uint32, bool) {
+	hashOf := func(w []byte) uint32 {
 		h, ok := known[string(w)]
 		if !ok {
 			h = wordHash(w)
 			known[string(w)] = h
 		}
-		return h, h != 0
+		return h
 	}
 	var v, center []float32
 	var s pieces
@@ -121,7 +119,7 @@ func buildExamples(tools []Tool, table *Table) (x examples) {
 				}
 			}
 			var keys []uint32
-			buf = eachKey(cut(e.Text, maxExample), buf, normalHash, func(k uint32) { keys = append(keys, k) })
+			buf = eachKey(cut(e.Text, maxExample), buf, hashOf, func(k uint32) { keys = append(keys, k) })
 			slices.Sort(keys)
 			keys = slices.Compact(keys)
 			for _, k := range keys {
@@ -142,9 +140,9 @@ func buildExamples(tools []Tool, table *Table) (x examples) {
 		return examples{}
 	}
 	idf := func(k uint32) float32 { return float32(math.Log((1+float64(len(texts)))/(1+float64(df[k]))) + 1) }
-	var all []entry
+	var all, means []entry
 	start := 0
-	for _, end := range x.ends {
+	for d, end := range x.ends {
 		mean := map[uint32]float32{}
 		for e := start; e < int(end); e++ {
 			norm := 0.0
@@ -158,10 +156,13 @@ func buildExamples(tools []Tool, table *Table) (x examples) {
 			}
 		}
 		norm := 0.0
-		for _, k := range sortedHashes(mean) { // in one order: floats do not add up the same otherwise
+		keys := sortedHashes(mean) // in one order: floats do not add up the same otherwise
+		for _, k := range keys {
 			norm += float64(mean[k] * mean[k])
 		}
-		x.scale = append(x.scale, 1/float32(math.Sqrt(max(norm, 1e-9))))
+		for _, k := range keys {
+			means = append(means, entry{k, uint32(d), mean[k] / float32(math.Sqrt(max(norm, 1e-9)))})
+		}
 		start = int(end)
 	}
 	slices.SortFunc(all, func(a, b entry) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.doc, b.doc)) })
@@ -175,6 +176,20 @@ func buildExamples(tools []Tool, table *Table) (x examples) {
 		x.weight = append(x.weight, e.w)
 	}
 	x.starts = append(x.starts, uint32(len(x.docs)))
+	m := make(linear, len(x.keys))
+	for _, e := range means { // by tool
+		i, _ := slices.BinarySearch(x.keys, e.key)
+		m[i] = append(m[i], toolWeight{tool: e.doc, now: e.w})
+	}
+	m.drag(&x, maxDragWork)
+	for _, list := range m {
+		x.toolStarts = append(x.toolStarts, uint32(len(x.toolDocs)))
+		for _, w := range list {
+			x.toolDocs = append(x.toolDocs, w.tool)
+			x.toolWeight = append(x.toolWeight, w.now)
+		}
+	}
+	x.toolStarts = append(x.toolStarts, uint32(len(x.toolDocs)))
 	return x
 }
 
@@ -191,10 +206,11 @@ func sortedHashes(m map[uint32]float32) []uint32 {
 func (x *examples) valid(tools, dim int) bool {
 	n := len(x.count)
 	if n == 0 {
-		return len(x.keys)+len(x.idf)+len(x.starts)+len(x.docs)+len(x.weight)+len(x.ends)+len(x.scale)+len(x.trust)+len(x.centers) == 0
+		return len(x.keys)+len(x.idf)+len(x.starts)+len(x.docs)+len(x.weight)+len(x.ends)+len(x.trust)+len(x.toolStarts)+len(x.toolDocs)+len(x.toolWeight)+len(x.centers) == 0
 	}
 	return len(x.idf) == len(x.keys) && slices.IsSorted(x.keys) && rising(x.starts, len(x.keys)+1, len(x.docs)) &&
-		len(x.weight) == len(x.docs) && below(x.docs, n) && rising(x.ends, tools, n) && len(x.scale) == tools && len(x.trust) == tools && len(x.centers) == tools*dim
+		len(x.weight) == len(x.docs) && below(x.docs, n) && rising(x.ends, tools, n) && len(x.trust) == tools &&
+		rising(x.toolStarts, len(x.keys)+1, len(x.toolDocs)) && len(x.toolWeight) == len(x.toolDocs) && below(x.toolDocs, tools) && len(x.centers) == tools*dim
 }
 
 // scoreExamples adds the likeness of q to each tool's examples to prior. closest is the
@@ -205,6 +221,7 @@ func (s *Searcher) scoreExamples(q string, closest float32) {
 		return
 	}
 	clear(s.likeness)
+	clear(s.alike)
 	norm := float32(0)
 	s.keys = s.keys[:0]
 	s.buf = eachKey(cut(q, maxExample), s.buf, s.keyOf, s.addKey)
@@ -221,16 +238,17 @@ func (s *Searcher) scoreExamples(q string, closest float32) {
 		for j := x.starts[i]; j < x.starts[i+1]; j++ {
 			s.likeness[x.docs[j]] += w * x.weight[j]
 		}
+		for j := x.toolStarts[i]; j < x.toolStarts[i+1]; j++ {
+			s.alike[x.toolDocs[j]] += w * x.toolWeight[j]
+		}
 	}
 	norm = float32(math.Sqrt(float64(max(norm, 1e-9))))
 	var topMean, topNear float32
 	start := uint32(0)
 	for d, end := range x.ends {
-		var sum float32
 		var near [nearest]float32
 		for e := start; e < end; e++ {
 			l := s.likeness[e]
-			sum += x.count[e] * l
 			for i := range near { // the largest stay, largest first
 				if l > near[i] {
 					l, near[i] = near[i], l
@@ -242,7 +260,7 @@ func (s *Searcher) scoreExamples(q string, closest float32) {
 		for _, l := range near {
 			closer += l / nearest
 		}
-		s.alike[d], s.near[d] = sum*x.scale[d], closer
+		s.near[d] = closer
 		topMean, topNear = max(topMean, s.alike[d]), max(topNear, closer)
 	}
 	usual, topCenter := s.scoreCenters(q)
@@ -264,8 +282,8 @@ func (s *Searcher) scoreExamples(q string, closest float32) {
 	}
 	cover += (1 - cover) * sure
 	for d := range s.alike {
-		a := s.alike[d]/topMean + s.near[d]/topNear + centerShare*max(s.two[d]-usual, 0)/topCenter
-		s.alike[d] = a * cover * x.trust[d] / (2 + centerShare)
+		a := s.alike[d]/topMean + s.near[d]/topNear + max(s.two[d]-usual, 0)/topCenter
+		s.alike[d] = a * cover * x.trust[d] / 3
 		most, fits = max(most, s.alike[d]), max(fits, s.prior[d])
 	}
 	if most == 0 {
@@ -304,7 +322,7 @@ func (s *Searcher) scoreCenters(q string) (mean, top float32) {
 }
 
 // hashOf is wordHash with a memory.
-func (s *Searcher) hashOf(w []byte) (uint32, bool) {
+func (s *Searcher) hashOf(w []byte) uint32 {
 	h, ok := s.hashes[string(w)]
 	if !ok {
 		if len(s.hashes) >= maxStems {
@@ -313,5 +331,5 @@ func (s *Searcher) hashOf(w []byte) (uint32, bool) {
 		h = wordHash(w)
 		s.hashes[string(w)] = h
 	}
-	return h, h != 0
+	return h
 }

@@ -65,7 +65,7 @@ type Searcher struct {
 	near       []float32
 	keys       []uint32
 	hashes     map[string]uint32
-	keyOf      func([]byte) (uint32, bool) // hashOf, bound once
+	keyOf      func([]byte) uint32 // hashOf, bound once
 	addKey     func(uint32)
 	fit        float32 // of the last search: how likely it is that anything fits
 }

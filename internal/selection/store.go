@@ -7,7 +7,7 @@ import (
 )
 
 // magic starts a stored index; the number is the version of the format.
-const magic = "SLUICEIX3"
+const magic = "SLUICEIX4"
 
 // maxTools bounds the tools of an index, which bounds what opening one takes.
 const maxTools = 1 << 20
@@ -51,8 +51,10 @@ func (x *Index) Append(dst []byte) []byte {
 	dst = appendArray(dst, e.weight, appendFloat32)
 	dst = appendArray(dst, e.count, appendFloat32)
 	dst = appendArray(dst, e.ends, binary.LittleEndian.AppendUint32)
-	dst = appendArray(dst, e.scale, appendFloat32)
 	dst = appendArray(dst, e.trust, appendFloat32)
+	dst = appendArray(dst, e.toolStarts, binary.LittleEndian.AppendUint32)
+	dst = appendArray(dst, e.toolDocs, binary.LittleEndian.AppendUint32)
+	dst = appendArray(dst, e.toolWeight, appendFloat32)
 	return appendArray(dst, e.centers, func(b []byte, v int8) []byte { return append(b, byte(v)) })
 }
 
@@ -202,7 +204,8 @@ func Open(b []byte, table *Table) (*Index, error) {
 	x.examples = examples{
 		keys: readArray(r, 4, u32), idf: readArray(r, 4, getFloat32), starts: readArray(r, 4, u32),
 		docs: readArray(r, 4, u32), weight: readArray(r, 4, getFloat32), count: readArray(r, 4, getFloat32),
-		ends: readArray(r, 4, u32), scale: readArray(r, 4, getFloat32), trust: readArray(r, 4, getFloat32),
+		ends: readArray(r, 4, u32), trust: readArray(r, 4, getFloat32),
+		toolStarts: readArray(r, 4, u32), toolDocs: readArray(r, 4, u32), toolWeight: readArray(r, 4, getFloat32),
 		centers: readArray(r, 1, getInt8),
 	}
 	if r.bad || len(r.b) > 0 || !x.valid() {
