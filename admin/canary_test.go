@@ -1,13 +1,10 @@
 package admin_test
 
 import (
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,22 +15,8 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/internal/secrets/secretstest"
 )
-
-// forms are the ways a secret could be written down.
-func forms(secret string) map[string]string {
-	b := []byte(secret)
-	out := map[string]string{
-		"plain": secret, "hex": hex.EncodeToString(b), "HEX": strings.ToUpper(hex.EncodeToString(b)), "url": url.QueryEscape(secret),
-		"path": url.PathEscape(secret),
-	}
-	// Base64 of a part of a longer text, at each of the three alignments.
-	for i := range 3 {
-		out["base64 at "+string(rune('0'+i))] = base64.StdEncoding.EncodeToString(b[i : i+(len(b)-i)/3*3])
-		out["base64url at "+string(rune('0'+i))] = base64.URLEncoding.EncodeToString(b[i : i+(len(b)-i)/3*3])
-	}
-	return out
-}
 
 func mustText(t *testing.T, v any) string {
 	t.Helper()
@@ -47,10 +30,8 @@ func mustText(t *testing.T, v any) string {
 // search looks for every form of a secret in a text.
 func search(t *testing.T, where, text, secret string) {
 	t.Helper()
-	for form, s := range forms(secret) {
-		if strings.Contains(text, s) {
-			t.Errorf("%s holds the secret (%s)", where, form)
-		}
+	if forms := secretstest.Find([]byte(text), secret); forms != nil {
+		t.Errorf("%s holds the secret (%s)", where, strings.Join(forms, ", "))
 	}
 }
 
@@ -161,7 +142,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	if files < 10 {
 		t.Errorf("only %d files were searched", files)
 	}
-	// Controls: the search sees a secret in each place, and the secrets are there.
+	// Controls: what was searched is what this test did, and the secrets are there.
 	if !strings.Contains(w.seen.String(), `"apiKeyLast4":"9f3c"`) {
 		t.Error("the answers that were searched are not those of this test")
 	}
@@ -175,16 +156,6 @@ func TestNoSecretLeaves(t *testing.T) {
 	value, _, err := w.srv.Secret(t.Context(), row.ID)
 	if err != nil || value.Reveal() != "u:"+canaries["password"] {
 		t.Fatalf("the gateway's value: %v", err)
-	}
-	for form, s := range forms(canaries["password"]) {
-		text := "…" + s + "…"
-		found := false
-		for _, f := range forms(canaries["password"]) {
-			found = found || strings.Contains(text, f)
-		}
-		if !found {
-			t.Errorf("the search does not see form %s", form)
-		}
 	}
 }
 

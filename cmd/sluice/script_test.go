@@ -254,14 +254,8 @@ func (s *scripts) hidden(ts *testscript.TestScript, neg bool, args []string) {
 	if i := strings.LastIndexAny(strings.TrimRight(secret, "\"}\n "), "\" "); i >= 0 { // of a JSON object, or behind a label
 		secret = strings.Trim(secret[i:], "\"}\n ")
 	}
-	b := []byte(secret)
-	if len(b) < 9 {
+	if len(secret) < secretstest.MinLength {
 		ts.Fatalf("the secret %q is too short to be searched for", secret)
-	}
-	forms := [][]byte{b, []byte(hex.EncodeToString(b)), []byte(strings.ToUpper(hex.EncodeToString(b))), []byte(url.QueryEscape(secret))}
-	for i := range 3 { // base64 of a part of a longer text, at each of the three alignments
-		part := b[i : i+(len(b)-i)/3*3]
-		forms = append(forms, []byte(base64.StdEncoding.EncodeToString(part)), []byte(base64.URLEncoding.EncodeToString(part)))
 	}
 	files, found := 0, ""
 	for _, root := range args[1:] {
@@ -271,10 +265,8 @@ func (s *scripts) hidden(ts *testscript.TestScript, neg bool, args []string) {
 			}
 			text, err := os.ReadFile(name)
 			files++
-			for _, f := range forms {
-				if bytes.Contains(text, f) {
-					found = fmt.Sprintf("%s holds the secret as %s", name, f)
-				}
+			if forms := secretstest.Find(text, secret); forms != nil {
+				found = fmt.Sprintf("%s holds the secret (%s)", name, strings.Join(forms, ", "))
 			}
 			return err
 		}))

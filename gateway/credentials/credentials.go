@@ -1,10 +1,8 @@
 package credentials
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
-	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -186,36 +184,6 @@ func cookieValue(v string) bool {
 		}
 	}
 	return v != ""
-}
-
-// minRedact is the shortest secret that is looked for: a shorter one would be
-// found in ordinary words.
-const minRedact = 8
-
-// Redact returns body with every occurrence of the secret replaced, in the forms
-// in which it is sent and stored: an API that repeats what it was sent must not
-// hand the key to the agent. It returns body itself when there is none, which is
-// nearly always; otherwise a copy.
-func (r Rule) Redact(body []byte, c Credential) []byte {
-	switch r.Type {
-	case None, Certificate: // the private key is never sent
-		return body
-	case Basic:
-		body = redact(body, appendBasic(nil, c.Value))
-		if _, password, ok := strings.Cut(c.Value.Reveal(), ":"); ok {
-			body = redact(body, []byte(password))
-		}
-		return body
-	case Header, Query, Cookie, Bearer, Token:
-	}
-	return redact(body, []byte(c.Value.Reveal()))
-}
-
-func redact(body, secret []byte) []byte {
-	if len(secret) < minRedact || !bytes.Contains(body, secret) {
-		return body
-	}
-	return bytes.ReplaceAll(body, secret, []byte(secrets.Redacted))
 }
 
 // appendBasic appends the credentials of RFC 7617 §2 without their scheme.

@@ -172,6 +172,7 @@ type Options struct {
 	Origins    []string
 	Logger     *slog.Logger
 	Plugins    call.Plugins // default: none run
+	Programs   host.Options // of the host of response programs
 }
 
 // Stack is a running gateway.
@@ -204,7 +205,7 @@ func New(o Options) (*Stack, error) {
 	if s.upstream, err = upstream.New(upstream.Options{Dial: d.DialTimeout}); err != nil {
 		return nil, err
 	}
-	if s.Host, err = host.New(context.Background(), host.Options{}); err != nil {
+	if s.Host, err = host.New(context.Background(), o.Programs); err != nil {
 		return nil, err
 	}
 	if s.servers, err = mcpclient.New(mcpclient.Options{HTTP: s.upstream, Version: "test", Logger: o.Logger}); err != nil {

@@ -138,6 +138,9 @@ func (e *Endpoint) Addr() string { return e.base.Addr() }
 type Authorizer interface {
 	Apply(req *fasthttp.Request) error
 	upstream.Stripper
+	// Redact returns what the server sent without the credential, for one that repeats
+	// it; b itself when it is not in it.
+	Redact(b []byte) []byte
 }
 
 // Target is a server as one call sees it.

@@ -34,6 +34,8 @@ type Exchange struct {
 	stream *bufio.Reader
 	answer []byte // kept event or message
 
+	target *Target // set by send
+
 	// Set by post.
 	id     uint64
 	notify func(method string, params jsonscan.Value)
@@ -53,7 +55,7 @@ func (x *Exchange) Reset() {
 	x.forget()
 	x.body, x.header, x.answer = keep(x.body), keep(x.header), keep(x.answer)
 	x.events.text, x.events.data, x.events.r = keep(x.events.text), keep(x.events.data), nil
-	x.notify, x.reply, x.Modern = nil, nil, false
+	x.notify, x.reply, x.target, x.Modern = nil, nil, nil, false
 }
 
 func (x *Exchange) forget() {
@@ -134,6 +136,7 @@ func (c *Client) post(x *Exchange, t *Target, target string, m *message) error {
 
 // send makes the HTTP exchange with the credential of the target.
 func (c *Client) send(x *Exchange, t *Target) error {
+	x.target = t
 	var strip upstream.Stripper
 	if t.Auth != nil {
 		if err := t.Auth.Apply(&x.http.Request); err != nil {
@@ -189,7 +192,7 @@ func (x *Exchange) readEvents(t *Target) func(int, io.Reader) error {
 				return err
 			}
 			if len(x.events.name) == 0 || string(x.events.name) == "message" {
-				x.take(x.events.data)
+				x.take(t.redact(x.events.data))
 			}
 		}
 		return nil
@@ -200,8 +203,17 @@ func (x *Exchange) readEvents(t *Target) func(int, io.Reader) error {
 // may be a JSON-RPC error too.
 func (x *Exchange) readBody() {
 	if body := x.http.Body(); len(bytes.TrimSpace(body)) > 0 {
-		x.take(body)
+		x.take(x.target.redact(body))
 	}
+}
+
+// redact takes the credential out of what a server sent: results, errors and
+// notifications reach agents and logs.
+func (t *Target) redact(b []byte) []byte {
+	if t == nil || t.Auth == nil {
+		return b
+	}
+	return t.Auth.Redact(b)
 }
 
 // take looks at one message of the server, or at a batch of them. b is kept.
@@ -263,7 +275,7 @@ func (x *Exchange) said() string {
 		return out + ": " + x.fault.Message
 	}
 	const most = 200
-	if text := strings.Join(strings.Fields(clip(x.http.Body(), most)), " "); text != "" && !strings.HasPrefix(text, "<") {
+	if text := strings.Join(strings.Fields(clip(x.target.redact(x.http.Body()), most)), " "); text != "" && !strings.HasPrefix(text, "<") {
 		out += ": " + text
 	}
 	return out

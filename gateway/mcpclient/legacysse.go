@@ -154,7 +154,7 @@ func (c *Client) read(e *events, t *Target) {
 					return err
 				}
 			case "", "message":
-				c.route(e, t, x.events.data)
+				c.route(e, t, t.redact(x.events.data))
 			}
 		}
 	}

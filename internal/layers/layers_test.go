@@ -23,6 +23,7 @@ var within = map[string][]string{
 	"internal/oauth/oauthtest":           {},
 	"internal/safedial":                  {"internal/problem"},
 	"internal/secrets":                   {"internal/problem"},
+	"internal/secrets/secretstest":       {},
 	"internal/selection/evaluate":        {"internal/selection", "internal/problem"},
 	"plugins/projection":                 {"plugins/operation", "plugins/engine"},
 	"plugins/openapi":                    {"plugins/operation"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/sluicegate/sluice/plugins/module"
@@ -48,6 +49,9 @@ type Options struct {
 	Functions []Function
 	// HTTP sends the requests of plugins that were granted hosts. Default: none are sent.
 	HTTP Doer
+	// Memory makes the linear memories of plugins and of their kernels, for who looks
+	// into them. Default: wazero's own.
+	Memory experimental.MemoryAllocator
 	// Logger takes what plugins log, with their name. Default: discard.
 	Logger *slog.Logger
 	// Grace is added to the deadline of every call and to the time that an instance has
@@ -84,6 +88,7 @@ type mode struct {
 type engine struct {
 	runtime   wazero.Runtime
 	kernel    wazero.CompiledModule
+	memory    experimental.MemoryAllocator
 	interrupt bool // by wazero; otherwise plugins are metered
 
 	mu   sync.Mutex
@@ -161,7 +166,7 @@ func (h *Host) engine(ctx context.Context, m mode) (*engine, error) {
 	if h.cache != nil {
 		cfg = cfg.WithCompilationCache(h.cache)
 	}
-	e := &engine{interrupt: m.interrupt, runtime: wazero.NewRuntimeWithConfig(ctx, cfg), code: map[[sha256.Size]byte]*code{}}
+	e := &engine{interrupt: m.interrupt, memory: h.o.Memory, runtime: wazero.NewRuntimeWithConfig(ctx, cfg), code: map[[sha256.Size]byte]*code{}}
 	if err := h.furnish(ctx, e); err != nil {
 		_ = e.runtime.Close(ctx)
 		return nil, err

@@ -133,6 +133,7 @@ func (i *Instance) close(ctx context.Context) {
 // instantiate makes an instance; a start function of the module runs.
 func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 	p.stats[statInstances].Add(1)
+	ctx = experimental.WithMemoryAllocator(ctx, p.engine.memory)
 	anonymous := wazero.NewModuleConfig().WithName("").WithStartFunctions()
 	k, err := p.engine.runtime.InstantiateModule(ctx, p.engine.kernel, anonymous)
 	if err != nil {

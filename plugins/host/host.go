@@ -11,6 +11,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/sluicegate/sluice/plugins/engine"
 )
@@ -56,6 +57,9 @@ type Options struct {
 	// implied where wazero cannot compile: other processors than amd64 and arm64, or
 	// a system that forbids executable memory.
 	ReferenceOnly bool
+	// Memory makes the linear memories of instances, for who looks into them. Default:
+	// wazero's own.
+	Memory experimental.MemoryAllocator
 	// Logger is told which implementation runs. Default: discard.
 	Logger *slog.Logger
 }
@@ -64,6 +68,7 @@ type Options struct {
 type Host struct {
 	log     *slog.Logger
 	limits  engine.Limits
+	memory  experimental.MemoryAllocator
 	runtime wazero.Runtime
 	cache   wazero.CompilationCache
 	code    wazero.CompiledModule
@@ -94,7 +99,7 @@ func New(ctx context.Context, o Options) (*Host, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	h := &Host{
-		log: o.Logger.With(slog.String("component", "host")), limits: o.Limits,
+		log: o.Logger.With(slog.String("component", "host")), limits: o.Limits, memory: o.Memory,
 		free: make(chan *instance, o.Instances), idle: make(chan struct{}),
 	}
 	h.users.Store(1)
@@ -278,6 +283,7 @@ func (h *Host) release(ctx context.Context, i *instance) {
 }
 
 func (h *Host) instantiate(ctx context.Context) (*instance, error) {
+	ctx = experimental.WithMemoryAllocator(ctx, h.memory)
 	// Anonymous, so that there can be many.
 	m, err := h.runtime.InstantiateModule(ctx, h.code, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {

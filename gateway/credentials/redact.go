@@ -1,0 +1,221 @@
+package credentials
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// minRedact is the shortest secret that is looked for: a shorter one would be
+// found in ordinary words.
+const minRedact = 8
+
+// Redact returns body with every occurrence of the secret replaced: an API that
+// repeats what it was sent must not hand the key to the agent, nor to a plugin, a
+// log or a sample of failures. A secret is found as it is, and with characters
+// written as URLs, JSON (also JSON in a string of JSON) and HTML write them; of
+// Basic, the user name and password in base64 and the password are. Other
+// encodings of a secret are not known here. It returns body itself when there is
+// none, which is nearly always; otherwise a copy.
+func (r Rule) Redact(body []byte, c Credential) []byte {
+	switch r.Type {
+	case None, Certificate: // the private key is never sent
+		return body
+	case Basic:
+		body = redact(body, appendBasic(nil, c.Value))
+		if _, password, ok := strings.Cut(c.Value.Reveal(), ":"); ok {
+			body = redact(body, []byte(password))
+		}
+		return body
+	case Header, Query, Cookie, Bearer, Token:
+	}
+	return redact(body, []byte(c.Value.Reveal()))
+}
+
+// Redact is [Rule.Redact] with each of the values.
+func (b *Bound) Redact(body []byte) []byte {
+	for i := range b.Values {
+		body = b.Rules[i].Redact(body, b.Values[i])
+	}
+	return body
+}
+
+func redact(body, secret []byte) []byte {
+	if len(secret) < minRedact {
+		return body
+	}
+	// No encoding changes letters and digits, so a body without the longest run of them
+	// is without the secret.
+	probe := longestPlain(secret)
+	if !bytes.Contains(body, probe) {
+		return body
+	}
+	if len(probe) == len(secret) {
+		return bytes.ReplaceAll(body, secret, []byte(secrets.Redacted))
+	}
+	var out []byte
+	kept := 0 // what is before it is in out
+	for i := 0; i < len(body); {
+		n := encodedPrefix(body[i:], secret)
+		if n == 0 {
+			i++
+			continue
+		}
+		out = append(append(out, body[kept:i]...), secrets.Redacted...)
+		i += n
+		kept = i
+	}
+	if out == nil {
+		return body
+	}
+	return append(out, body[kept:]...)
+}
+
+// longestPlain is the longest run in s of characters that every encoding leaves as
+// they are; empty when there is none.
+func longestPlain(s []byte) []byte {
+	var best []byte
+	start := 0
+	for i := 0; i <= len(s); i++ {
+		if i < len(s) && plain(s[i]) {
+			continue
+		}
+		if i-start > len(best) {
+			best = s[start:i]
+		}
+		start = i + 1
+	}
+	return best
+}
+
+func plain(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// encodedPrefix is the length of the secret at the beginning of b, in whatever
+// encoding; 0: it is not there. A secret may itself look encoded, so characters are
+// read as they are first and as escapes then.
+func encodedPrefix(b, secret []byte) int {
+	return max(prefix(b, secret, false), prefix(b, secret, true))
+}
+
+func prefix(b, secret []byte, escapesFirst bool) int {
+	i := 0
+	for k := 0; k < len(secret); k++ {
+		c := secret[k]
+		if next := escaped(b, i, c); next > 0 && escapesFirst {
+			i = next
+			continue
+		} else if raw := literal(b, i, c); raw > 0 {
+			i = raw
+		} else if next > 0 {
+			i = next
+		} else {
+			return 0
+		}
+		if c == '\\' && b[i-1] == c { // literal took a run of them: how many it stands for cannot be told
+			for k+1 < len(secret) && secret[k+1] == '\\' {
+				k++
+			}
+		}
+	}
+	return i
+}
+
+// character reads one character of JSON text at b[i:], behind any number of
+// backslashes, and returns where the next begins; 0: there is none.
+func character(b []byte, i int) (c byte, next int) {
+	mark := i
+	for i < len(b) && b[i] == '\\' {
+		i++
+	}
+	switch {
+	case i >= len(b):
+		return 0, 0
+	case i > mark && b[i] == 'u' && i+4 < len(b) && b[i+1] == '0' && b[i+2] == '0' && hex(b[i+3]) >= 0 && hex(b[i+4]) >= 0:
+		return byte(hex(b[i+3])<<4 | hex(b[i+4])), i + 5
+	}
+	return b[i], i + 1
+}
+
+// literal returns where c ends at b[i:] when it is written as it is, or as JSON
+// writes it; 0 when it is not.
+func literal(b []byte, i int, c byte) int {
+	got, next := character(b, i)
+	if next > 0 && (got == c || c == ' ' && got == '+') {
+		return next
+	}
+	if c == '\\' && i < len(b) && b[i] == '\\' {
+		for i < len(b) && b[i] == '\\' {
+			i++
+		}
+		return i
+	}
+	return 0
+}
+
+// entities are the names that HTML has for characters of secrets.
+var entities = map[byte]string{'&': "amp", '<': "lt", '>': "gt", '"': "quot", '\'': "apos"}
+
+// maxEntity is the longest reference that is looked at, without & and ;.
+const maxEntity = 6
+
+// escaped returns where c ends at b[i:] when it is written %2B, &amp;, &#43; or
+// &#x2B;, each perhaps in JSON; 0 when it is not.
+func escaped(b []byte, i int, c byte) int {
+	got, i := character(b, i)
+	switch {
+	case i > 0 && got == '%':
+		high, i := character(b, i)
+		if i == 0 {
+			return 0
+		}
+		if low, i := character(b, i); i > 0 && hex(high) >= 0 && hex(low) >= 0 && hex(high)<<4|hex(low) == int(c) {
+			return i
+		}
+	case i > 0 && got == '&':
+		var name [maxEntity]byte
+		for n := range name {
+			if got, i = character(b, i); i == 0 {
+				return 0
+			}
+			if got == ';' {
+				if refers(string(name[:n]), c) {
+					return i
+				}
+				return 0
+			}
+			name[n] = got
+		}
+	}
+	return 0
+}
+
+// refers reports whether a reference of HTML stands for c.
+func refers(name string, c byte) bool {
+	digits, number := strings.CutPrefix(name, "#")
+	if !number {
+		return name == entities[c] && name != ""
+	}
+	base := 10
+	if len(digits) > 0 && (digits[0] == 'x' || digits[0] == 'X') {
+		digits, base = digits[1:], 16
+	}
+	n, err := strconv.ParseUint(digits, base, 8)
+	return err == nil && byte(n) == c
+}
+
+// hex is the value of a hexadecimal digit; -1: it is none.
+func hex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

@@ -1,0 +1,80 @@
+package credentials
+
+import (
+	"encoding/json"
+	"html"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// writings are the ways in which answers repeat a secret.
+func writings(t testing.TB, secret string) map[string]string {
+	t.Helper()
+	quote := func(s string) string {
+		b, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[1 : len(b)-1])
+	}
+	unicode := ""
+	for _, c := range []byte(secret) {
+		if plain(c) {
+			unicode += string(rune(c))
+		} else {
+			unicode += `\u00` + strings.ToUpper(string("0123456789abcdef"[c>>4])+string("0123456789abcdef"[c&15]))
+		}
+	}
+	return map[string]string{
+		"plain": secret, "JSON": quote(secret), "JSON in JSON": quote(quote(secret)), "PHP": strings.ReplaceAll(quote(secret), "/", `\/`), "unicode": unicode,
+		"query": url.QueryEscape(secret), "path": url.PathEscape(secret), "lower": strings.NewReplacer("%2B", "%2b", "%2F", "%2f", "%3D", "%3d").Replace(url.QueryEscape(secret)),
+		"HTML": html.EscapeString(secret), "query in JSON": quote(url.QueryEscape(secret)), "HTML in JSON": quote(html.EscapeString(secret)),
+	}
+}
+
+func checkWritings(t *testing.T, secret string) {
+	t.Helper()
+	for name, text := range writings(t, secret) {
+		in := `{"you":"` + text + `","again":"` + text + `"}`
+		got := string(Rule{Type: Header, Name: "X"}.Redact([]byte(in), Credential{Value: secrets.New(secret)}))
+		if want := `{"you":"[redacted]","again":"[redacted]"}`; got != want {
+			t.Errorf("%s: %s became %s", name, in, got)
+		}
+	}
+}
+
+func TestRedactEncodings(t *testing.T) {
+	for _, secret := range []string{
+		"plain-key-0001", "query key/0002", "a+b/c==d?e&f=g", `quo"te'd<tag>&amp`, `back\slash\\key`, "~!@#$%^&*()_+", "/starts+ends/", "p%20q%2Fr-0001",
+	} {
+		checkWritings(t, secret)
+	}
+}
+
+// What is not the secret stays, whatever it looks like.
+func TestRedactLeaves(t *testing.T) {
+	for _, in := range []string{
+		`{"a":"secret%2Bkex","b":"secret%2bke","c":"secret-key"}`, `secret\u002ckey`, `secret&#44;key`, `secret&#x2B`, `secret%2`, `secret\`, `secret&`, `secret`,
+	} {
+		if got := (Rule{Type: Query}).Redact([]byte(in), Credential{Value: secrets.New("secret+key")}); string(got) != in {
+			t.Errorf("%s became %s", in, got)
+		}
+	}
+}
+
+func FuzzRedact(f *testing.F) {
+	f.Add(`a+b/c==d?e&f=g`)
+	f.Add(`back\slash\\key`)
+	f.Fuzz(func(t *testing.T, secret string) {
+		// Letters at both ends: a secret that begins or ends with an escape cannot be told
+		// from what stands around it.
+		secret = "k" + secret + "k"
+		if len(secret) < minRedact || !fieldValue([]byte(secret)) || strings.Contains(secret, `\`) {
+			return
+		}
+		checkWritings(t, secret)
+	})
+}
