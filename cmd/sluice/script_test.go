@@ -9,8 +9,6 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -22,7 +20,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +33,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/sluicegate/sluice/cmd/sluice/demo"
+	"github.com/sluicegate/sluice/internal/secrets/secretstest"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
 )
 
