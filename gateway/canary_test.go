@@ -16,8 +16,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tetratelabs/wazero/experimental"
-
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
 	"github.com/sluicegate/sluice/gateway/plugin"
@@ -27,66 +25,14 @@ import (
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/plugins/host/hosttest"
 	"github.com/sluicegate/sluice/registry"
 )
-
-// memories keeps every linear memory that was made, also of instances that are gone.
-type memories struct {
-	mu  sync.Mutex
-	all []*linear // guarded by mu
-}
-
-// linear is one linear memory.
-type linear struct {
-	of  *memories
-	now []byte // guarded by of.mu; grows, and what it was stays readable
-}
-
-// Allocate implements [experimental.MemoryAllocator].
-func (m *memories) Allocate(_, _ uint64) experimental.LinearMemory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l := &linear{of: m}
-	m.all = append(m.all, l)
-	return l
-}
-
-// Reallocate implements [experimental.LinearMemory].
-func (l *linear) Reallocate(size uint64) []byte {
-	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
-	if size > uint64(cap(l.now)) {
-		l.now = append(make([]byte, 0, max(size, 2*uint64(cap(l.now)))), l.now...)
-	}
-	l.now = l.now[:size]
-	return l.now
-}
-
-// Free implements [experimental.LinearMemory]. What was freed is searched as well.
-func (l *linear) Free() {}
-
-// dump is what is in all memories; the zero pages between are left out.
-func (m *memories) dump() []byte {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var out []byte
-	const page = 4096
-	for _, l := range m.all {
-		for at := 0; at < len(l.now); at += page {
-			p := l.now[at:min(at+page, len(l.now))]
-			if strings.Trim(string(p), "\x00") != "" {
-				out = append(out, p...)
-			}
-		}
-		out = append(out, 0)
-	}
-	return out
-}
 
 // canaries are the secrets of one gateway, and where they were looked for.
 type canaries struct {
 	t              *testing.T
-	engine, guests memories
+	engine, guests hosttest.Memories
 
 	mu       sync.Mutex
 	secrets  map[string]string // guarded by mu
@@ -100,8 +46,8 @@ func (c *canaries) look(when string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.searches[when]++
-	for name, m := range map[string]*memories{"the engine": &c.engine, "a plugin": &c.guests} {
-		b := m.dump()
+	for name, m := range map[string]*hosttest.Memories{"the engine": &c.engine, "a plugin": &c.guests} {
+		b := m.Dump()
 		for _, found := range secretstest.Search(b, c.secrets) {
 			c.t.Errorf("%s: the memory of %s holds %s", when, name, found)
 		}

@@ -32,6 +32,7 @@ var within = map[string][]string{
 	"plugins/golden":                     {"plugins/extism", "plugins/guest", "plugins/manifest"},
 	"plugins/reference":                  {"plugins/extism", "plugins/guest"},
 	"plugins/host":                       {"plugins/manifest", "plugins/engine"},
+	"plugins/host/hosttest":              {},
 	"plugins/connector":                  {"plugins/manifest", "plugins/operation", "plugins/engine", "plugins/projection"},
 	"registry/sign":                      {"registry"},
 	"registry/oci":                       {"registry", "registry/sign"},
