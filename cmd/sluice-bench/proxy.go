@@ -18,8 +18,10 @@ func init() {
 // gateway with direct ones, in MCP 2026-07-28. The three processes share the
 // processors, as they would on one machine.
 func benchMCPProxy(ctx context.Context, b *bench) error {
-	const body = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"get_users","arguments":{"q":"x"},` +
-		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	// The server is told who asks, as clients do and as the gateway does: it reads that.
+	const body = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"get_users","arguments":{"q":"x"},"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"bench","title":"Bench","version":"1"}}}}`
 	server, err := b.role(ctx, "mcp-gosdk")
 	if err != nil {
 		return err

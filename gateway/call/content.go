@@ -11,61 +11,95 @@ import (
 
 // contentMCP makes of an MCP server's result what the caller gets: the server's own
 // bytes, except that text goes the way of any answer: the response programs when it
-// is JSON, the third-party plugins, the compression and the token budget.
+// is JSON, the third-party plugins, the compression and the token budget. Each part
+// of the result is walked once, and text is taken out of its string only where
+// something may become of it: a result that passes as it came costs three walks.
 func (x *exchange) contentMCP() error {
 	if f := x.mcp.Fault(); f != nil {
 		return x.faultMCP()
 	}
 	x.written = x.written[:0]
 	result := jsonscan.Trusted(x.body)
-	switch kind := result.Get("resultType"); {
-	case !kind.Exists(), kind.EqualText("complete"):
-	case kind.EqualText("input_required"):
+	r := x.readResult(result)
+	switch {
+	case !r.kind.Exists(), r.kind.EqualText("complete"):
+	case r.kind.EqualText("input_required"):
 		return x.inputRequired(result)
 	default:
 		return problem.New(problem.Unsupported, "the MCP server answered with a result of a kind that is not known here").
 			Fix("update the gateway")
 	}
-	x.bad, _ = result.Get("isError").Bool()
+	x.bad, _ = r.isError.Bool()
 	if !x.bad {
 		x.out.Status = 200
 	}
 	whole, bad := x.body, x.bad
-	structured := result.Get("structuredContent")
-	asText := false // some item says in text what structuredContent says
-	for it := result.Members(); it.Next(); {
-		switch {
-		case it.KeyEqual("resultType"), it.KeyEqual("_meta"), it.KeyEqual("structuredContent"):
+	// Only then it matters whether a text says what structuredContent says.
+	wanted := r.structured.Exists() && !x.ready.Answer.PassStructured
+	asText := false
+	for i := range x.parts {
+		m := &x.parts[i]
+		if !m.content || bad {
+			x.openRaw(m.key)
+			x.written = append(x.written, m.value.Raw()...)
 			continue
-		case it.KeyEqual("content") && it.Value().Kind() == jsonscan.Array && !bad:
-			x.open("content")
-			x.written = append(x.written, '[')
-			n := len(x.written)
-			for e := it.Value().Elements(); e.Next(); {
-				if len(x.written) > n {
-					x.written = append(x.written, ',')
-				}
-				isJSON, err := x.contentItem(e.Value())
-				if err != nil {
-					return err
-				}
-				asText = asText || isJSON
-			}
-			x.written = append(x.written, ']')
-		default:
-			x.openRaw(it.Key())
-			x.written = append(x.written, it.Value().Raw()...)
 		}
+		x.open("content")
+		x.written = append(x.written, '[')
+		n := len(x.written)
+		for e := m.value.Elements(); e.Next(); {
+			if len(x.written) > n {
+				x.written = append(x.written, ',')
+			}
+			isJSON, err := x.contentItem(e.Value(), wanted)
+			if err != nil {
+				return err
+			}
+			asText = asText || isJSON
+		}
+		x.written = append(x.written, ']')
 	}
-	if structured.Exists() {
-		if err := x.structuredMCP(structured, asText, bad); err != nil {
+	if r.structured.Exists() {
+		if err := x.structuredMCP(r.structured, asText, bad); err != nil {
 			return err
 		}
 	}
 	x.body, x.bad = whole, bad
 	x.text, x.members = x.written, x.written
-	x.takeMeta(result)
+	x.takeMeta(r.meta)
 	return nil
+}
+
+// resultPart is a member of an MCP server's result that the caller gets.
+type resultPart struct {
+	key     []byte // between its quotes
+	value   jsonscan.Value
+	content bool // it is the list of items
+}
+
+// resultFacts are the members of a result that say how it is to be read. Of several
+// of a name the last counts.
+type resultFacts struct{ kind, isError, structured, meta jsonscan.Value }
+
+// readResult reads them and leaves the others in parts.
+func (x *exchange) readResult(result jsonscan.Value) (r resultFacts) {
+	x.parts = x.parts[:0]
+	for it := result.Members(); it.Next(); {
+		switch v := it.Value(); {
+		case it.KeyEqual("resultType"):
+			r.kind = v
+		case it.KeyEqual("_meta"):
+			r.meta = v
+		case it.KeyEqual("structuredContent"):
+			r.structured = v
+		default:
+			if it.KeyEqual("isError") {
+				r.isError = v
+			}
+			x.parts = append(x.parts, resultPart{it.Key(), v, v.Kind() == jsonscan.Array && it.KeyEqual("content")})
+		}
+	}
+	return r
 }
 
 // open begins a member of the result.
@@ -78,22 +112,41 @@ func (x *exchange) openRaw(key []byte) {
 	x.written = append(append(append(x.written, '"'), key...), `":`...)
 }
 
-// contentItem writes one item of the content and reports whether it is text that
-// holds a JSON object or array.
-func (x *exchange) contentItem(item jsonscan.Value) (isJSON bool, err error) {
-	text := item.Get("text")
-	a := x.ready.Answer
-	if !item.Get("type").EqualText("text") || text.Kind() != jsonscan.String {
-		if a.Redact {
+// contentItem writes one item of the content and reports, where that is wanted,
+// whether it is text that holds a JSON object or array.
+func (x *exchange) contentItem(item jsonscan.Value, wanted bool) (isJSON bool, err error) {
+	raw, budget := item.Raw(), x.budget()
+	// Unescaping only ever shortens: what fits as it is written fits as text.
+	fits := budget <= 0 || len(raw) <= budget
+	redact, rewrites := x.ready.Answer.Redact, x.rewritesJSON()
+	if !redact && !rewrites && !wanted && fits {
+		x.written = append(x.written, raw...)
+		return false, nil
+	}
+	var kind, text jsonscan.Value
+	for it := item.Members(); it.Next(); {
+		switch {
+		case it.KeyEqual("type"):
+			kind = it.Value()
+		case it.KeyEqual("text"):
+			text = it.Value()
+		}
+	}
+	if text.Kind() != jsonscan.String || !kind.EqualText("text") {
+		if redact {
 			return false, x.withheld()
 		}
-		x.written = append(x.written, item.Raw()...)
+		x.written = append(x.written, raw...)
+		return false, nil
+	}
+	if !redact && fits && !mayBeDocument(text.Raw()) {
+		x.written = append(x.written, raw...)
 		return false, nil
 	}
 	x.item = text.AppendText(x.item[:0])
 	isJSON = isDocument(x.item)
-	if !x.rewrites(isJSON) {
-		x.written = append(x.written, item.Raw()...)
+	if !redact && (budget <= 0 || len(x.item) <= budget) && (!isJSON || !rewrites) {
+		x.written = append(x.written, raw...)
 		return isJSON, nil
 	}
 	if err := x.answerItem(isJSON); err != nil {
@@ -117,13 +170,26 @@ func (x *exchange) contentItem(item jsonscan.Value) (isJSON bool, err error) {
 	return isJSON, nil
 }
 
-// rewrites reports whether the text in item can become another than it is.
-func (x *exchange) rewrites(isJSON bool) bool {
+// rewritesJSON reports whether text that is JSON can become another than it is,
+// though it is within the budget.
+func (x *exchange) rewritesJSON() bool {
 	a := x.ready.Answer
-	if a.Redact || x.budget() > 0 && len(x.item) > x.budget() {
-		return true
+	return a.Profile != registry.ProfileOff || len(a.Program.Tables) > 0 || a.Reshape != nil || len(x.ready.Plugins) > 0
+}
+
+// mayBeDocument reports whether the text of a JSON string, given with its quotes, may
+// begin as [isDocument] wants it. White space and brackets may be escaped.
+func mayBeDocument(raw []byte) bool {
+	for _, c := range raw[1:] {
+		switch c {
+		case ' ':
+			continue
+		case '{', '[', '\\':
+			return true
+		}
+		return false
 	}
-	return isJSON && (a.Profile != registry.ProfileOff || len(a.Program.Tables) > 0 || a.Reshape != nil || len(x.ready.Plugins) > 0)
+	return false
 }
 
 // answerItem sends the text in item the way of an answer; text is what becomes of
@@ -228,14 +294,14 @@ func (x *exchange) appendTextItem() error {
 	return nil
 }
 
-// takeMeta keeps the members of the result's _meta: all but who the server is,
+// takeMeta keeps the members of a result's _meta: all but who the server is,
 // which is this toolset for its clients.
-func (x *exchange) takeMeta(result jsonscan.Value) {
+func (x *exchange) takeMeta(meta jsonscan.Value) {
 	if len(x.written) == 0 {
 		x.written = append(x.written, `"content":[]`...) // clients of every revision want it
 	}
 	mark := len(x.written)
-	x.written = appendMetaMembers(x.written, result.Get("_meta"))
+	x.written = appendMetaMembers(x.written, meta)
 	if len(x.written) > mark {
 		x.serverMD = x.written[mark:]
 	}
@@ -273,7 +339,7 @@ func (x *exchange) inputRequired(result jsonscan.Value) error {
 	}
 	x.call.InputRequired, x.out.Status = true, 200
 	x.text = x.written
-	x.takeMeta(result)
+	x.takeMeta(result.Get("_meta"))
 	return nil
 }
 

@@ -48,6 +48,7 @@ type exchange struct {
 	pass    []byte // send: what is passed on of the caller's _meta, and of its capabilities
 	item    []byte // transform: the text of one item of an MCP server's result
 	written []byte // transform: the members of that result
+	parts   []resultPart
 	flow    []byte // send: what a workflow answered
 
 	creds       []credentials.Credential // auth: one for each rule of the tool

@@ -180,6 +180,7 @@ func (x *exchange) resetMCP() {
 	x.mcp.Reset()
 	x.remote = mcpclient.Call{}
 	clear(x.repeats)
-	x.repeats = x.repeats[:0]
+	clear(x.parts) // a large answer is let go
+	x.repeats, x.parts = x.repeats[:0], x.parts[:0]
 	x.pass, x.item, x.written = keep(x.pass), keep(x.item), keep(x.written)
 }

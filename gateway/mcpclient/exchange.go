@@ -233,11 +233,27 @@ func (x *Exchange) take(b []byte) {
 }
 
 func (x *Exchange) takeOne(v jsonscan.Value) {
-	method, id := v.Get("method"), v.Get("id")
+	var version, method, id, params, fault, result jsonscan.Value
+	for it := v.Members(); it.Next(); {
+		switch { // the last of several members of a name wins, as in encoding/json
+		case it.KeyEqual("jsonrpc"):
+			version = it.Value()
+		case it.KeyEqual("id"):
+			id = it.Value()
+		case it.KeyEqual("result"):
+			result = it.Value()
+		case it.KeyEqual("error"):
+			fault = it.Value()
+		case it.KeyEqual("method"):
+			method = it.Value()
+		case it.KeyEqual("params"):
+			params = it.Value()
+		}
+	}
 	switch {
 	case method.Kind() == jsonscan.String && !id.Exists():
 		if x.notify != nil {
-			x.notify(string(method.AppendText(nil)), v.Get("params"))
+			x.notify(string(method.AppendText(nil)), params)
 		}
 		return
 	case method.Exists():
@@ -246,15 +262,14 @@ func (x *Exchange) takeOne(v jsonscan.Value) {
 		}
 		return
 	}
-	fault := v.Get("error")
 	if n, ok := id.Int64(); !ok || n < 0 || uint64(n) != x.id {
 		// An error without an id is about the message that was posted.
 		if fault.Kind() != jsonscan.Object || id.Exists() && id.Kind() != jsonscan.Null {
-			x.broken = x.broken || v.Kind() != jsonscan.Object || !v.Get("jsonrpc").Exists()
+			x.broken = x.broken || v.Kind() != jsonscan.Object || !version.Exists()
 			return
 		}
 	}
-	switch result := v.Get("result"); {
+	switch {
 	case fault.Kind() == jsonscan.Object:
 		x.fault, x.got = readFault(fault), true
 	case result.Kind() == jsonscan.Object:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/valyala/fastjson"
@@ -61,5 +62,50 @@ func BenchmarkCall(b *testing.B) {
 				b.Fatal("wrong")
 			}
 		})
+	}
+}
+
+// BenchmarkText reads the result of a tools/call: JSON inside a string, where every
+// quote is escaped, and prose.
+func BenchmarkText(b *testing.B) {
+	for name, text := range map[string]string{
+		"json":  strings.Repeat(`{"id":16,"name":"user-16","email":"user16@example.com"},`, 17),
+		"prose": strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 20),
+	} {
+		in := appendString([]byte(`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":`), text)
+		in = append(in, `}],"isError":false}}`...)
+		run := func(impl string, f func()) {
+			b.Run(fmt.Sprintf("text=%s/impl=%s", name, impl), func(b *testing.B) {
+				b.SetBytes(int64(len(in)))
+				b.ReportAllocs()
+				for b.Loop() {
+					f()
+				}
+			})
+		}
+		run("baseline", func() {
+			if !json.Valid(in) {
+				b.Fatal("invalid")
+			}
+		})
+		run("parse", func() {
+			if _, err := Parse(in, 0); err != nil {
+				b.Fatal(err)
+			}
+		})
+		v := Trusted(in)
+		run("get", func() {
+			if !v.Get("result").Exists() {
+				b.Fatal("missing")
+			}
+		})
+		item := v.Get("result").Get("content")
+		it := item.Elements()
+		it.Next()
+		value := it.Value().Get("text")
+		var dst []byte
+		run("text", func() { dst = value.AppendText(dst[:0]) })
+		plain := []byte(text)
+		run("quote", func() { dst = AppendString(dst[:0], plain) })
 	}
 }
