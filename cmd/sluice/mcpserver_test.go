@@ -107,7 +107,14 @@ func (s *scripts) oauthServer(ts *testscript.TestScript, name string) {
 	ts.Defer(as.Close)
 	s.servers.Store(as.Issuer(), as)
 	ts.Setenv("ISSUER", as.Issuer())
-	ts.Setenv(name, mcpServer(ts, withOAuth(as)).URL)
+	allow, shown := withOAuth(as), ts.MkAbs("shown.txt")
+	ts.Setenv(name, mcpServer(ts, func(w http.ResponseWriter, r *http.Request) (string, bool) {
+		who, ok := allow(w, r)
+		if ok { // a script may ask which token was shown, and then look for it elsewhere
+			ts.Check(os.WriteFile(shown, []byte(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")), 0o600))
+		}
+		return who, ok
+	}).URL)
 }
 
 var loginLink = regexp.MustCompile(`https?://[^\s"\\]+/oauth/login/[A-Za-z0-9_-]+`)

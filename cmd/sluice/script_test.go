@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,7 +53,10 @@ func TestMain(m *testing.M) {
 // there are:
 //
 //	upstream VAR KIND    start an API and set VAR to its URL
-//	waitready [DIR]      wait until the node of DIR (sluice-data) is ready
+//	waitready [DIR|URL]  wait until the node of DIR (sluice-data), or with its /readyz at URL, is ready
+//	ports VAR…           set each VAR to 127.0.0.1 with a port that is free
+//	tap VAR URL FILE     set VAR to the URL of a proxy of URL that writes what passes to FILE
+//	answers PATTERN …    curl until what it prints matches
 //	exits CODE CMD …     run a command that must end with CODE
 //	curl …               a small curl: -s -i -X -H -d URL
 //	paste FILE           run the curl line that FILE has
@@ -97,7 +102,7 @@ func TestScripts(t *testing.T) {
 			"upstream": s.upstream, "waitready": s.waitReady, "exits": s.exits, "curl": s.curl, "paste": s.paste, "mcp": s.mcp,
 			"capture": s.capture, "tree": s.tree, "certificate": s.certificate,
 			"login": s.login, "revoke": s.revoke, "hidden": s.hidden, "bucket": s.bucket, "registry": s.registry,
-			"follow": s.follow, "userid": s.userID,
+			"follow": s.follow, "userid": s.userID, "ports": s.ports, "tap": s.tap, "answers": s.answers,
 		},
 	})
 }
@@ -216,7 +221,7 @@ func (s *scripts) waitReady(ts *testscript.TestScript, neg bool, args []string) 
 		dir = args[0]
 	}
 	if neg || len(args) > 1 {
-		ts.Fatalf("usage: waitready [DIR]")
+		ts.Fatalf("usage: waitready [DIR|URL]")
 	}
 	ctx, cancel := context.WithTimeout(s.t.Context(), readyTimeout)
 	defer cancel()
@@ -224,7 +229,10 @@ func (s *scripts) waitReady(ts *testscript.TestScript, neg bool, args []string) 
 	defer tick.Stop()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	for {
-		base, err := os.ReadFile(ts.MkAbs(filepath.Join(dir, endpointFile)))
+		base, err := []byte(dir), error(nil)
+		if !strings.HasPrefix(dir, "http://") {
+			base, err = os.ReadFile(ts.MkAbs(filepath.Join(dir, endpointFile)))
+		}
 		if err == nil {
 			resp, err := client.Get(strings.TrimSpace(string(base)) + "/readyz")
 			if err == nil {
@@ -295,7 +303,44 @@ func (s *scripts) exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func (s *scripts) curl(ts *testscript.TestScript, neg bool, args []string) {
-	method, body, target, show := "", "", "", false
+	resp, show, err := s.request(ts, args)
+	if err != nil {
+		if neg {
+			return
+		}
+		ts.Fatalf("%v", err)
+	}
+	defer resp.Body.Close()
+	if neg {
+		ts.Fatalf("%s %s answered %d", resp.Request.Method, resp.Request.URL, resp.StatusCode)
+	}
+	if show {
+		fmt.Fprintf(ts.Stdout(), "%d %s\n", resp.StatusCode, resp.Header.Get("Content-Type"))
+		for _, name := range slices.Sorted(maps.Keys(resp.Header)) {
+			fmt.Fprintf(ts.Stdout(), "%s: %s\n", name, strings.Join(resp.Header[name], ", "))
+		}
+	}
+	_, err = io.Copy(ts.Stdout(), resp.Body)
+	ts.Check(err)
+}
+
+// fetch is what curl prints; a request that fails prints its error.
+func (s *scripts) fetch(ts *testscript.TestScript, args []string) string {
+	resp, _, err := s.request(ts, args)
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// request does what the arguments of curl say.
+func (s *scripts) request(ts *testscript.TestScript, args []string) (resp *http.Response, show bool, err error) {
+	method, body, target := "", "", ""
 	header := http.Header{}
 	for i := 0; i < len(args); i++ {
 		switch args[i] {
@@ -325,23 +370,13 @@ func (s *scripts) curl(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	req, err := http.NewRequestWithContext(s.t.Context(), method, target, strings.NewReader(body))
 	ts.Check(err)
+	if host := header.Get("Host"); host != "" {
+		req.Host = host
+		header.Del("Host")
+	}
 	req.Header = header
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		if neg {
-			return
-		}
-		ts.Fatalf("%v", err)
-	}
-	defer resp.Body.Close()
-	if neg {
-		ts.Fatalf("%s %s answered %d", method, target, resp.StatusCode)
-	}
-	if show {
-		fmt.Fprintf(ts.Stdout(), "%d %s\n", resp.StatusCode, resp.Header.Get("Content-Type"))
-	}
-	_, err = io.Copy(ts.Stdout(), resp.Body)
-	ts.Check(err)
+	resp, err = http.DefaultClient.Do(req)
+	return resp, show, err
 }
 
 // paste runs the curl line of a file as a shell would.

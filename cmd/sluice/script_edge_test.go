@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// ports finds addresses for nodes whose own cannot be asked for: an edge has no admin
+// listener and writes no file with its addresses.
+func (s *scripts) ports(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: ports VAR…")
+	}
+	for _, name := range args {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		ts.Check(err)
+		defer func() { _ = l.Close() }() // all of them are open until each has its own
+		ts.Setenv(name, l.Addr().String())
+	}
+}
+
+// tap starts a proxy that keeps what passes through it: bodies and headers of both
+// directions.
+func (s *scripts) tap(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: tap VAR URL FILE")
+	}
+	target, err := url.Parse(args[1])
+	ts.Check(err)
+	file, err := os.Create(ts.MkAbs(args[2]))
+	ts.Check(err)
+	var mu sync.Mutex
+	keep := func(header http.Header, body io.ReadCloser) (io.ReadCloser, error) {
+		b, err := io.ReadAll(body)
+		if err != nil {
+			return nil, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err := header.Write(file); err != nil {
+			return nil, err
+		}
+		_, err = file.Write(append(b, '\n'))
+		return io.NopCloser(bytes.NewReader(b)), err
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.ModifyResponse = func(r *http.Response) (err error) {
+		r.Body, err = keep(r.Header, r.Body)
+		return err
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := keep(r.Header, r.Body)
+		if err != nil {
+			http.Error(w, "the request was cut off", http.StatusBadRequest)
+			return
+		}
+		r.Body = body
+		proxy.ServeHTTP(w, r)
+	}))
+	ts.Defer(func() {
+		srv.CloseClientConnections()
+		srv.Close()
+		_ = file.Close() // what it has was read
+	})
+	ts.Setenv(args[0], srv.URL)
+}
+
+// answers is curl until what it prints matches: what an edge learns of its control plane
+// arrives a moment later.
+func (s *scripts) answers(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: answers PATTERN CURL-ARGUMENTS…")
+	}
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	deadline := time.Now().Add(readyTimeout)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		got := s.fetch(ts, args[1:])
+		if pattern.MatchString(got) {
+			_, err := io.WriteString(ts.Stdout(), got)
+			ts.Check(err)
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("within %s no answer matched %s; the last: %s", readyTimeout, args[0], got)
+		}
+		<-tick.C
+	}
+}
