@@ -85,7 +85,7 @@ func (s *scripts) answers(ts *testscript.TestScript, neg bool, args []string) {
 	pattern, err := regexp.Compile(args[0])
 	ts.Check(err)
 	deadline := time.Now().Add(readyTimeout)
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		got := s.fetch(ts, args[1:])

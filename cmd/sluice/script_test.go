@@ -57,6 +57,8 @@ func TestMain(m *testing.M) {
 //	ports VAR…           set each VAR to 127.0.0.1 with a port that is free
 //	tap VAR URL FILE     set VAR to the URL of a proxy of URL that writes what passes to FILE
 //	answers PATTERN …    curl until what it prints matches
+//	jwt VAR ISSUER …     set VAR to a token of an issuer (upstream VAR issuer) with CLAIM=VALUE…
+//	turnkey ISSUER       make it sign with another key and forget the one before
 //	exits CODE CMD …     run a command that must end with CODE
 //	curl …               a small curl: -s -i -X -H -d URL
 //	paste FILE           run the curl line that FILE has
@@ -103,6 +105,7 @@ func TestScripts(t *testing.T) {
 			"capture": s.capture, "tree": s.tree, "certificate": s.certificate,
 			"login": s.login, "revoke": s.revoke, "hidden": s.hidden, "bucket": s.bucket, "registry": s.registry,
 			"follow": s.follow, "userid": s.userID, "ports": s.ports, "tap": s.tap, "answers": s.answers,
+			"jwt": s.jwt, "turnkey": s.turnKey,
 		},
 	})
 }
@@ -153,6 +156,10 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv(args[0], mcpServer(ts, withKey("let-me-in")).URL)
 	case "mcp-oauth":
 		s.oauthServer(ts, args[0])
+	case "issuer":
+		s.issuer(ts, args[0])
+	case "dump":
+		ts.Setenv(args[0], dumpServer(ts))
 	case "mcp-asks":
 		ts.Setenv(args[0], askingServer(ts).URL)
 	case "mutual-tls":

@@ -88,13 +88,16 @@ func (p *jwtPolicy) verify(ctx context.Context, token []byte, resource, metadata
 	h.Write([]byte(resource))
 	sum := [sha256.Size]byte(h.Sum(nil))
 	now := time.Now()
-	if g := p.known.get(sum); g != nil && now.Before(g.expires) {
+	if g := p.known.get(sum); g != nil && now.Before(g.expires) && g.keys == p.keys.current(ctx, now) {
 		return g, nil
 	}
 	var c claims
+	var generation uint64
 	_, err := p.parser.ParseWithClaims(string(token), &c, func(t *jwt.Token) (any, error) {
 		id, _ := t.Header["kid"].(string)
-		return p.keys.find(ctx, id, t.Method.Alg())
+		key, of, err := p.keys.find(ctx, id, t.Method.Alg())
+		generation = of
+		return key, err
 	})
 	why := ""
 	switch {
@@ -123,7 +126,7 @@ func (p *jwtPolicy) verify(ctx context.Context, token []byte, resource, metadata
 			Status: 401, Reason: BadToken, Text: why, Challenge: p.challenge(metadata, "invalid_token", why, p.supported),
 		}
 	}
-	g := &grant{principal: JWTPrincipal(c.Issuer, c.Subject), expires: c.ExpiresAt.Add(clockSkew), scopes: append(c.Scope, c.Scp...)}
+	g := &grant{principal: JWTPrincipal(c.Issuer, c.Subject), expires: c.ExpiresAt.Add(clockSkew), scopes: append(c.Scope, c.Scp...), keys: generation}
 	g.all = len(p.grant.Scopes) == 0
 	for _, s := range p.grant.Scopes {
 		if slices.Contains(g.scopes, s.Scope) {

@@ -16,6 +16,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -99,6 +100,9 @@ type keySet struct {
 type keyState struct {
 	keys    []key
 	fetched time.Time
+	// generation changes when the keys do: what one of an older generation verified
+	// must be verified again, because its key may have been withdrawn.
+	generation uint64
 }
 
 type key struct {
@@ -112,16 +116,29 @@ var (
 	errBadKeys = errors.New("the document is not a JSON Web Key Set with usable keys")
 )
 
+// current is the generation of the keys as they are now, which are fetched again when
+// they are old; 0: there are none, or they are too old to trust.
+func (s *keySet) current(ctx context.Context, now time.Time) uint64 {
+	state := s.state.Load()
+	if state != nil && now.Sub(state.fetched) > keysFresh {
+		state = s.refresh(ctx, state)
+	}
+	if state == nil || now.Sub(state.fetched) > keysStale {
+		return 0
+	}
+	return state.generation
+}
+
 // find returns the key, or the set of keys when the token names none, that may
-// have signed. It fetches when nothing is known, when what is known is old, and
-// when the id is new.
-func (s *keySet) find(ctx context.Context, id, alg string) (any, error) {
+// have signed, and the generation it is of. It fetches when nothing is known, when
+// what is known is old, and when the id is new.
+func (s *keySet) find(ctx context.Context, id, alg string) (any, uint64, error) {
 	state := s.state.Load()
 	if state == nil || time.Since(state.fetched) > keysFresh {
 		state = s.refresh(ctx, state)
 	}
 	if state == nil || time.Since(state.fetched) > keysStale {
-		return nil, errNoKeys
+		return nil, 0, errNoKeys
 	}
 	found := state.find(id, alg)
 	if found == nil {
@@ -130,9 +147,9 @@ func (s *keySet) find(ctx context.Context, id, alg string) (any, error) {
 		}
 	}
 	if found == nil {
-		return nil, errNoKey
+		return nil, 0, errNoKey
 	}
-	return jwt.VerificationKeySet{Keys: found}, nil
+	return jwt.VerificationKeySet{Keys: found}, state.generation, nil
 }
 
 func (k *keyState) find(id, alg string) (out []jwt.VerificationKey) {
@@ -180,7 +197,12 @@ func (s *keySet) refresh(ctx context.Context, known *keyState) *keyState {
 			slog.String("issuer", s.issuer), slog.Any("error", err))
 		return known
 	}
-	state := &keyState{keys: keys, fetched: s.asked}
+	state := &keyState{keys: keys, fetched: s.asked, generation: 1}
+	if known != nil {
+		if state.generation = known.generation; !reflect.DeepEqual(known.keys, keys) {
+			state.generation++
+		}
+	}
 	s.state.Store(state)
 	return state
 }

@@ -35,6 +35,7 @@ type grant struct {
 	tools     patterns  // nil: all
 	all       bool
 	scopes    []string // of a JWT
+	keys      uint64   // generation of the keys that verified a JWT
 	limits    *limiter
 	bytes     int
 }

@@ -400,6 +400,64 @@ func TestJWT(t *testing.T) {
 	}
 }
 
+// TestWithdrawnKey: a token that was let in is looked at again when the keys of its
+// issuer change, and keys are asked for again also when nothing but tokens comes that
+// are known.
+func TestWithdrawnKey(t *testing.T) {
+	i := newIssuer(t)
+	first, second := ecKeyOf(t, elliptic.P256()), ecKeyOf(t, elliptic.P256())
+	i.publish(publicJWK(t, "1", first))
+	keys := newKeys(t, i)
+	p := compile(t, &registry.AccessDocument{Mode: registry.AccessJWT, JWT: &registry.JWTGrant{Issuer: i.URL + "/tenant"}}, keys, nil)
+	set := keys.set(i.URL+"/tenant", "")
+	age := func(d time.Duration) {
+		s := *set.state.Load()
+		s.fetched = s.fetched.Add(-d)
+		set.state.Store(&s)
+		set.asked = set.asked.Add(-d)
+	}
+	old := signed(t, jwt.SigningMethodES256, "1", first, i.claims(nil))
+	in := func(token string, status int) {
+		t.Helper()
+		pass, refusal := admit(t, p, token)
+		if got := 0; refusal != nil {
+			if got = refusal.Status; got != status {
+				t.Fatalf("%+v, want status %d", refusal, status)
+			}
+			return
+		}
+		pass.Leave()
+		if status != 0 {
+			t.Fatalf("let in, want status %d", status)
+		}
+	}
+	in(old, 0)
+	in(old, 0)
+	// The same keys again: nothing is verified anew.
+	generation := set.state.Load().generation
+	age(keysFresh + time.Second)
+	in(old, 0)
+	if n := i.fetched.Load(); n != 2 || set.state.Load().generation != generation {
+		t.Fatalf("fetched %d times, generation %d", n, set.state.Load().generation)
+	}
+	i.publish(publicJWK(t, "2", second))
+	in(old, 0) // the keys are fresh
+	age(keysFresh + time.Second)
+	in(old, 401)
+	in(signed(t, jwt.SigningMethodES256, "2", second, i.claims(nil)), 0)
+	// A key of the same id that is another key.
+	i.publish(publicJWK(t, "2", first))
+	age(keysFresh + time.Second)
+	in(signed(t, jwt.SigningMethodES256, "2", second, i.claims(nil)), 401)
+	in(signed(t, jwt.SigningMethodES256, "2", first, i.claims(nil)), 0)
+	// Keys that could not be asked for over a day let nobody in any more.
+	i.Close()
+	known := signed(t, jwt.SigningMethodES256, "2", first, i.claims(nil))
+	in(known, 0)
+	age(keysStale + time.Second)
+	in(known, 503)
+}
+
 // TestKeyRotation: a new key is found by its id without waiting, an old one is
 // forgotten in time, and keys that were known serve while the server is away.
 func TestKeyRotation(t *testing.T) {
@@ -410,7 +468,7 @@ func TestKeyRotation(t *testing.T) {
 	set := keys.set(i.URL+"/tenant", "")
 	find := func(id, alg string, want error) {
 		t.Helper()
-		if _, err := set.find(context.Background(), id, alg); err != want {
+		if _, _, err := set.find(context.Background(), id, alg); err != want {
 			t.Fatalf("key %s: %v, want %v", id, err, want)
 		}
 	}
@@ -459,10 +517,10 @@ func TestDiscovery(t *testing.T) {
 	i.metadata = func(base string) any {
 		return map[string]any{"issuer": "https://other.example", "jwks_uri": base + "/jwks"}
 	}
-	if _, err := newKeys(t, i).set(i.URL+"/tenant", "").find(t.Context(), "1", "ES256"); err != errNoKeys {
+	if _, _, err := newKeys(t, i).set(i.URL+"/tenant", "").find(t.Context(), "1", "ES256"); err != errNoKeys {
 		t.Fatalf("metadata of another issuer was believed: %v", err)
 	}
-	if _, err := newKeys(t, i).set(i.URL+"/tenant", i.URL+"/jwks").find(t.Context(), "1", "ES256"); err != nil {
+	if _, _, err := newKeys(t, i).set(i.URL+"/tenant", i.URL+"/jwks").find(t.Context(), "1", "ES256"); err != nil {
 		t.Fatalf("with the address of the keys: %v", err)
 	}
 }
