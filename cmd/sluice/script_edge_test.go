@@ -22,11 +22,15 @@ func (s *scripts) ports(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: ports VAR…")
 	}
+	var open []net.Listener // all of them until each has its own
 	for _, name := range args {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		ts.Check(err)
-		defer func() { _ = l.Close() }() // all of them are open until each has its own
+		open = append(open, l)
 		ts.Setenv(name, l.Addr().String())
+	}
+	for _, l := range open {
+		ts.Check(l.Close())
 	}
 }
 

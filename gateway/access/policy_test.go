@@ -420,15 +420,13 @@ func TestWithdrawnKey(t *testing.T) {
 	in := func(token string, status int) {
 		t.Helper()
 		pass, refusal := admit(t, p, token)
-		if got := 0; refusal != nil {
-			if got = refusal.Status; got != status {
-				t.Fatalf("%+v, want status %d", refusal, status)
+		if refusal == nil {
+			pass.Leave()
+			if status != 0 {
+				t.Fatalf("let in, want status %d", status)
 			}
-			return
-		}
-		pass.Leave()
-		if status != 0 {
-			t.Fatalf("let in, want status %d", status)
+		} else if refusal.Status != status {
+			t.Fatalf("%+v, want status %d", refusal, status)
 		}
 	}
 	in(old, 0)
