@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +46,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	good     map[string]bool // guarded by mu; access tokens that were issued and not revoked
+	issued   []string        // guarded by mu; every access, refresh and identity token
 	requests []url.Values    // guarded by mu; at the token endpoint
 	hold     chan struct{}   // guarded by mu; not nil: token requests wait until it is closed
 	down     int             // guarded by mu; not 0: status of every answer of the token endpoint
@@ -135,6 +137,13 @@ func (s *Server) Requests() []url.Values {
 	return append([]url.Values(nil), s.requests...)
 }
 
+// Issued are all access, refresh and identity tokens so far, revoked ones included.
+func (s *Server) Issued() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.issued)
+}
+
 // Hold makes token requests wait until the function it returns is called.
 func (s *Server) Hold() (release func()) {
 	s.mu.Lock()
@@ -207,6 +216,11 @@ func (s *Server) token(op http.Handler, w http.ResponseWriter, r *http.Request) 
 		if token, _ := a["access_token"].(string); token != "" {
 			s.mu.Lock()
 			s.good[token] = true
+			for _, kind := range []string{"access_token", "refresh_token", "id_token"} {
+				if t, _ := a[kind].(string); t != "" {
+					s.issued = append(s.issued, t)
+				}
+			}
 			s.grants[token] = s.grantedLocked(a, form, client)
 			s.mu.Unlock()
 			if lifetime != 0 {
