@@ -38,6 +38,14 @@ func (s *Server) registerAudit() {
 		OperationID: "get-me", Method: http.MethodGet, Path: "/v1/me", Summary: "Who is asking", Tags: []string{"access"},
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[Me], error) {
 		t := requestOf(ctx).token
-		return &bodyOutput[Me]{Me{Workspace: t.WorkspaceID, TokenID: t.ID, Name: t.Name, Role: t.Role, Version: s.o.Version}}, nil
+		me := Me{Workspace: t.WorkspaceID, TokenID: t.ID, Name: t.Name, Role: t.Role, Version: s.o.Version}
+		if t.MemberID != "" {
+			m, err := s.workspace(ctx).Member(ctx, t.MemberID)
+			if err != nil {
+				return nil, err
+			}
+			me.Member = m.Email
+		}
+		return &bodyOutput[Me]{me}, nil
 	})
 }

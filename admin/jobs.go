@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -227,10 +228,16 @@ func register[I, O any](s *Server, op huma.Operation, handler func(context.Conte
 	op.BodyReadTimeout, op.MaxBodyBytes = -1, -1 // the body was read and bounded before
 	need := roleOf(&op)
 	op.Extensions = map[string]any{roleExtension: need}
-	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
-		if err := requireRole(ctx, need); err != nil {
-			return nil, s.fail(ctx, err)
+	// Before the request is looked at: who may not do it learns nothing of what it takes.
+	op.Middlewares = append(op.Middlewares, func(hc huma.Context, next func(huma.Context)) {
+		if err := requireRole(hc.Context(), need); err != nil {
+			r, w := humago.Unwrap(hc)
+			s.writeProblem(w, r, err)
+			return
 		}
+		next(hc)
+	})
+	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
 		if err != nil {
 			return nil, s.fail(ctx, err)

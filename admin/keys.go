@@ -22,7 +22,34 @@ type RotatedKeys struct {
 	Opening   []string `json:"opening,omitempty" doc:"Older keys that still open, until the next rotation removes them."`
 }
 
+// ControlKey is a key of the control plane, by its identifier.
+type ControlKey struct {
+	ID    string `json:"id" doc:"Of signing keys: hex SHA-256 of the public key's DER."`
+	Use   string `json:"use" enum:"credentials,release,workspace" doc:"credentials: seals secrets; release: signs releases and access documents; workspace: signs generated connectors."`
+	State string `json:"state" enum:"current,opening" doc:"opening: it only opens what it sealed, until the next rotation."`
+}
+
 func (s *Server) registerKeys() {
+	register(s, huma.Operation{
+		OperationID: "list-keys", Method: http.MethodGet, Path: "/v1/keys", Summary: "List the keys of the control plane", Tags: []string{"keys"},
+		Description: "Operator only. Identifiers, never keys. A handful: there is one page.",
+	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[List[ControlKey]], error) {
+		if err := requireOperator(ctx); err != nil {
+			return nil, err
+		}
+		out := List[ControlKey]{Items: []ControlKey{}}
+		for i, id := range s.o.Keyring.IDs() {
+			k := ControlKey{ID: id, Use: "credentials", State: "opening"}
+			if i == 0 {
+				k.State = "current"
+			}
+			out.Items = append(out.Items, k)
+		}
+		for _, k := range s.o.Publisher.Trusted() {
+			out.Items = append(out.Items, ControlKey{ID: k.KeyID, Use: k.Use, State: "current"})
+		}
+		return &bodyOutput[List[ControlKey]]{out}, nil
+	})
 	register(s, huma.Operation{
 		OperationID: "rotate-keys", Method: http.MethodPost, Path: "/v1/keys/rotate", Summary: "Make a new key-encryption key", Tags: []string{"keys"},
 		Description: "Operator only. Every sealed value is put under the new key, none is decrypted, and calls go on meanwhile. " +

@@ -22,6 +22,16 @@ func TestRotateKeys(t *testing.T) {
 	w.putAuth(ts.ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": "let-me-in"})
 	// One that nobody stores meanwhile, so that there is something to wrap each time.
 	w.putAuth(w.create("Idle", "locked.yaml").ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": "let-me-in"})
+	uses := map[string]int{}
+	for _, k := range want[admin.List[admin.ControlKey]](w, w.do("GET", "/v1/keys", nil), http.StatusOK).Items {
+		uses[k.Use+" "+k.State]++
+		if k.ID == "" || k.Use == "credentials" && k.ID != first {
+			t.Errorf("%+v", k)
+		}
+	}
+	if uses["credentials current"] != 1 || uses["release current"] != 1 {
+		t.Errorf("keys %v", uses)
+	}
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	wg.Go(func() {

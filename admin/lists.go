@@ -91,9 +91,9 @@ func (in *MatchInput) check(version uint64, needed bool) error {
 	switch {
 	case in.IfMatch == "" && needed:
 		return problem.New(problem.PreconditionNeed, "the request needs If-Match").
-			Fix("read the toolset and send its ETag, now %s, so that nobody's change is lost", etag(version))
+			Fix("read it first and send its ETag, now %s, so that nobody's change is lost", etag(version))
 	case in.IfMatch != "" && !matches(in.IfMatch, version):
-		return huma.ErrorWithHeaders(problem.New(problem.Precondition, "the toolset was changed meanwhile; its ETag is %s", etag(version)).
+		return huma.ErrorWithHeaders(problem.New(problem.Precondition, "it was changed meanwhile; its ETag is %s", etag(version)).
 			Fix("read it again and repeat the change").Because(store.ErrStale), http.Header{"Etag": {etag(version)}})
 	}
 	return nil

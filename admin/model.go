@@ -387,7 +387,8 @@ type Me struct {
 	Workspace string `json:"workspace"`
 	TokenID   string `json:"tokenId"`
 	Name      string `json:"name"`
-	Role      string `json:"role"`
+	Role      string `json:"role" doc:"What the token may do now."`
+	Member    string `json:"member,omitempty" doc:"Address of the member it belongs to."`
 	Version   string `json:"version" doc:"Version of the server."`
 }
 

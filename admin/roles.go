@@ -14,6 +14,7 @@ import (
 // ([roleOf]).
 var rolesOf = map[string]string{
 	"create-token": store.RoleAdmin, "list-tokens": store.RoleAdmin, "revoke-token": store.RoleAdmin,
+	"list-members": store.RoleAdmin, "get-member": store.RoleAdmin, "add-member": store.RoleAdmin, "patch-member": store.RoleAdmin, "remove-member": store.RoleAdmin,
 	"create-workspace": store.RoleAdmin, "list-workspaces": store.RoleAdmin,
 	"list-audit": store.RoleAdmin,
 	// What is captured may be anybody's data: a viewer sees that a call was, not what it said.
@@ -22,7 +23,25 @@ var rolesOf = map[string]string{
 	"revoke-edge":    store.RoleAdmin,
 	"publish-plugin": store.RolePublisher, "yank-plugin-version": store.RolePublisher, "test-plugin-version": store.RolePublisher,
 	"add-publisher-key": store.RoleAdmin, "revoke-publisher-key": store.RoleAdmin,
-	"create-backup": store.RoleAdmin, "collect-garbage": store.RoleAdmin, "rotate-key": store.RoleAdmin,
+	"collect-garbage": store.RoleAdmin, "rotate-keys": store.RoleAdmin, "list-keys": store.RoleAdmin,
+}
+
+// checkRoles panics when [rolesOf] names an operation that is not registered: the one
+// that was meant would have another role.
+func checkRoles(doc *huma.OpenAPI) {
+	known := map[string]bool{}
+	for _, at := range doc.Paths {
+		for _, op := range []*huma.Operation{at.Get, at.Put, at.Post, at.Delete, at.Patch} {
+			if op != nil {
+				known[op.OperationID] = true
+			}
+		}
+	}
+	for id := range rolesOf {
+		if !known[id] {
+			panic("BUG: there is no operation " + id + " to have a role")
+		}
+	}
 }
 
 // roleExtension is the member of an operation in the API's document that names the

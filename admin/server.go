@@ -364,10 +364,12 @@ func (s *Server) routes() {
 	s.registerAudit()
 	s.registerEdges()
 	s.registerTokens()
+	s.registerMembers()
 	s.registerUsage()
 	s.registerCalls()
 	s.registerExport()
 	finishDocument(s.api.OpenAPI())
+	checkRoles(s.api.OpenAPI())
 
 	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))
 	s.handler = s.framed(func(w http.ResponseWriter, r *http.Request) {

@@ -20,6 +20,7 @@ type APIToken struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
 	Role      string    `json:"role" enum:"viewer,editor,publisher,admin"`
+	Member    string    `json:"member,omitempty" doc:"Id of the member it belongs to: it may do no more than they may, and ends with them."`
 	Token     string    `json:"token,omitempty" doc:"Shown once, in the answer that makes it."`
 	CreatedAt time.Time `json:"createdAt"`
 	ExpiresAt time.Time `json:"expiresAt,omitzero" doc:"Absent: never."`
@@ -30,6 +31,7 @@ type APIToken struct {
 type CreateAPIToken struct {
 	Name       string `json:"name" minLength:"1" maxLength:"200"`
 	Role       string `json:"role" enum:"viewer,editor,publisher,admin" doc:"Each may do what those before it may: read; change, test and deploy toolsets; publish connectors and plugins; everything."`
+	Member     string `json:"member,omitempty" maxLength:"254" doc:"Id or address of the member it belongs to. Default: the member whose token makes it; of a token without one, nobody's."`
 	TTLSeconds int64  `json:"ttlSeconds,omitempty" minimum:"60" maximum:"315360000" doc:"Default: it does not expire."`
 }
 
@@ -61,7 +63,7 @@ type TokenInput struct {
 }
 
 func showAPIToken(row *store.Token) APIToken {
-	return APIToken{ID: row.ID, Name: row.Name, Role: row.Role, CreatedAt: row.CreatedAt.Time, ExpiresAt: row.ExpiresAt.Time, RevokedAt: row.RevokedAt.Time}
+	return APIToken{ID: row.ID, Name: row.Name, Role: row.Role, Member: row.MemberID, CreatedAt: row.CreatedAt.Time, ExpiresAt: row.ExpiresAt.Time, RevokedAt: row.RevokedAt.Time}
 }
 
 func (s *Server) registerTokens() {
@@ -147,11 +149,18 @@ func (s *Server) addToken(ctx context.Context, ws *store.Workspace, in *CreateAP
 		row.ExpiresAt = store.Time{Time: ws.Now().Add(min(time.Duration(in.TTLSeconds)*time.Second, maxTokenLife))}
 	}
 	err := ws.Update(ctx, func(tx *store.Tx) error {
+		owner, err := s.tokenOwner(ctx, tx, in)
+		if err != nil {
+			return err
+		}
+		if owner != nil {
+			row.MemberID = owner.ID
+		}
 		if err := tx.AddToken(ctx, row); err != nil {
 			return err
 		}
 		rec := audit(ctx, "token.create", row.ID)
-		rec.After = mustJSON(map[string]any{"name": row.Name, "role": row.Role})
+		rec.After = mustJSON(map[string]any{"name": row.Name, "role": row.Role, "member": row.MemberID})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {

@@ -50,7 +50,8 @@ func (t *Tx) RevokeToken(ctx context.Context, id string) error {
 
 // TokenByHash finds the valid token with a hash in any workspace: it is how the
 // workspace of a request becomes known. It fails with [problem.Unauthenticated]
-// when there is none or it was revoked or has expired.
+// when there is none or it was revoked or has expired, or its member was removed. Role
+// is what the token may do now: no more than its member may.
 func (s *Store) TokenByHash(ctx context.Context, hash []byte) (*Token, error) {
 	row := new(Token)
 	err := s.read.NewSelect().Model(row).Where("hash = ?", hash).Scan(ctx)
@@ -60,6 +61,17 @@ func (s *Store) TokenByHash(ctx context.Context, hash []byte) (*Token, error) {
 	if err != nil || !row.RevokedAt.IsZero() || (!row.ExpiresAt.IsZero() && !s.now().Before(row.ExpiresAt.Time)) {
 		return nil, problem.New(problem.Unauthenticated, "the token is not known, has expired or was revoked")
 	}
+	if row.MemberID == "" {
+		return row, nil
+	}
+	m, err := s.Workspace(row.WorkspaceID).Member(ctx, row.MemberID)
+	if problem.Is(err, problem.NotFound) {
+		return nil, problem.New(problem.Unauthenticated, "the token is not known, has expired or was revoked")
+	}
+	if err != nil {
+		return nil, err
+	}
+	row.Role = LowerRole(row.Role, m.Role)
 	return row, nil
 }
 

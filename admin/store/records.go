@@ -52,8 +52,9 @@ type Token struct {
 	InWorkspace
 	ID        string `bun:"id,pk"` // tok_…
 	Name      string `bun:"name"`
-	Role      string `bun:"role"` // RoleViewer …
-	Hash      []byte `bun:"hash"` // SHA-256 of the token's text
+	Role      string `bun:"role"`      // RoleViewer …: the most it may do
+	MemberID  string `bun:"member_id"` // whose it is; empty: the workspace's own
+	Hash      []byte `bun:"hash"`      // SHA-256 of the token's text
 	CreatedAt Time   `bun:"created_at"`
 	ExpiresAt Time   `bun:"expires_at"` // zero: never
 	RevokedAt Time   `bun:"revoked_at"` // zero: not
@@ -73,6 +74,14 @@ var roleRank = map[string]int{RoleViewer: 1, RoleEditor: 2, RolePublisher: 3, Ro
 // known may do nothing.
 func RoleAllows(have, need string) bool {
 	return roleRank[need] > 0 && roleRank[have] >= roleRank[need]
+}
+
+// LowerRole returns the one of two roles that may do less.
+func LowerRole(a, b string) string {
+	if RoleAllows(a, b) {
+		return b
+	}
+	return a
 }
 
 // ValidRole reports whether a role is one of those above.

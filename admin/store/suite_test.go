@@ -97,6 +97,8 @@ func suite(t *testing.T, h harness) {
 	f("connectors of a toolset", testConnectorsOf)
 	f("upgrade from one connector", testUpgrade)
 	f("tokens", testTokens)
+	f("members", testMembers)
+	f("upgrade from before members", testMembersUpgrade)
 	f("jobs", testJobs)
 	f("idempotency keys", testKeys)
 	f("audit", testAudit)

@@ -35,6 +35,7 @@ func (a *app) tokenList() *cobra.Command {
 				{header: "id", value: func(t admin.APIToken) string { return t.ID }},
 				{header: "name", value: func(t admin.APIToken) string { return t.Name }},
 				{header: "role", value: func(t admin.APIToken) string { return t.Role }},
+				{header: "member", value: func(t admin.APIToken) string { return t.Member }, wide: true},
 				{header: "state", value: func(t admin.APIToken) string {
 					switch {
 					case !t.RevokedAt.IsZero():
@@ -51,7 +52,7 @@ func (a *app) tokenList() *cobra.Command {
 }
 
 func (a *app) tokenCreate() *cobra.Command {
-	var role string
+	var role, member string
 	var ttl time.Duration
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Make an API token; it is shown once", Args: exactly(1, "one name"),
@@ -62,7 +63,7 @@ func (a *app) tokenCreate() *cobra.Command {
 				return err
 			}
 			var out admin.APIToken
-			in := admin.CreateAPIToken{Name: args[0], Role: role, TTLSeconds: int64(ttl / time.Second)}
+			in := admin.CreateAPIToken{Name: args[0], Role: role, Member: member, TTLSeconds: int64(ttl / time.Second)}
 			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: "/v1/tokens", in: in, out: &out}); err != nil {
 				return err
 			}
@@ -71,7 +72,8 @@ func (a *app) tokenCreate() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&role, "role", "viewer", "viewer, editor, publisher, admin")
 	cmd.Flags().DurationVar(&ttl, "ttl", 0, "how long it is good (default: until it is revoked)")
-	mustComplete(cmd, "role", []string{"viewer", "editor", "publisher", "admin"})
+	cmd.Flags().StringVar(&member, "member", "", "member (address or id) it belongs to: it may do no more than they may, and ends with them")
+	mustComplete(cmd, "role", roleNames)
 	return cmd
 }
 

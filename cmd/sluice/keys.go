@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+)
+
+func (a *app) keyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "key", Aliases: []string{"keys"}, Short: "List the keys of the control plane, and rotate the one that seals credentials",
+	}
+	cmd.AddCommand(a.keyList(), a.keyRotate())
+	return cmd
+}
+
+func (a *app) keyList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List keys: what each is for, none of their contents", Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			items, raw, err := all[admin.ControlKey](cmd.Context(), c, "/v1/keys")
+			if err != nil {
+				return err
+			}
+			return list(a, items, raw, []column[admin.ControlKey]{
+				{header: "id", value: func(k admin.ControlKey) string { return k.ID }},
+				{header: "use", value: func(k admin.ControlKey) string { return k.Use }},
+				{header: "state", value: func(k admin.ControlKey) string { return k.State }},
+			}, func(k admin.ControlKey) string { return k.ID })
+		},
+	}
+}
+
+func (a *app) keyRotate() *cobra.Command {
+	return &cobra.Command{
+		Use: "rotate", Short: "Make a new key-encryption key and put every credential under it", Args: exactly(0, "no arguments"),
+		Long: `Make a new key-encryption key and put the data key of every credential, token and
+pending login under it, while calls go on. The key before it still opens until the next
+rotation, a minute later at the earliest: two rotations end a key for good. Operator only.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			var out admin.RotatedKeys
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: "/v1/keys/rotate", out: &out}); err != nil {
+				return err
+			}
+			return a.object(out, func(w io.Writer) {
+				fmt.Fprintf(w, "✓ key %s seals; %s sealed values are under it\n", out.Current, thousands(out.Rewrapped))
+				if len(out.Opening) > 0 {
+					fmt.Fprintf(w, "  %s still opens until the next rotation: sluice key rotate\n", strings.Join(out.Opening, ", "))
+				}
+			})
+		},
+	}
+}
