@@ -61,9 +61,11 @@ type world struct {
 	stop      func()
 	retention admin.Retention
 	publicURL string // of the admin listener
-	sandbox   *extism.Host
-	policy    guest.Policy
-	suggester *suggest.Model
+	// noPreviews makes a control plane without a gateway.
+	noPreviews bool
+	sandbox    *extism.Host
+	policy     guest.Policy
+	suggester  *suggest.Model
 }
 
 // syncBuffer is a bytes.Buffer for many goroutines.
@@ -283,6 +285,9 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.later.Load())) }
 
+// previewBase is what preview URLs begin with.
+const previewBase = "http://127.0.0.1:7300/preview/"
+
 // open starts the control plane on the world's directory, as after a restart.
 func (w *world) open() {
 	t, ctx := w.t, w.t.Context()
@@ -315,8 +320,13 @@ func (w *world) open() {
 	must(err)
 	w.sandbox, err = extism.New(extism.Options{Functions: guest.Functions(), Grace: 10 * time.Second})
 	must(err)
+	previews := previewBase
+	if w.noPreviews {
+		previews = ""
+	}
 	w.srv, err = admin.New(ctx, admin.Options{
-		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, Retention: w.retention,
+		PreviewURL: previews,
+		Store:      w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", LinkURL: "http://localhost:7301", PublicURL: w.publicURL, Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
 		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester, Elsewhere: w.elsewhere,
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},

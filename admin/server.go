@@ -100,6 +100,9 @@ type Options struct {
 	LinkURL string
 	// GatewayURL is where toolset URLs start, such as http://127.0.0.1:7300.
 	GatewayURL string
+	// PreviewURL is what the URLs of previews of drafts begin with, when this node has a
+	// gateway that serves them with what PreviewRelease returns. Default: there are none.
+	PreviewURL string
 	// Hosts are the values of the Host header (without port) that are answered,
 	// against DNS rebinding. Default: localhost and the loopback addresses.
 	Hosts []string

@@ -98,6 +98,7 @@ func (s *Server) registerToolsets() {
 	}, s.listRevisions)
 	s.registerToolsetConnectors()
 	s.registerLifecycle()
+	s.registerPreviews()
 	s.registerKeys()
 }
 

@@ -32,6 +32,8 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 	switch path := rc.Path(); {
 	case len(path) > 3 && string(path[:3]) == "/t/":
 		s.serveToolset(rc, path)
+	case len(path) > len(PreviewPath) && string(path[:len(PreviewPath)]) == PreviewPath:
+		s.servePreview(rc, path)
 	case bytes.HasPrefix(path, metadataPath):
 		s.serveMetadata(rc, path[len(metadataPath):])
 	case string(path) == "/livez", string(path) == "/healthz":
@@ -55,16 +57,7 @@ var metadataPath = []byte("/.well-known/oauth-protected-resource")
 // toolset and speaks MCP. Checks are in the order of MCP 2026-07-28
 // basic/transports.
 func (s *Server) serveToolset(rc *fasthttp.RequestCtx, path []byte) {
-	origin := rc.Request.Header.Peek(fasthttp.HeaderOrigin)
-	if !s.guard.Host(rc.Host()) {
-		answer(rc, fasthttp.StatusForbidden, "this Host is not served here")
-		return
-	}
-	if !s.guard.Origin(origin) {
-		answer(rc, fasthttp.StatusForbidden, "this Origin is not allowed")
-		return
-	}
-	if len(origin) > 0 && s.shareWith(rc, origin) {
+	if !s.mayAsk(rc) {
 		return
 	}
 	snap := s.opts.Holder.Load()
@@ -78,6 +71,26 @@ func (s *Server) serveToolset(rc *fasthttp.RequestCtx, path []byte) {
 		notFound(rc)
 		return
 	}
+	s.speak(rc, ts, nil)
+}
+
+// mayAsk checks where a request comes from; when it is false the request was answered.
+func (s *Server) mayAsk(rc *fasthttp.RequestCtx) bool {
+	origin := rc.Request.Header.Peek(fasthttp.HeaderOrigin)
+	if !s.guard.Host(rc.Host()) {
+		answer(rc, fasthttp.StatusForbidden, "this Host is not served here")
+		return false
+	}
+	if !s.guard.Origin(origin) {
+		answer(rc, fasthttp.StatusForbidden, "this Origin is not allowed")
+		return false
+	}
+	return len(origin) == 0 || !s.shareWith(rc, origin)
+}
+
+// speak admits the caller of a toolset and speaks MCP with it. preview is what calls
+// the tools of a draft; nil: the toolset is live.
+func (s *Server) speak(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview *call.Caller) {
 	if !rc.IsPost() {
 		rc.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
 		rc.SetStatusCode(fasthttp.StatusMethodNotAllowed)
@@ -93,13 +106,13 @@ func (s *Server) serveToolset(rc *fasthttp.RequestCtx, path []byte) {
 	}
 	pass, refusal := ts.Access.Admit(s.calls, rc.Request.Header.Peek(fasthttp.HeaderAuthorization), len(rc.Request.Body()), resource, metadata)
 	if refusal != nil {
-		s.turnAway(rc, ts, refusal)
+		s.turnAway(rc, ts, refusal, preview != nil)
 		return
 	}
 	// Nothing behind this line may see the client's own credential.
 	rc.Request.Header.Del(fasthttp.HeaderAuthorization)
 	x := s.sessions.Get().(*session)
-	x.s, x.rc, x.ts, x.pass, x.metadata, x.start = s, rc, ts, pass, metadata, time.Now()
+	x.s, x.rc, x.ts, x.pass, x.metadata, x.preview, x.start = s, rc, ts, pass, metadata, preview, time.Now()
 	s.protocol.Serve(rc, x)
 }
 
@@ -134,14 +147,16 @@ func (s *Server) shareWith(rc *fasthttp.RequestCtx, origin []byte) bool {
 }
 
 // turnAway answers a request that its toolset's policy refused.
-func (s *Server) turnAway(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, r *access.Refusal) {
+func (s *Server) turnAway(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, r *access.Refusal, preview bool) {
 	if r.Challenge != "" {
 		rc.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, r.Challenge)
 	}
 	if r.Retry > 0 {
 		rc.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(r.Retry))
 	}
-	s.countRefusal(ts, r)
+	if !preview {
+		s.countRefusal(ts, r)
+	}
 	answer(rc, r.Status, r.Text)
 }
 
@@ -192,7 +207,8 @@ type session struct {
 	rc       *fasthttp.RequestCtx
 	ts       *snapshot.Toolset
 	pass     access.Pass
-	metadata string // URL; only with mode jwt
+	metadata string       // URL; only with mode jwt
+	preview  *call.Caller // of a draft; nil: it is live
 	start    time.Time
 	tool     *snapshot.Tool
 	meta     []byte // the trace, reused
@@ -262,7 +278,9 @@ func (x *session) Permit(arguments jsonscan.Value) bool {
 		return true
 	}
 	x.rc.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, refusal.Challenge)
-	x.s.countRefusal(x.ts, refusal)
+	if x.preview == nil {
+		x.s.countRefusal(x.ts, refusal)
+	}
 	return false
 }
 
@@ -284,7 +302,11 @@ func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		x.watch.begin(conn)
 		defer x.watch.end()
 	}
-	out, outcome, err := x.s.opts.Caller.Call(x.s.calls, x.tool, p.Arguments, opt, dst)
+	caller := x.s.opts.Caller
+	if x.preview != nil {
+		caller = x.preview
+	}
+	out, outcome, err := caller.Call(x.s.calls, x.tool, p.Arguments, opt, dst)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -340,18 +362,18 @@ func (x *session) Cancel() { x.cancel.Cancel() }
 
 // Listen implements [mcp.Toolset].
 func (x *session) Listen(sub *mcp.Subscription) error {
-	return x.s.listeners.take(x.rc, x.ts, x.pass, sub)
+	return x.s.listeners.take(x.rc, x.ts, x.pass, sub, x.preview != nil)
 }
 
 // Done implements [mcp.Toolset].
 func (x *session) Done(served mcp.Served) {
 	x.pass.Leave()
 	s := x.s
-	if served.Method != mcp.MethodToolsCall { // calls are counted with their tool
+	if served.Method != mcp.MethodToolsCall && x.preview == nil { // calls are counted with their tool
 		s.opts.Meter.Operation(served.Method, served.Version, time.Since(x.start).Seconds())
 	}
 	x.cancel.Reset()
-	x.s, x.rc, x.ts, x.tool, x.pass, x.metadata = nil, nil, nil, nil, access.Pass{}, ""
+	x.s, x.rc, x.ts, x.tool, x.pass, x.metadata, x.preview = nil, nil, nil, nil, access.Pass{}, "", nil
 	x.forget()
 	s.sessions.Put(x)
 }
@@ -400,7 +422,7 @@ func notFound(rc *fasthttp.RequestCtx) {
 // answer writes a short text. Texts are constants without quotes.
 func answer(rc *fasthttp.RequestCtx, status int, text string) {
 	rc.SetStatusCode(status)
-	if bytes.HasPrefix(rc.Path(), []byte("/t/")) {
+	if bytes.HasPrefix(rc.Path(), []byte("/t/")) || bytes.HasPrefix(rc.Path(), []byte(PreviewPath)) {
 		rc.SetContentType("application/problem+json")
 		rc.SetBodyString(`{"status":` + strconv.Itoa(status) + `,"title":"` + fasthttp.StatusMessage(status) + `","detail":"` + text + `"}`)
 		return

@@ -55,6 +55,7 @@ type listener struct {
 	sub     *mcp.Subscription
 	slug    string
 	chunked bool
+	preview *snapshot.Toolset // of a draft, which does not change; nil: it is live
 
 	mu       sync.Mutex
 	pass     access.Pass     // guarded by mu; as it was admitted
@@ -69,7 +70,7 @@ func newListeners(h *snapshot.Holder) *listeners {
 }
 
 // take makes a stream of the connection of rc, once its handler returned.
-func (a *listeners) take(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass access.Pass, sub *mcp.Subscription) error {
+func (a *listeners) take(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass access.Pass, sub *mcp.Subscription, preview bool) error {
 	if a.open.Add(1) > maxListeners {
 		a.open.Add(-1)
 		return errTooManyListeners
@@ -77,6 +78,9 @@ func (a *listeners) take(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass acc
 	l := &listener{
 		all: a, sub: sub, slug: ts.Slug, id: ts.ID, pass: pass, revision: ts.Revision, digest: ts.Digest,
 		chunked: rc.Request.Header.IsHTTP11(),
+	}
+	if preview {
+		l.preview = ts
 	}
 	head := l.head(&rc.Response.Header)
 	rc.HijackSetNoResponse(true)
@@ -183,7 +187,10 @@ func (l *listener) endLocked() {
 
 // follow tells the client what changed for it with a snapshot.
 func (l *listener) follow(snap *snapshot.Snapshot) {
-	ts := snap.Slug(l.slug)
+	ts := l.preview
+	if ts == nil {
+		ts = snap.Slug(l.slug)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ts == nil || ts.ID != l.id {

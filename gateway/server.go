@@ -57,6 +57,8 @@ type Options struct {
 	Listener net.Listener
 	Holder   *snapshot.Holder
 	Caller   *call.Caller
+	// Preview lets drafts be served to who has their tokens. Default: none is.
+	Preview *PreviewOptions
 	// Ready says why calls cannot be served yet. Default: ready as soon as the
 	// Holder holds a snapshot.
 	Ready func() error

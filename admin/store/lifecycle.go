@@ -159,7 +159,7 @@ type Bundle struct {
 }
 
 // NeededBundles lists the bundles of every workspace that must stay in the
-// registry: of live and retained revisions, and of drafts.
+// registry: of live and retained revisions, of drafts, and of previews.
 func (s *Store) NeededBundles(ctx context.Context) ([]Bundle, error) {
 	var revisions []Revision
 	if err := s.read.NewSelect().Model(&revisions).Column("repository", "digest").Where("state <> ?", Archived).Scan(ctx); err != nil {
@@ -169,7 +169,14 @@ func (s *Store) NeededBundles(ctx context.Context) ([]Bundle, error) {
 	if err := s.read.NewSelect().Model(&toolsets).Column("workspace_id", "slug", "draft_digest", "live_digest", "live_repository").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("listing toolsets: %w", err)
 	}
+	var previews []Preview
+	if err := s.read.NewSelect().Model(&previews).Column("repository", "digest").Where("expires_at > ?", Time{s.now()}).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("listing previews: %w", err)
+	}
 	var out []Bundle
+	for i := range previews {
+		out = append(out, Bundle{previews[i].Repository, previews[i].Digest})
+	}
 	for i := range revisions {
 		out = append(out, Bundle{revisions[i].Repository, revisions[i].Digest})
 	}

@@ -192,6 +192,9 @@ func (s *Store) Sweep(ctx context.Context) error {
 	if _, err := s.write.NewDelete().Model((*Job)(nil)).Where("state <> ?", JobRunning).Where("updated_at < ?", Time{s.now().Add(-jobTTL)}).Exec(ctx); err != nil {
 		return fmt.Errorf("sweeping jobs: %w", err)
 	}
+	if _, err := s.write.NewDelete().Model((*Preview)(nil)).Where("expires_at <= ?", Time{s.now()}).Exec(ctx); err != nil {
+		return fmt.Errorf("sweeping previews: %w", err)
+	}
 	if err := s.sweepLogins(ctx); err != nil {
 		return err
 	}

@@ -99,6 +99,7 @@ func suite(t *testing.T, h harness) {
 	f("tokens", testTokens)
 	f("members", testMembers)
 	f("upgrade from before members", testMembersUpgrade)
+	f("previews", testPreviews)
 	f("jobs", testJobs)
 	f("idempotency keys", testKeys)
 	f("audit", testAudit)

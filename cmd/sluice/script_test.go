@@ -104,7 +104,7 @@ func TestScripts(t *testing.T) {
 			"upstream": s.upstream, "waitready": s.waitReady, "exits": s.exits, "curl": s.curl, "paste": s.paste, "mcp": s.mcp,
 			"capture": s.capture, "tree": s.tree, "certificate": s.certificate,
 			"login": s.login, "revoke": s.revoke, "hidden": s.hidden, "bucket": s.bucket, "registry": s.registry,
-			"follow": s.follow, "userid": s.userID, "ports": s.ports, "tap": s.tap, "answers": s.answers,
+			"follow": s.follow, "userid": s.userID, "member": s.member, "ports": s.ports, "tap": s.tap, "answers": s.answers,
 			"jwt": s.jwt, "turnkey": s.turnKey,
 		},
 	})
@@ -478,6 +478,20 @@ func (s *scripts) capture(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: capture VAR")
 	}
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// member puts a member of the JSON object on stdout into a variable.
+func (s *scripts) member(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: member NAME VAR")
+	}
+	var object map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &object))
+	text, ok := object[args[0]].(string)
+	if !ok {
+		ts.Fatalf("stdout has no text %s", args[0])
+	}
+	ts.Setenv(args[1], text)
 }
 
 func (s *scripts) certificate(ts *testscript.TestScript, neg bool, args []string) {

@@ -114,6 +114,7 @@ type node struct {
 	loaded    <-chan struct{} // closed when the follower has loaded what was persisted
 	keys      *access.Keys
 	plugins   *nodePlugins
+	previews  *previews      // of drafts; nil: no gateway
 	closers   []func() error // in the order they were opened
 }
 
@@ -147,6 +148,7 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	if n.keys, err = newKeys(n.dialer, o.logger); err != nil {
 		return n, err
 	}
+	n.previews = &previews{source: source, keys: publish.Trusted(keys.release, keys.workspace)}
 	if o.role != roleControl { // else edges serve what this node publishes
 		if err := n.load(ctx, source, publish.Trusted(keys.release, keys.workspace)); err != nil {
 			return n, err
@@ -271,6 +273,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	var awaitRevision func(context.Context, uint64) error
 	var write []func(io.Writer)
 	var ready []admin.Check
+	previewURL := ""
 	if n.opts.role != roleControl {
 		var hosts []string
 		if n.opts.publicURL != "" {
@@ -278,11 +281,13 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		}
 		n.gateway, err = gateway.New(gateway.Options{
 			Addr: n.opts.listen, Holder: n.holder, Caller: live, Ready: n.opts.ready, Hosts: hosts, Drain: n.opts.grace, PublicURL: n.opts.publicURL,
+			Preview: &gateway.PreviewOptions{Previews: n.previews, Caller: drafts},
 			Version: versionOrDevel(), Meter: n.meter, Logger: n.opts.logger,
 		})
 		if err != nil {
 			return err
 		}
+		previewURL = n.url() + gateway.PreviewPath
 		await, awaitRevision, write = n.awaitLive, n.awaitRevision, append(write, n.gateway.WritePrometheus, servers.WritePrometheus)
 		ready = []admin.Check{
 			{Name: "release", Check: func(context.Context) error { return n.releaseReady() }},
@@ -307,13 +312,14 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	n.admin, err = admin.New(ctx, admin.Options{
 		OAuth: authorization, Suggester: suggester, Mirrored: n.registry.mirrored(), Elsewhere: n.opts.pluginRegistries,
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), SpecLimits: n.opts.spec, MCP: mcpServers{servers}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
-		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), PublicURL: n.opts.adminPublicURL, LinkURL: n.adminURL(), Hosts: adminNames, Version: versionOrDevel(),
+		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), PreviewURL: previewURL, PublicURL: n.opts.adminPublicURL, LinkURL: n.adminURL(), Hosts: adminNames, Version: versionOrDevel(),
 		Sandbox: n.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: n.plugins.pluginCalls,
 		Registry: n.registry.files, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
 	})
 	if err != nil {
 		return err
 	}
+	n.previews.release = n.admin.PreviewRelease
 	secretsOf.admin.Store(n.admin)
 	ofOperator.admin.Store(n.admin)
 	n.adminHTTP = &http.Server{
@@ -435,19 +441,26 @@ func newKeys(d *safedial.Dialer, logger *slog.Logger) (*access.Keys, error) {
 
 // serve makes a verified release the snapshot of a holder.
 func serve(state *edge.State, holder *snapshot.Holder, meter *metering.Meter, keys *access.Keys) error {
-	in := snapshot.Input{Release: state.Release, Meter: meter, Keys: keys, Toolsets: make([]snapshot.ToolsetInput, 0, len(state.Toolsets))}
-	for _, t := range state.Toolsets {
-		in.Toolsets = append(in.Toolsets, snapshot.ToolsetInput{
-			ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,
-			Plugins: t.Plugins, Access: t.Access, AccessDigest: t.ReleaseToolset.Access, Index: t.Index,
-		})
-	}
+	in := inputOf(state)
+	in.Meter, in.Keys = meter, keys
 	s, err := snapshot.Compile(in, holder.Load())
 	if err != nil {
 		return err
 	}
 	holder.Store(s)
 	return nil
+}
+
+// inputOf is what a snapshot of a verified release is compiled of.
+func inputOf(state *edge.State) snapshot.Input {
+	in := snapshot.Input{Release: state.Release, Toolsets: make([]snapshot.ToolsetInput, 0, len(state.Toolsets))}
+	for _, t := range state.Toolsets {
+		in.Toolsets = append(in.Toolsets, snapshot.ToolsetInput{
+			ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,
+			Plugins: t.Plugins, Access: t.Access, AccessDigest: t.ReleaseToolset.Access, Index: t.Index,
+		})
+	}
+	return in
 }
 
 // awaitLive waits until the gateway serves at least a revision of a toolset;

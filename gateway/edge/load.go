@@ -54,7 +54,7 @@ type entry struct {
 // so that the next release opens only what changed. load and keep are called by
 // one goroutine.
 type loader struct {
-	cache  *cache
+	cache  *cache // nil: none, everything is fetched
 	source Source
 
 	fetched atomic.Uint64
@@ -407,18 +407,19 @@ func (l *loader) artifact(ctx context.Context, repository string, d registry.Dig
 	if a != nil && a.Kind() == kind {
 		return a, nil
 	}
-	a, err := l.cache.store.Pull(ctx, repository, d, kind)
-	if err == nil {
-		return a, nil
+	cached := error(registry.ErrNotFound)
+	if l.cache != nil {
+		if a, cached = l.cache.store.Pull(ctx, repository, d, kind); cached == nil {
+			return a, nil
+		}
 	}
 	if !remote {
-		return nil, err
+		return nil, cached
 	}
-	cached := err
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	l.fetched.Add(1)
-	a, err = l.source.Artifact(ctx, repository, d, kind)
+	a, err := l.source.Artifact(ctx, repository, d, kind)
 	if err != nil {
 		if errors.Is(cached, registry.ErrNotFound) {
 			return nil, err

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+)
+
+func (a *app) toolsetPreview() *cobra.Command {
+	var ttl time.Duration
+	var show, end bool
+	cmd := &cobra.Command{
+		Use: "preview TOOLSET", Short: "Serve the draft at a URL of its own for a while", Args: exactly(1, "one toolset"),
+		Long: `Serve the draft of a toolset, as it is now, at a URL that is listed nowhere, to whoever
+shows the token that is printed once. What is live does not change, nothing is counted,
+and a later change of the draft needs a new preview, which takes the place of this one.
+The node that has both control plane and gateway serves it; edges serve no drafts.`,
+		Example: "  sluice toolset preview shop --ttl 30m\n  sluice toolset preview shop --end",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if show && end {
+				return usagef("--show and --end cannot be given together")
+			}
+			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			var out admin.DraftPreview
+			call := apiCall{method: http.MethodPost, path: toolsetPath(t, "preview"), in: admin.CreateDraftPreview{TTLSeconds: int64(ttl / time.Second)}, out: &out}
+			switch {
+			case show:
+				call.method, call.in = http.MethodGet, nil
+			case end:
+				call.method, call.in, call.out = http.MethodDelete, nil, nil
+			case ttl < time.Minute || ttl > admin.MaxPreviewLife:
+				return usagef("--ttl is from 1m to %s", admin.MaxPreviewLife)
+			}
+			if _, err := c.do(cmd.Context(), call); err != nil {
+				return err
+			}
+			if end {
+				a.say("The preview of %s has ended.", t.Slug)
+				return nil
+			}
+			return a.object(out, func(w io.Writer) {
+				fmt.Fprintf(w, "URL      %s\n", out.URL)
+				if out.Token != "" {
+					fmt.Fprintf(w, "Token    %s\n", out.Token)
+				}
+				what := "the draft"
+				switch {
+				case out.Live:
+					what = "the draft, which is what is live"
+				case !out.Current:
+					what = "an older draft"
+				}
+				fmt.Fprintf(w, "Serves   %s, %s\nUntil    %s (in %s)\n", what, shortDigest(out.Digest), out.ExpiresAt.Local().Format(time.DateTime), time.Until(out.ExpiresAt).Round(time.Second))
+				if out.Token != "" {
+					fmt.Fprintf(w, "  try    SLUICE_ACCESS_TOKEN=%s sluice call %s TOOL\n", out.Token, out.URL)
+				}
+			})
+		},
+	}
+	cmd.Flags().DurationVar(&ttl, "ttl", admin.DefaultPreviewLife, "how long it is served, 1m to 24h")
+	cmd.Flags().BoolVar(&show, "show", false, "show the preview there is, without its token")
+	cmd.Flags().BoolVar(&end, "end", false, "end it now")
+	return cmd
+}
