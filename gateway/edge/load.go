@@ -407,7 +407,7 @@ func (l *loader) artifact(ctx context.Context, repository string, d registry.Dig
 	if a != nil && a.Kind() == kind {
 		return a, nil
 	}
-	cached := error(registry.ErrNotFound)
+	cached := registry.ErrNotFound
 	if l.cache != nil {
 		if a, cached = l.cache.store.Pull(ctx, repository, d, kind); cached == nil {
 			return a, nil
