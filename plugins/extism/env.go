@@ -199,6 +199,7 @@ func (i *Instance) httpRequest(stack []uint64) {
 	for k, v := range want.Headers {
 		req.Header.Set(k, v)
 	}
+	i.endTurn()
 	resp, err := i.p.h.o.HTTP.Do(req)
 	if err != nil {
 		i.checkDeadline()

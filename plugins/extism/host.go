@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -76,6 +77,8 @@ type Host struct {
 	closed  bool             // guarded by mu
 	engines map[mode]*engine // guarded by mu
 	live    sync.WaitGroup   // open plugins
+
+	turns chan struct{} // full when as many plugins run for long as may at once
 }
 
 // mode tells runtimes apart.
@@ -108,6 +111,7 @@ func New(o Options) (*Host, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	h := &Host{o: o, log: o.Logger.With(slog.String("component", "plugins")), engines: map[mode]*engine{}}
+	h.turns = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
 	if o.CacheDir != "" {
 		if err := os.MkdirAll(o.CacheDir, 0o700); err != nil {
 			return nil, fmt.Errorf("making compilation cache: %w", err)

@@ -37,9 +37,13 @@ type Instance struct {
 	own      callContext     // what ctx is when the plugin is metered
 	outer    context.Context // the caller's
 	timer    *time.Timer     // stops an interrupted plugin; nil when it is metered
+	cancel   context.CancelFunc
 	deadline time.Time
 	config   func(string) (string, bool)
 	data     any
+	quanta   int         // used, see [Instance.takeTurn]
+	turn     bool        // it has one
+	waiting  *time.Timer // for a turn; reused
 	lines    int
 	requests int
 	status   uint32
@@ -71,7 +75,12 @@ func running(ctx context.Context) *Instance {
 
 // refill is what a metered plugin calls when its quantum is used up.
 func refill(ctx context.Context, stack []uint64) {
-	left := running(ctx).checkDeadline()
+	i := running(ctx)
+	left := i.checkDeadline()
+	if i.quanta++; i.quanta > freeQuanta {
+		i.takeTurn(left)
+		left = i.checkDeadline()
+	}
 	// Other goroutines get their turn: the scheduler takes a processor away after 10 ms
 	// only, and each step of a garbage collection would wait as long. But who gives the
 	// processor away close to the deadline gets it back after it.
@@ -165,8 +174,8 @@ func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 		}
 		return nil
 	})
-	cancel := i.arm(resolve, time.Now().Add(max(startTime+p.h.o.Grace, p.limits.Deadline)))
-	defer cancel()
+	i.arm(resolve, time.Now().Add(max(startTime+p.h.o.Grace, p.limits.Deadline)))
+	defer i.disarm()
 	if i.guest, err = p.engine.runtime.InstantiateModule(i.ctx, p.code.compiled, cfg); err != nil {
 		i.guest = nil
 		i.close(ctx)
@@ -179,19 +188,27 @@ func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 	return i, nil
 }
 
-// arm sets the deadline. With wazero's interruption it is also the context's.
-func (i *Instance) arm(ctx context.Context, deadline time.Time) context.CancelFunc {
-	cancel := func() {}
-	i.deadline, i.outer, i.timer = deadline, ctx, nil
+// arm sets the deadline of what runs next. With wazero's interruption it is also the
+// context's. Call disarm when it ended.
+func (i *Instance) arm(ctx context.Context, deadline time.Time) {
+	i.deadline, i.outer, i.quanta = deadline, ctx, 0
 	if i.p.engine.interrupt { // wazero watches it from a goroutine that may outlive the call
-		ctx, cancel = context.WithCancel(ctx)
-		i.timer = time.AfterFunc(time.Until(deadline), cancel)
+		ctx, i.cancel = context.WithCancel(ctx)
+		i.timer = time.AfterFunc(time.Until(deadline), i.cancel)
 		i.ctx = &callContext{ctx, i}
-		return func() { i.timer.Stop(); cancel() }
+		return
 	}
 	i.own = callContext{ctx, i}
 	i.ctx = &i.own
-	return cancel
+}
+
+func (i *Instance) disarm() {
+	i.endTurn()
+	if i.timer != nil {
+		i.timer.Stop()
+		i.cancel()
+		i.timer, i.cancel = nil, nil
+	}
 }
 
 // await runs what waits for something outside of the plugin. Its time is not the
@@ -200,6 +217,7 @@ func (i *Instance) await(f func(ctx context.Context)) {
 	if i.timer != nil {
 		i.timer.Stop()
 	}
+	i.endTurn()
 	begin := time.Now()
 	f(i.outer)
 	i.deadline = i.deadline.Add(time.Since(begin))
@@ -253,8 +271,8 @@ func (i *Instance) call(ctx context.Context, dst []byte, c Call, deadline time.T
 		f = i.guest.ExportedFunction(c.Export)
 		i.functions[c.Export] = f
 	}
-	cancel := i.arm(ctx, deadline)
-	defer cancel()
+	i.arm(ctx, deadline)
+	defer i.disarm()
 	i.stack[0] = 0
 	if err := f.CallWithStack(i.ctx, i.stack[:]); err != nil {
 		i.broken = true
@@ -325,8 +343,8 @@ func (i *Instance) block(at uint64) ([]byte, bool) {
 // start runs what languages need before the first call: Haskell's hs_init, WASI
 // reactors' _initialize, or constructors.
 func (i *Instance) start(ctx context.Context) error {
-	cancel := i.arm(ctx, time.Now().Add(max(startTime+i.p.h.o.Grace, i.p.limits.Deadline)))
-	defer cancel()
+	i.arm(ctx, time.Now().Add(max(startTime+i.p.h.o.Grace, i.p.limits.Deadline)))
+	defer i.disarm()
 	run := func(name string, args ...uint64) error {
 		f := i.guest.ExportedFunction(name)
 		if f == nil || len(f.Definition().ParamTypes()) != len(args) {

@@ -19,6 +19,9 @@ const (
 	// quantum is how many units of package module run between two looks at the
 	// deadline: about a quarter of a millisecond of ordinary code, a few at worst.
 	quantum = 1 << 18
+	// freeQuanta is how many a call may use before it has to take turns with others that
+	// run for long: about 2 ms, more than a filter takes for an answer of usual size.
+	freeQuanta = 8
 	// lastStretch is how long before its deadline a plugin keeps its processor: half of
 	// what the scheduler gives anybody else, so that it is stopped in time.
 	lastStretch = 5 * time.Millisecond
