@@ -79,8 +79,13 @@ func (s *Server) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset)
 	}
 	ws := s.o.Store.Workspace(d.ts.WorkspaceID)
 	d.plugins = nil
+	operations := offeredOperations(bound)
 	for i := range bound {
 		b := &bound[i]
+		edit, disabled := d.offeredEdit(operations[i])
+		if disabled {
+			continue
+		}
 		if d.named(b.Connector) == nil && b.Connector != "" && len(d.parts) == 1 {
 			b.Connector = d.row.Name // a refresh had renamed it
 		}
@@ -99,7 +104,7 @@ func (s *Server) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset)
 		}
 		ref := pluginRef(row)
 		ref.Method, ref.Path, ref.Config, ref.OnError, ref.Unbind = b.Method, b.Path, b.Config, b.OnError, b.Unbind
-		ref.Connector, ref.Calls = b.Connector, b.called()
+		ref.Connector, ref.Calls, ref.Tool = b.Connector, b.called(), edit
 		g, err := s.o.Publisher.OpenPlugin(ctx, ref)
 		if err != nil {
 			return err
@@ -287,26 +292,29 @@ func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *dra
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range offered {
-		names[t.Operation] = t.Name
+	shown := make(map[Operation]*Tool)
+	for i := range offered {
+		names[offered[i].Operation], shown[offered[i].Operation] = offered[i].Name, &offered[i]
 	}
+	operations := offeredOperations(bound)
 	out := &bindingsOutput{ETag: etag(d.ts.Version), Body: ToolsetPlugins{Bindings: make([]BoundPlugin, 0, len(bound))}}
 	for i := range bound {
-		shown, err := showBinding(ctx, ws, &bound[i], names)
+		b, err := showBinding(ctx, ws, &bound[i], names)
 		if err != nil {
 			return nil, err
 		}
 		if len(bound[i].Calls) > 0 {
-			if !d.callable(&bound[i]) && shown.Status == "ok" {
-				shown.Status = "waiting"
+			if !d.callable(&bound[i]) && b.Status == "ok" {
+				b.Status = "waiting"
 			}
-			for j := range offered {
-				if offered[j].Plugin == bound[i].Plugin {
-					shown.Offers = offered[j].Name
+			if t := shown[operations[i]]; t != nil {
+				b.Offers = t.Name
+				if !t.Enabled && b.Status == "ok" {
+					b.Status = "disabled"
 				}
 			}
 		}
-		out.Body.Bindings = append(out.Body.Bindings, *shown)
+		out.Body.Bindings = append(out.Body.Bindings, *b)
 	}
 	return out, nil
 }

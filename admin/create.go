@@ -128,7 +128,8 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 		s.upstreamChanged(d, d.changes, slog.LevelWarn)
 	}
 	if len(in.Tools) > 0 {
-		if err := d.enable(selection, d.row.Name); err != nil {
+		tools := slices.DeleteFunc(d.tools(false), func(t Tool) bool { return t.Operation.Connector != d.row.Name })
+		if err := d.enable(selection, tools); err != nil {
 			return nil, err
 		}
 	}
@@ -468,7 +469,7 @@ func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft
 	if test != nil {
 		shown.Test = test
 	}
-	advice, err := s.advice(d)
+	advice, err := s.advice(ctx, d)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -172,7 +173,9 @@ func (t *DeclaredToolset) normal() DeclaredToolset {
 		return out
 	}
 	of := func(op Operation) Operation {
-		op.Connector = cmp.Or(op.Connector, t.Connectors[0].Name)
+		if op.Method != manifest.MethodWorkflow {
+			op.Connector = cmp.Or(op.Connector, t.Connectors[0].Name)
+		}
 		return op
 	}
 	if c := t.Connectors[0]; len(t.Connectors) == 1 && c.Answers == nil {
@@ -248,6 +251,9 @@ func (d *draft) partOf(t *DeclaredToolset, i int, have []DeclaredSource) *part {
 type declaredNames map[string]string
 
 func (n declaredNames) operation(op Operation) Operation {
+	if op.Method == manifest.MethodWorkflow { // the tool of a workflow belongs to no connector
+		return op
+	}
 	return Operation{Connector: n[op.Connector], Method: op.Method, Path: op.Path}
 }
 

@@ -269,11 +269,9 @@ func (g globs) match(name string) bool {
 	return (len(g.in) == 0 || among(g.in)) && !among(g.out)
 }
 
-// enable makes exactly the tools that g matches enabled, by their present or
-// original name: those of one connector, or of all for "". It fails when that is
-// none, or when a name or glob matches nothing.
-func (d *draft) enable(g globs, connector string) error {
-	tools := slices.DeleteFunc(d.tools(false), func(t Tool) bool { return connector != "" && t.Operation.Connector != connector })
+// enable makes exactly those of the tools enabled that g matches, by their present or
+// original name. It fails when that is none, or when a name or glob matches nothing.
+func (d *draft) enable(g globs, tools []Tool) error {
 	enabled := 0
 	for _, t := range tools {
 		on := g.match(t.Name) || t.Name != t.OriginalName && g.match(t.OriginalName)

@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/sign"
@@ -288,6 +289,9 @@ func (t *DeclaredToolset) check() error {
 			return err
 		}
 		seen[e.Operation] = true
+		if e.Method == manifest.MethodWorkflow && e.Answers != nil {
+			return fieldFault(at+"/answers", "the tool of a workflow has no settings of answers of its own")
+		}
 		if e.Name != nil && !toolName.MatchString(*e.Name) {
 			return fieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *e.Name)
 		}

@@ -158,7 +158,7 @@ type Tool struct {
 	Description  string          `json:"description"`
 	Enabled      bool            `json:"enabled"`
 	Operation    Operation       `json:"operation"`
-	Plugin       string          `json:"plugin,omitempty" doc:"The workflow that offers it; its operation is WORKFLOW /PLUGIN, and it is changed by its binding."`
+	Plugin       string          `json:"plugin,omitempty" doc:"The workflow that offers it; its operation is WORKFLOW /PLUGIN, and WORKFLOW /PLUGIN/2 where it is bound a second time."`
 	Annotations  Annotations     `json:"annotations"`
 	Answers      *Answers        `json:"answers,omitempty" doc:"Its own settings of answers."`
 	Tokens       int             `json:"tokens" doc:"Estimated tokens of the definition that agents receive."`

@@ -201,7 +201,7 @@ type BoundPlugin struct {
 	Kind   string `json:"kind"`
 	Pinned string `json:"pinned" doc:"The version that runs."`
 	Digest string `json:"digest"`
-	Status string `json:"status" enum:"ok,yanked,revoked,waiting" doc:"waiting: the present specification has no such operation, or a tool that a workflow calls is disabled."`
+	Status string `json:"status" enum:"ok,yanked,revoked,waiting,disabled" doc:"waiting: the present specification has no such operation, or a tool that a workflow calls is disabled. disabled: the tool that a workflow offers is."`
 	Newer  string `json:"newer,omitempty" doc:"Newer version in the range."`
 	Offers string `json:"offers,omitempty" doc:"Of a workflow: name of its tool."`
 }

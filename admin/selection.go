@@ -52,13 +52,14 @@ type ChosenTool struct {
 	NeededBy  string    `json:"neededBy,omitempty" doc:"Tool that needs what this one gives."`
 	Gives     string    `json:"gives,omitempty" doc:"Parameter of that tool."`
 	Tokens    int       `json:"tokens"`
+	Plugin    string    `json:"plugin,omitempty" doc:"The workflow that offers it: it is listed with every choice."`
 }
 
 // ToolSelection is how a toolset selects its tools.
 type ToolSelection struct {
 	Selection string           `json:"selection" enum:"all,use-case,search"`
 	UseCase   string           `json:"useCase,omitempty"`
-	Tools     []ChosenTool     `json:"tools" doc:"use-case: the chosen tools, best first, and behind them what they need."`
+	Tools     []ChosenTool     `json:"tools" doc:"use-case: the chosen tools, best first, behind them what they need, and the tools of workflows."`
 	Advice    *SelectionAdvice `json:"advice"`
 }
 
@@ -259,7 +260,7 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 		}
 		for i := range t.Plugins { // bindPlugins has put them there
 			if m := d.plugins[i].Manifest; m.Tool != nil {
-				tools = append(tools, registry.IndexWorkflow(m).Tool)
+				tools = append(tools, registry.IndexWorkflow(m, t.Plugins[i].Tool).Tool)
 			}
 		}
 		return selection.Build(tools, selection.DefaultTable()).Append(nil), nil
@@ -331,18 +332,29 @@ func (d *draft) serves(op Operation) bool {
 }
 
 // advice says what each selection would cost; nil for a toolset of few tools.
-func (s *Server) advice(d *draft) (*SelectionAdvice, error) {
-	tools := d.tools(false)
-	n := enabledCount(tools)
-	if n <= manyTools {
+func (s *Server) advice(ctx context.Context, d *draft) (*SelectionAdvice, error) {
+	offered, err := s.workflows(ctx, d, false)
+	if err != nil {
+		return nil, err
+	}
+	if enabledCount(d.tools(false))+enabledCount(offered) <= manyTools {
 		return nil, nil //nolint:nilnil // no advice is needed
 	}
-	return s.weigh(d, n)
+	return s.weigh(d, offered)
 }
 
-// weigh measures tools/list in each mode.
-func (s *Server) weigh(d *draft, n int) (*SelectionAdvice, error) {
+// weigh measures tools/list in each mode. offered are the tools of workflows, which are
+// listed whatever is chosen, but found like the others in the mode search.
+func (s *Server) weigh(d *draft, offered []Tool) (*SelectionAdvice, error) {
+	workflows, n := enabledCount(offered), enabledCount(d.tools(false))
+	n += workflows
 	a := &SelectionAdvice{All: SelectionMode{Tools: n}, Search: SelectionMode{Tools: 3}}
+	workflowTokens := 0
+	for i := range offered {
+		if offered[i].Enabled {
+			workflowTokens += offered[i].Tokens
+		}
+	}
 	c, err := choiceOf(d.ts)
 	if err != nil {
 		return nil, err
@@ -358,7 +370,7 @@ func (s *Server) weigh(d *draft, n int) (*SelectionAdvice, error) {
 	for _, m := range []struct {
 		mode string
 		to   *SelectionMode
-	}{{registry.SelectAll, &a.All}, {registry.SelectSearch, &a.Search}, {registry.SelectUseCase, &SelectionMode{Tools: len(chosen)}}} {
+	}{{registry.SelectAll, &a.All}, {registry.SelectSearch, &a.Search}, {registry.SelectUseCase, &SelectionMode{Tools: len(chosen) + workflows}}} {
 		t := &registry.Toolset{
 			Slug: d.ts.Slug, Name: d.ts.Name, Access: registry.Access{Mode: registry.AccessNone}, Selection: &registry.Selection{Mode: m.mode},
 			Connectors: d.bareRefs(),
@@ -379,13 +391,16 @@ func (s *Server) weigh(d *draft, n int) (*SelectionAdvice, error) {
 		}
 		if s.o.Lister == nil {
 			m.to.Tokens = d.definitionTokens(t.Selection)
-			continue
+		} else {
+			list, err := s.o.Lister.List(t, d.connectors(), nil)
+			if err != nil {
+				return nil, err
+			}
+			m.to.Tokens = tokens.Estimate(list)
 		}
-		list, err := s.o.Lister.List(t, d.connectors(), nil)
-		if err != nil {
-			return nil, err
+		if m.mode != registry.SelectSearch {
+			m.to.Tokens += workflowTokens
 		}
-		m.to.Tokens = tokens.Estimate(list)
 	}
 	switch {
 	case n <= manyTools:
@@ -440,7 +455,7 @@ func (s *Server) registerSelection() {
 		if err != nil {
 			return nil, err
 		}
-		a, err := s.search(d, in.Query, in.K)
+		a, err := s.search(ctx, d, in.Query, in.K)
 		if err != nil {
 			return nil, err
 		}
@@ -454,7 +469,7 @@ func (s *Server) registerSelection() {
 		if err != nil {
 			return nil, err
 		}
-		return s.showSelection(d)
+		return s.showSelection(ctx, d)
 	})
 	register(s, huma.Operation{
 		OperationID: "preview-selection", Method: http.MethodPost, Path: "/v1/toolsets/{id}/selection/preview", Tags: tags,
@@ -468,12 +483,12 @@ func (s *Server) registerSelection() {
 		if err := d.chooseAnew(&mode, &in.Body.UseCase, nil); err != nil {
 			return nil, err
 		}
-		return s.showSelection(d)
+		return s.showSelection(ctx, d)
 	})
 	s.registerExamples()
 }
 
-func (s *Server) showSelection(d *draft) (*bodyOutput[ToolSelection], error) {
+func (s *Server) showSelection(ctx context.Context, d *draft) (*bodyOutput[ToolSelection], error) {
 	c, err := choiceOf(d.ts)
 	if err != nil {
 		return nil, err
@@ -495,17 +510,37 @@ func (s *Server) showSelection(d *draft) (*bodyOutput[ToolSelection], error) {
 		}
 		out.Tools = append(out.Tools, shown)
 	}
-	if out.Advice, err = s.weigh(d, enabledCount(tools)); err != nil {
+	offered, err := s.workflows(ctx, d, false)
+	if err != nil {
+		return nil, err
+	}
+	for i := range offered {
+		if t := &offered[i]; t.Enabled && c.Mode == registry.SelectUseCase {
+			out.Tools = append(out.Tools, ChosenTool{Name: t.Name, Operation: t.Operation, Tokens: t.Tokens, Plugin: t.Plugin})
+		}
+	}
+	if out.Advice, err = s.weigh(d, offered); err != nil {
 		return nil, err
 	}
 	return &bodyOutput[ToolSelection]{out}, nil
 }
 
 // search asks an index of the draft.
-func (s *Server) search(d *draft, query string, k int) (*SearchAnswer, error) {
+func (s *Server) search(ctx context.Context, d *draft, query string, k int) (*SearchAnswer, error) {
 	all, tools, err := d.indexed()
 	if err != nil {
 		return nil, err
+	}
+	offers, err := s.offers(ctx, d, false)
+	if err != nil {
+		return nil, err
+	}
+	for i := range offers {
+		if o := &offers[i]; o.Enabled { // behind the tools of the API, as in the index of gateways
+			it := registry.IndexWorkflow(o.manifest, o.edit)
+			it.SelectedTool = registry.SelectedTool(o.Operation)
+			all, tools = append(all, it), append(tools, it.Tool)
+		}
 	}
 	x := s.indexes.get(d.ts.ID, d.ts.Version)
 	if x == nil {
@@ -518,6 +553,9 @@ func (s *Server) search(d *draft, query string, k int) (*SearchAnswer, error) {
 	list := d.tools(false)
 	for i := range list {
 		shown[list[i].Operation] = &list[i]
+	}
+	for i := range offers {
+		shown[offers[i].Operation] = &offers[i].Tool
 	}
 	for _, h := range q.Search(query, k) {
 		op := Operation(all[h.Tool].SelectedTool)

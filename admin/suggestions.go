@@ -62,11 +62,11 @@ func (s *Server) registerSuggestions() {
 		OperationID: "get-suggestions", Method: http.MethodGet, Path: path, Summary: "Propose names and descriptions of tools by rules", Tags: tags,
 		Description: "Proposals carry a reason and change nothing. Tools whose names and descriptions are good get none. Apply what you accept with batch-update-tools.",
 	}, func(ctx context.Context, in *suggestionsInput) (*bodyOutput[Suggestions], error) {
-		d, tools, err := s.suggestible(ctx, in.ID, in.Tools, "/tools")
+		_, tools, names, err := s.suggestible(ctx, in.ID, in.Tools, "/tools")
 		if err != nil {
 			return nil, err
 		}
-		r := suggest.Rules(forSuggest(tools), namesOf(d), openapi.ToolName)
+		r := suggest.Rules(forSuggest(tools), names, openapi.ToolName)
 		return &bodyOutput[Suggestions]{s.showSuggestions(fromRules, tools, &r)}, nil
 	})
 	register(s, huma.Operation{
@@ -74,7 +74,7 @@ func (s *Server) registerSuggestions() {
 		Description: "Sends names, descriptions, operations and arguments of the tools to the endpoint that the operator named with --suggest-url; off without one. " +
 			"Proposals carry a reason, are checked against the rules of names, and change nothing.",
 	}, func(ctx context.Context, in *askInput) (*bodyOutput[Suggestions], error) {
-		d, tools, err := s.suggestible(ctx, in.ID, in.Body.Tools, "/tools")
+		d, tools, names, err := s.suggestible(ctx, in.ID, in.Body.Tools, "/tools")
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func (s *Server) registerSuggestions() {
 			return nil, problem.New(problem.Unavailable, "this control plane has no model to ask").
 				Fix("start it with --suggest-url and --suggest-model, or take the suggestions of the rules")
 		}
-		r, err := s.o.Suggester.Suggest(ctx, d.report.Title, forSuggest(tools), namesOf(d))
+		r, err := s.o.Suggester.Suggest(ctx, d.report.Title, forSuggest(tools), names)
 		if err != nil {
 			return nil, err
 		}
@@ -91,36 +91,30 @@ func (s *Server) registerSuggestions() {
 }
 
 // suggestible are the tools of a toolset that were asked for, all enabled ones by
-// default.
-func (s *Server) suggestible(ctx context.Context, id string, list []string, at string) (*draft, []Tool, error) {
-	d, err := s.load(ctx, s.workspace(ctx), id)
-	if err != nil {
-		return nil, nil, err
+// default, and the names that a proposal may not take: of all tools, also disabled ones
+// and those of workflows.
+func (s *Server) suggestible(ctx context.Context, id string, list []string, at string) (d *draft, tools []Tool, names []string, err error) {
+	if d, err = s.load(ctx, s.workspace(ctx), id); err != nil {
+		return nil, nil, nil, err
 	}
 	g, err := parseGlobs(list, at)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	var tools []Tool
-	for _, t := range d.tools(true) {
-		if g.match(t.Name) && (t.Enabled || len(g.in) > 0) {
+	all, err := s.served(ctx, d, true)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, t := range all {
+		names = append(names, t.Name)
+		if t.Plugin == "" && g.match(t.Name) && (t.Enabled || len(g.in) > 0) {
 			tools = append(tools, t)
 		}
 	}
 	if len(tools) == 0 {
-		return nil, nil, problem.New(problem.NotFound, "no tool matches").Fix("list the tools first")
+		return nil, nil, nil, problem.New(problem.NotFound, "no tool matches").Fix("list the tools first")
 	}
-	return d, tools, nil
-}
-
-// namesOf are the names that a proposal may not take: of all tools, also disabled ones.
-func namesOf(d *draft) []string {
-	all := d.tools(false)
-	out := make([]string, 0, len(all))
-	for i := range all {
-		out = append(out, all[i].Name)
-	}
-	return out
+	return d, tools, names, nil
 }
 
 func forSuggest(tools []Tool) []suggest.Tool {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -82,7 +83,7 @@ func (s *Server) registerTools() {
 		if err != nil {
 			return nil, err
 		}
-		return d.toolAfter(in.Name)
+		return s.toolAfter(ctx, d, in.Name)
 	})
 	register(s, huma.Operation{
 		OperationID: "batch-update-tools", Method: http.MethodPost, Path: path + "/batch-update", Summary: "Change many tools at once", Tags: tags,
@@ -160,14 +161,24 @@ func (d *draft) toolAnswer(name string) (*toolOutput, error) {
 }
 
 // toolAfter is the answer for the tool that had a name before the update.
-func (d *draft) toolAfter(name string) (*toolOutput, error) {
-	now := d.tools(true)
+func (s *Server) toolAfter(ctx context.Context, d *draft, name string) (*toolOutput, error) {
+	now, err := s.served(ctx, d, true)
+	if err != nil {
+		return nil, err
+	}
 	for i := range d.before {
-		if d.before[i].Name == name {
-			return &toolOutput{ETag: etag(d.ts.Version), Body: now[i]}, nil
+		if d.before[i].Name != name {
+			continue
+		}
+		if j := findOperation(now, d.before[i].Operation); j >= 0 {
+			return &toolOutput{ETag: etag(d.ts.Version), Body: now[j]}, nil
 		}
 	}
 	return nil, notFoundTool(name)
+}
+
+func findOperation(tools []Tool, op Operation) int {
+	return slices.IndexFunc(tools, func(t Tool) bool { return t.Operation == op })
 }
 
 // updateTools applies a batch to the draft: all changes or none.
@@ -180,14 +191,17 @@ func (s *Server) updateTools(ctx context.Context, id string, match *MatchInput, 
 	if err := match.check(d.ts.Version, false); err != nil {
 		return nil, err
 	}
-	before := d.tools(false)
+	before, err := s.served(ctx, d, false)
+	if err != nil {
+		return nil, err
+	}
 	d.before = before
 	if len(in.Enable) > 0 {
 		selection, err := parseGlobs(in.Enable, "/enable")
 		if err != nil {
 			return nil, err
 		}
-		if err := d.enable(selection, ""); err != nil {
+		if err := d.enable(selection, before); err != nil {
 			return nil, err
 		}
 	}
@@ -196,12 +210,35 @@ func (s *Server) updateTools(ctx context.Context, id string, match *MatchInput, 
 			return nil, err
 		}
 	}
-	after := d.tools(false)
-	if enabledCount(after) == 0 {
+	if enabledCount(d.tools(false)) == 0 {
 		return nil, problem.New(problem.InvalidArgument, "the change leaves no tool enabled").Fix("enable at least one tool")
+	}
+	after, err := s.served(ctx, d, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOffered(before, after, in.Updates); err != nil {
+		return nil, err
 	}
 	b, a := changedTools(before, after)
 	return d, s.saveDraft(ctx, ws, d, "tools.update", b, a, true)
+}
+
+// checkOffered refuses a name for a workflow's tool that another tool has: gateways
+// would give it a longer one.
+func checkOffered(before, after []Tool, updates []ToolUpdate) error {
+	for i := range updates {
+		in := &updates[i]
+		old := slices.IndexFunc(before, func(t Tool) bool { return t.Name == in.Tool })
+		if old < 0 || before[old].Plugin == "" || in.Name == nil || *in.Name == "" {
+			continue
+		}
+		if now := findOperation(after, before[old].Operation); now >= 0 && after[now].Enabled && after[now].Name != *in.Name {
+			return problem.New(problem.Conflict, "another tool is named %.80q", *in.Name).InTool(*in.Name).
+				At("", 0, 0, "/updates/"+strconv.Itoa(i)+"/name").Fix("choose another name for one of them")
+		}
+	}
+	return nil
 }
 
 func enabledCount(tools []Tool) (n int) {
@@ -222,6 +259,9 @@ func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
 		}
 		if in.Name != nil && *in.Name != "" && !toolName.MatchString(*in.Name) {
 			return fieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *in.Name)
+		}
+		if t.Plugin != "" && in.Answers != nil {
+			return fieldFault(at+"/answers", "%s is the tool of a workflow: its answers are what plugin %s makes of them, in the format of the toolset", t.Name, t.Plugin)
 		}
 		answers, err := d.patchedAnswers(t.Operation, in.Answers, at+"/answers")
 		if err != nil {
@@ -271,10 +311,18 @@ func set(to **string, from *string, generated string) {
 	}
 }
 
-// changedTools keeps the tools that differ, for the audit log.
+// changedTools keeps the tools that differ, for the audit log. A workflow that lost a
+// tool that it calls is not among those after.
 func changedTools(before, after []Tool) (b, a []Tool) {
-	for i := range before {
-		x, y := before[i], after[i]
+	now := make(map[Operation]*Tool, len(after))
+	for i := range after {
+		now[after[i].Operation] = &after[i]
+	}
+	for _, x := range before {
+		if now[x.Operation] == nil {
+			continue
+		}
+		y := *now[x.Operation]
 		x.Tokens, y.Tokens = 0, 0
 		if x.Name != y.Name || x.Title != y.Title || x.Description != y.Description || x.Enabled != y.Enabled ||
 			!reflect.DeepEqual(x.Answers, y.Answers) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
@@ -59,7 +60,7 @@ func (d *draft) resolveCalls(g *guest.Package, before []boundRecord, in *PluginB
 		switch old := calledBefore(before, in.Plugin, name, tool); {
 		case t >= 0 && !all[t].Enabled:
 			return nil, problem.New(problem.InvalidArgument, "plugin %s calls %s, and the tool %s is disabled", in.Plugin, name, tool).
-				At("", 0, 0, at).Fix("enable it: sluice toolset tools %s --enable %s", d.ts.Slug, tool)
+				At("", 0, 0, at).Fix("enable it: sluice toolset tools %s enable %s", d.ts.Slug, tool)
 		case t >= 0:
 			calls[i] = boundCall{name, all[t].Operation}
 		case old != nil:
@@ -131,9 +132,57 @@ func (b *boundRecord) called() []registry.CalledTool {
 	return out
 }
 
-// workflows are the tools that bound workflows offer, in the order of their bindings,
-// under the names that gateways give them.
+// offer is the tool of a workflow that a draft binds and that can run.
+type offer struct {
+	Tool
+	manifest *manifest.Manifest
+	edit     *registry.OfferedTool // nil: it is as the manifest says
+}
+
+// offeredOperations says for each binding of a workflow what edits of its tool are kept
+// by: WORKFLOW /PLUGIN, and of its second binding WORKFLOW /PLUGIN/2. It is zero for
+// other plugins.
+func offeredOperations(bound []boundRecord) []Operation {
+	out, seen := make([]Operation, len(bound)), map[string]int{}
+	for i := range bound {
+		if b := &bound[i]; len(b.Calls) > 0 {
+			path := "/" + b.Plugin
+			if seen[b.Plugin]++; seen[b.Plugin] > 1 {
+				path += "/" + strconv.Itoa(seen[b.Plugin])
+			}
+			out[i] = Operation{Method: manifest.MethodWorkflow, Path: path}
+		}
+	}
+	return out
+}
+
+// offeredEdit is the edit of a workflow's tool; nil when there is none.
+func (d *draft) offeredEdit(op Operation) (edit *registry.OfferedTool, disabled bool) {
+	for i := range d.edits {
+		if e := &d.edits[i]; op.Path != "" && operationOf(e) == op {
+			if e.Name != nil || e.Title != nil || e.Description != nil {
+				edit = &registry.OfferedTool{Name: e.Name, Title: e.Title, Description: e.Description}
+			}
+			return edit, e.Disabled
+		}
+	}
+	return nil, false
+}
+
+// workflows are the tools that bound workflows offer, in the order of their bindings.
 func (s *Server) workflows(ctx context.Context, d *draft, schemas bool) ([]Tool, error) {
+	offers, err := s.offers(ctx, d, schemas)
+	out := make([]Tool, len(offers))
+	for i := range offers {
+		out[i] = offers[i].Tool
+	}
+	return out, err
+}
+
+// offers are the tools that bound workflows offer, in the order of their bindings,
+// under the names that gateways give them, with edits applied. One that waits for a
+// tool that it calls is not among them; one that is disabled is.
+func (s *Server) offers(ctx context.Context, d *draft, schemas bool) ([]offer, error) {
 	bound, err := d.bindings()
 	if err != nil || !slices.ContainsFunc(bound, func(b boundRecord) bool { return len(b.Calls) > 0 }) {
 		return nil, err
@@ -147,7 +196,8 @@ func (s *Server) workflows(ctx context.Context, d *draft, schemas bool) ([]Tool,
 		}
 	}
 	isTaken := func(name string) bool { return taken[strings.ToLower(name)] }
-	var out []Tool
+	var out []offer
+	operations := offeredOperations(bound)
 	for i := range bound {
 		b := &bound[i]
 		if len(b.Calls) == 0 || !d.callable(b) {
@@ -166,25 +216,39 @@ func (s *Server) workflows(ctx context.Context, d *draft, schemas bool) ([]Tool,
 			a := byOperation[c.Operation].Annotations
 			called = append(called, operation.Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld})
 		}
-		t := workflowTool(b.Plugin, m, registry.WorkflowAnnotations(m.Tool.Annotations, called), schemas)
-		if isTaken(t.Name) {
-			t.Name = registry.PrefixedName(b.Plugin, t.Name, isTaken)
+		o := offer{Tool: workflowTool(b.Plugin, operations[i], m, registry.WorkflowAnnotations(m.Tool.Annotations, called), schemas), manifest: m}
+		disabled := false
+		if o.edit, disabled = d.offeredEdit(operations[i]); o.edit != nil {
+			replace(&o.Tool, o.edit)
 		}
-		taken[strings.ToLower(t.Name)] = true
-		out = append(out, t)
+		for _, text := range []string{o.Name, o.Title, o.Description} {
+			o.Tokens += tokens.Estimate([]byte(text))
+		}
+		if o.Enabled = !disabled; o.Enabled {
+			if isTaken(o.Name) {
+				o.Name = registry.PrefixedName(b.Plugin, o.Name, isTaken)
+			}
+			taken[strings.ToLower(o.Name)] = true
+		}
+		out = append(out, o)
 	}
 	return out, nil
 }
 
-func workflowTool(plugin string, m *manifest.Manifest, a operation.Annotations, schemas bool) Tool {
+func replace(t *Tool, by *registry.OfferedTool) {
+	for _, f := range []struct{ to, from *string }{{&t.Name, by.Name}, {&t.Title, by.Title}, {&t.Description, by.Description}} {
+		if f.from != nil {
+			*f.to = *f.from
+		}
+	}
+}
+
+func workflowTool(plugin string, op Operation, m *manifest.Manifest, a operation.Annotations, schemas bool) Tool {
 	o := m.Tool
 	t := Tool{
 		Name: o.Name, OriginalName: o.Name, Title: o.Title, Description: o.Description, Enabled: true, Plugin: plugin,
-		Operation:   Operation{Method: manifest.MethodWorkflow, Path: "/" + plugin},
+		Operation:   op, Tokens: tokens.Estimate(o.InputSchema),
 		Annotations: Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld},
-	}
-	for _, text := range [][]byte{[]byte(o.Name), []byte(o.Title), []byte(o.Description), o.InputSchema} {
-		t.Tokens += tokens.Estimate(text)
 	}
 	if schemas {
 		t.InputSchema, t.OutputSchema = o.InputSchema, o.OutputSchema

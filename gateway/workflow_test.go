@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -271,5 +272,40 @@ func TestWorkflowTrace(t *testing.T) {
 		if !strings.Contains(shape, want) && !strings.Contains(strings.ToLower(shape), strings.ToLower(want)) {
 			t.Errorf("%s lacks %s", shape, want)
 		}
+	}
+}
+
+// TestWorkflowIsEdited: a client sees the name, title and description that the operator
+// gave a workflow's tool; one that is taken makes room, never a tool of the API.
+func TestWorkflowIsEdited(t *testing.T) {
+	x := newRelay(t)
+	name, title, text := "run_it", "Run it", "Runs it all."
+	x.edit = func(b *registry.Toolset) {
+		b.Plugins[0].Tool = &registry.OfferedTool{Name: &name, Title: &title, Description: &text}
+	}
+	listed := func() (names []string, tool *mcp.Tool) {
+		t.Helper()
+		x.serve(callItem1)
+		list, err := connect(t, x.Stack, eras[0]).ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range list.Tools {
+			if names = append(names, l.Name); strings.HasSuffix(l.Name, name) {
+				tool = l
+			}
+		}
+		return names, tool
+	}
+	names, tool := listed()
+	if tool == nil || tool.Name != name || tool.Title != title || tool.Description != text || slices.Contains(names, "relay") {
+		t.Fatalf("listed %v, %+v", names, tool)
+	}
+	if status, got := post(t, x.URL("acme"), callBody(name, `{"id":1}`)); status != 200 || !strings.Contains(got, `\"id\":1`) {
+		t.Errorf("%d %s", status, got)
+	}
+	name = "slow" // a tool of the API has it
+	if names, _ = listed(); !slices.Contains(names, "slow") || !slices.Contains(names, "relay_slow") {
+		t.Errorf("listed %v", names)
 	}
 }

@@ -103,11 +103,7 @@ func IndexTools(t *Toolset, connectors map[string]*connector.Connector) ([]Index
 				if e.Disabled {
 					continue
 				}
-				for _, f := range []struct{ to, from *string }{{&it.Name, e.Name}, {&it.Title, e.Title}, {&it.Description, e.Description}} {
-					if f.from != nil {
-						*f.to = *f.from
-					}
-				}
+				it.replace(e.Name, e.Title, e.Description)
 			}
 			out = append(out, it)
 		}
@@ -117,14 +113,28 @@ func IndexTools(t *Toolset, connectors map[string]*connector.Connector) ([]Index
 
 // IndexWorkflow is the tool that a workflow offers, as the index of a toolset that
 // binds it sees it: behind the tools of [IndexTools], in the order of its bindings.
-func IndexWorkflow(m *manifest.Manifest) IndexedTool {
+// edit may be nil.
+func IndexWorkflow(m *manifest.Manifest, edit *OfferedTool) IndexedTool {
 	path := "/" + m.Name
-	return IndexedTool{
+	it := IndexedTool{
 		SelectedTool: SelectedTool{Method: manifest.MethodWorkflow, Path: path},
 		Tool: selection.Tool{
 			Name: m.Tool.Name, Title: m.Tool.Title, Description: m.Tool.Description, Method: manifest.MethodWorkflow, Path: path,
 			Server: m.Name, ServerText: m.Title, Params: schemaParams(m.Tool.InputSchema),
 		},
+	}
+	if edit != nil {
+		it.replace(edit.Name, edit.Title, edit.Description)
+	}
+	return it
+}
+
+// replace puts the texts of an edit in the place of the generated ones; nil keeps one.
+func (it *IndexedTool) replace(name, title, description *string) {
+	for _, f := range []struct{ to, from *string }{{&it.Name, name}, {&it.Title, title}, {&it.Description, description}} {
+		if f.from != nil {
+			*f.to = *f.from
+		}
 	}
 }
 

@@ -41,6 +41,8 @@ type PluginRef struct {
 	// Calls are the tools that a workflow calls; other plugins have none. A workflow
 	// belongs to the whole toolset: it has no Connector and Path.
 	Calls []CalledTool `json:"calls,omitempty"`
+	// Tool changes the tool that a workflow offers; nil: it is as its manifest says.
+	Tool *OfferedTool `json:"tool,omitempty"`
 	// Unbind says when gateways take it out of calls by themselves. Default: see
 	// [UnbindLimits].
 	Unbind *UnbindLimits `json:"unbind,omitempty"`
@@ -52,6 +54,15 @@ type CalledTool struct {
 	Connector string `json:"connector"` // ConnectorRef.Name
 	Method    string `json:"method"`
 	Path      string `json:"path"` // path template as in the specification
+}
+
+// OfferedTool changes what agents see of a workflow's tool, as a ToolEdit does of an
+// operation's. A name that another tool of the toolset has gets the plugin's name in
+// front, as the manifest's would. Of a tool that is disabled the plugin is not bound.
+type OfferedTool struct {
+	Name        *string `json:"name,omitempty"`
+	Title       *string `json:"title,omitempty"`
+	Description *string `json:"description,omitempty"`
 }
 
 // UnbindLimits are judged over the last 20 calls of a plugin with one
@@ -87,11 +98,28 @@ func (t *Toolset) validatePlugins(f *faults, connectors map[string]bool) {
 		f.check(len(p.Config) <= MaxPluginConfig, at+"/config", "%d bytes of configuration are more than %d", len(p.Config), MaxPluginConfig)
 		f.check(len(p.Config) == 0 || strings.HasPrefix(strings.TrimSpace(string(p.Config)), "{") && json.Valid(p.Config), at+"/config", "the configuration is not a JSON object")
 		p.validateCalls(f, at, connectors)
+		p.Tool.validate(f, at+"/tool", len(p.Calls) > 0)
 		if u := p.Unbind; u != nil {
 			f.check(u.ErrorPercent >= 0 && u.ErrorPercent <= 100, at+"/unbind/errorPercent", "%d is not a percentage", u.ErrorPercent)
 			f.check(u.MeanMilliseconds >= 0 && u.MeanMilliseconds <= manifest.MaxDeadline, at+"/unbind/meanMs", "%d ms is not between 0 and %d", u.MeanMilliseconds, manifest.MaxDeadline)
 		}
 		f.check(p.OnError == "" || p.OnError == OnErrorPass || p.OnError == OnErrorFail, at+"/onError", "%.80q is neither pass nor fail", p.OnError)
+	}
+}
+
+func (o *OfferedTool) validate(f *faults, at string, workflow bool) {
+	if o == nil {
+		return
+	}
+	f.check(workflow, at, "the plugin is no workflow and offers no tool")
+	if o.Name != nil {
+		f.check(toolNamePattern.MatchString(*o.Name), at+"/name", "tool name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *o.Name)
+	}
+	if o.Title != nil {
+		f.text(at+"/title", *o.Title, 0, MaxNameRunes)
+	}
+	if o.Description != nil {
+		f.text(at+"/description", *o.Description, 0, MaxDescriptionRunes)
 	}
 }
 

@@ -53,6 +53,15 @@ func TestPluginRefs(t *testing.T) {
 	f("upper-case", flow(func(_ *PluginRef, c *CalledTool) { c.Method = "get" }))
 	f("not a path", flow(func(_ *PluginRef, c *CalledTool) { c.Path = "things" }))
 	f("more than 64", flow(func(p *PluginRef, _ *CalledTool) { p.Calls = make([]CalledTool, 64) }))
+	named := func(o OfferedTool) func(*PluginRef) {
+		return flow(func(p *PluginRef, _ *CalledTool) { p.Tool = &o })
+	}
+	text := func(n int) *string { s := strings.Repeat("x", n); return &s }
+	f("", named(OfferedTool{text(64), text(MaxNameRunes), text(MaxDescriptionRunes)}))
+	f("tool name", named(OfferedTool{Name: text(65)}))
+	f("/plugins/0/tool/title", named(OfferedTool{Title: text(MaxNameRunes + 1)}))
+	f("/plugins/0/tool/description", named(OfferedTool{Description: text(MaxDescriptionRunes + 1)}))
+	f("no workflow", func(p *PluginRef) { p.Tool = &OfferedTool{Name: text(1)} })
 	many := &faults{}
 	(&Toolset{Plugins: make([]PluginRef, MaxPlugins+1)}).validatePlugins(many, nil)
 	if err := many.err("x"); err == nil || !strings.Contains(err.Error(), "65 plugins") {

@@ -214,6 +214,8 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 			fmt.Fprintf(w, "    ! this version was yanked\n")
 		case "revoked":
 			fmt.Fprintf(w, "    ! the key that signed it was revoked: it cannot be deployed again\n")
+		case "disabled":
+			fmt.Fprintf(w, "    ! its tool is disabled: sluice toolset tools %s enable %s\n", slug, b.Offers)
 		case "waiting":
 			text := "the specification has no such operation at present"
 			if len(b.Calls) > 0 {

@@ -184,7 +184,10 @@ func (a *app) printSelection(w io.Writer, s *admin.ToolSelection) {
 	for _, t := range s.Tools {
 		why := "for: " + t.Clause
 		score := fmt.Sprintf("%6.2f", t.Score)
-		if t.NeededBy != "" {
+		switch {
+		case t.Plugin != "":
+			why, score = "offered by the workflow "+t.Plugin, "      "
+		case t.NeededBy != "":
 			why, score = "gives "+t.Gives+" to "+t.NeededBy, "      "
 		}
 		fmt.Fprintf(w, "  %s  %-40s %6s tokens  %s\n", score, t.Name, thousands(t.Tokens), printable(why))

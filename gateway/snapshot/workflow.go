@@ -68,7 +68,14 @@ func (ts *Toolset) called() map[editKey]bool {
 func (ts *Toolset) workflows() []*Tool {
 	var out []*Tool
 	for _, p := range ts.workflowPlugins() {
-		out = append(out, &Tool{Name: p.Package.Manifest.Tool.Name, Toolset: ts, Workflow: &Workflow{Plugin: p}})
+		t := &Tool{Name: p.Package.Manifest.Tool.Name, Toolset: ts, Workflow: &Workflow{Plugin: p}}
+		if o := p.Ref.Tool; o != nil {
+			t.edit = &registry.ToolEdit{Name: o.Name, Title: o.Title, Description: o.Description}
+			if o.Name != nil { // it makes no room for itself: named stays false
+				t.Name = *o.Name
+			}
+		}
+		out = append(out, t)
 	}
 	return out
 }
