@@ -85,7 +85,7 @@ layers:
 # The committed engine must be what its source compiles to.
 .PHONY: generated
 generated:
-	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; plugins/extism/build.sh --check; plugins/guest/testdata/build.sh --check; \
+	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; plugins/extism/build.sh --check; plugins/guest/testdata/build.sh --check; sdk/conformance/build.sh --check c; \
 	elif [ "$${CI:-}" = true ]; then echo "generated: clang-14 and wasm-ld-14 are missing" >&2; exit 1; \
 	else echo "WARNING: clang-14 or wasm-ld-14 is missing: the committed .wasm files were NOT compared with their sources" >&2; fi
 
@@ -164,7 +164,7 @@ bin/fastmcp/.ready:
 .PHONY: interop
 interop: $(E2E)/.ready $(INTEROP)/.ready ## run the end-to-end tests against software that is not ours
 	PATH="$(CURDIR)/$(INTEROP):$$PATH" go test -count=1 -v -tags interop ./cmd/sluice/e2e
-	sdk/conformance/build.sh
+	sdk/conformance/build.sh --check
 	go test -count=1 ./sdk/conformance
 	@if command -v cargo >/dev/null; then cd sdk/rust && cargo test --quiet; else echo "WARNING: no cargo: sdk/rust was not tested" >&2; fi
 

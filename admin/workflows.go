@@ -247,7 +247,7 @@ func workflowTool(plugin string, op Operation, m *manifest.Manifest, a operation
 	o := m.Tool
 	t := Tool{
 		Name: o.Name, OriginalName: o.Name, Title: o.Title, Description: o.Description, Enabled: true, Plugin: plugin,
-		Operation:   op, Tokens: tokens.Estimate(o.InputSchema),
+		Operation: op, Tokens: tokens.Estimate(o.InputSchema),
 		Annotations: Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld},
 	}
 	if schemas {

@@ -1,29 +1,105 @@
-#!/bin/sh
-# Builds the modules of the conformance cases: c.wasm (clang-14), rust.wasm and
-# extism-pdk.wasm (cargo), and as.wasm (npm). What is not installed is left as it is, with a warning.
-set -eu
+#!/bin/bash
+# Builds the modules of the conformance cases from their sources: c.wasm (clang-14),
+# rust.wasm and extism-pdk.wasm (cargo, the latter for wasm32-wasip1), as.wasm (npm).
+#   build.sh [c] [rust] [as]          rebuild these, or all, and their .sha256 files
+#   build.sh --check [c] [rust] [as]  rebuild them elsewhere and compare
+# Equal compilers give equal bytes in any directory. MODULE.sha256 names the compiler
+# and has the hashes of the module and of its sources: go test compares these without
+# any compiler, --check the bytes where the compiler is the same. What cannot be built
+# here is left as it is, with a warning.
+set -euo pipefail
 cd "$(dirname "$0")"
+here=$PWD
+check=
+[ "${1:-}" = --check ] && { check=1; shift; }
+[ $# -gt 0 ] || set -- c rust as
 clang=${CLANG:-clang-14}
 lld=${WASM_LD:-wasm-ld-14}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-if command -v "$clang" >/dev/null && command -v "$lld" >/dev/null; then
+mkdir "$dir/out"
+
+have() { command -v "$1" >/dev/null || { echo "WARNING: no $1: $2 is as it was" >&2; return 1; }; }
+
+build_c() {
+	have "$clang" c.wasm && have "$lld" c.wasm || return 0
 	"$clang" --target=wasm32 -std=c11 -O2 -ffreestanding -fno-builtin -fno-ident -mbulk-memory -msign-ext -mnontrapping-fptoint \
 		-Wall -Wextra -Werror -I../c -c c/plugin.c -o "$dir/c.o"
-	"$lld" --no-entry --stack-first --strip-all -O2 "$dir/c.o" -o c.wasm
-else echo "WARNING: no $clang or $lld: c.wasm is as it was" >&2; fi
-if command -v cargo >/dev/null; then
-	RUSTFLAGS="--remap-path-prefix=$PWD=. --remap-path-prefix=$HOME=~" CARGO_TARGET_DIR="$dir/rust" \
-		cargo build --quiet --release --target wasm32-unknown-unknown --manifest-path rust/Cargo.toml
-	cp "$dir/rust/wasm32-unknown-unknown/release/conformance.wasm" rust.wasm
-	RUSTFLAGS="--remap-path-prefix=$PWD=. --remap-path-prefix=$HOME=~" CARGO_TARGET_DIR="$dir/rust" \
-		cargo build --quiet --release --target wasm32-unknown-unknown --manifest-path extism-pdk/Cargo.toml
-	cp "$dir/rust/wasm32-unknown-unknown/release/conformance_extism_pdk.wasm" extism-pdk.wasm
-else echo "WARNING: no cargo: rust.wasm is as it was" >&2; fi
-if command -v npm >/dev/null; then
-	cp as/index.ts as/package.json as/package-lock.json as/.npmrc "$dir/"
-	(cd "$dir" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error &&
-		npx asc index.ts --outFile as.wasm --optimizeLevel 3 --shrinkLevel 1 --runtime stub --exportStart _initialize --use abort=index/stop)
-	cp "$dir/as.wasm" as.wasm
-else echo "WARNING: no npm: as.wasm is as it was" >&2; fi
-sha256sum ./*.wasm
+	"$lld" --no-entry --stack-first --strip-all -O2 "$dir/c.o" -o "$dir/out/c.wasm"
+}
+
+# cargo_build TARGET CRATE OUTPUT: in a copy, where the paths of packages are those of
+# one workspace, wherever that is: they are part of the names in a module.
+cargo_build() {
+	local flags="--remap-path-prefix=$dir/rust=." src
+	for src in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do flags+=" --remap-path-prefix=$src=crates"; done
+	(cd "$dir/rust/conformance/$2" && RUSTFLAGS=$flags CARGO_TARGET_DIR="$dir/target" cargo build --quiet --locked --release --target "$1")
+	cp "$dir/target/$1/release/$3" "$dir/out/$4"
+}
+
+build_rust() {
+	have cargo "rust.wasm" || return 0
+	if command -v rustup >/dev/null; then rustup --quiet target add wasm32-unknown-unknown wasm32-wasip1; fi
+	mkdir -p "$dir/rust/conformance"
+	cp -r ../rust "$dir/rust/rust"
+	cp -r rust extism-pdk "$dir/rust/conformance/"
+	rm -rf "$dir"/rust/rust/{target,Cargo.lock} "$dir"/rust/conformance/*/target
+	mv "$dir/rust/conformance/rust/Cargo.lock" "$dir/rust/"
+	{
+		printf '[workspace]\nresolver = "2"\nmembers = ["rust", "conformance/rust"]\nexclude = ["conformance/extism-pdk"]\n\n'
+		sed -n '/^\[profile/,$p' rust/Cargo.toml
+	} >"$dir/rust/Cargo.toml"
+	sed -i '/^\[profile/,$d' "$dir/rust/conformance/rust/Cargo.toml"
+	cargo fetch --quiet --locked --manifest-path "$dir/rust/conformance/extism-pdk/Cargo.toml" # so that its sources are there to be remapped
+	cargo_build wasm32-unknown-unknown rust conformance.wasm rust.wasm
+	cargo_build wasm32-wasip1 extism-pdk conformance_extism_pdk.wasm extism-pdk.wasm
+}
+
+build_as() {
+	have npm as.wasm || return 0
+	mkdir "$dir/as"
+	cp as/index.ts as/package.json as/package-lock.json as/.npmrc "$dir/as/"
+	(cd "$dir/as" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null &&
+		npx asc index.ts --outFile "$dir/out/as.wasm" --optimizeLevel 3 --shrinkLevel 1 --runtime stub --exportStart _initialize --use abort=index/stop)
+}
+
+# compiler MODULE: what made it, on one line.
+compiler() {
+	case $1 in
+	c) command -v "$clang" >/dev/null && "$clang" --version | sed -n '1s/^[^0-9]*\([0-9.]*\).*/clang \1/p' ;;
+	rust | extism-pdk) command -v rustc >/dev/null && rustc --version | cut -d' ' -f1-2 ;;
+	as) sed -n '/node_modules\/assemblyscript"/,/version/s/.*"version": "\(.*\)".*/assemblyscript \1/p' as/package-lock.json ;;
+	esac
+}
+
+# sources MODULE: the files that it is made from, from here.
+sources() {
+	case $1 in
+	c) echo c/plugin.c ../c/sluice.h ;;
+	rust) echo rust/Cargo.toml rust/Cargo.lock rust/src/*.rs ../rust/Cargo.toml ../rust/src/*.rs ;;
+	extism-pdk) echo extism-pdk/Cargo.toml extism-pdk/Cargo.lock extism-pdk/src/*.rs ;;
+	as) echo as/index.ts as/package.json as/package-lock.json as/.npmrc ;;
+	esac
+}
+
+for part in "$@"; do "build_$part"; done
+failed=0
+for built in "$dir"/out/*.wasm; do
+	[ -e "$built" ] || continue
+	module=$(basename "$built" .wasm)
+	if [ -z "$check" ]; then
+		cp "$built" "$module.wasm"
+		chmod 644 "$module.wasm"
+		{
+			echo "# $(compiler "$module")"
+			sha256sum "$module.wasm" $(sources "$module")
+		} >"$module.sha256"
+	elif [ "$(head -1 "$module.sha256")" != "# $(compiler "$module")" ]; then
+		echo "WARNING: $module.wasm was not compared: it was built with$(head -1 "$module.sha256" | tr -d '#'), and here is $(compiler "$module")" >&2
+	elif ! cmp -s "$built" "$module.wasm"; then
+		echo "sdk/conformance/$module.wasm is not what its source gives: run $here/build.sh" >&2
+		failed=1
+	fi
+done
+[ -n "$check" ] || sha256sum ./*.wasm
+exit $failed

@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -208,6 +209,48 @@ func TestConformance(t *testing.T) {
 			}
 			host.Close()
 			first.Close()
+		}
+	}
+}
+
+// TestModulesAreOfTheirSources: a committed module is the one that was built from the
+// sources that are here (build.sh, which is compared bit for bit where the compiler is).
+func TestModulesAreOfTheirSources(t *testing.T) {
+	for module, patterns := range map[string][]string{
+		"c":          {"c/*", "../c/*.h"},
+		"rust":       {"rust/Cargo.*", "rust/src/*", "../rust/Cargo.toml", "../rust/src/*"},
+		"extism-pdk": {"extism-pdk/Cargo.*", "extism-pdk/src/*"},
+		"as":         {"as/*.ts", "as/*.json", "as/.npmrc"},
+	} {
+		record, err := os.ReadFile(module + ".sha256")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{}
+		for line := range strings.Lines(string(record)) {
+			if digest, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  "); ok {
+				want[name] = digest
+			}
+		}
+		files := []string{module + ".wasm"}
+		for _, p := range patterns {
+			found, err := filepath.Glob(p)
+			if err != nil || len(found) == 0 {
+				t.Fatalf("%s: no file matches: %v", p, err)
+			}
+			files = append(files, found...)
+		}
+		for _, name := range files {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprintf("%x", sha256.Sum256(b)); got != want[name] {
+				t.Errorf("%s has changed since %s.wasm was built: run sdk/conformance/build.sh", name, module)
+			}
+		}
+		if len(want) != len(files) {
+			t.Errorf("%s.sha256 names %d files, and there are %d", module, len(want), len(files))
 		}
 	}
 }
