@@ -88,7 +88,7 @@ func TestHostile(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	h := newHost(t, Options{})
 	for class, limit := range classes {
-		p := load(t, h, Spec{Name: "grow", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Memory: limit, Deadline: 5 * time.Second}})
+		p := load(t, h, Spec{Name: "grow", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Memory: limit, Deadline: time.Minute}})
 		out, err := p.Call(t.Context(), nil, Call{Export: "grow"})
 		if err != nil || len(out) != 8 {
 			t.Fatalf("class %d: %d bytes, %v", class, len(out), err)
