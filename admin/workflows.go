@@ -217,8 +217,8 @@ func (s *Server) offers(ctx context.Context, d *draft, schemas bool) ([]offer, e
 			called = append(called, operation.Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld})
 		}
 		o := offer{Tool: workflowTool(b.Plugin, operations[i], m, registry.WorkflowAnnotations(m.Tool.Annotations, called), schemas), manifest: m}
-		disabled := false
-		if o.edit, disabled = d.offeredEdit(operations[i]); o.edit != nil {
+		edit, disabled := d.offeredEdit(operations[i])
+		if o.edit = edit; edit != nil {
 			replace(&o.Tool, o.edit)
 		}
 		for _, text := range []string{o.Name, o.Title, o.Description} {
