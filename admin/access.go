@@ -219,6 +219,12 @@ func (s *Server) changeAccess(ctx context.Context, ws *store.Workspace, ts *stor
 	if err != nil {
 		return err
 	}
+	var lost gone
+	if c.revoke != "" {
+		if err := s.collectHolder(ctx, ws, &lost, ts, c.revoke); err != nil {
+			return err
+		}
+	}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if c.add != nil {
 			if err := tx.AddAccessToken(ctx, c.add); err != nil {
@@ -241,6 +247,9 @@ func (s *Server) changeAccess(ctx context.Context, ws *store.Workspace, ts *stor
 		rec.Digest, rec.Before, rec.After = row.Digest, mustJSON(c.before), mustJSON(c.after)
 		return tx.Audit(ctx, rec)
 	})
+	if err == nil {
+		s.revokeGone(ctx, ws, ts.ID, &lost)
+	}
 	if err != nil || ts.LiveRevision == 0 {
 		return err
 	}

@@ -548,6 +548,8 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *Match
 	if err := s.pushDraft(ctx, d); err != nil {
 		return nil, err
 	}
+	var lost gone
+	s.collectLost(ctx, ws, &lost, old, d.creds)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.SaveToolset(ctx, d.ts); err != nil {
 			return err
@@ -566,6 +568,7 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *Match
 		return nil, err
 	}
 	s.forgetAll(old, d.creds)
+	s.revokeGone(ctx, ws, d.ts.ID, &lost)
 	if d, err = outline(ctx, ws, d.ts); err != nil { // what was sealed has a version now
 		return nil, err
 	}

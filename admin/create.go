@@ -158,11 +158,14 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 	case previous == nil:
 		action = "connector.add"
 	}
+	var lost gone
+	s.collectLost(ctx, ws, &lost, replaced, d.creds)
 	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeCreated(ctx, tx, d, src, action, in.Auth != nil) })
 	if err != nil {
 		return nil, err
 	}
 	s.forgetAll(replaced, d.creds)
+	s.revokeGone(ctx, ws, d.ts.ID, &lost)
 	if again != nil {
 		return again.finish(ctx, d, in, phase)
 	}

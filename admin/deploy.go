@@ -113,6 +113,8 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		}
 		s.awaitLive(ctx, ts.ID, 0)
 	}
+	var lost gone
+	s.collectLost(ctx, ws, &lost, d.allCreds(), nil)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.DeleteToolset(ctx, ts.ID, ts.Version); err != nil {
 			return err
@@ -124,6 +126,7 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 	})
 	if err == nil {
 		s.forgetAll(d.allCreds())
+		s.revokeGone(ctx, ws, ts.ID, &lost)
 	}
 	return err
 }

@@ -221,11 +221,14 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	if err := s.pushDraft(ctx, d.draft); err != nil {
 		return err
 	}
+	var lost gone
+	s.collectLost(ctx, ws, &lost, d.before, d.allCreds())
 	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeImported(ctx, tx, d, x.now == nil, before, reason) })
 	if err != nil {
 		return err
 	}
 	s.forgetAll(d.before, d.allCreds())
+	s.revokeGone(ctx, ws, d.ts.ID, &lost)
 	for _, name := range d.gone {
 		s.servers.forget(watchKey(d.ts.ID, name))
 	}

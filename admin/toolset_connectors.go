@@ -286,13 +286,15 @@ func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) 
 	if err := d.focus(in.Connector); err != nil {
 		return nil, err
 	}
-	gone := *d.part
+	removed := *d.part
 	if err := d.drop(); err != nil {
 		return nil, err
 	}
 	if err := s.pushDraft(ctx, d); err != nil {
 		return nil, err
 	}
+	var lost gone
+	s.collectLost(ctx, ws, &lost, removed.creds, nil)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
 			return err
@@ -308,13 +310,14 @@ func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) 
 		}
 		rec := audit(ctx, "connector.remove", d.ts.ID)
 		rec.Digest = d.ts.DraftDigest
-		rec.Before = mustJSON(map[string]any{"connector": gone.row.Name, "source": gone.row.SourceURL, "digest": gone.row.ConnectorDigest})
+		rec.Before = mustJSON(map[string]any{"connector": removed.row.Name, "source": removed.row.SourceURL, "digest": removed.row.ConnectorDigest})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.forgetAll(gone.creds)
-	s.servers.forget(watchKey(d.ts.ID, gone.row.Name))
+	s.forgetAll(removed.creds)
+	s.revokeGone(ctx, ws, d.ts.ID, &lost)
+	s.servers.forget(watchKey(d.ts.ID, removed.row.Name))
 	return s.toolsetAnswer(ctx, ws, d)
 }

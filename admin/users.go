@@ -263,7 +263,7 @@ func (s *Server) registerUsers(path string, tags []string) {
 	register(s, huma.Operation{
 		OperationID: "revoke-user-login", Method: http.MethodDelete, Path: path + "/{user}", Summary: "Forget the login of a caller", Tags: tags,
 		DefaultStatus: http.StatusNoContent,
-		Description:   "Their tokens are destroyed here and forgotten by every gateway at once; their next call is answered with a link to log in again. The authorization server is not told.",
+		Description:   "Their tokens are destroyed here and forgotten by every gateway at once; their next call is answered with a link to log in again. The authorization server is told where it says where (RFC 7009).",
 	}, func(ctx context.Context, in *userLoginInput) (*struct{}, error) {
 		return nil, s.revokeUser(ctx, in.ID, in.Connector, in.User)
 	})
@@ -326,14 +326,16 @@ func (s *Server) revokeUser(ctx context.Context, id, connector, user string) err
 	if err != nil {
 		return err
 	}
-	gone := problem.New(problem.NotFound, "no caller %.80q is logged in at this toolset", user)
+	unknown := problem.New(problem.NotFound, "no caller %.80q is logged in at this toolset", user)
 	if cred == nil || user == "" {
-		return gone
+		return unknown
 	}
+	var lost gone
+	s.collectGrants(ctx, ws, &lost, &cred.row, false, user)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		n, err := tx.DeleteUserTokens(ctx, cred.row.ID, user)
 		if err == nil && n == 0 {
-			err = gone
+			err = unknown
 		}
 		if err != nil {
 			return err
@@ -346,6 +348,7 @@ func (s *Server) revokeUser(ctx context.Context, id, connector, user string) err
 		return err
 	}
 	s.forgetUsers()
+	s.revokeGone(ctx, ws, ts.ID, &lost)
 	return nil
 }
 

@@ -32,6 +32,7 @@ type Metadata struct {
 	Scopes                []string `json:"scopes_supported"`
 	SendsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
 	RegistrationEndpoint  string   `json:"registration_endpoint"`
+	RevocationEndpoint    string   `json:"revocation_endpoint"` // RFC 7009; "" also when it cannot be used
 	// TakesDocuments says that a client may be named by the URL of its metadata
 	// (draft-ietf-oauth-client-id-metadata-document).
 	TakesDocuments bool `json:"client_id_metadata_document_supported"`
@@ -130,6 +131,9 @@ func (c *Client) metadata(ctx context.Context, issuer, at string) (*Metadata, er
 		return nil, problem.New(problem.UpstreamMalformed, "the metadata of %s names no usable place to register clients at", name)
 	case len(m.Challenges) > 0 && !slices.Contains(m.Challenges, "S256"):
 		return nil, problem.New(problem.Unsupported, "%s knows no PKCE with S256", name)
+	}
+	if m.RevocationEndpoint != "" && checkNamed(issuer, m.RevocationEndpoint) != nil {
+		m.RevocationEndpoint = "" // logins do not need it
 	}
 	return m, nil
 }

@@ -1,6 +1,7 @@
 package oauthtest
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
@@ -25,6 +26,8 @@ type Features struct {
 	Issuer         string       // iss of the answer; "": the right one, "-": none
 	Documents      *http.Client // not nil: clients are named by documents, got with it
 	WrongIssuer    string       // issuer of the metadata; "": the right one
+	NoRevocation   bool         // RFC 7009 is not offered
+	RevokeStatus   int          // of every answer to it; 0: it works
 	AnyResource    string       // resource that tokens are bound to whatever was asked for; "": what was asked for
 }
 
@@ -84,6 +87,9 @@ func (s *Server) metadata(op http.Handler, w http.ResponseWriter, r *http.Reques
 	if !f.NoRegistration {
 		m["registration_endpoint"] = s.URL + "/register"
 	}
+	if f.NoRevocation {
+		delete(m, "revocation_endpoint")
+	}
 	if f.NoPKCE {
 		delete(m, "code_challenge_methods_supported")
 	}
@@ -96,6 +102,43 @@ func (s *Server) metadata(op http.Handler, w http.ResponseWriter, r *http.Reques
 	m["authorization_response_iss_parameter_supported"] = f.Issuer != "-"
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(m) // the client is gone when this fails
+}
+
+// Revocations are the forms that came to the revocation endpoint (RFC 7009).
+func (s *Server) Revocations() []url.Values {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.revoked)
+}
+
+// revoke passes a revocation on; what it ends is good nowhere any more.
+func (s *Server) revoke(op http.Handler, w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxForm))
+	if err != nil {
+		return
+	}
+	form, _ := url.ParseQuery(string(body)) // the library says what is wrong with it
+	s.mu.Lock()
+	s.revoked = append(s.revoked, form)
+	status := s.features.RevokeStatus
+	s.mu.Unlock()
+	if status != 0 {
+		w.WriteHeader(status)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	rec := httptest.NewRecorder()
+	op.ServeHTTP(rec, r)
+	if rec.Code == http.StatusOK {
+		token := form.Get("token")
+		s.mu.Lock()
+		delete(s.good, token)
+		delete(s.good, s.refreshed[token])
+		s.mu.Unlock()
+	}
+	maps.Copy(w.Header(), rec.Header())
+	w.WriteHeader(rec.Code)
+	_, _ = w.Write(rec.Body.Bytes()) // the client is gone when this fails
 }
 
 // register is RFC 7591.

@@ -52,9 +52,11 @@ type Server struct {
 	down     int             // guarded by mu; not 0: status of every answer of the token endpoint
 	lifetime int             // guarded by mu; not 0: expires_in that is told
 
-	features   Features         // guarded by mu
-	grants     map[string]Grant // guarded by mu; by access token
-	registered []map[string]any // guarded by mu
+	features   Features          // guarded by mu
+	grants     map[string]Grant  // guarded by mu; by access token
+	registered []map[string]any  // guarded by mu
+	revoked    []url.Values      // guarded by mu; at the revocation endpoint
+	refreshed  map[string]string // guarded by mu; access token of each refresh token
 }
 
 // New starts a server.
@@ -70,7 +72,7 @@ func New(t testing.TB) *Server {
 
 // Start starts a server that the caller closes.
 func Start() (*Server, error) {
-	s := &Server{good: map[string]bool{}, grants: map[string]Grant{}}
+	s := &Server{good: map[string]bool{}, grants: map[string]Grant{}, refreshed: map[string]string{}}
 	var op http.Handler
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch at := r.URL.Path; {
@@ -80,6 +82,8 @@ func Start() (*Server, error) {
 			s.metadata(op, w, r)
 		case at == "/register":
 			s.register(w, r)
+		case at == "/revoke":
+			s.revoke(locked(&s.knows, op), w, r)
 		default:
 			if at == "/auth" || at == "/authorize" {
 				s.document(r)
@@ -222,6 +226,9 @@ func (s *Server) token(op http.Handler, w http.ResponseWriter, r *http.Request) 
 				}
 			}
 			s.grants[token] = s.grantedLocked(a, form, client)
+			if refresh, _ := a["refresh_token"].(string); refresh != "" {
+				s.refreshed[refresh] = token
+			}
 			s.mu.Unlock()
 			if lifetime != 0 {
 				a["expires_in"] = lifetime

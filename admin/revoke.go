@@ -1,0 +1,233 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/oauth"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Tokens that are forgotten here would be good at the authorization server until they
+// end by themselves: it is told (RFC 7009), where it says that it wants to be, behind the
+// answer and as well as it goes. What it made of it is in the audit log.
+
+const (
+	// maxRevoked grants are told of by one change; a toolset with more callers leaves the
+	// rest to end by themselves, and the audit log says how many.
+	maxRevoked = 500
+	// revokeAtOnce is how many are told at the same time: servers limit the rate.
+	revokeAtOnce = 4
+	// revokeTimeout of all of one change.
+	revokeTimeout = 2 * time.Minute
+)
+
+// grantGone is what an authorization server gave to somebody, and that is not used any
+// more.
+type grantGone struct {
+	config *oauth.Config
+	tokens grantedTokens
+}
+
+// gone are the grants that a change makes useless. It is collected before the change and
+// told of behind it.
+type gone struct {
+	grants []grantGone
+	more   int // beyond maxRevoked
+}
+
+// collectGrants adds the grants of a credential: those of its callers, or of one of them by id,
+// and with own the toolset's. What cannot be opened is left out: it is lost anyway.
+func (s *Server) collectGrants(ctx context.Context, ws *store.Workspace, g *gone, row *store.Credential, own bool, user string) {
+	if s.o.OAuth == nil || !isOAuth(row.AuthType) || row.Version == 0 {
+		return
+	}
+	err := s.collectFrom(ctx, ws, g, row, own, user)
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "tokens that are forgotten cannot be revoked", slog.String("credential", row.ID), slog.Any("error", err))
+	}
+}
+
+func (s *Server) collectFrom(ctx context.Context, ws *store.Workspace, g *gone, row *store.Credential, own bool, user string) error {
+	sh, err := shapeOf(row)
+	if err != nil {
+		return err
+	}
+	add := func(rec secrets.Record, sealed []byte) error {
+		if len(sealed) == 0 {
+			return nil
+		}
+		if len(g.grants) >= maxRevoked {
+			g.more++
+			return nil
+		}
+		text, err := s.o.Keyring.Open(rec, sealed)
+		if err != nil {
+			return fmt.Errorf("opening the tokens of credential %s: %w", row.ID, err)
+		}
+		var t grantedTokens
+		if json.Unmarshal([]byte(text.Reveal()), &t) != nil { // its error would quote them
+			return fmt.Errorf("the tokens of credential %s are not in the form they were written", row.ID)
+		}
+		cfg, err := s.oauthConfig(row, &sh, t.Client)
+		if err != nil {
+			return err
+		}
+		g.grants = append(g.grants, grantGone{cfg, t})
+		return nil
+	}
+	if own {
+		tok, err := ws.OAuthToken(ctx, row.ID)
+		if err != nil {
+			return err
+		}
+		if tok != nil {
+			if err := add(tok.Record(), tok.Sealed); err != nil {
+				return err
+			}
+		}
+	}
+	p := store.Page{Limit: store.MaxLimit}
+	for {
+		rows, next, err := ws.UserTokens(ctx, row.ID, p)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if user != "" && rows[i].ID != user {
+				continue
+			}
+			if err := add(rows[i].Record(), rows[i].Sealed); err != nil {
+				return err
+			}
+		}
+		if p.After = next; next == "" {
+			return nil
+		}
+	}
+}
+
+// collectHolder adds the grants of the caller who is known by an access token.
+func (s *Server) collectHolder(ctx context.Context, ws *store.Workspace, g *gone, ts *store.Toolset, accessToken string) error {
+	_, creds, err := s.userCredentials(ctx, ws, ts.ID, "")
+	if err != nil {
+		return err
+	}
+	key := (&registry.User{Kind: registry.UserToken, ID: accessToken, Toolset: ts.ID}).Key()
+	for _, c := range creds {
+		u, err := ws.UserToken(ctx, c.row.ID, key)
+		if err != nil {
+			return err
+		}
+		if u != nil {
+			s.collectGrants(ctx, ws, g, &c.row, false, u.ID)
+		}
+	}
+	return nil
+}
+
+// collectLost adds the grants of credentials that a change takes away or makes another
+// client's: before are they as they were, after as they will be.
+func (s *Server) collectLost(ctx context.Context, ws *store.Workspace, g *gone, before, after []draftCredential) {
+	for i := range before {
+		row, lost, shared := &before[i].row, true, false
+		for k := range after {
+			if c := &after[k]; c.row.ID == row.ID {
+				lost, shared = c.forget, c.shared
+			}
+		}
+		if lost || shared {
+			s.collectGrants(ctx, ws, g, row, lost, "")
+		}
+	}
+}
+
+// revokeGone tells the authorization servers, after the change was made. It does not wait
+// for them.
+func (s *Server) revokeGone(ctx context.Context, ws *store.Workspace, toolset string, g *gone) {
+	if len(g.grants) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
+	stop := context.AfterFunc(s.work, cancel)
+	s.jobs.Go(func() {
+		defer cancel()
+		defer stop()
+		s.tellServers(ctx, ws, toolset, g)
+	})
+}
+
+// revoked counts what servers made of it.
+type revoked struct {
+	Revoked    int    `json:"revoked"`
+	NotOffered int    `json:"notOffered,omitempty"` // their servers do not say where
+	Failed     int    `json:"failed,omitempty"`
+	LeftOut    int    `json:"leftOut,omitempty"`
+	reason     string // of the first failure
+}
+
+func (s *Server) tellServers(ctx context.Context, ws *store.Workspace, toolset string, g *gone) {
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		total = revoked{LeftOut: g.more}
+		slots = make(chan struct{}, revokeAtOnce)
+	)
+	for i := range g.grants {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			announced, err := s.tellServer(ctx, &g.grants[i])
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				if total.Failed++; total.reason == "" {
+					total.reason = problemOf(err).Detail
+				}
+			case !announced:
+				total.NotOffered++
+			default:
+				total.Revoked++
+			}
+		})
+	}
+	wg.Wait()
+	if total.NotOffered == len(g.grants) {
+		return // nothing was to be told
+	}
+	err := ws.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		rec := audit(ctx, "authentication.tokens.revoke", toolset)
+		rec.After = mustJSON(total)
+		if total.Failed > 0 {
+			rec.Outcome, rec.Reason = outcomeFailed, total.reason
+		}
+		return tx.Audit(ctx, rec)
+	})
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "what was revoked was not recorded", slog.String("toolset", toolset), slog.Any("error", err))
+	}
+	if total.Failed > 0 {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "an authorization server was not told that tokens are forgotten: they are good until they end",
+			slog.String("toolset", toolset), slog.Int("failed", total.Failed), slog.String("reason", total.reason))
+	}
+}
+
+// tellServer revokes the refresh token first: most servers then end what came of it too,
+// and those that do not are told of the access token.
+func (s *Server) tellServer(ctx context.Context, g *grantGone) (announced bool, err error) {
+	for _, t := range []struct{ kind, token string }{{oauth.RefreshToken, g.tokens.Refresh}, {oauth.AccessToken, g.tokens.Access}} {
+		told, err := s.o.OAuth.Revoke(ctx, g.config, secrets.New(t.token), t.kind)
+		announced = announced || told
+		if err != nil && !(t.kind == oauth.AccessToken && g.tokens.Refresh != "") {
+			return announced, err // a server may revoke refresh tokens only (RFC 7009 §2)
+		}
+	}
+	return announced, nil
+}
