@@ -268,7 +268,7 @@ func (s *Server) recover(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return s.followKeys(ctx, ids)
 }
 
 // Run sweeps expired records and renews access tokens until ctx ends, then waits for the jobs that run,

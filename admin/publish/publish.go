@@ -164,6 +164,22 @@ func (p *Publisher) newest(ctx context.Context, group string) (registry.Digest, 
 	return d, nil
 }
 
+// KeysChanged reports whether the release key was replaced since the newest release,
+// or one that signed beside it was removed: what it signed has to be signed again
+// before the next release, which lists the keys of now.
+func (p *Publisher) KeysChanged() bool {
+	listed := func(keys []registry.TrustedKey) (ids []string) {
+		for _, k := range keys {
+			if k.Use == registry.UseRelease {
+				ids = append(ids, k.KeyID)
+			}
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	return !slices.Equal(listed(p.Current().Release().Trusted), listed(p.Trusted()))
+}
+
 // Trusted lists the keys a node has to trust at its first start.
 func (p *Publisher) Trusted() []registry.TrustedKey {
 	return Trusted(p.opts.ReleaseKey, p.opts.WorkspaceKey)
@@ -172,7 +188,7 @@ func (p *Publisher) Trusted() []registry.TrustedKey {
 // Trusted lists the keys a node has to trust at its first start to follow a
 // publisher with these keys; workspace may be nil.
 func Trusted(release, workspace *sign.Key) []registry.TrustedKey {
-	keys := []registry.TrustedKey{release.Trusted(registry.UseRelease, "")}
+	keys := release.TrustedAll(registry.UseRelease, "")
 	if workspace != nil {
 		keys = append(keys, workspace.Trusted(registry.UseWorkspace, ""))
 	}

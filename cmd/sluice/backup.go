@@ -220,7 +220,7 @@ func (a *app) raiseEpoch(ctx context.Context, o backup.RestoreOptions) (epoch ui
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	path := func(name string) string { return filepath.Join(o.Dir, filepath.FromSlash(name)) }
-	release, err := sign.OpenKey(path(releaseKeyFile))
+	release, err := sign.OpenReleaseKey(path(releaseKeyFile))
 	if err != nil {
 		return 0, err
 	}

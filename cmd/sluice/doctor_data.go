@@ -183,12 +183,12 @@ func (d *doctor) releases(ctx context.Context, kept oci.Backend, keyFile string,
 	if _, err := os.Stat(keyFile); err != nil {
 		return // said before, and a key must not be made here
 	}
-	key, err := sign.OpenKey(keyFile)
+	key, err := sign.OpenReleaseKey(keyFile)
 	if err != nil {
 		d.failErr("release", err)
 		return
 	}
-	trusted := []registry.TrustedKey{key.Trusted(registry.UseRelease, "")}
+	trusted := key.TrustedAll(registry.UseRelease, "")
 	groups := []string{publish.DefaultGroup}
 	if st != nil {
 		if groups, err = st.Groups(ctx); err != nil {

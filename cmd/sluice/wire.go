@@ -574,7 +574,7 @@ func (n *node) openKeys() (k nodeKeys, err error) {
 	if k.ring, err = n.opts.kek.open(n.path(masterKeyFile), n.path(wrappedKeyFile)); err != nil {
 		return k, err
 	}
-	if k.release, err = sign.OpenKey(n.path(releaseKeyFile)); err != nil {
+	if k.release, err = sign.OpenReleaseKey(n.path(releaseKeyFile)); err != nil {
 		return k, err
 	}
 	k.workspace, err = sign.OpenKey(n.path(workspaceKeyFile))

@@ -259,10 +259,16 @@ func (n *edgeNode) operations() http.Handler {
 		if verbose && n.enrolled.ready() == nil {
 			s := n.follower.Status()
 			text += fmt.Sprintf("release %d.%d, %d toolsets\n", s.Epoch, s.Revision, s.Toolsets)
-			for name, err := range map[string]error{"following": s.Following, "cache": s.Cache, "credentials": n.vault.Fault(), "usage": n.spool.Fault()} {
-				if err != nil {
-					text += name + ": " + err.Error() + "\n"
+			for _, part := range []struct {
+				name string
+				err  error
+			}{{"following", s.Following}, {"token", n.remote.Fault()}, {"cache", s.Cache}, {"credentials", n.vault.Fault()}, {"usage", n.spool.Fault()}} {
+				if part.err != nil {
+					text += part.name + ": " + part.err.Error() + "\n"
 				}
+			}
+			if s.Expired {
+				text += "release: it is past its expiry; the control plane cannot be reached, or the clock is wrong\n"
 			}
 		}
 		_, _ = io.WriteString(w, text) // the client is gone when this fails

@@ -61,6 +61,8 @@ type Remote struct {
 	mu    sync.Mutex
 	id    *identity // guarded by mu; replaced, never changed. nil: not enrolled
 	fault error     // guarded by mu; why the identity is not on disk, or not renewed
+
+	unheard map[string]bool // guarded by mu; paths whose last question had no answer or was refused
 }
 
 var _ Source = (*Remote)(nil)
@@ -309,13 +311,34 @@ func problemIn(resp *http.Response) error {
 	return e
 }
 
+// failed reports whether the last question to a path had no answer, or was refused.
+func (r *Remote) failed(path string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.unheard[path]
+}
+
+func (r *Remote) note(path string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.unheard == nil {
+		r.unheard = make(map[string]bool)
+	}
+	r.unheard[path] = err != nil
+}
+
 // get asks a question that may be held; nil bytes with ErrUnchanged for 304.
 func (r *Remote) get(ctx context.Context, path, known string, limit int64) ([]byte, error) {
-	q := url.Values{"wait": {strconv.Itoa(int(r.opts.Wait / time.Second))}}
+	wait := r.opts.Wait
+	if r.failed(path) {
+		wait = 0 // whether the control plane is back has to be known now, and is shown
+	}
+	q := url.Values{"wait": {strconv.Itoa(int(wait / time.Second))}}
 	if known != "" {
 		q.Set("known", known)
 	}
 	resp, err := r.send(ctx, http.MethodGet, path, q, nil)
+	r.note(path, err)
 	if err != nil {
 		return nil, err
 	}
@@ -325,7 +348,9 @@ func (r *Remote) get(ctx context.Context, path, known string, limit int64) ([]by
 	case http.StatusNotModified:
 		return nil, registry.ErrUnchanged
 	default:
-		return nil, problemIn(resp)
+		err := problemIn(resp)
+		r.note(path, err)
+		return nil, err
 	}
 	b, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -492,6 +493,47 @@ func (p *plane) certificate(c *tls.Certificate) {
 	p.cert = c
 	p.mu.Unlock()
 	p.restart()
+}
+
+// After a fault the first question is not held, so that an edge that is well again
+// says so at once.
+func TestAsksAtOnceAfterFault(t *testing.T) {
+	p := newPlane(t)
+	p.deploy("one", "a")
+	e := p.enrol(filepath.Join(t.TempDir(), "cache"), p.join(`{"allWorkspaces":true}`))
+	e.stop()
+	known := e.Status().Release
+	var mu sync.Mutex
+	var waits []string
+	status := 0
+	p.set(func(w http.ResponseWriter, r *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.URL.Path != registry.EdgeReleasePath {
+			return false
+		}
+		waits = append(waits, r.URL.Query().Get("wait"))
+		switch status {
+		case 0:
+			panic(http.ErrAbortHandler)
+		case http.StatusOK:
+			w.WriteHeader(http.StatusNotModified)
+		default:
+			w.WriteHeader(status)
+		}
+		return true
+	})
+	for _, status = range []int{http.StatusOK, 0, http.StatusServiceUnavailable, http.StatusOK, http.StatusOK} {
+		_, err := e.remote.Release(t.Context(), known)
+		if errors.Is(err, registry.ErrUnchanged) != (status == http.StatusOK) {
+			t.Fatalf("%d: %v", status, err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if got := strings.Join(slices.Compact(waits), " "); got != "1 0 1" {
+		t.Errorf("questions waited %q", waits)
+	}
 }
 
 // A node enrols once, with a token that is good once, and keeps its identity.

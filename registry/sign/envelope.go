@@ -41,13 +41,16 @@ type signature struct {
 	Sig   []byte `json:"sig"` // base64 in JSON
 }
 
-// Sign returns the DSSE envelope of a payload. Equal arguments give equal bytes.
-// It does not keep payload.
+// Sign returns the DSSE envelope of a payload, signed with the key and those that
+// sign beside it ([OpenReleaseKey]). Equal arguments give equal bytes. It does not
+// keep payload.
 func Sign(k *Key, payloadType string, payload []byte) ([]byte, error) {
-	sig := ed25519.Sign(k.private, preAuth(payloadType, payload))
-	return json.Marshal(&envelope{
-		Payload: payload, PayloadType: payloadType, Signatures: []signature{{KeyID: k.id, Sig: sig}},
-	})
+	signed := preAuth(payloadType, payload)
+	e := &envelope{Payload: payload, PayloadType: payloadType, Signatures: []signature{{KeyID: k.id, Sig: ed25519.Sign(k.private, signed)}}}
+	for _, older := range k.older {
+		e.Signatures = append(e.Signatures, signature{KeyID: older.id, Sig: ed25519.Sign(older.private, signed)})
+	}
+	return json.Marshal(e)
 }
 
 // preAuth is PAE of DSSE v1: "DSSEv1" SP LEN(type) SP type SP LEN(body) SP body.

@@ -14,14 +14,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
 
-// maxKeyFileBytes of a key file; ours have 119 bytes.
-const maxKeyFileBytes = 16 << 10
+const (
+	// maxKeyFileBytes of a key file; ours have 119 bytes a key.
+	maxKeyFileBytes = 16 << 10
+	// maxReleaseKeys in one file: the one that signs, the one before it, and two for
+	// who did not finish a replacement before the next one.
+	maxReleaseKeys = 4
+)
 
 const pemPrivate = "PRIVATE KEY"
 
@@ -30,6 +36,7 @@ type Key struct {
 	private ed25519.PrivateKey
 	der     []byte // PKIX
 	id      string
+	older   []*Key // sign beside it
 }
 
 // GenerateKey makes a new key from a source of randomness, nil meaning the
@@ -63,8 +70,16 @@ func keyID(der []byte) string {
 // one key wins and both use it. A file that others than its owner may read, that
 // is not a regular file or that holds no ed25519 key is refused with a
 // *problem.Error; the key is never replaced.
-func OpenKey(path string) (*Key, error) {
-	k, err := readKey(path)
+func OpenKey(path string) (*Key, error) { return openKey(path, 1) }
+
+// OpenReleaseKey is [OpenKey] for the key of releases, which is replaced while edges
+// follow: its file may hold up to four keys, one behind the other. The first is the
+// key; what it signs the others sign too, so that a node which trusts only one of
+// them can follow.
+func OpenReleaseKey(path string) (*Key, error) { return openKey(path, maxReleaseKeys) }
+
+func openKey(path string, most int) (*Key, error) {
+	k, err := readKey(path, most)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return k, err
 	}
@@ -74,7 +89,7 @@ func OpenKey(path string) (*Key, error) {
 	if err := writeKeyOnce(path, k); err != nil {
 		return nil, err
 	}
-	return readKey(path) // the winner's, if somebody was faster
+	return readKey(path, most) // the winner's, if somebody was faster
 }
 
 // writeKeyOnce puts the key at path unless something is there by then: the file
@@ -100,7 +115,7 @@ func writeKeyOnce(path string, k *Key) error {
 	return nil
 }
 
-func readKey(path string) (*Key, error) {
+func readKey(path string, most int) (*Key, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open key %s: %w", path, err)
@@ -127,20 +142,44 @@ func readKey(path string) (*Key, error) {
 		return nil, fmt.Errorf("read key %s: %w", path, err)
 	}
 	defer clear(text)
-	block, rest := pem.Decode(text)
-	if block == nil || block.Type != pemPrivate || len(bytes.TrimSpace(rest)) > 0 {
-		return refuse("does not hold exactly one PEM block %q", pemPrivate)
+	var keys []*Key
+	for rest := text; len(keys) == 0 || len(bytes.TrimSpace(rest)) > 0; {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if block == nil || block.Type != pemPrivate || len(keys) == most {
+			if most == 1 {
+				return refuse("does not hold exactly one PEM block %q", pemPrivate)
+			}
+			return refuse("does not hold one to %d PEM blocks %q and nothing else", most, pemPrivate)
+		}
+		k, fault := parseKey(block)
+		if fault != "" {
+			return refuse("%s", fault)
+		}
+		if slices.ContainsFunc(keys, func(other *Key) bool { return other.id == k.id }) {
+			return refuse("holds a key twice")
+		}
+		keys = append(keys, k)
 	}
+	keys[0].older = keys[1:]
+	return keys[0], nil
+}
+
+// parseKey reads and wipes one block of a key file; fault says what is wrong with it.
+func parseKey(block *pem.Block) (k *Key, fault string) {
 	defer clear(block.Bytes)
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return refuse("does not hold a PKCS #8 key")
+		return nil, "does not hold a PKCS #8 key"
 	}
 	private, ok := parsed.(ed25519.PrivateKey)
 	if !ok {
-		return refuse("does not hold an ed25519 key")
+		return nil, "does not hold an ed25519 key"
 	}
-	return newKey(private)
+	if k, err = newKey(private); err != nil {
+		return nil, "holds a key that cannot be used"
+	}
+	return k, ""
 }
 
 // ID is the key's id.
@@ -156,6 +195,15 @@ func (k *Key) GoString() string { return k.String() }
 // (registry.UseRelease …) and a workspace ("" for every one).
 func (k *Key) Trusted(use, workspace string) registry.TrustedKey {
 	return registry.TrustedKey{KeyID: k.id, Use: use, Workspace: workspace, PublicKey: bytes.Clone(k.der)}
+}
+
+// TrustedAll is Trusted of the key and of those that sign beside it, itself first.
+func (k *Key) TrustedAll(use, workspace string) []registry.TrustedKey {
+	out := []registry.TrustedKey{k.Trusted(use, workspace)}
+	for _, older := range k.older {
+		out = append(out, older.Trusted(use, workspace))
+	}
+	return out
 }
 
 // Trust is a set of public keys that may sign one kind of thing.

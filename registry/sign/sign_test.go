@@ -2,8 +2,10 @@ package sign
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -208,6 +210,54 @@ func TestOpenKeyOnce(t *testing.T) {
 		if id != ids[0] {
 			t.Fatalf("two keys: %v", ids)
 		}
+	}
+}
+
+// A release key may be followed by the keys before it, which sign beside it.
+func TestOpenReleaseKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "release.key")
+	write := func(keys ...*Key) {
+		t.Helper()
+		var text []byte
+		for _, k := range keys {
+			der, err := x509.MarshalPKCS8PrivateKey(k.private)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = append(text, pem.EncodeToMemory(&pem.Block{Type: pemPrivate, Bytes: der})...)
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys := []*Key{key(t), key(t), key(t), key(t), key(t)}
+	write(keys[:maxReleaseKeys]...)
+	k, err := OpenReleaseKey(path)
+	if err != nil || k.ID() != keys[0].ID() || len(k.TrustedAll(registry.UseRelease, "")) != maxReleaseKeys {
+		t.Fatalf("%v, %v", k, err)
+	}
+	env, err := Sign(k, PayloadRelease, []byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range keys[:maxReleaseKeys] { // whoever trusts one of them
+		trust, err := NewTrust([]registry.TrustedKey{one.Trusted(registry.UseRelease, "")}, registry.UseRelease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, id, err := Verify(env, PayloadRelease, trust); err != nil || id != one.ID() {
+			t.Errorf("%s: %s, %v", one, id, err)
+		}
+	}
+	for what, bad := range map[string][]*Key{"too many": keys, "twice": {keys[0], keys[1], keys[0]}, "none": {}} {
+		write(bad...)
+		if k, err := OpenReleaseKey(path); problem.As(err) == nil || k != nil {
+			t.Errorf("%s: %v, %v", what, k, err)
+		}
+	}
+	write(keys[:2]...)
+	if k, err := OpenKey(path); problem.As(err) == nil || k != nil {
+		t.Errorf("a key of another use with an older one: %v, %v", k, err)
 	}
 }
 
