@@ -305,6 +305,11 @@ func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, i
 	if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
 		return err
 	}
+	for _, name := range d.gone {
+		if err := tx.DeleteLearned(ctx, d.ts.ID, name); err != nil {
+			return err
+		}
+	}
 	for _, p := range d.parts {
 		d.part = p
 		if err := s.writeAuth(ctx, tx, d.draft); err != nil {

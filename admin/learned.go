@@ -119,7 +119,7 @@ func (s *Server) listLearned(ctx context.Context, in *learnedInput) (*bodyOutput
 	out := LearnedRequests{Learn: c.Learn, Total: len(rows), Items: []LearnedRequest{}}
 	for i := range rows[:min(len(rows), in.Limit)] {
 		r := &rows[i]
-		op := d.operation(r.Method, r.Path)
+		op := d.learnedBy(r)
 		out.Items = append(out.Items, LearnedRequest{
 			Tool: names[op], Operation: op, Query: r.Query, Uses: r.Uses(), Used: c.uses(op, r.Query), FirstAt: r.FirstAt.Time, LastAt: r.LastAt.Time,
 		})
@@ -144,7 +144,7 @@ func (s *Server) learnedOf(ctx context.Context, ws *store.Workspace, d *draft, t
 		return nil, nil, err
 	}
 	if tool != "" {
-		rows = slices.DeleteFunc(rows, func(r store.Learned) bool { return names[d.operation(r.Method, r.Path)] != tool })
+		rows = slices.DeleteFunc(rows, func(r store.Learned) bool { return names[d.learnedBy(&r)] != tool })
 	}
 	return rows, names, nil
 }
@@ -186,6 +186,15 @@ func (s *Server) deleteLearned(ctx context.Context, in *deleteLearnedInput) (*bo
 		}
 	}
 	return &bodyOutput[DeletedRequests]{DeletedRequests{len(rows)}}, nil
+}
+
+// learnedBy is the operation that a learned request is of. A node of an earlier version
+// does not say of which connector; then it is the first that has it.
+func (d *draft) learnedBy(r *store.Learned) Operation {
+	if r.Connector == "" {
+		return d.operation(r.Method, r.Path)
+	}
+	return Operation{Connector: r.Connector, Method: r.Method, Path: r.Path}
 }
 
 // uses reports whether the record holds a learned request.
@@ -233,11 +242,13 @@ func (s *Server) adoptLearned(ctx context.Context, d *draft) error {
 		}
 		for i := range rows {
 			r := &rows[i]
-			op := d.operation(r.Method, r.Path)
+			op := d.learnedBy(r)
 			if !d.has(op) {
 				continue // it waits for a version that has the operation again
 			}
-			if e := c.of(op); !slices.Contains(e.Operator, r.Query) {
+			e := c.of(op)
+			twice := slices.ContainsFunc(e.Learned, func(l LearnedExample) bool { return l.Text == r.Query }) // once of a node that did not say of which connector
+			if !twice && !slices.Contains(e.Operator, r.Query) {
 				// Hundredths: what nobody asked again is the same draft a minute later.
 				uses := r.Uses()
 				e.Learned = append(e.Learned, LearnedExample{Text: r.Query, Weight: float32(int(learnedWeight*uses/(uses+1)*100+.5)) / 100})

@@ -3,6 +3,7 @@ package admin_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,5 +122,59 @@ func TestLearned(t *testing.T) {
 	log := w.do("GET", "/v1/audit?limit=100", nil)
 	if log.StatusCode != http.StatusOK || strings.Contains(log.body, "moved in") || strings.Contains(log.body, "a new one") || !strings.Contains(log.body, "toolset.learned.delete") {
 		t.Errorf("%d %s", log.StatusCode, log.body)
+	}
+}
+
+// TestLearnedOfSeveral: what a tool learned is of its connector, though another one has the
+// same operation; it stays when the tool is renamed or another connector goes, and goes
+// with its own.
+func TestLearnedOfSeveral(t *testing.T) {
+	w := newWorld(t)
+	ts := w.create("Shop", "pets.yaml")
+	at := "/v1/toolsets/" + ts.ID
+	w.addTo(ts.ID, http.StatusCreated, w.petsBody("pets-eu"))
+	want[admin.Toolset](w, w.send("PATCH", at, map[string]any{"selection": "search", "learn": true}, at), http.StatusOK)
+	sequence := uint64(0)
+	report := func(connector, query string) {
+		t.Helper()
+		sequence++
+		r := &registry.UsageReport{Epoch: "E", Sequence: sequence, Oldest: 1, Minute: w.now().Truncate(time.Minute).Unix(), Posted: w.now()}
+		r.Found = []registry.UsageFound{{Workspace: "default", Toolset: ts.ID, Connector: connector, Method: "GET", Path: "/pets", Query: query, Calls: 1}}
+		if receipt, err := w.srv.PostUsage(t.Context(), r); err != nil || !receipt.Applied {
+			t.Fatal(receipt, err)
+		}
+	}
+	report("pets-eu", "animals of Europe")
+	report("pet-store", "animals of the store")
+	report("", "said by an older node")
+	want[admin.Toolset](w, w.do("POST", at+"/learned/use", map[string]any{}), http.StatusOK)
+	w.renameTool(ts.ID, "pets_eu_list_pets", "europe")
+	examples := func(tool string) (out []string) {
+		t.Helper()
+		for _, l := range want[admin.ToolExamples](w, w.do("GET", at+"/tools/"+tool+"/examples", nil), http.StatusOK).Learned {
+			out = append(out, l.Text)
+		}
+		slices.Sort(out)
+		return out
+	}
+	if got := examples("europe"); !slices.Equal(got, []string{"animals of Europe"}) {
+		t.Errorf("Europe learned %q", got)
+	}
+	if got := examples("list_pets"); !slices.Equal(got, []string{"animals of the store", "said by an older node"}) {
+		t.Errorf("the store learned %q", got)
+	}
+	l := want[admin.LearnedRequests](w, w.do("GET", at+"/learned?tool=europe", nil), http.StatusOK)
+	if l.Total != 1 || l.Items[0].Operation.Connector != "pets-eu" || !l.Items[0].Used {
+		t.Errorf("%+v", l)
+	}
+	want[admin.Toolset](w, w.send("DELETE", at+"/connectors/pet-store", nil, at), http.StatusOK)
+	if got := examples("europe"); !slices.Contains(got, "animals of Europe") || slices.Contains(got, "animals of the store") {
+		t.Errorf("Europe has %q after the other one went", got)
+	}
+	w.addTo(ts.ID, http.StatusCreated, w.petsBody("pet-store"))
+	for _, r := range want[admin.LearnedRequests](w, w.do("GET", at+"/learned", nil), http.StatusOK).Items {
+		if r.Query == "animals of the store" {
+			t.Errorf("what went with its connector is back: %+v", r)
+		}
 	}
 }

@@ -305,6 +305,9 @@ func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) 
 		if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
 			return err
 		}
+		if err := tx.DeleteLearned(ctx, d.ts.ID, removed.row.Name); err != nil {
+			return err
+		}
 		if err := s.writeAuth(ctx, tx, d); err != nil {
 			return err
 		}

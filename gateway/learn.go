@@ -180,6 +180,6 @@ func (x *session) succeeded() {
 		return
 	}
 	if ready, err := x.tool.Load(); err == nil {
-		ready.Meter.Found(ready.Method, ready.Path, query)
+		ready.Meter.Found(x.tool.Binding.Name, ready.Method, ready.Path, query)
 	}
 }

@@ -25,7 +25,7 @@ func TestLearn(t *testing.T) {
 	}
 	found := func() (out []string) {
 		for _, f := range s.Meter.Drain().Found {
-			if f.Workspace != "test" || f.Toolset == "" || f.Calls != 1 {
+			if f.Workspace != "test" || f.Toolset == "" || f.Connector == "" || f.Calls != 1 {
 				t.Errorf("%+v", f)
 			}
 			out = append(out, f.Method+" "+f.Path+": "+f.Query)

@@ -20,7 +20,8 @@ const (
 type UsageFound struct {
 	Workspace string `json:"workspace"`
 	Toolset   string `json:"toolset"`
-	Method    string `json:"method"` // of the tool's operation
+	Connector string `json:"connector,omitempty"` // its name in the toolset; "": of a node that does not say
+	Method    string `json:"method"`              // of the tool's operation
 	Path      string `json:"path"`
 	Query     string `json:"query"`
 	Calls     uint64 `json:"calls"` // at least 1
@@ -35,7 +36,7 @@ func (r *UsageReport) validFound() error {
 		f := &r.Found[i]
 		operation := methodPattern.MatchString(f.Method) && strings.HasPrefix(f.Path, "/") && len(f.Path) <= manifest.MaxPath && plainText(f.Path)
 		query := f.Query != "" && len(f.Query) <= MaxUsageQueryBytes && plainText(f.Query)
-		if !ValidSlug(f.Workspace) || !usageWord(f.Toolset, 64) || !operation || !query || f.Calls == 0 || f.Calls > MaxUsageCount {
+		if !ValidSlug(f.Workspace) || !usageWord(f.Toolset, 64) || f.Connector != "" && !ValidSlug(f.Connector) || !operation || !query || f.Calls == 0 || f.Calls > MaxUsageCount {
 			return problem.New(problem.InvalidArgument, "learned request %d of the usage is not valid", i)
 		}
 	}

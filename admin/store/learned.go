@@ -43,6 +43,8 @@ type Learned struct {
 	bun.BaseModel `bun:"table:learned_requests"`
 	InWorkspace
 	ToolsetID string `bun:"toolset_id,pk"`
+	// Connector is the name of the tool's in the toolset; "": a node that did not say.
+	Connector string `bun:"connector,pk"`
 	Method    string `bun:"method,pk"` // of the tool's operation
 	Path      string `bun:"path,pk"`
 	Digest    string `bun:"digest,pk"` // of the request, without regard to case and spaces
@@ -71,9 +73,9 @@ func learnedDigest(query string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-type learnedKey struct{ method, path, digest string }
+type learnedKey struct{ connector, method, path, digest string }
 
-func (l *Learned) key() learnedKey { return learnedKey{l.Method, l.Path, l.Digest} }
+func (l *Learned) key() learnedKey { return learnedKey{l.Connector, l.Method, l.Path, l.Digest} }
 
 // addFound adds what a report learned to the requests of its toolsets.
 func (s *Store) addFound(ctx context.Context, tx bun.Tx, r *registry.UsageReport) error {
@@ -90,7 +92,7 @@ func (s *Store) addFound(ctx context.Context, tx bun.Tx, r *registry.UsageReport
 		}
 		changed, gone := learn(rows, ts.workspace, ts.id, list, s.now())
 		for chunk := range slices.Chunk(changed, usageChunk) {
-			if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT (workspace_id, toolset_id, method, path, digest) DO UPDATE").
+			if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT (workspace_id, toolset_id, connector, method, path, digest) DO UPDATE").
 				Set("uses = EXCLUDED.uses").Set("last_at = EXCLUDED.last_at").Exec(ctx); err != nil {
 				return err
 			}
@@ -116,7 +118,7 @@ func learn(rows []Learned, workspace, id string, found []*registry.UsageFound, n
 		at[rows[i].key()] = &rows[i]
 	}
 	for _, f := range found {
-		l := Learned{InWorkspace: InWorkspace{workspace}, ToolsetID: id, Method: f.Method, Path: f.Path, Digest: learnedDigest(f.Query), Query: f.Query, FirstAt: Time{now}, LastAt: Time{now}}
+		l := Learned{InWorkspace: InWorkspace{workspace}, ToolsetID: id, Connector: f.Connector, Method: f.Method, Path: f.Path, Digest: learnedDigest(f.Query), Query: f.Query, FirstAt: Time{now}, LastAt: Time{now}}
 		known := at[l.key()]
 		if known == nil {
 			known = &l
@@ -135,12 +137,12 @@ func learn(rows []Learned, workspace, id string, found []*registry.UsageFound, n
 		}
 	}
 	slices.SortFunc(all, func(a, b *Learned) int {
-		return cmp.Or(cmp.Compare(b.Milli, a.Milli), strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method), strings.Compare(a.Digest, b.Digest))
+		return cmp.Or(cmp.Compare(b.Milli, a.Milli), strings.Compare(a.Connector, b.Connector), strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method), strings.Compare(a.Digest, b.Digest))
 	})
 	of := map[learnedKey]int{} // by tool
 	kept := 0
 	for _, l := range all {
-		tool := learnedKey{method: l.Method, path: l.Path}
+		tool := learnedKey{connector: l.Connector, method: l.Method, path: l.Path}
 		if of[tool]++; of[tool] > MaxLearnedOfTool || kept == MaxLearned {
 			gone = append(gone, *l)
 			continue
@@ -167,9 +169,18 @@ func (w *Workspace) Learned(ctx context.Context, toolset string) ([]Learned, err
 		rows[i].LastAt = last // for people
 	}
 	slices.SortFunc(rows, func(a, b Learned) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method), cmp.Compare(b.Milli, a.Milli), strings.Compare(a.Digest, b.Digest))
+		return cmp.Or(strings.Compare(a.Connector, b.Connector), strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method), cmp.Compare(b.Milli, a.Milli), strings.Compare(a.Digest, b.Digest))
 	})
 	return rows, nil
+}
+
+// DeleteLearned forgets what the tools of a connector learned, which is taken out of its
+// toolset.
+func (t *Tx) DeleteLearned(ctx context.Context, toolset, connector string) error {
+	if _, err := t.deleteOf((*Learned)(nil)).Where("toolset_id = ?", toolset).Where("connector = ?", connector).Exec(ctx); err != nil {
+		return fmt.Errorf("deleting what connector %s of %s learned: %w", connector, toolset, err)
+	}
+	return nil
 }
 
 // BlockLearned deletes requests that [Workspace.Learned] listed, and keeps them from being

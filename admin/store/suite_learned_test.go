@@ -104,4 +104,31 @@ func testLearned(t *testing.T, h harness) {
 		t.Errorf("of no toolset: %v, %v", rows, err)
 	}
 	f(map[string]float64{"/a fresh": 1})
+
+	// The same operation of two connectors is two tools, and each goes alone.
+	of := func(connector string) registry.UsageFound {
+		found := saw("/both", "which is it", 1)
+		found.Connector = connector
+		return found
+	}
+	apply(report(of("one"), of("two"), of("two")), true)
+	connectors := func() (out []string) {
+		rows, err := w.Learned(t.Context(), ts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rows {
+			out = append(out, fmt.Sprint(rows[i].Connector, " ", rows[i].Path, " ", rows[i].Uses()))
+		}
+		return out
+	}
+	if got := fmt.Sprint(connectors()); got != "[ /a 1 one /both 1 two /both 2]" {
+		t.Errorf("learned %s", got)
+	}
+	if err := w.Update(t.Context(), func(tx *store.Tx) error { return tx.DeleteLearned(t.Context(), ts, "one") }); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(connectors()); got != "[ /a 1 two /both 2]" {
+		t.Errorf("left %s", got)
+	}
 }

@@ -126,17 +126,17 @@ type found struct {
 	calls map[request]uint64 // guarded by mu
 }
 
-type request struct{ method, path, query string }
+type request struct{ connector, method, path, query string }
 
 // Found counts a search after which a call of the tool, an operation of this method
-// and path, succeeded. The query must be redacted.
-func (t *Tool) Found(method, path, query string) {
+// and path of a connector, succeeded. The query must be redacted.
+func (t *Tool) Found(connector, method, path, query string) {
 	if t == nil || t.id.Toolset == "" {
 		return
 	}
 	t.found.mu.Lock()
 	defer t.found.mu.Unlock()
-	r := request{method, path, query}
+	r := request{connector, method, path, query}
 	if _, known := t.found.calls[r]; !known && len(t.found.calls) >= maxFound {
 		return
 	}
@@ -236,7 +236,7 @@ func (t *Tool) drain(u *Usage) {
 	t.found.mu.Lock()
 	defer t.found.mu.Unlock()
 	for r, n := range t.found.calls {
-		u.Found = append(u.Found, registry.UsageFound{Workspace: t.id.Workspace, Toolset: t.id.Toolset, Method: r.method, Path: r.path, Query: r.query, Calls: n})
+		u.Found = append(u.Found, registry.UsageFound{Workspace: t.id.Workspace, Toolset: t.id.Toolset, Connector: r.connector, Method: r.method, Path: r.path, Query: r.query, Calls: n})
 	}
 	t.found.calls = nil
 }
