@@ -129,6 +129,7 @@ type callInput struct {
 
 type setCaptureInput struct {
 	ToolsetInput
+	MatchInput
 	Body CaptureSettings
 }
 
@@ -167,7 +168,8 @@ func (s *Server) registerCalls() {
 	})
 	register(s, huma.Operation{
 		OperationID: "set-capture", Method: http.MethodPut, Path: path, Summary: "Set what the call log keeps of calls", Tags: tags,
-		Description: "In force at once, without a new revision of the toolset. Texts are redacted on the node that served the call; what does not look like a secret is kept as it is.",
+		Description: "In force at once, without a new revision of the toolset. Texts are redacted on the node that served the call; what does not look like a secret is kept as it is. " +
+			"If-Match: the ETag of the toolset's access.",
 	}, s.setCapture)
 }
 
@@ -187,6 +189,13 @@ func (s *Server) setCapture(ctx context.Context, in *setCaptureInput) (*bodyOutp
 	}
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {
+		return nil, err
+	}
+	version := uint64(0)
+	if row != nil {
+		version = row.Version
+	}
+	if err := in.check(version, false); err != nil {
 		return nil, err
 	}
 	if before := captureOf(row); before != in.Body.Capture {

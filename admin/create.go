@@ -116,6 +116,9 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 	renamed := d.settle(before)
 	switch {
 	case again == nil:
+	case again.approved != (SpecRef{}) && (d.changes == nil || d.changes.To != again.approved):
+		return nil, problem.New(problem.Conflict, "the source has changed since the change was shown").
+			Fix("look at what it is now: sluice toolset refresh %s --hold", d.ts.Slug)
 	case previous.Digest == d.version.Digest:
 		return again.unchanged(ctx, src.record(d.ts.ID, d.row.Name))
 	case again.request.DryRun:
@@ -123,7 +126,9 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 	case src.server != nil && len(d.changes.Tools) == 0: // the same tools, otherwise spoken to
 		return again.unchanged(ctx, src.record(d.ts.ID, d.row.Name))
 	case src.server != nil && d.policy() == policyPin && !again.request.Accept:
-		return again.quarantine(ctx, d.changes)
+		return again.quarantine(ctx, d.changes, "the MCP server changed its tools")
+	case again.holds(d) != "":
+		return again.quarantine(ctx, d.changes, again.holds(d))
 	case src.server != nil:
 		s.upstreamChanged(d, d.changes, slog.LevelWarn)
 	}

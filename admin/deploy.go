@@ -31,6 +31,9 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 	}
 	from, step := store.Draft, store.PublishUntested
 	if test != nil && test.Passed {
+		if test.Digest != d.ts.DraftDigest { // a test is of exactly the bytes that ran
+			return problem.New(problem.Conflict, "the test is not of the draft as it is now").Fix("test it again")
+		}
 		rev.TestRunID = test.ID
 		from, step = store.Tested, store.Publish
 	}
@@ -47,7 +50,11 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 		}
 		rec := audit(ctx, "toolset.deploy", d.ts.ID)
 		rec.Digest, rec.Reason = rev.Digest, reason
-		rec.Before, rec.After = mustJSON(map[string]any{"revision": before.LiveRevision, "digest": before.LiveDigest}),
+		was := map[string]any{"revision": before.LiveRevision, "digest": before.LiveDigest}
+		if before.LiveRevision > 0 {
+			was["becomes"] = store.Superseded
+		}
+		rec.Before, rec.After = mustJSON(was),
 			mustJSON(map[string]any{"revision": rev.N, "digest": rev.Digest, "testRunId": rev.TestRunID})
 		return tx.Audit(ctx, rec)
 	})
@@ -59,6 +66,7 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 		return errors.Join(err, s.undeploy(ctx, ws, d, &before, rev.N))
 	}
 	s.awaitLive(ctx, d.ts.ID, rev.N)
+	s.replaced(ws.ID(), &before, store.Supersede)
 	s.emit(Event{Type: EventDeployed, Workspace: ws.ID(), Toolset: d.ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(from), To: string(rev.State)})
 	return nil
 }

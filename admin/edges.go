@@ -138,6 +138,7 @@ type JoinTokenInput struct {
 
 type toolsetLabelsInput struct {
 	ToolsetInput
+	MatchInput
 	Body LabelsBody
 }
 
@@ -213,7 +214,7 @@ func (s *Server) registerEdges() {
 	})
 	register(s, huma.Operation{
 		OperationID: "set-toolset-labels", Method: http.MethodPut, Path: "/v1/toolsets/{id}/labels", Summary: "Choose the edges of a toolset", Tags: tags,
-		Description: "The toolset goes to the edges that have all of these labels. It changes no revision. Without labels it goes to every edge.",
+		Description: "The toolset goes to the edges that have all of these labels. It changes no revision. Without labels it goes to every edge. If-Match: the toolset's ETag.",
 	}, s.setToolsetLabels)
 	register(s, huma.Operation{
 		OperationID: "get-toolset-labels", Method: http.MethodGet, Path: "/v1/toolsets/{id}/labels", Summary: "Read the labels of a toolset", Tags: tags,
@@ -293,6 +294,9 @@ func (s *Server) setToolsetLabels(ctx context.Context, in *toolsetLabelsInput) (
 	ws := s.workspace(ctx)
 	ts, err := toolsetOf(ctx, ws, in.ID)
 	if err != nil {
+		return nil, err
+	}
+	if err := in.check(ts.Version, false); err != nil {
 		return nil, err
 	}
 	before, err := ts.Labels()

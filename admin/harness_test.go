@@ -52,7 +52,10 @@ type world struct {
 	faults    *faults
 	tester    *tester
 	fetcher   *fetcher
+	fetch     admin.Fetcher // nil: fetcher
 	servers   servers
+	eventMu   sync.Mutex
+	events    []admin.Event // guarded by eventMu
 	upstream  *httptest.Server
 	token     secrets.Secret
 	later     atomic.Int64 // how much the clock is ahead, in nanoseconds
@@ -285,6 +288,21 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.later.Load())) }
 
+func (w *world) happened(e admin.Event) {
+	w.eventMu.Lock()
+	defer w.eventMu.Unlock()
+	w.events = append(w.events, e)
+}
+
+// takeEvents returns the events since it was called last.
+func (w *world) takeEvents() []admin.Event {
+	w.eventMu.Lock()
+	defer w.eventMu.Unlock()
+	out := w.events
+	w.events = nil
+	return out
+}
+
 // previewBase is what preview URLs begin with.
 const previewBase = "http://127.0.0.1:7300/preview/"
 
@@ -324,9 +342,13 @@ func (w *world) open() {
 	if w.noPreviews {
 		previews = ""
 	}
+	fetch := w.fetch
+	if fetch == nil {
+		fetch = w.fetcher
+	}
 	w.srv, err = admin.New(ctx, admin.Options{
-		PreviewURL: previews,
-		Store:      w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, Retention: w.retention,
+		PreviewURL: previews, Event: w.happened,
+		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: fetch, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", LinkURL: "http://localhost:7301", PublicURL: w.publicURL, Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
 		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester, Elsewhere: w.elsewhere,
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},

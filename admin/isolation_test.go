@@ -173,6 +173,99 @@ func TestEveryOperationNeedsItsRole(t *testing.T) {
 	}
 }
 
+// Every list has pages, and every update can be made conditional on the version that was
+// read: what is not is named here, with the reason.
+func TestListsAndUpdates(t *testing.T) {
+	w := newWorld(t)
+	b, err := w.srv.OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type schema struct {
+		Ref        string                     `json:"$ref"`
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	var doc struct {
+		Paths map[string]map[string]struct {
+			ID         string `json:"operationId"`
+			Parameters []struct {
+				Name string `json:"name"`
+			} `json:"parameters"`
+			Responses map[string]struct {
+				Content map[string]struct {
+					Schema schema `json:"schema"`
+				} `json:"content"`
+			} `json:"responses"`
+		} `json:"paths"`
+		Components struct {
+			Schemas map[string]schema `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	onePage := map[string]string{
+		"follow-calls": "a stream", "list-keys": "a handful", "list-toolset-connectors": "bounded by registry.MaxConnectors",
+		"get-authentication": "at most 16", "get-connector-authentication": "at most 16", "get-learned": "bounded by the store",
+		"get-suggestions": "one for each tool of a toolset", "list-user-logins": "pages by after",
+	}
+	unconditional := map[string]string{
+		"revoke-join-token": "ends it whatever it was", "revoke-edge": "ends it whatever it was", "revoke-token": "ends it whatever it was",
+		"revoke-access-token": "ends it whatever it was", "revoke-user-login": "ends it whatever it was", "end-draft-preview": "ends it whatever it was",
+	}
+	lists, updates := 0, 0
+	for _, at := range w.operations() {
+		op := doc.Paths[at[1]][strings.ToLower(at[0])]
+		has := func(name string) bool {
+			return slices.ContainsFunc(op.Parameters, func(p struct {
+				Name string `json:"name"`
+			},
+			) bool {
+				return p.Name == name
+			})
+		}
+		if at[0] == http.MethodGet {
+			ref := op.Responses["200"].Content["application/json"].Schema.Ref
+			if _, isList := doc.Components.Schemas[ref[strings.LastIndex(ref, "/")+1:]].Properties["items"]; !isList {
+				continue
+			}
+			lists++
+			if paged := has("cursor") && has("limit"); paged == (onePage[op.ID] != "") {
+				t.Errorf("%s %s (%s): paged %v", at[0], at[1], op.ID, paged)
+			}
+		} else if at[0] != http.MethodPost {
+			updates++
+			if has("If-Match") == (unconditional[op.ID] != "") {
+				t.Errorf("%s %s (%s): If-Match %v", at[0], at[1], op.ID, has("If-Match"))
+			}
+		}
+	}
+	if lists < 15 || updates < 15 {
+		t.Errorf("%d lists and %d updates", lists, updates)
+	}
+	// In force where they are new.
+	ts := w.create("Pets", "pets.yaml")
+	for path, body := range map[string]string{"labels": `{"labels":{"a":"b"}}`, "capture": `{"capture":"all"}`, "schedule": `{"everySeconds":0}`} {
+		want[admin.Problem](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/"+path, body, "If-Match", `"v77"`), http.StatusPreconditionFailed)
+	}
+	for _, id := range []string{"acme", "beta", "corp"} {
+		want[admin.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", map[string]any{"id": id}), http.StatusCreated)
+	}
+	var ids []string
+	for path := "/v1/workspaces?limit=2"; path != ""; {
+		page := want[admin.List[admin.WorkspaceInfo]](w, w.do("GET", path, nil), http.StatusOK)
+		for _, ws := range page.Items {
+			ids = append(ids, ws.ID)
+		}
+		if path = ""; page.NextCursor != "" {
+			path = "/v1/workspaces?limit=2&cursor=" + page.NextCursor
+		}
+	}
+	if !slices.Equal(ids, []string{"acme", "beta", "corp", "default"}) {
+		t.Errorf("workspaces %v", ids)
+	}
+}
+
 // Roles: who may do what, with the tokens the API itself makes.
 func TestRoles(t *testing.T) {
 	w := newWorld(t)

@@ -20,6 +20,8 @@ const (
 	EventDeployed   = "toolset.deployed"
 	EventRolledBack = "toolset.rolled_back"
 	EventArchived   = "toolset.archived"
+	EventTested     = "toolset.tested"   // a test of the draft passed: draft → tested
+	EventReplaced   = "toolset.replaced" // another revision is live in its place: published → superseded or rolled_back
 )
 
 // Event is one transition in the life of a toolset's revision, or a plugin that was
@@ -34,7 +36,7 @@ type Event struct {
 	From      string    `json:"from,omitempty"`
 	To        string    `json:"to,omitempty"`
 	Plugin    string    `json:"plugin,omitempty"` // EventPluginFailed: NAME@VERSION
-	Reason    string    `json:"reason,omitempty"` // EventPluginFailed
+	Reason    string    `json:"reason,omitempty"` // EventPluginFailed, EventDrifted, EventCheckFailed
 }
 
 func (s *Server) emit(e Event) {
@@ -48,6 +50,21 @@ func (s *Server) emit(e Event) {
 	if s.o.Event != nil {
 		s.o.Event(e)
 	}
+}
+
+// replaced tells of the revision that was live until now.
+func (s *Server) replaced(workspace string, before *store.Toolset, step store.Step) {
+	if before.LiveRevision == 0 {
+		return
+	}
+	to, err := store.Next(store.Published, step)
+	if err != nil {
+		panic("BUG: a live revision cannot be replaced: " + err.Error())
+	}
+	s.emit(Event{
+		Type: EventReplaced, Workspace: workspace, Toolset: before.ID, Revision: before.LiveRevision, Digest: before.LiveDigest,
+		From: string(store.Published), To: string(to),
+	})
 }
 
 // Retention is what stays beside what is live and every draft.
@@ -185,7 +202,7 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 		}
 		rec := audit(ctx, "toolset.rollback", ts.ID)
 		rec.Digest, rec.Reason = rev.Digest, req.Reason
-		rec.Before = mustJSON(map[string]any{"revision": before.LiveRevision, "digest": before.LiveDigest})
+		rec.Before = mustJSON(map[string]any{"revision": before.LiveRevision, "digest": before.LiveDigest, "becomes": store.RolledBack})
 		rec.After = mustJSON(map[string]any{"revision": rev.N, "digest": rev.Digest, "restores": old.N})
 		return tx.Audit(ctx, rec)
 	})
@@ -208,6 +225,7 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 		}))
 	}
 	s.awaitLive(ctx, ts.ID, rev.N)
+	s.replaced(ws.ID(), &before, store.RollBack)
 	s.emit(Event{Type: EventRolledBack, Workspace: ws.ID(), Toolset: ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(old.State), To: string(rev.State)})
 	return nil
 }

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -80,6 +81,32 @@ func TestRollback(t *testing.T) {
 	if got := w.get(ts.ID); got.LiveDigest != first || got.Revision != 5 || len(w.revisions(ts.ID)) != 5 || w.revisions(ts.ID)[0].State != "published" {
 		t.Fatalf("after a failure: %+v", got.Toolset)
 	}
+}
+
+// Every transition is told of, by the states of the lifecycle.
+func TestLifecycleEvents(t *testing.T) {
+	w := newWorld(t)
+	f := func(what string, expect ...string) {
+		t.Helper()
+		var got []string
+		for _, e := range w.takeEvents() {
+			got = append(got, fmt.Sprintf("%s %d %s %s", e.Type, e.Revision, e.From, e.To))
+			if e.Digest == "" || e.Workspace != "default" || e.Time.IsZero() {
+				t.Errorf("%s: %+v", what, e)
+			}
+		}
+		if !slices.Equal(got, expect) {
+			t.Errorf("%s: events %q, want %q", what, got, expect)
+		}
+	}
+	ts := w.create("Pets", "pets.yaml")
+	f("created", "toolset.tested 0 draft tested", "toolset.deployed 1 tested published")
+	want[admin.TestAnswer](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/test", `{}`), http.StatusOK)
+	f("tested again")
+	w.describe(ts.ID, "second")
+	f("deployed untested", "toolset.replaced 1 published superseded", "toolset.deployed 2 draft published")
+	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", `{}`), http.StatusOK)
+	f("rolled back", "toolset.replaced 2 published rolled_back", "toolset.rolled_back 3 superseded published")
 }
 
 // What retention lets go is archived, leaves the registry, and cannot be brought

@@ -67,11 +67,13 @@ type refresh struct {
 	request *RefreshRequest
 	toolset *store.Toolset
 	source  *store.ToolsetSource // it names the connector
+	// approved is the version that an operator accepted: no other is taken over. Zero: any.
+	approved SpecRef
 }
 
 // validators are those of the document that is known; none without a refresh.
 func (r *refresh) validators() Validators {
-	if r == nil || r.request.Force {
+	if r == nil || r.request.Force || r.request.approve != "" {
 		return Validators{}
 	}
 	return Validators{ETag: r.source.ETag, LastModified: r.source.LastModified}
@@ -201,10 +203,14 @@ func (r *refresh) unchanged(ctx context.Context, read *store.ToolsetSource) (*do
 	return r.answer(ctx, d, Refreshed{DryRun: r.request.DryRun})
 }
 
-// quarantine keeps what an MCP server changed and changes nothing that is served.
-func (r *refresh) quarantine(ctx context.Context, changes *Changes) (*done, error) {
+// quarantine keeps what a source changed and changes nothing that is served, nor the
+// draft. why is for people.
+func (r *refresh) quarantine(ctx context.Context, changes *Changes, why string) (*done, error) {
 	d, err := outline(ctx, r.ws, r.toolset)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.focus(r.source.Connector); err != nil {
 		return nil, err
 	}
 	last, err := lastChange(ctx, r.ws, d.ts.ID, r.source.Connector)
@@ -212,27 +218,35 @@ func (r *refresh) quarantine(ctx context.Context, changes *Changes) (*done, erro
 		return nil, err
 	}
 	changes.Waits = true
-	if last == nil || !last.Waits || last.To != changes.To {
-		err := r.ws.Update(ctx, func(tx *store.Tx) error {
-			row := changes.record(ctx, d.ts.ID)
-			if err := tx.AddToolsetChange(ctx, row); err != nil {
-				return err
-			}
-			changes.ID, changes.At = row.ID, row.CreatedAt.Time
-			rec := audit(ctx, "toolset.quarantine", d.ts.ID)
-			rec.Reason = "the MCP server changed its tools"
-			rec.After = mustJSON(map[string]any{"added": changes.Added, "removed": changes.Removed, "changed": changes.Changed, "breaking": changes.Breaking})
-			return tx.Audit(ctx, rec)
-		})
-		if err != nil {
-			return nil, err
-		}
-		if err := d.focus(r.source.Connector); err != nil {
-			return nil, err
-		}
-		r.s.upstreamChanged(d, changes, slog.LevelWarn)
+	news := last == nil || !last.Waits || last.To != changes.To
+	if !news {
+		changes.ID, changes.At = last.ID, last.At
 	}
-	return r.answer(ctx, d, Refreshed{Changed: true, Changes: changes, Waiting: "the changes of the server wait until they are accepted"})
+	err = r.ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.SourceChecked(ctx, d.ts.ID, r.source.Connector); err != nil || !news {
+			return err
+		}
+		row := changes.record(ctx, d.ts.ID)
+		if err := tx.AddToolsetChange(ctx, row); err != nil {
+			return err
+		}
+		changes.ID, changes.At = row.ID, row.CreatedAt.Time
+		rec := audit(ctx, "toolset.quarantine", d.ts.ID)
+		rec.Reason = why
+		rec.After = mustJSON(map[string]any{"added": changes.Added, "removed": changes.Removed, "changed": changes.Changed, "breaking": changes.Breaking})
+		return tx.Audit(ctx, rec)
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !news:
+	case d.row.SourceKind == kindMCP:
+		r.s.upstreamChanged(d, changes, slog.LevelWarn)
+	default:
+		r.s.drifted(d, changes, "waiting", why)
+	}
+	return r.answer(ctx, d, Refreshed{Changed: true, Changes: changes, Waiting: why + ": the change waits until it is accepted"})
 }
 
 // lastChange is the newest change of a connector of a toolset; nil: there is none.
@@ -245,6 +259,7 @@ func lastChange(ctx context.Context, ws *store.Workspace, toolset, connector str
 	if err := json.Unmarshal([]byte(rows[0].Report), c); err != nil {
 		return nil, fmt.Errorf("reading change %s: %w", rows[0].ID, err)
 	}
+	c.ID, c.At = rows[0].ID, rows[0].CreatedAt.Time
 	return c, nil
 }
 
@@ -299,6 +314,13 @@ func (r *refresh) finish(ctx context.Context, d *draft, in *CreateToolset, phase
 			out.Waiting = "the test did not pass: " + test.Reason
 		}
 	}
+	switch {
+	case d.changes == nil || d.row.SourceKind == kindMCP || !r.request.Hold && r.request.approve == "":
+	case out.Deployed:
+		r.s.drifted(d, d.changes, "deployed", "")
+	default:
+		r.s.drifted(d, d.changes, "draft", out.Waiting)
+	}
 	return r.answer(ctx, d, out)
 }
 
@@ -337,9 +359,16 @@ func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, ph
 	if err != nil {
 		return nil, err
 	}
+	again := &refresh{s: s, ws: ws, request: req, toolset: ts, source: src}
+	if req.approve != "" {
+		req.Accept, req.AcceptBreaking = true, true
+		if err := again.approve(ctx, req.approve); err != nil {
+			return nil, err
+		}
+	}
 	if row.SourceKind == kindMCP {
 		in := &CreateToolset{Slug: ts.Slug, BaseURL: row.BaseURL, Source: CreateSource{MCP: &MCPSource{URL: row.SourceURL}}, Test: req.Test, Deploy: req.Deploy}
-		return s.make(ctx, in, &refresh{s: s, ws: ws, request: req, toolset: ts, source: src}, nil, phase)
+		return s.make(ctx, in, again, nil, phase)
 	}
 	in := &CreateToolset{Slug: ts.Slug, Source: CreateSource{OpenAPI: &OpenAPISource{URL: row.SourceURL}}, Test: req.Test, Deploy: req.Deploy}
 	if src.Overlays != "" {
@@ -350,7 +379,7 @@ func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, ph
 	if in.Source.OpenAPI.Overlays == nil {
 		in.Source.OpenAPI.Overlays = []OverlaySource{}
 	}
-	return s.make(ctx, in, &refresh{s: s, ws: ws, request: req, toolset: ts, source: src}, nil, phase)
+	return s.make(ctx, in, again, nil, phase)
 }
 
 type refreshInput struct {

@@ -57,10 +57,13 @@ type RefreshRequest struct {
 	Connector      string        `json:"connector,omitempty" maxLength:"63" doc:"Which one, of a toolset with several."`
 	DryRun         bool          `json:"dryRun,omitempty" doc:"Say what would change, and change nothing."`
 	Force          bool          `json:"force,omitempty" doc:"Read it even when the server says that it is as it was."`
+	Hold           bool          `json:"hold,omitempty" doc:"As on a schedule: what breaks something waits outside of the draft until it is accepted, and so does everything while the draft has changes that are not live."`
 	Accept         bool          `json:"accept,omitempty" doc:"Take over what an MCP server changed though the policy is pin; breaking changes too."`
 	AcceptBreaking bool          `json:"acceptBreaking,omitempty" doc:"Test and deploy breaking changes too; without it they wait in the draft."`
 	Test           *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
 	Deploy         *CreateDeploy `json:"deploy,omitempty"`
+
+	approve string // id of the change that is accepted; "": none is
 }
 
 // CreateDeploy says what happens after the creation.

@@ -162,6 +162,7 @@ type Server struct {
 	userEpoch atomic.Uint64
 	flights   singleflight.Group // requests for access tokens, by credential
 	servers   serverWatch
+	checking  atomic.Bool // a round of specifications is on its way
 	// edgeBell rings when an edge may have new credentials or was changed.
 	edgeBell bell
 	edges    edgeNeeds
@@ -287,6 +288,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 			continue
 		case <-looks.C:
 			s.startLook()
+			s.startChecks()
 			continue
 		case <-renewals.C:
 			if err := s.RenewTokens(ctx); err != nil && ctx.Err() == nil {
@@ -353,6 +355,7 @@ func (s *Server) routes() {
 	s.api = humago.New(mux, config)
 	s.registerToolsets()
 	s.registerRefresh()
+	s.registerSchedules()
 	s.registerTools()
 	s.registerSuggestions()
 	s.registerLearned()

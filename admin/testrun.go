@@ -234,6 +234,7 @@ func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft, 
 		ToolsetID: d.ts.ID, Digest: run.Digest, CredentialVersion: run.CredentialVersion, Tool: run.Tool, Passed: run.Passed,
 		ArgumentsHash: hex.EncodeToString(args[:]), AnswerHash: hex.EncodeToString(answer[:]), Outcome: mustJSON(kept),
 	}
+	from, to := store.Draft, store.Draft
 	err := ws.Update(ctx, func(tx *store.Tx) error {
 		cur, err := tx.Toolset(ctx, d.ts.ID)
 		if err != nil {
@@ -241,6 +242,16 @@ func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft, 
 		}
 		if cur.DraftDigest != run.Digest {
 			return problem.New(problem.Conflict, "the toolset was changed while it was tested").Fix("test it again").Because(errChanged)
+		}
+		if last, err := tx.LastTestRun(ctx, d.ts.ID, run.Digest); err != nil {
+			return err
+		} else if last != nil && last.Passed {
+			from, to = store.Tested, store.Tested
+		}
+		if run.Passed {
+			if to, err = store.Next(from, store.Pass); err != nil {
+				return err
+			}
 		}
 		if err := tx.AddTestRun(ctx, row); err != nil {
 			return err
@@ -258,6 +269,9 @@ func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft, 
 		return tx.Audit(ctx, rec)
 	})
 	run.ID = row.ID
+	if err == nil && from != to {
+		s.emit(Event{Type: EventTested, Workspace: ws.ID(), Toolset: d.ts.ID, Digest: run.Digest, From: string(from), To: string(to)})
+	}
 	return err
 }
 

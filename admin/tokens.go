@@ -94,16 +94,19 @@ func (s *Server) registerTokens() {
 	}, s.revokeToken)
 	register(s, huma.Operation{
 		OperationID: "list-workspaces", Method: http.MethodGet, Path: "/v1/workspaces", Summary: "List workspaces (operator)", Tags: tags,
-	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[List[WorkspaceInfo]], error) {
+	}, func(ctx context.Context, in *ListInput) (*listOutput[WorkspaceInfo], error) {
 		if err := requireOperator(ctx); err != nil {
 			return nil, err
 		}
-		ids, err := s.o.Store.Workspaces(ctx)
-		out := List[WorkspaceInfo]{Items: []WorkspaceInfo{}}
-		for _, id := range ids {
-			out.Items = append(out.Items, WorkspaceInfo{id})
+		p, err := in.page("/v1/workspaces")
+		if err != nil {
+			return nil, err
 		}
-		return &bodyOutput[List[WorkspaceInfo]]{out}, err
+		ids, next, err := s.o.Store.WorkspacesPage(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return list(in, "/v1/workspaces", ids, next, func(id *string) WorkspaceInfo { return WorkspaceInfo{*id} }), nil
 	})
 	register(s, huma.Operation{
 		OperationID: "create-workspace", Method: http.MethodPost, Path: "/v1/workspaces", Summary: "Make a workspace (operator)", Tags: tags,

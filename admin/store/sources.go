@@ -20,6 +20,10 @@ type ToolsetSource struct {
 	LastModified string `bun:"last_modified"` // the same
 	Overlays     string `bun:"overlays"`      // JSON; its form is package admin's
 	CheckedAt    Time   `bun:"checked_at"`    // when it was last read or found unchanged
+	EverySeconds int64  `bun:"every_seconds"` // between checks; 0: it is not read again by itself
+	TriedAt      Time   `bun:"tried_at"`      // when the last check by itself began
+	Failures     int64  `bun:"failures"`      // checks in a row that could not read it
+	Fault        string `bun:"fault"`         // why, the last time
 }
 
 // ToolsetChange is what a new version of a specification changed in a toolset.
@@ -40,9 +44,9 @@ type ToolsetChange struct {
 
 // PutToolsetSource writes how a toolset's specification was read.
 func (t *Tx) PutToolsetSource(ctx context.Context, row *ToolsetSource) error {
-	row.CheckedAt = Time{t.Now()}
+	row.CheckedAt, row.Failures, row.Fault = Time{t.Now()}, 0, ""
 	_, err := t.insert(row).On("CONFLICT (workspace_id, toolset_id, connector) DO UPDATE").Set("etag = EXCLUDED.etag").
-		Set("last_modified = EXCLUDED.last_modified").Set("overlays = EXCLUDED.overlays").Set("checked_at = EXCLUDED.checked_at").Exec(ctx)
+		Set("last_modified = EXCLUDED.last_modified").Set("overlays = EXCLUDED.overlays").Set("checked_at = EXCLUDED.checked_at").Set("failures = 0").Set("fault = ''").Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("writing the source of toolset %s: %w", row.ToolsetID, err)
 	}
@@ -70,6 +74,12 @@ func (t *Tx) AddToolsetChange(ctx context.Context, row *ToolsetChange) error {
 		return fmt.Errorf("writing a change of toolset %s: %w", row.ToolsetID, err)
 	}
 	return nil
+}
+
+// ToolsetChange reads one of them. It fails with [problem.NotFound].
+func (c *scope) ToolsetChange(ctx context.Context, toolset, id string) (*ToolsetChange, error) {
+	row := new(ToolsetChange)
+	return row, found(c.from(row).Where("toolset_id = ?", toolset).Where("id = ?", id).Scan(ctx), "change", id)
 }
 
 // ToolsetChanges lists what new versions changed, newest first: of one connector of

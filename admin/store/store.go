@@ -231,6 +231,20 @@ func (s *Store) Workspaces(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
+// WorkspacesPage lists workspaces by id.
+func (s *Store) WorkspacesPage(ctx context.Context, p Page) ([]string, string, error) {
+	var ids []string
+	q := s.read.NewSelect().Model((*workspaceRow)(nil)).Column("id").Order("id").Limit(p.limit() + 1)
+	if p.After != "" {
+		q = q.Where("id > ?", p.After)
+	}
+	if err := q.Scan(ctx, &ids); err != nil {
+		return nil, "", fmt.Errorf("listing workspaces: %w", err)
+	}
+	ids, next := cut(ids, p, func(id *string) string { return *id })
+	return ids, next, nil
+}
+
 // scope is the part of both handles that reads: a connection or transaction and
 // the workspace that every statement is restricted to.
 type scope struct {

@@ -100,6 +100,7 @@ func suite(t *testing.T, h harness) {
 	f("members", testMembers)
 	f("upgrade from before members", testMembersUpgrade)
 	f("previews", testPreviews)
+	f("schedules", testSchedules)
 	f("jobs", testJobs)
 	f("idempotency keys", testKeys)
 	f("audit", testAudit)

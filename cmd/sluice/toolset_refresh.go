@@ -38,6 +38,7 @@ until --accept, unless the toolset's policy is another (sluice toolset upstream)
 	connectorFlag(cmd, &in.Connector)
 	cmd.Flags().BoolVar(&in.DryRun, "dry-run", false, "show what would change and change nothing")
 	cmd.Flags().BoolVar(&in.Force, "force", false, "read it even when the server says that it is as it was")
+	cmd.Flags().BoolVar(&in.Hold, "hold", false, "breaking changes wait outside of the draft, as on a schedule (sluice toolset accept)")
 	cmd.Flags().BoolVar(&in.AcceptBreaking, "accept-breaking", false, "test and deploy breaking changes too")
 	cmd.Flags().BoolVar(&in.Accept, "accept", false, "take over what the MCP server changed, though its tools are pinned")
 	cmd.Flags().StringVar(&reason, "reason", "", "deploy with this reason when nothing can be tested")
@@ -91,7 +92,7 @@ func (a *app) refreshOne(ctx context.Context, c *apiClient, t *admin.ToolsetDeta
 		case out.Deployed:
 			fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", t.Slug, out.Toolset.Revision, out.Toolset.URL)
 		case out.Changes.Waits:
-			fmt.Fprintf(w, "! %s goes on with its tools as they were pinned; the change waits\n  next   sluice toolset refresh %s%s --accept\n", t.Slug, t.Slug, of)
+			fmt.Fprintf(w, "! %s goes on with its tools as they were; the change waits\n  next   sluice toolset accept %s%s\n", t.Slug, t.Slug, of)
 		default:
 			fmt.Fprintf(w, "✓ the draft of %s has the new version; it waits: %s\n  next   sluice toolset test %s   or: sluice toolset deploy %s --reason TEXT\n",
 				t.Slug, printable(out.Waiting), t.Slug, t.Slug)
