@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/projection"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -184,7 +185,7 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 	op := in.Operation
 	if in.Tool != "" {
 		if op = d.operationOf(in.Tool); op == nil {
-			return nil, fieldFault(at+"/tool", "the toolset has no tool %.80q", in.Tool)
+			return nil, d.noTool(in.Tool, at+"/tool")
 		}
 	}
 	if op != nil {
@@ -215,6 +216,20 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 		return nil, err
 	}
 	return b, g.Check(s.o.PluginPolicy)
+}
+
+// noTool says that there is no tool of a name, and which one may be meant.
+func (d *draft) noTool(name, at string) error {
+	all := d.tools(false)
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	p := problem.New(problem.InvalidArgument, "the toolset has no tool %.80q", name).At("", 0, 0, at)
+	if near := projection.Nearest(name, names); near != "" {
+		return p.Fix("did you mean %s?", near)
+	}
+	return p.Fix("see: sluice toolset tools %s", d.ts.Slug)
 }
 
 // operationOf finds a tool by its present or original name.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 // urls stand for each other: a script has the address of a server it started.
@@ -15,6 +17,30 @@ func normalized(command string) string {
 	command, _, _ = strings.Cut(command, "  #")
 	command = strings.TrimSuffix(strings.TrimSpace(command), " &node&")
 	return strings.Join(strings.Fields(urls.ReplaceAllString(command, "URL")), " ")
+}
+
+// Every flag of the commands for plugins is in the overview.
+func TestPluginFlagsAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(doc), "\n## Plugins\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	flags := 0
+	for _, c := range (&app{}).pluginCommand().Commands() {
+		if !strings.Contains(section, "`plugin "+c.Name()) && !c.Hidden {
+			t.Errorf("docs/cli.md says nothing of plugin %s", c.Name())
+		}
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if flags++; f.Name != "help" && !strings.Contains(section, "`--"+f.Name) {
+				t.Errorf("docs/cli.md says nothing of plugin %s --%s", c.Name(), f.Name)
+			}
+		})
+	}
+	if flags < 20 {
+		t.Errorf("found %d flags, want at least 20", flags)
+	}
 }
 
 // Every "$ sluice …" of the documents is run by a script, so that they cannot rot.
@@ -39,7 +65,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 	}
 	found := 0
-	for _, doc := range []string{"README.md", "docs/getting-started.md", "docs/cli.md", "docs/clients.md", "docs/authentication.md"} {
+	for _, doc := range []string{"README.md", "docs/getting-started.md", "docs/cli.md", "docs/clients.md", "docs/authentication.md", "docs/plugins/quick-start.md"} {
 		b, err := os.ReadFile(filepath.Join("../..", doc))
 		if os.IsNotExist(err) && doc == "README.md" {
 			continue
