@@ -124,8 +124,7 @@ type Follower struct {
 	// Used by Load and Run only, which is one goroutine.
 	loaded  bool
 	live    *sign.Release
-	content map[registry.Digest]bool // what the live release needs in the cache
-	saved   *sign.Release            // the release on disk, verified
+	saved   *sign.Release // the release on disk, verified
 	unsaved map[registry.Digest]*oci.Artifact
 	dirty   bool            // live or the notes are not on disk yet
 	notes   bool            // the notes of a former run were read

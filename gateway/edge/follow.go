@@ -143,9 +143,9 @@ func (f *Follower) apply(r *sign.Release, next *loaded) (err error) {
 		return fmt.Errorf("apply: %w", err)
 	}
 	f.loader.keep(next)
-	f.live, f.content, f.dirty = r, next.content(), true
+	f.live, f.dirty = r, true
 	maps.Copy(f.unsaved, f.loader.take())
-	maps.DeleteFunc(f.unsaved, func(d registry.Digest, _ *oci.Artifact) bool { return !f.content[d] })
+	maps.DeleteFunc(f.unsaved, func(d registry.Digest, _ *oci.Artifact) bool { return !f.loader.needs(d) })
 	rel := r.Release()
 	f.mu.Lock()
 	f.status.Epoch, f.status.Revision, f.status.Release = rel.Epoch, rel.Revision, r.Digest()

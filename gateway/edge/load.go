@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -31,7 +32,8 @@ type bundle struct {
 	toolset  *registry.Toolset
 	programs [][]byte
 	index    []byte
-	content  []registry.Digest // what it occupies in the cache
+	content  *holding // what it occupies in the cache
+	users    int      // live toolsets
 }
 
 // module is a connector, opened, or to be opened from the cache when it is used; or
@@ -41,18 +43,21 @@ type module struct {
 	plugin    *guest.Package       // nil for a connector
 	digest    registry.Digest      // of the module
 	// content is what it occupies in the cache; set when it is opened.
-	content atomic.Pointer[[]registry.Digest]
+	content atomic.Pointer[holding]
+	users   int // live toolsets
 }
 
 // entry is an opened access document.
 type entry struct {
 	document *registry.AccessDocument
-	content  []registry.Digest
+	content  *holding
+	users    int // live toolsets
 }
 
-// loader turns a release into a State. It keeps what the live state has opened,
-// so that the next release opens only what changed. load and keep are called by
-// one goroutine.
+// loader turns a release into a State. It keeps what the live state has opened, so
+// that the next release opens only what changed, and of what did not change nothing is
+// looked up: the toolsets of two releases are compared in their order. load and keep
+// are called by one goroutine.
 type loader struct {
 	cache  *cache // nil: none, everything is fetched
 	source Source
@@ -60,10 +65,10 @@ type loader struct {
 	fetched atomic.Uint64
 	opened  atomic.Uint64
 
-	bundles  map[registry.Digest]*bundle // of the live state, by OCI manifest digest
-	modules  map[registry.Digest]*module
-	entries  map[registry.Digest]*entry
-	toolsets map[registry.ReleaseToolset]*Toolset
+	live    []*Toolset                  // in the order of the release
+	bundles map[registry.Digest]*bundle // of the live state, by OCI manifest digest
+	modules map[registry.Digest]*module
+	entries map[registry.Digest]*entry
 
 	attempt registry.Digest // release of the last load
 
@@ -72,39 +77,43 @@ type loader struct {
 }
 
 func newLoader(c *cache, s Source) *loader {
-	return &loader{cache: c, source: s, pending: make(map[registry.Digest]*oci.Artifact)}
+	return &loader{
+		cache: c, source: s, pending: make(map[registry.Digest]*oci.Artifact),
+		bundles: make(map[registry.Digest]*bundle), modules: make(map[registry.Digest]*module), entries: make(map[registry.Digest]*entry),
+	}
 }
 
-// loaded is a State and what the loader keeps when it becomes live.
+// loaded is a State and what the loader has to change when it becomes live.
 type loaded struct {
-	state    *State
-	bundles  map[registry.Digest]*bundle
-	modules  map[registry.Digest]*module
-	entries  map[registry.Digest]*entry // access documents
-	toolsets map[registry.ReleaseToolset]*Toolset
+	state *State
+	// What the toolsets that are new or changed use; the rest is the loader's.
+	bundles map[registry.Digest]*bundle
+	modules map[registry.Digest]*module
+	entries map[registry.Digest]*entry // access documents
+
+	fresh, gone []*Toolset // of the state and not live before; live before and not of the state
 }
 
-// content lists the digests of everything the state needs from the cache.
-func (l *loaded) content() map[registry.Digest]bool {
-	all := make(map[registry.Digest]bool, 3*(len(l.bundles)+len(l.modules)))
+// content is what the live state needs from the cache.
+func (l *loader) content() []*holding {
+	all := make([]*holding, 0, len(l.bundles)+len(l.modules)+len(l.entries))
 	for _, b := range l.bundles {
-		for _, d := range b.content {
-			all[d] = true
-		}
+		all = append(all, b.content)
 	}
 	for _, m := range l.modules {
 		if c := m.content.Load(); c != nil {
-			for _, d := range *c {
-				all[d] = true
-			}
+			all = append(all, c)
 		}
 	}
 	for _, e := range l.entries {
-		for _, d := range e.content {
-			all[d] = true
-		}
+		all = append(all, e.content)
 	}
 	return all
+}
+
+// needs reports whether the live state uses the artifact with a manifest digest.
+func (l *loader) needs(d registry.Digest) bool {
+	return l.bundles[d] != nil || l.modules[d] != nil || l.entries[d] != nil
 }
 
 // load opens everything a verified release lists. remote false takes nothing
@@ -117,17 +126,18 @@ func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.
 		l.attempt = digest
 	}
 	out := &loaded{
-		state:    &State{Release: r, Digest: digest, Toolsets: make([]*Toolset, len(r.Toolsets))},
-		bundles:  make(map[registry.Digest]*bundle, len(r.Toolsets)),
-		modules:  make(map[registry.Digest]*module),
-		toolsets: make(map[registry.ReleaseToolset]*Toolset, len(r.Toolsets)),
+		state:   &State{Release: r, Digest: digest, Toolsets: make([]*Toolset, len(r.Toolsets))},
+		bundles: make(map[registry.Digest]*bundle),
+		modules: make(map[registry.Digest]*module),
 	}
+	changed := l.carry(out, r.Toolsets)
 	var missing []registry.ReleaseToolset
-	for _, t := range r.Toolsets {
-		if b := l.bundles[t.Bundle]; b != nil {
-			out.bundles[t.Bundle] = b
-		} else if _, queued := out.bundles[t.Bundle]; !queued {
-			out.bundles[t.Bundle] = nil
+	for _, i := range changed {
+		t := r.Toolsets[i]
+		if _, queued := out.bundles[t.Bundle]; queued {
+			continue
+		}
+		if out.bundles[t.Bundle] = l.bundles[t.Bundle]; out.bundles[t.Bundle] == nil {
 			missing = append(missing, t)
 		}
 	}
@@ -143,7 +153,7 @@ func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.
 		out.bundles[t.Bundle] = bundles[i]
 	}
 
-	refs := l.wanted(r, out)
+	refs := l.wanted(r, changed, out)
 	modules := make([]*module, len(refs))
 	err = parallel(ctx, len(refs), func(ctx context.Context, i int) (err error) {
 		modules[i], err = l.openModule(ctx, refs[i], remote)
@@ -156,27 +166,48 @@ func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.
 		out.modules[c.manifest] = modules[i]
 	}
 
-	if out.entries, err = l.loadEntries(ctx, r, remote); err != nil {
+	if out.entries, err = l.loadEntries(ctx, r, changed, remote); err != nil {
 		return nil, err
 	}
-	for i, t := range r.Toolsets {
-		live := l.toolsets[t]
-		if live == nil {
-			if live, err = out.join(t); err != nil {
-				return nil, err
-			}
+	out.fresh = make([]*Toolset, 0, len(changed))
+	for _, i := range changed {
+		t, err := out.join(r.Toolsets[i])
+		if err != nil {
+			return nil, err
 		}
-		out.state.Toolsets[i], out.toolsets[t] = live, live
+		out.state.Toolsets[i] = t
+		out.fresh = append(out.fresh, t)
 	}
 	return out, nil
 }
 
+// carry takes over the live toolsets that a release lists unchanged, notes those that
+// it does not, and returns where in the list the others are. Both lists are sorted by
+// ID; where one is not, toolsets are opened again.
+func (l *loader) carry(out *loaded, list []registry.ReleaseToolset) (changed []int) {
+	j := 0
+	for i := range list {
+		for ; j < len(l.live) && l.live[j].ID < list[i].ID; j++ {
+			out.gone = append(out.gone, l.live[j])
+		}
+		if j < len(l.live) && l.live[j].ReleaseToolset == list[i] {
+			out.state.Toolsets[i] = l.live[j]
+			j++
+			continue
+		}
+		changed = append(changed, i)
+	}
+	out.gone = append(out.gone, l.live[j:]...)
+	return changed
+}
+
 // loadEntries opens the access documents a release names. A document is believed
 // when a key that the release trusts signed it.
-func (l *loader) loadEntries(ctx context.Context, r *registry.Release, remote bool) (map[registry.Digest]*entry, error) {
+func (l *loader) loadEntries(ctx context.Context, r *registry.Release, changed []int, remote bool) (map[registry.Digest]*entry, error) {
 	out := make(map[registry.Digest]*entry)
 	var missing []registry.ReleaseToolset
-	for _, t := range r.Toolsets {
+	for _, i := range changed {
+		t := r.Toolsets[i]
 		if t.Access == "" {
 			continue
 		}
@@ -216,9 +247,9 @@ type reference struct {
 	plugin           bool
 }
 
-// wanted lists what the bundles of out name and the live state has not opened; what
-// it has is taken over.
-func (l *loader) wanted(r *registry.Release, out *loaded) []reference {
+// wanted lists what the bundles of the changed toolsets name and the live state has not
+// opened; what it has is taken over.
+func (l *loader) wanted(r *registry.Release, changed []int, out *loaded) []reference {
 	var refs []reference
 	want := func(ref reference) {
 		if _, seen := out.modules[ref.manifest]; seen {
@@ -230,8 +261,8 @@ func (l *loader) wanted(r *registry.Release, out *loaded) []reference {
 			refs = append(refs, ref)
 		}
 	}
-	for _, t := range r.Toolsets {
-		b := out.bundles[t.Bundle].toolset
+	for _, i := range changed {
+		b := out.bundles[r.Toolsets[i].Bundle].toolset
 		for _, c := range b.Connectors {
 			want(reference{c.Name, c.Repository, c.Manifest, c.Digest, false})
 		}
@@ -283,9 +314,49 @@ func (l *loaded) join(t registry.ReleaseToolset) (*Toolset, error) {
 	return out, nil
 }
 
-// keep makes a loaded state the one the next release is compared with.
+// keep makes a loaded state the one the next release is compared with, and forgets
+// what it does not use.
 func (l *loader) keep(n *loaded) {
-	l.bundles, l.modules, l.entries, l.toolsets = n.bundles, n.modules, n.entries, n.toolsets
+	maps.Copy(l.bundles, n.bundles)
+	maps.Copy(l.modules, n.modules)
+	maps.Copy(l.entries, n.entries)
+	for _, t := range n.fresh {
+		l.count(t, 1)
+	}
+	for _, t := range n.gone {
+		l.count(t, -1)
+	}
+	l.live = n.state.Toolsets
+}
+
+// count adds n to the users of what a toolset is made of. What nobody uses goes.
+func (l *loader) count(t *Toolset, n int) {
+	if b := l.bundles[t.ReleaseToolset.Bundle]; b != nil {
+		if b.users += n; b.users == 0 {
+			delete(l.bundles, t.ReleaseToolset.Bundle)
+		}
+	}
+	module := func(d registry.Digest) {
+		if m := l.modules[d]; m != nil {
+			if m.users += n; m.users == 0 {
+				delete(l.modules, d)
+			}
+		}
+	}
+	for i := range t.Bundle.Connectors {
+		module(t.Bundle.Connectors[i].Manifest)
+	}
+	for i := range t.Bundle.Plugins {
+		module(t.Bundle.Plugins[i].Manifest)
+	}
+	if t.ReleaseToolset.Access == "" {
+		return
+	}
+	if e := l.entries[t.ReleaseToolset.Access]; e != nil {
+		if e.users += n; e.users == 0 {
+			delete(l.entries, t.ReleaseToolset.Access)
+		}
+	}
 }
 
 func (l *loader) openBundle(ctx context.Context, t registry.ReleaseToolset, remote bool) (*bundle, error) {
@@ -341,8 +412,7 @@ func (l *loader) module(ctx context.Context, m *module, c reference, remote bool
 			what, c.name, c.digest.Short(), a.LayerDigest().Short())
 	}
 	l.opened.Add(1)
-	content := contentOf(a)
-	m.content.Store(&content)
+	m.content.Store(contentOf(a))
 	return a, nil
 }
 
@@ -392,10 +462,6 @@ func (l *loader) settle(ctx context.Context) (first error) {
 		}
 	}
 	return first
-}
-
-func contentOf(a *oci.Artifact) []registry.Digest {
-	return []registry.Digest{a.Digest(), a.LayerDigest(), registry.DigestOf(a.Config())}
 }
 
 // artifact takes an artifact from the cache, or from the source when the cache

@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
 )
 
 // A pack is a file of many contents: packMagic, then for each its SHA-256, its
@@ -39,10 +40,32 @@ const (
 
 type sum [sha256.Size]byte
 
+// digest is the digest with that sum.
+func (s sum) digest() registry.Digest { return registry.Digest("sha256:" + hex.EncodeToString(s[:])) }
+
 // place is where a content lies.
 type place struct {
 	pack      *pack
 	off, size int64
+	swept     uint64 // the last sweep that found it needed
+}
+
+// holding is what one artifact occupies in the cache: its manifest, layer and config.
+// The states that use the artifact share it.
+type holding struct {
+	sums  []sum
+	swept uint64 // the last sweep that saw it
+}
+
+func contentOf(a *oci.Artifact) *holding {
+	h := &holding{sums: make([]sum, 0, 3)}
+	for _, d := range [...]registry.Digest{a.Digest(), a.LayerDigest()} {
+		if s, err := sumOf(d); err == nil { // an artifact's digests are valid
+			h.sums = append(h.sums, s)
+		}
+	}
+	h.sums = append(h.sums, sha256.Sum256(a.Config()))
+	return h
 }
 
 // pack is one file. file is open while the node starts, nil later.
@@ -51,6 +74,7 @@ type pack struct {
 	path   string
 	file   *os.File
 	total  int64 // bytes of all contents
+	sums   []sum // of its contents; another pack may hold them as well
 }
 
 // packs is the content part of the cache. It checks nothing but bounds: package
@@ -61,8 +85,9 @@ type packs struct {
 	dir  string
 	list []*pack // by number
 
-	mu    sync.RWMutex  // held for writing by the one that changes index or a file
-	index map[sum]place // guarded by mu
+	sweeps uint64         // that were made
+	mu     sync.RWMutex   // held for writing by the one that changes index or a file
+	index  map[sum]*place // guarded by mu
 }
 
 // openPacks reads every pack below dir. A pack that is damaged counts up to the
@@ -75,7 +100,7 @@ func openPacks(dir string, sys atomicfile.System) (*packs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read directory %s: %w", dir, err)
 	}
-	p := &packs{sys: sys, dir: dir, index: make(map[sum]place)}
+	p := &packs{sys: sys, dir: dir, index: make(map[sum]*place)}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if strings.HasPrefix(e.Name(), atomicfile.TempPrefix) {
@@ -125,7 +150,8 @@ func (p *packs) scan(k *pack) (err error) {
 		if size > uint64(info.Size()-off) {
 			return nil
 		}
-		p.index[sum(header[:])] = place{pack: k, off: off, size: int64(size)}
+		p.index[sum(header[:])] = &place{pack: k, off: off, size: int64(size)}
+		k.sums = append(k.sums, sum(header[:]))
 		k.total += int64(size)
 		off += int64(size) + packHeader
 	}
@@ -218,7 +244,7 @@ func (p *packs) add(contents []content) error {
 	}
 	write([]byte(packMagic))
 	off := int64(len(packMagic))
-	places := make(map[sum]place, len(contents))
+	places := make(map[sum]*place, len(contents))
 	for _, c := range contents {
 		s, derr := sumOf(c.digest)
 		if derr != nil {
@@ -233,7 +259,8 @@ func (p *packs) add(contents []content) error {
 		write(header[:])
 		write(c.data)
 		size := int64(len(c.data))
-		places[s] = place{pack: k, off: off + packHeader, size: size}
+		places[s] = &place{pack: k, off: off + packHeader, size: size}
+		k.sums = append(k.sums, s)
 		off += packHeader + size
 		k.total += size
 	}
@@ -256,18 +283,20 @@ func (p *packs) add(contents []content) error {
 // sweep drops what none of the sets needs: packs that hold nothing else are
 // removed, and when there are many packs, or more waste than use, what is needed
 // is written into one and the others are removed.
-func (p *packs) sweep(needed ...map[registry.Digest]bool) error {
-	keep := make(map[sum]registry.Digest)
+func (p *packs) sweep(needed ...[]*holding) error {
+	p.sweeps++
 	used := make(map[*pack]int64)
 	for _, set := range needed {
-		for d := range set {
-			s, err := sumOf(d)
-			if err != nil {
-				return err
+		for _, h := range set {
+			if h.swept == p.sweeps {
+				continue // in another set as well
 			}
-			if at, ok := p.index[s]; ok && keep[s] == "" {
-				keep[s] = d
-				used[at.pack] += at.size
+			h.swept = p.sweeps
+			for i := range h.sums {
+				if at := p.index[h.sums[i]]; at != nil && at.swept != p.sweeps {
+					at.swept = p.sweeps
+					used[at.pack] += at.size
+				}
 			}
 		}
 	}
@@ -280,9 +309,13 @@ func (p *packs) sweep(needed ...map[registry.Digest]bool) error {
 	if len(old) <= maxPacks && all-use <= use {
 		return p.drop(old, func(k *pack) bool { return used[k] > 0 })
 	}
-	contents := make([]content, 0, len(keep))
-	for s, d := range keep {
-		b, err := p.get(d, p.index[s].size)
+	var contents []content
+	for s, at := range p.index {
+		if at.swept != p.sweeps {
+			continue
+		}
+		d := s.digest()
+		b, err := p.get(d, at.size)
 		if err != nil {
 			return err
 		}
@@ -321,9 +354,14 @@ func (p *packs) drop(list []*pack, stays func(*pack) bool) error {
 	}
 	p.list = left
 	p.mu.Lock()
-	for s, at := range p.index {
-		if !stays(at.pack) {
-			delete(p.index, s)
+	for _, k := range list {
+		if stays(k) {
+			continue
+		}
+		for _, s := range k.sums {
+			if at := p.index[s]; at != nil && at.pack == k {
+				delete(p.index, s)
+			}
 		}
 	}
 	p.mu.Unlock()

@@ -24,12 +24,16 @@ func open(t testing.TB, dir string) *packs {
 	return p
 }
 
-func set(contents ...content) map[registry.Digest]bool {
-	m := map[registry.Digest]bool{}
+func set(contents ...content) []*holding {
+	var all []*holding
 	for _, c := range contents {
-		m[c.digest] = true
+		s, err := sumOf(c.digest)
+		if err != nil {
+			panic(err) // of a test's own digest
+		}
+		all = append(all, &holding{sums: []sum{s}})
 	}
-	return m
+	return all
 }
 
 func TestPacks(t *testing.T) {
@@ -171,7 +175,7 @@ func FuzzPack(f *testing.F) {
 	f.Add(good[:len(good)-1])
 	f.Add([]byte(packMagic))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p := &packs{index: map[sum]place{}}
+		p := &packs{index: map[sum]*place{}}
 		k := &pack{path: filepath.Join(dir, "fuzzed")}
 		if err := os.WriteFile(k.path, b, 0o600); err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ type cache struct {
 	store *oci.Store
 	err   error // why packs is nil
 
-	saved map[registry.Digest]bool // content of the release on disk
+	saved []*holding // content of the release on disk
 }
 
 func openCache(dir string, sys atomicfile.System) *cache {
@@ -158,10 +158,9 @@ func (f *Follower) settle(ctx context.Context) {
 			}
 		}
 	}
-	f.content = (&loaded{bundles: f.loader.bundles, modules: f.loader.modules}).content()
-	f.cache.saved = f.content
+	f.cache.saved = f.loader.content()
 	for d, a := range f.loader.take() {
-		if f.content[d] {
+		if f.loader.needs(d) {
 			f.unsaved[d], f.dirty = a, true
 		}
 	}
@@ -193,7 +192,7 @@ func (f *Follower) restore(ctx context.Context, env []byte) error {
 	if err := f.apply(r, next); err != nil {
 		return err
 	}
-	f.cache.saved, f.dirty = f.content, !f.notes
+	f.cache.saved, f.dirty = f.loader.content(), !f.notes
 	f.setSaved(r)
 	// Without notes of a former run this release is what is remembered from here
 	// on; with them its position is known already and nothing changes.
@@ -254,7 +253,7 @@ func (f *Follower) persist() error {
 	}
 	f.setSaved(f.live)
 	before := c.saved
-	c.saved = f.content
+	c.saved = f.loader.content()
 	return c.packs.sweep(before, c.saved)
 }
 
