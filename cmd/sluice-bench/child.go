@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,6 +134,16 @@ func (c *child) Close() {
 			<-c.done
 		}
 	})
+}
+
+// ended says why the process ended, when it did.
+func (c *child) ended() error {
+	select {
+	case <-c.done:
+		return fmt.Errorf("%s ended: %w\n%s", c.cmd.Path, cmp.Or(c.err, errors.New("without a fault")), c.log)
+	default:
+		return nil
+	}
 }
 
 // cpu returns the CPU time, user and system, that the process has used so far.

@@ -64,6 +64,7 @@ var goals = []goal{
 	{bound, "plugins.hostile.late.ms", "<=", 5, "ms", "99th percentile of how late they are stopped"},
 	{bound, "plugins.hostile.other.ms", "<=", 10, "ms", "99th percentile of the calls of another plugin meanwhile"},
 	{ratio, "control.publish.1of1000", "<=", 0.02, "", "one changed toolset of 1,000 becomes live at a node, over loading all of them; two modules are opened, counted"},
+	{ratio, "control.swap.10000.p99", "<=", 2, "", "99th percentile of calls while a gateway with 10,000 toolsets swaps ten times a second, each time with one changed, over the same without"},
 	{ratio, "control.sqlite.vs_raw", ">=", 0.5, "", "durable transactions/s of the store over the same statements on database/sql"},
 	{bound, "control.edges100.p99.ms", "<=", 1000, "ms", "from the request that deploys until the revision is live at each of 100 edges, 99th percentile"},
 	{bound, "selection.query.1000.p95_ms", "<=", 1, "ms", "tool search: 95th percentile of a request among 1,000 tools (copies of GitHub's)"},

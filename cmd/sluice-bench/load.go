@@ -21,6 +21,9 @@ type load struct {
 	connections int
 	duration    time.Duration
 	want        []byte // must be in every body
+
+	timed bool            // fill times
+	times []time.Duration // of each request, in no order
 }
 
 // loadMaxBody bounds an answer, so that a wrong server cannot fill memory.
@@ -40,10 +43,11 @@ func (l *load) run(ctx context.Context) (answers int, took time.Duration, err er
 	)
 	for range l.connections {
 		wg.Go(func() {
-			n, err := l.connection(ctx, end)
+			n, times, err := l.connection(ctx, end)
 			mu.Lock()
 			defer mu.Unlock()
 			answers += n
+			l.times = append(l.times, times...)
 			if err != nil && first == nil {
 				first = err
 			}
@@ -56,33 +60,37 @@ func (l *load) run(ctx context.Context) (answers int, took time.Duration, err er
 	return answers, time.Since(begin), first
 }
 
-func (l *load) connection(ctx context.Context, end time.Time) (n int, err error) {
+func (l *load) connection(ctx context.Context, end time.Time) (n int, times []time.Duration, err error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", l.addr)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	defer conn.Close()
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 	}
 	r := bufio.NewReaderSize(conn, 64<<10)
 	var body []byte
-	for time.Now().Before(end) {
+	for now := time.Now(); now.Before(end); {
 		if _, err := conn.Write(l.request); err != nil {
-			return n, err
+			return n, times, err
 		}
 		if body, err = readAnswer(r, body[:0]); err != nil {
-			return n, err
+			return n, times, err
 		}
 		if !bytes.Contains(body, l.want) {
-			return n, fmt.Errorf("answer %.300q lacks %q", body, l.want)
+			return n, times, fmt.Errorf("answer %.300q lacks %q", body, l.want)
 		}
 		n++
+		before := now
+		if now = time.Now(); l.timed {
+			times = append(times, now.Sub(before))
+		}
 	}
-	return n, nil
+	return n, times, nil
 }
 
 // readAnswer reads a 200 with a Content-Length.

@@ -36,6 +36,7 @@ var benchmarks = []benchmark{
 	{[]string{"compile.github.mb"}, benchCompileMemory},
 	{[]string{"toolsets.1000.kb", "start.warm"}, benchToolsets},
 	{[]string{"control.publish.1of1000"}, benchFollow},
+	{[]string{"control.swap.10000.p99"}, benchSwap},
 	{[]string{"control.sqlite.vs_raw"}, benchStore},
 	{[]string{"control.edges100.p99.ms"}, benchEdges},
 	{[]string{

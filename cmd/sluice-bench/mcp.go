@@ -105,21 +105,8 @@ func serveGoSDK(ctx context.Context, _ []string) error {
 // serveSluice is the gateway with one cached tool; the API behind it is called
 // once, in this process.
 func serveSluice(ctx context.Context, _ []string) error {
-	payload := mcpPayload()
-	ready := make(chan string, 1)
-	api := make(chan error, 1)
-	actx, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		api <- serveHTTP(actx, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write([]byte(payload))
-		}), ready)
-	}()
-	var upstream string
-	select {
-	case upstream = <-ready:
-	case err := <-api:
+	upstream, err := serveUsers(ctx)
+	if err != nil {
 		return err
 	}
 	op := gatewaytest.Operation("get_users", "GET", "/users", gatewaytest.Param("q", operation.InQuery, operation.TypeString, true))
@@ -133,7 +120,7 @@ func serveSluice(ctx context.Context, _ []string) error {
 		}}},
 		{Name: "total", Schema: &operation.Schema{Type: operation.TypeInteger}},
 	}}
-	return serveStack(ctx, "http://"+upstream, op, func(t *registry.Toolset) { t.Cache = &registry.CachePolicy{TTLSeconds: 3600} })
+	return serveStack(ctx, upstream, op, func(t *registry.Toolset) { t.Cache = &registry.CachePolicy{TTLSeconds: 3600} })
 }
 
 // serveStack serves one operation as the toolset acme until ctx ends.

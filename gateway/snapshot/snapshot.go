@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/sluicegate/sluice/gateway/access"
@@ -47,6 +48,10 @@ type Snapshot struct {
 	toolsets []*Toolset // in the order of the input
 }
 
+// compileTurn is how many toolsets Compile looks at before it lets calls run that wait
+// for the processor: of 10,000 the whole takes milliseconds.
+const compileTurn = 256
+
 // Compile makes a snapshot. Toolsets that are the same as in prev (nil: none) are
 // taken from it. A toolset that cannot be served fails the whole: a release is
 // obeyed as a whole or not at all, and the caller keeps prev. It fails with
@@ -54,6 +59,9 @@ type Snapshot struct {
 func Compile(in Input, prev *Snapshot) (*Snapshot, error) {
 	s := &Snapshot{release: in.Release, bySlug: make(map[string]*Toolset, len(in.Toolsets)), toolsets: make([]*Toolset, 0, len(in.Toolsets))}
 	for i := range in.Toolsets {
+		if i%compileTurn == compileTurn-1 {
+			runtime.Gosched()
+		}
 		t := &in.Toolsets[i]
 		if t.Bundle == nil {
 			return nil, fmt.Errorf("compiling toolset %s: its bundle is missing", t.Slug)
@@ -84,6 +92,18 @@ func (s *Snapshot) unchanged(t *ToolsetInput) *Toolset {
 		return nil
 	}
 	return old
+}
+
+// Shared counts the toolsets that two snapshots have in common: not equal ones, but the
+// same, with everything they have made ready.
+func Shared(a, b *Snapshot) int {
+	n := 0
+	for _, ts := range a.Toolsets() {
+		if b.Slug(ts.Slug) == ts {
+			n++
+		}
+	}
+	return n
 }
 
 // pathPrefix is what comes before the slug in a toolset URL.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -97,6 +98,35 @@ func TestShared(t *testing.T) {
 	}
 	if three := mustCompile(t, two, gatewaytest.Toolset("b", 2, c, nil)); three.Slug("acme") != nil {
 		t.Error("a removed toolset is still served")
+	}
+}
+
+// TestSharedOfMany: of 10,000 toolsets exactly those are made again that changed.
+func TestSharedOfMany(t *testing.T) {
+	const many = 10_000
+	c := mustConnector(t, "a", "http://h", gatewaytest.Operation("get", "GET", "/x"))
+	in := make([]snapshot.ToolsetInput, many)
+	for i := range in {
+		in[i] = gatewaytest.Toolset("t"+strconv.Itoa(i), 1, c, nil)
+	}
+	live := mustCompile(t, nil, in...)
+	if got := snapshot.Shared(nil, live); got != 0 {
+		t.Fatalf("%d of no toolsets are shared", got)
+	}
+	for _, changed := range [][]int{{}, {0}, {many - 1}, {17, 4711, 9000}} {
+		for _, i := range changed {
+			in[i] = gatewaytest.Toolset("t"+strconv.Itoa(i), live.Slug("t"+strconv.Itoa(i)).Revision+1, c, nil)
+		}
+		next := mustCompile(t, live, in...)
+		if got := snapshot.Shared(live, next); got != many-len(changed) {
+			t.Fatalf("%d changed and %d of %d are shared", len(changed), got, many)
+		}
+		for _, i := range changed {
+			if slug := "t" + strconv.Itoa(i); next.Slug(slug) == live.Slug(slug) {
+				t.Fatalf("%s changed and is the old toolset", slug)
+			}
+		}
+		live = next
 	}
 }
 

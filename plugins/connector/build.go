@@ -80,6 +80,11 @@ func (b *Builder) Add(op *operation.Operation) error {
 	if b.count > 0 {
 		b.tools = append(b.tools, ',')
 	}
+	if cap(b.tools)-len(b.tools) < len(tool.InputSchema)+len(tool.OutputSchema)+roomForTool {
+		// Doubled: append grows a long slice by a quarter, and the whole of a large API
+		// would be copied a dozen times.
+		b.tools = slices.Grow(b.tools, max(len(b.tools), len(tool.InputSchema)+len(tool.OutputSchema)+roomForTool))
+	}
 	from := len(b.tools)
 	b.tools = tool.Append(b.tools)
 	// Read back with the reader that every gateway uses: what it would refuse there
@@ -94,6 +99,9 @@ func (b *Builder) Add(op *operation.Operation) error {
 	b.count++
 	return nil
 }
+
+// roomForTool is more than what most tools take beside their schemas.
+const roomForTool = 8 << 10
 
 func readable(raw []byte) error {
 	if _, err := jsonscan.Parse(raw, manifest.MaxDepth-2); err != nil {

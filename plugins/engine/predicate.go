@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // opRecord is one term of a predicate before its strings have a place.
@@ -22,11 +21,18 @@ func predicateSignature(p *Predicate) (string, error) {
 	if err := checkPredicate(p, 1); err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	for _, o := range appendOps(nil, p) {
-		fmt.Fprintf(&b, "%d %d %d %d %q %q;", o.op, o.cmp, o.kind, o.next, o.path, o.value)
+	var b []byte
+	text := func(s string) {
+		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 	}
-	return b.String(), nil
+	for _, o := range appendOps(nil, p) {
+		for _, n := range [...]int{int(o.op), int(o.cmp), int(o.kind), int(o.next)} {
+			b = binary.AppendVarint(b, int64(n))
+		}
+		text(o.path)
+		text(o.value)
+	}
+	return string(b), nil
 }
 
 func checkPredicate(p *Predicate, depth int) error {

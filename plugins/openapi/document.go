@@ -302,7 +302,7 @@ func (v value) place() (line, column int) {
 // placeOf is the line and column of a byte of a JSON document.
 func (d *document) placeOf(off uint32) (line, column int) {
 	if d.lines == nil {
-		d.lines = append(d.lines, 0)
+		d.lines = append(make([]uint32, 0, bytes.Count(d.text, []byte{'\n'})+1), 0)
 		for i := 0; ; {
 			n := bytes.IndexByte(d.text[i:], '\n')
 			if n < 0 {
