@@ -79,14 +79,7 @@ func Open(module []byte) (*Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Tools with the same program share its bytes, in the module and here.
-	copies := make(map[string][]byte, len(linked.Programs))
-	for i, p := range linked.Programs {
-		if copies[string(p)] == nil {
-			copies[string(p)] = bytes.Clone(p)
-		}
-		linked.Programs[i] = copies[string(p)]
-	}
+	linked.Detach()
 	head, tools, err := manifest.ParseHead(linked.Manifest)
 	if err != nil {
 		return nil, err

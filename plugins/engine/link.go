@@ -228,6 +228,31 @@ type Linked struct {
 	Version  int      // engine version
 	Programs [][]byte // each passed Check
 	Manifest []byte
+
+	set []byte // the programs behind their directory; nil when they were detached
+}
+
+// Detach copies the programs out of the module, so that it can be let go: all in one
+// piece, because a connector of an ordinary API has many small ones. Programs that
+// share their bytes in the module share them here.
+func (l *Linked) Detach() {
+	if l.set == nil {
+		return
+	}
+	first := setHeader + setEntry*len(l.Programs) // of their bytes; Open has proved that none lies before
+	own := append(make([]byte, 0, len(l.set)-first), l.set[first:]...)
+	for n := range l.Programs {
+		off, size := programAt(l.set, n)
+		from := off - uint64(first)
+		l.Programs[n] = own[from : from+size : from+size]
+	}
+	l.set = nil
+}
+
+// programAt is where a set has a program, as its directory says.
+func programAt(set []byte, n int) (off, size uint64) {
+	e := set[setHeader+n*setEntry:]
+	return uint64(binary.LittleEndian.Uint32(e)) + setHeader, uint64(binary.LittleEndian.Uint32(e[4:]))
 }
 
 // Open takes apart a module that Link made, with this or an earlier engine
@@ -282,10 +307,9 @@ func Open(module []byte, section string) (*Linked, error) {
 	if _, ok := Code(int(version)); !ok {
 		return refuse("module was made with engine version %d, which this program does not know", version)
 	}
-	l := &Linked{Version: int(version), Programs: make([][]byte, count), Manifest: manifest}
+	l := &Linked{Version: int(version), Programs: make([][]byte, count), Manifest: manifest, set: set}
 	for n := range l.Programs {
-		e := set[setHeader+n*setEntry:]
-		off, size := uint64(le.Uint32(e))+setHeader, uint64(le.Uint32(e[4:]))
+		off, size := programAt(set, n)
 		if off+size > uint64(len(set)) {
 			return refuse("program %d lies outside the module", n)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -59,6 +60,18 @@ func TestLinkOpen(t *testing.T) {
 		for i := range programs {
 			if !bytes.Equal(l.Programs[i], programs[i]) {
 				t.Fatalf("program %d differs", i)
+			}
+		}
+		l.Detach()
+		clear(m) // the module is let go
+		l.Detach()
+		for i := range programs {
+			p := l.Programs[i]
+			if !bytes.Equal(p, programs[i]) || cap(p) != len(p) {
+				t.Fatalf("program %d differs when it is detached, or can grow into the next", i)
+			}
+			if first := slices.IndexFunc(programs, func(q []byte) bool { return bytes.Equal(q, programs[i]) }); &p[0] != &l.Programs[first][0] {
+				t.Fatalf("programs %d and %d no longer share their bytes", i, first)
 			}
 		}
 	}
@@ -214,7 +227,8 @@ func FuzzOpen(f *testing.F) {
 	}
 	prefix := bare[:bytes.Index(bare, []byte("SLPS"))-300]
 	f.Fuzz(func(t *testing.T, m []byte, tail bool) {
-		if tail { // the fuzzer need not find the engine's code
+		m = bytes.Clone(m) // it is cleared below
+		if tail {          // the fuzzer need not find the engine's code
 			m = append(bytes.Clone(prefix), m...)
 		}
 		l, err := engine.Open(m, section)
@@ -227,6 +241,13 @@ func FuzzOpen(f *testing.F) {
 		again, err := engine.Link(l.Programs, section, l.Manifest)
 		if err != nil || !bytes.Equal(again, m) {
 			t.Fatalf("opened what Link does not give: %v", err)
+		}
+		want := bytes.Clone(m)
+		l.Manifest = bytes.Clone(l.Manifest)
+		l.Detach()
+		clear(m)
+		if again, err = engine.Link(l.Programs, section, l.Manifest); err != nil || !bytes.Equal(again, want) {
+			t.Fatalf("detached programs differ: %v", err)
 		}
 	})
 }

@@ -319,15 +319,14 @@ func BenchmarkLoad1000(b *testing.B) {
 		for b.Loop() {
 			before := residentKB()
 			h := newHost(b, Options{})
-			kept := make([][]byte, 0, connectors*10)
+			kept := make([][][]byte, 0, connectors)
 			for _, m := range modules {
 				l, err := engine.Open(m, "sluice.manifest")
 				if err != nil {
 					b.Fatal(err)
 				}
-				for _, p := range l.Programs {
-					kept = append(kept, append([]byte(nil), p...))
-				}
+				l.Detach()
+				kept = append(kept, l.Programs)
 			}
 			b.ReportMetric(float64(residentKB()-before)/connectors, "rss-KB/connector")
 			runtime.KeepAlive(kept)
