@@ -26,7 +26,7 @@ func predicateSignature(p *Predicate) (string, error) {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 	}
 	for _, o := range appendOps(nil, p) {
-		for _, n := range [...]int{int(o.op), int(o.cmp), int(o.kind), int(o.next)} {
+		for _, n := range [...]int{int(o.op), int(o.cmp), int(o.kind), o.next} {
 			b = binary.AppendVarint(b, int64(n))
 		}
 		text(o.path)
