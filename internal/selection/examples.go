@@ -27,7 +27,10 @@ const (
 	trust = 14
 	// exampleWeight weighs the likeness to the examples, 0 to 1, when candidates are
 	// chosen by the first stage, whose best is about 3.
-	exampleWeight = 10
+	exampleWeight = 15
+	// linearShare and centerShare weigh the linear model and the vectors of the
+	// examples against the nearest of them.
+	linearShare, centerShare = 2, .5
 	// alikeAtLeast is the likeness that counts in full: words such as "find" and
 	// "me" make any two requests a little alike.
 	alikeAtLeast = .2
@@ -282,8 +285,8 @@ func (s *Searcher) scoreExamples(q string, closest float32) {
 	}
 	cover += (1 - cover) * sure
 	for d := range s.alike {
-		a := s.alike[d]/topMean + s.near[d]/topNear + max(s.two[d]-usual, 0)/topCenter
-		s.alike[d] = a * cover * x.trust[d] / 3
+		a := linearShare*s.alike[d]/topMean + s.near[d]/topNear + centerShare*max(s.two[d]-usual, 0)/topCenter
+		s.alike[d] = a * cover * x.trust[d] / (1 + linearShare + centerShare)
 		most, fits = max(most, s.alike[d]), max(fits, s.prior[d])
 	}
 	if most == 0 {
