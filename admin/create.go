@@ -77,7 +77,7 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 	}
 	src, err := s.readSource(ctx, in, again, phase)
 	if err != nil {
-		return nil, err
+		return nil, tellGrants(err, granted)
 	}
 	if again != nil && src.notModified {
 		return again.unchanged(ctx, again.source)
@@ -534,6 +534,17 @@ func (s *Server) grant(ctx context.Context, ws *store.Workspace, named []string)
 		granted = append(granted, hostport)
 	}
 	return granted, nil
+}
+
+// tellGrants says in a fault what was granted before it: the answer that lists grants
+// does not come.
+func tellGrants(err error, granted []string) error {
+	p := problem.As(err)
+	if p == nil || len(granted) == 0 {
+		return err
+	}
+	told := *p
+	return told.Fix("%s; this node may now call %s, because you named it", cmp.Or(p.Remedy, "try again"), strings.Join(granted, ", "))
 }
 
 // addresses are what a creation names for the node to dial.

@@ -478,7 +478,7 @@ func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Co
 	start := time.Now()
 	src, err := s.readServer(ctx, create, nil, func(string) {})
 	if err != nil {
-		return nil, err
+		return nil, tellGrants(err, granted)
 	}
 	out := &Connection{
 		URL: src.url, Transport: src.server.Transport, Protocol: src.server.Protocol, Name: src.server.Name, Title: src.server.Title,

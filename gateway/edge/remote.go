@@ -338,7 +338,9 @@ func (r *Remote) get(ctx context.Context, path, known string, limit int64) ([]by
 		q.Set("known", known)
 	}
 	resp, err := r.send(ctx, http.MethodGet, path, q, nil)
-	r.note(path, err)
+	if !errors.Is(ctx.Err(), context.Canceled) { // one that was given up says nothing of the control plane
+		r.note(path, err)
+	}
 	if err != nil {
 		return nil, err
 	}
