@@ -56,7 +56,7 @@ rotation, a minute later at the earliest: two rotations end a key for good. Oper
 				return err
 			}
 			return a.object(out, func(w io.Writer) {
-				fmt.Fprintf(w, "✓ key %s seals; %s sealed values are under it\n", out.Current, thousands(out.Rewrapped))
+				fmt.Fprintf(w, "✓ key %s seals; %s put under it\n", out.Current, plural(out.Rewrapped, "sealed value"))
 				if len(out.Opening) > 0 {
 					fmt.Fprintf(w, "  %s still opens until the next rotation: sluice key rotate\n", strings.Join(out.Opening, ", "))
 				}
