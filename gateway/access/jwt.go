@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -41,7 +40,8 @@ type jwtPolicy struct {
 func newJWTPolicy(g *registry.JWTGrant, keys *Keys, prev *Policy) *jwtPolicy {
 	p := &jwtPolicy{
 		grant: g, keys: keys.set(g.Issuer, g.JWKSURL),
-		parser: jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithIssuer(g.Issuer), jwt.WithExpirationRequired(), jwt.WithLeeway(clockSkew)),
+		parser: jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithIssuer(g.Issuer), jwt.WithExpirationRequired(), jwt.WithLeeway(clockSkew),
+			jwt.WithStrictDecoding()),
 	}
 	for _, s := range g.Scopes {
 		p.supported = append(p.supported, s.Scope)
@@ -59,26 +59,6 @@ func newJWTPolicy(g *registry.JWTGrant, keys *Keys, prev *Policy) *jwtPolicy {
 	return p
 }
 
-// claims are those that matter here.
-type claims struct {
-	jwt.RegisteredClaims
-	Scope scopes `json:"scope"`
-	Scp   scopes `json:"scp"` // of authorization servers older than RFC 9068
-}
-
-// scopes is a list of scopes: a text with spaces (RFC 8693 §4.2) or an array.
-type scopes []string
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (s *scopes) UnmarshalJSON(b []byte) error {
-	var text string
-	if json.Unmarshal(b, &text) == nil {
-		*s = strings.Fields(text)
-		return nil
-	}
-	return json.Unmarshal(b, (*[]string)(s))
-}
-
 // verify identifies the holder of a token.
 func (p *jwtPolicy) verify(ctx context.Context, token []byte, resource, metadata string) (*grant, *Refusal) {
 	// The same token at another URL is another question.
@@ -91,10 +71,13 @@ func (p *jwtPolicy) verify(ctx context.Context, token []byte, resource, metadata
 	if g := p.known.get(sum); g != nil && now.Before(g.expires) && g.keys == p.keys.current(ctx, now) {
 		return g, nil
 	}
+	if why := inspect(token); why != "" {
+		return nil, p.bad(why, metadata)
+	}
 	var c claims
 	var generation uint64
 	_, err := p.parser.ParseWithClaims(string(token), &c, func(t *jwt.Token) (any, error) {
-		id, _ := t.Header["kid"].(string)
+		id, _ := t.Header["kid"].(string) // inspect saw that it is one
 		key, of, err := p.keys.find(ctx, id, t.Method.Alg())
 		generation = of
 		return key, err
@@ -120,13 +103,13 @@ func (p *jwtPolicy) verify(ctx context.Context, token []byte, resource, metadata
 		why = "the token was issued for another resource"
 	case c.Subject == "":
 		why = "the token names no subject"
+	case c.other:
+		why = "the token is not an access token"
 	}
 	if why != "" {
-		return nil, &Refusal{
-			Status: 401, Reason: BadToken, Text: why, Challenge: p.challenge(metadata, "invalid_token", why, p.supported),
-		}
+		return nil, p.bad(why, metadata)
 	}
-	g := &grant{principal: JWTPrincipal(c.Issuer, c.Subject), expires: c.ExpiresAt.Add(clockSkew), scopes: append(c.Scope, c.Scp...), keys: generation}
+	g := &grant{principal: JWTPrincipal(c.Issuer, c.Subject), expires: c.ExpiresAt.Add(clockSkew), scopes: c.scopes, keys: generation}
 	g.all = len(p.grant.Scopes) == 0
 	for _, s := range p.grant.Scopes {
 		if slices.Contains(g.scopes, s.Scope) {
@@ -138,6 +121,11 @@ func (p *jwtPolicy) verify(ctx context.Context, token []byte, resource, metadata
 	}
 	p.known.put(sum, g)
 	return g, nil
+}
+
+// bad is the refusal of a token that was shown.
+func (p *jwtPolicy) bad(why, metadata string) *Refusal {
+	return &Refusal{Status: 401, Reason: BadToken, Text: why, Challenge: p.challenge(metadata, "invalid_token", why, p.supported)}
 }
 
 func (p *jwtPolicy) limiterOf(subject string, limits *registry.RateLimits) *limiter {

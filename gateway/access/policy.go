@@ -111,10 +111,6 @@ func (p *Policy) Mode() string {
 	return p.mode
 }
 
-// MaxRequest is the largest request body in bytes that anybody may send; 0: the
-// gateway's own limit.
-func (p *Policy) MaxRequest() int { return p.bytes }
-
 // Reason says why a request was refused, as a metric label.
 type Reason string
 
@@ -145,8 +141,12 @@ type Pass struct {
 	grant  *grant
 }
 
+// TooLargeRefusal refuses a body that is larger than the toolset or its caller may send.
+var TooLargeRefusal = &Refusal{Status: 413, Reason: TooLarge, Text: "the request body is larger than this toolset or token allows"}
+
 // Admit decides on a request with this Authorization header and a body of size
-// bytes. resource is the toolset URL as the client wrote it and metadata the URL
+// bytes; 0 when that is not known ahead, and [Pass.MaxRequest] is to be kept while it
+// is read. It needs nothing of the body. resource is the toolset URL as the client wrote it and metadata the URL
 // of its RFC 9728 document; both are only read in mode jwt. It waits for keys of
 // an authorization server at most until ctx ends. Exactly one of the results is
 // meant: a refusal that is not nil, or a Pass to be left.
@@ -156,7 +156,7 @@ func (p *Policy) Admit(ctx context.Context, authorization []byte, size int, reso
 		return Pass{}, refusal
 	}
 	if most := least(p.bytes, g.bytes); most > 0 && size > most {
-		return Pass{}, &Refusal{Status: 413, Reason: TooLarge, Text: "the request body is larger than this toolset or token allows"}
+		return Pass{}, TooLargeRefusal
 	}
 	if refusal := g.limits.enter("token"); refusal != nil {
 		return Pass{}, refusal
@@ -225,6 +225,15 @@ func (p Pass) Leave() {
 		p.grant.limits.leave()
 		p.policy.limits.leave()
 	}
+}
+
+// MaxRequest is the largest request body in bytes that the caller may send; 0: the
+// gateway's own limit.
+func (p Pass) MaxRequest() int {
+	if p.grant == nil {
+		return 0
+	}
+	return least(p.policy.bytes, p.grant.bytes)
 }
 
 // Principal is who calls.

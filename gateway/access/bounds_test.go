@@ -1,0 +1,204 @@
+package access
+
+import (
+	"crypto/elliptic"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/sluicegate/sluice/registry"
+)
+
+// jwtDoor is a policy of mode jwt and what signs tokens for it.
+func jwtDoor(t *testing.T, limits *registry.RateLimits) (*Policy, func(change map[string]any) string) {
+	t.Helper()
+	i := newIssuer(t)
+	key := ecKeyOf(t, elliptic.P256())
+	i.publish(publicJWK(t, "1", key))
+	p := compile(t, &registry.AccessDocument{Mode: registry.AccessJWT, JWT: &registry.JWTGrant{Issuer: i.URL + "/tenant", Limits: limits}}, newKeys(t, i), nil)
+	return p, func(change map[string]any) string {
+		return signed(t, jwt.SigningMethodES256, "1", key, i.claims(change))
+	}
+}
+
+// TestRememberedTokenEnds: what was verified once is verified again when it ended.
+func TestRememberedTokenEnds(t *testing.T) {
+	p, token := jwtDoor(t, nil)
+	s := token(nil)
+	first, refusal := admit(t, p, s)
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	if again, _ := admit(t, p, s); again.grant != first.grant {
+		t.Fatal("a token that was verified was not remembered")
+	}
+	p.jwt.known.mu.Lock()
+	first.grant.expires = time.Now().Add(-time.Second)
+	p.jwt.known.mu.Unlock()
+	if again, refusal := admit(t, p, s); refusal != nil || again.grant == first.grant {
+		t.Fatalf("what was remembered of a token served past its end: %+v", refusal)
+	}
+}
+
+// TestRememberedTokenElsewhere: the very same token at another URL is not what was
+// verified.
+func TestRememberedTokenElsewhere(t *testing.T) {
+	p, token := jwtDoor(t, nil)
+	s := token(nil)
+	if _, refusal := admit(t, p, s); refusal != nil {
+		t.Fatal(refusal)
+	}
+	if _, refusal := p.Admit(t.Context(), []byte(s), 0, "https://gw.example/t/two", metadata); refusal == nil {
+		t.Fatal("the same token was taken for another resource")
+	}
+}
+
+// TestTokenLeavesWhenToolsetIsFull: a request that the toolset's limit refuses does
+// not hold a place of its token.
+func TestTokenLeavesWhenToolsetIsFull(t *testing.T) {
+	g := tokenGrant("a", "s1")
+	g.Limits = &registry.RateLimits{Concurrent: 2}
+	p := compile(t, &registry.AccessDocument{Mode: registry.AccessToken, Limits: &registry.RateLimits{Concurrent: 1}, Tokens: []registry.TokenGrant{g}}, nil, nil)
+	one, refusal := admit(t, p, "Bearer s1")
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	for range 3 {
+		if _, refusal := admit(t, p, "Bearer s1"); refusal == nil || refusal.Text != "too many requests of this toolset are running" {
+			t.Fatalf("%+v", refusal)
+		}
+	}
+	one.Leave()
+	if _, refusal := admit(t, p, "Bearer s1"); refusal != nil {
+		t.Fatalf("nothing runs, and it is refused: %+v", refusal)
+	}
+}
+
+// TestRequestSize: the smaller of the toolset's limit and the caller's holds, in
+// both modes, and is told for bodies whose length is not known ahead.
+func TestRequestSize(t *testing.T) {
+	door := func(toolset, token int) *Policy {
+		g := tokenGrant("a", "s1")
+		if token > 0 {
+			g.Limits = &registry.RateLimits{RequestBytes: token}
+		}
+		doc := &registry.AccessDocument{Mode: registry.AccessToken, Tokens: []registry.TokenGrant{g}}
+		if toolset > 0 {
+			doc.Limits = &registry.RateLimits{RequestBytes: toolset}
+		}
+		return compile(t, doc, nil, nil)
+	}
+	f := func(p *Policy, authorization string, most int) {
+		t.Helper()
+		pass, refusal := p.Admit(t.Context(), []byte(authorization), most, resource, metadata)
+		if refusal != nil || pass.MaxRequest() != most {
+			t.Errorf("%d bytes: %+v, told %d", most, refusal, pass.MaxRequest())
+		}
+		if _, refusal := p.Admit(t.Context(), []byte(authorization), most+1, resource, metadata); refusal == nil || refusal.Status != 413 || refusal.Reason != TooLarge {
+			t.Errorf("%d bytes of %d: %+v", most+1, most, refusal)
+		}
+	}
+	f(door(100, 0), "Bearer s1", 100)
+	f(door(0, 100), "Bearer s1", 100)
+	f(door(100, 50), "Bearer s1", 50)
+	f(door(50, 100), "Bearer s1", 50)
+	p, token := jwtDoor(t, &registry.RateLimits{RequestBytes: 70})
+	f(p, token(nil), 70)
+	if pass, refusal := door(0, 0).Admit(t.Context(), []byte("Bearer s1"), 1<<30, "", ""); refusal != nil || pass.MaxRequest() != 0 {
+		t.Errorf("without limits: %+v, told %d", refusal, pass.MaxRequest())
+	}
+}
+
+// TestKeysInTheClear: an issuer with TLS cannot name keys without.
+func TestKeysInTheClear(t *testing.T) {
+	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("keys were fetched in the clear") }))
+	defer plain.Close()
+	var base string
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"issuer":"` + base + `","jwks_uri":"` + plain.URL + `/jwks"}`))
+	}))
+	defer s.Close()
+	base = s.URL
+	k, err := NewKeys(KeysOptions{HTTP: s.Client()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.set(base, "").fetch(t.Context()); err == nil {
+		t.Error("keys in the clear were taken")
+	}
+}
+
+// TestRenewShortened: a stream ends when the token it was opened with was given an
+// earlier end, which has come.
+func TestRenewShortened(t *testing.T) {
+	door := func(expires *time.Time) *Policy {
+		g := tokenGrant("a", "s1")
+		g.Expires = expires
+		return compile(t, &registry.AccessDocument{Mode: registry.AccessToken, Tokens: []registry.TokenGrant{g}}, nil, nil)
+	}
+	pass, refusal := admit(t, door(nil), "Bearer s1")
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	past, later := time.Now().Add(-time.Second), time.Now().Add(time.Hour)
+	if _, valid, _ := door(&past).Renew(pass); valid {
+		t.Error("a token that ended was renewed")
+	}
+	if _, valid, _ := door(&later).Renew(pass); !valid {
+		t.Error("a token that ends later was not renewed")
+	}
+}
+
+// TestWhatIsRememberedIsBounded: subjects, verified tokens and keys, at the bound
+// and one past it.
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	p := &jwtPolicy{subjects: map[string]*limiter{}}
+	limits := &registry.RateLimits{Concurrent: 1}
+	for n := range maxSubjects {
+		p.limiterOf(fmt.Sprint(n), limits)
+	}
+	if len(p.subjects) != maxSubjects {
+		t.Errorf("%d subjects, want %d", len(p.subjects), maxSubjects)
+	}
+	if p.limiterOf("one more", limits); len(p.subjects) != 1 {
+		t.Errorf("%d subjects one past the bound", len(p.subjects))
+	}
+
+	var v verified
+	put := func(n int) {
+		var sum [sha256.Size]byte
+		binary.BigEndian.PutUint32(sum[:], uint32(n))
+		v.put(sum, &grant{})
+	}
+	for n := range maxVerified {
+		put(n)
+	}
+	if len(v.m) != maxVerified {
+		t.Errorf("%d tokens, want %d", len(v.m), maxVerified)
+	}
+	if put(maxVerified); len(v.m) != 1 {
+		t.Errorf("%d tokens one past the bound", len(v.m))
+	}
+
+	one := publicJWK(t, "1", ecKeyOf(t, elliptic.P256()))
+	for _, n := range []int{maxKeys, maxKeys + 1} {
+		set := make([]map[string]any, n)
+		for i := range set {
+			set[i] = one
+		}
+		b, err := json.Marshal(map[string]any{"keys": set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys, err := parseKeys(b); err != nil || len(keys) != maxKeys {
+			t.Errorf("%d keys: %d taken, %v", n, len(keys), err)
+		}
+	}
+}
