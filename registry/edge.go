@@ -163,6 +163,9 @@ type EdgeCredential struct {
 	// Value is the key or token; "user:password" of basic; an access token that the
 	// control plane renews; the PEM text of a certificate chain and its private key.
 	Value string `json:"value"`
+	// Origins are where it may be sent: the gateway puts it on no other request,
+	// whatever a bundle says. A credential without origins is sent nowhere.
+	Origins Origins `json:"origins"`
 	// Expires is when an access token ends, in seconds since 1970; 0: not, or it is
 	// not known.
 	Expires int64 `json:"expires,omitempty"`
