@@ -28,7 +28,7 @@ func (x *exchange) plugins() error {
 		args = []byte("{}")
 	}
 	c := &guest.Context{
-		Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, Status: x.status, ContentType: string(x.contentType), Arguments: args,
+		Caller: x.principal, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, Status: x.status, ContentType: string(x.contentType), Arguments: args,
 	}
 	stream := kindOf(x.contentType, x.body, x.ready.JSON) == kindStream
 	if x.asItCame {

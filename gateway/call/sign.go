@@ -38,7 +38,7 @@ func (x *exchange) sign() error {
 	err = errNoPlugins
 	if x.c.plugins != nil {
 		out, err = x.c.plugins.Transform(ctx, nil, in, p, &guest.Context{
-			Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, Arguments: x.args.Raw(), Keys: keys,
+			Caller: x.principal, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, Arguments: x.args.Raw(), Keys: keys,
 		})
 		if err == nil {
 			if err = x.patch(out); err != nil {

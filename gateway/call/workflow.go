@@ -54,7 +54,7 @@ func (x *exchange) runWorkflow() error {
 	defer cancel()
 	w := &workflow{x: x}
 	c := &guest.Context{
-		Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, ContentType: "application/json", Arguments: x.args.Raw(),
+		Caller: x.principal, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, ContentType: "application/json", Arguments: x.args.Raw(),
 		Calls: guest.NewCalls(p.Package, w),
 	}
 	err := errNoPlugins

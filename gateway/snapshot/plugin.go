@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -20,8 +21,9 @@ type Plugin struct {
 	Ref       *registry.PluginRef
 	Package   *guest.Package
 	Workspace string
-	// Key is equal for bindings that may share instances: one plugin with one
-	// configuration and the same limits in one workspace.
+	Toolset   string // its id
+	// Key is equal for bindings that may share instances: the same binding of one toolset
+	// in two of its revisions, with the same plugin, configuration and limits.
 	Key string
 }
 
@@ -42,13 +44,20 @@ func newPlugins(in *ToolsetInput) ([]*Plugin, error) {
 		}
 		h := sha256.New()
 		limits := ""
+		at := strings.Join([]string{refs[i].Connector, refs[i].Method, refs[i].Path}, "\x00")
+		same := 0 // bindings before it that bind at the same place
+		for _, before := range refs[:i] {
+			if before.Connector == refs[i].Connector && before.Method == refs[i].Method && before.Path == refs[i].Path {
+				same++
+			}
+		}
 		if u := refs[i].Unbind; u != nil {
 			limits = strconv.Itoa(u.ErrorPercent) + "/" + strconv.Itoa(u.MeanMilliseconds)
 		}
-		for _, part := range []string{in.Bundle.Workspace, p.Digest, string(refs[i].Config), limits} {
+		for _, part := range []string{in.Bundle.Workspace, in.ID, at, strconv.Itoa(same), p.Digest, string(refs[i].Config), limits} {
 			_, _ = h.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
 		}
-		out[i] = &Plugin{Ref: &refs[i], Package: p, Workspace: in.Bundle.Workspace, Key: hex.EncodeToString(h.Sum(nil))}
+		out[i] = &Plugin{Ref: &refs[i], Package: p, Workspace: in.Bundle.Workspace, Toolset: in.ID, Key: hex.EncodeToString(h.Sum(nil))}
 	}
 	return out, nil
 }

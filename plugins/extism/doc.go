@@ -16,7 +16,7 @@
 // the host whether the deadline has passed. Modules that cannot be metered run with
 // wazero's own interruption, 4 to 20 times slower in loops. An instance that
 // trapped or was stopped is dropped. Compiled code is shared between the plugins of
-// a [Host]; instances never are.
+// a [Host]; instances never are, and each serves calls of one owner only (docs/adr/0011).
 //
 // In the flow: gateway/call hands a response to [Plugin.Call] for each plugin bound
 // to the tool.

@@ -38,12 +38,12 @@ func TestRest(t *testing.T) {
 		if _, err := p.Call(t.Context(), nil, Call{Export: "nop"}); err != nil {
 			t.Fatal(err)
 		}
-		if len(p.free) != 1 || p.Stats().Instances != uint64(n+1) {
-			t.Fatalf("%d idle, %d made", len(p.free), p.Stats().Instances)
+		if len(p.idle.list) != 1 || p.Stats().Instances != uint64(n+1) {
+			t.Fatalf("%d idle, %d made", len(p.idle.list), p.Stats().Instances)
 		}
 		p.Rest()
-		if len(p.free) != 0 {
-			t.Fatalf("%d idle at rest", len(p.free))
+		if len(p.idle.list) != 0 {
+			t.Fatalf("%d idle at rest", len(p.idle.list))
 		}
 	}
 }

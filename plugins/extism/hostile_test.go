@@ -101,7 +101,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		if grown := int(binary.LittleEndian.Uint64(out)) << 16; grown > limit || grown < limit-(1<<20) {
 			t.Errorf("class %d: memory grew by %d, limit %d", class, grown, limit)
 		}
-		if len(p.free) != 0 {
+		if len(p.idle.list) != 0 {
 			t.Errorf("class %d: an instance that grew was kept", class)
 		}
 	}
@@ -167,7 +167,7 @@ func TestWorkspaces(t *testing.T) {
 				t.Fatalf("%s: %v", export, err)
 			}
 		}
-		i, j := <-a.free, <-b.free
+		i, j := a.idle.take(""), b.idle.take("")
 		if i == j || i.kernel == j.kernel || i.guest == j.guest {
 			t.Fatal("two plugins share an instance")
 		}
@@ -177,8 +177,8 @@ func TestWorkspaces(t *testing.T) {
 		if bytes.Contains(theirs, []byte("secret of a")) || bytes.Contains(heap, []byte("secret of a")) || len(mine) == 0 {
 			t.Fatal("what one workspace sent is in the memory of another")
 		}
-		a.free <- i
-		b.free <- j
+		a.idle.put(i)
+		b.idle.put(j)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // as it does.
 type Instance struct {
 	p             *Plugin
+	owner         string // whose calls it serves; see [Call]
 	kernel, guest api.Module
 	heap, memory  api.Memory // the kernel's, the plugin's own (may be nil)
 	begin, alloc  api.Function
@@ -248,23 +249,26 @@ func (i *Instance) call(ctx context.Context, dst []byte, c Call, deadline time.T
 	if !ok || !sig.callable {
 		return dst, 1, fmt.Errorf("%w: %s", ErrNoExport, clip(c.Export, 64))
 	}
-	i.config, i.data, i.lines, i.requests = c.Config, c.Data, 0, 0
-	i.status, i.headers = 0, nil
 	defer func() { i.config, i.data, i.own.Context, i.outer = nil, nil, nil, nil }()
+	i.lines, i.requests, i.status, i.headers = 0, 0, 0, nil
+	if !i.started && c.Export != "_start" && c.Export != "_initialize" {
+		// The language's runtime starts before the plugin can see anything of the call.
+		if err := i.start(ctx); err != nil {
+			i.broken = true
+			return dst, 1, err
+		}
+		i.started = true
+		clear(i.vars)
+		i.varBytes, i.lines, i.requests, i.status, i.headers = 0, 0, 0, 0, nil
+		deadline = time.Now().Add(i.p.limits.Deadline)
+	}
+	i.config, i.data = c.Config, c.Data
 	if err := i.startCall(len(c.Input)); err != nil {
 		i.broken = true
 		return dst, 1, err
 	}
 	if len(c.Input) > 0 && (i.stack[0] == 0 || !i.heap.Write(uint32(i.stack[0]), c.Input)) {
 		return dst, 1, fmt.Errorf("%w: %d bytes of input do not fit its memory", ErrTooLarge, len(c.Input))
-	}
-	if !i.started && c.Export != "_start" && c.Export != "_initialize" {
-		if err := i.start(ctx); err != nil {
-			i.broken = true
-			return dst, 1, err
-		}
-		i.started = true
-		deadline = time.Now().Add(i.p.limits.Deadline)
 	}
 	f := i.functions[c.Export]
 	if f == nil {

@@ -50,7 +50,7 @@ type Limits struct {
 	// Concurrent is how many calls of the plugin may run at once; others wait for
 	// their deadline. Default: 32.
 	Concurrent int
-	// Idle is how many instances stay ready. Default: 2.
+	// Idle is how many instances stay ready, of all owners together. Default: 4.
 	Idle int
 }
 
@@ -65,7 +65,7 @@ func (l Limits) withDefaults() Limits {
 	def(&l.Variables, 1<<20)
 	def(&l.HTTPResponse, 4<<20)
 	def(&l.Concurrent, 32)
-	def(&l.Idle, 2)
+	def(&l.Idle, 4)
 	if l.Deadline <= 0 {
 		l.Deadline = 100 * time.Millisecond
 	}

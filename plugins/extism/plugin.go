@@ -56,7 +56,7 @@ type Plugin struct {
 	exports map[string]signature
 	memory  bool // it has a memory
 	slots   chan struct{}
-	free    chan *Instance
+	idle    idle
 
 	mu     sync.Mutex
 	closed bool    // guarded by mu
@@ -93,7 +93,7 @@ func (h *Host) Load(s Spec) (*Plugin, error) {
 	}
 	h.live.Add(1)
 	p.slots = make(chan struct{}, p.limits.Concurrent)
-	p.free = make(chan *Instance, p.limits.Idle)
+	p.idle.room = p.limits.Idle
 	return p, nil
 }
 
@@ -213,6 +213,9 @@ func (p *Plugin) compileLocked(ctx context.Context) error {
 type Call struct {
 	Export string
 	Input  []byte // not kept
+	// Owner is on whose behalf the plugin is called. What an instance remembers is the
+	// owner's: it serves no other. Calls without one share instances.
+	Owner string
 	// Config answers config_get before the plugin's own configuration does. May be nil.
 	Config func(key string) (string, bool)
 	// Data is handed to host functions, see [Caller.Data].
@@ -222,7 +225,8 @@ type Call struct {
 // Call runs an exported function on an idle instance, or a new one, and appends
 // its output to dst. It fails with ErrBusy, ErrDeadline, ErrTooLarge, ErrNoExport,
 // a *PluginError, a *TrapError or an *ExitError; dst is then as it was. Nothing is
-// kept between calls but what the plugin has in its own memory.
+// kept between calls but what the plugin has in its own memory, and that only for
+// calls of the same owner.
 func (p *Plugin) Call(ctx context.Context, dst []byte, c Call) ([]byte, error) {
 	p.mu.Lock()
 	if err := p.compileLocked(ctx); err != nil {
@@ -237,7 +241,7 @@ func (p *Plugin) Call(ctx context.Context, dst []byte, c Call) ([]byte, error) {
 		return dst, err
 	}
 	defer func() { <-p.slots }()
-	i, err := p.take(ctx)
+	i, err := p.take(ctx, c.Owner)
 	if err != nil {
 		p.count(err)
 		return dst, err
@@ -273,39 +277,37 @@ func (p *Plugin) enter(ctx context.Context) error {
 	}
 }
 
-func (p *Plugin) take(ctx context.Context) (*Instance, error) {
-	select {
-	case i := <-p.free:
+// take returns an idle instance of the owner's, or a new one, which is from now on the
+// owner's.
+func (p *Plugin) take(ctx context.Context, owner string) (*Instance, error) {
+	if i := p.idle.take(owner); i != nil {
 		return i, nil
-	default:
-		return p.instantiate(ctx)
 	}
+	i, err := p.instantiate(ctx)
+	if err == nil {
+		i.owner = owner
+	}
+	return i, err
 }
 
-// put keeps an instance for the next call, unless it broke, grew or is too many.
+// put keeps an instance for its owner's next call, unless it broke or grew. The one
+// that waited longest makes room.
 func (p *Plugin) put(ctx context.Context, i *Instance) {
 	if !i.broken && !i.grown() {
 		clear(i.vars)
 		i.varBytes = 0
-		select {
-		case p.free <- i:
-			return
-		default:
-		}
+		i = p.idle.put(i)
 	}
-	i.close(ctx)
+	if i != nil {
+		i.close(ctx)
+	}
 }
 
 // Rest frees the instances that wait for calls: the next one makes an instance again,
 // from compiled code that stays. It may be called at any time.
 func (p *Plugin) Rest() {
-	for {
-		select {
-		case i := <-p.free:
-			i.close(context.Background())
-		default:
-			return
-		}
+	for _, i := range p.idle.takeAll() {
+		i.close(context.Background())
 	}
 }
 

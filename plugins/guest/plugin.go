@@ -12,6 +12,9 @@ import (
 
 // Context is what a plugin may ask about the call that it serves (config_get).
 type Context struct {
+	// Caller is who calls, for the host only: what an instance of the plugin remembers
+	// of a caller, no other caller's call can see.
+	Caller      string
 	Tool        string // sluice.tool: the tool's name
 	Operation   string // sluice.operation: method and path, or the upstream tool's name
 	Status      int    // sluice.status: of the upstream's answer
@@ -120,7 +123,7 @@ func (p *Plugin) Compile(ctx context.Context) error { return p.p.Compile(ctx) }
 // keeps none of its arguments. Errors are those of [extism.Plugin.Call]; dst is then
 // as it was.
 func (p *Plugin) Transform(ctx context.Context, dst, in []byte, c *Context) ([]byte, error) {
-	call := extism.Call{Export: p.entry, Input: in, Config: c.value}
+	call := extism.Call{Export: p.entry, Input: in, Owner: c.Caller, Config: c.value}
 	switch {
 	case c.Keys != nil:
 		call.Data = c.Keys

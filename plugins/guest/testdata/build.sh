@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")"
 CPATH=$PWD/../../../sdk/c # where clang finds sluice.h, which authors have beside plugin.c
 export CPATH
-for p in mask moody stamp relay thread; do
+for p in keep mask moody stamp relay thread; do
 	go run ../../../cmd/sluice plugin build "$p" -q >/dev/null
 	cd "$p"
 	if [ "${1:-}" = --check ]; then
