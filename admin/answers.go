@@ -23,6 +23,7 @@ type Answers struct {
 	JQ          string `json:"jq,omitempty" doc:"Of a tool: jq expression that runs last."`
 	Redact      bool   `json:"redact,omitempty" doc:"No answer rather than one that these settings could not be applied to."`
 	Structured  bool   `json:"structured,omitempty" doc:"Of a toolset or a connector: send outputSchema and structuredContent."`
+	KeepHidden  bool   `json:"keepHidden,omitempty" doc:"Leave control, zero-width, bidirectional and private use characters in answers, which are removed otherwise."`
 }
 
 // PatchAnswers changes the fields that are there; "", 0 and false restore the
@@ -39,6 +40,7 @@ type PatchAnswers struct {
 	JQ          *string `json:"jq,omitempty" maxLength:"8192"`
 	Redact      *bool   `json:"redact,omitempty"`
 	Structured  *bool   `json:"structured,omitempty"`
+	KeepHidden  *bool   `json:"keepHidden,omitempty"`
 }
 
 // apply changes the fields of a that p has.
@@ -54,6 +56,7 @@ func (p *PatchAnswers) apply(a *registry.Answers) {
 	put(&a.JQ, p.JQ)
 	put(&a.Redact, p.Redact)
 	put(&a.Structured, p.Structured)
+	put(&a.KeepHidden, p.KeepHidden)
 	if a.Format == registry.FormatAuto {
 		a.Format = ""
 	}
@@ -141,6 +144,6 @@ func showAnswers(record string) *Answers {
 	}
 	return &Answers{
 		Profile: a.Profile, Format: a.Format, Fields: a.Fields, Rows: a.Rows, Where: a.Where, Limit: a.Limit, MaxString: a.MaxString,
-		TokenBudget: a.Budget, JQ: a.JQ, Redact: a.Redact, Structured: a.Structured,
+		TokenBudget: a.Budget, JQ: a.JQ, Redact: a.Redact, Structured: a.Structured, KeepHidden: a.KeepHidden,
 	}
 }

@@ -318,7 +318,7 @@ func (a *Answers) record(at string, of registry.AnswersOf) (string, error) {
 	}
 	r := registry.Answers{
 		Profile: a.Profile, Format: a.Format, Fields: a.Fields, Rows: a.Rows, Where: a.Where, Limit: a.Limit, MaxString: a.MaxString,
-		Budget: a.TokenBudget, JQ: a.JQ, Redact: a.Redact, Structured: a.Structured,
+		Budget: a.TokenBudget, JQ: a.JQ, Redact: a.Redact, Structured: a.Structured, KeepHidden: a.KeepHidden,
 	}
 	if r == (registry.Answers{}) {
 		return "", nil

@@ -64,6 +64,7 @@ type Answers struct {
 	JQ         string `json:"jq,omitempty"`          // runs after all programs. Of a tool only
 	Redact     bool   `json:"redact,omitempty"`      // no answer rather than one that the programs could not treat
 	Structured bool   `json:"structured,omitempty"`  // send outputSchema and structuredContent. Not of a tool
+	KeepHidden bool   `json:"keepHidden,omitempty"`  // leave control and invisible characters in answers
 
 	// Program is the index of the compiled Fields, Rows, Where and Limit in the
 	// bundle; nil: none of them is set.

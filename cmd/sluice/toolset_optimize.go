@@ -18,7 +18,7 @@ type optimizeFlags struct {
 	tool, connector                          string
 	profile, format, fields, rows, where, jq string
 	limit, maxString, budget                 int
-	redact, structured                       bool
+	redact, structured, keepHidden           bool
 	selection                                selectionFlags
 }
 
@@ -63,6 +63,7 @@ func (a *app) toolsetOptimize() *cobra.Command {
 	fs.StringVar(&f.jq, "jq", "", "jq `EXPRESSION` that runs last")
 	fs.BoolVar(&f.redact, "redact", false, "no answer rather than one these settings could not be applied to")
 	fs.BoolVar(&f.structured, "structured", false, "send outputSchema and structuredContent")
+	fs.BoolVar(&f.keepHidden, "keep-hidden", false, "leave control and invisible characters in answers")
 	f.selection.register(cmd)
 	mustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
 	mustComplete(cmd, "format", []string{"auto", "json", "table", "toon"})
@@ -97,6 +98,7 @@ func (f *optimizeFlags) patch(fs *pflag.FlagSet) *admin.PatchAnswers {
 	number("budget", &p.TokenBudget, &f.budget)
 	flag("redact", &p.Redact, &f.redact)
 	flag("structured", &p.Structured, &f.structured)
+	flag("keep-hidden", &p.KeepHidden, &f.keepHidden)
 	if f.tool != "" || f.connector != "" {
 		text("profile", &p.Profile, &f.profile)
 	}
@@ -178,6 +180,7 @@ func printAnswers(w io.Writer, name, profile string, a *admin.Answers) {
 	line("jq", a.JQ)
 	line("redact", strconv.FormatBool(a.Redact))
 	line("structured", strconv.FormatBool(a.Structured))
+	line("keep hidden", strconv.FormatBool(a.KeepHidden))
 	if *a == (admin.Answers{}) && profile == "" {
 		fmt.Fprintln(w, "  nothing of its own: as the toolset says")
 	}

@@ -1,7 +1,6 @@
 package call
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"sync"
@@ -186,7 +185,7 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 	case x.refusal != nil:
 		return dst, x.out, x.refusal
 	case x.serverMD != nil:
-		x.out.Meta = bytes.Clone(x.serverMD)
+		x.out.Meta = x.stripMeta(x.serverMD)
 	}
 	return x.dst, x.out, nil
 }

@@ -111,13 +111,15 @@ func (x *exchange) cut() {
 // whole is an answer as it came, unless it is over the budget: then it is cut at
 // whole items of its minified form, or at whole lines.
 func (x *exchange) whole(k kind) {
-	x.text = x.body
+	body := x.stripDocument(x.body)
+	x.text = body
 	budget := x.budget()
 	if budget > 0 && len(x.text) > budget {
 		if x.tokens = tokens.Estimate(x.text); x.tokens > budget {
-			v, err := jsonscan.Parse(x.body, jsonscan.DefaultMaxDepth)
+			v, err := jsonscan.Parse(body, jsonscan.DefaultMaxDepth)
 			if x.out.JSON = err == nil && k == kindJSON; x.out.JSON {
-				x.small = jsonscan.AppendMinified(x.small[:0], v.Raw())
+				x.spare = jsonscan.AppendMinified(x.spare[:0], v.Raw())
+				x.small, x.spare = x.spare, x.small
 			}
 			x.page()
 			x.out.JSON = true
@@ -135,7 +137,11 @@ func (x *exchange) statusFailure() {
 	}
 	mark := len(f)
 	f = append(f, ": "...)
-	f = appendErrorBody(f, x.contentType, x.body)
+	body := x.body
+	if kindOf(x.contentType, body, true) == kindJSON {
+		body = x.stripDocument(body)
+	}
+	f = appendErrorBody(f, x.contentType, body)
 	if len(f) == mark+2 {
 		f = f[:mark]
 	}
@@ -179,7 +185,7 @@ func (x *exchange) malformed() {
 		f = append(f, ')')
 	}
 	f = append(f, ". It begins: "...)
-	f = appendClipped(f, x.body, maxFailure)
+	f = appendClipped(f, x.stripDocument(x.body), maxFailure)
 	x.failure, x.text, x.bad = f, f, true
 }
 

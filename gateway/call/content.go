@@ -119,7 +119,8 @@ func (x *exchange) contentItem(item jsonscan.Value, wanted bool) (isJSON bool, e
 	// Unescaping only ever shortens: what fits as it is written fits as text.
 	fits := budget <= 0 || len(raw) <= budget
 	redact, rewrites := x.ready.Answer.Redact, x.rewritesJSON()
-	if !redact && !rewrites && !wanted && fits {
+	escapes := x.escapesHidden(raw)
+	if !redact && !rewrites && !wanted && fits && !escapes {
 		x.written = append(x.written, raw...)
 		return false, nil
 	}
@@ -146,27 +147,17 @@ func (x *exchange) contentItem(item jsonscan.Value, wanted bool) (isJSON bool, e
 	x.item = text.AppendText(x.item[:0])
 	isJSON = isDocument(x.item)
 	if !redact && (budget <= 0 || len(x.item) <= budget) && (!isJSON || !rewrites) {
-		x.written = append(x.written, raw...)
+		if isJSON && escapes && x.stripItem() {
+			x.written = appendItemText(x.written, item, x.item)
+		} else {
+			x.written = append(x.written, raw...)
+		}
 		return isJSON, nil
 	}
 	if err := x.answerItem(isJSON); err != nil {
 		return isJSON, err
 	}
-	x.written = append(x.written, '{')
-	first := true
-	for it := item.Members(); it.Next(); {
-		if !first {
-			x.written = append(x.written, ',')
-		}
-		first = false
-		x.written = append(append(append(x.written, '"'), it.Key()...), `":`...)
-		if it.KeyEqual("text") {
-			x.written = jsonscan.AppendString(x.written, x.text)
-		} else {
-			x.written = append(x.written, it.Value().Raw()...)
-		}
-	}
-	x.written = append(x.written, '}')
+	x.written = appendItemText(x.written, item, x.text)
 	return isJSON, nil
 }
 
@@ -363,6 +354,7 @@ func (x *exchange) faultMCP() error {
 	answers := x.call != nil && (x.call.RequestState.Exists() || x.call.InputResponses.Exists())
 	if answers || f.Code == mcp.CodeMissingCapability && x.call != nil && x.call.Modern() {
 		x.refusal = &mcp.Error{Code: int(f.Code), Message: f.Message, Data: append([]byte(nil), f.Data...)}
+		stripRefusal(x.refusal)
 		x.members = []byte{}
 		return nil
 	}

@@ -28,6 +28,7 @@ func formatOf(a *snapshot.Answer) compress.Form {
 func (x *exchange) encode() {
 	a := x.ready.Answer
 	format, budget := formatOf(a), x.budget()
+	x.small = x.stripDocument(x.small)
 	if x.inner || format == compress.JSON || len(x.small) > compress.MaxEncoded {
 		x.text = x.small
 		if budget > 0 && len(x.small) > budget { // a token has at least a byte

@@ -82,6 +82,7 @@ type state struct {
 	signed    []string          // auth: headers that a plugin set
 	version   mcp.Version       // of the protocol
 	inner     bool              // a workflow calls: the answer is for it, whole and as JSON
+	hidden    bool              // fetch: characters that nobody sees stay in the page
 	principal string            // key of who calls
 	link      string            // auth: page at which the caller must log in; "": none
 	mustLogin error             // auth: why a refused token of the caller could not be renewed

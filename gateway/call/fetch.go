@@ -42,6 +42,7 @@ func (x *exchange) fetchPage() error {
 	if err := x.mayFetch(h); err != nil {
 		return err
 	}
+	x.hidden = h.hidden
 	it := items{doc: h.doc, text: h.text}
 	if !h.text {
 		it = itemsOf(h.doc)

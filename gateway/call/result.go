@@ -8,8 +8,17 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// result writes the members of the MCP result (MCP 2026-07-28 "CallToolResult").
+// result writes the members of the MCP result (MCP 2026-07-28 "CallToolResult") without
+// the characters that nobody sees.
 func (x *exchange) result() error {
+	mark := len(x.dst)
+	x.appendResult()
+	x.stripResult(mark)
+	return nil
+}
+
+// appendResult appends the members to dst.
+func (x *exchange) appendResult() {
 	if x.failed != nil {
 		x.failure = appendProblem(x.failure[:0], x.failed)
 		if x.link != "" {
@@ -19,11 +28,11 @@ func (x *exchange) result() error {
 	}
 	if x.failed == nil && x.members != nil {
 		x.dst = append(x.dst, x.members...)
-		return nil
+		return
 	}
 	if x.media != "" {
 		x.dst = x.appendMedia(x.dst)
-		return nil
+		return
 	}
 	x.dst = append(x.dst, `"content":[{"type":"text","text":`...)
 	x.dst = jsonscan.AppendString(x.dst, x.text)
@@ -37,7 +46,6 @@ func (x *exchange) result() error {
 	default: // MCP wants an object
 		x.dst = append(append(append(x.dst, `,"structuredContent":{"result":`...), x.structured...), '}')
 	}
-	return nil
 }
 
 // appendMedia writes an image, a sound, or a text that says what it is and the

@@ -32,6 +32,7 @@ type held struct {
 	owner   owner
 	doc     []byte // minified JSON, or text
 	text    bool
+	hidden  bool // characters that nobody sees stay
 	format  compress.Form
 	budget  int
 	tool    string

@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/textfilter"
 )
 
 const (
@@ -132,12 +133,16 @@ func (s *Stream) Log(l Level, logger string, data []byte) {
 	s.sendLocked(b)
 }
 
-// Relay passes a notification of another server on, its parameters as they came:
+// Relay passes a notification of another server on, its parameters as they came but
+// for characters that nobody sees:
 // progress under the token of this call, log messages of a level that is wanted.
 // Everything else is dropped. It keeps nothing of params.
 func (s *Stream) Relay(method string, params jsonscan.Value) {
 	if s == nil || params.Kind() != jsonscan.Object {
 		return
+	}
+	if textfilter.IndexJSON(params.Raw()) >= 0 {
+		params = jsonscan.Trusted(textfilter.AppendJSON(nil, params.Raw()))
 	}
 	switch method {
 	case "notifications/progress":

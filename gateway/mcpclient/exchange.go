@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/textfilter"
 )
 
 // keepBuffer is the largest buffer an Exchange keeps between calls.
@@ -296,7 +297,7 @@ func (x *Exchange) said() string {
 	return out
 }
 
-// clip is at most n bytes of text from outside, without control characters.
+// clip is at most n bytes of text from outside, without characters that nobody sees.
 func clip(b []byte, n int) string {
 	cut := len(b) > n
 	if cut {
@@ -305,12 +306,7 @@ func clip(b []byte, n int) string {
 		}
 		b = b[:n]
 	}
-	s := strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(string(b), "\uFFFD"))
+	s := textfilter.Clean(string(b))
 	if cut {
 		s += "…"
 	}

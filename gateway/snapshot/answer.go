@@ -41,6 +41,7 @@ type Answer struct {
 	Reshape    *reshape.Program // nil: none
 	Redact     bool             // no answer rather than one that Program could not treat
 	Structured bool             // send structuredContent
+	KeepHidden bool             // leave control and invisible characters in answers
 	// Argument is the name of the argument that takes a field mask; "": there is
 	// none, because the answers have no structure or the names are taken.
 	Argument string
@@ -167,6 +168,7 @@ func (t *Tool) newAnswer(c *connector.Tool) (*Answer, error) {
 		}
 		a.Redact = a.Redact || s.Redact
 		a.Structured = a.Structured || s.Structured
+		a.KeepHidden = a.KeepHidden || s.KeepHidden
 		if s.Program == nil {
 			continue
 		}

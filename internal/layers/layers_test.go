@@ -19,6 +19,7 @@ var order = []string{"internal|sdk", "plugins", "registry", "gateway|admin", "cm
 // within lists, per package, the packages of its own tree it may import.
 var within = map[string][]string{
 	"internal/jsonscan":                  {"internal/problem"},
+	"internal/textfilter":                {"internal/jsonscan"},
 	"internal/oauth":                     {"internal/problem", "internal/secrets"},
 	"internal/oauth/oauthtest":           {},
 	"internal/safedial":                  {"internal/problem"},

@@ -1,0 +1,94 @@
+package call
+
+import (
+	"bytes"
+
+	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/textfilter"
+)
+
+// keepsHidden reports whether characters that nobody sees stay in the answer: where
+// the operator wants it, and in what a workflow gets, whose own answer is treated.
+func (x *exchange) keepsHidden() bool {
+	return x.inner || x.hidden || x.ready != nil && x.ready.Answer != nil && x.ready.Answer.KeepHidden
+}
+
+// stripDocument returns a JSON answer without the characters that nobody sees, raw and
+// escaped: doc itself in nearly all cases. It is done before the answer is written as
+// text, in which an escape would be six ordinary characters.
+func (x *exchange) stripDocument(doc []byte) []byte {
+	if x.keepsHidden() || textfilter.IndexJSON(doc) < 0 {
+		return doc
+	}
+	x.spare = textfilter.AppendJSON(x.spare[:0], doc)
+	x.small, x.spare = x.spare, x.small
+	return x.small
+}
+
+// stripResult removes such characters from the members of the result, which begin at
+// mark. Whatever a result is made of, an answer, an error, a page, the result of an MCP
+// server, is in it.
+func (x *exchange) stripResult(mark int) {
+	if x.keepsHidden() || textfilter.IndexJSON(x.dst[mark:]) < 0 {
+		return
+	}
+	x.doc = textfilter.AppendJSON(x.doc[:0], x.dst[mark:])
+	x.dst = append(x.dst[:mark], x.doc...)
+}
+
+// escapesHidden reports whether the text of an item of an MCP server, given as JSON
+// with its quotes, may be a document that escapes such characters.
+func (x *exchange) escapesHidden(raw []byte) bool {
+	return !x.keepsHidden() && bytes.Contains(raw, []byte(`\\`))
+}
+
+// stripItem removes such characters from the text in item, which is a JSON document,
+// and reports whether there were any.
+func (x *exchange) stripItem() bool {
+	if x.keepsHidden() || textfilter.IndexJSON(x.item) < 0 {
+		return false
+	}
+	clean := textfilter.AppendJSON(nil, x.item)
+	if bytes.Equal(clean, x.item) {
+		return false
+	}
+	x.item = clean
+	return true
+}
+
+// stripRefusal is stripResult for what an MCP server tells the client instead of a
+// result.
+func stripRefusal(e *mcp.Error) {
+	e.Message = textfilter.Clean(e.Message)
+	if len(e.Data) > 0 {
+		e.Data = textfilter.AppendJSON(nil, e.Data)
+	}
+}
+
+// stripMeta returns members of a result's _meta without such characters.
+func (x *exchange) stripMeta(members []byte) []byte {
+	if x.keepsHidden() {
+		return bytes.Clone(members)
+	}
+	return textfilter.AppendJSON(nil, members)
+}
+
+// appendItemText appends an item of an MCP server with another text.
+func appendItemText(dst []byte, item jsonscan.Value, text []byte) []byte {
+	dst = append(dst, '{')
+	first := true
+	for it := item.Members(); it.Next(); {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(append(dst, '"'), it.Key()...), `":`...)
+		if it.KeyEqual("text") {
+			dst = jsonscan.AppendString(dst, text)
+		} else {
+			dst = append(dst, it.Value().Raw()...)
+		}
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,240 @@
+package textfilter
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// suspect are the first bytes of UTF-8 sequences among which there are characters
+// that are not kept, or only in some places; and those that begin none.
+var suspect = func() (t [256]bool) {
+	for i := 0x80; i < 0xc2; i++ {
+		t[i] = true
+	}
+	for i := 0xf5; i < 256; i++ {
+		t[i] = true
+	}
+	for r := rune(0x80); r <= utf8.MaxRune; r++ {
+		if unseen(r) || isJoiner(r) || isStyle(r) {
+			t[string(r)[0]] = true
+		}
+	}
+	return t
+}()
+
+// IndexJSON returns the index of the first byte that needs a look: of a character
+// that [AppendJSON] may remove, raw or escaped; -1: there is none, as in nearly all
+// answers. raw is validated JSON, or members of an object without its braces.
+func IndexJSON(raw []byte) int { return suspicious(raw, 0) }
+
+// suspicious is IndexJSON from i, which is not inside of an escape.
+func suspicious(raw []byte, i int) int {
+	for {
+		i = jsonRun(raw, i)
+		if i >= len(raw) {
+			return -1
+		}
+		switch c := raw[i]; {
+		case c == '\\':
+			if i+1 >= len(raw) {
+				return -1
+			}
+			switch raw[i+1] {
+			case 'b', 'f', 'r':
+				return i
+			case 'u':
+				if r, n := escaped(raw[i:]); r < 0 || unseen(r) || isJoiner(r) || isStyle(r) {
+					return i
+				} else if n > 0 {
+					i += n
+					continue
+				}
+			}
+			i += 2
+		case c < 0x20: // white space between values
+			i++
+		case c == 0x7f:
+			return i
+		default:
+			if suspect[c] {
+				if r, n := utf8.DecodeRune(raw[i:]); n == 1 || unseen(r) || isJoiner(r) || isStyle(r) {
+					return i
+				}
+			}
+			i += width(c)
+		}
+	}
+}
+
+// width is the length of the UTF-8 sequence that c begins.
+func width(c byte) int {
+	switch {
+	case c >= 0xf0:
+		return 4
+	case c >= 0xe0:
+		return 3
+	}
+	return 2
+}
+
+// escaped reads an escape \uXXXX, or a pair of them, at the start of b. r is -1 for
+// half of a pair and for what is no escape.
+func escaped(b []byte) (r rune, n int) {
+	high, ok := hex4(b)
+	switch {
+	case !ok || high >= 0xdc00 && high < 0xe000:
+		return -1, 6
+	case high < 0xd800 || high >= 0xe000:
+		return high, 6
+	}
+	if len(b) < 12 {
+		return -1, 6
+	}
+	low, ok := hex4(b[6:])
+	if !ok || low < 0xdc00 || low >= 0xe000 {
+		return -1, 6
+	}
+	return (high-0xd800)<<10 | (low - 0xdc00) + 0x10000, 12
+}
+
+// hex4 reads \uXXXX.
+func hex4(b []byte) (r rune, ok bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range b[2:6] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// jsonRun is asciiRun that stops at a backslash, too.
+func jsonRun(b []byte, i int) int {
+	for ; i+16 <= len(b); i += 16 {
+		s := b[i : i+16]
+		if oddJSON(binary.LittleEndian.Uint64(s))|oddJSON(binary.LittleEndian.Uint64(s[8:])) != 0 {
+			break
+		}
+	}
+	for ; i+8 <= len(b); i += 8 {
+		if hit := oddJSON(binary.LittleEndian.Uint64(b[i:])); hit != 0 {
+			return i + bits.TrailingZeros64(hit)>>3
+		}
+	}
+	for i < len(b) && b[i] >= 0x20 && b[i] < 0x7f && b[i] != '\\' {
+		i++
+	}
+	return i
+}
+
+func oddJSON(w uint64) uint64 {
+	e := w ^ ones*'\\'
+	return odd(w) | (e-ones)&^e&highs
+}
+
+// scratch holds the text of one string while it is treated.
+var scratch = sync.Pool{New: func() any { return new([2][]byte) }}
+
+// maxScratch is the largest buffer that is kept for the next string.
+const maxScratch = 64 << 10
+
+// AppendJSON appends raw with every string and member name treated as [Append]
+// treats text, escaped characters included; half of a surrogate pair becomes U+FFFD.
+// Strings without such characters keep their bytes, and so does everything else, so
+// the structure is the same. raw is validated JSON, or members of an object without
+// its braces; anything else is copied with its strings treated as far as they can be
+// told.
+func AppendJSON(dst, raw []byte) []byte {
+	first := suspicious(raw, 0)
+	if first < 0 {
+		return append(dst, raw...)
+	}
+	buf := scratch.Get().(*[2][]byte)
+	defer func() {
+		if cap(buf[0]) <= maxScratch && cap(buf[1]) <= maxScratch {
+			scratch.Put(buf)
+		}
+	}()
+	from := 0 // what is before it is in dst
+	for i := 0; i < len(raw); {
+		open := bytes.IndexByte(raw[i:], '"')
+		if open < 0 {
+			break
+		}
+		open += i
+		end := closing(raw, open+1)
+		if end == 0 { // no JSON
+			break
+		}
+		if end <= first { // the common case: nothing in it
+			i = end
+			continue
+		}
+		inner := raw[open+1 : end-1]
+		buf[0] = jsonscan.Trusted(raw[open:end]).AppendText(buf[0][:0])
+		if suspicious(inner, 0) >= 0 && (Index(buf[0]) >= 0 || halves(inner)) {
+			buf[1] = Append(buf[1][:0], buf[0])
+			dst = append(dst, raw[from:open]...)
+			dst = jsonscan.AppendString(dst, buf[1])
+			from = end
+		}
+		i = end
+		if first < end {
+			if first = suspicious(raw, end); first < 0 {
+				break
+			}
+		}
+	}
+	return append(dst, raw[from:]...)
+}
+
+// closing returns the index behind the closing quote of the string whose text begins
+// at i; 0: there is none.
+func closing(raw []byte, i int) int {
+	for i < len(raw) {
+		switch raw[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i += 2
+		default:
+			i++
+		}
+	}
+	return 0
+}
+
+// halves reports whether a string, given between its quotes, escapes half of a
+// surrogate pair.
+func halves(inner []byte) bool {
+	for i := 0; ; {
+		n := bytes.IndexByte(inner[i:], '\\')
+		if n < 0 {
+			return false
+		}
+		if i += n; i+1 < len(inner) && inner[i+1] == 'u' {
+			r, n := escaped(inner[i:])
+			if r < 0 {
+				return true
+			}
+			i += n
+			continue
+		}
+		if i += 2; i >= len(inner) {
+			return false
+		}
+	}
+}
