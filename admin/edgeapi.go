@@ -3,9 +3,6 @@ package admin
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -25,6 +22,9 @@ import (
 // edgeTokenLife is how long an edge token is valid: an edge renews at half of it,
 // so one that is cut off for two weeks comes back without its key being asked.
 const edgeTokenLife = 30 * 24 * time.Hour
+
+// retryAfter is when an edge asks again for what is not known yet, in seconds.
+const retryAfter = "1"
 
 // maxStatusText of what an edge says is wrong with it.
 const maxStatusText = 1000
@@ -64,6 +64,9 @@ func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 		err = s.edgeRelease(w, r)
 	case registry.EdgeCredentialsPath:
 		err = s.edgeCredentials(w, r)
+	}
+	if p := problem.As(err); p != nil && p.Kind == problem.Unavailable {
+		w.Header().Set("Retry-After", retryAfter)
 	}
 	if err != nil {
 		s.writeProblem(w, r, err)
@@ -266,9 +269,10 @@ func (s *Server) edgeRelease(w http.ResponseWriter, r *http.Request) error {
 		if rel == nil {
 			var err error
 			if rel, err = s.o.Publisher.ReleaseGroup(ctx, e.Group); err != nil {
-				return false, err
+				return false, notYet(err, "the newest release of this edge cannot be read yet")
 			}
 		}
+		nameRelease(w, nameOf(rel))
 		if rel.Digest() == known {
 			return false, nil
 		}
@@ -284,8 +288,12 @@ func (s *Server) edgeCredentials(w http.ResponseWriter, r *http.Request) error {
 	known := r.URL.Query().Get("known")
 	return s.hold(w, r, func(ctx context.Context, e *store.Edge) (bool, error) {
 		doc, err := s.credentialsFor(ctx, e)
-		if err != nil || doc.ETag == known {
+		if err != nil {
 			return false, err
+		}
+		nameRelease(w, *doc.Release)
+		if doc.ETag == known {
+			return false, nil
 		}
 		plain, err := json.Marshal(doc)
 		if err != nil {
@@ -312,10 +320,11 @@ func (s *Server) edgeUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx := r.Context()
-	needs, err := s.needsOf(ctx, e.Group)
+	needs, err := s.edges.of(ctx, e.Group)
 	if err != nil {
 		return err
 	}
+	nameRelease(w, needs.release)
 	if !slices.Contains(needs.users, in.Credential) {
 		return problem.New(problem.Forbidden, "the edge serves no toolset that uses this credential")
 	}
@@ -350,101 +359,4 @@ func (s *Server) edgeUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, registry.SealedCredentials{Sealed: sealed})
-}
-
-// credentialsFor collects the credentials of the toolsets in an edge's release,
-// and of no other.
-func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.EdgeCredentials, error) {
-	needs, err := s.needsOf(ctx, e.Group)
-	if err != nil {
-		return nil, err
-	}
-	doc := &registry.EdgeCredentials{Edge: e.ID, Credentials: []registry.EdgeCredential{}}
-	h := sha256.New()
-	h.Write(e.SealKey)
-	if len(needs.users) > 0 {
-		doc.Users = s.userEpoch.Load()
-		h.Write(binary.BigEndian.AppendUint64(nil, doc.Users))
-	}
-	for _, id := range needs.credentials {
-		v, err := s.secret(ctx, id)
-		if problem.Is(err, problem.NotFound) {
-			continue // deleted; the next release does not use it
-		}
-		if p := problem.As(err); p != nil {
-			// An access token that cannot be got must not keep the other credentials
-			// from the edge. What the edge then answers says that it is missing.
-			s.log.LogAttrs(ctx, slog.LevelDebug, "an edge gets no access token", slog.String("credential", id), slog.Any("error", err))
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		c := registry.EdgeCredential{ID: id, Version: v.version, Value: v.value.Reveal()}
-		if !v.expires.IsZero() {
-			c.Expires = v.expires.Unix()
-		}
-		doc.Credentials = append(doc.Credentials, c)
-		_, _ = io.WriteString(h, id+"@"+strconv.FormatUint(v.version, 10)+"\n") // a hash does not fail
-	}
-	doc.ETag = hex.EncodeToString(h.Sum(nil)[:16])
-	return doc, nil
-}
-
-// needsOf lists the credentials and the contents of a group's newest release. The
-// caller must not change the answer.
-func (s *Server) needsOf(ctx context.Context, group string) (*groupNeeds, error) {
-	rel := s.o.Publisher.Newest(group)
-	if rel == nil {
-		return &groupNeeds{}, nil
-	}
-	s.edges.mu.Lock()
-	n := s.edges.needs[group]
-	s.edges.mu.Unlock()
-	if n != nil && n.release == rel.Digest() {
-		return n, nil
-	}
-	n = &groupNeeds{release: rel.Digest(), digests: map[registry.Digest]bool{}}
-	for i := range rel.Release().Toolsets {
-		t := &rel.Release().Toolsets[i]
-		c, err := s.o.Publisher.Content(ctx, t.Repository, t.Bundle)
-		if err != nil {
-			return nil, err
-		}
-		access, err := s.o.Publisher.AccessContent(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range slices.Concat(access, c.Digests) {
-			n.digests[d] = true
-		}
-		n.credentials = append(n.credentials, c.Credentials...)
-		n.users = append(n.users, c.Users...)
-	}
-	slices.Sort(n.credentials)
-	n.credentials = slices.Compact(n.credentials)
-	s.edges.mu.Lock()
-	defer s.edges.mu.Unlock()
-	if s.edges.needs == nil {
-		s.edges.needs = map[string]*groupNeeds{}
-	}
-	// The release before stays allowed: an edge may still be fetching it.
-	if old := s.edges.needs[group]; old != nil {
-		n.before = old.digests
-	}
-	s.edges.needs[group] = n
-	return n, nil
-}
-
-// mayPull reports whether the newest release of a group, or the one before, needs
-// a content.
-func (s *Server) mayPull(ctx context.Context, group string, d registry.Digest) (bool, error) {
-	needs, err := s.needsOf(ctx, group)
-	if err != nil || needs.digests[d] {
-		return err == nil, err
-	}
-	s.edges.mu.Lock()
-	defer s.edges.mu.Unlock()
-	n := s.edges.needs[group]
-	return n != nil && n.before[d], nil
 }

@@ -93,7 +93,24 @@ func (s *syncBuffer) String() string {
 type faults struct {
 	oci.Backend
 	mu   sync.Mutex
-	fail func(what, repository string) error // guarded by mu
+	fail func(what, repository string) error // guarded by mu; of writes
+	read func(repository string) error       // guarded by mu; of reads
+}
+
+func (f *faults) setReads(fail func(repository string) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.read = fail
+}
+
+func (f *faults) checkRead(repository string) error {
+	f.mu.Lock()
+	fail := f.read
+	f.mu.Unlock()
+	if fail == nil {
+		return nil
+	}
+	return fail(repository)
 }
 
 func (f *faults) set(fail func(what, repository string) error) {
@@ -109,6 +126,27 @@ func (f *faults) check(what, repository string) error {
 		return nil
 	}
 	return f.fail(what, repository)
+}
+
+func (f *faults) FetchBlob(ctx context.Context, repository string, d registry.Digest, limit int64) ([]byte, error) {
+	if err := f.checkRead(repository); err != nil {
+		return nil, err
+	}
+	return f.Backend.FetchBlob(ctx, repository, d, limit)
+}
+
+func (f *faults) FetchManifest(ctx context.Context, repository string, d registry.Digest, limit int64) ([]byte, error) {
+	if err := f.checkRead(repository); err != nil {
+		return nil, err
+	}
+	return f.Backend.FetchManifest(ctx, repository, d, limit)
+}
+
+func (f *faults) ResolveTag(ctx context.Context, repository, tag string) (registry.Digest, error) {
+	if err := f.checkRead(repository); err != nil {
+		return "", err
+	}
+	return f.Backend.ResolveTag(ctx, repository, tag)
 }
 
 func (f *faults) PutBlob(ctx context.Context, repository string, d registry.Digest, b []byte) error {

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
@@ -13,21 +12,6 @@ import (
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/server"
 )
-
-// edgeNeeds remembers what the releases of groups need.
-type edgeNeeds struct {
-	mu    sync.Mutex
-	needs map[string]*groupNeeds // guarded by mu
-}
-
-// groupNeeds is immutable.
-type groupNeeds struct {
-	release     registry.Digest
-	credentials []string
-	users       []string // credentials whose tokens belong to single callers
-	digests     map[registry.Digest]bool
-	before      map[registry.Digest]bool
-}
 
 // authorizeRegistry decides who may do what below /v2/: Basic with any user name
 // and an API token as the password, for the repositories of the token's
@@ -110,7 +94,11 @@ func (s *Server) authorizeEdgePull(r *http.Request, token secrets.Secret, reposi
 	if err != nil || kind != "blobs" && kind != "manifests" {
 		return server.ErrDenied
 	}
-	may, err := s.mayPull(r.Context(), e.Group, d)
+	may, err := s.edges.mayPull(r.Context(), e.Group, d)
+	if problem.Is(err, problem.Unavailable) {
+		s.log.LogAttrs(r.Context(), slog.LevelWarn, "an edge has to ask again for a content", slog.String("edge", e.ID), slog.Any("error", err))
+		return server.ErrUnavailable
+	}
 	if err != nil {
 		return err
 	}

@@ -165,7 +165,7 @@ type Server struct {
 	checking  atomic.Bool // a round of specifications is on its way
 	// edgeBell rings when an edge may have new credentials or was changed.
 	edgeBell bell
-	edges    edgeNeeds
+	edges    *edgeNeeds
 	callBell bell          // rings when calls arrived
 	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
 
@@ -215,6 +215,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
 	s.secrets.changed = s.edgeBell.ring
+	s.edges = &edgeNeeds{publisher: o.Publisher}
 	s.users.most = maxUserTokens
 	s.userEpoch.Store(mathrand.Uint64()) //nolint:gosec // another one than before a restart; it keeps no secret
 	for _, h := range o.Hosts {

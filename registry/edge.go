@@ -15,7 +15,8 @@ import (
 //	POST /edge/v1/enrol        EdgeEnrolment → EdgeIdentity      a join token, once
 //	POST /edge/v1/token        EdgeRenewal → EdgeIdentity        signed, when the token is old
 //	GET  /edge/v1/release      ?known=sha256:…&wait=SECONDS → envelope, or 304
-//	GET  /edge/v1/credentials  ?known=ETAG&wait=SECONDS → SealedCredentials, or 304
+//	GET  /edge/v1/credentials  ?known=ETAG&wait=SECONDS → SealedCredentials, or 304;
+//	                           503 and Retry-After while they are not known
 //	POST /edge/v1/user         EdgeUserRequest → SealedCredentials of an EdgeUserAnswer
 //	POST /edge/v1/status       EdgeStatus → 204
 //	POST /edge/v1/plugins      EdgePlugins → 204
@@ -122,11 +123,20 @@ type SealedCredentials struct {
 	Sealed []byte `json:"sealed"` // encapsulated key and ciphertext
 }
 
+// EdgeReleaseHeader names, in every answer that depends on it, the release that the
+// answer belongs to: "EPOCH.REVISION DIGEST".
+const EdgeReleaseHeader = "Sluice-Release"
+
 // EdgeCredentials is what is sealed.
 type EdgeCredentials struct {
 	Edge        string           `json:"edge"`
 	ETag        string           `json:"etag"`
 	Credentials []EdgeCredential `json:"credentials"`
+	// Release is whose credentials these are: all of them but those in Absent. nil: the
+	// control plane is of a version before this field and the list may lack some.
+	Release *ReleaseName `json:"release,omitempty"`
+	// Absent is an [AbsenceNotice] in a DSSE envelope, or nil when none is absent.
+	Absent []byte `json:"absent,omitempty"`
 	// Users changes when tokens of single callers were forgotten before their time:
 	// an edge asks for all of them again.
 	Users uint64 `json:"users,omitempty"`

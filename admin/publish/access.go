@@ -25,6 +25,11 @@ func (p *Publisher) Access(ctx context.Context, repository string, d *registry.A
 	return a.Digest(), p.opts.Store.Push(ctx, repository, "", a)
 }
 
+// Absence signs a notice of the credentials that an edge is not sent.
+func (p *Publisher) Absence(n *registry.AbsenceNotice) ([]byte, error) {
+	return sign.SignAbsence(p.opts.ReleaseKey, n)
+}
+
 // verifyAccess opens the access document of a toolset as a gateway will.
 func (p *Publisher) verifyAccess(ctx context.Context, t registry.ReleaseToolset) error {
 	if t.Access == "" {

@@ -239,6 +239,29 @@ func (p *Publisher) ReleaseGroup(ctx context.Context, group string) (*sign.Relea
 	return p.releaseGroup(ctx, group, false)
 }
 
+// Latest returns the newest release of a group, reading it from the registry when
+// this process has not read it yet. It makes none: a group that has no release is
+// registry.ErrNotFound.
+func (p *Publisher) Latest(ctx context.Context, group string) (*sign.Release, error) {
+	if r := p.Newest(group); r != nil {
+		return r, nil
+	}
+	if !registry.ValidSlug(group) {
+		return nil, fmt.Errorf("publish: group %.80q is not a slug", group)
+	}
+	if err := p.take(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { p.turn <- struct{}{} }()
+	if r := p.Newest(group); r != nil { // somebody else read it meanwhile
+		return r, nil
+	}
+	if _, err := p.newest(ctx, group); err != nil {
+		return nil, err
+	}
+	return p.Newest(group), nil
+}
+
 func (p *Publisher) take(ctx context.Context) error {
 	select {
 	case <-p.turn:

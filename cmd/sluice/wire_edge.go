@@ -179,15 +179,23 @@ func (n *edgeNode) follow(ctx context.Context) error {
 	if err := n.enrol(ctx); err != nil {
 		return err
 	}
+	// Before the release: a call that comes at once finds its credential.
+	n.vault = edge.OpenVault(n.remote)
 	var err error
 	n.follower, err = edge.New(edge.Options{
-		Source: n.remote, Dir: n.path(edgeDir), Group: n.remote.Group(), Keys: n.remote.Trusted(), Apply: n.apply, Logger: n.opts.logger,
+		Source: n.remote, Dir: n.path(edgeDir), Group: n.remote.Group(), Keys: n.remote.Trusted(), Logger: n.opts.logger,
+		Prepare: n.vault.Prepare,
+		Apply: func(s *edge.State) error {
+			if err := n.apply(s); err != nil {
+				return err
+			}
+			n.vault.Serve(s)
+			return nil
+		},
 	})
 	if err != nil {
 		return err
 	}
-	// Before the release: a call that comes at once finds its credential.
-	n.vault = edge.OpenVault(n.remote)
 	n.registerGauges()
 	n.enrolled.open.Store(true)
 	n.opts.logger.LogAttrs(ctx, slog.LevelInfo, "edge serves", slog.String("edge", n.remote.Edge()), slog.String("group", n.remote.Group()),
@@ -238,6 +246,9 @@ func (n *edgeNode) ready() error {
 		return problem.New(problem.Unavailable, "the edge is not enrolled yet")
 	}
 	if err := n.releaseReady(); err != nil {
+		return err
+	}
+	if err := n.vault.Missing(); err != nil {
 		return err
 	}
 	return n.gateway.Ready()
@@ -301,6 +312,7 @@ func (n *edgeNode) registerGauges() {
 		}
 		return time.Since(s.Issued).Seconds()
 	})
+	n.meter.Gauge("sluice_credentials_complete", func() float64 { return yes(n.vault.Missing() == nil) })
 	n.meter.Gauge("sluice_usage_reports_waiting", func() float64 { return float64(n.spool.Waiting()) })
 	n.meter.Gauge("sluice_release_saved", func() float64 { s := n.follower.Status(); return yes(s.Saved != "" && s.Saved == s.Release) })
 }

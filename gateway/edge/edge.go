@@ -48,6 +48,10 @@ type Options struct {
 	Dir    string                // cache directory, this node's own. Required; made with mode 0700
 	Group  string                // group of edges. Default: DefaultGroup
 	Keys   []registry.TrustedKey // keys trusted at the very first start; later the releases say. Required
+	// Prepare gets ready what a newer release needs besides its contents, before it is
+	// applied: without that, the release is tried again later and the one before is
+	// served on. Not called for a release of the cache. Default: nothing is needed.
+	Prepare func(ctx context.Context, s *State) error
 	// Apply makes a state live, or fails and changes nothing. It is called by one
 	// goroutine and may keep the state. Required.
 	Apply       func(*State) error
@@ -69,6 +73,9 @@ func (o *Options) validate() error {
 	}
 	if o.Apply == nil {
 		errs = append(errs, errors.New("edge: nothing applies a state"))
+	}
+	if o.Prepare == nil {
+		o.Prepare = func(context.Context, *State) error { return nil }
 	}
 	if o.Group == "" {
 		o.Group = DefaultGroup

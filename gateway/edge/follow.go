@@ -112,6 +112,9 @@ func (f *Follower) step(ctx context.Context) error {
 	}
 	next, err := f.loader.load(ctx, r.Release(), r.Digest(), true)
 	if err == nil {
+		err = f.opts.Prepare(ctx, next.state)
+	}
+	if err == nil {
 		err = f.apply(r, next)
 	}
 	if err != nil {

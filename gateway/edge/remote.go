@@ -328,9 +328,9 @@ func (r *Remote) note(path string, err error) {
 }
 
 // get asks a question that may be held; nil bytes with ErrUnchanged for 304.
-func (r *Remote) get(ctx context.Context, path, known string, limit int64) ([]byte, error) {
+func (r *Remote) get(ctx context.Context, path, known string, hold bool, limit int64) ([]byte, error) {
 	wait := r.opts.Wait
-	if r.failed(path) {
+	if !hold || r.failed(path) {
 		wait = 0 // whether the control plane is back has to be known now, and is shown
 	}
 	q := url.Values{"wait": {strconv.Itoa(int(wait / time.Second))}}
@@ -366,7 +366,7 @@ func (r *Remote) get(ctx context.Context, path, known string, limit int64) ([]by
 
 // Release implements [Source] by a long poll.
 func (r *Remote) Release(ctx context.Context, known registry.Digest) ([]byte, error) {
-	return r.get(ctx, registry.EdgeReleasePath, string(known), oci.MaxEnvelopeBytes)
+	return r.get(ctx, registry.EdgeReleasePath, string(known), true, oci.MaxEnvelopeBytes)
 }
 
 // Artifact implements [Source].

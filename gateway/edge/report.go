@@ -41,6 +41,9 @@ func (r *Reporter) State() registry.EdgeStatus {
 	}
 	if r.Vault != nil {
 		out.Secrets = text(r.Vault.Fault())
+		if err := r.Vault.Missing(); err != nil {
+			out.Ready, out.Secrets = false, text(err)
+		}
 	}
 	if err := r.Remote.Fault(); err != nil && out.Following == "" {
 		out.Following = text(err)

@@ -29,13 +29,17 @@ var (
 	ErrUnauthenticated = errors.New("authentication is required")
 	// ErrDenied is what Authorize returns for a request that may not: 403.
 	ErrDenied = errors.New("access to the repository is denied")
+	// ErrUnavailable is what Authorize returns while it cannot decide: 503, and the
+	// client asks again.
+	ErrUnavailable = errors.New("what the request needs cannot be read at the moment")
 )
 
 // HandlerOptions configure a Handler.
 type HandlerOptions struct {
 	Store *Store // Required
 	// Authorize decides about every request before anything else. repository is
-	// empty for GET /v2/ itself. It returns nil, ErrUnauthenticated or ErrDenied.
+	// empty for GET /v2/ itself. It returns nil, ErrUnauthenticated, ErrDenied,
+	// ErrUnavailable or a problem of kind Conflict, whose text is shown.
 	// Required: there is no open registry.
 	Authorize func(r *http.Request, repository string, action Action) error
 	Logger    *slog.Logger // Default: discard
@@ -78,6 +82,7 @@ const (
 	codeDenied              = "DENIED"
 	codeUnsupported         = "UNSUPPORTED"
 	codeTooMany             = "TOOMANYREQUESTS"
+	codeUnavailable         = "UNAVAILABLE" // not of the specification, which has none for 503
 )
 
 // fault is an answer of the specification's error form.
@@ -204,6 +209,11 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		f = &fault{http.StatusUnauthorized, codeUnauthorized, "authentication is required"}
 	case errors.Is(err, ErrDenied):
 		f = &fault{http.StatusForbidden, codeDenied, "access to the repository is denied"}
+	case errors.Is(err, ErrUnavailable):
+		w.Header().Set("Retry-After", "1")
+		f = &fault{http.StatusServiceUnavailable, codeUnavailable, ErrUnavailable.Error()}
+	case p != nil && p.Kind == problem.Conflict:
+		f = &fault{http.StatusConflict, codeDenied, p.Error()}
 	case errors.Is(err, errUploadUnknown):
 		f = &fault{http.StatusNotFound, codeUploadUnknown, "the upload is not known in this repository"}
 	case errors.Is(err, errUploadRange):

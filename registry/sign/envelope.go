@@ -18,6 +18,7 @@ import (
 const (
 	PayloadRelease = "application/vnd.sluice.release.v1+json"
 	PayloadAccess  = "application/vnd.sluice.access.v1+json"
+	PayloadAbsence = "application/vnd.sluice.absence.v1+json"
 )
 
 const (

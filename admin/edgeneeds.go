@@ -1,0 +1,258 @@
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/sign"
+)
+
+const (
+	// needsWait is how long a request waits for what a release needs to be read: an
+	// edge that is answered "not yet" asks again after a second.
+	needsWait = 10 * time.Second
+	// needsTimeout ends reading what a release needs: 20,000 toolsets of a registry that
+	// takes 200 ms a request and is asked needsParallel at a time.
+	needsTimeout = time.Hour
+	// needsParallel is how many bundles are read at a time: a registry elsewhere answers
+	// slowly, and more connections than this are more than its share.
+	needsParallel = 16
+	// secretsParallel is how many credentials are opened at a time: one whose
+	// authorization server does not answer must not keep the others waiting.
+	secretsParallel = 16
+)
+
+// etagFormat is in every ETag of credentials, and changes with the form of the answer:
+// an edge that has one of another form is sent all of them again.
+const etagFormat = "2\n"
+
+// edgeNeeds knows what the newest release of each group of edges needs. What is not
+// read yet is an error, never an empty answer.
+type edgeNeeds struct {
+	publisher *publish.Publisher
+	flights   singleflight.Group // by group and release
+
+	mu    sync.Mutex
+	needs map[string]*groupNeeds // guarded by mu; by group
+}
+
+// groupNeeds is immutable.
+type groupNeeds struct {
+	release     registry.ReleaseName
+	credentials []string
+	users       []string // credentials whose tokens belong to single callers
+	digests     map[registry.Digest]bool
+	before      map[registry.Digest]bool // contents of the release before
+}
+
+// nameOf names a release.
+func nameOf(r *sign.Release) registry.ReleaseName {
+	return registry.ReleaseName{Epoch: r.Release().Epoch, Revision: r.Release().Revision, Digest: r.Digest()}
+}
+
+// nameRelease says in an answer to an edge which release it belongs to.
+func nameRelease(w http.ResponseWriter, n registry.ReleaseName) {
+	w.Header().Set(registry.EdgeReleaseHeader, n.String()+" "+string(n.Digest))
+}
+
+// notYet makes the error of something that could not be read one that an edge waits
+// for. What has a kind keeps it.
+func notYet(err error, format string, args ...any) error {
+	if p := problem.As(err); p != nil && p.Kind != problem.NotFound {
+		return err
+	}
+	return problem.New(problem.Unavailable, format, args...).Fix("look at the log of the control plane, and at its registry").Because(err)
+}
+
+// of lists the credentials and the contents of a group's newest release. It fails
+// with [problem.Unavailable] when they are not known: the release or a bundle in it
+// cannot be read, or reading takes longer than a request waits; it goes on then.
+func (n *edgeNeeds) of(ctx context.Context, group string) (*groupNeeds, error) {
+	wait, cancel := context.WithTimeout(ctx, needsWait)
+	defer cancel()
+	rel := n.publisher.Newest(group)
+	key := group
+	if rel != nil {
+		if known := n.known(group); known != nil && known.release.Digest == rel.Digest() {
+			return known, nil
+		}
+		key += " " + string(rel.Digest())
+	}
+	flight := n.flights.DoChan(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), needsTimeout)
+		defer cancel()
+		rel, err := n.publisher.Latest(ctx, group)
+		if err != nil {
+			return nil, notYet(err, "the newest release of this group of edges cannot be read yet")
+		}
+		return n.read(ctx, group, rel)
+	})
+	select {
+	case r := <-flight:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return r.Val.(*groupNeeds), nil
+	case <-wait.Done():
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, problem.New(problem.Unavailable, "what the newest release of this group of edges needs is still being read").Fix("ask again")
+	}
+}
+
+func (n *edgeNeeds) known(group string) *groupNeeds {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.needs[group]
+}
+
+// read reads what a release needs, and remembers it.
+func (n *edgeNeeds) read(ctx context.Context, group string, rel *sign.Release) (*groupNeeds, error) {
+	list := rel.Release().Toolsets
+	contents, entries := make([]*publish.Content, len(list)), make([][]registry.Digest, len(list))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(needsParallel)
+	for i := range list {
+		g.Go(func() (err error) {
+			t := &list[i]
+			if contents[i], err = n.publisher.Content(gctx, t.Repository, t.Bundle); err == nil {
+				entries[i], err = n.publisher.AccessContent(gctx, t)
+			}
+			if err != nil {
+				return notYet(fmt.Errorf("read what toolset %s needs: %w", t.Slug, err), "what toolset %s of release %s needs cannot be read", t.Slug, nameOf(rel))
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	out := &groupNeeds{release: nameOf(rel), digests: make(map[registry.Digest]bool, 8*len(list))}
+	for i := range list {
+		for _, d := range slices.Concat(entries[i], contents[i].Digests) {
+			out.digests[d] = true
+		}
+		out.credentials = append(out.credentials, contents[i].Credentials...)
+		out.users = append(out.users, contents[i].Users...)
+	}
+	slices.Sort(out.credentials)
+	out.credentials = slices.Compact(out.credentials)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.needs == nil {
+		n.needs = map[string]*groupNeeds{}
+	}
+	// The release before stays allowed: an edge may still be fetching it.
+	switch old := n.needs[group]; {
+	case old == nil:
+	case old.release.Digest == out.release.Digest, out.release.Before(old.release): // read twice, or late
+		return out, nil
+	default:
+		out.before = old.digests
+	}
+	n.needs[group] = out
+	return out, nil
+}
+
+// mayPull reports whether the newest release of a group, or the one before, needs
+// a content.
+func (n *edgeNeeds) mayPull(ctx context.Context, group string, d registry.Digest) (bool, error) {
+	if known := n.known(group); known != nil && (known.digests[d] || known.before[d]) {
+		return true, nil
+	}
+	needs, err := n.of(ctx, group)
+	return err == nil && (needs.digests[d] || needs.before[d]), err
+}
+
+// credentialsFor collects the credentials of the toolsets in an edge's release, and
+// of no other. The answer accounts for each of them: it has its value, or a signed
+// notice says why it does not. What is not known is an error.
+func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.EdgeCredentials, error) {
+	needs, err := s.edges.of(ctx, e.Group)
+	if err != nil {
+		return nil, err
+	}
+	opened, absent, err := s.openCredentials(ctx, needs.credentials)
+	if err != nil {
+		return nil, notYet(err, "the credentials of release %s cannot be read", needs.release)
+	}
+	doc := &registry.EdgeCredentials{Edge: e.ID, Credentials: opened, Release: &needs.release}
+	h := sha256.New()
+	_, _ = io.WriteString(h, etagFormat)
+	h.Write(e.SealKey)
+	if len(needs.users) > 0 {
+		doc.Users = s.userEpoch.Load()
+		h.Write(binary.BigEndian.AppendUint64(nil, doc.Users))
+	}
+	// A hash does not fail.
+	for i := range opened {
+		_, _ = io.WriteString(h, opened[i].ID+"@"+strconv.FormatUint(opened[i].Version, 10)+"\n")
+	}
+	for _, a := range absent {
+		_, _ = io.WriteString(h, a.Credential+" "+a.Reason+"\n")
+	}
+	doc.ETag = hex.EncodeToString(h.Sum(nil)[:16])
+	if len(absent) > 0 {
+		doc.Absent, err = s.o.Publisher.Absence(&registry.AbsenceNotice{Edge: e.ID, Release: needs.release, Absent: absent})
+	}
+	return doc, err
+}
+
+// openCredentials opens credentials in the form that a gateway applies, and says
+// which have no value and why.
+func (s *Server) openCredentials(ctx context.Context, ids []string) ([]registry.EdgeCredential, []registry.Absence, error) {
+	values, reasons := make([]openedSecret, len(ids)), make([]string, len(ids))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(secretsParallel)
+	for i, id := range ids {
+		g.Go(func() (err error) {
+			values[i], err = s.secret(gctx, id)
+			switch p := problem.As(err); {
+			case err == nil || gctx.Err() != nil:
+			case problem.Is(err, problem.NotFound):
+				reasons[i], err = registry.AbsentDeleted, nil // the next release does not use it
+			case p != nil:
+				// An access token that cannot be got must not keep the other credentials from
+				// the edge. What the edge then answers says that it is missing.
+				s.log.LogAttrs(ctx, slog.LevelDebug, "an edge gets no access token", slog.String("credential", id), slog.Any("error", err))
+				reasons[i], err = registry.AbsentUnavailable, nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
+	}
+	opened, absent := []registry.EdgeCredential{}, []registry.Absence(nil)
+	for i, id := range ids {
+		if reasons[i] != "" {
+			absent = append(absent, registry.Absence{Credential: id, Reason: reasons[i]})
+			continue
+		}
+		v := &values[i]
+		c := registry.EdgeCredential{ID: id, Version: v.version, Value: v.value.Reveal()}
+		if !v.expires.IsZero() {
+			c.Expires = v.expires.Unix()
+		}
+		opened = append(opened, c)
+	}
+	return opened, absent, nil
+}
