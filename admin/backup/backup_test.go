@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +17,14 @@ import (
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/server"
+	"github.com/sluicegate/sluice/registry/sign"
 )
 
 // world is a data directory with records, keys and contents.
-func world(t *testing.T) (dir string, st *store.Store) {
+func world(t *testing.T) (dir string, st *store.Store, files *server.Store) {
 	t.Helper()
 	dir = t.TempDir()
 	st, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "sluice.db")})
@@ -32,14 +35,21 @@ func world(t *testing.T) (dir string, st *store.Store) {
 	if err := errors.Join(
 		st.EnsureWorkspace(t.Context(), "one", "One"),
 		os.Mkdir(filepath.Join(dir, "keys"), 0o700),
-		os.WriteFile(filepath.Join(dir, "keys", "master.key"), []byte("canary-master-key"), 0o600),
 		os.WriteFile(filepath.Join(dir, "admin.token"), []byte("slu_token"), 0o600),
 		os.Mkdir(filepath.Join(dir, "usage"), 0o700),
 		os.WriteFile(filepath.Join(dir, "usage", "x.json"), []byte("{}"), 0o600),
 	); err != nil {
 		t.Fatal(err)
 	}
-	files, err := server.Open(server.Options{Dir: filepath.Join(dir, "registry")})
+	if _, err := secrets.OpenFile(filepath.Join(dir, "keys", "master.key")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"release.key", "workspace.key"} {
+		if _, err := sign.OpenKey(filepath.Join(dir, "keys", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err = server.Open(server.Options{Dir: filepath.Join(dir, "registry")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,13 +57,13 @@ func world(t *testing.T) (dir string, st *store.Store) {
 	if err := files.PutBlob(t.Context(), "one/connectors/x", registry.DigestOf(content), content); err != nil {
 		t.Fatal(err)
 	}
-	return dir, st
+	return dir, st, files
 }
 
-func write(t *testing.T, dir string, st *store.Store, to ...age.Recipient) []byte {
+func write(t *testing.T, dir string, st *store.Store, files *server.Store, to ...age.Recipient) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	o := backup.Options{Store: st, Dir: dir, Recipients: to, Program: "1.0", Now: time.Unix(1e9, 0).UTC()}
+	o := backup.Options{Store: st, Dir: dir, Registry: files, Recipients: to, Program: "1.0", Now: time.Unix(1e9, 0).UTC()}
 	if _, err := backup.Write(t.Context(), &b, o); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +79,7 @@ func files(t *testing.T, dir string) map[string]string {
 		}
 		b, err := os.ReadFile(path)
 		rel, _ := filepath.Rel(dir, path)
-		if strings.HasPrefix(rel, "keys") || strings.HasPrefix(rel, "registry") {
+		if strings.HasPrefix(rel, "keys") || strings.HasPrefix(rel, "registry") && filepath.Base(rel) != "collect.lock" && !strings.Contains(rel, "releases") {
 			out[rel] = string(b)
 		}
 		if info, ierr := d.Info(); strings.HasPrefix(rel, "keys") && (ierr != nil || info.Mode().Perm()&0o077 != 0) {
@@ -84,12 +94,12 @@ func files(t *testing.T, dir string) map[string]string {
 }
 
 func TestRestore(t *testing.T) {
-	dir, st := world(t)
+	dir, st, registryOf := world(t)
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := write(t, dir, st, id.Recipient())
+	whole := write(t, dir, st, registryOf, id.Recipient())
 	for _, secret := range []string{"canary", "master.key", "registry", "slu_token"} {
 		if bytes.Contains(whole, []byte(secret)) {
 			t.Errorf("the file shows %s", secret)
@@ -107,7 +117,7 @@ func TestRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	was, is := files(t, dir), files(t, to)
-	if len(was) < 3 || len(is) != len(was) {
+	if len(was) < 5 || len(is) < len(was) {
 		t.Errorf("%d files, restored %d", len(was), len(is))
 	}
 	for name, b := range was {
@@ -126,7 +136,7 @@ func TestRestore(t *testing.T) {
 	if ids, err := back.Workspaces(t.Context()); err != nil || len(ids) != 1 || ids[0] != "one" {
 		t.Errorf("workspaces %v, %v", ids, err)
 	}
-	if _, err := backup.Restore(t.Context(), bytes.NewReader(whole), backup.RestoreOptions{Dir: to, Identities: []age.Identity{id}}); !problem.Is(err, problem.Conflict) {
+	if _, err := backup.Restore(t.Context(), bytes.NewReader(whole), backup.RestoreOptions{Dir: to, Identities: []age.Identity{id}, Database: store.Options{Path: filepath.Join(to, "sluice.db")}}); !problem.Is(err, problem.Conflict) {
 		t.Errorf("over something: %v", err)
 	}
 
@@ -152,14 +162,14 @@ func TestRestore(t *testing.T) {
 
 // TestWriteStops: a cancelled backup fails.
 func TestWriteStops(t *testing.T) {
-	dir, st := world(t)
+	dir, st, registryOf := world(t)
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	o := backup.Options{Store: st, Dir: dir, Recipients: []age.Recipient{id.Recipient()}, Now: time.Now()}
+	o := backup.Options{Store: st, Dir: dir, Registry: registryOf, Recipients: []age.Recipient{id.Recipient()}, Now: time.Now()}
 	if _, err := backup.Write(ctx, &bytes.Buffer{}, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
@@ -171,7 +181,7 @@ func TestWriteStops(t *testing.T) {
 
 // TestMissingContent: a backup without the content of a live toolset fails.
 func TestMissingContent(t *testing.T) {
-	dir, st := world(t)
+	dir, st, registryOf := world(t)
 	err := st.Workspace("one").Update(t.Context(), func(tx *store.Tx) error {
 		return errors.Join(
 			tx.PutSpecification(t.Context(), &store.Specification{Digest: "sha256:s", Name: "x", Format: "yaml", SpecVersion: "3.1.0", Content: []byte("x")}),
@@ -190,8 +200,51 @@ func TestMissingContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := backup.Options{Store: st, Dir: dir, Recipients: []age.Recipient{id.Recipient()}, Now: time.Now().Add(time.Second)}
+	o := backup.Options{Store: st, Dir: dir, Registry: registryOf, Recipients: []age.Recipient{id.Recipient()}, Now: time.Now().Add(time.Second)}
 	if _, err := backup.Write(t.Context(), &bytes.Buffer{}, o); !problem.Is(err, problem.Unavailable) {
 		t.Errorf("%v", err)
+	}
+}
+
+// lengthOf is how many bytes the records have in a backup.
+func lengthOf(t *testing.T, st *store.Store) int {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := st.Dump(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Len()
+}
+
+// TestRecordsAtChunkBounds: records of any length come back, also when they end where
+// an entry ends, and when they have several.
+func TestRecordsAtChunkBounds(t *testing.T) {
+	const chunk = 4 << 20
+	for _, want := range []int{chunk - 1, chunk, chunk + 1, 2 * chunk, 2*chunk + 1, 3*chunk - 1} {
+		dir, st, registryOf := world(t)
+		long := func(n int) {
+			t.Helper()
+			if err := st.EnsureWorkspace(t.Context(), "long"+strconv.Itoa(n%2), strings.Repeat("n", n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		long(1)
+		before := lengthOf(t, st)
+		long(2)
+		row := lengthOf(t, st) - before - 2 // of one row without its name
+		if err := st.EnsureWorkspace(t.Context(), "longx", strings.Repeat("n", want-before-2-row-row)); err != nil {
+			t.Fatal(err)
+		}
+		if got := lengthOf(t, st); got != want {
+			t.Fatalf("the records have %d bytes, not %d", got, want)
+		}
+		id, err := age.GenerateX25519Identity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := write(t, dir, st, registryOf, id.Recipient())
+		if _, err := backup.Verify(t.Context(), bytes.NewReader(whole), backup.VerifyOptions{Temp: t.TempDir(), Identities: []age.Identity{id}}); err != nil {
+			t.Errorf("%d bytes of records: %v", want, err)
+		}
 	}
 }

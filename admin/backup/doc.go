@@ -3,11 +3,12 @@
 // embedded registry, and the keys, without which nothing that was sealed can be
 // opened. The file is a tar archive in the age format (https://age-encryption.org/v1).
 //
-// It reads a running node from outside: records in one read transaction first, then
-// contents, which are never changed in place. It does not stop a node, schedule
+// It reads a running node from outside: records in one read transaction, then the index
+// of the registry, then the contents that it names, which are never changed in place
+// and not collected meanwhile. It restores beside what is there, checks everything, and
+// then changes the data directory in one step. It does not stop a node, schedule
 // anything or keep old backups, and it leaves out what a node makes again by itself:
-// caches, the node's own token, usage that was not posted yet. Raising the epoch of
-// the releases after a restore is package publish's.
+// caches, the node's own token, usage that was not posted yet.
 //
 // Functions are used by one goroutine each.
 package backup

@@ -1,14 +1,11 @@
 package backup
 
 import (
-	"archive/tar"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -16,167 +13,163 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/filelock"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry/oci"
 )
+
+// fileLock, in a data directory, is held by the node that runs there.
+const fileLock = "lock"
 
 // RestoreOptions of a restore.
 type RestoreOptions struct {
-	Dir        string         // data directory; it does not exist or is empty. Required
-	Database   store.Options  // an empty database
+	Dir        string         // data directory. Required
+	Replace    bool           // what is in Dir is moved aside; without it Dir is new or empty
+	Database   store.Options  // the one in Dir, or an empty PostgreSQL database
 	Identities []age.Identity // one of them opens the backup
+	// Ring has the key-encryption keys that are given as a value. nil: none are.
+	Ring *secrets.Keyring
+	// Artifacts opens the registry of a data directory, which may be elsewhere. Required.
+	Artifacts func(ctx context.Context, dir string) (oci.Backend, error)
 }
 
-// Restore makes a data directory and the records of a backup. It fails with
-// [problem.Conflict] when something is there already, and with
-// [problem.InvalidArgument] when the backup cannot be opened or is not whole: then
-// what was made so far must be removed before it is tried again.
-func Restore(ctx context.Context, r io.Reader, o RestoreOptions) (*Summary, error) {
-	entries, err := os.ReadDir(o.Dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("read the data directory: %w", err)
-	}
-	if len(entries) > 0 {
-		return nil, problem.New(problem.Conflict, "the directory %s is not empty", o.Dir).Fix("name a new one with --data")
-	}
-	plain, err := age.Decrypt(r, o.Identities...)
+// Restore makes a data directory and the records of a backup, and signs its releases in
+// a new epoch. Everything is restored beside what is there and checked before anything
+// is replaced; then the directory changes at once, also over a crash ([Finish]). When it
+// fails, everything is as it was.
+//
+// It fails with [problem.Conflict] when something is there already or a node runs there,
+// and with [problem.InvalidArgument] when the backup cannot be opened or is not whole.
+func Restore(ctx context.Context, r io.Reader, o RestoreOptions) (sum *Summary, err error) {
+	unlock, err := takeDirectory(o)
 	if err != nil {
-		return nil, problem.New(problem.InvalidArgument, "the backup cannot be opened with this key").
-			Fix("give the identity of one of its recipients, or its passphrase").Because(err)
-	}
-	if err := atomicfile.MkdirAll(atomicfile.OS, o.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(o.Dir)
+	defer func() { err = errors.Join(err, unlock(err != nil)) }()
+	stage, err := os.MkdirTemp(o.Dir, stagePrefix)
 	if err != nil {
-		return nil, fmt.Errorf("open the data directory: %w", err)
+		return nil, fmt.Errorf("restore into %s: %w", o.Dir, err)
 	}
-	defer func() { _ = root.Close() }() // files are closed one by one
-	s := &restorer{ctx: ctx, root: root, tar: tar.NewReader(plain), database: o.Database, dirs: map[string]bool{}}
-	if err := s.run(); err != nil {
+	defer func() { _ = os.RemoveAll(stage) }() // after the change it is not there
+	s, err := restoreInto(ctx, r, stage, o.Identities, true)
+	if err != nil {
 		return nil, err
 	}
-	for dir := range s.dirs {
-		if err := atomicfile.OS.SyncDir(filepath.Join(o.Dir, filepath.FromSlash(dir))); err != nil {
-			return nil, fmt.Errorf("sync %s: %w", dir, err)
+	if s.sum.Epoch, err = s.check(ctx, o.Ring, o.Artifacts, true); err != nil {
+		return nil, err
+	}
+	if o.Database.URL != "" {
+		if err := s.move(ctx, o.Database); err != nil {
+			return nil, err
 		}
+	}
+	if err := syncTree(stage); err != nil {
+		return nil, err
+	}
+	if s.sum.Replaced, err = change(o.Dir, stage); err != nil {
+		return nil, err
 	}
 	return &s.sum, nil
 }
 
-type restorer struct {
-	ctx      context.Context //nolint:containedctx // it lives as long as one Restore
-	root     *os.Root
-	tar      *tar.Reader
-	database store.Options
-	dirs     map[string]bool // that hold restored names
-	sum      Summary
+// VerifyOptions of a trial.
+type VerifyOptions struct {
+	Temp       string // directory in which the backup is restored on trial. "": the system's
+	Identities []age.Identity
+	Ring       *secrets.Keyring // as in [RestoreOptions]
 }
 
-func damaged(why string, err error) error {
-	return problem.New(problem.InvalidArgument, "the backup is damaged or not whole: %s", why).Fix("use another backup").Because(err)
-}
-
-func (s *restorer) run() error {
-	h, err := s.next()
+// Verify restores a backup into a new directory, checks it as [Restore] does, and removes
+// the directory. Nothing else is read or changed.
+func Verify(ctx context.Context, r io.Reader, o VerifyOptions) (_ *Summary, err error) {
+	dir, err := os.MkdirTemp(o.Temp, "sluice-verify-")
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("restore the backup on trial: %w", err)
 	}
-	var head Head
-	if h.Name != nameHead || json.NewDecoder(s.tar).Decode(&head) != nil || head.Format != format {
-		return damaged("it does not begin as one", nil)
-	}
-	if head.Version != formatVersion {
-		return problem.New(problem.Conflict, "the backup has format %d, this program knows %d", head.Version, formatVersion).Fix("use the newer program")
-	}
-	s.sum.Made = head.Made
-	if h, err = s.next(); err != nil {
-		return err
-	}
-	records := &recordReader{s: s, header: h}
-	if s.sum.Records, err = store.Load(s.ctx, s.database, records); err != nil {
-		return err
-	}
-	if n, err := io.Copy(io.Discard, records); err != nil || n > 0 {
-		return damaged("something follows its records", err)
-	}
-	for h = records.header; h.Name != nameEnd; {
-		if err := s.file(h); err != nil {
-			return err
-		}
-		if h, err = s.next(); err != nil {
-			return err
-		}
-	}
-	var end Summary
-	if json.NewDecoder(s.tar).Decode(&end) != nil || end.Records != s.sum.Records || end.Files != s.sum.Files || end.Bytes != s.sum.Bytes {
-		return damaged("it does not hold what it says", nil)
-	}
-	return nil
-}
-
-func (s *restorer) next() (*tar.Header, error) {
-	if err := s.ctx.Err(); err != nil {
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	s, err := restoreInto(ctx, r, dir, o.Identities, false)
+	if err != nil {
 		return nil, err
 	}
-	h, err := s.tar.Next()
-	if err != nil {
-		return nil, damaged("it ends early", err)
+	if _, err := s.check(ctx, o.Ring, nil, false); err != nil {
+		return nil, err
 	}
-	if h.Typeflag != tar.TypeReg || path.Clean(h.Name) != h.Name {
-		return nil, damaged("it holds something that is no file", nil)
-	}
-	return h, nil
+	return &s.sum, nil
 }
 
-// file writes one file of keys or registry.
-func (s *restorer) file(h *tar.Header) (err error) {
-	if !strings.HasPrefix(h.Name, dirKeys+"/") && !strings.HasPrefix(h.Name, dirRegistry+"/") {
-		return damaged("it holds a file that does not belong there", nil)
+// takeDirectory makes the data directory if need be and locks it. unlock, after a
+// restore that failed, also removes what was made.
+func takeDirectory(o RestoreOptions) (unlock func(failed bool) error, err error) {
+	_, err = os.Stat(o.Dir)
+	made := errors.Is(err, os.ErrNotExist)
+	if err := atomicfile.MkdirAll(atomicfile.OS, o.Dir, 0o700); err != nil {
+		return nil, err
 	}
-	dir := path.Dir(h.Name)
-	if err := s.root.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make %s: %w", dir, err)
+	lock := filepath.Join(o.Dir, fileLock)
+	release, err := filelock.Exclusive(lock)
+	if errors.Is(err, filelock.ErrLocked) {
+		return nil, problem.New(problem.Conflict, "a node runs in %s", o.Dir).Fix("stop it first, or name another directory with --data").Because(err)
 	}
-	for d := dir; d != "."; d = path.Dir(d) {
-		s.dirs[d] = true
-	}
-	s.dirs["."] = true
-	perm := os.FileMode(0o600)
-	if strings.HasPrefix(h.Name, dirRegistry+"/blobs/") {
-		perm = 0o444 // contents never change; the directory is the owner's
-	}
-	f, err := s.root.OpenFile(h.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
 	if err != nil {
-		return fmt.Errorf("restore %s: %w", h.Name, err)
+		return nil, err
 	}
-	n, err := io.Copy(f, s.tar)
-	if err == nil {
-		err = f.Sync()
+	unlock = func(failed bool) error {
+		if failed && made {
+			_ = os.Remove(lock)  // made here
+			_ = os.Remove(o.Dir) // made here; what is not empty stays
+		}
+		return release()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("restore %s: %w", h.Name, err)
+	if err := Finish(o.Dir); err != nil {
+		return nil, errors.Join(err, unlock(true))
 	}
-	s.sum.Files++
-	s.sum.Bytes += n
+	entries, err := os.ReadDir(o.Dir)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read the data directory: %w", err), unlock(true))
+	}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case strings.HasPrefix(name, stagePrefix):
+			if err := os.RemoveAll(filepath.Join(o.Dir, name)); err != nil {
+				return nil, errors.Join(fmt.Errorf("remove what a restore left: %w", err), unlock(true))
+			}
+		case ours(name):
+		case !o.Replace:
+			err := problem.New(problem.Conflict, "the directory %s is not empty", o.Dir).Fix("name a new one with --data; or give --replace, which moves what is there aside")
+			return nil, errors.Join(err, unlock(true))
+		}
+	}
+	return unlock, nil
+}
+
+// ours reports whether a name in a data directory belongs to restoring, locking or the
+// file system, and not to what is restored or replaced.
+func ours(name string) bool {
+	return name == fileLock || name == doneName || name == "lost+found" || strings.HasPrefix(name, stagePrefix) || strings.HasPrefix(name, replacedPrefix)
+}
+
+// move copies the checked records into another database, all or none, and removes them
+// from the directory.
+func (s *staged) move(ctx context.Context, to store.Options) error {
+	from, err := store.Open(ctx, store.Options{Path: filepath.Join(s.dir, fileDatabase), Existing: true})
+	if err != nil {
+		return err
+	}
+	r, w := io.Pipe()
+	go func() {
+		_, err := from.Dump(ctx, w)
+		_ = w.CloseWithError(err) // it cannot fail
+	}()
+	_, err = store.Load(ctx, to, r)
+	_ = r.Close() // ends the dump when the database failed
+	if err = errors.Join(err, from.Close()); err != nil {
+		return err
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(filepath.Join(s.dir, fileDatabase+suffix)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove the records of the trial: %w", err)
+		}
+	}
 	return nil
-}
-
-// recordReader joins the entries of the records; header is the first that is none.
-type recordReader struct {
-	s      *restorer
-	header *tar.Header
-}
-
-func (r *recordReader) Read(p []byte) (int, error) {
-	for strings.HasPrefix(r.header.Name, dirRecords) {
-		n, err := r.s.tar.Read(p)
-		r.s.sum.Bytes += int64(n)
-		if n > 0 || err != nil && !errors.Is(err, io.EOF) {
-			return n, err
-		}
-		if r.header, err = r.s.next(); err != nil {
-			return 0, err
-		}
-	}
-	return 0, io.EOF
 }

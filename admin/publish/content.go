@@ -24,7 +24,23 @@ func (p *Publisher) Content(ctx context.Context, repository string, bundle regis
 	if c != nil {
 		return c, nil
 	}
-	a, err := p.opts.Store.Pull(ctx, repository, bundle, oci.KindToolset)
+	c, err := ReadContent(ctx, p.opts.Store, repository, bundle)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.content) >= registry.MaxReleaseToolsets {
+		clear(p.content) // of revisions long gone; what is live is read again
+	}
+	p.content[bundle] = c
+	return c, nil
+}
+
+// ReadContent reads what a bundle needs from a registry, and so checks that it is there
+// and whole.
+func ReadContent(ctx context.Context, st *oci.Store, repository string, bundle registry.Digest) (*Content, error) {
+	a, err := st.Pull(ctx, repository, bundle, oci.KindToolset)
 	if err != nil {
 		return nil, err
 	}
@@ -36,10 +52,10 @@ func (p *Publisher) Content(ctx context.Context, repository string, bundle regis
 	if err != nil {
 		return nil, err
 	}
-	c = &Content{Digests: digests(a)}
+	c := &Content{Digests: digests(a)}
 	for i := range t.Connectors {
 		ref := &t.Connectors[i]
-		module, err := p.opts.Store.Pull(ctx, ref.Repository, ref.Manifest, oci.KindPlugin)
+		module, err := st.Pull(ctx, ref.Repository, ref.Manifest, oci.KindPlugin)
 		if err != nil {
 			return nil, fmt.Errorf("connector %s: %w", ref.Name, err)
 		}
@@ -55,18 +71,12 @@ func (p *Publisher) Content(ctx context.Context, repository string, bundle regis
 		}
 	}
 	for _, ref := range t.Plugins {
-		module, err := p.opts.Store.Pull(ctx, ref.Repository, ref.Manifest, oci.KindPlugin)
+		module, err := st.Pull(ctx, ref.Repository, ref.Manifest, oci.KindPlugin)
 		if err != nil {
 			return nil, fmt.Errorf("plugin %s: %w", ref.Name, err)
 		}
 		c.Digests = append(c.Digests, digests(module)...)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.content) >= registry.MaxReleaseToolsets {
-		clear(p.content) // of revisions long gone; what is live is read again
-	}
-	p.content[bundle] = c
 	return c, nil
 }
 

@@ -45,51 +45,14 @@ type dumpBytes struct {
 	B []byte `json:"b"`
 }
 
-// Dump writes every record as of one moment, and returns how many there are. Writers
-// are not held up.
+// Dump is [Snapshot.Dump] of this moment.
 func (s *Store) Dump(ctx context.Context, w io.Writer) (rows int64, err error) {
-	p, err := s.provider()
+	p, err := s.Snapshot(ctx)
 	if err != nil {
 		return 0, err
 	}
-	schema, err := p.GetDBVersion(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("reading the schema version: %w", err)
-	}
-	conn, err := s.read.Conn(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("reading the records: %w", err)
-	}
-	defer func() { _ = conn.Close() }() // it goes back to the pool
-	begin := "BEGIN"                    // the driver's own would take the lock of writers
-	if s.postgres {
-		begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-	}
-	if _, err := conn.ExecContext(ctx, begin); err != nil {
-		return 0, fmt.Errorf("reading the records: %w", err)
-	}
-	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // nothing was written
-	b := bufio.NewWriter(w)
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(dumpHead{Format: dumpFormat, Version: 1, Schema: schema}); err != nil {
-		return 0, err
-	}
-	tables, err := s.tables(ctx, conn.Conn)
-	if err != nil {
-		return 0, err
-	}
-	for _, t := range tables {
-		n, err := dumpRows(ctx, conn.Conn, t, enc)
-		if err != nil {
-			return rows, fmt.Errorf("reading table %s: %w", t, err)
-		}
-		rows += n
-	}
-	if err := enc.Encode(dumpEnd{End: true, Rows: rows}); err != nil {
-		return rows, err
-	}
-	return rows, b.Flush()
+	defer func() { _ = p.Close() }() // nothing was written
+	return p.Dump(ctx, w)
 }
 
 func dumpRows(ctx context.Context, conn *sql.Conn, table string, enc *json.Encoder) (n int64, err error) {
@@ -224,10 +187,18 @@ func Load(ctx context.Context, opts Options, r io.Reader) (rows int64, err error
 		return 0, err
 	}
 	have, target, err := p.GetVersions(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, fmt.Errorf("reading the schema version: %w", err)
-	case have != 0:
+	}
+	// Tables without a row are what a load that failed leaves.
+	used := have > head.Schema
+	if have != 0 && !used {
+		if used, err = s.hasRows(ctx); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case used:
 		return 0, problem.New(problem.Conflict, "the database is not empty").Fix("restore into a new data directory, or a new database")
 	case head.Schema > target:
 		return 0, problem.New(problem.Conflict, "the backup has schema %d, this program knows up to %d", head.Schema, target).Fix("use the newer program")
@@ -239,6 +210,30 @@ func Load(ctx context.Context, opts Options, r io.Reader) (rows int64, err error
 		return rows, err
 	}
 	return rows, s.migrate(ctx, opts)
+}
+
+// hasRows reports whether any table of records has a row.
+func (s *Store) hasRows(ctx context.Context) (bool, error) {
+	conn, err := s.read.Conn(ctx)
+	if err != nil {
+		return false, fmt.Errorf("reading the records: %w", err)
+	}
+	defer func() { _ = conn.Close() }() // it goes back to the pool
+	tables, err := s.tables(ctx, conn.Conn)
+	if err != nil {
+		return false, err
+	}
+	for _, t := range tables {
+		var one int
+		err := conn.NewSelect().Table(t).ColumnExpr("1").Limit(1).Scan(ctx, &one)
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return false, fmt.Errorf("reading table %s: %w", t, err)
+		}
+	}
+	return false, nil
 }
 
 // fill inserts the rows of a dump in one transaction.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,13 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin/backup"
-	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry/oci"
-	"github.com/sluicegate/sluice/registry/sign"
 )
 
 // minPassphrase is the shortest passphrase of a backup, which anybody who has the file
@@ -31,77 +28,163 @@ const minPassphrase = 12
 
 func (a *app) backupCommand() *cobra.Command {
 	var recipients []string
-	var passphraseFile, database string
+	var passphraseFile, identityFile, database, temp string
+	var verify bool
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Write a control plane into one encrypted file", Args: exactly(1, "one file"),
+		Use: "backup FILE", Short: "Write a control plane into one encrypted file, or check one", Args: exactly(1, "one file"),
 		Long: `Write the records, the registry and the keys of the control plane in the data
 directory into FILE, encrypted with age, for --recipient (age1…, made with
-age-keygen) or with a passphrase. The node may run meanwhile: records are those of one
-moment. FILE is replaced when the backup is whole, and - is stdout.
+age-keygen) or with a passphrase. The node may run and publish meanwhile: records,
+keys and contents are those of one moment. FILE is replaced when the backup is whole,
+and - is stdout.
+
+With --verify FILE is restored on trial into a temporary directory instead: every
+entry, content, key and live toolset in it is checked as a restore does. Verify each
+backup that you count on.
 
 Who opens the file has every key of the control plane.`,
-		Example: "  sluice backup sluice.backup --recipient age1…\n  sluice backup sluice.backup --passphrase-file pass.txt",
+		Example: "  sluice backup sluice.backup --recipient age1…\n  sluice backup sluice.backup --verify --identity key.txt",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if verify {
+				if len(recipients) > 0 || database != "" {
+					return usagef("--recipient and --database are not for --verify: give --identity or --passphrase-file")
+				}
+				return a.verifyBackup(cmd.Context(), args[0], identityFile, passphraseFile, temp)
+			}
+			if identityFile != "" || temp != "" {
+				return usagef("--identity and --temp belong to --verify")
+			}
 			to, err := a.recipients(recipients, passphraseFile)
 			if err != nil {
 				return err
 			}
-			st, err := store.Open(cmd.Context(), a.databaseOf(database, true))
-			if err != nil {
-				return err
-			}
-			defer func() { _ = st.Close() }() // only read
-			o := backup.Options{Store: st, Dir: a.dataDir(), Recipients: to, Program: versionOrDevel(), Now: time.Now().UTC()}
-			at, err := placesOf(filepath.Join(o.Dir, registryDir))
-			if err != nil {
-				return err
-			}
-			if at.blobs != "" {
-				if o.Content, err = a.openBucket(cmd.Context(), at.blobs); err != nil {
-					return err
-				}
-			}
-			o.Elsewhere = at.registry != ""
-			if args[0] == "-" {
-				_, err := backup.Write(cmd.Context(), a.stdout, o)
-				return err
-			}
-			path, err := filepath.Abs(args[0])
-			if err != nil {
-				return fmt.Errorf("writing the backup: %w", err)
-			}
-			p, err := atomicfile.Create(atomicfile.OS, path, 0o600)
-			if err != nil {
-				return problem.New(problem.InvalidArgument, "%s cannot be written", args[0]).Because(err)
-			}
-			defer p.Discard()
-			sum, err := backup.Write(cmd.Context(), p, o)
-			if err != nil {
-				return err
-			}
-			if err := p.Commit(); err != nil {
-				return err
-			}
-			return a.object(sum, func(w io.Writer) {
-				fmt.Fprintf(w, "%s: %s, %s, %s\n", args[0], plural(int(sum.Records), "record"), plural(int(sum.Files), "file"), byteSize(sum.Bytes))
-			})
+			return a.writeBackup(cmd.Context(), args[0], database, to)
 		},
 	}
 	fs := cmd.Flags()
 	fs.StringArrayVar(&recipients, "recipient", nil, "age public key that can open the backup (may be repeated)")
 	fs.StringVar(&passphraseFile, "passphrase-file", "", "file with a passphrase instead, - for stdin")
 	fs.StringVar(&database, "database", "", "PostgreSQL database of the records (default: as sluice serve)")
+	fs.BoolVar(&verify, "verify", false, "restore FILE on trial and check it")
+	fs.StringVar(&identityFile, "identity", "", "verify: file with the age secret key of a recipient, - for stdin")
+	fs.StringVar(&temp, "temp", "", "verify: directory for the trial, with room for all of the backup (default: the system's)")
 	return cmd
+}
+
+func (a *app) writeBackup(ctx context.Context, file, database string, to []age.Recipient) error {
+	st, err := store.Open(ctx, a.databaseOf(database, true))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = st.Close() }() // only read
+	o := backup.Options{Store: st, Dir: a.dataDir(), Recipients: to, Program: versionOrDevel(), Now: time.Now().UTC()}
+	dir := filepath.Join(o.Dir, registryDir)
+	at, err := placesOf(dir)
+	if err != nil {
+		return err
+	}
+	if at.registry == "" {
+		kept, err := a.openArtifacts(ctx, dir, at, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return err
+		}
+		o.Registry = kept.files
+	}
+	if file == "-" {
+		_, err := backup.Write(ctx, a.stdout, o)
+		return err
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return fmt.Errorf("writing the backup: %w", err)
+	}
+	p, err := atomicfile.Create(atomicfile.OS, path, 0o600)
+	if err != nil {
+		return problem.New(problem.InvalidArgument, "%s cannot be written", file).Because(err)
+	}
+	defer p.Discard()
+	sum, err := backup.Write(ctx, p, o)
+	if err != nil {
+		return err
+	}
+	if err := p.Commit(); err != nil {
+		return err
+	}
+	return a.object(sum, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: %s, %s, %s\n", file, plural(int(sum.Records), "record"), plural(int(sum.Files), "file"), byteSize(sum.Bytes))
+		sayLeftOut(w, sum)
+		fmt.Fprintf(w, "check it: sluice backup %s --verify\n", shellWord(file))
+	})
+}
+
+// sayLeftOut tells what is not in a backup.
+func sayLeftOut(w io.Writer, sum *backup.Summary) {
+	if sum.Absent > 0 {
+		fmt.Fprintf(w, "! %s of the registry are missing or damaged, none of which a live toolset needs; look with: sluice doctor DIR\n", plural(sum.Absent, "content"))
+	}
+	if len(sum.Outside) > 0 {
+		fmt.Fprintf(w, "! its secrets are sealed with a key that is not in it: %s; keep the value of SLUICE_MASTER_KEY\n", strings.Join(sum.Outside, ", "))
+	}
+}
+
+// openBackup opens a backup; "-" is stdin.
+func (a *app) openBackup(file string) (io.Reader, func() error, error) {
+	if file == "-" {
+		return a.stdin, func() error { return nil }, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, problem.New(problem.InvalidArgument, "%s cannot be read", file).Because(err)
+	}
+	return f, f.Close, nil
+}
+
+// givenRing has the key-encryption keys that the environment gives; nil: none.
+func (a *app) givenRing() (*secrets.Keyring, error) {
+	if a.env.masterKey.IsZero() {
+		return nil, nil //nolint:nilnil // no key is no fault
+	}
+	return secrets.Parse(a.env.masterKey)
+}
+
+func (a *app) verifyBackup(ctx context.Context, file, identityFile, passphraseFile, temp string) error {
+	ids, err := a.identities(identityFile, passphraseFile)
+	if err != nil {
+		return err
+	}
+	ring, err := a.givenRing()
+	if err != nil {
+		return err
+	}
+	in, done, err := a.openBackup(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = done() }() // only read
+	sum, err := backup.Verify(ctx, in, backup.VerifyOptions{Temp: temp, Identities: ids, Ring: ring})
+	if err != nil {
+		return err
+	}
+	return a.object(sum, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: whole, and restores: %s, %s, %s of %s\n", file, plural(int(sum.Records), "record"), plural(int(sum.Files), "file"),
+			byteSize(sum.Bytes), sum.Made.Local().Format("2006-01-02 15:04"))
+		sayLeftOut(w, sum)
+	})
 }
 
 func (a *app) restoreCommand() *cobra.Command {
 	var identityFile, passphraseFile, database string
+	var replace bool
 	cmd := &cobra.Command{
 		Use: "restore FILE", Short: "Make a control plane of a backup", Args: exactly(1, "one backup"),
 		Long: `Make the data directory (--data, new or empty) and the records of a backup, then
 raise the epoch of its releases, so that edges follow them although they may have seen
-later ones. With --database the records go into that PostgreSQL database, which must
-be empty, whichever kind they come from.
+later ones. With --replace what is in the data directory is moved aside, into a
+directory replaced-TIME in it. With --database the records go into that PostgreSQL
+database, which must be empty, whichever kind they come from.
+
+Everything is restored beside what is there and checked first, and then changed at
+once: a restore that fails, or is interrupted, leaves what was there.
 
 Stop the old control plane first: two of them would publish against each other.`,
 		Example: "  sluice restore sluice.backup --identity key.txt --data sluice-data",
@@ -110,27 +193,26 @@ Stop the old control plane first: two of them would publish against each other.`
 			if err != nil {
 				return err
 			}
-			in := a.stdin
-			if args[0] != "-" {
-				f, err := os.Open(args[0])
-				if err != nil {
-					return problem.New(problem.InvalidArgument, "%s cannot be read", args[0]).Because(err)
-				}
-				defer func() { _ = f.Close() }() // only read
-				in = f
+			o := backup.RestoreOptions{Dir: a.dataDir(), Replace: replace, Database: a.databaseOf(database, false), Identities: ids, Artifacts: a.artifactsOf}
+			if o.Ring, err = a.givenRing(); err != nil {
+				return err
 			}
-			o := backup.RestoreOptions{Dir: a.dataDir(), Database: a.databaseOf(database, false), Identities: ids}
-			sum, err := backup.Restore(cmd.Context(), in, o)
+			in, done, err := a.openBackup(args[0])
 			if err != nil {
 				return err
 			}
-			epoch, err := a.raiseEpoch(cmd.Context(), o)
+			defer func() { _ = done() }() // only read
+			sum, err := backup.Restore(cmd.Context(), in, o)
 			if err != nil {
 				return err
 			}
 			return a.object(sum, func(w io.Writer) {
 				fmt.Fprintf(w, "%s: %s and %s of %s; releases are in epoch %d now\n", o.Dir, plural(int(sum.Records), "record"),
-					plural(int(sum.Files), "file"), sum.Made.Local().Format("2006-01-02 15:04"), epoch)
+					plural(int(sum.Files), "file"), sum.Made.Local().Format("2006-01-02 15:04"), sum.Epoch)
+				if sum.Replaced != "" {
+					fmt.Fprintf(w, "what was there is in %s\n", sum.Replaced)
+				}
+				sayLeftOut(w, sum)
 				fmt.Fprintf(w, "start it: sluice serve --data %s\n", shellWord(o.Dir))
 			})
 		},
@@ -139,6 +221,7 @@ Stop the old control plane first: two of them would publish against each other.`
 	fs.StringVar(&identityFile, "identity", "", "file with the age secret key of a recipient, - for stdin")
 	fs.StringVar(&passphraseFile, "passphrase-file", "", "file with the passphrase instead, - for stdin")
 	fs.StringVar(&database, "database", "", "empty PostgreSQL database for the records (default: a file in the data directory)")
+	fs.BoolVar(&replace, "replace", false, "move what is in the data directory aside")
 	return cmd
 }
 
@@ -212,37 +295,12 @@ func (a *app) identities(file, passphraseFile string) ([]age.Identity, error) {
 	return ids, nil
 }
 
-// raiseEpoch signs the releases of a restored control plane in a new epoch.
-func (a *app) raiseEpoch(ctx context.Context, o backup.RestoreOptions) (epoch uint64, err error) {
-	st, err := store.Open(ctx, o.Database)
+// artifactsOf opens the registry of a data directory.
+func (a *app) artifactsOf(ctx context.Context, dir string) (oci.Backend, error) {
+	dir = filepath.Join(dir, registryDir)
+	at, err := placesOf(dir)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	path := func(name string) string { return filepath.Join(o.Dir, filepath.FromSlash(name)) }
-	release, err := sign.OpenReleaseKey(path(releaseKeyFile))
-	if err != nil {
-		return 0, err
-	}
-	workspaceKey, err := sign.OpenKey(path(workspaceKeyFile))
-	if err != nil {
-		return 0, err
-	}
-	at, err := placesOf(path(registryDir))
-	if err != nil {
-		return 0, err
-	}
-	kept, err := a.openArtifacts(ctx, path(registryDir), at, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return 0, err
-	}
-	p, err := publish.New(ctx, publish.Options{Store: oci.NewStore(kept), Records: st, ReleaseKey: release, WorkspaceKey: workspaceKey})
-	if err != nil {
-		return 0, err
-	}
-	r, err := p.NewEpoch(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return r.Release().Epoch, nil
+	return a.openArtifacts(ctx, dir, at, slog.New(slog.DiscardHandler))
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway"
@@ -31,6 +32,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/filelock"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -590,13 +592,13 @@ func (n *node) openData() error {
 				Fix("choose another with --data").Because(err)
 		}
 	}
-	unlock, err := lockExclusive(n.path(lockFile))
+	unlock, err := filelock.Exclusive(n.path(lockFile))
 	if err != nil {
 		return problem.New(problem.Conflict, "another node runs in %s", n.opts.data).
 			Fix("add to it with: sluice add SPEC   or choose another directory with --data").Because(err)
 	}
 	n.onClose(unlock)
-	return nil
+	return backup.Finish(n.opts.data)
 }
 
 // ensureToken keeps the token of the local administrator in a file.

@@ -46,7 +46,7 @@ var within = map[string][]string{
 	"gateway/call":                       {"gateway/access", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient"},
 	"gateway/plugin":                     {"gateway/metering", "gateway/snapshot"},
 	"gateway/edge":                       {"gateway/snapshot"},
-	"admin/backup":                       {"admin/store"},
+	"admin/backup":                       {"admin/publish", "admin/store"},
 	"admin/publish":                      {"admin/store"},
 	"gateway":                            {"gateway/access", "gateway/call", "gateway/compress", "gateway/credentials", "gateway/edge", "gateway/mcp", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
 	"admin":                              {"admin/backup", "admin/publish", "admin/store", "admin/suggest"},

@@ -113,6 +113,18 @@ func keyFileText(list []*kek) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// PlainIDs returns the ids of the keys in the text of a key file, the current one
+// first. It fails with [problem.InvalidArgument].
+func PlainIDs(text []byte) ([]string, error) {
+	list, err := parseKeys(string(text))
+	if err != nil {
+		return nil, err
+	}
+	k := &Keyring{}
+	k.keys.Store(&list)
+	return k.IDs(), nil
+}
+
 func keyFields(text string) []string {
 	var fields []string
 	for line := range strings.Lines(text) {

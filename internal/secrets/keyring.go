@@ -168,6 +168,18 @@ func KeyID(sealed []byte) (string, error) {
 	return hex.EncodeToString(sealed[1:wrappedAt]), nil
 }
 
+// SealedHead is how many bytes at the beginning of sealed bytes name their key.
+const SealedHead = wrappedAt
+
+// SealedBy returns the id of the key-encryption key that the first [SealedHead] bytes
+// of a sealed value name, and whether they are of one.
+func SealedBy(head []byte) (id string, ok bool) {
+	if len(head) < SealedHead || head[0] != sealVersion {
+		return "", false
+	}
+	return hex.EncodeToString(head[1:wrappedAt]), true
+}
+
 // Seal encrypts s for rec under a fresh data key. The form is, in bytes:
 //
 //	1   format version, 1

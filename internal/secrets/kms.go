@@ -167,8 +167,8 @@ func OpenWrapped(path, plain string, c *Command) (*Keyring, error) {
 	if err != nil {
 		return nil, err
 	}
-	var f wrappedFile
-	if json.Unmarshal(b, &f) != nil || f.Format != wrappedFormat || f.Version != 1 || len(f.Keys) == 0 || len(f.Keys) > maxKeys {
+	f, ok := parseWrapped(b)
+	if !ok {
 		return nil, problem.New(problem.InvalidArgument, "the file of wrapped keys cannot be read").At(path, 0, 0, "").Fix("restore it from a backup")
 	}
 	var list []*kek
@@ -191,6 +191,25 @@ func OpenWrapped(path, plain string, c *Command) (*Keyring, error) {
 	k := &Keyring{path: path, command: c}
 	k.keys.Store(&list)
 	return k, removePlain(plain)
+}
+
+func parseWrapped(b []byte) (f wrappedFile, ok bool) {
+	ok = json.Unmarshal(b, &f) == nil && f.Format == wrappedFormat && f.Version == 1 && len(f.Keys) > 0 && len(f.Keys) <= maxKeys
+	return f, ok
+}
+
+// WrappedIDs returns the ids of the keys in the text of a file of wrapped keys, the
+// current one first, without unwrapping any. It fails with [problem.InvalidArgument].
+func WrappedIDs(text []byte) ([]string, error) {
+	f, ok := parseWrapped(text)
+	if !ok {
+		return nil, problem.New(problem.InvalidArgument, "the file of wrapped keys cannot be read").Fix("restore it from a backup")
+	}
+	ids := make([]string, len(f.Keys))
+	for i := range f.Keys {
+		ids[i] = f.Keys[i].ID
+	}
+	return ids, nil
 }
 
 func makeWrapped(path, plain string, c *Command) (*Keyring, error) {

@@ -42,8 +42,18 @@ type Collected struct {
 
 // Collect removes manifests without a tag that are not needed, releases beyond
 // the newest, and contents that no manifest names, if they are old enough. It may
-// run while everything else goes on.
-func (s *Store) Collect(ctx context.Context, o CollectOptions) (Collected, error) {
+// run while everything else goes on, but for what [Hold] holds: then it fails with
+// [problem.Unavailable].
+func (s *Store) Collect(ctx context.Context, o CollectOptions) (_ Collected, err error) {
+	done, err := s.collecting()
+	if err != nil {
+		return Collected{}, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	return s.collect(ctx, o)
+}
+
+func (s *Store) collect(ctx context.Context, o CollectOptions) (Collected, error) {
 	var out Collected
 	index, ok := s.index.(Enumerator)
 	if !ok {

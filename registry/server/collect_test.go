@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/atomicfile/atomicfiletest"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/server"
@@ -42,5 +43,36 @@ func TestCollectKeepsWhatIsNeeded(t *testing.T) {
 	}
 	if _, err := st.Pull(t.Context(), "acme/plugins/x", keep.Digest(), oci.KindPlugin); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestHold: what is held is not collected, by whatever process holds it.
+func TestHold(t *testing.T) {
+	dir := t.TempDir()
+	s, err := server.Open(server.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := []byte("nobody names it")
+	d := registry.DigestOf(content)
+	if err := s.PutBlob(t.Context(), "one/x", d, content); err != nil {
+		t.Fatal(err)
+	}
+	release, err := server.Hold(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := server.CollectOptions{Before: time.Now().Add(time.Hour), Releases: 1}
+	if _, err := s.Collect(t.Context(), o); !problem.Is(err, problem.Unavailable) {
+		t.Errorf("collected while it is held: %v", err)
+	}
+	if _, err := s.Content().Size(t.Context(), d); err != nil {
+		t.Error(err)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := s.Collect(t.Context(), o); err != nil || c.Blobs != 1 {
+		t.Errorf("%+v, %v", c, err)
 	}
 }

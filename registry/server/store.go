@@ -32,6 +32,7 @@ type Options struct {
 
 // Store is a registry over content and an index. It is an oci.Backend.
 type Store struct {
+	dir     string
 	content Content
 	index   Index
 	uploads *uploads
@@ -49,7 +50,7 @@ func Open(opts Options) (*Store, error) {
 	if err := atomicfile.MkdirAll(sys, opts.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	s := &Store{content: opts.Content, index: opts.Index}
+	s := &Store{dir: opts.Dir, content: opts.Content, index: opts.Index}
 	var err error
 	if s.content == nil {
 		if s.content, err = OpenBlobs(opts.Dir, sys); err != nil {

@@ -78,6 +78,22 @@ func OpenKey(path string) (*Key, error) { return openKey(path, 1) }
 // them can follow.
 func OpenReleaseKey(path string) (*Key, error) { return openKey(path, maxReleaseKeys) }
 
+// ReadKey is [OpenKey] that makes no key: without a file it fails with [fs.ErrNotExist].
+func ReadKey(path string) (*Key, error) { return readKey(path, 1) }
+
+// ReadReleaseKey is [OpenReleaseKey] that makes no key: without a file it fails with
+// [fs.ErrNotExist].
+func ReadReleaseKey(path string) (*Key, error) { return readKey(path, maxReleaseKeys) }
+
+// IDs are the ids of the key and of those that sign beside it, itself first.
+func (k *Key) IDs() []string {
+	out := []string{k.id}
+	for _, older := range k.older {
+		out = append(out, older.id)
+	}
+	return out
+}
+
 func openKey(path string, most int) (*Key, error) {
 	k, err := readKey(path, most)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -142,27 +158,47 @@ func readKey(path string, most int) (*Key, error) {
 		return nil, fmt.Errorf("read key %s: %w", path, err)
 	}
 	defer clear(text)
+	keys, fault := parseKeys(text, most)
+	if fault != "" {
+		return refuse("%s", fault)
+	}
+	return keys, nil
+}
+
+// parseKeys reads the text of a key file: the first key, with those that sign beside it.
+// fault says what is wrong with it.
+func parseKeys(text []byte, most int) (k *Key, fault string) {
 	var keys []*Key
 	for rest := text; len(keys) == 0 || len(bytes.TrimSpace(rest)) > 0; {
 		var block *pem.Block
 		block, rest = pem.Decode(rest)
 		if block == nil || block.Type != pemPrivate || len(keys) == most {
 			if most == 1 {
-				return refuse("does not hold exactly one PEM block %q", pemPrivate)
+				return nil, fmt.Sprintf("does not hold exactly one PEM block %q", pemPrivate)
 			}
-			return refuse("does not hold one to %d PEM blocks %q and nothing else", most, pemPrivate)
+			return nil, fmt.Sprintf("does not hold one to %d PEM blocks %q and nothing else", most, pemPrivate)
 		}
 		k, fault := parseKey(block)
 		if fault != "" {
-			return refuse("%s", fault)
+			return nil, fault
 		}
 		if slices.ContainsFunc(keys, func(other *Key) bool { return other.id == k.id }) {
-			return refuse("holds a key twice")
+			return nil, "holds a key twice"
 		}
 		keys = append(keys, k)
 	}
 	keys[0].older = keys[1:]
-	return keys[0], nil
+	return keys[0], ""
+}
+
+// KeyIDOf returns the id of the first key in the text of a key file, which it does not
+// change. It fails with [problem.InvalidArgument].
+func KeyIDOf(text []byte) (string, error) {
+	k, fault := parseKeys(text, maxReleaseKeys)
+	if fault != "" {
+		return "", problem.New(problem.InvalidArgument, "the key file %s", fault)
+	}
+	return k.id, nil
 }
 
 // parseKey reads and wipes one block of a key file; fault says what is wrong with it.
