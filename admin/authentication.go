@@ -542,9 +542,6 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *Match
 	if err := d.authenticate(s, a, ""); err != nil {
 		return nil, err
 	}
-	if _, err := s.grant(ctx, ws, a.addresses()); err != nil {
-		return nil, err
-	}
 	if err := s.pushDraft(ctx, d); err != nil {
 		return nil, err
 	}
@@ -569,6 +566,9 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *Match
 	}
 	s.forgetAll(old, d.creds)
 	s.revokeGone(ctx, ws, d.ts.ID, &lost)
+	if err := s.grantNamed(ctx, ws, d.ts.ID, a.addresses()...); err != nil {
+		return nil, err
+	}
 	if d, err = outline(ctx, ws, d.ts); err != nil { // what was sealed has a version now
 		return nil, err
 	}

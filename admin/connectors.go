@@ -334,6 +334,7 @@ func (s *Server) registerConnectors() {
 }
 
 func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(string)) (*done, error) {
+	ctx, _ = s.seeNamed(ctx, in.addresses()) // for reading it alone: no toolset is made
 	src, err := s.readSource(ctx, in, nil, phase)
 	if err != nil {
 		return nil, err

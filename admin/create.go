@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -71,13 +70,13 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 	if err != nil {
 		return nil, err
 	}
-	granted, err := s.grant(ctx, ws, in.addresses())
-	if err != nil {
+	if ctx, err = s.ofNamed(ctx, ws, in, again); err != nil {
 		return nil, err
 	}
+	ctx, named := s.seeNamed(ctx, in.addresses())
 	src, err := s.readSource(ctx, in, again, phase)
 	if err != nil {
-		return nil, tellGrants(err, granted)
+		return nil, err
 	}
 	if again != nil && src.notModified {
 		return again.unchanged(ctx, again.source)
@@ -171,6 +170,11 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 	}
 	s.forgetAll(replaced, d.creds)
 	s.revokeGone(ctx, ws, d.ts.ID, &lost)
+	granted, err := s.grantSeen(ctx, ws, d.ts.ID, named)
+	if err != nil {
+		return nil, err
+	}
+	ctx = safedial.WithHolder(ctx, d.ts.ID)
 	if again != nil {
 		return again.finish(ctx, d, in, phase)
 	}
@@ -238,7 +242,7 @@ type made struct {
 	in      *CreateToolset
 	isNew   bool       // the toolset
 	added   bool       // the connector is new
-	granted []string   // private addresses this node may now dial
+	granted []string   // private addresses the toolset may now call
 	renamed []KeptName // tools whose names were taken
 }
 
@@ -490,63 +494,6 @@ func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft
 	}}, nil
 }
 
-// grant allows this node to dial the private addresses that the operator named
-// in a request from this machine; each is recorded and audited. A request from
-// elsewhere gets no grant, and its private addresses are refused.
-func (s *Server) grant(ctx context.Context, ws *store.Workspace, named []string) ([]string, error) {
-	if s.o.Dialer == nil || !requestOf(ctx).local {
-		return nil, nil
-	}
-	var granted []string
-	for _, raw := range named {
-		u, err := url.Parse(raw)
-		if raw == "" || err != nil || u.Hostname() == "" {
-			continue
-		}
-		port := u.Port()
-		if port == "" {
-			port = map[string]string{"https": "443"}[u.Scheme]
-			if port == "" {
-				port = "80"
-			}
-		}
-		hostport := joinHostPort(u.Hostname(), port)
-		err = s.o.Dialer.Check(ctx, hostport)
-		if !problem.Is(err, problem.BlockedAddress) {
-			continue // public, granted before, or not to be found: the fetch will say so
-		}
-		isNew := false
-		err = ws.Update(ctx, func(tx *store.Tx) (err error) {
-			row := &store.Grant{HostPort: hostport, Actor: requestOf(ctx).token.ID, Reason: "named by the operator on this machine"}
-			if isNew, err = tx.AddGrant(ctx, row); err != nil || !isNew {
-				return err
-			}
-			rec := audit(ctx, "grant.add", hostport)
-			rec.Reason = row.Reason
-			return tx.Audit(ctx, rec)
-		})
-		if err == nil {
-			err = s.o.Dialer.Grant(hostport)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("granting %s: %w", hostport, err)
-		}
-		granted = append(granted, hostport)
-	}
-	return granted, nil
-}
-
-// tellGrants says in a fault what was granted before it: the answer that lists grants
-// does not come.
-func tellGrants(err error, granted []string) error {
-	p := problem.As(err)
-	if p == nil || len(granted) == 0 {
-		return err
-	}
-	told := *p
-	return told.Fix("%s; this node may now call %s, because you named it", cmp.Or(p.Remedy, "try again"), strings.Join(granted, ", "))
-}
-
 // addresses are what a creation names for the node to dial.
 func (in *CreateToolset) addresses() []string {
 	named := []string{in.BaseURL}
@@ -563,13 +510,6 @@ func (in *CreateToolset) addresses() []string {
 		named = append(named, in.Auth.addresses()...)
 	}
 	return named
-}
-
-func joinHostPort(host, port string) string {
-	if strings.Contains(host, ":") {
-		return "[" + host + "]:" + port
-	}
-	return host + ":" + port
 }
 
 // clip cuts a text at n runes and removes what a name may not hold.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 )
 
 // liveTimeout is how long a deploy waits for the gateway of this node to serve
@@ -121,6 +122,10 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		}
 		s.awaitLive(ctx, ts.ID, 0)
 	}
+	grants, err := ws.Grants(ctx, ts.ID)
+	if err != nil {
+		return err
+	}
 	var lost gone
 	s.collectLost(ctx, ws, &lost, d.allCreds(), nil)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
@@ -134,7 +139,9 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 	})
 	if err == nil {
 		s.forgetAll(d.allCreds())
-		s.revokeGone(ctx, ws, ts.ID, &lost)
+		s.dropGrants(ts.ID)
+		// The authorization server may be at an address that was granted.
+		s.revokeGone(safedial.WithAddresses(ctx, grantedAddresses(grants)), ws, ts.ID, &lost)
 	}
 	return err
 }

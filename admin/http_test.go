@@ -382,38 +382,6 @@ func TestPages(t *testing.T) {
 	}
 }
 
-func TestGrants(t *testing.T) {
-	w := newWorld(t)
-	body := w.createBody("Pets", "pets.yaml")
-	hostport := strings.TrimPrefix(w.upstream.URL, "http://")
-	blocked := func() bool { return w.dialer.Check(t.Context(), hostport) != nil }
-	for _, headers := range [][]string{
-		{"Remote", "192.0.2.1:4711"},
-		{"Remote", "127.0.0.1:4711", "X-Forwarded-For", "192.0.2.1"},
-	} {
-		ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, headers...), 201)
-		if len(ts.Granted) != 0 || !blocked() {
-			t.Errorf("%v was granted %v", headers, ts.Granted)
-		}
-		w.remove(ts.ID)
-	}
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Remote", "127.0.0.1:4711"), 201)
-	if !reflect.DeepEqual(ts.Granted, []string{hostport}) || blocked() {
-		t.Errorf("granted %v", ts.Granted)
-	}
-	if !slices.Contains(w.audits(), "grant.add") {
-		t.Error("the grant is not audited")
-	}
-	if again := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Remote", "[::1]:4711"), 200); len(again.Granted) != 0 {
-		t.Errorf("granted again: %v", again.Granted)
-	}
-	w.stop()
-	w.open()
-	if blocked() {
-		t.Error("the grant did not outlive a restart")
-	}
-}
-
 func TestRestart(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Locked", "locked.yaml")

@@ -255,6 +255,7 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 	}
 	if x.now == nil || !reflect.DeepEqual(before, t.view()) {
 		// What cannot be compiled or tested must be known before anything is changed.
+		ctx, _ := s.seeImported(ctx, x) // a plan grants nothing
 		if _, err := s.importDraft(ctx, ws, x, func(string) {}); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -178,6 +179,19 @@ func (d *imported) declaredSelection(in *DeclaredSelection) error {
 	return nil
 }
 
+// seeImported is [Server.seeNamed] for the addresses in a document, with the grants that
+// its toolset has.
+func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context, []seen) {
+	if x.now != nil {
+		ctx = safedial.WithHolder(ctx, x.now.ID)
+	}
+	var addresses []string
+	for _, c := range x.want.parts() {
+		addresses = append(append(addresses, c.BaseURL, c.Source.URL), setAuth(c.Authentication, nil).addresses()...)
+	}
+	return s.seeNamed(ctx, addresses)
+}
+
 // applyImport makes one toolset what the document says.
 func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *importing, reason string) error {
 	switch x.planned.Action {
@@ -191,13 +205,7 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 		return err
 	}
 	defer giveBack()
-	var addresses []string
-	for _, c := range x.want.parts() {
-		addresses = append(append(addresses, c.BaseURL, c.Source.URL), setAuth(c.Authentication, nil).addresses()...)
-	}
-	if _, err := s.grant(ctx, ws, addresses); err != nil {
-		return err
-	}
+	ctx, named := s.seeImported(ctx, x)
 	d, err := s.importDraft(ctx, ws, x, func(string) {})
 	if err != nil {
 		return err
@@ -229,6 +237,9 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	}
 	s.forgetAll(d.before, d.allCreds())
 	s.revokeGone(ctx, ws, d.ts.ID, &lost)
+	if _, err := s.grantSeen(ctx, ws, d.ts.ID, named); err != nil {
+		return err
+	}
 	for _, name := range d.gone {
 		s.servers.forget(watchKey(d.ts.ID, name))
 	}

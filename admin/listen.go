@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 )
 
 const (
@@ -163,7 +164,7 @@ func (s *Server) listenOnce(ctx context.Context, workspace, toolset, name string
 	if err != nil {
 		return err
 	}
-	return s.o.MCP.Listen(ctx, t, opened, changed)
+	return s.o.MCP.Listen(safedial.WithHolder(ctx, toolset), t, opened, changed)
 }
 
 func (l *listeners) heard(one *listening, heard bool) {

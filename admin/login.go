@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -139,6 +140,7 @@ func (s *Server) loginConfig(ctx context.Context, row *store.Credential, sh *sha
 	if s.o.OAuth == nil {
 		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
+	ctx = safedial.WithHolder(ctx, row.ToolsetID)
 	if sh.discovers() {
 		server, err := s.ofServer(ctx, row)
 		if err != nil {
@@ -208,7 +210,7 @@ func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Aut
 		State: c.row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Redirect: cfg.RedirectURL,
 		Token: requestOf(ctx).tokenID(), Client: found,
 	}
-	page, err := s.o.OAuth.AuthorizationURL(ctx, cfg, p.State, p.Verifier)
+	page, err := s.o.OAuth.AuthorizationURL(safedial.WithHolder(ctx, ts.ID), cfg, p.State, p.Verifier)
 	if err != nil {
 		return nil, err
 	}
@@ -373,7 +375,7 @@ func (s *Server) exchange(ctx context.Context, cred *store.Credential, sh *shape
 		return nil, err
 	}
 	cfg.RedirectURL = p.Redirect
-	tok, err := s.exchangeWith(ctx, cfg, p, q)
+	tok, err := s.exchangeWith(safedial.WithHolder(ctx, cred.ToolsetID), cfg, p, q)
 	if err != nil && oauth.InvalidClient(err) {
 		if dropped := s.dropClient(ctx, s.o.Store.Workspace(cred.WorkspaceID), cred.ID, p.Client); dropped != nil {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "a client that is not known any more was not forgotten", slog.String("credential", cred.ID), slog.Any("error", dropped))

@@ -56,7 +56,7 @@ type CreatedToolset struct {
 	Created bool             `json:"created" doc:"false: the toolset was there with the same source and was refreshed."`
 	Tools   []Tool           `json:"tools"`
 	Advice  *SelectionAdvice `json:"advice,omitempty" doc:"With more than 40 tools: what each selection would cost."`
-	Granted []string         `json:"granted,omitempty" doc:"Private addresses this node may now dial, because the operator named them from this machine."`
+	Granted []string         `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
 	Changes *Changes         `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -214,6 +215,7 @@ func (s *Server) ask(ctx context.Context, h holder, row *store.Credential, sh *s
 	default:
 		return nil, nil, problem.New(problem.Unauthenticated, "nobody is logged in at the authorization server").Fix("%s", toLogin)
 	}
+	ctx = safedial.WithHolder(ctx, row.ToolsetID)
 	client := have.Client
 	if sh.Grant == oauth.ClientCredentials && sh.discovers() && client == nil {
 		server, err := s.ofServer(ctx, row)

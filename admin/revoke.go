@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -154,7 +155,7 @@ func (s *Server) revokeGone(ctx context.Context, ws *store.Workspace, toolset st
 	if len(g.grants) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
+	ctx, cancel := context.WithTimeout(safedial.WithHolder(context.WithoutCancel(ctx), toolset), revokeTimeout)
 	stop := context.AfterFunc(s.work, cancel)
 	s.jobs.Go(func() {
 		defer cancel()

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	mathrand "math/rand/v2"
@@ -73,8 +72,8 @@ type Options struct {
 	// PluginUsage takes what the gateway of this node counted of plugins since it was
 	// asked last. Default: nothing is counted.
 	PluginUsage func() []PluginCalls
-	// Dialer gets the grants of private addresses that the operator names from
-	// this machine. Default: none are granted.
+	// Dialer gets the grants of private addresses, each for the id of a toolset.
+	// Default: none can be granted.
 	Dialer *safedial.Dialer
 	// Suggester is asked for names and descriptions of tools, when a client asks for
 	// that. Default: none is asked, and only rules make suggestions.
@@ -257,17 +256,8 @@ func (s *Server) recover(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		grants, err := s.o.Store.Workspace(id).Grants(ctx)
-		if err != nil {
+		if err := s.restoreGrants(ctx, id); err != nil {
 			return err
-		}
-		for i := range grants {
-			if s.o.Dialer == nil {
-				continue
-			}
-			if err := s.o.Dialer.Grant(grants[i].HostPort); err != nil {
-				return fmt.Errorf("restoring the grant of %s: %w", grants[i].HostPort, err)
-			}
 		}
 	}
 	return s.followKeys(ctx, ids)
@@ -371,6 +361,7 @@ func (s *Server) routes() {
 	s.registerAudit()
 	s.registerEdges()
 	s.registerTokens()
+	s.registerGrants()
 	s.registerMembers()
 	s.registerUsage()
 	s.registerCalls()

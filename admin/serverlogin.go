@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -58,6 +60,8 @@ type keptLogin struct {
 	Expires  int64          `json:"expires,omitempty"`
 
 	User *userLogin `json:"user,omitempty"` // of a single caller
+	// Seen are the private addresses that the operator who began it named.
+	Seen []netip.AddrPort `json:"seen,omitempty"`
 }
 
 // adopted is a login that a configuration takes over.
@@ -134,11 +138,9 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 		return nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
 	ws := s.workspace(ctx)
-	if _, err := s.grant(ctx, ws, append(auth.addresses(), u)); err != nil {
-		return nil, err
-	}
+	ctx, named := s.seeNamed(ctx, append(auth.addresses(), u)) // for this login alone
 	sh := it.shape()
-	l := &keptLogin{URL: u, AuthType: it.AuthType, Shape: &sh, Secret: it.ClientSecret.Reveal()}
+	l := &keptLogin{Seen: addressesOf(named), URL: u, AuthType: it.AuthType, Shape: &sh, Secret: it.ClientSecret.Reveal()}
 	row := &store.OAuthLogin{ID: s.o.Store.NewID("login"), State: store.LoginPending, ExpiresAt: store.Time{Time: s.now().Add(serverLoginTTL)}}
 	l.pendingLogin = pendingLogin{State: row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Token: requestOf(ctx).tokenID()}
 	if sh.discovers() {
@@ -236,7 +238,7 @@ func (s *Server) finishOther(w http.ResponseWriter, r *http.Request, q url.Value
 	if err != nil {
 		return "", err
 	}
-	tok, cause := s.exchangeWith(ctx, l.config(), &l.pendingLogin, q)
+	tok, cause := s.exchangeWith(safedial.WithAddresses(ctx, l.Seen), l.config(), &l.pendingLogin, q)
 	if cause == nil {
 		l.Tokens = &grantedTokens{Access: tok.Access.Reveal(), Refresh: tok.Refresh.Reveal(), Obtained: s.now().Unix(), Client: l.Client}
 		row.State = store.LoginDone

@@ -52,7 +52,7 @@ type AddedConnector struct {
 	Tools     []Tool                 `json:"tools" doc:"Of this connector."`
 	Renamed   []KeptName             `json:"renamed" doc:"Tools whose generated names other tools of the toolset have."`
 	Test      *TestRun               `json:"test,omitempty"`
-	Granted   []string               `json:"granted,omitempty" doc:"Private addresses this node may now dial, because the operator named them from this machine."`
+	Granted   []string               `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
 	Changes   *Changes               `json:"changes,omitempty" doc:"What a refresh changed."`
 	Toolset   Toolset                `json:"toolset"`
 }
@@ -253,13 +253,13 @@ func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*
 	if err := checkBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
 		return nil, err
 	}
-	if in.Body.BaseURL != nil {
-		if _, err := s.grant(ctx, ws, []string{d.row.BaseURL}); err != nil {
-			return nil, err
-		}
-	}
 	if err := s.saveDraft(ctx, ws, d, "connector.update", before, connectorFields(d.part), false); err != nil {
 		return nil, err
+	}
+	if in.Body.BaseURL != nil {
+		if err := s.grantNamed(ctx, ws, d.ts.ID, *in.Body.BaseURL); err != nil {
+			return nil, err
+		}
 	}
 	return s.connectorAnswer(ctx, ws, d)
 }

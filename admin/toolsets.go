@@ -192,6 +192,11 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 	if err := s.saveDraft(ctx, ws, d, "toolset.update", before, toolsetFields(d), false); err != nil {
 		return nil, err
 	}
+	if in.BaseURL != nil {
+		if err := s.grantNamed(ctx, ws, d.ts.ID, *in.BaseURL); err != nil {
+			return nil, err
+		}
+	}
 	return s.toolsetAnswer(ctx, ws, d)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -158,7 +159,7 @@ func (s *Server) beginUserLogin(w http.ResponseWriter, r *http.Request, text str
 		pendingLogin: pendingLogin{State: row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Redirect: cfg.RedirectURL, Client: found},
 		User:         &userLogin{User: t.User, Version: t.Version, Browser: sum[:]},
 	}
-	page, err := s.o.OAuth.AuthorizationURL(ctx, cfg, l.State, l.Verifier)
+	page, err := s.o.OAuth.AuthorizationURL(safedial.WithHolder(ctx, c.toolset.ID), cfg, l.State, l.Verifier)
 	if err != nil {
 		return err
 	}

@@ -204,25 +204,6 @@ func (s *Store) Sweep(ctx context.Context) error {
 	return s.sweepUsage(ctx)
 }
 
-// Grants returns the grants of the workspace by address.
-func (c *scope) Grants(ctx context.Context) ([]Grant, error) {
-	var rows []Grant
-	if err := c.from(&rows).Order("host_port").Scan(ctx); err != nil {
-		return nil, fmt.Errorf("listing grants: %w", err)
-	}
-	return rows, nil
-}
-
-// AddGrant writes a grant and reports whether it is new.
-func (t *Tx) AddGrant(ctx context.Context, row *Grant) (bool, error) {
-	row.CreatedAt = Time{t.Now()}
-	n, err := affected(t.insert(row).On("CONFLICT (workspace_id, host_port) DO NOTHING").Exec(ctx))
-	if err != nil {
-		return false, fmt.Errorf("writing the grant for %s: %w", row.HostPort, err)
-	}
-	return n > 0, nil
-}
-
 // Audit appends a record to the workspace's log. Records are never changed; each
 // holds the hash of the one before, so that a change or a gap is found by
 // [Workspace.VerifyAudit].

@@ -315,12 +315,16 @@ type Audit struct {
 	Hash      []byte `bun:"hash"`     // SHA-256 of Previous and every field
 }
 
-// Grant allows this node to dial one private address. It never leaves the node.
+// Grant allows one toolset to call one private address from this node. It is in no
+// release and on no edge.
 type Grant struct {
 	bun.BaseModel `bun:"table:grants"`
 	InWorkspace
-	HostPort  string `bun:"host_port,pk"`
-	Actor     string `bun:"actor"`
+	ID        string `bun:"id,pk"`
+	ToolsetID string `bun:"toolset_id"`
+	Address   string `bun:"address"` // that was seen: IP and port
+	Host      string `bun:"host"`    // name that had the address, for people; empty: none
+	Actor     string `bun:"actor"`   // id of the API token
 	Reason    string `bun:"reason"`
 	CreatedAt Time   `bun:"created_at"`
 }

@@ -355,18 +355,55 @@ func testAudit(t *testing.T, h harness) {
 
 func testGrants(t *testing.T, h harness) {
 	w := h.open(t, nil).Workspace("one")
-	for _, want := range []bool{true, false} {
+	pets, shop := seed(t, w, "pets"), seed(t, w, "shop")
+	ids := map[string]bool{}
+	for i, want := range []bool{true, false, true} {
 		update(t, w, func(ctx context.Context, tx *store.Tx) error {
-			added, err := tx.AddGrant(ctx, &store.Grant{HostPort: "127.0.0.1:9000", Reason: "named on run"})
+			row := &store.Grant{ToolsetID: []string{pets.ID, pets.ID, shop.ID}[i], Address: "127.0.0.1:9000", Host: "localhost", Reason: "named on run"}
+			added, err := tx.AddGrant(ctx, row)
 			if added != want {
 				t.Errorf("AddGrant = %v, want %v", added, want)
 			}
+			ids[row.ID] = true
 			return err
 		})
 	}
-	if rows, err := w.Grants(t.Context()); err != nil || len(rows) != 1 || rows[0].Reason != "named on run" {
-		t.Fatalf("grants %v, %v", rows, err)
+	if len(ids) != 2 {
+		t.Errorf("ids %v: the grant that was there must be named", ids)
 	}
+	list := func(toolset string, n int) []store.Grant {
+		t.Helper()
+		rows, err := w.Grants(t.Context(), toolset)
+		if err != nil || len(rows) != n {
+			t.Fatalf("grants of %q: %v, %v; want %d", toolset, rows, err, n)
+		}
+		return rows
+	}
+	list("", 2)
+	g := list(pets.ID, 1)[0]
+	if got, err := w.Grant(t.Context(), g.ID); err != nil || got.Host != "localhost" || got.Reason != "named on run" {
+		t.Errorf("Grant = %+v, %v", got, err)
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteGrant(ctx, g.ID) })
+	if _, err := w.Grant(t.Context(), g.ID); !problem.Is(err, problem.NotFound) {
+		t.Errorf("a deleted grant: %v", err)
+	}
+	for i := range store.MaxGrants {
+		update(t, w, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.AddGrant(ctx, &store.Grant{ToolsetID: pets.ID, Address: fmt.Sprintf("10.0.0.1:%d", i+1)})
+			return err
+		})
+	}
+	err := w.Update(t.Context(), func(tx *store.Tx) error {
+		if _, err := tx.AddGrant(t.Context(), &store.Grant{ToolsetID: pets.ID, Address: "10.0.0.2:80"}); !problem.Is(err, problem.Conflict) {
+			t.Errorf("one grant beyond the most: %v", err)
+		}
+		return tx.DeleteToolset(t.Context(), pets.ID, pets.Version)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list("", 1) // they end with their toolset
 }
 
 func testRollback(t *testing.T, h harness) {

@@ -271,9 +271,10 @@ func testIsolation(t *testing.T, h harness) {
 	ring := keyring(t)
 	ts := seed(t, one, "pets")
 	cred := &store.Credential{ToolsetID: ts.ID, Connector: "pets", AuthType: "header", Shape: "{}"}
+	grant := &store.Grant{ToolsetID: ts.ID, Address: "127.0.0.1:80"}
 	job, tok := &store.Job{Kind: "k"}, &store.Token{Name: "n", Role: store.RoleAdmin, Hash: bytes.Repeat([]byte{1}, 32)}
 	update(t, one, func(ctx context.Context, tx *store.Tx) error {
-		_, gerr := tx.AddGrant(ctx, &store.Grant{HostPort: "127.0.0.1:80"})
+		_, gerr := tx.AddGrant(ctx, grant)
 		_, kerr := tx.BeginKey(ctx, &store.IdempotencyKey{TokenID: "t", Key: "k", Fingerprint: "f"})
 		return errors.Join(gerr, kerr, tx.SealCredential(ctx, ring, cred, secrets.New("x")), tx.AddJob(ctx, job), tx.AddToken(ctx, tok),
 			tx.ReplaceToolEdits(ctx, ts.ID, []store.ToolEdit{{Connector: "pets", Method: "GET", Path: "/a"}}),
@@ -285,11 +286,13 @@ func testIsolation(t *testing.T, h harness) {
 	_, notFound["toolset"] = two.Toolset(ctx, ts.ID)
 	_, notFound["slug"] = two.ToolsetBySlug(ctx, "pets")
 	_, notFound["credential"] = two.CredentialByID(ctx, cred.ID)
+	_, notFound["grant"] = two.Grant(ctx, grant.ID)
 	_, notFound["job"] = two.Job(ctx, job.ID)
 	_, notFound["connector"] = two.Connector(ctx, "pets")
 	_, notFound["version"] = two.ConnectorVersion(ctx, "pets", "sha256:c1")
 	_, notFound["specification"] = two.Specification(ctx, "sha256:s1")
 	for name, fn := range map[string]func(*store.Tx) error{
+		"delete grant": func(tx *store.Tx) error { return tx.DeleteGrant(ctx, grant.ID) },
 		"save":         func(tx *store.Tx) error { c := *ts; return tx.SaveToolset(ctx, &c) },
 		"delete":       func(tx *store.Tx) error { return tx.DeleteToolset(ctx, ts.ID, ts.Version) },
 		"revoke":       func(tx *store.Tx) error { return tx.RevokeToken(ctx, tok.ID) },
@@ -326,7 +329,7 @@ func testIsolation(t *testing.T, h harness) {
 	count("jobs", len(jobs), err)
 	log, _, err := two.AuditLog(ctx, store.Page{})
 	count("audit", len(log), err)
-	grants, err := two.Grants(ctx)
+	grants, err := two.Grants(ctx, "")
 	count("grants", len(grants), err)
 	ofToolset, err := two.CredentialsOf(ctx, ts.ID, "pets")
 	count("credentials of a toolset", len(ofToolset), err)

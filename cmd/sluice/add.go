@@ -260,9 +260,7 @@ func (a *app) create(ctx context.Context, c *apiClient, spec specification, in c
 		}
 		return nil, err
 	}
-	for _, g := range made.Granted {
-		a.say("! this node may now call the private address %s, because you named it here", g)
-	}
+	a.sayGranted(made.Granted)
 	var detail admin.ConnectorDetail
 	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/connectors/" + url.PathEscape(made.Connector.Name), out: &detail}); err != nil {
 		return nil, err

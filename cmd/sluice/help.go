@@ -81,9 +81,10 @@ terminal only.`),
   * Keys are never command-line values: --api-key-file FILE|-, --api-key-env NAME,
     or a prompt that does not echo. At rest they are sealed with AES-256-GCM.
   * Upstreams on private addresses are refused. One that you name on "sluice run" or
-    "sluice add" from this machine is granted for exactly that host and port; the
-    grant is printed, recorded and kept in the data directory.
-    --allow-private-upstreams[=CIDR,…] grants more.
+    "sluice add" from this machine is granted to that toolset for exactly the
+    addresses and the port that were seen; the grant is printed, recorded and kept in
+    the data directory: sluice grant list. --allow-private-upstreams[=CIDR,…] permits
+    them to all toolsets.
   * A response is transformed inside WebAssembly: no files, no network, no secrets.`),
 	}
 }

@@ -72,9 +72,6 @@ func (a *app) connection(ctx context.Context, c *apiClient, url string, auth *au
 	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/mcp/test-connection", in: in, out: got}); err != nil {
 		return nil, err
 	}
-	for _, g := range got.Granted {
-		a.say("! this node may now call the private address %s, because you named it here", g)
-	}
 	return got, nil
 }
 

@@ -330,10 +330,6 @@ func (r *runner) addDemo(ctx context.Context, c *apiClient) error {
 	if err != nil {
 		return err
 	}
-	if err := r.node.dialer.Grant(strings.TrimPrefix(base, "http://")); err != nil {
-		return err
-	}
-	r.say("! this node may call %s: the demonstration API in this process", base)
 	spec := specification{name: base + "/openapi.json", url: base + "/openapi.json"}
 	if err := r.fetchHere(ctx, &spec); err != nil {
 		return err
@@ -342,7 +338,28 @@ func (r *runner) addDemo(ctx context.Context, c *apiClient) error {
 	// toolset is to be the same.
 	spec.url, spec.name = "", "openapi.json"
 	f := addFlags{slug: "demo", baseURL: base, profile: "concise"}
-	return r.addSpecification(ctx, c, spec, &f)
+	if err := r.addSpecification(ctx, c, spec, &f); err != nil {
+		return err
+	}
+	return r.revokeOtherGrants(ctx, c, f.slug, strings.TrimPrefix(base, "http://"))
+}
+
+// revokeOtherGrants leaves a toolset the grant of one address: the demonstration had
+// another port at each start before, where somebody else may listen by now.
+func (r *runner) revokeOtherGrants(ctx context.Context, c *apiClient, toolset, address string) error {
+	var out admin.Grants
+	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/grants?toolset=" + url.QueryEscape(toolset), out: &out}); err != nil {
+		return err
+	}
+	for _, g := range out.Items {
+		if g.Address == address {
+			continue
+		}
+		if _, err := c.do(ctx, apiCall{method: http.MethodDelete, path: "/v1/grants/" + url.PathEscape(g.ID)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printLive is printMade with the lines that are pasted next.

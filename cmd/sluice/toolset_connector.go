@@ -135,9 +135,7 @@ func (a *app) addTo(ctx context.Context, c *apiClient, spec specification, f *ad
 	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(t, "connectors"), in: in, out: &out, wait: true}); err != nil {
 		return err
 	}
-	for _, g := range out.Granted {
-		a.say("! this node may now call the private address %s, because you named it here", g)
-	}
+	a.sayGranted(out.Granted)
 	if out.Test != nil {
 		a.sayTest(out.Test)
 	}

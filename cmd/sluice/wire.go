@@ -144,7 +144,7 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	artifacts := oci.NewStore(kept)
 	n.registry = kept
 	source := oci.NewSource(artifacts, publish.DefaultGroup, kept.poll())
-	if n.dialer, err = safedial.New(safedial.Options{AllowPrivate: o.allowPrivate, Allow: o.allow}); err != nil {
+	if n.dialer, err = safedial.New(safedial.Options{AllowPrivate: o.allowPrivate, Allow: o.allow, Grantable: true}); err != nil {
 		return n, err
 	}
 	if n.keys, err = newKeys(n.dialer, o.logger); err != nil {
@@ -260,13 +260,13 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		return err
 	}
 	n.onClose(func() error { servers.Close(); return nil })
-	live, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins, Credentials: secretsOf, Meter: n.meter, Logger: n.opts.logger})
+	live, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins, Credentials: secretsOf, Scope: n.dialer.Scope, Meter: n.meter, Logger: n.opts.logger})
 	if err != nil {
 		return err
 	}
 	n.onClose(func() error { live.Close(); return nil })
 	// Tests of drafts go their own way: nothing is kept, nothing is counted.
-	drafts, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins, Credentials: ofOperator, CacheBytes: -1, Logger: n.opts.logger})
+	drafts, err := call.New(call.Options{Host: h, Upstream: client, MCP: servers, Files: files, Plugins: plugins, Credentials: ofOperator, Scope: n.dialer.Scope, CacheBytes: -1, Logger: n.opts.logger})
 	if err != nil {
 		return err
 	}
@@ -289,6 +289,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		if err != nil {
 			return err
 		}
+		n.dialer.Protect(n.gateway.Addr())
 		previewURL = n.url() + gateway.PreviewPath
 		await, awaitRevision, write = n.awaitLive, n.awaitRevision, append(write, n.gateway.WritePrometheus, servers.WritePrometheus)
 		ready = []admin.Check{
@@ -299,6 +300,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	if n.adminLn, err = n.listenAdmin(ctx); err != nil {
 		return err
 	}
+	n.dialer.Protect(n.adminLn.Addr())
 	adminNames := append(adminHosts(n.opts.adminListen), n.opts.adminHosts...)
 	if n.opts.adminPublicURL != "" {
 		adminNames = append(adminNames, hostOf(n.opts.adminPublicURL))
@@ -313,7 +315,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	}
 	n.admin, err = admin.New(ctx, admin.Options{
 		OAuth: authorization, Suggester: suggester, Mirrored: n.registry.mirrored(), Elsewhere: n.opts.pluginRegistries,
-		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), SpecLimits: n.opts.spec, MCP: mcpServers{servers}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
+		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), SpecLimits: n.opts.spec, MCP: mcpServers{servers, n.dialer}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
 		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), PreviewURL: previewURL, PublicURL: n.opts.adminPublicURL, LinkURL: n.adminURL(), Hosts: adminNames, Version: versionOrDevel(),
 		Sandbox: n.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: n.plugins.pluginCalls,
 		Registry: n.registry.files, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,

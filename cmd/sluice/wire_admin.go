@@ -176,12 +176,15 @@ const (
 )
 
 func newSpecFetcher(d *safedial.Dialer) specFetcher {
+	shared := &http.Transport{
+		DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
+		ResponseHeaderTimeout: fetchTimeout, MaxIdleConns: 8, IdleConnTimeout: 30 * time.Second,
+	}
+	alone := &http.Transport{ // without HTTP/2, whose connections are shared while they are open
+		DialContext: d.DialContext, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: fetchTimeout, DisableKeepAlives: true,
+	}
 	return specFetcher{&http.Client{
-		Timeout: fetchTimeout,
-		Transport: &http.Transport{
-			DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
-			ResponseHeaderTimeout: fetchTimeout, MaxIdleConns: 8, IdleConnTimeout: 30 * time.Second,
-		},
+		Timeout: fetchTimeout, Transport: scopedTransport{dialer: d, shared: shared, alone: alone},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) >= maxRedirects {
 				return problem.New(problem.UpstreamStatus, "%s redirects more than %d times", redactURL(via[0].URL.String()), maxRedirects)
@@ -192,6 +195,21 @@ func newSpecFetcher(d *safedial.Dialer) specFetcher {
 			return nil
 		},
 	}}
+}
+
+// scopedTransport keeps connections between requests, but for those of a context that
+// names grants of private addresses: what a grant opened serves no other toolset.
+type scopedTransport struct {
+	dialer        *safedial.Dialer
+	shared, alone *http.Transport // alone: a connection for each request
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t scopedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.dialer.ScopeOf(r.Context()) != nil {
+		return t.alone.RoundTrip(r)
+	}
+	return t.shared.RoundTrip(r)
 }
 
 // Fetch implements [admin.Fetcher].

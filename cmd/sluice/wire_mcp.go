@@ -13,11 +13,15 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 )
 
 // mcpServers asks MCP servers for the admin API, with the client that calls go
 // through.
-type mcpServers struct{ client *mcpclient.Client }
+type mcpServers struct {
+	client *mcpclient.Client
+	dialer *safedial.Dialer
+}
 
 var _ admin.MCPServers = mcpServers{}
 
@@ -73,7 +77,7 @@ func (m mcpServers) target(ctx context.Context, t admin.MCPTarget, purpose strin
 	if err != nil {
 		return nil, err
 	}
-	target := &mcpclient.Target{Endpoint: at, Hint: t.Hint, Owner: purpose + rand.Text(), Cancel: &upstream.Cancel{}}
+	target := &mcpclient.Target{Endpoint: at, Hint: t.Hint, Owner: purpose + rand.Text(), Cancel: &upstream.Cancel{}, Scope: m.dialer.ScopeOf(ctx)}
 	if len(rules) > 0 {
 		target.Auth = bound
 	}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/suggest"
@@ -44,20 +42,9 @@ func (o modelOptions) open(logger *slog.Logger) (*suggest.Model, error) {
 	if o.url == "" {
 		return nil, nil //nolint:nilnil // off
 	}
-	d, err := safedial.New(safedial.Options{})
+	d, err := safedial.New(safedial.Options{AllowPrivate: true}) // it dials that URL and no other: redirects are not followed
 	if err != nil {
 		return nil, err
-	}
-	if u, err := url.Parse(o.url); err == nil && u.Hostname() != "" { // else New says what is wrong
-		port := u.Port()
-		if port == "" {
-			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-		}
-		if port != "" {
-			if err := d.Grant(net.JoinHostPort(u.Hostname(), port)); err != nil {
-				return nil, err
-			}
-		}
 	}
 	return suggest.New(suggest.Options{
 		URL: o.url, Model: o.model, Key: o.key, Logger: logger,

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/guest"
 )
@@ -71,6 +72,9 @@ type Options struct {
 	// CacheBytes is the memory for kept answers of all toolsets. Default:
 	// [DefaultCacheBytes]; negative: nothing is kept.
 	CacheBytes int64
+	// Scope returns the grants of private addresses of a toolset, as
+	// safedial.Dialer.Scope does. Default: no toolset has any.
+	Scope func(toolset string) *safedial.Scope
 	// Files gets files that agents name by URL. Default: they must send them.
 	Files  Files
 	Meter  *metering.Meter // default: nothing is counted
@@ -85,6 +89,7 @@ type Caller struct {
 	files       Files // nil: none by URL
 	plugins     Plugins
 	mcp         *mcpclient.Client // nil: none
+	scope       func(toolset string) *safedial.Scope
 	kept        *keeper
 	results     *results
 	meter       *metering.Meter
@@ -98,7 +103,10 @@ func New(o Options) (*Caller, error) {
 	if o.Host == nil || o.Upstream == nil || o.Credentials == nil {
 		return nil, problem.New(problem.InvalidArgument, "a caller needs a host, an upstream client and a source of credentials")
 	}
-	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, files: o.Files, plugins: o.Plugins, mcp: o.MCP, meter: o.Meter, log: o.Logger}
+	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, files: o.Files, plugins: o.Plugins, mcp: o.MCP, scope: o.Scope, meter: o.Meter, log: o.Logger}
+	if c.scope == nil {
+		c.scope = func(string) *safedial.Scope { return nil }
+	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}

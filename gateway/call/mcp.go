@@ -52,7 +52,10 @@ func (x *exchange) askMCP() error {
 	m, b := x.ready.MCP, x.tool.Binding
 	t := mcpclient.Target{
 		Endpoint: m.Endpoint, Hint: m.Hint, Owner: x.sessionOwner(), Certificate: x.client(),
-		Deadline: x.deadline, MaxBody: x.ts.MaxBody, Cancel: x.cancel,
+		Deadline: x.deadline, MaxBody: x.ts.MaxBody, Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
+	}
+	if t.Scope != nil && t.Owner == "" {
+		t.Owner = x.ts.ID // a session that a grant opened is of the toolset that has it
 	}
 	if len(x.creds) > 0 {
 		// The session may outlive the call, and so the credentials of its requests.

@@ -46,7 +46,7 @@ func (x *exchange) ask() error {
 	x.asked = true
 	begin := time.Now()
 	err := x.c.upstream.Do(&x.http, &x.ready.Base,
-		upstream.Limits{Deadline: x.deadline, MaxBody: x.ts.MaxBody, Client: x.client(), Cancel: x.cancel}, x.stripper())
+		upstream.Limits{Deadline: x.deadline, MaxBody: x.ts.MaxBody, Client: x.client(), Cancel: x.cancel, Scope: x.c.scope(x.ts.ID)}, x.stripper())
 	took := time.Since(begin)
 	x.upstream += took
 	if err != nil {

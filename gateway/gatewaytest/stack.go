@@ -164,7 +164,7 @@ func (s *Secrets) UserCredential(ctx context.Context, id string, user registry.U
 
 // Options configures a Stack.
 type Options struct {
-	Dial       safedial.Options // default: every address is permitted
+	Dial       safedial.Options // default: every address is permitted; Grantable: none, but what Dialer grants
 	CacheBytes int64
 	MaxRequest int
 	Drain      time.Duration
@@ -183,6 +183,7 @@ type Stack struct {
 	Meter   *metering.Meter
 	Gateway *gateway.Server
 	Host    *host.Host
+	Dialer  *safedial.Dialer
 
 	upstream *upstream.Client
 	servers  *mcpclient.Client
@@ -194,14 +195,14 @@ type Stack struct {
 
 // New starts a gateway without toolsets. Stop it when done.
 func New(o Options) (*Stack, error) {
-	if !o.Dial.AllowPrivate && o.Dial.Allow == nil && o.Dial.Grants == nil && o.Dial.Resolver == nil {
+	if !o.Dial.AllowPrivate && o.Dial.Allow == nil && o.Dial.Resolver == nil && !o.Dial.Grantable {
 		o.Dial.AllowPrivate = true
 	}
 	d, err := safedial.New(o.Dial)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stack{Holder: &snapshot.Holder{}, Secrets: &Secrets{}, Meter: metering.New(), done: make(chan error, 1)}
+	s := &Stack{Dialer: d, Holder: &snapshot.Holder{}, Secrets: &Secrets{}, Meter: metering.New(), done: make(chan error, 1)}
 	if s.upstream, err = upstream.New(upstream.Options{Dial: d.DialTimeout}); err != nil {
 		return nil, err
 	}
@@ -212,7 +213,7 @@ func New(o Options) (*Stack, error) {
 		return nil, err
 	}
 	s.Caller, err = call.New(call.Options{
-		Host: s.Host, Upstream: s.upstream, MCP: s.servers, Credentials: s.Secrets, Plugins: o.Plugins, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
+		Host: s.Host, Upstream: s.upstream, MCP: s.servers, Credentials: s.Secrets, Scope: d.Scope, Plugins: o.Plugins, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
@@ -162,6 +163,9 @@ type Target struct {
 	// MaxBody of one answer, in bytes. Default: [upstream.DefaultMaxBody].
 	MaxBody int64
 	Cancel  *upstream.Cancel // nil: nothing cancels
+	// Scope are the grants of private addresses that its requests may use; nil: none.
+	// Owner must name whose they are.
+	Scope *safedial.Scope
 }
 
 // peer is a server as one owner knows it.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -90,8 +91,16 @@ func TestGuard(t *testing.T) {
 		http.Redirect(w, r, strings.Replace(inner, "127.0.0.1", "localhost", 1), http.StatusTemporaryRedirect)
 	})
 	addr := strings.TrimPrefix(outer, "http://")
-	c = newClient(t, safedial.Options{Grants: []string{addr}})
-	if _, err := c.List(&x, target(t, outer)); err == nil {
+	d, err := safedial.New(safedial.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Grant("x", netip.MustParseAddrPort(addr)); err != nil {
+		t.Fatal(err)
+	}
+	granted := target(t, outer)
+	granted.Scope = d.Scope("x")
+	if _, err := c.List(&x, granted); err == nil {
 		t.Fatal("a redirect to another origin was followed")
 	}
 	if reached {

@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -51,7 +52,8 @@ const (
 
 // Options configures a Client.
 type Options struct {
-	// Dial makes every connection; required. safedial.Dialer.DialTimeout fits.
+	// Dial makes every connection of an exchange without a Scope; required.
+	// safedial.Dialer.DialTimeout fits.
 	Dial func(addr string, timeout time.Duration) (net.Conn, error)
 	// TLS is the base of the TLS configuration. Default: the system's roots.
 	TLS *tls.Config
@@ -77,6 +79,8 @@ type hostKey struct {
 
 	client  string // ClientCertificate.ID; "": none
 	version uint64
+
+	scope *safedial.Scope // whose grants opened the connections; nil: they need none
 }
 
 type host struct {
@@ -129,6 +133,9 @@ type Limits struct {
 	Client *ClientCertificate
 	// Cancel ends the exchange from outside; nil: nothing does.
 	Cancel *Cancel
+	// Scope are the grants of private addresses that connections may use; they are
+	// never shared with another Scope. nil: none.
+	Scope *safedial.Scope
 }
 
 // ClientCertificate authenticates connections (mutual TLS). Connections of
@@ -244,7 +251,7 @@ func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 }
 
 func keyOf(addr string, secure bool, lim *Limits) hostKey {
-	k := hostKey{addr: addr, tls: secure, class: class(lim.MaxBody)}
+	k := hostKey{addr: addr, tls: secure, class: class(lim.MaxBody), scope: lim.Scope}
 	if lim.Client != nil {
 		k.client, k.version = lim.Client.ID, lim.Client.Version
 	}
@@ -298,10 +305,14 @@ func (c *Client) newHost(k hostKey, cert *ClientCertificate) (*host, error) {
 	if len(c.hosts) >= maxHosts {
 		c.evictLocked()
 	}
+	dial := c.opts.Dial
+	if k.scope != nil {
+		dial = k.scope.DialTimeout
+	}
 	h := &host{}
 	h.client = fasthttp.HostClient{
 		Addr: k.addr, IsTLS: k.tls, TLSConfig: config, Name: c.opts.UserAgent,
-		DialTimeout:           c.opts.Dial,
+		DialTimeout:           dial,
 		MaxConns:              c.opts.MaxConns,
 		MaxConnWaitTimeout:    DefaultTimeout,
 		MaxIdleConnDuration:   idleConn,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -284,11 +285,14 @@ func TestRedirectIsDialedThroughTheGuard(t *testing.T) {
 	inner := upstreamtest.New(t)
 	up := upstreamtest.New(t)
 	up.Handle("/", upstreamtest.Redirect(302, inner.URL+"/latest/meta-data"))
-	d, err := safedial.New(safedial.Options{Grants: []string{up.Addr()}})
+	d, err := safedial.New(safedial.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = do(t, newClient(t, Options{Dial: d.DialTimeout}), mustBase(t, up.URL), "GET", "/", Limits{}, nil)
+	if err := d.Grant("x", netip.MustParseAddrPort(up.Addr())); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = do(t, newClient(t, Options{Dial: d.DialTimeout}), mustBase(t, up.URL), "GET", "/", Limits{Scope: d.Scope("x")}, nil)
 	if !problem.Is(err, problem.BlockedAddress) || len(inner.Requests()) != 0 {
 		t.Fatalf("%v, %d requests inside", err, len(inner.Requests()))
 	}

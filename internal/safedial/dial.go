@@ -7,8 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
@@ -37,9 +35,12 @@ type Options struct {
 	AllowPrivate bool
 	// Allow are networks that are permitted though they are not public.
 	Allow []netip.Prefix
-	// Grants are "host:port" pairs that may have private addresses; see
-	// [Dialer.Grant].
-	Grants []string
+	// Grantable says that addresses can be granted on this node (see [Dialer.Grant]):
+	// the error of a refused address names that remedy too. Default: false.
+	Grantable bool
+	// Interfaces lists the addresses of this machine. Default: those of
+	// [net.InterfaceAddrs].
+	Interfaces func() ([]net.Addr, error)
 	// Timeout bounds one dial. Default: [DefaultTimeout].
 	Timeout time.Duration
 	// Resolver looks names up. Default: [net.DefaultResolver].
@@ -52,18 +53,21 @@ type Dialer struct {
 	allow        []netip.Prefix
 	timeout      time.Duration
 	resolver     Resolver
+	grantable    bool
 	net          net.Dialer
-
-	mu     sync.RWMutex
-	grants map[string]struct{} // guarded by mu; canonical host:port
+	own          own
+	grants       grants
 }
 
-// New makes a Dialer. It fails with [problem.InvalidArgument] on a grant that is
-// not a host and a port.
+// New makes a Dialer. Its error is always nil; the signature leaves room for
+// options that can be wrong.
 func New(o Options) (*Dialer, error) {
 	d := &Dialer{
 		allowPrivate: o.AllowPrivate, allow: slices.Clone(o.Allow), timeout: o.Timeout,
-		resolver: o.Resolver, grants: map[string]struct{}{},
+		resolver: o.Resolver, grantable: o.Grantable, own: own{interfaces: o.Interfaces},
+	}
+	if d.own.interfaces == nil {
+		d.own.interfaces = net.InterfaceAddrs
 	}
 	if d.timeout <= 0 {
 		d.timeout = DefaultTimeout
@@ -72,76 +76,31 @@ func New(o Options) (*Dialer, error) {
 		d.resolver = net.DefaultResolver
 	}
 	d.net = net.Dialer{KeepAlive: 30 * time.Second}
-	for _, g := range o.Grants {
-		if err := d.Grant(g); err != nil {
-			return nil, err
-		}
-	}
 	return d, nil
-}
-
-// Grant permits dialing exactly this "host:port" at private addresses too, until
-// [Dialer.Revoke]. An address of [Metadata] stays refused: only a network in
-// Options.Allow permits it, since whoever controls the name could point it there.
-// A grant holds for this Dialer only and is not kept anywhere.
-func (d *Dialer) Grant(hostport string) error {
-	key, err := canonical(hostport)
-	if err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.grants[key] = struct{}{}
-	return nil
-}
-
-// Revoke takes a grant back. Connections that are open stay open.
-func (d *Dialer) Revoke(hostport string) {
-	key, err := canonical(hostport)
-	if err != nil {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.grants, key)
-}
-
-// Grants returns the granted "host:port" pairs, sorted.
-func (d *Dialer) Grants() []string {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	out := make([]string, 0, len(d.grants))
-	for g := range d.grants {
-		out = append(out, g)
-	}
-	slices.Sort(out)
-	return out
-}
-
-func (d *Dialer) granted(host, port string) bool {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	_, ok := d.grants[net.JoinHostPort(canonicalHost(host), port)]
-	return ok
 }
 
 // Check resolves host and says whether a dial to "host:port" would be permitted,
 // without dialing. It fails as [Dialer.DialContext] does.
 func (d *Dialer) Check(ctx context.Context, hostport string) error {
+	scope := d.ScopeOf(ctx)
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	_, _, err := d.resolve(ctx, "tcp", hostport)
+	_, err := d.resolve(ctx, "tcp", hostport, scope)
 	return err
 }
 
-// DialContext dials "host:port" over tcp, tcp4 or tcp6. A name with one address
-// that is not permitted is refused as a whole: mixing a public and a private
-// address is how a rebinding attack looks. It fails with
-// [problem.BlockedAddress], [problem.Unreachable] or [problem.Timeout].
+// DialContext dials "host:port" over tcp, tcp4 or tcp6, with the grants that ctx
+// names (see [WithHolder]). A name with one address that is not permitted is refused
+// as a whole: mixing a public and a private address is how a rebinding attack looks.
+// It fails with [problem.BlockedAddress], [problem.Unreachable] or [problem.Timeout].
 func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d.dial(ctx, network, addr, d.ScopeOf(ctx))
+}
+
+func (d *Dialer) dial(ctx context.Context, network, addr string, scope *Scope) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	addrs, port, err := d.resolve(ctx, network, addr)
+	addrs, err := d.resolve(ctx, network, addr, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -151,10 +110,10 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 		if i < len(addrs)-1 {
 			actx, acancel = context.WithTimeout(ctx, perAddress)
 		}
-		conn, err := d.net.DialContext(actx, network, netip.AddrPortFrom(a, port).String())
+		conn, err := d.net.DialContext(actx, network, a.String())
 		acancel()
 		if err == nil {
-			return conn, nil
+			return scope.keep(conn, a, addr)
 		}
 		if first == nil {
 			first = err
@@ -182,14 +141,62 @@ func (d *Dialer) DialTimeout(addr string, timeout time.Duration) (net.Conn, erro
 }
 
 // resolve returns the permitted addresses of addr in the order to try them.
-func (d *Dialer) resolve(ctx context.Context, network, addr string) ([]netip.Addr, uint16, error) {
+func (d *Dialer) resolve(ctx context.Context, network, addr string, scope *Scope) ([]netip.AddrPort, error) {
+	addrs, err := d.lookup(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	public := false
+	for _, a := range addrs {
+		public = public || d.refused(a.Addr()) == ""
+	}
+	for _, a := range addrs {
+		reason := d.refused(a.Addr())
+		switch {
+		case reason == "":
+		case Metadata(a.Addr()):
+			return nil, problem.New(problem.BlockedAddress, "%s is %s, %s, where clouds keep the credentials of machines", clip(addr), a.Addr(), reason).
+				Fix("if you are sure, start with --allow-private-upstreams=%s", a.Addr())
+		case d.allowPrivate:
+		case d.own.has(a):
+			return nil, ownListener(addr, a)
+		case scope.has(a):
+		case public:
+			return nil, mixed(addr, a)
+		default:
+			return nil, d.blocked(addr, a, reason)
+		}
+	}
+	return addrs, nil
+}
+
+// mixed is the error of a name with public addresses and one that is not.
+func mixed(addr string, a netip.AddrPort) error {
+	return problem.New(problem.BlockedAddress, "the name of %s has public addresses and %s, which is %s: that is how a rebinding attack looks",
+		clip(addr), a.Addr(), Blocked(a.Addr())).
+		Fix("correct the name; or if you are sure, an operator allows the address itself: sluice grant create TOOLSET %s; or start with --allow-private-upstreams=%s",
+			a, network24(a.Addr()))
+}
+
+// blocked is the error of an address that nobody allowed.
+func (d *Dialer) blocked(addr string, a netip.AddrPort, reason string) error {
+	p := problem.New(problem.BlockedAddress, "%s is %s, %s, and only public addresses are dialed", clip(addr), a.Addr(), reason)
+	if d.grantable && a.Addr().Zone() == "" {
+		return p.Fix("if you trust it, an operator allows it for one toolset: sluice grant create TOOLSET %s; or for the whole node: start with --allow-private-upstreams=%s",
+			a, network24(a.Addr()))
+	}
+	return p.Fix("start with --allow-private-upstreams, or --allow-private-upstreams=%s for this network, if you trust it", network24(a.Addr()))
+}
+
+// lookup returns the addresses of "host:port", whatever they are.
+func (d *Dialer) lookup(ctx context.Context, network, addr string) ([]netip.AddrPort, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, 0, problem.New(problem.Unreachable, "%q is not a host and a port", clip(addr)).Because(err)
+		return nil, problem.New(problem.Unreachable, "%q is not a host and a port", clip(addr)).Because(err)
 	}
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil || port == 0 {
-		return nil, 0, problem.New(problem.Unreachable, "%q has no valid port", clip(addr))
+		return nil, problem.New(problem.Unreachable, "%q has no valid port", clip(addr))
 	}
 	var family string
 	switch network {
@@ -200,7 +207,7 @@ func (d *Dialer) resolve(ctx context.Context, network, addr string) ([]netip.Add
 	case "tcp6":
 		family = "ip6"
 	default:
-		return nil, 0, problem.New(problem.Unreachable, "network %q is not dialed", clip(network))
+		return nil, problem.New(problem.Unreachable, "network %q is not dialed", clip(network))
 	}
 	var addrs []netip.Addr
 	if a, perr := netip.ParseAddr(host); perr == nil {
@@ -208,30 +215,18 @@ func (d *Dialer) resolve(ctx context.Context, network, addr string) ([]netip.Add
 	} else {
 		addrs, err = d.resolver.LookupNetIP(ctx, family, host)
 		if err != nil {
-			return nil, 0, unresolved(host, err)
+			return nil, unresolved(host, err)
 		}
 		if len(addrs) == 0 {
-			return nil, 0, unresolved(host, errors.New("no addresses"))
+			return nil, unresolved(host, errors.New("no addresses"))
 		}
 		addrs = addrs[:min(len(addrs), maxAddresses)]
 	}
-	granted := d.allowPrivate || d.granted(host, portText)
-	out := make([]netip.Addr, 0, len(addrs))
-	for _, a := range addrs {
-		a = a.Unmap()
-		if reason := d.refused(a); reason != "" && (!granted || Metadata(a)) {
-			if granted {
-				return nil, 0, problem.New(problem.BlockedAddress, "%s is %s, %s, where clouds keep the credentials of machines",
-					clip(net.JoinHostPort(host, portText)), a, reason).
-					Fix("if you are sure, start with --allow-private-upstreams=%s", a)
-			}
-			return nil, 0, problem.New(problem.BlockedAddress, "%s is %s, %s, and only public addresses are dialed",
-				clip(net.JoinHostPort(host, portText)), a, reason).
-				Fix("start with --allow-private-upstreams, or --allow-private-upstreams=%s for this network, if you trust it", network24(a))
-		}
-		out = append(out, a)
+	out := make([]netip.AddrPort, len(addrs))
+	for i, a := range addrs {
+		out[i] = netip.AddrPortFrom(a.Unmap(), uint16(port))
 	}
-	return out, uint16(port), nil
+	return out, nil
 }
 
 func (d *Dialer) refused(a netip.Addr) string {
@@ -273,24 +268,6 @@ func unreachable(addr string, err error) error {
 	}
 	return problem.New(problem.Unreachable, "%s does not accept connections", clip(addr)).
 		Fix("check that the service is running and that host and port are right").Because(err)
-}
-
-func canonical(hostport string) (string, error) {
-	host, port, err := net.SplitHostPort(hostport)
-	if err != nil || host == "" {
-		return "", problem.New(problem.InvalidArgument, "%q is not a host and a port", clip(hostport)).Fix("write it as host:port")
-	}
-	if p, perr := strconv.ParseUint(port, 10, 16); perr != nil || p == 0 {
-		return "", problem.New(problem.InvalidArgument, "%q has no valid port", clip(hostport)).Fix("write it as host:port")
-	}
-	return net.JoinHostPort(canonicalHost(host), port), nil
-}
-
-func canonicalHost(host string) string {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return a.Unmap().String()
-	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
 // clip bounds text from outside before it enters an error.

@@ -72,17 +72,24 @@ var metadata = []netip.Prefix{
 // Metadata reports whether a cloud may keep the credentials of machines at a. IPv4
 // addresses inside IPv6 ones (mapped, NAT64, 6to4) are judged as what they reach.
 func Metadata(a netip.Addr) bool {
-	a = a.WithZone("").Unmap()
-	if a.Is6() {
-		b := a.As16()
-		switch {
-		case nat64.Contains(a):
-			return Metadata(netip.AddrFrom4([4]byte(b[12:16])))
-		case sixTo4.Contains(a):
-			return Metadata(netip.AddrFrom4([4]byte(b[2:6])))
-		}
-	}
+	a = embedded(a.WithZone("").Unmap())
 	return slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// embedded is the IPv4 address that an IPv6 address of NAT64 or 6to4 reaches; a itself
+// when it is another.
+func embedded(a netip.Addr) netip.Addr {
+	if !a.Is6() {
+		return a
+	}
+	b := a.As16()
+	switch {
+	case nat64.Contains(a):
+		return netip.AddrFrom4([4]byte(b[12:16]))
+	case sixTo4.Contains(a):
+		return netip.AddrFrom4([4]byte(b[2:6]))
+	}
+	return a
 }
 
 // Blocked says why an address is not public, or "" when it is. IPv4 addresses
@@ -95,21 +102,15 @@ func Blocked(a netip.Addr) string {
 		return "an address with a zone"
 	}
 	a = a.Unmap()
-	if a.Is6() {
-		b := a.As16()
-		switch {
-		case nat64.Contains(a):
-			return Blocked(netip.AddrFrom4([4]byte(b[12:16])))
-		case sixTo4.Contains(a):
-			return Blocked(netip.AddrFrom4([4]byte(b[2:6])))
-		}
+	if v4 := embedded(a); v4 != a {
+		return Blocked(v4)
 	}
 	for i := range special {
 		if special[i].prefix.Contains(a) {
 			return special[i].reason
 		}
 	}
-	if a.Is6() && !global6.Contains(a) && !nat64.Contains(a) {
+	if a.Is6() && !global6.Contains(a) {
 		return "a reserved address"
 	}
 	return ""

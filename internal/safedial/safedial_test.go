@@ -146,17 +146,14 @@ func TestDialRefuses(t *testing.T) {
 	}
 }
 
-// TestGrants is also the negative control of TestDialRefuses: the same address
+// TestAllowed is also the negative control of TestDialRefuses: the same address
 // answers as soon as it is trusted.
-func TestGrants(t *testing.T) {
+func TestAllowed(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	defer srv.Close()
 	addr := srv.Listener.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
-	res := names{"api.local": {"127.0.0.1"}}
 	ok := func(o Options, addr string) {
 		t.Helper()
-		o.Resolver = res
 		d, err := New(o)
 		if err != nil {
 			t.Fatal(err)
@@ -169,47 +166,28 @@ func TestGrants(t *testing.T) {
 	}
 	ok(Options{AllowPrivate: true}, addr)
 	ok(Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, addr)
-	ok(Options{Grants: []string{addr}}, addr)
-	ok(Options{Grants: []string{"API.local.:" + port}}, "api.local:"+port)
-
-	d, err := New(Options{Resolver: res, Grants: []string{"api.local:" + port}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A grant is for that host and that port, not for the address behind it.
-	for _, a := range []string{addr, "api.local:1"} {
-		if _, err := d.Dial(a); !problem.Is(err, problem.BlockedAddress) {
-			t.Fatalf("dial %s = %v, want blocked", a, err)
-		}
-	}
-	if got := d.Grants(); len(got) != 1 || got[0] != "api.local:"+port {
-		t.Fatalf("Grants = %v", got)
-	}
-	d.Revoke("api.local:" + port)
-	if _, err := d.Dial("api.local:" + port); !problem.Is(err, problem.BlockedAddress) {
-		t.Fatalf("after Revoke: %v", err)
-	}
-	for _, bad := range []string{"", "x", ":80", "x:0", "x:y"} {
-		if err := d.Grant(bad); !problem.Is(err, problem.InvalidArgument) {
-			t.Fatalf("Grant(%q) = %v", bad, err)
-		}
-	}
 }
 
 // TestMetadataNeedsItsNetwork: neither a grant nor AllowPrivate reaches where
 // clouds keep the credentials of machines; only a network that names it does.
 func TestMetadataNeedsItsNetwork(t *testing.T) {
 	res := names{"api.local": {"169.254.169.254"}, "six.local": {"64:ff9b::a9fe:a9fe"}}
-	for _, o := range []Options{
-		{}, {AllowPrivate: true}, {Grants: []string{"api.local:80", "six.local:80", "169.254.169.254:80"}},
-	} {
+	for _, o := range []Options{{}, {AllowPrivate: true}, {Grantable: true}} {
 		o.Resolver = res
 		d, err := New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, a := range []string{"169.254.169.254:80", "[64:ff9b::a9fe:a9fe]:80", "[2002:a9fe:a9fe::1]:80"} {
+			if err := d.Grant("x", netip.MustParseAddrPort(a)); !problem.Is(err, problem.BlockedAddress) {
+				t.Errorf("Grant(%s) = %v, want blocked", a, err)
+			}
+		}
 		for _, a := range []string{"api.local:80", "six.local:80", "169.254.169.254:80"} {
-			if _, _, err := d.resolve(t.Context(), "tcp", a); !problem.Is(err, problem.BlockedAddress) {
+			if _, err := d.Seen(t.Context(), a); !problem.Is(err, problem.BlockedAddress) {
+				t.Errorf("Seen(%s) with %+v: %v, want blocked", a, o, err)
+			}
+			if err := d.Check(WithAddresses(t.Context(), []netip.AddrPort{netip.MustParseAddrPort("169.254.169.254:80")}), a); !problem.Is(err, problem.BlockedAddress) {
 				t.Errorf("resolve %s with %+v: %v, want blocked", a, o, err)
 			}
 		}
@@ -218,7 +196,7 @@ func TestMetadataNeedsItsNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := d.resolve(t.Context(), "tcp", "api.local:80"); err != nil {
+	if err := d.Check(t.Context(), "api.local:80"); err != nil {
 		t.Errorf("with its network allowed: %v", err)
 	}
 }
@@ -229,12 +207,15 @@ func TestRedirects(t *testing.T) {
 	defer inner.Close()
 	outer := httptest.NewServer(http.RedirectHandler(inner.URL, http.StatusFound))
 	defer outer.Close()
-	d, err := New(Options{Grants: []string{outer.Listener.Addr().String()}})
+	d, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := d.Grant("x", netip.MustParseAddrPort(outer.Listener.Addr().String())); err != nil {
+		t.Fatal(err)
+	}
 	c := http.Client{Transport: &http.Transport{DialContext: d.DialContext}}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, outer.URL, nil)
+	req, err := http.NewRequestWithContext(WithHolder(t.Context(), "x"), http.MethodGet, outer.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,6 +226,26 @@ func TestRedirects(t *testing.T) {
 	if !problem.Is(err, problem.BlockedAddress) {
 		t.Fatalf("redirect to %s: %v, want blocked", inner.URL, err)
 	}
+}
+
+// TestMetadataThroughTunnels: an IPv4 address inside an IPv6 one is what it reaches.
+func TestMetadataThroughTunnels(t *testing.T) {
+	f := func(addr string, want bool) {
+		t.Helper()
+		if got := Metadata(netip.MustParseAddr(addr)); got != want {
+			t.Fatalf("Metadata(%s) = %v, want %v", addr, got, want)
+		}
+	}
+	f("169.254.169.254", true)
+	f("::ffff:169.254.169.254", true)
+	f("64:ff9b::a9fe:a9fe", true) // NAT64
+	f("2002:a9fe:a9fe::1", true)  // 6to4
+	f("2002:a9fd:a9fe::1", false)
+	f("64:ff9b::a9fd:a9fe", false)
+	f("fe80::1%eth0", true)
+	f("fd00:ec2::254", true)
+	f("fd00:ec3::254", false)
+	f("127.0.0.1", false)
 }
 
 func TestRefusedConnection(t *testing.T) {
