@@ -127,18 +127,31 @@ func (r *Runner) Refuse(p *snapshot.Plugin, err error) {
 	r.blame(e, p, err, now)
 }
 
+// load makes the plugin of an entry ready. Who gave up waiting says nothing about it:
+// it is compiled for the calls that follow.
 func (r *Runner) load(ctx context.Context, e *entry, p *snapshot.Plugin) error {
 	e.once.Do(func() {
 		e.plugin, e.err = guest.Load(r.o.Host, p.Package, guest.Options{Policy: r.o.Policy, Config: p.Ref.Config})
 		if e.err == nil {
-			e.err = e.plugin.Compile(ctx)
 			e.ready.Store(e.plugin)
 		}
 	})
-	if e.err != nil {
+	err := e.err
+	switch refused := e.refused.Load(); {
+	case err != nil:
+	case refused != nil:
+		err = *refused
+	case !e.compiled.Load():
+		if err = e.plugin.Compile(ctx); err == nil {
+			e.compiled.Store(true)
+		} else if problem.Is(err, problem.InvalidPlugin) {
+			e.refused.Store(&err)
+		}
+	}
+	if err != nil {
 		e.metrics.failed("load")
 	}
-	return e.err
+	return err
 }
 
 // entry finds or makes the entry of a plugin, and now and then lets those go that
@@ -255,6 +268,9 @@ type entry struct {
 	errorPercent int
 	meanLimit    time.Duration
 	metrics      *series
+
+	compiled atomic.Bool
+	refused  atomic.Pointer[error] // why it cannot be compiled
 
 	used    atomic.Int64 // unix nanoseconds of the last call
 	resting atomic.Bool  // its instances were freed since

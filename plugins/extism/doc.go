@@ -13,8 +13,8 @@
 //
 // Plugins are untrusted. Each runs in a runtime of its memory class; its code is
 // metered when it is loaded (package module, docs/adr/0008), and each quantum asks
-// the host whether the deadline has passed. Modules that cannot be metered run with
-// wazero's own interruption, 4 to 20 times slower in loops. An instance that
+// the host whether the deadline has passed and how long the plugin's stack is. Modules
+// that cannot be metered, or would take long to compile, are refused. An instance that
 // trapped or was stopped is dropped. Compiled code is shared between the plugins of
 // a [Host]; instances never are, and each serves calls of one owner only (docs/adr/0011).
 //

@@ -76,9 +76,13 @@ type Host struct {
 	mu      sync.Mutex
 	closed  bool             // guarded by mu
 	engines map[mode]*engine // guarded by mu
-	live    sync.WaitGroup   // open plugins
+	// underway is how many modules are compiled, or wait for it. Guarded by mu.
+	underway int
+	live     sync.WaitGroup // open plugins
 
 	turns chan struct{} // full when as many plugins run for long as may at once
+
+	small, large chan struct{} // full while a module is compiled, see [Host.building]
 }
 
 // mode tells runtimes apart.
@@ -100,7 +104,9 @@ type engine struct {
 
 // code is a compiled plugin and how many plugins use it.
 type code struct {
+	done     chan struct{} // closed when it was compiled
 	compiled wazero.CompiledModule
+	err      error
 	users    int // guarded by engine.mu
 }
 
@@ -112,6 +118,7 @@ func New(o Options) (*Host, error) {
 	}
 	h := &Host{o: o, log: o.Logger.With(slog.String("component", "plugins")), engines: map[mode]*engine{}}
 	h.turns = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
+	h.small, h.large = make(chan struct{}, 1), make(chan struct{}, 1)
 	if o.CacheDir != "" {
 		if err := os.MkdirAll(o.CacheDir, 0o700); err != nil {
 			return nil, fmt.Errorf("making compilation cache: %w", err)
@@ -125,7 +132,9 @@ func New(o Options) (*Host, error) {
 	return h, nil
 }
 
-// Close frees everything. Close the plugins first: it waits for them, or for ctx.
+// Close frees everything. Close the plugins first: it waits for them, or for ctx. A
+// module that is compiled meanwhile cannot be stopped and is not waited for: what it
+// uses stays until the process ends.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	if h.closed {
@@ -143,6 +152,12 @@ func (h *Host) Close(ctx context.Context) error {
 	case <-idle:
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for plugins: %w", ctx.Err())
+	}
+	h.mu.Lock()
+	building := h.underway > 0
+	h.mu.Unlock()
+	if building {
+		return nil
 	}
 	var errs []error
 	for _, e := range h.engines {
@@ -235,21 +250,38 @@ func i64s(n int) []api.ValueType {
 	return t
 }
 
-// compile returns the code for a module, compiling it when no plugin of the
-// runtime uses it yet.
-func (e *engine) compile(ctx context.Context, digest [sha256.Size]byte, wasm []byte) (*code, error) {
+// smallBuild is what compiling a module may take at worst to go before those that may
+// take longer.
+const smallBuild = 5 * time.Second
+
+// compile returns the code for a module, compiling it when no plugin of the runtime
+// uses it yet. It cannot be stopped; package module has bounded how long it takes. One
+// module that takes long and one that does not are compiled at once.
+func (h *Host) compile(e *engine, digest [sha256.Size]byte, wasm []byte, work time.Duration) (*code, error) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	c := e.code[digest]
-	if c == nil {
-		compiled, err := e.runtime.CompileModule(ctx, wasm)
-		if err != nil {
-			return nil, err
-		}
-		c = &code{compiled: compiled}
+	first := c == nil
+	if first {
+		c = &code{done: make(chan struct{})}
 		e.code[digest] = c
 	}
 	c.users++
+	e.mu.Unlock()
+	if first {
+		slot := h.small
+		if work > smallBuild {
+			slot = h.large
+		}
+		slot <- struct{}{}
+		c.compiled, c.err = e.runtime.CompileModule(context.Background(), wasm)
+		<-slot
+		close(c.done)
+	}
+	<-c.done
+	if c.err != nil {
+		e.drop(context.Background(), digest)
+		return nil, c.err
+	}
 	return c, nil
 }
 
@@ -258,7 +290,9 @@ func (e *engine) drop(ctx context.Context, digest [sha256.Size]byte) {
 	defer e.mu.Unlock()
 	c := e.code[digest]
 	if c.users--; c.users == 0 {
-		_ = c.compiled.Close(ctx)
+		if c.compiled != nil {
+			_ = c.compiled.Close(ctx)
+		}
 		delete(e.code, digest)
 	}
 }

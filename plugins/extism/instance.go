@@ -22,7 +22,8 @@ type Instance struct {
 	heap, memory  api.Memory // the kernel's, the plugin's own (may be nil)
 	begin, alloc  api.Function
 	free          api.Function
-	functions     map[string]api.Function
+	functions     map[string]function
+	running       function // what runs, or ran last
 	stateAt       uint32
 	baseMemory    uint32 // of the plugin, when it was new
 	stack         [1]uint64
@@ -78,6 +79,7 @@ func running(ctx context.Context) *Instance {
 func refill(ctx context.Context, stack []uint64) {
 	i := running(ctx)
 	left := i.checkDeadline()
+	i.checkStack()
 	if i.quanta++; i.quanta > freeQuanta {
 		i.takeTurn(left)
 		left = i.checkDeadline()
@@ -108,14 +110,12 @@ func (i *Instance) checkDeadline() time.Duration {
 // Instance makes an instance for the caller's own use, outside of the idle ones.
 // Close it when done.
 func (p *Plugin) Instance(ctx context.Context) (*Instance, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.compileLocked(ctx); err != nil {
+	if err := p.begin(ctx); err != nil {
 		return nil, err
 	}
 	i, err := p.instantiate(ctx)
-	if err == nil {
-		p.calls.Add(1)
+	if err != nil {
+		p.calls.Done()
 	}
 	return i, err
 }
@@ -151,7 +151,7 @@ func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 	}
 	i := &Instance{
 		p: p, kernel: k, heap: k.Memory(), begin: k.ExportedFunction("begin"),
-		functions: make(map[string]api.Function, 1), vars: map[string][]byte{},
+		functions: make(map[string]function, 1), vars: map[string][]byte{},
 	}
 	if err := k.ExportedFunction("finish").CallWithStack(ctx, i.stack[:]); err != nil {
 		_ = k.Close(ctx)
@@ -270,11 +270,12 @@ func (i *Instance) call(ctx context.Context, dst []byte, c Call, deadline time.T
 	if len(c.Input) > 0 && (i.stack[0] == 0 || !i.heap.Write(uint32(i.stack[0]), c.Input)) {
 		return dst, 1, fmt.Errorf("%w: %d bytes of input do not fit its memory", ErrTooLarge, len(c.Input))
 	}
-	f := i.functions[c.Export]
-	if f == nil {
-		f = i.guest.ExportedFunction(c.Export)
+	f, ok := i.functions[c.Export]
+	if !ok {
+		f = newFunction(i.guest.ExportedFunction(c.Export))
 		i.functions[c.Export] = f
 	}
+	i.running = f
 	i.arm(ctx, deadline)
 	defer i.disarm()
 	i.stack[0] = 0
@@ -354,6 +355,7 @@ func (i *Instance) start(ctx context.Context) error {
 		if f == nil || len(f.Definition().ParamTypes()) != len(args) {
 			return nil
 		}
+		i.running = newFunction(f)
 		if _, err := f.Call(i.ctx, args...); err != nil {
 			return i.failure(err)
 		}
@@ -375,7 +377,7 @@ func (i *Instance) start(ctx context.Context) error {
 // grown reports whether the instance holds much more memory than a new one.
 // Linear memory never shrinks.
 func (i *Instance) grown() bool {
-	if i.heap.Size() > retainKernel {
+	if i.heap.Size() > retainKernel || i.running.stackBytes() > retainStack {
 		return true
 	}
 	return i.memory != nil && i.memory.Size() > max(4*i.baseMemory, retainKernel)

@@ -25,6 +25,12 @@ const (
 	// lastStretch is how long before its deadline a plugin keeps its processor: half of
 	// what the scheduler gives anybody else, so that it is stopped in time.
 	lastStretch = 5 * time.Millisecond
+	// freeStack is the part of a plugin's stack that does not count: a stack begins with
+	// 10 KB. retainStack is what an idle instance may keep.
+	freeStack   = 64 << 10
+	retainStack = 256 << 10
+	// stackShare is the part of its memory class that a plugin's stack may have: a quarter.
+	stackShare = 4
 	// retainKernel is the exchange memory an idle instance may keep.
 	retainKernel = 4 << 20
 )

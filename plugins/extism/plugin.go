@@ -58,10 +58,13 @@ type Plugin struct {
 	slots   chan struct{}
 	idle    idle
 
+	gone chan struct{} // closed when the plugin is
+
 	mu     sync.Mutex
-	closed bool    // guarded by mu
-	engine *engine // guarded by mu; nil until compiled
-	code   *code   // guarded by mu
+	closed bool         // guarded by mu
+	engine *engine      // guarded by mu; nil until compiled
+	code   *code        // guarded by mu
+	build  *compilation // guarded by mu; while it is compiled
 	calls  sync.WaitGroup
 
 	stats [5]atomic.Uint64
@@ -93,7 +96,7 @@ func (h *Host) Load(s Spec) (*Plugin, error) {
 	}
 	h.live.Add(1)
 	p.slots = make(chan struct{}, p.limits.Concurrent)
-	p.idle.room = p.limits.Idle
+	p.idle.room, p.gone = p.limits.Idle, make(chan struct{})
 	return p, nil
 }
 
@@ -167,48 +170,6 @@ func (p *Plugin) checkImport(m *module.Module, i module.Import) error {
 // Exports reports whether the plugin has a function that [Plugin.Call] can call.
 func (p *Plugin) Exports(name string) bool { return p.exports[name].callable }
 
-// Compile meters and compiles the plugin, once. It takes about 0.4 seconds a
-// megabyte, or 0.02 with a warm cache, and cannot be cancelled.
-func (p *Plugin) Compile(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.compileLocked(ctx)
-}
-
-func (p *Plugin) compileLocked(ctx context.Context) error {
-	switch {
-	case p.closed:
-		return ErrClosed
-	case p.code != nil:
-		return nil
-	}
-	m := mode{interrupt: p.h.o.Interrupt}
-	m.class, _ = p.limits.class()
-	wasm := p.spec.Code
-	if !m.interrupt {
-		metered, err := module.Meter(nil, wasm)
-		switch {
-		case errors.Is(err, module.ErrUnmeterable):
-			m.interrupt = true
-		case err != nil:
-			return p.refuse("build the plugin again", "%v", err)
-		default:
-			wasm = metered
-		}
-	}
-	e, err := p.h.engine(ctx, m)
-	if err != nil {
-		return err
-	}
-	c, err := e.compile(ctx, p.digest, wasm)
-	if err != nil {
-		return p.refuse("build the plugin again", "%s", clip(err.Error(), maxError))
-	}
-	p.engine, p.code = e, c
-	p.spec.Code = nil
-	return nil
-}
-
 // Call is one call of a plugin.
 type Call struct {
 	Export string
@@ -228,13 +189,9 @@ type Call struct {
 // kept between calls but what the plugin has in its own memory, and that only for
 // calls of the same owner.
 func (p *Plugin) Call(ctx context.Context, dst []byte, c Call) ([]byte, error) {
-	p.mu.Lock()
-	if err := p.compileLocked(ctx); err != nil {
-		p.mu.Unlock()
+	if err := p.begin(ctx); err != nil {
 		return dst, err
 	}
-	p.calls.Add(1)
-	p.mu.Unlock()
 	defer p.calls.Done()
 	deadline := time.Now().Add(p.limits.Deadline)
 	if err := p.enter(ctx); err != nil {
@@ -311,8 +268,8 @@ func (p *Plugin) Rest() {
 	}
 }
 
-// Close waits for running calls and frees the instances. Later calls fail with
-// ErrClosed.
+// Close waits for running calls and frees the instances. Calls that wait for the plugin
+// to be compiled, and later ones, fail with ErrClosed.
 func (p *Plugin) Close() {
 	p.mu.Lock()
 	if p.closed {
@@ -320,12 +277,15 @@ func (p *Plugin) Close() {
 		return
 	}
 	p.closed = true
+	close(p.gone)
 	p.mu.Unlock()
 	p.calls.Wait()
 	p.Rest()
+	p.mu.Lock()
 	if p.code != nil {
 		p.engine.drop(context.Background(), p.digest)
 	}
+	p.mu.Unlock()
 	p.h.live.Done()
 }
 

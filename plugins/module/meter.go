@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // MeterModule and MeterName name the import that [Meter] adds: a function without
@@ -23,6 +24,10 @@ const (
 	// uncounted; callUnits is what a call costs beyond itself, to make up for it.
 	leafUnits = 100
 	callUnits = 16
+	// maxFrameUnits bounds what a function that calls others costs for its place on the
+	// stack: a unit for each instruction and each value that lives over a branch, so that
+	// between two refills a stack grows by a few megabytes at most.
+	maxFrameUnits = 1 << 18
 	// bulkShift: a bulk instruction costs a unit for 64 bytes or elements.
 	bulkShift = 6
 	// growUnits: growing a memory copies it.
@@ -39,19 +44,25 @@ const (
 // A metered module computes what the module computes. Equal modules give equal
 // results. It fails with ErrInvalid and ErrUnmeterable.
 func Meter(dst, code []byte) ([]byte, error) {
+	dst, _, err := Prepare(dst, code)
+	return dst, err
+}
+
+// Prepare is [Meter], and also says how long compiling the module may take at worst.
+func Prepare(dst, code []byte) ([]byte, time.Duration, error) {
 	m, err := Parse(code)
 	if err != nil {
-		return dst, err
+		return dst, 0, err
 	}
 	g := meter{m: m, refill: uint32(m.ImportedFuncs), fuel: uint32(m.globals), newType: uint32(len(m.Types))}
 	start := len(dst)
 	dst = append(dst, code[:8]...)
 	for _, s := range g.sections() {
 		if dst, err = g.section(dst, s); err != nil {
-			return dst[:start], fmt.Errorf("section %d: %w", s.id, err)
+			return dst[:start], 0, fmt.Errorf("section %d: %w", s.id, err)
 		}
 	}
-	return dst, nil
+	return dst, time.Duration(g.work) * 100, nil
 }
 
 type meter struct {
@@ -60,6 +71,8 @@ type meter struct {
 	fuel    uint32 // index of the added global
 	newType uint32
 	body    []byte // scratch
+	shape   shape  // of the function that is read
+	work    int    // of compiling all of them
 }
 
 // order is where a section has its place; data count comes before code.
@@ -258,9 +271,17 @@ func (g *meter) code(r *reader) []byte {
 			return nil
 		}
 		b := reader{b: body}
-		g.body = g.function(g.body[:0], &b, uint32(len(t.Params)))
+		g.body = g.function(g.body[:0], &b, t)
 		if b.err != nil {
 			r.fail("function %d: %w", i, b.err)
+			return nil
+		}
+		if err := g.shape.check(); err != nil {
+			r.fail("function %d has %w", i, err)
+			return nil
+		}
+		if g.work += g.shape.work(); g.work > MaxWork {
+			r.fail("its functions would take too long to compile")
 			return nil
 		}
 		out = binary.AppendUvarint(out, uint64(len(g.body)))
@@ -272,9 +293,9 @@ func (g *meter) code(r *reader) []byte {
 // function appends a body with its counters. Each region, the function and each
 // loop without the loops inside it, begins with one whose cost is filled in when
 // the region was read.
-func (g *meter) function(out []byte, r *reader, params uint32) []byte {
+func (g *meter) function(out []byte, r *reader, t Type) []byte {
 	from := r.at
-	scratch := uint32(r.locals(uint64(params)))
+	scratch := uint32(r.locals(uint64(len(t.Params))))
 	if r.err != nil {
 		return out
 	}
@@ -294,9 +315,11 @@ func (g *meter) function(out []byte, r *reader, params uint32) []byte {
 	out, open[0].costAt = g.charge(out)
 	entryEnd := len(out)
 	leaf := true
+	g.shape.start(int(scratch), len(t.Results))
 	for len(kinds) > 0 && r.err == nil {
 		at := r.at
 		op := r.byte()
+		g.shape.follow(g.m, op, *r)
 		cost := &open[len(open)-1].cost
 		*cost++
 		switch op {
@@ -350,6 +373,9 @@ func (g *meter) function(out []byte, r *reader, params uint32) []byte {
 	}
 	if leaf && open[0].cost <= leafUnits {
 		return append(out[:entry], out[entryEnd:]...)
+	}
+	if !leaf {
+		open[0].cost += uint32(min(g.shape.instructions+g.shape.live, maxFrameUnits))
 	}
 	putCost(out, open[0].costAt, open[0].cost)
 	return out

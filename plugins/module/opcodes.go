@@ -2,15 +2,20 @@ package module
 
 // Opcodes that need more than passing over (Core 2.0 §5.4).
 const (
+	opUnreachable  = 0x00
 	opBlock        = 0x02
 	opLoop         = 0x03
 	opIf           = 0x04
+	opElse         = 0x05
 	opEnd          = 0x0b
 	opBr           = 0x0c
 	opBrIf         = 0x0d
 	opBrTable      = 0x0e
+	opReturn       = 0x0f
 	opCall         = 0x10
 	opCallIndirect = 0x11
+	opDrop         = 0x1a
+	opSelect       = 0x1b
 	opSelectT      = 0x1c
 	opLocalGet     = 0x20
 	opLocalSet     = 0x21
@@ -18,6 +23,7 @@ const (
 	opGlobalSet    = 0x24
 	opTableSet     = 0x26
 	opLoadFirst    = 0x28
+	opStoreFirst   = 0x36
 	opStoreLast    = 0x3e
 	opMemorySize   = 0x3f
 	opMemoryGrow   = 0x40

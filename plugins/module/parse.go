@@ -105,7 +105,8 @@ type Module struct {
 	// ImportedFuncs is how many of Imports are functions.
 	ImportedFuncs int
 
-	globals  int // imported and own
+	globals  int      // imported and own
+	imported []uint32 // type index of each imported function
 	sections []section
 }
 
@@ -162,9 +163,12 @@ func (m *Module) section(id byte, r *reader) {
 			}
 			m.Types = append(m.Types, Type{r.bytes(r.u32()), r.bytes(r.u32())})
 		}
+		if err := m.checkTypes(); err != nil {
+			r.fail("%w", err)
+		}
 	case secImport:
 		for range r.count() {
-			m.imported(r)
+			m.readImport(r)
 		}
 	case secFunction:
 		for range r.count() {
@@ -206,12 +210,13 @@ func (m *Module) section(id byte, r *reader) {
 	}
 }
 
-func (m *Module) imported(r *reader) {
+func (m *Module) readImport(r *reader) {
 	i := Import{Module: r.name(), Name: r.name(), Kind: r.byte()}
 	switch i.Kind {
 	case Func:
 		i.Type = r.u32()
 		m.ImportedFuncs++
+		m.imported = append(m.imported, i.Type)
 	case Table:
 		r.byte()
 		r.limits()
@@ -239,17 +244,11 @@ func (m *Module) Export(name string) (Export, bool) {
 
 // FuncType returns the signature of a function by its index, imported ones first.
 func (m *Module) FuncType(index uint32) (Type, bool) {
-	n := index
-	for _, i := range m.Imports {
-		if i.Kind != Func {
-			continue
-		}
-		if n == 0 {
-			return m.typeAt(i.Type)
-		}
-		n--
+	if int(index) < len(m.imported) {
+		return m.typeAt(m.imported[index])
 	}
-	if int(n) >= len(m.Funcs) {
+	n := int(index) - len(m.imported)
+	if n >= len(m.Funcs) {
 		return Type{}, false
 	}
 	return m.typeAt(m.Funcs[n])

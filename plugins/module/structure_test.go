@@ -1,0 +1,152 @@
+package module
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// oneFunction is a module whose function has so many locals and this body.
+func oneFunction(locals int, body string) []byte {
+	sec := func(id byte, payload []byte) []byte { return appendSection(nil, id, payload) }
+	decl := append(binary.AppendUvarint([]byte{1}, uint64(locals)), I32)
+	code := append(decl, body...)
+	code = append(code, opEnd)
+	code = append(binary.AppendUvarint([]byte{1}, uint64(len(code))), code...)
+	m := []byte("\x00asm\x01\x00\x00\x00")
+	for _, s := range [][]byte{sec(secType, []byte("\x01\x60\x00\x00")), sec(secFunction, []byte("\x01\x00")), sec(secMemory, []byte("\x01\x00\x01")), sec(secCode, code)} {
+		m = append(m, s...)
+	}
+	return m
+}
+
+func leb(n int) string { return string(binary.AppendUvarint(nil, uint64(n))) }
+
+const (
+	block, loop, iff, end = "\x02\x40", "\x03\x40", "\x04\x40", "\x0b"
+	one                   = "\x41\x01"             // i32.const 1
+	load                  = "\x41\x00\x28\x00\x00" // what lies at 0
+)
+
+func times(n int, s string) string { return strings.Repeat(s, n) }
+
+// nestedLoops are so many loops in each other, each of which sets one of so many locals.
+func nestedLoops(loops, locals int) []byte {
+	var b strings.Builder
+	for i := range loops {
+		b.WriteString(loop + load + "\x21" + leb(i%locals))
+	}
+	for i := range loops {
+		b.WriteString("\x20" + leb(i%locals) + "\x0d\x00" + end)
+	}
+	return oneFunction(locals, b.String())
+}
+
+// TestStructure: what would take a compiler long is refused, at each bound by one, and
+// what is just within compiles.
+func TestStructure(t *testing.T) {
+	ops := func(n int) []byte { return oneFunction(0, times(n-1, "\x01")) } // nop; the end is one
+	depth := func(n int) []byte { return oneFunction(0, times(n-1, block)+times(n-1, end)) }
+	branches := func(n int) []byte { return oneFunction(0, times(n/2, one+"\x0d\x00")+times(n%2, block+end)) }
+	live := func(n int) []byte { // so many values over 600 blocks, and the rest over one more
+		const height = MaxLive / 600
+		return oneFunction(0, times(n-MaxLive, one+block+end)+times(height-(n-MaxLive), one)+times(600, block+end)+times(height, "\x1a"))
+	}
+	nested := func(n int) []byte { return oneFunction(100, times(n, loop)+times(n, end)) }
+	deepest := 1 // loops in each other, of 100 locals
+	for (deepest+1)*(deepest+2)/2*100 <= MaxNested {
+		deepest++
+	}
+	types := func(n int) []byte {
+		return appendSection([]byte("\x00asm\x01\x00\x00\x00"), secType, append(append([]byte{1, 0x60}, leb(n)...), times(n, "\x7f")+"\x00"...))
+	}
+	for _, c := range []struct {
+		name  string
+		of    func(int) []byte
+		bound int
+		says  string
+	}{
+		{"instructions", ops, MaxInstructions, "instructions, more than"},
+		{"depth", depth, MaxDepth, "blocks in each other, more than"},
+		{"branches", branches, MaxBranches, "branches, more than"},
+		{"values", live, MaxLive, "values that live over its branches, more than"},
+		{"nested loops", nested, deepest, "locals in nested loops, more than"},
+		{"values of a type", types, MaxValues, "a function type of"},
+	} {
+		if _, err := Meter(nil, c.of(c.bound)); err != nil {
+			t.Errorf("%s at the bound: %v", c.name, err)
+		}
+		if _, err := Meter(nil, c.of(c.bound+1)); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s past the bound: %v", c.name, err)
+		}
+	}
+	for name, code := range map[string][]byte{
+		"50,000 nested blocks":           oneFunction(0, times(50_000, block)+times(50_000, end)),
+		"5,000 nested ifs":               oneFunction(0, times(5_000, one+iff)+times(5_000, end)),
+		"5,000 loops":                    oneFunction(0, times(5_000, loop+end)),
+		"a straight line of 7.5 MB":      oneFunction(0, times(1_000_000, load+"\x1a")),
+		"1,000 values over 1,000 blocks": oneFunction(0, times(1_000, load)+times(1_000, block+end)+times(1_000, "\x1a")),
+		"1,000 locals in 1,000 loops":    nestedLoops(1000, 1000),
+		"400 locals in 400 loops":        nestedLoops(400, 400),
+		"a table of 10,000 targets":      oneFunction(0, block+load+"\x0e"+leb(10_000)+times(10_001, "\x00")+end),
+	} {
+		if _, err := Meter(nil, code); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v, want a refusal", name, err)
+		}
+	}
+}
+
+// TestStructureTogether: functions that are each within the bounds are refused when
+// there are too many.
+func TestStructureTogether(t *testing.T) {
+	var s shape
+	s.start(0, 0)
+	s.instructions, s.branches, s.live = MaxInstructions, MaxBranches, MaxLive
+	many := MaxWork/s.work() + 1
+	body := "\x00" + times(MaxBranches/2, one+"\x0d\x00") + end
+	code := leb(many*6) + times(many*6, leb(len(body))+body)
+	m := []byte("\x00asm\x01\x00\x00\x00")
+	m = appendSection(m, secType, []byte("\x01\x60\x00\x00"))
+	m = appendSection(m, secFunction, []byte(leb(many*6)+times(many*6, "\x00")))
+	m = appendSection(m, secCode, []byte(code))
+	if _, err := Meter(nil, m); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "too long to compile") {
+		t.Errorf("%d functions: %v", many*6, err)
+	}
+}
+
+// FuzzStructure: whatever a function's body is, it is refused or metered, alike each
+// time, and what is valid stays so.
+func FuzzStructure(f *testing.F) {
+	f.Add(uint8(3), []byte(load+iff+one+"\x21\x00"+end))
+	f.Add(uint8(1), []byte(block+one+"\x0e\x01\x00\x00"+end))
+	f.Add(uint8(0), []byte(one+"\x0d\x00\x00"))
+	f.Fuzz(func(t *testing.T, locals uint8, body []byte) {
+		code := oneFunction(int(locals), string(body))
+		out, err := Meter(nil, code)
+		if err != nil {
+			return
+		}
+		if _, err := Meter(nil, code); err != nil {
+			t.Fatalf("the second time: %v", err)
+		}
+		r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigInterpreter())
+		defer r.Close(context.Background())
+		plain, err := r.CompileModule(t.Context(), code)
+		if err != nil {
+			return
+		}
+		_ = plain.Close(t.Context())
+		b := r.NewHostModuleBuilder(MeterModule)
+		b.NewFunctionBuilder().WithFunc(func() int32 { return 0 }).Export(MeterName)
+		if _, err := b.Instantiate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.CompileModule(t.Context(), out); err != nil {
+			t.Fatalf("metered it is not valid: %v", err)
+		}
+	})
+}
