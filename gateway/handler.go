@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -29,6 +30,7 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 			s.survive(rc, v)
 		}
 	}()
+	defer s.leaveBody(rc)
 	switch path := rc.Path(); {
 	case len(path) > 3 && string(path[:3]) == "/t/":
 		s.serveToolset(rc, path)
@@ -104,11 +106,14 @@ func (s *Server) speak(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview *c
 		}
 		resource, metadata = s.resource(rc, ts.Slug)
 	}
-	pass, refusal := ts.Access.Admit(s.calls, rc.Request.Header.Peek(fasthttp.HeaderAuthorization), len(rc.Request.Body()), resource, metadata)
+	// Nothing of the body was read so far, and for who is refused nothing will be.
+	conn := connOf(rc)
+	pass, refusal := ts.Access.Admit(s.calls, rc.Request.Header.Peek(fasthttp.HeaderAuthorization), int(max(conn.Length(), 0)), resource, metadata)
 	if refusal != nil {
 		s.turnAway(rc, ts, refusal, preview != nil)
 		return
 	}
+	conn.Admit()
 	// Nothing behind this line may see the client's own credential.
 	rc.Request.Header.Del(fasthttp.HeaderAuthorization)
 	x := s.sessions.Get().(*session)
@@ -222,6 +227,11 @@ type session struct {
 }
 
 var _ mcp.Toolset = (*session)(nil)
+
+// Body implements [mcp.Toolset].
+func (x *session) Body(rc *fasthttp.RequestCtx) ([]byte, bool) {
+	return x.s.readBody(rc, x.ts, x.pass, x.preview != nil)
+}
 
 // Card implements [mcp.Toolset].
 func (x *session) Card() *mcp.Card { return x.ts.Card }
@@ -368,6 +378,7 @@ func (x *session) Listen(sub *mcp.Subscription) error {
 // Done implements [mcp.Toolset].
 func (x *session) Done(served mcp.Served) {
 	x.pass.Leave()
+	connOf(x.rc).FreeBody()
 	s := x.s
 	if served.Method != mcp.MethodToolsCall && x.preview == nil { // calls are counted with their tool
 		s.opts.Meter.Operation(served.Method, served.Version, time.Since(x.start).Seconds())
@@ -401,13 +412,12 @@ func (s *Server) survive(rc *fasthttp.RequestCtx, v any) {
 
 // refuse answers what is not a request.
 func (s *Server) refuse(rc *fasthttp.RequestCtx, err error) {
-	var small *fasthttp.ErrSmallBuffer
+	s.leaveBody(rc)
+	var form *http1.Error
 	var timeout net.Error
 	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		answer(rc, fasthttp.StatusRequestEntityTooLarge, "the request body is too large")
-	case errors.As(err, &small):
-		answer(rc, fasthttp.StatusRequestHeaderFieldsTooLarge, "the request headers are too large")
+	case errors.As(err, &form):
+		answer(rc, form.Status, form.Text)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		answer(rc, fasthttp.StatusRequestTimeout, "the request did not arrive in time")
 	default:

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -87,6 +88,9 @@ func (a *listeners) take(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass acc
 	rc.Hijack(func(c net.Conn) {
 		if inner, ok := c.(interface{ UnsafeConn() net.Conn }); ok {
 			c = inner.UnsafeConn() // lets the server have its buffers back
+		}
+		if framed, ok := c.(*http1.Conn); ok {
+			framed.Detach() // whatever comes ends the stream
 		}
 		l.conn = c
 		a.start(l, head)

@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -32,11 +33,13 @@ const (
 	// DefaultDrain is how long running calls may take after a stop.
 	DefaultDrain = 30 * time.Second
 
-	// readTimeout of a whole request: a client that sends slower holds a
-	// connection for nothing.
+	// readTimeout of a request's body, and of the first byte of a connection: a client
+	// that sends slower holds memory for nothing.
 	readTimeout = 30 * time.Second
 	// writeTimeout of a whole answer, for clients that do not read.
 	writeTimeout = 60 * time.Second
+	// headTime is how long a request's head may take: it fits one packet or a few.
+	headTime = 10 * time.Second
 	// idleTimeout of a kept connection.
 	idleTimeout = 120 * time.Second
 	// warmDelay leaves the processors to the first calls after a start or a release,
@@ -45,6 +48,13 @@ const (
 	warmDelay = time.Second
 	// headerBytes is the longest header block: bearer tokens reach 8 KB.
 	headerBytes = 16 << 10
+	// strangers are connections of one address on which nobody was let in yet. Clients
+	// of an honest address leave that state with their first request.
+	strangers = 512
+	// bodiesAtOnce and bodiesPerAddress are how many bodies of the largest size may be in
+	// memory at the same time, of all and of one address. Bodies of calls have about a
+	// kilobyte and cost nothing beside their connection's buffer.
+	bodiesAtOnce, bodiesPerAddress = 16, 4
 	// writeBuffer lets an answer of usual size leave in one system call.
 	writeBuffer = 16 << 10
 )
@@ -72,6 +82,11 @@ type Options struct {
 	PublicURL string
 	// MaxRequest is the largest request body in bytes. Default: [DefaultMaxRequest].
 	MaxRequest int
+	// MaxConns is how many connections may be open, and MaxConnsPerAddress how many of
+	// one address (of IPv6: of one network of 64 bits). Defaults: as the descriptors of
+	// this process allow, and three quarters of MaxConns, so that a proxy in front can
+	// have nearly all and nobody else is locked out.
+	MaxConns, MaxConnsPerAddress int
 	// Drain is how long running calls may take after a stop. Default: [DefaultDrain].
 	Drain time.Duration
 	// Version of the program, for sluice_build_info.
@@ -86,7 +101,7 @@ type Server struct {
 	log       *slog.Logger
 	protocol  *mcp.Server
 	guard     *access.Guard
-	listener  net.Listener
+	listener  *http1.Listener
 	loopback  bool
 	http      *fasthttp.Server
 	draining  atomic.Bool
@@ -112,6 +127,12 @@ func New(o Options) (*Server, error) {
 	if o.MaxRequest <= 0 {
 		o.MaxRequest = DefaultMaxRequest
 	}
+	if o.MaxConns <= 0 {
+		o.MaxConns = http1.DefaultConns()
+	}
+	if o.MaxConnsPerAddress <= 0 {
+		o.MaxConnsPerAddress = max(1, o.MaxConns*3/4)
+	}
 	if o.Drain <= 0 {
 		o.Drain = DefaultDrain
 	}
@@ -123,19 +144,24 @@ func New(o Options) (*Server, error) {
 	if s.protocol, err = mcp.New(mcp.Options{WriteTimeout: writeTimeout, Logger: s.log}); err != nil {
 		return nil, err
 	}
-	s.listener = o.Listener
-	if s.listener == nil {
+	ln := o.Listener
+	if ln == nil {
 		var lc net.ListenConfig
-		if s.listener, err = lc.Listen(context.Background(), "tcp", o.Addr); err != nil {
+		if ln, err = lc.Listen(context.Background(), "tcp", o.Addr); err != nil {
 			return nil, problem.New(problem.Unavailable, "the gateway cannot listen on %s", o.Addr).
 				Fix("stop what uses the port, or choose another with --listen").Because(err)
 		}
 	}
-	s.loopback = access.IsLoopback(s.listener.Addr())
+	s.loopback = access.IsLoopback(ln.Addr())
 	if s.guard, err = access.NewGuard(access.Options{Loopback: s.loopback, Hosts: o.Hosts, Origins: o.Origins}); err != nil {
-		_ = s.listener.Close()
+		_ = ln.Close()
 		return nil, err
 	}
+	largest := int64(o.MaxRequest)
+	s.listener = http1.Listen(ln, http1.Options{
+		HeadBytes: headerBytes, HeadTime: headTime, Conns: o.MaxConns, ConnsPerAddress: o.MaxConnsPerAddress, Strangers: strangers,
+		BodyBytes: bodiesAtOnce * largest, BodyBytesPerAddress: bodiesPerAddress * largest, Refused: s.countRefused,
+	})
 	s.publicURL = strings.TrimSuffix(o.PublicURL, "/")
 	s.watcher, s.listeners, s.searches = newWatcher(), newListeners(o.Holder), newSearches()
 	s.sessions.New = func() any {
@@ -153,7 +179,7 @@ func New(o Options) (*Server, error) {
 		IdleTimeout:           idleTimeout,
 		ReadBufferSize:        headerBytes,
 		WriteBufferSize:       writeBuffer,
-		MaxRequestBodySize:    o.MaxRequest,
+		ReduceMemoryUsage:     true, // a connection that waits holds no buffers of the server
 		TCPKeepalive:          true,
 		CloseOnShutdown:       true,
 		KeepHijackedConns:     true, // streams outlive the handler that took them
@@ -254,8 +280,9 @@ func (s *Server) gauges() {
 	m, h := s.opts.Meter, s.opts.Holder
 	m.Gauge(metering.Series("sluice_build_info", "version", s.opts.Version), func() float64 { return 1 })
 	m.Gauge(metering.Series("sluice_http_connections", "listener", "gateway"), func() float64 {
-		return float64(s.http.GetOpenConnectionsCount())
+		return float64(s.listener.Open())
 	})
+	m.Gauge(metering.Series("sluice_http_body_bytes", "listener", "gateway"), func() float64 { return float64(s.listener.BodyBytes()) })
 	m.Gauge("sluice_listen_streams", func() float64 { return float64(s.listeners.open.Load()) })
 	m.Gauge(metering.Series("sluice_toolsets", "state", "live"), func() float64 { return float64(len(h.Load().Toolsets())) })
 	m.Gauge("sluice_tools", func() float64 {

@@ -104,7 +104,11 @@ type config struct {
 	LogLevel              string   `yaml:"log-level"`
 	ShutdownTimeout       duration `yaml:"shutdown-timeout"`
 	PluginGrace           duration `yaml:"plugin-grace"`
-	MaxSpec               specSize `yaml:"max-spec"`
+
+	MaxConnections           int `yaml:"max-connections"`
+	MaxConnectionsPerAddress int `yaml:"max-connections-per-address"`
+
+	MaxSpec specSize `yaml:"max-spec"`
 
 	Suggest suggestConfig `yaml:"suggest"`
 }

@@ -41,7 +41,7 @@ of these files that exists is read:
 
 Its keys: data, listen, admin-listen, public-url, admin-public-url,
 allow-private-upstreams, log-format, log-level, shutdown-timeout, plugin-grace, max-spec,
-context, contexts (name: {server, token-file}).
+max-connections, max-connections-per-address, context, contexts (name: {server, token-file}).
 
 Without any of them a command talks to the node whose data directory is
 ./sluice-data: it reads the files "endpoint" and "admin.token" there. That token is

@@ -43,6 +43,7 @@ type nodeFlags struct {
 	allowPrivate        []string
 	logFormat, logLevel string
 	shutdown            time.Duration
+	conns, connsPerAddr int
 	suggest             suggestConfig
 }
 
@@ -65,6 +66,8 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.logFormat, "log-format", "", "auto, json, text (default auto: text on a terminal)")
 	fs.StringVar(&f.logLevel, "log-level", "", "debug, info, warn, error")
 	fs.DurationVar(&f.shutdown, "shutdown-timeout", 0, "time for running calls at a stop (default 30s)")
+	fs.IntVar(&f.conns, "max-connections", 0, "connections to the gateway at the same time (default: three quarters of the open files allowed)")
+	fs.IntVar(&f.connsPerAddr, "max-connections-per-address", 0, "how many of them from one address (default: three quarters of them)")
 	mustComplete(cmd, "log-format", []string{"auto", "json", "text"})
 	mustComplete(cmd, "log-level", []string{"debug", "info", "warn", "error"})
 }
@@ -81,6 +84,15 @@ func (f *nodeFlags) options(a *app, level string) (o nodeOptions, err error) {
 	}
 	if o.grace == 0 {
 		o.grace = gateway.DefaultDrain
+	}
+	if o.conns, o.connsPerAddr = f.conns, f.connsPerAddr; o.conns == 0 {
+		o.conns = c.MaxConnections
+	}
+	if o.connsPerAddr == 0 {
+		o.connsPerAddr = c.MaxConnectionsPerAddress
+	}
+	if o.conns < 0 || o.connsPerAddr < 0 {
+		return o, usagef("--max-connections and --max-connections-per-address are numbers from 1 on")
 	}
 	if (o.adminCert == "") != (o.adminKey == "") {
 		return o, usagef("--admin-tls-cert and --admin-tls-key belong together")

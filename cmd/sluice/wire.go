@@ -33,6 +33,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/filelock"
+	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -79,6 +80,7 @@ type nodeOptions struct {
 	allowPrivate        bool
 	allow               []netip.Prefix
 	grace               time.Duration // for running calls and jobs at a stop
+	conns, connsPerAddr int           // to the gateway; 0: its defaults
 	pluginGrace         time.Duration // that plugins get beyond their deadlines
 	gcPercent           int           // once started; 0: the operator's GOGC
 	callLogRows         uint64        // of each workspace; 0: the store's default
@@ -282,7 +284,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 			hosts = append(hosts, hostOf(n.opts.publicURL))
 		}
 		n.gateway, err = gateway.New(gateway.Options{
-			Addr: n.opts.listen, Holder: n.holder, Caller: live, Ready: n.opts.ready, Hosts: hosts, Drain: n.opts.grace, PublicURL: n.opts.publicURL,
+			Addr: n.opts.listen, Holder: n.holder, Caller: live, Ready: n.opts.ready, Hosts: hosts, MaxConns: n.opts.conns, MaxConnsPerAddress: n.opts.connsPerAddr, Drain: n.opts.grace, PublicURL: n.opts.publicURL,
 			Preview: &gateway.PreviewOptions{Previews: n.previews, Caller: drafts},
 			Version: versionOrDevel(), Meter: n.meter, Logger: n.opts.logger,
 		})
@@ -327,8 +329,9 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	secretsOf.admin.Store(n.admin)
 	ofOperator.admin.Store(n.admin)
 	n.adminHTTP = &http.Server{
-		Handler: n.admin.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(n.opts.logger.Handler(), slog.LevelDebug),
+		Handler: n.admin.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: adminHeadBytes,
+		ConnState: http1.ConnState,
+		ErrorLog:  slog.NewLogLogger(n.opts.logger.Handler(), slog.LevelDebug),
 	}
 	return nil
 }
@@ -424,7 +427,7 @@ func (n *node) serveAdmin() error {
 	if n.opts.adminCert != "" {
 		return n.adminHTTP.ServeTLS(n.adminLn, n.opts.adminCert, n.opts.adminKey)
 	}
-	return n.adminHTTP.Serve(n.adminLn)
+	return n.adminHTTP.Serve(strict(n.adminLn, adminHeadBytes))
 }
 
 // ended takes away the error that only says that ctx ended.

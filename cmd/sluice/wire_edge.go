@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -135,7 +136,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 		hosts = append(hosts, hostOf(o.publicURL))
 	}
 	n.gateway, err = gateway.New(gateway.Options{
-		Addr: o.listen, Holder: n.holder, Caller: live, Hosts: hosts, PublicURL: o.publicURL, Drain: o.grace, Version: versionOrDevel(), Meter: n.meter, Logger: o.logger,
+		Addr: o.listen, Holder: n.holder, Caller: live, Hosts: hosts, MaxConns: o.conns, MaxConnsPerAddress: o.connsPerAddr, PublicURL: o.publicURL, Drain: o.grace, Version: versionOrDevel(), Meter: n.meter, Logger: o.logger,
 	})
 	if err != nil {
 		return n, err
@@ -147,7 +148,8 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 	}
 	n.onClose(func() error { _ = n.opsLn.Close(); return nil }) // it may be closed by then
 	n.opsHTTP = &http.Server{
-		Handler: n.operations(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		Handler: n.operations(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: opsHeadBytes,
+		ReadTimeout: 10 * time.Second, ConnState: http1.ConnState, // nothing it serves has a body
 		ErrorLog: slog.NewLogLogger(o.logger.Handler(), slog.LevelDebug),
 	}
 	return n, nil
@@ -159,7 +161,7 @@ func (n *edgeNode) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return n.gateway.Run(ctx) })
 	g.Go(func() error {
-		if err := n.opsHTTP.Serve(n.opsLn); !errors.Is(err, http.ErrServerClosed) {
+		if err := n.opsHTTP.Serve(strict(n.opsLn, opsHeadBytes)); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serving operations: %w", err)
 		}
 		return nil

@@ -167,6 +167,7 @@ type Options struct {
 	Dial       safedial.Options // default: every address is permitted; Grantable: none, but what Dialer grants
 	CacheBytes int64
 	MaxRequest int
+	MaxConns   int
 	Drain      time.Duration
 	Hosts      []string
 	Origins    []string
@@ -220,7 +221,7 @@ func New(o Options) (*Stack, error) {
 	}
 	s.Gateway, err = gateway.New(gateway.Options{
 		Addr: "127.0.0.1:0", Holder: s.Holder, Caller: s.Caller, Meter: s.Meter, Logger: o.Logger,
-		MaxRequest: o.MaxRequest, Drain: o.Drain, Hosts: o.Hosts, Origins: o.Origins, Version: "test",
+		MaxRequest: o.MaxRequest, MaxConns: o.MaxConns, Drain: o.Drain, Hosts: o.Hosts, Origins: o.Origins, Version: "test",
 	})
 	if err != nil {
 		return nil, err

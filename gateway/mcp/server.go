@@ -19,6 +19,10 @@ const maxBatch = 64
 // An implementation belongs to that request. Its methods are called one after the
 // other, Cancel excepted.
 type Toolset interface {
+	// Body reads the body of the request in rc, whose head was accepted. It is valid until
+	// Done. When it is false the body could not be read and the implementation has
+	// answered.
+	Body(rc *fasthttp.RequestCtx) ([]byte, bool)
 	// Card is the toolset's rendered description.
 	Card() *Card
 	// AppendTools appends the JSON array of one page of the tools. cursor is nil for
@@ -193,8 +197,8 @@ func (x *exchange) release() {
 	ts.Done(served)
 }
 
-// Serve answers the request in rc. The caller has checked Host, Origin and who is
-// calling. It keeps rc and ts no longer than until ts.Done.
+// Serve answers the request in rc, whose body is read by ts. The caller has checked
+// Host, Origin and who is calling. It keeps rc and ts no longer than until ts.Done.
 func (s *Server) Serve(rc *fasthttp.RequestCtx, ts Toolset) {
 	if !rc.IsPost() {
 		rc.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
@@ -214,9 +218,13 @@ func (s *Server) Serve(rc *fasthttp.RequestCtx, ts Toolset) {
 		}
 	}()
 	x.s, x.rc, x.req, x.ts = s, rc, &rc.Request.Header, ts
+	body, ok := ts.Body(rc)
+	if !ok {
+		return
+	}
 	x.status = fasthttp.StatusOK
 	x.out = rc.Response.SwapBody(nil)[:0]
-	x.serve(rc.Request.Body())
+	x.serve(body)
 	if x.taken || x.hijacked {
 		return
 	}

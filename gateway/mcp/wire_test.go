@@ -51,6 +51,8 @@ func newStub(t testing.TB) *stub {
 
 func (s *stub) Card() *Card { return s.card }
 
+func (s *stub) Body(rc *fasthttp.RequestCtx) ([]byte, bool) { return rc.Request.Body(), true }
+
 func (s *stub) AppendTools(dst, cursor []byte) ([]byte, string, bool, error) {
 	if string(cursor) == "two" {
 		return append(dst, "[]"...), "", true, nil

@@ -18,6 +18,7 @@ var order = []string{"internal|sdk", "plugins", "registry", "gateway|admin", "cm
 
 // within lists, per package, the packages of its own tree it may import.
 var within = map[string][]string{
+	"internal/http1/http1test":           {},
 	"internal/jsonscan":                  {"internal/problem"},
 	"internal/textfilter":                {"internal/jsonscan"},
 	"internal/oauth":                     {"internal/problem", "internal/secrets"},
