@@ -148,9 +148,7 @@ func (c *Conn) next() {
 	c.FreeBody()
 	c.phase, c.told = inHead, false
 	c.head = head{}
-	if c.chunks.state != chunkSize || c.chunks.trailer != nil {
-		c.chunks = chunks{}
-	}
+	c.chunks = chunks{trailer: c.chunks.trailer[:0]}
 }
 
 // readHead reads up to the end of a header block.
