@@ -2,17 +2,16 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -25,6 +24,11 @@ type draftCredential struct {
 	// adopted is a login whose tokens it takes over; nil: none.
 	adopted *adopted
 	shared  bool // callers do not log in themselves any more
+	// given says that a request gives the secret, or the first configuration of a client
+	// without one; elsewhere that its authorization server is another one.
+	given, elsewhere bool
+	rebound          bool   // row.Origins is to be written
+	was              string // row.Origins as stored
 }
 
 // loadCredentials reads the credentials of a connector in a toolset with their tokens.
@@ -110,9 +114,11 @@ func (d *draft) authenticate(s *Server, a *SetAuth, at string) error {
 			c = old[match[i]]
 		}
 		c.row.Position = int64(i)
+		c.elsewhere = c.row.Version > 0 && !keepsSecret(&c.row, &items[i])
 		if err := c.set(&items[i]); err != nil {
 			return err
 		}
+		c.given = c.row.Version == 0 || !c.secret.IsZero()
 		if a.adopted != nil && len(items) == 1 {
 			c.adopted = a.adopted
 		}
@@ -214,6 +220,15 @@ func (s *Server) writeAuth(ctx context.Context, tx *store.Tx, d *draft) error {
 	for i := range d.creds {
 		c := &d.creds[i]
 		var err error
+		if c.rebound && c.row.Version > 0 {
+			done, err := tx.SetOrigins(ctx, c.row.ID, c.was, c.row.Origins)
+			if err == nil && !done {
+				err = problem.New(problem.Conflict, "the authentication was changed meanwhile").Fix("look at it and try again")
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if c.secret.IsZero() && c.row.Version > 0 {
 			err = tx.SaveCredentialShape(ctx, &c.row)
 		} else {
@@ -248,7 +263,7 @@ func (s *Server) auditAuth(creds []draftCredential) any {
 	out := make([]map[string]string, len(creds))
 	for i := range creds {
 		c := &creds[i]
-		out[i] = map[string]string{"authType": c.row.AuthType, "shape": c.row.Shape, "credentialId": c.row.ID}
+		out[i] = map[string]string{"authType": c.row.AuthType, "shape": c.row.Shape, "credentialId": c.row.ID, "origins": c.row.Origins}
 		if !c.secret.IsZero() {
 			out[i]["fingerprint"] = s.o.Keyring.Fingerprint(c.secret)
 		}
@@ -295,123 +310,16 @@ func (c *draftCredential) show(now time.Time) (AuthenticationItem, error) {
 		ClientID: sh.ClientID, TokenAuth: sh.TokenAuth, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes,
 		Audience: sh.Audience, Resource: sh.Resource, PerUser: sh.PerUser, Certificate: sh.Certificate, Last4: row.Last4, RotatedAt: &at, Version: row.Version, Preview: preview(row, &sh),
 	}
+	b, _, err := parseBound(row)
+	if err != nil {
+		return AuthenticationItem{}, err
+	}
+	it.Origins, it.TokenOrigins = b.Call, b.Token
 	if isOAuth(row.AuthType) {
 		it.State, it.LastError, it.ExpiresAt = tokenState(c.token, sh.Grant, now)
 		it.LoginPending = c.token != nil && now.Before(c.token.LoginExpires.Time)
 	}
 	return it, nil
-}
-
-// secretCache keeps opened credentials for the gateway in this process.
-type secretCache struct {
-	mu         sync.RWMutex
-	generation uint64                  // guarded by mu; raised by every forget
-	values     map[string]openedSecret // guarded by mu
-	// most values are kept, 0: as many as there are; set before the first use.
-	most int
-	// changed is called when a secret is forgotten; set before the first use.
-	changed func()
-}
-
-type openedSecret struct {
-	value   secrets.Secret
-	version uint64
-	renew   time.Time // of an access token: when a new one is due; zero: never
-	expires time.Time // of an access token; zero: not known
-}
-
-// Secret returns the value of a credential and its version, in the form that the
-// gateway applies: the key or token; "user:password" of basic; an access token;
-// the PEM text of a certificate chain with its private key. It answers from
-// memory but for the first time after a change, and is what the gateway of this
-// process asks. It fails with [problem.NotFound], and as [Server.Refresh] does.
-func (s *Server) Secret(ctx context.Context, id string) (secrets.Secret, uint64, error) {
-	v, err := s.secret(ctx, id)
-	return v.value, v.version, err
-}
-
-func (s *Server) secret(ctx context.Context, id string) (openedSecret, error) {
-	c := &s.secrets
-	c.mu.RLock()
-	v, ok := c.values[id]
-	generation := c.generation
-	c.mu.RUnlock()
-	if ok && (v.renew.IsZero() || s.now().Before(v.renew)) {
-		return v, nil
-	}
-	row, err := s.o.Store.SealedCredential(ctx, id)
-	if err != nil {
-		return openedSecret{}, err
-	}
-	if isOAuth(row.AuthType) {
-		return s.renew(ctx, holder{credential: row.ID}, 0, false)
-	}
-	value, err := s.open(row)
-	if err != nil {
-		return openedSecret{}, err
-	}
-	if row.AuthType == authBasic {
-		sh, err := shapeOf(row)
-		if err != nil {
-			return openedSecret{}, err
-		}
-		value = secrets.New(sh.Username + ":" + value.Reveal())
-	}
-	v = openedSecret{value: value, version: row.Version}
-	c.put(id, v, generation)
-	return v, nil
-}
-
-func (s *Server) open(row *store.Credential) (secrets.Secret, error) {
-	value, err := s.o.Keyring.Open(row.Record(), row.Sealed)
-	if err != nil {
-		return secrets.Secret{}, fmt.Errorf("opening credential %s: %w", row.ID, err)
-	}
-	return value, nil
-}
-
-// put remembers a value that was read when the cache had a generation. A change
-// since then would be hidden by the old value.
-func (c *secretCache) put(id string, v openedSecret, generation uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.generation != generation {
-		return
-	}
-	if c.values == nil {
-		c.values = map[string]openedSecret{}
-	}
-	if c.most > 0 && len(c.values) >= c.most {
-		clear(c.values) // they are read again
-	}
-	c.values[id] = v
-}
-
-func (c *secretCache) now() uint64 {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.generation
-}
-
-// forget drops a cached secret after its record changed.
-func (c *secretCache) forget(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.generation++
-	delete(c.values, id)
-	if c.changed != nil {
-		c.changed()
-	}
-}
-
-// forgetAll drops the cached secrets of what a toolset had and has.
-func (s *Server) forgetAll(lists ...[]draftCredential) {
-	for _, list := range lists {
-		for i := range list {
-			s.secrets.forget(list[i].row.ID)
-		}
-	}
-	s.forgetUsers()
 }
 
 // ToolsetInput is the path of a toolset. It is exported because the API reads
@@ -462,6 +370,7 @@ func (s *Server) registerAuthentication() {
 		return nil, err
 	})
 	s.registerConnectorAuth(tags)
+	s.registerOrigins()
 	s.registerAuthorize(path, connectorAuthPath, tags)
 }
 
@@ -540,6 +449,9 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *Match
 		a.aim(d.baseURL())
 	}
 	if err := d.authenticate(s, a, ""); err != nil {
+		return nil, err
+	}
+	if err := s.bind(ctx, d); err != nil {
 		return nil, err
 	}
 	if err := s.pushDraft(ctx, d); err != nil {

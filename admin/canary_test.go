@@ -153,7 +153,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	if s, err := w.ring.Open(row.Record(), row.Sealed); err != nil || s.Reveal() != canaries["password"] {
 		t.Fatalf("the sealed secret is not the one that was sent: %v", err)
 	}
-	value, _, err := w.srv.Secret(t.Context(), row.ID)
+	value, _, err := w.secret(t.Context(), row.ID)
 	if err != nil || value.Reveal() != "u:"+canaries["password"] {
 		t.Fatalf("the gateway's value: %v", err)
 	}
@@ -171,7 +171,7 @@ func TestSecretFollowsChanges(t *testing.T) {
 		return row.ID
 	}
 	read := func(id string) string {
-		s, _, err := w.srv.Secret(t.Context(), id)
+		s, _, err := w.secret(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,12 +194,12 @@ func TestSecretFollowsChanges(t *testing.T) {
 	if id() == first || read(id()) != "third-secret-0000" {
 		t.Error("another type kept the credential")
 	}
-	if s, _, err := w.srv.Secret(t.Context(), first); err == nil {
+	if s, _, err := w.secret(t.Context(), first); err == nil {
 		t.Errorf("the replaced credential still gives %v", s)
 	}
 	last := id()
 	w.remove(ts.ID)
-	if s, _, err := w.srv.Secret(t.Context(), last); err == nil || !s.IsZero() {
+	if s, _, err := w.secret(t.Context(), last); err == nil || !s.IsZero() {
 		t.Errorf("the credential of a deleted toolset still gives %v", s)
 	}
 }
@@ -360,7 +360,7 @@ func TestKeyFromAnotherDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.srv.Secret(t.Context(), row.ID); !errors.As(err, &unknown) {
+	if _, _, err := w.secret(t.Context(), row.ID); !errors.As(err, &unknown) {
 		t.Errorf("Secret: %v", err)
 	}
 	// Setting the key again mends it.

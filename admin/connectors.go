@@ -29,6 +29,12 @@ type generated struct {
 	opened *connector.Connector
 	tools  []generatedTool
 	byOp   map[Operation]int
+	// base is the origin of the first server that is a whole address, elsewhere are
+	// those of operations that have other servers, with and without a credential;
+	// "" and none: nobody says.
+	base      string
+	elsewhere registry.Origins
+	keyed     registry.Origins // those of elsewhere whose operations want a credential
 }
 
 type generatedTool struct {
@@ -44,6 +50,7 @@ type generatedTool struct {
 // generate lists the tools of an opened connector.
 func generate(c *connector.Connector) (*generated, error) {
 	g := &generated{opened: c, tools: make([]generatedTool, 0, c.Len()), byOp: make(map[Operation]int, c.Len())}
+	g.base = originOfServers(c.Servers())
 	for i := range c.Len() {
 		h, err := c.Tool(i) // compiles the plan too: a tool that cannot be called is not stored
 		if err != nil {
@@ -73,6 +80,12 @@ func generate(c *connector.Connector) (*generated, error) {
 		}
 		g.byOp[Operation{Method: t.method, Path: t.path}] = i
 		g.tools = append(g.tools, t)
+		if at := originOfServers(h.Servers); at != "" && at != g.base {
+			g.elsewhere = g.elsewhere.With(at)
+			if len(security) > 0 && c.HasSchemes() {
+				g.keyed = g.keyed.With(at)
+			}
+		}
 	}
 	return g, nil
 }

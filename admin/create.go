@@ -113,11 +113,16 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 		}
 	}
 	renamed := d.settle(before)
+	if err := s.noteMoved(ctx, d, again, old); err != nil {
+		return nil, err
+	}
 	switch {
 	case again == nil:
 	case again.approved != (SpecRef{}) && (d.changes == nil || d.changes.To != again.approved):
 		return nil, problem.New(problem.Conflict, "the source has changed since the change was shown").
 			Fix("look at what it is now: sluice toolset refresh %s --hold", d.ts.Slug)
+	case again.approved != (SpecRef{}) && d.changes.Origins != nil:
+		return nil, originsRefused(d.ts.Slug, []OriginChange{*d.changes.Origins})
 	case previous.Digest == d.version.Digest:
 		return again.unchanged(ctx, src.record(d.ts.ID, d.row.Name))
 	case again.request.DryRun:
@@ -146,6 +151,12 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 	if in.Auth != nil {
 		if err := d.authenticate(s, in.Auth, "/authentication"); err != nil {
 			return nil, err
+		}
+		if err := s.bind(ctx, d); err != nil {
+			return nil, err
+		}
+		if d.changes != nil && d.changes.Origins != nil {
+			d.changes.Origins.New = nil // the secret was given for it
 		}
 	}
 	phase("storing the connector")
@@ -455,7 +466,7 @@ func (s *Server) tryOut(ctx context.Context, ws *store.Workspace, d *draft, in *
 		return nil, err
 	}
 	reason := ""
-	if !test.Possible && in.Deploy != nil {
+	if !test.Possible && len(test.waits) == 0 && in.Deploy != nil {
 		reason = in.Deploy.UntestedReason
 	}
 	if test.Passed && !req.KeepDraft || reason != "" {

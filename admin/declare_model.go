@@ -121,6 +121,7 @@ type PlannedToolset struct {
 	Action   string          `json:"action" enum:"create,update,none,extra,delete" doc:"extra: it is not in the document and stays; delete: the same with prune."`
 	Changes  []PlannedChange `json:"changes,omitempty"`
 	Missing  []string        `json:"missing,omitempty" doc:"JSON pointers in the toolset of secrets that are neither given nor stored: these credentials are left out, and the toolset is not published."`
+	Origins  []OriginChange  `json:"origins,omitempty" doc:"New addresses of calls that the stored credential is not for: the toolset is not published until they are confirmed."`
 	Revision uint64          `json:"revision,omitempty" doc:"That was published."`
 }
 

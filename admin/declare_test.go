@@ -175,7 +175,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if value, _, err := two.srv.Secret(t.Context(), row.ID); err != nil || value.Reveal() != c.want {
+		if value, _, err := two.secret(t.Context(), row.ID); err != nil || value.Reveal() != c.want {
 			t.Errorf("the secret of %s is another (%v)", c.slug, err)
 		}
 	}
@@ -417,7 +417,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 	}
 	if row, err := two.credential(two.get("shop").ID, "pet-store"); err != nil {
 		t.Fatal(err)
-	} else if value, _, err := two.srv.Secret(t.Context(), row.ID); err != nil || value.Reveal() != upstreamKey {
+	} else if value, _, err := two.secret(t.Context(), row.ID); err != nil || value.Reveal() != upstreamKey {
 		t.Errorf("the secret is another (%v)", err)
 	}
 	for _, again := range []any{full, doc} {

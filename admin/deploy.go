@@ -26,6 +26,9 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 	// deploys. Nothing in here waits for anybody outside of this machine.
 	s.publish.Lock()
 	defer s.publish.Unlock()
+	if err := s.requireConfirmed(ctx, d); err != nil {
+		return err
+	}
 	before, rev := *d.ts, &store.Revision{
 		ToolsetID: d.ts.ID, Digest: d.ts.DraftDigest, Repository: d.ts.WorkspaceID + "/toolsets/" + d.ts.Slug,
 		ConnectorDigest: d.ts.ConnectorDigest, Author: requestOf(ctx).tokenID(), Reason: reason,

@@ -340,7 +340,7 @@ func (s *Server) edgeUser(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	default:
-		c := &registry.EdgeCredential{ID: in.Credential, Version: v.version, Value: v.value.Reveal()}
+		c := &registry.EdgeCredential{ID: in.Credential, Version: v.version, Value: v.value.Reveal(), Origins: v.origins}
 		if !v.expires.IsZero() {
 			c.Expires = v.expires.Unix()
 		}

@@ -204,7 +204,7 @@ func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.E
 	}
 	// A hash does not fail.
 	for i := range opened {
-		_, _ = io.WriteString(h, opened[i].ID+"@"+strconv.FormatUint(opened[i].Version, 10)+"\n")
+		_, _ = io.WriteString(h, opened[i].ID+"@"+strconv.FormatUint(opened[i].Version, 10)+" "+opened[i].Origins.String()+"\n")
 	}
 	for _, a := range absent {
 		_, _ = io.WriteString(h, a.Credential+" "+a.Reason+"\n")
@@ -248,7 +248,7 @@ func (s *Server) openCredentials(ctx context.Context, ids []string) ([]registry.
 			continue
 		}
 		v := &values[i]
-		c := registry.EdgeCredential{ID: id, Version: v.version, Value: v.value.Reveal()}
+		c := registry.EdgeCredential{ID: id, Version: v.version, Value: v.value.Reveal(), Origins: v.origins}
 		if !v.expires.IsZero() {
 			c.Expires = v.expires.Unix()
 		}

@@ -12,8 +12,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -224,7 +226,14 @@ func (x *tester) call(ctx context.Context, call *admin.TestCall, ref *registry.C
 		if err := tool.Plan.Build(&r, args); err != nil {
 			return admin.TestedAnswer{}, err
 		}
-		req, err := http.NewRequestWithContext(ctx, r.Method, ref.BaseURL+string(r.Target), bytes.NewReader(r.Body))
+		base := ref.BaseURL
+		if servers := append(slices.Clone(tool.Servers), conn.Servers()...); base == "" && len(servers) > 0 {
+			base = servers[0].URL
+			for _, v := range servers[0].Variables {
+				base = strings.ReplaceAll(base, "{"+v.Name+"}", v.Default)
+			}
+		}
+		req, err := http.NewRequestWithContext(ctx, r.Method, base+string(r.Target), bytes.NewReader(r.Body))
 		if err != nil {
 			return admin.TestedAnswer{}, err
 		}
@@ -232,7 +241,8 @@ func (x *tester) call(ctx context.Context, call *admin.TestCall, ref *registry.C
 		x.address = req.URL.String()
 		x.mu.Unlock()
 		if a := ref.Auth; a != nil {
-			value, _, err := x.w.srv.Secret(ctx, a.CredentialID)
+			held, err := x.w.srv.Secret(ctx, a.CredentialID)
+			value := held.Value
 			if err != nil {
 				return admin.TestedAnswer{}, err
 			}
@@ -242,6 +252,10 @@ func (x *tester) call(ctx context.Context, call *admin.TestCall, ref *registry.C
 			case registry.AuthBasic:
 				user, password, _ := strings.Cut(value.Reveal(), ":")
 				req.SetBasicAuth(user, password)
+			case registry.AuthQuery:
+				req.URL.RawQuery += "&" + a.ParameterName + "=" + url.QueryEscape(value.Reveal())
+			case registry.AuthCookie:
+				req.AddCookie(&http.Cookie{Name: a.CookieName, Value: value.Reveal()})
 			default:
 				req.Header.Set("Authorization", "Bearer "+value.Reveal())
 			}
@@ -534,4 +548,16 @@ func (w *world) raw(statement string) {
 	if _, err := db.ExecContext(w.t.Context(), statement); err != nil {
 		w.t.Fatalf("%s: %v", statement, err)
 	}
+}
+
+// secret is the value and the version of a credential.
+func (w *world) secret(ctx context.Context, id string) (secrets.Secret, uint64, error) {
+	v, err := w.srv.Secret(ctx, id)
+	return v.Value, v.Version, err
+}
+
+// renewed is another access token than the rejected version.
+func (w *world) renewed(ctx context.Context, id string, rejected uint64) (secrets.Secret, uint64, error) {
+	v, err := w.srv.Refresh(ctx, id, rejected)
+	return v.Value, v.Version, err
 }

@@ -88,6 +88,9 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 		if err := d.authenticate(s, x.auth(i), t.pointerTo(i)+"/authentication"); err != nil {
 			return nil, err
 		}
+		if err := s.bind(ctx, d); err != nil {
+			return nil, err
+		}
 	}
 	d.part = d.parts[0]
 	return out, nil
@@ -246,7 +249,11 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	if err := s.importAccess(ctx, ws, d.ts, x.want); err != nil {
 		return err
 	}
+	if x.planned.Origins, err = s.unconfirmed(ctx, d.draft); err != nil {
+		return err
+	}
 	switch {
+	case len(x.planned.Origins) > 0: // the draft waits, and what is live stays
 	case x.want.Live && len(x.planned.Missing) == 0 && d.ts.LiveDigest != d.ts.DraftDigest:
 		if err := s.deploy(ctx, ws, d.draft, nil, reason); err != nil {
 			return err

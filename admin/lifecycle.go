@@ -187,6 +187,9 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 			return err
 		}
 	}
+	if err := s.restorable(ctx, ws, ts.Slug, old.Repository, registry.Digest(old.Digest)); err != nil {
+		return err
+	}
 	before := *ts
 	rev := &store.Revision{
 		ToolsetID: ts.ID, Digest: old.Digest, Repository: old.Repository, ConnectorDigest: old.ConnectorDigest,

@@ -329,8 +329,12 @@ func (s *Server) finishLogin(ctx context.Context, q url.Values) error {
 		s.noteLogin(ctx, ws, cred, p, err)
 		return err
 	}
+	bound, err := s.boundOf(ctx, cred)
+	if err != nil {
+		return err
+	}
 	row := &store.OAuthToken{CredentialID: id}
-	if _, err := s.keepToken(ctx, ws, holder{credential: id}, row, tok, p.Client, true); err != nil {
+	if _, err := s.keepToken(ctx, ws, holder{credential: id}, row, tok, p.Client, bound.Call, true); err != nil {
 		s.noteLogin(ctx, ws, cred, p, err)
 		return err
 	}

@@ -53,7 +53,7 @@ type MCPTarget struct {
 	// Auth is the shape of the authentication, and Secret gives its values, by the ids
 	// in it; nil: none.
 	Auth   *registry.AuthShape
-	Secret func(ctx context.Context, id string) (secrets.Secret, error)
+	Secret func(ctx context.Context, id string) (HeldSecret, error)
 }
 
 // MCPListing is what a server says.
@@ -188,21 +188,23 @@ func (s *Server) mcpTarget(t MCPTarget, creds []draftCredential) (MCPTarget, err
 	if t.Auth, err = authShape(creds); err != nil {
 		return t, err
 	}
-	t.Secret = func(ctx context.Context, id string) (secrets.Secret, error) {
+	t.Secret = func(ctx context.Context, id string) (HeldSecret, error) {
 		for i := range creds {
 			c := &creds[i]
 			if c.row.ID == id && c.adopted != nil {
-				return secrets.New(c.adopted.tokens.Access), nil
+				return HeldSecret{Value: secrets.New(c.adopted.tokens.Access), Origins: originsOf(c.adopted.server)}, nil
 			}
 			if c.row.ID == id && !c.secret.IsZero() && !isOAuth(c.row.AuthType) {
-				return c.value()
+				v, err := c.value()
+				return HeldSecret{Value: v, Origins: originsOf(t.URL)}, err
 			}
 		}
-		v, _, err := s.Secret(ctx, id)
+		v, err := s.Secret(ctx, id)
 		if problem.Is(err, problem.NotFound) {
 			for i := range creds {
 				if c := &creds[i]; c.row.ID == id && isOAuth(c.row.AuthType) {
-					return s.firstToken(ctx, c)
+					token, err := s.firstToken(ctx, c)
+					return HeldSecret{Value: token, Origins: originsOf(t.URL)}, err
 				}
 			}
 			return v, problem.New(problem.Unauthenticated, "there is no access token yet").

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // servers answers for MCP servers; the protocol itself is tested where it is spoken
@@ -23,6 +24,7 @@ type servers struct {
 	key   string        // guarded by mu; value of the credential that is wanted
 	ttl   time.Duration // guarded by mu
 	asked int           // guarded by mu
+	keyed []string      // guarded by mu; where a key may go that was given
 	// tell makes the open streams tell of a change when something is sent; nil: the
 	// servers do not tell. cut ends them.
 	tell, cut chan struct{}
@@ -69,7 +71,11 @@ func (s *servers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPListin
 			return nil, problem.New(problem.Unauthenticated, "it wants a token")
 		}
 		v, err := t.Secret(ctx, t.Auth.CredentialID)
-		if err != nil || v.Reveal() != s.key {
+		if origin, bad := registry.OriginOf(t.URL); err == nil && bad == nil && !v.Origins.Has(origin) { // as the client does
+			return nil, problem.New(problem.Forbidden, "the key is for %s", v.Origins)
+		}
+		s.keyed = append(s.keyed, t.URL)
+		if err != nil || v.Value.Reveal() != s.key {
 			return nil, problem.New(problem.Unauthenticated, "it wants another token")
 		}
 	}

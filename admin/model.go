@@ -222,6 +222,8 @@ type TestRun struct {
 	At                time.Time       `json:"at"`
 	Answer            string          `json:"answer,omitempty" doc:"What the agent would receive, cut at 16 KiB; shown to the caller of the test only."`
 	AnswerCut         bool            `json:"answerCut,omitempty"`
+
+	waits []OriginChange // addresses that must be confirmed before anything is tested
 }
 
 // TestTokens are o200k_base tokens of the answer.
@@ -274,6 +276,8 @@ type AuthenticationItem struct {
 	Last4            string           `json:"apiKeyLast4,omitempty" doc:"Last four characters of the secret, when it is long enough."`
 	RotatedAt        *time.Time       `json:"rotatedAt,omitempty" doc:"When the secret was set."`
 	Version          uint64           `json:"version,omitempty" doc:"Version of the secret."`
+	Origins          []string         `json:"origins,omitempty" doc:"Where the credential may be sent: scheme, host and port. Requests elsewhere do not carry it."`
+	TokenOrigins     []string         `json:"tokenOrigins,omitempty" doc:"Where the secret of an OAuth client and its tokens may be sent; the first request decides."`
 	Preview          string           `json:"preview,omitempty" doc:"What is sent, with the secret masked." example:"Authorization: Bearer ••••9f3c"`
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
 )
 
 const (
@@ -93,16 +94,16 @@ func (s *Server) now() time.Time { return s.o.Store.Workspace("").Now() }
 // It fails with [problem.Unauthenticated] when the server refuses or a person must
 // log in, [problem.Unsupported] when the credential is no access token, and the
 // problems of package oauth.
-func (s *Server) Refresh(ctx context.Context, id string, rejected uint64) (secrets.Secret, uint64, error) {
+func (s *Server) Refresh(ctx context.Context, id string, rejected uint64) (HeldSecret, error) {
 	row, err := s.o.Store.SealedCredential(ctx, id)
 	if err != nil {
-		return secrets.Secret{}, 0, err
+		return HeldSecret{}, err
 	}
 	if !isOAuth(row.AuthType) {
-		return secrets.Secret{}, 0, problem.New(problem.Unsupported, "the credential %s cannot be renewed", id)
+		return HeldSecret{}, problem.New(problem.Unsupported, "the credential %s cannot be renewed", id)
 	}
 	v, err := s.renew(ctx, holder{credential: row.ID}, rejected, false)
-	return v.value, v.version, err
+	return v.held(), err
 }
 
 // renew returns an access token that is not the rejected version and has some
@@ -145,6 +146,10 @@ func (s *Server) renewNow(ctx context.Context, h holder, rejected uint64, ahead 
 	if err != nil {
 		return openedSecret{}, err
 	}
+	bound, err := s.boundOf(ctx, row)
+	if err != nil {
+		return openedSecret{}, err
+	}
 	ws := s.o.Store.Workspace(row.WorkspaceID)
 	tok, err := h.read(ctx, ws)
 	if err != nil {
@@ -158,7 +163,7 @@ func (s *Server) renewNow(ctx context.Context, h holder, rejected uint64, ahead 
 		return openedSecret{}, err
 	}
 	now, till := s.now(), tok.ExpiresAt.Time
-	current := openedSecret{secrets.New(have.Access), tok.Version, due(time.Unix(have.Obtained, 0), till), till}
+	current := openedSecret{secrets.New(have.Access), tok.Version, due(time.Unix(have.Obtained, 0), till), till, bound.Call}
 	usable := have.Access != "" && (rejected == 0 || tok.Version != rejected) && (till.IsZero() || now.Before(till))
 	if ahead {
 		till = till.Add(-renewAhead)
@@ -171,7 +176,7 @@ func (s *Server) renewNow(ctx context.Context, h holder, rejected uint64, ahead 
 	}
 	fresh, client, err := s.ask(ctx, h, row, &sh, tok, have)
 	if err == nil {
-		return s.keepToken(ctx, ws, h, tok, fresh, client, false)
+		return s.keepToken(ctx, ws, h, tok, fresh, client, bound.Call, false)
 	}
 	if refused, login := oauth.Refused(err); refused {
 		if oauth.InvalidClient(err) && client != nil && client.Registered {
@@ -249,6 +254,7 @@ func (s *Server) oauthConfig(row *store.Credential, sh *shape, found *foundClien
 	cfg := &oauth.Config{
 		Issuer: sh.Issuer, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: secret,
 		AuthMethod: sh.TokenAuth, Scopes: sh.scopes(row.AuthType), Audience: sh.Audience, Resource: sh.Resource,
+		Permit: s.permitToken(row),
 	}
 	if found != nil {
 		found.apply(cfg)
@@ -282,7 +288,7 @@ func (s *Server) openTokens(h holder, row *store.OAuthToken) (t grantedTokens, e
 // keepToken writes a new token before anybody uses it: a rotated refresh token
 // that is lost is a login that is lost. It fails with [problem.Conflict] when the
 // tokens are not those of row any more; after a login they do not matter.
-func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, h holder, row *store.OAuthToken, t *oauth.Token, client *foundClient, login bool) (openedSecret, error) {
+func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, h holder, row *store.OAuthToken, t *oauth.Token, client *foundClient, origins registry.Origins, login bool) (openedSecret, error) {
 	now := s.now()
 	text := mustJSON(grantedTokens{Access: t.Access.Reveal(), Refresh: t.Refresh.Reveal(), Obtained: now.Unix(), Client: client})
 	next := &store.OAuthToken{CredentialID: row.CredentialID, ExpiresAt: store.Time{Time: t.Expires}}
@@ -323,7 +329,7 @@ func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, h holder, r
 	// After the write, so that nothing older stays, and who follows sees the new one.
 	cache := s.cache(h)
 	cache.forget(h.key())
-	v := openedSecret{t.Access, next.Version, due(now, t.Expires), t.Expires}
+	v := openedSecret{t.Access, next.Version, due(now, t.Expires), t.Expires, origins}
 	cache.put(h.key(), v, cache.now())
 	return v, nil
 }

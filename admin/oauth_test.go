@@ -74,14 +74,14 @@ func TestClientCredentialsToken(t *testing.T) {
 		started.Add(1)
 		ended.Go(func() {
 			started.Done()
-			s, v, err := w.srv.Secret(t.Context(), a.CredentialID)
+			s, v, err := w.secret(t.Context(), a.CredentialID)
 			results[i] = got{s.Reveal(), v, err}
 		})
 	}
 	started.Wait()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel() // a caller that leaves does not take the token from the others
-	if _, _, err := w.srv.Secret(gone, a.CredentialID); err == nil {
+	if _, _, err := w.secret(gone, a.CredentialID); err == nil {
 		t.Error("a caller that left got a token")
 	}
 	release()
@@ -100,21 +100,21 @@ func TestClientCredentialsToken(t *testing.T) {
 	f(1, "twenty callers")
 	w.stop()
 	w.open()
-	if s, v, err := w.srv.Secret(t.Context(), a.CredentialID); err != nil || s.Reveal() != results[0].token || v != results[0].version {
+	if s, v, err := w.secret(t.Context(), a.CredentialID); err != nil || s.Reveal() != results[0].token || v != results[0].version {
 		t.Fatalf("after a restart: version %d, %v", v, err)
 	}
 	f(1, "after a restart")
 	as.RevokeAll()
-	s, v, err := w.srv.Refresh(t.Context(), a.CredentialID, results[0].version)
+	s, v, err := w.renewed(t.Context(), a.CredentialID, results[0].version)
 	if err != nil || v != results[0].version+1 || !as.Valid("Bearer "+s.Reveal()) {
 		t.Fatalf("refreshed to version %d, %v", v, err)
 	}
-	if _, again, err := w.srv.Refresh(t.Context(), a.CredentialID, results[0].version); err != nil || again != v {
+	if _, again, err := w.renewed(t.Context(), a.CredentialID, results[0].version); err != nil || again != v {
 		t.Fatalf("who was refused late got version %d, %v", again, err)
 	}
 	f(2, "a refused token")
 	w.later.Add(int64(5 * time.Minute)) // the server's tokens live five minutes
-	if _, next, err := w.srv.Secret(t.Context(), a.CredentialID); err != nil || next != v+1 {
+	if _, next, err := w.secret(t.Context(), a.CredentialID); err != nil || next != v+1 {
 		t.Fatalf("after its time: version %d, %v", next, err)
 	}
 	f(3, "after its time")
@@ -133,7 +133,7 @@ func TestRefusedClient(t *testing.T) {
 	wrong["clientSecret"] = "not-the-secret-of-it"
 	id := want[admin.Authentication](w, w.do("PUT", auth, wrong), 200).CredentialID
 	for range 3 {
-		if _, _, err := w.srv.Secret(t.Context(), id); !problem.Is(err, problem.Unauthenticated) {
+		if _, _, err := w.secret(t.Context(), id); !problem.Is(err, problem.Unauthenticated) {
 			t.Fatalf("%v, want a refusal", err)
 		}
 	}
@@ -149,27 +149,27 @@ func TestRefusedClient(t *testing.T) {
 		t.Errorf("the test: %+v", run.TestRun)
 	}
 	w.later.Add(int64(31 * time.Second))
-	if _, _, err := w.srv.Secret(t.Context(), id); err == nil || len(as.Requests()) != 2 {
+	if _, _, err := w.secret(t.Context(), id); err == nil || len(as.Requests()) != 2 {
 		t.Errorf("after the pause: %v, %d requests", err, len(as.Requests()))
 	}
 	want[admin.Authentication](w, w.do("PUT", auth, service(as)), 200)
 	as.Fail(http.StatusBadGateway)
-	if _, _, err := w.srv.Secret(t.Context(), id); !problem.Is(err, problem.Unavailable) {
+	if _, _, err := w.secret(t.Context(), id); !problem.Is(err, problem.Unavailable) {
 		t.Errorf("down: %v", err)
 	}
 	as.Fail(0)
-	_, version, err := w.srv.Secret(t.Context(), id)
+	_, version, err := w.secret(t.Context(), id)
 	if err != nil {
 		t.Errorf("up again at once: %v", err)
 	}
 	// A token that is good is used while its successor cannot be got.
 	as.Fail(http.StatusBadGateway)
 	w.later.Add(int64(4*time.Minute + 45*time.Second))
-	if _, v, err := w.srv.Secret(t.Context(), id); err != nil || v != version {
+	if _, v, err := w.secret(t.Context(), id); err != nil || v != version {
 		t.Errorf("near its end: version %d, %v", v, err)
 	}
 	w.later.Add(int64(time.Minute))
-	if _, _, err := w.srv.Secret(t.Context(), id); !problem.Is(err, problem.Unavailable) {
+	if _, _, err := w.secret(t.Context(), id); !problem.Is(err, problem.Unavailable) {
 		t.Errorf("after its end: %v", err)
 	}
 }
@@ -209,7 +209,7 @@ func TestLogin(t *testing.T) {
 	if a.State != "login_required" {
 		t.Fatalf("configured %+v", a)
 	}
-	if _, _, err := w.srv.Secret(t.Context(), a.CredentialID); !problem.Is(err, problem.Unauthenticated) || !strings.Contains(problem.As(err).Remedy, "login") {
+	if _, _, err := w.secret(t.Context(), a.CredentialID); !problem.Is(err, problem.Unauthenticated) || !strings.Contains(problem.As(err).Remedy, "login") {
 		t.Fatalf("before the login: %v", err)
 	}
 	_, query := w.login(as, auth)
@@ -230,14 +230,14 @@ func TestLogin(t *testing.T) {
 	if a.State != "ok" || a.LoginPending || a.ExpiresAt == nil {
 		t.Errorf("after the login: %+v", a)
 	}
-	first, v, err := w.srv.Secret(t.Context(), a.CredentialID)
+	first, v, err := w.secret(t.Context(), a.CredentialID)
 	if err != nil || !as.Valid("Bearer "+first.Reveal()) {
 		t.Fatalf("the token: %v", err)
 	}
 	want[admin.TestAnswer](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/test", nil), 200)
 	for i := range 3 { // each with the refresh token of the one before
 		w.later.Add(int64(5 * time.Minute))
-		s, next, err := w.srv.Secret(t.Context(), a.CredentialID)
+		s, next, err := w.secret(t.Context(), a.CredentialID)
 		if err != nil || next != v+1 || s.Equal(first) {
 			t.Fatalf("renewal %d: version %d, %v", i, next, err)
 		}
@@ -254,7 +254,7 @@ func TestLogin(t *testing.T) {
 	if b := want[admin.Authentication](w, w.do("PUT", auth, other), 200); b.State != "login_required" || b.CredentialID != a.CredentialID {
 		t.Errorf("another client: %+v", b)
 	}
-	if _, _, err := w.srv.Secret(t.Context(), a.CredentialID); !problem.Is(err, problem.Unauthenticated) {
+	if _, _, err := w.secret(t.Context(), a.CredentialID); !problem.Is(err, problem.Unauthenticated) {
 		t.Errorf("another client has a token: %v", err)
 	}
 	if got := w.audits(); !slices.Contains(got, "authentication.authorize") || !slices.Contains(got, "authentication.login") {
@@ -328,7 +328,7 @@ func TestLoginFails(t *testing.T) {
 	// The server forgets the login: it says so, and is not asked again.
 	w.later.Add(int64(5 * time.Minute))
 	as.Fail(http.StatusBadRequest)
-	if _, _, err := w.srv.Secret(t.Context(), id); !problem.Is(err, problem.Unauthenticated) {
+	if _, _, err := w.secret(t.Context(), id); !problem.Is(err, problem.Unauthenticated) {
 		t.Errorf("a refresh that is refused: %v", err)
 	}
 	if a := want[admin.Authentication](w, w.do("GET", auth, nil), 200); a.State != "failing" && a.State != "login_required" {
@@ -372,11 +372,11 @@ func TestCombinedAuthentication(t *testing.T) {
 		b.Items[0].Version != 1 || b.Items[1].Version != 2 {
 		t.Fatalf("set again %+v", b)
 	}
-	s, _, err := w.srv.Secret(t.Context(), b.Items[0].CredentialID)
+	s, _, err := w.secret(t.Context(), b.Items[0].CredentialID)
 	if err != nil || s.Reveal() != "cookie-key-012345" {
 		t.Errorf("the kept secret: %v", err)
 	}
-	if _, _, err := w.srv.Secret(t.Context(), a.Items[0].CredentialID); !problem.Is(err, problem.NotFound) {
+	if _, _, err := w.secret(t.Context(), a.Items[0].CredentialID); !problem.Is(err, problem.NotFound) {
 		t.Errorf("a removed secret: %v", err)
 	}
 	f := func(body map[string]any, pointer string) {
@@ -427,7 +427,7 @@ func TestRenewal(t *testing.T) {
 	w, as, ts := oauthWorld(t)
 	auth := "/v1/toolsets/" + ts.ID + "/authentication"
 	id := want[admin.Authentication](w, w.do("PUT", auth, service(as)), 200).CredentialID
-	if _, _, err := w.srv.Secret(t.Context(), id); err != nil {
+	if _, _, err := w.secret(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	f := func(after time.Duration, requests int) {

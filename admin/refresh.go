@@ -26,10 +26,11 @@ type Changes struct {
 	Added    int                    `json:"added"`
 	Removed  int                    `json:"removed"`
 	Changed  int                    `json:"changed"`
-	Breaking int                    `json:"breaking" doc:"Tools of that impact; removed ones are breaking, added ones safe."`
+	Breaking int                    `json:"breaking" doc:"Tools of that impact; removed ones are breaking, added ones safe. A new address counts as one."`
 	Safe     int                    `json:"safe"`
 	Wording  int                    `json:"wording"`
 	Waits    bool                   `json:"quarantined,omitempty" doc:"The change of an MCP server waits to be accepted: nothing of it is served."`
+	Origins  *OriginChange          `json:"origins,omitempty" doc:"The new version sends calls to another address. That waits, and nothing is sent there."`
 	Kept     []KeptName             `json:"keptNames" doc:"Tools that the new version would name otherwise: they keep the name that agents know."`
 	Tools    []connector.ToolChange `json:"tools"`
 	At       time.Time              `json:"at"`
@@ -166,6 +167,14 @@ func (d *draft) keepNames(old *generated) []KeptName {
 	return kept
 }
 
+// why says why the changes are not taken over by themselves.
+func (c *Changes) why() string {
+	if c.Origins != nil {
+		return c.Origins.why()
+	}
+	return fmt.Sprintf("%d tools change in a breaking way", c.Breaking)
+}
+
 func (c *Changes) record(ctx context.Context, toolset string) *store.ToolsetChange {
 	return &store.ToolsetChange{
 		ToolsetID: toolset, Connector: c.Connector, FromDigest: c.From.Digest, ToDigest: c.To.Digest, FromVersion: c.From.Version, ToVersion: c.To.Version,
@@ -233,7 +242,7 @@ func (r *refresh) quarantine(ctx context.Context, changes *Changes, why string) 
 		changes.ID, changes.At = row.ID, row.CreatedAt.Time
 		rec := audit(ctx, "toolset.quarantine", d.ts.ID)
 		rec.Reason = why
-		rec.After = mustJSON(map[string]any{"added": changes.Added, "removed": changes.Removed, "changed": changes.Changed, "breaking": changes.Breaking})
+		rec.After = mustJSON(map[string]any{"added": changes.Added, "removed": changes.Removed, "changed": changes.Changed, "breaking": changes.Breaking, "origins": changes.Origins})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -281,8 +290,10 @@ func (r *refresh) finish(ctx context.Context, d *draft, in *CreateToolset, phase
 		out.Waiting = "the toolset is not live"
 	case in.Deploy != nil && in.Deploy.Skip:
 		out.Waiting = "the request asks for a draft"
+	case d.changes.Origins != nil && len(d.changes.Origins.New) > 0:
+		out.Waiting = d.changes.Origins.why()
 	case d.changes.Breaking > 0 && !r.request.AcceptBreaking && !r.request.Accept:
-		out.Waiting = fmt.Sprintf("%d tools change in a breaking way", d.changes.Breaking)
+		out.Waiting = d.changes.why()
 	default:
 		phase("testing a tool")
 		req := TestRequest{}
@@ -298,7 +309,7 @@ func (r *refresh) finish(ctx context.Context, d *draft, in *CreateToolset, phase
 		}
 		out.Test = test
 		reason := ""
-		if !test.Possible && in.Deploy != nil {
+		if !test.Possible && len(test.waits) == 0 && in.Deploy != nil {
 			reason = in.Deploy.UntestedReason
 		}
 		switch {

@@ -46,7 +46,8 @@ func TestTokensAreRevoked(t *testing.T) {
 		if got := w.back(query, cookies); got != http.StatusOK {
 			t.Fatalf("the way back: %d", got)
 		}
-		token, _, err := w.srv.UserSecret(t.Context(), credential, user, 0, nil)
+		held, err := w.srv.UserSecret(t.Context(), credential, user, 0, nil)
+		token := held.Value
 		if err != nil || !as.Valid("Bearer "+token.Reveal()) {
 			t.Fatal(err)
 		}
@@ -81,7 +82,8 @@ func TestTokensAreRevoked(t *testing.T) {
 	if status, _ := w.callback(query); status != http.StatusOK {
 		t.Fatalf("the way back: %d", status)
 	}
-	own, _, err := w.srv.Secret(t.Context(), credential)
+	held, err := w.srv.Secret(t.Context(), credential)
+	own := held.Value
 	if err != nil {
 		t.Fatal(err)
 	}

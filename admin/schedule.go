@@ -293,6 +293,8 @@ func (r *refresh) holds(d *draft) string {
 	switch {
 	case !r.request.Hold:
 		return ""
+	case d.changes.Origins != nil:
+		return d.changes.Origins.why()
 	case d.changes.Breaking > 0:
 		return fmt.Sprintf("%d tools change in a breaking way", d.changes.Breaking)
 	case d.ts.DraftDigest != d.ts.LiveDigest:

@@ -271,6 +271,9 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	defer tick.Stop()
 	defer renewals.Stop()
 	defer looks.Stop()
+	if err := s.bindOldCredentials(ctx); err != nil && ctx.Err() == nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "where older credentials may be sent is not known yet: it is found out when they are used", slog.Any("error", err))
+	}
 	s.startLook()
 	for {
 		select {

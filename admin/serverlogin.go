@@ -67,6 +67,7 @@ type keptLogin struct {
 // adopted is a login that a configuration takes over.
 type adopted struct {
 	login   string
+	server  string // that it was for
 	tokens  grantedTokens
 	expires time.Time
 }
@@ -291,7 +292,7 @@ func (s *Server) takeOver(ctx context.Context, login, server string, given *SetA
 		AuthType: l.AuthType, Scheme: sh.Scheme, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, ClientSecret: secrets.New(l.Secret), TokenAuth: sh.TokenAuth,
 		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience, Resource: sh.Resource, PerUser: given != nil && given.PerUser,
 	}}
-	a.adopted = &adopted{login: row.ID, tokens: *l.Tokens}
+	a.adopted = &adopted{login: row.ID, server: l.URL, tokens: *l.Tokens}
 	if l.Expires != 0 {
 		a.adopted.expires = time.Unix(l.Expires, 0)
 	}

@@ -75,19 +75,19 @@ func TestServerLogin(t *testing.T) {
 	if a.State != "ok" || a.Resource != server || a.ClientID != "" {
 		t.Fatalf("took over %+v", a)
 	}
-	tok, version, err := w.srv.Secret(t.Context(), a.CredentialID)
+	tok, version, err := w.secret(t.Context(), a.CredentialID)
 	if g, ok := as.Grant("Bearer " + tok.Reveal()); err != nil || !ok || g.Resource != server {
 		t.Fatalf("the token: %+v, %v", g, err)
 	}
 	want[admin.Problem](w, w.do("GET", "/v1/mcp/logins/"+l.ID, nil), 404) // it is used up
 	w.later.Add(int64(5 * time.Minute))
-	if _, v, err := w.srv.Secret(t.Context(), a.CredentialID); err != nil || v != version+1 {
+	if _, v, err := w.secret(t.Context(), a.CredentialID); err != nil || v != version+1 {
 		t.Fatalf("renewed by the registered client: version %d, %v", v, err)
 	}
 	// A client that the server forgot is registered anew at the next login.
 	as.ForgetClients()
 	w.later.Add(int64(6 * time.Minute))
-	if _, _, err := w.srv.Secret(t.Context(), a.CredentialID); !problem.Is(err, problem.Unauthenticated) {
+	if _, _, err := w.secret(t.Context(), a.CredentialID); !problem.Is(err, problem.Unauthenticated) {
 		t.Fatalf("a forgotten client: %v", err)
 	}
 	if a = want[admin.Authentication](w, w.do("GET", auth, nil), 200); a.State != "login_required" || !strings.Contains(a.LastError, "invalid_client") {
@@ -101,7 +101,7 @@ func TestServerLogin(t *testing.T) {
 	if status := w.finish(as, again.AuthorizationURL); status != 200 {
 		t.Fatalf("the way back: %d", status)
 	}
-	next, _, err := w.srv.Secret(t.Context(), a.CredentialID)
+	next, _, err := w.secret(t.Context(), a.CredentialID)
 	if err != nil || !as.Valid("Bearer "+next.Reveal()) {
 		t.Fatalf("after another login: %v", err)
 	}

@@ -129,9 +129,15 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 		return nil, err
 	}
 	c, reason, err := d.choose(req, offered)
+	waits, fault := s.unconfirmed(ctx, d)
 	switch {
 	case err != nil:
 		return nil, err
+	case fault != nil:
+		return nil, fault
+	case len(waits) > 0: // nothing is sent there, not even by a test
+		run.Reason, run.waits = whyWaits(waits), waits
+		return run, nil
 	case c == nil && s.o.MCP != nil && d.server(req.Connector) != nil:
 		return run, s.testListing(ctx, ws, d, d.server(req.Connector), run)
 	case c == nil:
@@ -317,6 +323,9 @@ func (s *Server) testAndDeploy(ctx context.Context, id string, req *TestRequest,
 	run, err := s.test(ctx, ws, d, req)
 	if err != nil {
 		return nil, err
+	}
+	if len(run.waits) > 0 {
+		return nil, originsRefused(d.ts.Slug, run.waits)
 	}
 	if !run.Possible {
 		return nil, problem.New(problem.TestFailed, "nothing can be tested: %s", run.Reason).

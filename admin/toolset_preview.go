@@ -118,6 +118,9 @@ func (s *Server) createDraftPreview(ctx context.Context, in *createPreviewInput)
 	if err := d.checkServers(); err != nil {
 		return nil, err
 	}
+	if err := s.requireConfirmed(ctx, d); err != nil {
+		return nil, err
+	}
 	_, id, _ := strings.Cut(strings.ToLower(ws.NewID("preview")), "_")
 	token, now := newToken(accessPrefix), ws.Now()
 	expires := now.Add(life).Truncate(time.Second)

@@ -254,6 +254,10 @@ func (s *Server) keepUserToken(ctx context.Context, ws *store.Workspace, row *st
 	if err != nil {
 		return err
 	}
-	_, err = s.keepToken(ctx, ws, h, &store.OAuthToken{CredentialID: cred.ID}, tok, l.Client, true)
+	bound, err := s.boundOf(ctx, cred)
+	if err != nil {
+		return err
+	}
+	_, err = s.keepToken(ctx, ws, h, &store.OAuthToken{CredentialID: cred.ID}, tok, l.Client, bound.Call, true)
 	return err
 }

@@ -57,9 +57,9 @@ type ticket struct {
 // [registry.LoginError] that holds the page to open. It fails with
 // [problem.NotFound] for a credential that does not belong to callers, and as
 // [Server.Refresh] does.
-func (s *Server) UserSecret(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (secrets.Secret, uint64, error) {
+func (s *Server) UserSecret(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (HeldSecret, error) {
 	v, err := s.userSecret(ctx, id, user, rejected, scopes)
-	return v.value, v.version, err
+	return v.held(), err
 }
 
 func (s *Server) userSecret(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (openedSecret, error) {

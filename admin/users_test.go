@@ -61,7 +61,7 @@ func userWorld(t *testing.T) (w *world, as *oauthtest.Server, ts admin.CreatedTo
 // link is what a caller who must log in gets.
 func (w *world) link(credential string, user registry.User) string {
 	w.t.Helper()
-	_, _, err := w.srv.UserSecret(w.t.Context(), credential, user, 0, nil)
+	_, err := w.srv.UserSecret(w.t.Context(), credential, user, 0, nil)
 	login, ok := errors.AsType[*registry.LoginError](err)
 	if !ok || !problem.Is(err, problem.Unauthenticated) || !strings.HasPrefix(login.URL, "http://localhost:7301/oauth/login/") {
 		w.t.Fatalf("%+v: %v, want a link", user, err)
@@ -124,7 +124,8 @@ func TestUserLogin(t *testing.T) {
 	if got := w.back(query, cookies); got != http.StatusNotFound {
 		t.Errorf("the way back again: %d", got)
 	}
-	first, version, err := w.srv.UserSecret(t.Context(), credential, ann, 0, nil)
+	held, err := w.srv.UserSecret(t.Context(), credential, ann, 0, nil)
+	first, version := held.Value, held.Version
 	if g, ok := as.Grant("Bearer " + first.Reveal()); err != nil || !ok || g.Subject != "id1" {
 		t.Fatalf("ann's token: %+v, %v", g, err)
 	}
@@ -136,11 +137,12 @@ func TestUserLogin(t *testing.T) {
 	if got := w.back(query, cookies); got != http.StatusOK {
 		t.Fatalf("bob: %d", got)
 	}
-	other, _, err := w.srv.UserSecret(t.Context(), credential, bob, 0, nil)
+	held, err = w.srv.UserSecret(t.Context(), credential, bob, 0, nil)
+	other := held.Value
 	if g, _ := as.Grant("Bearer " + other.Reveal()); err != nil || g.Subject != "id2" || other.Equal(first) {
 		t.Fatalf("bob's token: %+v, %v", g, err)
 	}
-	if _, _, err := w.srv.Secret(t.Context(), credential); !problem.Is(err, problem.Unauthenticated) {
+	if _, err := w.srv.Secret(t.Context(), credential); !problem.Is(err, problem.Unauthenticated) {
 		t.Errorf("the toolset has a caller's token: %v", err)
 	}
 
@@ -150,11 +152,11 @@ func TestUserLogin(t *testing.T) {
 		{Kind: registry.UserToken, ID: "act_unknown", Toolset: ts.ID},
 		{Kind: registry.UserJWT, ID: "id1", Issuer: as.Issuer()},
 	} {
-		if _, _, err := w.srv.UserSecret(t.Context(), credential, stranger, 0, nil); !problem.Is(err, problem.Forbidden) {
+		if _, err := w.srv.UserSecret(t.Context(), credential, stranger, 0, nil); !problem.Is(err, problem.Forbidden) {
 			t.Errorf("%+v: %v", stranger, err)
 		}
 	}
-	if _, _, err := w.srv.UserSecret(t.Context(), credential, registry.User{}, 0, nil); !problem.Is(err, problem.InvalidArgument) {
+	if _, err := w.srv.UserSecret(t.Context(), credential, registry.User{}, 0, nil); !problem.Is(err, problem.InvalidArgument) {
 		t.Errorf("nobody: %v", err)
 	}
 
@@ -162,15 +164,16 @@ func TestUserLogin(t *testing.T) {
 	w.later.Add(int64(5 * time.Minute))
 	w.stop()
 	w.open()
-	next, renewed, err := w.srv.UserSecret(t.Context(), credential, ann, 0, nil)
+	held, err = w.srv.UserSecret(t.Context(), credential, ann, 0, nil)
+	next, renewed := held.Value, held.Version
 	if err != nil || renewed != version+1 || !as.Valid("Bearer "+next.Reveal()) {
 		t.Fatalf("renewed: version %d, %v", renewed, err)
 	}
-	if _, v, err := w.srv.UserSecret(t.Context(), credential, ann, renewed, nil); err != nil || v != renewed+1 {
-		t.Fatalf("refused: version %d, %v", v, err)
+	if v, err := w.srv.UserSecret(t.Context(), credential, ann, renewed, nil); err != nil || v.Version != renewed+1 {
+		t.Fatalf("refused: version %d, %v", v.Version, err)
 	}
 	// More scopes need another login.
-	_, _, err = w.srv.UserSecret(t.Context(), credential, ann, 0, []string{"profile"})
+	_, err = w.srv.UserSecret(t.Context(), credential, ann, 0, []string{"profile"})
 	login, ok := errors.AsType[*registry.LoginError](err)
 	if !ok {
 		t.Fatalf("more scopes: %v", err)
@@ -189,7 +192,7 @@ func TestUserLogin(t *testing.T) {
 	}
 	want[admin.Problem](w, w.do("DELETE", path+"/"+list[0].ID, nil), 404)
 	w.link(credential, ann)
-	if _, _, err := w.srv.UserSecret(t.Context(), credential, bob, 0, nil); err != nil {
+	if _, err := w.srv.UserSecret(t.Context(), credential, bob, 0, nil); err != nil {
 		t.Errorf("bob after ann was revoked: %v", err)
 	}
 	// With the access token goes what belonged to its holder.

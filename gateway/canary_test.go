@@ -175,7 +175,7 @@ func TestNoSecretInMemories(t *testing.T) {
 	}
 	var answers strings.Builder
 	for i, x := range shapes {
-		s.Secrets.Set("cred", credentials.Credential{Value: secrets.New(x.value), Version: uint64(i + 1)})
+		s.Secrets.Set("cred", credentials.Credential{Value: secrets.New(x.value), Version: uint64(i + 1), Origins: registry.Origins{up.URL}})
 		secret := x.value
 		if x.shape.Type == registry.AuthBasic {
 			_, secret, _ = strings.Cut(x.value, ":")
@@ -307,7 +307,7 @@ func TestServerRepeatsSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Secrets.Set("c", credentials.Credential{Value: secrets.New(key), Version: 1})
+	s.Secrets.Set("c", credentials.Credential{Value: secrets.New(key), Version: 1, Origins: registry.Origins{server.URL}})
 	in := gatewaytest.Toolset("acme", 1, c, func(ts *registry.Toolset) {
 		ts.Connectors[0].Auth = &registry.AuthShape{Type: registry.AuthBearer, CredentialID: "c"}
 	})

@@ -379,7 +379,7 @@ func TestCredential(t *testing.T) {
 	if _, body := post(t, s.URL("acme"), callBody("echo", "{}")); !strings.Contains(body, "needs an API key and has none") || len(up.Requests()) != 0 {
 		t.Fatalf("without a value: %s", body)
 	}
-	s.Secrets.Set("c1", credentials.Credential{Value: secrets.New(key), Version: 1})
+	s.Secrets.Set("c1", credentials.Credential{Value: secrets.New(key), Version: 1, Origins: registry.Origins{up.URL}})
 	_, body := post(t, s.URL("acme"), callBody("echo", "{}"))
 	if up.Requests()[0].Header.Get("Authorization") != "Bearer "+key {
 		t.Fatalf("the upstream received %v", up.Requests()[0].Header)
@@ -531,7 +531,7 @@ func TestCache(t *testing.T) {
 	serve(t, s, up, nil, ops...)
 	f("get_item", `{"id":1}`, 3) // off by default
 	auth := &registry.AuthShape{Type: registry.AuthHeader, HeaderName: "X-Key", CredentialID: "c1"}
-	s.Secrets.Set("c1", credentials.Credential{Value: secrets.New("first"), Version: 1})
+	s.Secrets.Set("c1", credentials.Credential{Value: secrets.New("first"), Version: 1, Origins: registry.Origins{up.URL}})
 	c, err := gatewaytest.Connector("acme", up.URL, ops...)
 	if err != nil {
 		t.Fatal(err)
@@ -545,7 +545,7 @@ func TestCache(t *testing.T) {
 	f("get_item", `{"id":1}`, 1)
 	f("get_item", `{"id":1}`, 0)
 	f("get_item", `{"id":2}`, 1)
-	s.Secrets.Set("c1", credentials.Credential{Value: secrets.New("second"), Version: 2})
+	s.Secrets.Set("c1", credentials.Credential{Value: secrets.New("second"), Version: 2, Origins: registry.Origins{up.URL}})
 	f("get_item", `{"id":1}`, 1) // another key, another answer
 	f("search", `{"body":{"q":1}}`, 1)
 	f("search", `{"body":{"q":2}}`, 1) // another body, another answer

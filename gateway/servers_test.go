@@ -275,7 +275,7 @@ func TestServerAsks(t *testing.T) {
 func TestServerSession(t *testing.T) {
 	s := start(t, gatewaytest.Options{})
 	u := newUpstreamServer(t, false)
-	s.Secrets.Set("c", credentials.Credential{Value: secrets.New("first-key"), Version: 1})
+	s.Secrets.Set("c", credentials.Credential{Value: secrets.New("first-key"), Version: 1, Origins: registry.Origins{u.URL}})
 	u.key = "first-key"
 	serveServer(t, s, u, func(ts *registry.Toolset) {
 		ts.Connectors[0].Auth = &registry.AuthShape{Type: registry.AuthBearer, CredentialID: "c"}
@@ -304,7 +304,7 @@ func TestServerSession(t *testing.T) {
 	u.key = "second-key"
 	u.mu.Unlock()
 	call("refused the credential of the toolset (HTTP 401); it wants an OAuth login")
-	s.Secrets.Set("c", credentials.Credential{Value: secrets.New("second-key"), Version: 2})
+	s.Secrets.Set("c", credentials.Credential{Value: secrets.New("second-key"), Version: 2, Origins: registry.Origins{u.URL}})
 	call("the key is first-key") // no longer its secret
 }
 

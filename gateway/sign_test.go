@@ -46,7 +46,7 @@ func TestAuthPlugin(t *testing.T) {
 	up.Handle("GET /moved", upstreamtest.Redirect(302, other.URL+"/there"))
 	other.Handle("GET /there", upstreamtest.JSON(200, `{}`))
 	const secret = "a-secret-access-key"
-	s.Secrets.Set("cred_1", credentials.Credential{Value: secrets.New("AKID:" + secret), Version: 1})
+	s.Secrets.Set("cred_1", credentials.Credential{Value: secrets.New("AKID:" + secret), Version: 1, Origins: registry.Origins{up.URL}})
 	serve := func(mood string) {
 		t.Helper()
 		c, err := gatewaytest.Connector("acme", up.URL, getItem(), gatewaytest.Operation("moved", "GET", "/moved"))

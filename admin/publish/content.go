@@ -44,11 +44,7 @@ func ReadContent(ctx context.Context, st *oci.Store, repository string, bundle r
 	if err != nil {
 		return nil, err
 	}
-	bare, _, err := registry.SplitIndex(a.Layer())
-	if err != nil {
-		return nil, err
-	}
-	t, _, err := registry.OpenBundle(bare)
+	t, err := toolsetOf(a)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +74,24 @@ func ReadContent(ctx context.Context, st *oci.Store, repository string, bundle r
 		c.Digests = append(c.Digests, digests(module)...)
 	}
 	return c, nil
+}
+
+// Toolset reads the toolset of a bundle, without what its connectors are made of.
+func (p *Publisher) Toolset(ctx context.Context, repository string, bundle registry.Digest) (*registry.Toolset, error) {
+	a, err := p.opts.Store.Pull(ctx, repository, bundle, oci.KindToolset)
+	if err != nil {
+		return nil, err
+	}
+	return toolsetOf(a)
+}
+
+func toolsetOf(a *oci.Artifact) (*registry.Toolset, error) {
+	bare, _, err := registry.SplitIndex(a.Layer())
+	if err != nil {
+		return nil, err
+	}
+	t, _, err := registry.OpenBundle(bare)
+	return t, err
 }
 
 func digests(a *oci.Artifact) []registry.Digest {

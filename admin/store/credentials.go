@@ -38,6 +38,16 @@ func (s *Store) SealedCredential(ctx context.Context, id string) (*Credential, e
 	return row, found(s.read.NewSelect().Model(row).Where("id = ?", id).Scan(ctx), "credential", id)
 }
 
+// UnboundCredentials lists the credentials of every workspace that are from before it was
+// kept where they may be sent.
+func (s *Store) UnboundCredentials(ctx context.Context) ([]Credential, error) {
+	var rows []Credential
+	if err := s.read.NewSelect().Model(&rows).Where("origins = ''").Order("id").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("listing credentials without origins: %w", err)
+	}
+	return rows, nil
+}
+
 // Credentials lists credentials by id.
 func (c *scope) Credentials(ctx context.Context, p Page) ([]Credential, string, error) {
 	var rows []Credential
@@ -87,8 +97,18 @@ func (t *Tx) SaveCredentialShape(ctx context.Context, row *Credential) error {
 	return t.saveCredential(ctx, row)
 }
 
+// SetOrigins changes where a credential may be sent from one value to another. It
+// reports whether it did: the record had the first one.
+func (t *Tx) SetOrigins(ctx context.Context, id, from, to string) (bool, error) {
+	n, err := affected(t.updateOf((*Credential)(nil)).Set("origins = ?", to).Where("id = ?", id).Where("origins = ?", from).Exec(ctx))
+	if err != nil {
+		return false, fmt.Errorf("changing the origins of credential %s: %w", id, err)
+	}
+	return n > 0, nil
+}
+
 func (t *Tx) saveCredential(ctx context.Context, row *Credential) error {
-	n, err := affected(t.updateOf(row).ExcludeColumn("workspace_id", "id", "created_at").Where("id = ?", row.ID).Exec(ctx))
+	n, err := affected(t.updateOf(row).ExcludeColumn("workspace_id", "id", "created_at", "origins").Where("id = ?", row.ID).Exec(ctx))
 	if err == nil && n == 0 {
 		err = problem.New(problem.NotFound, "there is no credential %.80q in this workspace", row.ID)
 	}

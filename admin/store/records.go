@@ -198,6 +198,9 @@ type Credential struct {
 	Last4     string `bun:"last4"`
 	CreatedAt Time   `bun:"created_at"`
 	RotatedAt Time   `bun:"rotated_at"`
+	// Origins are where it may be sent, as JSON; "": from before that was kept.
+	// [Tx.SetOrigins] changes them, and nothing else does once the record is written.
+	Origins string `bun:"origins"`
 }
 
 // OAuthToken is what an authorization server gave for a credential, and a login

@@ -399,7 +399,15 @@ func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
 
 // adviseAuth says which authentication the toolset still lacks.
 func (a *app) adviseAuth(w io.Writer, t *admin.Toolset) {
-	if t.Authentication != nil || len(t.Methods) == 0 {
+	if t.Authentication != nil {
+		for _, it := range append(t.Authentication.Items, t.Authentication.AuthenticationItem) {
+			if it.CredentialID != "" {
+				fmt.Fprintf(w, "  sent   to %s and nowhere else\n", addresses(it.Origins))
+			}
+		}
+		return
+	}
+	if len(t.Methods) == 0 {
 		return
 	}
 	var best *admin.AuthMethod

@@ -121,7 +121,14 @@ func (a *app) authSet(ctx context.Context, c *apiClient, t *admin.ToolsetDetail,
 		}
 	}
 	a.say("  next   sluice toolset %s", next)
-	return a.object(out, func(w io.Writer) { fmt.Fprintf(w, "✓ %s sends %s\n", t.Slug, first(out.Preview, out.AuthType)) })
+	return a.object(out, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ %s sends %s\n", t.Slug, first(out.Preview, out.AuthType))
+		for _, it := range append(out.Items, out.AuthenticationItem) {
+			if it.CredentialID != "" {
+				fmt.Fprintf(w, "  to %s and nowhere else\n", addresses(it.Origins))
+			}
+		}
+	})
 }
 
 func (a *app) authStatus(t *admin.ToolsetDetail) error {

@@ -23,7 +23,8 @@ func (a *app) toolsetRefresh() *cobra.Command {
 		Long: `Fetch the specification of a toolset from its URL again, apply its overlays, and say
 what changed, tool by tool: breaking, safe, or only wording. Names, descriptions and
 disabled tools stay. What breaks nothing is tested and deployed when the toolset is
-live; breaking changes wait in the draft, unless --accept-breaking.
+live; breaking changes wait in the draft, unless --accept-breaking. A new address of the API
+waits, though it is accepted, until its credential may be sent there (sluice toolset origins).
 
 Of an MCP server the tools are read again. What it changed waits outside the draft
 until --accept, unless the toolset's policy is another (sluice toolset upstream).`,
@@ -85,7 +86,7 @@ func (a *app) refreshOne(ctx context.Context, c *apiClient, t *admin.ToolsetDeta
 			fmt.Fprintf(w, "✓ %s is as it was\n", t.Slug)
 			return
 		}
-		printChanges(w, out.Changes)
+		printChanges(w, t.Slug, out.Changes)
 		switch {
 		case out.DryRun:
 			fmt.Fprintln(w, "Nothing was changed.")
@@ -122,7 +123,7 @@ func (a *app) toolsetDiff() *cobra.Command {
 				return a.object(struct{}{}, func(w io.Writer) { fmt.Fprintf(w, "%s was never changed by a new version\n", t.Slug) })
 			}
 			return a.object(page.Items[0], func(w io.Writer) {
-				printChanges(w, &page.Items[0])
+				printChanges(w, t.Slug, &page.Items[0])
 				fmt.Fprintf(w, "Read %s by %s.\n", ago(page.Items[0].At, time.Now()), page.Items[0].Actor)
 			})
 		},
@@ -133,13 +134,14 @@ func (a *app) toolsetDiff() *cobra.Command {
 }
 
 // printChanges lists what a new version changed, the gravest first.
-func printChanges(w io.Writer, c *admin.Changes) {
+func printChanges(w io.Writer, slug string, c *admin.Changes) {
 	from, to := c.From.Version, c.To.Version
 	if from == to {
 		from, to = from+" "+shortDigest(c.From.Digest), to+" "+shortDigest(c.To.Digest)
 	}
 	fmt.Fprintf(w, "%s → %s: %s added, %s removed, %s changed; %s breaking, %s safe, %s wording\n", from, to,
 		thousands(c.Added), thousands(c.Removed), thousands(c.Changed), thousands(c.Breaking), thousands(c.Safe), thousands(c.Wording))
+	printMoved(w, slug, c.Origins)
 	sign := map[string]string{connector.ToolAdded: "+", connector.ToolRemoved: "-", connector.ToolChanged: "~"}
 	for _, impact := range []connector.Impact{connector.ImpactBreaking, connector.ImpactSafe, connector.ImpactWording} {
 		for i := range c.Tools {

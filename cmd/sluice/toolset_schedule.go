@@ -99,7 +99,7 @@ deployed when the test passes. When the source has changed again since, nothing 
 				return problem.New(problem.Conflict, "no change of %s waits to be accepted", t.Slug).Fix("see what there is: sluice toolset diff %s --upstream", t.Slug)
 			}
 			if !a.flags.quiet {
-				printChanges(a.stderr, s.Waiting)
+				printChanges(a.stderr, t.Slug, s.Waiting)
 			}
 			if err := a.confirm("Accept this?"); err != nil {
 				return err

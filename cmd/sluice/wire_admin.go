@@ -46,11 +46,14 @@ func (s *credentialSource) Credential(ctx context.Context, id string) (credentia
 	if a == nil {
 		return credentials.Credential{}, problem.New(problem.Unavailable, "the credentials are not open yet")
 	}
-	key, version, err := a.Secret(ctx, id)
+	return heldCredential(a.Secret(ctx, id))
+}
+
+func heldCredential(v admin.HeldSecret, err error) (credentials.Credential, error) {
 	if err != nil {
 		return credentials.Credential{}, err
 	}
-	return credentials.Credential{Value: key, Version: version}, nil
+	return credentials.Credential{Value: v.Value, Version: v.Version, Origins: v.Origins}, nil
 }
 
 // Refresh implements [credentials.Refresher].
@@ -59,11 +62,7 @@ func (s *credentialSource) Refresh(ctx context.Context, id string, rejected uint
 	if a == nil {
 		return credentials.Credential{}, problem.New(problem.Unavailable, "the credentials are not open yet")
 	}
-	key, version, err := a.Refresh(ctx, id, rejected)
-	if err != nil {
-		return credentials.Credential{}, err
-	}
-	return credentials.Credential{Value: key, Version: version}, nil
+	return heldCredential(a.Refresh(ctx, id, rejected))
 }
 
 // UserCredential implements [credentials.Users].
@@ -82,11 +81,7 @@ func (s *credentialSource) UserCredential(ctx context.Context, id string, user r
 	case user == (registry.User{}):
 		return credentials.Credential{}, credentials.NoIdentity()
 	}
-	key, version, err := a.UserSecret(ctx, id, user, rejected, scopes)
-	if err != nil {
-		return credentials.Credential{}, err
-	}
-	return credentials.Credential{Value: key, Version: version}, nil
+	return heldCredential(a.UserSecret(ctx, id, user, rejected, scopes))
 }
 
 // draftTester calls a tool of a draft through the gateway's own pipeline.

@@ -97,6 +97,5 @@ type askedSecret admin.MCPTarget
 
 // Credential implements [credentials.Source].
 func (s askedSecret) Credential(ctx context.Context, id string) (credentials.Credential, error) {
-	v, err := s.Secret(ctx, id)
-	return credentials.Credential{Value: v}, err
+	return heldCredential(s.Secret(ctx, id))
 }

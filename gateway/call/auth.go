@@ -8,11 +8,17 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// auth puts the credentials of the operation on the request. An operation that is
-// served by another origin than the toolset's base URL is called without them:
-// the operator gave the key for one API.
+// auth puts the credentials of the operation on the request: none of them goes to an
+// origin that it is not for. An operation that is served by another origin than the
+// toolset's base URL is called without those; any other is refused.
 func (x *exchange) auth() error {
 	rules := x.ready.Rules
+	x.rules = x.chosen[:0]
+	origin := x.ready.Base.Key()
+	if m := x.ready.MCP; m != nil {
+		at := m.Endpoint.Base()
+		origin = at.Key()
+	}
 	for i := range rules {
 		var cred credentials.Credential
 		var err error
@@ -29,6 +35,11 @@ func (x *exchange) auth() error {
 		case err != nil:
 			x.noKey = problem.Is(err, problem.Unauthenticated)
 			return err
+		case !cred.Origins.Has(origin) && x.ready.Elsewhere:
+			continue
+		case !cred.Origins.Has(origin):
+			x.noKey = true
+			return credentials.WrongOrigin(cred.Origins, origin)
 		}
 		// A call of an MCP server may take several requests; an auth plugin gets handles.
 		if x.ready.MCP == nil && x.ready.Auth == nil {
@@ -37,8 +48,10 @@ func (x *exchange) auth() error {
 			}
 		}
 		x.creds = append(x.creds, cred)
+		x.rules = append(x.rules, rules[i])
 	}
-	if x.ready.Auth != nil {
+	x.chosen = x.rules
+	if x.ready.Auth != nil && len(x.rules) == len(rules) {
 		return x.sign()
 	}
 	return nil
@@ -46,7 +59,7 @@ func (x *exchange) auth() error {
 
 // client is the certificate the connection shows; nil: none.
 func (x *exchange) client() *upstream.ClientCertificate {
-	for i, r := range x.ready.Rules {
+	for i, r := range x.rules {
 		if r.Type == credentials.Certificate {
 			x.certificate = upstream.ClientCertificate{ID: r.ID, Version: x.creds[i].Version, PEM: x.creds[i].Value}
 			return &x.certificate
@@ -68,7 +81,7 @@ func (x *exchange) renew() bool {
 func (x *exchange) renewTokens() bool {
 	refresher, _ := x.c.credentials.(credentials.Refresher)
 	renewed := false
-	for i, r := range x.ready.Rules {
+	for i, r := range x.rules {
 		if r.Type != credentials.Token {
 			continue
 		}

@@ -199,10 +199,10 @@ func (x *exchange) appendKey(dst []byte) []byte {
 		dst = append(dst, 0)
 		dst = append(dst, x.ts.ID...) // a credential belongs to one toolset
 		dst = append(dst, 0)
-		dst = append(dst, x.ready.Rules[i].ID...)
+		dst = append(dst, x.rules[i].ID...)
 		dst = append(dst, 0)
 		dst = binary.BigEndian.AppendUint64(dst, x.creds[i].Version)
-		if x.ready.Rules[i].User { // versions of different callers may be the same
+		if x.rules[i].User { // versions of different callers may be the same
 			dst = append(dst, 0)
 			dst = binary.BigEndian.AppendUint32(dst, uint32(len(x.principal)))
 			dst = append(dst, x.principal...)

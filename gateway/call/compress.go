@@ -148,7 +148,7 @@ func (x *exchange) statusFailure() {
 	switch {
 	case x.status == fasthttp.StatusUnauthorized && len(x.creds) > 0:
 		f = append(f, "\nThe API refused the credential of this toolset, sent as "...)
-		f = append(f, x.ready.Rules.String()...)
+		f = append(f, x.rules.String()...)
 		f = append(f, ". Its operator must check the key, the name and the prefix for "...)
 		f = append(append(f, x.ts.Slug...), '.')
 	case x.status == fasthttp.StatusUnauthorized:
@@ -156,7 +156,7 @@ func (x *exchange) statusFailure() {
 		f = append(append(f, x.ts.Slug...), '.')
 	case x.status == fasthttp.StatusForbidden && len(x.creds) > 0:
 		f = append(f, "\nThe key of this toolset, sent as "...)
-		f = append(f, x.ready.Rules.String()...)
+		f = append(f, x.rules.String()...)
 		f = append(f, ", may not do this. Use another tool, or ask the operator for a key with more rights."...)
 	case x.status == fasthttp.StatusTooManyRequests:
 		if after := x.http.Header(fasthttp.HeaderRetryAfter); len(after) > 0 && len(after) < 64 {

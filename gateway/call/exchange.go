@@ -51,7 +51,9 @@ type exchange struct {
 	parts   []resultPart
 	flow    []byte // send: what a workflow answered
 
-	creds       []credentials.Credential // auth: one for each rule of the tool
+	creds       []credentials.Credential // auth: one for each of rules
+	chosen      credentials.Rules        // auth: the memory of rules
+	leaving     leaving
 	certificate upstream.ClientCertificate
 }
 
@@ -79,7 +81,9 @@ type state struct {
 	structured  []byte // compress: structuredContent, a view of the same JSON as text; nil: none
 	bad         bool   // compress: text is a failure
 
+	rules     credentials.Rules // auth: those of the tool's whose credentials go with the request
 	signed    []string          // auth: headers that a plugin set
+	signedAs  []string          // auth: query parameters that it set
 	version   mcp.Version       // of the protocol
 	inner     bool              // a workflow calls: the answer is for it, whole and as JSON
 	hidden    bool              // fetch: characters that nobody sees stay in the page
@@ -122,7 +126,7 @@ func (x *exchange) reset() {
 	usedMCP := x.usedMCP
 	x.state = state{}
 	clear(x.creds)
-	x.creds, x.certificate = x.creds[:0], upstream.ClientCertificate{}
+	x.creds, x.chosen, x.certificate, x.leaving = x.creds[:0], x.chosen[:0], upstream.ClientCertificate{}, leaving{}
 	x.url, x.key, x.small, x.failure = keep(x.url), keep(x.key), keep(x.small), keep(x.failure)
 	x.spare, x.form, x.doc, x.given = keep(x.spare), keep(x.form), keep(x.doc), keep(x.given)
 	x.ends, x.next, x.flow = x.ends[:0], keep(x.next), keep(x.flow)

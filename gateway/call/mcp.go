@@ -59,7 +59,7 @@ func (x *exchange) askMCP() error {
 	}
 	if len(x.creds) > 0 {
 		// The session may outlive the call, and so the credentials of its requests.
-		t.Auth = &credentials.Bound{Rules: x.ready.Rules, Values: slices.Clone(x.creds)}
+		t.Auth = &credentials.Bound{Rules: slices.Clone(x.rules), Values: slices.Clone(x.creds)}
 	}
 	b.Meter.Begin()
 	begin := time.Now()
@@ -171,7 +171,7 @@ func (x *exchange) sessionOwner() string {
 		b = append(append(b, '/'), hex.EncodeToString([]byte(x.principal))...)
 	}
 	for i := range x.creds {
-		b = append(append(b, '/'), x.ready.Rules[i].ID...)
+		b = append(append(b, '/'), x.rules[i].ID...)
 		var version [8]byte
 		binary.BigEndian.PutUint64(version[:], x.creds[i].Version)
 		b = hex.AppendEncode(append(b, '/'), version[:])

@@ -33,7 +33,7 @@ func (x *exchange) send() error {
 		return err
 	}
 	for i := range x.creds {
-		x.body = x.ready.Rules[i].Redact(x.body, x.creds[i]) // some APIs repeat what they were sent
+		x.body = x.rules[i].Redact(x.body, x.creds[i]) // some APIs repeat what they were sent
 	}
 	x.remember()
 	return nil

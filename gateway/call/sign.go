@@ -66,7 +66,7 @@ var typeNames = map[credentials.Type]string{
 func (x *exchange) credentialsOf() ([]guest.Credential, *guest.Keys) {
 	given := []guest.Credential{}
 	var list []secrets.Secret
-	for i, r := range x.ready.Rules {
+	for i, r := range x.rules {
 		if r.Type == credentials.Certificate || len(list) == guest.MaxSecrets {
 			continue
 		}
@@ -124,6 +124,7 @@ func (x *exchange) patch(answer []byte) error {
 			if len(query) > 0 {
 				query = append(slices.Clip(query), '&')
 			}
+			x.signedAs = append(x.signedAs, q.Name)
 			query = append(query, queryEscape(q.Name)+"="+queryEscape(q.Value)...)
 		}
 		req.URI().SetQueryStringBytes(query)
@@ -139,21 +140,24 @@ func queryEscape(s string) string { return strings.ReplaceAll(url.QueryEscape(s)
 
 // stripper takes what proves who calls off a request that leaves its origin.
 func (x *exchange) stripper() upstream.Stripper {
-	if len(x.signed) == 0 {
-		return &x.ready.Rules
-	}
-	return &signedStripper{&x.ready.Rules, x.signed}
+	x.leaving = leaving{credentials.Bound{Rules: x.rules, Values: x.creds}, x.signed, x.signedAs}
+	return &x.leaving
 }
 
-type signedStripper struct {
-	rules *credentials.Rules
-	names []string
+// leaving takes off what credentials and an auth plugin put on.
+type leaving struct {
+	bound   credentials.Bound
+	headers []string
+	queries []string
 }
 
 // Strip implements [upstream.Stripper].
-func (s *signedStripper) Strip(req *fasthttp.Request) {
-	s.rules.Strip(req)
-	for _, n := range s.names {
+func (l *leaving) Strip(req *fasthttp.Request) {
+	l.bound.Strip(req)
+	for _, n := range l.headers {
 		req.Header.Del(n)
+	}
+	for _, n := range l.queries {
+		credentials.StripQuery(req, n)
 	}
 }

@@ -42,8 +42,8 @@ func (x *exchange) user() registry.User {
 
 // personal reports whether the call shows a token that belongs to its caller.
 func (x *exchange) personal() bool {
-	for i := range x.ready.Rules {
-		if x.ready.Rules[i].User {
+	for i := range x.rules {
+		if x.rules[i].User {
 			return true
 		}
 	}
@@ -57,8 +57,8 @@ func (x *exchange) stepUp(challenge string) error {
 	if !ok || c.Error != "insufficient_scope" || len(c.Scopes) == 0 {
 		return nil
 	}
-	for i := range x.ready.Rules {
-		switch r := &x.ready.Rules[i]; {
+	for i := range x.rules {
+		switch r := &x.rules[i]; {
 		case r.Type != credentials.Token:
 		case r.User:
 			_, err := x.own(r, 0, c.Scopes)

@@ -47,10 +47,10 @@ func TestCallersOwnTokens(t *testing.T) {
 		return registry.User{Kind: registry.UserToken, ID: id, Toolset: ts}
 	}
 	for _, id := range []string{"ann", "bob", "late", "small"} {
-		s.Secrets.SetUser("cred_1", user(id), credentials.Credential{Value: secrets.New("token-of-" + id), Version: 1})
+		s.Secrets.SetUser("cred_1", user(id), credentials.Credential{Value: secrets.New("token-of-" + id), Version: 1, Origins: registry.Origins{w.up.URL}})
 	}
 	subject := registry.User{Kind: registry.UserJWT, ID: "ann", Issuer: "https://id.example"}
-	s.Secrets.SetUser("cred_1", subject, credentials.Credential{Value: secrets.New("token-of-subject"), Version: 1})
+	s.Secrets.SetUser("cred_1", subject, credentials.Credential{Value: secrets.New("token-of-subject"), Version: 1, Origins: registry.Origins{w.up.URL}})
 	f := func(who access.Principal, isError bool, text string) {
 		t.Helper()
 		r := w.call(tool, "{}", call.CallOptions{Principal: who})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // Source gives the current value of a credential. It is called on each upstream
@@ -34,6 +35,8 @@ type Credential struct {
 	// Version grows with every change of the value. It separates cached answers
 	// of the old value from those of the new one.
 	Version uint64
+	// Origins are where the value may be sent. None: nowhere.
+	Origins registry.Origins
 }
 
 // Type is a form of authentication.
@@ -62,13 +65,19 @@ type Rule struct {
 	User bool
 }
 
-// Apply puts c on req, which must already be aimed at the connector's origin. It
-// fails with [problem.Unauthenticated] when the value is missing or cannot
-// travel in its place. req keeps no reference to c.
+// Apply puts c on req, whose address must be set. It fails with [problem.Forbidden]
+// when the address is of no origin that c is for, and with
+// [problem.Unauthenticated] when the value is missing or cannot travel in its
+// place. req keeps no reference to c.
 func (r Rule) Apply(req *fasthttp.Request, c Credential) error {
+	if r.Type == None {
+		return nil
+	}
+	if u := req.URI(); !c.Origins.Allow(u.Scheme(), u.Host()) {
+		return WrongOrigin(c.Origins, string(u.Scheme())+"://"+string(u.Host()))
+	}
 	switch r.Type {
 	case None:
-		return nil
 	case Certificate: // travels with the connection
 		if c.Value.IsZero() {
 			return r.unusable(true)
@@ -112,12 +121,18 @@ func (r Rule) Strip(req *fasthttp.Request) {
 	case Header:
 		req.Header.Del(r.Name)
 	case Query:
-		req.URI().QueryArgs().Del(r.Name)
+		StripQuery(req, r.Name)
 	case Cookie:
 		req.Header.DelCookie(r.Name)
 	case Basic, Bearer, Token:
 		req.Header.Del(fasthttp.HeaderAuthorization)
 	}
+}
+
+// WrongOrigin is the error of a request to an origin that a credential is not for.
+func WrongOrigin(origins registry.Origins, origin string) error {
+	return problem.New(problem.Forbidden, "the credential of this connector is for %s and is not sent to %.200s", origins, origin).
+		Fix("an administrator of the toolset must confirm the new address, or somebody who has the secret must set it again: sluice toolset origins")
 }
 
 // appendPair returns a copy of query with the rule's parameter added. A
@@ -127,15 +142,37 @@ func (r Rule) appendPair(query []byte, key secrets.Secret) []byte {
 	var a fasthttp.Args
 	a.ParseBytes(nil)
 	a.Set(r.Name, key.Reveal())
+	out := withoutPairs(query, r.Name)
+	if len(out) > 0 {
+		out = append(out, '&')
+	}
+	return append(out, a.QueryString()...)
+}
+
+// StripQuery takes the parameters of a name off the query of req. The others stay as
+// they are written.
+func StripQuery(req *fasthttp.Request, name string) {
+	u := req.URI()
+	if query := u.QueryString(); len(query) > 0 {
+		u.SetQueryStringBytes(withoutPairs(query, name))
+	}
+}
+
+// withoutPairs returns a copy of query without the parameters of a name.
+func withoutPairs(query []byte, name string) []byte {
 	var out []byte
 	for pair := range splitPairs(query) {
 		var one fasthttp.Args
 		one.ParseBytes(pair)
-		if !one.Has(r.Name) {
-			out = append(append(out, pair...), '&')
+		if one.Has(name) {
+			continue
 		}
+		if len(out) > 0 {
+			out = append(out, '&')
+		}
+		out = append(out, pair...)
 	}
-	return append(out, a.QueryString()...)
+	return out
 }
 
 func splitPairs(query []byte) func(func([]byte) bool) {

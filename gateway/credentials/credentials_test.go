@@ -3,6 +3,7 @@ package credentials
 import (
 	"bufio"
 	"bytes"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +37,7 @@ func TestApply(t *testing.T) {
 		req := fasthttp.AcquireRequest()
 		defer fasthttp.ReleaseRequest(req)
 		req.SetRequestURI(uri)
+		c.Origins = registry.Origins{"http://h"}
 		req.Header.Set("X-Key", "from the agent")
 		if err := r.Apply(req, c); err != nil {
 			t.Fatalf("%+v: %v", r, err)
@@ -80,6 +82,7 @@ func TestApplyRefuses(t *testing.T) {
 		req := fasthttp.AcquireRequest()
 		defer fasthttp.ReleaseRequest(req)
 		req.SetRequestURI("http://h/")
+		c.Origins = registry.Origins{"http://h"}
 		err := r.Apply(req, c)
 		if !problem.Is(err, problem.Unauthenticated) {
 			t.Fatalf("%+v: %v, want unauthenticated", r, err)
@@ -104,6 +107,64 @@ func TestApplyRefuses(t *testing.T) {
 	f(Rule{Type: Bearer}, Credential{})
 	f(Rule{Type: Token}, Credential{})
 	f(Rule{Type: Certificate}, Credential{})
+}
+
+// TestApplyElsewhere: a credential is put on requests to its own origins only, and one
+// without origins on none.
+func TestApplyElsewhere(t *testing.T) {
+	rules := Rules{
+		{Type: Header, Name: "X-Key"}, {Type: Query, Name: "api_key"}, {Type: Cookie, Name: "sid"}, {Type: Basic}, {Type: Bearer}, {Type: Token}, {Type: Certificate},
+	}
+	f := func(uri string, allowed bool, origins ...string) {
+		t.Helper()
+		for _, r := range rules {
+			req := fasthttp.AcquireRequest()
+			req.SetRequestURI(uri)
+			before := wire(t, req)
+			err := r.Apply(req, Credential{Value: secrets.New(key), Origins: origins})
+			if allowed != (err == nil) || err != nil && !problem.Is(err, problem.Forbidden) || err != nil && strings.Contains(err.Error(), key) {
+				t.Errorf("%s of %v to %s: %v", r, origins, uri, err)
+			}
+			if got := wire(t, req); !allowed && got != before {
+				t.Errorf("%s of %v to %s: sent %s", r, origins, uri, got)
+			}
+			fasthttp.ReleaseRequest(req)
+		}
+	}
+	f("http://h/", true, "http://h")
+	f("http://H:80/x", true, "http://other", "http://h")
+	f("https://h/", true, "https://h")
+	f("http://h/", false)
+	f("http://h/", false, "")
+	f("http://h/", false, "https://h")
+	f("https://h/", false, "http://h")
+	f("http://h:8080/", false, "http://h")
+	f("http://h.evil/", false, "http://h")
+	f("http://evil/?x=http://h", false, "http://h")
+	f("http://h@evil/", false, "http://h")
+}
+
+// TestStripRepeated: what a server repeats of a credential in the address that it
+// redirects to does not go there, by whatever name.
+func TestStripRepeated(t *testing.T) {
+	for uri, want := range map[string]string{
+		"http://evil/x?a=1&api_key=" + key + "&b=%2F": "http://evil/x?a=1&b=%2F",
+		"http://evil/x?token=" + key:                  "http://evil/x?token=" + secrets.Redacted,
+		"http://evil/" + key + "/x":                   "http://evil/" + secrets.Redacted + "/x",
+		"http://evil/x?a=%2F&b":                       "http://evil/x?a=%2F&b",
+	} {
+		req := fasthttp.AcquireRequest()
+		req.SetRequestURI(uri)
+		b := &Bound{Rules: Rules{{Type: Query, Name: "api_key"}}, Values: []Credential{{Value: secrets.New(key)}}}
+		b.Strip(req)
+		if got := wire(t, req); strings.Contains(got, key) {
+			t.Errorf("%s: sent %s", uri, got)
+		}
+		if got, err := url.QueryUnescape(string(req.URI().FullURI())); err != nil || got != strings.ReplaceAll(want, "%2F", "/") {
+			t.Errorf("%s becomes %s, want %s; %v", uri, got, want, err)
+		}
+		fasthttp.ReleaseRequest(req)
+	}
 }
 
 func TestCompile(t *testing.T) {

@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -145,8 +146,25 @@ func (b *Bound) Apply(req *fasthttp.Request) error {
 	return nil
 }
 
-// Strip takes off what Apply put on.
-func (b *Bound) Strip(req *fasthttp.Request) { b.Rules.Strip(req) }
+// Strip takes off what Apply put on, and the values wherever else the address of the
+// request has them: servers repeat what they were sent in the address that they
+// redirect to.
+func (b *Bound) Strip(req *fasthttp.Request) {
+	b.Rules.Strip(req)
+	u := req.URI()
+	for i := range b.Values {
+		if query := u.QueryString(); len(query) > 0 {
+			if clean := b.Rules[i].Redact(query, b.Values[i]); !bytes.Equal(clean, query) {
+				u.SetQueryStringBytes(clean)
+			}
+		}
+		if path := u.PathOriginal(); len(path) > 0 {
+			if clean := b.Rules[i].Redact(path, b.Values[i]); !bytes.Equal(clean, path) {
+				u.SetPathBytes(clean)
+			}
+		}
+	}
+}
 
 // String says for people what is sent and where, without any value. A prefix is
 // quoted, because the blank at its end is what is forgotten most often.

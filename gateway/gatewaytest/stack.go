@@ -69,7 +69,12 @@ func Param(name string, in operation.Location, t operation.Type, required bool) 
 
 // Connector builds and opens a connector.
 func Connector(name, server string, ops ...*operation.Operation) (*connector.Connector, error) {
-	api := &operation.API{Name: name, Title: name, Version: "1", Servers: []operation.Server{{URL: server}}}
+	return SecuredConnector(name, server, nil, ops...)
+}
+
+// SecuredConnector is [Connector] with a specification that names security schemes.
+func SecuredConnector(name, server string, schemes []operation.SecurityScheme, ops ...*operation.Operation) (*connector.Connector, error) {
+	api := &operation.API{Name: name, Title: name, Version: "1", Servers: []operation.Server{{URL: server}}, Schemes: schemes}
 	b := connector.NewBuilder(api)
 	for _, op := range ops {
 		if err := b.Add(op); err != nil {

@@ -53,12 +53,15 @@ type Ready struct {
 	// Base is where the request goes; zero when nobody said where.
 	Base upstream.Base
 	// Rules are the credentials of the call; none when the specification says that
-	// the operation needs none, or Base is not the origin they are for.
-	Rules   credentials.Rules
-	Headers []mcp.HeaderParam
-	Meter   *metering.Tool
-	Plugins []*Plugin // third parties', in the order they run on answers
-	Auth    *Plugin   // third party's that signs requests; nil: credentials are put on them
+	// the operation needs none.
+	Rules credentials.Rules
+	// Elsewhere says that Base is of another origin than the toolset's base URL: a
+	// credential that is not for it is left out there.
+	Elsewhere bool
+	Headers   []mcp.HeaderParam
+	Meter     *metering.Tool
+	Plugins   []*Plugin // third parties', in the order they run on answers
+	Auth      *Plugin   // third party's that signs requests; nil: credentials are put on them
 	// MCP is not nil for a tool of an MCP server; Plan and Base are nothing then.
 	MCP *MCP
 }
@@ -116,12 +119,17 @@ func (t *Tool) load() error {
 			r.Base = b
 		}
 	}
-	if r.Base.Origin() == base.Origin() {
-		security := c.Security()
-		if tool.Security != nil {
-			security = tool.Security
-		}
+	security := c.Security()
+	if tool.Security != nil {
+		security = tool.Security
+	}
+	r.Elsewhere = r.Base.Key() != base.Key()
+	// Another origin than the base's gets credentials only where the specification
+	// asks for them there, and those that are for it.
+	if !r.Elsewhere || len(security) > 0 && c.HasSchemes() {
 		r.Rules = t.Binding.Rules.For(security, c.HasSchemes())
+	}
+	if !r.Elsewhere || len(r.Rules) > 0 {
 		r.Auth = t.Toolset.authOf(t.Binding.Name, r.Method, r.Path)
 	}
 	if r.Headers, err = mcp.HeaderParams(tool.InputSchema); err != nil {

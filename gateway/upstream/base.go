@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // Base is a parsed base URL: where the requests of a connector go.
 type Base struct {
 	origin string // scheme://host[:port], as sent
+	key    string // as [registry.OriginOf] writes it
 	addr   string // host:port to dial
 	path   string // without trailing slash; may be empty
 	tls    bool
@@ -50,6 +52,9 @@ func ParseBase(s string) (Base, error) {
 	}
 	b.addr = net.JoinHostPort(u.Hostname(), port)
 	b.origin = u.Scheme + "://" + u.Host
+	if b.key, err = registry.OriginOf(b.origin); err != nil {
+		return Base{}, err
+	}
 	return b, nil
 }
 
@@ -61,6 +66,9 @@ func (b *Base) Addr() string { return b.addr }
 
 // Origin is scheme, host and port, without path.
 func (b *Base) Origin() string { return b.origin }
+
+// Key is Origin in the form in which credentials name where they may be sent.
+func (b *Base) Key() string { return b.key }
 
 // AppendURL appends the absolute URL of a target, which starts with "/" and is
 // already encoded.

@@ -53,7 +53,11 @@ func (x *Exchange) redirect(secure bool, strip Stripper) (bool, error) {
 		req.Header.Del(fasthttp.HeaderContentType)
 		req.Header.Del(fasthttp.HeaderContentLength)
 	}
+	req.SetURI(&next)
+	req.Header.SetHostBytes(next.Host())
 	if !same {
+		// After the address is set: most servers repeat the query in it, with a key in
+		// that.
 		if strip != nil {
 			strip.Strip(req)
 		}
@@ -61,7 +65,5 @@ func (x *Exchange) redirect(secure bool, strip Stripper) (bool, error) {
 			req.Header.Del(h)
 		}
 	}
-	req.SetURI(&next)
-	req.Header.SetHostBytes(next.Host())
 	return true, nil
 }

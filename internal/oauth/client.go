@@ -66,6 +66,11 @@ type Config struct {
 	// server that knows it gives tokens that are of no use elsewhere. Default: none.
 	Resource    string
 	RedirectURL string // authorization code only
+	// Permit is asked before each request that carries the client's secret, a token or
+	// a code: use is the endpoint it goes to, known are all of this server that such
+	// requests go to. Its error is that of the request. Default: every endpoint is
+	// permitted.
+	Permit func(ctx context.Context, use string, known []string) error
 }
 
 // Token is what the server gave.
@@ -192,6 +197,9 @@ func (c *Client) token(ctx context.Context, cfg *Config, form url.Values) (*Toke
 	if err != nil {
 		return nil, err
 	}
+	if err := cfg.permit(ctx, ep.token, &ep); err != nil {
+		return nil, err
+	}
 	t, err := c.post(ctx, ep, cfg, form)
 	if err != nil && ep.guessed && ep.auth == AuthBasic && codeOf(err) == "invalid_client" {
 		ep.auth = AuthPost
@@ -201,6 +209,17 @@ func (c *Client) token(ctx context.Context, cfg *Config, form url.Values) (*Toke
 		}
 	}
 	return t, err
+}
+
+func (cfg *Config) permit(ctx context.Context, use string, ep *endpoints) error {
+	if cfg.Permit == nil {
+		return nil
+	}
+	known := []string{ep.token}
+	if ep.revocation != "" {
+		known = append(known, ep.revocation)
+	}
+	return cfg.Permit(ctx, use, known)
 }
 
 func (c *Client) post(ctx context.Context, ep endpoints, cfg *Config, form url.Values) (*Token, error) {

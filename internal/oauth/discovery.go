@@ -141,6 +141,7 @@ func (c *Client) metadata(ctx context.Context, issuer, at string) (*Metadata, er
 // endpoints is where a client goes and how it shows itself.
 type endpoints struct {
 	authorization, token string
+	revocation           string // empty: there is none
 	issuer               string // empty: not known
 	sendsIssuer          bool
 	auth                 string // at the token endpoint
@@ -156,7 +157,7 @@ func (c *Client) endpoints(ctx context.Context, cfg *Config) (endpoints, error) 
 		if err != nil {
 			return ep, err
 		}
-		ep.issuer, ep.sendsIssuer, methods = m.Issuer, m.SendsIssuer, m.AuthMethods
+		ep.issuer, ep.sendsIssuer, ep.revocation, methods = m.Issuer, m.SendsIssuer, m.RevocationEndpoint, m.AuthMethods
 		if ep.authorization == "" {
 			ep.authorization = m.AuthorizationEndpoint
 		}

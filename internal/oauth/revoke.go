@@ -38,6 +38,9 @@ func (c *Client) Revoke(ctx context.Context, cfg *Config, token secrets.Secret, 
 	if err != nil {
 		return true, err
 	}
+	if err := cfg.permit(ctx, m.RevocationEndpoint, &ep); err != nil {
+		return true, err
+	}
 	form := url.Values{"token": {token.Reveal()}, "token_type_hint": {kind}}
 	err = c.revoke(ctx, m.RevocationEndpoint, ep.auth, cfg, form)
 	if err != nil && ep.guessed && ep.auth == AuthBasic && codeOf(err) == "invalid_client" {

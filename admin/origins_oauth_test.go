@@ -1,0 +1,125 @@
+package admin_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// issuer is an authorization server whose metadata may name another token endpoint.
+type issuer struct {
+	*httptest.Server
+	mu    sync.Mutex
+	token string // guarded by mu; the endpoint
+	given int    // guarded by mu; tokens
+}
+
+func newIssuer(t *testing.T) *issuer {
+	t.Helper()
+	x := &issuer{}
+	x.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/token" {
+			x.given++
+			fmt.Fprintf(w, `{"access_token":"token-%d","token_type":"Bearer","expires_in":600}`, x.given)
+			return
+		}
+		fmt.Fprintf(w, `{"issuer":%q,"token_endpoint":%q,"authorization_endpoint":%q}`, x.URL, x.token, x.URL+"/authorize")
+	}))
+	x.token = x.URL + "/token"
+	t.Cleanup(x.Close)
+	return x
+}
+
+func (x *issuer) move(to string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.token = to
+}
+
+// TestTokenEndpointMoves: metadata of an authorization server that names another token
+// endpoint takes no client secret there until an administrator confirms it.
+func TestTokenEndpointMoves(t *testing.T) {
+	w, as, evil := newWorld(t), newIssuer(t), newThief(t)
+	w.upstream.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, `[{"id":7}]`) })
+	body := w.createBody("Pets", "pets.yaml")
+	body["deploy"] = map[string]any{"skip": true}
+	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	a := want[admin.Authentication](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/authentication", map[string]any{
+		"authType": "oauth2", "grant": "client_credentials", "clientId": "me", "clientSecret": upstreamKey, "issuer": as.URL,
+	}), 200)
+	_, version, err := w.secret(t.Context(), a.CredentialID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	as.move(evil.URL + "/token")
+	w.later.Add(int64(24 * time.Hour)) // the metadata is read again
+	if _, _, err = w.renewed(t.Context(), a.CredentialID, version); !problem.Is(err, problem.Forbidden) || !strings.Contains(err.Error(), as.URL) || !strings.Contains(err.Error(), evil.URL) {
+		t.Errorf("renewed: %v", err)
+	}
+	if err := w.srv.RenewTokens(t.Context()); err == nil {
+		t.Error("a token was renewed")
+	}
+	if requests, bytes := evil.loot(); requests != 0 || bytes != 0 {
+		t.Fatalf("%d requests with %d bytes of the secret", requests, bytes)
+	}
+	shown := want[admin.Authentication](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/authentication", nil), 200)
+	if strings.Join(shown.TokenOrigins, " ") != as.URL || strings.Join(shown.Origins, " ") != w.upstream.URL {
+		t.Errorf("shown %v and %v", shown.TokenOrigins, shown.Origins)
+	}
+	want[admin.List[admin.ConnectorOrigins]](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/origins", map[string]any{"tokenOrigins": []string{evil.URL}}), 200)
+	_, _, _ = w.renewed(t.Context(), a.CredentialID, version) // its answer is no token
+	if requests, _ := evil.loot(); requests == 0 {
+		t.Error("what was confirmed is not asked")
+	}
+}
+
+// TestServerKeyStays: the stored key of an MCP server's toolset does not go where a request
+// aims it: at a creation again, a connection test, a listing, a test.
+func TestServerKeyStays(t *testing.T) {
+	w := newWorld(t)
+	w.servers.set(nil, "do.it")
+	w.servers.key = upstreamKey
+	const home, evil = "https://mcp.example.com/mcp", "https://evil.example.com/mcp"
+	w.addServer(map[string]any{"slug": "notes", "authentication": map[string]any{"authType": "bearer", "token": upstreamKey}, "deploy": map[string]any{"untestedReason": "x"}})
+	check := func(what string) {
+		t.Helper()
+		w.servers.mu.Lock()
+		defer w.servers.mu.Unlock()
+		for _, at := range w.servers.keyed {
+			if strings.HasPrefix(at, "https://evil") {
+				t.Errorf("%s took the key to %s", what, at)
+			}
+		}
+		if len(w.servers.keyed) == 0 {
+			t.Error("the key never went anywhere: this test shows nothing")
+		}
+	}
+	body := map[string]any{"slug": "notes", "baseUrl": evil, "source": map[string]any{"mcp": map[string]string{"url": home}}}
+	if a := w.do("POST", "/v1/toolsets", body); a.StatusCode < 400 {
+		t.Errorf("made again: %s", a.body)
+	}
+	check("a creation again")
+	tag := w.do("GET", "/v1/toolsets/notes", nil).Header.Get("ETag")
+	want[admin.Toolset](w, w.do("PATCH", "/v1/toolsets/notes", map[string]any{"baseUrl": evil}, "If-Match", tag), 200)
+	if a := w.do("POST", "/v1/toolsets/notes/test", map[string]any{}); a.StatusCode != http.StatusConflict {
+		t.Errorf("tested: %s", a.body)
+	}
+	check("a test")
+	w.look(time.Hour)
+	check("a look at the server")
+	if a := w.do("POST", "/v1/toolsets/notes/refresh", map[string]any{"accept": true}); a.StatusCode < 400 {
+		t.Errorf("refreshed: %s", a.body)
+	}
+	check("a refresh")
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+)
+
+func (a *app) toolsetOrigins() *cobra.Command {
+	var in admin.ConfirmOrigins
+	cmd := &cobra.Command{
+		Use: "origins TOOLSET", Short: "Show or confirm where the credential of a toolset may be sent", Args: exactly(1, "one toolset"),
+		Long: `Show where the credential of a toolset may be sent: scheme, host and port. It was bound to
+these when it was set. A new version of the specification, an edit or a roll-back that would
+send it elsewhere waits, and what is live goes on, until an administrator confirms the new
+address here, or somebody sets the secret again (sluice toolset auth).`,
+		Example: "  sluice toolset origins shop\n  sluice toolset origins shop --confirm https://api2.example.com --reason 'they moved'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if len(in.Origins)+len(in.TokenOrigins) == 0 {
+				return a.showOrigins(cmd.Context(), c, t)
+			}
+			var out admin.List[admin.ConnectorOrigins]
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: toolsetPath(t, "origins"), in: in, out: &out, ifMatch: etag}); err != nil {
+				return err
+			}
+			a.say("  next   sluice toolset test %s   or, when a change waits: sluice toolset accept %s", t.Slug, t.Slug)
+			return a.object(out, func(w io.Writer) {
+				fmt.Fprintf(w, "✓ the credential of %s may be sent to %s\n", t.Slug, strings.Join(append(in.Origins, in.TokenOrigins...), ", "))
+			})
+		},
+	}
+	connectorFlag(cmd, &in.Connector)
+	cmd.Flags().StringSliceVar(&in.Origins, "confirm", nil, "`URLS` that calls may take the credential to, as well")
+	cmd.Flags().StringSliceVar(&in.TokenOrigins, "confirm-token", nil, "`URLS` of an authorization server that may get the secret of the OAuth client, as well")
+	cmd.Flags().StringVar(&in.Reason, "reason", "", "for the audit log")
+	return cmd
+}
+
+func (a *app) showOrigins(ctx context.Context, c *apiClient, t *admin.ToolsetDetail) error {
+	var out admin.List[admin.ConnectorOrigins]
+	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: toolsetPath(t, "origins"), out: &out}); err != nil {
+		return err
+	}
+	return a.object(out, func(w io.Writer) {
+		if len(out.Items) == 0 {
+			fmt.Fprintf(w, "%s sends no credential\n", t.Slug)
+		}
+		for i := range out.Items {
+			o := &out.Items[i]
+			fmt.Fprintf(w, "%s: the credential is for %s\n", o.Connector, addresses(o.Origins))
+			if len(o.TokenOrigins) > 0 {
+				fmt.Fprintf(w, "  the OAuth client's secret is for %s\n", addresses(o.TokenOrigins))
+			}
+			if len(o.New) > 0 {
+				fmt.Fprintf(w, "! not for %s, where calls would take it\n  next   sluice toolset origins %s --connector %s --confirm %s\n",
+					addresses(o.New), t.Slug, o.Connector, strings.Join(o.New, ","))
+			}
+		}
+	})
+}
+
+// addresses lists origins for people.
+func addresses(list []string) string {
+	if len(list) == 0 {
+		return "no address"
+	}
+	return printable(strings.Join(list, ", "))
+}
+
+// printMoved shows the addresses of calls before and after a change.
+func printMoved(w io.Writer, slug string, c *admin.OriginChange) {
+	if c == nil {
+		return
+	}
+	fmt.Fprintf(w, "! breaking calls go to another address: %s → %s\n", addresses(c.From), addresses(c.To))
+	if len(c.New) > 0 {
+		fmt.Fprintf(w, "  the credential is not sent to %s until an administrator confirms it:\n  sluice toolset origins %s --connector %s --confirm %s\n",
+			addresses(c.New), slug, c.Connector, strings.Join(c.New, ","))
+	}
+}
