@@ -443,7 +443,6 @@ func (s *Server) createAccessToken(ctx context.Context, in *newAccessTokenInput)
 				At("", 0, 0, "/name").Fix("revoke it first, or choose another name")
 		}
 	}
-	requestOf(ctx).secretAnswer = true
 	secret := newToken(accessPrefix)
 	row := &store.AccessToken{
 		ToolsetID: ts.ID, Name: in.Body.Name, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: requestOf(ctx).tokenID(),

@@ -22,7 +22,8 @@ func showAudit(row *store.Audit) AuditRecord {
 func (s *Server) registerAudit() {
 	register(s, huma.Operation{
 		OperationID: "list-audit", Method: http.MethodGet, Path: "/v1/audit", Summary: "Read the audit log, newest first", Tags: []string{"audit"},
-		Description: "Every write, every deploy and every refused one. Records are chained by hashes and never changed.",
+		Description: "Every write, every deploy and every refused one; requests that were refused for who sent them are sampled. " +
+			"Records are chained by hashes and never changed.",
 	}, func(ctx context.Context, in *ListInput) (*listOutput[AuditRecord], error) {
 		p, err := in.page("/v1/audit")
 		if err != nil {
@@ -34,6 +35,7 @@ func (s *Server) registerAudit() {
 		}
 		return list(in, "/v1/audit", rows, next, showAudit), nil
 	})
+	s.registerAuditHead()
 	register(s, huma.Operation{
 		OperationID: "get-me", Method: http.MethodGet, Path: "/v1/me", Summary: "Who is asking", Tags: []string{"access"},
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[Me], error) {

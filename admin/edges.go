@@ -281,7 +281,6 @@ func (s *Server) createJoinToken(ctx context.Context, in *createJoinTokenInput) 
 	}
 	out, err := showJoinToken(row)
 	out.Token = token.Reveal()
-	requestOf(ctx).secretAnswer = true
 	return &bodyOutput[JoinToken]{out}, err
 }
 

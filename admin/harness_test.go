@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/audithead"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/suggest"
@@ -386,6 +387,8 @@ func (w *world) open() {
 	must(err)
 	w.token, err = admin.EnsureToken(ctx, w.st, "default", "local", w.token)
 	must(err)
+	heads, err := audithead.Open(ctx, audithead.Options{Dir: filepath.Join(w.dir, "audit"), Key: key, Store: w.st, Logger: logger})
+	must(err)
 	authorization, err := oauth.New(oauth.Options{HTTP: &http.Client{}, Now: w.now})
 	must(err)
 	w.sandbox, err = extism.New(extism.Options{Functions: guest.Functions(), Grace: 10 * time.Second})
@@ -400,7 +403,7 @@ func (w *world) open() {
 	}
 	w.srv, err = admin.New(ctx, admin.Options{
 		PreviewURL: previews, Event: w.happened,
-		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: fetch, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, Retention: w.retention,
+		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: fetch, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, AuditHeads: heads, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", LinkURL: "http://localhost:7301", PublicURL: w.publicURL, Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
 		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester, Elsewhere: w.elsewhere,
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},
@@ -514,11 +517,15 @@ func (w *world) get(id string) admin.ToolsetDetail {
 
 // audits returns the actions of the audit log, oldest first, with their outcome
 // when it is not ok.
+// Refused requests are left out: see TestDenied.
 func (w *world) audits() (actions []string) {
 	w.t.Helper()
 	list := want[admin.List[admin.AuditRecord]](w, w.do("GET", "/v1/audit?limit=200", nil), http.StatusOK)
 	for i := range list.Items {
 		r := list.Items[len(list.Items)-1-i]
+		if r.Action == "request.denied" {
+			continue
+		}
 		if r.Outcome != "ok" {
 			r.Action += ":" + r.Outcome
 		}

@@ -22,6 +22,13 @@ const maxIdempotencyKey = 255
 // keptHeaders are the headers of an answer that are stored with it.
 var keptHeaders = []string{"Content-Type", "Etag", "Location", "Retry-After", "Preference-Applied"}
 
+// keptAnswer is what is stored of the answer of a POST, sealed: an answer may hold
+// a token that is shown once, and whoever repeats the request gets it again.
+type keptAnswer struct {
+	Headers map[string]string `json:"headers"`
+	Body    []byte            `json:"body"`
+}
+
 // idempotent answers a repeated POST with the same Idempotency-Key from the
 // stored answer of the first (IETF draft-ietf-httpapi-idempotency-key-header-07).
 // Answers of the server's own faults are not kept, so that the request can be
@@ -44,7 +51,8 @@ func (s *Server) idempotent(next http.HandlerFunc) http.HandlerFunc {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		ctx := r.Context()
-		row := &store.IdempotencyKey{TokenID: requestOf(ctx).token.ID, Key: key, Fingerprint: s.fingerprint(r, body)}
+		print := requestPrint(r, body)
+		row := &store.IdempotencyKey{TokenID: requestOf(ctx).token.ID, Key: key, Fingerprint: s.o.Keyring.Fingerprint(print)}
 		var old *store.IdempotencyKey
 		err = s.workspace(ctx).Update(ctx, func(tx *store.Tx) (err error) {
 			old, err = tx.BeginKey(ctx, row)
@@ -55,7 +63,7 @@ func (s *Server) idempotent(next http.HandlerFunc) http.HandlerFunc {
 			s.writeProblem(w, r, err)
 		case old == nil:
 			s.first(w, r, row, next)
-		case old.Fingerprint != row.Fingerprint:
+		case !s.o.Keyring.HasFingerprint(print, old.Fingerprint):
 			s.writeProblem(w, r, statusProblem(http.StatusUnprocessableEntity, "this Idempotency-Key was used for another request"))
 		case old.State != store.KeyDone:
 			w.Header().Set("Retry-After", "1")
@@ -75,11 +83,11 @@ func validKey(key string) bool {
 	return len(key) <= maxIdempotencyKey
 }
 
-// fingerprint is keyed: a body may hold a short secret, which its plain hash
-// would let somebody guess.
-func (s *Server) fingerprint(r *http.Request, body []byte) string {
+// requestPrint is what identifies a request. It is a secret: a body may hold a short
+// one, which the plain hash of the body would let somebody guess.
+func requestPrint(r *http.Request, body []byte) secrets.Secret {
 	sum := sha256.Sum256(body)
-	return s.o.Keyring.Fingerprint(secrets.New(r.Method + " " + r.URL.RequestURI() + " " + hex.EncodeToString(sum[:])))
+	return secrets.New(r.Method + " " + r.URL.RequestURI() + " " + hex.EncodeToString(sum[:]))
 }
 
 // first handles the request that took a key, and stores its answer before
@@ -104,37 +112,54 @@ func (s *Server) first(w http.ResponseWriter, r *http.Request, row *store.Idempo
 		}()
 		next(rec, r)
 	}()
-	// An answer with a token that is shown once is not kept anywhere.
-	if rec.status >= http.StatusInternalServerError || requestOf(r.Context()).secretAnswer {
+	if rec.status >= http.StatusInternalServerError {
 		drop()
 		rec.send(w)
 		return
 	}
-	kept := map[string]string{}
-	for _, name := range keptHeaders {
-		if v := rec.header.Get(name); v != "" {
-			kept[name] = v
-		}
-	}
-	row.Status, row.Headers, row.Body = max(rec.status, http.StatusOK), mustJSON(kept), rec.body.Bytes()
-	if err := ws.Update(ctx, func(tx *store.Tx) error { return tx.EndKey(ctx, row) }); err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "an idempotent answer was not stored", slog.Any("error", err))
+	if err := s.keepAnswer(ctx, row, rec); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the answer to a request with an Idempotency-Key was not stored", slog.Any("error", err))
+		drop()
 	}
 	rec.send(w)
 }
 
+// keepAnswer stores an answer, sealed under the key-encryption key.
+func (s *Server) keepAnswer(ctx context.Context, row *store.IdempotencyKey, rec *recorder) error {
+	kept := keptAnswer{Headers: map[string]string{}, Body: rec.body.Bytes()}
+	for _, name := range keptHeaders {
+		if v := rec.header.Get(name); v != "" {
+			kept.Headers[name] = v
+		}
+	}
+	ws := s.workspace(ctx)
+	row.WorkspaceID, row.Status = ws.ID(), max(rec.status, http.StatusOK)
+	var err error
+	if row.Sealed, err = s.o.Keyring.SealBytes(row.Record(), []byte(mustJSON(kept))); err != nil {
+		return err
+	}
+	return ws.Update(ctx, func(tx *store.Tx) error { return tx.EndKey(ctx, row) })
+}
+
 func (s *Server) replay(w http.ResponseWriter, r *http.Request, old *store.IdempotencyKey) {
-	var kept map[string]string
-	if err := json.Unmarshal([]byte(old.Headers), &kept); err != nil {
+	plain, err := s.o.Keyring.OpenBytes(old.Record(), old.Sealed)
+	if err != nil {
+		s.log.LogAttrs(r.Context(), slog.LevelWarn, "the stored answer of an Idempotency-Key does not open", slog.Any("error", err))
+		s.writeProblem(w, r, problem.New(problem.Conflict, "the first request with this Idempotency-Key was answered, but the stored answer cannot be opened any more").
+			Fix("look at what the first request made, then use a new key"))
+		return
+	}
+	var kept keptAnswer
+	if err := json.Unmarshal(plain, &kept); err != nil {
 		s.writeProblem(w, r, err)
 		return
 	}
-	for k, v := range kept {
+	for k, v := range kept.Headers {
 		w.Header().Set(k, v)
 	}
 	w.Header().Set("Idempotent-Replayed", "true")
 	w.WriteHeader(old.Status)
-	_, _ = w.Write(old.Body) // the client is gone when this fails
+	_, _ = w.Write(kept.Body) // the client is gone when this fails
 }
 
 // mustJSON marshals what cannot fail: types of this package without channels,

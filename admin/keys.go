@@ -106,7 +106,11 @@ func (s *Server) rewrapAll(ctx context.Context, before string) (total int, err e
 	for _, id := range ids {
 		n := 0
 		err := s.o.Store.Workspace(id).Update(ctx, func(tx *store.Tx) (err error) {
-			if n, err = tx.RewrapCredentials(ctx, s.o.Keyring); err != nil || before == "" {
+			if n, err = tx.RewrapCredentials(ctx, s.o.Keyring); err != nil {
+				return err
+			}
+			answers, err := tx.RewrapAnswers(ctx, s.o.Keyring)
+			if n += answers; err != nil || before == "" {
 				return err
 			}
 			rec := audit(ctx, "keys.rotate", "keys")

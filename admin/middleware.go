@@ -39,10 +39,7 @@ type request struct {
 	// workspace is that of the server's own work.
 	workspace string
 	prefer    string
-	// secretAnswer: the answer holds a token that is shown once, so it is not kept
-	// for a repetition of the request.
-	secretAnswer bool
-	base         string // scheme and host as the client wrote them
+	base      string // scheme and host as the client wrote them
 }
 
 func requestOf(ctx context.Context) *request {
@@ -71,6 +68,9 @@ func (s *Server) framed(next http.HandlerFunc) http.Handler {
 			req.base = "https://" + r.Host
 		}
 		r = r.WithContext(context.WithValue(r.Context(), contextKey{}, req))
+		answer := &statusWriter{ResponseWriter: w}
+		w = answer
+		defer func() { s.recordDenied(r, answer.status) }()
 		h := w.Header()
 		h.Set("X-Request-Id", req.id)
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -170,6 +170,9 @@ func (s *Server) withBody(next http.HandlerFunc) http.HandlerFunc {
 		if err == nil {
 			body, err = multipartToJSON(r, body)
 		}
+		if err == nil {
+			err = checkText(r, body)
+		}
 		if err != nil {
 			s.writeProblem(w, r, bodyError(err))
 			return
@@ -183,6 +186,9 @@ func (s *Server) withBody(next http.HandlerFunc) http.HandlerFunc {
 func bodyError(err error) error {
 	var size *http.MaxBytesError
 	var timeout net.Error
+	if _, done := errors.AsType[*Problem](err); done {
+		return err
+	}
 	switch {
 	case problem.As(err) != nil:
 		return err

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -53,6 +54,19 @@ func (s *Server) authorizeRegistry(r *http.Request, repository string, action se
 		return s.keepVersions(r, row.WorkspaceID, repository)
 	}
 	return nil
+}
+
+// registryChanged records a push or a delete that came through /v2/.
+func (s *Server) registryChanged(r *http.Request, c server.Change) {
+	ctx := context.WithoutCancel(r.Context()) // the client may leave; what it changed stays
+	token := requestOf(ctx).token
+	if token == nil {
+		return // edges only read
+	}
+	rec := audit(ctx, "registry."+string(c.Action), c.Repository)
+	rec.Digest = string(c.Digest)
+	rec.After = mustJSON(map[string]any{"kind": c.Kind, "tag": c.Tag})
+	s.appendAudit(ctx, token.WorkspaceID, rec)
 }
 
 // keepVersions refuses to move the tag of a published version of a plugin: who

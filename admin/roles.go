@@ -16,7 +16,7 @@ var rolesOf = map[string]string{
 	"create-token": store.RoleAdmin, "list-tokens": store.RoleAdmin, "revoke-token": store.RoleAdmin,
 	"list-members": store.RoleAdmin, "get-member": store.RoleAdmin, "add-member": store.RoleAdmin, "patch-member": store.RoleAdmin, "remove-member": store.RoleAdmin,
 	"create-workspace": store.RoleAdmin, "list-workspaces": store.RoleAdmin,
-	"list-audit":   store.RoleAdmin,
+	"list-audit": store.RoleAdmin, "get-audit-head": store.RoleAdmin, "verify-audit": store.RoleAdmin,
 	"create-grant": store.RoleAdmin, "revoke-grant": store.RoleAdmin,
 	// What is captured may be anybody's data: a viewer sees that a call was, not what it said.
 	"get-call": store.RoleEditor, "set-capture": store.RoleAdmin,

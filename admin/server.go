@@ -19,6 +19,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/sluicegate/sluice/admin/audithead"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/suggest"
@@ -35,8 +36,9 @@ import (
 
 // Outcomes in the audit log.
 const (
-	outcomeOK     = "ok"
-	outcomeFailed = "failed"
+	outcomeOK      = "ok"
+	outcomeFailed  = "failed"
+	outcomeRefused = "refused"
 )
 
 // sweepInterval is how often expired idempotency keys and jobs are removed. They
@@ -105,6 +107,9 @@ type Options struct {
 	// Hosts are the values of the Host header (without port) that are answered,
 	// against DNS rebinding. Default: localhost and the loopback addresses.
 	Hosts []string
+	// AuditHeads keeps the signed heads of the audit logs. Default: none are kept, and
+	// a tail of the log that was cut off is not found.
+	AuditHeads *audithead.Keeper
 	// Registry is the embedded registry, served below /v2/. Default: none is served.
 	Registry *server.Store
 	// Mirrored is the registry elsewhere that the artifacts are in when Registry is
@@ -187,6 +192,7 @@ type Server struct {
 	// streams on which MCP servers tell of changes.
 	streams   sync.WaitGroup
 	listeners listeners
+	denied    sampler
 }
 
 // New makes a server, ends what a process that died left running, and restores
@@ -225,7 +231,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	if o.Registry != nil {
-		h, err := server.NewHandler(server.HandlerOptions{Store: o.Registry, Authorize: s.authorizeRegistry, Logger: o.Logger})
+		h, err := server.NewHandler(server.HandlerOptions{Store: o.Registry, Authorize: s.authorizeRegistry, Changed: s.registryChanged, Logger: o.Logger})
 		if err != nil {
 			return nil, err
 		}
@@ -290,6 +296,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 			}
 			continue
 		case <-tick.C:
+			s.settleDenied(ctx)
 			if s.o.Registry != nil {
 				if _, err := s.collect(ctx); err != nil && ctx.Err() == nil {
 					s.log.LogAttrs(ctx, slog.LevelWarn, "collecting garbage did not work", slog.Any("error", err))
@@ -310,6 +317,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	s.streams.Wait() // they begin jobs
 	s.jobs.Wait()
 	s.recordLocalUsage(context.WithoutCancel(ctx))
+	s.settleDenied(context.WithoutCancel(ctx))
 	s.stopWork()
 	return nil
 }

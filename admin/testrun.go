@@ -292,6 +292,7 @@ func showTest(row *store.TestRun) (*TestRun, error) {
 
 type testInput struct {
 	ToolsetInput
+	MatchInput
 	Body *TestRequest
 }
 
@@ -299,23 +300,24 @@ func (s *Server) registerTests() {
 	register(s, huma.Operation{
 		OperationID: "test-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/test", Summary: "Test the draft; a passed test deploys it", Tags: []string{"toolsets"},
 		Description: "Calls one tool for real. It passes when the upstream answers with a 2xx status and the answer is not empty. " +
-			"The answer has status 200 also when the test did not pass: see passed and reason. When nothing can be tested, it is a 422.",
+			"The answer has status 200 also when the test did not pass: see passed and reason. When nothing can be tested, it is a 422. " +
+			"With If-Match, nothing is called when the toolset was changed since it was read.",
 	}, func(ctx context.Context, in *testInput) (*jobOutput, error) {
 		req := TestRequest{}
 		if in.Body != nil {
 			req = *in.Body
 		}
 		return s.run(ctx, "toolset.test", func(ctx context.Context, phase func(string)) (*done, error) {
-			return s.testAndDeploy(ctx, in.ID, &req, phase)
+			return s.testAndDeploy(ctx, in, &req, phase)
 		})
 	})
 	documentJob(s.api.OpenAPI(), "/v1/toolsets/{id}/test", TestAnswer{}, http.StatusOK)
 	s.registerDeploy()
 }
 
-func (s *Server) testAndDeploy(ctx context.Context, id string, req *TestRequest, phase func(string)) (*done, error) {
+func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequest, phase func(string)) (*done, error) {
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, id)
+	d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
 		return nil, err
 	}

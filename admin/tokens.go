@@ -169,7 +169,6 @@ func (s *Server) addToken(ctx context.Context, ws *store.Workspace, in *CreateAP
 	if err != nil {
 		return APIToken{}, err
 	}
-	requestOf(ctx).secretAnswer = true
 	out := showAPIToken(row)
 	out.Token = token.Reveal()
 	return out, nil

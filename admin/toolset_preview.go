@@ -152,7 +152,6 @@ func (s *Server) createDraftPreview(ctx context.Context, in *createPreviewInput)
 	if err != nil {
 		return nil, err
 	}
-	requestOf(ctx).secretAnswer = true
 	out := s.showPreview(d.ts, row)
 	out.Token = token.Reveal()
 	return &bodyOutput[DraftPreview]{out}, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 )
 
 // IdempotencyTTL is how long a POST can be repeated with its answer.
@@ -124,10 +125,7 @@ func (t *Tx) SaveJob(ctx context.Context, row *Job) error {
 // is new (or older than [IdempotencyTTL]) and the caller must handle the request
 // and call EndKey or DropKey; otherwise what is stored under the key.
 func (t *Tx) BeginKey(ctx context.Context, row *IdempotencyKey) (*IdempotencyKey, error) {
-	row.State, row.CreatedAt = KeyRunning, Time{t.Now()}
-	if row.Body == nil {
-		row.Body = []byte{}
-	}
+	row.State, row.CreatedAt, row.Sealed = KeyRunning, Time{t.Now()}, []byte{}
 	old := new(IdempotencyKey)
 	err := t.from(old).Where("token_id = ?", row.TokenID).Where("key = ?", row.Key).Scan(ctx)
 	switch {
@@ -150,14 +148,38 @@ func (t *Tx) BeginKey(ctx context.Context, row *IdempotencyKey) (*IdempotencyKey
 // EndKey stores the answer of the request that took a key.
 func (t *Tx) EndKey(ctx context.Context, row *IdempotencyKey) error {
 	row.State = KeyDone
-	if row.Body == nil {
-		row.Body = []byte{}
-	}
-	if _, err := t.updateOf(row).Column("state", "status", "headers", "body").
+	if _, err := t.updateOf(row).Column("state", "status", "sealed").
 		Where("token_id = ?", row.TokenID).Where("key = ?", row.Key).Exec(ctx); err != nil {
 		return fmt.Errorf("storing an idempotent answer: %w", err)
 	}
 	return nil
+}
+
+// RewrapAnswers puts the sealed answers of the workspace under the current
+// key-encryption key and returns how many it changed. One whose key is gone is removed:
+// it can never be given again.
+func (t *Tx) RewrapAnswers(ctx context.Context, ring *secrets.Keyring) (int, error) {
+	var rows []IdempotencyKey
+	if err := t.from(&rows).Where("state = ?", KeyDone).Scan(ctx); err != nil {
+		return 0, fmt.Errorf("reading idempotent answers: %w", err)
+	}
+	changed := 0
+	for i := range rows {
+		row := &rows[i]
+		sealed, did, err := ring.Rewrap(row.Record(), row.Sealed)
+		switch {
+		case err != nil:
+			err = t.DropKey(ctx, row.TokenID, row.Key)
+		case did:
+			row.Sealed = sealed
+			changed++
+			err = t.EndKey(ctx, row)
+		}
+		if err != nil {
+			return changed, err
+		}
+	}
+	return changed, nil
 }
 
 // DropKey frees a key, so that the request can be tried again.
@@ -222,7 +244,35 @@ func (t *Tx) Audit(ctx context.Context, row *Audit) error {
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("appending to the audit log: %w", err)
 	}
+	t.last = row
 	return nil
+}
+
+// OnAudit makes fn the one that is told of the newest audit record of each transaction,
+// after its commit and before its caller goes on. Transactions of one workspace may
+// arrive in another order than they were committed in. fn must not change the record.
+func (s *Store) OnAudit(fn func(*Audit)) { s.audited.Store(&fn) }
+
+// AuditTail returns number and hash of the newest record of the audit log; 0 and nil
+// when there is none.
+func (c *scope) AuditTail(ctx context.Context) (seq uint64, hash []byte, err error) {
+	last := new(Audit)
+	err = c.from(last).Column("seq", "hash").Order("seq DESC").Limit(1).Scan(ctx)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, nil, fmt.Errorf("reading the audit log: %w", err)
+	}
+	return last.Seq, last.Hash, nil
+}
+
+// AuditHash returns the hash of a record of the audit log; nil when there is none with
+// that number.
+func (c *scope) AuditHash(ctx context.Context, seq uint64) ([]byte, error) {
+	row := new(Audit)
+	err := c.from(row).Column("hash").Where("seq = ?", seq).Scan(ctx)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("reading the audit log: %w", err)
+	}
+	return row.Hash, nil
 }
 
 // sum hashes every field with its length, so that moving text from one field to

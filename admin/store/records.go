@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"github.com/sluicegate/sluice/internal/secrets"
 )
 
 // Time is a time in UTC, stored in whole milliseconds; the zero time is 0.
@@ -284,9 +286,13 @@ type IdempotencyKey struct {
 	Fingerprint string `bun:"fingerprint"` // of method, path and body
 	State       string `bun:"state"`       // KeyRunning, KeyDone
 	Status      int    `bun:"status"`
-	Headers     string `bun:"headers"` // JSON
-	Body        []byte `bun:"body"`
+	Sealed      []byte `bun:"sealed"` // headers and body of the answer, for Record; empty while the request runs
 	CreatedAt   Time   `bun:"created_at"`
+}
+
+// Record is what the answer is sealed for.
+func (k *IdempotencyKey) Record() secrets.Record {
+	return secrets.Record{Key: "workspaces/" + k.WorkspaceID + "/idempotency/" + k.TokenID + "/" + k.Key, Version: 1}
 }
 
 // States of an idempotency key.

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -78,6 +79,10 @@ type Store struct {
 	postgres bool
 	callRows uint64
 	callAge  time.Duration
+
+	// audited is told of the newest audit record of each committed transaction; nil
+	// when nobody listens.
+	audited atomic.Pointer[func(*Audit)]
 
 	idMu    sync.Mutex
 	entropy *ulid.MonotonicEntropy // guarded by idMu
@@ -273,6 +278,7 @@ type Tx struct {
 	scope
 	tx    bun.Tx
 	store *Store
+	last  *Audit // newest record that the transaction appended to the audit log
 }
 
 // Update runs fn in a transaction: all of its writes happen or none. Writers of
@@ -290,7 +296,8 @@ func (w *Workspace) Update(ctx context.Context, fn func(*Tx) error) error {
 			return fmt.Errorf("waiting for other writers: %w", err)
 		}
 	}
-	if err := fn(&Tx{scope{db: tx, id: w.id}, tx, w.store}); err != nil {
+	t := &Tx{scope: scope{db: tx, id: w.id}, tx: tx, store: w.store}
+	if err := fn(t); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
@@ -300,6 +307,9 @@ func (w *Workspace) Update(ctx context.Context, fn func(*Tx) error) error {
 			err = context.Cause(ctx)
 		}
 		return fmt.Errorf("committing: %w", err)
+	}
+	if tell := w.store.audited.Load(); tell != nil && t.last != nil {
+		(*tell)(t.last)
 	}
 	return nil
 }

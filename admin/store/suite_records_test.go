@@ -292,9 +292,9 @@ func testKeys(t *testing.T, h harness) {
 		t.Fatalf("while it runs: %+v", old)
 	}
 	update(t, w, func(ctx context.Context, tx *store.Tx) error {
-		return tx.EndKey(ctx, &store.IdempotencyKey{TokenID: "tok", Key: "k", Status: 201, Headers: "{}", Body: []byte("done")})
+		return tx.EndKey(ctx, &store.IdempotencyKey{TokenID: "tok", Key: "k", Status: 201, Sealed: []byte("done")})
 	})
-	if old := begin(); old == nil || old.State != store.KeyDone || old.Status != 201 || string(old.Body) != "done" || old.Fingerprint != "f1" {
+	if old := begin(); old == nil || old.State != store.KeyDone || old.Status != 201 || string(old.Sealed) != "done" || old.Fingerprint != "f1" {
 		t.Fatalf("after it ended: %+v", old)
 	}
 	now = now.Add(store.IdempotencyTTL - time.Millisecond)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -298,12 +299,21 @@ func (c *apiClient) waitForJob(ctx context.Context, answer []byte, out any) erro
 
 // all reads every page of a list.
 func all[T any](ctx context.Context, c *apiClient, path string) (items []T, raw []json.RawMessage, err error) {
+	return some[T](ctx, c, path, math.MaxInt)
+}
+
+// maxPage is how many items one page of a list has at most.
+const maxPage = 200
+
+// some reads the first items of a list, at most limit.
+func some[T any](ctx context.Context, c *apiClient, path string, limit int) (items []T, raw []json.RawMessage, err error) {
 	cursor := ""
 	for {
-		q := "?limit=200"
+		q := "?"
 		if strings.Contains(path, "?") {
-			q = "&limit=200"
+			q = "&"
 		}
+		q += "limit=" + strconv.Itoa(min(limit-len(items), maxPage))
 		if cursor != "" {
 			q += "&cursor=" + url.QueryEscape(cursor)
 		}
@@ -318,7 +328,7 @@ func all[T any](ctx context.Context, c *apiClient, path string) (items []T, raw 
 			}
 			items, raw = append(items, item), append(raw, r)
 		}
-		if page.NextCursor == "" || page.NextCursor == cursor {
+		if page.NextCursor == "" || page.NextCursor == cursor || len(items) >= limit {
 			return items, raw, nil
 		}
 		cursor = page.NextCursor

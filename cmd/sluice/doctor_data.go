@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/audithead"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
@@ -72,6 +73,7 @@ func (d *doctor) data(ctx context.Context, dir string) {
 	} else {
 		defer func() { _ = st.Close() }() // only read
 		d.records(ctx, st)
+		d.auditHeads(ctx, st, path(auditDir), path(releaseKeyFile))
 	}
 	if _, err := os.Stat(path(registryDir)); err != nil {
 		d.fail("contents", "there is no registry in "+dir, "restore a backup: sluice restore FILE")
@@ -154,6 +156,37 @@ func (d *doctor) records(ctx context.Context, st *store.Store) {
 		audits += n
 	}
 	d.ok("records", "schema as this program's, %s, %s in the audit log", plural(len(ids), "workspace"), plural(int(min(audits, 1<<50)), "record"))
+}
+
+// auditHeads compares the audit logs with the heads that were signed and kept outside
+// of the database.
+func (d *doctor) auditHeads(ctx context.Context, st *store.Store, dir, keyFile string) {
+	if _, err := os.Stat(keyFile); err != nil {
+		return // said before, and a key must not be made here
+	}
+	key, err := sign.OpenReleaseKey(keyFile)
+	var trust *sign.Trust
+	if err == nil {
+		trust, err = sign.NewTrust(key.TrustedAll(registry.UseRelease, ""), registry.UseRelease)
+	}
+	var ids []string
+	if err == nil {
+		ids, err = st.Workspaces(ctx)
+	}
+	if err != nil {
+		d.failErr("audit heads", err)
+		return
+	}
+	good := true
+	for _, id := range ids {
+		if err := audithead.VerifyKept(ctx, dir, st.Workspace(id), trust); err != nil {
+			good = false
+			d.failErr("audit head of "+id, err)
+		}
+	}
+	if good {
+		d.ok("audit heads", "every audit log reaches the head that was signed of it")
+	}
 }
 
 // contents hashes everything in the registry.

@@ -105,7 +105,7 @@ func TestScripts(t *testing.T) {
 			"capture": s.capture, "tree": s.tree, "certificate": s.certificate,
 			"login": s.login, "revoke": s.revoke, "hidden": s.hidden, "bucket": s.bucket, "registry": s.registry,
 			"follow": s.follow, "userid": s.userID, "member": s.member, "ports": s.ports, "tap": s.tap, "answers": s.answers,
-			"jwt": s.jwt, "turnkey": s.turnKey,
+			"jwt": s.jwt, "turnkey": s.turnKey, "cutaudit": s.cutAudit,
 		},
 	})
 }

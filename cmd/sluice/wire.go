@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/audithead"
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
@@ -60,6 +61,7 @@ const (
 	edgeDir          = "edge"
 	codeCacheDir     = "cache/code"
 	usageDir         = "usage"
+	auditDir         = "audit"
 )
 
 // lastUsageTimeout of posting usage at a stop.
@@ -107,6 +109,7 @@ type node struct {
 	store     *store.Store
 	registry  *artifacts
 	publisher *publish.Publisher
+	heads     *audithead.Keeper
 	admin     *admin.Server
 	adminHTTP *http.Server
 	adminLn   net.Listener
@@ -175,6 +178,10 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	n.publisher, err = publish.New(ctx, publish.Options{
 		Store: artifacts, Records: n.store, ReleaseKey: keys.release, WorkspaceKey: keys.workspace, Notify: source.Wake, Logger: o.logger,
 	})
+	if err != nil {
+		return n, err
+	}
+	n.heads, err = audithead.Open(ctx, audithead.Options{Dir: n.path(auditDir), Key: keys.release, Store: n.store, Logger: o.logger})
 	if err != nil {
 		return n, err
 	}
@@ -320,7 +327,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), SpecLimits: n.opts.spec, MCP: mcpServers{servers, n.dialer}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
 		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), PreviewURL: previewURL, PublicURL: n.opts.adminPublicURL, LinkURL: n.adminURL(), Hosts: adminNames, Version: versionOrDevel(),
 		Sandbox: n.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: n.plugins.pluginCalls,
-		Registry: n.registry.files, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
+		Registry: n.registry.files, AuditHeads: n.heads, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
 	})
 	if err != nil {
 		return err

@@ -196,6 +196,20 @@ func (k *Keyring) Seal(rec Record, s Secret) ([]byte, error) {
 	if len(value) > MaxBytes {
 		return nil, ErrTooLarge
 	}
+	return k.seal(rec, []byte(value))
+}
+
+// SealBytes is Seal for a text that may hold secrets and is longer than one, such as
+// an answer that shows a new token. It keeps neither slice and fails with
+// [ErrTooLarge] above [MaxSealedText].
+func (k *Keyring) SealBytes(rec Record, text []byte) ([]byte, error) {
+	if len(text) > MaxSealedText {
+		return nil, ErrTooLarge
+	}
+	return k.seal(rec, text)
+}
+
+func (k *Keyring) seal(rec Record, value []byte) ([]byte, error) {
 	var dek [keyBytes]byte
 	_, _ = rand.Read(dek[:]) // never fails: crypto/rand ends the process instead
 	data, err := dataCipher(dek[:])
@@ -206,26 +220,36 @@ func (k *Keyring) Seal(rec Record, s Secret) ([]byte, error) {
 	out := make([]byte, 0, minSealed+len(value))
 	out = append(out, sealVersion)
 	out = append(out, cur.id[:]...)
-	out = cur.aead.Seal(out, nil, dek[:], aad("sluice/wrap/1", rec, cur.id[:]))    //nolint:gosec // G407: the AEAD makes its own random nonce
-	return data.Seal(out, nil, []byte(value), aad("sluice/seal/1", rec, nil)), nil //nolint:gosec // G407: the AEAD makes its own random nonce
+	out = cur.aead.Seal(out, nil, dek[:], aad("sluice/wrap/1", rec, cur.id[:])) //nolint:gosec // G407: the AEAD makes its own random nonce
+	return data.Seal(out, nil, value, aad("sluice/seal/1", rec, nil)), nil      //nolint:gosec // G407: the AEAD makes its own random nonce
 }
 
 // Open decrypts what Seal made for the same record. It fails with [ErrSealed]
 // and [*UnknownKeyError].
 func (k *Keyring) Open(rec Record, sealed []byte) (Secret, error) {
-	dek, err := k.unwrap(rec, sealed)
+	value, err := k.OpenBytes(rec, sealed)
 	if err != nil {
 		return Secret{}, err
+	}
+	return New(string(value)), nil
+}
+
+// OpenBytes decrypts what SealBytes or Seal made for the same record; the caller owns
+// the result. It fails with [ErrSealed] and [*UnknownKeyError].
+func (k *Keyring) OpenBytes(rec Record, sealed []byte) ([]byte, error) {
+	dek, err := k.unwrap(rec, sealed)
+	if err != nil {
+		return nil, err
 	}
 	data, err := dataCipher(dek)
 	if err != nil {
-		return Secret{}, err
+		return nil, err
 	}
 	value, err := data.Open(nil, nil, sealed[payloadAt:], aad("sluice/seal/1", rec, nil))
 	if err != nil {
-		return Secret{}, ErrSealed
+		return nil, ErrSealed
 	}
-	return New(string(value)), nil
+	return value, nil
 }
 
 // Rewrap returns the sealed bytes with their data key under the current
@@ -268,8 +292,21 @@ func (k *Keyring) unwrap(rec Record, sealed []byte) ([]byte, error) {
 // Fingerprint names a secret in the audit log: 16 hexadecimal digits, the same
 // for the same value while the first key lives. It is keyed, so a short secret
 // cannot be guessed from it without the key file.
-func (k *Keyring) Fingerprint(s Secret) string {
-	mac := hmac.New(sha256.New, (*k.keys.Load())[0].prints)
+func (k *Keyring) Fingerprint(s Secret) string { return (*k.keys.Load())[0].fingerprint(s) }
+
+// HasFingerprint reports whether print is the fingerprint of s under any key of the
+// keyring: one that was made before a rotation is still known after it.
+func (k *Keyring) HasFingerprint(s Secret, print string) bool {
+	for _, key := range *k.keys.Load() {
+		if hmac.Equal([]byte(key.fingerprint(s)), []byte(print)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *kek) fingerprint(s Secret) string {
+	mac := hmac.New(sha256.New, k.prints)
 	mac.Write([]byte(s.Reveal()))
 	return hex.EncodeToString(mac.Sum(nil)[:8])
 }

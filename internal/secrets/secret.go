@@ -16,6 +16,10 @@ const Redacted = "[redacted]"
 // chain with its private key is under 20 KB.
 const MaxBytes = 64 << 10
 
+// MaxSealedText is the longest text that [Keyring.SealBytes] takes: the answer about
+// a toolset of a thousand tools has some megabytes.
+const MaxSealedText = 16 << 20
+
 // minLast4 is the shortest secret whose last four characters are shown: of a
 // shorter one they would be too large a part.
 const minLast4 = 12

@@ -42,7 +42,19 @@ type HandlerOptions struct {
 	// ErrUnavailable or a problem of kind Conflict, whose text is shown.
 	// Required: there is no open registry.
 	Authorize func(r *http.Request, repository string, action Action) error
-	Logger    *slog.Logger // Default: discard
+	// Changed is told of each manifest that was pushed and of each manifest, tag and
+	// blob that was deleted, before the answer is written. Default: nobody is told.
+	Changed func(r *http.Request, c Change)
+	Logger  *slog.Logger // Default: discard
+}
+
+// Change is what a request did to a repository.
+type Change struct {
+	Action     Action // Push or Delete
+	Kind       string // manifests or blobs
+	Repository string
+	Tag        string          // "" when the request named a digest
+	Digest     registry.Digest // of what was pushed or deleted; of a tag, what it named
 }
 
 // Handler serves the OCI Distribution Specification 1.1 below /v2/: pull, push
@@ -52,6 +64,7 @@ type Handler struct {
 	store     *Store
 	mirrored  Fetcher // instead of store
 	authorize func(*http.Request, string, Action) error
+	changed   func(*http.Request, Change) // never nil
 	log       *slog.Logger
 }
 
@@ -63,7 +76,10 @@ func NewHandler(opts HandlerOptions) (*Handler, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Handler{store: opts.Store, authorize: opts.Authorize, log: opts.Logger.With(slog.String("component", "registry"))}, nil
+	if opts.Changed == nil {
+		opts.Changed = func(*http.Request, Change) {}
+	}
+	return &Handler{store: opts.Store, authorize: opts.Authorize, changed: opts.Changed, log: opts.Logger.With(slog.String("component", "registry"))}, nil
 }
 
 // Error codes of the specification ("Error Codes").

@@ -32,6 +32,7 @@ func (h *Handler) serveBlob(w http.ResponseWriter, r *http.Request, t target) er
 		if err := h.store.index.UnlinkBlob(ctx, t.repository, d); err != nil {
 			return err
 		}
+		h.changed(r, Change{Action: Delete, Kind: t.kind, Repository: t.repository, Digest: d})
 		w.WriteHeader(http.StatusAccepted)
 		return nil
 	case http.MethodGet, http.MethodHead:

@@ -118,6 +118,7 @@ func (h *Handler) putManifest(w http.ResponseWriter, r *http.Request, t target) 
 	if err != nil {
 		return err
 	}
+	h.changed(r, Change{Action: Push, Kind: t.kind, Repository: t.repository, Tag: tag, Digest: d})
 	if desc.Subject != "" {
 		w.Header().Set("OCI-Subject", string(desc.Subject))
 	}
@@ -137,6 +138,7 @@ func (h *Handler) deleteManifest(w http.ResponseWriter, r *http.Request, t targe
 		if err := h.store.index.DeleteTag(ctx, t.repository, t.rest); err != nil {
 			return err
 		}
+		h.changed(r, Change{Action: Delete, Kind: t.kind, Repository: t.repository, Tag: t.rest, Digest: d})
 		w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
@@ -151,6 +153,7 @@ func (h *Handler) deleteManifest(w http.ResponseWriter, r *http.Request, t targe
 	if err := h.store.index.UnlinkManifest(ctx, t.repository, desc); err != nil {
 		return err
 	}
+	h.changed(r, Change{Action: Delete, Kind: t.kind, Repository: t.repository, Digest: d})
 	w.WriteHeader(http.StatusAccepted)
 	return nil
 }

@@ -19,6 +19,8 @@ const (
 	PayloadRelease = "application/vnd.sluice.release.v1+json"
 	PayloadAccess  = "application/vnd.sluice.access.v1+json"
 	PayloadAbsence = "application/vnd.sluice.absence.v1+json"
+	// PayloadAuditHead is for the head of a workspace's audit log.
+	PayloadAuditHead = "application/vnd.sluice.audit-head.v1+json"
 )
 
 const (

@@ -1,0 +1,162 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/sluicegate/sluice/admin/store"
+)
+
+// Refused requests in the audit log are sampled, so that whoever is refused cannot
+// fill the disk: ten at once, then one in six seconds, which is 14,400 records a day at
+// the most. Each record counts those that were left out before it.
+const (
+	deniedBurst = 10
+	deniedEvery = 6 * time.Second
+)
+
+// maxDeniedPath is how much of the path of a refused request is recorded.
+const maxDeniedPath = 200
+
+// sampler decides which refused requests are recorded: in the workspace of the token
+// that was refused, or in the operator's when nobody is known. Each workspace has a
+// budget of its own. The zero sampler works.
+type sampler struct {
+	mu      sync.Mutex
+	budgets map[string]*deniedBudget // guarded by mu; by workspace
+}
+
+type deniedBudget struct {
+	left    int
+	at      time.Time // when left was right
+	skipped uint64    // since the last record
+}
+
+// take reports whether a refusal is recorded, and how many before it were not.
+func (d *sampler) take(workspace string, now time.Time) (record bool, skipped uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.budgets == nil {
+		d.budgets = map[string]*deniedBudget{}
+	}
+	b := d.budgets[workspace]
+	if b == nil {
+		b = &deniedBudget{left: deniedBurst, at: now}
+		d.budgets[workspace] = b
+	}
+	if n := int(now.Sub(b.at) / deniedEvery); n > 0 {
+		b.left, b.at = min(b.left+n, deniedBurst), b.at.Add(time.Duration(n)*deniedEvery)
+	}
+	if b.left == 0 {
+		b.skipped++
+		return false, 0
+	}
+	b.left--
+	skipped, b.skipped = b.skipped, 0
+	return true, skipped
+}
+
+// drain returns the workspaces with refusals that no record counts yet, and forgets them.
+func (d *sampler) drain() map[string]uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := map[string]uint64{}
+	for id, b := range d.budgets {
+		if b.skipped > 0 {
+			out[id], b.skipped = b.skipped, 0
+		}
+	}
+	return out
+}
+
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader remembers the first status.
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// recordDenied puts a request that was refused for who sent it into the audit log. The
+// first request of an OCI client, which asks how to authenticate (OCI Distribution
+// Specification 1.1), is none.
+func (s *Server) recordDenied(r *http.Request, status int) {
+	if status != http.StatusUnauthorized && status != http.StatusForbidden {
+		return
+	}
+	if status == http.StatusUnauthorized && r.Header.Get("Authorization") == "" && strings.HasPrefix(r.URL.Path, "/v2/") {
+		return
+	}
+	ctx := context.WithoutCancel(r.Context()) // the client may leave
+	workspace := operator
+	if t := requestOf(ctx).token; t != nil {
+		workspace = t.WorkspaceID
+	}
+	record, skipped := s.denied.take(workspace, s.now())
+	if !record {
+		return
+	}
+	rec := audit(ctx, "request.denied", safeMethod(r.Method)+" "+deniedPath(r.URL.Path))
+	if requestOf(ctx).token == nil {
+		rec.ActorType, rec.ActorID = "unknown", ""
+	}
+	rec.Outcome = outcomeRefused
+	rec.After = mustJSON(map[string]any{"status": status, "notRecorded": skipped})
+	s.appendAudit(ctx, workspace, rec)
+}
+
+// deniedPath is what is recorded of a path: links of single callers and of logins hold
+// secrets behind their first segment, and a path may hold anything.
+func deniedPath(path string) string {
+	known := false
+	for _, prefix := range []string{"/v1/", "/v2/", "/edge/v1/"} {
+		known = known || strings.HasPrefix(path, prefix)
+	}
+	if !known {
+		first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+		path = "/" + first
+	}
+	path = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, path)
+	short, cut := cutText([]byte(path), maxDeniedPath)
+	if cut {
+		short += "…"
+	}
+	return short
+}
+
+// settleDenied records how many refusals were left out since the last record, which
+// nobody would see until the next one.
+func (s *Server) settleDenied(ctx context.Context) {
+	for id, n := range s.denied.drain() {
+		rec := audit(ctx, "request.denied", "")
+		rec.Outcome, rec.After = outcomeRefused, mustJSON(map[string]any{"notRecorded": n})
+		s.appendAudit(ctx, id, rec)
+	}
+}
+
+// appendAudit writes a record that belongs to no other change.
+func (s *Server) appendAudit(ctx context.Context, workspace string, rec *store.Audit) {
+	err := s.o.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error { return tx.Audit(ctx, rec) })
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelError, "an audit record was not written", slog.String("action", rec.Action), slog.Any("error", err))
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// maxAuditRecords that --limit may ask for.
+const maxAuditRecords = 100_000
+
+func (a *app) auditCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "audit", Short: "Read the audit log, and check that it is whole"}
+	cmd.AddCommand(a.auditList(), a.auditHead(), a.auditVerify())
+	return cmd
+}
+
+func (a *app) auditList() *cobra.Command {
+	limit := 50
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List who changed what, newest first", Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 || limit > maxAuditRecords {
+				return usagef("--limit is 1 to %d", maxAuditRecords)
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			items, raw, err := some[admin.AuditRecord](cmd.Context(), c, "/v1/audit", limit)
+			if err != nil {
+				return err
+			}
+			return list(a, items, raw, []column[admin.AuditRecord]{
+				{header: "time", value: func(r admin.AuditRecord) string { return r.Time.Local().Format(time.DateTime) }},
+				{header: "action", value: func(r admin.AuditRecord) string { return r.Action }},
+				{header: "resource", value: func(r admin.AuditRecord) string { return r.Resource }},
+				{header: "actor", value: func(r admin.AuditRecord) string { return strings.TrimSpace(r.Actor.Type + " " + r.Actor.ID) }},
+				{header: "from", value: func(r admin.AuditRecord) string { return r.Actor.IP }},
+				{header: "outcome", value: func(r admin.AuditRecord) string { return r.Outcome }},
+			}, func(r admin.AuditRecord) string { return r.ID })
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", limit, "most records")
+	return cmd
+}
+
+func (a *app) auditHead() *cobra.Command {
+	return &cobra.Command{
+		Use: "head", Short: "Print the signed head of the audit log, to keep on another machine", Args: exactly(0, "no arguments"),
+		Long: `Print number and hash of the newest record of the audit log, signed by the release
+key (a DSSE envelope). Kept on another machine, it shows later whether records were
+removed or changed since: sluice audit verify --head FILE.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			var out admin.AuditHead
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: "/v1/audit/head", out: &out}); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.stdout, "%s\n", out.Envelope)
+			return err
+		},
+	}
+}
+
+func (a *app) auditVerify() *cobra.Command {
+	var head string
+	cmd := &cobra.Command{
+		Use: "verify", Short: "Check that no record of the audit log was changed or removed", Args: exactly(0, "no arguments"),
+		Long: `Read every record, check that each holds the hash of the one before, and that the log
+reaches its signed head: the one that the control plane keeps outside of its database,
+or with --head one that was kept elsewhere. Exits with 1 when something is wrong.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var in admin.VerifyAudit
+			if head != "" {
+				b, err := os.ReadFile(head) //nolint:gosec // the operator names the file
+				if err != nil {
+					return fmt.Errorf("reading the head: %w", err)
+				}
+				if !json.Valid(b) {
+					return problem.New(problem.InvalidArgument, "%s is not a signed head", head).Fix("name a file that sluice audit head printed")
+				}
+				in.Head = b
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			var out admin.VerifiedAudit
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: "/v1/audit/verify", in: in, out: &out}); err != nil {
+				return err
+			}
+			err = a.object(out, func(w io.Writer) {
+				if out.OK {
+					fmt.Fprintf(w, "✓ %s, none changed or removed\n", plural(int(min(out.Records, 1<<50)), "record"))
+				}
+			})
+			if err == nil && !out.OK {
+				return problem.New(problem.Conflict, "the audit log is not whole: %s", strings.Join(out.Faults, "; ")).
+					Fix("compare with a backup, and find out who could write to the database")
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&head, "head", "", "file with a signed head that was kept elsewhere (sluice audit head)")
+	return cmd
+}
