@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
@@ -30,10 +31,13 @@ func (s *Store) openPostgres(url string) error {
 	// The promise of this package: an acknowledged write survives a crash.
 	c.RuntimeParams["synchronous_commit"] = "on"
 	c.RuntimeParams["application_name"] = "sluice"
-	db := stdlib.OpenDB(*c)
+	// One round trip a statement, without statements kept on the server: numbers are in
+	// the text, so that few would be used twice.
+	c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	db := sql.OpenDB(boundConnector{stdlib.GetConnector(*c), '$'})
 	db.SetMaxOpenConns(postgresConnections)
 	db.SetMaxIdleConns(postgresConnections)
-	s.write = bun.NewDB(db, pgdialect.New())
+	s.write = bun.NewDB(db, boundPostgres{pgdialect.New()})
 	s.read = s.write
 	s.postgres = true
 	return nil

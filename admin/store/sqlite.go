@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -36,17 +35,17 @@ func (s *Store) openSQLite(path string) error {
 	}
 	// In an SQLite URI these characters end the path or begin an escape.
 	dsn := "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + "?" + sqlitePragmas
-	write, err := sql.Open("sqlite", dsn)
+	write, err := openBound("sqlite", dsn, '?')
 	if err != nil {
 		return fmt.Errorf("opening the database: %w", err)
 	}
 	write.SetMaxOpenConns(1)
-	read, err := sql.Open("sqlite", dsn+"&_pragma=query_only(1)")
+	read, err := openBound("sqlite", dsn+"&_pragma=query_only(1)", '?')
 	if err != nil {
 		return errors.Join(fmt.Errorf("opening the database: %w", err), write.Close())
 	}
 	read.SetMaxOpenConns(sqliteReaders)
-	s.write, s.read = bun.NewDB(write, sqlitedialect.New()), bun.NewDB(read, sqlitedialect.New())
+	s.write, s.read = bun.NewDB(write, boundSQLite{sqlitedialect.New()}), bun.NewDB(read, boundSQLite{sqlitedialect.New()})
 	return nil
 }
 

@@ -3,6 +3,7 @@ package store_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -490,5 +491,49 @@ func testConcurrent(t *testing.T, h harness) {
 	}
 	if n, err := w.VerifyAudit(t.Context()); err != nil || n != writers*each {
 		t.Fatalf("audit: %d, %v", n, err)
+	}
+}
+
+// testBoundValues: text that means something in SQL, or to what binds it, is stored as
+// it is, and finds what it names and nothing else.
+func testBoundValues(t *testing.T, h harness) {
+	s := h.open(t, nil)
+	w := s.Workspace("one")
+	values := []string{
+		"", "'", "''", `\`, `\'`, "'; DELETE FROM audit_records; --", "$1", "?1", "?", "?0", "%s", "/* */", "\x01", "\x01s\x01", "\x01bAA==\x01",
+		"\r\n\t", "\x7f", "E'\\x00'", "\u2028", "\U0001F600", "NULL", strings.Repeat("'", 70000),
+	}
+	hash := func(v string) []byte {
+		sum := sha256.Sum256([]byte(v))
+		return sum[:]
+	}
+	for _, v := range values {
+		update(t, w, func(ctx context.Context, tx *store.Tx) error {
+			if err := tx.AddToken(ctx, &store.Token{Name: v, Role: store.RoleViewer, Hash: hash(v)}); err != nil {
+				return err
+			}
+			return tx.Audit(ctx, &store.Audit{ActorType: "token", Action: "x.y", Before: v, Reason: v, Outcome: "ok"})
+		})
+	}
+	for _, v := range values {
+		row, err := s.TokenByHash(t.Context(), hash(v))
+		if err != nil || row.Name != v {
+			t.Errorf("%.40q came back as %+v, %v", v, row, err)
+		}
+		if _, err := w.Toolset(t.Context(), v); !problem.Is(err, problem.NotFound) {
+			t.Errorf("a toolset named %.40q: %v", v, err)
+		}
+	}
+	rows, _, err := w.AuditLog(t.Context(), store.Page{Limit: store.MaxLimit})
+	if err != nil || len(rows) != len(values) {
+		t.Fatalf("%d records, %v", len(rows), err)
+	}
+	for i := range rows {
+		if want := values[len(values)-1-i]; rows[i].Before != want || rows[i].Reason != want {
+			t.Errorf("record %d has %.40q, want %.40q", i, rows[i].Before, want)
+		}
+	}
+	if n, err := w.VerifyAudit(t.Context()); err != nil || n != uint64(len(values)) {
+		t.Errorf("%d records, %v", n, err)
 	}
 }

@@ -112,6 +112,7 @@ func suite(t *testing.T, h harness) {
 	f("usage", testUsage)
 	f("bounds of usage", testUsageBounds)
 	f("usage past its time", testUsageSweep)
+	f("values are bound", testBoundValues)
 	f("usage of many nodes", testUsageConcurrent)
 	f("learned requests", testLearned)
 	f("calls", testCalls)

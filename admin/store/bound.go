@@ -1,0 +1,203 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+)
+
+// bun writes values into the text of a statement. Here it writes marks instead, which
+// the connection takes out again and binds as parameters: no text and no bytes of a
+// record are ever part of SQL. Numbers stay in the text.
+//
+// A mark is markByte, a letter for the kind of value, the value in base64, markByte.
+// The byte is in no statement of this package, and base64 cannot hold it.
+
+const (
+	markByte   = '\x01'
+	markString = 's'
+	markBytes  = 'b'
+)
+
+var errMark = errors.New("BUG: a statement has a broken parameter mark")
+
+func appendMark[T string | []byte](b []byte, kind byte, value T) []byte {
+	b = append(b, markByte, kind)
+	b = base64.StdEncoding.AppendEncode(b, []byte(value))
+	return append(b, markByte)
+}
+
+// boundPostgres and boundSQLite are bun's dialects with marks for text and bytes.
+type (
+	boundPostgres struct{ *pgdialect.Dialect }
+	boundSQLite   struct{ *sqlitedialect.Dialect }
+)
+
+// AppendString, AppendBytes and AppendJSON implement [schema.Dialect].
+func (boundPostgres) AppendString(b []byte, s string) []byte { return appendMark(b, markString, s) }
+
+// AppendBytes appends NULL for nil.
+func (boundPostgres) AppendBytes(b, value []byte) []byte { return appendBytesMark(b, value) }
+
+// AppendJSON appends a JSON text.
+func (boundPostgres) AppendJSON(b, text []byte) []byte { return appendMark(b, markString, text) }
+
+// AppendString, AppendBytes and AppendJSON implement [schema.Dialect].
+func (boundSQLite) AppendString(b []byte, s string) []byte { return appendMark(b, markString, s) }
+
+// AppendBytes appends NULL for nil.
+func (boundSQLite) AppendBytes(b, value []byte) []byte { return appendBytesMark(b, value) }
+
+// AppendJSON appends a JSON text.
+func (boundSQLite) AppendJSON(b, text []byte) []byte { return appendMark(b, markString, text) }
+
+func appendBytesMark(b, value []byte) []byte {
+	if value == nil {
+		return append(b, "NULL"...)
+	}
+	return appendMark(b, markBytes, value)
+}
+
+// bind takes the marks out of a statement: numbered placeholders, which begin with
+// prefix, take their place, and the values follow args.
+func bind(prefix byte, query string, args []driver.NamedValue) (string, []driver.NamedValue, error) {
+	at := strings.IndexByte(query, markByte)
+	if at < 0 {
+		return query, args, nil
+	}
+	var text strings.Builder
+	text.Grow(len(query))
+	for ; at >= 0; at = strings.IndexByte(query, markByte) {
+		text.WriteString(query[:at])
+		mark, rest, ok := strings.Cut(query[at+1:], string(markByte))
+		if !ok || mark == "" {
+			return "", nil, errMark
+		}
+		raw, err := base64.StdEncoding.DecodeString(mark[1:])
+		if err != nil {
+			return "", nil, errMark
+		}
+		var value driver.Value = raw
+		switch mark[0] {
+		case markBytes:
+		case markString:
+			value = string(raw)
+		default:
+			return "", nil, errMark
+		}
+		n := len(args) + 1
+		args = append(args[:n-1:n-1], driver.NamedValue{Ordinal: n, Value: value})
+		text.WriteByte(prefix)
+		text.WriteString(strconv.Itoa(n))
+		query = rest
+	}
+	text.WriteString(query)
+	return text.String(), args, nil
+}
+
+// boundConnector makes connections that bind.
+type boundConnector struct {
+	driver.Connector
+
+	prefix byte // of a numbered placeholder: $ or ?
+}
+
+// Connect implements [driver.Connector].
+func (c boundConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, ok := inner.(boundable)
+	if !ok {
+		return nil, errors.Join(errors.New("BUG: the database driver does not take parameters with a statement"), inner.Close())
+	}
+	return &boundConn{conn, c.prefix}, nil
+}
+
+// boundable is what both drivers implement.
+type boundable interface {
+	driver.Conn
+	driver.ConnPrepareContext
+	driver.ConnBeginTx
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+}
+
+// boundConn is a connection that binds the values of marks.
+type boundConn struct {
+	boundable
+
+	prefix byte
+}
+
+// ExecContext implements [driver.ExecerContext].
+func (c *boundConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	query, args, err := bind(c.prefix, query, args)
+	if err != nil {
+		return nil, err
+	}
+	return c.boundable.ExecContext(ctx, query, args)
+}
+
+// QueryContext implements [driver.QueryerContext].
+func (c *boundConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	query, args, err := bind(c.prefix, query, args)
+	if err != nil {
+		return nil, err
+	}
+	return c.boundable.QueryContext(ctx, query, args)
+}
+
+// CheckNamedValue implements [driver.NamedValueChecker].
+func (c *boundConn) CheckNamedValue(v *driver.NamedValue) error {
+	if inner, ok := c.boundable.(driver.NamedValueChecker); ok {
+		return inner.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+// ResetSession implements [driver.SessionResetter].
+func (c *boundConn) ResetSession(ctx context.Context) error {
+	if inner, ok := c.boundable.(driver.SessionResetter); ok {
+		return inner.ResetSession(ctx)
+	}
+	return nil
+}
+
+// IsValid implements [driver.Validator].
+func (c *boundConn) IsValid() bool {
+	inner, ok := c.boundable.(driver.Validator)
+	return !ok || inner.IsValid()
+}
+
+// dsnConnector is a driver that has no connectors of its own, with a name to open.
+type dsnConnector struct {
+	driver driver.Driver
+	dsn    string
+}
+
+// Connect implements [driver.Connector].
+func (c dsnConnector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
+
+// Driver implements [driver.Connector].
+func (c dsnConnector) Driver() driver.Driver { return c.driver }
+
+// openBound opens a database of a registered driver without connectors, with binding
+// connections; placeholders are numbered after prefix.
+func openBound(name, dsn string, prefix byte) (*sql.DB, error) {
+	plain, err := sql.Open(name, dsn) // does not connect
+	if err != nil {
+		return nil, err
+	}
+	d := plain.Driver()
+	return sql.OpenDB(boundConnector{dsnConnector{d, dsn}, prefix}), plain.Close()
+}
