@@ -181,7 +181,7 @@ $(INTEROP)/.ready: Makefile
 CHAOS ?= 10m
 .PHONY: chaos
 chaos: ## kill processes and cut the power under load, for CHAOS (default 10m; needs root)
-	go test -count=1 -v -tags chaos -timeout 15m -run TestChaos ./cmd/sluice/e2e -chaos $(CHAOS)
+	go test -count=1 -v -tags chaos -timeout 20m -run TestChaos ./cmd/sluice/e2e -chaos $(CHAOS)
 
 # Results belong in docs/reliability.md.
 SOAK ?= 10m

@@ -10,10 +10,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,20 +50,13 @@ func TestChaosSenders(t *testing.T) {
 	worst := besideSenders(t, plain.addr, "/", "", sendersAll)
 	t.Logf("a plain server: alone %s; beside senders %s", calm, worst)
 
-	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
-	defer up.Close()
-	spec := filepath.Join(t.TempDir(), "spec.json")
-	if err := os.WriteFile(spec, []byte(`{"openapi":"3.0.0","info":{"title":"T","version":"1"},"servers":[{"url":"`+up.URL+`"}],"paths":{"/x":{"get":{"operationId":"x","responses":{"200":{"description":"ok"}}}}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	n := startSluice(t)
-	n.cli(t, "add", spec, "--slug", "door", "--no-test")
-	token := strings.TrimSpace(n.cli(t, "toolset", "access", "door", "token", "create", "ci"))
-	n.cli(t, "toolset", "access", "door", "set", "token")
+	n := startSluice(t, "--demo")
+	token := strings.TrimSpace(n.cli(t, "toolset", "access", "demo", "token", "create", "ci"))
+	n.cli(t, "toolset", "access", "demo", "set", "token")
 
-	alone := besideSenders(t, n.gateway, "/t/door", token, 0)
+	alone := besideSenders(t, n.gateway, "/t/demo", token, 0)
 	before := memory(t, n.cmd.Process.Pid, "VmRSS")
-	beside := besideSenders(t, n.gateway, "/t/door", token, sendersAll)
+	beside := besideSenders(t, n.gateway, "/t/demo", token, sendersAll)
 	most := memory(t, n.cmd.Process.Pid, "VmHWM")
 	t.Logf("sluice: alone %s; beside senders %s; resident memory %d MB, at most %d MB", alone, beside, before, most)
 	t.Log(besideMetrics(t, n))
@@ -143,7 +134,7 @@ func servePlain(t *testing.T, addr string) {
 				rc.SetConnectionClose()
 				return
 			}
-			_, _ = io.Copy(io.Discard, rc.RequestBodyStream())
+			_ = rc.PostBody()
 			rc.SetBodyString("{}")
 		},
 	}
