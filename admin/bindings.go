@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/projection"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -154,17 +155,33 @@ func (s *Server) registerBindings() {
 			return nil, err
 		}
 		after := make([]boundRecord, 0, len(in.Body.Bindings))
+		audited := any(&after)
+		var letThrough []string
 		for i := range in.Body.Bindings {
 			b, err := s.resolveBinding(ctx, ws, d, before, &in.Body.Bindings[i], in.Body.Update, "/bindings/"+strconv.Itoa(i))
 			if err != nil {
 				return nil, err
 			}
 			after = append(after, *b)
+			row, err := ws.PluginVersion(ctx, b.Plugin, b.Pinned)
+			if err != nil {
+				return nil, err
+			}
+			m, err := manifest.Parse([]byte(row.Document))
+			if err != nil {
+				return nil, err
+			}
+			if letsThrough(b.OnError, m) {
+				letThrough = append(letThrough, b.Plugin)
+			}
+		}
+		if len(letThrough) > 0 {
+			audited = &auditedBindings{Bindings: after, Warning: warnLetsThrough, Plugins: letThrough}
 		}
 		if d.ts.Plugins = ""; len(after) > 0 {
 			d.ts.Plugins = mustJSON(after)
 		}
-		if err := s.saveDraft(ctx, ws, d, "toolset.plugins", before, after, false); err != nil {
+		if err := s.saveDraft(ctx, ws, d, "toolset.plugins", before, audited, false); err != nil {
 			return nil, err
 		}
 		return s.bindingsAnswer(ctx, ws, d)
@@ -338,9 +355,6 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names
 	shown := &BoundPlugin{
 		PluginBinding: PluginBinding{Plugin: b.Plugin, Version: b.Range, OnError: b.OnError}, Kind: b.Kind, Pinned: b.Pinned, Digest: b.Digest, Status: "ok",
 	}
-	if shown.OnError == "" {
-		shown.OnError = registry.OnErrorPass
-	}
 	if b.Unbind != nil {
 		shown.Unbind = &PluginUnbinding{ErrorPercent: b.Unbind.ErrorPercent, MeanMs: b.Unbind.MeanMilliseconds}
 	}
@@ -371,6 +385,15 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names
 	newest := b.Pinned
 	for i := range rows {
 		row := &rows[i]
+		if row.Version == b.Pinned {
+			m, err := manifest.Parse([]byte(row.Document))
+			if err != nil {
+				return nil, err
+			}
+			if shown.Redacts = m.Redacts(); letsThrough(b.OnError, m) {
+				shown.Warning = warnLetsThrough
+			}
+		}
 		if row.Version == b.Pinned && !row.YankedAt.IsZero() {
 			shown.Status = "yanked"
 			if key, err := ws.PublisherKey(ctx, row.KeyID); err != nil {
@@ -383,10 +406,27 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names
 			newest = row.Version
 		}
 	}
+	shown.OnError = registry.EffectiveOnError(b.OnError, shown.Redacts)
 	if newest != b.Pinned {
 		shown.Newer = newest
 	}
 	return shown, nil
+}
+
+// warnLetsThrough is what is said of a binding that lets go on what its plugin was to
+// take out.
+const warnLetsThrough = "the plugin redacts, and what it cannot run on or does not read reaches agents all the same (onError is pass)"
+
+// letsThrough reports whether a binding passes on what a plugin that redacts failed on.
+func letsThrough(onError string, m *manifest.Manifest) bool {
+	return m.Redacts() && registry.EffectiveOnError(onError, true) == registry.OnErrorPass
+}
+
+// auditedBindings is how bindings are audited of which some let things through.
+type auditedBindings struct {
+	Bindings []boundRecord `json:"bindings"`
+	Warning  string        `json:"warning"`
+	Plugins  []string      `json:"plugins"` // whom it is about
 }
 
 // compactJSON is a JSON text without insignificant white space; "null" for none, so

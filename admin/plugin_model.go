@@ -177,7 +177,7 @@ type PluginBinding struct {
 	Tool      string           `json:"tool,omitempty" maxLength:"64" doc:"Only this tool; kept by its operation, so that it may be renamed."`
 	Operation *Operation       `json:"operation,omitempty" doc:"Instead of tool; it need not be in the present specification."`
 	Config    json.RawMessage  `json:"config,omitempty" doc:"Validated against the plugin's schema."`
-	OnError   string           `json:"onError,omitempty" enum:"pass,fail" doc:"pass (default): the answer goes on as the plugin got it; fail: the agent gets an error instead."`
+	OnError   string           `json:"onError,omitempty" enum:"pass,fail" doc:"pass: the answer goes on as the plugin got it; fail: the agent gets an error instead. Default: fail for a plugin that redacts (a filter, unless its manifest says otherwise), else pass."`
 	Unbind    *PluginUnbinding `json:"unbind,omitempty" doc:"When it is taken out of calls by itself."`
 	// Calls is of a workflow.
 	Calls map[string]string `json:"calls,omitempty" doc:"Of a workflow: the tool of the toolset that each name stands for that it calls. Default: the tool of that name."`
@@ -198,12 +198,14 @@ type SetPlugins struct {
 // BoundPlugin is a binding as it is.
 type BoundPlugin struct {
 	PluginBinding
-	Kind   string `json:"kind"`
-	Pinned string `json:"pinned" doc:"The version that runs."`
-	Digest string `json:"digest"`
-	Status string `json:"status" enum:"ok,yanked,revoked,waiting,disabled" doc:"waiting: the present specification has no such operation, or a tool that a workflow calls is disabled. disabled: the tool that a workflow offers is."`
-	Newer  string `json:"newer,omitempty" doc:"Newer version in the range."`
-	Offers string `json:"offers,omitempty" doc:"Of a workflow: name of its tool."`
+	Kind    string `json:"kind"`
+	Pinned  string `json:"pinned" doc:"The version that runs."`
+	Digest  string `json:"digest"`
+	Status  string `json:"status" enum:"ok,yanked,revoked,waiting,disabled" doc:"waiting: the present specification has no such operation, or a tool that a workflow calls is disabled. disabled: the tool that a workflow offers is."`
+	Redacts bool   `json:"redacts,omitempty" doc:"The plugin takes out what must not be seen: it runs on every byte that agents read, or what it does not read is withheld."`
+	Warning string `json:"warning,omitempty" doc:"What may reach agents that should not."`
+	Newer   string `json:"newer,omitempty" doc:"Newer version in the range."`
+	Offers  string `json:"offers,omitempty" doc:"Of a workflow: name of its tool."`
 }
 
 // ToolsetPlugins are the bindings of a toolset.

@@ -393,13 +393,22 @@ func TestBindPlugins(t *testing.T) {
 		map[string]any{"plugin": "mask", "version": "1"}), 200)
 	b := got.Bindings
 	if len(b) != 2 || b[0].Pinned != "1.0.0" || b[0].Version != "^1.0.0" || b[0].Tool != tool.Name || *b[0].Operation != tool.Operation ||
-		string(b[0].Config) != `{"mask":"x"}` || b[0].OnError != "fail" || b[0].Unbind.ErrorPercent != 10 || b[1].Version != "1" || b[1].OnError != "pass" || b[1].Status != "ok" {
+		string(b[0].Config) != `{"mask":"x"}` || b[0].OnError != "fail" || b[0].Unbind.ErrorPercent != 10 || b[1].Version != "1" || b[1].OnError != "fail" || b[1].Status != "ok" || !b[1].Redacts || b[1].Warning != "" {
 		t.Fatalf("bound %+v", b)
 	}
 	after := w.get(ts.ID)
 	if after.Digest == before.Digest || !after.Changed {
 		t.Error("binding does not change the draft")
 	}
+	// What lets go on what it was to take out is warned of, and audited so.
+	open := want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "onError": "pass"}), 200).Bindings
+	audit := w.do("GET", "/v1/audit?limit=1", nil)
+	if open[0].OnError != "pass" || !strings.Contains(open[0].Warning, "reaches agents") || !strings.Contains(audit.body, `"warning":"the plugin redacts`) {
+		t.Errorf("bound to pass: %+v, audited %s", open, audit.body)
+	}
+	want[admin.ToolsetPlugins](w, w.bind(ts.ID,
+		map[string]any{"plugin": "mask", "tool": tool.Name, "config": json.RawMessage(`{ "mask": "x" }`), "onError": "fail", "unbind": map[string]any{"errorPercent": 10}},
+		map[string]any{"plugin": "mask", "version": "1"}), 200)
 	want[admin.TestAnswer](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/test", nil), 200)
 	live := w.get(ts.ID)
 	if live.LiveDigest != after.Digest {

@@ -90,7 +90,7 @@ func withPlugins(t testing.TB, now func() time.Time, refs []registry.PluginRef, 
 	return s
 }
 
-// TestPlugins: the plugins of a tool run in their order on JSON answers, those of
+// TestPlugins: the plugins of a tool run in their order on what they read, those of
 // others do not, and the trace names them.
 func TestPlugins(t *testing.T) {
 	mask := maskPlugin(t)
@@ -108,7 +108,7 @@ func TestPlugins(t *testing.T) {
 		}
 	}
 	f("get_item", `{"id":1}`, `***@example.com`)
-	f("text", `{}`, `ada@example.com`)
+	f("text", `{}`, `mail ***@example.com`)
 	traced := strings.Replace(callBody("get_item", `{"id":1}`), `"arguments"`, `"_meta":{"dev.sluice/trace":true},"arguments"`, 1)
 	_, got := post(t, s.URL("acme"), traced)
 	if shape := regexp.MustCompile(`"ms":[0-9.]+`).ReplaceAllString(got, `"ms":0`); !strings.Contains(shape,
@@ -117,17 +117,33 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
-// TestPluginFails: the answer goes on as it was, or is withheld, as the binding says.
+// TestPluginFails: the answer goes on as it was, or is withheld, as the binding says;
+// where it says nothing, as the kind of the plugin is.
 func TestPluginFails(t *testing.T) {
-	trap := trapPlugin(t)
-	for _, onError := range []string{"", registry.OnErrorPass, registry.OnErrorFail} {
-		ref := refTo(trap)
-		ref.OnError = onError
-		s := withPlugins(t, nil, []registry.PluginRef{ref}, trap)
+	trap, no := trapPlugin(t), false
+	shapes := *trap
+	shapes.Manifest = &manifest.Manifest{Kind: manifest.Projection, Name: "trap", Version: "1"}
+	says := *trap
+	says.Manifest = &manifest.Manifest{Kind: manifest.Filter, Name: "trap", Version: "1", Output: &manifest.Output{Effect: manifest.EffectSubset, Redacts: &no}}
+	for _, c := range []struct {
+		onError string
+		pkg     *guest.Package
+		closed  bool
+	}{
+		{"", trap, true},
+		{registry.OnErrorPass, trap, false},
+		{registry.OnErrorFail, trap, true},
+		{"", &shapes, false},
+		{registry.OnErrorFail, &shapes, true},
+		{"", &says, false},
+	} {
+		ref := refTo(c.pkg)
+		ref.OnError = c.onError
+		s := withPlugins(t, nil, []registry.PluginRef{ref}, c.pkg)
 		_, got := post(t, s.URL("acme"), callBody("get_item", `{"id":1}`))
 		withheld := strings.Contains(got, `"isError":true`) && strings.Contains(got, "withheld") && !strings.Contains(got, "ada@")
-		if onError == registry.OnErrorFail != withheld || !withheld && !strings.Contains(got, "ada@example.com") {
-			t.Errorf("%q: %s", onError, got)
+		if c.closed != withheld || !withheld && !strings.Contains(got, "ada@example.com") {
+			t.Errorf("%s %q: %s", c.pkg.Manifest.Kind, c.onError, got)
 		}
 	}
 }

@@ -122,6 +122,11 @@ func callRaw(t testing.TB, s *gatewaytest.Stack, legacy bool, tool, params strin
 	if params != "" {
 		params = "," + params
 	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Test-Meta" { // no header
+			meta += "," + headers[i+1]
+		}
+	}
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":%q%s,"_meta":{%s}}}`, tool, params, meta)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL("acme"), strings.NewReader(body))
 	if err != nil {

@@ -23,6 +23,18 @@ const (
 	OnErrorFail = "fail" // the agent gets an error instead: for plugins that take out what must not be seen
 )
 
+// EffectiveOnError is what happens when a plugin fails whose binding says onError: what
+// the binding says, else that a plugin which redacts fails closed.
+func EffectiveOnError(onError string, redacts bool) string {
+	switch {
+	case onError != "":
+		return onError
+	case redacts:
+		return OnErrorFail
+	}
+	return OnErrorPass
+}
+
 // PluginRef binds one third-party plugin, by content, to tools of a toolset. The
 // plugins of a tool run in the order of the list, each on what the one before made.
 type PluginRef struct {
@@ -36,7 +48,8 @@ type PluginRef struct {
 	Path       string `json:"path,omitempty"`      // path template as in the specification
 	// Config is the plugin's configuration, a JSON object; nil for none.
 	Config json.RawMessage `json:"config,omitempty"`
-	// OnError is OnErrorPass or OnErrorFail. Default: OnErrorPass.
+	// OnError is OnErrorPass or OnErrorFail. Default: OnErrorFail for a plugin that
+	// redacts, else OnErrorPass; see [EffectiveOnError].
 	OnError string `json:"onError,omitempty"`
 	// Calls are the tools that a workflow calls; other plugins have none. A workflow
 	// belongs to the whole toolset: it has no Connector and Path.

@@ -307,6 +307,7 @@ func (d *doctor) toolset(ctx context.Context, name string) {
 	if t.Authentication == nil && len(t.Methods) > 0 {
 		d.warn("authentication", "the specification asks for "+methodsText(t.Methods)+", none is set", "sluice toolset auth "+t.Slug+" set --auth header:NAME --api-key-file FILE")
 	}
+	d.bindings(ctx, c, t)
 	switch {
 	case t.Test == nil:
 	case t.Test.Passed:
@@ -317,6 +318,20 @@ func (d *doctor) toolset(ctx context.Context, name string) {
 			remedy = "set the key: sluice toolset auth " + t.Slug + " set --auth header:NAME --api-key-file FILE"
 		}
 		d.fail("test", t.Test.Tool+": "+t.Test.Reason, remedy)
+	}
+}
+
+// bindings warns of plugins that let through what they were to take out.
+func (d *doctor) bindings(ctx context.Context, c *apiClient, t *admin.ToolsetDetail) {
+	var bound admin.ToolsetPlugins
+	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: toolsetPath(t, "plugins"), out: &bound}); err != nil {
+		d.failErr("plugins", err)
+		return
+	}
+	for i := range bound.Bindings {
+		if b := &bound.Bindings[i]; b.Warning != "" {
+			d.warn("plugin "+b.Plugin, b.Warning, "sluice plugin bind "+t.Slug+" "+b.Plugin+" --on-error fail")
+		}
 	}
 }
 

@@ -30,7 +30,9 @@ func (a *app) pluginBind() *cobra.Command {
 		Use:   "bind TOOLSET PLUGIN[@RANGE] [--tool TOOL] [--set JSON] [--on-error fail]",
 		Short: "Run a plugin on the answers of a toolset, a connector or a tool",
 		Long: `Bind a published plugin to a toolset, or to one of its connectors or tools. The range is
-pinned to one version, which stays until --update. Plugins run in the order of
+pinned to one version, which stays until --update. A plugin that redacts (a filter, unless
+its manifest says otherwise) sees every byte that agents read, and what it cannot run on
+is withheld, unless --on-error pass lets it through. Plugins run in the order of
 "sluice plugin bindings", each on what the one before made; a new one is the last,
 or --position. Binding again changes what is bound.
 
@@ -96,7 +98,7 @@ of its own: those of the toolset, unless --call says otherwise.`,
 	fs.StringVar(&f.tool, "tool", "", "only this tool")
 	fs.StringVar(&f.config, "set", "", "configuration of the plugin, a `JSON` object")
 	fs.StringToStringVar(&f.calls, "call", nil, "`NAME=TOOL`: the tool that a workflow calls by a name; may be given again")
-	fs.StringVar(&f.onError, "on-error", "pass", "pass: the answer goes on as the plugin got it; fail: the agent gets an error")
+	fs.StringVar(&f.onError, "on-error", "", "pass: the answer goes on as the plugin got it; fail: the agent gets an error\n(default fail for a plugin that redacts, else pass)")
 	fs.IntVar(&f.position, "position", 0, "`N`th to run (default: the last)")
 	fs.IntVar(&f.maxErrors, "max-errors", 0, "`PERCENT` of 20 calls that may fail before it is left out (default 50, 100: any)")
 	fs.IntVar(&f.maxMean, "max-mean", 0, "mean `MILLISECONDS` of 20 calls before it is left out (default: half of its deadline)")
@@ -205,6 +207,9 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 			fmt.Fprintf(w, "%2d  %s %s (%s)  %s\n", i+1, b.Plugin, b.Pinned, b.Version, workflowText(b))
 		} else {
 			fmt.Fprintf(w, "%2d  %s %s (%s)  %s  on error: %s\n", i+1, b.Plugin, b.Pinned, b.Version, of, b.OnError)
+		}
+		if b.Warning != "" {
+			fmt.Fprintf(w, "    ! %s: sluice plugin bind %s %s --on-error fail\n", safeText(b.Warning), slug, b.Plugin)
 		}
 		if len(b.Config) > 0 {
 			fmt.Fprintf(w, "    set %s\n", safeText(string(b.Config)))

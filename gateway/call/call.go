@@ -219,6 +219,9 @@ func (x *exchange) run() error {
 		if (x.failed != nil || x.settled) && i != stageResult {
 			continue
 		}
+		if i == stageResult {
+			x.filterFailure()
+		}
 		var begin time.Time
 		if x.trace != nil || i == stageTransform {
 			begin = time.Now()

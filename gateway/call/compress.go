@@ -63,7 +63,7 @@ func (x *exchange) compress() error {
 			x.encode()
 			return nil
 		}
-		x.text = x.body
+		return x.prose(x.body, mediaXML)
 	case kindHTML:
 		switch {
 		case x.ready.JSON:
@@ -71,30 +71,59 @@ func (x *exchange) compress() error {
 			return nil
 		case a.Profile == registry.ProfileConcise:
 			x.small = appendMarkdown(x.small[:0], x.body)
-			x.text = x.small
-		default:
-			x.text = x.body
+			return x.prose(x.small, mediaMarkdown)
 		}
+		return x.prose(x.body, textType(k, x.contentType))
 	case kindText:
-		x.text = x.body
-	case kindImage, kindAudio:
-		if len(x.body) <= maxMedia {
-			x.media = string(mediaType(x.contentType))
-			x.text = x.body
-			return nil
-		}
-		x.describeBinary()
+		return x.prose(x.body, textType(k, x.contentType))
 	default:
-		x.describeBinary()
-		if len(x.body) <= maxBinary {
-			x.media = string(bytes.ToValidUTF8(mediaType(x.contentType), nil))
-			if x.media == "" {
-				x.media = "application/octet-stream"
-			}
-		}
-		return nil
+		return x.binary(k)
+	}
+}
+
+// prose is an answer that is text of a media type: filtered, then cut at the budget.
+func (x *exchange) prose(text []byte, mediaType string) error {
+	x.text = text
+	if err := x.filterText(mediaType); err != nil {
+		return err
 	}
 	x.cut()
+	return nil
+}
+
+// binary is an answer that is an image, a sound or another file. What is too large to
+// be passed on is only described.
+func (x *exchange) binary(k kind) error {
+	shown := string(bytes.ToValidUTF8(mediaType(x.contentType), nil))
+	seen, most := k == kindImage || k == kindAudio, maxBinary
+	if seen {
+		most = maxMedia
+	}
+	if len(x.body) > most {
+		if x.redacts() {
+			shown = shownMediaType(shown)
+		}
+		x.describeBinary(shown)
+		return nil
+	}
+	var err error
+	if x.file, shown, err = x.filterFile(x.body, shown); err != nil {
+		return err
+	}
+	if x.media = shown; seen {
+		if shown == mediaBinary { // not the type that it came with
+			x.media = "image/*"
+			if k == kindAudio {
+				x.media = "audio/*"
+			}
+		}
+		x.text = x.file
+		return nil
+	}
+	x.describeBinary(shown)
+	if x.media == "" {
+		x.media = mediaBinary
+	}
 	return nil
 }
 
@@ -137,11 +166,7 @@ func (x *exchange) statusFailure() {
 	}
 	mark := len(f)
 	f = append(f, ": "...)
-	body := x.body
-	if kindOf(x.contentType, body, true) == kindJSON {
-		body = x.stripDocument(body)
-	}
-	f = appendErrorBody(f, x.contentType, body)
+	f = x.appendErrorBody(f)
 	if len(f) == mark+2 {
 		f = f[:mark]
 	}
@@ -159,10 +184,10 @@ func (x *exchange) statusFailure() {
 		f = append(f, x.rules.String()...)
 		f = append(f, ", may not do this. Use another tool, or ask the operator for a key with more rights."...)
 	case x.status == fasthttp.StatusTooManyRequests:
-		if after := x.http.Header(fasthttp.HeaderRetryAfter); len(after) > 0 && len(after) < 64 {
+		if after, seconds := retryAfter(x.http.Header(fasthttp.HeaderRetryAfter)); after != nil {
 			f = append(f, "\nTry again after "...)
 			f = append(f, after...)
-			if after[len(after)-1] >= '0' && after[len(after)-1] <= '9' {
+			if seconds {
 				f = append(f, " seconds"...)
 			}
 			f = append(f, '.')
@@ -185,7 +210,7 @@ func (x *exchange) malformed() {
 		f = append(f, ')')
 	}
 	f = append(f, ". It begins: "...)
-	f = appendClipped(f, x.stripDocument(x.body), maxFailure)
+	f = x.appendFiltered(f, x.stripDocument(x.body), partError, maxFailure)
 	x.failure, x.text, x.bad = f, f, true
 }
 
@@ -195,19 +220,19 @@ func (x *exchange) unexpectedPage() {
 	f := append(x.failure[:0], "The API answered HTTP "...)
 	f = strconv.AppendInt(f, int64(x.status), 10)
 	f = append(f, " with a web page instead of JSON; the base URL of the toolset may be wrong, or a login is in between. The page says: "...)
-	mark := len(f)
-	f = appendHTMLText(f, x.body)
-	f = clip(f, mark, maxFailure)
+	x.form = appendHTMLText(x.form[:0], x.body)
+	f = x.appendFiltered(f, x.form, partError, maxFailure)
 	x.failure, x.text, x.bad = f, f, true
 }
 
-func (x *exchange) describeBinary() {
+// describeBinary says that a file of a media type came.
+func (x *exchange) describeBinary(mediaType string) {
 	f := append(x.failure[:0], "The API answered HTTP "...)
 	f = strconv.AppendInt(f, int64(x.status), 10)
 	f = append(f, " with "...)
 	f = strconv.AppendInt(f, int64(len(x.body)), 10)
 	f = append(f, " bytes of "...)
-	f = appendClipped(f, bytes.ToValidUTF8(mediaType(x.contentType), nil), 100)
+	f = appendClipped(f, []byte(mediaType), 100)
 	f = append(f, ", which is no text."...)
 	x.failure, x.text = f, f
 }

@@ -33,6 +33,9 @@ func (x *exchange) contentMCP() error {
 	if !x.bad {
 		x.out.Status = 200
 	}
+	if x.redacts() {
+		return x.contentFiltered(r)
+	}
 	whole, bad := x.body, x.bad
 	// Only then it matters whether a text says what structuredContent says.
 	wanted := r.structured.Exists() && !x.ready.Answer.PassStructured
@@ -118,9 +121,8 @@ func (x *exchange) contentItem(item jsonscan.Value, wanted bool) (isJSON bool, e
 	raw, budget := item.Raw(), x.budget()
 	// Unescaping only ever shortens: what fits as it is written fits as text.
 	fits := budget <= 0 || len(raw) <= budget
-	redact, rewrites := x.ready.Answer.Redact, x.rewritesJSON()
-	escapes := x.escapesHidden(raw)
-	if !redact && !rewrites && !wanted && fits && !escapes {
+	rewrites, escapes := x.rewritesJSON(), x.escapesHidden(raw)
+	if !rewrites && !wanted && fits && !escapes && !x.readsText() {
 		x.written = append(x.written, raw...)
 		return false, nil
 	}
@@ -134,19 +136,16 @@ func (x *exchange) contentItem(item jsonscan.Value, wanted bool) (isJSON bool, e
 		}
 	}
 	if text.Kind() != jsonscan.String || !kind.EqualText("text") {
-		if redact {
-			return false, x.withheld()
-		}
 		x.written = append(x.written, raw...)
 		return false, nil
 	}
-	if !redact && fits && !mayBeDocument(text.Raw()) {
+	if !x.readsText() && fits && !mayBeDocument(text.Raw()) {
 		x.written = append(x.written, raw...)
 		return false, nil
 	}
 	x.item = text.AppendText(x.item[:0])
 	isJSON = isDocument(x.item)
-	if !redact && (budget <= 0 || len(x.item) <= budget) && (!isJSON || !rewrites) {
+	if (isJSON || !x.readsText()) && (budget <= 0 || len(x.item) <= budget) && (!isJSON || !rewrites) {
 		if isJSON && escapes && x.stripItem() {
 			x.written = appendItemText(x.written, item, x.item)
 		} else {
@@ -166,6 +165,16 @@ func (x *exchange) contentItem(item jsonscan.Value, wanted bool) (isJSON bool, e
 func (x *exchange) rewritesJSON() bool {
 	a := x.ready.Answer
 	return a.Profile != registry.ProfileOff || len(a.Program.Tables) > 0 || a.Reshape != nil || len(x.ready.Plugins) > 0
+}
+
+// readsText reports whether a plugin gets text that is no JSON.
+func (x *exchange) readsText() bool {
+	for _, p := range x.ready.Plugins {
+		if p.Package.Manifest.Reads(mediaText) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayBeDocument reports whether the text of a JSON string, given with its quotes, may
@@ -321,16 +330,25 @@ func (x *exchange) inputRequired(result jsonscan.Value) error {
 		return problem.New(problem.Unsupported, "this tool asks its user something in the middle of the call (%s), which only clients of MCP 2026-07-28 can answer", askedFor(result)).
 			Fix("use another tool, or a newer client")
 	}
-	for it := result.Members(); it.Next(); {
-		if it.KeyEqual("resultType") || it.KeyEqual("_meta") {
-			continue
+	meta := result.Get("_meta")
+	if x.redacts() {
+		if err := x.questionFiltered(result); err != nil {
+			return err
 		}
-		x.openRaw(it.Key())
-		x.written = append(x.written, it.Value().Raw()...)
+		x.beside = append(x.beside[:0], meta.Raw()...)
+		meta = x.filteredObject(x.beside)
+	} else {
+		for it := result.Members(); it.Next(); {
+			if it.KeyEqual("resultType") || it.KeyEqual("_meta") {
+				continue
+			}
+			x.openRaw(it.Key())
+			x.written = append(x.written, it.Value().Raw()...)
+		}
 	}
 	x.call.InputRequired, x.out.Status = true, 200
 	x.text = x.written
-	x.takeMeta(result.Get("_meta"))
+	x.takeMeta(meta)
 	return nil
 }
 
@@ -354,12 +372,19 @@ func (x *exchange) faultMCP() error {
 	answers := x.call != nil && (x.call.RequestState.Exists() || x.call.InputResponses.Exists())
 	if answers || f.Code == mcp.CodeMissingCapability && x.call != nil && x.call.Modern() {
 		x.refusal = &mcp.Error{Code: int(f.Code), Message: f.Message, Data: append([]byte(nil), f.Data...)}
+		if x.redacts() {
+			x.faultFiltered(x.refusal, f.Text())
+		}
 		stripRefusal(x.refusal)
 		x.members = []byte{}
 		return nil
 	}
 	b := append(x.failure[:0], "The MCP server refused the call: "...)
-	b = append(b, f.Message...)
+	if x.redacts() {
+		b = x.appendFiltered(b, f.Text(), partError, maxFailure)
+	} else {
+		b = append(b, f.Message...)
+	}
 	b = strconv.AppendInt(append(b, " (code "...), f.Code, 10)
 	b = append(b, ")."...)
 	switch f.Code {

@@ -65,7 +65,11 @@ func (x *exchange) nextPage() {
 	} else {
 		link = x.hit.link
 	}
+	if x.ready.Answer.Redact { // what its settings take out is not shown in another place
+		link, body = nil, jsonscan.Trusted(x.small)
+	}
 	x.next = p.AppendNext(x.next[:0], link, body, x.args)
+	x.filterNextPage()
 	if len(x.next) == 0 {
 		return
 	}

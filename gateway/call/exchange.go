@@ -42,11 +42,14 @@ type exchange struct {
 	next    []byte            // compress: arguments of the next page
 	ends    []int             // compress: where the items of a page end
 	failure []byte            // compress: the text of a failure
+	seen    []byte            // filter: a piece without what nobody sees
+	clean   [2][]byte         // filter: what plugins left of a piece, and what the next writes
 	mcp     mcpclient.Exchange
 	remote  mcpclient.Call // send: of an MCP server
 	repeats []mcpclient.Header
 	pass    []byte // send: what is passed on of the caller's _meta, and of its capabilities
-	item    []byte // transform: the text of one item of an MCP server's result
+	item    []byte // transform: the text of one item of an MCP server's result; compress: of a note
+	beside  []byte // transform: a document of what stands beside the content of that result
 	written []byte // transform: the members of that result
 	parts   []resultPart
 	flow    []byte // send: what a workflow answered
@@ -78,6 +81,7 @@ type state struct {
 	upstream    time.Duration
 	text        []byte // compress: what the agent reads, a view
 	media       string // compress: not text but an image, a sound or a file of this type
+	file        []byte // compress: that file, a view
 	structured  []byte // compress: structuredContent, a view of the same JSON as text; nil: none
 	bad         bool   // compress: text is a failure
 
@@ -129,6 +133,8 @@ func (x *exchange) reset() {
 	x.creds, x.chosen, x.certificate, x.leaving = x.creds[:0], x.chosen[:0], upstream.ClientCertificate{}, leaving{}
 	x.url, x.key, x.small, x.failure = keep(x.url), keep(x.key), keep(x.small), keep(x.failure)
 	x.spare, x.form, x.doc, x.given = keep(x.spare), keep(x.form), keep(x.doc), keep(x.given)
+	x.item, x.beside, x.seen = keep(x.item), keep(x.beside), keep(x.seen)
+	x.clean[0], x.clean[1] = keep(x.clean[0]), keep(x.clean[1])
 	x.ends, x.next, x.flow = x.ends[:0], keep(x.next), keep(x.flow)
 	if usedMCP {
 		x.resetMCP()

@@ -71,6 +71,9 @@ func (x *exchange) mayFetch(h *held) error {
 	if x.may != nil && !x.may(h.tool) {
 		return problem.New(problem.Forbidden, "this result is of a tool that the access token does not open").Fix("use a token that does")
 	}
+	if h.made != x.ts.Digest {
+		return problem.New(problem.NotFound, "this result was made before the toolset changed, which may show less of it now").Fix("call the tool again")
+	}
 	tool, err := x.ts.Tool([]byte(h.tool))
 	if err == nil && tool == nil {
 		err = problem.New(problem.NotFound, "this result is of a tool that the toolset no longer has").Fix("list the tools and call another one")

@@ -111,6 +111,10 @@ func (x *exchange) prepareMCP() {
 		return
 	}
 	k.Progress, k.Notify = r.Stream.WantsProgress(), r.Stream.Relay
+	if x.closed() {
+		k.Notify = x.progressOnly
+		return
+	}
 	switch {
 	case !r.Stream.Wants(mcp.LevelEmergency):
 	case r.Modern():
@@ -185,5 +189,5 @@ func (x *exchange) resetMCP() {
 	clear(x.repeats)
 	clear(x.parts) // a large answer is let go
 	x.repeats, x.parts = x.repeats[:0], x.parts[:0]
-	x.pass, x.item, x.written = keep(x.pass), keep(x.item), keep(x.written)
+	x.pass, x.written = keep(x.pass), keep(x.written)
 }

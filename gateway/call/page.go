@@ -239,7 +239,7 @@ func clipTo(dst []byte, mark, n int) []byte {
 func (x *exchange) page() {
 	a := x.ready.Answer
 	var it items
-	h := &held{owner: x.owner(), format: formatOf(a), budget: a.Budget, tool: x.tool.Name, hidden: x.keepsHidden()}
+	h := &held{owner: x.owner(), format: formatOf(a), budget: a.Budget, tool: x.tool.Name, hidden: x.keepsHidden(), made: x.ts.Digest}
 	if x.out.JSON {
 		it = itemsOf(x.small)
 		h.doc = bytes.Clone(x.small)

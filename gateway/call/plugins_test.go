@@ -63,7 +63,7 @@ func withPlugins(t *testing.T, s *script, answers *registry.Answers, effects ...
 	})
 	for i, o := range effects {
 		in.Plugins = append(in.Plugins, &guest.Package{
-			Digest: string(registry.DigestOf([]byte{byte(i)})), Manifest: &manifest.Manifest{Kind: manifest.Filter, Name: string(rune('a' + i)), Output: o},
+			Digest: string(registry.DigestOf([]byte{byte(i)})), Manifest: &manifest.Manifest{Kind: manifest.Projection, Name: string(rune('a' + i)), Output: o},
 		})
 	}
 	in.Digest = ""

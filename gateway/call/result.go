@@ -60,7 +60,7 @@ func (x *exchange) appendMedia(dst []byte) []byte {
 		dst = append(dst, `},{"type":"resource","resource":{"uri":`...)
 		dst = jsonscan.AppendStringOf(dst, "sluice://"+x.ts.Slug+"/"+x.tool.Name)
 		dst = append(dst, `,"blob":"`...)
-		dst = base64.StdEncoding.AppendEncode(dst, x.body)
+		dst = base64.StdEncoding.AppendEncode(dst, x.file)
 		dst = append(dst, mime...)
 		dst = jsonscan.AppendStringOf(dst, x.media)
 		return append(dst, `}}]`...)

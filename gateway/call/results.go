@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/compress"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // Bounds of the store behind fetch_result.
@@ -36,6 +37,7 @@ type held struct {
 	format  compress.Form
 	budget  int
 	tool    string
+	made    registry.Digest // of the toolset whose settings and plugins made it
 	expires time.Time
 }
 

@@ -3,6 +3,7 @@ package call
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/extism"
 )
 
 // Trace is what a traced call reports about itself.
@@ -66,7 +68,11 @@ func (t *Trace) plugin(p *snapshot.Plugin, in, out int, took time.Duration, err 
 	pt := PluginTrace{
 		Name: p.Ref.Name, Version: p.Ref.Version, Digest: string(p.Ref.Digest), Took: took, BytesIn: in, Bytes: out, Failed: err != nil,
 	}
-	if err != nil {
+	switch _, said := errors.AsType[*extism.PluginError](err); {
+	case err == nil:
+	case said && p.Redacts: // its words may repeat what it was to take out
+		pt.Failure = "the plugin said that it failed"
+	default:
 		pt.Failure = strings.ToValidUTF8(err.Error(), "\uFFFD")
 		pt.Failure = strings.ToValidUTF8(pt.Failure[:min(len(pt.Failure), maxPluginFailure)], "")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/engine"
+	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/reshape"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -39,12 +40,15 @@ func (x *exchange) transform() error {
 		return nil
 	}
 	x.out.JSON = true
+	body = x.visible(body, manifest.TypeJSON)
 	program := x.program
 	if program == nil {
 		program = x.ready.Answer.Program
 	}
 	tables := program.Tables
-	if kind == kindStream && (len(tables) > 0 || x.ready.Answer.Profile != registry.ProfileOff) {
+	// A plugin gets documents one by one in an array, whatever the profile: one that
+	// reads JSON does not read several documents.
+	if kind == kindStream && (len(tables) > 0 || x.ready.Answer.Profile != registry.ProfileOff || len(x.ready.Plugins) > 0) {
 		var err error
 		if tables, err = program.Stream(); err != nil {
 			return err
@@ -76,11 +80,16 @@ func (x *exchange) plain(body []byte, kind kind) error {
 			return nil
 		}
 		if _, err := jsonscan.Parse(body, jsonscan.DefaultMaxDepth); err != nil && !errors.Is(err, jsonscan.ErrDepth) {
-			x.out.JSON = false // compress tells the agent
+			if x.out.JSON = false; x.ready.Answer.Redact { // else compress tells the agent
+				return x.withheld()
+			}
 		}
 		return nil
 	}
 	v, err := jsonscan.Parse(body, jsonscan.DefaultMaxDepth)
+	if err != nil && x.ready.Answer.Redact {
+		return x.withheld()
+	}
 	if errors.Is(err, jsonscan.ErrDepth) {
 		x.asItCame = true // nested deeper than we look: as it is
 		return nil

@@ -25,6 +25,7 @@ var workflowStages = [stageCount]func(*exchange) error{
 	0:              (*exchange).decodeWorkflow,
 	4:              (*exchange).runWorkflow,
 	stageTransform: (*exchange).transformWorkflow,
+	stagePlugins:   (*exchange).plugins,
 	7:              (*exchange).compressWorkflow,
 	stageResult:    (*exchange).result,
 }
@@ -91,7 +92,7 @@ func (x *exchange) runWorkflow() error {
 	case x.late():
 		return problem.New(problem.Timeout, "the workflow %s did not end within the %s of a call; %s", x.tool.Name, x.ts.Timeout, plural(w.done(), "call")+" ended")
 	case ok && said.Message != "":
-		x.failure = append(x.failure[:0], bytes.ToValidUTF8([]byte(said.Message), []byte("\uFFFD"))...)
+		x.failure = x.appendFiltered(x.failure[:0], bytes.ToValidUTF8([]byte(said.Message), []byte("\uFFFD")), partError, len(said.Message)*3)
 		x.text, x.bad = x.failure, true
 		return nil
 	}

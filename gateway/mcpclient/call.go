@@ -125,8 +125,10 @@ func (x *Exchange) verdict(t *Target, l *link) error {
 	case l.stream != nil:
 	case status == fasthttp.StatusTooManyRequests:
 		p := problem.New(problem.Unavailable, "the MCP server has too many calls (HTTP 429)").Fix("try again later")
-		if after := x.Header(fasthttp.HeaderRetryAfter); len(after) > 0 && len(after) < 40 {
-			p.Remedy = "try again after " + clip(after, 40) + " seconds"
+		// Only seconds are repeated: what is none of the two forms (RFC 9110 §10.2.3) is
+		// words of the server.
+		if n, err := strconv.ParseUint(string(x.Header(fasthttp.HeaderRetryAfter)), 10, 31); err == nil {
+			p.Remedy = "try again after " + strconv.FormatUint(n, 10) + " seconds"
 		}
 		return p
 	case status < 200 || status > 299:

@@ -155,6 +155,17 @@ type Fault struct {
 	Code    int64
 	Message string // clipped
 	Data    []byte // raw JSON, a view of the exchange; nil: none
+
+	message jsonscan.Value
+}
+
+// Text is the whole message: what looks for a secret in it must not get a part that
+// was cut inside of one.
+func (f *Fault) Text() []byte {
+	if f.message.Kind() != jsonscan.String {
+		return nil
+	}
+	return f.message.AppendText(nil)
 }
 
 // maxMessage is the longest text of a server that is repeated.
@@ -164,7 +175,7 @@ func readFault(v jsonscan.Value) *Fault {
 	f := &Fault{Data: v.Get("data").Raw()}
 	f.Code, _ = v.Get("code").Int64()
 	if m := v.Get("message"); m.Kind() == jsonscan.String {
-		f.Message = clip(m.AppendText(nil), maxMessage)
+		f.message, f.Message = m, clip(m.AppendText(nil), maxMessage)
 	}
 	return f
 }

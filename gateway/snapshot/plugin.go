@@ -25,6 +25,11 @@ type Plugin struct {
 	// Key is equal for bindings that may share instances: the same binding of one toolset
 	// in two of its revisions, with the same plugin, configuration and limits.
 	Key string
+	// Redacts says that the plugin has to see every byte that an agent reads: its
+	// manifest says that it redacts, or its binding fails closed.
+	Redacts bool
+	// Closed says that what the plugin cannot run on is withheld.
+	Closed bool
 }
 
 // newPlugins makes the bindings of a toolset.
@@ -58,6 +63,9 @@ func newPlugins(in *ToolsetInput) ([]*Plugin, error) {
 			_, _ = h.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
 		}
 		out[i] = &Plugin{Ref: &refs[i], Package: p, Workspace: in.Bundle.Workspace, Toolset: in.ID, Key: hex.EncodeToString(h.Sum(nil))}
+		redacts := p.Manifest.Redacts()
+		out[i].Closed = registry.EffectiveOnError(refs[i].OnError, redacts) == registry.OnErrorFail
+		out[i].Redacts = redacts || out[i].Closed
 	}
 	return out, nil
 }
@@ -67,6 +75,17 @@ func (ts *Toolset) pluginsOf(connector, method, path string) []*Plugin {
 	var out []*Plugin
 	for _, p := range ts.plugins {
 		if k := p.Package.Manifest.Kind; k != manifest.Auth && k != manifest.Workflow && p.Ref.Applies(connector, method, path) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// redactors returns those of the plugins that have to see every byte.
+func redactors(all []*Plugin) []*Plugin {
+	var out []*Plugin
+	for _, p := range all {
+		if p.Redacts {
 			out = append(out, p)
 		}
 	}

@@ -78,6 +78,33 @@ type MCP struct {
 	Repeatable bool
 }
 
+// Redacts reports whether something has to see every byte of the tool's answers: a
+// third-party plugin, or the operator's own settings.
+func (r *Ready) Redacts() bool {
+	if r.Answer.Redact {
+		return true
+	}
+	for _, p := range r.Plugins {
+		if p.Redacts {
+			return true
+		}
+	}
+	return false
+}
+
+// Closed reports whether what cannot be redacted is withheld.
+func (r *Ready) Closed() bool {
+	if r.Answer.Redact {
+		return true
+	}
+	for _, p := range r.Plugins {
+		if p.Closed {
+			return true
+		}
+	}
+	return false
+}
+
 // Load makes the tool ready on first use.
 func (t *Tool) Load() (*Ready, error) {
 	t.once.Do(func() { t.ready.err = t.load() })

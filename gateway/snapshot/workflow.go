@@ -109,6 +109,9 @@ func (t *Tool) loadWorkflow() error {
 	}
 	r := &t.ready.Ready
 	r.Method, r.Path, r.JSON = head.Method, head.Path, true
+	// Its calls are filtered each by itself, and what it makes of them by what redacts
+	// all that the toolset answers.
+	r.Plugins = redactors(t.Toolset.pluginsOf("", r.Method, r.Path))
 	if r.Answer, err = t.newAnswer(&connector.Tool{Head: head}); err != nil {
 		return fmt.Errorf("settings of the answers of tool %s: %w", t.Name, err)
 	}

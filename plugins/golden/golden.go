@@ -2,6 +2,7 @@ package golden
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,12 +65,14 @@ type Context struct {
 	Operation   string          `json:"operation,omitempty"`
 	Status      int             `json:"status,omitempty"`
 	ContentType string          `json:"contentType,omitempty"`
+	InputType   string          `json:"inputType,omitempty"` // "": JSON
+	Part        string          `json:"part,omitempty"`      // "": answer
 	Arguments   json.RawMessage `json:"arguments,omitempty"`
 }
 
 // Guest is the context that the plugin is given.
 func (c *Context) Guest() *guest.Context {
-	g := &guest.Context{Tool: c.Tool, Operation: c.Operation, Status: c.Status, ContentType: c.ContentType, Arguments: c.Arguments}
+	g := &guest.Context{Tool: c.Tool, Operation: c.Operation, Status: c.Status, ContentType: c.ContentType, InputType: cmp.Or(c.InputType, manifest.TypeJSON), Part: cmp.Or(c.Part, "answer"), Arguments: c.Arguments}
 	if g.Status == 0 {
 		g.Status = 200
 	}

@@ -86,7 +86,7 @@ func TestOpen(t *testing.T) {
 	f("no manifest", "no section", []byte("\x00asm\x01\x00\x00\x00"))
 	f("two manifests", "more than one", append(mask(t), mask(t)[8:]...))
 	f("another kind", "a workflow exports run_workflow", with(t, func(m *manifest.Manifest) {
-		m.Kind, m.Output, m.Capabilities = manifest.Workflow, nil, &manifest.Capabilities{Tools: []string{"a"}}
+		m.Kind, m.Input, m.Output, m.Capabilities = manifest.Workflow, nil, nil, &manifest.Capabilities{Tools: []string{"a"}}
 		m.Tool = &manifest.OfferedTool{Name: "x", Description: "x", InputSchema: json.RawMessage(`{"type":"object"}`)}
 	}))
 	for schema, want := range map[string]string{`{"type":"array"}`: `type is not "object"`, `{"type":"objekt"}`: "cannot be used", `{"type":"object","$ref":"https://a.example/"}`: "cannot be used"} {

@@ -19,6 +19,8 @@ type Context struct {
 	Operation   string // sluice.operation: method and path, or the upstream tool's name
 	Status      int    // sluice.status: of the upstream's answer
 	ContentType string // sluice.content_type: of the upstream's answer
+	InputType   string // sluice.input_type: media type of what the plugin gets
+	Part        string // sluice.part: what that is of the answer
 	Arguments   []byte // sluice.arguments: the caller's arguments, a JSON object
 	Keys        *Keys  // of an auth plugin; nil for the others
 	Calls       *Calls // of a workflow; nil for the others
@@ -34,6 +36,10 @@ func (c *Context) value(key string) (string, bool) {
 		return strconv.Itoa(c.Status), true
 	case "sluice.content_type":
 		return c.ContentType, true
+	case "sluice.input_type":
+		return c.InputType, true
+	case "sluice.part":
+		return c.Part, true
 	case "sluice.arguments":
 		return string(c.Arguments), true
 	}

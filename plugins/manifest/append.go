@@ -61,10 +61,18 @@ func (m *Manifest) AppendHead(dst []byte) []byte {
 		w.count("calls", l.Calls)
 		w.close()
 	}
+	if m.Input != nil {
+		w.open("input")
+		w.texts("types", m.Input.Types)
+		w.close()
+	}
 	if o := m.Output; o != nil {
 		w.open("output")
 		w.must("effect", o.Effect)
 		w.raw("schema", o.Schema)
+		if o.Redacts != nil {
+			w.boolean("redacts", *o.Redacts)
+		}
 		w.close()
 	}
 	if t := m.Tool; t != nil {

@@ -3,6 +3,7 @@ package manifest
 import (
 	_ "embed"
 	"encoding/json"
+	"strings"
 )
 
 // Section is the name of the custom section that holds the manifest.
@@ -94,6 +95,9 @@ type Manifest struct {
 	// For filter, projection, workflow and auth; nil asks for nothing.
 	Capabilities *Capabilities
 	Limits       *Limits
+	// Input says which answers a filter or projection reads; nil means JSON only. Other
+	// kinds have none.
+	Input *Input
 	// Output says what a filter or projection does to an answer; nil means
 	// EffectSubset. Other kinds have none.
 	Output *Output
@@ -253,11 +257,57 @@ const (
 	EffectText    = "text"    // text that is not JSON
 )
 
+// TypeJSON is the media type of every JSON document that a filter or projection gets.
+const TypeJSON = "application/json"
+
+// MaxInputTypes is how many media ranges a plugin may read: there are not so many
+// kinds of text.
+const MaxInputTypes = 16
+
+// Input is what a filter or projection can read.
+type Input struct {
+	// Types are media ranges in lower case (RFC 9110 §12.5.1): "application/json",
+	// "text/*", "*/*". At least one, unique.
+	Types []string
+}
+
 // Output is what a filter or projection makes of an answer, so that the output
 // schema and the fields that callers may ask for stay true.
 type Output struct {
 	Effect string
 	Schema json.RawMessage // JSON Schema of the answer; EffectReplace only, and always there
+	// Redacts says whether the plugin takes out what must not be seen; nil: a filter
+	// does, a projection does not. See [Manifest.Redacts].
+	Redacts *bool
+}
+
+// Redacts reports whether the plugin takes out what must not be seen: such a plugin
+// has to see every byte that an agent reads. A filter is taken for one unless it says
+// otherwise, because what is wrongly withheld is noticed and what is wrongly passed on
+// is not.
+func (m *Manifest) Redacts() bool {
+	switch {
+	case m.Kind != Filter && m.Kind != Projection:
+		return false
+	case m.Output != nil && m.Output.Redacts != nil:
+		return *m.Output.Redacts
+	}
+	return m.Kind == Filter
+}
+
+// Reads reports whether a filter or projection reads content of a media type, given
+// in lower case without parameters.
+func (m *Manifest) Reads(mediaType string) bool {
+	if m.Input == nil {
+		return mediaType == TypeJSON
+	}
+	kind, _, ok := strings.Cut(mediaType, "/")
+	for _, t := range m.Input.Types {
+		if t == mediaType || t == "*/*" || ok && len(t) == len(kind)+2 && t[:len(kind)] == kind && t[len(kind):] == "/*" {
+			return true
+		}
+	}
+	return false
 }
 
 // Limits is what a third-party plugin needs at most.

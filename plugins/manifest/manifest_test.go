@@ -46,7 +46,8 @@ func filter() *Manifest {
 	return &Manifest{
 		FormatVersion: 1, Kind: Filter, Name: "drop", Version: "2", Capabilities: &Capabilities{Hosts: []string{"a.example"}, Clock: true, Random: true},
 		Limits: &Limits{MemoryBytes: 1 << 20, DeadlineMS: 50}, Config: json.RawMessage(`{"type":"object"}`),
-		Output: &Output{Effect: EffectReplace, Schema: json.RawMessage(`{"type":"object"}`)},
+		Input:  &Input{Types: []string{"application/json", "text/*", "*/*"}},
+		Output: &Output{Effect: EffectReplace, Schema: json.RawMessage(`{"type":"object"}`), Redacts: new(bool)},
 	}
 }
 
@@ -217,7 +218,15 @@ func TestRefused(t *testing.T) {
 	f(`"deadlineMs":50`, `"deadlineMs":60001`, "/limits/deadlineMs", "integer from", true)
 	f(`"effect":"replace"`, `"effect":"subset"`, "/output", "a schema when", true)
 	f(`"effect":"replace","schema":{"type":"object"}`, `"effect":"replace"`, "/output", "a schema when", true)
-	f(`"kind":"filter"`, `"kind":"auth"`, "", `must not have "output"`, true)
+	f(`"kind":"filter"`, `"kind":"auth"`, "", `must not have "input"`, true)
+	f(`"input":{"types":["application/json","text/*","*/*"]}`, `"tools":[]`, "", "must not have", true)
+	f(`"redacts":false`, `"redacts":"no"`, "/output/redacts", "true or false", true)
+	f(`"text/*"`, `"Text/*"`, "/input/types/1", "media type", true)
+	f(`"text/*"`, `"*/json"`, "/input/types/1", "media type", true)
+	f(`"text/*"`, `"text"`, "/input/types/1", "media type", true)
+	f(`"text/*"`, `"*/*"`, "/input/types", "twice", true)
+	f(`["application/json","text/*","*/*"]`, `[]`, "/input/types", "1 to 16", true)
+	f(`["application/json","text/*","*/*"]`, `["`+strings.Repeat("a", MaxName-1)+`/b"]`, "/input/types/0", "bytes", true)
 	f(`"kind":"workflow"`, `"kind":"auth"`, "", `must not have "tool"`, true)
 	f(`"kind":"auth"`, `"kind":"workflow"`, "", "must not have", true)
 	f(`"tools":["list_issues","Get-it"]`, `"clock":true`, "", `needs "capabilities/tools"`, true)
@@ -303,4 +312,48 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%s written again: %v", first, err)
 		}
 	})
+}
+
+func TestRedacts(t *testing.T) {
+	yes, no := true, false
+	for _, c := range []struct {
+		kind   Kind
+		output *Output
+		want   bool
+	}{
+		{Filter, nil, true},
+		{Filter, &Output{Effect: EffectText}, true},
+		{Filter, &Output{Effect: EffectSubset, Redacts: &no}, false},
+		{Projection, nil, false},
+		{Projection, &Output{Effect: EffectReplace, Redacts: &yes}, true},
+		{Auth, nil, false},
+		{Workflow, nil, false},
+	} {
+		if got := (&Manifest{Kind: c.kind, Output: c.output}).Redacts(); got != c.want {
+			t.Errorf("%s %+v redacts: %v", c.kind, c.output, got)
+		}
+	}
+}
+
+func TestReads(t *testing.T) {
+	f := func(mediaType string, want bool, types ...string) {
+		t.Helper()
+		m := &Manifest{Kind: Filter}
+		if types != nil {
+			m.Input = &Input{Types: types}
+		}
+		if got := m.Reads(mediaType); got != want {
+			t.Errorf("%v reads %s: %v", types, mediaType, got)
+		}
+	}
+	f("application/json", true)
+	f("text/plain", false)
+	f("application/json", false, "text/*")
+	f("text/plain", true, "application/json", "text/*")
+	f("text/plain", true, "text/plain")
+	f("text/html", false, "text/plain")
+	f("textual/plain", false, "text/*")
+	f("text", false, "text/*")
+	f("", false, "text/*")
+	f("image/png", true, "*/*")
 }

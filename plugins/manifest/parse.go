@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -91,6 +92,7 @@ func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
 		{"toolset", false, func(v jsonscan.Value) { m.Toolset = d.rawObject(v, MaxBytes) }},
 		{"capabilities", false, func(v jsonscan.Value) { m.Capabilities = d.capabilities(v) }},
 		{"limits", false, func(v jsonscan.Value) { m.Limits = d.limits(v) }},
+		{"input", false, func(v jsonscan.Value) { m.Input = d.input(v) }},
 		{"output", false, func(v jsonscan.Value) { m.Output = d.output(v) }},
 		{"tool", false, func(v jsonscan.Value) { m.Tool = d.offeredTool(v) }},
 		{"config", false, func(v jsonscan.Value) { m.Config = d.rawObject(v, MaxSchema) }},
@@ -111,6 +113,7 @@ func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
 	need("tools", hasTools, m.Kind == Connector)
 	need("toolset", m.Toolset != nil, m.Kind == Toolset)
 	if m.Kind != Filter && m.Kind != Projection {
+		need("input", m.Input != nil, false)
 		need("output", m.Output != nil, false)
 	}
 	if m.Kind != Auth && m.Capabilities != nil {
@@ -348,6 +351,28 @@ func (d *decoder) limits(v jsonscan.Value) *Limits {
 	return l
 }
 
+var mediaRange = regexp.MustCompile(`^(\*/\*|[a-z0-9][a-z0-9.+_-]*/(\*|[a-z0-9][a-z0-9.+_-]*))$`).MatchString
+
+func (d *decoder) input(v jsonscan.Value) *Input {
+	in := &Input{}
+	d.object(v, []member{
+		{"types", true, func(v jsonscan.Value) {
+			in.Types = list(d, v, func(v jsonscan.Value) string {
+				return d.match(v, MaxName, mediaRange, "a media type in lower case, type/* or */*")
+			})
+			if n := len(in.Types); d.err == nil && (n == 0 || n > MaxInputTypes) {
+				d.fail("a plugin reads 1 to %d media types, not %d", MaxInputTypes, n)
+			}
+			for i, t := range in.Types {
+				if slices.Contains(in.Types[:i], t) {
+					d.fail("%q is named twice", cut(t))
+				}
+			}
+		}},
+	})
+	return in
+}
+
 func (d *decoder) output(v jsonscan.Value) *Output {
 	o := &Output{}
 	d.object(v, []member{
@@ -355,6 +380,10 @@ func (d *decoder) output(v jsonscan.Value) *Output {
 			o.Effect = d.oneOf(v, []string{EffectSubset, EffectReplace, EffectText})
 		}},
 		{"schema", false, func(v jsonscan.Value) { o.Schema = d.rawObject(v, MaxSchema) }},
+		{"redacts", false, func(v jsonscan.Value) {
+			redacts := d.boolean(v)
+			o.Redacts = &redacts
+		}},
 	})
 	if has := o.Schema != nil; has != (o.Effect == EffectReplace) && d.err == nil {
 		d.fail("an output has a schema when its effect is %q, and only then", EffectReplace)
