@@ -96,12 +96,26 @@ func (u *upstreamServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serveServer makes a toolset "acme" of the server live.
 func serveServer(t testing.TB, s *gatewaytest.Stack, u *upstreamServer, edit func(*registry.Toolset), tools ...string) {
 	t.Helper()
+	serveServerTo(t, s, u, nil, edit, tools...)
+}
+
+// serveServerTo is serveServer with an access document; nil: everyone may call.
+func serveServerTo(t testing.TB, s *gatewaytest.Stack, u *upstreamServer, doc *registry.AccessDocument, edit func(*registry.Toolset), tools ...string) {
+	t.Helper()
 	c, err := gatewaytest.MCPConnector("up", u.URL+"/mcp", tools...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	u.served++
 	in := gatewaytest.Toolset("acme", u.served, c, edit)
+	if doc != nil {
+		doc.Workspace, doc.Toolset = "test", in.ID
+		b, err := doc.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Access, in.AccessDigest = doc, registry.DigestOf(b)
+	}
 	if in.Programs, err = in.Bundle.CompilePrograms(); err != nil {
 		t.Fatal(err)
 	}
@@ -275,20 +289,20 @@ func TestServerAsks(t *testing.T) {
 	}
 }
 
-// TestServerSession: a session is made once, shared by calls of one credential, and
+// TestServerSession: a session is made once, shared by calls of one caller, and
 // made anew when the server forgot it.
 func TestServerSession(t *testing.T) {
 	s := start(t, gatewaytest.Options{})
 	u := newUpstreamServer(t, false)
 	s.Secrets.Set("c", credentials.Credential{Value: secrets.New("first-key"), Version: 1, Origins: registry.Origins{u.URL}})
 	u.key = "first-key"
-	serveServer(t, s, u, func(ts *registry.Toolset) {
+	serveServerTo(t, s, u, tokens(tokenGrant("ada")), func(ts *registry.Toolset) {
 		ts.Connectors[0].Auth = &registry.AuthShape{Type: registry.AuthBearer, CredentialID: "c"}
 	}, anyTool)
 	u.answer("do.it", `"result":{"content":[{"type":"text","text":"the key is first-key"}]}`)
 	call := func(want string) {
 		t.Helper()
-		if _, got := callRaw(t, s, false, "do_it", ""); !strings.Contains(got, want) {
+		if _, got := callRaw(t, s, false, "do_it", "", "Authorization", "Bearer slt_ada"); !strings.Contains(got, want) {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 	}

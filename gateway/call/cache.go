@@ -127,7 +127,7 @@ func (k *keeper) leave(key []byte, f *flight) {
 
 // cache answers from what is kept, or from an exchange for the same request that
 // is running. Only safe methods of toolsets that want it are looked up. The key
-// holds everything the answer depends on: the connector, the request with its
+// holds everything the answer depends on: the toolset, the connector, the request with its
 // headers, and which version of which credential asked.
 func (x *exchange) cache() error {
 	if x.ts.CacheTTL <= 0 || !x.ready.Safe {
@@ -171,6 +171,8 @@ func inc(c *metrics.Counter) {
 
 func (x *exchange) appendKey(dst []byte) []byte {
 	b := x.tool.Binding
+	dst = append(dst, x.ts.ID...) // which addresses may be called is a toolset's too
+	dst = append(dst, 0)
 	dst = append(dst, b.Digest...)
 	dst = append(dst, 0)
 	dst = append(dst, x.ready.Method...)
@@ -196,8 +198,6 @@ func (x *exchange) appendKey(dst []byte) []byte {
 		dst = append(dst, x.ready.Auth.Key...)
 	}
 	for i := range x.creds {
-		dst = append(dst, 0)
-		dst = append(dst, x.ts.ID...) // a credential belongs to one toolset
 		dst = append(dst, 0)
 		dst = append(dst, x.rules[i].ID...)
 		dst = append(dst, 0)

@@ -51,11 +51,8 @@ func (x *exchange) sendMCP() error {
 func (x *exchange) askMCP() error {
 	m, b := x.ready.MCP, x.tool.Binding
 	t := mcpclient.Target{
-		Endpoint: m.Endpoint, Hint: m.Hint, Owner: x.sessionOwner(), Certificate: x.client(),
+		Endpoint: m.Endpoint, Hint: m.Hint, Owner: x.sessionOwner(), Caller: x.principal, Once: x.principal == "", Certificate: x.client(),
 		Deadline: x.deadline, MaxBody: x.ts.MaxBody, Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
-	}
-	if t.Scope != nil && t.Owner == "" {
-		t.Owner = x.ts.ID // a session that a grant opened is of the toolset that has it
 	}
 	if len(x.creds) > 0 {
 		// The session may outlive the call, and so the credentials of its requests.
@@ -163,8 +160,7 @@ func appendCapabilities(dst []byte, declared jsonscan.Value) []byte {
 	return append(dst, '}')
 }
 
-// sessionOwner separates the sessions of different credentials, and of different
-// values of one.
+// sessionOwner separates toolsets, different credentials, and different values of one.
 func (x *exchange) sessionOwner() string {
 	owner := x.ready.MCP.Owner
 	if len(x.creds) == 0 {

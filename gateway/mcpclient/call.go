@@ -38,23 +38,28 @@ func (c *Client) do(x *Exchange, t *Target, compose func(*link) (*message, error
 	limited := *t
 	t = &limited
 	t.defaults()
+	if t.Certificate != nil { // a session keeps it beyond the call
+		own := *t.Certificate
+		t.Certificate = &own
+	}
 	p, err := c.peer(t)
 	if err != nil {
 		return err
 	}
-	defer p.running.Add(-1)
+	v := &visit{peer: p}
+	defer c.release(v)
 	if err := p.breaker.enter(t.Endpoint.Addr(), time.Now()); err != nil {
 		return err
 	}
-	err = c.twice(p, x, t, compose)
+	err = c.twice(v, x, t, compose)
 	p.breaker.leave(!problem.Is(err, problem.Unreachable), time.Now())
 	return err
 }
 
 // twice makes the request, and again when the server did not take it.
-func (c *Client) twice(p *peer, x *Exchange, t *Target, compose func(*link) (*message, error)) error {
+func (c *Client) twice(v *visit, x *Exchange, t *Target, compose func(*link) (*message, error)) error {
 	for again := false; ; again = true {
-		l, err := c.linkOf(p, x, t)
+		l, err := c.linkOf(v, x, t)
 		if err != nil {
 			return err
 		}
@@ -73,7 +78,7 @@ func (c *Client) twice(p *peer, x *Exchange, t *Target, compose func(*link) (*me
 		if err != nil {
 			c.part(t, l, m, err)
 			if errors.Is(err, errStreamEnded) && !again && m.repeatable {
-				p.drop(l)
+				v.drop(l)
 				continue
 			}
 			return err
@@ -82,7 +87,7 @@ func (c *Client) twice(p *peer, x *Exchange, t *Target, compose func(*link) (*me
 			return err
 		}
 		if !again && x.lost(l) {
-			p.drop(l)
+			v.drop(l)
 			continue
 		}
 		return x.verdict(t, l)
@@ -182,23 +187,12 @@ func (c *Client) background(t *Target, l *link, body []byte) {
 	})
 }
 
-// sayGoodbye ends a session (MCP 2025-11-25 "Session Management").
-func (c *Client) sayGoodbye(t *Target, l *link) {
-	c.aside(t, func(x *Exchange, t *Target) {
-		x.http.Request.Header.SetMethod(fasthttp.MethodDelete)
-		t.setURL(x, t.Endpoint.target)
-		x.http.Request.Header.Set("Mcp-Session-Id", l.session)
-		x.http.Request.Header.Set("Mcp-Protocol-Version", l.version)
-		_ = c.send(x, t) // a server need not know the method
-	})
-}
-
-// aside runs f in its own goroutine, unless too many run.
-func (c *Client) aside(t *Target, f func(x *Exchange, t *Target)) {
+// aside runs f in its own goroutine, unless too many run; it reports whether it does.
+func (c *Client) aside(t *Target, f func(x *Exchange, t *Target)) bool {
 	select {
 	case c.parting <- struct{}{}:
 	default:
-		return
+		return false
 	}
 	c.mu.Lock()
 	closed := c.closed
@@ -208,7 +202,7 @@ func (c *Client) aside(t *Target, f func(x *Exchange, t *Target)) {
 	c.mu.Unlock()
 	if closed {
 		<-c.parting
-		return
+		return false
 	}
 	own := *t
 	own.Deadline, own.Cancel = time.Now().Add(partingTimeout), nil
@@ -218,4 +212,5 @@ func (c *Client) aside(t *Target, f func(x *Exchange, t *Target)) {
 		var x Exchange
 		f(&x, &own)
 	}()
+	return true
 }

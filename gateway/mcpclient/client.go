@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// maxPeers bounds the servers (times credentials) whose sessions are kept. The
-	// one idle longest goes first; it costs its next caller a handshake.
+	// maxPeers bounds the servers (times owners) of which is known how they are spoken
+	// to. The one idle longest goes first; it costs its next caller a handshake.
 	maxPeers = 4096
 	// connectTimeout bounds finding out how a server is spoken to: up to five
 	// requests, each of which a healthy server answers at once.
@@ -51,7 +51,10 @@ type Client struct {
 
 	mu     sync.Mutex
 	closed bool             // guarded by mu
-	peers  map[string]*peer // guarded by mu; by URL and whose session
+	peers  map[string]*peer // guarded by mu; by URL and owner
+
+	sessions int         // guarded by mu; of callers, at all servers
+	sweeper  *time.Timer // guarded by mu; nil: there is nothing to look for
 }
 
 // New makes a Client. It fails with [problem.InvalidArgument] without HTTP.
@@ -69,8 +72,8 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the streams of all sessions and waits for them. No call may run or
-// follow.
+// Close ends all sessions and waits for their streams; servers are told for two
+// seconds at most. No call may run or follow.
 func (c *Client) Close() {
 	c.mu.Lock()
 	if c.closed {
@@ -79,12 +82,18 @@ func (c *Client) Close() {
 	}
 	c.closed = true
 	close(c.stop)
+	if c.sweeper != nil {
+		c.sweeper.Stop()
+	}
+	var gone []*session
 	for _, p := range c.peers {
 		if l := p.link.Load(); l != nil && l.stream != nil {
 			l.stream.end()
 		}
+		gone = append(gone, c.takeAllLocked(p)...)
 	}
 	c.mu.Unlock()
+	c.farewell(gone)
 	c.work.Wait()
 }
 
@@ -149,11 +158,18 @@ type Target struct {
 	Endpoint *Endpoint
 	// Hint is how the server was spoken to before; its zero value is no hint.
 	Hint manifest.MCPServer
-	// Owner separates sessions: whose credential is used, and which version of it.
-	// "": the server is called without a credential.
+	// Owner separates what is agreed with a server: the toolset, whose credential is
+	// used, and which version of it.
 	Owner string
-	// Auth is kept beyond the call, by the stream of a session and by what is told
-	// the server afterwards; it must be safe for concurrent use. nil: none.
+	// Caller is whose session it is at a server that keeps sessions: what it remembers
+	// of one caller of the owner no other reads. "" without Once: all callers of the
+	// owner are one.
+	Caller string
+	// Once says that nobody can come back to the session, because nobody knows who
+	// calls: at a server that keeps sessions it ends with the call.
+	Once bool
+	// Auth is kept beyond the call, by a session, its stream and what is told the
+	// server afterwards; it must be safe for concurrent use. nil: none.
 	Auth Authorizer
 	// Certificate of the connections; nil: none.
 	Certificate *upstream.ClientCertificate
@@ -171,11 +187,15 @@ type Target struct {
 // peer is a server as one owner knows it.
 type peer struct {
 	key      string
-	turn     chan struct{} // held by who connects
-	link     atomic.Pointer[link]
-	lastUsed atomic.Int64 // Unix seconds
-	running  atomic.Int64 // calls
+	turn     chan struct{}        // held by who connects
+	link     atomic.Pointer[link] // of all callers of the owner; nil: nothing is agreed, or each has a session
+	stateful atomic.Bool          // the server keeps sessions, as far as was seen last
+	lastUsed atomic.Int64         // Unix seconds
+	running  atomic.Int64         // calls
 	breaker  breaker
+
+	sessions map[string]*session // guarded by Client.mu; by caller
+	onces    int                 // guarded by Client.mu; sessions of one call each
 }
 
 // link is what was agreed with a server. It is immutable.
@@ -203,6 +223,12 @@ func (l *link) transport() string {
 
 func (c *Client) peer(t *Target) (*peer, error) {
 	key := t.Endpoint.text + "\x00" + t.Owner
+	var gone []*session
+	defer func() {
+		for _, s := range gone { // behind the lock
+			c.leave(s)
+		}
+	}()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -211,7 +237,7 @@ func (c *Client) peer(t *Target) (*peer, error) {
 	p := c.peers[key]
 	if p == nil {
 		if len(c.peers) >= maxPeers {
-			c.evictLocked()
+			gone = c.evictLocked()
 		}
 		p = &peer{key: key, turn: make(chan struct{}, 1)}
 		c.peers[key] = p
@@ -238,8 +264,8 @@ func (c *Client) WritePrometheus(w io.Writer) {
 	}
 }
 
-// evictLocked forgets the peer that was idle longest.
-func (c *Client) evictLocked() {
+// evictLocked forgets the peer that was idle longest, and returns its sessions.
+func (c *Client) evictLocked() []*session {
 	var oldest *peer
 	for _, p := range c.peers {
 		if p.running.Load() == 0 && (oldest == nil || p.lastUsed.Load() < oldest.lastUsed.Load()) {
@@ -247,40 +273,13 @@ func (c *Client) evictLocked() {
 		}
 	}
 	if oldest == nil {
-		return
+		return nil
 	}
 	delete(c.peers, oldest.key)
 	if l := oldest.link.Load(); l != nil && l.stream != nil {
 		l.stream.end()
 	}
-}
-
-// linkOf returns what was agreed with the server, connecting when nothing is.
-func (c *Client) linkOf(p *peer, x *Exchange, t *Target) (*link, error) {
-	if l := p.link.Load(); l != nil && !l.dead() {
-		return l, nil
-	}
-	timer := time.NewTimer(time.Until(t.Deadline))
-	defer timer.Stop()
-	select {
-	case p.turn <- struct{}{}:
-	case <-timer.C:
-		return nil, problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Addr()).Fix("try again")
-	}
-	defer func() { <-p.turn }()
-	if l := p.link.Load(); l != nil && !l.dead() {
-		return l, nil
-	}
-	whole := *t
-	if limit := time.Now().Add(connectTimeout); t.Deadline.After(limit) {
-		whole.Deadline = limit
-	}
-	l, err := c.connect(x, &whole)
-	if err != nil {
-		return nil, err
-	}
-	p.link.Store(l)
-	return l, nil
+	return c.takeAllLocked(oldest)
 }
 
 // drop forgets an agreement, unless another was made meanwhile.
@@ -292,22 +291,22 @@ func (p *peer) drop(l *link) {
 
 func (l *link) dead() bool { return l.stream != nil && l.stream.ended() }
 
-// Forget ends what was agreed with a server for the owner of t.
+// Forget ends what was agreed with a server for the owner of t, and all sessions there.
 func (c *Client) Forget(t *Target) {
 	key := t.Endpoint.text + "\x00" + t.Owner
 	c.mu.Lock()
 	p := c.peers[key]
-	delete(c.peers, key)
+	var gone []*session
+	if p != nil {
+		delete(c.peers, key)
+		gone = c.takeAllLocked(p)
+	}
 	c.mu.Unlock()
 	if p == nil {
 		return
 	}
-	l := p.link.Load()
-	switch {
-	case l == nil:
-	case l.stream != nil:
-		l.stream.end()
-	case l.session != "":
-		c.sayGoodbye(t, l)
+	for _, s := range gone {
+		c.leave(s)
 	}
+	c.end(t, p.link.Load())
 }

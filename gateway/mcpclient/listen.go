@@ -48,11 +48,12 @@ func (c *Client) Listen(x *Exchange, t *Target, to Listener) error {
 	if err != nil {
 		return err
 	}
-	defer p.running.Add(-1)
+	v := &visit{peer: p}
+	defer c.release(v)
 	if err := p.breaker.enter(t.Endpoint.Addr(), time.Now()); err != nil {
 		return err
 	}
-	err = c.listen(p, x, t, tell)
+	err = c.listen(v, x, t, tell)
 	p.breaker.leave(opened || !problem.Is(err, problem.Unreachable), time.Now())
 	if opened {
 		return nil
@@ -60,8 +61,8 @@ func (c *Client) Listen(x *Exchange, t *Target, to Listener) error {
 	return err
 }
 
-func (c *Client) listen(p *peer, x *Exchange, t *Target, tell func(string, jsonscan.Value)) error {
-	l, err := c.linkOf(p, x, t)
+func (c *Client) listen(v *visit, x *Exchange, t *Target, tell func(string, jsonscan.Value)) error {
+	l, err := c.linkOf(v, x, t)
 	if err != nil {
 		return err
 	}

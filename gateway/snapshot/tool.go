@@ -71,8 +71,8 @@ type MCP struct {
 	Tool     string // as the server calls it
 	Endpoint *mcpclient.Endpoint
 	Hint     manifest.MCPServer
-	// Owner of the session: the server sees the same client behind equal ones.
-	// Calls with a credential add its version.
+	// Owner of what is agreed with the server: the toolset. Calls with a credential add
+	// its version; at a server that keeps sessions each caller has one of their own.
 	Owner string
 	// Repeatable says that calling twice does no harm, as far as the server tells.
 	Repeatable bool
@@ -189,11 +189,8 @@ func (t *Tool) loadMCP(tool *connector.Tool) error {
 		return fmt.Errorf("address of the MCP server of tool %s: %w", t.Name, err)
 	}
 	r.MCP = &MCP{
-		Tool: tool.MCP.Name, Endpoint: at, Hint: *b.Connector.MCP(),
+		Tool: tool.MCP.Name, Endpoint: at, Hint: *b.Connector.MCP(), Owner: t.Toolset.ID,
 		Repeatable: tool.Annotations.ReadOnly || tool.Annotations.Idempotent,
-	}
-	if len(b.Rules) > 0 {
-		r.MCP.Owner = t.Toolset.ID
 	}
 	r.Rules = b.Rules
 	if r.Headers, err = mcp.HeaderParams(tool.InputSchema); err != nil {
