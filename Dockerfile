@@ -15,6 +15,7 @@ COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certifica
 COPY --from=build /out/sluice /sluice
 COPY --from=build --chown=65532:65532 /out/data /data
 USER 65532:65532
+ENV SLUICE_DATA_DIR=/data
 VOLUME /data
 EXPOSE 7300 7301
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["/sluice", "doctor", "--live"]

@@ -50,7 +50,7 @@ func (s *Server) readiness(ctx context.Context, verbose bool) (string, bool) {
 	defer cancel()
 	ready := true
 	var b strings.Builder
-	for _, c := range append([]Check{{Name: "store", Check: s.o.Store.Ping}}, s.o.Ready...) {
+	for _, c := range append([]Check{{Name: "store", Check: s.o.Store.Health}}, s.o.Ready...) {
 		if err := c.Check(ctx); err != nil {
 			ready = false
 			fmt.Fprintf(&b, "[-]%s %s\n", c.Name, problemOf(err).Detail)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -72,6 +73,9 @@ func problemOf(err error) *Problem {
 		return done
 	}
 	e := problem.As(err)
+	if e == nil {
+		e = store.Fault(err)
+	}
 	if e == nil {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return &Problem{
@@ -200,7 +204,7 @@ func (s *Server) fail(ctx context.Context, err error) error {
 	if p.Status != http.StatusNotModified { // which is no error and has no body
 		p.Instance = instanceOf(ctx)
 	}
-	if p.Status >= http.StatusInternalServerError && p.Code == codeInternal {
+	if p.Status >= http.StatusInternalServerError && (p.Code == codeInternal || store.Fault(err) != nil) {
 		s.log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
 	}
 	if h, ok := errors.AsType[huma.HeadersError](err); ok {

@@ -19,6 +19,7 @@ import (
 	"github.com/pressly/goose/v3/lock"
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/internal/probe"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -79,6 +80,8 @@ type Store struct {
 	postgres bool
 	callRows uint64
 	callAge  time.Duration
+	watch    watcher
+	probe    *probe.Probe
 
 	// audited is told of the newest audit record of each committed transaction; nil
 	// when nobody listens.
@@ -118,9 +121,21 @@ func connect(ctx context.Context, opts Options) (*Store, error) {
 		open = func() error { return s.openPostgres(opts.URL) }
 	}
 	if err := open(); err != nil {
+		if p := Fault(err); p != nil {
+			return nil, named(p, opts.Path)
+		}
 		return nil, err
 	}
+	same := s.read == s.write
+	s.write = s.write.WithQueryHook(&s.watch)
+	if s.read = s.read.WithQueryHook(&s.watch); same {
+		s.read = s.write
+	}
+	s.probe = s.newProbe()
 	if err := s.write.PingContext(ctx); err != nil {
+		if p := Fault(err); p != nil {
+			return nil, errors.Join(named(p, opts.Path), s.Close())
+		}
 		return nil, errors.Join(problem.New(problem.Unavailable, "the database cannot be reached").
 			Fix("look whether it runs, and at its name, user and password").Because(err), s.Close())
 	}
@@ -149,7 +164,12 @@ func (s *Store) provider() (*goose.Provider, error) {
 	return p, nil
 }
 
-func (s *Store) migrate(ctx context.Context, opts Options) error {
+func (s *Store) migrate(ctx context.Context, opts Options) (err error) {
+	defer func() {
+		if p := Fault(err); p != nil && problem.As(err) == nil {
+			err = named(p, opts.Path)
+		}
+	}()
 	p, err := s.provider()
 	if err != nil {
 		return err

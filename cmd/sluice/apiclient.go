@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ type apiClient struct {
 // client finds the server and its token: flag, environment, context of the
 // configuration, the node of the data directory.
 func (a *app) client() (*apiClient, error) {
-	server, token, local, err := a.endpoint()
+	server, pinned, token, local, err := a.endpoint()
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +66,9 @@ func (a *app) client() (*apiClient, error) {
 	if err != nil {
 		return nil, err
 	}
+	if pinned != "" {
+		pin(hc, pinned)
+	}
 	c := &apiClient{base: strings.TrimSuffix(server, "/"), token: token, http: hc, timeout: a.flags.timeout, say: a.say}
 	if a.flags.verbose {
 		c.trace = a.stderr
@@ -73,11 +77,11 @@ func (a *app) client() (*apiClient, error) {
 }
 
 // endpoint returns URL and token of the admin API; local says that the token is
-// that of the data directory.
-func (a *app) endpoint() (server string, token secrets.Secret, local bool, err error) {
+// that of the data directory. pinned is the certificate of a node that was found there.
+func (a *app) endpoint() (server, pinned string, token secrets.Secret, local bool, err error) {
 	chosen, err := a.chosenContext()
 	if err != nil {
-		return "", token, false, err
+		return "", "", token, false, err
 	}
 	server = first(a.flags.server, a.env.server, chosen.Server)
 	switch {
@@ -92,16 +96,17 @@ func (a *app) endpoint() (server string, token secrets.Secret, local bool, err e
 		token, err = a.localFile(tokenFile)
 	}
 	if err != nil {
-		return "", token, false, err
+		return "", "", token, false, err
 	}
 	if server == "" {
-		s, err := a.localFile(endpointFile)
-		if err != nil {
-			return "", token, false, err
+		if _, err := a.localFile(endpointFile); err != nil {
+			return "", "", token, false, err
 		}
-		server = s.Reveal()
+		if server, pinned, err = a.readEndpoint(filepath.Join(a.dataDir(), endpointFile)); err != nil {
+			return "", "", token, false, err
+		}
 	}
-	return server, token, local, nil
+	return server, pinned, token, local, nil
 }
 
 func (a *app) chosenContext() (contextConfig, error) {
@@ -134,11 +139,23 @@ func (a *app) httpClient() (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	transport := &http.Transport{
+		DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
+	}
+	file, err := a.caFile()
+	if err != nil {
+		return nil, err
+	}
+	if file != "" {
+		roots, err := rootsWith(file)
+		if err != nil {
+			return nil, err
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
 	return &http.Client{
-		Transport: &http.Transport{
-			DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
-			MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
-		},
+		Transport: transport,
 		// A redirect would carry the token to wherever it points.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
@@ -236,6 +253,9 @@ func (c *apiClient) unreachable(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return problem.New(problem.Timeout, "%s did not answer within %s", c.base, c.timeout).Fix("raise --timeout").Because(err)
 	}
+	if p := tlsUnreachable(err); p != nil {
+		return p
+	}
 	return problem.New(problem.Unreachable, "%s does not answer", c.base).
 		Fix("start a node with: sluice run   or check --server").Because(err)
 }
@@ -254,6 +274,9 @@ func apiError(status int, contentType string, body []byte) error {
 		kind = problem.Forbidden
 	case http.StatusNotFound:
 		kind = problem.NotFound
+	}
+	if status == http.StatusBadRequest && bytes.Contains(body, []byte("HTTP request to an HTTPS server")) { // net/http says so
+		return problem.New(problem.Unreachable, "the server speaks TLS only").Fix("write https:// in --server")
 	}
 	return problem.New(kind, "the server answered %d %s", status, http.StatusText(status)).Fix("check --server: is it the admin address?")
 }

@@ -36,6 +36,7 @@ const maxConfigBytes = 1 << 20
 type environment struct {
 	server  string         // SLUICE_SERVER: URL of the admin API
 	token   secrets.Secret // SLUICE_TOKEN: API token for it
+	ca      string         // SLUICE_CA: PEM file of a certificate authority to trust
 	access  secrets.Secret // SLUICE_ACCESS_TOKEN: what opens toolset URLs
 	context string         // SLUICE_CONTEXT: name of a context in the configuration file
 	config  string         // SLUICE_CONFIG: configuration file
@@ -56,7 +57,7 @@ type environment struct {
 
 func readEnvironment(getenv func(string) string) environment {
 	e := environment{
-		server: getenv("SLUICE_SERVER"), context: getenv("SLUICE_CONTEXT"), config: getenv("SLUICE_CONFIG"),
+		server: getenv("SLUICE_SERVER"), ca: getenv("SLUICE_CA"), context: getenv("SLUICE_CONTEXT"), config: getenv("SLUICE_CONFIG"),
 		dataDir: getenv("SLUICE_DATA_DIR"), home: getenv("HOME"), xdg: getenv("XDG_CONFIG_HOME"), appData: getenv("APPDATA"),
 		noColor: getenv("NO_COLOR") != "" || getenv("TERM") == "dumb", color: getenv("FORCE_COLOR") != "",
 		getenv: getenv,
@@ -125,6 +126,7 @@ type suggestConfig struct {
 type contextConfig struct {
 	Server    string `yaml:"server"`
 	TokenFile string `yaml:"token-file"`
+	CA        string `yaml:"ca"` // PEM file of the authority of its certificate
 }
 
 // specSize is a number of MiB: how large a specification may be.

@@ -69,36 +69,8 @@ health check of a container. Exit code 1 when a check fails.`,
 	return cmd
 }
 
-// live asks /livez of the admin listener.
-func (a *app) live(ctx context.Context) error {
-	chosen, err := a.chosenContext()
-	if err != nil {
-		return err
-	}
-	base := first(a.flags.server, a.env.server, chosen.Server)
-	if base == "" {
-		s, err := a.localFile(endpointFile)
-		if err != nil {
-			return err
-		}
-		base = s.Reveal()
-	}
-	status, body, err := a.get(ctx, strings.TrimSuffix(base, "/")+"/livez")
-	if err != nil {
-		return err
-	}
-	if status != http.StatusOK {
-		return problem.New(problem.Unavailable, "the node at %s answered %d", base, status)
-	}
-	return a.write([]byte(strings.TrimSpace(body) + "\n"))
-}
-
 // get reads a small text.
-func (a *app) get(ctx context.Context, url string) (int, string, error) {
-	hc, err := a.httpClient()
-	if err != nil {
-		return 0, "", err
-	}
+func get(ctx context.Context, hc *http.Client, url string) (int, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return 0, "", fmt.Errorf("asking %s: %w", redactURL(url), err)
@@ -191,7 +163,7 @@ func (d *doctor) node(ctx context.Context) {
 		d.failErr("admin API", err)
 		return
 	}
-	status, body, err := d.get(ctx, c.base+"/readyz?verbose")
+	status, body, err := get(ctx, c.http, c.base+"/readyz?verbose")
 	if err != nil {
 		d.failErr("admin API", err)
 		return

@@ -82,6 +82,9 @@ func asUnreachable(err error) *problem.Error {
 	if p := problem.As(err); p != nil && (p.Kind == problem.Unreachable || p.Kind == problem.Timeout || p.Kind == problem.BlockedAddress) {
 		return p
 	}
+	if p := tlsUnreachable(err); p != nil {
+		return p
+	}
 	var nerr net.Error
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &nerr) && nerr.Timeout() {
 		return problem.New(problem.Timeout, "no answer in time").Fix("raise --timeout, or look whether the server is busy").Because(err)

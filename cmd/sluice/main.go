@@ -22,6 +22,8 @@ func run() int {
 		stdin:  os.Stdin,
 		stdout: os.Stdout,
 		stderr: os.Stderr,
+
+		mainProcess: firstProcess,
 	}
 	return a.execute(ctx, os.Args[1:])
 }
@@ -33,6 +35,9 @@ type app struct {
 	stdout, stderr io.Writer
 	flags          globalFlags
 	config         config // read before a command runs
+	// mainProcess are the arguments of the first process of the container, when it is
+	// this program.
+	mainProcess func() []string
 }
 
 // interruptible returns a context that ends at the first interrupt or SIGTERM; a

@@ -24,6 +24,7 @@ type globalFlags struct {
 	context    string
 	server     string
 	tokenFile  string
+	ca         string
 	configFile string
 	dataDir    string
 	timeout    time.Duration
@@ -84,6 +85,7 @@ over the Model Context Protocol at one toolset URL.
 	f.StringVar(&a.flags.context, "context", "", "context of the configuration file to use")
 	f.StringVar(&a.flags.server, "server", "", "URL of the admin API (default: the node of ./sluice-data)")
 	f.StringVar(&a.flags.tokenFile, "token-file", "", "file with the API token, - for stdin")
+	f.StringVar(&a.flags.ca, "ca", "", "PEM file of a certificate authority to trust besides those of the machine (SLUICE_CA)")
 	f.StringVar(&a.flags.configFile, "config", "", "configuration file")
 	f.StringVar(&a.flags.dataDir, "data", "", "data directory (default "+defaultDataDir+")")
 	f.DurationVar(&a.flags.timeout, "timeout", defaultTimeout, "time limit of one request")

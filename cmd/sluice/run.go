@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -21,7 +20,6 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/sluice/demo"
 	"github.com/sluicegate/sluice/gateway"
-	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // gcPercent is the heap's growth between two garbage collections of a node, unless
@@ -245,9 +243,11 @@ func (r *runner) start(ctx context.Context) error {
 		return err
 	}
 	if r.node.opts.adminCert != "" {
-		if err := pinCertificate(hc, r.node.opts.adminCert, r.node.opts.adminKey); err != nil {
+		digest, err := pinOf(r.node.opts.adminCert, r.node.opts.adminKey)
+		if err != nil {
 			return err
 		}
+		pin(hc, digest)
 	}
 	c := &apiClient{base: r.node.adminURL(), token: r.node.token, http: hc, timeout: max(r.flags.timeout, 2*time.Minute), say: r.say}
 	if r.flags.verbose {
@@ -278,31 +278,6 @@ func (r *runner) start(ctx context.Context) error {
 	}
 	r.say("  Admin API     %s/v1   token in %s", r.node.adminURL(), r.node.path(tokenFile))
 	r.say("Ctrl-C to stop")
-	return nil
-}
-
-// pinCertificate makes a client that trusts exactly one server certificate: that
-// of the admin API in this process, whatever names it has.
-func pinCertificate(hc *http.Client, certFile, keyFile string) error {
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
-		return problem.New(problem.InvalidArgument, "the certificate of the admin API cannot be used: %s", err).Because(err)
-	}
-	t, ok := hc.Transport.(*http.Transport)
-	if !ok {
-		panic("BUG: the HTTP client has another transport")
-	}
-	t.TLSClientConfig = &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		//nolint:gosec // what is verified instead is stricter: the very certificate
-		InsecureSkipVerify: true,
-		VerifyConnection: func(s tls.ConnectionState) error {
-			if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, pair.Certificate[0]) {
-				return errors.New("the admin API shows another certificate")
-			}
-			return nil
-		},
-	}
 	return nil
 }
 

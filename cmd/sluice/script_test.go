@@ -100,6 +100,17 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "mounts" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			// [mounts]: this user may mount file systems, in a namespace of its own.
+			err := exec.Command("unshare", "-m", "true").Run()
+			if err != nil && os.Getenv("CI") == "true" {
+				return false, fmt.Errorf("file systems cannot be mounted here: %w", err)
+			}
+			return err == nil, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"upstream": s.upstream, "waitready": s.waitReady, "exits": s.exits, "curl": s.curl, "paste": s.paste, "mcp": s.mcp,
 			"capture": s.capture, "tree": s.tree, "certificate": s.certificate,

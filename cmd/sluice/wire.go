@@ -21,7 +21,6 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audithead"
-	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway"
@@ -33,7 +32,6 @@ import (
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/atomicfile"
-	"github.com/sluicegate/sluice/internal/filelock"
 	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -43,7 +41,6 @@ import (
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
-	"github.com/sluicegate/sluice/registry/sign"
 )
 
 // workspace is the one workspace of a node that nobody configured.
@@ -122,6 +119,7 @@ type node struct {
 	keys      *access.Keys
 	plugins   *nodePlugins
 	previews  *previews      // of drafts; nil: no gateway
+	readOnly  bool           // an edge: the data directory cannot be written
 	closers   []func() error // in the order they were opened
 }
 
@@ -138,7 +136,7 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	if err := n.openData(); err != nil {
 		return n, err
 	}
-	keys, err := n.openKeys()
+	keys, err := n.openKeys(ctx)
 	if err != nil {
 		return n, err
 	}
@@ -161,14 +159,12 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 			return n, err
 		}
 	}
-	database := store.Options{Path: n.path(databaseFile), CallLogRows: o.callLogRows, CallLogAge: o.callLogAge, Logger: o.logger}
-	if !o.database.IsZero() {
-		database.Path, database.URL = "", o.database.Reveal()
-	}
-	if n.store, err = store.Open(ctx, database); err != nil {
+	if err := n.openStore(ctx); err != nil {
 		return n, err
 	}
-	n.onClose(n.store.Close)
+	if err := errors.Join(n.guardKeys(ctx, keys), n.guardRegistry(ctx, artifacts)); err != nil {
+		return n, err
+	}
 	if err := n.store.EnsureWorkspace(ctx, workspace, "Default"); err != nil {
 		return n, err
 	}
@@ -246,12 +242,12 @@ func (n *node) lastUsage(ctx context.Context) error {
 // openGateway opens the plugin host, the two callers (of the gateway, and of
 // tests of drafts), the gateway's listener and the admin API.
 func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
-	h, err := host.New(ctx, host.Options{CacheDir: n.path(codeCacheDir), Logger: n.opts.logger})
+	h, err := host.New(ctx, host.Options{CacheDir: n.codeCache(), Logger: n.opts.logger})
 	if err != nil {
 		return fmt.Errorf("starting the plugin host: %w", err)
 	}
 	n.onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
-	if n.plugins, err = openPlugins(ctx, n.path(codeCacheDir), n.opts.pluginGrace, n.meter, n.opts.logger, n.onClose); err != nil {
+	if n.plugins, err = openPlugins(ctx, n.codeCache(), n.opts.pluginGrace, n.meter, n.opts.logger, n.onClose); err != nil {
 		return err
 	}
 	plugins := n.plugins.runner
@@ -283,7 +279,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	var await func(context.Context, string, uint64) error
 	var awaitRevision func(context.Context, uint64) error
 	var write []func(io.Writer)
-	var ready []admin.Check
+	ready := []admin.Check{{Name: "data directory", Check: newDirProbe(n.opts.data).Result}}
 	previewURL := ""
 	if n.opts.role != roleControl {
 		var hosts []string
@@ -301,10 +297,10 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		n.dialer.Protect(n.gateway.Addr())
 		previewURL = n.url() + gateway.PreviewPath
 		await, awaitRevision, write = n.awaitLive, n.awaitRevision, append(write, n.gateway.WritePrometheus, servers.WritePrometheus)
-		ready = []admin.Check{
-			{Name: "release", Check: func(context.Context) error { return n.releaseReady() }},
-			{Name: "gateway", Check: func(context.Context) error { return n.gateway.Ready() }},
-		}
+		ready = append(ready,
+			admin.Check{Name: "release", Check: func(context.Context) error { return n.releaseReady() }},
+			admin.Check{Name: "gateway", Check: func(context.Context) error { return n.gateway.Ready() }},
+		)
 	}
 	if n.adminLn, err = n.listenAdmin(ctx); err != nil {
 		return err
@@ -577,42 +573,6 @@ func (n *node) close() error {
 	return errors.Join(errs...)
 }
 
-// nodeKeys are the keys of a node. Each file is made at the first start, with
-// mode 0600, and is never replaced.
-type nodeKeys struct {
-	ring               *secrets.Keyring
-	release, workspace *sign.Key
-}
-
-func (n *node) openKeys() (k nodeKeys, err error) {
-	if k.ring, err = n.opts.kek.open(n.path(masterKeyFile), n.path(wrappedKeyFile)); err != nil {
-		return k, err
-	}
-	if k.release, err = sign.OpenReleaseKey(n.path(releaseKeyFile)); err != nil {
-		return k, err
-	}
-	k.workspace, err = sign.OpenKey(n.path(workspaceKeyFile))
-	return k, err
-}
-
-// openData makes the data directory and takes its lock: two processes on one
-// directory would publish over each other.
-func (n *node) openData() error {
-	for _, dir := range []string{n.opts.data, n.path("keys"), n.path("cache")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return problem.New(problem.Unavailable, "the data directory %s cannot be made: %s", n.opts.data, errors.Unwrap(err)).
-				Fix("choose another with --data").Because(err)
-		}
-	}
-	unlock, err := filelock.Exclusive(n.path(lockFile))
-	if err != nil {
-		return problem.New(problem.Conflict, "another node runs in %s", n.opts.data).
-			Fix("add to it with: sluice add SPEC   or choose another directory with --data").Because(err)
-	}
-	n.onClose(unlock)
-	return backup.Finish(n.opts.data)
-}
-
 // ensureToken keeps the token of the local administrator in a file.
 func (n *node) ensureToken(ctx context.Context) error {
 	path := n.path(tokenFile)
@@ -634,6 +594,15 @@ func (n *node) ensureToken(ctx context.Context) error {
 }
 
 func (n *node) writeEndpoint() error {
+	if n.opts.adminCert != "" {
+		digest, err := pinOf(n.opts.adminCert, n.opts.adminKey)
+		if err != nil {
+			return err
+		}
+		if err := atomicfile.Write(n.path(endpointFile+pinSuffix), []byte(digest+"\n"), 0o600); err != nil {
+			return fmt.Errorf("writing the certificate of the admin API: %w", err)
+		}
+	}
 	if err := atomicfile.Write(n.path(endpointFile), []byte(n.adminURL()+"\n"), 0o600); err != nil {
 		return fmt.Errorf("writing the address of the admin API: %w", err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -82,7 +83,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 			n = nil
 		}
 	}()
-	if err := n.openData(); err != nil {
+	if err := n.openEdgeData(ctx); err != nil {
 		return n, err
 	}
 	if t, ok := o.client.Transport.(*http.Transport); ok && o.roots != nil {
@@ -103,12 +104,12 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 	if n.keys, err = newKeys(n.dialer, o.logger); err != nil {
 		return n, err
 	}
-	h, err := host.New(ctx, host.Options{CacheDir: n.path(codeCacheDir), Logger: o.logger})
+	h, err := host.New(ctx, host.Options{CacheDir: n.codeCache(), Logger: o.logger})
 	if err != nil {
 		return n, fmt.Errorf("starting the plugin host: %w", err)
 	}
 	n.onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
-	n.plugins, err = openPlugins(ctx, n.path(codeCacheDir), o.pluginGrace, n.meter, o.logger, n.onClose)
+	n.plugins, err = openPlugins(ctx, n.codeCache(), o.pluginGrace, n.meter, o.logger, n.onClose)
 	if err != nil {
 		return n, err
 	}
@@ -147,12 +148,21 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 			Fix("stop what uses the port, or choose another with --ops-listen").Because(err)
 	}
 	n.onClose(func() error { _ = n.opsLn.Close(); return nil }) // it may be closed by then
+	n.writeOperations(ctx)
 	n.opsHTTP = &http.Server{
 		Handler: n.operations(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: opsHeadBytes,
 		ReadTimeout: 10 * time.Second, ConnState: http1.ConnState, // nothing it serves has a body
 		ErrorLog: slog.NewLogLogger(o.logger.Handler(), slog.LevelDebug),
 	}
 	return n, nil
+}
+
+// writeOperations says in the data directory where the operations listener is, for the
+// health check of a container.
+func (n *edgeNode) writeOperations(ctx context.Context) {
+	if err := atomicfile.Write(n.path(operationsFile), []byte("http://"+reachable(n.opsLn.Addr())+"\n"), 0o600); err != nil && !n.readOnly {
+		n.opts.logger.LogAttrs(ctx, slog.LevelWarn, "the address of the operations listener cannot be kept", slog.Any("error", err))
+	}
 }
 
 // run serves until ctx ends. What is in the cache is served before the control

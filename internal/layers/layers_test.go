@@ -18,7 +18,9 @@ var order = []string{"internal|sdk", "plugins", "registry", "gateway|admin", "cm
 
 // within lists, per package, the packages of its own tree it may import.
 var within = map[string][]string{
+	"internal/diskfault":                 {"internal/problem"},
 	"internal/http1/http1test":           {},
+	"internal/tlsfault":                  {"internal/problem"},
 	"internal/jsonscan":                  {"internal/problem"},
 	"internal/textfilter":                {"internal/jsonscan"},
 	"internal/oauth":                     {"internal/problem", "internal/secrets"},

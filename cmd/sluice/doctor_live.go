@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// operationsFile, in the data directory of an edge, says where its operations listener is.
+const operationsFile = "operations"
+
+// liveTarget is where a node answers whether it is alive.
+type liveTarget struct{ url, pin string }
+
+// live asks /livez of the node, whatever its role is.
+func (a *app) live(ctx context.Context) error {
+	at, err := a.findLive()
+	if err != nil {
+		return err
+	}
+	hc, err := a.httpClient()
+	if err != nil {
+		return err
+	}
+	if at.pin != "" {
+		pin(hc, at.pin)
+	}
+	status, body, err := get(ctx, hc, strings.TrimSuffix(at.url, "/")+"/livez")
+	if err != nil {
+		return err
+	}
+	if status != http.StatusOK {
+		return problem.New(problem.Unavailable, "the node at %s answered %d", at.url, status)
+	}
+	return a.write([]byte(strings.TrimSpace(body) + "\n"))
+}
+
+// findLive finds the node: the server that was named; else the first process of the
+// container, by its own command line; else the node of the data directory.
+func (a *app) findLive() (liveTarget, error) {
+	chosen, err := a.chosenContext()
+	if err != nil {
+		return liveTarget{}, err
+	}
+	if server := first(a.flags.server, a.env.server, chosen.Server); server != "" {
+		return liveTarget{url: server}, nil
+	}
+	if a.flags.dataDir == "" && a.mainProcess != nil {
+		if args := a.mainProcess(); len(args) > 0 {
+			return a.liveOf(args)
+		}
+	}
+	return a.liveIn(a.dataDir())
+}
+
+// liveIn finds the node of a data directory.
+func (a *app) liveIn(dir string) (liveTarget, error) {
+	for _, name := range []string{endpointFile, operationsFile} {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err == nil {
+			at, pin, err := a.readEndpoint(path)
+			return liveTarget{at, pin}, err
+		}
+	}
+	return liveTarget{}, problem.New(problem.Unreachable, "no node has run in %s", dir).
+		Fix("start one, or name it with --server, --data or SLUICE_DATA_DIR")
+}
+
+// liveOf finds the node that a command line of this program starts: by its flags, its
+// configuration file and the environment, as the node itself reads them.
+func (a *app) liveOf(args []string) (liveTarget, error) {
+	other := &app{stdin: a.stdin, stdout: a.stdout, stderr: a.stderr, env: a.env}
+	cmd, rest, err := other.rootCommand().Find(args)
+	if err == nil {
+		err = cmd.ParseFlags(rest)
+	}
+	if err == nil {
+		other.config, err = loadConfig(other.flags.configFile, other.env)
+	}
+	if err != nil {
+		return liveTarget{}, err
+	}
+	flag := func(name string) string {
+		if f := cmd.Flags().Lookup(name); f != nil {
+			return f.Value.String()
+		}
+		return ""
+	}
+	listen, cert, key := first(flag("admin-listen"), other.config.AdminListen, defaultAdminListen), flag("admin-tls-cert"), flag("admin-tls-key")
+	if flag("role") == roleEdge {
+		listen, cert = first(flag("ops-listen"), defaultOpsListen), ""
+	}
+	if _, port, err := net.SplitHostPort(listen); err != nil || port == "0" {
+		return other.liveIn(other.dataDir()) // only the node knows
+	}
+	at := liveTarget{url: "http://" + dialable(listen)}
+	if cert != "" {
+		at.url = "https://" + dialable(listen)
+		at.pin, err = pinOf(cert, key)
+	}
+	return at, err
+}
+
+// firstProcess are the arguments of the first process of this machine or container, when
+// it is this very program; none otherwise.
+func firstProcess() []string {
+	theirs, err := os.Stat("/proc/1/exe")
+	if err != nil || os.Getpid() == 1 {
+		return nil
+	}
+	ours, err := os.Stat("/proc/self/exe")
+	if err != nil || !os.SameFile(ours, theirs) {
+		return nil
+	}
+	b, err := os.ReadFile("/proc/1/cmdline")
+	if err != nil {
+		return nil
+	}
+	words := strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
+	return words[1:]
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/sign"
+)
+
+// nodeKeys are the keys of a node. Each file is made at the first start, with
+// mode 0600, and is never replaced.
+type nodeKeys struct {
+	ring               *secrets.Keyring
+	release, workspace *sign.Key
+}
+
+// readKeys reads the keys that are there and makes none. missing are the files of the
+// other ones.
+func (n *node) readKeys() (k nodeKeys, missing []string, err error) {
+	plain, wrapped := n.path(masterKeyFile), n.path(wrappedKeyFile)
+	if n.opts.kek.absent(plain, wrapped) {
+		missing = append(missing, n.opts.kek.file(plain, wrapped))
+	} else if k.ring, err = n.opts.kek.open(plain, wrapped); err != nil {
+		return k, nil, err
+	}
+	k.release, err = sign.ReadReleaseKey(n.path(releaseKeyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		missing, err = append(missing, n.path(releaseKeyFile)), nil
+	}
+	if err != nil {
+		return k, nil, err
+	}
+	k.workspace, err = sign.ReadKey(n.path(workspaceKeyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		missing, err = append(missing, n.path(workspaceKeyFile)), nil
+	}
+	return k, missing, err
+}
+
+// openKeys opens the keys of the node. What is missing is made only when the records do
+// not need what is lost.
+func (n *node) openKeys(ctx context.Context) (nodeKeys, error) {
+	k, missing, err := n.readKeys()
+	if err != nil || len(missing) == 0 {
+		return k, err
+	}
+	if err := n.openStore(ctx); err != nil {
+		return k, err
+	}
+	for _, file := range missing {
+		if err := n.mayMake(ctx, file); err != nil {
+			return k, err
+		}
+	}
+	if k.ring, err = n.opts.kek.open(n.path(masterKeyFile), n.path(wrappedKeyFile)); err != nil {
+		return k, err
+	}
+	if k.release, err = sign.OpenReleaseKey(n.path(releaseKeyFile)); err != nil {
+		return k, err
+	}
+	k.workspace, err = sign.OpenKey(n.path(workspaceKeyFile))
+	return k, err
+}
+
+// mayMake refuses to make a key that the records already have one of.
+func (n *node) mayMake(ctx context.Context, file string) error {
+	var ids []string
+	var err error
+	what, use := "", ""
+	switch file {
+	case n.path(releaseKeyFile):
+		what, use = "release key", registry.UseRelease
+	case n.path(workspaceKeyFile):
+		what, use = "workspace key", registry.UseWorkspace
+	default:
+		if ids, err = n.store.SealedKeys(ctx); err != nil || len(ids) == 0 {
+			return err
+		}
+		return lostKey("the file of the key-encryption keys is missing, and the records hold secrets sealed with the key "+strings.Join(ids, ", "), file)
+	}
+	used, err := n.store.Used(ctx)
+	if err != nil || !used {
+		return err
+	}
+	if ids, err = n.store.ControlKeys(ctx, use); err != nil {
+		return err
+	}
+	text := "the file of the " + what + " is missing, and the database is in use"
+	if len(ids) > 0 {
+		text += " with the key " + short(ids)
+	}
+	return lostKey(text, file)
+}
+
+func lostKey(text, file string) error {
+	return problem.New(problem.Conflict, "%s", text).At(file, 0, 0, "").
+		Fix("put the file back from a backup (sluice restore FILE), or name the data directory that belongs to this database; a new key would not open or sign what is there")
+}
+
+// short are identifiers as people compare them.
+func short(ids []string) string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = id[:min(len(id), 16)]
+	}
+	return strings.Join(out, ", ")
+}
+
+// guardKeys refuses to start with other keys than those that the records belong to, and
+// writes down which ones they are.
+func (n *node) guardKeys(ctx context.Context, k nodeKeys) error {
+	sealed, err := n.store.SealedKeys(ctx)
+	if err != nil {
+		return err
+	}
+	have := k.ring.IDs()
+	if lost := slices.DeleteFunc(sealed, func(id string) bool { return slices.Contains(have, id) }); len(lost) > 0 {
+		return otherKey(n.opts.kek.file(n.path(masterKeyFile), n.path(wrappedKeyFile)), "the records hold secrets sealed with the key-encryption key", lost, have)
+	}
+	for _, key := range []struct {
+		use, file, text string
+		ids             []string
+	}{
+		{registry.UseRelease, n.path(releaseKeyFile), "edges of these records trust the release key", k.release.IDs()},
+		{registry.UseWorkspace, n.path(workspaceKeyFile), "connectors of these records are signed with the workspace key", k.workspace.IDs()},
+	} {
+		known, err := n.store.ControlKeys(ctx, key.use)
+		if err != nil {
+			return err
+		}
+		// A release key is replaced in two steps, and signs beside the old one in between.
+		if len(known) > 0 && !slices.ContainsFunc(key.ids, func(id string) bool { return slices.Contains(known, id) }) {
+			return otherKey(key.file, key.text, known, key.ids)
+		}
+		if slices.Sort(key.ids); !slices.Equal(known, key.ids) {
+			if err := n.store.SetControlKeys(ctx, key.use, key.ids); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func otherKey(file, text string, want, have []string) error {
+	return problem.New(problem.Conflict, "%s %s, and there is %s", text, short(want), short(have)).At(file, 0, 0, "").
+		Fix("put back the key that belongs to these records, from a backup; or name the data directory and the database that belong together")
+}
+
+// guardRegistry refuses to start on an empty registry when the records have toolsets: a
+// first, empty release would be signed, and edges would lose theirs.
+func (n *node) guardRegistry(ctx context.Context, artifacts *oci.Store) error {
+	used, err := n.store.AnyToolset(ctx)
+	if err != nil || !used {
+		return err
+	}
+	_, err = artifacts.Resolve(ctx, oci.ReleaseRepository(publish.DefaultGroup), oci.TagLatest)
+	if !errors.Is(err, registry.ErrNotFound) {
+		return nil //nolint:nilerr // whoever reads the release says what is wrong with it
+	}
+	return problem.New(problem.Conflict, "the records have toolsets, and the registry holds no release").At(n.path(registryDir), 0, 0, "").
+		Fix("put the registry's directory back, or restore a backup: sluice restore FILE")
+}
+
+// absent reports whether the keys are in a file that is not there.
+func (o kekOptions) absent(plain, wrapped string) bool {
+	missing := func(path string) bool {
+		_, err := os.Stat(path)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	switch {
+	case !o.value.IsZero():
+		return false
+	case len(o.command) > 0:
+		return missing(wrapped) && missing(plain)
+	}
+	return missing(plain) && missing(wrapped)
+}
+
+// file names where the keys are expected.
+func (o kekOptions) file(plain, wrapped string) string {
+	switch {
+	case !o.value.IsZero():
+		return "SLUICE_MASTER_KEY"
+	case len(o.command) > 0:
+		return wrapped
+	}
+	return plain
+}
