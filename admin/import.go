@@ -468,7 +468,8 @@ func (in *DeclaredSource) source(at string) (*source, error) {
 		if err != nil {
 			return nil, problem.New(problem.InvalidArgument, "the document is not what an export wrote of an MCP server").At("", 0, 0, at+"/document").Because(err)
 		}
-		return &source{url: in.URL, server: server, title: cmp.Or(server.Title, server.Name, hostname(in.URL))}, nil
+		notices, refused := server.Accept()
+		return &source{url: in.URL, server: server, notices: notices, refused: refused, title: cmp.Or(server.Title, server.Name, hostname(in.URL))}, nil
 	}
 	name := cmp.Or(in.URL, in.FileName, "document")
 	src := &source{url: in.URL, parts: map[string][]byte{}}

@@ -24,6 +24,7 @@ import (
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -61,6 +62,9 @@ type MCPListing struct {
 	Server connector.MCPServer
 	TTL    time.Duration // how long its list may be kept; 0: it does not say
 	Tells  bool          // it tells of changes of its list
+
+	notices []connector.Notice  // what was found in its words
+	refused []connector.Refused // tools that were taken out for their words
 }
 
 // listTimeout bounds connecting to a server and reading its tools.
@@ -104,7 +108,7 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 	if again != nil {
 		s.servers.keep(watchKey(again.toolset.ID, again.source.Connector), l.TTL, l.Tells)
 	}
-	src := &source{url: u, server: &l.Server, ttl: l.TTL, tells: l.Tells}
+	src := &source{url: u, server: &l.Server, ttl: l.TTL, tells: l.Tells, notices: l.notices, refused: l.refused}
 	src.title = cmp.Or(l.Server.Title, l.Server.Name, hostname(u))
 	return src, nil
 }
@@ -179,6 +183,7 @@ func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCrede
 	if err != nil {
 		return nil, cannotConnect(s.explainAuth(ctx, &t, err))
 	}
+	l.notices, l.refused = l.Server.Accept()
 	return l, nil
 }
 
@@ -372,10 +377,23 @@ func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (
 		Servers: []APIServer{{URL: src.url}}, BaseURL: src.url, Methods: []AuthMethod{}, Unsupported: []Unsupported{}, Warnings: []Diagnostic{},
 		DurationMilli: time.Since(start).Milliseconds(),
 	}
+	r.Warnings = noticed(src.notices)
+	for _, f := range src.refused {
+		r.Unsupported = append(r.Unsupported, Unsupported{Method: manifest.MethodMCP, Path: "/" + f.Name, Pointer: fmt.Sprintf("/tools/%d", f.Index), Code: "tool_refused", Reason: f.Reason})
+	}
 	for _, f := range c.Refused {
 		r.Unsupported = append(r.Unsupported, Unsupported{Method: manifest.MethodMCP, Path: "/" + f.Name, Pointer: fmt.Sprintf("/tools/%d", f.Index), Code: "tool_not_packed", Reason: f.Reason})
 	}
 	return c, conn, r, nil
+}
+
+// noticed are the warnings about the words of an MCP server.
+func noticed(notices []connector.Notice) []Diagnostic {
+	out := make([]Diagnostic, 0, len(notices))
+	for _, n := range notices {
+		out = append(out, Diagnostic{Code: n.Code, Severity: openapi.SeverityWarning, Pointer: n.Pointer, Detail: n.Detail, Remedy: n.Remedy})
+	}
+	return out
 }
 
 // testListing is the test of an MCP server none of whose tools is known to be safe: it
@@ -433,6 +451,7 @@ type Connection struct {
 	Version      string           `json:"version,omitempty"`
 	Instructions string           `json:"instructions,omitempty" doc:"What the server tells models."`
 	Tools        []ConnectionTool `json:"tools"`
+	Warnings     []Diagnostic     `json:"warnings,omitempty" doc:"What was found in the words of the server: hidden characters, instructions to models, texts that are too long."`
 	Seconds      float64          `json:"seconds" doc:"Time of connecting and listing."`
 }
 
@@ -483,7 +502,8 @@ func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Co
 	out := &Connection{
 		URL: src.url, Transport: src.server.Transport, Protocol: src.server.Protocol, Name: src.server.Name, Title: src.server.Title,
 		Version: src.server.Version, Instructions: src.server.Instructions, Tools: []ConnectionTool{},
-		Seconds: time.Since(start).Seconds(),
+		Warnings: noticed(src.notices),
+		Seconds:  time.Since(start).Seconds(),
 	}
 	c, err := s.o.Publisher.CompileMCP(ws.ID(), slugify(src.title), src.server)
 	if err != nil {
@@ -499,7 +519,7 @@ func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Co
 			Tokens: tokens.Estimate(h.InputSchema) + tokens.Estimate([]byte(h.Name)) + tokens.Estimate([]byte(h.Title)) + tokens.Estimate([]byte(h.Description)),
 		})
 	}
-	for _, r := range c.Refused {
+	for _, r := range append(src.refused, c.Refused...) {
 		out.Tools = append(out.Tools, ConnectionTool{Name: r.Name, Unsupported: r.Reason})
 	}
 	return out, nil

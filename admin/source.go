@@ -56,6 +56,8 @@ type source struct {
 	validators  Validators
 	notModified bool
 	server      *connector.MCPServer // an MCP server, and then no specification
+	notices     []connector.Notice   // what an operator should look at in its words
+	refused     []connector.Refused  // its tools that cannot be served as they are described
 	ttl         time.Duration        // how long the list of the server is good; 0: it does not say
 	tells       bool                 // the server tells of changes
 	overlays    []OverlaySource      // as they are kept

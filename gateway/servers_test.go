@@ -197,7 +197,7 @@ func TestServerResults(t *testing.T) {
 		{name: "text before its type", profile: "lossless", result: `"content":[ {"text":"[ 1 ]" , "type":"text"} , {"text":"plain","type":"text"} ]`, want: `="content":[{"text":"[1]","type":"text"},{"text":"plain","type":"text"}]`},
 		{name: "escaped brackets", profile: "lossless", result: `"content":[{"type":"text","text":"\u007b \"a\": 1 }"},{"type":"text","text":"\n[ 2 ]"},{"type":"text","text":"\nno [ 2 ]"}]`, want: `="content":[{"type":"text","text":"{\"a\":1}"},{"type":"text","text":"[2]"},{"type":"text","text":"\nno [ 2 ]"}]`},
 		{name: "several of a name", profile: "off", result: `"isError":true,"content":[{"type":"text","text":"a"}],"isError":false,"content":[{"type":"text","text":"b"}]`, want: `="isError":true,"content":[{"type":"text","text":"a"}],"isError":false,"content":[{"type":"text","text":"b"}]`},
-		{name: "no list of items", profile: "concise", result: `"content":{ "type": "text" },"y":[ 1 ]`, want: `="content":{ "type": "text" },"y":[ 1 ]`},
+		{name: "no list of items", profile: "concise", result: `"content":{ "type": "text" },"y":[ 1 ]`, want: `malformed: content must be an array, got object`},
 		{name: "over the budget and off", profile: "off", result: `"content":[{"type":"text","text":"` + strings.Repeat(`a line\n`, 40_000) + `"},{"type":"text","text":"{ \"a\": 1 }"}]`, want: `the rest: fetch_result`},
 		{name: "legacy and no object", profile: "off", legacy: true, result: `"content":[],"structuredContent":[1]`, want: `="content":[]`},
 	} {

@@ -7,12 +7,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
 )
 
 // addFlags say how a toolset is made.
@@ -296,6 +298,12 @@ func (a *app) sayGenerated(made *admin.CreatedToolset, detail *admin.ConnectorDe
 	}
 	if n := len(made.Unsupported) - maxListed; n > 0 {
 		a.say("! and %s more: sluice toolset get %s -o json", thousands(n), made.Slug)
+	}
+	spoken := slices.DeleteFunc(slices.Clone(made.Warnings), func(d admin.Diagnostic) bool {
+		return d.Code != connector.CodeHidden && d.Code != connector.CodeInstruction
+	})
+	for _, d := range spoken[:min(len(spoken), maxListed)] {
+		a.say("! %s", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
 	}
 	if n := len(made.Warnings); n > 0 {
 		a.say("! %s: sluice toolset get %s -o json", plural(n, "warning"), made.Slug)

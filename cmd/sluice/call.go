@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/textfilter"
 	"github.com/sluicegate/sluice/internal/tokens"
 )
 
@@ -360,11 +361,7 @@ func (a *app) printCall(answer json.RawMessage, took time.Duration, raw, stages 
 		a.sayTrace(&r, took, text.String(), stages)
 	}
 	err := a.object(answer, func(w io.Writer) {
-		out := text.String()
-		if isTerminal(a.stdout) {
-			out = safeText(out)
-		}
-		fmt.Fprint(w, out)
+		fmt.Fprint(w, text.String()) // object prints nothing that a terminal obeys
 	})
 	if err != nil {
 		return err
@@ -439,14 +436,4 @@ func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bo
 
 // safeText takes what a terminal would obey out of text that an upstream wrote;
 // lines and tabs stay.
-func safeText(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, s)
-}
+func safeText(s string) string { return textfilter.Clean(s) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/textfilter"
 )
 
 // Exit codes. They are part of the interface: "sluice help exit-codes".
@@ -179,15 +181,19 @@ func (a *app) report(err error) {
 		return
 	}
 	if a.flags.output == "json" || a.flags.output == "jsonl" {
-		enc := json.NewEncoder(a.stdout)
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
 		if a.flags.output == "json" {
 			enc.SetIndent("", "  ")
 		}
-		_ = enc.Encode(problemOf(err)) // nowhere is left to tell
+		_ = enc.Encode(problemOf(err)) // a problem always marshals
+		_, _ = a.stdout.Write(textfilter.AppendEscaped(nil, b.Bytes()))
 		return
 	}
-	writeError(a.stderr, err)
+	var b bytes.Buffer
+	writeError(&b, err) // which may quote what an upstream wrote
+	_, _ = a.stderr.Write(textfilter.Append(nil, b.Bytes()))
 }
 
 // writeError renders an error for people: what and where on the first line, the

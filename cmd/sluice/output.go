@@ -12,6 +12,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/term"
+
+	"github.com/sluicegate/sluice/internal/textfilter"
 )
 
 // column is one column of a table of T.
@@ -46,7 +48,7 @@ func list[T any](a *app, items []T, raw []json.RawMessage, columns []column[T], 
 				}
 				out.WriteByte('\n')
 			}
-			return a.write(out.Bytes())
+			return a.write(textfilter.AppendEscaped(nil, out.Bytes()))
 		}
 		if raw == nil {
 			raw = []json.RawMessage{}
@@ -59,7 +61,7 @@ func list[T any](a *app, items []T, raw []json.RawMessage, columns []column[T], 
 	case "name":
 		var out strings.Builder
 		for _, item := range items {
-			out.WriteString(name(item) + "\n")
+			out.WriteString(printable(name(item)) + "\n")
 		}
 		return a.write([]byte(out.String()))
 	}
@@ -110,13 +112,13 @@ func (a *app) object(v any, text func(io.Writer)) error {
 				return fmt.Errorf("printing the result: %w", err)
 			}
 			out.WriteByte('\n')
-			return a.write(out.Bytes())
+			return a.write(textfilter.AppendEscaped(nil, out.Bytes()))
 		}
 		return a.writeDocument(b)
 	}
 	var b bytes.Buffer
 	text(&b)
-	return a.write(b.Bytes())
+	return a.write(textfilter.Append(nil, b.Bytes()))
 }
 
 // writeDocument prints one JSON document, indented or as YAML.
@@ -126,14 +128,14 @@ func (a *app) writeDocument(b []byte) error {
 		if err != nil {
 			return fmt.Errorf("printing the result: %w", err)
 		}
-		return a.write(out)
+		return a.write(textfilter.Append(nil, out))
 	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, b, "", "  "); err != nil {
 		return fmt.Errorf("printing the result: %w", err)
 	}
 	out.WriteByte('\n')
-	return a.write(out.Bytes())
+	return a.write(textfilter.AppendEscaped(nil, out.Bytes()))
 }
 
 func (a *app) write(b []byte) error {
@@ -146,7 +148,7 @@ func (a *app) write(b []byte) error {
 // say tells people what happens, on stderr; -q silences it.
 func (a *app) say(format string, args ...any) {
 	if !a.flags.quiet {
-		fmt.Fprintf(a.stderr, format+"\n", args...)
+		_, _ = io.WriteString(a.stderr, textfilter.Clean(fmt.Sprintf(format+"\n", args...))) // nowhere is left to tell
 	}
 }
 
@@ -226,18 +228,15 @@ func containsFold(list []string, s string) bool {
 	return false
 }
 
-// printable takes control characters out of text that an upstream or a
-// specification wrote: a terminal obeys them.
+// printable makes one line of text that an upstream or a specification wrote, without
+// characters that nobody sees: a terminal obeys them.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
+		if r == '\n' || r == '\t' || r == '\u2028' || r == '\u2029' {
 			return ' '
 		}
-		if r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
-			return -1
-		}
 		return r
-	}, s)
+	}, textfilter.Clean(s))
 }
 
 // plainTable has no lines: it reads well in a terminal and is easy to cut.

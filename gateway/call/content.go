@@ -29,6 +29,9 @@ func (x *exchange) contentMCP() error {
 		return problem.New(problem.Unsupported, "the MCP server answered with a result of a kind that is not known here").
 			Fix("update the gateway")
 	}
+	if err := x.checkResult(&r); err != nil {
+		return err
+	}
 	x.bad, _ = r.isError.Bool()
 	if !x.bad {
 		x.out.Status = 200
@@ -77,6 +80,7 @@ func (x *exchange) contentMCP() error {
 type resultPart struct {
 	key     []byte // between its quotes
 	value   jsonscan.Value
+	named   bool // it is called content
 	content bool // it is the list of items
 }
 
@@ -99,7 +103,8 @@ func (x *exchange) readResult(result jsonscan.Value) (r resultFacts) {
 			if it.KeyEqual("isError") {
 				r.isError = v
 			}
-			x.parts = append(x.parts, resultPart{it.Key(), v, v.Kind() == jsonscan.Array && it.KeyEqual("content")})
+			named := it.KeyEqual("content")
+			x.parts = append(x.parts, resultPart{it.Key(), v, named, named && v.Kind() == jsonscan.Array})
 		}
 	}
 	return r

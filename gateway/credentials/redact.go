@@ -2,6 +2,8 @@ package credentials
 
 import (
 	"bytes"
+	"encoding/base64"
+	stdhex "encoding/hex"
 	"strconv"
 	"strings"
 
@@ -16,9 +18,12 @@ const minRedact = 8
 // repeats what it was sent must not hand the key to the agent, nor to a plugin, a
 // log or a sample of failures. A secret is found as it is, and with characters
 // written as URLs, JSON (also JSON in a string of JSON) and HTML write them; of
-// Basic, the user name and password in base64 and the password are. Other
-// encodings of a secret are not known here. It returns body itself when there is
-// none, which is nearly always; otherwise a copy.
+// Basic, the user name and password in base64 and the password are. It is also found
+// in base64 and base64url, at each of the three places it can have in a longer text,
+// in hexadecimal digits, and in capital and in small letters. Other encodings of a
+// secret are not known here. It returns body itself when there is none, which is
+// nearly always; otherwise a copy. Of base64, a character that also holds bits of a
+// neighbour stays.
 func (r Rule) Redact(body []byte, c Credential) []byte {
 	switch r.Type {
 	case None, Certificate: // the private key is never sent
@@ -42,10 +47,94 @@ func (b *Bound) Redact(body []byte) []byte {
 	return body
 }
 
+// redact replaces the secret in all the ways it is written. Each is one more walk that
+// looks for a few bytes of it.
 func redact(body, secret []byte) []byte {
-	if len(secret) < minRedact {
+	if len(secret) < minRedact || len(body) < minRedact {
 		return body
 	}
+	body = redactOne(body, secret)
+	var room [512]byte // of most secrets, so that nothing is allocated
+	for _, encode := range encodings {
+		if form := encode(room[:0], secret); len(form) >= minRedact && !bytes.Equal(form, secret) {
+			body = redactOne(body, form)
+		}
+	}
+	return body
+}
+
+// encodings append other forms of a secret.
+var encodings = [...]func(dst, secret []byte) []byte{
+	func(dst, s []byte) []byte { return appendInner(dst, s, 0, false) },
+	func(dst, s []byte) []byte { return appendInner(dst, s, 1, false) },
+	func(dst, s []byte) []byte { return appendInner(dst, s, 2, false) },
+	func(dst, s []byte) []byte { return appendInner(dst, s, 0, true) },
+	func(dst, s []byte) []byte { return appendInner(dst, s, 1, true) },
+	func(dst, s []byte) []byte { return appendInner(dst, s, 2, true) },
+	func(dst, s []byte) []byte { return stdhex.AppendEncode(dst, s) },
+	func(dst, s []byte) []byte { return appendMapped(stdhex.AppendEncode(dst, s), upper) },
+	func(dst, s []byte) []byte { return appendMapped(append(dst, s...), upper) },
+	func(dst, s []byte) []byte { return appendMapped(append(dst, s...), lower) },
+}
+
+// appendInner appends the characters of base64 that depend on the secret alone when
+// skip bytes stand in front of it; with url in the alphabet of URLs, and then nothing
+// when that is the same.
+func appendInner(dst, secret []byte, skip int, url bool) []byte {
+	var room [256]byte
+	plain := append(append(room[:0], 0, 0)[:skip], secret...)
+	mark := len(dst)
+	dst = base64.RawStdEncoding.AppendEncode(dst, plain)
+	from, to := mark, len(dst)
+	if skip > 0 {
+		from += skip + 1 // it holds the end of what stands in front
+	}
+	if len(plain)%3 != 0 {
+		to-- // it holds the beginning of what stands behind
+	}
+	n := copy(dst[mark:], dst[from:to])
+	dst = dst[:mark+n]
+	if !url {
+		return dst
+	}
+	other := false
+	for i, c := range dst[mark:] {
+		switch c {
+		case '+':
+			dst[mark+i], other = '-', true
+		case '/':
+			dst[mark+i], other = '_', true
+		}
+	}
+	if !other {
+		return dst[:mark]
+	}
+	return dst
+}
+
+func appendMapped(b []byte, f func(byte) byte) []byte {
+	for i, c := range b {
+		b[i] = f(c)
+	}
+	return b
+}
+
+func upper(c byte) byte {
+	if c >= 'a' && c <= 'z' {
+		c -= 'a' - 'A'
+	}
+	return c
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+// redactOne replaces one form of a secret.
+func redactOne(body, secret []byte) []byte {
 	// No encoding changes letters and digits, so a body without the longest run of them
 	// is without the secret.
 	probe := longestPlain(secret)

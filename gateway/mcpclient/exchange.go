@@ -271,6 +271,8 @@ func (x *Exchange) takeOne(v jsonscan.Value) {
 		}
 	}
 	switch {
+	case fault.Exists() && result.Exists(): // JSON-RPC 2.0 §5: never both
+		x.broken = true
 	case fault.Kind() == jsonscan.Object:
 		x.fault, x.got = readFault(fault), true
 	case result.Kind() == jsonscan.Object:

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"sync"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -237,4 +238,31 @@ func halves(inner []byte) bool {
 			return false
 		}
 	}
+}
+
+// AppendEscaped appends a JSON document with every character escaped that a person does
+// not see: the same values, in a form that no terminal obeys. raw is validated JSON.
+func AppendEscaped(dst, raw []byte) []byte {
+	for i := 0; i < len(raw); {
+		c := raw[i]
+		if c >= 0x20 && c < 0x7f || c == '\n' || c == '\t' || c == '\r' {
+			dst = append(dst, c)
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(raw[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			dst = append(dst, "\ufffd"...)
+		case r > 0xffff && unseen(r):
+			high, low := utf16.EncodeRune(r)
+			dst = append(append(append(append(dst, `\u`...), hexOf(high, 4)...), `\u`...), hexOf(low, 4)...)
+		case unseen(r) || isStyle(r) || isJoiner(r):
+			dst = append(append(dst, `\u`...), hexOf(r, 4)...)
+		default:
+			dst = append(dst, raw[i:i+n]...)
+		}
+		i += n
+	}
+	return dst
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/textfilter"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
@@ -38,10 +39,21 @@ type ToolChange struct {
 	Details []Detail `json:"details" doc:"At most 50."`
 }
 
+// instructions notes what in n is written for a model and is not in o: such a change
+// waits for an operator whatever else it is.
+func (d *differ) instructions(o, n *manifest.Tool) {
+	old := instructed(o)
+	for _, f := range instructed(n) {
+		if !slices.ContainsFunc(old, func(was textfilter.Finding) bool { return was.Kind == f.Kind && was.Quote == f.Quote }) {
+			d.add(ImpactBreaking, "instructions", "it is written for a model (%s): %q", f.Kind, f.Quote)
+		}
+	}
+}
+
 // Detail is one difference.
 type Detail struct {
 	Impact Impact `json:"impact" enum:"breaking,safe,wording"`
-	Where  string `json:"where" doc:"input, output, request, authentication, name, title, description, annotations; with the JSON pointer inside a schema."`
+	Where  string `json:"where" doc:"input, output, request, authentication, name, title, description, annotations, instructions (text that is written for a model); with the JSON pointer inside a schema."`
 	What   string `json:"what" doc:"One sentence."`
 }
 
@@ -86,7 +98,13 @@ func Diff(older, newer *Connector) ([]ToolChange, error) {
 		}
 		j, known := old[key{t.Method, t.Path}]
 		if !known {
-			out = append(out, ToolChange{Kind: ToolAdded, Impact: ImpactSafe, Method: t.Method, Path: t.Path, Tool: t.Name, Details: []Detail{}})
+			d := differ{details: []Detail{}}
+			d.instructions(&manifest.Tool{}, &t)
+			c := ToolChange{Kind: ToolAdded, Impact: ImpactSafe, Method: t.Method, Path: t.Path, Tool: t.Name, Details: d.details}
+			if len(d.details) > 0 {
+				c.Impact = d.worst()
+			}
+			out = append(out, c)
 			continue
 		}
 		seen[j] = true
@@ -153,6 +171,7 @@ func (d *differ) tool(o, n *manifest.Tool) {
 	if o.Name != n.Name {
 		d.add(ImpactBreaking, "name", "the specification now makes it %s, it was %s", n.Name, o.Name)
 	}
+	d.instructions(o, n)
 	before := len(d.details)
 	d.input("input", decoded(o.InputSchema), decoded(n.InputSchema), 0)
 	d.output("output", decoded(o.OutputSchema), decoded(n.OutputSchema), 0)

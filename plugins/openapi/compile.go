@@ -178,7 +178,9 @@ func (c *compiler) compile() (*Result, error) {
 			d.base = self
 		}
 	}
+	c.warnHidden(d)
 	c.readAPI(root)
+	c.inspectAPI(root.get("info"))
 	res.API = c.api
 	if err := c.readPaths(root, res); err != nil {
 		return nil, err
@@ -192,6 +194,11 @@ func (c *compiler) compile() (*Result, error) {
 			detail = fmt.Sprintf("the specification's server %s is relative and it was not fetched from a URL", quoteShort(c.relative))
 		}
 		c.warn(codeServerMissing, root.get("servers"), "give the base URL of the API", "%s", detail)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.docs)) {
+		if other := c.docs[name]; other != nil && other != d {
+			c.warnHidden(other)
+		}
 	}
 	if c.opts.Strict {
 		if err := c.validate(d); err != nil {

@@ -73,6 +73,10 @@ const (
 	codeOverlayConflict   = "overlay_conflict"
 	codeSchemaViolation   = "schema_violation"
 	codeMoreWarnings      = "more_warnings"
+
+	// Text that is not meant for a reader.
+	codeHidden      = "hidden_characters"
+	codeInstruction = "model_instructions"
 )
 
 // MaxWarnings is how many warnings a Result holds; what is beyond is counted in

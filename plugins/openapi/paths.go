@@ -137,6 +137,9 @@ func (c *compiler) readOperation(e entry, res *Result) error {
 	if c.err != nil {
 		return c.err
 	}
+	if err == nil {
+		err = c.inspect(op, e.at)
+	}
 	if err != nil {
 		var u *unsupported
 		if !errors.As(err, &u) {

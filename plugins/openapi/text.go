@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/internal/textfilter"
 )
 
 // cutText shortens s to at most n bytes at a rune boundary, with an ellipsis
@@ -40,6 +42,7 @@ const maxPlainInput = 2 << 10
 // become their text, tags and emphasis lose their marks, headings and code blocks are left out,
 // white space is collapsed. It never grows a text.
 func plain(s string) string {
+	s = textfilter.Clean(s)
 	if len(s) > maxPlainInput {
 		s = cutText(s, maxPlainInput)
 	}
@@ -245,6 +248,7 @@ func entity(s string) (text string, n int) {
 // collapse makes runs of white space one space and drops control and invisible
 // characters (which can hide instructions from a person reading the text).
 func collapse(s string) string {
+	s = textfilter.Clean(s)
 	var b strings.Builder
 	b.Grow(len(s))
 	space := false
@@ -261,7 +265,7 @@ func collapse(s string) string {
 			b.WriteByte(byte(r))
 			continue
 		}
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d' {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d' && r != '\u200c' {
 			continue
 		}
 		if space {

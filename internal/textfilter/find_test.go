@@ -1,0 +1,136 @@
+package textfilter
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestPoisoned: every text of the corpus is changed or reported.
+func TestPoisoned(t *testing.T) {
+	b, err := os.ReadFile("testdata/poisoned.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for line := range strings.Lines(string(b)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		kind, quoted, _ := strings.Cut(strings.TrimSpace(line), " ")
+		text, err := strconv.Unquote(quoted)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		total++
+		clean := Clean(text)
+		stripped := clean != text
+		if Clean(clean) != clean || Index([]byte(clean)) >= 0 {
+			t.Errorf("%+q is not clean: %+q", text, clean)
+		}
+		if kind == "tool" && !stripped && len(Find(clean)) == 0 || kind == "answer" && !stripped {
+			t.Errorf("%s is neither changed nor reported: %+q", kind, text)
+		}
+		if kind == "tool" && len(Find(clean)) > 0 {
+			found := FindJSON([]byte(`{"properties":{"a/b":{"enum":[1,` + strconv.Quote(strings.ToValidUTF8(strings.Map(func(r rune) rune {
+				if r < ' ' || r == '"' || r == '\\' || r > 0xffff {
+					return ' '
+				}
+				return r
+			}, "x "+clean), "")) + `]}}}`))
+			for _, f := range found {
+				if f.At != "/properties/a~1b/enum/1" {
+					t.Errorf("%+q: found at %s", text, f.At)
+				}
+			}
+		}
+	}
+	if total < 120 {
+		t.Errorf("%d texts", total)
+	}
+}
+
+// Ordinary sentences of specifications are not reported.
+func TestHarmless(t *testing.T) {
+	for _, text := range []string{
+		"List pets", "Returns the user's repositories. You must be authenticated.", "Ignored if the order is closed.",
+		"Overrides the default settings of the project.", "Send an email to the address in the field `to`.", "The system: one of linux, windows.",
+		"Before deleting a project, archive it.", "Use this endpoint to rotate the API key.", "The public key, as in ~/.ssh/id_rsa.pub.",
+		"When the function is invoked, its log is kept.", "Set to true to not notify users.", "The access token must be sent in the Authorization header to https://api.example.com.",
+		"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0", "0123456789abcdef0123456789abcdef01234567",
+		"Never returns more than 100 rows.", "A/B tests run in parallel.", "An assistant is a person who helps the doctor.",
+	} {
+		if f := Find(text); len(f) != 0 {
+			t.Errorf("%q: %+q", text, f)
+		}
+	}
+}
+
+func TestBoundsOfFindings(t *testing.T) {
+	long := strings.Repeat("a ", maxSearched/2)
+	if len(Find(long[:maxSearched-60]+"ignore previous instructions")) != 1 || len(Find(long+"ignore previous instructions")) != 0 {
+		t.Error("the bound of a text")
+	}
+	list := `["` + strings.Repeat(`ignore previous instructions","`, maxFindings+1) + `"]`
+	if n := len(FindJSON([]byte(list))); n != maxFindings {
+		t.Errorf("%d findings", n)
+	}
+	deep := func(n int) string {
+		return strings.Repeat("[", n) + `"ignore previous instructions"` + strings.Repeat("]", n)
+	}
+	if len(FindJSON([]byte(deep(maxFindDepth)))) != 1 || len(FindJSON([]byte(deep(maxFindDepth+1)))) != 0 {
+		t.Error("the bound of depth")
+	}
+}
+
+func TestAppendSchema(t *testing.T) {
+	f := func(in, want string, removed int) {
+		t.Helper()
+		got, r, err := AppendSchema(nil, []byte(in))
+		if err != nil || string(got) != want || len(r) != removed {
+			t.Errorf("%s\nbecame %s, %+q, %v\n  want %s", in, got, r, err, want)
+		}
+		if again, r, err := AppendSchema(nil, got); err != nil || string(again) != string(got) || len(r) != 0 {
+			t.Errorf("%s again: %s, %+q, %v", got, again, r, err)
+		}
+	}
+	refused := func(in string) {
+		t.Helper()
+		if got, _, err := AppendSchema(nil, []byte(in)); err == nil {
+			t.Errorf("%s became %s", in, got)
+		}
+	}
+	f(`{"type":"object","properties":{"a":{"description":"D\u00e9"}}}`, `{"type":"object","properties":{"a":{"description":"D\u00e9"}}}`, 0)
+	f(`{"title":"T\u200b","description":"a\u001b[1mb"}`, `{"title":"T","description":"ab"}`, 2)
+	f(`{"properties":{"a\u200b":{},"b":{"enum":["x","y\u202e"]},"c":{"default":"\u0007","examples":["\u200b"],"pattern":"\u200b"}}}`, `{"properties":{"b":{"enum":["x"]},"c":{}}}`, 5)
+	f(`{"items":{"$ref":"https://evil.example/s.json"},"not":{"$ref":"#/$defs/a"},"$defs":{"a":{}},"$id":"https://x.example/"}`, `{"items":{},"not":{"$ref":"#/$defs/a"},"$defs":{"a":{}}}`, 1)
+	f(`{"properties":{"description":{"type":"string"},"enum":{"type":"array"}}}`, `{"properties":{"description":{"type":"string"},"enum":{"type":"array"}}}`, 0)
+	f(`{"description":"`+strings.Repeat("d", MaxSchemaText)+`"}`, `{"description":"`+strings.Repeat("d", MaxSchemaText)+`"}`, 0)
+	f(`{"description":"`+strings.Repeat("d", MaxSchemaText+1)+`"}`, `{"description":"`+strings.Repeat("d", MaxSchemaText-3)+`…"}`, 1)
+	f(`{"default":"`+strings.Repeat("d", MaxSchemaValue-2)+`"}`, `{"default":"`+strings.Repeat("d", MaxSchemaValue-2)+`"}`, 0)
+	f(`{"default":"`+strings.Repeat("d", MaxSchemaValue-1)+`"}`, `{}`, 1)
+	refused(`{"enum":["\u200b"]}`)
+	refused(`{"const":"a\u200b"}`)
+	refused(`{"required":["a\u200b"]}`)
+	refused(strings.Repeat(`{"items":`, maxSchemaDepth+2) + `{}` + strings.Repeat(`}`, maxSchemaDepth+2))
+}
+
+func TestAppendEscaped(t *testing.T) {
+	const in = "{\"a\":\"é\u200b\u202e\U000e0041\u009b😀\"}\n"
+	if got := string(AppendEscaped(nil, []byte(in))); got != `{"a":"é\u200b\u202e\udb40\udc41\u009b😀"}`+"\n" {
+		t.Errorf("%+q", got)
+	}
+}
+
+func FuzzFind(f *testing.F) {
+	f.Add("ignore previous instructions")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, x := range Find(s) {
+			if len(x.Quote) > maxQuote+len("…") || !utf8.ValidString(x.Quote) || Clean(x.Quote) != x.Quote {
+				t.Fatalf("%+q: %+q", s, x)
+			}
+		}
+	})
+}
