@@ -400,6 +400,35 @@ func moved(name, baseURL string, old, next *generated) *OriginChange {
 	return &OriginChange{Connector: name, From: nonNil(from.all()), To: nonNil(to.all())}
 }
 
+// bindToken returns where a credential may be sent, and binds its tokens to origins when
+// nothing did before.
+func (s *Server) bindToken(ctx context.Context, row *store.Credential, origins registry.Origins) (boundTo, error) {
+	ws := s.o.Store.Workspace(row.WorkspaceID)
+	for {
+		current, err := ws.CredentialByID(ctx, row.ID)
+		if problem.Is(err, problem.NotFound) { // deleted: its tokens are being revoked
+			b, _, err := parseBound(row)
+			return b, err
+		}
+		if err != nil {
+			return boundTo{}, err
+		}
+		b, err := s.boundOf(ctx, current)
+		if err != nil || len(b.Token) > 0 {
+			return b, err
+		}
+		b.Token = origins
+		done := false
+		err = ws.Update(ctx, func(tx *store.Tx) (err error) {
+			done, err = tx.SetOrigins(ctx, row.ID, current.Origins, b.text())
+			return err
+		})
+		if done || err != nil { // else another request was faster, and its word holds
+			return b, err
+		}
+	}
+}
+
 // permitToken decides where the secret of an OAuth client and its tokens may be sent: the
 // first request binds them to its authorization server.
 func (s *Server) permitToken(row *store.Credential) func(ctx context.Context, use string, known []string) error {
@@ -408,31 +437,9 @@ func (s *Server) permitToken(row *store.Credential) func(ctx context.Context, us
 		if err != nil {
 			return err
 		}
-		ws := s.o.Store.Workspace(row.WorkspaceID)
-		current, err := ws.CredentialByID(ctx, row.ID)
-		if problem.Is(err, problem.NotFound) {
-			current, err = row, nil // deleted: its tokens are being revoked
-		}
+		b, err := s.bindToken(ctx, row, originsOf(known...).With(origin))
 		if err != nil {
 			return err
-		}
-		b, err := s.boundOf(ctx, current)
-		if err != nil && !problem.Is(err, problem.NotFound) {
-			return err
-		}
-		if len(b.Token) == 0 && current != row {
-			b.Token = originsOf(known...).With(origin)
-			done := false
-			err := ws.Update(ctx, func(tx *store.Tx) (err error) {
-				done, err = tx.SetOrigins(ctx, row.ID, current.Origins, b.text())
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			if !done {
-				return problem.New(problem.Conflict, "the authentication was changed while a token was asked for").Fix("try again")
-			}
 		}
 		if !b.Token.Has(origin) {
 			return problem.New(problem.Forbidden, "the secret of this OAuth client is for %s, and its authorization server now wants it at %s", b.Token, origin).
