@@ -53,6 +53,7 @@ type Options struct {
 // Unbinding is a plugin that is taken out of calls.
 type Unbinding struct {
 	Workspace, Plugin, Version string
+	Toolset                    string // its slug: the other toolsets that bind the plugin keep it
 	Reason                     string // for people
 	Until                      time.Time
 }
@@ -113,7 +114,7 @@ func (r *Runner) Transform(ctx context.Context, dst, in []byte, p *snapshot.Plug
 	begin := r.o.Now()
 	out, err := e.plugin.Transform(ctx, dst, in, c)
 	if ctx.Err() == nil { // a caller that gave up says nothing about the plugin
-		r.judge(e, p, err, begin, r.o.Now().Sub(begin)-c.Calls.Waited(), len(in), len(out)-len(dst))
+		r.judge(e, p, err, begin, r.o.Now().Sub(begin)-c.Calls.Waited(), c.Used, len(in), len(out)-len(dst))
 	}
 	return out, err
 }
@@ -131,7 +132,7 @@ func (r *Runner) Refuse(p *snapshot.Plugin, err error) {
 // it is compiled for the calls that follow.
 func (r *Runner) load(ctx context.Context, e *entry, p *snapshot.Plugin) error {
 	e.once.Do(func() {
-		e.plugin, e.err = guest.Load(r.o.Host, p.Package, guest.Options{Policy: r.o.Policy, Config: p.Ref.Config})
+		e.plugin, e.err = guest.Load(r.o.Host, p.Package, guest.Options{Policy: r.o.Policy, Config: p.Ref.Config, Toolset: p.Workspace + "/" + p.Toolset})
 		if e.err == nil {
 			e.ready.Store(e.plugin)
 		}
@@ -185,7 +186,7 @@ func (r *Runner) entry(p *snapshot.Plugin, now time.Time) *entry {
 }
 
 // judge counts a call and takes a plugin out that misbehaves.
-func (r *Runner) judge(e *entry, p *snapshot.Plugin, err error, now time.Time, took time.Duration, in, out int) {
+func (r *Runner) judge(e *entry, p *snapshot.Plugin, err error, now time.Time, took, used time.Duration, in, out int) {
 	e.calls.Add(1)
 	e.micros.Add(uint64(took.Microseconds()))
 	e.bytesIn.Add(uint64(in))
@@ -193,14 +194,17 @@ func (r *Runner) judge(e *entry, p *snapshot.Plugin, err error, now time.Time, t
 	e.metrics.called(took)
 	if err != nil {
 		e.metrics.failed(e.cause(err))
+		if errors.Is(err, extism.ErrBusy) || errors.Is(err, extism.ErrClosed) {
+			return // it waited for others: that says nothing about it
+		}
 		if _, said := errors.AsType[*extism.PluginError](err); !said || p.Package.Manifest.Kind != manifest.Workflow {
 			r.blame(e, p, err, now) // what a workflow says is for the agent: that an order does not exist
 		}
 	}
-	total := e.windowMicros.Add(took.Microseconds())
+	total := e.windowMicros.Add(used.Microseconds())
 	if n := e.windowCalls.Add(1); n >= Window {
 		if mean := time.Duration(total/n) * time.Microsecond; mean > e.meanLimit {
-			r.unbind(e, p, now, fmt.Sprintf("%d calls took %s on average, more than %s", n, mean.Round(10*time.Microsecond), e.meanLimit))
+			r.unbind(e, p, now, fmt.Sprintf("%d calls used %s of a processor on average, more than %s", n, mean.Round(10*time.Microsecond), e.meanLimit))
 			return
 		}
 		e.restart()
@@ -228,8 +232,8 @@ func (r *Runner) unbind(e *entry, p *snapshot.Plugin, now time.Time, reason stri
 	e.unbindings.Add(1)
 	e.metrics.unbound()
 	r.log.LogAttrs(context.Background(), slog.LevelWarn, "plugin misbehaved and is left out of calls",
-		slog.String("plugin", p.Ref.Name), slog.String("version", p.Ref.Version), slog.Duration("for", pause), slog.String("reason", reason))
-	r.o.Unbound(Unbinding{Workspace: p.Workspace, Plugin: p.Ref.Name, Version: p.Ref.Version, Reason: reason, Until: until})
+		slog.String("plugin", p.Ref.Name), slog.String("version", p.Ref.Version), slog.String("toolset", p.Slug), slog.Duration("for", pause), slog.String("reason", reason))
+	r.o.Unbound(Unbinding{Workspace: p.Workspace, Plugin: p.Ref.Name, Version: p.Ref.Version, Toolset: p.Slug, Reason: reason, Until: until})
 }
 
 // Usage returns what was counted since it was asked last, of each version that was

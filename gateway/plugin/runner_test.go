@@ -24,7 +24,6 @@ type world struct {
 	t      *testing.T
 	r      *Runner
 	meter  *metering.Meter
-	step   atomic.Int64 // nanoseconds that pass between two looks at the clock
 	now    atomic.Int64 // nanoseconds since the start
 	events []Unbinding
 }
@@ -42,7 +41,7 @@ func newWorld(t *testing.T) *world {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	w.r, err = New(Options{
 		Host: h, Meter: w.meter, Unbound: func(u Unbinding) { w.events = append(w.events, u) },
-		Now: func() time.Time { return start.Add(time.Duration(w.now.Add(w.step.Load()))) },
+		Now: func() time.Time { return start.Add(time.Duration(w.now.Load())) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -164,17 +163,15 @@ func TestUnbindSlow(t *testing.T) {
 		t.Helper()
 		w := newWorld(t)
 		p := moody(t, "echo", limits)
-		w.step.Store(int64(each))
-		for i := range Window {
-			if err := w.call(p); err != nil {
-				t.Fatalf("call %d: %v", i, err)
-			}
+		now := w.r.o.Now()
+		e := w.r.entry(p, now)
+		for range Window {
+			w.r.judge(e, p, nil, now, time.Hour, each, 0, 0) // waiting is not its own
 		}
-		w.step.Store(0)
 		if err := w.call(p); errors.Is(err, ErrUnbound) != out {
 			t.Errorf("%s each with %+v: %v", each, limits, err)
 		}
-		if out && !strings.Contains(w.events[0].Reason, "20 calls took") {
+		if out && !strings.Contains(w.events[0].Reason, "20 calls used") {
 			t.Errorf("told of %+v", w.events)
 		}
 	}
@@ -182,6 +179,20 @@ func TestUnbindSlow(t *testing.T) {
 	f(nil, 11*time.Millisecond+grace/2, true)
 	f(&registry.UnbindLimits{MeanMilliseconds: 1}, time.Millisecond, false)
 	f(&registry.UnbindLimits{MeanMilliseconds: 1}, 2*time.Millisecond, true)
+}
+
+// TestOthersFaults: a plugin that had to wait for others is not left out, however often.
+func TestOthersFaults(t *testing.T) {
+	w := newWorld(t)
+	p := moody(t, "echo", &registry.UnbindLimits{ErrorPercent: 1})
+	now := w.r.o.Now()
+	e := w.r.entry(p, now)
+	for range 10 * Window {
+		w.r.judge(e, p, extism.ErrBusy, now, time.Hour, 0, 0, 0)
+	}
+	if err := w.call(p); err != nil || len(w.events) != 0 {
+		t.Errorf("%v, told of %+v", err, w.events)
+	}
 }
 
 // TestCauses: how calls fail is counted apart.

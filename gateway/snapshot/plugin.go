@@ -22,6 +22,7 @@ type Plugin struct {
 	Package   *guest.Package
 	Workspace string
 	Toolset   string // its id
+	Slug      string // of the toolset, for people
 	// Key is equal for bindings that may share instances: the same binding of one toolset
 	// in two of its revisions, with the same plugin, configuration and limits.
 	Key string
@@ -62,7 +63,7 @@ func newPlugins(in *ToolsetInput) ([]*Plugin, error) {
 		for _, part := range []string{in.Bundle.Workspace, in.ID, at, strconv.Itoa(same), p.Digest, string(refs[i].Config), limits} {
 			_, _ = h.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
 		}
-		out[i] = &Plugin{Ref: &refs[i], Package: p, Workspace: in.Bundle.Workspace, Toolset: in.ID, Key: hex.EncodeToString(h.Sum(nil))}
+		out[i] = &Plugin{Ref: &refs[i], Package: p, Workspace: in.Bundle.Workspace, Toolset: in.ID, Slug: in.Slug, Key: hex.EncodeToString(h.Sum(nil))}
 		redacts := p.Manifest.Redacts()
 		out[i].Closed = registry.EffectiveOnError(refs[i].OnError, redacts) == registry.OnErrorFail
 		out[i].Redacts = redacts || out[i].Closed

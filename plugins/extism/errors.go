@@ -12,9 +12,12 @@ import (
 var (
 	// ErrClosed means that the host or the plugin was closed.
 	ErrClosed = errors.New("plugin is closed")
-	// ErrBusy means that as many calls of the plugin as may run at once did so until the deadline.
+	// ErrBusy means that the call waited too long, or found too many waiting: for a slot of
+	// the plugin, for its turns beside other calls of its share, or for a host that it
+	// asked. It is no fault of the plugin's.
 	ErrBusy = errors.New("plugin is busy")
-	// ErrDeadline means that the plugin was stopped at its deadline, or because its caller gave up.
+	// ErrDeadline means that the plugin was stopped because it used up its processor time, or
+	// because its caller gave up.
 	ErrDeadline = errors.New("plugin was stopped at its deadline")
 	// ErrTooLarge means that the input does not fit the plugin's memory, or the output is past
 	// its limit.
@@ -66,6 +69,8 @@ func failure(err error, stopped bool) error {
 			return &ExitError{c}
 		}
 		return ErrDeadline
+	case errors.Is(err, ErrBusy):
+		return ErrBusy
 	case errors.Is(err, ErrDeadline), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return ErrDeadline
 	case errors.As(err, &d):

@@ -55,9 +55,8 @@ type Options struct {
 	Memory experimental.MemoryAllocator
 	// Logger takes what plugins log, with their name. Default: discard.
 	Logger *slog.Logger
-	// Grace is added to the deadline of every call and to the time that an instance has
-	// to start, for machines that are slow or busy: deadlines are wall time, and a
-	// plugin that waits for a processor is not at fault. Default: none.
+	// Grace is added to the processor time of every call and to that which an instance has
+	// to start, for machines that are slow. Default: none.
 	Grace time.Duration
 	// Interrupt runs all plugins with wazero's interruption instead of metering, to
 	// compare the two. Default: false.
@@ -80,7 +79,8 @@ type Host struct {
 	underway int
 	live     sync.WaitGroup // open plugins
 
-	turns chan struct{} // full when as many plugins run for long as may at once
+	turns int // how many plugins may run for long at once
+	queue *queue
 
 	small, large chan struct{} // full while a module is compiled, see [Host.building]
 }
@@ -117,7 +117,8 @@ func New(o Options) (*Host, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	h := &Host{o: o, log: o.Logger.With(slog.String("component", "plugins")), engines: map[mode]*engine{}}
-	h.turns = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
+	h.turns = max(1, runtime.GOMAXPROCS(0)-1)
+	h.queue = newQueue(h.turns)
 	h.small, h.large = make(chan struct{}, 1), make(chan struct{}, 1)
 	if o.CacheDir != "" {
 		if err := os.MkdirAll(o.CacheDir, 0o700); err != nil {

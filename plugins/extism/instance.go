@@ -40,11 +40,16 @@ type Instance struct {
 	outer    context.Context // the caller's
 	timer    *time.Timer     // stops an interrupted plugin; nil when it is metered
 	cancel   context.CancelFunc
-	deadline time.Time
+	deadline time.Time     // the end of its patience
+	budget   time.Duration // of processor time
+	used     time.Duration // of it, in the stretches that ended
+	since    time.Time     // when the stretch began
+	thread   int           // where; 0: not known
+	mark     time.Duration // what that thread had used then
 	config   func(string) (string, bool)
 	data     any
-	quanta   int         // used, see [Instance.takeTurn]
-	turn     bool        // it has one
+	quanta   int // used, see [Instance.takeTurn]
+	turn     turn
 	waiting  *time.Timer // for a turn; reused
 	lines    int
 	requests int
@@ -78,33 +83,35 @@ func running(ctx context.Context) *Instance {
 // refill is what a metered plugin calls when its quantum is used up.
 func refill(ctx context.Context, stack []uint64) {
 	i := running(ctx)
-	left := i.checkDeadline()
+	i.endStretch()
+	i.checkDeadline()
 	i.checkStack()
-	if i.quanta++; i.quanta > freeQuanta {
-		i.takeTurn(left)
-		left = i.checkDeadline()
+	if i.quanta++; i.quanta > freeQuanta || !i.turn.untaxed {
+		if err := i.takeTurn(); err != nil {
+			panic(err)
+		}
 	}
 	// Other goroutines get their turn: the scheduler takes a processor away after 10 ms
-	// only, and each step of a garbage collection would wait as long. But who gives the
-	// processor away close to the deadline gets it back after it.
-	if left > lastStretch {
-		runtime.Gosched()
-	}
+	// only, and each step of a garbage collection would wait as long.
+	runtime.Gosched()
+	i.beginStretch(true)
 	stack[0] = quantum
 }
 
-// checkDeadline stops the plugin when its time is over, and returns what is left of it.
-func (i *Instance) checkDeadline() time.Duration {
-	left := time.Until(i.deadline)
-	if left < 0 {
+// checkDeadline stops the plugin when it used up its time, waited too long, or its
+// caller gave up.
+func (i *Instance) checkDeadline() {
+	switch {
+	case i.used > i.budget:
 		panic(ErrDeadline)
+	case time.Now().After(i.deadline):
+		panic(ErrBusy)
 	}
 	select {
 	case <-i.ctx.Done():
 		panic(ErrDeadline)
 	default:
 	}
-	return left
 }
 
 // Instance makes an instance for the caller's own use, outside of the idle ones.
@@ -124,7 +131,7 @@ func (p *Plugin) Instance(ctx context.Context) (*Instance, error) {
 // function's result, 0 when it has none, also with some errors. Errors are those of
 // [Plugin.Call].
 func (i *Instance) Call(ctx context.Context, dst []byte, c Call) ([]byte, uint32, error) {
-	return i.call(ctx, dst, c, time.Now().Add(i.p.limits.Deadline))
+	return i.call(ctx, dst, c)
 }
 
 // Close frees the instance. It must not run.
@@ -175,7 +182,10 @@ func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 		}
 		return nil
 	})
-	i.arm(resolve, time.Now().Add(max(startTime+p.h.o.Grace, p.limits.Deadline)))
+	if err := i.arm(resolve, max(startTime+p.h.o.Grace, p.limits.Deadline)); err != nil {
+		i.close(ctx)
+		return nil, err
+	}
 	defer i.disarm()
 	if i.guest, err = p.engine.runtime.InstantiateModule(i.ctx, p.code.compiled, cfg); err != nil {
 		i.guest = nil
@@ -189,21 +199,31 @@ func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 	return i, nil
 }
 
-// arm sets the deadline of what runs next. With wazero's interruption it is also the
-// context's. Call disarm when it ended.
-func (i *Instance) arm(ctx context.Context, deadline time.Time) {
-	i.deadline, i.outer, i.quanta = deadline, ctx, 0
+// arm sets the processor time of what runs next, and waits for its turn when others of
+// its share run. With wazero's interruption it is also the deadline of the context. Call
+// disarm when it ended, unless arm fails.
+func (i *Instance) arm(ctx context.Context, budget time.Duration) error {
+	i.deadline, i.budget, i.used, i.outer, i.quanta = time.Now().Add(budget+patience), budget, 0, ctx, 0
+	q := i.p.h.queue
+	free := q.enter(&i.turn, i.p.share)
+	i.ctx = &i.own
+	i.own = callContext{ctx, i}
+	if !free {
+		if err := i.takeTurn(); err != nil {
+			return err
+		}
+	}
+	i.beginStretch(false)
 	if i.p.engine.interrupt { // wazero watches it from a goroutine that may outlive the call
 		ctx, i.cancel = context.WithCancel(ctx)
-		i.timer = time.AfterFunc(time.Until(deadline), i.cancel)
+		i.timer = time.AfterFunc(budget, i.cancel)
 		i.ctx = &callContext{ctx, i}
-		return
 	}
-	i.own = callContext{ctx, i}
-	i.ctx = &i.own
+	return nil
 }
 
 func (i *Instance) disarm() {
+	i.endStretch()
 	i.endTurn()
 	if i.timer != nil {
 		i.timer.Stop()
@@ -218,13 +238,15 @@ func (i *Instance) await(f func(ctx context.Context)) {
 	if i.timer != nil {
 		i.timer.Stop()
 	}
+	i.endStretch()
 	i.endTurn()
 	begin := time.Now()
 	f(i.outer)
 	i.deadline = i.deadline.Add(time.Since(begin))
 	if i.timer != nil {
-		i.timer.Reset(time.Until(i.deadline))
+		i.timer.Reset(max(i.budget-i.used, 0))
 	}
+	i.beginStretch(true)
 	i.checkDeadline()
 }
 
@@ -241,7 +263,7 @@ func (i *Instance) startCall(n int) error {
 	return nil
 }
 
-func (i *Instance) call(ctx context.Context, dst []byte, c Call, deadline time.Time) ([]byte, uint32, error) {
+func (i *Instance) call(ctx context.Context, dst []byte, c Call) ([]byte, uint32, error) {
 	if i.broken {
 		return dst, 0, ErrClosed
 	}
@@ -260,7 +282,6 @@ func (i *Instance) call(ctx context.Context, dst []byte, c Call, deadline time.T
 		i.started = true
 		clear(i.vars)
 		i.varBytes, i.lines, i.requests, i.status, i.headers = 0, 0, 0, 0, nil
-		deadline = time.Now().Add(i.p.limits.Deadline)
 	}
 	i.config, i.data = c.Config, c.Data
 	if err := i.startCall(len(c.Input)); err != nil {
@@ -276,7 +297,9 @@ func (i *Instance) call(ctx context.Context, dst []byte, c Call, deadline time.T
 		i.functions[c.Export] = f
 	}
 	i.running = f
-	i.arm(ctx, deadline)
+	if err := i.arm(ctx, i.p.limits.Deadline); err != nil {
+		return dst, 1, err
+	}
 	defer i.disarm()
 	i.stack[0] = 0
 	if err := f.CallWithStack(i.ctx, i.stack[:]); err != nil {
@@ -348,7 +371,9 @@ func (i *Instance) block(at uint64) ([]byte, bool) {
 // start runs what languages need before the first call: Haskell's hs_init, WASI
 // reactors' _initialize, or constructors.
 func (i *Instance) start(ctx context.Context) error {
-	i.arm(ctx, time.Now().Add(max(startTime+i.p.h.o.Grace, i.p.limits.Deadline)))
+	if err := i.arm(ctx, max(startTime+i.p.h.o.Grace, i.p.limits.Deadline)); err != nil {
+		return err
+	}
 	defer i.disarm()
 	run := func(name string, args ...uint64) error {
 		f := i.guest.ExportedFunction(name)

@@ -22,9 +22,9 @@ const (
 	// freeQuanta is how many a call may use before it has to take turns with others that
 	// run for long: about 2 ms, more than a filter takes for an answer of usual size.
 	freeQuanta = 8
-	// lastStretch is how long before its deadline a plugin keeps its processor: half of
-	// what the scheduler gives anybody else, so that it is stopped in time.
-	lastStretch = 5 * time.Millisecond
+	// patience is how long a call may wait, beyond the time that it may use, for turns and
+	// for hosts.
+	patience = 2 * time.Second
 	// freeStack is the part of a plugin's stack that does not count: a stack begins with
 	// 10 KB. retainStack is what an idle instance may keep.
 	freeStack   = 64 << 10
@@ -44,7 +44,7 @@ type Limits struct {
 	// Memory in bytes; rounded up to a class of 8, 32 or 128 MB. Default: 8 MB. More
 	// than 128 MB is refused.
 	Memory int
-	// Deadline of one call. Default: 100 ms.
+	// Deadline is the processor time that one call may use. Default: 100 ms.
 	Deadline time.Duration
 	// Output is the longest output, bytes. Default: 16 MB.
 	Output int
@@ -53,8 +53,8 @@ type Limits struct {
 	Variables int
 	// HTTPResponse is the longest body of an answer to http_request. Default: 4 MB.
 	HTTPResponse int
-	// Concurrent is how many calls of the plugin may run at once; others wait for
-	// their deadline. Default: 32.
+	// Concurrent is how many calls of the plugin may run at once; others wait as long as
+	// a call may wait for its turns. Default: 32.
 	Concurrent int
 	// Idle is how many instances stay ready, of all owners together. Default: 4.
 	Idle int

@@ -34,7 +34,10 @@ type Grants struct {
 
 // Spec describes a plugin.
 type Spec struct {
-	Name   string // for logs and errors
+	Name string // for logs and errors
+	// Share is whose calls wait for each other's turns: other shares get theirs as often.
+	// A toolset is one. Plugins without one have one together.
+	Share  string
 	Code   []byte // the module; not kept after it was compiled
 	Grants Grants
 	Limits Limits
@@ -55,7 +58,9 @@ type Plugin struct {
 	digest  [sha256.Size]byte
 	exports map[string]signature
 	memory  bool // it has a memory
+	share   *share
 	slots   chan struct{}
+	waiting atomic.Int64 // calls that wait for a slot
 	idle    idle
 
 	gone chan struct{} // closed when the plugin is
@@ -96,6 +101,7 @@ func (h *Host) Load(s Spec) (*Plugin, error) {
 	}
 	h.live.Add(1)
 	p.slots = make(chan struct{}, p.limits.Concurrent)
+	p.share = h.queue.join(s.Share)
 	p.idle.room, p.gone = p.limits.Idle, make(chan struct{})
 	return p, nil
 }
@@ -177,6 +183,8 @@ type Call struct {
 	// Owner is on whose behalf the plugin is called. What an instance remembers is the
 	// owner's: it serves no other. Calls without one share instances.
 	Owner string
+	// Used is told the processor time that the call used. May be nil.
+	Used *time.Duration
 	// Config answers config_get before the plugin's own configuration does. May be nil.
 	Config func(key string) (string, bool)
 	// Data is handed to host functions, see [Caller.Data].
@@ -193,7 +201,6 @@ func (p *Plugin) Call(ctx context.Context, dst []byte, c Call) ([]byte, error) {
 		return dst, err
 	}
 	defer p.calls.Done()
-	deadline := time.Now().Add(p.limits.Deadline)
 	if err := p.enter(ctx); err != nil {
 		return dst, err
 	}
@@ -203,7 +210,10 @@ func (p *Plugin) Call(ctx context.Context, dst []byte, c Call) ([]byte, error) {
 		p.count(err)
 		return dst, err
 	}
-	out, code, err := i.call(ctx, dst, c, deadline)
+	out, code, err := i.call(ctx, dst, c)
+	if c.Used != nil {
+		*c.Used = i.used
+	}
 	if err == nil && code != 0 {
 		err = &PluginError{Code: code}
 	}
@@ -222,7 +232,12 @@ func (p *Plugin) enter(ctx context.Context) error {
 		return nil
 	default:
 	}
-	t := time.NewTimer(p.limits.Deadline)
+	if p.waiting.Add(1) > maxWaiting {
+		p.waiting.Add(-1)
+		return ErrBusy
+	}
+	defer p.waiting.Add(-1)
+	t := time.NewTimer(p.limits.Deadline + patience)
 	defer t.Stop()
 	select {
 	case p.slots <- struct{}{}:
@@ -286,6 +301,7 @@ func (p *Plugin) Close() {
 		p.engine.drop(context.Background(), p.digest)
 	}
 	p.mu.Unlock()
+	p.h.queue.part(p.share)
 	p.h.live.Done()
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/extism"
@@ -15,15 +16,16 @@ type Context struct {
 	// Caller is who calls, for the host only: what an instance of the plugin remembers
 	// of a caller, no other caller's call can see.
 	Caller      string
-	Tool        string // sluice.tool: the tool's name
-	Operation   string // sluice.operation: method and path, or the upstream tool's name
-	Status      int    // sluice.status: of the upstream's answer
-	ContentType string // sluice.content_type: of the upstream's answer
-	InputType   string // sluice.input_type: media type of what the plugin gets
-	Part        string // sluice.part: what that is of the answer
-	Arguments   []byte // sluice.arguments: the caller's arguments, a JSON object
-	Keys        *Keys  // of an auth plugin; nil for the others
-	Calls       *Calls // of a workflow; nil for the others
+	Tool        string        // sluice.tool: the tool's name
+	Operation   string        // sluice.operation: method and path, or the upstream tool's name
+	Status      int           // sluice.status: of the upstream's answer
+	ContentType string        // sluice.content_type: of the upstream's answer
+	InputType   string        // sluice.input_type: media type of what the plugin gets
+	Part        string        // sluice.part: what that is of the answer
+	Arguments   []byte        // sluice.arguments: the caller's arguments, a JSON object
+	Used        time.Duration // set by Transform: the processor time that the plugin used
+	Keys        *Keys         // of an auth plugin; nil for the others
+	Calls       *Calls        // of a workflow; nil for the others
 }
 
 func (c *Context) value(key string) (string, bool) {
@@ -57,6 +59,8 @@ type Options struct {
 	Policy Policy
 	// Config is the plugin's configuration, a JSON object; nil for none.
 	Config json.RawMessage
+	// Toolset is whose calls wait for each other; see [extism.Spec].
+	Toolset string
 	// Log takes what the plugin logs. Default: the host's logger.
 	Log func(level int, message string)
 }
@@ -74,7 +78,7 @@ func Load(h *extism.Host, p *Package, o Options) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := h.Load(extism.Spec{Name: p.Manifest.Name, Code: p.Code, Grants: g, Limits: l, Config: config, Log: o.Log})
+	e, err := h.Load(extism.Spec{Name: p.Manifest.Name, Share: o.Toolset, Code: p.Code, Grants: g, Limits: l, Config: config, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +133,7 @@ func (p *Plugin) Compile(ctx context.Context) error { return p.p.Compile(ctx) }
 // keeps none of its arguments. Errors are those of [extism.Plugin.Call]; dst is then
 // as it was.
 func (p *Plugin) Transform(ctx context.Context, dst, in []byte, c *Context) ([]byte, error) {
-	call := extism.Call{Export: p.entry, Input: in, Owner: c.Caller, Config: c.value}
+	call := extism.Call{Export: p.entry, Input: in, Owner: c.Caller, Used: &c.Used, Config: c.value}
 	switch {
 	case c.Keys != nil:
 		call.Data = c.Keys
