@@ -1,6 +1,8 @@
 package credentials
 
 import (
+	"encoding/base64"
+	stdhex "encoding/hex"
 	"encoding/json"
 	"html"
 	"net/url"
@@ -77,4 +79,35 @@ func FuzzRedact(f *testing.F) {
 		}
 		checkWritings(t, secret)
 	})
+}
+
+// A secret in base64, wherever it stands in what was encoded, in hexadecimal digits
+// and in other letters does not pass.
+func TestRedactForms(t *testing.T) {
+	const secret = "sk-Live/Key+4711?Xy"
+	r, c := Rule{Type: Header, Name: "X"}, Credential{Value: secrets.New(secret)}
+	core := func(enc *base64.Encoding, skip int) string {
+		out := enc.EncodeToString([]byte(strings.Repeat("p", skip) + secret + "end"))
+		return out[skip+2 : skip+2+len(secret)]
+	}
+	for name, form := range map[string]string{
+		"lower": strings.ToLower(secret), "upper": strings.ToUpper(secret),
+		"hex": stdhex.EncodeToString([]byte(secret)), "HEX": strings.ToUpper(stdhex.EncodeToString([]byte(secret))),
+		"base64 0": core(base64.StdEncoding, 0), "base64 1": core(base64.StdEncoding, 1), "base64 2": core(base64.StdEncoding, 2),
+		"url 0": core(base64.URLEncoding, 0), "url 1": core(base64.URLEncoding, 1), "url 2": core(base64.URLEncoding, 2),
+	} {
+		whole := form
+		if strings.Contains(name, " ") {
+			skip := int(name[len(name)-1] - '0')
+			enc := base64.StdEncoding
+			if strings.HasPrefix(name, "url") {
+				enc = base64.URLEncoding
+			}
+			whole = enc.EncodeToString([]byte(strings.Repeat("p", skip) + secret + "end"))
+		}
+		got := string(r.Redact([]byte(`{"echo":"`+whole+`"}`), c))
+		if strings.Contains(got, form) || !strings.Contains(got, "[redacted]") {
+			t.Errorf("%s: %s became %s", name, whole, got)
+		}
+	}
 }

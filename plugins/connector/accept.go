@@ -82,7 +82,7 @@ const (
 func (a *acceptor) text(s, pointer string, most int) string {
 	clean := textfilter.Clean(s)
 	if clean != s {
-		a.note(CodeHidden, pointer, remedyHidden, "hidden characters: %q", quoteChange(s, clean))
+		a.note(CodeHidden, pointer, remedyHidden, "hidden characters: \"%s\"", quoteChange(s, clean))
 	}
 	if len(clean) > most {
 		a.note(CodeTextLong, pointer, remedyLong, "%d bytes, at most %d are served", len(clean), most)
@@ -94,7 +94,7 @@ func (a *acceptor) text(s, pointer string, most int) string {
 
 func (a *acceptor) instructions(found []textfilter.Finding, pointer string) {
 	for _, f := range found {
-		a.note(CodeInstruction, pointer+f.At, remedyInstruction, "written for a model (%s): %q", f.Kind, f.Quote)
+		a.note(CodeInstruction, pointer+f.At, remedyInstruction, "written for a model (%s): \"%s\"", f.Kind, f.Quote)
 	}
 }
 
@@ -120,13 +120,13 @@ func (a *acceptor) tool(raw []byte) ([]byte, error) {
 	}
 	if name := v.Get("name"); name.Kind() == jsonscan.String {
 		if text := string(name.AppendText(nil)); textfilter.Clean(text) != text || textfilter.IndexJSON(name.Raw()) >= 0 {
-			return nil, fmt.Errorf("its name has hidden characters: %q", textfilter.Visible(text, MaxServerTitle))
+			return nil, fmt.Errorf("its name has hidden characters: \"%s\"", textfilter.Visible(text, MaxServerTitle))
 		}
 	}
 	out := []byte{'{'}
 	for m := v.Members(); m.Next(); {
 		if textfilter.IndexJSON(m.Key()) >= 0 {
-			a.note(CodeHidden, a.at, remedyHidden, "a member with hidden characters in its name: %q", textfilter.Visible(string(m.KeyText(nil)), MaxServerTitle))
+			a.note(CodeHidden, a.at, remedyHidden, "a member with hidden characters in its name: \"%s\"", textfilter.Visible(string(m.KeyText(nil)), MaxServerTitle))
 			continue
 		}
 		if len(out) > 1 {
@@ -172,12 +172,12 @@ func (a *acceptor) member(out []byte, name string, v jsonscan.Value) ([]byte, er
 		for _, r := range removed {
 			switch r.Reason {
 			case textfilter.HiddenCharacters:
-				a.note(CodeHidden, pointer+r.At, remedyHidden, "hidden characters: %q", r.Quote)
+				a.note(CodeHidden, pointer+r.At, remedyHidden, "hidden characters: \"%s\"", r.Quote)
 			case textfilter.TooLong:
-				a.note(CodeTextLong, pointer+r.At, remedyLong, "too long to be served: %q", r.Quote)
+				a.note(CodeTextLong, pointer+r.At, remedyLong, "too long to be served: \"%s\"", r.Quote)
 			case textfilter.ExternalReference:
 				a.note(CodeReference, pointer+r.At, "ask the server's operator for a schema without references to other documents",
-					"a reference to another document, which is left out: %q", r.Quote)
+					"a reference to another document, which is left out: \"%s\"", r.Quote)
 			}
 		}
 		a.instructions(textfilter.FindJSON(out[mark:]), pointer)
@@ -186,7 +186,7 @@ func (a *acceptor) member(out []byte, name string, v jsonscan.Value) ([]byte, er
 	mark := len(out)
 	out = textfilter.AppendJSON(out, v.Raw())
 	if string(out[mark:]) != string(v.Raw()) {
-		a.note(CodeHidden, pointer, remedyHidden, "hidden characters: %q", textfilter.Visible(string(v.Raw()), MaxServerTitle))
+		a.note(CodeHidden, pointer, remedyHidden, "hidden characters: \"%s\"", textfilter.Visible(string(v.Raw()), MaxServerTitle))
 	}
 	a.instructions(textfilter.FindJSON(out[mark:]), pointer)
 	return out, nil

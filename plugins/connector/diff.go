@@ -45,7 +45,7 @@ func (d *differ) instructions(o, n *manifest.Tool) {
 	old := instructed(o)
 	for _, f := range instructed(n) {
 		if !slices.ContainsFunc(old, func(was textfilter.Finding) bool { return was.Kind == f.Kind && was.Quote == f.Quote }) {
-			d.add(ImpactBreaking, "instructions", "it is written for a model (%s): %q", f.Kind, f.Quote)
+			d.add(ImpactBreaking, "instructions", "it is written for a model (%s): \"%s\"", f.Kind, f.Quote)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (c *compiler) warnHidden(d *document) {
 		}
 		from := max(at-quoteHidden/2, 0)
 		c.warn(codeHidden, v, "look at what is hidden there, and remove it from the specification",
-			"hidden characters, which are removed where the text is published: %q", textfilter.Visible(strings.ToValidUTF8(text[from:], ""), quoteHidden))
+			"hidden characters, which are removed where the text is published: \"%s\"", textfilter.Visible(strings.ToValidUTF8(text[from:], ""), quoteHidden))
 	}
 }
 
@@ -56,7 +56,7 @@ func (c *compiler) warnHidden(d *document) {
 // *unsupported.
 func (c *compiler) inspect(op *operation.Operation, at value) error {
 	if textfilter.Clean(op.Path) != op.Path {
-		return notCallable(codeHidden, "the path has hidden characters: %q", textfilter.Visible(op.Path, quoteHidden))
+		return notCallable(codeHidden, "the path has hidden characters: \"%s\"", textfilter.Visible(op.Path, quoteHidden))
 	}
 	for _, s := range [...]*string{&op.ID, &op.Title, &op.Description} {
 		*s = textfilter.Clean(*s)
@@ -99,5 +99,5 @@ func (c *compiler) inspectAPI(info value) {
 
 func (c *compiler) warnInstruction(at value, where string, f textfilter.Finding) {
 	c.warnFor(fmt.Sprint(f.Kind, where), codeInstruction, at, "read the text as an agent would; if it is not what the API's author meant, give the tool a text of your own or disable it",
-		"the %s is written for a model (%s): %q", where, f.Kind, f.Quote)
+		"the %s is written for a model (%s): \"%s\"", where, f.Kind, f.Quote)
 }
