@@ -182,6 +182,7 @@ CHAOS ?= 10m
 .PHONY: chaos
 chaos: ## kill processes and cut the power under load, for CHAOS (default 10m; needs root)
 	go test -count=1 -v -tags chaos -timeout 20m -run TestChaos ./cmd/sluice/e2e -chaos $(CHAOS)
+	go test -count=1 -v -timeout 30m -run TestRestartsBehindSlowRegistry ./gateway/edge -fleet.edges 200 -fleet.restarts 100 -fleet.latency 200ms
 
 # Results belong in docs/reliability.md.
 SOAK ?= 10m

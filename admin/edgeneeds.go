@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -182,6 +183,19 @@ func (n *edgeNeeds) mayPull(ctx context.Context, group string, d registry.Digest
 	return err == nil && (needs.digests[d] || needs.before[d]), err
 }
 
+// neededBy names the newest release of a group when it, or the one before, needs a
+// content; nil when it does not, or the group has no release.
+func (n *edgeNeeds) neededBy(ctx context.Context, group string, d registry.Digest) (*registry.ReleaseName, error) {
+	if _, err := n.publisher.Latest(ctx, group); errors.Is(err, registry.ErrNotFound) {
+		return nil, nil //nolint:nilnil // "not needed" is an ordinary answer
+	}
+	needs, err := n.of(ctx, group)
+	if err != nil || !needs.digests[d] && !needs.before[d] {
+		return nil, err
+	}
+	return &needs.release, nil
+}
+
 // credentialsFor collects the credentials of the toolsets in an edge's release, and
 // of no other. The answer accounts for each of them: it has its value, or a signed
 // notice says why it does not. What is not known is an error.
@@ -189,6 +203,12 @@ func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.E
 	needs, err := s.edges.of(ctx, e.Group)
 	if err != nil {
 		return nil, err
+	}
+	if s.o.Publisher.Stopped(e.Group) != nil {
+		// A credential that the records lost would look deleted, and one that was rotated
+		// would go back.
+		return nil, problem.New(problem.Unavailable, "the records of the control plane are older than the release of this edge; the credentials are not known").
+			Fix("have the operator of the control plane look at: sluice release")
 	}
 	opened, absent, err := s.openCredentials(ctx, needs.credentials)
 	if err != nil {

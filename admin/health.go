@@ -58,6 +58,13 @@ func (s *Server) readiness(ctx context.Context, verbose bool) (string, bool) {
 		}
 		fmt.Fprintf(&b, "[+]%s ok\n", c.Name)
 	}
+	// A control plane that publishes nothing is ready: its operator decides through it,
+	// and the gateway beside it serves what is live.
+	for _, err := range []error{s.o.Publisher.Stopped(""), s.o.Store.Claimed(ctx)} {
+		if err != nil {
+			fmt.Fprintf(&b, "[!]publishing %s\n", problemOf(err).Detail)
+		}
+	}
 	switch {
 	case verbose && ready:
 		b.WriteString("ready\n")

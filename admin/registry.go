@@ -50,8 +50,11 @@ func (s *Server) authorizeRegistry(r *http.Request, repository string, action se
 	if !store.RoleAllows(row.Role, need) || !inWorkspace {
 		return server.ErrDenied
 	}
-	if action == server.Push {
+	switch action {
+	case server.Push:
 		return s.keepVersions(r, row.WorkspaceID, repository)
+	case server.Delete:
+		return s.keepLive(r, row.WorkspaceID, repository)
 	}
 	return nil
 }
@@ -67,6 +70,54 @@ func (s *Server) registryChanged(r *http.Request, c server.Change) {
 	rec.Digest = string(c.Digest)
 	rec.After = mustJSON(map[string]any{"kind": c.Kind, "tag": c.Tag})
 	s.appendAudit(ctx, token.WorkspaceID, rec)
+}
+
+// keepLive refuses to delete what a live release needs: edges that start, or whose
+// cache is damaged, could not get it any more. Deleting a tag takes nothing away. The
+// caller holds publish, so that no release begins to need it meanwhile.
+func (s *Server) keepLive(r *http.Request, workspace, repository string) error {
+	ctx := r.Context()
+	_, last, _ := strings.Cut(r.URL.Path, repository+"/")
+	_, name, _ := strings.Cut(last, "/")
+	d, err := registry.ParseDigest(name)
+	if err != nil {
+		return nil // a tag, or nothing that can be deleted
+	}
+	groups, err := s.o.Store.Groups(ctx)
+	if err != nil {
+		return err
+	}
+	for _, group := range groups {
+		release, err := s.edges.neededBy(ctx, group, d)
+		if problem.Is(err, problem.Unavailable) {
+			s.log.LogAttrs(ctx, slog.LevelWarn, "a registry delete is refused: what a release needs is not known", slog.String("group", group), slog.Any("error", err))
+			return server.ErrUnavailable
+		}
+		if err != nil {
+			return err
+		}
+		if release == nil {
+			continue
+		}
+		refusal := problem.New(problem.Conflict, "release %s of the group %q of edges needs %s", release, group, d).
+			Fix("deploy another revision of the toolset, or delete the toolset, and try again")
+		rec := audit(ctx, "registry.delete", repository)
+		rec.Digest, rec.Outcome, rec.Reason = string(d), outcomeFailed, refusal.Detail
+		if err := s.o.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error { return tx.Audit(ctx, rec) }); err != nil {
+			return err
+		}
+		return refusal
+	}
+	return nil
+}
+
+// serveRegistry serves the registry. A delete and a release do not overlap.
+func (s *Server) serveRegistry(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodDelete {
+		s.publish.Lock()
+		defer s.publish.Unlock()
+	}
+	s.registry.ServeHTTP(w, r)
 }
 
 // keepVersions refuses to move the tag of a published version of a plugin: who

@@ -203,6 +203,12 @@ func TestRegistryAccess(t *testing.T) {
 	f(publisher, remove, repo, 403)
 	f(w.token, pull, "releases/default", 403) // a release lists the toolsets of every workspace
 	f(w.token, push, "releases/default", 403)
+	f(w.token, remove, repo, 409) // a live release needs it
+	if a := w.do("DELETE", "/v1/toolsets/"+ts.ID, nil, "If-Match", "*"); a.StatusCode != http.StatusNoContent {
+		t.Fatalf("delete the toolset: %d %s", a.StatusCode, a.body)
+	}
+	w.restart() // edges that were fetching the release before are gone
+	host = strings.TrimPrefix(w.serve().URL, "http://")
 	f(w.token, remove, repo, 200)
 }
 

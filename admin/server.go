@@ -371,6 +371,7 @@ func (s *Server) routes() {
 	s.registerJobs()
 	s.registerAudit()
 	s.registerEdges()
+	s.registerReleases()
 	s.registerTokens()
 	s.registerGrants()
 	s.registerMembers()
@@ -392,7 +393,7 @@ func (s *Server) routes() {
 		case strings.HasPrefix(at, "/edge/v1/"):
 			s.serveEdge(w, r)
 		case s.registry != nil && (at == "/v2" || strings.HasPrefix(at, "/v2/")):
-			s.registry.ServeHTTP(w, r)
+			s.serveRegistry(w, r)
 		case at == callbackPath:
 			s.serveCallback(w, r)
 		case strings.HasPrefix(at, userLoginPath):

@@ -55,8 +55,11 @@ type Options struct {
 	WorkspaceKey *sign.Key     // listed as the signer of generated connectors. nil: none is listed
 	Group        string        // group of edges. Default: DefaultGroup
 	Lifetime     time.Duration // until a release expires, at least RenewAfter. Default: DefaultLifetime
-	Notify       func()        // called after a release became the newest. nil: nobody is told
-	Logger       *slog.Logger  // Default: discard
+	// May is asked before each release whether this process may publish; its error is
+	// the answer. nil: it may.
+	May    func(ctx context.Context) error
+	Notify func()       // called after a release became the newest. nil: nobody is told
+	Logger *slog.Logger // Default: discard
 }
 
 func (o *Options) validate() error {
@@ -82,6 +85,9 @@ func (o *Options) validate() error {
 	if o.Lifetime < RenewAfter {
 		errs = append(errs, fmt.Errorf("publish: a lifetime of %s is shorter than the %s between renewals", o.Lifetime, RenewAfter))
 	}
+	if o.May == nil {
+		o.May = func(context.Context) error { return nil }
+	}
 	if o.Notify == nil {
 		o.Notify = func() {}
 	}
@@ -101,6 +107,7 @@ type Publisher struct {
 	groups  map[string]*atomic.Pointer[sign.Release] // guarded by mu; newest release by group
 	changed chan struct{}                            // guarded by mu; closed by every new release and replaced
 	content map[registry.Digest]*Content             // guarded by mu; by bundle
+	stopped map[string]error                         // guarded by mu; by group: why nothing is published for it
 }
 
 // New reads the newest release, or signs the first one, revision 1 and empty,
@@ -113,6 +120,7 @@ func New(ctx context.Context, opts Options) (*Publisher, error) {
 	p := &Publisher{
 		opts: opts, turn: make(chan struct{}, 1), log: opts.Logger.With(slog.String("component", "publish")),
 		groups: make(map[string]*atomic.Pointer[sign.Release]), changed: make(chan struct{}), content: make(map[registry.Digest]*Content),
+		stopped: make(map[string]error),
 	}
 	p.turn <- struct{}{}
 	return p, p.open(ctx, opts.Group)
@@ -159,6 +167,9 @@ func (p *Publisher) newest(ctx context.Context, group string) (registry.Digest, 
 	if err != nil {
 		return d, problem.New(problem.InvalidRelease, "the newest release was not signed with this control plane's release key").
 			Because(err).Fix("put the key file back that belongs to this data directory, or restore from a backup")
+	}
+	if err := p.compare(ctx, group, r); err != nil {
+		return d, err
 	}
 	p.slot(group).Store(r)
 	return d, nil
@@ -312,6 +323,9 @@ func (p *Publisher) releaseGroup(ctx context.Context, group string, raise bool) 
 			return nil, err
 		}
 	}
+	if err := p.Stopped(group); err != nil && !raise {
+		return nil, err
+	}
 	toolsets, err := p.opts.Records.Live(ctx, group)
 	if err != nil {
 		return nil, fmt.Errorf("list the live toolsets: %w", err)
@@ -322,10 +336,18 @@ func (p *Publisher) releaseGroup(ctx context.Context, group string, raise bool) 
 	}
 	epoch := now.Release().Epoch
 	if raise {
+		marked, _, err := p.mark(ctx, group)
+		if err != nil {
+			return nil, err
+		}
 		// Of the time, so that two restores of one backup do not make the same epoch.
-		epoch = max(epoch+1, uint64(time.Now().Unix()))
+		epoch = max(epoch+1, marked+1, uint64(time.Now().Unix()))
 	}
-	return p.make(ctx, group, toolsets, epoch)
+	made, err := p.make(ctx, group, toolsets, epoch)
+	if err == nil && raise {
+		p.resumed(group)
+	}
+	return made, err
 }
 
 // make signs and pushes the release after the current one. The caller has the
@@ -349,6 +371,16 @@ func (p *Publisher) make(ctx context.Context, group string, toolsets []registry.
 			}
 		}
 	}
+	// A number that was used once, perhaps for a release whose push failed half way, is
+	// never used for other content.
+	markedEpoch, marked, err := p.mark(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	if epoch = max(epoch, markedEpoch); epoch == markedEpoch && next.Revision <= marked {
+		next.Revision = marked + 1
+	}
+	next.Epoch = epoch
 	env, err := sign.SignRelease(p.opts.ReleaseKey, next)
 	if err != nil {
 		return nil, fmt.Errorf("sign release %d: %w", next.Revision, err)
@@ -364,6 +396,12 @@ func (p *Publisher) make(ctx context.Context, group string, toolsets []registry.
 	}
 	a, err := oci.New(oci.KindRelease, env, nil)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.opts.May(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.note(ctx, group, epoch, next.Revision); err != nil {
 		return nil, err
 	}
 	repository := oci.ReleaseRepository(group)

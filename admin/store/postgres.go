@@ -24,9 +24,7 @@ const uniqueViolation = "23505"
 func (s *Store) openPostgres(url string) error {
 	c, err := pgx.ParseConfig(url)
 	if err != nil {
-		// pgx's text would hold parts of the URL.
-		return problem.New(problem.InvalidArgument, "the database is not named by a postgres:// URL").
-			Fix("write it as postgres://user@host:5432/database?sslmode=verify-full")
+		return badURL()
 	}
 	// The promise of this package: an acknowledged write survives a crash.
 	c.RuntimeParams["synchronous_commit"] = "on"
@@ -41,6 +39,12 @@ func (s *Store) openPostgres(url string) error {
 	s.read = s.write
 	s.postgres = true
 	return nil
+}
+
+// badURL is the error of a URL that cannot be read; pgx's text would hold parts of it.
+func badURL() error {
+	return problem.New(problem.InvalidArgument, "the database is not named by a postgres:// URL").
+		Fix("write it as postgres://user@host:5432/database?sslmode=verify-full")
 }
 
 // lockWorkspace makes the writers of one workspace run one after the other, as on

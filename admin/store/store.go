@@ -45,6 +45,10 @@ type Options struct {
 	// Existing refuses a database whose schema is not this program's instead of
 	// migrating it, and makes none: for looking at one that another process may use.
 	Existing bool
+	// Claim makes this process the one control plane of a PostgreSQL database, before
+	// anything is migrated: Open fails with [problem.Conflict], naming the other, while
+	// another is. See [Store.Claimed].
+	Claim bool
 	// CallLogRows is how many calls of each workspace are kept. Default:
 	// [DefaultCallLogRows].
 	CallLogRows uint64
@@ -78,6 +82,7 @@ type Store struct {
 	now   func() time.Time
 	// postgres: both are the same pool, and writers of a workspace queue on a lock.
 	postgres bool
+	claim    *claim // nil: none was asked for
 	callRows uint64
 	callAge  time.Duration
 	watch    watcher
@@ -106,6 +111,11 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	s, err := connect(ctx, opts)
 	if err != nil {
 		return nil, err
+	}
+	if opts.Claim && s.postgres {
+		if s.claim, err = openClaim(ctx, opts.URL, opts.Logger); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	if err := s.migrate(ctx, opts); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -202,6 +212,11 @@ func (s *Store) migrate(ctx context.Context, opts Options) (err error) {
 
 // Close closes the database after the statements that run.
 func (s *Store) Close() error {
+	if s.claim != nil {
+		err := s.claim.close() // the session ends with it, whatever it says
+		s.claim = nil
+		return errors.Join(s.Close(), err)
+	}
 	if s.read == s.write {
 		return s.write.Close()
 	}

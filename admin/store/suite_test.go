@@ -101,6 +101,7 @@ func suite(t *testing.T, h harness) {
 	f("upgrade from before members", testMembersUpgrade)
 	f("previews", testPreviews)
 	f("schedules", testSchedules)
+	f("marks of releases", testMarks)
 	f("jobs", testJobs)
 	f("idempotency keys", testKeys)
 	f("audit", testAudit)

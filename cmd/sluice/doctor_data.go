@@ -248,6 +248,18 @@ func (d *doctor) releases(ctx context.Context, kept oci.Backend, keyFile string,
 			continue
 		}
 		rel, now := r.Release(), time.Now()
+		if st != nil {
+			epoch, revision, err := st.ReleaseMark(ctx, g)
+			if err != nil {
+				d.failErr("release of "+g, err)
+				continue
+			}
+			if epoch > 0 && (epoch < rel.Epoch || epoch == rel.Epoch && revision < rel.Revision) {
+				d.fail("release of "+g, fmt.Sprintf("%d.%d is newer than the records, which know %d.%d: nothing will be published", rel.Epoch, rel.Revision, epoch, revision),
+					"put the newest records back, or decide for these: sluice release resume --reason WHY")
+				continue
+			}
+		}
 		switch {
 		case rel.Issued.After(now.Add(time.Minute)):
 			d.fail("clock", fmt.Sprintf("release %d.%d of %s was issued %s from now", rel.Epoch, rel.Revision, g, rel.Issued.Sub(now).Round(time.Second)), "set the clock of this machine")

@@ -172,7 +172,7 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 		return n, err
 	}
 	n.publisher, err = publish.New(ctx, publish.Options{
-		Store: artifacts, Records: n.store, ReleaseKey: keys.release, WorkspaceKey: keys.workspace, Notify: source.Wake, Logger: o.logger,
+		Store: artifacts, Records: n.store, ReleaseKey: keys.release, WorkspaceKey: keys.workspace, May: n.store.Claimed, Notify: source.Wake, Logger: o.logger,
 	})
 	if err != nil {
 		return n, err

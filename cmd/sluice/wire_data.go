@@ -100,7 +100,7 @@ func (n *node) openStore(ctx context.Context) (err error) {
 	}
 	database := store.Options{Path: n.path(databaseFile), CallLogRows: n.opts.callLogRows, CallLogAge: n.opts.callLogAge, Logger: n.opts.logger}
 	if !n.opts.database.IsZero() {
-		database.Path, database.URL = "", n.opts.database.Reveal()
+		database.Path, database.URL, database.Claim = "", n.opts.database.Reveal(), true
 	}
 	if n.store, err = store.Open(ctx, database); err == nil {
 		n.onClose(n.store.Close)

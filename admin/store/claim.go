@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+const (
+	// claimWait is how long a start waits for the lock: the server takes a moment to see
+	// that the control plane before it was killed.
+	claimWait = 10 * time.Second
+	// claimRetry is the pause between two tries.
+	claimRetry = 250 * time.Millisecond
+	// claimCheck is how often a lock that is held is looked at, and one that was lost is
+	// tried again.
+	claimCheck = 5 * time.Second
+	// claimTimeout of one statement on the connection of the lock.
+	claimTimeout = 2 * time.Second
+)
+
+// claimKey is the advisory lock that the one control plane of a schema holds.
+const claimKey = `hashtextextended('sluice control plane ' || current_schema(), 0)`
+
+// takeClaim takes the lock for as long as the session lives.
+const takeClaim = `SELECT pg_try_advisory_lock(` + claimKey + `)`
+
+// claimHolder finds the session that has the lock. A lock of one bigint key shows as
+// its two halves, with objsubid 1 (PostgreSQL documentation, pg_locks).
+const claimHolder = `SELECT COALESCE(a.application_name, ''), COALESCE(host(a.client_addr), ''), COALESCE(a.backend_start, now())
+  FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid, (SELECT ` + claimKey + ` AS key) k
+ WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+   AND l.classid::bigint = (k.key >> 32) & 4294967295 AND l.objid::bigint = k.key & 4294967295`
+
+// claim is the lock of one control plane on a PostgreSQL database: an advisory lock of
+// a session of its own. The server frees it when the session ends, however it ends.
+type claim struct {
+	config *pgx.ConnConfig
+	log    *slog.Logger
+	stop   context.CancelFunc
+	done   chan struct{} // closed when watch has returned
+
+	mu   sync.Mutex // held over statements on conn, which is used by one at a time
+	conn *pgx.Conn  // guarded by mu; nil: the lock was lost
+	why  error      // guarded by mu; why it was lost and not taken again
+}
+
+// openClaim takes the lock, waiting a moment for a control plane that just ended. It
+// fails with [problem.Conflict], naming the one that has it.
+func openClaim(ctx context.Context, url string, log *slog.Logger) (*claim, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, badURL()
+	}
+	config.RuntimeParams = maps.Clone(config.RuntimeParams)
+	config.RuntimeParams["application_name"] = claimName()
+	// The server must see within half a minute that this machine is gone.
+	for name, value := range map[string]string{"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"} {
+		config.RuntimeParams[name] = value
+	}
+	c := &claim{config: config, log: log, done: make(chan struct{})}
+	deadline := time.Now().Add(claimWait)
+	for {
+		c.mu.Lock()
+		err = c.takeLocked(ctx)
+		c.mu.Unlock()
+		if err == nil || !problem.Is(err, problem.Conflict) || time.Now().After(deadline) {
+			break
+		}
+		if !pause(ctx, claimRetry) {
+			return nil, ctx.Err()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop = stop
+	go c.watch(watch)
+	return c, nil
+}
+
+// claimName says who holds the lock, in the 63 bytes of ASCII that the server keeps of
+// an application's name: process and host.
+func claimName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	name := "sluice/" + strconv.Itoa(os.Getpid()) + "/" + host
+	return name[:min(len(name), 63)]
+}
+
+// takeLocked opens a session and takes the lock in it.
+func (c *claim) takeLocked(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, c.config.Copy())
+	if err != nil {
+		return problem.New(problem.Unavailable, "the database cannot be reached").
+			Fix("look whether it runs, and at its name, user and password").Because(err)
+	}
+	var mine bool
+	if err = conn.QueryRow(ctx, takeClaim).Scan(&mine); err == nil && !mine {
+		err = holder(ctx, conn)
+	}
+	if err != nil {
+		return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+	}
+	c.conn, c.why = conn, nil
+	return nil
+}
+
+// holder is the error that names the control plane which has the lock.
+func holder(ctx context.Context, conn *pgx.Conn) error {
+	var name, addr string
+	var since time.Time
+	err := conn.QueryRow(ctx, claimHolder).Scan(&name, &addr, &since)
+	who := "another control plane"
+	if err == nil {
+		process, host, _ := strings.Cut(strings.TrimPrefix(name, "sluice/"), "/")
+		if host == "" { // the server does not show another role's sessions
+			process, host = "?", "?"
+		}
+		who = fmt.Sprintf("another control plane (host %s, process %s", host, process)
+		if addr != "" {
+			who += ", from " + addr
+		}
+		who += ", since " + since.UTC().Format(time.RFC3339) + ")"
+	}
+	return problem.New(problem.Conflict, "%s uses this database", who).
+		Fix("stop it, or name another database with --database; two control planes would publish over each other")
+}
+
+// watch looks at the lock until ctx ends, and takes it again when it was lost.
+func (c *claim) watch(ctx context.Context) {
+	defer close(c.done)
+	for pause(ctx, claimCheck) {
+		c.mu.Lock()
+		had := c.conn != nil
+		var err error
+		if had {
+			err = c.checkLocked(ctx)
+		} else {
+			tctx, cancel := context.WithTimeout(ctx, claimCheck)
+			err = c.takeLocked(tctx)
+			cancel()
+			if err != nil {
+				c.why = err
+			}
+		}
+		has := c.conn != nil
+		c.mu.Unlock()
+		switch {
+		case ctx.Err() != nil:
+		case had && !has:
+			c.log.LogAttrs(ctx, slog.LevelError, "the lock on the database is lost, nothing is published until it is regained", slog.Any("error", err))
+		case !had && has:
+			c.log.LogAttrs(ctx, slog.LevelInfo, "the lock on the database is regained")
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// checkLocked asks the server on the session of the lock, which holds it while it
+// lives.
+func (c *claim) checkLocked(ctx context.Context) error {
+	if c.conn == nil {
+		return c.why
+	}
+	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
+	_, err := c.conn.Exec(ctx, "SELECT 1")
+	if err != nil {
+		_ = c.conn.Close(ctx) // it is useless
+		c.conn, c.why = nil, err
+	}
+	return err
+}
+
+// held is nil when this process has the lock now.
+func (c *claim) held(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.checkLocked(ctx)
+	if err == nil {
+		return nil
+	}
+	detail := "the connection that holds the lock on the database is lost"
+	if p := problem.As(err); p != nil {
+		detail = p.Detail
+	}
+	return problem.New(problem.Unavailable, "publishing is stopped: %s", detail).
+		Fix("it goes on by itself when the lock is regained; look at the database, and for another control plane on it").Because(err)
+}
+
+func (c *claim) close() error {
+	c.stop()
+	<-c.done
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), claimTimeout)
+	defer cancel()
+	return c.conn.Close(ctx)
+}
+
+// Claimed is nil while this process is the one control plane of its database, asked
+// of the server; [problem.Unavailable] when the lock is lost. It is nil for SQLite,
+// whose directory is locked, and without [Options].Claim.
+func (s *Store) Claimed(ctx context.Context) error {
+	if s.claim == nil {
+		return nil
+	}
+	return s.claim.held(ctx)
+}

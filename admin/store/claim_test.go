@@ -1,0 +1,97 @@
+//go:build unix
+
+package store_test
+
+import (
+	"database/sql"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// TestClaim: of two control planes on one PostgreSQL database the second is refused and
+// told of the first. One whose session ended may not publish until it has the lock again.
+func TestClaim(t *testing.T) {
+	url := postgres(t)
+	open := func(claim bool) (*store.Store, error) {
+		return store.Open(t.Context(), store.Options{URL: url, Claim: claim})
+	}
+	closed := func(s *store.Store) {
+		t.Helper()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	first, err := open(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Claimed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := open(true)
+	if !problem.Is(err, problem.Conflict) {
+		t.Fatalf("the second: %v, %v", second, err)
+	}
+	for _, part := range []string{"process " + strconv.Itoa(os.Getpid()), host[:min(len(host), 20)], "127.0.0.1", "since 20"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not name %q", err, part)
+		}
+	}
+	reader, err := open(false) // a backup, the doctor
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Claimed(t.Context()); err != nil {
+		t.Error(err)
+	}
+	closed(reader)
+
+	// The session ends, and another control plane takes the lock before the first does.
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	end := `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'sluice/%'`
+	if _, err := db.ExecContext(t.Context(), end); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Claimed(t.Context()); !problem.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "publishing is stopped") {
+		t.Fatalf("after its session ended: %v", err)
+	}
+	other, err := open(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); !ok(); {
+			if time.Now().After(deadline) {
+				t.Fatalf("not %s: %v", what, first.Claimed(t.Context()))
+			}
+			time.Sleep(20 * time.Millisecond) // another program and a watcher of the real world
+		}
+	}
+	until("told who has it", func() bool {
+		err := first.Claimed(t.Context())
+		return err != nil && strings.Contains(err.Error(), "another control plane (host")
+	})
+	closed(other)
+	until("regained", func() bool { return first.Claimed(t.Context()) == nil })
+	closed(first)
+	again, err := open(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(again)
+}
