@@ -52,6 +52,9 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 		if err := tx.SaveToolset(ctx, d.ts); err != nil {
 			return err
 		}
+		if err := tx.PutDraftCopy(ctx, d.copyOf(store.CopyPublished, rev.Digest, "")); err != nil {
+			return err
+		}
 		rec := audit(ctx, "toolset.deploy", d.ts.ID)
 		rec.Digest, rec.Reason = rev.Digest, reason
 		was := map[string]any{"revision": before.LiveRevision, "digest": before.LiveDigest}

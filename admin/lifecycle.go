@@ -114,7 +114,7 @@ type Collected struct {
 func (s *Server) registerLifecycle() {
 	register(s, huma.Operation{
 		OperationID: "rollback-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/rollback", Summary: "Go back to an older revision", Tags: []string{"toolsets"},
-		Description: "Publishes the digest of an older revision as a new revision. The draft stays as it is.",
+		Description: "Publishes the digest of an older revision as a new revision. The draft becomes what is live; what it was is kept aside under a name (see list-kept-drafts).",
 	}, s.rollback)
 	register(s, huma.Operation{
 		OperationID: "collect-garbage", Method: http.MethodPost, Path: "/v1/registry/collect", Summary: "Remove what nothing needs from the registry", Tags: []string{"registry"},
@@ -227,6 +227,7 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 			return tx.Audit(back, rec)
 		}))
 	}
+	s.draftAfterRollback(ctx, ws, ts.ID, rev.N, req.Reason)
 	s.awaitLive(ctx, ts.ID, rev.N)
 	s.replaced(ws.ID(), &before, store.RollBack)
 	s.emit(Event{Type: EventRolledBack, Workspace: ws.ID(), Toolset: ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(old.State), To: string(rev.State)})

@@ -34,7 +34,7 @@ func states(rows []admin.Revision) (out []string) {
 	return out
 }
 
-// A rollback is one call: the old digest is a new revision, and the draft stays.
+// A rollback is one call: the old digest is a new revision, and the draft becomes it.
 func TestRollback(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Pets", "pets.yaml")
@@ -47,7 +47,7 @@ func TestRollback(t *testing.T) {
 	second := w.get(ts.ID).LiveDigest
 	w.describe(ts.ID, "third")
 	back := want[admin.Toolset](w, w.do("POST", path, `{"reason":"third is broken"}`), 200)
-	if back.LiveDigest != second || back.Revision != 4 || back.Digest == second || !back.Changed {
+	if back.LiveDigest != second || back.Revision != 4 || back.Digest != second || back.Changed {
 		t.Fatalf("rolled back to %s at %d, draft %s", back.LiveDigest, back.Revision, back.Digest)
 	}
 	rows := w.revisions(ts.ID)
@@ -64,7 +64,7 @@ func TestRollback(t *testing.T) {
 	want[admin.Problem](w, w.do("POST", path, `{"revision":5}`), 409)
 	want[admin.Problem](w, w.do("POST", path, `{"revision":1}`), 409)
 	want[admin.Problem](w, w.do("POST", path, `{"revision":77}`), 404)
-	if got := w.audits(); got[len(got)-1] != "toolset.rollback" {
+	if got := w.audits(); !slices.Contains(got, "toolset.rollback") {
 		t.Fatalf("audit %v", got)
 	}
 	// A rollback whose release cannot be made leaves everything as it was.

@@ -372,6 +372,7 @@ func (s *Server) routes() {
 	s.registerAudit()
 	s.registerEdges()
 	s.registerReleases()
+	s.registerKeptDrafts()
 	s.registerTokens()
 	s.registerGrants()
 	s.registerMembers()

@@ -102,6 +102,7 @@ func suite(t *testing.T, h harness) {
 	f("previews", testPreviews)
 	f("schedules", testSchedules)
 	f("marks of releases", testMarks)
+	f("copies of drafts", testDrafts)
 	f("jobs", testJobs)
 	f("idempotency keys", testKeys)
 	f("audit", testAudit)

@@ -21,7 +21,7 @@ func (a *app) toolsetCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "toolset", Aliases: []string{"toolsets", "ts"}, Short: "List, inspect, test, deploy and delete toolsets"}
 	cmd.AddCommand(a.toolsetList(), a.toolsetGet(), a.toolsetURLCommand(), a.toolsetTools(), a.toolsetSuggest(), a.toolsetOptimize(), a.toolsetLearned(), a.toolsetTest(), a.toolsetDeploy(), a.toolsetRefresh(), a.toolsetUpstream(), a.toolsetDiff(),
 		a.toolsetDelete(), a.toolsetAuth(), a.toolsetAccess(), a.toolsetLabels(), a.toolsetConnector())
-	cmd.AddCommand(a.toolsetRollback(), a.toolsetHistory(), a.toolsetPreview(), a.toolsetSchedule(), a.toolsetAccept(), a.toolsetOrigins())
+	cmd.AddCommand(a.toolsetRollback(), a.toolsetHistory(), a.toolsetDraft(), a.toolsetPreview(), a.toolsetSchedule(), a.toolsetAccept(), a.toolsetOrigins())
 	return cmd
 }
 

@@ -16,7 +16,7 @@ func (a *app) toolsetRollback() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "rollback TOOLSET [REVISION]", Short: "Go back to an older revision", Args: between(1, 2, "a toolset and a revision"),
-		Long: "Publish the content of an older revision as a new revision; by default of the newest one before the live one. The draft stays as it is.",
+		Long: "Publish the content of an older revision as a new revision; by default of the newest one before the live one. The draft becomes what is live; edits that it had are kept aside: sluice toolset draft list TOOLSET",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := admin.RollbackRequest{Reason: reason}
 			if len(args) == 2 {
