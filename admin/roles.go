@@ -25,7 +25,7 @@ var rolesOf = map[string]string{
 	"publish-plugin": store.RolePublisher, "yank-plugin-version": store.RolePublisher, "test-plugin-version": store.RolePublisher,
 	"add-publisher-key": store.RoleAdmin, "revoke-publisher-key": store.RoleAdmin,
 	"confirm-origins": store.RoleAdmin,
-	"list-releases": store.RoleAdmin, "resume-releases": store.RoleAdmin,
+	"list-releases":   store.RoleAdmin, "resume-releases": store.RoleAdmin,
 	"collect-garbage": store.RoleAdmin, "rotate-keys": store.RoleAdmin, "list-keys": store.RoleAdmin,
 }
 
