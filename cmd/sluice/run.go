@@ -328,21 +328,25 @@ func (r *runner) addDemo(ctx context.Context, c *apiClient) error {
 	if err := r.addSpecification(ctx, c, spec, &f); err != nil {
 		return err
 	}
-	return r.revokeOtherGrants(ctx, c, f.slug, strings.TrimPrefix(base, "http://"))
+	return r.grantWhileRunning(ctx, c, f.slug, strings.TrimPrefix(base, "http://"))
 }
 
-// revokeOtherGrants leaves a toolset the grant of one address: the demonstration had
-// another port at each start before, where somebody else may listen by now.
-func (r *runner) revokeOtherGrants(ctx context.Context, c *apiClient, toolset, address string) error {
+// grantWhileRunning keeps no grant of the demonstration, which has another port at each
+// start: somebody else may listen there later. This process alone may call it.
+func (r *runner) grantWhileRunning(ctx context.Context, c *apiClient, toolset, address string) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("reading the address of the demonstration: %w", err)
+	}
 	var out admin.Grants
 	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/grants?toolset=" + url.QueryEscape(toolset), out: &out}); err != nil {
 		return err
 	}
 	for _, g := range out.Items {
-		if g.Address == address {
-			continue
-		}
 		if _, err := c.do(ctx, apiCall{method: http.MethodDelete, path: "/v1/grants/" + url.PathEscape(g.ID)}); err != nil {
+			return err
+		}
+		if err := r.node.dialer.Grant(g.Toolset, at); err != nil {
 			return err
 		}
 	}
