@@ -155,7 +155,7 @@ func (d *Dialer) resolve(ctx context.Context, network, addr string, scope *Scope
 		switch {
 		case reason == "":
 		case Metadata(a.Addr()):
-			return nil, problem.New(problem.BlockedAddress, "%s is %s, %s, where clouds keep the credentials of machines", clip(addr), a.Addr(), reason).
+			return nil, problem.New(problem.BlockedAddress, "%s is %s, %s, where clouds keep the credentials of machines, and only public addresses are dialed", clip(addr), a.Addr(), reason).
 				Fix("if you are sure, start with --allow-private-upstreams=%s", a.Addr())
 		case d.allowPrivate:
 		case d.own.has(a):
