@@ -99,9 +99,8 @@ func (s *Server) seeNamed(ctx context.Context, named []string) (context.Context,
 		for _, a := range addrs {
 			all = append(all, seen{host, a})
 		}
-		ctx = safedial.WithAddresses(ctx, addrs)
 	}
-	return ctx, all
+	return safedial.WithAddresses(ctx, addressesOf(all)), all
 }
 
 func addressesOf(all []seen) []netip.AddrPort {

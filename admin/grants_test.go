@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"net"
+	"net/http"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -105,10 +106,10 @@ func TestGrantIsOfItsToolset(t *testing.T) {
 	if len(g) != 1 || g[0].Address != hostport || g[0].Toolset != ts.ID || g[0].Workspace != "default" || len(w.grants("?toolset="+other.ID)) != 0 {
 		t.Fatalf("listed: %+v", g)
 	}
-	if a := w.do("DELETE", "/v1/grants/"+g[0].ID, nil, w.apiToken("editor")...); a.StatusCode != 403 || !w.reaches(ts.ID, hostport) {
+	if a := w.do("DELETE", "/v1/grants/"+g[0].ID, nil, w.apiToken("editor")...); a.StatusCode != http.StatusForbidden || !w.reaches(ts.ID, hostport) {
 		t.Errorf("an editor revokes: %d", a.StatusCode)
 	}
-	if a := w.do("DELETE", "/v1/grants/"+g[0].ID, nil); a.StatusCode != 204 || w.reaches(ts.ID, hostport) || len(w.grants("")) != 0 {
+	if a := w.do("DELETE", "/v1/grants/"+g[0].ID, nil); a.StatusCode != http.StatusNoContent || w.reaches(ts.ID, hostport) || len(w.grants("")) != 0 {
 		t.Errorf("revoking: %d", a.StatusCode)
 	}
 	if !slices.Contains(w.audits(), "grant.revoke") {
@@ -197,7 +198,7 @@ func TestCreateGrant(t *testing.T) {
 	}
 	want[admin.Problem](w, w.do("DELETE", "/v1/grants/"+first[0].ID, nil, tenants...), 404)
 	want[admin.Problem](w, w.do("DELETE", "/v1/grants/"+first[0].ID+"?workspace=default", nil, tenants...), 403)
-	if a := w.do("DELETE", "/v1/grants/"+g[0].ID, nil, tenants...); a.StatusCode != 204 || w.reaches(theirs.ID, "10.1.2.3:80") {
+	if a := w.do("DELETE", "/v1/grants/"+g[0].ID, nil, tenants...); a.StatusCode != http.StatusNoContent || w.reaches(theirs.ID, "10.1.2.3:80") {
 		t.Errorf("a tenant's administrator revokes a grant of the workspace: %d", a.StatusCode)
 	}
 	if _, err := w.dialer.Seen(t.Context(), netip.AddrPortFrom(netip.MustParseAddr("10.1.2.3"), 80).String()); err != nil {

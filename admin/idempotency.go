@@ -51,8 +51,8 @@ func (s *Server) idempotent(next http.HandlerFunc) http.HandlerFunc {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		ctx := r.Context()
-		print := requestPrint(r, body)
-		row := &store.IdempotencyKey{TokenID: requestOf(ctx).token.ID, Key: key, Fingerprint: s.o.Keyring.Fingerprint(print)}
+		identity := requestPrint(r, body)
+		row := &store.IdempotencyKey{TokenID: requestOf(ctx).token.ID, Key: key, Fingerprint: s.o.Keyring.Fingerprint(identity)}
 		var old *store.IdempotencyKey
 		err = s.workspace(ctx).Update(ctx, func(tx *store.Tx) (err error) {
 			old, err = tx.BeginKey(ctx, row)
@@ -63,7 +63,7 @@ func (s *Server) idempotent(next http.HandlerFunc) http.HandlerFunc {
 			s.writeProblem(w, r, err)
 		case old == nil:
 			s.first(w, r, row, next)
-		case !s.o.Keyring.HasFingerprint(print, old.Fingerprint):
+		case !s.o.Keyring.HasFingerprint(identity, old.Fingerprint):
 			s.writeProblem(w, r, statusProblem(http.StatusUnprocessableEntity, "this Idempotency-Key was used for another request"))
 		case old.State != store.KeyDone:
 			w.Header().Set("Retry-After", "1")

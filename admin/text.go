@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -26,10 +27,8 @@ func checkText(r *http.Request, body []byte) error {
 		return textProblem("the query is not a list of parameters")
 	}
 	for name, values := range query {
-		for _, v := range append(values, name) {
-			if bad(v) {
-				return textProblem("the query has a NUL character, or bytes that are not UTF-8")
-			}
+		if bad(name) || slices.ContainsFunc(values, bad) {
+			return textProblem("the query has a NUL character, or bytes that are not UTF-8")
 		}
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))

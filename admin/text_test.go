@@ -73,8 +73,11 @@ func TestRepeatedTokens(t *testing.T) {
 	ts := w.create("Pets", "pets.yaml")
 	at := "/v1/toolsets/" + ts.ID
 	for i, made := range [][2]string{
-		{"/v1/tokens", `{"name":"n","role":"viewer"}`}, {at + "/access-tokens", `{"name":"n"}`}, {"/v1/edges/join-tokens", `{}`},
-		{at + "/preview", `{"ttlSeconds":600}`}, {"/v1/workspaces", `{"id":"other","name":"Other"}`},
+		{"/v1/tokens", `{"name":"n","role":"viewer"}`},
+		{at + "/access-tokens", `{"name":"n"}`},
+		{"/v1/edges/join-tokens", `{}`},
+		{at + "/preview", `{"ttlSeconds":600}`},
+		{"/v1/workspaces", `{"id":"other","name":"Other"}`},
 	} {
 		key := []string{"Idempotency-Key", "k" + string(rune('0'+i))}
 		first := w.do("POST", made[0], made[1], key...)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -125,11 +126,7 @@ func leaksIn(v any) bool {
 		raw, err := base64.StdEncoding.DecodeString(v)
 		return strings.Contains(v, canary) || err == nil && bytes.Contains(raw, []byte(canary))
 	case []any:
-		for _, e := range v {
-			if leaksIn(e) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, leaksIn)
 	case map[string]any:
 		for k, e := range v {
 			if strings.Contains(k, canary) || leaksIn(e) {
@@ -179,12 +176,11 @@ var unnamed = map[string]bool{"cursor": true, "deep": true, "xml": true, "disgui
 // filtered is a gateway whose toolset "acme" is guarded.
 type filtered struct {
 	*gatewaytest.Stack
-	t       *testing.T
-	up      *upstreamtest.Server
-	relay   *guest.Package
-	played  *scrubber
-	count   uint64
-	prepare func(*registry.Toolset)
+	t      *testing.T
+	up     *upstreamtest.Server
+	relay  *guest.Package
+	played *scrubber
+	count  uint64
 }
 
 func newFiltered(t *testing.T) *filtered {

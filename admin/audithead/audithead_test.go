@@ -124,7 +124,7 @@ func TestHead(t *testing.T) {
 	}
 	for i := range 5 {
 		w.write(1)
-		if h, _ := w.head(); h.Seq != uint64(4+i) { //nolint:gosec // small
+		if h, _ := w.head(); h.Seq != uint64(4+i) {
 			t.Fatalf("after record %d: %+v", 4+i, h)
 		}
 	}

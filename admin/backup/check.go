@@ -127,7 +127,7 @@ func (s *staged) checkIndex(ctx context.Context, files *server.Store) error {
 			Manifests []struct{ Digest registry.Digest }
 		}
 		if json.Unmarshal(b, &m) != nil {
-			return nil // one that cannot be read names nothing, here as at a collection
+			return nil //nolint:nilerr // one that cannot be read names nothing, here as at a collection
 		}
 		err = there(m.Config.Digest)
 		for _, l := range append(m.Layers, m.Manifests...) {

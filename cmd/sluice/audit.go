@@ -85,7 +85,7 @@ or with --head one that was kept elsewhere. Exits with 1 when something is wrong
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var in admin.VerifyAudit
 			if head != "" {
-				b, err := os.ReadFile(head) //nolint:gosec // the operator names the file
+				b, err := os.ReadFile(head)
 				if err != nil {
 					return fmt.Errorf("reading the head: %w", err)
 				}

@@ -75,7 +75,7 @@ func (n *node) openKeys(ctx context.Context) (nodeKeys, error) {
 func (n *node) mayMake(ctx context.Context, file string) error {
 	var ids []string
 	var err error
-	what, use := "", ""
+	var what, use string
 	switch file {
 	case n.path(releaseKeyFile):
 		what, use = "release key", registry.UseRelease
@@ -164,7 +164,7 @@ func (n *node) guardRegistry(ctx context.Context, artifacts *oci.Store) error {
 	}
 	_, err = artifacts.Resolve(ctx, oci.ReleaseRepository(publish.DefaultGroup), oci.TagLatest)
 	if !errors.Is(err, registry.ErrNotFound) {
-		return nil //nolint:nilerr // whoever reads the release says what is wrong with it
+		return nil // whoever reads the release says what is wrong with it
 	}
 	return problem.New(problem.Conflict, "the records have toolsets, and the registry holds no release").At(n.path(registryDir), 0, 0, "").
 		Fix("put the registry's directory back, or restore a backup: sluice restore FILE")

@@ -210,7 +210,7 @@ func (x *exchange) malformed() {
 		f = append(f, ')')
 	}
 	f = append(f, ". It begins: "...)
-	f = x.appendFiltered(f, x.stripDocument(x.body), partError, maxFailure)
+	f = x.appendFiltered(f, x.stripDocument(x.body), maxFailure)
 	x.failure, x.text, x.bad = f, f, true
 }
 
@@ -221,7 +221,7 @@ func (x *exchange) unexpectedPage() {
 	f = strconv.AppendInt(f, int64(x.status), 10)
 	f = append(f, " with a web page instead of JSON; the base URL of the toolset may be wrong, or a login is in between. The page says: "...)
 	x.form = appendHTMLText(x.form[:0], x.body)
-	f = x.appendFiltered(f, x.form, partError, maxFailure)
+	f = x.appendFiltered(f, x.form, maxFailure)
 	x.failure, x.text, x.bad = f, f, true
 }
 

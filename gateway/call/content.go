@@ -386,7 +386,7 @@ func (x *exchange) faultMCP() error {
 	}
 	b := append(x.failure[:0], "The MCP server refused the call: "...)
 	if x.redacts() {
-		b = x.appendFiltered(b, f.Text(), partError, maxFailure)
+		b = x.appendFiltered(b, f.Text(), maxFailure)
 	} else {
 		b = append(b, f.Message...)
 	}

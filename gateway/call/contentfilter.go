@@ -329,7 +329,7 @@ func sameValue(a, b jsonscan.Value) bool {
 // faultFiltered is what is told of a server's JSON-RPC error: its message, and its data
 // where that can be shown.
 func (x *exchange) faultFiltered(f *mcp.Error, message []byte) {
-	f.Message = string(x.appendFiltered(nil, message, partError, maxFailure))
+	f.Message = string(x.appendFiltered(nil, message, maxFailure))
 	if len(f.Data) == 0 {
 		return
 	}

@@ -180,14 +180,14 @@ func (x *exchange) withheldFrom(p *snapshot.Plugin, mediaType string) error {
 
 var errNotRead = errors.New("it does not read what came")
 
-// appendFiltered appends to dst at most n bytes of a text of the upstream, or says that
+// appendFiltered appends to dst at most n bytes of an error text of the upstream, or says that
 // they are withheld.
-func (x *exchange) appendFiltered(dst, text []byte, part string, n int) []byte {
+func (x *exchange) appendFiltered(dst, text []byte, n int) []byte {
 	if len(text) == 0 {
 		return dst
 	}
 	if x.redacts() {
-		out, _, err := x.filter(text, mediaText, part)
+		out, _, err := x.filter(text, mediaText, partError)
 		if err != nil {
 			return append(dst, noticeWithheld...)
 		}
@@ -322,7 +322,7 @@ func (x *exchange) filterFailure() {
 	if x.failed == nil || !x.asked || x.link != "" || !x.closed() {
 		return
 	}
-	said := ""
+	var said string
 	switch x.failed.Kind {
 	case problem.Unreachable:
 		said = "the upstream could not be reached"

@@ -92,7 +92,7 @@ func (x *exchange) runWorkflow() error {
 	case x.late():
 		return problem.New(problem.Timeout, "the workflow %s did not end within the %s of a call; %s", x.tool.Name, x.ts.Timeout, plural(w.done(), "call")+" ended")
 	case ok && said.Message != "":
-		x.failure = x.appendFiltered(x.failure[:0], bytes.ToValidUTF8([]byte(said.Message), []byte("\uFFFD")), partError, len(said.Message)*3)
+		x.failure = x.appendFiltered(x.failure[:0], bytes.ToValidUTF8([]byte(said.Message), []byte("\uFFFD")), len(said.Message)*3)
 		x.text, x.bad = x.failure, true
 		return nil
 	}

@@ -164,7 +164,7 @@ func TestVaultKeepsWhatItsReleaseUses(t *testing.T) {
 		if fault == "" && err != nil || fault != "" && (err == nil || !strings.Contains(err.Error(), fault)) {
 			t.Errorf("%s: %v, want %q", when, err, fault)
 		}
-		if err != nil && (strings.Contains(err.Error(), "secret-")) {
+		if err != nil && strings.Contains(err.Error(), "secret-") {
 			t.Errorf("%s: the error holds a value: %v", when, err)
 		}
 		d.has(when, v, values...)

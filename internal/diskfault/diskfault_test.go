@@ -19,9 +19,14 @@ func TestOf(t *testing.T) {
 		err  error
 		want string
 	}{
-		{syscall.ENOSPC, "the disk is full: /d/f"}, {syscall.EDQUOT, "quota is used up: /d/f"}, {syscall.EROFS, "read-only: /d/f"},
-		{syscall.EACCES, "may not read or write what is needed: /d/f"}, {syscall.EPERM, "may not"}, {syscall.EIO, "input or output error: /d/f"},
-		{syscall.ENOENT, ""}, {syscall.EINVAL, ""},
+		{syscall.ENOSPC, "the disk is full: /d/f"},
+		{syscall.EDQUOT, "quota is used up: /d/f"},
+		{syscall.EROFS, "read-only: /d/f"},
+		{syscall.EACCES, "may not read or write what is needed: /d/f"},
+		{syscall.EPERM, "may not"},
+		{syscall.EIO, "input or output error: /d/f"},
+		{syscall.ENOENT, ""},
+		{syscall.EINVAL, ""},
 	} {
 		err := fmt.Errorf("save: %w", &fs.PathError{Op: "write", Path: "/d/f", Err: c.err})
 		p := diskfault.Of(err)

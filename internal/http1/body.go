@@ -45,8 +45,8 @@ func (c *Conn) Body(most int) ([]byte, error) {
 			return nil, err
 		}
 	}
+	var n int
 	var err error
-	n := 0
 	if c.head.length == chunked {
 		n, err = c.readChunks(most)
 	} else {

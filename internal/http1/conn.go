@@ -125,8 +125,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 // fail ends the reading of requests.
 func (c *Conn) fail(err error) {
 	c.phase, c.err = failed, err
-	var e *Error
-	if errors.As(err, &e) {
+	if _, ok := errors.AsType[*Error](err); ok {
 		c.l.refused(Malformed)
 		c.linger.Store(true)
 	}
@@ -136,7 +135,7 @@ func (c *Conn) fail(err error) {
 // that the answer is written here: it reads the next request when the answer to the
 // one before was written.
 func (c *Conn) answerError() error {
-	if e, ok := c.err.(*Error); ok && c.l.opts.Bodies {
+	if e, ok := errors.AsType[*Error](c.err); ok && c.l.opts.Bodies {
 		_, _ = c.Conn.Write(appendAnswer(nil, e.Status, e.Text, 0)) // the connection ends in any case
 		c.err = &net.OpError{Op: "read", Net: "tcp", Err: e}        // such errors it does not answer
 	}
@@ -252,7 +251,7 @@ func (c *Conn) Drop() bool {
 	if c.phase != inBody {
 		return c.phase != failed
 	}
-	whole := false
+	var whole bool
 	if c.head.length == chunked {
 		whole = c.dropChunks()
 	} else {
@@ -322,7 +321,7 @@ func (c *Conn) take(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		err = nil
-	} else if err == io.EOF {
+	} else if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err
@@ -370,8 +369,10 @@ func (c *Conn) lingerClose() {
 			c.useBuffer(&smallBuffers)
 		}
 		err := c.Conn.SetReadDeadline(end)
-		for n, all := 0, 0; err == nil && all < lingerBytes; all += n {
+		for all := 0; err == nil && all < lingerBytes; {
+			var n int
 			n, err = c.Conn.Read(c.buf)
+			all += n
 		}
 		if err == nil { // it goes on sending: it has the rest of the time to read
 			t := time.NewTimer(time.Until(end))

@@ -200,7 +200,7 @@ func escapes(b []byte) bool {
 // host reports whether b is a host with or without a port (RFC 3986 §3.2.2): a name,
 // an IPv4 address, or an IPv6 address in brackets.
 func host(b []byte) bool {
-	name := b
+	var name []byte
 	if len(b) > 0 && b[0] == '[' {
 		i := bytes.IndexByte(b, ']')
 		if i < 0 {

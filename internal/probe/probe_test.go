@@ -22,7 +22,11 @@ func TestProbe(t *testing.T) {
 		want error
 		runs int
 	}{
-		{0, nil, nil, 1}, {10*time.Second - 1, fault, nil, 1}, {1, fault, fault, 2}, {time.Second - 1, nil, fault, 2}, {1, nil, nil, 3},
+		{0, nil, nil, 1},
+		{10*time.Second - 1, fault, nil, 1},
+		{1, fault, fault, 2},
+		{time.Second - 1, nil, fault, 2},
+		{1, nil, nil, 3},
 		{-time.Hour, fault, fault, 4}, // a clock that was set back
 	} {
 		now, result = now.Add(step.wait), step.is

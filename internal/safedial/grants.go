@@ -254,7 +254,7 @@ func (d *Dialer) Protect(listener net.Addr) {
 	if d.own.ports == nil {
 		d.own.ports = map[uint16]struct{}{}
 	}
-	d.own.ports[uint16(t.Port)] = struct{}{} //nolint:gosec // a port
+	d.own.ports[uint16(t.Port)] = struct{}{}
 }
 
 // has reports whether a listener of this node may answer at an address.

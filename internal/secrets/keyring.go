@@ -294,11 +294,11 @@ func (k *Keyring) unwrap(rec Record, sealed []byte) ([]byte, error) {
 // cannot be guessed from it without the key file.
 func (k *Keyring) Fingerprint(s Secret) string { return (*k.keys.Load())[0].fingerprint(s) }
 
-// HasFingerprint reports whether print is the fingerprint of s under any key of the
+// HasFingerprint reports whether fingerprint is that of s under any key of the
 // keyring: one that was made before a rotation is still known after it.
-func (k *Keyring) HasFingerprint(s Secret, print string) bool {
+func (k *Keyring) HasFingerprint(s Secret, fingerprint string) bool {
 	for _, key := range *k.keys.Load() {
-		if hmac.Equal([]byte(key.fingerprint(s)), []byte(print)) {
+		if hmac.Equal([]byte(key.fingerprint(s)), []byte(fingerprint)) {
 			return true
 		}
 	}

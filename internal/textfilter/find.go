@@ -208,9 +208,6 @@ func join(s string) string {
 	})
 }
 
-// disguised are digits among the letters of a word.
-var disguised = regexp.MustCompile(`\b[a-z]*[01345@$][a-z]+[01345@$][a-z0-9@$]*\b`)
-
 var digits = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s")
 
 // fold writes text in lower case, with single spaces and line feeds, without invisible

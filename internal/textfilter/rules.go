@@ -63,6 +63,7 @@ var rules = []rule{
 	newRule(Override, `\b(?:ignore|disregard|forget) (?:everything|anything|all|what) (?:(?:that )?(?:was |is |has been |you were |you have been |came |you )?(?:above|before|prior|earlier|previous|said|told|learned))`, "ignore", "disregard", "forget"),
 	newRule(Override, `\b(?:these|this|the following|my|our|new|tool(?:'s)?) (?:new )?(?:instructions?|rules?|directives?|descriptions?) (?:take|takes|have|has|override|overrides|supersede|supersedes|replace|replaces)\b[^.]{0,30}(?:precedence|priority|all|any|your|previous|other|existing|system|user)`, "instruction", "rule", "directive", "description").and("precedence", "priority", "overrid", "supersede", "replace"),
 	newRule(Override, `\b(?:highest|top|maximum|absolute) priority\b[^.]{0,40}\b(?:instructions?|over (?:all|any|every|other|user)|regardless)`, "priority").and("highest", "top ", "maximum", "absolute"),
+	//nolint:misspell // German
 	foreignRule(`(?:ignorier|vergiss|missacht|beachte)\w*\b.{0,40}\b(?:anweisung|instruktion|befehl|vorgabe)`, "anweisung", "instruktion", "befehl", "vorgabe"),
 	foreignRule(`\b(?:ignora|ignore|ignorez|olvida|olvide|oublie|oubliez|oublier|desconsidere|esqueça|dimentica|negeer|zignoruj)\b.{0,40}\b(?:instrucciones|instructions précédentes|consignes|instruções|istruzioni|instructies|instrukcje)`, "instruc", "instruç", "consignes", "istruzioni", "instructies", "instrukcje", "précédentes"),
 	foreignRule(`(?:игнорируй|игнорируйте|забудь|забудьте|не обращай).{0,60}(?:инструкци|указани|команд|правил)`, "инструкци", "указани", "команд", "правил"),

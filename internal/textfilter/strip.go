@@ -183,9 +183,8 @@ func sequence(text []byte, r rune, n int) int {
 			return 1
 		}
 		// ESC and a character of 0x40 to 0x5f is the C1 control with the same five bits.
-		if c := text[1]; c >= 0x40 && c < 0x60 {
-			r, n = rune(c)+0x40, 2
-		} else {
+		c := text[1]
+		if c < 0x40 || c >= 0x60 {
 			for n < len(text) && text[n] >= 0x20 && text[n] < 0x30 { // nF: designate a character set
 				n++
 			}
@@ -194,6 +193,7 @@ func sequence(text []byte, r rune, n int) int {
 			}
 			return n
 		}
+		r, n = rune(c)+0x40, 2
 	}
 	switch r {
 	case 0x9b: // CSI

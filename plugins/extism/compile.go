@@ -41,7 +41,7 @@ func (p *Plugin) begin(ctx context.Context) error {
 		case p.build == nil:
 			p.build = &compilation{done: make(chan struct{})}
 			p.h.building(1)
-			go p.compile(p.build)
+			go p.compile(p.build) //nolint:gosec // G118: the compilation serves whoever asks next too, and ends with the plugin
 		}
 		b := p.build
 		p.mu.Unlock()

@@ -17,8 +17,8 @@ type idle struct {
 func (l *idle) take(owner string) *Instance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for n := len(l.list) - 1; n >= 0; n-- {
-		if i := l.list[n]; i.owner == owner {
+	for n, i := range slices.Backward(l.list) {
+		if i.owner == owner {
 			l.list = slices.Delete(l.list, n, n+1)
 			return i
 		}

@@ -248,7 +248,7 @@ func Talk(t testing.TB, addr, raw string) []Answer {
 // exchange sends raw and returns the answers up to the end of the connection, which
 // the server must bring about when half is false: this side stays open then.
 func exchange(addr, raw string, half bool) (out []Answer, err error) {
-	nc, err := net.DialTimeout("tcp", addr, 10*time.Second) //nolint:noctx // a test's own listener
+	nc, err := net.DialTimeout("tcp", addr, 10*time.Second) //nolint:noctx,forbidigo // a test's own listener
 	if err != nil {
 		return nil, err
 	}
