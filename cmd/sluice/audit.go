@@ -81,7 +81,7 @@ func (a *app) auditVerify() *cobra.Command {
 		Use: "verify", Short: "Check that no record of the audit log was changed or removed", Args: exactly(0, "no arguments"),
 		Long: `Read every record, check that each holds the hash of the one before, and that the log
 reaches its signed head: the one that the control plane keeps outside of its database,
-or with --head one that was kept elsewhere. Exits with 1 when something is wrong.`,
+or with --head one that was kept elsewhere. Exits with 7 when something is wrong.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var in admin.VerifyAudit
 			if head != "" {
