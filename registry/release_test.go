@@ -145,7 +145,7 @@ func FuzzParseRelease(f *testing.F) {
 		if err != nil {
 			t.Fatalf("encoded and cannot be parsed: %v", err)
 		}
-		if !again.SameContent(again) || again.Epoch != r.Epoch || again.Revision != r.Revision {
+		if !again.SameContent(r) || again.Epoch != r.Epoch || again.Revision != r.Revision {
 			t.Fatalf("%s became %s", b, first)
 		}
 	})

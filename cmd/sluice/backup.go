@@ -76,7 +76,10 @@ func (a *app) writeBackup(ctx context.Context, file, database string, to []age.R
 	if err != nil {
 		return err
 	}
-	defer func() { _ = st.Close() }() // only read
+	defer func() { _ = st.Close() }() // what was written is committed
+	if err := auditBackup(ctx, st, len(to)); err != nil {
+		fmt.Fprintf(a.stderr, "! the backup is not in the audit log: %v\n", err) // of a directory that cannot be written there is a backup all the same
+	}
 	o := backup.Options{Store: st, Dir: a.dataDir(), Recipients: to, Program: versionOrDevel(), Now: time.Now().UTC()}
 	dir := filepath.Join(o.Dir, registryDir)
 	at, err := placesOf(dir)
@@ -114,6 +117,16 @@ func (a *app) writeBackup(ctx context.Context, file, database string, to []age.R
 		fmt.Fprintf(w, "%s: %s, %s, %s\n", file, plural(int(sum.Records), "record"), plural(int(sum.Files), "file"), byteSize(sum.Bytes))
 		sayLeftOut(w, sum)
 		fmt.Fprintf(w, "check it: sluice backup %s --verify\n", shellWord(file))
+	})
+}
+
+// auditBackup records that somebody on this machine takes a backup, which holds every
+// key of the control plane. The record is in the backup itself too.
+func auditBackup(ctx context.Context, st *store.Store, recipients int) error {
+	return st.Workspace(workspace).Update(ctx, func(tx *store.Tx) error {
+		return tx.Audit(ctx, &store.Audit{
+			ActorType: "system", ActorID: "command line", Action: "backup", Resource: workspace, After: fmt.Sprintf(`{"recipients":%d}`, recipients), Outcome: "ok",
+		})
 	})
 }
 
