@@ -208,12 +208,13 @@ func TestListsAndUpdates(t *testing.T) {
 		"follow-calls": "a stream", "list-keys": "a handful", "list-origins": "one for each connector", "list-toolset-connectors": "bounded by registry.MaxConnectors",
 		"get-authentication": "at most 16", "get-connector-authentication": "at most 16", "get-learned": "bounded by the store",
 		"get-suggestions": "one for each tool of a toolset", "list-user-logins": "pages by after",
+		"list-releases": "one for each group of edges", "list-kept-drafts": "the newest 20",
 		"list-grants": "a handful: bounded by store.MaxGrants for each toolset",
 	}
 	unconditional := map[string]string{
 		"revoke-join-token": "ends it whatever it was", "revoke-edge": "ends it whatever it was", "revoke-token": "ends it whatever it was",
 		"revoke-access-token": "ends it whatever it was", "revoke-user-login": "ends it whatever it was", "end-draft-preview": "ends it whatever it was",
-		"revoke-grant": "ends it whatever it was",
+		"revoke-grant": "ends it whatever it was", "drop-kept-draft": "a copy that nobody changes",
 	}
 	lists, updates := 0, 0
 	for _, at := range w.operations() {

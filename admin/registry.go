@@ -81,7 +81,7 @@ func (s *Server) keepLive(r *http.Request, workspace, repository string) error {
 	_, name, _ := strings.Cut(last, "/")
 	d, err := registry.ParseDigest(name)
 	if err != nil {
-		return nil // a tag, or nothing that can be deleted
+		return nil //nolint:nilerr // a tag, or nothing that can be deleted
 	}
 	groups, err := s.o.Store.Groups(ctx)
 	if err != nil {

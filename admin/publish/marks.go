@@ -60,7 +60,8 @@ func (p *Publisher) compare(ctx context.Context, group string, newest *sign.Rele
 	if err != nil {
 		return err
 	}
-	r, why := newest.Release(), ""
+	r := newest.Release()
+	var why string
 	switch {
 	case epoch == 0:
 		unknown, err := marks.Unknown(ctx, r.Toolsets)

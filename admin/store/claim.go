@@ -67,9 +67,7 @@ func openClaim(ctx context.Context, url string, log *slog.Logger) (*claim, error
 	config.RuntimeParams = maps.Clone(config.RuntimeParams)
 	config.RuntimeParams["application_name"] = claimName()
 	// The server must see within half a minute that this machine is gone.
-	for name, value := range map[string]string{"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"} {
-		config.RuntimeParams[name] = value
-	}
+	maps.Copy(config.RuntimeParams, map[string]string{"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"})
 	c := &claim{config: config, log: log, done: make(chan struct{})}
 	deadline := time.Now().Add(claimWait)
 	for {
