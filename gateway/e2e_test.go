@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -287,8 +288,8 @@ func TestBlockedUpstream(t *testing.T) {
 func TestGrantIsOfOneToolset(t *testing.T) {
 	up := upstreamtest.New(t)
 	up.Handle("/", upstreamtest.JSON(200, `{}`))
-	calls := 0
-	remote := sdk(func(*http.Request) { calls++ })
+	var calls atomic.Int64
+	remote := sdk(func(*http.Request) { calls.Add(1) })
 	server := httptest.NewServer(remote)
 	t.Cleanup(server.Close)
 	rest, err := gatewaytest.Connector("acme", up.URL, gatewaytest.Operation("get", "GET", "/"))
@@ -320,7 +321,7 @@ func TestGrantIsOfOneToolset(t *testing.T) {
 		asked                   func() int
 	}{
 		{"one", "two", "get", up.Addr(), func() int { return len(up.Requests()) }},
-		{"three", "four", "echo", server.Listener.Addr().String(), func() int { return calls }},
+		{"three", "four", "echo", server.Listener.Addr().String(), func() int { return int(calls.Load()) }},
 	} {
 		at := netip.MustParseAddrPort(f.addr)
 		if reached(f.has, f.tool) || reached(f.hasNot, f.tool) {
