@@ -173,9 +173,23 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 	case previous == nil:
 		action = "connector.add"
 	}
+	var opens *opening
+	if isNew {
+		opens, err = s.openingOf(ctx, d.ts, in.Access)
+	} else {
+		err = checkOpening(ctx, ws, d.ts, in.Access)
+	}
+	if err != nil {
+		return nil, err
+	}
 	var lost gone
 	s.collectLost(ctx, ws, &lost, replaced, d.creds)
-	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeCreated(ctx, tx, d, src, action, in.Auth != nil) })
+	err = ws.Update(ctx, func(tx *store.Tx) error {
+		if err := s.writeCreated(ctx, tx, d, src, action, in.Auth != nil); err != nil {
+			return err
+		}
+		return opens.write(ctx, tx, d.ts.ID)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +209,7 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 		s.servers.note(key, sighted{at: s.now()})
 		defer s.startLook() // which listens to the server
 	}
-	m := &made{isNew: isNew, granted: granted, renamed: renamed, added: previous == nil}
+	m := &made{isNew: isNew, opens: opens, granted: granted, renamed: renamed, added: previous == nil}
 	if to != nil {
 		m.in = in
 		return s.finishAdd(ctx, ws, d, m, phase)
@@ -251,7 +265,8 @@ func (in *CreateToolset) slug(connector string) string {
 // made is what a creation did besides the draft.
 type made struct {
 	in      *CreateToolset
-	isNew   bool       // the toolset
+	isNew   bool // the toolset
+	opens   *opening
 	added   bool       // the connector is new
 	granted []string   // private addresses the toolset may now call
 	renamed []KeptName // tools whose names were taken
@@ -500,9 +515,15 @@ func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft
 	if m.isNew {
 		status = http.StatusCreated
 	}
-	return &done{status: status, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version), body: CreatedToolset{
+	body := CreatedToolset{
 		ToolsetDetail: d.detail(shown), Created: m.isNew, Tools: d.tools(false), Advice: advice, Granted: m.granted, Changes: d.changes,
-	}}, nil
+	}
+	out := &done{status: status, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version), kept: body}
+	if body.Token, err = m.opens.show(); err != nil {
+		return nil, err
+	}
+	out.body = body
+	return out, nil
 }
 
 // addresses are what a creation names for the node to dial.

@@ -330,7 +330,7 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 	t := Toolset{
 		ID: d.ts.ID, Slug: d.ts.Slug, Name: d.ts.Name, Description: d.ts.Description, Instructions: d.ts.Instructions,
 		Status: "draft", URL: strings.TrimSuffix(s.o.GatewayURL, "/") + "/t/" + d.ts.Slug,
-		Profile: d.ts.Profile, Access: Access{Mode: modeOf(access)}, Digest: d.ts.DraftDigest, LiveDigest: d.ts.LiveDigest, Revision: d.ts.LiveRevision,
+		Profile: d.ts.Profile, Access: Access{Mode: modeOf(access), Public: s.o.Closed && modeOf(access) == registry.AccessNone}, Digest: d.ts.DraftDigest, LiveDigest: d.ts.LiveDigest, Revision: d.ts.LiveRevision,
 		Changed: d.ts.LiveRevision > 0 && d.ts.LiveDigest != d.ts.DraftDigest, CreatedAt: d.ts.CreatedAt.Time, UpdatedAt: d.ts.UpdatedAt.Time,
 	}
 	if d.ts.LiveRevision > 0 {

@@ -67,6 +67,8 @@ type world struct {
 	stop      func()
 	retention admin.Retention
 	publicURL string // of the admin listener
+	// closed is a node that others than this machine reach.
+	closed bool
 	// noPreviews makes a control plane without a gateway.
 	noPreviews bool
 	sandbox    *extism.Host
@@ -402,7 +404,7 @@ func (w *world) open() {
 		fetch = w.fetcher
 	}
 	w.srv, err = admin.New(ctx, admin.Options{
-		PreviewURL: previews, Event: w.happened,
+		Closed: w.closed, GuardMetrics: w.closed, PreviewURL: previews, Event: w.happened,
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: fetch, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, AuditHeads: heads, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", LinkURL: "http://localhost:7301", PublicURL: w.publicURL, Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
 		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester, Elsewhere: w.elsewhere,

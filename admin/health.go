@@ -7,14 +7,16 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // readyTimeout bounds all checks of one /readyz: an orchestrator asks every few
 // seconds.
 const readyTimeout = 2 * time.Second
 
-// serveHealth answers /livez, /healthz, /readyz and /metrics without
-// authentication, as probes and scrapers expect; the listener is private.
+// serveHealth answers /livez, /healthz, /readyz without authentication, as probes
+// expect, and /metrics so on a listener of this machine.
 func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -23,15 +25,34 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case "/metrics":
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		for _, write := range s.o.Metrics {
-			write(w)
+		if s.o.GuardMetrics {
+			s.authenticated(s.serveMetrics)(w, r)
+			return
 		}
+		s.writeMetrics(w)
 	case "/readyz":
 		text, ready := s.readiness(r.Context(), r.URL.Query().Has("verbose"))
 		s.plain(w, text, ready)
 	default:
 		s.plain(w, "ok\n", true)
+	}
+}
+
+// serveMetrics writes the metrics for who may read all of the node: they name the
+// toolsets of every workspace.
+func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	if requestOf(r.Context()).token.WorkspaceID != operator {
+		s.writeProblem(w, r, problem.New(problem.Forbidden, "metrics are of all workspaces, and the token is of one").
+			Fix("use a token of workspace %q; the role viewer is enough", operator))
+		return
+	}
+	s.writeMetrics(w)
+}
+
+func (s *Server) writeMetrics(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	for _, write := range s.o.Metrics {
+		write(w)
 	}
 }
 

@@ -231,6 +231,9 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 			return err
 		}
 	}
+	if err := s.closeImported(ctx, ws, x); err != nil {
+		return err
+	}
 	before := any(map[string]any{})
 	if x.now != nil {
 		have, err := s.declare(ctx, ws, x.now, nil)

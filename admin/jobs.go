@@ -53,6 +53,15 @@ type done struct {
 	resource string // path
 	etag     string
 	body     any
+	kept     any // body as a stored job has it, without what is shown once; nil: body
+}
+
+// stored is the body as a stored job has it.
+func (d *done) stored() any {
+	if d.kept != nil {
+		return d.kept
+	}
+	return d.body
 }
 
 // jobOutput answers work: with its result, or with the job it became.
@@ -165,7 +174,7 @@ func (j *job) saveLocked(ctx context.Context) {
 		}
 		j.row.State, j.row.Error = store.JobFailed, mustJSON(p)
 	} else {
-		j.row.State, j.row.Resource, j.row.Result = store.JobSucceeded, j.result.resource, mustJSON(j.result.body)
+		j.row.State, j.row.Resource, j.row.Result = store.JobSucceeded, j.result.resource, mustJSON(j.result.stored())
 	}
 	j.row.Phase = ""
 	j.writeLocked(ctx)

@@ -58,6 +58,8 @@ type CreatedToolset struct {
 	Advice  *SelectionAdvice `json:"advice,omitempty" doc:"With more than 40 tools: what each selection would cost."`
 	Granted []string         `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
 	Changes *Changes         `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`
+	// Token is in no stored job.
+	Token *CreatedAccessToken `json:"accessToken,omitempty" doc:"What opens the URL of the new toolset, shown once. Absent: everybody may open it, or the toolset was there before, or the creation ended as a job; then make one."`
 }
 
 // UpstreamState is how an MCP server follows what was pinned of it.
@@ -118,7 +120,8 @@ type CachePolicy struct {
 
 // Access says who may open the toolset URL.
 type Access struct {
-	Mode string `json:"mode" enum:"none,token,jwt" doc:"none: everybody who reaches it; token: access tokens; jwt: tokens of an authorization server."`
+	Public bool   `json:"public,omitempty" doc:"Mode none where others than this machine reach the gateway: whoever does may call the tools."`
+	Mode   string `json:"mode" enum:"none,token,jwt" doc:"none: everybody who reaches it; token: access tokens; jwt: tokens of an authorization server."`
 }
 
 // AuthMethod is one way to authenticate that the specification names.

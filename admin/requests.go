@@ -19,6 +19,7 @@ type CreateToolset struct {
 	Auth         *SetAuth      `json:"authentication,omitempty"`
 	Login        string        `json:"login,omitempty" maxLength:"64" doc:"A finished login at the MCP server (POST /v1/mcp/logins), whose configuration and tokens the toolset takes over. Of authentication only perUser counts then."`
 	Policy       string        `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. pin: the change waits until it is accepted; warn: it is deployed unless it breaks something, and logged; follow: it is deployed. Default: pin."`
+	Access       string        `json:"access,omitempty" enum:"none,token" doc:"Who may open the URL of a new toolset. none: everybody who reaches it; token: who has the access token that the answer shows once. Default: token where others than this machine reach the gateway, and on a control plane without one; else none."`
 	Test         *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
 	Deploy       *CreateDeploy `json:"deploy,omitempty"`
 }

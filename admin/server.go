@@ -99,6 +99,10 @@ type Options struct {
 	// LinkURL is what the links of single callers begin with when there is no
 	// PublicURL. Default: callers get no links, and must ask the operator.
 	LinkURL string
+	// Closed says that others than this machine may reach the gateways of this control
+	// plane: a new toolset needs an access token unless the request says otherwise, and
+	// those that are open are named. Default: a listener on loopback.
+	Closed bool
 	// GatewayURL is where toolset URLs start, such as http://127.0.0.1:7300.
 	GatewayURL string
 	// PreviewURL is what the URLs of previews of drafts begin with, when this node has a
@@ -121,6 +125,9 @@ type Options struct {
 	Elsewhere func(reference string) (st *oci.Store, repository, tagOrDigest string, err error)
 	// Metrics write what /metrics answers, in the Prometheus text format.
 	Metrics []func(io.Writer)
+	// GuardMetrics asks for an API token of the operator's workspace at /metrics, for a
+	// listener that others than this machine reach. Default: nobody is asked.
+	GuardMetrics bool
 	// Ready are the checks of /readyz, in this order.
 	Ready []Check
 	// SettleUsage posts what the gateway of this node counted, before usage is read.

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // addFlags say how a toolset is made.
@@ -32,6 +33,7 @@ type addFlags struct {
 	main                string
 	mcp                 bool
 	policy              string
+	public              bool
 	to                  string // toolset that gets another connector; "": a new one is made
 	profileGiven        func() bool
 }
@@ -50,6 +52,7 @@ func (f *addFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.main, "main", "", "path of the main document in a directory or archive (default: found)")
 	fs.BoolVar(&f.mcp, "mcp", false, "the URL is that of an MCP server (default: found out)")
 	fs.StringVar(&f.to, "to", "", "add to this `TOOLSET` instead of making one; --name is then the connector's name in it")
+	fs.BoolVar(&f.public, "public", false, "a new toolset is open to everybody who reaches the gateway (default: only on loopback, else an access token is made)")
 	fs.StringVar(&f.policy, "upstream-policy", "", "when an MCP server changes its tools: pin, warn, follow (default pin)")
 	mustComplete(cmd, "upstream-policy", []string{"pin", "warn", "follow"})
 	f.profileGiven = func() bool { return fs.Changed("profile") }
@@ -107,6 +110,9 @@ func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error)
 	in.Selection, in.UseCase = f.selection, f.useCase
 	if in.Selection == "" && in.UseCase != "" {
 		in.Selection = "use-case"
+	}
+	if f.public {
+		in.Access = registry.AccessNone
 	}
 	if f.cacheSeconds > 0 {
 		in.Cache = &admin.CachePolicy{TTLSeconds: f.cacheSeconds}
@@ -263,12 +269,28 @@ func (a *app) create(ctx context.Context, c *apiClient, spec specification, in c
 		return nil, err
 	}
 	a.sayGranted(made.Granted)
+	if err := a.firstToken(ctx, c, made); err != nil {
+		return nil, err
+	}
 	var detail admin.ConnectorDetail
 	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/connectors/" + url.PathEscape(made.Connector.Name), out: &detail}); err != nil {
 		return nil, err
 	}
 	a.sayMade(spec, made, &detail)
 	return made, nil
+}
+
+// firstToken makes the access token of a new toolset that took so long to make that the
+// answer with it could not be waited for.
+func (a *app) firstToken(ctx context.Context, c *apiClient, made *admin.CreatedToolset) error {
+	if !made.Created || made.Access.Mode != registry.AccessToken || made.Token != nil {
+		return nil
+	}
+	made.Token = new(admin.CreatedAccessToken)
+	_, err := c.do(ctx, apiCall{
+		method: http.MethodPost, path: toolsetPath(&made.ToolsetDetail, "access-tokens"), in: admin.NewAccessToken{Name: "made by sluice add"}, out: made.Token,
+	})
+	return err
 }
 
 // sayMade says what was made of a specification or a server.
@@ -393,6 +415,12 @@ func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
 		} else {
 			fmt.Fprintf(w, "  next   sluice toolset test %s TOOL   or: sluice toolset deploy %s --reason TEXT\n", t.Slug, t.Slug)
 		}
+	}
+	if t.Token != nil {
+		fmt.Fprintf(w, "  Access token  %s\n", t.Token.Token)
+		fmt.Fprintln(w, "    shown this once; clients send it as Authorization: Bearer …, sluice call takes it from SLUICE_ACCESS_TOKEN")
+	} else if t.Access.Public {
+		fmt.Fprintf(w, "! %s is public: everybody who reaches the gateway may call its tools\n    close it: sluice toolset access %s set token\n", t.Slug, t.Slug)
 	}
 	a.adviseAuth(w, &t.Toolset)
 	a.adviseCount(w, &t.Toolset)

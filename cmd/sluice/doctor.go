@@ -185,6 +185,7 @@ func (d *doctor) node(ctx context.Context) {
 		return
 	}
 	d.ok("token", "%s, role %s, server %s", me.Name, me.Role, me.Version)
+	d.public(ctx, c)
 	if me.Version != versionOrDevel() {
 		d.warn("version", fmt.Sprintf("this program is %s, the server %s", versionOrDevel(), me.Version), "use the same version for both")
 	}
@@ -328,6 +329,10 @@ func (d *doctor) url(ctx context.Context, target, slug string) {
 	if legacyErr == nil {
 		spoken = append(spoken, "initialize "+legacy.version)
 	}
+	if status, ok := errors.AsType[*statusError](legacyErr); ok && status.status == http.StatusUnauthorized && d.env.access.IsZero() && len(spoken) == 0 {
+		d.warn(name, "it needs an access token, so it was not looked at", "set SLUICE_ACCESS_TOKEN to one of its tokens")
+		return
+	}
 	if len(spoken) == 0 {
 		d.failErr(name, legacyErr)
 		return
@@ -370,4 +375,27 @@ func (d *doctor) clients(name, slug string, tools []tool) {
 			d.warn(name, fmt.Sprintf("the name of tool %s is too long together with the server's for some clients", t.Name), "shorten it: sluice toolset tools "+slug+" rename "+t.Name+" NEW")
 		}
 	}
+}
+
+// public names the toolsets that everybody who reaches the gateway may call.
+func (d *doctor) public(ctx context.Context, c *apiClient) {
+	list, _, err := all[admin.Toolset](ctx, c, "/v1/toolsets")
+	if err != nil {
+		d.failErr("access", err)
+		return
+	}
+	var open []string
+	for i := range list {
+		if list[i].Access.Public {
+			open = append(open, list[i].Slug)
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	shown := strings.Join(open[:min(len(open), maxListed)], ", ")
+	if n := len(open) - maxListed; n > 0 {
+		shown += fmt.Sprintf(" and %d more", n)
+	}
+	d.warn("access", plural(len(open), "toolset")+" open to everybody who reaches the gateway: "+shown, "close what is not meant to be public: sluice toolset access TOOLSET set token")
 }

@@ -381,6 +381,9 @@ func (r *runner) printLive(w io.Writer, t *admin.CreatedToolset) {
 		}
 		line = curlLine(t.URL, "tools/call", ordered{{"name", t.Test.Tool}, {"arguments", arguments}})
 	}
+	if t.Token != nil {
+		line += ` -H "Authorization: Bearer $SLUICE_ACCESS_TOKEN"`
+	}
 	fmt.Fprintf(w, "  %-14s %s\n", "curl", line)
 }
 

@@ -29,6 +29,9 @@ const (
 // defaultOpsListen is where an edge answers /metrics, /livez and /readyz.
 const defaultOpsListen = "127.0.0.1:7302"
 
+// minMetricsToken is the shortest token of /metrics: 16 characters of base64 are 96 bits.
+const minMetricsToken = 16
+
 // maxCallLogRows of a workspace: 3 GB of records; more belongs into a log store that
 // "sluice logs --follow -o jsonl" feeds.
 const maxCallLogRows = 10_000_000
@@ -36,7 +39,7 @@ const maxCallLogRows = 10_000_000
 // edgeFlags are the flags of the role edge.
 type edgeFlags struct {
 	controlPlane, joinTokenFile, caFile, name, opsListen string
-	registry                                             string
+	registry, metricsTokenFile                           string
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -99,7 +102,7 @@ plane is gone, over its own restarts too.`,
 			switch role {
 			case roleAll, roleControl:
 				if e != (edgeFlags{}) {
-					return usagef("--control-plane, --control-plane-ca, --join-token-file, --edge-name and --ops-listen belong to --role edge")
+					return usagef("--control-plane, --control-plane-ca, --join-token-file, --edge-name, --ops-listen and --metrics-token-file belong to --role edge")
 				}
 			case roleEdge:
 				if f.suggest != (suggestConfig{}) {
@@ -140,6 +143,7 @@ plane is gone, over its own restarts too.`,
 	fs.StringVar(&e.joinTokenFile, "join-token-file", "", "edge: file with a join token, - for stdin; needed until it is enrolled")
 	fs.StringVar(&e.caFile, "control-plane-ca", "", "edge: PEM file of the authority that signed the control plane's certificate")
 	fs.StringVar(&e.name, "edge-name", "", "edge: its name in lists (default: the host's name)")
+	fs.StringVar(&e.metricsTokenFile, "metrics-token-file", "", "edge: file with the token that opens /metrics, as Authorization: Bearer; needed for it when --ops-listen is not on loopback")
 	fs.StringVar(&e.opsListen, "ops-listen", "", "edge: address of /metrics, /livez and /readyz (default "+defaultOpsListen+")")
 	fs.Uint64Var(&logRows, "call-log-rows", store.DefaultCallLogRows, "most calls of a workspace in the call log")
 	fs.DurationVar(&logAge, "call-log-age", store.DefaultCallLogAge, "how long calls stay in the call log")
@@ -192,6 +196,14 @@ func (a *app) serveEdge(cmd *cobra.Command, o nodeOptions, e *edgeFlags) error {
 		eo.roots = x509.NewCertPool()
 		if !eo.roots.AppendCertsFromPEM(pem) {
 			return problem.New(problem.InvalidArgument, "the file of --control-plane-ca holds no certificate in PEM").At(e.caFile, 0, 0, "")
+		}
+	}
+	if e.metricsTokenFile != "" {
+		if eo.metricsToken, err = a.readSecretFile(e.metricsTokenFile); err != nil {
+			return err
+		}
+		if len(eo.metricsToken.Reveal()) < minMetricsToken {
+			return usagef("the token of --metrics-token-file has less than %d characters", minMetricsToken)
 		}
 	}
 	if e.joinTokenFile != "" {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -321,7 +322,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	n.admin, err = admin.New(ctx, admin.Options{
 		OAuth: authorization, Suggester: suggester, Mirrored: n.registry.mirrored(), Elsewhere: n.opts.pluginRegistries,
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), SpecLimits: n.opts.spec, MCP: mcpServers{servers, n.dialer}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
-		AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), PreviewURL: previewURL, PublicURL: n.opts.adminPublicURL, LinkURL: n.adminURL(), Hosts: adminNames, Version: versionOrDevel(),
+		Closed: n.closed(), GuardMetrics: !loopbackAddr(n.adminLn.Addr()), AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), PreviewURL: previewURL, PublicURL: n.opts.adminPublicURL, LinkURL: n.adminURL(), Hosts: adminNames, Version: versionOrDevel(),
 		Sandbox: n.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: n.plugins.pluginCalls,
 		Registry: n.registry.files, AuditHeads: n.heads, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
 	})
@@ -362,6 +363,25 @@ func (n *node) listenAdmin(ctx context.Context) (net.Listener, error) {
 			Fix("give --admin-tls-cert and --admin-tls-key, or listen on loopback")
 	}
 	return ln, nil
+}
+
+// closed reports whether others than this machine may reach the gateways whose toolsets
+// are made here: edges, a listener that is not on loopback, or one that a public URL
+// leads to.
+func (n *node) closed() bool {
+	if n.gateway == nil {
+		return true
+	}
+	if u, err := url.Parse(n.opts.publicURL); n.opts.publicURL != "" && (err != nil || !loopbackHost(u.Hostname())) {
+		return true
+	}
+	return !loopbackAddr(n.gateway.Addr())
+}
+
+// loopbackAddr reports whether only this machine reaches a listener.
+func loopbackAddr(a net.Addr) bool {
+	t, ok := a.(*net.TCPAddr)
+	return ok && t.IP.IsLoopback()
 }
 
 // adminHosts are the names a client may call the admin API by.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -10,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -47,6 +50,7 @@ type edgeOptions struct {
 	controlPlane string
 	name         string
 	opsListen    string
+	metricsToken secret         // opens /metrics; absent: nothing does beyond loopback
 	roots        *x509.CertPool // nil: those of the machine
 	client       *http.Client   // to the control plane
 	artifacts    *oci.Store     // where artifacts are fetched from first. nil: the control plane
@@ -300,12 +304,28 @@ func (n *edgeNode) operations() http.Handler {
 	mux.HandleFunc("GET /livez", live)
 	mux.HandleFunc("GET /healthz", live)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, n.ready(), r.URL.Query().Has("verbose")) })
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		if !n.mayReadMetrics(r) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="metrics"`)
+			http.Error(w, "metrics need a token on a listener that is not on loopback: start with --metrics-token-file FILE, and send Authorization: Bearer TOKEN", http.StatusUnauthorized)
+			return
+		}
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		n.gateway.WritePrometheus(w)
 		n.servers.WritePrometheus(w)
 	})
 	return mux
+}
+
+// mayReadMetrics reports whether a request has the token of /metrics. Without one the
+// listener must be on loopback.
+func (n *edgeNode) mayReadMetrics(r *http.Request) bool {
+	if n.o.metricsToken.IsZero() {
+		return loopbackAddr(n.opsLn.Addr())
+	}
+	scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	have, want := sha256.Sum256([]byte(strings.TrimSpace(value))), sha256.Sum256([]byte(n.o.metricsToken.Reveal()))
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(have[:], want[:]) == 1
 }
 
 func (n *edgeNode) registerGauges() {

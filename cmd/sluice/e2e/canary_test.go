@@ -114,7 +114,7 @@ func (f *fleet) add(name, url, schemes, security string) {
 	paths = append(paths, `"/login":{"post":{"operationId":"login","requestBody":{"required":true,"content":{"application/json":{"schema":{"type":"object","properties":{"password":{"type":"string"}}}}}},"responses":{"200":{"description":"OK"}}}}`)
 	spec := filepath.Join(f.dir, name+".json")
 	f.write(spec, fmt.Sprintf(canarySpec, name, url, schemes, security, strings.Join(paths, ",")))
-	f.cli(f.t, "add", spec, "--name", name, "--no-deploy")
+	f.cli(f.t, "add", spec, "--public", "--name", name, "--no-deploy")
 }
 
 func (f *fleet) write(name, text string) string {

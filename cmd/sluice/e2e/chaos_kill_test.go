@@ -262,7 +262,7 @@ func TestChaosKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cli.cli(t, "add", spec, "--name", "things", "--base-url", upstream.URL)
+	cli.cli(t, "add", spec, "--public", "--name", "things", "--base-url", upstream.URL)
 	join := filepath.Join(dir, "join")
 	if err := os.WriteFile(join, []byte(cli.cli(t, "edge", "token", "--uses", "10")), 0o600); err != nil {
 		t.Fatal(err)

@@ -152,8 +152,8 @@ func TestFleet(t *testing.T) {
 	p := startPlane(t)
 	spec, upstream := things(t)
 	eu, us := p.edge("eu", p.invite("--label", "region=eu")), p.edge("us", p.invite("--label", "region=us"))
-	p.cli(t, "add", spec, "--name", "all", "--base-url", upstream.URL)
-	p.cli(t, "add", spec, "--name", "ours", "--base-url", upstream.URL, "--no-deploy")
+	p.cli(t, "add", spec, "--public", "--name", "all", "--base-url", upstream.URL)
+	p.cli(t, "add", spec, "--public", "--name", "ours", "--base-url", upstream.URL, "--no-deploy")
 	p.cli(t, "toolset", "labels", "ours", "region=eu")
 	p.cli(t, "toolset", "deploy", "ours", "--reason", "labels")
 	serves := func(e *follower, toolset string) bool { return strings.Contains(e.call(toolset), "anvil") }
@@ -196,7 +196,7 @@ func TestFleet(t *testing.T) {
 	})
 
 	p.cli(t, "edge", "revoke", "us")
-	p.cli(t, "add", spec, "--name", "later", "--base-url", upstream.URL)
+	p.cli(t, "add", spec, "--public", "--name", "later", "--base-url", upstream.URL)
 	p.until("the other edge has what came later, the revoked one says why not", func() bool {
 		return serves(eu, "later") && strings.Contains(us.says(), "revoked")
 	})
@@ -231,7 +231,7 @@ func TestReleaseKeyIsReplaced(t *testing.T) {
 	p := startPlane(t)
 	spec, upstream := things(t)
 	here, away := p.edge("here", p.join), p.edge("away", p.join)
-	p.cli(t, "add", spec, "--name", "things", "--base-url", upstream.URL)
+	p.cli(t, "add", spec, "--public", "--name", "things", "--base-url", upstream.URL)
 	var token struct{ Token string }
 	if err := json.Unmarshal([]byte(p.cli(t, "toolset", "access", "things", "token", "create", "ci", "-o", "json")), &token); err != nil {
 		t.Fatal(err)
@@ -301,7 +301,7 @@ func TestReleaseKeyIsReplaced(t *testing.T) {
 		_, m := revision(away)
 		return n > both && m == n && strings.Contains(here.row(), "connected") && strings.Contains(away.row(), "connected")
 	})
-	p.cli(t, "add", spec, "--name", "later", "--base-url", upstream.URL)
+	p.cli(t, "add", spec, "--public", "--name", "later", "--base-url", upstream.URL)
 	p.until("what is published now arrives", func() bool {
 		return strings.Contains(here.call("later"), "anvil") && strings.Contains(away.call("later"), "anvil")
 	})

@@ -1,0 +1,133 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// firstTokenName is the name of the access token that comes with a new toolset.
+const firstTokenName = "made with the toolset"
+
+// opening is who may open the URL of a new toolset, when that is not left to the
+// default of a listener on loopback: everybody.
+type opening struct {
+	access *store.ToolsetAccess // nil: everybody, as the operator says
+	token  *store.AccessToken
+	secret secrets.Secret // its text
+}
+
+// openingMode is how a new toolset is opened: as the request says, else with a token
+// where others than this machine reach the gateway.
+func (s *Server) openingMode(said string) string {
+	switch {
+	case said != "":
+		return said
+	case s.o.Closed:
+		return registry.AccessToken
+	}
+	return registry.AccessNone
+}
+
+// openingOf makes what opens a new toolset; nil: nothing is recorded. The document of
+// it harms nobody when no record names it.
+func (s *Server) openingOf(ctx context.Context, ts *store.Toolset, said string) (*opening, error) {
+	if s.openingMode(said) == registry.AccessNone {
+		if said == "" || !s.o.Closed {
+			return nil, nil //nolint:nilnil // a listener on loopback is open
+		}
+		return &opening{}, nil
+	}
+	secret := newToken(accessPrefix)
+	o := &opening{
+		secret: secret,
+		token: &store.AccessToken{
+			ID: s.o.Store.NewID("act"), ToolsetID: ts.ID, Name: firstTokenName, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: requestOf(ctx).tokenID(),
+			Grants: mustJSON(tokenGrants{}),
+		},
+	}
+	settings := AccessSettings{Mode: registry.AccessToken}
+	doc, err := accessDocument(ts, settings, []store.AccessToken{*o.token})
+	if err != nil {
+		return nil, err
+	}
+	digest, err := s.o.Publisher.Access(ctx, repositoryOf(ts), doc)
+	if err != nil {
+		return nil, err
+	}
+	o.access = &store.ToolsetAccess{ToolsetID: ts.ID, Mode: settings.Mode, Settings: mustJSON(settings), Digest: string(digest)}
+	return o, nil
+}
+
+// write writes the records of an opening, with the toolset.
+func (o *opening) write(ctx context.Context, tx *store.Tx, toolset string) error {
+	if o == nil {
+		return nil
+	}
+	rec := audit(ctx, "access.set", toolset)
+	if o.access == nil {
+		rec.Reason, rec.After = "public, as the request says: everybody who reaches the gateway may call it", mustJSON(AccessSettings{Mode: registry.AccessNone})
+		return tx.Audit(ctx, rec)
+	}
+	if err := tx.AddAccessToken(ctx, o.token); err != nil {
+		return err
+	}
+	if err := tx.SaveAccess(ctx, o.access); err != nil {
+		return err
+	}
+	rec.Reason, rec.Digest = "a new toolset needs a token where others reach the gateway, unless it is said to be public", o.access.Digest
+	rec.After = mustJSON(map[string]any{"mode": o.access.Mode, "token": o.token.ID, "last4": o.token.Last4})
+	return tx.Audit(ctx, rec)
+}
+
+// show is the token of an opening for the one answer that has it; nil: there is none.
+func (o *opening) show() (*CreatedAccessToken, error) {
+	if o == nil || o.token == nil {
+		return nil, nil //nolint:nilnil // nothing is shown
+	}
+	row, err := showAccessToken(o.token, o.token.CreatedAt.Time)
+	if err != nil {
+		return nil, err
+	}
+	return &CreatedAccessToken{AccessToken: row, Token: o.secret.Reveal(), Mode: registry.AccessToken}, nil
+}
+
+// closeImported gives a toolset of a document that says nothing of its access the one it
+// has, and a new one on a node that others reach one that needs a token.
+func (s *Server) closeImported(ctx context.Context, ws *store.Workspace, x *importing) error {
+	if x.want.Access != nil || !s.o.Closed {
+		return nil
+	}
+	settings := AccessSettings{Mode: registry.AccessToken}
+	if x.now != nil {
+		row, err := ws.Access(ctx, x.now.ID)
+		if err != nil {
+			return err
+		}
+		if settings, err = settingsOf(row); err != nil {
+			return err
+		}
+		if settings.Mode == registry.AccessNone {
+			return nil // as it is, and as a document says that names none
+		}
+	}
+	x.want.Access = &settings
+	return nil
+}
+
+// checkOpening refuses to open a toolset that is there in another way: that is a change
+// of its own.
+func checkOpening(ctx context.Context, ws *store.Workspace, ts *store.Toolset, said string) error {
+	if said == "" {
+		return nil
+	}
+	row, err := ws.Access(ctx, ts.ID)
+	if err != nil || modeOf(row) == said {
+		return err
+	}
+	return problem.New(problem.Conflict, "toolset %s is there already, with access %s", ts.Slug, modeOf(row)).
+		At("", 0, 0, "/access").Fix("change it: sluice toolset access %s set %s", ts.Slug, said)
+}
