@@ -102,16 +102,22 @@ func (s *Server) recordDenied(r *http.Request, status int) {
 		return
 	}
 	ctx := context.WithoutCancel(r.Context()) // the client may leave
-	workspace := operator
-	if t := requestOf(ctx).token; t != nil {
-		workspace = t.WorkspaceID
+	req, workspace := requestOf(ctx), operator
+	switch {
+	case req.token != nil:
+		workspace = req.token.WorkspaceID
+	case req.refused != nil:
+		workspace = req.refused.workspace
 	}
 	record, skipped := s.denied.take(workspace, s.now())
 	if !record {
 		return
 	}
 	rec := audit(ctx, "request.denied", safeMethod(r.Method)+" "+deniedPath(r.URL.Path))
-	if requestOf(ctx).token == nil {
+	if l := req.refused; l != nil {
+		rec.Action, rec.Resource, rec.Reason = l.action, l.resource, l.reason
+	}
+	if req.token == nil {
 		rec.ActorType, rec.ActorID = "unknown", ""
 	}
 	rec.Outcome = outcomeRefused

@@ -40,6 +40,12 @@ type pendingLogin struct {
 	Verifier string `json:"verifier"`
 	Redirect string `json:"redirect"`
 	Token    string `json:"token"` // id of the API token that began it
+	// Confirm is the secret of the link that leads to Page, the page of the
+	// authorization server; both are empty once somebody confirmed the login.
+	Confirm string `json:"confirm,omitempty"`
+	Page    string `json:"page,omitempty"`
+	// Browser is the SHA-256 of the cookie of the browser that confirmed it.
+	Browser []byte `json:"browser,omitempty"`
 	// Client is who logs in, when it was found or registered.
 	Client *foundClient `json:"client,omitempty"`
 }
@@ -53,7 +59,7 @@ type Authorize struct {
 // Authorization is a login that waits for a person.
 type Authorization struct {
 	CredentialID     string    `json:"credentialId"`
-	AuthorizationURL string    `json:"authorizationUrl" doc:"Open it in a browser."`
+	AuthorizationURL string    `json:"authorizationUrl" doc:"Open it in a browser: a page of this listener that says what the login is for and leads on to the authorization server, once. The login must end in the browser in which it was confirmed there."`
 	RedirectURL      string    `json:"redirectUrl" doc:"The client at the authorization server must allow it."`
 	Registered       bool      `json:"registered,omitempty" doc:"The client was registered automatically, with this redirect."`
 	ExpiresAt        time.Time `json:"expiresAt"`
@@ -92,8 +98,8 @@ func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
 	})
 	register(s, huma.Operation{
 		OperationID: "authorize-authentication", Method: http.MethodPost, Path: path + "/authorize", Summary: "Begin a login at the authorization server", Tags: tags,
-		Description: "For the grant authorization_code. The answer names the page where a person logs in; the authorization server sends them back to " +
-			callbackPath + " of this listener. Read the authentication configuration to see the outcome in state and lastError. A new login replaces one that waits.",
+		Description: "For the grant authorization_code. The answer names a page of this listener, where a person confirms the login; it leads to the authorization server, which " +
+			"sends the same browser back to " + callbackPath + ". Read the authentication configuration to see the outcome in state and lastError. A new login replaces one that waits.",
 	}, func(ctx context.Context, in *authorizeInput) (*bodyOutput[Authorization], error) {
 		return authorize(ctx, in.ID, "", in.Body)
 	})
@@ -214,6 +220,7 @@ func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Aut
 	if err != nil {
 		return nil, err
 	}
+	link := p.link(c.row.ID, page)
 	expires := store.Time{Time: ws.Now().Add(loginTimeout)}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		row, err := tx.OAuthToken(ctx, c.row.ID)
@@ -225,8 +232,8 @@ func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Aut
 			row.WorkspaceID = ws.ID()
 		}
 		row.LoginExpires = expires
-		if row.Login, err = s.o.Keyring.Seal(row.LoginRecord(), secrets.New(mustJSON(p))); err != nil {
-			return fmt.Errorf("sealing the login of credential %s: %w", c.row.ID, err)
+		if err := s.sealPending(row, &p); err != nil {
+			return err
 		}
 		if row.Error != "" {
 			row.Error, row.ErrorAt = "", store.Time{} // of the login before
@@ -240,12 +247,12 @@ func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Aut
 		return nil, err
 	}
 	return &Authorization{
-		CredentialID: c.row.ID, AuthorizationURL: page, RedirectURL: p.Redirect, Registered: found != nil && found.Registered, ExpiresAt: expires.Time,
+		CredentialID: c.row.ID, AuthorizationURL: link, RedirectURL: p.Redirect, Registered: found != nil && found.Registered, ExpiresAt: expires.Time,
 	}, nil
 }
 
-// serveCallback is where a browser comes back to. Whoever brings the state of a
-// pending login may finish it, once; there is no token in a browser.
+// serveCallback is where a browser comes back to. The browser that confirmed a
+// pending login may finish it with its state, once; there is no token in a browser.
 func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
@@ -262,7 +269,7 @@ func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(q.Get("state"), loginPrefix) {
 		done, err = s.finishOther(w, r, q)
 	} else {
-		err = s.finishLogin(r.Context(), q)
+		err = s.finishLogin(w, r, q)
 	}
 	if err != nil {
 		p := problemOf(err)
@@ -299,27 +306,25 @@ func (s *Server) page(w http.ResponseWriter, status int, title, body string) {
 		body+"</html>\n") // the client is gone when this fails
 }
 
-func (s *Server) finishLogin(ctx context.Context, q url.Values) error {
-	unknown := problem.New(problem.NotFound, "this login is not waited for: it was finished, replaced or took too long").Fix("begin it again")
+func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request, q url.Values) error {
+	ctx := r.Context()
 	id, _, ok := strings.Cut(q.Get("state"), ".")
 	if !ok || len(id) > 64 {
-		return unknown
+		return unknownLogin()
 	}
 	cred, err := s.o.Store.SealedCredential(ctx, id)
 	switch {
 	case problem.Is(err, problem.NotFound):
-		return unknown
+		return unknownLogin()
 	case err != nil:
 		return err
 	}
 	ws := s.o.Store.Workspace(cred.WorkspaceID)
-	p, err := s.takeLogin(ctx, ws, id, q.Get("state"))
+	p, err := s.takeLogin(r, ws, cred, q.Get("state"))
 	if err != nil {
 		return err
 	}
-	if p == nil {
-		return unknown
-	}
+	cookieOf(id, p.Redirect).set(w, secrets.Secret{}, -1)
 	sh, err := shapeOf(cred)
 	if err != nil {
 		return err
@@ -343,33 +348,75 @@ func (s *Server) finishLogin(ctx context.Context, q url.Values) error {
 }
 
 // takeLogin takes a pending login out of the store, so that it can be finished
-// only once; nil: there is none with this state.
-func (s *Server) takeLogin(ctx context.Context, ws *store.Workspace, id, state string) (*pendingLogin, error) {
-	var p *pendingLogin
+// only once. It fails with [unknownLogin] when there is none with this state, and
+// with [problem.Forbidden], which leaves it, when another browser confirmed it.
+func (s *Server) takeLogin(r *http.Request, ws *store.Workspace, cred *store.Credential, state string) (*pendingLogin, error) {
+	ctx := r.Context()
+	var taken *pendingLogin
 	err := ws.Update(ctx, func(tx *store.Tx) error {
-		row, err := tx.OAuthToken(ctx, id)
-		if err != nil || row == nil || len(row.Login) == 0 || !tx.Now().Before(row.LoginExpires.Time) {
-			return err
-		}
-		text, err := s.o.Keyring.Open(row.LoginRecord(), row.Login)
-		if err != nil {
-			return fmt.Errorf("opening the login of credential %s: %w", id, err)
-		}
-		var stored pendingLogin
-		if json.Unmarshal([]byte(text.Reveal()), &stored) != nil { // its error would quote it
-			return fmt.Errorf("the login of credential %s is not in the form it was written", id)
-		}
-		if subtle.ConstantTimeCompare([]byte(stored.State), []byte(state)) != 1 {
-			return nil
-		}
-		row.Login = nil // LoginExpires stays until the outcome is known
-		p = &stored
-		return tx.SaveOAuthToken(ctx, row)
+		return s.editLogin(ctx, tx, cred.ID, func(row *store.OAuthToken, p *pendingLogin) (bool, error) {
+			if subtle.ConstantTimeCompare([]byte(p.State), []byte(state)) != 1 {
+				return false, unknownLogin()
+			}
+			if !cookieOf(cred.ID, p.Redirect).heldBy(r, p.Browser) {
+				return false, refuseBrowser(r, ws.ID(), "authentication.login", cred.ToolsetID,
+					"begin it again and open its link in this browser; if somebody sent you here, close the page")
+			}
+			row.Login = nil // LoginExpires stays until the outcome is known
+			taken = p
+			return false, nil
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
+	return taken, nil
+}
+
+// editLogin changes the pending login of a credential and what belongs to it. seal
+// says that the login itself was changed. It fails with [unknownLogin] when there
+// is none or its time is over.
+func (s *Server) editLogin(ctx context.Context, tx *store.Tx, id string, edit func(*store.OAuthToken, *pendingLogin) (seal bool, err error)) error {
+	row, err := tx.OAuthToken(ctx, id)
+	if err != nil {
+		return err
+	}
+	if row == nil || len(row.Login) == 0 || !tx.Now().Before(row.LoginExpires.Time) {
+		return unknownLogin()
+	}
+	p, err := s.openPending(row)
+	if err != nil {
+		return err
+	}
+	seal, err := edit(row, p)
+	if err == nil && seal {
+		err = s.sealPending(row, p)
+	}
+	if err != nil {
+		return err
+	}
+	return tx.SaveOAuthToken(ctx, row)
+}
+
+// openPending opens the pending login of a credential.
+func (s *Server) openPending(row *store.OAuthToken) (*pendingLogin, error) {
+	text, err := s.o.Keyring.Open(row.LoginRecord(), row.Login)
+	if err != nil {
+		return nil, fmt.Errorf("opening the login of credential %s: %w", row.CredentialID, err)
+	}
+	p := new(pendingLogin)
+	if json.Unmarshal([]byte(text.Reveal()), p) != nil { // its error would quote it
+		return nil, fmt.Errorf("the login of credential %s is not in the form it was written", row.CredentialID)
+	}
 	return p, nil
+}
+
+// sealPending puts a pending login into its row, whose LoginExpires it is sealed for.
+func (s *Server) sealPending(row *store.OAuthToken, p *pendingLogin) (err error) {
+	if row.Login, err = s.o.Keyring.Seal(row.LoginRecord(), secrets.New(mustJSON(p))); err != nil {
+		return fmt.Errorf("sealing the login of credential %s: %w", row.CredentialID, err)
+	}
+	return nil
 }
 
 // exchange turns the answer of the login page into a token.

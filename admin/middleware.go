@@ -40,6 +40,9 @@ type request struct {
 	workspace string
 	prefer    string
 	base      string // scheme and host as the client wrote them
+	// refused is what the audit log says of a login that this request could not
+	// finish; nil: nothing of its own.
+	refused *refusedLogin
 }
 
 func requestOf(ctx context.Context) *request {

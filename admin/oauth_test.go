@@ -2,9 +2,9 @@ package admin_test
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -174,30 +174,27 @@ func TestRefusedClient(t *testing.T) {
 	}
 }
 
-// callback is the browser's last step.
-func (w *world) callback(query string) (status int, page string) {
+// callback is the last step of a browser with these cookies.
+func (w *world) callback(query string, cookies ...*http.Cookie) (status int, page string) {
 	w.t.Helper()
-	rec := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodGet, "/oauth/callback?"+query, nil)
-	r.Host = "localhost:7301"
-	w.srv.Handler().ServeHTTP(rec, r)
-	_, _ = w.seen.Write(rec.Body.Bytes())
-	return rec.Code, rec.Body.String()
+	res := w.page(http.MethodGet, "http://localhost:7301/oauth/callback?"+query, cookies)
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
 }
 
-// login lets a person log in and returns the query of the way back.
-func (w *world) login(as *oauthtest.Server, auth string) (begun admin.Authorization, query string) {
+// login lets a person log in and returns the query of the way back, and the cookies
+// of the browser.
+func (w *world) login(as *oauthtest.Server, auth string) (begun admin.Authorization, query string, cookies []*http.Cookie) {
 	w.t.Helper()
 	begun = want[admin.Authorization](w, w.do("POST", auth+"/authorize", nil, "Host", "localhost:7301"), 200)
 	if begun.RedirectURL != oauthtest.WebRedirect {
 		w.t.Fatalf("redirect to %s", begun.RedirectURL)
 	}
-	back, _, err := as.Login(begun.AuthorizationURL, oauthtest.Password, begun.RedirectURL)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	_, query, _ = strings.Cut(back, "?")
-	return begun, query
+	query, cookies = w.press(as, begun.AuthorizationURL, oauthtest.User)
+	return begun, query, cookies
 }
 
 // TestLogin: a person logs in, the tokens are renewed with rotating refresh
@@ -212,18 +209,18 @@ func TestLogin(t *testing.T) {
 	if _, _, err := w.secret(t.Context(), a.CredentialID); !problem.Is(err, problem.Unauthenticated) || !strings.Contains(problem.As(err).Remedy, "login") {
 		t.Fatalf("before the login: %v", err)
 	}
-	_, query := w.login(as, auth)
+	_, query, cookies := w.login(as, auth)
 	if now := want[admin.Authentication](w, w.do("GET", auth, nil), 200); !now.LoginPending || now.State != "login_required" {
 		t.Errorf("while the person logs in: %+v", now)
 	}
 	forged := strings.Replace(query, "state=", "state=x", 1)
-	if status, _ := w.callback(forged); status != http.StatusNotFound {
+	if status, _ := w.callback(forged, cookies...); status != http.StatusNotFound {
 		t.Errorf("a forged state: %d", status)
 	}
-	if status, page := w.callback(query); status != 200 || !strings.Contains(page, "You are logged in") {
+	if status, page := w.callback(query, cookies...); status != 200 || !strings.Contains(page, "You are logged in") {
 		t.Fatalf("%d %s", status, page)
 	}
-	if status, page := w.callback(query); status != http.StatusNotFound || !strings.Contains(page, "not waited for") {
+	if status, page := w.callback(query, cookies...); status != http.StatusNotFound || !strings.Contains(page, "not waited for") {
 		t.Errorf("again: %d %s", status, page)
 	}
 	a = want[admin.Authentication](w, w.do("GET", auth, nil), 200)
@@ -296,30 +293,31 @@ func TestLoginFails(t *testing.T) {
 		t.Errorf("nothing to log in for: %d %s", a.StatusCode, a.body)
 	}
 	id := want[admin.Authentication](w, w.do("PUT", auth, person(as)), 200).CredentialID
-	stateOf := func(begun admin.Authorization) string {
-		u, err := url.Parse(begun.AuthorizationURL)
-		if err != nil {
-			t.Fatal(err)
+	stateOf := func(query string) string {
+		q, err := url.ParseQuery(query)
+		if err != nil || q.Get("state") == "" {
+			t.Fatalf("the way back has no state: %s", query)
 		}
-		return u.Query().Get("state")
+		return q.Get("state")
 	}
+	var cookies []*http.Cookie
 	f := func(query string, status int, text string) {
 		t.Helper()
-		if got, page := w.callback(query); got != status || !strings.Contains(page, text) {
+		if got, page := w.callback(query, cookies...); got != status || !strings.Contains(page, text) {
 			t.Errorf("%s: %d %s, want %d %s", query, got, page, status, text)
 		}
 	}
-	begun, _ := w.login(as, auth)
-	q := url.Values{"state": {stateOf(begun)}, "error": {"access_denied"}, "error_description": {"<b>no</b>"}, "iss": {as.Issuer()}}
+	_, query, cookies := w.login(as, auth)
+	q := url.Values{"state": {stateOf(query)}, "error": {"access_denied"}, "error_description": {"<b>no</b>"}, "iss": {as.Issuer()}}
 	f(q.Encode(), http.StatusUnauthorized, "access_denied (&lt;b&gt;no&lt;/b&gt;)")
 	if a := want[admin.Authentication](w, w.do("GET", auth, nil), 200); a.State != "login_required" || !strings.Contains(a.LastError, "access_denied") || a.LoginPending {
 		t.Errorf("after a refusal: %+v", a)
 	}
-	_, query := w.login(as, auth)
+	_, query, cookies = w.login(as, auth)
 	w.later.Add(int64(10 * time.Minute))
 	f(query, http.StatusNotFound, "took too long")
-	old, _ := w.login(as, auth)
-	_, query = w.login(as, auth) // replaces the one before
+	_, old, cookies := w.login(as, auth)
+	_, query, cookies = w.login(as, auth) // replaces the one before
 	f("code=x&state="+url.QueryEscape(stateOf(old)), http.StatusNotFound, "replaced")
 	f("", http.StatusNotFound, "not waited for")
 	f("state=cred_unknown.x", http.StatusNotFound, "not waited for")

@@ -78,8 +78,8 @@ func TestTokensAreRevoked(t *testing.T) {
 
 	// All of a configuration that goes: the operator's login and those of callers. One that
 	// changes as which client it asks is another.
-	_, query := w.login(as, path+"/authentication")
-	if status, _ := w.callback(query); status != http.StatusOK {
+	_, query, cookies := w.login(as, path+"/authentication")
+	if status, _ := w.callback(query, cookies...); status != http.StatusOK {
 		t.Fatalf("the way back: %d", status)
 	}
 	held, err := w.srv.Secret(t.Context(), credential)

@@ -330,7 +330,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 }
 
 // Handler serves the whole admin listener: /v1, /v2 (the registry), /edge/v1,
-// /oauth/callback, /oauth/login/, /client-metadata.json, /metrics, /livez, /readyz and /healthz.
+// /oauth/callback, /oauth/login/, /oauth/confirm/, /client-metadata.json, /metrics, /livez, /readyz and /healthz.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // OpenAPI returns the API's own OpenAPI 3.1 document as JSON.
@@ -406,6 +406,8 @@ func (s *Server) routes() {
 			s.serveCallback(w, r)
 		case strings.HasPrefix(at, userLoginPath):
 			s.serveUserLogin(w, r)
+		case strings.HasPrefix(at, confirmPath):
+			s.serveConfirm(w, r)
 		case at == clientDocumentPath:
 			s.serveClientDocument(w, r)
 		default:

@@ -42,7 +42,7 @@ type ServerLoginState struct {
 	ID               string    `json:"id" example:"login_01JQ8Z6J5X2V4T7N9B3C1D0E8F" doc:"Name it as login when the server is tested or made a toolset."`
 	State            string    `json:"state" enum:"pending,done,failed"`
 	Error            string    `json:"error,omitempty" doc:"Why it failed."`
-	AuthorizationURL string    `json:"authorizationUrl,omitempty" doc:"Open it in a browser. Shown once."`
+	AuthorizationURL string    `json:"authorizationUrl,omitempty" doc:"Open it in a browser: a page of this listener that says what the login is for and leads on to the authorization server, once. The login must end in the browser in which it was confirmed there. Shown once."`
 	RedirectURL      string    `json:"redirectUrl,omitempty" doc:"The client at the authorization server must allow it."`
 	Registered       bool      `json:"registered,omitempty" doc:"The client was registered automatically, with this redirect."`
 	ExpiresAt        time.Time `json:"expiresAt" doc:"Until then the login can be finished, and later used."`
@@ -82,7 +82,7 @@ func (s *Server) registerServerLogin() {
 	register(s, huma.Operation{
 		OperationID: "begin-mcp-login", Method: http.MethodPost, Path: path, Summary: "Log in at an MCP server that is no toolset yet", Tags: tags,
 		Description: "Finds the authorization server as MCP says (RFC 9728, RFC 8414, OpenID Connect Discovery) and registers a client there if none is named. " +
-			"The answer names the page where a person logs in; read the login to see the outcome, then name it as login where the server is tested or made a toolset.",
+			"The answer names a page of this listener, where a person confirms the login, which leads to the authorization server; read the login to see the outcome, then name it as login where the server is tested or made a toolset.",
 	}, func(ctx context.Context, in *struct{ Body ServerLogin }) (*bodyOutput[ServerLoginState], error) {
 		l, err := s.beginServerLogin(ctx, &in.Body)
 		if err != nil {
@@ -158,6 +158,7 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 	if err != nil {
 		return nil, err
 	}
+	link := l.link(row.ID, page)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(mustJSON(l))); err != nil {
 			return err
@@ -170,7 +171,7 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 		return nil, err
 	}
 	return &ServerLoginState{
-		ID: row.ID, State: row.State, AuthorizationURL: page, RedirectURL: l.Redirect, Registered: l.Client != nil && l.Client.Registered,
+		ID: row.ID, State: row.State, AuthorizationURL: link, RedirectURL: l.Redirect, Registered: l.Client != nil && l.Client.Registered,
 		ExpiresAt: row.ExpiresAt.Time,
 	}, nil
 }
@@ -205,14 +206,13 @@ func (s *Server) openLogin(row *store.OAuthLogin) (*keptLogin, error) {
 // that is no toolset, or of a single caller. It returns what the person reads.
 func (s *Server) finishOther(w http.ResponseWriter, r *http.Request, q url.Values) (string, error) {
 	ctx := r.Context()
-	unknown := problem.New(problem.NotFound, "this login is not waited for: it was finished, replaced or took too long").Fix("begin it again")
 	id, _, ok := strings.Cut(q.Get("state"), ".")
 	if !ok || len(id) > 64 {
-		return "", unknown
+		return "", unknownLogin()
 	}
 	row, err := s.o.Store.AnyOAuthLogin(ctx, id)
 	if problem.Is(err, problem.NotFound) || err == nil && row.State != store.LoginPending {
-		return "", unknown
+		return "", unknownLogin()
 	}
 	if err != nil {
 		return "", err
@@ -222,10 +222,15 @@ func (s *Server) finishOther(w http.ResponseWriter, r *http.Request, q url.Value
 		return "", err
 	}
 	if l.State == "" || subtle.ConstantTimeCompare([]byte(l.State), []byte(q.Get("state"))) != 1 {
-		return "", unknown
+		return "", unknownLogin()
 	}
+	cookie := cookieOf(row.ID, l.Redirect)
+	if !cookie.heldBy(r, l.Browser) {
+		return "", s.otherBrowser(r, row, l)
+	}
+	cookie.set(w, secrets.Secret{}, -1)
 	if l.User != nil {
-		return s.finishUserLogin(w, r, row, l, q)
+		return s.finishUserLogin(ctx, row, l, q)
 	}
 	// Taken before anything is asked, so that it can be finished only once.
 	ws := s.o.Store.Workspace(row.WorkspaceID)
@@ -234,7 +239,7 @@ func (s *Server) finishOther(w http.ResponseWriter, r *http.Request, q url.Value
 		return tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(mustJSON(l)))
 	})
 	if problem.Is(err, problem.Conflict) {
-		return "", unknown
+		return "", unknownLogin()
 	}
 	if err != nil {
 		return "", err
@@ -267,6 +272,19 @@ func (s *Server) finishOther(w http.ResponseWriter, r *http.Request, q url.Value
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the outcome of a login was not recorded", slog.String("login", row.ID), slog.Any("error", err))
 	}
 	return loggedIn, cause
+}
+
+// otherBrowser refuses a login that came back in another browser than it began in.
+func (s *Server) otherBrowser(r *http.Request, row *store.OAuthLogin, l *keptLogin) error {
+	if l.User == nil {
+		return refuseBrowser(r, row.WorkspaceID, "mcp.login", row.ID, "begin it again and open its link in this browser; if somebody sent you here, close the page")
+	}
+	cred, err := s.o.Store.Workspace(row.WorkspaceID).CredentialByID(r.Context(), row.CredentialID)
+	if err != nil {
+		return err
+	}
+	return refuseBrowser(r, row.WorkspaceID, "authentication.user.login", cred.ToolsetID,
+		"open the link that your AI client gave you, in this browser; if somebody sent you here, close the page")
 }
 
 // takeOver is the configuration of a login, whose tokens go with it. server is the

@@ -33,13 +33,8 @@ func (w *world) resource(document string) (url string) {
 // finish logs in at the page and comes back.
 func (w *world) finish(as *oauthtest.Server, page string) int {
 	w.t.Helper()
-	back, _, err := as.Login(page, oauthtest.Password, oauthtest.WebRedirect)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	_, query, _ := strings.Cut(back, "?")
-	status, _ := w.callback(query)
-	return status
+	query, cookies := w.press(as, page, oauthtest.User)
+	return w.back(query, cookies)
 }
 
 // TestServerLogin: a login before there is a toolset, whose client is registered and
@@ -95,10 +90,11 @@ func TestServerLogin(t *testing.T) {
 	}
 	w.servers.set(problem.New(problem.Unauthenticated, "x").Because(&admin.WantsAuthError{Challenge: `Bearer scope="openid"`}))
 	again := want[admin.Authorization](w, w.do("POST", auth+"/authorize", map[string]any{"scopes": []string{"profile"}}, "Host", "localhost:7301"), 200)
-	if !again.Registered || len(as.Registered()) != 2 || !strings.Contains(again.AuthorizationURL, "profile") {
-		t.Fatalf("registered %d times; %s", len(as.Registered()), again.AuthorizationURL)
+	page, cookies := w.confirm(again.AuthorizationURL)
+	if !again.Registered || len(as.Registered()) != 2 || !strings.Contains(page, "profile") {
+		t.Fatalf("registered %d times; %s", len(as.Registered()), page)
 	}
-	if status := w.finish(as, again.AuthorizationURL); status != 200 {
+	if status := w.back(w.enter(as, page, oauthtest.User), cookies); status != 200 {
 		t.Fatalf("the way back: %d", status)
 	}
 	next, _, err := w.secret(t.Context(), a.CredentialID)
@@ -107,8 +103,8 @@ func TestServerLogin(t *testing.T) {
 	}
 	// The registered client is used again, with the scopes that were added.
 	third := want[admin.Authorization](w, w.do("POST", auth+"/authorize", nil, "Host", "localhost:7301"), 200)
-	if len(as.Registered()) != 2 || !strings.Contains(third.AuthorizationURL, "profile") {
-		t.Errorf("registered %d times; %s", len(as.Registered()), third.AuthorizationURL)
+	if page, _ = w.confirm(third.AuthorizationURL); len(as.Registered()) != 2 || !strings.Contains(page, "profile") {
+		t.Errorf("registered %d times; %s", len(as.Registered()), page)
 	}
 	w.holdsNone(as, tok, next)
 	for _, r := range as.Requests() {

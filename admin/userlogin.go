@@ -2,8 +2,6 @@ package admin
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"html"
 	"net/http"
 	"net/url"
@@ -18,15 +16,10 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// browserCookie and the end of the login's id name the cookie that binds a login to the browser in which its link was confirmed:
-// whoever is sent the page of the authorization server alone cannot finish it.
-const browserCookie = "sluice-login-"
-
 // userLogin is what is sealed of the login of a single caller.
 type userLogin struct {
 	User    registry.User `json:"user"`
 	Version uint64        `json:"version,omitempty"` // of the tokens that the caller had
-	Browser []byte        `json:"browser"`           // SHA-256 of the cookie
 }
 
 // serveUserLogin is the page behind the link of a single caller. GET shows who asks
@@ -135,13 +128,8 @@ func (s *Server) showUserLogin(w http.ResponseWriter, r *http.Request, text stri
 // beginUserLogin uses a link up and sends the browser to the authorization server.
 func (s *Server) beginUserLogin(w http.ResponseWriter, r *http.Request, text string) error {
 	ctx := r.Context()
-	// A page elsewhere must not press the button. Browsers say where a request
-	// comes from; what says nothing is no browser.
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
-		return problem.New(problem.Forbidden, "this page was sent by another site").Fix("open the link itself")
-	}
-	if origin := r.Header.Get("Origin"); origin != "" && origin != "null" && !sameHost(origin, r.Host) {
-		return problem.New(problem.Forbidden, "this page was sent by another site").Fix("open the link itself")
+	if err := pressedHere(r); err != nil {
+		return err
 	}
 	c, err := s.readTicket(ctx, text)
 	if err != nil {
@@ -153,11 +141,10 @@ func (s *Server) beginUserLogin(w http.ResponseWriter, r *http.Request, text str
 		return err
 	}
 	row := &store.OAuthLogin{ID: loginPrefix + t.Nonce, CredentialID: c.cred.ID, State: store.LoginPending, ExpiresAt: store.Time{Time: s.now().Add(loginTimeout)}}
-	browser := oauth.NewVerifier()
-	sum := sha256.Sum256([]byte(browser))
+	browser, sum := newBrowser()
 	l := &keptLogin{
-		pendingLogin: pendingLogin{State: row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Redirect: cfg.RedirectURL, Client: found},
-		User:         &userLogin{User: t.User, Version: t.Version, Browser: sum[:]},
+		pendingLogin: pendingLogin{State: row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Redirect: cfg.RedirectURL, Client: found, Browser: sum},
+		User:         &userLogin{User: t.User, Version: t.Version},
 	}
 	page, err := s.o.OAuth.AuthorizationURL(safedial.WithHolder(ctx, c.toolset.ID), cfg, l.State, l.Verifier)
 	if err != nil {
@@ -174,46 +161,21 @@ func (s *Server) beginUserLogin(w http.ResponseWriter, r *http.Request, text str
 	if err != nil {
 		return err
 	}
-	s.setBrowserCookie(w, t.Nonce, browser, int(loginTimeout/time.Second))
+	cookieOf(row.ID, l.Redirect).set(w, browser, int(loginTimeout/time.Second))
 	w.Header().Set("Referrer-Policy", "no-referrer") // the link is in the address
 	http.Redirect(w, r, page, http.StatusSeeOther)
 	return nil
 }
 
-// setBrowserCookie sets the cookie of a login, or with a negative age removes it.
-func (s *Server) setBrowserCookie(w http.ResponseWriter, nonce, value string, age int) {
-	http.SetCookie(w, &http.Cookie{ //nolint:gosec // on loopback there is no TLS, and not every browser keeps a Secure cookie then
-		Name: browserCookie + nonce, Value: value, Path: callbackPath, MaxAge: age, HttpOnly: true,
-		Secure: strings.HasPrefix(s.o.PublicURL, "https:"), SameSite: http.SameSiteLaxMode, // the way back is a navigation from another site
-	})
-}
-
-func sameHost(origin, host string) bool {
-	u, err := url.Parse(origin)
-	return err == nil && strings.EqualFold(u.Host, host)
-}
-
 // finishUserLogin makes what came back the caller's own token.
-func (s *Server) finishUserLogin(w http.ResponseWriter, r *http.Request, row *store.OAuthLogin, l *keptLogin, q url.Values) (string, error) {
-	ctx := r.Context()
-	name := browserCookie + strings.TrimPrefix(row.ID, loginPrefix)
-	cookie, err := r.Cookie(name)
-	if err != nil {
-		cookie = &http.Cookie{}
-	}
-	sum := sha256.Sum256([]byte(cookie.Value))
-	if subtle.ConstantTimeCompare(sum[:], l.User.Browser) != 1 {
-		return "", problem.New(problem.Forbidden, "this login was begun in another browser").
-			Fix("open the link that your AI client gave you, in this browser; if somebody sent you here, close the page")
-	}
+func (s *Server) finishUserLogin(ctx context.Context, row *store.OAuthLogin, l *keptLogin, q url.Values) (string, error) {
 	ws := s.o.Store.Workspace(row.WorkspaceID)
-	s.setBrowserCookie(w, strings.TrimPrefix(row.ID, loginPrefix), "", -1)
 	// Taken before anything is asked. The row stays to its end, so that the link
 	// cannot be used again.
 	l.State, row.State = "", store.LoginFailed
 	user, verifier := l.User.User, l.Verifier
 	l.Verifier = ""
-	err = ws.Update(ctx, func(tx *store.Tx) error { return tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(mustJSON(l))) })
+	err := ws.Update(ctx, func(tx *store.Tx) error { return tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(mustJSON(l))) })
 	if problem.Is(err, problem.Conflict) {
 		return "", problem.New(problem.NotFound, "this login was finished before").Fix("begin it again")
 	}

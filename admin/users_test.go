@@ -76,16 +76,31 @@ func (w *world) link(credential string, user registry.User) string {
 // back, and the cookies of the browser.
 func (w *world) press(as *oauthtest.Server, link, user string) (query string, cookies []*http.Cookie) {
 	w.t.Helper()
+	page, cookies := w.confirm(link)
+	return w.enter(as, page, user), cookies
+}
+
+// confirm presses the button of a link: what it returns is the page of the
+// authorization server that the button leads to, and the cookies of the browser.
+func (w *world) confirm(link string) (page string, cookies []*http.Cookie) {
+	w.t.Helper()
 	res := w.page(http.MethodPost, link, nil)
 	if res.StatusCode != http.StatusSeeOther {
 		w.t.Fatalf("the button: %d", res.StatusCode)
 	}
-	back, _, err := as.LoginAs(nil, res.Header.Get("Location"), user, oauthtest.Password, oauthtest.WebRedirect)
+	return res.Header.Get("Location"), res.Cookies()
+}
+
+// enter logs in at the page of the authorization server and returns the query of
+// the way back.
+func (w *world) enter(as *oauthtest.Server, page, user string) (query string) {
+	w.t.Helper()
+	back, _, err := as.LoginAs(nil, page, user, oauthtest.Password, oauthtest.WebRedirect)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	_, query, _ = strings.Cut(back, "?")
-	return query, res.Cookies()
+	return query
 }
 
 func (w *world) back(query string, cookies []*http.Cookie) int {

@@ -210,7 +210,7 @@ func (s *scripts) login(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(cmd.Start())
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
-		if page := strings.TrimSpace(lines.Text()); strings.HasPrefix(page, as.URL) {
+		if page := strings.TrimSpace(lines.Text()); strings.Contains(page, "/oauth/confirm/") {
 			address, text, err := as.Login(page, oauthtest.Password, "")
 			if err != nil || !strings.Contains(text, "You are logged in") {
 				_ = cmd.Process.Kill()

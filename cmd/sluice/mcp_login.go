@@ -57,7 +57,7 @@ func (a *app) serverLogin(ctx context.Context, c *apiClient, server string, f *a
 // showLogin shows the page of a login, and opens it where there is a person at a
 // browser.
 func (a *app) showLogin(ctx context.Context, page, redirect string, registered, browser bool) {
-	a.say("Open this page to log in:\n\n  %s\n", page)
+	a.say("Open this page to log in; the login ends in the browser in which you go on from it:\n\n  %s\n", page)
 	if registered {
 		a.say("  A client was registered at the authorization server; it comes back to %s", redirect)
 	} else {

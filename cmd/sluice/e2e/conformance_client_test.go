@@ -243,15 +243,26 @@ func (d *driver) login(ctx context.Context, server string, auth map[string]any) 
 	return begun.ID, nil
 }
 
-// browse does what a person's browser does at a page that lets everybody in: it is
-// sent back to the node.
-func (d *driver) browse(ctx context.Context, page string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, http.NoBody)
+// browse does what a person's browser does: it presses the button of the node's
+// page, comes to one that lets everybody in, and is sent back to the node.
+func (d *driver) browse(ctx context.Context, link string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, link, http.NoBody)
 	if err != nil {
 		return err
 	}
 	res, err := d.http.Do(req)
 	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	page, cookies := res.Header.Get("Location"), res.Cookies()
+	if page == "" {
+		return fmt.Errorf("the page of the node answered %d and led nowhere", res.StatusCode)
+	}
+	if req, err = http.NewRequestWithContext(ctx, http.MethodGet, page, http.NoBody); err != nil {
+		return err
+	}
+	if res, err = d.http.Do(req); err != nil {
 		return err
 	}
 	defer res.Body.Close()
@@ -261,6 +272,9 @@ func (d *driver) browse(ctx context.Context, page string) error {
 	}
 	if req, err = http.NewRequestWithContext(ctx, http.MethodGet, d.admin+"/oauth/callback?"+back.RawQuery, http.NoBody); err != nil {
 		return err
+	}
+	for _, c := range cookies {
+		req.AddCookie(c)
 	}
 	if res, err = d.http.Do(req); err != nil {
 		return err

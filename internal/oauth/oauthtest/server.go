@@ -247,8 +247,8 @@ func (s *Server) token(op http.Handler, w http.ResponseWriter, r *http.Request) 
 
 var hiddenID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 
-// Login does what a person with a browser does: it opens the page, logs in, and
-// follows the way back. until ends that before a request to an address that starts
+// Login does what a person with a browser does: it opens the page, presses its
+// button when it is one in front of this server, logs in, and follows the way back. until ends that before a request to an address that starts
 // with it is made; "": the callback is requested too. It returns the last address
 // and, when it was requested, what the page there says.
 func (s *Server) Login(page, password, until string) (address, text string, err error) {
@@ -287,6 +287,12 @@ func (s *Server) LoginAs(cookies http.CookieJar, page, user, password, until str
 	address, text, err = get(browser.Get(page)) //nolint:noctx // of a test
 	if err != nil || stopped != "" {
 		return stopped, "", err
+	}
+	if !strings.HasPrefix(address, s.URL+"/") && strings.Contains(text, "<button type=\"submit\">") {
+		address, text, err = get(browser.PostForm(address, nil)) //nolint:noctx // of a test
+		if err != nil || stopped != "" {
+			return stopped, "", err
+		}
 	}
 	id := hiddenID.FindStringSubmatch(text)
 	if id == nil {
