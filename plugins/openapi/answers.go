@@ -157,7 +157,8 @@ func (c *compiler) nameIt(e entry, op *operation.Operation, a answer) {
 		op.Title = humanise(op.Name)
 	}
 	op.Description = c.describeOperation(e, op, summary, a)
-	op.Annotations = annotations(op.Method, strings.Split(op.Name, "_"))
+	does, _ := effect(op.Method, id, op.Path, summary, plain(e.at.get("description").str()))
+	op.Annotations = annotations(op.Method, strings.Split(op.Name, "_"), does)
 }
 
 // describeOperation says what the operation does, what it returns and what it

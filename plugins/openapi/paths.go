@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/plugins/operation"
 )
 
 // maxPath bounds a path template; the longest real one has 400 bytes.
@@ -271,25 +270,3 @@ func (t *template) splitQuery(q string) {
 }
 
 func plainName(s string) bool { return s != "" && !strings.ContainsAny(s, "{}?&=,") }
-
-// annotations follow the method (rule 24).
-func annotations(method string, words []string) operation.Annotations {
-	a := operation.Annotations{OpenWorld: true}
-	switch method {
-	case "GET", "HEAD", "OPTIONS", "QUERY":
-		a.ReadOnly, a.Idempotent = true, true
-	case "PUT", "DELETE":
-		a.Idempotent, a.Destructive = true, true
-	case "POST", "PATCH":
-		a.Destructive = true
-		if method == "POST" && len(words) > 0 {
-			switch words[0] {
-			case "create", "add", "new", "insert", "list", "search", "find", "query", "get", "upload", "send", "post", "submit", "generate", "count", "validate", "check", "preview", "render":
-				a.Destructive = false
-			}
-		}
-	default:
-		a.Destructive = true
-	}
-	return a
-}

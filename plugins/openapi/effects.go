@@ -1,0 +1,352 @@
+package openapi
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+// What an operation does to the upstream is told by its method, and by its words where
+// they say more: a GET of /apps.uninstall uninstalls. Words are verbs in their base
+// form, so that what names a thing (deletions, a deleted user, starts_at) is none.
+
+// force says what a verb does to the upstream.
+type force uint8
+
+const (
+	reads    force = iota
+	acts           // something is made, sent or started
+	destroys       // something is ended, taken away or overwritten
+)
+
+// plainVerbs are verbs that change something and are hardly ever nouns.
+var plainVerbs = verbTable(
+	"abort cancel clear deactivate deauthenticate deauthorize decommission delete demote deny deprovision destroy detach disable disassociate disconnect dismiss erase evict "+
+		"expunge flush invalidate kick kill logoff logout obliterate overwrite purge reboot reject remove reset restart revoke rollback "+
+		"shutdown signoff signout suspend terminate truncate unarchive unassign unban unblock uninstall unlike unlink unpublish unregister "+
+		"unshare unstar unfollow unsubscribe withdraw wipe disenroll unenroll depublish deregister",
+	"accept acknowledge activate add advertise allocate append approve assign associate attach authenticate authorise authorize confirm connect create decline deploy dispatch donate enable "+
+		"enqueue enroll execute finalize impersonate increment initialise initialize initiate insert invoke lock modify notify "+
+		"provision publish reactivate rebuild recalculate redeem redeliver refresh regenerate register reindex reload remind "+
+		"rename renew reopen replace replay reprocess requeue rerun resend reserve restore resubmit retrigger revert rotate save send "+
+		"subscribe submit toggle trigger unlock unmute unpin unsnooze upsert",
+)
+
+// nounVerbs are verbs that name a thing as often: they count where the place shows
+// that they are meant as verbs, and where nothing says that the operation reads.
+var nounVerbs = verbTable(
+	"block stop close archive cut drop ban merge move transfer refund void discard edit update patch set write end reset-all empty switch undo",
+	"run start begin open resume pause import install invite join leave link mark mute pin post push put process purchase pay book buy "+
+		"call charge claim clone complete copy fork follow grant hide ignore like order print release request retry schedule share "+
+		"snooze star sync synchronize train upload vote apply commit capture checkout dial launch migrate scan boot exec queue trade swap "+
+		"consume extend convert generate grab backup login logon signin signup exchange indicate perform verify",
+)
+
+// commands are the noun verbs that stand as the last segment of a path for what is
+// done, as in /jobs/{id}/run.
+var commands = []string{
+	"run", "start", "stop", "begin", "pause", "resume", "retry", "sync", "synchronize", "exec", "launch", "install", "apply", "join", "leave",
+	"pay", "checkout", "undo", "mark", "mute", "boot", "generate", "login", "logon", "signin", "signup", "verify", "merge", "archive", "move", "clone", "migrate", "discard", "void",
+}
+
+// readingVerbs start the names and texts of operations that only read.
+var readingVerbs = []string{
+	"get", "list", "show", "view", "read", "find", "fetch", "search", "query", "retrieve", "describe", "check", "count", "return", "lookup",
+	"look", "browse", "download", "preview", "compare", "see", "obtain", "display", "inspect", "enumerate", "filter", "estimate", "provide", "give", "detail", "head",
+}
+
+// phrases are verbs of two words; written as one, they are in plainVerbs.
+var phrases = map[[2]string]string{
+	{"log", "out"}: "logout", {"log", "off"}: "logoff", {"log", "in"}: "login", {"log", "on"}: "logon", {"sign", "out"}: "signout",
+	{"sign", "off"}: "signoff", {"sign", "in"}: "signin", {"sign", "up"}: "signup", {"opt", "out"}: "unsubscribe", {"opt", "in"}: "subscribe",
+	{"shut", "down"}: "shutdown", {"turn", "off"}: "disable", {"turn", "on"}: "enable", {"roll", "back"}: "rollback",
+	{"kick", "off"}: "trigger", {"take", "down"}: "remove", {"switch", "off"}: "disable", {"switch", "on"}: "enable",
+	{"de", "authenticate"}: "deauthenticate", {"de", "authorize"}: "deauthorize", {"de", "activate"}: "deactivate", {"de", "register"}: "deregister",
+}
+
+// aboutNouns follow a verb that tells more of a noun: send_date, cancel_policy.
+var aboutNouns = []string{
+	"at", "on", "by", "date", "dates", "time", "times", "day", "id", "ids", "status", "state", "type", "types", "info", "information", "detail", "details",
+	"history", "log", "logs", "url", "urls", "uri", "code", "codes", "count", "counts", "policy", "policies", "settings", "options", "option",
+	"reason", "reasons", "rate", "rates", "limit", "limits", "list", "form", "page", "template", "templates", "preview", "events", "event", "requests",
+	"attempts", "summary", "stats", "statistics", "schedule", "schema", "token", "tokens", "target", "targets", "metadata", "rules", "fee", "fees", "metrics",
+}
+
+func verbTable(destroying, acting string) map[string]force {
+	t := make(map[string]force)
+	for w := range strings.FieldsSeq(destroying) {
+		t[w] = destroys
+	}
+	for w := range strings.FieldsSeq(acting) {
+		t[w] = acts
+	}
+	return t
+}
+
+// effect reads what an operation does from its words; verb is the word that says so,
+// "" where all of it reads. What stands first in an operationId or a summary is believed.
+// What stands elsewhere may be a noun (/password/reset/{id}): it is believed where
+// nothing says that the operation reads, and a verb that is hardly ever a noun also
+// where only the id says so ("getLogout").
+func effect(method, id, path, summary, description string) (f force, verb string) {
+	if rest, ok := strings.CutPrefix(strings.ToLower(id), strings.ToLower(method)+"_"); ok {
+		id = id[len(id)-len(rest):] // "GET_DeleteVpc"
+	}
+	byID, said, more := ofID(id), ofText(summary, true), ofText(description, false)
+	if summary == "" {
+		said = more
+	}
+	var worst found
+	believe := func(x found, yes bool) {
+		if x.verb != "" && yes && x.force > worst.force {
+			worst = x
+		}
+	}
+	neither := !byID.reads && !said.reads
+	believe(byID, !said.reads || byID.first && byID.force == destroys)
+	believe(said, said.first || !byID.reads)
+	believe(more, neither)
+	way := ofPath(path)
+	believe(way, neither || way.first || way.plain && !way.loose && !(byID.reads && said.reads))
+	return worst.force, worst.verb
+}
+
+// found is a verb that was found.
+type found struct {
+	verb  string
+	force force
+	plain bool // it is hardly ever a noun
+	first bool // it stands where only a verb does
+	loose bool // it stands where a noun does as often
+	reads bool // a reading verb is in its place
+}
+
+func plainVerb(w string) (found, bool) {
+	f, ok := plainVerbs[w]
+	return found{verb: w, force: f, plain: true}, ok
+}
+
+func nounVerb(w string) (found, bool) {
+	f, ok := nounVerbs[w]
+	return found{verb: w, force: f}, ok
+}
+
+// merged makes one word of verbs of two.
+func merged(ws []string) []string {
+	out := ws[:0:0]
+	for i := 0; i < len(ws); i++ {
+		if i+1 < len(ws) {
+			if one, ok := phrases[[2]string{ws[i], ws[i+1]}]; ok {
+				out = append(out, one)
+				i++
+				continue
+			}
+		}
+		out = append(out, ws[i])
+	}
+	return out
+}
+
+// ofID looks at the verb of an operationId: its first word, the first after its
+// namespace, or its last ("userLogout").
+func ofID(id string) found {
+	all := merged(words(id))
+	if len(all) == 0 {
+		return found{}
+	}
+	last := all
+	if cut := strings.LastIndexAny(id, "/.:#_"); cut >= 0 {
+		if after := merged(words(id[cut+1:])); len(after) > 0 {
+			last = after
+		}
+	}
+	if slices.Contains(readingVerbs, all[0]) || slices.Contains(readingVerbs, last[0]) || len(all) > 1 && slices.Contains(readingVerbs, all[1]) {
+		return found{reads: true}
+	}
+	for i, list := range [...][]string{all, last} {
+		if len(list) > 1 && slices.Contains(aboutNouns, list[1]) {
+			continue
+		}
+		if x, ok := plainVerb(list[0]); ok {
+			x.first, x.loose = i == 0, i > 0
+			return x
+		}
+		if x, ok := nounVerb(list[0]); ok && (len(list) > 1 || i > 0 && strings.ContainsAny(id, "/.:#")) {
+			return x
+		}
+	}
+	end := all[len(all)-1]
+	if len(all) > 2 && end == "get" { // "sessionRevokeGet"
+		end = all[len(all)-2]
+	}
+	x, _ := plainVerb(end)
+	x.loose = true
+	return x
+}
+
+// ofPath looks at the last segment that is no parameter, and at fixed values of a
+// query or fragment ("?action=delete").
+func ofPath(path string) found {
+	end := strings.IndexAny(path, "?#")
+	if end < 0 {
+		end = len(path)
+	}
+	for pair := range strings.FieldsFuncSeq(path[end:], func(r rune) bool { return r == '&' || r == '?' || r == '#' }) {
+		_, v, _ := strings.Cut(pair, "=")
+		ws := merged(words(v))
+		if len(ws) == 0 || strings.Contains(v, "{") {
+			continue
+		}
+		// A name of an action starts with its verb; one that is not known may do anything.
+		if x, ok := plainVerb(ws[0]); ok {
+			x.first = true
+			return x
+		}
+		if x, ok := nounVerb(ws[0]); ok || len(ws) > 1 && path[end] == '#' && !slices.Contains(readingVerbs, ws[0]) {
+			return found{verb: ws[0], force: max(x.force, acts), first: true}
+		}
+	}
+	last, ends := "", true
+	for seg := range strings.SplitSeq(strings.Trim(path[:end], "/"), "/") {
+		switch {
+		case seg == "":
+		case !strings.Contains(seg, "{"):
+			last, ends = seg, true
+		case strings.Contains(seg, "}:"): // "{name}:cancel"
+			last, ends = seg[strings.LastIndexByte(seg, ':')+1:], true
+		default:
+			ends = false
+		}
+	}
+	for _, suffix := range [...]string{".json", ".xml", ".php", ".do", ".cgi", ".html", ".aspx", ".jsp"} {
+		last = strings.TrimSuffix(last, suffix)
+	}
+	called := strings.LastIndexAny(last, ".:") + 1 // "apps.permissions.request"
+	last = last[called:]
+	ws := merged(words(last))
+	if len(ws) == 0 || len(ws) > 1 && slices.Contains(aboutNouns, ws[1]) {
+		return found{}
+	}
+	if x, ok := plainVerb(ws[0]); ok {
+		x.loose = len(ws) > 1 // "deploy_keys"
+		return x
+	}
+	if x, ok := nounVerb(ws[0]); ok && ends && (called > 0 || slices.Contains(commands, ws[0])) {
+		return x
+	}
+	x, _ := plainVerb(ws[len(ws)-1]) // "user-logout"
+	x.loose = true
+	return x
+}
+
+// leads come before the verb of a text: "This endpoint can be used to delete".
+var leads = []string{
+	"this", "endpoint", "method", "operation", "api", "route", "action", "command", "will", "can", "be", "is", "used", "to", "allow", "let", "you", "user",
+	"use", "it", "which", "should", "immediately", "permanently", "please", "admin", "and", "also", "asynchronously", "manually", "bulk", "batch",
+}
+
+// determiners come before a noun.
+var determiners = []string{
+	"a", "an", "the", "this", "that", "your", "its", "all", "one", "any", "some", "each", "every", "another", "multiple", "several", "specified", "given", "current",
+}
+
+// ofText looks at the first verb of a text, in the base form or the third person.
+// title says that the text is what names the operation.
+func ofText(text string, title bool) found {
+	const looked = 12 // words: a verb further on belongs to another part of the sentence
+	ws := merged(textWords(cutPlain(text, maxPropertyText)))
+	for i, w := range ws[:min(len(ws), looked)] {
+		base := baseVerb(w)
+		next := ""
+		if i+1 < len(ws) {
+			next = ws[i+1]
+		}
+		if slices.Contains(readingVerbs, base) {
+			return found{reads: true}
+		}
+		if x, ok := plainVerb(base); ok && !slices.Contains(aboutNouns, next) {
+			x.first = title && i == 0
+			x.loose = !x.first
+			return x
+		}
+		if x, ok := nounVerb(base); ok && !slices.Contains(alsoReading, base) && slices.Contains(determiners, next) {
+			x.loose = true
+			return x
+		}
+		if !slices.Contains(leads, base) {
+			return found{}
+		}
+	}
+	return found{}
+}
+
+// alsoReading are noun verbs that texts of operations start with that only read:
+// "Perform a search", "Generate a report", "Verify an address".
+var alsoReading = []string{"generate", "perform", "verify"}
+
+// textWords are the words of a text's first sentence, lower case, where one of its
+// first words is no verb that starts it: "Logs out" is "log out".
+func textWords(text string) []string {
+	if end := sentenceEnd(text); end > 0 {
+		text = text[:end]
+	}
+	ws := words(text)
+	if len(ws) > 1 {
+		if b := baseVerb(ws[0]); b != ws[0] {
+			if _, ok := phrases[[2]string{b, ws[1]}]; ok {
+				ws[0] = b
+			}
+		}
+	}
+	return ws
+}
+
+// baseVerb undoes the third person: "cancels", "replies", "pushes".
+func baseVerb(w string) string {
+	known := func(s string) bool {
+		_, p := plainVerbs[s]
+		_, n := nounVerbs[s]
+		return p || n || slices.Contains(readingVerbs, s) || slices.Contains(leads, s)
+	}
+	if known(w) || !strings.HasSuffix(w, "s") {
+		return w
+	}
+	for _, s := range [...]string{w[:len(w)-1], strings.TrimSuffix(w, "es"), strings.TrimSuffix(w, "ies") + "y"} {
+		if known(s) {
+			return s
+		}
+	}
+	for first := range phrases { // "logs", before "out"
+		if w[:len(w)-1] == first[0] {
+			return first[0]
+		}
+	}
+	return w
+}
+
+// annotations follow the method, and the words where they say that it changes more
+// than the method promises (rule 24).
+func annotations(method string, name []string, does force) operation.Annotations {
+	a := operation.Annotations{OpenWorld: true}
+	switch method {
+	case "GET", "HEAD", "OPTIONS", "QUERY":
+		if does == reads {
+			a.ReadOnly, a.Idempotent = true, true
+		}
+		a.Destructive = does == destroys
+	case "PUT", "DELETE":
+		a.Idempotent, a.Destructive = true, true
+	case "POST":
+		a.Destructive = does == destroys || len(name) == 0 || !slices.Contains(additive, name[0])
+	default:
+		a.Destructive = true
+	}
+	return a
+}
+
+// additive are the first words of names of POST operations that only add or read.
+var additive = []string{
+	"create", "add", "new", "insert", "list", "search", "find", "query", "get", "upload", "send", "post", "submit", "generate", "count", "validate",
+	"check", "preview", "render",
+}
