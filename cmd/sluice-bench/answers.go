@@ -46,3 +46,23 @@ func benchAnswers(ctx context.Context, b *bench) error {
 	b.report("answers.gc_stall.ms", stall, "4 MB answers back to back on all processors")
 	return nil
 }
+
+// benchSearches measures what every answer is searched for, which nearly all have none
+// of: hidden characters and the credential that the upstream was called with.
+func benchSearches(ctx context.Context, b *bench) error {
+	for _, c := range []struct{ name, pkg, pattern, at string }{
+		{"answers.hidden.vs_copy", "./internal/textfilter", "^BenchmarkClean$/form=document", "BenchmarkClean/form=document/"},
+		{"answers.redact.vs_copy", "./gateway/credentials", "^BenchmarkRedact$", "BenchmarkRedact/"},
+	} {
+		r, err := b.goBench(ctx, c.pkg, c.pattern, "")
+		if err != nil {
+			return err
+		}
+		value, of, over, err := r.ratio(c.at+"impl=sluice", c.at+"impl=copy")
+		if err != nil {
+			return err
+		}
+		b.report(c.name, value, fmt.Sprintf("%s over %s", nanoseconds(of), nanoseconds(over)))
+	}
+	return nil
+}

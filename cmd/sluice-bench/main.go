@@ -25,6 +25,7 @@ var benchmarks = []benchmark{
 		"answers.engine.vs_gjson", "answers.engine.vs_encodingjson", "answers.merged_vs_single", "answers.table_vs_projection",
 		"answers.throughput.64MB_vs_64KB", "answers.gc_stall.ms",
 	}, benchAnswers},
+	{[]string{"answers.hidden.vs_copy", "answers.redact.vs_copy"}, benchSearches},
 	{[]string{"connectors.1000.time", "connectors.1000.kb"}, benchConnectors},
 	{[]string{"extism.nop.vs_gosdk", "extism.load256k.vs_gosdk", "extism.echo256k.vs_gosdk"}, benchExtism},
 	{[]string{"extism.rust_filter.vs_native"}, benchRustFilter},

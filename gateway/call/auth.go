@@ -47,7 +47,7 @@ func (x *exchange) auth() error {
 				return err
 			}
 		}
-		x.creds = append(x.creds, cred)
+		x.creds = append(x.creds, x.c.redactors.Prepare(rules[i], cred))
 		x.rules = append(x.rules, rules[i])
 	}
 	x.chosen = x.rules
@@ -102,7 +102,7 @@ func (x *exchange) renewTokens() bool {
 		if x.ready.MCP == nil && r.Apply(&x.http.Request, cred) != nil {
 			return false
 		}
-		x.creds[i], renewed = cred, true
+		x.creds[i], renewed = x.c.redactors.Prepare(r, cred), true
 	}
 	return renewed
 }

@@ -86,6 +86,7 @@ type Caller struct {
 	host        Transformer
 	upstream    *upstream.Client
 	credentials credentials.Source
+	redactors   credentials.Redactors
 	files       Files // nil: none by URL
 	plugins     Plugins
 	mcp         *mcpclient.Client // nil: none

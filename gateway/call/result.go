@@ -12,13 +12,14 @@ import (
 // the characters that nobody sees.
 func (x *exchange) result() error {
 	mark := len(x.dst)
-	x.appendResult()
-	x.stripResult(mark)
+	from, to := x.appendResult()
+	x.stripResult(mark, from, to)
 	return nil
 }
 
-// appendResult appends the members to dst.
-func (x *exchange) appendResult() {
+// appendResult appends the members to dst. dst[from:to] is a string of them that is known
+// to have no characters that nobody sees; nothing when from is to.
+func (x *exchange) appendResult() (from, to int) {
 	if x.failed != nil {
 		x.failure = appendProblem(x.failure[:0], x.failed)
 		if x.link != "" {
@@ -28,14 +29,19 @@ func (x *exchange) appendResult() {
 	}
 	if x.failed == nil && x.members != nil {
 		x.dst = append(x.dst, x.members...)
-		return
+		return 0, 0
 	}
 	if x.media != "" {
 		x.dst = x.appendMedia(x.dst)
-		return
+		return 0, 0
 	}
 	x.dst = append(x.dst, `"content":[{"type":"text","text":`...)
-	x.dst = jsonscan.AppendString(x.dst, x.text)
+	from = len(x.dst)
+	var plain bool
+	if x.dst, plain = jsonscan.AppendPlain(x.dst, x.text); !plain {
+		from = len(x.dst)
+	}
+	to = len(x.dst)
 	x.dst = append(x.dst, `}]`...)
 	switch {
 	case x.failed != nil || x.bad:
@@ -46,6 +52,7 @@ func (x *exchange) appendResult() {
 	default: // MCP wants an object
 		x.dst = append(append(append(x.dst, `,"structuredContent":{"result":`...), x.structured...), '}')
 	}
+	return from, to
 }
 
 // appendMedia writes an image, a sound, or a text that says what it is and the

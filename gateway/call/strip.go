@@ -28,9 +28,17 @@ func (x *exchange) stripDocument(doc []byte) []byte {
 
 // stripResult removes such characters from the members of the result, which begin at
 // mark. Whatever a result is made of, an answer, an error, a page, the result of an MCP
-// server, is in it.
-func (x *exchange) stripResult(mark int) {
-	if x.keepsHidden() || textfilter.IndexJSON(x.dst[mark:]) < 0 {
+// server, is in it. dst[from:to] is a string of it that has none; from is to when that
+// is not known of any.
+func (x *exchange) stripResult(mark, from, to int) {
+	switch {
+	case x.keepsHidden():
+		return
+	case from < to:
+		if textfilter.IndexJSON(x.dst[mark:from]) < 0 && textfilter.IndexJSON(x.dst[to:]) < 0 {
+			return
+		}
+	case textfilter.IndexJSON(x.dst[mark:]) < 0:
 		return
 	}
 	x.doc = textfilter.AppendJSON(x.doc[:0], x.dst[mark:])

@@ -39,6 +39,8 @@ func TestHiddenCharacters(t *testing.T) {
 		{"broken XML", "application/xml", "<r>" + hiddenText, 200},
 		{"web page", "text/html", "<html><body><p>ab&#8203;c" + strings.ReplaceAll(hiddenText, "\x1b[31m", "") + "</p></body></html>", 200},
 		{"text", "text/plain", hiddenText, 200},
+		{"DEL alone", "text/plain", "plain\x7ftext", 200},
+		{"carriage return alone", "text/plain", "plain\rtext", 200},
 		{"CSV", "text/csv", "a,b\r\n1," + hiddenText + "\r\n", 200},
 		{"error in JSON", "application/json", `{"message":"` + hiddenEscaped + `","code":7}`, 422},
 		{"error in text", "text/plain", hiddenText, 500},

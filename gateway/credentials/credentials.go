@@ -37,6 +37,8 @@ type Credential struct {
 	Version uint64
 	// Origins are where the value may be sent. None: nowhere.
 	Origins registry.Origins
+
+	redactor *redactor // of the value, see [Redactors.Prepare]; nil: made when it is needed
 }
 
 // Type is a form of authentication.

@@ -126,12 +126,13 @@ type Bound struct {
 // Bind gets the values of rules. It fails as [Source.Credential] does.
 func Bind(ctx context.Context, rules Rules, source Source) (*Bound, error) {
 	b := &Bound{Rules: rules}
+	var redactors Redactors
 	for i := range rules {
 		c, err := source.Credential(ctx, rules[i].ID)
 		if err != nil {
 			return nil, err
 		}
-		b.Values = append(b.Values, c)
+		b.Values = append(b.Values, redactors.Prepare(rules[i], c))
 	}
 	return b, nil
 }

@@ -1,6 +1,7 @@
 package jsonscan
 
 import (
+	"bytes"
 	"math/bits"
 	"unicode/utf8"
 )
@@ -10,26 +11,44 @@ const hexDigits = "0123456789abcdef"
 // AppendString appends s as a quoted JSON string with the fewest escapes: only
 // quote, backslash and control characters. What is not valid UTF-8 becomes U+FFFD,
 // so that the output always is.
-func AppendString(dst, s []byte) []byte { return appendString(dst, s) }
+func AppendString(dst, s []byte) []byte {
+	dst, _ = appendString(dst, s)
+	return dst
+}
 
 // AppendStringOf is [AppendString] for a string.
-func AppendStringOf(dst []byte, s string) []byte { return appendString(dst, s) }
+func AppendStringOf(dst []byte, s string) []byte {
+	dst, _ = appendString(dst, s)
+	return dst
+}
 
-func appendString[T string | []byte](dst []byte, s T) []byte {
+// AppendPlain is [AppendString] that also reports whether s is plain: printable ASCII,
+// line feeds and tabs. It knows from writing it, but for DEL.
+func AppendPlain(dst, s []byte) (out []byte, plain bool) {
+	out, plain = appendString(dst, s)
+	return out, plain && bytes.IndexByte(s, 0x7f) < 0
+}
+
+// appendString reports whether s has ASCII only, and of control characters only line
+// feed, tab and DEL.
+func appendString[T string | []byte](dst []byte, s T) (out []byte, plain bool) {
 	dst = append(dst, '"')
 	from := 0
+	plain = true
 	for i := 0; i < len(s); {
 		if i = asciiRun(s, i); i == len(s) {
 			break
 		}
 		c := s[i]
 		if c < utf8.RuneSelf {
+			plain = plain && (c >= 0x20 || c == '\n' || c == '\t')
 			dst = append(dst, s[from:i]...)
 			dst = appendEscape(dst, c)
 			i++
 			from = i
 			continue
 		}
+		plain = false
 		r, n := decode(s[i:])
 		if r == utf8.RuneError && n == 1 {
 			dst = append(dst, s[from:i]...)
@@ -41,7 +60,7 @@ func appendString[T string | []byte](dst []byte, s T) []byte {
 		i += n
 	}
 	dst = append(dst, s[from:]...)
-	return append(dst, '"')
+	return append(dst, '"'), plain
 }
 
 // asciiRun returns the index of the first byte at or after i that is a quote, a

@@ -72,7 +72,7 @@ func BenchmarkText(b *testing.B) {
 		"json":  strings.Repeat(`{"id":16,"name":"user-16","email":"user16@example.com"},`, 17),
 		"prose": strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 20),
 	} {
-		in := appendString([]byte(`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":`), text)
+		in := AppendStringOf([]byte(`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":`), text)
 		in = append(in, `}],"isError":false}}`...)
 		run := func(impl string, f func()) {
 			b.Run(fmt.Sprintf("text=%s/impl=%s", name, impl), func(b *testing.B) {

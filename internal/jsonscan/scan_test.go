@@ -154,8 +154,21 @@ func TestAppend(t *testing.T) {
 		if got := string(AppendStringOf(nil, in)); got != want || string(AppendString(nil, []byte(in))) != want {
 			t.Fatalf("AppendStringOf(%q) = %s, want %s", in, got, want)
 		}
+		got, plain := AppendPlain(nil, []byte(in))
+		if string(got) != want || plain != !strings.ContainsFunc(in, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f }) {
+			t.Fatalf("AppendPlain(%q) = %s, %v", in, got, plain)
+		}
 	}
 	f("", `""`)
+	f("plain \"text\\ \n\t~ of more than eight bytes", `"plain \"text\\ \n\t~ of more than eight bytes"`)
+	for _, c := range []string{"\x7f", "\r", "\x1f", "\x00", "é", "\xff"} {
+		for i := range 17 {
+			in := strings.Repeat("a", i) + c + strings.Repeat("a", 16-i)
+			if _, plain := AppendPlain(nil, []byte(in)); plain {
+				t.Fatalf("%q is plain", in)
+			}
+		}
+	}
 	f("a\"b\\c\n\r\t\b\f\x01\x7f/<é\u2028😀", `"a\"b\\c\n\r\t\b\f\u0001`+"\x7f"+`/<é`+"\u2028"+`😀"`)
 	f("a\xffb\xe2\x82", "\"a\uFFFDb\uFFFD\uFFFD\"")
 

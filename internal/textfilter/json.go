@@ -3,7 +3,6 @@ package textfilter
 import (
 	"bytes"
 	"encoding/binary"
-	"math/bits"
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -35,41 +34,50 @@ func IndexJSON(raw []byte) int { return suspicious(raw, 0) }
 
 // suspicious is IndexJSON from i, which is not inside of an escape.
 func suspicious(raw []byte, i int) int {
-	for {
-		i = jsonRun(raw, i)
-		if i >= len(raw) {
+	for from := i; ; from = i { // what is before from is not looked at again
+		if i = jsonRun(raw, i); i >= len(raw) {
 			return -1
 		}
-		switch c := raw[i]; {
-		case c == '\\':
-			if i+1 >= len(raw) {
-				return -1
-			}
-			switch raw[i+1] {
-			case 'b', 'f', 'r':
-				return i
-			case 'u':
-				if r, n := escaped(raw[i:]); r < 0 || unseen(r) || isJoiner(r) || isStyle(r) {
+		c := raw[i]
+		if evenBackslashes(raw[from:i]) {
+			switch {
+			case c == '\\':
+				switch raw[i+1] { // jsonRun saw it
+				case 'b', 'f', 'r':
 					return i
-				} else if n > 0 {
+				case 'u':
+					r, n := escaped(raw[i:])
+					if r < 0 || unseen(r) || isJoiner(r) || isStyle(r) {
+						return i
+					}
 					i += n
 					continue
 				}
+				i += 2
+				continue
+			case c == 0x7f:
+				return i
 			}
-			i += 2
-		case c < 0x20: // white space between values
-			i++
-		case c == 0x7f:
-			return i
-		default:
 			if suspect[c] {
 				if r, n := utf8.DecodeRune(raw[i:]); n == 1 || unseen(r) || isJoiner(r) || isStyle(r) {
 					return i
 				}
 			}
 			i += width(c)
+			continue
 		}
+		i++ // the second byte of an escape
 	}
+}
+
+// evenBackslashes reports whether the byte behind b is no part of an escape that ends
+// b: an even number of backslashes are escaped ones.
+func evenBackslashes(b []byte) bool {
+	n := len(b)
+	for n > 0 && b[n-1] == '\\' {
+		n--
+	}
+	return (len(b)-n)&1 == 0
 }
 
 // width is the length of the UTF-8 sequence that c begins.
@@ -122,28 +130,87 @@ func hex4(b []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// jsonRun is asciiRun that stops at a backslash, too.
+const (
+	// chunk is how many bytes jsonRun looks at in one way: few, so that one escape makes
+	// few slow, and enough to make up for the calls.
+	chunk = 4 << 10
+
+	lows   = ones * 0x7f
+	escape = ones * '\\'
+)
+
+// jsonRun returns the index of the first byte at or after i that needs a look: DEL, what
+// is no ASCII, and a backslash in front of b, f, r or u, which may itself be escaped;
+// len(b): there is none. Other escapes stand for characters that are kept, and control
+// characters stand between values only.
 func jsonRun(b []byte, i int) int {
-	for ; i+16 <= len(b); i += 16 {
-		s := b[i : i+16]
-		if oddJSON(binary.LittleEndian.Uint64(s))|oddJSON(binary.LittleEndian.Uint64(s[8:])) != 0 {
-			break
+	for i < len(b) {
+		end := min(i+chunk, len(b))
+		// Three walks, because bytes.IndexByte looks at 32 bytes at a time.
+		if part := b[i:end]; bytes.IndexByte(part, '\\') < 0 && bytes.IndexByte(part, 0x7f) < 0 {
+			i += asciiEnd(part)
+		} else {
+			i = riskyEnd(b, i, end)
 		}
-	}
-	for ; i+8 <= len(b); i += 8 {
-		if hit := oddJSON(binary.LittleEndian.Uint64(b[i:])); hit != 0 {
-			return i + bits.TrailingZeros64(hit)>>3
+		if i < end {
+			return i
 		}
-	}
-	for i < len(b) && b[i] >= 0x20 && b[i] < 0x7f && b[i] != '\\' {
-		i++
 	}
 	return i
 }
 
-func oddJSON(w uint64) uint64 {
-	e := w ^ ones*'\\'
-	return odd(w) | (e-ones)&^e&highs
+// asciiEnd returns the index of the first byte that is no ASCII; len(b): there is none.
+func asciiEnd(b []byte) int {
+	n := len(b)
+	for len(b) >= 64 {
+		s := (*[64]byte)(b)
+		if (binary.LittleEndian.Uint64(s[:])|binary.LittleEndian.Uint64(s[8:])|binary.LittleEndian.Uint64(s[16:])|binary.LittleEndian.Uint64(s[24:])|
+			binary.LittleEndian.Uint64(s[32:])|binary.LittleEndian.Uint64(s[40:])|binary.LittleEndian.Uint64(s[48:])|binary.LittleEndian.Uint64(s[56:]))&highs != 0 {
+			break
+		}
+		b = b[64:]
+	}
+	for len(b) >= 8 && binary.LittleEndian.Uint64(b)&highs == 0 {
+		b = b[8:]
+	}
+	for len(b) > 0 && b[0] < utf8.RuneSelf {
+		b = b[1:]
+	}
+	return n - len(b)
+}
+
+// riskyEnd is jsonRun up to end, 16 bytes at a time: in text that is itself JSON there
+// is a backslash in front of each quote.
+func riskyEnd(b []byte, i, end int) int {
+	for i < end {
+		stop := end
+		for ; i < end && i+17 <= len(b); i += 16 {
+			s := (*[17]byte)(b[i:])
+			if risky(binary.LittleEndian.Uint64(s[:]), binary.LittleEndian.Uint64(s[1:]))|
+				risky(binary.LittleEndian.Uint64(s[8:]), binary.LittleEndian.Uint64(s[9:])) != 0 {
+				stop = i + 16
+				break
+			}
+		}
+		for ; i < stop; i++ {
+			if c := b[i]; c >= 0x7f || c == '\\' && i+1 < len(b) && (b[i+1] == 'b' || b[i+1] == 'f' || b[i+1] == 'r' || b[i+1] == 'u') {
+				return i
+			}
+		}
+	}
+	return i
+}
+
+// risky is not 0 when there is a byte in w that is DEL, no ASCII, or a backslash with a
+// b, f, r or u in its place in v, and perhaps when there is a byte in v that is no
+// ASCII.
+func risky(w, v uint64) uint64 {
+	// Of all that may be escaped, these four have the bits 3, 5 and 6 after this. Nothing
+	// is carried into another byte of ASCII.
+	y := v ^ ones*4 + ones*7
+	letter := y & (y << 1) & (y << 3) << 1
+	other := w ^ escape + lows
+	return (letter&^other | w | (w + ones)) & highs
 }
 
 // scratch holds the text of one string while it is treated.

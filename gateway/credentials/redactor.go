@@ -1,0 +1,249 @@
+package credentials
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+const (
+	// maxKept redactors are held, and as many that were used before those: the
+	// credentials of the toolsets and callers that are called at a time.
+	maxKept = 1024
+	// maxKeptBytes of secrets are held, likewise: an access token may have some kilobytes,
+	// and a redactor has some twelve times the size of its secret.
+	maxKeptBytes = 512 << 10
+)
+
+// Redactors keeps what is searched for of the credentials that were used last, so that
+// it is worked out once for each value. The zero Redactors is empty. It is safe for
+// concurrent use.
+type Redactors struct {
+	mu     sync.RWMutex
+	recent map[redactorKey]*redactor // guarded by mu
+	older  map[redactorKey]*redactor // guarded by mu; what is used of it becomes recent again
+	size   int                       // guarded by mu; bytes of the secrets in recent
+}
+
+// redactorKey has the value itself, because versions are counted for each credential
+// and each caller.
+type redactorKey struct {
+	basic bool
+	value string
+}
+
+// Prepare returns c, which goes where r says, so that [Rule.Redact] with it is fast.
+func (rs *Redactors) Prepare(r Rule, c Credential) Credential {
+	if !r.sends() || c.Value.IsZero() {
+		return c
+	}
+	key := redactorKey{r.Type == Basic, c.Value.Reveal()}
+	rs.mu.RLock()
+	c.redactor = rs.recent[key]
+	rs.mu.RUnlock()
+	if c.redactor != nil {
+		return c
+	}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if c.redactor = rs.recent[key]; c.redactor != nil { // another call was faster
+		return c
+	}
+	if c.redactor = rs.older[key]; c.redactor == nil {
+		c.redactor = newRedactor(r.Type, c.Value)
+	}
+	if len(rs.recent) >= maxKept || rs.size+len(key.value) > maxKeptBytes {
+		rs.older, rs.recent, rs.size = rs.recent, nil, 0
+	}
+	if rs.recent == nil {
+		rs.recent = make(map[redactorKey]*redactor)
+	}
+	rs.recent[key] = c.redactor
+	rs.size += len(key.value)
+	return c
+}
+
+// redactor finds one credential in text. It is immutable.
+type redactor struct {
+	groups [][]form // one for each secret; of Basic there are two
+	long   grams    // of the probes that are long enough
+	short  [][]byte // the other probes
+}
+
+// form is one way to write a secret.
+type form struct {
+	text []byte
+	// probe is the longest run of letters and digits in text. No encoding changes them,
+	// so what is without the probe is without the secret.
+	probe []byte
+}
+
+// minGrams is the shortest probe that is found by its grams: with a shorter one nearly
+// every byte would be looked at.
+const minGrams = 8
+
+func newRedactor(t Type, value secrets.Secret) *redactor {
+	r := &redactor{}
+	if t == Basic {
+		r.add(appendBasic(nil, value))
+		if _, password, ok := strings.Cut(value.Reveal(), ":"); ok {
+			r.add([]byte(password))
+		}
+	} else {
+		r.add([]byte(value.Reveal()))
+	}
+	var long [][]byte
+	for _, g := range r.groups {
+		for _, f := range g {
+			if len(f.probe) >= minGrams {
+				long = append(long, f.probe)
+			} else {
+				r.short = append(r.short, f.probe)
+			}
+		}
+	}
+	r.long = newGrams(long)
+	return r
+}
+
+// add makes the forms of a secret.
+func (r *redactor) add(secret []byte) {
+	if len(secret) < minRedact {
+		return
+	}
+	g := []form{{secret, longestPlain(secret)}}
+	for _, encode := range encodings {
+		if text := encode(nil, secret); len(text) >= minRedact && !bytes.Equal(text, secret) {
+			g = append(g, form{text, longestPlain(text)})
+		}
+	}
+	r.groups = append(r.groups, g)
+}
+
+// redact replaces the secrets in all the ways they are written. Nearly always there is
+// none, and one walk tells.
+func (r *redactor) redact(body []byte) []byte {
+	if len(body) < minRedact || !r.meets(body) {
+		return body
+	}
+	for _, g := range r.groups {
+		if len(body) < minRedact {
+			break
+		}
+		for i := range g {
+			body = g[i].redact(body)
+		}
+	}
+	return body
+}
+
+// meets reports whether any probe is in body.
+func (r *redactor) meets(body []byte) bool {
+	for _, p := range r.short {
+		if bytes.Contains(body, p) {
+			return true
+		}
+	}
+	return r.long.in(body)
+}
+
+const (
+	// gramBytes are looked at in one step.
+	gramBytes = 4
+	// maxStride is the longest step: longer ones save little and make the table longer.
+	maxStride = 16
+	// bitsPerGram keep the table nearly empty, so that few steps need a look.
+	bitsPerGram = 32
+)
+
+// grams finds out whether any of some probes is in a text. Wherever a probe stands, a
+// place that is a multiple of the stride begins a gram of four bytes inside of it, so
+// only those places are looked at.
+type grams struct {
+	stride int      // 0: there is no probe
+	shift  uint     // from a hash to a place in table
+	table  []uint64 // a bit for each hash of a gram
+	list   []gram   // by text
+	probes [][]byte
+}
+
+// gram is where four bytes are in a probe.
+type gram struct {
+	text      uint32
+	probe, at int
+}
+
+func newGrams(probes [][]byte) grams {
+	if len(probes) == 0 {
+		return grams{}
+	}
+	slices.SortFunc(probes, bytes.Compare)
+	g := grams{stride: maxStride, probes: slices.CompactFunc(probes, bytes.Equal)}
+	for _, p := range g.probes {
+		g.stride = min(g.stride, len(p)-gramBytes+1)
+	}
+	width := bits.Len(uint(len(g.probes)*g.stride*bitsPerGram - 1))
+	g.shift, g.table = uint(32-width), make([]uint64, 1<<(width-6))
+	for i, p := range g.probes {
+		for at := range g.stride {
+			t := binary.LittleEndian.Uint32(p[at:])
+			g.list = append(g.list, gram{t, i, at})
+			h := hash(t) >> g.shift
+			g.table[h>>6] |= 1 << (h & 63)
+		}
+	}
+	slices.SortFunc(g.list, func(a, b gram) int {
+		switch {
+		case a.text < b.text:
+			return -1
+		case a.text > b.text:
+			return 1
+		}
+		return 0
+	})
+	return g
+}
+
+// hash spreads four bytes over 32 bits (Fibonacci hashing).
+func hash(t uint32) uint32 { return t * 0x9e3779b1 }
+
+// in reports whether any of the probes is in body.
+func (g *grams) in(body []byte) bool {
+	if g.stride == 0 {
+		return false
+	}
+	table, shift, stride := g.table, g.shift&31, g.stride
+	for i := 0; i <= len(body)-gramBytes; i += stride {
+		t := binary.LittleEndian.Uint32(body[i:])
+		h := hash(t) >> shift
+		if table[h>>6]>>(h&63)&1 != 0 && g.at(body, i, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// at reports whether a probe has t, which is at body[i:], where the rest of it stands in
+// body, too.
+func (g *grams) at(body []byte, i int, t uint32) bool {
+	from, to := 0, len(g.list)
+	for from < to {
+		if mid := (from + to) / 2; g.list[mid].text < t {
+			from = mid + 1
+		} else {
+			to = mid
+		}
+	}
+	for ; from < len(g.list) && g.list[from].text == t; from++ {
+		x := &g.list[from]
+		if x.at <= i && bytes.HasPrefix(body[i-x.at:], g.probes[x.probe]) {
+			return true
+		}
+	}
+	return false
+}
