@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -447,10 +448,15 @@ func (n *node) started() {
 }
 
 func (n *node) serveAdmin() error {
+	var certificate *tls.Certificate
 	if n.opts.adminCert != "" {
-		return n.adminHTTP.ServeTLS(n.adminLn, n.opts.adminCert, n.opts.adminKey)
+		pair, err := tls.LoadX509KeyPair(n.opts.adminCert, n.opts.adminKey)
+		if err != nil {
+			return err
+		}
+		certificate = &pair
 	}
-	return n.adminHTTP.Serve(strict(n.adminLn, adminHeadBytes))
+	return n.adminHTTP.Serve(strict(n.adminLn, adminHeadBytes, certificate))
 }
 
 // ended takes away the error that only says that ctx ended.

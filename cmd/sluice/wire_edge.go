@@ -175,7 +175,7 @@ func (n *edgeNode) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return n.gateway.Run(ctx) })
 	g.Go(func() error {
-		if err := n.opsHTTP.Serve(strict(n.opsLn, opsHeadBytes)); !errors.Is(err, http.ErrServerClosed) {
+		if err := n.opsHTTP.Serve(strict(n.opsLn, opsHeadBytes, nil)); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serving operations: %w", err)
 		}
 		return nil

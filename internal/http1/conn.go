@@ -406,6 +406,9 @@ func (c *Conn) freeBuffer() {
 // says which of them wait.
 func ConnState(nc net.Conn, s http.ConnState) {
 	c, ok := nc.(*Conn)
+	if t, secure := nc.(*tlsConn); secure {
+		c, ok = t.Conn, true
+	}
 	if !ok {
 		return
 	}

@@ -128,6 +128,12 @@ func serveNet(t testing.TB, o http1.Options) *http1.Listener {
 			fmt.Fprintf(w, "%d %s %s %s", r.ContentLength, r.Method, r.RequestURI, body)
 		}),
 	}
+	return serveOn(t, ln, s)
+}
+
+// serveOn runs s until the test ends.
+func serveOn(t testing.TB, ln *http1.Listener, s *http.Server) *http1.Listener {
+	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ln) }()
 	t.Cleanup(func() {

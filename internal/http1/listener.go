@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -29,8 +30,13 @@ type Options struct {
 	// HeadBytes is the longest header block.
 	HeadBytes int
 	// HeadTime is how long a head may take from its first byte to its last. With
-	// Bodies the server's own limit holds.
+	// Bodies the server's own limit holds. It is also how long a TLS handshake may take.
 	HeadTime time.Duration
+	// TLS is spoken on the connections when it is not nil; it must have a certificate.
+	// Of protocols above it only HTTP/1.1 is offered (ALPN, RFC 7301). It needs Bodies:
+	// the handshake is made when net/http asks for its outcome, on the goroutine of the
+	// connection, so that it holds up no other.
+	TLS *tls.Config
 	// Bodies leaves bodies to the server behind, which frames them itself as the
 	// head says, and sets ConnState. They are passed on as they came, chunks after they
 	// were checked.
@@ -63,7 +69,8 @@ const (
 	acceptPause = 20 * time.Millisecond
 )
 
-// Listener gives out connections that are a [*Conn].
+// Listener gives out connections that are a [*Conn], or have one in them when they
+// speak TLS.
 type Listener struct {
 	net.Listener
 	opts      Options
@@ -89,6 +96,11 @@ type peer struct {
 
 // Listen bounds and frames what comes from l. Close closes it.
 func Listen(l net.Listener, o Options) *Listener {
+	if o.TLS != nil {
+		o.TLS = o.TLS.Clone()
+		o.TLS.NextProtos = []string{"http/1.1"}
+		o.TLS.MinVersion = max(o.TLS.MinVersion, tls.VersionTLS12)
+	}
 	out := &Listener{Listener: l, opts: o, done: make(chan struct{}), conns: map[*Conn]struct{}{}, peers: map[netip.Addr]*peer{}}
 	out.large.New = func() any { return &buffer{make([]byte, max(o.HeadBytes, smallBuffer)+smallBuffer)} }
 	return out
@@ -112,7 +124,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 			}
 			continue
 		}
-		if c := l.admit(nc); c != nil {
+		c := l.admit(nc)
+		if c != nil && l.opts.TLS != nil {
+			return &tlsConn{Conn: c}, nil
+		}
+		if c != nil {
 			return c, nil
 		}
 	}
@@ -154,6 +170,9 @@ func (l *Listener) refused(r Reason) {
 
 // admit makes room for a new connection, or answers it; nil then.
 func (l *Listener) admit(nc net.Conn) *Conn {
+	if l.opts.TLS != nil {
+		nc = tls.Server(nc, l.opts.TLS)
+	}
 	c := &Conn{Conn: nc, l: l}
 	c.since.Store(time.Now().UnixNano())
 	l.mu.Lock()
@@ -230,7 +249,7 @@ func (l *Listener) evictLocked(set map[*Conn]struct{}) bool {
 	}
 	if oldest.state.CompareAndSwap(waiting, closed) {
 		l.refused(Evicted)
-		_ = oldest.Conn.Close() // whoever reads it sees that
+		_ = oldest.below().Close() // whoever reads it sees that
 	}
 	l.forgetLocked(oldest)
 	return true

@@ -5,6 +5,7 @@ package http1test
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -33,6 +34,8 @@ type Target struct {
 	Path string // of a POST
 	// Head are further lines of an honest request, each with its CRLF.
 	Head string
+	// TLS is spoken when it is not nil.
+	TLS *tls.Config
 	// Next is the path of the second request, which is answered 200 or 401 by itself.
 	Next string
 }
@@ -214,7 +217,7 @@ func Check(t *testing.T, to Target) {
 			raw := fill.Replace(c.Raw)
 			// Alone, and behind a request that is served on the same connection.
 			for _, before := range []int{0, 1} {
-				answers, err := exchange(to.Addr, strings.Repeat(nextRequest, before)+raw, false)
+				answers, err := exchange(to.Addr, to.TLS, strings.Repeat(nextRequest, before)+raw, false)
 				if err != nil {
 					t.Fatalf("behind %d requests: %v", before, err)
 				}
@@ -238,7 +241,7 @@ type Answer struct {
 // Talk sends raw, ends its own side, and returns what was answered.
 func Talk(t testing.TB, addr, raw string) []Answer {
 	t.Helper()
-	out, err := exchange(addr, raw, true)
+	out, err := exchange(addr, nil, raw, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +250,7 @@ func Talk(t testing.TB, addr, raw string) []Answer {
 
 // exchange sends raw and returns the answers up to the end of the connection, which
 // the server must bring about when half is false: this side stays open then.
-func exchange(addr, raw string, half bool) (out []Answer, err error) {
+func exchange(addr string, secure *tls.Config, raw string, half bool) (out []Answer, err error) {
 	nc, err := net.DialTimeout("tcp", addr, 10*time.Second) //nolint:noctx,forbidigo // a test's own listener
 	if err != nil {
 		return nil, err
@@ -255,6 +258,9 @@ func exchange(addr, raw string, half bool) (out []Answer, err error) {
 	defer nc.Close()
 	if err := nc.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		return nil, err
+	}
+	if secure != nil {
+		nc = tls.Client(nc, secure)
 	}
 	sent := make(chan struct{})
 	go func() {

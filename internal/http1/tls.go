@@ -1,0 +1,55 @@
+package http1
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+)
+
+// plainText is what net/http says to a client without TLS; commands of Sluice and
+// other clients know it.
+const plainText = "Client sent an HTTP request to an HTTPS server."
+
+// tlsConn is a connection of which net/http learns that TLS is below it. It is no
+// [*tls.Conn], so net/http reads what [Conn] lets through, and offers no HTTP/2.
+type tlsConn struct{ *Conn }
+
+// ConnectionState makes the handshake and returns its outcome. net/http asks for it
+// on the goroutine of the connection, in front of the first request. Behind a
+// handshake that failed nothing can be read.
+func (c *tlsConn) ConnectionState() tls.ConnectionState {
+	t, ok := c.Conn.Conn.(*tls.Conn)
+	if !ok {
+		panic("BUG: there is no TLS below")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.l.opts.HeadTime)
+	defer cancel()
+	if err := t.HandshakeContext(ctx); err != nil {
+		c.answerPlain(err)
+		c.fail(&net.OpError{Op: "read", Net: "tcp", Err: err}) // such errors net/http does not answer
+	}
+	return t.ConnectionState()
+}
+
+// answerPlain tells a client that speaks HTTP without TLS what is wrong.
+func (c *tlsConn) answerPlain(err error) {
+	record, ok := errors.AsType[tls.RecordHeaderError](err)
+	if !ok || record.Conn == nil {
+		return
+	}
+	switch string(record.RecordHeader[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "PATCH", "DELET":
+		_, _ = record.Conn.Write(appendAnswer(nil, http.StatusBadRequest, plainText, 0)) // the connection ends in any case
+	}
+}
+
+// below is what carries the bytes. Closing it waits for nobody, while TLS would first
+// write that it ends.
+func (c *Conn) below() net.Conn {
+	if t, ok := c.Conn.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c.Conn
+}
