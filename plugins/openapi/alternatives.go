@@ -26,12 +26,49 @@ func (p *publisher) alternatives(s *schema, depth int, text string) bool {
 			p.schemaWith(branches[0], depth, text, nil)
 			return true
 		}
-		if len(branches) <= maxBranches && p.anyOf(s, branches, depth, text) {
-			return true
+		keys := p.c.discriminatorKeys(s.alts[0])
+		if len(branches) <= maxBranches {
+			if _, told := keys[branches[0]]; told {
+				p.shorter(s, branches, keys, depth, text)
+				return true
+			}
+			if p.anyOf(s, branches, keys, depth, text) {
+				return true
+			}
 		}
+		p.merged(s, keys, depth, text)
+		return true
 	}
-	p.merged(s, depth, text)
+	p.merged(s, nil, depth, text)
 	return true
+}
+
+// shorter writes alternatives that a member tells apart one by one, or as one
+// object that says which members belong to which, whichever has fewer bytes. What
+// was decided for a schema holds for the attempt: to try both wherever one is
+// inside of another would double the work with each level.
+func (p *publisher) shorter(s *schema, branches []*schema, keys map[*schema]discriminated, depth int, text string) {
+	one, decided := p.asOne[s]
+	if !decided {
+		if p.asOne == nil {
+			p.asOne = map[*schema]bool{}
+		}
+		start, wasCut, wasOver := len(p.b), p.cut, p.over
+		told := p.merged(s, keys, depth, text)
+		whole := len(p.b) - start
+		fits := !p.over
+		p.b, p.cut, p.over = p.b[:start], wasCut, wasOver
+		if !p.anyOf(s, branches, keys, depth, text) {
+			one = true
+		} else {
+			one = fits && told && whole < len(p.b)-start
+			p.b, p.cut = p.b[:start], wasCut
+		}
+		p.asOne[s] = one
+	}
+	if one || !p.anyOf(s, branches, keys, depth, text) {
+		p.merged(s, keys, depth, text)
+	}
 }
 
 // repeated reports that each alternative itself says what s says beside them.
@@ -108,7 +145,7 @@ func (p *publisher) scalars(s *schema, branches []*schema, text string) bool {
 			continue
 		}
 		types |= b.types
-		allEnums = allEnums && b.hasEnum && b.types == operation.TypeString
+		allEnums = allEnums && b.hasEnum && b.types&operation.TypeBoolean == 0
 	}
 	if len(branches) == 0 {
 		return false
@@ -125,8 +162,9 @@ func (p *publisher) scalars(s *schema, branches []*schema, text string) bool {
 		if allEnums {
 			one.hasEnum = true
 			for _, e := range b.enum {
-				if len(one.enum) <= maxEnumValues && !slices.ContainsFunc(one.enum, func(v value) bool { return v.is(e.text()) }) {
+				if len(one.enum) <= maxEnumValues && !slices.ContainsFunc(one.enum, func(v value) bool { return v.kind() == e.kind() && v.text() == e.text() }) {
 					one.enum = append(one.enum, e)
+					one.titles = append(one.titles, branchTitle(b))
 				}
 			}
 		}
@@ -153,17 +191,29 @@ func (p *publisher) scalars(s *schema, branches []*schema, text string) bool {
 	return true
 }
 
+// branchTitle is what a branch of one value is called: oneOf: [{const: 1, title:
+// low}].
+func branchTitle(b *schema) string {
+	if len(b.enum) != 1 {
+		return ""
+	}
+	text := plain(b.title.str())
+	if text == "" {
+		text = plain(b.desc.str())
+	}
+	return cutWords(firstSentences(text, maxLabel), maxLabel)
+}
+
 // anyOf writes the branches one by one; false when they do not fit, with nothing
 // written.
-func (p *publisher) anyOf(s *schema, branches []*schema, depth int, text string) bool {
+func (p *publisher) anyOf(s *schema, branches []*schema, keys map[*schema]discriminated, depth int, text string) bool {
 	start, wasCut := len(p.b), p.cut
-	keys := p.c.discriminatorKeys(s.alts[0])
 	p.b = append(p.b, `{"anyOf":[`...)
 	var parts [][2]int
 	for _, b := range branches {
 		from := len(p.b)
 		var disc *discriminated
-		if d, ok := keys[b]; ok && b.types == operation.TypeObject {
+		if d, ok := keys[b]; ok && b.types == operation.TypeObject && goodName(d.name) {
 			disc = &d
 		}
 		p.schemaWith(b, depth, "", disc)
@@ -194,14 +244,17 @@ func (p *publisher) anyOf(s *schema, branches []*schema, depth int, text string)
 // discriminatorKeys gives the value of the discriminating property by branch
 // (rule 10): the mapping's keys, else the component names.
 func (c *compiler) discriminatorKeys(a alternatives) map[*schema]discriminated {
-	name := a.disc.get("propertyName").str()
-	if name == "" && a.disc.isString() {
-		name = a.disc.text()
-	}
-	if name == "" || !goodName(name) {
+	name := discriminatorName(a.disc)
+	if name == "" {
 		return nil
 	}
 	keys := map[*schema]discriminated{}
+	if a.values != nil {
+		for i := range a.branches {
+			keys[c.normal(&a.branches[i])] = discriminated{name, a.values[i]}
+		}
+		return keys
+	}
 	byName := map[string][]string{}
 	for k, m := range a.disc.get("mapping").members() {
 		target := refName(m.str())
@@ -234,25 +287,113 @@ func (c *compiler) discriminatorKeys(a alternatives) map[*schema]discriminated {
 
 // merged writes alternatives as one object: all properties, and as required only
 // what every branch requires (rule 9).
-func (p *publisher) merged(s *schema, depth int, text string) {
+//
+// told is false when it could not be said which members belong to which.
+func (p *publisher) merged(s *schema, keys map[*schema]discriminated, depth int, text string) (told bool) {
 	u := union{p: p}
 	u.add(s, 0)
 	if !u.object {
 		p.b = append(p.b, '{')
 		p.describe(s, text, nil)
 		p.close()
-		return
+		return false
 	}
 	p.b = append(p.b, `{"type":"object",`...)
+	var disc *discriminated
+	var belongs string
+	if len(keys) > 0 {
+		disc, belongs, told = p.belongs(s, keys)
+		if !slices.Contains(u.required, disc.name) && slices.ContainsFunc(u.props, func(q prop) bool { return q.name == disc.name }) {
+			u.required = append(u.required, disc.name)
+		}
+		if !goodName(disc.name) || len(disc.keys) > maxEnumValues {
+			disc = nil
+		}
+	}
 	var notes []string
 	if len(u.props) > 0 {
-		notes = p.properties(u.props, u.required, depth, nil)
+		notes = p.properties(u.props, u.required, depth, disc)
 	}
-	if len(u.variants) > 1 {
+	switch {
+	case belongs != "":
+		notes = append(notes, belongs)
+	case len(u.variants) > 1 && len(keys) == 0:
 		notes = append(notes, "Variants: "+cutText(strings.Join(u.variants, ", "), 160)+".")
 	}
 	p.describe(s, text, notes)
 	p.close()
+	return told
+}
+
+// maxBelongs bounds the sentence that says which members belong to which value: a
+// description has at most 1,024 bytes.
+const maxBelongs = 700
+
+// belongs says which members belong to which value of the discriminating member,
+// and which of them are required: "By petType: cat: hunts (required), lives; dog:
+// size.". What all have is left out. told is false when there was no room.
+func (p *publisher) belongs(s *schema, keys map[*schema]discriminated) (all *discriminated, text string, told bool) {
+	all = &discriminated{}
+	var parts []string
+	var list []*schema
+	told = true
+	for i := range s.alts[0].branches {
+		b := p.c.normal(&s.alts[0].branches[i])
+		if _, ok := keys[b]; !ok {
+			told = told && b.never
+			continue
+		}
+		if !slices.Contains(list, b) {
+			list = append(list, b)
+		}
+	}
+	shared := func(name string) bool {
+		for _, b := range list {
+			if !slices.ContainsFunc(b.props, func(q prop) bool { return q.name == name }) {
+				return false
+			}
+		}
+		return true
+	}
+	size := 0
+	for _, b := range list {
+		d := keys[b]
+		all.name = d.name
+		for _, k := range d.keys {
+			if !slices.Contains(all.keys, k) {
+				all.keys = append(all.keys, k)
+			}
+		}
+		var own []string
+		for i := range b.props {
+			q := &b.props[i]
+			ps := p.c.normal(&q.child)
+			need := slices.Contains(b.required, q.name)
+			if q.name == d.name || ps.never || ps.readOnly || ps.deprecated && !need || shared(q.name) && !(need && !slices.Contains(s.required, q.name)) {
+				continue
+			}
+			name := q.name
+			if need {
+				name += " (required)"
+			}
+			own = append(own, name)
+		}
+		if len(b.alts) > 0 {
+			told = false
+		}
+		if len(own) == 0 {
+			continue
+		}
+		part := strings.Join(d.keys[:min(len(d.keys), 4)], ", ") + ": " + strings.Join(own, ", ")
+		if size += len(part) + 2; size > maxBelongs {
+			return all, "By " + cutText(all.name, 60) + ": " + strings.Join(append(parts, "…"), "; "), false
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return all, "", told
+	}
+	return all, "By " + cutText(all.name, 60) + ": " + strings.Join(parts, "; ") + ".", told
 }
 
 // union collects the properties of alternatives.
@@ -320,7 +461,7 @@ func (u *union) add(s *schema, depth int) {
 		}
 		// What tells the alternatives apart is always needed, whoever declares it.
 		if d := s.alts[i].disc; !d.get("defaultMapping").exists() {
-			name := d.get("propertyName").str()
+			name := discriminatorName(d)
 			if name != "" && slices.ContainsFunc(u.props, func(q prop) bool { return q.name == name }) && !slices.Contains(u.required, name) {
 				u.required = append(u.required, name)
 			}

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -191,6 +192,7 @@ func (c *compiler) describeOperation(e entry, op *operation.Operation, summary s
 	}
 	add(c.returns(a))
 	add(needs(op.Plan.Body))
+	add(needsOneOf(op.Plan.Body))
 	if op.Deprecated {
 		add("Deprecated")
 	}
@@ -212,6 +214,33 @@ func needs(b *operation.Body) string {
 		return ""
 	}
 	return "With a body, required: " + strings.Join(names, ", ")
+}
+
+// needsOneOf says which lists of members a body needs one of (rule 9).
+func needsOneOf(b *operation.Body) string {
+	if b == nil {
+		return ""
+	}
+	arg := func(name string) string {
+		i := slices.IndexFunc(b.Fields, func(f operation.Field) bool { return f.Name == name })
+		return cmp.Or(b.Fields[i].Arg, name)
+	}
+	var parts []string
+	for _, group := range b.Needs {
+		var lists []string
+		for _, names := range group {
+			args := make([]string, len(names))
+			for i, n := range names {
+				args[i] = arg(n)
+			}
+			lists = append(lists, strings.Join(args, " and "))
+		}
+		parts = append(parts, cutText(strings.Join(lists, ", or "), maxPropertyText))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Needs " + strings.Join(parts, "; and ")
 }
 
 // covers reports whether a description says what the summary says.

@@ -11,25 +11,18 @@ import (
 
 // assemble makes arguments, input schema and plan of parameters and body.
 func (c *compiler) assemble(at value, op *operation.Operation, params []parameter, b *body) error {
-	for _, simple := range [...]bool{false, true} {
-		args := c.arguments(op.Plan, params, b, simple)
-		depth, ok := c.publish(at, op, args, simple)
-		if !ok {
-			continue
-		}
-		if simple {
-			c.warn(codeToolCut, at, "disable what agents do not need, or split the operation",
-				"%s %s: the input schema is larger than %d bytes; only required parameters and an open body are published", op.Method, quoteShort(op.Path), c.limits.MaxTool)
-		}
-		c.private(op.Plan, args, depth)
-		return nil
+	args := c.arguments(op.Plan, params, b)
+	depth, ok := c.publish(at, op, args)
+	if !ok {
+		return notCallable(codeToolTooLarge, "its input schema is larger than %d bytes even without its optional parts", c.limits.MaxTool)
 	}
-	return notCallable(codeToolTooLarge, "its input schema is larger than %d bytes even without its optional parts", c.limits.MaxTool)
+	c.private(op.Plan, args, depth)
+	return nil
 }
 
 // arguments names the arguments and fills in what the plan says of them, but for
-// the private schemas. simple leaves out what is optional and opens the body.
-func (c *compiler) arguments(plan *operation.Plan, params []parameter, b *body, simple bool) []argument {
+// the private schemas.
+func (c *compiler) arguments(plan *operation.Plan, params []parameter, b *body) []argument {
 	var names argNames
 	var args []argument
 	plan.Params, plan.Body = nil, nil
@@ -37,14 +30,16 @@ func (c *compiler) arguments(plan *operation.Plan, params []parameter, b *body, 
 	for i := range params {
 		counts[strings.ToLower(params[i].name)]++
 	}
+	var unlisted []int // what is published is named first
+	wished := make([]string, 0, len(params))
 	for i := range params {
 		p := &params[i]
-		if !p.required && (p.deprecated || p.schema.deprecated || simple) || p.schema.never {
-			continue // rule 20
+		if p.schema.never {
+			continue
 		}
 		wire := operation.Param{
 			Name: p.name, In: p.in, Style: p.style, Explode: p.explode, AllowReserved: p.reserved,
-			Content: p.content, Required: p.required, Nested: p.nested,
+			Content: p.content, Required: p.required, Nested: p.nested, Unlisted: !p.required && (p.deprecated || p.schema.deprecated), // rule 20
 		}
 		if wire.Style == defaultStyle(p.in) {
 			wire.Style = ""
@@ -58,30 +53,86 @@ func (c *compiler) arguments(plan *operation.Plan, params []parameter, b *body, 
 			continue
 		}
 		name := p.name
-		if counts[strings.ToLower(name)] > 1 && p.in != operation.InPath { // rule 3
+		if counts[strings.ToLower(name)] > 1 && p.in != operation.InPath && elsewhere(params, i) { // rule 3
 			name = string(p.in) + "_" + name
 		}
-		wire.Arg = names.name(name)
 		order := 3
 		if p.in == operation.InPath {
 			order = 0
 		} else if p.required {
 			order = 1
 		}
-		args = append(args, argument{
-			name: wire.Arg, schema: withExample(p), text: plain(p.desc.str()), required: p.required, order: order,
-			depth: 1, param: len(plan.Params), field: -1, files: noFiles,
-		})
+		a := argument{
+			schema: withExample(p), text: plain(p.desc.str()), required: p.required, order: order,
+			depth: 1, param: len(plan.Params), field: -1, files: noFiles, unlisted: wire.Unlisted,
+		}
 		plan.Params = append(plan.Params, wire)
+		wished = append(wished, name)
+		args = append(args, a)
+		if wire.Unlisted {
+			unlisted = append(unlisted, len(args)-1)
+		}
 	}
-	if b == nil {
-		return args
+	name := func(i int) {
+		args[i].call(&names, wished[i])
+		plan.Params[args[i].param].Arg = args[i].name
 	}
+	for i := range args {
+		if !args[i].unlisted {
+			name(i)
+		}
+	}
+	n := len(args)
+	if b != nil {
+		args = c.bodyArguments(plan, b, args, &names)
+	}
+	for _, i := range unlisted {
+		name(i)
+	}
+	for i := n; i < len(args); i++ {
+		if a := &args[i]; a.unlisted && !a.shared {
+			a.call(&names, plan.Body.Fields[a.field].Name)
+			plan.Body.Fields[a.field].Arg = a.name
+		}
+	}
+	return args
+}
+
+// elsewhere reports that a parameter of another location has the name of
+// parameter i.
+func elsewhere(params []parameter, i int) bool {
+	return slices.ContainsFunc(params, func(p parameter) bool { return p.in != params[i].in && strings.EqualFold(p.name, params[i].name) })
+}
+
+// call names the argument; what the name alone does not tell is added to its text.
+func (a *argument) call(names *argNames, wire string) {
+	const number = operation.TypeInteger | operation.TypeNumber
+	name, note := names.name(wire, a.schema.types != 0 && a.schema.types&^number == 0)
+	a.name = name
+	if note != "" {
+		text := a.text
+		if text == "" {
+			text = plain(a.schema.desc.str())
+		}
+		if text = firstSentences(text, maxPropertyText-len(note)-2); text != "" && !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "…") {
+			text += "."
+		}
+		a.text = strings.TrimSpace(text + " " + note)
+	}
+}
+
+// bodyArguments makes the arguments of the body and of its variant.
+func (c *compiler) bodyArguments(plan *operation.Plan, b *body, args []argument, names *argNames) []argument {
 	plan.Body = &operation.Body{MediaType: b.media, Sent: b.written, Required: b.required, Encoding: b.encoding}
-	if !simple && c.liftable(plan, b, &names) {
-		return c.lift(plan, b, args, &names)
+	if c.liftable(plan, b, names) {
+		args = c.lift(plan, b, args, names)
+	} else {
+		args = append(args, c.wholeBody(plan, b, names))
 	}
-	return append(args, c.wholeBody(plan, b, &names, simple))
+	if b.variant != nil {
+		args = c.variantArguments(plan, b, args, names)
+	}
+	return args
 }
 
 // withExample gives the parameter's schema the parameter's example.
@@ -95,14 +146,14 @@ func withExample(p *parameter) *schema {
 }
 
 // wholeBody is the one argument that is the body.
-func (c *compiler) wholeBody(plan *operation.Plan, b *body, names *argNames, simple bool) argument {
+func (c *compiler) wholeBody(plan *operation.Plan, b *body, names *argNames) argument {
 	name := "body"
 	if names.has(name) {
 		name = "request_body"
 	}
 	a := argument{
-		name: names.name(name), schema: b.schema, required: b.required, order: 3, param: -1, field: -1,
-		files: filesOf(b), clear: plan.Method == http.MethodPatch || plan.Method == http.MethodPut, free: simple && b.kind != bodyText, xml: b.kind == bodyXML,
+		schema: b.schema, required: b.required, order: 3, param: -1, field: -1,
+		files: filesOf(b), clear: plan.Method == http.MethodPatch || plan.Method == http.MethodPut, xml: b.kind == bodyXML,
 	}
 	if b.required {
 		a.order = 2
@@ -110,6 +161,7 @@ func (c *compiler) wholeBody(plan *operation.Plan, b *body, names *argNames, sim
 	if b.desc.exists() {
 		a.text = plain(b.desc.str())
 	}
+	a.call(names, name)
 	plan.Body.Arg = a.name
 	switch b.kind {
 	case bodyText:
@@ -193,6 +245,20 @@ func (c *compiler) fromPath(plan *operation.Plan, s *schema, q *prop) string {
 	return ""
 }
 
+// renames reports whether a member that repeats a path parameter may have another
+// value: a name may, what a server gave as an identifier may not.
+func (c *compiler) renames(q *prop) bool {
+	s := c.normal(&q.child)
+	if s.types != operation.TypeString || s.format == "uuid" || s.hasEnum {
+		return false
+	}
+	ws := words(q.name)
+	return len(ws) == 0 || !slices.Contains(identifiers, ws[len(ws)-1])
+}
+
+// identifiers end the names of what a server gives and nobody changes.
+var identifiers = []string{"id", "ids", "uuid", "guid", "arn", "sid", "uid", "urn", "oid", "hash", "number", "no"}
+
 // hasVariants reports alternatives that change more than what is required.
 func (c *compiler) hasVariants(s *schema) bool {
 	p := publisher{c: c}
@@ -203,18 +269,26 @@ func (c *compiler) hasVariants(s *schema) bool {
 func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *argNames) []argument {
 	s := b.schema
 	clears := plan.Method == http.MethodPatch || plan.Method == http.MethodPut
+	groups, always := c.requiredLists(s)
+	var repeated []int // members that the path has as well and that may differ
 	for i := range s.props {
 		q := &s.props[i]
 		p := c.normal(&q.child)
-		must := slices.Contains(s.required, q.name) && !(p.null && p.def.exists()) // where there is a body
+		must := (slices.Contains(s.required, q.name) || slices.Contains(always, q.name)) && !(p.null && p.def.exists()) // where there is a body
 		need := b.required && must
-		if p.never || p.readOnly || p.deprecated && !need {
+		if p.never || p.readOnly {
 			continue
 		}
-		f := operation.Field{Name: q.name, Required: must}
-		if f.Arg = c.fromPath(plan, s, q); f.Arg != "" {
-			plan.Body.Fields = append(plan.Body.Fields, f)
-			continue
+		f := operation.Field{Name: q.name, Required: must, Unlisted: p.deprecated && !need} // rule 20
+		if arg := c.fromPath(plan, s, q); arg != "" {
+			if !c.renames(q) {
+				f.Arg = arg
+				plan.Body.Fields = append(plan.Body.Fields, f)
+				continue
+			}
+			f.Else = arg
+			repeated = append(repeated, len(args))
+			need = false
 		}
 		if need && p.hasEnum && len(p.enum) == 1 && !p.null {
 			k := parameter{required: true, schema: p}
@@ -224,77 +298,73 @@ func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *a
 			plan.Body.Fields = append(plan.Body.Fields, f)
 			continue
 		}
-		f.Arg = names.name(q.name)
 		order := 3
 		if need {
 			order = 2
 		}
-		args = append(args, argument{
-			name: f.Arg, schema: p, required: need, order: order, depth: 1, param: -1, field: len(plan.Body.Fields),
-			files: filesOf(b), clear: clears, parent: s, xml: b.kind == bodyXML,
-		})
+		a := argument{
+			schema: p, required: need, order: order, depth: 1, param: -1, field: len(plan.Body.Fields),
+			files: filesOf(b), clear: clears, parent: s, xml: b.kind == bodyXML, unlisted: f.Unlisted,
+		}
+		if !f.Unlisted && f.Else == "" {
+			a.call(names, q.name)
+			f.Arg = a.name
+		}
+		args = append(args, a)
 		plan.Body.Fields = append(plan.Body.Fields, f)
+	}
+	for _, i := range repeated {
+		a := &args[i]
+		f := &plan.Body.Fields[a.field]
+		a.unlisted, f.Unlisted = false, false
+		a.call(names, "new_"+f.Name)
+		a.text, f.Arg = "Only to rename; otherwise "+f.Else+".", a.name
+	}
+	for _, group := range groups {
+		// What is not sent cannot be asked for.
+		sent := !slices.ContainsFunc(slices.Concat(group...), func(n string) bool {
+			return !slices.ContainsFunc(plan.Body.Fields, func(f operation.Field) bool { return f.Name == n })
+		})
+		if sent {
+			plan.Body.Needs = append(plan.Body.Needs, group)
+		}
 	}
 	return args
 }
 
-// publish writes the input schema: as deep as fits into the target, then as
-// large as the limit allows (rule 7). It gives the depth that was reached.
-func (c *compiler) publish(at value, op *operation.Operation, args []argument, simple bool) (depth int, ok bool) {
-	ordered := slices.Clone(args)
-	slices.SortStableFunc(ordered, func(a, b argument) int { return a.order - b.order })
-	for _, depth := range [...]int{maxPublishedDepth, 4, 3, 2, 1} {
-		limit := min(targetTool, c.limits.MaxTool)
-		if depth == 1 {
-			limit = c.limits.MaxTool
-		}
-		p := publisher{c: c, b: c.input[:0], depth: depth, limit: limit, spare: simple}
-		p.root(ordered)
-		c.input = p.b[:0]
-		if p.over || len(p.b) > limit {
+// requiredLists reads alternatives that only list required members (rule 9): what
+// all of a group list is always required, and left out of the group. A group of
+// which one list asks for nothing more is no group.
+func (c *compiler) requiredLists(s *schema) (groups [][][]string, always []string) {
+	const most = 4 // groups of one body
+	for i := range s.alts {
+		branches := s.alts[i].branches
+		if len(branches) > maxListedEnum || len(groups) >= most {
 			continue
 		}
-		if len(p.b) > targetTool {
-			c.warn(codeToolLarge, at, "disable the operation, or hide what agents do not need",
-				"%s %s: the input schema has %d bytes, more than the %d aimed at", op.Method, quoteShort(op.Path), len(p.b), targetTool)
+		var common []string
+		for j := range branches {
+			names := c.normal(&branches[j]).required
+			if j == 0 {
+				common = slices.Clone(names)
+			}
+			common = slices.DeleteFunc(common, func(n string) bool { return !slices.Contains(names, n) })
 		}
-		op.InputSchema = slices.Clone(p.b)
-		return depth, true
-	}
-	return 0, false
-}
-
-// root writes the root object (rule 1).
-func (p *publisher) root(args []argument) {
-	p.b = append(p.b, `{"type":"object","properties":{`...)
-	var required []string
-	for i := range args {
-		a := &args[i]
-		if i > 0 {
-			p.b = append(p.b, ',')
+		always = append(always, common...)
+		var group [][]string
+		for j := range branches {
+			rest := slices.DeleteFunc(slices.Clone(c.normal(&branches[j]).required), func(n string) bool { return slices.Contains(common, n) })
+			if len(rest) == 0 {
+				group = nil
+				break
+			}
+			group = append(group, rest)
 		}
-		p.name(a.name)
-		p.files, p.clear, p.stack = a.files, a.clear, p.stack[:0]
-		if a.parent != nil {
-			p.stack = append(p.stack, a.parent)
-		}
-		if a.free {
-			p.b = append(p.b, `{"type":"object",`...)
-			p.describe(a.schema, a.text, []string{"Any object."})
-			p.close()
-		} else {
-			p.schemaWith(a.schema, a.depth, a.text, nil)
-		}
-		if a.required {
-			required = append(required, a.name)
-		}
-		if p.over {
-			break
+		if len(group) > 1 {
+			groups = append(groups, group)
 		}
 	}
-	p.b = append(p.b, `},`...)
-	p.required(required)
-	p.close()
+	return groups, always
 }
 
 // private fills in the schemas of the plan.
@@ -302,9 +372,6 @@ func (c *compiler) private(plan *operation.Plan, args []argument, depth int) {
 	p := planner{c: c, depth: depth}
 	for i := range args {
 		a := &args[i]
-		if a.free {
-			continue
-		}
 		p.files, p.xml, p.stack = a.files, a.xml, p.stack[:0]
 		if a.parent != nil {
 			p.stack = append(p.stack, a.parent)
@@ -313,6 +380,10 @@ func (c *compiler) private(plan *operation.Plan, args []argument, depth int) {
 		switch {
 		case a.param >= 0:
 			plan.Params[a.param].Schema = s
+		case a.variant && a.field >= 0:
+			plan.Body.Variants[0].Fields[a.field].Schema = s
+		case a.variant:
+			plan.Body.Variants[0].Schema = s
 		case a.field >= 0:
 			plan.Body.Fields[a.field].Schema = s
 		default:

@@ -30,6 +30,7 @@ type body struct {
 	schema   *schema
 	desc     value
 	encoding []operation.Encoding
+	variant  *body // another form that holds files, beside one that does not; nil: none
 }
 
 // mediaType is a media type without parameters, lower case; names that real
@@ -154,6 +155,7 @@ func (c *compiler) requestBody(e entry) (*body, error) {
 		return nil, nil
 	}
 	best, bestRank := body{}, 1<<30
+	var offered []body
 	for k, m := range content.members() {
 		mt, ok := c.follow(m, "media type")
 		if !ok || !mt.isObject() {
@@ -167,6 +169,9 @@ func (c *compiler) requestBody(e entry) (*body, error) {
 		}
 		schemaAt := mt.get("schema")
 		files := kindOf(t) == bodyForm && c.hasFiles(c.schemaAt(schemaAt))
+		if len(offered) < maxListedEnum {
+			offered = append(offered, body{at: mt, kind: kindOf(t), media: t, written: withParameters(written, t)})
+		}
 		if r := rank(t, e.method, files); r < bestRank {
 			bestRank = r
 			best = body{at: mt, kind: kindOf(t), media: t}
@@ -193,6 +198,7 @@ func (c *compiler) requestBody(e entry) (*body, error) {
 		best.kind = bodyText // the document itself
 	}
 	best.encoding = c.encodings(best.at.get("encoding"), best.kind)
+	best.variant = c.fileVariant(&best, offered)
 	return &best, nil
 }
 

@@ -29,7 +29,9 @@ type argument struct {
 	xml      bool
 	clear    bool // null clears it
 	depth    int
-	free     bool    // published as any object
+	unlisted bool    // accepted, not published
+	variant  bool    // of the body's variant
+	shared   bool    // named by the body as well
 	param    int     // index in the plan's parameters; -1: of the body
 	parent   *schema // the body it is a member of: what contains that again is a cycle
 	field    int     // index in the body's fields; -1: not lifted
@@ -76,8 +78,8 @@ func (c *compiler) operation(e entry) (*operation.Operation, error) {
 		return nil, err
 	}
 	if b != nil && (e.method == "GET" || e.method == "HEAD") {
-		if b.required && e.method == "GET" {
-			c.warn(codeBodyOfGet, b.at, "describe the values as query parameters", "a GET request has no body, but this one is required: it is sent, and may be lost on its way")
+		if e.method == "GET" && (b.required || c.searches(b, params)) {
+			c.warn(codeBodyOfGet, b.at, "describe the values as query parameters", "a GET request has no body, but this one is described: it is sent when it is given, and may be lost on its way")
 		} else {
 			c.warn(codeBodyIgnored, b.at, "describe the values as query parameters", "a %s request has no body; it is left out", e.method)
 			b = nil

@@ -123,8 +123,8 @@ func (r *clientRules) schema(s map[string]any, at string, fail func(string, ...a
 			if v == nil {
 				fail("%s: null in an enum", at)
 			}
-			if _, isText := v.(string); isText != (s["type"] == "string") && s["anyOf"] == nil {
-				fail("%s: enum value %v of type %v", at, v, s["type"])
+			if text, isText := v.(string); !isText || s["type"] != "string" || text == "" { // Gemini takes texts only, and no empty ones
+				fail("%s: enum value %q of type %v", at, v, s["type"])
 			}
 		}
 	}
@@ -184,9 +184,15 @@ func (r *clientRules) plan(op *operation.Operation, props map[string]any, requir
 	p := op.Plan
 	args := map[string]bool{}
 	need := map[string]bool{}
-	add := func(arg string, must bool) {
+	add := func(arg string, must, unlisted bool) {
 		if args[arg] {
 			fail("argument %q twice in the plan", arg)
+		}
+		if unlisted {
+			if props[arg] != nil || must {
+				fail("the unlisted argument %q is published or required", arg)
+			}
+			return
 		}
 		args[arg], need[arg] = true, must
 	}
@@ -198,7 +204,7 @@ func (r *clientRules) plan(op *operation.Operation, props map[string]any, requir
 			fail("path parameter %q is not in %q", q.Name, p.Path)
 		}
 		if q.Arg != "" {
-			add(q.Arg, q.Required)
+			add(q.Arg, q.Required, q.Unlisted)
 		}
 	}
 	for _, m := range regexp.MustCompile(`\{([^{}]*)\}`).FindAllStringSubmatch(p.Path, -1) {
@@ -208,14 +214,30 @@ func (r *clientRules) plan(op *operation.Operation, props map[string]any, requir
 	}
 	if b := p.Body; b != nil {
 		if b.Arg != "" {
-			add(b.Arg, b.Required)
+			add(b.Arg, b.Required && len(b.Variants) == 0, false)
 		}
+		shared := map[string]bool{}
 		for _, f := range b.Fields {
 			if f.Arg != "" {
 				if f.Required && slices.ContainsFunc(p.Params, func(q operation.Param) bool { return q.Arg == f.Arg && q.In == operation.InPath }) {
 					continue // asked for once, sent in both places
 				}
-				add(f.Arg, f.Required && b.Required)
+				must := f.Required && b.Required && f.Else == ""
+				for i := range b.Variants {
+					must = must && slices.ContainsFunc(b.Variants[i].Fields, func(o operation.Field) bool { return o.Arg == f.Arg && o.Required })
+				}
+				add(f.Arg, must, f.Unlisted)
+				shared[f.Arg] = true
+			}
+		}
+		for _, v := range b.Variants {
+			if v.Arg != "" {
+				add(v.Arg, false, false)
+			}
+			for _, f := range v.Fields {
+				if f.Arg != "" && !shared[f.Arg] {
+					add(f.Arg, false, f.Unlisted)
+				}
 			}
 		}
 		if b.Arg != "" && len(b.Fields) > 0 || b.MediaType == "" {

@@ -32,8 +32,10 @@ func Compile(ctx context.Context, src Source, opts Options) (*Result, error) {
 	c := &compiler{
 		ctx: ctx, src: src, opts: opts, limits: lim, file: src.Name,
 		refs: make(map[refKey]value), docs: make(map[string]*document), depthOf: make(map[*document]int), names: make(map[*document]*names),
-		memo: make(map[value]*schema), combined: make(map[string]*schema), responses: make(map[*schema]*operation.Schema),
-		outputs: make(map[outputKey][]byte), patterns: make(map[string]bool), schemeIDs: make(map[string]bool),
+		memo: make(map[value]*schema), combined: make(map[string]*schema),
+		extends: make(map[*document]map[value][]subtype), extended: make(map[value][]subtype), subtyped: make(map[subtypeKey]*schema),
+		responses: make(map[*schema]*operation.Schema),
+		outputs:   make(map[outputKey][]byte), patterns: make(map[string]bool), schemeIDs: make(map[string]bool),
 		anything: &schema{open: true},
 	}
 	res, err := c.compileAll()
@@ -108,6 +110,10 @@ type compiler struct {
 	anything   *schema // the schema that allows everything
 	memo       map[value]*schema
 	combined   map[string]*schema
+	extends    map[*document]map[value][]subtype
+	extended   map[value][]subtype
+	subtyped   map[subtypeKey]*schema
+	within     string // discriminator of the subtype that is being folded
 	responses  map[*schema]*operation.Schema
 	outputs    map[outputKey][]byte
 	patterns   map[string]bool

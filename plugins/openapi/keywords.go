@@ -100,6 +100,10 @@ func (c *compiler) foldKeywords(s *schema, v value, branch bool) {
 			if m.isObject() {
 				s.xml = m
 			}
+		case "x-enum-varnames", "x-enumNames", "x-enum-names", "x-enumnames", "x-enum-varNames":
+			s.labels = m
+		case "x-enum-descriptions", "x-enumDescriptions", "x-enum-description", "x-enumdescriptions":
+			s.meanings = m
 		}
 	}
 }
@@ -112,6 +116,15 @@ func (c *compiler) foldProperties(s *schema, m value) {
 	if !m.isObject() {
 		c.wrongType(m, "properties", "an object")
 		return
+	}
+	// Some authors keep the members in a place of their own. A member that is called
+	// $ref has a schema, not a text.
+	if _, isRef := refOf(m); isRef {
+		t, ok := c.follow(m, "properties")
+		if !ok || !t.isObject() {
+			return
+		}
+		m = t
 	}
 	const linear = 24
 	var index map[string]int

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 )
@@ -466,57 +465,6 @@ func slug(title string) string {
 func slugWords(title string) []string {
 	title = strings.NewReplacer("'s ", " ", "’s ", " ", "'", "", "’", "").Replace(strings.ToLower(title) + " ")
 	return strings.FieldsFunc(title, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-}
-
-// argNames gives argument names that are unique and that model APIs accept
-// (rule 5).
-type argNames struct{ taken map[string]bool }
-
-func (a *argNames) has(name string) bool { return a.taken[strings.ToLower(name)] }
-
-// name makes an argument name of a wire name.
-func (a *argNames) name(wire string) string {
-	s := wire
-	if !goodName(s) || !isLetter(s[0]) && s[0] != '_' {
-		s = argName(wire)
-	}
-	if len(s) > 64 {
-		s = cutName(s, 58) + "_" + nameHash("", wire)
-	}
-	if a.taken == nil {
-		a.taken = make(map[string]bool)
-	}
-	base := s
-	for n := 2; a.has(s); n++ {
-		s = cutPlain(base, 60) + "_" + strconv.Itoa(n)
-	}
-	a.taken[strings.ToLower(s)] = true
-	return s
-}
-
-// argName replaces what is not allowed in an argument name.
-func argName(wire string) string {
-	var b []byte
-	for i := range len(wire) {
-		if len(b) > 200 {
-			break
-		}
-		c := wire[i]
-		if isLetter(c) || isDigit(c) || c == '_' || c == '-' {
-			b = append(b, c)
-		} else if len(b) > 0 && b[len(b)-1] != '_' {
-			b = append(b, '_')
-		}
-	}
-	s := strings.TrimRight(string(b), "_")
-	s = strings.TrimLeft(s, "-")
-	switch {
-	case s == "":
-		s = "p_" + nameHash("", wire)
-	case isDigit(s[0]):
-		s = "p_" + s
-	}
-	return s
 }
 
 // ToolName makes a name in the style of generated tools of any text: lower case words

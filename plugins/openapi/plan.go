@@ -104,7 +104,7 @@ func (p *planner) schema(s *schema, depth int) *operation.Schema {
 			}
 		}
 	}
-	p.anyOf(o, s, depth)
+	p.alternatives(o, s, depth)
 	return o
 }
 
@@ -120,33 +120,111 @@ func xmlOf(s *schema) *operation.XML {
 	}
 }
 
-// anyOf converts the first group of alternatives; the others are not enforced.
-// A branch that allows anything makes the group pointless.
-func (p *planner) anyOf(o *operation.Schema, s *schema, depth int) {
-	if len(s.alts) == 0 {
+// alternatives converts each group of alternatives: the first is AnyOf, the others
+// hold as well.
+func (p *planner) alternatives(o *operation.Schema, s *schema, depth int) {
+	for i := range s.alts {
+		into := o
+		if i > 0 {
+			into = &operation.Schema{Type: o.Type}
+		}
+		p.anyOf(into, s, &s.alts[i], depth)
+		if i > 0 && len(into.AnyOf) > 0 {
+			o.All = append(o.All, into)
+		}
+	}
+}
+
+// anyOf converts one group. A branch that allows anything makes it pointless, but
+// for the values of its discriminator.
+func (p *planner) anyOf(o *operation.Schema, s *schema, a *alternatives, depth int) {
+	keys := p.c.discriminatorKeys(*a)
+	if len(a.branches) > maxListedEnum*2 && len(keys) == 0 {
 		return
 	}
-	if len(s.alts[0].branches) > maxListedEnum*2 {
-		return
-	}
-	for i := range s.alts[0].branches {
-		b := p.c.normal(&s.alts[0].branches[i])
+	told := true
+	for i := range a.branches {
+		b := p.c.normal(&a.branches[i])
 		if b.never {
 			continue
 		}
 		q := p.schema(b, depth)
-		if q == nil {
+		d, ok := keys[b]
+		told = told && ok && b.types == operation.TypeObject
+		switch {
+		case ok && b.types == operation.TypeObject:
+			q = discriminate(q, d)
+		case q == nil:
 			o.AnyOf = nil
 			return
 		}
+		p.unasked(q, s)
 		// Branches may be published merged: what is a member of one is not refused
 		// because it is none of another.
 		q.Closed = false
 		o.AnyOf = append(o.AnyOf, q)
 	}
+	if told && len(o.AnyOf) > 0 {
+		o.Disc = discriminatorName(a.disc)
+		allValues(o)
+	}
 	if s.null && len(o.AnyOf) > 0 && o.Type == 0 {
 		o.AnyOf = append(o.AnyOf, &operation.Schema{Type: operation.TypeNull})
 	}
+}
+
+// allValues gives the member that tells branches apart the values of all of them, so
+// that a message about it names them.
+func allValues(o *operation.Schema) {
+	i := slices.IndexFunc(o.Properties, func(m operation.Property) bool { return m.Name == o.Disc })
+	if i < 0 || o.Properties[i].Schema == nil || o.Properties[i].Schema.Type != operation.TypeString {
+		return
+	}
+	all := &operation.Schema{Type: operation.TypeString}
+	for _, b := range o.AnyOf {
+		for _, m := range b.Properties {
+			if m.Name == o.Disc && m.Schema != nil {
+				all.Enum = append(all.Enum, m.Schema.Enum...)
+			}
+		}
+	}
+	o.Properties[i].Schema = all
+}
+
+// unasked drops from what a branch requires what is not sent at all.
+func (p *planner) unasked(q *operation.Schema, s *schema) {
+	q.Required = slices.DeleteFunc(q.Required, func(r string) bool {
+		i := slices.IndexFunc(s.props, func(q prop) bool { return q.name == r })
+		if i < 0 {
+			return false
+		}
+		ps := p.c.normal(&s.props[i].child)
+		return ps.readOnly || ps.never
+	})
+}
+
+// discriminate gives a branch the values of the member that tells it from others,
+// unless its own list is of another type than text.
+func discriminate(q *operation.Schema, d discriminated) *operation.Schema {
+	if q == nil {
+		q = &operation.Schema{Type: operation.TypeObject}
+	}
+	own := &operation.Schema{Type: operation.TypeString}
+	for _, k := range d.keys {
+		own.Enum = append(own.Enum, string(jsonscan.AppendStringOf(nil, k)))
+	}
+	i := slices.IndexFunc(q.Properties, func(m operation.Property) bool { return m.Name == d.name })
+	switch {
+	case i < 0:
+		q.Properties = append(q.Properties, operation.Property{Name: d.name, Schema: own})
+	case q.Properties[i].Schema != nil && q.Properties[i].Schema.Type != 0 && q.Properties[i].Schema.Type&operation.TypeString == 0:
+	default:
+		q.Properties[i].Schema = own
+	}
+	if !slices.Contains(q.Required, d.name) {
+		q.Required = append(q.Required, d.name)
+	}
+	return q
 }
 
 // leaf fills in the keywords of one level.

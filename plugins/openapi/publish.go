@@ -29,13 +29,15 @@ const (
 type publisher struct {
 	c     *compiler
 	b     []byte
-	depth int  // how deep objects are written out (D of rule 7)
-	limit int  // bytes after which the attempt is given up
-	over  bool // the limit was passed
-	cut   bool // something was left out because of depth
-	files int  // depth at which binary values are files: 1 members of multipart, 0 a raw body, noFiles none
-	clear bool // null clears a member (PUT and PATCH bodies)
-	spare bool // only required members (the last attempt)
+	grade grade
+	need  int              // how deep is written what must be given
+	must  bool             // what is being written must be given
+	limit int              // bytes after which the attempt is given up
+	over  bool             // the limit was passed
+	cut   bool             // something was left out because of depth
+	files int              // depth at which binary values are files: 1 members of multipart, 0 a raw body, noFiles none
+	clear bool             // null clears a member (PUT and PATCH bodies)
+	asOne map[*schema]bool // discriminated alternatives that are written as one object
 	stack []*schema
 }
 
@@ -61,7 +63,7 @@ func (p *publisher) schemaWith(s *schema, depth int, text string, disc *discrimi
 	}
 	p.c.tick()
 	cycle := slices.Contains(p.stack, s)
-	if cycle || len(p.stack) > maxFold || depth > p.depth && (len(s.props) > 0 || len(s.alts) > 0) {
+	if cycle || len(p.stack) > maxFold || depth > p.deepest() && (len(s.props) > 0 || len(s.alts) > 0) {
 		p.cut = true
 		p.nested(s, text)
 		return
@@ -108,6 +110,14 @@ func (p *publisher) schemaWith(s *schema, depth int, text string, disc *discrimi
 	}
 	p.describe(s, text, notes)
 	p.close()
+}
+
+// deepest is how deep objects are written out here (D of rule 7).
+func (p *publisher) deepest() int {
+	if p.must {
+		return p.need
+	}
+	return p.grade.depth
 }
 
 // oneOfRequired says in words what alternatives that only list required names
@@ -254,7 +264,9 @@ func (p *publisher) object(s *schema, depth int, disc *discriminated) (notes []s
 func (p *publisher) properties(props []prop, required []string, depth int, disc *discriminated) (notes []string) {
 	p.b = append(p.b, `"properties":{`...)
 	var written, odd []string
-	empty := true
+	empty, optional := true, 0
+	must := p.must
+	defer func() { p.must = must }()
 	if disc != nil && !slices.ContainsFunc(props, func(q prop) bool { return q.name == disc.name }) {
 		props = append([]prop{{disc.name, child{s: p.c.anything}}}, props...)
 	}
@@ -262,9 +274,15 @@ func (p *publisher) properties(props []prop, required []string, depth int, disc 
 		q := &props[i]
 		s := p.c.normal(&q.child)
 		need := slices.Contains(required, q.name)
-		if s.never || s.readOnly || s.deprecated && !need || p.spare && !need {
+		if s.never || s.readOnly || s.deprecated && !need {
 			continue
 		}
+		if !need {
+			if optional++; p.grade.members >= 0 && optional > p.grade.members {
+				continue
+			}
+		}
+		p.must = must && need
 		if !goodName(q.name) {
 			if len(odd) < 8 && len(q.name) <= 80 {
 				odd = append(odd, strconv.Quote(q.name))
@@ -277,14 +295,7 @@ func (p *publisher) properties(props []prop, required []string, depth int, disc 
 		empty = false
 		p.name(q.name)
 		if disc != nil && disc.name == q.name {
-			p.b = append(p.b, `{"type":"string","enum":[`...)
-			for i, key := range disc.keys {
-				if i > 0 {
-					p.b = append(p.b, ',')
-				}
-				p.b = jsonscan.AppendStringOf(p.b, key)
-			}
-			p.b = append(p.b, `]}`...)
+			p.fixed(s, disc, depth)
 		} else {
 			p.schema(s, depth+1)
 		}
@@ -301,6 +312,22 @@ func (p *publisher) properties(props []prop, required []string, depth int, disc 
 		notes = append(notes, "Also takes "+strings.Join(odd, ", ")+".")
 	}
 	return notes
+}
+
+// fixed writes the member that tells alternatives apart with the values it may have.
+func (p *publisher) fixed(s *schema, disc *discriminated, depth int) {
+	if s.types != 0 && s.types&operation.TypeString == 0 { // numbers: the author's own list
+		p.schema(s, depth+1)
+		return
+	}
+	p.b = append(p.b, `{"type":"string","enum":[`...)
+	for i, key := range disc.keys {
+		if i > 0 {
+			p.b = append(p.b, ',')
+		}
+		p.b = jsonscan.AppendStringOf(p.b, key)
+	}
+	p.b = append(p.b, `]}`...)
 }
 
 func (p *publisher) required(names []string) {

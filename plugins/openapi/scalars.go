@@ -12,8 +12,14 @@ import (
 
 // scalar writes the keywords of a string, number, boolean or untyped value.
 func (p *publisher) scalar(s *schema, t operation.Type) (notes []string) {
+	if p.grade.bare && len(s.enum) > bareEnum {
+		return nil
+	}
 	if s.hasEnum && t != operation.TypeBoolean {
 		notes = p.enum(s)
+	}
+	if p.grade.bare {
+		return nil
 	}
 	switch t {
 	case operation.TypeString:
@@ -117,41 +123,6 @@ func wholeNumber(n string, up bool) (int64, bool) {
 		i--
 	}
 	return i, true
-}
-
-// enum writes the values, or names the first of them when there are too many.
-func (p *publisher) enum(s *schema) (notes []string) {
-	start := len(p.b)
-	p.b = append(p.b, `"enum":[`...)
-	open := len(p.b)
-	n := 0
-	for _, e := range s.enum {
-		if n++; n > maxEnumValues || len(p.b)-open > maxEnumBytes {
-			p.b = p.b[:start]
-			return append(notes, p.listed(s))
-		}
-		if len(p.b) > open {
-			p.b = append(p.b, ',')
-		}
-		was := len(p.b)
-		if p.b = appendLiteral(p.b, e, s.types); len(p.b) == was && was > open {
-			p.b = p.b[:was-1]
-		}
-	}
-	if len(p.b) == open {
-		p.b = p.b[:start]
-		return notes
-	}
-	p.b = append(p.b, `],`...)
-	return notes
-}
-
-func (p *publisher) listed(s *schema) string {
-	var names []string
-	for _, e := range s.enum[:min(len(s.enum), maxListedEnum)] {
-		names = append(names, cutText(e.text(), 40))
-	}
-	return "One of " + cutText(strings.Join(names, ", "), 300) + ", … (" + strconv.Itoa(len(s.enum)) + " values)."
 }
 
 // appendLiteral appends a scalar of the specification as JSON of the given
@@ -266,6 +237,11 @@ func (p *publisher) describe(s *schema, text string, notes []string) {
 	limit := maxPropertyText
 	if end := sentenceEnd(text); limit < end && end <= maxPropertySentence {
 		limit = end // half a sentence can say the opposite
+	}
+	if words := p.words(); words >= 0 && words < limit {
+		if limit = words; limit == 0 {
+			return
+		}
 	}
 	text = firstSentences(text, limit)
 	lower := strings.ToLower(text)

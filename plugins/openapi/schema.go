@@ -36,7 +36,10 @@ type schema struct {
 	minProps, maxProps             bound
 	regexp                         string
 	unique                         bool
-	media, encoding                string // contentMediaType, contentEncoding
+	media, encoding                string   // contentMediaType, contentEncoding
+	labels                         value    // x-enum-varnames and its like: names of the values
+	meanings                       value    // x-enum-descriptions
+	titles                         []string // of the values, from alternatives that are one value each
 
 	readOnly, writeOnly, deprecated bool
 	never                           bool // the schema false: no value is valid
@@ -55,6 +58,8 @@ type bound struct {
 type child struct {
 	at   value
 	more []value
+	disc string // not empty: a subtype by this discriminator, without subtypes of its own
+	name string // component of the subtype
 	s    *schema
 }
 
@@ -69,6 +74,9 @@ type prop struct {
 type alternatives struct {
 	branches []child
 	disc     value
+	// values are the discriminator's values of each branch where they were found by
+	// inheritance; nil: the mapping and the names of the components say.
+	values [][]string
 }
 
 // Bounds of normalising.
@@ -88,7 +96,14 @@ const (
 // normal gives the schema of a child.
 func (c *compiler) normal(ch *child) *schema {
 	if ch.s == nil {
-		ch.s = c.normalise(ch.at, ch.more)
+		within := c.within // a member is no part of what it is a member of
+		c.within = ""
+		if ch.disc != "" {
+			ch.s = c.subtype(ch)
+		} else {
+			ch.s = c.normalise(ch.at, ch.more)
+		}
+		c.within = within
 	}
 	return ch.s
 }
@@ -306,6 +321,9 @@ func (c *compiler) fold(s *schema, v value, stack []value) {
 	for _, m := range alts {
 		c.foldAlternatives(s, m, disc, stack)
 	}
+	if len(alts) == 0 && disc.exists() {
+		c.inherit(s, v, disc, stack)
+	}
 	// What a level says itself goes before what its branches say; what a level
 	// before it said goes before both.
 	keepFirst(&s.desc, desc, v.get("description"))
@@ -358,6 +376,9 @@ func (c *compiler) foldRef(s *schema, ref value, stack []value) {
 // branch that is left is no alternative (rule 9).
 func (c *compiler) foldAlternatives(s *schema, m, disc value, stack []value) {
 	var a alternatives
+	if len(stack) > 1 && c.leadsBack(m, stack) {
+		return
+	}
 	for _, b := range m.elements() {
 		if isNullSchema(b) {
 			s.null = true
@@ -374,7 +395,7 @@ func (c *compiler) foldAlternatives(s *schema, m, disc value, stack []value) {
 	case 1:
 		c.fold(s, a.branches[0].at, stack)
 	default:
-		if disc.isObject() {
+		if disc.isObject() || disc.isString() {
 			a.disc = disc
 		}
 		s.alts = append(s.alts, a)

@@ -9,13 +9,13 @@ import (
 
 // body writes the request body; none when nothing was given and none is required.
 func (b *builder) body() {
-	body := b.c.plan.Body
-	if body == nil {
+	r := b.r
+	if b.form == nil {
 		return
 	}
-	r := b.r
-	if b.c.bodyArg >= 0 {
-		v := r.values[b.c.bodyArg]
+	body := b.form.body
+	if b.form.arg >= 0 {
+		v := r.values[b.form.arg]
 		if !v.Exists() {
 			if body.Required {
 				b.fail(body.Arg, "the body is required")
@@ -29,16 +29,17 @@ func (b *builder) body() {
 	}
 	given := body.Required
 	for i := range body.Fields {
-		given = given || b.c.fieldArg[i] >= 0 && r.values[b.c.fieldArg[i]].Exists()
+		slot := b.form.fieldArg[i]
+		given = given || slot >= 0 && r.values[slot].Exists() && !b.c.inPath(slot)
 	}
 	if !given {
 		return
 	}
 	r.HasBody = true
 	r.ContentType = append(r.ContentType, cmp.Or(body.Sent, body.MediaType)...)
-	switch b.c.bodyKind {
+	switch b.form.kind {
 	case bodyForm:
-		b.form(body, jsonscan.Value{})
+		b.urlencoded(body, jsonscan.Value{})
 	case bodyMultipart:
 		b.multipart(body, jsonscan.Value{})
 	case bodyXML:
@@ -48,13 +49,24 @@ func (b *builder) body() {
 	}
 }
 
+// member is the value of lifted member i.
+func (b *builder) member(i int) jsonscan.Value {
+	v := b.value(b.form.fieldArg[i], b.form.body.Fields[i].Const)
+	if slot := b.form.fieldElse[i]; slot >= 0 && !v.Exists() {
+		return b.r.values[slot]
+	}
+	return v
+}
+
+func (b *builder) nullClears() bool { return b.form != nil && b.form.nullClears }
+
 // whole writes a body that is one argument.
 func (b *builder) whole(body *Body, v jsonscan.Value) {
 	r := b.r
-	if b.c.bodyKind != bodyBinary && b.c.bodyKind != bodyText && b.c.bodyKind != bodyXML {
+	if kind := b.form.kind; kind != bodyBinary && kind != bodyText && kind != bodyXML {
 		v = b.heal(body.Schema, v)
 	}
-	switch b.c.bodyKind {
+	switch b.form.kind {
 	case bodyJSON:
 		r.Body = b.appendJSON(r.Body, body.Schema, v)
 	case bodyLines:
@@ -64,7 +76,7 @@ func (b *builder) whole(body *Body, v jsonscan.Value) {
 			r.Body = v.AppendText(r.Body)
 			return
 		}
-		b.form(body, v)
+		b.urlencoded(body, v)
 	case bodyMultipart:
 		b.multipart(body, v)
 	case bodyXML:
@@ -77,7 +89,7 @@ func (b *builder) whole(body *Body, v jsonscan.Value) {
 			return
 		}
 		r.Body = append(r.Body, f.data...)
-		if f.mediaType != "" && (b.c.mediaType == "application/octet-stream" || isRange(b.c.mediaType)) {
+		if f.mediaType != "" && (b.form.mediaType == "application/octet-stream" || isRange(b.form.mediaType)) {
 			r.ContentType = append(r.ContentType[:0], f.mediaType...)
 		}
 	}
@@ -108,7 +120,7 @@ func (b *builder) object(body *Body) {
 	some := false
 	for i := range body.Fields {
 		f := &body.Fields[i]
-		v := b.value(b.c.fieldArg[i], f.Const)
+		v := b.member(i)
 		if !v.Exists() {
 			continue
 		}
@@ -147,14 +159,21 @@ func (b *builder) appendJSON(dst []byte, s *Schema, v jsonscan.Value) []byte {
 	v = b.heal(s, v)
 	switch v.Kind() {
 	case jsonscan.Object:
-		if len(s.Properties) == 0 && len(s.AnyOf) == 0 && s.Additional == nil {
+		if len(s.Properties) == 0 && len(s.AnyOf) == 0 && len(s.All) == 0 && s.Additional == nil {
 			break
+		}
+		var branch *Schema // what it is says what its members are
+		if s.Disc != "" {
+			branch = s.branch(v)
 		}
 		dst = append(dst, '{')
 		some := false
 		for it := v.Members(); it.Next(); {
-			p, val := property(s, &it), it.Value()
-			if val.Kind() == jsonscan.Null && !b.c.nullClears && !fits(typesOf(p), val) && !required(s, &it) {
+			p, val := property(branch, &it), it.Value()
+			if p == nil {
+				p = property(s, &it)
+			}
+			if val.Kind() == jsonscan.Null && !b.nullClears() && !fits(typesOf(p), val) && !required(s, &it) {
 				// Agents write null for "not given"; the schema has no other reading.
 				b.r.Healed++
 				continue
@@ -191,9 +210,9 @@ func required(s *Schema, it *jsonscan.MemberIter) bool {
 	return slices.ContainsFunc(s.Required, it.KeyEqual)
 }
 
-// form writes an application/x-www-form-urlencoded body (OpenAPI 3.2 Appendix E).
+// urlencoded writes an application/x-www-form-urlencoded body (OpenAPI 3.2 Appendix E).
 // Members without a style follow WHATWG URL, those with one follow RFC 6570.
-func (b *builder) form(body *Body, whole jsonscan.Value) {
+func (b *builder) urlencoded(body *Body, whole jsonscan.Value) {
 	q := pairs{b: b, dst: b.r.Body, sep: "&"}
 	if whole.Exists() {
 		for it := whole.Members(); it.Next(); {
@@ -204,7 +223,7 @@ func (b *builder) form(body *Body, whole jsonscan.Value) {
 		for i := range body.Fields {
 			f := &body.Fields[i]
 			b.r.name = append(b.r.name[:0], f.Name...)
-			b.formField(&q, body.encoding(b.r.name), f.Schema, f.Name, b.value(b.c.fieldArg[i], f.Const))
+			b.formField(&q, body.encoding(b.r.name), f.Schema, f.Name, b.member(i))
 		}
 	}
 	b.r.Body = q.dst

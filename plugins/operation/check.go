@@ -36,10 +36,15 @@ func (c *Compiled) Check(args jsonscan.Value) error {
 	if len(c.args) > len(seen) {
 		seen = make([]bool, len(c.args))
 	}
+	// Which form of the body it is says how null is read.
+	k.body = c.chosen(func(slot int16) bool {
+		v := args.Get(c.args[slot].name)
+		return v.Exists() && v.Kind() != jsonscan.Null
+	})
 	for it := args.Members(); it.Next(); {
 		i := c.find(&it)
 		if i < 0 {
-			k.unknown(&it, "argument", c.Args)
+			k.unknown(&it, "argument", c.listed)
 			continue
 		}
 		a, v := &c.args[i], it.Value()
@@ -52,34 +57,20 @@ func (c *Compiled) Check(args jsonscan.Value) error {
 		k.value(a.schema, v)
 		k.path = k.path[:n]
 	}
-	bodyGiven := false
-	for _, slot := range c.fieldArg {
-		bodyGiven = bodyGiven || slot >= 0 && seen[slot]
-	}
 	for i := range c.args {
-		need := c.args[i].required
-		if bodyGiven && !need {
-			need = c.requiredField(i)
-		}
-		if need && !seen[i] {
+		if c.args[i].required && !seen[i] {
 			k.missing(c.args[i].name, c.args[i].schema)
 		}
+	}
+	if k.body != nil {
+		k.members(k.body, seen)
 	}
 	return k.error()
 }
 
-// requiredField: members that are required once an optional body is sent.
-func (c *Compiled) requiredField(slot int) bool {
-	for i, s := range c.fieldArg {
-		if int(s) == slot && c.plan.Body.Fields[i].Required {
-			return true
-		}
-	}
-	return false
-}
-
 type checker struct {
 	c      *Compiled
+	body   *compiledBody // the form that the arguments are of; nil: none
 	path   []byte
 	num    []byte // a bound
 	text   []byte // an unescaped string
@@ -219,36 +210,12 @@ func (k *checker) value(s *Schema, v jsonscan.Value) bool {
 	if len(s.AnyOf) > 0 && k.count == before {
 		k.anyOf(s, v)
 	}
+	for _, also := range s.All {
+		if k.count == before {
+			k.value(also, v)
+		}
+	}
 	return k.count == before
-}
-
-// anyOf wants one branch that fits. Otherwise the faults of the branch that is
-// nearest are told: the one with the fewest.
-func (k *checker) anyOf(s *Schema, v jsonscan.Value) {
-	best, least := -1, 0
-	for i, branch := range s.AnyOf {
-		before := k.count
-		k.quiet++
-		ok := k.value(branch, v)
-		k.quiet--
-		n := k.count - before
-		k.count = before
-		if ok {
-			return
-		}
-		// A branch of another type is further away than any with the right one.
-		if t := typesOf(branch); !fits(t, v) {
-			n += 1 << 16
-		}
-		if best < 0 || n < least {
-			best, least = i, n
-		}
-	}
-	if least >= 1<<16 {
-		k.fault("expected %s, got %s", describe(s), got(v))
-		return
-	}
-	k.value(s.AnyOf[best], v)
 }
 
 func (k *checker) number(s *Schema, v jsonscan.Value) {
@@ -339,7 +306,7 @@ func (k *checker) object(s *Schema, v jsonscan.Value) {
 		default:
 			p = s.Additional
 		}
-		if p == nil || it.Value().Kind() == jsonscan.Null && (k.c.nullClears || !required(s, &it)) {
+		if p == nil || it.Value().Kind() == jsonscan.Null && (k.nullClears() || !required(s, &it)) {
 			continue // null of an optional member: not given, or cleared
 		}
 		at := k.enter(&it)
@@ -364,6 +331,8 @@ func (k *checker) object(s *Schema, v jsonscan.Value) {
 		k.fault("expected at most %d members, got %d", *s.MaxLen, n)
 	}
 }
+
+func (k *checker) nullClears() bool { return k.body != nil && k.body.nullClears }
 
 // ownProperty finds a member among the properties of s itself.
 func ownProperty(s *Schema, it *jsonscan.MemberIter) (bool, *Schema) {

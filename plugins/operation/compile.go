@@ -31,23 +31,67 @@ type Compiled struct {
 	index map[string]int16 // argument name → slot, when there are many
 
 	path     []segment
-	paramArg []int16 // slot of each parameter; -1: constant
-	fieldArg []int16 // slot of each lifted member
-	bodyArg  int16   // slot of the whole body; -1: lifted or none
-
-	bodyKind  bodyKind
-	mediaType string // of the body, lower case, without parameters
-	// nullClears: merge patches use null to remove a member, whatever its type.
-	nullClears bool
+	paramArg []int16        // slot of each parameter; -1: constant
+	bodies   []compiledBody // the body and its variants; none: no body
 
 	patterns map[string]*pattern
+}
+
+// compiledBody is one form of the body.
+type compiledBody struct {
+	body      *Body
+	arg       int16   // slot of the whole body; -1: lifted
+	fieldArg  []int16 // slot of each lifted member; -1: constant
+	fieldElse []int16 // slot of the argument that stands in; -1: none
+	kind      bodyKind
+	mediaType string // lower case, without parameters
+	// nullClears: merge patches use null to remove a member, whatever its type.
+	nullClears bool
+}
+
+// has reports whether an argument belongs to this form of the body.
+func (cb *compiledBody) has(slot int16) bool {
+	return slot >= 0 && (cb.arg == slot || slices.Contains(cb.fieldArg, slot))
+}
+
+// inPath reports an argument of a path parameter: it is always given, and so says
+// nothing of the body that has it as well.
+func (c *Compiled) inPath(slot int16) bool {
+	for i, s := range c.paramArg {
+		if s == slot && c.plan.Params[i].In == InPath {
+			return true
+		}
+	}
+	return false
+}
+
+// chosen is the form of the body that the given arguments are of: the first
+// variant of whose own arguments one is given, else the body itself; nil when
+// there is none.
+func (c *Compiled) chosen(given func(slot int16) bool) *compiledBody {
+	if len(c.bodies) == 0 {
+		return nil
+	}
+	for i := 1; i < len(c.bodies); i++ {
+		cb := &c.bodies[i]
+		if cb.arg >= 0 && given(cb.arg) {
+			return cb
+		}
+		for _, slot := range cb.fieldArg {
+			if slot >= 0 && given(slot) && !c.bodies[0].has(slot) && !c.inPath(slot) {
+				return cb
+			}
+		}
+	}
+	return &c.bodies[0]
 }
 
 // argument is one property of the input schema.
 type argument struct {
 	name       string
 	schema     *Schema
-	required   bool
+	required   bool // parameters; what a body requires is asked of the form that is sent
+	unlisted   bool // not named in messages
 	nullAbsent bool // null means: not given
 }
 
@@ -81,7 +125,7 @@ func (p *Plan) Compile() (*Compiled, error) {
 	if p.Version != PlanVersion {
 		return nil, fmt.Errorf("compile request plan: version %d is not known, this version reads %d", p.Version, PlanVersion)
 	}
-	c := &Compiled{plan: p, bodyArg: -1}
+	c := &Compiled{plan: p}
 	if err := c.compile(); err != nil {
 		return nil, fmt.Errorf("compile request plan: %w", err)
 	}
@@ -113,6 +157,9 @@ func (c *Compiled) compile() error {
 	fields := 0
 	if p.Body != nil {
 		fields = len(p.Body.Fields)
+		for i := range p.Body.Variants {
+			fields += len(p.Body.Variants[i].Fields)
+		}
 	}
 	if len(p.Params)+fields > MaxArgs {
 		return fmt.Errorf("more than %d parameters", MaxArgs)
@@ -126,16 +173,34 @@ func (c *Compiled) compile() error {
 	if err := c.template(); err != nil {
 		return err
 	}
-	return c.body()
+	if p.Body == nil {
+		return nil
+	}
+	if err := c.body(p.Body); err != nil {
+		return err
+	}
+	for i := range p.Body.Variants {
+		if len(p.Body.Variants[i].Variants) > 0 {
+			return fmt.Errorf("a variant of the body has variants")
+		}
+		if err := c.body(&p.Body.Variants[i]); err != nil {
+			return fmt.Errorf("variant: %w", err)
+		}
+	}
+	return nil
 }
 
 func (c *Compiled) param(i int) error {
 	p := &c.plan.Params[i]
-	slot, err := c.slot(p.Arg, p.Const, p.Schema, p.Required, true)
+	slot, err := c.slot(p.Arg, p.Const, p.Schema, true)
 	if err != nil {
 		return err
 	}
 	c.paramArg[i] = slot
+	if slot >= 0 {
+		c.args[slot].required = c.args[slot].required || p.Required
+		c.args[slot].unlisted = p.Unlisted
+	}
 	var styles []Style
 	switch p.In {
 	case InPath:
@@ -174,7 +239,7 @@ func (c *Compiled) param(i int) error {
 }
 
 // slot finds or makes the argument of a parameter or field; -1 for a constant.
-func (c *Compiled) slot(arg, constant string, s *Schema, required, nullAbsent bool) (int16, error) {
+func (c *Compiled) slot(arg, constant string, s *Schema, nullAbsent bool) (int16, error) {
 	if err := c.schema(s, 0); err != nil {
 		return -1, err
 	}
@@ -186,7 +251,6 @@ func (c *Compiled) slot(arg, constant string, s *Schema, required, nullAbsent bo
 	}
 	for i := range c.args {
 		if a := &c.args[i]; a.name == arg {
-			a.required = a.required || required
 			a.nullAbsent = a.nullAbsent && nullAbsent
 			if a.schema == nil {
 				a.schema = s
@@ -194,7 +258,7 @@ func (c *Compiled) slot(arg, constant string, s *Schema, required, nullAbsent bo
 			return int16(i), nil
 		}
 	}
-	c.args = append(c.args, argument{name: arg, schema: s, required: required, nullAbsent: nullAbsent})
+	c.args = append(c.args, argument{name: arg, schema: s, nullAbsent: nullAbsent})
 	return int16(len(c.args) - 1), nil
 }
 
@@ -230,7 +294,7 @@ func (c *Compiled) schema(s *Schema, depth int) error {
 			return err
 		}
 	}
-	for _, sub := range [...][]*Schema{s.Prefix, s.AnyOf, {s.Items, s.Additional}} {
+	for _, sub := range [...][]*Schema{s.Prefix, s.AnyOf, s.All, {s.Items, s.Additional}} {
 		for _, x := range sub {
 			if err := c.schema(x, depth+1); err != nil {
 				return err
@@ -306,35 +370,50 @@ const (
 	bodyBinary
 )
 
-func (c *Compiled) body() error {
-	b := c.plan.Body
-	if b == nil {
-		return nil
-	}
-	c.mediaType = strings.ToLower(strings.TrimSpace(b.MediaType))
-	c.bodyKind = kindOf(c.mediaType)
-	c.nullClears = c.mediaType == "application/merge-patch+json"
+func (c *Compiled) body(b *Body) error {
+	cb := compiledBody{body: b, arg: -1, mediaType: strings.ToLower(strings.TrimSpace(b.MediaType))}
+	cb.kind = kindOf(cb.mediaType)
+	cb.nullClears = cb.mediaType == "application/merge-patch+json"
 	if !isHeaderValue([]byte(b.MediaType)) || !isHeaderValue([]byte(b.Sent)) {
 		return fmt.Errorf("media type %q", b.MediaType)
 	}
 	if b.Arg != "" {
-		slot, err := c.slot(b.Arg, "", b.Schema, b.Required, !b.Required)
+		slot, err := c.slot(b.Arg, "", b.Schema, !b.Required)
 		if err != nil {
 			return fmt.Errorf("body: %w", err)
 		}
-		c.bodyArg = slot
-	} else if c.bodyKind != bodyJSON && c.bodyKind != bodyForm && c.bodyKind != bodyMultipart && c.bodyKind != bodyXML {
+		cb.arg = slot
+	} else if cb.kind != bodyJSON && cb.kind != bodyForm && cb.kind != bodyMultipart && cb.kind != bodyXML {
 		return fmt.Errorf("a body of type %q has no members: it needs one argument", b.MediaType)
 	}
-	c.fieldArg = make([]int16, len(b.Fields))
+	cb.fieldArg, cb.fieldElse = make([]int16, len(b.Fields)), make([]int16, len(b.Fields))
 	for i := range b.Fields {
 		f := &b.Fields[i]
-		nullAbsent := !c.nullClears && (c.bodyKind != bodyJSON || !fits(typesOf(f.Schema), null))
-		slot, err := c.slot(f.Arg, f.Const, f.Schema, f.Required && b.Required, nullAbsent)
+		nullAbsent := !cb.nullClears && (cb.kind != bodyJSON || !fits(typesOf(f.Schema), null))
+		slot, err := c.slot(f.Arg, f.Const, f.Schema, nullAbsent)
 		if err != nil {
 			return fmt.Errorf("body member %q: %w", f.Name, err)
 		}
-		c.fieldArg[i] = slot
+		cb.fieldArg[i], cb.fieldElse[i] = slot, -1
+		if slot >= 0 && f.Unlisted {
+			c.args[slot].unlisted = true
+		}
+		if f.Else != "" {
+			at := slices.IndexFunc(c.args, func(a argument) bool { return a.name == f.Else })
+			if at < 0 {
+				return fmt.Errorf("body member %q: there is no argument %q to stand in", f.Name, f.Else)
+			}
+			cb.fieldElse[i] = int16(at)
+		}
+	}
+	for _, group := range b.Needs {
+		for _, names := range group {
+			for _, n := range names {
+				if !slices.ContainsFunc(b.Fields, func(f Field) bool { return f.Name == n }) {
+					return fmt.Errorf("the body needs %q, which is no member", n)
+				}
+			}
+		}
 	}
 	for i := range b.Encoding {
 		e := &b.Encoding[i]
@@ -352,6 +431,7 @@ func (c *Compiled) body() error {
 			}
 		}
 	}
+	c.bodies = append(c.bodies, cb)
 	return nil
 }
 
@@ -413,6 +493,17 @@ func (c *Compiled) Args() []string {
 	names := make([]string, len(c.args))
 	for i := range c.args {
 		names[i] = c.args[i].name
+	}
+	return names
+}
+
+// listed are the names of the arguments that are in the input schema.
+func (c *Compiled) listed() []string {
+	names := make([]string, 0, len(c.args))
+	for i := range c.args {
+		if !c.args[i].unlisted {
+			names = append(names, c.args[i].name)
+		}
 	}
 	return names
 }

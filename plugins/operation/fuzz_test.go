@@ -175,7 +175,7 @@ func FuzzDecodePlan(f *testing.F) {
 		if r.Target[0] != '/' || bytes.ContainsAny(r.Target, " \r\n#") {
 			t.Fatalf("target %q", r.Target)
 		}
-		if checked == nil && r.HasBody && c.bodyKind == bodyJSON && !json.Valid(r.Body) {
+		if checked == nil && r.HasBody && c.bodies[0].kind == bodyJSON && !json.Valid(r.Body) {
 			t.Fatalf("body %q of %s", r.Body, args)
 		}
 	})

@@ -58,7 +58,7 @@ func fits(types Type, v jsonscan.Value) bool {
 func healed(s *Schema, v jsonscan.Value, arena []byte) (jsonscan.Value, bool, []byte) {
 	types := typesOf(s)
 	if fits(types, v) || isFile(s) {
-		return v, false, arena
+		return listed(s, v, arena)
 	}
 	switch v.Kind() {
 	case jsonscan.String:
@@ -79,6 +79,20 @@ func healed(s *Schema, v jsonscan.Value, arena []byte) (jsonscan.Value, bool, []
 		}
 	}
 	return v, false, arena
+}
+
+// listed reads a text that is none of the listed values as the number or truth value
+// that is: where text is possible too, {"enum": [1, "auto"]}, agents write "1".
+func listed(s *Schema, v jsonscan.Value, arena []byte) (jsonscan.Value, bool, []byte) {
+	if s == nil || len(s.Enum) == 0 || v.Kind() != jsonscan.String || s.Type&^TypeString == 0 || inEnum(s.Enum, v) {
+		return v, false, arena
+	}
+	start := len(arena)
+	arena = v.AppendText(arena)
+	if meant, ok := reread(s.Type&^TypeString, bytes.TrimSpace(arena[start:])); ok && inEnum(s.Enum, meant) {
+		return meant, true, arena
+	}
+	return v, false, arena[:start]
 }
 
 // reread reads text as one of the types.
@@ -119,9 +133,11 @@ func property(s *Schema, it *jsonscan.MemberIter) *Schema {
 			return s.Properties[i].Schema
 		}
 	}
-	for _, branch := range s.AnyOf {
-		if p := property(branch, it); p != nil {
-			return p
+	for _, list := range [...][]*Schema{s.AnyOf, s.All} {
+		for _, branch := range list {
+			if p := property(branch, it); p != nil {
+				return p
+			}
 		}
 	}
 	return s.Additional

@@ -49,7 +49,7 @@ func (b *builder) boundary(seed uint64, whole jsonscan.Value) string {
 // parts writes all parts and the end, and returns how many parts there are.
 func (b *builder) parts(body *Body, whole jsonscan.Value, boundary string) int {
 	m := mixed{b: b, boundary: boundary, disposition: "form-data"}
-	if b.c.mediaType != "multipart/form-data" {
+	if b.form.mediaType != "multipart/form-data" {
 		m.disposition = "attachment"
 	}
 	if whole.Exists() {
@@ -60,7 +60,7 @@ func (b *builder) parts(body *Body, whole jsonscan.Value, boundary string) int {
 	} else {
 		for i := range body.Fields {
 			f := &body.Fields[i]
-			m.member(f.Name, body.encoding([]byte(f.Name)), f.Schema, b.value(b.c.fieldArg[i], f.Const))
+			m.member(f.Name, body.encoding([]byte(f.Name)), f.Schema, b.member(i))
 		}
 	}
 	b.r.Body = append(b.r.Body, "--"...)

@@ -60,8 +60,9 @@ type Param struct {
 	AllowReserved bool     `json:"reserved,omitempty"`
 	Content       string   `json:"content,omitempty"` // media type of a `content` parameter; style is unused then
 	Required      bool     `json:"required,omitempty"`
-	Const         string   `json:"const,omitempty"`  // JSON text of a fixed value
-	Nested        []Style  `json:"nested,omitempty"` // Swagger 2.0: collection formats of items, outermost first
+	Unlisted      bool     `json:"unlisted,omitempty"` // accepted, but not in the input schema: deprecated, or no room
+	Const         string   `json:"const,omitempty"`    // JSON text of a fixed value
+	Nested        []Style  `json:"nested,omitempty"`   // Swagger 2.0: collection formats of items, outermost first
 	Schema        *Schema  `json:"schema,omitempty"`
 }
 
@@ -77,13 +78,22 @@ type Body struct {
 	// name. It is used for lifted and for whole bodies.
 	Encoding []Encoding `json:"encoding,omitempty"`
 	Schema   *Schema    `json:"schema,omitempty"` // of the whole body, when Arg is set
+	// Needs are alternatives that only list required members of a lifted body: of
+	// each group at least one list must be given whole, by wire name.
+	Needs [][][]string `json:"needs,omitempty"`
+	// Variants are other forms of the body, which have arguments of their own
+	// beside those they share: a file next to JSON. The first of them of whose own
+	// arguments one is given is sent instead. Variants have no variants.
+	Variants []Body `json:"variants,omitempty"`
 }
 
 // Field is a member of a lifted body.
 type Field struct {
-	Arg      string  `json:"arg,omitempty"` // property of the input schema; empty: hidden, Const is sent
-	Name     string  `json:"name"`          // wire name
+	Arg      string  `json:"arg,omitempty"`  // property of the input schema; empty: hidden, Const is sent
+	Else     string  `json:"else,omitempty"` // argument whose value is sent when Arg is not given: that of the path parameter of the same name
+	Name     string  `json:"name"`           // wire name
 	Required bool    `json:"required,omitempty"`
+	Unlisted bool    `json:"unlisted,omitempty"` // as in [Param]
 	Const    string  `json:"const,omitempty"`
 	Schema   *Schema `json:"schema,omitempty"`
 }

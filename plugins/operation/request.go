@@ -72,9 +72,10 @@ func (r *Request) Reset() {
 
 // builder is the state of one Build.
 type builder struct {
-	c   *Compiled
-	r   *Request
-	err *problem.Error
+	c    *Compiled
+	r    *Request
+	form *compiledBody // the form of the body that is sent; nil: none
+	err  *problem.Error
 }
 
 // fail keeps the first error.
@@ -98,6 +99,7 @@ func (c *Compiled) Build(r *Request, args jsonscan.Value) error {
 	b := &r.builder
 	defer func() { r.builder = builder{} }()
 	b.bind(args)
+	b.form = c.chosen(func(slot int16) bool { return r.values[slot].Exists() })
 	b.target()
 	b.fields()
 	b.body()

@@ -30,11 +30,16 @@ type Schema struct {
 	// Additional is the schema of other members; nil: anything.
 	Additional *Schema `json:"add,omitempty"`
 	// Closed: other members are not allowed (additionalProperties: false).
-	Closed   bool      `json:"closed,omitempty"`
-	Items    *Schema   `json:"items,omitempty"`
-	Prefix   []*Schema `json:"prefix,omitempty"` // prefixItems
-	AnyOf    []*Schema `json:"any,omitempty"`    // oneOf is read as anyOf
-	Min      string    `json:"min,omitempty"`    // literal numbers
+	Closed bool      `json:"closed,omitempty"`
+	Items  *Schema   `json:"items,omitempty"`
+	Prefix []*Schema `json:"prefix,omitempty"` // prefixItems
+	AnyOf  []*Schema `json:"any,omitempty"`    // oneOf is read as anyOf
+	// Disc is the member of an object whose value says which of AnyOf it is; each of
+	// them has it with the values that are its own in Enum.
+	Disc string `json:"disc,omitempty"`
+	// All must hold as well: a second group of alternatives.
+	All      []*Schema `json:"all,omitempty"`
+	Min      string    `json:"min,omitempty"` // literal numbers
 	Max      string    `json:"max,omitempty"`
 	XMin     string    `json:"xmin,omitempty"` // exclusive
 	XMax     string    `json:"xmax,omitempty"`

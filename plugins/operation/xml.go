@@ -28,7 +28,7 @@ func (b *builder) xml(body *Body, whole jsonscan.Value) {
 	for pass := range 2 {
 		for i := range body.Fields {
 			f := &body.Fields[i]
-			v := b.value(b.c.fieldArg[i], f.Const)
+			v := b.member(i)
 			x.arg = f.Arg
 			x.member(f.Name, f.Schema, v, pass == 0)
 		}
