@@ -181,8 +181,6 @@ type apiCall struct {
 // do sends one request. It returns the ETag of the answer. An error answer comes
 // back as a *problem.Error.
 func (c *apiClient) do(ctx context.Context, in apiCall) (etag string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
 	var body []byte
 	if in.in != nil {
 		if body, err = json.Marshal(in.in); err != nil {
@@ -192,7 +190,11 @@ func (c *apiClient) do(ctx context.Context, in apiCall) (etag string, err error)
 	return c.exchange(ctx, in, body, "application/json")
 }
 
-func (c *apiClient) exchange(ctx context.Context, in apiCall, body []byte, contentType string) (string, error) {
+// exchange sends one request within the time limit. Where it began a job, and the call
+// waits for it, it follows that to its end.
+func (c *apiClient) exchange(caller context.Context, in apiCall, body []byte, contentType string) (string, error) {
+	ctx, cancel := context.WithTimeout(caller, c.timeout)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, in.method, c.base+in.path, bytes.NewReader(body))
 	if err != nil {
 		return "", fmt.Errorf("writing the request: %w", err)
@@ -211,7 +213,7 @@ func (c *apiClient) exchange(ctx context.Context, in apiCall, body []byte, conte
 		req.Header.Set("If-Match", in.ifMatch)
 	}
 	if in.wait {
-		req.Header.Set("Prefer", "wait="+strconv.Itoa(int(max(c.timeout/time.Second-1, 1))))
+		req.Header.Set("Prefer", "wait="+strconv.Itoa(int(max(c.timeout*2/3/time.Second, 1)))) // the rest is for the way
 	}
 	start := time.Now()
 	resp, err := c.http.Do(req)
@@ -233,7 +235,7 @@ func (c *apiClient) exchange(ctx context.Context, in apiCall, body []byte, conte
 	case resp.StatusCode >= 400:
 		return "", apiError(resp.StatusCode, resp.Header.Get("Content-Type"), answer)
 	case resp.StatusCode == http.StatusAccepted && in.wait:
-		return "", c.waitForJob(ctx, answer, in.out)
+		return "", c.waitForJob(caller, answer, in.out)
 	case resp.StatusCode >= 300:
 		return "", problem.New(problem.Unavailable, "the admin API answered %d", resp.StatusCode).Fix("check --server: is it the admin address?")
 	}
@@ -281,8 +283,15 @@ func apiError(status int, contentType string, body []byte) error {
 	return problem.New(kind, "the server answered %d %s", status, http.StatusText(status)).Fix("check --server: is it the admin address?")
 }
 
+// jobWait is how long a job is followed, where the time limit of one request is not
+// longer: making a connector of a very large specification, or compiling a plugin of
+// several megabytes, takes minutes on a small machine.
+const jobWait = 10 * time.Minute
+
 // waitForJob follows a job to its end and reads its result into out.
 func (c *apiClient) waitForJob(ctx context.Context, answer []byte, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, max(jobWait, c.timeout))
+	defer cancel()
 	var job admin.Job
 	if err := json.Unmarshal(answer, &job); err != nil {
 		return fmt.Errorf("reading the job: %w", err)
@@ -297,7 +306,10 @@ func (c *apiClient) waitForJob(ctx context.Context, answer []byte, out any) erro
 		}
 		select {
 		case <-ctx.Done():
-			return problem.New(problem.Timeout, "job %s still runs", job.ID).Fix("raise --timeout").Because(c.unreachable(ctx, ctx.Err()))
+			if errors.Is(context.Cause(ctx), errInterrupted) {
+				return errInterrupted
+			}
+			return problem.New(problem.Timeout, "job %s still runs", job.ID).Fix("raise --timeout, or look whether the server is busy").Because(ctx.Err())
 		case <-tick.C:
 		}
 		if _, err := c.exchange(ctx, apiCall{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(job.ID), out: &job}, nil, ""); err != nil {

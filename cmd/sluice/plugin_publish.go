@@ -154,8 +154,6 @@ func (c *apiClient) publish(ctx context.Context, in *publication, out *admin.Plu
 	if err := w.Close(); err != nil {
 		return fmt.Errorf("writing the request: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
 	_, err := c.exchange(ctx, apiCall{method: http.MethodPost, path: "/v1/plugins", out: out, wait: true}, body.Bytes(), w.FormDataContentType())
 	return err
 }
