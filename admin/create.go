@@ -131,6 +131,8 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 		return again.unchanged(ctx, src.record(d.ts.ID, d.row.Name))
 	case src.server != nil && d.policy() == policyPin && !again.request.Accept:
 		return again.quarantine(ctx, d.changes, "the MCP server changed its tools")
+	case again.request.follows && d.changes.instructed() != "": // nobody has read it
+		return again.quarantine(ctx, d.changes, d.changes.instructed())
 	case again.holds(d) != "":
 		return again.quarantine(ctx, d.changes, again.holds(d))
 	case src.server != nil:

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -173,6 +175,27 @@ func (c *Changes) why() string {
 		return c.Origins.why()
 	}
 	return fmt.Sprintf("%d tools change in a breaking way", c.Breaking)
+}
+
+// instructed says which tools have new text that is written for a model, and quotes the
+// first; "": none has.
+func (c *Changes) instructed() string {
+	tools, first := 0, ""
+	for i := range c.Tools {
+		t := &c.Tools[i]
+		at := slices.IndexFunc(t.Details, func(d connector.Detail) bool { return d.Where == connector.WhereInstructions })
+		if at < 0 {
+			continue
+		}
+		if tools++; first == "" {
+			_, what, _ := strings.Cut(t.Details[at].What, "it ")
+			first = "the tool " + t.Tool + " " + what
+		}
+	}
+	if tools > 1 {
+		first += fmt.Sprintf(", and %d more tools", tools-1)
+	}
+	return first
 }
 
 func (c *Changes) record(ctx context.Context, toolset string) *store.ToolsetChange {

@@ -18,7 +18,7 @@ type CreateToolset struct {
 	Selection    string        `json:"selection,omitempty" enum:"all,use-case,search" doc:"Which tools clients list. Default: all."`
 	Auth         *SetAuth      `json:"authentication,omitempty"`
 	Login        string        `json:"login,omitempty" maxLength:"64" doc:"A finished login at the MCP server (POST /v1/mcp/logins), whose configuration and tokens the toolset takes over. Of authentication only perUser counts then."`
-	Policy       string        `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. pin: the change waits until it is accepted; warn: it is deployed unless it breaks something, and logged; follow: it is deployed. Default: pin."`
+	Policy       string        `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. pin: the change waits until it is accepted; warn: it is deployed unless it breaks something, and logged; follow: it is deployed, unless it has new text that is written for a model. Default: pin."`
 	Access       string        `json:"access,omitempty" enum:"none,token" doc:"Who may open the URL of a new toolset. none: everybody who reaches it; token: who has the access token that the answer shows once. Default: token where others than this machine reach the gateway, and on a control plane without one; else none."`
 	Test         *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
 	Deploy       *CreateDeploy `json:"deploy,omitempty"`
@@ -65,6 +65,9 @@ type RefreshRequest struct {
 	Deploy         *CreateDeploy `json:"deploy,omitempty"`
 
 	approve string // id of the change that is accepted; "": none is
+	// follows says that no operator asks but the policy, which takes over every change
+	// without having read it.
+	follows bool
 }
 
 // CreateDeploy says what happens after the creation.

@@ -13,7 +13,7 @@ import (
 const (
 	policyPin    = "pin"    // the change waits until it is accepted
 	policyWarn   = "warn"   // it is deployed unless it breaks something
-	policyFollow = "follow" // it is deployed
+	policyFollow = "follow" // it is deployed, unless it tells models what to do
 )
 
 const (
@@ -126,7 +126,7 @@ func (s *Server) checkServer(ctx context.Context, ts *store.Toolset, c *store.To
 	ctx = context.WithValue(ctx, contextKey{}, &request{workspace: ts.WorkspaceID})
 	req := &RefreshRequest{Connector: c.Name}
 	if c.UpstreamPolicy == policyFollow {
-		req.Accept = true
+		req.Accept, req.follows = true, true
 		req.Deploy = &CreateDeploy{UntestedReason: "the toolset follows its MCP server"}
 	}
 	_, err := s.refresh(ctx, ts.ID, req, func(string) {})

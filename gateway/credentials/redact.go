@@ -3,7 +3,6 @@ package credentials
 import (
 	"bytes"
 	"encoding/base64"
-	stdhex "encoding/hex"
 	"strconv"
 	"strings"
 
@@ -20,7 +19,8 @@ const minRedact = 8
 // written as URLs, JSON (also JSON in a string of JSON) and HTML write them; of
 // Basic, the user name and password in base64 and the password are. It is also found
 // in base64 and base64url, at each of the three places it can have in a longer text,
-// in hexadecimal digits, and in capital and in small letters. Other encodings of a
+// and in hexadecimal digits. Capital and small ASCII letters are the same, but in
+// base64, where they are other values. Other encodings of a
 // secret are not known here. It returns body itself when there is none, which is
 // nearly always; otherwise a copy. Of base64, a character that also holds bits of a
 // neighbour stays.
@@ -48,7 +48,7 @@ func (b *Bound) Redact(body []byte) []byte {
 	return body
 }
 
-// encodings append other forms of a secret.
+// encodings append forms of a secret in which the case of letters says something.
 var encodings = [...]func(dst, secret []byte) []byte{
 	func(dst, s []byte) []byte { return appendInner(dst, s, 0, false) },
 	func(dst, s []byte) []byte { return appendInner(dst, s, 1, false) },
@@ -56,10 +56,6 @@ var encodings = [...]func(dst, secret []byte) []byte{
 	func(dst, s []byte) []byte { return appendInner(dst, s, 0, true) },
 	func(dst, s []byte) []byte { return appendInner(dst, s, 1, true) },
 	func(dst, s []byte) []byte { return appendInner(dst, s, 2, true) },
-	func(dst, s []byte) []byte { return stdhex.AppendEncode(dst, s) },
-	func(dst, s []byte) []byte { return appendMapped(stdhex.AppendEncode(dst, s), upper) },
-	func(dst, s []byte) []byte { return appendMapped(append(dst, s...), upper) },
-	func(dst, s []byte) []byte { return appendMapped(append(dst, s...), lower) },
 }
 
 // appendInner appends the characters of base64 that depend on the secret alone when
@@ -97,18 +93,13 @@ func appendInner(dst, secret []byte, skip int, url bool) []byte {
 	return dst
 }
 
-func appendMapped(b []byte, f func(byte) byte) []byte {
+// lowered is b in small letters.
+func lowered(b []byte) []byte {
+	out := make([]byte, len(b))
 	for i, c := range b {
-		b[i] = f(c)
+		out[i] = lower(c)
 	}
-	return b
-}
-
-func upper(c byte) byte {
-	if c >= 'a' && c <= 'z' {
-		c -= 'a' - 'A'
-	}
-	return c
+	return out
 }
 
 func lower(c byte) byte {
@@ -120,10 +111,10 @@ func lower(c byte) byte {
 
 // redact replaces one form of a secret.
 func (f *form) redact(body []byte) []byte {
-	if !bytes.Contains(body, f.probe) {
+	if !f.fold && !bytes.Contains(body, f.probe) || f.fold && !containsFold(body, f.probe) {
 		return body
 	}
-	if len(f.probe) == len(f.text) {
+	if !f.fold && len(f.probe) == len(f.text) {
 		return bytes.ReplaceAll(body, f.text, []byte(secrets.Redacted))
 	}
 	var out []byte
@@ -131,8 +122,8 @@ func (f *form) redact(body []byte) []byte {
 	first := f.text[0]
 	for i := 0; i < len(body); {
 		n := 0
-		if c := body[i]; c == first || c == '\\' || c == '%' || c == '&' || c == '+' { // it may begin here
-			n = encodedPrefix(body[i:], f.text)
+		if c := body[i]; c == first || f.fold && lower(c) == first || c == '\\' || c == '%' || c == '&' || c == '+' { // it may begin here
+			n = encodedPrefix(body[i:], f.text, f.fold)
 		}
 		if n == 0 {
 			i++
@@ -146,6 +137,59 @@ func (f *form) redact(body []byte) []byte {
 		return body
 	}
 	return append(out, body[kept:]...)
+}
+
+// containsFold reports whether text has probe, which is in small letters and digits, in
+// letters of any case. It looks for a digit where probe has one, as digits have no case.
+func containsFold(text, probe []byte) bool {
+	if len(probe) == 0 {
+		return true
+	}
+	anchor := max(0, bytes.IndexAny(probe, "0123456789"))
+	small := probe[anchor]
+	large := small
+	if small >= 'a' && small <= 'z' {
+		large -= 'a' - 'A'
+	}
+	nextSmall, nextLarge := -1, -1 // the first at or behind from, -1: not known, len(text): none
+	for from := anchor; from < len(text); from++ {
+		if nextSmall < from {
+			nextSmall = indexFrom(text, small, from)
+		}
+		if nextLarge < from {
+			if nextLarge = nextSmall; large != small {
+				nextLarge = indexFrom(text, large, from)
+			}
+		}
+		if from = min(nextSmall, nextLarge); from >= len(text) {
+			return false
+		}
+		if prefixFold(text[from-anchor:], probe) {
+			return true
+		}
+	}
+	return false
+}
+
+// indexFrom is where c is next in text; its length when it is not.
+func indexFrom(text []byte, c byte, from int) int {
+	if i := bytes.IndexByte(text[from:], c); i >= 0 {
+		return from + i
+	}
+	return len(text)
+}
+
+// prefixFold reports whether text begins with probe, which is in small letters.
+func prefixFold(text, probe []byte) bool {
+	if len(text) < len(probe) {
+		return false
+	}
+	for i, c := range probe {
+		if lower(text[i]) != c {
+			return false
+		}
+	}
+	return true
 }
 
 // longestPlain is the longest run in s of characters that every encoding leaves as
@@ -171,19 +215,20 @@ func plain(c byte) bool {
 
 // encodedPrefix is the length of the secret at the beginning of b, in whatever
 // encoding; 0: it is not there. A secret may itself look encoded, so characters are
-// read as they are first and as escapes then.
-func encodedPrefix(b, secret []byte) int {
-	return max(prefix(b, secret, false), prefix(b, secret, true))
+// read as they are first and as escapes then. With fold the secret is in small letters,
+// and b may have it in any.
+func encodedPrefix(b, secret []byte, fold bool) int {
+	return max(prefix(b, secret, false, fold), prefix(b, secret, true, fold))
 }
 
-func prefix(b, secret []byte, escapesFirst bool) int {
+func prefix(b, secret []byte, escapesFirst, fold bool) int {
 	i := 0
 	for k := 0; k < len(secret); k++ {
 		c := secret[k]
-		if next := escaped(b, i, c); next > 0 && escapesFirst {
+		if next := escaped(b, i, c, fold); next > 0 && escapesFirst {
 			i = next
 			continue
-		} else if raw := literal(b, i, c); raw > 0 {
+		} else if raw := literal(b, i, c, fold); raw > 0 {
 			i = raw
 		} else if next > 0 {
 			i = next
@@ -217,9 +262,9 @@ func character(b []byte, i int) (c byte, next int) {
 
 // literal returns where c ends at b[i:] when it is written as it is, or as JSON
 // writes it; 0 when it is not.
-func literal(b []byte, i int, c byte) int {
+func literal(b []byte, i int, c byte, fold bool) int {
 	got, next := character(b, i)
-	if next > 0 && (got == c || c == ' ' && got == '+') {
+	if next > 0 && (same(got, c, fold) || c == ' ' && got == '+') {
 		return next
 	}
 	if c == '\\' && i < len(b) && b[i] == '\\' {
@@ -231,6 +276,9 @@ func literal(b []byte, i int, c byte) int {
 	return 0
 }
 
+// same reports whether a character stands for c of a secret.
+func same(got, c byte, fold bool) bool { return got == c || fold && lower(got) == c }
+
 // entities are the names that HTML has for characters of secrets.
 var entities = map[byte]string{'&': "amp", '<': "lt", '>': "gt", '"': "quot", '\'': "apos"}
 
@@ -239,7 +287,7 @@ const maxEntity = 6
 
 // escaped returns where c ends at b[i:] when it is written %2B, &amp;, &#43; or
 // &#x2B;, each perhaps in JSON; 0 when it is not.
-func escaped(b []byte, i int, c byte) int {
+func escaped(b []byte, i int, c byte, fold bool) int {
 	got, i := character(b, i)
 	switch {
 	case i > 0 && got == '%':
@@ -247,7 +295,7 @@ func escaped(b []byte, i int, c byte) int {
 		if i == 0 {
 			return 0
 		}
-		if low, i := character(b, i); i > 0 && hex(high) >= 0 && hex(low) >= 0 && hex(high)<<4|hex(low) == int(c) {
+		if low, i := character(b, i); i > 0 && hex(high) >= 0 && hex(low) >= 0 && same(byte(hex(high)<<4|hex(low)), c, fold) {
 			return i
 		}
 	case i > 0 && got == '&':
@@ -257,7 +305,7 @@ func escaped(b []byte, i int, c byte) int {
 				return 0
 			}
 			if got == ';' {
-				if refers(string(name[:n]), c) {
+				if refers(string(name[:n]), c, fold) {
 					return i
 				}
 				return 0
@@ -269,7 +317,7 @@ func escaped(b []byte, i int, c byte) int {
 }
 
 // refers reports whether a reference of HTML stands for c.
-func refers(name string, c byte) bool {
+func refers(name string, c byte, fold bool) bool {
 	digits, number := strings.CutPrefix(name, "#")
 	if !number {
 		return name == entities[c] && name != ""
@@ -279,7 +327,7 @@ func refers(name string, c byte) bool {
 		digits, base = digits[1:], 16
 	}
 	n, err := strconv.ParseUint(digits, base, 8)
-	return err == nil && byte(n) == c
+	return err == nil && same(byte(n), c, fold)
 }
 
 // hex is the value of a hexadecimal digit; -1: it is none.

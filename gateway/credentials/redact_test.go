@@ -91,13 +91,15 @@ func TestRedactForms(t *testing.T) {
 		return out[skip+2 : skip+2+len(secret)]
 	}
 	for name, form := range map[string]string{
-		"lower": strings.ToLower(secret), "upper": strings.ToUpper(secret),
-		"hex": stdhex.EncodeToString([]byte(secret)), "HEX": strings.ToUpper(stdhex.EncodeToString([]byte(secret))),
+		"lower": strings.ToLower(secret), "upper": strings.ToUpper(secret), "title": "Sk-live/key+4711?xy", "mixed": "sK-LiVe/kEy+4711?xY",
+		"mixed in JSON": `sK-LiVe\/kEy\u002B4711?xY`, "mixed in a URL": "sK-LiVe%2fkEy%2B4711%3fxY",
+		"mixed hex": strings.Replace(stdhex.EncodeToString([]byte(secret)), "c", "C", 1),
+		"hex":       stdhex.EncodeToString([]byte(secret)), "HEX": strings.ToUpper(stdhex.EncodeToString([]byte(secret))),
 		"base64 0": core(base64.StdEncoding, 0), "base64 1": core(base64.StdEncoding, 1), "base64 2": core(base64.StdEncoding, 2),
 		"url 0": core(base64.URLEncoding, 0), "url 1": core(base64.URLEncoding, 1), "url 2": core(base64.URLEncoding, 2),
 	} {
 		whole := form
-		if strings.Contains(name, " ") {
+		if strings.HasPrefix(name, "base64 ") || strings.HasPrefix(name, "url ") {
 			skip := int(name[len(name)-1] - '0')
 			enc := base64.StdEncoding
 			if strings.HasPrefix(name, "url") {

@@ -3,6 +3,7 @@ package credentials
 import (
 	"bytes"
 	"encoding/binary"
+	stdhex "encoding/hex"
 	"math/bits"
 	"slices"
 	"strings"
@@ -72,12 +73,14 @@ func (rs *Redactors) Prepare(r Rule, c Credential) Credential {
 type redactor struct {
 	groups [][]form // one for each secret; of Basic there are two
 	long   grams    // of the probes that are long enough
-	short  [][]byte // the other probes
+	short  [][]byte // the other probes, in small letters
 }
 
 // form is one way to write a secret.
 type form struct {
 	text []byte
+	// fold says that letters of any case are meant; text is in small ones then.
+	fold bool
 	// probe is the longest run of letters and digits in text. No encoding changes them,
 	// so what is without the probe is without the secret.
 	probe []byte
@@ -101,9 +104,9 @@ func newRedactor(t Type, value secrets.Secret) *redactor {
 	for _, g := range r.groups {
 		for _, f := range g {
 			if len(f.probe) >= minGrams {
-				long = append(long, f.probe)
+				long = append(long, lowered(f.probe))
 			} else {
-				r.short = append(r.short, f.probe)
+				r.short = append(r.short, lowered(f.probe))
 			}
 		}
 	}
@@ -116,10 +119,11 @@ func (r *redactor) add(secret []byte) {
 	if len(secret) < minRedact {
 		return
 	}
-	g := []form{{secret, longestPlain(secret)}}
+	small, digits := lowered(secret), stdhex.AppendEncode(nil, secret)
+	g := []form{{small, true, longestPlain(small)}, {digits, true, longestPlain(digits)}}
 	for _, encode := range encodings {
-		if text := encode(nil, secret); len(text) >= minRedact && !bytes.Equal(text, secret) {
-			g = append(g, form{text, longestPlain(text)})
+		if text := encode(nil, secret); len(text) >= minRedact {
+			g = append(g, form{text, false, longestPlain(text)})
 		}
 	}
 	r.groups = append(r.groups, g)
@@ -145,7 +149,7 @@ func (r *redactor) redact(body []byte) []byte {
 // meets reports whether any probe is in body.
 func (r *redactor) meets(body []byte) bool {
 	for _, p := range r.short {
-		if bytes.Contains(body, p) {
+		if containsFold(body, p) {
 			return true
 		}
 	}
@@ -157,13 +161,16 @@ const (
 	gramBytes = 4
 	// maxStride is the longest step: longer ones save little and make the table longer.
 	maxStride = 16
+	// smallBits makes four letters small and leaves digits as they are. Of other
+	// characters it makes others, which prefixFold tells apart.
+	smallBits = 0x20202020
 	// bitsPerGram keep the table nearly empty, so that few steps need a look.
 	bitsPerGram = 32
 )
 
 // grams finds out whether any of some probes is in a text. Wherever a probe stands, a
 // place that is a multiple of the stride begins a gram of four bytes inside of it, so
-// only those places are looked at.
+// only those places are looked at. Probes are in small letters; text may have any.
 type grams struct {
 	stride int      // 0: there is no probe
 	shift  uint     // from a hash to a place in table
@@ -191,7 +198,7 @@ func newGrams(probes [][]byte) grams {
 	g.shift, g.table = uint(32-width), make([]uint64, 1<<(width-6))
 	for i, p := range g.probes {
 		for at := range g.stride {
-			t := binary.LittleEndian.Uint32(p[at:])
+			t := binary.LittleEndian.Uint32(p[at:]) | smallBits
 			g.list = append(g.list, gram{t, i, at})
 			h := hash(t) >> g.shift
 			g.table[h>>6] |= 1 << (h & 63)
@@ -219,7 +226,7 @@ func (g *grams) in(body []byte) bool {
 	}
 	table, shift, stride := g.table, g.shift&31, g.stride
 	for i := 0; i <= len(body)-gramBytes; i += stride {
-		t := binary.LittleEndian.Uint32(body[i:])
+		t := binary.LittleEndian.Uint32(body[i:]) | smallBits
 		h := hash(t) >> shift
 		if table[h>>6]>>(h&63)&1 != 0 && g.at(body, i, t) {
 			return true
@@ -241,7 +248,7 @@ func (g *grams) at(body []byte, i int, t uint32) bool {
 	}
 	for ; from < len(g.list) && g.list[from].text == t; from++ {
 		x := &g.list[from]
-		if x.at <= i && bytes.HasPrefix(body[i-x.at:], g.probes[x.probe]) {
+		if x.at <= i && prefixFold(body[i-x.at:], g.probes[x.probe]) {
 			return true
 		}
 	}

@@ -34,30 +34,30 @@ func referenceSecret(body, secret []byte) []byte {
 	if len(secret) < minRedact || len(body) < minRedact {
 		return body
 	}
-	body = referenceForm(body, secret)
-	var room [512]byte // of most secrets, so that nothing is allocated
+	body = referenceForm(body, lowered(secret), true)
+	body = referenceForm(body, []byte(stdhex.EncodeToString(secret)), true)
 	for _, encode := range encodings {
-		if form := encode(room[:0], secret); len(form) >= minRedact && !bytes.Equal(form, secret) {
-			body = referenceForm(body, form)
+		if form := encode(nil, secret); len(form) >= minRedact {
+			body = referenceForm(body, form, false)
 		}
 	}
 	return body
 }
 
-func referenceForm(body, secret []byte) []byte {
+func referenceForm(body, secret []byte, fold bool) []byte {
 	// No encoding changes letters and digits, so a body without the longest run of them
 	// is without the secret.
 	probe := longestPlain(secret)
-	if !bytes.Contains(body, probe) {
+	if fold && !bytes.Contains(lowered(body), probe) || !fold && !bytes.Contains(body, probe) {
 		return body
 	}
-	if len(probe) == len(secret) {
+	if !fold && len(probe) == len(secret) {
 		return bytes.ReplaceAll(body, secret, []byte(secrets.Redacted))
 	}
 	var out []byte
 	kept := 0 // what is before it is in out
 	for i := 0; i < len(body); {
-		n := encodedPrefix(body[i:], secret)
+		n := encodedPrefix(body[i:], secret, fold)
 		if n == 0 {
 			i++
 			continue
@@ -112,7 +112,7 @@ func TestRedactAsReference(t *testing.T) {
 			value = value[:n/4] + ":" + value[n/4+1:]
 		}
 		shown := []string{
-			value, strings.ToUpper(value), strings.ToLower(value), stdhex.EncodeToString([]byte(value)), base64.StdEncoding.EncodeToString([]byte("x" + value)),
+			value, strings.ToUpper(value), strings.ToLower(value), strings.ToTitle(value[:n/2]) + strings.ToLower(value[n/2:]), stdhex.EncodeToString([]byte(value)), base64.StdEncoding.EncodeToString([]byte("x" + value)),
 			base64.URLEncoding.EncodeToString([]byte("xy" + value)), value[:n/2], value[n/2:] + value, strconv.QuoteToASCII(value),
 		}
 		if _, password, ok := strings.Cut(value, ":"); ok {

@@ -45,7 +45,7 @@ func (d *differ) instructions(o, n *manifest.Tool) {
 	old := instructed(o)
 	for _, f := range instructed(n) {
 		if !slices.ContainsFunc(old, func(was textfilter.Finding) bool { return was.Kind == f.Kind && was.Quote == f.Quote }) {
-			d.add(ImpactBreaking, "instructions", "it is written for a model (%s): \"%s\"", f.Kind, f.Quote)
+			d.add(ImpactBreaking, WhereInstructions, "it is written for a model (%s): \"%s\"", f.Kind, f.Quote)
 		}
 	}
 }
@@ -56,6 +56,9 @@ type Detail struct {
 	Where  string `json:"where" doc:"input, output, request, authentication, name, title, description, annotations, instructions (text that is written for a model); with the JSON pointer inside a schema."`
 	What   string `json:"what" doc:"One sentence."`
 }
+
+// WhereInstructions is Where of a [Detail] about text that is written for a model.
+const WhereInstructions = "instructions"
 
 // maxDetails bounds the differences that are listed of one tool.
 const maxDetails = 50
