@@ -2,10 +2,12 @@ package scaffold
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -30,6 +32,29 @@ func TestGuestPackages(t *testing.T) {
 		}
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not %s (%v): run go test ./sdk/scaffold -update", to, from, err)
+		}
+	}
+}
+
+// TestInputTypes: a project says what it reads. What redacts reads text, too, or text
+// answers would be withheld; what does not says so, or the gateway takes it for one.
+func TestInputTypes(t *testing.T) {
+	for _, l := range Languages() {
+		files, err := Files(l, Data{Name: "my-plugin", Kind: "filter"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(files, func(f File) bool { return f.Path == "plugin.json" })
+		var m struct {
+			Input  struct{ Types []string }
+			Output struct{ Redacts *bool }
+		}
+		if err := json.Unmarshal(files[i].Content, &m); err != nil {
+			t.Fatal(err)
+		}
+		redacts := m.Output.Redacts == nil || *m.Output.Redacts
+		if !slices.Contains(m.Input.Types, "application/json") || redacts != slices.Contains(m.Input.Types, "text/*") {
+			t.Errorf("%s: %s", l, files[i].Content)
 		}
 	}
 }
