@@ -11,6 +11,7 @@ STATICCHECK_VERSION   := 0.8.2
 FASTMCP_VERSION       := 4.1.2
 CRANE_VERSION         := 0.22.1
 COSIGN_VERSION        := 2.6.5
+GOVULNCHECK_VERSION   := 1.1.4
 
 # What a run may change: make fuzz FUZZTIME=30s, make test PKG=./gateway/...
 FUZZTIME ?= 5m
@@ -48,7 +49,7 @@ test: $(E2E)/.ready ## run all tests with the race detector
 	  rc=0; go test -race -json -timeout 15m $(PKG) || rc=1; echo "{\"Action\":\"exit\",\"Output\":\"$$rc\"}"; } | go run .ci/testreport.go
 
 .PHONY: check
-check: fmt vet lint layers generated sdk ## check format, vet, lint, import rules, generated files, guest packages
+check: fmt vet lint layers generated sdk licences vulncheck ## check format, vet, lint, import rules, generated files, guest packages, licences, vulnerabilities
 
 .PHONY: ci
 ci: check test ## what CI runs, once its tools are there (.ci/run)
@@ -93,6 +94,20 @@ generated:
 .PHONY: sdk
 sdk:
 	GOOS=wasip1 GOARCH=wasm go vet ./sdk/go
+
+# What it prints is for people; the checks are its errors.
+.PHONY: licences
+licences: ## print the licence of each module in the binary; fails on one that is not allowed
+	go run ./cmd/sluice-supply licences -platforms "$(PLATFORMS)"
+
+# Where the vulnerability data cannot be reached it says so and goes on.
+.PHONY: vulncheck
+vulncheck: ## look for known vulnerabilities that the binary can reach (needs vuln.go.dev)
+	@go run ./cmd/sluice-supply vulncheck -install golang.org/x/vuln/cmd/govulncheck@v$(GOVULNCHECK_VERSION)
+
+.PHONY: sbom
+sbom: build ## write bin/sluice.cdx.json, what the binary is made of (CycloneDX)
+	go run ./cmd/sluice-supply sbom -version "$(VERSION)" bin/sluice
 
 .PHONY: engine
 engine: ## compile the engine and the Extism kernel to WebAssembly (needs clang-14, lld-14)
@@ -208,12 +223,22 @@ image: ## build the release image with buildah from a binary built here
 	GOOS=linux GOARCH=$$(go env GOHOSTARCH) $(GO_BUILD) -o dist/image/linux/$$(go env GOHOSTARCH)/sluice ./cmd/sluice
 	deploy/image.sh $(VERSION)
 
+# Who builds, for the provenance: an address, and an id of the run where there is one.
+BUILDER    ?= https://github.com/sluicegate/sluice/blob/main/Makefile
+INVOCATION ?=
+SOURCE     ?= git+https://github.com/sluicegate/sluice
+
 .PHONY: release
-release: ## build the binaries of all platforms into dist/, with checksums
+release: ## build the binaries of all platforms into dist/, with SBOMs, provenance and checksums
 	@rm -rf dist/release; mkdir -p dist/release; \
 	for p in $(PLATFORMS); do os=$${p%/*}; arch=$${p#*/}; ext=; [ "$$os" != windows ] || ext=.exe; \
 	  echo "$$p"; GOOS=$$os GOARCH=$$arch $(GO_BUILD) -o dist/release/sluice-$$os-$$arch$$ext ./cmd/sluice; done; \
-	cd dist/release && sha256sum sluice-* >SHA256SUMS && cat SHA256SUMS
+	go build -o bin/sluice-supply ./cmd/sluice-supply; \
+	bin/sluice-supply sbom -version "$(VERSION)" $$(ls dist/release/sluice-*); \
+	dirty=; git diff --quiet HEAD || dirty=-dirty; \
+	bin/sluice-supply provenance -version "$(VERSION)" -source "$(SOURCE)" -commit "$$(git rev-parse HEAD)" $$dirty -builder "$(BUILDER)" \
+	  -invocation "$(INVOCATION)" -command '$(GO_BUILD)' -o dist/release/provenance.intoto.json $$(ls dist/release/sluice-*); \
+	cd dist/release && sha256sum sluice-* provenance.intoto.json >SHA256SUMS && cat SHA256SUMS
 
 .PHONY: clean
 clean: ## remove what was built; data in sluice-data/ stays
