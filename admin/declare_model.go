@@ -1,6 +1,10 @@
 package admin
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/sluicegate/sluice/registry"
+)
 
 // DeclarationFormat is the version of the document that export writes and import reads.
 const DeclarationFormat = 1
@@ -82,6 +86,8 @@ type DeclaredTool struct {
 	Description *string  `json:"description,omitempty" maxLength:"16384"`
 	Disabled    bool     `json:"disabled,omitempty"`
 	Answers     *Answers `json:"answers,omitempty"`
+
+	Annotations *registry.AnnotationEdit `json:"annotations,omitempty" doc:"What the tool does, instead of what was generated."`
 }
 
 // DeclaredPlugin binds one version of a plugin, which must have been published in the

@@ -121,9 +121,13 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 			if err != nil {
 				return err
 			}
+			said, err := annotationsOf(e.Annotations)
+			if err != nil {
+				return err
+			}
 			t.Tools = append(t.Tools, registry.ToolEdit{
 				Connector: e.Connector, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
-				Answers: answers,
+				Answers: answers, Annotations: said,
 			})
 		}
 	}
@@ -226,6 +230,7 @@ func (p *part) appendTools(out []Tool, edits map[Operation]*store.ToolEdit, sche
 				}
 			}
 			t.Enabled, t.Answers = !e.Disabled, showAnswers(e.Answers)
+			t.Annotations = annotated(t.Annotations, e.Annotations)
 		}
 		t.Tokens = g.schemaTokens + tokens.Estimate([]byte(t.Name)) + tokens.Estimate([]byte(t.Title)) + tokens.Estimate([]byte(t.Description))
 		if schemas {
@@ -314,7 +319,7 @@ func (d *draft) edit(op Operation, change func(*store.ToolEdit)) {
 }
 
 func idle(e *store.ToolEdit) bool {
-	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled && e.Answers == ""
+	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled && e.Answers == "" && e.Annotations == ""
 }
 
 // show renders a toolset.

@@ -193,7 +193,10 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 	for i := range edits {
 		e := &edits[i]
 		t := DeclaredTool{Operation: operationOf(e), Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled, Answers: showAnswers(e.Answers)}
-		if t.Name != nil || t.Title != nil || t.Description != nil || t.Disabled || t.Answers != nil {
+		if t.Annotations, err = annotationsOf(e.Annotations); err != nil {
+			return nil, err
+		}
+		if t.Name != nil || t.Title != nil || t.Description != nil || t.Disabled || t.Answers != nil || t.Annotations != nil {
 			out.Tools = append(out.Tools, t)
 		}
 	}

@@ -296,6 +296,12 @@ func (t *DeclaredToolset) check() error {
 		if e.Method == manifest.MethodWorkflow && e.Answers != nil {
 			return fieldFault(at+"/answers", "the tool of a workflow has no settings of answers of its own")
 		}
+		if e.Method == manifest.MethodWorkflow && e.Annotations != nil {
+			return fieldFault(at+"/annotations", "what the tool of a workflow does follows from the tools that it calls")
+		}
+		if _, err := annotationsRecord(e.Annotations, at+"/annotations"); err != nil {
+			return err
+		}
 		if e.Name != nil && !toolName.MatchString(*e.Name) {
 			return fieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *e.Name)
 		}

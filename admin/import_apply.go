@@ -67,6 +67,9 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 		d.edits[i] = store.ToolEdit{
 			ToolsetID: d.ts.ID, Connector: op.Connector, Method: op.Method, Path: op.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
 		}
+		if d.edits[i].Annotations, err = annotationsRecord(e.Annotations, fmt.Sprintf("/tools/%d/annotations", i)); err != nil {
+			return nil, err
+		}
 		if d.edits[i].Answers, err = e.Answers.record(fmt.Sprintf("/tools/%d/answers", i), registry.OfTool); err != nil {
 			return nil, err
 		}

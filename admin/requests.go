@@ -1,6 +1,9 @@
 package admin
 
-import "github.com/sluicegate/sluice/internal/secrets"
+import (
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
+)
 
 // CreateToolset asks for a toolset. The same slug with the same source refreshes
 // that toolset and keeps its edits; with another source it is a conflict.
@@ -106,6 +109,8 @@ type PatchTool struct {
 	Enabled     *bool   `json:"enabled,omitempty"`
 
 	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of its answers."`
+
+	Annotations *registry.AnnotationEdit `json:"annotations,omitempty" doc:"What the tool does, where what was generated is wrong. Absent members stay; {} restores what was generated."`
 }
 
 // BatchUpdate changes many tools at once: all changes or none.

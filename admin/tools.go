@@ -263,12 +263,23 @@ func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
 		if t.Plugin != "" && in.Answers != nil {
 			return fieldFault(at+"/answers", "%s is the tool of a workflow: its answers are what plugin %s makes of them, in the format of the toolset", t.Name, t.Plugin)
 		}
+		if t.Plugin != "" && in.Annotations != nil {
+			return fieldFault(at+"/annotations", "%s is the tool of a workflow: what it does follows from the tools that plugin %s calls; set theirs", t.Name, t.Plugin)
+		}
 		answers, err := d.patchedAnswers(t.Operation, in.Answers, at+"/answers")
 		if err != nil {
 			return err
 		}
+		record := ""
+		if i := slices.IndexFunc(d.edits, func(e store.ToolEdit) bool { return operationOf(&e) == t.Operation }); i >= 0 {
+			record = d.edits[i].Annotations
+		}
+		said, err := patchAnnotations(record, in.Annotations, at+"/annotations")
+		if err != nil {
+			return err
+		}
 		d.edit(t.Operation, func(e *store.ToolEdit) {
-			e.Answers = answers
+			e.Answers, e.Annotations = answers, said
 			set(&e.Name, in.Name, t.OriginalName)
 			set(&e.Title, in.Title, "")
 			set(&e.Description, in.Description, "")
@@ -325,7 +336,7 @@ func changedTools(before, after []Tool) (b, a []Tool) {
 		y := *now[x.Operation]
 		x.Tokens, y.Tokens = 0, 0
 		if x.Name != y.Name || x.Title != y.Title || x.Description != y.Description || x.Enabled != y.Enabled ||
-			!reflect.DeepEqual(x.Answers, y.Answers) {
+			x.Annotations != y.Annotations || !reflect.DeepEqual(x.Answers, y.Answers) {
 			b, a = append(b, x), append(a, y)
 		}
 	}

@@ -104,6 +104,7 @@ func IndexTools(t *Toolset, connectors map[string]*connector.Connector) ([]Index
 					continue
 				}
 				it.replace(e.Name, e.Title, e.Description)
+				it.ReadOnly = e.Annotations.Of(h.Annotations).ReadOnly
 			}
 			out = append(out, it)
 		}

@@ -120,6 +120,8 @@ type ToolEdit struct {
 	Disabled    bool    `json:"disabled,omitempty"`    // true: not listed and not callable
 	// Answers are the settings of this tool; nil: those of the toolset.
 	Answers *Answers `json:"answers,omitempty"`
+	// Annotations are what the operator says of what the tool does; nil: as generated.
+	Annotations *AnnotationEdit `json:"annotations,omitempty"`
 }
 
 // CachePolicy keeps answers of safe methods.
@@ -310,6 +312,7 @@ func (t *Toolset) validateEdits(f *faults, connectors map[string]bool) {
 		if e.Answers != nil {
 			e.Answers.validate(f, at+"/answers", OfTool)
 		}
+		f.check(!e.Annotations.Contradicts(), at+"/annotations", "a tool that only reads cannot be destructive")
 	}
 }
 

@@ -181,7 +181,8 @@ type ToolEdit struct {
 	Title       *string `bun:"title"`       // nil: as generated
 	Description *string `bun:"description"` // nil: as generated
 	Disabled    bool    `bun:"disabled"`
-	Answers     string  `bun:"answers"` // JSON: settings of its answers; empty: none
+	Answers     string  `bun:"answers"`     // JSON: settings of its answers; empty: none
+	Annotations string  `bun:"annotations"` // JSON: what it does, as the operator says; empty: as generated
 }
 
 // Credential is one item of the authentication configuration of a connector in a

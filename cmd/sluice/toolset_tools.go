@@ -10,16 +10,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/registry"
 )
 
 func (a *app) toolsetTools() *cobra.Command {
 	return &cobra.Command{
-		Use:   "tools TOOLSET [list | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT]",
-		Short: "List, choose, rename and describe the tools of a toolset",
+		Use:   "tools TOOLSET [list | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT | annotate TOOL HINT…]",
+		Short: "List, choose, rename, describe and annotate the tools of a toolset",
 		Example: `  sluice toolset tools petstore
   sluice toolset tools petstore enable 'list_*' get_pet_by_id
   sluice toolset tools petstore rename get_pet_by_id get_pet
-  sluice toolset tools petstore describe get_pet "One pet by its identifier"`,
+  sluice toolset tools petstore describe get_pet "One pet by its identifier"
+  sluice toolset tools petstore annotate find_pets read-only
+  sluice toolset tools petstore annotate refresh_pets not-read-only idempotent
+  sluice toolset tools petstore annotate find_pets generated`,
 		Args: between(1, -1, "a toolset and what to do"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb, rest := "list", []string(nil)
@@ -40,12 +44,44 @@ func (a *app) toolsetTools() *cobra.Command {
 				return e.switchTools(cmd.Context(), rest, false)
 			case verb == "rename" && len(rest) == 2:
 				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Name: &rest[1]}, "is now called "+rest[1])
+			case verb == "annotate" && len(rest) > 1:
+				said, err := annotationsOf(rest[1:])
+				if err != nil {
+					return err
+				}
+				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Annotations: said}, "is annotated")
 			case verb == "describe" && len(rest) == 2:
 				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Description: &rest[1]}, "has a new description")
 			}
 			return usagef("%q is not something to do with tools\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
 		},
 	}
+}
+
+// annotationsOf reads hints: read-only, destructive, idempotent and open-world, each
+// with not- in front for the opposite, or generated alone.
+func annotationsOf(hints []string) (*registry.AnnotationEdit, error) {
+	out := new(registry.AnnotationEdit)
+	if len(hints) == 1 && hints[0] == "generated" {
+		return out, nil
+	}
+	for _, hint := range hints {
+		name, not := strings.CutPrefix(hint, "not-")
+		yes := !not
+		switch name {
+		case "read-only":
+			out.ReadOnly = &yes
+		case "destructive":
+			out.Destructive = &yes
+		case "idempotent":
+			out.Idempotent = &yes
+		case "open-world":
+			out.OpenWorld = &yes
+		default:
+			return nil, usagef("%q is none of read-only, destructive, idempotent and open-world, with not- in front for the opposite, or generated alone", hint)
+		}
+	}
+	return out, nil
 }
 
 // toolEdit changes tools of one toolset.

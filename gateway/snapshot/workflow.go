@@ -131,7 +131,11 @@ func (t *Tool) group() string {
 // head is what a list shows of a tool, without the operator's edits.
 func (t *Tool) head() (connector.Head, error) {
 	if t.Workflow == nil {
-		return t.Binding.Connector.Head(t.index)
+		h, err := t.Binding.Connector.Head(t.index)
+		if t.edit != nil {
+			h.Annotations = t.edit.Annotations.Of(h.Annotations)
+		}
+		return h, err
 	}
 	p := t.Workflow.Plugin
 	o := p.Package.Manifest.Tool

@@ -1,0 +1,69 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// patchAnnotations is the record of the annotations of a tool after p: what is said of
+// one of them replaces what was said of it; a p that says nothing restores what was
+// generated. nil changes nothing.
+func patchAnnotations(record string, p *registry.AnnotationEdit, at string) (string, error) {
+	if p == nil {
+		return record, nil
+	}
+	if *p == (registry.AnnotationEdit{}) {
+		return "", nil
+	}
+	now, err := annotationsOf(record)
+	if err != nil {
+		return "", err
+	}
+	if now == nil {
+		now = new(registry.AnnotationEdit)
+	}
+	for _, m := range []struct{ to, from **bool }{
+		{&now.ReadOnly, &p.ReadOnly}, {&now.Destructive, &p.Destructive}, {&now.Idempotent, &p.Idempotent}, {&now.OpenWorld, &p.OpenWorld},
+	} {
+		if *m.from != nil {
+			*m.to = *m.from
+		}
+	}
+	return annotationsRecord(now, at)
+}
+
+// annotationsRecord is e as it is stored; "" when it says nothing.
+func annotationsRecord(e *registry.AnnotationEdit, at string) (string, error) {
+	if e == nil || *e == (registry.AnnotationEdit{}) {
+		return "", nil
+	}
+	if e.Contradicts() {
+		return "", fieldFault(at, "a tool that only reads (readOnlyHint) cannot be destructive (destructiveHint)")
+	}
+	return mustJSON(e), nil
+}
+
+// annotationsOf reads a record; nil: it says nothing.
+func annotationsOf(record string) (*registry.AnnotationEdit, error) {
+	if record == "" {
+		return nil, nil
+	}
+	e := new(registry.AnnotationEdit)
+	if err := json.Unmarshal([]byte(record), e); err != nil {
+		return nil, fmt.Errorf("reading the annotations of a tool: %w", err)
+	}
+	return e, nil
+}
+
+// annotated are the annotations of a tool with what a record says of them. A record
+// that cannot be read says nothing: it was written by this package.
+func annotated(a Annotations, record string) Annotations {
+	e, err := annotationsOf(record)
+	if err != nil {
+		return a
+	}
+	return Annotations(e.Of(operation.Annotations(a)))
+}
