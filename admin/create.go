@@ -108,7 +108,14 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 	before := d.known()
 	d.bind(compiled, conn, report)
 	if previous != nil {
-		if err := s.compare(ctx, ws, d, previous, old); err != nil {
+		moved := movesOf(d.row.Name, old, d.conn)
+		if err := d.follow(moved); err != nil {
+			return nil, err
+		}
+		for i := range before {
+			before[i].Operation = moved.of(before[i].Operation)
+		}
+		if err := s.compare(ctx, ws, d, previous, old, moved); err != nil {
 			return nil, err
 		}
 	}

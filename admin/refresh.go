@@ -84,7 +84,7 @@ func (r *refresh) validators() Validators {
 
 // compare notes what the draft's new connector changes, and keeps the names that
 // agents know.
-func (s *Server) compare(ctx context.Context, ws *store.Workspace, d *draft, v *store.ConnectorVersion, old *generated) error {
+func (s *Server) compare(ctx context.Context, ws *store.Workspace, d *draft, v *store.ConnectorVersion, old *generated, moved moves) error {
 	if v.Digest == d.version.Digest {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (s *Server) compare(ctx context.Context, ws *store.Workspace, d *draft, v *
 	c := &Changes{
 		Connector: d.row.Name,
 		From:      SpecRef{v.Version, v.SpecDigest}, To: SpecRef{d.version.Version, d.version.SpecDigest},
-		Tools: tools, At: ws.Now(), Actor: requestOf(ctx).tokenID(), Kept: d.keepNames(old),
+		Tools: tools, At: ws.Now(), Actor: requestOf(ctx).tokenID(), Kept: d.keepNames(old, moved),
 	}
 	if c.Tools == nil {
 		c.Tools = []connector.ToolChange{}
@@ -145,7 +145,7 @@ func nameKept(t *connector.ToolChange) {
 
 // keepNames makes edits of the names that the new version would change, unless
 // another of its tools has that name now.
-func (d *draft) keepNames(old *generated) []KeptName {
+func (d *draft) keepNames(old *generated, moved moves) []KeptName {
 	kept := []KeptName{}
 	now := make(map[Operation]*Tool)
 	taken := make(map[string]bool)
@@ -156,7 +156,7 @@ func (d *draft) keepNames(old *generated) []KeptName {
 	}
 	for i := range old.tools {
 		was := &old.tools[i]
-		op := Operation{Connector: d.row.Name, Method: was.method, Path: was.path}
+		op := moved.of(Operation{Connector: d.row.Name, Method: was.method, Path: was.path})
 		t := now[op]
 		if t == nil || t.OriginalName == was.name || t.Name != t.OriginalName || taken[was.name] {
 			continue // gone, as before, named by the operator, or in another's use

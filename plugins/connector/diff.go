@@ -29,7 +29,7 @@ const (
 )
 
 // ToolChange is what became of one operation. Tools are the same tool when their
-// method and path are.
+// method and path are, whatever the path's parameters are called.
 type ToolChange struct {
 	Kind    string   `json:"kind" enum:"added,removed,changed"`
 	Impact  Impact   `json:"impact" enum:"breaking,safe,wording" doc:"The gravest of its details."`
@@ -78,18 +78,14 @@ func Diff(older, newer *Connector) ([]ToolChange, error) {
 	if err != nil {
 		return nil, err
 	}
-	type key struct{ method, path string }
-	old := make(map[key]int, older.Len())
-	for i := range older.Len() {
-		h, err := older.Head(i)
-		if err != nil {
-			return nil, err
-		}
-		old[key{h.Method, h.Path}] = i
+	pairs, err := pairsOf(older, newer)
+	if err != nil {
+		return nil, err
 	}
 	var out []ToolChange
 	seen := make(map[int]bool, older.Len())
-	sameAuth := slices.EqualFunc(was.head.Upstream.Security, is.head.Upstream.Security, slices.Equal[[]string])
+	schemes := changedSchemes(was.head.Upstream.Schemes, is.head.Upstream.Schemes)
+	sameAuth := len(schemes) == 0 && slices.EqualFunc(was.head.Upstream.Security, is.head.Upstream.Security, slices.Equal[[]string])
 	for i := range newer.Len() {
 		text, err := is.tools.text(i)
 		if err != nil {
@@ -99,7 +95,7 @@ func Diff(older, newer *Connector) ([]ToolChange, error) {
 		if err != nil {
 			return nil, inTool(err, newer, i)
 		}
-		j, known := old[key{t.Method, t.Path}]
+		j, known := pairs[i]
 		if !known {
 			d := differ{details: []Detail{}}
 			d.instructions(&manifest.Tool{}, &t)
@@ -124,6 +120,7 @@ func Diff(older, newer *Connector) ([]ToolChange, error) {
 		}
 		d := differ{}
 		d.tool(&o, &t)
+		d.schemes(effective(was.head.Upstream.Security, o.Security), schemes)
 		d.security(effective(was.head.Upstream.Security, o.Security), effective(is.head.Upstream.Security, t.Security))
 		if len(d.details) == 0 {
 			continue // another response program or place in the specification
@@ -177,12 +174,13 @@ func (d *differ) tool(o, n *manifest.Tool) {
 	d.instructions(o, n)
 	before := len(d.details)
 	d.input("input", decoded(o.InputSchema), decoded(n.InputSchema), 0)
+	d.limits(o.Request, n.Request)
 	d.output("output", decoded(o.OutputSchema), decoded(n.OutputSchema), 0)
 	if len(d.details) == before && !bytes.Equal(o.Request, n.Request) {
 		d.add(ImpactSafe, "request", "the request is made in another way, or its hidden limits changed")
 	}
 	if !slices.EqualFunc(o.Servers, n.Servers, func(a, b manifest.Server) bool { return a.URL == b.URL }) {
-		d.add(ImpactSafe, "request", "its servers changed")
+		d.servers(o.Servers, n.Servers)
 	}
 	if o.Annotations != n.Annotations {
 		d.add(ImpactSafe, "annotations", "its annotations changed")
@@ -214,15 +212,14 @@ func (d *differ) security(o, n [][]string) {
 		d.add(ImpactBreaking, "authentication", "it needs authentication now: %s", requirementsText(n))
 	case !optional(o) && optional(n):
 		d.add(ImpactSafe, "authentication", "it needs no authentication any more")
-	case optional(o):
 	default:
 		for _, r := range o {
-			if !has(n, r) {
+			if !has(n, r) && len(r) > 0 && (len(n) > 0 || !optional(o)) {
 				d.add(ImpactBreaking, "authentication", "%s is not accepted any more; now: %s", strings.Join(r, " and "), requirementsText(n))
 			}
 		}
 		for _, r := range n {
-			if !has(o, r) {
+			if !has(o, r) && len(r) > 0 {
 				d.add(ImpactSafe, "authentication", "%s is accepted too", strings.Join(r, " and "))
 			}
 		}
@@ -315,7 +312,7 @@ func (d *differ) input(at string, o, n map[string]any, depth int) {
 		d.input(at+"/items", a, b, depth+1)
 	}
 	if a, b := jsonText(o["anyOf"]), jsonText(n["anyOf"]); a != b {
-		d.anyOf(at, asList(o["anyOf"]), asList(n["anyOf"]))
+		d.anyOf(at, o, asList(o["anyOf"]), asList(n["anyOf"]), depth)
 	}
 	if a, b := o["additionalProperties"], n["additionalProperties"]; jsonText(a) != jsonText(b) {
 		d.input(at+"/additionalProperties", object(a), object(b), depth+1)
@@ -415,7 +412,7 @@ func (d *differ) bounds(at string, o, n map[string]any) {
 }
 
 // anyOf: an alternative that is gone breaks those who used it.
-func (d *differ) anyOf(at string, o, n []any) {
+func (d *differ) anyOf(at string, whole map[string]any, o, n []any, depth int) {
 	var before, now []string
 	for _, v := range o {
 		before = append(before, jsonText(v))
@@ -423,17 +420,44 @@ func (d *differ) anyOf(at string, o, n []any) {
 	for _, v := range n {
 		now = append(now, jsonText(v))
 	}
-	lost := slices.ContainsFunc(before, func(s string) bool { return !slices.Contains(now, s) })
+	accepted := func(v any) bool {
+		return slices.ContainsFunc(n, func(is any) bool {
+			one := differ{}
+			one.input(at, object(v), object(is), depth+1)
+			return len(one.details) == 0 || one.worst() != ImpactBreaking
+		})
+	}
+	lost := slices.ContainsFunc(o, func(v any) bool { return !accepted(v) })
 	switch {
+	case len(o) == 0 && whole["type"] != nil && accepted(whole):
+		d.add(ImpactSafe, at, "it is one of %d alternatives now, of which one is what it was", len(n))
 	case len(o) == 0:
 		d.add(ImpactBreaking, at, "it is one of %d alternatives now", len(n))
 	case len(n) == 0:
 		d.add(ImpactSafe, at, "it is no longer one of %d alternatives", len(o))
 	case lost:
 		d.add(ImpactBreaking, at, "alternatives changed")
-	default:
+	case len(n) > len(o):
 		d.add(ImpactSafe, at, "there are more alternatives")
+	case !slices.Equal(before, now):
+		d.add(d.alike(at, o, n, depth), at, "the alternatives are described in another way")
 	}
+}
+
+// alike is the impact of alternatives that accept what they did: wording where only
+// their texts differ.
+func (d *differ) alike(at string, o, n []any, depth int) Impact {
+	if len(o) != len(n) {
+		return ImpactSafe
+	}
+	all := differ{}
+	for i := range o {
+		all.input(at, object(o[i]), object(n[i]), depth+1)
+	}
+	if len(all.details) == 0 || all.worst() == ImpactWording {
+		return ImpactWording
+	}
+	return ImpactSafe
 }
 
 func (d *differ) words(at string, o, n map[string]any) {
@@ -455,7 +479,11 @@ func (d *differ) output(at string, o, n map[string]any, depth int) {
 		return
 	}
 	if jsonText(o["type"]) != jsonText(n["type"]) {
-		d.add(ImpactBreaking, at, "the type was %s, is %s", typeText(o), typeText(n))
+		impact := ImpactBreaking
+		if n["type"] != nil && among(typesOf(n), typesOf(o)) {
+			impact = ImpactSafe // who reads the wider one reads this
+		}
+		d.add(impact, at, "the type was %s, is %s", typeText(o), typeText(n))
 	}
 	op, np := object(o["properties"]), object(n["properties"])
 	for _, name := range sortedNames(op, np) {
