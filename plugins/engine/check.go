@@ -110,7 +110,7 @@ func (t table) checkNode(i int, starts []bool, budget *int) error {
 	for k := range int(fields) {
 		o := v.entries + k*entryBytes
 		lf := t.u16(o + 4)
-		if lf&^(entryLenMask|entryExempt|entryKeepURL) != 0 || lf&entryLenMask > MaxName || !t.within(t.u32(o), uint32(lf&entryLenMask)) {
+		if lf&^(entryLenMask|entryExempt|entryKeepURL|entryNoPages|entryTold) != 0 || lf&entryLenMask > MaxName || !t.within(t.u32(o), uint32(lf&entryLenMask)) {
 			return bad("name %d outside", k)
 		}
 		if !child(t.i16(o + 6)) {

@@ -140,6 +140,8 @@ type flatField struct {
 	child  int
 	exempt bool
 	url    bool
+	any    bool
+	told   bool
 }
 
 type compiler struct {
@@ -228,8 +230,9 @@ func (c *compiler) flatten(n *Node, ref func(*Node) int) (flat, error) {
 			continue // left out anyhow, and the engine may stop earlier without it
 		}
 		e := flatField{name: x.Name, child: childDrop, exempt: x.Exempt && f.rules != 0, url: x.KeepURL && !x.Exempt && f.rules&DropURL != 0}
+		e.any = x.NoPages && !x.Exempt && !x.KeepURL && f.rules&(DropURL|KeepPages) == DropURL|KeepPages
 		if x.Drop {
-			e.exempt, e.url = false, false
+			e.exempt, e.url, e.any, e.told = false, false, false, x.Told
 		} else {
 			e.child = ref(x.Node)
 		}
@@ -369,6 +372,12 @@ func (f *flat) appendOwn(sig []byte) []byte {
 		if x.url {
 			flags |= 2
 		}
+		if x.any {
+			flags |= 4
+		}
+		if x.told {
+			flags |= 8
+		}
 		sig = append(sig, flags)
 	}
 	return sig
@@ -450,6 +459,12 @@ func (c *compiler) write(p *Program) ([]byte, error) {
 			}
 			if x.url {
 				lf |= entryKeepURL
+			}
+			if x.any {
+				lf |= entryNoPages
+			}
+			if x.told {
+				lf |= entryTold
 			}
 			t = le.AppendUint32(t, 0)
 			t = le.AppendUint16(t, lf)

@@ -32,7 +32,7 @@ func Decompile(program []byte) (*Program, error) {
 		for k := range v.fields {
 			e := t.entry(&v, k)
 			n.Fields = append(n.Fields, Field{
-				Name: string(t[e.key:][:e.length]), Drop: e.child == childDrop, Exempt: e.exempt, KeepURL: e.url, Node: child(e.child),
+				Name: string(t[e.key:][:e.length]), Drop: e.child == childDrop, Exempt: e.exempt, KeepURL: e.url, NoPages: e.any, Told: e.told, Node: child(e.child),
 			})
 		}
 		if v.ext == 0 {

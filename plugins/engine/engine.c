@@ -1,6 +1,6 @@
 //go:build ignore
 
-// The WebAssembly implementation of response programs. With its parts scan.h,
+// The WebAssembly implementation of response programs. With its parts scan.h, address.h,
 // where.h and pass.h it has the functions of scan.go, where.go and reference.go, in
 // the same order and with the same results; docs/response-programs.md is the specification of both.
 //
@@ -29,8 +29,8 @@ typedef long long i64;
 enum { OK = 0, NOT_JSON = 1, TOO_DEEP = 2, NO_FUEL = 3, BAD_CONTROL = 4 };
 enum { PAD = 64, MAX_NAME = 512, MAX_LONE = 4, MAX_FIELDS = 1024, HARD_MAX_DEPTH = 256 };
 enum { KEEP = -1, DROP = -2 };
-enum { DROP_NULL = 1, DROP_EMPTY = 2, DROP_URL = 4, DROP_FALSE = 8, KEEP_LONE = 16 };
-enum { ENTRY_LEN = 0x3ff, ENTRY_EXEMPT = 0x8000, ENTRY_KEEP_URL = 0x4000 };
+enum { DROP_NULL = 1, DROP_EMPTY = 2, DROP_URL = 4, DROP_FALSE = 8, KEEP_LONE = 16, KEEP_PAGES = 32 };
+enum { ENTRY_LEN = 0x3ff, ENTRY_EXEMPT = 0x8000, ENTRY_KEEP_URL = 0x4000, ENTRY_NO_PAGES = 0x2000, ENTRY_TOLD = 0x1000 };
 #define NO_LIMIT 0xffffffffu
 
 // The linear memory ends at SEGMENT in the bare engine. The linker puts the
@@ -56,6 +56,8 @@ typedef struct {
   u64 fuel;
   u32 status, out_len;             // results
   u64 fields_dropped, rows, rows_dropped, rows_cut, strings_cut, bytes_cut, fuel_left;
+  u64 told;
+  u32 told_name, told_len;         // in the table, where told is not 0
 } Control;
 
 static const u8 *tab, *in0, *p, *end; // p: next input byte
@@ -87,6 +89,7 @@ INLINE void emit(const u8 *s, u32 n) {
 static enum { NO_BET, BET_ROW, BET_LOST, BET_TEST } bet;
 
 #include "scan.h"
+#include "address.h"
 #include "where.h"
 #include "pass.h"
 
@@ -117,7 +120,7 @@ EXPORT("run") u32 run(Control *c) {
   known.row = 0;
   known.asked = 0;
   bet = NO_BET;
-  c->fields_dropped = c->rows = c->rows_dropped = c->rows_cut = c->strings_cut = c->bytes_cut = 0;
+  c->fields_dropped = c->rows = c->rows_dropped = c->rows_cut = c->strings_cut = c->bytes_cut = c->told = 0;
   c->out_len = 0;
   // No program writes more than it reads, but for a comma between documents.
   u64 room = (u64)c->in_len * (((const Header *)tab)->documents ? 2 : 1) + 2 * PAD;

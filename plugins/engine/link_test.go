@@ -179,7 +179,7 @@ func TestStandalone(t *testing.T) {
 	in := []byte(`[{"a": 1, "b7": [2, 3], "c": 4}]`)
 	base := call("reserve", 4096)
 	mem := mod.Memory()
-	control := make([]byte, 96)
+	control := make([]byte, 112)
 	for i, v := range []uint32{call("program", 7), base + 128, uint32(len(in)), base + 1024, 2048, 64} {
 		binary.LittleEndian.PutUint32(control[4*i:], v)
 	}

@@ -113,7 +113,7 @@ func (m *Mask) Over(def *Node) *Node {
 			if !kept {
 				n.Fields = append(n.Fields, Field{Name: s, Drop: true})
 			} else {
-				n.Fields = append(n.Fields, Field{Name: s, Node: k.Over(child), Exempt: spared == ruleBits, KeepURL: spared == DropURL})
+				n.Fields = append(n.Fields, Field{Name: s, Node: k.Over(child), Exempt: spared == ruleBits, KeepURL: spared == DropURL, NoPages: def.noPages(s)})
 			}
 		default:
 			if !kept {

@@ -21,6 +21,7 @@ var ErrMerge = errors.New("engine: programs cannot be merged")
 //     behind anything but row rules, the rule for URLs behind a string cap;
 //   - both cap the same string or the same numbers, or both drop by value and
 //     disagree on a field, or one caps numbers and the other counts rows;
+//   - both drop addresses, and one of them keeps pages;
 //   - first keeps lone addresses and second drops members beside them, or first
 //     drops the addresses that second would keep;
 //   - first drops by value what it does not name and second names;
@@ -140,6 +141,12 @@ func (m *merger) members(n, a, b *Node) {
 	if a.Rules&KeepLone != 0 && !b.passes() || b.Rules&KeepLone != 0 && a.Rules&DropURL != 0 {
 		m.refuse("one drops what decides which address the other keeps")
 	}
+	if a.Rules&b.Rules&DropURL != 0 && (a.Rules^b.Rules)&KeepPages != 0 {
+		m.refuse("only one of the two keeps pages")
+	}
+	if n.Rules&DropURL != 0 && !a.keepsPages() && !b.keepsPages() {
+		n.Rules &^= KeepPages // of a node that drops no address it meant nothing
+	}
 	n.DropRest = a.DropRest || b.DropRest
 	if !n.DropRest {
 		n.Rest = m.node(a.Rest, b.Rest)
@@ -151,7 +158,7 @@ func (m *merger) members(n, a, b *Node) {
 		cb, keptB, sparedB := b.member(name)
 		if !keptA || !keptB {
 			if !n.DropRest {
-				n.Fields = append(n.Fields, Field{Name: name, Drop: true})
+				n.Fields = append(n.Fields, Field{Name: name, Drop: true, Told: !keptA && a.tells(name) || keptA && b.tells(name)})
 			}
 			return
 		}
@@ -165,6 +172,7 @@ func (m *merger) members(n, a, b *Node) {
 		default:
 			m.refuse("they disagree on the rules for the field " + name)
 		}
+		f.NoPages = sparedA&DropURL == 0 && a.noPages(name) || sparedB&DropURL == 0 && b.noPages(name)
 		if a.Rules&^sparedA != 0 && !a.Names(name) {
 			m.refuse("the first drops by value what the second names")
 		}
@@ -204,4 +212,17 @@ func (n *Node) suffixed(name string) bool {
 		return true
 	}
 	return slices.ContainsFunc(n.DropSuffixes, func(s string) bool { return strings.HasSuffix(name, s) })
+}
+
+// keepsPages reports whether a node drops addresses but those of pages.
+func (n *Node) keepsPages() bool { return n.Rules&(DropURL|KeepPages) == DropURL|KeepPages }
+
+// noPages reports whether a node drops the address of a page in the field called name.
+func (n *Node) noPages(name string) bool {
+	return slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Name == name && f.NoPages }) && n.keepsPages()
+}
+
+// tells reports whether the field called name is counted when it is left out.
+func (n *Node) tells(name string) bool {
+	return slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Name == name && f.Drop && f.Told })
 }

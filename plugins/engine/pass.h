@@ -166,10 +166,16 @@ INLINE int dropped(const u8 *q, u32 rules) {
   case '"':
     if (rules & DROP_URL && ld32(q + 1) == 0x70747468u) {
       const u8 *e = skip_string(q + 1);
-      return e && is_url(q + 1, e - 1);
+      return e && is_url(q + 1, e - 1) && (!(rules & KEEP_PAGES) || for_programs(q + 1, e - 1));
     }
   }
   return 0;
+}
+
+// telling tells whether the value at q says more than that it is not there.
+INLINE int telling(const u8 *q) {
+  if (*q == 'n' || (*q == '"' && q[1] == '"')) return 0;
+  return (*q | 0x20) != '{' || *space_at(q + 1) != *q + 2;
 }
 
 typedef struct { u32 on, where, offset, limit, streak; } Rows; // streak: rows kept since the last that was not
@@ -204,6 +210,7 @@ NOINLINE int wager(i32 node, Rows *r, int first) {
   u8 *const out0 = out;
   const u8 *const row = p;
   const i64 fuel0 = fuel;
+  const u64 told0 = ctl->told;
   const u32 depth0 = depth;
   bet = BET_ROW;
   known.row = p;
@@ -218,6 +225,7 @@ NOINLINE int wager(i32 node, Rows *r, int first) {
   bet = NO_BET;
   if (hit == HIT) { p = after; return WRITTEN; }
   wasm_v128_store(counts, a); wasm_v128_store(counts + 2, b); wasm_v128_store(counts + 4, c);
+  ctl->told = told0;
   out = out0;
   depth = depth0;
   if (hit == MISS) { fuel += cost; return LEFT_OUT; }
@@ -380,6 +388,7 @@ static int object(i32 node) {
       child = f->child;
       exempt = f->len & ENTRY_EXEMPT;
       if (f->len & ENTRY_KEEP_URL) by &= ~DROP_URL;
+      if (f->len & ENTRY_NO_PAGES) by &= ~KEEP_PAGES;
       if (child != DROP) {
         u32 i = (u32)(f - entries);
         u64 *w = LIKELY(i < 64) ? &seen : &more[(i >> 6) - 1], b = 1ull << (i & 63);
@@ -396,6 +405,7 @@ static int object(i32 node) {
     }
     if (child == DROP) {
       ctl->fields_dropped++;
+      if (f && UNLIKELY(f->len & ENTRY_TOLD) && telling(q) && !ctl->told++) { ctl->told_name = f->key; ctl->told_len = f->len & ENTRY_LEN; }
       q = skip_at(q);
       if (UNLIKELY(!q)) return 0;
       if (UNLIKELY(address) && lones < MAX_LONE) {

@@ -42,6 +42,11 @@ const (
 	// out and that hold a URL are kept after all.
 	KeepLone Rules = 1 << 4
 
+	// KeepPages narrows DropURL to addresses that programs follow and people do not
+	// open: those of APIs, templates, pictures of people (docs/response-programs.md §1).
+	// Without DropURL it means nothing.
+	KeepPages Rules = 1 << 5
+
 	// KeyLinks leaves out hypermedia by name: "_links", "*_url". Only members that
 	// no field names are concerned. It is shorthand: Compile writes a dropped
 	// field and a suffix.
@@ -50,7 +55,7 @@ const (
 
 const (
 	dropBits = DropNull | DropEmpty | DropURL | DropFalse
-	ruleBits = dropBits | KeepLone
+	ruleBits = dropBits | KeepLone | KeepPages
 )
 
 // Program says what to keep of an answer.
@@ -97,7 +102,11 @@ type Field struct {
 	Exempt bool // the node's Rules do not apply
 	// KeepURL says that DropURL of the node's Rules does not apply; the others do.
 	KeepURL bool
-	Node    *Node // what to keep of it. Default: all.
+	// NoPages says that KeepPages of the node's Rules does not apply.
+	NoPages bool
+	// Told says that members it leaves out are counted in Stats.Told.
+	Told bool
+	Node *Node // what to keep of it. Default: all.
 }
 
 // Cmp is the comparison of a [Predicate].
@@ -171,6 +180,9 @@ type Stats struct {
 	In            uint64 // bytes of input
 	Out           uint64 // bytes appended
 	FieldsDropped uint64 // members left out; what follows the last wanted field of an object is not looked at and not counted
+	Told          uint64 // of these, left out by a field that is Told, with another value than null, "", [] and {}
+	ToldAt        uint32 // where in the program the name of the first of them begins; 0 when there is none
+	ToldLen       uint32 // length of that name in bytes
 	Rows          uint64 // rows seen by nodes with row rules, and numbers of arrays that MaxNumbers cut
 	RowsDropped   uint64 // of these, left out by Where
 	RowsCut       uint64 // of these, left out by Offset, Limit and MaxNumbers

@@ -193,10 +193,15 @@ func (r *run) object(node int) bool {
 			name = appendDecoded(buf[:0], name, MaxName)
 		}
 		child, exempt, byName, rules := n.rest, false, false, n.rules
+		var told entryView
 		if i := r.t.find(&n, name); i >= 0 {
 			e := r.t.entry(&n, i)
+			told = e
 			if child, exempt = e.child, e.exempt; e.url {
 				rules &^= DropURL
+			}
+			if e.any {
+				rules &^= KeepPages
 			}
 			if child != childDrop {
 				if seen[i>>6]>>(i&63)&1 != 0 {
@@ -216,6 +221,11 @@ func (r *run) object(node int) bool {
 		}
 		if child == childDrop {
 			r.st.FieldsDropped++
+			if told.told && r.telling() {
+				if r.st.Told++; r.st.Told == 1 {
+					r.st.ToldAt, r.st.ToldLen = uint32(told.key), uint32(told.length)
+				}
+			}
 			at := r.p
 			if !r.skip() {
 				return false
@@ -310,10 +320,29 @@ func (r *run) dropped(rules Rules) bool {
 	case '"':
 		if rules&DropURL != 0 && hasPrefixAt(r.in, r.p+1, "http") {
 			end := skipString(r.in, r.p+1)
-			return end > 0 && isURL(r.in[r.p+1:end-1])
+			return end > 0 && isURL(r.in[r.p+1:end-1]) && (rules&KeepPages == 0 || forPrograms(r.in[r.p+1:end-1]))
 		}
 	}
 	return false
+}
+
+// telling tells whether the value at r.p says more than that it is not there.
+func (r *run) telling() bool {
+	if r.p >= len(r.in) {
+		return false
+	}
+	c := r.in[r.p]
+	if c == 'n' || c == '"' && r.p+1 < len(r.in) && r.in[r.p+1] == '"' {
+		return false
+	}
+	if c != '{' && c != '[' {
+		return true
+	}
+	at := r.p + 1
+	for at < len(r.in) && isSpace(r.in[at]) {
+		at++
+	}
+	return at >= len(r.in) || r.in[at] != c+2
 }
 
 // skip goes behind the value at r.p.

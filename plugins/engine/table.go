@@ -24,6 +24,8 @@ const (
 	entryLenMask = 0x03FF
 	entryExempt  = 0x8000
 	entryKeepURL = 0x4000
+	entryNoPages = 0x2000
+	entryTold    = 0x1000
 
 	opLeaf = 0
 	opAnd  = 1
@@ -89,6 +91,8 @@ type entryView struct {
 	length int
 	exempt bool
 	url    bool // exempt from DropURL
+	any    bool // KeepPages does not apply
+	told   bool // counted when left out
 	child  int
 }
 
@@ -96,7 +100,7 @@ func (t table) entry(n *nodeView, i int) entryView {
 	b := t[n.entries+i*entryBytes:][:entryBytes]
 	le := binary.LittleEndian
 	lf := le.Uint16(b[4:])
-	return entryView{key: int(le.Uint32(b)), length: int(lf & entryLenMask), exempt: lf&entryExempt != 0, url: lf&entryKeepURL != 0, child: int(int16(le.Uint16(b[6:])))}
+	return entryView{key: int(le.Uint32(b)), length: int(lf & entryLenMask), exempt: lf&entryExempt != 0, url: lf&entryKeepURL != 0, any: lf&entryNoPages != 0, told: lf&entryTold != 0, child: int(int16(le.Uint16(b[6:])))}
 }
 
 type extView struct {

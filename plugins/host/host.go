@@ -38,8 +38,8 @@ const (
 	// output (a stream of documents), with room for the engine itself.
 	maxPages = (3*MaxWasmInput+engine.MaxTable)>>16 + 16
 
-	controlBytes = 96 // the control block of engine.c, rounded up
-	inputPad     = 64 // zero bytes that the engine writes behind the input
+	controlBytes = 112 // the control block of engine.c
+	inputPad     = 64  // zero bytes that the engine writes behind the input
 	outputSlack  = 128
 )
 

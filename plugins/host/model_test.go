@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -133,6 +134,9 @@ func (m *model) write(dst []byte, t *tree, n *engine.Node, outer bool) []byte {
 					if child, exempt = f.Node, f.Exempt; f.KeepURL {
 						rules &^= engine.DropURL
 					}
+					if f.NoPages {
+						rules &^= engine.KeepPages
+					}
 				} else {
 					child = n.Rest
 				}
@@ -221,10 +225,22 @@ func (m *model) dropped(t *tree, r engine.Rules) bool {
 		if strings.ContainsAny(s, "\\ ") {
 			return false
 		}
-		return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
+		if !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "https://") {
+			return false
+		}
+		return r&engine.KeepPages == 0 || strings.Contains(s, "{") || !pageHost.MatchString(s) && forPrograms.MatchString(s)
 	}
 	return false
 }
+
+// What docs/response-programs.md says of addresses that programs follow, as patterns.
+var (
+	pageHost    = regexp.MustCompile(`^https?://(doc|develope|help|support)`)
+	forPrograms = regexp.MustCompile(`^https?://(([^/?#]*[.:-])?(api([.:-][^/?#]*)?|(avatar|gravatar)[^/?#]*)([/?#]|$)` +
+		`|[^/?#]*(/[^/?#]*)*\.json([?#]|$)` +
+		`|[^/?#]*/((api|rest)([/?#]|$)|([^/?#]*/){0,2}(_apis([/?#]|$)|v\d{1,2}([.a-z][^/?#]*)?/)` +
+		`|([^/?#]*/)?(api|rest)/(api|rest)([/?#]|$)|([^/?#]*/)?(api|rest)/\d{1,2}([.a-z][^/?#]*)?/))`)
+)
 
 // cutNumbers gives the inside of an array of numbers that is cut, "" where none is.
 func cutNumbers(t *tree, most int) string {
@@ -409,7 +425,8 @@ var names = []string{
 	"customer_billing_address_line", "customer_mailing_address_line", "repository_aa", "repository_bb", strings.Repeat("n", engine.MaxName), strings.Repeat("m", engine.MaxName+1),
 }
 
-var values = []string{`"a"`, `"open"`, `""`, `0`, `1`, `1.0`, `-2.50e1`, `25`, `12345678901234567890123`, `true`, `false`, `null`, `"é"`, `"https://x"`}
+var values = []string{`"a"`, `"open"`, `""`, `0`, `1`, `1.0`, `-2.50e1`, `25`, `12345678901234567890123`, `true`, `false`, `null`, `"é"`, `"https://x"`,
+	`"https://api.x/a"`, `"https:\/\/x\/api\/3"`, `"https://x/v2/{id}"`, `"https://docs.x/api/v1/a"`, `"http://x/a/b.json?c"`}
 
 func randomProgram(seed uint64) *engine.Program {
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -429,7 +446,7 @@ func randomProgram(seed uint64) *engine.Program {
 			name := names[r.IntN(len(names)-1)]
 			if !used[name] {
 				used[name] = true
-				n.Fields = append(n.Fields, engine.Field{Name: name, Drop: r.IntN(5) == 0, Exempt: r.IntN(4) == 0, KeepURL: r.IntN(3) == 0, Node: pick()})
+				n.Fields = append(n.Fields, engine.Field{Name: name, Drop: r.IntN(5) == 0, Exempt: r.IntN(4) == 0, KeepURL: r.IntN(3) == 0, NoPages: r.IntN(3) == 0, Told: r.IntN(3) == 0, Node: pick()})
 			}
 		}
 		if r.IntN(12) == 0 {
@@ -439,7 +456,7 @@ func randomProgram(seed uint64) *engine.Program {
 		}
 		n.Rest, n.DropRest = pick(), r.IntN(2) == 0
 		if r.IntN(2) == 0 {
-			n.Rules = engine.Rules(r.IntN(32))
+			n.Rules = engine.Rules(r.IntN(64))
 			if r.IntN(3) == 0 {
 				n.Rules |= engine.KeyLinks
 			}

@@ -64,7 +64,7 @@ func (i *instance) transform(ctx context.Context, dst, program, in []byte, lim e
 	default:
 		return dst, st, fmt.Errorf("engine refused its control block with status %d", status)
 	}
-	r, ok := i.memory.Read(base+controlStatus, 64)
+	r, ok := i.memory.Read(base+controlStatus, controlBytes-controlStatus)
 	if !ok {
 		return dst, st, errMemory
 	}
@@ -73,6 +73,9 @@ func (i *instance) transform(ctx context.Context, dst, program, in []byte, lim e
 	st.Rows, st.RowsDropped, st.RowsCut = le.Uint64(r[16:]), le.Uint64(r[24:]), le.Uint64(r[32:])
 	st.StringsCut, st.BytesCut = le.Uint64(r[40:]), le.Uint64(r[48:])
 	st.Fuel = min(lim.Fuel, 1<<62) - le.Uint64(r[56:])
+	if st.Told = le.Uint64(r[64:]); st.Told > 0 {
+		st.ToldAt, st.ToldLen = le.Uint32(r[72:]), le.Uint32(r[76:])
+	}
 	out, ok := i.memory.Read(base+outAt, uint32(st.Out))
 	if !ok {
 		return dst, st, errMemory

@@ -22,9 +22,6 @@ const (
 	// maxIdentifierDepth: objects inside each other that are searched for an
 	// identifier; what is deeper is taken to hold one.
 	maxIdentifierDepth = 3
-	// bigResource: members from which a resource inside another is reduced; smaller
-	// ones cost less than what the reduction might lose.
-	bigResource = 10
 )
 
 // A Projection is the response program of an operation by the default rules, with
@@ -79,15 +76,12 @@ func Compile(op *operation.Operation, api Index, memory *engine.Memory) ([]byte,
 type at struct {
 	depth    int
 	resource string // singular name of what the object is: the member it hangs on
-	inItem   bool   // inside an element of an array, or inside what hangs on the answer
-	owner    bool   // what it hangs on is a resource of its own, with an identifier
 }
 
 // place names a node: what it keeps depends on the schema and on these.
 type place struct {
 	s        *operation.Schema
 	resource string
-	reduce   bool
 	lone     bool
 }
 
@@ -114,39 +108,26 @@ func (w *walk) exactNames() []engine.Field {
 		if w.api.has(r.name) {
 			continue // an identifier
 		}
-		add(engine.Field{Name: r.name, Drop: true})
+		add(engine.Field{Name: r.name, Drop: true, Told: told(r.name)})
 	}
 	next := make([]engine.Field, 0, len(nextNames))
 	for _, n := range nextNames {
 		next = append(next, engine.Field{Name: n, KeepURL: true})
 	}
-	dropped := engine.DropNull | engine.DropEmpty | engine.DropURL
-	href := &engine.Node{Rules: dropped, Fields: []engine.Field{{Name: "href", KeepURL: true}, {Name: "url", KeepURL: true}}}
-	rel := func(v string) *engine.Predicate {
-		return &engine.Predicate{Cmp: engine.CmpEq, Path: []string{"rel"}, Value: v}
-	}
-	pages := &engine.Predicate{Or: []*engine.Predicate{rel(`"next"`), {Not: &engine.Predicate{Cmp: engine.CmpExists, Path: []string{"rel"}}}}}
 	for _, n := range linkNames {
-		node := &engine.Node{Rules: dropped, Where: pages, Rest: href}
-		for _, f := range next {
-			f.Node = href
-			node.Fields = append(node.Fields, f)
-		}
-		for _, name := range w.api.addresses() {
-			if name != "href" && !slices.Contains(nextNames, name) {
-				node.Fields = append(node.Fields, engine.Field{Name: name, KeepURL: true})
-			}
-		}
-		if n == "_links" {
-			node.DropRest = true
-		} else {
-			node.Fields = append(node.Fields, engine.Field{Name: "href", KeepURL: true})
-			node.Rest = nil
-		}
+		node := w.links(next)
 		add(engine.Field{Name: n, Node: node})
 	}
 	for _, f := range next {
 		add(f)
+	}
+	for _, r := range rules.selves {
+		if !w.api.has(r.name) {
+			add(engine.Field{Name: r.name, NoPages: true})
+		}
+	}
+	for _, n := range pageNames {
+		add(engine.Field{Name: n, KeepURL: true})
 	}
 	for _, r := range rules.numbers {
 		add(engine.Field{Name: r.name, Node: numbersNode})
@@ -155,6 +136,48 @@ func (w *walk) exactNames() []engine.Field {
 		add(engine.Field{Name: n, KeepURL: true})
 	}
 	return out
+}
+
+// links is the node of a member that holds hypermedia: of it stay what leads to the
+// next page, and the addresses that people open.
+func (w *walk) links(next []engine.Field) *engine.Node {
+	dropped := engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepPages
+	one := &engine.Node{Rules: dropped}
+	whole := &engine.Node{Rules: dropped, Fields: []engine.Field{{Name: "href", KeepURL: true}, {Name: "url", KeepURL: true}}}
+	node := &engine.Node{Rules: dropped, Rest: one}
+	test := func(path string, cmp engine.Cmp, v string) *engine.Predicate {
+		return &engine.Predicate{Cmp: cmp, Path: []string{path}, Value: v}
+	}
+	programs := []*engine.Predicate{test("rel", engine.CmpEq, `"self"`)}
+	for _, g := range apiGlobs {
+		programs = append(programs, test("href", engine.CmpGlob, `"`+g+`"`))
+	}
+	node.Where = &engine.Predicate{Or: []*engine.Predicate{
+		test("rel", engine.CmpEq, `"next"`), {Not: test("rel", engine.CmpExists, "")},
+		{And: []*engine.Predicate{test("href", engine.CmpPrefix, `"http"`), {Not: &engine.Predicate{Or: programs}}}},
+	}}
+	add := func(f engine.Field) {
+		if !slices.ContainsFunc(node.Fields, func(o engine.Field) bool { return o.Name == f.Name }) {
+			node.Fields = append(node.Fields, f)
+		}
+	}
+	for _, f := range next {
+		f.Node = whole
+		add(f)
+	}
+	for _, n := range w.api.addresses() {
+		if n != "href" && n != "url" {
+			add(engine.Field{Name: n, KeepURL: true})
+		}
+	}
+	add(engine.Field{Name: "href", KeepURL: true})
+	for _, n := range relNames {
+		add(engine.Field{Name: n, Drop: true})
+	}
+	for _, n := range pageRels {
+		add(engine.Field{Name: n, KeepURL: true, Node: whole})
+	}
+	return node
 }
 
 // numbersNode cuts arrays of numbers and keeps all else, however deep.
@@ -203,12 +226,11 @@ func (w *walk) node(s *operation.Schema, a at) *engine.Node {
 			break
 		}
 		s = s.Items // arrays are transparent
-		a.inItem, a.owner = true, false
 	}
 	if s == nil || a.depth > maxDepth || w.count >= maxNodes {
 		return w.plain(a)
 	}
-	p := place{s: s, resource: a.resource, reduce: a.owner && w.whole(s, a.resource), lone: a.depth < 2}
+	p := place{s: s, resource: a.resource, lone: a.depth < 2}
 	if n, ok := w.made[p]; ok {
 		if n == nil { // a cycle
 			return w.plain(a)
@@ -219,12 +241,6 @@ func (w *walk) node(s *operation.Schema, a at) *engine.Node {
 	n := w.object(s, a, p)
 	w.made[p] = n
 	return n
-}
-
-// whole tells whether a schema is a whole resource: a component with an identifier
-// and many members.
-func (w *walk) whole(s *operation.Schema, resource string) bool {
-	return s.Name != "" && len(s.Properties) >= bigResource && w.hasID(s, resource)
 }
 
 func (w *walk) hasID(s *operation.Schema, resource string) bool {
@@ -246,7 +262,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	if s.Additional != nil {
 		if len(members) == 0 {
 			// A map: its values are what a list's elements are.
-			n.Rest = w.node(s.Additional, at{depth: a.depth + 1, resource: a.resource, inItem: true})
+			n.Rest = w.node(s.Additional, at{depth: a.depth + 1, resource: a.resource})
 		}
 	}
 	special := n.Rest != w.rest(a)
@@ -280,13 +296,13 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			}
 			continue
 		}
-		f, why := w.member(m, a, p, own, united)
+		f, why := w.member(m, a, own, united)
 		switch {
 		case f.Drop:
 			reasons[m.Name] = why
-		case !f.KeepURL && f.Node == n.Rest && !suffixed(m.Name):
+		case !f.KeepURL && !f.NoPages && f.Node == n.Rest && !suffixed(m.Name):
 			continue
-		case f.KeepURL:
+		case f.KeepURL, f.NoPages:
 		case leaf(m.Schema) && (!suffixed(m.Name) || m.Schema.Type&operation.TypeString != 0):
 			continue // as its value says
 		}
@@ -330,7 +346,7 @@ func (w *walk) keepTaken(change func(int) *engine.Field, i int, m operation.Prop
 		return false
 	}
 	f := change(i)
-	f.Drop, f.Node = false, &engine.Node{Fields: taken, DropRest: true, Rules: engine.DropNull | engine.DropEmpty}
+	f.Drop, f.Told, f.Node = false, false, &engine.Node{Fields: taken, DropRest: true, Rules: engine.DropNull | engine.DropEmpty}
 	return true
 }
 
@@ -362,18 +378,18 @@ func leaf(s *operation.Schema) bool {
 }
 
 // member decides on a declared member.
-func (w *walk) member(m operation.Property, a at, p place, own, united bool) (engine.Field, string) {
-	f := engine.Field{Name: m.Name}
-	s := m.Schema
-	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name)) {
+func (w *walk) member(m operation.Property, a at, own, united bool) (engine.Field, string) {
+	f, s := engine.Field{Name: m.Name}, m.Schema
+	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name) || w.page(m)) {
 		f.KeepURL = true
 		return f, ""
 	}
-	if why := w.left(m, a, p.reduce, united, own); why != "" {
-		f.Drop = true
+	if why := w.left(m, a, united, own); why != "" {
+		f.Drop, f.Told = true, told(m.Name) || s.Format == "uri-reference"
 		return f, why
 	}
 	if leaf(s) {
+		f.NoPages = picture(words(m.Name))
 		return f, ""
 	}
 	if vectorOf(s) {
@@ -384,8 +400,32 @@ func (w *walk) member(m operation.Property, a at, p place, own, united bool) (en
 	if a.depth == 0 && slices.Contains(listNames, m.Name) {
 		resource = w.base
 	}
-	f.Node = w.node(s, at{depth: a.depth + 1, resource: resource, inItem: a.inItem || a.depth > 0, owner: own && (a.inItem || a.depth > 0) || p.reduce})
+	f.Node = w.node(s, at{depth: a.depth + 1, resource: resource})
 	return f, ""
+}
+
+// page tells that a member's name calls its address a page, a file or a place to
+// go, or says of no address at all, as "content" does: then it is the thing itself.
+func (w *walk) page(m operation.Property) bool {
+	if page(m.Name) {
+		return true
+	}
+	if m.Schema == nil || m.Schema.Format != "uri" && m.Schema.Format != "url" {
+		return false
+	}
+	all := words(m.Name)
+	if len(all) == 0 {
+		return false
+	}
+	_, address := addressWords[strings.TrimRight(all[len(all)-1], "0123456789")]
+	return !address && !picture(all)
+}
+
+// picture tells that one of the words of a name is of pictures that are left out.
+func picture(all []string) bool {
+	return slices.ContainsFunc(all, func(word string) bool {
+		return slices.ContainsFunc(rules.words, func(r wordRule) bool { return r.word == word })
+	})
 }
 
 // identifies tells that a member is what a tool takes, as a member of what it
@@ -403,7 +443,7 @@ func (w *walk) mayBeAddress(s *operation.Schema) bool {
 }
 
 // left gives the reason to leave a declared member out, "" to keep it.
-func (w *walk) left(m operation.Property, a at, reduce, united, own bool) string {
+func (w *walk) left(m operation.Property, a at, united, own bool) string {
 	s := m.Schema
 	if s == nil || Essential(m.Name) || slices.Contains(nextNames, m.Name) || slices.Contains(linkNames, m.Name) || w.identifies(a, m.Name, anyType) {
 		return ""
@@ -415,34 +455,17 @@ func (w *walk) left(m operation.Property, a at, reduce, united, own bool) string
 	}
 	for _, word := range words(m.Name) {
 		for _, r := range rules.words {
-			if word == r.word && !w.holdsIdentifier(s, m.Name, 0) {
+			if word == r.word && (r.all || !leaf(s)) && !w.holdsIdentifier(s, m.Name, 0) {
 				return r.why
 			}
 		}
 	}
 	for _, r := range rules.schemas {
-		switch {
-		case r.when == isDeprecated && s.Deprecated,
-			r.when == isConstant && !united && len(s.Enum) == 1 && leaf(s),
-			r.when == isRepeated && reduce && !w.entity(s):
-			if !w.holdsIdentifier(s, m.Name, 0) {
-				return r.why
-			}
+		if r.when == isConstant && slices.Contains(kindNames, m.Name) && !united && len(s.Enum) == 1 && leaf(s) {
+			return r.why
 		}
 	}
 	return ""
-}
-
-// entity tells that a member of a reduced resource is itself one, or a list of
-// such: it is reduced rather than left out.
-func (w *walk) entity(s *operation.Schema) bool {
-	for range maxDepth {
-		if s.Items == nil {
-			break
-		}
-		s = s.Items
-	}
-	return len(s.Properties) > 0 && w.hasID(s, "")
 }
 
 // holdsIdentifier tells that inside a member, called name, there is what a tool

@@ -36,6 +36,9 @@ func (x *Index) Add(op *operation.Operation) {
 	}
 	for i := range op.Plan.Params {
 		p := &op.Plan.Params[i]
+		if p.In == operation.InHeader && fold(p.Name) == "ifmatch" {
+			x.AddName("etag", operation.TypeString) // what such a tool wants to be given
+		}
 		if p.Arg == "" || p.In != operation.InPath && p.In != operation.InQuery {
 			continue
 		}

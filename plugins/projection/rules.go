@@ -1,17 +1,23 @@
 package projection
 
-import "github.com/sluicegate/sluice/plugins/engine"
+import (
+	"strings"
+
+	"github.com/sluicegate/sluice/plugins/engine"
+)
 
 // The default rules. A rule says what is left out and why an agent does not miss
 // it. What no rule names is kept, also what the specification does not declare:
-// real answers hold more than their schemas say. No rule by name, schema or
-// reduction touches a member that [Essential] names, but for those in names that
-// say so; and none touches an identifier (see keep).
+// real answers hold more than their schemas say. No rule by name or schema touches
+// a member that [Essential] names, but for those in names that say so; and none
+// touches an identifier (see keep).
 var rules = struct {
 	// values apply to every member by its value.
 	values []valueRule
 	// names apply to members by their exact name.
 	names []nameRule
+	// selves apply to addresses under members of these names, also those of pages.
+	selves []nameRule
 	// suffixes apply to the end of names.
 	suffixes []suffixRule
 	// words apply to declared members one of whose words is among these.
@@ -29,7 +35,7 @@ var rules = struct {
 	values: []valueRule{
 		{engine.DropNull, "null says what a missing member says, in four more tokens"},
 		{engine.DropEmpty, "an empty string, list or object says what a missing member says"},
-		{engine.DropURL, "an address of another call or of a page; the ids beside it are what tools take"},
+		{engine.DropURL | engine.KeepPages, "an address that programs follow: of the API itself, a template, the picture of a person; the ids beside it are what tools take"},
 	},
 	names: []nameRule{
 		{"etag", "a version for conditional requests, which no tool takes"},
@@ -57,25 +63,48 @@ var rules = struct {
 		{"thumbnail", "a small picture for a page"},
 		{"thumbnails", "small pictures for a page"},
 	},
+	selves: []nameRule{
+		{"self", "the address of the object itself, which it was got from"},
+		{"self_url", "as self, in another spelling"},
+		{"selfUrl", "as self, in another spelling"},
+		{"api_url", "the address of the object for programs"},
+		{"apiUrl", "as api_url"},
+		{"api_detail_url", "as api_url"},
+		{"resource_uri", "as api_url"},
+		{"resource_url", "as api_url"},
+		{"resourceUrl", "as api_url"},
+		{"image_24", "a small picture of a person"},
+		{"image_32", "as image_24"},
+		{"image_48", "as image_24"},
+		{"image_72", "as image_24"},
+		{"image_192", "as image_24"},
+		{"image_512", "as image_24"},
+		{"image_1024", "as image_24"},
+		{"image_original", "as image_24"},
+	},
 	suffixes: []suffixRule{
-		{"_url", "an address, relative where the rule by value does not see it"},
-		{"_href", "as _url, in another spelling"},
+		{"avatar_url", "the picture of a person"},
+		{"avatarUrl", "as avatar_url"},
+		{"AvatarUrl", "as avatar_url"},
+		{"icon_url", "a picture for a page"},
+		{"iconUrl", "as icon_url"},
+		{"IconUrl", "as icon_url"},
+		{"profile_image_url", "the picture of a person"},
+		{"profile_image_url_https", "as profile_image_url"},
 	},
 	words: []wordRule{
-		{"avatar", "the picture of a person"},
-		{"icon", "a picture for a page"},
-		{"favicon", "a picture for a page"},
-		{"thumbnail", "a small picture for a page"},
-		{"gravatar", "the picture of a person"},
+		{"avatar", "the picture of a person", true},
+		{"icon", "a picture for a page", false},
+		{"favicon", "a picture for a page", false},
+		{"thumbnail", "a small picture for a page", false},
+		{"gravatar", "the picture of a person", true},
 	},
 	formats: []formatRule{
 		{"uri-template", "a pattern of addresses for programs that follow links"},
 		{"uri-reference", "a relative address, meaningless without the one it was fetched from"},
 	},
 	schemas: []schemaRule{
-		{isDeprecated, "deprecated: the specification says not to use it"},
-		{isConstant, "the specification allows this one value, so it tells nothing"},
-		{isRepeated, "a whole resource inside another: its identifier, name and state stay, a call with them gives the rest"},
+		{isConstant, "the specification allows this one value, which says what kind of thing it is"},
 	},
 	numbers: []nameRule{
 		{"embedding", "an embedding: thousands of tokens that no language model can read; its first numbers and its length stay"},
@@ -87,6 +116,7 @@ var rules = struct {
 	},
 	keep: []keepRule{
 		{isParameter, "a member that a tool of the same API takes as an argument is an identifier, even if it is an address"},
+		{isPage, "an address that its name calls a page, a file or a place to go is what people ask for, also one of an API: html_url, permalink, download_url, invoice_pdf"},
 		{isWritable, "an address that a caller sets on this resource is content: a webhook's target, a homepage"},
 		{nextPage, "the address of the next page holds the cursor that the next call needs"},
 		{loneAddress, "an object of which nothing but addresses is left exists to give them: a picture made, a file to download"},
@@ -101,7 +131,10 @@ type valueRule struct {
 type (
 	nameRule   struct{ name, why string }
 	suffixRule struct{ suffix, why string }
-	wordRule   struct{ word, why string }
+	wordRule   struct {
+		word, why string
+		all       bool // also what is no address
+	}
 	formatRule struct{ format, why string }
 )
 
@@ -114,9 +147,7 @@ type schemaRule struct {
 type schemaCase int
 
 const (
-	isDeprecated schemaCase = iota
-	isConstant
-	isRepeated
+	isConstant schemaCase = iota // and its name is one of kindNames
 )
 
 type keepRule struct {
@@ -129,10 +160,31 @@ type keepCase int
 
 const (
 	isParameter keepCase = iota
+	isPage
 	isWritable
 	nextPage
 	loneAddress
 )
+
+// toldWords are words of names whose members somebody may want although a rule
+// leaves them out: an answer says so in its last line. What is left out without a
+// word is noise: null and empty members, addresses of APIs, templates, pictures of
+// people, versions, second identifiers, constants.
+var toldWords = set(`icon icons favicon thumbnail thumbnails managed`)
+
+// told reports whether an answer says that a member of that name was left out.
+func told(name string) bool {
+	for _, w := range words(name) {
+		if _, ok := toldWords[w]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// kindNames say what kind of thing an object is. Constants of other names are kept: a
+// unit or a country that the specification knows one of is what people ask for.
+var kindNames = []string{"object", "__typename", "_class", "@type", "@context"}
 
 // numbersKept is how many numbers of an embedding stay: enough to see its scale.
 const numbersKept = 3
@@ -140,9 +192,55 @@ const numbersKept = 3
 // nextNames name addresses of a next page; linkNames hold hypermedia, of which
 // only what leads to the next page is kept.
 var (
-	nextNames = []string{"next", "next_page", "nextPage", "next_url", "nextUrl", "nextLink", "next_link", "next_page_url", "next_page_uri", "next_href", "@odata.nextLink", "continue"}
+	nextNames = []string{"next", "more_url", "next_uri", "nextUri", "nextPageUrl", "next_cursor_url", "next_page", "nextPage", "next_url", "nextUrl", "nextLink", "next_link", "next_page_url", "next_page_uri", "next_href", "@odata.nextLink", "continue"}
 	linkNames = []string{"_links", "links"}
 )
+
+// relNames are relations of hypermedia that programs follow.
+var relNames = []string{"self", "first", "last", "prev", "previous", "curies", "parent", "up", "collection", "related", "edit", "update", "delete", "describedby", "avatar", "icon"}
+
+// apiGlobs are what addresses of an API look like in the condition on a list of
+// links; the engine's own rule looks closer.
+var apiGlobs = []string{"*://api.*", "*://*.api.*", "*://api-*", "*/api/*", "*://*/v1/*", "*://*/v2/*", "*://*/v3/*", "*{*"}
+
+// pageWords say that an address is what people open, send on or fetch a file
+// from. A member stays when one of the words of its name is among them.
+var pageWords = set(`html web webui webpage browser permalink permanent share shared short join start register registration download upload
+	invoice receipt pdf csv hosted checkout payment pay approve approval preview documentation docs help clone badge raw stream playback
+	recording meet meeting conference hangout booking tracking homepage website external canonical signup verify verification confirm
+	confirmation unsubscribe attachment file embed player location status report export result zip zipball tarball video audio media`)
+
+// pageNames are usual spellings of such names, for what no schema declares. They are
+// few, as every node of every program has them; where the value tells that it is no
+// address of an API, no name is needed.
+var pageNames = strings.Fields(`html_url htmlUrl web_url webUrl permalink permalink_url join_url download_url downloadUrl browser_download_url
+	archive_download_url upload_url uploadUrl documentation_url invoice_pdf hosted_invoice_url receipt_url checkout_url content_url file_url location`)
+
+// pageRels are relations of hypermedia that people follow, though their addresses be
+// relative or look like those of an API.
+var pageRels = strings.Fields(`html web webui alternate permalink download checkout payment approve approval invoice receipt documentation join share`)
+
+// addressWords are the last words of names that say that the value is an address,
+// so that the value is not the thing itself.
+var addressWords = set(`url urls uri uris href hrefs link links self endpoint endpoints ref iri`)
+
+func set(words string) map[string]struct{} {
+	m := map[string]struct{}{}
+	for w := range strings.FieldsSeq(words) {
+		m[w] = struct{}{}
+	}
+	return m
+}
+
+// page reports whether a name says that its address is what people ask for.
+func page(name string) bool {
+	for _, w := range words(name) {
+		if _, ok := pageWords[w]; ok {
+			return true
+		}
+	}
+	return false
+}
 
 // addressNames are names under which an answer may hold an address that a tool
 // takes, without a schema that says so.

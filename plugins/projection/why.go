@@ -47,7 +47,21 @@ func (a Place) Why(name, kind string) string {
 			}
 		}
 	}
-	bits := map[string]engine.Rules{"null": engine.DropNull, "empty": engine.DropEmpty, "url": engine.DropURL}[kind]
+	if kind == "url" {
+		for _, r := range rules.selves {
+			if r.name == name {
+				return r.why
+			}
+		}
+		for _, word := range words(name) {
+			for _, r := range rules.words {
+				if r.word == word {
+					return r.why
+				}
+			}
+		}
+	}
+	bits := map[string]engine.Rules{"null": engine.DropNull, "empty": engine.DropEmpty, "url": engine.DropURL | engine.KeepPages}[kind]
 	for _, r := range rules.values {
 		if r.bits == bits {
 			return r.why
@@ -66,7 +80,7 @@ func (a Place) Why(name, kind string) string {
 
 // Reasons that belong to no single rule.
 const (
-	linksWhy  = "hypermedia: addresses of other calls, which an agent makes as tools with ids; what leads to the next page stays"
+	linksWhy  = "hypermedia: addresses of other calls, which an agent makes as tools with ids; the next page and what people open stay"
 	insideWhy = "everything inside it was left out"
 )
 
@@ -138,7 +152,7 @@ type Rule struct {
 // Rules lists the rules by value and name, which hold for every object of every
 // answer.
 func Rules() []Rule {
-	what := map[engine.Rules]string{engine.DropNull: "null", engine.DropEmpty: `"", [] and {}`, engine.DropURL: "URLs"}
+	what := map[engine.Rules]string{engine.DropNull: "null", engine.DropEmpty: `"", [] and {}`, engine.DropURL | engine.KeepPages: "URLs of APIs, templates, pictures of people"}
 	var out []Rule
 	for _, r := range rules.values {
 		out = append(out, Rule{what[r.bits], r.why})
@@ -148,6 +162,9 @@ func Rules() []Rule {
 	}
 	for _, r := range rules.suffixes {
 		out = append(out, Rule{"*" + r.suffix, r.why})
+	}
+	for _, r := range rules.selves {
+		out = append(out, Rule{r.name + ", a URL", r.why})
 	}
 	for _, n := range linkNames {
 		out = append(out, Rule{n, linksWhy})

@@ -1,0 +1,72 @@
+// Which addresses programs follow, as in address.go. A part of engine.c.
+
+enum { MAX_SEGMENTS = 3 };
+
+// starts tells whether the text from s to e begins with the n bytes of w. Up to 8
+// bytes are read whatever the length: the input is padded.
+INLINE int starts(const u8 *s, const u8 *e, u64 w, u32 n) {
+  return (u32)(e - s) >= n && !((ld64(s) ^ w) << (64 - 8 * n));
+}
+
+INLINE int is(const u8 *s, const u8 *e, u64 w, u32 n) { return (u32)(e - s) == n && starts(s, e, w, n); }
+
+static const u8 *host_end(const u8 *s, const u8 *e) {
+  while (s < e && *s != '/' && *s != '\\' && *s != '?' && *s != '#') s++;
+  return s;
+}
+
+static int is_version(const u8 *s, const u8 *e, int api) {
+  const u8 *i = s;
+  if (s < e && *s == 'v') i++;
+  else if (!api) return 0;
+  const u8 *from = i;
+  while (i < e && (u8)(*i - '0') <= 9) i++;
+  return i > from && i - from <= 2 && e - s <= 8 && (i == e || *i == '.' || (u8)(*i - 'a') < 26);
+}
+
+static int api_path(const u8 *s, const u8 *e) {
+  int api = 0;
+  for (u32 k = 1;; k++) {
+    if (s < e && *s == '\\') s++;
+    if (s >= e || *s != '/') return 0;
+    const u8 *from = ++s;
+    s = host_end(s, e);
+    int last = s >= e || (*s != '/' && *s != '\\');
+    if (last && s - from >= 5 && is(s - 5, s, 0x6e6f736a2eull, 5)) return 1; // .json
+    if (k > MAX_SEGMENTS) {
+      if (last) return 0;
+      continue;
+    }
+    if (is(from, s, 0x736970615full, 5)) return 1; // _apis
+    if (is(from, s, 0x697061, 3) || is(from, s, 0x74736572, 4)) { // api, rest
+      if (k == 1 || api) return 1;
+      api = 1;
+      continue;
+    }
+    if (!last && is_version(from, s, api)) return 1;
+    api = 0;
+  }
+}
+
+// for_programs tells whether the URL from s to e, which is_url accepted, is one that
+// programs follow and people do not open.
+NOINLINE int for_programs(const u8 *s, const u8 *e) {
+  for (const u8 *q = s; q < e; q++)
+    if (*q == '{') return 1;
+  while (*s != ':') s++;
+  s++;
+  for (int i = 0; i < 2; i++) {
+    if (*s == '\\') s++;
+    s++;
+  }
+  const u8 *h = host_end(s, e);
+  if (starts(s, h, 0x636f64, 3) || starts(s, h, 0x65706f6c65766564ull, 8) || starts(s, h, 0x706c6568, 4) || // doc, develope, help
+      starts(s, h, 0x74726f70707573ull, 7)) // support
+    return 0;
+  for (const u8 *word = s, *q = s; q <= h; q++) {
+    if (q < h && *q != '.' && *q != '-' && *q != ':') continue;
+    if (is(word, q, 0x697061, 3) || starts(word, q, 0x726174617661ull, 6) || starts(word, q, 0x7261746176617267ull, 8)) return 1; // api, avatar, gravatar
+    word = q + 1;
+  }
+  return api_path(h, e);
+}
