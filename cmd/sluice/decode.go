@@ -110,7 +110,7 @@ func looksTOON(text []byte) bool {
 }
 
 // noteStarts are how the lines begin that the gateway writes behind an answer.
-var noteStarts = []string{"[items ", "[members ", "[lines ", "[no ", "[nothing beyond ", "[cut: ", "[next page: "}
+var noteStarts = []string{"[items ", "[members ", "[lines ", "[no ", "[nothing beyond ", "[cut: ", "[next page: ", "[left out: ", "[headers: ", "[the stream goes on"}
 
 func isNote(line []byte) bool {
 	return bytes.HasSuffix(line, []byte{']'}) && slices.ContainsFunc(noteStarts, func(s string) bool { return bytes.HasPrefix(line, []byte(s)) })

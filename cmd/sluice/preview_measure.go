@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/compress"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -119,22 +120,30 @@ func (p *previewer) measure(api *previewAPI, op *operation.Operation, body []byt
 	}
 	m.lossless, _, _ = compress.AppendForm(nil, m.minified, compress.Auto, count)
 	start := time.Now()
-	small := p.run(program, stream, body, m.minified)
+	small, note := p.run(program, stream, body, m.minified)
+	if w.fields != "" {
+		note = nil // the caller said what it wants
+	}
 	m.concise, _, _ = compress.AppendForm(nil, small, form, tokens.Estimate)
 	m.Seconds = time.Since(start).Seconds()
 	// A node decides by estimate, which costs less; here tokens are counted.
-	m.concise, _, _ = compress.AppendForm(m.concise[:0], small, form, count)
+	var written compress.Form
+	m.concise, written, _ = compress.AppendForm(m.concise[:0], small, form, count)
 	m.pretty = pretty(m.minified)
 	m.Tokens = previewTokens{
-		Pretty: count(m.pretty), Minified: count(m.minified), Lossless: count(m.lossless), Concise: count(m.concise), Structured: count(small),
+		Pretty: count(m.pretty), Minified: count(m.minified), Lossless: count(m.lossless), Concise: count(m.concise) + count(note), Structured: count(small),
 	}
 	if m.asItCame {
 		m.RoundTrip, m.oneField = true, m.Tokens.Concise
 		return m, nil
 	}
+	text := m.concise
+	if len(note) > 0 && written != compress.JSON { // behind JSON it is a text of its own
+		m.concise = append(append(slices.Clone(m.concise), '\n'), note...)
+	}
 	back, err := decodeText(m.lossless)
 	m.RoundTrip = err == nil && bytes.Equal(jsonscan.AppendMinified(nil, back), m.minified)
-	if back, err = decodeText(m.concise); err != nil {
+	if back, err = decodeText(text); err != nil {
 		return nil, fmt.Errorf("decoding the concise text: %w", err)
 	}
 	before, after := anyOf(m.minified), anyOf(back)
@@ -176,27 +185,30 @@ func (p *previewer) minify(m *measured, body []byte) (stream bool, err error) {
 	return false, problem.New(problem.InvalidArgument, "the answer is not JSON: %s", err).Because(err)
 }
 
-// run gives what a program leaves of an answer; all of it when it cannot run, as a
-// node does.
-func (p *previewer) run(program *snapshot.Program, stream bool, body, minified []byte) []byte {
+// run gives what a program leaves of an answer, all of it when it cannot run, and the
+// line about what was left out, as a node does.
+func (p *previewer) run(program *snapshot.Program, stream bool, body, minified []byte) (left, note []byte) {
 	tables := program.Tables
 	if stream {
 		var err error
 		if tables, err = program.Stream(); err != nil {
-			return minified
+			return minified, nil
 		}
 	}
 	if len(tables) == 0 {
-		return minified
+		return minified, nil
 	}
 	for _, t := range tables {
-		out, _, err := p.host.Transform(nil, t, body)
+		out, st, err := p.host.Transform(nil, t, body)
 		if err != nil {
-			return minified
+			return minified, nil
 		}
 		body = out
+		if st.Told > 0 && note == nil {
+			note = call.AppendLeftOut(nil, st.Told, t[st.ToldAt:][:st.ToldLen], "fields")
+		}
 	}
-	return body
+	return body, note
 }
 
 // anyOf decodes valid JSON with its number literals.

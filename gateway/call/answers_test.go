@@ -43,7 +43,7 @@ func newWorld(t *testing.T) *world {
 }
 
 const petSchema = `{"type":"object","properties":{"items":{"type":["array","null"],"items":{"type":["object","null"],"properties":{` +
-	`"id":{"type":["integer","null"]},"name":{"type":["string","null"]},"html_url":{"type":["string","null"]},` +
+	`"id":{"type":["integer","null"]},"name":{"type":["string","null"]},"self_url":{"type":["string","null"]},` +
 	`"owner":{"type":["object","null"],"properties":{"login":{"type":["string","null"]},"avatar_url":{"type":["string","null"]}}}}}},` +
 	`"total":{"type":["integer","null"]}}}`
 
@@ -57,7 +57,7 @@ func petOperation() *operation.Operation {
 	text, number := &operation.Schema{Type: operation.TypeString}, &operation.Schema{Type: operation.TypeInteger}
 	owner := &operation.Schema{Type: operation.TypeObject, Properties: []operation.Property{member("login", text), member("avatar_url", text)}}
 	pet := &operation.Schema{Type: operation.TypeObject, Properties: []operation.Property{
-		member("id", number), member("name", text), member("html_url", text), member("owner", owner),
+		member("id", number), member("name", text), member("self_url", text), member("owner", owner),
 	}}
 	op.Response = &operation.Schema{Type: operation.TypeObject, Properties: []operation.Property{
 		member("items", &operation.Schema{Type: operation.TypeArray, Items: pet}), member("total", number),
@@ -159,7 +159,7 @@ func pets(n int) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, `{"id": %d, "name": "pet number %d", "gone": null, "html_url": "https://pets.example/%d", "owner": {"login": "user%d", "avatar_url": "https://a.example/%d"}}`,
+		fmt.Fprintf(&b, `{"id": %d, "name": "pet number %d", "gone": null, "self_url": "https://pets.example/%d", "owner": {"login": "user%d", "avatar_url": "https://a.example/%d"}}`,
 			i, i, i, i%7, i%7)
 	}
 	fmt.Fprintf(&b, `], "total": %d }`, n)
@@ -224,7 +224,7 @@ func TestCallerFields(t *testing.T) {
 		}
 		f(`{"fields":"items(id,owner.login)"}`, `{"items":[{"id":0,"owner":{"login":"user0"}},{"id":1,"owner":{"login":"user1"}}]}`)
 		f(`{"page":2,"fields":["total"]}`, `{"total":2}`)
-		f(`{"fields":"items.html_url"}`, `{"items":[{"html_url":"https://pets.example/0"},{"html_url":"https://pets.example/1"}]}`)
+		f(`{"fields":"items.self_url"}`, `{"items":[{"self_url":"https://pets.example/0"},{"self_url":"https://pets.example/1"}]}`)
 		f(`{"fields":"*"}`, minified(t, doc))
 		for args, want := range map[string]string{
 			`{"fields":"itms"}`:             `unknown field "itms"; did you mean "items"?`,
@@ -437,7 +437,7 @@ func TestStructured(t *testing.T) {
 	w := newWorld(t)
 	w.answer = upstreamtest.JSON(200, pets(1))
 	serve := func(on bool) (*snapshot.Tool, string) {
-		tool := w.serve(petOperation(), func(b *registry.Toolset) { b.Answers = &registry.Answers{Structured: on, Fields: "-items.html_url"} })
+		tool := w.serve(petOperation(), func(b *registry.Toolset) { b.Answers = &registry.Answers{Structured: on, Fields: "-items.self_url"} })
 		return tool, w.list()
 	}
 	tool, list := serve(false)
@@ -450,7 +450,7 @@ func TestStructured(t *testing.T) {
 		t.Fatalf("structured %s, text %s", r.StructuredContent, r.Content[0].Text)
 	}
 	_, schema, _ := strings.Cut(list, `"outputSchema":`)
-	if !strings.Contains(schema, `"login"`) || strings.Contains(schema, "html_url") || strings.Contains(schema, "avatar_url") {
+	if !strings.Contains(schema, `"login"`) || strings.Contains(schema, "self_url") || strings.Contains(schema, "avatar_url") {
 		t.Fatalf("output schema %s", schema)
 	}
 }

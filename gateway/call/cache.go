@@ -35,6 +35,7 @@ type entry struct {
 	status      int
 	contentType []byte
 	link        []byte // Link header
+	headers     []byte // as exchange.headers
 	body        []byte
 	expires     time.Time
 }
@@ -223,7 +224,7 @@ func (x *exchange) remember() {
 	}
 	e := &entry{
 		key: bytes.Clone(x.key), status: x.status, contentType: bytes.Clone(x.contentType), body: bytes.Clone(x.body),
-		link:    bytes.Clone(x.http.Header(fasthttp.HeaderLink)),
+		link: bytes.Clone(x.http.Header(fasthttp.HeaderLink)), headers: bytes.Clone(x.headers),
 		expires: time.Now().Add(ttl),
 	}
 	x.flight.e = e

@@ -24,6 +24,15 @@ const (
 
 // compress decides what the agent reads.
 func (x *exchange) compress() error {
+	if err := x.write(); err != nil {
+		return err
+	}
+	x.appendNotes()
+	return nil
+}
+
+// write writes the text, or describes the file.
+func (x *exchange) write() error {
 	if x.ready.MCP != nil && !x.inItem {
 		return nil // item by item, in transform
 	}
@@ -141,7 +150,7 @@ func (x *exchange) cut() {
 // whole items of its minified form, or at whole lines.
 func (x *exchange) whole(k kind) {
 	body := x.stripDocument(x.body)
-	x.text = body
+	x.text, x.pure = body, k == kindJSON
 	budget := x.budget()
 	if budget > 0 && len(x.text) > budget {
 		if x.tokens = tokens.Estimate(x.text); x.tokens > budget {
@@ -151,7 +160,7 @@ func (x *exchange) whole(k kind) {
 				x.small, x.spare = x.spare, x.small
 			}
 			x.page()
-			x.out.JSON = true
+			x.out.JSON, x.pure = true, false
 		}
 	}
 }
@@ -183,7 +192,7 @@ func (x *exchange) statusFailure() {
 		f = append(f, "\nThe key of this toolset, sent as "...)
 		f = append(f, x.rules.String()...)
 		f = append(f, ", may not do this. Use another tool, or ask the operator for a key with more rights."...)
-	case x.status == fasthttp.StatusTooManyRequests:
+	case x.status == fasthttp.StatusTooManyRequests, x.status == fasthttp.StatusServiceUnavailable:
 		if after, seconds := retryAfter(x.http.Header(fasthttp.HeaderRetryAfter)); after != nil {
 			f = append(f, "\nTry again after "...)
 			f = append(f, after...)

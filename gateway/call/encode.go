@@ -30,14 +30,14 @@ func (x *exchange) encode() {
 	format, budget := formatOf(a), x.budget()
 	x.small = x.stripDocument(x.small)
 	if x.inner || format == compress.JSON || len(x.small) > compress.MaxEncoded {
-		x.text = x.small
+		x.text, x.pure = x.small, true
 		if budget > 0 && len(x.small) > budget { // a token has at least a byte
 			x.tokens = tokens.Estimate(x.small)
 		}
 	} else {
 		var form compress.Form
 		x.form, form, x.tokens = compress.AppendForm(x.form[:0], x.small, format, tokens.Estimate)
-		x.text = x.form
+		x.text, x.pure = x.form, form == compress.JSON
 		if x.trace != nil {
 			x.trace.Form = form.String()
 		}
@@ -47,6 +47,7 @@ func (x *exchange) encode() {
 	}
 	if budget > 0 && x.tokens > budget {
 		x.page()
+		x.pure = false
 	}
 }
 
@@ -79,5 +80,5 @@ func (x *exchange) nextPage() {
 	x.form = append(x.form, "\n[next page: the same call with "...)
 	x.form = append(x.form, x.next...)
 	x.form = append(x.form, ']')
-	x.text = x.form
+	x.text, x.pure = x.form, false
 }

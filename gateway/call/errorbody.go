@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"strconv"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
@@ -12,12 +13,16 @@ var messageFields = [...]string{
 	"detail", "message", "error_description", "errorMessage", "error_message", "msg", "description", "reason", "title",
 }
 
+// maxErrorItems is the room for the items of an error's body that is longer than
+// maxFailure: 80 faults of a validation with 100 bytes each.
+const maxErrorItems = 8000
+
 // maxMessages bounds how many messages are taken from one answer.
 const maxMessages = 8
 
 // appendErrorBody appends the useful part of an error answer: of JSON, its
-// messages, and behind them the whole body when it is short (codes and field
-// names help); of a web page, its text; of anything else, its beginning.
+// messages, and behind them the body (codes and field names help), when it is long
+// as many whole items of it as there is room for; of a web page, its text; of anything else, its beginning.
 func appendErrorBody(dst, contentType, body []byte) []byte {
 	switch kindOf(contentType, body, true) {
 	case kindJSON:
@@ -28,8 +33,17 @@ func appendErrorBody(dst, contentType, body []byte) []byte {
 		m := messages{dst: dst, mark: len(dst)}
 		m.collect(v, 0)
 		short := jsonscan.AppendMinified(nil, v.Raw())
-		if len(m.dst) > m.mark && (len(short) > maxFailure || m.covers(short)) {
+		it, list := errorItems(short)
+		if len(m.dst) > m.mark && (len(short) > maxFailure && !list || m.covers(short)) {
 			return clip(m.dst, m.mark, maxFailure)
+		}
+		if len(short) > maxFailure && list {
+			m = messages{dst: m.dst[:m.mark], mark: m.mark, outer: true}
+			m.collect(v, 0)
+			if len(m.dst) > m.mark {
+				m.dst = append(clip(m.dst, m.mark, maxFailure), '\n')
+			}
+			return appendErrorItems(m.dst, it)
 		}
 		if len(m.dst) > m.mark {
 			m.dst = clip(m.dst, m.mark, maxFailure)
@@ -45,11 +59,53 @@ func appendErrorBody(dst, contentType, body []byte) []byte {
 	return dst
 }
 
+// errorItems finds the items of the body of an error: those of the list that is most of
+// it, or what is wrong by the name of each field.
+func errorItems(doc []byte) (items, bool) {
+	if it := itemsOf(doc); !it.text && !it.members {
+		return it, true
+	}
+	if f := jsonscan.Trusted(doc).Get("errors"); f.Kind() == jsonscan.Object && 2*len(f.Raw()) > len(doc) {
+		return items{doc: f.Raw(), members: true}, true
+	}
+	return items{}, false
+}
+
+// appendErrorItems appends as many whole items as fit in maxErrorItems bytes, and says
+// how many there are; the beginning of the first when none does.
+func appendErrorItems(dst []byte, it items) []byte {
+	around := it.start+len(it.doc)-it.end <= maxFailure
+	room, total, full := maxErrorItems, 0, false
+	var all []byte
+	var ends []int
+	it.each(func(raw []byte) bool {
+		total++
+		if full = full || len(raw) > room; !full {
+			room -= len(raw) + 1 // a comma
+			all = append(all, raw...)
+			ends = append(ends, len(all))
+		}
+		return true
+	})
+	if len(ends) == 0 {
+		return appendClipped(dst, it.doc, maxFailure)
+	}
+	dst = it.wrap(dst, all, ends, around)
+	if len(ends) == total {
+		return dst
+	}
+	dst = append(append(append(dst, "\n["...), it.noun()...), " 1-"...)
+	dst = strconv.AppendInt(dst, int64(len(ends)), 10)
+	dst = append(strconv.AppendInt(append(dst, " of "...), int64(total), 10), ']')
+	return dst
+}
+
 // messages collects the texts of an error, each once.
 type messages struct {
 	dst   []byte
 	mark  int
 	count int
+	outer bool // of no list and no map: its items are shown beside
 }
 
 // collect looks for messages in v: a text, an object's message fields, the error
@@ -62,6 +118,9 @@ func (m *messages) collect(v jsonscan.Value, depth int) {
 	case jsonscan.String:
 		m.add(v)
 	case jsonscan.Array:
+		if m.outer {
+			return
+		}
 		it := v.Elements()
 		for it.Next() {
 			m.collect(it.Value(), depth+1)
@@ -74,7 +133,7 @@ func (m *messages) collect(v jsonscan.Value, depth int) {
 		}
 		for _, name := range [...]string{"error", "errors", "errorMessages", "fault", "details"} {
 			f := v.Get(name)
-			if name == "errors" && f.Kind() == jsonscan.Object { // {"field": "what is wrong"}
+			if name == "errors" && f.Kind() == jsonscan.Object && !m.outer { // {"field": "what is wrong"}
 				it := f.Members()
 				for it.Next() && m.count < maxMessages {
 					m.collect(it.Value(), depth+1)

@@ -53,6 +53,9 @@ type exchange struct {
 	written []byte // transform: the members of that result
 	parts   []resultPart
 	flow    []byte // send: what a workflow answered
+	headers []byte // send: headers that the agent is told of, a JSON object without braces
+	notes   []byte // compress: lines about the answer that are no part of its text
+	decoded []byte // send: the body as UTF-8
 
 	creds       []credentials.Credential // auth: one for each of rules
 	chosen      credentials.Rules        // auth: the memory of rules
@@ -100,6 +103,10 @@ type state struct {
 	asItCame  bool              // transform: body is the answer, not small
 	asText    bool              // plugins: small is text that is not JSON
 	tokens    int               // compress: estimate of text, 0: not needed
+	pure      bool              // compress: text is a JSON document and nothing else
+	goesOn    bool              // send: the answer is the beginning of a stream
+	leftOut   uint64            // transform: members that the default projection left out and somebody may want
+	leftName  []byte            // transform: the first of them, a view into the program
 	cutDoc    []byte            // compress: the whole of an answer that was cut
 
 	asked     bool // send: the upstream was asked
@@ -134,6 +141,7 @@ func (x *exchange) reset() {
 	x.url, x.key, x.small, x.failure = keep(x.url), keep(x.key), keep(x.small), keep(x.failure)
 	x.spare, x.form, x.doc, x.given = keep(x.spare), keep(x.form), keep(x.doc), keep(x.given)
 	x.item, x.beside, x.seen = keep(x.item), keep(x.beside), keep(x.seen)
+	x.headers, x.notes, x.decoded = x.headers[:0], x.notes[:0], keep(x.decoded)
 	x.clean[0], x.clean[1] = keep(x.clean[0]), keep(x.clean[1])
 	x.ends, x.next, x.flow = x.ends[:0], keep(x.next), keep(x.flow)
 	if usedMCP {

@@ -131,7 +131,7 @@ func TestPluginEffectOnSchema(t *testing.T) {
 			t.Errorf("structured content %s beside the schema %s", r.StructuredContent, schema)
 		}
 	}
-	f(strings.NewReplacer(`"html_url":{"type":["string","null"]},`, "", `,"avatar_url":{"type":["string","null"]}`, "").Replace(petSchema), nil)
+	f(strings.NewReplacer(`,"avatar_url":{"type":["string","null"]}`, "").Replace(petSchema), nil)
 	schema := json.RawMessage(`{"type":"object","required":["a"],"properties":{"a":{"type":"array","minItems":1,"items":{"type":"object","required":["b"]}}}}`)
 	replace := &manifest.Output{Effect: manifest.EffectReplace, Schema: schema}
 	f(string(schema), replace)

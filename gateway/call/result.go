@@ -42,6 +42,10 @@ func (x *exchange) appendResult() (from, to int) {
 		from = len(x.dst)
 	}
 	to = len(x.dst)
+	if len(x.notes) > 0 && x.failed == nil {
+		x.dst = append(x.dst, `},{"type":"text","text":`...)
+		x.dst = jsonscan.AppendString(x.dst, x.notes)
+	}
 	x.dst = append(x.dst, `}]`...)
 	switch {
 	case x.failed != nil || x.bad:

@@ -32,8 +32,13 @@ func (x *exchange) send() error {
 	if err := x.stepUp(x.challenge()); err != nil {
 		return err
 	}
-	for i := range x.creds {
-		x.body = x.rules[i].Redact(x.body, x.creds[i]) // some APIs repeat what they were sent
+	if err := x.decodeCharset(); err != nil {
+		return err
+	}
+	x.noteHeaders()
+	for i := range x.creds { // some APIs repeat what they were sent
+		x.body = x.rules[i].Redact(x.body, x.creds[i])
+		x.headers = x.rules[i].Redact(x.headers, x.creds[i])
 	}
 	x.remember()
 	return nil
@@ -54,6 +59,7 @@ func (x *exchange) ask() error {
 		return err
 	}
 	x.status, x.contentType, x.body = x.http.Status(), x.http.Header("Content-Type"), x.http.Body()
+	x.goesOn = x.http.GoesOn
 	x.out.Status, x.out.Bytes = x.status, len(x.body)
 	b.Meter.Exchange(x.status, took.Seconds())
 	return nil

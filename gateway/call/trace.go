@@ -93,7 +93,7 @@ func (t *Trace) measure(x *exchange) {
 		return
 	}
 	t.BytesReceived, t.BytesResult = len(x.body), len(x.text)
-	t.TokensReceived, t.TokensResult = tokens.Count(x.body), tokens.Count(x.text)
+	t.TokensReceived, t.TokensResult = tokens.Count(x.body), tokens.Count(x.text)+tokens.Count(x.notes)
 	t.BytesMinified, t.TokensMinified, t.TokensPretty = t.BytesReceived, t.TokensReceived, t.TokensReceived
 	v, err := jsonscan.Parse(x.body, 0)
 	if err != nil {

@@ -115,6 +115,7 @@ func (x *exchange) runTables(tables [][]byte, body []byte) error {
 			return err
 		}
 		x.small = out
+		x.told(t, &stats)
 		if x.trace != nil {
 			x.trace.Program = true
 			x.trace.FieldsDropped += stats.FieldsDropped

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -70,6 +71,28 @@ type Binding struct {
 	Rules    credentials.Rules // everything that is configured; a tool's own are in [Ready]
 	Meter    *metering.Connector
 	answers  *registry.Answers // nil: those of the toolset
+
+	ifMatch func() bool // reads all tools, once
+}
+
+// IfMatch reports whether a tool of the API takes the version of what it changes (RFC
+// 9110 §13.1.1), so that a caller needs the ETag of an answer.
+func (b *Binding) IfMatch() bool { return b.ifMatch() }
+
+// takesIfMatch looks for an argument of that name.
+func takesIfMatch(c *connector.Connector) bool {
+	for i := range c.Len() {
+		head, err := c.Head(i)
+		if err != nil {
+			return false // its tools cannot be called either
+		}
+		for it := jsonscan.Trusted(head.InputSchema).Get("properties").Members(); it.Next(); {
+			if foldName(string(it.KeyText(nil))) == "ifmatch" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // newToolset makes a toolset. prev is what its slug served before; nil: nothing.
@@ -163,6 +186,7 @@ func newBinding(in *ToolsetInput, ref *registry.ConnectorRef, meter *metering.Me
 		return nil, err
 	}
 	b := &Binding{Name: ref.Name, Connector: c, Digest: string(ref.Digest), Rules: rules, Meter: meter.Connector(in.Slug, ref.Name), answers: ref.Answers}
+	b.ifMatch = sync.OnceValue(func() bool { return takesIfMatch(c) })
 	if ref.BaseURL != "" {
 		if b.Override, err = upstream.ParseBase(ref.BaseURL); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"iter"
 	"math/bits"
 	"net"
 	"strings"
@@ -163,6 +164,9 @@ type Exchange struct {
 	// Repeatable says that the request may be sent again when a kept connection was
 	// closed under it, though its method is not idempotent.
 	Repeatable bool
+	// GoesOn says that the answer is a stream which had not ended when the time was
+	// nearly up: the body holds the events that had come whole.
+	GoesOn bool
 }
 
 // Reset makes x ready for the next request and lets large buffers go.
@@ -173,18 +177,21 @@ func (x *Exchange) Reset() {
 	if cap(x.plain) > keepBody {
 		x.plain = nil
 	}
-	x.plain, x.packed, x.Redirects = x.plain[:0], false, 0
+	x.plain, x.packed, x.Redirects, x.GoesOn = x.plain[:0], false, 0, false
 	x.Events, x.Repeatable = nil, false
 }
 
 // ResetAnswer makes x ready to send its request once more.
 func (x *Exchange) ResetAnswer() {
 	x.response.Reset()
-	x.plain, x.packed, x.Redirects = x.plain[:0], false, 0
+	x.plain, x.packed, x.Redirects, x.GoesOn = x.plain[:0], false, 0, false
 }
 
 // Status is the HTTP status of the answer.
 func (x *Exchange) Status() int { return x.response.StatusCode() }
+
+// Headers yields the headers of the answer. Names and values are valid until Reset.
+func (x *Exchange) Headers() iter.Seq2[[]byte, []byte] { return x.response.Header.All() }
 
 // Header is a header of the answer, nil when it has none of that name.
 func (x *Exchange) Header(name string) []byte { return x.response.Header.Peek(name) }

@@ -76,7 +76,10 @@ func (x *Exchange) converse(c *fasthttp.HostClient, conn net.Conn, lim *Limits) 
 	if x.Events != nil {
 		return x.readEvents(conn, br, c.MaxResponseBodySize)
 	}
-	return x.response.ReadLimitBody(br, c.MaxResponseBodySize)
+	if x.response.SkipBody {
+		return x.response.ReadLimitBody(br, c.MaxResponseBodySize)
+	}
+	return x.readBody(conn, br, lim, c.MaxResponseBodySize)
 }
 
 // lingerEvents is how long the end of a stream is waited for after its last event
@@ -89,16 +92,8 @@ const maxInterim = 8
 // readEvents reads an answer that may be a stream of events.
 func (x *Exchange) readEvents(conn net.Conn, br *bufio.Reader, most int) error {
 	h := &x.response.Header
-	for n := 0; ; n++ {
-		if err := h.Read(br); err != nil {
-			return err
-		}
-		if s := h.StatusCode(); s >= 200 || s == fasthttp.StatusSwitchingProtocols {
-			break
-		}
-		if n >= maxInterim {
-			return errInterim
-		}
+	if err := readHeader(h, br); err != nil {
+		return err
 	}
 	if s := h.StatusCode(); s == fasthttp.StatusNoContent || s == fasthttp.StatusNotModified {
 		return nil
@@ -126,6 +121,21 @@ func (x *Exchange) readEvents(conn net.Conn, br *bufio.Reader, most int) error {
 		x.response.SetConnectionClose()
 	}
 	return nil
+}
+
+// readHeader reads the header of the answer that counts.
+func readHeader(h *fasthttp.ResponseHeader, br *bufio.Reader) error {
+	for n := 0; ; n++ {
+		if err := h.Read(br); err != nil {
+			return err
+		}
+		if s := h.StatusCode(); s >= 200 || s == fasthttp.StatusSwitchingProtocols {
+			return nil
+		}
+		if n >= maxInterim {
+			return errInterim
+		}
+	}
 }
 
 // ended reports whether nothing is left to read.

@@ -1,0 +1,92 @@
+package call
+
+import (
+	"bytes"
+	"errors"
+	"mime"
+
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/transform"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// maxContentType: a longer Content-Type is not looked at for its charset.
+const maxContentType = 1024
+
+// decodeCharset makes UTF-8 of a text whose Content-Type names another character
+// encoding, by the names of the WHATWG Encoding Standard. What cannot be told stays as
+// it came. Text grows to three times its size at most, and to no more than an answer
+// may have.
+func (x *exchange) decodeCharset() error {
+	i := bytes.IndexByte(x.contentType, ';')
+	if i < 0 || len(x.body) == 0 || len(x.contentType) > maxContentType || len(bytes.TrimSpace(x.contentType[i:])) < len(";charset=x") {
+		return nil
+	}
+	if charsetIsUTF8(x.contentType[i:]) {
+		return nil
+	}
+	media, params, err := mime.ParseMediaType(string(x.contentType))
+	if err != nil || params["charset"] == "" || !isText(media) {
+		return nil //nolint:nilerr // a type that cannot be read names no charset
+	}
+	enc, err := htmlindex.Get(params["charset"])
+	if err != nil {
+		return nil //nolint:nilerr // an encoding that is not known stays
+	}
+	if name, err := htmlindex.Name(enc); err != nil || name == "utf-8" || name == "replacement" {
+		return nil //nolint:nilerr // nothing to do
+	}
+	w := &boundedText{dst: x.decoded[:0], most: x.ts.MaxBody}
+	t := transform.NewWriter(w, enc.NewDecoder())
+	_, err = t.Write(x.body)
+	if err == nil {
+		err = t.Close()
+	}
+	if x.decoded = w.dst; errors.Is(err, errDecodedTooLarge) {
+		return problem.New(problem.UpstreamMalformed, "the upstream's answer is larger than %d bytes as UTF-8", x.ts.MaxBody).
+			Fix("ask for less, with a smaller page, fewer fields or a narrower filter")
+	}
+	if err == nil {
+		x.body = x.decoded
+	}
+	return nil
+}
+
+// charsetIsUTF8 reports the usual parameters, without parsing them.
+func charsetIsUTF8(params []byte) bool {
+	params = bytes.TrimSpace(params[1:])
+	for _, s := range [...]string{"charset=utf-8", `charset="utf-8"`, "charset=us-ascii"} {
+		if bytes.EqualFold(params, []byte(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isText reports whether a charset means something for a media type.
+func isText(media string) bool {
+	switch k := kindOf([]byte(media), nil, false); k {
+	case kindImage, kindAudio:
+		return false
+	case kindText: // which an empty body is taken for
+		return len(media) > 5 && media[:5] == "text/" || bytes.HasSuffix([]byte(media), []byte("yaml"))
+	}
+	return true
+}
+
+var errDecodedTooLarge = errors.New("text too large")
+
+// boundedText is a writer that ends at a limit.
+type boundedText struct {
+	dst  []byte
+	most int64
+}
+
+func (w *boundedText) Write(p []byte) (int, error) {
+	if int64(len(w.dst)+len(p)) > w.most {
+		return 0, errDecodedTooLarge
+	}
+	w.dst = append(w.dst, p...)
+	return len(p), nil
+}
