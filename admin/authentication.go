@@ -71,7 +71,7 @@ func (d *draft) matching(a *SetAuth) []int {
 			if err != nil || used[i] || d.creds[i].row.AuthType != it.AuthType {
 				continue
 			}
-			same := it.Scheme == sh.Scheme && it.HeaderName == sh.HeaderName && it.ParameterName == sh.ParameterName && it.CookieName == sh.CookieName
+			same := it.Scheme == sh.Scheme && it.HeaderName == sh.HeaderName && it.ParameterName == sh.ParameterName && it.CookieName == sh.CookieName && it.MemberName == sh.MemberName
 			if same || !exact {
 				used[i] = true
 				return i
@@ -194,7 +194,8 @@ func fits(it *AuthItem, m *AuthMethod) bool {
 	case "apiKey":
 		return m.In == "header" && it.AuthType == authHeader && http.CanonicalHeaderKey(it.HeaderName) == http.CanonicalHeaderKey(m.Name) ||
 			m.In == "query" && it.AuthType == authQuery && it.ParameterName == m.Name ||
-			m.In == "cookie" && it.AuthType == authCookie && it.CookieName == m.Name
+			m.In == "cookie" && it.AuthType == authCookie && it.CookieName == m.Name ||
+			m.In == "body" && it.AuthType == authBody && it.MemberName == m.Name
 	case "http":
 		return it.AuthType == m.Scheme || m.Scheme == "bearer" && isOAuth(it.AuthType)
 	case "oauth2", "openIdConnect":
@@ -306,7 +307,7 @@ func (c *draftCredential) show(now time.Time) (AuthenticationItem, error) {
 	at := row.RotatedAt.Time
 	it := AuthenticationItem{
 		AuthType: row.AuthType, CredentialID: row.ID, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix,
-		ParameterName: sh.ParameterName, CookieName: sh.CookieName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer,
+		ParameterName: sh.ParameterName, CookieName: sh.CookieName, MemberName: sh.MemberName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer,
 		ClientID: sh.ClientID, TokenAuth: sh.TokenAuth, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes,
 		Audience: sh.Audience, Resource: sh.Resource, PerUser: sh.PerUser, Certificate: sh.Certificate, Last4: row.Last4, RotatedAt: &at, Version: row.Version, Preview: preview(row, &sh),
 	}

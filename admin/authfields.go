@@ -21,6 +21,7 @@ const (
 	authHeader = registry.AuthHeader
 	authQuery  = registry.AuthQuery
 	authCookie = registry.AuthCookie
+	authBody   = registry.AuthBody
 	authBasic  = registry.AuthBasic
 	authBearer = registry.AuthBearer
 	authOAuth2 = registry.AuthOAuth2
@@ -50,6 +51,7 @@ type shape struct {
 	HeaderPrefix     string           `json:"headerPrefix,omitempty"`
 	ParameterName    string           `json:"parameterName,omitempty"`
 	CookieName       string           `json:"cookieName,omitempty"`
+	MemberName       string           `json:"memberName,omitempty"`
 	Username         string           `json:"username,omitempty"`
 	Grant            string           `json:"grant,omitempty"`
 	Issuer           string           `json:"issuer,omitempty"`
@@ -88,7 +90,8 @@ func (a *AuthItem) fields() []authField {
 		{"headerPrefix", a.HeaderPrefix != "", []string{authHeader}},
 		{"parameterName", a.ParameterName != "", []string{authQuery}},
 		{"cookieName", a.CookieName != "", []string{authCookie}},
-		{"apiKey", !a.APIKey.IsZero(), []string{authHeader, authQuery, authCookie}},
+		{"memberName", a.MemberName != "", []string{authBody}},
+		{"apiKey", !a.APIKey.IsZero(), []string{authHeader, authQuery, authCookie, authBody}},
 		{"token", !a.Token.IsZero(), []string{authBearer}},
 		{"username", a.Username != "", []string{authBasic}},
 		{"password", !a.Password.IsZero(), []string{authBasic}},
@@ -111,7 +114,7 @@ func (a *AuthItem) fields() []authField {
 // secretField names the one secret of a type; "": it has none or more.
 func secretField(authType string) string {
 	switch authType {
-	case authHeader, authQuery, authCookie:
+	case authHeader, authQuery, authCookie, authBody:
 		return "apiKey"
 	case authBearer:
 		return "token"
@@ -126,7 +129,7 @@ func secretField(authType string) string {
 // secret is what of an item is sealed.
 func (a *AuthItem) secret() secrets.Secret {
 	switch a.AuthType {
-	case authHeader, authQuery, authCookie:
+	case authHeader, authQuery, authCookie, authBody:
 		return a.APIKey
 	case authBearer:
 		return a.Token
@@ -215,9 +218,9 @@ func (a *AuthItem) check(f authFaults, at string, keep bool) {
 		if strings.ContainsFunc(a.Username, func(r rune) bool { return r < ' ' || r == ':' || r == 0x7f }) {
 			f.add(at+"/username", "a user name has no colon and no control characters (RFC 7617 §2)")
 		}
-	case authHeader, authQuery, authCookie, authBearer:
+	case authHeader, authQuery, authCookie, authBody, authBearer:
 	default:
-		f.add(at+"/authType", "authType must be header, query, cookie, basic, bearer, oauth2, oidc, mtls, list or none")
+		f.add(at+"/authType", "authType must be header, query, cookie, body, basic, bearer, oauth2, oidc, mtls, list or none")
 		return
 	}
 	reg := a.registryShape("c")
@@ -332,7 +335,7 @@ func clipText(s string, n int) string {
 func (a *AuthItem) registryShape(id string) registry.AuthShape {
 	return registry.AuthShape{
 		Type: a.AuthType, Scheme: a.Scheme, HeaderName: a.HeaderName, HeaderPrefix: a.HeaderPrefix, ParameterName: a.ParameterName,
-		CookieName: a.CookieName, CredentialID: id, User: a.PerUser,
+		CookieName: a.CookieName, MemberName: a.MemberName, CredentialID: id, User: a.PerUser,
 	}
 }
 
@@ -340,7 +343,8 @@ func (a *AuthItem) registryShape(id string) registry.AuthShape {
 func (a *AuthItem) shape() shape {
 	return shape{
 		Scheme: a.Scheme, HeaderName: a.HeaderName, HeaderPrefix: a.HeaderPrefix, ParameterName: a.ParameterName, CookieName: a.CookieName,
-		Username: a.Username, Grant: a.Grant, Issuer: a.Issuer, ClientID: a.ClientID, TokenAuth: a.TokenAuth,
+		MemberName: a.MemberName,
+		Username:   a.Username, Grant: a.Grant, Issuer: a.Issuer, ClientID: a.ClientID, TokenAuth: a.TokenAuth,
 		AuthorizationURL: a.AuthorizationURL, TokenURL: a.TokenURL, Scopes: a.Scopes, Audience: a.Audience, Resource: a.Resource, PerUser: a.PerUser,
 	}
 }
@@ -401,7 +405,7 @@ func authShape(creds []draftCredential) (*registry.AuthShape, error) {
 		}
 		items = append(items, registry.AuthShape{
 			Type: row.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix,
-			ParameterName: sh.ParameterName, CookieName: sh.CookieName, CredentialID: row.ID, User: sh.PerUser,
+			ParameterName: sh.ParameterName, CookieName: sh.CookieName, MemberName: sh.MemberName, CredentialID: row.ID, User: sh.PerUser,
 		})
 	}
 	switch len(items) {
@@ -425,6 +429,8 @@ func preview(row *store.Credential, sh *shape) string {
 		return "?" + sh.ParameterName + "=" + mask(row.Last4)
 	case authCookie:
 		return "Cookie: " + sh.CookieName + "=" + mask(row.Last4)
+	case authBody:
+		return "body: " + sh.MemberName + "=" + mask(row.Last4)
 	case authBearer:
 		return "Authorization: Bearer " + mask(row.Last4)
 	case authBasic: // the end of a base64 text is not the end of the password

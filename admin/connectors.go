@@ -200,6 +200,8 @@ func authMethod(sc *operation.SecurityScheme, uses map[string]int) AuthMethod {
 		m.Suggestion = &Suggest{AuthType: authQuery, ParameterName: sc.Name}
 	case sc.Type == "apiKey" && sc.In == "cookie":
 		m.Suggestion = &Suggest{AuthType: authCookie, CookieName: sc.Name}
+	case sc.Type == "apiKey" && sc.In == "body":
+		m.Suggestion = &Suggest{AuthType: authBody, MemberName: sc.Name}
 	case sc.Type == "http" && sc.Scheme == "bearer":
 		m.Suggestion = &Suggest{AuthType: authHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
 	case sc.Type == "http" && sc.Scheme == "basic":

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -23,6 +24,9 @@ type DeclaredConnector struct {
 	BaseURL        string         `json:"baseUrl,omitempty" maxLength:"2048"`
 	UpstreamPolicy string         `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow"`
 	Answers        *Answers       `json:"answers,omitempty" doc:"Of its tools. Absent: the toolset's."`
+
+	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments of its tools that the model does not see."`
+
 	Authentication []DeclaredAuth `json:"authentication,omitempty" maxItems:"16"`
 }
 
@@ -71,6 +75,9 @@ func (t *DeclaredToolset) checkConnectors() error {
 			return err
 		}
 		if _, err := c.Answers.record(at+"/answers", registry.OfConnector); err != nil {
+			return err
+		}
+		if _, err := recordFixed(c.Fixed, at+"/fixed"); err != nil {
 			return err
 		}
 	}
@@ -178,7 +185,7 @@ func (t *DeclaredToolset) normal() DeclaredToolset {
 		}
 		return op
 	}
-	if c := t.Connectors[0]; len(t.Connectors) == 1 && c.Answers == nil {
+	if c := t.Connectors[0]; len(t.Connectors) == 1 && c.Answers == nil && c.Fixed == nil {
 		out.Connectors, out.Source, out.BaseURL, out.UpstreamPolicy, out.Authentication = nil, &c.Source, c.BaseURL, c.UpstreamPolicy, c.Authentication
 		of = Operation.alone
 	}

@@ -125,9 +125,13 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 			if err != nil {
 				return err
 			}
+			fixed, err := fixedOf(e.Fixed)
+			if err != nil {
+				return err
+			}
 			t.Tools = append(t.Tools, registry.ToolEdit{
 				Connector: e.Connector, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
-				Answers: answers, Annotations: said,
+				Answers: answers, Annotations: said, Fixed: fixed,
 			})
 		}
 	}
@@ -136,6 +140,9 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 		return cmp.Or(strings.Compare(a.Connector, b.Connector), strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})
 	if err := d.checkNames(); err != nil {
+		return err
+	}
+	if err := d.checkFixed(t); err != nil {
 		return err
 	}
 	if err := s.bindPlugins(ctx, d, t); err != nil {
@@ -214,13 +221,17 @@ func operationOf(e *store.ToolEdit) Operation {
 }
 
 func (p *part) appendTools(out []Tool, edits map[Operation]*store.ToolEdit, schemas bool) []Tool {
+	ofConnector := registry.Fixed(showFixed(p.row.Fixed))
 	for i := range p.conn.tools {
 		g := &p.conn.tools[i]
 		t := Tool{
 			Name: g.name, OriginalName: g.name, Title: g.title, Description: g.description, Enabled: true,
 			Operation: Operation{Connector: p.row.Name, Method: g.method, Path: g.path}, Annotations: g.annotations,
 		}
+		fixed := ofConnector
 		if e := edits[t.Operation]; e != nil {
+			t.Fixed = showFixed(e.Fixed)
+			fixed = (&registry.ToolEdit{Fixed: t.Fixed}).FixedOver(ofConnector)
 			for _, f := range []struct {
 				to   *string
 				from *string
@@ -232,9 +243,14 @@ func (p *part) appendTools(out []Tool, edits map[Operation]*store.ToolEdit, sche
 			t.Enabled, t.Answers = !e.Disabled, showAnswers(e.Answers)
 			t.Annotations = annotated(t.Annotations, e.Annotations)
 		}
-		t.Tokens = g.schemaTokens + tokens.Estimate([]byte(t.Name)) + tokens.Estimate([]byte(t.Title)) + tokens.Estimate([]byte(t.Description))
+		input, schemaTokens := g.input, g.schemaTokens
+		if len(fixed) > 0 {
+			input = g.shown(fixed)
+			schemaTokens = tokens.Estimate(input)
+		}
+		t.Tokens = schemaTokens + tokens.Estimate([]byte(t.Name)) + tokens.Estimate([]byte(t.Title)) + tokens.Estimate([]byte(t.Description))
 		if schemas {
-			t.InputSchema, t.OutputSchema = g.input, g.output
+			t.InputSchema, t.OutputSchema = input, g.output
 		}
 		out = append(out, t)
 	}
@@ -319,7 +335,7 @@ func (d *draft) edit(op Operation, change func(*store.ToolEdit)) {
 }
 
 func idle(e *store.ToolEdit) bool {
-	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled && e.Answers == "" && e.Annotations == ""
+	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled && e.Answers == "" && e.Annotations == "" && e.Fixed == ""
 }
 
 // show renders a toolset.

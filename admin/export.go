@@ -192,11 +192,11 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 	}
 	for i := range edits {
 		e := &edits[i]
-		t := DeclaredTool{Operation: operationOf(e), Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled, Answers: showAnswers(e.Answers)}
+		t := DeclaredTool{Operation: operationOf(e), Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled, Answers: showAnswers(e.Answers), Fixed: showFixed(e.Fixed)}
 		if t.Annotations, err = annotationsOf(e.Annotations); err != nil {
 			return nil, err
 		}
-		if t.Name != nil || t.Title != nil || t.Description != nil || t.Disabled || t.Answers != nil || t.Annotations != nil {
+		if t.Name != nil || t.Title != nil || t.Description != nil || t.Disabled || t.Answers != nil || t.Annotations != nil || t.Fixed != nil {
 			out.Tools = append(out.Tools, t)
 		}
 	}
@@ -234,7 +234,7 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 
 // declareConnector is one connector of a toolset.
 func (s *Server) declareConnector(ctx context.Context, ws *store.Workspace, row *store.ToolsetConnector, to age.Recipient) (*DeclaredConnector, error) {
-	out := &DeclaredConnector{Name: row.Name, BaseURL: row.BaseURL, UpstreamPolicy: row.UpstreamPolicy, Answers: showAnswers(row.Answers)}
+	out := &DeclaredConnector{Name: row.Name, BaseURL: row.BaseURL, UpstreamPolicy: row.UpstreamPolicy, Answers: showAnswers(row.Answers), Fixed: showFixed(row.Fixed)}
 	var err error
 	if out.Source, err = declareSource(ctx, ws, row); err != nil {
 		return nil, err
@@ -358,7 +358,7 @@ func (s *Server) declareAuth(row *store.Credential, to age.Recipient) (*Declared
 	}
 	out := &DeclaredAuth{AuthItem: AuthItem{
 		AuthType: row.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix, ParameterName: sh.ParameterName,
-		CookieName: sh.CookieName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, TokenAuth: sh.TokenAuth,
+		CookieName: sh.CookieName, MemberName: sh.MemberName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, TokenAuth: sh.TokenAuth,
 		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience, Resource: sh.Resource, PerUser: sh.PerUser,
 	}}
 	if to == nil || row.Version == 0 {
@@ -454,7 +454,7 @@ func (a *AuthItem) public() AuthItem {
 	sh := a.shape()
 	return AuthItem{
 		AuthType: a.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix, ParameterName: sh.ParameterName,
-		CookieName: sh.CookieName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, TokenAuth: sh.TokenAuth,
+		CookieName: sh.CookieName, MemberName: sh.MemberName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, TokenAuth: sh.TokenAuth,
 		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience, Resource: sh.Resource, PerUser: sh.PerUser,
 	}
 }

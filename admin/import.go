@@ -227,13 +227,8 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 		return err
 	}
 	for i := range t.Plugins {
-		at := "/plugins/" + strconv.Itoa(i)
-		b, g, err := s.declaredBinding(ctx, ws, &t.Plugins[i], at)
-		if err != nil {
+		if _, _, err := s.declaredBinding(ctx, ws, &t.Plugins[i], "/plugins/"+strconv.Itoa(i)); err != nil {
 			return err
-		}
-		if letsThrough(b.OnError, g.Manifest) {
-			x.planned.Warnings = append(x.planned.Warnings, PlannedWarning{Pointer: at + "/onError", Plugin: b.Plugin, Detail: warnLetsThrough})
 		}
 	}
 	if err := s.closeImported(ctx, ws, x); err != nil {
@@ -298,8 +293,8 @@ func (t *DeclaredToolset) check() error {
 			return err
 		}
 		seen[e.Operation] = true
-		if e.Method == manifest.MethodWorkflow && e.Answers != nil {
-			return fieldFault(at+"/answers", "the tool of a workflow has no settings of answers of its own")
+		if e.Method == manifest.MethodWorkflow && (e.Answers != nil || e.Fixed != nil) {
+			return fieldFault(at, "the tool of a workflow has no settings of answers and no fixed values of its own")
 		}
 		if e.Method == manifest.MethodWorkflow && e.Annotations != nil {
 			return fieldFault(at+"/annotations", "what the tool of a workflow does follows from the tools that it calls")
@@ -311,6 +306,9 @@ func (t *DeclaredToolset) check() error {
 			return fieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *e.Name)
 		}
 		if _, err := e.Answers.record(at+"/answers", registry.OfTool); err != nil {
+			return err
+		}
+		if _, err := recordFixed(e.Fixed, at+"/fixed"); err != nil {
 			return err
 		}
 	}

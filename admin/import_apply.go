@@ -73,6 +73,9 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 		if d.edits[i].Answers, err = e.Answers.record(fmt.Sprintf("/tools/%d/answers", i), registry.OfTool); err != nil {
 			return nil, err
 		}
+		if d.edits[i].Fixed, err = recordFixed(e.Fixed, fmt.Sprintf("/tools/%d/fixed", i)); err != nil {
+			return nil, err
+		}
 	}
 	if enabledCount(d.tools(false)) == 0 {
 		return nil, problem.New(problem.InvalidArgument, "no tool is enabled").At("", 0, 0, "/tools").Fix("enable at least one")
@@ -135,6 +138,9 @@ func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out 
 		p.row.BaseURL, p.row.UpstreamPolicy = c.BaseURL, c.UpstreamPolicy
 		var err error
 		if p.row.Answers, err = c.Answers.record(at+"/answers", registry.OfConnector); err != nil {
+			return err
+		}
+		if p.row.Fixed, err = recordFixed(c.Fixed, at+"/fixed"); err != nil {
 			return err
 		}
 		out.names[c.Name] = p.row.Name

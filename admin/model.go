@@ -73,16 +73,18 @@ type UpstreamState struct {
 
 // ToolsetConnector is one connector of a toolset.
 type ToolsetConnector struct {
-	Name           string          `json:"name" doc:"In the toolset. It never changes, and tools that need a prefix get it."`
-	Source         Source          `json:"source"`
-	Connector      ConnectorRef    `json:"connector"`
-	BaseURL        string          `json:"baseUrl"`
-	Servers        []APIServer     `json:"servers" doc:"Servers of the specification."`
-	Answers        *Answers        `json:"answers,omitempty" doc:"What is made of its tools' answers; absent: as of the toolset."`
-	ToolCount      int             `json:"toolCount"`
-	Methods        []AuthMethod    `json:"authenticationMethods"`
-	Authentication *Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
-	Upstream       *UpstreamState  `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
+	Name      string       `json:"name" doc:"In the toolset. It never changes, and tools that need a prefix get it."`
+	Source    Source       `json:"source"`
+	Connector ConnectorRef `json:"connector"`
+	BaseURL   string       `json:"baseUrl"`
+	Servers   []APIServer  `json:"servers" doc:"Servers of the specification."`
+	Answers   *Answers     `json:"answers,omitempty" doc:"What is made of its tools' answers; absent: as of the toolset."`
+
+	Fixed          map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments of its tools that the model does not see."`
+	ToolCount      int                        `json:"toolCount"`
+	Methods        []AuthMethod               `json:"authenticationMethods"`
+	Authentication *Authentication            `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
+	Upstream       *UpstreamState             `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
 }
 
 // Source is where a connector of a toolset comes from.
@@ -146,6 +148,7 @@ type Suggest struct {
 	HeaderPrefix     string   `json:"headerPrefix,omitempty"`
 	ParameterName    string   `json:"parameterName,omitempty"`
 	CookieName       string   `json:"cookieName,omitempty"`
+	MemberName       string   `json:"memberName,omitempty"`
 	Grant            string   `json:"grant,omitempty"`
 	Issuer           string   `json:"issuer,omitempty"`
 	AuthorizationURL string   `json:"authorizationUrl,omitempty"`
@@ -155,18 +158,20 @@ type Suggest struct {
 
 // Tool is one tool of a toolset, with the toolset's edits applied.
 type Tool struct {
-	Name         string          `json:"name"`
-	OriginalName string          `json:"originalName" doc:"As generated."`
-	Title        string          `json:"title,omitempty"`
-	Description  string          `json:"description"`
-	Enabled      bool            `json:"enabled"`
-	Operation    Operation       `json:"operation"`
-	Plugin       string          `json:"plugin,omitempty" doc:"The workflow that offers it; its operation is WORKFLOW /PLUGIN, and WORKFLOW /PLUGIN/2 where it is bound a second time."`
-	Annotations  Annotations     `json:"annotations"`
-	Answers      *Answers        `json:"answers,omitempty" doc:"Its own settings of answers."`
-	Tokens       int             `json:"tokens" doc:"Estimated tokens of the definition that agents receive."`
-	InputSchema  json.RawMessage `json:"inputSchema,omitempty" doc:"Only where one tool is read or schemas are asked for."`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Name         string      `json:"name"`
+	OriginalName string      `json:"originalName" doc:"As generated."`
+	Title        string      `json:"title,omitempty"`
+	Description  string      `json:"description"`
+	Enabled      bool        `json:"enabled"`
+	Operation    Operation   `json:"operation"`
+	Plugin       string      `json:"plugin,omitempty" doc:"The workflow that offers it; its operation is WORKFLOW /PLUGIN, and WORKFLOW /PLUGIN/2 where it is bound a second time."`
+	Annotations  Annotations `json:"annotations"`
+	Answers      *Answers    `json:"answers,omitempty" doc:"Its own settings of answers."`
+
+	Fixed        map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see; its own, not those of its connector."`
+	Tokens       int                        `json:"tokens" doc:"Estimated tokens of the definition that agents receive."`
+	InputSchema  json.RawMessage            `json:"inputSchema,omitempty" doc:"Only where one tool is read or schemas are asked for."`
+	OutputSchema json.RawMessage            `json:"outputSchema,omitempty"`
 }
 
 // Operation is the upstream operation of a tool; edits are kept by it.
@@ -253,13 +258,14 @@ type Authentication struct {
 
 // AuthenticationItem is one credential without its secret.
 type AuthenticationItem struct {
-	AuthType         string           `json:"authType" enum:"header,query,cookie,basic,bearer,oauth2,oidc,mtls,list,none"`
+	AuthType         string           `json:"authType" enum:"header,query,cookie,body,basic,bearer,oauth2,oidc,mtls,list,none"`
 	CredentialID     string           `json:"credentialId,omitempty" example:"cred_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
 	Scheme           string           `json:"scheme,omitempty" doc:"Security scheme of the specification that it fulfils; absent: it is sent with every operation that needs authentication."`
 	HeaderName       string           `json:"headerName,omitempty" doc:"header: the HTTP header."`
 	HeaderPrefix     string           `json:"headerPrefix,omitempty" doc:"header: put directly before the key, with its own space."`
 	ParameterName    string           `json:"parameterName,omitempty" doc:"query"`
 	CookieName       string           `json:"cookieName,omitempty" doc:"cookie"`
+	MemberName       string           `json:"memberName,omitempty" doc:"body"`
 	Username         string           `json:"username,omitempty" doc:"basic"`
 	Grant            string           `json:"grant,omitempty" enum:"client_credentials,authorization_code" doc:"oauth2, oidc"`
 	Issuer           string           `json:"issuer,omitempty" doc:"oauth2, oidc"`

@@ -70,9 +70,13 @@ func (p *part) ref() (registry.ConnectorRef, error) {
 		return registry.ConnectorRef{}, err
 	}
 	answers, err := answersOf(p.row.Answers)
+	if err != nil {
+		return registry.ConnectorRef{}, err
+	}
+	fixed, err := fixedOf(p.row.Fixed)
 	return registry.ConnectorRef{
 		Name: p.row.Name, Repository: p.version.Repository, Manifest: registry.Digest(p.version.Manifest), Digest: registry.Digest(p.version.Digest),
-		BaseURL: p.row.BaseURL, Auth: auth, Answers: answers,
+		BaseURL: p.row.BaseURL, Auth: auth, Answers: answers, Fixed: fixed,
 	}, err
 }
 

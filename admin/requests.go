@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"encoding/json"
+
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -111,6 +113,8 @@ type PatchTool struct {
 	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of its answers."`
 
 	Annotations *registry.AnnotationEdit `json:"annotations,omitempty" doc:"What the tool does, where what was generated is wrong. Absent members stay; {} restores what was generated."`
+
+	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see, by the argument's name, over those of the connector; body.member is a member of the argument body. null gives an argument back. No place for secrets."`
 }
 
 // BatchUpdate changes many tools at once: all changes or none.
@@ -136,16 +140,18 @@ type SetAuth struct {
 
 // AuthItem is one credential. Which fields belong to a type: header: headerName,
 // headerPrefix, apiKey; query: parameterName, apiKey; cookie: cookieName, apiKey;
+// body: memberName, apiKey;
 // bearer: token; basic: username, password; oauth2: grant, clientId, clientSecret,
 // authorizationUrl, tokenUrl, scopes, audience; oidc: the same with issuer; mtls:
 // certificate, privateKey; none: nothing.
 type AuthItem struct {
-	AuthType         string         `json:"authType" enum:"header,query,cookie,basic,bearer,oauth2,oidc,mtls,list,none"`
+	AuthType         string         `json:"authType" enum:"header,query,cookie,body,basic,bearer,oauth2,oidc,mtls,list,none"`
 	Scheme           string         `json:"scheme,omitempty" maxLength:"256" doc:"Security scheme of the specification that it fulfils. Default: it is sent with every operation that needs authentication; in a list, the scheme that it fits."`
 	HeaderName       string         `json:"headerName,omitempty" maxLength:"128"`
 	HeaderPrefix     string         `json:"headerPrefix,omitempty" maxLength:"64" doc:"Put directly before the key, with its own space."`
 	ParameterName    string         `json:"parameterName,omitempty" maxLength:"128"`
 	CookieName       string         `json:"cookieName,omitempty" maxLength:"128"`
+	MemberName       string         `json:"memberName,omitempty" maxLength:"128" doc:"Of the JSON object or form that is the body."`
 	APIKey           secrets.Secret `json:"apiKey,omitzero" writeOnly:"true"`
 	Token            secrets.Secret `json:"token,omitzero" writeOnly:"true"`
 	Username         string         `json:"username,omitempty" maxLength:"512"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"net/http"
 	"reflect"
@@ -278,8 +279,12 @@ func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
 		if err != nil {
 			return err
 		}
+		fixed, err := d.patchedFixed(t, in.Fixed, at+"/fixed")
+		if err != nil {
+			return err
+		}
 		d.edit(t.Operation, func(e *store.ToolEdit) {
-			e.Answers, e.Annotations = answers, said
+			e.Answers, e.Annotations, e.Fixed = answers, said, fixed
 			set(&e.Name, in.Name, t.OriginalName)
 			set(&e.Title, in.Title, "")
 			set(&e.Description, in.Description, "")
@@ -290,6 +295,24 @@ func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
 		return nil
 	}
 	return notFoundTool(in.Tool)
+}
+
+// patchedFixed is the record of a tool's fixed values after a change.
+func (d *draft) patchedFixed(t *Tool, change map[string]json.RawMessage, at string) (string, error) {
+	_, g := d.generated(t.Operation)
+	if g == nil && len(change) > 0 {
+		return "", fieldFault(at, "%s is the tool of a workflow: arguments of the tools that it calls can be fixed", t.Name)
+	}
+	record := ""
+	for i := range d.edits {
+		if e := &d.edits[i]; operationOf(e) == t.Operation {
+			record = e.Fixed
+		}
+	}
+	if len(change) == 0 {
+		return record, nil
+	}
+	return patchFixed(record, change, at, g.takes)
 }
 
 // patchedAnswers is the record of an operation's settings of answers after p; nil
@@ -336,7 +359,7 @@ func changedTools(before, after []Tool) (b, a []Tool) {
 		y := *now[x.Operation]
 		x.Tokens, y.Tokens = 0, 0
 		if x.Name != y.Name || x.Title != y.Title || x.Description != y.Description || x.Enabled != y.Enabled ||
-			x.Annotations != y.Annotations || !reflect.DeepEqual(x.Answers, y.Answers) {
+			x.Annotations != y.Annotations || !reflect.DeepEqual(x.Answers, y.Answers) || !reflect.DeepEqual(x.Fixed, y.Fixed) {
 			b, a = append(b, x), append(a, y)
 		}
 	}

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -35,6 +36,8 @@ type PatchConnector struct {
 	BaseURL *string       `json:"baseUrl,omitempty" maxLength:"2048"`
 	Policy  *string       `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools."`
 	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of its tools' answers."`
+
+	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see, of each tool that takes an argument of that name; body.member is a member of the argument body. null gives an argument back. No place for secrets."`
 }
 
 // ToolsetConnectorDetail is a connector with what the compiler said about its source.
@@ -159,7 +162,7 @@ func (s *Server) showPart(ctx context.Context, ws *store.Workspace, p *part) (c 
 			Kind: p.row.SourceKind, URL: p.row.SourceURL, Title: r.Title, Version: r.Version, SpecDigest: r.SpecDigest,
 			Format: r.Format, Spec: r.SpecVersion, SizeBytes: r.SizeBytes,
 		},
-		Connector: refOf(p.version), BaseURL: p.baseURL(), Servers: r.Servers, Answers: showAnswers(p.row.Answers),
+		Connector: refOf(p.version), BaseURL: p.baseURL(), Servers: r.Servers, Answers: showAnswers(p.row.Answers), Fixed: showFixed(p.row.Fixed),
 		ToolCount: int(p.version.Tools), Methods: r.Methods,
 	}
 	if p.row.SourceKind == kindMCP {
@@ -250,6 +253,9 @@ func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*
 			return nil, err
 		}
 	}
+	if d.row.Fixed, err = patchFixed(d.row.Fixed, in.Body.Fixed, "/fixed", d.takes); err != nil {
+		return nil, err
+	}
 	if err := checkBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
 		return nil, err
 	}
@@ -268,6 +274,7 @@ func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*
 func connectorFields(p *part) map[string]any {
 	return map[string]any{
 		"connector": p.row.Name, "baseUrl": p.row.BaseURL, "upstreamPolicy": p.row.UpstreamPolicy, "answers": showAnswers(p.row.Answers),
+		"fixed": showFixed(p.row.Fixed),
 	}
 }
 

@@ -12,6 +12,7 @@ const (
 	AuthHeader = "header" // key in a header, behind a prefix
 	AuthQuery  = "query"  // key in a query parameter
 	AuthCookie = "cookie" // key in a cookie
+	AuthBody   = "body"   // key in a member of a JSON object or form that is the body
 	AuthBasic  = "basic"  // user name and password (RFC 7617)
 	AuthBearer = "bearer" // token that stays as it is (RFC 6750)
 	AuthOAuth2 = "oauth2" // access token that the control plane refreshes
@@ -20,7 +21,7 @@ const (
 	AuthList   = "list"   // several of the others
 )
 
-var authTypes = []string{AuthHeader, AuthQuery, AuthCookie, AuthBasic, AuthBearer, AuthOAuth2, AuthOIDC, AuthMTLS, AuthList}
+var authTypes = []string{AuthHeader, AuthQuery, AuthCookie, AuthBody, AuthBasic, AuthBearer, AuthOAuth2, AuthOIDC, AuthMTLS, AuthList}
 
 // MaxAuthItems of a list: an operation combines two or three, and specifications
 // declare a dozen schemes at most.
@@ -40,6 +41,7 @@ type AuthShape struct {
 	HeaderPrefix  string      `json:"headerPrefix,omitempty"`  // AuthHeader: put before the value, with its own space: "Bearer "
 	ParameterName string      `json:"parameterName,omitempty"` // AuthQuery
 	CookieName    string      `json:"cookieName,omitempty"`    // AuthCookie: an RFC 6265 token
+	MemberName    string      `json:"memberName,omitempty"`    // AuthBody
 	User          bool        `json:"user,omitempty"`          // AuthOAuth2, AuthOIDC: the token is the caller's own
 	CredentialID  string      `json:"credentialId,omitempty"`  // identifier of the stored credential; not for AuthNone and AuthList
 	Items         []AuthShape `json:"items,omitempty"`         // AuthList: 1 to [MaxAuthItems], none of them a list
@@ -74,6 +76,7 @@ func (a *AuthShape) validate(f *faults, at string, top bool) {
 	only(AuthHeader, "headerPrefix", a.HeaderPrefix)
 	only(AuthQuery, "parameterName", a.ParameterName)
 	only(AuthCookie, "cookieName", a.CookieName)
+	only(AuthBody, "memberName", a.MemberName)
 	f.check(!a.User || a.Type == AuthOAuth2 || a.Type == AuthOIDC, at+"/user", "only OAuth tokens can be the caller's own, not authentication of type %.80q", a.Type)
 	f.check(a.Type == AuthList || len(a.Items) == 0, at+"/items", "items belong to a list")
 	f.check(len(a.Scheme) <= MaxSchemeBytes && validText(a.Scheme, 0, MaxSchemeBytes), at+"/scheme", "the name of the scheme is too long or has control characters")
@@ -86,6 +89,8 @@ func (a *AuthShape) validate(f *faults, at string, top bool) {
 		f.check(validText(a.ParameterName, 1, 128), at+"/parameterName", "a query parameter has a name of 1 to 128 characters")
 	case AuthCookie:
 		f.check(headerPattern.MatchString(a.CookieName), at+"/cookieName", "%.80q is not the name of a cookie", a.CookieName)
+	case AuthBody:
+		f.check(validText(a.MemberName, 1, 128), at+"/memberName", "a member of a body has a name of 1 to 128 characters")
 	}
 	if a.Type == AuthList {
 		a.validateList(f, at, top)

@@ -94,17 +94,19 @@ func IndexTools(t *Toolset, connectors map[string]*connector.Connector) ([]Index
 			if err != nil {
 				return nil, fmt.Errorf("indexing tool %d of connector %s: %w", i, ref.Name, err)
 			}
+			edit := edits[SelectedTool{ref.Name, h.Method, h.Path}]
+			h = h.Fix(edit.FixedOver(ref.Fixed))
 			it := IndexedTool{SelectedTool: SelectedTool{ref.Name, h.Method, h.Path}, ReadOnly: h.Annotations.ReadOnly}
 			it.Tool = selection.Tool{
 				Name: h.Name, Title: h.Title, Description: h.Description, Tags: h.Tags, Method: h.Method, Path: h.Path,
 				Server: c.Name(), ServerText: c.Title(), Params: schemaParams(h.InputSchema),
 			}
-			if e := edits[it.SelectedTool]; e != nil {
-				if e.Disabled {
+			if edit != nil {
+				if edit.Disabled {
 					continue
 				}
-				it.replace(e.Name, e.Title, e.Description)
-				it.ReadOnly = e.Annotations.Of(h.Annotations).ReadOnly
+				it.replace(edit.Name, edit.Title, edit.Description)
+				it.ReadOnly = edit.Annotations.Of(h.Annotations).ReadOnly
 			}
 			out = append(out, it)
 		}

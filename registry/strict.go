@@ -96,6 +96,18 @@ func spelling(v jsonscan.Value, t reflect.Type) (pointer, fault string) {
 				return "/" + strconv.Itoa(i) + p, f
 			}
 		}
+	case t.Kind() == reflect.Map && v.Kind() == jsonscan.Object:
+		seen := map[string]bool{}
+		for it := v.Members(); it.Next(); {
+			name := string(it.KeyText(nil))
+			if seen[name] {
+				return "", fmt.Sprintf("has the field %.80q twice", name)
+			}
+			seen[name] = true
+			if p, fault := spelling(it.Value(), t.Elem()); fault != "" {
+				return "/" + pointerTokens.Replace(name) + p, fault
+			}
+		}
 	case t.Kind() == reflect.Struct && v.Kind() == jsonscan.Object && t != timeType:
 		known := fieldsOf(t)
 		var seen uint64 // our structs have under 64 fields

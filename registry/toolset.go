@@ -87,6 +87,9 @@ type ConnectorRef struct {
 	Auth       *AuthShape `json:"auth,omitempty"`    // nil: no credential
 	// Answers are the settings of this connector's tools; nil: those of the toolset.
 	Answers *Answers `json:"answers,omitempty"`
+	// Fixed are the values of arguments that the model does not see, of each tool that
+	// takes an argument of that name; "body.member" is a member of the argument body.
+	Fixed Fixed `json:"fixed,omitempty"`
 }
 
 // PrefixedName is what a tool of a connector is called whose own name another tool of
@@ -122,6 +125,9 @@ type ToolEdit struct {
 	Answers *Answers `json:"answers,omitempty"`
 	// Annotations are what the operator says of what the tool does; nil: as generated.
 	Annotations *AnnotationEdit `json:"annotations,omitempty"`
+	// Fixed are the values of arguments that the model does not see, over those of the
+	// connector.
+	Fixed Fixed `json:"fixed,omitempty"`
 }
 
 // CachePolicy keeps answers of safe methods.
@@ -279,6 +285,7 @@ func (t *Toolset) validateConnectors(f *faults) map[string]bool {
 		if c.Answers != nil {
 			c.Answers.validate(f, at+"/answers", OfConnector)
 		}
+		c.Fixed.validate(f, at+"/fixed")
 	}
 	return names
 }
@@ -313,6 +320,7 @@ func (t *Toolset) validateEdits(f *faults, connectors map[string]bool) {
 			e.Answers.validate(f, at+"/answers", OfTool)
 		}
 		f.check(!e.Annotations.Contradicts(), at+"/annotations", "a tool that only reads cannot be destructive")
+		e.Fixed.validate(f, at+"/fixed")
 	}
 }
 

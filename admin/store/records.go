@@ -145,6 +145,7 @@ type Toolset struct {
 	// Of its first connector: see [Toolset.First].
 	ConnectorName    string `bun:"connector_name"`    // in the toolset; it never changes
 	ConnectorAnswers string `bun:"connector_answers"` // JSON: settings of its tools' answers; empty: the toolset's
+	ConnectorFixed   string `bun:"connector_fixed"`   // JSON: values of arguments that the model does not see; empty: none
 	SourceKind       string `bun:"source_kind"`       // openapi, mcp
 	SourceURL        string `bun:"source_url"`        // empty: uploaded
 	SourceTitle      string `bun:"source_title"`      // info.title, which identifies an uploaded source
@@ -183,6 +184,7 @@ type ToolEdit struct {
 	Disabled    bool    `bun:"disabled"`
 	Answers     string  `bun:"answers"`     // JSON: settings of its answers; empty: none
 	Annotations string  `bun:"annotations"` // JSON: what it does, as the operator says; empty: as generated
+	Fixed       string  `bun:"fixed"`       // JSON: values of arguments that the model does not see; empty: none
 }
 
 // Credential is one item of the authentication configuration of a connector in a

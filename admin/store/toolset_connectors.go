@@ -24,6 +24,7 @@ type ToolsetConnector struct {
 	ConnectorDigest string `bun:"connector_digest"`
 	BaseURL         string `bun:"base_url"`
 	Answers         string `bun:"answers"` // JSON: settings of its tools' answers; empty: the toolset's
+	Fixed           string `bun:"fixed"`   // JSON: values of arguments that the model does not see; empty: none
 	UpstreamPolicy  string `bun:"upstream_policy"`
 }
 
@@ -31,7 +32,7 @@ type ToolsetConnector struct {
 func (t *Toolset) First() ToolsetConnector {
 	return ToolsetConnector{
 		InWorkspace: t.InWorkspace, ToolsetID: t.ID, Name: t.ConnectorName, SourceKind: t.SourceKind, SourceURL: t.SourceURL, SourceTitle: t.SourceTitle,
-		Connector: t.Connector, ConnectorDigest: t.ConnectorDigest, BaseURL: t.BaseURL, Answers: t.ConnectorAnswers, UpstreamPolicy: t.UpstreamPolicy,
+		Connector: t.Connector, ConnectorDigest: t.ConnectorDigest, BaseURL: t.BaseURL, Answers: t.ConnectorAnswers, Fixed: t.ConnectorFixed, UpstreamPolicy: t.UpstreamPolicy,
 	}
 }
 
@@ -39,7 +40,7 @@ func (t *Toolset) First() ToolsetConnector {
 func (t *Toolset) SetFirst(c *ToolsetConnector) {
 	t.ConnectorName, t.SourceKind, t.SourceURL, t.SourceTitle = c.Name, c.SourceKind, c.SourceURL, c.SourceTitle
 	t.Connector, t.ConnectorDigest, t.BaseURL = c.Connector, c.ConnectorDigest, c.BaseURL
-	t.ConnectorAnswers, t.UpstreamPolicy = c.Answers, c.UpstreamPolicy
+	t.ConnectorAnswers, t.ConnectorFixed, t.UpstreamPolicy = c.Answers, c.Fixed, c.UpstreamPolicy
 }
 
 // ToolsetConnectors returns the connectors of a toolset in their order, the first of

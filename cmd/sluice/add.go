@@ -322,7 +322,7 @@ func (a *app) sayGenerated(made *admin.CreatedToolset, detail *admin.ConnectorDe
 		a.say("! and %s more: sluice toolset get %s -o json", thousands(n), made.Slug)
 	}
 	spoken := slices.DeleteFunc(slices.Clone(made.Warnings), func(d admin.Diagnostic) bool {
-		return d.Code != connector.CodeHidden && d.Code != connector.CodeInstruction && d.Code != connector.CodeTextLong
+		return d.Code != connector.CodeHidden && d.Code != connector.CodeInstruction
 	})
 	for _, d := range spoken[:min(len(spoken), maxListed)] {
 		a.say("! %s", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
@@ -493,6 +493,8 @@ func authFlag(s *admin.Suggest) string {
 		return "query:" + s.ParameterName
 	case "cookie":
 		return "cookie:" + s.CookieName
+	case "body":
+		return "body:" + s.MemberName
 	case "basic":
 		return "basic:USER"
 	case "oauth2", "oidc":

@@ -29,7 +29,7 @@ type authFlags struct {
 func (f *authFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.specs, "auth", nil,
-		"authentication: header:NAME[:PREFIX], query:NAME, cookie:NAME, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls, none; again for each that is combined")
+		"authentication: header:NAME[:PREFIX], query:NAME, cookie:NAME, body:MEMBER, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls, none; again for each that is combined")
 	fl.StringArrayVar(&f.keyFiles, "api-key-file", nil, "file with the key, token, password or client secret, - for stdin; one for each --auth")
 	fl.StringArrayVar(&f.keyEnvs, "api-key-env", nil, "name of the environment variable with the key; one for each --auth")
 	fl.StringVar(&f.grant, "grant", "", "oauth2, oidc: client_credentials or authorization_code")
@@ -240,6 +240,8 @@ func parseAuth(spec string) (r authRequest, err error) {
 		return needs(&r.ParameterName, "query:NAME")
 	case "cookie":
 		return needs(&r.CookieName, "cookie:NAME")
+	case "body":
+		return needs(&r.MemberName, "body:MEMBER")
 	case "basic":
 		return needs(&r.Username, "basic:USER")
 	case "oauth": // everything is found out, a client registered

@@ -173,6 +173,21 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv(args[0], dumpServer(ts))
 	case "mcp-asks":
 		ts.Setenv(args[0], askingServer(ts).URL)
+	case "wire": // answers what it was sent, in letters that no redaction knows
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			sent := r.Method + " " + r.URL.String() + " " + r.Header.Get("Content-Type") + " " + string(body)
+			w.Header().Set("Content-Type", "application/json")
+			enc := json.NewEncoder(w)
+			enc.SetEscapeHTML(false)
+			_ = enc.Encode(map[string]string{"sent": strings.ReplaceAll(sent, "wire-key", "WIRE_KEY")}) // the client may be gone
+		}))
+		ts.Defer(srv.Close)
+		ts.Setenv(args[0], srv.URL)
 	case "mutual-tls":
 		srv := mutualTLS(ts)
 		ts.Defer(srv.Close)

@@ -19,7 +19,7 @@ import (
 
 func (a *app) toolsetCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "toolset", Aliases: []string{"toolsets", "ts"}, Short: "List, inspect, test, deploy and delete toolsets"}
-	cmd.AddCommand(a.toolsetList(), a.toolsetGet(), a.toolsetURLCommand(), a.toolsetTools(), a.toolsetSuggest(), a.toolsetOptimize(), a.toolsetLearned(), a.toolsetTest(), a.toolsetDeploy(), a.toolsetRefresh(), a.toolsetUpstream(), a.toolsetDiff(),
+	cmd.AddCommand(a.toolsetList(), a.toolsetGet(), a.toolsetURLCommand(), a.toolsetTools(), a.toolsetSuggest(), a.toolsetOptimize(), a.toolsetFix(), a.toolsetLearned(), a.toolsetTest(), a.toolsetDeploy(), a.toolsetRefresh(), a.toolsetUpstream(), a.toolsetDiff(),
 		a.toolsetDelete(), a.toolsetAuth(), a.toolsetAccess(), a.toolsetLabels(), a.toolsetConnector())
 	cmd.AddCommand(a.toolsetRollback(), a.toolsetHistory(), a.toolsetDraft(), a.toolsetPreview(), a.toolsetSchedule(), a.toolsetAccept(), a.toolsetOrigins())
 	return cmd
@@ -85,7 +85,7 @@ func (a *app) toolsetURL(ctx context.Context, arg string) (string, error) {
 
 // authItemText names one credential.
 func authItemText(it *admin.AuthenticationItem) string {
-	text := strings.TrimSpace(it.AuthType + " " + first(it.HeaderName, it.ParameterName, it.CookieName, it.Username, it.ClientID))
+	text := strings.TrimSpace(it.AuthType + " " + first(it.HeaderName, it.ParameterName, it.CookieName, it.MemberName, it.Username, it.ClientID))
 	if it.State != "" && it.State != "ok" {
 		text += " (" + strings.ReplaceAll(it.State, "_", " ") + ")"
 	}

@@ -118,7 +118,7 @@ func rotated(now *admin.Authentication) (authRequest, error) {
 	}
 	it := &now.AuthenticationItem
 	r.AuthType, r.Scheme, r.HeaderName, r.HeaderPrefix, r.ParameterName = it.AuthType, it.Scheme, it.HeaderName, it.HeaderPrefix, it.ParameterName
-	r.CookieName, r.Username, r.Grant, r.Issuer, r.ClientID = it.CookieName, it.Username, it.Grant, it.Issuer, it.ClientID
+	r.CookieName, r.MemberName, r.Username, r.Grant, r.Issuer, r.ClientID = it.CookieName, it.MemberName, it.Username, it.Grant, it.Issuer, it.ClientID
 	r.Resource, r.PerUser = it.Resource, it.PerUser
 	r.TokenAuth, r.AuthorizationURL, r.TokenURL, r.Scopes, r.Audience = it.TokenAuth, it.AuthorizationURL, it.TokenURL, it.Scopes, it.Audience
 	return r, nil

@@ -182,7 +182,7 @@ func (a *app) connectorSet(cmd *cobra.Command, toolset, name string, f *addFlags
 	if fs.Changed("profile") {
 		in.Answers = &admin.PatchAnswers{Profile: &f.profile}
 	}
-	if in == (admin.PatchConnector{}) {
+	if in.BaseURL == nil && in.Policy == nil && in.Answers == nil {
 		return usagef("set takes --base-url, --profile and --upstream-policy")
 	}
 	var out admin.ToolsetConnectorDetail

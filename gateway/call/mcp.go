@@ -75,12 +75,12 @@ func (x *exchange) askMCP() error {
 // the client what concerns the server. Neither the client's credential nor what it
 // says to this gateway is passed on.
 func (x *exchange) prepareMCP() {
-	k := &x.remote
-	*k = mcpclient.Call{Tool: x.ready.MCP.Tool, Arguments: x.args.Raw(), Repeatable: x.ready.MCP.Repeatable}
+	k, args := &x.remote, x.ready.MCP.Arguments(x.args)
+	*k = mcpclient.Call{Tool: x.ready.MCP.Tool, Arguments: args.Raw(), Repeatable: x.ready.MCP.Repeatable}
 	x.repeats = x.repeats[:0]
-	for i := range x.ready.Headers {
-		h := &x.ready.Headers[i]
-		v := x.args
+	for i := range x.ready.MCP.Headers {
+		h := &x.ready.MCP.Headers[i]
+		v := args
 		for _, name := range h.Path {
 			v = v.Get(name)
 		}

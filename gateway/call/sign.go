@@ -59,7 +59,7 @@ func (x *exchange) sign() error {
 }
 
 var typeNames = map[credentials.Type]string{
-	credentials.Header: "header", credentials.Query: "query", credentials.Cookie: "cookie", credentials.Basic: "basic", credentials.Bearer: "bearer", credentials.Token: "token",
+	credentials.Header: "header", credentials.Query: "query", credentials.Cookie: "cookie", credentials.Body: "body", credentials.Basic: "basic", credentials.Bearer: "bearer", credentials.Token: "token",
 }
 
 // credentialsOf gives each credential a handle.

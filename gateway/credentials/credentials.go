@@ -50,6 +50,7 @@ const (
 	Header
 	Query
 	Cookie
+	Body // a member of the JSON object, form or multipart form that is the body
 	Basic
 	Bearer
 	Token // access token that its [Source] may [Refresher.Refresh]; sent as Bearer
@@ -59,7 +60,7 @@ const (
 // Rule says where a credential goes. The zero Rule is no authentication.
 type Rule struct {
 	Type   Type
-	Name   string // header, parameter or cookie
+	Name   string // header, parameter, cookie or member
 	Prefix string // Header: directly followed by the key
 	ID     string // id of the credential at the [Source]
 	Scheme string // id of the security scheme it fulfils; "": any
@@ -101,6 +102,11 @@ func (r Rule) Apply(req *fasthttp.Request, c Credential) error {
 			return r.unusable(c.Value.IsZero())
 		}
 		req.Header.SetCookie(r.Name, v)
+	case Body:
+		if c.Value.IsZero() {
+			return r.unusable(true)
+		}
+		return setMember(req, r.Name, c.Value)
 	case Basic:
 		if c.Value.IsZero() {
 			return r.unusable(true)
@@ -126,6 +132,8 @@ func (r Rule) Strip(req *fasthttp.Request) {
 		StripQuery(req, r.Name)
 	case Cookie:
 		req.Header.DelCookie(r.Name)
+	case Body:
+		dropMember(req, r.Name)
 	case Basic, Bearer, Token:
 		req.Header.Del(fasthttp.HeaderAuthorization)
 	}

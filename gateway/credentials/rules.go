@@ -47,6 +47,8 @@ func compileItem(shape *registry.AuthShape) (Rule, error) {
 		r.Type, r.Name = Query, shape.ParameterName
 	case registry.AuthCookie:
 		r.Type, r.Name = Cookie, shape.CookieName
+	case registry.AuthBody:
+		r.Type, r.Name = Body, shape.MemberName
 	case registry.AuthBasic:
 		r.Type = Basic
 	case registry.AuthBearer:

@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -76,6 +77,20 @@ type MCP struct {
 	Owner string
 	// Repeatable says that calling twice does no harm, as far as the server tells.
 	Repeatable bool
+	// Headers repeat arguments for the server, fixed ones too.
+	Headers []mcp.HeaderParam
+
+	fixed registry.Fixed  // values of arguments that go into every call; nil: none
+	given *connector.Head // the tool as the server describes it, where there are any
+}
+
+// Arguments are those of a call with the fixed values, in the place of what was given
+// for them.
+func (m *MCP) Arguments(given jsonscan.Value) jsonscan.Value {
+	if len(m.fixed) == 0 {
+		return given
+	}
+	return m.given.FixArguments(given, m.fixed)
 }
 
 // Redacts reports whether something has to see every byte of the tool's answers: a
@@ -128,8 +143,14 @@ func (t *Tool) load() error {
 		return fmt.Errorf("reading tool %s: %w", t.Name, err)
 	}
 	r := &t.ready.Ready
+	given := tool.Head
+	if fixed := t.fixed(); len(fixed) > 0 {
+		if tool, err = tool.Fix(fixed); err != nil {
+			return fmt.Errorf("fixed values of tool %s: %w", t.Name, err)
+		}
+	}
 	if tool.MCP != nil {
-		return t.loadMCP(tool)
+		return t.loadMCP(tool, &given)
 	}
 	r.Plan = tool.Plan
 	r.Method, r.Path = tool.Method, tool.Path
@@ -173,7 +194,11 @@ func (t *Tool) meterID() metering.ToolID {
 // Remote reports whether a tool that was loaded is one of an MCP server.
 func (t *Tool) Remote() bool { return t.ready.MCP != nil }
 
-func (t *Tool) loadMCP(tool *connector.Tool) error {
+// fixed are the values of arguments that the model does not see.
+func (t *Tool) fixed() registry.Fixed { return t.edit.FixedOver(t.Binding.fixed) }
+
+// loadMCP makes a tool of an MCP server ready; given is what the server says of it.
+func (t *Tool) loadMCP(tool *connector.Tool, given *connector.Head) error {
 	r, b := &t.ready.Ready, t.Binding
 	r.Method, r.Path = tool.Method, tool.Path
 	r.Plugins = t.Toolset.pluginsOf(b.Name, r.Method, r.Path)
@@ -191,6 +216,12 @@ func (t *Tool) loadMCP(tool *connector.Tool) error {
 	r.MCP = &MCP{
 		Tool: tool.MCP.Name, Endpoint: at, Hint: *b.Connector.MCP(), Owner: t.Toolset.ID,
 		Repeatable: tool.Annotations.ReadOnly || tool.Annotations.Idempotent,
+	}
+	if fixed := t.fixed(); len(fixed) > 0 {
+		r.MCP.given, r.MCP.fixed = given, fixed
+	}
+	if r.MCP.Headers, err = mcp.HeaderParams(given.InputSchema); err != nil {
+		r.MCP.Headers = nil // a mark that breaks the rules is one that clients ignore
 	}
 	r.Rules = b.Rules
 	if r.Headers, err = mcp.HeaderParams(tool.InputSchema); err != nil {

@@ -71,6 +71,7 @@ type Binding struct {
 	Rules    credentials.Rules // everything that is configured; a tool's own are in [Ready]
 	Meter    *metering.Connector
 	answers  *registry.Answers // nil: those of the toolset
+	fixed    registry.Fixed    // values of arguments that the model does not see
 
 	ifMatch func() bool // reads all tools, once
 }
@@ -185,7 +186,7 @@ func newBinding(in *ToolsetInput, ref *registry.ConnectorRef, meter *metering.Me
 	if err != nil {
 		return nil, err
 	}
-	b := &Binding{Name: ref.Name, Connector: c, Digest: string(ref.Digest), Rules: rules, Meter: meter.Connector(in.Slug, ref.Name), answers: ref.Answers}
+	b := &Binding{Name: ref.Name, Connector: c, Digest: string(ref.Digest), Rules: rules, Meter: meter.Connector(in.Slug, ref.Name), answers: ref.Answers, fixed: ref.Fixed}
 	b.ifMatch = sync.OnceValue(func() bool { return takesIfMatch(c) })
 	if ref.BaseURL != "" {
 		if b.Override, err = upstream.ParseBase(ref.BaseURL); err != nil {

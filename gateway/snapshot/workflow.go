@@ -135,6 +135,9 @@ func (t *Tool) head() (connector.Head, error) {
 		if t.edit != nil {
 			h.Annotations = t.edit.Annotations.Of(h.Annotations)
 		}
+		if fixed := t.fixed(); err == nil && len(fixed) > 0 {
+			h = h.Fix(fixed)
+		}
 		return h, err
 	}
 	p := t.Workflow.Plugin

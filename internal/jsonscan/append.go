@@ -126,3 +126,27 @@ func AppendMinified(dst, raw []byte) []byte {
 	}
 	return append(dst, raw[from:]...)
 }
+
+// AppendSet appends the object v with the member key set to value, a JSON text, in
+// front of the others; with a nil value, without that member. Members of v by that name
+// are dropped, however they are escaped. v that is missing or no object is taken for an
+// empty one.
+func AppendSet(dst []byte, v Value, key string, value []byte) []byte {
+	dst = append(dst, '{')
+	if value != nil {
+		dst = append(append(AppendStringOf(dst, key), ':'), value...)
+	}
+	first := value == nil
+	for it := v.Members(); it.Next(); {
+		if it.KeyEqual(key) {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(append(dst, '"'), it.Key()...), '"', ':')
+		dst = append(dst, it.Value().Raw()...)
+	}
+	return append(dst, '}')
+}

@@ -269,3 +269,26 @@ func probe(v Value) {
 	v.EqualText("x")
 	v.AppendText(nil)
 }
+
+func TestAppendSet(t *testing.T) {
+	f := func(in, key, value, want string) {
+		t.Helper()
+		var v Value
+		if in != "" {
+			v = Trusted([]byte(in))
+		}
+		var set []byte
+		if value != "" {
+			set = []byte(value)
+		}
+		if got := string(AppendSet([]byte("x"), v, key, set)); got != "x"+want {
+			t.Errorf("%s of %s to %s: %s, want %s", key, in, value, got, want)
+		}
+	}
+	f(``, "k", `1`, `{"k":1}`)
+	f(`[1]`, "k", `1`, `{"k":1}`)
+	f(`{}`, `a"b`, `"x"`, `{"a\"b":"x"}`)
+	f(`{ "a" : 1 , "k":2,"\u006b":3, "b":{"k":4} }`, "k", `[5]`, `{"k":[5],"a":1,"b":{"k":4}}`)
+	f(`{"k":2,"a":1,"k":3,"b":0}`, "k", ``, `{"a":1,"b":0}`)
+	f(`{"k":2}`, "k", ``, `{}`)
+}

@@ -204,7 +204,7 @@ func (c *compiler) liftable(plan *operation.Plan, b *body, names *argNames) bool
 	if b.kind != bodyJSON && b.kind != bodyForm && b.kind != bodyMultipart {
 		return false // XML needs the names of its root
 	}
-	if s.types != operation.TypeObject || s.hasAddl || len(s.pattern) > 0 || s.never || len(s.props) == 0 || c.hasVariants(s) {
+	if s.types != operation.TypeObject || s.hasAddl || len(s.pattern) > 0 || s.never || len(s.props) == 0 && !b.keyed || c.hasVariants(s) {
 		return false
 	}
 	visible := 0
@@ -223,7 +223,7 @@ func (c *compiler) liftable(plan *operation.Plan, b *body, names *argNames) bool
 			return false
 		}
 	}
-	return visible > 0
+	return visible > 0 || b.keyed
 }
 
 // fromPath is the argument of the path parameter that a member of a PUT or PATCH

@@ -95,7 +95,7 @@ func (c *compiler) operation(e entry) (*operation.Operation, error) {
 	op.Plan = plan
 	security := c.requirements(e.at.get("security"))
 	params, security = c.hideCredentials(params, security)
-	op.Security = security
+	op.Security = c.hideBodyCredentials(b, security)
 
 	if err := c.assemble(e.at, op, params, b); err != nil {
 		return nil, err
@@ -164,30 +164,33 @@ func (c *compiler) hideCredentials(params []parameter, security []operation.Requ
 		}
 		c.info(codeCredentialParam, p.at, "configure the credential of the toolset",
 			"parameter %s is a credential; it is applied by the gateway and not shown to agents", quoteShort(p.name))
-		if scheme == "" {
-			continue
-		}
-		effective := security
-		if effective == nil {
-			effective = c.api.Security
-		}
-		if slices.ContainsFunc(effective, func(r operation.Requirement) bool { return slices.Contains(r, scheme) }) {
-			continue
-		}
-		// Named by no requirement: it goes with every alternative.
-		next := make([]operation.Requirement, 0, len(effective)+1)
-		for _, r := range effective {
-			if len(r) > 0 {
-				next = append(next, append(slices.Clone(r), scheme))
-			}
-		}
-		if len(next) == 0 {
-			next = append(next, operation.Requirement{scheme})
-		}
-		if !p.required {
-			next = append(next, operation.Requirement{})
-		}
-		security = next
+		security = c.requireScheme(security, scheme, p.required)
 	}
 	return out, security
+}
+
+// requireScheme adds the scheme of a credential that was found to what an operation
+// requires.
+func (c *compiler) requireScheme(security []operation.Requirement, scheme string, required bool) []operation.Requirement {
+	effective := security
+	if effective == nil {
+		effective = c.api.Security
+	}
+	if scheme == "" || slices.ContainsFunc(effective, func(r operation.Requirement) bool { return slices.Contains(r, scheme) }) {
+		return security
+	}
+	// Named by no requirement: it goes with every alternative.
+	next := make([]operation.Requirement, 0, len(effective)+1)
+	for _, r := range effective {
+		if len(r) > 0 {
+			next = append(next, append(slices.Clone(r), scheme))
+		}
+	}
+	if len(next) == 0 {
+		next = append(next, operation.Requirement{scheme})
+	}
+	if !required {
+		next = append(next, operation.Requirement{})
+	}
+	return next
 }

@@ -131,6 +131,7 @@ type compiler struct {
 	ids       map[string]value // operationIds seen, lower case
 	relative  string           // a relative server that has no base
 	creds     *credentialUse
+	bodies    *bodyUse
 	emitted   int
 	scratch   []byte
 	input     []byte

@@ -150,10 +150,9 @@ func (p *planner) anyOf(o *operation.Schema, s *schema, a *alternatives, depth i
 		}
 		q := p.schema(b, depth)
 		d, ok := keys[b]
-		ok = ok && (b.types == operation.TypeObject || b.types == 0 && len(b.alts) > 0 && len(d.keys) > 0)
-		told = told && ok
+		told = told && ok && b.types == operation.TypeObject
 		switch {
-		case ok:
+		case ok && b.types == operation.TypeObject:
 			q = discriminate(q, d)
 		case q == nil:
 			o.AnyOf = nil

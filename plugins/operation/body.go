@@ -16,6 +16,9 @@ func (b *builder) body() {
 	body := b.form.body
 	if b.form.arg >= 0 {
 		v := r.values[b.form.arg]
+		if len(body.Fixed) > 0 {
+			v = withFixed(body.Fixed, v)
+		}
 		if !v.Exists() {
 			if body.Required {
 				b.fail(body.Arg, "the body is required")
@@ -30,7 +33,7 @@ func (b *builder) body() {
 	given := body.Required
 	for i := range body.Fields {
 		slot := b.form.fieldArg[i]
-		given = given || slot >= 0 && r.values[slot].Exists() && !b.c.inPath(slot)
+		given = given || body.Fields[i].Fixed || slot >= 0 && r.values[slot].Exists() && !b.c.inPath(slot)
 	}
 	if !given {
 		return
@@ -162,7 +165,10 @@ func (b *builder) appendJSON(dst []byte, s *Schema, v jsonscan.Value) []byte {
 		if len(s.Properties) == 0 && len(s.AnyOf) == 0 && len(s.All) == 0 && s.Additional == nil {
 			break
 		}
-		branch := b.c.branch(s, v) // what it is says what its members are
+		var branch *Schema // what it is says what its members are
+		if s.Disc != "" {
+			branch = s.branch(v)
+		}
 		dst = append(dst, '{')
 		some := false
 		for it := v.Members(); it.Next(); {
@@ -186,9 +192,6 @@ func (b *builder) appendJSON(dst []byte, s *Schema, v jsonscan.Value) []byte {
 	case jsonscan.Array:
 		if s.Items == nil && len(s.Prefix) == 0 && len(s.AnyOf) == 0 {
 			break
-		}
-		if branch := b.c.branch(s, v); branch != nil {
-			s = branch
 		}
 		dst = append(dst, '[')
 		i := 0

@@ -148,8 +148,11 @@ func element(s *Schema, i int) *Schema {
 	if s == nil {
 		return nil
 	}
-	if e := ownElement(s, i); e != nil {
-		return e
+	if i < len(s.Prefix) {
+		return s.Prefix[i]
+	}
+	if s.Items != nil {
+		return s.Items
 	}
 	for _, branch := range s.AnyOf {
 		if e := element(branch, i); e != nil {

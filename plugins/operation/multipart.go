@@ -112,8 +112,7 @@ func (m *mixed) part(name string, e *Encoding, s *Schema, v jsonscan.Value) {
 	b := m.b
 	contentType := ""
 	if e != nil && !strings.Contains(firstType(e.ContentType), "*") {
-		contentType, _, _ = strings.Cut(e.ContentType, ",") // with its parameters
-		contentType = strings.TrimSpace(contentType)
+		contentType = firstType(e.ContentType)
 	}
 	if isFile(s) || isFileObject(s, v) {
 		f, ok := b.fileOf(name, s, v, false)
@@ -149,7 +148,7 @@ func (m *mixed) part(name string, e *Encoding, s *Schema, v jsonscan.Value) {
 		contentType = "application/json"
 	case contentType == "" && s != nil && s.Media != "":
 		contentType = s.Media
-	case contentType != "" && isJSONType(firstType(contentType)):
+	case isJSONType(contentType) && contentType != "":
 		isJSON = true
 	}
 	b.r.Body = appendPartHead(b.r.Body, m.boundary, []byte(name), m.disposition)

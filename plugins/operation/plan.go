@@ -85,6 +85,8 @@ type Body struct {
 	// beside those they share: a file next to JSON. The first of them of whose own
 	// arguments one is given is sent instead. Variants have no variants.
 	Variants []Body `json:"variants,omitempty"`
+	// Fixed are members of a body that is one argument which [Compiled.Fix] decided.
+	Fixed []Field `json:"-"`
 }
 
 // Field is a member of a lifted body.
@@ -96,6 +98,9 @@ type Field struct {
 	Unlisted bool    `json:"unlisted,omitempty"` // as in [Param]
 	Const    string  `json:"const,omitempty"`
 	Schema   *Schema `json:"schema,omitempty"`
+	// Fixed says that [Compiled.Fix] decided Const: it is sent where nothing else of
+	// the body is given.
+	Fixed bool `json:"-"`
 }
 
 // Encoding is OpenAPI's Encoding Object for one member of a form or multipart

@@ -29,7 +29,6 @@ const (
 type Projection struct {
 	Program *engine.Program
 	why     map[*engine.Node]map[string]string
-	kept    map[*engine.Node]map[string]bool
 }
 
 // Default makes the response program of an operation by the default rules. api
@@ -40,7 +39,7 @@ func Default(op *operation.Operation, api Index) *engine.Program { return New(op
 // New makes the default projection of an operation, as [Default] does.
 func New(op *operation.Operation, api Index) *Projection {
 	w := &walk{
-		api: api, made: map[place]*engine.Node{}, why: map[*engine.Node]map[string]string{}, kept: map[*engine.Node]map[string]bool{},
+		api: api, made: map[place]*engine.Node{}, why: map[*engine.Node]map[string]string{},
 	}
 	w.names = slices.Clip(w.exactNames())
 	w.byName = make(map[string]int, len(w.names))
@@ -51,7 +50,7 @@ func New(op *operation.Operation, api Index) *Projection {
 	w.inner, w.outer = inner, w.generic(engine.KeepLone)
 	inner.Rest, w.outer.Rest = inner, w.generic(engine.KeepLone)
 	w.outer.Rest.Rest = inner
-	p := &Projection{Program: &engine.Program{Root: w.outer}, why: w.why, kept: w.kept}
+	p := &Projection{Program: &engine.Program{Root: w.outer}, why: w.why}
 	if op.Response == nil {
 		return p
 	}
@@ -94,7 +93,6 @@ type walk struct {
 	inner, outer *engine.Node   // for what no schema describes: deep inside, and near the top
 	made         map[place]*engine.Node
 	why          map[*engine.Node]map[string]string
-	kept         map[*engine.Node]map[string]bool // declared members that keep every address
 	count        int
 }
 
@@ -260,7 +258,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	}
 	n := w.generic(more)
 	n.Rest = w.rest(a)
-	reasons, kept := map[string]string{}, map[string]bool{}
+	reasons := map[string]string{}
 	if s.Additional != nil {
 		if len(members) == 0 {
 			// A map: its values are what a list's elements are.
@@ -295,8 +293,6 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			// By name, whatever the schema says of it, but for what a tool takes.
 			if n.Fields[i].Drop {
 				special = w.keepTaken(change, i, m) || special
-			} else if n.Fields[i].KeepURL && slices.Contains(pageNames, m.Name) {
-				kept[m.Name], special = true, true // to be told; compiling joins what is the same
 			}
 			continue
 		}
@@ -310,7 +306,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		case leaf(m.Schema) && (!suffixed(m.Name) || m.Schema.Type&operation.TypeString != 0):
 			continue // as its value says
 		}
-		special, kept[m.Name] = true, f.KeepURL
+		special = true
 		if by {
 			*change(i) = f
 			continue
@@ -322,7 +318,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		return w.plain(a)
 	}
 	w.count++
-	w.why[n], w.kept[n] = reasons, kept
+	w.why[n] = reasons
 	return n
 }
 

@@ -1,0 +1,115 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// fixedOf reads the fixed values of a record; nil for none.
+func fixedOf(record string) (registry.Fixed, error) {
+	if record == "" {
+		return nil, nil
+	}
+	f := registry.Fixed{}
+	if err := json.Unmarshal([]byte(record), &f); err != nil {
+		return nil, fmt.Errorf("reading the fixed values of a record: %w", err)
+	}
+	return f, nil
+}
+
+// showFixed are the fixed values of a record, as the API shows them.
+func showFixed(record string) map[string]json.RawMessage {
+	f, err := fixedOf(record)
+	if err != nil {
+		return nil // the record was checked when it was written
+	}
+	return f
+}
+
+// recordFixed is the stored form of fixed values; "" for none.
+func recordFixed(f map[string]json.RawMessage, at string) (string, error) {
+	if len(f) == 0 {
+		return "", nil
+	}
+	if err := registry.Fixed(f).Validate(at); err != nil {
+		return "", err
+	}
+	return mustJSON(f), nil
+}
+
+// patchFixed is a record after a change: null gives an argument back to the model.
+// takes reports whether there is an argument to fix.
+func patchFixed(record string, change map[string]json.RawMessage, at string, takes func(name string) bool) (string, error) {
+	f, err := fixedOf(record)
+	if err != nil || len(change) == 0 {
+		return record, err
+	}
+	next := map[string]json.RawMessage{}
+	maps.Copy(next, f)
+	for name, value := range change {
+		switch where := at + "/" + pointerTokens.Replace(name); {
+		case len(value) == 0 || string(value) == "null":
+			delete(next, name)
+			continue
+		case !takes(name):
+			return "", problem.New(problem.InvalidArgument, "there is no argument %.80q", name).At("", 0, 0, where).
+				Fix("name arguments as the input schema of the tools does; a member of the argument body is body.member")
+		}
+		next[name] = value
+	}
+	return recordFixed(next, at)
+}
+
+// pointerTokens escapes a token of a JSON pointer (RFC 6901 §3).
+var pointerTokens = strings.NewReplacer("~", "~0", "/", "~1")
+
+// takes reports whether a tool of the connector takes an argument.
+func (p *part) takes(name string) bool {
+	return slices.ContainsFunc(p.conn.tools, func(g generatedTool) bool { return g.takes(name) })
+}
+
+func (g *generatedTool) takes(name string) bool {
+	h := connector.Head{InputSchema: g.input}
+	return h.Takes(name)
+}
+
+// shown is the input schema of a tool without what is fixed.
+func (g *generatedTool) shown(fixed registry.Fixed) json.RawMessage {
+	h := connector.Head{InputSchema: g.input}
+	return h.Fix(fixed).InputSchema
+}
+
+// checkFixed tries the fixed values of a bundle on the tools that take them: the API
+// may have come to accept others.
+func (d *draft) checkFixed(t *registry.Toolset) error {
+	of := map[Operation]*registry.ToolEdit{}
+	for i := range t.Tools {
+		e := &t.Tools[i]
+		of[Operation{Connector: e.Connector, Method: e.Method, Path: e.Path}] = e
+	}
+	for i, p := range d.parts {
+		for n := range p.conn.tools {
+			g := &p.conn.tools[n]
+			e := of[Operation{Connector: p.row.Name, Method: g.method, Path: g.path}]
+			fixed := e.FixedOver(t.Connectors[i].Fixed)
+			if len(fixed) == 0 || e != nil && e.Disabled {
+				continue
+			}
+			tool, err := p.conn.opened.Tool(n)
+			if err != nil {
+				return err
+			}
+			if _, err := tool.Fix(fixed); err != nil {
+				return problem.As(err).InTool(g.name)
+			}
+		}
+	}
+	return nil
+}

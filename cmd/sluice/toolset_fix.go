@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+)
+
+type fixFlags struct {
+	tool, connector string
+	release         []string
+}
+
+func (a *app) toolsetFix() *cobra.Command {
+	var f fixFlags
+	cmd := &cobra.Command{
+		Use:   "fix TOOLSET [ARGUMENT=VALUE …]",
+		Short: "Show or set arguments that the model does not see",
+		Long: "Show or set values of arguments that are sent with every call and that the model does not see: a\n" +
+			"tenant, an API version, a locale. They hold for each tool of the connector that takes an argument of\n" +
+			"that name, or for one tool. A member of the argument body is body.member. A value is JSON, or the text\n" +
+			"itself where the argument is one. Secrets belong to the authentication: sluice toolset auth.",
+		Example: `  sluice toolset fix shop tenant_id=acme api_version=2
+  sluice toolset fix shop --tool create_order currency=EUR body.channel=web
+  sluice toolset fix shop --release tenant_id
+  sluice toolset fix shop`,
+		Args: between(1, -1, "a toolset, and arguments with their values"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			e := &toolEdit{app: a, c: c, toolset: t, etag: etag}
+			return e.fix(cmd.Context(), &f, args[1:])
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.tool, "tool", "", "of this `TOOL` only")
+	connectorFlag(cmd, &f.connector)
+	fs.StringArrayVar(&f.release, "release", nil, "give the `ARGUMENT` back to the model (repeatable)")
+	cmd.MarkFlagsMutuallyExclusive("tool", "connector")
+	return cmd
+}
+
+func (e *toolEdit) fix(ctx context.Context, f *fixFlags, pairs []string) error {
+	change, err := e.fixedArguments(ctx, f, pairs)
+	if err != nil {
+		return err
+	}
+	for _, name := range f.release {
+		change[name] = nil
+	}
+	if f.tool != "" {
+		var out admin.Tool
+		call := apiCall{method: http.MethodGet, path: toolsetPath(e.toolset, "tools", f.tool), out: &out}
+		if len(change) > 0 {
+			call.method, call.in, call.ifMatch = http.MethodPatch, admin.PatchTool{Fixed: change}, e.etag
+		}
+		return e.askFixed(ctx, call, len(change) > 0, &out, func() (string, map[string]json.RawMessage) { return out.Name, out.Fixed })
+	}
+	name := f.connector
+	if name == "" {
+		if len(e.toolset.Connectors) > 1 {
+			return usagef("%s has several connectors: name one with --connector, or a tool with --tool", e.toolset.Slug)
+		}
+		name = e.toolset.Connectors[0].Name
+	}
+	var out admin.ToolsetConnectorDetail
+	call := apiCall{method: http.MethodGet, path: toolsetPath(e.toolset, "connectors", name), out: &out}
+	if len(change) > 0 {
+		call.method, call.in, call.ifMatch = http.MethodPatch, admin.PatchConnector{Fixed: change}, e.etag
+	}
+	return e.askFixed(ctx, call, len(change) > 0, &out, func() (string, map[string]json.RawMessage) { return out.Name, out.Fixed })
+}
+
+// askFixed makes a call and prints what is fixed after it.
+func (e *toolEdit) askFixed(ctx context.Context, call apiCall, changes bool, out any, of func() (string, map[string]json.RawMessage)) error {
+	if _, err := e.c.do(ctx, call); err != nil {
+		return err
+	}
+	if changes {
+		e.sayNext()
+	}
+	name, fixed := of()
+	return e.object(out, func(w io.Writer) {
+		if len(fixed) == 0 {
+			fmt.Fprintf(w, "%s has no fixed arguments\n", printable(name))
+		}
+		for _, argument := range slices.Sorted(maps.Keys(fixed)) {
+			fmt.Fprintf(w, "%s  %s\n", printable(argument), printable(string(fixed[argument])))
+		}
+	})
+}
+
+// fixedArguments reads ARGUMENT=VALUE pairs. What the schema of a tool calls a string
+// is taken as it is; other values are JSON, or else text.
+func (e *toolEdit) fixedArguments(ctx context.Context, f *fixFlags, pairs []string) (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	if len(pairs) == 0 {
+		return out, nil
+	}
+	items, _, err := all[admin.Tool](ctx, e.c, toolsetPath(e.toolset, "tools")+"?"+url.Values{"schemas": {"true"}}.Encode())
+	if err != nil {
+		return nil, err
+	}
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, usagef("%q is not ARGUMENT=VALUE", printable(pair))
+		}
+		if json.Valid([]byte(value)) && !e.fixesText(items, name) && !f.takesText(items, name) {
+			out[name] = json.RawMessage(value)
+			continue
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = text
+	}
+	return out, nil
+}
+
+// fixesText reports whether the argument, which is in no schema then, is a text now.
+func (e *toolEdit) fixesText(items []admin.Tool, name string) bool {
+	isText := func(fixed map[string]json.RawMessage) bool { return strings.HasPrefix(string(fixed[name]), `"`) }
+	return slices.ContainsFunc(items, func(t admin.Tool) bool { return isText(t.Fixed) }) ||
+		slices.ContainsFunc(e.toolset.Connectors, func(c admin.ToolsetConnector) bool { return isText(c.Fixed) })
+}
+
+// takesText reports whether a tool takes a string as the argument of a name.
+func (f *fixFlags) takesText(items []admin.Tool, name string) bool {
+	type schema struct {
+		Type       any                        `json:"type"`
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	isText := func(text json.RawMessage) bool {
+		var s schema
+		return json.Unmarshal(text, &s) == nil && s.Type == "string"
+	}
+	for i := range items {
+		var root, object schema
+		if f.tool != "" && items[i].Name != f.tool || json.Unmarshal(items[i].InputSchema, &root) != nil {
+			continue
+		}
+		if isText(root.Properties[name]) {
+			return true
+		}
+		outer, member, nested := strings.Cut(name, ".")
+		if nested && json.Unmarshal(root.Properties[outer], &object) == nil && isText(object.Properties[member]) {
+			return true
+		}
+	}
+	return false
+}
