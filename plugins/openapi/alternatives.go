@@ -404,15 +404,24 @@ type union struct {
 	variants []string
 	object   bool
 	seen     []*schema
+	visits   *int // made in all, with the unions inside
 }
 
-// maxUnion bounds the properties of a merged object.
-const maxUnion = 500
+// Bounds of a merged object: its properties, and the alternatives inside of
+// alternatives that are looked at.
+const (
+	maxUnion       = 500
+	maxUnionVisits = 2000
+)
 
 func (u *union) add(s *schema, depth int) {
-	if depth > maxBranches || slices.Contains(u.seen, s) {
+	if u.visits == nil {
+		u.visits = new(int)
+	}
+	if *u.visits++; depth > maxBranches || *u.visits > maxUnionVisits || slices.Contains(u.seen, s) {
 		return
 	}
+	u.p.c.tick()
 	u.seen = append(u.seen, s)
 	if s.types&operation.TypeObject != 0 || len(s.props) > 0 {
 		u.object = true
@@ -445,7 +454,7 @@ func (u *union) add(s *schema, depth int) {
 			if b.name != "" && len(u.variants) < maxListedEnum {
 				u.variants = append(u.variants, b.name)
 			}
-			sub := union{p: u.p, props: u.props, seen: u.seen, variants: u.variants}
+			sub := union{p: u.p, visits: u.visits, props: u.props, seen: u.seen, variants: u.variants}
 			sub.add(b, depth+1)
 			u.props, u.object, u.variants = sub.props, u.object || sub.object, sub.variants
 			if j == 0 {

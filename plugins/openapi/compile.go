@@ -113,6 +113,7 @@ type compiler struct {
 	extends    map[*document]map[value][]subtype
 	extended   map[value][]subtype
 	subtyped   map[subtypeKey]*schema
+	nested     bool   // a subtype of a subtype is being folded
 	within     string // discriminator of the subtype that is being folded
 	responses  map[*schema]*operation.Schema
 	outputs    map[outputKey][]byte

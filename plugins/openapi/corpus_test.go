@@ -116,3 +116,47 @@ func TestCorpus(t *testing.T) {
 		t.Errorf("%d of %d operations are tools, want 99.5 %%", tools, operations)
 	}
 }
+
+// TestNoToolOfCorpusIsAnyObject: whatever the room, a tool keeps its parameters and
+// required members, and its body is not any object where the specification says
+// more.
+func TestNoToolOfCorpusIsAnyObject(t *testing.T) {
+	dir := corpusDir(t)
+	tools, cut := 0, 0
+	for _, limit := range []int{DefaultMaxTool, 6 << 10} {
+		for _, s := range corpusSpecs(t, dir) {
+			res, ops := compileAll(t, corpusSource(t, dir, s), Options{Limits: Limits{MaxTool: limit}})
+			for _, w := range res.Warnings {
+				if w.Code == codeToolCut {
+					cut++
+				}
+			}
+			for _, op := range ops {
+				tools++
+				var root struct {
+					Properties map[string]map[string]any
+					Required   []string
+				}
+				if err := strict(op.InputSchema, &root); err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range op.Plan.Params {
+					if p.Arg != "" && p.Required && root.Properties[p.Arg] == nil {
+						t.Errorf("%s %s %s: %s is not published", s.id, op.Method, op.Path, p.Arg)
+					}
+				}
+				b := op.Plan.Body
+				if b == nil || b.Arg == "" || b.Schema == nil || b.Schema.Type != operation.TypeObject || len(b.Schema.Properties) == 0 {
+					continue
+				}
+				if p := root.Properties[b.Arg]; p["properties"] == nil && p["anyOf"] == nil {
+					t.Errorf("%s %s %s: the body is any object: %v", s.id, op.Method, op.Path, p)
+				}
+			}
+		}
+	}
+	t.Logf("%d tools, %d simplified", tools, cut)
+	if tools < 30_000 || cut == 0 {
+		t.Errorf("%d tools, %d simplified", tools, cut)
+	}
+}

@@ -9,7 +9,11 @@ import (
 
 // maxSubtypes bounds the subtypes of one schema; the longest known list of a real
 // specification has 60.
-const maxSubtypes = 200
+const maxSubtypes = 100
+
+// maxSubtyped bounds the subtypes that one specification makes: where a subtype has
+// subtypes by another discriminator, they multiply. Real ones make a few hundred.
+const maxSubtyped = 5000
 
 // subtype is a component that extends another by allOf.
 type subtype struct {
@@ -94,7 +98,7 @@ func discriminatorName(disc value) string {
 // it is.
 func (c *compiler) inherit(s *schema, v, disc value, stack []value) {
 	name := discriminatorName(disc)
-	if name == "" || c.within == name {
+	if name == "" || c.within == name || c.nested || len(c.subtyped) >= maxSubtyped {
 		return
 	}
 	list := c.subtypes(v)
@@ -112,7 +116,7 @@ func (c *compiler) inherit(s *schema, v, disc value, stack []value) {
 			return
 		}
 		if len(a.branches) < maxSubtypes {
-			a.branches = append(a.branches, child{at: at, disc: name, name: component})
+			a.branches = append(a.branches, child{at: at, disc: name, name: component, nested: c.within != ""})
 			a.values = append(a.values, values)
 		}
 	}
@@ -201,27 +205,29 @@ func (c *compiler) mapped(m value, list []subtype) (at value, component string) 
 // subtype is a subtype's schema with what it extends, but not what extends it by
 // the same discriminator: the list of alternatives has that already.
 func (c *compiler) subtype(ch *child) *schema {
-	key := subtypeKey{ch.at, ch.disc}
+	key := subtypeKey{ch.at, ch.disc, ch.nested}
 	if s, ok := c.subtyped[key]; ok {
 		return s
 	}
-	if c.created >= maxSchemas {
+	if c.created >= maxSchemas || len(c.subtyped) >= maxSubtyped {
+		c.warn(codeSchemaBudget, c.main.root(), "simplify its discriminators", "its subtypes combine to more than %d; the rest is left open", maxSubtyped)
 		return c.anything
 	}
 	s := c.newSchema(ch.at)
 	s.name = ch.name
 	c.subtyped[key] = s
-	within, folds := c.within, c.levelFolds
-	c.within = ch.disc
+	within, nested, folds := c.within, c.nested, c.levelFolds
+	c.within, c.nested = ch.disc, ch.nested
 	c.fold(s, ch.at, nil)
 	c.infer(s)
-	c.within, c.levelFolds = within, folds
+	c.within, c.nested, c.levelFolds = within, nested, folds
 	return s
 }
 
 type subtypeKey struct {
-	at   value
-	disc string
+	at     value
+	disc   string
+	nested bool
 }
 
 // leadsBack reports alternatives of which one is a schema that is being folded: a

@@ -60,7 +60,9 @@ type child struct {
 	more []value
 	disc string // not empty: a subtype by this discriminator, without subtypes of its own
 	name string // component of the subtype
-	s    *schema
+	// nested: a subtype of a subtype, by another discriminator, which has none itself
+	nested bool
+	s      *schema
 }
 
 func (ch *child) exists() bool { return ch.at.exists() || ch.s != nil }
@@ -96,14 +98,14 @@ const (
 // normal gives the schema of a child.
 func (c *compiler) normal(ch *child) *schema {
 	if ch.s == nil {
-		within := c.within // a member is no part of what it is a member of
-		c.within = ""
+		within, nested := c.within, c.nested // a member is no part of what it is a member of
+		c.within, c.nested = "", false
 		if ch.disc != "" {
 			ch.s = c.subtype(ch)
 		} else {
 			ch.s = c.normalise(ch.at, ch.more)
 		}
-		c.within = within
+		c.within, c.nested = within, nested
 	}
 	return ch.s
 }
