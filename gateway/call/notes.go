@@ -53,7 +53,7 @@ func (x *exchange) noteHeaders() {
 	if x.ready.Method == fasthttp.MethodHead {
 		for k, v := range x.http.Headers() {
 			if !hiddenHeader(k) {
-				x.noteHeader(k, v)
+				x.noteHeader(string(k), v)
 			}
 		}
 		return
@@ -62,20 +62,20 @@ func (x *exchange) noteHeaders() {
 	case fasthttp.StatusCreated, fasthttp.StatusAccepted:
 		location := x.http.Header(fasthttp.HeaderLocation)
 		if len(location) > 0 && !bytes.Contains(x.body, location) { // else it is in the answer
-			x.noteHeader([]byte("Location"), x.ownPath(location))
+			x.noteHeader("Location", x.ownPath(location))
 		}
 		if after, _ := retryAfter(x.http.Header(fasthttp.HeaderRetryAfter)); after != nil {
-			x.noteHeader([]byte("Retry-After"), after)
+			x.noteHeader("Retry-After", after)
 		}
 	}
 	for _, name := range shownHeaders {
-		x.noteHeader([]byte(name), x.http.Header(name))
+		x.noteHeader(name, x.http.Header(name))
 	}
 	if tag := x.http.Header(fasthttp.HeaderETag); len(tag) > 0 && x.tool.Binding.IfMatch() {
-		x.noteHeader([]byte("ETag"), tag)
+		x.noteHeader("ETag", tag)
 	}
 	if d := x.http.Header(fasthttp.HeaderContentDisposition); bytes.Contains(d, []byte("filename")) {
-		x.noteHeader([]byte("Content-Disposition"), d)
+		x.noteHeader("Content-Disposition", d)
 	}
 }
 
@@ -105,7 +105,7 @@ func hiddenHeader(name []byte) bool {
 }
 
 // noteHeader adds a header, if it has a value that can be shown whole.
-func (x *exchange) noteHeader(name, value []byte) {
+func (x *exchange) noteHeader(name string, value []byte) {
 	value = bytes.TrimSpace(value)
 	if len(value) == 0 || len(value) > maxHeaderValue || len(name) > maxToldName {
 		return
@@ -113,7 +113,7 @@ func (x *exchange) noteHeader(name, value []byte) {
 	if len(x.headers) > 0 {
 		x.headers = append(x.headers, ',')
 	}
-	x.headers = append(jsonscan.AppendString(x.headers, name), ':')
+	x.headers = append(jsonscan.AppendStringOf(x.headers, name), ':')
 	x.headers = jsonscan.AppendString(x.headers, value)
 }
 

@@ -22,7 +22,7 @@ func forPrograms(raw []byte) bool {
 	}
 	n := hostEnd(raw)
 	host, rest := raw[:n], raw[n:]
-	for _, w := range [...]string{"doc", "develope", "help", "support"} {
+	for _, w := range [...]string{"doc", "develop", "help", "support"} {
 		if bytes.HasPrefix(host, []byte(w)) {
 			return false
 		}

@@ -60,7 +60,7 @@ NOINLINE int for_programs(const u8 *s, const u8 *e) {
     s++;
   }
   const u8 *h = host_end(s, e);
-  if (starts(s, h, 0x636f64, 3) || starts(s, h, 0x65706f6c65766564ull, 8) || starts(s, h, 0x706c6568, 4) || // doc, develope, help
+  if (starts(s, h, 0x636f64, 3) || starts(s, h, 0x706f6c65766564ull, 7) || starts(s, h, 0x706c6568, 4) || // doc, develop, help
       starts(s, h, 0x74726f70707573ull, 7)) // support
     return 0;
   for (const u8 *word = s, *q = s; q <= h; q++) {

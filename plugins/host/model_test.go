@@ -235,7 +235,7 @@ func (m *model) dropped(t *tree, r engine.Rules) bool {
 
 // What docs/response-programs.md says of addresses that programs follow, as patterns.
 var (
-	pageHost    = regexp.MustCompile(`^https?://(doc|develope|help|support)`)
+	pageHost    = regexp.MustCompile(`^https?://(doc|develop|help|support)`)
 	forPrograms = regexp.MustCompile(`^https?://(([^/?#]*[.:-])?(api([.:-][^/?#]*)?|(avatar|gravatar)[^/?#]*)([/?#]|$)` +
 		`|[^/?#]*(/[^/?#]*)*\.json([?#]|$)` +
 		`|[^/?#]*/((api|rest)([/?#]|$)|([^/?#]*/){0,2}(_apis([/?#]|$)|v\d{1,2}([.a-z][^/?#]*)?/)` +
@@ -425,8 +425,10 @@ var names = []string{
 	"customer_billing_address_line", "customer_mailing_address_line", "repository_aa", "repository_bb", strings.Repeat("n", engine.MaxName), strings.Repeat("m", engine.MaxName+1),
 }
 
-var values = []string{`"a"`, `"open"`, `""`, `0`, `1`, `1.0`, `-2.50e1`, `25`, `12345678901234567890123`, `true`, `false`, `null`, `"é"`, `"https://x"`,
-	`"https://api.x/a"`, `"https:\/\/x\/api\/3"`, `"https://x/v2/{id}"`, `"https://docs.x/api/v1/a"`, `"http://x/a/b.json?c"`}
+var values = []string{
+	`"a"`, `"open"`, `""`, `0`, `1`, `1.0`, `-2.50e1`, `25`, `12345678901234567890123`, `true`, `false`, `null`, `"é"`, `"https://x"`,
+	`"https://api.x/a"`, `"https:\/\/x\/api\/3"`, `"https://x/v2/{id}"`, `"https://docs.x/api/v1/a"`, `"http://x/a/b.json?c"`,
+}
 
 func randomProgram(seed uint64) *engine.Program {
 	r := rand.New(rand.NewPCG(seed, 1))

@@ -153,7 +153,8 @@ func (w *walk) links(next []engine.Field) *engine.Node {
 		programs = append(programs, test("href", engine.CmpGlob, `"`+g+`"`))
 	}
 	node.Where = &engine.Predicate{Or: []*engine.Predicate{
-		test("rel", engine.CmpEq, `"next"`), {Not: test("rel", engine.CmpExists, "")},
+		test("rel", engine.CmpEq, `"next"`),
+		{Not: test("rel", engine.CmpExists, "")},
 		{And: []*engine.Predicate{test("href", engine.CmpPrefix, `"http"`), {Not: &engine.Predicate{Or: programs}}}},
 	}}
 	add := func(f engine.Field) {

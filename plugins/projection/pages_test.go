@@ -16,8 +16,10 @@ import (
 func TestPages(t *testing.T) {
 	for _, c := range []struct{ name, in, gone string }{
 		{"calendar event", `{"kind":"calendar#event","htmlLink":"https://www.google.com/calendar/event?eid=x","hangoutLink":"https://meet.google.com/abc","creator":{"email":"a@x","self":true},"conferenceData":{"entryPoints":[{"entryPointType":"video","uri":"https://meet.google.com/abc"}]},"selfLink":"https://www.googleapis.com/calendar/v3/e/1"}`, "selfLink"},
-		{"git project", `{"id":4,"web_url":"https://gitlab.example.com/d/p","ssh_url_to_repo":"git@gitlab.example.com:d/p.git","http_url_to_repo":"https://gitlab.example.com/d/p.git","avatar_url":"https://gitlab.example.com/u/a.png","star_count":0,"_links":{"self":"https://gitlab.example.com/api/v4/projects/4","issues":"https://gitlab.example.com/api/v4/projects/4/issues"}}`,
-			"avatar_url _links"},
+		{
+			"git project", `{"id":4,"web_url":"https://gitlab.example.com/d/p","ssh_url_to_repo":"git@gitlab.example.com:d/p.git","http_url_to_repo":"https://gitlab.example.com/d/p.git","avatar_url":"https://gitlab.example.com/u/a.png","star_count":0,"_links":{"self":"https://gitlab.example.com/api/v4/projects/4","issues":"https://gitlab.example.com/api/v4/projects/4/issues"}}`,
+			"avatar_url _links",
+		},
 		{"artist", `{"external_urls":{"spotify":"https://open.spotify.com/artist/0"},"followers":{"href":null,"total":306565},"genres":["rock"],"href":"https://api.spotify.com/v1/artists/0","popularity":59,"publisher":"P","tracks":{"href":"https://api.spotify.com/v1/albums/4/tracks","total":11}}`, "href followers.href tracks.href"},
 		{"status", `{"id":"1","uri":"https://m.example/users/g/statuses/1","url":"https://m.example/@g/1","account":{"acct":"g@other.example","username":"g","url":"https://m.example/@g","avatar":"https://files.m.example/a.png"},"poll":{"votes_count":10,"expired":false}}`, "account.avatar"},
 		{"page", `{"object":"page","url":"https://www.notion.so/P-1","public_url":"https://j.notion.site/P-1","archived":false}`, ""},
