@@ -160,10 +160,13 @@ bench: build $(E2E)/.ready ## measure every promise about speed and memory
 bench-docs: ## the same, and write the table of docs/benchmarks.md
 	@$(MAKE) bench BENCHFLAGS='-report -markdown docs/benchmarks.md'
 
+# Questions about the answers, which are not part of the repository: make answers-report QUESTIONS=FILE
+QUESTIONS ?= $(wildcard $(SLUICE_CORPUS)/answers-qa/questions.jsonl)
 .PHONY: answers-report
-answers-report: build ## measure the answers in SLUICE_CORPUS and write docs/answers.md and docs/answers/
+answers-report: build ## measure the answers in SLUICE_CORPUS, ask QUESTIONS=FILE, write docs/answers.md and docs/answers/
 	@test -n "$(SLUICE_CORPUS)" || { echo "SLUICE_CORPUS names no directory of specifications and answers" >&2; exit 1; }
-	bin/sluice preview --corpus "$(SLUICE_CORPUS)" --report docs/answers.md
+	@test -n "$(QUESTIONS)" || echo "WARNING: no QUESTIONS=FILE: the report will have no questions" >&2
+	bin/sluice preview --corpus "$(SLUICE_CORPUS)" $(if $(QUESTIONS),--questions "$(QUESTIONS)") --report docs/answers.md
 
 # REPORT_PYTHON= leaves FastMCP out, which the list of tools is compared with.
 REPORT_PYTHON ?= bin/fastmcp/bin/python

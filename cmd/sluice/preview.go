@@ -25,6 +25,7 @@ type previewFlags struct {
 	spec, operation, response string
 	profile, fields           string
 	corpus, report            string
+	questions                 string
 	text                      bool
 }
 
@@ -74,6 +75,7 @@ prints an object for each answer.`,
 	fl.StringVar(&f.profile, "profile", registry.ProfileConcise, "off, lossless or concise")
 	fl.StringVar(&f.corpus, "corpus", "", "directory of specifications and answers")
 	fl.BoolVar(&f.text, "text", false, "with -o json or jsonl: the texts too")
+	fl.StringVar(&f.questions, "questions", "", "with --corpus: a set of questions about its answers, an object with answer, class and pointers on each line")
 	fl.StringVar(&f.report, "report", "", "with --corpus: write a report to this file")
 	mustComplete(cmd, "profile", []string{registry.ProfileOff, registry.ProfileLossless, registry.ProfileConcise})
 	return cmd

@@ -94,8 +94,21 @@ func (a *app) previewCorpus(ctx context.Context, p *previewer, f previewFlags) e
 	if err != nil {
 		return err
 	}
+	var answers *asked
+	if f.questions != "" {
+		questions, err := readQuestions(f.questions)
+		if err != nil {
+			return err
+		}
+		if answers, err = askAll(questions, all); err != nil {
+			return err
+		}
+		var b strings.Builder
+		answers.print(&b)
+		a.say("%s", strings.TrimSuffix(b.String(), "\n"))
+	}
 	if f.report != "" {
-		if err := writeReport(f.report, all); err != nil {
+		if err := writeReport(f.report, all, answers); err != nil {
 			return err
 		}
 	}

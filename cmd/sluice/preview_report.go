@@ -22,8 +22,9 @@ const vendorAnswers = 5
 const maxDroppedListed = 12
 
 // writeReport writes what became of the answers of a corpus, as Markdown: file, and
-// beside it a folder of its name with a page for each specification.
-func writeReport(file string, all []answered) error {
+// beside it a folder of its name with a page for each specification. questions is nil
+// where none were asked.
+func writeReport(file string, all []answered, questions *asked) error {
 	var b bytes.Buffer
 	b.WriteString(`# Answers
 
@@ -65,6 +66,9 @@ What agents read of real answers of real APIs, in tokens of o200k_base. ` + "`ma
 	fmt.Fprintf(&b, "\nConcise saves %.1f %% of pretty JSON as the unweighted mean over the %d vendors with %d answers or more. Larger than minified: vendors %s.\n"+
 		"Answers that lossless text does not give back exactly: %s; for which it costs more than minified JSON: %s.\n",
 		mean/float64(max(n, 1)), n, vendorAnswers, listed(larger), listed(unequal), listed(costlier))
+	if questions != nil {
+		questions.markdown(&b)
+	}
 	b.WriteString("\n## By vendor\n\n")
 	vendorTable(&b, sums[:len(sums)-2])
 	b.WriteString("\n## By answer\n\n| answer | kind | pretty | minified | lossless | concise | saved | one field | kept | ids lost |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")

@@ -27,8 +27,9 @@ func (a *app) projectionCommand() *cobra.Command {
 func (a *app) projectionSuggestCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "suggest SPEC|URL|- [OPERATION]",
-		Short: "Print the default projection of an operation",
+		Use:     "suggest SPEC|URL|- [OPERATION]",
+		Aliases: []string{"explain"},
+		Short:   "Print the default projection of an operation",
 		Long: `Print what the default projection of an operation leaves out of its answers, and why:
 the members that its response schema declares, and with --all the rules that hold for
 every answer too. Without an operation, a line for each operation. No node is needed.`,
@@ -126,7 +127,7 @@ func (s *suggestion) print(w io.Writer) {
 		fmt.Fprintf(w, "  %-40s %s\n", printable(l.Path), l.Why)
 	}
 	if len(s.Kept) > 0 {
-		fmt.Fprintln(w, "\nKept although they may be addresses, because a tool takes or sets them:")
+		fmt.Fprintln(w, "\nKept, also with an address of an API: what a tool takes or sets, pages and files:")
 	}
 	for _, k := range s.Kept {
 		fmt.Fprintf(w, "  %s\n", printable(k))

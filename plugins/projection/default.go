@@ -29,6 +29,7 @@ const (
 type Projection struct {
 	Program *engine.Program
 	why     map[*engine.Node]map[string]string
+	kept    map[*engine.Node]map[string]bool
 }
 
 // Default makes the response program of an operation by the default rules. api
@@ -39,7 +40,7 @@ func Default(op *operation.Operation, api Index) *engine.Program { return New(op
 // New makes the default projection of an operation, as [Default] does.
 func New(op *operation.Operation, api Index) *Projection {
 	w := &walk{
-		api: api, made: map[place]*engine.Node{}, why: map[*engine.Node]map[string]string{},
+		api: api, made: map[place]*engine.Node{}, why: map[*engine.Node]map[string]string{}, kept: map[*engine.Node]map[string]bool{},
 	}
 	w.names = slices.Clip(w.exactNames())
 	w.byName = make(map[string]int, len(w.names))
@@ -50,7 +51,7 @@ func New(op *operation.Operation, api Index) *Projection {
 	w.inner, w.outer = inner, w.generic(engine.KeepLone)
 	inner.Rest, w.outer.Rest = inner, w.generic(engine.KeepLone)
 	w.outer.Rest.Rest = inner
-	p := &Projection{Program: &engine.Program{Root: w.outer}, why: w.why}
+	p := &Projection{Program: &engine.Program{Root: w.outer}, why: w.why, kept: w.kept}
 	if op.Response == nil {
 		return p
 	}
@@ -93,6 +94,7 @@ type walk struct {
 	inner, outer *engine.Node   // for what no schema describes: deep inside, and near the top
 	made         map[place]*engine.Node
 	why          map[*engine.Node]map[string]string
+	kept         map[*engine.Node]map[string]bool // declared members that keep every address
 	count        int
 }
 
@@ -259,7 +261,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	}
 	n := w.generic(more)
 	n.Rest = w.rest(a)
-	reasons := map[string]string{}
+	reasons, kept := map[string]string{}, map[string]bool{}
 	if s.Additional != nil {
 		if len(members) == 0 {
 			// A map: its values are what a list's elements are.
@@ -294,6 +296,8 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			// By name, whatever the schema says of it, but for what a tool takes.
 			if n.Fields[i].Drop {
 				special = w.keepTaken(change, i, m) || special
+			} else if n.Fields[i].KeepURL && slices.Contains(pageNames, m.Name) {
+				kept[m.Name], special = true, true // to be told; compiling joins what is the same
 			}
 			continue
 		}
@@ -307,7 +311,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		case leaf(m.Schema) && (!suffixed(m.Name) || m.Schema.Type&operation.TypeString != 0):
 			continue // as its value says
 		}
-		special = true
+		special, kept[m.Name] = true, f.KeepURL
 		if by {
 			*change(i) = f
 			continue
@@ -319,7 +323,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		return w.plain(a)
 	}
 	w.count++
-	w.why[n] = reasons
+	w.why[n], w.kept[n] = reasons, kept
 	return n
 }
 

@@ -119,8 +119,8 @@ func (p *Projection) Left() []Left {
 	return out
 }
 
-// Kept lists the declared members that stay although a rule would drop their
-// addresses.
+// Kept lists the declared members that stay also where they hold an address of an API:
+// identifiers, what a caller sets, pages and files.
 func (p *Projection) Kept() []string {
 	var out []string
 	seen := map[*engine.Node]bool{}
@@ -131,7 +131,7 @@ func (p *Projection) Kept() []string {
 		}
 		seen[n] = true
 		for _, f := range n.Fields {
-			if f.KeepURL && !slices.Contains(nextNames, f.Name) {
+			if p.kept[n][f.Name] {
 				out = append(out, at+f.Name)
 			}
 			if p.why[f.Node] != nil {
