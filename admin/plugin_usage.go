@@ -80,7 +80,7 @@ func (s *Server) edgePlugins(w http.ResponseWriter, r *http.Request) error {
 		} else if err != nil {
 			return err
 		}
-		s.PluginFailed(ctx, ws, u.Name, u.Version, "on edge "+e.Name+": "+u.Reason)
+		s.LeaveOut(ctx, LeftOutPlugin{Workspace: ws, Toolset: u.Toolset, Name: u.Name, Version: u.Version, Edge: e.Name, Reason: u.Reason, Until: u.End(s.now())})
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

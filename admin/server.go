@@ -200,6 +200,7 @@ type Server struct {
 	streams   sync.WaitGroup
 	listeners listeners
 	denied    sampler
+	leftOut   leftOut
 }
 
 // New makes a server, ends what a process that died left running, and restores

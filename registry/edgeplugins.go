@@ -2,6 +2,7 @@ package registry
 
 import (
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/problem"
@@ -50,6 +51,23 @@ type PluginUnbound struct {
 	Name      string `json:"name"`
 	Version   string `json:"version"`
 	Reason    string `json:"reason"` // for people
+	// Toolset is the slug of the toolset whose calls it is left out of, Until the end of
+	// that in seconds since 1970. An edge from before they were told sends neither.
+	Toolset string `json:"toolset,omitempty"`
+	Until   int64  `json:"until,omitempty"`
+}
+
+// MaxLeftOut is the longest time for which a node leaves a plugin out, with an hour for
+// clocks that differ.
+const MaxLeftOut = 2 * time.Hour
+
+// End is when the plugin is used again, as far as it can be believed at a time.
+func (u *PluginUnbound) End(now time.Time) time.Time {
+	end := time.Unix(u.Until, 0)
+	if end.After(now.Add(MaxLeftOut)) {
+		return now.Add(MaxLeftOut)
+	}
+	return end
 }
 
 // maxCount of one number: far beyond what a node counts between two reports, and far
@@ -74,7 +92,7 @@ func (p *EdgePlugins) Validate() error {
 	}
 	for i := range p.Unbound {
 		u := &p.Unbound[i]
-		if !named(u.Workspace, u.Name, u.Version) {
+		if !named(u.Workspace, u.Name, u.Version) || u.Toolset != "" && !ValidSlug(u.Toolset) {
 			return problem.New(problem.InvalidArgument, "unbinding %d of the report is not one of a plugin", i)
 		}
 		u.Reason = u.Reason[:min(len(u.Reason), maxReason)]

@@ -302,8 +302,12 @@ func (d *doctor) bindings(ctx context.Context, c *apiClient, t *admin.ToolsetDet
 		return
 	}
 	for i := range bound.Bindings {
-		if b := &bound.Bindings[i]; b.Warning != "" {
+		b := &bound.Bindings[i]
+		if b.Warning != "" {
 			d.warn("plugin "+b.Plugin, b.Warning, "sluice plugin bind "+t.Slug+" "+b.Plugin+" --on-error fail")
+		}
+		for _, l := range b.LeftOut {
+			d.warn("plugin "+b.Plugin, fmt.Sprintf("binding %d of %s: %s", i+1, t.Slug, leftOutText(&l)), "sluice plugin bindings "+t.Slug)
 		}
 	}
 }

@@ -188,6 +188,15 @@ func (a *app) changeBindings(ctx context.Context, toolset string, update bool, c
 	return a.object(out, func(w io.Writer) { printBindings(w, t.Slug, &out) })
 }
 
+// leftOutText says where, why and until when a plugin is left out of calls.
+func leftOutText(l *admin.PluginLeftOut) string {
+	where := ""
+	if l.Edge != "" {
+		where = " on edge " + printable(l.Edge)
+	}
+	return fmt.Sprintf("left out of calls%s until %s: %s", where, l.Until.Local().Format("15:04:05"), safeText(l.Reason))
+}
+
 func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 	if len(p.Bindings) == 0 {
 		fmt.Fprintf(w, "%s binds no plugins\n", slug)
@@ -210,6 +219,9 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 		}
 		if b.Warning != "" {
 			fmt.Fprintf(w, "    ! %s: sluice plugin bind %s %s --on-error fail\n", safeText(b.Warning), slug, b.Plugin)
+		}
+		for _, l := range b.LeftOut {
+			fmt.Fprintf(w, "    ! %s\n", leftOutText(&l))
 		}
 		if len(b.Config) > 0 {
 			fmt.Fprintf(w, "    set %s\n", safeText(string(b.Config)))

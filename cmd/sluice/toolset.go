@@ -155,14 +155,25 @@ func (a *app) toolsetGet() *cobra.Command {
 	return &cobra.Command{
 		Use: "get TOOLSET", Aliases: []string{"show"}, Short: "Show one toolset", Args: exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if a.flags.output == "name" {
 				return a.write([]byte(t.Slug + "\n"))
 			}
-			return a.object(t, func(w io.Writer) { a.printToolset(w, t) })
+			var bound admin.ToolsetPlugins
+			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: toolsetPath(t, "plugins"), out: &bound}); err != nil {
+				return err
+			}
+			return a.object(t, func(w io.Writer) {
+				a.printToolset(w, t)
+				for i := range bound.Bindings {
+					for _, l := range bound.Bindings[i].LeftOut {
+						fmt.Fprintf(w, "! plugin %s, binding %d of %s: %s\n", bound.Bindings[i].Plugin, i+1, t.Slug, leftOutText(&l))
+					}
+				}
+			})
 		},
 	}
 }

@@ -58,16 +58,11 @@ func (n *node) watchPlugins(ctx context.Context) error {
 	for {
 		select {
 		case u := <-n.plugins.unbound:
-			n.admin.PluginFailed(ctx, u.Workspace, u.Plugin, u.Version, reasonOf(u))
+			n.admin.LeaveOut(ctx, admin.LeftOutPlugin{Workspace: u.Workspace, Toolset: u.Toolset, Name: u.Plugin, Version: u.Version, Reason: u.Reason, Until: u.Until})
 		case <-ctx.Done():
 			return nil
 		}
 	}
-}
-
-// reasonOf says where and why a plugin was taken out of calls, and for how long.
-func reasonOf(u plugin.Unbinding) string {
-	return fmt.Sprintf("left out of the calls of toolset %s until %s: %s", u.Toolset, u.Until.UTC().Format(time.RFC3339), u.Reason)
 }
 
 // reporter tells a control plane what plugins do on this edge.
@@ -78,7 +73,7 @@ func (n *nodePlugins) reporter(ctx context.Context, remote *edge.Remote, logger 
 			select {
 			case u := <-n.unbound:
 				select {
-				case unbound <- registry.PluginUnbound{Workspace: u.Workspace, Name: u.Plugin, Version: u.Version, Reason: reasonOf(u)}:
+				case unbound <- registry.PluginUnbound{Workspace: u.Workspace, Name: u.Plugin, Version: u.Version, Reason: u.Reason, Toolset: u.Toolset, Until: u.Until.Unix()}:
 				case <-ctx.Done():
 					return
 				}
