@@ -388,6 +388,12 @@ func (d *draft) take(in *CreateToolset, src *source, adds bool) error {
 	d.row.SourceTitle = src.title
 	put(&d.row.BaseURL, given(in.BaseURL))
 	put(&d.row.UpstreamPolicy, given(in.Policy))
+	if in.Stateless {
+		d.row.Stateless = true
+		if err := checkStateless(&d.row, "/stateless"); err != nil {
+			return err
+		}
+	}
 	if adds && in.Profile != "" {
 		var err error
 		if d.row.Answers, err = patchAnswers(d.row.Answers, &PatchAnswers{Profile: &in.Profile}, "", registry.OfConnector, nil); err != nil {

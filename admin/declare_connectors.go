@@ -23,6 +23,7 @@ type DeclaredConnector struct {
 	Source         DeclaredSource `json:"source"`
 	BaseURL        string         `json:"baseUrl,omitempty" maxLength:"2048"`
 	UpstreamPolicy string         `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow"`
+	Stateless      bool           `json:"stateless,omitempty" doc:"The MCP server keeps nothing of a caller between calls: all callers share one session."`
 	Answers        *Answers       `json:"answers,omitempty" doc:"Of its tools. Absent: the toolset's."`
 
 	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments of its tools that the model does not see."`
@@ -36,7 +37,7 @@ func (t *DeclaredToolset) parts() []DeclaredConnector {
 	if t.Source == nil {
 		return t.Connectors
 	}
-	return []DeclaredConnector{{Source: *t.Source, BaseURL: t.BaseURL, UpstreamPolicy: t.UpstreamPolicy, Authentication: t.Authentication}}
+	return []DeclaredConnector{{Source: *t.Source, BaseURL: t.BaseURL, UpstreamPolicy: t.UpstreamPolicy, Stateless: t.Stateless, Authentication: t.Authentication}}
 }
 
 // pointerTo is the JSON pointer of what connector i says of itself.
@@ -54,7 +55,7 @@ func (t *DeclaredToolset) checkConnectors() error {
 	}
 	if t.Source == nil {
 		for at, there := range map[string]bool{
-			"/baseUrl": t.BaseURL != "", "/upstreamPolicy": t.UpstreamPolicy != "", "/authentication": len(t.Authentication) > 0,
+			"/baseUrl": t.BaseURL != "", "/upstreamPolicy": t.UpstreamPolicy != "", "/stateless": t.Stateless, "/authentication": len(t.Authentication) > 0,
 		} {
 			if there {
 				return fieldFault(at, "of a toolset with connectors this belongs into one of them")
@@ -187,6 +188,7 @@ func (t *DeclaredToolset) normal() DeclaredToolset {
 	}
 	if c := t.Connectors[0]; len(t.Connectors) == 1 && c.Answers == nil && c.Fixed == nil {
 		out.Connectors, out.Source, out.BaseURL, out.UpstreamPolicy, out.Authentication = nil, &c.Source, c.BaseURL, c.UpstreamPolicy, c.Authentication
+		out.Stateless = c.Stateless
 		of = Operation.alone
 	}
 	out.Tools = slices.Clone(t.Tools)

@@ -301,7 +301,7 @@ func TestDeclarationIsComplete(t *testing.T) {
 	}
 	declared := map[string]string{
 		"Slug": "Slug", "Name": "Name", "Description": "Description", "Instructions": "Instructions", "SourceKind": "Source", "SourceURL": "Source", "BaseURL": "BaseURL",
-		"Profile": "Profile", "CacheSeconds": "CacheSeconds", "Answers": "Answers", "Selection": "Selection", "Plugins": "Plugins", "UpstreamPolicy": "UpstreamPolicy", "LabelText": "Labels",
+		"Profile": "Profile", "CacheSeconds": "CacheSeconds", "Answers": "Answers", "Selection": "Selection", "Plugins": "Plugins", "UpstreamPolicy": "UpstreamPolicy", "Stateless": "Stateless", "LabelText": "Labels",
 		"ConnectorName": "Connectors", "ConnectorAnswers": "Connectors",
 	}
 	for of, in := range map[reflect.Type]reflect.Type{
@@ -356,7 +356,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 	one.servers.set(nil, "find=Finds.", "list_pets=Another list.")
 	ts := one.create("Shop", "pets.yaml")
 	at := "/v1/toolsets/" + ts.ID
-	one.addTo(ts.ID, http.StatusCreated, map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "upstreamPolicy": "warn"})
+	one.addTo(ts.ID, http.StatusCreated, map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "upstreamPolicy": "warn", "stateless": true})
 	one.addTo(ts.ID, http.StatusCreated, one.petsBody("pets-eu"))
 	want[admin.ToolsetConnectorDetail](one, one.send("PATCH", at+"/connectors/pets-eu", map[string]any{"answers": map[string]any{"profile": "concise", "fields": "-owner"}}, at), http.StatusOK)
 	want[admin.Authentication](one, one.do("PUT", at+"/connectors/pet-store/authentication", map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}), http.StatusOK)

@@ -234,7 +234,7 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 
 // declareConnector is one connector of a toolset.
 func (s *Server) declareConnector(ctx context.Context, ws *store.Workspace, row *store.ToolsetConnector, to age.Recipient) (*DeclaredConnector, error) {
-	out := &DeclaredConnector{Name: row.Name, BaseURL: row.BaseURL, UpstreamPolicy: row.UpstreamPolicy, Answers: showAnswers(row.Answers), Fixed: showFixed(row.Fixed)}
+	out := &DeclaredConnector{Name: row.Name, BaseURL: row.BaseURL, UpstreamPolicy: row.UpstreamPolicy, Stateless: row.Stateless, Answers: showAnswers(row.Answers), Fixed: showFixed(row.Fixed)}
 	var err error
 	if out.Source, err = declareSource(ctx, ws, row); err != nil {
 		return nil, err

@@ -135,8 +135,11 @@ func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out 
 			p.row.SourceKind, p.row.SourceURL, p.row.SourceTitle = src.kind(), src.url, src.title
 			out.compiled = append(out.compiled, importedPart{p, src, compiled})
 		}
-		p.row.BaseURL, p.row.UpstreamPolicy = c.BaseURL, c.UpstreamPolicy
-		var err error
+		p.row.BaseURL, p.row.UpstreamPolicy, p.row.Stateless = c.BaseURL, c.UpstreamPolicy, c.Stateless
+		err := checkStateless(&p.row, at+"/stateless")
+		if err != nil {
+			return err
+		}
 		if p.row.Answers, err = c.Answers.record(at+"/answers", registry.OfConnector); err != nil {
 			return err
 		}

@@ -68,6 +68,7 @@ type UpstreamState struct {
 	Quarantined bool       `json:"quarantined" doc:"It changed its tools, and the change waits to be accepted."`
 	Listening   bool       `json:"listening" doc:"It tells this node of changes, which looks at once."`
 	CheckedAt   *time.Time `json:"checkedAt,omitempty" doc:"When this node looked last; absent: not since it started."`
+	Stateless   bool       `json:"stateless" doc:"The operator's word that it keeps nothing of a caller: all callers share one session."`
 	Fault       string     `json:"fault,omitempty" doc:"Why it could not be reached then. Its tools stay listed."`
 }
 

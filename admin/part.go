@@ -51,6 +51,14 @@ func (p *part) policy() string {
 	return p.row.UpstreamPolicy
 }
 
+// checkStateless refuses the word about a connector that has no sessions.
+func checkStateless(row *store.ToolsetConnector, pointer string) error {
+	if row.Stateless && row.SourceKind != kindMCP {
+		return fieldFault(pointer, "only an MCP server can be stateless: calls of APIs have no session")
+	}
+	return nil
+}
+
 // sent says which header carried the credential, never its value.
 func (p *part) sent() string {
 	if len(p.creds) == 0 {
@@ -76,7 +84,7 @@ func (p *part) ref() (registry.ConnectorRef, error) {
 	fixed, err := fixedOf(p.row.Fixed)
 	return registry.ConnectorRef{
 		Name: p.row.Name, Repository: p.version.Repository, Manifest: registry.Digest(p.version.Manifest), Digest: registry.Digest(p.version.Digest),
-		BaseURL: p.row.BaseURL, Auth: auth, Answers: answers, Fixed: fixed,
+		BaseURL: p.row.BaseURL, Auth: auth, Answers: answers, Fixed: fixed, Stateless: p.row.Stateless,
 	}, err
 }
 

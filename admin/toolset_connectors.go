@@ -20,15 +20,16 @@ type addition struct {
 // AddConnector asks for another connector in a toolset. The same source again, under
 // the same name, refreshes it and keeps its edits.
 type AddConnector struct {
-	Name    string        `json:"name,omitempty" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"Of the connector in the toolset; tools whose names are taken get it in front. Default: made of the title."`
-	Source  CreateSource  `json:"source"`
-	BaseURL string        `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server, or the MCP server."`
-	Tools   []string      `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of its tools to enable; a leading ! leaves out. Default: all."`
-	Profile string        `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Of its tools' answers. Default: the toolset's."`
-	Auth    *SetAuth      `json:"authentication,omitempty"`
-	Policy  string        `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. Default: pin."`
-	Test    *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one of this connector."`
-	Deploy  *CreateDeploy `json:"deploy,omitempty"`
+	Name      string        `json:"name,omitempty" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"Of the connector in the toolset; tools whose names are taken get it in front. Default: made of the title."`
+	Source    CreateSource  `json:"source"`
+	BaseURL   string        `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server, or the MCP server."`
+	Tools     []string      `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of its tools to enable; a leading ! leaves out. Default: all."`
+	Profile   string        `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Of its tools' answers. Default: the toolset's."`
+	Auth      *SetAuth      `json:"authentication,omitempty"`
+	Policy    string        `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. Default: pin."`
+	Test      *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one of this connector."`
+	Stateless bool          `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
+	Deploy    *CreateDeploy `json:"deploy,omitempty"`
 }
 
 // PatchConnector changes the fields that are there; "" restores the default.
@@ -37,7 +38,8 @@ type PatchConnector struct {
 	Policy  *string       `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools."`
 	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of its tools' answers."`
 
-	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see, of each tool that takes an argument of that name; body.member is a member of the argument body. null gives an argument back. No place for secrets."`
+	Fixed     map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see, of each tool that takes an argument of that name; body.member is a member of the argument body. null gives an argument back. No place for secrets."`
+	Stateless *bool                      `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
 }
 
 // ToolsetConnectorDetail is a connector with what the compiler said about its source.
@@ -201,7 +203,7 @@ func (s *Server) addConnector(ctx context.Context, id string, in *AddConnector, 
 		return nil, err
 	}
 	return s.make(ctx, &CreateToolset{
-		Slug: ts.Slug, Source: in.Source, BaseURL: in.BaseURL, Tools: in.Tools, Profile: in.Profile, Auth: in.Auth, Policy: in.Policy,
+		Slug: ts.Slug, Source: in.Source, BaseURL: in.BaseURL, Tools: in.Tools, Profile: in.Profile, Auth: in.Auth, Policy: in.Policy, Stateless: in.Stateless,
 		Test: in.Test, Deploy: in.Deploy,
 	}, nil, &addition{name: in.Name}, phase)
 }
@@ -248,6 +250,10 @@ func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*
 	before := connectorFields(d.part)
 	put(&d.row.BaseURL, in.Body.BaseURL)
 	put(&d.row.UpstreamPolicy, in.Body.Policy)
+	put(&d.row.Stateless, in.Body.Stateless)
+	if err := checkStateless(&d.row, "/stateless"); err != nil {
+		return nil, err
+	}
 	if in.Body.Answers != nil {
 		if d.row.Answers, err = patchAnswers(d.row.Answers, in.Body.Answers, "/answers", registry.OfConnector, nil); err != nil {
 			return nil, err
@@ -274,7 +280,7 @@ func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*
 func connectorFields(p *part) map[string]any {
 	return map[string]any{
 		"connector": p.row.Name, "baseUrl": p.row.BaseURL, "upstreamPolicy": p.row.UpstreamPolicy, "answers": showAnswers(p.row.Answers),
-		"fixed": showFixed(p.row.Fixed),
+		"fixed": showFixed(p.row.Fixed), "stateless": p.row.Stateless,
 	}
 }
 

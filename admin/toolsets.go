@@ -154,7 +154,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 	if err := match.check(d.ts.Version, true); err != nil {
 		return nil, err
 	}
-	if in.BaseURL != nil || in.Policy != nil {
+	if in.BaseURL != nil || in.Policy != nil || in.Stateless != nil {
 		if err := d.focus(""); err != nil { // which of several is meant is not clear
 			return nil, err
 		}
@@ -171,6 +171,10 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput,
 		if f.from != nil {
 			*f.to = *f.from
 		}
+	}
+	put(&d.row.Stateless, in.Stateless)
+	if err := checkStateless(&d.row, "/stateless"); err != nil {
+		return nil, err
 	}
 	if d.ts.Name == "" {
 		d.ts.Name = clip(d.report.Title, registry.MaxNameRunes)
@@ -205,7 +209,7 @@ func toolsetFields(d *draft) map[string]any {
 	t := d.ts
 	return map[string]any{
 		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": d.row.BaseURL,
-		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": withoutLearned(t.Selection), "upstreamPolicy": d.row.UpstreamPolicy, "answers": showAnswers(t.Answers),
+		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": withoutLearned(t.Selection), "upstreamPolicy": d.row.UpstreamPolicy, "stateless": d.row.Stateless, "answers": showAnswers(t.Answers),
 	}
 }
 

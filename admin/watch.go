@@ -206,7 +206,7 @@ func (w *serverWatch) keep(key string, ttl time.Duration, tells bool) {
 }
 
 func (s *Server) upstreamState(ctx context.Context, ws *store.Workspace, p *part) (*UpstreamState, error) {
-	out := &UpstreamState{Policy: p.policy()}
+	out := &UpstreamState{Policy: p.policy(), Stateless: p.row.Stateless}
 	last, err := lastChange(ctx, ws, p.row.ToolsetID, p.row.Name)
 	if err != nil {
 		return nil, err

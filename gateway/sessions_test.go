@@ -145,6 +145,59 @@ func TestAnonymousCallersShareNoSession(t *testing.T) {
 	}
 }
 
+// TestOperatorSaysStateless: where the operator says that a server keeps nothing of a
+// caller, all callers of the toolset share one session; not those of another toolset.
+func TestOperatorSaysStateless(t *testing.T) {
+	for name, open := range map[string]bool{"anonymous": true, "tokens": false} {
+		s, n := start(t, gatewaytest.Options{}), newNotebook(t, false)
+		serve := func(revision uint64, stateless bool) {
+			t.Helper()
+			c, err := gatewaytest.MCPConnector("up", n.URL+"/mcp", `{"name":"note","inputSchema":{"type":"object"}}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []snapshot.ToolsetInput
+			for _, slug := range []string{"acme", "other"} {
+				in := gatewaytest.Toolset(slug, revision, c, func(b *registry.Toolset) { b.Connectors[0].Stateless = stateless && slug == "acme" })
+				if !open {
+					doc := tokens(tokenGrant("ada"), tokenGrant("bob"))
+					doc.Workspace, doc.Toolset = "test", in.ID
+					b, err := doc.Encode()
+					if err != nil {
+						t.Fatal(err)
+					}
+					in.Access, in.AccessDigest = doc, registry.DigestOf(b)
+				}
+				all = append(all, in)
+			}
+			if err := s.Serve(all...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first, second := "ada", "bob"
+		if open {
+			first, second = "", ""
+		}
+		serve(1, true)
+		note(t, s, "acme", first, "shared")
+		if got := note(t, s, "acme", second, ""); got != "shared" {
+			t.Errorf("%s: the second caller reads %q", name, got)
+		}
+		if got := note(t, s, "other", second, ""); got != "" {
+			t.Errorf("%s: another toolset reads %q", name, got)
+		}
+		serve(2, false) // the word is taken back
+		for range 2 {
+			if got := note(t, s, "acme", second, ""); got != "" {
+				t.Errorf("%s: without the word the second caller reads %q", name, got)
+			}
+		}
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestSessionsEnd: a gateway that stops tells servers of the sessions that it keeps.
 func TestSessionsEnd(t *testing.T) {
 	s, n := start(t, gatewaytest.Options{}), newNotebook(t, false)

@@ -90,6 +90,10 @@ type ConnectorRef struct {
 	// Fixed are the values of arguments that the model does not see, of each tool that
 	// takes an argument of that name; "body.member" is a member of the argument body.
 	Fixed Fixed `json:"fixed,omitempty"`
+	// Stateless is the operator's word that this MCP server keeps nothing of a caller
+	// between calls: all callers of the toolset with the same credential share a session.
+	// false: callers share one only at a server that gives no session.
+	Stateless bool `json:"stateless,omitempty"`
 }
 
 // PrefixedName is what a tool of a connector is called whose own name another tool of

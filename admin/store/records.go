@@ -153,6 +153,7 @@ type Toolset struct {
 	ConnectorDigest  string `bun:"connector_digest"`
 	BaseURL          string `bun:"base_url"`        // empty: the specification's first server
 	UpstreamPolicy   string `bun:"upstream_policy"` // of an MCP server that changes its tools; empty: pin
+	Stateless        bool   `bun:"stateless"`       // an MCP server whose callers may share a session
 
 	Profile        string `bun:"profile"`
 	CacheSeconds   int64  `bun:"cache_seconds"` // 0: off

@@ -26,6 +26,7 @@ type ToolsetConnector struct {
 	Answers         string `bun:"answers"` // JSON: settings of its tools' answers; empty: the toolset's
 	Fixed           string `bun:"fixed"`   // JSON: values of arguments that the model does not see; empty: none
 	UpstreamPolicy  string `bun:"upstream_policy"`
+	Stateless       bool   `bun:"stateless"`
 }
 
 // First is the connector that is in the toolset's own record.
@@ -33,6 +34,7 @@ func (t *Toolset) First() ToolsetConnector {
 	return ToolsetConnector{
 		InWorkspace: t.InWorkspace, ToolsetID: t.ID, Name: t.ConnectorName, SourceKind: t.SourceKind, SourceURL: t.SourceURL, SourceTitle: t.SourceTitle,
 		Connector: t.Connector, ConnectorDigest: t.ConnectorDigest, BaseURL: t.BaseURL, Answers: t.ConnectorAnswers, Fixed: t.ConnectorFixed, UpstreamPolicy: t.UpstreamPolicy,
+		Stateless: t.Stateless,
 	}
 }
 
@@ -41,6 +43,7 @@ func (t *Toolset) SetFirst(c *ToolsetConnector) {
 	t.ConnectorName, t.SourceKind, t.SourceURL, t.SourceTitle = c.Name, c.SourceKind, c.SourceURL, c.SourceTitle
 	t.Connector, t.ConnectorDigest, t.BaseURL = c.Connector, c.ConnectorDigest, c.BaseURL
 	t.ConnectorAnswers, t.ConnectorFixed, t.UpstreamPolicy = c.Answers, c.Fixed, c.UpstreamPolicy
+	t.Stateless = c.Stateless
 }
 
 // ToolsetConnectors returns the connectors of a toolset in their order, the first of

@@ -33,6 +33,7 @@ type addFlags struct {
 	main                string
 	mcp                 bool
 	policy              string
+	stateless           bool
 	public              bool
 	to                  string // toolset that gets another connector; "": a new one is made
 	profileGiven        func() bool
@@ -55,6 +56,7 @@ func (f *addFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.public, "public", false, "a new toolset is open to everybody who reaches the gateway (default: only on loopback, else an access token is made)")
 	fs.StringVar(&f.policy, "upstream-policy", "", "when an MCP server changes its tools: pin, warn, follow (default pin)")
 	mustComplete(cmd, "upstream-policy", []string{"pin", "warn", "follow"})
+	fs.BoolVar(&f.stateless, "stateless", false, "the MCP server keeps nothing of a caller between calls: all callers share one session")
 	f.profileGiven = func() bool { return fs.Changed("profile") }
 	f.auth.register(cmd)
 	mustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
@@ -118,7 +120,7 @@ func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error)
 		in.Cache = &admin.CachePolicy{TTLSeconds: f.cacheSeconds}
 	}
 	if f.mcp {
-		in.Source.MCP, in.Policy = &admin.MCPSource{URL: spec.url}, f.policy
+		in.Source.MCP, in.Policy, in.Stateless = &admin.MCPSource{URL: spec.url}, f.policy, f.stateless
 		if !f.profileGiven() {
 			in.Profile = "lossless" // what a server says beside the text is kept
 		}

@@ -146,12 +146,17 @@ func (a *app) addServer(ctx context.Context, c *apiClient, source string, f *add
 
 func (a *app) toolsetUpstream() *cobra.Command {
 	var name string
+	var stateless bool
 	cmd := &cobra.Command{
 		Use: "upstream TOOLSET [pin|warn|follow]", Short: "Show or set what happens when an MCP server changes its tools",
 		Long: `Show how the MCP server of a toolset was seen last, and set what happens when it changes
 a description, a schema or its list: pin lets the change wait until it is accepted
 (sluice toolset refresh TOOLSET --accept), warn deploys it unless it breaks something,
-follow deploys it. Each change is recorded: sluice toolset diff TOOLSET.`,
+follow deploys it. Each change is recorded: sluice toolset diff TOOLSET.
+
+--stateless is your word that the server keeps nothing of a caller between calls, so
+that all callers share one session; --stateless=false takes it back. It is a change of
+the draft.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, t, tag, err := a.clientAndToolset(cmd.Context(), args[0])
@@ -162,18 +167,27 @@ follow deploys it. Each change is recorded: sluice toolset diff TOOLSET.`,
 			if err != nil {
 				return err
 			}
-			if len(args) == 2 {
+			if words := cmd.Flags().Changed("stateless"); len(args) == 2 || words {
 				if len(servers) > 1 {
 					return usagef("toolset %s has several MCP servers: name one with --connector", t.Slug)
 				}
 				var out admin.ToolsetConnectorDetail
-				in := admin.PatchConnector{Policy: &args[1]}
+				var in admin.PatchConnector
+				if len(args) == 2 {
+					in.Policy = &args[1]
+				}
+				if words {
+					in.Stateless = &stateless
+				}
 				if _, err := c.do(cmd.Context(), apiCall{
 					method: http.MethodPatch, path: toolsetPath(t, "connectors", servers[0].Name), in: in, out: &out, ifMatch: tag,
 				}); err != nil {
 					return err
 				}
 				servers[0] = &out.ToolsetConnector
+				if words && t.Status == "live" {
+					a.say("  next   the draft has changed; make it live: sluice toolset test %s --connector %s", t.Slug, servers[0].Name)
+				}
 			}
 			if len(servers) == 1 {
 				return a.object(servers[0].Upstream, func(w io.Writer) { printUpstream(w, t, servers[0]) })
@@ -186,6 +200,7 @@ follow deploys it. Each change is recorded: sluice toolset diff TOOLSET.`,
 		},
 	}
 	connectorFlag(cmd, &name)
+	cmd.Flags().BoolVar(&stateless, "stateless", false, "the server keeps nothing of a caller between calls: all callers share one session")
 	return cmd
 }
 
@@ -216,6 +231,9 @@ func printUpstream(w io.Writer, t *admin.ToolsetDetail, c *admin.ToolsetConnecto
 		seen = "seen " + ago(*u.CheckedAt, time.Now())
 	}
 	fmt.Fprintf(w, "%s: policy %s, %s\n", name, u.Policy, seen)
+	if u.Stateless {
+		fmt.Fprintln(w, "  all callers share one session, because you say that it is stateless")
+	}
 	if u.Listening {
 		fmt.Fprintln(w, "  it tells of changes, and is looked at when it does")
 	}

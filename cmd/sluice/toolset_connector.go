@@ -32,8 +32,8 @@ func (a *app) toolsetConnector() *cobra.Command {
 side. Each has its own address, credential, settings of answers and refresh. A tool
 whose name another tool of the toolset has gets its connector's name in front; tools
 that are there are never renamed. add takes the flags of sluice add; set takes
---base-url, --profile and --upstream-policy. Removing a connector takes its edits and
-its credential along.`,
+--base-url, --profile, --upstream-policy and --stateless. Removing a connector takes its
+edits and its credential along.`,
 		Example: `  sluice toolset connector shop
   sluice toolset connector shop add https://mcp.example.com/mcp --tools 'search_*'
   sluice toolset connector shop add orders.yaml --name orders --auth bearer --api-key-file token.txt
@@ -126,7 +126,7 @@ func (a *app) addTo(ctx context.Context, c *apiClient, spec specification, f *ad
 		admin.AddConnector
 		Auth *authRequest `json:"authentication,omitempty"`
 	}{admin.AddConnector{
-		Name: f.name, Source: made.Source, BaseURL: made.BaseURL, Tools: made.Tools, Profile: made.Profile, Policy: made.Policy, Test: made.Test,
+		Name: f.name, Source: made.Source, BaseURL: made.BaseURL, Tools: made.Tools, Profile: made.Profile, Policy: made.Policy, Stateless: made.Stateless, Test: made.Test,
 	}, made.Auth}
 	if f.noDeploy {
 		in.Deploy = &admin.CreateDeploy{Skip: true}
@@ -179,11 +179,14 @@ func (a *app) connectorSet(cmd *cobra.Command, toolset, name string, f *addFlags
 	if fs.Changed("upstream-policy") {
 		in.Policy = &f.policy
 	}
+	if fs.Changed("stateless") {
+		in.Stateless = &f.stateless
+	}
 	if fs.Changed("profile") {
 		in.Answers = &admin.PatchAnswers{Profile: &f.profile}
 	}
-	if in.BaseURL == nil && in.Policy == nil && in.Answers == nil {
-		return usagef("set takes --base-url, --profile and --upstream-policy")
+	if in.BaseURL == nil && in.Policy == nil && in.Answers == nil && in.Stateless == nil {
+		return usagef("set takes --base-url, --profile, --upstream-policy and --stateless")
 	}
 	var out admin.ToolsetConnectorDetail
 	if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPatch, path: toolsetPath(t, "connectors", name), in: in, out: &out, ifMatch: etag}); err != nil {

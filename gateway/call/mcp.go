@@ -51,8 +51,11 @@ func (x *exchange) sendMCP() error {
 func (x *exchange) askMCP() error {
 	m, b := x.ready.MCP, x.tool.Binding
 	t := mcpclient.Target{
-		Endpoint: m.Endpoint, Hint: m.Hint, Owner: x.sessionOwner(), Caller: x.principal, Once: x.principal == "", Certificate: x.client(),
+		Endpoint: m.Endpoint, Hint: m.Hint, Owner: x.sessionOwner(), Certificate: x.client(),
 		Deadline: x.deadline, MaxBody: x.ts.MaxBody, Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
+	}
+	if !m.Stateless {
+		t.Caller, t.Once = x.principal, x.principal == ""
 	}
 	if len(x.creds) > 0 {
 		// The session may outlive the call, and so the credentials of its requests.
@@ -161,8 +164,13 @@ func appendCapabilities(dst []byte, declared jsonscan.Value) []byte {
 }
 
 // sessionOwner separates toolsets, different credentials, and different values of one.
+// A session that all callers share is none of the same toolset when the operator takes
+// the word back.
 func (x *exchange) sessionOwner() string {
 	owner := x.ready.MCP.Owner
+	if x.ready.MCP.Stateless {
+		owner += "/stateless"
+	}
 	if len(x.creds) == 0 {
 		return owner
 	}

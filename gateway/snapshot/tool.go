@@ -75,6 +75,8 @@ type MCP struct {
 	// Owner of what is agreed with the server: the toolset. Calls with a credential add
 	// its version; at a server that keeps sessions each caller has one of their own.
 	Owner string
+	// Stateless is the operator's word that they need not.
+	Stateless bool
 	// Repeatable says that calling twice does no harm, as far as the server tells.
 	Repeatable bool
 	// Headers repeat arguments for the server, fixed ones too.
@@ -214,7 +216,7 @@ func (t *Tool) loadMCP(tool *connector.Tool, given *connector.Head) error {
 		return fmt.Errorf("address of the MCP server of tool %s: %w", t.Name, err)
 	}
 	r.MCP = &MCP{
-		Tool: tool.MCP.Name, Endpoint: at, Hint: *b.Connector.MCP(), Owner: t.Toolset.ID,
+		Tool: tool.MCP.Name, Endpoint: at, Hint: *b.Connector.MCP(), Owner: t.Toolset.ID, Stateless: b.stateless,
 		Repeatable: tool.Annotations.ReadOnly || tool.Annotations.Idempotent,
 	}
 	if fixed := t.fixed(); len(fixed) > 0 {

@@ -72,6 +72,8 @@ type Binding struct {
 	Meter    *metering.Connector
 	answers  *registry.Answers // nil: those of the toolset
 	fixed    registry.Fixed    // values of arguments that the model does not see
+	// stateless is the operator's word that the MCP server keeps nothing of a caller.
+	stateless bool
 
 	ifMatch func() bool // reads all tools, once
 }
@@ -186,7 +188,7 @@ func newBinding(in *ToolsetInput, ref *registry.ConnectorRef, meter *metering.Me
 	if err != nil {
 		return nil, err
 	}
-	b := &Binding{Name: ref.Name, Connector: c, Digest: string(ref.Digest), Rules: rules, Meter: meter.Connector(in.Slug, ref.Name), answers: ref.Answers, fixed: ref.Fixed}
+	b := &Binding{Name: ref.Name, Connector: c, Digest: string(ref.Digest), Rules: rules, Meter: meter.Connector(in.Slug, ref.Name), answers: ref.Answers, fixed: ref.Fixed, stateless: ref.Stateless}
 	b.ifMatch = sync.OnceValue(func() bool { return takesIfMatch(c) })
 	if ref.BaseURL != "" {
 		if b.Override, err = upstream.ParseBase(ref.BaseURL); err != nil {
