@@ -196,6 +196,9 @@ func TestPublishedAndPlanAgreeOnCorpus(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", a)
+	if a.accepted < 1000 || a.built < 1000 {
+		t.Errorf("%+v: too few arguments were accepted", a)
+	}
 	if a.refused*10 > a.accepted {
 		t.Errorf("%+v: more than a tenth of what the published schemas allow is refused", a)
 	}

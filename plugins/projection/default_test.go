@@ -218,6 +218,9 @@ func TestRulesHaveReasons(t *testing.T) {
 	for _, r := range rules.keep {
 		whys = append(whys, r.why)
 	}
+	if len(whys) < 20 {
+		t.Errorf("%d rules", len(whys))
+	}
 	for _, w := range whys {
 		if len(w) < 10 {
 			t.Errorf("reason %q", w)
