@@ -244,6 +244,10 @@ func (p *publisher) anyOf(s *schema, branches []*schema, keys map[*schema]discri
 // discriminatorKeys gives the value of the discriminating property by branch
 // (rule 10): the mapping's keys, else the component names.
 func (c *compiler) discriminatorKeys(a alternatives) map[*schema]discriminated {
+	return c.keysWithin(a, 0)
+}
+
+func (c *compiler) keysWithin(a alternatives, depth int) map[*schema]discriminated {
 	name := discriminatorName(a.disc)
 	if name == "" {
 		return nil
@@ -271,6 +275,17 @@ func (c *compiler) discriminatorKeys(a alternatives) map[*schema]discriminated {
 		own := byName[b.name]
 		if own == nil {
 			own = []string{cutText(b.name, 200)}
+		}
+		// What is itself several, told apart by the same member, is any of these.
+		if len(b.alts) == 1 && depth < maxBranches && discriminatorName(b.alts[0].disc) == name {
+			own = nil
+			for inner, d := range c.keysWithin(b.alts[0], depth+1) {
+				keys[inner] = d
+				own = append(own, d.keys...)
+			}
+			slices.Sort(own) // a map has no order
+			keys[b] = discriminated{name, slices.Compact(own)}
+			continue
 		}
 		// A branch that fixes the property itself knows better.
 		for j := range b.props {

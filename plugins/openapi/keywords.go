@@ -381,7 +381,7 @@ func (c *compiler) infer(s *schema) {
 	switch {
 	case len(s.props) > 0 || s.hasAddl || s.closed || len(s.pattern) > 0:
 		s.types = operation.TypeObject
-	case s.items.exists() || len(s.prefix) > 0:
+	case (s.items.exists() || len(s.prefix) > 0) && len(s.alts) == 0: // beside alternatives it is for those that are arrays
 		s.types = operation.TypeArray
 	case s.hasEnum:
 		for _, e := range s.enum {

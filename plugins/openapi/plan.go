@@ -150,9 +150,10 @@ func (p *planner) anyOf(o *operation.Schema, s *schema, a *alternatives, depth i
 		}
 		q := p.schema(b, depth)
 		d, ok := keys[b]
-		told = told && ok && b.types == operation.TypeObject
+		ok = ok && (b.types == operation.TypeObject || b.types == 0 && len(b.alts) > 0 && len(d.keys) > 0)
+		told = told && ok
 		switch {
-		case ok && b.types == operation.TypeObject:
+		case ok:
 			q = discriminate(q, d)
 		case q == nil:
 			o.AnyOf = nil

@@ -165,10 +165,7 @@ func (b *builder) appendJSON(dst []byte, s *Schema, v jsonscan.Value) []byte {
 		if len(s.Properties) == 0 && len(s.AnyOf) == 0 && len(s.All) == 0 && s.Additional == nil {
 			break
 		}
-		var branch *Schema // what it is says what its members are
-		if s.Disc != "" {
-			branch = s.branch(v)
-		}
+		branch := b.c.branch(s, v) // what it is says what its members are
 		dst = append(dst, '{')
 		some := false
 		for it := v.Members(); it.Next(); {
@@ -192,6 +189,9 @@ func (b *builder) appendJSON(dst []byte, s *Schema, v jsonscan.Value) []byte {
 	case jsonscan.Array:
 		if s.Items == nil && len(s.Prefix) == 0 && len(s.AnyOf) == 0 {
 			break
+		}
+		if branch := b.c.branch(s, v); branch != nil {
+			s = branch
 		}
 		dst = append(dst, '[')
 		i := 0

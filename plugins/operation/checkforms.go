@@ -237,3 +237,25 @@ func (s *Schema) discValues() []string {
 	}
 	return out
 }
+
+// branch is the alternative that v is: by its discriminator, else the first that
+// accepts it as it is, else the first that heals it; nil when there is none.
+func (c *Compiled) branch(s *Schema, v jsonscan.Value) *Schema {
+	switch {
+	case len(s.AnyOf) == 0:
+		return nil
+	case s.Disc != "" && v.Kind() == jsonscan.Object:
+		return s.branch(v)
+	}
+	k := checkers.Get().(*checker)
+	defer k.release()
+	k.c, k.quiet = c, 1
+	for _, k.exact = range [...]bool{true, false} {
+		for _, b := range s.AnyOf {
+			if k.value(b, v) {
+				return b
+			}
+		}
+	}
+	return nil
+}

@@ -148,11 +148,8 @@ func element(s *Schema, i int) *Schema {
 	if s == nil {
 		return nil
 	}
-	if i < len(s.Prefix) {
-		return s.Prefix[i]
-	}
-	if s.Items != nil {
-		return s.Items
+	if e := ownElement(s, i); e != nil {
+		return e
 	}
 	for _, branch := range s.AnyOf {
 		if e := element(branch, i); e != nil {

@@ -112,7 +112,8 @@ func (m *mixed) part(name string, e *Encoding, s *Schema, v jsonscan.Value) {
 	b := m.b
 	contentType := ""
 	if e != nil && !strings.Contains(firstType(e.ContentType), "*") {
-		contentType = firstType(e.ContentType)
+		contentType, _, _ = strings.Cut(e.ContentType, ",") // with its parameters
+		contentType = strings.TrimSpace(contentType)
 	}
 	if isFile(s) || isFileObject(s, v) {
 		f, ok := b.fileOf(name, s, v, false)
@@ -148,7 +149,7 @@ func (m *mixed) part(name string, e *Encoding, s *Schema, v jsonscan.Value) {
 		contentType = "application/json"
 	case contentType == "" && s != nil && s.Media != "":
 		contentType = s.Media
-	case isJSONType(contentType) && contentType != "":
+	case contentType != "" && isJSONType(firstType(contentType)):
 		isJSON = true
 	}
 	b.r.Body = appendPartHead(b.r.Body, m.boundary, []byte(name), m.disposition)
