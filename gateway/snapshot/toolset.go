@@ -149,7 +149,7 @@ func newToolset(in *ToolsetInput, all *Input, prev *Toolset) (*Toolset, error) {
 const tableGuide = "Long answers are table text: \"#A id name state=open user(B)\" names the columns of type A and \"[A\" begins a list " +
 	"with an object of it in each row, cells in that order. name=value holds for every row and has no cell; name=<@t> is a time without " +
 	"its punctuation, <id> the row's id; (…) is an object of the type its column names; no cell: no such member. " +
-	"The argument \"fields\" chooses fields."
+	"The argument \"fields\" chooses members of the answer, id,owner.login or items(id,name); * brings back what was left out."
 
 // instructions are the operator's, and how to read answers where they may be
 // written as table text.

@@ -186,11 +186,21 @@ func (c *compiler) describeOperation(e entry, op *operation.Operation, summary s
 	if summary != "" && !covers(text, summary) {
 		add(firstSentences(summary, maxSummary))
 	}
-	add(firstSentences(text, maxSummary))
+	add(firstText(text, maxSummary))
 	if b.Len() == 0 {
 		add(c.madeUp(e, op))
 	}
-	add(c.returns(a))
+	if key := strings.ToLower(b.String()); c.said[key] {
+		// Another operation has the same words: they are about the thing, not about what
+		// this one does with it.
+		text := b.String()
+		b.Reset()
+		add(humanise(op.Name))
+		add(text)
+	} else if len(c.said) < c.limits.MaxOperations {
+		c.said[key] = true
+	}
+	add(c.returns(a, b.String()))
 	add(needs(op.Plan.Body))
 	add(needsOneOf(op.Plan.Body))
 	if op.Deprecated {
@@ -258,31 +268,52 @@ func (c *compiler) madeUp(e entry, op *operation.Operation) string {
 	return s
 }
 
-// dullResponses say nothing that an agent does not know.
-var dullResponses = []string{
-	"", "ok", "success", "successful", "response", "successful operation", "successful response", "a successful response", "default response",
-	"success response", "no content", "created", "accepted", "operation successful", "request successful", "successfully", "done", "200 ok", "default",
-	"the request was successful", "200 response", "201 response", "204 response", "n/a", "none", "description", "expected response to a valid request",
+// fillers say nothing of an answer that an agent does not know.
+var fillers = wordSet("ok okay success successful successfully succeeded succeed successfull request requests response responses result results operation operations " +
+	"operational call query default expected normal typical standard valid empty no content body created accepted updated deleted removed done completed complete " +
+	"completes finished found processed performed executed saved returned return returns retrieved fetched received sent is are was were be been being has have had " +
+	"will with without the a an of to for in on by and or as if that this it its all one new when n none description description default data " +
+	"json object list array page paginated collection resource entity item items model dto schema envelope wrapper type 200 201 202 203 204 2xx status code http get set single example")
+
+func wordSet(text string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(text) {
+		set[w] = true
+	}
+	return set
 }
 
-// returns is a sentence about the answer; "" when nothing is known.
-func (c *compiler) returns(a answer) string {
-	if text := plain(a.at.get("description").str()); len(text) > 12 && !slices.Contains(dullResponses, strings.ToLower(strings.TrimRight(text, ". "))) {
-		lower := strings.ToLower(text)
-		if strings.HasPrefix(lower, "return") {
-			return firstSentences(text, maxPropertyText/2)
+// saysMore reports whether words tell something beside fillers and what was said.
+func saysMore(ws []string, said string) bool {
+	known := map[string]bool{}
+	for _, w := range words(cutPlain(said, maxDescription)) {
+		known[singularWord(w)] = true
+	}
+	return slices.ContainsFunc(ws, func(w string) bool { return !fillers[w] && !known[singularWord(w)] })
+}
+
+// returns is a sentence about the answer; "" when it is no news after what was said.
+func (c *compiler) returns(a answer, said string) string {
+	if text := firstSentences(plain(a.at.get("description").str()), maxPropertyText/2); len(text) > 12 {
+		switch lower := strings.ToLower(text); {
+		case !saysMore(words(text), said):
+		case strings.HasPrefix(lower, "return"):
+			return text
+		default:
+			return "Returns: " + text
 		}
-		return "Returns: " + firstSentences(text, maxPropertyText/2)
 	}
 	if a.schema == nil {
 		return ""
 	}
+	const mostWords = 4 // longer names are paths of packages
 	name, list := a.schema.name, ""
 	if a.schema.types == operation.TypeArray && a.schema.items.exists() {
 		name, list = c.normal(&a.schema.items).name, "a list of "
 	}
-	if name == "" || len(name) > 60 {
+	ws := words(name)
+	if len(ws) == 0 || len(ws) > mostWords || len(name) > 60 || !saysMore(ws, said) {
 		return ""
 	}
-	return "Returns " + list + strings.Join(words(name), " ")
+	return "Returns " + list + strings.Join(ws, " ")
 }

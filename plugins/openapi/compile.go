@@ -35,7 +35,7 @@ func Compile(ctx context.Context, src Source, opts Options) (*Result, error) {
 		memo: make(map[value]*schema), combined: make(map[string]*schema),
 		extends: make(map[*document]map[value][]subtype), extended: make(map[value][]subtype), subtyped: make(map[subtypeKey]*schema),
 		responses: make(map[*schema]*operation.Schema),
-		outputs:   make(map[outputKey][]byte), patterns: make(map[string]bool), schemeIDs: make(map[string]bool),
+		outputs:   make(map[outputKey][]byte), patterns: make(map[string]bool), schemeIDs: make(map[string]bool), said: make(map[string]bool),
 		anything: &schema{open: true},
 	}
 	res, err := c.compileAll()
@@ -130,6 +130,7 @@ type compiler struct {
 	schemeIDs map[string]bool
 	namer     namer
 	ids       map[string]value // operationIds seen, lower case
+	said      map[string]bool  // what operations are described with, lower case
 	relative  string           // a relative server that has no base
 	creds     *credentialUse
 	bodies    *bodyUse

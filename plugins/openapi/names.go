@@ -107,11 +107,18 @@ func words(s string) []string {
 	const maxWords = 64
 	var out []string
 	var w []byte
+	capital := false // a capital letter alone parted the word from the one before
 	flush := func() {
 		if len(w) > 0 && len(out) < maxWords {
-			out = append(out, string(w))
+			word := string(w)
+			if capital && len(out) > 0 {
+				if brand, ok := brands[[2]string{out[len(out)-1], word}]; ok {
+					out, word = out[:len(out)-1], brand
+				}
+			}
+			out = append(out, word)
 		}
-		w = w[:0]
+		w, capital = w[:0], false
 	}
 	rs := []rune(cutPlain(s, 512))
 	for i, r := range rs {
@@ -129,6 +136,7 @@ func words(s string) []string {
 			}
 			if before || after {
 				flush()
+				capital = true
 			}
 			w = append(w, byte(r-'A'+'a'))
 		case r == '\'':
@@ -327,20 +335,6 @@ func singular(ws []string) []string {
 	out := slices.Clone(ws)
 	out[len(out)-1] = singularWord(out[len(out)-1])
 	return out
-}
-
-func singularWord(w string) string {
-	switch {
-	case len(w) < 4, strings.HasSuffix(w, "ss"), strings.HasSuffix(w, "us"), strings.HasSuffix(w, "is"), strings.HasSuffix(w, "news"):
-		return w
-	case strings.HasSuffix(w, "ies"):
-		return w[:len(w)-3] + "y"
-	case strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "shes"), strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "xes"):
-		return w[:len(w)-2]
-	case strings.HasSuffix(w, "s"):
-		return w[:len(w)-1]
-	}
-	return w
 }
 
 // fromPath makes a name for an operation without an id: verb, the last static

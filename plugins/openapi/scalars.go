@@ -224,13 +224,6 @@ func (p *publisher) describe(s *schema, text string, notes []string) {
 			}
 		}
 	}
-	if text == "" {
-		if e := s.example; e.exists() && !s.hasEnum && e.kind() != kindNull && e.kind() != kindObject && e.kind() != kindArray {
-			if t := e.text(); t != "" && len(t) <= maxExample {
-				text = "e.g. " + collapse(t)
-			}
-		}
-	}
 	if s.onlyNull() {
 		notes = append(notes, "Only null.")
 	}
@@ -255,6 +248,7 @@ func (p *publisher) describe(s *schema, text string, notes []string) {
 		}
 		text = strings.TrimSpace(text + " " + n)
 	}
+	text = withExampleOf(s, text)
 	if p.clear && s.null {
 		text = strings.TrimSpace(text + " null clears it.")
 	}

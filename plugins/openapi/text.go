@@ -298,6 +298,16 @@ func firstSentences(s string, n int) string {
 	return strings.TrimSpace(s[:end])
 }
 
+// firstText is firstSentences, with the beginning of the next sentence where whole ones
+// use less than half of n: what is a table or a list to its end has few.
+func firstText(s string, n int) string {
+	t := firstSentences(s, n)
+	if len(t) < n/2 && len(s) > len(t) {
+		return cutWords(s, n)
+	}
+	return t
+}
+
 // sentenceEnd is the length of the first sentence; -1 when none ends.
 func sentenceEnd(s string) int {
 	for i := 1; i < len(s); i++ {
