@@ -324,7 +324,7 @@ func (a *app) sayGenerated(made *admin.CreatedToolset, detail *admin.ConnectorDe
 		a.say("! and %s more: sluice toolset get %s -o json", thousands(n), made.Slug)
 	}
 	spoken := slices.DeleteFunc(slices.Clone(made.Warnings), func(d admin.Diagnostic) bool {
-		return d.Code != connector.CodeHidden && d.Code != connector.CodeInstruction
+		return d.Code != connector.CodeHidden && d.Code != connector.CodeInstruction && d.Code != connector.CodeTextLong
 	})
 	for _, d := range spoken[:min(len(spoken), maxListed)] {
 		a.say("! %s", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))

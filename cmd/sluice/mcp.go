@@ -94,6 +94,9 @@ func printConnection(w io.Writer, c *admin.Connection) {
 		text, _, _ := strings.Cut(t.Description, "\n")
 		fmt.Fprintf(w, "  %-32s %5s tokens   %s   %s\n", printable(t.Name), thousands(t.Tokens), says, printable(clipLine(text)))
 	}
+	for _, d := range c.Warnings {
+		fmt.Fprintf(w, "! %s\n", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
+	}
 	fmt.Fprintf(w, "  next   sluice add %s\n", shellWord(c.URL))
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluicegate/sluice/internal/textfilter"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -61,7 +62,8 @@ func compileFile(tb testing.TB, file string) (connector.Artifact, []error) {
 }
 
 // TestCorpus: whatever the compiler emits for real specifications becomes a
-// connector, opens, and each of its tools is ready to serve.
+// connector, opens, and each of its tools is ready to serve. At most one tool in two
+// hundred is taken for one that tells a model what to do.
 func TestCorpus(t *testing.T) {
 	dir := os.Getenv("SLUICE_CORPUS")
 	if dir == "" {
@@ -71,7 +73,7 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	specs, tools := 0, 0
+	specs, tools, flagged := 0, 0, 0
 	lines := bufio.NewScanner(bytes.NewReader(list))
 	for lines.Scan() {
 		cols := strings.Split(lines.Text(), "\t")
@@ -101,10 +103,19 @@ func TestCorpus(t *testing.T) {
 				t.Errorf("%s: %s has no plan or program", cols[0], tool.Name)
 			}
 			tools++
+			found := textfilter.Find(tool.Title + "\n" + tool.Description)
+			if found = append(append(found, textfilter.FindJSON(tool.InputSchema)...), textfilter.FindJSON(tool.OutputSchema)...); len(found) > 0 {
+				flagged++
+				t.Logf("%s: %s: %s: %s", cols[0], tool.Name, found[0].Kind, found[0].Quote)
+			}
 		}
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
+	}
+	t.Logf("%d of %d tools are flagged", flagged, tools)
+	if flagged*200 > tools {
+		t.Errorf("%d of %d tools are flagged, more than one in 200", flagged, tools)
 	}
 	if specs < 50 {
 		t.Errorf("only %d specifications were read", specs)
