@@ -126,12 +126,21 @@ type ImportPlan struct {
 
 // PlannedToolset is what becomes of one toolset.
 type PlannedToolset struct {
-	Slug     string          `json:"slug"`
-	Action   string          `json:"action" enum:"create,update,none,extra,delete" doc:"extra: it is not in the document and stays; delete: the same with prune."`
-	Changes  []PlannedChange `json:"changes,omitempty"`
-	Missing  []string        `json:"missing,omitempty" doc:"JSON pointers in the toolset of secrets that are neither given nor stored: these credentials are left out, and the toolset is not published."`
-	Origins  []OriginChange  `json:"origins,omitempty" doc:"New addresses of calls that the stored credential is not for: the toolset is not published until they are confirmed."`
-	Revision uint64          `json:"revision,omitempty" doc:"That was published."`
+	Slug     string           `json:"slug"`
+	Action   string           `json:"action" enum:"create,update,none,extra,delete" doc:"extra: it is not in the document and stays; delete: the same with prune."`
+	Changes  []PlannedChange  `json:"changes,omitempty"`
+	Missing  []string         `json:"missing,omitempty" doc:"JSON pointers in the toolset of secrets that are neither given nor stored: these credentials are left out, and the toolset is not published."`
+	Origins  []OriginChange   `json:"origins,omitempty" doc:"New addresses of calls that the stored credential is not for: the toolset is not published until they are confirmed."`
+	Warnings []PlannedWarning `json:"warnings,omitempty" doc:"Bindings that let through what their plugins are to take out."`
+	Revision uint64           `json:"revision,omitempty" doc:"That was published."`
+}
+
+// PlannedWarning is something in a toolset of a document that is allowed and that somebody
+// should look at.
+type PlannedWarning struct {
+	Pointer string `json:"pointer" doc:"JSON pointer in the toolset." example:"/plugins/0/onError"`
+	Plugin  string `json:"plugin"`
+	Detail  string `json:"detail"`
 }
 
 // PlannedChange is one difference between what is there and what the document says.

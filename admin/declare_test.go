@@ -527,3 +527,38 @@ func TestRoundTripOfSources(t *testing.T) {
 		t.Errorf("again: %+v", p)
 	}
 }
+
+// A plan, and what an import made, warn of plugins that let through what they were to
+// take out, as binding them does.
+func TestImportWarnsOfBindings(t *testing.T) {
+	w := newWorld(t)
+	k := newPublisher(t)
+	w.trust(k, "Ada")
+	w.publishMask(k, "1.0.0")
+	ts := w.create("Pets", "pets.yaml")
+	f := func(onError string, warned bool) {
+		t.Helper()
+		bindings := []map[string]any{{"plugin": "mask", "version": "1"}, {"plugin": "mask"}}
+		if onError != "" {
+			bindings[1]["onError"] = onError
+		}
+		want[admin.ToolsetPlugins](w, w.bind(ts.ID, bindings...), 200)
+		doc, _ := w.export("")
+		want[admin.ToolsetPlugins](w, w.bind(ts.ID), 200) // the document changes something
+		for _, query := range []string{"?dryRun=true", ""} {
+			got := w.importing(query, doc).Toolsets[0]
+			if !warned {
+				if len(got.Warnings) != 0 {
+					t.Errorf("onError %q, import%s: %+v", onError, query, got.Warnings)
+				}
+				continue
+			}
+			if len(got.Warnings) != 1 || got.Warnings[0].Pointer != "/plugins/1/onError" || got.Warnings[0].Plugin != "mask" || !strings.Contains(got.Warnings[0].Detail, "reaches agents") {
+				t.Errorf("onError %q, import%s: %+v", onError, query, got.Warnings)
+			}
+		}
+	}
+	f("pass", true)
+	f("fail", false)
+	f("", false) // a plugin that redacts fails closed
+}

@@ -227,8 +227,13 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 		return err
 	}
 	for i := range t.Plugins {
-		if _, _, err := s.declaredBinding(ctx, ws, &t.Plugins[i], "/plugins/"+strconv.Itoa(i)); err != nil {
+		at := "/plugins/" + strconv.Itoa(i)
+		b, g, err := s.declaredBinding(ctx, ws, &t.Plugins[i], at)
+		if err != nil {
 			return err
+		}
+		if letsThrough(b.OnError, g.Manifest) {
+			x.planned.Warnings = append(x.planned.Warnings, PlannedWarning{Pointer: at + "/onError", Plugin: b.Plugin, Detail: warnLetsThrough})
 		}
 	}
 	if err := s.closeImported(ctx, ws, x); err != nil {

@@ -107,6 +107,9 @@ func showPlan(w io.Writer, p *admin.ImportPlan, d *declared, dryRun bool) {
 				fmt.Fprintf(w, "  ~ %s  %s → %s\n", printable(c.Pointer), printable(c.From), printable(c.To))
 			}
 		}
+		for _, m := range t.Warnings {
+			fmt.Fprintf(w, "  ! %s  plugin %s: %s\n", printable(m.Pointer), printable(m.Plugin), safeText(m.Detail))
+		}
 		for _, m := range t.Missing {
 			fmt.Fprintf(w, "  ! %s is missing: the toolset stays a draft; set it with: sluice toolset auth %s set%s\n", printable(m), t.Slug, d.flagOf(t.Slug, m))
 		}
