@@ -514,7 +514,7 @@ func (a *acceptance) accept(t *testing.T, src Source, step, times int) {
 	}
 	for _, w := range res.Warnings { // rule 6, and reported as such
 		if name := regexp.MustCompile(`"([^"]*)"`).FindStringSubmatch(w.Detail); w.Code == codeCredentialParam && name != nil {
-			for _, in := range []string{"query", "header", "cookie"} {
+			for _, in := range []string{"query", "header", "cookie", "body", "formdata"} {
 				c.hidden[in+" "+strings.ToLower(name[1])] = true
 			}
 		}
