@@ -31,7 +31,7 @@ type body struct {
 	desc     value
 	encoding []operation.Encoding
 	variant  *body // another form that holds files, beside one that does not; nil: none
-	keyed    bool  // it is always sent, with a credential that agents do not see
+	keyed    bool  // a member is a credential that agents do not see
 }
 
 // mediaType is a media type without parameters, lower case; names that real

@@ -52,12 +52,13 @@ func (c *compiler) hideBodyCredentials(b *body, security []operation.Requirement
 		kept = slices.DeleteFunc(kept, func(p prop) bool { return p.name == q.name })
 		c.info(codeCredentialParam, b.at, "configure the credential of the toolset",
 			"member %s of the body is a credential; it is applied by the gateway and not shown to agents", quoteShort(q.name))
+		b.keyed = true
 		if c.otherScheme(q.name) {
 			continue // a declared scheme carries the same elsewhere
 		}
 		p := parameter{in: "body", name: q.name, required: slices.Contains(b.schema.required, q.name)}
 		security = c.requireScheme(security, c.schemeFor(&p), p.required)
-		b.keyed, b.required = true, true
+		b.required = true
 	}
 	if kept == nil {
 		return security
@@ -87,12 +88,29 @@ func (c *compiler) bodyCredential(q *prop) bool {
 		share = accessTokenShare
 	}
 	n := use.byName[q.name]
-	return n >= minBodyCredentials && float64(n) >= share*float64(use.bodies)
+	return n >= minBodyCredentials && float64(n) >= share*float64(use.bodies) || c.takenElsewhere(q.name)
 }
 
-// otherScheme reports a declared API key of that name which travels in another place:
-// "may be given in a header or in the body".
+// takenElsewhere reports that most operations take a parameter of that name: the few
+// that have it in the body mean the same.
+func (c *compiler) takenElsewhere(name string) bool {
+	use := c.credentialUse()
+	n := 0
+	for _, in := range [...]operation.Location{operation.InHeader, operation.InQuery, operation.InCookie} {
+		n += use.byName[credentialKey(in, name)]
+	}
+	return n >= minBodyCredentials && n*2 >= use.operations
+}
+
+// otherScheme reports that a declared scheme carries the same in another place: an API
+// key of that name, "in a header or in the body", or the token of a bearer or OAuth
+// scheme (Slack declares both).
 func (c *compiler) otherScheme(name string) bool {
+	if token := compact(name); token == "token" || token == "accesstoken" {
+		if slices.ContainsFunc(c.api.Schemes, bearsToken) {
+			return true
+		}
+	}
 	return slices.ContainsFunc(c.api.Schemes, func(s operation.SecurityScheme) bool {
 		return s.Type == "apiKey" && s.In != "body" && (compact(s.ID) == compact(name) || strings.HasSuffix(compact(s.Name), compact(name)))
 	})

@@ -74,13 +74,16 @@ func (c *compiler) credential(p *parameter) (hide bool, scheme string) {
 	// The token of a bearer or OAuth scheme travels in Authorization (Slack
 	// declares both); a key of any other name is something else.
 	if name == "token" || name == "accesstoken" {
-		for _, s := range c.api.Schemes {
-			if s.Type == "oauth2" || s.Type == "openIdConnect" || s.Type == "http" && s.Scheme == "bearer" {
-				return true, ""
-			}
+		if slices.ContainsFunc(c.api.Schemes, bearsToken) {
+			return true, ""
 		}
 	}
 	return true, c.schemeFor(p)
+}
+
+// bearsToken reports a scheme whose token travels in Authorization.
+func bearsToken(s operation.SecurityScheme) bool {
+	return s.Type == "oauth2" || s.Type == "openIdConnect" || s.Type == "http" && s.Scheme == "bearer"
 }
 
 // schemeFor declares a security scheme for a credential parameter.
