@@ -18,16 +18,28 @@ func TestFixedBounds(t *testing.T) {
 		return f
 	}
 	text := func(n int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", n-2) + `"`) }
-	good := []Fixed{nil, many(MaxFixed), {"a": text(MaxFixedBytes)}, {strings.Repeat("n", maxFixedName): json.RawMessage("true")},
-		{"a/b~c.d": json.RawMessage(strings.Repeat("[", maxFixedDepth) + strings.Repeat("]", maxFixedDepth))}}
+	good := []Fixed{
+		nil, many(MaxFixed),
+		{"a": text(MaxFixedBytes)},
+		{strings.Repeat("n", maxFixedName): json.RawMessage("true")},
+		{"a/b~c.d": json.RawMessage(strings.Repeat("[", maxFixedDepth) + strings.Repeat("]", maxFixedDepth))},
+	}
 	for i, f := range good {
 		if err := f.Validate("/fixed"); err != nil {
 			t.Errorf("good %d: %v", i, err)
 		}
 	}
-	bad := []Fixed{many(MaxFixed + 1), {"a": text(MaxFixedBytes + 1)}, {strings.Repeat("n", maxFixedName+1): json.RawMessage("true")}, {"": json.RawMessage("1")},
+	bad := []Fixed{
+		many(MaxFixed + 1),
+		{"a": text(MaxFixedBytes + 1)},
+		{strings.Repeat("n", maxFixedName+1): json.RawMessage("true")},
+		{"": json.RawMessage("1")},
 		{"a": json.RawMessage(strings.Repeat("[", maxFixedDepth+1) + strings.Repeat("]", maxFixedDepth+1))},
-		{"a": json.RawMessage("null")}, {"a": json.RawMessage("{")}, {"a": nil}, {"a\x00": json.RawMessage("1")}}
+		{"a": json.RawMessage("null")},
+		{"a": json.RawMessage("{")},
+		{"a": nil},
+		{"a\x00": json.RawMessage("1")},
+	}
 	for i, f := range bad {
 		if err := f.Validate("/fixed"); !problem.Is(err, problem.InvalidArgument) {
 			t.Errorf("bad %d: %v", i, err)

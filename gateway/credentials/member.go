@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -87,7 +88,7 @@ func withPart(body []byte, boundary, name string, key *secrets.Secret) ([]byte, 
 	}
 	for r := multipart.NewReader(bytes.NewReader(body), boundary); ; {
 		p, err := r.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -269,7 +269,7 @@ func (c *compiler) madeUp(e entry, op *operation.Operation) string {
 }
 
 // fillers say nothing of an answer that an agent does not know.
-var fillers = wordSet("ok okay success successful successfully succeeded succeed successfull request requests response responses result results operation operations " +
+var fillers = wordSet("ok okay success successful successfully succeeded succeed request requests response responses result results operation operations " +
 	"operational call query default expected normal typical standard valid empty no content body created accepted updated deleted removed done completed complete " +
 	"completes finished found processed performed executed saved returned return returns retrieved fetched received sent is are was were be been being has have had " +
 	"will with without the a an of to for in on by and or as if that this it its all one new when n none description description default data " +

@@ -95,9 +95,9 @@ func (p *Plan) clone() *Plan {
 	return &out
 }
 
-func (b *Body) clone() Body {
-	out := *b
-	out.Fields, out.Fixed = slices.Clone(b.Fields), slices.Clone(b.Fixed)
+func (body *Body) clone() Body {
+	out := *body
+	out.Fields, out.Fixed = slices.Clone(body.Fields), slices.Clone(body.Fixed)
 	return out
 }
 
