@@ -530,8 +530,16 @@ func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft
 	if m.isNew {
 		status = http.StatusCreated
 	}
+	served, err := s.served(ctx, d, false)
+	if err != nil {
+		return nil, err
+	}
+	cost, err := s.listTokens(d, served)
+	if err != nil {
+		return nil, err
+	}
 	body := CreatedToolset{
-		ToolsetDetail: d.detail(shown), Created: m.isNew, Tools: d.tools(false), Advice: advice, Granted: m.granted, Changes: d.changes,
+		ToolsetDetail: d.detail(shown), Created: m.isNew, Tools: d.tools(false), Tokens: cost, Advice: advice, Granted: m.granted, Changes: d.changes,
 	}
 	out := &done{status: status, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version), kept: body}
 	if body.Token, err = m.opens.show(); err != nil {

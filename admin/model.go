@@ -55,6 +55,7 @@ type CreatedToolset struct {
 	ToolsetDetail
 	Created bool             `json:"created" doc:"false: the toolset was there with the same source and was refreshed."`
 	Tools   []Tool           `json:"tools"`
+	Tokens  int              `json:"definitionTokens" doc:"What a client pays for the list of tools as it gets it, in tokens."`
 	Advice  *SelectionAdvice `json:"advice,omitempty" doc:"With more than 40 tools: what each selection would cost."`
 	Granted []string         `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
 	Changes *Changes         `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`

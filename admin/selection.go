@@ -413,6 +413,35 @@ func (s *Server) weigh(d *draft, offered []Tool) (*SelectionAdvice, error) {
 	return a, nil
 }
 
+// listTokens is what tools/list costs as a client of the toolset gets it. Without a
+// gateway it is the sum of the definitions.
+func (s *Server) listTokens(d *draft, tools []Tool) (int, error) {
+	sum, workflows := 0, 0
+	for i := range tools {
+		switch {
+		case !tools[i].Enabled:
+		case tools[i].Plugin != "":
+			workflows += tools[i].Tokens
+		default:
+			sum += tools[i].Tokens
+		}
+	}
+	if s.o.Lister == nil || d.bundle == nil {
+		return sum + workflows, nil
+	}
+	bare := *d.bundle
+	bare.Plugins = nil
+	list, err := s.o.Lister.List(&bare, d.connectors(), nil)
+	if len(list) > countedBytes {
+		return tokens.Estimate(list) + workflows, err
+	}
+	return tokens.Count(list) + workflows, err
+}
+
+// countedBytes of a list are counted exactly, at some megabytes a second; the cost of
+// longer ones is estimated.
+const countedBytes = 256 << 10
+
 // definitionTokens estimates without a gateway: the sum of the definitions.
 func (d *draft) definitionTokens(sel *registry.Selection) int {
 	const searchMode = 1200 // what the three tools may cost at most

@@ -397,21 +397,15 @@ func methodsText(methods []admin.AuthMethod) string {
 
 // printMade tells what the toolset is now and what to do next.
 func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
-	definitions := 0
-	for _, tool := range t.Tools {
-		if tool.Enabled {
-			definitions += tool.Tokens
-		}
-	}
 	what := "made"
 	if !t.Created {
 		what = "refreshed"
 	}
 	if t.Status == "live" && !t.Changed {
-		fmt.Fprintf(w, "✓ %s is live: %s, definitions %s tokens\n", t.Slug, plural(t.EnabledTools, "tool"), thousands(definitions))
+		fmt.Fprintf(w, "✓ %s is live: %s, definitions %s tokens\n", t.Slug, plural(t.EnabledTools, "tool"), thousands(t.Tokens))
 		fmt.Fprintf(w, "  Toolset URL   %s\n", t.URL)
 	} else {
-		fmt.Fprintf(w, "✓ %s is %s as a draft: %s, definitions %s tokens\n", t.Slug, what, plural(t.EnabledTools, "tool"), thousands(definitions))
+		fmt.Fprintf(w, "✓ %s is %s as a draft: %s, definitions %s tokens\n", t.Slug, what, plural(t.EnabledTools, "tool"), thousands(t.Tokens))
 		if t.Test != nil && t.Test.Possible && !t.Test.Passed {
 			fmt.Fprintf(w, "  next   mend it, then: sluice toolset test %s\n", t.Slug)
 		} else {
