@@ -2,7 +2,6 @@ package credentials
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -88,7 +87,7 @@ func withPart(body []byte, boundary, name string, key *secrets.Secret) ([]byte, 
 	}
 	for r := multipart.NewReader(bytes.NewReader(body), boundary); ; {
 		p, err := r.NextRawPart()
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { //nolint:errorlint // wrapped it means a form that ends early
 			break
 		}
 		if err != nil {

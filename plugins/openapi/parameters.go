@@ -80,7 +80,7 @@ func (c *compiler) parameter(v value) (p parameter, ok bool) {
 	v = target
 	p = parameter{
 		at: v, name: v.get("name").str(), in: operation.Location(v.get("in").str()), required: v.get("required").truth(),
-		deprecated: v.get("deprecated").truth(), desc: v.get("description"), example: exampleOf(v),
+		deprecated: v.get("deprecated").truth(), desc: v.get("description"), example: c.exampleOf(v),
 	}
 	if p.in == "body" && c.version == swagger20 {
 		return p, true
@@ -122,7 +122,7 @@ func (c *compiler) mediaHeader(e entry, name string) (media string, required boo
 				s = v // Swagger 2.0
 			}
 			media, required = "", v.get("required").truth()
-			values := []value{s.get("default"), exampleOf(s), exampleOf(v)}
+			values := []value{s.get("default"), c.exampleOf(s), c.exampleOf(v)}
 			for _, m := range s.get("enum").elements() {
 				values = append(values, m)
 			}
@@ -253,7 +253,7 @@ func (c *compiler) swaggerSchema(v value) *schema {
 	s := c.newSchema(v)
 	c.foldKeywords(s, v, false)
 	s.desc, s.deprecated = value{}, false
-	s.def, s.example = v.get("default"), exampleOf(v)
+	s.def, s.example = v.get("default"), c.exampleOf(v)
 	c.infer(s)
 	return s
 }

@@ -188,7 +188,7 @@ func (c *compiler) wrap(s, base *schema, null bool) {
 	keepFirst(&s.desc, at.get("description"), value{})
 	keepFirst(&s.title, at.get("title"), value{})
 	keepFirst(&s.def, at.get("default"), value{})
-	keepFirst(&s.example, exampleOf(at), value{})
+	keepFirst(&s.example, c.exampleOf(at), value{})
 	s.readOnly = s.readOnly || at.get("readOnly").truth()
 	s.writeOnly = s.writeOnly || at.get("writeOnly").truth()
 	s.deprecated = at.get("deprecated").truth()
@@ -331,7 +331,7 @@ func (c *compiler) fold(s *schema, v value, stack []value) {
 	keepFirst(&s.desc, desc, v.get("description"))
 	keepFirst(&s.title, title, v.get("title"))
 	keepFirst(&s.def, def, v.get("default"))
-	keepFirst(&s.example, example, exampleOf(v))
+	keepFirst(&s.example, example, c.exampleOf(v))
 }
 
 func keepFirst(dst *value, before, own value) {
@@ -342,15 +342,26 @@ func keepFirst(dst *value, before, own value) {
 	}
 }
 
-func exampleOf(v value) value {
+// exampleOf is the first example that a schema, parameter or media type declares;
+// nothing when there is none.
+func (c *compiler) exampleOf(v value) value {
 	if e := v.get("example"); e.exists() {
 		return e
 	}
 	if e := v.get("x-example"); e.exists() {
 		return e
 	}
-	if e := v.get("examples"); e.isArray() {
-		return e.element(0)
+	list := v.get("examples")
+	if list.isArray() { // of JSON Schema
+		return list.element(0)
+	}
+	for _, e := range list.members() { // Example Objects of OpenAPI
+		e = c.resolved(e)
+		for _, name := range [...]string{"value", "dataValue"} {
+			if x := e.get(name); x.exists() {
+				return x
+			}
+		}
 	}
 	return value{}
 }
