@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/admin/audithead"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/storetest"
 	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -372,7 +373,9 @@ func (w *world) open() {
 		}
 	}
 	var err error
-	w.st, err = store.Open(ctx, store.Options{Path: filepath.Join(w.dir, "sluice.db"), Now: w.now})
+	records := filepath.Join(w.dir, "sluice.db")
+	must(storetest.Prepare(records))
+	w.st, err = store.Open(ctx, store.Options{Path: records, Now: w.now})
 	must(err)
 	must(w.st.EnsureWorkspace(ctx, "default", "default"))
 	w.ring, err = secrets.OpenFile(filepath.Join(w.dir, "master.key"))

@@ -17,6 +17,7 @@ import (
 // TestClaim: of two control planes on one PostgreSQL database the second is refused and
 // told of the first. One whose session ended may not publish until it has the lock again.
 func TestClaim(t *testing.T) {
+	t.Parallel()
 	url := postgres(t)
 	open := func(claim bool) (*store.Store, error) {
 		return store.Open(t.Context(), store.Options{URL: url, Claim: claim})

@@ -99,6 +99,7 @@ func postgres(t *testing.T) string {
 
 // TestPostgreSQL runs the suite on a real server, with a database for each test.
 func TestPostgreSQL(t *testing.T) {
+	t.Parallel()
 	admin := postgres(t)
 	exec := func(t *testing.T, url, statement string) {
 		t.Helper()

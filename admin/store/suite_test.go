@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/storetest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
@@ -33,6 +34,7 @@ type harness struct {
 }
 
 func TestSQLite(t *testing.T) {
+	t.Parallel()
 	var path string
 	suite(t, harness{
 		full: []string{`CREATE TRIGGER full BEFORE INSERT ON jobs BEGIN SELECT RAISE(ABORT, 'disk full'); END`}, whole: `DROP TRIGGER full`,
@@ -57,6 +59,9 @@ func TestSQLite(t *testing.T) {
 
 func openAt(t *testing.T, path string, now func() time.Time, change ...func(*store.Options)) *store.Store {
 	t.Helper()
+	if err := storetest.Prepare(path); err != nil {
+		t.Fatal(err)
+	}
 	o := store.Options{Path: path, Now: now}
 	for _, c := range change {
 		c(&o)

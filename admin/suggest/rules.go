@@ -31,8 +31,11 @@ func Rules(tools []Tool, all []string, namer Namer) Result {
 				why = append(why, fault)
 			}
 		}
-		if says := strings.TrimSpace(t.Description); says == "" || sameWords(says, t.Name) || says == t.Title {
-			s.Description = plainDescription(t)
+		says := strings.TrimSpace(t.Description)
+		needs := required(t)
+		// Of a good name for a tool that needs nothing, a rule knows no more to say.
+		if says == "" || len(why)+len(needs) > 0 && (sameWords(says, t.Name) || says == t.Title) {
+			s.Description = plainDescription(t, needs)
 			fault := "there is no description, and agents choose tools by it"
 			if says != "" {
 				fault = "the description only repeats the name"
@@ -76,7 +79,7 @@ func letters(s string) string {
 
 // plainDescription says what is known: the words of the title or name, the operation,
 // and the arguments a call needs.
-func plainDescription(t *Tool) string {
+func plainDescription(t *Tool, needs []string) string {
 	says := t.Title
 	if says == "" {
 		says = strings.ReplaceAll(t.Name, "_", " ")
@@ -89,6 +92,14 @@ func plainDescription(t *Tool) string {
 		b.WriteString(" (" + t.Method + " " + tidy(t.Path, 200) + ")")
 	}
 	b.WriteByte('.')
+	if len(needs) > 0 {
+		b.WriteString(" Needs " + strings.Join(needs, ", ") + ".")
+	}
+	return b.String()
+}
+
+// required are the names of arguments that must be given.
+func required(t *Tool) []string {
 	const most = 8 // more are in the schema
 	var needs []string
 	for _, a := range arguments(t.InputSchema, most) {
@@ -96,8 +107,5 @@ func plainDescription(t *Tool) string {
 			needs = append(needs, a.Name)
 		}
 	}
-	if len(needs) > 0 {
-		b.WriteString(" Needs " + strings.Join(needs, ", ") + ".")
-	}
-	return b.String()
+	return needs
 }

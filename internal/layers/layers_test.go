@@ -52,6 +52,7 @@ var within = map[string][]string{
 	"admin/audithead":                    {"admin/store"},
 	"admin/backup":                       {"admin/publish", "admin/store"},
 	"admin/publish":                      {"admin/store"},
+	"admin/store/storetest":              {"admin/store"},
 	"gateway":                            {"gateway/access", "gateway/call", "gateway/compress", "gateway/credentials", "gateway/edge", "gateway/mcp", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
 	"admin":                              {"admin/audithead", "admin/backup", "admin/publish", "admin/store", "admin/suggest"},
 	"internal/atomicfile/atomicfiletest": {"internal/atomicfile"},

@@ -246,7 +246,11 @@ func (d *driver) login(ctx context.Context, server string, auth map[string]any) 
 // browse does what a person's browser does: it presses the button of the node's
 // page, comes to one that lets everybody in, and is sent back to the node.
 func (d *driver) browse(ctx context.Context, link string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, link, http.NoBody)
+	confirm, err := url.Parse(link)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.admin+confirm.Path, http.NoBody) // the name of the node is in no DNS
 	if err != nil {
 		return err
 	}
