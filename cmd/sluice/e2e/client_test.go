@@ -58,8 +58,10 @@ func text(r *mcp.CallToolResult) string {
 func answer(t *testing.T, r *mcp.CallToolResult) []byte {
 	t.Helper()
 	got := text(r)
-	if i := strings.LastIndex(got, "\n[next page: "); i >= 0 {
-		got = got[:i]
+	for _, note := range []string{"next page: ", "headers: ", "left out: "} { // lines behind the answer
+		if i := strings.LastIndex(got, "\n["+note); i >= 0 {
+			got = got[:i]
+		}
 	}
 	if json.Valid([]byte(got)) {
 		return []byte(got)
