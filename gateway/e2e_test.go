@@ -289,7 +289,11 @@ func TestGrantIsOfOneToolset(t *testing.T) {
 	up := upstreamtest.New(t)
 	up.Handle("/", upstreamtest.JSON(200, `{}`))
 	var calls atomic.Int64
-	remote := sdk(func(*http.Request) { calls.Add(1) })
+	remote := sdk(func(r *http.Request) {
+		if r.Method == http.MethodPost { // the session of a call before is ended in the background
+			calls.Add(1)
+		}
+	})
 	server := httptest.NewServer(remote)
 	t.Cleanup(server.Close)
 	rest, err := gatewaytest.Connector("acme", up.URL, gatewaytest.Operation("get", "GET", "/"))
