@@ -102,6 +102,9 @@ func (d *draft) authenticate(s *Server, a *SetAuth, at string) error {
 		return err
 	}
 	items := a.items()
+	if d.row.SourceKind == kindMCP && slices.ContainsFunc(items, func(it AuthItem) bool { return it.AuthType == authBody }) {
+		return fieldFault(at+"/authType", "the bodies of an MCP server are messages of the protocol: a key goes into a header, the query or a cookie")
+	}
 	if len(items) > 1 {
 		bindSchemes(items, d.report.Methods)
 	}

@@ -54,13 +54,18 @@ func (p *pendingLogin) link(id, page string) string {
 // shows what the login is for; only POST, which a person must cause, uses the link
 // up and binds the login to the browser.
 func (s *Server) serveConfirm(w http.ResponseWriter, r *http.Request) {
-	text := strings.TrimPrefix(r.URL.Path, confirmPath)
+	s.serveLink(w, r, strings.TrimPrefix(r.URL.Path, confirmPath), s.showConfirm, s.confirmLogin)
+}
+
+// serveLink answers a page behind a link: show is for GET, press for POST, which only
+// the button of the page sends.
+func (s *Server) serveLink(w http.ResponseWriter, r *http.Request, text string, show, press func(http.ResponseWriter, *http.Request, string) error) {
 	var err error
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		err = s.showConfirm(w, r, text)
+		err = show(w, r, text)
 	case http.MethodPost:
-		err = s.confirmLogin(w, r, text)
+		err = press(w, r, text)
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+safeMethod(r.Method)))

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 const (
@@ -38,7 +37,7 @@ func compare(at string, from, to any, out *[]PlannedChange) {
 		names := maps.Clone(a)
 		maps.Copy(names, b)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			compare(at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), member(a, name), member(b, name), out)
+			compare(at+"/"+pointerTokens.Replace(name), member(a, name), member(b, name), out)
 		}
 		return
 	case []any:

@@ -25,24 +25,7 @@ type userLogin struct {
 // serveUserLogin is the page behind the link of a single caller. GET shows who asks
 // for what; only POST, which a person must cause, uses the link up.
 func (s *Server) serveUserLogin(w http.ResponseWriter, r *http.Request) {
-	text := strings.TrimPrefix(r.URL.Path, userLoginPath)
-	var err error
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-		err = s.showUserLogin(w, r, text)
-	case http.MethodPost:
-		err = s.beginUserLogin(w, r, text)
-	default:
-		w.Header().Set("Allow", "GET, HEAD, POST")
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+safeMethod(r.Method)))
-		return
-	}
-	if err != nil {
-		if p := problemOf(err); p.Code == codeInternal {
-			_ = s.fail(r.Context(), err) // logs it
-		}
-		s.callbackPage(w, "", err)
-	}
+	s.serveLink(w, r, strings.TrimPrefix(r.URL.Path, userLoginPath), s.showUserLogin, s.beginUserLogin)
 }
 
 // ticketContent is what a link is about.

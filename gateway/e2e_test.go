@@ -2,17 +2,13 @@ package gateway_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,105 +259,6 @@ func TestBadUpstreams(t *testing.T) {
 	f("ok", false, `{"ok":true}`)
 }
 
-// TestBlockedUpstream: the same call with and without a grant.
-func TestBlockedUpstream(t *testing.T) {
-	up := upstreamtest.New(t)
-	up.Handle("/", upstreamtest.JSON(200, `{}`))
-	o := gatewaytest.Options{}
-	o.Dial.Grantable = true
-	s := start(t, o)
-	serve(t, s, up, nil, gatewaytest.Operation("get", "GET", "/"))
-	_, body := post(t, s.URL("acme"), callBody("get", "{}"))
-	if !strings.Contains(body, "a loopback address") || !strings.Contains(body, `"isError":true`) || !strings.Contains(body, "--allow-private-upstreams") || len(up.Requests()) != 0 {
-		t.Fatalf("%s; %d requests", body, len(up.Requests()))
-	}
-	if err := s.Dialer.Grant("ts_acme", netip.MustParseAddrPort(up.Addr())); err != nil {
-		t.Fatal(err)
-	}
-	if _, body := post(t, s.URL("acme"), callBody("get", "{}")); strings.Contains(body, "isError") {
-		t.Fatal(body)
-	}
-}
-
-// TestGrantIsOfOneToolset: of two toolsets with one upstream only the granted one reaches
-// it, also over connections that are open, and neither after the grant was revoked.
-func TestGrantIsOfOneToolset(t *testing.T) {
-	up := upstreamtest.New(t)
-	up.Handle("/", upstreamtest.JSON(200, `{}`))
-	var calls atomic.Int64
-	remote := sdk(func(r *http.Request) {
-		if r.Method == http.MethodPost { // the session of a call before is ended in the background
-			calls.Add(1)
-		}
-	})
-	server := httptest.NewServer(remote)
-	t.Cleanup(server.Close)
-	rest, err := gatewaytest.Connector("acme", up.URL, gatewaytest.Operation("get", "GET", "/"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tools, err := gatewaytest.MCPConnector("notes", server.URL+"/mcp", `{"name":"echo","inputSchema":{"type":"object"}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := gatewaytest.Options{}
-	o.Dial.Grantable = true
-	s := start(t, o)
-	if err := s.Serve(gatewaytest.Toolset("one", 1, rest, nil), gatewaytest.Toolset("two", 1, rest, nil),
-		gatewaytest.Toolset("three", 1, tools, nil), gatewaytest.Toolset("four", 1, tools, nil)); err != nil {
-		t.Fatal(err)
-	}
-	reached := func(slug, tool string) bool {
-		t.Helper()
-		_, body := post(t, s.URL(slug), callBody(tool, "{}"))
-		blocked := strings.Contains(body, "a loopback address")
-		if !blocked && strings.Contains(body, `"isError":true`) {
-			t.Fatalf("%s: %s", slug, body)
-		}
-		return !blocked
-	}
-	for _, f := range []struct {
-		has, hasNot, tool, addr string
-		asked                   func() int
-	}{
-		{"one", "two", "get", up.Addr(), func() int { return len(up.Requests()) }},
-		{"three", "four", "echo", server.Listener.Addr().String(), func() int { return int(calls.Load()) }},
-	} {
-		at := netip.MustParseAddrPort(f.addr)
-		if reached(f.has, f.tool) || reached(f.hasNot, f.tool) {
-			t.Fatalf("%s is reached without a grant", f.addr)
-		}
-		if err := s.Dialer.Grant("ts_"+f.has, at); err != nil {
-			t.Fatal(err)
-		}
-		if !reached(f.has, f.tool) { // the connection is kept
-			t.Fatalf("%s does not reach %s with its grant", f.has, f.addr)
-		}
-		before := f.asked()
-		if reached(f.hasNot, f.tool) || f.asked() != before {
-			t.Errorf("%s reaches %s by the grant of %s", f.hasNot, f.addr, f.has)
-		}
-		s.Dialer.Revoke("ts_"+f.has, at)
-		if reached(f.has, f.tool) || f.asked() != before {
-			t.Errorf("%s reaches %s after the grant was revoked", f.has, f.addr)
-		}
-	}
-}
-
-// sdk is an MCP server of the official SDK with a tool echo; asked is told of each
-// request.
-func sdk(asked func(*http.Request)) http.Handler {
-	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "echo"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ok"}}}, nil, nil
-	})
-	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked(r)
-		h.ServeHTTP(w, r)
-	})
-}
-
 // TestCredential: the key reaches the upstream and nobody else.
 func TestCredential(t *testing.T) {
 	const key = "sk_live_0123456789abcdef"
@@ -496,98 +393,6 @@ func TestTrace(t *testing.T) {
 	}
 	if _, got := post(t, s.URL("acme"), body, "X-Forwarded-For", "192.0.2.1"); strings.Contains(got, "stagesMs") {
 		t.Fatalf("a trace went through a proxy: %s", got)
-	}
-}
-
-// TestCache: kept per credential and request, never for what is not safe, not
-// against the upstream's will.
-func TestCache(t *testing.T) {
-	up := upstreamtest.New(t)
-	up.Handle("GET /items/{id}", upstreamtest.JSON(200, item))
-	up.Handle("POST /items", upstreamtest.JSON(200, `{}`))
-	up.Handle("GET /private", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Cache-Control", "max-age=60, No-Store")
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{}`)
-	}))
-	up.Handle("GET /fails", upstreamtest.JSON(500, `{}`))
-	up.Handle("GET /search", upstreamtest.JSON(200, `{}`))
-	s := start(t, gatewaytest.Options{})
-	search := gatewaytest.Operation("search", "GET", "/search")
-	search.InputSchema = []byte(`{"type":"object","properties":{"body":{"type":"object"}}}`)
-	search.Plan.Body = &operation.Body{MediaType: "application/json", Arg: "body", Required: true}
-	ops := []*operation.Operation{
-		getItem(), gatewaytest.Operation("create", "POST", "/items"), gatewaytest.Operation("private", "GET", "/private"), search,
-		gatewaytest.Operation("fails", "GET", "/fails"),
-	}
-	f := func(tool, args string, want int) {
-		t.Helper()
-		up.Forget()
-		for range 3 {
-			if status, body := post(t, s.URL("acme"), callBody(tool, args)); status != 200 {
-				t.Fatalf("%d %s", status, body)
-			}
-			s.Caller.WaitCache()
-		}
-		if n := len(up.Requests()); n != want {
-			t.Fatalf("3 calls of %s %s made %d requests, want %d", tool, args, n, want)
-		}
-	}
-	serve(t, s, up, nil, ops...)
-	f("get_item", `{"id":1}`, 3) // off by default
-	auth := &registry.AuthShape{Type: registry.AuthHeader, HeaderName: "X-Key", CredentialID: "c1"}
-	s.Secrets.Set("c1", credentials.Credential{Value: secrets.New("first"), Version: 1, Origins: registry.Origins{up.URL}})
-	c, err := gatewaytest.Connector("acme", up.URL, ops...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Serve(gatewaytest.Toolset("acme", 2, c, func(b *registry.Toolset) {
-		b.Cache = &registry.CachePolicy{TTLSeconds: 60}
-		b.Connectors[0].Auth = auth
-	})); err != nil {
-		t.Fatal(err)
-	}
-	f("get_item", `{"id":1}`, 1)
-	f("get_item", `{"id":1}`, 0)
-	f("get_item", `{"id":2}`, 1)
-	s.Secrets.Set("c1", credentials.Credential{Value: secrets.New("second"), Version: 2, Origins: registry.Origins{up.URL}})
-	f("get_item", `{"id":1}`, 1) // another key, another answer
-	f("search", `{"body":{"q":1}}`, 1)
-	f("search", `{"body":{"q":2}}`, 1) // another body, another answer
-	f("search", `{"body":{"q":1}}`, 0)
-	f("create", `{}`, 3)
-	f("private", `{}`, 3)
-	f("fails", `{}`, 3)
-}
-
-// TestSharedFlight: calls for the same answer at the same time make one request.
-func TestSharedFlight(t *testing.T) {
-	up := upstreamtest.New(t)
-	release := make(chan struct{})
-	up.Handle("GET /items/{id}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		<-release
-		upstreamtest.JSON(200, item).ServeHTTP(w, r)
-	}))
-	s := start(t, gatewaytest.Options{})
-	serve(t, s, up, func(b *registry.Toolset) { b.Cache = &registry.CachePolicy{TTLSeconds: 60} }, getItem())
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			if _, body := post(t, s.URL("acme"), callBody("get_item", `{"id":1}`)); !strings.Contains(body, "9007199254740993") {
-				t.Errorf("answer %s", body)
-			}
-		})
-	}
-	for len(up.Requests()) == 0 {
-		runtime.Gosched()
-	}
-	for s.Caller.Waiting() < 7 {
-		runtime.Gosched()
-	}
-	close(release)
-	wg.Wait()
-	if n := len(up.Requests()); n != 1 {
-		t.Fatalf("%d requests, want 1", n)
 	}
 }
 

@@ -16,9 +16,10 @@ import (
 
 // setMember puts a key into the body of req: a member of its JSON object, or a field
 // of its form. What the caller sent by that name is taken out: an agent must not be
-// able to choose the key. A request without a body gets an object.
+// able to choose the key. A request without a body gets an object, unless it is
+// GET or HEAD, which have none.
 func setMember(req *fasthttp.Request, name string, key secrets.Secret) error {
-	if len(req.Body()) == 0 && len(req.Header.ContentType()) == 0 {
+	if safe := req.Header.IsGet() || req.Header.IsHead(); !safe && len(req.Body()) == 0 && len(req.Header.ContentType()) == 0 {
 		req.Header.SetContentType("application/json")
 		req.SetBodyRaw([]byte("{}"))
 	}

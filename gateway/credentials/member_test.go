@@ -131,6 +131,17 @@ func TestApplyMemberRefuses(t *testing.T) {
 	}
 }
 
+// TestApplyMemberOfGet: a body where none is expected may be lost on its way.
+func TestApplyMemberOfGet(t *testing.T) {
+	req := memberRequest("", "")
+	defer fasthttp.ReleaseRequest(req)
+	req.Header.SetMethod("GET")
+	err := Rule{Type: Body, Name: "key"}.Apply(req, Credential{Value: secrets.New(memberKey), Origins: registry.Origins{"http://h"}})
+	if !problem.Is(err, problem.Unauthenticated) || len(req.Body()) > 0 {
+		t.Errorf("%v, sent %q", err, req.Body())
+	}
+}
+
 // TestStripUnreadableMember: where the key cannot be found any more the whole body
 // goes.
 func TestStripUnreadableMember(t *testing.T) {
