@@ -152,6 +152,14 @@ fuzz: ## run every fuzz target for FUZZTIME (default 5m each)
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' --exclude-dir=bin . | sed 's|/[^/]*:func | |' | sort | while read -r pkg name; do \
 	  echo "== $$pkg $$name"; go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$pkg"; done
 
+# N mutants of the sample that SEED names, or those of the lines that differ from
+# CHANGED=<git revision>. A run goes on where the one before it stopped.
+N    ?= 240
+SEED ?= 1
+.PHONY: mutants
+mutants: ## change the code that security rests on, N=240 times by SEED=1, and see whether a test fails
+	go run ./cmd/sluice-mutants $(if $(CHANGED),-changed '$(CHANGED)',-n $(N) -seed '$(SEED)')
+
 .PHONY: bench
 bench: build $(E2E)/.ready ## measure every promise about speed and memory
 	go run ./cmd/sluice-bench -sluice bin/sluice -github $(GITHUB_SPEC) $(BENCHFLAGS)

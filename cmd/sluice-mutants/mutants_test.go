@@ -1,0 +1,298 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// goList is what the program asks the go command for, in dir.
+func goList(t *testing.T, root string) func(string) ([]byte, error) {
+	t.Helper()
+	return func(dir string) ([]byte, error) {
+		return output(t.Context(), root, "go", "list", "-deps", "-export", "-json=Dir,ImportPath,Export,GoFiles,DepOnly", dir)
+	}
+}
+
+// module writes files into a new module and returns its directory.
+func module(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["go.mod"] = "module example.test/m\n\ngo 1.26\n"
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func mutantsOf(t *testing.T, root, dir string) []*mutant {
+	t.Helper()
+	ms, err := load(root, &target{dir: dir}, goList(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ms
+}
+
+// TestOperators compares the mutants of a small package with its golden file.
+func TestOperators(t *testing.T) {
+	src, err := os.ReadFile("testdata/door/door.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := module(t, map[string]string{"door/door.go": string(src)})
+	var got strings.Builder
+	for _, m := range mutantsOf(t, root, "door") {
+		fmt.Fprintln(&got, m.id, m)
+	}
+	const golden = "testdata/door/mutants.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", &got, want)
+	}
+}
+
+// TestIdentity moves code and changes a line: only what stands in the changed line
+// gets another identity.
+func TestIdentity(t *testing.T) {
+	const src = "package p\n\nfunc F(a, b int) bool {\n\tif a < 3 {\n\t\treturn true\n\t}\n\treturn b > 4\n}\n"
+	ids := func(src string) (out []string) {
+		for _, m := range mutantsOf(t, module(t, map[string]string{"p/p.go": src}), "p") {
+			out = append(out, m.id)
+		}
+		return out
+	}
+	was := ids(src)
+	moved := ids(strings.Replace(src, "func F", "// F is further down.\n\nfunc F", 1))
+	if !slices.Equal(was, moved) {
+		t.Errorf("moved code has other identities: %v, %v", was, moved)
+	}
+	now := ids(strings.Replace(src, "b > 4", "b > 5", 1))
+	kept := 0
+	for _, id := range was {
+		if slices.Contains(now, id) {
+			kept++
+		}
+	}
+	if len(was) != 5 || kept != 3 {
+		t.Errorf("%d of %d identities outlive a change of the last line, want the 3 above it", kept, len(was))
+	}
+}
+
+// TestTry runs mutants of each verdict.
+func TestTry(t *testing.T) {
+	root := module(t, map[string]string{
+		"p/p.go":      "package p\n\nfunc Big(n int) bool {\n\tif n > 9 {\n\t\treturn true\n\t}\n\treturn false\n}\n",
+		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestBig(t *testing.T) {\n\tif !Big(50) || Big(2) {\n\t\tt.Fatal()\n\t}\n}\n",
+		"q/q_test.go": "package q\n\nimport (\n\t\"testing\"\n\n\t\"example.test/m/p\"\n)\n\nfunc TestNine(t *testing.T) {\n\tif p.Big(9) {\n\t\tt.Fatal()\n\t}\n}\n",
+	})
+	r := &runner{root: root, tmp: t.TempDir(), clean: map[string]time.Duration{}}
+	var condition, comparison, constant *mutant
+	for _, m := range mutantsOf(t, root, "p") {
+		switch m.op {
+		case opCondition:
+			condition = m
+		case opComparison:
+			comparison = m
+		case opOffByOne:
+			constant = m
+		}
+	}
+	broken := *constant
+	broken.text = `"nine"`
+	f := func(m *mutant, wider []string, want string) {
+		t.Helper()
+		m.target = &target{dir: "p", wider: wider}
+		verdict, by, err := r.try(t.Context(), m)
+		if got := strings.TrimSpace(verdict + " " + by); err != nil || !strings.HasPrefix(got, want) || want == survived && got != want {
+			t.Errorf("%s: %q, %v; want %q", m, got, err, want)
+		}
+	}
+	f(condition, nil, "killed p TestBig")
+	f(comparison, nil, "survived")
+	f(comparison, []string{"q"}, "killed q TestNine")
+	f(constant, []string{"q"}, "survived") // no test knows 10
+	f(&broken, nil, "invalid")
+	if src, err := os.ReadFile(filepath.Join(root, "p", "p.go")); err != nil || !strings.Contains(string(src), "n > 9") {
+		t.Errorf("the tree was changed: %s, %v", src, err)
+	}
+	if left, err := os.ReadDir(r.tmp); err != nil || len(left) > 0 {
+		t.Errorf("files are left: %v, %v", left, err)
+	}
+	r.own = true
+	f(comparison, []string{"q"}, "survived")
+}
+
+// TestTryNeedsGreenTests refuses to call a mutant killed by tests that fail anyway.
+func TestTryNeedsGreenTests(t *testing.T) {
+	root := module(t, map[string]string{
+		"p/p.go":      "package p\n\nfunc Is(n int) bool { return n > 9 }\n",
+		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestIs(t *testing.T) { t.Fatal(\"always\") }\n",
+	})
+	r := &runner{root: root, tmp: t.TempDir(), clean: map[string]time.Duration{}}
+	m := mutantsOf(t, root, "p")[0]
+	if verdict, _, err := r.try(t.Context(), m); err == nil || !strings.Contains(err.Error(), "fail without a change") {
+		t.Errorf("%q, %v; want an error", verdict, err)
+	}
+}
+
+// TestResume tries a sample, and then a larger one: what has a result is not tried
+// again, and mutants that do not compile make room for others.
+func TestResume(t *testing.T) {
+	root := module(t, map[string]string{
+		"p/p.go":      "package p\n\nfunc Is(n int) bool { return n > 9 && n < 20 || n == 1 }\n",
+		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestIs(t *testing.T) {\n\tif !Is(11) || Is(50) || !Is(1) || Is(0) {\n\t\tt.Fatal()\n\t}\n}\n",
+	})
+	path := filepath.Join(root, "results.txt")
+	all := sample([][]*mutant{mutantsOf(t, root, "p")}, "7")
+	all[0].text = "???" // does not compile
+	run := func(n int) (tried int, lines []string) {
+		t.Helper()
+		r := &runner{root: root, tmp: t.TempDir(), clean: map[string]time.Duration{}}
+		results, err := readResults(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		done, err := tryAll(t.Context(), r, all, results, n, 2, path, &out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := report(&strings.Builder{}, []target{{dir: "p"}}, done, results)
+		if s.total() != n {
+			t.Errorf("%d mutants count, want %d", s.total(), n)
+		}
+		return strings.Count(out.String(), "\n"), strings.Split(out.String(), "\n")
+	}
+	if tried, lines := run(2); tried != 3 || !strings.Contains(strings.Join(lines, "\n"), invalid) {
+		t.Errorf("%d tried, want 2 that compile and one that does not: %q", tried, lines)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err1 := f.WriteString(all[3].id + "\tkilled") // the run was killed while it wrote
+	if err2 := f.Close(); err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	if tried, lines := run(4); tried != 2 {
+		t.Errorf("%d tried, want the 2 without a result: %q", tried, lines)
+	}
+}
+
+func TestSample(t *testing.T) {
+	var a, b []*mutant
+	for i := range 20 {
+		a = append(a, &mutant{id: fmt.Sprint("a", i)})
+	}
+	for i := range 3 {
+		b = append(b, &mutant{id: fmt.Sprint("b", i)})
+	}
+	ids := func(seed string, a []*mutant) (out []string) {
+		for _, m := range sample([][]*mutant{slices.Clone(a), slices.Clone(b)}, seed) {
+			out = append(out, m.id)
+		}
+		return out
+	}
+	one := ids("1", a)
+	if len(one) != 23 || slices.Equal(one, ids("2", a)) || !slices.Equal(one, ids("1", a)) {
+		t.Errorf("a seed does not name an order: %v", one)
+	}
+	for i, id := range one[:6] {
+		if want := "ab"[i%2]; id[0] != want {
+			t.Errorf("mutant %d is %s: packages do not take turns", i, id)
+		}
+	}
+	fewer := slices.DeleteFunc(slices.Clone(one), func(id string) bool { return id == "a7" })
+	if got := ids("1", slices.DeleteFunc(slices.Clone(a), func(m *mutant) bool { return m.id == "a7" })); !sameOrder(got, fewer, "a") {
+		t.Errorf("a mutant less changes the order of the others: %v, %v", got, fewer)
+	}
+}
+
+// sameOrder reports whether the members with a prefix stand in one order.
+func sameOrder(a, b []string, prefix string) bool {
+	other := func(s string) bool { return !strings.HasPrefix(s, prefix) }
+	return slices.Equal(slices.DeleteFunc(slices.Clone(a), other), slices.DeleteFunc(slices.Clone(b), other))
+}
+
+func TestChangedLines(t *testing.T) {
+	const diff = "diff --git a/x/a.go b/x/a.go\n--- a/x/a.go\n+++ b/x/a.go\n@@ -3 +3 @@ func F\n-a\n+b\n@@ -9,0 +10,2 @@\n+c\n+d\n" +
+		"diff --git a/y.go b/y.go\n--- a/y.go\n+++ b/y.go\n@@ -4,2 +3,0 @@\n-gone\n-gone\n"
+	got, err := changedLines([]byte(diff))
+	if err != nil || fmt.Sprint(got) != "map[x/a.go:map[3:true 10:true 11:true] y.go:map[]]" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := changedLines([]byte("@@ -3 +3 @@\n")); err == nil {
+		t.Error("a hunk without a file is no error")
+	}
+}
+
+func TestReadEquivalent(t *testing.T) {
+	got, err := readEquivalent("# why\n\n0123456789ab a reason\n")
+	if err != nil || fmt.Sprint(got) != "map[0123456789ab:a reason]" {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range []string{"0123456789ab", "0123456789ab ", "0123 a reason", "0123456789ab one\n0123456789ab two"} {
+		if _, err := readEquivalent(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+func TestFailure(t *testing.T) {
+	f := func(out, want string) {
+		t.Helper()
+		if got := failure([]byte(out)); got != want {
+			t.Errorf("failure(%q) = %q, want %q", out, got, want)
+		}
+	}
+	f("--- FAIL: TestA (0.00s)\n    --- FAIL: TestA/b (0.00s)\n", "TestA")
+	f("panic: test timed out after 1s\n\trunning tests:\n\t\tTestSlow (1s)\n", "timeout in TestSlow")
+	f("panic: test timed out after 1s\n", "timeout")
+	f("fatal error: all goroutines are asleep\n", "crash")
+	f("exit status 3\n", "failure without a test's name")
+}
+
+// TestTargets finds every directory and file that the list names.
+func TestTargets(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range targets {
+		for _, dir := range append([]string{x.dir}, x.wider...) {
+			if files, _ := filepath.Glob(filepath.Join("../..", dir, "*_test.go")); len(files) == 0 {
+				t.Errorf("%s has no tests", dir)
+			}
+		}
+		for _, name := range x.only {
+			if _, err := os.Stat(filepath.Join("../..", x.dir, name)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package main
+
+// A target is a package whose code is mutated.
+type target struct {
+	dir   string   // relative to the module
+	only  []string // files to mutate; empty means all
+	wider []string // packages whose tests also guard it, asked after its own
+}
+
+// targets lists the packages that refuse what must not pass. An own test names
+// the fault best, so the wider packages are asked only about mutants that the
+// package's own tests let live.
+var targets = []target{
+	{dir: "gateway/access", wider: []string{"gateway/snapshot", "gateway"}},
+	{dir: "gateway/upstream", wider: []string{"gateway/call", "gateway"}},
+	{dir: "gateway/credentials", wider: []string{"gateway/call", "gateway"}},
+	{dir: "gateway/edge", wider: []string{"gateway"}},
+	{dir: "registry/sign", wider: []string{"registry/oci", "gateway/edge"}},
+	{dir: "plugins/engine", only: []string{"check.go"}, wider: []string{"plugins/projection", "plugins/host"}},
+	{dir: "plugins/extism", only: []string{"env.go", "limits.go", "stack.go", "turns.go"}, wider: []string{"plugins/host"}},
+	{dir: "internal/safedial", wider: []string{"gateway/upstream"}},
+	{dir: "internal/oauth", wider: []string{"gateway/credentials"}},
+	{dir: "internal/redact"},
+	{dir: "internal/jsonscan", wider: []string{"gateway/mcp", "plugins/operation"}},
+	{dir: "admin/store", wider: []string{"admin/publish"}},
+}
