@@ -274,7 +274,7 @@ func (h *Host) compile(e *engine, digest [sha256.Size]byte, wasm []byte, work ti
 			slot = h.large
 		}
 		slot <- struct{}{}
-		c.compiled, c.err = e.runtime.CompileModule(context.Background(), wasm)
+		c.compiled, c.err = compileModule(e.runtime, wasm)
 		<-slot
 		close(c.done)
 	}
@@ -284,6 +284,17 @@ func (h *Host) compile(e *engine, digest [sha256.Size]byte, wasm []byte, work ti
 		return nil, c.err
 	}
 	return c, nil
+}
+
+// compileModule turns a panic of the compiler into an error: modules come from outside,
+// and wazero has panicked on invalid ones. Whoever waits for the module must be told.
+func compileModule(r wazero.Runtime, wasm []byte) (m wazero.CompiledModule, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			m, err = nil, fmt.Errorf("the module cannot be compiled: %v", v)
+		}
+	}()
+	return r.CompileModule(context.Background(), wasm)
 }
 
 func (e *engine) drop(ctx context.Context, digest [sha256.Size]byte) {

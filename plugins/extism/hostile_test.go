@@ -318,7 +318,29 @@ func TestRefused(t *testing.T) {
 	f("a memory of others", "no function", wasm(sec(2, "\x01\x01a\x01b\x02\x00\x01")))
 	f("memory beyond its class", "its class has", wasm(sec(5, "\x01\x00\x81\x01")))
 	f("a table bomb", "elements", wasm(sec(4, "\x01\x70\x00\xa1\x8d\x06")))
+	f("a call of a function whose type does not exist", "there are 1 types", wasm(callOfNoType))
 	f("a local bomb", "locals", wasm(sec(1, "\x01\x60\x00\x00"), sec(3, "\x01\x00"), sec(10, "\x01\x08\x01\xff\xff\xff\xff\x0f\x7f\x0b")))
+}
+
+// callOfNoType has a function that calls one whose type is past the last.
+var callOfNoType = sec(1, "\x01\x60\x00\x00") + sec(3, "\x02\x00\x44") + sec(10, "\x02\x04\x00\x10\x01\x0b\x02\x00\x0b")
+
+// TestCompilerPanics: a module on which the compiler panics is an error for everybody who
+// waits for it, and the next module is compiled.
+func TestCompilerPanics(t *testing.T) {
+	h := newHost(t, Options{})
+	e, err := h.engine(t.Context(), mode{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := h.compile(e, [32]byte{1}, wasm(callOfNoType), 0); err == nil || !strings.Contains(err.Error(), "cannot be compiled") {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := h.compile(e, [32]byte{2}, wasm(), 0); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestStartFunction: a start function that loops is stopped; one that ends is fine.

@@ -145,7 +145,23 @@ func parse(code []byte) (*Module, error) {
 			return nil, fmt.Errorf("section %d: %w", id, s.err)
 		}
 	}
-	return m, r.err
+	if r.err != nil {
+		return nil, r.err
+	}
+	return m, m.checkTypeIndexes()
+}
+
+// checkTypeIndexes finds functions of a type that the module lacks. wazero 1.12 checks
+// that after the function bodies, and panics when one of them calls such a function.
+func (m *Module) checkTypeIndexes() error {
+	for _, indexes := range [][]uint32{m.imported, m.Funcs} {
+		for i, t := range indexes {
+			if int(t) >= len(m.Types) {
+				return fmt.Errorf("function %d has type %d, there are %d types", i, t, len(m.Types))
+			}
+		}
+	}
+	return nil
 }
 
 func (m *Module) section(id byte, r *reader) {
