@@ -207,8 +207,15 @@ $(INTEROP)/.ready: Makefile
 CHAOS ?= 10m
 .PHONY: chaos
 chaos: ## kill processes and cut the power under load, for CHAOS (default 10m; needs root)
-	go test -count=1 -v -tags chaos -timeout 20m -run TestChaos ./cmd/sluice/e2e -chaos $(CHAOS)
+	go test -count=1 -v -tags chaos -timeout 20m -run 'TestChaos(Kill|Power|Senders)' ./cmd/sluice/e2e -chaos $(CHAOS)
 	go test -count=1 -v -timeout 30m -run TestRestartsBehindSlowRegistry ./gateway/edge -fleet.edges 200 -fleet.restarts 100 -fleet.latency 200ms
+
+# PostgreSQL runs beside it. Results belong in docs/reliability.md.
+BACKUPS ?= 100
+.PHONY: backups
+backups: ## make, restore and serve BACKUPS (default 100) backups of 50 MB and 3 of 1 GB under publishing
+	go test -count=1 -v -tags chaos -timeout 90m -run TestChaosBackup ./cmd/sluice/e2e -backups $(BACKUPS)
+	go test -count=1 -v -tags chaos -timeout 90m -run TestChaosBackup ./cmd/sluice/e2e -backups 3 -backup.mb 1000
 
 # Results belong in docs/reliability.md.
 SOAK ?= 10m

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/storetest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -18,7 +19,7 @@ import (
 // told of the first. One whose session ended may not publish until it has the lock again.
 func TestClaim(t *testing.T) {
 	t.Parallel()
-	url := postgres(t)
+	url := storetest.Postgres(t)
 	open := func(claim bool) (*store.Store, error) {
 		return store.Open(t.Context(), store.Options{URL: url, Claim: claim})
 	}
