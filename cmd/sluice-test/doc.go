@@ -1,0 +1,16 @@
+// Command sluice-test runs the tests of the project and judges the result more
+// strictly than the go command does:
+//
+//	sluice-test run [FLAGS] -- TEST-FLAGS PACKAGES [-- TEST-FLAGS PACKAGES]…
+//	sluice-test flaky [FLAGS] [PACKAGES]
+//
+// Run calls "go test -json" once for each group of arguments (a flag and its value are
+// one word: -timeout=10m) and prints what plain "go test" prints: packages as they finish, with the output of failed tests. At the
+// end come the counts, and every skipped test with its reason. docs/testing.md has
+// the rules by which a run fails.
+//
+// Flaky runs each package many times while it keeps every processor busy, to find
+// tests that depend on time. It goes on where it was interrupted.
+//
+// It is not part of the binary; the Makefile runs it.
+package main

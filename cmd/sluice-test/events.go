@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// An event of test2json; see "go doc test2json".
+type event struct {
+	Action, Package, Test, Output string
+}
+
+type test struct{ pkg, name string }
+
+func (t test) String() string { return t.pkg + " " + t.name }
+
+// A result is what the events of one go command say.
+type result struct {
+	passed, failed int
+	skips          []skipped
+	tests          map[test]bool // that ended
+	packages       map[string]bool
+	badPackages    int
+
+	// certain are failures that no busy machine explains, with the reason.
+	certain []string
+	// doubtful are failed tests, without parts of tests, that may pass when run again.
+	doubtful []test
+}
+
+type skipped struct {
+	test
+	reason string
+}
+
+// A running package.
+type running struct {
+	output  strings.Builder
+	tests   map[string]*strings.Builder // not ended, with their output
+	begun   int
+	failed  []string // tests, without parts of tests
+	nothing bool     // the package says that it has no test
+}
+
+// read prints the events of in as plain "go test" does, and returns what they say.
+func read(in io.Reader, out io.Writer) (*result, error) {
+	r := &result{tests: map[test]bool{}, packages: map[string]bool{}}
+	pkgs := map[string]*running{}
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) == 0 && err == io.EOF {
+			break
+		}
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		var e event
+		if json.Unmarshal(line, &e) != nil || e.Action == "" {
+			_, _ = out.Write(line) // what is not an event comes from the go command
+			continue
+		}
+		if e.Action == "build-output" || e.Action == "build-fail" {
+			fmt.Fprint(out, e.Output) // the package has its own end
+			continue
+		}
+		p := pkgs[e.Package]
+		if p == nil {
+			p = &running{tests: map[string]*strings.Builder{}}
+			pkgs[e.Package] = p
+		}
+		if e.Test != "" {
+			r.ofTest(e, p, out)
+		} else if r.ofPackage(e, p, out) {
+			delete(pkgs, e.Package)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(pkgs)) {
+		fmt.Fprint(out, pkgs[name].output.String())
+		r.printRunning(name, pkgs[name], out)
+		r.certain = append(r.certain, name+": no event says that it ended")
+	}
+	return r, nil
+}
+
+func (r *result) ofTest(e event, p *running, out io.Writer) {
+	t := test{e.Package, e.Test}
+	said := p.tests[e.Test]
+	switch e.Action {
+	case "run":
+		p.begun++
+		p.tests[e.Test] = &strings.Builder{}
+	case "output":
+		if said == nil { // after the end of the test
+			said = &p.output
+		}
+		said.WriteString(e.Output)
+	case "pass", "fail", "skip":
+		delete(p.tests, e.Test)
+		r.tests[t] = true
+		text := ""
+		if said != nil {
+			text = said.String()
+		}
+		switch e.Action {
+		case "pass":
+			r.passed++
+		case "skip":
+			r.skips = append(r.skips, skipped{t, skipReason(text)})
+		case "fail":
+			r.failed++
+			fmt.Fprint(out, text)
+			if why := grave(text); why != "" {
+				r.certain = append(r.certain, t.String()+": "+why)
+			}
+			if !strings.Contains(e.Test, "/") {
+				p.failed = append(p.failed, e.Test)
+			}
+		}
+	}
+}
+
+// ofPackage reports whether the package ended.
+func (r *result) ofPackage(e event, p *running, out io.Writer) bool {
+	switch e.Action {
+	case "output":
+		p.output.WriteString(e.Output)
+		p.nothing = p.nothing || strings.Contains(e.Output, "[no test")
+		return false
+	case "pass", "fail", "skip":
+	default:
+		return false
+	}
+	r.packages[e.Package] = true
+	said := p.output.String()
+	printPackage(e.Action, said, out)
+	bad := func(format string, args ...any) {
+		r.certain = append(r.certain, e.Package+": "+fmt.Sprintf(format, args...))
+	}
+	before := len(r.certain)
+	if n := len(p.tests); n > 0 {
+		bad("%d tests began and did not end, %s first: a crash, a signal or os.Exit", n, slices.Sorted(maps.Keys(p.tests))[0])
+		r.printRunning(e.Package, p, out)
+	}
+	switch e.Action {
+	case "fail":
+		if why := grave(said); why != "" {
+			bad("%s", why)
+		}
+		if len(p.failed) == 0 && len(r.certain) == before {
+			bad("failed, and none of its tests did")
+		}
+	case "pass":
+		if len(p.failed) > 0 {
+			bad("ended well, and %d of its tests failed: does TestMain lose the result?", len(p.failed))
+		}
+		if p.begun == 0 && !p.nothing {
+			bad("ended well before its first test: does TestMain run the tests?")
+		}
+	}
+	if e.Action == "fail" || len(r.certain) > before {
+		r.badPackages++
+	}
+	for _, name := range p.failed {
+		r.doubtful = append(r.doubtful, test{e.Package, name})
+	}
+	return true
+}
+
+func (r *result) printRunning(pkg string, p *running, out io.Writer) {
+	for _, name := range slices.Sorted(maps.Keys(p.tests)) {
+		fmt.Fprintf(out, "--- not ended: %s %s\n%s", pkg, name, p.tests[name])
+		if why := grave(p.tests[name].String()); why != "" {
+			r.certain = append(r.certain, pkg+" "+name+": "+why)
+		}
+	}
+}
+
+// grave returns what in the output of a failed test or package no busy machine
+// explains, or an empty string.
+func grave(output string) string {
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		for _, what := range []string{"WARNING: DATA RACE", "race detected during", "panic: ", "fatal error: ", "signal: ", "unexpected fault address", "SIGSEGV", "SIGABRT"} {
+			if strings.Contains(line, what) {
+				return line[:min(len(line), 200)]
+			}
+		}
+	}
+	return ""
+}
+
+// printPackage prints what "go test" without -v prints of a package.
+func printPackage(action, said string, out io.Writer) {
+	for line := range strings.Lines(said) {
+		if line == "PASS\n" || action == "skip" && strings.HasPrefix(line, "?") {
+			continue
+		}
+		fmt.Fprint(out, line)
+	}
+}
+
+// skipReason returns the last line that the test logged, without its position.
+func skipReason(s string) string {
+	reason := ""
+	for line := range strings.Lines(s) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "===") || strings.HasPrefix(line, "---") {
+			continue
+		}
+		reason = line
+	}
+	return reason
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// maxAgain failed tests are run again; more are no coincidence.
+const maxAgain = 3
+
+// A gate decides whether the tests passed.
+type gate struct {
+	out        io.Writer
+	dir        string // of the module; empty is the current directory
+	strict     bool   // with CI=true: a skip that is in no list fails the run
+	quarantine []quarantined
+	skips      []skip
+}
+
+// run runs "go test -json" with each group of arguments. It returns nil when every
+// test passed, or failed where the quarantine allows it.
+func (g *gate) run(ctx context.Context, groups [][]string) error {
+	var faults []string
+	all := &result{tests: map[test]bool{}, packages: map[string]bool{}}
+	for _, q := range g.quarantine {
+		fmt.Fprintf(g.out, "quarantined, %d days left: %s %s: %s\n", q.left, q.pkg, q.test, q.reason)
+	}
+	for _, args := range groups {
+		r, err := g.test(ctx, args)
+		if err != nil {
+			return err
+		}
+		all.passed += r.passed
+		all.failed += r.failed
+		all.skips = append(all.skips, r.skips...)
+		for t := range r.tests {
+			all.tests[t] = true
+		}
+		for p := range r.packages {
+			all.packages[p] = true
+		}
+		faults = append(faults, r.certain...)
+		switch {
+		case len(r.certain) > 0 || len(r.doubtful) > maxAgain:
+			for _, t := range r.doubtful {
+				faults = append(faults, t.String()+": failed")
+			}
+		default:
+			for _, t := range r.doubtful {
+				if fault := g.again(ctx, args, t); fault != "" {
+					faults = append(faults, t.String()+": "+fault)
+				}
+			}
+		}
+	}
+	faults = append(faults, g.judgeSkips(all)...)
+	fmt.Fprintf(g.out, "%d passed, %d failed, %d skipped\n", all.passed, all.failed, len(all.skips))
+	if all.passed == 0 {
+		faults = append(faults, "no test ran")
+	}
+	if len(faults) > 0 {
+		slices.Sort(faults)
+		return errors.New("the run failed:\n  " + strings.Join(slices.Compact(faults), "\n  "))
+	}
+	return nil
+}
+
+// test runs the go command once. Its exit status must agree with its events.
+func (g *gate) test(ctx context.Context, args []string) (*result, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	cmd.Dir = g.dir
+	cmd.Stderr = os.Stderr
+	events, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	r, err := read(events, g.out)
+	ended := cmd.Wait()
+	switch {
+	case err != nil:
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case ended != nil && r.badPackages == 0:
+		r.certain = append(r.certain, fmt.Sprintf("go test %s: %v, and no package failed", strings.Join(args, " "), ended))
+	case ended == nil && r.badPackages > 0 && len(r.certain) == 0:
+		r.certain = append(r.certain, fmt.Sprintf("go test %s: ended well, and %d packages failed", strings.Join(args, " "), r.badPackages))
+	}
+	return r, nil
+}
+
+// again runs a failed test alone and then its whole package, as in the run in which
+// it failed and with the race detector. It returns why the run fails, or an empty
+// string where both pass and the test is quarantined.
+func (g *gate) again(ctx context.Context, args []string, t test) string {
+	var flags []string
+	race := false
+	for _, a := range args {
+		if strings.HasPrefix(a, "-") {
+			flags = append(flags, a)
+			race = race || a == "-race"
+		}
+	}
+	flags = append(flags, "-count=1")
+	runs := [][]string{slices.Concat(flags, []string{"-run=^" + t.name + "$", t.pkg}), slices.Concat(flags, []string{t.pkg})}
+	if !race { // its package may have other tests with the race detector
+		runs = append(runs, slices.Concat([]string{"-race"}, flags, []string{t.pkg}))
+	}
+	for i, run := range runs {
+		r, err := g.test(ctx, run)
+		switch {
+		case err != nil:
+			return err.Error()
+		case i == 0 && !r.tests[t]:
+			return "failed, and did not run again"
+		case len(r.certain) > 0 || len(r.doubtful) > 0 || r.failed > 0:
+			return "failed, and again in: go test " + strings.Join(run, " ")
+		}
+	}
+	for _, q := range g.quarantine {
+		if q.pkg == t.pkg && q.test == t.name {
+			fmt.Fprintf(g.out, "quarantined: %s failed, then passed alone and with its package\n", t)
+			return ""
+		}
+	}
+	return "flaky: it failed, then passed alone and with its package; mend it, or quarantine it for " + fmt.Sprint(quarantineDays) + " days"
+}
+
+// judgeSkips prints skipped tests and returns those that are in no list, and the
+// entries of the list without a test.
+func (g *gate) judgeSkips(r *result) []string {
+	var faults []string
+	for _, s := range r.skips {
+		allowed := slices.ContainsFunc(g.skips, func(a skip) bool {
+			return a.pkg == s.pkg && a.test == s.name && strings.Contains(s.reason, a.word)
+		})
+		if !allowed && g.strict {
+			faults = append(faults, fmt.Sprintf("%s: skipped, and not in the list of skips: %s", s.test, s.reason))
+		}
+		if !allowed || !g.strict {
+			fmt.Fprintf(g.out, "skipped %s: %s\n", s.test, s.reason)
+		}
+	}
+	for _, a := range g.skips {
+		if g.strict && r.packages[a.pkg] && !r.tests[test{a.pkg, a.test}] {
+			faults = append(faults, fmt.Sprintf("%s %s: in the list of skips, and there is no such test", a.pkg, a.test))
+		}
+	}
+	return faults
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// Each file of testdata/*.txtar is a module whose packages are run as the tests of a
+// project. Its comment has the lines
+//
+//	args: arguments of go test; ./... when there is none
+//	strict
+//	quarantine: an entry of the quarantine; DATE is the day of the commit
+//	skips: an entry of the list of skips
+//	fails: what the error has; without such a line the run passes
+//	prints: what the output has
+func TestGate(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d modules, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			g := gate{out: &out, dir: t.TempDir()}
+			files := append(a.Files, txtar.File{Name: "go.mod", Data: []byte("module m\n\ngo 1.26\n")})
+			for _, f := range files {
+				write(t, filepath.Join(g.dir, f.Name), string(f.Data))
+			}
+			today := time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC)
+			var args, fails, prints, quarantine, skips []string
+			for line := range strings.Lines(string(a.Comment)) {
+				what, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
+				switch what {
+				case "args":
+					args = strings.Fields(rest)
+				case "strict":
+					g.strict = true
+				case "quarantine":
+					quarantine = append(quarantine, strings.ReplaceAll(rest, "DATE", today.Format(time.DateOnly)))
+				case "skips":
+					skips = append(skips, rest)
+				case "fails":
+					fails = append(fails, rest)
+				case "prints":
+					prints = append(prints, rest)
+				}
+			}
+			if args == nil {
+				args = []string{"./..."}
+			}
+			lists := t.TempDir()
+			if g.quarantine, err = readQuarantine(write(t, lists+"/quarantine", strings.Join(quarantine, "\n")), today); err != nil {
+				t.Fatal(err)
+			}
+			if g.skips, err = readSkips(write(t, lists+"/skips", strings.Join(skips, "\n"))); err != nil {
+				t.Fatal(err)
+			}
+			err = g.run(t.Context(), groups(append([]string{"-vet=off"}, args...))) // a second less for each
+			said := ""
+			if err != nil {
+				said = err.Error()
+			}
+			if (err != nil) != (len(fails) > 0) {
+				t.Errorf("error %v; want %q", err, fails)
+			}
+			for _, want := range fails {
+				if !strings.Contains(said, want) {
+					t.Errorf("the error has no %q: %s", want, said)
+				}
+			}
+			for _, want := range prints {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("the output has no %q", want)
+				}
+			}
+			if t.Failed() {
+				t.Logf("output:\n%s", out.String())
+			}
+		})
+	}
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestQuarantine(t *testing.T) {
+	today := time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC)
+	entry := func(days int) string {
+		return "m/a TestX " + today.AddDate(0, 0, -days).Format(time.DateOnly) + " waits for a clock\n"
+	}
+	f := func(text, want string) {
+		t.Helper()
+		q, err := readQuarantine(write(t, t.TempDir()+"/q", text), today)
+		if want == "" && (err != nil || len(q) != strings.Count(text, "m/a ")) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, %v; want an error with %q", text, q, err, want)
+		}
+	}
+	f("", "")
+	f("# nothing\n\n", "")
+	f(entry(0), "")
+	f(entry(13), "")
+	f(entry(14), "14 days are over")
+	f(entry(400), "14 days are over")
+	f(entry(-1), "after the commit")
+	f(strings.Repeat(entry(1), 5), "")
+	f(strings.Repeat(entry(1), 6), "has 6 tests, and 5 are allowed")
+	f("m/a TestX 2026-03-15\n", ":1: 4 words are needed")
+	f("m/a TestX yesterday late\n", "as 2006-01-02")
+	f("m/a TestX/part 2026-03-15 late\n", "not a part")
+	q, err := readQuarantine(write(t, t.TempDir()+"/q", entry(13)), today)
+	if err != nil || q[0] != (quarantined{"m/a", "TestX", "waits for a clock", 1}) {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if _, err := readQuarantine(t.TempDir()+"/none", today); err == nil {
+		t.Error("a list that is not there was read")
+	}
+}
+
+// TestLists keeps the lists of the project readable, and its commit dated.
+func TestLists(t *testing.T) {
+	now, err := commitDate(t.Context())
+	if err != nil {
+		t.Skip("no commit here:", err)
+	}
+	if _, err := readQuarantine("../../.ci/quarantine", now); err != nil {
+		t.Error(err)
+	}
+	if l, err := readSkips("../../.ci/skips"); err != nil || len(l) == 0 {
+		t.Error(l, err)
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sluice-test:", err)
+		os.Exit(1)
+	}
+}
+
+func command(ctx context.Context, args []string, stdout io.Writer) error {
+	if len(args) == 0 {
+		return errors.New("usage: sluice-test run|flaky")
+	}
+	flags := flag.NewFlagSet("sluice-test "+args[0], flag.ContinueOnError)
+	switch args[0] {
+	case "run":
+		g := gate{out: stdout, strict: os.Getenv("CI") == "true"}
+		quarantine := flags.String("quarantine", "", "`FILE` of tests that may fail now and then")
+		skips := flags.String("skips", "", "`FILE` of tests that may skip with CI=true")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		now, err := commitDate(ctx)
+		if err != nil {
+			return err
+		}
+		if g.quarantine, err = readQuarantine(*quarantine, now); err != nil {
+			return err
+		}
+		if g.skips, err = readSkips(*skips); err != nil {
+			return err
+		}
+		return g.run(ctx, groups(flags.Args()))
+	case "flaky":
+		f := flaky{out: stdout}
+		flags.StringVar(&f.dir, "dir", "bin/flaky", "`DIRECTORY` of the state, the test binaries and the output of failed runs")
+		flags.IntVar(&f.rounds, "rounds", 20, "`N` runs of each package")
+		flags.StringVar(&f.slow, "slow", "", "`PACKAGE` which is run -slow-rounds times, because it takes minutes")
+		flags.IntVar(&f.slowRounds, "slow-rounds", 3, "`N` runs of the slow package")
+		flags.BoolVar(&f.race, "race", true, "run with the race detector")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return f.run(ctx, flags.Args())
+	}
+	return fmt.Errorf("no command %s: run or flaky", args[0])
+}
+
+// groups splits arguments at "--": each group is one go command.
+func groups(args []string) [][]string {
+	var out [][]string
+	for {
+		i := slices.Index(args, "--")
+		if i < 0 {
+			return append(out, args)
+		}
+		out = append(out, args[:i])
+		args = args[i+1:]
+	}
+}
+
+// commitDate returns the date of the commit that is tested, by which the days of the
+// quarantine are counted: the same commit gives the same verdict at any time.
+func commitDate(ctx context.Context) (time.Time, error) {
+	out, err := exec.CommandContext(ctx, "git", "log", "-1", "--format=%cs", "HEAD").Output()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("git log: %w: the quarantine is counted to the date of the commit", err)
+	}
+	return time.Parse(time.DateOnly, strings.TrimSpace(string(out)))
+}
