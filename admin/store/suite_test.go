@@ -102,6 +102,8 @@ func suite(t *testing.T, h harness) {
 	f("connectors of a toolset", testConnectorsOf)
 	f("upgrade from one connector", testUpgrade)
 	f("tokens", testTokens)
+	f("administrators", testAdministrators)
+	f("access of a toolset", testAccess)
 	f("members", testMembers)
 	f("upgrade from before members", testMembersUpgrade)
 	f("previews", testPreviews)

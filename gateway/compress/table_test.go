@@ -92,8 +92,12 @@ func TestTable(t *testing.T) {
 func TestTableErrors(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
-		if _, err := DecodeTable(nil, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		out, err := DecodeTable([]byte("before"), []byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Fatalf("DecodeTable(%q) = %v, want an error with %q", text, err, want)
+		}
+		if string(out) != "before" {
+			t.Fatalf("DecodeTable(%q) left %.40q of what it could not read", text, out)
 		}
 	}
 	f("", "expected a key")

@@ -99,7 +99,10 @@ func TestApplyRefuses(t *testing.T) {
 		f(Rule{Type: Bearer}, Credential{Value: secrets.New(v)})
 		f(Rule{Type: Cookie, Name: "sid"}, Credential{Value: secrets.New(v)})
 	}
-	f(Rule{Type: Cookie, Name: "sid"}, Credential{Value: secrets.New("evil; a=b")})
+	// One character each, so that no rule hides behind another.
+	for _, c := range "\x00\x1f \x7f\u0080\",;\\" {
+		f(Rule{Type: Cookie, Name: "sid"}, Credential{Value: secrets.New("evil" + string(c) + "a=b")})
+	}
 	f(Rule{Type: Header, Name: "X-Key", Prefix: "Bearer "}, Credential{})
 	f(Rule{Type: Query, Name: "k"}, Credential{})
 	f(Rule{Type: Cookie, Name: "k"}, Credential{})

@@ -22,6 +22,8 @@ import (
 func TestFaultsOfTheCache(t *testing.T) {
 	type files struct {
 		dir              string
+		key              *sign.Key
+		newer            *registry.Release
 		bundle, previous registry.Digest // layers of the newest and the release before
 	}
 	write := func(t *testing.T, path string, b []byte) {
@@ -57,7 +59,7 @@ func TestFaultsOfTheCache(t *testing.T) {
 			newer := w.deploy("one", "newer")
 			n.persisted(newer)
 			n.stop()
-			harm(t, files{dir: dir, bundle: layer(newer), previous: layer(older)})
+			harm(t, files{dir: dir, key: w.key, newer: newer.Release(), bundle: layer(newer), previous: layer(older)})
 
 			// Without the control plane: the newest that is whole.
 			n = w.start(dir, &wire{Source: w.source, release: down})
@@ -147,6 +149,15 @@ func TestFaultsOfTheCache(t *testing.T) {
 			Group: "default", Epoch: 1, Revision: 99, Issued: now, Expires: now.Add(time.Hour),
 			Trusted: []registry.TrustedKey{k.Trusted(registry.UseRelease, "")},
 		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, current(c), env)
+	})
+	f("release of another group, by the right key", "older", func(t *testing.T, c files) {
+		other := *c.newer
+		other.Group = "north"
+		env, err := sign.SignRelease(c.key, &other)
 		if err != nil {
 			t.Fatal(err)
 		}

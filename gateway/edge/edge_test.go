@@ -200,6 +200,22 @@ func TestFaultsOfReleases(t *testing.T) {
 			ts.ID, ts.Slug = "ts_swapped", "swapped"
 			return once(w.sign(w.key, 1, good.Release().Revision+1, []registry.ReleaseToolset{ts}))
 		}, "with a bundle of"},
+		{"the bundle of another slug", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			ts := good.Release().Toolsets[0]
+			ts.Slug = "swapped"
+			return once(w.sign(w.key, 1, good.Release().Revision+1, []registry.ReleaseToolset{ts}))
+		}, "with a bundle of"},
+		{"the bundle of another workspace", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			ts := good.Release().Toolsets[0]
+			ts.Workspace = "globex"
+			return once(w.sign(w.key, 1, good.Release().Revision+1, []registry.ReleaseToolset{ts}))
+		}, "with a bundle of"},
+		{"the access document of another toolset", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			return once(w.withAccess(good, &registry.AccessDocument{Workspace: "acme", Toolset: "ts_other"}))
+		}, "with an access document of ts_other of \"acme\""},
+		{"the access document of another workspace", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
+			return once(w.withAccess(good, &registry.AccessDocument{Workspace: "globex", Toolset: good.Release().Toolsets[0].ID}))
+		}, "of \"globex\""},
 		{"a connector other than its bundle names", func(w *world, good, _ *sign.Release) func(context.Context, registry.Digest) ([]byte, error) {
 			ref := w.pushConnector("one", "c")
 			ref.Digest = w.pushConnector("one", "d").Digest
@@ -261,6 +277,44 @@ func TestFaultsOfReleases(t *testing.T) {
 				t.Fatalf("the fault stays: %v", st.Following)
 			}
 		})
+	}
+}
+
+// TestRefusedReleaseIsNotAskedForAgain tells the source the digest of what was
+// refused: a source answers at once to a node that has another release than the
+// newest, and the two would talk without pause.
+func TestRefusedReleaseIsNotAskedForAgain(t *testing.T) {
+	stranger, err := sign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	good := w.deploy("one", "a")
+	bad := w.sign(stranger, 1, 9, nil)
+	asked := make(chan registry.Digest)
+	x := &wire{Source: w.source, release: func(ctx context.Context, known registry.Digest) ([]byte, error) {
+		select {
+		case asked <- known:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		switch known {
+		case "":
+			return good.Envelope(), nil
+		case good.Digest():
+			return bad, nil
+		}
+		return nil, registry.ErrUnchanged
+	}}
+	n := w.start(t.TempDir(), x)
+	for i, want := range []registry.Digest{"", good.Digest(), registry.DigestOf(bad), registry.DigestOf(bad)} {
+		if got := <-asked; got != want {
+			t.Fatalf("question %d is of the node that knows %q, want %q", i+1, got, want)
+		}
+	}
+	// "Unchanged" is of the refused release: the fault stays.
+	if st := n.Status(); st.Following == nil || st.Release != good.Digest() {
+		t.Fatalf("status %+v", st)
 	}
 }
 

@@ -152,6 +152,19 @@ func (w *world) sign(key *sign.Key, epoch, revision uint64, toolsets []registry.
 	return env
 }
 
+// withAccess makes a release that lists the first toolset of another with an access
+// document.
+func (w *world) withAccess(of *sign.Release, d *registry.AccessDocument) []byte {
+	w.t.Helper()
+	ts := of.Release().Toolsets[0]
+	d.FormatVersion, d.Mode = registry.AccessFormat, registry.AccessToken
+	var err error
+	if ts.Access, err = w.pub.Access(context.Background(), ts.Repository, d); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.sign(w.key, 1, of.Release().Revision+1, []registry.ReleaseToolset{ts})
+}
+
 // blobPath is where the control plane keeps content.
 func (w *world) blobPath(d registry.Digest) string {
 	return filepath.Join(w.dir, "blobs", "sha256", d.Hex())

@@ -280,6 +280,75 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// TestRedirectToAnotherOrigin: what proves who calls, and a body, stay with the origin
+// that they were meant for. Host, port and scheme make an origin.
+func TestRedirectToAnotherOrigin(t *testing.T) {
+	const host = "api.example"
+	f := func(status int, method, from, to string, wantBody string, wantKept bool) {
+		t.Helper()
+		var x Exchange
+		defer x.Reset()
+		x.Request.SetRequestURI(from)
+		x.Request.Header.SetMethod(method)
+		x.Request.SetBodyString("body")
+		x.Request.Header.SetContentType("text/plain")
+		if method == http.MethodGet {
+			x.Request.ResetBody()
+		}
+		headers := []string{"Authorization", "Cookie", "Proxy-Authorization", "X-Key"}
+		for _, h := range headers {
+			x.Request.Header.Set(h, "a=b")
+		}
+		x.response.SetStatusCode(status)
+		x.response.Header.Set("Location", to)
+		again, err := x.redirect(false, stripKey{})
+		if err != nil || !again {
+			t.Fatalf("%d from %s to %s: %v, %v", status, from, to, again, err)
+		}
+		for _, h := range headers {
+			if got := string(x.Request.Header.Peek(h)); (got == "a=b") != wantKept {
+				t.Errorf("%d from %s to %s: %s is %q, kept: want %v", status, from, to, h, got, wantKept)
+			}
+		}
+		if got := string(x.Request.Body()); got != wantBody {
+			t.Errorf("%d from %s to %s: the body is %q, want %q", status, from, to, got, wantBody)
+		}
+		if wantBody == "" && (len(x.Request.Header.Peek("Content-Length")) != 0 || method == http.MethodPost && string(x.Request.Header.Method()) != http.MethodGet) {
+			t.Errorf("%d from %s to %s: %s", status, from, to, &x.Request.Header)
+		}
+	}
+	base := "http://" + host
+	f(302, "GET", base+"/a", "/b", "", true)
+	f(302, "GET", base+"/a", "http://API.example/b", "", true)
+	f(302, "GET", base+"/a", "http://other.example/b", "", false)
+	f(302, "GET", base+"/a", "http://"+host+":8080/b", "", false)
+	f(302, "GET", base+"/a", "https://"+host+"/b", "", false)
+	f(303, "POST", base+"/a", "/b", "", true)
+	f(303, "POST", base+"/a", "http://other.example/b", "", false)
+	f(303, "POST", base+"/a", "https://"+host+"/b", "", false)
+	f(307, "POST", base+"/a", "/b", "body", true)
+
+	// A body is not handed on to the same host under another scheme either.
+	var x Exchange
+	defer x.Reset()
+	x.Request.SetRequestURI(base + "/a")
+	x.Request.Header.SetMethod(http.MethodPost)
+	x.Request.SetBodyString("body")
+	x.response.SetStatusCode(307)
+	x.response.Header.Set("Location", "https://"+host+"/a")
+	if again, err := x.redirect(false, nil); again || err != nil {
+		t.Errorf("a body to another scheme: %v, %v", again, err)
+	}
+	// From https to http there is no way.
+	x.Request.Header.SetMethod(http.MethodGet)
+	x.Request.ResetBody()
+	x.Request.SetRequestURI("https://" + host + "/a")
+	x.response.Header.Set("Location", base+"/a")
+	if again, err := x.redirect(true, nil); again || !problem.Is(err, problem.UpstreamMalformed) {
+		t.Errorf("from https to http: %v, %v", again, err)
+	}
+}
+
 // TestRedirectIsDialedThroughTheGuard: only the first host is granted.
 func TestRedirectIsDialedThroughTheGuard(t *testing.T) {
 	inner := upstreamtest.New(t)

@@ -7,7 +7,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -246,6 +249,54 @@ func TestMetadataThroughTunnels(t *testing.T) {
 	f("fd00:ec2::254", true)
 	f("fd00:ec3::254", false)
 	f("127.0.0.1", false)
+}
+
+// TestAddressesOfAName: sixteen addresses of a name are looked at, each of them, and no
+// more.
+func TestAddressesOfAName(t *testing.T) {
+	const most = 16
+	var public []string
+	for i := range most + 1 {
+		public = append(public, "93.184.216."+strconv.Itoa(i+1))
+	}
+	last := slices.Clone(public[:most])
+	last[most-1] = "127.0.0.1"
+	behind := append(slices.Clone(public[:most]), "127.0.0.1")
+	d, err := New(Options{Resolver: names{"many.example": public, "last.example": last, "behind.example": behind}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.lookup(t.Context(), "tcp", "many.example:80"); err != nil || len(got) != most {
+		t.Errorf("%d addresses, %v; want %d", len(got), err, most)
+	}
+	if err := d.Check(t.Context(), "last.example:80"); !problem.Is(err, problem.BlockedAddress) {
+		t.Errorf("the last address is private: %v", err)
+	}
+	if err := d.Check(t.Context(), "behind.example:80"); err != nil {
+		t.Errorf("the address behind it is never dialed: %v", err)
+	}
+}
+
+// TestDeadlines: each of several addresses has three seconds but the last, which has
+// what is left.
+func TestDeadlines(t *testing.T) {
+	d, err := New(Options{AllowPrivate: true, Timeout: time.Hour, Resolver: names{"three.example": {"127.0.0.1", "127.0.0.2", "127.0.0.3"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []time.Duration
+	start := time.Now()
+	d.net.ControlContext = func(ctx context.Context, _, _ string, _ syscall.RawConn) error {
+		at, _ := ctx.Deadline()
+		left = append(left, at.Sub(start))
+		return errors.New("refused by the test")
+	}
+	if _, err := d.Dial("three.example:80"); err == nil {
+		t.Fatal("no error")
+	}
+	if len(left) != 3 || left[0] > time.Minute || left[1] > time.Minute || left[2] < time.Hour-time.Minute {
+		t.Errorf("the addresses have %v", left)
+	}
 }
 
 func TestRefusedConnection(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -107,9 +108,25 @@ func TestSearchOfNothing(t *testing.T) {
 	}
 }
 
+// TestRememberedWordsAreBounded asks for more unknown words than a searcher remembers.
+func TestRememberedWordsAreBounded(t *testing.T) {
+	s := Build(shop(), nil).NewSearcher()
+	most := 0
+	for i := range 2*maxStems + 1 {
+		s.unknown("word" + strconv.Itoa(i))
+		most = max(most, len(s.stems))
+	}
+	if most != maxStems || len(s.stems) != 1 {
+		t.Errorf("at most %d words are remembered, and %d at last; want %d and 1", most, len(s.stems), maxStems)
+	}
+}
+
 // TestBounds asks one byte more than what is looked at: what is behind the bound
 // changes nothing, what is before does.
 func TestBounds(t *testing.T) {
+	if maxQuery != 2000 { // docs/selection.md
+		t.Errorf("%d bytes of a query are looked at, want 2,000", maxQuery)
+	}
 	long := strings.Repeat("x", maxQuery-len(" tv"))
 	x := Build([]Tool{{Name: "a", Description: "tv"}}, nil)
 	if len(x.NewSearcher().Search(long+" tv", 3)) == 0 {

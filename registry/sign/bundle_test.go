@@ -78,6 +78,28 @@ func TestSignBundle(t *testing.T) {
 	if id, err := sign.VerifyBundle([][]byte{b}, []*sign.PublisherKey{pub}, d); err != nil || id != k.ID() {
 		t.Fatalf("%s, %v", id, err)
 	}
+	// The signature of another key does not pass because several keys may sign.
+	var others []*sign.PublisherKey
+	for i := range 2 {
+		o, err := sign.OpenKey(filepath.Join(t.TempDir(), fmt.Sprint(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := sign.ParsePublisherKey(o.PublicPEM())
+		if err != nil {
+			t.Fatal(err)
+		}
+		others = append(others, p)
+	}
+	if id, err := sign.VerifyBundle([][]byte{b}, others, d); !errors.Is(err, sign.ErrUnknownSigner) || id != "" {
+		t.Errorf("two other keys: %q, %v", id, err)
+	}
+	if id, err := sign.VerifyBundle([][]byte{b}, append(others, pub), d); err != nil || id != k.ID() {
+		t.Errorf("the last of three keys: %q, %v", id, err)
+	}
+	if _, err := sign.VerifyBundle([][]byte{b}, []*sign.PublisherKey{pub}, registry.DigestOf([]byte("other"))); err == nil {
+		t.Error("the signature of another artifact is taken")
+	}
 	env, err := sign.Sign(k, "application/vnd.in-toto+json",
 		fmt.Appendf(nil, `{"_type":"https://in-toto.io/Statement/v1","subject":[{"digest":{"sha256":%q}}],"predicateType":"https://slsa.dev/provenance/v1"}`, d.Hex()))
 	if err != nil {

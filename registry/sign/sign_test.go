@@ -395,6 +395,26 @@ func TestRatchetRotation(t *testing.T) {
 	refuse("a return below its own mark", release(t, next, 1, 5, listed(old, next), "a"))
 }
 
+// TestRatchetLastWord: a key that signs a release which no longer lists it is held to
+// its own mark all the same. Its farewell cannot be replayed after it was listed again.
+func TestRatchetLastWord(t *testing.T) {
+	old, next := key(t), key(t)
+	r := ratchet(t, nil, old)
+	f := func(env []byte, want string) {
+		t.Helper()
+		_, err := r.Accept(env)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Fatalf("%v, want %q", err, want)
+		}
+	}
+	farewell := release(t, old, 1, 2, listed(next), "a")
+	f(release(t, old, 1, 5, listed(old, next), "a"), "")
+	f(farewell, "older than 1.5")
+	f(release(t, old, 1, 5, listed(next), "b"), "two different releases")
+	f(release(t, old, 1, 6, listed(next), "a"), "")
+	f(release(t, old, 1, 7, listed(old, next), "a"), "no trusted key")
+}
+
 func TestExpired(t *testing.T) {
 	k := key(t)
 	r, err := VerifyRelease(release(t, k, 1, 1, listed(k), "a"), trust(t, k))

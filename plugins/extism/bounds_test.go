@@ -1,0 +1,145 @@
+package extism
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// pages is an HTTP client whose pages have as many bytes as their path says.
+type pages struct{}
+
+func (pages) Do(r *http.Request) (*http.Response, error) {
+	var n int
+	if _, err := fmt.Sscanf(r.URL.Path, "/%d", &n); err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", n))), Request: r}, nil
+}
+
+// inPlugin runs f as a function that a plugin calls, and returns how the call ended.
+func inPlugin(t *testing.T, limits Limits, f func(i *Instance)) error {
+	t.Helper()
+	mult := Function{Name: "mult", Params: 2, Results: 1, Call: func(c *Caller, _ []uint64) { f(c.i) }}
+	h := newHost(t, Options{HTTP: pages{}, Functions: []Function{mult}})
+	p := load(t, h, Spec{
+		Name: "bounds", Code: theirPlugin(t, "host.wasm"), Limits: limits,
+		Grants: Grants{Hosts: []string{"pages.example"}, Functions: []string{"mult"}},
+	})
+	_, err := p.Call(t.Context(), nil, Call{Export: "run_test"})
+	return err
+}
+
+// ended checks how a call ended: without a fault, or stopped for a reason.
+func ended(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	var trap *TrapError
+	if want == "" && err != nil || want != "" && (!errors.As(err, &trap) || !strings.Contains(err.Error(), want)) {
+		t.Errorf("%s: %v, want %q", what, err, want)
+	}
+}
+
+func get(i *Instance, url string) string {
+	stack := []uint64{i.write([]byte(`{"url":"` + url + `"}`)), 0}
+	i.httpRequest(stack)
+	return string(i.read("the answer", stack[0]))
+}
+
+// TestAnswerBound: an answer over the limit ends the call; a part of one could be read
+// as the whole.
+func TestAnswerBound(t *testing.T) {
+	f := func(n int, want string) {
+		t.Helper()
+		got := -1
+		err := inPlugin(t, Limits{HTTPResponse: 1000}, func(i *Instance) { got = len(get(i, fmt.Sprintf("https://pages.example/%d", n))) })
+		ended(t, fmt.Sprint(n, " bytes"), err, want)
+		if want == "" && got != n {
+			t.Errorf("%d of %d bytes arrive", got, n)
+		}
+	}
+	f(0, "")
+	f(999, "")
+	f(1000, "")
+	f(1001, "more than 1000 bytes")
+	f(5000, "more than 1000 bytes")
+}
+
+// TestRequestsBound: sixteen requests of one call, each described in 64 KB.
+func TestRequestsBound(t *testing.T) {
+	f := func(n int, want string) {
+		t.Helper()
+		err := inPlugin(t, Limits{}, func(i *Instance) {
+			for range n {
+				get(i, "https://pages.example/1")
+			}
+		})
+		ended(t, fmt.Sprint(n, " requests"), err, want)
+	}
+	f(16, "")
+	f(17, "more than 16 HTTP requests")
+	g := func(bytes int, want string) {
+		t.Helper()
+		err := inPlugin(t, Limits{}, func(i *Instance) {
+			request := `{"url":"https://pages.example/1"}`
+			i.httpRequest([]uint64{i.write([]byte(request + strings.Repeat(" ", bytes-len(request)))), 0})
+		})
+		ended(t, fmt.Sprint("a request of ", bytes), err, want)
+	}
+	g(64<<10, "")
+	g(64<<10+1, "more than 65536 bytes")
+	h := func(url, want string) {
+		t.Helper()
+		ended(t, url, inPlugin(t, Limits{}, func(i *Instance) { get(i, url) }), want)
+	}
+	h("http://pages.example/1", "")
+	h("https://other.example/1", "is not allowed")
+	h("https://pages.example.other/1", "is not allowed")
+	h("ftp://pages.example/1", "no usable URL")
+	h("pages.example/1", "no usable URL")
+}
+
+// TestVariablesBound: a variable costs its name, its value and forty bytes, and gives
+// all of that back when it is set anew or removed.
+func TestVariablesBound(t *testing.T) {
+	set := func(i *Instance, key string, n int) {
+		i.varSet([]uint64{i.write([]byte(key)), i.write([]byte(strings.Repeat("v", n)))})
+	}
+	f := func(what, want string, do func(i *Instance)) {
+		t.Helper()
+		ended(t, what, inPlugin(t, Limits{Variables: 1000}, do), want)
+	}
+	full := 1000 - len("key") - 40
+	f("all of it", "", func(i *Instance) { set(i, "key", full) })
+	f("a byte more", "more than 1000 bytes", func(i *Instance) { set(i, "key", full+1) })
+	f("two", "more than 1000 bytes", func(i *Instance) { set(i, "key", full-40); set(i, "k", 1) })
+	f("two that fit", "", func(i *Instance) { set(i, "key", full-42); set(i, "k", 1) })
+	f("set again", "", func(i *Instance) {
+		for range 5 {
+			set(i, "key", full)
+			set(i, "key", 1)
+			if i.varBytes != len("key")+1+40 {
+				t.Errorf("%d bytes are counted of a variable of 44", i.varBytes)
+			}
+		}
+		set(i, "key", full)
+	})
+	f("removed", "", func(i *Instance) {
+		for range 5 {
+			set(i, "key", full)
+			i.varSet([]uint64{i.write([]byte("key")), 0})
+			if i.varBytes != 0 || len(i.vars) != 0 {
+				t.Errorf("%d bytes of %d variables are left of one that was removed", i.varBytes, len(i.vars))
+			}
+		}
+		set(i, "other", full-2)
+		i.varSet([]uint64{i.write([]byte("none")), 0})
+		stack := []uint64{i.write([]byte("other"))}
+		i.varGet(stack)
+		if got := i.read("the value", stack[0]); len(got) != full-2 {
+			t.Errorf("%d bytes of the value, want %d", len(got), full-2)
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+func testUploads(t *testing.T) *uploads {
+	t.Helper()
+	u, err := openUploads(t.TempDir(), atomicfile.OS, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = u.root.Close() })
+	return u
+}
+
+// TestBrokenChunk breaks a chunk off: the upload is as it was, so the client can send
+// the chunk again.
+func TestBrokenChunk(t *testing.T) {
+	u := testUploads(t)
+	id, err := u.start("a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := u.appendTo("a/b", id, -1, strings.NewReader("abc")); at != 3 || err != nil {
+		t.Fatalf("%d, %v", at, err)
+	}
+	broken := io.MultiReader(strings.NewReader("defg"), iotest.ErrReader(errors.New("connection reset")))
+	if at, err := u.appendTo("a/b", id, 3, broken); at != 3 || err == nil {
+		t.Errorf("a broken chunk: %d, %v", at, err)
+	}
+	if at, err := u.offset("a/b", id); at != 3 || err != nil {
+		t.Errorf("after it the upload has %d bytes, %v", at, err)
+	}
+	if at, err := u.appendTo("a/b", id, 3, strings.NewReader("def")); at != 6 || err != nil {
+		t.Errorf("the chunk again: %d, %v", at, err)
+	}
+	// The largest blob, and one byte more.
+	path, err := u.path("a/b", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, MaxBlobBytes-2); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := u.appendTo("a/b", id, -1, strings.NewReader("abc")); at != MaxBlobBytes-2 || !problem.Is(err, problem.TooLarge) {
+		t.Errorf("a byte too many: %d, %v", at, err)
+	}
+	if at, err := u.appendTo("a/b", id, -1, strings.NewReader("ab")); at != MaxBlobBytes || err != nil {
+		t.Errorf("the last bytes: %d, %v", at, err)
+	}
+}
+
+// TestOneRequestAtATime holds an upload: a second request is refused until the first
+// ends, and other uploads are not.
+func TestOneRequestAtATime(t *testing.T) {
+	u := testUploads(t)
+	id, err := u.start("a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := u.start("a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, release, err := u.hold("a/b", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.appendTo("a/b", id, -1, strings.NewReader("x")); !errors.Is(err, errUploadRange) {
+		t.Errorf("a second request: %v", err)
+	}
+	if err := u.cancel("a/b", id); !errors.Is(err, errUploadRange) {
+		t.Errorf("a second request cancels: %v", err)
+	}
+	if _, err := u.appendTo("a/b", other, -1, strings.NewReader("x")); err != nil {
+		t.Errorf("another upload: %v", err)
+	}
+	release()
+	if _, err := u.appendTo("a/b", id, -1, strings.NewReader("x")); err != nil {
+		t.Errorf("after the first: %v", err)
+	}
+}
+
+// TestUploadID knows ids of sixteen bytes only: an id is part of a path.
+func TestUploadID(t *testing.T) {
+	u := testUploads(t)
+	f := func(id string, ok bool) {
+		t.Helper()
+		path, err := u.path("a/b", id)
+		if ok && (err != nil || filepath.Base(path) != id) || !ok && !errors.Is(err, errUploadUnknown) {
+			t.Errorf("%q: %q, %v", id, path, err)
+		}
+	}
+	f(strings.Repeat("0f", 16), true)
+	f(strings.Repeat("0f", 15), false)
+	f(strings.Repeat("0f", 17), false)
+	f("", false)
+	f(strings.Repeat("0g", 16), false)
+	f("../"+strings.Repeat("0", 29), false)
+}
