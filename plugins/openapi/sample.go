@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +11,9 @@ import (
 // maxSampleItems are the items that are shown of an example that is a list.
 const maxSampleItems = 3
 
+// givesExample begins the examples that authors write into their descriptions.
+var givesExample = regexp.MustCompile(`(?i)\be\.g\b|\bfor example\b|\bfor instance\b|\bexamples?:|\bex:`)
+
 // withExampleOf adds the declared example of a value to its description, unless the
 // description, the values of an enum or the default show one.
 func withExampleOf(s *schema, text string) string {
@@ -17,7 +21,7 @@ func withExampleOf(s *schema, text string) string {
 		return text
 	}
 	sample := sampleOf(s.example)
-	if sample == "" || strings.Contains(text, sample) || s.def.exists() && sampleOf(s.def) == sample {
+	if sample == "" || strings.Contains(text, sample) || givesExample.MatchString(text) || s.def.exists() && sampleOf(s.def) == sample {
 		return text
 	}
 	if text != "" && !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "…") {
