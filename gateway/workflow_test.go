@@ -144,7 +144,7 @@ func TestWorkflow(t *testing.T) {
 			}
 		}
 		// It says that it only reads; one of the tools that it may call does not.
-		if tool == nil || tool.Annotations.ReadOnlyHint || tool.Annotations.IdempotentHint || tool.Title != "Relay" || *tool.Annotations.OpenWorldHint != true {
+		if tool == nil || tool.Annotations.ReadOnlyHint || tool.Annotations.IdempotentHint || tool.Title != "Relay" || tool.Annotations.OpenWorldHint != nil {
 			t.Fatalf("listed: %+v", tool)
 		}
 		r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "relay", Arguments: map[string]any{"id": 1}})

@@ -77,8 +77,8 @@ type ToolInfo struct {
 	InputSchema []byte // minified JSON, an object; not validated here
 	// OutputSchema describes structuredContent; nil: there is none.
 	OutputSchema []byte
-	// The four hints, always published: some clients treat a missing one as the
-	// unsafe value.
+	// The four hints. One that is not published has the protocol's default, which is
+	// the unsafe value.
 	ReadOnly, Destructive, Idempotent, OpenWorld bool
 	// Extra holds further members of the tool's object, an object in valid JSON; nil:
 	// there are none.
@@ -107,17 +107,29 @@ func AppendTool(dst []byte, t *ToolInfo) []byte {
 	if len(t.OutputSchema) > 0 {
 		dst = append(append(dst, `,"outputSchema":`...), t.OutputSchema...)
 	}
-	dst = append(dst, `,"annotations":{"readOnlyHint":`...)
-	dst = appendBool(dst, t.ReadOnly)
-	dst = append(dst, `,"destructiveHint":`...)
-	dst = appendBool(dst, t.Destructive)
-	dst = append(dst, `,"idempotentHint":`...)
-	dst = appendBool(dst, t.Idempotent)
-	dst = append(dst, `,"openWorldHint":`...)
-	dst = appendBool(dst, t.OpenWorld)
-	dst = append(dst, '}')
+	dst = appendHints(append(dst, `,"annotations":`...), t)
 	if len(t.Extra) > len(`{}`) {
 		return append(append(dst, ','), t.Extra[1:]...) // its end is that of the tool
+	}
+	return append(dst, '}')
+}
+
+// appendHints appends the hints. One that has the value that the protocol gives a
+// missing one, which is always the more dangerous, is left out, but for
+// destructiveHint: every definition in a list pays for them. Of a tool that only reads,
+// idempotentHint has no meaning (MCP, ToolAnnotations).
+func appendHints(dst []byte, t *ToolInfo) []byte {
+	dst = append(dst, '{')
+	if t.ReadOnly {
+		dst = append(dst, `"readOnlyHint":true,`...)
+	}
+	dst = append(dst, `"destructiveHint":`...)
+	dst = appendBool(dst, t.Destructive)
+	if t.Idempotent && !t.ReadOnly {
+		dst = append(dst, `,"idempotentHint":true`...)
+	}
+	if !t.OpenWorld {
+		dst = append(dst, `,"openWorldHint":false`...)
 	}
 	return append(dst, '}')
 }

@@ -271,7 +271,7 @@ func fieldsArgument(input json.RawMessage) string {
 }
 
 // fieldsSchema describes the argument; each tool of a list pays for it.
-const fieldsSchema = `{"type":"string","description":"Wanted members: id,owner.login; * for all, also left out ones"}`
+const fieldsSchema = `{"type":"string","description":"Answer members: id,owner.login; * brings back all"}`
 
 // withFields is an input schema with the argument for a field mask.
 func withFields(input json.RawMessage, name string) json.RawMessage {

@@ -168,7 +168,7 @@ func TestEdits(t *testing.T) {
 	if err := json.Unmarshal(raw, &list); err != nil {
 		t.Fatalf("%s: %v", raw, err)
 	}
-	if l := list[0]; len(list) != 3 || list[2].Name != snapshot.FetchTool || l.Name != name || l.Title != title || l.Description != description || l.InputSchema["type"] != "object" || len(l.Annotations) != 4 {
+	if l := list[0]; len(list) != 3 || list[2].Name != snapshot.FetchTool || l.Name != name || l.Title != title || l.Description != description || l.InputSchema["type"] != "object" || len(l.Annotations) != 2 {
 		t.Fatalf("list %s", raw)
 	}
 	tool, err := ts.Tool([]byte("fetch"))
