@@ -1,6 +1,8 @@
 package call_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -117,6 +119,14 @@ func TestHeaders(t *testing.T) {
 	f("[headers: X-Total: 4]", 200, `[]`, "X-Total-Count", strings.Repeat("9", 257), "X-Total", "4")
 	f("[headers: X-Total-Count: 1; X-Total: 2]", 200, `[]`, "X-Total-Count", "1", "X-Total", "2", "X-Cursor", strings.Repeat("q7", 100))
 
+	// What the specification declares, before what is well known.
+	declared := petOperation()
+	declared.Plan.Told = []string{"X-Pages", "x-total-count", "Location"}
+	tool = w.serve(declared, concise1)
+	f("[headers: X-Pages: 9; X-Total-Count: 3]", 200, `[]`, "X-Total-Count", "3", "X-Pages", "9", "X-Other", "no")
+	f("[headers: Location: /jobs/7]", 200, `{"id":7}`, "Location", w.up.URL+"/jobs/7")
+	f("", 404, `{"id":7}`, "X-Pages", "9")
+
 	// ETag where a tool wants it back.
 	put := gatewaytest.Operation("put", "PUT", "/list", gatewaytest.Param("If-Match", operation.InHeader, operation.TypeString, false))
 	tool = w.serve(put, concise1)
@@ -173,10 +183,13 @@ func TestCharset(t *testing.T) {
 func TestStreamGoesOn(t *testing.T) {
 	w := newWorld(t)
 	tool := w.serve(petOperation(), concise1)
-	f := func(contentType, body, want string) {
+	f := func(contentType, body, want string, encoding ...string) {
 		t.Helper()
 		w.answer = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Type", contentType)
+			for _, e := range encoding {
+				rw.Header().Set("Content-Encoding", e)
+			}
 			_, _ = rw.Write([]byte(body))
 			rw.(http.Flusher).Flush()
 			<-r.Context().Done()
@@ -198,6 +211,17 @@ func TestStreamGoesOn(t *testing.T) {
 	const note = "[the stream goes on: this is what came before the time limit of the call]"
 	f("text/event-stream", "data: a\n\ndata: b\n\ndata: c", "data: a\n\ndata: b\n\n\n"+note)
 	f("application/x-ndjson; charset=utf-8", `{"id":1}`+"\n"+`{"id":2}`+"\n"+`{"id"`, `[{"id":1},{"id":2}]`+"\n"+note)
+	// Compressed, as far as it was flushed.
+	packed := func(body string) string {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write([]byte(body))
+		if err := z.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	f("text/event-stream", packed("data: a\n\ndata: b\n\ndata: c"), "data: a\n\ndata: b\n\n\n"+note, "gzip")
 	// One that ends is an answer as any.
 	w.answer = upstreamtest.Text(200, "text/event-stream", "data: a\n\n")
 	if got := w.text(tool, `{}`); got != "data: a\n\n" {

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"errors"
+	"io"
 
 	"github.com/valyala/fasthttp"
 
@@ -48,6 +49,13 @@ func (x *Exchange) unpack(addr string, lim Limits) error {
 		_, err = fasthttp.WriteInflate(w, body)
 	default:
 		return problem.New(problem.UpstreamMalformed, "the upstream sends a content encoding that was not asked for: %.40q", encoding)
+	}
+	if x.GoesOn && (err == nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)) { // as much as the sender flushed
+		if w.buf = w.buf[:lastEvent(w.buf, streamEnd(x.response.Header.ContentType()))]; len(w.buf) == 0 {
+			x.GoesOn = false
+			return describe(fasthttp.ErrTimeout, addr, lim)
+		}
+		err = nil
 	}
 	x.plain = w.buf
 	switch {

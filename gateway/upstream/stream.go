@@ -34,7 +34,7 @@ func (x *Exchange) readBody(conn net.Conn, br *bufio.Reader, lim *Limits, most i
 	}
 	chunked := h.ContentLength() == -1
 	end := streamEnd(h.ContentType())
-	if end == "" || len(h.ContentEncoding()) > 0 || h.ContentLength() >= 0 {
+	if end == "" || h.ContentLength() >= 0 {
 		if err := x.response.ReadBody(br, most); err != nil || !chunked {
 			return err
 		}
@@ -48,7 +48,8 @@ func (x *Exchange) readBody(conn net.Conn, br *bufio.Reader, lim *Limits, most i
 }
 
 // readStream reads a stream whose length is not announced, until it ends or the time
-// is nearly up. An event that has not come whole then is left out.
+// is nearly up. An event that has not come whole then is left out; what is compressed is
+// looked at when it is unpacked.
 func (x *Exchange) readStream(conn net.Conn, br *bufio.Reader, body io.Reader, end string, lim *Limits, most int) error {
 	left := time.Until(lim.Deadline)
 	if err := conn.SetReadDeadline(lim.Deadline.Add(-min(left/streamShare, maxStreamRest))); err != nil {
@@ -70,7 +71,10 @@ func (x *Exchange) readStream(conn net.Conn, br *bufio.Reader, body io.Reader, e
 			x.response.SetConnectionClose()
 			return nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			whole := lastEvent(x.response.Body(), end)
+			whole := len(x.response.Body())
+			if len(x.response.Header.ContentEncoding()) == 0 {
+				whole = lastEvent(x.response.Body(), end)
+			}
 			if whole == 0 {
 				return err
 			}
