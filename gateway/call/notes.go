@@ -68,6 +68,16 @@ func (x *exchange) noteHeaders() {
 			x.noteHeader("Retry-After", after)
 		}
 	}
+	for _, name := range x.ready.Plan.Told() {
+		switch {
+		case strings.EqualFold(name, fasthttp.HeaderLocation):
+			if x.status != fasthttp.StatusCreated && x.status != fasthttp.StatusAccepted { // shown above
+				x.noteHeader(name, x.ownPath(x.http.Header(name)))
+			}
+		case !shownAnyway(name):
+			x.noteHeader(name, x.http.Header(name))
+		}
+	}
 	for _, name := range shownHeaders {
 		x.noteHeader(name, x.http.Header(name))
 	}
@@ -77,6 +87,16 @@ func (x *exchange) noteHeaders() {
 	if d := x.http.Header(fasthttp.HeaderContentDisposition); bytes.Contains(d, []byte("filename")) {
 		x.noteHeader("Content-Disposition", d)
 	}
+}
+
+// shownAnyway reports a header that is shown whether it is declared or not.
+func shownAnyway(name string) bool {
+	for _, shown := range shownHeaders {
+		if strings.EqualFold(name, shown) {
+			return true
+		}
+	}
+	return false
 }
 
 // ownPath is an address of the origin that was asked without that origin.

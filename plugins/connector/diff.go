@@ -121,7 +121,9 @@ func Diff(older, newer *Connector) ([]ToolChange, error) {
 		d := differ{}
 		d.tool(&o, &t)
 		d.schemes(effective(was.head.Upstream.Security, o.Security), schemes)
-		d.security(effective(was.head.Upstream.Security, o.Security), effective(is.head.Upstream.Security, t.Security))
+		needed, needs := effective(was.head.Upstream.Security, o.Security), effective(is.head.Upstream.Security, t.Security)
+		d.security(needed, needs)
+		d.scopes(scopesOf(o.Request, needed), scopesOf(t.Request, needs))
 		if len(d.details) == 0 {
 			continue // another response program or place in the specification
 		}
@@ -176,7 +178,7 @@ func (d *differ) tool(o, n *manifest.Tool) {
 	d.input("input", decoded(o.InputSchema), decoded(n.InputSchema), 0)
 	d.limits(o.Request, n.Request)
 	d.output("output", decoded(o.OutputSchema), decoded(n.OutputSchema), 0)
-	if len(d.details) == before && !bytes.Equal(o.Request, n.Request) {
+	if len(d.details) == before && !sameRequest(o.Request, n.Request) {
 		d.add(ImpactSafe, "request", "the request is made in another way, or its hidden limits changed")
 	}
 	if !slices.EqualFunc(o.Servers, n.Servers, func(a, b manifest.Server) bool { return a.URL == b.URL }) {

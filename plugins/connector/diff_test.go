@@ -135,7 +135,7 @@ func changes(list []connector.ToolChange) []string {
 
 // TestDiffOfAuthentication: who could call, and cannot any more.
 func TestDiffOfAuthentication(t *testing.T) {
-	const schemes = `"components":{"securitySchemes":{"key":{"type":"apiKey","in":"header","name":"X-Key"},"basic":{"type":"http","scheme":"basic"}}},`
+	const schemes = `"components":{"securitySchemes":{"o":{"type":"oauth2","flows":{"clientCredentials":{"tokenUrl":"https://a.example/t","scopes":{"r":"","w":""}}}},"key":{"type":"apiKey","in":"header","name":"X-Key"},"basic":{"type":"http","scheme":"basic"}}},`
 	f := func(before, after string, want ...string) {
 		t.Helper()
 		got, err := connector.Diff(opened(t, get("", anyPet), schemes+before), opened(t, get("", anyPet), schemes+after))
@@ -152,6 +152,15 @@ func TestDiffOfAuthentication(t *testing.T) {
 	f(key, none, "changed safe: safe authentication it needs no authentication any more")
 	f(key, either, "changed safe: safe authentication basic is accepted too")
 	f(either, key, "changed breaking: breaking authentication basic is not accepted any more; now: key")
+	// Scopes: one more is breaking, unless another alternative is still enough.
+	bare, read, both := `"security":[{"o":[]}],`, `"security":[{"o":["r"]}],`, `"security":[{"o":["w","r"]}],`
+	f(read, read)
+	f(bare, read, "changed breaking: breaking authentication it needs the scope o r now")
+	f(read, both, "changed breaking: breaking authentication it needs the scope o w now")
+	f(both, read, "changed safe: safe authentication it needs fewer scopes of o")
+	f(read, bare, "changed safe: safe authentication it needs fewer scopes of o")
+	f(read, `"security":[{"o":["w"]},{"o":["r"]}],`)
+	f(read, `"security":[{"o":["w"]}],`, "changed breaking: breaking authentication it needs the scope o w now")
 }
 
 // TestDiffIsBounded: of many differences fifty are listed, and the gravest counts

@@ -27,6 +27,7 @@ func (c *compiler) answers(e entry, op *operation.Operation) answer {
 	a := c.answer(e)
 	op.Successes = a.successes
 	op.Plan.Accept = accept(a.accept)
+	op.Plan.Told = c.toldHeaders(e)
 	if a.schema == nil || a.schema == c.anything {
 		return a
 	}

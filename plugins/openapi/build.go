@@ -94,6 +94,7 @@ func (c *compiler) operation(e entry) (*operation.Operation, error) {
 	plan := &operation.Plan{Version: operation.PlanVersion, Method: e.method, Path: t.path, Query: t.query}
 	op.Plan = plan
 	security := c.requirements(e.at.get("security"))
+	plan.Scopes = c.scopes(e.at.get("security"))
 	params, security = c.hideCredentials(params, security)
 	op.Security = c.hideBodyCredentials(b, security)
 

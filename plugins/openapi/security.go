@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -167,6 +168,47 @@ func (c *compiler) requirement(v value) (operation.Requirement, bool) {
 		}
 	}
 	return r, true
+}
+
+// maxScopes bounds the scopes that are kept of one alternative, maxScope the bytes of one.
+const (
+	maxScopes = 64
+	maxScope  = 256
+)
+
+// scopes are the scopes of an operation's security list, or of the document's where the
+// operation has none ([operation.Plan.Scopes]).
+func (c *compiler) scopes(list value) [][]string {
+	if !list.exists() {
+		list = c.main.root().get("security")
+	}
+	var out [][]string
+	some := false
+	for _, v := range list.elements() {
+		if len(out) == maxSchemes {
+			break
+		}
+		alternative := []string{}
+		for k, names := range v.members() {
+			id := k.text()
+			if !c.schemeIDs[id] || len(alternative) >= maxScopes {
+				continue
+			}
+			alternative = append(alternative, id)
+			for _, n := range names.elements() {
+				if s := n.str(); s != "" && len(s) <= maxScope && len(alternative) < maxScopes {
+					alternative = append(alternative, id+" "+s)
+					some = true
+				}
+			}
+		}
+		slices.Sort(alternative)
+		out = append(out, slices.Compact(alternative))
+	}
+	if !some {
+		return nil
+	}
+	return out
 }
 
 // headerToken reports a legal header name (RFC 9110 §5.1).

@@ -138,6 +138,13 @@ func (p *Plan) Compile() (*Compiled, error) {
 	return c, nil
 }
 
+// maxTold bounds the headers of an answer that a plan names.
+const maxTold = 32
+
+// Told are the headers of the answer that the caller is told of ([Plan.Told]). They
+// are not to be changed.
+func (c *Compiled) Told() []string { return c.plan.Told }
+
 func (c *Compiled) compile() error {
 	p := c.plan
 	if !isToken(p.Method) {
@@ -153,6 +160,14 @@ func (c *Compiled) compile() error {
 	}
 	if !isHeaderValue([]byte(p.Accept)) {
 		return fmt.Errorf("accept %q", p.Accept)
+	}
+	if len(p.Told) > maxTold {
+		return fmt.Errorf("more than %d headers of the answer", maxTold)
+	}
+	for _, name := range p.Told {
+		if !isToken(name) {
+			return fmt.Errorf("header of the answer %q", name)
+		}
 	}
 	fields := 0
 	if p.Body != nil {

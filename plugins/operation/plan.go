@@ -48,6 +48,13 @@ type Plan struct {
 	Params  []Param `json:"params,omitempty"`
 	Body    *Body   `json:"body,omitempty"`
 	Accept  string  `json:"accept,omitempty"`
+	// Told are headers of the answer that the caller is told of: those that the
+	// specification declares and that carry information.
+	Told []string `json:"told,omitempty"`
+	// Scopes are the alternatives of authentication with the OAuth scopes that each
+	// needs, "scheme" or "scheme scope" in an entry. They decide nothing about a request;
+	// versions are compared by them. nil: no scope is named.
+	Scopes [][]string `json:"scopes,omitempty"`
 }
 
 // Param is one parameter.

@@ -1,0 +1,85 @@
+package connector
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+// sameRequest reports whether two plans make the same requests: the headers that are
+// told of answers and the scopes are no part of one.
+func sameRequest(o, n json.RawMessage) bool {
+	if bytes.Equal(o, n) {
+		return true
+	}
+	return bytes.Equal(bareRequest(o), bareRequest(n))
+}
+
+func bareRequest(raw json.RawMessage) []byte {
+	p, err := operation.DecodePlan(raw)
+	if err != nil {
+		return raw
+	}
+	p.Told, p.Scopes = nil, nil
+	b, err := json.Marshal(p)
+	if err != nil {
+		return raw
+	}
+	return b
+}
+
+// scopes: a token that was enough must stay enough. Which schemes are asked for is
+// compared by [differ.security].
+func (d *differ) scopes(was, is [][]string) {
+	for _, before := range was {
+		ids := schemesIn(before)
+		if len(ids) == 0 {
+			continue
+		}
+		var missing []string
+		found, enough, fewer := false, false, false
+		for _, now := range is {
+			if !slices.Equal(schemesIn(now), ids) {
+				continue
+			}
+			more := without(now, before)
+			if !found || len(more) < len(missing) {
+				missing = more
+			}
+			found, enough = true, enough || len(more) == 0
+			fewer = fewer || len(more) == 0 && len(now) < len(before)
+		}
+		switch {
+		case found && !enough:
+			d.add(ImpactBreaking, "authentication", "it needs the scope %s now", strings.Join(missing, " and "))
+		case fewer:
+			d.add(ImpactSafe, "authentication", "it needs fewer scopes of %s", strings.Join(ids, " and "))
+		}
+	}
+}
+
+// scopesOf are the alternatives of a plan with their scopes; of one that names no scope
+// those that apply, by their schemes alone.
+func scopesOf(raw json.RawMessage, security [][]string) [][]string {
+	if p, err := operation.DecodePlan(raw); err == nil && p.Scopes != nil {
+		return p.Scopes
+	}
+	out := make([][]string, len(security))
+	for i := range security {
+		out[i] = slices.Sorted(slices.Values(security[i]))
+	}
+	return out
+}
+
+// schemesIn are the ids of schemes in an alternative.
+func schemesIn(alternative []string) []string {
+	return slices.DeleteFunc(slices.Clone(alternative), func(s string) bool { return strings.Contains(s, " ") })
+}
+
+// without are the entries of list that are not in other.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+}

@@ -1,0 +1,63 @@
+package openapi
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	// maxToldHeaders bounds the response headers that are told of one operation.
+	maxToldHeaders = 8
+	// maxHeaderName: a longer one is not told.
+	maxHeaderName = 64
+)
+
+// silentHeaders say nothing to whoever called: they are of caches, connections, browsers
+// and limits, or the gateway reads them itself (ETag, Link, Content-Disposition).
+var silentHeaders = wordSet("age allow cache-control connection date deprecation etag expires keep-alive last-modified link pragma server set-cookie sunset " +
+	"strict-transport-security trailer transfer-encoding upgrade vary via warning www-authenticate authorization authentication-info alt-svc nel report-to " +
+	"x-powered-by x-runtime x-cache x-served-by x-timer x-frame-options x-xss-protection x-expires-after")
+
+// silentParts make a header silent wherever they stand in its name: limits, what tells
+// one request from others, what proves something, and credentials.
+var silentParts = [...]string{
+	"ratelimit", "rate-limit", "request-id", "response-id", "requestid", "correlation", "trace", "signature", "access-control-", "content-", "accept-",
+	"secret", "password", "api-key", "apikey", "session", "csrf", "xsrf", "cookie",
+}
+
+// toldHeaders are the headers that the specification declares of successful responses
+// and that carry information for the caller, in the specification's order.
+func (c *compiler) toldHeaders(e entry) []string {
+	var told []string
+	for k, r := range e.at.get("responses").members() {
+		if code := k.text(); len(code) != 3 || code[0] != '2' {
+			continue
+		}
+		r, ok := c.follow(r, "response")
+		if !ok {
+			continue
+		}
+		for name, h := range r.get("headers").members() {
+			n := name.text()
+			if len(told) < maxToldHeaders && tellsHeader(n) && h.isObject() && !slices.ContainsFunc(told, func(o string) bool { return strings.EqualFold(o, n) }) {
+				told = append(told, n)
+			}
+		}
+	}
+	return told
+}
+
+// tellsHeader reports a header that is worth a place beside the answer.
+func tellsHeader(name string) bool {
+	if name == "" || len(name) > maxHeaderName || strings.ContainsFunc(name, func(r rune) bool {
+		return r != '-' && r != '_' && (r > 'z' || !isLetter(byte(r)) && !isDigit(byte(r)))
+	}) {
+		return false
+	}
+	lower := strings.ToLower(name)
+	if silentHeaders[lower] || slices.ContainsFunc(silentParts[:], func(p string) bool { return strings.Contains(lower, p) }) {
+		return false
+	}
+	// A token is a credential, unless it continues a list.
+	return !strings.Contains(lower, "token") || strings.Contains(lower, "next") || strings.Contains(lower, "continu") || strings.Contains(lower, "page")
+}
