@@ -116,6 +116,13 @@ func TestServerToolset(t *testing.T) {
 		t.Fatalf("got %+v", c)
 	}
 	ts := w.addServer(map[string]any{"authentication": auth, "tools": []string{"find"}})
+	// The bodies are the protocol's: a key cannot go into them.
+	inBody := map[string]any{"authType": "body", "memberName": "api_key", "apiKey": "in-the-body"}
+	for _, at := range []string{"/v1/toolsets/" + ts.ID + "/authentication", "/v1/toolsets/" + ts.ID + "/connectors/" + ts.Connectors[0].Name + "/authentication"} {
+		if p := want[admin.Problem](w, w.do("PUT", at, inBody), http.StatusBadRequest); !strings.Contains(p.Detail, "MCP server") {
+			t.Fatalf("%s: got %+v", at, p)
+		}
+	}
 	if ts.Status != "live" || ts.Source.Kind != "mcp" || ts.Slug != "notes" || ts.Instructions != "Be kind." || ts.EnabledTools != 1 || ts.Upstream.Policy != "pin" ||
 		ts.Test == nil || ts.Test.Tool != "tools/list" || !ts.Test.Passed {
 		t.Fatalf("made %+v with test %+v", ts.Toolset, ts.Test)
