@@ -183,11 +183,12 @@ answers-report: build ## measure the answers in SLUICE_CORPUS, ask QUESTIONS=FIL
 REPORT_PYTHON ?= bin/fastmcp/bin/python
 .PHONY: openapi-report
 openapi-report: build $(E2E)/.ready $(if $(REPORT_PYTHON),bin/fastmcp/.ready) ## write docs/openapi-coverage.md from the corpus in SLUICE_CORPUS
-	go run ./cmd/sluice-openapi-report -sluice bin/sluice -python "$(REPORT_PYTHON)" -inspector $(E2E)/node_modules/@modelcontextprotocol/inspector
+	go run ./cmd/sluice-openapi-report -sluice bin/sluice -python "$(REPORT_PYTHON)" -lists bin/fastmcp/lists -inspector $(E2E)/node_modules/@modelcontextprotocol/inspector
 
 bin/fastmcp/.ready:
 	python3 -m venv bin/fastmcp
 	bin/fastmcp/bin/pip install --quiet fastmcp==$(FASTMCP_VERSION)
+	@rm -rf bin/fastmcp/lists
 	@touch $@
 
 .PHONY: interop

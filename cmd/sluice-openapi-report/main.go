@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -27,6 +28,7 @@ type report struct {
 	corpus string
 	sluice string
 	python string // interpreter with FastMCP; empty: none
+	lists  string // directory of the lists that FastMCP made
 	temp   string
 
 	inspector string // directory of the MCP Inspector's package; empty: none
@@ -60,6 +62,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	corpus := fs.String("corpus", os.Getenv("SLUICE_CORPUS"), "`DIR` of the corpus")
 	binary := fs.String("sluice", "bin/sluice", "`PATH` of the sluice binary")
 	python := fs.String("python", "", "`PATH` of a Python with fastmcp; empty: FastMCP is not measured")
+	lists := fs.String("lists", "", "`DIR` that keeps what FastMCP lists for the next run; empty: it is not kept")
 	inspector := fs.String("inspector", "", "`DIR` of the package @modelcontextprotocol/inspector; empty: it is not run")
 	to := fs.String("to", "docs/openapi-coverage.md", "`FILE` to write")
 	only := fs.String("only", "", "run only the section of this `NAME`, and write nothing")
@@ -81,7 +84,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	r := &report{out: out, corpus: *corpus, sluice: sluice, python: *python, temp: temp}
+	r := &report{out: out, corpus: *corpus, sluice: sluice, python: *python, lists: cmp.Or(*lists, temp), temp: temp}
+	if err := os.MkdirAll(r.lists, 0o755); err != nil { //nolint:gosec // lists of public specifications
+		return err
+	}
 	if *inspector != "" {
 		if r.inspector, err = filepath.Abs(*inspector); err != nil {
 			return err

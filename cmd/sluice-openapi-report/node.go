@@ -20,8 +20,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/mcp"
-	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -231,107 +229,5 @@ func (r *report) memory(ctx context.Context) error {
 	const slack = 1 << 20
 	r.add("live heap after 50 imports over that after the first 10", "≤ 1 MB more", growth <= slack, "%+.2f MB", float64(growth)/(1<<20))
 	r.add("the same specification gives the same bytes", "always", same, "%d specifications, 5 or more times each", len(digests))
-	return nil
-}
-
-//go:embed listing.py
-var listing []byte
-
-// tokens counts what the definitions of the tools cost an agent.
-func (r *report) tokens(ctx context.Context) error {
-	specs, err := r.specs()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(&r.details, "\n## Tokens of tools/list\n\no200k_base, all tools of a specification, names, titles, descriptions, input schemas and annotations.\n\n"+
-		"| specification | tools | tokens | median of a tool | p95 |\n| --- | ---: | ---: | ---: | ---: |\n")
-	var all []int
-	whole := 0
-	for _, s := range specs {
-		c, _, err := r.build(ctx, s.file)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.file, err)
-		}
-		if c == nil {
-			continue
-		}
-		var sizes []int
-		total := 0
-		for i := range c.Len() {
-			h, err := c.Head(i)
-			if err != nil {
-				return err
-			}
-			n := tokens.Count(mcp.AppendTool(nil, &mcp.ToolInfo{
-				Name: h.Name, Title: h.Title, Description: h.Description, InputSchema: h.InputSchema,
-				ReadOnly: h.Annotations.ReadOnly, Destructive: h.Annotations.Destructive, Idempotent: h.Annotations.Idempotent, OpenWorld: h.Annotations.OpenWorld,
-			}))
-			sizes, total = append(sizes, n), total+n
-		}
-		slices.Sort(sizes)
-		all = append(all, sizes...)
-		if s.file == github {
-			whole = total
-		}
-		fmt.Fprintf(&r.details, "| %s | %d | %d | %d | %d |\n", s.id, len(sizes), total, sizes[len(sizes)/2], sizes[len(sizes)*95/100])
-	}
-	slices.Sort(all)
-	r.add("tokens of a tool's definition", "reported", true, "median %d, p95 %d, largest %d, over %d tools", all[len(all)/2], all[len(all)*95/100], all[len(all)-1], len(all))
-	k, err := r.lookKept(ctx, github)
-	if err != nil {
-		return err
-	}
-	for _, l := range k.lost {
-		fmt.Fprintln(r.out, l)
-	}
-	r.add("of GitHub's specification still in that list: required names, closed lists, first sentences", "all", len(k.lost) == 0,
-		"%d required, %d lists, %d sentences; %d not there", k.required, k.enums, k.sentences, len(k.lost))
-	return r.others(ctx, whole)
-}
-
-// others measures the list that FastMCP makes of the same specification.
-func (r *report) others(ctx context.Context, whole int) error {
-	const what, goal = "GitHub's whole tools/list", "≤ 60 % of FastMCP's"
-	if r.python == "" {
-		r.skip(what, goal, "%d tokens; FastMCP was not measured", whole)
-		return nil
-	}
-	script, out := filepath.Join(r.temp, "listing.py"), filepath.Join(r.temp, "listing.json")
-	if err := os.WriteFile(script, listing, 0o600); err != nil {
-		return err
-	}
-	//nolint:gosec // the interpreter was named on the command line
-	if text, err := exec.CommandContext(ctx, r.python, script, filepath.Join(r.corpus, github), out).CombinedOutput(); err != nil {
-		return fmt.Errorf("FastMCP: %w\n%.2000s", err, text)
-	}
-	b, err := os.ReadFile(out)
-	if err != nil {
-		return err
-	}
-	var list struct {
-		Version string
-		Tools   []json.RawMessage
-	}
-	if err := json.Unmarshal(b, &list); err != nil {
-		return err
-	}
-	theirs, withoutOutput := 0, 0
-	for _, raw := range list.Tools {
-		theirs += tokens.Count(raw)
-		var tool map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &tool); err != nil {
-			return err
-		}
-		delete(tool, "outputSchema")
-		delete(tool, "_meta")
-		lean, err := json.Marshal(tool)
-		if err != nil {
-			return err
-		}
-		withoutOutput += tokens.Count(lean)
-	}
-	share := 100 * float64(whole) / float64(theirs)
-	r.add(what, goal, share <= 60, "%.1f %% (%d tokens of %d by FastMCP %s; %.0f %% of the %d it has without output schemas and `_meta`)",
-		share, whole, theirs, list.Version, 100*float64(whole)/float64(withoutOutput), withoutOutput)
 	return nil
 }
