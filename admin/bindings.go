@@ -12,9 +12,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/manifest"
-	"github.com/sluicegate/sluice/plugins/projection"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -243,7 +243,7 @@ func (d *draft) noTool(name, at string) error {
 		names[i] = all[i].Name
 	}
 	p := problem.New(problem.InvalidArgument, "the toolset has no tool %.80q", name).At("", 0, 0, at)
-	if near := projection.Nearest(name, names); near != "" {
+	if near := nearest.Name(name, slices.Values(names)); near != "" {
 		return p.Fix("did you mean %s?", near)
 	}
 	return p.Fix("see: sluice toolset tools %s", d.ts.Slug)

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/operation"
-	"github.com/sluicegate/sluice/plugins/projection"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -71,7 +71,7 @@ func (d *draft) resolveCalls(g *guest.Package, before []boundRecord, in *PluginB
 			for i := range all {
 				names[i] = all[i].Name
 			}
-			if near := projection.Nearest(tool, names); near != "" {
+			if near := nearest.Name(tool, slices.Values(names)); near != "" {
 				return nil, p.Fix("say which tool it is, such as --call %s=%s", name, near)
 			}
 			return nil, p.Fix("say which tool it is: --call %s=TOOL", name)

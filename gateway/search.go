@@ -1,14 +1,15 @@
 package gateway
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/plugins/projection"
 )
 
 // Search mode: the client lists three tools, and reaches the toolset's own through
@@ -263,7 +264,7 @@ func (x *session) nearest(name []byte) string {
 			names = append(names, t.Name)
 		}
 	}
-	return projection.Nearest(string(name), names)
+	return nearest.Name(string(name), slices.Values(names))
 }
 
 func argument(at, text string) error {

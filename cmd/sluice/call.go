@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/textfilter"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -186,17 +187,15 @@ func (a *app) toolSchema(ctx context.Context, m *mcpClient, target, name string)
 	if err != nil {
 		return nil, err
 	}
-	best, bestDistance := "", max(3, len(name)/3)
-	for _, t := range list {
+	names := make([]string, len(list))
+	for i, t := range list {
 		if t.Name == name {
 			return t.InputSchema, nil
 		}
-		if d := editDistance(t.Name, name); d < bestDistance {
-			best, bestDistance = t.Name, d
-		}
+		names[i] = t.Name
 	}
 	p := problem.New(problem.NotFound, "%s has no tool %q", target, name).Fix("see: sluice toolset tools %s", target)
-	if best != "" {
+	if best := nearest.Name(name, slices.Values(names)); best != "" {
 		p.Remedy = "did you mean " + best + "?"
 	}
 	return nil, p

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/host"
 	"github.com/sluicegate/sluice/plugins/openapi"
@@ -118,7 +119,7 @@ func (p *previewAPI) find(name string) (*operation.Operation, error) {
 		names = append(names, op.ID, op.Method+" "+op.Path)
 	}
 	e := problem.New(problem.NotFound, "%s has no operation %q", p.name, name)
-	if best := projection.Nearest(name, names); best != "" {
+	if best := nearest.Name(name, slices.Values(names)); best != "" {
 		e.Remedy = "did you mean " + best + "?"
 	}
 	return nil, e

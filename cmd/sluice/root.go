@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/internal/nearest"
 )
 
 // globalFlags are understood by every command.
@@ -170,12 +172,7 @@ func suggestFlag(cmd *cobra.Command, err error) string {
 	if !ok {
 		return ""
 	}
-	best, bestDistance := "", 3
-	for _, known := range flagNames(cmd) {
-		if d := editDistance(name, known); d < bestDistance || strings.HasPrefix(known, name) && len(name) > 2 && best == "" {
-			best, bestDistance = known, d
-		}
-	}
+	best := nearest.Name(name, slices.Values(flagNames(cmd)))
 	if best == "" {
 		return ""
 	}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/sluicegate/sluice/internal/nearest"
 )
 
 // outputFlag finds the output format in a command line that could not be parsed,
@@ -41,22 +44,18 @@ func flagNames(cmd *cobra.Command) []string {
 
 // closest returns the subcommand that a mistyped one is closest to.
 func closest(cmd *cobra.Command, word string) string {
-	best, bestDistance := "", 3
+	var names []string
+	commands := map[string]string{} // of each name and alias
 	for _, c := range cmd.Commands() {
 		if !c.IsAvailableCommand() {
 			continue
 		}
 		for _, name := range append([]string{c.Name()}, c.Aliases...) {
-			d := editDistance(word, name)
-			if len(word) > 2 && strings.HasPrefix(name, word) {
-				d = 0
-			}
-			if d < bestDistance {
-				best, bestDistance = c.Name(), d
-			}
+			names = append(names, name)
+			commands[name] = c.Name()
 		}
 	}
-	return best
+	return commands[nearest.Name(word, slices.Values(names))]
 }
 
 func forEachCommand(c *cobra.Command, f func(*cobra.Command)) {
@@ -72,24 +71,4 @@ func mustComplete(cmd *cobra.Command, flag string, values []string) {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-}
-
-// editDistance is the number of single-byte changes between a and b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := 1
-			if a[i] == b[j] {
-				change = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+change)
-		}
-	}
-	return row[len(b)]
 }

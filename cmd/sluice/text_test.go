@@ -108,20 +108,6 @@ func FuzzGlobMatch(f *testing.F) {
 	})
 }
 
-func TestEditDistance(t *testing.T) {
-	f := func(a, b string, want int) {
-		t.Helper()
-		if got := editDistance(a, b); got != want || editDistance(b, a) != want {
-			t.Errorf("editDistance(%q, %q) = %d and %d, want %d", a, b, got, editDistance(b, a), want)
-		}
-	}
-	f("", "", 0)
-	f("abc", "", 3)
-	f("list", "lst", 1)
-	f("toolset", "tolset", 1)
-	f("kitten", "sitting", 3)
-}
-
 func TestParseAuth(t *testing.T) {
 	f := func(spec string, want admin.AuthItem) {
 		t.Helper()

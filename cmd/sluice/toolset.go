@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -48,12 +50,12 @@ func (c *apiClient) toolset(ctx context.Context, name string) (*admin.ToolsetDet
 	if listErr != nil {
 		return nil, "", p
 	}
-	bestDistance := 3
-	for _, known := range list {
-		if d := editDistance(known.Slug, name); d < bestDistance {
-			bestDistance = d
-			p.Remedy = "did you mean " + known.Slug + "?"
-		}
+	slugs := make([]string, len(list))
+	for i, known := range list {
+		slugs[i] = known.Slug
+	}
+	if best := nearest.Name(name, slices.Values(slugs)); best != "" {
+		p.Remedy = "did you mean " + best + "?"
 	}
 	return nil, "", p
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/plugins/engine"
 )
 
@@ -128,13 +129,7 @@ func (s *shape) unknown(name, at string) error {
 }
 
 func (s *shape) nearest(name string) string {
-	best, distance := "", max(len(name)/3, 1)+1
-	for _, n := range s.order {
-		if d := editDistance(strings.ToLower(n), strings.ToLower(name)); d < distance {
-			best, distance = n, d
-		}
-	}
-	if best != "" {
+	if best := nearest.Name(name, slices.Values(s.order)); best != "" {
 		return best
 	}
 	for _, n := range s.order {
@@ -143,32 +138,6 @@ func (s *shape) nearest(name string) string {
 		}
 	}
 	return ""
-}
-
-// editDistance is Levenshtein's, with transpositions of neighbours.
-func editDistance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	prev2, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], prev2[j-2]+1)
-			}
-		}
-		prev2, prev, row = prev, row, prev2
-	}
-	return prev[len(b)]
 }
 
 // projectSchema is an output schema without what programs leave out.

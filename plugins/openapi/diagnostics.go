@@ -3,7 +3,6 @@ package openapi
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -168,48 +167,4 @@ func (c codeError) Error() string { return string(c) }
 func Code(err error) string {
 	c, _ := errors.AsType[codeError](err)
 	return string(c)
-}
-
-// near is the candidate that is most like name, for "did you mean"; "" when none
-// is close enough.
-func near(name string, candidates func(yield func(string) bool)) string {
-	const maxName, maxTries = 64, 5000
-	if len(name) > maxName {
-		return ""
-	}
-	best, bestDistance := "", len(name)/3+1
-	tries := 0
-	for c := range candidates {
-		if tries++; tries > maxTries {
-			break
-		}
-		if len(c) > maxName {
-			continue
-		}
-		d := distance(strings.ToLower(name), strings.ToLower(c))
-		if d < bestDistance {
-			best, bestDistance = c, d
-		}
-	}
-	return best
-}
-
-// distance is the Levenshtein distance of two short names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			next := diagonal
-			if a[i] != b[j] {
-				next = min(diagonal, row[j], row[j+1]) + 1
-			}
-			diagonal, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }

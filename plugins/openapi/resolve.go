@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/sluicegate/sluice/internal/nearest"
 )
 
 // Bounds of reference resolution.
@@ -158,7 +160,7 @@ func (c *compiler) inResource(root value, fragment string, at value, ref string)
 		c.warn(codeRefUnresolved, at, remedy, "the reference %s cannot be resolved: there is no %s", quoteShort(ref), quoteShort(missing))
 		return value{}
 	}
-	if s := near(missing, func(yield func(string) bool) {
+	if s := nearest.Name(missing, func(yield func(string) bool) {
 		for k := range parent.members() {
 			if !yield(k.text()) {
 				return

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -151,7 +152,7 @@ func (c *compiler) requirement(v value) (operation.Requirement, bool) {
 		id := k.text()
 		if !c.schemeIDs[id] {
 			remedy := "declare it among the security schemes"
-			if s := near(id, func(yield func(string) bool) {
+			if s := nearest.Name(id, func(yield func(string) bool) {
 				for _, s := range c.api.Schemes {
 					if !yield(s.ID) {
 						return

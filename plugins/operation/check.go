@@ -1,12 +1,14 @@
 package operation
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -145,7 +147,7 @@ func (k *checker) unknown(it *jsonscan.MemberIter, what string, known func() []s
 	defer func() { k.path = k.path[:n] }()
 	names := known()
 	name := string(it.KeyText(nil))
-	switch near := nearest(name, names); {
+	switch near := nearest.Name(name, slices.Values(names)); {
 	case near != "":
 		k.fault("unknown %s, did you mean %q?", what, near)
 	case len(names) == 0:
@@ -395,7 +397,7 @@ func (k *checker) enum(s *Schema, v jsonscan.Value) {
 	for _, e := range s.Enum {
 		names = append(names, string(jsonscan.Trusted([]byte(e)).AppendText(nil)))
 	}
-	if near := nearest(string(v.AppendText(nil)), names); near != "" {
+	if near := nearest.Name(string(v.AppendText(nil)), slices.Values(names)); near != "" {
 		k.fault("expected %s, got %s; did you mean %q?", describe(s), got(v), near)
 		return
 	}
