@@ -95,6 +95,9 @@ func edits(fset *token.FileSet, info *types.Info, root ast.Node) []edit {
 			if logs(info, n) {
 				return false
 			}
+			if words(info, n) {
+				return true
+			}
 			swaps(info, n, func(i int) {
 				args := slices.Clone(n.Args)
 				args[i], args[i+1] = args[i+1], args[i]
@@ -219,6 +222,13 @@ func trivial(info *types.Info, call *ast.CallExpr) bool {
 // logs reports whether call is of log/slog: what a log line says is no behaviour.
 func logs(info *types.Info, call *ast.CallExpr) bool {
 	return strings.HasPrefix(calleeName(info, call), "log/slog.")
+}
+
+// words reports whether call makes the text of a message: in which order it names
+// things is no behaviour.
+func words(info *types.Info, call *ast.CallExpr) bool {
+	name := calleeName(info, call)
+	return strings.HasPrefix(name, "fmt.") || strings.HasSuffix(name, "/internal/problem.New") || strings.HasSuffix(name, "/internal/problem.Fix")
 }
 
 // calleeName returns "path.Name" of the called function or method.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -153,6 +154,94 @@ func TestRenewShortened(t *testing.T) {
 	}
 	if _, valid, _ := door(&later).Renew(pass); !valid {
 		t.Error("a token that ends later was not renewed")
+	}
+}
+
+// TestRenewOtherMode: a stream does not go on behind a door of another kind, even one
+// that is open to all: who it belongs to would change under it.
+func TestRenewOtherMode(t *testing.T) {
+	token := compile(t, &registry.AccessDocument{Mode: registry.AccessToken, Tokens: []registry.TokenGrant{tokenGrant("a", "s1")}}, nil, nil)
+	open := compile(t, &registry.AccessDocument{Mode: registry.AccessNone}, nil, nil)
+	byToken, refusal := admit(t, token, "Bearer s1")
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	byNone, refusal := admit(t, open, "")
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	f := func(what string, p *Policy, pass Pass, want bool) {
+		t.Helper()
+		if _, valid, _ := p.Renew(pass); valid != want {
+			t.Errorf("%s: valid %v, want %v", what, valid, want)
+		}
+	}
+	f("a token behind the same door", token, byToken, true)
+	f("a token behind an open door", open, byToken, false)
+	f("nobody behind an open door", open, byNone, true)
+	f("nobody behind a door for tokens", token, byNone, false)
+	f("the zero pass", open, Pass{}, false)
+	f("no policy", nil, byNone, false)
+}
+
+// TestKeyForms: keys of an authorization server, at their bounds, and with something
+// behind their end that decoding stops at.
+func TestKeyForms(t *testing.T) {
+	number := func(bits int) string { return b64(new(big.Int).Lsh(big.NewInt(1), uint(bits-1)).Bytes()) }
+	const e = "AQAB"
+	rsaKeys := []struct {
+		name, n, e string
+		ok         bool
+	}{
+		{"smallest", number(2048), e, true},
+		{"too small", number(2047), e, false},
+		{"largest", number(16384), e, true},
+		{"too large", number(16385), e, false},
+		{"smallest exponent", number(2048), b64([]byte{3}), true},
+		{"smaller exponent", number(2048), b64([]byte{2}), false},
+		{"longest exponent", number(2048), b64([]byte{1, 0, 0, 1}), true},
+		{"longer exponent", number(2048), b64([]byte{1, 0, 0, 0, 1}), false},
+		{"no exponent", number(2048), "", false},
+		{"broken modulus", number(2048) + "!", e, false},
+		{"broken exponent", number(2048), e + "!", false},
+	}
+	for _, row := range rsaKeys {
+		if got := rsaKey(row.n, row.e); (got != nil) != row.ok {
+			t.Errorf("RSA, %s: %v, want one: %v", row.name, got != nil, row.ok)
+		}
+	}
+	for _, c := range []elliptic.Curve{elliptic.P256(), elliptic.P384(), elliptic.P521()} {
+		jwk := publicJWK(t, "1", ecKeyOf(t, c))
+		crv, x, y := jwk["crv"].(string), jwk["x"].(string), jwk["y"].(string)
+		f := func(what, crv, x, y string, ok bool) {
+			t.Helper()
+			if got := ecKey(crv, x, y); (got != nil) != ok {
+				t.Errorf("%s, %s: %v, want one: %v", c.Params().Name, what, got != nil, ok)
+			}
+		}
+		f("good", crv, x, y, true)
+		f("unknown curve", "P-255", x, y, false)
+		f("broken x", crv, x+"!", y, false)
+		f("broken y", crv, x, y+"!", false)
+		f("swapped", crv, y, x, false)
+		f("no x", crv, "", y, false)
+		f("long x", crv, b64(make([]byte, 80)), y, false)
+	}
+}
+
+// TestInspectParts: a token has three parts.
+func TestInspectParts(t *testing.T) {
+	head, claims := b64([]byte(`{"alg":"ES256","kid":"1"}`)), b64([]byte(`{"iss":"x"}`))
+	for token, want := range map[string]string{
+		head + "." + claims + ".c2ln":         "",
+		head + "." + claims:                   whyMalformed,
+		head:                                  whyMalformed,
+		head + "." + claims + ".c2ln.":        whyMalformed,
+		head + "." + claims + ".c2ln.c2ln.c2": whyMalformed,
+	} {
+		if got := inspect([]byte(token)); got != want {
+			t.Errorf("inspect(%q) = %q, want %q", token, got, want)
+		}
 	}
 }
 

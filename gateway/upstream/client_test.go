@@ -77,7 +77,7 @@ func TestParseBase(t *testing.T) {
 	f("https://api.example.com", "https://api.example.com", "api.example.com:443", "https://api.example.com/x?y")
 	f("http://h:8080/v1/", "http://h:8080", "h:8080", "http://h:8080/v1/x?y")
 	f("http://[::1]:8080/a%2Fb", "http://[::1]:8080", "[::1]:8080", "http://[::1]:8080/a%2Fb/x?y")
-	for _, bad := range []string{"", "api.example.com", "ftp://h", "http://", "http://u:p@h", "http://h?a", "http://h#a", "http://{host}/", "http://h\nx", "http://h:x"} {
+	for _, bad := range []string{"", "api.example.com", "ftp://h", "http://", "http://u:p@h", "http://h?a", "http://h#a", "http://{host}/", "http://h/{v}", "http://h/}", "http://h/{", "http://h\nx", "http://h:x"} {
 		if _, err := ParseBase(bad); !problem.Is(err, problem.InvalidArgument) {
 			t.Errorf("ParseBase(%q) = %v", bad, err)
 		} else if strings.Contains(err.Error(), "u:p") {

@@ -8,6 +8,20 @@ import (
 
 // TestSkipString: the end of a string is where a walk byte by byte finds it, whatever
 // runs of quotes and backslashes fall where.
+// TestMinifiedStrings: white space inside of strings stays, also behind empty ones.
+func TestMinifiedStrings(t *testing.T) {
+	f := func(in, want string) {
+		t.Helper()
+		if got := string(AppendMinified([]byte(">"), []byte(in))); got != ">"+want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+	f(`[ "" , " a " , "" , "\" " ]`, `[""," a ","","\" "]`)
+	f(`{ "" : "" , " " : [ ] }`, `{"":""," ":[]}`)
+	f(`""`, `""`)
+	f(" 1 ", "1")
+}
+
 func TestSkipString(t *testing.T) {
 	slow := func(b []byte, i int) int {
 		for ; i < len(b); i++ {

@@ -193,6 +193,8 @@ func TestDiscover(t *testing.T) {
 	f(problem.UpstreamMalformed, `{"issuer":"SELF/a"}`, "no usable token endpoint")
 	f(problem.UpstreamMalformed, `{"issuer":"SELF/a","token_endpoint":"http://id.example/token"}`, "no usable token endpoint")
 	f(problem.UpstreamMalformed, `{"issuer":"SELF/a","token_endpoint":"SELF/token","authorization_endpoint":"javascript:alert(1)"}`, "page to log in")
+	f(problem.UpstreamMalformed, `{"issuer":"SELF/a","token_endpoint":"SELF/token","authorization_endpoint":"http://id.example/auth"}`, "page to log in")
+	f(problem.UpstreamMalformed, `{"issuer":"SELF/a","token_endpoint":"SELF/token","registration_endpoint":"http://id.example/new"}`, "register clients")
 	f(problem.Unsupported, `{"issuer":"SELF/a","token_endpoint":"SELF/token","code_challenge_methods_supported":["plain"]}`, "S256")
 	f(problem.UpstreamMalformed, `<html>`, "not JSON")
 	f(problem.UpstreamTooLarge, `{"issuer":"`+strings.Repeat("x", 256<<10)+`"}`, "more than 262144 bytes")

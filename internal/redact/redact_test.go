@@ -25,6 +25,7 @@ func TestText(t *testing.T) {
 	f(`write to jane.doe@example.co.uk now`, `write to [redacted] now`)
 	f(`call +49 (30) 1234-5678 or 4111 1111 1111 1111`, `call [redacted] or [redacted]`)
 	f(`at 2026-11-21 and 2026-11-21T10:00:00Z`, `at 2026-11-21 and 2026-11-21T10:00:00Z`)
+	f(`at 2026-11-21 10:00:00.123`, `at 2026-11-21 10:00:00.123`)
 	f(`donaudampfschifffahrtsgesellschaft /repos/acme/gadgets/issues/comments`, `donaudampfschifffahrtsgesellschaft /repos/acme/gadgets/issues/comments`)
 	f("-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY----- end", "[redacted] end")
 	f("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0", "[redacted]")
@@ -49,7 +50,46 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestRandom tries each of the rules for a key at its limit and one past it.
+func TestRandom(t *testing.T) {
+	f := func(s string, want bool) {
+		t.Helper()
+		if got := random(s); got != want {
+			t.Errorf("random(%q) = %v", s, got)
+		}
+	}
+	run := strings.Repeat
+	// Letters and digits in turns: every fifth character is of another class.
+	f(run("a", 5)+"1"+run("a", 8)+"11"+"aaaa", true) // 4 changes, 20 characters
+	f(run("a", 5)+"1"+run("a", 8)+"11"+"aaaaa", false)
+	f("111aa1aa1", true)  // letters: 4
+	f("11a11aa11", true)  // letters: 3
+	f("11a111a11", false) // letters: 2
+	f("aa1aaa11", true)   // digits: 3
+	f("aa1aaaa1", false)  // digits: 2
+	// Twelve digits with a letter.
+	f(run("1", 12)+"a", true)
+	f(run("1", 11)+"a", false)
+	f(run("1", 12), false)
+	// Cases in turns: every fourth character is of another class, five times at least.
+	f("aBaBaB", true)
+	f("aBaBa", false)
+	f("aaaaBBBBaaaBBBaaaBBB", true) // 20 characters
+	f("aaaaBBBBaaaaBBBaaaBBB", false)
+	f("", false)
+	f("---", false)
+	f("a-B-a-B-a-B", true) // what is no letter or digit does not count
+}
+
 func TestLimit(t *testing.T) {
+	if MaxBytes != 64<<10 {
+		t.Errorf("%d bytes of a text are looked at, want 64 KB", MaxBytes)
+	}
+	for limit, want := range map[int]string{-1: "", 0: "", 1: "", 2: "é", 3: "éa", 4: "éa"} {
+		if got := Text("éa", limit); got != want {
+			t.Errorf("at most %d bytes: %q, want %q", limit, got, want)
+		}
+	}
 	if got := Text("abcé", 4); got != "abc" {
 		t.Errorf("%q", got)
 	}

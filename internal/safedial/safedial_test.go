@@ -277,6 +277,55 @@ func TestAddressesOfAName(t *testing.T) {
 	}
 }
 
+// TestScopeWithoutGrants: a scope may hold addresses of a context only.
+func TestScopeWithoutGrants(t *testing.T) {
+	one, other := netip.MustParseAddrPort("127.0.0.1:80"), netip.MustParseAddrPort("127.0.0.1:81")
+	s := &Scope{extra: []netip.AddrPort{one}}
+	if !s.has(one) || s.has(other) || (*Scope)(nil).has(one) {
+		t.Errorf("has(%s) = %v, has(%s) = %v", one, s.has(one), other, s.has(other))
+	}
+}
+
+// TestWhatIsSaid: the error says what is wrong with an address, since the remedies
+// differ.
+func TestWhatIsSaid(t *testing.T) {
+	d, err := New(Options{Resolver: names{
+		"mixed.example": {"93.184.216.34", "127.0.0.1"}, "turned.example": {"127.0.0.1", "93.184.216.34"},
+		"inside.example": {"127.0.0.1", "10.0.0.1"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(addr string, rebinding bool) {
+		t.Helper()
+		err := d.Check(t.Context(), addr)
+		if !problem.Is(err, problem.BlockedAddress) || strings.Contains(err.Error(), "rebinding") != rebinding {
+			t.Errorf("%s: %v; want it to speak of rebinding: %v", addr, err, rebinding)
+		}
+	}
+	f("mixed.example:80", true)
+	f("turned.example:80", true)
+	f("inside.example:80", false)
+	f("127.0.0.1:80", false)
+	for kind, err := range map[problem.Kind]error{
+		problem.Timeout:     unresolved("h", context.DeadlineExceeded),
+		problem.Unreachable: unresolved("h", &net.DNSError{IsNotFound: true}),
+	} {
+		if !problem.Is(err, kind) {
+			t.Errorf("%v, want %s", err, kind)
+		}
+	}
+	if err := unresolved("h", &net.DNSError{IsTimeout: true}); !problem.Is(err, problem.Timeout) {
+		t.Errorf("the resolver took too long: %v", err)
+	}
+	if err := unreachable("h:1", context.DeadlineExceeded); !problem.Is(err, problem.Timeout) {
+		t.Errorf("the dial took too long: %v", err)
+	}
+	if err := unreachable("h:1", syscall.ECONNREFUSED); !problem.Is(err, problem.Unreachable) {
+		t.Errorf("a refusal: %v", err)
+	}
+}
+
 // TestDeadlines: each of several addresses has three seconds but the last, which has
 // what is left.
 func TestDeadlines(t *testing.T) {

@@ -108,6 +108,14 @@ func TestSignVerify(t *testing.T) {
 			e.Signatures = append(e.Signatures, e.Signatures[0])
 		}
 	}), PayloadRelease, trust(t, k))
+	most := change(func(e *envelope) {
+		for range maxSignatures - 1 {
+			e.Signatures = append(e.Signatures, e.Signatures[0])
+		}
+	})
+	if _, _, err := Verify(most, PayloadRelease, trust(t, k)); err != nil {
+		t.Errorf("%d signatures: %v", maxSignatures, err)
+	}
 	refuse("zero bytes", nil, PayloadRelease, trust(t, k))
 	refuse("truncated", env[:len(env)/2], PayloadRelease, trust(t, k))
 	refuse("something behind it", append(bytes.Clone(env), '{'), PayloadRelease, trust(t, k))
@@ -393,6 +401,58 @@ func TestRatchetRotation(t *testing.T) {
 	}())
 	// A key that returns does not bring back its old releases.
 	refuse("a return below its own mark", release(t, next, 1, 5, listed(old, next), "a"))
+}
+
+// TestOtherJSON: an envelope may be written as JSON allows; ours is only read faster.
+func TestOtherJSON(t *testing.T) {
+	k := key(t)
+	env := string(release(t, k, 1, 1, listed(k), "a"))
+	f := func(what, env string, ok bool) {
+		t.Helper()
+		if _, err := VerifyRelease([]byte(env), trust(t, k)); (err == nil) != ok {
+			t.Errorf("%s: %v, want it good: %v", what, err, ok)
+		}
+	}
+	f("as it is", env, true)
+	at := strings.Index(env, `"payload":"`) + len(`"payload":"`)
+	f("an escaped letter of the payload", env[:at]+fmt.Sprintf("\\u%04x", env[at])+env[at+1:], true)
+	f("an escaped letter of the type", strings.Replace(env, `"payloadType":"a`, `"payloadType":"\u0061`, 1), true)
+	f("another member", strings.Replace(env, `{"payload"`, `{"x":1,"payload"`, 1), true)
+	f("a payload before it", strings.Replace(env, `{"payload"`, `{"payload":"e30=","payload"`, 1), true) // the last one counts
+	f("a payload behind it", strings.TrimSuffix(strings.TrimSpace(env), "}")+`,"payload":"e30="}`, false)
+	f("a type behind it", strings.TrimSuffix(strings.TrimSpace(env), "}")+`,"payloadType":"x"}`, false)
+	f("signatures behind it", strings.TrimSuffix(strings.TrimSpace(env), "}")+`,"signatures":[]}`, false)
+	f("no payload", `{"payloadType"`+strings.SplitN(env, `"payloadType"`, 2)[1], false)
+}
+
+// TestTrustedAll names the use and the workspace of the key and of those beside it.
+func TestTrustedAll(t *testing.T) {
+	k := key(t)
+	k.older = []*Key{key(t)}
+	got := k.TrustedAll("a-use", "a-workspace")
+	if len(got) != 2 || got[0].KeyID != k.ID() || got[1].KeyID != k.older[0].ID() {
+		t.Fatalf("%+v", got)
+	}
+	for _, x := range got {
+		if x.Use != "a-use" || x.Workspace != "a-workspace" {
+			t.Errorf("%+v", x)
+		}
+	}
+}
+
+func TestKeyIDOf(t *testing.T) {
+	k := key(t)
+	der, err := x509.MarshalPKCS8PrivateKey(k.private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: pemPrivate, Bytes: der})
+	if id, err := KeyIDOf(text); err != nil || id != k.ID() {
+		t.Errorf("%q, %v", id, err)
+	}
+	if id, err := KeyIDOf([]byte("no key")); !problem.Is(err, problem.InvalidArgument) || id != "" {
+		t.Errorf("no key: %q, %v", id, err)
+	}
 }
 
 // TestRatchetLastWord: a key that signs a release which no longer lists it is held to

@@ -1,0 +1,103 @@
+package upstream
+
+import (
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/upstreamtest"
+)
+
+// TestDefaults: what the documentation says of a client without options.
+func TestDefaults(t *testing.T) {
+	up := upstreamtest.New(t)
+	up.Handle("/", upstreamtest.Echo())
+	base := mustBase(t, up.URL)
+	f := func(o Options, want string) {
+		t.Helper()
+		up.Forget()
+		c := newClient(t, o)
+		if _, _, err := do(t, c, base, http.MethodGet, "/", Limits{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := up.Requests()[0].Header.Get("User-Agent"); got != want {
+			t.Errorf("User-Agent %q, want %q", got, want)
+		}
+	}
+	f(Options{}, "sluice")
+	f(Options{UserAgent: "sluice/1.2"}, "sluice/1.2")
+	var x Exchange
+	defer x.Reset()
+	x.Request.SetRequestURIBytes(base.AppendURL(nil, []byte("/")))
+	x.Request.Header.SetUserAgent("the agent's")
+	up.Forget()
+	if err := newClient(t, Options{}).Do(&x, base, Limits{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := up.Requests()[0].Header.Get("User-Agent"); got != "the agent's" {
+		t.Errorf("a request's own User-Agent became %q", got)
+	}
+	if DefaultMaxConns != 256 || newClient(t, Options{}).opts.MaxConns != 256 || newClient(t, Options{MaxConns: 7}).opts.MaxConns != 7 {
+		t.Error("connections to one host are not bounded by 256, or by what was asked for")
+	}
+}
+
+// TestCancelledBeforeItBegan: nothing is sent for a call that was cancelled.
+func TestCancelledBeforeItBegan(t *testing.T) {
+	up := upstreamtest.New(t)
+	up.Handle("/", upstreamtest.Echo())
+	var c Cancel
+	c.Cancel()
+	_, _, err := do(t, newClient(t, Options{}), mustBase(t, up.URL), http.MethodGet, "/", Limits{Cancel: &c}, nil)
+	if !problem.Is(err, problem.Cancelled) || len(up.Requests()) != 0 {
+		t.Errorf("%v, %d requests", err, len(up.Requests()))
+	}
+}
+
+// closes notes that it was closed.
+type closes struct {
+	net.Conn
+
+	closed bool
+}
+
+func (c *closes) Close() error { c.closed = true; return c.Conn.Close() }
+
+// TestDetach: Cancel closes the connections of exchanges that run, and leaves one that
+// went back to its pool to whoever has it next.
+func TestDetach(t *testing.T) {
+	for detached := range 3 {
+		var c Cancel
+		var conns []*closes
+		for range 3 {
+			a, b := net.Pipe()
+			t.Cleanup(func() { _ = b.Close() })
+			conns = append(conns, &closes{Conn: a})
+			if !c.attach(conns[len(conns)-1]) {
+				t.Fatal("not attached")
+			}
+		}
+		c.detach(conns[detached])
+		c.Cancel()
+		for i, conn := range conns {
+			if conn.closed == (i == detached) {
+				t.Errorf("detached %d: connection %d closed: %v", detached, i, conn.closed)
+			}
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	f := func(n int64, want string) {
+		t.Helper()
+		if got := size(n); got != want {
+			t.Errorf("size(%d) = %q, want %q", n, got, want)
+		}
+	}
+	f(0, "0 bytes")
+	f(1<<20-1, "1048575 bytes")
+	f(1<<20, "1 MiB")
+	f(1<<20+1, "1048577 bytes")
+	f(16<<20, "16 MiB")
+}
