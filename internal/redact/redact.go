@@ -91,7 +91,7 @@ func random(s string) bool {
 		last = class
 	}
 	// Every third or fourth character of random text changes its class.
-	return digits >= 3 && letters >= 3 && changes*5 >= letters+digits || digits >= 12 && letters > 0 || changes*4 >= letters+digits && letters > 0 && changes > 4
+	return digits >= 3 && letters >= 3 && changes*5 >= letters+digits || digits >= 12 && letters > 0 || changes*4 >= letters+digits && changes > 4
 }
 
 func classOf(c byte) byte {

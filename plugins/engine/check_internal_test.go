@@ -321,8 +321,18 @@ func TestCheckIsLinear(t *testing.T) {
 		t.Fatalf("%d bytes are left of the budget", left)
 	}
 	check("all of the budget", b, "")
-	b[b.nodeAt(last)+26] = 1
-	check("more than the budget", b, "parts shared too often")
+	with := func(change func(b table)) table { c := append(table{}, b...); change(c); return c }
+	check("more than the budget", with(func(b table) { b[b.nodeAt(last)+26] = 1 }), "parts shared too often")
+	check("a suffix of the last node more", with(func(b table) {
+		ext := b.end() - extBytes - suffixBytes
+		b.extension(ext)
+		b.put32(b.nodeAt(0)+16, 0)
+		b.put32(b.nodeAt(nodes-1)+16, ext)
+		b.put32(ext+16, ext+extBytes)
+		b.put32(ext+20, 1)
+		b.put32(ext+extBytes, ext)
+		b.put32(ext+extBytes+4, 1)
+	}), "parts shared too often")
 
 	// Suffixes count, too: each of these nodes reads the same 32.
 	b = blank(400, 0, 1024)
