@@ -102,6 +102,8 @@ type Publisher struct {
 	opts Options
 	log  *slog.Logger
 	turn chan struct{} // holds one token: whoever has it makes the next release
+	// failed holds a token when a release that was due could not be made: Run tries again.
+	failed chan struct{}
 
 	mu      sync.Mutex
 	groups  map[string]*atomic.Pointer[sign.Release] // guarded by mu; newest release by group
@@ -118,7 +120,7 @@ func New(ctx context.Context, opts Options) (*Publisher, error) {
 		return nil, err
 	}
 	p := &Publisher{
-		opts: opts, turn: make(chan struct{}, 1), log: opts.Logger.With(slog.String("component", "publish")),
+		opts: opts, turn: make(chan struct{}, 1), failed: make(chan struct{}, 1), log: opts.Logger.With(slog.String("component", "publish")),
 		groups: make(map[string]*atomic.Pointer[sign.Release]), changed: make(chan struct{}), content: make(map[registry.Digest]*Content),
 		stopped: make(map[string]error),
 	}
@@ -289,19 +291,34 @@ func (p *Publisher) release(ctx context.Context, raise bool) (*sign.Release, err
 	defer func() { p.turn <- struct{}{} }()
 	first, err := p.releaseGroup(ctx, p.opts.Group, raise)
 	if err != nil {
+		p.tryAgain(p.opts.Group)
 		return nil, err
 	}
 	others, err := p.otherGroups(ctx)
 	if err != nil {
+		p.tryAgain(p.opts.Group)
 		p.log.LogAttrs(ctx, slog.LevelError, "groups of edges cannot be listed, they keep their releases", slog.Any("error", err))
 	}
 	for _, g := range others {
 		if _, err := p.releaseGroup(ctx, g, raise); err != nil {
+			p.tryAgain(g)
 			p.log.LogAttrs(ctx, slog.LevelError, "release of a group cannot be made, its edges keep the newest one",
 				slog.String("group", g), slog.Any("error", err))
 		}
 	}
 	return first, nil
+}
+
+// tryAgain has Run make the release of a group soon. Where the operator has to decide
+// first it does not.
+func (p *Publisher) tryAgain(group string) {
+	if p.Stopped(group) != nil {
+		return
+	}
+	select {
+	case p.failed <- struct{}{}:
+	default: // it will
+	}
 }
 
 func (p *Publisher) otherGroups(ctx context.Context) ([]string, error) {
@@ -436,11 +453,14 @@ func sameAs(r, next *registry.Release) (bool, error) {
 }
 
 // Run renews each release whenever it is [RenewAfter] old, and makes those that
-// could not be made before, until ctx ends; it returns ctx's error.
+// could not be made before, a minute later and then every minute, until ctx ends; it
+// returns ctx's error. What a toolset's owner was told, such as that a token is revoked,
+// must not wait for the next renewal to reach the edges.
 func (p *Publisher) Run(ctx context.Context) error {
+	soon := false // something that is due could not be made
 	for {
 		wait, err := p.due(ctx)
-		if err != nil {
+		if soon || err != nil {
 			wait = retryRenewal
 		}
 		t := time.NewTimer(max(wait, 0))
@@ -448,18 +468,23 @@ func (p *Publisher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			t.Stop()
 			return ctx.Err()
+		case <-p.failed:
+			t.Stop()
+			soon = true
+			continue
 		case <-t.C:
 		}
 		if _, err = p.Release(ctx); err != nil && ctx.Err() == nil {
 			p.log.LogAttrs(ctx, slog.LevelError, "release cannot be renewed", slog.Any("error", err))
 		}
-		if wait, dueErr := p.due(ctx); err != nil || dueErr != nil || wait <= 0 {
-			t := time.NewTimer(retryRenewal)
-			select {
-			case <-ctx.Done():
-			case <-t.C:
-			}
-			t.Stop()
+		soon = err != nil
+		select {
+		case <-p.failed:
+			soon = true
+		default:
+		}
+		if wait, err := p.due(ctx); err != nil || wait <= 0 {
+			soon = true
 		}
 	}
 }

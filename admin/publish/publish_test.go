@@ -306,6 +306,74 @@ func TestRunRenews(t *testing.T) {
 	})
 }
 
+// grouped are records of two groups of edges, of which each may be out of order.
+type grouped struct {
+	mu     sync.Mutex
+	faults map[string]error
+	asked  map[string]int
+}
+
+func (g *grouped) Live(_ context.Context, group string) ([]registry.ReleaseToolset, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked[group]++
+	return nil, g.faults[group]
+}
+
+func (g *grouped) Groups(context.Context) ([]string, error) { return []string{"far"}, nil }
+
+// A release that was due and could not be made, of any group, is made about a minute
+// later: the operator was told that a toolset is deployed or a token revoked, and the
+// edges must not learn it at the next renewal.
+func TestRunTriesAgain(t *testing.T) {
+	for _, group := range []string{publish.DefaultGroup, "far"} {
+		synctest.Test(t, func(t *testing.T) {
+			rec := &grouped{faults: map[string]error{}, asked: map[string]int{}}
+			p := newPublisher(t, openStore(t, t.TempDir()), newKey(t), rec, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- p.Run(ctx) }()
+			asked := func(after time.Duration) int {
+				t.Helper()
+				time.Sleep(after)
+				synctest.Wait()
+				rec.mu.Lock()
+				defer rec.mu.Unlock()
+				return rec.asked[group]
+			}
+			set := func(err error) {
+				rec.mu.Lock()
+				defer rec.mu.Unlock()
+				rec.faults[group] = err
+			}
+			asked(time.Minute + time.Second) // the first release of the other group
+			set(errors.New("the disk is away"))
+			_, err := p.Release(ctx)
+			if failed := err != nil; failed != (group == publish.DefaultGroup) {
+				t.Fatalf("Release: %v", err)
+			}
+			before := asked(0)
+			if n := asked(59 * time.Second); n != before {
+				t.Errorf("%s: tried %d times at once", group, n-before)
+			}
+			if n := asked(2 * time.Second); n != before+1 {
+				t.Errorf("%s: tried %d times after a minute, want once", group, n-before)
+			}
+			set(nil)
+			if n := asked(time.Minute); n != before+2 {
+				t.Errorf("%s: tried %d times after two minutes, want twice", group, n-before)
+			}
+			if n := asked(5 * time.Minute); n != before+2 {
+				t.Errorf("%s: tried %d times when nothing was due", group, n-before-2)
+			}
+			cancel()
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Fatalf("Run ended with %v", err)
+			}
+		})
+	}
+}
+
 // Releases that are asked for at the same time are made one after the other and
 // none loses what another listed.
 func TestConcurrentReleases(t *testing.T) {
