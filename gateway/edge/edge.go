@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,15 @@ type Source interface {
 	Artifact(ctx context.Context, repository string, d registry.Digest, kind oci.Kind) (*oci.Artifact, error)
 }
 
+// Jitter makes the pause before the next try of a longest one, so that many nodes that
+// lost one control plane do not come back at once. It may be called by many goroutines.
+type Jitter func(longest time.Duration) time.Duration
+
+// randomHalf takes a random half off.
+func randomHalf(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2+1) //nolint:gosec // spreads load, keeps no secret
+}
+
 // Options configure a Follower.
 type Options struct {
 	Source Source                // Required
@@ -60,6 +70,7 @@ type Options struct {
 	MaxRetry    time.Duration     // Default: DefaultMaxRetry
 	PollTimeout time.Duration     // Default: DefaultPollTimeout
 	Now         func() time.Time  // clock that expiry is told by. Default: time.Now
+	Jitter      Jitter            // of pauses after an error. Default: random, half to all of a pause
 	System      atomicfile.System // file system the cache is written on. Default: the operating system's
 }
 
@@ -91,6 +102,9 @@ func (o *Options) validate() error {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Jitter == nil {
+		o.Jitter = randomHalf
 	}
 	if o.PollTimeout <= 0 {
 		o.PollTimeout = DefaultPollTimeout

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"time"
 
 	"github.com/sluicegate/sluice/registry"
@@ -54,8 +53,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// backoff doubles from MinRetry to MaxRetry and takes a random half off, so that
-// many nodes that lost one control plane do not come back at once.
+// backoff doubles from MinRetry to MaxRetry, with jitter.
 func (f *Follower) backoff(failures int) time.Duration {
 	d := f.opts.MaxRetry
 	if failures < 32 {
@@ -63,7 +61,7 @@ func (f *Follower) backoff(failures int) time.Duration {
 			d = e
 		}
 	}
-	return d/2 + rand.N(d/2+1) //nolint:gosec // spreads load, keeps no secret
+	return f.opts.Jitter(d)
 }
 
 func (f *Follower) pause(ctx context.Context, d time.Duration) {

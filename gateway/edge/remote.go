@@ -45,6 +45,7 @@ type RemoteOptions struct {
 	JoinToken func() (secrets.Secret, error)
 	Wait      time.Duration     // how long the control plane is asked to hold a question, whole seconds. Default: 30 s
 	Now       func() time.Time  // Default: time.Now
+	Jitter    Jitter            // as in [Options]; of the credentials
 	System    atomicfile.System // Default: the operating system's
 	Logger    *slog.Logger      // Default: discard
 }
@@ -82,6 +83,9 @@ func OpenRemote(o RemoteOptions) (*Remote, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Jitter == nil {
+		o.Jitter = randomHalf
 	}
 	if o.System == nil {
 		o.System = atomicfile.OS

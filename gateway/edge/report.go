@@ -69,7 +69,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 	var next time.Time
 	tick := time.NewTicker(reportCheck)
 	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
 		if s := r.State(); s != last || !time.Now().Before(next) {
 			rctx, cancel := context.WithTimeout(ctx, reportTimeout)
 			err := r.Remote.Report(rctx, s)
@@ -83,8 +83,8 @@ func (r *Reporter) Run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
 		case <-tick.C:
 		}
 	}
+	return ctx.Err()
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -506,7 +505,7 @@ func (v *Vault) Run(ctx context.Context) error {
 			pause = DefaultMinRetry
 			continue
 		}
-		v.wait(ctx, pause/2+rand.N(pause/2+1)) //nolint:gosec // spreads load, keeps no secret
+		v.wait(ctx, v.remote.opts.Jitter(pause))
 	}
 	return ctx.Err()
 }

@@ -66,9 +66,12 @@ type SpoolOptions struct {
 	// MaxBytes of reports that wait. Beyond, the oldest is dropped and the fault says
 	// so. Default: [DefaultSpoolBytes].
 	MaxBytes int64
-	Now      func() time.Time  // Default: time.Now
-	System   atomicfile.System // Default: the operating system's
-	Logger   *slog.Logger      // Default: discard
+	Now      func() time.Time // Default: time.Now
+	// Jitter makes the pause before the next try of a longest one. Default: random, half
+	// to all of it.
+	Jitter func(longest time.Duration) time.Duration
+	System atomicfile.System // Default: the operating system's
+	Logger *slog.Logger      // Default: discard
 }
 
 // Spool writes what a Meter counted to disk, every [FlushEvery], and posts it in
@@ -119,6 +122,11 @@ func NewSpool(o SpoolOptions) (*Spool, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Jitter == nil {
+		o.Jitter = func(d time.Duration) time.Duration {
+			return d/2 + rand.N(d/2+1) //nolint:gosec // spreads load, keeps no secret
+		}
 	}
 	if o.System == nil {
 		o.System = atomicfile.OS
@@ -374,7 +382,7 @@ func (s *Spool) postAll(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		t := time.NewTimer(pause/2 + rand.N(pause/2+1)) //nolint:gosec // spreads load, keeps no secret
+		t := time.NewTimer(s.o.Jitter(pause))
 		select {
 		case <-ctx.Done():
 			t.Stop()

@@ -35,6 +35,9 @@ type Disk struct {
 	// FailAt makes the n-th operation (from 1) and all later ones fail with
 	// ErrInjected, as a disk that went away. 0: none.
 	FailAt int
+	// Fault is asked before each operation, named as [Disk.Ops] names it; its error is
+	// what the operation returns. nil: none fails. It is called by one goroutine at a time.
+	Fault func(op string) error
 
 	root string
 
@@ -58,6 +61,33 @@ func New(root string) *Disk {
 	return &Disk{root: filepath.Clean(root), live: map[string]*node{}, disk: map[string]*node{}}
 }
 
+// Open is [New] with what is in root, taken as durable.
+func Open(root string) (*Disk, error) {
+	d := New(root)
+	err := filepath.WalkDir(d.root, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || name == d.root {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		n := &node{dir: e.IsDir(), perm: info.Mode().Perm()}
+		if !n.dir {
+			if n.data, err = os.ReadFile(name); err != nil {
+				return err
+			}
+			n.synced = n.data
+		}
+		d.live[name], d.disk[name] = n, n
+		return nil
+	})
+	return d, err
+}
+
+// Root is the directory that the disk is below.
+func (d *Disk) Root() string { return d.root }
+
 // Ops returns what was done, one line each: "create DIR", "write", "sync NAME",
 // "rename TO", "syncdir DIR", "mkdir DIR", "remove NAME", relative to the root.
 func (d *Disk) Ops() []string {
@@ -79,6 +109,9 @@ func (d *Disk) stepLocked(op, path string) error {
 	d.ops = append(d.ops, op+" "+d.rel(path))
 	if d.FailAt > 0 && len(d.ops) >= d.FailAt {
 		return ErrInjected
+	}
+	if d.Fault != nil {
+		return d.Fault(d.ops[len(d.ops)-1])
 	}
 	return nil
 }
@@ -155,13 +188,17 @@ func (d *Disk) SyncDir(dir string) error {
 	if d.DropDirSync {
 		return nil
 	}
+	in := func(name string) bool { // names are clean; comparing them is quicker than cutting them
+		return len(name) > len(dir) && name[len(dir)] == filepath.Separator && name[:len(dir)] == dir &&
+			strings.IndexByte(name[len(dir)+1:], filepath.Separator) < 0
+	}
 	for name := range d.disk {
-		if filepath.Dir(name) == dir && d.live[name] == nil {
+		if in(name) && d.live[name] == nil {
 			delete(d.disk, name)
 		}
 	}
 	for name, n := range d.live {
-		if filepath.Dir(name) == dir {
+		if in(name) {
 			d.disk[name] = n
 		}
 	}
