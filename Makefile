@@ -221,6 +221,12 @@ backups: ## make, restore and serve BACKUPS (default 100) backups of 50 MB and 3
 	go test -count=1 -v -tags chaos -timeout 90m -run TestChaosBackup ./cmd/sluice/e2e -backups $(BACKUPS)
 	go test -count=1 -v -tags chaos -timeout 90m -run TestChaosBackup ./cmd/sluice/e2e -backups 3 -backup.mb 1000
 
+# Replay a seed that failed: go test ./cmd/sluice/sim -run TestSimulation -v -sim.seeds 1 -sim.trace -sim.first SEED
+SEEDS ?= 1000
+.PHONY: sim
+sim: ## simulate control planes, edges and their faults from SEEDS=1000 seeds
+	go test -count=1 -v -timeout 3h -run TestSimulation ./cmd/sluice/sim -sim.seeds $(SEEDS) -sim.procs "$$(getconf _NPROCESSORS_ONLN)"
+
 # Results belong in docs/reliability.md.
 SOAK ?= 10m
 .PHONY: soak
