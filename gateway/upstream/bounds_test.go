@@ -1,9 +1,12 @@
 package upstream
 
 import (
+	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
@@ -100,4 +103,54 @@ func TestSize(t *testing.T) {
 	f(1<<20, "1 MiB")
 	f(1<<20+1, "1048577 bytes")
 	f(16<<20, "16 MiB")
+}
+
+// TestCancelAgain: a Cancel that was reset knows nothing of the call before.
+func TestCancelAgain(t *testing.T) {
+	a, b := net.Pipe()
+	t.Cleanup(func() { _ = b.Close() })
+	conn := &closes{Conn: a}
+	var c Cancel
+	if !c.attach(conn) {
+		t.Fatal("not attached")
+	}
+	c.Reset()
+	c.Cancel()
+	if conn.closed || !c.Cancelled() || c.attach(conn) {
+		t.Errorf("closed %v, cancelled %v", conn.closed, c.Cancelled())
+	}
+	c.Reset()
+	if c.Cancelled() || !c.attach(conn) {
+		t.Error("still cancelled after Reset")
+	}
+}
+
+// TestHostsInUse: hosts note when they were used, since those that are not are closed.
+func TestHostsInUse(t *testing.T) {
+	c := newClient(t, Options{})
+	before := time.Now().Unix()
+	h, err := c.host(hostKey{addr: "api.example:443", tls: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := h.lastUsed.Load(); got < before || got > time.Now().Unix() {
+		t.Errorf("last used at %d, want %d", got, before)
+	}
+}
+
+// TestChunkedStream: the pieces that a stream is sent in are no part of it.
+func TestChunkedStream(t *testing.T) {
+	up := upstreamtest.New(t)
+	lines := []string{`{"a":1}` + "\n", `{"a":2}` + "\n", `{"a":3}` + "\n"}
+	up.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		for _, line := range lines {
+			_, _ = io.WriteString(w, line)
+			w.(http.Flusher).Flush()
+		}
+	}))
+	_, body, err := do(t, newClient(t, Options{}), mustBase(t, up.URL), http.MethodGet, "/", Limits{}, nil)
+	if err != nil || body != strings.Join(lines, "") {
+		t.Errorf("%q, %v", body, err)
+	}
 }
