@@ -425,6 +425,34 @@ func TestOtherJSON(t *testing.T) {
 	f("no payload", `{"payloadType"`+strings.SplitN(env, `"payloadType"`, 2)[1], false)
 }
 
+// TestUnreadableTrust: a release whose keys cannot be used is refused when it is read,
+// not when the next one has to be verified with them.
+func TestUnreadableTrust(t *testing.T) {
+	k, other := key(t), key(t)
+	payload, _, err := Verify(release(t, k, 1, 1, listed(k), "a"), PayloadRelease, trust(t, k))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(what string, payload []byte, ok bool) {
+		t.Helper()
+		env, err := Sign(k, PayloadRelease, payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := VerifyRelease(env, trust(t, k)); (err == nil) != ok {
+			t.Errorf("%s: %v, want it good: %v", what, err, ok)
+		}
+		if _, err := ratchet(t, nil, k).Accept(env); (err == nil) != ok {
+			t.Errorf("%s, accepted: %v, want it good: %v", what, err, ok)
+		}
+	}
+	f("as it is", payload, true)
+	f("the id of another key", bytes.Replace(payload, []byte(k.ID()), []byte(other.ID()), 1), false)
+	mine, theirs := base64.StdEncoding.EncodeToString(k.der), base64.StdEncoding.EncodeToString(other.der)
+	f("another key under its id", bytes.Replace(payload, []byte(mine), []byte(theirs), 1), false)
+	f("no key", bytes.Replace(payload, []byte(mine), []byte("AAAA"), 1), false)
+}
+
 // TestTrustedAll names the use and the workspace of the key and of those beside it.
 func TestTrustedAll(t *testing.T) {
 	k := key(t)
