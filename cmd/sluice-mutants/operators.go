@@ -224,10 +224,13 @@ func logs(info *types.Info, call *ast.CallExpr) bool {
 	return strings.HasPrefix(calleeName(info, call), "log/slog.")
 }
 
-// words reports whether call makes the text of a message: in which order it names
-// things is no behaviour.
+// words reports whether call makes the text of a message, or lists the columns of a
+// query, which are found by their names: the order is no behaviour.
 func words(info *types.Info, call *ast.CallExpr) bool {
 	name := calleeName(info, call)
+	if strings.HasPrefix(name, "github.com/uptrace/bun.") && strings.HasSuffix(name, "Column") {
+		return true
+	}
 	return strings.HasPrefix(name, "fmt.") || strings.HasSuffix(name, "/internal/problem.New") || strings.HasSuffix(name, "/internal/problem.Fix")
 }
 

@@ -158,3 +158,21 @@ func TestParsePublisherKey(t *testing.T) {
 		}
 	}
 }
+
+// TestStatementInPart: what cannot be read to its end says nothing, though it begins as
+// it should.
+func TestStatementInPart(t *testing.T) {
+	want := PluginStatement{Name: "mask", Version: "1"}
+	good, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sameStatement(good, want); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"", string(good) + "x", strings.TrimSuffix(string(good), "}") + `,"name":5}`} {
+		if err := sameStatement([]byte(bad), want); !problem.Is(err, problem.InvalidPlugin) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
