@@ -3,6 +3,7 @@
 //
 //	sluice-test run [FLAGS] -- TEST-FLAGS PACKAGES [-- TEST-FLAGS PACKAGES]…
 //	sluice-test flaky [FLAGS] [PACKAGES]
+//	sluice-test platforms -platforms "GOOS/GOARCH…" PACKAGES
 //
 // Run calls "go test -json" once for each group of arguments (a flag and its value are
 // one word: -timeout=10m) and prints what plain "go test" prints: packages as they finish, with the output of failed tests. At the
@@ -11,6 +12,8 @@
 //
 // Flaky runs each package many times while it keeps every processor busy, to find
 // tests that depend on time. It goes on where it was interrupted.
+//
+// Platforms type-checks packages for systems and processors other than this one.
 //
 // It is not part of the binary; the Makefile runs it.
 package main

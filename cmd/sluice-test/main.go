@@ -27,7 +27,7 @@ func main() {
 
 func command(ctx context.Context, args []string, stdout io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("usage: sluice-test run|flaky")
+		return errors.New("usage: sluice-test run|flaky|platforms")
 	}
 	flags := flag.NewFlagSet("sluice-test "+args[0], flag.ContinueOnError)
 	switch args[0] {
@@ -60,8 +60,14 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 			return err
 		}
 		return f.run(ctx, flags.Args())
+	case "platforms":
+		list := flags.String("platforms", "", "`GOOS/GOARCH`, with blanks between them")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return checkPlatforms(ctx, "", strings.Fields(*list), flags.Args(), stdout)
 	}
-	return fmt.Errorf("no command %s: run or flaky", args[0])
+	return fmt.Errorf("no command %s: run, flaky or platforms", args[0])
 }
 
 // groups splits arguments at "--": each group is one go command.
