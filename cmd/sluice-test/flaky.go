@@ -179,7 +179,6 @@ func (f *flaky) round(ctx context.Context, p tested, binary string, n int) (why 
 	stop := load(f.dir)
 	defer stop()
 
-	//nolint:gosec // the binary was built by this program
 	cmd := exec.CommandContext(ctx, "go", "tool", "test2json", "-p", p.path, binary, "-test.v=test2json", "-test.paniconexit0", "-test.timeout="+roundTimeout.String())
 	cmd.Dir = p.dir
 	cmd.WaitDelay = time.Minute

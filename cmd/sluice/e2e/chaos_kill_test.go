@@ -67,7 +67,7 @@ func (v *victim) start(ctx context.Context) error {
 			return fmt.Errorf("%s is not ready after %s:\n%s", v.name, readyTimeout, last(v.log.String(), 4000))
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the end of the run
 		}
 		time.Sleep(10 * time.Millisecond) // another process starts
 	}

@@ -197,7 +197,7 @@ func besideSenders(t *testing.T, addr, path, token string, senders int) latencie
 }
 
 func pingOnce(c *http.Client, url, token string) error {
-	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)) //nolint:noctx // the client has a timeout
+	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func sendAll(addr, path string, n int) string {
 		wg.Go(func() {
 			defer func() { <-turns }()
 			d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 7, byte(1+i%sendersAddresses))}, Timeout: time.Minute}
-			c, err := d.Dial("tcp", addr) //nolint:noctx // the dialer has a timeout
+			c, err := d.Dial("tcp", addr)
 			if err != nil {
 				unconnected.Add(1)
 				return

@@ -24,10 +24,9 @@ import (
 type registryTools struct {
 	*node
 
-	t       *testing.T
-	dir     string
-	token   string
-	version int
+	t     *testing.T
+	dir   string
+	token string
 }
 
 // withTools starts a node whose registry the programs are logged in to.
