@@ -25,7 +25,7 @@ const (
 // unknownLogin is the answer to whatever belongs to no login. It does not say what
 // is wrong.
 func unknownLogin() *problem.Error {
-	return problem.New(problem.NotFound, "this login is not waited for: it was finished, replaced or took too long").Fix("begin it again")
+	return problem.New(problem.NotFound, "login expired or already used").Fix("begin it again")
 }
 
 // waitingLogin is a login that an operator began and nobody confirmed yet.

@@ -56,8 +56,8 @@ func (s *Server) create(ctx context.Context, in *CreateToolset, phase func(strin
 	return s.make(ctx, in, nil, nil, phase)
 }
 
-// make is create, and with again the refresh of a connector of the toolset that in
-// names by its slug, and with to the addition of a connector to a toolset.
+// make creates a toolset from a source. With again it refreshes a connector of the
+// toolset whose slug in names; with to it adds a connector to a toolset.
 func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to *addition, phase func(string)) (*done, error) {
 	ws := s.workspace(ctx)
 	if err := s.adopt(ctx, in); err != nil {
@@ -86,11 +86,11 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 		return nil, err
 	}
 	slug := in.slug(connectorName(compiled, ws.ID()))
-	giveBack, err := s.creating.take(ctx, ws.ID()+"/"+slug)
+	unlock, err := s.creating.lock(ctx, ws.ID()+"/"+slug)
 	if err != nil {
 		return nil, err
 	}
-	defer giveBack()
+	defer unlock()
 	d, isNew, err := s.prepare(ctx, ws, in, src, report, again, to, slug)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to
 		whole := *in
 		source := *in.Source.OpenAPI
 		source.Overlays, whole.Source.OpenAPI = kept, &source
-		giveBack()
+		unlock()
 		return s.make(ctx, &whole, again, to, phase)
 	}
 	before := d.known()
@@ -337,8 +337,8 @@ func (d *draft) addPart(src *source) {
 	d.parts = append(d.parts, d.part)
 }
 
-// find makes the draft be about the connector that a source belongs to: the one that
-// is refreshed, one of that source, or where the request adds one a new one.
+// find focuses the draft on the connector of a source: the one that is refreshed, the one
+// that has this source, or a new one when the request adds a connector.
 func (d *draft) find(src *source, again *refresh, to *addition) error {
 	if again != nil {
 		return d.focus(again.source.Connector)

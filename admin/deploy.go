@@ -36,7 +36,7 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 	from, step := store.Draft, store.PublishUntested
 	if test != nil && test.Passed {
 		if test.Digest != d.ts.DraftDigest { // a test is of exactly the bytes that ran
-			return problem.New(problem.Conflict, "the test is not of the draft as it is now").Fix("test it again")
+			return problem.New(problem.Conflict, "the draft changed after the test").Fix("test it again")
 		}
 		rev.TestRunID = test.ID
 		from, step = store.Tested, store.Publish

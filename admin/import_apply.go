@@ -215,11 +215,11 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	case "delete":
 		return s.remove(ctx, ws, x.now)
 	}
-	giveBack, err := s.creating.take(ctx, ws.ID()+"/"+x.want.Slug)
+	unlock, err := s.creating.lock(ctx, ws.ID()+"/"+x.want.Slug)
 	if err != nil {
 		return err
 	}
-	defer giveBack()
+	defer unlock()
 	ctx, named := s.seeImported(ctx, x)
 	d, err := s.importDraft(ctx, ws, x, func(string) {})
 	if err != nil {

@@ -170,7 +170,7 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 		return err
 	}
 	if old.N == ts.LiveRevision || old.Digest == ts.LiveDigest {
-		return problem.New(problem.Conflict, "revision %d is what is live", old.N)
+		return problem.New(problem.Conflict, "revision %d is already live", old.N)
 	}
 	if _, err := store.Next(old.State, store.Restore); err != nil {
 		return err

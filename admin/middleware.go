@@ -126,7 +126,7 @@ func (s *Server) authenticated(next http.HandlerFunc) http.HandlerFunc {
 		scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		token := secrets.New(strings.TrimSpace(value))
 		if !strings.EqualFold(scheme, "Bearer") || !ValidToken(token) {
-			s.writeProblem(w, r, problem.New(problem.Unauthenticated, "the request shows no API token").
+			s.writeProblem(w, r, problem.New(problem.Unauthenticated, "missing API token").
 				Fix("send Authorization: Bearer slu_…; the token of the local administrator is in the file admin.token of the data directory"))
 			return
 		}

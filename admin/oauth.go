@@ -312,7 +312,7 @@ func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, h holder, r
 			}
 		}
 		if cur.Version != row.Version && !login { // set or logged in anew meanwhile
-			return problem.New(problem.Conflict, "the authentication was changed while a token was got").Fix("try again")
+			return problem.New(problem.Conflict, "the authentication changed while a token was requested").Fix("try again")
 		}
 		if !login {
 			next.Login, next.LoginExpires = cur.Login, cur.LoginExpires

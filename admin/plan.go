@@ -100,8 +100,8 @@ func elementKey(v any) string {
 	return method + " " + path
 }
 
-// compareKeyed compares such lists; pointers are those of the document, of what
-// goes those of what is there.
+// compareKeyed compares two lists by the keys of their items. The JSON pointers of a
+// change are those of the document; of a removed item, those of the present state.
 func compareKeyed(at string, from, to []any, out *[]PlannedChange) {
 	var found []PlannedChange
 	have := map[string]int{}

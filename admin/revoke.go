@@ -29,8 +29,8 @@ const (
 	revokeTimeout = 2 * time.Minute
 )
 
-// grantGone is what an authorization server gave to somebody, and that is not used any
-// more.
+// grantGone holds tokens of an authorization server that are no longer used and are to be
+// revoked there.
 type grantGone struct {
 	config *oauth.Config
 	tokens grantedTokens

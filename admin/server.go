@@ -186,10 +186,10 @@ type Server struct {
 	rotation sync.Mutex // held while keys are rotated
 	rotated  time.Time  // guarded by rotation: when, in this process
 
-	// creating is taken by workspace and slug from reading the records of a toolset
+	// creating is locked by workspace and slug from reading the records of a toolset
 	// to its deploy: of several who create one, the first makes it and the others
 	// refresh it.
-	creating turns
+	creating keyedMutex
 
 	// work is the context of jobs; it ends when Run does. A job is counted in
 	// jobs from start to end.

@@ -96,9 +96,9 @@ type ConnectorRef struct {
 	Stateless bool `json:"stateless,omitempty"`
 }
 
-// PrefixedName is what a tool of a connector is called whose own name another tool of
-// the toolset has: the connector's name goes in front, and a number behind while taken
-// is true of the result. It is a valid tool name when tool is one.
+// PrefixedName returns the name of a tool whose own name is taken by another tool of the
+// toolset: the connector's name and the tool's, followed by a number while taken reports
+// true for the result. It is a valid tool name when tool is one.
 func PrefixedName(connector, tool string, taken func(name string) bool) string {
 	base := strings.ReplaceAll(connector, "-", "_") + "_" + tool
 	if c := base[0]; c >= '0' && c <= '9' {

@@ -189,10 +189,10 @@ func (a *app) restoreCommand() *cobra.Command {
 	var identityFile, passphraseFile, database string
 	var replace bool
 	cmd := &cobra.Command{
-		Use: "restore FILE", Short: "Make a control plane of a backup", Args: exactly(1, "one backup"),
-		Long: `Make the data directory (--data, new or empty) and the records of a backup, then
-raise the epoch of its releases, so that edges follow them although they may have seen
-later ones. With --replace what is in the data directory is moved aside, into a
+		Use: "restore FILE", Short: "Restore a control plane from a backup", Args: exactly(1, "one backup"),
+		Long: `Restore a control plane from a backup into the data directory (--data, new or empty),
+then raise the epoch of its releases, so that edges follow them even if they have seen
+later ones. With --replace the present contents of the data directory are moved to a
 directory replaced-TIME in it. With --database the records go into that PostgreSQL
 database, which must be empty, whichever kind they come from.
 

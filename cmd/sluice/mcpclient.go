@@ -66,7 +66,7 @@ func (c *mcpClient) connect(ctx context.Context) error {
 		return nil
 	}
 	if status, ok := errors.AsType[*statusError](err); ok && (status.status == http.StatusUnauthorized || status.status == http.StatusForbidden) {
-		return problem.New(problem.Unauthenticated, "%s does not let us in: %s", redactURL(c.url), status.Error()).
+		return problem.New(problem.Unauthenticated, "%s refuses the credentials: %s", redactURL(c.url), status.Error()).
 			Fix("put a valid access token into SLUICE_ACCESS_TOKEN; see: sluice toolset access TOOLSET").Because(err)
 	}
 	rpc, isRPC := errors.AsType[*rpcError](err)

@@ -87,7 +87,7 @@ func (e *toolEdit) listLearned(ctx context.Context, tool string) error {
 		e.say("%s does not learn. Turn it on: sluice toolset optimize %s --selection search --learn on", e.toolset.Slug, e.toolset.Slug)
 	}
 	if len(out.Items) == 0 {
-		e.say("%s learned nothing yet, or nothing that is left.", e.toolset.Slug)
+		e.say("%s has no learned searches.", e.toolset.Slug)
 	}
 	now := time.Now()
 	return list(e.app, out.Items, nil, []column[admin.LearnedRequest]{

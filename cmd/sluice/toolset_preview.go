@@ -54,7 +54,7 @@ The node that has both control plane and gateway serves it; edges serve no draft
 				what := "the draft"
 				switch {
 				case out.Live:
-					what = "the draft, which is what is live"
+					what = "the draft, which equals the live revision"
 				case !out.Current:
 					what = "an older draft"
 				}

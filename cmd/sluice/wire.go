@@ -459,7 +459,7 @@ func (n *node) serveAdmin() error {
 	return n.adminHTTP.Serve(strict(n.adminLn, adminHeadBytes, certificate))
 }
 
-// ended takes away the error that only says that ctx ended.
+// ended returns nil for an error that only reports the end of ctx.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil

@@ -197,8 +197,8 @@ func mayBeDocument(raw []byte) bool {
 	return false
 }
 
-// answerItem sends the text in item the way of an answer; text is what becomes of
-// it.
+// answerItem runs the text of item through the stages of an answer and leaves the result
+// in text.
 func (x *exchange) answerItem(isJSON bool) error {
 	x.body, x.status, x.contentType = x.item, 200, typeText
 	if isJSON {

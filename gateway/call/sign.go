@@ -138,7 +138,7 @@ func (x *exchange) patch(answer []byte) error {
 // queryEscape escapes everything but unreserved characters (RFC 3986 §2.3).
 func queryEscape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// stripper takes what proves who calls off a request that leaves its origin.
+// stripper removes the caller's credentials on a cross-origin redirect.
 func (x *exchange) stripper() upstream.Stripper {
 	x.leaving = leaving{credentials.Bound{Rules: x.rules, Values: x.creds}, x.signed, x.signedAs}
 	return &x.leaving

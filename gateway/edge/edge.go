@@ -83,7 +83,7 @@ func (o *Options) validate() error {
 		errs = append(errs, errors.New("edge: no cache directory is given"))
 	}
 	if o.Apply == nil {
-		errs = append(errs, errors.New("edge: nothing applies a state"))
+		errs = append(errs, errors.New("edge: Options.Apply is required"))
 	}
 	if o.Prepare == nil {
 		o.Prepare = func(context.Context, *State) error { return nil }

@@ -54,10 +54,9 @@ type entry struct {
 	users    int // live toolsets
 }
 
-// loader turns a release into a State. It keeps what the live state has opened, so
-// that the next release opens only what changed, and of what did not change nothing is
-// looked up: the toolsets of two releases are compared in their order. load and keep
-// are called by one goroutine.
+// loader turns a release into a State. It keeps the parts that the live state has opened:
+// the next release opens only what changed and looks nothing else up, because the toolsets
+// of two releases are compared in their order. load and keep are called by one goroutine.
 type loader struct {
 	cache  *cache // nil: none, everything is fetched
 	source Source

@@ -106,7 +106,7 @@ func (x *Exchange) lost(l *link) bool {
 	case l.modern: // a server that went back to an older version
 		return status == fasthttp.StatusNotFound && (x.fault == nil || x.fault.Code == codeMethodNotFound) || status == fasthttp.StatusBadRequest && x.fault == nil
 	case l.session == "" && l.stream == nil:
-		// One that has sessions now, or one of 2026-07-28.
+		// The server requires sessions now, or it moved to version 2026-07-28.
 		return status == fasthttp.StatusBadRequest && (x.fault == nil || mentionsSession([]byte(x.fault.Message)))
 	case status == fasthttp.StatusNotFound:
 		return true

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// maxPages of tools/list: a cursor that never ends must.
+	// maxPages bounds the pages of one tools/list, so that a server whose cursor never
+	// ends cannot hold the client.
 	maxPages = 200
 	// maxListed is how many tools are taken. Clients stop at 128.
 	maxListed = 10_000

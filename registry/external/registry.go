@@ -139,7 +139,7 @@ func (c *challenged) Do(req *http.Request) (*http.Response, error) {
 		if p := problem.As(err); p != nil {
 			return nil, p
 		}
-		return nil, problem.New(problem.Unavailable, "the registry %s cannot be reached or does not let us in", c.host).
+		return nil, problem.New(problem.Unavailable, "the registry %s cannot be reached or refuses the credentials", c.host).
 			Fix("see that it runs, and that docker login %s works", c.host).Because(fmt.Errorf("ask %s: %w", c.host, err))
 	}
 	return resp, nil

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// maxKeyFileBytes of a key file; ours have 119 bytes a key.
+	// maxKeyFileBytes bounds a key file; ours have 119 bytes a key.
 	maxKeyFileBytes = 16 << 10
-	// maxReleaseKeys in one file: the one that signs, the one before it, and two for
-	// who did not finish a replacement before the next one.
+	// maxReleaseKeys bounds the keys in one file: the signing key, the one it replaced,
+	// and two more for replacements that were begun before the last one was finished.
 	maxReleaseKeys = 4
 )
 
