@@ -23,11 +23,11 @@ func (w *world) check() {
 		}
 		switch {
 		case s.Ready && missing == nil && n.diskGood.Before(time.Now()) && s.Saved == s.Release:
-			n.complete = true
-		case n.complete && !s.Ready:
+			n.complete.Store(true)
+		case n.complete.Load() && !s.Ready:
 			w.violated("an edge serves the last good release", "%s has none: %v", n.name, s.Cache)
-		case n.complete && missing != nil:
-			w.violated("an edge never loses a credential", "%s: %v", n.name, missing)
+		case missing != nil:
+			n.lacks(missing)
 		}
 		for _, m := range w.model.toolsets {
 			if m.zone == "" || m.zone == n.zone || m.credential == "" {
@@ -37,6 +37,13 @@ func (w *world) check() {
 				w.violated("no credential of another toolset", "%s has that of %s", n.name, m.slug)
 			}
 		}
+	}
+}
+
+// lacks looks whether an edge may lack a credential that its release uses.
+func (n *node) lacks(err error) {
+	if n.complete.Load() {
+		n.w.violated("an edge never loses a credential", "%s: %v", n.name, err)
 	}
 }
 
@@ -76,9 +83,9 @@ func (w *world) calmDown() {
 	w.say("world", "calms down")
 	w.setStorm(false)
 	w.quiet = time.Now()
+	w.slow.Store(0)
 	if w.plane != nil {
 		w.planeDisk(w.plane, false)
-		w.plane.slow.Store(0)
 	} else if w.nextDir != "" && !w.startPlane(w.nextDir) {
 		return
 	}

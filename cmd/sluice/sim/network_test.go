@@ -94,6 +94,12 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	// What the edge made of the answer before.
+	if p := l.n.current.Load(); p != nil && p.link == l && p.loaded.Load() {
+		if err := p.vault.Load().Missing(); err != nil {
+			l.n.lacks(err)
+		}
+	}
 	f := l.fate(r)
 	resp, err := l.carry(r, body, f)
 	what := r.Method + " " + r.URL.Path

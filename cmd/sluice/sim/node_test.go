@@ -28,15 +28,16 @@ type node struct {
 	zone string
 	join secrets.Secret
 	dir  string
-	run  *process // nil: it is down
+	run  *process // nil: it is down; used by the scheduler
 
 	// whole is when everything between this edge and its control plane was last
 	// disturbed; what the scheduler knows of the storms, cuts, crashes and disks.
 	whole time.Time
 	// diskGood is since when its disk works.
 	diskGood time.Time
-	saved    position // the newest release that it said to have on disk
-	complete bool     // it had a release and all credentials of it, on a disk that works
+	saved    position                // the newest release that it said to have on disk
+	current  atomic.Pointer[process] // run, for everybody
+	complete atomic.Bool             // it had a release and all credentials of it, on a disk that works
 }
 
 // position is where a release stands among those of its group.
@@ -77,6 +78,7 @@ func (n *node) start() bool {
 	p, err := n.open()
 	n.w.must(err)
 	n.run, n.whole = p, time.Now()
+	n.current.Store(p)
 	n.w.say(n.name, "starts")
 	return true
 }

@@ -55,8 +55,7 @@ type plane struct {
 	work   sync.WaitGroup
 	gone   chan struct{} // closed when the process is stopped or killed: nothing it says arrives
 
-	bad  atomic.Bool  // its disk fails
-	slow atomic.Int64 // nanoseconds that the registry takes for a content; 0: none
+	bad atomic.Bool // its disk fails
 }
 
 // openPlane starts a control plane on what is in a directory.
@@ -204,7 +203,7 @@ type slowContent struct {
 }
 
 func (s *slowContent) wait(ctx context.Context, what string) error {
-	most := s.p.slow.Load()
+	most := s.p.w.slow.Load()
 	if most == 0 {
 		return ctx.Err()
 	}

@@ -19,6 +19,7 @@ var (
 	first   = flag.Uint64("sim.first", 1, "the first of them")
 	procs   = flag.Uint64("sim.procs", 1, "processes that share them: a simulation uses one processor")
 	trace   = flag.Bool("sim.trace", false, "print the trace of each")
+	defects = flag.Bool("sim.defects", false, "run TestDefects, which builds the simulation once for each defect")
 	repeat  = flag.Uint64("sim.repeat", 5, "how many seeds TestSeedRepeats runs twice")
 )
 

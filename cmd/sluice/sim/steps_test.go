@@ -301,22 +301,19 @@ func (w *world) planeDisk(p *plane, bad bool) {
 func (n *node) setDisk(bad bool) {
 	n.run.bad.Store(bad)
 	n.w.say(n.name, "disk fails %t", bad)
-	n.diskGood, n.complete = time.Now(), false
+	n.diskGood = time.Now()
+	n.complete.Store(false)
 	if bad {
 		n.diskGood = time.Now().Add(1000 * time.Hour)
 	}
 }
 
 func (w *world) slowRegistry() {
-	p := w.plane
-	if p == nil {
-		return
-	}
 	most := time.Duration(0)
-	if p.slow.Load() == 0 {
+	if w.slow.Load() == 0 {
 		most = time.Duration(1+w.rng.IntN(4000)) * time.Millisecond
 	}
-	p.slow.Store(int64(most))
+	w.slow.Store(int64(most))
 	w.say("plane", "registry takes up to %s", most)
 	for _, n := range w.nodes {
 		n.whole = later(n.whole, time.Now())
@@ -357,6 +354,16 @@ func (w *world) backup() {
 			w.violated("a backup has what it names", "%d contents are missing", sum.Absent)
 		}
 	})
+	// Something is published while it reads a registry that takes a moment.
+	before := w.slow.Swap(int64(300 * time.Millisecond))
+	for range 5 {
+		w.deploy()
+		w.pause(time.Second)
+	}
+	w.slow.Store(before)
+	for _, n := range w.nodes {
+		n.whole = later(n.whole, time.Now())
+	}
 }
 
 // outsider starts a second process on a directory that is in use, which must be refused.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/cryptotest"
 	"testing/synctest"
@@ -42,7 +43,8 @@ type world struct {
 	planes []*plane // all that were started
 	nodes  []*node
 
-	quiet   time.Time // since when no message is disturbed by the weather
+	slow    atomic.Int64 // nanoseconds that the registry takes for a content at most; it outlives a control plane
+	quiet   time.Time    // since when no message is disturbed by the weather
 	backups int
 	nextDir string     // of the control plane that starts next
 	strays  []*process // second processes of edges; none, unless a lock is broken
