@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -257,10 +258,41 @@ func TestBounds(t *testing.T) {
 		m.Toolset = json.RawMessage(strings.Repeat(`{"a":`, n-1) + "1" + strings.Repeat("}", n-1))
 		return m
 	}
+	long := func(n int) string { return strings.Repeat("x", n) }
+	change := func(m *Manifest, f func(m *Manifest, n int)) func(int) *Manifest {
+		return func(n int) *Manifest { b := *m; f(&b, n); return &b }
+	}
+	tool := func(i int, f func(t *Tool, n int)) func(int) *Manifest {
+		return func(n int) *Manifest { m := full(); f(&m.Tools[i], n); return m }
+	}
+	words := func(form string) func(n int) []string {
+		return func(n int) (out []string) {
+			for i := range n {
+				out = append(out, fmt.Sprintf(form, i))
+			}
+			return out
+		}
+	}
 	for what, c := range map[string]struct {
 		limit int
 		make  func(int) *Manifest
 	}{
+		"tool name":         {MaxToolName, tool(0, func(t *Tool, n int) { t.Name = long(n) })},
+		"method":            {MaxToolName, tool(0, func(t *Tool, n int) { t.Method = strings.Repeat("X", n) })},
+		"MCP tool name":     {MaxMCPToolName, tool(2, func(t *Tool, n int) { t.Name = long(n) })},
+		"description":       {MaxDescription, tool(0, func(t *Tool, n int) { t.Description = long(n) })},
+		"MCP description":   {MaxMCPDescription, tool(2, func(t *Tool, n int) { t.Description = long(n) })},
+		"own description":   {MaxDescription, change(toolset(), func(m *Manifest, n int) { m.Description = long(n) })},
+		"path":              {MaxPath, tool(0, func(t *Tool, n int) { t.Path = "/" + long(n-1) })},
+		"pointer":           {MaxPath, tool(0, func(t *Tool, n int) { t.Pointer = long(n) })},
+		"plan":              {MaxPlan, tool(0, func(t *Tool, n int) { t.Request = json.RawMessage(`{"a":"` + long(n-8) + `"}`) })},
+		"deadline":          {MaxDeadline, change(filter(), func(m *Manifest, n int) { m.Limits = &Limits{DeadlineMS: n} })},
+		"calls of workflow": {MaxCalls, change(workflow(), func(m *Manifest, n int) { m.Limits = &Limits{Calls: n} })},
+		"tools of workflow": {MaxCalledTools, change(workflow(), func(m *Manifest, n int) { m.Capabilities = &Capabilities{Tools: words("t%d")(n)} })},
+		"media types":       {MaxInputTypes, change(filter(), func(m *Manifest, n int) { m.Input = &Input{Types: words("text/t%d")(n)} })},
+		"derivations": {MaxDerivations, change(auth(), func(m *Manifest, n int) {
+			m.Capabilities = &Capabilities{Signing: &Signing{Algorithm: "hmac-sha256", Derivations: n}}
+		})},
 		"text": {MaxText, text}, "name": {MaxName, name}, "items": {MaxItems, tools},
 		"schema": {MaxSchema, schema}, "memory": {MaxMemory, limits}, "depth": {MaxDepth, depth},
 	} {

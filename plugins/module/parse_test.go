@@ -18,12 +18,31 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	f("table of MaxTable", wasm("\x04\x06\x01\x70\x00\xa0\x8d\x06"), true)
-	f("one element more", wasm("\x04\x06\x01\x70\x00\xa1\x8d\x06"), false)
-	f("MaxTables", wasm("\x04\x31\x10"+strings.Repeat("\x70\x00\x01", 16)), true)
-	f("one table more", wasm("\x04\x34\x11"+strings.Repeat("\x70\x00\x01", 17)), false)
-	f("MaxLocals", wasm("\x0a\x08\x01\x06\x01\xd0\x86\x03\x7f\x0b"), true)
-	f("one local more", wasm("\x0a\x08\x01\x06\x01\xd1\x86\x03\x7f\x0b"), false)
+	section := func(id byte, payload string) []byte { return wasm(string(appendSection(nil, id, []byte(payload)))) }
+	tables := func(n, elements int) []byte {
+		return section(secTable, leb(n)+strings.Repeat("\x70\x00"+leb(elements), n))
+	}
+	f("table of MaxTable", tables(1, MaxTable), true)
+	f("one element more", tables(1, MaxTable+1), false)
+	f("MaxTables", tables(MaxTables, 1), true)
+	f("one table more", tables(MaxTables+1, 1), false)
+	locals := func(n int) []byte {
+		body := "\x01" + leb(n) + "\x7f\x0b"
+		return section(secCode, "\x01"+leb(len(body))+body)
+	}
+	f("MaxLocals", locals(MaxLocals), true)
+	f("one local more", locals(MaxLocals+1), false)
+	f("MaxItems", section(secType, leb(MaxItems)+strings.Repeat("\x60\x00\x00", MaxItems)), true)
+	f("one item more", section(secType, leb(MaxItems+1)+strings.Repeat("\x60\x00\x00", MaxItems+1)), false)
+	values := func(over int) []byte { // types of ten parameters, then one of the rest
+		const each = 10
+		rest := MaxTypeValues%each + over
+		return section(secType, leb(MaxTypeValues/each+1)+
+			strings.Repeat("\x60"+leb(each)+strings.Repeat("\x7f", each)+"\x00", MaxTypeValues/each)+
+			"\x60"+leb(rest)+strings.Repeat("\x7f", rest)+"\x00")
+	}
+	f("MaxTypeValues", values(0), true)
+	f("one value more", values(1), false)
 	padding := func(n int) []byte { // a custom section that makes the module n bytes
 		payload := n - 8 - 5
 		head := "\x00" + string([]byte{byte(payload) | 0x80, byte(payload>>7) | 0x80, byte(payload>>14) | 0x80, byte(payload >> 21)})

@@ -1,0 +1,159 @@
+package call
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// TestXMLIsBounded: neither size nor nesting of a document costs a tree without end.
+func TestXMLIsBounded(t *testing.T) {
+	for over := range 2 {
+		n := maxXMLDepth + over
+		doc := strings.Repeat("<a>", n) + "x" + strings.Repeat("</a>", n)
+		if _, err := appendXML(nil, []byte(doc)); (err == nil) != (over == 0) {
+			t.Errorf("%d elements inside each other: %v", n, err)
+		}
+		// The parser ends at the first bytes of a document that fits.
+		long := make([]byte, maxXMLBytes+over)
+		copy(long, "</a>")
+		if _, err := appendXML(nil, long); (err == errXML) != (over == 1) { //nolint:errorlint // errXML alone: not read at all
+			t.Errorf("a document of %d bytes: %v", len(long), err)
+		}
+	}
+}
+
+// TestPageForMarkdownIsBounded: of a page that is too large only the text is taken.
+func TestPageForMarkdownIsBounded(t *testing.T) {
+	for over, want := range []string{"# Title", "Title"} {
+		const page = "<h1>Title</h1>"
+		got := string(appendMarkdown(nil, []byte(page+strings.Repeat(" ", maxMarkdown-len(page)+over))))
+		if strings.TrimSpace(got) != want {
+			t.Errorf("%d bytes past the limit: %.60q, want %q", over, got, want)
+		}
+	}
+}
+
+// TestPatternOfFetchIsBounded guards the expression that an agent gives.
+func TestPatternOfFetchIsBounded(t *testing.T) {
+	for over := range 2 {
+		args := jsonscan.Trusted([]byte(`{"handle":"h","grep":"` + strings.Repeat("a", maxPattern+over) + `"}`))
+		if err := new(fetchArguments).read(args); (err == nil) != (over == 0) {
+			t.Errorf("a pattern of %d bytes: %v", maxPattern+over, err)
+		}
+	}
+}
+
+// TestHeldAnswersAreBounded: one caller does not push out the answers of others, and
+// no answer takes all the memory.
+func TestHeldAnswersAreBounded(t *testing.T) {
+	r := newResults(8 << 20)
+	other := r.put(&held{owner: owner{"t", "other"}, doc: []byte("1")})
+	mine := owner{"t", "me"}
+	first := r.put(&held{owner: mine, doc: []byte("1")})
+	for range maxResultsPrincipal - 1 {
+		r.put(&held{owner: mine, doc: []byte("1")})
+	}
+	if r.byID[first] == nil || r.count[mine] != maxResultsPrincipal {
+		t.Fatalf("at the limit %d are held", r.count[mine])
+	}
+	r.put(&held{owner: mine, doc: []byte("1")})
+	if r.byID[first] != nil || r.byID[other] == nil || r.count[mine] != maxResultsPrincipal {
+		t.Errorf("past the limit %d are held, the oldest %v, the other caller's %v", r.count[mine], r.byID[first], r.byID[other])
+	}
+	for over := range 2 {
+		doc := make([]byte, r.most/maxResultShare-resultBytes+over)
+		if id := r.put(&held{owner: mine, doc: doc}); (id != "") != (over == 0) {
+			t.Errorf("an answer of %d bytes: handle %q", len(doc), id)
+		}
+	}
+}
+
+// TestHeadersAreToldWhole: what is too long to be shown whole is left out.
+func TestHeadersAreToldWhole(t *testing.T) {
+	f := func(name, value string, want bool) {
+		t.Helper()
+		x := &exchange{}
+		x.noteHeader(name, []byte(value))
+		if got := len(x.headers) > 0; got != want {
+			t.Errorf("a name of %d and a value of %d bytes: told %v", len(name), len(value), got)
+		}
+	}
+	for over := range 2 {
+		f("Etag", strings.Repeat("v", maxHeaderValue+over), over == 0)
+		f(strings.Repeat("N", maxToldName+over), "v", over == 0)
+		if name := strings.Repeat("n", maxToldName+over); plainName([]byte(name)) != (over == 0) {
+			t.Errorf("a member's name of %d bytes", len(name))
+		}
+	}
+}
+
+// TestMessagesOfErrorAreBounded guards how much of an error's body is repeated.
+func TestMessagesOfErrorAreBounded(t *testing.T) {
+	for over := range 2 {
+		var list []string
+		for i := range maxMessages + over {
+			list = append(list, fmt.Sprintf(`"fault %c"`, 'a'+i))
+		}
+		var m messages
+		m.collect(jsonscan.Trusted([]byte("["+strings.Join(list, ",")+"]")), 0)
+		if m.count != maxMessages {
+			t.Errorf("%d of %d messages are taken", m.count, len(list))
+		}
+	}
+}
+
+// TestMediaTypeForPluginsIsBounded: a plugin is told no type that cannot be one.
+func TestMediaTypeForPluginsIsBounded(t *testing.T) {
+	for over := range 2 {
+		media := "text/" + strings.Repeat("x", maxMediaType-len("text/")+over)
+		if got := fileType([]byte(media)); (got == media) != (over == 0) {
+			t.Errorf("a file of a type of %d bytes is %q", len(media), got)
+		}
+		if got := textType(kindText, []byte(media)); (got == media) != (over == 0) {
+			t.Errorf("text of a type of %d bytes is %q", len(media), got)
+		}
+	}
+}
+
+// TestCharsetOfLongTypeIsNotRead guards the parser of Content-Type.
+func TestCharsetOfLongTypeIsNotRead(t *testing.T) {
+	for over, want := range []string{"é", "\xe9"} {
+		const media = "text/plain; charset=iso-8859-1; a="
+		x := &exchange{}
+		x.ts, x.body = &snapshot.Toolset{MaxBody: 100}, []byte("\xe9")
+		x.contentType = []byte(media + strings.Repeat("b", maxContentType-len(media)+over))
+		if err := x.decodeCharset(); err != nil || string(x.body) != want {
+			t.Errorf("a Content-Type of %d bytes: %q, %v", len(x.contentType), x.body, err)
+		}
+	}
+}
+
+// TestFailureOfPluginIsCut guards what a trace keeps of a plugin's words.
+func TestFailureOfPluginIsCut(t *testing.T) {
+	for over := range 2 {
+		tr := &Trace{}
+		tr.plugin(&snapshot.Plugin{Ref: &registry.PluginRef{}}, 0, 0, 0, errors.New(strings.Repeat("w", maxPluginFailure+over)))
+		if got := len(tr.Plugins[0].Failure); got != maxPluginFailure {
+			t.Errorf("%d of %d bytes are kept", got, maxPluginFailure+over)
+		}
+	}
+}
+
+// TestItemsOfResultAreBounded guards the walk through a tool's result.
+func TestItemsOfResultAreBounded(t *testing.T) {
+	const item = `{"type":"text","text":""}`
+	for over := range 2 {
+		list := "[" + strings.Repeat(item+",", maxContentItems+over-1) + item + "]"
+		x := &exchange{}
+		r := x.readResult(jsonscan.Trusted([]byte(`{"content":` + list + `}`)))
+		if err := x.checkResult(&r); (err == nil) != (over == 0) {
+			t.Errorf("%d items: %v", maxContentItems+over, err)
+		}
+	}
+}
