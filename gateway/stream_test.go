@@ -188,10 +188,11 @@ func TestDisconnect(t *testing.T) {
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", accept)
-		gone := make(chan error, 1)
+		gone, streams := make(chan error, 1), make(chan struct{})
 		go func() {
 			resp, err := http.DefaultClient.Do(req)
 			if err == nil { // a stream: its headers came with the first beat
+				close(streams)
 				_, err = io.Copy(io.Discard, resp.Body)
 				_ = resp.Body.Close()
 			}
@@ -199,7 +200,11 @@ func TestDisconnect(t *testing.T) {
 		}()
 		<-arrived
 		if strings.Contains(accept, "event-stream") {
-			time.Sleep(1200 * time.Millisecond) // until the first beat: real time, of a real connection
+			select {
+			case <-streams:
+			case err := <-gone:
+				t.Fatalf("the call ended before its first beat: %v", err)
+			}
 		}
 		cancel()
 		if err := <-gone; err == nil {
@@ -225,18 +230,31 @@ func TestDisconnect(t *testing.T) {
 // TestProgress: the official client hears of a long call while it runs.
 func TestProgress(t *testing.T) {
 	up := upstreamtest.New(t)
+	heard := make(chan *mcp.ProgressNotificationParams)
 	up.Handle("GET /items/{id}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(1300 * time.Millisecond) // longer than the first beat
+		select {
+		case p := <-heard: // the call goes on until the client heard of it
+			if p.ProgressToken != "tok" || p.Progress < 1 || p.Message == "" {
+				t.Errorf("progress %+v", p)
+			}
+		case <-r.Context().Done():
+			t.Error("no progress was heard before the call ended")
+		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, item)
 	}))
 	s := start(t, gatewaytest.Options{})
 	serve(t, s, up, nil, getItem())
 	for _, version := range []string{"2026-07-28", "2025-06-18"} {
-		heard := make(chan *mcp.ProgressNotificationParams, 8)
+		done := make(chan struct{})
 		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
-			Capabilities:                &mcp.ClientCapabilities{},
-			ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { heard <- r.Params },
+			Capabilities: &mcp.ClientCapabilities{},
+			ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+				select {
+				case heard <- r.Params:
+				case <-done: // another beat, after the upstream was told to answer
+				}
+			},
 		})
 		c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.URL("acme"), DisableStandaloneSSE: true}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 		if err != nil {
@@ -247,14 +265,6 @@ func TestProgress(t *testing.T) {
 		res, err := c.CallTool(t.Context(), params)
 		if err != nil || res.IsError || !sameJSON(text(t, res), item) {
 			t.Fatalf("%s: %+v, %v", version, res, err)
-		}
-		select {
-		case p := <-heard:
-			if p.ProgressToken != "tok" || p.Progress < 1 || p.Message == "" {
-				t.Errorf("%s: progress %+v", version, p)
-			}
-		case <-time.After(5 * time.Second):
-			t.Errorf("%s: no progress was heard", version)
 		}
 		_ = c.Close()
 	}

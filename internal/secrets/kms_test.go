@@ -154,21 +154,18 @@ func TestBadCommands(t *testing.T) {
 		if strings.Contains(text, "sleep") {
 			c.Timeout = 100 * time.Millisecond
 		}
-		started := time.Now()
 		_, err := secrets.OpenWrapped(filepath.Join(dir, "w"), filepath.Join(dir, "p"), c)
 		if !problem.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v; want %q", what, err, says)
-		}
-		if took := time.Since(started); took > 20*time.Second {
-			t.Errorf("%s took %s", what, took)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "w")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: a key file was written", what)
 		}
 	}
 	f("fails", "echo canary >&2; exit 3", "exit code 3")
-	f("hangs", "sleep 60", "did not answer wrap within")
-	f("leaves a child behind that holds its output", "sleep 60 & exit 0", "wrap")
+	// Longer than the time-out of the tests: one that waited for these would not end.
+	f("hangs", "exec sleep 1000", "did not answer wrap within")
+	f("leaves a child behind that holds its output", "sleep 1000 & exit 0", "wrap")
 	f("no JSON", "echo canary", "not JSON")
 	f("an endless answer", "yes canary | head -c 100000", "more than 65536 bytes")
 	f("an empty key", `echo '{"wrapped":""}'`, "0 characters")
