@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/printer"
 	"go/token"
 	"go/types"
@@ -108,7 +109,7 @@ func edits(fset *token.FileSet, info *types.Info, root ast.Node) []edit {
 				out = append(out, edit{opSwap, n.Args[0].Pos(), n.Args[len(n.Args)-1].End(), strings.Join(texts, ", ")})
 			})
 		case *ast.ValueSpec:
-			if constant(info, n) {
+			if declaresConstant(info, n) {
 				for _, v := range n.Values {
 					oneMore(v, add)
 				}
@@ -180,9 +181,9 @@ func oneMore(e ast.Expr, add func(string, ast.Node, string)) {
 
 func exprText(b *ast.BinaryExpr) string { return types.ExprString(b) }
 
-// constant reports whether s declares constants with values of their own; members
+// declaresConstant reports whether s declares constants with values of their own; members
 // of an iota group are names, not bounds.
-func constant(info *types.Info, s *ast.ValueSpec) bool {
+func declaresConstant(info *types.Info, s *ast.ValueSpec) bool {
 	if len(s.Names) == 0 || len(s.Values) == 0 {
 		return false
 	}
@@ -230,6 +231,11 @@ func words(info *types.Info, call *ast.CallExpr) bool {
 	name := calleeName(info, call)
 	if strings.HasPrefix(name, "github.com/uptrace/bun.") && strings.HasSuffix(name, "Column") {
 		return true
+	}
+	for _, a := range call.Args {
+		if v := info.Types[a].Value; v != nil && v.Kind() == constant.String && strings.Contains(constant.StringVal(v), "%") {
+			return true // a format, whoever takes it
+		}
 	}
 	return strings.HasPrefix(name, "fmt.") || strings.HasSuffix(name, "/internal/problem.New") || strings.HasSuffix(name, "/internal/problem.Fix")
 }

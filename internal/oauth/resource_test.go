@@ -194,18 +194,30 @@ func TestGuessedServer(t *testing.T) {
 
 // TestNamedAddresses: metadata from elsewhere cannot send us to this machine.
 func TestNamedAddresses(t *testing.T) {
-	srv := discoveryServer(t, "/.well-known/oauth-authorization-server",
-		`{"issuer":"https://id.example","token_endpoint":"http://127.0.0.1:9/token","code_challenge_methods_supported":["S256"]}`)
-	u, err := url.Parse(srv.URL)
-	if err != nil {
-		t.Fatal(err)
+	f := func(members, want string) {
+		t.Helper()
+		srv := discoveryServer(t, "/.well-known/oauth-authorization-server",
+			`{"issuer":"https://id.example",`+members+`,"code_challenge_methods_supported":["S256"]}`)
+		u, err := url.Parse(srv.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := oauth.New(oauth.Options{HTTP: &http.Client{Transport: sendTo(u.Host)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := c.Discover(t.Context(), "https://id.example")
+		if want != "" {
+			wantKind(t, err, problem.UpstreamMalformed, want)
+		} else if err != nil || m.RevocationEndpoint != "" {
+			t.Errorf("%+v, %v; want no place to revoke at", m, err)
+		}
 	}
-	c, err := oauth.New(oauth.Options{HTTP: &http.Client{Transport: sendTo(u.Host)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.Discover(t.Context(), "https://id.example")
-	wantKind(t, err, problem.UpstreamMalformed, "no usable token endpoint")
+	const token = `"token_endpoint":"https://id.example/token",`
+	f(`"token_endpoint":"http://127.0.0.1:9/token"`, "no usable token endpoint")
+	f(token+`"authorization_endpoint":"http://127.0.0.1:9/auth"`, "no usable page to log in at")
+	f(token+`"registration_endpoint":"http://127.0.0.1:9/new"`, "no usable place to register")
+	f(token+`"revocation_endpoint":"http://127.0.0.1:9/revoke"`, "")
 }
 
 // sendTo sends every request to one server, in the clear.

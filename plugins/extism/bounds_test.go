@@ -7,12 +7,20 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // pages is an HTTP client whose pages have as many bytes as their path says.
 type pages struct{}
 
 func (pages) Do(r *http.Request) (*http.Response, error) {
+	switch r.URL.Path {
+	case "/down":
+		return nil, errors.New("connection refused")
+	case "/broken":
+		body := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
+	}
 	var n int
 	if _, err := fmt.Sscanf(r.URL.Path, "/%d", &n); err != nil {
 		return nil, err
@@ -97,6 +105,8 @@ func TestRequestsBound(t *testing.T) {
 	h("http://pages.example/1", "")
 	h("https://other.example/1", "is not allowed")
 	h("https://pages.example.other/1", "is not allowed")
+	h("https://pages.example/down", "went wrong")
+	h("https://pages.example/broken", "ended early")
 	h("ftp://pages.example/1", "no usable URL")
 	h("pages.example/1", "no usable URL")
 }
