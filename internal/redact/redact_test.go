@@ -74,6 +74,9 @@ func TestRandom(t *testing.T) {
 	// Cases in turns: every fourth character is of another class, five times at least.
 	f("aBaBaB", true)
 	f("aBaBa", false)
+	f("aZaZaZ", true) // the ends of the alphabets
+	f("zAzAzA", true)
+	f("0a0a0a9z9", true)
 	f("aaaaBBBBaaaBBBaaaBBB", true) // 20 characters
 	f("aaaaBBBBaaaaBBBaaaBBB", false)
 	f("", false)
