@@ -65,6 +65,7 @@ var goals = []goal{
 	{bound, "plugins.hostile.gc_stall.ms", "<=", 10, "ms", "99th percentile of a garbage collection's stops while two plugins spin until they are stopped"},
 	{bound, "plugins.hostile.late.ms", "<=", 5, "ms", "99th percentile of the processor time that they have beyond their 50 ms"},
 	{bound, "plugins.hostile.other.ms", "<=", 10, "ms", "99th percentile of the calls of another plugin meanwhile"},
+	{bound, "plugins.foreign.added_p99.ms", "<=", 5, "ms", "what 16 callers of plugins that loop, recurse and fill their memory add to the 99th percentile of another toolset's calls, on the binary"},
 	{ratio, "control.publish.1of1000", "<=", 0.02, "", "one changed toolset of 1,000 becomes live at a node, over loading all of them; two modules are opened, counted"},
 	{ratio, "control.swap.10000.p99", "<=", 2, "", "99th percentile of calls while a gateway with 10,000 toolsets swaps ten times a second, each time with one changed, over the same without"},
 	{ratio, "control.sqlite.vs_raw", ">=", 0.5, "", "durable transactions/s of the store over the same statements on database/sql"},

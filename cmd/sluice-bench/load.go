@@ -22,6 +22,7 @@ type load struct {
 	duration    time.Duration
 	want        []byte // must be in every body
 
+	pause time.Duration   // between an answer and the next request of a connection
 	timed bool            // fill times
 	times []time.Duration // of each request, in no order
 }
@@ -88,6 +89,10 @@ func (l *load) connection(ctx context.Context, end time.Time) (n int, times []ti
 		before := now
 		if now = time.Now(); l.timed {
 			times = append(times, now.Sub(before))
+		}
+		if l.pause > 0 {
+			time.Sleep(l.pause)
+			now = time.Now()
 		}
 	}
 	return n, times, nil

@@ -32,6 +32,7 @@ var benchmarks = []benchmark{
 	{[]string{"plugins.1000.kb"}, benchManyPlugins},
 	{[]string{"plugins.untrusted.overhead_ms"}, benchPlugin},
 	{[]string{"plugins.hostile.gc_stall.ms", "plugins.hostile.late.ms", "plugins.hostile.other.ms"}, benchHostile},
+	{[]string{"plugins.foreign.added_p99.ms"}, benchForeign},
 	{[]string{"compile.github"}, benchCompile},
 	{[]string{"compile.github.yaml"}, benchCompileYAML},
 	{[]string{"compile.github.mb"}, benchCompileMemory},
