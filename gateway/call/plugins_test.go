@@ -142,3 +142,26 @@ func TestPluginEffectOnSchema(t *testing.T) {
 	f(`{"type":"object","properties":{"result":{"type":"array","items":{"type":"object","required":["b"]}}},"required":["result"]}`, list)
 	f(`{"type":"object","properties":{"result":{"type":"array","items":{"type":"object"}}},"required":["result"]}`, list, nil)
 }
+
+// TestPluginRedactsHeaders: a plugin that redacts sees the headers that are told, and
+// what it leaves of them is what the agent reads.
+func TestPluginRedactsHeaders(t *testing.T) {
+	yes := true
+	redacts := &manifest.Output{Effect: manifest.EffectSubset, Redacts: &yes}
+	f := func(out, want string) {
+		t.Helper()
+		s := &script{make: map[string]string{"a": out}, got: map[string]string{}}
+		w, tool := withPlugins(t, s, nil, redacts)
+		w.up.Handle("/list", answerWith(200, `{"id":7}`, "Content-Type", "application/json", "X-Total-Count", "secret-5"))
+		r := w.call(tool, `{}`, call.CallOptions{})
+		all := strings.Join(texts(r), "\n")
+		if s.got["a"] != `{"X-Total-Count":"secret-5"}` {
+			t.Errorf("the plugin got %q last", s.got["a"])
+		}
+		if strings.Contains(all, "secret") || strings.Contains(all, "[headers: ") != (want != "") || !strings.Contains(all, want) {
+			t.Errorf("%s: the agent got %q, want %q", out, all, want)
+		}
+	}
+	f(`{"X-Total-Count":"hidden"}`, "[headers: X-Total-Count: hidden]")
+	f(`{}`, "")
+}

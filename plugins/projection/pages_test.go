@@ -112,3 +112,21 @@ func missing(out []string, before, after any, at string) []string {
 	}
 	return out
 }
+
+// TestETagForIfMatch: where a tool takes If-Match, the version in an answer is what it
+// wants to be given.
+func TestETagForIfMatch(t *testing.T) {
+	response := &operation.Schema{Type: operation.TypeObject, Properties: []operation.Property{{Name: "id", Schema: &operation.Schema{Type: operation.TypeInteger}}, {Name: "etag", Schema: &operation.Schema{Type: operation.TypeString}}}}
+	for header, want := range map[string]string{"If-Match": `{"id":1,"etag":"v7"}`, "if-match": `{"id":1,"etag":"v7"}`, "If-None-Match": `{"id":1}`} {
+		var index Index
+		index.Add(&operation.Operation{Path: "/things/{id}", Plan: &operation.Plan{Params: []operation.Param{{Arg: "version", Name: header, In: operation.InHeader}}}})
+		table, err := Compile(&operation.Operation{Path: "/things", Response: response}, index, &engine.Memory{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := engine.Reference(nil, table, []byte(`{"id":1,"etag":"v7"}`), engine.Limits{})
+		if err != nil || string(got) != want {
+			t.Errorf("%s: got %s, %v, want %s", header, got, err, want)
+		}
+	}
+}

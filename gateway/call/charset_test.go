@@ -1,0 +1,32 @@
+package call
+
+import (
+	"bytes"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/gateway/snapshot"
+)
+
+// FuzzCharset: whatever the type says and the body holds, the text stays within the
+// bound, and what was decoded is UTF-8.
+func FuzzCharset(f *testing.F) {
+	for _, s := range []string{"text/plain; charset=latin1", "application/json;charset=Shift_JIS", "text/plain; charset=utf-16le", "text/plain; charset=utf-7", "text/html; charset=\"gb18030\"", ";charset=x", "text/plain; charset=replacement"} {
+		f.Add(s, []byte("caf\xe9\x00\x1b$B"))
+	}
+	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
+		const most = 1 << 10
+		x := &exchange{state: state{ts: &snapshot.Toolset{MaxBody: most}, contentType: []byte(contentType), body: body}}
+		before := bytes.Clone(body)
+		err := x.decodeCharset()
+		if !bytes.Equal(before, body) {
+			t.Fatal("the upstream's bytes were changed")
+		}
+		if err != nil || bytes.Equal(x.body, before) {
+			return
+		}
+		if len(x.body) > most || !utf8.Valid(x.body) {
+			t.Fatalf("%q: %d bytes %q of %q", contentType, len(x.body), x.body, before)
+		}
+	})
+}
