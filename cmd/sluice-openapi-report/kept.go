@@ -98,11 +98,14 @@ func (k *kept) parameter(op *operation.Operation, p, input object) {
 	if q.Arg == "" {
 		return // a constant of the plan: an agent has no choice
 	}
+	if q.Unlisted {
+		return // deprecated, or its schema is
+	}
 	if must {
 		k.needs(name, q.Arg, input)
 	}
 	pub := sub(sub(input, "properties"), q.Arg)
-	k.sentence(name, text(p, "description"), text(pub, "description"))
+	k.sentence(name, text(p, "description"), text(pub, "description")+" "+spaced(name))
 	k.schema(name, k.resolve(p["schema"]), pub, nil)
 }
 
@@ -244,7 +247,7 @@ func (k *kept) members(at string, s, props, pub object, open []string) {
 		}
 		switch {
 		case p != nil:
-			k.sentence(at+"."+name, text(member, "description"), text(p, "description"))
+			k.sentence(at+"."+name, text(member, "description"), text(p, "description")+" "+spaced(name))
 			k.follow(at+"."+name, v, p, open)
 		case member["deprecated"] != true:
 			k.lose("%s.%s is not published", at, name)
@@ -277,6 +280,13 @@ var words = regexp.MustCompile(`[A-Za-z0-9_]+`)
 
 // markup is what a text for people has around its words.
 var markup = regexp.MustCompile(`(?s)<!--.*?-->|<[^>]*>|\]\([^)]*\)|\[!\w+\]`)
+
+// spaced are the words of a name, which a description need not repeat.
+func spaced(name string) string {
+	return strings.Join(capitals.FindAllString(strings.ReplaceAll(name, "_", " "), -1), " ")
+}
+
+var capitals = regexp.MustCompile(`[A-Z]*[a-z0-9]+|[A-Z]+`)
 
 // sentence looks for the words of the first sentence of a text, in their order.
 func (k *kept) sentence(at, said, shown string) {

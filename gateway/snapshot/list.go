@@ -165,6 +165,8 @@ func (t *Tool) Info() (mcp.ToolInfo, error) {
 	}
 	if head.MCP != nil {
 		info.Extra = head.MCP.Extra
+	} else if strings.EqualFold(strings.ReplaceAll(head.Title, " ", "_"), t.Name) {
+		info.Title = "" // it says the name in other letters, and each list pays for it
 	}
 	if head.Structured {
 		info.InputSchema = withFields(head.InputSchema, fieldsArgument(head.InputSchema))

@@ -325,11 +325,11 @@ func (ts *Toolset) Fetch() *Tool {
 // The description of the tool that gives the rest of an answer: it is part of
 // every list.
 const (
-	fetchDescription = "Get more of an answer that was cut at the token budget. The last line of such an answer gives the handle."
+	fetchDescription = "Get more of an answer that was cut at the token budget; its last line gives the handle."
 	fetchSchema      = `{"type":"object","properties":{"handle":{"type":"string"},` +
 		`"offset":{"type":"integer","description":"Items to skip"},"limit":{"type":"integer","description":"Items at most"},` +
-		`"fields":{"type":"string","description":"Only these members of each item: id,owner.login"},` +
-		`"grep":{"type":"string","description":"Only items with a match, a regular expression, case ignored"}},"required":["handle"]}`
+		`"fields":{"type":"string","description":"Of each item: id,owner.login"},` +
+		`"grep":{"type":"string","description":"Regular expression in items, case ignored"}},"required":["handle"]}`
 )
 
 type editKey struct{ connector, method, path string }

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sluicegate/sluice/plugins/operation"
 )
@@ -143,7 +144,11 @@ func (p *publisher) root(args []argument) (left []argument) {
 		if a.parent != nil {
 			p.stack = append(p.stack, a.parent)
 		}
-		p.schemaWith(a.schema, a.depth, a.text, nil)
+		text := a.text
+		if sameWords(strings.TrimSuffix(text, "."), a.name) {
+			text = ""
+		}
+		p.schemaWith(untold(a.schema, a.name), a.depth, text, nil)
 		if a.required {
 			required = append(required, a.name)
 		}

@@ -297,7 +297,7 @@ func (p *publisher) properties(props []prop, required []string, depth int, disc 
 		if disc != nil && disc.name == q.name {
 			p.fixed(s, disc, depth)
 		} else {
-			p.schema(s, depth+1)
+			p.schema(untold(s, q.name), depth+1)
 		}
 		if need && !(s.null && s.def.exists()) {
 			written = append(written, q.name)
@@ -312,6 +312,24 @@ func (p *publisher) properties(props []prop, required []string, depth int, disc 
 		notes = append(notes, "Also takes "+strings.Join(odd, ", ")+".")
 	}
 	return notes
+}
+
+// untold is a scalar without its description where that only repeats the name: told
+// "ID" of "id", a model knows no more, and siblings have one text.
+func untold(s *schema, name string) *schema {
+	if !s.desc.exists() && !s.title.exists() || len(s.props) > 0 || len(s.alts) > 0 || s.items.exists() || s.hasAddl {
+		return s
+	}
+	text := plain(s.desc.str())
+	if text == "" {
+		text = plain(s.title.str())
+	}
+	if !sameWords(strings.TrimSuffix(text, "."), name) {
+		return s
+	}
+	bare := *s
+	bare.desc, bare.title = value{}, value{}
+	return &bare
 }
 
 // fixed writes the member that tells alternatives apart with the values it may have.

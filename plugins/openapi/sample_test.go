@@ -69,3 +69,28 @@ func TestSingularWord(t *testing.T) {
 		}
 	}
 }
+
+// TestUntold: a description that only repeats the name is left out, of arguments and of
+// members.
+func TestUntold(t *testing.T) {
+	doc := `{"openapi":"3.1.0","info":{"title":"T","version":"1"},"paths":{"/a":{"post":{"operationId":"a","parameters":[
+		{"name":"page_size","in":"query","description":"Page size.","schema":{"type":"integer"}},
+		{"name":"cursor","in":"query","description":"Cursor of the page","schema":{"type":"string"}}],
+		"requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{
+			"userId":{"type":"string","description":"User ID"},
+			"owner":{"type":"object","description":"Owner","properties":{"name":{"type":"string","title":"Name"},"kind":{"type":"string","description":"Kind of owner"}}}}}}}},
+		"responses":{"204":{"description":"-"}}}}}}`
+	var in string
+	_, err := Compile(t.Context(), Source{Name: "t.json", Data: []byte(doc)}, Options{Each: func(op *operation.Operation) error {
+		in = string(op.InputSchema)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"page_size":{"type":"integer"}`, `"description":"Cursor of the page"`, `"userId":{"type":"string"}`, `"name":{"type":"string"}`, `"description":"Kind of owner"`} {
+		if !strings.Contains(in, want) {
+			t.Errorf("%s is not in %s", want, in)
+		}
+	}
+}
