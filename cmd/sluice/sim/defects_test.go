@@ -72,16 +72,6 @@ var historic = []defect{
 		},
 		found: "", // edges of the one do not learn what is changed at the other
 	},
-	{
-		// A release that could not be made when a change was acknowledged waited for the
-		// next renewal.
-		name: "a failed release is not made again",
-		files: map[string][]string{
-			"admin/publish/publish.go": {`	case p.failed <- struct{}{}:
-`, ``},
-		},
-		found: "no acknowledged write lost",
-	},
 }
 
 // maxDefectSeeds find a defect.
