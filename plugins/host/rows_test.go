@@ -73,7 +73,7 @@ func randomRows(seed uint64) []byte {
 // enough fuel and with each amount that is too little.
 func TestAgreeRows(t *testing.T) {
 	h := newHost(t, Options{})
-	for seed := range uint64(4000) {
+	for seed := range uint64(4000 / rounds) {
 		p := randomProgram(seed)
 		if p.Root != nil && seed%4 > 0 { // most conditions are to hold for most rows
 			p.Root.Where = &engine.Predicate{Or: []*engine.Predicate{randomPredicate(rand.New(rand.NewPCG(seed, 4)), 2), {Not: randomPredicate(rand.New(rand.NewPCG(seed, 5)), 2)}}}

@@ -31,7 +31,7 @@ func TestEveryKindEverywhere(t *testing.T) {
 		map[string]any{"$ref": []any{}},
 	}
 	every := 1
-	if raceFactor > 1 {
+	if raceEnabled {
 		every = 17 // a sample: the detector makes each some ten times slower
 	}
 	files, err := filepath.Glob("testdata/golden/*")

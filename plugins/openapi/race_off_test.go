@@ -2,7 +2,4 @@
 
 package openapi
 
-const raceFactor = 1
-
-// childTimeout is the limit of a compilation in a child process.
-const childTimeout = DefaultTimeout
+const raceEnabled = false

@@ -2,10 +2,6 @@
 
 package openapi
 
-// raceFactor is how much more memory and time a process may take under the race
-// detector; the bounds themselves hold without it.
-const raceFactor = 3
-
-// childTimeout is the limit of a compilation in a child process: the race detector slows it
-// down, and others may use the machine.
-const childTimeout = 12 * DefaultTimeout
+// raceEnabled reports whether this is a build with the race detector, which slows down
+// tests that compute much in one goroutine.
+const raceEnabled = true

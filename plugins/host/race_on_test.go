@@ -1,0 +1,7 @@
+//go:build race
+
+package host
+
+// rounds divides how often random tests repeat: this build has the race detector, and
+// the package is tested without it too.
+const rounds = 10
