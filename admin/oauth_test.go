@@ -220,7 +220,7 @@ func TestLogin(t *testing.T) {
 	if status, page := w.callback(query, cookies...); status != 200 || !strings.Contains(page, "You are logged in") {
 		t.Fatalf("%d %s", status, page)
 	}
-	if status, page := w.callback(query, cookies...); status != http.StatusNotFound || !strings.Contains(page, "not waited for") {
+	if status, page := w.callback(query, cookies...); status != http.StatusNotFound || !strings.Contains(page, "expired or already used") {
 		t.Errorf("again: %d %s", status, page)
 	}
 	a = want[admin.Authentication](w, w.do("GET", auth, nil), 200)
@@ -315,12 +315,12 @@ func TestLoginFails(t *testing.T) {
 	}
 	_, query, cookies = w.login(as, auth)
 	w.later.Add(int64(10 * time.Minute))
-	f(query, http.StatusNotFound, "took too long")
+	f(query, http.StatusNotFound, "expired or already used")
 	_, old, cookies := w.login(as, auth)
 	_, query, cookies = w.login(as, auth) // replaces the one before
-	f("code=x&state="+url.QueryEscape(stateOf(old)), http.StatusNotFound, "replaced")
-	f("", http.StatusNotFound, "not waited for")
-	f("state=cred_unknown.x", http.StatusNotFound, "not waited for")
+	f("code=x&state="+url.QueryEscape(stateOf(old)), http.StatusNotFound, "expired or already used")
+	f("", http.StatusNotFound, "expired or already used")
+	f("state=cred_unknown.x", http.StatusNotFound, "expired or already used")
 	f(strings.Repeat("x", 16<<10+1), http.StatusRequestEntityTooLarge, "too long")
 	f(query, 200, "You are logged in")
 	// The server forgets the login: it says so, and is not asked again.

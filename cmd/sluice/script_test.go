@@ -77,14 +77,20 @@ func TestMain(m *testing.M) {
 //	revoke               make every access token of the authorization server bad
 func TestScripts(t *testing.T) {
 	s := &scripts{t: t}
+	dir, files := "testdata/script", []string(nil)
+	if raceEnabled {
+		dir, files = "", raceScripts
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
+		Files:               files,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_COLOR", "1")
-			e.Setenv("SLUICE_PLUGIN_GRACE", "10s") // plugins may be slow on a busy machine
+			e.Setenv("SLUICE_PLUGIN_GRACE", "10s")  // plugins may be slow on a busy machine
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // under the race detector a command would wait a second at its end
 			plugins, err := filepath.Abs("../../plugins/guest/testdata")
 			e.Setenv("PLUGINS", plugins)
 			if err != nil {
