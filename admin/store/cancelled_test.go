@@ -78,8 +78,8 @@ func empty(t reflect.Type) reflect.Value {
 	case reflect.Func:
 		return reflect.MakeFunc(t, func([]reflect.Value) []reflect.Value {
 			var out []reflect.Value
-			for i := range t.NumOut() {
-				out = append(out, reflect.Zero(t.Out(i)))
+			for result := range t.Outs() {
+				out = append(out, reflect.Zero(result))
 			}
 			return out
 		})

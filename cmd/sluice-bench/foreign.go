@@ -106,7 +106,7 @@ func (b *bench) publishMoody(ctx context.Context, n *node, dir string) error {
 		return err
 	}
 	wasm, key := filepath.Join(dir, "moody.wasm"), filepath.Join(dir, "publisher.key")
-	if err := os.WriteFile(wasm, code, 0o600); err != nil {
+	if err := os.WriteFile(wasm, code, 0o600); err != nil { //nolint:gosec // a directory that the benchmark made
 		return err
 	}
 	for _, command := range [][]string{

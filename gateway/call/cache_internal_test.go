@@ -26,7 +26,7 @@ func TestCacheKey(t *testing.T) {
 		return string(x.appendKey(nil))
 	}
 	same := func(*exchange) {}
-	if key(same) != key(same) {
+	if again := key(same); again != key(same) {
 		t.Fatal("the same call has two keys")
 	}
 	for name, change := range map[string]func(x *exchange){

@@ -11,7 +11,7 @@ func TestName(t *testing.T) {
 	names := []string{"list_orders", "get_order", "id", "name", "createdAt", "toolset", "per_page"}
 	for typed, want := range map[string]string{
 		"list_order": "list_orders", "listOrders": "list_orders", "LIST-ORDERS": "list_orders",
-		"created_at": "createdAt", "nmae": "name", "perpage": "per_page",
+		"created_at": "createdAt", "naem": "name", "perpage": "per_page",
 		"di": "id", "ix": "id", // one change of two letters
 		"list": "list_orders", "tools": "toolset", // what it begins with
 		"qq": "", "": "", "delete_user": "", "li": "",
@@ -55,8 +55,15 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abc", "acb", 1},
-		{"abc", "ac", 1}, {"kitten", "sitting", 3}, {"ca", "abc", 3}, // 2 with substrings that are edited twice
+		{"", "", 0},
+		{"a", "", 1},
+		{"", "abc", 3},
+		{"abc", "abc", 0},
+		{"abc", "abd", 1},
+		{"abc", "acb", 1},
+		{"abc", "ac", 1},
+		{"kitten", "sitting", 3},
+		{"ca", "abc", 3}, // 2 with substrings that are edited twice
 	} {
 		if got := distance(c.a, c.b); got != c.want || distance(c.b, c.a) != c.want {
 			t.Errorf("%q and %q: %d, want %d", c.a, c.b, got, c.want)

@@ -82,7 +82,8 @@ func TestAgreeEdges(t *testing.T) {
 		"", `"`, `\`, `\"`, `\u`, `\u00`, `\u0041"`, `\ud83d\ude00"`, "}", "]", "}]", `"}`, `"]`, `":1}`, `\":1}`, `{`, "[", "[{", `{"`, `{\"`, "t", "nul", "null", "fals", "1e", "-", "1.", "\x00", "\x1e", "\xef\xbb\xbf",
 	}
 	for _, head := range []string{"", "[", `{"a":`, `{"k":`, `{"k":"`, `{"z":{"q":"`, `[{"k":["`, `"`, `[[`, `{"k":1,"b":[`, `{"u":"https://`, "\xef\xbb\xbf"} {
-		for n := 0; n < 70; n += rounds {
+		for n := range 70 / rounds {
+			n *= rounds
 			for _, tail := range tails {
 				in := []byte(head + strings.Repeat("x", n) + tail)
 				for _, p := range programs {

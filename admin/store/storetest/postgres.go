@@ -56,14 +56,14 @@ func Postgres(t *testing.T) string {
 	}
 	data := filepath.Join(dir, "data")
 	run := func(name string, args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(bin, name), args...)
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(bin, name), args...) //nolint:gosec // the programs of the server that was found
 		cmd.SysProcAttr, cmd.Dir = attr, dir
 		return cmd
 	}
 	if out, err := run("initdb", "-D", data, "-U", "sluice", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C").CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

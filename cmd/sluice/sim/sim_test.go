@@ -27,7 +27,7 @@ var (
 // since nothing has to survive the process.
 func rootDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "sluice-sim-")
+	dir, err := os.MkdirTemp("/dev/shm", "sluice-sim-") //nolint:usetesting // in memory, which t.TempDir is not
 	if err != nil {
 		return t.TempDir()
 	}

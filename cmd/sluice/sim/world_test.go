@@ -84,7 +84,7 @@ type result struct {
 func simulate(t *testing.T, tmpl *template, root string, seed uint64) (out result) {
 	t.Helper()
 	cryptotest.SetGlobalRandom(t, seed)
-	dir, err := os.MkdirTemp(root, "seed-")
+	dir, err := os.MkdirTemp(root, "seed-") //nolint:usetesting // in memory, which t.TempDir is not
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,10 +227,8 @@ func (w *world) copyOf(from string, without ...string) string {
 		if err != nil {
 			return err
 		}
-		for _, no := range without {
-			if rel == no {
-				return filepath.SkipDir
-			}
+		if slices.Contains(without, rel) {
+			return filepath.SkipDir
 		}
 		if e.IsDir() {
 			return os.MkdirAll(filepath.Join(to, rel), 0o700)
