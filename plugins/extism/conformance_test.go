@@ -7,41 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/build"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	reference "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
 )
-
-// referenceDir is where the reference's module is; its plugins, written by others
-// in Go, Rust, C, Haskell and WAT, are in wasm/.
-var referenceDir = sync.OnceValue(func() string {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk").Output()
-	if err != nil {
-		panic(fmt.Sprintf("go list -m github.com/extism/go-sdk: %v (GOROOT %s)", err, build.Default.GOROOT))
-	}
-	return strings.TrimSpace(string(out))
-})
-
-func theirPlugin(t testing.TB, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(referenceDir(), "wasm", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // answers is an HTTP client that knows one page.
 type answers struct{}
