@@ -236,8 +236,9 @@ backups: ## make, restore and serve BACKUPS (default 100) backups of 50 MB and 3
 # Replay a seed that failed: go test ./cmd/sluice/sim -run TestSimulation -v -sim.seeds 1 -sim.trace -sim.first SEED
 SEEDS ?= 1000
 .PHONY: sim
-sim: ## simulate control planes, edges and their faults from SEEDS=1000 seeds
+sim: ## simulate control planes, edges and their faults from SEEDS=1000 seeds, and find old defects again
 	go test -count=1 -v -timeout 3h -run TestSimulation ./cmd/sluice/sim -sim.seeds $(SEEDS) -sim.procs "$$(getconf _NPROCESSORS_ONLN)"
+	go test -count=1 -v -timeout 1h -run TestDefects ./cmd/sluice/sim -sim.defects
 
 # Results belong in docs/reliability.md.
 SOAK ?= 10m

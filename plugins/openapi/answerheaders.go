@@ -22,7 +22,7 @@ var silentHeaders = wordSet("age allow cache-control connection date deprecation
 // one request from others, what proves something, and credentials.
 var silentParts = [...]string{
 	"ratelimit", "rate-limit", "request-id", "response-id", "requestid", "correlation", "trace", "signature", "access-control-", "content-", "accept-",
-	"secret", "password", "api-key", "apikey", "session", "csrf", "xsrf", "cookie",
+	"secret", "password", "api-key", "apikey", "access-key", "accesskey", "private-key", "session", "csrf", "xsrf", "cookie", "auth", "credential", "jwt", "bearer", "nonce", "otp",
 }
 
 // toldHeaders are the headers that the specification declares of successful responses

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -23,5 +24,24 @@ func TestToldHeaders(t *testing.T) {
 	}})
 	if want := []string{"X-Pages", "X-Next-Token", "X-Job"}; err != nil || !slices.Equal(told, want) {
 		t.Fatalf("%q, want %q (%v)", told, want, err)
+	}
+}
+
+// TestTellsHeader: what informs is told; what proves who calls, or is of the transport,
+// never is, whatever the specification declares.
+func TestTellsHeader(t *testing.T) {
+	for _, name := range []string{"X-Total-Count", "X-Next-Page", "X-Next-Page-Token", "Location", "Content_Version", "x" + strings.Repeat("y", maxHeaderName-1)} {
+		if !tellsHeader(name) {
+			t.Errorf("%s is not told", name)
+		}
+	}
+	for _, name := range []string{
+		"", "X Y", "X:Y", "Ünder", strings.Repeat("y", maxHeaderName+1),
+		"Set-Cookie", "X-Auth-Token", "X-Auth", "Authorization", "WWW-Authenticate", "X-Access-Key", "X-Api-Key", "X-Jwt-Assertion", "X-Bearer", "X-Session-Id",
+		"X-Client-Secret", "X-Credential", "X-CSRF", "X-Refresh-Token", "X-Otp", "X-Request-Id", "X-RateLimit-Remaining", "ETag", "Content-Length",
+	} {
+		if tellsHeader(name) {
+			t.Errorf("%s is told", name)
+		}
 	}
 }
