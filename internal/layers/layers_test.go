@@ -1,9 +1,11 @@
 package layers
 
 import (
+	"fmt"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -21,7 +23,6 @@ var within = map[string][]string{
 	"internal/diskfault":                 {"internal/problem"},
 	"internal/http1/http1test":           {},
 	"internal/tlsfault":                  {"internal/problem"},
-	"internal/jsonscan":                  {"internal/problem"},
 	"internal/textfilter":                {"internal/jsonscan"},
 	"internal/oauth":                     {"internal/problem", "internal/secrets"},
 	"internal/oauth/oauthtest":           {},
@@ -35,7 +36,7 @@ var within = map[string][]string{
 	"plugins/guest":                      {"plugins/extism", "plugins/manifest", "plugins/module"},
 	"plugins/golden":                     {"plugins/extism", "plugins/guest", "plugins/manifest"},
 	"plugins/reference":                  {"plugins/extism", "plugins/guest"},
-	"plugins/host":                       {"plugins/manifest", "plugins/engine"},
+	"plugins/host":                       {"plugins/engine"},
 	"plugins/host/hosttest":              {},
 	"plugins/connector":                  {"plugins/manifest", "plugins/operation", "plugins/engine", "plugins/projection"},
 	"registry/sign":                      {"registry"},
@@ -48,30 +49,28 @@ var within = map[string][]string{
 	"gateway/snapshot":                   {"gateway/access", "gateway/mcp", "gateway/mcpclient", "gateway/metering", "gateway/upstream", "gateway/credentials"},
 	"gateway/call":                       {"gateway/access", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient"},
 	"gateway/plugin":                     {"gateway/metering", "gateway/snapshot"},
-	"gateway/edge":                       {"gateway/snapshot"},
 	"admin/audithead":                    {"admin/store"},
 	"admin/backup":                       {"admin/publish", "admin/store"},
-	"admin/publish":                      {"admin/store"},
 	"admin/store/storetest":              {"admin/store"},
-	"gateway":                            {"gateway/access", "gateway/call", "gateway/compress", "gateway/credentials", "gateway/edge", "gateway/mcp", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
+	"gateway":                            {"gateway/access", "gateway/call", "gateway/mcp", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
 	"admin":                              {"admin/audithead", "admin/backup", "admin/publish", "admin/store", "admin/suggest"},
 	"internal/atomicfile/atomicfiletest": {"internal/atomicfile"},
 	"gateway/metering":                   {"gateway/mcp"},
-	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/edge", "gateway/mcpclient", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
+	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/mcpclient", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
 	"cmd/sluice":                         {"cmd/sluice/demo"},
 }
 
 // confined lists third-party packages and the only trees that may import them.
 var confined = map[string][]string{
 	"github.com/tetratelabs/wazero":     {"plugins/host/", "plugins/extism/"},
-	"github.com/pb33f/libopenapi":       {"plugins/openapi/", "plugins/arazzo/"},
+	"github.com/pb33f/libopenapi":       {"plugins/openapi/"},
 	"github.com/dgraph-io/ristretto/v2": {"gateway/call/"},
 	"github.com/valyala/fasthttp":       {"gateway/", "cmd/sluice-bench/"},
 	"github.com/danielgtaylor/huma/v2":  {"admin/"},
 	"database/sql":                      {"admin/store/"},
 	"oras.land/oras-go/v2":              {"registry/external/"},
 	"github.com/minio/minio-go":         {"registry/s3/"},
-	"github.com/itchyny/gojq":           {"plugins/reshape/", "cmd/"},
+	"github.com/itchyny/gojq":           {"plugins/reshape/"},
 }
 
 var banned = []string{"util", "utils", "common", "helpers", "shared", "misc", "base", "core", "types", "models"}
@@ -151,47 +150,110 @@ func rank(p string) int {
 }
 
 func TestImportDirection(t *testing.T) {
-	seen := map[string]bool{}
 	module, ps := list(t)
+	for _, fault := range faults(module, ps, within, confined) {
+		t.Error(fault)
+	}
+}
+
+// faults lists what is wrong with the imports of the packages, and the permissions that
+// no import uses: a stale one protects nothing and allows what nobody has looked at.
+func faults(module string, ps []*pkg, within, confined map[string][]string) (out []string) {
+	fault := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	seen, used := map[string]bool{}, map[[2]string]bool{}
 	for _, p := range ps {
 		from := p.path
 		seen[from] = true
 		if rank(from) < 0 {
-			t.Errorf("%s: no place in order; decide where it belongs", from)
+			fault("%s: no place in order; decide where it belongs", from)
 		}
 		if slices.Contains(banned, path.Base(from)) {
-			t.Errorf("%s: name says nothing about what the package does", from)
+			fault("%s: name says nothing about what the package does", from)
 		}
 		if !p.doc {
-			t.Errorf("%s: no package comment", from)
+			fault("%s: no package comment", from)
 		}
 		for _, imp := range p.imports {
 			to, ours := strings.CutPrefix(imp, module+"/")
 			if !ours {
 				for dep, homes := range confined {
-					if (imp == dep || strings.HasPrefix(imp, dep+"/")) && !slices.ContainsFunc(homes, func(h string) bool { return strings.HasPrefix(from+"/", h) }) {
-						t.Errorf("%s imports %s, which belongs to %v only", from, imp, homes)
+					if imp != dep && !strings.HasPrefix(imp, dep+"/") {
+						continue
 					}
+					home := slices.IndexFunc(homes, func(h string) bool { return strings.HasPrefix(from+"/", h) })
+					if home < 0 {
+						fault("%s imports %s, which belongs to %v only", from, imp, homes)
+						continue
+					}
+					used[[2]string{dep, homes[home]}] = true
 				}
 				continue
 			}
 			fromTop, _, _ := strings.Cut(from, "/")
 			toTop, _, _ := strings.Cut(to, "/")
+			used[[2]string{from, to}] = true
 			switch {
 			case toTop == "sdk" && fromTop != "cmd":
-				t.Errorf("%s imports %s: what third parties build on serves cmd only", from, to)
+				fault("%s imports %s: what third parties build on serves cmd only", from, to)
 			case fromTop == toTop && !slices.Contains(within[from], to):
-				t.Errorf("%s imports %s: not in within[%q]", from, to, from)
+				fault("%s imports %s: not in within[%q]", from, to, from)
 			case fromTop != toTop && rank(to) >= rank(from):
-				t.Errorf("%s imports %s: against the order %v", from, to, order)
+				fault("%s imports %s: against the order %v", from, to, order)
 			}
 		}
 	}
-	for from, tos := range within { // a stale rule protects nothing
-		for _, p := range append([]string{from}, tos...) {
-			if !seen[p] {
-				t.Errorf("within names %s, which does not exist", p)
+	for _, from := range slices.Sorted(maps.Keys(within)) {
+		if !seen[from] {
+			fault("within names %s, which does not exist", from)
+		}
+		for _, to := range within[from] {
+			if !used[[2]string{from, to}] {
+				fault("within allows %s to import %s, and it does not", from, to)
 			}
+		}
+	}
+	for _, dep := range slices.Sorted(maps.Keys(confined)) {
+		for _, home := range confined[dep] {
+			if !used[[2]string{dep, home}] {
+				fault("confined allows %s to import %s, and nothing there does", home, dep)
+			}
+		}
+	}
+	return out
+}
+
+// TestFaults: each rule finds a violation, and nothing in what is allowed.
+func TestFaults(t *testing.T) {
+	within := map[string][]string{"gateway/call": {"gateway/mcp"}}
+	confined := map[string][]string{"example.org/dep": {"gateway/mcp/"}}
+	good := func() []*pkg {
+		return []*pkg{
+			{path: "gateway/call", doc: true, imports: []string{"m/gateway/mcp", "m/registry", "fmt"}},
+			{path: "gateway/mcp", doc: true, imports: []string{"example.org/dep/inner"}},
+			{path: "registry", doc: true},
+		}
+	}
+	if got := faults("m", good(), within, confined); got != nil {
+		t.Fatalf("faults of what is allowed: %q", got)
+	}
+	for want, spoil := range map[string]func(ps []*pkg) []*pkg{
+		"elsewhere: no place in order":                                      func(ps []*pkg) []*pkg { return append(ps, &pkg{path: "elsewhere", doc: true}) },
+		"registry/util: name says nothing":                                  func(ps []*pkg) []*pkg { return append(ps, &pkg{path: "registry/util", doc: true}) },
+		"registry: no package comment":                                      func(ps []*pkg) []*pkg { ps[2].doc = false; return ps },
+		"registry imports sdk: what third parties build on":                 func(ps []*pkg) []*pkg { ps[2].imports = []string{"m/sdk"}; return ps },
+		"registry imports gateway/mcp: against the order":                   func(ps []*pkg) []*pkg { ps[2].imports = []string{"m/gateway/mcp"}; return ps },
+		"registry imports example.org/dep, which belongs to [gateway/mcp/]": func(ps []*pkg) []*pkg { ps[2].imports = []string{"example.org/dep"}; return ps },
+		`gateway/mcp imports gateway/call: not in within["gateway/mcp"]`: func(ps []*pkg) []*pkg {
+			ps[1].imports = append(ps[1].imports, "m/gateway/call")
+			return ps
+		},
+		"within allows gateway/call to import gateway/mcp, and it does not":           func(ps []*pkg) []*pkg { ps[0].imports = nil; return ps },
+		"within names gateway/call, which does not exist":                             func(ps []*pkg) []*pkg { return ps[1:] },
+		"confined allows gateway/mcp/ to import example.org/dep, and nothing there d": func(ps []*pkg) []*pkg { ps[1].imports = nil; return ps },
+	} {
+		got := faults("m", spoil(good()), within, confined)
+		if !slices.ContainsFunc(got, func(f string) bool { return strings.HasPrefix(f, want) }) {
+			t.Errorf("faults %q, want one that begins with %q", got, want)
 		}
 	}
 }
