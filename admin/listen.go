@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/retry"
 	"github.com/sluicegate/sluice/internal/safedial"
 )
 
@@ -68,11 +69,7 @@ func (s *Server) follow(ctx context.Context, key string, one *listening) {
 		}
 		s.servers.call(key)
 		s.startLook()
-		timer := time.NewTimer(calmInterval)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if retry.Sleep(ctx, calmInterval) != nil {
 			return
 		}
 	}
@@ -109,7 +106,7 @@ func (s *Server) listenTo(servers map[string]store.ToolsetConnector) {
 
 // listen opens the stream of one server again and again.
 func (s *Server) listen(ctx context.Context, workspace, toolset, name string, one *listening) {
-	pause, before := listenFirst, false
+	pause, before := retry.Backoff{First: listenFirst, Longest: listenMost}, false
 	for ctx.Err() == nil {
 		opened := false
 		err := s.listenOnce(ctx, workspace, toolset, name, func() {
@@ -123,21 +120,15 @@ func (s *Server) listen(ctx context.Context, workspace, toolset, name string, on
 		before = before || opened
 		switch {
 		case opened:
-			pause = listenFirst
+			pause.Reset()
 		case problem.Is(err, problem.Unsupported):
-			pause = listenAgain
-		default:
-			pause = min(2*pause, listenMost)
-			if ctx.Err() == nil {
-				s.log.LogAttrs(ctx, slog.LevelDebug, "an MCP server is not listened to", slog.String("toolset", toolset), slog.String("connector", name), slog.Any("error", err))
-			}
+			pause.Reset()
+			_ = retry.Sleep(ctx, listenAgain) // the loop looks at ctx
+			continue
+		case ctx.Err() == nil:
+			s.log.LogAttrs(ctx, slog.LevelDebug, "an MCP server is not listened to", slog.String("toolset", toolset), slog.String("connector", name), slog.Any("error", err))
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		_ = pause.Wait(ctx) // the loop looks at ctx
 	}
 }
 

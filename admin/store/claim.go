@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/retry"
 )
 
 const (
@@ -77,8 +78,8 @@ func openClaim(ctx context.Context, url string, log *slog.Logger) (*claim, error
 		if err == nil || !problem.Is(err, problem.Conflict) || time.Now().After(deadline) {
 			break
 		}
-		if !pause(ctx, claimRetry) {
-			return nil, ctx.Err()
+		if err := retry.Sleep(ctx, claimRetry); err != nil {
+			return nil, err
 		}
 	}
 	if err != nil {
@@ -143,7 +144,7 @@ func holder(ctx context.Context, conn *pgx.Conn) error {
 // watch looks at the lock until ctx ends, and takes it again when it was lost.
 func (c *claim) watch(ctx context.Context) {
 	defer close(c.done)
-	for pause(ctx, claimCheck) {
+	for retry.Sleep(ctx, claimCheck) == nil {
 		c.mu.Lock()
 		had := c.conn != nil
 		var err error
@@ -166,17 +167,6 @@ func (c *claim) watch(ctx context.Context) {
 		case !had && has:
 			c.log.LogAttrs(ctx, slog.LevelInfo, "the lock on the database is regained")
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/retry"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/host"
@@ -234,7 +235,7 @@ func (n *edgeNode) follow(ctx context.Context) error {
 // enrol tries until the control plane answered: what it refuses ends the node,
 // what does not reach it is tried again.
 func (n *edgeNode) enrol(ctx context.Context) error {
-	pause := minEnrolPause
+	pause := retry.Backoff{First: minEnrolPause, Longest: maxEnrolPause}
 	for {
 		err := n.remote.Enrol(ctx)
 		if err == nil {
@@ -243,15 +244,11 @@ func (n *edgeNode) enrol(ctx context.Context) error {
 		if p := problem.As(err); ctx.Err() == nil && p != nil && p.Kind != problem.Unavailable && p.Kind != problem.Unreachable && p.Kind != problem.Timeout {
 			return err
 		}
-		n.opts.logger.LogAttrs(ctx, slog.LevelWarn, "not enrolled yet", slog.Any("error", err), slog.Float64("again_s", pause.Seconds()))
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
+		again := pause.Next()
+		n.opts.logger.LogAttrs(ctx, slog.LevelWarn, "not enrolled yet", slog.Any("error", err), slog.Float64("again_s", again.Seconds()))
+		if err := retry.Sleep(ctx, again); err != nil {
+			return err
 		}
-		pause = min(2*pause, maxEnrolPause)
 	}
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/retry"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/sign"
@@ -43,15 +43,6 @@ type Source interface {
 	Artifact(ctx context.Context, repository string, d registry.Digest, kind oci.Kind) (*oci.Artifact, error)
 }
 
-// Jitter makes the pause before the next try of a longest one, so that many nodes that
-// lost one control plane do not come back at once. It may be called by many goroutines.
-type Jitter func(longest time.Duration) time.Duration
-
-// randomHalf takes a random half off.
-func randomHalf(d time.Duration) time.Duration {
-	return d/2 + rand.N(d/2+1) //nolint:gosec // spreads load, keeps no secret
-}
-
 // Options configure a Follower.
 type Options struct {
 	Source Source                // Required
@@ -70,7 +61,7 @@ type Options struct {
 	MaxRetry    time.Duration     // Default: DefaultMaxRetry
 	PollTimeout time.Duration     // Default: DefaultPollTimeout
 	Now         func() time.Time  // clock that expiry is told by. Default: time.Now
-	Jitter      Jitter            // of pauses after an error. Default: random, half to all of a pause
+	Jitter      retry.Jitter      // of pauses after an error. Default: [retry.Half]
 	System      atomicfile.System // file system the cache is written on. Default: the operating system's
 }
 
@@ -102,9 +93,6 @@ func (o *Options) validate() error {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Jitter == nil {
-		o.Jitter = randomHalf
 	}
 	if o.PollTimeout <= 0 {
 		o.PollTimeout = DefaultPollTimeout

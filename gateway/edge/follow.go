@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/retry"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/sign"
@@ -29,48 +30,27 @@ func (f *Follower) Run(ctx context.Context) error {
 	if f.live != nil {
 		f.save(ctx) // notes that were damaged: the next answer may be a long time away
 	}
-	failures := 0
+	pause := retry.Backoff{First: f.opts.MinRetry, Longest: f.opts.MaxRetry, Jitter: f.opts.Jitter}
 	for ctx.Err() == nil {
 		asked := time.Now()
 		switch err := f.step(ctx); {
 		case ctx.Err() != nil:
 		case errors.Is(err, registry.ErrUnchanged):
-			failures = 0
+			pause.Reset()
 			if time.Since(asked) < quickAnswer {
-				f.pause(ctx, f.opts.MinRetry)
+				_ = retry.Sleep(ctx, f.opts.MinRetry) // the loop looks at ctx
 			}
 		case err != nil:
 			if f.setFollowing(err) {
 				f.log.LogAttrs(ctx, slog.LevelWarn, "release not followed, serving the previous one",
 					slog.Uint64("revision", f.revision()), slog.Any("error", err))
 			}
-			failures++
-			f.pause(ctx, f.backoff(failures))
+			_ = pause.Wait(ctx) // the loop looks at ctx
 		default:
-			failures = 0
+			pause.Reset()
 		}
 	}
 	return ctx.Err()
-}
-
-// backoff doubles from MinRetry to MaxRetry, with jitter.
-func (f *Follower) backoff(failures int) time.Duration {
-	d := f.opts.MaxRetry
-	if failures < 32 {
-		if e := f.opts.MinRetry << (failures - 1); e > 0 && e < d {
-			d = e
-		}
-	}
-	return f.opts.Jitter(d)
-}
-
-func (f *Follower) pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 // step asks the source once and follows what it says: nil when a release became

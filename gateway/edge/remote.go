@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/retry"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
@@ -45,7 +46,7 @@ type RemoteOptions struct {
 	JoinToken func() (secrets.Secret, error)
 	Wait      time.Duration     // how long the control plane is asked to hold a question, whole seconds. Default: 30 s
 	Now       func() time.Time  // Default: time.Now
-	Jitter    Jitter            // as in [Options]; of the credentials
+	Jitter    retry.Jitter      // as in [Options]; of the credentials
 	System    atomicfile.System // Default: the operating system's
 	Logger    *slog.Logger      // Default: discard
 }
@@ -83,9 +84,6 @@ func OpenRemote(o RemoteOptions) (*Remote, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Jitter == nil {
-		o.Jitter = randomHalf
 	}
 	if o.System == nil {
 		o.System = atomicfile.OS

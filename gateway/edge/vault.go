@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/retry"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/sign"
@@ -467,7 +468,7 @@ func seal(id *identity, doc *stored) ([]byte, error) {
 
 // Run follows the credentials until ctx ends; it returns ctx's error.
 func (v *Vault) Run(ctx context.Context) error {
-	pause := DefaultMinRetry
+	pause := retry.Backoff{First: DefaultMinRetry, Longest: DefaultMaxRetry, Jitter: v.remote.opts.Jitter}
 	for ctx.Err() == nil {
 		asked := time.Now()
 		poll, cancel := context.WithCancel(ctx)
@@ -498,14 +499,13 @@ func (v *Vault) Run(ctx context.Context) error {
 		}
 		switch {
 		case err != nil:
-			pause = min(2*pause, DefaultMaxRetry)
 		case quick:
-			pause = DefaultMinRetry
+			pause.Reset()
 		default:
-			pause = DefaultMinRetry
+			pause.Reset()
 			continue
 		}
-		v.wait(ctx, v.remote.opts.Jitter(pause))
+		v.wait(ctx, pause.Next())
 	}
 	return ctx.Err()
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/retry"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -67,9 +67,8 @@ type SpoolOptions struct {
 	// so. Default: [DefaultSpoolBytes].
 	MaxBytes int64
 	Now      func() time.Time // Default: time.Now
-	// Jitter makes the pause before the next try of a longest one. Default: random, half
-	// to all of it.
-	Jitter func(longest time.Duration) time.Duration
+	// Jitter of the pauses after a report that was not taken. Default: [retry.Half].
+	Jitter retry.Jitter
 	System atomicfile.System // Default: the operating system's
 	Logger *slog.Logger      // Default: discard
 }
@@ -122,11 +121,6 @@ func NewSpool(o SpoolOptions) (*Spool, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Jitter == nil {
-		o.Jitter = func(d time.Duration) time.Duration {
-			return d/2 + rand.N(d/2+1) //nolint:gosec // spreads load, keeps no secret
-		}
 	}
 	if o.System == nil {
 		o.System = atomicfile.OS
@@ -198,12 +192,8 @@ func (s *Spool) Run(ctx context.Context) error {
 	defer wg.Wait()
 	for {
 		now := s.o.Now()
-		t := time.NewTimer(now.Truncate(FlushEvery).Add(FlushEvery).Sub(now))
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
+		if err := retry.Sleep(ctx, now.Truncate(FlushEvery).Add(FlushEvery).Sub(now)); err != nil {
+			return err
 		}
 		if err := s.Flush(); err != nil {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "usage is not on disk, a kill now would lose it", slog.Any("error", err))
@@ -368,27 +358,18 @@ func (s *Spool) write(r *registry.UsageReport) error {
 
 // postAll posts reports in order until ctx ends.
 func (s *Spool) postAll(ctx context.Context) {
-	pause := minPause
+	pause := retry.Backoff{First: minPause, Longest: maxPause, Jitter: s.o.Jitter}
 	for ctx.Err() == nil {
 		err := s.Post(ctx)
 		if err == nil {
-			pause = minPause
+			pause.Reset()
 			select {
 			case <-ctx.Done():
 			case <-s.wake:
 			}
 			continue
 		}
-		if ctx.Err() != nil {
-			return
-		}
-		t := time.NewTimer(s.o.Jitter(pause))
-		select {
-		case <-ctx.Done():
-			t.Stop()
-		case <-t.C:
-		}
-		pause = min(2*pause, maxPause)
+		_ = pause.Wait(ctx) // the loop looks at ctx
 	}
 }
 
@@ -407,12 +388,8 @@ func (s *Spool) Settle(ctx context.Context) error {
 	s.posting.Lock()
 	defer s.posting.Unlock()
 	if wait := settleEvery - time.Since(s.settled); wait > 0 {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := retry.Sleep(ctx, wait); err != nil {
+			return err
 		}
 	}
 	s.settled = time.Now()
