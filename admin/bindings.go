@@ -335,7 +335,7 @@ func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *dra
 		if err != nil {
 			return nil, err
 		}
-		b.LeftOut = s.leftOut.of(ws.ID(), d.ts.Slug, b.Plugin, b.Pinned, s.now())
+		b.LeftOut = s.leftOut.of(registry.PluginKey{Workspace: ws.ID(), Name: b.Plugin, Version: b.Pinned}, d.ts.Slug, s.now())
 		if len(bound[i].Calls) > 0 {
 			if !d.callable(&bound[i]) && b.Status == "ok" {
 				b.Status = "waiting"

@@ -25,8 +25,9 @@ func TestEdgePlugins(t *testing.T) {
 			t.Fatalf("%d %s; want %d", a.StatusCode, a.body, status)
 		}
 	}
-	calls := registry.PluginCalls{Workspace: "default", Name: "mask", Version: "1.0.0", Calls: 7, Traps: 1, Micros: 70, BytesIn: 100, BytesOut: 50}
-	unbound := registry.PluginUnbound{Workspace: "default", Name: "mask", Version: "1.0.0", Reason: "more than half\nof 20 calls failed"}
+	mask := registry.PluginKey{Workspace: "default", Name: "mask", Version: "1.0.0"}
+	calls := registry.PluginCalls{PluginKey: mask, PluginCounts: registry.PluginCounts{Calls: 7, Traps: 1, Micros: 70, BytesIn: 100, BytesOut: 50}}
+	unbound := registry.PluginUnbound{PluginKey: mask, Reason: "more than half\nof 20 calls failed"}
 	post(204, registry.EdgePlugins{Calls: []registry.PluginCalls{calls}, Unbound: []registry.PluginUnbound{unbound}})
 	post(204, registry.EdgePlugins{Calls: []registry.PluginCalls{calls}})
 	other := calls

@@ -6,19 +6,22 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sluicegate/sluice/registry"
 )
 
 // maxLeftOut bounds what is kept of plugins that are left out, of all toolsets and nodes:
 // past it the one whose time ends first is forgotten.
 const maxLeftOut = 1000
 
-// LeftOutPlugin is a plugin that a gateway takes out of the calls of one toolset by
-// itself, until a time.
-type LeftOutPlugin struct {
-	Workspace, Toolset, Name, Version string // Toolset is its slug
-	Edge                              string // its name; "": this node
-	Reason                            string // for people
-	Until                             time.Time
+// leftOutPlugin is a plugin that a gateway takes out of the calls of one toolset by
+// itself.
+type leftOutPlugin struct {
+	registry.PluginKey
+
+	toolset, reason string
+	edge            string // its name; "": this node
+	until           time.Time
 }
 
 // PluginLeftOut is where a binding is left out of calls now.
@@ -32,49 +35,48 @@ type PluginLeftOut struct {
 // The zero leftOut is empty.
 type leftOut struct {
 	mu   sync.Mutex
-	list []LeftOutPlugin // guarded by mu
+	list []leftOutPlugin // guarded by mu
 }
 
 // note adds a plugin, or gives it another end.
-func (l *leftOut) note(p LeftOutPlugin, now time.Time) {
+func (l *leftOut) note(p leftOutPlugin, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.list = slices.DeleteFunc(l.list, func(q LeftOutPlugin) bool {
-		same := q.Workspace == p.Workspace && q.Toolset == p.Toolset && q.Name == p.Name && q.Version == p.Version && q.Edge == p.Edge
-		return same || !now.Before(q.Until)
+	l.list = slices.DeleteFunc(l.list, func(q leftOutPlugin) bool {
+		return q.PluginKey == p.PluginKey && q.toolset == p.toolset && q.edge == p.edge || !now.Before(q.until)
 	})
 	if l.list = append(l.list, p); len(l.list) > maxLeftOut {
-		first := slices.MinFunc(l.list, func(a, b LeftOutPlugin) int { return a.Until.Compare(b.Until) })
+		first := slices.MinFunc(l.list, func(a, b leftOutPlugin) int { return a.until.Compare(b.until) })
 		l.list = slices.Delete(l.list, slices.Index(l.list, first), slices.Index(l.list, first)+1)
 	}
 }
 
 // of returns where a version of a plugin is left out of a toolset, by edge.
-func (l *leftOut) of(workspace, toolset, name, version string, now time.Time) []PluginLeftOut {
+func (l *leftOut) of(plugin registry.PluginKey, toolset string, now time.Time) []PluginLeftOut {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []PluginLeftOut
 	for i := range l.list {
-		if q := &l.list[i]; q.Workspace == workspace && q.Toolset == toolset && q.Name == name && q.Version == version && now.Before(q.Until) {
-			out = append(out, PluginLeftOut{Edge: q.Edge, Reason: q.Reason, Until: q.Until})
+		if q := &l.list[i]; q.PluginKey == plugin && q.toolset == toolset && now.Before(q.until) {
+			out = append(out, PluginLeftOut{Edge: q.edge, Reason: q.reason, Until: q.until})
 		}
 	}
 	slices.SortFunc(out, func(a, b PluginLeftOut) int { return cmp.Compare(a.Edge, b.Edge) })
 	return out
 }
 
-// LeaveOut notes that a gateway left a plugin out of the calls of a toolset, records it
-// and tells of it.
-func (s *Server) LeaveOut(ctx context.Context, p LeftOutPlugin) {
-	if p.Toolset != "" {
-		s.leftOut.note(p, s.now())
+// LeaveOut notes that the gateway of an edge, or of this node when edge is "", left a
+// plugin out of the calls of a toolset, records it and tells of it.
+func (s *Server) LeaveOut(ctx context.Context, edge string, u *registry.PluginUnbound) {
+	reason := u.Reason
+	if u.Toolset != "" {
+		now := s.now()
+		until := u.End(now)
+		s.leftOut.note(leftOutPlugin{PluginKey: u.PluginKey, toolset: u.Toolset, reason: reason, edge: edge, until: until}, now)
+		reason = "left out of the calls of toolset " + u.Toolset + " until " + until.UTC().Format(time.RFC3339) + ": " + reason
 	}
-	reason := p.Reason
-	if p.Toolset != "" {
-		reason = "left out of the calls of toolset " + p.Toolset + " until " + p.Until.UTC().Format(time.RFC3339) + ": " + reason
+	if edge != "" {
+		reason = "on edge " + edge + ": " + reason
 	}
-	if p.Edge != "" {
-		reason = "on edge " + p.Edge + ": " + reason
-	}
-	s.PluginFailed(ctx, p.Workspace, p.Name, p.Version, reason)
+	s.PluginFailed(ctx, u.Workspace, u.Name, u.Version, reason)
 }

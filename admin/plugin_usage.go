@@ -17,24 +17,11 @@ const usageInterval = 15 * time.Second
 // EventPluginFailed says that a plugin was taken out of calls by itself.
 const EventPluginFailed = "plugin.failed"
 
-// PluginCalls are counts of the calls of one version of a plugin in a workspace.
-type PluginCalls struct {
-	Workspace, Name, Version        string
-	Calls, Errors, Traps, Deadlines uint64
-	Unbound                         uint64 // times it was taken out of calls
-	Micros                          uint64
-	BytesIn, BytesOut               uint64
-}
-
 // RecordPluginUsage adds what nodes counted to the record of each version.
-func (s *Server) RecordPluginUsage(ctx context.Context, calls []PluginCalls) error {
+func (s *Server) RecordPluginUsage(ctx context.Context, calls []registry.PluginCalls) error {
 	for i := range calls {
 		c := &calls[i]
-		row := &store.PluginUsage{
-			Name: c.Name, Version: c.Version, Calls: c.Calls, Errors: c.Errors, Traps: c.Traps, Deadlines: c.Deadlines, Unbound: c.Unbound,
-			Micros: c.Micros, BytesIn: c.BytesIn, BytesOut: c.BytesOut,
-		}
-		if err := s.o.Store.Workspace(c.Workspace).Update(ctx, func(tx *store.Tx) error { return tx.AddPluginUsage(ctx, row) }); err != nil {
+		if err := s.o.Store.Workspace(c.Workspace).Update(ctx, func(tx *store.Tx) error { return tx.AddPluginUsage(ctx, c) }); err != nil {
 			return err
 		}
 	}
@@ -55,32 +42,27 @@ func (s *Server) edgePlugins(w http.ResponseWriter, r *http.Request) error {
 	if err := in.Validate(); err != nil {
 		return err
 	}
-	place := func(workspace string) string {
-		if e.AllWorkspaces {
-			return workspace
+	place := func(k *registry.PluginKey) {
+		if !e.AllWorkspaces {
+			k.Workspace = e.WorkspaceID
 		}
-		return e.WorkspaceID
 	}
 	ctx := r.Context()
-	calls := make([]PluginCalls, len(in.Calls))
 	for i := range in.Calls {
-		c := &in.Calls[i]
-		calls[i] = PluginCalls{
-			Workspace: place(c.Workspace), Name: c.Name, Version: c.Version, Calls: c.Calls, Errors: c.Errors, Traps: c.Traps, Deadlines: c.Deadlines,
-			Unbound: c.Unbound, Micros: c.Micros, BytesIn: c.BytesIn, BytesOut: c.BytesOut,
-		}
+		place(&in.Calls[i].PluginKey)
 	}
-	if err := s.RecordPluginUsage(ctx, calls); err != nil {
+	if err := s.RecordPluginUsage(ctx, in.Calls); err != nil {
 		return err
 	}
-	for _, u := range in.Unbound {
-		ws := place(u.Workspace)
-		if _, err := s.o.Store.Workspace(ws).PluginVersion(ctx, u.Name, u.Version); problem.Is(err, problem.NotFound) {
+	for i := range in.Unbound {
+		u := &in.Unbound[i]
+		place(&u.PluginKey)
+		if _, err := s.o.Store.Workspace(u.Workspace).PluginVersion(ctx, u.Name, u.Version); problem.Is(err, problem.NotFound) {
 			continue
 		} else if err != nil {
 			return err
 		}
-		s.LeaveOut(ctx, LeftOutPlugin{Workspace: ws, Toolset: u.Toolset, Name: u.Name, Version: u.Version, Edge: e.Name, Reason: u.Reason, Until: u.End(s.now())})
+		s.LeaveOut(ctx, e.Name, u)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

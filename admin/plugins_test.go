@@ -512,9 +512,10 @@ func TestPluginUsage(t *testing.T) {
 	k := newPublisher(t)
 	w.trust(k, "Ada")
 	w.publishMask(k, "1.0.0")
-	calls := []admin.PluginCalls{
-		{Workspace: "default", Name: "mask", Version: "1.0.0", Calls: 10, Errors: 1, Micros: 1000, BytesIn: 50, BytesOut: 40, Unbound: 1},
-		{Workspace: "default", Name: "gone", Version: "1.0.0", Calls: 1},
+	mask := registry.PluginKey{Workspace: "default", Name: "mask", Version: "1.0.0"}
+	calls := []registry.PluginCalls{
+		{PluginKey: mask, PluginCounts: registry.PluginCounts{Calls: 10, Errors: 1, Micros: 1000, BytesIn: 50, BytesOut: 40, Unbound: 1}},
+		{PluginKey: registry.PluginKey{Workspace: "default", Name: "gone", Version: "1.0.0"}, PluginCounts: registry.PluginCounts{Calls: 1}},
 	}
 	for range 2 {
 		if err := w.srv.RecordPluginUsage(t.Context(), calls); err != nil {

@@ -30,6 +30,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/server"
 )
@@ -73,7 +74,7 @@ type Options struct {
 	PluginPolicy guest.Policy
 	// PluginUsage takes what the gateway of this node counted of plugins since it was
 	// asked last. Default: nothing is counted.
-	PluginUsage func() []PluginCalls
+	PluginUsage func() []registry.PluginCalls
 	// Dialer gets the grants of private addresses, each for the id of a toolset.
 	// Default: none can be granted.
 	Dialer *safedial.Dialer

@@ -30,27 +30,52 @@ type EdgePlugins struct {
 	Unbound []PluginUnbound `json:"unbound,omitempty"`
 }
 
-// PluginCalls are counts of the calls of one version of a plugin in a workspace.
-type PluginCalls struct {
+// PluginKey names one version of a plugin in a workspace.
+type PluginKey struct {
 	Workspace string `json:"workspace"`
 	Name      string `json:"name"`
 	Version   string `json:"version"`
+}
+
+func (k *PluginKey) valid() bool {
+	_, err := ParseVersion(k.Version)
+	return ValidSlug(k.Workspace) && ValidSlug(k.Name) && err == nil
+}
+
+// PluginCounts are sums over the calls of one version of a plugin.
+type PluginCounts struct {
 	Calls     uint64 `json:"calls"`
-	Errors    uint64 `json:"errors,omitempty"`
+	Errors    uint64 `json:"errors,omitempty"` // the plugin said so, or its output could not be used
 	Traps     uint64 `json:"traps,omitempty"`
 	Deadlines uint64 `json:"deadlines,omitempty"`
 	Unbound   uint64 `json:"unbound,omitempty"` // times it was taken out of calls
-	Micros    uint64 `json:"micros"`
+	Micros    uint64 `json:"micros"`            // of all calls together
 	BytesIn   uint64 `json:"bytesIn"`
 	BytesOut  uint64 `json:"bytesOut"`
 }
 
+// Add adds other counts.
+func (c *PluginCounts) Add(o *PluginCounts) {
+	c.Calls += o.Calls
+	c.Errors += o.Errors
+	c.Traps += o.Traps
+	c.Deadlines += o.Deadlines
+	c.Unbound += o.Unbound
+	c.Micros += o.Micros
+	c.BytesIn += o.BytesIn
+	c.BytesOut += o.BytesOut
+}
+
+// PluginCalls are counts of the calls of one version of a plugin in a workspace.
+type PluginCalls struct {
+	PluginKey
+	PluginCounts
+}
+
 // PluginUnbound says that a node took a plugin out of calls by itself.
 type PluginUnbound struct {
-	Workspace string `json:"workspace"`
-	Name      string `json:"name"`
-	Version   string `json:"version"`
-	Reason    string `json:"reason"` // for people
+	PluginKey
+	Reason string `json:"reason"` // for people
 	// Toolset is the slug of the toolset whose calls it is left out of, Until the end of
 	// that in seconds since 1970. An edge from before they were told sends neither.
 	Toolset string `json:"toolset,omitempty"`
@@ -80,19 +105,15 @@ func (p *EdgePlugins) Validate() error {
 	if len(p.Calls) > MaxPluginCounts || len(p.Unbound) > MaxUnbindings {
 		return problem.New(problem.InvalidArgument, "the report has %d counts and %d unbindings; %d and %d are the limits", len(p.Calls), len(p.Unbound), MaxPluginCounts, MaxUnbindings)
 	}
-	named := func(workspace, name, version string) bool {
-		_, err := ParseVersion(version)
-		return ValidSlug(workspace) && ValidSlug(name) && err == nil
-	}
 	for i := range p.Calls {
 		c := &p.Calls[i]
-		if !named(c.Workspace, c.Name, c.Version) || max(c.Calls, c.Errors, c.Traps, c.Deadlines, c.Unbound, c.Micros, c.BytesIn, c.BytesOut) > maxCount {
+		if !c.valid() || max(c.Calls, c.Errors, c.Traps, c.Deadlines, c.Unbound, c.Micros, c.BytesIn, c.BytesOut) > maxCount {
 			return problem.New(problem.InvalidArgument, "count %d of the report is not one of a plugin", i)
 		}
 	}
 	for i := range p.Unbound {
 		u := &p.Unbound[i]
-		if !named(u.Workspace, u.Name, u.Version) || u.Toolset != "" && !ValidSlug(u.Toolset) {
+		if !u.valid() || u.Toolset != "" && !ValidSlug(u.Toolset) {
 			return problem.New(problem.InvalidArgument, "unbinding %d of the report is not one of a plugin", i)
 		}
 		u.Reason = u.Reason[:min(len(u.Reason), maxReason)]

@@ -105,12 +105,12 @@ func TestDocumentsAreBounded(t *testing.T) {
 		{"counts of a report on plugins", MaxPluginCounts, func(n int) error {
 			p := &EdgePlugins{}
 			for range n {
-				p.Calls = append(p.Calls, PluginCalls{Workspace: "w", Name: "p", Version: "1.0.0"})
+				p.Calls = append(p.Calls, PluginCalls{PluginKey: PluginKey{"w", "p", "1.0.0"}})
 			}
 			return p.Validate()
 		}},
 		{"one count", maxCount, func(n int) error {
-			return (&EdgePlugins{Calls: []PluginCalls{{Workspace: "w", Name: "p", Version: "1.0.0", BytesOut: uint64(n)}}}).Validate()
+			return (&EdgePlugins{Calls: []PluginCalls{{PluginKey: PluginKey{"w", "p", "1.0.0"}, PluginCounts: PluginCounts{BytesOut: uint64(n)}}}}).Validate()
 		}},
 	} {
 		if err := c.try(c.limit); err != nil {
@@ -154,7 +154,7 @@ func TestAbsenceNoticeIsBounded(t *testing.T) {
 // TestReasonOfUnbindingIsCut guards what an edge says in its own words.
 func TestReasonOfUnbindingIsCut(t *testing.T) {
 	for over := range 2 {
-		p := &EdgePlugins{Unbound: []PluginUnbound{{Workspace: "w", Name: "p", Version: "1.0.0", Reason: strings.Repeat("x", maxReason+over)}}}
+		p := &EdgePlugins{Unbound: []PluginUnbound{{PluginKey: PluginKey{"w", "p", "1.0.0"}, Reason: strings.Repeat("x", maxReason+over)}}}
 		if err := p.Validate(); err != nil || len(p.Unbound[0].Reason) != maxReason {
 			t.Errorf("%d of %d bytes are kept: %v", len(p.Unbound[0].Reason), maxReason+over, err)
 		}

@@ -68,17 +68,10 @@ type PluginVersion struct {
 type PluginUsage struct {
 	bun.BaseModel `bun:"table:plugin_usage"`
 	InWorkspace
-	Name      string `bun:"name,pk"`
-	Version   string `bun:"version,pk"`
-	Calls     uint64 `bun:"calls"`
-	Errors    uint64 `bun:"errors"` // the plugin said so, or its output could not be used
-	Traps     uint64 `bun:"traps"`
-	Deadlines uint64 `bun:"deadlines"`
-	Unbound   uint64 `bun:"unbound"` // times it was taken out of calls
-	Micros    uint64 `bun:"micros"`  // of all calls together
-	BytesIn   uint64 `bun:"bytes_in"`
-	BytesOut  uint64 `bun:"bytes_out"`
-	UpdatedAt Time   `bun:"updated_at"`
+	Name    string `bun:"name,pk"`
+	Version string `bun:"version,pk"`
+	registry.PluginCounts
+	UpdatedAt Time `bun:"updated_at"`
 }
 
 // AddPublisherKey writes a key. It fails with [problem.Conflict] when the
@@ -260,13 +253,13 @@ func (s *Store) PluginContents(ctx context.Context) ([]registry.Digest, error) {
 
 // AddPluginUsage adds counts to those of a version. Counts of a version that is not
 // known are dropped: it belongs to somebody else's release.
-func (t *Tx) AddPluginUsage(ctx context.Context, u *PluginUsage) error {
-	if _, err := t.PluginVersion(ctx, u.Name, u.Version); problem.Is(err, problem.NotFound) {
+func (t *Tx) AddPluginUsage(ctx context.Context, c *registry.PluginCalls) error {
+	if _, err := t.PluginVersion(ctx, c.Name, c.Version); problem.Is(err, problem.NotFound) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	u.UpdatedAt = Time{t.Now()}
+	u := &PluginUsage{Name: c.Name, Version: c.Version, PluginCounts: c.PluginCounts, UpdatedAt: Time{t.Now()}}
 	q := t.insert(u).On("CONFLICT (workspace_id, name, version) DO UPDATE").Set("updated_at = EXCLUDED.updated_at")
 	for _, c := range []string{"calls", "errors", "traps", "deadlines", "unbound", "micros", "bytes_in", "bytes_out"} {
 		q = q.Set("? = plugin_usage.? + EXCLUDED.?", bun.Ident(c), bun.Ident(c), bun.Ident(c))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
 )
 
 func pluginVersion(version string) *store.PluginVersion {
@@ -79,12 +80,13 @@ func testPlugins(t *testing.T, h harness) {
 	refused("yanking nothing", problem.NotFound, w, func(tx *store.Tx) error { return tx.Yank(ctx, "mask", "9.0.0", "x") })
 	refused("yanking another's", problem.NotFound, other, func(tx *store.Tx) error { return tx.Yank(ctx, "mask", "1.0.0", "x") })
 
-	use := store.PluginUsage{Name: "mask", Version: "1.0.0", Calls: 3, Errors: 1, Micros: 50, BytesIn: 100, BytesOut: 60}
+	use := &registry.PluginCalls{
+		PluginKey:    registry.PluginKey{Name: "mask", Version: "1.0.0"},
+		PluginCounts: registry.PluginCounts{Calls: 3, Errors: 1, Micros: 50, BytesIn: 100, BytesOut: 60},
+	}
 	for range 2 {
-		u := use
-		update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.AddPluginUsage(ctx, &u) })
-		u = use
-		update(t, other, func(ctx context.Context, tx *store.Tx) error { return tx.AddPluginUsage(ctx, &u) })
+		update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.AddPluginUsage(ctx, use) })
+		update(t, other, func(ctx context.Context, tx *store.Tx) error { return tx.AddPluginUsage(ctx, use) })
 	}
 	if u, err := w.PluginUsage(ctx, "mask", "1.0.0"); err != nil || u.Calls != 6 || u.Errors != 2 || u.Traps != 0 || u.Micros != 100 || u.BytesOut != 120 {
 		t.Errorf("%+v %v", u, err)

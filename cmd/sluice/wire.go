@@ -324,7 +324,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		OAuth: authorization, Suggester: suggester, Mirrored: n.registry.mirrored(), Elsewhere: n.opts.pluginRegistries,
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), SpecLimits: n.opts.spec, MCP: mcpServers{servers, n.dialer}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
 		Closed: n.closed(), GuardMetrics: !loopbackAddr(n.adminLn.Addr()), AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), PreviewURL: previewURL, PublicURL: n.opts.adminPublicURL, LinkURL: n.adminURL(), Hosts: adminNames, Version: versionOrDevel(),
-		Sandbox: n.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: n.plugins.pluginCalls,
+		Sandbox: n.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: n.plugins.runner.Usage,
 		Registry: n.registry.files, AuditHeads: n.heads, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
 	})
 	if err != nil {

@@ -224,7 +224,7 @@ func (n *edgeNode) follow(ctx context.Context) error {
 	})
 	g.Go(func() error { return n.vault.Run(ctx) })
 	g.Go(func() error { return n.spool.Run(ctx) })
-	g.Go(func() error { return n.plugins.reporter(ctx, n.remote, n.opts.logger).Run(ctx) })
+	g.Go(func() error { return n.plugins.reporter(n.remote, n.opts.logger).Run(ctx) })
 	g.Go(func() error {
 		r := &edge.Reporter{Remote: n.remote, Follower: n.follower, Vault: n.vault, Usage: n.spool.Fault, Version: versionOrDevel(), Logger: n.opts.logger}
 		return r.Run(ctx)

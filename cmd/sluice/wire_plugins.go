@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/plugin"
@@ -29,7 +28,7 @@ type nodePlugins struct {
 	runner *plugin.Runner
 	// unbound are the plugins that were taken out of calls. What does not fit was
 	// logged, and is not recorded.
-	unbound chan plugin.Unbinding
+	unbound chan registry.PluginUnbound
 }
 
 // openPlugins makes what runs third-party plugins and has it closed with the node.
@@ -39,8 +38,8 @@ func openPlugins(ctx context.Context, cache string, grace time.Duration, meter *
 		return nil, fmt.Errorf("starting the host of third-party plugins: %w", err)
 	}
 	onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
-	n := &nodePlugins{host: h, unbound: make(chan plugin.Unbinding, pluginEvents)}
-	n.runner, err = plugin.New(plugin.Options{Host: h, Policy: pluginPolicy, Meter: meter, Logger: logger, Unbound: func(u plugin.Unbinding) {
+	n := &nodePlugins{host: h, unbound: make(chan registry.PluginUnbound, pluginEvents)}
+	n.runner, err = plugin.New(plugin.Options{Host: h, Policy: pluginPolicy, Meter: meter, Logger: logger, Unbound: func(u registry.PluginUnbound) {
 		select {
 		case n.unbound <- u:
 		default:
@@ -58,7 +57,7 @@ func (n *node) watchPlugins(ctx context.Context) error {
 	for {
 		select {
 		case u := <-n.plugins.unbound:
-			n.admin.LeaveOut(ctx, admin.LeftOutPlugin{Workspace: u.Workspace, Toolset: u.Toolset, Name: u.Plugin, Version: u.Version, Reason: u.Reason, Until: u.Until})
+			n.admin.LeaveOut(ctx, "", &u)
 		case <-ctx.Done():
 			return nil
 		}
@@ -66,46 +65,6 @@ func (n *node) watchPlugins(ctx context.Context) error {
 }
 
 // reporter tells a control plane what plugins do on this edge.
-func (n *nodePlugins) reporter(ctx context.Context, remote *edge.Remote, logger *slog.Logger) *edge.PluginReporter {
-	unbound := make(chan registry.PluginUnbound)
-	go func() {
-		for {
-			select {
-			case u := <-n.unbound:
-				select {
-				case unbound <- registry.PluginUnbound{Workspace: u.Workspace, Name: u.Plugin, Version: u.Version, Reason: u.Reason, Toolset: u.Toolset, Until: u.Until.Unix()}:
-				case <-ctx.Done():
-					return
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return &edge.PluginReporter{Post: remote.PostPlugins, Unbound: unbound, Logger: logger, Usage: func() []registry.PluginCalls {
-		used := n.runner.Usage()
-		out := make([]registry.PluginCalls, len(used))
-		for i := range used {
-			u := &used[i]
-			out[i] = registry.PluginCalls{
-				Workspace: u.Workspace, Name: u.Plugin, Version: u.Version, Calls: u.Calls, Errors: u.Errors, Traps: u.Traps, Deadlines: u.Deadlines,
-				Unbound: u.Unbound, Micros: u.Micros, BytesIn: u.BytesIn, BytesOut: u.BytesOut,
-			}
-		}
-		return out
-	}}
-}
-
-// pluginCalls are what the gateway counted of plugins, as the admin API takes them.
-func (n *nodePlugins) pluginCalls() []admin.PluginCalls {
-	used := n.runner.Usage()
-	out := make([]admin.PluginCalls, len(used))
-	for i := range used {
-		u := &used[i]
-		out[i] = admin.PluginCalls{
-			Workspace: u.Workspace, Name: u.Plugin, Version: u.Version, Calls: u.Calls, Errors: u.Errors, Traps: u.Traps, Deadlines: u.Deadlines,
-			Unbound: u.Unbound, Micros: u.Micros, BytesIn: u.BytesIn, BytesOut: u.BytesOut,
-		}
-	}
-	return out
+func (n *nodePlugins) reporter(remote *edge.Remote, logger *slog.Logger) *edge.PluginReporter {
+	return &edge.PluginReporter{Post: remote.PostPlugins, Unbound: n.unbound, Logger: logger, Usage: n.runner.Usage}
 }

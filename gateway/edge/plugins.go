@@ -62,9 +62,8 @@ func (r *PluginReporter) add(counts []registry.PluginCalls) {
 		have := false
 		for i := range r.pending.Calls {
 			p := &r.pending.Calls[i]
-			if have = p.Workspace == c.Workspace && p.Name == c.Name && p.Version == c.Version; have {
-				p.Calls, p.Errors, p.Traps, p.Deadlines, p.Unbound = p.Calls+c.Calls, p.Errors+c.Errors, p.Traps+c.Traps, p.Deadlines+c.Deadlines, p.Unbound+c.Unbound
-				p.Micros, p.BytesIn, p.BytesOut = p.Micros+c.Micros, p.BytesIn+c.BytesIn, p.BytesOut+c.BytesOut
+			if have = p.PluginKey == c.PluginKey; have {
+				p.Add(&c.PluginCounts)
 				break
 			}
 		}

@@ -26,6 +26,7 @@ func TestPluginReporter(t *testing.T) {
 		}
 		var down atomic.Bool
 		down.Store(true)
+		mask := registry.PluginKey{Workspace: "w", Name: "mask", Version: "1.0.0"}
 		unbound := make(chan registry.PluginUnbound)
 		r := &edge.PluginReporter{
 			Post: func(_ context.Context, p *registry.EdgePlugins) error {
@@ -38,7 +39,7 @@ func TestPluginReporter(t *testing.T) {
 				return nil
 			},
 			Usage: func() []registry.PluginCalls {
-				return []registry.PluginCalls{{Workspace: "w", Name: "mask", Version: "1.0.0", Calls: 2, Micros: 10}}
+				return []registry.PluginCalls{{PluginKey: mask, PluginCounts: registry.PluginCounts{Calls: 2, Micros: 10}}}
 			},
 			Unbound: unbound,
 		}
@@ -49,7 +50,7 @@ func TestPluginReporter(t *testing.T) {
 		synctest.Wait()
 		down.Store(false)
 		before := time.Now()
-		unbound <- registry.PluginUnbound{Workspace: "w", Name: "mask", Version: "1.0.0", Reason: "slow"}
+		unbound <- registry.PluginUnbound{PluginKey: mask, Reason: "slow"}
 		synctest.Wait()
 		got := sent()
 		if time.Since(before) != 0 || len(got) != 1 || len(got[0].Calls) != 1 || got[0].Calls[0].Calls != 8 || len(got[0].Unbound) != 1 {

@@ -39,10 +39,10 @@ func TestForeignPluginsGoOn(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex
 	out := map[string]bool{}
-	w.r.o.Unbound = func(u Unbinding) {
+	w.r.o.Unbound = func(u registry.PluginUnbound) {
 		mu.Lock()
 		defer mu.Unlock()
-		out[u.Toolset+"/"+u.Plugin] = true
+		out[u.Toolset+"/"+u.Name] = true
 	}
 	bombs := []*snapshot.Plugin{
 		bomb(t, "loop", "\x03\x40\x0c\x00\x0b\x00\x0b"),

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/registry"
 )
 
 const (
@@ -43,28 +44,11 @@ type Options struct {
 	Policy guest.Policy // what plugins may be granted. Default: nothing beyond the smallest limits
 	// Unbound is told when a plugin is taken out of calls, on the call's goroutine: it
 	// must not block. Default: nobody is told.
-	Unbound func(Unbinding)
+	Unbound func(registry.PluginUnbound)
 	Meter   *metering.Meter // default: nothing is counted
 	Logger  *slog.Logger    // default: discard
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
-}
-
-// Unbinding is a plugin that is taken out of calls.
-type Unbinding struct {
-	Workspace, Plugin, Version string
-	Toolset                    string // its slug: the other toolsets that bind the plugin keep it
-	Reason                     string // for people
-	Until                      time.Time
-}
-
-// Usage counts the calls of one version of a plugin in a workspace.
-type Usage struct {
-	Workspace, Plugin, Version      string
-	Calls, Errors, Traps, Deadlines uint64
-	Unbound                         uint64 // times it was taken out of calls
-	Micros                          uint64 // of all calls
-	BytesIn, BytesOut               uint64
 }
 
 // Runner keeps plugins loaded. Close it when no call runs any more.
@@ -73,12 +57,10 @@ type Runner struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
-	loaded map[string]*entry   // guarded by mu; by snapshot.Plugin.Key
-	swept  time.Time           // guarded by mu
-	left   map[usageKey]*Usage // guarded by mu; of entries that were let go
+	loaded map[string]*entry                             // guarded by mu; by snapshot.Plugin.Key
+	swept  time.Time                                     // guarded by mu
+	left   map[registry.PluginKey]*registry.PluginCounts // guarded by mu; of entries that were let go
 }
-
-type usageKey struct{ workspace, plugin, version string }
 
 // New makes a Runner.
 func New(o Options) (*Runner, error) {
@@ -92,10 +74,10 @@ func New(o Options) (*Runner, error) {
 		o.Now = time.Now
 	}
 	if o.Unbound == nil {
-		o.Unbound = func(Unbinding) {}
+		o.Unbound = func(registry.PluginUnbound) {}
 	}
 	return &Runner{
-		o: o, log: o.Logger.With(slog.String("component", "plugin")), loaded: map[string]*entry{}, left: map[usageKey]*Usage{}, swept: o.Now(),
+		o: o, log: o.Logger.With(slog.String("component", "plugin")), loaded: map[string]*entry{}, left: map[registry.PluginKey]*registry.PluginCounts{}, swept: o.Now(),
 	}, nil
 }
 
@@ -233,20 +215,20 @@ func (r *Runner) unbind(e *entry, p *snapshot.Plugin, now time.Time, reason stri
 	e.metrics.unbound()
 	r.log.LogAttrs(context.Background(), slog.LevelWarn, "plugin misbehaved and is left out of calls",
 		slog.String("plugin", p.Ref.Name), slog.String("version", p.Ref.Version), slog.String("toolset", p.Slug), slog.Duration("for", pause), slog.String("reason", reason))
-	r.o.Unbound(Unbinding{Workspace: p.Workspace, Plugin: p.Ref.Name, Version: p.Ref.Version, Toolset: p.Slug, Reason: reason, Until: until})
+	r.o.Unbound(registry.PluginUnbound{PluginKey: e.key, Toolset: p.Slug, Reason: reason, Until: until.Unix()})
 }
 
 // Usage returns what was counted since it was asked last, of each version that was
 // called.
-func (r *Runner) Usage() []Usage {
+func (r *Runner) Usage() []registry.PluginCalls {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.loaded {
 		e.take(r.left)
 	}
-	out := make([]Usage, 0, len(r.left))
-	for _, u := range r.left {
-		out = append(out, *u)
+	out := make([]registry.PluginCalls, 0, len(r.left))
+	for key, n := range r.left {
+		out = append(out, registry.PluginCalls{PluginKey: key, PluginCounts: *n})
 	}
 	clear(r.left)
 	return out
@@ -268,7 +250,7 @@ type entry struct {
 	plugin *guest.Plugin
 	err    error
 
-	key          usageKey
+	key          registry.PluginKey
 	errorPercent int
 	meanLimit    time.Duration
 	metrics      *series
@@ -289,7 +271,7 @@ type entry struct {
 
 func newEntry(p *snapshot.Plugin, m *metering.Meter, grace time.Duration) *entry {
 	e := &entry{
-		key: usageKey{p.Workspace, p.Ref.Name, p.Ref.Version}, errorPercent: DefaultErrorPercent,
+		key: registry.PluginKey{Workspace: p.Workspace, Name: p.Ref.Name, Version: p.Ref.Version}, errorPercent: DefaultErrorPercent,
 		meanLimit: (guest.LimitsOf(p.Package.Manifest).Deadline + grace) / 2, metrics: newSeries(m, p),
 	}
 	if u := p.Ref.Unbind; u != nil {
@@ -343,28 +325,17 @@ func (e *entry) cause(err error) string {
 }
 
 // take moves what was counted into a map.
-func (e *entry) take(to map[usageKey]*Usage) {
-	u := to[e.key]
-	if u == nil {
-		u = &Usage{Workspace: e.key.workspace, Plugin: e.key.plugin, Version: e.key.version}
+func (e *entry) take(to map[registry.PluginKey]*registry.PluginCounts) {
+	n := registry.PluginCounts{
+		Calls: e.calls.Swap(0), Errors: e.errors.Swap(0), Traps: e.traps.Swap(0), Deadlines: e.deadlines.Swap(0),
+		Unbound: e.unbindings.Swap(0), Micros: e.micros.Swap(0), BytesIn: e.bytesIn.Swap(0), BytesOut: e.bytesOut.Swap(0),
 	}
-	before := *u
-	for _, c := range []struct {
-		to   *uint64
-		from *atomic.Uint64
-	}{
-		{&u.Calls, &e.calls},
-		{&u.Errors, &e.errors},
-		{&u.Traps, &e.traps},
-		{&u.Deadlines, &e.deadlines},
-		{&u.Unbound, &e.unbindings},
-		{&u.Micros, &e.micros},
-		{&u.BytesIn, &e.bytesIn},
-		{&u.BytesOut, &e.bytesOut},
-	} {
-		*c.to += c.from.Swap(0)
+	if n == (registry.PluginCounts{}) {
+		return
 	}
-	if *u != before {
-		to[e.key] = u
+	if have := to[e.key]; have != nil {
+		have.Add(&n)
+		return
 	}
+	to[e.key] = &n
 }

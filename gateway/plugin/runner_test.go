@@ -25,7 +25,7 @@ type world struct {
 	r      *Runner
 	meter  *metering.Meter
 	now    atomic.Int64 // nanoseconds since the start
-	events []Unbinding
+	events []registry.PluginUnbound
 }
 
 // grace lets plugins be slow on a busy machine.
@@ -40,7 +40,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, meter: metering.New()}
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	w.r, err = New(Options{
-		Host: h, Meter: w.meter, Unbound: func(u Unbinding) { w.events = append(w.events, u) },
+		Host: h, Meter: w.meter, Unbound: func(u registry.PluginUnbound) { w.events = append(w.events, u) },
 		Now: func() time.Time { return start.Add(time.Duration(w.now.Load())) },
 	})
 	if err != nil {
@@ -109,7 +109,7 @@ func TestUnbind(t *testing.T) {
 		}
 		w.pass(2 * time.Second)
 	}
-	if len(w.events) != 6 || w.events[0].Workspace != "acme" || w.events[0].Plugin != "moody" || w.events[0].Version != "1.0.0" ||
+	if len(w.events) != 6 || w.events[0].Workspace != "acme" || w.events[0].Name != "moody" || w.events[0].Version != "1.0.0" ||
 		!strings.Contains(w.events[0].Reason, "11 of 11 calls failed, the last: in a bad mood") {
 		t.Errorf("told of %+v", w.events)
 	}
