@@ -70,46 +70,19 @@ type IndexedTool struct {
 	ReadOnly bool
 }
 
-// IndexTools lists the enabled tools of a toolset in the order in which a gateway
-// lists them, with their edits applied: position n of the index is tool n of that
-// list. connectors are by ConnectorRef.Name. It fails when a connector is missing
-// or a tool of it cannot be read.
+// IndexTools lists the enabled tools of a toolset as its index sees them: position n of
+// the index is enabled tool n of [Toolset.EditedTools], whose errors it returns.
 func IndexTools(t *Toolset, connectors map[string]*connector.Connector) ([]IndexedTool, error) {
-	edits := make(map[SelectedTool]*ToolEdit, len(t.Tools))
-	for i := range t.Tools {
-		e := &t.Tools[i]
-		edits[SelectedTool{e.Connector, e.Method, e.Path}] = e
-	}
 	var out []IndexedTool
-	for _, ref := range t.Connectors {
-		c := connectors[ref.Name]
-		if c == nil {
-			return nil, fmt.Errorf("indexing toolset %s: connector %s is missing", t.Slug, ref.Name)
-		}
-		if err := c.Load(); err != nil {
+	for tool, err := range t.EditedTools(connectors) {
+		if err != nil {
 			return nil, fmt.Errorf("indexing toolset %s: %w", t.Slug, err)
 		}
-		for i := range c.Len() {
-			h, err := c.Head(i)
-			if err != nil {
-				return nil, fmt.Errorf("indexing tool %d of connector %s: %w", i, ref.Name, err)
-			}
-			edit := edits[SelectedTool{ref.Name, h.Method, h.Path}]
-			h = h.Fix(edit.FixedOver(ref.Fixed))
-			it := IndexedTool{SelectedTool: SelectedTool{ref.Name, h.Method, h.Path}, ReadOnly: h.Annotations.ReadOnly}
-			it.Tool = selection.Tool{
-				Name: h.Name, Title: h.Title, Description: h.Description, Tags: h.Tags, Method: h.Method, Path: h.Path,
-				Server: c.Name(), ServerText: c.Title(), Params: schemaParams(h.InputSchema),
-			}
-			if edit != nil {
-				if edit.Disabled {
-					continue
-				}
-				it.replace(edit.Name, edit.Title, edit.Description)
-				it.ReadOnly = edit.Annotations.Of(h.Annotations).ReadOnly
-			}
-			out = append(out, it)
+		if tool.Disabled() {
+			continue
 		}
+		c, head := connectors[tool.Operation.Connector], tool.Head()
+		out = append(out, indexed(tool.Operation, &head, c.Name(), c.Title()))
 	}
 	return out, nil
 }
@@ -118,27 +91,17 @@ func IndexTools(t *Toolset, connectors map[string]*connector.Connector) ([]Index
 // binds it sees it: behind the tools of [IndexTools], in the order of its bindings.
 // edit may be nil.
 func IndexWorkflow(m *manifest.Manifest, edit *OfferedTool) IndexedTool {
-	path := "/" + m.Name
-	it := IndexedTool{
-		SelectedTool: SelectedTool{Method: manifest.MethodWorkflow, Path: path},
-		Tool: selection.Tool{
-			Name: m.Tool.Name, Title: m.Tool.Title, Description: m.Tool.Description, Method: manifest.MethodWorkflow, Path: path,
-			Server: m.Name, ServerText: m.Title, Params: schemaParams(m.Tool.InputSchema),
-		},
-	}
-	if edit != nil {
-		it.replace(edit.Name, edit.Title, edit.Description)
-	}
+	head := WorkflowHead(m, edit, nil)
+	it := indexed(SelectedTool{Method: head.Method, Path: head.Path}, &head, m.Name, m.Title)
+	it.ReadOnly = false // what it calls is not known here
 	return it
 }
 
-// replace puts the texts of an edit in the place of the generated ones; nil keeps one.
-func (it *IndexedTool) replace(name, title, description *string) {
-	for _, f := range []struct{ to, from *string }{{&it.Name, name}, {&it.Title, title}, {&it.Description, description}} {
-		if f.from != nil {
-			*f.to = *f.from
-		}
-	}
+func indexed(op SelectedTool, h *connector.Head, server, serverText string) IndexedTool {
+	return IndexedTool{SelectedTool: op, ReadOnly: h.Annotations.ReadOnly, Tool: selection.Tool{
+		Name: h.Name, Title: h.Title, Description: h.Description, Tags: h.Tags, Method: h.Method, Path: h.Path,
+		Server: server, ServerText: serverText, Params: schemaParams(h.InputSchema),
+	}}
 }
 
 // schemaParams are the arguments at the top of an input schema and, where an

@@ -69,6 +69,9 @@ type CalledTool struct {
 	Path      string `json:"path"` // path template as in the specification
 }
 
+// Operation is the tool that c calls.
+func (c *CalledTool) Operation() SelectedTool { return SelectedTool{c.Connector, c.Method, c.Path} }
+
 // OfferedTool changes what agents see of a workflow's tool, as a ToolEdit does of an
 // operation's. A name that another tool of the toolset has gets the plugin's name in
 // front, as the manifest's would. Of a tool that is disabled the plugin is not bound.

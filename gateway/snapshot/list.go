@@ -165,7 +165,7 @@ func (t *Tool) Info() (mcp.ToolInfo, error) {
 	}
 	if head.MCP != nil {
 		info.Extra = head.MCP.Extra
-	} else if strings.EqualFold(strings.ReplaceAll(head.Title, " ", "_"), t.Name) {
+	} else if !t.titled() && strings.EqualFold(strings.ReplaceAll(head.Title, " ", "_"), t.Name) {
 		info.Title = "" // it says the name in other letters, and each list pays for it
 	}
 	if head.Structured {
@@ -178,11 +178,13 @@ func (t *Tool) Info() (mcp.ToolInfo, error) {
 		}
 		info.OutputSchema = ready.Answer.OutputSchema
 	}
-	if t.edit != nil && t.edit.Title != nil {
-		info.Title = *t.edit.Title
-	}
-	if t.edit != nil && t.edit.Description != nil {
-		info.Description = *t.edit.Description
-	}
 	return info, nil
+}
+
+// titled reports whether the operator wrote the title.
+func (t *Tool) titled() bool {
+	if t.Workflow != nil {
+		return t.Workflow.Plugin.Ref.Tool != nil && t.Workflow.Plugin.Ref.Tool.Title != nil
+	}
+	return t.edit != nil && t.edit.Title != nil
 }

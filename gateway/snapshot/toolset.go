@@ -53,7 +53,7 @@ type Toolset struct {
 		fetch  *Tool // nil: no answer is ever cut
 		byName map[string]*Tool
 		// byOperation are the tools that workflows call.
-		byOperation map[editKey]*Tool
+		byOperation map[registry.SelectedTool]*Tool
 	}
 	lists lists
 }
@@ -234,39 +234,30 @@ func (ts *Toolset) Tool(name []byte) (*Tool, error) {
 }
 
 func (ts *Toolset) makeIndex() error {
-	ts.index.byOperation = map[editKey]*Tool{}
-	edits := make(map[editKey]*registry.ToolEdit, len(ts.bundle.Tools))
-	for i := range ts.bundle.Tools {
-		e := &ts.bundle.Tools[i]
-		edits[editKey{e.Connector, e.Method, e.Path}] = e
+	ts.index.byOperation = map[registry.SelectedTool]*Tool{}
+	connectors := make(map[string]*connector.Connector, len(ts.Bindings))
+	for _, b := range ts.Bindings {
+		connectors[b.Name] = b.Connector
 	}
 	var tools []*Tool
 	selected, called := ts.selected(), ts.called()
-	for _, b := range ts.Bindings {
-		if err := b.Connector.Load(); err != nil {
-			return fmt.Errorf("opening connector %s: %w", b.Name, err)
+	for e, err := range ts.bundle.EditedTools(connectors) {
+		if err != nil {
+			return err
 		}
-		for i := range b.Connector.Len() {
-			head, err := b.Connector.Head(i)
-			if err != nil {
-				return fmt.Errorf("reading tool %d of connector %s: %w", i, b.Name, err)
-			}
-			op := editKey{b.Name, head.Method, head.Path}
-			edit := edits[op]
-			listed := selected == nil || selected[registry.SelectedTool{Connector: b.Name, Method: head.Method, Path: head.Path}]
-			if edit != nil && edit.Disabled || !listed && !called[op] {
-				continue
-			}
-			t := &Tool{Name: head.Name, Toolset: ts, Binding: b, index: i, edit: edit}
-			if edit != nil && edit.Name != nil {
-				t.Name, t.named = *edit.Name, true
-			}
-			if called[op] {
-				ts.index.byOperation[op] = t
-			}
-			if listed {
-				tools = append(tools, t)
-			}
+		listed := selected == nil || selected[e.Operation]
+		if e.Disabled() || !listed && !called[e.Operation] {
+			continue
+		}
+		t := &Tool{Name: e.Generated.Name, Toolset: ts, Binding: ts.Bindings[e.Connector], index: e.Index, edit: e.Edit}
+		if e.Edit != nil && e.Edit.Name != nil {
+			t.Name, t.named = *e.Edit.Name, true
+		}
+		if called[e.Operation] {
+			ts.index.byOperation[e.Operation] = t
+		}
+		if listed {
+			tools = append(tools, t)
 		}
 	}
 	tools = append(tools, ts.workflows()...)
@@ -331,8 +322,6 @@ const (
 		`"fields":{"type":"string","description":"Of each item: id,owner.login"},` +
 		`"grep":{"type":"string","description":"Regular expression in items, case ignored"}},"required":["handle"]}`
 )
-
-type editKey struct{ connector, method, path string }
 
 // settleNames makes the names of tools unique without regard to case and returns
 // the tools by name. Names an operator chose come first, then the order of

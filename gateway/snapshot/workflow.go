@@ -49,16 +49,12 @@ func (ts *Toolset) workflowPlugins() []*Plugin {
 	return out
 }
 
-// called are the operations that workflows call; nil: there are no workflows.
-func (ts *Toolset) called() map[editKey]bool {
-	var out map[editKey]bool
+// called are the operations that workflows call.
+func (ts *Toolset) called() map[registry.SelectedTool]bool {
+	out := map[registry.SelectedTool]bool{}
 	for _, p := range ts.workflowPlugins() {
-		for i := range p.Ref.Calls {
-			if c := &p.Ref.Calls[i]; out == nil {
-				out = map[editKey]bool{{c.Connector, c.Method, c.Path}: true}
-			} else {
-				out[editKey{c.Connector, c.Method, c.Path}] = true
-			}
+		for _, c := range p.Ref.Calls {
+			out[c.Operation()] = true
 		}
 	}
 	return out
@@ -69,11 +65,8 @@ func (ts *Toolset) workflows() []*Tool {
 	var out []*Tool
 	for _, p := range ts.workflowPlugins() {
 		t := &Tool{Name: p.Package.Manifest.Tool.Name, Toolset: ts, Workflow: &Workflow{Plugin: p}}
-		if o := p.Ref.Tool; o != nil {
-			t.edit = &registry.ToolEdit{Name: o.Name, Title: o.Title, Description: o.Description}
-			if o.Name != nil { // it makes no room for itself: named stays false
-				t.Name = *o.Name
-			}
+		if o := p.Ref.Tool; o != nil && o.Name != nil { // it makes no room for itself: named stays false
+			t.Name = *o.Name
 		}
 		out = append(out, t)
 	}
@@ -87,7 +80,7 @@ func (t *Tool) Called(name string) *Tool {
 	calls := t.Workflow.Plugin.Ref.Calls
 	for i := range calls {
 		if c := &calls[i]; c.Name == name {
-			return t.Toolset.index.byOperation[editKey{c.Connector, c.Method, c.Path}]
+			return t.Toolset.index.byOperation[c.Operation()]
 		}
 	}
 	return nil
@@ -128,37 +121,24 @@ func (t *Tool) group() string {
 	return t.Binding.Name
 }
 
-// head is what a list shows of a tool, without the operator's edits.
+// head is what a list shows of a tool, but for its name.
 func (t *Tool) head() (connector.Head, error) {
 	if t.Workflow == nil {
 		h, err := t.Binding.Connector.Head(t.index)
-		if t.edit != nil {
-			h.Annotations = t.edit.Annotations.Of(h.Annotations)
-		}
-		if fixed := t.fixed(); err == nil && len(fixed) > 0 {
-			h = h.Fix(fixed)
-		}
-		return h, err
+		return t.edit.Apply(h, t.Binding.fixed), err
 	}
 	p := t.Workflow.Plugin
-	o := p.Package.Manifest.Tool
-	h := connector.Head{
-		Name: o.Name, Title: o.Title, Description: o.Description, Method: manifest.MethodWorkflow, Path: "/" + p.Ref.Name,
-		InputSchema: o.InputSchema, OutputSchema: o.OutputSchema, Structured: len(o.OutputSchema) > 0,
-	}
 	var called []operation.Annotations
-	for i := range p.Ref.Calls {
-		c := &p.Ref.Calls[i]
-		inner := t.Toolset.index.byOperation[editKey{c.Connector, c.Method, c.Path}]
+	for _, c := range p.Ref.Calls {
+		inner := t.Toolset.index.byOperation[c.Operation()]
 		if inner == nil {
 			continue
 		}
 		head, err := inner.head()
 		if err != nil {
-			return h, fmt.Errorf("reading tool %s, which %s calls: %w", inner.Name, t.Name, err)
+			return head, fmt.Errorf("reading tool %s, which %s calls: %w", inner.Name, t.Name, err)
 		}
 		called = append(called, head.Annotations)
 	}
-	h.Annotations = registry.WorkflowAnnotations(o.Annotations, called)
-	return h, nil
+	return registry.WorkflowHead(p.Package.Manifest, p.Ref.Tool, called), nil
 }
