@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sluicegate/sluice/cmd/internal/answers"
 )
 
 // checked is a line of "sluice openapi check -o jsonl".
@@ -39,15 +41,13 @@ type checked struct {
 type spec struct{ id, vendor, file string }
 
 func (r *report) specs() ([]spec, error) {
-	b, err := os.ReadFile(filepath.Join(r.corpus, "specs.tsv"))
+	rows, err := answers.ReadTSV(filepath.Join(r.corpus, "specs.tsv"))
 	if err != nil {
 		return nil, err
 	}
-	var out []spec
-	for line := range strings.Lines(string(b)) {
-		if f := strings.Split(line, "\t"); len(f) > 3 && f[0] != "id" {
-			out = append(out, spec{f[0], f[1], filepath.Join("specs", f[2])})
-		}
+	out := make([]spec, len(rows))
+	for i, s := range rows {
+		out[i] = spec{s["id"], s["vendor"], filepath.Join("specs", s["main_file"])}
 	}
 	return out, nil
 }

@@ -1,23 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/internal/nearest"
+	"github.com/sluicegate/sluice/cmd/internal/answers"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/host"
 	"github.com/sluicegate/sluice/plugins/openapi"
-	"github.com/sluicegate/sluice/plugins/operation"
-	"github.com/sluicegate/sluice/plugins/projection"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -59,7 +56,7 @@ prints an object for each answer.`,
 				return err
 			}
 			defer func() { _ = h.Close(context.WithoutCancel(cmd.Context())) }()
-			p := &previewer{host: h}
+			p := &answers.Measurer{Host: h}
 			if f.corpus != "" {
 				return a.previewCorpus(cmd.Context(), p, f)
 			}
@@ -82,51 +79,8 @@ prints an object for each answer.`,
 	return cmd
 }
 
-// previewAPI is a compiled specification.
-type previewAPI struct {
-	name  string
-	ops   []*operation.Operation
-	index projection.Index
-}
-
-func compileForPreview(ctx context.Context, src openapi.Source) (*previewAPI, error) {
-	api := &previewAPI{name: src.Name}
-	_, err := openapi.Compile(ctx, src, openapi.Options{
-		// What is shown takes as long as it takes.
-		Limits: openapi.Limits{Timeout: time.Minute},
-		Each: func(op *operation.Operation) error {
-			api.ops = append(api.ops, op)
-			api.index.Add(op)
-			return nil
-		},
-	})
-	return api, err
-}
-
-// find looks an operation up by its id or by "METHOD /path".
-func (p *previewAPI) find(name string) (*operation.Operation, error) {
-	method, path, _ := strings.Cut(name, " ")
-	for _, op := range p.ops {
-		if op.ID != "" && op.ID == name || strings.EqualFold(op.Method, method) && op.Path == path {
-			return op, nil
-		}
-	}
-	names := make([]string, 0, 2*len(p.ops))
-	for _, op := range p.ops {
-		if op.Name == name {
-			return op, nil
-		}
-		names = append(names, op.ID, op.Method+" "+op.Path)
-	}
-	e := problem.New(problem.NotFound, "%s has no operation %q", p.name, name)
-	if best := nearest.Name(name, slices.Values(names)); best != "" {
-		e.Remedy = "did you mean " + best + "?"
-	}
-	return nil, e
-}
-
 // previewOne shows one answer.
-func (a *app) previewOne(ctx context.Context, p *previewer, f previewFlags) error {
+func (a *app) previewOne(ctx context.Context, p *answers.Measurer, f previewFlags) error {
 	spec, err := a.openSpecification(f.spec)
 	if err != nil {
 		return err
@@ -136,11 +90,11 @@ func (a *app) previewOne(ctx context.Context, p *previewer, f previewFlags) erro
 			return err
 		}
 	}
-	api, err := compileForPreview(ctx, openapi.Source{Name: spec.name, Data: spec.data, BaseURL: spec.url})
+	api, err := answers.Compile(ctx, openapi.Source{Name: spec.name, Data: spec.data, BaseURL: spec.url})
 	if err != nil {
 		return err
 	}
-	op, err := api.find(f.operation)
+	op, err := api.Find(f.operation)
 	if err != nil {
 		return err
 	}
@@ -148,39 +102,106 @@ func (a *app) previewOne(ctx context.Context, p *previewer, f previewFlags) erro
 	if err != nil {
 		return err
 	}
-	m, err := p.measure(api, op, body, wish{profile: f.profile, fields: f.fields})
+	m, err := p.Measure(api, op, body, answers.Wish{Profile: f.profile, Fields: f.fields})
 	if err != nil {
 		return inFile(err, nameOfFile(f.response))
 	}
-	result := m.textOf(f.profile)
+	result := m.Text(f.profile)
 	if f.fields != "" {
-		result = m.concise
+		result = m.Concise
 	}
 	out := previewed{
 		Operation: op.Method + " " + op.Path, OperationID: op.ID, Profile: f.profile, Fields: f.fields,
 		Tokens: m.Tokens, RoundTrip: m.RoundTrip, Lost: m.Lost, Dropped: m.Dropped, Seconds: m.Seconds, Drift: m.Drift,
-		Bytes: previewBytes{Received: len(body), Pretty: len(m.pretty), Minified: len(m.minified), Result: len(result)},
+		Bytes: previewBytes{Received: len(body), Pretty: len(m.Pretty), Minified: len(m.Minified), Result: len(result)},
 		Text:  string(result),
 	}
-	out.Result = count(result)
+	out.Result = tokens.Count(result)
 	return a.object(out, func(w io.Writer) { out.print(w) })
+}
+
+// previewCorpus takes all answers of a corpus through.
+func (a *app) previewCorpus(ctx context.Context, p *answers.Measurer, f previewFlags) error {
+	all, err := p.Corpus(ctx, answers.Options{Dir: f.corpus, Profile: f.profile, Fields: f.fields, Texts: f.text})
+	if err != nil {
+		return err
+	}
+	var asked *answers.Asked
+	if f.questions != "" {
+		questions, err := answers.ReadQuestions(f.questions)
+		if err != nil {
+			return err
+		}
+		if asked, err = answers.Ask(questions, all); err != nil {
+			return err
+		}
+		var b strings.Builder
+		printAsked(&b, asked)
+		a.say("%s", strings.TrimSuffix(b.String(), "\n"))
+	}
+	if f.report != "" {
+		if err := answers.WriteReport(f.report, all, asked); err != nil {
+			return err
+		}
+	}
+	if o := a.flags.output; o == "json" || o == "jsonl" || o == "yaml" || o == "name" {
+		return list(a, all, nil, nil, func(r answers.Answer) string { return r.ID })
+	}
+	share := func(part, whole int) string {
+		if whole == 0 {
+			return ""
+		}
+		return fmt.Sprintf("−%.1f %%", 100-100*float64(part)/float64(whole))
+	}
+	number := func(header string, f func(answers.Sum) int) column[answers.Sum] {
+		return column[answers.Sum]{header: header, value: func(v answers.Sum) string { return thousands(f(v)) }}
+	}
+	return list(a, answers.SumUp(all), nil, []column[answers.Sum]{
+		{header: "api", value: func(v answers.Sum) string { return v.Vendor }},
+		number("answers", func(v answers.Sum) int { return v.Answers }),
+		number("pretty", func(v answers.Sum) int { return v.Tokens.Pretty }),
+		number("minified", func(v answers.Sum) int { return v.Tokens.Minified }),
+		number("lossless", func(v answers.Sum) int { return v.Tokens.Lossless }),
+		{header: "saved", value: func(v answers.Sum) string { return share(v.Tokens.Lossless, v.Tokens.Pretty) }},
+		number("concise", func(v answers.Sum) int { return v.Tokens.Concise }),
+		{header: "saved ", value: func(v answers.Sum) string { return share(v.Tokens.Concise, v.Tokens.Pretty) }},
+		{header: "of minified", value: func(v answers.Sum) string { return share(v.Tokens.Concise, v.Tokens.Minified) }},
+		{header: "kept", value: func(v answers.Sum) string { return answers.KeptShare(v.Essential, v.Lost) }},
+		number("ids lost", func(v answers.Sum) int { return v.LostIDs }),
+	}, func(v answers.Sum) string { return v.Vendor })
+}
+
+// printAsked writes the result in a line, and each question that is lost.
+func printAsked(w io.Writer, q *answers.Asked) {
+	for _, l := range q.Lost {
+		fmt.Fprintf(w, "lost: %s [%s] %s %s\n", printable(l.ID), printable(l.Class), printable(l.Question), printable(l.Pointers[0]))
+	}
+	fmt.Fprintf(w, "%d of %d questions can be answered (%.1f %%)", q.Total.Answered, q.Total.All, q.Total.Share())
+	for i, c := range slices.Sorted(maps.Keys(q.Classes)) {
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		fmt.Fprintf(w, "%s%s %d of %d", sep, printable(c), q.Classes[c].Answered, q.Classes[c].All)
+	}
+	fmt.Fprintln(w)
 }
 
 // previewed is the result of "sluice preview" for one answer.
 type previewed struct {
-	Operation   string        `json:"operation"`
-	OperationID string        `json:"operationId,omitempty"`
-	Profile     string        `json:"profile"`
-	Fields      string        `json:"fields,omitempty"`
-	Tokens      previewTokens `json:"tokens"`
-	Result      int           `json:"resultTokens"`
-	Bytes       previewBytes  `json:"bytes"`
-	RoundTrip   bool          `json:"roundTrip"`
-	Lost        []string      `json:"lost"`
-	Dropped     []dropped     `json:"dropped"`
-	Seconds     float64       `json:"seconds"`
-	Drift       string        `json:"drift,omitempty"`
-	Text        string        `json:"text"`
+	Operation   string            `json:"operation"`
+	OperationID string            `json:"operationId,omitempty"`
+	Profile     string            `json:"profile"`
+	Fields      string            `json:"fields,omitempty"`
+	Tokens      answers.Tokens    `json:"tokens"`
+	Result      int               `json:"resultTokens"`
+	Bytes       previewBytes      `json:"bytes"`
+	RoundTrip   bool              `json:"roundTrip"`
+	Lost        []string          `json:"lost"`
+	Dropped     []answers.Dropped `json:"dropped"`
+	Seconds     float64           `json:"seconds"`
+	Drift       string            `json:"drift,omitempty"`
+	Text        string            `json:"text"`
 }
 
 type previewBytes struct {
@@ -234,13 +255,4 @@ func inFile(err error, file string) error {
 		p.Place.File = file
 	}
 	return err
-}
-
-// pretty writes JSON as most APIs and tools show it: two spaces a level.
-func pretty(doc []byte) []byte {
-	var b bytes.Buffer
-	if json.Indent(&b, doc, "", "  ") != nil {
-		return doc
-	}
-	return b.Bytes()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/answers"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/plugins/projection"
@@ -49,7 +50,7 @@ every answer too. Without an operation, a line for each operation. No node is ne
 					return err
 				}
 			}
-			api, err := compileForPreview(ctx, openapi.Source{Name: spec.name, Data: spec.data, BaseURL: spec.url})
+			api, err := answers.Compile(ctx, openapi.Source{Name: spec.name, Data: spec.data, BaseURL: spec.url})
 			if err != nil {
 				return err
 			}
@@ -75,10 +76,10 @@ type suggestion struct {
 	schema bool
 }
 
-func suggestionOf(api *previewAPI, i int, all bool) (suggestion, error) {
-	op := api.ops[i]
-	made := projection.New(op, api.index)
-	table, err := projection.Compile(op, api.index, &engine.Memory{})
+func suggestionOf(api *answers.API, i int, all bool) (suggestion, error) {
+	op := api.Ops[i]
+	made := projection.New(op, api.Index)
+	table, err := projection.Compile(op, api.Index, &engine.Memory{})
 	if err != nil {
 		return suggestion{}, fmt.Errorf("compiling the response program of %s %s: %w", op.Method, op.Path, err)
 	}
@@ -97,13 +98,13 @@ func suggestionOf(api *previewAPI, i int, all bool) (suggestion, error) {
 	return s, nil
 }
 
-func (a *app) suggestOne(api *previewAPI, name string, all bool) error {
-	op, err := api.find(name)
+func (a *app) suggestOne(api *answers.API, name string, all bool) error {
+	op, err := api.Find(name)
 	if err != nil {
 		return err
 	}
-	for i := range api.ops {
-		if api.ops[i] != op {
+	for i := range api.Ops {
+		if api.Ops[i] != op {
 			continue
 		}
 		s, err := suggestionOf(api, i, all)
@@ -140,9 +141,9 @@ func (s *suggestion) print(w io.Writer) {
 	}
 }
 
-func (a *app) suggestAll(api *previewAPI) error {
-	all := make([]suggestion, len(api.ops))
-	for i := range api.ops {
+func (a *app) suggestAll(api *answers.API) error {
+	all := make([]suggestion, len(api.Ops))
+	for i := range api.Ops {
 		var err error
 		if all[i], err = suggestionOf(api, i, false); err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 )
 
 // mostUntested is how many bounds may still be listed as "not tested yet". It only falls.
-const mostUntested = 177
+const mostUntested = 176
 
 const untested = "not tested yet"
 
@@ -25,7 +25,7 @@ const list = "bounds.tsv"
 const root = "../.."
 
 // trees are the parts of the module that meet untrusted input.
-var trees = []string{"admin", "cmd/sluice", "gateway", "internal", "plugins", "registry", "sdk"}
+var trees = []string{"admin", "cmd/internal", "cmd/sluice", "gateway", "internal", "plugins", "registry", "sdk"}
 
 // bound is the shape of a bound's name: maxDepth, MaxTools, rowLimit.
 var bound = regexp.MustCompile(`^([mM]ax[A-Z0-9]\w*|\w*Limit)$`)

@@ -57,7 +57,8 @@ var within = map[string][]string{
 	"internal/atomicfile/atomicfiletest": {"internal/atomicfile"},
 	"gateway/metering":                   {"gateway/mcp"},
 	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/mcpclient", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
-	"cmd/sluice":                         {"cmd/sluice/demo"},
+	"cmd/sluice":                         {"cmd/internal/answers", "cmd/sluice/demo"},
+	"cmd/sluice-openapi-report":          {"cmd/internal/answers"},
 }
 
 // confined lists third-party packages and the only trees that may import them.

@@ -1,11 +1,10 @@
-package main
+package answers
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"reflect"
@@ -16,10 +15,10 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// A question is what a user would ask of an answer of a corpus. It can still be
+// A Question is what a user would ask of an answer of a corpus. It can still be
 // answered when every pointer (RFC 6901) leads to the same value in what the agent
 // reads as in what came.
-type question struct {
+type Question struct {
 	ID       string   `json:"id"`
 	Answer   string   `json:"answer"` // id of the answer
 	Question string   `json:"question"`
@@ -27,62 +26,67 @@ type question struct {
 	Pointers []string `json:"pointers"`
 }
 
-// score is how many questions there are, and how many can be answered.
-type score struct{ all, answered int }
+// A Score is how many questions there are, and how many can be answered.
+type Score struct{ All, Answered int }
 
-func (s score) share() float64 {
-	if s.all == 0 {
+// Share is the percentage that can be answered.
+func (s Score) Share() float64 {
+	if s.All == 0 {
 		return 0
 	}
-	return 100 * float64(s.answered) / float64(s.all)
+	return 100 * float64(s.Answered) / float64(s.All)
 }
 
-// asked is the result of a set of questions.
-type asked struct {
-	total   score
-	classes map[string]score
-	vendors map[string]score
-	lost    []question
+// Asked is the result of a set of questions.
+type Asked struct {
+	Total   Score
+	Classes map[string]Score
+	Lost    []Question
+
+	vendors map[string]Score
 }
 
-// maxQuestion is the longest line of a set of questions: 50 pointers and a text.
-const maxQuestion = 1 << 20
+// maxLine is the longest line of a table or of a set of questions: 50 pointers and a
+// text.
+const maxLine = 1 << 20
 
-// readQuestions reads a set of questions, a JSON object on each line.
-func readQuestions(file string) ([]question, error) {
+// ReadQuestions reads a set of questions, a JSON object on each line.
+func ReadQuestions(file string) ([]Question, error) {
 	f, err := os.Open(file) //nolint:gosec // the user names it
 	if err != nil {
 		return nil, problem.New(problem.NotFound, "there is no set of questions %s", file).Because(err)
 	}
 	defer f.Close()
-	r := newLineReader(f, maxQuestion)
-	var all []question
-	for n := 1; ; n++ {
-		line, err := r.next()
-		if errors.Is(err, io.EOF) {
-			return all, nil
+	var all []Question
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, maxLine)
+	for n := 1; lines.Scan(); n++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file, err)
-		}
-		var q question
+		var q Question
 		if err := json.Unmarshal(line, &q); err != nil || q.Answer == "" || len(q.Pointers) == 0 {
 			return nil, problem.New(problem.InvalidArgument, "this is no question: an object with answer, class and pointers is expected").At(file, n, 0, "").Because(err)
 		}
 		all = append(all, q)
 	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return all, nil
 }
 
-// askAll puts the questions to what the agent reads of the answers. Those of answers
+// Ask puts the questions to what the agent reads of the answers. Those of answers
 // that are not there, or could not be measured, are lost.
-func askAll(questions []question, answers []answered) (*asked, error) {
-	by := make(map[string]*answered, len(answers))
+func Ask(questions []Question, answers []Answer) (*Asked, error) {
+	by := make(map[string]*Answer, len(answers))
 	for i := range answers {
 		by[answers[i].ID] = &answers[i]
 	}
 	type docs struct{ before, after any }
 	read := map[string]*docs{}
-	result := &asked{classes: map[string]score{}, vendors: map[string]score{}}
+	result := &Asked{Classes: map[string]Score{}, vendors: map[string]Score{}}
 	for _, q := range questions {
 		r, vendor := by[q.Answer], "unknown"
 		if r != nil {
@@ -90,27 +94,27 @@ func askAll(questions []question, answers []answered) (*asked, error) {
 		}
 		d := read[q.Answer]
 		if d == nil && r != nil && r.m != nil {
-			back, _, err := decodeAnswer(r.m.concise)
+			back, _, err := Decode(r.m.Concise)
 			if err != nil {
 				return nil, fmt.Errorf("decoding what is read of %s: %w", q.Answer, err)
 			}
-			d = &docs{anyOf(r.m.minified), anyOf(back)}
+			d = &docs{anyOf(r.m.Minified), anyOf(back)}
 			read[q.Answer] = d
 		}
 		n := 0
 		if d != nil && !slices.ContainsFunc(q.Pointers, func(p string) bool { return !sameAt(d.before, d.after, p) }) {
 			n = 1
 		} else {
-			result.lost = append(result.lost, q)
+			result.Lost = append(result.Lost, q)
 		}
 		for _, s := range []struct {
-			in  map[string]score
+			in  map[string]Score
 			key string
-		}{{result.classes, q.Class}, {result.vendors, vendor}} {
+		}{{result.Classes, q.Class}, {result.vendors, vendor}} {
 			old := s.in[s.key]
-			s.in[s.key] = score{old.all + 1, old.answered + n}
+			s.in[s.key] = Score{old.All + 1, old.Answered + n}
 		}
-		result.total = score{result.total.all + 1, result.total.answered + n}
+		result.Total = Score{result.Total.All + 1, result.Total.Answered + n}
 	}
 	return result, nil
 }
@@ -166,37 +170,21 @@ func valueAt(v any, pointer string) (any, bool) {
 
 // markdown writes the result for the report: no question is repeated, a set is not
 // ours to publish.
-func (q *asked) markdown(b *bytes.Buffer) {
+func (q *Asked) markdown(b *bytes.Buffer) {
 	b.WriteString("\n## Questions\n\nOf questions that users would ask of these answers, written from what came before any shortened form was seen, these can be answered from the concise text: every value\n" +
 		"that the answer needs is in it, where it was. A member that is missing says null or empty.\n\n| | questions | answered | |\n| --- | ---: | ---: | ---: |\n")
-	row := func(name string, s score) {
-		fmt.Fprintf(b, "| %s | %d | %d | %.1f %% |\n", name, s.all, s.answered, s.share())
+	row := func(name string, s Score) {
+		fmt.Fprintf(b, "| %s | %d | %d | %.1f %% |\n", name, s.All, s.Answered, s.Share())
 	}
-	for _, c := range slices.Sorted(maps.Keys(q.classes)) {
-		row(c, q.classes[c])
+	for _, c := range slices.Sorted(maps.Keys(q.Classes)) {
+		row(c, q.Classes[c])
 	}
-	row("all", q.total)
+	row("all", q.Total)
 	var missed []string
 	for _, v := range slices.Sorted(maps.Keys(q.vendors)) {
-		if s := q.vendors[v]; s.answered < s.all {
-			missed = append(missed, fmt.Sprintf("%s %d of %d", v, s.answered, s.all))
+		if s := q.vendors[v]; s.Answered < s.All {
+			missed = append(missed, fmt.Sprintf("%s %d of %d", v, s.Answered, s.All))
 		}
 	}
 	fmt.Fprintf(b, "\nNot all can be answered of: %s.\n", listed(missed))
-}
-
-// print writes the result in a line, and each question that is lost.
-func (q *asked) print(w io.Writer) {
-	for _, l := range q.lost {
-		fmt.Fprintf(w, "lost: %s [%s] %s %s\n", printable(l.ID), printable(l.Class), printable(l.Question), printable(l.Pointers[0]))
-	}
-	fmt.Fprintf(w, "%d of %d questions can be answered (%.1f %%)", q.total.answered, q.total.all, q.total.share())
-	for i, c := range slices.Sorted(maps.Keys(q.classes)) {
-		sep := ", "
-		if i == 0 {
-			sep = ": "
-		}
-		fmt.Fprintf(w, "%s%s %d of %d", sep, printable(c), q.classes[c].answered, q.classes[c].all)
-	}
-	fmt.Fprintln(w)
 }

@@ -1,4 +1,4 @@
-package main
+package answers
 
 import (
 	"os"
@@ -18,23 +18,23 @@ func TestQuestions(t *testing.T) {
 			t.Skip("SLUICE_QUESTIONS is not set, and the corpus has no answers-qa/questions.jsonl")
 		}
 	}
-	questions, err := readQuestions(file)
+	questions, err := ReadQuestions(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := askAll(questions, all)
+	got, err := Ask(questions, all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.total.share() < 99 {
-		t.Errorf("%.1f %% can be answered, at least 99 should", got.total.share())
+	if got.Total.Share() < 99 {
+		t.Errorf("%.1f %% can be answered, at least 99 should", got.Total.Share())
 	}
-	for class, s := range got.classes {
-		if s.share() < 98 {
-			t.Errorf("%s: %.1f %% can be answered, at least 98 should", class, s.share())
+	for class, s := range got.Classes {
+		if s.Share() < 98 {
+			t.Errorf("%s: %.1f %% can be answered, at least 98 should", class, s.Share())
 		}
 	}
-	for _, q := range got.lost {
+	for _, q := range got.Lost {
 		t.Logf("lost: %s %s", q.ID, q.Pointers[0])
 	}
 }
@@ -59,7 +59,7 @@ func TestReadQuestions(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		all, err := readQuestions(file)
+		all, err := ReadQuestions(file)
 		if len(all) != n || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Fatalf("%d questions, %v", len(all), err)
 		}
@@ -67,7 +67,11 @@ func TestReadQuestions(t *testing.T) {
 	f(`{"id":"a#1","answer":"a","class":"keep","pointers":["/x"]}`+"\n\n", "", 1)
 	f(`{"id":"a#1","answer":"a","class":"keep"}`, "this is no question", 0)
 	f(`nothing`, "this is no question", 0)
-	if _, err := readQuestions(filepath.Join(t.TempDir(), "none")); err == nil {
+	const one, end = `{"answer":"a","pointers":["/x"],"question":"`, `"}` + "\n"
+	fill := maxLine - len(one) - len(end)
+	f(one+strings.Repeat("x", fill)+end, "", 1)
+	f(one+strings.Repeat("x", fill+1)+end, "token too long", 0)
+	if _, err := ReadQuestions(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Fatal("a file that is not there")
 	}
 }

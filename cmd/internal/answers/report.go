@@ -1,4 +1,4 @@
-package main
+package answers
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
@@ -21,10 +22,10 @@ const vendorAnswers = 5
 // follows is counted.
 const maxDroppedListed = 12
 
-// writeReport writes what became of the answers of a corpus, as Markdown: file, and
+// WriteReport writes what became of the answers of a corpus, as Markdown: file, and
 // beside it a folder of its name with a page for each specification. questions is nil
 // where none were asked.
-func writeReport(file string, all []answered, questions *asked) error {
+func WriteReport(file string, all []Answer, questions *Asked) error {
 	var b bytes.Buffer
 	b.WriteString(`# Answers
 
@@ -40,7 +41,7 @@ What agents read of real answers of real APIs, in tokens of o200k_base. ` + "`ma
 ## In total
 
 `)
-	sums := sumUp(all)
+	sums := SumUp(all)
 	vendorTable(&b, sums[len(sums)-2:])
 	mean, n := 0.0, 0
 	for _, v := range sums[:len(sums)-2] {
@@ -80,7 +81,7 @@ What agents read of real answers of real APIs, in tokens of o200k_base. ` + "`ma
 		}
 		t := r.Tokens
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %.1f %% | %s | %s | %d |\n", r.ID, r.Kind, thousands(t.Pretty), thousands(t.Minified), thousands(t.Lossless),
-			thousands(t.Concise), saved(t.Concise, t.Pretty), thousands(r.m.oneField), keptShare(r.m.Essential, r.m.LostEssential), r.m.LostIdentifiers)
+			thousands(t.Concise), saved(t.Concise, t.Pretty), thousands(r.m.oneField), KeptShare(r.m.Essential, r.m.LostEssential), r.m.LostIdentifiers)
 	}
 	b.WriteString("\n## Answers that are not what their specification declares\n\n")
 	for i := range all {
@@ -144,22 +145,22 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func vendorTable(b *bytes.Buffer, sums []vendor) {
+func vendorTable(b *bytes.Buffer, sums []Sum) {
 	b.WriteString("| | answers | pretty | minified | lossless | saved | concise | saved | of minified | one field | kept | ids lost |\n" +
 		"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, v := range sums {
 		t := v.Tokens
 		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %.1f %% | %s | %.1f %% | %.1f %% | %s | %s | %d |\n", v.Vendor, v.Answers, thousands(t.Pretty), thousands(t.Minified),
 			thousands(t.Lossless), saved(t.Lossless, t.Pretty), thousands(t.Concise), saved(t.Concise, t.Pretty), saved(t.Concise, t.Minified),
-			thousands(v.oneField), keptShare(v.Essential, v.Lost), v.LostIDs)
+			thousands(v.oneField), KeptShare(v.Essential, v.Lost), v.LostIDs)
 	}
 }
 
 // droppedByOperation lists what was left out of each operation's answers, and why:
 // a page for each specification, which names the report file.
-func droppedByOperation(all []answered, file string) map[string]*bytes.Buffer {
+func droppedByOperation(all []Answer, file string) map[string]*bytes.Buffer {
 	type key struct{ spec, operation string }
-	sums := map[key][]dropped{}
+	sums := map[key][]Dropped{}
 	var order []key
 	for i := range all {
 		r := &all[i]
@@ -172,7 +173,7 @@ func droppedByOperation(all []answered, file string) map[string]*bytes.Buffer {
 		}
 		list := sums[k]
 		for _, d := range r.m.Dropped {
-			at := slices.IndexFunc(list, func(o dropped) bool { return o.Path == d.Path && o.Why == d.Why })
+			at := slices.IndexFunc(list, func(o Dropped) bool { return o.Path == d.Path && o.Why == d.Why })
 			if at < 0 {
 				list = append(list, d)
 				continue
@@ -195,7 +196,7 @@ func droppedByOperation(all []answered, file string) map[string]*bytes.Buffer {
 			b = bytes.NewBufferString("# What is left out of answers of " + k.spec + "\n\nA part of [the report](../" + filepath.Base(file) + ").\n")
 			pages[k.spec] = b
 		}
-		slices.SortStableFunc(list, func(x, y dropped) int { return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Path, y.Path)) })
+		slices.SortStableFunc(list, func(x, y Dropped) int { return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Path, y.Path)) })
 		fmt.Fprintf(b, "\n## %s\n\n", k.operation)
 		byWhy := map[string][]string{}
 		var whys []string
@@ -219,4 +220,13 @@ func droppedByOperation(all []answered, file string) map[string]*bytes.Buffer {
 		}
 	}
 	return pages
+}
+
+// thousands writes 3184 as 3,184.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }

@@ -1,4 +1,4 @@
-package main
+package answers
 
 import (
 	"bytes"
@@ -16,22 +16,23 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/registry"
 )
 
-//go:embed testdata/answers/questions.tsv
+//go:embed testdata/questions.tsv
 var questions string
 
 // corpus measures all answers once for the tests of this file.
-var corpus = sync.OnceValues(func() ([]answered, error) {
+var corpus = sync.OnceValues(func() ([]Answer, error) {
 	h, err := host.New(context.Background(), host.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = h.Close(context.Background()) }()
-	return corpusAnswers(context.Background(), &previewer{host: h}, previewFlags{corpus: os.Getenv("SLUICE_CORPUS")})
+	return (&Measurer{Host: h}).Corpus(context.Background(), Options{Dir: os.Getenv("SLUICE_CORPUS"), Profile: registry.ProfileConcise})
 })
 
-func measuredCorpus(t *testing.T) []answered {
+func measuredCorpus(t *testing.T) []Answer {
 	t.Helper()
 	if os.Getenv("SLUICE_CORPUS") == "" {
 		t.Skip("SLUICE_CORPUS is not set")
@@ -62,7 +63,7 @@ func TestCorpusAnswers(t *testing.T) {
 			t.Errorf("%s: not what its specification declares, and lost %v", r.ID, r.Lost)
 		}
 	}
-	sums := sumUp(all)
+	sums := SumUp(all)
 	mean, n := 0.0, 0.0
 	for _, v := range sums {
 		if v.Tokens.Concise > v.Tokens.Minified {
@@ -105,7 +106,7 @@ func TestCorpusDrift(t *testing.T) {
 // TestCorpusQuestions: what people ask of answers, they get from the concise text.
 func TestCorpusQuestions(t *testing.T) {
 	all := measuredCorpus(t)
-	byID := map[string]*answered{}
+	byID := map[string]*Answer{}
 	for i := range all {
 		byID[all[i].ID] = &all[i]
 	}
@@ -128,7 +129,7 @@ func TestCorpusQuestions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		concise, _, err := decodeAnswer(r.m.concise)
+		concise, _, err := Decode(r.m.Concise)
 		if err != nil {
 			t.Fatal(err)
 		}

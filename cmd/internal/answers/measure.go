@@ -1,4 +1,4 @@
-package main
+package answers
 
 import (
 	"bytes"
@@ -25,8 +25,6 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-func count(b []byte) int { return tokens.Count(b) }
-
 // counter is count for texts of which several are the same.
 func counter() func([]byte) int {
 	known := map[string]int{}
@@ -40,11 +38,11 @@ func counter() func([]byte) int {
 	}
 }
 
-// previewer takes answers through response programs, as the gateway does.
-type previewer struct{ host *host.Host }
+// A Measurer takes answers through response programs, as the gateway does.
+type Measurer struct{ Host *host.Host }
 
-// previewTokens are exact counts of o200k_base.
-type previewTokens struct {
+// Tokens are exact counts of o200k_base.
+type Tokens struct {
 	Pretty     int `json:"pretty"`
 	Minified   int `json:"minified"`
 	Lossless   int `json:"lossless"`
@@ -52,102 +50,103 @@ type previewTokens struct {
 	Structured int `json:"structured"` // of the projected answer as JSON, which structured content carries
 }
 
-// measured is what became of an answer.
-type measured struct {
-	Tokens    previewTokens
+// Measured is what became of an answer.
+type Measured struct {
+	Tokens    Tokens
 	RoundTrip bool     // the lossless text stands for exactly the answer
 	Lost      []string // essential values that the concise text lacks: JSON pointers
-	Dropped   []dropped
+	Dropped   []Dropped
 	Seconds   float64 // of projection and encoding
 	Drift     string  // how the answer is not what the specification declares, or empty
 
 	Essential, Identifiers         int // leaves that must survive
 	LostEssential, LostIdentifiers int
 
-	pretty, minified, lossless, concise []byte
+	Pretty, Minified, Lossless, Concise []byte // the texts
 
-	asItCame bool // nothing was done to it
-	oneField int  // tokens of concise with the field that a caller would name first
+	unchanged bool // nothing was done to it
+	oneField  int  // tokens of concise with the field that a caller would name first
 }
 
-// dropped is a member that the default projection leaves out.
-type dropped struct {
+// Dropped is a member that the default projection leaves out.
+type Dropped struct {
 	Path  string `json:"path"` // with [] for the elements of arrays
 	Count int    `json:"count"`
 	Why   string `json:"why"`
 }
 
-func (m *measured) textOf(profile string) []byte {
+// Text is the text of an answer under a profile.
+func (m *Measured) Text(profile string) []byte {
 	switch profile {
 	case registry.ProfileOff:
-		return m.minified
+		return m.Minified
 	case registry.ProfileLossless:
-		return m.lossless
+		return m.Lossless
 	}
-	return m.concise
+	return m.Concise
 }
 
-// wish is what decides about an answer beside its specification.
-type wish struct {
-	profile string // of fields
-	fields  string // the caller's; empty: none
-	status  int    // with which the answer came; 0: not known
+// A Wish is what decides about an answer beside its specification.
+type Wish struct {
+	Profile string // of Fields
+	Fields  string // the caller's; empty: none
+	Status  int    // of the upstream's answer; 0: not known
 }
 
-// measure takes one answer through everything. It fails when body is not JSON, nor
+// Measure takes one answer through everything. It fails when body is not JSON, nor
 // a stream of it, or the fields are wrong.
-func (p *previewer) measure(api *previewAPI, op *operation.Operation, body []byte, w wish) (*measured, error) {
-	m := &measured{Lost: []string{}, Dropped: []dropped{}}
+func (p *Measurer) Measure(api *API, op *operation.Operation, body []byte, w Wish) (*Measured, error) {
+	m := &Measured{Lost: []string{}, Dropped: []Dropped{}}
 	count := counter()
 	stream, err := p.minify(m, body)
 	if err != nil {
 		return nil, err
 	}
-	made := projection.New(op, api.index)
+	made := projection.New(op, api.Index)
 	table, err := engine.Compile(made.Program)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the response program of %s %s: %w", op.Method, op.Path, err)
 	}
 	tool := &connector.Tool{Head: connector.Head{InputSchema: op.InputSchema, OutputSchema: op.OutputSchema, Structured: true}, Program: table}
 	program, form := snapshot.Plain(tool, registry.ProfileConcise).Program, compress.Auto
-	if w.fields != "" {
-		if program, err = snapshot.Plain(tool, w.profile).Mask([]byte(w.fields)); err != nil {
+	if w.Fields != "" {
+		if program, err = snapshot.Plain(tool, w.Profile).Mask([]byte(w.Fields)); err != nil {
 			return nil, err
 		}
-		if w.profile == registry.ProfileOff {
+		if w.Profile == registry.ProfileOff {
 			form = compress.JSON
 		}
 	}
-	m.lossless, _, _ = compress.AppendForm(nil, m.minified, compress.Auto, count)
+	m.Lossless, _, _ = compress.AppendForm(nil, m.Minified, compress.Auto, count)
 	start := time.Now()
-	small, note := p.run(program, stream, body, m.minified)
-	if w.fields != "" {
+	small, note := p.run(program, stream, body, m.Minified)
+	if w.Fields != "" {
 		note = nil // the caller said what it wants
 	}
-	m.concise, _, _ = compress.AppendForm(nil, small, form, tokens.Estimate)
+	m.Concise, _, _ = compress.AppendForm(nil, small, form, tokens.Estimate)
 	m.Seconds = time.Since(start).Seconds()
 	// A node decides by estimate, which costs less; here tokens are counted.
 	var written compress.Form
-	m.concise, written, _ = compress.AppendForm(m.concise[:0], small, form, count)
-	m.pretty = pretty(m.minified)
-	m.Tokens = previewTokens{
-		Pretty: count(m.pretty), Minified: count(m.minified), Lossless: count(m.lossless), Concise: count(m.concise) + count(note), Structured: count(small),
+	m.Concise, written, _ = compress.AppendForm(m.Concise[:0], small, form, count)
+	m.Pretty = pretty(m.Minified)
+	m.Tokens = Tokens{
+		Pretty: count(m.Pretty), Minified: count(m.Minified), Lossless: count(m.Lossless), Concise: count(m.Concise) + count(note), Structured: count(small),
 	}
-	if m.asItCame {
+	if m.unchanged {
 		m.RoundTrip, m.oneField = true, m.Tokens.Concise
 		return m, nil
 	}
-	text := m.concise
+	text := m.Concise
 	if len(note) > 0 && written != compress.JSON { // behind JSON it is a text of its own
-		m.concise = append(append(slices.Clone(m.concise), '\n'), note...)
+		m.Concise = append(append(slices.Clone(m.Concise), '\n'), note...)
 	}
-	back, err := decodeText(m.lossless)
-	m.RoundTrip = err == nil && bytes.Equal(jsonscan.AppendMinified(nil, back), m.minified)
+	back, err := decodeText(m.Lossless)
+	m.RoundTrip = err == nil && bytes.Equal(jsonscan.AppendMinified(nil, back), m.Minified)
 	if back, err = decodeText(text); err != nil {
 		return nil, fmt.Errorf("decoding the concise text: %w", err)
 	}
-	before, after := anyOf(m.minified), anyOf(back)
-	m.Drift = driftOf(op, w.status, before)
+	before, after := anyOf(m.Minified), anyOf(back)
+	m.Drift = driftOf(op, w.Status, before)
 	if m.oneField, err = p.oneField(m, before); err != nil {
 		return nil, err
 	}
@@ -156,8 +155,8 @@ func (p *previewer) measure(api *previewAPI, op *operation.Operation, body []byt
 	for _, item := range itemsOf(before, after) {
 		c.item(item)
 	}
-	if w.fields != "" { // what a caller did not ask for is not missed
-		m.Dropped = []dropped{}
+	if w.Fields != "" { // what a caller did not ask for is not missed
+		m.Dropped = []Dropped{}
 	} else if len(c.lost) > 0 {
 		m.Lost = slices.Compact(slices.Sorted(slices.Values(c.lost)))
 	}
@@ -166,10 +165,10 @@ func (p *previewer) measure(api *previewAPI, op *operation.Operation, body []byt
 
 // minify fills in the answer as minified JSON; a stream of documents becomes an
 // array, as a node makes of it.
-func (p *previewer) minify(m *measured, body []byte) (stream bool, err error) {
+func (p *Measurer) minify(m *Measured, body []byte) (stream bool, err error) {
 	_, err = jsonscan.Parse(body, 0)
 	if errors.Is(err, jsonscan.ErrDepth) && json.Valid(body) { // deeper than a node looks
-		m.minified, m.asItCame = jsonscan.AppendMinified(nil, body), true
+		m.Minified, m.unchanged = jsonscan.AppendMinified(nil, body), true
 		return false, nil
 	}
 	// The engine takes what is no UTF-8, too. A stream of nothing is none.
@@ -178,7 +177,7 @@ func (p *previewer) minify(m *measured, body []byte) (stream bool, err error) {
 		if failed != nil {
 			return false, failed
 		}
-		if m.minified, _, failed = p.host.Transform(nil, all, body); failed == nil && len(m.minified) > len("[]")*int(documents) {
+		if m.Minified, _, failed = p.Host.Transform(nil, all, body); failed == nil && len(m.Minified) > len("[]")*int(documents) {
 			return documents == engine.DocumentStream, nil
 		}
 	}
@@ -187,7 +186,7 @@ func (p *previewer) minify(m *measured, body []byte) (stream bool, err error) {
 
 // run gives what a program leaves of an answer, all of it when it cannot run, and the
 // line about what was left out, as a node does.
-func (p *previewer) run(program *snapshot.Program, stream bool, body, minified []byte) (left, note []byte) {
+func (p *Measurer) run(program *snapshot.Program, stream bool, body, minified []byte) (left, note []byte) {
 	tables := program.Tables
 	if stream {
 		var err error
@@ -199,7 +198,7 @@ func (p *previewer) run(program *snapshot.Program, stream bool, body, minified [
 		return minified, nil
 	}
 	for _, t := range tables {
-		out, st, err := p.host.Transform(nil, t, body)
+		out, st, err := p.Host.Transform(nil, t, body)
 		if err != nil {
 			return minified, nil
 		}
@@ -266,9 +265,9 @@ func pointer(at []byte, token string) []byte {
 
 // comparison finds what a projection left out.
 type comparison struct {
-	api   *previewAPI
+	api   *API
 	op    *operation.Operation
-	m     *measured
+	m     *Measured
 	lost  []string
 	paths map[string]int // of m.Dropped
 }
@@ -336,7 +335,7 @@ func (c *comparison) compare(before, after any, at []byte, path, resource string
 	case map[string]any:
 		rest, _ := after.(map[string]any)
 		for k, v := range b {
-			if telling(v) && c.api.index.Identifies(resource, k, typeOf(v)) {
+			if telling(v) && c.api.Index.Identifies(resource, k, typeOf(v)) {
 				c.m.Identifiers++
 				if !reflect.DeepEqual(v, rest[k]) {
 					c.m.LostIdentifiers++
@@ -363,7 +362,7 @@ func (c *comparison) drop(path, why string) {
 	if !known {
 		i = len(c.m.Dropped)
 		c.paths[path] = i
-		c.m.Dropped = append(c.m.Dropped, dropped{Path: path, Why: why})
+		c.m.Dropped = append(c.m.Dropped, Dropped{Path: path, Why: why})
 	}
 	c.m.Dropped[i].Count++
 }
@@ -426,7 +425,7 @@ func driftOf(op *operation.Operation, status int, doc any) string {
 
 // oneField counts the tokens of an answer of which a caller names one field: the
 // first essential member of its first item. Without one it is what concise costs.
-func (p *previewer) oneField(m *measured, doc any) (int, error) {
+func (p *Measurer) oneField(m *Measured, doc any) (int, error) {
 	path, name := []string{}, ""
 	for name == "" {
 		switch v := doc.(type) {
@@ -469,10 +468,19 @@ func (p *previewer) oneField(m *measured, doc any) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("compiling the mask of one field: %w", err)
 	}
-	small, _, err := p.host.Transform(nil, table, m.minified)
+	small, _, err := p.Host.Transform(nil, table, m.Minified)
 	if err != nil {
 		return m.Tokens.Concise, nil //nolint:nilerr // deeper than programs look
 	}
-	_, _, n := compress.AppendForm(nil, small, compress.Auto, count)
+	_, _, n := compress.AppendForm(nil, small, compress.Auto, tokens.Count)
 	return n, nil
+}
+
+// pretty writes JSON as most APIs and tools show it: two spaces a level.
+func pretty(doc []byte) []byte {
+	var b bytes.Buffer
+	if json.Indent(&b, doc, "", "  ") != nil {
+		return doc
+	}
+	return b.Bytes()
 }
