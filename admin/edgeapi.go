@@ -115,7 +115,7 @@ func (s *Server) enrol(w http.ResponseWriter, r *http.Request) error {
 	if err := in.Verify(); err != nil {
 		return err
 	}
-	join := secrets.New(in.JoinToken)
+	join := in.JoinToken.Secret
 	if !validToken(joinPrefix, join) {
 		return problem.New(problem.Unauthenticated, "the enrolment shows no join token").Fix("make one with: sluice edge token")
 	}
@@ -155,7 +155,7 @@ func (s *Server) enrol(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) identity(row *store.Edge, token secrets.Secret, labels store.Labels) registry.EdgeIdentity {
 	return registry.EdgeIdentity{
-		Edge: row.ID, Token: token.Reveal(), Expires: row.TokenExpires.Time, Group: row.Group, Labels: labels, Trusted: s.o.Publisher.Trusted(),
+		Edge: row.ID, Token: secrets.Wire{Secret: token}, Expires: row.TokenExpires.Time, Group: row.Group, Labels: labels, Trusted: s.o.Publisher.Trusted(),
 	}
 }
 
@@ -340,7 +340,7 @@ func (s *Server) edgeUser(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	default:
-		c := &registry.EdgeCredential{ID: in.Credential, Version: v.version, Value: v.value.Reveal(), Origins: v.origins}
+		c := &registry.EdgeCredential{ID: in.Credential, Version: v.version, Value: secrets.Wire{Secret: v.value}, Origins: v.origins}
 		if !v.expires.IsZero() {
 			c.Expires = v.expires.Unix()
 		}

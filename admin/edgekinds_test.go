@@ -51,7 +51,7 @@ func TestEdgeGetsEveryKind(t *testing.T) {
 			t.Fatalf("credentials: %d", status)
 		}
 		for _, c := range doc.Credentials {
-			values = append(values, c.Value)
+			values = append(values, c.Value.Reveal())
 		}
 		return values, doc.ETag
 	}
@@ -72,7 +72,7 @@ func TestEdgeGetsEveryKind(t *testing.T) {
 	}
 	w.later.Add(int64(5 * time.Minute)) // the server's tokens live five minutes
 	doc, status := edge.credentials(etag)
-	if status != 200 || len(doc.Credentials) != 1 || doc.Credentials[0].Value == got[0] || !as.Valid("Bearer "+doc.Credentials[0].Value) || doc.Credentials[0].Expires == 0 {
+	if status != 200 || len(doc.Credentials) != 1 || doc.Credentials[0].Value.Reveal() == got[0] || !as.Valid("Bearer "+doc.Credentials[0].Value.Reveal()) || doc.Credentials[0].Expires == 0 {
 		t.Fatalf("after its time: %d, %d credentials", status, len(doc.Credentials))
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/sign"
 )
@@ -268,7 +269,7 @@ func (s *Server) openCredentials(ctx context.Context, ids []string) ([]registry.
 			continue
 		}
 		v := &values[i]
-		c := registry.EdgeCredential{ID: id, Version: v.version, Value: v.value.Reveal(), Origins: v.origins}
+		c := registry.EdgeCredential{ID: id, Version: v.version, Value: secrets.Wire{Secret: v.value}, Origins: v.origins}
 		if !v.expires.IsZero() {
 			c.Expires = v.expires.Unix()
 		}

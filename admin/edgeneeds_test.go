@@ -74,7 +74,7 @@ func TestEdgeIsToldToAskAgain(t *testing.T) {
 		if got := e.pull("/v2/default/toolsets/europe/manifests/" + toolset.LiveDigest); got != http.StatusServiceUnavailable {
 			t.Errorf("%s: a content of its release is answered with %d", when, got)
 		}
-		a = e.w.do("POST", registry.EdgeUserPath, registry.EdgeUserRequest{Credential: "cred_x"}, "Authorization", "Bearer "+e.id.Token)
+		a = e.w.do("POST", registry.EdgeUserPath, registry.EdgeUserRequest{Credential: "cred_x"}, "Authorization", "Bearer "+e.id.Token.Reveal())
 		if a.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("%s: the token of a caller is answered with %d", when, a.StatusCode)
 		}
@@ -129,7 +129,7 @@ func TestAbsentCredentialIsSigned(t *testing.T) {
 	}
 	ids := map[string]string{}
 	for _, c := range doc.Credentials {
-		ids[c.Value] = c.ID
+		ids[c.Value.Reveal()] = c.ID
 	}
 	if a := w.do("DELETE", "/v1/toolsets/"+key.ID+"/authentication", nil, "If-Match", w.do("GET", "/v1/toolsets/"+key.ID, nil).Header.Get("ETag")); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("delete: %d %s", a.StatusCode, a.body)

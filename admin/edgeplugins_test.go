@@ -21,7 +21,7 @@ func TestEdgePlugins(t *testing.T) {
 	e := w.enrolEdge(`{}`)
 	post := func(status int, p registry.EdgePlugins) {
 		t.Helper()
-		if a := w.do("POST", registry.EdgePluginsPath, p, "Authorization", "Bearer "+e.id.Token); a.StatusCode != status {
+		if a := w.do("POST", registry.EdgePluginsPath, p, "Authorization", "Bearer "+e.id.Token.Reveal()); a.StatusCode != status {
 			t.Fatalf("%d %s; want %d", a.StatusCode, a.body, status)
 		}
 	}

@@ -101,7 +101,7 @@ func TestIsolation(t *testing.T) {
 			}
 			f("nobody", []string{"Authorization", ""}, http.StatusUnauthorized)
 			f("an unknown token", bearer(admin.NewToken()), http.StatusUnauthorized)
-			f("an edge", []string{"Authorization", "Bearer " + edge.id.Token}, http.StatusUnauthorized)
+			f("an edge", []string{"Authorization", "Bearer " + edge.id.Token.Reveal()}, http.StatusUnauthorized)
 			if strings.Contains(pattern, "{") {
 				f("another workspace", bearer(stranger), http.StatusNotFound, http.StatusForbidden, http.StatusUnprocessableEntity,
 					http.StatusBadRequest, http.StatusUnsupportedMediaType, http.StatusMethodNotAllowed)

@@ -230,7 +230,7 @@ func (w *world) enrolEdge(joinBody string) *edgeClient {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	in := registry.EdgeEnrolment{JoinToken: join.Token, Name: "far", SealKey: seal.Public(), SignKey: public}
+	in := registry.EdgeEnrolment{JoinToken: secrets.Wire{Secret: secrets.New(join.Token)}, Name: "far", SealKey: seal.Public(), SignKey: public}
 	if p := want[admin.Problem](w, w.do("POST", registry.EdgeEnrolPath, in), 401); p.Code != "unauthenticated" {
 		w.t.Fatalf("not signed: %+v", p)
 	}
@@ -241,13 +241,13 @@ func (w *world) enrolEdge(joinBody string) *edgeClient {
 }
 
 func (e *edgeClient) get(path string) answer {
-	return e.w.do(http.MethodGet, path, nil, "Authorization", "Bearer "+e.id.Token)
+	return e.w.do(http.MethodGet, path, nil, "Authorization", "Bearer "+e.id.Token.Reveal())
 }
 
 // pull asks the registry for one content, as Basic.
 func (e *edgeClient) pull(path string) int {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
-	r.SetBasicAuth("edge", e.id.Token)
+	r.SetBasicAuth("edge", e.id.Token.Reveal())
 	rec := httptest.NewRecorder()
 	e.w.srv.Handler().ServeHTTP(rec, r)
 	return rec.Code
@@ -332,7 +332,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 		}
 	}
 	creds, _ := home.credentials("")
-	if len(creds.Credentials) != 1 || creds.Credentials[0].Value != upstreamKey || creds.Edge != home.id.Edge {
+	if len(creds.Credentials) != 1 || creds.Credentials[0].Value.Reveal() != upstreamKey || creds.Edge != home.id.Edge {
 		t.Fatalf("credentials %+v of %d", creds.Credentials, len(creds.Credentials))
 	}
 	if none, _ := abroad.credentials(""); len(none.Credentials) != 0 {
@@ -342,12 +342,12 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 		t.Fatalf("known credentials: %d", status)
 	}
 	w.putAuth(eu.ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": "another-key-0123456789"})
-	if changed, status := home.credentials(creds.ETag); status != 200 || changed.Credentials[0].Value != "another-key-0123456789" {
+	if changed, status := home.credentials(creds.ETag); status != 200 || changed.Credentials[0].Value.Reveal() != "another-key-0123456789" {
 		t.Fatalf("changed credentials: %d %v", status, changed.Credentials)
 	}
 	// Its token opens nothing of the API, and after its end nothing at all.
 	want[admin.Problem](w, home.get("/v1/toolsets"), 401)
-	if a := w.do("POST", registry.EdgeStatusPath, registry.EdgeStatus{Ready: true, Epoch: 1, Revision: 1, Following: "cut off"}, "Authorization", "Bearer "+home.id.Token); a.StatusCode != http.StatusNoContent {
+	if a := w.do("POST", registry.EdgeStatusPath, registry.EdgeStatus{Ready: true, Epoch: 1, Revision: 1, Following: "cut off"}, "Authorization", "Bearer "+home.id.Token.Reveal()); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("status: %d %s", a.StatusCode, a.body)
 	}
 	shown := want[admin.Edge](w, w.do("GET", "/v1/edges/"+home.id.Edge, nil), 200)

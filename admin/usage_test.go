@@ -35,7 +35,7 @@ func (w *world) counted(ws, toolset, tool string, sequence, n uint64) *registry.
 }
 
 func (e *edgeClient) usage(r *registry.UsageReport) answer {
-	return e.w.do("POST", registry.EdgeUsagePath, r, "Authorization", "Bearer "+e.id.Token)
+	return e.w.do("POST", registry.EdgeUsagePath, r, "Authorization", "Bearer "+e.id.Token.Reveal())
 }
 
 func TestUsage(t *testing.T) {
@@ -118,8 +118,8 @@ func TestUsage(t *testing.T) {
 	want[admin.Problem](w, w.do("GET", "/v1/usage?toolset=nothing", nil), http.StatusNotFound)
 
 	// What is not a report, what is too large, and who is no edge.
-	want[admin.Problem](w, e.w.do("POST", registry.EdgeUsagePath, `{}`, "Authorization", "Bearer "+e.id.Token), http.StatusBadRequest)
-	want[admin.Problem](w, e.w.do("POST", registry.EdgeUsagePath, strings.Repeat(" ", registry.MaxUsageBytes+1), "Authorization", "Bearer "+e.id.Token), http.StatusRequestEntityTooLarge)
+	want[admin.Problem](w, e.w.do("POST", registry.EdgeUsagePath, `{}`, "Authorization", "Bearer "+e.id.Token.Reveal()), http.StatusBadRequest)
+	want[admin.Problem](w, e.w.do("POST", registry.EdgeUsagePath, strings.Repeat(" ", registry.MaxUsageBytes+1), "Authorization", "Bearer "+e.id.Token.Reveal()), http.StatusRequestEntityTooLarge)
 	want[admin.Problem](w, w.do("POST", registry.EdgeUsagePath, w.counted("default", ts.ID, "x", 5, 1)), http.StatusUnauthorized)
 	if a := e.get(registry.EdgeUsagePath); a.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %d", a.StatusCode)

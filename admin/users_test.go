@@ -308,7 +308,7 @@ func TestEdgeAsksForUsers(t *testing.T) {
 	edge := w.enrolEdge(`{}`)
 	ask := func(in registry.EdgeUserRequest) (out registry.EdgeUserAnswer, status int) {
 		t.Helper()
-		a := w.do("POST", registry.EdgeUserPath, in, "Authorization", "Bearer "+edge.id.Token)
+		a := w.do("POST", registry.EdgeUserPath, in, "Authorization", "Bearer "+edge.id.Token.Reveal())
 		if a.StatusCode != http.StatusOK {
 			return out, a.StatusCode
 		}
@@ -336,7 +336,7 @@ func TestEdgeAsksForUsers(t *testing.T) {
 	if status := w.back(query, cookies); status != 200 {
 		t.Fatalf("the way back: %d", status)
 	}
-	if got, _ = ask(registry.EdgeUserRequest{Credential: credential, User: ann}); got.Credential == nil || !as.Valid("Bearer "+got.Credential.Value) || got.Credential.Expires == 0 {
+	if got, _ = ask(registry.EdgeUserRequest{Credential: credential, User: ann}); got.Credential == nil || !as.Valid("Bearer "+got.Credential.Value.Reveal()) || got.Credential.Expires == 0 {
 		t.Fatalf("after the login: %+v", got.Detail)
 	}
 	version := got.Credential.Version

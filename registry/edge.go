@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 )
 
 // The edge protocol: HTTP below /edge/v1 of the admin listener, JSON bodies,
@@ -49,17 +50,17 @@ const (
 // EdgeEnrolment asks for an identity. SignKey signs the whole message, which
 // proves that the sender has it.
 type EdgeEnrolment struct {
-	JoinToken string `json:"joinToken"`
-	Name      string `json:"name"`              // for people; a slug
-	Version   string `json:"version,omitempty"` // of the program
-	SealKey   []byte `json:"sealKey"`           // X25519 public key: credentials are sealed to it
-	SignKey   []byte `json:"signKey"`           // ed25519 public key: renewals are signed with it
-	Signature []byte `json:"signature"`         // ed25519 over Signed
+	JoinToken secrets.Wire `json:"joinToken"`
+	Name      string       `json:"name"`              // for people; a slug
+	Version   string       `json:"version,omitempty"` // of the program
+	SealKey   []byte       `json:"sealKey"`           // X25519 public key: credentials are sealed to it
+	SignKey   []byte       `json:"signKey"`           // ed25519 public key: renewals are signed with it
+	Signature []byte       `json:"signature"`         // ed25519 over Signed
 }
 
 // Signed is what Signature covers.
 func (e *EdgeEnrolment) Signed() []byte {
-	return framed("sluice/edge/enrol/1", []byte(e.JoinToken), []byte(e.Name), []byte(e.Version), e.SealKey, e.SignKey)
+	return framed("sluice/edge/enrol/1", []byte(e.JoinToken.Reveal()), []byte(e.Name), []byte(e.Version), e.SealKey, e.SignKey)
 }
 
 // Verify checks form and signature; refusals are *problem.Error.
@@ -78,7 +79,7 @@ func (e *EdgeEnrolment) Verify() error {
 // EdgeIdentity answers an enrolment or a renewal.
 type EdgeIdentity struct {
 	Edge    string            `json:"edge"`    // identifier
-	Token   string            `json:"token"`   // valid until Expires; shown once
+	Token   secrets.Wire      `json:"token"`   // valid until Expires; shown once
 	Expires time.Time         `json:"expires"` // of the token
 	Group   string            `json:"group"`   // whose releases it follows
 	Labels  map[string]string `json:"labels,omitempty"`
@@ -172,7 +173,7 @@ type EdgeCredential struct {
 	Version uint64 `json:"version"`
 	// Value is the key or token; "user:password" of basic; an access token that the
 	// control plane renews; the PEM text of a certificate chain and its private key.
-	Value string `json:"value"`
+	Value secrets.Wire `json:"value"`
 	// Origins are where it may be sent: the gateway puts it on no other request,
 	// whatever a bundle says. A credential without origins is sent nowhere.
 	Origins Origins `json:"origins"`

@@ -388,5 +388,5 @@ func gatewayCredential(c registry.EdgeCredential, now time.Time) (credentials.Cr
 		return credentials.Credential{}, problem.New(problem.Unauthenticated, "the access token of this toolset ended, and the control plane sent no new one").
 			Fix("check that this edge reaches its control plane; if it does, log in there again: sluice toolset auth TOOLSET login")
 	}
-	return credentials.Credential{Value: secrets.New(c.Value), Version: c.Version, Origins: c.Origins}, nil
+	return credentials.Credential{Value: c.Value.Secret, Version: c.Version, Origins: c.Origins}, nil
 }

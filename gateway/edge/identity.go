@@ -27,7 +27,7 @@ const maxIdentityBytes = 256 << 10 // 64 trusted keys have under 64 KiB
 type identity struct {
 	ControlPlane string                `json:"controlPlane"`
 	Edge         string                `json:"edge"`
-	Token        string                `json:"token"`
+	Token        secrets.Wire          `json:"token"`
 	Expires      time.Time             `json:"expires"`
 	Obtained     time.Time             `json:"obtained"` // the token
 	Group        string                `json:"group"`
@@ -86,7 +86,7 @@ func newIdentity(controlPlane, name, version string, join secrets.Secret) (*iden
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the key of this edge: %w", err)
 	}
-	e := &registry.EdgeEnrolment{JoinToken: join.Reveal(), Name: name, Version: version, SealKey: seal.Public(), SignKey: public}
+	e := &registry.EdgeEnrolment{JoinToken: secrets.Wire{Secret: join}, Name: name, Version: version, SealKey: seal.Public(), SignKey: public}
 	e.Signature = ed25519.Sign(private, e.Signed())
 	return &identity{ControlPlane: controlPlane, SealKey: seal.Bytes(), SignSeed: private.Seed()}, e, nil
 }

@@ -115,7 +115,7 @@ func (r *Remote) current() *identity {
 
 func (r *Remote) token() secrets.Secret {
 	if id := r.current(); id != nil {
-		return secrets.New(id.Token)
+		return id.Token.Secret
 	}
 	return secrets.Secret{}
 }
@@ -182,7 +182,7 @@ func (r *Remote) Enrol(ctx context.Context) error {
 	if err := r.post(ctx, registry.EdgeEnrolPath, false, request, &answer); err != nil {
 		return fmt.Errorf("enrol with %s: %w", r.base, err)
 	}
-	if answer.Edge == "" || answer.Token == "" || !registry.ValidSlug(answer.Group) || len(answer.Trusted) == 0 {
+	if answer.Edge == "" || answer.Token.IsZero() || !registry.ValidSlug(answer.Group) || len(answer.Trusted) == 0 {
 		return problem.New(problem.Unavailable, "the control plane's answer to the enrolment is not complete")
 	}
 	id.take(&answer, r.opts.Now())
@@ -196,13 +196,13 @@ func (r *Remote) Enrol(ctx context.Context) error {
 // renew gets a new token when the current one is past half of its life, or at
 // once when the control plane refused it. A token that is not renewed is used on:
 // the clock of this node may be the one that is wrong.
-func (r *Remote) renew(ctx context.Context, refused string) error {
+func (r *Remote) renew(ctx context.Context, refused secrets.Secret) error {
 	r.renews.Lock()
 	defer r.renews.Unlock()
 	id := r.current()
 	now := r.opts.Now()
 	half := id.Obtained.Add(id.Expires.Sub(id.Obtained) / 2)
-	if refused != "" && refused != id.Token || refused == "" && now.Before(half) {
+	if !refused.IsZero() && !refused.Equal(id.Token.Secret) || refused.IsZero() && now.Before(half) {
 		return nil
 	}
 	request := &registry.EdgeRenewal{Edge: id.Edge, Time: now.UTC()}
@@ -217,7 +217,7 @@ func (r *Remote) renew(ctx context.Context, refused string) error {
 	}
 	next := *id
 	next.Token, next.Expires, next.Obtained = answer.Token, answer.Expires, now
-	if next.Token == "" {
+	if next.Token.IsZero() {
 		return problem.New(problem.Unavailable, "the control plane's answer to the renewal is not complete")
 	}
 	if err := r.set(&next); err != nil {
@@ -229,9 +229,9 @@ func (r *Remote) renew(ctx context.Context, refused string) error {
 // send sends one request, as this edge, and returns the answer; the caller closes
 // its body. A token that is refused is renewed once.
 func (r *Remote) send(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
-	_ = r.renew(ctx, "") // its fault is in Fault; the token may still be good
+	_ = r.renew(ctx, secrets.Secret{}) // its fault is in Fault; the token may still be good
 	for again := false; ; again = true {
-		token := r.token().Reveal()
+		token := r.token()
 		resp, err := r.once(ctx, method, path, query, body, token)
 		if err != nil || resp.StatusCode != http.StatusUnauthorized || again {
 			return resp, err
@@ -243,7 +243,7 @@ func (r *Remote) send(ctx context.Context, method, path string, query url.Values
 	}
 }
 
-func (r *Remote) once(ctx context.Context, method, path string, query url.Values, body []byte, token string) (*http.Response, error) {
+func (r *Remote) once(ctx context.Context, method, path string, query url.Values, body []byte, token secrets.Secret) (*http.Response, error) {
 	target := r.base + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
@@ -255,8 +255,8 @@ func (r *Remote) once(ctx context.Context, method, path string, query url.Values
 	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+	if !token.IsZero() {
+		req.Header.Set("Authorization", "Bearer "+token.Reveal())
 	}
 	resp, err := r.opts.Client.Do(req)
 	if err != nil {
@@ -275,7 +275,7 @@ func (r *Remote) post(ctx context.Context, path string, asEdge bool, in, out any
 	if asEdge {
 		resp, err = r.send(ctx, http.MethodPost, path, nil, b)
 	} else {
-		resp, err = r.once(ctx, http.MethodPost, path, nil, b, "")
+		resp, err = r.once(ctx, http.MethodPost, path, nil, b, secrets.Secret{})
 	}
 	if err != nil {
 		return err
@@ -380,7 +380,7 @@ func (r *Remote) Artifact(ctx context.Context, repository string, d registry.Dig
 		}
 		r.log.LogAttrs(ctx, slog.LevelWarn, "registry does not give an artifact, the control plane is asked", slog.String("digest", string(d)), slog.Any("error", err))
 	}
-	token := r.token().Reveal()
+	token := r.token()
 	a, err := r.store.Pull(ctx, repository, d, kind)
 	if problem.Is(err, problem.Unauthenticated) {
 		if err := r.renew(ctx, token); err != nil {

@@ -268,7 +268,7 @@ func (m *member) call(good func(value string) bool) (calls int, err error) {
 			for _, a := range t.Bundle.Connectors[i].Auth.Each() {
 				calls++
 				c, cerr := v.Credential(a.CredentialID)
-				if cerr == nil && !good(c.Value) {
+				if cerr == nil && !good(c.Value.Reveal()) {
 					cerr = errors.New("the credential has a value that it never had, or no more")
 				}
 				err = errors.Join(err, cerr)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -19,9 +20,10 @@ func TestUserTokens(t *testing.T) {
 		}
 	}
 	u.follow(7)
-	u.put("a", registry.EdgeCredential{Value: "x"}, 7, now)
-	u.put("soon", registry.EdgeCredential{Value: "x", Renew: now.Add(time.Minute).Unix(), Expires: now.Add(2 * time.Minute).Unix()}, 7, now)
-	u.put("ended", registry.EdgeCredential{Value: "x", Expires: now.Unix()}, 7, now)
+	x := secrets.Wire{Secret: secrets.New("x")}
+	u.put("a", registry.EdgeCredential{Value: x}, 7, now)
+	u.put("soon", registry.EdgeCredential{Value: x, Renew: now.Add(time.Minute).Unix(), Expires: now.Add(2 * time.Minute).Unix()}, 7, now)
+	u.put("ended", registry.EdgeCredential{Value: x, Expires: now.Unix()}, 7, now)
 	has("a", now.Add(userTokenTTL-time.Second), true)
 	has("a", now.Add(userTokenTTL), false)
 	has("soon", now.Add(time.Minute-time.Second), true)
@@ -32,13 +34,13 @@ func TestUserTokens(t *testing.T) {
 	has("a", now, true)
 	u.follow(8) // a login was revoked
 	has("a", now, false)
-	u.put("a", registry.EdgeCredential{Value: "x"}, 7, now) // asked for before that
+	u.put("a", registry.EdgeCredential{Value: x}, 7, now) // asked for before that
 	has("a", now, false)
 	for i := range maxUserTokens {
-		u.put(fmt.Sprint(i), registry.EdgeCredential{Value: "x"}, 8, now)
+		u.put(fmt.Sprint(i), registry.EdgeCredential{Value: x}, 8, now)
 	}
 	has("0", now, true)
-	u.put("one more", registry.EdgeCredential{Value: "x"}, 8, now)
+	u.put("one more", registry.EdgeCredential{Value: x}, 8, now)
 	has("0", now, false)
 	has("one more", now, true)
 	u.drop("one more")

@@ -104,7 +104,7 @@ func (d *desk) says(etag string, release *registry.ReleaseName, values ...string
 	doc := &registry.EdgeCredentials{Edge: d.remote.Edge(), ETag: etag, Release: release}
 	for _, v := range values {
 		id, value, _ := strings.Cut(v, "=")
-		doc.Credentials = append(doc.Credentials, registry.EdgeCredential{ID: id, Version: 1, Value: value})
+		doc.Credentials = append(doc.Credentials, registry.EdgeCredential{ID: id, Version: 1, Value: secrets.Wire{Secret: secrets.New(value)}})
 	}
 	d.set(doc)
 	return doc
@@ -124,8 +124,8 @@ func (d *desk) has(when string, v *edge.Vault, values ...string) {
 		for _, want := range values {
 			id, value, _ := strings.Cut(want, "=")
 			c, err := v.Credential(id)
-			if c.Value != value || (err == nil) != (value != "") {
-				d.p.t.Errorf("%s: credential %s is %q, %v; want %q", when, id, c.Value, err, value)
+			if c.Value.Reveal() != value || (err == nil) != (value != "") {
+				d.p.t.Errorf("%s: credential %s is %q, %v; want %q", when, id, c.Value.Reveal(), err, value)
 			}
 		}
 	}
@@ -242,11 +242,11 @@ func TestReleaseWaitsForItsCredentials(t *testing.T) {
 	}
 	d.says("b", nameOf(second), "one=1", "three=3")
 	n.live(second)
-	if c, err := v.Credential("three"); err != nil || c.Value != "3" {
+	if c, err := v.Credential("three"); err != nil || c.Value.Reveal() != "3" {
 		t.Errorf("live with %v, %v", c, err)
 	}
 	// Calls that began before the swap finish with what they began with.
-	if c, err := v.Credential("two"); err != nil || c.Value != "2" {
+	if c, err := v.Credential("two"); err != nil || c.Value.Reveal() != "2" {
 		t.Errorf("dropped at once: %v, %v", c, err)
 	}
 }

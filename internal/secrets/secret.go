@@ -3,6 +3,7 @@ package secrets
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -124,6 +125,15 @@ func (s Secret) MarshalJSON() ([]byte, error) {
 	}
 	return []byte(`"` + Redacted + `"`), nil
 }
+
+// Wire is a [Secret] whose JSON is its value, for messages and files that are protected
+// as a whole: sealed, sent over TLS to whom the secret belongs, or readable by its owner
+// only. fmt and log/slog redact it as they do a Secret; a JSON log of a struct with one
+// would show it.
+type Wire struct{ Secret }
+
+// MarshalJSON returns the value.
+func (w Wire) MarshalJSON() ([]byte, error) { return json.Marshal(w.Reveal()) }
 
 // UnmarshalText takes a secret from outside. It fails with [ErrTooLarge] and
 // [ErrRedacted]; no error holds the value. JSON strings arrive here too.

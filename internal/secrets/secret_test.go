@@ -137,6 +137,37 @@ func TestSecretFromJSON(t *testing.T) {
 	f(`{"APIKey":"`+limit+`k"}`, "", secrets.ErrTooLarge)
 }
 
+// TestWire: JSON has the value, both ways and within the bounds of a Secret; nothing that
+// prints has it.
+func TestWire(t *testing.T) {
+	type message struct {
+		Token secrets.Wire `json:"token"`
+	}
+	for _, value := range []string{"", canary, `with "quotes" & <tags>`} {
+		b, err := json.Marshal(message{secrets.Wire{Secret: secrets.New(value)}})
+		plain, _ := json.Marshal(map[string]string{"token": value})
+		if err != nil || string(b) != string(plain) {
+			t.Errorf("Marshal = %s, %v; want %s", b, err, plain)
+		}
+		var back message
+		if err := json.Unmarshal(b, &back); err != nil || back.Token.Reveal() != value {
+			t.Errorf("Unmarshal(%s) = %q, %v", b, back.Token.Reveal(), err)
+		}
+	}
+	if err := json.Unmarshal([]byte(`{"token":"`+strings.Repeat("k", secrets.MaxBytes+1)+`"}`), new(message)); !errors.Is(err, secrets.ErrTooLarge) {
+		t.Errorf("of more than the limit: %v", err)
+	}
+	v := message{secrets.Wire{Secret: secrets.New(canary)}}
+	var log bytes.Buffer
+	slog.New(slog.NewTextHandler(&log, nil)).Info("m", slog.Any("secret", v.Token), slog.Any("message", v))
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("m", slog.Any("secret", v.Token))
+	for _, out := range []string{log.String(), fmt.Sprintf("%v %+v %#v %x", v, v, v, v), v.Token.String()} {
+		if leaks(out) != "" {
+			t.Errorf("shows the secret: %s", out)
+		}
+	}
+}
+
 func TestEqualAndLast4(t *testing.T) {
 	a := secrets.New(canary)
 	if !a.Equal(secrets.New(canary)) || a.Equal(secrets.New(canary+"x")) || a.Equal(secrets.Secret{}) || !(secrets.Secret{}).Equal(secrets.New("")) {

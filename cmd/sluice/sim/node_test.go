@@ -346,8 +346,8 @@ func (n *node) call(slug, name string, tok *token) {
 			broken("an edge never loses a credential", "%s: %v", n.name, err)
 		default:
 			generation := -1
-			if _, err := fmt.Sscanf(strings.TrimPrefix(c.Value, "key-of-"+slug+"-"), "%d", &generation); err != nil || !strings.HasPrefix(c.Value, "key-of-"+slug+"-") {
-				broken("no credential of another toolset", "%s sends %q for %s", n.name, c.Value, slug)
+			if _, err := fmt.Sscanf(strings.TrimPrefix(c.Value.Reveal(), "key-of-"+slug+"-"), "%d", &generation); err != nil || !strings.HasPrefix(c.Value.Reveal(), "key-of-"+slug+"-") {
+				broken("no credential of another toolset", "%s sends %q for %s", n.name, c.Value.Reveal(), slug)
 			}
 			if generation < p.keys[slug] {
 				broken("credentials do not go back", "%s sends key %d of %s after %d", n.name, generation, slug, p.keys[slug])
