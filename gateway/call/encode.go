@@ -17,7 +17,7 @@ var forms = [...]compress.Form{
 
 // formatOf is how answers of the tool are written: JSON as it is under the profile
 // off, unless the operator chose one.
-func formatOf(a *snapshot.Answer) compress.Form {
+func formatOf(a *snapshot.Plan) compress.Form {
 	if a.Structured || a.Profile == registry.ProfileOff && a.Format == snapshot.FormatAuto {
 		return compress.JSON
 	}

@@ -181,7 +181,7 @@ func (x *exchange) noteFailure(cause string) {
 
 // takeFields takes the caller's field mask out of the arguments, which the
 // operation does not know.
-func (x *exchange) takeFields(a *snapshot.Answer) error {
+func (x *exchange) takeFields(a *snapshot.Plan) error {
 	if a.Argument == "" {
 		return nil
 	}

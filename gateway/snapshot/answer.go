@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/engine"
+	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/reshape"
 	"github.com/sluicegate/sluice/registry"
@@ -32,8 +33,8 @@ const (
 // takes some kilobytes.
 const maxMasks = 32
 
-// Answer is what is made of a tool's answers. Its exported fields are not changed.
-type Answer struct {
+// Plan says what becomes of the answers of a tool. Its exported fields are not changed.
+type Plan struct {
 	Profile    string // registry.ProfileOff, …
 	Format     Format
 	Budget     int // tokens; 0: no budget
@@ -131,51 +132,57 @@ func chain(parts []*engine.Program) (*Program, error) {
 }
 
 // Plain is the answer of a tool in a toolset of the given profile without any
-// setting: what a preview shows, and whose [Answer.Mask] a caller's fields go
+// setting: what a preview shows, and whose [Plan.Mask] a caller's fields go
 // through.
-func Plain(c *connector.Tool, profile string) *Answer {
-	a := &Answer{Profile: profile, Program: &Program{}, shape: sync.OnceValue(func() *shape { return readShape(c.OutputSchema) })}
+func Plain(c *connector.Tool, profile string) *Plan {
+	a := &Plan{Profile: profile, Program: &Program{}, shape: sync.OnceValue(func() *shape { return readShape(c.OutputSchema) })}
 	if profile == registry.ProfileConcise && c.Program != nil {
 		a.connector = c.Program
 		a.Program.Tables = [][]byte{c.Program}
 	}
 	if c.Structured {
-		a.Argument = fieldsArgument(c.InputSchema)
+		a.Argument = FieldsArgument(c.InputSchema)
 	}
 	return a
 }
 
-// newAnswer compiles what the operator's settings and the connector's program make
-// of a tool's answers.
-func (t *Tool) newAnswer(c *connector.Tool) (*Answer, error) {
-	ts := t.Toolset
-	a := &Answer{
-		Profile: ts.bundle.EffectiveProfile(), Budget: t.budget(), shape: sync.OnceValue(func() *shape { return readShape(c.OutputSchema) }),
-	}
+// Settings is what a [Plan] is compiled from.
+type Settings struct {
+	Tool     *connector.Tool
+	Profile  string              // of the toolset
+	Answers  []*registry.Answers // the operator's, the widest first
+	Programs [][]byte            // response programs that Answers name
+	Plugins  []*guest.Package    // third parties', in the order they run
+}
+
+// compilePlan makes the plan of a tool. The narrowest setting wins.
+func compilePlan(s Settings) (*Plan, error) {
+	c := s.Tool
+	a := &Plan{Profile: s.Profile, Budget: Budget(s.Answers), shape: sync.OnceValue(func() *shape { return readShape(c.OutputSchema) })}
 	var jq string
-	for _, s := range t.settings() { // the narrowest win
-		if s.Profile != "" {
-			a.Profile = s.Profile
+	for _, o := range s.Answers {
+		if o.Profile != "" {
+			a.Profile = o.Profile
 		}
-		if s.Format != "" {
-			a.Format = formats[s.Format]
+		if o.Format != "" {
+			a.Format = FormatOf(o.Format)
 		}
-		if s.MaxString != 0 {
-			a.maxString = s.MaxString
+		if o.MaxString != 0 {
+			a.maxString = o.MaxString
 		}
-		if s.JQ != "" {
-			jq = s.JQ
+		if o.JQ != "" {
+			jq = o.JQ
 		}
-		a.Redact = a.Redact || s.Redact
-		a.Structured = a.Structured || s.Structured
-		a.KeepHidden = a.KeepHidden || s.KeepHidden
-		if s.Program == nil {
+		a.Redact = a.Redact || o.Redact
+		a.Structured = a.Structured || o.Structured
+		a.KeepHidden = a.KeepHidden || o.KeepHidden
+		if o.Program == nil {
 			continue
 		}
-		if *s.Program < 0 || *s.Program >= len(ts.programs) {
-			return nil, problem.New(problem.InvalidPlugin, "the bundle of %s has no program %d", ts.Slug, *s.Program)
+		if *o.Program < 0 || *o.Program >= len(s.Programs) {
+			return nil, problem.New(problem.InvalidPlugin, "the bundle of the toolset has no program %d", *o.Program)
 		}
-		p, err := engine.Decompile(ts.programs[*s.Program])
+		p, err := engine.Decompile(s.Programs[*o.Program])
 		if err != nil {
 			return nil, err
 		}
@@ -185,9 +192,9 @@ func (t *Tool) newAnswer(c *connector.Tool) (*Answer, error) {
 		a.connector = c.Program
 	}
 	if c.Structured {
-		a.Argument = fieldsArgument(c.InputSchema)
+		a.Argument = FieldsArgument(c.InputSchema)
 	}
-	t.effects(a, c.OutputSchema)
+	a.readEffects(s.Plugins)
 	var err error
 	if jq != "" {
 		if a.Reshape, err = reshape.Compile(jq); err != nil {
@@ -211,32 +218,17 @@ func (t *Tool) newAnswer(c *connector.Tool) (*Answer, error) {
 		a.OutputSchema = projectSchema(c.OutputSchema, a.Program.Tables)
 	}
 	a.Structured = a.Structured && a.Reshape == nil && a.effect != manifest.EffectText
-	a.OutputSchema = t.pluginSchema(a)
+	a.OutputSchema = a.pluginSchema(s.Plugins)
 	if c.Plan != nil {
 		a.Paging = findPaging(c.Plan.Params())
 	}
 	return a, nil
 }
 
-// settings are the operator's, the widest first.
-func (t *Tool) settings() []*registry.Answers {
-	var out []*registry.Answers
-	if s := t.Toolset.bundle.Answers; s != nil {
-		out = append(out, s)
-	}
-	if t.Binding != nil && t.Binding.answers != nil {
-		out = append(out, t.Binding.answers)
-	}
-	if t.edit != nil && t.edit.Answers != nil {
-		out = append(out, t.edit.Answers)
-	}
-	return out
-}
-
-// budget is the token budget of a tool; 0: none.
-func (t *Tool) budget() int {
+// Budget is the token budget that settings give, the widest first; 0: none.
+func Budget(settings []*registry.Answers) int {
 	budget := registry.DefaultTokenBudget
-	for _, s := range t.settings() {
+	for _, s := range settings {
 		if s.Budget != 0 {
 			budget = max(s.Budget, 0)
 		}
@@ -248,10 +240,13 @@ var formats = map[string]Format{
 	registry.FormatAuto: FormatAuto, registry.FormatJSON: FormatJSON, registry.FormatTable: FormatTable, registry.FormatTOON: FormatTOON,
 }
 
+// FormatOf is the format that package registry names name; FormatAuto for "".
+func FormatOf(name string) Format { return formats[name] }
+
 // compile makes the program for a caller's mask; nil: none. The operator's
 // programs come first, then the default projection with the mask laid over it,
 // then the cap of strings: so what judges values sees them whole.
-func (a *Answer) compile(mask *engine.Mask) (*Program, error) {
+func (a *Plan) compile(mask *engine.Mask) (*Program, error) {
 	if mask != nil && a.effect != "" && a.effect != manifest.EffectText {
 		return a.compileBehind(mask)
 	}
@@ -275,7 +270,7 @@ func (a *Answer) compile(mask *engine.Mask) (*Program, error) {
 }
 
 // capped adds the cap of strings.
-func (a *Answer) capped(parts []*engine.Program) []*engine.Program {
+func (a *Plan) capped(parts []*engine.Program) []*engine.Program {
 	if a.maxString > 0 {
 		n := &engine.Node{MaxString: uint32(a.maxString)}
 		n.Rest = n
@@ -289,7 +284,7 @@ func (a *Answer) capped(parts []*engine.Program) []*engine.Program {
 // plugins that leave members out the default projection goes behind them with the
 // mask, which may ask for more than it; an answer of a plugin's own schema is what
 // the mask is about.
-func (a *Answer) compileBehind(mask *engine.Mask) (*Program, error) {
+func (a *Plan) compileBehind(mask *engine.Mask) (*Program, error) {
 	behind := &engine.Program{Root: mask.Node()}
 	var p *Program
 	var err error
@@ -319,7 +314,7 @@ func (a *Answer) compileBehind(mask *engine.Mask) (*Program, error) {
 // Mask returns the program for a caller's field mask, which it checks against the
 // tool's output schema. Masks that were used are kept, up to maxMasks. It fails
 // with [problem.InvalidArguments].
-func (a *Answer) Mask(text []byte) (*Program, error) {
+func (a *Plan) Mask(text []byte) (*Program, error) {
 	if m := a.masks.Load(); m != nil {
 		if p := (*m)[string(text)]; p != nil {
 			return p, nil

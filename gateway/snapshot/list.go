@@ -169,7 +169,7 @@ func (t *Tool) Info() (mcp.ToolInfo, error) {
 		info.Title = "" // it says the name in other letters, and each list pays for it
 	}
 	if head.Structured {
-		info.InputSchema = withFields(head.InputSchema, fieldsArgument(head.InputSchema))
+		info.InputSchema = WithFields(head.InputSchema, FieldsArgument(head.InputSchema))
 	}
 	if b := t.Toolset.bundle; head.MCP != nil || b.Answers != nil && b.Answers.Structured {
 		ready, err := t.Load()

@@ -227,9 +227,9 @@ func appendProjectedMembers(dst []byte, props jsonscan.Value, n *engine.Node) []
 // Names of the argument for a field mask: the second when the API owns the first.
 var fieldsNames = [...]string{"fields", "_fields"}
 
-// fieldsArgument is the name of a tool's argument for a field mask; "" when all
+// FieldsArgument is the name of a tool's argument for a field mask; "" when all
 // are taken.
-func fieldsArgument(input json.RawMessage) string {
+func FieldsArgument(input json.RawMessage) string {
 	props := jsonscan.Trusted(input).Get("properties")
 	for _, n := range fieldsNames {
 		if !props.Get(n).Exists() {
@@ -242,8 +242,8 @@ func fieldsArgument(input json.RawMessage) string {
 // fieldsSchema describes the argument; each tool of a list pays for it.
 const fieldsSchema = `{"type":"string","description":"Answer members: id,owner.login; * brings back all"}`
 
-// withFields is an input schema with the argument for a field mask.
-func withFields(input json.RawMessage, name string) json.RawMessage {
+// WithFields is an input schema with the argument for a field mask.
+func WithFields(input json.RawMessage, name string) json.RawMessage {
 	if name == "" {
 		return input
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
@@ -50,7 +51,7 @@ type Ready struct {
 	Path   string // template
 	Safe   bool   // GET or HEAD
 	JSON   bool   // the operation announces JSON answers
-	Answer *Answer
+	Answer *Plan
 	// Base is where the request goes; zero when nobody said where.
 	Base upstream.Base
 	// Rules are the credentials of the call; none when the specification says that
@@ -159,8 +160,8 @@ func (t *Tool) load() error {
 	r.Safe = r.Method == http.MethodGet || r.Method == http.MethodHead
 	r.JSON = tool.Structured || tool.Accept == ""
 	r.Plugins = t.Toolset.pluginsOf(t.Binding.Name, r.Method, r.Path)
-	if r.Answer, err = t.newAnswer(tool); err != nil {
-		return fmt.Errorf("settings of the answers of tool %s: %w", t.Name, err)
+	if r.Answer, err = t.answer(tool); err != nil {
+		return err
 	}
 	base := t.Binding.base()
 	r.Base = base
@@ -193,6 +194,34 @@ func (t *Tool) meterID() metering.ToolID {
 	return metering.ToolID{Workspace: t.Toolset.bundle.Workspace, Toolset: t.Toolset.ID, Slug: t.Toolset.Slug, Tool: t.Name}
 }
 
+// answer compiles what becomes of the tool's answers.
+func (t *Tool) answer(c *connector.Tool) (*Plan, error) {
+	packages := make([]*guest.Package, len(t.ready.Plugins))
+	for i, p := range t.ready.Plugins {
+		packages[i] = p.Package
+	}
+	plan, err := compilePlan(Settings{Tool: c, Profile: t.Toolset.bundle.EffectiveProfile(), Answers: t.settings(), Programs: t.Toolset.programs, Plugins: packages})
+	if err != nil {
+		return nil, fmt.Errorf("settings of the answers of tool %s: %w", t.Name, err)
+	}
+	return plan, nil
+}
+
+// settings are the operator's of answers, the widest first.
+func (t *Tool) settings() []*registry.Answers {
+	var out []*registry.Answers
+	if s := t.Toolset.bundle.Answers; s != nil {
+		out = append(out, s)
+	}
+	if t.Binding != nil && t.Binding.answers != nil {
+		out = append(out, t.Binding.answers)
+	}
+	if t.edit != nil && t.edit.Answers != nil {
+		out = append(out, t.edit.Answers)
+	}
+	return out
+}
+
 // Remote reports whether a tool that was loaded is one of an MCP server.
 func (t *Tool) Remote() bool { return t.ready.MCP != nil }
 
@@ -208,8 +237,8 @@ func (t *Tool) loadMCP(tool *connector.Tool, given *connector.Head) error {
 		return problem.New(problem.Unsupported, "the plugin %s signs requests to HTTP APIs, and tool %s is one of an MCP server", p.Ref.Name, t.Name)
 	}
 	var err error
-	if r.Answer, err = t.newAnswer(tool); err != nil {
-		return fmt.Errorf("settings of the answers of tool %s: %w", t.Name, err)
+	if r.Answer, err = t.answer(tool); err != nil {
+		return err
 	}
 	at, err := b.endpoint()
 	if err != nil {

@@ -82,6 +82,8 @@ type Binding struct {
 // 9110 §13.1.1), so that a caller needs the ETag of an answer.
 func (b *Binding) IfMatch() bool { return b.ifMatch() }
 
+var separators = strings.NewReplacer("_", "", "-", "")
+
 // takesIfMatch looks for an argument of that name.
 func takesIfMatch(c *connector.Connector) bool {
 	for i := range c.Len() {
@@ -90,7 +92,7 @@ func takesIfMatch(c *connector.Connector) bool {
 			return false // its tools cannot be called either
 		}
 		for it := jsonscan.Trusted(head.InputSchema).Get("properties").Members(); it.Next(); {
-			if foldName(string(it.KeyText(nil))) == "ifmatch" {
+			if strings.EqualFold(separators.Replace(string(it.KeyText(nil))), "ifmatch") {
 				return true
 			}
 		}
@@ -172,7 +174,7 @@ func writesTables(b *registry.Toolset) bool {
 				format = a.Format
 			}
 		}
-		if f := formats[format]; profile != registry.ProfileOff && (f == FormatAuto || f == FormatTable) {
+		if f := FormatOf(format); profile != registry.ProfileOff && (f == FormatAuto || f == FormatTable) {
 			return true
 		}
 	}
@@ -262,7 +264,7 @@ func (ts *Toolset) makeIndex() error {
 	}
 	tools = append(tools, ts.workflows()...)
 	ts.index.list, ts.index.byName = tools, settleNames(tools)
-	if slices.ContainsFunc(tools, func(t *Tool) bool { return t.budget() > 0 }) {
+	if slices.ContainsFunc(tools, func(t *Tool) bool { return Budget(t.settings()) > 0 }) {
 		ts.index.fetch = &Tool{Name: ts.fetchName(), Toolset: ts, Fetch: true}
 		ts.index.byName[ts.index.fetch.Name] = ts.index.fetch
 	}

@@ -105,8 +105,8 @@ func (t *Tool) loadWorkflow() error {
 	// Its calls are filtered each by itself, and what it makes of them by what redacts
 	// all that the toolset answers.
 	r.Plugins = redactors(t.Toolset.pluginsOf("", r.Method, r.Path))
-	if r.Answer, err = t.newAnswer(&connector.Tool{Head: head}); err != nil {
-		return fmt.Errorf("settings of the answers of tool %s: %w", t.Name, err)
+	if r.Answer, err = t.answer(&connector.Tool{Head: head}); err != nil {
+		return err
 	}
 	r.Meter = t.Toolset.meter.Tool(t.meterID())
 	return nil

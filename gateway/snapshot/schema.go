@@ -1,0 +1,134 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/manifest"
+)
+
+// readEffects notes what the plugins of a tool make of its answers together, and of
+// what schema a caller's mask is then.
+func (a *Plan) readEffects(plugins []*guest.Package) {
+	for _, p := range plugins {
+		switch effect, schema := p.Effect(); effect {
+		case manifest.EffectText:
+			a.effect = effect
+		case manifest.EffectReplace:
+			a.effect = effect
+			a.shape = sync.OnceValue(func() *shape { return readShape(schema) })
+		default:
+			if a.effect == "" {
+				a.effect = effect
+			}
+		}
+	}
+}
+
+// pluginSchema is the output schema of a tool behind its plugins; nil: not known.
+func (a *Plan) pluginSchema(plugins []*guest.Package) json.RawMessage {
+	schema := a.OutputSchema
+	if a.Reshape != nil {
+		return schema
+	}
+	for _, p := range plugins {
+		switch effect, own := p.Effect(); effect {
+		case manifest.EffectText:
+			return nil
+		case manifest.EffectReplace:
+			if schema = nil; a.Structured || a.PassStructured {
+				schema = objectSchema(own)
+			}
+		default:
+			schema = withoutRequired(schema)
+		}
+	}
+	return schema
+}
+
+// objectSchema is a schema as an output schema has to be: of an object. What is
+// none is described as its member "result".
+func objectSchema(schema json.RawMessage) json.RawMessage {
+	if t := jsonscan.Trusted(schema).Get("type"); t.Kind() == jsonscan.String && string(t.AppendText(nil)) == "object" {
+		return schema
+	}
+	out := append([]byte(`{"type":"object","properties":{"`+wrapped+`":`), schema...)
+	return append(out, `},"required":["`+wrapped+`"]}`...)
+}
+
+// withoutRequired is a schema that asks for no member, at any depth: a plugin may
+// have left it out. Of the wrapped answer that is no object the wrapper stays.
+func withoutRequired(schema json.RawMessage) json.RawMessage {
+	if len(schema) == 0 {
+		return schema
+	}
+	v := jsonscan.Trusted(schema)
+	if props := v.Get("properties"); props.Len() == 1 && props.Get(wrapped).Exists() {
+		return objectSchema(appendOptional(nil, props.Get(wrapped)))
+	}
+	return appendOptional(nil, v)
+}
+
+// optionalIn are the members of a schema that hold schemas.
+var optionalIn = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
+
+// optionalMaps hold schemas by name, or lists of them.
+var optionalMaps = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "anyOf", "oneOf", "allOf", "prefixItems"}
+
+func appendOptional(dst []byte, schema jsonscan.Value) []byte {
+	if schema.Kind() != jsonscan.Object {
+		return append(dst, schema.Raw()...)
+	}
+	dst = append(dst, '{')
+	first := true
+	for it := schema.Members(); it.Next(); {
+		key := string(it.KeyText(nil))
+		if key == "required" || key == "minItems" || key == "minProperties" || key == "dependentRequired" {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(append(dst, '"'), it.Key()...), `":`...)
+		switch {
+		case slices.Contains(optionalIn, key):
+			dst = appendOptional(dst, it.Value())
+		case slices.Contains(optionalMaps, key):
+			dst = appendOptionalEach(dst, it.Value())
+		default:
+			dst = append(dst, it.Value().Raw()...)
+		}
+	}
+	return append(dst, '}')
+}
+
+func appendOptionalEach(dst []byte, v jsonscan.Value) []byte {
+	first := true
+	comma := func() {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+	}
+	switch v.Kind() {
+	case jsonscan.Object:
+		dst = append(dst, '{')
+		for it := v.Members(); it.Next(); {
+			comma()
+			dst = appendOptional(append(append(append(dst, '"'), it.Key()...), `":`...), it.Value())
+		}
+		return append(dst, '}')
+	case jsonscan.Array:
+		dst = append(dst, '[')
+		for it := v.Elements(); it.Next(); {
+			comma()
+			dst = appendOptional(dst, it.Value())
+		}
+		return append(dst, ']')
+	}
+	return append(dst, v.Raw()...)
+}
