@@ -3,8 +3,8 @@ package call
 import (
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/compress"
-	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/registry"
@@ -12,13 +12,13 @@ import (
 
 // forms are the formats that operators choose, as package compress names them.
 var forms = [...]compress.Form{
-	snapshot.FormatAuto: compress.Auto, snapshot.FormatJSON: compress.JSON, snapshot.FormatTable: compress.Table, snapshot.FormatTOON: compress.TOON,
+	answer.FormatAuto: compress.Auto, answer.FormatJSON: compress.JSON, answer.FormatTable: compress.Table, answer.FormatTOON: compress.TOON,
 }
 
 // formatOf is how answers of the tool are written: JSON as it is under the profile
 // off, unless the operator chose one.
-func formatOf(a *snapshot.Plan) compress.Form {
-	if a.Structured || a.Profile == registry.ProfileOff && a.Format == snapshot.FormatAuto {
+func formatOf(a *answer.Plan) compress.Form {
+	if a.Structured || a.Profile == registry.ProfileOff && a.Format == answer.FormatAuto {
 		return compress.JSON
 	}
 	return forms[a.Format]

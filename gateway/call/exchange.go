@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
@@ -99,7 +100,7 @@ type state struct {
 	mustLogin error             // auth: why a refused token of the caller could not be renewed
 	settled   bool              // the result is members: what follows is only writing it
 	may       func(string) bool // which tools; nil: all
-	program   *snapshot.Program // decode: of the caller's fields; nil: the tool's
+	program   *answer.Program   // decode: of the caller's fields; nil: the tool's
 	asItCame  bool              // transform: body is the answer, not small
 	asText    bool              // plugins: small is text that is not JSON
 	tokens    int               // compress: estimate of text, 0: not needed

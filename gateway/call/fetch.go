@@ -3,7 +3,7 @@ package call
 import (
 	"regexp"
 
-	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -47,7 +47,7 @@ func (x *exchange) fetchPage() error {
 	if !h.text {
 		it = itemsOf(h.doc)
 	}
-	var mask *snapshot.Program
+	var mask *answer.Program
 	if f.fields != "" {
 		if h.text || it.members {
 			return problem.New(problem.InvalidArguments, "fields: this result has no items with fields").At("", 0, 0, "/fields").Fix("leave it out")
@@ -83,7 +83,7 @@ func (x *exchange) mayFetch(h *held) error {
 
 // maskProgram compiles a mask over the items of a held result, of which no schema
 // is known.
-func maskProgram(text string) (*snapshot.Program, error) {
+func maskProgram(text string) (*answer.Program, error) {
 	node, err := engine.ParseMask(text)
 	if err != nil {
 		return nil, problem.New(problem.InvalidArguments, "fields: %s", err.Error()).At("", 0, 0, "/fields").Fix("write names with commas between them: id,owner.login")
@@ -95,7 +95,7 @@ func maskProgram(text string) (*snapshot.Program, error) {
 	if err != nil {
 		return nil, problem.New(problem.InvalidArguments, "fields: %s", err.Error()).At("", 0, 0, "/fields").Fix("ask for fewer fields")
 	}
-	return &snapshot.Program{Tables: [][]byte{t}}, nil
+	return &answer.Program{Tables: [][]byte{t}}, nil
 }
 
 type fetchArguments struct {

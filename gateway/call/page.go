@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/compress"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -131,7 +132,7 @@ type shown struct {
 // appendPage appends to dst as many whole items as fit into budget tokens, in the
 // format, and says which. first keeps what is around the list. mask, when not nil,
 // is run over the items before they are written.
-func (x *exchange) appendPage(dst []byte, it *items, p pick, format compress.Form, budget int, around bool, mask *snapshot.Program) ([]byte, shown, error) {
+func (x *exchange) appendPage(dst []byte, it *items, p pick, format compress.Form, budget int, around bool, mask *answer.Program) ([]byte, shown, error) {
 	s := shown{from: p.offset}
 	// The bytes that may fit: table text says up to 24 bytes in a token.
 	room := 24 * budget

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -181,7 +181,7 @@ func (x *exchange) noteFailure(cause string) {
 
 // takeFields takes the caller's field mask out of the arguments, which the
 // operation does not know.
-func (x *exchange) takeFields(a *snapshot.Plan) error {
+func (x *exchange) takeFields(a *answer.Plan) error {
 	if a.Argument == "" {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/mcp"
 )
 
@@ -169,7 +170,7 @@ func (t *Tool) Info() (mcp.ToolInfo, error) {
 		info.Title = "" // it says the name in other letters, and each list pays for it
 	}
 	if head.Structured {
-		info.InputSchema = WithFields(head.InputSchema, FieldsArgument(head.InputSchema))
+		info.InputSchema = answer.WithFields(head.InputSchema, answer.FieldsArgument(head.InputSchema))
 	}
 	if b := t.Toolset.bundle; head.MCP != nil || b.Answers != nil && b.Answers.Structured {
 		ready, err := t.Load()

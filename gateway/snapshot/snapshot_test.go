@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -423,7 +424,7 @@ func TestConnectorSettings(t *testing.T) {
 			t.Fatalf("%s: %v, %v", name, tool, err)
 		}
 		r, err := tool.Load()
-		if err != nil || r.Answer.Profile != want.profile || r.Answer.Budget != want.budget || r.Answer.Format != snapshot.FormatJSON {
+		if err != nil || r.Answer.Profile != want.profile || r.Answer.Budget != want.budget || r.Answer.Format != answer.FormatJSON {
 			t.Errorf("%s: %+v, %v; want %+v", name, r.Answer, err, want)
 		}
 	}

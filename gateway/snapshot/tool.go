@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
@@ -51,7 +52,7 @@ type Ready struct {
 	Path   string // template
 	Safe   bool   // GET or HEAD
 	JSON   bool   // the operation announces JSON answers
-	Answer *Plan
+	Answer *answer.Plan
 	// Base is where the request goes; zero when nobody said where.
 	Base upstream.Base
 	// Rules are the credentials of the call; none when the specification says that
@@ -195,12 +196,12 @@ func (t *Tool) meterID() metering.ToolID {
 }
 
 // answer compiles what becomes of the tool's answers.
-func (t *Tool) answer(c *connector.Tool) (*Plan, error) {
+func (t *Tool) answer(c *connector.Tool) (*answer.Plan, error) {
 	packages := make([]*guest.Package, len(t.ready.Plugins))
 	for i, p := range t.ready.Plugins {
 		packages[i] = p.Package
 	}
-	plan, err := compilePlan(Settings{Tool: c, Profile: t.Toolset.bundle.EffectiveProfile(), Answers: t.settings(), Programs: t.Toolset.programs, Plugins: packages})
+	plan, err := answer.Compile(answer.Settings{Tool: c, Profile: t.Toolset.bundle.EffectiveProfile(), Answers: t.settings(), Programs: t.Toolset.programs, Plugins: packages})
 	if err != nil {
 		return nil, fmt.Errorf("settings of the answers of tool %s: %w", t.Name, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
@@ -174,7 +175,7 @@ func writesTables(b *registry.Toolset) bool {
 				format = a.Format
 			}
 		}
-		if f := FormatOf(format); profile != registry.ProfileOff && (f == FormatAuto || f == FormatTable) {
+		if f := answer.FormatOf(format); profile != registry.ProfileOff && (f == answer.FormatAuto || f == answer.FormatTable) {
 			return true
 		}
 	}
@@ -264,7 +265,7 @@ func (ts *Toolset) makeIndex() error {
 	}
 	tools = append(tools, ts.workflows()...)
 	ts.index.list, ts.index.byName = tools, settleNames(tools)
-	if slices.ContainsFunc(tools, func(t *Tool) bool { return Budget(t.settings()) > 0 }) {
+	if slices.ContainsFunc(tools, func(t *Tool) bool { return answer.Budget(t.settings()) > 0 }) {
 		ts.index.fetch = &Tool{Name: ts.fetchName(), Toolset: ts, Fetch: true}
 		ts.index.byName[ts.index.fetch.Name] = ts.index.fetch
 	}

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/compress"
-	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -108,9 +108,9 @@ func (p *Measurer) Measure(api *API, op *operation.Operation, body []byte, w Wis
 		return nil, fmt.Errorf("compiling the response program of %s %s: %w", op.Method, op.Path, err)
 	}
 	tool := &connector.Tool{Head: connector.Head{InputSchema: op.InputSchema, OutputSchema: op.OutputSchema, Structured: true}, Program: table}
-	program, form := snapshot.Plain(tool, registry.ProfileConcise).Program, compress.Auto
+	program, form := answer.Plain(tool, registry.ProfileConcise).Program, compress.Auto
 	if w.Fields != "" {
-		if program, err = snapshot.Plain(tool, w.Profile).Mask([]byte(w.Fields)); err != nil {
+		if program, err = answer.Plain(tool, w.Profile).Mask([]byte(w.Fields)); err != nil {
 			return nil, err
 		}
 		if w.Profile == registry.ProfileOff {
@@ -186,7 +186,7 @@ func (p *Measurer) minify(m *Measured, body []byte) (stream bool, err error) {
 
 // run gives what a program leaves of an answer, all of it when it cannot run, and the
 // line about what was left out, as a node does.
-func (p *Measurer) run(program *snapshot.Program, stream bool, body, minified []byte) (left, note []byte) {
+func (p *Measurer) run(program *answer.Program, stream bool, body, minified []byte) (left, note []byte) {
 	tables := program.Tables
 	if stream {
 		var err error

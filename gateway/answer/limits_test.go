@@ -1,11 +1,15 @@
-package snapshot
+package answer
 
 import (
+	"cmp"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // TestCursorIsBounded: a cursor that no next call could send is left out.
@@ -48,5 +52,21 @@ func TestShapeIsReadToADepth(t *testing.T) {
 	}
 	if want := maxShapeDepth + 1; depth != want { // the root has depth 0
 		t.Errorf("%d levels are read, want %d", depth, want)
+	}
+}
+
+// TestMasksAreForgotten: a caller that invents masks does not fill the memory.
+func TestMasksAreForgotten(t *testing.T) {
+	p := Plain(&connector.Tool{Head: connector.Head{Structured: true}}, registry.ProfileOff)
+	for i := range maxMasks + 1 {
+		if n := len(*cmp.Or(p.masks.Load(), &map[string]*Program{})); n != i {
+			t.Fatalf("%d masks are kept after %d", n, i)
+		}
+		if _, err := p.Mask([]byte("field" + strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(*p.masks.Load()); n != 1 {
+		t.Errorf("%d masks are kept past the bound, want 1", n)
 	}
 }

@@ -1,4 +1,4 @@
-package snapshot
+package answer
 
 import (
 	"bytes"
@@ -155,8 +155,8 @@ type Settings struct {
 	Plugins  []*guest.Package    // third parties', in the order they run
 }
 
-// compilePlan makes the plan of a tool. The narrowest setting wins.
-func compilePlan(s Settings) (*Plan, error) {
+// Compile makes the plan of a tool. The narrowest setting wins.
+func Compile(s Settings) (*Plan, error) {
 	c := s.Tool
 	a := &Plan{Profile: s.Profile, Budget: Budget(s.Answers), shape: sync.OnceValue(func() *shape { return readShape(c.OutputSchema) })}
 	var jq string

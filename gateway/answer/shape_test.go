@@ -1,4 +1,4 @@
-package snapshot
+package answer
 
 import (
 	"testing"
