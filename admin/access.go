@@ -14,6 +14,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -239,12 +240,12 @@ func (s *Server) changeAccess(ctx context.Context, ws *store.Workspace, ts *stor
 				return err
 			}
 		}
-		row.Mode, row.Settings, row.Digest = settings.Mode, mustJSON(settings), string(digest)
+		row.Mode, row.Settings, row.Digest = settings.Mode, store.JSON(settings), string(digest)
 		if err := tx.SaveAccess(ctx, row); err != nil {
 			return err
 		}
-		rec := audit(ctx, c.action, ts.ID)
-		rec.Digest, rec.Before, rec.After = row.Digest, mustJSON(c.before), mustJSON(c.after)
+		rec := request.Audit(ctx, c.action, ts.ID)
+		rec.Digest, rec.Before, rec.After = row.Digest, store.JSON(c.before), store.JSON(c.after)
 		return tx.Audit(ctx, rec)
 	})
 	if err == nil {
@@ -299,7 +300,7 @@ func (s *Server) showAccess(ctx context.Context, ws *store.Workspace, ts *store.
 	if row != nil {
 		version, out.Body.UpdatedAt = row.Version, row.UpdatedAt.Time
 	}
-	out.ETag = etag(version)
+	out.ETag = request.ETag(version)
 	return out, nil
 }
 
@@ -310,7 +311,7 @@ type accessOutput struct {
 
 type setAccessInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Body AccessSettings
 }
 
@@ -342,7 +343,7 @@ func (s *Server) registerAccess() {
 		OperationID: "get-access", Method: http.MethodGet, Path: path, Summary: "Read who may open the toolset URL", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetInput) (*accessOutput, error) {
 		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
+		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -368,7 +369,7 @@ func (s *Server) registerAccess() {
 		Description:   "In force at once: requests are refused and open streams end.",
 	}, func(ctx context.Context, in *accessTokenInput) (*struct{}, error) {
 		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
+		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -384,7 +385,7 @@ func (s *Server) registerAccess() {
 
 func (s *Server) setAccess(ctx context.Context, in *setAccessInput) (*accessOutput, error) {
 	ws := s.workspace(ctx)
-	ts, err := toolsetOf(ctx, ws, in.ID)
+	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -396,7 +397,7 @@ func (s *Server) setAccess(ctx context.Context, in *setAccessInput) (*accessOutp
 	if row != nil {
 		version = row.Version
 	}
-	if err := in.check(version, false); err != nil {
+	if err := in.Check(version, false); err != nil {
 		return nil, err
 	}
 	before, err := settingsOf(row)
@@ -421,13 +422,13 @@ func (s *Server) setAccess(ctx context.Context, in *setAccessInput) (*accessOutp
 
 func (s *Server) createAccessToken(ctx context.Context, in *newAccessTokenInput) (*createdAccessTokenOutput, error) {
 	ws := s.workspace(ctx)
-	ts, err := toolsetOf(ctx, ws, in.ID)
+	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	now := ws.Now()
 	if e := in.Body.ExpiresAt; !e.IsZero() && !now.Before(e) {
-		return nil, fieldFault("/expiresAt", "the token would have expired already")
+		return nil, request.FieldFault("/expiresAt", "the token would have expired already")
 	}
 	valid, err := ws.ValidAccessTokens(ctx, ts.ID, store.Time{Time: now})
 	if err != nil {
@@ -445,8 +446,8 @@ func (s *Server) createAccessToken(ctx context.Context, in *newAccessTokenInput)
 	}
 	secret := newToken(accessPrefix)
 	row := &store.AccessToken{
-		ToolsetID: ts.ID, Name: in.Body.Name, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: requestOf(ctx).tokenID(),
-		Grants: mustJSON(tokenGrants{Tools: in.Body.Tools, Limits: in.Body.Limits}), ExpiresAt: store.Time{Time: in.Body.ExpiresAt},
+		ToolsetID: ts.ID, Name: in.Body.Name, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: request.Of(ctx).TokenID(),
+		Grants: store.JSON(tokenGrants{Tools: in.Body.Tools, Limits: in.Body.Limits}), ExpiresAt: store.Time{Time: in.Body.ExpiresAt},
 	}
 	if err := checkGrant(ts, row, in.Body); err != nil {
 		return nil, err
@@ -479,16 +480,16 @@ func checkGrant(ts *store.Toolset, row *store.AccessToken, in NewAccessToken) er
 		FormatVersion: registry.AccessFormat, Workspace: ts.WorkspaceID, Toolset: ts.ID, Mode: registry.AccessToken,
 		Tokens: []registry.TokenGrant{{ID: "new", Name: in.Name, Hash: hex.EncodeToString(row.Hash), Tools: in.Tools, Limits: in.Limits.grant()}},
 	}
-	faults := faultsOf(d.Validate())
+	faults := request.Faults(d.Validate())
 	if len(faults) == 0 {
 		return nil
 	}
-	return fieldFault(strings.TrimPrefix(faults[0].Place.Pointer, "/tokens/0"), "%s", faults[0].Detail)
+	return request.FieldFault(strings.TrimPrefix(faults[0].Place.Pointer, "/tokens/0"), "%s", faults[0].Detail)
 }
 
 func (s *Server) listAccessTokens(ctx context.Context, in *accessTokensInput) (*listOutput[AccessToken], error) {
 	ws := s.workspace(ctx)
-	ts, err := toolsetOf(ctx, ws, in.ID)
+	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}

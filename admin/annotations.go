@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -41,9 +43,9 @@ func annotationsRecord(e *registry.AnnotationEdit, at string) (string, error) {
 		return "", nil
 	}
 	if e.Contradicts() {
-		return "", fieldFault(at, "a tool that only reads (readOnlyHint) cannot be destructive (destructiveHint)")
+		return "", request.FieldFault(at, "a tool that only reads (readOnlyHint) cannot be destructive (destructiveHint)")
 	}
-	return mustJSON(e), nil
+	return store.JSON(e), nil
 }
 
 // annotationsOf reads a record; nil: it says nothing.

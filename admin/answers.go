@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -105,7 +107,7 @@ func patchAnswers(record string, p *PatchAnswers, at string, of registry.Answers
 	if *a == (registry.Answers{}) {
 		return "", nil
 	}
-	return mustJSON(a), nil
+	return store.JSON(a), nil
 }
 
 // onlyList is the path of the list in answers that a schema describes; "" when
@@ -131,7 +133,7 @@ func onlyList(output json.RawMessage, at string) (string, error) {
 	case len(lists) == 0, len(s.Properties) == 1 && lists[0] == "result": // so an output schema describes a list
 		return "", nil
 	case len(lists) > 1:
-		return "", fieldFault(at+"/rows", "the answer has several lists, %s: say which one where and limit are about", strings.Join(lists, ", "))
+		return "", request.FieldFault(at+"/rows", "the answer has several lists, %s: say which one where and limit are about", strings.Join(lists, ", "))
 	}
 	return lists[0], nil
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/sluicegate/sluice/admin/store"
 )
 
 // maxExampleDepth bounds the invention of arguments; input schemas are bounded
@@ -45,7 +47,7 @@ func (a *argSchema) object(depth int) ([]byte, bool) {
 		}
 		out[name] = v
 	}
-	return []byte(mustJSON(out)), true
+	return []byte(store.JSON(out)), true
 }
 
 func (a *argSchema) value(depth int) (json.RawMessage, bool) {
@@ -84,7 +86,7 @@ func (a *argSchema) described() (json.RawMessage, bool) {
 		return nil, false
 	}
 	if bytes.Contains(a.Type, []byte(`"string"`)) {
-		return json.RawMessage(mustJSON(text)), true
+		return json.RawMessage(store.JSON(text)), true
 	}
 	v := json.RawMessage(text)
 	return v, json.Valid(v) && present(v)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
@@ -39,7 +40,7 @@ func (s *Server) registerAudit() {
 	register(s, huma.Operation{
 		OperationID: "get-me", Method: http.MethodGet, Path: "/v1/me", Summary: "Who is asking", Tags: []string{"access"},
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[Me], error) {
-		t := requestOf(ctx).token
+		t := request.Of(ctx).Token
 		me := Me{Workspace: t.WorkspaceID, TokenID: t.ID, Name: t.Name, Role: t.Role, Version: s.o.Version}
 		if t.MemberID != "" {
 			m, err := s.workspace(ctx).Member(ctx, t.MemberID)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -103,7 +104,7 @@ func (d *draft) authenticate(s *Server, a *SetAuth, at string) error {
 	}
 	items := a.items()
 	if d.row.SourceKind == kindMCP && slices.ContainsFunc(items, func(it AuthItem) bool { return it.AuthType == authBody }) {
-		return fieldFault(at+"/authType", "the bodies of an MCP server are messages of the protocol: a key goes into a header, the query or a cookie")
+		return request.FieldFault(at+"/authType", "the bodies of an MCP server are messages of the protocol: a key goes into a header, the query or a cookie")
 	}
 	if len(items) > 1 {
 		bindSchemes(items, d.report.Methods)
@@ -169,7 +170,7 @@ func (c *draftCredential) set(it *AuthItem) error {
 	whose := before
 	whose.PerUser = sh.PerUser // whoever uses it, it is the same client at the same server
 	c.forget = isOAuth(it.AuthType) && !isNew && (!c.secret.IsZero() || !reflect.DeepEqual(whose, sh))
-	c.row.AuthType, c.row.Shape = it.AuthType, mustJSON(sh)
+	c.row.AuthType, c.row.Shape = it.AuthType, store.JSON(sh)
 	return nil
 }
 
@@ -339,13 +340,13 @@ type authOutput struct {
 
 type setAuthInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Body SetAuth
 }
 
 type deleteInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 }
 
 func (s *Server) registerAuthentication() {
@@ -382,7 +383,7 @@ const connectorAuthPath = "/v1/toolsets/{id}/connectors/{connector}/authenticati
 
 type setConnectorAuthInput struct {
 	ToolsetConnectorInput
-	MatchInput
+	request.MatchInput
 	Body SetAuth
 }
 
@@ -410,7 +411,7 @@ func (s *Server) registerConnectorAuth(tags []string) {
 // getAuth reads the authentication of the named connector; "": of the only one.
 func (s *Server) getAuth(ctx context.Context, id, connector string) (*authOutput, error) {
 	ws := s.workspace(ctx)
-	ts, err := toolsetOf(ctx, ws, id)
+	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -429,16 +430,16 @@ func (s *Server) authAnswer(d *draft) (*authOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &authOutput{ETag: etag(d.ts.Version), Body: *a}, nil
+	return &authOutput{ETag: request.ETag(d.ts.Version), Body: *a}, nil
 }
 
-func (s *Server) setAuth(ctx context.Context, id, connector string, match *MatchInput, a *SetAuth) (*authOutput, error) {
+func (s *Server) setAuth(ctx context.Context, id, connector string, match *request.MatchInput, a *SetAuth) (*authOutput, error) {
 	ws := s.workspace(ctx)
 	d, err := s.load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := match.check(d.ts.Version, false); err != nil {
+	if err := match.Check(d.ts.Version, false); err != nil {
 		return nil, err
 	}
 	if err := d.focus(connector); err != nil {
@@ -470,8 +471,8 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *Match
 		if err := s.writeAuth(ctx, tx, d); err != nil {
 			return err
 		}
-		rec := audit(ctx, "authentication.set", d.ts.ID)
-		rec.Before, rec.After = mustJSON(before), mustJSON(s.auditAuth(d.creds))
+		rec := request.Audit(ctx, "authentication.set", d.ts.ID)
+		rec.Before, rec.After = store.JSON(before), store.JSON(s.auditAuth(d.creds))
 		if len(d.creds) == 0 {
 			rec.Action = "authentication.delete"
 		}

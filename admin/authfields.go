@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -323,12 +324,7 @@ func readCertificate(s secrets.Secret) (*CertificateInfo, error) {
 	if subject == "" && len(c.DNSNames) > 0 {
 		subject = c.DNSNames[0]
 	}
-	return &CertificateInfo{Subject: clipText(subject, 200), Issuer: clipText(c.Issuer.String(), 200), NotAfter: c.NotAfter.UTC()}, nil
-}
-
-func clipText(s string, n int) string {
-	out, _ := cutText([]byte(s), n)
-	return out
+	return &CertificateInfo{Subject: request.ClipText(subject, 200), Issuer: request.ClipText(c.Issuer.String(), 200), NotAfter: c.NotAfter.UTC()}, nil
 }
 
 // registryShape is how the item appears in a bundle.
@@ -358,20 +354,7 @@ func shapeFaults(a *registry.AuthShape) []*problem.Error {
 			Manifest: registry.DigestOf(nil), Digest: registry.DigestOf(nil),
 		}},
 	}
-	return faultsOf(t.Validate())
-}
-
-// faultsOf lists the single faults of a validation: its parts, or itself when
-// there is only one.
-func faultsOf(err error) []*problem.Error {
-	e := problem.As(err)
-	switch {
-	case e == nil:
-		return nil
-	case len(e.Parts) == 0:
-		return []*problem.Error{e}
-	}
-	return e.Parts
+	return request.Faults(t.Validate())
 }
 
 // sendable reports whether a secret can be in a header's value: visible ASCII

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -123,7 +124,7 @@ type bindingsOutput struct {
 
 type setPluginsInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Body SetPlugins
 }
 
@@ -179,7 +180,7 @@ func (s *Server) registerBindings() {
 			audited = &auditedBindings{Bindings: after, Warning: warnLetsThrough, Plugins: letThrough}
 		}
 		if d.ts.Plugins = ""; len(after) > 0 {
-			d.ts.Plugins = mustJSON(after)
+			d.ts.Plugins = store.JSON(after)
 		}
 		if err := s.saveDraft(ctx, ws, d, "toolset.plugins", before, audited, false); err != nil {
 			return nil, err
@@ -196,7 +197,7 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: in.Unbind.ErrorPercent, MeanMilliseconds: in.Unbind.MeanMs}
 	}
 	if in.Connector != "" && d.named(in.Connector) == nil {
-		return nil, fieldFault(at+"/connector", "the toolset has no connector %.80q; it has %s", in.Connector, d.names())
+		return nil, request.FieldFault(at+"/connector", "the toolset has no connector %.80q; it has %s", in.Connector, d.names())
 	}
 	b.Connector = in.Connector
 	op := in.Operation
@@ -265,7 +266,7 @@ func (d *draft) operationOf(name string) *Operation {
 func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boundRecord, renew bool, at string) (*store.PluginVersion, error) {
 	rows, err := ws.PluginVersions(ctx, b.Plugin)
 	if problem.Is(err, problem.NotFound) {
-		return nil, fieldFault(at+"/plugin", "there is no plugin %.80q in this workspace", b.Plugin)
+		return nil, request.FieldFault(at+"/plugin", "there is no plugin %.80q in this workspace", b.Plugin)
 	}
 	if err != nil {
 		return nil, err
@@ -282,7 +283,7 @@ func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boun
 	if b.Range == "" {
 		newest := latest(rows)
 		if newest == "" {
-			return nil, fieldFault(at+"/plugin", "every version of plugin %s is yanked: %s", b.Plugin, rows[0].YankReason)
+			return nil, request.FieldFault(at+"/plugin", "every version of plugin %s is yanked: %s", b.Plugin, rows[0].YankReason)
 		}
 		b.Range = "^" + newest
 		for _, old := range before { // what was bound without a range keeps the range it got
@@ -294,7 +295,7 @@ func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boun
 	}
 	r, err := registry.ParseVersionRange(b.Range)
 	if err != nil {
-		return nil, fieldFault(at+"/version", "%.80q is not a range of versions: write *, 1.2.3, ^1.2.3, ~1.2.3, 1 or 1.2", b.Range)
+		return nil, request.FieldFault(at+"/version", "%.80q is not a range of versions: write *, 1.2.3, ^1.2.3, ~1.2.3, 1 or 1.2", b.Range)
 	}
 	if !renew {
 		for _, old := range before {
@@ -307,9 +308,9 @@ func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boun
 	best, ok := r.Best(versions)
 	if !ok {
 		if row := byVersion[b.Range]; row != nil {
-			return nil, fieldFault(at+"/version", "plugin %s %s is yanked: %s", b.Plugin, b.Range, row.YankReason)
+			return nil, request.FieldFault(at+"/version", "plugin %s %s is yanked: %s", b.Plugin, b.Range, row.YankReason)
 		}
-		return nil, fieldFault(at+"/version", "plugin %s has no version in %s; the newest is %s", b.Plugin, b.Range, rows[0].Version)
+		return nil, request.FieldFault(at+"/version", "plugin %s has no version in %s; the newest is %s", b.Plugin, b.Range, rows[0].Version)
 	}
 	return byVersion[best.String()], nil
 }
@@ -329,7 +330,7 @@ func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *dra
 		names[offered[i].Operation], shown[offered[i].Operation] = offered[i].Name, &offered[i]
 	}
 	operations := offeredOperations(bound)
-	out := &bindingsOutput{ETag: etag(d.ts.Version), Body: ToolsetPlugins{Bindings: make([]BoundPlugin, 0, len(bound))}}
+	out := &bindingsOutput{ETag: request.ETag(d.ts.Version), Body: ToolsetPlugins{Bindings: make([]BoundPlugin, 0, len(bound))}}
 	for i := range bound {
 		b, err := showBinding(ctx, ws, &bound[i], names)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -129,7 +130,7 @@ type callInput struct {
 
 type setCaptureInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Body CaptureSettings
 }
 
@@ -159,7 +160,7 @@ func (s *Server) registerCalls() {
 		OperationID: "get-capture", Method: http.MethodGet, Path: path, Summary: "Read what the call log keeps of calls", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[CaptureSettings], error) {
 		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
+		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +184,7 @@ func captureOf(row *store.ToolsetAccess) string {
 
 func (s *Server) setCapture(ctx context.Context, in *setCaptureInput) (*bodyOutput[CaptureSettings], error) {
 	ws := s.workspace(ctx)
-	ts, err := toolsetOf(ctx, ws, in.ID)
+	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func (s *Server) setCapture(ctx context.Context, in *setCaptureInput) (*bodyOutp
 	if row != nil {
 		version = row.Version
 	}
-	if err := in.check(version, false); err != nil {
+	if err := in.Check(version, false); err != nil {
 		return nil, err
 	}
 	if before := captureOf(row); before != in.Body.Capture {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -149,7 +150,7 @@ func (s *Server) showConfirm(w http.ResponseWriter, r *http.Request, text string
 	rows := [][2]string{{"Authorization server", where}}
 	acts := "The toolset that is made with this login"
 	if l.cred != nil {
-		ts, err := toolsetOf(ctx, l.ws, l.cred.ToolsetID)
+		ts, err := l.ws.FindToolset(ctx, l.cred.ToolsetID)
 		if err != nil {
 			return err
 		}
@@ -211,7 +212,7 @@ func (s *Server) bindCredentialLogin(ctx context.Context, l *waitingLogin, secre
 		if err != nil {
 			return err
 		}
-		rec := audit(ctx, "authentication.confirm", l.cred.ToolsetID)
+		rec := request.Audit(ctx, "authentication.confirm", l.cred.ToolsetID)
 		rec.ActorType, rec.ActorID = "token", l.pending.Token
 		return tx.Audit(ctx, rec)
 	})
@@ -220,10 +221,10 @@ func (s *Server) bindCredentialLogin(ctx context.Context, l *waitingLogin, secre
 func (s *Server) bindServerLogin(ctx context.Context, l *waitingLogin, sum []byte) error {
 	l.pending.bind(sum)
 	err := l.ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, l.row, secrets.New(mustJSON(l.kept))); err != nil {
+		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, l.row, secrets.New(store.JSON(l.kept))); err != nil {
 			return err
 		}
-		rec := audit(ctx, "mcp.login.confirm", l.id)
+		rec := request.Audit(ctx, "mcp.login.confirm", l.id)
 		rec.ActorType, rec.ActorID = "token", l.pending.Token
 		return tx.Audit(ctx, rec)
 	})

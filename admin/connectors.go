@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -207,7 +208,7 @@ func authMethod(sc *operation.SecurityScheme, uses map[string]int) AuthMethod {
 	case sc.Type == "http" && sc.Scheme == "basic":
 		m.Suggestion = &Suggest{AuthType: authBasic}
 	case sc.Type == "http":
-		m.Unsupported = "the HTTP authentication scheme " + clipText(sc.Scheme, 40) + " is not supported"
+		m.Unsupported = "the HTTP authentication scheme " + request.ClipText(sc.Scheme, 40) + " is not supported"
 	case sc.Type == "mutualTLS":
 		m.Suggestion = &Suggest{AuthType: authMTLS}
 	case sc.Type == "oauth2":
@@ -341,14 +342,14 @@ func (s *Server) registerConnectors() {
 	register(s, huma.Operation{
 		OperationID: "preview-connector", Method: http.MethodPost, Path: "/v1/connectors/preview", Summary: "Compile a specification and store nothing", Tags: tags,
 	}, func(ctx context.Context, in *previewInput) (*jobOutput, error) {
-		return s.run(ctx, "connector.preview", func(ctx context.Context, phase func(string)) (*done, error) {
+		return s.run(ctx, "connector.preview", func(ctx context.Context, phase func(string)) (*request.Done, error) {
 			return s.preview(ctx, &CreateToolset{Source: in.Body.Source, Auth: in.Body.Auth}, phase)
 		})
 	})
 	documentJob(s.api.OpenAPI(), "/v1/connectors/preview", Preview{}, http.StatusOK)
 }
 
-func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(string)) (*done, error) {
+func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(string)) (*request.Done, error) {
 	ctx, _ = s.seeNamed(ctx, in.addresses()) // for reading it alone: no toolset is made
 	src, err := s.readSource(ctx, in, nil, phase)
 	if err != nil {
@@ -360,7 +361,7 @@ func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(stri
 		return nil, err
 	}
 	d := &draft{parts: []*part{{conn: conn}}}
-	return &done{status: http.StatusOK, body: Preview{Name: connectorName(c, ws.ID()), Report: *report, Tools: d.tools(false)}}, nil
+	return &request.Done{Status: http.StatusOK, Body: Preview{Name: connectorName(c, ws.ID()), Report: *report, Tools: d.tools(false)}}, nil
 }
 
 func connectorName(c *publish.Connector, workspace string) string {

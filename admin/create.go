@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -52,13 +53,13 @@ func (s *Server) compile(ctx context.Context, workspace string, src *source, pha
 // happens first, all records are written in one transaction, and then the draft
 // is tested and deployed. A failed test leaves a draft, by design; every other
 // failure leaves nothing.
-func (s *Server) create(ctx context.Context, in *CreateToolset, phase func(string)) (*done, error) {
+func (s *Server) create(ctx context.Context, in *CreateToolset, phase func(string)) (*request.Done, error) {
 	return s.make(ctx, in, nil, nil, phase)
 }
 
 // make creates a toolset from a source. With again it refreshes a connector of the
 // toolset whose slug in names; with to it adds a connector to a toolset.
-func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to *addition, phase func(string)) (*done, error) {
+func (s *Server) make(ctx context.Context, in *CreateToolset, again *refresh, to *addition, phase func(string)) (*request.Done, error) {
 	ws := s.workspace(ctx)
 	if err := s.adopt(ctx, in); err != nil {
 		return nil, err
@@ -420,7 +421,7 @@ func (d *draft) bind(c *publish.Connector, conn *generated, report *Report) {
 	d.conn, d.report = conn, report
 	d.version = &store.ConnectorVersion{
 		Connector: name, Digest: string(c.Module), Manifest: string(c.Manifest), Repository: c.Repository, Tag: c.Tag,
-		Version: report.Version, SpecDigest: report.SpecDigest, Tools: int64(report.ToolCount), Report: mustJSON(report),
+		Version: report.Version, SpecDigest: report.SpecDigest, Tools: int64(report.ToolCount), Report: store.JSON(report),
 	}
 	d.row.Connector, d.row.ConnectorDigest = name, string(c.Module)
 	if d.row.Name == "" {
@@ -440,7 +441,7 @@ func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *
 	if err := tx.PutConnector(ctx, &store.Connector{Name: d.row.Connector, Title: d.report.Title, Kind: "custom", Source: src.kind()}, d.version); err != nil {
 		return err
 	}
-	rec := audit(ctx, action, d.ts.ID)
+	rec := request.Audit(ctx, action, d.ts.ID)
 	rec.Digest = d.ts.DraftDigest
 	if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
 		return err
@@ -471,7 +472,7 @@ func (s *Server) writeCreated(ctx context.Context, tx *store.Tx, d *draft, src *
 			return err
 		}
 	}
-	rec.After = mustJSON(map[string]any{
+	rec.After = store.JSON(map[string]any{
 		"slug": d.ts.Slug, "name": d.ts.Name, "source": d.row.SourceURL, "connector": d.row.ConnectorDigest, "tools": len(d.conn.tools),
 		"authentication": s.auditAuth(d.creds),
 	})
@@ -510,7 +511,7 @@ func (s *Server) tryOut(ctx context.Context, ws *store.Workspace, d *draft, in *
 
 // finishCreate tests and deploys what was created, as far as the request wants
 // it, and makes the answer.
-func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft, in *CreateToolset, m *made, phase func(string)) (*done, error) {
+func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft, in *CreateToolset, m *made, phase func(string)) (*request.Done, error) {
 	test, err := s.tryOut(ctx, ws, d, in, phase)
 	if err != nil {
 		return nil, err
@@ -541,11 +542,11 @@ func (s *Server) finishCreate(ctx context.Context, ws *store.Workspace, d *draft
 	body := CreatedToolset{
 		ToolsetDetail: d.detail(shown), Created: m.isNew, Tools: d.tools(false), Tokens: cost, Advice: advice, Granted: m.granted, Changes: d.changes,
 	}
-	out := &done{status: status, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version), kept: body}
+	out := &request.Done{Status: status, Resource: "/v1/toolsets/" + d.ts.ID, ETag: request.ETag(d.ts.Version), Kept: body}
 	if body.Token, err = m.opens.show(); err != nil {
 		return nil, err
 	}
-	out.body = body
+	out.Body = body
 	return out, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -51,14 +52,14 @@ func (t *DeclaredToolset) pointerTo(i int) string {
 // checkConnectors finds the faults of what a toolset is made of.
 func (t *DeclaredToolset) checkConnectors() error {
 	if (t.Source == nil) == (len(t.Connectors) == 0) {
-		return fieldFault("/source", "a toolset needs exactly one of source and connectors")
+		return request.FieldFault("/source", "a toolset needs exactly one of source and connectors")
 	}
 	if t.Source == nil {
 		for at, there := range map[string]bool{
 			"/baseUrl": t.BaseURL != "", "/upstreamPolicy": t.UpstreamPolicy != "", "/stateless": t.Stateless, "/authentication": len(t.Authentication) > 0,
 		} {
 			if there {
-				return fieldFault(at, "of a toolset with connectors this belongs into one of them")
+				return request.FieldFault(at, "of a toolset with connectors this belongs into one of them")
 			}
 		}
 	}
@@ -66,7 +67,7 @@ func (t *DeclaredToolset) checkConnectors() error {
 	for i, c := range t.parts() {
 		at := t.pointerTo(i)
 		if seen[c.Name] {
-			return fieldFault(at+"/name", "the connector %.80q is there twice", c.Name)
+			return request.FieldFault(at+"/name", "the connector %.80q is there twice", c.Name)
 		}
 		seen[c.Name] = true
 		if err := checkBaseURL(c.BaseURL, at+"/baseUrl"); err != nil {
@@ -88,24 +89,24 @@ func (t *DeclaredToolset) checkConnectors() error {
 func (in *DeclaredSource) check(at string) error {
 	switch {
 	case (in.Document == "") == (len(in.Files) == 0):
-		return fieldFault(at, "a source needs exactly one of document and files")
+		return request.FieldFault(at, "a source needs exactly one of document and files")
 	case len(in.Files) > 0 && in.Files[in.Main] == "":
-		return fieldFault(at+"/main", "files have no %.200q", in.Main)
+		return request.FieldFault(at+"/main", "files have no %.200q", in.Main)
 	case in.Kind == kindMCP && (in.Document == "" || len(in.Overlays) > 0):
-		return fieldFault(at, "an MCP server is one document without overlays")
+		return request.FieldFault(at, "an MCP server is one document without overlays")
 	}
 	for i := range in.Overlays {
 		if in.Overlays[i].Document == "" {
-			return fieldFault(fmt.Sprintf("%s/overlays/%d/document", at, i), "an overlay needs its document")
+			return request.FieldFault(fmt.Sprintf("%s/overlays/%d/document", at, i), "an overlay needs its document")
 		}
 	}
 	if in.URL != "" {
 		if _, err := sourceURL(in.URL); err != nil {
-			return fieldFault(at+"/url", "the address is not an http or https URL without credentials")
+			return request.FieldFault(at+"/url", "the address is not an http or https URL without credentials")
 		}
 	}
 	if sum := sha256.Sum256([]byte(in.Document)); in.Document != "" && len(in.Overlays) == 0 && in.Digest != "" && in.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
-		return fieldFault(at+"/digest", "the document has another digest, sha256:%x", sum[:])
+		return request.FieldFault(at+"/digest", "the document has another digest, sha256:%x", sum[:])
 	}
 	return nil
 }
@@ -133,7 +134,7 @@ func (t *DeclaredToolset) checkConnector(name, at string) error {
 			return nil
 		}
 	}
-	return fieldFault(at, "the document has no connector %.80q", name)
+	return request.FieldFault(at, "the document has no connector %.80q", name)
 }
 
 // checkOperations finds operations of connectors that are not there.

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
@@ -102,26 +103,26 @@ func (s *Server) recordDenied(r *http.Request, status int) {
 		return
 	}
 	ctx := context.WithoutCancel(r.Context()) // the client may leave
-	req, workspace := requestOf(ctx), operator
+	req, workspace := request.Of(ctx), request.Operator
 	switch {
-	case req.token != nil:
-		workspace = req.token.WorkspaceID
-	case req.refused != nil:
-		workspace = req.refused.workspace
+	case req.Token != nil:
+		workspace = req.Token.WorkspaceID
+	case req.Refused != nil:
+		workspace = req.Refused.Workspace
 	}
 	record, skipped := s.denied.take(workspace, s.now())
 	if !record {
 		return
 	}
-	rec := audit(ctx, "request.denied", safeMethod(r.Method)+" "+deniedPath(r.URL.Path))
-	if l := req.refused; l != nil {
-		rec.Action, rec.Resource, rec.Reason = l.action, l.resource, l.reason
+	rec := request.Audit(ctx, "request.denied", safeMethod(r.Method)+" "+deniedPath(r.URL.Path))
+	if l := req.Refused; l != nil {
+		rec.Action, rec.Resource, rec.Reason = l.Action, l.Resource, l.Reason
 	}
-	if req.token == nil {
+	if req.Token == nil {
 		rec.ActorType, rec.ActorID = "unknown", ""
 	}
-	rec.Outcome = outcomeRefused
-	rec.After = mustJSON(map[string]any{"status": status, "notRecorded": skipped})
+	rec.Outcome = request.OutcomeRefused
+	rec.After = store.JSON(map[string]any{"status": status, "notRecorded": skipped})
 	s.appendAudit(ctx, workspace, rec)
 }
 
@@ -142,7 +143,7 @@ func deniedPath(path string) string {
 		}
 		return r
 	}, path)
-	short, cut := cutText([]byte(path), maxDeniedPath)
+	short, cut := request.CutText([]byte(path), maxDeniedPath)
 	if cut {
 		short += "…"
 	}
@@ -153,8 +154,8 @@ func deniedPath(path string) string {
 // nobody would see until the next one.
 func (s *Server) settleDenied(ctx context.Context) {
 	for id, n := range s.denied.drain() {
-		rec := audit(ctx, "request.denied", "")
-		rec.Outcome, rec.After = outcomeRefused, mustJSON(map[string]any{"notRecorded": n})
+		rec := request.Audit(ctx, "request.denied", "")
+		rec.Outcome, rec.After = request.OutcomeRefused, store.JSON(map[string]any{"notRecorded": n})
 		s.appendAudit(ctx, id, rec)
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -31,7 +33,7 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 	}
 	before, rev := *d.ts, &store.Revision{
 		ToolsetID: d.ts.ID, Digest: d.ts.DraftDigest, Repository: d.ts.WorkspaceID + "/toolsets/" + d.ts.Slug,
-		ConnectorDigest: d.ts.ConnectorDigest, Author: requestOf(ctx).tokenID(), Reason: reason,
+		ConnectorDigest: d.ts.ConnectorDigest, Author: request.Of(ctx).TokenID(), Reason: reason,
 	}
 	from, step := store.Draft, store.PublishUntested
 	if test != nil && test.Passed {
@@ -55,14 +57,14 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 		if err := tx.PutDraftCopy(ctx, d.copyOf(store.CopyPublished, rev.Digest, "")); err != nil {
 			return err
 		}
-		rec := audit(ctx, "toolset.deploy", d.ts.ID)
+		rec := request.Audit(ctx, "toolset.deploy", d.ts.ID)
 		rec.Digest, rec.Reason = rev.Digest, reason
 		was := map[string]any{"revision": before.LiveRevision, "digest": before.LiveDigest}
 		if before.LiveRevision > 0 {
 			was["becomes"] = store.Superseded
 		}
-		rec.Before, rec.After = mustJSON(was),
-			mustJSON(map[string]any{"revision": rev.N, "digest": rev.Digest, "testRunId": rev.TestRunID})
+		rec.Before, rec.After = store.JSON(was),
+			store.JSON(map[string]any{"revision": rev.N, "digest": rev.Digest, "testRunId": rev.TestRunID})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -74,7 +76,7 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 	}
 	s.awaitLive(ctx, d.ts.ID, rev.N)
 	s.replaced(ws.ID(), &before, store.Supersede)
-	s.emit(Event{Type: EventDeployed, Workspace: ws.ID(), Toolset: d.ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(from), To: string(rev.State)})
+	s.events.Emit(publish.Event{Type: EventDeployed, Workspace: ws.ID(), Toolset: d.ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(from), To: string(rev.State)})
 	return nil
 }
 
@@ -89,8 +91,8 @@ func (s *Server) undeploy(ctx context.Context, ws *store.Workspace, d *draft, be
 		if err := tx.UnpublishRevision(ctx, d.ts.ID, n, before.LiveRevision); err != nil {
 			return err
 		}
-		rec := audit(ctx, "toolset.deploy", d.ts.ID)
-		rec.Digest, rec.Outcome, rec.Reason = d.ts.DraftDigest, outcomeFailed, "the release could not be made"
+		rec := request.Audit(ctx, "toolset.deploy", d.ts.ID)
+		rec.Digest, rec.Outcome, rec.Reason = d.ts.DraftDigest, request.OutcomeFailed, "the release could not be made"
 		return tx.Audit(ctx, rec)
 	})
 }
@@ -138,9 +140,9 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		if err := tx.DeleteToolset(ctx, ts.ID, ts.Version); err != nil {
 			return err
 		}
-		rec := audit(ctx, "toolset.delete", ts.ID)
+		rec := request.Audit(ctx, "toolset.delete", ts.ID)
 		rec.Digest = before.LiveDigest
-		rec.Before = mustJSON(map[string]any{"slug": before.Slug, "name": before.Name, "revision": before.LiveRevision})
+		rec.Before = store.JSON(map[string]any{"slug": before.Slug, "name": before.Name, "revision": before.LiveRevision})
 		return tx.Audit(ctx, rec)
 	})
 	if err == nil {
@@ -154,7 +156,7 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 
 type deployInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Body *DeployRequest
 }
 
@@ -206,12 +208,5 @@ func (s *Server) toolsetAnswer(ctx context.Context, ws *store.Workspace, d *draf
 	if err != nil {
 		return nil, err
 	}
-	return &toolsetOutput{ETag: etag(d.ts.Version), Body: t}, nil
-}
-
-func (r *request) tokenID() string {
-	if r.token == nil {
-		return ""
-	}
-	return r.token.ID
+	return &toolsetOutput{ETag: request.ETag(d.ts.Version), Body: t}, nil
 }

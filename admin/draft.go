@@ -3,13 +3,13 @@ package admin
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/url"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -31,27 +31,19 @@ type draft struct {
 	changes *Changes          // set by compare: what a refresh changes; nil: nothing
 }
 
-// toolsetOf reads a toolset by id or slug.
-func toolsetOf(ctx context.Context, ws *store.Workspace, id string) (*store.Toolset, error) {
-	if strings.HasPrefix(id, "ts_") {
-		return ws.Toolset(ctx, id)
-	}
-	return ws.ToolsetBySlug(ctx, id)
-}
-
 // loadMatching is load for a change: it fails with [problem.Precondition] when the
 // request names another version.
-func (s *Server) loadMatching(ctx context.Context, ws *store.Workspace, id string, in *MatchInput) (*draft, error) {
+func (s *Server) loadMatching(ctx context.Context, ws *store.Workspace, id string, in *request.MatchInput) (*draft, error) {
 	d, err := s.load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	return d, in.check(d.ts.Version, false)
+	return d, in.Check(d.ts.Version, false)
 }
 
 // load reads a toolset, by id or slug, and everything that belongs to its draft.
 func (s *Server) load(ctx context.Context, ws *store.Workspace, id string) (*draft, error) {
-	ts, err := toolsetOf(ctx, ws, id)
+	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -411,7 +403,7 @@ func checkBaseURL(s, at string) error {
 			Name: "c", Repository: "w/connectors/c", BaseURL: s, Manifest: registry.DigestOf(nil), Digest: registry.DigestOf(nil),
 		}},
 	}
-	if faults := faultsOf(t.Validate()); len(faults) > 0 {
+	if faults := request.Faults(t.Validate()); len(faults) > 0 {
 		return problem.New(problem.InvalidArgument, "the %s", faults[0].Detail).At("", 0, 0, at).Fix("use an address such as https://api.example.com/v1")
 	}
 	return nil
@@ -461,8 +453,4 @@ func (d *draft) checkServers() error {
 		}
 	}
 	return nil
-}
-
-func fieldFault(at, format string, args ...any) error {
-	return problem.New(problem.InvalidArgument, "%s", fmt.Sprintf(format, args...)).At("", 0, 0, at)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -122,7 +123,7 @@ func (s *Server) enrol(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	jt, err := s.o.Store.JoinTokenByHash(ctx, HashToken(join))
 	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "enrolment refused", slog.String("client", requestOf(ctx).ip), slog.Any("error", err))
+		s.log.LogAttrs(ctx, slog.LevelWarn, "enrolment refused", slog.String("client", request.Of(ctx).IP), slog.Any("error", err))
 		return err
 	}
 	labels, err := jt.Labels()
@@ -139,9 +140,9 @@ func (s *Server) enrol(w http.ResponseWriter, r *http.Request) error {
 		if err := tx.Enrol(ctx, jt.ID, row); err != nil {
 			return err
 		}
-		rec := audit(ctx, "edge.enrol", row.ID)
+		rec := request.Audit(ctx, "edge.enrol", row.ID)
 		rec.ActorType, rec.ActorID = "join-token", jt.ID
-		rec.After = mustJSON(map[string]any{"name": row.Name, "labels": labels, "group": row.Group})
+		rec.After = store.JSON(map[string]any{"name": row.Name, "labels": labels, "group": row.Group})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -196,7 +197,7 @@ func (s *Server) renewEdge(w http.ResponseWriter, r *http.Request) error {
 		if err := tx.SaveEdge(ctx, row); err != nil {
 			return err
 		}
-		rec := audit(ctx, "edge.renew", row.ID)
+		rec := request.Audit(ctx, "edge.renew", row.ID)
 		rec.ActorType, rec.ActorID = "edge", row.ID
 		return tx.Audit(ctx, rec)
 	})
@@ -218,7 +219,7 @@ func (s *Server) edgeStatus(w http.ResponseWriter, r *http.Request) error {
 	for _, text := range []*string{&in.Version, &in.Following, &in.Cache, &in.Secrets, &in.Usage} {
 		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxStatusText)], "")
 	}
-	if err := s.o.Store.ReportEdge(r.Context(), e.WorkspaceID, e.ID, mustJSON(in)); err != nil {
+	if err := s.o.Store.ReportEdge(r.Context(), e.WorkspaceID, e.ID, store.JSON(in)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -138,7 +139,7 @@ type JoinTokenInput struct {
 
 type toolsetLabelsInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Body LabelsBody
 }
 
@@ -209,7 +210,7 @@ func (s *Server) registerEdges() {
 			if err := tx.RevokeJoinToken(ctx, in.ID); err != nil {
 				return err
 			}
-			return tx.Audit(ctx, audit(ctx, "edge.join_token.revoke", in.ID))
+			return tx.Audit(ctx, request.Audit(ctx, "edge.join_token.revoke", in.ID))
 		})
 	})
 	register(s, huma.Operation{
@@ -219,7 +220,7 @@ func (s *Server) registerEdges() {
 	register(s, huma.Operation{
 		OperationID: "get-toolset-labels", Method: http.MethodGet, Path: "/v1/toolsets/{id}/labels", Summary: "Read the labels of a toolset", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[LabelsBody], error) {
-		ts, err := toolsetOf(ctx, s.workspace(ctx), in.ID)
+		ts, err := s.workspace(ctx).FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -241,8 +242,8 @@ func (s *Server) revokeEdge(ctx context.Context, in *EdgeInput) (*struct{}, erro
 		if err := tx.SaveEdge(ctx, row); err != nil {
 			return err
 		}
-		rec := audit(ctx, "edge.revoke", row.ID)
-		rec.Before = mustJSON(map[string]any{"name": row.Name})
+		rec := request.Audit(ctx, "edge.revoke", row.ID)
+		rec.Before = store.JSON(map[string]any{"name": row.Name})
 		return tx.Audit(ctx, rec)
 	})
 	s.edgeBell.ring()
@@ -255,7 +256,7 @@ func (s *Server) createJoinToken(ctx context.Context, in *createJoinTokenInput) 
 		return nil, err
 	}
 	if b.AllWorkspaces {
-		if err := requireOperator(ctx); err != nil {
+		if err := request.RequireOperator(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -272,8 +273,8 @@ func (s *Server) createJoinToken(ctx context.Context, in *createJoinTokenInput) 
 		if err := tx.AddJoinToken(ctx, row); err != nil {
 			return err
 		}
-		rec := audit(ctx, "edge.join_token.create", row.ID)
-		rec.After = mustJSON(map[string]any{"labels": b.Labels, "maxUses": row.MaxUses, "allWorkspaces": b.AllWorkspaces})
+		rec := request.Audit(ctx, "edge.join_token.create", row.ID)
+		rec.After = store.JSON(map[string]any{"labels": b.Labels, "maxUses": row.MaxUses, "allWorkspaces": b.AllWorkspaces})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -291,11 +292,11 @@ func (s *Server) setToolsetLabels(ctx context.Context, in *toolsetLabelsInput) (
 	s.publish.Lock()
 	defer s.publish.Unlock()
 	ws := s.workspace(ctx)
-	ts, err := toolsetOf(ctx, ws, in.ID)
+	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.check(ts.Version, false); err != nil {
+	if err := in.Check(ts.Version, false); err != nil {
 		return nil, err
 	}
 	before, err := ts.Labels()
@@ -307,8 +308,8 @@ func (s *Server) setToolsetLabels(ctx context.Context, in *toolsetLabelsInput) (
 		if err := tx.SaveToolset(ctx, ts); err != nil {
 			return err
 		}
-		rec := audit(ctx, "toolset.labels", ts.ID)
-		rec.Before, rec.After = mustJSON(before), mustJSON(in.Body.Labels)
+		rec := request.Audit(ctx, "toolset.labels", ts.ID)
+		rec.Before, rec.After = store.JSON(before), store.JSON(in.Body.Labels)
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/selection"
 )
@@ -64,7 +65,7 @@ func (c *choiceRecord) checkExamples() error {
 
 type examplesInput struct {
 	ToolInput
-	MatchInput
+	request.MatchInput
 	Body struct {
 		Examples []string `json:"examples" maxItems:"256" doc:"Requests that this tool serves, as users or agents word them."`
 	}
@@ -140,5 +141,5 @@ func (d *draft) examplesAnswer(name string) (*examplesOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &examplesOutput{ETag: etag(d.ts.Version), Body: *c.of(tool.Body.Operation)}, nil
+	return &examplesOutput{ETag: request.ETag(d.ts.Version), Body: *c.of(tool.Body.Operation)}, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -48,7 +49,7 @@ func (s *Server) registerExport() {
 func (s *Server) exportWorkspace(ctx context.Context, in *exportInput) (*exportOutput, error) {
 	var to age.Recipient
 	if in.Recipient != "" {
-		if err := requireRole(ctx, store.RoleAdmin); err != nil {
+		if err := request.RequireRole(ctx, store.RoleAdmin); err != nil {
 			return nil, err
 		}
 		var err error
@@ -93,8 +94,8 @@ func (s *Server) exportWorkspace(ctx context.Context, in *exportInput) (*exportO
 	}
 	if to != nil {
 		err = ws.Update(ctx, func(tx *store.Tx) error {
-			rec := audit(ctx, "workspace.export", ws.ID())
-			rec.After = mustJSON(map[string]any{"recipient": in.Recipient, "toolsets": len(out.Body.Toolsets), "secrets": "sealed"})
+			rec := request.Audit(ctx, "workspace.export", ws.ID())
+			rec.After = store.JSON(map[string]any{"recipient": in.Recipient, "toolsets": len(out.Body.Toolsets), "secrets": "sealed"})
 			return tx.Audit(ctx, rec)
 		})
 	}
@@ -411,7 +412,7 @@ func (t *DeclaredToolset) view() any {
 		c.Selection = nil
 	}
 	var out any
-	d := json.NewDecoder(strings.NewReader(mustJSON(c)))
+	d := json.NewDecoder(strings.NewReader(store.JSON(c)))
 	d.UseNumber()
 	if err := d.Decode(&out); err != nil {
 		panic("BUG: a declaration cannot be read: " + err.Error())

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
@@ -41,7 +42,7 @@ func recordFixed(f map[string]json.RawMessage, at string) (string, error) {
 	if err := registry.Fixed(f).Validate(at); err != nil {
 		return "", err
 	}
-	return mustJSON(f), nil
+	return store.JSON(f), nil
 }
 
 // patchFixed is a record after a change: null gives an argument back to the model.

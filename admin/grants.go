@@ -14,6 +14,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -54,8 +55,8 @@ type seen struct {
 // that it names in passing: of an administrator of the operator's workspace, on this
 // machine. Everybody else, and elsewhere, says it by creating a grant.
 func operatorHere(ctx context.Context) bool {
-	r := requestOf(ctx)
-	return r.local && r.token != nil && requireOperator(ctx) == nil
+	r := request.Of(ctx)
+	return r.Local && r.Token != nil && request.RequireOperator(ctx) == nil
 }
 
 // ofNamed returns a context that has the grants of the toolset that a request is about,
@@ -170,7 +171,7 @@ func (s *Server) addGrants(ctx context.Context, ws *store.Workspace, toolset, re
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		rows, isNew = make([]store.Grant, len(all)), make([]bool, len(all)) // it may run again
 		for i, a := range all {
-			rows[i] = store.Grant{ToolsetID: toolset, Address: a.at.String(), Actor: requestOf(ctx).tokenID(), Reason: reason}
+			rows[i] = store.Grant{ToolsetID: toolset, Address: a.at.String(), Actor: request.Of(ctx).TokenID(), Reason: reason}
 			if a.host != a.at.String() {
 				rows[i].Host, _, _ = net.SplitHostPort(a.host)
 			}
@@ -181,7 +182,7 @@ func (s *Server) addGrants(ctx context.Context, ws *store.Workspace, toolset, re
 			if !isNew[i] {
 				continue
 			}
-			rec := audit(ctx, "grant.add", toolset)
+			rec := request.Audit(ctx, "grant.add", toolset)
 			rec.Reason, rec.After = reason, auditGrant(&rows[i])
 			if err := tx.Audit(ctx, rec); err != nil {
 				return err
@@ -201,7 +202,7 @@ func (s *Server) addGrants(ctx context.Context, ws *store.Workspace, toolset, re
 }
 
 func auditGrant(row *store.Grant) string {
-	return mustJSON(map[string]string{"id": row.ID, "address": row.Address, "host": row.Host})
+	return store.JSON(map[string]string{"id": row.ID, "address": row.Address, "host": row.Host})
 }
 
 // restoreGrants puts the grants of a workspace in force. What cannot be granted any more,
@@ -244,10 +245,10 @@ func showGrant(row *store.Grant) Grant {
 // grantsOf is a workspace whose grants a request may see: the token's own, or for the
 // operator any.
 func (s *Server) grantsOf(ctx context.Context, workspace string) (*store.Workspace, error) {
-	if workspace == "" || workspace == requestOf(ctx).token.WorkspaceID {
+	if workspace == "" || workspace == request.Of(ctx).Token.WorkspaceID {
 		return s.workspace(ctx), nil
 	}
-	if err := requireOperator(ctx); err != nil {
+	if err := request.RequireOperator(ctx); err != nil {
 		return nil, err
 	}
 	known, err := s.o.Store.Workspaces(ctx)
@@ -282,7 +283,7 @@ func (s *Server) registerGrants() {
 		}
 		toolset := in.Toolset
 		if toolset != "" {
-			ts, err := toolsetOf(ctx, ws, toolset)
+			ts, err := ws.FindToolset(ctx, toolset)
 			if err != nil {
 				return nil, err
 			}
@@ -316,7 +317,7 @@ func grantsOutput(rows []store.Grant) *bodyOutput[Grants] {
 }
 
 func (s *Server) createGrant(ctx context.Context, in *CreateGrant) (*bodyOutput[Grants], error) {
-	if err := requireOperator(ctx); err != nil {
+	if err := request.RequireOperator(ctx); err != nil {
 		return nil, err
 	}
 	if s.o.Dialer == nil {
@@ -326,7 +327,7 @@ func (s *Server) createGrant(ctx context.Context, in *CreateGrant) (*bodyOutput[
 	if err != nil {
 		return nil, err
 	}
-	ts, err := toolsetOf(ctx, ws, in.Toolset)
+	ts, err := ws.FindToolset(ctx, in.Toolset)
 	if err != nil {
 		return nil, err
 	}
@@ -367,7 +368,7 @@ func (s *Server) revokeGrant(ctx context.Context, in *grantInput) (*struct{}, er
 		if err := tx.DeleteGrant(ctx, row.ID); err != nil {
 			return err
 		}
-		rec := audit(ctx, "grant.revoke", row.ToolsetID)
+		rec := request.Audit(ctx, "grant.revoke", row.ToolsetID)
 		rec.Before = auditGrant(row)
 		return tx.Audit(ctx, rec)
 	})

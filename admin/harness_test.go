@@ -59,7 +59,7 @@ type world struct {
 	fetch     admin.Fetcher // nil: fetcher
 	servers   servers
 	eventMu   sync.Mutex
-	events    []admin.Event // guarded by eventMu
+	events    []publish.Event // guarded by eventMu
 	upstream  *httptest.Server
 	token     secrets.Secret
 	later     atomic.Int64 // how much the clock is ahead, in nanoseconds
@@ -344,14 +344,14 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.later.Load())) }
 
-func (w *world) happened(e admin.Event) {
+func (w *world) happened(e publish.Event) {
 	w.eventMu.Lock()
 	defer w.eventMu.Unlock()
 	w.events = append(w.events, e)
 }
 
 // takeEvents returns the events since it was called last.
-func (w *world) takeEvents() []admin.Event {
+func (w *world) takeEvents() []publish.Event {
 	w.eventMu.Lock()
 	defer w.eventMu.Unlock()
 	out := w.events

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -41,9 +42,9 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
 // serveMetrics writes the metrics for who may read all of the node: they name the
 // toolsets of every workspace.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	if requestOf(r.Context()).token.WorkspaceID != operator {
+	if request.Of(r.Context()).Token.WorkspaceID != request.Operator {
 		s.writeProblem(w, r, problem.New(problem.Forbidden, "metrics are of all workspaces, and the token is of one").
-			Fix("use a token of workspace %q; the role viewer is enough", operator))
+			Fix("use a token of workspace %q; the role viewer is enough", request.Operator))
 		return
 	}
 	s.writeMetrics(w)
@@ -74,7 +75,7 @@ func (s *Server) readiness(ctx context.Context, verbose bool) (string, bool) {
 	for _, c := range append([]Check{{Name: "store", Check: s.o.Store.Health}}, s.o.Ready...) {
 		if err := c.Check(ctx); err != nil {
 			ready = false
-			fmt.Fprintf(&b, "[-]%s %s\n", c.Name, problemOf(err).Detail)
+			fmt.Fprintf(&b, "[-]%s %s\n", c.Name, request.Detail(err))
 			continue
 		}
 		fmt.Fprintf(&b, "[+]%s ok\n", c.Name)
@@ -83,7 +84,7 @@ func (s *Server) readiness(ctx context.Context, verbose bool) (string, bool) {
 	// and the gateway beside it serves what is live.
 	for _, err := range []error{s.o.Publisher.Stopped(""), s.o.Store.Claimed(ctx)} {
 		if err != nil {
-			fmt.Fprintf(&b, "[!]publishing %s\n", problemOf(err).Detail)
+			fmt.Fprintf(&b, "[!]publishing %s\n", request.Detail(err))
 		}
 	}
 	switch {

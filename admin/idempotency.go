@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -52,7 +53,7 @@ func (s *Server) idempotent(next http.HandlerFunc) http.HandlerFunc {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		ctx := r.Context()
 		identity := requestPrint(r, body)
-		row := &store.IdempotencyKey{TokenID: requestOf(ctx).token.ID, Key: key, Fingerprint: s.o.Keyring.Fingerprint(identity)}
+		row := &store.IdempotencyKey{TokenID: request.Of(ctx).Token.ID, Key: key, Fingerprint: s.o.Keyring.Fingerprint(identity)}
 		var old *store.IdempotencyKey
 		err = s.workspace(ctx).Update(ctx, func(tx *store.Tx) (err error) {
 			old, err = tx.BeginKey(ctx, row)
@@ -135,7 +136,7 @@ func (s *Server) keepAnswer(ctx context.Context, row *store.IdempotencyKey, rec 
 	ws := s.workspace(ctx)
 	row.WorkspaceID, row.Status = ws.ID(), max(rec.status, http.StatusOK)
 	var err error
-	if row.Sealed, err = s.o.Keyring.SealBytes(row.Record(), []byte(mustJSON(kept))); err != nil {
+	if row.Sealed, err = s.o.Keyring.SealBytes(row.Record(), []byte(store.JSON(kept))); err != nil {
 		return err
 	}
 	return ws.Update(ctx, func(tx *store.Tx) error { return tx.EndKey(ctx, row) })
@@ -160,14 +161,4 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request, old *store.Idemp
 	w.Header().Set("Idempotent-Replayed", "true")
 	w.WriteHeader(old.Status)
 	_, _ = w.Write(kept.Body) // the client is gone when this fails
-}
-
-// mustJSON marshals what cannot fail: types of this package without channels,
-// functions or own marshallers that fail.
-func mustJSON(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return string(b)
 }

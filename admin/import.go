@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -56,10 +57,10 @@ type importing struct {
 func (s *Server) importWorkspace(ctx context.Context, in *importInput) (*importOutput, error) {
 	ws := s.workspace(ctx)
 	if in.Body.FormatVersion != DeclarationFormat {
-		return nil, fieldFault("/formatVersion", "format version %d is not known", in.Body.FormatVersion)
+		return nil, request.FieldFault("/formatVersion", "format version %d is not known", in.Body.FormatVersion)
 	}
 	if in.Prune {
-		if err := requireRole(ctx, store.RoleAdmin); err != nil {
+		if err := request.RequireRole(ctx, store.RoleAdmin); err != nil {
 			return nil, err
 		}
 	}
@@ -158,15 +159,15 @@ func (s *Server) newKeys(ctx context.Context, ws *store.Workspace, declared []Ne
 		if slices.ContainsFunc(have, known) || slices.ContainsFunc(out, known) {
 			continue
 		}
-		if err := requireRole(ctx, store.RoleAdmin); err != nil {
+		if err := request.RequireRole(ctx, store.RoleAdmin); err != nil {
 			return nil, err
 		}
 		if _, err := ws.PublisherKey(ctx, k.ID()); err == nil {
-			return nil, fieldFault(at, "the key of %.80q was revoked in this workspace", declared[i].Name)
+			return nil, request.FieldFault(at, "the key of %.80q was revoked in this workspace", declared[i].Name)
 		} else if !problem.Is(err, problem.NotFound) {
 			return nil, err
 		}
-		out = append(out, store.PublisherKey{ID: k.ID(), Name: declared[i].Name, PublicKey: k.DER(), Algorithm: k.Algorithm(), CreatedBy: requestOf(ctx).tokenID()})
+		out = append(out, store.PublisherKey{ID: k.ID(), Name: declared[i].Name, PublicKey: k.DER(), Algorithm: k.Algorithm(), CreatedBy: request.Of(ctx).TokenID()})
 	}
 	return out, nil
 }
@@ -177,8 +178,8 @@ func (s *Server) addKeys(ctx context.Context, ws *store.Workspace, keys []store.
 			if err := tx.AddPublisherKey(ctx, &keys[i]); err != nil {
 				return err
 			}
-			rec := audit(ctx, "publisher_key.add", keys[i].ID)
-			rec.After = mustJSON(map[string]any{"name": keys[i].Name, "algorithm": keys[i].Algorithm, "by": "import"})
+			rec := request.Audit(ctx, "publisher_key.add", keys[i].ID)
+			rec.After = store.JSON(map[string]any{"name": keys[i].Name, "algorithm": keys[i].Algorithm, "by": "import"})
 			return tx.Audit(ctx, rec)
 		})
 		if err != nil {
@@ -195,7 +196,7 @@ func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *Decla
 	for i := range doc.Toolsets {
 		t := &doc.Toolsets[i]
 		if seen[t.Slug] {
-			return nil, fieldFault("/toolsets/"+strconv.Itoa(i)+"/slug", "the slug %.80q is there twice", t.Slug)
+			return nil, request.FieldFault("/toolsets/"+strconv.Itoa(i)+"/slug", "the slug %.80q is there twice", t.Slug)
 		}
 		seen[t.Slug] = true
 		x := importing{want: t, planned: PlannedToolset{Slug: t.Slug, Action: "create"}}
@@ -248,13 +249,13 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 		before = have.view()
 		x.planned.Action = "update"
 		if have.Capture != t.Capture {
-			err = requireRole(ctx, store.RoleAdmin)
+			err = request.RequireRole(ctx, store.RoleAdmin)
 		}
 		if err != nil {
 			return err
 		}
 	} else if t.Capture != "" {
-		if err := requireRole(ctx, store.RoleAdmin); err != nil {
+		if err := request.RequireRole(ctx, store.RoleAdmin); err != nil {
 			return err
 		}
 	}
@@ -292,23 +293,23 @@ func (t *DeclaredToolset) check() error {
 	for i := range t.Tools {
 		e, at := &t.Tools[i], "/tools/"+strconv.Itoa(i)
 		if e.Method == "" || e.Path == "" || seen[e.Operation] {
-			return fieldFault(at, "an edit names its tool by method and path, each tool once")
+			return request.FieldFault(at, "an edit names its tool by method and path, each tool once")
 		}
 		if err := t.checkOperation(&e.Operation, at); err != nil {
 			return err
 		}
 		seen[e.Operation] = true
 		if e.Method == manifest.MethodWorkflow && (e.Answers != nil || e.Fixed != nil) {
-			return fieldFault(at, "the tool of a workflow has no settings of answers and no fixed values of its own")
+			return request.FieldFault(at, "the tool of a workflow has no settings of answers and no fixed values of its own")
 		}
 		if e.Method == manifest.MethodWorkflow && e.Annotations != nil {
-			return fieldFault(at+"/annotations", "what the tool of a workflow does follows from the tools that it calls")
+			return request.FieldFault(at+"/annotations", "what the tool of a workflow does follows from the tools that it calls")
 		}
 		if _, err := annotationsRecord(e.Annotations, at+"/annotations"); err != nil {
 			return err
 		}
 		if e.Name != nil && !toolName.MatchString(*e.Name) {
-			return fieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *e.Name)
+			return request.FieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *e.Name)
 		}
 		if _, err := e.Answers.record(at+"/answers", registry.OfTool); err != nil {
 			return err
@@ -324,7 +325,7 @@ func (t *DeclaredToolset) check() error {
 		return err
 	}
 	if c := t.Selection; c != nil && c.Mode == registry.SelectUseCase && c.UseCase == "" {
-		return fieldFault("/selection/useCase", "the selection use-case needs the use case in words")
+		return request.FieldFault("/selection/useCase", "the selection use-case needs the use case in words")
 	}
 	return nil
 }
@@ -341,7 +342,7 @@ func (a *Answers) record(at string, of registry.AnswersOf) (string, error) {
 	if r == (registry.Answers{}) {
 		return "", nil
 	}
-	return mustJSON(&r), r.Validate(at, of)
+	return store.JSON(&r), r.Validate(at, of)
 }
 
 // planSecrets finds which secrets are missing and which are new.
@@ -417,10 +418,10 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *De
 	}
 	r, err := registry.ParseVersionRange(p.Range)
 	if err != nil {
-		return nil, nil, fieldFault(at+"/range", "%.80q is not a range of versions: write *, 1.2.3, ^1.2.3, ~1.2.3, 1 or 1.2", p.Range)
+		return nil, nil, request.FieldFault(at+"/range", "%.80q is not a range of versions: write *, 1.2.3, ^1.2.3, ~1.2.3, 1 or 1.2", p.Range)
 	}
 	if v, err := registry.ParseVersion(p.Version); err != nil || !r.Has(v) {
-		return nil, nil, fieldFault(at+"/range", "the range %.80q does not hold the version %.80q", p.Range, p.Version)
+		return nil, nil, request.FieldFault(at+"/range", "the range %.80q does not hold the version %.80q", p.Range, p.Version)
 	}
 	b := &boundRecord{Plugin: p.Plugin, Range: p.Range, Pinned: row.Version, Digest: row.Digest, Kind: row.Kind, OnError: p.OnError}
 	if p.Unbind != nil && *p.Unbind != (PluginUnbinding{}) {
@@ -473,7 +474,7 @@ func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft
 		bound = append(bound, *b)
 	}
 	if d.ts.Plugins = ""; len(bound) > 0 {
-		d.ts.Plugins = mustJSON(bound)
+		d.ts.Plugins = store.JSON(bound)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -347,8 +348,8 @@ func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, i
 		}
 	}
 	d.part = d.parts[0]
-	rec := audit(ctx, "toolset.import", d.ts.ID)
-	rec.Digest, rec.Reason, rec.Before, rec.After = d.ts.DraftDigest, reason, mustJSON(before), mustJSON(toolsetFields(d.draft))
+	rec := request.Audit(ctx, "toolset.import", d.ts.ID)
+	rec.Digest, rec.Reason, rec.Before, rec.After = d.ts.DraftDigest, reason, store.JSON(before), store.JSON(toolsetFields(d.draft))
 	return tx.Audit(ctx, rec)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -47,23 +48,6 @@ func waitOf(prefer string) (d time.Duration, applied string) {
 	return defaultWait, ""
 }
 
-// done is what finished work answers with.
-type done struct {
-	status   int
-	resource string // path
-	etag     string
-	body     any
-	kept     any // body as a stored job has it, without what is shown once; nil: body
-}
-
-// stored is the body as a stored job has it.
-func (d *done) stored() any {
-	if d.kept != nil {
-		return d.kept
-	}
-	return d.body
-}
-
 // jobOutput answers work: with its result, or with the job it became.
 type jobOutput struct {
 	Status     int
@@ -78,8 +62,8 @@ type jobOutput struct {
 // that is there within the wait the client prefers, and otherwise with a job that
 // goes on. The work's context does not end with the request: what it does is
 // worth finishing, and half of it is worth nothing.
-func (s *Server) run(ctx context.Context, kind string, work func(ctx context.Context, phase func(string)) (*done, error)) (*jobOutput, error) {
-	wait, applied := waitOf(requestOf(ctx).prefer)
+func (s *Server) run(ctx context.Context, kind string, work func(ctx context.Context, phase func(string)) (*request.Done, error)) (*jobOutput, error) {
+	wait, applied := waitOf(request.Of(ctx).Prefer)
 	j := &job{server: s, ws: s.workspace(ctx), row: store.Job{Kind: kind}, finished: make(chan struct{})}
 	jctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), jobTimeout)
 	stop := context.AfterFunc(s.work, cancel)
@@ -103,7 +87,7 @@ func (s *Server) run(ctx context.Context, kind string, work func(ctx context.Con
 			Status: http.StatusAccepted, Location: "/v1/jobs/" + going.ID, RetryAfter: "1", Applied: applied, Body: *going,
 		}, nil
 	}
-	return &jobOutput{Status: d.status, Location: d.resource, ETag: d.etag, Applied: applied, Body: d.body}, nil
+	return &jobOutput{Status: d.Status, Location: d.Resource, ETag: d.ETag, Applied: applied, Body: d.Body}, nil
 }
 
 // job is work in progress. It is written to the store only when its request
@@ -114,16 +98,16 @@ type job struct {
 	finished chan struct{}
 
 	mu     sync.Mutex
-	row    store.Job // guarded by mu
-	stored bool      // guarded by mu: the request was answered with the job
-	over   bool      // guarded by mu
-	result *done     // guarded by mu, set when over
-	err    error     // guarded by mu, set when over
+	row    store.Job     // guarded by mu
+	stored bool          // guarded by mu: the request was answered with the job
+	over   bool          // guarded by mu
+	result *request.Done // guarded by mu, set when over
+	err    error         // guarded by mu, set when over
 }
 
-func (j *job) do(ctx context.Context, work func(context.Context, func(string)) (*done, error)) {
+func (j *job) do(ctx context.Context, work func(context.Context, func(string)) (*request.Done, error)) {
 	defer close(j.finished)
-	d, err := func() (d *done, err error) {
+	d, err := func() (d *request.Done, err error) {
 		// The one boundary of this goroutine: a panic fails the job, not the process.
 		defer func() {
 			if v := recover(); v != nil {
@@ -151,7 +135,7 @@ func (j *job) phase(ctx context.Context, phase string) {
 
 // take ends the wait of the request: it returns the result, or stores the job
 // and returns how it stands while it goes on.
-func (j *job) take(ctx context.Context) (d *done, going *Job, err error) {
+func (j *job) take(ctx context.Context) (d *request.Done, going *Job, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.over {
@@ -172,9 +156,9 @@ func (j *job) saveLocked(ctx context.Context) {
 		if !errors.As(j.server.fail(ctx, j.err), &p) {
 			panic("BUG: fail returns a *Problem")
 		}
-		j.row.State, j.row.Error = store.JobFailed, mustJSON(p)
+		j.row.State, j.row.Error = store.JobFailed, store.JSON(p)
 	} else {
-		j.row.State, j.row.Resource, j.row.Result = store.JobSucceeded, j.result.resource, mustJSON(j.result.stored())
+		j.row.State, j.row.Resource, j.row.Result = store.JobSucceeded, j.result.Resource, store.JSON(j.result.Stored())
 	}
 	j.row.Phase = ""
 	j.writeLocked(ctx)
@@ -239,7 +223,7 @@ func register[I, O any](s *Server, op huma.Operation, handler func(context.Conte
 	op.Extensions = map[string]any{roleExtension: need}
 	// Before the request is looked at: who may not do it learns nothing of what it takes.
 	op.Middlewares = append(op.Middlewares, func(hc huma.Context, next func(huma.Context)) {
-		if err := requireRole(hc.Context(), need); err != nil {
+		if err := request.RequireRole(hc.Context(), need); err != nil {
 			r, w := humago.Unwrap(hc)
 			s.writeProblem(w, r, err)
 			return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -34,7 +35,7 @@ func (s *Server) registerKeys() {
 		OperationID: "list-keys", Method: http.MethodGet, Path: "/v1/keys", Summary: "List the keys of the control plane", Tags: []string{"keys"},
 		Description: "Operator only. Identifiers, never keys. A handful: there is one page.",
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[List[ControlKey]], error) {
-		if err := requireOperator(ctx); err != nil {
+		if err := request.RequireOperator(ctx); err != nil {
 			return nil, err
 		}
 		out := List[ControlKey]{Items: []ControlKey{}}
@@ -56,7 +57,7 @@ func (s *Server) registerKeys() {
 			"The key before it still opens, until the next rotation removes it. Not while the last rotation is less than a minute old, " +
 			"and not when the key is given as a value.",
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[RotatedKeys], error) {
-		if err := requireOperator(ctx); err != nil {
+		if err := request.RequireOperator(ctx); err != nil {
 			return nil, err
 		}
 		r, err := s.rotateKeys(ctx)
@@ -113,8 +114,8 @@ func (s *Server) rewrapAll(ctx context.Context, before string) (total int, err e
 			if n += answers; err != nil || before == "" {
 				return err
 			}
-			rec := audit(ctx, "keys.rotate", "keys")
-			rec.Before, rec.After = mustJSON(map[string]any{"key": before}), mustJSON(map[string]any{"key": s.o.Keyring.Current(), "rewrapped": n})
+			rec := request.Audit(ctx, "keys.rotate", "keys")
+			rec.Before, rec.After = store.JSON(map[string]any{"key": before}), store.JSON(map[string]any{"key": s.o.Keyring.Current(), "rewrapped": n})
 			return tx.Audit(ctx, rec)
 		})
 		if total += n; err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -56,14 +57,14 @@ type learnedInput struct {
 
 type deleteLearnedInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Tool  string `query:"tool" maxLength:"64" doc:"Only of this tool. Default: of all."`
 	Query string `query:"query" maxLength:"400" doc:"Only this request. Default: all."`
 }
 
 type useLearnedInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 }
 
 func (s *Server) registerLearned() {
@@ -169,8 +170,8 @@ func (s *Server) deleteLearned(ctx context.Context, in *deleteLearnedInput) (*bo
 		if err := tx.BlockLearned(ctx, rows); err != nil {
 			return err
 		}
-		rec := audit(ctx, "toolset.learned.delete", d.ts.ID)
-		rec.After = mustJSON(map[string]int{"deleted": len(rows)}) // not what they said
+		rec := request.Audit(ctx, "toolset.learned.delete", d.ts.ID)
+		rec.After = store.JSON(map[string]int{"deleted": len(rows)}) // not what they said
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {

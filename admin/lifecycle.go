@@ -3,12 +3,13 @@ package admin
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -24,34 +25,6 @@ const (
 	EventReplaced   = "toolset.replaced" // another revision is live in its place: published → superseded or rolled_back
 )
 
-// Event is one transition in the life of a toolset's revision, or a plugin that was
-// taken out of calls.
-type Event struct {
-	Type      string    `json:"type"`
-	Time      time.Time `json:"time"`
-	Workspace string    `json:"workspace"`
-	Toolset   string    `json:"toolset,omitempty"`
-	Revision  uint64    `json:"revision,omitempty"`
-	Digest    string    `json:"digest,omitempty"`
-	From      string    `json:"from,omitempty"`
-	To        string    `json:"to,omitempty"`
-	Plugin    string    `json:"plugin,omitempty"` // EventPluginFailed: NAME@VERSION
-	Reason    string    `json:"reason,omitempty"` // EventPluginFailed, EventDrifted, EventCheckFailed
-}
-
-func (s *Server) emit(e Event) {
-	e.Time = s.o.Store.Now()
-	if e.Plugin != "" {
-		s.log.LogAttrs(s.work, slog.LevelWarn, "lifecycle", slog.String("event", e.Type), slog.String("plugin", e.Plugin), slog.String("reason", e.Reason))
-	} else {
-		s.log.LogAttrs(s.work, slog.LevelInfo, "lifecycle", slog.String("event", e.Type), slog.String("toolset", e.Toolset),
-			slog.Uint64("revision", e.Revision), slog.String("from", e.From), slog.String("to", e.To))
-	}
-	if s.o.Event != nil {
-		s.o.Event(e)
-	}
-}
-
 // replaced tells of the revision that was live until now.
 func (s *Server) replaced(workspace string, before *store.Toolset, step store.Step) {
 	if before.LiveRevision == 0 {
@@ -61,7 +34,7 @@ func (s *Server) replaced(workspace string, before *store.Toolset, step store.St
 	if err != nil {
 		panic("BUG: a live revision cannot be replaced: " + err.Error())
 	}
-	s.emit(Event{
+	s.events.Emit(publish.Event{
 		Type: EventReplaced, Workspace: workspace, Toolset: before.ID, Revision: before.LiveRevision, Digest: before.LiveDigest,
 		From: string(store.Published), To: string(to),
 	})
@@ -98,7 +71,7 @@ type RollbackRequest struct {
 
 type rollbackInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Body *RollbackRequest
 }
 
@@ -120,7 +93,7 @@ func (s *Server) registerLifecycle() {
 		OperationID: "collect-garbage", Method: http.MethodPost, Path: "/v1/registry/collect", Summary: "Remove what nothing needs from the registry", Tags: []string{"registry"},
 		Description: "Operator only. It happens by itself every hour. What a live or retained revision, a draft or a tag needs stays.",
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[Collected], error) {
-		if err := requireOperator(ctx); err != nil {
+		if err := request.RequireOperator(ctx); err != nil {
 			return nil, err
 		}
 		if s.o.Registry == nil {
@@ -150,11 +123,11 @@ func (s *Server) rollback(ctx context.Context, in *rollbackInput) (*toolsetOutpu
 func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollbackInput, req RollbackRequest) error {
 	s.publish.Lock()
 	defer s.publish.Unlock()
-	ts, err := toolsetOf(ctx, ws, in.ID)
+	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {
 		return err
 	}
-	if err := in.check(ts.Version, false); err != nil {
+	if err := in.Check(ts.Version, false); err != nil {
 		return err
 	}
 	if ts.LiveRevision == 0 {
@@ -193,7 +166,7 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 	before := *ts
 	rev := &store.Revision{
 		ToolsetID: ts.ID, Digest: old.Digest, Repository: old.Repository, ConnectorDigest: old.ConnectorDigest,
-		Author: requestOf(ctx).tokenID(), Reason: req.Reason, TestRunID: old.TestRunID, Restores: old.N,
+		Author: request.Of(ctx).TokenID(), Reason: req.Reason, TestRunID: old.TestRunID, Restores: old.N,
 	}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.PublishRevision(ctx, rev, old.State, store.Restore, before.LiveRevision); err != nil {
@@ -203,10 +176,10 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 		if err := tx.SaveToolset(ctx, ts); err != nil {
 			return err
 		}
-		rec := audit(ctx, "toolset.rollback", ts.ID)
+		rec := request.Audit(ctx, "toolset.rollback", ts.ID)
 		rec.Digest, rec.Reason = rev.Digest, req.Reason
-		rec.Before = mustJSON(map[string]any{"revision": before.LiveRevision, "digest": before.LiveDigest, "becomes": store.RolledBack})
-		rec.After = mustJSON(map[string]any{"revision": rev.N, "digest": rev.Digest, "restores": old.N})
+		rec.Before = store.JSON(map[string]any{"revision": before.LiveRevision, "digest": before.LiveDigest, "becomes": store.RolledBack})
+		rec.After = store.JSON(map[string]any{"revision": rev.N, "digest": rev.Digest, "restores": old.N})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -222,15 +195,15 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 			if err := tx.UnpublishRevision(back, ts.ID, rev.N, before.LiveRevision); err != nil {
 				return err
 			}
-			rec := audit(back, "toolset.rollback", ts.ID)
-			rec.Outcome, rec.Reason = outcomeFailed, "the release could not be made"
+			rec := request.Audit(back, "toolset.rollback", ts.ID)
+			rec.Outcome, rec.Reason = request.OutcomeFailed, "the release could not be made"
 			return tx.Audit(back, rec)
 		}))
 	}
 	s.draftAfterRollback(ctx, ws, ts.ID, rev.N, req.Reason)
 	s.awaitLive(ctx, ts.ID, rev.N)
 	s.replaced(ws.ID(), &before, store.RollBack)
-	s.emit(Event{Type: EventRolledBack, Workspace: ws.ID(), Toolset: ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(old.State), To: string(rev.State)})
+	s.events.Emit(publish.Event{Type: EventRolledBack, Workspace: ws.ID(), Toolset: ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(old.State), To: string(rev.State)})
 	return nil
 }
 
@@ -251,8 +224,8 @@ func (s *Server) collect(ctx context.Context) (Collected, error) {
 				return err
 			}
 			for i := range archived {
-				rec := audit(ctx, EventArchived, archived[i].ToolsetID)
-				rec.Digest, rec.After = archived[i].Digest, mustJSON(map[string]any{"revision": archived[i].N})
+				rec := request.Audit(ctx, EventArchived, archived[i].ToolsetID)
+				rec.Digest, rec.After = archived[i].Digest, store.JSON(map[string]any{"revision": archived[i].N})
 				if err := tx.Audit(ctx, rec); err != nil {
 					return err
 				}
@@ -265,7 +238,7 @@ func (s *Server) collect(ctx context.Context) (Collected, error) {
 		out.Archived += len(archived)
 		for i := range archived {
 			r := &archived[i]
-			s.emit(Event{Type: EventArchived, Workspace: id, Toolset: r.ToolsetID, Revision: r.N, Digest: r.Digest, From: string(store.Superseded), To: string(r.State)})
+			s.events.Emit(publish.Event{Type: EventArchived, Workspace: id, Toolset: r.ToolsetID, Revision: r.N, Digest: r.Digest, From: string(store.Superseded), To: string(r.State)})
 		}
 	}
 	// Before the records are read: what is pushed from here on is young.

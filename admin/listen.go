@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/retry"
@@ -134,7 +135,7 @@ func (s *Server) listen(ctx context.Context, workspace, toolset, name string, on
 
 // listenOnce keeps one stream open until it ends.
 func (s *Server) listenOnce(ctx context.Context, workspace, toolset, name string, opened, changed func()) error {
-	ctx = context.WithValue(ctx, contextKey{}, &request{workspace: workspace})
+	ctx = request.With(ctx, &request.Request{Workspace: workspace})
 	ws := s.o.Store.Workspace(workspace)
 	ts, err := ws.Toolset(ctx, toolset)
 	if err != nil {

@@ -3,12 +3,8 @@ package admin
 import (
 	"encoding/base64"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -59,42 +55,9 @@ func list[R, T any](in *ListInput, path string, rows []R, next string, show func
 		out.Body.Items = append(out.Body.Items, show(&rows[i]))
 	}
 	if next != "" {
-		out.Body.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(mustJSON(cursor{path, next})))
+		out.Body.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(store.JSON(cursor{path, next})))
 		q := url.Values{"cursor": {out.Body.NextCursor}, "limit": {strconv.Itoa(in.Limit)}}
 		out.Link = "<" + path + "?" + q.Encode() + `>; rel="next"`
 	}
 	return out
-}
-
-// MatchInput are the headers of conditional writes (RFC 9110 §13.1).
-type MatchInput struct {
-	IfMatch string `header:"If-Match" maxLength:"512" doc:"ETag that was read, or *."`
-}
-
-// etag is the strong ETag of a record's version.
-func etag(version uint64) string { return `"v` + strconv.FormatUint(version, 10) + `"` }
-
-// matches reports whether a list of entity tags names the version; weak tags
-// never match for a write.
-func matches(header string, version uint64) bool {
-	for tag := range strings.SplitSeq(header, ",") {
-		if tag = strings.TrimSpace(tag); tag == "*" || tag == etag(version) {
-			return true
-		}
-	}
-	return false
-}
-
-// check refuses a write whose precondition does not hold. Without If-Match it is
-// refused when one is needed.
-func (in *MatchInput) check(version uint64, needed bool) error {
-	switch {
-	case in.IfMatch == "" && needed:
-		return problem.New(problem.PreconditionNeed, "the request needs If-Match").
-			Fix("read it first and send its ETag, now %s, so that nobody's change is lost", etag(version))
-	case in.IfMatch != "" && !matches(in.IfMatch, version):
-		return huma.ErrorWithHeaders(problem.New(problem.Precondition, "it was changed meanwhile; its ETag is %s", etag(version)).
-			Fix("read it again and repeat the change").Because(store.ErrStale), http.Header{"Etag": {etag(version)}})
-	}
-	return nil
 }

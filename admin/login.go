@@ -16,6 +16,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -171,7 +172,7 @@ func (s *Server) loginConfig(ctx context.Context, row *store.Credential, sh *sha
 // ofServer reports whether a credential is for an MCP server.
 func (s *Server) ofServer(ctx context.Context, row *store.Credential) (bool, error) {
 	ws := s.o.Store.Workspace(row.WorkspaceID)
-	ts, err := toolsetOf(ctx, ws, row.ToolsetID)
+	ts, err := ws.FindToolset(ctx, row.ToolsetID)
 	if err != nil {
 		return false, err
 	}
@@ -189,7 +190,7 @@ func (s *Server) ofServer(ctx context.Context, row *store.Credential) (bool, err
 
 func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Authorize) (*Authorization, error) {
 	ws := s.workspace(ctx)
-	ts, err := toolsetOf(ctx, ws, id)
+	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +215,7 @@ func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Aut
 	// The credential in the state finds the login; the rest of it cannot be guessed.
 	p := pendingLogin{
 		State: c.row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Redirect: cfg.RedirectURL,
-		Token: requestOf(ctx).tokenID(), Client: found,
+		Token: request.Of(ctx).TokenID(), Client: found,
 	}
 	page, err := s.o.OAuth.AuthorizationURL(safedial.WithHolder(ctx, ts.ID), cfg, p.State, p.Verifier)
 	if err != nil {
@@ -241,7 +242,7 @@ func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Aut
 		if err := tx.SaveOAuthToken(ctx, row); err != nil {
 			return err
 		}
-		return tx.Audit(ctx, audit(ctx, "authentication.authorize", ts.ID))
+		return tx.Audit(ctx, request.Audit(ctx, "authentication.authorize", ts.ID))
 	})
 	if err != nil {
 		return nil, err
@@ -277,7 +278,7 @@ func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
 			_ = s.fail(r.Context(), err) // logs it
 		} else {
 			s.log.LogAttrs(r.Context(), slog.LevelWarn, "a login at an authorization server did not succeed",
-				slog.String("request_id", requestID(r.Context())), slog.Any("error", err))
+				slog.String("request_id", request.Of(r.Context()).ID), slog.Any("error", err))
 		}
 	}
 	s.callbackPage(w, done, err)
@@ -413,7 +414,7 @@ func (s *Server) openPending(row *store.OAuthToken) (*pendingLogin, error) {
 
 // sealPending puts a pending login into its row, whose LoginExpires it is sealed for.
 func (s *Server) sealPending(row *store.OAuthToken, p *pendingLogin) (err error) {
-	if row.Login, err = s.o.Keyring.Seal(row.LoginRecord(), secrets.New(mustJSON(p))); err != nil {
+	if row.Login, err = s.o.Keyring.Seal(row.LoginRecord(), secrets.New(store.JSON(p))); err != nil {
 		return fmt.Errorf("sealing the login of credential %s: %w", row.CredentialID, err)
 	}
 	return nil
@@ -457,16 +458,16 @@ func (s *Server) exchangeWith(ctx context.Context, cfg *oauth.Config, p *pending
 // noteLogin records how a login ended, for who waits for it and for the audit log.
 func (s *Server) noteLogin(ctx context.Context, ws *store.Workspace, cred *store.Credential, p *pendingLogin, cause error) {
 	err := ws.Update(ctx, func(tx *store.Tx) error {
-		rec := audit(ctx, "authentication.login", cred.ToolsetID)
+		rec := request.Audit(ctx, "authentication.login", cred.ToolsetID)
 		rec.ActorType, rec.ActorID = "token", p.Token
 		if cause != nil {
-			rec.Outcome, rec.Reason = outcomeFailed, problemOf(cause).Detail
+			rec.Outcome, rec.Reason = request.OutcomeFailed, request.Detail(cause)
 			row, err := tx.OAuthToken(ctx, cred.ID)
 			if err != nil {
 				return err
 			}
 			if row != nil {
-				row.Error, row.ErrorAt, row.LoginExpires = problemOf(cause).Detail, store.Time{Time: tx.Now()}, store.Time{}
+				row.Error, row.ErrorAt, row.LoginExpires = request.Detail(cause), store.Time{Time: tx.Now()}, store.Time{}
 				if err := tx.SaveOAuthToken(ctx, row); err != nil {
 					return err
 				}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -76,16 +77,10 @@ func sameHost(origin, host string) bool {
 	return err == nil && strings.EqualFold(u.Host, host)
 }
 
-// refusedLogin is what the audit log says of a login that came back in another
-// browser; see [Server.recordDenied].
-type refusedLogin struct {
-	workspace, action, resource, reason string
-}
-
 // refuseBrowser refuses a login that comes back without its cookie. The login stays:
 // the browser that confirmed it can still finish it.
 func refuseBrowser(r *http.Request, workspace, action, resource, remedy string) error {
 	p := problem.New(problem.Forbidden, "this login was begun in another browser").Fix("%s", remedy)
-	requestOf(r.Context()).refused = &refusedLogin{workspace: workspace, action: action, resource: resource, reason: p.Detail}
+	request.Of(r.Context()).Refused = &request.RefusedLogin{Workspace: workspace, Action: action, Resource: resource, Reason: p.Detail}
 	return p
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -262,7 +263,7 @@ func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error
 	}
 	p := problem.As(err)
 	if challenge.Error == "insufficient_scope" && len(challenge.Scopes) > 0 {
-		list := clipText(strings.Join(challenge.Scopes, ","), 500)
+		list := request.ClipText(strings.Join(challenge.Scopes, ","), 500)
 		return problem.New(p.Kind, "%s: it wants more permissions than the login has", p.Detail).
 			Fix("log in with them: sluice add URL --auth oauth --scope %s   or, with a toolset, sluice toolset auth TOOLSET login --scope %s", list, list).Because(err)
 	}
@@ -271,10 +272,10 @@ func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error
 	case fault == nil && found.Guessed:
 		return err // nothing there speaks of OAuth
 	case fault != nil:
-		out := problem.New(p.Kind, "%s; where to log in cannot be found out: %s", p.Detail, problemOf(fault).Detail).Because(err)
+		out := problem.New(p.Kind, "%s; where to log in cannot be found out: %s", p.Detail, request.Detail(fault)).Because(err)
 		out.Remedy = "set authentication of type bearer or header with a token that was got elsewhere, or oauth2 with issuer and clientId"
-		if remedy := problemOf(fault).Remedy; remedy != "" {
-			out.Remedy = remedy + "; or " + out.Remedy
+		if p := request.Fault(fault); p != nil && p.Remedy != "" {
+			out.Remedy = p.Remedy + "; or " + out.Remedy
 		}
 		return out
 	}
@@ -283,7 +284,7 @@ func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error
 	}
 	detail := fmt.Sprintf("%s at %s", strings.TrimSuffix(p.Detail, " (HTTP 401)"), hostOf(found.Metadata.Issuer))
 	if len(found.Scopes) > 0 {
-		detail += " for the scopes " + clipText(strings.Join(found.Scopes, " "), 200)
+		detail += " for the scopes " + request.ClipText(strings.Join(found.Scopes, " "), 200)
 	}
 	out := problem.New(p.Kind, "%s (HTTP 401)", detail).Because(err)
 	m := found.Metadata
@@ -411,7 +412,7 @@ func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft,
 	l, err := s.listServer(ctx, t, p.creds)
 	run.DurationSeconds = time.Since(start).Seconds()
 	if err != nil {
-		run.Reason = problemOf(err).Detail
+		run.Reason = request.Detail(err)
 		return s.recordTest(ctx, ws, d, run)
 	}
 	run.UpstreamStatus = http.StatusOK

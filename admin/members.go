@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -45,13 +46,13 @@ type addMemberInput struct{ Body AddMember }
 
 type patchMemberInput struct {
 	MemberInput
-	MatchInput
+	request.MatchInput
 	Body PatchMember `contentType:"application/merge-patch+json"`
 }
 
 type removeMemberInput struct {
 	MemberInput
-	MatchInput
+	request.MatchInput
 }
 
 type memberOutput struct {
@@ -64,12 +65,12 @@ func showMember(row *store.Member) Member {
 }
 
 func memberAnswer(row *store.Member) *memberOutput {
-	return &memberOutput{ETag: etag(row.Version), Body: showMember(row)}
+	return &memberOutput{ETag: request.ETag(row.Version), Body: showMember(row)}
 }
 
 // memberFields is what the audit log says of a member.
 func memberFields(row *store.Member) string {
-	return mustJSON(map[string]any{"email": row.Email, "name": row.Name, "role": row.Role})
+	return store.JSON(map[string]any{"email": row.Email, "name": row.Name, "role": row.Role})
 }
 
 func (s *Server) registerMembers() {
@@ -101,14 +102,14 @@ func (s *Server) registerMembers() {
 		DefaultStatus: http.StatusCreated, Description: "A member works with API tokens of their own: make one with the id as its member.",
 	}, func(ctx context.Context, in *addMemberInput) (*memberOutput, error) {
 		if a, err := mail.ParseAddress(in.Body.Email); err != nil || a.Address != in.Body.Email {
-			return nil, fieldFault("/email", "%.254q is not an e-mail address", in.Body.Email)
+			return nil, request.FieldFault("/email", "%.254q is not an e-mail address", in.Body.Email)
 		}
 		row := &store.Member{Email: in.Body.Email, Name: strings.TrimSpace(in.Body.Name), Role: in.Body.Role}
 		err := s.workspace(ctx).Update(ctx, func(tx *store.Tx) error {
 			if err := tx.AddMember(ctx, row); err != nil {
 				return err
 			}
-			rec := audit(ctx, "member.add", row.ID)
+			rec := request.Audit(ctx, "member.add", row.ID)
 			rec.After = memberFields(row)
 			return tx.Audit(ctx, rec)
 		})
@@ -130,15 +131,15 @@ func (s *Server) registerMembers() {
 			if err != nil {
 				return err
 			}
-			if err := in.check(row.Version, true); err != nil {
+			if err := in.Check(row.Version, true); err != nil {
 				return err
 			}
 			revoked, err := tx.RemoveMember(ctx, row.ID, row.Version)
 			if err != nil {
 				return err
 			}
-			rec := audit(ctx, "member.remove", row.ID)
-			rec.Before, rec.After = memberFields(row), mustJSON(map[string]any{"revokedTokens": revoked})
+			rec := request.Audit(ctx, "member.remove", row.ID)
+			rec.Before, rec.After = memberFields(row), store.JSON(map[string]any{"revokedTokens": revoked})
 			return tx.Audit(ctx, rec)
 		})
 	})
@@ -150,7 +151,7 @@ func (s *Server) patchMember(ctx context.Context, in *patchMemberInput) (*member
 		if row, err = tx.Member(ctx, in.ID); err != nil {
 			return err
 		}
-		if err := in.check(row.Version, true); err != nil {
+		if err := in.Check(row.Version, true); err != nil {
 			return err
 		}
 		before := memberFields(row)
@@ -166,7 +167,7 @@ func (s *Server) patchMember(ctx context.Context, in *patchMemberInput) (*member
 		if err := tx.SaveMember(ctx, row); err != nil {
 			return err
 		}
-		rec := audit(ctx, "member.update", row.ID)
+		rec := request.Audit(ctx, "member.update", row.ID)
 		rec.Before, rec.After = before, memberFields(row)
 		return tx.Audit(ctx, rec)
 	})
@@ -180,7 +181,7 @@ func (s *Server) patchMember(ctx context.Context, in *patchMemberInput) (*member
 // one whose token makes it; nil: the workspace's.
 func (s *Server) tokenOwner(ctx context.Context, tx *store.Tx, in *CreateAPIToken) (*store.Member, error) {
 	id := in.Member
-	if by := requestOf(ctx).token; id == "" && by != nil && by.WorkspaceID == tx.ID() {
+	if by := request.Of(ctx).Token; id == "" && by != nil && by.WorkspaceID == tx.ID() {
 		id = by.MemberID
 	}
 	if id == "" {
@@ -188,13 +189,13 @@ func (s *Server) tokenOwner(ctx context.Context, tx *store.Tx, in *CreateAPIToke
 	}
 	m, err := tx.Member(ctx, id)
 	if problem.Is(err, problem.NotFound) {
-		return nil, fieldFault("/member", "the workspace has no member %.80q", id)
+		return nil, request.FieldFault("/member", "the workspace has no member %.80q", id)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if !store.RoleAllows(m.Role, in.Role) {
-		return nil, fieldFault("/role", "member %s has the role %s, so their token cannot be one of %s", m.Email, m.Role, in.Role)
+		return nil, request.FieldFault("/role", "member %s has the role %s, so their token cannot be one of %s", m.Email, m.Role, in.Role)
 	}
 	return m, nil
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -27,35 +28,8 @@ const MaxBodyBytes = 64 << 20
 // connection of 1 MB/s.
 const bodyTimeout = 70 * time.Second
 
-type contextKey struct{}
-
-// request is what the middleware knows of a request; handlers get it from the
-// context.
-type request struct {
-	id    string
-	local bool // the client is on this machine and no proxy spoke for it
-	ip    string
-	token *store.Token // nil before authentication, and for work of the server itself
-	// workspace is that of the server's own work.
-	workspace string
-	prefer    string
-	base      string // scheme and host as the client wrote them
-	// refused is what the audit log says of a login that this request could not
-	// finish; nil: nothing of its own.
-	refused *refusedLogin
-}
-
-func requestOf(ctx context.Context) *request {
-	if r, ok := ctx.Value(contextKey{}).(*request); ok {
-		return r
-	}
-	return &request{}
-}
-
-func requestID(ctx context.Context) string { return requestOf(ctx).id }
-
 func instanceOf(ctx context.Context) string {
-	if id := requestID(ctx); id != "" {
+	if id := request.Of(ctx).ID; id != "" {
 		return "/v1/requests/" + id
 	}
 	return ""
@@ -65,17 +39,17 @@ func instanceOf(ctx context.Context) string {
 // browsers from doing anything with an answer, and the one place that recovers.
 func (s *Server) framed(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		req := &request{id: s.o.Store.NewID("req"), prefer: r.Header.Get("Prefer")}
-		req.ip, req.local = clientOf(r)
-		if req.base = "http://" + r.Host; r.TLS != nil {
-			req.base = "https://" + r.Host
+		req := &request.Request{ID: s.o.Store.NewID("req"), Prefer: r.Header.Get("Prefer")}
+		req.IP, req.Local = clientOf(r)
+		if req.Base = "http://" + r.Host; r.TLS != nil {
+			req.Base = "https://" + r.Host
 		}
-		r = r.WithContext(context.WithValue(r.Context(), contextKey{}, req))
+		r = r.WithContext(request.With(r.Context(), req))
 		answer := &statusWriter{ResponseWriter: w}
 		w = answer
 		defer func() { s.recordDenied(r, answer.status) }()
 		h := w.Header()
-		h.Set("X-Request-Id", req.id)
+		h.Set("X-Request-Id", req.ID)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		h.Set("Cache-Control", "no-store")
@@ -87,7 +61,7 @@ func (s *Server) framed(next http.HandlerFunc) http.Handler {
 			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(v)
 			}
-			s.log.LogAttrs(r.Context(), slog.LevelError, "request panicked", slog.String("request_id", req.id),
+			s.log.LogAttrs(r.Context(), slog.LevelError, "request panicked", slog.String("request_id", req.ID),
 				slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 			s.writeProblem(w, r, problemOf(errors.New("panic")))
 		}()
@@ -133,34 +107,20 @@ func (s *Server) authenticated(next http.HandlerFunc) http.HandlerFunc {
 		row, err := s.o.Store.TokenByHash(r.Context(), HashToken(token))
 		if err != nil {
 			if problem.Is(err, problem.Unauthenticated) {
-				s.log.LogAttrs(r.Context(), slog.LevelWarn, "unknown API token", slog.String("request_id", requestID(r.Context())),
-					slog.String("client", requestOf(r.Context()).ip))
+				s.log.LogAttrs(r.Context(), slog.LevelWarn, "unknown API token", slog.String("request_id", request.Of(r.Context()).ID),
+					slog.String("client", request.Of(r.Context()).IP))
 			}
 			s.writeProblem(w, r, err)
 			return
 		}
-		requestOf(r.Context()).token = row
+		request.Of(r.Context()).Token = row
 		next(w, r)
 	}
 }
 
-// workspace returns the workspace of the request's token.
+// workspace returns the workspace that the request works in.
 func (s *Server) workspace(ctx context.Context) *store.Workspace {
-	r := requestOf(ctx)
-	if r.token == nil && r.workspace != "" {
-		return s.o.Store.Workspace(r.workspace)
-	}
-	return s.o.Store.Workspace(r.token.WorkspaceID)
-}
-
-// audit starts the audit record of a request.
-func audit(ctx context.Context, action, resource string) *store.Audit {
-	r := requestOf(ctx)
-	a := &store.Audit{ActorType: "system", ActorID: "server", ActorIP: r.ip, Action: action, Resource: resource, RequestID: r.id, Outcome: outcomeOK}
-	if r.token != nil {
-		a.ActorType, a.ActorID = "token", r.token.ID
-	}
-	return a
+	return request.Workspace(ctx, s.o.Store)
 }
 
 // withBody reads the whole body, bounded in size and time, so that what follows

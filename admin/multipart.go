@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/openapi"
 )
@@ -98,9 +99,9 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	src.Overlays = overlays
-	doc["source"] = json.RawMessage(mustJSON(CreateSource{OpenAPI: src}))
+	doc["source"] = json.RawMessage(store.JSON(CreateSource{OpenAPI: src}))
 	r.Header.Set("Content-Type", "application/json")
-	return []byte(mustJSON(doc)), nil
+	return []byte(store.JSON(doc)), nil
 }
 
 // pluginFromParts turns the parts "module", "signature" and any number of "case"
@@ -142,5 +143,5 @@ func pluginFromParts(r *http.Request, parts *multipart.Reader) ([]byte, error) {
 		}
 	}
 	r.Header.Set("Content-Type", "application/json")
-	return []byte(mustJSON(in)), nil
+	return []byte(store.JSON(in)), nil
 }

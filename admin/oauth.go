@@ -290,7 +290,7 @@ func (s *Server) openTokens(h holder, row *store.OAuthToken) (t grantedTokens, e
 // tokens are not those of row any more; after a login they do not matter.
 func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, h holder, row *store.OAuthToken, t *oauth.Token, client *foundClient, origins registry.Origins, login bool) (openedSecret, error) {
 	now := s.now()
-	text := mustJSON(grantedTokens{Access: t.Access.Reveal(), Refresh: t.Refresh.Reveal(), Obtained: now.Unix(), Client: client})
+	text := store.JSON(grantedTokens{Access: t.Access.Reveal(), Refresh: t.Refresh.Reveal(), Obtained: now.Unix(), Client: client})
 	next := &store.OAuthToken{CredentialID: row.CredentialID, ExpiresAt: store.Time{Time: t.Expires}}
 	next.WorkspaceID = ws.ID()
 	err := ws.Update(ctx, func(tx *store.Tx) error {

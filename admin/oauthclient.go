@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -212,7 +213,7 @@ func (s *Server) callbackURL(ctx context.Context) string {
 	if s.o.PublicURL != "" {
 		return s.o.PublicURL + callbackPath
 	}
-	return requestOf(ctx).base + callbackPath
+	return request.Of(ctx).Base + callbackPath
 }
 
 // oldClient is the client that a credential found or registered before; nil: none.
@@ -246,7 +247,7 @@ func (s *Server) clientFor(ctx context.Context, row *store.Credential, q search)
 			return nil, err
 		}
 		return c, ws.Update(ctx, func(tx *store.Tx) error {
-			return tx.SealOAuthClient(ctx, s.o.Keyring, row.ID, secrets.New(mustJSON(c)))
+			return tx.SealOAuthClient(ctx, s.o.Keyring, row.ID, secrets.New(store.JSON(c)))
 		})
 	})
 	if err != nil {

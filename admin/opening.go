@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -45,8 +46,8 @@ func (s *Server) openingOf(ctx context.Context, ts *store.Toolset, said string) 
 	o := &opening{
 		secret: secret,
 		token: &store.AccessToken{
-			ID: s.o.Store.NewID("act"), ToolsetID: ts.ID, Name: firstTokenName, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: requestOf(ctx).tokenID(),
-			Grants: mustJSON(tokenGrants{}),
+			ID: s.o.Store.NewID("act"), ToolsetID: ts.ID, Name: firstTokenName, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: request.Of(ctx).TokenID(),
+			Grants: store.JSON(tokenGrants{}),
 		},
 	}
 	settings := AccessSettings{Mode: registry.AccessToken}
@@ -58,7 +59,7 @@ func (s *Server) openingOf(ctx context.Context, ts *store.Toolset, said string) 
 	if err != nil {
 		return nil, err
 	}
-	o.access = &store.ToolsetAccess{ToolsetID: ts.ID, Mode: settings.Mode, Settings: mustJSON(settings), Digest: string(digest)}
+	o.access = &store.ToolsetAccess{ToolsetID: ts.ID, Mode: settings.Mode, Settings: store.JSON(settings), Digest: string(digest)}
 	return o, nil
 }
 
@@ -67,9 +68,9 @@ func (o *opening) write(ctx context.Context, tx *store.Tx, toolset string) error
 	if o == nil {
 		return nil
 	}
-	rec := audit(ctx, "access.set", toolset)
+	rec := request.Audit(ctx, "access.set", toolset)
 	if o.access == nil {
-		rec.Reason, rec.After = "public, as the request says: everybody who reaches the gateway may call it", mustJSON(AccessSettings{Mode: registry.AccessNone})
+		rec.Reason, rec.After = "public, as the request says: everybody who reaches the gateway may call it", store.JSON(AccessSettings{Mode: registry.AccessNone})
 		return tx.Audit(ctx, rec)
 	}
 	if err := tx.AddAccessToken(ctx, o.token); err != nil {
@@ -79,7 +80,7 @@ func (o *opening) write(ctx context.Context, tx *store.Tx, toolset string) error
 		return err
 	}
 	rec.Reason, rec.Digest = "a new toolset needs a token where others reach the gateway, unless it is said to be public", o.access.Digest
-	rec.After = mustJSON(map[string]any{"mode": o.access.Mode, "token": o.token.ID, "last4": o.token.Last4})
+	rec.After = store.JSON(map[string]any{"mode": o.access.Mode, "token": o.token.ID, "last4": o.token.Last4})
 	return tx.Audit(ctx, rec)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -27,7 +28,7 @@ func (b *boundTo) text() string {
 	if b.Call == nil {
 		b.Call = registry.Origins{}
 	}
-	return mustJSON(b)
+	return store.JSON(b)
 }
 
 // parseBound reads the origins of a record; known is false for one from before they
@@ -70,9 +71,9 @@ func (s *Server) boundOf(ctx context.Context, row *store.Credential) (boundTo, e
 		if err != nil || !done {
 			return err
 		}
-		rec := audit(ctx, "authentication.origins", row.ToolsetID)
+		rec := request.Audit(ctx, "authentication.origins", row.ToolsetID)
 		rec.Reason = "the credential is from before origins were kept: it is bound to where the live revision sends it"
-		rec.After = mustJSON(map[string]any{"credentialId": row.ID, "origins": b.Call})
+		rec.After = store.JSON(map[string]any{"credentialId": row.ID, "origins": b.Call})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -33,7 +34,7 @@ type ConfirmOrigins struct {
 
 type confirmInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Body ConfirmOrigins
 }
 
@@ -66,7 +67,7 @@ func (s *Server) originsAnswer(ctx context.Context, d *draft) (*originsOutput, e
 	if err != nil {
 		return nil, err
 	}
-	out := &originsOutput{ETag: etag(d.ts.Version), Body: List[ConnectorOrigins]{Items: []ConnectorOrigins{}}}
+	out := &originsOutput{ETag: request.ETag(d.ts.Version), Body: List[ConnectorOrigins]{Items: []ConnectorOrigins{}}}
 	for _, p := range d.parts {
 		if len(p.creds) == 0 {
 			continue
@@ -165,8 +166,8 @@ func (s *Server) confirmOrigins(ctx context.Context, in *confirmInput) (*origins
 		if err := tx.SaveToolset(ctx, d.ts); err != nil {
 			return err
 		}
-		rec := audit(ctx, "authentication.origins", d.ts.ID)
-		rec.Before, rec.After, rec.Reason = mustJSON(before), mustJSON(after), in.Body.Reason
+		rec := request.Audit(ctx, "authentication.origins", d.ts.ID)
+		rec.Before, rec.After, rec.Reason = store.JSON(before), store.JSON(after), in.Body.Reason
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {

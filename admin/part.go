@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -54,7 +55,7 @@ func (p *part) policy() string {
 // checkStateless refuses the word about a connector that has no sessions.
 func checkStateless(row *store.ToolsetConnector, pointer string) error {
 	if row.Stateless && row.SourceKind != kindMCP {
-		return fieldFault(pointer, "only an MCP server can be stateless: calls of APIs have no session")
+		return request.FieldFault(pointer, "only an MCP server can be stateless: calls of APIs have no session")
 	}
 	return nil
 }
@@ -257,7 +258,7 @@ func (d *draft) drop() error {
 	}
 	bound = slices.DeleteFunc(bound, func(b boundRecord) bool { return b.Connector == name })
 	if d.ts.Plugins = ""; len(bound) > 0 {
-		d.ts.Plugins = mustJSON(bound)
+		d.ts.Plugins = store.JSON(bound)
 	}
 	d.parts = slices.DeleteFunc(d.parts, func(p *part) bool { return p.row.Name == name })
 	d.part = d.parts[0]

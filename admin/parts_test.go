@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -135,7 +136,7 @@ func TestExampleArguments(t *testing.T) {
 func TestMatches(t *testing.T) {
 	f := func(header string, version uint64, want bool) {
 		t.Helper()
-		if matches(header, version) != want {
+		if request.Matches(header, version) != want {
 			t.Errorf("matches(%q, %d) != %v", header, version, want)
 		}
 	}
@@ -151,7 +152,7 @@ func TestMatches(t *testing.T) {
 func TestCutText(t *testing.T) {
 	f := func(in string, n int, want string, cut bool) {
 		t.Helper()
-		if got, c := cutText([]byte(in), n); got != want || c != cut {
+		if got, c := request.CutText([]byte(in), n); got != want || c != cut {
 			t.Errorf("cutText(%q, %d) = %q, %v; want %q, %v", in, n, got, c, want, cut)
 		}
 	}

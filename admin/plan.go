@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+
+	"github.com/sluicegate/sluice/admin/request"
 )
 
 const (
@@ -142,7 +144,7 @@ func planned(v any) string {
 	if err != nil {
 		panic("BUG: a value of a document cannot be written: " + err.Error())
 	}
-	text, isCut := cutText(b, maxPlannedText)
+	text, isCut := request.CutText(b, maxPlannedText)
 	if isCut {
 		text += "…"
 	}

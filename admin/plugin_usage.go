@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -83,12 +85,12 @@ func (s *Server) recordLocalUsage(ctx context.Context) {
 // tells of it.
 func (s *Server) PluginFailed(ctx context.Context, workspace, name, version, reason string) {
 	err := s.o.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error {
-		rec := audit(ctx, "plugin.unbind", name+"@"+version)
+		rec := request.Audit(ctx, "plugin.unbind", name+"@"+version)
 		rec.Reason = reason
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the unbinding of a plugin was not recorded", slog.String("plugin", name), slog.Any("error", err))
 	}
-	s.emit(Event{Type: EventPluginFailed, Workspace: workspace, Plugin: name + "@" + version, Reason: reason})
+	s.events.Emit(publish.Event{Type: EventPluginFailed, Workspace: workspace, Plugin: name + "@" + version, Reason: reason})
 }

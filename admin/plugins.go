@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/golden"
@@ -53,7 +54,7 @@ func (s *Server) registerPlugins() {
 		Description: "Checks the module, its signature, what it asks for and its golden cases, in the sandbox of a gateway. A version never changes: " +
 			"the same bytes again are 200, others 409.",
 	}, func(ctx context.Context, in *publishPluginInput) (*jobOutput, error) {
-		return s.run(ctx, "plugin.publish", func(ctx context.Context, phase func(string)) (*done, error) {
+		return s.run(ctx, "plugin.publish", func(ctx context.Context, phase func(string)) (*request.Done, error) {
 			return s.publishPlugin(ctx, &in.Body, phase)
 		})
 	})
@@ -118,11 +119,11 @@ func (s *Server) readSubmission(ctx context.Context, ws *store.Workspace, in *Pu
 	name, reference, byDigest := strings.Cut(in.OCI, "@")
 	if !byDigest {
 		if name, reference, _ = strings.Cut(in.OCI, ":"); reference == "" {
-			return nil, fieldFault("/oci", "%.80q names no tag or digest: write NAME:TAG", in.OCI)
+			return nil, request.FieldFault("/oci", "%.80q names no tag or digest: write NAME:TAG", in.OCI)
 		}
 	}
 	if !registry.ValidSlug(name) {
-		return nil, fieldFault("/oci", "%.80q is not the name of a plugin: write NAME:TAG", name)
+		return nil, request.FieldFault("/oci", "%.80q is not the name of a plugin: write NAME:TAG", name)
 	}
 	p, err := s.o.Publisher.FindPlugin(ctx, publish.PluginRepository(ws.ID(), name), reference)
 	if err != nil {
@@ -152,7 +153,7 @@ func (s *Server) readElsewhere(ctx context.Context, reference string) (*submitte
 	return &submitted{pkg: p.Package, pushed: p, from: st}, nil
 }
 
-func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase func(string)) (*done, error) {
+func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase func(string)) (*request.Done, error) {
 	ws := s.workspace(ctx)
 	phase("checking the module")
 	sub, err := s.readSubmission(ctx, ws, in)
@@ -179,7 +180,7 @@ func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase fun
 		if err != nil {
 			return nil, err
 		}
-		return &done{status: http.StatusOK, resource: pluginPath(have), body: out.Body}, nil
+		return &request.Done{Status: http.StatusOK, Resource: pluginPath(have), Body: out.Body}, nil
 	} else if !problem.Is(err, problem.NotFound) {
 		return nil, err
 	}
@@ -205,7 +206,7 @@ func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase fun
 	row := &store.PluginVersion{
 		Name: m.Name, Version: m.Version, Kind: string(m.Kind), Description: m.Description, Repository: stored.Ref.Repository, Tag: m.Version,
 		Manifest: string(stored.Ref.Manifest), Digest: string(stored.Ref.Digest), Config: string(stored.Config), SizeBytes: int64(len(sub.pkg.Code)),
-		Document: string(m.Append(nil)), KeyID: keyID, Cases: raw, Report: mustJSON(measured), CreatedBy: requestOf(ctx).tokenID(),
+		Document: string(m.Append(nil)), KeyID: keyID, Cases: raw, Report: store.JSON(measured), CreatedBy: request.Of(ctx).TokenID(),
 	}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		// The key may have been revoked while the cases ran.
@@ -215,9 +216,9 @@ func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase fun
 		if err := tx.AddPluginVersion(ctx, row); err != nil {
 			return err
 		}
-		rec := audit(ctx, "plugin.publish", m.Name+"@"+m.Version)
+		rec := request.Audit(ctx, "plugin.publish", m.Name+"@"+m.Version)
 		rec.Digest = row.Digest
-		rec.After = mustJSON(map[string]any{"kind": row.Kind, "keyId": keyID, "manifest": row.Manifest, "capabilities": showCapabilities(m.Capabilities), "oci": in.OCI})
+		rec.After = store.JSON(map[string]any{"kind": row.Kind, "keyId": keyID, "manifest": row.Manifest, "capabilities": showCapabilities(m.Capabilities), "oci": in.OCI})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -230,7 +231,7 @@ func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase fun
 	if err != nil {
 		return nil, err
 	}
-	return &done{status: http.StatusCreated, resource: pluginPath(row), body: out.Body}, nil
+	return &request.Done{Status: http.StatusCreated, Resource: pluginPath(row), Body: out.Body}, nil
 }
 
 func pluginPath(row *store.PluginVersion) string {
@@ -301,7 +302,7 @@ func readCases(in []PluginCase) ([]*golden.Case, []byte, error) {
 			return nil, nil, problem.New(problem.InvalidPlugin, "golden case %.128s: %v", c.Name, err).Fix("see docs/plugins/testing.md")
 		}
 	}
-	return cases, []byte(mustJSON(in)), nil
+	return cases, []byte(store.JSON(in)), nil
 }
 
 // measure runs the golden cases of a plugin in the sandbox, under the policy of
@@ -411,7 +412,7 @@ func (s *Server) yankPluginVersion(ctx context.Context, in *yankInput) (*bodyOut
 		return nil, err
 	}
 	if (in.Body.Reason == "") != in.Body.Undo {
-		return nil, fieldFault("/reason", "a reason is needed to yank a version, and none to put it back")
+		return nil, request.FieldFault("/reason", "a reason is needed to yank a version, and none to put it back")
 	}
 	if in.Body.Undo {
 		if k, err := ws.PublisherKey(ctx, row.KeyID); err != nil {
@@ -425,7 +426,7 @@ func (s *Server) yankPluginVersion(ctx context.Context, in *yankInput) (*bodyOut
 		if err := tx.Yank(ctx, in.Name, in.Version, in.Body.Reason); err != nil {
 			return err
 		}
-		rec := audit(ctx, "plugin.yank", in.Name+"@"+in.Version)
+		rec := request.Audit(ctx, "plugin.yank", in.Name+"@"+in.Version)
 		if in.Body.Undo {
 			rec.Action = "plugin.unyank"
 		}

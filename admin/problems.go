@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -72,18 +73,12 @@ func problemOf(err error) *Problem {
 	if done, ok := errors.AsType[*Problem](err); ok {
 		return done
 	}
-	e := problem.As(err)
+	e := request.Fault(err)
 	if e == nil {
-		e = store.Fault(err)
-	}
-	if e == nil {
-		if !errors.Is(err, context.DeadlineExceeded) {
-			return &Problem{
-				Type: docsBase + codeInternal, Title: "Internal error", Status: http.StatusInternalServerError, Code: codeInternal,
-				Detail: "the server met an unexpected error; its log names it by this request", Remedy: "try again, and report it if it persists",
-			}
+		return &Problem{
+			Type: docsBase + codeInternal, Title: "Internal error", Status: http.StatusInternalServerError, Code: codeInternal,
+			Detail: request.InternalError, Remedy: "try again, and report it if it persists",
 		}
-		e = problem.New(problem.Timeout, "the work took too long").Fix("try again")
 	}
 	p := &Problem{
 		Type: docsBase + string(e.Kind), Title: e.Kind.Title(), Status: e.Kind.Status(), Code: string(e.Kind),
@@ -205,7 +200,7 @@ func (s *Server) fail(ctx context.Context, err error) error {
 		p.Instance = instanceOf(ctx)
 	}
 	if p.Status >= http.StatusInternalServerError && (p.Code == codeInternal || store.Fault(err) != nil) {
-		s.log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+		s.log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request_id", request.Of(ctx).ID), slog.Any("error", err))
 	}
 	if h, ok := errors.AsType[huma.HeadersError](err); ok {
 		return huma.ErrorWithHeaders(&p, h.GetHeaders())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry/sign"
 )
@@ -41,13 +42,13 @@ func (s *Server) registerPublisherKeys() {
 		if err != nil {
 			return nil, err
 		}
-		row := &store.PublisherKey{ID: k.ID(), Name: in.Body.Name, PublicKey: k.DER(), Algorithm: k.Algorithm(), CreatedBy: requestOf(ctx).tokenID()}
+		row := &store.PublisherKey{ID: k.ID(), Name: in.Body.Name, PublicKey: k.DER(), Algorithm: k.Algorithm(), CreatedBy: request.Of(ctx).TokenID()}
 		err = s.workspace(ctx).Update(ctx, func(tx *store.Tx) error {
 			if err := tx.AddPublisherKey(ctx, row); err != nil {
 				return err
 			}
-			rec := audit(ctx, "publisher_key.add", row.ID)
-			rec.After = mustJSON(map[string]any{"name": row.Name, "algorithm": row.Algorithm})
+			rec := request.Audit(ctx, "publisher_key.add", row.ID)
+			rec.After = store.JSON(map[string]any{"name": row.Name, "algorithm": row.Algorithm})
 			return tx.Audit(ctx, rec)
 		})
 		if err != nil {
@@ -74,8 +75,8 @@ func (s *Server) revokePublisherKey(ctx context.Context, in *publisherKeyInput) 
 			return err
 		}
 		out.PublisherKey, out.Yanked = showPublisherKey(row), int(n)
-		rec := audit(ctx, "publisher_key.revoke", row.ID)
-		rec.Reason, rec.Before = in.Body.Reason, mustJSON(map[string]any{"name": row.Name, "yanked": n})
+		rec := request.Audit(ctx, "publisher_key.revoke", row.ID)
+		rec.Reason, rec.Before = in.Body.Reason, store.JSON(map[string]any{"name": row.Name, "yanked": n})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -95,7 +96,7 @@ func (s *Server) compare(ctx context.Context, ws *store.Workspace, d *draft, v *
 	c := &Changes{
 		Connector: d.row.Name,
 		From:      SpecRef{v.Version, v.SpecDigest}, To: SpecRef{d.version.Version, d.version.SpecDigest},
-		Tools: tools, At: ws.Now(), Actor: requestOf(ctx).tokenID(), Kept: d.keepNames(old, moved),
+		Tools: tools, At: ws.Now(), Actor: request.Of(ctx).TokenID(), Kept: d.keepNames(old, moved),
 	}
 	if c.Tools == nil {
 		c.Tools = []connector.ToolChange{}
@@ -201,12 +202,12 @@ func (c *Changes) instructed() string {
 func (c *Changes) record(ctx context.Context, toolset string) *store.ToolsetChange {
 	return &store.ToolsetChange{
 		ToolsetID: toolset, Connector: c.Connector, FromDigest: c.From.Digest, ToDigest: c.To.Digest, FromVersion: c.From.Version, ToVersion: c.To.Version,
-		Actor: requestOf(ctx).tokenID(), Report: mustJSON(c),
+		Actor: request.Of(ctx).TokenID(), Report: store.JSON(c),
 	}
 }
 
 // unchanged answers when the document is as it was, or makes the same connector.
-func (r *refresh) unchanged(ctx context.Context, read *store.ToolsetSource) (*done, error) {
+func (r *refresh) unchanged(ctx context.Context, read *store.ToolsetSource) (*request.Done, error) {
 	if !r.request.DryRun {
 		last, err := lastChange(ctx, r.ws, r.toolset.ID, r.source.Connector)
 		if err != nil {
@@ -216,7 +217,7 @@ func (r *refresh) unchanged(ctx context.Context, read *store.ToolsetSource) (*do
 			if last != nil && last.Waits { // the server took back what was waiting
 				back := &Changes{
 					Connector: r.source.Connector, From: last.To, To: last.From, Tools: []connector.ToolChange{}, Kept: []KeptName{},
-					At: r.ws.Now(), Actor: requestOf(ctx).tokenID(),
+					At: r.ws.Now(), Actor: request.Of(ctx).TokenID(),
 				}
 				if err := tx.AddToolsetChange(ctx, back.record(ctx, r.toolset.ID)); err != nil {
 					return err
@@ -237,7 +238,7 @@ func (r *refresh) unchanged(ctx context.Context, read *store.ToolsetSource) (*do
 
 // quarantine keeps what a source changed and changes nothing that is served, nor the
 // draft. why is for people.
-func (r *refresh) quarantine(ctx context.Context, changes *Changes, why string) (*done, error) {
+func (r *refresh) quarantine(ctx context.Context, changes *Changes, why string) (*request.Done, error) {
 	d, err := outline(ctx, r.ws, r.toolset)
 	if err != nil {
 		return nil, err
@@ -263,9 +264,9 @@ func (r *refresh) quarantine(ctx context.Context, changes *Changes, why string) 
 			return err
 		}
 		changes.ID, changes.At = row.ID, row.CreatedAt.Time
-		rec := audit(ctx, "toolset.quarantine", d.ts.ID)
+		rec := request.Audit(ctx, "toolset.quarantine", d.ts.ID)
 		rec.Reason = why
-		rec.After = mustJSON(map[string]any{"added": changes.Added, "removed": changes.Removed, "changed": changes.Changed, "breaking": changes.Breaking, "origins": changes.Origins})
+		rec.After = store.JSON(map[string]any{"added": changes.Added, "removed": changes.Removed, "changed": changes.Changed, "breaking": changes.Breaking, "origins": changes.Origins})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -296,7 +297,7 @@ func lastChange(ctx context.Context, ws *store.Workspace, toolset, connector str
 }
 
 // preview answers a dry run.
-func (r *refresh) preview(ctx context.Context, changes *Changes) (*done, error) {
+func (r *refresh) preview(ctx context.Context, changes *Changes) (*request.Done, error) {
 	d, err := outline(ctx, r.ws, r.toolset)
 	if err != nil {
 		return nil, err
@@ -305,7 +306,7 @@ func (r *refresh) preview(ctx context.Context, changes *Changes) (*done, error) 
 }
 
 // finish tests and deploys the new version where that harms nobody.
-func (r *refresh) finish(ctx context.Context, d *draft, in *CreateToolset, phase func(string)) (*done, error) {
+func (r *refresh) finish(ctx context.Context, d *draft, in *CreateToolset, phase func(string)) (*request.Done, error) {
 	out := Refreshed{Changed: d.changes != nil, Changes: d.changes}
 	switch {
 	case d.changes == nil || d.ts.LiveDigest == d.ts.DraftDigest:
@@ -358,19 +359,19 @@ func (r *refresh) finish(ctx context.Context, d *draft, in *CreateToolset, phase
 	return r.answer(ctx, d, out)
 }
 
-func (r *refresh) answer(ctx context.Context, d *draft, out Refreshed) (*done, error) {
+func (r *refresh) answer(ctx context.Context, d *draft, out Refreshed) (*request.Done, error) {
 	shown, err := r.s.show(ctx, r.ws, d)
 	if err != nil {
 		return nil, err
 	}
 	out.Toolset = shown
-	return &done{status: http.StatusOK, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version), body: out}, nil
+	return &request.Done{Status: http.StatusOK, Resource: "/v1/toolsets/" + d.ts.ID, ETag: request.ETag(d.ts.Version), Body: out}, nil
 }
 
 // refresh reads the source of a toolset's connector again.
-func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, phase func(string)) (*done, error) {
+func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, phase func(string)) (*request.Done, error) {
 	ws := s.workspace(ctx)
-	ts, err := toolsetOf(ctx, ws, id)
+	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -434,7 +435,7 @@ func (s *Server) registerRefresh() {
 		Description: "Fetches it from its URL (only when the server says it changed), applies the toolset's overlays, says what changed tool by tool, " +
 			"and keeps names, descriptions and disabled tools. Changes that break nothing are tested and deployed when the toolset is live; breaking ones wait in the draft.",
 	}, func(ctx context.Context, in *refreshInput) (*jobOutput, error) {
-		return s.run(ctx, "toolset.refresh", func(ctx context.Context, phase func(string)) (*done, error) {
+		return s.run(ctx, "toolset.refresh", func(ctx context.Context, phase func(string)) (*request.Done, error) {
 			return s.refresh(ctx, in.ID, &in.Body, phase)
 		})
 	})
@@ -443,7 +444,7 @@ func (s *Server) registerRefresh() {
 		OperationID: "list-changes", Method: http.MethodGet, Path: "/v1/toolsets/{id}/changes", Summary: "List what refreshes changed, newest first", Tags: tags,
 	}, func(ctx context.Context, in *changesInput) (*listOutput[Changes], error) {
 		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
+		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -31,13 +32,13 @@ func (s *Server) authorizeRegistry(r *http.Request, repository string, action se
 	}
 	row, err := s.o.Store.TokenByHash(r.Context(), HashToken(token))
 	if problem.Is(err, problem.Unauthenticated) {
-		s.log.LogAttrs(r.Context(), slog.LevelWarn, "unknown API token at the registry", slog.String("client", requestOf(r.Context()).ip))
+		s.log.LogAttrs(r.Context(), slog.LevelWarn, "unknown API token at the registry", slog.String("client", request.Of(r.Context()).IP))
 		return server.ErrUnauthenticated
 	}
 	if err != nil {
 		return err
 	}
-	requestOf(r.Context()).token = row
+	request.Of(r.Context()).Token = row
 	need := store.RoleViewer
 	switch action {
 	case server.Pull:
@@ -62,13 +63,13 @@ func (s *Server) authorizeRegistry(r *http.Request, repository string, action se
 // registryChanged records a push or a delete that came through /v2/.
 func (s *Server) registryChanged(r *http.Request, c server.Change) {
 	ctx := context.WithoutCancel(r.Context()) // the client may leave; what it changed stays
-	token := requestOf(ctx).token
+	token := request.Of(ctx).Token
 	if token == nil {
 		return // edges only read
 	}
-	rec := audit(ctx, "registry."+string(c.Action), c.Repository)
+	rec := request.Audit(ctx, "registry."+string(c.Action), c.Repository)
 	rec.Digest = string(c.Digest)
-	rec.After = mustJSON(map[string]any{"kind": c.Kind, "tag": c.Tag})
+	rec.After = store.JSON(map[string]any{"kind": c.Kind, "tag": c.Tag})
 	s.appendAudit(ctx, token.WorkspaceID, rec)
 }
 
@@ -101,8 +102,8 @@ func (s *Server) keepLive(r *http.Request, workspace, repository string) error {
 		}
 		refusal := problem.New(problem.Conflict, "release %s of the group %q of edges needs %s", release, group, d).
 			Fix("deploy another revision of the toolset, or delete the toolset, and try again")
-		rec := audit(ctx, "registry.delete", repository)
-		rec.Digest, rec.Outcome, rec.Reason = string(d), outcomeFailed, refusal.Detail
+		rec := request.Audit(ctx, "registry.delete", repository)
+		rec.Digest, rec.Outcome, rec.Reason = string(d), request.OutcomeFailed, refusal.Detail
 		if err := s.o.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error { return tx.Audit(ctx, rec) }); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -37,7 +38,7 @@ func (s *Server) registerReleases() {
 		OperationID: "list-releases", Method: http.MethodGet, Path: "/v1/releases", Summary: "List the newest release of each group of edges", Tags: tags,
 		Description: "Operator only. It says why publishing is stopped, if it is.",
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[List[Release]], error) {
-		if err := requireOperator(ctx); err != nil {
+		if err := request.RequireOperator(ctx); err != nil {
 			return nil, err
 		}
 		out, err := s.releases(ctx)
@@ -74,7 +75,7 @@ func (s *Server) releases(ctx context.Context) ([]Release, error) {
 }
 
 func (s *Server) resume(ctx context.Context, in *resumeInput) (*bodyOutput[List[Release]], error) {
-	if err := requireOperator(ctx); err != nil {
+	if err := request.RequireOperator(ctx); err != nil {
 		return nil, err
 	}
 	s.publish.Lock()
@@ -93,10 +94,10 @@ func (s *Server) resume(ctx context.Context, in *resumeInput) (*bodyOutput[List[
 		return nil, rerr
 	}
 	aerr := s.workspace(ctx).Update(ctx, func(tx *store.Tx) error {
-		rec := audit(ctx, "release.resume", "releases")
-		rec.Reason, rec.Before, rec.After = in.Body.Reason, mustJSON(before), mustJSON(after)
+		rec := request.Audit(ctx, "release.resume", "releases")
+		rec.Reason, rec.Before, rec.After = in.Body.Reason, store.JSON(before), store.JSON(after)
 		if err != nil {
-			rec.Outcome = outcomeFailed
+			rec.Outcome = request.OutcomeFailed
 		}
 		return tx.Audit(ctx, rec)
 	})

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -190,7 +191,7 @@ func (s *Server) tellServers(ctx context.Context, ws *store.Workspace, toolset s
 			switch {
 			case err != nil:
 				if total.Failed++; total.reason == "" {
-					total.reason = problemOf(err).Detail
+					total.reason = request.Detail(err)
 				}
 			case !announced:
 				total.NotOffered++
@@ -204,10 +205,10 @@ func (s *Server) tellServers(ctx context.Context, ws *store.Workspace, toolset s
 		return // nothing was to be told
 	}
 	err := ws.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		rec := audit(ctx, "authentication.tokens.revoke", toolset)
-		rec.After = mustJSON(total)
+		rec := request.Audit(ctx, "authentication.tokens.revoke", toolset)
+		rec.After = store.JSON(total)
 		if total.Failed > 0 {
-			rec.Outcome, rec.Reason = outcomeFailed, total.reason
+			rec.Outcome, rec.Reason = request.OutcomeFailed, total.reason
 		}
 		return tx.Audit(ctx, rec)
 	})

@@ -1,13 +1,11 @@
 package admin
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // rolesOf names the role an operation needs where it is not the one of its method
@@ -60,32 +58,4 @@ func roleOf(op *huma.Operation) string {
 		return store.RoleViewer
 	}
 	return store.RoleEditor
-}
-
-// requireRole refuses a request whose token has a lower role.
-func requireRole(ctx context.Context, need string) error {
-	t := requestOf(ctx).token
-	if t == nil {
-		panic("BUG: an operation runs without a token")
-	}
-	if store.RoleAllows(t.Role, need) {
-		return nil
-	}
-	return problem.New(problem.Forbidden, "the token has the role %s, this needs %s", t.Role, need).
-		Fix("ask an administrator of the workspace for a token with that role")
-}
-
-// operator is the workspace whose administrators run this control plane: they see
-// to workspaces, backups and edges that serve every workspace.
-const operator = "default"
-
-// requireOperator refuses everybody but the operator's administrators.
-func requireOperator(ctx context.Context) error {
-	if err := requireRole(ctx, store.RoleAdmin); err != nil {
-		return err
-	}
-	if requestOf(ctx).token.WorkspaceID != operator {
-		return problem.New(problem.Forbidden, "only the administrators of workspace %q may do this", operator)
-	}
-	return nil
 }

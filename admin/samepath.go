@@ -83,6 +83,6 @@ func (d *draft) follow(m moves) error {
 			b.Calls[j].Operation = m.of(b.Calls[j].Operation)
 		}
 	}
-	d.ts.Plugins = mustJSON(bound)
+	d.ts.Plugins = store.JSON(bound)
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -54,7 +56,7 @@ type scheduleInput struct {
 
 type setScheduleInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Body Schedule
 }
 
@@ -92,7 +94,7 @@ func (s *Server) registerSchedules() {
 		Description: "Reads the source again, takes over exactly what that change says, tests and deploys it. 409 when the source has changed again since.",
 	}, func(ctx context.Context, in *acceptInput) (*jobOutput, error) {
 		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
+		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +106,7 @@ func (s *Server) registerSchedules() {
 		if in.Body != nil {
 			req.Test, req.Deploy = in.Body.Test, in.Body.Deploy
 		}
-		return s.run(ctx, "toolset.accept", func(ctx context.Context, phase func(string)) (*done, error) {
+		return s.run(ctx, "toolset.accept", func(ctx context.Context, phase func(string)) (*request.Done, error) {
 			return s.refresh(ctx, in.ID, req, phase)
 		})
 	})
@@ -114,7 +116,7 @@ func (s *Server) registerSchedules() {
 // scheduled is the outline of a toolset, about a connector that can be read again.
 func (s *Server) scheduled(ctx context.Context, id, connector string) (*draft, error) {
 	ws := s.workspace(ctx)
-	ts, err := toolsetOf(ctx, ws, id)
+	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +152,7 @@ func (s *Server) setSchedule(ctx context.Context, in *setScheduleInput) (*bodyOu
 	if err != nil {
 		return nil, err
 	}
-	if err := in.check(d.ts.Version, false); err != nil {
+	if err := in.Check(d.ts.Version, false); err != nil {
 		return nil, err
 	}
 	every := time.Duration(in.Body.EverySeconds) * time.Second
@@ -162,7 +164,7 @@ func (s *Server) setSchedule(ctx context.Context, in *setScheduleInput) (*bodyOu
 		return nil, problem.New(problem.Conflict, "connector %s of toolset %s was made of an uploaded document, which cannot be read again", d.row.Name, d.ts.Slug).
 			Fix("make the toolset of the document's URL")
 	case every > 0 && (every < minSchedule || every > maxSchedule):
-		return nil, fieldFault("/everySeconds", "a schedule is at least %s and at most %s", minSchedule, maxSchedule)
+		return nil, request.FieldFault("/everySeconds", "a schedule is at least %s and at most %s", minSchedule, maxSchedule)
 	}
 	ws := s.workspace(ctx)
 	was, err := ws.ToolsetSource(ctx, d.ts.ID, d.row.Name)
@@ -174,9 +176,9 @@ func (s *Server) setSchedule(ctx context.Context, in *setScheduleInput) (*bodyOu
 			if err := tx.SetSchedule(ctx, d.ts.ID, d.row.Name, every); err != nil {
 				return err
 			}
-			rec := audit(ctx, "toolset.schedule", d.ts.ID)
-			rec.Before = mustJSON(map[string]any{"connector": d.row.Name, "everySeconds": was.EverySeconds})
-			rec.After = mustJSON(map[string]any{"connector": d.row.Name, "everySeconds": in.Body.EverySeconds})
+			rec := request.Audit(ctx, "toolset.schedule", d.ts.ID)
+			rec.Before = store.JSON(map[string]any{"connector": d.row.Name, "everySeconds": was.EverySeconds})
+			rec.After = store.JSON(map[string]any{"connector": d.row.Name, "everySeconds": in.Body.EverySeconds})
 			return tx.Audit(ctx, rec)
 		})
 		if err != nil {
@@ -218,7 +220,7 @@ func (s *Server) CheckSpecifications(ctx context.Context) error {
 // checkSpecification reads one specification again. Its error is one of this node, not
 // of the specification.
 func (s *Server) checkSpecification(ctx context.Context, row *store.ToolsetSource) error {
-	ctx = context.WithValue(ctx, contextKey{}, &request{workspace: row.WorkspaceID})
+	ctx = request.With(ctx, &request.Request{Workspace: row.WorkspaceID})
 	ws := s.workspace(ctx)
 	mine := false
 	err := ws.Update(ctx, func(tx *store.Tx) (err error) {
@@ -239,23 +241,23 @@ func (s *Server) checkSpecification(ctx context.Context, row *store.ToolsetSourc
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	e := Event{Workspace: ws.ID(), Toolset: ts.ID, Revision: ts.LiveRevision, Digest: ts.LiveDigest}
+	e := publish.Event{Workspace: ws.ID(), Toolset: ts.ID, Revision: ts.LiveRevision, Digest: ts.LiveDigest}
 	if fault == nil {
 		if row.Failures > 0 {
 			e.Type = EventCheckRecovered
-			s.emit(e)
+			s.events.Emit(e)
 		}
 		return nil
 	}
-	text, failures := problemOf(fault).Detail, int64(0)
+	text, failures := request.Detail(fault), int64(0)
 	s.log.LogAttrs(ctx, slog.LevelWarn, "a specification could not be read again, its toolset stays as it is",
 		slog.String("toolset", ts.Slug), slog.String("connector", row.Connector), slog.Any("error", fault))
 	err = ws.Update(ctx, func(tx *store.Tx) (err error) {
 		if failures, err = tx.SourceFailed(ctx, ts.ID, row.Connector, text); err != nil || failures > 1 {
 			return err
 		}
-		rec := audit(ctx, "toolset.check", ts.ID)
-		rec.Outcome, rec.Reason = outcomeFailed, text
+		rec := request.Audit(ctx, "toolset.check", ts.ID)
+		rec.Outcome, rec.Reason = request.OutcomeFailed, text
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -263,7 +265,7 @@ func (s *Server) checkSpecification(ctx context.Context, row *store.ToolsetSourc
 	}
 	if failures == 1 { // the first of a row: the others are the same news
 		e.Type, e.Reason = EventCheckFailed, text
-		s.emit(e)
+		s.events.Emit(e)
 	}
 	return nil
 }
@@ -272,7 +274,7 @@ func (s *Server) checkSpecification(ctx context.Context, row *store.ToolsetSourc
 func (s *Server) drifted(d *draft, c *Changes, to, reason string) {
 	s.log.LogAttrs(s.work, slog.LevelInfo, "a specification changed", slog.String("toolset", d.ts.Slug), slog.String("connector", c.Connector),
 		slog.Int("added", c.Added), slog.Int("removed", c.Removed), slog.Int("changed", c.Changed), slog.Int("breaking", c.Breaking), slog.String("to", to))
-	s.emit(Event{Type: EventDrifted, Workspace: d.ts.WorkspaceID, Toolset: d.ts.ID, Revision: d.ts.LiveRevision, Digest: c.To.Digest, From: c.From.Digest, To: to, Reason: reason})
+	s.events.Emit(publish.Event{Type: EventDrifted, Workspace: d.ts.WorkspaceID, Toolset: d.ts.ID, Revision: d.ts.LiveRevision, Digest: c.To.Digest, From: c.From.Digest, To: to, Reason: reason})
 }
 
 // approve makes a refresh take over exactly the change that an operator accepts.

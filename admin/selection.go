@@ -123,7 +123,7 @@ func choiceOf(ts *store.Toolset) (*choiceRecord, error) {
 
 // keep stores c in the draft; what is as without any selection is stored as "".
 func (c *choiceRecord) keep(ts *store.Toolset) {
-	if ts.Selection = mustJSON(c); c.Mode == registry.SelectAll && c.UseCase == "" && len(c.Examples) == 0 && !c.Learn {
+	if ts.Selection = store.JSON(c); c.Mode == registry.SelectAll && c.UseCase == "" && len(c.Examples) == 0 && !c.Learn {
 		ts.Selection = ""
 	}
 }

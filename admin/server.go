@@ -35,13 +35,6 @@ import (
 	"github.com/sluicegate/sluice/registry/server"
 )
 
-// Outcomes in the audit log.
-const (
-	outcomeOK      = "ok"
-	outcomeFailed  = "failed"
-	outcomeRefused = "refused"
-)
-
 // sweepInterval is how often expired idempotency keys and jobs are removed. They
 // are refused by their age anyway; this only bounds the database.
 const sweepInterval = time.Hour
@@ -136,7 +129,7 @@ type Options struct {
 	SettleUsage func(ctx context.Context) error
 	// Event is told of every transition of a revision's lifecycle, after it is
 	// durable. It must not block. Default: nobody is told.
-	Event func(Event)
+	Event func(publish.Event)
 	// Retention is what is kept beside what is live. Default: see [Retention].
 	Retention Retention
 	// Version of the program.
@@ -161,6 +154,7 @@ type Check struct {
 type Server struct {
 	o       Options
 	log     *slog.Logger
+	events  *publish.Events
 	handler http.Handler
 	// registry is nil without Options.Registry.
 	registry http.Handler
@@ -228,6 +222,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
 	}
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
+	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.secrets.changed = s.edgeBell.ring
 	s.edges = &edgeNeeds{publisher: o.Publisher}
 	s.users.most = maxUserTokens
@@ -259,7 +254,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 // recover ends what a process that died left behind.
 func (s *Server) recover(ctx context.Context) error {
 	p := problemOf(problem.New(problem.Unavailable, "the server stopped while this ran").Fix("start it again"))
-	n, err := s.o.Store.Recover(ctx, mustJSON(p))
+	n, err := s.o.Store.Recover(ctx, store.JSON(p))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -143,7 +144,7 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 	sh := it.shape()
 	l := &keptLogin{Seen: addressesOf(named), URL: u, AuthType: it.AuthType, Shape: &sh, Secret: it.ClientSecret.Reveal()}
 	row := &store.OAuthLogin{ID: s.o.Store.NewID("login"), State: store.LoginPending, ExpiresAt: store.Time{Time: s.now().Add(serverLoginTTL)}}
-	l.pendingLogin = pendingLogin{State: row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Token: requestOf(ctx).tokenID()}
+	l.pendingLogin = pendingLogin{State: row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Token: request.Of(ctx).TokenID()}
 	if sh.discovers() {
 		if l.Client, err = s.findClient(ctx, &search{shape: &sh, server: true, redirect: s.callbackURL(ctx), more: in.Scopes}); err != nil {
 			return nil, err
@@ -160,11 +161,11 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 	}
 	link := l.link(row.ID, page)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(mustJSON(l))); err != nil {
+		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l))); err != nil {
 			return err
 		}
-		rec := audit(ctx, "mcp.login.begin", row.ID)
-		rec.After = mustJSON(map[string]string{"url": u})
+		rec := request.Audit(ctx, "mcp.login.begin", row.ID)
+		rec.After = store.JSON(map[string]string{"url": u})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -236,7 +237,7 @@ func (s *Server) finishOther(w http.ResponseWriter, r *http.Request, q url.Value
 	ws := s.o.Store.Workspace(row.WorkspaceID)
 	l.State = ""
 	err = ws.Update(ctx, func(tx *store.Tx) error {
-		return tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(mustJSON(l)))
+		return tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l)))
 	})
 	if problem.Is(err, problem.Conflict) {
 		return "", unknownLogin()
@@ -252,16 +253,16 @@ func (s *Server) finishOther(w http.ResponseWriter, r *http.Request, q url.Value
 			l.Expires = tok.Expires.Unix()
 		}
 	} else {
-		row.State, row.Error = store.LoginFailed, problemOf(cause).Detail
+		row.State, row.Error = store.LoginFailed, request.Detail(cause)
 	}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(mustJSON(l))); err != nil {
+		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l))); err != nil {
 			return err
 		}
-		rec := audit(ctx, "mcp.login", row.ID)
+		rec := request.Audit(ctx, "mcp.login", row.ID)
 		rec.ActorType, rec.ActorID = "token", l.Token
 		if cause != nil {
-			rec.Outcome, rec.Reason = outcomeFailed, row.Error
+			rec.Outcome, rec.Reason = request.OutcomeFailed, row.Error
 		}
 		return tx.Audit(ctx, rec)
 	})
@@ -325,7 +326,7 @@ func (s *Server) writeAdopted(ctx context.Context, tx *store.Tx, c *draftCredent
 	}
 	row.WorkspaceID = c.row.WorkspaceID
 	var err error
-	if row.Sealed, err = s.o.Keyring.Seal(row.Record(), secrets.New(mustJSON(c.adopted.tokens))); err != nil {
+	if row.Sealed, err = s.o.Keyring.Seal(row.Record(), secrets.New(store.JSON(c.adopted.tokens))); err != nil {
 		return fmt.Errorf("sealing the tokens of credential %s: %w", c.row.ID, err)
 	}
 	if err := tx.SaveOAuthToken(ctx, row); err != nil {
@@ -336,7 +337,7 @@ func (s *Server) writeAdopted(ctx context.Context, tx *store.Tx, c *draftCredent
 		return err
 	}
 	if client := c.adopted.tokens.Client; client != nil {
-		return tx.SealOAuthClient(ctx, s.o.Keyring, c.row.ID, secrets.New(mustJSON(client)))
+		return tx.SealOAuthClient(ctx, s.o.Keyring, c.row.ID, secrets.New(store.JSON(client)))
 	}
 	return nil
 }

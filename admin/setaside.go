@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -39,7 +40,7 @@ func (d *draft) document() draftDocument {
 
 // copyOf is a draft as a record.
 func (d *draft) copyOf(kind, name, reason string) *store.DraftCopy {
-	return &store.DraftCopy{ToolsetID: d.ts.ID, Kind: kind, Name: name, Digest: d.ts.DraftDigest, Document: mustJSON(d.document()), Reason: reason}
+	return &store.DraftCopy{ToolsetID: d.ts.ID, Kind: kind, Name: name, Digest: d.ts.DraftDigest, Document: store.JSON(d.document()), Reason: reason}
 }
 
 // fill makes a draft what a copy has, without saving it.
@@ -120,7 +121,7 @@ type KeptDraftInput struct {
 
 type applyDraftInput struct {
 	KeptDraftInput
-	MatchInput
+	request.MatchInput
 }
 
 func showKept(r *store.DraftCopy) KeptDraft {
@@ -134,7 +135,7 @@ func (s *Server) registerKeptDrafts() {
 		OperationID: "list-kept-drafts", Method: http.MethodGet, Path: path, Summary: "List the drafts that roll-backs kept aside, newest first", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[List[KeptDraft]], error) {
 		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
+		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +150,7 @@ func (s *Server) registerKeptDrafts() {
 		OperationID: "get-kept-draft", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a draft that was kept aside", Tags: tags,
 	}, func(ctx context.Context, in *KeptDraftInput) (*bodyOutput[KeptDraftDetail], error) {
 		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
+		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +168,7 @@ func (s *Server) registerKeptDrafts() {
 		OperationID: "drop-kept-draft", Method: http.MethodDelete, Path: path + "/{name}", Summary: "Drop a draft that was kept aside", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *KeptDraftInput) (*struct{}, error) {
 		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
+		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -175,8 +176,8 @@ func (s *Server) registerKeptDrafts() {
 			if err := tx.DropDraftCopy(ctx, ts.ID, store.CopyKept, in.Name); err != nil {
 				return err
 			}
-			rec := audit(ctx, "toolset.draft.drop", ts.ID)
-			rec.Before = mustJSON(map[string]string{"name": in.Name})
+			rec := request.Audit(ctx, "toolset.draft.drop", ts.ID)
+			rec.Before = store.JSON(map[string]string{"name": in.Name})
 			return tx.Audit(ctx, rec)
 		})
 	})

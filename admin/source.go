@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -70,11 +71,11 @@ func (s *Server) readSource(ctx context.Context, in *CreateToolset, again *refre
 	o := in.Source.OpenAPI
 	switch {
 	case o != nil && in.Source.MCP != nil:
-		return nil, fieldFault("/source", "the request names two sources: send source.openapi or source.mcp")
+		return nil, request.FieldFault("/source", "the request names two sources: send source.openapi or source.mcp")
 	case in.Source.MCP != nil:
 		return s.readServer(ctx, in, again, phase)
 	case o == nil:
-		return nil, fieldFault("/source", "the request names no source: send source.openapi.url, source.openapi.document, source.mcp.url or a multipart file")
+		return nil, request.FieldFault("/source", "the request names no source: send source.openapi.url, source.openapi.document, source.mcp.url or a multipart file")
 	}
 	since := again.validators()
 	given := 0
@@ -84,7 +85,7 @@ func (s *Server) readSource(ctx context.Context, in *CreateToolset, again *refre
 		}
 	}
 	if given != 1 {
-		return nil, fieldFault("/source/openapi", "source.openapi needs exactly one of url, document and files")
+		return nil, request.FieldFault("/source/openapi", "source.openapi needs exactly one of url, document and files")
 	}
 	src := new(source)
 	name := o.FileName
@@ -133,12 +134,12 @@ func (s *Server) readOverlays(ctx context.Context, src *source, overlays []Overl
 	for i, o := range overlays {
 		at := fmt.Sprintf("/source/openapi/overlays/%d", i)
 		if o.URL == "" && o.Document == "" {
-			return fieldFault(at, "an overlay needs url or document")
+			return request.FieldFault(at, "an overlay needs url or document")
 		}
 		if o.URL != "" {
 			u, err := sourceURL(o.URL)
 			if err != nil {
-				return fieldFault(at+"/url", "the address of the overlay is not an http or https URL without credentials")
+				return request.FieldFault(at+"/url", "the address of the overlay is not an http or https URL without credentials")
 			}
 			const maxOverlay = 4 << 20 // as the compiler accepts
 			doc, err := s.o.Fetcher.Fetch(ctx, FetchRequest{URL: u, Limit: maxOverlay})
@@ -179,7 +180,7 @@ func (src *source) part(_ context.Context, url string) ([]byte, error) {
 // record is how the source is read again. Validators are kept only where they
 // speak for everything that was read.
 func (src *source) record(toolset, connector string) *store.ToolsetSource {
-	row := &store.ToolsetSource{ToolsetID: toolset, Connector: connector, Overlays: mustJSON(src.overlays)}
+	row := &store.ToolsetSource{ToolsetID: toolset, Connector: connector, Overlays: store.JSON(src.overlays)}
 	if len(src.documents) == 0 {
 		row.ETag, row.LastModified = src.validators.ETag, src.validators.LastModified
 	}

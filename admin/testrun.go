@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -78,7 +78,7 @@ func (d *draft) choose(req *TestRequest, offered []Tool) (c *candidate, reason s
 			}
 			args := []byte("{}")
 			if req.Arguments != nil {
-				args = []byte(mustJSON(req.Arguments))
+				args = []byte(store.JSON(req.Arguments))
 			} else if found, ok := exampleArguments(tools[i].InputSchema); ok {
 				args = found
 			}
@@ -122,7 +122,7 @@ func (d *draft) choose(req *TestRequest, offered []Tool) (c *candidate, reason s
 func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *TestRequest) (*TestRun, error) {
 	run := &TestRun{Digest: d.ts.DraftDigest, At: ws.Now()}
 	if req.Connector != "" && d.named(req.Connector) == nil {
-		return nil, fieldFault("/connector", "the toolset has no connector %.80q; it has %s", req.Connector, d.names())
+		return nil, request.FieldFault("/connector", "the toolset has no connector %.80q; it has %s", req.Connector, d.names())
 	}
 	offered, err := s.workflows(ctx, d, true)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 	if a.Duration > 0 {
 		run.DurationSeconds = a.Duration.Seconds()
 	}
-	run.Answer, run.AnswerCut = cutText(a.Text, maxShownAnswer)
+	run.Answer, run.AnswerCut = request.CutText(a.Text, maxShownAnswer)
 	trimmed := bytes.TrimSpace(a.Text)
 	switch {
 	case c.tool.Plugin == "" && (a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden):
@@ -207,7 +207,7 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 	case a.IsError && a.UpstreamStatus != 0:
 		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)
 	case a.IsError:
-		text, _ := cutText(a.Text, 300)
+		text, _ := request.CutText(a.Text, 300)
 		run.Reason = "the call did not succeed: " + text
 	case a.UpstreamStatus < 200 || a.UpstreamStatus > 299:
 		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)
@@ -216,17 +216,6 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 	default:
 		run.Passed = true
 	}
-}
-
-// cutText returns at most n bytes of text, cut between characters.
-func cutText(b []byte, n int) (text string, cut bool) {
-	if cut = len(b) > n; cut {
-		for n > 0 && !utf8.RuneStart(b[n]) {
-			n--
-		}
-		b = b[:n]
-	}
-	return strings.ToValidUTF8(string(b), "\uFFFD"), cut
 }
 
 // recordTest writes a test. The toolset's version is raised, because what it
@@ -238,7 +227,7 @@ func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft, 
 	kept.Answer, kept.Arguments, kept.AnswerCut = "", nil, false // may hold personal data
 	row := &store.TestRun{
 		ToolsetID: d.ts.ID, Digest: run.Digest, CredentialVersion: run.CredentialVersion, Tool: run.Tool, Passed: run.Passed,
-		ArgumentsHash: hex.EncodeToString(args[:]), AnswerHash: hex.EncodeToString(answer[:]), Outcome: mustJSON(kept),
+		ArgumentsHash: hex.EncodeToString(args[:]), AnswerHash: hex.EncodeToString(answer[:]), Outcome: store.JSON(kept),
 	}
 	from, to := store.Draft, store.Draft
 	err := ws.Update(ctx, func(tx *store.Tx) error {
@@ -266,17 +255,17 @@ func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft, 
 		if err := tx.SaveToolset(ctx, d.ts); err != nil {
 			return err
 		}
-		rec := audit(ctx, "toolset.test", d.ts.ID)
+		rec := request.Audit(ctx, "toolset.test", d.ts.ID)
 		rec.Digest = run.Digest
-		rec.After = mustJSON(map[string]any{"tool": run.Tool, "passed": run.Passed, "upstreamStatus": run.UpstreamStatus, "testRunId": row.ID})
+		rec.After = store.JSON(map[string]any{"tool": run.Tool, "passed": run.Passed, "upstreamStatus": run.UpstreamStatus, "testRunId": row.ID})
 		if !run.Passed {
-			rec.Outcome = outcomeFailed
+			rec.Outcome = request.OutcomeFailed
 		}
 		return tx.Audit(ctx, rec)
 	})
 	run.ID = row.ID
 	if err == nil && from != to {
-		s.emit(Event{Type: EventTested, Workspace: ws.ID(), Toolset: d.ts.ID, Digest: run.Digest, From: string(from), To: string(to)})
+		s.events.Emit(publish.Event{Type: EventTested, Workspace: ws.ID(), Toolset: d.ts.ID, Digest: run.Digest, From: string(from), To: string(to)})
 	}
 	return err
 }
@@ -292,7 +281,7 @@ func showTest(row *store.TestRun) (*TestRun, error) {
 
 type testInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Body *TestRequest
 }
 
@@ -307,7 +296,7 @@ func (s *Server) registerTests() {
 		if in.Body != nil {
 			req = *in.Body
 		}
-		return s.run(ctx, "toolset.test", func(ctx context.Context, phase func(string)) (*done, error) {
+		return s.run(ctx, "toolset.test", func(ctx context.Context, phase func(string)) (*request.Done, error) {
 			return s.testAndDeploy(ctx, in, &req, phase)
 		})
 	})
@@ -315,7 +304,7 @@ func (s *Server) registerTests() {
 	s.registerDeploy()
 }
 
-func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequest, phase func(string)) (*done, error) {
+func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequest, phase func(string)) (*request.Done, error) {
 	ws := s.workspace(ctx)
 	d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
@@ -349,8 +338,8 @@ func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequ
 	if err != nil {
 		return nil, err
 	}
-	return &done{
-		status: http.StatusOK, resource: "/v1/toolsets/" + d.ts.ID, etag: etag(d.ts.Version),
-		body: TestAnswer{TestRun: *run, Deployed: deployed, Toolset: t},
+	return &request.Done{
+		Status: http.StatusOK, Resource: "/v1/toolsets/" + d.ts.ID, ETag: request.ETag(d.ts.Version),
+		Body: TestAnswer{TestRun: *run, Deployed: deployed, Toolset: t},
 	}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -85,7 +86,7 @@ func EnsureToken(ctx context.Context, st *store.Store, workspace, name string, t
 		if err := tx.AddToken(ctx, row); err != nil {
 			return err
 		}
-		return tx.Audit(ctx, &store.Audit{ActorType: "system", ActorID: "start", Action: "token.create", Resource: row.ID, Outcome: outcomeOK})
+		return tx.Audit(ctx, &store.Audit{ActorType: "system", ActorID: "start", Action: "token.create", Resource: row.ID, Outcome: request.OutcomeOK})
 	})
 	if err != nil {
 		return secrets.Secret{}, err

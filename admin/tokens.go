@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -95,7 +96,7 @@ func (s *Server) registerTokens() {
 	register(s, huma.Operation{
 		OperationID: "list-workspaces", Method: http.MethodGet, Path: "/v1/workspaces", Summary: "List workspaces (operator)", Tags: tags,
 	}, func(ctx context.Context, in *ListInput) (*listOutput[WorkspaceInfo], error) {
-		if err := requireOperator(ctx); err != nil {
+		if err := request.RequireOperator(ctx); err != nil {
 			return nil, err
 		}
 		p, err := in.page("/v1/workspaces")
@@ -112,7 +113,7 @@ func (s *Server) registerTokens() {
 		OperationID: "create-workspace", Method: http.MethodPost, Path: "/v1/workspaces", Summary: "Make a workspace (operator)", Tags: tags,
 		DefaultStatus: http.StatusCreated, Description: "The answer holds the API token of its first administrator, which is shown once.",
 	}, func(ctx context.Context, in *createWorkspaceInput) (*bodyOutput[CreatedWorkspace], error) {
-		if err := requireOperator(ctx); err != nil {
+		if err := request.RequireOperator(ctx); err != nil {
 			return nil, err
 		}
 		if in.Body.ID == "releases" || !registry.ValidSlug(in.Body.ID) { // its repositories would be those of releases
@@ -131,7 +132,7 @@ func (s *Server) registerTokens() {
 			return nil, err
 		}
 		err = s.workspace(ctx).Update(ctx, func(tx *store.Tx) error {
-			return tx.Audit(ctx, audit(ctx, "workspace.create", in.Body.ID))
+			return tx.Audit(ctx, request.Audit(ctx, "workspace.create", in.Body.ID))
 		})
 		if err != nil {
 			return nil, err
@@ -162,8 +163,8 @@ func (s *Server) addToken(ctx context.Context, ws *store.Workspace, in *CreateAP
 		if err := tx.AddToken(ctx, row); err != nil {
 			return err
 		}
-		rec := audit(ctx, "token.create", row.ID)
-		rec.After = mustJSON(map[string]any{"name": row.Name, "role": row.Role, "member": row.MemberID})
+		rec := request.Audit(ctx, "token.create", row.ID)
+		rec.After = store.JSON(map[string]any{"name": row.Name, "role": row.Role, "member": row.MemberID})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -186,6 +187,6 @@ func (s *Server) revokeToken(ctx context.Context, in *TokenInput) (*struct{}, er
 		if n == 0 {
 			return problem.New(problem.Conflict, "this is the last token of an administrator").Fix("make another one first")
 		}
-		return tx.Audit(ctx, audit(ctx, "token.revoke", in.ID))
+		return tx.Audit(ctx, request.Audit(ctx, "token.revoke", in.ID))
 	})
 }

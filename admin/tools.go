@@ -14,6 +14,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -41,13 +42,13 @@ type toolOutput struct {
 
 type patchToolInput struct {
 	ToolInput
-	MatchInput
+	request.MatchInput
 	Body PatchTool `contentType:"application/merge-patch+json"`
 }
 
 type batchInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Body BatchUpdate
 }
 
@@ -68,7 +69,7 @@ func (s *Server) registerTools() {
 		offered, err := s.workflows(ctx, d, true)
 		for i := range offered {
 			if offered[i].Name == in.Name {
-				return &toolOutput{ETag: etag(d.ts.Version), Body: offered[i]}, nil
+				return &toolOutput{ETag: request.ETag(d.ts.Version), Body: offered[i]}, nil
 			}
 		}
 		if err != nil {
@@ -155,7 +156,7 @@ func cutLast(s string) (before, after string, found bool) {
 func (d *draft) toolAnswer(name string) (*toolOutput, error) {
 	for _, t := range d.tools(true) {
 		if t.Name == name {
-			return &toolOutput{ETag: etag(d.ts.Version), Body: t}, nil
+			return &toolOutput{ETag: request.ETag(d.ts.Version), Body: t}, nil
 		}
 	}
 	return nil, notFoundTool(name)
@@ -172,7 +173,7 @@ func (s *Server) toolAfter(ctx context.Context, d *draft, name string) (*toolOut
 			continue
 		}
 		if j := findOperation(now, d.before[i].Operation); j >= 0 {
-			return &toolOutput{ETag: etag(d.ts.Version), Body: now[j]}, nil
+			return &toolOutput{ETag: request.ETag(d.ts.Version), Body: now[j]}, nil
 		}
 	}
 	return nil, notFoundTool(name)
@@ -183,13 +184,13 @@ func findOperation(tools []Tool, op Operation) int {
 }
 
 // updateTools applies a batch to the draft: all changes or none.
-func (s *Server) updateTools(ctx context.Context, id string, match *MatchInput, in *BatchUpdate) (*draft, error) {
+func (s *Server) updateTools(ctx context.Context, id string, match *request.MatchInput, in *BatchUpdate) (*draft, error) {
 	ws := s.workspace(ctx)
 	d, err := s.load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := match.check(d.ts.Version, false); err != nil {
+	if err := match.Check(d.ts.Version, false); err != nil {
 		return nil, err
 	}
 	before, err := s.served(ctx, d, false)
@@ -259,13 +260,13 @@ func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
 			continue
 		}
 		if in.Name != nil && *in.Name != "" && !toolName.MatchString(*in.Name) {
-			return fieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *in.Name)
+			return request.FieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *in.Name)
 		}
 		if t.Plugin != "" && in.Answers != nil {
-			return fieldFault(at+"/answers", "%s is the tool of a workflow: its answers are what plugin %s makes of them, in the format of the toolset", t.Name, t.Plugin)
+			return request.FieldFault(at+"/answers", "%s is the tool of a workflow: its answers are what plugin %s makes of them, in the format of the toolset", t.Name, t.Plugin)
 		}
 		if t.Plugin != "" && in.Annotations != nil {
-			return fieldFault(at+"/annotations", "%s is the tool of a workflow: what it does follows from the tools that plugin %s calls; set theirs", t.Name, t.Plugin)
+			return request.FieldFault(at+"/annotations", "%s is the tool of a workflow: what it does follows from the tools that plugin %s calls; set theirs", t.Name, t.Plugin)
 		}
 		answers, err := d.patchedAnswers(t.Operation, in.Answers, at+"/answers")
 		if err != nil {
@@ -301,7 +302,7 @@ func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
 func (d *draft) patchedFixed(t *Tool, change map[string]json.RawMessage, at string) (string, error) {
 	_, g := d.generated(t.Operation)
 	if g == nil && len(change) > 0 {
-		return "", fieldFault(at, "%s is the tool of a workflow: arguments of the tools that it calls can be fixed", t.Name)
+		return "", request.FieldFault(at, "%s is the tool of a workflow: arguments of the tools that it calls can be fixed", t.Name)
 	}
 	record := ""
 	for i := range d.edits {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -75,13 +76,13 @@ type addConnectorInput struct {
 
 type patchConnectorInput struct {
 	ToolsetConnectorInput
-	MatchInput
+	request.MatchInput
 	Body PatchConnector `contentType:"application/merge-patch+json"`
 }
 
 type deleteConnectorInput struct {
 	ToolsetConnectorInput
-	MatchInput
+	request.MatchInput
 }
 
 type connectorOutput struct {
@@ -104,14 +105,14 @@ func (s *Server) registerToolsetConnectors() {
 		if err != nil {
 			return nil, err
 		}
-		return &connectorsOutput{ETag: etag(d.ts.Version), Body: List[ToolsetConnector]{Items: t.Connectors}}, nil
+		return &connectorsOutput{ETag: request.ETag(d.ts.Version), Body: List[ToolsetConnector]{Items: t.Connectors}}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "add-toolset-connector", Method: http.MethodPost, Path: path, Summary: "Add an API or an MCP server to a toolset", Tags: tags,
 		Description: "Makes a connector, tests one of its safe tools, and deploys when the test passes. No tool that is there is renamed: " +
 			"a new one whose name is taken gets the connector's name in front. The same source again refreshes that connector (200).",
 	}, func(ctx context.Context, in *addConnectorInput) (*jobOutput, error) {
-		return s.run(ctx, "connector.add", func(ctx context.Context, phase func(string)) (*done, error) {
+		return s.run(ctx, "connector.add", func(ctx context.Context, phase func(string)) (*request.Done, error) {
 			return s.addConnector(ctx, in.ID, &in.Body, phase)
 		})
 	})
@@ -143,7 +144,7 @@ func (s *Server) registerToolsetConnectors() {
 
 func (s *Server) outlined(ctx context.Context, id string) (*draft, Toolset, error) {
 	ws := s.workspace(ctx)
-	ts, err := toolsetOf(ctx, ws, id)
+	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, Toolset{}, err
 	}
@@ -193,12 +194,12 @@ func (s *Server) connectorAnswer(ctx context.Context, ws *store.Workspace, d *dr
 	if err != nil {
 		return nil, err
 	}
-	return &connectorOutput{ETag: etag(d.ts.Version), Body: c}, nil
+	return &connectorOutput{ETag: request.ETag(d.ts.Version), Body: c}, nil
 }
 
 // addConnector makes a source another connector of a toolset.
-func (s *Server) addConnector(ctx context.Context, id string, in *AddConnector, phase func(string)) (*done, error) {
-	ts, err := toolsetOf(ctx, s.workspace(ctx), id)
+func (s *Server) addConnector(ctx context.Context, id string, in *AddConnector, phase func(string)) (*request.Done, error) {
+	ts, err := s.workspace(ctx).FindToolset(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +211,7 @@ func (s *Server) addConnector(ctx context.Context, id string, in *AddConnector, 
 
 // finishAdd tests and deploys a toolset that got another connector, as far as the
 // request wants it, and makes the answer.
-func (s *Server) finishAdd(ctx context.Context, ws *store.Workspace, d *draft, m *made, phase func(string)) (*done, error) {
+func (s *Server) finishAdd(ctx context.Context, ws *store.Workspace, d *draft, m *made, phase func(string)) (*request.Done, error) {
 	test, err := s.tryOut(ctx, ws, d, m.in, phase)
 	if err != nil {
 		return nil, err
@@ -232,7 +233,7 @@ func (s *Server) finishAdd(ctx context.Context, ws *store.Workspace, d *draft, m
 	if m.added {
 		status = http.StatusCreated
 	}
-	return &done{status: status, resource: "/v1/toolsets/" + d.ts.ID + "/connectors/" + d.row.Name, etag: etag(d.ts.Version), body: out}, nil
+	return &request.Done{Status: status, Resource: "/v1/toolsets/" + d.ts.ID + "/connectors/" + d.row.Name, ETag: request.ETag(d.ts.Version), Body: out}, nil
 }
 
 func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*connectorOutput, error) {
@@ -241,7 +242,7 @@ func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := in.check(d.ts.Version, true); err != nil {
+	if err := in.Check(d.ts.Version, true); err != nil {
 		return nil, err
 	}
 	if err := d.focus(in.Connector); err != nil {
@@ -290,7 +291,7 @@ func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) 
 	if err != nil {
 		return nil, err
 	}
-	if err := in.check(d.ts.Version, true); err != nil {
+	if err := in.Check(d.ts.Version, true); err != nil {
 		return nil, err
 	}
 	if d.named(in.Connector) == nil {
@@ -324,9 +325,9 @@ func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) 
 		if err := s.writeAuth(ctx, tx, d); err != nil {
 			return err
 		}
-		rec := audit(ctx, "connector.remove", d.ts.ID)
+		rec := request.Audit(ctx, "connector.remove", d.ts.ID)
 		rec.Digest = d.ts.DraftDigest
-		rec.Before = mustJSON(map[string]any{"connector": removed.row.Name, "source": removed.row.SourceURL, "digest": removed.row.ConnectorDigest})
+		rec.Before = store.JSON(map[string]any{"connector": removed.row.Name, "source": removed.row.SourceURL, "digest": removed.row.ConnectorDigest})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -59,7 +60,7 @@ func (s *Server) registerPreviews() {
 		OperationID: "get-draft-preview", Method: http.MethodGet, Path: path, Summary: "Read the preview of the draft", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[DraftPreview], error) {
 		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
+		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +75,7 @@ func (s *Server) registerPreviews() {
 		DefaultStatus: http.StatusNoContent, Description: "The next request to its URL gets 404.",
 	}, func(ctx context.Context, in *ToolsetInput) (*struct{}, error) {
 		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
+		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +83,7 @@ func (s *Server) registerPreviews() {
 			if err := tx.EndPreview(ctx, ts.ID); err != nil {
 				return err
 			}
-			return tx.Audit(ctx, audit(ctx, "toolset.preview_end", ts.ID))
+			return tx.Audit(ctx, request.Audit(ctx, "toolset.preview_end", ts.ID))
 		})
 	})
 }
@@ -139,14 +140,14 @@ func (s *Server) createDraftPreview(ctx context.Context, in *createPreviewInput)
 		return nil, err
 	}
 	row := &store.Preview{
-		ToolsetID: d.ts.ID, ID: id, Digest: was, Repository: repository, Envelope: envelope, Actor: requestOf(ctx).tokenID(), ExpiresAt: store.Time{Time: expires},
+		ToolsetID: d.ts.ID, ID: id, Digest: was, Repository: repository, Envelope: envelope, Actor: request.Of(ctx).TokenID(), ExpiresAt: store.Time{Time: expires},
 	}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.PutPreview(ctx, row); err != nil {
 			return err
 		}
-		rec := audit(ctx, "toolset.preview", d.ts.ID)
-		rec.Digest, rec.After = was, mustJSON(map[string]any{"expires": expires})
+		rec := request.Audit(ctx, "toolset.preview", d.ts.ID)
+		rec.Digest, rec.After = was, store.JSON(map[string]any{"expires": expires})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {

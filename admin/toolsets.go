@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -27,7 +28,7 @@ type detailOutput struct {
 
 type patchInput struct {
 	ToolsetInput
-	MatchInput
+	request.MatchInput
 	Body PatchToolset `contentType:"application/merge-patch+json"`
 }
 
@@ -43,7 +44,7 @@ func (s *Server) registerToolsets() {
 		Description: "Makes a connector and a draft, tests one safe tool, and deploys when the test passes. " +
 			"The same slug with the same source refreshes that toolset (200) and keeps its edits. A failed test leaves a draft; every other failure leaves nothing.",
 	}, func(ctx context.Context, in *createInput) (*jobOutput, error) {
-		return s.run(ctx, "toolset.create", func(ctx context.Context, phase func(string)) (*done, error) {
+		return s.run(ctx, "toolset.create", func(ctx context.Context, phase func(string)) (*request.Done, error) {
 			return s.create(ctx, &in.Body, phase)
 		})
 	})
@@ -55,12 +56,12 @@ func (s *Server) registerToolsets() {
 		OperationID: "get-toolset", Method: http.MethodGet, Path: "/v1/toolsets/{id}", Summary: "Read a toolset", Tags: tags,
 	}, func(ctx context.Context, in *getInput) (*detailOutput, error) {
 		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
+		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
-		if in.IfNoneMatch != "" && matches(in.IfNoneMatch, ts.Version) {
-			return nil, huma.ErrorWithHeaders(&Problem{Status: http.StatusNotModified}, http.Header{"Etag": {etag(ts.Version)}})
+		if in.IfNoneMatch != "" && request.Matches(in.IfNoneMatch, ts.Version) {
+			return nil, huma.ErrorWithHeaders(&Problem{Status: http.StatusNotModified}, http.Header{"Etag": {request.ETag(ts.Version)}})
 		}
 		d, err := outline(ctx, ws, ts)
 		if err != nil {
@@ -70,7 +71,7 @@ func (s *Server) registerToolsets() {
 		if err != nil {
 			return nil, err
 		}
-		return &detailOutput{ETag: etag(ts.Version), Body: d.detail(t)}, nil
+		return &detailOutput{ETag: request.ETag(ts.Version), Body: d.detail(t)}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "patch-toolset", Method: http.MethodPatch, Path: "/v1/toolsets/{id}", Summary: "Change a toolset", Tags: tags,
@@ -84,11 +85,11 @@ func (s *Server) registerToolsets() {
 		Description:   "Takes it out of the release first, then removes its records and its credential. Needs If-Match.",
 	}, func(ctx context.Context, in *deleteInput) (*struct{}, error) {
 		ws := s.workspace(ctx)
-		ts, err := toolsetOf(ctx, ws, in.ID)
+		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
-		if err := in.check(ts.Version, true); err != nil {
+		if err := in.Check(ts.Version, true); err != nil {
 			return nil, err
 		}
 		return nil, s.remove(ctx, ws, ts)
@@ -127,7 +128,7 @@ func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[T
 
 func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOutput[Revision], error) {
 	ws := s.workspace(ctx)
-	ts, err := toolsetOf(ctx, ws, in.ID)
+	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -145,13 +146,13 @@ func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOu
 	}), nil
 }
 
-func (s *Server) patchToolset(ctx context.Context, id string, match *MatchInput, in *PatchToolset) (*toolsetOutput, error) {
+func (s *Server) patchToolset(ctx context.Context, id string, match *request.MatchInput, in *PatchToolset) (*toolsetOutput, error) {
 	ws := s.workspace(ctx)
 	d, err := s.load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := match.check(d.ts.Version, true); err != nil {
+	if err := match.Check(d.ts.Version, true); err != nil {
 		return nil, err
 	}
 	if in.BaseURL != nil || in.Policy != nil || in.Stateless != nil {
@@ -234,8 +235,8 @@ func (s *Server) saveDraft(ctx context.Context, ws *store.Workspace, d *draft, a
 				return err
 			}
 		}
-		rec := audit(ctx, action, d.ts.ID)
-		rec.Digest, rec.Before, rec.After = d.ts.DraftDigest, mustJSON(before), mustJSON(after)
+		rec := request.Audit(ctx, action, d.ts.ID)
+		rec.Digest, rec.Before, rec.After = d.ts.DraftDigest, store.JSON(before), store.JSON(after)
 		return tx.Audit(ctx, rec)
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/rollup"
@@ -81,7 +82,7 @@ func (s *Server) applyUsage(ctx context.Context, node, only string, r *registry.
 		case only != "":
 			*ws = only
 		case !known[*ws]:
-			*ws = operator
+			*ws = request.Operator
 		}
 	}
 	for i := range r.Series {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -58,7 +59,7 @@ func (s *Server) readTicket(ctx context.Context, text string) (*ticketContent, e
 	if !c.shape.PerUser {
 		return nil, gone
 	}
-	if c.toolset, err = toolsetOf(ctx, c.ws, c.cred.ToolsetID); err != nil {
+	if c.toolset, err = c.ws.FindToolset(ctx, c.cred.ToolsetID); err != nil {
 		return nil, err
 	}
 	tok, err := holder{credential: t.Credential, user: &t.User}.read(ctx, c.ws)
@@ -134,11 +135,11 @@ func (s *Server) beginUserLogin(w http.ResponseWriter, r *http.Request, text str
 		return err
 	}
 	err = c.ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(mustJSON(l))); err != nil {
+		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l))); err != nil {
 			return err
 		}
-		rec := audit(ctx, "authentication.user.authorize", c.toolset.ID)
-		rec.ActorType, rec.ActorID = "user", clipText(t.User.ID, 200)
+		rec := request.Audit(ctx, "authentication.user.authorize", c.toolset.ID)
+		rec.ActorType, rec.ActorID = "user", request.ClipText(t.User.ID, 200)
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -158,7 +159,7 @@ func (s *Server) finishUserLogin(ctx context.Context, row *store.OAuthLogin, l *
 	l.State, row.State = "", store.LoginFailed
 	user, verifier := l.User.User, l.Verifier
 	l.Verifier = ""
-	err := ws.Update(ctx, func(tx *store.Tx) error { return tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(mustJSON(l))) })
+	err := ws.Update(ctx, func(tx *store.Tx) error { return tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l))) })
 	if problem.Is(err, problem.Conflict) {
 		return "", problem.New(problem.NotFound, "this login was finished before").Fix("begin it again")
 	}
@@ -172,10 +173,10 @@ func (s *Server) finishUserLogin(ctx context.Context, row *store.OAuthLogin, l *
 		if err != nil {
 			return err
 		}
-		rec := audit(ctx, "authentication.user.login", cred.ToolsetID)
-		rec.ActorType, rec.ActorID = "user", clipText(user.ID, 200)
+		rec := request.Audit(ctx, "authentication.user.login", cred.ToolsetID)
+		rec.ActorType, rec.ActorID = "user", request.ClipText(user.ID, 200)
 		if cause != nil {
-			rec.Outcome, rec.Reason = outcomeFailed, problemOf(cause).Detail
+			rec.Outcome, rec.Reason = request.OutcomeFailed, request.Detail(cause)
 		}
 		return tx.Audit(ctx, rec)
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -152,7 +153,7 @@ func (s *Server) mustLogIn(ctx context.Context, row *store.Credential, h holder,
 	if tok != nil {
 		t.Version = tok.Version
 	}
-	sealed, err := s.o.Keyring.Seal(ticketRecord, secrets.New(mustJSON(t)))
+	sealed, err := s.o.Keyring.Seal(ticketRecord, secrets.New(store.JSON(t)))
 	if err != nil {
 		return err
 	}
@@ -285,7 +286,7 @@ func (s *Server) userCredential(ctx context.Context, ws *store.Workspace, id, co
 
 // userCredentials are all of them.
 func (s *Server) userCredentials(ctx context.Context, ws *store.Workspace, id, connector string) (*store.Toolset, []*draftCredential, error) {
-	ts, err := toolsetOf(ctx, ws, id)
+	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -340,8 +341,8 @@ func (s *Server) revokeUser(ctx context.Context, id, connector, user string) err
 		if err != nil {
 			return err
 		}
-		rec := audit(ctx, "authentication.user.revoke", ts.ID)
-		rec.After = mustJSON(map[string]string{"user": user})
+		rec := request.Audit(ctx, "authentication.user.revoke", ts.ID)
+		rec.After = store.JSON(map[string]string{"user": user})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -373,12 +374,12 @@ func accessNames(ctx context.Context, ws *store.Workspace, toolset string) (map[
 func describeUser(u *registry.User, names map[string]string) string {
 	if u.Kind == registry.UserJWT {
 		host := hostname(u.Issuer)
-		return clipText(strings.ToValidUTF8(u.ID, "�"), 120) + ", as " + clipText(host, 120) + " knows them"
+		return request.ClipText(strings.ToValidUTF8(u.ID, "�"), 120) + ", as " + request.ClipText(host, 120) + " knows them"
 	}
 	if name := names[u.ID]; name != "" {
-		return "whoever holds the access token “" + clipText(name, 120) + "”"
+		return "whoever holds the access token “" + request.ClipText(name, 120) + "”"
 	}
-	return "whoever holds the access token " + clipText(u.ID, 80)
+	return "whoever holds the access token " + request.ClipText(u.ID, 80)
 }
 
 // firstOf is the first text that is not empty.

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
@@ -106,7 +108,7 @@ func (s *Server) CheckServers(ctx context.Context) error {
 			fault := ""
 			s.servers.answer(key) // what it tells from here on may not be in the list
 			if err := s.checkServer(ctx, ts, c); err != nil {
-				fault = problemOf(err).Detail
+				fault = request.Detail(err)
 				s.log.LogAttrs(ctx, slog.LevelWarn, "an MCP server could not be looked at, its tools stay as they are",
 					slog.String("toolset", ts.Slug), slog.String("connector", c.Name), slog.Any("error", err))
 			}
@@ -123,7 +125,7 @@ func watchKey(toolset, connector string) string { return toolset + "/" + connect
 
 // checkServer refreshes one connector of a toolset as its policy wants it.
 func (s *Server) checkServer(ctx context.Context, ts *store.Toolset, c *store.ToolsetConnector) error {
-	ctx = context.WithValue(ctx, contextKey{}, &request{workspace: ts.WorkspaceID})
+	ctx = request.With(ctx, &request.Request{Workspace: ts.WorkspaceID})
 	req := &RefreshRequest{Connector: c.Name}
 	if c.UpstreamPolicy == policyFollow {
 		req.Accept, req.follows = true, true
@@ -229,5 +231,5 @@ func (s *Server) upstreamChanged(d *draft, c *Changes, level slog.Level) {
 	if c.Waits {
 		to = "quarantined"
 	}
-	s.emit(Event{Type: "toolset.upstream_changed", Workspace: d.ts.WorkspaceID, Toolset: d.ts.ID, Revision: d.ts.LiveRevision, Digest: c.To.Digest, From: c.From.Digest, To: to})
+	s.events.Emit(publish.Event{Type: "toolset.upstream_changed", Workspace: d.ts.WorkspaceID, Toolset: d.ts.ID, Revision: d.ts.LiveRevision, Digest: c.To.Digest, From: c.From.Digest, To: to})
 }

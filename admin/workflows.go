@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -32,17 +33,17 @@ func (c *boundCall) String() string { return c.Method + " " + c.Path + " of " + 
 func (d *draft) resolveCalls(g *guest.Package, before []boundRecord, in *PluginBinding, at string) ([]boundCall, error) {
 	if g.Manifest.Kind != manifest.Workflow {
 		if len(in.Calls) > 0 {
-			return nil, fieldFault(at+"/calls", "plugin %s is no workflow and calls no tools", in.Plugin)
+			return nil, request.FieldFault(at+"/calls", "plugin %s is no workflow and calls no tools", in.Plugin)
 		}
 		return nil, nil
 	}
 	if in.Connector != "" || in.Tool != "" || in.Operation != nil {
-		return nil, fieldFault(at, "plugin %s is a workflow, which is bound to the toolset as a whole", in.Plugin)
+		return nil, request.FieldFault(at, "plugin %s is a workflow, which is bound to the toolset as a whole", in.Plugin)
 	}
 	wanted := g.Manifest.Capabilities.Tools
 	for _, name := range slices.Sorted(maps.Keys(in.Calls)) {
 		if !slices.Contains(wanted, name) {
-			return nil, fieldFault(at+"/calls", "plugin %s does not call %.80q; it calls %s", in.Plugin, name, strings.Join(wanted, ", "))
+			return nil, request.FieldFault(at+"/calls", "plugin %s does not call %.80q; it calls %s", in.Plugin, name, strings.Join(wanted, ", "))
 		}
 	}
 	all := d.tools(false)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -18,6 +19,14 @@ var ErrStale = errors.New("the record has changed")
 func (c *scope) Toolset(ctx context.Context, id string) (*Toolset, error) {
 	row := new(Toolset)
 	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "toolset", id)
+}
+
+// FindToolset reads a toolset by its id, which begins with ts_, or its slug.
+func (c *scope) FindToolset(ctx context.Context, ref string) (*Toolset, error) {
+	if strings.HasPrefix(ref, "ts_") {
+		return c.Toolset(ctx, ref)
+	}
+	return c.ToolsetBySlug(ctx, ref)
 }
 
 // ToolsetBySlug reads one toolset. It fails with [problem.NotFound], also when
