@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/s3"
 	"github.com/sluicegate/sluice/registry/server"
@@ -121,25 +119,14 @@ func (a *app) openBucket(ctx context.Context, blobs string) (*s3.Bucket, error) 
 		return nil, err
 	}
 	o.Transport = client.Transport
-	o.Keys = a.env.s3Keys(o.profile, o.credentialsFile)
-	if _, err := o.Keys(); err != nil {
-		return nil, err
-	}
-	return s3.Open(ctx, o.Options)
-}
-
-// bucketOptions is what an s3 URL says.
-type bucketOptions struct {
-	s3.Options
-
-	profile, credentialsFile string
+	return s3.Open(ctx, o)
 }
 
 // parseBucket reads s3://BUCKET/PREFIX?endpoint=URL&region=R&path-style=true&profile=P&credentials-file=F.
-func parseBucket(text string) (bucketOptions, error) {
-	var o bucketOptions
-	bad := func(format string, args ...any) (bucketOptions, error) {
-		return bucketOptions{}, problem.New(problem.InvalidArgument, "--blobs: "+format, args...).
+func parseBucket(text string) (s3.Options, error) {
+	var o s3.Options
+	bad := func(format string, args ...any) (s3.Options, error) {
+		return s3.Options{}, problem.New(problem.InvalidArgument, "--blobs: "+format, args...).
 			Fix("write it as s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION")
 	}
 	u, err := url.Parse(text)
@@ -166,9 +153,9 @@ func parseBucket(text string) (bucketOptions, error) {
 		case "region":
 			o.Region = v
 		case "profile":
-			o.profile = v
+			o.Profile = v
 		case "credentials-file":
-			o.credentialsFile = v
+			o.CredentialsFile = v
 		case "path-style", "insecure":
 			if v != "true" && v != "false" {
 				return bad("%s is true or false", name)
@@ -186,59 +173,4 @@ func parseBucket(text string) (bucketOptions, error) {
 		return bad("the store %s would be reached without TLS; use https, or say insecure=true", printable(e.Host))
 	}
 	return o, nil
-}
-
-// s3Keys are the credentials for a bucket as the tools of S3 know them: the
-// environment, or a profile of the shared credentials file, which is read again for
-// each use so that what was renewed counts.
-func (e environment) s3Keys(profile, file string) func() (s3.Keys, error) {
-	return func() (s3.Keys, error) {
-		id, key := e.getenv("AWS_ACCESS_KEY_ID"), e.getenv("AWS_SECRET_ACCESS_KEY")
-		if file == "" && profile == "" && id != "" && key != "" {
-			return s3.Keys{AccessKey: id, SecretKey: secrets.New(key), SessionToken: secrets.New(e.getenv("AWS_SESSION_TOKEN"))}, nil
-		}
-		path := first(file, e.getenv("AWS_SHARED_CREDENTIALS_FILE"))
-		if path == "" && e.home != "" {
-			path = filepath.Join(e.home, ".aws", "credentials")
-		}
-		return profileKeys(path, first(profile, e.getenv("AWS_PROFILE"), "default"))
-	}
-}
-
-// profileKeys reads a profile of a shared credentials file.
-func profileKeys(path, profile string) (s3.Keys, error) {
-	var k s3.Keys
-	f, err := os.Open(path)
-	if err != nil {
-		return k, problem.New(problem.InvalidArgument, "there are no credentials for the bucket: neither AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY nor a file that can be read").
-			Fix("set them, or name a file with credentials-file=FILE in the URL").Because(err)
-	}
-	defer func() { _ = f.Close() }() // only read
-	section, found := "", false
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		line := strings.TrimSpace(lines.Text())
-		if name, ok := strings.CutPrefix(line, "["); ok {
-			section = strings.TrimSpace(strings.TrimSuffix(name, "]"))
-			found = found || section == profile
-			continue
-		}
-		name, value, ok := strings.Cut(line, "=")
-		if !ok || section != profile || strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
-			continue
-		}
-		value = strings.TrimSpace(value)
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "aws_access_key_id":
-			k.AccessKey = value
-		case "aws_secret_access_key":
-			k.SecretKey = secrets.New(value)
-		case "aws_session_token":
-			k.SessionToken = secrets.New(value)
-		}
-	}
-	if k.AccessKey == "" || k.SecretKey.IsZero() {
-		return s3.Keys{}, problem.New(problem.InvalidArgument, "the credentials file has no access key for the profile %.80q", profile).At(path, 0, 0, "").
-			Fix("add aws_access_key_id and aws_secret_access_key to it, or name another with profile=NAME in the URL")
-	}
-	return k, nil
 }

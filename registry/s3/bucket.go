@@ -17,11 +17,9 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/server"
 )
@@ -41,13 +39,6 @@ const (
 	staleAfter = 24 * time.Hour
 )
 
-// Keys sign requests.
-type Keys struct {
-	AccessKey    string
-	SecretKey    secrets.Secret
-	SessionToken secrets.Secret // of temporary credentials
-}
-
 // Options configure a Bucket.
 type Options struct {
 	Endpoint  string // URL of the store, scheme and host. Default: https://s3.<region>.amazonaws.com
@@ -55,11 +46,13 @@ type Options struct {
 	Prefix    string // put before every key, such as "sluice/"
 	Region    string // Default: us-east-1
 	PathStyle bool   // the bucket is in the path and not in the host name
-	// Keys is asked for credentials when requests are signed, so that renewed ones are
-	// used. nil: requests are not signed.
-	Keys      func() (Keys, error)
-	Transport http.RoundTripper // Required
-	TempDir   string            // for contents while they are checked. Default: the system's
+	// CredentialsFile and Profile name shared credentials. Default: the access key of the
+	// environment, as S3's own tools read it (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+	// AWS_SESSION_TOKEN), else AWS_SHARED_CREDENTIALS_FILE or ~/.aws/credentials, and
+	// AWS_PROFILE or "default".
+	CredentialsFile, Profile string
+	Transport                http.RoundTripper // Required
+	TempDir                  string            // for contents while they are checked. Default: the system's
 }
 
 // Validate reports everything that is wrong.
@@ -121,8 +114,12 @@ func Open(ctx context.Context, o Options) (*Bucket, error) {
 	if o.PathStyle {
 		lookup = minio.BucketLookupPath
 	}
+	keys := o.credentials()
+	if _, err := keys.GetWithContext(nil); err != nil {
+		return nil, err
+	}
 	c, err := minio.New(u.Host, &minio.Options{
-		Creds: credentials.New(provider{o.Keys}), Secure: u.Scheme == "https", Transport: o.Transport, Region: o.Region, BucketLookup: lookup, MaxRetries: retries,
+		Creds: keys, Secure: u.Scheme == "https", Transport: o.Transport, Region: o.Region, BucketLookup: lookup, MaxRetries: retries,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket %s: %w", o.Bucket, err)
@@ -160,34 +157,6 @@ func (b *Bucket) removeStale(ctx context.Context) {
 		keyMarker, idMarker = list.NextKeyMarker, list.NextUploadIDMarker
 	}
 }
-
-// provider gives the client our credentials.
-type provider struct{ keys func() (Keys, error) }
-
-// lifetime of credentials before they are asked for again.
-const lifetime = 5 * time.Minute
-
-func (p provider) Retrieve() (credentials.Value, error) {
-	if p.keys == nil {
-		return credentials.Value{SignerType: credentials.SignatureAnonymous}, nil
-	}
-	k, err := p.keys()
-	if err != nil {
-		return credentials.Value{}, err
-	}
-	return credentials.Value{
-		AccessKeyID: k.AccessKey, SecretAccessKey: k.SecretKey.Reveal(), SessionToken: k.SessionToken.Reveal(),
-		SignerType: credentials.SignatureV4, Expiration: time.Now().Add(lifetime),
-	}, nil
-}
-
-func (p provider) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
-	return p.Retrieve()
-}
-
-// IsExpired makes the client ask each time; reading a small file costs nothing beside
-// a request.
-func (p provider) IsExpired() bool { return true }
 
 func (b *Bucket) key(d registry.Digest) string { return b.prefix + d.Hex() }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,7 +18,6 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/s3"
 	"github.com/sluicegate/sluice/registry/server/contenttest"
@@ -40,11 +41,12 @@ func store(t testing.TB, change func(http.Handler) http.Handler) (url string, ba
 }
 
 func options(t testing.TB, url string) s3.Options {
+	file := filepath.Join(t.TempDir(), "credentials")
+	if err := os.WriteFile(file, []byte("[default]\naws_access_key_id=AKID\naws_secret_access_key=canary-secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return s3.Options{
-		Endpoint: url, Bucket: "artifacts", Prefix: "sluice/one/", PathStyle: true, Transport: &http.Transport{}, TempDir: t.TempDir(),
-		Keys: func() (s3.Keys, error) {
-			return s3.Keys{AccessKey: "AKID", SecretKey: secrets.New("canary-secret")}, nil
-		},
+		Endpoint: url, Bucket: "artifacts", Prefix: "sluice/one/", PathStyle: true, Transport: &http.Transport{}, TempDir: t.TempDir(), CredentialsFile: file,
 	}
 }
 
@@ -190,7 +192,7 @@ func TestOpenRefuses(t *testing.T) {
 	f("a prefix that is a path", func(o *s3.Options) { o.Prefix = "../x" })
 	f("a prefix past the limit", func(o *s3.Options) { o.Prefix = strings.Repeat("x", 513) })
 	f("no transport", func(o *s3.Options) { o.Transport = nil })
-	f("no credentials", func(o *s3.Options) { o.Keys = func() (s3.Keys, error) { return s3.Keys{}, errors.New("none") } })
+	f("no credentials", func(o *s3.Options) { o.CredentialsFile += ".absent" })
 	o := options(t, url)
 	o.Prefix = strings.Repeat("x", 512)
 	open(t, o)

@@ -2,8 +2,8 @@
 // S3-compatible store, in place of a directory: [Bucket] is a server.Content.
 //
 // It is not the registry's index: tags, referrers and what repositories have stay in
-// the data directory, so one control plane owns a prefix of a bucket. It reads no
-// environment and dials nothing itself: cmd/sluice gives credentials and transport.
+// the data directory, so one control plane owns a prefix of a bucket. It dials nothing
+// itself: its transport is given. Credentials are found where S3's own tools look.
 //
 // Contents are objects <prefix>blobs/sha256/<hex>, as in an OCI image layout. A put
 // returns when the store acknowledged the whole object, whose hash (for contents in
