@@ -477,26 +477,12 @@ func newKeys(d *safedial.Dialer, logger *slog.Logger) (*access.Keys, error) {
 
 // serve makes a verified release the snapshot of a holder.
 func serve(state *edge.State, holder *snapshot.Holder, meter *metering.Meter, keys *access.Keys) error {
-	in := inputOf(state)
-	in.Meter, in.Keys = meter, keys
-	s, err := snapshot.Compile(in, holder.Load())
+	s, err := state.Compile(holder.Load(), meter, keys)
 	if err != nil {
 		return err
 	}
 	holder.Store(s)
 	return nil
-}
-
-// inputOf is what a snapshot of a verified release is compiled of.
-func inputOf(state *edge.State) snapshot.Input {
-	in := snapshot.Input{Release: state.Release, Toolsets: make([]snapshot.ToolsetInput, 0, len(state.Toolsets))}
-	for _, t := range state.Toolsets {
-		in.Toolsets = append(in.Toolsets, snapshot.ToolsetInput{
-			ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,
-			Plugins: t.Plugins, Access: t.Access, AccessDigest: t.ReleaseToolset.Access, Index: t.Index,
-		})
-	}
-	return in
 }
 
 // awaitLive waits until the gateway serves at least a revision of a toolset;

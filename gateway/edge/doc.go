@@ -8,9 +8,9 @@
 // release goes through the same verification; without one that verifies the node
 // is not ready. A signed release without toolsets is obeyed.
 //
-// It does not serve requests, build routing tables or know a transport: Apply
-// gets each new State, and a Source brings releases and artifacts. It never
-// imports the control plane. The files of the cache are described in
+// It does not serve requests or know a transport: a Source brings releases and
+// artifacts, and Apply gets each new State, which compiles into the snapshot that a
+// gateway serves. It never imports the control plane. The files of the cache are described in
 // docs/releases.md.
 //
 // A Follower has one goroutine, Run; its other methods may be called from any.

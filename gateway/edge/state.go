@@ -1,6 +1,9 @@
 package edge
 
 import (
+	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/registry"
@@ -23,4 +26,18 @@ type Toolset struct {
 	Connectors              map[string]*connector.Connector // by registry.ConnectorRef.Name
 	Access                  *registry.AccessDocument        // nil: the bundle says who may enter
 	Plugins                 []*guest.Package                // in the order of Bundle.Plugins
+}
+
+// Compile makes the state a snapshot, with the toolsets of prev (nil: none) that did not
+// change. meter counts the calls of its tools, keys open the toolsets that tokens of an
+// authorization server open; either may be nil. It fails as [snapshot.Compile] does.
+func (s *State) Compile(prev *snapshot.Snapshot, meter *metering.Meter, keys *access.Keys) (*snapshot.Snapshot, error) {
+	in := snapshot.Input{Release: s.Release, Toolsets: make([]snapshot.ToolsetInput, len(s.Toolsets)), Meter: meter, Keys: keys}
+	for i, t := range s.Toolsets {
+		in.Toolsets[i] = snapshot.ToolsetInput{
+			ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,
+			Plugins: t.Plugins, Access: t.Access, AccessDigest: t.ReleaseToolset.Access, Index: t.Index,
+		}
+	}
+	return snapshot.Compile(in, prev)
 }

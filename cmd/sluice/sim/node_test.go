@@ -161,14 +161,7 @@ func (p *process) follow(ctx context.Context) {
 // apply makes a verified release the snapshot that calls are served from, and checks
 // that it may be.
 func (p *process) apply(s *edge.State) error {
-	in := snapshot.Input{Release: s.Release, Meter: p.meter}
-	for _, t := range s.Toolsets {
-		in.Toolsets = append(in.Toolsets, snapshot.ToolsetInput{
-			ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,
-			Plugins: t.Plugins, Access: t.Access, AccessDigest: t.ReleaseToolset.Access, Index: t.Index,
-		})
-	}
-	next, err := snapshot.Compile(in, p.holder.Load())
+	next, err := s.Compile(p.holder.Load(), p.meter, nil)
 	if err != nil {
 		return err
 	}
