@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/streamable"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/textfilter"
@@ -87,15 +89,14 @@ answered with --input '{"NAME": {"action": "accept", "content": {…}}}'.`,
   sluice call https://gateway.example/t/petstore get_pet_by_id petId=7`,
 		Args: between(2, -1, "a toolset, a tool and its arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := a.mcp(cmd.Context(), args[0])
+			ctx, cancel := context.WithTimeout(cmd.Context(), a.flags.timeout)
+			defer cancel()
+			// Who cannot be asked gets the text of the question instead.
+			m, err := a.mcp(ctx, args[0], input != "" || !a.flags.noInput && isTerminal(a.stdin))
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), a.flags.timeout)
-			defer cancel()
-			if err := m.connect(ctx); err != nil {
-				return err
-			}
+			defer m.Close()
 			schema, err := a.toolSchema(ctx, m, args[0], args[1])
 			if err != nil {
 				return err
@@ -105,11 +106,8 @@ answered with --input '{"NAME": {"action": "accept", "content": {…}}}'.`,
 				return err
 			}
 			start := time.Now()
-			meta := map[string]any{traceKey: true}
-			if input != "" || !a.flags.noInput && isTerminal(a.stdin) { // who cannot be asked gets what is said instead
-				meta["io.modelcontextprotocol/clientCapabilities"] = elicits
-			}
-			answer, err := a.callTool(ctx, m, map[string]any{"name": args[1], "arguments": in, "_meta": meta}, input)
+			call := &mcp.CallToolParams{Meta: mcp.Meta{traceKey: true}, Name: args[1], Arguments: in}
+			answer, err := a.callTool(ctx, m, call, input)
 			if err != nil {
 				return err
 			}
@@ -124,73 +122,38 @@ answered with --input '{"NAME": {"action": "accept", "content": {…}}}'.`,
 	return cmd
 }
 
-// mcp makes an MCP client for a toolset or URL.
-func (a *app) mcp(ctx context.Context, target string) (*mcpClient, error) {
+// mcp connects to a toolset or URL.
+func (a *app) mcp(ctx context.Context, target string, elicits bool) (*streamable.Client, error) {
 	u, err := a.toolsetURL(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	hc, err := a.httpClient()
-	if err != nil {
+	return a.dialMCP(ctx, streamable.Options{URL: u, Elicits: elicits})
+}
+
+// dialMCP connects to a toolset URL with the access token of the environment.
+func (a *app) dialMCP(ctx context.Context, o streamable.Options) (*streamable.Client, error) {
+	var err error
+	if o.HTTP, err = a.httpClient(); err != nil {
 		return nil, err
 	}
-	m := &mcpClient{url: u, http: hc, access: a.env.access}
+	o.Name, o.Access, o.Version = redactURL(o.URL), a.env.access, versionOrDevel()
 	if a.flags.verbose {
-		m.trace = a.stderr
+		o.Trace = a.stderr
 	}
-	return m, nil
-}
-
-// tool is one tool as a client sees it.
-type tool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-	Annotations struct {
-		ReadOnly bool `json:"readOnlyHint"`
-	} `json:"annotations"`
-}
-
-// tools lists all tools of a server.
-func (c *mcpClient) tools(ctx context.Context) ([]tool, error) {
-	var out []tool
-	cursor := ""
-	const mostPages = 1000 // a server that never ends its list
-	for range mostPages {
-		params := map[string]any{}
-		if cursor != "" {
-			params["cursor"] = cursor
-		}
-		result, err := c.request(ctx, "tools/list", "", params)
-		if err != nil {
-			return nil, err
-		}
-		var page struct {
-			Tools      []tool `json:"tools"`
-			NextCursor string `json:"nextCursor"`
-		}
-		if err := json.Unmarshal(result, &page); err != nil {
-			return nil, fmt.Errorf("reading the tools of %s: %w", redactURL(c.url), err)
-		}
-		out = append(out, page.Tools...)
-		if page.NextCursor == "" {
-			return out, nil
-		}
-		cursor = page.NextCursor
-	}
-	return nil, problem.New(problem.Unavailable, "the list of tools of %s does not end", redactURL(c.url))
+	return streamable.Connect(ctx, o)
 }
 
 // toolSchema returns the input schema of a tool, or says which tool was meant.
-func (a *app) toolSchema(ctx context.Context, m *mcpClient, target, name string) (json.RawMessage, error) {
-	list, err := m.tools(ctx)
+func (a *app) toolSchema(ctx context.Context, m *streamable.Client, target, name string) (json.RawMessage, error) {
+	list, err := m.Tools(ctx)
 	if err != nil {
 		return nil, err
 	}
 	names := make([]string, len(list))
 	for i, t := range list {
 		if t.Name == name {
-			return t.InputSchema, nil
+			return json.Marshal(t.InputSchema)
 		}
 		names[i] = t.Name
 	}
@@ -259,38 +222,33 @@ func jsonFault(err error) string {
 	return err.Error()
 }
 
-// propertyTypes returns the JSON types that a schema's properties may have.
+// propertyTypes returns the JSON types that the properties of an input schema may have.
 func propertyTypes(schema json.RawMessage) (map[string][]string, error) {
 	out := map[string][]string{}
 	if len(schema) == 0 {
 		return out, nil
 	}
-	type property struct {
-		Type  json.RawMessage `json:"type"`
-		AnyOf []struct {
-			Type json.RawMessage `json:"type"`
-		} `json:"anyOf"`
+	var object struct {
+		Properties map[string]any `json:"properties"`
 	}
-	var s struct {
-		Properties map[string]property `json:"properties"`
-	}
-	if err := json.Unmarshal(schema, &s); err != nil {
+	if err := json.Unmarshal(schema, &object); err != nil {
 		return nil, fmt.Errorf("reading the input schema of the tool: %w", err)
 	}
-	read := func(raw json.RawMessage) (list []string) {
-		var one string
-		if json.Unmarshal(raw, &one) == nil {
-			return []string{one}
+	for name, p := range object.Properties {
+		property, _ := p.(map[string]any)
+		alternatives, _ := property["anyOf"].([]any)
+		for _, s := range append([]any{p}, alternatives...) {
+			schema, _ := s.(map[string]any)
+			switch t := schema["type"].(type) {
+			case string:
+				out[name] = append(out[name], t)
+			case []any:
+				for _, one := range t {
+					s, _ := one.(string)
+					out[name] = append(out[name], s)
+				}
+			}
 		}
-		_ = json.Unmarshal(raw, &list) // neither: any type
-		return list
-	}
-	for name, p := range s.Properties {
-		types := read(p.Type)
-		for _, alternative := range p.AnyOf {
-			types = append(types, read(alternative.Type)...)
-		}
-		out[name] = types
 	}
 	return out, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/sluicegate/sluice/cmd/internal/streamable"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -15,15 +17,12 @@ import (
 // lead to another question.
 const maxRounds = 8
 
-// elicits is what a call declares of what it can be asked.
-var elicits = map[string]any{"elicitation": map[string]any{"form": map[string]any{}, "url": map[string]any{}}}
-
 // inputResult is a result that asks for input before the call can go on (MCP
 // 2026-07-28 "Multi Round-Trip Requests").
 type inputResult struct {
 	Type     string                     `json:"resultType"`
 	Requests map[string]json.RawMessage `json:"inputRequests"`
-	State    json.RawMessage            `json:"requestState"`
+	State    string                     `json:"requestState"`
 }
 
 // inputRequest is one question of a tool.
@@ -50,16 +49,15 @@ type inputSchema struct {
 
 // callTool calls a tool and answers what it asks on the way: with input, answers by
 // the names of the questions, or else by asking at the terminal.
-func (a *app) callTool(ctx context.Context, m *mcpClient, params map[string]any, input string) (json.RawMessage, error) {
+func (a *app) callTool(ctx context.Context, m *streamable.Client, call *mcp.CallToolParams, input string) (json.RawMessage, error) {
 	given := map[string]json.RawMessage{}
 	if input != "" {
 		if err := json.Unmarshal([]byte(input), &given); err != nil {
 			return nil, usagef("--input is not a JSON object: %s", jsonFault(err))
 		}
 	}
-	name, _ := params["name"].(string)
 	for range maxRounds {
-		answer, err := m.request(ctx, "tools/call", name, params)
+		answer, err := m.Call(ctx, call)
 		if err != nil {
 			return nil, err
 		}
@@ -73,13 +71,25 @@ func (a *app) callTool(ctx context.Context, m *mcpClient, params map[string]any,
 				return nil, err
 			}
 		}
-		params["inputResponses"] = responses
-		delete(params, "requestState")
-		if len(r.State) > 0 {
-			params["requestState"] = r.State
+		call.RequestState = r.State
+		if call.InputResponses, err = inputResponses(responses); err != nil {
+			return nil, err
 		}
 	}
-	return nil, problem.New(problem.Unavailable, "the tool %s asked %d times and has no answer", name, maxRounds)
+	return nil, problem.New(problem.Unavailable, "the tool %s asked %d times and has no answer", call.Name, maxRounds)
+}
+
+// inputResponses gives answers the types that the MCP SDK sends.
+func inputResponses(answers map[string]json.RawMessage) (mcp.InputResponseMap, error) {
+	b, err := json.Marshal(answers)
+	if err != nil {
+		return nil, fmt.Errorf("writing the answer: %w", err)
+	}
+	var out mcp.InputResponseMap
+	if err := json.Unmarshal(b, &out); err != nil {
+		return nil, usagef("--input has an answer that MCP does not know: %w", err)
+	}
+	return out, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -1,19 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 
+	"github.com/sluicegate/sluice/cmd/internal/streamable"
 	"github.com/spf13/cobra"
 )
 
@@ -39,13 +32,13 @@ Both protocol eras pass: messages go through unchanged, headers are added.`,
 			if err != nil {
 				return err
 			}
-			b := &bridge{url: target, http: hc, out: a.stdout, log: a.say, calls: map[string]context.CancelFunc{}}
+			b := &streamable.Bridge{URL: target, HTTP: hc, Version: versionOrDevel(), Log: a.say, Explain: asUnreachableText}
 			if headerFile != "" {
-				if b.header, err = readHeaders(headerFile); err != nil {
+				if b.Header, err = readHeaders(headerFile); err != nil {
 					return err
 				}
 			}
-			return b.run(cmd.Context(), a.stdin)
+			return b.Run(cmd.Context(), a.stdin, a.stdout)
 		},
 	}
 	cmd.Flags().StringVar(&headerFile, "header-file", "", `file with headers to send, one "Name: value" a line`)
@@ -73,252 +66,9 @@ func readHeaders(path string) (http.Header, error) {
 	return h, nil
 }
 
-// maxCalls of one stdio client that run at the same time. Clients run a handful;
-// beyond it a new message waits, which is what a full pipe does too.
-const maxCalls = 64
-
-// bridge copies MCP messages between stdio and Streamable HTTP. It changes none
-// of them: the client on stdio and the server negotiate everything themselves.
-type bridge struct {
-	url    string
-	http   *http.Client
-	header http.Header
-	log    func(format string, args ...any)
-
-	outMu sync.Mutex
-	out   io.Writer // guarded by outMu
-
-	mu      sync.Mutex
-	version string                        // guarded by mu; settled by initialize
-	session string                        // guarded by mu
-	calls   map[string]context.CancelFunc // guarded by mu; running requests by their JSON id
-}
-
-// message is what the bridge needs to know of one.
-type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params struct {
-		Name            string          `json:"name"`
-		URI             string          `json:"uri"`
-		TaskID          string          `json:"taskId"`
-		RequestID       json.RawMessage `json:"requestId"`
-		ProtocolVersion string          `json:"protocolVersion"`
-		Meta            struct {
-			Version string `json:"io.modelcontextprotocol/protocolVersion"`
-		} `json:"_meta"`
-	} `json:"params"`
-}
-
-// run copies until in ends; what is running then may finish.
-func (b *bridge) run(ctx context.Context, in io.Reader) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var running sync.WaitGroup
-	defer running.Wait()
-	slots := make(chan struct{}, maxCalls)
-	lines := make(chan []byte)
-	readErr := make(chan error, 1)
-	go func() { readErr <- readLines(ctx, in, lines) }()
-	for {
-		select {
-		case <-ctx.Done():
-			return errInterrupted
-		case err := <-readErr:
-			return err
-		case line := <-lines:
-			var m message
-			if err := json.Unmarshal(line, &m); err != nil {
-				b.write([]byte(`{"jsonrpc":"2.0","error":{"code":-32700,"message":"the message is not JSON"}}`))
-				continue
-			}
-			if m.Method == "notifications/cancelled" {
-				b.cancel(m.Params.RequestID)
-			}
-			if m.Method == "initialize" || len(m.ID) == 0 {
-				b.forward(ctx, &m, line) // what follows needs its answer, or must not overtake it
-				continue
-			}
-			slots <- struct{}{}
-			running.Go(func() {
-				defer func() { <-slots }()
-				b.forward(ctx, &m, line)
-			})
-		}
-	}
-}
-
-// readLines sends each line of in that is not blank. It ends with in, or with ctx
-// when somebody has to take the next line.
-func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
-	r := newLineReader(in, maxMessage)
-	for {
-		line, err := r.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading stdin: %w", err)
-		}
-		select {
-		case lines <- line:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// cancel ends a running request: in the modern era closing its stream is how a
-// server learns of it.
-func (b *bridge) cancel(id json.RawMessage) {
-	b.mu.Lock()
-	stop := b.calls[string(id)]
-	b.mu.Unlock()
-	if stop != nil {
-		stop()
-	}
-}
-
-// forward posts one message and writes what comes back.
-func (b *bridge) forward(ctx context.Context, m *message, line []byte) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	b.mu.Lock()
-	version, session := b.version, b.session
-	if m.Params.Meta.Version != "" {
-		version = m.Params.Meta.Version
-	}
-	if m.Method != "" && len(m.ID) > 0 {
-		b.calls[string(m.ID)] = stop
-	}
-	b.mu.Unlock()
-	defer func() {
-		b.mu.Lock()
-		delete(b.calls, string(m.ID))
-		b.mu.Unlock()
-	}()
-	if m.Method == "notifications/cancelled" && version >= modernVersion {
-		return // the stream was closed; over HTTP the modern era has no such message
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url, bytes.NewReader(line))
-	if err != nil {
-		b.fail(m, "the toolset URL cannot be used")
-		return
-	}
-	maps.Copy(req.Header, b.header)
-	name := ""
-	switch m.Method {
-	case "tools/call", "prompts/get":
-		name = m.Params.Name
-	case "resources/read":
-		name = m.Params.URI
-	case "tasks/get", "tasks/update", "tasks/cancel":
-		name = m.Params.TaskID
-	}
-	mcpHeaders(req.Header, version, session, m.Method, name)
-	resp, err := b.http.Do(req)
-	if err != nil {
-		if ctx.Err() == nil {
-			b.log("✗ %s: %s", m.Method, asUnreachableText(err))
-			b.fail(m, asUnreachableText(err))
-		}
-		return
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent {
-		return
-	}
-	answered := false
-	err = eachMessage(resp, func(msg []byte) bool {
-		var r rpcAnswer
-		if json.Unmarshal(msg, &r) == nil && r.Method == "" {
-			answered = true
-			if m.Method == "initialize" {
-				b.settle(resp, r.Result)
-			}
-			if len(r.ID) == 0 && len(m.ID) > 0 && r.Error != nil {
-				// An error about the HTTP request itself carries no id; a client on stdio
-				// would wait for its answer for ever.
-				msg = errorMessage(m.ID, r.Error.Code, r.Error.Message)
-			}
-		}
-		b.write(msg)
-		return true
-	})
-	if ctx.Err() != nil || answered && err == nil {
-		return
-	}
-	if err == nil {
-		err = errors.New("the server closed the connection without an answer")
-	}
-	b.log("✗ %s: %s", m.Method, err)
-	if !answered {
-		b.fail(m, err.Error())
-	}
-}
-
-// settle keeps what initialize decided, for the headers of what follows.
-func (b *bridge) settle(resp *http.Response, result json.RawMessage) {
-	var r struct {
-		ProtocolVersion string `json:"protocolVersion"`
-	}
-	if json.Unmarshal(result, &r) != nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.version, b.session = r.ProtocolVersion, resp.Header.Get("Mcp-Session-Id")
-}
-
-// fail answers a request that the server did not.
-func (b *bridge) fail(m *message, text string) {
-	if m.Method == "" || len(m.ID) == 0 {
-		return
-	}
-	const internalError = -32603
-	b.write(errorMessage(m.ID, internalError, text))
-}
-
-func errorMessage(id json.RawMessage, code int, text string) []byte {
-	out, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text}})
-	if err != nil {
-		panic("BUG: " + err.Error()) // id was read as JSON
-	}
-	return out
-}
-
-// write writes one message as one line.
-func (b *bridge) write(msg []byte) {
-	var line bytes.Buffer
-	if bytes.ContainsAny(msg, "\r\n") {
-		if json.Compact(&line, msg) != nil {
-			return
-		}
-	} else {
-		line.Write(msg)
-	}
-	line.WriteByte('\n')
-	b.outMu.Lock()
-	defer b.outMu.Unlock()
-	_, _ = b.out.Write(line.Bytes()) // a client that left closes stdin as well, and that ends us
-}
-
 func asUnreachableText(err error) string {
 	if p := asUnreachable(err); p != nil {
 		return p.Error()
 	}
 	return err.Error()
-}
-
-// headerValue encodes a name for Mcp-Name: as it is when it is plain, else as
-// MCP 2026-07-28 writes it, =?base64?…?=.
-func headerValue(s string) string {
-	plain := s == strings.TrimSpace(s) && !strings.HasPrefix(s, "=?base64?")
-	for i := range len(s) {
-		plain = plain && s[i] >= 0x20 && s[i] < 0x7f
-	}
-	if plain {
-		return s
-	}
-	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
 }

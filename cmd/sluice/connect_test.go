@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/sluicegate/sluice/cmd/internal/streamable"
 )
 
 // program makes an executable "sluice" of the test binary, see TestMain.
@@ -61,8 +59,8 @@ func TestConnectWithSDK(t *testing.T) {
 		{"stateless", &mcp.StreamableHTTPOptions{Stateless: true}},
 		{"json", &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true}},
 	} {
-		for _, version := range []string{legacyVersion, modernVersion} {
-			if server.name == "sessions" && version == modernVersion {
+		for _, version := range []string{streamable.Legacy, streamable.Modern} {
+			if server.name == "sessions" && version == streamable.Modern {
 				continue // the modern era has no sessions
 			}
 			t.Run(server.name+"/"+version, func(t *testing.T) {
@@ -99,84 +97,6 @@ func TestConnectWithSDK(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// lines runs the bridge on input and returns the messages it wrote.
-func bridgeLines(t *testing.T, url, input string) []string {
-	t.Helper()
-	var out bytes.Buffer
-	b := &bridge{url: url, http: http.DefaultClient, out: &out, log: func(string, ...any) {}, calls: map[string]context.CancelFunc{}}
-	if err := b.run(t.Context(), strings.NewReader(input)); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-}
-
-// A server that fails in any way still leaves one answer for each request, so a
-// client on stdio never waits for ever.
-func TestBridgeAnswersWhenTheServerDoesNot(t *testing.T) {
-	const request = `{"jsonrpc":"2.0","id":"a","method":"tools/list"}` + "\n"
-	f := func(name string, handler http.HandlerFunc, want string) {
-		t.Helper()
-		srv := httptest.NewServer(handler)
-		defer srv.Close()
-		got := bridgeLines(t, srv.URL, request)
-		var m struct {
-			ID    string `json:"id"`
-			Error struct {
-				Message string `json:"message"`
-			} `json:"error"`
-		}
-		if len(got) != 1 || json.Unmarshal([]byte(got[0]), &m) != nil || m.ID != "a" || !strings.Contains(m.Error.Message, want) {
-			t.Errorf("%s: wrote %q, want one error for id a with %q", name, got, want)
-		}
-	}
-	text := func(status int, kind, body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", kind)
-			w.WriteHeader(status)
-			_, _ = io.WriteString(w, body)
-		}
-	}
-	f("plain text", text(500, "text/plain", "sorry"), "HTTP 500")
-	f("html", text(200, "text/html", "<p>login</p>"), "login")
-	f("not JSON-RPC", text(404, "application/json", `{"detail":"nothing here"}`), "nothing here")
-	f("error without id", text(400, "application/json", `{"jsonrpc":"2.0","error":{"code":-32600,"message":"bad origin"}}`), "bad origin")
-	f("empty event stream", text(200, "text/event-stream", ": nothing\n\n"), "without an answer")
-	f("closed", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "cannot be reached")
-}
-
-func TestBridgeMessages(t *testing.T) {
-	var headers http.Header
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b, _ := io.ReadAll(r.Body)
-		var m struct {
-			ID json.RawMessage `json:"id"`
-		}
-		_ = json.Unmarshal(b, &m)
-		if m.ID == nil {
-			w.WriteHeader(http.StatusAccepted)
-			return
-		}
-		headers = r.Header
-		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(w, "event: message\r\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\r\n\r\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"id\":%s,\"result\":{}}\n\n", m.ID)
-	}))
-	defer srv.Close()
-	got := bridgeLines(t, srv.URL, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n\n"+
-		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"přidej","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`)
-	want := []string{`{"jsonrpc":"2.0","method":"notifications/progress"}`, `{"jsonrpc":"2.0","id":7,"result":{}}`}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("wrote %q, want %q", got, want)
-	}
-	for name, want := range map[string]string{"Mcp-Method": "tools/call", "Mcp-Name": "=?base64?cMWZaWRlag==?=", "Mcp-Protocol-Version": "2026-07-28"} {
-		if got := headers.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-	if got := bridgeLines(t, srv.URL, "no json\n"); len(got) != 1 || !strings.Contains(got[0], "-32700") {
-		t.Errorf("a line that is not JSON: %q, want error -32700", got)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/streamable"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -315,39 +316,31 @@ func (d *doctor) bindings(ctx context.Context, c *apiClient, t *admin.ToolsetDet
 // url checks a toolset URL in both eras of the protocol.
 func (d *doctor) url(ctx context.Context, target, slug string) {
 	name := first(slug, redactURL(target))
-	hc, err := d.httpClient()
+	start := time.Now()
+	m, err := d.dialMCP(ctx, streamable.Options{URL: target})
+	took := time.Since(start)
+	if status, ok := errors.AsType[*streamable.StatusError](err); ok && status.Status == http.StatusUnauthorized && d.env.access.IsZero() {
+		d.warn(name, "it needs an access token, so it was not looked at", "set SLUICE_ACCESS_TOKEN to one of its tokens")
+		return
+	}
 	if err != nil {
 		d.failErr(name, err)
 		return
 	}
-	modern := &mcpClient{url: target, http: hc, access: d.env.access, version: modernVersion}
-	start := time.Now()
-	result, modernErr := modern.request(ctx, "server/discover", "", map[string]any{})
-	took := time.Since(start)
-	legacy := &mcpClient{url: target, http: hc, access: d.env.access}
-	legacyErr := legacy.initialize(ctx, legacyVersion)
-	var spoken []string
-	if modernErr == nil && json.Valid(result) {
-		spoken = append(spoken, "server/discover "+modernVersion)
+	defer m.Close()
+	spoken := "initialize " + m.Protocol()
+	if m.Protocol() >= streamable.Modern {
+		spoken = "server/discover " + m.Protocol()
+		if old, err := d.dialMCP(ctx, streamable.Options{URL: target, Protocol: streamable.Legacy}); err == nil {
+			spoken += ", initialize " + old.Protocol()
+			old.Close()
+		}
 	}
-	if legacyErr == nil {
-		spoken = append(spoken, "initialize "+legacy.version)
+	d.ok(name, "answers in %s (%s)", shortDuration(took), spoken)
+	if m.Protocol() < streamable.Modern {
+		d.warn(name, "does not speak MCP "+streamable.Modern, "newer clients fall back to initialize")
 	}
-	if status, ok := errors.AsType[*statusError](legacyErr); ok && status.status == http.StatusUnauthorized && d.env.access.IsZero() && len(spoken) == 0 {
-		d.warn(name, "it needs an access token, so it was not looked at", "set SLUICE_ACCESS_TOKEN to one of its tokens")
-		return
-	}
-	if len(spoken) == 0 {
-		d.failErr(name, legacyErr)
-		return
-	}
-	d.ok(name, "answers in %s (%s)", shortDuration(took), strings.Join(spoken, ", "))
-	m := modern
-	if modernErr != nil {
-		m = legacy
-		d.warn(name, "does not speak MCP "+modernVersion, "newer clients fall back to initialize")
-	}
-	tools, err := m.tools(ctx)
+	tools, err := m.Tools(ctx)
 	if err != nil {
 		d.failErr(name, err)
 		return
@@ -356,7 +349,7 @@ func (d *doctor) url(ctx context.Context, target, slug string) {
 }
 
 // clients checks tools against the limits of known clients.
-func (d *doctor) clients(name, slug string, tools []tool) {
+func (d *doctor) clients(name, slug string, tools []*mcp.Tool) {
 	const cursorShows, requestTakes = 40, 128
 	remedy := ""
 	if slug != "" {

@@ -41,3 +41,5 @@ func (a *app) versionCommand() *cobra.Command {
 		},
 	}
 }
+
+func versionOrDevel() string { return first(version, "devel") }

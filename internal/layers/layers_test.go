@@ -59,7 +59,7 @@ var within = map[string][]string{
 	"internal/atomicfile/atomicfiletest": {"internal/atomicfile"},
 	"gateway/metering":                   {"gateway/mcp"},
 	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/mcpclient", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
-	"cmd/sluice":                         {"cmd/internal/answers", "cmd/sluice/demo"},
+	"cmd/sluice":                         {"cmd/internal/answers", "cmd/internal/streamable", "cmd/sluice/demo"},
 	"cmd/sluice-openapi-report":          {"cmd/internal/answers"},
 }
 
