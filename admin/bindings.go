@@ -46,8 +46,8 @@ func bindingsOf(record string) ([]boundRecord, error) {
 	return out, nil
 }
 
-// usersOf lists the slugs of the toolsets with a binding that matches.
-func usersOf(ctx context.Context, ws *store.Workspace, match func(*boundRecord) bool) ([]string, error) {
+// boundBy lists the slugs of the toolsets that bind a version of a plugin that matches.
+func boundBy(ctx context.Context, ws *store.Workspace, match func(plugin, version string) bool) ([]string, error) {
 	users := []string{}
 	page := store.Page{Limit: store.MaxLimit}
 	for {
@@ -60,7 +60,7 @@ func usersOf(ctx context.Context, ws *store.Workspace, match func(*boundRecord) 
 			if err != nil {
 				return nil, err
 			}
-			if slices.ContainsFunc(bound, func(b boundRecord) bool { return match(&b) }) {
+			if slices.ContainsFunc(bound, func(b boundRecord) bool { return match(b.Plugin, b.Pinned) }) {
 				users = append(users, rows[i].Slug)
 			}
 		}
@@ -336,7 +336,7 @@ func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *dra
 		if err != nil {
 			return nil, err
 		}
-		b.LeftOut = s.leftOut.of(registry.PluginKey{Workspace: ws.ID(), Name: b.Plugin, Version: b.Pinned}, d.ts.Slug, s.now())
+		b.LeftOut = s.plugins.LeftOut(registry.PluginKey{Workspace: ws.ID(), Name: b.Plugin, Version: b.Pinned}, d.ts.Slug)
 		if len(bound[i].Calls) > 0 {
 			if !d.callable(&bound[i]) && b.Status == "ok" {
 				b.Status = "waiting"

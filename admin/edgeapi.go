@@ -54,9 +54,9 @@ func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 	case registry.EdgeTokenPath:
 		err = s.renewEdge(w, r)
 	case registry.EdgeStatusPath:
-		err = s.edgeStatus(w, r)
+		err = edgeReport(s, w, r, registry.MaxEdgeMessageBytes, s.edgeStatus)
 	case registry.EdgePluginsPath:
-		err = s.edgePlugins(w, r)
+		err = edgeReport(s, w, r, registry.MaxEdgePluginsBytes, s.plugins.Report)
 	case registry.EdgeUsagePath:
 		err = s.edgeUsage(w, r)
 	case registry.EdgeUserPath:
@@ -207,23 +207,28 @@ func (s *Server) renewEdge(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, s.identity(row, token, labels))
 }
 
-func (s *Server) edgeStatus(w http.ResponseWriter, r *http.Request) error {
+// edgeReport takes a message of an edge that is answered with nothing.
+func edgeReport[T any](s *Server, w http.ResponseWriter, r *http.Request, limit int64, take func(context.Context, *store.Edge, *T) error) error {
 	e, err := s.edgeOf(r)
 	if err != nil {
 		return err
 	}
-	var in registry.EdgeStatus
-	if err := edgeMessage(w, r, registry.MaxEdgeMessageBytes, &in); err != nil {
+	in := new(T)
+	if err := edgeMessage(w, r, limit, in); err != nil {
 		return err
 	}
-	for _, text := range []*string{&in.Version, &in.Following, &in.Cache, &in.Secrets, &in.Usage} {
-		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxStatusText)], "")
-	}
-	if err := s.o.Store.ReportEdge(r.Context(), e.WorkspaceID, e.ID, store.JSON(in)); err != nil {
+	if err := take(r.Context(), e, in); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+func (s *Server) edgeStatus(ctx context.Context, e *store.Edge, in *registry.EdgeStatus) error {
+	for _, text := range []*string{&in.Version, &in.Following, &in.Cache, &in.Secrets, &in.Usage} {
+		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxStatusText)], "")
+	}
+	return s.o.Store.ReportEdge(ctx, e.WorkspaceID, e.ID, store.JSON(in))
 }
 
 // hold calls answer until it says it is done, at once and whenever something may

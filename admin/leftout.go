@@ -67,16 +67,22 @@ func (l *leftOut) of(plugin registry.PluginKey, toolset string, now time.Time) [
 
 // LeaveOut notes that the gateway of an edge, or of this node when edge is "", left a
 // plugin out of the calls of a toolset, records it and tells of it.
-func (s *Server) LeaveOut(ctx context.Context, edge string, u *registry.PluginUnbound) {
+func (r *pluginRoom) LeaveOut(ctx context.Context, edge string, u *registry.PluginUnbound) {
 	reason := u.Reason
 	if u.Toolset != "" {
-		now := s.now()
+		now := r.Store.Now()
 		until := u.End(now)
-		s.leftOut.note(leftOutPlugin{PluginKey: u.PluginKey, toolset: u.Toolset, reason: reason, edge: edge, until: until}, now)
+		r.leftOut.note(leftOutPlugin{PluginKey: u.PluginKey, toolset: u.Toolset, reason: reason, edge: edge, until: until}, now)
 		reason = "left out of the calls of toolset " + u.Toolset + " until " + until.UTC().Format(time.RFC3339) + ": " + reason
 	}
 	if edge != "" {
 		reason = "on edge " + edge + ": " + reason
 	}
-	s.PluginFailed(ctx, u.Workspace, u.Name, u.Version, reason)
+	r.Failed(ctx, u.Workspace, u.Name, u.Version, reason)
+}
+
+// LeftOut returns where a version of a plugin is left out of the calls of a toolset now,
+// by edge.
+func (r *pluginRoom) LeftOut(plugin registry.PluginKey, toolset string) []PluginLeftOut {
+	return r.leftOut.of(plugin, toolset, r.Store.Now())
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
@@ -45,6 +46,44 @@ func (in *ListInput) page(path string) (store.Page, error) {
 	}
 	p.After = c.Key
 	return p, nil
+}
+
+// paged serves a list at a path that has no variables: read reads a page of rows of the
+// request's workspace, show renders one of them.
+func paged[R, T any](s *Server, path string, read func(*store.Workspace, context.Context, store.Page) ([]R, string, error), show func(*R) (T, error)) func(context.Context, *ListInput) (*listOutput[T], error) {
+	return func(ctx context.Context, in *ListInput) (*listOutput[T], error) {
+		p, err := in.page(path)
+		if err != nil {
+			return nil, err
+		}
+		rows, next, err := read(s.workspace(ctx), ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		shown := make([]T, len(rows))
+		for i := range rows {
+			if shown[i], err = show(&rows[i]); err != nil {
+				return nil, err
+			}
+		}
+		return list(in, path, shown, next, same), nil
+	}
+}
+
+// plain is a show function that cannot fail.
+func plain[R, T any](show func(*R) T) func(*R) (T, error) {
+	return func(r *R) (T, error) { return show(r), nil }
+}
+
+// same shows what is shown already.
+func same[T any](t *T) T { return *t }
+
+// answer makes the answer of an operation that has nothing but a body.
+func answer[T any](body T, err error) (*bodyOutput[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &bodyOutput[T]{body}, nil
 }
 
 // list makes the answer of a list at path, next being the key after which the

@@ -183,14 +183,6 @@ type Operation struct {
 	Path      string `json:"path"`
 }
 
-// Annotations are MCP's tool annotations.
-type Annotations struct {
-	ReadOnly    bool `json:"readOnlyHint"`
-	Destructive bool `json:"destructiveHint"`
-	Idempotent  bool `json:"idempotentHint"`
-	OpenWorld   bool `json:"openWorldHint"`
-}
-
 // Unsupported is an operation that is no tool.
 type Unsupported struct {
 	Method      string `json:"method"`

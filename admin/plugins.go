@@ -6,16 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/golden"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -28,68 +28,22 @@ import (
 // pluginABI is what third-party plugins speak.
 const pluginABI = "extism/1"
 
-type publishPluginInput struct{ Body PublishPlugin }
+// pluginRoom publishes plugins and keeps what is known of them.
+type pluginRoom struct {
+	Store     *store.Store
+	Publisher *publish.Publisher
+	Events    *publish.Events
+	Log       *slog.Logger
+	// Sandbox runs golden cases. nil: nothing can be published.
+	Sandbox *extism.Host
+	Policy  guest.Policy
+	// Elsewhere finds the registry, repository and tag or digest of a reference with a
+	// host. nil: such references are refused.
+	Elsewhere func(reference string) (st *oci.Store, repository, tagOrDigest string, err error)
+	// BoundBy lists the slugs of the toolsets that bind a version that matches.
+	BoundBy func(ctx context.Context, ws *store.Workspace, match func(plugin, version string) bool) ([]string, error)
 
-// PluginInput is the path of a plugin.
-type PluginInput struct {
-	Name string `path:"name" maxLength:"64"`
-}
-
-// PluginVersionInput is the path of a version of a plugin.
-type PluginVersionInput struct {
-	PluginInput
-	Version string `path:"version" maxLength:"80"`
-}
-
-type yankInput struct {
-	PluginVersionInput
-	Body YankRequest
-}
-
-func (s *Server) registerPlugins() {
-	tags := []string{"plugins"}
-	const versionPath = "/v1/plugins/{name}/versions/{version}"
-	register(s, huma.Operation{
-		OperationID: "publish-plugin", Method: http.MethodPost, Path: "/v1/plugins", Summary: "Publish a version of a plugin", Tags: tags,
-		Description: "Checks the module, its signature, what it asks for and its golden cases, in the sandbox of a gateway. A version never changes: " +
-			"the same bytes again are 200, others 409.",
-	}, func(ctx context.Context, in *publishPluginInput) (*jobOutput, error) {
-		return s.run(ctx, "plugin.publish", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return s.publishPlugin(ctx, &in.Body, phase)
-		})
-	})
-	documentJob(s.api.OpenAPI(), "/v1/plugins", PluginVersion{}, http.StatusCreated, http.StatusOK)
-	register(s, huma.Operation{
-		OperationID: "list-plugins", Method: http.MethodGet, Path: "/v1/plugins", Summary: "List plugins by name, each with its latest version", Tags: tags,
-	}, s.listPlugins)
-	register(s, huma.Operation{
-		OperationID: "get-plugin", Method: http.MethodGet, Path: "/v1/plugins/{name}", Summary: "Read a plugin with all its versions", Tags: tags,
-	}, func(ctx context.Context, in *PluginInput) (*bodyOutput[Plugin], error) {
-		p, err := s.plugin(ctx, s.workspace(ctx), in.Name)
-		if err != nil {
-			return nil, err
-		}
-		return &bodyOutput[Plugin]{*p}, nil
-	})
-	register(s, huma.Operation{
-		OperationID: "get-plugin-version", Method: http.MethodGet, Path: versionPath, Summary: "Read a version of a plugin", Tags: tags,
-	}, func(ctx context.Context, in *PluginVersionInput) (*bodyOutput[PluginVersion], error) {
-		ws := s.workspace(ctx)
-		row, err := ws.PluginVersion(ctx, in.Name, in.Version)
-		if err != nil {
-			return nil, err
-		}
-		return s.pluginVersionAnswer(ctx, ws, row)
-	})
-	register(s, huma.Operation{
-		OperationID: "test-plugin-version", Method: http.MethodPost, Path: versionPath + "/test", Summary: "Run the golden cases of a version again", Tags: tags,
-	}, s.testPluginVersion)
-	register(s, huma.Operation{
-		OperationID: "yank-plugin-version", Method: http.MethodPost, Path: versionPath + "/yank", Summary: "Yank a version, or undo it", Tags: tags,
-		Description: "A yanked version cannot be bound any more. Toolsets that bind it keep it until they are changed.",
-	}, s.yankPluginVersion)
-	s.registerPublisherKeys()
-	s.registerBindings()
+	leftOut leftOut
 }
 
 // submitted is a plugin that somebody wants to publish.
@@ -100,7 +54,7 @@ type submitted struct {
 }
 
 // readSubmission takes the module out of a request or out of the registry.
-func (s *Server) readSubmission(ctx context.Context, ws *store.Workspace, in *PublishPlugin) (*submitted, error) {
+func (r *pluginRoom) readSubmission(ctx context.Context, ws *store.Workspace, in *PublishPlugin) (*submitted, error) {
 	switch {
 	case (len(in.Module) == 0) == (in.OCI == ""):
 		return nil, problem.New(problem.InvalidArgument, "the request needs module or oci, and not both").Fix("upload the module, or push it and name it")
@@ -114,7 +68,7 @@ func (s *Server) readSubmission(ctx context.Context, ws *store.Workspace, in *Pu
 		return &submitted{pkg: g}, nil
 	}
 	if strings.Contains(in.OCI, "/") {
-		return s.readElsewhere(ctx, in.OCI)
+		return r.readElsewhere(ctx, in.OCI)
 	}
 	name, reference, byDigest := strings.Cut(in.OCI, "@")
 	if !byDigest {
@@ -125,7 +79,7 @@ func (s *Server) readSubmission(ctx context.Context, ws *store.Workspace, in *Pu
 	if !registry.ValidSlug(name) {
 		return nil, request.FieldFault("/oci", "%.80q is not the name of a plugin: write NAME:TAG", name)
 	}
-	p, err := s.o.Publisher.FindPlugin(ctx, publish.PluginRepository(ws.ID(), name), reference)
+	p, err := r.Publisher.FindPlugin(ctx, publish.PluginRepository(ws.ID(), name), reference)
 	if err != nil {
 		return nil, err
 	}
@@ -137,12 +91,12 @@ func (s *Server) readSubmission(ctx context.Context, ws *store.Workspace, in *Pu
 }
 
 // readElsewhere takes the module out of a registry that the operator named.
-func (s *Server) readElsewhere(ctx context.Context, reference string) (*submitted, error) {
-	if s.o.Elsewhere == nil {
+func (r *pluginRoom) readElsewhere(ctx context.Context, reference string) (*submitted, error) {
+	if r.Elsewhere == nil {
 		return nil, problem.New(problem.InvalidArgument, "%.120q is in another registry, and this control plane names none that plugins may come from", reference).At("", 0, 0, "/oci").
 			Fix("have the operator start it with --plugin-registry HOST, or push the plugin to this registry")
 	}
-	st, repository, at, err := s.o.Elsewhere(reference)
+	st, repository, at, err := r.Elsewhere(reference)
 	if err != nil {
 		return nil, err
 	}
@@ -153,10 +107,11 @@ func (s *Server) readElsewhere(ctx context.Context, reference string) (*submitte
 	return &submitted{pkg: p.Package, pushed: p, from: st}, nil
 }
 
-func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase func(string)) (*request.Done, error) {
-	ws := s.workspace(ctx)
+// Publish publishes a version of a plugin: 201, or 200 when it was there with the same
+// bytes. It tells phase what it is at.
+func (r *pluginRoom) Publish(ctx context.Context, ws *store.Workspace, in *PublishPlugin, phase func(string)) (*request.Done, error) {
 	phase("checking the module")
-	sub, err := s.readSubmission(ctx, ws, in)
+	sub, err := r.readSubmission(ctx, ws, in)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +122,7 @@ func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase fun
 	if !registry.ValidSlug(m.Name) {
 		return nil, problem.New(problem.InvalidPlugin, "the plugin's name %.80q is not a slug", m.Name).Fix("use lower-case letters, digits and inner hyphens")
 	}
-	keyID, err := s.verifySubmission(ctx, ws, in, sub)
+	keyID, err := r.verifySubmission(ctx, ws, in, sub)
 	if err != nil {
 		return nil, err
 	}
@@ -176,11 +131,7 @@ func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase fun
 			return nil, problem.New(problem.Conflict, "plugin %s %s was published before, with other bytes", m.Name, m.Version).
 				Fix("a version never changes: publish it under the next one")
 		}
-		out, err := s.pluginVersionAnswer(ctx, ws, have)
-		if err != nil {
-			return nil, err
-		}
-		return &request.Done{Status: http.StatusOK, Resource: pluginPath(have), Body: out.Body}, nil
+		return r.published(ctx, ws, have, http.StatusOK)
 	} else if !problem.Is(err, problem.NotFound) {
 		return nil, err
 	}
@@ -189,7 +140,7 @@ func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase fun
 	if err != nil {
 		return nil, err
 	}
-	measured, err := s.measure(ctx, sub.pkg, cases)
+	measured, err := r.measure(ctx, sub.pkg, cases)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +150,7 @@ func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase fun
 	phase("storing it")
 	stored := sub.pushed
 	if stored == nil || sub.from != nil {
-		if stored, err = s.o.Publisher.Plugin(ctx, ws.ID(), m.Version, sub.pkg); err != nil {
+		if stored, err = r.Publisher.Plugin(ctx, ws.ID(), m.Version, sub.pkg); err != nil {
 			return nil, err
 		}
 	}
@@ -227,19 +178,19 @@ func (s *Server) publishPlugin(ctx context.Context, in *PublishPlugin, phase fun
 	if row, err = ws.PluginVersion(ctx, m.Name, m.Version); err != nil {
 		return nil, err
 	}
-	out, err := s.pluginVersionAnswer(ctx, ws, row)
+	return r.published(ctx, ws, row, http.StatusCreated)
+}
+
+func (r *pluginRoom) published(ctx context.Context, ws *store.Workspace, row *store.PluginVersion, status int) (*request.Done, error) {
+	v, err := r.usedVersion(ctx, ws, row)
 	if err != nil {
 		return nil, err
 	}
-	return &request.Done{Status: http.StatusCreated, Resource: pluginPath(row), Body: out.Body}, nil
-}
-
-func pluginPath(row *store.PluginVersion) string {
-	return "/v1/plugins/" + row.Name + "/versions/" + row.Version
+	return &request.Done{Status: status, Resource: "/v1/plugins/" + row.Name + "/versions/" + row.Version, Body: *v}, nil
 }
 
 // verifySubmission returns the id of the publisher key that signed.
-func (s *Server) verifySubmission(ctx context.Context, ws *store.Workspace, in *PublishPlugin, sub *submitted) (string, error) {
+func (r *pluginRoom) verifySubmission(ctx context.Context, ws *store.Workspace, in *PublishPlugin, sub *submitted) (string, error) {
 	rows, err := ws.ValidPublisherKeys(ctx)
 	if err != nil {
 		return "", err
@@ -261,7 +212,7 @@ func (s *Server) verifySubmission(ctx context.Context, ws *store.Workspace, in *
 	if sub.pushed != nil {
 		from := sub.from
 		if from == nil {
-			from = s.o.Publisher.Artifacts()
+			from = r.Publisher.Artifacts()
 		}
 		bundles, err := from.CosignBundles(ctx, sub.pushed.Ref.Repository, sub.pushed.Ref.Manifest)
 		if err != nil {
@@ -308,24 +259,24 @@ func readCases(in []PluginCase) ([]*golden.Case, []byte, error) {
 // measure runs the golden cases of a plugin in the sandbox, under the policy of
 // this control plane. It fails when the plugin asks for more than it may have, or
 // cannot be loaded.
-func (s *Server) measure(ctx context.Context, g *guest.Package, cases []*golden.Case) (*PluginMeasured, error) {
-	if s.o.Sandbox == nil {
+func (r *pluginRoom) measure(ctx context.Context, g *guest.Package, cases []*golden.Case) (*PluginMeasured, error) {
+	if r.Sandbox == nil {
 		return nil, problem.New(problem.Unsupported, "this control plane has no sandbox to try plugins in")
 	}
-	if err := g.Check(s.o.PluginPolicy); err != nil {
+	if err := g.Check(r.Policy); err != nil {
 		return nil, err
 	}
-	out := &PluginMeasured{Cases: make([]PluginCaseResult, 0, len(cases)), At: s.now()}
+	out := &PluginMeasured{Cases: make([]PluginCaseResult, 0, len(cases)), At: r.Store.Now()}
 	var took []float64
 	for _, c := range cases {
-		r, err := s.measureCase(ctx, g, c)
+		one, err := r.measureCase(ctx, g, c)
 		if err != nil {
 			return nil, err
 		}
-		out.Cases = append(out.Cases, r)
-		out.TokensBefore += r.TokensBefore
-		out.TokensAfter += r.TokensAfter
-		took = append(took, r.Us)
+		out.Cases = append(out.Cases, one)
+		out.TokensBefore += one.TokensBefore
+		out.TokensAfter += one.TokensAfter
+		took = append(took, one.Us)
 	}
 	slices.Sort(took)
 	out.P50Us = took[len(took)/2]
@@ -334,9 +285,9 @@ func (s *Server) measure(ctx context.Context, g *guest.Package, cases []*golden.
 	return out, nil
 }
 
-func (s *Server) measureCase(ctx context.Context, g *guest.Package, c *golden.Case) (PluginCaseResult, error) {
+func (r *pluginRoom) measureCase(ctx context.Context, g *guest.Package, c *golden.Case) (PluginCaseResult, error) {
 	out := PluginCaseResult{Name: c.Name}
-	p, err := guest.Load(s.o.Sandbox, g, guest.Options{Policy: s.o.PluginPolicy, Config: c.Config, Log: func(int, string) {}})
+	p, err := guest.Load(r.Sandbox, g, guest.Options{Policy: r.Policy, Config: c.Config, Log: func(int, string) {}})
 	if err != nil {
 		return out, err
 	}
@@ -344,9 +295,9 @@ func (s *Server) measureCase(ctx context.Context, g *guest.Package, c *golden.Ca
 	if err := p.Compile(ctx); err != nil {
 		return out, err
 	}
-	r := golden.Run(ctx, g, p, c)
-	out.OK, out.Diff, out.Us = r.Diff == "", r.Diff, float64(r.Took.Nanoseconds())/1000
-	if t := r.Got.Tokens; t != nil {
+	ran := golden.Run(ctx, g, p, c)
+	out.OK, out.Diff, out.Us = ran.Diff == "", ran.Diff, float64(ran.Took.Nanoseconds())/1000
+	if t := ran.Got.Tokens; t != nil {
 		out.TokensBefore, out.TokensAfter = t.Before, t.After
 	}
 	return out, nil
@@ -370,33 +321,29 @@ func failedCases(m *PluginMeasured) error {
 	return e
 }
 
-func (s *Server) testPluginVersion(ctx context.Context, in *PluginVersionInput) (*bodyOutput[PluginMeasured], error) {
-	ws := s.workspace(ctx)
-	row, err := ws.PluginVersion(ctx, in.Name, in.Version)
+// Test runs the golden cases of a version again.
+func (r *pluginRoom) Test(ctx context.Context, ws *store.Workspace, name, version string) (*PluginMeasured, error) {
+	row, err := ws.PluginVersion(ctx, name, version)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := ws.PluginCases(ctx, in.Name, in.Version)
+	raw, err := ws.PluginCases(ctx, name, version)
 	if err != nil {
 		return nil, err
 	}
 	var kept []PluginCase
 	if err := json.Unmarshal(raw, &kept); err != nil {
-		return nil, fmt.Errorf("reading the golden cases of %s %s: %w", in.Name, in.Version, err)
+		return nil, fmt.Errorf("reading the golden cases of %s %s: %w", name, version, err)
 	}
 	cases, _, err := readCases(kept)
 	if err != nil {
 		return nil, err
 	}
-	g, err := s.o.Publisher.OpenPlugin(ctx, pluginRef(row))
+	g, err := r.Publisher.OpenPlugin(ctx, pluginRef(row))
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.measure(ctx, g, cases)
-	if err != nil {
-		return nil, err
-	}
-	return &bodyOutput[PluginMeasured]{*m}, nil
+	return r.measure(ctx, g, cases)
 }
 
 func pluginRef(row *store.PluginVersion) registry.PluginRef {
@@ -405,16 +352,16 @@ func pluginRef(row *store.PluginVersion) registry.PluginRef {
 	}
 }
 
-func (s *Server) yankPluginVersion(ctx context.Context, in *yankInput) (*bodyOutput[PluginVersion], error) {
-	ws := s.workspace(ctx)
-	row, err := ws.PluginVersion(ctx, in.Name, in.Version)
+// Yank takes a version out of what toolsets can newly bind, or undoes that.
+func (r *pluginRoom) Yank(ctx context.Context, ws *store.Workspace, name, version string, in *YankRequest) (*PluginVersion, error) {
+	row, err := ws.PluginVersion(ctx, name, version)
 	if err != nil {
 		return nil, err
 	}
-	if (in.Body.Reason == "") != in.Body.Undo {
+	if (in.Reason == "") != in.Undo {
 		return nil, request.FieldFault("/reason", "a reason is needed to yank a version, and none to put it back")
 	}
-	if in.Body.Undo {
+	if in.Undo {
 		if k, err := ws.PublisherKey(ctx, row.KeyID); err != nil {
 			return nil, err
 		} else if !k.RevokedAt.IsZero() {
@@ -423,40 +370,33 @@ func (s *Server) yankPluginVersion(ctx context.Context, in *yankInput) (*bodyOut
 		}
 	}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.Yank(ctx, in.Name, in.Version, in.Body.Reason); err != nil {
+		if err := tx.Yank(ctx, name, version, in.Reason); err != nil {
 			return err
 		}
-		rec := request.Audit(ctx, "plugin.yank", in.Name+"@"+in.Version)
-		if in.Body.Undo {
+		rec := request.Audit(ctx, "plugin.yank", name+"@"+version)
+		if in.Undo {
 			rec.Action = "plugin.unyank"
 		}
-		rec.Digest, rec.Reason = row.Digest, in.Body.Reason
+		rec.Digest, rec.Reason = row.Digest, in.Reason
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if row, err = ws.PluginVersion(ctx, in.Name, in.Version); err != nil {
-		return nil, err
-	}
-	return s.pluginVersionAnswer(ctx, ws, row)
+	return r.Version(ctx, ws, name, version)
 }
 
-func (s *Server) listPlugins(ctx context.Context, in *ListInput) (*listOutput[Plugin], error) {
-	p, err := in.page("/v1/plugins")
-	if err != nil {
-		return nil, err
-	}
-	ws := s.workspace(ctx)
+// List lists plugins by name, each with its latest version alone.
+func (r *pluginRoom) List(ctx context.Context, ws *store.Workspace, p store.Page) ([]Plugin, string, error) {
 	names, next, err := ws.PluginNames(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	shown := make([]Plugin, len(names))
 	for i, name := range names {
-		all, err := s.plugin(ctx, ws, name)
+		all, err := r.Plugin(ctx, ws, name)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		for _, v := range all.Versions {
 			if v.Version == all.Latest || all.Latest == "" {
@@ -466,11 +406,11 @@ func (s *Server) listPlugins(ctx context.Context, in *ListInput) (*listOutput[Pl
 		}
 		shown[i] = *all
 	}
-	return list(in, "/v1/plugins", shown, next, func(p *Plugin) Plugin { return *p }), nil
+	return shown, next, nil
 }
 
-// plugin reads a plugin with its versions, the newest first.
-func (s *Server) plugin(ctx context.Context, ws *store.Workspace, name string) (*Plugin, error) {
+// Plugin reads a plugin with its versions, the newest first.
+func (r *pluginRoom) Plugin(ctx context.Context, ws *store.Workspace, name string) (*Plugin, error) {
 	rows, err := ws.PluginVersions(ctx, name)
 	if err != nil {
 		return nil, err
@@ -478,7 +418,7 @@ func (s *Server) plugin(ctx context.Context, ws *store.Workspace, name string) (
 	slices.SortFunc(rows, func(a, b store.PluginVersion) int { return compareVersions(b.Version, a.Version) })
 	out := &Plugin{Name: name, Kind: rows[0].Kind, Description: rows[0].Description, Latest: latest(rows)}
 	for i := range rows {
-		v, err := s.showPluginVersion(ctx, ws, &rows[i])
+		v, err := r.showPluginVersion(ctx, ws, &rows[i])
 		if err != nil {
 			return nil, err
 		}
@@ -514,18 +454,25 @@ func compareVersions(a, b string) int {
 	return cmp.Or(x.Compare(y), strings.Compare(a, b))
 }
 
-func (s *Server) pluginVersionAnswer(ctx context.Context, ws *store.Workspace, row *store.PluginVersion) (*bodyOutput[PluginVersion], error) {
-	v, err := s.showPluginVersion(ctx, ws, row)
+// Version reads a version and which toolsets bind it.
+func (r *pluginRoom) Version(ctx context.Context, ws *store.Workspace, name, version string) (*PluginVersion, error) {
+	row, err := ws.PluginVersion(ctx, name, version)
 	if err != nil {
 		return nil, err
 	}
-	if v.UsedBy, err = usersOf(ctx, ws, func(b *boundRecord) bool { return b.Plugin == row.Name && b.Pinned == row.Version }); err != nil {
-		return nil, err
-	}
-	return &bodyOutput[PluginVersion]{*v}, nil
+	return r.usedVersion(ctx, ws, row)
 }
 
-func (s *Server) showPluginVersion(ctx context.Context, ws *store.Workspace, row *store.PluginVersion) (*PluginVersion, error) {
+func (r *pluginRoom) usedVersion(ctx context.Context, ws *store.Workspace, row *store.PluginVersion) (*PluginVersion, error) {
+	v, err := r.showPluginVersion(ctx, ws, row)
+	if err != nil {
+		return nil, err
+	}
+	v.UsedBy, err = r.BoundBy(ctx, ws, func(plugin, version string) bool { return plugin == row.Name && version == row.Version })
+	return v, err
+}
+
+func (r *pluginRoom) showPluginVersion(ctx context.Context, ws *store.Workspace, row *store.PluginVersion) (*PluginVersion, error) {
 	m, err := manifest.Parse([]byte(row.Document))
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest of plugin %s %s: %w", row.Name, row.Version, err)

@@ -518,7 +518,7 @@ func TestPluginUsage(t *testing.T) {
 		{PluginKey: registry.PluginKey{Workspace: "default", Name: "gone", Version: "1.0.0"}, PluginCounts: registry.PluginCounts{Calls: 1}},
 	}
 	for range 2 {
-		if err := w.srv.RecordPluginUsage(t.Context(), calls); err != nil {
+		if err := w.srv.Plugins().RecordUsage(t.Context(), calls); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -526,7 +526,7 @@ func TestPluginUsage(t *testing.T) {
 	if v.Live.Calls != 20 || v.Live.Errors != 2 || v.Live.MeanUs != 100 || v.Live.BytesOut != 80 || v.Live.Unbound != 2 {
 		t.Errorf("%+v", v.Live)
 	}
-	w.srv.PluginFailed(context.WithoutCancel(t.Context()), "default", "mask", "1.0.0", "11 of 20 calls failed")
+	w.srv.Plugins().Failed(context.WithoutCancel(t.Context()), "default", "mask", "1.0.0", "11 of 20 calls failed")
 	if got := w.audits(); got[len(got)-1] != "plugin.unbind" {
 		t.Errorf("audited %v", got)
 	}

@@ -35,6 +35,9 @@ import (
 	"github.com/sluicegate/sluice/registry/server"
 )
 
+// usageInterval is how often what plugins did is written down.
+const usageInterval = 15 * time.Second
+
 // sweepInterval is how often expired idempotency keys and jobs are removed. They
 // are refused by their age anyway; this only bounds the database.
 const sweepInterval = time.Hour
@@ -195,7 +198,7 @@ type Server struct {
 	streams   sync.WaitGroup
 	listeners listeners
 	denied    sampler
-	leftOut   leftOut
+	plugins   *pluginRoom
 }
 
 // New makes a server, ends what a process that died left running, and restores
@@ -223,6 +226,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
+	s.plugins = &pluginRoom{
+		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: boundBy,
+	}
 	s.secrets.changed = s.edgeBell.ring
 	s.edges = &edgeNeeds{publisher: o.Publisher}
 	s.users.most = maxUserTokens
@@ -288,7 +294,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	for {
 		select {
 		case <-usage.C:
-			s.recordLocalUsage(ctx)
+			s.recordPluginUsage(ctx)
 			continue
 		case <-looks.C:
 			s.startLook()
@@ -320,11 +326,25 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	s.listeners.close()
 	s.streams.Wait() // they begin jobs
 	s.jobs.Wait()
-	s.recordLocalUsage(context.WithoutCancel(ctx))
+	s.recordPluginUsage(context.WithoutCancel(ctx))
 	s.settleDenied(context.WithoutCancel(ctx))
 	s.stopWork()
 	return nil
 }
+
+// recordPluginUsage writes down what the gateway of this node counted. What cannot
+// be written is lost: it is a measure, not an account.
+func (s *Server) recordPluginUsage(ctx context.Context) {
+	if s.o.PluginUsage == nil {
+		return
+	}
+	if err := s.plugins.RecordUsage(ctx, s.o.PluginUsage()); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the usage of plugins was not written", slog.Any("error", err))
+	}
+}
+
+// Plugins publishes plugins and takes what the gateway of this node says of them.
+func (s *Server) Plugins() *pluginRoom { return s.plugins }
 
 // Handler serves the whole admin listener: /v1, /v2 (the registry), /edge/v1,
 // /oauth/callback, /oauth/login/, /oauth/confirm/, /client-metadata.json, /metrics, /livez, /readyz and /healthz.
@@ -372,6 +392,7 @@ func (s *Server) routes() {
 	s.registerConnectors()
 	s.registerMCP()
 	s.registerPlugins()
+	s.registerBindings()
 	s.registerJobs()
 	s.registerAudit()
 	s.registerEdges()

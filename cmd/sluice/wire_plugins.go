@@ -57,7 +57,7 @@ func (n *node) watchPlugins(ctx context.Context) error {
 	for {
 		select {
 		case u := <-n.plugins.unbound:
-			n.admin.LeaveOut(ctx, "", &u)
+			n.admin.Plugins().LeaveOut(ctx, "", &u)
 		case <-ctx.Done():
 			return nil
 		}

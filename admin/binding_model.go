@@ -1,0 +1,49 @@
+package admin
+
+import "encoding/json"
+
+// PluginBinding binds a plugin to tools of a toolset.
+type PluginBinding struct {
+	Plugin  string `json:"plugin" maxLength:"64" minLength:"1"`
+	Version string `json:"version,omitempty" maxLength:"80" doc:"Range: ^1.2.3, ~1.2.3, 1.2, 1.2.3 or *. Default: ^ of the newest version." example:"^1.0.0"`
+	// Of all tools; of a connector's; of one.
+	Connector string           `json:"connector,omitempty" maxLength:"64" doc:"Only tools of this connector."`
+	Tool      string           `json:"tool,omitempty" maxLength:"64" doc:"Only this tool; kept by its operation, so that it may be renamed."`
+	Operation *Operation       `json:"operation,omitempty" doc:"Instead of tool; it need not be in the present specification."`
+	Config    json.RawMessage  `json:"config,omitempty" doc:"Validated against the plugin's schema."`
+	OnError   string           `json:"onError,omitempty" enum:"pass,fail" doc:"pass: the answer goes on as the plugin got it; fail: the agent gets an error instead. Default: fail for a plugin that redacts (a filter, unless its manifest says otherwise), else pass."`
+	Unbind    *PluginUnbinding `json:"unbind,omitempty" doc:"When it is taken out of calls by itself."`
+	// Calls is of a workflow.
+	Calls map[string]string `json:"calls,omitempty" doc:"Of a workflow: the tool of the toolset that each name stands for that it calls. Default: the tool of that name."`
+}
+
+// PluginUnbinding says when a binding is taken out of calls by itself.
+type PluginUnbinding struct {
+	ErrorPercent int `json:"errorPercent,omitempty" minimum:"0" maximum:"100" doc:"More failed calls of the last 20 than this. Default: 50; 100: never."`
+	MeanMs       int `json:"meanMs,omitempty" minimum:"0" maximum:"60000" doc:"Longer mean of the last 20 calls than this. Default: half of the plugin's deadline."`
+}
+
+// SetPlugins is all that a toolset binds, in the order in which plugins run.
+type SetPlugins struct {
+	Bindings []PluginBinding `json:"bindings" maxItems:"64"`
+	Update   bool            `json:"update,omitempty" doc:"Move to the newest version of each range. Default: what is bound already keeps its version."`
+}
+
+// BoundPlugin is a binding as it is.
+type BoundPlugin struct {
+	PluginBinding
+	Kind    string          `json:"kind"`
+	Pinned  string          `json:"pinned" doc:"The version that runs."`
+	Digest  string          `json:"digest"`
+	Status  string          `json:"status" enum:"ok,yanked,revoked,waiting,disabled" doc:"waiting: the present specification has no such operation, or a tool that a workflow calls is disabled. disabled: the tool that a workflow offers is."`
+	Redacts bool            `json:"redacts,omitempty" doc:"The plugin takes out what must not be seen: it runs on every byte that agents read, or what it does not read is withheld."`
+	Warning string          `json:"warning,omitempty" doc:"What may reach agents that should not."`
+	LeftOut []PluginLeftOut `json:"leftOut,omitempty" doc:"Where this version is left out of the calls of this toolset now, as nodes told since the control plane started."`
+	Newer   string          `json:"newer,omitempty" doc:"Newer version in the range."`
+	Offers  string          `json:"offers,omitempty" doc:"Of a workflow: name of its tool."`
+}
+
+// ToolsetPlugins are the bindings of a toolset.
+type ToolsetPlugins struct {
+	Bindings []BoundPlugin `json:"bindings"`
+}
