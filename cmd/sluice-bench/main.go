@@ -6,10 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
+
+	"github.com/sluicegate/sluice/cmd/internal/tool"
 )
 
 // benchmarks run in this order, one after the other.
@@ -49,15 +48,7 @@ var benchmarks = []benchmark{
 	{[]string{"demo.rss.mb"}, benchDemo},
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "sluice-bench:", err)
-		os.Exit(1)
-	}
-}
+func main() { tool.Main("sluice-bench", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("sluice-bench", flag.ContinueOnError)
@@ -73,9 +64,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		report   = fs.Bool("report", false, "a missed goal is shown but does not fail the run")
 	)
 	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return nil
-		}
 		return err
 	}
 	if *role != "" {

@@ -9,29 +9,21 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/sluicegate/sluice/cmd/internal/tool"
 )
 
 //go:embed equivalent.txt
 var equivalentText string
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "sluice-mutants:", err)
-		os.Exit(1)
-	}
-}
+func main() { tool.Main("sluice-mutants", run) }
 
-func run(ctx context.Context, args []string, stdout io.Writer) error {
+func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	flags := flag.NewFlagSet("sluice-mutants", flag.ContinueOnError)
 	n := flags.Int("n", 240, "how many mutants that compile to try; 0 means all")
 	seed := flags.String("seed", "1", "which mutants: a `SEED` names the same ones as long as their code stays")

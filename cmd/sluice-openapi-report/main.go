@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/sluicegate/sluice/cmd/internal/tool"
 )
 
 // figure is one promise and what was measured.
@@ -46,17 +46,9 @@ func (r *report) skip(what, goal, format string, args ...any) {
 	r.figures = append(r.figures, figure{what: what, goal: goal, skipped: true, measured: fmt.Sprintf(format, args...)})
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "sluice-openapi-report:", err)
-		os.Exit(1)
-	}
-}
+func main() { tool.Main("sluice-openapi-report", run) }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, args []string, _, out io.Writer) error {
 	fs := flag.NewFlagSet("sluice-openapi-report", flag.ContinueOnError)
 	fs.SetOutput(out)
 	corpus := fs.String("corpus", os.Getenv("SLUICE_CORPUS"), "`DIR` of the corpus")
@@ -67,9 +59,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	to := fs.String("to", "docs/openapi-coverage.md", "`FILE` to write")
 	only := fs.String("only", "", "run only the section of this `NAME`, and write nothing")
 	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return nil
-		}
 		return err
 	}
 	if *corpus == "" {

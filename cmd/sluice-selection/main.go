@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
+	"github.com/sluicegate/sluice/cmd/internal/tool"
 	"github.com/sluicegate/sluice/internal/selection/evaluate"
 )
 
@@ -27,15 +26,7 @@ type input struct {
 	spec   string // one specification, of measure
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "sluice-selection:", err)
-		os.Exit(1)
-	}
-}
+func main() { tool.Main("sluice-selection", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	commands := map[string]func(context.Context, *input, io.Writer, io.Writer) error{
@@ -59,9 +50,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs.StringVar(&in.to, "to", "docs/selection.md", "`FILE` to write the tables into")
 	fs.StringVar(&in.spec, "github", "", "`FILE` with GitHub's specification, for measure")
 	if err := fs.Parse(args[1:]); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return nil
-		}
 		return err
 	}
 	if corpus == "" && args[0] != "measure" && in.sets == "selection" {

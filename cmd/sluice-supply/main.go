@@ -7,24 +7,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/sluicegate/sluice/cmd/internal/tool"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "sluice-supply:", err)
-		os.Exit(1)
-	}
-}
+func main() { tool.Main("sluice-supply", run) }
 
-func run(ctx context.Context, args []string, stdout io.Writer) error {
+func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if len(args) == 0 {
 		return errors.New("usage: sluice-supply sbom|provenance|licences|vulncheck")
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +25,7 @@ func ownBinary(t *testing.T) string {
 func runOK(t *testing.T, args ...string) string {
 	t.Helper()
 	var out strings.Builder
-	if err := run(t.Context(), args, &out); err != nil {
+	if err := run(t.Context(), args, &out, io.Discard); err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}
 	return out.String()
@@ -124,7 +125,7 @@ func TestSBOMOfNoBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := run(t.Context(), []string{"sbom", name}, &out); err == nil {
+	if err := run(t.Context(), []string{"sbom", name}, &out, io.Discard); err == nil {
 		t.Error("a text has an SBOM")
 	}
 	if _, err := os.Stat(name + ".cdx.json"); err == nil {
@@ -163,7 +164,7 @@ func TestProvenance(t *testing.T) {
 	}
 	var out strings.Builder
 	for _, bad := range [][]string{args("main", binary), args(commit), args(commit, text), args(commit, to+".absent"), {"provenance", "-commit", commit, binary}} {
-		if err := run(t.Context(), bad, &out); err == nil {
+		if err := run(t.Context(), bad, &out, io.Discard); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
 	}
@@ -232,7 +233,7 @@ func TestReport(t *testing.T) {
 	defer func() { policyText = old }()
 	policyText = strings.ReplaceAll(old, "allow Apache-2.0", "forbid Apache-2.0")
 	var b strings.Builder
-	if err := run(t.Context(), []string{"licences", "-package", "."}, &b); err == nil || !strings.Contains(err.Error(), "cyclonedx-go") || !strings.Contains(err.Error(), "forbidden") {
+	if err := run(t.Context(), []string{"licences", "-package", "."}, &b, io.Discard); err == nil || !strings.Contains(err.Error(), "cyclonedx-go") || !strings.Contains(err.Error(), "forbidden") {
 		t.Errorf("%v", err)
 	}
 }

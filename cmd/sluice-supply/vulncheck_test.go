@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -49,7 +50,7 @@ func TestVulncheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		err := run(t.Context(), []string{"vulncheck", "-db", c.db, "-tool", tool}, &out)
+		err := run(t.Context(), []string{"vulncheck", "-db", c.db, "-tool", tool}, &out, io.Discard)
 		said := out.String()
 		if err != nil {
 			said += err.Error()
@@ -62,7 +63,7 @@ func TestVulncheck(t *testing.T) {
 		t.Errorf("the data was asked for %d times", asked.Load())
 	}
 	var out strings.Builder
-	if err := run(t.Context(), []string{"vulncheck", "-db", server.URL, "-tool", filepath.Join(local, "none")}, &out); err == nil {
+	if err := run(t.Context(), []string{"vulncheck", "-db", server.URL, "-tool", filepath.Join(local, "none")}, &out, io.Discard); err == nil {
 		t.Error("without the tool it succeeds")
 	}
 }

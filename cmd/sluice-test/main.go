@@ -8,24 +8,16 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/sluicegate/sluice/cmd/internal/tool"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command(ctx, os.Args[1:], os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "sluice-test:", err)
-		os.Exit(1)
-	}
-}
+func main() { tool.Main("sluice-test", command) }
 
-func command(ctx context.Context, args []string, stdout io.Writer) error {
+func command(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if len(args) == 0 {
 		return errors.New("usage: sluice-test run|flaky|platforms")
 	}

@@ -60,7 +60,12 @@ var within = map[string][]string{
 	"gateway/metering":                   {"gateway/mcp"},
 	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/mcpclient", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
 	"cmd/sluice":                         {"cmd/internal/answers", "cmd/internal/streamable", "cmd/sluice/demo"},
-	"cmd/sluice-openapi-report":          {"cmd/internal/answers"},
+	"cmd/sluice-openapi-report":          {"cmd/internal/answers", "cmd/internal/tool"},
+	"cmd/sluice-bench":                   {"cmd/internal/tool"},
+	"cmd/sluice-mutants":                 {"cmd/internal/tool"},
+	"cmd/sluice-selection":               {"cmd/internal/tool"},
+	"cmd/sluice-supply":                  {"cmd/internal/tool"},
+	"cmd/sluice-test":                    {"cmd/internal/tool"},
 }
 
 // confined lists third-party packages and the only trees that may import them.
