@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -62,10 +63,10 @@ func annotationsOf(record string) (*registry.AnnotationEdit, error) {
 
 // annotated are the annotations of a tool with what a record says of them. A record
 // that cannot be read says nothing: it was written by this package.
-func annotated(a Annotations, record string) Annotations {
+func annotated(a plugin.Annotations, record string) plugin.Annotations {
 	e, err := annotationsOf(record)
 	if err != nil {
 		return a
 	}
-	return Annotations(e.Of(operation.Annotations(a)))
+	return plugin.Annotations(e.Of(operation.Annotations(a)))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/plugin"
 )
 
 // TestAnnotations: what an operator says of what a tool does is shown, decides what is
@@ -14,7 +15,7 @@ func TestAnnotations(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Pets", "pets.yaml")
 	path := "/v1/toolsets/" + ts.ID
-	patch := func(tool string, said map[string]any) admin.Annotations {
+	patch := func(tool string, said map[string]any) plugin.Annotations {
 		t.Helper()
 		return want[admin.Tool](w, w.do("PATCH", path+"/tools/"+tool, map[string]any{"annotations": said}), 200).Annotations
 	}

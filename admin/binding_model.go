@@ -1,6 +1,10 @@
 package admin
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/sluicegate/sluice/admin/plugin"
+)
 
 // PluginBinding binds a plugin to tools of a toolset.
 type PluginBinding struct {
@@ -32,15 +36,15 @@ type SetPlugins struct {
 // BoundPlugin is a binding as it is.
 type BoundPlugin struct {
 	PluginBinding
-	Kind    string          `json:"kind"`
-	Pinned  string          `json:"pinned" doc:"The version that runs."`
-	Digest  string          `json:"digest"`
-	Status  string          `json:"status" enum:"ok,yanked,revoked,waiting,disabled" doc:"waiting: the present specification has no such operation, or a tool that a workflow calls is disabled. disabled: the tool that a workflow offers is."`
-	Redacts bool            `json:"redacts,omitempty" doc:"The plugin takes out what must not be seen: it runs on every byte that agents read, or what it does not read is withheld."`
-	Warning string          `json:"warning,omitempty" doc:"What may reach agents that should not."`
-	LeftOut []PluginLeftOut `json:"leftOut,omitempty" doc:"Where this version is left out of the calls of this toolset now, as nodes told since the control plane started."`
-	Newer   string          `json:"newer,omitempty" doc:"Newer version in the range."`
-	Offers  string          `json:"offers,omitempty" doc:"Of a workflow: name of its tool."`
+	Kind    string                 `json:"kind"`
+	Pinned  string                 `json:"pinned" doc:"The version that runs."`
+	Digest  string                 `json:"digest"`
+	Status  string                 `json:"status" enum:"ok,yanked,revoked,waiting,disabled" doc:"waiting: the present specification has no such operation, or a tool that a workflow calls is disabled. disabled: the tool that a workflow offers is."`
+	Redacts bool                   `json:"redacts,omitempty" doc:"The plugin takes out what must not be seen: it runs on every byte that agents read, or what it does not read is withheld."`
+	Warning string                 `json:"warning,omitempty" doc:"What may reach agents that should not."`
+	LeftOut []plugin.PluginLeftOut `json:"leftOut,omitempty" doc:"Where this version is left out of the calls of this toolset now, as nodes told since the control plane started."`
+	Newer   string                 `json:"newer,omitempty" doc:"Newer version in the range."`
+	Offers  string                 `json:"offers,omitempty" doc:"Of a workflow: name of its tool."`
 }
 
 // ToolsetPlugins are the bindings of a toolset.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/nearest"
@@ -105,7 +106,7 @@ func (s *Server) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset)
 			return problem.New(problem.Conflict, "plugin %s %s was signed with a key that was revoked: %s", row.Name, row.Version, key.Reason).
 				Fix("take it off, sluice plugin unbind %s %s, or bind a version that another key signed", d.ts.Slug, row.Name)
 		}
-		ref := pluginRef(row)
+		ref := plugin.RefOf(row)
 		ref.Method, ref.Path, ref.Config, ref.OnError, ref.Unbind = b.Method, b.Path, b.Config, b.OnError, b.Unbind
 		ref.Connector, ref.Calls, ref.Tool = b.Connector, b.called(), edit
 		g, err := s.o.Publisher.OpenPlugin(ctx, ref)
@@ -220,7 +221,7 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 	if c := compactJSON(in.Config); c != "null" && c != "{}" {
 		b.Config = json.RawMessage(c)
 	}
-	g, err := s.o.Publisher.OpenPlugin(ctx, pluginRef(row))
+	g, err := s.o.Publisher.OpenPlugin(ctx, plugin.RefOf(row))
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +274,7 @@ func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boun
 	}
 	byVersion := make(map[string]*store.PluginVersion, len(rows))
 	var versions []registry.Version
-	slices.SortFunc(rows, func(a, b store.PluginVersion) int { return compareVersions(b.Version, a.Version) })
+	slices.SortFunc(rows, func(a, b store.PluginVersion) int { return plugin.CompareVersions(b.Version, a.Version) })
 	for i := range rows {
 		byVersion[rows[i].Version] = &rows[i]
 		if v, err := registry.ParseVersion(rows[i].Version); err == nil && rows[i].YankedAt.IsZero() {
@@ -281,7 +282,7 @@ func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boun
 		}
 	}
 	if b.Range == "" {
-		newest := latest(rows)
+		newest := plugin.Latest(rows)
 		if newest == "" {
 			return nil, request.FieldFault(at+"/plugin", "every version of plugin %s is yanked: %s", b.Plugin, rows[0].YankReason)
 		}
@@ -404,7 +405,7 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names
 				shown.Status = "revoked"
 			}
 		}
-		if v, err := registry.ParseVersion(row.Version); err == nil && row.YankedAt.IsZero() && r.Has(v) && compareVersions(row.Version, newest) > 0 {
+		if v, err := registry.ParseVersion(row.Version); err == nil && row.YankedAt.IsZero() && r.Has(v) && plugin.CompareVersions(row.Version, newest) > 0 {
 			newest = row.Version
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -41,7 +42,7 @@ type generated struct {
 type generatedTool struct {
 	name, title, description string
 	method, path             string
-	annotations              Annotations
+	annotations              plugin.Annotations
 	input, output            json.RawMessage
 	schemaTokens             int
 	secured                  bool // cannot be called without authentication
@@ -63,7 +64,7 @@ func generate(c *connector.Connector) (*generated, error) {
 		}
 		t := generatedTool{
 			name: h.Name, title: h.Title, description: h.Description, method: h.Method, path: h.Path,
-			annotations: Annotations{
+			annotations: plugin.Annotations{
 				ReadOnly: h.Annotations.ReadOnly, Destructive: h.Annotations.Destructive,
 				Idempotent: h.Annotations.Idempotent, OpenWorld: h.Annotations.OpenWorld,
 			},

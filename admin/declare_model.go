@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -12,9 +13,9 @@ const DeclarationFormat = 1
 // Declaration is a workspace as a document: what its toolsets are, without what
 // happened to them. The same toolsets give the same bytes on every server.
 type Declaration struct {
-	FormatVersion int               `json:"formatVersion" minimum:"1" maximum:"1"`
-	PublisherKeys []NewPublisherKey `json:"publisherKeys,omitempty" maxItems:"200" doc:"Whose plugins are accepted. Import adds keys and never revokes one."`
-	Toolsets      []DeclaredToolset `json:"toolsets" maxItems:"2000" doc:"By slug."`
+	FormatVersion int                      `json:"formatVersion" minimum:"1" maximum:"1"`
+	PublisherKeys []plugin.NewPublisherKey `json:"publisherKeys,omitempty" maxItems:"200" doc:"Whose plugins are accepted. Import adds keys and never revokes one."`
+	Toolsets      []DeclaredToolset        `json:"toolsets" maxItems:"2000" doc:"By slug."`
 }
 
 // DeclaredToolset is one toolset.

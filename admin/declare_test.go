@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/plugins/guest"
 )
@@ -350,7 +351,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 		}
 		body := publication(t, k, p)
 		body["cases"] = []any{map[string]any{"name": "example", "case": json.RawMessage(golden)}}
-		want[admin.PluginVersion](w, w.do("POST", "/v1/plugins", body), http.StatusCreated)
+		want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins", body), http.StatusCreated)
 	}
 	plugins(one)
 	one.servers.set(nil, "find=Finds.", "list_pets=Another list.")

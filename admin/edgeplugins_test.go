@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -37,7 +37,7 @@ func TestEdgePlugins(t *testing.T) {
 	elsewhere := calls
 	elsewhere.Workspace = "another"
 	post(204, registry.EdgePlugins{Calls: []registry.PluginCalls{other}, Unbound: []registry.PluginUnbound{lost}})
-	v := want[admin.PluginVersion](w, w.do("GET", "/v1/plugins/mask/versions/1.0.0", nil), 200)
+	v := want[plugin.PluginVersion](w, w.do("GET", "/v1/plugins/mask/versions/1.0.0", nil), 200)
 	if v.Live.Calls != 14 || v.Live.Traps != 2 || v.Live.BytesIn != 200 {
 		t.Errorf("%+v", v.Live)
 	}
@@ -46,7 +46,7 @@ func TestEdgePlugins(t *testing.T) {
 	}
 	// An edge of one workspace speaks of that one, whatever it says.
 	post(204, registry.EdgePlugins{Calls: []registry.PluginCalls{elsewhere}})
-	if v := want[admin.PluginVersion](w, w.do("GET", "/v1/plugins/mask/versions/1.0.0", nil), 200); v.Live.Calls != 21 {
+	if v := want[plugin.PluginVersion](w, w.do("GET", "/v1/plugins/mask/versions/1.0.0", nil), 200); v.Live.Calls != 21 {
 		t.Errorf("%+v", v.Live)
 	}
 	bad := calls

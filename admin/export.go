@@ -20,6 +20,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -88,8 +89,8 @@ func (s *Server) exportWorkspace(ctx context.Context, in *exportInput) (*exportO
 			return nil, err
 		}
 		for i := range keys {
-			k := showPublisherKey(&keys[i])
-			out.Body.PublisherKeys = append(out.Body.PublisherKeys, NewPublisherKey{Name: k.Name, PublicKey: k.PublicKey})
+			k := plugin.ShowKey(&keys[i])
+			out.Body.PublisherKeys = append(out.Body.PublisherKeys, plugin.NewPublisherKey{Name: k.Name, PublicKey: k.PublicKey})
 		}
 	}
 	if to != nil {

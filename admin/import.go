@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -140,7 +141,7 @@ func importFault(err error, toolsets []DeclaredToolset, slug string) error {
 }
 
 // newKeys are the publisher keys of the document that are not trusted yet.
-func (s *Server) newKeys(ctx context.Context, ws *store.Workspace, declared []NewPublisherKey) ([]store.PublisherKey, error) {
+func (s *Server) newKeys(ctx context.Context, ws *store.Workspace, declared []plugin.NewPublisherKey) ([]store.PublisherKey, error) {
 	have, err := validPublisherKeys(ctx, ws)
 	if err != nil {
 		return nil, err
@@ -430,7 +431,7 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *De
 	if c := compactJSON(p.Config); c != "null" && c != "{}" {
 		b.Config = json.RawMessage(c)
 	}
-	g, err := s.o.Publisher.OpenPlugin(ctx, pluginRef(row))
+	g, err := s.o.Publisher.OpenPlugin(ctx, plugin.RefOf(row))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -458,13 +459,13 @@ type Connection struct {
 
 // ConnectionTool is a tool as its server describes it.
 type ConnectionTool struct {
-	Name        string      `json:"name" doc:"As the server calls it."`
-	Title       string      `json:"title,omitempty"`
-	Description string      `json:"description,omitempty"`
-	Annotations Annotations `json:"annotations" doc:"As the server claims."`
-	Tokens      int         `json:"tokens" doc:"Estimated tokens of its definition."`
-	Hash        string      `json:"hash" doc:"What pins the definition."`
-	Unsupported string      `json:"unsupported,omitempty" doc:"Why it cannot be served."`
+	Name        string             `json:"name" doc:"As the server calls it."`
+	Title       string             `json:"title,omitempty"`
+	Description string             `json:"description,omitempty"`
+	Annotations plugin.Annotations `json:"annotations" doc:"As the server claims."`
+	Tokens      int                `json:"tokens" doc:"Estimated tokens of its definition."`
+	Hash        string             `json:"hash" doc:"What pins the definition."`
+	Unsupported string             `json:"unsupported,omitempty" doc:"Why it cannot be served."`
 }
 
 type connectionInput struct {
@@ -516,7 +517,7 @@ func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Co
 			return nil, err
 		}
 		out.Tools = append(out.Tools, ConnectionTool{
-			Name: h.MCP.Name, Title: h.Title, Description: h.Description, Annotations: Annotations(h.Annotations), Hash: h.MCP.Hash,
+			Name: h.MCP.Name, Title: h.Title, Description: h.Description, Annotations: plugin.Annotations(h.Annotations), Hash: h.MCP.Hash,
 			Tokens: tokens.Estimate(h.InputSchema) + tokens.Estimate([]byte(h.Name)) + tokens.Estimate([]byte(h.Title)) + tokens.Estimate([]byte(h.Description)),
 		})
 	}

@@ -3,6 +3,8 @@ package admin
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/sluicegate/sluice/admin/plugin"
 )
 
 // Toolset is a toolset as the API shows it. The CLI prints the same object.
@@ -160,15 +162,15 @@ type Suggest struct {
 
 // Tool is one tool of a toolset, with the toolset's edits applied.
 type Tool struct {
-	Name         string      `json:"name"`
-	OriginalName string      `json:"originalName" doc:"As generated."`
-	Title        string      `json:"title,omitempty"`
-	Description  string      `json:"description"`
-	Enabled      bool        `json:"enabled"`
-	Operation    Operation   `json:"operation"`
-	Plugin       string      `json:"plugin,omitempty" doc:"The workflow that offers it; its operation is WORKFLOW /PLUGIN, and WORKFLOW /PLUGIN/2 where it is bound a second time."`
-	Annotations  Annotations `json:"annotations"`
-	Answers      *Answers    `json:"answers,omitempty" doc:"Its own settings of answers."`
+	Name         string             `json:"name"`
+	OriginalName string             `json:"originalName" doc:"As generated."`
+	Title        string             `json:"title,omitempty"`
+	Description  string             `json:"description"`
+	Enabled      bool               `json:"enabled"`
+	Operation    Operation          `json:"operation"`
+	Plugin       string             `json:"plugin,omitempty" doc:"The workflow that offers it; its operation is WORKFLOW /PLUGIN, and WORKFLOW /PLUGIN/2 where it is bound a second time."`
+	Annotations  plugin.Annotations `json:"annotations"`
+	Answers      *Answers           `json:"answers,omitempty" doc:"Its own settings of answers."`
 
 	Fixed        map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see; its own, not those of its connector."`
 	Tokens       int                        `json:"tokens" doc:"Estimated tokens of the definition that agents receive."`

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/openapi"
@@ -108,10 +109,10 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 // (whose file name is the case's) into the JSON body they stand for.
 func pluginFromParts(r *http.Request, parts *multipart.Reader) ([]byte, error) {
 	var in struct {
-		Module    []byte       `json:"module,omitempty"`
-		OCI       string       `json:"oci,omitempty"`
-		Signature []byte       `json:"signature,omitempty"`
-		Cases     []PluginCase `json:"cases,omitempty"`
+		Module    []byte              `json:"module,omitempty"`
+		OCI       string              `json:"oci,omitempty"`
+		Signature []byte              `json:"signature,omitempty"`
+		Cases     []plugin.PluginCase `json:"cases,omitempty"`
 	}
 	for {
 		part, err := parts.NextPart()
@@ -137,7 +138,7 @@ func pluginFromParts(r *http.Request, parts *multipart.Reader) ([]byte, error) {
 				return nil, problem.New(problem.InvalidPlugin, "golden case %.128s is not JSON", part.FileName())
 			}
 			name := strings.TrimSuffix(path.Base(strings.ReplaceAll(part.FileName(), `\`, "/")), ".json")
-			in.Cases = append(in.Cases, PluginCase{Name: name, Case: b})
+			in.Cases = append(in.Cases, plugin.PluginCase{Name: name, Case: b})
 		default:
 			return nil, problem.New(problem.InvalidArgument, "the request has a part %.80q", part.FormName()).Fix("send module, signature, oci and case")
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -63,7 +64,7 @@ func newPublisher(t *testing.T) *sign.Key {
 
 func (w *world) trust(k *sign.Key, name string) {
 	w.t.Helper()
-	want[admin.PublisherKey](w, w.do("POST", "/v1/publisher-keys", map[string]any{"name": name, "publicKey": string(k.PublicPEM())}), http.StatusCreated)
+	want[plugin.PublisherKey](w, w.do("POST", "/v1/publisher-keys", map[string]any{"name": name, "publicKey": string(k.PublicPEM())}), http.StatusCreated)
 }
 
 const goodCase = `{"context":{},"input":{"to":"ada@example.com","n":12345678901234567890},"output":{"to":"***@example.com","n":12345678901234567890}}`
@@ -86,10 +87,10 @@ func signatureOf(t *testing.T, k *sign.Key, p *guest.Package) string {
 	return base64.StdEncoding.EncodeToString(env)
 }
 
-func (w *world) publishMask(k *sign.Key, version string) admin.PluginVersion {
+func (w *world) publishMask(k *sign.Key, version string) plugin.PluginVersion {
 	w.t.Helper()
 	p := maskPlugin(w.t, func(m *manifest.Manifest) { m.Version = version })
-	return want[admin.PluginVersion](w, w.do("POST", "/v1/plugins", publication(w.t, k, p)), http.StatusCreated)
+	return want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins", publication(w.t, k, p)), http.StatusCreated)
 }
 
 // TestPublishPlugin: a version is checked, stored, measured and never changes.
@@ -102,7 +103,7 @@ func TestPublishPlugin(t *testing.T) {
 		t.Fatalf("without a key: %+v", e)
 	}
 	w.trust(k, "Ada")
-	v := want[admin.PluginVersion](w, w.do("POST", "/v1/plugins", body), http.StatusCreated)
+	v := want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins", body), http.StatusCreated)
 	if v.Name != "mask" || v.Version != "1.0.0" || v.Kind != "filter" || v.Digest != p.Digest || v.Signature.Publisher != "Ada" || v.Status != "published" || v.Effect != "subset" {
 		t.Errorf("published %+v", v)
 	}
@@ -110,7 +111,7 @@ func TestPublishPlugin(t *testing.T) {
 	if len(m.Cases) != 1 || !m.Cases[0].OK || m.TokensBefore == 0 || m.TokensAfter == 0 || !m.Metered || m.P50Us <= 0 {
 		t.Errorf("measured %+v", m)
 	}
-	if again := want[admin.PluginVersion](w, w.do("POST", "/v1/plugins", body), http.StatusOK); again.PublishedAt != v.PublishedAt {
+	if again := want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins", body), http.StatusOK); again.PublishedAt != v.PublishedAt {
 		t.Errorf("again: %+v", again)
 	}
 	other := maskPlugin(t, func(m *manifest.Manifest) { m.Description = "other bytes" })
@@ -119,7 +120,7 @@ func TestPublishPlugin(t *testing.T) {
 	}
 	w.publishMask(k, "1.1.0")
 	w.publishMask(k, "2.0.0-rc.1")
-	all := want[admin.Plugin](w, w.do("GET", "/v1/plugins/mask", nil), 200)
+	all := want[plugin.Plugin](w, w.do("GET", "/v1/plugins/mask", nil), 200)
 	var versions []string
 	for _, v := range all.Versions {
 		versions = append(versions, v.Version)
@@ -127,11 +128,11 @@ func TestPublishPlugin(t *testing.T) {
 	if all.Latest != "1.1.0" || !slices.Equal(versions, []string{"2.0.0-rc.1", "1.1.0", "1.0.0"}) {
 		t.Errorf("latest %s of %v", all.Latest, versions)
 	}
-	list := want[admin.List[admin.Plugin]](w, w.do("GET", "/v1/plugins", nil), 200)
+	list := want[admin.List[plugin.Plugin]](w, w.do("GET", "/v1/plugins", nil), 200)
 	if len(list.Items) != 1 || len(list.Items[0].Versions) != 1 || list.Items[0].Versions[0].Version != "1.1.0" {
 		t.Errorf("list %+v", list)
 	}
-	tested := want[admin.PluginMeasured](w, w.do("POST", "/v1/plugins/mask/versions/1.0.0/test", nil), 200)
+	tested := want[plugin.PluginMeasured](w, w.do("POST", "/v1/plugins/mask/versions/1.0.0/test", nil), 200)
 	if len(tested.Cases) != 1 || !tested.Cases[0].OK {
 		t.Errorf("tested again: %+v", tested)
 	}
@@ -223,7 +224,7 @@ func TestPublishMultipart(t *testing.T) {
 	signed := [3]string{"signature", "mask.wasm.sig", string(sig)}
 	want[admin.Problem](w, form(code, signed, [3]string{"case", "a.json", "{"}), 422)
 	want[admin.Problem](w, form(code, signed, [3]string{"other", "a", "{"}), 400)
-	v := want[admin.PluginVersion](w, form(code, signed, [3]string{"case", "a.json", goodCase}), 201)
+	v := want[plugin.PluginVersion](w, form(code, signed, [3]string{"case", "a.json", goodCase}), 201)
 	if v.Measured.Cases[0].Name != "a" {
 		t.Errorf("%+v", v.Measured)
 	}
@@ -264,7 +265,7 @@ func TestPublishPushed(t *testing.T) {
 		}
 	}
 	want[admin.Problem](w, w.do("POST", "/v1/plugins", body("mask:1.0.0", nil)), 422)
-	v := want[admin.PluginVersion](w, w.do("POST", "/v1/plugins", body("mask:1.0.0", signatureOf(t, k, p))), 201)
+	v := want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins", body("mask:1.0.0", signatureOf(t, k, p))), 201)
 	if v.Manifest != string(a.Digest()) || v.Repository != "default/plugins/mask" {
 		t.Errorf("%+v", v)
 	}
@@ -276,7 +277,7 @@ func TestPublishPushed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := want[admin.PluginVersion](w, w.do("POST", "/v1/plugins", body("mask@"+string(a.Digest()), nil)), 201); v.Digest != p.Digest || v.Signature.KeyID != k.ID() {
+	if v := want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins", body("mask@"+string(a.Digest()), nil)), 201); v.Digest != p.Digest || v.Signature.KeyID != k.ID() {
 		t.Errorf("%+v", v)
 	}
 	// The tag of a published version stays.
@@ -312,7 +313,7 @@ func TestPublishPushed(t *testing.T) {
 	w.stop()
 	w.open()
 	want[admin.Collected](w, w.do("POST", "/v1/registry/collect", nil), 200)
-	want[admin.PluginMeasured](w, w.do("POST", "/v1/plugins/mask/versions/1.0.0/test", nil), 200)
+	want[plugin.PluginMeasured](w, w.do("POST", "/v1/plugins/mask/versions/1.0.0/test", nil), 200)
 }
 
 // TestPublishFromElsewhere: a plugin in a registry that the operator named is
@@ -361,7 +362,7 @@ func TestPublishFromElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := want[admin.PluginVersion](w, w.do("POST", "/v1/plugins", body(ref)), 201)
+	v := want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins", body(ref)), 201)
 	if v.Repository != "default/plugins/mask" || v.Digest != p.Digest || v.Signature.KeyID != k.ID() {
 		t.Errorf("%+v", v)
 	}
@@ -428,7 +429,7 @@ func TestBindPlugins(t *testing.T) {
 	if updated[0].Pinned != "1.1.0" || updated[0].Newer != "" {
 		t.Errorf("updated %+v", updated)
 	}
-	if used := want[admin.PluginVersion](w, w.do("GET", "/v1/plugins/mask/versions/1.1.0", nil), 200).UsedBy; !slices.Equal(used, []string{"pets"}) {
+	if used := want[plugin.PluginVersion](w, w.do("GET", "/v1/plugins/mask/versions/1.1.0", nil), 200).UsedBy; !slices.Equal(used, []string{"pets"}) {
 		t.Errorf("used by %v", used)
 	}
 
@@ -472,7 +473,7 @@ func TestYankAndRevoke(t *testing.T) {
 	want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "1.1.0"}), 200)
 	yank := "/v1/plugins/mask/versions/1.1.0/yank"
 	want[admin.Problem](w, w.do("POST", yank, map[string]any{}), 400)
-	if v := want[admin.PluginVersion](w, w.do("POST", yank, map[string]any{"reason": "leaks"}), 200); v.Status != "yanked" || v.YankReason != "leaks" || !slices.Equal(v.UsedBy, []string{"pets"}) {
+	if v := want[plugin.PluginVersion](w, w.do("POST", yank, map[string]any{"reason": "leaks"}), 200); v.Status != "yanked" || v.YankReason != "leaks" || !slices.Equal(v.UsedBy, []string{"pets"}) {
 		t.Errorf("%+v", v)
 	}
 	if got := want[admin.ToolsetPlugins](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/plugins", nil), 200); got.Bindings[0].Status != "yanked" {
@@ -486,10 +487,10 @@ func TestYankAndRevoke(t *testing.T) {
 	if got := want[admin.ToolsetPlugins](w, w.bind(other.ID, map[string]any{"plugin": "mask"}), 200); got.Bindings[0].Pinned != "1.0.0" {
 		t.Errorf("%+v", got)
 	}
-	if v := want[admin.PluginVersion](w, w.do("POST", yank, map[string]any{"undo": true}), 200); v.Status != "published" {
+	if v := want[plugin.PluginVersion](w, w.do("POST", yank, map[string]any{"undo": true}), 200); v.Status != "published" {
 		t.Errorf("%+v", v)
 	}
-	revoked := want[admin.RevokedKey](w, w.do("POST", "/v1/publisher-keys/"+k.ID()+"/revoke", map[string]any{"reason": "stolen"}), 200)
+	revoked := want[plugin.RevokedKey](w, w.do("POST", "/v1/publisher-keys/"+k.ID()+"/revoke", map[string]any{"reason": "stolen"}), 200)
 	if revoked.Yanked != 2 || !slices.Equal(revoked.Toolsets, []string{"others", "pets"}) || revoked.Status != "revoked" {
 		t.Errorf("%+v", revoked)
 	}
@@ -522,7 +523,7 @@ func TestPluginUsage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v := want[admin.PluginVersion](w, w.do("GET", "/v1/plugins/mask/versions/1.0.0", nil), 200)
+	v := want[plugin.PluginVersion](w, w.do("GET", "/v1/plugins/mask/versions/1.0.0", nil), 200)
 	if v.Live.Calls != 20 || v.Live.Errors != 2 || v.Live.MeanUs != 100 || v.Live.BytesOut != 80 || v.Live.Unbound != 2 {
 		t.Errorf("%+v", v.Live)
 	}
@@ -556,7 +557,7 @@ func TestPublishAuthPlugin(t *testing.T) {
 		"input": map[string]any{}, "secrets": []string{"secret"},
 		"output": map[string]any{"headers": map[string]string{"X-Signature": hex.EncodeToString(sig)}, "query": []any{[]string{"signed by", "stamp"}}},
 	}}}
-	v := want[admin.PluginVersion](w, w.do("POST", "/v1/plugins", body), http.StatusCreated)
+	v := want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins", body), http.StatusCreated)
 	if v.Kind != "auth" || v.Effect != "" || v.Capabilities == nil || v.Capabilities.Signing == nil || v.Capabilities.Signing.Derivations != 2 {
 		t.Errorf("%+v", v)
 	}

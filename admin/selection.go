@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/selection"
@@ -68,7 +69,7 @@ type SearchResult struct {
 	Name        string             `json:"name"`
 	Description string             `json:"description"`
 	Operation   Operation          `json:"operation"`
-	Annotations Annotations        `json:"annotations"`
+	Annotations plugin.Annotations `json:"annotations"`
 	Score       float32            `json:"score"`
 	Components  map[string]float32 `json:"components" doc:"What the score is made of."`
 }

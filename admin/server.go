@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/sluicegate/sluice/admin/audithead"
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/suggest"
@@ -198,7 +199,7 @@ type Server struct {
 	streams   sync.WaitGroup
 	listeners listeners
 	denied    sampler
-	plugins   *pluginRoom
+	plugins   *plugin.Room
 }
 
 // New makes a server, ends what a process that died left running, and restores
@@ -226,7 +227,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
-	s.plugins = &pluginRoom{
+	s.plugins = &plugin.Room{
 		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: boundBy,
 	}
 	s.secrets.changed = s.edgeBell.ring
@@ -343,8 +344,8 @@ func (s *Server) recordPluginUsage(ctx context.Context) {
 	}
 }
 
-// Plugins publishes plugins and takes what the gateway of this node says of them.
-func (s *Server) Plugins() *pluginRoom { return s.plugins }
+// Plugins is the room of plugins, for what the gateway of this node says of them.
+func (s *Server) Plugins() *plugin.Room { return s.plugins }
 
 // Handler serves the whole admin listener: /v1, /v2 (the registry), /edge/v1,
 // /oauth/callback, /oauth/login/, /oauth/confirm/, /client-metadata.json, /metrics, /livez, /readyz and /healthz.

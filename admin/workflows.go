@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -244,12 +245,12 @@ func replace(t *Tool, by *registry.OfferedTool) {
 	}
 }
 
-func workflowTool(plugin string, op Operation, m *manifest.Manifest, a operation.Annotations, schemas bool) Tool {
+func workflowTool(by string, op Operation, m *manifest.Manifest, a operation.Annotations, schemas bool) Tool {
 	o := m.Tool
 	t := Tool{
-		Name: o.Name, OriginalName: o.Name, Title: o.Title, Description: o.Description, Enabled: true, Plugin: plugin,
+		Name: o.Name, OriginalName: o.Name, Title: o.Title, Description: o.Description, Enabled: true, Plugin: by,
 		Operation: op, Tokens: tokens.Estimate(o.InputSchema),
-		Annotations: Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld},
+		Annotations: plugin.Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld},
 	}
 	if schemas {
 		t.InputSchema, t.OutputSchema = o.InputSchema, o.OutputSchema

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/plugins/guest"
 )
 
@@ -34,7 +35,7 @@ func (w *world) publishThread() {
 		"module": base64.StdEncoding.EncodeToString(p.Code), "signature": signatureOf(w.t, k, p),
 		"cases": []any{map[string]any{"name": "example", "case": json.RawMessage(read("testdata/example.json"))}},
 	}
-	want[admin.PluginVersion](w, w.do("POST", "/v1/plugins", body), http.StatusCreated)
+	want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins", body), http.StatusCreated)
 }
 
 // TestWorkflowEdits: the tool of a workflow is renamed, described and disabled as any

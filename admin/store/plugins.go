@@ -57,7 +57,7 @@ type PluginVersion struct {
 	Document    string `bun:"document"` // JSON: the module's manifest section
 	KeyID       string `bun:"key_id"`   // publisher key that signed
 	Cases       []byte `bun:"cases"`    // golden cases; their form is package admin's. Only PluginCases reads them
-	Report      string `bun:"report"`   // JSON: what the golden cases measured; its form is package admin's
+	Report      string `bun:"report"`   // JSON: what the golden cases measured; its form is package plugin's
 	CreatedBy   string `bun:"created_by"`
 	CreatedAt   Time   `bun:"created_at"`
 	YankedAt    Time   `bun:"yanked_at"` // zero: not

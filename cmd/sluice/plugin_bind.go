@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -189,7 +190,7 @@ func (a *app) changeBindings(ctx context.Context, toolset string, update bool, c
 }
 
 // leftOutText says where, why and until when a plugin is left out of calls.
-func leftOutText(l *admin.PluginLeftOut) string {
+func leftOutText(l *plugin.PluginLeftOut) string {
 	where := ""
 	if l.Edge != "" {
 		where = " on edge " + printable(l.Edge)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/golden"
@@ -56,7 +56,7 @@ signature for cosign is stored beside it in the registry. With --oci it is a mod
 			if err != nil {
 				return err
 			}
-			var out admin.PluginVersion
+			var out plugin.PluginVersion
 			if err := c.publish(cmd.Context(), in, &out); err != nil {
 				return err
 			}
@@ -117,7 +117,7 @@ func (a *app) readPublication(path string, named bool, f *publishFlags) (*public
 }
 
 // publish sends a publication and waits for what becomes of it.
-func (c *apiClient) publish(ctx context.Context, in *publication, out *admin.PluginVersion) error {
+func (c *apiClient) publish(ctx context.Context, in *publication, out *plugin.PluginVersion) error {
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
 	add := func(name, file string, content []byte) error {
@@ -168,7 +168,7 @@ const (
 
 // pushCosign signs a published version as cosign does, so that "cosign verify --key
 // FILE.pub" accepts it. The registry that the control plane serves keeps the signature.
-func (c *apiClient) pushCosign(ctx context.Context, keyFile, form string, v *admin.PluginVersion) error {
+func (c *apiClient) pushCosign(ctx context.Context, keyFile, form string, v *plugin.PluginVersion) error {
 	key, err := sign.OpenKey(keyFile)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (a *app) pluginList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			items, raw, err := all[admin.Plugin](cmd.Context(), c, "/v1/plugins")
+			items, raw, err := all[plugin.Plugin](cmd.Context(), c, "/v1/plugins")
 			if err != nil {
 				return err
 			}
@@ -229,20 +229,20 @@ func (a *app) pluginList() *cobra.Command {
 				a.say("no plugin is published. Publish one: sluice plugin publish DIR --key FILE")
 			}
 			now := time.Now()
-			newest := func(p admin.Plugin) admin.PluginVersion { return p.Versions[0] }
-			return list(a, items, raw, []column[admin.Plugin]{
-				{header: "name", value: func(p admin.Plugin) string { return p.Name }},
-				{header: "latest", value: func(p admin.Plugin) string { return first(p.Latest, "all yanked") }},
-				{header: "kind", value: func(p admin.Plugin) string { return p.Kind }},
-				{header: "publisher", value: func(p admin.Plugin) string { return printable(newest(p).Signature.Publisher) }},
-				{header: "tokens", value: func(p admin.Plugin) string {
+			newest := func(p plugin.Plugin) plugin.PluginVersion { return p.Versions[0] }
+			return list(a, items, raw, []column[plugin.Plugin]{
+				{header: "name", value: func(p plugin.Plugin) string { return p.Name }},
+				{header: "latest", value: func(p plugin.Plugin) string { return first(p.Latest, "all yanked") }},
+				{header: "kind", value: func(p plugin.Plugin) string { return p.Kind }},
+				{header: "publisher", value: func(p plugin.Plugin) string { return printable(newest(p).Signature.Publisher) }},
+				{header: "tokens", value: func(p plugin.Plugin) string {
 					m := newest(p).Measured
 					return fmt.Sprintf("%s → %s", thousands(m.TokensBefore), thousands(m.TokensAfter))
 				}},
-				{header: "us", value: func(p admin.Plugin) string { return fmt.Sprintf("%.0f", newest(p).Measured.P50Us) }},
-				{header: "calls", value: func(p admin.Plugin) string { return thousands(int(newest(p).Live.Calls)) }},
-				{header: "published", value: func(p admin.Plugin) string { return ago(newest(p).PublishedAt, now) }},
-			}, func(p admin.Plugin) string { return p.Name })
+				{header: "us", value: func(p plugin.Plugin) string { return fmt.Sprintf("%.0f", newest(p).Measured.P50Us) }},
+				{header: "calls", value: func(p plugin.Plugin) string { return thousands(int(newest(p).Live.Calls)) }},
+				{header: "published", value: func(p plugin.Plugin) string { return ago(newest(p).PublishedAt, now) }},
+			}, func(p plugin.Plugin) string { return p.Name })
 		},
 	}
 }
@@ -257,13 +257,13 @@ func (a *app) pluginShow() *cobra.Command {
 			}
 			path, _, version := pluginVersionPath(args[0])
 			if version != "" {
-				var out admin.PluginVersion
+				var out plugin.PluginVersion
 				if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: path, out: &out}); err != nil {
 					return err
 				}
 				return a.object(out, func(w io.Writer) { printPluginVersion(w, &out) })
 			}
-			var out admin.Plugin
+			var out plugin.Plugin
 			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: path, out: &out}); err != nil {
 				return err
 			}
@@ -282,7 +282,7 @@ func (a *app) pluginShow() *cobra.Command {
 	}
 }
 
-func printPluginVersion(w io.Writer, v *admin.PluginVersion) {
+func printPluginVersion(w io.Writer, v *plugin.PluginVersion) {
 	line := func(k, format string, args ...any) {
 		fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{k}, args...)...)
 	}
@@ -331,7 +331,7 @@ func printPluginVersion(w io.Writer, v *admin.PluginVersion) {
 }
 
 func (a *app) pluginYank() *cobra.Command {
-	var in admin.YankRequest
+	var in plugin.YankRequest
 	cmd := &cobra.Command{
 		Use:   "yank NAME@VERSION --reason TEXT",
 		Short: "Take a version out of what can be bound",
@@ -351,7 +351,7 @@ and show that it was yanked, until they are changed.`,
 			if err != nil {
 				return err
 			}
-			var out admin.PluginVersion
+			var out plugin.PluginVersion
 			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: path, in: in, out: &out}); err != nil {
 				return err
 			}
@@ -397,7 +397,7 @@ every version it signed, and toolsets that bind one cannot be deployed again wit
 }
 
 func (a *app) listPublisherKeys(ctx context.Context, c *apiClient) error {
-	items, raw, err := all[admin.PublisherKey](ctx, c, "/v1/publisher-keys")
+	items, raw, err := all[plugin.PublisherKey](ctx, c, "/v1/publisher-keys")
 	if err != nil {
 		return err
 	}
@@ -405,13 +405,13 @@ func (a *app) listPublisherKeys(ctx context.Context, c *apiClient) error {
 		a.say("no publisher is trusted. Trust one: sluice plugin key add FILE.pub --name NAME")
 	}
 	now := time.Now()
-	return list(a, items, raw, []column[admin.PublisherKey]{
-		{header: "id", value: func(k admin.PublisherKey) string { return k.ID[:min(len(k.ID), 16)] }},
-		{header: "name", value: func(k admin.PublisherKey) string { return printable(k.Name) }},
-		{header: "algorithm", value: func(k admin.PublisherKey) string { return k.Algorithm }},
-		{header: "status", value: func(k admin.PublisherKey) string { return k.Status }},
-		{header: "added", value: func(k admin.PublisherKey) string { return ago(k.CreatedAt, now) }},
-	}, func(k admin.PublisherKey) string { return k.ID })
+	return list(a, items, raw, []column[plugin.PublisherKey]{
+		{header: "id", value: func(k plugin.PublisherKey) string { return k.ID[:min(len(k.ID), 16)] }},
+		{header: "name", value: func(k plugin.PublisherKey) string { return printable(k.Name) }},
+		{header: "algorithm", value: func(k plugin.PublisherKey) string { return k.Algorithm }},
+		{header: "status", value: func(k plugin.PublisherKey) string { return k.Status }},
+		{header: "added", value: func(k plugin.PublisherKey) string { return ago(k.CreatedAt, now) }},
+	}, func(k plugin.PublisherKey) string { return k.ID })
 }
 
 func (a *app) addPublisherKey(ctx context.Context, c *apiClient, file, name string) error {
@@ -419,8 +419,8 @@ func (a *app) addPublisherKey(ctx context.Context, c *apiClient, file, name stri
 	if err != nil {
 		return problem.New(problem.NotFound, "the public key %s cannot be read", file).Fix(`"sluice plugin sign" writes it beside the private key`).Because(err)
 	}
-	in := admin.NewPublisherKey{Name: first(name, strings.TrimSuffix(filepath.Base(file), ".pub")), PublicKey: string(pem)}
-	var out admin.PublisherKey
+	in := plugin.NewPublisherKey{Name: first(name, strings.TrimSuffix(filepath.Base(file), ".pub")), PublicKey: string(pem)}
+	var out plugin.PublisherKey
 	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/publisher-keys", in: in, out: &out}); err != nil {
 		return err
 	}
@@ -434,7 +434,7 @@ func (a *app) revokePublisherKey(ctx context.Context, c *apiClient, id, reason s
 	if reason == "" {
 		return usagef("--reason says why the key is revoked")
 	}
-	items, _, err := all[admin.PublisherKey](ctx, c, "/v1/publisher-keys")
+	items, _, err := all[plugin.PublisherKey](ctx, c, "/v1/publisher-keys")
 	if err != nil {
 		return err
 	}
@@ -448,8 +448,8 @@ func (a *app) revokePublisherKey(ctx context.Context, c *apiClient, id, reason s
 	if len(found) != 1 {
 		return problem.New(problem.NotFound, "%d valid keys are named %q or begin with it", len(found), id).Fix("see: sluice plugin key list -o json")
 	}
-	var out admin.RevokedKey
-	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/publisher-keys/" + found[0] + "/revoke", in: admin.RevokeKey{Reason: reason}, out: &out}); err != nil {
+	var out plugin.RevokedKey
+	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/publisher-keys/" + found[0] + "/revoke", in: plugin.RevokeKey{Reason: reason}, out: &out}); err != nil {
 		return err
 	}
 	for _, slug := range out.Toolsets {

@@ -1,4 +1,4 @@
-package admin
+package plugin
 
 import (
 	"cmp"
@@ -28,8 +28,8 @@ import (
 // pluginABI is what third-party plugins speak.
 const pluginABI = "extism/1"
 
-// pluginRoom publishes plugins and keeps what is known of them.
-type pluginRoom struct {
+// Room publishes plugins and keeps what is known of them.
+type Room struct {
 	Store     *store.Store
 	Publisher *publish.Publisher
 	Events    *publish.Events
@@ -54,7 +54,7 @@ type submitted struct {
 }
 
 // readSubmission takes the module out of a request or out of the registry.
-func (r *pluginRoom) readSubmission(ctx context.Context, ws *store.Workspace, in *PublishPlugin) (*submitted, error) {
+func (r *Room) readSubmission(ctx context.Context, ws *store.Workspace, in *PublishPlugin) (*submitted, error) {
 	switch {
 	case (len(in.Module) == 0) == (in.OCI == ""):
 		return nil, problem.New(problem.InvalidArgument, "the request needs module or oci, and not both").Fix("upload the module, or push it and name it")
@@ -91,7 +91,7 @@ func (r *pluginRoom) readSubmission(ctx context.Context, ws *store.Workspace, in
 }
 
 // readElsewhere takes the module out of a registry that the operator named.
-func (r *pluginRoom) readElsewhere(ctx context.Context, reference string) (*submitted, error) {
+func (r *Room) readElsewhere(ctx context.Context, reference string) (*submitted, error) {
 	if r.Elsewhere == nil {
 		return nil, problem.New(problem.InvalidArgument, "%.120q is in another registry, and this control plane names none that plugins may come from", reference).At("", 0, 0, "/oci").
 			Fix("have the operator start it with --plugin-registry HOST, or push the plugin to this registry")
@@ -109,7 +109,7 @@ func (r *pluginRoom) readElsewhere(ctx context.Context, reference string) (*subm
 
 // Publish publishes a version of a plugin: 201, or 200 when it was there with the same
 // bytes. It tells phase what it is at.
-func (r *pluginRoom) Publish(ctx context.Context, ws *store.Workspace, in *PublishPlugin, phase func(string)) (*request.Done, error) {
+func (r *Room) Publish(ctx context.Context, ws *store.Workspace, in *PublishPlugin, phase func(string)) (*request.Done, error) {
 	phase("checking the module")
 	sub, err := r.readSubmission(ctx, ws, in)
 	if err != nil {
@@ -181,7 +181,7 @@ func (r *pluginRoom) Publish(ctx context.Context, ws *store.Workspace, in *Publi
 	return r.published(ctx, ws, row, http.StatusCreated)
 }
 
-func (r *pluginRoom) published(ctx context.Context, ws *store.Workspace, row *store.PluginVersion, status int) (*request.Done, error) {
+func (r *Room) published(ctx context.Context, ws *store.Workspace, row *store.PluginVersion, status int) (*request.Done, error) {
 	v, err := r.usedVersion(ctx, ws, row)
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (r *pluginRoom) published(ctx context.Context, ws *store.Workspace, row *st
 }
 
 // verifySubmission returns the id of the publisher key that signed.
-func (r *pluginRoom) verifySubmission(ctx context.Context, ws *store.Workspace, in *PublishPlugin, sub *submitted) (string, error) {
+func (r *Room) verifySubmission(ctx context.Context, ws *store.Workspace, in *PublishPlugin, sub *submitted) (string, error) {
 	rows, err := ws.ValidPublisherKeys(ctx)
 	if err != nil {
 		return "", err
@@ -259,7 +259,7 @@ func readCases(in []PluginCase) ([]*golden.Case, []byte, error) {
 // measure runs the golden cases of a plugin in the sandbox, under the policy of
 // this control plane. It fails when the plugin asks for more than it may have, or
 // cannot be loaded.
-func (r *pluginRoom) measure(ctx context.Context, g *guest.Package, cases []*golden.Case) (*PluginMeasured, error) {
+func (r *Room) measure(ctx context.Context, g *guest.Package, cases []*golden.Case) (*PluginMeasured, error) {
 	if r.Sandbox == nil {
 		return nil, problem.New(problem.Unsupported, "this control plane has no sandbox to try plugins in")
 	}
@@ -285,7 +285,7 @@ func (r *pluginRoom) measure(ctx context.Context, g *guest.Package, cases []*gol
 	return out, nil
 }
 
-func (r *pluginRoom) measureCase(ctx context.Context, g *guest.Package, c *golden.Case) (PluginCaseResult, error) {
+func (r *Room) measureCase(ctx context.Context, g *guest.Package, c *golden.Case) (PluginCaseResult, error) {
 	out := PluginCaseResult{Name: c.Name}
 	p, err := guest.Load(r.Sandbox, g, guest.Options{Policy: r.Policy, Config: c.Config, Log: func(int, string) {}})
 	if err != nil {
@@ -322,7 +322,7 @@ func failedCases(m *PluginMeasured) error {
 }
 
 // Test runs the golden cases of a version again.
-func (r *pluginRoom) Test(ctx context.Context, ws *store.Workspace, name, version string) (*PluginMeasured, error) {
+func (r *Room) Test(ctx context.Context, ws *store.Workspace, name, version string) (*PluginMeasured, error) {
 	row, err := ws.PluginVersion(ctx, name, version)
 	if err != nil {
 		return nil, err
@@ -339,21 +339,22 @@ func (r *pluginRoom) Test(ctx context.Context, ws *store.Workspace, name, versio
 	if err != nil {
 		return nil, err
 	}
-	g, err := r.Publisher.OpenPlugin(ctx, pluginRef(row))
+	g, err := r.Publisher.OpenPlugin(ctx, RefOf(row))
 	if err != nil {
 		return nil, err
 	}
 	return r.measure(ctx, g, cases)
 }
 
-func pluginRef(row *store.PluginVersion) registry.PluginRef {
+// RefOf is a version as a bundle names it, without what binds it.
+func RefOf(row *store.PluginVersion) registry.PluginRef {
 	return registry.PluginRef{
 		Name: row.Name, Version: row.Version, Repository: row.Repository, Manifest: registry.Digest(row.Manifest), Digest: registry.Digest(row.Digest),
 	}
 }
 
 // Yank takes a version out of what toolsets can newly bind, or undoes that.
-func (r *pluginRoom) Yank(ctx context.Context, ws *store.Workspace, name, version string, in *YankRequest) (*PluginVersion, error) {
+func (r *Room) Yank(ctx context.Context, ws *store.Workspace, name, version string, in *YankRequest) (*PluginVersion, error) {
 	row, err := ws.PluginVersion(ctx, name, version)
 	if err != nil {
 		return nil, err
@@ -387,7 +388,7 @@ func (r *pluginRoom) Yank(ctx context.Context, ws *store.Workspace, name, versio
 }
 
 // List lists plugins by name, each with its latest version alone.
-func (r *pluginRoom) List(ctx context.Context, ws *store.Workspace, p store.Page) ([]Plugin, string, error) {
+func (r *Room) List(ctx context.Context, ws *store.Workspace, p store.Page) ([]Plugin, string, error) {
 	names, next, err := ws.PluginNames(ctx, p)
 	if err != nil {
 		return nil, "", err
@@ -410,13 +411,13 @@ func (r *pluginRoom) List(ctx context.Context, ws *store.Workspace, p store.Page
 }
 
 // Plugin reads a plugin with its versions, the newest first.
-func (r *pluginRoom) Plugin(ctx context.Context, ws *store.Workspace, name string) (*Plugin, error) {
+func (r *Room) Plugin(ctx context.Context, ws *store.Workspace, name string) (*Plugin, error) {
 	rows, err := ws.PluginVersions(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(rows, func(a, b store.PluginVersion) int { return compareVersions(b.Version, a.Version) })
-	out := &Plugin{Name: name, Kind: rows[0].Kind, Description: rows[0].Description, Latest: latest(rows)}
+	slices.SortFunc(rows, func(a, b store.PluginVersion) int { return CompareVersions(b.Version, a.Version) })
+	out := &Plugin{Name: name, Kind: rows[0].Kind, Description: rows[0].Description, Latest: Latest(rows)}
 	for i := range rows {
 		v, err := r.showPluginVersion(ctx, ws, &rows[i])
 		if err != nil {
@@ -427,9 +428,9 @@ func (r *pluginRoom) Plugin(ctx context.Context, ws *store.Workspace, name strin
 	return out, nil
 }
 
-// latest is the highest release that is not yanked, else the highest pre-release,
+// Latest is the highest release that is not yanked, else the highest pre-release,
 // else "". rows are sorted, the newest first.
-func latest(rows []store.PluginVersion) string {
+func Latest(rows []store.PluginVersion) string {
 	pre := ""
 	for i := range rows {
 		v, err := registry.ParseVersion(rows[i].Version)
@@ -444,8 +445,8 @@ func latest(rows []store.PluginVersion) string {
 	return pre
 }
 
-// compareVersions orders versions that were checked when they were published.
-func compareVersions(a, b string) int {
+// CompareVersions orders versions that were checked when they were published.
+func CompareVersions(a, b string) int {
 	x, errX := registry.ParseVersion(a)
 	y, errY := registry.ParseVersion(b)
 	if errX != nil || errY != nil {
@@ -455,7 +456,7 @@ func compareVersions(a, b string) int {
 }
 
 // Version reads a version and which toolsets bind it.
-func (r *pluginRoom) Version(ctx context.Context, ws *store.Workspace, name, version string) (*PluginVersion, error) {
+func (r *Room) Version(ctx context.Context, ws *store.Workspace, name, version string) (*PluginVersion, error) {
 	row, err := ws.PluginVersion(ctx, name, version)
 	if err != nil {
 		return nil, err
@@ -463,7 +464,7 @@ func (r *pluginRoom) Version(ctx context.Context, ws *store.Workspace, name, ver
 	return r.usedVersion(ctx, ws, row)
 }
 
-func (r *pluginRoom) usedVersion(ctx context.Context, ws *store.Workspace, row *store.PluginVersion) (*PluginVersion, error) {
+func (r *Room) usedVersion(ctx context.Context, ws *store.Workspace, row *store.PluginVersion) (*PluginVersion, error) {
 	v, err := r.showPluginVersion(ctx, ws, row)
 	if err != nil {
 		return nil, err
@@ -472,7 +473,7 @@ func (r *pluginRoom) usedVersion(ctx context.Context, ws *store.Workspace, row *
 	return v, err
 }
 
-func (r *pluginRoom) showPluginVersion(ctx context.Context, ws *store.Workspace, row *store.PluginVersion) (*PluginVersion, error) {
+func (r *Room) showPluginVersion(ctx context.Context, ws *store.Workspace, row *store.PluginVersion) (*PluginVersion, error) {
 	m, err := manifest.Parse([]byte(row.Document))
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest of plugin %s %s: %w", row.Name, row.Version, err)

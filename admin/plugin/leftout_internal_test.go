@@ -1,4 +1,4 @@
-package admin
+package plugin
 
 import (
 	"strconv"

@@ -1,4 +1,4 @@
-package admin
+package plugin
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 // AddKey lets a key sign plugins of the workspace.
-func (r *pluginRoom) AddKey(ctx context.Context, ws *store.Workspace, in *NewPublisherKey) (PublisherKey, error) {
+func (r *Room) AddKey(ctx context.Context, ws *store.Workspace, in *NewPublisherKey) (PublisherKey, error) {
 	k, err := sign.ParsePublisherKey([]byte(in.PublicKey))
 	if err != nil {
 		return PublisherKey{}, err
@@ -24,11 +24,11 @@ func (r *pluginRoom) AddKey(ctx context.Context, ws *store.Workspace, in *NewPub
 		rec.After = store.JSON(map[string]any{"name": row.Name, "algorithm": row.Algorithm})
 		return tx.Audit(ctx, rec)
 	})
-	return showPublisherKey(row), err
+	return ShowKey(row), err
 }
 
 // RevokeKey ends a key and yanks the versions that it signed.
-func (r *pluginRoom) RevokeKey(ctx context.Context, ws *store.Workspace, id, reason string) (RevokedKey, error) {
+func (r *Room) RevokeKey(ctx context.Context, ws *store.Workspace, id, reason string) (RevokedKey, error) {
 	var out RevokedKey
 	err := ws.Update(ctx, func(tx *store.Tx) error {
 		n, err := tx.RevokePublisherKey(ctx, id, reason)
@@ -39,7 +39,7 @@ func (r *pluginRoom) RevokeKey(ctx context.Context, ws *store.Workspace, id, rea
 		if err != nil {
 			return err
 		}
-		out.PublisherKey, out.Yanked = showPublisherKey(row), int(n)
+		out.PublisherKey, out.Yanked = ShowKey(row), int(n)
 		rec := request.Audit(ctx, "publisher_key.revoke", row.ID)
 		rec.Reason, rec.Before = reason, store.JSON(map[string]any{"name": row.Name, "yanked": n})
 		return tx.Audit(ctx, rec)
@@ -54,7 +54,8 @@ func (r *pluginRoom) RevokeKey(ctx context.Context, ws *store.Workspace, id, rea
 	return out, err
 }
 
-func showPublisherKey(row *store.PublisherKey) PublisherKey {
+// ShowKey is a publisher key as the API shows it.
+func ShowKey(row *store.PublisherKey) PublisherKey {
 	k := PublisherKey{
 		ID: row.ID, Name: row.Name, Algorithm: row.Algorithm, PublicKey: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: row.PublicKey})),
 		Status: "valid", CreatedBy: row.CreatedBy, CreatedAt: row.CreatedAt.Time, RevokedAt: row.RevokedAt.Time, Reason: row.Reason,

@@ -1,4 +1,4 @@
-package admin
+package plugin
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// EventPluginFailed says that a plugin was taken out of calls by itself.
-const EventPluginFailed = "plugin.failed"
+// EventFailed says that a plugin was taken out of calls by itself.
+const EventFailed = "plugin.failed"
 
 // RecordUsage adds what nodes counted to the record of each version.
-func (r *pluginRoom) RecordUsage(ctx context.Context, calls []registry.PluginCalls) error {
+func (r *Room) RecordUsage(ctx context.Context, calls []registry.PluginCalls) error {
 	for i := range calls {
 		c := &calls[i]
 		if err := r.Store.Workspace(c.Workspace).Update(ctx, func(tx *store.Tx) error { return tx.AddPluginUsage(ctx, c) }); err != nil {
@@ -27,7 +27,7 @@ func (r *pluginRoom) RecordUsage(ctx context.Context, calls []registry.PluginCal
 
 // Report takes what plugins did on an edge. An edge of one workspace speaks of that one;
 // what is said of versions that are not known is dropped.
-func (r *pluginRoom) Report(ctx context.Context, e *store.Edge, in *registry.EdgePlugins) error {
+func (r *Room) Report(ctx context.Context, e *store.Edge, in *registry.EdgePlugins) error {
 	if err := in.Validate(); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (r *pluginRoom) Report(ctx context.Context, e *store.Edge, in *registry.Edg
 
 // Failed records that a gateway took a plugin out of calls by itself, and
 // tells of it.
-func (r *pluginRoom) Failed(ctx context.Context, workspace, name, version, reason string) {
+func (r *Room) Failed(ctx context.Context, workspace, name, version, reason string) {
 	err := r.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error {
 		rec := request.Audit(ctx, "plugin.unbind", name+"@"+version)
 		rec.Reason = reason
@@ -66,5 +66,5 @@ func (r *pluginRoom) Failed(ctx context.Context, workspace, name, version, reaso
 	if err != nil {
 		r.Log.LogAttrs(ctx, slog.LevelWarn, "the unbinding of a plugin was not recorded", slog.String("plugin", name), slog.Any("error", err))
 	}
-	r.Events.Emit(publish.Event{Type: EventPluginFailed, Workspace: workspace, Plugin: name + "@" + version, Reason: reason})
+	r.Events.Emit(publish.Event{Type: EventFailed, Workspace: workspace, Plugin: name + "@" + version, Reason: reason})
 }

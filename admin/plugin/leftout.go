@@ -1,4 +1,4 @@
-package admin
+package plugin
 
 import (
 	"cmp"
@@ -67,7 +67,7 @@ func (l *leftOut) of(plugin registry.PluginKey, toolset string, now time.Time) [
 
 // LeaveOut notes that the gateway of an edge, or of this node when edge is "", left a
 // plugin out of the calls of a toolset, records it and tells of it.
-func (r *pluginRoom) LeaveOut(ctx context.Context, edge string, u *registry.PluginUnbound) {
+func (r *Room) LeaveOut(ctx context.Context, edge string, u *registry.PluginUnbound) {
 	reason := u.Reason
 	if u.Toolset != "" {
 		now := r.Store.Now()
@@ -83,6 +83,6 @@ func (r *pluginRoom) LeaveOut(ctx context.Context, edge string, u *registry.Plug
 
 // LeftOut returns where a version of a plugin is left out of the calls of a toolset now,
 // by edge.
-func (r *pluginRoom) LeftOut(plugin registry.PluginKey, toolset string) []PluginLeftOut {
+func (r *Room) LeftOut(plugin registry.PluginKey, toolset string) []PluginLeftOut {
 	return r.leftOut.of(plugin, toolset, r.Store.Now())
 }
