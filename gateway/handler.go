@@ -306,7 +306,7 @@ func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		Trace: p.Trace && x.s.mayTrace(x.rc), Version: p.Version, Principal: x.pass.Principal(), Cancel: &x.cancel, Request: p,
 	}
 	if x.tool.Fetch || x.tool.Workflow != nil {
-		opt.May = x.may
+		opt.Permits = x.permits
 	}
 	if conn := x.rc.Conn(); conn != nil {
 		x.watch.begin(conn)
@@ -341,7 +341,7 @@ func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 }
 
 // may tells whether the caller may use a tool.
-func (x *session) may(tool string) bool {
+func (x *session) permits(tool string) bool {
 	return x.pass.Sees(tool) && x.pass.MayCall(tool, x.metadata) == nil
 }
 

@@ -354,7 +354,7 @@ func TestFetchResult(t *testing.T) {
 	f(`"offset":400`, "[nothing beyond item 400]")
 	// One principal may come with tokens that open different tools.
 	for name, open := range map[string]bool{tool.Name: true, "another": false} {
-		r := w.call(fetch, fmt.Sprintf(`{"handle":%q,"limit":1}`, m[1]), call.CallOptions{May: func(tool string) bool { return tool == name }})
+		r := w.call(fetch, fmt.Sprintf(`{"handle":%q,"limit":1}`, m[1]), call.CallOptions{Permits: func(tool string) bool { return tool == name }})
 		if r.IsError == open || !open && !strings.Contains(r.Content[0].Text, "does not open") {
 			t.Fatalf("%s: %+v", name, r)
 		}

@@ -1,20 +1,23 @@
 package call
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
 
 // build turns the arguments into the HTTP request.
-func (x *exchange) build() error {
-	if x.ready.MCP != nil {
-		return nil // package mcpclient does
-	}
-	r := &x.request
+func (x *exchange) build(args jsonscan.Value) (*fasthttp.Request, error) {
+	r := &x.built
 	r.Reset()
 	if x.c.files != nil {
-		x.files.x = x
+		x.files.input = &x.input
 		r.Files = &x.files
 	}
-	if err := x.ready.Plan.Build(r, x.args); err != nil {
-		return err
+	if err := x.ready.Plan.Build(r, args); err != nil {
+		return nil, err
 	}
 	x.url = x.ready.Base.AppendURL(x.url[:0], r.Target)
 	req := &x.http.Request
@@ -32,9 +35,9 @@ func (x *exchange) build() error {
 	}
 	if r.HasBody {
 		req.Header.SetContentTypeBytes(r.ContentType)
-		req.SetBodyRaw(r.Body) // valid until reset: request and http are reset together
+		req.SetBodyRaw(r.Body) // valid until reset: built and http are reset together
 	}
-	return nil
+	return req, nil
 }
 
 // reserved reports whether a header belongs to the connection or to us. A

@@ -35,9 +35,17 @@ type entry struct {
 	status      int
 	contentType []byte
 	link        []byte // Link header
-	headers     []byte // as exchange.headers
+	headers     []byte // as received.headers
 	body        []byte
 	expires     time.Time
+}
+
+// Header implements [headerReader], of what is kept.
+func (e *entry) Header(name string) []byte {
+	if name == fasthttp.HeaderLink {
+		return e.link
+	}
+	return nil
 }
 
 // flight is an exchange that runs and that other calls wait for.
@@ -126,25 +134,25 @@ func (k *keeper) leave(key []byte, f *flight) {
 	close(f.done)
 }
 
-// cache answers from what is kept, or from an exchange for the same request that
-// is running. Only safe methods of toolsets that want it are looked up. The key
-// holds everything the answer depends on: the toolset, the connector, the request with its
-// headers, and which version of which credential asked.
-func (x *exchange) cache() error {
+// lookUp finds a kept answer, or waits for an exchange for the same request that is
+// running. flight is not nil when others wait for this call. Only safe methods of
+// toolsets with a cache are looked up. The key holds everything the answer depends on:
+// the toolset, the connector, the request with its headers, and which version of which
+// credential asked.
+func (x *exchange) lookUp() (kept *entry, own *flight, err error) {
 	if x.ts.CacheTTL <= 0 || !x.ready.Safe {
-		return nil
+		return nil, nil, nil
 	}
-	x.key = x.appendKey(x.key[:0])
+	x.cacheKey = x.appendKey(x.cacheKey[:0])
 	k := x.c.kept
-	if x.hit = k.get(x.key, x.start); x.hit != nil {
+	if e := k.get(x.cacheKey, x.start); e != nil {
 		inc(k.hits)
-		return nil
+		return e, nil, nil
 	}
-	f, first := k.join(x.key)
+	f, first := k.join(x.cacheKey)
 	if first {
 		inc(k.misses)
-		x.flight = f
-		return nil
+		return nil, f, nil
 	}
 	k.waiting.Add(1)
 	defer k.waiting.Add(-1)
@@ -154,13 +162,12 @@ func (x *exchange) cache() error {
 	case <-f.done:
 		if f.e != nil {
 			inc(k.shared)
-			x.hit = f.e
 		}
-		return nil // nothing to share: ask the upstream itself
+		return f.e, nil, nil // nil: nothing to share, the upstream is asked
 	case <-timer.C:
-		return problem.New(problem.Timeout, "the upstream did not answer in time").Fix("try again")
+		return nil, nil, problem.New(problem.Timeout, "the upstream did not answer in time").Fix("try again")
 	case <-x.ctx.Done():
-		return problem.New(problem.Timeout, "the call was cancelled").Because(x.ctx.Err())
+		return nil, nil, problem.New(problem.Timeout, "the call was cancelled").Because(x.ctx.Err())
 	}
 }
 
@@ -171,42 +178,30 @@ func inc(c *metrics.Counter) {
 }
 
 func (x *exchange) appendKey(dst []byte) []byte {
-	b := x.tool.Binding
-	dst = append(dst, x.ts.ID...) // which addresses may be called is a toolset's too
-	dst = append(dst, 0)
-	dst = append(dst, b.Digest...)
-	dst = append(dst, 0)
-	dst = append(dst, x.ready.Method...)
-	dst = append(dst, 0)
-	dst = append(dst, x.url...)
-	dst = append(dst, 0)
-	dst = append(dst, x.request.Accept...)
-	for i := range x.request.Header {
-		dst = append(dst, 0)
-		dst = append(dst, x.request.Header[i].Name...)
-		dst = append(dst, ':')
-		dst = append(dst, x.request.Header[i].Value...)
+	dst = append(dst, x.ts.ID...) // which addresses may be called depends on the toolset too
+	dst = append(append(dst, 0), x.tool.Binding.Digest...)
+	dst = append(append(dst, 0), x.ready.Method...)
+	dst = append(append(dst, 0), x.url...)
+	dst = append(append(dst, 0), x.built.Accept...)
+	for i := range x.built.Header {
+		dst = append(append(dst, 0), x.built.Header[i].Name...)
+		dst = append(append(dst, ':'), x.built.Header[i].Value...)
 	}
-	if x.request.HasBody { // of QUERY, and of GET where a specification insists on one
-		sum := sha256.Sum256(x.request.Body)
-		dst = append(dst, 0)
-		dst = append(dst, x.request.ContentType...)
-		dst = append(dst, 0)
-		dst = append(dst, sum[:]...)
+	if x.built.HasBody { // of QUERY, and of GET where a specification insists on one
+		sum := sha256.Sum256(x.built.Body)
+		dst = append(append(dst, 0), x.built.ContentType...)
+		dst = append(append(dst, 0), sum[:]...)
 	}
 	if x.ready.Auth != nil {
-		dst = append(dst, 0)
-		dst = append(dst, x.ready.Auth.Key...)
+		dst = append(append(dst, 0), x.ready.Auth.Key...)
 	}
-	for i := range x.creds {
-		dst = append(dst, 0)
-		dst = append(dst, x.rules[i].ID...)
-		dst = append(dst, 0)
-		dst = binary.BigEndian.AppendUint64(dst, x.creds[i].Version)
-		if x.rules[i].User { // versions of different callers may be the same
-			dst = append(dst, 0)
-			dst = binary.BigEndian.AppendUint32(dst, uint32(len(x.principal)))
-			dst = append(dst, x.principal...)
+	for i, v := range x.bound.Values {
+		rule := &x.bound.Rules[i]
+		dst = append(append(dst, 0), rule.ID...)
+		dst = binary.BigEndian.AppendUint64(append(dst, 0), v.Version)
+		if rule.User { // versions of different callers may be the same
+			dst = binary.BigEndian.AppendUint32(append(dst, 0), uint32(len(x.principalKey)))
+			dst = append(dst, x.principalKey...)
 		}
 	}
 	return dst
@@ -214,30 +209,27 @@ func (x *exchange) appendKey(dst []byte) []byte {
 
 // remember keeps the answer of send, if the upstream's directives allow it, and
 // hands it to the calls that wait.
-func (x *exchange) remember() {
-	if x.flight == nil || x.status != fasthttp.StatusOK || x.http.Redirects > 0 {
+func (x *exchange) remember(r *received) {
+	if x.flight == nil || r.status != fasthttp.StatusOK || x.http.Redirects > 0 {
 		return
 	}
-	ttl := freshness(&x.http, x.ts.CacheTTL)
+	ttl := freshness(r.header, x.ts.CacheTTL)
 	if ttl <= 0 {
 		return
 	}
 	e := &entry{
-		key: bytes.Clone(x.key), status: x.status, contentType: bytes.Clone(x.contentType), body: bytes.Clone(x.body),
-		link: bytes.Clone(x.http.Header(fasthttp.HeaderLink)), headers: bytes.Clone(x.headers),
+		key: bytes.Clone(x.cacheKey), status: r.status, contentType: bytes.Clone(r.contentType), body: bytes.Clone(r.body),
+		link: bytes.Clone(r.header.Header(fasthttp.HeaderLink)), headers: bytes.Clone(r.headers),
 		expires: time.Now().Add(ttl),
 	}
 	x.flight.e = e
 	x.c.kept.put(e, ttl)
 }
 
-// header is what freshness reads of an answer.
-type header interface{ Header(name string) []byte }
-
 // freshness is how long an answer may be kept: the toolset's time, cut by what
 // the upstream says (RFC 9111 §5.2.2, §5.3); 0: not at all. The cache is private
 // to one credential, so private and s-maxage do not matter.
-func freshness(h header, ttl time.Duration) time.Duration {
+func freshness(h headerReader, ttl time.Duration) time.Duration {
 	if bytes.Contains(h.Header("Vary"), []byte("*")) || len(h.Header("Set-Cookie")) > 0 {
 		return 0
 	}

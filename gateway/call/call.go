@@ -20,30 +20,86 @@ import (
 	"github.com/sluicegate/sluice/plugins/guest"
 )
 
-// stages is the life of a call. A stage that fails ends it: what follows is only
-// the result, which says what failed. A stage that settles the answer early (the
-// cache) marks what may be left out.
-var stages = [stageCount]struct {
-	name string
-	run  func(*exchange) error
-}{
-	{"decode", (*exchange).decode},       // tool made ready, arguments checked against its schema
-	{"build", (*exchange).build},         // arguments → method, URL, headers, body
-	{"auth", (*exchange).auth},           // the credential is put on the request
-	{"cache", (*exchange).cache},         // an answer that is kept, or that another call is fetching
-	{"send", (*exchange).send},           // the exchange with the upstream
-	{"transform", (*exchange).transform}, // the response program
-	{"plugins", (*exchange).plugins},     // third parties' filters and projections
-	{"compress", (*exchange).compress},   // the text the agent reads
-	{"result", (*exchange).result},       // into the response buffer, escaped
-}
+// stage is one part of a call's life. A trace tells how long each took.
+type stage uint8
 
 const (
-	stageCount     = 9
-	stageTransform = 5
-	stagePlugins   = 6
-	stageResult    = stageCount - 1
+	stageDecode    stage = iota // the arguments are checked against the tool's schema
+	stageBuild                  // arguments → method, URL, headers, body
+	stageAuth                   // the credential is put on the request
+	stageCache                  // an answer that is kept, or that another call is fetching
+	stageSend                   // the exchange with the upstream
+	stageTransform              // the response program
+	stagePlugins                // third parties' filters and projections
+	stageCompress               // the text the agent reads
+	stageResult                 // into the response buffer, escaped
+	stageCount
 )
+
+var stageNames = [stageCount]string{"decode", "build", "auth", "cache", "send", "transform", "plugins", "compress", "result"}
+
+// step is a stage of one kind of tool: what it reads and what it leaves. A step that
+// fails ends the call, and one that settles the answer leaves out the others: what
+// follows is only the result.
+type step struct {
+	stage stage
+	run   func(*exchange) error
+}
+
+// restSteps is a call of an operation of an HTTP API.
+var restSteps = []step{
+	{stageDecode, func(x *exchange) (err error) { x.args, x.mask, err = x.checkArguments(x.given); return err }},
+	{stageBuild, func(x *exchange) (err error) { x.wire, err = x.build(x.args); return err }},
+	{stageAuth, func(x *exchange) (err error) { x.bound, err = x.authenticate(x.wire, x.ready.Base.Key()); return err }},
+	{stageCache, func(x *exchange) (err error) { x.kept, x.flight, err = x.lookUp(); return err }},
+	{stageSend, func(x *exchange) (err error) { x.received, err = x.send(x.kept); return err }},
+	{stageTransform, func(x *exchange) error { return x.render(x.received).transform() }},
+	{stagePlugins, func(x *exchange) error { return x.answer.plugins() }},
+	{stageCompress, func(x *exchange) error { return x.answer.compress() }},
+	{stageResult, (*exchange).result},
+}
+
+// mcpSteps is a call of a tool of an MCP server, which checks the arguments itself: what
+// it wants now may differ from what was pinned. Each item of its result is rendered as
+// an answer of its own.
+var mcpSteps = []step{
+	{stageDecode, func(x *exchange) error { x.args = orEmpty(x.given); return nil }},
+	{stageAuth, func(x *exchange) (err error) { x.bound, err = x.authenticate(nil, x.ready.MCP.Origin()); return err }},
+	{stageSend, func(x *exchange) (err error) { x.received, err = x.sendMCP(x.args); return err }},
+	{stageTransform, func(x *exchange) error { return x.contentMCP(x.received.body) }},
+	{stageResult, (*exchange).result},
+}
+
+// workflowSteps is a call of a plugin's tool. The plugin runs where a request would be
+// sent; the calls that it makes are calls of their own, with all their stages.
+var workflowSteps = []step{
+	{stageDecode, func(x *exchange) (err error) { x.args, x.mask, err = x.checkWorkflowArguments(x.given); return err }},
+	{stageSend, func(x *exchange) (err error) { x.received, err = x.runWorkflow(x.args); return err }},
+	{stageTransform, func(x *exchange) error { return x.render(x.received).transform() }},
+	{stagePlugins, func(x *exchange) error { return x.answer.plugins() }},
+	{stageCompress, func(x *exchange) error { return x.answer.compress() }},
+	{stageResult, (*exchange).result},
+}
+
+// fetchSteps is a call of the tool that gives the rest of an answer that was cut.
+var fetchSteps = []step{
+	{stageDecode, func(x *exchange) (err error) { x.fetch, err = readFetch(x.given); return err }},
+	{stageCompress, func(x *exchange) error { return x.fetchPage(&x.fetch) }},
+	{stageResult, (*exchange).result},
+}
+
+// steps are those of the tool's kind.
+func (x *exchange) steps() []step {
+	switch {
+	case x.tool.Fetch:
+		return fetchSteps
+	case x.tool.Workflow != nil:
+		return workflowSteps
+	case x.ready != nil && x.ready.MCP != nil:
+		return mcpSteps
+	}
+	return restSteps
+}
 
 // Transformer runs response programs; plugins/host.Host is one.
 type Transformer interface {
@@ -132,12 +188,12 @@ type CallOptions struct { //nolint:revive // Options are the Caller's
 	Version mcp.Version
 	// Principal is who calls. What is kept for a caller is kept under its key.
 	Principal access.Principal
-	// May tells whether that caller may use a tool now. It is asked when the rest of
-	// an answer is fetched: what a caller holds may be older than what it may do, and
-	// one principal may come with tokens that open different tools. And for each tool
-	// that a workflow calls. nil: all.
-	May func(tool string) bool
-	// Cancel ends the call when whoever asked has gone; nil: nothing does.
+	// Permits reports whether that caller may use a tool now. It is asked for each tool
+	// that a workflow calls, and when the rest of an answer is fetched: an answer may be
+	// older than the caller's permissions, and one principal may come with tokens that
+	// open different tools. nil: all tools.
+	Permits func(tool string) bool
+	// Cancel ends the call when the client has gone; nil: nothing does.
 	Cancel *upstream.Cancel
 	// Request is what a client sent, for what is passed on to MCP servers. Call sets
 	// its InputRequired. nil: nobody outside asked.
@@ -150,7 +206,6 @@ type Outcome struct {
 	Kind    metering.Outcome
 	Status  int    // HTTP status of the upstream; 0: there was no answer
 	Bytes   int    // of the upstream's body
-	JSON    bool   // the body was JSON
 	Cached  bool   // the answer was kept or shared
 	Trace   *Trace // nil unless asked for
 	// Meta are members of the _meta of an MCP server's result, JSON without braces;
@@ -165,13 +220,11 @@ type Outcome struct {
 // wants of the client; then nothing was appended.
 func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Value, opt CallOptions, dst []byte) ([]byte, Outcome, error) {
 	x := c.pool.Get().(*exchange)
-	defer func() {
-		x.reset()
-		c.pool.Put(x)
-	}()
-	x.c, x.ctx, x.tool, x.ts, x.args, x.dst = c, ctx, tool, tool.Toolset, args, dst
-	x.call = opt.Request
-	x.cancel, x.start, x.version = opt.Cancel, time.Now(), opt.Version
+	defer c.release(x)
+	x.input = input{
+		c: c, ctx: ctx, tool: tool, ts: tool.Toolset, given: args, request: opt.Request, logged: opt.Request, principal: opt.Principal, principalKey: opt.Principal.Key(),
+		permits: opt.Permits, version: opt.Version, cancel: opt.Cancel, start: time.Now(),
+	}
 	x.deadline = x.start.Add(tool.Toolset.Timeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(x.deadline) {
 		x.deadline = d
@@ -179,64 +232,60 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 	if opt.Trace {
 		x.trace = &Trace{}
 	}
-	x.principal, x.may = opt.Principal.Key(), opt.May
-	x.caller, x.from, x.asGiven = opt.Principal, opt.Request, args
-	var err error
-	if tool.Fetch {
-		err = x.fetch()
-	} else {
-		err = x.run()
-	}
+	x.dst = dst
+	err := x.run()
 	x.count(err)
 	switch {
 	case err != nil:
 		return dst, x.out, err
 	case x.refusal != nil:
 		return dst, x.out, x.refusal
-	case x.serverMD != nil:
-		x.out.Meta = x.stripMeta(x.serverMD)
+	case x.meta != nil:
+		x.out.Meta = x.stripMeta(x.meta)
 	}
 	return x.dst, x.out, nil
 }
 
-// stage runs one stage; those of a workflow are its own.
-func (x *exchange) stage(i int) error {
-	if x.tool.Workflow == nil {
-		return stages[i].run(x)
-	}
-	if run := workflowStages[i]; run != nil {
-		return run(x)
-	}
-	return nil
+// release gives an exchange back to the pool.
+func (c *Caller) release(x *exchange) {
+	x.reset()
+	c.pool.Put(x)
 }
 
-// run goes through the stages.
+// run goes through the steps of the tool's kind. An error is a fault of Sluice.
 func (x *exchange) run() error {
 	defer x.leave()
+	x.render(received{})
+	var err error
 	if x.cancel.Cancelled() { // one of several calls, whose client went away meanwhile
-		x.failed = problem.New(problem.Cancelled, "the call was cancelled: whoever asked has gone")
+		x.failed = errGone()
+	} else if x.ready, err = x.tool.Load(); err != nil {
+		if x.failed = problem.As(err); x.failed == nil {
+			return err
+		}
 	}
-	for i := range stages {
-		if (x.failed != nil || x.settled) && i != stageResult {
+	for _, s := range x.steps() {
+		last := s.stage == stageResult
+		if (x.failed != nil || x.settled) && !last {
 			continue
 		}
-		if i == stageResult {
+		if last {
 			x.filterFailure()
 		}
+		shapes := s.stage == stageTransform || s.stage == stagePlugins
 		var begin time.Time
-		if x.trace != nil || i == stageTransform {
+		if x.trace != nil || s.stage == stageTransform {
 			begin = time.Now()
 		}
-		if i == stageTransform {
+		if s.stage == stageTransform {
 			x.shaping = begin
 		}
-		err := x.stage(i)
-		if i == stagePlugins {
+		err := s.run(x)
+		if shapes {
 			x.shaped = time.Now()
-			x.inPlugins = x.shaped.Sub(x.shaping)
 		}
 		if x.trace != nil {
-			x.trace.Stages[i] = time.Since(begin)
+			x.trace.Stages[s.stage] = time.Since(begin)
 		}
 		if err == nil {
 			continue
@@ -249,4 +298,10 @@ func (x *exchange) run() error {
 		}
 	}
 	return nil
+}
+
+// render begins to make of what an upstream answered what the agent reads.
+func (x *exchange) render(in received) *rendering {
+	x.answer = rendering{input: &x.input, scratch: &x.scratch, args: x.args, mask: x.mask, rules: x.bound.Rules, received: in}
+	return &x.answer
 }

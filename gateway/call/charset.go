@@ -18,39 +18,39 @@ const maxContentType = 1024
 // encoding, by the names of the WHATWG Encoding Standard. What cannot be told stays as
 // it came. Text grows to three times its size at most, and to no more than an answer
 // may have.
-func (x *exchange) decodeCharset() error {
-	i := bytes.IndexByte(x.contentType, ';')
-	if i < 0 || len(x.body) == 0 || len(x.contentType) > maxContentType || len(bytes.TrimSpace(x.contentType[i:])) < len(";charset=x") {
-		return nil
+func (x *exchange) decodeCharset(contentType, body []byte) ([]byte, error) {
+	i := bytes.IndexByte(contentType, ';')
+	if i < 0 || len(body) == 0 || len(contentType) > maxContentType || len(bytes.TrimSpace(contentType[i:])) < len(";charset=x") {
+		return body, nil
 	}
-	if charsetIsUTF8(x.contentType[i:]) {
-		return nil
+	if charsetIsUTF8(contentType[i:]) {
+		return body, nil
 	}
-	media, params, err := mime.ParseMediaType(string(x.contentType))
+	media, params, err := mime.ParseMediaType(string(contentType))
 	if err != nil || params["charset"] == "" || !isText(media) {
-		return nil //nolint:nilerr // a type that cannot be read names no charset
+		return body, nil //nolint:nilerr // a type that cannot be read names no charset
 	}
 	enc, err := htmlindex.Get(params["charset"])
 	if err != nil {
-		return nil //nolint:nilerr // an encoding that is not known stays
+		return body, nil //nolint:nilerr // an encoding that is not known stays
 	}
 	if name, err := htmlindex.Name(enc); err != nil || name == "utf-8" || name == "replacement" {
-		return nil //nolint:nilerr // nothing to do
+		return body, nil //nolint:nilerr // nothing to do
 	}
 	w := &boundedText{dst: x.decoded[:0], most: x.ts.MaxBody}
 	t := transform.NewWriter(w, enc.NewDecoder())
-	_, err = t.Write(x.body)
+	_, err = t.Write(body)
 	if err == nil {
 		err = t.Close()
 	}
 	if x.decoded = w.dst; errors.Is(err, errDecodedTooLarge) {
-		return problem.New(problem.UpstreamMalformed, "the upstream's answer is larger than %d bytes as UTF-8", x.ts.MaxBody).
+		return nil, problem.New(problem.UpstreamMalformed, "the upstream's answer is larger than %d bytes as UTF-8", x.ts.MaxBody).
 			Fix("ask for less, with a smaller page, fewer fields or a narrower filter")
 	}
-	if err == nil {
-		x.body = x.decoded
+	if err != nil {
+		return body, nil //nolint:nilerr // what cannot be decoded stays as it came
 	}
-	return nil
+	return x.decoded, nil
 }
 
 // charsetIsUTF8 reports the usual parameters, without parsing them.

@@ -16,17 +16,17 @@ func FuzzCharset(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
 		const most = 1 << 10
-		x := &exchange{state: state{ts: &snapshot.Toolset{MaxBody: most}, contentType: []byte(contentType), body: body}}
+		x := &exchange{input: input{ts: &snapshot.Toolset{MaxBody: most}}}
 		before := bytes.Clone(body)
-		err := x.decodeCharset()
+		out, err := x.decodeCharset([]byte(contentType), body)
 		if !bytes.Equal(before, body) {
 			t.Fatal("the upstream's bytes were changed")
 		}
-		if err != nil || bytes.Equal(x.body, before) {
+		if err != nil || bytes.Equal(out, before) {
 			return
 		}
-		if len(x.body) > most || !utf8.Valid(x.body) {
-			t.Fatalf("%q: %d bytes %q of %q", contentType, len(x.body), x.body, before)
+		if len(out) > most || !utf8.Valid(out) {
+			t.Fatalf("%q: %d bytes %q of %q", contentType, len(out), out, before)
 		}
 	})
 }

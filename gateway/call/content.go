@@ -14,12 +14,13 @@ import (
 // is JSON, the third-party plugins, the compression and the token budget. Each part
 // of the result is walked once, and text is taken out of its string only where
 // something may become of it: a result that passes as it came costs three walks.
-func (x *exchange) contentMCP() error {
-	if f := x.mcp.Fault(); f != nil {
-		return x.faultMCP()
+func (x *exchange) contentMCP(body []byte) error {
+	whole := x.render(x.received)
+	if x.mcp.Fault() != nil {
+		return x.faultMCP(whole)
 	}
 	x.written = x.written[:0]
-	result := jsonscan.Trusted(x.body)
+	result := jsonscan.Trusted(body)
 	r := x.readResult(result)
 	switch {
 	case !r.kind.Exists(), r.kind.EqualText("complete"):
@@ -32,25 +33,23 @@ func (x *exchange) contentMCP() error {
 	if err := x.checkResult(&r); err != nil {
 		return err
 	}
-	x.bad, _ = r.isError.Bool()
-	if !x.bad {
+	bad, _ := r.isError.Bool()
+	if whole.isError = bad; !bad {
 		x.out.Status = 200
 	}
 	if x.redacts() {
-		return x.contentFiltered(r)
+		return x.contentFiltered(r, bad)
 	}
-	whole, bad := x.body, x.bad
 	// Only then it matters whether a text says what structuredContent says.
 	wanted := r.structured.Exists() && !x.ready.Answer.PassStructured
 	asText := false
 	for i := range x.parts {
 		m := &x.parts[i]
 		if !m.content || bad {
-			x.openRaw(m.key)
-			x.written = append(x.written, m.value.Raw()...)
+			x.written = jsonscan.AppendMember(x.written, 0, m.key, m.value.Raw())
 			continue
 		}
-		x.open("content")
+		x.openMember("content")
 		x.written = append(x.written, '[')
 		n := len(x.written)
 		for e := m.value.Elements(); e.Next(); {
@@ -70,9 +69,8 @@ func (x *exchange) contentMCP() error {
 			return err
 		}
 	}
-	x.body, x.bad = whole, bad
-	x.text, x.members = x.written, x.written
 	x.takeMeta(r.meta)
+	whole.text = x.written
 	return nil
 }
 
@@ -110,14 +108,13 @@ func (x *exchange) readResult(result jsonscan.Value) (r resultFacts) {
 	return r
 }
 
-// open begins a member of the result.
-func (x *exchange) open(name string) { x.openRaw([]byte(name)) }
-
-func (x *exchange) openRaw(key []byte) {
-	if len(x.written) > 0 {
-		x.written = append(x.written, ',')
+// openMember begins a member of the result, or of an object in it.
+func (x *exchange) openMember(key string) {
+	mark := 0
+	if n := len(x.written); n > 0 && (x.written[n-1] == '{' || x.written[n-1] == ',') {
+		mark = n
 	}
-	x.written = append(append(append(x.written, '"'), key...), `":`...)
+	x.written = jsonscan.AppendKey(x.written, mark, []byte(key))
 }
 
 // contentItem writes one item of the content and reports, where that is wanted,
@@ -148,20 +145,21 @@ func (x *exchange) contentItem(item jsonscan.Value, wanted bool) (isJSON bool, e
 		x.written = append(x.written, raw...)
 		return false, nil
 	}
-	x.item = text.AppendText(x.item[:0])
-	isJSON = isDocument(x.item)
-	if (isJSON || !x.readsText()) && (budget <= 0 || len(x.item) <= budget) && (!isJSON || !rewrites) {
+	x.scratch.item = text.AppendText(x.scratch.item[:0])
+	isJSON = isDocument(x.scratch.item)
+	if (isJSON || !x.readsText()) && (budget <= 0 || len(x.scratch.item) <= budget) && (!isJSON || !rewrites) {
 		if isJSON && escapes && x.stripItem() {
-			x.written = appendItemText(x.written, item, x.item)
+			x.written = appendItemText(x.written, item, x.scratch.item)
 		} else {
 			x.written = append(x.written, raw...)
 		}
 		return isJSON, nil
 	}
-	if err := x.answerItem(isJSON); err != nil {
+	a, err := x.renderItem(isJSON)
+	if err != nil {
 		return isJSON, err
 	}
-	x.written = appendItemText(x.written, item, x.text)
+	x.written = appendItemText(x.written, item, a.text)
 	return isJSON, nil
 }
 
@@ -197,23 +195,15 @@ func mayBeDocument(raw []byte) bool {
 	return false
 }
 
-// answerItem runs the text of item through the stages of an answer and leaves the result
-// in text.
-func (x *exchange) answerItem(isJSON bool) error {
-	x.body, x.status, x.contentType = x.item, 200, typeText
+// renderItem makes of the text in item what the agent reads.
+func (x *exchange) renderItem(isJSON bool) (*rendering, error) {
+	in := received{status: 200, contentType: typeText, body: x.scratch.item}
 	if isJSON {
-		x.contentType = typeJSON
+		in.contentType = typeJSON
 	}
-	x.text, x.tokens, x.cutDoc, x.asItCame, x.asText, x.bad, x.out.JSON = nil, 0, nil, false, false, false, false
 	x.form, x.small = x.form[:0], x.small[:0]
-	x.inItem = true
-	defer func() { x.inItem, x.contentType = false, nil }()
-	for _, stage := range [...]func() error{x.transform, x.plugins, x.compress} {
-		if err := stage(); err != nil {
-			return err
-		}
-	}
-	return nil
+	x.part = rendering{input: &x.input, scratch: &x.scratch, args: x.args, received: in}
+	return &x.part, x.part.run()
 }
 
 var (
@@ -242,52 +232,52 @@ func isDocument(text []byte) bool {
 // already.
 func (x *exchange) structuredMCP(v jsonscan.Value, asText, bad bool) error {
 	a := x.ready.Answer
-	legacy := x.call != nil && !x.call.Modern()
+	legacy := x.request != nil && !x.request.Modern()
 	if bad || a.PassStructured {
 		if legacy && v.Kind() != jsonscan.Object {
 			return nil // clients of the older revisions refuse the whole result for it
 		}
 		raw := v.Raw()
 		if !bad && (a.Redact || len(a.Program.Tables) > 0 || len(x.ready.Plugins) > 0) {
-			x.item = append(x.item[:0], raw...)
-			if err := x.answerItem(true); err != nil {
+			x.scratch.item = append(x.scratch.item[:0], raw...)
+			part, err := x.renderItem(true)
+			if err != nil {
 				return err
 			}
-			if x.asItCame {
-				raw = x.item
-			} else {
-				raw = x.small
+			if raw = x.small; part.verbatim {
+				raw = x.scratch.item
 			}
-			if a.Reshape != nil || x.asText { // no longer what the schema says
+			if a.Reshape != nil || part.isText { // no longer what the schema says
 				return nil
 			}
 		}
-		x.open("structuredContent")
+		x.openMember("structuredContent")
 		x.written = append(x.written, raw...)
 		return nil
 	}
 	if asText {
 		return nil
 	}
-	x.item = append(x.item[:0], v.Raw()...)
-	if err := x.answerItem(true); err != nil {
+	x.scratch.item = append(x.scratch.item[:0], v.Raw()...)
+	part, err := x.renderItem(true)
+	if err != nil {
 		return err
 	}
-	return x.appendTextItem()
+	x.appendTextItem(part.text)
+	return nil
 }
 
 // appendTextItem puts text behind the content that was written.
-func (x *exchange) appendTextItem() error {
+func (x *exchange) appendTextItem(text []byte) {
 	w := jsonscan.Trusted(append(append([]byte{'{'}, x.written...), '}'))
 	content := w.Get("content")
 	x.written = x.written[:0]
 	for it := w.Members(); it.Next(); {
 		if !it.KeyEqual("content") {
-			x.openRaw(it.Key())
-			x.written = append(x.written, it.Value().Raw()...)
+			x.written = jsonscan.AppendMember(x.written, 0, it.Key(), it.Value().Raw())
 		}
 	}
-	x.open("content")
+	x.openMember("content")
 	if content.Kind() == jsonscan.Array && content.Len() > 0 {
 		raw := content.Raw()
 		x.written = append(append(x.written, raw[:len(raw)-1]...), ',')
@@ -295,8 +285,7 @@ func (x *exchange) appendTextItem() error {
 		x.written = append(x.written, '[')
 	}
 	x.written = append(x.written, `{"type":"text","text":`...)
-	x.written = append(jsonscan.AppendString(x.written, x.text), '}', ']')
-	return nil
+	x.written = append(jsonscan.AppendString(x.written, text), '}', ']')
 }
 
 // takeMeta keeps the members of a result's _meta: all but who the server is,
@@ -308,7 +297,7 @@ func (x *exchange) takeMeta(meta jsonscan.Value) {
 	mark := len(x.written)
 	x.written = appendMetaMembers(x.written, meta)
 	if len(x.written) > mark {
-		x.serverMD = x.written[mark:]
+		x.meta = x.written[mark:]
 	}
 	x.members = x.written[:mark]
 }
@@ -319,11 +308,7 @@ func appendMetaMembers(dst []byte, meta jsonscan.Value) []byte {
 		if it.KeyEqual("io.modelcontextprotocol/serverInfo") || it.KeyEqual(TraceKey) {
 			continue
 		}
-		if len(dst) > mark {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, '"'), it.Key()...), `":`...)
-		dst = append(dst, it.Value().Raw()...)
+		dst = jsonscan.AppendMember(dst, mark, it.Key(), it.Value().Raw())
 	}
 	return dst
 }
@@ -331,7 +316,7 @@ func appendMetaMembers(dst []byte, meta jsonscan.Value) []byte {
 // inputRequired passes on that the server wants to ask something, to a client that
 // can answer.
 func (x *exchange) inputRequired(result jsonscan.Value) error {
-	if x.call == nil || !x.call.Modern() {
+	if x.request == nil || !x.request.Modern() {
 		return problem.New(problem.Unsupported, "this tool asks its user something in the middle of the call (%s), which only clients of MCP 2026-07-28 can answer", askedFor(result)).
 			Fix("use another tool, or a newer client")
 	}
@@ -344,15 +329,13 @@ func (x *exchange) inputRequired(result jsonscan.Value) error {
 		meta = x.filteredObject(x.beside)
 	} else {
 		for it := result.Members(); it.Next(); {
-			if it.KeyEqual("resultType") || it.KeyEqual("_meta") {
-				continue
+			if !it.KeyEqual("resultType") && !it.KeyEqual("_meta") {
+				x.written = jsonscan.AppendMember(x.written, 0, it.Key(), it.Value().Raw())
 			}
-			x.openRaw(it.Key())
-			x.written = append(x.written, it.Value().Raw()...)
 		}
 	}
-	x.call.InputRequired, x.out.Status = true, 200
-	x.text = x.written
+	x.request.InputRequired, x.out.Status = true, 200
+	x.answer.text = x.written
 	x.takeMeta(meta)
 	return nil
 }
@@ -371,11 +354,11 @@ func askedFor(result jsonscan.Value) string {
 
 // faultMCP says what a server's JSON-RPC error means: for the agent, or for its
 // client.
-func (x *exchange) faultMCP() error {
+func (x *exchange) faultMCP(a *rendering) error {
 	f := x.mcp.Fault()
 	// What a client answered to the server's questions is between the two.
-	answers := x.call != nil && (x.call.RequestState.Exists() || x.call.InputResponses.Exists())
-	if answers || f.Code == mcp.CodeMissingCapability && x.call != nil && x.call.Modern() {
+	answers := x.request != nil && (x.request.RequestState.Exists() || x.request.InputResponses.Exists())
+	if answers || f.Code == mcp.CodeMissingCapability && x.request != nil && x.request.Modern() {
 		x.refusal = &mcp.Error{Code: int(f.Code), Message: f.Message, Data: append([]byte(nil), f.Data...)}
 		if x.redacts() {
 			x.faultFiltered(x.refusal, f.Text())
@@ -386,7 +369,7 @@ func (x *exchange) faultMCP() error {
 	}
 	b := append(x.failure[:0], "The MCP server refused the call: "...)
 	if x.redacts() {
-		b = x.appendFiltered(b, f.Text(), maxFailure)
+		b = a.appendFiltered(b, f.Text(), maxFailure)
 	} else {
 		b = append(b, f.Message...)
 	}
@@ -398,6 +381,6 @@ func (x *exchange) faultMCP() error {
 	case -32601, -32602:
 		b = append(b, " Either the arguments do not fit, or the server no longer has this tool as it was when the toolset was made."...)
 	}
-	x.failure, x.text, x.bad = b, b, true
+	x.failure, a.text, a.isError = b, b, true
 	return nil
 }

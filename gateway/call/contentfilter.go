@@ -14,9 +14,8 @@ import (
 // redacts: the result is written anew, and nothing of the server is in it that was not
 // filtered. Text and structuredContent go the way of any answer; files are filtered as
 // files, links and what stands beside the content as JSON documents.
-func (x *exchange) contentFiltered(r resultFacts) error {
-	whole, bad := x.body, x.bad
-	x.open("content")
+func (x *exchange) contentFiltered(r resultFacts, bad bool) error {
+	x.openMember("content")
 	x.written = append(x.written, '[')
 	n, asText := len(x.written), false
 	for e := x.lastContent().Elements(); e.Next(); {
@@ -35,15 +34,14 @@ func (x *exchange) contentFiltered(r resultFacts) error {
 			return err
 		}
 	}
-	x.body, x.bad = whole, bad
 	if r.isError.Exists() {
-		x.open("isError")
+		x.openMember("isError")
 		x.written = append(x.written, jsonBool(bad)...)
 	}
 	x.beside = append(x.beside[:0], '{')
 	for i := range x.parts {
 		if m := &x.parts[i]; !m.content && !bytes.Equal(m.key, []byte("isError")) && !bytes.Equal(m.key, []byte("content")) {
-			x.beside = appendMember(x.beside, m.key, m.value.Raw())
+			x.beside = jsonscan.AppendMember(x.beside, 1, m.key, m.value.Raw())
 		}
 	}
 	x.writeMembers(x.filteredObject(append(x.beside, '}')))
@@ -53,7 +51,7 @@ func (x *exchange) contentFiltered(r resultFacts) error {
 		meta = x.filteredObject(x.beside)
 	}
 	x.takeMeta(meta)
-	x.text = x.members
+	x.answer.text = x.members
 	return nil
 }
 
@@ -74,14 +72,6 @@ func jsonBool(v bool) string {
 	return "false"
 }
 
-// appendMember appends a member to an object that is open.
-func appendMember(dst, key, raw []byte) []byte {
-	if dst[len(dst)-1] != '{' {
-		dst = append(dst, ',')
-	}
-	return append(append(append(append(dst, '"'), key...), `":`...), raw...)
-}
-
 // filteredObject filters an object that stands beside the content, and returns the
 // object that is left: missing when there is nothing, or when it must not be shown. It
 // is valid until the next piece is filtered.
@@ -89,7 +79,7 @@ func (x *exchange) filteredObject(doc []byte) jsonscan.Value {
 	if len(doc) <= 2 {
 		return jsonscan.Value{}
 	}
-	out, is, err := x.filter(doc, manifest.TypeJSON, partMetadata)
+	out, is, err := x.answer.filter(doc, manifest.TypeJSON, partMetadata)
 	if v := jsonscan.Trusted(out); err == nil && is == manifest.TypeJSON && v.Kind() == jsonscan.Object {
 		return v
 	}
@@ -99,18 +89,9 @@ func (x *exchange) filteredObject(doc []byte) jsonscan.Value {
 // writeMembers appends the members of an object to the object that is written.
 func (x *exchange) writeMembers(v jsonscan.Value) {
 	for it := v.Members(); it.Next(); {
-		if c := x.lastWritten(); c != '{' && c != 0 {
-			x.written = append(x.written, ',')
-		}
-		x.written = append(append(append(append(x.written, '"'), it.Key()...), `":`...), it.Value().Raw()...)
+		x.openMember(string(it.Key()))
+		x.written = append(x.written, it.Value().Raw()...)
 	}
-}
-
-func (x *exchange) lastWritten() byte {
-	if len(x.written) == 0 {
-		return 0
-	}
-	return x.written[len(x.written)-1]
 }
 
 // filteredItem writes one item of the content, and reports whether it is text that
@@ -131,19 +112,20 @@ func (x *exchange) filteredItem(item jsonscan.Value, bad bool) (isJSON bool, err
 		case it.KeyEqual("resource"):
 			resource = it.Value()
 		default:
-			x.beside = appendMember(x.beside, it.Key(), it.Value().Raw())
+			x.beside = jsonscan.AppendMember(x.beside, 1, it.Key(), it.Value().Raw())
 		}
 	}
 	x.beside = append(x.beside, '}')
 	switch {
 	case kind.EqualText("text") && text.Kind() == jsonscan.String:
-		x.item = text.AppendText(x.item[:0])
-		isJSON = isDocument(x.item)
-		if err := x.filteredText(isJSON, bad); err != nil {
+		x.scratch.item = text.AppendText(x.scratch.item[:0])
+		isJSON = isDocument(x.scratch.item)
+		read, err := x.filteredText(isJSON, bad)
+		if err != nil {
 			return isJSON, err
 		}
 		x.written = append(x.written, `{"type":"text","text":`...)
-		x.written = jsonscan.AppendString(x.written, x.text)
+		x.written = jsonscan.AppendString(x.written, read)
 	case (kind.EqualText("image") || kind.EqualText("audio")) && data.Kind() == jsonscan.String:
 		x.written = append(x.written, `{"type":`...)
 		x.written = append(append(x.written, kind.Raw()...), ',')
@@ -161,46 +143,38 @@ func (x *exchange) filteredItem(item jsonscan.Value, bad bool) (isJSON bool, err
 }
 
 // filteredText makes of the text in item what the agent reads.
-func (x *exchange) filteredText(isJSON, bad bool) error {
+func (x *exchange) filteredText(isJSON, bad bool) ([]byte, error) {
 	if !bad {
-		return x.answerItem(isJSON)
+		a, err := x.renderItem(isJSON)
+		return a.text, err
 	}
 	is := mediaText
 	if isJSON {
 		is = manifest.TypeJSON
 	}
-	out, _, err := x.filter(x.item, is, partError)
-	x.text = out
-	return err
+	out, _, err := x.answer.filter(x.scratch.item, is, partError)
+	return out, err
 }
 
 // writeFile writes what a file in base64 is, and what is left of it as the member of
 // that name.
 func (x *exchange) writeFile(name string, data, mime jsonscan.Value) error {
 	var err error
-	if x.item, err = decodeBase64(x.item[:0], data); err != nil {
+	if x.scratch.item, err = decodeBase64(x.scratch.item[:0], data); err != nil {
 		return problem.New(problem.InvalidPlugin, "the answer is withheld: a file in it is not valid base64, and cannot be filtered").
 			Fix("ask the operator of the MCP server")
 	}
 	m := string(mediaType(mime.AppendText(nil)))
-	out, shown, err := x.filterFile(x.item, m)
+	out, shown, err := x.answer.filterFile(x.scratch.item, m)
 	if err != nil {
 		return err
 	}
-	x.open2(name)
+	x.openMember(name)
 	x.written = append(x.written, '"')
 	x.written = base64.StdEncoding.AppendEncode(x.written, out)
 	x.written = append(x.written, `","mimeType":`...)
 	x.written = jsonscan.AppendStringOf(x.written, shown)
 	return nil
-}
-
-// open2 begins a member where another object is open.
-func (x *exchange) open2(name string) {
-	if c := x.lastWritten(); c != '{' && c != ',' {
-		x.written = append(x.written, ',')
-	}
-	x.written = append(append(append(x.written, '"'), name...), `":`...)
 }
 
 // filteredResource writes an embedded resource: its content as text or as a file, its
@@ -218,32 +192,32 @@ func (x *exchange) filteredResource(resource jsonscan.Value) error {
 		case it.KeyEqual("mimeType"):
 			mime = it.Value()
 		default:
-			x.beside = appendMember(x.beside, it.Key(), it.Value().Raw())
+			x.beside = jsonscan.AppendMember(x.beside, 1, it.Key(), it.Value().Raw())
 		}
 	}
 	x.beside = append(x.beside, '}')
 	x.written = append(x.written, `{"type":"resource","resource":{`...)
 	left := x.filteredObject(x.beside)
 	if !left.Get("uri").Exists() { // which a resource must have
-		x.open2("uri")
+		x.openMember("uri")
 		x.written = jsonscan.AppendStringOf(x.written, "sluice://"+x.ts.Slug+"/"+x.tool.Name)
 	}
 	x.writeMembers(left)
 	switch {
 	case text.Kind() == jsonscan.String:
-		x.item = text.AppendText(x.item[:0])
+		x.scratch.item = text.AppendText(x.scratch.item[:0])
 		is, shown := textType(kindText, mime.AppendText(nil)), shownMediaType(string(mediaType(mime.AppendText(nil))))
-		if isDocument(x.item) {
+		if isDocument(x.scratch.item) {
 			is = manifest.TypeJSON
 		}
-		out, _, err := x.filter(x.item, is, partAnswer)
+		out, _, err := x.answer.filter(x.scratch.item, is, partAnswer)
 		if err != nil {
 			return err
 		}
-		x.open2("text")
+		x.openMember("text")
 		x.written = jsonscan.AppendString(x.written, out)
 		if shown != "" {
-			x.open2("mimeType")
+			x.openMember("mimeType")
 			x.written = jsonscan.AppendStringOf(x.written, shown)
 		}
 	case blob.Kind() == jsonscan.String:
@@ -259,8 +233,8 @@ func (x *exchange) filteredResource(resource jsonscan.Value) error {
 
 // filteredOther writes an item as the filters leave it, which has to stay an item.
 func (x *exchange) filteredOther(item jsonscan.Value) error {
-	x.item = append(x.item[:0], item.Raw()...)
-	out, is, err := x.filter(x.item, manifest.TypeJSON, partMetadata)
+	x.scratch.item = append(x.scratch.item[:0], item.Raw()...)
+	out, is, err := x.answer.filter(x.scratch.item, manifest.TypeJSON, partMetadata)
 	if err != nil {
 		return err
 	}
@@ -278,16 +252,16 @@ func (x *exchange) structuredFiltered(v jsonscan.Value, asText, bad bool) error 
 	if !bad {
 		return x.structuredMCP(v, asText, false)
 	}
-	x.item = append(x.item[:0], v.Raw()...)
-	out, is, err := x.filter(x.item, manifest.TypeJSON, partError)
+	x.scratch.item = append(x.scratch.item[:0], v.Raw()...)
+	out, is, err := x.answer.filter(x.scratch.item, manifest.TypeJSON, partError)
 	if err != nil {
 		return err
 	}
-	legacy := x.call != nil && !x.call.Modern()
+	legacy := x.request != nil && !x.request.Modern()
 	if legacy && jsonscan.Trusted(out).Kind() != jsonscan.Object || is != manifest.TypeJSON {
 		return nil
 	}
-	x.open("structuredContent")
+	x.openMember("structuredContent")
 	x.written = append(x.written, out...)
 	return nil
 }
@@ -298,11 +272,11 @@ func (x *exchange) questionFiltered(result jsonscan.Value) error {
 	x.beside = append(x.beside[:0], '{')
 	for it := result.Members(); it.Next(); {
 		if !it.KeyEqual("resultType") && !it.KeyEqual("_meta") {
-			x.beside = appendMember(x.beside, it.Key(), it.Value().Raw())
+			x.beside = jsonscan.AppendMember(x.beside, 1, it.Key(), it.Value().Raw())
 		}
 	}
 	x.beside = append(x.beside, '}')
-	out, is, err := x.filter(x.beside, manifest.TypeJSON, partQuestion)
+	out, is, err := x.answer.filter(x.beside, manifest.TypeJSON, partQuestion)
 	if err != nil {
 		return err
 	}
@@ -329,12 +303,12 @@ func sameValue(a, b jsonscan.Value) bool {
 // faultFiltered is what is told of a server's JSON-RPC error: its message, and its data
 // where that can be shown.
 func (x *exchange) faultFiltered(f *mcp.Error, message []byte) {
-	f.Message = string(x.appendFiltered(nil, message, maxFailure))
+	f.Message = string(x.answer.appendFiltered(nil, message, maxFailure))
 	if len(f.Data) == 0 {
 		return
 	}
-	x.item = append(x.item[:0], f.Data...)
-	out, is, err := x.filter(x.item, manifest.TypeJSON, partError)
+	x.scratch.item = append(x.scratch.item[:0], f.Data...)
+	out, is, err := x.answer.filter(x.scratch.item, manifest.TypeJSON, partError)
 	if f.Data = nil; err == nil && is == manifest.TypeJSON {
 		f.Data = bytes.Clone(out)
 	}

@@ -25,60 +25,55 @@ func formatOf(a *answer.Plan) compress.Form {
 }
 
 // encode writes small as the text the agent reads, and cuts it at the budget.
-func (x *exchange) encode() {
-	a := x.ready.Answer
-	format, budget := formatOf(a), x.budget()
-	x.small = x.stripDocument(x.small)
-	if x.inner || format == compress.JSON || len(x.small) > compress.MaxEncoded {
-		x.text, x.pure = x.small, true
-		if budget > 0 && len(x.small) > budget { // a token has at least a byte
-			x.tokens = tokens.Estimate(x.small)
+func (a *rendering) encode() {
+	plan := a.ready.Answer
+	format, budget := formatOf(plan), a.budget()
+	a.small = a.stripDocument(a.small)
+	if a.inner || format == compress.JSON || len(a.small) > compress.MaxEncoded {
+		a.text, a.isDocument = a.small, true
+		if budget > 0 && len(a.small) > budget { // a token has at least a byte
+			a.tokens = tokens.Estimate(a.small)
 		}
 	} else {
 		var form compress.Form
-		x.form, form, x.tokens = compress.AppendForm(x.form[:0], x.small, format, tokens.Estimate)
-		x.text, x.pure = x.form, form == compress.JSON
-		if x.trace != nil {
-			x.trace.Form = form.String()
+		a.form, form, a.tokens = compress.AppendForm(a.form[:0], a.small, format, tokens.Estimate)
+		a.text, a.isDocument = a.form, form == compress.JSON
+		if a.trace != nil {
+			a.trace.Form = form.String()
 		}
 	}
-	if a.Structured {
-		x.structured = x.small
+	if plan.Structured {
+		a.structured = a.small
 	}
-	if budget > 0 && x.tokens > budget {
-		x.page()
-		x.pure = false
+	if budget > 0 && a.tokens > budget {
+		a.page()
+		a.isDocument = false
 	}
 }
 
 // nextPage appends a line that says how to ask for the upstream's next page. The
 // body is one document that the response programs have read, so it is not
 // validated again.
-func (x *exchange) nextPage() {
-	p := x.ready.Answer.Paging
-	if p == nil || x.inner {
+func (a *rendering) nextPage() {
+	p := a.ready.Answer.Paging
+	if p == nil || a.inner {
 		return
 	}
-	body := jsonscan.Trusted(x.body)
-	var link []byte
-	if x.hit == nil {
-		link = x.http.Header(fasthttp.HeaderLink)
-	} else {
-		link = x.hit.link
+	body := jsonscan.Trusted(a.body)
+	link := a.header.Header(fasthttp.HeaderLink)
+	if a.ready.Answer.Redact { // what its settings take out is not shown in another place
+		link, body = nil, jsonscan.Trusted(a.small)
 	}
-	if x.ready.Answer.Redact { // what its settings take out is not shown in another place
-		link, body = nil, jsonscan.Trusted(x.small)
-	}
-	x.next = p.AppendNext(x.next[:0], link, body, x.args)
-	x.filterNextPage()
-	if len(x.next) == 0 {
+	a.next = p.AppendNext(a.next[:0], link, body, a.args)
+	a.filterNextPage()
+	if len(a.next) == 0 {
 		return
 	}
-	if len(x.form) == 0 || &x.form[0] != &x.text[0] {
-		x.form = append(x.form[:0], x.text...)
+	if len(a.form) == 0 || &a.form[0] != &a.text[0] {
+		a.form = append(a.form[:0], a.text...)
 	}
-	x.form = append(x.form, "\n[next page: the same call with "...)
-	x.form = append(x.form, x.next...)
-	x.form = append(x.form, ']')
-	x.text, x.pure = x.form, false
+	a.form = append(a.form, "\n[next page: the same call with "...)
+	a.form = append(a.form, a.next...)
+	a.form = append(a.form, ']')
+	a.text, a.isDocument = a.form, false
 }

@@ -20,158 +20,190 @@ import (
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
+// exchange is one call on its way through its steps: what came in, what goes to the
+// upstream, what the upstream answered, what the agent reads. It is pooled and owns all
+// memory of the call.
+type exchange struct {
+	input
+	outgoing
+	received
+	ending
+
+	scratch
+	rest
+	remote
+}
+
+// input is what came in with a call. No step changes it.
+type input struct {
+	c            *Caller
+	ctx          context.Context //nolint:containedctx // it lives as long as one call
+	tool         *snapshot.Tool
+	ts           *snapshot.Toolset
+	ready        *snapshot.Ready // of tool
+	given        jsonscan.Value  // the arguments
+	request      *mcp.CallParams // of the client; nil: nobody outside asked, or a workflow calls
+	logged       *mcp.CallParams // request that the call log names; nil: none
+	principal    access.Principal
+	principalKey string
+	permits      func(tool string) bool // nil: all
+	version      mcp.Version            // of the protocol
+	cancel       *upstream.Cancel
+	start        time.Time
+	deadline     time.Time
+	trace        *Trace
+	inner        bool // a workflow calls: the answer is for it, whole and as JSON
+}
+
+// outgoing is what goes to the upstream.
+type outgoing struct {
+	args   jsonscan.Value                      // of the operation, without the argument that is ours
+	mask   *answer.Program                     // of the caller's fields; nil: the tool's
+	fetch  fetchArguments                      // in place of both, of the tool that fetches the rest of an answer
+	wire   *fasthttp.Request                   // nil: no operation of an HTTP API
+	bound  credentials.Bound                   // the rules of the tool whose credentials go with the request
+	signed struct{ headers, queries []string } // set by an auth plugin
+
+	kept   *entry  // the answer that is served; nil: the upstream is asked
+	flight *flight // other calls wait for this one
+
+	asked             bool // the upstream was asked
+	missingCredential bool
+	mustLogin         error // why a refused token of the caller could not be renewed
+}
+
+// received is what an upstream answered.
+type received struct {
+	status      int
+	contentType []byte // this and body are views of rest, remote or the kept answer
+	body        []byte
+	headers     []byte       // that the agent is told of: members of a JSON object
+	header      headerReader // nil: not over HTTP
+	unfinished  bool         // the beginning of a stream that goes on
+}
+
+// headerReader is an answer over HTTP.
+type headerReader interface{ Header(name string) []byte }
+
+// rest is the memory for a request to an HTTP API.
+type rest struct {
+	built       operation.Request
+	files       callFiles
+	http        upstream.Exchange
+	url         []byte
+	cacheKey    []byte
+	stripper    credentialStripper
+	certificate upstream.ClientCertificate
+}
+
+// remote is the memory for a call of an MCP server.
+type remote struct {
+	mcp     mcpclient.Exchange
+	call    mcpclient.Call
+	repeats []mcpclient.Header
+	pass    []byte // what is passed on of the caller's _meta, and of its capabilities
+	beside  []byte // a document of what stands beside the content of the result
+	written []byte // members of the result for the caller
+	parts   []resultPart
+}
+
+// ending is what the caller gets, and how long it took.
+type ending struct {
+	answer rendering
+	part   rendering // one item of an MCP server's result, as an answer
+
+	// In place of an answer, of an MCP server's result or of a question of Sluice's own:
+	members []byte     // of the result; nil: there is none
+	meta    []byte     // members of its _meta
+	refusal *mcp.Error // what ends the call instead of a result
+
+	failed  *problem.Error
+	link    string // page at which the caller must log in; "": none
+	settled bool   // the answer is complete: only the result is written
+	out     Outcome
+	dst     []byte
+
+	shaping, shaped time.Time     // when transform began and the plugins ended
+	upstream        time.Duration // spent in it
+}
+
 // keepScratch is the largest buffer an exchange keeps between calls: most answers
 // are smaller, and one 64 MB answer must not stay in the pool.
 const keepScratch = 256 << 10
 
-// exchange is one call on its way through the stages. It is pooled and owns all
-// scratch memory; the buffers grow to what calls need and are kept up to
-// keepScratch.
-type exchange struct {
-	state
-
-	request operation.Request // build
-	files   callFiles         // build
-	http    upstream.Exchange // build, auth, send
-	url     []byte            // build
-	key     []byte            // cache
-	small   []byte            // transform: minified or projected
-	spare   []byte            // transform, plugins, compress: small's other half
-	form    []byte            // compress: the text in another form than small
-	doc     []byte            // compress: a page before it is written
-	given   []byte            // decode: the arguments of the operation, without ours
-	next    []byte            // compress: arguments of the next page
-	ends    []int             // compress: where the items of a page end
-	failure []byte            // compress: the text of a failure
-	seen    []byte            // filter: a piece without what nobody sees
-	clean   [2][]byte         // filter: what plugins left of a piece, and what the next writes
-	mcp     mcpclient.Exchange
-	remote  mcpclient.Call // send: of an MCP server
-	repeats []mcpclient.Header
-	pass    []byte // send: what is passed on of the caller's _meta, and of its capabilities
-	item    []byte // transform: the text of one item of an MCP server's result; compress: of a note
-	beside  []byte // transform: a document of what stands beside the content of that result
-	written []byte // transform: the members of that result
-	parts   []resultPart
-	flow    []byte // send: what a workflow answered
-	headers []byte // send: headers that the agent is told of, a JSON object without braces
-	notes   []byte // compress: lines about the answer that are no part of its text
-	decoded []byte // send: the body as UTF-8
-
-	creds       []credentials.Credential // auth: one for each of rules
-	chosen      credentials.Rules        // auth: the memory of rules
-	leaving     leaving
-	certificate upstream.ClientCertificate
+// scratch is memory that calls share one after the other, up to keepScratch.
+type scratch struct {
+	small    []byte    // the answer, minified or projected
+	spare    []byte    // small's other half
+	form     []byte    // the text in another form than small
+	doc      []byte    // a page before it is written
+	unmasked []byte    // the arguments without the field mask
+	next     []byte    // arguments of the next page
+	ends     []int     // where the items of a page end
+	failure  []byte    // the text of a failure
+	unhidden []byte    // a piece without hidden characters
+	filtered [2][]byte // what plugins left of a piece, and what the next one writes
+	item     []byte    // the text of an item of an MCP server's result, or of a note
+	flow     []byte    // what a workflow answered
+	told     []byte    // headers that the agent is told of
+	notes    []byte    // lines about the answer that are no part of its text
+	decoded  []byte    // the body as UTF-8
 }
 
-// state is what no call leaves to the next.
-type state struct {
-	c        *Caller
-	ctx      context.Context //nolint:containedctx // it lives as long as one call
-	ts       *snapshot.Toolset
-	tool     *snapshot.Tool
-	ready    *snapshot.Ready
-	args     jsonscan.Value
-	start    time.Time
-	deadline time.Time
-	cancel   *upstream.Cancel
-
-	flight *flight // cache: other calls wait for ours
-	hit    *entry  // cache: the answer that is served
-
-	status      int    // send: of the answer
-	contentType []byte // send: a view into http or hit
-	body        []byte // send: the answer as received, a view into http or hit
-	upstream    time.Duration
-	text        []byte // compress: what the agent reads, a view
-	media       string // compress: not text but an image, a sound or a file of this type
-	file        []byte // compress: that file, a view
-	structured  []byte // compress: structuredContent, a view of the same JSON as text; nil: none
-	bad         bool   // compress: text is a failure
-
-	rules     credentials.Rules // auth: those of the tool's whose credentials go with the request
-	signed    []string          // auth: headers that a plugin set
-	signedAs  []string          // auth: query parameters that it set
-	version   mcp.Version       // of the protocol
-	inner     bool              // a workflow calls: the answer is for it, whole and as JSON
-	hidden    bool              // fetch: characters that nobody sees stay in the page
-	principal string            // key of who calls
-	link      string            // auth: page at which the caller must log in; "": none
-	mustLogin error             // auth: why a refused token of the caller could not be renewed
-	settled   bool              // the result is members: what follows is only writing it
-	may       func(string) bool // which tools; nil: all
-	program   *answer.Program   // decode: of the caller's fields; nil: the tool's
-	asItCame  bool              // transform: body is the answer, not small
-	asText    bool              // plugins: small is text that is not JSON
-	tokens    int               // compress: estimate of text, 0: not needed
-	pure      bool              // compress: text is a JSON document and nothing else
-	goesOn    bool              // send: the answer is the beginning of a stream
-	leftOut   uint64            // transform: members that the default projection left out and somebody may want
-	leftName  []byte            // transform: the first of them, a view into the program
-	cutDoc    []byte            // compress: the whole of an answer that was cut
-
-	asked     bool // send: the upstream was asked
-	caller    access.Principal
-	from      *mcp.CallParams // of the call log: what the agent asked for; nil: nobody outside asked
-	asGiven   jsonscan.Value  // the arguments as the caller sent them
-	shaping   time.Time       // when transform began
-	shaped    time.Time       // when the plugins ended
-	inPlugins time.Duration   // in response programs and plugins
-	noKey     bool            // auth: a credential is missing
-
-	call     *mcp.CallParams // nil: nobody outside asked
-	usedMCP  bool            // send: an MCP server was called
-	inItem   bool            // transform: the answer is one item of an MCP server's result
-	members  []byte          // transform: the members of that result, a view; nil: there are none
-	refusal  *mcp.Error      // transform: what ends the call instead of a result
-	serverMD []byte          // transform: members of that result's _meta, a view
-
-	failed *problem.Error
-	trace  *Trace
-	out    Outcome
-	dst    []byte
-}
-
+// reset lets everything of a call go but the memory.
 func (x *exchange) reset() {
 	x.http.Reset()
-	x.request.Reset()
-	usedMCP := x.usedMCP
-	x.state = state{}
-	clear(x.creds)
-	x.creds, x.chosen, x.certificate, x.leaving = x.creds[:0], x.chosen[:0], upstream.ClientCertificate{}, leaving{}
-	x.url, x.key, x.small, x.failure = keep(x.url), keep(x.key), keep(x.small), keep(x.failure)
-	x.spare, x.form, x.doc, x.given = keep(x.spare), keep(x.form), keep(x.doc), keep(x.given)
-	x.item, x.beside, x.seen = keep(x.item), keep(x.beside), keep(x.seen)
-	x.headers, x.notes, x.decoded = x.headers[:0], x.notes[:0], keep(x.decoded)
-	x.clean[0], x.clean[1] = keep(x.clean[0]), keep(x.clean[1])
-	x.ends, x.next, x.flow = x.ends[:0], keep(x.next), keep(x.flow)
-	if usedMCP {
-		x.resetMCP()
+	x.built.Reset()
+	if x.ready != nil && x.ready.MCP != nil {
+		x.mcp.Reset()
+		clear(x.repeats)
+		clear(x.parts) // a large answer is let go
+		x.call, x.repeats, x.parts = mcpclient.Call{}, x.repeats[:0], x.parts[:0]
 	}
-}
-
-func keep(b []byte) []byte {
-	if cap(b) > keepScratch {
-		return nil
+	clear(x.bound.Values)
+	x.input, x.received, x.ending = input{}, received{}, ending{}
+	x.outgoing = outgoing{bound: credentials.Bound{Rules: x.bound.Rules[:0], Values: x.bound.Values[:0]}}
+	x.files, x.stripper, x.certificate, x.ends = callFiles{}, credentialStripper{}, upstream.ClientCertificate{}, x.ends[:0]
+	for _, b := range [...]*[]byte{
+		&x.url, &x.cacheKey, &x.pass, &x.beside, &x.written, &x.small, &x.spare, &x.form, &x.doc, &x.unmasked, &x.next, &x.failure, &x.unhidden, &x.filtered[0],
+		&x.filtered[1], &x.item, &x.flow, &x.told, &x.notes, &x.decoded,
+	} {
+		if *b = (*b)[:0]; cap(*b) > keepScratch {
+			*b = nil
+		}
 	}
-	return b[:0]
 }
 
 // budget is the token budget of the answer; 0: there is none.
-func (x *exchange) budget() int {
-	if x.inner {
+func (in *input) budget() int {
+	if in.inner {
 		return 0
 	}
-	return x.ready.Answer.Budget
+	return in.ready.Answer.Budget
 }
 
 // owner is who may fetch the rest of the answer.
-func (x *exchange) owner() owner { return owner{x.ts.ID, x.principal} }
+func (in *input) owner() owner { return owner{in.ts.ID, in.principalKey} }
+
+// orEmpty is args, or an object without members when there are none.
+func orEmpty(args jsonscan.Value) jsonscan.Value {
+	if !args.Exists() {
+		return noArguments
+	}
+	return args
+}
+
+var noArguments = jsonscan.Trusted([]byte("{}"))
+
+// errGone ends the call of a client that has gone.
+func errGone() *problem.Error {
+	return problem.New(problem.Cancelled, "the call was cancelled: the client has gone")
+}
 
 // leave lets calls go that wait for this one.
 func (x *exchange) leave() {
 	if x.flight != nil {
-		x.c.kept.leave(x.key, x.flight)
+		x.c.kept.leave(x.cacheKey, x.flight)
 		x.flight = nil
 	}
 }
@@ -179,14 +211,14 @@ func (x *exchange) leave() {
 // count records how the call ended.
 func (x *exchange) count(err error) {
 	o := &x.out
-	o.IsError = x.failed != nil || x.bad
+	o.IsError = x.failed != nil || x.answer.isError
 	o.Trace = x.trace
 	switch {
 	case err != nil:
 		o.Kind = metering.ProtocolError
 	case x.failed != nil:
 		o.Kind = outcomeOf(x.failed.Kind)
-	case x.bad:
+	case x.answer.isError:
 		o.Kind = metering.ToolError
 	}
 	total := time.Since(x.start)
@@ -194,15 +226,15 @@ func (x *exchange) count(err error) {
 		x.trace.Total, x.trace.Upstream = total, x.upstream
 	}
 	if x.ready != nil {
-		prepare, encode := total-x.upstream, time.Duration(0)
+		prepare, shape, encode := total-x.upstream, time.Duration(0), time.Duration(0)
 		if !x.shaped.IsZero() {
-			prepare, encode = x.shaping.Sub(x.start)-x.upstream, x.start.Add(total).Sub(x.shaped)
+			prepare, shape, encode = x.shaping.Sub(x.start)-x.upstream, x.shaped.Sub(x.shaping), x.start.Add(total).Sub(x.shaped)
 		}
 		c := metering.Call{
-			Started: x.start, Revision: x.ts.Revision, Prepare: prepare, Encode: encode, CallerKind: x.caller.Kind().String(), Caller: x.caller.ID(),
-			Capture: x.ts.Capture, Arguments: x.asGiven.Raw(), Answer: x.text,
-			Outcome: o.Kind, Credential: x.credential(), Version: x.version, Duration: total, Asked: x.asked, Upstream: x.upstream, Plugins: x.inPlugins,
-			Cached: o.Cached, Status: x.status, Healed: x.request.Healed, Before: x.body, After: x.text, Text: x.media == "",
+			Started: x.start, Revision: x.ts.Revision, Prepare: prepare, Encode: encode, CallerKind: x.principal.Kind().String(), Caller: x.principal.ID(),
+			Capture: x.ts.Capture, Arguments: x.given.Raw(), Answer: x.answer.text,
+			Outcome: o.Kind, Credential: x.credential(), Version: x.version, Duration: total, Asked: x.asked, Upstream: x.upstream, Plugins: shape,
+			Cached: o.Cached, Status: x.status, Healed: x.built.Healed, Before: x.body, After: x.answer.text, Text: x.answer.media == "",
 		}
 		// What a workflow saves is what came for its calls, less what the agent reads.
 		if x.inner {
@@ -211,11 +243,11 @@ func (x *exchange) count(err error) {
 		if x.tool.Workflow != nil {
 			c.Before = nil
 		}
-		if x.from != nil {
-			c.Request, c.Trace = x.from.ID, traceID(x.from.Meta)
+		if x.logged != nil {
+			c.Request, c.Trace = x.logged.ID, traceID(x.logged.Meta)
 		}
 		if o.Kind != metering.OK {
-			c.Cause, c.Failure = x.cause(err), x.text
+			c.Cause, c.Failure = x.cause(err), x.answer.text
 			if x.link != "" && x.failed != nil { // the link is for the caller only
 				c.Failure, c.Answer = []byte(x.failed.Detail), []byte(x.failed.Detail)
 			}
@@ -246,12 +278,12 @@ func traceID(meta jsonscan.Value) []byte {
 	return id
 }
 
-// credential is what became of the credentials of the call.
+// credential says how the upstream took the credentials of the call.
 func (x *exchange) credential() metering.Credential {
 	switch {
-	case x.noKey:
+	case x.missingCredential:
 		return metering.Missing
-	case len(x.creds) == 0:
+	case len(x.bound.Values) == 0:
 		return metering.NoCredential
 	case x.status == fasthttp.StatusUnauthorized || x.status == fasthttp.StatusForbidden:
 		return metering.Refused

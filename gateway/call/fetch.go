@@ -13,28 +13,14 @@ import (
 // takes linear time.
 const maxPattern = 500
 
-// fetch is the life of a call of the tool that gives the rest of a cut answer.
-func (x *exchange) fetch() error {
-	if err := x.fetchPage(); err != nil {
-		if x.failed = problem.As(err); x.failed == nil {
-			return err
-		}
-	}
-	return x.result()
+// readFetch reads the arguments of the tool.
+func readFetch(args jsonscan.Value) (f fetchArguments, err error) {
+	err = f.read(orEmpty(args))
+	return f, err
 }
 
-func (x *exchange) fetchPage() error {
-	var err error
-	if x.ready, err = x.tool.Load(); err != nil {
-		return err
-	}
-	if !x.args.Exists() {
-		x.args = noArguments
-	}
-	f := fetchArguments{}
-	if err := f.read(x.args); err != nil {
-		return err
-	}
+// fetchPage answers with the part of a held answer that the arguments ask for.
+func (x *exchange) fetchPage(f *fetchArguments) error {
 	h, err := x.c.results.get(f.handle, x.owner())
 	if err != nil {
 		return err
@@ -42,7 +28,8 @@ func (x *exchange) fetchPage() error {
 	if err := x.mayFetch(h); err != nil {
 		return err
 	}
-	x.hidden = h.hidden
+	a := x.render(received{})
+	a.hidden = h.hidden
 	it := items{doc: h.doc, text: h.text}
 	if !h.text {
 		it = itemsOf(h.doc)
@@ -56,19 +43,19 @@ func (x *exchange) fetchPage() error {
 			return err
 		}
 	}
-	out, s, err := x.appendPage(x.form[:0], &it, f.pick, h.format, h.budget, false, mask)
+	out, s, err := a.appendPage(x.form[:0], &it, f.pick, h.format, h.budget, false, mask)
 	if err != nil {
 		return err
 	}
 	x.form = appendNote(out, &it, s, f.handle, x.tool, f.pick)
-	x.text = x.form
+	a.text = x.form
 	return nil
 }
 
 // mayFetch checks that the tool whose answer is held is still there and still open
 // to the caller: a handle outlives what its owner may do.
 func (x *exchange) mayFetch(h *held) error {
-	if x.may != nil && !x.may(h.tool) {
+	if x.permits != nil && !x.permits(h.tool) {
 		return problem.New(problem.Forbidden, "this result is of a tool that the access token does not open").Fix("use a token that does")
 	}
 	if h.made != x.ts.Digest {

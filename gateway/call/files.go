@@ -12,11 +12,11 @@ type Files interface {
 }
 
 // callFiles are the files of one call: they are fetched within its deadline.
-type callFiles struct{ x *exchange }
+type callFiles struct{ *input }
 
 // Fetch implements [operation.Files].
 func (f *callFiles) Fetch(url string) (data []byte, mediaType, filename string, err error) {
-	ctx, cancel := context.WithDeadline(f.x.ctx, f.x.deadline)
+	ctx, cancel := context.WithDeadline(f.ctx, f.deadline)
 	defer cancel()
-	return f.x.c.files.FetchFile(ctx, url)
+	return f.c.files.FetchFile(ctx, url)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"log/slog"
-	"strconv"
 	"strings"
 	"time"
 
@@ -45,21 +44,19 @@ const (
 const maxMediaType = 127
 
 // redacts reports whether something has to see every byte that the agent reads.
-func (x *exchange) redacts() bool {
-	return x.ready != nil && x.ready.Answer != nil && x.ready.Redacts()
+func (in *input) redacts() bool {
+	return in.ready != nil && in.ready.Answer != nil && in.ready.Redacts()
 }
 
 // closed reports whether what cannot be redacted is withheld.
-func (x *exchange) closed() bool { return x.ready != nil && x.ready.Answer != nil && x.ready.Closed() }
+func (in *input) closed() bool {
+	return in.ready != nil && in.ready.Answer != nil && in.ready.Closed()
+}
 
 // guestContext is what plugins are told of the call.
-func (x *exchange) guestContext(part string) *guest.Context {
-	args := x.args.Raw()
-	if len(args) == 0 {
-		args = []byte("{}")
-	}
+func (a *rendering) guestContext(part string) *guest.Context {
 	return &guest.Context{
-		Caller: x.principal, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, Status: x.status, ContentType: string(x.contentType), Part: part, Arguments: args,
+		Caller: a.principalKey, Tool: a.tool.Name, Operation: a.ready.Method + " " + a.ready.Path, Status: a.status, ContentType: string(a.contentType), Part: part, Arguments: orEmpty(a.args).Raw(),
 	}
 }
 
@@ -68,46 +65,46 @@ func (x *exchange) guestContext(part string) *guest.Context {
 // text or a file of the media type. Of a tool's answer all of them get it that read
 // its type; of anything else those that redact. It fails when the piece must not be
 // shown. out is piece itself, or valid until the next call.
-func (x *exchange) filter(piece []byte, mediaType, part string) (out []byte, is string, err error) {
-	if x.ready.Answer.Redact {
-		return nil, "", x.withheld() // the settings name members of answers that are JSON
+func (a *rendering) filter(piece []byte, mediaType, part string) (out []byte, is string, err error) {
+	if a.ready.Answer.Redact {
+		return nil, "", a.withheld() // the settings name members of answers that are JSON
 	}
-	out, is = x.visible(piece, mediaType), mediaType
-	if len(x.ready.Plugins) == 0 {
+	out, is = a.visible(piece, mediaType), mediaType
+	if len(a.ready.Plugins) == 0 {
 		return out, is, nil
 	}
-	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
+	ctx, cancel := context.WithDeadline(a.ctx, a.deadline)
 	defer cancel()
-	c := x.guestContext(part)
-	for _, p := range x.ready.Plugins {
+	c := a.guestContext(part)
+	for _, p := range a.ready.Plugins {
 		if part != partAnswer && !p.Redacts {
 			continue
 		}
 		if !p.Package.Manifest.Reads(is) {
 			if p.Closed {
-				return nil, "", x.withheldFrom(p, is)
+				return nil, "", a.withheldFrom(p, is)
 			}
 			continue
 		}
 		c.InputType = is
 		err := errNoPlugins
 		begin := time.Now()
-		if x.c.plugins != nil {
-			x.clean[1], err = x.c.plugins.Transform(ctx, x.clean[1][:0], out, p, c)
+		if a.c.plugins != nil {
+			a.filtered[1], err = a.c.plugins.Transform(ctx, a.filtered[1][:0], out, p, c)
 			if err == nil {
-				if err = x.acceptPiece(is, p.Package.Text()); err != nil {
-					x.c.plugins.Refuse(p, err)
+				if err = a.acceptPiece(is, p.Package.Text()); err != nil {
+					a.c.plugins.Refuse(p, err)
 				}
 			}
 		}
-		if err := x.ran(p, len(out), len(x.clean[1]), begin, err); err != nil {
+		if err := a.ran(p, len(out), len(a.filtered[1]), begin, err); err != nil {
 			return nil, "", err
 		}
 		if err != nil {
 			continue
 		}
-		x.clean[0], x.clean[1] = x.clean[1], x.clean[0]
-		out = x.clean[0]
+		a.filtered[0], a.filtered[1] = a.filtered[1], a.filtered[0]
+		out = a.filtered[0]
 		if is == manifest.TypeJSON && p.Package.Text() {
 			is = mediaText
 		}
@@ -118,76 +115,76 @@ func (x *exchange) filter(piece []byte, mediaType, part string) (out []byte, is 
 // visible is a piece as what redacts has to see it: without the characters that nobody
 // sees, which would split what it looks for, and which the end of the call removes. It
 // is piece itself in nearly all cases.
-func (x *exchange) visible(piece []byte, mediaType string) []byte {
+func (a *rendering) visible(piece []byte, mediaType string) []byte {
 	switch {
-	case !x.redacts():
+	case !a.redacts():
 	case mediaType == manifest.TypeJSON:
 		if textfilter.IndexJSON(piece) >= 0 {
-			x.seen = textfilter.AppendJSON(x.seen[:0], piece)
-			return x.seen
+			a.unhidden = textfilter.AppendJSON(a.unhidden[:0], piece)
+			return a.unhidden
 		}
 	case strings.HasPrefix(mediaType, "text/"):
 		if textfilter.Index(piece) >= 0 {
-			x.seen = textfilter.Append(x.seen[:0], piece)
-			return x.seen
+			a.unhidden = textfilter.Append(a.unhidden[:0], piece)
+			return a.unhidden
 		}
 	}
 	return piece
 }
 
 // acceptPiece checks what a plugin wrote to clean[1].
-func (x *exchange) acceptPiece(is string, text bool) error {
+func (a *rendering) acceptPiece(is string, text bool) error {
 	if is != manifest.TypeJSON || text {
 		return nil
 	}
-	v, err := jsonscan.Parse(x.clean[1], jsonscan.DefaultMaxDepth)
+	v, err := jsonscan.Parse(a.filtered[1], jsonscan.DefaultMaxDepth)
 	if err != nil {
 		return errNotJSON
 	}
-	x.clean[1] = jsonscan.AppendMinified(x.clean[1][:0], v.Raw()) // never longer than what it reads
+	a.filtered[1] = jsonscan.AppendMinified(a.filtered[1][:0], v.Raw()) // never longer than what it reads
 	return nil
 }
 
 // ran notes how a plugin ended, and returns what ends the call then; nil: the answer
 // goes on.
-func (x *exchange) ran(p *snapshot.Plugin, before, after int, begin time.Time, err error) error {
-	if x.trace != nil {
-		x.trace.plugin(p, before, after, time.Since(begin), err)
+func (a *rendering) ran(p *snapshot.Plugin, before, after int, begin time.Time, err error) error {
+	if a.trace != nil {
+		a.trace.plugin(p, before, after, time.Since(begin), err)
 	}
 	if err == nil {
 		return nil
 	}
-	x.c.log.LogAttrs(x.ctx, slog.LevelDebug, "plugin could not run", slog.String("toolset", x.ts.Slug), slog.String("tool", x.tool.Name),
+	a.c.log.LogAttrs(a.ctx, slog.LevelDebug, "plugin could not run", slog.String("toolset", a.ts.Slug), slog.String("tool", a.tool.Name),
 		slog.String("plugin", p.Ref.Name), slog.Any("error", err))
 	if !p.Closed {
 		return nil
 	}
 	return problem.New(problem.InvalidPlugin, "the answer is withheld: the plugin %s could not run on it", p.Ref.Name).
-		Fix("ask the operator of %s to look at the plugin", x.ts.Slug)
+		Fix("ask the operator of %s to look at the plugin", a.ts.Slug)
 }
 
 // withheldFrom answers nothing because a plugin that redacts cannot read it.
-func (x *exchange) withheldFrom(p *snapshot.Plugin, mediaType string) error {
-	if x.trace != nil {
-		x.trace.plugin(p, 0, 0, 0, errNotRead)
+func (a *rendering) withheldFrom(p *snapshot.Plugin, mediaType string) error {
+	if a.trace != nil {
+		a.trace.plugin(p, 0, 0, 0, errNotRead)
 	}
 	if mediaType = shownMediaType(mediaType); mediaType == "" {
 		mediaType = "this kind"
 	}
 	return problem.New(problem.InvalidPlugin, "the answer is withheld: the plugin %s redacts, and does not read %s", p.Ref.Name, mediaType).
-		Fix("ask the operator of %s for a plugin that does", x.ts.Slug)
+		Fix("ask the operator of %s for a plugin that does", a.ts.Slug)
 }
 
 var errNotRead = errors.New("it does not read what came")
 
 // appendFiltered appends to dst at most n bytes of an error text of the upstream, or says that
 // they are withheld.
-func (x *exchange) appendFiltered(dst, text []byte, n int) []byte {
+func (a *rendering) appendFiltered(dst, text []byte, n int) []byte {
 	if len(text) == 0 {
 		return dst
 	}
-	if x.redacts() {
-		out, _, err := x.filter(text, mediaText, partError)
+	if a.redacts() {
+		out, _, err := a.filter(text, mediaText, partError)
 		if err != nil {
 			return append(dst, noticeWithheld...)
 		}
@@ -200,34 +197,34 @@ func (x *exchange) appendFiltered(dst, text []byte, n int) []byte {
 const noticeWithheld = "[withheld: the operator's filters could not be applied to it]"
 
 // appendErrorBody appends the useful part of an error answer, as the filters leave it.
-func (x *exchange) appendErrorBody(dst []byte) []byte {
-	if !x.redacts() || len(bytes.TrimSpace(x.body)) == 0 {
-		body := x.body
-		if kindOf(x.contentType, body, true) == kindJSON {
-			body = x.stripDocument(body)
+func (a *rendering) appendErrorBody(dst []byte) []byte {
+	if !a.redacts() || len(bytes.TrimSpace(a.body)) == 0 {
+		body := a.body
+		if kindOf(a.contentType, body, true) == kindJSON {
+			body = a.stripDocument(body)
 		}
-		return appendErrorBody(dst, x.contentType, body)
+		return appendErrorBody(dst, a.contentType, body)
 	}
-	piece, is := x.body, mediaText
-	switch kindOf(x.contentType, x.body, true) {
+	piece, is := a.body, mediaText
+	switch kindOf(a.contentType, a.body, true) {
 	case kindJSON:
-		if v, err := jsonscan.Parse(x.body, jsonscan.DefaultMaxDepth); err == nil {
-			x.small = jsonscan.AppendMinified(x.small[:0], v.Raw())
-			piece, is = x.small, manifest.TypeJSON
+		if v, err := jsonscan.Parse(a.body, jsonscan.DefaultMaxDepth); err == nil {
+			a.small = jsonscan.AppendMinified(a.small[:0], v.Raw())
+			piece, is = a.small, manifest.TypeJSON
 		}
 	case kindXML:
 		is = mediaXML
-		if doc, err := appendXML(x.form[:0], x.body); err == nil {
-			x.form, piece, is = doc, doc, manifest.TypeJSON
+		if doc, err := appendXML(a.form[:0], a.body); err == nil {
+			a.form, piece, is = doc, doc, manifest.TypeJSON
 		}
 	case kindHTML:
-		x.form = appendHTMLText(x.form[:0], x.body)
-		piece = x.form
+		a.form = appendHTMLText(a.form[:0], a.body)
+		piece = a.form
 	case kindText, kindStream:
 	default:
 		return dst // not shown
 	}
-	out, is, err := x.filter(piece, is, partError)
+	out, is, err := a.filter(piece, is, partError)
 	switch {
 	case err != nil:
 		return append(dst, noticeWithheld...)
@@ -238,12 +235,12 @@ func (x *exchange) appendErrorBody(dst []byte) []byte {
 }
 
 // filterText gives the text that the agent would read to the plugins.
-func (x *exchange) filterText(mediaType string) error {
-	if len(x.ready.Plugins) == 0 && !x.ready.Answer.Redact {
+func (a *rendering) filterText(mediaType string) error {
+	if len(a.ready.Plugins) == 0 && !a.ready.Answer.Redact {
 		return nil
 	}
-	out, _, err := x.filter(x.text, mediaType, partAnswer)
-	x.text = out
+	out, _, err := a.filter(a.text, mediaType, partAnswer)
+	a.text = out
 	return err
 }
 
@@ -288,14 +285,14 @@ func shownMediaType(m string) string {
 
 // filterFile gives a file to the plugins and returns what is left of it, and the type
 // that is shown of it.
-func (x *exchange) filterFile(file []byte, m string) (out []byte, shown string, err error) {
-	if len(x.ready.Plugins) == 0 && !x.ready.Answer.Redact {
+func (a *rendering) filterFile(file []byte, m string) (out []byte, shown string, err error) {
+	if len(a.ready.Plugins) == 0 && !a.ready.Answer.Redact {
 		return file, m, nil
 	}
-	if out, _, err = x.filter(file, fileType([]byte(m)), partAnswer); err != nil {
+	if out, _, err = a.filter(file, fileType([]byte(m)), partAnswer); err != nil {
 		return nil, "", err
 	}
-	if shown = m; x.redacts() && shownMediaType(m) == "" {
+	if shown = m; a.redacts() && shownMediaType(m) == "" {
 		shown = mediaBinary
 	}
 	return out, shown, nil
@@ -303,45 +300,16 @@ func (x *exchange) filterFile(file []byte, m string) (out []byte, shown string, 
 
 // filterNextPage leaves the arguments of the next page out, which come from the answer
 // before it was filtered, unless the filters leave them as they are.
-func (x *exchange) filterNextPage() {
-	if len(x.next) == 0 || !x.redacts() || x.ready.Answer.Redact { // of its own settings nextPage reads what they left
+func (a *rendering) filterNextPage() {
+	if len(a.next) == 0 || !a.redacts() || a.ready.Answer.Redact { // of its own settings nextPage reads what they left
 		return
 	}
 	// The room around the arguments makes a document of them.
-	x.item = append(append(append(x.item[:0], '{'), x.next...), '}')
-	out, is, err := x.filter(x.item, manifest.TypeJSON, partMetadata)
-	if err != nil || is != manifest.TypeJSON || !bytes.Equal(out, jsonscan.AppendMinified(nil, jsonscan.Trusted(x.item).Raw())) {
-		x.next = x.next[:0]
+	a.item = append(append(append(a.item[:0], '{'), a.next...), '}')
+	out, is, err := a.filter(a.item, manifest.TypeJSON, partMetadata)
+	if err != nil || is != manifest.TypeJSON || !bytes.Equal(out, jsonscan.AppendMinified(nil, jsonscan.Trusted(a.item).Raw())) {
+		a.next = a.next[:0]
 	}
-}
-
-// filterFailure replaces what went wrong at the upstream where something redacts: such
-// a text may repeat what the upstream said, cut anywhere. What Sluice itself refuses
-// stays as it is.
-func (x *exchange) filterFailure() {
-	if x.failed == nil || !x.asked || x.link != "" || !x.closed() {
-		return
-	}
-	var said string
-	switch x.failed.Kind {
-	case problem.Unreachable:
-		said = "the upstream could not be reached"
-	case problem.Unauthenticated, problem.Forbidden:
-		said = "the upstream refused the credential of the toolset"
-	case problem.UpstreamStatus, problem.CannotConnectMCP:
-		said = "the upstream answered with an error"
-	case problem.UpstreamMalformed, problem.Unsupported:
-		said = "the upstream answered what cannot be used"
-	case problem.InvalidPlugin, problem.Cancelled:
-		return // ours
-	default:
-		if x.http.Redirects == 0 {
-			return
-		}
-		said = "the call failed behind a redirect of the upstream"
-	}
-	x.failed = problem.New(x.failed.Kind, "%s; what it said is withheld, because the answers of this tool are filtered", said).
-		Fix("try again later, or ask the operator of %s to look at its log", x.ts.Slug)
 }
 
 // retryAfter is the header of that name when it has one of its two forms (RFC 9110
@@ -360,20 +328,6 @@ func retryAfter(v []byte) (out []byte, seconds bool) {
 		}
 	}
 	return v, seconds
-}
-
-// progressOnly tells the client how far a call of an MCP server is, by numbers alone:
-// words of a server that come while its call runs are not filtered one by one.
-func (x *exchange) progressOnly(method string, params jsonscan.Value) {
-	if method != "notifications/progress" {
-		return
-	}
-	progress, err := strconv.ParseFloat(string(params.Get("progress").Raw()), 64)
-	if err != nil {
-		return
-	}
-	total, _ := strconv.ParseFloat(string(params.Get("total").Raw()), 64) // 0: not known
-	x.call.Stream.Progress(progress, total, "")
 }
 
 // decodeBase64 appends what a member of an MCP server's result holds to dst.

@@ -79,8 +79,8 @@ func TestHeadersAreToldWhole(t *testing.T) {
 	f := func(name, value string, want bool) {
 		t.Helper()
 		x := &exchange{}
-		x.noteHeader(name, []byte(value))
-		if got := len(x.headers) > 0; got != want {
+		x.tell(name, []byte(value))
+		if got := len(x.told) > 0; got != want {
 			t.Errorf("a name of %d and a value of %d bytes: told %v", len(name), len(value), got)
 		}
 	}
@@ -126,10 +126,10 @@ func TestCharsetOfLongTypeIsNotRead(t *testing.T) {
 	for over, want := range []string{"é", "\xe9"} {
 		const media = "text/plain; charset=iso-8859-1; a="
 		x := &exchange{}
-		x.ts, x.body = &snapshot.Toolset{MaxBody: 100}, []byte("\xe9")
-		x.contentType = []byte(media + strings.Repeat("b", maxContentType-len(media)+over))
-		if err := x.decodeCharset(); err != nil || string(x.body) != want {
-			t.Errorf("a Content-Type of %d bytes: %q, %v", len(x.contentType), x.body, err)
+		x.ts = &snapshot.Toolset{MaxBody: 100}
+		contentType := []byte(media + strings.Repeat("b", maxContentType-len(media)+over))
+		if out, err := x.decodeCharset(contentType, []byte("\xe9")); err != nil || string(out) != want {
+			t.Errorf("a Content-Type of %d bytes: %q, %v", len(contentType), out, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -18,52 +19,51 @@ import (
 )
 
 // sendMCP calls the tool of an MCP server, again when its credential could be
-// renewed.
-func (x *exchange) sendMCP() error {
-	x.usedMCP, x.asked = true, true
+// renewed. What was received is returned with an error too.
+func (x *exchange) sendMCP(args jsonscan.Value) (r received, err error) {
+	x.asked = true
 	if x.c.mcp == nil {
-		return problem.New(problem.Unavailable, "this node does not call MCP servers")
+		return r, problem.New(problem.Unavailable, "this node does not call MCP servers")
 	}
-	x.prepareMCP()
-	err := x.askMCP()
+	x.prepareMCP(args)
+	err = x.askMCP()
 	if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok && refused.Status == fasthttp.StatusUnauthorized && x.renewTokens() {
 		err = x.askMCP()
 	}
 	if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok {
-		x.status = refused.Status
+		r.status = refused.Status
 		if x.mustLogin != nil {
-			return x.mustLogin
+			return r, x.mustLogin
 		}
 		if err := x.stepUp(refused.Challenge); err != nil {
-			return err
+			return r, err
 		}
 	}
 	if err != nil {
-		return err
+		return r, err
 	}
-	x.status = fasthttp.StatusOK
-	x.body = x.mcp.Result().Raw() // without the credentials, which some servers repeat
-	x.out.Bytes = len(x.body)
-	return nil
+	r.status, r.body = fasthttp.StatusOK, x.mcp.Result().Raw() // without the credentials, which some servers repeat
+	x.out.Bytes = len(r.body)
+	return r, nil
 }
 
 // askMCP makes the call as it is.
 func (x *exchange) askMCP() error {
 	m, b := x.ready.MCP, x.tool.Binding
 	t := mcpclient.Target{
-		Endpoint: m.Endpoint, Hint: m.Hint, Owner: x.sessionOwner(), Certificate: x.client(),
+		Endpoint: m.Endpoint, Hint: m.Hint, Owner: x.sessionOwner(), Certificate: x.clientCertificate(),
 		Deadline: x.deadline, MaxBody: x.ts.MaxBody, Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
 	}
 	if !m.Stateless {
-		t.Caller, t.Once = x.principal, x.principal == ""
+		t.Caller, t.Once = x.principalKey, x.principalKey == ""
 	}
-	if len(x.creds) > 0 {
+	if len(x.bound.Values) > 0 {
 		// The session may outlive the call, and so the credentials of its requests.
-		t.Auth = &credentials.Bound{Rules: slices.Clone(x.rules), Values: slices.Clone(x.creds)}
+		t.Auth = &credentials.Bound{Rules: slices.Clone(x.bound.Rules), Values: slices.Clone(x.bound.Values)}
 	}
 	b.Meter.Begin()
 	begin := time.Now()
-	err := x.c.mcp.Call(&x.mcp, &t, &x.remote)
+	err := x.c.mcp.Call(&x.mcp, &t, &x.call)
 	took := time.Since(begin)
 	x.upstream += took
 	status := x.mcp.Status()
@@ -77,8 +77,9 @@ func (x *exchange) askMCP() error {
 // prepareMCP fills in what is asked of the server: the arguments, and of the request of
 // the client what concerns the server. Neither the client's credential nor what it
 // says to this gateway is passed on.
-func (x *exchange) prepareMCP() {
-	k, args := &x.remote, x.ready.MCP.Arguments(x.args)
+func (x *exchange) prepareMCP(args jsonscan.Value) {
+	args = x.ready.MCP.Arguments(args)
+	k := &x.call
 	*k = mcpclient.Call{Tool: x.ready.MCP.Tool, Arguments: args.Raw(), Repeatable: x.ready.MCP.Repeatable}
 	x.repeats = x.repeats[:0]
 	for i := range x.ready.MCP.Headers {
@@ -92,7 +93,7 @@ func (x *exchange) prepareMCP() {
 		}
 	}
 	k.Headers = x.repeats
-	r := x.call
+	r := x.request
 	if r == nil {
 		return
 	}
@@ -136,11 +137,7 @@ func appendPassed(dst []byte, meta jsonscan.Value) []byte {
 		if bytes.HasPrefix(key, []byte("io.modelcontextprotocol/")) || bytes.HasPrefix(key, []byte("dev.sluice/")) || it.KeyEqual("progressToken") {
 			continue
 		}
-		if len(dst) > mark {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, '"'), key...), `":`...)
-		dst = append(dst, it.Value().Raw()...)
+		dst = jsonscan.AppendMember(dst, mark, key, it.Value().Raw())
 	}
 	return dst
 }
@@ -151,14 +148,9 @@ func appendCapabilities(dst []byte, declared jsonscan.Value) []byte {
 	dst = append(dst, '{')
 	mark := len(dst)
 	for _, name := range [...]string{"sampling", "elicitation", "roots"} {
-		v := declared.Get(name)
-		if !v.Exists() {
-			continue
+		if v := declared.Get(name); v.Exists() {
+			dst = jsonscan.AppendMember(dst, mark, []byte(name), v.Raw())
 		}
-		if len(dst) > mark {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(append(dst, '"'), name...), `":`...), v.Raw()...)
 	}
 	return append(dst, '}')
 }
@@ -171,27 +163,32 @@ func (x *exchange) sessionOwner() string {
 	if x.ready.MCP.Stateless {
 		owner += "/stateless"
 	}
-	if len(x.creds) == 0 {
+	if len(x.bound.Values) == 0 {
 		return owner
 	}
 	b := []byte(owner)
 	if x.personal() {
-		b = append(append(b, '/'), hex.EncodeToString([]byte(x.principal))...)
+		b = append(append(b, '/'), hex.EncodeToString([]byte(x.principalKey))...)
 	}
-	for i := range x.creds {
-		b = append(append(b, '/'), x.rules[i].ID...)
+	for i := range x.bound.Rules {
+		b = append(append(b, '/'), x.bound.Rules[i].ID...)
 		var version [8]byte
-		binary.BigEndian.PutUint64(version[:], x.creds[i].Version)
+		binary.BigEndian.PutUint64(version[:], x.bound.Values[i].Version)
 		b = hex.AppendEncode(append(b, '/'), version[:])
 	}
 	return string(b)
 }
 
-func (x *exchange) resetMCP() {
-	x.mcp.Reset()
-	x.remote = mcpclient.Call{}
-	clear(x.repeats)
-	clear(x.parts) // a large answer is let go
-	x.repeats, x.parts = x.repeats[:0], x.parts[:0]
-	x.pass, x.written = keep(x.pass), keep(x.written)
+// progressOnly tells the client how far a call of an MCP server is, by numbers alone:
+// words of a server that come while its call runs are not filtered one by one.
+func (x *exchange) progressOnly(method string, params jsonscan.Value) {
+	if method != "notifications/progress" {
+		return
+	}
+	progress, err := strconv.ParseFloat(string(params.Get("progress").Raw()), 64)
+	if err != nil {
+		return
+	}
+	total, _ := strconv.ParseFloat(string(params.Get("total").Raw()), 64) // 0: not known
+	x.request.Stream.Progress(progress, total, "")
 }

@@ -43,50 +43,51 @@ var hiddenHeaders = [...]string{
 	"Nel", "Report-To", "Permissions-Policy", "Cross-Origin-", "Trailer", "Upgrade", "Www-Authenticate", "Proxy-", "Authorization", "X-Ratelimit-", "Ratelimit",
 }
 
-// noteHeaders reads the headers that the agent is told of, as a JSON object without
+// tellHeaders returns the headers that the agent is told of, as a JSON object without
 // braces, before the answer is kept.
-func (x *exchange) noteHeaders() {
-	x.headers = x.headers[:0]
-	if x.status < 200 || x.status > 299 {
-		return
+func (x *exchange) tellHeaders(r *received) []byte {
+	x.told = x.told[:0]
+	if r.status < 200 || r.status > 299 {
+		return nil
 	}
 	if x.ready.Method == fasthttp.MethodHead {
 		for k, v := range x.http.Headers() {
 			if !hiddenHeader(k) {
-				x.noteHeader(string(k), v)
+				x.tell(string(k), v)
 			}
 		}
-		return
+		return x.told
 	}
-	switch x.status {
+	switch r.status {
 	case fasthttp.StatusCreated, fasthttp.StatusAccepted:
 		location := x.http.Header(fasthttp.HeaderLocation)
-		if len(location) > 0 && !bytes.Contains(x.body, location) { // else it is in the answer
-			x.noteHeader("Location", x.ownPath(location))
+		if len(location) > 0 && !bytes.Contains(r.body, location) { // else it is in the answer
+			x.tell("Location", x.ownPath(location))
 		}
 		if after, _ := retryAfter(x.http.Header(fasthttp.HeaderRetryAfter)); after != nil {
-			x.noteHeader("Retry-After", after)
+			x.tell("Retry-After", after)
 		}
 	}
 	for _, name := range x.ready.Plan.Told() {
 		switch {
 		case strings.EqualFold(name, fasthttp.HeaderLocation):
-			if x.status != fasthttp.StatusCreated && x.status != fasthttp.StatusAccepted { // shown above
-				x.noteHeader(name, x.ownPath(x.http.Header(name)))
+			if r.status != fasthttp.StatusCreated && r.status != fasthttp.StatusAccepted { // shown above
+				x.tell(name, x.ownPath(x.http.Header(name)))
 			}
 		case !shownAnyway(name):
-			x.noteHeader(name, x.http.Header(name))
+			x.tell(name, x.http.Header(name))
 		}
 	}
 	for _, name := range shownHeaders {
-		x.noteHeader(name, x.http.Header(name))
+		x.tell(name, x.http.Header(name))
 	}
 	if tag := x.http.Header(fasthttp.HeaderETag); len(tag) > 0 && x.tool.Binding.IfMatch() {
-		x.noteHeader("ETag", tag)
+		x.tell("ETag", tag)
 	}
 	if d := x.http.Header(fasthttp.HeaderContentDisposition); bytes.Contains(d, []byte("filename")) {
-		x.noteHeader("Content-Disposition", d)
+		x.tell("Content-Disposition", d)
 	}
+	return x.told
 }
 
 // shownAnyway reports a header that is shown whether it is declared or not.
@@ -99,7 +100,7 @@ func shownAnyway(name string) bool {
 	return false
 }
 
-// ownPath is an address of the origin that was asked without that origin.
+// ownPath is an address of the origin that was asked, without that origin.
 func (x *exchange) ownPath(location []byte) []byte {
 	u := x.http.Request.URI()
 	rest, ok := bytes.CutPrefix(location, u.Scheme())
@@ -124,119 +125,115 @@ func hiddenHeader(name []byte) bool {
 	return false
 }
 
-// noteHeader adds a header, if it has a value that can be shown whole.
-func (x *exchange) noteHeader(name string, value []byte) {
+// tell adds a header, if it has a value that can be shown whole.
+func (x *exchange) tell(name string, value []byte) {
 	value = bytes.TrimSpace(value)
 	if len(value) == 0 || len(value) > maxHeaderValue || len(name) > maxToldName {
 		return
 	}
-	if len(x.headers) > 0 {
-		x.headers = append(x.headers, ',')
+	if len(x.told) > 0 {
+		x.told = append(x.told, ',')
 	}
-	x.headers = append(jsonscan.AppendStringOf(x.headers, name), ':')
-	x.headers = jsonscan.AppendString(x.headers, value)
+	x.told = append(jsonscan.AppendStringOf(x.told, name), ':')
+	x.told = jsonscan.AppendString(x.told, value)
 }
 
 // appendNotes puts what stands beside the answer behind it: what was left out, and
 // headers. Text that is a JSON document stays one: then the lines are a text of their
 // own.
-func (x *exchange) appendNotes() {
-	if x.inner || x.bad || x.ready.MCP != nil || strings.HasPrefix(x.media, "image/") || strings.HasPrefix(x.media, "audio/") {
+func (a *rendering) appendNotes() {
+	if a.inner || a.isError || strings.HasPrefix(a.media, "image/") || strings.HasPrefix(a.media, "audio/") {
 		return
 	}
-	x.notes = x.notes[:0]
-	x.noteStream()
-	x.noteHeaderLine()
-	x.noteLeftOut()
-	if len(x.notes) == 0 || x.pure {
+	a.notes = a.notes[:0]
+	a.noteStream()
+	a.noteHeaderLine()
+	a.noteLeftOut()
+	if len(a.notes) == 0 || a.isDocument {
 		return
 	}
-	if len(x.form) == 0 || len(x.text) == 0 || &x.form[0] != &x.text[0] {
-		x.form = append(x.form[:0], x.text...)
+	if len(a.form) == 0 || len(a.text) == 0 || &a.form[0] != &a.text[0] {
+		a.form = append(a.form[:0], a.text...)
 	}
-	x.form = append(append(x.form, '\n'), x.notes...)
-	x.text, x.notes = x.form, x.notes[:0]
+	a.form = append(append(a.form, '\n'), a.notes...)
+	a.text, a.notes = a.form, a.notes[:0]
 }
 
-func (x *exchange) openNote() {
-	if len(x.notes) > 0 {
-		x.notes = append(x.notes, '\n')
+func (a *rendering) openNote() {
+	if len(a.notes) > 0 {
+		a.notes = append(a.notes, '\n')
 	}
 }
 
 // noteStream says that a stream was not read to its end.
-func (x *exchange) noteStream() {
-	if !x.goesOn {
+func (a *rendering) noteStream() {
+	if !a.unfinished {
 		return
 	}
-	x.openNote()
-	x.notes = append(x.notes, "[the stream goes on: this is what came before the time limit of the call]"...)
+	a.openNote()
+	a.notes = append(a.notes, "[the stream goes on: this is what came before the time limit of the call]"...)
 }
 
 // noteHeaderLine says the headers in one line, as the filters leave them.
-func (x *exchange) noteHeaderLine() {
-	headers := x.headers
-	if x.hit != nil {
-		headers = x.hit.headers
-	}
-	if len(headers) == 0 {
+func (a *rendering) noteHeaderLine() {
+	if len(a.headers) == 0 {
 		return
 	}
-	x.item = append(append(append(x.item[:0], '{'), headers...), '}')
-	doc := x.item
-	if x.redacts() {
-		out, is, err := x.filter(doc, manifest.TypeJSON, partMetadata)
+	a.item = append(append(append(a.item[:0], '{'), a.headers...), '}')
+	doc := a.item
+	if a.redacts() {
+		out, is, err := a.filter(doc, manifest.TypeJSON, partMetadata)
 		if err != nil || is != manifest.TypeJSON {
 			return
 		}
 		doc = out
 	}
 	most := maxHeaderTokens
-	if x.ready.Method == fasthttp.MethodHead {
+	if a.ready.Method == fasthttp.MethodHead {
 		most = maxHeadTokens
 	}
-	mark := len(x.notes)
-	x.openNote()
-	from := len(x.notes)
-	x.notes = append(x.notes, "[headers: "...)
-	first := len(x.notes)
+	mark := len(a.notes)
+	a.openNote()
+	from := len(a.notes)
+	a.notes = append(a.notes, "[headers: "...)
+	first := len(a.notes)
 	for it := jsonscan.Trusted(doc).Members(); it.Next(); {
 		if it.Value().Kind() != jsonscan.String {
 			continue
 		}
-		before := len(x.notes)
+		before := len(a.notes)
 		if before > first {
-			x.notes = append(x.notes, "; "...)
+			a.notes = append(a.notes, "; "...)
 		}
-		x.notes = append(it.KeyText(x.notes), ": "...)
-		at := len(x.notes)
-		x.notes = it.Value().AppendText(x.notes)
-		x.notes = textfilter.Append(x.notes[:at], bytes.Clone(x.notes[at:]))
-		for i := at; i < len(x.notes); i++ {
-			if c := x.notes[i]; c < ' ' || c == ']' { // the line ends with the first
-				x.notes[i] = ' '
+		a.notes = append(it.KeyText(a.notes), ": "...)
+		at := len(a.notes)
+		a.notes = it.Value().AppendText(a.notes)
+		a.notes = textfilter.Append(a.notes[:at], bytes.Clone(a.notes[at:]))
+		for i := at; i < len(a.notes); i++ {
+			if c := a.notes[i]; c < ' ' || c == ']' { // the line ends with the first
+				a.notes[i] = ' '
 			}
 		}
-		if before > first && tokens.Estimate(x.notes[from:]) > most-1 { // and the bracket
-			x.notes = x.notes[:before]
+		if before > first && tokens.Estimate(a.notes[from:]) > most-1 { // and the bracket
+			a.notes = a.notes[:before]
 			break
 		}
 	}
-	if len(x.notes) == first {
-		x.notes = x.notes[:mark]
+	if len(a.notes) == first {
+		a.notes = a.notes[:mark]
 		return
 	}
-	x.notes = append(x.notes, ']')
+	a.notes = append(a.notes, ']')
 }
 
 // noteLeftOut names what the default projection left out and somebody may want.
-func (x *exchange) noteLeftOut() {
-	a := x.ready.Answer
-	if x.leftOut == 0 || x.program != nil || a.Redact || a.Profile != registry.ProfileConcise {
+func (a *rendering) noteLeftOut() {
+	plan := a.ready.Answer
+	if a.leftOut == 0 || a.mask != nil || plan.Redact || plan.Profile != registry.ProfileConcise {
 		return
 	}
-	x.openNote()
-	x.notes = AppendLeftOut(x.notes, x.leftOut, x.leftName, a.Argument)
+	a.openNote()
+	a.notes = AppendLeftOut(a.notes, a.leftOut, a.leftName, plan.Argument)
 }
 
 // AppendLeftOut appends the line that says that n members, name among them, were left
@@ -256,13 +253,13 @@ func AppendLeftOut(dst []byte, n uint64, name []byte, argument string) []byte {
 	return append(dst, ']')
 }
 
-// told takes over what a response program says it left out. The name is in the
+// countLeftOut adds what a response program says it left out. The name is in the
 // program, not in what the upstream sent.
-func (x *exchange) told(table []byte, st *engine.Stats) {
-	if x.leftOut == 0 && st.Told > 0 && uint64(st.ToldAt)+uint64(st.ToldLen) <= uint64(len(table)) {
-		x.leftName = table[st.ToldAt:][:st.ToldLen]
+func (a *rendering) countLeftOut(table []byte, st *engine.Stats) {
+	if a.leftOut == 0 && st.Told > 0 && uint64(st.ToldAt)+uint64(st.ToldLen) <= uint64(len(table)) {
+		a.leftName = table[st.ToldAt:][:st.ToldLen]
 	}
-	x.leftOut += st.Told
+	a.leftOut += st.Told
 }
 
 // plainName reports whether a name can stand in a line.

@@ -132,13 +132,13 @@ type shown struct {
 // appendPage appends to dst as many whole items as fit into budget tokens, in the
 // format, and says which. first keeps what is around the list. mask, when not nil,
 // is run over the items before they are written.
-func (x *exchange) appendPage(dst []byte, it *items, p pick, format compress.Form, budget int, around bool, mask *answer.Program) ([]byte, shown, error) {
+func (a *rendering) appendPage(dst []byte, it *items, p pick, format compress.Form, budget int, around bool, mask *answer.Program) ([]byte, shown, error) {
 	s := shown{from: p.offset}
 	// The bytes that may fit: table text says up to 24 bytes in a token.
 	room := 24 * budget
 	fit, open := 0, true
-	x.spare = x.spare[:0]
-	x.ends = x.ends[:0]
+	a.spare = a.spare[:0]
+	a.ends = a.ends[:0]
 	it.each(func(raw []byte) bool {
 		s.total++
 		if p.grep != nil && !p.grep.Match(raw) {
@@ -148,13 +148,13 @@ func (x *exchange) appendPage(dst []byte, it *items, p pick, format compress.For
 		if s.matching <= p.offset || !open {
 			return true
 		}
-		if p.limit > 0 && fit == p.limit || fit > 0 && len(x.spare)+len(raw) > room {
+		if p.limit > 0 && fit == p.limit || fit > 0 && len(a.spare)+len(raw) > room {
 			open = false
 			return true
 		}
 		fit++
-		x.spare = append(x.spare, raw...)
-		x.ends = append(x.ends, len(x.spare))
+		a.spare = append(a.spare, raw...)
+		a.ends = append(a.ends, len(a.spare))
 		return true
 	})
 	mark := len(dst)
@@ -162,14 +162,14 @@ func (x *exchange) appendPage(dst []byte, it *items, p pick, format compress.For
 	for try := 0; fit > 0; try++ {
 		var n int
 		if it.text {
-			dst = append(dst[:mark], x.spare[:x.ends[fit-1]]...)
+			dst = append(dst[:mark], a.spare[:a.ends[fit-1]]...)
 			n = tokens.Estimate(dst[mark:])
 		} else {
-			x.doc = it.wrap(x.doc[:0], x.spare, x.ends[:fit], around)
-			doc := x.doc
+			a.doc = it.wrap(a.doc[:0], a.spare, a.ends[:fit], around)
+			doc := a.doc
 			if mask != nil {
 				for _, t := range mask.Tables {
-					out, _, err := x.c.host.Transform(nil, t, doc)
+					out, _, err := a.c.host.Transform(nil, t, doc)
 					if err != nil {
 						return dst[:mark], s, err
 					}
@@ -237,31 +237,30 @@ func clipTo(dst []byte, mark, n int) []byte {
 
 // page cuts the answer at the budget: as many whole items as fit, and a last line
 // that says how many there are and how to get the rest, which is held for a time.
-func (x *exchange) page() {
-	a := x.ready.Answer
+func (a *rendering) page() {
+	plan := a.ready.Answer
 	var it items
-	h := &held{owner: x.owner(), format: formatOf(a), budget: a.Budget, tool: x.tool.Name, hidden: x.keepsHidden(), made: x.ts.Digest}
-	if x.out.JSON {
-		it = itemsOf(x.small)
-		h.doc = bytes.Clone(x.small)
+	h := &held{owner: a.owner(), format: formatOf(plan), budget: plan.Budget, tool: a.tool.Name, hidden: a.keepsHidden(), made: a.ts.Digest}
+	if a.isJSON {
+		it = itemsOf(a.small)
+		h.doc = bytes.Clone(a.small)
 	} else {
-		it = items{doc: x.text, text: true}
-		h.doc, h.text = bytes.Clone(x.text), true
+		it = items{doc: a.text, text: true}
+		h.doc, h.text = bytes.Clone(a.text), true
 	}
-	x.cutDoc = h.doc // the buffers are used for the page
-	it.doc = h.doc
-	out, s, err := x.appendPage(x.form[:0], &it, pick{}, h.format, a.Budget, true, nil)
+	it.doc = h.doc // the buffers are used for the page
+	out, s, err := a.appendPage(a.form[:0], &it, pick{}, h.format, plan.Budget, true, nil)
 	if err != nil { // no mask: cannot fail
 		return
 	}
-	if x.structured != nil {
-		x.structured = x.doc // the same items
+	if a.structured != nil {
+		a.structured = a.doc // the same items
 	}
-	handle := x.c.results.put(h)
-	x.form = appendNote(out, &it, s, handle, x.ts.Fetch(), pick{})
-	x.text = x.form
-	if x.trace != nil {
-		x.trace.Shown, x.trace.Items = s.to-s.from, s.total
+	handle := a.c.results.put(h)
+	a.form = appendNote(out, &it, s, handle, a.ts.Fetch(), pick{})
+	a.text = a.form
+	if a.trace != nil {
+		a.trace.Shown, a.trace.Items = s.to-s.from, s.total
 	}
 }
 

@@ -14,53 +14,53 @@ var errNoPlugins = errors.New("this node runs no third-party plugins")
 // plugins runs the third-party plugins of the tool over a JSON answer, each on what
 // the one before made. One that fails leaves the answer as it got it, or ends the
 // call, as its binding says. Everything else that the agent reads goes through filter.
-func (x *exchange) plugins() error {
-	if x.ready == nil || x.ready.MCP != nil && !x.inItem || len(x.ready.Plugins) == 0 || !x.out.JSON || x.bad {
+func (a *rendering) plugins() error {
+	if len(a.ready.Plugins) == 0 || !a.isJSON || a.isError {
 		return nil
 	}
-	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
+	ctx, cancel := context.WithDeadline(a.ctx, a.deadline)
 	defer cancel()
-	c := x.guestContext(partAnswer)
-	if x.asItCame {
-		x.small, x.asItCame = append(x.small[:0], x.visible(x.body, manifest.TypeJSON)...), false
+	c := a.guestContext(partAnswer)
+	if a.verbatim {
+		a.small, a.verbatim = append(a.small[:0], a.visible(a.body, manifest.TypeJSON)...), false
 	}
-	for _, p := range x.ready.Plugins {
+	for _, p := range a.ready.Plugins {
 		c.InputType = manifest.TypeJSON
-		if x.asText {
+		if a.isText {
 			c.InputType = mediaText // one before made a text of it
 		}
 		if !p.Package.Manifest.Reads(c.InputType) {
 			if p.Closed {
-				return x.withheldFrom(p, c.InputType)
+				return a.withheldFrom(p, c.InputType)
 			}
 			continue
 		}
 		err := errNoPlugins
-		before, begin := len(x.small), time.Now()
-		if x.c.plugins != nil {
-			x.spare, err = x.c.plugins.Transform(ctx, x.spare[:0], x.small, p, c)
+		before, begin := len(a.small), time.Now()
+		if a.c.plugins != nil {
+			a.spare, err = a.c.plugins.Transform(ctx, a.spare[:0], a.small, p, c)
 			if err == nil {
-				if err = x.accept(x.asText || p.Package.Text()); err != nil {
-					x.c.plugins.Refuse(p, err)
+				if err = a.accept(a.isText || p.Package.Text()); err != nil {
+					a.c.plugins.Refuse(p, err)
 				}
 			}
 		}
-		if err := x.ran(p, before, len(x.small), begin, err); err != nil {
+		if err := a.ran(p, before, len(a.small), begin, err); err != nil {
 			return err
 		}
 	}
-	return x.maskBehind()
+	return a.maskBehind()
 }
 
 // maskBehind runs the caller's mask over what the plugins made.
-func (x *exchange) maskBehind() error {
-	if x.program == nil || len(x.program.After) == 0 || x.asText {
+func (a *rendering) maskBehind() error {
+	if a.mask == nil || len(a.mask.After) == 0 || a.isText {
 		return nil
 	}
-	x.form = append(x.form[:0], x.small...)
-	if err := x.runTables(x.program.After, x.form); err != nil {
-		x.small = append(x.small[:0], x.form...)
-		x.programFailed(err)
+	a.form = append(a.form[:0], a.small...)
+	if err := a.runTables(a.mask.After, a.form); err != nil {
+		a.small = append(a.small[:0], a.form...)
+		a.programFailed(err)
 	}
 	return nil
 }
@@ -68,15 +68,15 @@ func (x *exchange) maskBehind() error {
 var errNotJSON = errors.New("its output is not JSON")
 
 // accept makes what a plugin wrote to spare the answer.
-func (x *exchange) accept(text bool) error {
+func (a *rendering) accept(text bool) error {
 	if !text {
-		v, err := jsonscan.Parse(x.spare, jsonscan.DefaultMaxDepth)
+		v, err := jsonscan.Parse(a.spare, jsonscan.DefaultMaxDepth)
 		if err != nil {
 			return errNotJSON
 		}
-		x.small, x.asText = jsonscan.AppendMinified(x.small[:0], v.Raw()), false
+		a.small, a.isText = jsonscan.AppendMinified(a.small[:0], v.Raw()), false
 		return nil
 	}
-	x.small, x.spare, x.asText = x.spare, x.small, text
+	a.small, a.spare, a.isText = a.spare, a.small, text
 	return nil
 }

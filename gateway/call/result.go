@@ -25,20 +25,20 @@ func (x *exchange) appendResult() (from, to int) {
 		if x.link != "" {
 			x.failure = appendLink(x.failure, x.link)
 		}
-		x.text, x.media = x.failure, ""
+		x.answer.text, x.answer.media = x.failure, ""
 	}
 	if x.failed == nil && x.members != nil {
 		x.dst = append(x.dst, x.members...)
 		return 0, 0
 	}
-	if x.media != "" {
+	if x.answer.media != "" {
 		x.dst = x.appendMedia(x.dst)
 		return 0, 0
 	}
 	x.dst = append(x.dst, `"content":[{"type":"text","text":`...)
 	from = len(x.dst)
 	var plain bool
-	if x.dst, plain = jsonscan.AppendPlain(x.dst, x.text); !plain {
+	if x.dst, plain = jsonscan.AppendPlain(x.dst, x.answer.text); !plain {
 		from = len(x.dst)
 	}
 	to = len(x.dst)
@@ -48,13 +48,13 @@ func (x *exchange) appendResult() (from, to int) {
 	}
 	x.dst = append(x.dst, `}]`...)
 	switch {
-	case x.failed != nil || x.bad:
+	case x.failed != nil || x.answer.isError:
 		x.dst = append(x.dst, `,"isError":true`...)
-	case x.structured == nil:
-	case x.structured[0] == '{':
-		x.dst = append(append(x.dst, `,"structuredContent":`...), x.structured...)
+	case x.answer.structured == nil:
+	case x.answer.structured[0] == '{':
+		x.dst = append(append(x.dst, `,"structuredContent":`...), x.answer.structured...)
 	default: // MCP wants an object
-		x.dst = append(append(append(x.dst, `,"structuredContent":{"result":`...), x.structured...), '}')
+		x.dst = append(append(append(x.dst, `,"structuredContent":{"result":`...), x.answer.structured...), '}')
 	}
 	return from, to
 }
@@ -62,25 +62,25 @@ func (x *exchange) appendResult() (from, to int) {
 // appendMedia writes an image, a sound, or a text that says what it is and the
 // file behind it.
 func (x *exchange) appendMedia(dst []byte) []byte {
-	kind, _, _ := strings.Cut(x.media, "/")
+	kind, _, _ := strings.Cut(x.answer.media, "/")
 	dst = append(dst, `"content":[{"type":"`...)
 	data, mime := `","data":"`, `","mimeType":`
 	if kind != "image" && kind != "audio" {
 		dst = append(dst, `text","text":`...)
-		dst = jsonscan.AppendString(dst, x.text)
+		dst = jsonscan.AppendString(dst, x.answer.text)
 		dst = append(dst, `},{"type":"resource","resource":{"uri":`...)
 		dst = jsonscan.AppendStringOf(dst, "sluice://"+x.ts.Slug+"/"+x.tool.Name)
 		dst = append(dst, `,"blob":"`...)
-		dst = base64.StdEncoding.AppendEncode(dst, x.file)
+		dst = base64.StdEncoding.AppendEncode(dst, x.answer.file)
 		dst = append(dst, mime...)
-		dst = jsonscan.AppendStringOf(dst, x.media)
+		dst = jsonscan.AppendStringOf(dst, x.answer.media)
 		return append(dst, `}}]`...)
 	}
 	dst = append(dst, kind...)
 	dst = append(dst, data...)
-	dst = base64.StdEncoding.AppendEncode(dst, x.text)
+	dst = base64.StdEncoding.AppendEncode(dst, x.answer.text)
 	dst = append(dst, mime...)
-	dst = jsonscan.AppendStringOf(dst, x.media)
+	dst = jsonscan.AppendStringOf(dst, x.answer.media)
 	return append(dst, `}]`...)
 }
 
@@ -99,4 +99,33 @@ func appendProblem(dst []byte, p *problem.Error) []byte {
 		dst = append(dst, part.Error()...)
 	}
 	return dst
+}
+
+// filterFailure replaces what went wrong at the upstream where something redacts: such
+// a text may repeat what the upstream said, cut anywhere. What Sluice itself refuses
+// stays as it is.
+func (x *exchange) filterFailure() {
+	if x.failed == nil || !x.asked || x.link != "" || !x.closed() {
+		return
+	}
+	var said string
+	switch x.failed.Kind {
+	case problem.Unreachable:
+		said = "the upstream could not be reached"
+	case problem.Unauthenticated, problem.Forbidden:
+		said = "the upstream refused the credential of the toolset"
+	case problem.UpstreamStatus, problem.CannotConnectMCP:
+		said = "the upstream answered with an error"
+	case problem.UpstreamMalformed, problem.Unsupported:
+		said = "the upstream answered what cannot be used"
+	case problem.InvalidPlugin, problem.Cancelled:
+		return // ours
+	default:
+		if x.http.Redirects == 0 {
+			return
+		}
+		said = "the call failed behind a redirect of the upstream"
+	}
+	x.failed = problem.New(x.failed.Kind, "%s; what it said is withheld, because the answers of this tool are filtered", said).
+		Fix("try again later, or ask the operator of %s to look at its log", x.ts.Slug)
 }

@@ -7,60 +7,54 @@ import (
 )
 
 // send makes the exchange with the upstream, unless the cache had the answer.
-// Every status is an answer here; compress says what it means.
-func (x *exchange) send() error {
-	if x.ready.MCP != nil {
-		return x.sendMCP()
+// Every status is an answer here; compress says what it means. What was received
+// is returned with an error too.
+func (x *exchange) send(kept *entry) (r received, err error) {
+	if kept != nil {
+		x.out.Status, x.out.Bytes, x.out.Cached = kept.status, len(kept.body), true
+		return received{status: kept.status, contentType: kept.contentType, body: kept.body, headers: kept.headers, header: kept}, nil
 	}
-	if x.hit != nil {
-		x.status, x.contentType, x.body = x.hit.status, x.hit.contentType, x.hit.body
-		x.out.Status, x.out.Bytes, x.out.Cached = x.status, len(x.body), true
-		return nil
+	if r, err = x.ask(); err != nil {
+		return r, err
 	}
-	if err := x.ask(); err != nil {
-		return err
-	}
-	if x.renew() {
+	if x.renew(r.status) {
 		x.http.ResetAnswer()
-		if err := x.ask(); err != nil {
-			return err
+		if r, err = x.ask(); err != nil {
+			return r, err
 		}
 	}
 	if x.mustLogin != nil {
-		return x.mustLogin
+		return r, x.mustLogin
 	}
-	if err := x.stepUp(x.challenge()); err != nil {
-		return err
+	if err := x.stepUp(r.challenge()); err != nil {
+		return r, err
 	}
-	if err := x.decodeCharset(); err != nil {
-		return err
+	if r.body, err = x.decodeCharset(r.contentType, r.body); err != nil {
+		return r, err
 	}
-	x.noteHeaders()
-	for i := range x.creds { // some APIs repeat what they were sent
-		x.body = x.rules[i].Redact(x.body, x.creds[i])
-		x.headers = x.rules[i].Redact(x.headers, x.creds[i])
-	}
-	x.remember()
-	return nil
+	// Some APIs repeat what they were sent.
+	r.body, r.headers = x.bound.Redact(r.body), x.bound.Redact(x.tellHeaders(&r))
+	x.remember(&r)
+	return r, nil
 }
 
 // ask sends the request as it is and reads the answer.
-func (x *exchange) ask() error {
+func (x *exchange) ask() (received, error) {
 	b := x.tool.Binding
 	b.Meter.Begin()
 	x.asked = true
 	begin := time.Now()
-	err := x.c.upstream.Do(&x.http, &x.ready.Base,
-		upstream.Limits{Deadline: x.deadline, MaxBody: x.ts.MaxBody, Client: x.client(), Cancel: x.cancel, Scope: x.c.scope(x.ts.ID)}, x.stripper())
+	err := x.c.upstream.Do(&x.http, &x.ready.Base, upstream.Limits{
+		Deadline: x.deadline, MaxBody: x.ts.MaxBody, Client: x.clientCertificate(), Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
+	}, x.stripCredentials())
 	took := time.Since(begin)
 	x.upstream += took
 	if err != nil {
 		b.Meter.Exchange(0, took.Seconds())
-		return err
+		return received{}, err
 	}
-	x.status, x.contentType, x.body = x.http.Status(), x.http.Header("Content-Type"), x.http.Body()
-	x.goesOn = x.http.GoesOn
-	x.out.Status, x.out.Bytes = x.status, len(x.body)
-	b.Meter.Exchange(x.status, took.Seconds())
-	return nil
+	r := received{status: x.http.Status(), contentType: x.http.Header("Content-Type"), body: x.http.Body(), header: &x.http, unfinished: x.http.GoesOn}
+	x.out.Status, x.out.Bytes = r.status, len(r.body)
+	b.Meter.Exchange(r.status, took.Seconds())
+	return r, nil
 }

@@ -23,11 +23,11 @@ import (
 
 // sign has the auth plugin of the tool sign the request, with handles for the
 // credentials. A request that it cannot sign is not sent.
-func (x *exchange) sign() error {
+func (x *exchange) sign(wire *fasthttp.Request, b credentials.Bound) error {
 	p := x.ready.Auth
-	given, keys := x.credentialsOf()
+	given, keys := x.handles(b)
 	defer keys.Wipe()
-	in, err := json.Marshal(x.signable(given))
+	in, err := json.Marshal(x.signable(wire, given))
 	if err != nil {
 		return fmt.Errorf("describing a request to plugin %s: %w", p.Ref.Name, err)
 	}
@@ -38,10 +38,10 @@ func (x *exchange) sign() error {
 	err = errNoPlugins
 	if x.c.plugins != nil {
 		out, err = x.c.plugins.Transform(ctx, nil, in, p, &guest.Context{
-			Caller: x.principal, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, Arguments: x.args.Raw(), Keys: keys,
+			Caller: x.principalKey, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, Arguments: x.args.Raw(), Keys: keys,
 		})
 		if err == nil {
-			if err = x.patch(out); err != nil {
+			if err = x.patch(wire, out); err != nil {
 				x.c.plugins.Refuse(p, err)
 			}
 		}
@@ -62,16 +62,16 @@ var typeNames = map[credentials.Type]string{
 	credentials.Header: "header", credentials.Query: "query", credentials.Cookie: "cookie", credentials.Body: "body", credentials.Basic: "basic", credentials.Bearer: "bearer", credentials.Token: "token",
 }
 
-// credentialsOf gives each credential a handle.
-func (x *exchange) credentialsOf() ([]guest.Credential, *guest.Keys) {
+// handles gives each credential a handle.
+func (x *exchange) handles(b credentials.Bound) ([]guest.Credential, *guest.Keys) {
 	given := []guest.Credential{}
 	var list []secrets.Secret
-	for i, r := range x.rules {
+	for i, r := range b.Rules {
 		if r.Type == credentials.Certificate || len(list) == guest.MaxSecrets {
 			continue
 		}
 		c := guest.Credential{Handle: len(list) + 1, Type: typeNames[r.Type], Scheme: r.Scheme}
-		secret := x.creds[i].Value
+		secret := b.Values[i].Value
 		if r.Type == credentials.Basic {
 			user, password, _ := strings.Cut(secret.Reveal(), ":")
 			c.Username, secret = user, secrets.New(password)
@@ -82,8 +82,7 @@ func (x *exchange) credentialsOf() ([]guest.Credential, *guest.Keys) {
 }
 
 // signable describes the request as it will be sent.
-func (x *exchange) signable(given []guest.Credential) *guest.Request {
-	req := &x.http.Request
+func (x *exchange) signable(req *fasthttp.Request, given []guest.Credential) *guest.Request {
 	body := req.Body()
 	sum := sha256.Sum256(body)
 	r := &guest.Request{
@@ -103,7 +102,7 @@ func (x *exchange) signable(given []guest.Credential) *guest.Request {
 
 // patch applies the answer of an auth plugin, all of it or nothing. Scheme, host,
 // path and method stay.
-func (x *exchange) patch(answer []byte) error {
+func (x *exchange) patch(req *fasthttp.Request, answer []byte) error {
 	p, err := guest.ParsePatch(answer)
 	if err != nil {
 		return err
@@ -113,10 +112,9 @@ func (x *exchange) patch(answer []byte) error {
 			return fmt.Errorf("its patch sets the header %.80q, which is the connection's", name)
 		}
 	}
-	req := &x.http.Request
 	for name, value := range p.Headers {
 		req.Header.Set(name, value)
-		x.signed = append(x.signed, name)
+		x.signed.headers = append(x.signed.headers, name)
 	}
 	if len(p.Query) > 0 {
 		query := req.URI().QueryString()
@@ -124,7 +122,7 @@ func (x *exchange) patch(answer []byte) error {
 			if len(query) > 0 {
 				query = append(slices.Clip(query), '&')
 			}
-			x.signedAs = append(x.signedAs, q.Name)
+			x.signed.queries = append(x.signed.queries, q.Name)
 			query = append(query, queryEscape(q.Name)+"="+queryEscape(q.Value)...)
 		}
 		req.URI().SetQueryStringBytes(query)
@@ -138,26 +136,26 @@ func (x *exchange) patch(answer []byte) error {
 // queryEscape escapes everything but unreserved characters (RFC 3986 §2.3).
 func queryEscape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// stripper removes the caller's credentials on a cross-origin redirect.
-func (x *exchange) stripper() upstream.Stripper {
-	x.leaving = leaving{credentials.Bound{Rules: x.rules, Values: x.creds}, x.signed, x.signedAs}
-	return &x.leaving
+// stripCredentials removes the credentials of the call on a cross-origin redirect.
+func (x *exchange) stripCredentials() upstream.Stripper {
+	x.stripper = credentialStripper{x.bound, x.signed.headers, x.signed.queries}
+	return &x.stripper
 }
 
-// leaving takes off what credentials and an auth plugin put on.
-type leaving struct {
+// credentialStripper removes what credentials and an auth plugin put on a request.
+type credentialStripper struct {
 	bound   credentials.Bound
 	headers []string
 	queries []string
 }
 
 // Strip implements [upstream.Stripper].
-func (l *leaving) Strip(req *fasthttp.Request) {
-	l.bound.Strip(req)
-	for _, n := range l.headers {
+func (s *credentialStripper) Strip(req *fasthttp.Request) {
+	s.bound.Strip(req)
+	for _, n := range s.headers {
 		req.Header.Del(n)
 	}
-	for _, n := range l.queries {
+	for _, n := range s.queries {
 		credentials.StripQuery(req, n)
 	}
 }

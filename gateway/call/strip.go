@@ -10,20 +10,20 @@ import (
 
 // keepsHidden reports whether characters that nobody sees stay in the answer: where
 // the operator wants it, and in what a workflow gets, whose own answer is treated.
-func (x *exchange) keepsHidden() bool {
-	return x.inner || x.hidden || x.ready != nil && x.ready.Answer != nil && x.ready.Answer.KeepHidden
+func (a *rendering) keepsHidden() bool {
+	return a.inner || a.hidden || a.ready != nil && a.ready.Answer != nil && a.ready.Answer.KeepHidden
 }
 
 // stripDocument returns a JSON answer without the characters that nobody sees, raw and
 // escaped: doc itself in nearly all cases. It is done before the answer is written as
 // text, in which an escape would be six ordinary characters.
-func (x *exchange) stripDocument(doc []byte) []byte {
-	if x.keepsHidden() || textfilter.IndexJSON(doc) < 0 {
+func (a *rendering) stripDocument(doc []byte) []byte {
+	if a.keepsHidden() || textfilter.IndexJSON(doc) < 0 {
 		return doc
 	}
-	x.spare = textfilter.AppendJSON(x.spare[:0], doc)
-	x.small, x.spare = x.spare, x.small
-	return x.small
+	a.spare = textfilter.AppendJSON(a.spare[:0], doc)
+	a.small, a.spare = a.spare, a.small
+	return a.small
 }
 
 // stripResult removes such characters from the members of the result, which begin at
@@ -32,7 +32,7 @@ func (x *exchange) stripDocument(doc []byte) []byte {
 // is not known of any.
 func (x *exchange) stripResult(mark, from, to int) {
 	switch {
-	case x.keepsHidden():
+	case x.answer.keepsHidden():
 		return
 	case from < to:
 		if textfilter.IndexJSON(x.dst[mark:from]) < 0 && textfilter.IndexJSON(x.dst[to:]) < 0 {
@@ -48,20 +48,20 @@ func (x *exchange) stripResult(mark, from, to int) {
 // escapesHidden reports whether the text of an item of an MCP server, given as JSON
 // with its quotes, may be a document that escapes such characters.
 func (x *exchange) escapesHidden(raw []byte) bool {
-	return !x.keepsHidden() && bytes.Contains(raw, []byte(`\\`))
+	return !x.answer.keepsHidden() && bytes.Contains(raw, []byte(`\\`))
 }
 
 // stripItem removes such characters from the text in item, which is a JSON document,
 // and reports whether there were any.
 func (x *exchange) stripItem() bool {
-	if x.keepsHidden() || textfilter.IndexJSON(x.item) < 0 {
+	if x.answer.keepsHidden() || textfilter.IndexJSON(x.scratch.item) < 0 {
 		return false
 	}
-	clean := textfilter.AppendJSON(nil, x.item)
-	if bytes.Equal(clean, x.item) {
+	clean := textfilter.AppendJSON(nil, x.scratch.item)
+	if bytes.Equal(clean, x.scratch.item) {
 		return false
 	}
-	x.item = clean
+	x.scratch.item = clean
 	return true
 }
 
@@ -76,7 +76,7 @@ func stripRefusal(e *mcp.Error) {
 
 // stripMeta returns members of a result's _meta without such characters.
 func (x *exchange) stripMeta(members []byte) []byte {
-	if x.keepsHidden() {
+	if x.answer.keepsHidden() {
 		return bytes.Clone(members)
 	}
 	return textfilter.AppendJSON(nil, members)
@@ -85,14 +85,9 @@ func (x *exchange) stripMeta(members []byte) []byte {
 // appendItemText appends an item of an MCP server with another text.
 func appendItemText(dst []byte, item jsonscan.Value, text []byte) []byte {
 	dst = append(dst, '{')
-	first := true
+	mark := len(dst)
 	for it := item.Members(); it.Next(); {
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(append(append(dst, '"'), it.Key()...), `":`...)
-		if it.KeyEqual("text") {
+		if dst = jsonscan.AppendKey(dst, mark, it.Key()); it.KeyEqual("text") {
 			dst = jsonscan.AppendString(dst, text)
 		} else {
 			dst = append(dst, it.Value().Raw()...)

@@ -17,7 +17,7 @@ import (
 // Trace is what a traced call reports about itself.
 type Trace struct {
 	Total, Upstream time.Duration
-	Stages          [stageCount]time.Duration // see StageName
+	Stages          [stageCount]time.Duration // in the order of a call
 
 	Healed int  // arguments read as the type they should have ("5" as 5)
 	Status int  // of the upstream; 0: no answer
@@ -79,21 +79,15 @@ func (t *Trace) plugin(p *snapshot.Plugin, in, out int, took time.Duration, err 
 	t.Plugins = append(t.Plugins, pt)
 }
 
-// Stages is the number of stages.
-const Stages = stageCount
-
-// StageName is the name of stage i of [Trace.Stages].
-func StageName(i int) string { return stages[i].name }
-
 // measure counts tokens, after the clock was read.
 func (t *Trace) measure(x *exchange) {
-	t.Status, t.Cached, t.Healed = x.out.Status, x.out.Cached, x.request.Healed
-	if x.media != "" {
+	t.Status, t.Cached, t.Healed = x.out.Status, x.out.Cached, x.built.Healed
+	if x.answer.media != "" {
 		t.BytesReceived = len(x.body)
 		return
 	}
-	t.BytesReceived, t.BytesResult = len(x.body), len(x.text)
-	t.TokensReceived, t.TokensResult = tokens.Count(x.body), tokens.Count(x.text)+tokens.Count(x.notes)
+	t.BytesReceived, t.BytesResult = len(x.body), len(x.answer.text)
+	t.TokensReceived, t.TokensResult = tokens.Count(x.body), tokens.Count(x.answer.text)+tokens.Count(x.notes)
 	t.BytesMinified, t.TokensMinified, t.TokensPretty = t.BytesReceived, t.TokensReceived, t.TokensReceived
 	v, err := jsonscan.Parse(x.body, 0)
 	if err != nil {
@@ -130,7 +124,7 @@ func (t *Trace) AppendJSON(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		ms(stages[i].name, t.Stages[i])
+		ms(stageNames[i], t.Stages[i])
 	}
 	dst = append(dst, `},`...)
 	num("healed", t.Healed)

@@ -1,11 +1,11 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 
-	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -19,143 +19,137 @@ import (
 // What cannot run fails open: the agent gets the minified answer, and the fault is
 // counted and named in the trace; where the operator marked the settings as
 // redacting it fails closed. What is not JSON passes on as it is.
-func (x *exchange) transform() error {
-	if x.ready.MCP != nil && !x.inItem {
-		return x.contentMCP()
-	}
-	if x.status < 200 || x.status > 299 || len(x.body) == 0 {
+func (a *rendering) transform() error {
+	if a.status < 200 || a.status > 299 || len(a.body) == 0 {
 		return nil
 	}
-	kind := kindOf(x.contentType, x.body, x.ready.JSON)
-	body := x.body
-	if kind == kindXML && x.ready.Answer.Profile != registry.ProfileOff {
-		if out, err := appendXML(x.form[:0], x.body); err == nil { // else it stays the text it is
-			x.form, body, kind = out, out, kindJSON
+	kind := kindOf(a.contentType, a.body, a.ready.JSON)
+	body := a.body
+	if kind == kindXML && a.ready.Answer.Profile != registry.ProfileOff {
+		if out, err := appendXML(a.form[:0], a.body); err == nil { // else it stays the text it is
+			a.form, body, kind = out, out, kindJSON
 		}
 	}
 	if kind != kindJSON && kind != kindStream {
-		if x.ready.Answer.Redact {
-			return x.withheld()
+		if a.ready.Answer.Redact {
+			return a.withheld()
 		}
 		return nil
 	}
-	x.out.JSON = true
-	body = x.visible(body, manifest.TypeJSON)
-	program := x.program
-	if program == nil {
-		program = x.ready.Answer.Program
-	}
+	a.isJSON = true
+	body = a.visible(body, manifest.TypeJSON)
+	program := cmp.Or(a.mask, a.ready.Answer.Program)
 	tables := program.Tables
 	// A plugin gets documents one by one in an array, whatever the profile: one that
 	// reads JSON does not read several documents.
-	if kind == kindStream && (len(tables) > 0 || x.ready.Answer.Profile != registry.ProfileOff || len(x.ready.Plugins) > 0) {
+	if kind == kindStream && (len(tables) > 0 || a.ready.Answer.Profile != registry.ProfileOff || len(a.ready.Plugins) > 0) {
 		var err error
 		if tables, err = program.Stream(); err != nil {
 			return err
 		}
 	}
 	if len(tables) == 0 {
-		return x.plain(body, kind)
+		return a.plain(body, kind)
 	}
-	if err := x.runTables(tables, body); err != nil {
-		x.programFailed(err)
-		if x.ready.Answer.Redact {
-			return x.withheld()
+	if err := a.runTables(tables, body); err != nil {
+		a.programFailed(err)
+		if a.ready.Answer.Redact {
+			return a.withheld()
 		}
 		if errors.Is(err, engine.ErrNotJSON) {
-			x.out.JSON = false
+			a.isJSON = false
 			return nil // compress says so
 		}
-		return x.plain(body, kind)
+		return a.plain(body, kind)
 	}
-	return x.reshape()
+	return a.reshape()
 }
 
 // plain is the answer without a program: as it came under the profile off,
 // minified otherwise.
-func (x *exchange) plain(body []byte, kind kind) error {
-	if x.ready.Answer.Profile == registry.ProfileOff && x.ready.Answer.Reshape == nil {
-		x.asItCame = true
+func (a *rendering) plain(body []byte, kind kind) error {
+	if a.ready.Answer.Profile == registry.ProfileOff && a.ready.Answer.Reshape == nil {
+		a.verbatim = true
 		if kind == kindStream {
 			return nil
 		}
 		if _, err := jsonscan.Parse(body, jsonscan.DefaultMaxDepth); err != nil && !errors.Is(err, jsonscan.ErrDepth) {
-			if x.out.JSON = false; x.ready.Answer.Redact { // else compress tells the agent
-				return x.withheld()
+			if a.isJSON = false; a.ready.Answer.Redact { // else compress tells the agent
+				return a.withheld()
 			}
 		}
 		return nil
 	}
 	v, err := jsonscan.Parse(body, jsonscan.DefaultMaxDepth)
-	if err != nil && x.ready.Answer.Redact {
-		return x.withheld()
+	if err != nil && a.ready.Answer.Redact {
+		return a.withheld()
 	}
 	if errors.Is(err, jsonscan.ErrDepth) {
-		x.asItCame = true // nested deeper than we look: as it is
+		a.verbatim = true // nested deeper than we look: as it is
 		return nil
 	}
 	if err != nil {
-		x.out.JSON = false
+		a.isJSON = false
 		return nil //nolint:nilerr // compress tells the agent
 	}
-	x.small = jsonscan.AppendMinified(x.small[:0], v.Raw())
-	return x.reshape()
+	a.small = jsonscan.AppendMinified(a.small[:0], v.Raw())
+	return a.reshape()
 }
 
 // runTables runs one table after the other; the result is in small.
-func (x *exchange) runTables(tables [][]byte, body []byte) error {
+func (a *rendering) runTables(tables [][]byte, body []byte) error {
 	in := body
 	for i, t := range tables {
 		if i > 0 {
-			x.small, x.spare = x.spare, x.small
-			in = x.spare
+			a.small, a.spare = a.spare, a.small
+			in = a.spare
 		}
-		out, stats, err := x.c.host.Transform(x.small[:0], t, in)
+		out, stats, err := a.c.host.Transform(a.small[:0], t, in)
 		if err != nil {
 			return err
 		}
-		x.small = out
-		x.told(t, &stats)
-		if x.trace != nil {
-			x.trace.Program = true
-			x.trace.FieldsDropped += stats.FieldsDropped
+		a.small = out
+		a.countLeftOut(t, &stats)
+		if a.trace != nil {
+			a.trace.Program = true
+			a.trace.FieldsDropped += stats.FieldsDropped
 		}
 	}
 	return nil
 }
 
 // reshape runs the operator's expression on small.
-func (x *exchange) reshape() error {
-	p := x.ready.Answer.Reshape
+func (a *rendering) reshape() error {
+	p := a.ready.Answer.Reshape
 	if p == nil {
 		return nil
 	}
-	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
+	ctx, cancel := context.WithDeadline(a.ctx, a.deadline)
 	defer cancel()
-	out, err := p.Append(ctx, x.spare[:0], x.small)
+	out, err := p.Append(ctx, a.spare[:0], a.small)
 	if err == nil {
-		x.small, x.spare = out, x.small
+		a.small, a.spare = out, a.small
 		return nil
 	}
-	x.spare = out
+	a.spare = out
 	cause := "jq"
 	if errors.Is(err, reshape.ErrBounds) {
 		cause = "jq_bounds"
 	}
-	x.noteFailure(cause)
-	if x.ready.Answer.Redact {
-		return x.withheld()
+	a.noteFailure(cause)
+	if a.ready.Answer.Redact {
+		return a.withheld()
 	}
 	return nil
 }
 
 // withheld answers nothing rather than what the operator wanted out.
-func (x *exchange) withheld() error {
+func (a *rendering) withheld() error {
 	return problem.New(problem.InvalidPlugin, "the answer is withheld: the operator's settings of this tool could not be applied to it").
-		Fix("ask the operator of %s to look at the settings of %s", x.ts.Slug, x.tool.Name)
+		Fix("ask the operator of %s to look at the settings of %s", a.ts.Slug, a.tool.Name)
 }
 
-func (x *exchange) programFailed(err error) {
+func (a *rendering) programFailed(err error) {
 	cause := "trap"
 	switch {
 	case errors.Is(err, engine.ErrNotJSON):
@@ -167,73 +161,14 @@ func (x *exchange) programFailed(err error) {
 	case errors.Is(err, engine.ErrTooLarge):
 		cause = "memory"
 	}
-	x.noteFailure(cause)
+	a.noteFailure(cause)
 }
 
-func (x *exchange) noteFailure(cause string) {
-	x.c.meter.Program(cause)
-	if x.trace != nil {
-		x.trace.ProgramFailure = cause
+func (a *rendering) noteFailure(cause string) {
+	a.c.meter.Program(cause)
+	if a.trace != nil {
+		a.trace.ProgramFailure = cause
 	}
-	x.c.log.LogAttrs(x.ctx, slog.LevelDebug, "response program could not run",
-		slog.String("toolset", x.ts.Slug), slog.String("tool", x.tool.Name), slog.String("cause", cause))
-}
-
-// takeFields takes the caller's field mask out of the arguments, which the
-// operation does not know.
-func (x *exchange) takeFields(a *answer.Plan) error {
-	if a.Argument == "" {
-		return nil
-	}
-	v := x.args.Get(a.Argument)
-	if !v.Exists() {
-		return nil
-	}
-	x.given = append(x.given[:0], '{')
-	for it := x.args.Members(); it.Next(); {
-		if it.KeyEqual(a.Argument) {
-			continue
-		}
-		if len(x.given) > 1 {
-			x.given = append(x.given, ',')
-		}
-		x.given = append(append(append(append(x.given, '"'), it.Key()...), `":`...), it.Value().Raw()...)
-	}
-	x.given = append(x.given, '}')
-	x.args = jsonscan.Trusted(x.given)
-	text, err := maskText(a.Argument, v)
-	if err != nil || len(text) == 0 {
-		return err
-	}
-	x.program, err = a.Mask(text)
-	return err
-}
-
-// maskText is a field mask given as a string, or as a list of names.
-func maskText(argument string, v jsonscan.Value) ([]byte, error) {
-	switch v.Kind() {
-	case jsonscan.Null:
-		return nil, nil
-	case jsonscan.String:
-		if text, ok := v.Plain(); ok {
-			return text, nil
-		}
-		return v.AppendText(nil), nil
-	case jsonscan.Array:
-		var text []byte
-		for it := v.Elements(); it.Next(); {
-			if it.Value().Kind() != jsonscan.String {
-				break
-			}
-			if len(text) > 0 {
-				text = append(text, ',')
-			}
-			text = it.Value().AppendText(text)
-		}
-		if len(text) > 0 || v.Len() == 0 {
-			return text, nil
-		}
-	}
-	return nil, problem.New(problem.InvalidArguments, "%s: expected names with commas between them, got %s", argument, v.Kind()).
-		At("", 0, 0, "/"+argument)
+	a.c.log.LogAttrs(a.ctx, slog.LevelDebug, "response program could not run",
+		slog.String("toolset", a.ts.Slug), slog.String("tool", a.tool.Name), slog.String("cause", cause))
 }

@@ -18,23 +18,23 @@ import (
 // is ours: an answer under it never goes to an MCP server.
 const loginRequest = "sluice_login"
 
-// own gets the token of whoever calls. rejected and scopes are as in
+// userCredential gets the caller's own token. rejected and scopes are as in
 // [credentials.Users].
-func (x *exchange) own(r *credentials.Rule, rejected uint64, scopes []string) (credentials.Credential, error) {
+func (x *exchange) userCredential(id string, rejected uint64, scopes []string) (credentials.Credential, error) {
 	users, ok := x.c.credentials.(credentials.Users)
 	if !ok {
-		return credentials.Credential{}, problem.New(problem.Unavailable, "this node keeps no logins of single callers")
+		return credentials.Credential{}, problem.New(problem.Unavailable, "this node keeps no logins of its callers")
 	}
-	return users.UserCredential(x.ctx, r.ID, x.user(), rejected, scopes)
+	return users.UserCredential(x.ctx, id, x.user(), rejected, scopes)
 }
 
-// user is who calls, for what belongs to a caller; the zero User is nobody.
+// user is the caller as the owner of a login; the zero User is nobody.
 func (x *exchange) user() registry.User {
-	switch x.caller.Kind() {
+	switch x.principal.Kind() {
 	case access.Token:
-		return registry.User{Kind: registry.UserToken, ID: x.caller.ID(), Toolset: x.ts.ID}
+		return registry.User{Kind: registry.UserToken, ID: x.principal.ID(), Toolset: x.ts.ID}
 	case access.JWT:
-		return registry.User{Kind: registry.UserJWT, ID: x.caller.ID(), Issuer: x.caller.Issuer()}
+		return registry.User{Kind: registry.UserJWT, ID: x.principal.ID(), Issuer: x.principal.Issuer()}
 	case access.Anonymous:
 	}
 	return registry.User{}
@@ -42,8 +42,8 @@ func (x *exchange) user() registry.User {
 
 // personal reports whether the call shows a token that belongs to its caller.
 func (x *exchange) personal() bool {
-	for i := range x.rules {
-		if x.rules[i].User {
+	for i := range x.bound.Rules {
+		if x.bound.Rules[i].User {
 			return true
 		}
 	}
@@ -57,11 +57,11 @@ func (x *exchange) stepUp(challenge string) error {
 	if !ok || c.Error != "insufficient_scope" || len(c.Scopes) == 0 {
 		return nil
 	}
-	for i := range x.rules {
-		switch r := &x.rules[i]; {
+	for i := range x.bound.Rules {
+		switch r := &x.bound.Rules[i]; {
 		case r.Type != credentials.Token:
 		case r.User:
-			_, err := x.own(r, 0, c.Scopes)
+			_, err := x.userCredential(r.ID, 0, c.Scopes)
 			return err
 		default:
 			p := problem.New(problem.Unauthenticated, "the upstream wants more permissions than the toolset's login has")
@@ -80,7 +80,7 @@ func (x *exchange) settleLogin(p *problem.Error) bool {
 	if !ok {
 		return false
 	}
-	x.noKey = true
+	x.missingCredential = true
 	if login.URL == "" {
 		return false
 	}
@@ -94,16 +94,16 @@ func (x *exchange) settleLogin(p *problem.Error) bool {
 	x.written = append(x.written, `,"url":`...)
 	x.written = jsonscan.AppendStringOf(x.written, login.URL)
 	x.written = append(x.written, `}}}`...)
-	x.members, x.usedMCP, x.settled = x.written, true, true
-	x.call.InputRequired = true
+	x.members, x.settled = x.written, true
+	x.request.InputRequired = true
 	return true
 }
 
 // opensPages reports whether the client can be asked to open a page, and was not
 // asked already: one that answers before its user is done would ask for ever.
 func (x *exchange) opensPages() bool {
-	return x.call != nil && x.call.Modern() && x.call.ClientCapabilities().Get("elicitation").Get("url").Exists() &&
-		!x.call.InputResponses.Get(loginRequest).Exists()
+	return x.request != nil && x.request.Modern() && x.request.ClientCapabilities().Get("elicitation").Get("url").Exists() &&
+		!x.request.InputResponses.Get(loginRequest).Exists()
 }
 
 // appendLink appends what an agent tells its user to do about a login.
@@ -121,14 +121,9 @@ func answersForServer(dst []byte, answers jsonscan.Value) (own, out []byte) {
 	dst = append(dst, '{')
 	mark := len(dst)
 	for it := answers.Members(); it.Next(); {
-		if it.KeyEqual(loginRequest) {
-			continue
+		if !it.KeyEqual(loginRequest) {
+			dst = jsonscan.AppendMember(dst, mark, it.Key(), it.Value().Raw())
 		}
-		if len(dst) > mark {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, '"'), it.Key()...), `":`...)
-		dst = append(dst, it.Value().Raw()...)
 	}
 	if len(dst) == mark {
 		return dst[:mark-1], nil
@@ -137,10 +132,10 @@ func answersForServer(dst []byte, answers jsonscan.Value) (own, out []byte) {
 	return dst, dst[mark-1:]
 }
 
-// challenge is what a refused answer says that it wants.
-func (x *exchange) challenge() string {
-	if x.status != fasthttp.StatusForbidden {
+// challenge is what a refused answer asks for.
+func (r *received) challenge() string {
+	if r.status != fasthttp.StatusForbidden {
 		return ""
 	}
-	return string(x.http.Header(fasthttp.HeaderWWWAuthenticate))
+	return string(r.header.Header(fasthttp.HeaderWWWAuthenticate))
 }

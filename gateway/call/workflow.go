@@ -18,85 +18,59 @@ import (
 	"github.com/sluicegate/sluice/plugins/guest"
 )
 
-// workflowStages is the life of a call of a workflow's tool: the plugin runs where a
-// request would be sent, and its answer goes the way of any other. What it calls are
-// calls of their own, with all their stages.
-var workflowStages = [stageCount]func(*exchange) error{
-	0:              (*exchange).decodeWorkflow,
-	4:              (*exchange).runWorkflow,
-	stageTransform: (*exchange).transformWorkflow,
-	stagePlugins:   (*exchange).plugins,
-	7:              (*exchange).compressWorkflow,
-	stageResult:    (*exchange).result,
-}
-
-func (x *exchange) decodeWorkflow() error {
-	var err error
-	if x.ready, err = x.tool.Load(); err != nil {
-		return err
-	}
-	if !x.args.Exists() {
-		x.args = noArguments
-	}
-	if err := x.takeFields(x.ready.Answer); err != nil {
-		return err
-	}
-	if err := x.tool.Workflow.CheckArguments(x.args.Raw()); err != nil {
-		return problem.New(problem.InvalidArguments, "the arguments of %s are not valid: %v", x.tool.Name, err).Fix("its input schema says what they may be")
-	}
-	return nil
-}
-
 // runWorkflow runs the plugin. What it says went wrong is for the agent; how it broke
 // is for the operator.
-func (x *exchange) runWorkflow() error {
+func (x *exchange) runWorkflow(args jsonscan.Value) (r received, err error) {
 	p := x.tool.Workflow.Plugin
 	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
 	defer cancel()
 	w := &workflow{x: x}
 	c := &guest.Context{
-		Caller: x.principal, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, ContentType: "application/json", Arguments: x.args.Raw(),
+		Caller: x.principalKey, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, ContentType: "application/json", Arguments: args.Raw(),
 		Calls: guest.NewCalls(p.Package, w),
 	}
-	err := errNoPlugins
+	err = errNoPlugins
 	begin := time.Now()
 	x.flow = x.flow[:0]
 	if x.c.plugins != nil {
-		x.flow, err = x.c.plugins.Transform(ctx, x.flow, x.args.Raw(), p, c)
+		x.flow, err = x.c.plugins.Transform(ctx, x.flow, args.Raw(), p, c)
 	}
-	if err == nil && p.Package.Manifest.Tool.OutputSchema != nil {
-		if _, parse := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth); parse != nil {
-			err = errNotJSON
-			x.c.plugins.Refuse(p, err)
-		}
+	_, notJSON := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth)
+	if err == nil && notJSON != nil && p.Package.Manifest.Tool.OutputSchema != nil {
+		err = errNotJSON
+		x.c.plugins.Refuse(p, err)
 	}
 	x.upstream = c.Calls.Waited()
 	if x.trace != nil {
-		x.trace.plugin(p, len(x.args.Raw()), len(x.flow), time.Since(begin)-x.upstream, err)
+		x.trace.plugin(p, len(args.Raw()), len(x.flow), time.Since(begin)-x.upstream, err)
 		x.trace.Calls = w.calls
 	}
 	if err == nil {
-		x.status, x.body, x.contentType = 200, x.flow, typeJSON
-		x.out.Status, x.out.Bytes = x.status, len(x.body)
-		if _, parse := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth); parse != nil {
-			x.contentType = typeText
+		r = received{status: 200, body: x.flow, contentType: typeJSON}
+		x.out.Status, x.out.Bytes = r.status, len(r.body)
+		if notJSON != nil {
+			r.contentType = typeText
 		}
-		return nil
+		if x.settled = len(r.body) == 0; x.settled {
+			x.answer.text = []byte("Done.")
+		}
+		return r, nil
 	}
 	x.c.log.LogAttrs(x.ctx, slog.LevelDebug, "workflow could not run", slog.String("toolset", x.ts.Slug), slog.String("tool", x.tool.Name),
 		slog.String("plugin", p.Ref.Name), slog.Any("error", err))
 	said, ok := errors.AsType[*extism.PluginError](err)
 	switch {
 	case x.cancel.Cancelled() || errors.Is(x.ctx.Err(), context.Canceled):
-		return problem.New(problem.Cancelled, "the call was cancelled: whoever asked has gone")
+		return r, errGone()
 	case x.late():
-		return problem.New(problem.Timeout, "the workflow %s did not end within the %s of a call; %s", x.tool.Name, x.ts.Timeout, plural(w.done(), "call")+" ended")
+		return r, problem.New(problem.Timeout, "the workflow %s did not end within the %s of a call; %s", x.tool.Name, x.ts.Timeout, plural(w.done(), "call")+" ended")
 	case ok && said.Message != "":
-		x.failure = x.appendFiltered(x.failure[:0], bytes.ToValidUTF8([]byte(said.Message), []byte("\uFFFD")), len(said.Message)*3)
-		x.text, x.bad = x.failure, true
-		return nil
+		a := x.render(r)
+		x.failure = a.appendFiltered(x.failure[:0], bytes.ToValidUTF8([]byte(said.Message), []byte("\uFFFD")), len(said.Message)*3)
+		a.text, a.isError, x.settled = x.failure, true, true
+		return r, nil
 	}
-	return problem.New(problem.InvalidPlugin, "the workflow %s could not run", x.tool.Name).Fix("ask the operator of %s to look at the plugin %s", x.ts.Slug, p.Ref.Name)
+	return r, problem.New(problem.InvalidPlugin, "the workflow %s could not run", x.tool.Name).Fix("ask the operator of %s to look at the plugin %s", x.ts.Slug, p.Ref.Name)
 }
 
 func plural(n int, noun string) string {
@@ -104,25 +78,6 @@ func plural(n int, noun string) string {
 		noun += "s"
 	}
 	return strconv.Itoa(n) + " " + noun
-}
-
-func (x *exchange) transformWorkflow() error {
-	if x.bad {
-		return nil
-	}
-	return x.transform()
-}
-
-func (x *exchange) compressWorkflow() error {
-	switch {
-	case x.bad:
-		return nil
-	case len(x.body) == 0:
-		x.failure = append(x.failure[:0], "Done."...)
-		x.text = x.failure
-		return nil
-	}
-	return x.compress()
 }
 
 // workflow makes the calls of one call of a workflow.
@@ -162,19 +117,15 @@ func (w *workflow) CallTool(ctx context.Context, call guest.ToolCall) (result gu
 	case tool == nil:
 		result.Error = "the toolset does not serve the tool that this workflow calls " + strconv.Quote(call.Tool)
 		return result, nil
-	case x.may != nil && !x.may(tool.Name):
+	case x.permits != nil && !x.permits(tool.Name):
 		result.Error = "the access token does not permit to call " + tool.Name
 		return result, nil
 	}
 	y := x.c.pool.Get().(*exchange)
-	defer func() {
-		y.reset()
-		x.c.pool.Put(y)
-	}()
-	y.c, y.ctx, y.tool, y.ts, y.args = x.c, ctx, tool, x.ts, jsonscan.Trusted(call.Arguments)
-	y.cancel, y.start, y.deadline, y.version = x.cancel, time.Now(), x.deadline, x.version
-	y.principal, y.may, y.inner = x.principal, x.may, true
-	y.caller, y.from, y.asGiven = x.caller, x.from, y.args
+	defer x.c.release(y)
+	y.input = x.input
+	y.tool, y.ready, y.ctx, y.given = tool, nil, ctx, jsonscan.Trusted(call.Arguments)
+	y.start, y.inner, y.request, y.trace = time.Now(), true, nil, nil
 	failed := y.run()
 	y.count(failed)
 	if failed != nil {
@@ -185,10 +136,10 @@ func (w *workflow) CallTool(ctx context.Context, call guest.ToolCall) (result gu
 	return result, w.stopped(ctx)
 }
 
-// stopped is why no further call is of use; nil: it is.
+// stopped is why no further call is made; nil: one can be.
 func (w *workflow) stopped(ctx context.Context) error {
 	if w.x.cancel.Cancelled() {
-		return errors.New("whoever asked has gone")
+		return errors.New("the client has gone")
 	}
 	if w.x.late() {
 		return context.DeadlineExceeded
@@ -229,21 +180,21 @@ func (x *exchange) forWorkflow() guest.ToolResult {
 		r.Error = "the server wants to ask the client something, which a workflow cannot answer"
 	case x.members != nil:
 		x.membersFor(&r)
-	case x.bad:
-		r.Error = string(x.text)
-	case x.media != "":
-		r.Error = "the answer is no text but " + x.media
+	case x.answer.isError:
+		r.Error = string(x.answer.text)
+	case x.answer.media != "":
+		r.Error = "the answer is not text but " + x.answer.media
 	case len(x.body) == 0:
 		r.Value = []byte("null")
 	default:
-		x.answerFor(&r, x.text)
+		x.answerFor(&r, x.answer.text)
 	}
 	return r
 }
 
 // answerFor sets the answer to a text, as JSON when it is.
 func (x *exchange) answerFor(r *guest.ToolResult, text []byte) {
-	if _, err := jsonscan.Parse(text, jsonscan.DefaultMaxDepth); err == nil && !x.asText {
+	if _, err := jsonscan.Parse(text, jsonscan.DefaultMaxDepth); err == nil && !x.answer.isText {
 		r.Value = bytes.Clone(text)
 		return
 	}
@@ -265,7 +216,7 @@ func (x *exchange) membersFor(r *guest.ToolResult) {
 		}
 	}
 	switch v := result.Get("structuredContent"); {
-	case x.bad:
+	case x.answer.isError:
 		if r.Error = string(bytes.ToValidUTF8(text, []byte("\uFFFD"))); r.Error == "" {
 			r.Error = "the tool failed without saying why"
 		}

@@ -88,6 +88,12 @@ type MCP struct {
 	given *connector.Head // the tool as the server describes it, where there are any
 }
 
+// Origin is the origin of the server, as credentials name it.
+func (m *MCP) Origin() string {
+	at := m.Endpoint.Base()
+	return at.Key()
+}
+
 // Arguments are those of a call with the fixed values, in the place of what was given
 // for them.
 func (m *MCP) Arguments(given jsonscan.Value) jsonscan.Value {

@@ -150,3 +150,18 @@ func AppendSet(dst []byte, v Value, key string, value []byte) []byte {
 	}
 	return append(dst, '}')
 }
+
+// AppendMember appends a member to an object that is written: key as [Members.Key] gives
+// it, between its quotes. The members begin at offset mark of dst; all but the first get
+// a comma.
+func AppendMember(dst []byte, mark int, key, raw []byte) []byte {
+	return append(AppendKey(dst, mark, key), raw...)
+}
+
+// AppendKey is AppendMember without the value.
+func AppendKey(dst []byte, mark int, key []byte) []byte {
+	if len(dst) > mark {
+		dst = append(dst, ',')
+	}
+	return append(append(append(dst, '"'), key...), `":`...)
+}

@@ -1,0 +1,50 @@
+package call
+
+import (
+	"github.com/sluicegate/sluice/gateway/answer"
+	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// rendering makes of what an upstream answered what the agent reads: transform, plugins,
+// compress, in this order. The result of an MCP server has one for each of its items.
+type rendering struct {
+	*input
+	*scratch
+	args     jsonscan.Value    // of the operation
+	mask     *answer.Program   // of the caller's fields; nil: the tool's
+	rules    credentials.Rules // whose credentials went with the request
+	received                   // what the upstream answered
+	hidden   bool              // hidden characters stay in the text
+
+	// What transform and plugins leave in small, unless body is the answer.
+	isJSON   bool   // body was JSON, or was made so
+	verbatim bool   // body is the answer, not small
+	isText   bool   // small is text that is not JSON
+	leftOut  uint64 // members that the default projection left out and somebody may want
+	leftName []byte // the first of them, a view of the program
+
+	output
+}
+
+// output is what the agent reads. Slices are views of the exchange's memory.
+type output struct {
+	text       []byte
+	tokens     int    // estimate of text; 0: not needed
+	isDocument bool   // text is a JSON document and nothing else
+	isError    bool   // text is a failure
+	media      string // not text but an image, a sound or a file of this type
+	file       []byte // that file
+	structured []byte // structuredContent: the same JSON as text; nil: none
+}
+
+// run is the whole of a rendering, but for the notes beside the text.
+func (a *rendering) run() error {
+	if err := a.transform(); err != nil {
+		return err
+	}
+	if err := a.plugins(); err != nil {
+		return err
+	}
+	return a.write()
+}
