@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/redact"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -80,7 +81,7 @@ func New(o Options) (*Model, error) {
 			Fix("give where its API starts, for example http://127.0.0.1:11434/v1")
 	case o.Model == "" || len(o.Model) > 200 || strings.ContainsFunc(o.Model, hidden):
 		return nil, problem.New(problem.InvalidArgument, "the endpoint at %s needs the name of a model", u.Host).Fix("ask it for its models, then name one")
-	case !o.Key.IsZero() && u.Scheme == "http" && !loopback(u.Hostname()):
+	case !o.Key.IsZero() && u.Scheme == "http" && !safedial.Loopback(u.Hostname()):
 		return nil, problem.New(problem.InvalidArgument, "the key of the model would be sent to %s without TLS", u.Host).Fix("use its https address")
 	}
 	if o.Timeout == 0 {
@@ -93,10 +94,6 @@ func New(o Options) (*Model, error) {
 		o: o, url: strings.TrimSuffix(o.URL, "/") + "/chat/completions", log: o.Logger.With(slog.String("component", "suggest")),
 		free: make(chan struct{}, MaxConcurrent),
 	}, nil
-}
-
-func loopback(host string) bool {
-	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
 }
 
 // Name of the model at its endpoint.

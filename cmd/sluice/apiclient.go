@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"math"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -21,15 +20,11 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/internal/secrets"
-)
-
-// Names of the files in the data directory by which commands find the node.
-const (
-	endpointFile = "endpoint"
-	tokenFile    = "admin.token"
 )
 
 // maxAnswer of the admin API that is read: the tools of the largest toolset with
@@ -55,10 +50,10 @@ func (a *app) client() (*apiClient, error) {
 	}
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-		return nil, problem.New(problem.InvalidArgument, "the server %q is not an http or https URL", redactURL(server)).
+		return nil, problem.New(problem.InvalidArgument, "the server %q is not an http or https URL", safehttp.Redact(server)).
 			Fix("write it as http://127.0.0.1:7301")
 	}
-	if local && !loopbackHost(u.Hostname()) {
+	if local && !safedial.Loopback(u.Hostname()) {
 		return nil, problem.New(problem.Forbidden, "the token of the local data directory is not sent to %s", u.Hostname()).
 			Fix("give the server's own token with --token-file or SLUICE_TOKEN")
 	}
@@ -93,16 +88,16 @@ func (a *app) endpoint() (server, pinned string, token secrets.Secret, local boo
 		token, err = a.readSecretFile(chosen.TokenFile)
 	default:
 		local = true
-		token, err = a.localFile(tokenFile)
+		token, err = a.localFile(datadir.Token)
 	}
 	if err != nil {
 		return "", "", token, false, err
 	}
 	if server == "" {
-		if _, err := a.localFile(endpointFile); err != nil {
+		if _, err := a.localFile(datadir.Endpoint); err != nil {
 			return "", "", token, false, err
 		}
-		if server, pinned, err = a.readEndpoint(filepath.Join(a.dataDir(), endpointFile)); err != nil {
+		if server, pinned, err = a.readEndpoint(filepath.Join(a.dataDir(), datadir.Endpoint)); err != nil {
 			return "", "", token, false, err
 		}
 	}
@@ -159,14 +154,6 @@ func (a *app) httpClient() (*http.Client, error) {
 		// A redirect would carry the token to wherever it points.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
-}
-
-func loopbackHost(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
 }
 
 // apiCall is one request to the API.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/cmd/internal/artifacts"
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -81,17 +82,17 @@ func (a *app) writeBackup(ctx context.Context, file, database string, to []age.R
 		fmt.Fprintf(a.stderr, "! the backup is not in the audit log: %v\n", err) // of a directory that cannot be written there is a backup all the same
 	}
 	o := backup.Options{Store: st, Dir: a.dataDir(), Recipients: to, Program: versionOrDevel(), Now: time.Now().UTC()}
-	dir := filepath.Join(o.Dir, registryDir)
-	at, err := placesOf(dir)
+	dir := filepath.Join(o.Dir, datadir.Registry)
+	at, err := artifacts.PlacesOf(dir)
 	if err != nil {
 		return err
 	}
-	if at.registry == "" {
-		kept, err := a.openArtifacts(ctx, dir, at, slog.New(slog.DiscardHandler))
+	if at.Registry == "" {
+		kept, err := a.openArtifacts(ctx, dir, at)
 		if err != nil {
 			return err
 		}
-		o.Registry = kept.files
+		o.Registry = kept.Files
 	}
 	if file == "-" {
 		_, err := backup.Write(ctx, a.stdout, o)
@@ -123,9 +124,9 @@ func (a *app) writeBackup(ctx context.Context, file, database string, to []age.R
 // auditBackup records that somebody on this machine takes a backup, which holds every
 // key of the control plane. The record is in the backup itself too.
 func auditBackup(ctx context.Context, st *store.Store, recipients int) error {
-	return st.Workspace(workspace).Update(ctx, func(tx *store.Tx) error {
+	return st.Workspace(datadir.Workspace).Update(ctx, func(tx *store.Tx) error {
 		return tx.Audit(ctx, &store.Audit{
-			ActorType: "system", ActorID: "command line", Action: "backup", Resource: workspace, After: fmt.Sprintf(`{"recipients":%d}`, recipients), Outcome: "ok",
+			ActorType: "system", ActorID: "command line", Action: "backup", Resource: datadir.Workspace, After: fmt.Sprintf(`{"recipients":%d}`, recipients), Outcome: "ok",
 		})
 	})
 }
@@ -247,7 +248,7 @@ func (a *app) databaseOf(flag string, existing bool) store.Options {
 	case !a.env.database.IsZero():
 		o.URL = a.env.database.Reveal()
 	default:
-		o.Path = filepath.Join(a.dataDir(), databaseFile)
+		o.Path = filepath.Join(a.dataDir(), datadir.Database)
 	}
 	return o
 }
@@ -310,10 +311,10 @@ func (a *app) identities(file, passphraseFile string) ([]age.Identity, error) {
 
 // artifactsOf opens the registry of a data directory.
 func (a *app) artifactsOf(ctx context.Context, dir string) (oci.Backend, error) {
-	dir = filepath.Join(dir, registryDir)
-	at, err := placesOf(dir)
+	dir = filepath.Join(dir, datadir.Registry)
+	at, err := artifacts.PlacesOf(dir)
 	if err != nil {
 		return nil, err
 	}
-	return a.openArtifacts(ctx, dir, at, slog.New(slog.DiscardHandler))
+	return a.openArtifacts(ctx, dir, at)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/internal/textfilter"
 	"github.com/sluicegate/sluice/internal/tokens"
 )
@@ -137,7 +138,7 @@ func (a *app) dialMCP(ctx context.Context, o streamable.Options) (*streamable.Cl
 	if o.HTTP, err = a.httpClient(); err != nil {
 		return nil, err
 	}
-	o.Name, o.Access, o.Version = redactURL(o.URL), a.env.access, versionOrDevel()
+	o.Name, o.Access, o.Version = safehttp.Redact(o.URL), a.env.access, versionOrDevel()
 	if a.flags.verbose {
 		o.Trace = a.stderr
 	}

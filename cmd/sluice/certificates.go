@@ -1,10 +1,8 @@
 package main
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"errors"
 	"net"
 	"net/http"
@@ -13,16 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tlsfault"
-)
-
-// pinSuffix is of the file beside an endpoint file with the digest of the certificate
-// that the node shows, by which commands on this machine know it whatever its names are;
-// pinPrefix begins its line.
-const (
-	pinSuffix = ".pin"
-	pinPrefix = "sha256:"
 )
 
 // errOtherCertificate: the node of a data directory showed another certificate than it
@@ -70,19 +61,6 @@ func tlsUnreachable(err error) *problem.Error {
 	return tlsfault.Of(err, server, "--ca", time.Now())
 }
 
-func pinOf(certFile, keyFile string) (string, error) {
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
-		return "", problem.New(problem.InvalidArgument, "the certificate of the admin API cannot be used: %s", err).Because(err)
-	}
-	return pinOfDER(pair.Certificate[0]), nil
-}
-
-func pinOfDER(der []byte) string {
-	sum := sha256.Sum256(der)
-	return pinPrefix + hex.EncodeToString(sum[:])
-}
-
 // readEndpoint reads an endpoint file, and which certificate its node shows; pin is ""
 // without TLS.
 func (a *app) readEndpoint(path string) (at, pin string, err error) {
@@ -93,8 +71,8 @@ func (a *app) readEndpoint(path string) (at, pin string, err error) {
 	if at = s.Reveal(); !strings.HasPrefix(at, "https:") {
 		return at, "", nil
 	}
-	p, err := a.readSecretFile(path + pinSuffix)
-	if err != nil || !strings.HasPrefix(p.Reveal(), pinPrefix) {
+	p, err := a.readSecretFile(path + datadir.PinSuffix)
+	if err != nil || !strings.HasPrefix(p.Reveal(), datadir.PinPrefix) {
 		return at, "", nil //nolint:nilerr // of a node before this version: its certificate is verified as any
 	}
 	return at, p.Reveal(), nil
@@ -111,7 +89,7 @@ func pin(hc *http.Client, digest string) {
 		//nolint:gosec // what is verified instead is stricter: the very certificate
 		InsecureSkipVerify: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
-			if len(s.PeerCertificates) == 0 || pinOfDER(s.PeerCertificates[0].Raw) != digest {
+			if len(s.PeerCertificates) == 0 || datadir.Pin(s.PeerCertificates[0].Raw) != digest {
 				return errOtherCertificate
 			}
 			return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safehttp"
 )
 
 // clientConfig is how one AI application is told of a toolset.
@@ -233,7 +234,7 @@ func (a *app) clientEndpoint(cmd *cobra.Command, toolset string) (endpoint, erro
 	if isURL(toolset) {
 		u, err := url.Parse(toolset)
 		if err != nil || u.Host == "" {
-			return endpoint{}, problem.New(problem.InvalidArgument, "%q is not a URL", redactURL(toolset))
+			return endpoint{}, problem.New(problem.InvalidArgument, "%q is not a URL", safehttp.Redact(toolset))
 		}
 		return endpoint{name: filepath.Base(u.Path), url: toolset, executable: exe}, nil
 	}

@@ -15,8 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safehttp"
 )
 
 // Results of a check.
@@ -74,19 +76,19 @@ health check of a container. Exit code 1 when a check fails.`,
 func get(ctx context.Context, hc *http.Client, url string) (int, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return 0, "", fmt.Errorf("asking %s: %w", redactURL(url), err)
+		return 0, "", fmt.Errorf("asking %s: %w", safehttp.Redact(url), err)
 	}
 	resp, err := hc.Do(req)
 	if err != nil {
 		if p := asUnreachable(err); p != nil {
 			return 0, "", p
 		}
-		return 0, "", fmt.Errorf("asking %s: %w", redactURL(url), err)
+		return 0, "", fmt.Errorf("asking %s: %w", safehttp.Redact(url), err)
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if err != nil {
-		return 0, "", fmt.Errorf("asking %s: %w", redactURL(url), err)
+		return 0, "", fmt.Errorf("asking %s: %w", safehttp.Redact(url), err)
 	}
 	return resp.StatusCode, string(b), nil
 }
@@ -215,12 +217,12 @@ func (d *doctor) dataFiles() {
 		return // what follows says that no node has run
 	}
 	const others = 0o077
-	names := []string{tokenFile, releaseKeyFile, workspaceKeyFile}
+	names := []string{datadir.Token, datadir.ReleaseKey, datadir.WorkspaceKey}
 	// The key-encryption key is in the environment, wrapped by a command, or in a file.
-	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(wrappedKeyFile))); err == nil {
-		names = append(names, wrappedKeyFile)
+	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(datadir.WrappedKey))); err == nil {
+		names = append(names, datadir.WrappedKey)
 	} else if d.env.masterKey.IsZero() {
-		names = append(names, masterKeyFile)
+		names = append(names, datadir.MasterKey)
 	}
 	for _, name := range names {
 		path := filepath.Join(dir, filepath.FromSlash(name))
@@ -315,7 +317,7 @@ func (d *doctor) bindings(ctx context.Context, c *apiClient, t *admin.ToolsetDet
 
 // url checks a toolset URL in both eras of the protocol.
 func (d *doctor) url(ctx context.Context, target, slug string) {
-	name := first(slug, redactURL(target))
+	name := first(slug, safehttp.Redact(target))
 	start := time.Now()
 	m, err := d.dialMCP(ctx, streamable.Options{URL: target})
 	took := time.Since(start)

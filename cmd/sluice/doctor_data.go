@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"github.com/sluicegate/sluice/admin/audithead"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/cmd/internal/artifacts"
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/server"
@@ -45,27 +46,27 @@ func (d *doctor) data(ctx context.Context, dir string) {
 	}
 	path := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 	d.space(dir)
-	d.spool(path(usageDir))
-	keyFile := path(masterKeyFile)
-	if _, err := os.Stat(path(wrappedKeyFile)); err == nil {
-		keyFile = path(wrappedKeyFile)
+	d.spool(path(datadir.Usage))
+	keyFile := path(datadir.MasterKey)
+	if _, err := os.Stat(path(datadir.WrappedKey)); err == nil {
+		keyFile = path(datadir.WrappedKey)
 	}
 	if _, err := os.Stat(keyFile); errors.Is(err, os.ErrNotExist) {
-		if _, err := os.Stat(path(edgeDir + "/identity.json")); err == nil {
-			d.private("keys", path(edgeDir+"/identity.json"))
+		if _, err := os.Stat(path(datadir.Edge + "/identity.json")); err == nil {
+			d.private("keys", path(datadir.Edge+"/identity.json"))
 			d.ok("edge", "an edge: its cache is verified at each start, and heals itself")
 			return
 		}
 	}
 	if d.env.masterKey.IsZero() {
-		d.private("keys", keyFile, path(releaseKeyFile), path(workspaceKeyFile))
+		d.private("keys", keyFile, path(datadir.ReleaseKey), path(datadir.WorkspaceKey))
 	} else {
-		d.private("keys", path(releaseKeyFile), path(workspaceKeyFile))
+		d.private("keys", path(datadir.ReleaseKey), path(datadir.WorkspaceKey))
 	}
-	d.keyring(path(masterKeyFile), path(wrappedKeyFile))
+	d.keyring(path(datadir.MasterKey), path(datadir.WrappedKey))
 	o := d.databaseOf("", true)
 	if o.Path != "" {
-		o.Path = path(databaseFile)
+		o.Path = path(datadir.Database)
 	}
 	st, err := store.Open(ctx, o)
 	if err != nil {
@@ -73,26 +74,26 @@ func (d *doctor) data(ctx context.Context, dir string) {
 	} else {
 		defer func() { _ = st.Close() }() // only read
 		d.records(ctx, st)
-		d.auditHeads(ctx, st, path(auditDir), path(releaseKeyFile))
+		d.auditHeads(ctx, st, path(datadir.Audit), path(datadir.ReleaseKey))
 	}
-	if _, err := os.Stat(path(registryDir)); err != nil {
+	if _, err := os.Stat(path(datadir.Registry)); err != nil {
 		d.fail("contents", "there is no registry in "+dir, "restore a backup: sluice restore FILE")
 		return
 	}
-	at, err := placesOf(path(registryDir))
+	at, err := artifacts.PlacesOf(path(datadir.Registry))
 	if err != nil {
 		d.failErr("contents", err)
 		return
 	}
-	kept, err := d.openArtifacts(ctx, path(registryDir), at, slog.New(slog.DiscardHandler))
+	kept, err := d.openArtifacts(ctx, path(datadir.Registry), at)
 	if err != nil {
 		d.failErr("contents", err)
 		return
 	}
-	if kept.files != nil {
-		d.contents(ctx, kept.files)
+	if kept.Files != nil {
+		d.contents(ctx, kept.Files)
 	}
-	d.releases(ctx, kept, path(releaseKeyFile), st)
+	d.releases(ctx, kept, path(datadir.ReleaseKey), st)
 }
 
 // private checks that files are there and that only their owner can read them.

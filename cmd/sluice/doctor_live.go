@@ -8,11 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/internal/problem"
 )
-
-// operationsFile, in the data directory of an edge, says where its operations listener is.
-const operationsFile = "operations"
 
 // liveTarget is where a node answers whether it is alive.
 type liveTarget struct{ url, pin string }
@@ -60,7 +58,7 @@ func (a *app) findLive() (liveTarget, error) {
 
 // liveIn finds the node of a data directory.
 func (a *app) liveIn(dir string) (liveTarget, error) {
-	for _, name := range []string{endpointFile, operationsFile} {
+	for _, name := range []string{datadir.Endpoint, datadir.Operations} {
 		path := filepath.Join(dir, name)
 		if _, err := os.Stat(path); err == nil {
 			at, pin, err := a.readEndpoint(path)
@@ -101,7 +99,7 @@ func (a *app) liveOf(args []string) (liveTarget, error) {
 	at := liveTarget{url: "http://" + dialable(listen)}
 	if cert != "" {
 		at.url = "https://" + dialable(listen)
-		at.pin, err = pinOf(cert, key)
+		at.pin, err = datadir.PinOf(cert, key)
 	}
 	return at, err
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/internal/textfilter"
 )
 
@@ -92,7 +93,7 @@ func asUnreachable(err error) *problem.Error {
 		return problem.New(problem.Timeout, "no answer in time").Fix("raise --timeout, or look whether the server is busy").Because(err)
 	}
 	if uerr, ok := errors.AsType[*url.Error](err); ok {
-		return problem.New(problem.Unreachable, "%s cannot be reached", redactURL(uerr.URL)).Because(err)
+		return problem.New(problem.Unreachable, "%s cannot be reached", safehttp.Redact(uerr.URL)).Because(err)
 	}
 	return nil
 }
@@ -275,14 +276,4 @@ func placeText(places ...problem.Place) string {
 		}
 	}
 	return ""
-}
-
-// redactURL is a URL without user information and query, which may hold secrets.
-func redactURL(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return "the URL"
-	}
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return u.String()
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/artifacts"
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/cmd/sluice/demo"
 	"github.com/sluicegate/sluice/gateway"
 )
@@ -136,7 +138,7 @@ func (f *nodeFlags) options(a *app, level string) (o nodeOptions, err error) {
 	}
 	logger, err := a.logger(first(f.logFormat, c.LogFormat, "auto"), first(f.logLevel, c.LogLevel, level))
 	o.kek = a.kekOptions("")
-	o.logger, o.openArtifacts = logger, a.artifactsAt(places{blobs: c.Blobs, registry: c.Registry}, logger)
+	o.logger, o.openArtifacts = logger, a.artifactsAt(artifacts.Places{Blobs: c.Blobs, Registry: c.Registry}, logger)
 	if a.env.getenv("GOGC") == "" {
 		debug.SetGCPercent(startGCPercent)
 		o.gcPercent = gcPercent
@@ -243,7 +245,7 @@ func (r *runner) start(ctx context.Context) error {
 		return err
 	}
 	if r.node.opts.adminCert != "" {
-		digest, err := pinOf(r.node.opts.adminCert, r.node.opts.adminKey)
+		digest, err := datadir.PinOf(r.node.opts.adminCert, r.node.opts.adminKey)
 		if err != nil {
 			return err
 		}
@@ -276,7 +278,7 @@ func (r *runner) start(ctx context.Context) error {
 	if len(r.sources) > 0 && live == 0 {
 		r.say("! nothing was added; mend it, then: sluice add %s", shellWord(r.sources[0]))
 	}
-	r.say("  Admin API     %s/v1   token in %s", r.node.adminURL(), r.node.path(tokenFile))
+	r.say("  Admin API     %s/v1   token in %s", r.node.adminURL(), r.node.path(datadir.Token))
 	r.say("Ctrl-C to stop")
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	_ "modernc.org/sqlite" // the driver
+
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 )
 
 // cutAudit removes the newest records of the audit log, as somebody would who can
@@ -14,7 +16,7 @@ func (s *scripts) cutAudit(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: cutaudit DATA N")
 	}
-	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(filepath.Join(args[0], databaseFile)))
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(filepath.Join(args[0], datadir.Database)))
 	ts.Check(err)
 	defer func() { _ = db.Close() }()
 	_, err = db.Exec("DELETE FROM audit_records WHERE seq > (SELECT MAX(seq) FROM audit_records) - ?", args[1])

@@ -34,6 +34,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/cmd/sluice/demo"
 	"github.com/sluicegate/sluice/internal/secrets/secretstest"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
@@ -270,7 +271,7 @@ func (s *scripts) waitReady(ts *testscript.TestScript, neg bool, args []string) 
 	for {
 		base, err := []byte(dir), error(nil)
 		if !strings.HasPrefix(dir, "http://") {
-			base, err = os.ReadFile(ts.MkAbs(filepath.Join(dir, endpointFile)))
+			base, err = os.ReadFile(ts.MkAbs(filepath.Join(dir, datadir.Endpoint)))
 		}
 		if err == nil {
 			resp, err := client.Get(strings.TrimSpace(string(base)) + "/readyz")

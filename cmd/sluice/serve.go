@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
@@ -46,7 +48,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var f nodeFlags
 	var e edgeFlags
 	var role, database string
-	var at places
+	var at artifacts.Places
 	var pluginRegistries []string
 	var kek string
 	var adminHosts []string
@@ -87,7 +89,7 @@ plane is gone, over its own restarts too.`,
 			} else {
 				o.database = a.env.database
 			}
-			if at != (places{}) {
+			if at != (artifacts.Places{}) {
 				o.openArtifacts = a.artifactsAt(at, o.logger)
 			}
 			if kek != "" {
@@ -96,7 +98,7 @@ plane is gone, over its own restarts too.`,
 			if pluginRegistries == nil {
 				pluginRegistries = a.config.PluginRegistries
 			}
-			if o.pluginRegistries, err = a.pluginRegistries(pluginRegistries); err != nil {
+			if o.pluginRegistries, err = a.pluginRegistries(o.logger, pluginRegistries); err != nil {
 				return err
 			}
 			switch role {
@@ -111,10 +113,10 @@ plane is gone, over its own restarts too.`,
 				if kek != "" {
 					return usagef("--kek-command belongs to the roles all and control: what an edge keeps is sealed to it by the control plane")
 				}
-				if at.blobs != "" || len(pluginRegistries) > 0 {
+				if at.Blobs != "" || len(pluginRegistries) > 0 {
 					return usagef("--blobs and --plugin-registry belong to the roles all and control: an edge keeps what it serves in its data directory")
 				}
-				e.registry = first(at.registry, a.config.Registry)
+				e.registry = first(at.Registry, a.config.Registry)
 				return a.serveEdge(cmd, o, &e)
 			default:
 				return usagef("--role %s is not one of all, control, edge", printable(role))
@@ -135,9 +137,9 @@ plane is gone, over its own restarts too.`,
 	fs.StringVar(&role, "role", roleAll, "what this node runs: all, control, edge")
 	fs.StringVar(&database, "database", "", "PostgreSQL database of the records, postgres://…; with a password use SLUICE_DATABASE (default: a file in the data directory)")
 	fs.StringVar(&kek, "kek-command", "", "program, with its arguments, that wraps the key-encryption keys with a KMS (default: they are in a file of the data directory)")
-	fs.StringVar(&at.registry, "registry", "", "registry for the artifacts instead of the embedded one, oci://HOST[:PORT][/PREFIX]; edge: fetch them from there (credentials: Docker's configuration)")
+	fs.StringVar(&at.Registry, "registry", "", "registry for the artifacts instead of the embedded one, oci://HOST[:PORT][/PREFIX]; edge: fetch them from there (credentials: Docker's configuration)")
 	fs.StringSliceVar(&pluginRegistries, "plugin-registry", nil, "registry that plugins may be published from by reference, oci://HOST[:PORT][/PREFIX]")
-	fs.StringVar(&at.blobs, "blobs", "", "bucket for the contents of the registry, s3://BUCKET/PREFIX?endpoint=URL&region=R&path-style=true (default: the data directory)")
+	fs.StringVar(&at.Blobs, "blobs", "", "bucket for the contents of the registry, s3://BUCKET/PREFIX?endpoint=URL&region=R&path-style=true (default: the data directory)")
 	fs.StringSliceVar(&adminHosts, "admin-host", nil, "name by which clients may reach the admin API; those of its certificate are known")
 	fs.StringVar(&e.controlPlane, "control-plane", "", "edge: URL of the control plane's admin API")
 	fs.StringVar(&e.joinTokenFile, "join-token-file", "", "edge: file with a join token, - for stdin; needed until it is enrolled")
@@ -175,7 +177,7 @@ func (a *app) serveEdge(cmd *cobra.Command, o nodeOptions, e *edgeFlags) error {
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return usagef("--control-plane %s is not an http or https URL", printable(e.controlPlane))
 	}
-	if u.Scheme == "http" && !loopbackHost(u.Hostname()) {
+	if u.Scheme == "http" && !safedial.Loopback(u.Hostname()) {
 		return problem.New(problem.InvalidArgument, "the control plane %s would be reached without TLS", u.Host).
 			Fix("use its https address; give --control-plane-ca if its certificate is of an own authority")
 	}
@@ -213,7 +215,11 @@ func (a *app) serveEdge(cmd *cobra.Command, o nodeOptions, e *edgeFlags) error {
 		return err
 	}
 	if e.registry != "" {
-		r, err := a.openExternal(e.registry)
+		opener, err := a.opener(o.logger)
+		if err != nil {
+			return err
+		}
+		r, err := opener.External(e.registry)
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/plugins/openapi"
 )
 
@@ -158,7 +159,7 @@ func (a *app) localOptions(s *specification) openapi.Options {
 	}
 	if s.url != "" {
 		opts.Fetch = func(ctx context.Context, url string) ([]byte, error) {
-			part := specification{name: redactURL(url), url: url}
+			part := specification{name: safehttp.Redact(url), url: url}
 			err := a.fetchHere(ctx, &part)
 			return part.data, err
 		}
@@ -182,13 +183,13 @@ func (a *app) openMain(arg, main string) (specification, error) {
 	if isURL(arg) {
 		u, err := url.Parse(arg)
 		if err != nil || u.Host == "" {
-			return specification{}, problem.New(problem.InvalidArgument, "%q is not a URL", redactURL(arg))
+			return specification{}, problem.New(problem.InvalidArgument, "%q is not a URL", safehttp.Redact(arg))
 		}
 		if u.User != nil {
-			return specification{}, problem.New(problem.InvalidArgument, "the URL %s has a user or a password in it", redactURL(arg)).
+			return specification{}, problem.New(problem.InvalidArgument, "the URL %s has a user or a password in it", safehttp.Redact(arg)).
 				Fix("download the specification and give the file")
 		}
-		return specification{name: redactURL(arg), url: arg}, nil
+		return specification{name: safehttp.Redact(arg), url: arg}, nil
 	}
 	if arg == "-" {
 		b, err := readSpec(a.stdin, "stdin")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safehttp"
 )
 
 func TestTexts(t *testing.T) {
@@ -40,7 +41,7 @@ func TestTexts(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	f(ago(now.Add(-2*time.Minute), now), "2 min ago")
 	f(ago(now.Add(-50*time.Hour), now), "2 days ago")
-	f(redactURL("https://u:p@h/x?key=s#f"), "https://h/x")
+	f(safehttp.Redact("https://u:p@h/x?key=s#f"), "https://h/x")
 	f(printable("a\x1b[31mb\nc\u202e"), "ab c")
 	f(safeText("a\x1b]0;x\x07\n\tb"), "a\n\tb")
 	f(firstSentence("List pets. Returns a list."), "List pets.")

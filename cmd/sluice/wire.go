@@ -25,6 +25,8 @@ import (
 	"github.com/sluicegate/sluice/admin/audithead"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/cmd/internal/artifacts"
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/call"
@@ -38,29 +40,12 @@ import (
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/host"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
-)
-
-// workspace is the one workspace of a node that nobody configured.
-const workspace = "default"
-
-// Places in the data directory.
-const (
-	lockFile         = "lock"
-	databaseFile     = "sluice.db"
-	masterKeyFile    = "keys/master.key"
-	wrappedKeyFile   = "keys/master.wrapped.json"
-	releaseKeyFile   = "keys/release.key"
-	workspaceKeyFile = "keys/workspace.key"
-	registryDir      = "registry"
-	edgeDir          = "edge"
-	codeCacheDir     = "cache/code"
-	usageDir         = "usage"
-	auditDir         = "audit"
 )
 
 // lastUsageTimeout of posting usage at a stop.
@@ -87,7 +72,7 @@ type nodeOptions struct {
 	callLogRows         uint64        // of each workspace; 0: the store's default
 	callLogAge          time.Duration // 0: the store's default
 	// openArtifacts opens the registry, of which something is in a directory.
-	openArtifacts func(ctx context.Context, dir string) (*artifacts, error)
+	openArtifacts func(ctx context.Context, dir string) (*artifacts.Registry, error)
 	// pluginRegistries finds the registries that plugins may be published from. nil: none.
 	pluginRegistries func(reference string) (*oci.Store, string, string, error)
 	// ready holds /readyz back; nil: nothing does.
@@ -106,7 +91,7 @@ type node struct {
 	token  secrets.Secret
 
 	store     *store.Store
-	registry  *artifacts
+	registry  *artifacts.Registry
 	publisher *publish.Publisher
 	heads     *audithead.Keeper
 	admin     *admin.Server
@@ -142,13 +127,13 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	if err != nil {
 		return n, err
 	}
-	kept, err := o.openArtifacts(ctx, n.path(registryDir))
+	kept, err := o.openArtifacts(ctx, n.path(datadir.Registry))
 	if err != nil {
 		return n, err
 	}
-	artifacts := oci.NewStore(kept)
+	contents := oci.NewStore(kept)
 	n.registry = kept
-	source := oci.NewSource(artifacts, publish.DefaultGroup, kept.poll())
+	source := oci.NewSource(contents, publish.DefaultGroup, kept.Poll())
 	if n.dialer, err = safedial.New(safedial.Options{AllowPrivate: o.allowPrivate, Allow: o.allow, Grantable: true}); err != nil {
 		return n, err
 	}
@@ -164,22 +149,22 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 	if err := n.openStore(ctx); err != nil {
 		return n, err
 	}
-	if err := errors.Join(n.guardKeys(ctx, keys), n.guardRegistry(ctx, artifacts)); err != nil {
+	if err := errors.Join(n.guardKeys(ctx, keys), n.guardRegistry(ctx, contents)); err != nil {
 		return n, err
 	}
-	if err := n.store.EnsureWorkspace(ctx, workspace, "Default"); err != nil {
+	if err := n.store.EnsureWorkspace(ctx, datadir.Workspace, "Default"); err != nil {
 		return n, err
 	}
 	if err := n.ensureToken(ctx); err != nil {
 		return n, err
 	}
 	n.publisher, err = publish.New(ctx, publish.Options{
-		Store: artifacts, Records: n.store, ReleaseKey: keys.release, WorkspaceKey: keys.workspace, May: n.store.Claimed, Notify: source.Wake, Logger: o.logger,
+		Store: contents, Records: n.store, ReleaseKey: keys.release, WorkspaceKey: keys.workspace, May: n.store.Claimed, Notify: source.Wake, Logger: o.logger,
 	})
 	if err != nil {
 		return n, err
 	}
-	n.heads, err = audithead.Open(ctx, audithead.Options{Dir: n.path(auditDir), Key: keys.release, Store: n.store, Logger: o.logger})
+	n.heads, err = audithead.Open(ctx, audithead.Options{Dir: n.path(datadir.Audit), Key: keys.release, Store: n.store, Logger: o.logger})
 	if err != nil {
 		return n, err
 	}
@@ -197,7 +182,7 @@ func newNode(ctx context.Context, o nodeOptions) (n *node, err error) {
 // load begins to load the persisted release while the rest of the node opens.
 func (n *node) load(ctx context.Context, source edge.Source, keys []registry.TrustedKey) (err error) {
 	n.follower, err = edge.New(edge.Options{
-		Source: source, Dir: n.path(edgeDir), Group: publish.DefaultGroup, Keys: keys, Apply: n.apply, Logger: n.opts.logger,
+		Source: source, Dir: n.path(datadir.Edge), Group: publish.DefaultGroup, Keys: keys, Apply: n.apply, Logger: n.opts.logger,
 	})
 	if err != nil {
 		return err
@@ -214,7 +199,7 @@ func (n *node) load(ctx context.Context, source edge.Source, keys []registry.Tru
 
 // openSpool opens what keeps the usage that this node counts until it is posted.
 func (n *node) openSpool(to metering.Poster) (err error) {
-	n.spool, err = metering.NewSpool(metering.SpoolOptions{Meter: n.meter, Dir: n.path(usageDir), Poster: to, Logger: n.opts.logger})
+	n.spool, err = metering.NewSpool(metering.SpoolOptions{Meter: n.meter, Dir: n.path(datadir.Usage), Poster: to, Logger: n.opts.logger})
 	return err
 }
 
@@ -312,7 +297,7 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 	if n.opts.adminPublicURL != "" {
 		adminNames = append(adminNames, hostOf(n.opts.adminPublicURL))
 	}
-	authorization, err := oauth.New(oauth.Options{HTTP: newSpecFetcher(n.dialer).http})
+	authorization, err := oauth.New(oauth.Options{HTTP: safehttp.NewClient(n.dialer)})
 	if err != nil {
 		return err
 	}
@@ -321,11 +306,11 @@ func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
 		return err
 	}
 	n.admin, err = admin.New(ctx, admin.Options{
-		OAuth: authorization, Suggester: suggester, Mirrored: n.registry.mirrored(), Elsewhere: n.opts.pluginRegistries,
+		OAuth: authorization, Suggester: suggester, Mirrored: n.registry.Mirrored(), Elsewhere: n.opts.pluginRegistries,
 		Store: n.store, Keyring: ring, Publisher: n.publisher, Fetcher: newSpecFetcher(n.dialer), SpecLimits: n.opts.spec, MCP: mcpServers{servers, n.dialer}, Tester: draftTester{drafts}, Lister: draftTester{drafts}, Dialer: n.dialer,
 		Closed: n.closed(), GuardMetrics: !loopbackAddr(n.adminLn.Addr()), AwaitLive: await, AwaitRelease: awaitRevision, GatewayURL: n.url(), PreviewURL: previewURL, PublicURL: n.opts.adminPublicURL, LinkURL: n.adminURL(), Hosts: adminNames, Version: versionOrDevel(),
 		Sandbox: n.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: n.plugins.runner.Usage,
-		Registry: n.registry.files, AuditHeads: n.heads, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
+		Registry: n.registry.Files, AuditHeads: n.heads, Metrics: write, Ready: ready, SettleUsage: n.settleUsage, Logger: n.opts.logger,
 	})
 	if err != nil {
 		return err
@@ -373,7 +358,7 @@ func (n *node) closed() bool {
 	if n.gateway == nil {
 		return true
 	}
-	if u, err := url.Parse(n.opts.publicURL); n.opts.publicURL != "" && (err != nil || !loopbackHost(u.Hostname())) {
+	if u, err := url.Parse(n.opts.publicURL); n.opts.publicURL != "" && (err != nil || !safedial.Loopback(u.Hostname())) {
 		return true
 	}
 	return !loopbackAddr(n.gateway.Addr())
@@ -472,7 +457,7 @@ func (n *node) apply(state *edge.State) error { return serve(state, n.holder, n.
 
 // newKeys keeps the keys of authorization servers, through the guarded dialer.
 func newKeys(d *safedial.Dialer, logger *slog.Logger) (*access.Keys, error) {
-	return access.NewKeys(access.KeysOptions{HTTP: newSpecFetcher(d).http, Logger: logger})
+	return access.NewKeys(access.KeysOptions{HTTP: safehttp.NewClient(d), Logger: logger})
 }
 
 // serve makes a verified release the snapshot of a holder.
@@ -587,13 +572,13 @@ func (n *node) close() error {
 
 // ensureToken keeps the token of the local administrator in a file.
 func (n *node) ensureToken(ctx context.Context) error {
-	path := n.path(tokenFile)
+	path := n.path(datadir.Token)
 	b, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("reading the administrator's token: %w", err)
 	}
 	old := secrets.New(strings.TrimSpace(string(b)))
-	if n.token, err = admin.EnsureToken(ctx, n.store, workspace, "local administrator", old); err != nil {
+	if n.token, err = admin.EnsureToken(ctx, n.store, datadir.Workspace, "local administrator", old); err != nil {
 		return err
 	}
 	if n.token.Equal(old) {
@@ -607,15 +592,15 @@ func (n *node) ensureToken(ctx context.Context) error {
 
 func (n *node) writeEndpoint() error {
 	if n.opts.adminCert != "" {
-		digest, err := pinOf(n.opts.adminCert, n.opts.adminKey)
+		digest, err := datadir.PinOf(n.opts.adminCert, n.opts.adminKey)
 		if err != nil {
 			return err
 		}
-		if err := atomicfile.Write(n.path(endpointFile+pinSuffix), []byte(digest+"\n"), 0o600); err != nil {
+		if err := atomicfile.Write(n.path(datadir.Endpoint+datadir.PinSuffix), []byte(digest+"\n"), 0o600); err != nil {
 			return fmt.Errorf("writing the certificate of the admin API: %w", err)
 		}
 	}
-	if err := atomicfile.Write(n.path(endpointFile), []byte(n.adminURL()+"\n"), 0o600); err != nil {
+	if err := atomicfile.Write(n.path(datadir.Endpoint), []byte(n.adminURL()+"\n"), 0o600); err != nil {
 		return fmt.Errorf("writing the address of the admin API: %w", err)
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/gateway/call"
@@ -19,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -163,53 +163,11 @@ type specFetcher struct{ http *http.Client }
 
 var _ admin.Fetcher = specFetcher{}
 
-const (
-	// fetchTimeout of one specification: 16 MB over a slow line.
-	fetchTimeout = 30 * time.Second
-	// maxRedirects of one fetch, as browsers allow, only stricter.
-	maxRedirects = 5
-)
-
-func newSpecFetcher(d *safedial.Dialer) specFetcher {
-	shared := &http.Transport{
-		DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
-		ResponseHeaderTimeout: fetchTimeout, MaxIdleConns: 8, IdleConnTimeout: 30 * time.Second,
-	}
-	alone := &http.Transport{ // without HTTP/2, whose connections are shared while they are open
-		DialContext: d.DialContext, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: fetchTimeout, DisableKeepAlives: true,
-	}
-	return specFetcher{&http.Client{
-		Timeout: fetchTimeout, Transport: scopedTransport{dialer: d, shared: shared, alone: alone},
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) >= maxRedirects {
-				return problem.New(problem.UpstreamStatus, "%s redirects more than %d times", redactURL(via[0].URL.String()), maxRedirects)
-			}
-			if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
-				return problem.New(problem.UpstreamStatus, "%s redirects to something that is not a web address", redactURL(via[0].URL.String()))
-			}
-			return nil
-		},
-	}}
-}
-
-// scopedTransport keeps connections between requests, but for those of a context that
-// names grants of private addresses: what a grant opened serves no other toolset.
-type scopedTransport struct {
-	dialer        *safedial.Dialer
-	shared, alone *http.Transport // alone: a connection for each request
-}
-
-// RoundTrip implements [http.RoundTripper].
-func (t scopedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.dialer.ScopeOf(r.Context()) != nil {
-		return t.alone.RoundTrip(r)
-	}
-	return t.shared.RoundTrip(r)
-}
+func newSpecFetcher(d *safedial.Dialer) specFetcher { return specFetcher{safehttp.NewClient(d)} }
 
 // Fetch implements [admin.Fetcher].
 func (f specFetcher) Fetch(ctx context.Context, in admin.FetchRequest) (admin.Document, error) {
-	name, limit := redactURL(in.URL), in.Limit
+	name, limit := safehttp.Redact(in.URL), in.Limit
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, in.URL, http.NoBody)
 	if err != nil {
 		return admin.Document{}, problem.New(problem.InvalidArgument, "%q is not a URL", name).Because(err)

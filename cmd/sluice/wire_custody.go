@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
@@ -26,22 +27,22 @@ type nodeKeys struct {
 // readKeys reads the keys that are there and makes none. missing are the files of the
 // other ones.
 func (n *node) readKeys() (k nodeKeys, missing []string, err error) {
-	plain, wrapped := n.path(masterKeyFile), n.path(wrappedKeyFile)
+	plain, wrapped := n.path(datadir.MasterKey), n.path(datadir.WrappedKey)
 	if n.opts.kek.absent(plain, wrapped) {
 		missing = append(missing, n.opts.kek.file(plain, wrapped))
 	} else if k.ring, err = n.opts.kek.open(plain, wrapped); err != nil {
 		return k, nil, err
 	}
-	k.release, err = sign.ReadReleaseKey(n.path(releaseKeyFile))
+	k.release, err = sign.ReadReleaseKey(n.path(datadir.ReleaseKey))
 	if errors.Is(err, fs.ErrNotExist) {
-		missing, err = append(missing, n.path(releaseKeyFile)), nil
+		missing, err = append(missing, n.path(datadir.ReleaseKey)), nil
 	}
 	if err != nil {
 		return k, nil, err
 	}
-	k.workspace, err = sign.ReadKey(n.path(workspaceKeyFile))
+	k.workspace, err = sign.ReadKey(n.path(datadir.WorkspaceKey))
 	if errors.Is(err, fs.ErrNotExist) {
-		missing, err = append(missing, n.path(workspaceKeyFile)), nil
+		missing, err = append(missing, n.path(datadir.WorkspaceKey)), nil
 	}
 	return k, missing, err
 }
@@ -61,13 +62,13 @@ func (n *node) openKeys(ctx context.Context) (nodeKeys, error) {
 			return k, err
 		}
 	}
-	if k.ring, err = n.opts.kek.open(n.path(masterKeyFile), n.path(wrappedKeyFile)); err != nil {
+	if k.ring, err = n.opts.kek.open(n.path(datadir.MasterKey), n.path(datadir.WrappedKey)); err != nil {
 		return k, err
 	}
-	if k.release, err = sign.OpenReleaseKey(n.path(releaseKeyFile)); err != nil {
+	if k.release, err = sign.OpenReleaseKey(n.path(datadir.ReleaseKey)); err != nil {
 		return k, err
 	}
-	k.workspace, err = sign.OpenKey(n.path(workspaceKeyFile))
+	k.workspace, err = sign.OpenKey(n.path(datadir.WorkspaceKey))
 	return k, err
 }
 
@@ -77,9 +78,9 @@ func (n *node) mayMake(ctx context.Context, file string) error {
 	var err error
 	var what, use string
 	switch file {
-	case n.path(releaseKeyFile):
+	case n.path(datadir.ReleaseKey):
 		what, use = "release key", registry.UseRelease
-	case n.path(workspaceKeyFile):
+	case n.path(datadir.WorkspaceKey):
 		what, use = "workspace key", registry.UseWorkspace
 	default:
 		if ids, err = n.store.SealedKeys(ctx); err != nil || len(ids) == 0 {
@@ -124,14 +125,14 @@ func (n *node) guardKeys(ctx context.Context, k nodeKeys) error {
 	}
 	have := k.ring.IDs()
 	if lost := slices.DeleteFunc(sealed, func(id string) bool { return slices.Contains(have, id) }); len(lost) > 0 {
-		return otherKey(n.opts.kek.file(n.path(masterKeyFile), n.path(wrappedKeyFile)), "the records hold secrets sealed with the key-encryption key", lost, have)
+		return otherKey(n.opts.kek.file(n.path(datadir.MasterKey), n.path(datadir.WrappedKey)), "the records hold secrets sealed with the key-encryption key", lost, have)
 	}
 	for _, key := range []struct {
 		use, file, text string
 		ids             []string
 	}{
-		{registry.UseRelease, n.path(releaseKeyFile), "edges of these records trust the release key", k.release.IDs()},
-		{registry.UseWorkspace, n.path(workspaceKeyFile), "connectors of these records are signed with the workspace key", k.workspace.IDs()},
+		{registry.UseRelease, n.path(datadir.ReleaseKey), "edges of these records trust the release key", k.release.IDs()},
+		{registry.UseWorkspace, n.path(datadir.WorkspaceKey), "connectors of these records are signed with the workspace key", k.workspace.IDs()},
 	} {
 		known, err := n.store.ControlKeys(ctx, key.use)
 		if err != nil {
@@ -166,7 +167,7 @@ func (n *node) guardRegistry(ctx context.Context, artifacts *oci.Store) error {
 	if !errors.Is(err, registry.ErrNotFound) {
 		return nil // whoever reads the release says what is wrong with it
 	}
-	return problem.New(problem.Conflict, "the records have toolsets, and the registry holds no release").At(n.path(registryDir), 0, 0, "").
+	return problem.New(problem.Conflict, "the records have toolsets, and the registry holds no release").At(n.path(datadir.Registry), 0, 0, "").
 		Fix("put the registry's directory back, or restore a backup: sluice restore FILE")
 }
 

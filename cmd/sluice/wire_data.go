@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/diskfault"
 	"github.com/sluicegate/sluice/internal/filelock"
@@ -35,7 +36,7 @@ func (n *node) openData() error {
 	if err := n.makeData(); err != nil {
 		return n.dataFault(err)
 	}
-	unlock, err := filelock.Exclusive(n.path(lockFile))
+	unlock, err := filelock.Exclusive(n.path(datadir.Lock))
 	if err != nil {
 		return n.dataFault(err)
 	}
@@ -54,7 +55,7 @@ func (n *node) openEdgeData(ctx context.Context) error {
 		return err
 	}
 	fault := diskfault.Of(err)
-	if _, serr := os.Stat(n.path(edgeDir)); fault == nil || serr != nil {
+	if _, serr := os.Stat(n.path(datadir.Edge)); fault == nil || serr != nil {
 		return err // nothing is there to serve from
 	}
 	n.opts.logger.LogAttrs(ctx, slog.LevelWarn, "data directory cannot be written: this edge serves what is in it, and keeps nothing new", slog.Any("error", fault))
@@ -90,7 +91,7 @@ func (n *node) codeCache() string {
 	if n.readOnly {
 		return ""
 	}
-	return n.path(codeCacheDir)
+	return n.path(datadir.CodeCache)
 }
 
 // openStore opens the records, once.
@@ -98,7 +99,7 @@ func (n *node) openStore(ctx context.Context) (err error) {
 	if n.store != nil {
 		return nil
 	}
-	database := store.Options{Path: n.path(databaseFile), CallLogRows: n.opts.callLogRows, CallLogAge: n.opts.callLogAge, Logger: n.opts.logger}
+	database := store.Options{Path: n.path(datadir.Database), CallLogRows: n.opts.callLogRows, CallLogAge: n.opts.callLogAge, Logger: n.opts.logger}
 	if !n.opts.database.IsZero() {
 		database.Path, database.URL, database.Claim = "", n.opts.database.Reveal(), true
 	}

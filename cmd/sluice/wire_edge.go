@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/credentials"
@@ -95,7 +96,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 		t.TLSClientConfig = &tls.Config{RootCAs: o.roots, MinVersion: tls.VersionTLS12}
 	}
 	n.remote, err = edge.OpenRemote(edge.RemoteOptions{
-		ControlPlane: o.controlPlane, Client: o.client, Artifacts: o.artifacts, Dir: n.path(edgeDir), Name: o.name, Version: versionOrDevel(), JoinToken: o.joinToken, Logger: o.logger,
+		ControlPlane: o.controlPlane, Client: o.client, Artifacts: o.artifacts, Dir: n.path(datadir.Edge), Name: o.name, Version: versionOrDevel(), JoinToken: o.joinToken, Logger: o.logger,
 	})
 	if err != nil {
 		return n, err
@@ -165,7 +166,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 // writeOperations says in the data directory where the operations listener is, for the
 // health check of a container.
 func (n *edgeNode) writeOperations(ctx context.Context) {
-	if err := atomicfile.Write(n.path(operationsFile), []byte("http://"+reachable(n.opsLn.Addr())+"\n"), 0o600); err != nil && !n.readOnly {
+	if err := atomicfile.Write(n.path(datadir.Operations), []byte("http://"+reachable(n.opsLn.Addr())+"\n"), 0o600); err != nil && !n.readOnly {
 		n.opts.logger.LogAttrs(ctx, slog.LevelWarn, "the address of the operations listener cannot be kept", slog.Any("error", err))
 	}
 }
@@ -200,7 +201,7 @@ func (n *edgeNode) follow(ctx context.Context) error {
 	n.vault = edge.OpenVault(n.remote)
 	var err error
 	n.follower, err = edge.New(edge.Options{
-		Source: n.remote, Dir: n.path(edgeDir), Group: n.remote.Group(), Keys: n.remote.Trusted(), Logger: n.opts.logger,
+		Source: n.remote, Dir: n.path(datadir.Edge), Group: n.remote.Group(), Keys: n.remote.Trusted(), Logger: n.opts.logger,
 		Prepare: n.vault.Prepare,
 		Apply: func(s *edge.State) error {
 			if err := n.apply(s); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/internal/safehttp"
 )
 
 // maxFetchedFile bounds a file that an agent names by URL: what multipart uploads of real
@@ -31,7 +32,7 @@ func newFileFetcher() (fileFetcher, error) {
 	if err != nil {
 		return fileFetcher{}, fmt.Errorf("making the fetcher of files: %w", err)
 	}
-	return fileFetcher{newSpecFetcher(d).http}, nil
+	return fileFetcher{safehttp.NewClient(d)}, nil
 }
 
 // FetchFile implements [call.Files].

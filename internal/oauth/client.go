@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -124,15 +124,10 @@ func CheckURL(s string) error {
 		return problem.New(problem.InvalidArgument, "the address is not an https URL")
 	case u.User != nil || u.Fragment != "":
 		return problem.New(problem.InvalidArgument, "the address holds credentials or a fragment")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !safedial.Loopback(u.Hostname()):
 		return problem.New(problem.InvalidArgument, "the address must be https: secrets are sent there")
 	}
 	return nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // Obtain gets a token with the client credentials grant. Errors are as for

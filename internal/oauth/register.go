@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -34,7 +35,7 @@ type ClientMetadata struct {
 // Describe is the metadata of a client that comes back to one address.
 func Describe(name, redirect string) ClientMetadata {
 	kind := "web"
-	if u, err := url.Parse(redirect); err == nil && loopback(u.Hostname()) {
+	if u, err := url.Parse(redirect); err == nil && safedial.Loopback(u.Hostname()) {
 		kind = "native" // OpenID Connect Registration §2: web clients have no loopback
 	}
 	return ClientMetadata{

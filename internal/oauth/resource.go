@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 )
 
 const (
@@ -165,7 +166,7 @@ func checkNamed(by, address string) error {
 		return problem.New(problem.InvalidArgument, "the address is not a URL")
 	}
 	to, err := url.Parse(address)
-	if err != nil || loopback(to.Hostname()) && !loopback(from.Hostname()) {
+	if err != nil || safedial.Loopback(to.Hostname()) && !safedial.Loopback(from.Hostname()) {
 		return problem.New(problem.BlockedAddress, "the address is on this machine, and was named from elsewhere")
 	}
 	return nil

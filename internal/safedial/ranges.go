@@ -3,6 +3,7 @@ package safedial
 import (
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // special are the ranges that are not public, with the reason a person reads.
@@ -114,4 +115,11 @@ func Blocked(a netip.Addr) string {
 		return "a reserved address"
 	}
 	return ""
+}
+
+// Loopback reports whether a host of a URL is this machine's loopback interface, by its
+// address or as "localhost". No name is looked up.
+func Loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && a.Unmap().IsLoopback()
 }

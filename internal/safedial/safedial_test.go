@@ -365,3 +365,14 @@ func TestRefusedConnection(t *testing.T) {
 		t.Fatalf("dial with a cancelled context: %v", err)
 	}
 }
+
+func TestLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "LocalHost": true, "127.0.0.1": true, "127.8.9.10": true, "::1": true, "::ffff:127.0.0.1": true,
+		"": false, "0.0.0.0": false, "10.0.0.1": false, "127.0.0.1.example": false, "localhost.example": false, "2001:db8::1": false,
+	} {
+		if got := Loopback(host); got != want {
+			t.Errorf("Loopback(%q) = %t", host, got)
+		}
+	}
+}

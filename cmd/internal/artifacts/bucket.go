@@ -1,4 +1,4 @@
-package main
+package artifacts
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/s3"
 	"github.com/sluicegate/sluice/registry/server"
@@ -21,31 +22,31 @@ import (
 // not in it: a control plane that is started without its bucket would miss them.
 const contentFile = "content"
 
-// openRegistry opens the embedded registry of a data directory, with its contents at
+// openEmbedded opens the embedded registry of a data directory, with its contents at
 // blobs, an s3 URL; "" is the directory. Contents that are in the directory when a
 // bucket is named for the first time are copied there.
-func (a *app) openRegistry(ctx context.Context, dir, blobs string, logger *slog.Logger) (*server.Store, error) {
+func (o Opener) openEmbedded(ctx context.Context, dir, blobs string) (*server.Store, error) {
 	known, err := contentOf(dir)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case strings.HasPrefix(known, externalScheme):
-		return nil, problem.New(problem.InvalidArgument, "the artifacts of this control plane are at %s", known).Fix("start with --registry %s", shellWord(known))
+		return nil, problem.New(problem.InvalidArgument, "the artifacts of this control plane are at %s", known).Fix("start with --registry '%s'", known)
 	case blobs == "" && known != "":
-		return nil, problem.New(problem.InvalidArgument, "the contents of this registry are at %s", known).Fix("start with --blobs %s", shellWord(known))
+		return nil, problem.New(problem.InvalidArgument, "the contents of this registry are at %s", known).Fix("start with --blobs '%s'", known)
 	case blobs == "":
 		return server.Open(server.Options{Dir: dir})
 	case known != "" && bucketOf(known) != bucketOf(blobs):
 		return nil, problem.New(problem.Conflict, "the contents of this registry are at %s, not at %s", bucketOf(known), bucketOf(blobs)).
 			Fix("copy them there with a tool of the store, then write the new URL into %s", filepath.Join(dir, contentFile))
 	}
-	bucket, err := a.openBucket(ctx, blobs)
+	bucket, err := o.openBucket(ctx, blobs)
 	if err != nil {
 		return nil, err
 	}
 	if known == "" {
-		if err := moveContents(ctx, dir, bucket, logger); err != nil {
+		if err := o.moveContents(ctx, dir, bucket); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +78,11 @@ func bucketOf(blobs string) string {
 
 // moveContents copies what is in the directory into a bucket. The directory stays as
 // it was: an operator removes it when the bucket is known to be good.
-func moveContents(ctx context.Context, dir string, to server.Content, logger *slog.Logger) error {
+func (o Opener) moveContents(ctx context.Context, dir string, to server.Content) error {
+	logger := o.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
 	if _, err := os.Stat(filepath.Join(dir, "blobs")); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -109,17 +114,13 @@ func moveContents(ctx context.Context, dir string, to server.Content, logger *sl
 }
 
 // openBucket opens the bucket of an s3 URL.
-func (a *app) openBucket(ctx context.Context, blobs string) (*s3.Bucket, error) {
-	o, err := parseBucket(blobs)
+func (o Opener) openBucket(ctx context.Context, blobs string) (*s3.Bucket, error) {
+	bucket, err := parseBucket(blobs)
 	if err != nil {
 		return nil, err
 	}
-	client, err := a.httpClient()
-	if err != nil {
-		return nil, err
-	}
-	o.Transport = client.Transport
-	return s3.Open(ctx, o)
+	bucket.Transport = o.Client.Transport
+	return s3.Open(ctx, bucket)
 }
 
 // parseBucket reads s3://BUCKET/PREFIX?endpoint=URL&region=R&path-style=true&profile=P&credentials-file=F.
@@ -131,7 +132,7 @@ func parseBucket(text string) (s3.Options, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "s3" || u.Host == "" || u.Port() != "" || u.Fragment != "" {
-		return bad("%s is not an s3 URL", printable(bucketOf(text)))
+		return bad("%.200q is not an s3 URL", bucketOf(text))
 	}
 	if u.User != nil {
 		return bad("credentials do not belong in the URL; they come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or a credentials file")
@@ -166,11 +167,11 @@ func parseBucket(text string) (s3.Options, error) {
 				o.PathStyle = v == "true"
 			}
 		default:
-			return bad("%s is not one of endpoint, region, path-style, profile, credentials-file, insecure", printable(name))
+			return bad("%.80q is not one of endpoint, region, path-style, profile, credentials-file, insecure", name)
 		}
 	}
-	if e, err := url.Parse(o.Endpoint); err == nil && e.Scheme == "http" && !insecure && !loopbackHost(e.Hostname()) {
-		return bad("the store %s would be reached without TLS; use https, or say insecure=true", printable(e.Host))
+	if e, err := url.Parse(o.Endpoint); err == nil && e.Scheme == "http" && !insecure && !safedial.Loopback(e.Hostname()) {
+		return bad("the store %.200q would be reached without TLS; use https, or say insecure=true", e.Host)
 	}
 	return o, nil
 }

@@ -1,10 +1,11 @@
-package main
+package artifacts
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/registry/external"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/server"
@@ -25,82 +27,84 @@ const externalPoll = 30 * time.Second
 // externalScheme begins the URL of a registry elsewhere.
 const externalScheme = "oci://"
 
-// artifacts is where a control plane keeps what it publishes.
-type artifacts struct {
+// Registry is where a control plane keeps what it publishes.
+type Registry struct {
 	oci.Backend
 
-	files    *server.Store      // the embedded registry, or
-	external *external.Registry // one elsewhere
+	Files    *server.Store // the embedded registry. nil: it is elsewhere
+	external *external.Registry
 }
 
-// poll is how often a node looks for releases in it; 0: as often as can be.
-func (x *artifacts) poll() time.Duration {
+// Poll is how often a node looks for releases in it; 0: as often as can be.
+func (x *Registry) Poll() time.Duration {
 	if x.external != nil {
 		return externalPoll
 	}
 	return 0
 }
 
-// mirrored is the registry elsewhere, for edges that cannot reach it; nil: none.
-func (x *artifacts) mirrored() server.Fetcher {
+// Mirrored is the registry elsewhere, for edges that cannot reach it; nil: none.
+func (x *Registry) Mirrored() server.Fetcher {
 	if x.external == nil {
 		return nil
 	}
 	return x.external
 }
 
-// places says where artifacts are; with neither, in the data directory.
-type places struct {
-	blobs    string // s3 URL of the embedded registry's contents
-	registry string // oci URL of another registry
+// Places says where artifacts are; with neither, in the data directory.
+type Places struct {
+	Blobs    string // s3 URL of the embedded registry's contents
+	Registry string // oci URL of another registry
 }
 
-// artifactsAt is openArtifacts for a node.
-func (a *app) artifactsAt(p places, logger *slog.Logger) func(context.Context, string) (*artifacts, error) {
-	return func(ctx context.Context, dir string) (*artifacts, error) { return a.openArtifacts(ctx, dir, p, logger) }
+// Opener opens registries. The zero Opener opens the one of a data directory.
+type Opener struct {
+	Client       *http.Client // to registries and stores elsewhere. Required for those
+	DockerConfig string       // file with the credentials for registries. Default: none
+	Logger       *slog.Logger // Default: discard
 }
 
-// openArtifacts opens the registry that p names. dir is the embedded one's, and
-// remembers which it was.
-func (a *app) openArtifacts(ctx context.Context, dir string, p places, logger *slog.Logger) (*artifacts, error) {
-	if p.blobs != "" && p.registry != "" {
-		return nil, usagef("--blobs is of the embedded registry, and --registry names another: give one")
+// Open opens the registry that p names. dir is the embedded one's, and remembers which
+// it was.
+func (o Opener) Open(ctx context.Context, dir string, p Places) (*Registry, error) {
+	if p.Blobs != "" && p.Registry != "" {
+		return nil, problem.New(problem.InvalidArgument, "--blobs is of the embedded registry, and --registry names another: give one")
 	}
-	if p.registry == "" {
-		files, err := a.openRegistry(ctx, dir, p.blobs, logger)
-		return &artifacts{Backend: files, files: files}, err
+	if p.Registry == "" {
+		files, err := o.openEmbedded(ctx, dir, p.Blobs)
+		return &Registry{Backend: files, Files: files}, err
 	}
 	known, err := contentOf(dir)
 	if err != nil {
 		return nil, err
 	}
 	if _, serr := os.Stat(filepath.Join(dir, "oci-layout")); serr == nil {
-		return nil, problem.New(problem.Conflict, "the artifacts of this control plane are in its own registry, not in %s", bucketOf(p.registry)).
+		return nil, problem.New(problem.Conflict, "the artifacts of this control plane are in its own registry, not in %s", bucketOf(p.Registry)).
 			Fix("start it without --registry; a new control plane can begin with it")
 	}
-	if known != "" && bucketOf(known) != bucketOf(p.registry) {
-		return nil, problem.New(problem.Conflict, "the artifacts of this control plane are at %s, not at %s", bucketOf(known), bucketOf(p.registry)).
+	if known != "" && bucketOf(known) != bucketOf(p.Registry) {
+		return nil, problem.New(problem.Conflict, "the artifacts of this control plane are at %s, not at %s", bucketOf(known), bucketOf(p.Registry)).
 			Fix("copy them there with oras or skopeo, then write the new URL into %s", filepath.Join(dir, contentFile))
 	}
-	r, err := a.openExternal(p.registry)
+	r, err := o.External(p.Registry)
 	if err != nil {
 		return nil, err
 	}
-	if known != p.registry {
-		if err := remember(dir, p.registry); err != nil {
+	if known != p.Registry {
+		if err := remember(dir, p.Registry); err != nil {
 			return nil, err
 		}
 	}
-	return &artifacts{Backend: r, external: r}, nil
+	return &Registry{Backend: r, external: r}, nil
 }
 
-// placesOf is where the artifacts of a registry's directory are.
-func placesOf(dir string) (places, error) {
+// PlacesOf is where the artifacts of a registry's directory are.
+func PlacesOf(dir string) (Places, error) {
 	known, err := contentOf(dir)
 	if strings.HasPrefix(known, externalScheme) {
-		return places{registry: known}, err
+		return Places{Registry: known}, err
 	}
-	return places{blobs: known}, err
+	return Places{Blobs: known}, err
 }
 
 func remember(dir, where string) error {
@@ -113,13 +117,13 @@ func remember(dir, where string) error {
 	return nil
 }
 
-// openExternal opens the registry of oci://HOST[:PORT][/PREFIX][?insecure=true], with
-// the credentials of Docker's configuration.
-func (a *app) openExternal(text string) (*external.Registry, error) {
+// External opens the registry of oci://HOST[:PORT][/PREFIX][?insecure=true], with the
+// credentials of Docker's configuration.
+func (o Opener) External(text string) (*external.Registry, error) {
 	at, query, _ := strings.Cut(strings.TrimPrefix(text, externalScheme), "?")
 	q, err := url.ParseQuery(query)
 	if err != nil || len(q) > 1 || len(q) == 1 && q.Get("insecure") != "true" && q.Get("insecure") != "false" {
-		return nil, usagef("%s: behind the question mark only insecure=true is known", printable(bucketOf(text)))
+		return nil, problem.New(problem.InvalidArgument, "%q: behind the question mark only insecure=true is known", bucketOf(text))
 	}
 	host, _, err := external.Split(at)
 	if err != nil {
@@ -129,37 +133,21 @@ func (a *app) openExternal(text string) (*external.Registry, error) {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
 	}
-	client, err := a.httpClient()
-	if err != nil {
-		return nil, err
-	}
 	return external.Open(external.Options{
-		Reference: at, PlainHTTP: q.Get("insecure") == "true" || loopbackHost(name), Config: a.env.dockerConfig(), Client: client,
+		Reference: at, PlainHTTP: q.Get("insecure") == "true" || safedial.Loopback(name), Config: o.DockerConfig, Client: o.Client,
 	})
 }
 
-// dockerConfig is Docker's configuration file; "" without a home.
-func (e environment) dockerConfig() string {
-	dir := e.getenv("DOCKER_CONFIG")
-	if dir == "" && e.home != "" {
-		dir = filepath.Join(e.home, ".docker")
-	}
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, "config.json")
-}
-
-// pluginRegistries finds the registry of a reference among those that the operator
-// lets plugins come from; nil when there is none.
-func (a *app) pluginRegistries(allowed []string) (func(string) (*oci.Store, string, string, error), error) {
+// Among finds the registry of a reference among those that the operator lets plugins
+// come from; nil when there is none.
+func (o Opener) Among(allowed []string) (func(string) (*oci.Store, string, string, error), error) {
 	if len(allowed) == 0 {
 		return nil, nil //nolint:nilnil // no registry is no fault
 	}
 	known := make([]*external.Registry, len(allowed))
 	for i, text := range allowed {
 		var err error
-		if known[i], err = a.openExternal(text); err != nil {
+		if known[i], err = o.External(text); err != nil {
 			return nil, err
 		}
 	}
