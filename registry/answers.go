@@ -7,7 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/engine"
-	"github.com/sluicegate/sluice/plugins/reshape"
+	"github.com/sluicegate/sluice/plugins/jq"
 )
 
 // Bounds of the settings of answers.
@@ -115,7 +115,7 @@ func (a *Answers) validate(f *faults, at string, of AnswersOf) {
 	f.check(a.Budget == 0 || a.Budget == NoTokenBudget || a.Budget >= MinTokenBudget && a.Budget <= MaxTokenBudget, at+"/tokenBudget",
 		"%d is not 0, %d or between %d and %d", a.Budget, NoTokenBudget, MinTokenBudget, MaxTokenBudget)
 	if a.JQ != "" {
-		if _, err := reshape.Compile(a.JQ); err != nil {
+		if _, err := jq.Compile(a.JQ); err != nil {
 			f.add(at+"/jq", "%s", detail(err))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/plugins/golden"
 	"github.com/sluicegate/sluice/plugins/guest"
-	"github.com/sluicegate/sluice/plugins/reference"
+	"github.com/sluicegate/sluice/plugins/extism/reference"
 )
 
 // tested is one golden case in the report of "sluice plugin test".

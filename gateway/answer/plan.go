@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/jq"
 	"github.com/sluicegate/sluice/plugins/manifest"
-	"github.com/sluicegate/sluice/plugins/reshape"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -39,10 +39,10 @@ type Plan struct {
 	Format     Format
 	Budget     int // tokens; 0: no budget
 	Program    *Program
-	Reshape    *reshape.Program // nil: none
-	Redact     bool             // no answer rather than one that Program could not treat
-	Structured bool             // send structuredContent
-	KeepHidden bool             // leave control and invisible characters in answers
+	Reshape    *jq.Program // nil: none
+	Redact     bool        // no answer rather than one that Program could not treat
+	Structured bool        // send structuredContent
+	KeepHidden bool        // leave control and invisible characters in answers
 	// Argument is the name of the argument that takes a field mask; "": there is
 	// none, because the answers have no structure or the names are taken.
 	Argument string
@@ -159,7 +159,7 @@ type Settings struct {
 func Compile(s Settings) (*Plan, error) {
 	c := s.Tool
 	a := &Plan{Profile: s.Profile, Budget: Budget(s.Answers), shape: sync.OnceValue(func() *shape { return readShape(c.OutputSchema) })}
-	var jq string
+	var expression string
 	for _, o := range s.Answers {
 		if o.Profile != "" {
 			a.Profile = o.Profile
@@ -171,7 +171,7 @@ func Compile(s Settings) (*Plan, error) {
 			a.maxString = o.MaxString
 		}
 		if o.JQ != "" {
-			jq = o.JQ
+			expression = o.JQ
 		}
 		a.Redact = a.Redact || o.Redact
 		a.Structured = a.Structured || o.Structured
@@ -196,8 +196,8 @@ func Compile(s Settings) (*Plan, error) {
 	}
 	a.readEffects(s.Plugins)
 	var err error
-	if jq != "" {
-		if a.Reshape, err = reshape.Compile(jq); err != nil {
+	if expression != "" {
+		if a.Reshape, err = jq.Compile(expression); err != nil {
 			return nil, err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/manifest"
-	"github.com/sluicegate/sluice/plugins/reshape"
+	"github.com/sluicegate/sluice/plugins/jq"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -133,7 +133,7 @@ func (a *rendering) reshape() error {
 	}
 	a.spare = out
 	cause := "jq"
-	if errors.Is(err, reshape.ErrBounds) {
+	if errors.Is(err, jq.ErrBounds) {
 		cause = "jq_bounds"
 	}
 	a.noteFailure(cause)

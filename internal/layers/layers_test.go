@@ -36,7 +36,7 @@ var within = map[string][]string{
 	"plugins/extism":                     {"plugins/module"},
 	"plugins/guest":                      {"plugins/extism", "plugins/manifest", "plugins/module"},
 	"plugins/golden":                     {"plugins/extism", "plugins/guest", "plugins/manifest"},
-	"plugins/reference":                  {"plugins/extism", "plugins/guest"},
+	"plugins/extism/reference":           {"plugins/extism", "plugins/guest"},
 	"plugins/host":                       {"plugins/engine"},
 	"plugins/host/hosttest":              {},
 	"plugins/connector":                  {"plugins/manifest", "plugins/operation", "plugins/engine", "plugins/projection"},
@@ -80,7 +80,7 @@ var confined = map[string][]string{
 	"database/sql":                      {"admin/store/"},
 	"oras.land/oras-go/v2":              {"registry/external/"},
 	"github.com/minio/minio-go":         {"registry/s3/"},
-	"github.com/itchyny/gojq":           {"plugins/reshape/"},
+	"github.com/itchyny/gojq":           {"plugins/jq/"},
 }
 
 var banned = []string{"util", "utils", "common", "helpers", "shared", "misc", "base", "core", "types", "models"}

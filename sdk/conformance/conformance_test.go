@@ -21,7 +21,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/module"
-	"github.com/sluicegate/sluice/plugins/reference"
+	"github.com/sluicegate/sluice/plugins/extism/reference"
 )
 
 // conforming is one case.

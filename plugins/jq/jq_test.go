@@ -1,7 +1,8 @@
-package reshape
+package jq
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,19 +47,34 @@ func TestAppendRefuses(t *testing.T) {
 	}
 	f("error(\"no\")", "1", ErrExpression)
 	f(".a", "[1]", ErrExpression)
-	f("def f: f; f", "1", ErrBounds)
-	f("[limit(1e9;repeat(1))]", "1", ErrBounds)
-	f("reduce range(60) as $i (\"0123456789\"; . + .)", "1", ErrBounds)
-	f("range(20000)", "1", ErrBounds)
-	f("\"x\" * 5000000", "1", ErrBounds)
 	f(".", `"`+strings.Repeat("x", MaxInput)+`"`, ErrBounds)
 }
 
-func TestCompileRefuses(t *testing.T) {
-	for _, e := range []string{"", ".[", "import \"a\" as a; .", "unknown_function", strings.Repeat(" ", MaxExpression) + "."} {
-		if e == "" {
-			continue // the empty expression is .
+// TestBounds runs each bound of a run at its limit and past it.
+func TestBounds(t *testing.T) {
+	within := func(expression string) {
+		t.Helper()
+		if _, err := run(t, expression, "1"); err != nil {
+			t.Fatalf("%s: %v", expression, err)
 		}
+	}
+	past := func(expression, what string) {
+		t.Helper()
+		if got, err := run(t, expression, "1"); !errors.Is(err, ErrBounds) || !strings.Contains(err.Error(), what) || got != "" {
+			t.Fatalf("%s: %.100s, %v; want a text with %q", expression, got, err, what)
+		}
+	}
+	within(fmt.Sprintf("range(%d)", MaxResults))
+	past(fmt.Sprintf("range(%d)", MaxResults+1), fmt.Sprintf("more than %d values", MaxResults))
+	within(fmt.Sprintf("\"x\" * %d", MaxOutput-2)) // and two quotation marks
+	past(fmt.Sprintf("\"x\" * %d", MaxOutput-1), fmt.Sprintf("%d bytes", MaxOutput))
+	past("def f: f; f", "longer than "+MaxTime.String())
+	past(`[range(4000) | "x" * 1000000 + "\(.)"]`, fmt.Sprintf("%d MB", MaxHeap>>20))
+	past("reduce range(60) as $i (\"0123456789\"; . + .)", "")
+}
+
+func TestCompileRefuses(t *testing.T) {
+	for _, e := range []string{".[", "import \"a\" as a; .", "unknown_function", strings.Repeat(" ", MaxExpression) + "."} {
 		if _, err := Compile(e); !problem.Is(err, problem.InvalidArgument) {
 			t.Fatalf("%.50q: %v", e, err)
 		}

@@ -1,4 +1,4 @@
-package reshape
+package jq
 
 import (
 	"bytes"
@@ -34,9 +34,9 @@ const (
 // Errors of [Program.Append].
 var (
 	// ErrBounds: the run passed MaxInput, MaxOutput, MaxResults, MaxTime or MaxHeap.
-	ErrBounds = errors.New("reshape: out of bounds")
+	ErrBounds = errors.New("jq: out of bounds")
 	// ErrExpression: the expression failed on this answer.
-	ErrExpression = errors.New("reshape: the expression failed")
+	ErrExpression = errors.New("jq: the expression failed")
 )
 
 // Program is a compiled expression.

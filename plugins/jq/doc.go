@@ -1,4 +1,4 @@
-// Package reshape runs an operator's jq expression on a JSON answer, within bounds
+// Package jq runs an operator's jq expression on a JSON answer, within bounds
 // of time, size and memory (github.com/itchyny/gojq; the language of jq 1.8).
 //
 // It is for what a response program (package engine) cannot say: computing,
@@ -9,4 +9,4 @@
 // numbers it does not compute with keep their digits.
 //
 // A [Program] may be used by several goroutines.
-package reshape
+package jq
