@@ -1,8 +1,9 @@
 package registry
 
 import (
-	"encoding/binary"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/internal/selection"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/module"
 )
 
 // indexSection is the custom section of a bundle that holds the index of its
@@ -22,45 +24,31 @@ func AppendIndex(bundle, index []byte) []byte {
 	if len(index) == 0 {
 		return bundle
 	}
-	body := binary.AppendUvarint(nil, uint64(len(indexSection)))
-	body = append(body, indexSection...)
-	bundle = append(bundle, 0) // a custom section (WebAssembly 2.0 §5.5.3)
-	bundle = binary.AppendUvarint(bundle, uint64(len(body)+len(index)))
-	bundle = append(bundle, body...)
-	return append(bundle, index...)
+	return module.AppendSection(bundle, module.SectionCustom, indexName, index)
 }
 
+// indexName is the name of the section, with its length.
+var indexName = append([]byte{byte(len(indexSection))}, indexSection...)
+
 // SplitIndex takes the index off a bundle; nil when it has none. Both are views of
-// module. It fails with [problem.InvalidPlugin] when module is not a module made
+// code. It fails with [problem.InvalidPlugin] when code is not a module made
 // of whole sections, or has the section in another form than [AppendIndex] makes.
-func SplitIndex(module []byte) (bundle, index []byte, err error) {
-	const header = 8
-	refuse := func(what string) ([]byte, []byte, error) {
-		return nil, nil, problem.New(problem.InvalidPlugin, "the bundle is not a WebAssembly module: %s", what)
-	}
-	if len(module) < header || string(module[:4]) != "\x00asm" {
-		return refuse("it has no header")
-	}
-	for at := header; at < len(module); {
-		start := at
-		id := module[at]
-		size, n := binary.Uvarint(module[at+1:])
-		if n <= 0 || size > uint64(len(module)-at-1-n) {
-			return refuse("a section is cut off")
+func SplitIndex(code []byte) (bundle, index []byte, err error) {
+	bundle = code
+	err = module.Sections(code, func(s module.Section) error {
+		if s.ID != module.SectionCustom || !bytes.HasPrefix(s.Payload, indexName) {
+			return nil
 		}
-		at += 1 + n
-		body := module[at : at+int(size)]
-		at += int(size)
-		if id != 0 || len(body) <= len(indexSection) || body[0] != byte(len(indexSection)) || string(body[1:1+len(indexSection)]) != indexSection {
-			continue
+		bundle, index = code[:s.Start:s.Start], s.Payload[len(indexName):]
+		if len(index) == 0 || !bytes.Equal(AppendIndex(nil, index), code[s.Start:]) {
+			return errors.New("its index has another form or is not at its end")
 		}
-		index := body[1+len(indexSection):]
-		if at != len(module) || len(index) == 0 || !slices.Equal(AppendIndex(nil, index), module[start:]) {
-			return refuse("its index has another form or is not at its end")
-		}
-		return module[:start:start], index, nil
+		return nil
+	})
+	if err != nil {
+		return nil, nil, problem.New(problem.InvalidPlugin, "the bundle is not a WebAssembly module: %s", err)
 	}
-	return module, nil, nil
+	return bundle, index, nil
 }
 
 // IndexedTool is a tool that a toolset serves, as its index sees it.

@@ -33,6 +33,7 @@ var within = map[string][]string{
 	"internal/selection/evaluate":        {"internal/selection", "internal/problem"},
 	"plugins/projection":                 {"plugins/operation", "plugins/engine"},
 	"plugins/openapi":                    {"plugins/operation"},
+	"plugins/engine":                     {"plugins/module"},
 	"plugins/extism":                     {"plugins/module"},
 	"plugins/guest":                      {"plugins/extism", "plugins/manifest", "plugins/module"},
 	"plugins/golden":                     {"plugins/extism", "plugins/guest", "plugins/manifest"},

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/module"
 )
 
 // Bounds of a linked module.
@@ -26,17 +27,11 @@ const (
 	setEntry    = 8
 	setMagic    = "SLPS"
 	wasmPage    = 65536
+	wasmHeader  = 8 // bytes of magic number and version
 )
 
-// The section ids and limits flags of the binary format, Core Specification §5.5.
-const (
-	wasmHeader      = "\x00asm\x01\x00\x00\x00"
-	sectionCustom   = 0
-	sectionMemory   = 5
-	sectionData     = 11
-	sectionDataNum  = 12
-	memoryNoMaximum = 0
-)
+// memoryNoMaximum is a limits flag of the binary format, Core Specification §5.5.
+const memoryNoMaximum = 0
 
 // Link makes a standalone module: the current engine, one data segment with the
 // programs, and a custom section with the manifest. Equal arguments give equal
@@ -131,24 +126,16 @@ func makeSet(version int, programs [][]byte) ([]byte, error) {
 // join puts the set into the engine: more memory, one data segment more, and the
 // custom section at the end.
 func join(dst, code, set []byte, section string, manifest []byte) ([]byte, error) {
-	out := append(slices.Grow(dst, len(code)+len(set)+len(manifest)+len(section)+64), wasmHeader...)
-	put := func(id byte, body ...[]byte) {
-		n := 0
-		for _, b := range body {
-			n += len(b)
-		}
-		out = binary.AppendUvarint(append(out, id), uint64(n))
-		for _, b := range body {
-			out = append(out, b...)
-		}
-	}
+	out := append(slices.Grow(dst, len(code)+len(set)+len(manifest)+len(section)+64), code[:wasmHeader]...)
+	put := func(id byte, body ...[]byte) { out = module.AppendSection(out, id, body...) }
 	segment := append([]byte{0, 0x41}, appendSigned(nil, segmentBase-setHeader)...) // active, memory 0, i32.const
 	segment = append(segment, 0x0b)                                                 // end
 	segment = binary.AppendUvarint(segment, uint64(len(set)))
 	linked := false
-	err := sections(code, func(id byte, body []byte) error {
+	err := module.Sections(code, func(s module.Section) error {
+		id, body := s.ID, s.Payload
 		switch id {
-		case sectionMemory:
+		case module.SectionMemory:
 			if len(body) < 3 || body[0] != 1 || body[1] != memoryNoMaximum {
 				return errors.New("engine has not one memory without a maximum")
 			}
@@ -158,12 +145,12 @@ func join(dst, code, set []byte, section string, manifest []byte) ([]byte, error
 			}
 			pages += (uint64(len(set)-setHeader) + wasmPage - 1) / wasmPage
 			put(id, binary.AppendUvarint([]byte{1, memoryNoMaximum}, pages))
-		case sectionDataNum, sectionData:
+		case module.SectionDataCount, module.SectionData:
 			n, k := binary.Uvarint(body)
 			if k <= 0 {
 				return errors.New("engine's data section is malformed")
 			}
-			if id == sectionDataNum {
+			if id == module.SectionDataCount {
 				put(id, binary.AppendUvarint(nil, n+1))
 				return nil
 			}
@@ -178,9 +165,9 @@ func join(dst, code, set []byte, section string, manifest []byte) ([]byte, error
 		return nil, err
 	}
 	if !linked {
-		put(sectionData, []byte{1}, segment, set)
+		put(module.SectionData, []byte{1}, segment, set)
 	}
-	put(sectionCustom, binary.AppendUvarint(nil, uint64(len(section))), []byte(section), manifest)
+	put(module.SectionCustom, binary.AppendUvarint(nil, uint64(len(section))), []byte(section), manifest)
 	return out, nil
 }
 
@@ -194,26 +181,6 @@ func appendSigned(b []byte, v int64) []byte {
 		}
 		b = append(b, c|0x80)
 	}
-}
-
-// sections calls f for each section of a module; body is a view.
-func sections(m []byte, f func(id byte, body []byte) error) error {
-	if len(m) < len(wasmHeader) || string(m[:len(wasmHeader)]) != wasmHeader {
-		return errors.New("not a WebAssembly module")
-	}
-	for p := len(wasmHeader); p < len(m); {
-		id := m[p]
-		n, k := binary.Uvarint(m[p+1:])
-		if k <= 0 || n > uint64(len(m)-p-1-k) {
-			return errors.New("section is cut off")
-		}
-		p += 1 + k
-		if err := f(id, m[p:p+int(n)]); err != nil {
-			return err
-		}
-		p += int(n)
-	}
-	return nil
 }
 
 // relinked holds buffers for the modules that Open makes to compare: a start opens
@@ -259,21 +226,21 @@ func programAt(set []byte, n int) (off, size uint64) {
 // version. It trusts nothing in it: each program passes Check, and all is linked
 // again with our own copy of the engine, which must give the same bytes. Any
 // other module is refused with a *problem.Error of kind InvalidPlugin.
-func Open(module []byte, section string) (*Linked, error) {
+func Open(code []byte, section string) (*Linked, error) {
 	refuse := func(format string, args ...any) (*Linked, error) {
 		return nil, problem.New(problem.InvalidPlugin, format, args...).
 			Fix("generate the connector again with this version of Sluice")
 	}
-	if len(module) > MaxModule {
-		return refuse("module of %d bytes, at most %d", len(module), MaxModule)
+	if len(code) > MaxModule {
+		return refuse("module of %d bytes, at most %d", len(code), MaxModule)
 	}
 	var data, custom []byte
-	if err := sections(module, func(id byte, body []byte) error {
-		switch id {
-		case sectionData:
-			data = body
-		case sectionCustom:
-			custom = body
+	if err := module.Sections(code, func(s module.Section) error {
+		switch s.ID {
+		case module.SectionData:
+			data = s.Payload
+		case module.SectionCustom:
+			custom = s.Payload
 		}
 		return nil
 	}); err != nil {
@@ -324,7 +291,7 @@ func Open(module []byte, section string) (*Linked, error) {
 	if cap(again) <= maxKept {
 		*scratch = again
 	}
-	if !bytes.Equal(again, module) {
+	if !bytes.Equal(again, code) {
 		return refuse("module is not engine version %d with programs and manifest: its code or layout differs", version)
 	}
 	return l, nil

@@ -59,7 +59,7 @@ func Prepare(dst, code []byte) ([]byte, time.Duration, error) {
 	dst = append(dst, code[:8]...)
 	for _, s := range g.sections() {
 		if dst, err = g.section(dst, s); err != nil {
-			return dst[:start], 0, fmt.Errorf("section %d: %w", s.id, err)
+			return dst[:start], 0, fmt.Errorf("section %d: %w", s.ID, err)
 		}
 	}
 	return dst, time.Duration(g.work) * 100, nil
@@ -77,7 +77,7 @@ type meter struct {
 
 // order is where a section has its place; data count comes before code.
 func order(id byte) int {
-	if id == secDataCount {
+	if id == SectionDataCount {
 		return secCode*2 - 1
 	}
 	return int(id) * 2
@@ -85,23 +85,23 @@ func order(id byte) int {
 
 // sections returns the module's with the three that the meter adds to, empty
 // where they were missing.
-func (g *meter) sections() []section {
+func (g *meter) sections() []Section {
 	missing := []byte{secType, secImport, secGlobal}
-	var out []section
+	var out []Section
 	last := 0
 	add := func(before int) {
 		for len(missing) > 0 && order(missing[0]) < before {
-			out = append(out, section{missing[0], []byte{0}})
+			out = append(out, Section{ID: missing[0], Payload: []byte{0}})
 			missing = missing[1:]
 		}
 	}
 	for _, s := range g.m.sections {
-		if s.id != secCustom {
-			if o := order(s.id); o > last {
+		if s.ID != SectionCustom {
+			if o := order(s.ID); o > last {
 				add(o)
 				last = o
 			}
-			if len(missing) > 0 && missing[0] == s.id {
+			if len(missing) > 0 && missing[0] == s.ID {
 				missing = missing[1:]
 			}
 		}
@@ -111,17 +111,17 @@ func (g *meter) sections() []section {
 	return out
 }
 
-func (g *meter) section(dst []byte, s section) ([]byte, error) {
-	r := reader{b: s.payload}
+func (g *meter) section(dst []byte, s Section) ([]byte, error) {
+	r := reader{b: s.Payload}
 	var out []byte
-	switch s.id {
+	switch s.ID {
 	case secType:
 		out = binary.AppendUvarint(nil, uint64(r.u32())+1)
-		out = append(out, s.payload[r.at:]...)
+		out = append(out, s.Payload[r.at:]...)
 		out = append(out, 0x60, 0, 1, I32)
 	case secImport:
 		out = binary.AppendUvarint(nil, uint64(r.u32())+1)
-		out = append(out, s.payload[r.at:]...)
+		out = append(out, s.Payload[r.at:]...)
 		out = appendName(appendName(out, MeterModule), MeterName)
 		out = binary.AppendUvarint(append(out, Func), uint64(g.newType))
 	case secTable:
@@ -153,13 +153,13 @@ func (g *meter) section(dst []byte, s section) ([]byte, error) {
 		out = g.elements(&r)
 	case secCode:
 		out = g.code(&r)
-	case secCustom:
+	case SectionCustom:
 		if r.name() == "name" {
 			return dst, nil // its indexes would name other functions
 		}
-		out = s.payload
-	case secFunction, secMemory, secData, secDataCount:
-		out = s.payload
+		out = s.Payload
+	case secFunction, SectionMemory, SectionData, SectionDataCount:
+		out = s.Payload
 	default:
 		return dst, fmt.Errorf("%w: section of an extension", ErrUnmeterable)
 	}
@@ -169,7 +169,7 @@ func (g *meter) section(dst []byte, s section) ([]byte, error) {
 		}
 		return dst, fmt.Errorf("%w: %w", ErrInvalid, r.err)
 	}
-	return appendSection(dst, s.id, out), nil
+	return AppendSection(dst, s.ID, out), nil
 }
 
 // moved is the new index of a function.

@@ -37,19 +37,19 @@ const (
 
 // Section ids (Core 2.0 §5.5.2).
 const (
-	secCustom = iota
+	SectionCustom = iota
 	secType
 	secImport
 	secFunction
 	secTable
-	secMemory
+	SectionMemory
 	secGlobal
 	secExport
 	secStart
 	secElement
 	secCode
-	secData
-	secDataCount
+	SectionData
+	SectionDataCount
 )
 
 // Value types (Core 2.0 §5.3.1).
@@ -87,9 +87,33 @@ type Custom struct {
 	Payload []byte
 }
 
-type section struct {
-	id      byte
-	payload []byte
+// Section is a section of a module.
+type Section struct {
+	ID      byte
+	Payload []byte // a view of the module
+	Start   int    // where the section begins in the module
+}
+
+// header is the magic number and version 1.
+const header = "\x00asm\x01\x00\x00\x00"
+
+// Sections calls f for each section of code, whatever its size, and ends at the first
+// error. It fails with an error of its own when code is not made of whole sections.
+func Sections(code []byte, f func(Section) error) error {
+	if !bytes.HasPrefix(code, []byte(header)) {
+		return errors.New("it does not begin with the magic number and version 1")
+	}
+	for r := (reader{b: code, at: len(header)}); r.at < len(code); {
+		start := r.at
+		s := Section{r.byte(), r.bytes(r.u32()), start}
+		if r.err != nil {
+			return r.err
+		}
+		if err := f(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Module is what a module says of itself. Slices are views of its code.
@@ -107,7 +131,7 @@ type Module struct {
 
 	globals  int      // imported and own
 	imported []uint32 // type index of each imported function
-	sections []section
+	sections []Section
 }
 
 // Parse takes a module apart, down to its sections; function bodies are read by
@@ -124,29 +148,21 @@ func parse(code []byte) (*Module, error) {
 	if len(code) > MaxBytes {
 		return nil, fmt.Errorf("%d bytes, more than %d", len(code), MaxBytes)
 	}
-	if len(code) < 8 || !bytes.HasPrefix(code, []byte("\x00asm\x01\x00\x00\x00")) {
-		return nil, errors.New("it does not begin with the magic number and version 1")
-	}
 	m := &Module{}
-	r := reader{b: code, at: 8}
-	for r.at < len(r.b) && r.err == nil {
-		id := r.byte()
-		payload := r.bytes(r.u32())
-		if r.err != nil {
-			break
-		}
-		m.sections = append(m.sections, section{id, payload})
-		s := reader{b: payload}
-		m.section(id, &s)
-		if s.err == nil && id != secCustom && s.at != len(s.b) && id < secElement && id != secGlobal {
+	err := Sections(code, func(sec Section) error {
+		m.sections = append(m.sections, sec)
+		s := reader{b: sec.Payload}
+		m.section(sec.ID, &s)
+		if s.err == nil && sec.ID != SectionCustom && s.at != len(s.b) && sec.ID < secElement && sec.ID != secGlobal {
 			s.err = errors.New("bytes left over")
 		}
 		if s.err != nil {
-			return nil, fmt.Errorf("section %d: %w", id, s.err)
+			return fmt.Errorf("section %d: %w", sec.ID, s.err)
 		}
-	}
-	if r.err != nil {
-		return nil, r.err
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return m, m.checkTypeIndexes()
 }
@@ -166,7 +182,7 @@ func (m *Module) checkTypeIndexes() error {
 
 func (m *Module) section(id byte, r *reader) {
 	switch id {
-	case secCustom:
+	case SectionCustom:
 		name := r.name()
 		if r.err == nil {
 			m.Customs = append(m.Customs, Custom{name, r.b[r.at:]})
@@ -195,7 +211,7 @@ func (m *Module) section(id byte, r *reader) {
 			r.byte()
 			m.Tables = append(m.Tables, r.limits())
 		}
-	case secMemory:
+	case SectionMemory:
 		for range r.count() {
 			m.Memories = append(m.Memories, r.limits())
 		}
@@ -304,24 +320,30 @@ func AppendCustom(dst, code []byte, name string, payload []byte) ([]byte, error)
 	if err != nil {
 		return dst, err
 	}
-	dst = append(dst, code[:8]...)
+	dst = append(dst, header...)
 	for _, s := range m.sections {
-		if s.id == secCustom {
-			r := reader{b: s.payload}
+		if s.ID == SectionCustom {
+			r := reader{b: s.Payload}
 			if r.name() == name {
 				continue
 			}
 		}
-		dst = appendSection(dst, s.id, s.payload)
+		dst = AppendSection(dst, s.ID, s.Payload)
 	}
-	body := appendName(nil, name)
-	return appendSection(dst, secCustom, append(body, payload...)), nil
+	return AppendSection(dst, SectionCustom, appendName(nil, name), payload), nil
 }
 
-func appendSection(dst []byte, id byte, payload []byte) []byte {
-	dst = append(dst, id)
-	dst = binary.AppendUvarint(dst, uint64(len(payload)))
-	return append(dst, payload...)
+// AppendSection appends a section whose payload is that of parts, one behind the other.
+func AppendSection(dst []byte, id byte, parts ...[]byte) []byte {
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	dst = binary.AppendUvarint(append(dst, id), uint64(size))
+	for _, p := range parts {
+		dst = append(dst, p...)
+	}
+	return dst
 }
 
 func appendName(dst []byte, s string) []byte {

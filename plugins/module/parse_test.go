@@ -18,7 +18,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	section := func(id byte, payload string) []byte { return wasm(string(appendSection(nil, id, []byte(payload)))) }
+	section := func(id byte, payload string) []byte { return wasm(string(AppendSection(nil, id, []byte(payload)))) }
 	tables := func(n, elements int) []byte {
 		return section(secTable, leb(n)+strings.Repeat("\x70\x00"+leb(elements), n))
 	}

@@ -12,13 +12,13 @@ import (
 
 // oneFunction is a module whose function has so many locals and this body.
 func oneFunction(locals int, body string) []byte {
-	sec := func(id byte, payload []byte) []byte { return appendSection(nil, id, payload) }
+	sec := func(id byte, payload []byte) []byte { return AppendSection(nil, id, payload) }
 	decl := append(binary.AppendUvarint([]byte{1}, uint64(locals)), I32)
 	code := append(decl, body...)
 	code = append(code, opEnd)
 	code = append(binary.AppendUvarint([]byte{1}, uint64(len(code))), code...)
 	m := []byte("\x00asm\x01\x00\x00\x00")
-	for _, s := range [][]byte{sec(secType, []byte("\x01\x60\x00\x00")), sec(secFunction, []byte("\x01\x00")), sec(secMemory, []byte("\x01\x00\x01")), sec(secCode, code)} {
+	for _, s := range [][]byte{sec(secType, []byte("\x01\x60\x00\x00")), sec(secFunction, []byte("\x01\x00")), sec(SectionMemory, []byte("\x01\x00\x01")), sec(secCode, code)} {
 		m = append(m, s...)
 	}
 	return m
@@ -62,7 +62,7 @@ func TestStructure(t *testing.T) {
 		deepest++
 	}
 	types := func(n int) []byte {
-		return appendSection([]byte("\x00asm\x01\x00\x00\x00"), secType, append(append([]byte{1, 0x60}, leb(n)...), times(n, "\x7f")+"\x00"...))
+		return AppendSection([]byte("\x00asm\x01\x00\x00\x00"), secType, append(append([]byte{1, 0x60}, leb(n)...), times(n, "\x7f")+"\x00"...))
 	}
 	for _, c := range []struct {
 		name  string
@@ -110,9 +110,9 @@ func TestStructureTogether(t *testing.T) {
 	body := "\x00" + times(MaxBranches/2, one+"\x0d\x00") + end
 	code := leb(many*6) + times(many*6, leb(len(body))+body)
 	m := []byte("\x00asm\x01\x00\x00\x00")
-	m = appendSection(m, secType, []byte("\x01\x60\x00\x00"))
-	m = appendSection(m, secFunction, []byte(leb(many*6)+times(many*6, "\x00")))
-	m = appendSection(m, secCode, []byte(code))
+	m = AppendSection(m, secType, []byte("\x01\x60\x00\x00"))
+	m = AppendSection(m, secFunction, []byte(leb(many*6)+times(many*6, "\x00")))
+	m = AppendSection(m, secCode, []byte(code))
 	if _, err := Meter(nil, m); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "too long to compile") {
 		t.Errorf("%d functions: %v", many*6, err)
 	}
