@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,6 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
@@ -55,11 +58,11 @@ func (f *addFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.to, "to", "", "add to this `TOOLSET` instead of making one; --name is then the connector's name in it")
 	fs.BoolVar(&f.public, "public", false, "a new toolset is open to everybody who reaches the gateway (default: only on loopback, else an access token is made)")
 	fs.StringVar(&f.policy, "upstream-policy", "", "when an MCP server changes its tools: pin, warn, follow (default pin)")
-	mustComplete(cmd, "upstream-policy", []string{"pin", "warn", "follow"})
+	command.MustComplete(cmd, "upstream-policy", []string{"pin", "warn", "follow"})
 	fs.BoolVar(&f.stateless, "stateless", false, "the MCP server keeps nothing of a caller between calls: all callers share one session")
 	f.profileGiven = func() bool { return fs.Changed("profile") }
 	f.auth.register(cmd)
-	mustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
+	command.MustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
 }
 
 func (a *app) addCommand() *cobra.Command {
@@ -82,10 +85,10 @@ is shown by sluice toolset refresh and waits until it is accepted.`,
   sluice add https://mcp.example.com/mcp --tools 'search_*'
   sluice add https://mcp.example.com/mcp --to shop
   sluice add api.yaml --auth header:Authorization:Bearer --api-key-file key.txt`,
-		Args: exactly(1, "one specification: a file, a URL, or - for stdin"),
+		Args: command.Exactly(1, "one specification: a file, a URL, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
+			c := a.Client()
+			if err := c.Connect(); err != nil {
 				return err
 			}
 			return a.add(cmd.Context(), c, args[0], &f)
@@ -177,22 +180,22 @@ func (a *app) addRest(in *createToolset, f *addFlags) error {
 		in.Test = &admin.TestRequest{Tool: tool}
 		if found {
 			if err := json.Unmarshal([]byte(arguments), &in.Test.Arguments); err != nil {
-				return usagef("--test %s: the arguments are not a JSON object: %w", tool, err)
+				return exit.Usagef("--test %s: the arguments are not a JSON object: %w", tool, err)
 			}
 		}
 	}
 	return nil
 }
 
-func (a *app) add(ctx context.Context, c *apiClient, source string, f *addFlags) error {
+func (a *app) add(ctx context.Context, c *client.Client, source string, f *addFlags) error {
 	if source == "-" && f.auth.stdin() {
-		return usagef("the specification and the key cannot both come from stdin")
+		return exit.Usagef("the specification and the key cannot both come from stdin")
 	}
-	if f.mcp && !isURL(source) {
-		return usagef("--mcp needs the URL of an MCP server")
+	if f.mcp && !command.IsURL(source) {
+		return exit.Usagef("--mcp needs the URL of an MCP server")
 	}
 	if f.to != "" && (f.slug != "" || f.selection != "" || f.useCase != "" || f.cacheSeconds != 0) {
-		return usagef("--slug, --selection, --use-case and --cache are of the whole toolset, not of what is added with --to")
+		return exit.Usagef("--slug, --selection, --use-case and --cache are of the whole toolset, not of what is added with --to")
 	}
 	if f.mcp || looksLikeMCP(source) {
 		return a.addServer(ctx, c, source, f)
@@ -223,17 +226,17 @@ func (a *app) add(ctx context.Context, c *apiClient, source string, f *addFlags)
 	if err != nil || made == nil {
 		return err
 	}
-	return a.object(made, func(w io.Writer) { a.printMade(w, made) })
+	return a.Object(made, func(w io.Writer) { a.printMade(w, made) })
 }
 
 // mayBeServer reports whether what is no specification is an MCP server.
-func (a *app) mayBeServer(ctx context.Context, c *apiClient, source string, spec specification, f *addFlags, err error) bool {
+func (a *app) mayBeServer(ctx context.Context, c *client.Client, source string, spec specification, f *addFlags, err error) bool {
 	return err != nil && spec.url != "" && (problem.Is(err, problem.InvalidSpec) || problem.Is(err, problem.UpstreamStatus)) && a.isServer(ctx, c, source, f)
 }
 
 // fromSource makes a toolset of what is added, or with --dry-run shows it and
 // returns none.
-func (a *app) fromSource(ctx context.Context, c *apiClient, spec specification, f *addFlags) (*admin.CreatedToolset, error) {
+func (a *app) fromSource(ctx context.Context, c *client.Client, spec specification, f *addFlags) (*admin.CreatedToolset, error) {
 	in, err := a.newToolset(spec, f)
 	if err != nil {
 		return nil, err
@@ -261,9 +264,9 @@ func (a *app) openForNode(ctx context.Context, source string, f *addFlags) (spec
 }
 
 // create asks the node for the toolset and says what was done, phase by phase.
-func (a *app) create(ctx context.Context, c *apiClient, spec specification, in createToolset) (*admin.CreatedToolset, error) {
+func (a *app) create(ctx context.Context, c *client.Client, spec specification, in createToolset) (*admin.CreatedToolset, error) {
 	made := new(admin.CreatedToolset)
-	_, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/toolsets", in: in, out: made, wait: true})
+	err := c.Post(ctx, "/v1/toolsets", in, made, client.Wait)
 	if err != nil {
 		if p := problem.As(err); p != nil && p.Kind == problem.InvalidSpec && p.Place.File == "" && !strings.Contains(p.Detail, spec.name) {
 			p.Place.File = spec.name
@@ -275,7 +278,7 @@ func (a *app) create(ctx context.Context, c *apiClient, spec specification, in c
 		return nil, err
 	}
 	var detail admin.ConnectorDetail
-	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/connectors/" + url.PathEscape(made.Connector.Name), out: &detail}); err != nil {
+	if err := c.Get(ctx, "/v1/connectors/"+url.PathEscape(made.Connector.Name), &detail); err != nil {
 		return nil, err
 	}
 	a.sayMade(spec, made, &detail)
@@ -284,53 +287,51 @@ func (a *app) create(ctx context.Context, c *apiClient, spec specification, in c
 
 // firstToken makes the access token of a new toolset that took so long to make that the
 // answer with it could not be waited for.
-func (a *app) firstToken(ctx context.Context, c *apiClient, made *admin.CreatedToolset) error {
+func (a *app) firstToken(ctx context.Context, c *client.Client, made *admin.CreatedToolset) error {
 	if !made.Created || made.Access.Mode != registry.AccessToken || made.Token != nil {
 		return nil
 	}
 	made.Token = new(admin.CreatedAccessToken)
-	_, err := c.do(ctx, apiCall{
-		method: http.MethodPost, path: toolsetPath(&made.ToolsetDetail, "access-tokens"), in: admin.NewAccessToken{Name: "made by sluice add"}, out: made.Token,
-	})
+	err := c.Post(ctx, client.ToolsetPath(&made.ToolsetDetail, "access-tokens"), admin.NewAccessToken{Name: "made by sluice add"}, made.Token)
 	return err
 }
 
 // sayMade says what was made of a specification or a server.
 func (a *app) sayMade(spec specification, made *admin.CreatedToolset, detail *admin.ConnectorDetail) {
 	if made.Source.Kind == "mcp" {
-		a.phase("connect", "%-18s %9s   MCP %s", made.Source.Title, byteSize(made.Source.SizeBytes), made.Source.Spec)
+		a.phase("connect", "%-18s %9s   MCP %s", made.Source.Title, terminal.ByteSize(made.Source.SizeBytes), made.Source.Spec)
 		a.sayGenerated(made, detail)
 		return
 	}
-	a.phase(spec.origin(), "%-18s %9s   OpenAPI %s", spec.short(), byteSize(made.Source.SizeBytes), made.Source.Spec)
-	a.phase("check", "%s, %s", plural(made.Operations, "operation"), methodsText(made.Methods))
+	a.phase(spec.origin(), "%-18s %9s   OpenAPI %s", spec.short(), terminal.ByteSize(made.Source.SizeBytes), made.Source.Spec)
+	a.phase("check", "%s, %s", terminal.Plural(made.Operations, "operation"), methodsText(made.Methods))
 	a.sayGenerated(made, detail)
 }
 
 func (a *app) sayGenerated(made *admin.CreatedToolset, detail *admin.ConnectorDetail) {
 	size := ""
 	if detail.Report.ModuleBytes > 0 {
-		size = "   wasm " + byteSize(detail.Report.ModuleBytes)
+		size = "   wasm " + terminal.ByteSize(detail.Report.ModuleBytes)
 	}
 	a.phase("generate", "connector %s@%s%s   %s   %d ms", made.Connector.Name, made.Connector.Version,
-		size, shortDigest(made.Connector.Digest), detail.Report.DurationMilli)
+		size, terminal.ShortDigest(made.Connector.Digest), detail.Report.DurationMilli)
 	if made.Test != nil {
 		a.sayTest(made.Test)
 	}
 	for _, u := range made.Unsupported[:min(len(made.Unsupported), maxListed)] {
-		a.say("! %s %s is not a tool: %s", u.Method, u.Path, u.Reason)
+		a.Say("! %s %s is not a tool: %s", u.Method, u.Path, u.Reason)
 	}
 	if n := len(made.Unsupported) - maxListed; n > 0 {
-		a.say("! and %s more: sluice toolset get %s -o json", thousands(n), made.Slug)
+		a.Say("! and %s more: sluice toolset get %s -o json", terminal.Thousands(n), made.Slug)
 	}
 	spoken := slices.DeleteFunc(slices.Clone(made.Warnings), func(d admin.Diagnostic) bool {
 		return d.Code != connector.CodeHidden && d.Code != connector.CodeInstruction && d.Code != connector.CodeTextLong
 	})
 	for _, d := range spoken[:min(len(spoken), maxListed)] {
-		a.say("! %s", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
+		a.Say("! %s", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
 	}
 	if n := len(made.Warnings); n > 0 {
-		a.say("! %s: sluice toolset get %s -o json", plural(n, "warning"), made.Slug)
+		a.Say("! %s: sluice toolset get %s -o json", terminal.Plural(n, "warning"), made.Slug)
 	}
 }
 
@@ -339,13 +340,13 @@ const maxListed = 5
 
 // phase prints one line of what was done.
 func (a *app) phase(name, format string, args ...any) {
-	a.say("  %-10s %s", name, fmt.Sprintf(format, args...))
+	a.Say("  %-10s %s", name, fmt.Sprintf(format, args...))
 }
 
 func (a *app) sayTest(t *admin.TestRun) {
 	switch {
 	case t.Passed:
-		a.phase("test", "%s  %d  %s   %s", t.Tool, t.UpstreamStatus, seconds(t.DurationSeconds), tokenLine(t.Tokens.Received, t.Tokens.Result))
+		a.phase("test", "%s  %d  %s   %s", t.Tool, t.UpstreamStatus, terminal.Seconds(t.DurationSeconds), terminal.TokenLine(t.Tokens.Received, t.Tokens.Result))
 	case t.Possible:
 		a.phase("test", "✗ %s  %s", t.Tool, t.Reason)
 	default:
@@ -402,10 +403,10 @@ func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
 		what = "refreshed"
 	}
 	if t.Status == "live" && !t.Changed {
-		fmt.Fprintf(w, "✓ %s is live: %s, definitions %s tokens\n", t.Slug, plural(t.EnabledTools, "tool"), thousands(t.Tokens))
+		fmt.Fprintf(w, "✓ %s is live: %s, definitions %s tokens\n", t.Slug, terminal.Plural(t.EnabledTools, "tool"), terminal.Thousands(t.Tokens))
 		fmt.Fprintf(w, "  Toolset URL   %s\n", t.URL)
 	} else {
-		fmt.Fprintf(w, "✓ %s is %s as a draft: %s, definitions %s tokens\n", t.Slug, what, plural(t.EnabledTools, "tool"), thousands(t.Tokens))
+		fmt.Fprintf(w, "✓ %s is %s as a draft: %s, definitions %s tokens\n", t.Slug, what, terminal.Plural(t.EnabledTools, "tool"), terminal.Thousands(t.Tokens))
 		if t.Test != nil && t.Test.Possible && !t.Test.Passed {
 			fmt.Fprintf(w, "  next   mend it, then: sluice toolset test %s\n", t.Slug)
 		} else {
@@ -456,7 +457,7 @@ func (a *app) adviseAuth(w io.Writer, t *admin.Toolset) {
 				what = "needs authentication"
 			}
 		}
-		fmt.Fprintf(w, "! %s %s: sluice toolset auth %s set %s\n", plural(best.Operations, "tool"), what, t.Slug, authCommand(best.Suggestion))
+		fmt.Fprintf(w, "! %s %s: sluice toolset auth %s set %s\n", terminal.Plural(best.Operations, "tool"), what, t.Slug, authCommand(best.Suggestion))
 		return
 	}
 	fmt.Fprintf(w, "! the specification asks for %s, which is not supported yet\n", methodsText(t.Methods))
@@ -515,7 +516,7 @@ func authCommand(s *admin.Suggest) string {
 		words = append(words, "--api-key-file", "FILE")
 	}
 	for i := range words {
-		words[i] = shellWord(words[i])
+		words[i] = terminal.ShellWord(words[i])
 	}
 	return strings.Join(words, " ")
 }
@@ -526,14 +527,14 @@ func (a *app) adviseCount(w io.Writer, t *admin.Toolset) {
 	switch {
 	case t.Selection == "search":
 	case t.EnabledTools > requestTakes:
-		fmt.Fprintf(w, "! %s: VS Code and the OpenAI API take 128 at most; choose some: sluice toolset tools %s enable GLOB…\n", plural(t.EnabledTools, "tool"), t.Slug)
+		fmt.Fprintf(w, "! %s: VS Code and the OpenAI API take 128 at most; choose some: sluice toolset tools %s enable GLOB…\n", terminal.Plural(t.EnabledTools, "tool"), t.Slug)
 	case t.EnabledTools > cursorShows:
-		fmt.Fprintf(w, "! %s: Cursor shows about 40; choose some: sluice toolset tools %s enable GLOB…\n", plural(t.EnabledTools, "tool"), t.Slug)
+		fmt.Fprintf(w, "! %s: Cursor shows about 40; choose some: sluice toolset tools %s enable GLOB…\n", terminal.Plural(t.EnabledTools, "tool"), t.Slug)
 	}
 }
 
 // preview shows what would be made.
-func (a *app) preview(ctx context.Context, c *apiClient, in createToolset) error {
+func (a *app) preview(ctx context.Context, c *client.Client, in createToolset) error {
 	var p admin.Preview
 	request := struct {
 		Source admin.CreateSource `json:"source"`
@@ -542,20 +543,20 @@ func (a *app) preview(ctx context.Context, c *apiClient, in createToolset) error
 	if in.Source.MCP != nil {
 		request.Auth = in.Auth
 	}
-	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/connectors/preview", in: request, out: &p, wait: true}); err != nil {
+	if err := c.Post(ctx, "/v1/connectors/preview", request, &p, client.Wait); err != nil {
 		return err
 	}
-	return a.object(p, func(w io.Writer) {
+	return a.Object(p, func(w io.Writer) {
 		r := p.Report
-		fmt.Fprintf(w, "%s %s: %s, %s, %s\n", p.Name, r.Version, plural(r.Operations, "operation"), plural(r.ToolCount, "tool"), methodsText(r.Methods))
+		fmt.Fprintf(w, "%s %s: %s, %s, %s\n", p.Name, r.Version, terminal.Plural(r.Operations, "operation"), terminal.Plural(r.ToolCount, "tool"), methodsText(r.Methods))
 		if r.BaseURL != "" {
 			fmt.Fprintf(w, "Base URL  %s\n", r.BaseURL)
 		}
 		for _, t := range p.Tools {
-			fmt.Fprintf(w, "  %-40s %s %s\n", t.Name, t.Operation.Method, printable(t.Operation.Path))
+			fmt.Fprintf(w, "  %-40s %s %s\n", t.Name, t.Operation.Method, terminal.Printable(t.Operation.Path))
 		}
 		for _, u := range r.Unsupported {
-			fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, printable(u.Path), printable(u.Reason))
+			fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 		}
 		for _, d := range r.Warnings {
 			fmt.Fprintf(w, "! %s\n", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
@@ -565,6 +566,6 @@ func (a *app) preview(ctx context.Context, c *apiClient, in createToolset) error
 }
 
 func diagnosticLine(line, column int, pointer, detail string) string {
-	at := placeText(problem.Place{Line: line, Column: column, Pointer: pointer})
-	return printable(strings.TrimSpace(at + "   " + detail))
+	at := exit.PlaceText(problem.Place{Line: line, Column: column, Pointer: pointer})
+	return terminal.Printable(strings.TrimSpace(at + "   " + detail))
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -12,6 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -27,26 +30,23 @@ func (a *app) auditCommand() *cobra.Command {
 func (a *app) auditList() *cobra.Command {
 	limit := 50
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List who changed what, newest first", Args: exactly(0, "no arguments"),
+		Use: "list", Aliases: []string{"ls"}, Short: "List who changed what, newest first", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 || limit > maxAuditRecords {
-				return usagef("--limit is 1 to %d", maxAuditRecords)
+				return exit.Usagef("--limit is 1 to %d", maxAuditRecords)
 			}
-			c, err := a.client()
+			c := a.Client()
+			items, raw, err := client.First[admin.AuditRecord](cmd.Context(), c, "/v1/audit", limit)
 			if err != nil {
 				return err
 			}
-			items, raw, err := some[admin.AuditRecord](cmd.Context(), c, "/v1/audit", limit)
-			if err != nil {
-				return err
-			}
-			return list(a, items, raw, []column[admin.AuditRecord]{
-				{header: "time", value: func(r admin.AuditRecord) string { return r.Time.Local().Format(time.DateTime) }},
-				{header: "action", value: func(r admin.AuditRecord) string { return r.Action }},
-				{header: "resource", value: func(r admin.AuditRecord) string { return r.Resource }},
-				{header: "actor", value: func(r admin.AuditRecord) string { return strings.TrimSpace(r.Actor.Type + " " + r.Actor.ID) }},
-				{header: "from", value: func(r admin.AuditRecord) string { return r.Actor.IP }},
-				{header: "outcome", value: func(r admin.AuditRecord) string { return r.Outcome }},
+			return terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.AuditRecord]{
+				{Header: "time", Value: func(r admin.AuditRecord) string { return r.Time.Local().Format(time.DateTime) }},
+				{Header: "action", Value: func(r admin.AuditRecord) string { return r.Action }},
+				{Header: "resource", Value: func(r admin.AuditRecord) string { return r.Resource }},
+				{Header: "actor", Value: func(r admin.AuditRecord) string { return strings.TrimSpace(r.Actor.Type + " " + r.Actor.ID) }},
+				{Header: "from", Value: func(r admin.AuditRecord) string { return r.Actor.IP }},
+				{Header: "outcome", Value: func(r admin.AuditRecord) string { return r.Outcome }},
 			}, func(r admin.AuditRecord) string { return r.ID })
 		},
 	}
@@ -56,21 +56,17 @@ func (a *app) auditList() *cobra.Command {
 
 func (a *app) auditHead() *cobra.Command {
 	return &cobra.Command{
-		Use: "head", Short: "Print the signed head of the audit log, to keep on another machine", Args: exactly(0, "no arguments"),
+		Use: "head", Short: "Print the signed head of the audit log, to keep on another machine", Args: command.Exactly(0, "no arguments"),
 		Long: `Print number and hash of the newest record of the audit log, signed by the release
 key (a DSSE envelope). Kept on another machine, it shows later whether records were
 removed or changed since: sluice audit verify --head FILE.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			var out admin.AuditHead
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: "/v1/audit/head", out: &out}); err != nil {
+			if err := c.Get(cmd.Context(), "/v1/audit/head", &out); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "%s\n", out.Envelope)
-			return err
+			return a.WriteResult(append(out.Envelope, '\n'))
 		},
 	}
 }
@@ -78,7 +74,7 @@ removed or changed since: sluice audit verify --head FILE.`,
 func (a *app) auditVerify() *cobra.Command {
 	var head string
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Check that no record of the audit log was changed or removed", Args: exactly(0, "no arguments"),
+		Use: "verify", Short: "Check that no record of the audit log was changed or removed", Args: command.Exactly(0, "no arguments"),
 		Long: `Read every record, check that each holds the hash of the one before, and that the log
 reaches its signed head: the one that the control plane keeps outside of its database,
 or with --head one that was kept elsewhere. Exits with 7 when something is wrong.`,
@@ -94,17 +90,14 @@ or with --head one that was kept elsewhere. Exits with 7 when something is wrong
 				}
 				in.Head = b
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			var out admin.VerifiedAudit
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: "/v1/audit/verify", in: in, out: &out}); err != nil {
+			if err := c.Post(cmd.Context(), "/v1/audit/verify", in, &out); err != nil {
 				return err
 			}
-			err = a.object(out, func(w io.Writer) {
+			err := a.Object(out, func(w io.Writer) {
 				if out.OK {
-					fmt.Fprintf(w, "✓ %s, none changed or removed\n", plural(int(min(out.Records, 1<<50)), "record"))
+					fmt.Fprintf(w, "✓ %s, none changed or removed\n", terminal.Plural(int(min(out.Records, 1<<50)), "record"))
 				}
 			})
 			if err == nil && !out.OK {

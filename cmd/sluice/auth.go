@@ -1,15 +1,14 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -108,7 +107,7 @@ func (f *authFlags) request(a *app) (authRequest, error) {
 			return r, err
 		}
 		if r.AuthType == "none" && len(specs) > 1 {
-			return r, usagef("--auth none cannot be combined")
+			return r, exit.Usagef("--auth none cannot be combined")
 		}
 		items = append(items, r)
 	}
@@ -140,7 +139,7 @@ func (f *authFlags) complete(items []authRequest) error {
 		switch items[i].AuthType {
 		case "oauth2", "oidc":
 			if to != nil {
-				return usagef("--auth %s: only one OAuth client can be given here; use the admin API for more", items[i].AuthType)
+				return exit.Usagef("--auth %s: only one OAuth client can be given here; use the admin API for more", items[i].AuthType)
 			}
 			to = &items[i]
 		case "mtls":
@@ -149,9 +148,9 @@ func (f *authFlags) complete(items []authRequest) error {
 	}
 	switch flag := f.oauthOnly(); {
 	case to == nil && flag != "":
-		return usagef("%s belongs to --auth oauth2:CLIENT_ID, oidc:CLIENT_ID or oauth", flag)
+		return exit.Usagef("%s belongs to --auth oauth2:CLIENT_ID, oidc:CLIENT_ID or oauth", flag)
 	case certificates == 0 && (f.certificate != "" || f.privateKey != ""):
-		return usagef("--client-cert and --client-key belong to --auth mtls")
+		return exit.Usagef("--client-cert and --client-key belong to --auth mtls")
 	case to == nil:
 		return nil
 	}
@@ -178,7 +177,7 @@ func (f *authFlags) fill(r *authRequest, from *keySource) error {
 	case "bearer":
 		to, what = &r.Token, "Token: "
 	case "basic":
-		to, what = &r.Password, "Password of "+printable(r.Username)+": "
+		to, what = &r.Password, "Password of "+terminal.Printable(r.Username)+": "
 	case "oauth2", "oidc":
 		to, what = &r.ClientSecret, "Client secret: "
 		if r.Grant == "authorization_code" && from.empty() {
@@ -194,13 +193,13 @@ func (f *authFlags) fill(r *authRequest, from *keySource) error {
 
 func (f *authFlags) fillCertificate(r *authRequest, a *app) error {
 	if f.certificate == "" || f.privateKey == "" {
-		return usagef("--auth mtls needs --client-cert FILE and --client-key FILE")
+		return exit.Usagef("--auth mtls needs --client-cert FILE and --client-key FILE")
 	}
-	chain, err := a.readSecretText(f.certificate)
+	chain, err := a.ReadSecretText(f.certificate)
 	if err != nil {
 		return err
 	}
-	key, err := a.readSecretText(f.privateKey)
+	key, err := a.ReadSecretText(f.privateKey)
 	r.Certificate, r.PrivateKey = chain.Reveal(), key.Reveal()
 	return err
 }
@@ -213,7 +212,7 @@ func parseAuth(spec string) (r authRequest, err error) {
 	r.AuthType = kind
 	needs := func(to *string, form string) (authRequest, error) {
 		if rest == "" {
-			return authRequest{}, usagef("--auth %s needs something after it: %s", kind, form)
+			return authRequest{}, exit.Usagef("--auth %s needs something after it: %s", kind, form)
 		}
 		*to = rest
 		return r, nil
@@ -222,7 +221,7 @@ func parseAuth(spec string) (r authRequest, err error) {
 	case "header":
 		name, prefix, _ := strings.Cut(rest, ":")
 		if name == "" {
-			return authRequest{}, usagef("--auth header needs the name of the header: header:NAME[:PREFIX]")
+			return authRequest{}, exit.Usagef("--auth header needs the name of the header: header:NAME[:PREFIX]")
 		}
 		if prefix != "" {
 			if last := prefix[len(prefix)-1]; last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z' || last >= '0' && last <= '9' {
@@ -233,7 +232,7 @@ func parseAuth(spec string) (r authRequest, err error) {
 		return r, nil
 	case "bearer", "none", "mtls":
 		if rest != "" {
-			return authRequest{}, usagef("--auth %s takes nothing after it; secrets come from files", kind)
+			return authRequest{}, exit.Usagef("--auth %s takes nothing after it; secrets come from files", kind)
 		}
 		return r, nil
 	case "query":
@@ -250,9 +249,9 @@ func parseAuth(spec string) (r authRequest, err error) {
 	case "oauth2", "oidc":
 		return needs(&r.ClientID, kind+":CLIENT_ID")
 	case "":
-		return authRequest{}, usagef("a key needs --auth, for example --auth header:Authorization:Bearer")
+		return authRequest{}, exit.Usagef("a key needs --auth, for example --auth header:Authorization:Bearer")
 	}
-	return authRequest{}, usagef("--auth %s is not known; use header:NAME[:PREFIX], query:NAME, cookie:NAME, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls or none", printable(kind))
+	return authRequest{}, exit.Usagef("--auth %s is not known; use header:NAME[:PREFIX], query:NAME, cookie:NAME, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls or none", terminal.Printable(kind))
 }
 
 // keySource gives the secrets of the command line in their order.
@@ -266,17 +265,17 @@ func (k *keySource) empty() bool { return len(k.files) == 0 && len(k.envs) == 0 
 func (k *keySource) next(question string) (secrets.Secret, error) {
 	switch {
 	case len(k.files) > 0 && len(k.envs) > 0:
-		return secrets.Secret{}, usagef("--api-key-file and --api-key-env cannot both be given")
+		return secrets.Secret{}, exit.Usagef("--api-key-file and --api-key-env cannot both be given")
 	case len(k.files) > 0:
 		path := k.files[0]
 		k.files = k.files[1:]
-		return k.a.readSecretFile(path)
+		return k.a.ReadSecretFile(path)
 	case len(k.envs) > 0:
 		name := k.envs[0]
 		k.envs = k.envs[1:]
-		return k.a.env.secret(name)
+		return k.a.Env.Secret(name)
 	}
-	return k.a.promptSecret(question)
+	return k.a.PromptSecret(question)
 }
 
 // rest refuses secrets that nobody asked for.
@@ -284,45 +283,5 @@ func (k *keySource) rest() error {
 	if k.empty() {
 		return nil
 	}
-	return usagef("there are more keys than --auth flags that take one")
-}
-
-// promptSecret asks for a secret without showing it.
-func (a *app) promptSecret(question string) (secrets.Secret, error) {
-	in, ok := a.stdin.(*os.File)
-	if a.flags.noInput || !ok || !isTerminal(in) {
-		return secrets.Secret{}, usagef("a key is needed: give it with --api-key-file FILE|- or --api-key-env NAME")
-	}
-	fmt.Fprint(a.stderr, question)
-	b, err := term.ReadPassword(int(in.Fd()))
-	fmt.Fprintln(a.stderr)
-	if err != nil {
-		return secrets.Secret{}, fmt.Errorf("reading the key: %w", err)
-	}
-	s := strings.TrimSpace(string(b))
-	if s == "" {
-		return secrets.Secret{}, usagef("the key is empty")
-	}
-	return secrets.New(s), nil
-}
-
-// confirm asks before something that cannot be taken back. Without a terminal it
-// must have been answered with --yes.
-func (a *app) confirm(question string) error {
-	if a.flags.yes {
-		return nil
-	}
-	if a.flags.noInput || !isTerminal(a.stdin) {
-		return usagef("%s Answer with --yes", question)
-	}
-	fmt.Fprintf(a.stderr, "%s [y/N] ", question)
-	line, err := newLineReader(a.stdin, 1<<10).next()
-	if err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	if answer := strings.ToLower(string(line)); answer != "y" && answer != "yes" {
-		fmt.Fprintln(a.stderr, "Nothing was changed.")
-		return silentError(exitFailed)
-	}
-	return nil
+	return exit.Usagef("there are more keys than --auth flags that take one")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,7 +17,10 @@ import (
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
+	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -32,7 +36,7 @@ func (a *app) backupCommand() *cobra.Command {
 	var passphraseFile, identityFile, database, temp string
 	var verify bool
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Write a control plane into one encrypted file, or check one", Args: exactly(1, "one file"),
+		Use: "backup FILE", Short: "Write a control plane into one encrypted file, or check one", Args: command.Exactly(1, "one file"),
 		Long: `Write the records, the registry and the keys of the control plane in the data
 directory into FILE, encrypted with age, for --recipient (age1…, made with
 age-keygen) or with a passphrase. The node may run and publish meanwhile: records,
@@ -48,12 +52,12 @@ Who opens the file has every key of the control plane.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if verify {
 				if len(recipients) > 0 || database != "" {
-					return usagef("--recipient and --database are not for --verify: give --identity or --passphrase-file")
+					return exit.Usagef("--recipient and --database are not for --verify: give --identity or --passphrase-file")
 				}
 				return a.verifyBackup(cmd.Context(), args[0], identityFile, passphraseFile, temp)
 			}
 			if identityFile != "" || temp != "" {
-				return usagef("--identity and --temp belong to --verify")
+				return exit.Usagef("--identity and --temp belong to --verify")
 			}
 			to, err := a.recipients(recipients, passphraseFile)
 			if err != nil {
@@ -79,9 +83,9 @@ func (a *app) writeBackup(ctx context.Context, file, database string, to []age.R
 	}
 	defer func() { _ = st.Close() }() // what was written is committed
 	if err := auditBackup(ctx, st, len(to)); err != nil {
-		fmt.Fprintf(a.stderr, "! the backup is not in the audit log: %v\n", err) // of a directory that cannot be written there is a backup all the same
+		fmt.Fprintf(a.Err, "! the backup is not in the audit log: %v\n", err) // of a directory that cannot be written there is a backup all the same
 	}
-	o := backup.Options{Store: st, Dir: a.dataDir(), Recipients: to, Program: versionOrDevel(), Now: time.Now().UTC()}
+	o := backup.Options{Store: st, Dir: a.DataDir(), Recipients: to, Program: versionOrDevel(), Now: time.Now().UTC()}
 	dir := filepath.Join(o.Dir, datadir.Registry)
 	at, err := artifacts.PlacesOf(dir)
 	if err != nil {
@@ -95,7 +99,7 @@ func (a *app) writeBackup(ctx context.Context, file, database string, to []age.R
 		o.Registry = kept.Files
 	}
 	if file == "-" {
-		_, err := backup.Write(ctx, a.stdout, o)
+		_, err := backup.Write(ctx, a.Out, o)
 		return err
 	}
 	path, err := filepath.Abs(file)
@@ -114,10 +118,10 @@ func (a *app) writeBackup(ctx context.Context, file, database string, to []age.R
 	if err := p.Commit(); err != nil {
 		return err
 	}
-	return a.object(sum, func(w io.Writer) {
-		fmt.Fprintf(w, "%s: %s, %s, %s\n", file, plural(int(sum.Records), "record"), plural(int(sum.Files), "file"), byteSize(sum.Bytes))
+	return a.Object(sum, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: %s, %s, %s\n", file, terminal.Plural(int(sum.Records), "record"), terminal.Plural(int(sum.Files), "file"), terminal.ByteSize(sum.Bytes))
 		sayLeftOut(w, sum)
-		fmt.Fprintf(w, "check it: sluice backup %s --verify\n", shellWord(file))
+		fmt.Fprintf(w, "check it: sluice backup %s --verify\n", terminal.ShellWord(file))
 	})
 }
 
@@ -134,7 +138,7 @@ func auditBackup(ctx context.Context, st *store.Store, recipients int) error {
 // sayLeftOut tells what is not in a backup.
 func sayLeftOut(w io.Writer, sum *backup.Summary) {
 	if sum.Absent > 0 {
-		fmt.Fprintf(w, "! %s of the registry are missing or damaged, none of which a live toolset needs; look with: sluice doctor DIR\n", plural(sum.Absent, "content"))
+		fmt.Fprintf(w, "! %s of the registry are missing or damaged, none of which a live toolset needs; look with: sluice doctor DIR\n", terminal.Plural(sum.Absent, "content"))
 	}
 	if len(sum.Outside) > 0 {
 		fmt.Fprintf(w, "! its secrets are sealed with a key that is not in it: %s; keep the value of SLUICE_MASTER_KEY\n", strings.Join(sum.Outside, ", "))
@@ -144,7 +148,7 @@ func sayLeftOut(w io.Writer, sum *backup.Summary) {
 // openBackup opens a backup; "-" is stdin.
 func (a *app) openBackup(file string) (io.Reader, func() error, error) {
 	if file == "-" {
-		return a.stdin, func() error { return nil }, nil
+		return a.In, func() error { return nil }, nil
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -155,10 +159,10 @@ func (a *app) openBackup(file string) (io.Reader, func() error, error) {
 
 // givenRing has the key-encryption keys that the environment gives; nil: none.
 func (a *app) givenRing() (*secrets.Keyring, error) {
-	if a.env.masterKey.IsZero() {
+	if a.Env.MasterKey.IsZero() {
 		return nil, nil //nolint:nilnil // no key is no fault
 	}
-	return secrets.Parse(a.env.masterKey)
+	return secrets.Parse(a.Env.MasterKey)
 }
 
 func (a *app) verifyBackup(ctx context.Context, file, identityFile, passphraseFile, temp string) error {
@@ -179,9 +183,9 @@ func (a *app) verifyBackup(ctx context.Context, file, identityFile, passphraseFi
 	if err != nil {
 		return err
 	}
-	return a.object(sum, func(w io.Writer) {
-		fmt.Fprintf(w, "%s: whole, and restores: %s, %s, %s of %s\n", file, plural(int(sum.Records), "record"), plural(int(sum.Files), "file"),
-			byteSize(sum.Bytes), sum.Made.Local().Format("2006-01-02 15:04"))
+	return a.Object(sum, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: whole, and restores: %s, %s, %s of %s\n", file, terminal.Plural(int(sum.Records), "record"), terminal.Plural(int(sum.Files), "file"),
+			terminal.ByteSize(sum.Bytes), sum.Made.Local().Format("2006-01-02 15:04"))
 		sayLeftOut(w, sum)
 	})
 }
@@ -190,7 +194,7 @@ func (a *app) restoreCommand() *cobra.Command {
 	var identityFile, passphraseFile, database string
 	var replace bool
 	cmd := &cobra.Command{
-		Use: "restore FILE", Short: "Restore a control plane from a backup", Args: exactly(1, "one backup"),
+		Use: "restore FILE", Short: "Restore a control plane from a backup", Args: command.Exactly(1, "one backup"),
 		Long: `Restore a control plane from a backup into the data directory (--data, new or empty),
 then raise the epoch of its releases, so that edges follow them even if they have seen
 later ones. With --replace the present contents of the data directory are moved to a
@@ -207,7 +211,7 @@ Stop the old control plane first: two of them would publish against each other.`
 			if err != nil {
 				return err
 			}
-			o := backup.RestoreOptions{Dir: a.dataDir(), Replace: replace, Database: a.databaseOf(database, false), Identities: ids, Artifacts: a.artifactsOf}
+			o := backup.RestoreOptions{Dir: a.DataDir(), Replace: replace, Database: a.databaseOf(database, false), Identities: ids, Artifacts: a.artifactsOf}
 			if o.Ring, err = a.givenRing(); err != nil {
 				return err
 			}
@@ -220,14 +224,14 @@ Stop the old control plane first: two of them would publish against each other.`
 			if err != nil {
 				return err
 			}
-			return a.object(sum, func(w io.Writer) {
-				fmt.Fprintf(w, "%s: %s and %s of %s; releases are in epoch %d now\n", o.Dir, plural(int(sum.Records), "record"),
-					plural(int(sum.Files), "file"), sum.Made.Local().Format("2006-01-02 15:04"), sum.Epoch)
+			return a.Object(sum, func(w io.Writer) {
+				fmt.Fprintf(w, "%s: %s and %s of %s; releases are in epoch %d now\n", o.Dir, terminal.Plural(int(sum.Records), "record"),
+					terminal.Plural(int(sum.Files), "file"), sum.Made.Local().Format("2006-01-02 15:04"), sum.Epoch)
 				if sum.Replaced != "" {
 					fmt.Fprintf(w, "what was there is in %s\n", sum.Replaced)
 				}
 				sayLeftOut(w, sum)
-				fmt.Fprintf(w, "start it: sluice serve --data %s\n", shellWord(o.Dir))
+				fmt.Fprintf(w, "start it: sluice serve --data %s\n", terminal.ShellWord(o.Dir))
 			})
 		},
 	}
@@ -242,28 +246,28 @@ Stop the old control plane first: two of them would publish against each other.`
 // databaseOf is where the records are.
 func (a *app) databaseOf(flag string, existing bool) store.Options {
 	o := store.Options{Existing: existing}
-	switch url := first(flag, a.config.Database); {
+	switch url := cmp.Or(flag, a.Config.Database); {
 	case url != "":
 		o.URL = url
-	case !a.env.database.IsZero():
-		o.URL = a.env.database.Reveal()
+	case !a.Env.Database.IsZero():
+		o.URL = a.Env.Database.Reveal()
 	default:
-		o.Path = filepath.Join(a.dataDir(), datadir.Database)
+		o.Path = filepath.Join(a.DataDir(), datadir.Database)
 	}
 	return o
 }
 
 func (a *app) passphrase(file string) (secrets.Secret, error) {
-	s, err := a.readSecretFile(file)
+	s, err := a.ReadSecretFile(file)
 	if err == nil && len(s.Reveal()) < minPassphrase {
-		return s, usagef("the passphrase is shorter than %d characters", minPassphrase)
+		return s, exit.Usagef("the passphrase is shorter than %d characters", minPassphrase)
 	}
 	return s, err
 }
 
 func (a *app) recipients(keys []string, passphraseFile string) ([]age.Recipient, error) {
 	if (len(keys) == 0) == (passphraseFile == "") {
-		return nil, usagef("give --recipient or --passphrase-file: a backup is always encrypted")
+		return nil, exit.Usagef("give --recipient or --passphrase-file: a backup is always encrypted")
 	}
 	if passphraseFile != "" {
 		s, err := a.passphrase(passphraseFile)
@@ -278,14 +282,14 @@ func (a *app) recipients(keys []string, passphraseFile string) ([]age.Recipient,
 	}
 	all, err := age.ParseRecipients(strings.NewReader(strings.Join(keys, "\n")))
 	if err != nil {
-		return nil, usagef("--recipient is not an age public key (age1…); make one with age-keygen")
+		return nil, exit.Usagef("--recipient is not an age public key (age1…); make one with age-keygen")
 	}
 	return all, nil
 }
 
 func (a *app) identities(file, passphraseFile string) ([]age.Identity, error) {
 	if (file == "") == (passphraseFile == "") {
-		return nil, usagef("give --identity or --passphrase-file")
+		return nil, exit.Usagef("give --identity or --passphrase-file")
 	}
 	if passphraseFile != "" {
 		s, err := a.passphrase(passphraseFile)
@@ -298,13 +302,13 @@ func (a *app) identities(file, passphraseFile string) ([]age.Identity, error) {
 		}
 		return []age.Identity{id}, nil
 	}
-	s, err := a.readSecretText(file)
+	s, err := a.ReadSecretText(file)
 	if err != nil {
 		return nil, err
 	}
 	ids, err := age.ParseIdentities(bytes.NewReader(s.AppendTo(nil)))
 	if err != nil {
-		return nil, usagef("%s holds no age secret key (AGE-SECRET-KEY-1…)", printable(file))
+		return nil, exit.Usagef("%s holds no age secret key (AGE-SECRET-KEY-1…)", terminal.Printable(file))
 	}
 	return ids, nil
 }

@@ -13,11 +13,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safehttp"
-	"github.com/sluicegate/sluice/internal/textfilter"
 	"github.com/sluicegate/sluice/internal/tokens"
 )
 
@@ -88,12 +90,12 @@ answered with --input '{"NAME": {"action": "accept", "content": {…}}}'.`,
 		Example: `  sluice call petstore find_pets_by_status status=available
   sluice call petstore add_pet --args '{"name":"Rex","photoUrls":[]}' --trace
   sluice call https://gateway.example/t/petstore get_pet_by_id petId=7`,
-		Args: between(2, -1, "a toolset, a tool and its arguments"),
+		Args: command.Between(2, -1, "a toolset, a tool and its arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), a.flags.timeout)
+			ctx, cancel := context.WithTimeout(cmd.Context(), a.Flags.Timeout)
 			defer cancel()
 			// Who cannot be asked gets the text of the question instead.
-			m, err := a.mcp(ctx, args[0], input != "" || !a.flags.noInput && isTerminal(a.stdin))
+			m, err := a.mcp(ctx, args[0], input != "" || !a.NoInput && terminal.IsTerminal(a.In))
 			if err != nil {
 				return err
 			}
@@ -125,7 +127,7 @@ answered with --input '{"NAME": {"action": "accept", "content": {…}}}'.`,
 
 // mcp connects to a toolset or URL.
 func (a *app) mcp(ctx context.Context, target string, elicits bool) (*streamable.Client, error) {
-	u, err := a.toolsetURL(ctx, target)
+	u, err := a.ToolsetURL(ctx, target)
 	if err != nil {
 		return nil, err
 	}
@@ -135,12 +137,12 @@ func (a *app) mcp(ctx context.Context, target string, elicits bool) (*streamable
 // dialMCP connects to a toolset URL with the access token of the environment.
 func (a *app) dialMCP(ctx context.Context, o streamable.Options) (*streamable.Client, error) {
 	var err error
-	if o.HTTP, err = a.httpClient(); err != nil {
+	if o.HTTP, err = a.HTTPClient(); err != nil {
 		return nil, err
 	}
-	o.Name, o.Access, o.Version = safehttp.Redact(o.URL), a.env.access, versionOrDevel()
-	if a.flags.verbose {
-		o.Trace = a.stderr
+	o.Name, o.Access, o.Version = safehttp.Redact(o.URL), a.Env.Access, versionOrDevel()
+	if a.Flags.Verbose {
+		o.Trace = a.Err
 	}
 	return streamable.Connect(ctx, o)
 }
@@ -169,7 +171,7 @@ func (a *app) toolSchema(ctx context.Context, m *streamable.Client, target, name
 func (a *app) arguments(words []string, text, file string, schema json.RawMessage) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	if text != "" && file != "" {
-		return nil, usagef("--args and --args-file cannot both be given")
+		return nil, exit.Usagef("--args and --args-file cannot both be given")
 	}
 	if file != "" {
 		b, err := a.readText(file)
@@ -180,7 +182,7 @@ func (a *app) arguments(words []string, text, file string, schema json.RawMessag
 	}
 	if text != "" {
 		if err := json.Unmarshal([]byte(text), &out); err != nil || out == nil {
-			return nil, usagef("the arguments are not a JSON object: %s", jsonFault(err))
+			return nil, exit.Usagef("the arguments are not a JSON object: %s", jsonFault(err))
 		}
 	}
 	types, err := propertyTypes(schema)
@@ -192,11 +194,11 @@ func (a *app) arguments(words []string, text, file string, schema json.RawMessag
 	for _, w := range words {
 		name, value, ok := strings.Cut(w, "=")
 		if !ok || name == "" {
-			return nil, usagef("%q is not an argument; write NAME=VALUE, or NAME:=JSON", w)
+			return nil, exit.Usagef("%q is not an argument; write NAME=VALUE, or NAME:=JSON", w)
 		}
 		if strings.HasSuffix(name, ":") {
 			if !json.Valid([]byte(value)) {
-				return nil, usagef("%s is not JSON", w)
+				return nil, exit.Usagef("%s is not JSON", w)
 			}
 			out[strings.TrimSuffix(name, ":")] = json.RawMessage(value)
 			continue
@@ -209,7 +211,7 @@ func (a *app) arguments(words []string, text, file string, schema json.RawMessag
 	for _, name := range order {
 		v, err := typed(types[name], given[name])
 		if err != nil {
-			return nil, usagef("argument %s: %w", name, err)
+			return nil, exit.Usagef("argument %s: %w", name, err)
 		}
 		out[name] = v
 	}
@@ -310,22 +312,22 @@ func (a *app) printCall(answer json.RawMessage, took time.Duration, raw, stages 
 				text.WriteByte('\n')
 			}
 		case c.Type == "resource":
-			fmt.Fprintf(&text, "[%s %s %s, %s of base64]\n", c.Type, c.Resource.URI, c.Resource.MIMEType, byteSize(len(c.Resource.Blob)))
+			fmt.Fprintf(&text, "[%s %s %s, %s of base64]\n", c.Type, c.Resource.URI, c.Resource.MIMEType, terminal.ByteSize(len(c.Resource.Blob)))
 		default:
-			fmt.Fprintf(&text, "[%s %s, %s of base64]\n", c.Type, c.MIMEType, byteSize(len(c.Data)))
+			fmt.Fprintf(&text, "[%s %s, %s of base64]\n", c.Type, c.MIMEType, terminal.ByteSize(len(c.Data)))
 		}
 	}
-	if !raw && a.flags.output == "table" {
+	if !raw && a.Format == "table" {
 		a.sayTrace(&r, took, text.String(), stages)
 	}
-	err := a.object(answer, func(w io.Writer) {
+	err := a.Object(answer, func(w io.Writer) {
 		fmt.Fprint(w, text.String()) // object prints nothing that a terminal obeys
 	})
 	if err != nil {
 		return err
 	}
 	if r.IsError {
-		return silentError(exitToolError)
+		return exit.Silent(exit.ToolError)
 	}
 	return nil
 }
@@ -340,7 +342,7 @@ func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bo
 	}
 	var t callTrace
 	if err := json.Unmarshal(r.Meta[traceKey], &t); err != nil {
-		a.say("%s%s · %s tokens (no trace from this server)", mark, shortDuration(took), thousands(tokens.CountString(text)))
+		a.Say("%s%s · %s tokens (no trace from this server)", mark, terminal.ShortDuration(took), terminal.Thousands(tokens.CountString(text)))
 		return
 	}
 	status := "no answer from the upstream"
@@ -351,17 +353,17 @@ func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bo
 		status += " from the cache"
 	}
 	plugins := t.StagesMs["transform"] + t.StagesMs["plugins"] + t.StagesMs["compress"]
-	a.say("%s%s · %.1f ms (upstream %.1f, plugins %.2f, gateway %.2f)", mark, status, t.TotalMs, t.UpstreamMs, plugins, max(t.TotalMs-t.UpstreamMs-plugins, 0))
+	a.Say("%s%s · %.1f ms (upstream %.1f, plugins %.2f, gateway %.2f)", mark, status, t.TotalMs, t.UpstreamMs, plugins, max(t.TotalMs-t.UpstreamMs-plugins, 0))
 	if t.Tokens.Pretty > 0 && !r.IsError {
-		line := fmt.Sprintf("tokens  pretty %s → minified %s → result %s %s", thousands(t.Tokens.Pretty), thousands(t.Tokens.Minified), thousands(t.Tokens.Result), saving(t.Tokens.Minified, t.Tokens.Result))
-		a.say("%s", strings.TrimSpace(line))
+		line := fmt.Sprintf("tokens  pretty %s → minified %s → result %s %s", terminal.Thousands(t.Tokens.Pretty), terminal.Thousands(t.Tokens.Minified), terminal.Thousands(t.Tokens.Result), terminal.Saving(t.Tokens.Minified, t.Tokens.Result))
+		a.Say("%s", strings.TrimSpace(line))
 	}
 	if t.Program.Failure != "" {
-		a.say("! the response program did not run: %s", t.Program.Failure)
+		a.Say("! the response program did not run: %s", t.Program.Failure)
 	}
 	for _, p := range t.Plugins {
 		if p.Failed {
-			a.say("! plugin %s %s did not run: %s", p.Name, p.Version, safeText(p.Failure))
+			a.Say("! plugin %s %s did not run: %s", p.Name, p.Version, terminal.SafeText(p.Failure))
 		}
 	}
 	if !stages {
@@ -369,7 +371,7 @@ func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bo
 	}
 	for _, name := range stageOrder {
 		if ms, ok := t.StagesMs[name]; ok {
-			a.say("  %-10s %9.3f ms", name, ms)
+			a.Say("  %-10s %9.3f ms", name, ms)
 		}
 	}
 	for _, p := range t.Plugins {
@@ -377,7 +379,7 @@ func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bo
 		if p.Failed {
 			state = ", failed"
 		}
-		a.say("  plugin     %9.3f ms   %s %s (%s), %s → %s bytes%s", p.MS, p.Name, p.Version, shortDigest(p.Digest), thousands(p.BytesIn), thousands(p.Bytes), state)
+		a.Say("  plugin     %9.3f ms   %s %s (%s), %s → %s bytes%s", p.MS, p.Name, p.Version, terminal.ShortDigest(p.Digest), terminal.Thousands(p.BytesIn), terminal.Thousands(p.Bytes), state)
 	}
 	for _, c := range t.Calls {
 		state := ""
@@ -387,11 +389,7 @@ func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bo
 		if c.Outcome != "ok" {
 			state += ", " + c.Outcome
 		}
-		a.say("  call       %9.3f ms   %s (%d), %s bytes in %s tokens → %s bytes%s", c.MS, c.Tool, c.Status, thousands(c.BytesIn), thousands(c.TokensIn), thousands(c.Bytes), state)
+		a.Say("  call       %9.3f ms   %s (%d), %s bytes in %s tokens → %s bytes%s", c.MS, c.Tool, c.Status, terminal.Thousands(c.BytesIn), terminal.Thousands(c.TokensIn), terminal.Thousands(c.Bytes), state)
 	}
-	a.say("  bytes      received %s, minified %s, result %s; %s dropped", thousands(t.Bytes.Received), thousands(t.Bytes.Minified), thousands(t.Bytes.Result), plural(t.Program.FieldsDropped, "field"))
+	a.Say("  bytes      received %s, minified %s, result %s; %s dropped", terminal.Thousands(t.Bytes.Received), terminal.Thousands(t.Bytes.Minified), terminal.Thousands(t.Bytes.Result), terminal.Plural(t.Program.FieldsDropped, "field"))
 }
-
-// safeText takes what a terminal would obey out of text that an upstream wrote;
-// lines and tabs stay.
-func safeText(s string) string { return textfilter.Clean(s) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -53,7 +56,7 @@ func (a *app) callTool(ctx context.Context, m *streamable.Client, call *mcp.Call
 	given := map[string]json.RawMessage{}
 	if input != "" {
 		if err := json.Unmarshal([]byte(input), &given); err != nil {
-			return nil, usagef("--input is not a JSON object: %s", jsonFault(err))
+			return nil, exit.Usagef("--input is not a JSON object: %s", jsonFault(err))
 		}
 	}
 	for range maxRounds {
@@ -87,7 +90,7 @@ func inputResponses(answers map[string]json.RawMessage) (mcp.InputResponseMap, e
 	}
 	var out mcp.InputResponseMap
 	if err := json.Unmarshal(b, &out); err != nil {
-		return nil, usagef("--input has an answer that MCP does not know: %w", err)
+		return nil, exit.Usagef("--input has an answer that MCP does not know: %w", err)
 	}
 	return out, nil
 }
@@ -111,14 +114,14 @@ func (a *app) answerInput(key string, raw json.RawMessage, given map[string]json
 		return nil, problem.New(problem.UpstreamMalformed, "the tool asks something that cannot be read")
 	}
 	if q.Method != "elicitation/create" {
-		return nil, problem.New(problem.InvalidArguments, "the tool asks its client for %s, which the command line does not have", printable(q.Method)).
+		return nil, problem.New(problem.InvalidArguments, "the tool asks its client for %s, which the command line does not have", terminal.Printable(q.Method)).
 			Fix("answer it yourself: --input '{%q: {…}}', or call the tool from an AI application", key)
 	}
-	if a.flags.noInput || !isTerminal(a.stdin) {
-		return nil, problem.New(problem.InvalidArguments, "the tool asks: %s", printable(strings.TrimSpace(q.Params.Message+" "+q.Params.URL))).
+	if a.NoInput || !terminal.IsTerminal(a.In) {
+		return nil, problem.New(problem.InvalidArguments, "the tool asks: %s", terminal.Printable(strings.TrimSpace(q.Params.Message+" "+q.Params.URL))).
 			Fix("answer with --input '{%q: %s}'; action may also be decline or cancel", key, q.template())
 	}
-	fmt.Fprintln(a.stderr, safeText(q.Params.Message))
+	fmt.Fprintln(a.Err, terminal.SafeText(q.Params.Message))
 	if q.Params.Mode == "url" {
 		return a.askOpened(q.Params.URL)
 	}
@@ -132,7 +135,7 @@ func (q *inputRequest) template() string {
 	}
 	content := make([]string, 0, len(q.Params.Schema.Properties))
 	for _, name := range sortedKeys(q.Params.Schema.Properties) {
-		content = append(content, strconv.Quote(printable(name))+": …")
+		content = append(content, strconv.Quote(terminal.Printable(name))+": …")
 	}
 	return `{"action": "accept", "content": {` + strings.Join(content, ", ") + `}}`
 }
@@ -141,8 +144,8 @@ const declined = `{"action":"decline"}`
 
 // askOpened lets a person open a page.
 func (a *app) askOpened(url string) (json.RawMessage, error) {
-	fmt.Fprintf(a.stderr, "Open %s, and press Enter when you are done (n declines): ", printable(url))
-	line, err := newLineReader(a.stdin, 1<<10).next()
+	fmt.Fprintf(a.Err, "Open %s, and press Enter when you are done (n declines): ", terminal.Printable(url))
+	line, err := terminal.NewLineReader(a.In, 1<<10).Next()
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %w", err)
 	}
@@ -156,11 +159,11 @@ func (a *app) askOpened(url string) (json.RawMessage, error) {
 // declines.
 func (a *app) askForm(s *inputSchema) (json.RawMessage, error) {
 	content := map[string]json.RawMessage{}
-	in := newLineReader(a.stdin, 64<<10)
+	in := terminal.NewLineReader(a.In, 64<<10)
 	for _, name := range sortedKeys(s.Properties) {
 		p := s.Properties[name]
 		required := slices.Contains(s.Required, name)
-		label := first(p.Title, name)
+		label := cmp.Or(p.Title, name)
 		if p.Description != "" {
 			label += ", " + p.Description
 		}
@@ -171,14 +174,14 @@ func (a *app) askForm(s *inputSchema) (json.RawMessage, error) {
 			label += " (may be empty)"
 		}
 		for {
-			fmt.Fprintf(a.stderr, "  %s: ", printable(label))
-			line, err := in.next()
+			fmt.Fprintf(a.Err, "  %s: ", terminal.Printable(label))
+			line, err := in.Next()
 			if err != nil {
 				return nil, fmt.Errorf("reading the answer: %w", err)
 			}
 			text := strings.TrimSpace(string(line))
 			if text == "" && required {
-				fmt.Fprintln(a.stderr, "Declined.")
+				fmt.Fprintln(a.Err, "Declined.")
 				return json.RawMessage(declined), nil
 			}
 			if text == "" {
@@ -189,7 +192,7 @@ func (a *app) askForm(s *inputSchema) (json.RawMessage, error) {
 				content[name] = v
 				break
 			}
-			fmt.Fprintf(a.stderr, "  that is no %s\n", first(strings.Join(p.Enum, ", "), p.Type))
+			fmt.Fprintf(a.Err, "  that is no %s\n", cmp.Or(strings.Join(p.Enum, ", "), p.Type))
 		}
 	}
 	b, err := json.Marshal(map[string]any{"action": "accept", "content": content})

@@ -13,6 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/config"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safehttp"
 )
@@ -26,7 +30,7 @@ type clientConfig struct {
 	note    string
 	// file is the application's configuration file and entry what it gets there;
 	// nil: there is nothing to install.
-	file  func(environment) string
+	file  func(config.Environment) string
 	entry func(endpoint) (path []string, value ordered)
 }
 
@@ -56,7 +60,7 @@ func underRoot(path []string, value ordered) string {
 
 // compact writes strings, numbers and objects of them as JSON.
 func compact(value ordered) []byte {
-	b, err := encodeJSON(value)
+	b, err := terminal.EncodeJSON(value)
 	if err != nil {
 		panic("BUG: " + err.Error()) // these always marshal
 	}
@@ -70,9 +74,9 @@ func clientConfigs() []clientConfig {
 		{
 			name: "claude-code", title: "Claude Code",
 			snippet: func(s endpoint) string {
-				return "claude mcp add --transport http " + shellWord(s.name) + " " + shellWord(s.url)
+				return "claude mcp add --transport http " + terminal.ShellWord(s.name) + " " + terminal.ShellWord(s.url)
 			},
-			file:  func(environment) string { return ".mcp.json" },
+			file:  func(config.Environment) string { return ".mcp.json" },
 			entry: func(s endpoint) ([]string, ordered) { return []string{"mcpServers", s.name}, s.remote() },
 		},
 		{
@@ -83,29 +87,31 @@ func clientConfigs() []clientConfig {
 		{
 			name: "cursor", title: "Cursor",
 			snippet: func(s endpoint) string { return cursorLink(s) },
-			file:    func(e environment) string { return filepath.Join(e.home, ".cursor", "mcp.json") },
+			file:    func(e config.Environment) string { return filepath.Join(e.Home, ".cursor", "mcp.json") },
 			entry:   func(s endpoint) ([]string, ordered) { return []string{"mcpServers", s.name}, ordered{{"url", s.url}} },
 		},
 		{
 			name: "vscode", title: "VS Code",
 			snippet: func(s endpoint) string {
-				return "code --add-mcp " + shellWord(string(compact(ordered{{"name", s.name}, {"type", "http"}, {"url", s.url}})))
+				return "code --add-mcp " + terminal.ShellWord(string(compact(ordered{{"name", s.name}, {"type", "http"}, {"url", s.url}})))
 			},
-			file:  func(environment) string { return filepath.Join(".vscode", "mcp.json") },
+			file:  func(config.Environment) string { return filepath.Join(".vscode", "mcp.json") },
 			entry: func(s endpoint) ([]string, ordered) { return []string{"servers", s.name}, s.remote() },
 		},
 		{
 			name: "codex", title: "Codex",
-			snippet: func(s endpoint) string { return "codex mcp add " + shellWord(s.name) + " --url " + shellWord(s.url) },
-			file:    func(e environment) string { return filepath.Join(e.home, ".codex", "config.toml") },
-			entry:   func(s endpoint) ([]string, ordered) { return []string{"mcp_servers", s.name}, ordered{{"url", s.url}} },
+			snippet: func(s endpoint) string {
+				return "codex mcp add " + terminal.ShellWord(s.name) + " --url " + terminal.ShellWord(s.url)
+			},
+			file:  func(e config.Environment) string { return filepath.Join(e.Home, ".codex", "config.toml") },
+			entry: func(s endpoint) ([]string, ordered) { return []string{"mcp_servers", s.name}, ordered{{"url", s.url}} },
 		},
 		{
 			name: "gemini", title: "Gemini CLI",
 			snippet: func(s endpoint) string {
-				return "gemini mcp add --transport http " + shellWord(s.name) + " " + shellWord(s.url)
+				return "gemini mcp add --transport http " + terminal.ShellWord(s.name) + " " + terminal.ShellWord(s.url)
 			},
-			file: func(e environment) string { return filepath.Join(e.home, ".gemini", "settings.json") },
+			file: func(e config.Environment) string { return filepath.Join(e.Home, ".gemini", "settings.json") },
 			entry: func(s endpoint) ([]string, ordered) {
 				return []string{"mcpServers", s.name}, ordered{{"httpUrl", s.url}}
 			},
@@ -118,7 +124,7 @@ func clientConfigs() []clientConfig {
 		},
 		{
 			name: "opencode", title: "opencode",
-			file: func(environment) string { return "opencode.json" },
+			file: func(config.Environment) string { return "opencode.json" },
 			entry: func(s endpoint) ([]string, ordered) {
 				return []string{"mcp", s.name}, ordered{{"type", "remote"}, {"url", s.url}, {"enabled", true}}
 			},
@@ -142,15 +148,15 @@ func clientNames() []string {
 	return names
 }
 
-func claudeDesktopFile(e environment) string {
+func claudeDesktopFile(e config.Environment) string {
 	const file = "claude_desktop_config.json"
 	switch runtime.GOOS {
 	case "darwin":
-		return filepath.Join(e.home, "Library", "Application Support", "Claude", file)
+		return filepath.Join(e.Home, "Library", "Application Support", "Claude", file)
 	case "windows":
-		return filepath.Join(e.appData, "Claude", file)
+		return filepath.Join(e.AppData, "Claude", file)
 	default:
-		return filepath.Join(e.xdg, "Claude", file)
+		return filepath.Join(e.XDG, "Claude", file)
 	}
 }
 
@@ -167,21 +173,7 @@ func curlLine(target, method string, params any) string {
 	if params != nil {
 		m = append(m, member{"params", params})
 	}
-	return "curl -s " + shellWord(target) + " -H 'Content-Type: application/json' -d " + shellWord(string(compact(m)))
-}
-
-// shellWord quotes a word for a POSIX shell where it needs it.
-func shellWord(s string) string {
-	plain := s != ""
-	for _, r := range s {
-		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,", r) {
-			plain = false
-		}
-	}
-	if plain {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return "curl -s " + terminal.ShellWord(target) + " -H 'Content-Type: application/json' -d " + terminal.ShellWord(string(compact(m)))
 }
 
 func (a *app) clientCommand() *cobra.Command {
@@ -192,7 +184,7 @@ func (a *app) clientCommand() *cobra.Command {
 		Short:   "Print or install the configuration of an AI application",
 		Long:    "Print how an AI application is pointed at a toolset, or write it into the\napplication's configuration file: the change is shown first, and the old file is\nkept beside it as .bak.",
 		Example: "  sluice client petstore\n  sluice client petstore --for claude-code\n  sluice client petstore --for cursor --install",
-		Args:    exactly(1, "one toolset"),
+		Args:    command.Exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.clientEndpoint(cmd, args[0])
 			if err != nil {
@@ -200,7 +192,7 @@ func (a *app) clientCommand() *cobra.Command {
 			}
 			if name == "" {
 				if install {
-					return usagef("--install needs --for: %s", strings.Join(clientNames(), ", "))
+					return exit.Usagef("--install needs --for: %s", strings.Join(clientNames(), ", "))
 				}
 				return a.printClients(s)
 			}
@@ -212,16 +204,16 @@ func (a *app) clientCommand() *cobra.Command {
 					return a.install(c, s)
 				}
 				if c.note != "" {
-					a.say("%s", c.note)
+					a.Say("%s", c.note)
 				}
-				return a.write([]byte(c.snippet(s) + "\n"))
+				return a.WriteResult([]byte(c.snippet(s) + "\n"))
 			}
-			return usagef("--for %s is not known; there are: %s", printable(name), strings.Join(clientNames(), ", "))
+			return exit.Usagef("--for %s is not known; there are: %s", terminal.Printable(name), strings.Join(clientNames(), ", "))
 		},
 	}
 	cmd.Flags().StringVar(&name, "for", "", "application: "+strings.Join(clientNames(), ", "))
 	cmd.Flags().BoolVar(&install, "install", false, "write the application's configuration file")
-	mustComplete(cmd, "for", clientNames())
+	command.MustComplete(cmd, "for", clientNames())
 	return cmd
 }
 
@@ -231,23 +223,19 @@ func (a *app) clientEndpoint(cmd *cobra.Command, toolset string) (endpoint, erro
 	if err != nil {
 		return endpoint{}, err
 	}
-	if isURL(toolset) {
+	if command.IsURL(toolset) {
 		u, err := url.Parse(toolset)
 		if err != nil || u.Host == "" {
 			return endpoint{}, problem.New(problem.InvalidArgument, "%q is not a URL", safehttp.Redact(toolset))
 		}
 		return endpoint{name: filepath.Base(u.Path), url: toolset, executable: exe}, nil
 	}
-	c, err := a.client()
-	if err != nil {
-		return endpoint{}, err
-	}
-	t, _, err := c.toolset(cmd.Context(), toolset)
+	t, _, err := a.Client().Toolset(cmd.Context(), toolset)
 	if err != nil {
 		return endpoint{}, err
 	}
 	if t.Revision == 0 {
-		a.say("! %s is a draft: its URL answers after sluice toolset test %s", t.Slug, t.Slug)
+		a.Say("! %s is a draft: its URL answers after sluice toolset test %s", t.Slug, t.Slug)
 	}
 	return endpoint{name: t.Slug, url: t.URL, executable: exe}, nil
 }
@@ -262,12 +250,12 @@ func (a *app) printClients(s endpoint) error {
 	for _, c := range clientConfigs() {
 		p := printed{Client: c.name, Config: c.snippet(s)}
 		if c.file != nil {
-			p.File = c.file(a.env)
+			p.File = c.file(a.Env)
 		}
 		out = append(out, p)
 	}
-	if a.flags.output != "table" && a.flags.output != "wide" {
-		return list(a, out, nil, []column[printed]{}, func(p printed) string { return p.Client })
+	if a.Format != "table" && a.Format != "wide" {
+		return terminal.List(&a.Terminal, out, nil, []terminal.Column[printed]{}, func(p printed) string { return p.Client })
 	}
 	var b strings.Builder
 	for i, c := range clientConfigs() {
@@ -276,5 +264,5 @@ func (a *app) printClients(s endpoint) error {
 			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
 		}
 	}
-	return a.write([]byte(b.String()))
+	return a.WriteResult([]byte(b.String()))
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
 	"github.com/spf13/cobra"
 )
@@ -22,23 +24,23 @@ what Claude Desktop and other applications start that take no URLs:
 
 Both protocol eras pass: messages go through unchanged, headers are added.`,
 		Example: "  sluice connect petstore\n  sluice connect https://gateway.example/t/petstore --header-file headers.txt",
-		Args:    exactly(1, "one toolset or URL"),
+		Args:    command.Exactly(1, "one toolset or URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			target, err := a.toolsetURL(cmd.Context(), args[0])
+			target, err := a.ToolsetURL(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			hc, err := a.httpClient()
+			hc, err := a.HTTPClient()
 			if err != nil {
 				return err
 			}
-			b := &streamable.Bridge{URL: target, HTTP: hc, Version: versionOrDevel(), Log: a.say, Explain: asUnreachableText}
+			b := &streamable.Bridge{URL: target, HTTP: hc, Version: versionOrDevel(), Log: a.Say, Explain: asUnreachableText}
 			if headerFile != "" {
 				if b.Header, err = readHeaders(headerFile); err != nil {
 					return err
 				}
 			}
-			return b.Run(cmd.Context(), a.stdin, a.stdout)
+			return b.Run(cmd.Context(), a.In, a.Out)
 		},
 	}
 	cmd.Flags().StringVar(&headerFile, "header-file", "", `file with headers to send, one "Name: value" a line`)
@@ -59,7 +61,7 @@ func readHeaders(path string) (http.Header, error) {
 		}
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || strings.TrimSpace(name) == "" {
-			return nil, usagef("%s has a line that is not a header; write Name: value", path)
+			return nil, exit.Usagef("%s has a line that is not a header; write Name: value", path)
 		}
 		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
@@ -67,7 +69,7 @@ func readHeaders(path string) (http.Header, error) {
 }
 
 func asUnreachableText(err error) string {
-	if p := asUnreachable(err); p != nil {
+	if p := exit.AsUnreachable(err); p != nil {
 		return p.Error()
 	}
 	return err.Error()

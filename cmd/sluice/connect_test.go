@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 // program makes an executable "sluice" of the test binary, see TestMain.
@@ -103,7 +104,7 @@ func TestConnectWithSDK(t *testing.T) {
 func TestLineReaderBound(t *testing.T) {
 	f := func(in string, most int, want string, fails bool) {
 		t.Helper()
-		got, err := newLineReader(strings.NewReader(in), most).next()
+		got, err := terminal.NewLineReader(strings.NewReader(in), most).Next()
 		if string(got) != want || (err != nil) != fails {
 			t.Errorf("next of %.20q (at most %d) = %.20q, %v", in, most, got, err)
 		}

@@ -12,6 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -27,28 +30,25 @@ func (a *app) connectorCommand() *cobra.Command {
 
 func (a *app) connectorList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List connectors of the node", Args: exactly(0, "no arguments"),
+		Use: "list", Aliases: []string{"ls"}, Short: "List connectors of the node", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			items, raw, err := all[admin.Connector](cmd.Context(), c, "/v1/connectors")
+			c := a.Client()
+			items, raw, err := client.All[admin.Connector](cmd.Context(), c, "/v1/connectors")
 			if err != nil {
 				return err
 			}
 			now := time.Now()
-			return list(a, items, raw, []column[admin.Connector]{
-				{header: "name", value: func(c admin.Connector) string { return c.Name }},
-				{header: "version", value: func(c admin.Connector) string { return c.Latest.Version }},
-				{header: "kind", value: func(c admin.Connector) string { return c.Kind }},
-				{header: "tools", value: func(c admin.Connector) string { return thousands(c.Tools) }},
-				{header: "updated", value: func(c admin.Connector) string { return ago(c.UpdatedAt, now) }},
-				{header: "digest", value: func(c admin.Connector) string {
-					if a.flags.output == "wide" {
+			return terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.Connector]{
+				{Header: "name", Value: func(c admin.Connector) string { return c.Name }},
+				{Header: "version", Value: func(c admin.Connector) string { return c.Latest.Version }},
+				{Header: "kind", Value: func(c admin.Connector) string { return c.Kind }},
+				{Header: "tools", Value: func(c admin.Connector) string { return terminal.Thousands(c.Tools) }},
+				{Header: "updated", Value: func(c admin.Connector) string { return terminal.Ago(c.UpdatedAt, now) }},
+				{Header: "digest", Value: func(c admin.Connector) string {
+					if a.Format == "wide" {
 						return c.Latest.Digest
 					}
-					return shortDigest(c.Latest.Digest)
+					return terminal.ShortDigest(c.Latest.Digest)
 				}},
 			}, func(c admin.Connector) string { return c.Name })
 		},
@@ -81,7 +81,7 @@ func (a *app) connectorGenerate() *cobra.Command {
 <name>-<tag>.wasm. No node and no compiler are needed; the same specification gives
 the same bytes.`,
 		Example: "  sluice connector generate petstore.yaml --to .",
-		Args:    exactly(1, "one specification: a file, a URL, or - for stdin"),
+		Args:    command.Exactly(1, "one specification: a file, a URL, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec, err := a.openMain(args[0], main)
 			if err != nil {
@@ -100,7 +100,7 @@ the same bytes.`,
 	}
 	cmd.Flags().StringArrayVar(&overlays, "overlay", nil, "Overlay document to apply, a file or URL; may be repeated")
 	cmd.Flags().StringVar(&main, "main", "", "path of the main document in a directory or archive (default: found)")
-	a.specLimitFlag(cmd)
+	a.SpecLimitFlag(cmd)
 	cmd.Flags().StringVar(&to, "to", ".", "directory to write to, made when it is missing")
 	return cmd
 }
@@ -122,27 +122,27 @@ func (a *app) generate(ctx context.Context, spec *specification, to string) erro
 	if err := atomicfile.Write(path, artifact.Module, 0o644); err != nil {
 		return fmt.Errorf("writing the connector to %s: %w", path, err)
 	}
-	a.phase(spec.origin(), "%-18s %9s   OpenAPI %s", spec.short(), byteSize(len(spec.data)), result.SpecVersion)
-	a.phase("check", "%s, %s", plural(result.Operations, "operation"), methodsText(schemesOf(result.API)))
-	a.phase("generate", "connector %s@%s   wasm %s   %s   %s", artifact.Name, artifact.Version, byteSize(len(artifact.Module)), shortDigest(artifact.Digest), shortDuration(took))
+	a.phase(spec.origin(), "%-18s %9s   OpenAPI %s", spec.short(), terminal.ByteSize(len(spec.data)), result.SpecVersion)
+	a.phase("check", "%s, %s", terminal.Plural(result.Operations, "operation"), methodsText(schemesOf(result.API)))
+	a.phase("generate", "connector %s@%s   wasm %s   %s   %s", artifact.Name, artifact.Version, terminal.ByteSize(len(artifact.Module)), terminal.ShortDigest(artifact.Digest), terminal.ShortDuration(took))
 	for _, u := range result.Unsupported[:min(len(result.Unsupported), maxListed)] {
-		a.say("! %s %s is not a tool: %s", u.Method, printable(u.Path), printable(u.Reason))
+		a.Say("! %s %s is not a tool: %s", u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 	}
 	if n := len(result.Unsupported) - maxListed; n > 0 {
-		a.say("! and %s more: sluice openapi check %s -o json", thousands(n), spec.name)
+		a.Say("! and %s more: sluice openapi check %s -o json", terminal.Thousands(n), spec.name)
 	}
 	if n := len(result.Warnings); n > 0 {
-		a.say("! %s: sluice openapi check %s", plural(n, "finding"), spec.name)
+		a.Say("! %s: sluice openapi check %s", terminal.Plural(n, "finding"), spec.name)
 	}
 	out := generated{
 		File: path, Name: artifact.Name, Version: artifact.Version, Tag: artifact.Tag, Digest: artifact.Digest, Bytes: len(artifact.Module),
 		SpecVersion: result.SpecVersion, SpecDigest: result.Digest, Operations: result.Operations, Tools: artifact.Tools,
 		Unsupported: unsupportedOf(result), Warnings: findingsOf(result),
 	}
-	if a.flags.output == "name" {
-		return a.write([]byte(path + "\n"))
+	if a.Format == "name" {
+		return a.WriteResult([]byte(path + "\n"))
 	}
-	return a.object(out, func(w io.Writer) { fmt.Fprintf(w, "✓ %s: %s\n", path, plural(artifact.Tools, "tool")) })
+	return a.Object(out, func(w io.Writer) { fmt.Fprintf(w, "✓ %s: %s\n", path, terminal.Plural(artifact.Tools, "tool")) })
 }
 
 // compileConnector makes the connector of a specification in this process.

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/cmd/internal/answers"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -26,7 +28,7 @@ func (a *app) decodeCommand() *cobra.Command {
 stands for. JSON is printed as it is. Lines in brackets at the end, which say how
 to get the rest or the next page, are no part of the JSON and go to stderr.`,
 		Example: "  sluice decode answer.txt\n  sluice call issues list_issues -q | sluice decode -",
-		Args:    exactly(1, "one file, or - for stdin"),
+		Args:    command.Exactly(1, "one file, or - for stdin"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := a.readAnswer(args[0])
 			if err != nil {
@@ -37,19 +39,19 @@ to get the rest or the next page, are no part of the JSON and go to stderr.`,
 				return problem.New(problem.InvalidArgument, "%s is neither JSON nor table text nor TOON: %s", nameOfFile(args[0]), err).Because(err)
 			}
 			for _, note := range notes {
-				a.say("%s", note)
+				a.Say("%s", note)
 			}
-			if a.flags.output == "jsonl" {
-				return a.write(append(jsonscan.AppendMinified(nil, doc), '\n'))
+			if a.Format == "jsonl" {
+				return a.WriteResult(append(jsonscan.AppendMinified(nil, doc), '\n'))
 			}
-			return a.writeDocument(doc)
+			return a.WriteDocument(doc)
 		},
 	}
 }
 
 // readAnswer reads a file of an answer, or stdin.
 func (a *app) readAnswer(name string) ([]byte, error) {
-	in := a.stdin
+	in := a.In
 	if name != "-" {
 		f, err := os.Open(name)
 		switch {
@@ -66,7 +68,7 @@ func (a *app) readAnswer(name string) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w", nameOfFile(name), err)
 	}
 	if len(b) > maxFile {
-		return nil, problem.New(problem.InvalidArgument, "%s is larger than %s", nameOfFile(name), byteSize(maxFile))
+		return nil, problem.New(problem.InvalidArgument, "%s is larger than %s", nameOfFile(name), terminal.ByteSize(maxFile))
 	}
 	return b, nil
 }

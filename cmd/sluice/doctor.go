@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safehttp"
 )
@@ -47,9 +52,9 @@ clients, its last test. With a data directory (a path): its key files, records,
 contents, releases, disk and clock, whether a node runs on it or not. --live only asks whether the process is alive, for the
 health check of a container. Exit code 1 when a check fails.`,
 		Example: "  sluice doctor\n  sluice doctor petstore\n  sluice doctor /var/lib/sluice\n  sluice doctor --live",
-		Args:    between(0, 1, "at most one toolset, URL or directory"),
+		Args:    command.Between(0, 1, "at most one toolset, URL or directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), a.flags.timeout)
+			ctx, cancel := context.WithTimeout(cmd.Context(), a.Flags.Timeout)
 			defer cancel()
 			if live {
 				return a.live(ctx)
@@ -58,7 +63,7 @@ health check of a container. Exit code 1 when a check fails.`,
 			switch {
 			case len(args) == 0:
 				d.node(ctx)
-			case isURL(args[0]):
+			case command.IsURL(args[0]):
 				d.url(ctx, args[0], "")
 			case isDirectory(args[0]):
 				d.data(cmd.Context(), args[0])
@@ -80,7 +85,7 @@ func get(ctx context.Context, hc *http.Client, url string) (int, string, error) 
 	}
 	resp, err := hc.Do(req)
 	if err != nil {
-		if p := asUnreachable(err); p != nil {
+		if p := exit.AsUnreachable(err); p != nil {
 			return 0, "", p
 		}
 		return 0, "", fmt.Errorf("asking %s: %w", safehttp.Redact(url), err)
@@ -114,7 +119,7 @@ func (d *doctor) fail(check, detail, remedy string) {
 func (d *doctor) failErr(check string, err error) {
 	p := problem.As(err)
 	if p == nil {
-		p = asUnreachable(err)
+		p = exit.AsUnreachable(err)
 	}
 	if p == nil {
 		d.fail(check, err.Error(), "")
@@ -130,16 +135,16 @@ func (d *doctor) report() error {
 		bad = bad || f.Result == checkFail
 	}
 	var err error
-	if d.flags.output == "table" || d.flags.output == "wide" {
-		err = d.write([]byte(d.text()))
+	if d.Format == "table" || d.Format == "wide" {
+		err = d.WriteResult([]byte(d.text()))
 	} else {
-		err = list(d.app, d.findings, nil, []column[finding]{}, func(f finding) string { return f.Check })
+		err = terminal.List(&d.Terminal, d.findings, nil, []terminal.Column[finding]{}, func(f finding) string { return f.Check })
 	}
 	if err != nil {
 		return err
 	}
 	if bad {
-		return silentError(exitFailed)
+		return exit.Silent(exit.Failed)
 	}
 	return nil
 }
@@ -148,9 +153,9 @@ func (d *doctor) text() string {
 	marks := map[string]string{checkOK: "✓", checkWarn: "!", checkFail: "✗"}
 	var b strings.Builder
 	for _, f := range d.findings {
-		fmt.Fprintf(&b, "%s %s: %s\n", marks[f.Result], f.Check, printable(f.Detail))
+		fmt.Fprintf(&b, "%s %s: %s\n", marks[f.Result], f.Check, terminal.Printable(f.Detail))
 		if f.Remedy != "" {
-			fmt.Fprintf(&b, "    %s\n", printable(f.Remedy))
+			fmt.Fprintf(&b, "    %s\n", terminal.Printable(f.Remedy))
 		}
 	}
 	return b.String()
@@ -158,15 +163,15 @@ func (d *doctor) text() string {
 
 // node checks the node of the data directory, or the server that was named.
 func (d *doctor) node(ctx context.Context) {
-	if d.flags.server == "" && d.env.server == "" {
+	if d.Flags.Server == "" && d.Env.Server == "" {
 		d.dataFiles()
 	}
-	c, err := d.client()
-	if err != nil {
+	c := d.Client()
+	if err := c.Connect(); err != nil {
 		d.failErr("admin API", err)
 		return
 	}
-	status, body, err := get(ctx, c.http, c.base+"/readyz?verbose")
+	status, body, err := get(ctx, c.HTTP, c.Base+"/readyz?verbose")
 	if err != nil {
 		d.failErr("admin API", err)
 		return
@@ -175,15 +180,15 @@ func (d *doctor) node(ctx context.Context) {
 		line = strings.TrimSpace(line)
 		if rest, failed := strings.CutPrefix(line, "[-]"); failed {
 			name, why, _ := strings.Cut(rest, " ")
-			d.fail(name, first(why, "not ready"), "look at the log of the node")
+			d.fail(name, cmp.Or(why, "not ready"), "look at the log of the node")
 		}
 	}
 	if status == http.StatusOK {
-		d.ok("ready", "%s is alive and ready", c.base)
+		d.ok("ready", "%s is alive and ready", c.Base)
 	}
 	var me admin.Me
 	before := time.Now()
-	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/me", out: &me}); err != nil {
+	if err := c.Get(ctx, "/v1/me", &me); err != nil {
 		d.failErr("token", err)
 		return
 	}
@@ -193,7 +198,7 @@ func (d *doctor) node(ctx context.Context) {
 		d.warn("version", fmt.Sprintf("this program is %s, the server %s", versionOrDevel(), me.Version), "use the same version for both")
 	}
 	d.clock(ctx, c, before)
-	items, _, err := all[admin.Toolset](ctx, c, "/v1/toolsets")
+	items, _, err := client.All[admin.Toolset](ctx, c, "/v1/toolsets")
 	if err != nil {
 		d.failErr("toolsets", err)
 		return
@@ -212,7 +217,7 @@ func (d *doctor) node(ctx context.Context) {
 
 // dataFiles checks the files that hold secrets.
 func (d *doctor) dataFiles() {
-	dir := d.dataDir()
+	dir := d.DataDir()
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return // what follows says that no node has run
 	}
@@ -221,7 +226,7 @@ func (d *doctor) dataFiles() {
 	// The key-encryption key is in the environment, wrapped by a command, or in a file.
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(datadir.WrappedKey))); err == nil {
 		names = append(names, datadir.WrappedKey)
-	} else if d.env.masterKey.IsZero() {
+	} else if d.Env.MasterKey.IsZero() {
 		names = append(names, datadir.MasterKey)
 	}
 	for _, name := range names {
@@ -240,12 +245,12 @@ func (d *doctor) dataFiles() {
 }
 
 // clock compares this machine's clock with the server's.
-func (d *doctor) clock(ctx context.Context, c *apiClient, now time.Time) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/livez", http.NoBody)
+func (d *doctor) clock(ctx context.Context, c *client.Client, now time.Time) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Base+"/livez", http.NoBody)
 	if err != nil {
 		return
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return // the API answered a moment ago
 	}
@@ -262,12 +267,12 @@ func (d *doctor) clock(ctx context.Context, c *apiClient, now time.Time) {
 
 // toolset checks one toolset of the node.
 func (d *doctor) toolset(ctx context.Context, name string) {
-	c, err := d.client()
-	if err != nil {
+	c := d.Client()
+	if err := c.Connect(); err != nil {
 		d.failErr("admin API", err)
 		return
 	}
-	t, _, err := c.toolset(ctx, name)
+	t, _, err := c.Toolset(ctx, name)
 	if err != nil {
 		d.failErr(name, err)
 		return
@@ -298,9 +303,9 @@ func (d *doctor) toolset(ctx context.Context, name string) {
 }
 
 // bindings warns of plugins that let through what they were to take out.
-func (d *doctor) bindings(ctx context.Context, c *apiClient, t *admin.ToolsetDetail) {
+func (d *doctor) bindings(ctx context.Context, c *client.Client, t *admin.ToolsetDetail) {
 	var bound admin.ToolsetPlugins
-	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: toolsetPath(t, "plugins"), out: &bound}); err != nil {
+	if err := c.Get(ctx, client.ToolsetPath(t, "plugins"), &bound); err != nil {
 		d.failErr("plugins", err)
 		return
 	}
@@ -317,11 +322,11 @@ func (d *doctor) bindings(ctx context.Context, c *apiClient, t *admin.ToolsetDet
 
 // url checks a toolset URL in both eras of the protocol.
 func (d *doctor) url(ctx context.Context, target, slug string) {
-	name := first(slug, safehttp.Redact(target))
+	name := cmp.Or(slug, safehttp.Redact(target))
 	start := time.Now()
 	m, err := d.dialMCP(ctx, streamable.Options{URL: target})
 	took := time.Since(start)
-	if status, ok := errors.AsType[*streamable.StatusError](err); ok && status.Status == http.StatusUnauthorized && d.env.access.IsZero() {
+	if status, ok := errors.AsType[*streamable.StatusError](err); ok && status.Status == http.StatusUnauthorized && d.Env.Access.IsZero() {
 		d.warn(name, "it needs an access token, so it was not looked at", "set SLUICE_ACCESS_TOKEN to one of its tokens")
 		return
 	}
@@ -338,7 +343,7 @@ func (d *doctor) url(ctx context.Context, target, slug string) {
 			old.Close()
 		}
 	}
-	d.ok(name, "answers in %s (%s)", shortDuration(took), spoken)
+	d.ok(name, "answers in %s (%s)", terminal.ShortDuration(took), spoken)
 	if m.Protocol() < streamable.Modern {
 		d.warn(name, "does not speak MCP "+streamable.Modern, "newer clients fall back to initialize")
 	}
@@ -361,11 +366,11 @@ func (d *doctor) clients(name, slug string, tools []*mcp.Tool) {
 	case n == 0:
 		d.fail(name, "lists no tools", remedy)
 	case n > requestTakes:
-		d.warn(name, plural(n, "tool")+": VS Code and the OpenAI API take 128 at most", remedy)
+		d.warn(name, terminal.Plural(n, "tool")+": VS Code and the OpenAI API take 128 at most", remedy)
 	case n > cursorShows:
-		d.warn(name, plural(n, "tool")+": Cursor shows about 40", remedy)
+		d.warn(name, terminal.Plural(n, "tool")+": Cursor shows about 40", remedy)
 	default:
-		d.ok(name, "%s", plural(n, "tool"))
+		d.ok(name, "%s", terminal.Plural(n, "tool"))
 	}
 	// Clients put the server's name before the tool's and refuse more than 64.
 	const mostName = 64
@@ -377,8 +382,8 @@ func (d *doctor) clients(name, slug string, tools []*mcp.Tool) {
 }
 
 // public names the toolsets that everybody who reaches the gateway may call.
-func (d *doctor) public(ctx context.Context, c *apiClient) {
-	list, _, err := all[admin.Toolset](ctx, c, "/v1/toolsets")
+func (d *doctor) public(ctx context.Context, c *client.Client) {
+	list, _, err := client.All[admin.Toolset](ctx, c, "/v1/toolsets")
 	if err != nil {
 		d.failErr("access", err)
 		return
@@ -396,5 +401,5 @@ func (d *doctor) public(ctx context.Context, c *apiClient) {
 	if n := len(open) - maxListed; n > 0 {
 		shown += fmt.Sprintf(" and %d more", n)
 	}
-	d.warn("access", plural(len(open), "toolset")+" open to everybody who reaches the gateway: "+shown, "close what is not meant to be public: sluice toolset access TOOLSET set token")
+	d.warn("access", terminal.Plural(len(open), "toolset")+" open to everybody who reaches the gateway: "+shown, "close what is not meant to be public: sluice toolset access TOOLSET set token")
 }

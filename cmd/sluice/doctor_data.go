@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/server"
@@ -58,7 +59,7 @@ func (d *doctor) data(ctx context.Context, dir string) {
 			return
 		}
 	}
-	if d.env.masterKey.IsZero() {
+	if d.Env.MasterKey.IsZero() {
 		d.private("keys", keyFile, path(datadir.ReleaseKey), path(datadir.WorkspaceKey))
 	} else {
 		d.private("keys", path(datadir.ReleaseKey), path(datadir.WorkspaceKey))
@@ -111,7 +112,7 @@ func (d *doctor) private(check string, paths ...string) {
 		}
 	}
 	if good {
-		d.ok(check, "%s, readable by the owner only", plural(len(paths), "file"))
+		d.ok(check, "%s, readable by the owner only", terminal.Plural(len(paths), "file"))
 	}
 }
 
@@ -120,9 +121,9 @@ func (d *doctor) space(dir string) {
 	switch {
 	case !known:
 	case free < tightSpace:
-		d.fail("disk", byteSize(free)+" are free", "make room: beyond it nothing can be published, and usage is lost at a stop")
+		d.fail("disk", terminal.ByteSize(free)+" are free", "make room: beyond it nothing can be published, and usage is lost at a stop")
 	default:
-		d.ok("disk", "%s are free", byteSize(free))
+		d.ok("disk", "%s are free", terminal.ByteSize(free))
 	}
 }
 
@@ -131,10 +132,10 @@ func (d *doctor) spool(dir string) {
 	waiting, _ := filepath.Glob(filepath.Join(dir, "*.json"))    // the pattern is valid
 	refused, _ := filepath.Glob(filepath.Join(dir, "*.refused")) // the pattern is valid
 	if len(refused) > 0 {
-		d.warn("usage", plural(len(refused), "report")+" were refused by the control plane and put aside in "+dir, "look at the log of the node; remove them when they are of no use")
+		d.warn("usage", terminal.Plural(len(refused), "report")+" were refused by the control plane and put aside in "+dir, "look at the log of the node; remove them when they are of no use")
 	}
 	if len(waiting) > 0 {
-		d.ok("usage", "%s wait to be posted", plural(len(waiting), "report"))
+		d.ok("usage", "%s wait to be posted", terminal.Plural(len(waiting), "report"))
 	}
 }
 
@@ -156,7 +157,7 @@ func (d *doctor) records(ctx context.Context, st *store.Store) {
 		}
 		audits += n
 	}
-	d.ok("records", "schema as this program's, %s, %s in the audit log", plural(len(ids), "workspace"), plural(int(min(audits, 1<<50)), "record"))
+	d.ok("records", "schema as this program's, %s, %s in the audit log", terminal.Plural(len(ids), "workspace"), terminal.Plural(int(min(audits, 1<<50)), "record"))
 }
 
 // auditHeads compares the audit logs with the heads that were signed and kept outside
@@ -208,7 +209,7 @@ func (d *doctor) contents(ctx context.Context, files *server.Store) {
 		d.fail("contents", fmt.Sprintf("%d of %d do not have the bytes they are named by: %s", len(bad), total, strings.Join(bad[:min(len(bad), 5)], ", ")),
 			"restore a backup; the disk may be failing")
 	default:
-		d.ok("contents", "%d, %s, each as its digest says", total, byteSize(size))
+		d.ok("contents", "%d, %s, each as its digest says", total, terminal.ByteSize(size))
 	}
 }
 
@@ -267,7 +268,7 @@ func (d *doctor) releases(ctx context.Context, kept oci.Backend, keyFile string,
 		case r.Expired(now):
 			d.warn("release of "+g, fmt.Sprintf("%d.%d is past its expiry", rel.Epoch, rel.Revision), "start the control plane: it signs a new one")
 		default:
-			d.ok("release of "+g, "%d.%d, signed by the key of this directory, %s", rel.Epoch, rel.Revision, plural(len(rel.Toolsets), "toolset"))
+			d.ok("release of "+g, "%d.%d, signed by the key of this directory, %s", rel.Epoch, rel.Revision, terminal.Plural(len(rel.Toolsets), "toolset"))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -8,7 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -21,12 +26,12 @@ func (a *app) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hc, err := a.httpClient()
+	hc, err := a.HTTPClient()
 	if err != nil {
 		return err
 	}
 	if at.pin != "" {
-		pin(hc, at.pin)
+		client.Pin(hc, at.pin)
 	}
 	status, body, err := get(ctx, hc, strings.TrimSuffix(at.url, "/")+"/livez")
 	if err != nil {
@@ -35,25 +40,25 @@ func (a *app) live(ctx context.Context) error {
 	if status != http.StatusOK {
 		return problem.New(problem.Unavailable, "the node at %s answered %d", at.url, status)
 	}
-	return a.write([]byte(strings.TrimSpace(body) + "\n"))
+	return a.WriteResult([]byte(strings.TrimSpace(body) + "\n"))
 }
 
 // findLive finds the node: the server that was named; else the first process of the
 // container, by its own command line; else the node of the data directory.
 func (a *app) findLive() (liveTarget, error) {
-	chosen, err := a.chosenContext()
+	chosen, err := a.ChosenContext()
 	if err != nil {
 		return liveTarget{}, err
 	}
-	if server := first(a.flags.server, a.env.server, chosen.Server); server != "" {
+	if server := cmp.Or(a.Flags.Server, a.Env.Server, chosen.Server); server != "" {
 		return liveTarget{url: server}, nil
 	}
-	if a.flags.dataDir == "" && a.mainProcess != nil {
+	if a.Flags.DataDir == "" && a.mainProcess != nil {
 		if args := a.mainProcess(); len(args) > 0 {
 			return a.liveOf(args)
 		}
 	}
-	return a.liveIn(a.dataDir())
+	return a.liveIn(a.DataDir())
 }
 
 // liveIn finds the node of a data directory.
@@ -61,7 +66,7 @@ func (a *app) liveIn(dir string) (liveTarget, error) {
 	for _, name := range []string{datadir.Endpoint, datadir.Operations} {
 		path := filepath.Join(dir, name)
 		if _, err := os.Stat(path); err == nil {
-			at, pin, err := a.readEndpoint(path)
+			at, pin, err := a.ReadEndpoint(path)
 			return liveTarget{at, pin}, err
 		}
 	}
@@ -72,13 +77,13 @@ func (a *app) liveIn(dir string) (liveTarget, error) {
 // liveOf finds the node that a command line of this program starts: by its flags, its
 // configuration file and the environment, as the node itself reads them.
 func (a *app) liveOf(args []string) (liveTarget, error) {
-	other := &app{stdin: a.stdin, stdout: a.stdout, stderr: a.stderr, env: a.env}
+	other := &app{Session: command.Session{Terminal: terminal.Terminal{In: a.In, Out: a.Out, Err: a.Err}, Env: a.Env}}
 	cmd, rest, err := other.rootCommand().Find(args)
 	if err == nil {
 		err = cmd.ParseFlags(rest)
 	}
 	if err == nil {
-		other.config, err = loadConfig(other.flags.configFile, other.env)
+		other.Config, err = config.Load(other.Flags.ConfigFile, other.Env)
 	}
 	if err != nil {
 		return liveTarget{}, err
@@ -89,16 +94,16 @@ func (a *app) liveOf(args []string) (liveTarget, error) {
 		}
 		return ""
 	}
-	listen, cert, key := first(flag("admin-listen"), other.config.AdminListen, defaultAdminListen), flag("admin-tls-cert"), flag("admin-tls-key")
+	listen, cert, key := cmp.Or(flag("admin-listen"), other.Config.AdminListen, config.DefaultAdminListen), flag("admin-tls-cert"), flag("admin-tls-key")
 	if flag("role") == roleEdge {
-		listen, cert = first(flag("ops-listen"), defaultOpsListen), ""
+		listen, cert = cmp.Or(flag("ops-listen"), defaultOpsListen), ""
 	}
 	if _, port, err := net.SplitHostPort(listen); err != nil || port == "0" {
-		return other.liveIn(other.dataDir()) // only the node knows
+		return other.liveIn(other.DataDir()) // only the node knows
 	}
-	at := liveTarget{url: "http://" + dialable(listen)}
+	at := liveTarget{url: "http://" + client.Dialable(listen)}
 	if cert != "" {
-		at.url = "https://" + dialable(listen)
+		at.url = "https://" + client.Dialable(listen)
 		at.pin, err = datadir.PinOf(cert, key)
 	}
 	return at, err

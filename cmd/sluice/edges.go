@@ -14,6 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 func (a *app) edgeCommand() *cobra.Command {
@@ -36,7 +40,7 @@ func parseLabels(pairs []string) (map[string]string, error) {
 	for _, p := range pairs {
 		k, v, ok := strings.Cut(p, "=")
 		if !ok || k == "" || v == "" {
-			return nil, usagef("the label %s is not written NAME=VALUE", printable(p))
+			return nil, exit.Usagef("the label %s is not written NAME=VALUE", terminal.Printable(p))
 		}
 		l[k] = v
 	}
@@ -45,31 +49,28 @@ func parseLabels(pairs []string) (map[string]string, error) {
 
 func (a *app) edgeList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List edges: what they serve, how far behind they are, what is wrong", Args: exactly(0, "no arguments"),
+		Use: "list", Aliases: []string{"ls"}, Short: "List edges: what they serve, how far behind they are, what is wrong", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			items, raw, err := all[admin.Edge](cmd.Context(), c, "/v1/edges")
+			c := a.Client()
+			items, raw, err := client.All[admin.Edge](cmd.Context(), c, "/v1/edges")
 			if err != nil {
 				return err
 			}
 			if len(items) == 0 {
-				a.say("There are no edges yet. Invite one: sluice edge token")
+				a.Say("There are no edges yet. Invite one: sluice edge token")
 			}
 			now := time.Now()
-			return list(a, items, raw, []column[admin.Edge]{
-				{header: "name", value: func(e admin.Edge) string { return e.Name }},
-				{header: "id", value: func(e admin.Edge) string { return e.ID }, wide: true},
-				{header: "state", value: func(e admin.Edge) string { return e.State }},
-				{header: "release", value: func(e admin.Edge) string { return fmt.Sprintf("%d.%d", e.Epoch, e.Revision) }},
-				{header: "lag", value: func(e admin.Edge) string { return strconv.FormatUint(e.Lag, 10) }},
-				{header: "toolsets", value: func(e admin.Edge) string { return thousands(e.Toolsets) }},
-				{header: "labels", value: func(e admin.Edge) string { return labelsText(e.Labels) }},
-				{header: "version", value: func(e admin.Edge) string { return e.Version }, wide: true},
-				{header: "seen", value: func(e admin.Edge) string { return ago(e.LastSeen, now) }},
-				{header: "errors", value: func(e admin.Edge) string { return strings.Join(e.Errors, "; ") }},
+			return terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.Edge]{
+				{Header: "name", Value: func(e admin.Edge) string { return e.Name }},
+				{Header: "id", Value: func(e admin.Edge) string { return e.ID }, Wide: true},
+				{Header: "state", Value: func(e admin.Edge) string { return e.State }},
+				{Header: "release", Value: func(e admin.Edge) string { return fmt.Sprintf("%d.%d", e.Epoch, e.Revision) }},
+				{Header: "lag", Value: func(e admin.Edge) string { return strconv.FormatUint(e.Lag, 10) }},
+				{Header: "toolsets", Value: func(e admin.Edge) string { return terminal.Thousands(e.Toolsets) }},
+				{Header: "labels", Value: func(e admin.Edge) string { return labelsText(e.Labels) }},
+				{Header: "version", Value: func(e admin.Edge) string { return e.Version }, Wide: true},
+				{Header: "seen", Value: func(e admin.Edge) string { return terminal.Ago(e.LastSeen, now) }},
+				{Header: "errors", Value: func(e admin.Edge) string { return strings.Join(e.Errors, "; ") }},
 			}, func(e admin.Edge) string { return e.Name })
 		},
 	}
@@ -90,22 +91,19 @@ the new node, readable by its owner only:
 
 Labels choose what the edge serves: a toolset goes to the edges that have all labels
 of the toolset ("sluice toolset labels"); one without labels goes to every edge.`,
-		Args: exactly(0, "no arguments"),
+		Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := parseLabels(labels)
 			if err != nil {
 				return err
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			in := admin.CreateJoinToken{Name: name, Labels: l, AllWorkspaces: everyone, MaxUses: uses, TTLSeconds: int64(ttl / time.Second)}
 			var out admin.JoinToken
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: "/v1/edges/join-tokens", in: in, out: &out}); err != nil {
+			if err := c.Post(cmd.Context(), "/v1/edges/join-tokens", in, &out); err != nil {
 				return err
 			}
-			return a.object(out, func(w io.Writer) {
+			return a.Object(out, func(w io.Writer) {
 				fmt.Fprintln(w, out.Token)
 			})
 		},
@@ -121,16 +119,13 @@ of the toolset ("sluice toolset labels"); one without labels goes to every edge.
 
 func (a *app) edgeRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke EDGE", Short: "Revoke an edge: it gets nothing more", Args: exactly(1, "one edge"),
+		Use: "revoke EDGE", Short: "Revoke an edge: it gets nothing more", Args: command.Exactly(1, "one edge"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
+			c := a.Client()
+			if err := c.Delete(cmd.Context(), "/v1/edges/"+url.PathEscape(args[0]), nil); err != nil {
 				return err
 			}
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodDelete, path: "/v1/edges/" + url.PathEscape(args[0])}); err != nil {
-				return err
-			}
-			a.say("%s is revoked. It serves what it has until it stops; if the machine is lost, rotate the keys it had: sluice toolset auth TOOLSET set", args[0])
+			a.Say("%s is revoked. It serves what it has until it stops; if the machine is lost, rotate the keys it had: sluice toolset auth TOOLSET set", args[0])
 			return nil
 		},
 	}
@@ -141,26 +136,23 @@ func (a *app) toolsetLabels() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "labels TOOLSET [NAME=VALUE …]", Short: "Show or choose the edges a toolset goes to",
 		Long: "Show or set the labels of a toolset. It goes to the edges that have all of them; without labels it goes to every edge.",
-		Args: between(1, -1, "a toolset and labels"),
+		Args: command.Between(1, -1, "a toolset and labels"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := parseLabels(args[1:])
 			if err != nil {
 				return err
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			call := apiCall{method: http.MethodGet, path: "/v1/toolsets/" + url.PathEscape(args[0]) + "/labels"}
+			c := a.Client()
+			call := client.Call{Method: http.MethodGet, Path: "/v1/toolsets/" + url.PathEscape(args[0]) + "/labels"}
 			if len(l) > 0 || clearAll {
-				call.method, call.in = http.MethodPut, admin.LabelsBody{Labels: l}
+				call.Method, call.In = http.MethodPut, admin.LabelsBody{Labels: l}
 			}
 			var out admin.LabelsBody
-			call.out = &out
-			if _, err := c.do(cmd.Context(), call); err != nil {
+			call.Out = &out
+			if _, err := c.Do(cmd.Context(), call); err != nil {
 				return err
 			}
-			return a.object(out, func(w io.Writer) {
+			return a.Object(out, func(w io.Writer) {
 				if text := labelsText(out.Labels); text != "" {
 					fmt.Fprintln(w, text)
 				} else {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/selection"
 	"github.com/sluicegate/sluice/internal/selection/evaluate"
 )
@@ -27,7 +29,7 @@ right tools are found. A set is a folder with tools.jsonl (id, name, description
 params, server, method, path) and queries.jsonl (id, text, relevant: ids of tools).
 Figures are percent; macro is the mean over the sets.`,
 		Example: "  sluice eval selection sets/\n  sluice eval selection sets/ -o json",
-		Args:    exactly(1, "one folder"),
+		Args:    command.Exactly(1, "one folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sets, err := evaluate.Load(args[0])
 			if err != nil {
@@ -41,13 +43,13 @@ Figures are percent; macro is the mean over the sets.`,
 				scores[s.Name] = evaluate.Run(s, selection.DefaultTable(), nil)
 			}
 			report := evaluate.Macro(scores)
-			return a.object(report, func(w io.Writer) {
+			return a.Object(report, func(w io.Writer) {
 				fmt.Fprintf(w, "%-30s %7s %8s %7s %8s %9s %6s %11s\n", "SET", "TOOLS", "QUERIES", "NDCG@10", "RECALL@5", "RECALL@10", "HIT@1", "COMPLETE@10")
 				line := func(name string, s evaluate.Score) {
 					fmt.Fprintf(w, "%-30s %7d %8d %7.1f %8.1f %9.1f %6.1f %11.1f\n", name, s.Tools, s.Queries, s.NDCG10, s.Recall5, s.Recall10, s.Hit1, s.Complete10)
 				}
 				for _, name := range slices.Sorted(maps.Keys(scores)) {
-					line(printable(name), scores[name])
+					line(terminal.Printable(name), scores[name])
 				}
 				line("macro", report.Macro)
 			})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	"path"
@@ -17,6 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -54,16 +56,13 @@ has everything.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case secrets != "none" && secrets != "sealed":
-				return usagef("--secrets is none or sealed")
+				return exit.Usagef("--secrets is none or sealed")
 			case (secrets == "sealed") != (recipient != ""):
-				return usagef("--secrets sealed and --recipient age1… belong together")
+				return exit.Usagef("--secrets sealed and --recipient age1… belong together")
 			case identity != "" && (recipient == "" || !isDeclaredDir(to)):
-				return usagef("--identity keeps sealed secrets of a directory: give --to DIR and --secrets sealed too")
+				return exit.Usagef("--identity keeps sealed secrets of a directory: give --to DIR and --secrets sealed too")
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			q := url.Values{"toolset": args}
 			if len(args) > 0 {
 				q.Set("toolset", strings.Join(args, ","))
@@ -74,7 +73,7 @@ has everything.`,
 				q.Set("recipient", recipient)
 			}
 			var raw json.RawMessage
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: "/v1/export?" + q.Encode(), out: &raw}); err != nil {
+			if err := c.Get(cmd.Context(), "/v1/export?"+q.Encode(), &raw); err != nil {
 				return err
 			}
 			if !isDeclaredDir(to) {
@@ -82,6 +81,7 @@ has everything.`,
 			}
 			var keys []age.Identity
 			if identity != "" {
+				var err error
 				if keys, err = a.identities(identity, ""); err != nil {
 					return err
 				}
@@ -94,7 +94,7 @@ has everything.`,
 	fs.StringVar(&secrets, "secrets", "none", "none: left out; sealed: encrypted for --recipient")
 	fs.StringVar(&recipient, "recipient", "", "age public key that can open sealed secrets")
 	fs.StringVar(&identity, "identity", "", "file with the age secret key: secrets that did not change keep their sealed text")
-	mustComplete(cmd, "secrets", []string{"none", "sealed"})
+	command.MustComplete(cmd, "secrets", []string{"none", "sealed"})
 	return cmd
 }
 
@@ -106,7 +106,7 @@ func isDeclaredDir(to string) bool {
 // writeDeclared writes one document.
 func (a *app) writeDeclared(to string, raw []byte) error {
 	var b []byte
-	asJSON := strings.EqualFold(filepath.Ext(to), ".json") || to == "-" && (a.flags.output == "json" || a.flags.output == "jsonl")
+	asJSON := strings.EqualFold(filepath.Ext(to), ".json") || to == "-" && (a.Format == "json" || a.Format == "jsonl")
 	if asJSON {
 		var out bytes.Buffer
 		if err := json.Indent(&out, raw, "", "  "); err != nil {
@@ -115,12 +115,12 @@ func (a *app) writeDeclared(to string, raw []byte) error {
 		b = append(out.Bytes(), '\n')
 	} else {
 		var err error
-		if b, err = yamlOf(raw); err != nil {
+		if b, err = terminal.YAML(raw); err != nil {
 			return fmt.Errorf("writing the document: %w", err)
 		}
 	}
 	if to == "-" {
-		return a.write(b)
+		return a.WriteResult(b)
 	}
 	return writeUserFile(to, b)
 }
@@ -163,7 +163,7 @@ func (a *app) writeDeclaredDir(dir string, raw []byte, keys []age.Identity, whol
 		if err != nil {
 			return fmt.Errorf("writing the export: %w", err)
 		}
-		b, err := yamlOf(head)
+		b, err := terminal.YAML(head)
 		if err != nil {
 			return fmt.Errorf("writing the export: %w", err)
 		}
@@ -179,14 +179,14 @@ func (a *app) writeDeclaredDir(dir string, raw []byte, keys []age.Identity, whol
 		}
 		written[slug] = true
 	}
-	a.say("%s: %s", dir, plural(len(toolsets), "toolset"))
+	a.Say("%s: %s", dir, terminal.Plural(len(toolsets), "toolset"))
 	if !whole {
 		return nil
 	}
 	others, _ := filepath.Glob(filepath.Join(abs, "*", toolsetYAML)) // the pattern is valid
 	for _, o := range others {
 		if slug := filepath.Base(filepath.Dir(o)); !written[slug] {
-			a.say("! %s is not on the server any more: remove the directory, or import it again", filepath.Join(dir, slug))
+			a.Say("! %s is not on the server any more: remove the directory, or import it again", filepath.Join(dir, slug))
 		}
 	}
 	return nil
@@ -343,7 +343,7 @@ func yamlOrdered(t object, raw []byte) ([]byte, error) {
 		out.Write(members[name])
 	}
 	out.WriteByte('}')
-	return yamlOf(out.Bytes())
+	return terminal.YAML(out.Bytes())
 }
 
 // keepSealed keeps the sealed texts of a file whose secrets are those of t.

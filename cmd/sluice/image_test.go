@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/config"
 )
 
 // imageOf reads what the image of a Dockerfile runs: environment, command and health check.
@@ -117,7 +120,7 @@ func TestLiveOf(t *testing.T) {
 		"serve --role edge --ops-listen 0.0.0.0:96":           "http://127.0.0.1:96",
 		"run --demo": "http://127.0.0.1:7301",
 	} {
-		a := &app{env: readEnvironment(func(string) string { return "" })}
+		a := &app{Session: command.Session{Env: config.ReadEnvironment(func(string) string { return "" })}}
 		a.mainProcess = func() []string { return strings.Fields(args) }
 		if at, err := a.findLive(); err != nil || at.url != want {
 			t.Errorf("%s: %s, %v; want %s", args, at.url, err, want)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,9 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -27,7 +31,7 @@ func (a *app) importCommand() *cobra.Command {
 	var dryRun, prune bool
 	var identity, reason string
 	cmd := &cobra.Command{
-		Use: "import DIR|FILE|-", Short: "Make toolsets as documents say", Args: exactly(1, "a directory, a file, or -"),
+		Use: "import DIR|FILE|-", Short: "Make toolsets as documents say", Args: command.Exactly(1, "a directory, a file, or -"),
 		Long: `Make the toolsets of the workspace as the documents of "sluice export" say: create
 those that are not there, change those that differ, publish those that are live. What
 is as it should be is left alone. Nothing is read from the network. The whole is
@@ -46,10 +50,7 @@ machine. Toolsets that are not in the documents stay, unless --prune deletes the
 			if err := a.openSealed(d, identity); err != nil {
 				return err
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			q := url.Values{"dryRun": {"true"}}
 			if prune {
 				q.Set("prune", "true")
@@ -58,18 +59,18 @@ machine. Toolsets that are not in the documents stay, unless --prune deletes the
 				q.Set("reason", reason)
 			}
 			var plan admin.ImportPlan
-			tag, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: "/v1/import?" + q.Encode(), in: d.doc, out: &plan})
+			tag, err := c.Do(cmd.Context(), client.Call{Method: http.MethodPost, Path: "/v1/import?" + q.Encode(), In: d.doc, Out: &plan})
 			if err != nil {
 				return d.place(err)
 			}
 			if !dryRun && plan.Changes > 0 {
 				q.Del("dryRun")
 				plan = admin.ImportPlan{}
-				if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: "/v1/import?" + q.Encode(), in: d.doc, out: &plan, ifMatch: tag}); err != nil {
+				if err := c.Post(cmd.Context(), "/v1/import?"+q.Encode(), d.doc, &plan, client.IfMatch(tag)); err != nil {
 					return d.place(err)
 				}
 			}
-			return a.object(plan, func(w io.Writer) { showPlan(w, &plan, d, dryRun) })
+			return a.Object(plan, func(w io.Writer) { showPlan(w, &plan, d, dryRun) })
 		},
 	}
 	fs := cmd.Flags()
@@ -83,7 +84,7 @@ machine. Toolsets that are not in the documents stay, unless --prune deletes the
 func showPlan(w io.Writer, p *admin.ImportPlan, d *declared, dryRun bool) {
 	sign := map[string]string{"create": "+", "update": "~", "delete": "-", "none": "=", "extra": "?"}
 	for _, name := range p.PublisherKeys {
-		fmt.Fprintf(w, "+ publisher key %s\n", printable(name))
+		fmt.Fprintf(w, "+ publisher key %s\n", terminal.Printable(name))
 	}
 	for i := range p.Toolsets {
 		t := &p.Toolsets[i]
@@ -98,29 +99,29 @@ func showPlan(w io.Writer, p *admin.ImportPlan, d *declared, dryRun bool) {
 		for _, c := range t.Changes {
 			switch {
 			case c.Pointer == "":
-				fmt.Fprintf(w, "    %s\n", printable(c.To))
+				fmt.Fprintf(w, "    %s\n", terminal.Printable(c.To))
 			case c.From == "":
-				fmt.Fprintf(w, "  + %s  %s\n", printable(c.Pointer), printable(c.To))
+				fmt.Fprintf(w, "  + %s  %s\n", terminal.Printable(c.Pointer), terminal.Printable(c.To))
 			case c.To == "":
-				fmt.Fprintf(w, "  - %s  %s\n", printable(c.Pointer), printable(c.From))
+				fmt.Fprintf(w, "  - %s  %s\n", terminal.Printable(c.Pointer), terminal.Printable(c.From))
 			default:
-				fmt.Fprintf(w, "  ~ %s  %s → %s\n", printable(c.Pointer), printable(c.From), printable(c.To))
+				fmt.Fprintf(w, "  ~ %s  %s → %s\n", terminal.Printable(c.Pointer), terminal.Printable(c.From), terminal.Printable(c.To))
 			}
 		}
 		for _, m := range t.Warnings {
-			fmt.Fprintf(w, "  ! %s  plugin %s: %s\n", printable(m.Pointer), printable(m.Plugin), safeText(m.Detail))
+			fmt.Fprintf(w, "  ! %s  plugin %s: %s\n", terminal.Printable(m.Pointer), terminal.Printable(m.Plugin), terminal.SafeText(m.Detail))
 		}
 		for _, m := range t.Missing {
-			fmt.Fprintf(w, "  ! %s is missing: the toolset stays a draft; set it with: sluice toolset auth %s set%s\n", printable(m), t.Slug, d.flagOf(t.Slug, m))
+			fmt.Fprintf(w, "  ! %s is missing: the toolset stays a draft; set it with: sluice toolset auth %s set%s\n", terminal.Printable(m), t.Slug, d.flagOf(t.Slug, m))
 		}
 	}
 	switch {
 	case p.Changes == 0:
 		fmt.Fprintln(w, "nothing to change")
 	case dryRun:
-		fmt.Fprintf(w, "%s to make; nothing was changed\n", plural(p.Changes, "change"))
+		fmt.Fprintf(w, "%s to make; nothing was changed\n", terminal.Plural(p.Changes, "change"))
 	default:
-		fmt.Fprintf(w, "%s made\n", plural(p.Changes, "change"))
+		fmt.Fprintf(w, "%s made\n", terminal.Plural(p.Changes, "change"))
 	}
 }
 
@@ -154,7 +155,7 @@ func (d *declared) flagOf(slug, pointer string) string {
 	for _, t := range d.toolsets() {
 		if connectors := connectorsOf(t); t["slug"] == slug && i < len(connectors) {
 			name, _ := connectors[i]["name"].(string)
-			return " --connector " + shellWord(name)
+			return " --connector " + terminal.ShellWord(name)
 		}
 	}
 	return ""
@@ -182,7 +183,7 @@ func (d *declared) place(err error) error {
 	move(p)
 	for _, part := range p.Parts {
 		move(part)
-		p.Place.File = first(p.Place.File, part.Place.File) // that of the first is shown above them
+		p.Place.File = cmp.Or(p.Place.File, part.Place.File) // that of the first is shown above them
 	}
 	return err
 }
@@ -190,7 +191,7 @@ func (d *declared) place(err error) error {
 // readDeclared reads a declaration from a directory, a file or stdin.
 func (a *app) readDeclared(from string) (*declared, error) {
 	if from == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.stdin, maxDeclared+1))
+		b, err := io.ReadAll(io.LimitReader(a.In, maxDeclared+1))
 		if err != nil {
 			return nil, fmt.Errorf("reading the document: %w", err)
 		}
@@ -216,7 +217,7 @@ func (a *app) readDeclared(from string) (*declared, error) {
 	}
 	names, _ := filepath.Glob(filepath.Join(from, "*", toolsetYAML)) // sorted
 	if len(names) == 0 {
-		return nil, problem.New(problem.InvalidArgument, "%s has no toolset: no %s in a directory of it", from, toolsetYAML).Fix("make it with: sluice export --to %s", shellWord(from))
+		return nil, problem.New(problem.InvalidArgument, "%s has no toolset: no %s in a directory of it", from, toolsetYAML).Fix("make it with: sluice export --to %s", terminal.ShellWord(from))
 	}
 	toolsets := make([]any, 0, len(names))
 	for _, name := range names {
@@ -352,7 +353,7 @@ func (a *app) openSealed(d *declared, identity string) error {
 		}
 	}
 	if skipped > 0 {
-		a.say("! %s not opened: give --identity FILE to set them", plural(skipped, "sealed secret"))
+		a.Say("! %s not opened: give --identity FILE to set them", terminal.Plural(skipped, "sealed secret"))
 	}
 	return nil
 }
@@ -374,12 +375,12 @@ func parseYAML(name string, b []byte) (object, error) {
 	var out object
 	if strings.HasPrefix(strings.TrimSpace(string(b)), "{") {
 		if err := json.Unmarshal(b, &out); err != nil {
-			return nil, problem.New(problem.InvalidArgument, "the file is not JSON: %s", printable(err.Error())).At(name, 0, 0, "")
+			return nil, problem.New(problem.InvalidArgument, "the file is not JSON: %s", terminal.Printable(err.Error())).At(name, 0, 0, "")
 		}
 		return out, nil
 	}
 	if err := yaml.Unmarshal(b, &out); err != nil {
-		return nil, problem.New(problem.InvalidArgument, "the file is not YAML: %s", printable(err.Error())).At(name, 0, 0, "")
+		return nil, problem.New(problem.InvalidArgument, "the file is not YAML: %s", terminal.Printable(err.Error())).At(name, 0, 0, "")
 	}
 	if out == nil {
 		return nil, problem.New(problem.InvalidArgument, "the file is empty").At(name, 0, 0, "")

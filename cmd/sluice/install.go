@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -28,9 +30,9 @@ func executable() (string, error) {
 // change, asks, and keeps the old file as .bak. It is another program's file.
 func (a *app) install(c clientConfig, s endpoint) error {
 	if c.file == nil {
-		return usagef("%s has no configuration file; do this:\n%s", c.title, c.snippet(s))
+		return exit.Usagef("%s has no configuration file; do this:\n%s", c.title, c.snippet(s))
 	}
-	path := c.file(a.env)
+	path := c.file(a.Env)
 	old, err := os.ReadFile(path)
 	perm := fs.FileMode(0o600)
 	switch {
@@ -53,11 +55,11 @@ func (a *app) install(c clientConfig, s endpoint) error {
 			Fix("add it by hand: sluice client %s --for %s", s.name, c.name).Because(err)
 	}
 	if bytes.Equal(old, changed) {
-		a.say("%s has it already.", path)
+		a.Say("%s has it already.", path)
 		return nil
 	}
-	fmt.Fprint(a.stderr, lineDiff(path, string(old), string(changed)))
-	if err := a.confirm("Write this to " + path + "?"); err != nil {
+	fmt.Fprint(a.Err, lineDiff(path, string(old), string(changed)))
+	if err := a.Confirm("Write this to " + path + "?"); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -71,7 +73,7 @@ func (a *app) install(c clientConfig, s endpoint) error {
 	if err := atomicfile.Write(path, changed, perm); err != nil {
 		return fmt.Errorf("writing the configuration of %s: %w", c.title, err)
 	}
-	a.say("✓ %s is in %s. Restart %s.", s.name, path, c.title)
+	a.Say("✓ %s is in %s. Restart %s.", s.name, path, c.title)
 	return nil
 }
 
@@ -91,11 +93,11 @@ func (o ordered) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		key, err := encodeJSON(m.key)
+		key, err := terminal.EncodeJSON(m.key)
 		if err != nil {
 			return nil, err
 		}
-		value, err := encodeJSON(m.value)
+		value, err := terminal.EncodeJSON(m.value)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +155,7 @@ func setJSON(doc []byte, path []string, value any) ([]byte, error) {
 	if root, err = setMember(root, path, value); err != nil {
 		return nil, err
 	}
-	b, err := encodeJSON(root)
+	b, err := terminal.EncodeJSON(root)
 	if err != nil {
 		return nil, err
 	}

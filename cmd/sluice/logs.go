@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 const (
@@ -37,7 +42,7 @@ type logFlags struct {
 func (a *app) logsCommand() *cobra.Command {
 	var f logFlags
 	cmd := &cobra.Command{
-		Use: "logs [TOOLSET | show CALL | capture TOOLSET [off|errors|all]]", Short: "Show the calls of tools", Args: between(0, 3, "a toolset, or what to do"),
+		Use: "logs [TOOLSET | show CALL | capture TOOLSET [off|errors|all]]", Short: "Show the calls of tools", Args: command.Between(0, 3, "a toolset, or what to do"),
 		Long: `Show the call log: each call of a tool with its caller, how it ended and where its
 time went. Edges report every ten seconds.
 
@@ -59,16 +64,13 @@ keeps the arguments and answers of calls from then on, redacted and cut at 4 KB;
 			case len(args) >= 2 && args[0] == "capture":
 				return a.logCapture(ctx, args[1:])
 			case len(args) > 1:
-				return usagef("%q is not something to do with logs\nusage: %s", args[0], cmd.UseLine())
+				return exit.Usagef("%q is not something to do with logs\nusage: %s", args[0], cmd.UseLine())
 			}
 			q, err := f.query(args)
 			if err != nil {
 				return err
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			if f.follow {
 				since, limit := "", 0
 				if cmd.Flags().Changed("since") {
@@ -95,13 +97,13 @@ keeps the arguments and answers of calls from then on, redacted and cut at 4 KB;
 	fs.DurationVar(&f.slower, "slower", 0, "only calls that took at least so long, such as 500ms")
 	fs.IntVar(&f.limit, "limit", 50, "most calls")
 	fs.BoolVarP(&f.follow, "follow", "f", false, "show calls as they arrive, until interrupted or --limit; --since: and those before")
-	mustComplete(cmd, "outcome", []string{"ok", "tool_error", "upstream_error", "timeout", "denied", "plugin_error", "cancelled", "protocol_error"})
+	command.MustComplete(cmd, "outcome", []string{"ok", "tool_error", "upstream_error", "timeout", "denied", "plugin_error", "cancelled", "protocol_error"})
 	return cmd
 }
 
 func (f *logFlags) query(args []string) (url.Values, error) {
 	if f.limit < 1 || f.limit > maxLogLines {
-		return nil, usagef("--limit is 1 to %d", maxLogLines)
+		return nil, exit.Usagef("--limit is 1 to %d", maxLogLines)
 	}
 	q := url.Values{}
 	if !f.follow {
@@ -134,7 +136,7 @@ func (f *logFlags) query(args []string) (url.Values, error) {
 }
 
 // listLogs shows the newest calls, as many pages as they take.
-func (a *app) listLogs(ctx context.Context, c *apiClient, q url.Values, limit int) error {
+func (a *app) listLogs(ctx context.Context, c *client.Client, q url.Values, limit int) error {
 	var items []admin.LoggedCall
 	omitted, cursor := uint64(0), ""
 	for len(items) < limit {
@@ -143,7 +145,7 @@ func (a *app) listLogs(ctx context.Context, c *apiClient, q url.Values, limit in
 			q.Set("cursor", cursor)
 		}
 		var page admin.Calls
-		if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/calls?" + q.Encode(), out: &page}); err != nil {
+		if err := c.Get(ctx, "/v1/calls?"+q.Encode(), &page); err != nil {
 			return err
 		}
 		items, omitted = append(items, page.Items...), omitted+page.Omitted
@@ -152,17 +154,17 @@ func (a *app) listLogs(ctx context.Context, c *apiClient, q url.Values, limit in
 		}
 	}
 	if len(items) == 0 {
-		a.say("There is no such call in the log.")
+		a.Say("There is no such call in the log.")
 	}
 	if omitted > 0 {
-		a.say("%d more calls are counted (sluice usage) and not in the log: a node logs 4,096 in ten seconds.", omitted)
+		a.Say("%d more calls are counted (sluice usage) and not in the log: a node logs 4,096 in ten seconds.", omitted)
 	}
-	return list(a, items, nil, logColumns(), func(l admin.LoggedCall) string { return l.ID })
+	return terminal.List(&a.Terminal, items, nil, logColumns(), func(l admin.LoggedCall) string { return l.ID })
 }
 
 // followLogs shows calls as they arrive, until it is interrupted or has shown limit
 // (0: without end). With a range it begins with the calls of that range.
-func (a *app) followLogs(ctx context.Context, c *apiClient, q url.Values, since string, limit int) error {
+func (a *app) followLogs(ctx context.Context, c *client.Client, q url.Values, since string, limit int) error {
 	shown := 0
 	show := func(items []admin.LoggedCall) (done bool, err error) {
 		for i := range items {
@@ -179,7 +181,7 @@ func (a *app) followLogs(ctx context.Context, c *apiClient, q url.Values, since 
 	q.Set("limit", strconv.Itoa(logPage))
 	for {
 		var page admin.FollowedCalls
-		if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/calls/follow?" + q.Encode(), out: &page}); err != nil {
+		if err := c.Get(ctx, "/v1/calls/follow?"+q.Encode(), &page); err != nil {
 			return err
 		}
 		if since != "" {
@@ -196,18 +198,18 @@ func (a *app) followLogs(ctx context.Context, c *apiClient, q url.Values, since 
 			return err
 		}
 		q.Set("after", page.Next)
-		q.Set("wait", strconv.Itoa(min(followWait, int(c.timeout/(2*time.Second)))))
+		q.Set("wait", strconv.Itoa(min(followWait, int(c.Timeout/(2*time.Second)))))
 	}
 }
 
 // callsBefore is the newest page of calls of a range that arrived up to a place in the
 // log, oldest first.
-func (a *app) callsBefore(ctx context.Context, c *apiClient, follow url.Values, since, place string) ([]admin.LoggedCall, error) {
+func (a *app) callsBefore(ctx context.Context, c *client.Client, follow url.Values, since, place string) ([]admin.LoggedCall, error) {
 	q := maps.Clone(follow)
 	q.Del("wait")
 	q.Set("range", since)
 	var page admin.Calls
-	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/calls?" + q.Encode(), out: &page}); err != nil {
+	if err := c.Get(ctx, "/v1/calls?"+q.Encode(), &page); err != nil {
 		return nil, err
 	}
 	last, err := strconv.ParseUint(place, 10, 64)
@@ -225,19 +227,19 @@ func (a *app) callsBefore(ctx context.Context, c *apiClient, follow url.Values, 
 // logLine shows one call of --follow: lists are aligned when they are whole, and this
 // one never is.
 func (a *app) logLine(l *admin.LoggedCall) error {
-	switch a.flags.output {
+	switch a.Format {
 	case "json":
-		b, err := encodeJSON(l)
+		b, err := terminal.EncodeJSON(l)
 		if err != nil {
 			return err
 		}
-		return a.writeDocument(selectMembers(b, a.flags.fields))
+		return a.WriteDocument(terminal.SelectMembers(b, a.Fields))
 	case "name":
-		return a.write([]byte(l.ID + "\n"))
+		return a.WriteResult([]byte(l.ID + "\n"))
 	}
-	return a.object(l, func(w io.Writer) {
-		fmt.Fprintf(w, "%s  %-16s %-24s %-32s %8s ms  %6d tokens  %s\n", l.At.Local().Format("15:04:05.000"), printable(outcomeText(l)),
-			printable(first(l.Toolset, l.ToolsetID)), printable(l.Tool), milliseconds(l.Duration.TotalMs), l.Tokens.After, printable(callerText(l)))
+	return a.Object(l, func(w io.Writer) {
+		fmt.Fprintf(w, "%s  %-16s %-24s %-32s %8s ms  %6d tokens  %s\n", l.At.Local().Format("15:04:05.000"), terminal.Printable(outcomeText(l)),
+			terminal.Printable(cmp.Or(l.Toolset, l.ToolsetID)), terminal.Printable(l.Tool), milliseconds(l.Duration.TotalMs), l.Tokens.After, terminal.Printable(callerText(l)))
 	})
 }
 
@@ -255,43 +257,40 @@ func callerText(l *admin.LoggedCall) string {
 	return l.Caller.Kind
 }
 
-func logColumns() []column[admin.LoggedCall] {
+func logColumns() []terminal.Column[admin.LoggedCall] {
 	now := time.Now()
-	return []column[admin.LoggedCall]{
-		{header: "call", wide: true, value: func(l admin.LoggedCall) string { return l.ID }},
-		{header: "when", value: func(l admin.LoggedCall) string { return ago(l.At, now) }},
-		{header: "toolset", value: func(l admin.LoggedCall) string { return first(l.Toolset, l.ToolsetID) }},
-		{header: "tool", value: func(l admin.LoggedCall) string { return l.Tool }},
-		{header: "outcome", value: func(l admin.LoggedCall) string { return outcomeText(&l) }},
-		{header: "ms", value: func(l admin.LoggedCall) string { return milliseconds(l.Duration.TotalMs) }},
-		{header: "upstream ms", value: func(l admin.LoggedCall) string { return milliseconds(l.Duration.UpstreamMs) }},
-		{header: "shape ms", wide: true, value: func(l admin.LoggedCall) string { return milliseconds(l.Duration.ShapeMs) }},
-		{header: "tokens", value: func(l admin.LoggedCall) string { return strconv.FormatUint(l.Tokens.After, 10) }},
-		{header: "revision", wide: true, value: func(l admin.LoggedCall) string { return strconv.FormatUint(l.Revision, 10) }},
-		{header: "caller", value: func(l admin.LoggedCall) string { return callerText(&l) }},
-		{header: "node", wide: true, value: func(l admin.LoggedCall) string { return l.Node }},
-		{header: "request", wide: true, value: func(l admin.LoggedCall) string { return l.Request }},
+	return []terminal.Column[admin.LoggedCall]{
+		{Header: "call", Wide: true, Value: func(l admin.LoggedCall) string { return l.ID }},
+		{Header: "when", Value: func(l admin.LoggedCall) string { return terminal.Ago(l.At, now) }},
+		{Header: "toolset", Value: func(l admin.LoggedCall) string { return cmp.Or(l.Toolset, l.ToolsetID) }},
+		{Header: "tool", Value: func(l admin.LoggedCall) string { return l.Tool }},
+		{Header: "outcome", Value: func(l admin.LoggedCall) string { return outcomeText(&l) }},
+		{Header: "ms", Value: func(l admin.LoggedCall) string { return milliseconds(l.Duration.TotalMs) }},
+		{Header: "upstream ms", Value: func(l admin.LoggedCall) string { return milliseconds(l.Duration.UpstreamMs) }},
+		{Header: "shape ms", Wide: true, Value: func(l admin.LoggedCall) string { return milliseconds(l.Duration.ShapeMs) }},
+		{Header: "tokens", Value: func(l admin.LoggedCall) string { return strconv.FormatUint(l.Tokens.After, 10) }},
+		{Header: "revision", Wide: true, Value: func(l admin.LoggedCall) string { return strconv.FormatUint(l.Revision, 10) }},
+		{Header: "caller", Value: func(l admin.LoggedCall) string { return callerText(&l) }},
+		{Header: "node", Wide: true, Value: func(l admin.LoggedCall) string { return l.Node }},
+		{Header: "request", Wide: true, Value: func(l admin.LoggedCall) string { return l.Request }},
 	}
 }
 
 // showLoggedCall shows one call, with what was captured.
 func (a *app) showLoggedCall(ctx context.Context, id string) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	var out admin.CallDetail
-	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/calls/" + url.PathEscape(id), out: &out}); err != nil {
+	if err := c.Get(ctx, "/v1/calls/"+url.PathEscape(id), &out); err != nil {
 		return err
 	}
-	return a.object(out, func(w io.Writer) {
+	return a.Object(out, func(w io.Writer) {
 		d := &out.Duration
-		fmt.Fprintf(w, "%s  %s\n%s %s, revision %d: %s", out.ID, out.At.Local().Format("2006-01-02 15:04:05.000"), printable(first(out.Toolset, out.ToolsetID)),
-			printable(out.Tool), out.Revision, printable(out.Outcome))
+		fmt.Fprintf(w, "%s  %s\n%s %s, revision %d: %s", out.ID, out.At.Local().Format("2006-01-02 15:04:05.000"), terminal.Printable(cmp.Or(out.Toolset, out.ToolsetID)),
+			terminal.Printable(out.Tool), out.Revision, terminal.Printable(out.Outcome))
 		if out.Cause != "" {
-			fmt.Fprintf(w, " (%s)", printable(out.Cause))
+			fmt.Fprintf(w, " (%s)", terminal.Printable(out.Cause))
 		}
-		fmt.Fprintf(w, "\ncaller %s, node %s, credential %s", printable(callerText(&out.LoggedCall)), printable(out.Node), printable(out.Credential))
+		fmt.Fprintf(w, "\ncaller %s, node %s, credential %s", terminal.Printable(callerText(&out.LoggedCall)), terminal.Printable(out.Node), terminal.Printable(out.Credential))
 		if out.Status != 0 {
 			fmt.Fprintf(w, ", HTTP %d", out.Status)
 		}
@@ -302,26 +301,26 @@ func (a *app) showLoggedCall(ctx context.Context, id string) error {
 			fmt.Fprintf(w, "what it said was not captured\n")
 			return
 		}
-		fmt.Fprintf(w, "\narguments\n%s\n\nanswer\n%s\n", safeText(out.Arguments), safeText(out.Answer))
+		fmt.Fprintf(w, "\narguments\n%s\n\nanswer\n%s\n", terminal.SafeText(out.Arguments), terminal.SafeText(out.Answer))
 	})
 }
 
 // logCapture shows or sets what the log keeps of a toolset's calls.
 func (a *app) logCapture(ctx context.Context, args []string) error {
-	c, t, _, err := a.clientAndToolset(ctx, args[0])
+	c, t, _, err := a.Toolset(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	call := apiCall{method: http.MethodGet, path: toolsetPath(t, "capture")}
+	call := client.Call{Method: http.MethodGet, Path: client.ToolsetPath(t, "capture")}
 	var out admin.CaptureSettings
-	call.out = &out
+	call.Out = &out
 	if len(args) == 2 {
-		call.method, call.in = http.MethodPut, admin.CaptureSettings{Capture: args[1]}
+		call.Method, call.In = http.MethodPut, admin.CaptureSettings{Capture: args[1]}
 	}
-	if _, err := c.do(ctx, call); err != nil {
+	if _, err := c.Do(ctx, call); err != nil {
 		return err
 	}
-	return a.object(out, func(w io.Writer) {
+	return a.Object(out, func(w io.Writer) {
 		what := map[string]string{"errors": "calls that failed", "all": "every call"}[out.Capture]
 		if what == "" {
 			fmt.Fprintf(w, "%s: arguments and answers are not kept\n", t.Slug)

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/config"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
 )
 
 // version is set by the build: -ldflags "-X main.version=v0.1.0".
@@ -17,24 +20,15 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := interruptible(context.Background())
 	defer stop()
-	a := &app{
-		env:    readEnvironment(os.Getenv),
-		stdin:  os.Stdin,
-		stdout: os.Stdout,
-		stderr: os.Stderr,
-
-		mainProcess: firstProcess,
-	}
+	a := &app{mainProcess: firstProcess}
+	a.Env, a.Version = config.ReadEnvironment(os.Getenv), version
+	a.In, a.Out, a.Err = os.Stdin, os.Stdout, os.Stderr
 	return a.execute(ctx, os.Args[1:])
 }
 
 // app is one run of the program.
 type app struct {
-	env            environment
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	flags          globalFlags
-	config         config // read before a command runs
+	command.Session
 	// mainProcess are the arguments of the first process of the container, when it is
 	// this program.
 	mainProcess func() []string
@@ -54,9 +48,9 @@ func interruptible(parent context.Context) (context.Context, func()) {
 				return
 			case <-signals:
 				if n > 0 {
-					os.Exit(exitInterrupted)
+					os.Exit(exit.Interrupted)
 				}
-				cancel(errInterrupted)
+				cancel(exit.ErrInterrupted)
 			}
 		}
 	}()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -12,6 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -24,7 +27,7 @@ func (a *app) mcpCommand() *cobra.Command {
 func (a *app) mcpTest() *cobra.Command {
 	var auth authFlags
 	cmd := &cobra.Command{
-		Use: "test URL", Short: "Connect to an MCP server and list its tools", Args: exactly(1, "the URL of one MCP server"),
+		Use: "test URL", Short: "Connect to an MCP server and list its tools", Args: command.Exactly(1, "the URL of one MCP server"),
 		Long: `Let the node connect to an MCP server: which transport and revision of the protocol it
 speaks, what it is, and its tools with their hashes. Nothing is stored. When it cannot
 be connected to, the cause and what to do about it.`,
@@ -32,15 +35,12 @@ be connected to, the cause and what to do about it.`,
   sluice mcp test https://mcp.example.com/mcp --auth oauth
   sluice mcp test https://mcp.example.com/mcp --auth bearer --api-key-file token.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			got, err := a.connection(cmd.Context(), c, args[0], &auth)
 			if err != nil {
 				return err
 			}
-			return a.object(got, func(w io.Writer) { printConnection(w, got) })
+			return a.Object(got, func(w io.Writer) { printConnection(w, got) })
 		},
 	}
 	auth.register(cmd)
@@ -48,7 +48,7 @@ be connected to, the cause and what to do about it.`,
 }
 
 // connection asks the node what an MCP server is.
-func (a *app) connection(ctx context.Context, c *apiClient, url string, auth *authFlags) (*admin.Connection, error) {
+func (a *app) connection(ctx context.Context, c *client.Client, url string, auth *authFlags) (*admin.Connection, error) {
 	in := struct {
 		URL   string       `json:"url"`
 		Auth  *authRequest `json:"authentication,omitempty"`
@@ -69,7 +69,7 @@ func (a *app) connection(ctx context.Context, c *apiClient, url string, auth *au
 		in.Auth = &request
 	}
 	got := new(admin.Connection)
-	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/mcp/test-connection", in: in, out: got}); err != nil {
+	if err := c.Post(ctx, "/v1/mcp/test-connection", in, got); err != nil {
 		return nil, err
 	}
 	return got, nil
@@ -77,14 +77,14 @@ func (a *app) connection(ctx context.Context, c *apiClient, url string, auth *au
 
 func printConnection(w io.Writer, c *admin.Connection) {
 	transport := map[string]string{"streamable": "Streamable HTTP", "sse": "HTTP with SSE"}[c.Transport]
-	title := strings.TrimSpace(printable(c.Title))
+	title := strings.TrimSpace(terminal.Printable(c.Title))
 	if title == "" {
-		title = printable(c.Name)
+		title = terminal.Printable(c.Name)
 	}
-	fmt.Fprintf(w, "✓ %s %s: MCP %s over %s, %s, %s\n", title, printable(c.Version), c.Protocol, transport, plural(len(c.Tools), "tool"), seconds(c.Seconds))
+	fmt.Fprintf(w, "✓ %s %s: MCP %s over %s, %s, %s\n", title, terminal.Printable(c.Version), c.Protocol, transport, terminal.Plural(len(c.Tools), "tool"), terminal.Seconds(c.Seconds))
 	for _, t := range c.Tools {
 		if t.Unsupported != "" {
-			fmt.Fprintf(w, "! %s cannot be served: %s\n", printable(t.Name), printable(t.Unsupported))
+			fmt.Fprintf(w, "! %s cannot be served: %s\n", terminal.Printable(t.Name), terminal.Printable(t.Unsupported))
 			continue
 		}
 		says := "may change something"
@@ -92,12 +92,12 @@ func printConnection(w io.Writer, c *admin.Connection) {
 			says = "only reads, it says"
 		}
 		text, _, _ := strings.Cut(t.Description, "\n")
-		fmt.Fprintf(w, "  %-32s %5s tokens   %s   %s\n", printable(t.Name), thousands(t.Tokens), says, printable(clipLine(text)))
+		fmt.Fprintf(w, "  %-32s %5s tokens   %s   %s\n", terminal.Printable(t.Name), terminal.Thousands(t.Tokens), says, terminal.Printable(clipLine(text)))
 	}
 	for _, d := range c.Warnings {
 		fmt.Fprintf(w, "! %s\n", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
 	}
-	fmt.Fprintf(w, "  next   sluice add %s\n", shellWord(c.URL))
+	fmt.Fprintf(w, "  next   sluice add %s\n", terminal.ShellWord(c.URL))
 }
 
 // clipLine keeps a line of a list short.
@@ -112,7 +112,7 @@ func clipLine(s string) string {
 // looksLikeMCP reports whether a URL ends the way MCP servers' do.
 func looksLikeMCP(source string) bool {
 	u, err := url.Parse(source)
-	if err != nil || !isURL(source) {
+	if err != nil || !command.IsURL(source) {
 		return false
 	}
 	path := strings.TrimSuffix(u.Path, "/")
@@ -120,13 +120,13 @@ func looksLikeMCP(source string) bool {
 }
 
 // isServer reports whether an MCP server answers at a URL that is no specification.
-func (a *app) isServer(ctx context.Context, c *apiClient, source string, f *addFlags) bool {
+func (a *app) isServer(ctx context.Context, c *client.Client, source string, f *addFlags) bool {
 	_, err := a.connection(ctx, c, source, &f.auth)
 	return err == nil
 }
 
 // addServer makes a toolset of an MCP server.
-func (a *app) addServer(ctx context.Context, c *apiClient, source string, f *addFlags) error {
+func (a *app) addServer(ctx context.Context, c *client.Client, source string, f *addFlags) error {
 	f.mcp = true
 	spec, err := a.openMain(source, "")
 	if err != nil {
@@ -144,7 +144,7 @@ func (a *app) addServer(ctx context.Context, c *apiClient, source string, f *add
 	if err != nil || made == nil {
 		return err
 	}
-	return a.object(made, func(w io.Writer) { a.printMade(w, made) })
+	return a.Object(made, func(w io.Writer) { a.printMade(w, made) })
 }
 
 func (a *app) toolsetUpstream() *cobra.Command {
@@ -162,7 +162,7 @@ that all callers share one session; --stateless=false takes it back. It is a cha
 the draft.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, tag, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, tag, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -172,7 +172,7 @@ the draft.`,
 			}
 			if words := cmd.Flags().Changed("stateless"); len(args) == 2 || words {
 				if len(servers) > 1 {
-					return usagef("toolset %s has several MCP servers: name one with --connector", t.Slug)
+					return exit.Usagef("toolset %s has several MCP servers: name one with --connector", t.Slug)
 				}
 				var out admin.ToolsetConnectorDetail
 				var in admin.PatchConnector
@@ -182,20 +182,18 @@ the draft.`,
 				if words {
 					in.Stateless = &stateless
 				}
-				if _, err := c.do(cmd.Context(), apiCall{
-					method: http.MethodPatch, path: toolsetPath(t, "connectors", servers[0].Name), in: in, out: &out, ifMatch: tag,
-				}); err != nil {
+				if err := c.Patch(cmd.Context(), client.ToolsetPath(t, "connectors", servers[0].Name), in, &out, client.IfMatch(tag)); err != nil {
 					return err
 				}
 				servers[0] = &out.ToolsetConnector
 				if words && t.Status == "live" {
-					a.say("  next   the draft has changed; make it live: sluice toolset test %s --connector %s", t.Slug, servers[0].Name)
+					a.Say("  next   the draft has changed; make it live: sluice toolset test %s --connector %s", t.Slug, servers[0].Name)
 				}
 			}
 			if len(servers) == 1 {
-				return a.object(servers[0].Upstream, func(w io.Writer) { printUpstream(w, t, servers[0]) })
+				return a.Object(servers[0].Upstream, func(w io.Writer) { printUpstream(w, t, servers[0]) })
 			}
-			return a.object(servers, func(w io.Writer) {
+			return a.Object(servers, func(w io.Writer) {
 				for _, s := range servers {
 					printUpstream(w, t, s)
 				}
@@ -231,7 +229,7 @@ func printUpstream(w io.Writer, t *admin.ToolsetDetail, c *admin.ToolsetConnecto
 	}
 	seen := "not looked at since the node started"
 	if u.CheckedAt != nil {
-		seen = "seen " + ago(*u.CheckedAt, time.Now())
+		seen = "seen " + terminal.Ago(*u.CheckedAt, time.Now())
 	}
 	fmt.Fprintf(w, "%s: policy %s, %s\n", name, u.Policy, seen)
 	if u.Stateless {
@@ -241,7 +239,7 @@ func printUpstream(w io.Writer, t *admin.ToolsetDetail, c *admin.ToolsetConnecto
 		fmt.Fprintln(w, "  it tells of changes, and is looked at when it does")
 	}
 	if u.Fault != "" {
-		fmt.Fprintf(w, "! it could not be reached then: %s\n", printable(u.Fault))
+		fmt.Fprintf(w, "! it could not be reached then: %s\n", terminal.Printable(u.Fault))
 	}
 	if u.Quarantined {
 		fmt.Fprintf(w, "! it changed its tools, and the change waits\n  next   sluice toolset diff %s%s   then: sluice toolset refresh %s%s --accept\n", t.Slug, of, t.Slug, of)

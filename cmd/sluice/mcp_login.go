@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -16,7 +17,7 @@ func (f *authFlags) logsIn() bool { return len(f.specs) == 1 && f.isOAuth() }
 
 // serverLogin lets a person log in at an MCP server that is no toolset yet, and
 // returns the login's id.
-func (a *app) serverLogin(ctx context.Context, c *apiClient, server string, f *authFlags) (string, error) {
+func (a *app) serverLogin(ctx context.Context, c *client.Client, server string, f *authFlags) (string, error) {
 	auth, err := f.request(a)
 	if err != nil {
 		return "", err
@@ -27,21 +28,21 @@ func (a *app) serverLogin(ctx context.Context, c *apiClient, server string, f *a
 		Auth authRequest `json:"authentication"`
 	}{server, auth}
 	var begun admin.ServerLoginState
-	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/mcp/logins", in: in, out: &begun}); err != nil {
+	if err := c.Post(ctx, "/v1/mcp/logins", in, &begun); err != nil {
 		return "", err
 	}
 	a.showLogin(ctx, begun.AuthorizationURL, begun.RedirectURL, begun.Registered, !f.noBrowser)
-	a.say("  Waiting … (Ctrl-C stops waiting)")
+	a.Say("  Waiting … (Ctrl-C stops waiting)")
 	tick := time.NewTicker(loginPoll)
 	defer tick.Stop()
 	for {
 		var now admin.ServerLoginState
-		if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/mcp/logins/" + url.PathEscape(begun.ID), out: &now}); err != nil {
+		if err := c.Get(ctx, "/v1/mcp/logins/"+url.PathEscape(begun.ID), &now); err != nil {
 			return "", err
 		}
 		switch now.State {
 		case "done":
-			a.say("✓ logged in")
+			a.Say("✓ logged in")
 			return begun.ID, nil
 		case "failed":
 			return "", problem.New(problem.Unauthenticated, "the login did not succeed: %s", now.Error).Fix("begin again")
@@ -57,15 +58,15 @@ func (a *app) serverLogin(ctx context.Context, c *apiClient, server string, f *a
 // showLogin shows the page of a login, and opens it where there is a person at a
 // browser.
 func (a *app) showLogin(ctx context.Context, page, redirect string, registered, browser bool) {
-	a.say("Open this page to log in; the login ends in the browser in which you go on from it:\n\n  %s\n", page)
+	a.Say("Open this page to log in; the login ends in the browser in which you go on from it:\n\n  %s\n", page)
 	if registered {
-		a.say("  A client was registered at the authorization server; it comes back to %s", redirect)
+		a.Say("  A client was registered at the authorization server; it comes back to %s", redirect)
 	} else {
-		a.say("  The client at the authorization server must allow the redirect %s", redirect)
+		a.Say("  The client at the authorization server must allow the redirect %s", redirect)
 	}
-	if browser && !a.flags.noInput && isTerminal(a.stdin) {
+	if browser && !a.NoInput && terminal.IsTerminal(a.In) {
 		if err := openBrowser(ctx, page); err != nil {
-			a.say("  No browser could be opened here.")
+			a.Say("  No browser could be opened here.")
 		}
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/openapi"
@@ -72,7 +75,7 @@ part of another one. With --strict a specification must also follow the JSON Sch
 that the OpenAPI initiative publishes for its version, and each of its operations
 must become a tool.`,
 		Example: "  sluice openapi check petstore.yaml\n  sluice openapi check specs/ --strict -o jsonl",
-		Args:    between(1, -1, "specifications: files, directories, URLs, or - for stdin"),
+		Args:    command.Between(1, -1, "specifications: files, directories, URLs, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var inputs []checkInput
 			for _, arg := range args {
@@ -86,7 +89,7 @@ must become a tool.`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&overlays, "overlay", nil, "Overlay document to apply first, a file or URL; may be repeated")
-	a.specLimitFlag(cmd)
+	a.SpecLimitFlag(cmd)
 	cmd.Flags().BoolVar(&strict, "strict", false, "also validate against the official schema of the version")
 	return cmd
 }
@@ -99,7 +102,7 @@ type checkInput struct {
 
 // expand lists the specifications of a directory; anything else is itself.
 func expand(arg string) ([]checkInput, error) {
-	if isURL(arg) || arg == "-" {
+	if command.IsURL(arg) || arg == "-" {
 		return []checkInput{{file: arg}}, nil
 	}
 	if info, err := os.Stat(arg); err != nil || !info.IsDir() {
@@ -160,50 +163,50 @@ func (a *app) check(ctx context.Context, inputs []checkInput, overlays []string,
 		return err
 	}
 	if invalid {
-		return silentError(exitInvalid)
+		return exit.Silent(exit.Invalid)
 	}
 	return nil
 }
 
 // tabular says that people read the result.
-func (a *app) tabular() bool { return a.flags.output == "table" || a.flags.output == "wide" }
+func (a *app) tabular() bool { return a.Format == "table" || a.Format == "wide" }
 
 func (a *app) sayCheckError(err error) {
 	if a.tabular() {
-		writeError(a.stderr, err)
+		exit.WriteError(a.Err, err)
 	}
 }
 
 // printChecked prints the reports: one line each with -o jsonl, with every
 // finding in the other formats that machines read.
 func (a *app) printChecked(reports []checkedInFull) error {
-	columns := []column[checkedInFull]{
-		{header: "file", value: func(c checkedInFull) string { return c.File }},
-		{header: "result", value: func(c checkedInFull) string {
+	columns := []terminal.Column[checkedInFull]{
+		{Header: "file", Value: func(c checkedInFull) string { return c.File }},
+		{Header: "result", Value: func(c checkedInFull) string {
 			if c.OK {
 				return "ok"
 			}
 			return "invalid"
 		}},
-		{header: "version", value: func(c checkedInFull) string { return c.Version }},
-		{header: "operations", value: func(c checkedInFull) string { return thousands(c.Operations) }},
-		{header: "tools", value: func(c checkedInFull) string { return thousands(c.Tools) }},
-		{header: "warnings", value: func(c checkedInFull) string { return thousands(c.Warnings) }},
-		{header: "time", value: func(c checkedInFull) string { return seconds(c.Seconds) }},
-		{header: "memory", value: func(c checkedInFull) string { return byteSize(c.PeakMemory) }},
+		{Header: "version", Value: func(c checkedInFull) string { return c.Version }},
+		{Header: "operations", Value: func(c checkedInFull) string { return terminal.Thousands(c.Operations) }},
+		{Header: "tools", Value: func(c checkedInFull) string { return terminal.Thousands(c.Tools) }},
+		{Header: "warnings", Value: func(c checkedInFull) string { return terminal.Thousands(c.Warnings) }},
+		{Header: "time", Value: func(c checkedInFull) string { return terminal.Seconds(c.Seconds) }},
+		{Header: "memory", Value: func(c checkedInFull) string { return terminal.ByteSize(c.PeakMemory) }},
 	}
 	name := func(c checkedInFull) string { return c.File }
 	var raw []json.RawMessage
-	if a.flags.output == "jsonl" {
+	if a.Format == "jsonl" {
 		for i := range reports {
-			b, err := encodeJSON(reports[i].checked)
+			b, err := terminal.EncodeJSON(reports[i].checked)
 			if err != nil {
 				return err
 			}
 			raw = append(raw, b)
 		}
 	}
-	if err := list(a, reports, raw, columns, name); err != nil {
+	if err := terminal.List(&a.Terminal, reports, raw, columns, name); err != nil {
 		return err
 	}
 	if a.tabular() {
@@ -216,7 +219,7 @@ func (a *app) printChecked(reports []checkedInFull) error {
 
 // findingOf is the error of a specification as a finding.
 func findingOf(file string, err error) *checkFinding {
-	doc := problemOf(err)
+	doc := exit.DocumentOf(err)
 	f := &checkFinding{Code: cmp.Or(openapi.Code(err), string(doc.Code)), Severity: openapi.SeverityError, Title: doc.Title, File: file, Detail: doc.Detail, Remedy: doc.Remedy}
 	if p := problem.As(err); p != nil {
 		f.Line, f.Column, f.Pointer = p.Place.Line, p.Place.Column, p.Place.Pointer
@@ -227,20 +230,20 @@ func findingOf(file string, err error) *checkFinding {
 // sayFindings lists what was found, all of it with -o wide.
 func (a *app) sayFindings(r *checkedInFull) {
 	shown := 20 // of each kind: enough for a small specification
-	if a.flags.output == "wide" {
+	if a.Format == "wide" {
 		shown = max(len(r.Unsupported), len(r.Findings))
 	}
 	for _, u := range r.Unsupported[:min(len(r.Unsupported), shown)] {
-		a.say("! %s  %s %s is not a tool: %s", u.Code, u.Method, printable(u.Path), printable(u.Reason))
+		a.Say("! %s  %s %s is not a tool: %s", u.Code, u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 	}
 	for _, d := range r.Findings[:min(len(r.Findings), shown)] {
-		a.say("! %s  %s", d.Code, diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
+		a.Say("! %s  %s", d.Code, diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
 		if d.Remedy != "" {
-			a.say("      %s", printable(d.Remedy))
+			a.Say("      %s", terminal.Printable(d.Remedy))
 		}
 	}
 	if n := len(r.Unsupported) + len(r.Findings) - min(len(r.Unsupported), shown) - min(len(r.Findings), shown); n > 0 {
-		a.say("! and %s more with -o wide", thousands(n))
+		a.Say("! and %s more with -o wide", terminal.Thousands(n))
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/extism"
@@ -40,20 +43,20 @@ func (a *app) pluginNew() *cobra.Command {
 		Long: `Make a directory NAME with a plugin, a test of it and a golden case. The guest
 package is copied into it, so that it builds without a network.`,
 		Example: "  sluice plugin new drop-empty --lang go\n  sluice plugin new mask --lang c\n  sluice plugin new aws --kind auth\n  sluice plugin new discussions --kind workflow",
-		Args:    exactly(1, "the name of the plugin"),
+		Args:    command.Exactly(1, "the name of the plugin"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
 			if !pluginName(name) {
-				return usagef("%q cannot be a name: use a-z, 0-9 and -, beginning with a letter, at most 64", name)
+				return exit.Usagef("%q cannot be a name: use a-z, 0-9 and -, beginning with a letter, at most 64", name)
 			}
 			if !slices.Contains(kinds, kind) {
-				return usagef("--kind %s is not a kind; there are: %s", kind, strings.Join(kinds, ", "))
+				return exit.Usagef("--kind %s is not a kind; there are: %s", kind, strings.Join(kinds, ", "))
 			}
 			if !slices.Contains(scaffold.Languages(), language) {
-				return usagef("--lang %s is not known; there are: %s", language, strings.Join(scaffold.Languages(), ", "))
+				return exit.Usagef("--lang %s is not known; there are: %s", language, strings.Join(scaffold.Languages(), ", "))
 			}
 			if kind == string(manifest.Auth) && language != "go" {
-				return usagef("projects of auth plugins are in Go: leave --lang %s out", language)
+				return exit.Usagef("projects of auth plugins are in Go: leave --lang %s out", language)
 			}
 			if _, err := os.Stat(name); err == nil {
 				return problem.New(problem.Conflict, "%s exists already", name).Fix("choose another name, or remove it")
@@ -71,14 +74,14 @@ package is copied into it, so that it builds without a network.`,
 					return fmt.Errorf("writing %s: %w", path, err)
 				}
 			}
-			a.say("%s: %s. Next:", name, plural(len(files), "file"))
-			return a.write([]byte("sluice plugin build " + name + "\nsluice plugin test " + name + "\n"))
+			a.Say("%s: %s. Next:", name, terminal.Plural(len(files), "file"))
+			return a.WriteResult([]byte("sluice plugin build " + name + "\nsluice plugin test " + name + "\n"))
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", "filter", "kind: "+strings.Join(kinds, ", "))
 	cmd.Flags().StringVar(&language, "lang", "go", "language: "+strings.Join(scaffold.Languages(), ", "))
-	mustComplete(cmd, "kind", kinds)
-	mustComplete(cmd, "lang", scaffold.Languages())
+	command.MustComplete(cmd, "kind", kinds)
+	command.MustComplete(cmd, "lang", scaffold.Languages())
 	return cmd
 }
 
@@ -115,7 +118,7 @@ func readPluginFile(path string) ([]byte, error) {
 		return nil, problem.New(problem.NotFound, "there is no plugin %s", path).Fix(`build it: "sluice plugin build"`).Because(err)
 	}
 	if info.Size() > module.MaxBytes {
-		return nil, problem.New(problem.TooLarge, "%s has %s, more than %s", path, byteSize(info.Size()), byteSize(module.MaxBytes)).Fix("strip it, or build it for size")
+		return nil, problem.New(problem.TooLarge, "%s has %s, more than %s", path, terminal.ByteSize(info.Size()), terminal.ByteSize(module.MaxBytes)).Fix("strip it, or build it for size")
 	}
 	code, err := os.ReadFile(path)
 	if err != nil {
@@ -139,7 +142,7 @@ type inspected struct {
 
 func (a *app) pluginInspect() *cobra.Command {
 	return &cobra.Command{
-		Use: "inspect FILE.wasm|DIR", Short: "Say what a plugin is, imports and asks for", Args: exactly(1, "one plugin"),
+		Use: "inspect FILE.wasm|DIR", Short: "Say what a plugin is, imports and asks for", Args: command.Exactly(1, "one plugin"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, path, err := openPlugin(args[0])
 			if err != nil {
@@ -161,7 +164,7 @@ func (a *app) pluginInspect() *cobra.Command {
 			}
 			_, err = module.Meter(nil, p.Code)
 			r.Metered = err == nil
-			return a.object(r, func(w io.Writer) {
+			return a.Object(r, func(w io.Writer) {
 				m := p.Manifest
 				line := func(k, format string, args ...any) {
 					fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{k}, args...)...)
@@ -171,7 +174,7 @@ func (a *app) pluginInspect() *cobra.Command {
 					line("", "%s", m.Description)
 				}
 				line("digest", "%s", r.Digest)
-				line("size", "%s, begins with %s of memory", byteSize(r.Bytes), byteSize(r.Memory))
+				line("size", "%s, begins with %s of memory", terminal.ByteSize(r.Bytes), terminal.ByteSize(r.Memory))
 				line("limits", "%s", limitsText(m.Limits))
 				line("asks for", "%s", capabilitiesText(m.Capabilities))
 				if m.Output != nil {
@@ -201,7 +204,7 @@ func limitsText(l *manifest.Limits) string {
 	if l != nil && l.DeadlineMS > 0 {
 		deadline = l.DeadlineMS
 	}
-	return fmt.Sprintf("%s of memory, %d ms", byteSize(memory), deadline)
+	return fmt.Sprintf("%s of memory, %d ms", terminal.ByteSize(memory), deadline)
 }
 
 func capabilitiesText(c *manifest.Capabilities) string {
@@ -216,7 +219,7 @@ func capabilitiesText(c *manifest.Capabilities) string {
 		list = append(list, "requests to "+strings.Join(c.Hosts, ", "))
 	}
 	if c != nil && c.Signing != nil {
-		list = append(list, fmt.Sprintf("signing with the toolset's credentials (%s, %s)", c.Signing.Algorithm, plural(c.Signing.Derivations, "derivation")))
+		list = append(list, fmt.Sprintf("signing with the toolset's credentials (%s, %s)", c.Signing.Algorithm, terminal.Plural(c.Signing.Derivations, "derivation")))
 	}
 	if c != nil && len(c.Tools) > 0 {
 		list = append(list, "calls of the tools "+strings.Join(c.Tools, ", "))
@@ -241,7 +244,7 @@ func (a *app) newAuthor() (*author, error) {
 	if err == nil {
 		dir = filepath.Join(dir, "sluice", "plugins")
 	}
-	grace, err := a.pluginGrace()
+	grace, err := a.PluginGrace()
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +258,7 @@ func (a *app) newAuthor() (*author, error) {
 func (h *author) load(p *guest.Package, config json.RawMessage) (*guest.Plugin, error) {
 	levels := []string{"trace", "debug", "info", "warn", "error"}
 	return guest.Load(h.host, p, guest.Options{Policy: guest.AuthorPolicy(p), Config: config, Log: func(level int, m string) {
-		h.app.say("%-5s %s", levels[level], m)
+		h.app.Say("%-5s %s", levels[level], m)
 	}})
 }
 
@@ -268,7 +271,7 @@ func (a *app) pluginRun() *cobra.Command {
 		Use:     "run FILE.wasm|DIR",
 		Short:   "Run a plugin on a body and print what it makes of it",
 		Example: `  sluice plugin run drop-empty --in answer.json --set '{"keep":"id"}'`,
-		Args:    exactly(1, "one plugin"),
+		Args:    command.Exactly(1, "one plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, _, err := openPlugin(args[0])
 			if err != nil {
@@ -298,8 +301,8 @@ func (a *app) pluginRun() *cobra.Command {
 			if err != nil {
 				return pluginFailed(p, err)
 			}
-			a.say("%s → %s in %s, compiled in %s", byteSize(len(body)), byteSize(len(out)), shortDuration(time.Since(start)), shortDuration(compiled))
-			return a.write(append(out, '\n'))
+			a.Say("%s → %s in %s, compiled in %s", terminal.ByteSize(len(body)), terminal.ByteSize(len(out)), terminal.ShortDuration(time.Since(start)), terminal.ShortDuration(compiled))
+			return a.WriteResult(append(out, '\n'))
 		},
 	}
 	f := cmd.Flags()
@@ -314,7 +317,7 @@ func (a *app) pluginRun() *cobra.Command {
 
 func (a *app) readBody(path string) ([]byte, error) {
 	const most = 64 << 20
-	r := a.stdin
+	r := a.In
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
@@ -328,7 +331,7 @@ func (a *app) readBody(path string) ([]byte, error) {
 		return nil, fmt.Errorf("reading the body: %w", err)
 	}
 	if len(b) > most {
-		return nil, problem.New(problem.TooLarge, "the body has more than %s", byteSize(most))
+		return nil, problem.New(problem.TooLarge, "the body has more than %s", terminal.ByteSize(most))
 	}
 	return b, nil
 }

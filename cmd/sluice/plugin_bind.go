@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -14,6 +13,10 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -43,7 +46,7 @@ of its own: those of the toolset, unless --call says otherwise.`,
   sluice plugin bind shop mask@~1.2.0 --tool list_orders --set '{"mask":"-"}' --on-error fail
   sluice plugin bind shop mask --update
   sluice plugin bind shop discussions --call list_comments=list_issue_comments`,
-		Args: exactly(2, "a toolset and a plugin"),
+		Args: command.Exactly(2, "a toolset and a plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, versions, _ := strings.Cut(args[1], "@")
 			return a.changeBindings(cmd.Context(), args[0], f.update, func(all []admin.PluginBinding) ([]admin.PluginBinding, error) {
@@ -58,7 +61,7 @@ of its own: those of the toolset, unless --call says otherwise.`,
 				flags := cmd.Flags()
 				if flags.Changed("set") {
 					if !json.Valid([]byte(f.config)) {
-						return nil, usagef("--set is not JSON")
+						return nil, exit.Usagef("--set is not JSON")
 					}
 					b.Config = json.RawMessage(f.config)
 				}
@@ -86,7 +89,7 @@ of its own: those of the toolset, unless --call says otherwise.`,
 				to := len(all)
 				if flags.Changed("position") {
 					if f.position < 1 || f.position > len(all)+1 {
-						return nil, usagef("--position %d is not between 1 and %d", f.position, len(all)+1)
+						return nil, exit.Usagef("--position %d is not between 1 and %d", f.position, len(all)+1)
 					}
 					to = f.position - 1
 				}
@@ -104,7 +107,7 @@ of its own: those of the toolset, unless --call says otherwise.`,
 	fs.IntVar(&f.maxErrors, "max-errors", 0, "`PERCENT` of 20 calls that may fail before it is left out (default 50, 100: any)")
 	fs.IntVar(&f.maxMean, "max-mean", 0, "mean `MILLISECONDS` of 20 calls before it is left out (default: half of its deadline)")
 	fs.BoolVar(&f.update, "update", false, "move everything that is bound to the newest version of its range")
-	mustComplete(cmd, "on-error", []string{"pass", "fail"})
+	command.MustComplete(cmd, "on-error", []string{"pass", "fail"})
 	return cmd
 }
 
@@ -120,7 +123,7 @@ func (a *app) pluginUnbind() *cobra.Command {
 		Use:     "unbind TOOLSET PLUGIN [--tool TOOL | --connector CONNECTOR]",
 		Short:   "Take a plugin off a toolset, a connector or a tool",
 		Example: "  sluice plugin unbind shop mask --tool list_orders",
-		Args:    exactly(2, "a toolset and a plugin"),
+		Args:    command.Exactly(2, "a toolset and a plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.Plugin = args[1]
 			return a.changeBindings(cmd.Context(), args[0], false, func(all []admin.PluginBinding) ([]admin.PluginBinding, error) {
@@ -139,17 +142,17 @@ func (a *app) pluginUnbind() *cobra.Command {
 
 func (a *app) pluginBindings() *cobra.Command {
 	return &cobra.Command{
-		Use: "bindings TOOLSET", Short: "Show which plugins a toolset binds, in the order they run", Args: exactly(1, "a toolset"),
+		Use: "bindings TOOLSET", Short: "Show which plugins a toolset binds, in the order they run", Args: command.Exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			var out admin.ToolsetPlugins
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: toolsetPath(t, "plugins"), out: &out}); err != nil {
+			if err := c.Get(cmd.Context(), client.ToolsetPath(t, "plugins"), &out); err != nil {
 				return err
 			}
-			return a.object(out, func(w io.Writer) { printBindings(w, t.Slug, &out) })
+			return a.Object(out, func(w io.Writer) { printBindings(w, t.Slug, &out) })
 		},
 	}
 }
@@ -157,17 +160,14 @@ func (a *app) pluginBindings() *cobra.Command {
 // changeBindings reads what a toolset binds, changes it and writes it back, unless
 // somebody else was faster.
 func (a *app) changeBindings(ctx context.Context, toolset string, update bool, change func([]admin.PluginBinding) ([]admin.PluginBinding, error)) error {
-	c, err := a.client()
+	c := a.Client()
+	t, _, err := c.Toolset(ctx, toolset)
 	if err != nil {
 		return err
 	}
-	t, _, err := c.toolset(ctx, toolset)
-	if err != nil {
-		return err
-	}
-	path := toolsetPath(t, "plugins")
+	path := client.ToolsetPath(t, "plugins")
 	var now admin.ToolsetPlugins
-	etag, err := c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &now})
+	etag, err := c.GetTag(ctx, path, &now)
 	if err != nil {
 		return err
 	}
@@ -182,20 +182,20 @@ func (a *app) changeBindings(ctx context.Context, toolset string, update bool, c
 		in.Bindings = []admin.PluginBinding{}
 	}
 	var out admin.ToolsetPlugins
-	if _, err := c.do(ctx, apiCall{method: http.MethodPut, path: path, in: in, out: &out, ifMatch: etag}); err != nil {
+	if err := c.Put(ctx, path, in, &out, client.IfMatch(etag)); err != nil {
 		return err
 	}
 	(&toolEdit{app: a, c: c, toolset: t}).sayNext()
-	return a.object(out, func(w io.Writer) { printBindings(w, t.Slug, &out) })
+	return a.Object(out, func(w io.Writer) { printBindings(w, t.Slug, &out) })
 }
 
 // leftOutText says where, why and until when a plugin is left out of calls.
 func leftOutText(l *plugin.PluginLeftOut) string {
 	where := ""
 	if l.Edge != "" {
-		where = " on edge " + printable(l.Edge)
+		where = " on edge " + terminal.Printable(l.Edge)
 	}
-	return fmt.Sprintf("left out of calls%s until %s: %s", where, l.Until.Local().Format("15:04:05"), safeText(l.Reason))
+	return fmt.Sprintf("left out of calls%s until %s: %s", where, l.Until.Local().Format("15:04:05"), terminal.SafeText(l.Reason))
 }
 
 func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
@@ -219,13 +219,13 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 			fmt.Fprintf(w, "%2d  %s %s (%s)  %s  on error: %s\n", i+1, b.Plugin, b.Pinned, b.Version, of, b.OnError)
 		}
 		if b.Warning != "" {
-			fmt.Fprintf(w, "    ! %s: sluice plugin bind %s %s --on-error fail\n", safeText(b.Warning), slug, b.Plugin)
+			fmt.Fprintf(w, "    ! %s: sluice plugin bind %s %s --on-error fail\n", terminal.SafeText(b.Warning), slug, b.Plugin)
 		}
 		for _, l := range b.LeftOut {
 			fmt.Fprintf(w, "    ! %s\n", leftOutText(&l))
 		}
 		if len(b.Config) > 0 {
-			fmt.Fprintf(w, "    set %s\n", safeText(string(b.Config)))
+			fmt.Fprintf(w, "    set %s\n", terminal.SafeText(string(b.Config)))
 		}
 		switch b.Status {
 		case "yanked":

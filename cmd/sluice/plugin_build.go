@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -82,7 +84,7 @@ func (a *app) pluginBuild() *cobra.Command {
 		Long: `Compile the project in DIR (Go, Rust or C, told by go.mod, Cargo.toml or plugin.c),
 put plugin.json into the module as its manifest, check it against the contract and
 write NAME.wasm.`,
-		Args: between(0, 1, "at most one directory"),
+		Args: command.Between(0, 1, "at most one directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) == 1 {
@@ -132,8 +134,8 @@ func (a *app) buildPlugin(ctx context.Context, dir string) error {
 	if err := atomicfile.Write(out, code, 0o644); err != nil {
 		return fmt.Errorf("writing %s: %w", out, err)
 	}
-	a.say("%s %s, %s, %s, in %s", m.Name, m.Version, byteSize(len(code)), shortDigest(p.Digest), shortDuration(time.Since(start)))
-	return a.write([]byte(out + "\n"))
+	a.Say("%s %s, %s, %s, in %s", m.Name, m.Version, terminal.ByteSize(len(code)), terminal.ShortDigest(p.Digest), terminal.ShortDuration(time.Since(start)))
+	return a.WriteResult([]byte(out + "\n"))
 }
 
 // compilePlugin runs the compiler of the project's language and returns the module's path.

@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/plugins/golden"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/extism/reference"
@@ -47,7 +50,7 @@ limits of the manifest. Exit code 6 when one differs.
 
 --reference runs each case on extism/go-sdk too, and shows what differs. It is built with the
 Go toolchain, once, and kept in the user's cache.`,
-		Args: between(0, 1, "at most one directory"),
+		Args: command.Between(0, 1, "at most one directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) == 1 {
@@ -105,11 +108,11 @@ func (a *app) testPlugin(cmd *cobra.Command, dir string, f testFlags) error {
 		}
 		results = append(results, r)
 	}
-	if err := a.object(results, func(w io.Writer) { printTested(w, results, failed) }); err != nil {
+	if err := a.Object(results, func(w io.Writer) { printTested(w, results, failed) }); err != nil {
 		return err
 	}
 	if failed > 0 {
-		return silentError(exitInvalid)
+		return exit.Silent(exit.Invalid)
 	}
 	return nil
 }
@@ -195,7 +198,7 @@ func printTested(w io.Writer, results []tested, failed int) {
 		case !r.OK:
 			mark = "FAIL"
 		}
-		fmt.Fprintf(w, "%s  %-*s  %s → %s tokens  %.1f µs\n", mark, wide, r.Case, thousands(r.TokensBefore), thousands(r.TokensAfter), r.Microseconds)
+		fmt.Fprintf(w, "%s  %-*s  %s → %s tokens  %.1f µs\n", mark, wide, r.Case, terminal.Thousands(r.TokensBefore), terminal.Thousands(r.TokensAfter), r.Microseconds)
 		printDiff(w, r.Diff)
 		if ref := r.Reference; ref != nil {
 			word := "the same"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,6 +17,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/golden"
@@ -39,10 +44,10 @@ signature for cosign is stored beside it in the registry. With --oci it is a mod
 		Example: `  sluice plugin publish mask --key publisher.key
   oras push localhost:7301/default/plugins/mask:1.0.0 --artifact-type application/vnd.sluice.plugin.v1 …
   sluice plugin publish --oci mask:1.0.0 --cases mask/testdata`,
-		Args: between(0, 1, "one plugin"),
+		Args: command.Between(0, 1, "one plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.cosign != cosignTag && f.cosign != cosignBundle && f.cosign != cosignNone {
-				return usagef("--cosign %s is not one of tag, bundle, none", printable(f.cosign))
+				return exit.Usagef("--cosign %s is not one of tag, bundle, none", terminal.Printable(f.cosign))
 			}
 			path := "."
 			if len(args) == 1 {
@@ -52,28 +57,25 @@ signature for cosign is stored beside it in the registry. With --oci it is a mod
 			if err != nil {
 				return err
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			var out plugin.PluginVersion
-			if err := c.publish(cmd.Context(), in, &out); err != nil {
+			if err := publishPlugin(cmd.Context(), c, in, &out); err != nil {
 				return err
 			}
 			if f.key != "" && f.cosign != cosignNone {
-				if err := c.pushCosign(cmd.Context(), f.key, f.cosign, &out); err != nil {
-					a.say("! cosign's signature was not stored beside it: %s", err)
+				if err := pushCosign(cmd.Context(), c, f.key, f.cosign, &out); err != nil {
+					a.Say("! cosign's signature was not stored beside it: %s", err)
 				}
 			}
-			a.say("✓ %s %s is published. Next: sluice plugin bind TOOLSET %s", out.Name, out.Version, out.Name)
-			return a.object(out, func(w io.Writer) { printPluginVersion(w, &out) })
+			a.Say("✓ %s %s is published. Next: sluice plugin bind TOOLSET %s", out.Name, out.Version, out.Name)
+			return a.Object(out, func(w io.Writer) { printPluginVersion(w, &out) })
 		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.key, "key", "", "sign with this private key first (default: FILE.wasm.sig is there)")
 	fs.StringVar(&f.oci, "oci", "", "`NAME:TAG` or NAME@DIGEST of what was pushed to the registry")
 	fs.StringVar(&f.cosign, "cosign", cosignTag, "with --key, the form of the signature that is stored beside it for cosign: tag, bundle, none")
-	mustComplete(cmd, "cosign", []string{cosignTag, cosignBundle, cosignNone})
+	command.MustComplete(cmd, "cosign", []string{cosignTag, cosignBundle, cosignNone})
 	fs.StringVar(&f.cases, "cases", "", "`DIR` of the golden cases (default: testdata beside the plugin)")
 	return cmd
 }
@@ -103,10 +105,10 @@ func (a *app) readPublication(path string, named bool, f *publishFlags) (*public
 		} else if in.signature, err = os.ReadFile(file + ".sig"); err != nil && f.oci == "" {
 			return nil, problem.New(problem.NotFound, "there is no signature %s.sig", file).Fix(`sign it: "sluice plugin sign", or give --key`).Because(err)
 		}
-		cases = first(cases, filepath.Join(filepath.Dir(file), "testdata"))
+		cases = cmp.Or(cases, filepath.Join(filepath.Dir(file), "testdata"))
 	}
 	if cases == "" {
-		return nil, usagef("--cases names the directory of the golden cases")
+		return nil, exit.Usagef("--cases names the directory of the golden cases")
 	}
 	if _, err := golden.Read(cases); err != nil { // here its errors name files
 		return nil, err
@@ -117,7 +119,7 @@ func (a *app) readPublication(path string, named bool, f *publishFlags) (*public
 }
 
 // publish sends a publication and waits for what becomes of it.
-func (c *apiClient) publish(ctx context.Context, in *publication, out *plugin.PluginVersion) error {
+func publishPlugin(ctx context.Context, c *client.Client, in *publication, out *plugin.PluginVersion) error {
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
 	add := func(name, file string, content []byte) error {
@@ -154,7 +156,7 @@ func (c *apiClient) publish(ctx context.Context, in *publication, out *plugin.Pl
 	if err := w.Close(); err != nil {
 		return fmt.Errorf("writing the request: %w", err)
 	}
-	_, err := c.exchange(ctx, apiCall{method: http.MethodPost, path: "/v1/plugins", out: out, wait: true}, body.Bytes(), w.FormDataContentType())
+	_, err := c.Do(ctx, client.Call{Method: http.MethodPost, Path: "/v1/plugins", Out: out, Wait: true, Body: body.Bytes(), ContentType: w.FormDataContentType()})
 	return err
 }
 
@@ -168,16 +170,16 @@ const (
 
 // pushCosign signs a published version as cosign does, so that "cosign verify --key
 // FILE.pub" accepts it. The registry that the control plane serves keeps the signature.
-func (c *apiClient) pushCosign(ctx context.Context, keyFile, form string, v *plugin.PluginVersion) error {
+func pushCosign(ctx context.Context, c *client.Client, keyFile, form string, v *plugin.PluginVersion) error {
 	key, err := sign.OpenKey(keyFile)
 	if err != nil {
 		return err
 	}
-	backend, err := oci.NewRemote(oci.RemoteOptions{URL: c.base, Client: c.http, Authorize: oci.Basic("sluice", func() secrets.Secret { return c.token })})
+	backend, err := oci.NewRemote(oci.RemoteOptions{URL: c.Base, Client: c.HTTP, Authorize: oci.Basic("sluice", func() secrets.Secret { return c.Token })})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	st, manifest := oci.NewStore(backend), registry.Digest(v.Manifest)
 	raw, err := backend.FetchManifest(ctx, v.Repository, manifest, oci.MaxManifestBytes)
@@ -191,7 +193,7 @@ func (c *apiClient) pushCosign(ctx context.Context, keyFile, form string, v *plu
 		}
 		return st.PushBundle(ctx, v.Repository, manifest, int64(len(raw)), bundle)
 	}
-	_, host, _ := strings.Cut(c.base, "://")
+	_, host, _ := strings.Cut(c.Base, "://")
 	sig, err := sign.SignCosign(key, host+"/"+v.Repository, manifest)
 	if err != nil {
 		return err
@@ -215,33 +217,30 @@ func pluginVersionPath(ref string, more ...string) (path, name, version string) 
 
 func (a *app) pluginList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the published plugins with their latest versions", Args: exactly(0, "no arguments"),
+		Use: "list", Short: "List the published plugins with their latest versions", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			items, raw, err := all[plugin.Plugin](cmd.Context(), c, "/v1/plugins")
+			c := a.Client()
+			items, raw, err := client.All[plugin.Plugin](cmd.Context(), c, "/v1/plugins")
 			if err != nil {
 				return err
 			}
 			if len(items) == 0 {
-				a.say("no plugin is published. Publish one: sluice plugin publish DIR --key FILE")
+				a.Say("no plugin is published. Publish one: sluice plugin publish DIR --key FILE")
 			}
 			now := time.Now()
 			newest := func(p plugin.Plugin) plugin.PluginVersion { return p.Versions[0] }
-			return list(a, items, raw, []column[plugin.Plugin]{
-				{header: "name", value: func(p plugin.Plugin) string { return p.Name }},
-				{header: "latest", value: func(p plugin.Plugin) string { return first(p.Latest, "all yanked") }},
-				{header: "kind", value: func(p plugin.Plugin) string { return p.Kind }},
-				{header: "publisher", value: func(p plugin.Plugin) string { return printable(newest(p).Signature.Publisher) }},
-				{header: "tokens", value: func(p plugin.Plugin) string {
+			return terminal.List(&a.Terminal, items, raw, []terminal.Column[plugin.Plugin]{
+				{Header: "name", Value: func(p plugin.Plugin) string { return p.Name }},
+				{Header: "latest", Value: func(p plugin.Plugin) string { return cmp.Or(p.Latest, "all yanked") }},
+				{Header: "kind", Value: func(p plugin.Plugin) string { return p.Kind }},
+				{Header: "publisher", Value: func(p plugin.Plugin) string { return terminal.Printable(newest(p).Signature.Publisher) }},
+				{Header: "tokens", Value: func(p plugin.Plugin) string {
 					m := newest(p).Measured
-					return fmt.Sprintf("%s → %s", thousands(m.TokensBefore), thousands(m.TokensAfter))
+					return fmt.Sprintf("%s → %s", terminal.Thousands(m.TokensBefore), terminal.Thousands(m.TokensAfter))
 				}},
-				{header: "us", value: func(p plugin.Plugin) string { return fmt.Sprintf("%.0f", newest(p).Measured.P50Us) }},
-				{header: "calls", value: func(p plugin.Plugin) string { return thousands(int(newest(p).Live.Calls)) }},
-				{header: "published", value: func(p plugin.Plugin) string { return ago(newest(p).PublishedAt, now) }},
+				{Header: "us", Value: func(p plugin.Plugin) string { return fmt.Sprintf("%.0f", newest(p).Measured.P50Us) }},
+				{Header: "calls", Value: func(p plugin.Plugin) string { return terminal.Thousands(int(newest(p).Live.Calls)) }},
+				{Header: "published", Value: func(p plugin.Plugin) string { return terminal.Ago(newest(p).PublishedAt, now) }},
 			}, func(p plugin.Plugin) string { return p.Name })
 		},
 	}
@@ -249,33 +248,30 @@ func (a *app) pluginList() *cobra.Command {
 
 func (a *app) pluginShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME[@VERSION]", Short: "Show a published plugin, or one of its versions", Args: exactly(1, "a plugin"),
+		Use: "show NAME[@VERSION]", Short: "Show a published plugin, or one of its versions", Args: command.Exactly(1, "a plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			path, _, version := pluginVersionPath(args[0])
 			if version != "" {
 				var out plugin.PluginVersion
-				if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: path, out: &out}); err != nil {
+				if err := c.Get(cmd.Context(), path, &out); err != nil {
 					return err
 				}
-				return a.object(out, func(w io.Writer) { printPluginVersion(w, &out) })
+				return a.Object(out, func(w io.Writer) { printPluginVersion(w, &out) })
 			}
 			var out plugin.Plugin
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: path, out: &out}); err != nil {
+			if err := c.Get(cmd.Context(), path, &out); err != nil {
 				return err
 			}
-			return a.object(out, func(w io.Writer) {
+			return a.Object(out, func(w io.Writer) {
 				fmt.Fprintf(w, "%s, a %s\n", out.Name, out.Kind)
 				for i := range out.Versions {
 					v := &out.Versions[i]
 					state := ""
 					if v.Status == "yanked" {
-						state = "  yanked: " + printable(v.YankReason)
+						state = "  yanked: " + terminal.Printable(v.YankReason)
 					}
-					fmt.Fprintf(w, "  %-12s %s  %s calls%s\n", v.Version, shortDigest(v.Digest), thousands(int(v.Live.Calls)), state)
+					fmt.Fprintf(w, "  %-12s %s  %s calls%s\n", v.Version, terminal.ShortDigest(v.Digest), terminal.Thousands(int(v.Live.Calls)), state)
 				}
 			})
 		},
@@ -288,12 +284,12 @@ func printPluginVersion(w io.Writer, v *plugin.PluginVersion) {
 	}
 	line("plugin", "%s %s, a %s", v.Name, v.Version, v.Kind)
 	if v.Status == "yanked" {
-		line("yanked", "%s, %s", v.YankedAt.Format(time.DateOnly), printable(v.YankReason))
+		line("yanked", "%s, %s", v.YankedAt.Format(time.DateOnly), terminal.Printable(v.YankReason))
 	}
 	line("digest", "%s", v.Digest)
-	line("signed by", "%s (%s)", printable(v.Signature.Publisher), shortDigest("sha256:"+v.Signature.KeyID))
-	line("size", "%s", byteSize(v.SizeBytes))
-	line("limits", "%s of memory, %d ms", byteSize(v.Limits.MemoryBytes), v.Limits.DeadlineMs)
+	line("signed by", "%s (%s)", terminal.Printable(v.Signature.Publisher), terminal.ShortDigest("sha256:"+v.Signature.KeyID))
+	line("size", "%s", terminal.ByteSize(v.SizeBytes))
+	line("limits", "%s of memory, %d ms", terminal.ByteSize(v.Limits.MemoryBytes), v.Limits.DeadlineMs)
 	asks := "nothing"
 	if c := v.Capabilities; c != nil {
 		var list []string
@@ -304,26 +300,26 @@ func printPluginVersion(w io.Writer, v *plugin.PluginVersion) {
 			list = append(list, "randomness")
 		}
 		if len(c.Hosts) > 0 {
-			list = append(list, "requests to "+printable(strings.Join(c.Hosts, ", ")))
+			list = append(list, "requests to "+terminal.Printable(strings.Join(c.Hosts, ", ")))
 		}
 		if c.Signing != nil {
-			list = append(list, fmt.Sprintf("signing with the toolset's credentials (%s, %s)", c.Signing.Algorithm, plural(c.Signing.Derivations, "derivation")))
+			list = append(list, fmt.Sprintf("signing with the toolset's credentials (%s, %s)", c.Signing.Algorithm, terminal.Plural(c.Signing.Derivations, "derivation")))
 		}
 		if len(c.Tools) > 0 {
-			list = append(list, "calls of the tools "+printable(strings.Join(c.Tools, ", ")))
+			list = append(list, "calls of the tools "+terminal.Printable(strings.Join(c.Tools, ", ")))
 		}
 		asks = strings.Join(list, "; ")
 	}
 	line("asks for", "%s", asks)
 	if t := v.Tool; t != nil {
-		line("tool", "%s: %s", t.Name, printable(t.Description))
+		line("tool", "%s: %s", t.Name, terminal.Printable(t.Description))
 	}
 	m := &v.Measured
-	line("measured", "%s: %s → %s tokens, %.1f µs", plural(len(m.Cases), "golden case"), thousands(m.TokensBefore), thousands(m.TokensAfter), m.P50Us)
+	line("measured", "%s: %s → %s tokens, %.1f µs", terminal.Plural(len(m.Cases), "golden case"), terminal.Thousands(m.TokensBefore), terminal.Thousands(m.TokensAfter), m.P50Us)
 	l := &v.Live
 	if l.Calls > 0 {
-		line("live", "%s calls, %.1f µs each, %s → %s; %s failed, %s trapped, %s too slow, taken out %s times", thousands(int(l.Calls)), l.MeanUs,
-			byteSize(int64(l.BytesIn)), byteSize(int64(l.BytesOut)), thousands(int(l.Errors)), thousands(int(l.Traps)), thousands(int(l.Deadlines)), thousands(int(l.Unbound)))
+		line("live", "%s calls, %.1f µs each, %s → %s; %s failed, %s trapped, %s too slow, taken out %s times", terminal.Thousands(int(l.Calls)), l.MeanUs,
+			terminal.ByteSize(int64(l.BytesIn)), terminal.ByteSize(int64(l.BytesOut)), terminal.Thousands(int(l.Errors)), terminal.Thousands(int(l.Traps)), terminal.Thousands(int(l.Deadlines)), terminal.Thousands(int(l.Unbound)))
 	}
 	if len(v.UsedBy) > 0 {
 		line("used by", "%s", strings.Join(v.UsedBy, ", "))
@@ -338,27 +334,24 @@ func (a *app) pluginYank() *cobra.Command {
 		Long: `Take a version out of what toolsets can bind from now on. Those that bind it keep it,
 and show that it was yanked, until they are changed.`,
 		Example: "  sluice plugin yank mask@1.0.0 --reason 'misses addresses in arrays'\n  sluice plugin yank mask@1.0.0 --undo",
-		Args:    exactly(1, "a plugin and its version"),
+		Args:    command.Exactly(1, "a plugin and its version"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, name, version := pluginVersionPath(args[0], "yank")
 			if version == "" {
-				return usagef("name the version: %s@1.2.3", printable(name))
+				return exit.Usagef("name the version: %s@1.2.3", terminal.Printable(name))
 			}
 			if (in.Reason == "") != in.Undo {
-				return usagef("--reason says why; with --undo it is left out")
+				return exit.Usagef("--reason says why; with --undo it is left out")
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			var out plugin.PluginVersion
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: path, in: in, out: &out}); err != nil {
+			if err := c.Post(cmd.Context(), path, in, &out); err != nil {
 				return err
 			}
 			for _, slug := range out.UsedBy {
-				a.say("! %s binds it still: sluice plugin bind %s %s --update", slug, slug, name)
+				a.Say("! %s binds it still: sluice plugin bind %s %s --update", slug, slug, name)
 			}
-			return a.object(out, func(w io.Writer) { printPluginVersion(w, &out) })
+			return a.Object(out, func(w io.Writer) { printPluginVersion(w, &out) })
 		},
 	}
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "why, for whoever uses it")
@@ -374,12 +367,9 @@ func (a *app) pluginKey() *cobra.Command {
 		Long: `Keys of publishers: only what one of them signed can be published. Revoking a key yanks
 every version it signed, and toolsets that bind one cannot be deployed again with it.`,
 		Example: "  sluice plugin key add publisher.key.pub --name 'Ada'\n  sluice plugin key revoke 3f9c… --reason 'laptop stolen'",
-		Args:    between(1, 2, "list, add or revoke"),
+		Args:    command.Between(1, 2, "list, add or revoke"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			switch {
 			case args[0] == "list" && len(args) == 1:
 				return a.listPublisherKeys(cmd.Context(), c)
@@ -388,7 +378,7 @@ every version it signed, and toolsets that bind one cannot be deployed again wit
 			case args[0] == "revoke" && len(args) == 2:
 				return a.revokePublisherKey(cmd.Context(), c, args[1], reason)
 			}
-			return usagef("%q is not something to do with publishers' keys\nusage: %s", strings.Join(args, " "), cmd.UseLine())
+			return exit.Usagef("%q is not something to do with publishers' keys\nusage: %s", strings.Join(args, " "), cmd.UseLine())
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "add: whose key it is (default: the file's name)")
@@ -396,45 +386,45 @@ every version it signed, and toolsets that bind one cannot be deployed again wit
 	return cmd
 }
 
-func (a *app) listPublisherKeys(ctx context.Context, c *apiClient) error {
-	items, raw, err := all[plugin.PublisherKey](ctx, c, "/v1/publisher-keys")
+func (a *app) listPublisherKeys(ctx context.Context, c *client.Client) error {
+	items, raw, err := client.All[plugin.PublisherKey](ctx, c, "/v1/publisher-keys")
 	if err != nil {
 		return err
 	}
 	if len(items) == 0 {
-		a.say("no publisher is trusted. Trust one: sluice plugin key add FILE.pub --name NAME")
+		a.Say("no publisher is trusted. Trust one: sluice plugin key add FILE.pub --name NAME")
 	}
 	now := time.Now()
-	return list(a, items, raw, []column[plugin.PublisherKey]{
-		{header: "id", value: func(k plugin.PublisherKey) string { return k.ID[:min(len(k.ID), 16)] }},
-		{header: "name", value: func(k plugin.PublisherKey) string { return printable(k.Name) }},
-		{header: "algorithm", value: func(k plugin.PublisherKey) string { return k.Algorithm }},
-		{header: "status", value: func(k plugin.PublisherKey) string { return k.Status }},
-		{header: "added", value: func(k plugin.PublisherKey) string { return ago(k.CreatedAt, now) }},
+	return terminal.List(&a.Terminal, items, raw, []terminal.Column[plugin.PublisherKey]{
+		{Header: "id", Value: func(k plugin.PublisherKey) string { return k.ID[:min(len(k.ID), 16)] }},
+		{Header: "name", Value: func(k plugin.PublisherKey) string { return terminal.Printable(k.Name) }},
+		{Header: "algorithm", Value: func(k plugin.PublisherKey) string { return k.Algorithm }},
+		{Header: "status", Value: func(k plugin.PublisherKey) string { return k.Status }},
+		{Header: "added", Value: func(k plugin.PublisherKey) string { return terminal.Ago(k.CreatedAt, now) }},
 	}, func(k plugin.PublisherKey) string { return k.ID })
 }
 
-func (a *app) addPublisherKey(ctx context.Context, c *apiClient, file, name string) error {
+func (a *app) addPublisherKey(ctx context.Context, c *client.Client, file, name string) error {
 	pem, err := os.ReadFile(file)
 	if err != nil {
 		return problem.New(problem.NotFound, "the public key %s cannot be read", file).Fix(`"sluice plugin sign" writes it beside the private key`).Because(err)
 	}
-	in := plugin.NewPublisherKey{Name: first(name, strings.TrimSuffix(filepath.Base(file), ".pub")), PublicKey: string(pem)}
+	in := plugin.NewPublisherKey{Name: cmp.Or(name, strings.TrimSuffix(filepath.Base(file), ".pub")), PublicKey: string(pem)}
 	var out plugin.PublisherKey
-	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/publisher-keys", in: in, out: &out}); err != nil {
+	if err := c.Post(ctx, "/v1/publisher-keys", in, &out); err != nil {
 		return err
 	}
-	return a.object(out, func(w io.Writer) {
-		fmt.Fprintf(w, "✓ plugins that %s signs can be published (key %s)\n", printable(out.Name), out.ID[:min(len(out.ID), 16)])
+	return a.Object(out, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ plugins that %s signs can be published (key %s)\n", terminal.Printable(out.Name), out.ID[:min(len(out.ID), 16)])
 	})
 }
 
 // revokePublisherKey revokes a key by the beginning of its id, or by its name.
-func (a *app) revokePublisherKey(ctx context.Context, c *apiClient, id, reason string) error {
+func (a *app) revokePublisherKey(ctx context.Context, c *client.Client, id, reason string) error {
 	if reason == "" {
-		return usagef("--reason says why the key is revoked")
+		return exit.Usagef("--reason says why the key is revoked")
 	}
-	items, _, err := all[plugin.PublisherKey](ctx, c, "/v1/publisher-keys")
+	items, _, err := client.All[plugin.PublisherKey](ctx, c, "/v1/publisher-keys")
 	if err != nil {
 		return err
 	}
@@ -449,13 +439,13 @@ func (a *app) revokePublisherKey(ctx context.Context, c *apiClient, id, reason s
 		return problem.New(problem.NotFound, "%d valid keys are named %q or begin with it", len(found), id).Fix("see: sluice plugin key list -o json")
 	}
 	var out plugin.RevokedKey
-	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: "/v1/publisher-keys/" + found[0] + "/revoke", in: plugin.RevokeKey{Reason: reason}, out: &out}); err != nil {
+	if err := c.Post(ctx, "/v1/publisher-keys/"+found[0]+"/revoke", plugin.RevokeKey{Reason: reason}, &out); err != nil {
 		return err
 	}
 	for _, slug := range out.Toolsets {
-		a.say("! %s binds a plugin of it, and serves it until it is changed: sluice plugin bindings %s", slug, slug)
+		a.Say("! %s binds a plugin of it, and serves it until it is changed: sluice plugin bindings %s", slug, slug)
 	}
-	return a.object(out, func(w io.Writer) {
-		fmt.Fprintf(w, "✓ %s is trusted no more; %s yanked\n", printable(out.Name), plural(out.Yanked, "version"))
+	return a.Object(out, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ %s is trusted no more; %s yanked\n", terminal.Printable(out.Name), terminal.Plural(out.Yanked, "version"))
 	})
 }

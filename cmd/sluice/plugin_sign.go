@@ -8,6 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -22,10 +25,10 @@ func (a *app) pluginSign() *cobra.Command {
 		Long: `Write FILE.wasm.sig, a DSSE envelope over the digest, kind, name and version of the
 plugin. The key is made when there is none (ed25519, mode 0600), and FILE.pub beside it
 holds the public half for those who verify.`,
-		Args: exactly(1, "one plugin"),
+		Args: command.Exactly(1, "one plugin"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if keyFile == "" {
-				return usagef("--key names the file of the publisher's key")
+				return exit.Usagef("--key names the file of the publisher's key")
 			}
 			p, path, err := openPlugin(args[0])
 			if err != nil {
@@ -35,8 +38,8 @@ holds the public half for those who verify.`,
 			if err != nil {
 				return err
 			}
-			a.say("%s %s signed by %s", p.Manifest.Name, p.Manifest.Version, key)
-			return a.write([]byte(path + ".sig\n"))
+			a.Say("%s %s signed by %s", p.Manifest.Name, p.Manifest.Version, key)
+			return a.WriteResult([]byte(path + ".sig\n"))
 		},
 	}
 	cmd.Flags().StringVar(&keyFile, "key", "", "file of the private key")
@@ -72,10 +75,10 @@ func (a *app) pluginVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE.wasm|DIR --key FILE.pub",
 		Short: "Verify a plugin's signature and check it against the contract",
-		Args:  exactly(1, "one plugin"),
+		Args:  command.Exactly(1, "one plugin"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if keyFile == "" {
-				return usagef("--key names the file of the publisher's public key")
+				return exit.Usagef("--key names the file of the publisher's public key")
 			}
 			p, path, err := openPlugin(args[0])
 			if err != nil {
@@ -89,8 +92,8 @@ func (a *app) pluginVerify() *cobra.Command {
 				sign.PluginStatement
 				KeyID string `json:"keyid"`
 			}{statementOf(p), id}
-			return a.object(verified, func(w io.Writer) {
-				fmt.Fprintf(w, "✓ %s %s, %s, signed by %s\n", p.Manifest.Name, p.Manifest.Version, shortDigest(p.Digest), id)
+			return a.Object(verified, func(w io.Writer) {
+				fmt.Fprintf(w, "✓ %s %s, %s, signed by %s\n", p.Manifest.Name, p.Manifest.Version, terminal.ShortDigest(p.Digest), id)
 			})
 		},
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/cmd/internal/answers"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/host"
@@ -44,12 +47,12 @@ prints an object for each answer.`,
 		Example: "  sluice preview --spec petstore.yaml --operation listPets --response pets.json\n" +
 			"  sluice preview --spec petstore.yaml --operation 'GET /pets' --response - --profile lossless < pets.json\n" +
 			"  sluice preview --corpus answers/ -o jsonl",
-		Args: exactly(0, "no arguments"),
+		Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// The global flag of that name chooses columns; here it is the caller's wish.
-			f.fields, a.flags.fields = strings.Join(a.flags.fields, ","), nil
+			f.fields, a.Fields = strings.Join(a.Fields, ","), nil
 			if !slices.Contains([]string{registry.ProfileOff, registry.ProfileLossless, registry.ProfileConcise}, f.profile) {
-				return usagef("--profile %s is not a profile; there are: off, lossless, concise", f.profile)
+				return exit.Usagef("--profile %s is not a profile; there are: off, lossless, concise", f.profile)
 			}
 			h, err := host.New(cmd.Context(), host.Options{})
 			if err != nil {
@@ -61,7 +64,7 @@ prints an object for each answer.`,
 				return a.previewCorpus(cmd.Context(), p, f)
 			}
 			if f.spec == "" || f.operation == "" || f.response == "" {
-				return usagef("--spec, --operation and --response are needed, or --corpus")
+				return exit.Usagef("--spec, --operation and --response are needed, or --corpus")
 			}
 			return a.previewOne(cmd.Context(), p, f)
 		},
@@ -75,7 +78,7 @@ prints an object for each answer.`,
 	fl.BoolVar(&f.text, "text", false, "with -o json or jsonl: the texts too")
 	fl.StringVar(&f.questions, "questions", "", "with --corpus: a set of questions about its answers, an object with answer, class and pointers on each line")
 	fl.StringVar(&f.report, "report", "", "with --corpus: write a report to this file")
-	mustComplete(cmd, "profile", []string{registry.ProfileOff, registry.ProfileLossless, registry.ProfileConcise})
+	command.MustComplete(cmd, "profile", []string{registry.ProfileOff, registry.ProfileLossless, registry.ProfileConcise})
 	return cmd
 }
 
@@ -117,7 +120,7 @@ func (a *app) previewOne(ctx context.Context, p *answers.Measurer, f previewFlag
 		Text:  string(result),
 	}
 	out.Result = tokens.Count(result)
-	return a.object(out, func(w io.Writer) { out.print(w) })
+	return a.Object(out, func(w io.Writer) { out.print(w) })
 }
 
 // previewCorpus takes all answers of a corpus through.
@@ -137,15 +140,15 @@ func (a *app) previewCorpus(ctx context.Context, p *answers.Measurer, f previewF
 		}
 		var b strings.Builder
 		printAsked(&b, asked)
-		a.say("%s", strings.TrimSuffix(b.String(), "\n"))
+		a.Say("%s", strings.TrimSuffix(b.String(), "\n"))
 	}
 	if f.report != "" {
 		if err := answers.WriteReport(f.report, all, asked); err != nil {
 			return err
 		}
 	}
-	if o := a.flags.output; o == "json" || o == "jsonl" || o == "yaml" || o == "name" {
-		return list(a, all, nil, nil, func(r answers.Answer) string { return r.ID })
+	if o := a.Format; o == "json" || o == "jsonl" || o == "yaml" || o == "name" {
+		return terminal.List(&a.Terminal, all, nil, nil, func(r answers.Answer) string { return r.ID })
 	}
 	share := func(part, whole int) string {
 		if whole == 0 {
@@ -153,20 +156,20 @@ func (a *app) previewCorpus(ctx context.Context, p *answers.Measurer, f previewF
 		}
 		return fmt.Sprintf("−%.1f %%", 100-100*float64(part)/float64(whole))
 	}
-	number := func(header string, f func(answers.Sum) int) column[answers.Sum] {
-		return column[answers.Sum]{header: header, value: func(v answers.Sum) string { return thousands(f(v)) }}
+	number := func(header string, f func(answers.Sum) int) terminal.Column[answers.Sum] {
+		return terminal.Column[answers.Sum]{Header: header, Value: func(v answers.Sum) string { return terminal.Thousands(f(v)) }}
 	}
-	return list(a, answers.SumUp(all), nil, []column[answers.Sum]{
-		{header: "api", value: func(v answers.Sum) string { return v.Vendor }},
+	return terminal.List(&a.Terminal, answers.SumUp(all), nil, []terminal.Column[answers.Sum]{
+		{Header: "api", Value: func(v answers.Sum) string { return v.Vendor }},
 		number("answers", func(v answers.Sum) int { return v.Answers }),
 		number("pretty", func(v answers.Sum) int { return v.Tokens.Pretty }),
 		number("minified", func(v answers.Sum) int { return v.Tokens.Minified }),
 		number("lossless", func(v answers.Sum) int { return v.Tokens.Lossless }),
-		{header: "saved", value: func(v answers.Sum) string { return share(v.Tokens.Lossless, v.Tokens.Pretty) }},
+		{Header: "saved", Value: func(v answers.Sum) string { return share(v.Tokens.Lossless, v.Tokens.Pretty) }},
 		number("concise", func(v answers.Sum) int { return v.Tokens.Concise }),
-		{header: "saved ", value: func(v answers.Sum) string { return share(v.Tokens.Concise, v.Tokens.Pretty) }},
-		{header: "of minified", value: func(v answers.Sum) string { return share(v.Tokens.Concise, v.Tokens.Minified) }},
-		{header: "kept", value: func(v answers.Sum) string { return answers.KeptShare(v.Essential, v.Lost) }},
+		{Header: "saved ", Value: func(v answers.Sum) string { return share(v.Tokens.Concise, v.Tokens.Pretty) }},
+		{Header: "of minified", Value: func(v answers.Sum) string { return share(v.Tokens.Concise, v.Tokens.Minified) }},
+		{Header: "kept", Value: func(v answers.Sum) string { return answers.KeptShare(v.Essential, v.Lost) }},
 		number("ids lost", func(v answers.Sum) int { return v.LostIDs }),
 	}, func(v answers.Sum) string { return v.Vendor })
 }
@@ -174,7 +177,7 @@ func (a *app) previewCorpus(ctx context.Context, p *answers.Measurer, f previewF
 // printAsked writes the result in a line, and each question that is lost.
 func printAsked(w io.Writer, q *answers.Asked) {
 	for _, l := range q.Lost {
-		fmt.Fprintf(w, "lost: %s [%s] %s %s\n", printable(l.ID), printable(l.Class), printable(l.Question), printable(l.Pointers[0]))
+		fmt.Fprintf(w, "lost: %s [%s] %s %s\n", terminal.Printable(l.ID), terminal.Printable(l.Class), terminal.Printable(l.Question), terminal.Printable(l.Pointers[0]))
 	}
 	fmt.Fprintf(w, "%d of %d questions can be answered (%.1f %%)", q.Total.Answered, q.Total.All, q.Total.Share())
 	for i, c := range slices.Sorted(maps.Keys(q.Classes)) {
@@ -182,7 +185,7 @@ func printAsked(w io.Writer, q *answers.Asked) {
 		if i == 0 {
 			sep = ": "
 		}
-		fmt.Fprintf(w, "%s%s %d of %d", sep, printable(c), q.Classes[c].Answered, q.Classes[c].All)
+		fmt.Fprintf(w, "%s%s %d of %d", sep, terminal.Printable(c), q.Classes[c].Answered, q.Classes[c].All)
 	}
 	fmt.Fprintln(w)
 }
@@ -213,16 +216,16 @@ type previewBytes struct {
 
 func (r *previewed) print(w io.Writer) {
 	line := func(name string, tokens, bytes int) {
-		fmt.Fprintf(w, "%-10s %9s tokens %11s  %s\n", name, thousands(tokens), byteSize(bytes), saving(r.Tokens.Pretty, tokens))
+		fmt.Fprintf(w, "%-10s %9s tokens %11s  %s\n", name, terminal.Thousands(tokens), terminal.ByteSize(bytes), terminal.Saving(r.Tokens.Pretty, tokens))
 	}
-	fmt.Fprintf(w, "%s\n\n", printable(r.Operation))
+	fmt.Fprintf(w, "%s\n\n", terminal.Printable(r.Operation))
 	line("pretty", r.Tokens.Pretty, r.Bytes.Pretty)
 	line("minified", r.Tokens.Minified, r.Bytes.Minified)
 	line(r.Profile, r.Result, r.Bytes.Result)
 	if r.Profile == registry.ProfileConcise && len(r.Dropped) > 0 {
 		fmt.Fprintf(w, "\nLeft out:\n")
 		for _, d := range r.Dropped {
-			fmt.Fprintf(w, "  %-32s %7s×  %s\n", printable(d.Path), thousands(d.Count), d.Why)
+			fmt.Fprintf(w, "  %-32s %7s×  %s\n", terminal.Printable(d.Path), terminal.Thousands(d.Count), d.Why)
 		}
 	}
 	if r.Drift != "" {
@@ -242,7 +245,7 @@ func visible(s string) string {
 		if i > 0 {
 			b.WriteByte('\t')
 		}
-		b.WriteString(printable(cell))
+		b.WriteString(terminal.Printable(cell))
 	}
 	if strings.HasSuffix(s, "\n") {
 		b.WriteByte('\n')

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/cmd/internal/answers"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/plugins/projection"
@@ -19,7 +21,7 @@ func (a *app) projectionCommand() *cobra.Command {
 	group := &cobra.Command{
 		Use:   "projection",
 		Short: "What agents get of an API's answers by default",
-		Args:  exactly(0, "a command: suggest"),
+		Args:  command.Exactly(0, "a command: suggest"),
 	}
 	group.AddCommand(a.projectionSuggestCommand())
 	return group
@@ -37,7 +39,7 @@ every answer too. Without an operation, a line for each operation. No node is ne
 		Example: "  sluice projection suggest petstore.yaml listPets\n" +
 			"  sluice projection suggest petstore.yaml 'GET /pets' -o json\n" +
 			"  sluice projection suggest petstore.yaml",
-		Args: between(1, 2, "a specification and at most one operation"),
+		Args: command.Between(1, 2, "a specification and at most one operation"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 			defer cancel()
@@ -111,13 +113,13 @@ func (a *app) suggestOne(api *answers.API, name string, all bool) error {
 		if err != nil {
 			return err
 		}
-		return a.object(s, func(w io.Writer) { s.print(w) })
+		return a.Object(s, func(w io.Writer) { s.print(w) })
 	}
 	panic("BUG: an operation that was found is not there")
 }
 
 func (s *suggestion) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n", printable(s.Operation))
+	fmt.Fprintf(w, "%s\n", terminal.Printable(s.Operation))
 	if !s.schema {
 		fmt.Fprintln(w, "The specification says nothing of its answer: the rules that hold for every answer apply.")
 	}
@@ -125,13 +127,13 @@ func (s *suggestion) print(w io.Writer) {
 		fmt.Fprintln(w, "\nLeft out:")
 	}
 	for _, l := range s.Left {
-		fmt.Fprintf(w, "  %-40s %s\n", printable(l.Path), l.Why)
+		fmt.Fprintf(w, "  %-40s %s\n", terminal.Printable(l.Path), l.Why)
 	}
 	if len(s.Kept) > 0 {
 		fmt.Fprintln(w, "\nKept, also with an address of an API: what a tool takes or sets, pages and files:")
 	}
 	for _, k := range s.Kept {
-		fmt.Fprintf(w, "  %s\n", printable(k))
+		fmt.Fprintf(w, "  %s\n", terminal.Printable(k))
 	}
 	if len(s.Rules) > 0 {
 		fmt.Fprintln(w, "\nIn every answer:")
@@ -149,11 +151,11 @@ func (a *app) suggestAll(api *answers.API) error {
 			return err
 		}
 	}
-	return list(a, all, nil, []column[suggestion]{
-		{header: "operation", value: func(s suggestion) string { return s.Operation }},
-		{header: "id", value: func(s suggestion) string { return s.OperationID }},
-		{header: "left out", value: func(s suggestion) string { return thousands(len(s.Left)) }},
-		{header: "kept", value: func(s suggestion) string { return thousands(len(s.Kept)) }},
-		{header: "program", value: func(s suggestion) string { return byteSize(int64(s.Bytes)) }},
+	return terminal.List(&a.Terminal, all, nil, []terminal.Column[suggestion]{
+		{Header: "operation", Value: func(s suggestion) string { return s.Operation }},
+		{Header: "id", Value: func(s suggestion) string { return s.OperationID }},
+		{Header: "left out", Value: func(s suggestion) string { return terminal.Thousands(len(s.Left)) }},
+		{Header: "kept", Value: func(s suggestion) string { return terminal.Thousands(len(s.Kept)) }},
+		{Header: "program", Value: func(s suggestion) string { return terminal.ByteSize(int64(s.Bytes)) }},
 	}, func(s suggestion) string { return cmp.Or(s.OperationID, s.Operation) })
 }

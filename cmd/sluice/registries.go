@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/registry/oci"
@@ -11,8 +10,8 @@ import (
 
 // opener opens registries with the program's HTTP client and Docker's credentials.
 func (a *app) opener(logger *slog.Logger) (artifacts.Opener, error) {
-	client, err := a.httpClient()
-	return artifacts.Opener{Client: client, DockerConfig: a.env.dockerConfig(), Logger: logger}, err
+	client, err := a.HTTPClient()
+	return artifacts.Opener{Client: client, DockerConfig: a.Env.DockerConfig(), Logger: logger}, err
 }
 
 // artifactsAt opens the registry of a node.
@@ -38,16 +37,4 @@ func (a *app) pluginRegistries(logger *slog.Logger, allowed []string) (func(stri
 		return nil, err
 	}
 	return o.Among(allowed)
-}
-
-// dockerConfig is Docker's configuration file; "" without a home.
-func (e environment) dockerConfig() string {
-	dir := e.getenv("DOCKER_CONFIG")
-	if dir == "" && e.home != "" {
-		dir = filepath.Join(e.home, ".docker")
-	}
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, "config.json")
 }

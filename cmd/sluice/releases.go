@@ -3,23 +3,23 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 func (a *app) releaseCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "release", Aliases: []string{"releases"}, Short: "Show the newest releases, and resume publishing when it is stopped", Args: exactly(0, "no arguments"),
+		Use: "release", Aliases: []string{"releases"}, Short: "Show the newest releases, and resume publishing when it is stopped", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			items, raw, err := all[admin.Release](cmd.Context(), c, "/v1/releases")
+			c := a.Client()
+			items, raw, err := client.All[admin.Release](cmd.Context(), c, "/v1/releases")
 			if err != nil {
 				return err
 			}
@@ -33,13 +33,13 @@ func (a *app) releaseCommand() *cobra.Command {
 // showReleases lists releases; raw are the same as the API answered them, or nil.
 func (a *app) showReleases(items []admin.Release, raw []json.RawMessage) error {
 	now := time.Now()
-	err := list(a, items, raw, []column[admin.Release]{
-		{header: "group", value: func(r admin.Release) string { return r.Group }},
-		{header: "release", value: func(r admin.Release) string { return fmt.Sprintf("%d.%d", r.Epoch, r.Revision) }},
-		{header: "toolsets", value: func(r admin.Release) string { return thousands(r.Toolsets) }},
-		{header: "issued", value: func(r admin.Release) string { return ago(r.Issued, now) }},
-		{header: "digest", value: func(r admin.Release) string { return shortDigest(r.Digest) }, wide: true},
-		{header: "publishing", value: func(r admin.Release) string {
+	err := terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.Release]{
+		{Header: "group", Value: func(r admin.Release) string { return r.Group }},
+		{Header: "release", Value: func(r admin.Release) string { return fmt.Sprintf("%d.%d", r.Epoch, r.Revision) }},
+		{Header: "toolsets", Value: func(r admin.Release) string { return terminal.Thousands(r.Toolsets) }},
+		{Header: "issued", Value: func(r admin.Release) string { return terminal.Ago(r.Issued, now) }},
+		{Header: "digest", Value: func(r admin.Release) string { return terminal.ShortDigest(r.Digest) }, Wide: true},
+		{Header: "publishing", Value: func(r admin.Release) string {
 			if r.Stopped != "" {
 				return "stopped"
 			}
@@ -48,8 +48,8 @@ func (a *app) showReleases(items []admin.Release, raw []json.RawMessage) error {
 	}, func(r admin.Release) string { return r.Group })
 	for _, r := range items {
 		if r.Stopped != "" {
-			a.say("%s", printable(r.Stopped))
-			a.say("  %s", printable(r.Remedy))
+			a.Say("%s", terminal.Printable(r.Stopped))
+			a.Say("  %s", terminal.Printable(r.Remedy))
 			break // the others say the same
 		}
 	}
@@ -59,7 +59,7 @@ func (a *app) showReleases(items []admin.Release, raw []json.RawMessage) error {
 func (a *app) releaseResume() *cobra.Command {
 	var in admin.ResumeRequest
 	cmd := &cobra.Command{
-		Use: "resume", Short: "Publish the records as they are although they are older than the newest release", Args: exactly(0, "no arguments"),
+		Use: "resume", Short: "Publish the records as they are although they are older than the newest release", Args: command.Exactly(0, "no arguments"),
 		Long: `A control plane whose records are older than its newest release publishes nothing: its
 database was set back, by a lost write-ahead log or an old copy. Put the newest records
 back and start it again. When they are gone, this publishes the records as they are in a
@@ -67,14 +67,11 @@ new epoch: what was published after them is given up. The reason is audited.`,
 		Example: "  sluice release resume --reason 'the disk is gone, the copy of Monday is what we have'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if in.Reason == "" {
-				return usagef("say why with --reason; it is audited")
+				return exit.Usagef("say why with --reason; it is audited")
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			var out admin.List[admin.Release]
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: "/v1/releases/resume", in: in, out: &out}); err != nil {
+			if err := c.Post(cmd.Context(), "/v1/releases/resume", in, &out); err != nil {
 				return err
 			}
 			return a.showReleases(out.Items, nil)

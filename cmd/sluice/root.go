@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,29 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/config"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/nearest"
 )
-
-// globalFlags are understood by every command.
-type globalFlags struct {
-	output     string
-	fields     []string
-	quiet      bool
-	verbose    bool
-	noColor    bool
-	maxSpec    specSize // of the commands that read a specification
-	noInput    bool
-	yes        bool
-	context    string
-	server     string
-	tokenFile  string
-	ca         string
-	configFile string
-	dataDir    string
-	timeout    time.Duration
-}
-
-var outputFormats = []string{"table", "wide", "json", "yaml", "jsonl", "name"}
 
 // defaultTimeout of one request to the admin API. Making a connector from a very
 // large specification takes seconds.
@@ -42,15 +24,15 @@ const defaultTimeout = 30 * time.Second
 func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
-	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	err := root.ExecuteContext(ctx)
-	if err != nil && a.flags.output == "" {
-		a.flags.output = outputFlag(args) // parsing stopped before the flag was reached
+	if err != nil && a.Format == "" {
+		a.Format = outputFlag(args) // parsing stopped before the flag was reached
 	}
-	a.report(err)
-	return exitCode(ctx, err)
+	a.Report(err)
+	return exit.Code(ctx, err)
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -74,24 +56,24 @@ over the Model Context Protocol at one toolset URL.
 	}
 	root.SetVersionTemplate("sluice {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w%s\nsee: %s --help", err, suggestFlag(cmd, err), cmd.CommandPath())}
+		return exit.Usagef("%w%s\nsee: %s --help", err, suggestFlag(cmd, err), cmd.CommandPath())
 	})
 	f := root.PersistentFlags()
-	f.StringVarP(&a.flags.output, "output", "o", "", "output: "+strings.Join(outputFormats, ", ")+" (default table)")
-	f.StringSliceVar(&a.flags.fields, "fields", nil, "only these columns or members")
-	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "only the result and errors")
-	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "show requests to the admin API, secrets masked")
-	f.BoolVar(&a.flags.noColor, "no-color", false, "no colours")
-	f.BoolVar(&a.flags.noInput, "no-input", false, "never ask; fail where an answer would be needed")
-	f.BoolVarP(&a.flags.yes, "yes", "y", false, "answer yes to every question")
-	f.StringVar(&a.flags.context, "context", "", "context of the configuration file to use")
-	f.StringVar(&a.flags.server, "server", "", "URL of the admin API (default: the node of ./sluice-data)")
-	f.StringVar(&a.flags.tokenFile, "token-file", "", "file with the API token, - for stdin")
-	f.StringVar(&a.flags.ca, "ca", "", "PEM file of a certificate authority to trust besides those of the machine (SLUICE_CA)")
-	f.StringVar(&a.flags.configFile, "config", "", "configuration file")
-	f.StringVar(&a.flags.dataDir, "data", "", "data directory (default "+defaultDataDir+")")
-	f.DurationVar(&a.flags.timeout, "timeout", defaultTimeout, "time limit of one request")
-	mustComplete(root, "output", outputFormats)
+	f.StringVarP(&a.Format, "output", "o", "", "output: "+strings.Join(terminal.Formats, ", ")+" (default table)")
+	f.StringSliceVar(&a.Fields, "fields", nil, "only these columns or members")
+	f.BoolVarP(&a.Quiet, "quiet", "q", false, "only the result and errors")
+	f.BoolVarP(&a.Flags.Verbose, "verbose", "v", false, "show requests to the admin API, secrets masked")
+	f.BoolVar(&a.NoColor, "no-color", false, "no colours")
+	f.BoolVar(&a.NoInput, "no-input", false, "never ask; fail where an answer would be needed")
+	f.BoolVarP(&a.Yes, "yes", "y", false, "answer yes to every question")
+	f.StringVar(&a.Flags.Context, "context", "", "context of the configuration file to use")
+	f.StringVar(&a.Flags.Server, "server", "", "URL of the admin API (default: the node of ./sluice-data)")
+	f.StringVar(&a.Flags.TokenFile, "token-file", "", "file with the API token, - for stdin")
+	f.StringVar(&a.Flags.CA, "ca", "", "PEM file of a certificate authority to trust besides those of the machine (SLUICE_CA)")
+	f.StringVar(&a.Flags.ConfigFile, "config", "", "configuration file")
+	f.StringVar(&a.Flags.DataDir, "data", "", "data directory (default "+config.DefaultDataDir+")")
+	f.DurationVar(&a.Flags.Timeout, "timeout", defaultTimeout, "time limit of one request")
+	command.MustComplete(root, "output", terminal.Formats)
 
 	root.AddGroup(
 		&cobra.Group{ID: "start", Title: "Start:"},
@@ -126,31 +108,27 @@ over the Model Context Protocol at one toolset URL.
 
 // prepare checks the global flags and reads the configuration.
 func (a *app) prepare(cmd *cobra.Command) error {
-	if a.flags.output == "" {
-		a.flags.output = "table"
+	a.NoColor, a.Color = a.NoColor || a.Env.NoColor, a.Env.Color
+	if a.Format == "" {
+		a.Format = "table"
 	}
-	if !slices.Contains(outputFormats, a.flags.output) {
-		given := a.flags.output
-		a.flags.output = "table"
-		return usagef("-o %s is not an output format; there are: %s", given, strings.Join(outputFormats, ", "))
+	if !slices.Contains(terminal.Formats, a.Format) {
+		given := a.Format
+		a.Format = "table"
+		return exit.Usagef("-o %s is not an output format; there are: %s", given, strings.Join(terminal.Formats, ", "))
 	}
-	if a.flags.timeout <= 0 {
-		return usagef("--timeout must be longer than nothing")
+	if a.Flags.Timeout <= 0 {
+		return exit.Usagef("--timeout must be longer than nothing")
 	}
 	if cmd.Name() == "completion" || cmd.HasParent() && cmd.Parent().Name() == "completion" {
 		return nil // runs in every new shell; a broken configuration must not break that
 	}
-	c, err := loadConfig(a.flags.configFile, a.env)
+	c, err := config.Load(a.Flags.ConfigFile, a.Env)
 	if err != nil {
 		return err
 	}
-	a.config = c
+	a.Config = c
 	return nil
-}
-
-// dataDir is where the node of this directory keeps its state.
-func (a *app) dataDir() string {
-	return first(a.flags.dataDir, a.env.dataDir, a.config.Data, defaultDataDir)
 }
 
 // unknownCommand refuses words that are no subcommand and says which was meant.
@@ -163,7 +141,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if name := closest(cmd, args[0]); name != "" {
 		b.WriteString("\nDid you mean:\n  " + cmd.CommandPath() + " " + name)
 	}
-	return usageError{errors.New(b.String())}
+	return exit.Usagef("%s", b.String())
 }
 
 // suggestFlag names the flag that a mistyped one is closest to.
@@ -177,22 +155,4 @@ func suggestFlag(cmd *cobra.Command, err error) string {
 		return ""
 	}
 	return "\nDid you mean: --" + best
-}
-
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usagef("%s takes %s\nusage: %s", cmd.CommandPath(), what, cmd.UseLine())
-		}
-		return nil
-	}
-}
-
-func between(low, high int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < low || high >= 0 && len(args) > high {
-			return usagef("%s takes %s\nusage: %s", cmd.CommandPath(), what, cmd.UseLine())
-		}
-		return nil
-	}
 }

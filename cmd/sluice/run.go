@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -8,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"runtime/debug"
@@ -19,7 +19,12 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/cmd/sluice/demo"
 	"github.com/sluicegate/sluice/gateway"
 )
@@ -44,7 +49,7 @@ type nodeFlags struct {
 	logFormat, logLevel string
 	shutdown            time.Duration
 	conns, connsPerAddr int
-	suggest             suggestConfig
+	suggest             config.Suggest
 }
 
 // everything is the value of --allow-private-upstreams without networks.
@@ -52,8 +57,8 @@ const everything = "all"
 
 func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.listen, "listen", "", "address of the gateway (default "+defaultListen+")")
-	fs.StringVar(&f.adminListen, "admin-listen", "", "address of the admin API (default "+defaultAdminListen+")")
+	fs.StringVar(&f.listen, "listen", "", "address of the gateway (default "+config.DefaultListen+")")
+	fs.StringVar(&f.adminListen, "admin-listen", "", "address of the admin API (default "+config.DefaultAdminListen+")")
 	fs.StringVar(&f.adminCert, "admin-tls-cert", "", "certificate file of the admin API, needed beyond loopback")
 	fs.StringVar(&f.adminKey, "admin-tls-key", "", "key file of the admin API")
 	fs.StringVar(&f.publicURL, "public-url", "", "URL at which clients reach the gateway")
@@ -68,16 +73,16 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.DurationVar(&f.shutdown, "shutdown-timeout", 0, "time for running calls at a stop (default 30s)")
 	fs.IntVar(&f.conns, "max-connections", 0, "connections to the gateway at the same time (default: three quarters of the open files allowed)")
 	fs.IntVar(&f.connsPerAddr, "max-connections-per-address", 0, "how many of them from one address (default: three quarters of them)")
-	mustComplete(cmd, "log-format", []string{"auto", "json", "text"})
-	mustComplete(cmd, "log-level", []string{"debug", "info", "warn", "error"})
+	command.MustComplete(cmd, "log-format", []string{"auto", "json", "text"})
+	command.MustComplete(cmd, "log-level", []string{"debug", "info", "warn", "error"})
 }
 
 // options makes the options of a node: flags win over the configuration file.
 func (f *nodeFlags) options(a *app, level string) (o nodeOptions, err error) {
-	c := a.config
+	c := a.Config
 	o = nodeOptions{
-		data: a.dataDir(), listen: first(f.listen, c.Listen, defaultListen), adminListen: first(f.adminListen, c.AdminListen, defaultAdminListen),
-		adminCert: f.adminCert, adminKey: f.adminKey, publicURL: strings.TrimSuffix(first(f.publicURL, c.PublicURL), "/"), grace: f.shutdown, spec: a.specLimits(),
+		data: a.DataDir(), listen: cmp.Or(f.listen, c.Listen, config.DefaultListen), adminListen: cmp.Or(f.adminListen, c.AdminListen, config.DefaultAdminListen),
+		adminCert: f.adminCert, adminKey: f.adminKey, publicURL: strings.TrimSuffix(cmp.Or(f.publicURL, c.PublicURL), "/"), grace: f.shutdown, spec: a.SpecLimits(),
 	}
 	if o.grace == 0 {
 		o.grace = time.Duration(c.ShutdownTimeout)
@@ -92,33 +97,33 @@ func (f *nodeFlags) options(a *app, level string) (o nodeOptions, err error) {
 		o.connsPerAddr = c.MaxConnectionsPerAddress
 	}
 	if o.conns < 0 || o.connsPerAddr < 0 {
-		return o, usagef("--max-connections and --max-connections-per-address are numbers from 1 on")
+		return o, exit.Usagef("--max-connections and --max-connections-per-address are numbers from 1 on")
 	}
 	if (o.adminCert == "") != (o.adminKey == "") {
-		return o, usagef("--admin-tls-cert and --admin-tls-key belong together")
+		return o, exit.Usagef("--admin-tls-cert and --admin-tls-key belong together")
 	}
 	if o.adminCert != "" {
 		if _, err := tls.LoadX509KeyPair(o.adminCert, o.adminKey); err != nil {
-			return o, usagef("the certificate of the admin API cannot be used: %s", err)
+			return o, exit.Usagef("the certificate of the admin API cannot be used: %s", err)
 		}
 	}
 	if o.publicURL != "" {
 		u, err := url.Parse(o.publicURL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
-			return o, usagef("--public-url %s is not an http or https URL", printable(o.publicURL))
+			return o, exit.Usagef("--public-url %s is not an http or https URL", terminal.Printable(o.publicURL))
 		}
 	}
-	if o.pluginGrace, err = a.pluginGrace(); err != nil {
+	if o.pluginGrace, err = a.PluginGrace(); err != nil {
 		return o, err
 	}
 	if o.suggest, err = a.suggester(f.suggest); err != nil {
 		return o, err
 	}
-	o.adminPublicURL = strings.TrimSuffix(first(f.adminPublicURL, c.AdminPublicURL), "/")
+	o.adminPublicURL = strings.TrimSuffix(cmp.Or(f.adminPublicURL, c.AdminPublicURL), "/")
 	if o.adminPublicURL != "" {
 		u, err := url.Parse(o.adminPublicURL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
-			return o, usagef("--admin-public-url %s is not scheme and host, as in https://sluice.example.com", printable(o.adminPublicURL))
+			return o, exit.Usagef("--admin-public-url %s is not scheme and host, as in https://sluice.example.com", terminal.Printable(o.adminPublicURL))
 		}
 	}
 	networks := f.allowPrivate
@@ -132,14 +137,14 @@ func (f *nodeFlags) options(a *app, level string) (o nodeOptions, err error) {
 		}
 		p, err := netip.ParsePrefix(n)
 		if err != nil {
-			return o, usagef("--allow-private-upstreams=%s is not a network such as 10.0.0.0/8", printable(n))
+			return o, exit.Usagef("--allow-private-upstreams=%s is not a network such as 10.0.0.0/8", terminal.Printable(n))
 		}
 		o.allow = append(o.allow, p)
 	}
-	logger, err := a.logger(first(f.logFormat, c.LogFormat, "auto"), first(f.logLevel, c.LogLevel, level))
+	logger, err := a.logger(cmp.Or(f.logFormat, c.LogFormat, "auto"), cmp.Or(f.logLevel, c.LogLevel, level))
 	o.kek = a.kekOptions("")
 	o.logger, o.openArtifacts = logger, a.artifactsAt(artifacts.Places{Blobs: c.Blobs, Registry: c.Registry}, logger)
-	if a.env.getenv("GOGC") == "" {
+	if a.Env.Getenv("GOGC") == "" {
 		debug.SetGCPercent(startGCPercent)
 		o.gcPercent = gcPercent
 	}
@@ -150,16 +155,16 @@ func (f *nodeFlags) options(a *app, level string) (o nodeOptions, err error) {
 func (a *app) logger(format, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, usagef("--log-level %s is not one of debug, info, warn, error", printable(level))
+		return nil, exit.Usagef("--log-level %s is not one of debug, info, warn, error", terminal.Printable(level))
 	}
 	o := &slog.HandlerOptions{Level: l}
 	switch {
-	case format == "text", format == "auto" && isTerminal(a.stderr):
-		return slog.New(slog.NewTextHandler(a.stderr, o)), nil
+	case format == "text", format == "auto" && terminal.IsTerminal(a.Err):
+		return slog.New(slog.NewTextHandler(a.Err, o)), nil
 	case format == "json", format == "auto":
-		return slog.New(slog.NewJSONHandler(a.stderr, o)), nil
+		return slog.New(slog.NewJSONHandler(a.Err, o)), nil
 	}
-	return nil, usagef("--log-format %s is not one of auto, json, text", printable(format))
+	return nil, exit.Usagef("--log-format %s is not one of auto, json, text", terminal.Printable(format))
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -179,7 +184,7 @@ with that reason in the audit log.`,
 		Example: "  sluice run --demo\n  sluice run petstore.yaml\n  sluice run https://example.com/openapi.json --auth header:X-Api-Key --api-key-file key.txt",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && (add.name != "" || add.slug != "" || add.baseURL != "") {
-				return usagef("--name, --slug and --base-url need exactly one specification")
+				return exit.Usagef("--name, --slug and --base-url need exactly one specification")
 			}
 			o, err := f.options(a, "warn")
 			if err != nil {
@@ -190,7 +195,7 @@ with that reason in the audit log.`,
 		},
 	}
 	f.register(cmd)
-	a.specLimitFlag(cmd)
+	a.SpecLimitFlag(cmd)
 	add.register(cmd)
 	cmd.Flags().BoolVar(&demonstration, "demo", false, "serve a bundled demonstration API, offline")
 	return cmd
@@ -210,7 +215,7 @@ type runner struct {
 }
 
 func (r *runner) run(ctx context.Context, o nodeOptions) error {
-	r.say("sluice %s   data in %s", versionOrDevel(), o.data)
+	r.Say("sluice %s   data in %s", versionOrDevel(), o.data)
 	o.ready = r.gate.ready
 	n, err := newNode(ctx, o)
 	if err != nil {
@@ -232,15 +237,15 @@ func (r *runner) run(ctx context.Context, o nodeOptions) error {
 		return errors.Join(err, <-served)
 	}
 	err = <-served
-	if errors.Is(context.Cause(ctx), errInterrupted) {
-		r.say("Stopped.")
+	if errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
+		r.Say("Stopped.")
 	}
 	return err
 }
 
 // start adds what the command line names and says where everything is.
 func (r *runner) start(ctx context.Context) error {
-	hc, err := r.httpClient()
+	hc, err := r.HTTPClient()
 	if err != nil {
 		return err
 	}
@@ -249,12 +254,11 @@ func (r *runner) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		pin(hc, digest)
+		client.Pin(hc, digest)
 	}
-	c := &apiClient{base: r.node.adminURL(), token: r.node.token, http: hc, timeout: max(r.flags.timeout, 2*time.Minute), say: r.say}
-	if r.flags.verbose {
-		c.trace = r.stderr
-	}
+	o := r.ClientOptions(max(r.Flags.Timeout, 2*time.Minute))
+	o.Base, o.Token, o.HTTP = r.node.adminURL(), r.node.token, hc
+	c := client.New(o)
 	live := 0
 	if r.demo {
 		if err := r.addDemo(ctx, c); err != nil {
@@ -267,7 +271,7 @@ func (r *runner) start(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil //nolint:nilerr // the end is told by what ended it
 			}
-			writeError(r.stderr, err)
+			exit.WriteError(r.Err, err)
 			continue
 		}
 		live++
@@ -276,10 +280,10 @@ func (r *runner) start(ctx context.Context) error {
 		r.printToolsets(ctx, c)
 	}
 	if len(r.sources) > 0 && live == 0 {
-		r.say("! nothing was added; mend it, then: sluice add %s", shellWord(r.sources[0]))
+		r.Say("! nothing was added; mend it, then: sluice add %s", terminal.ShellWord(r.sources[0]))
 	}
-	r.say("  Admin API     %s/v1   token in %s", r.node.adminURL(), r.node.path(datadir.Token))
-	r.say("Ctrl-C to stop")
+	r.Say("  Admin API     %s/v1   token in %s", r.node.adminURL(), r.node.path(datadir.Token))
+	r.Say("Ctrl-C to stop")
 	return nil
 }
 
@@ -287,7 +291,7 @@ func (r *runner) start(ctx context.Context) error {
 // command line could be tested.
 const untested = "sluice run: nothing of the specification can be tested"
 
-func (r *runner) addSource(ctx context.Context, c *apiClient, source string) error {
+func (r *runner) addSource(ctx context.Context, c *client.Client, source string) error {
 	spec, err := r.openForNode(ctx, source, r.add)
 	if err != nil {
 		return err
@@ -295,7 +299,7 @@ func (r *runner) addSource(ctx context.Context, c *apiClient, source string) err
 	return r.addSpecification(ctx, c, spec, r.add)
 }
 
-func (r *runner) addSpecification(ctx context.Context, c *apiClient, spec specification, f *addFlags) error {
+func (r *runner) addSpecification(ctx context.Context, c *client.Client, spec specification, f *addFlags) error {
 	in, err := r.newToolset(spec, f)
 	if err != nil {
 		return err
@@ -305,12 +309,12 @@ func (r *runner) addSpecification(ctx context.Context, c *apiClient, spec specif
 	if err != nil {
 		return err
 	}
-	return r.object(made, func(w io.Writer) { r.printLive(w, made) })
+	return r.Object(made, func(w io.Writer) { r.printLive(w, made) })
 }
 
 // addDemo serves the demonstration API in this process and adds it the way every
 // specification is added.
-func (r *runner) addDemo(ctx context.Context, c *apiClient) error {
+func (r *runner) addDemo(ctx context.Context, c *client.Client) error {
 	s, err := demo.New(demo.Options{})
 	if err != nil {
 		return err
@@ -335,17 +339,17 @@ func (r *runner) addDemo(ctx context.Context, c *apiClient) error {
 
 // grantWhileRunning keeps no grant of the demonstration, which has another port at each
 // start: somebody else may listen there later. This process alone may call it.
-func (r *runner) grantWhileRunning(ctx context.Context, c *apiClient, toolset, address string) error {
+func (r *runner) grantWhileRunning(ctx context.Context, c *client.Client, toolset, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("reading the address of the demonstration: %w", err)
 	}
 	var out admin.Grants
-	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/grants?toolset=" + url.QueryEscape(toolset), out: &out}); err != nil {
+	if err := c.Get(ctx, "/v1/grants?toolset="+url.QueryEscape(toolset), &out); err != nil {
 		return err
 	}
 	for _, g := range out.Items {
-		if _, err := c.do(ctx, apiCall{method: http.MethodDelete, path: "/v1/grants/" + url.PathEscape(g.ID)}); err != nil {
+		if err := c.Delete(ctx, "/v1/grants/"+url.PathEscape(g.ID), nil); err != nil {
 			return err
 		}
 		if err := r.node.dialer.Grant(g.Toolset, at); err != nil {
@@ -392,26 +396,26 @@ func (r *runner) printLive(w io.Writer, t *admin.CreatedToolset) {
 // printToolsets lists what a node without sources serves, or what to try.
 // printToolsets lists the toolsets of the node, once it serves them: what it
 // prints is true then, and printing does not delay serving.
-func (r *runner) printToolsets(ctx context.Context, c *apiClient) {
+func (r *runner) printToolsets(ctx context.Context, c *client.Client) {
 	if err := r.node.awaitRelease(ctx); err != nil {
 		return // the node is stopping
 	}
 	var page admin.List[admin.Toolset]
-	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: fmt.Sprintf("/v1/toolsets?limit=%d", printedToolsets), out: &page}); err != nil {
+	if err := c.Get(ctx, fmt.Sprintf("/v1/toolsets?limit=%d", printedToolsets), &page); err != nil {
 		return // the node is stopping, or its log says why
 	}
 	for i := range page.Items {
 		t := &page.Items[i]
-		r.say("  %-10s %s   %s   %s", t.Status, t.Slug, plural(t.EnabledTools, "tool"), t.URL)
+		r.Say("  %-10s %s   %s   %s", t.Status, t.Slug, terminal.Plural(t.EnabledTools, "tool"), t.URL)
 	}
 	if page.NextCursor != "" {
-		r.say("  …          all of them: sluice toolset list")
+		r.Say("  …          all of them: sluice toolset list")
 	}
 	if len(page.Items) > 0 {
 		return
 	}
-	r.say("Nothing is served yet. Try one of:")
-	r.say("  sluice run --demo")
-	r.say("  sluice add petstore.yaml")
-	r.say("  sluice add https://example.com/openapi.json")
+	r.Say("Nothing is served yet. Try one of:")
+	r.Say("  sluice run --demo")
+	r.Say("  sluice add petstore.yaml")
+	r.Say("  sluice add https://example.com/openapi.json")
 }

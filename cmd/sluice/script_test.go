@@ -267,14 +267,14 @@ func (s *scripts) waitReady(ts *testscript.TestScript, neg bool, args []string) 
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	hc := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	for {
 		base, err := []byte(dir), error(nil)
 		if !strings.HasPrefix(dir, "http://") {
 			base, err = os.ReadFile(ts.MkAbs(filepath.Join(dir, datadir.Endpoint)))
 		}
 		if err == nil {
-			resp, err := client.Get(strings.TrimSpace(string(base)) + "/readyz")
+			resp, err := hc.Get(strings.TrimSpace(string(base)) + "/readyz")
 			if err == nil {
 				_ = resp.Body.Close()
 				if resp.StatusCode == http.StatusOK {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -15,6 +14,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 func (a *app) searchCommand() *cobra.Command {
@@ -26,24 +29,21 @@ func (a *app) searchCommand() *cobra.Command {
 		Long: `Search the enabled tools of a toolset, or of all toolsets, and print what
 search_tools would find, best first. --explain shows what each score is made of.`,
 		Example: "  sluice search \"create issue\" github\n  sluice search \"cancel an order\" shop --explain",
-		Args:    between(1, 2, "a query and perhaps a toolset"),
+		Args:    command.Between(1, 2, "a query and perhaps a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if k < 1 || k > 40 {
-				return usagef("-k must be from 1 to 40")
+				return exit.Usagef("-k must be from 1 to 40")
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			var toolsets []string
 			if len(args) == 2 {
-				t, _, err := c.toolset(cmd.Context(), args[1])
+				t, _, err := c.Toolset(cmd.Context(), args[1])
 				if err != nil {
 					return err
 				}
 				toolsets = []string{t.Slug}
 			} else {
-				all, _, err := all[admin.Toolset](cmd.Context(), c, "/v1/toolsets")
+				all, _, err := client.All[admin.Toolset](cmd.Context(), c, "/v1/toolsets")
 				if err != nil {
 					return err
 				}
@@ -65,17 +65,17 @@ type foundIn struct {
 	admin.SearchAnswer
 }
 
-func (a *app) search(ctx context.Context, c *apiClient, query string, toolsets []string, k int, explain bool) error {
+func (a *app) search(ctx context.Context, c *client.Client, query string, toolsets []string, k int, explain bool) error {
 	found := make([]foundIn, 0, len(toolsets))
 	for _, slug := range toolsets {
 		f := foundIn{Toolset: slug}
 		path := "/v1/toolsets/" + url.PathEscape(slug) + "/search?k=" + strconv.Itoa(k) + "&q=" + url.QueryEscape(query)
-		if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &f.SearchAnswer}); err != nil {
+		if err := c.Get(ctx, path, &f.SearchAnswer); err != nil {
 			return err
 		}
 		found = append(found, f)
 	}
-	return a.object(found, func(w io.Writer) {
+	return a.Object(found, func(w io.Writer) {
 		for _, f := range found {
 			switch {
 			case len(f.Results) == 0:
@@ -87,7 +87,7 @@ func (a *app) search(ctx context.Context, c *apiClient, query string, toolsets [
 				fmt.Fprintf(w, "%s\n", f.Toolset)
 			}
 			for _, r := range f.Results {
-				fmt.Fprintf(w, "  %6.2f  %-40s %s %s\n", r.Score, r.Name, r.Operation.Method, printable(r.Operation.Path))
+				fmt.Fprintf(w, "  %6.2f  %-40s %s %s\n", r.Score, r.Name, r.Operation.Method, terminal.Printable(r.Operation.Path))
 				if !explain {
 					continue
 				}
@@ -116,15 +116,15 @@ func (f *selectionFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.useCase, "use-case", "", "what the toolset is for, a sentence for each task: lists the tools that serve it")
 	fs.BoolVar(&f.explain, "explain", false, "show which tools are listed, why, and what that costs; with --use-case nothing is changed")
 	fs.StringVar(&f.learn, "learn", "", "on, off: make examples of searches that a successful call follows; only with --selection search")
-	mustComplete(cmd, "selection", []string{"all", "use-case", "search"})
-	mustComplete(cmd, "learn", []string{"on", "off"})
+	command.MustComplete(cmd, "selection", []string{"all", "use-case", "search"})
+	command.MustComplete(cmd, "learn", []string{"on", "off"})
 }
 
 func (f *selectionFlags) given(fs *pflag.FlagSet) bool {
 	return fs.Changed("selection") || fs.Changed("use-case") || fs.Changed("learn") || f.explain
 }
 
-func (a *app) optimizeSelection(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, etag string, f *selectionFlags, fs *pflag.FlagSet) error {
+func (a *app) optimizeSelection(ctx context.Context, c *client.Client, t *admin.ToolsetDetail, etag string, f *selectionFlags, fs *pflag.FlagSet) error {
 	var patch admin.PatchToolset
 	if fs.Changed("use-case") {
 		patch.UseCase = &f.useCase
@@ -141,37 +141,37 @@ func (a *app) optimizeSelection(ctx context.Context, c *apiClient, t *admin.Tool
 		on := f.learn == "on"
 		patch.Learn = &on
 	default:
-		return usagef("--learn is on or off, not %s", printable(f.learn))
+		return exit.Usagef("--learn is on or off, not %s", terminal.Printable(f.learn))
 	}
 	if f.explain && patch.UseCase != nil {
 		return a.previewSelection(ctx, c, t, f.useCase)
 	}
 	if patch.UseCase != nil || patch.Selection != nil || patch.Learn != nil {
-		if _, err := c.do(ctx, apiCall{method: http.MethodPatch, path: toolsetPath(t), in: patch, out: t, ifMatch: etag}); err != nil {
+		if err := c.Patch(ctx, client.ToolsetPath(t), patch, t, client.IfMatch(etag)); err != nil {
 			return err
 		}
 	}
 	return a.showSelection(ctx, c, t)
 }
 
-func (a *app) previewSelection(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, useCase string) error {
+func (a *app) previewSelection(ctx context.Context, c *client.Client, t *admin.ToolsetDetail, useCase string) error {
 	var s admin.ToolSelection
 	in := map[string]string{"useCase": useCase}
-	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(t, "selection", "preview"), in: in, out: &s}); err != nil {
+	if err := c.Post(ctx, client.ToolsetPath(t, "selection", "preview"), in, &s); err != nil {
 		return err
 	}
-	return a.object(s, func(w io.Writer) {
+	return a.Object(s, func(w io.Writer) {
 		a.printSelection(w, &s)
 		fmt.Fprintln(w, "Nothing was changed.")
 	})
 }
 
-func (a *app) showSelection(ctx context.Context, c *apiClient, t *admin.ToolsetDetail) error {
+func (a *app) showSelection(ctx context.Context, c *client.Client, t *admin.ToolsetDetail) error {
 	var s admin.ToolSelection
-	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: toolsetPath(t, "selection"), out: &s}); err != nil {
+	if err := c.Get(ctx, client.ToolsetPath(t, "selection"), &s); err != nil {
 		return err
 	}
-	return a.object(s, func(w io.Writer) {
+	return a.Object(s, func(w io.Writer) {
 		a.printSelection(w, &s)
 		if t.Changed {
 			fmt.Fprintf(w, "  next   sluice toolset test %s   deploys the change\n", t.Slug)
@@ -190,7 +190,7 @@ func (a *app) printSelection(w io.Writer, s *admin.ToolSelection) {
 		case t.NeededBy != "":
 			why, score = "gives "+t.Gives+" to "+t.NeededBy, "      "
 		}
-		fmt.Fprintf(w, "  %s  %-40s %6s tokens  %s\n", score, t.Name, thousands(t.Tokens), printable(why))
+		fmt.Fprintf(w, "  %s  %-40s %6s tokens  %s\n", score, t.Name, terminal.Thousands(t.Tokens), terminal.Printable(why))
 	}
 	if s.Advice != nil {
 		printAdvice(w, s.Advice)
@@ -207,7 +207,7 @@ func printAdvice(w io.Writer, d *admin.SelectionAdvice) {
 		if name == d.Recommended {
 			mark = "→"
 		}
-		fmt.Fprintf(w, "  %s %-9s %6s tools  %9s tokens in tools/list\n", mark, name, thousands(m.Tools), thousands(m.Tokens))
+		fmt.Fprintf(w, "  %s %-9s %6s tools  %9s tokens in tools/list\n", mark, name, terminal.Thousands(m.Tools), terminal.Thousands(m.Tokens))
 	}
 	row("all", &d.All)
 	row("use-case", d.UseCase)

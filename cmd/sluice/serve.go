@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
@@ -14,6 +15,10 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/config"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -67,13 +72,13 @@ everything it serves in its data directory, and goes on serving when the control
 plane is gone, over its own restarts too.`,
 		Example: "  sluice serve --data /var/lib/sluice --public-url https://gateway.example\n" +
 			"  sluice serve --role edge --data /var/lib/sluice-edge --control-plane https://control.example:7301 --join-token-file token",
-		Args: exactly(0, "no arguments; add specifications with: sluice add"),
+		Args: command.Exactly(0, "no arguments; add specifications with: sluice add"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.flags.dataDir == "" && a.env.dataDir == "" && a.config.Data == "" {
+			if a.Flags.DataDir == "" && a.Env.DataDir == "" && a.Config.Data == "" {
 				return problem.New(problem.InvalidArgument, "the data directory is not named").
 					Fix("give --data DIR, SLUICE_DATA_DIR or a configuration file; for a trial use: sluice run")
 			}
-			if f.logFormat == "" && a.config.LogFormat == "" {
+			if f.logFormat == "" && a.Config.LogFormat == "" {
 				f.logFormat = "json"
 			}
 			o, err := f.options(a, "info")
@@ -81,13 +86,13 @@ plane is gone, over its own restarts too.`,
 				return err
 			}
 			if logRows < 1 || logRows > maxCallLogRows || logAge < time.Minute {
-				return usagef("--call-log-rows is 1 to %d, --call-log-age at least a minute", maxCallLogRows)
+				return exit.Usagef("--call-log-rows is 1 to %d, --call-log-age at least a minute", maxCallLogRows)
 			}
 			o.role, o.adminHosts, o.callLogRows, o.callLogAge = role, adminHosts, logRows, logAge
-			if name := first(database, a.config.Database); name != "" {
+			if name := cmp.Or(database, a.Config.Database); name != "" {
 				o.database = secrets.New(name)
 			} else {
-				o.database = a.env.database
+				o.database = a.Env.Database
 			}
 			if at != (artifacts.Places{}) {
 				o.openArtifacts = a.artifactsAt(at, o.logger)
@@ -96,7 +101,7 @@ plane is gone, over its own restarts too.`,
 				o.kek = a.kekOptions(kek)
 			}
 			if pluginRegistries == nil {
-				pluginRegistries = a.config.PluginRegistries
+				pluginRegistries = a.Config.PluginRegistries
 			}
 			if o.pluginRegistries, err = a.pluginRegistries(o.logger, pluginRegistries); err != nil {
 				return err
@@ -104,22 +109,22 @@ plane is gone, over its own restarts too.`,
 			switch role {
 			case roleAll, roleControl:
 				if e != (edgeFlags{}) {
-					return usagef("--control-plane, --control-plane-ca, --join-token-file, --edge-name, --ops-listen and --metrics-token-file belong to --role edge")
+					return exit.Usagef("--control-plane, --control-plane-ca, --join-token-file, --edge-name, --ops-listen and --metrics-token-file belong to --role edge")
 				}
 			case roleEdge:
-				if f.suggest != (suggestConfig{}) {
-					return usagef("--suggest-url, --suggest-model and --suggest-key-file belong to the roles all and control")
+				if f.suggest != (config.Suggest{}) {
+					return exit.Usagef("--suggest-url, --suggest-model and --suggest-key-file belong to the roles all and control")
 				}
 				if kek != "" {
-					return usagef("--kek-command belongs to the roles all and control: what an edge keeps is sealed to it by the control plane")
+					return exit.Usagef("--kek-command belongs to the roles all and control: what an edge keeps is sealed to it by the control plane")
 				}
 				if at.Blobs != "" || len(pluginRegistries) > 0 {
-					return usagef("--blobs and --plugin-registry belong to the roles all and control: an edge keeps what it serves in its data directory")
+					return exit.Usagef("--blobs and --plugin-registry belong to the roles all and control: an edge keeps what it serves in its data directory")
 				}
-				e.registry = first(at.Registry, a.config.Registry)
+				e.registry = cmp.Or(at.Registry, a.Config.Registry)
 				return a.serveEdge(cmd, o, &e)
 			default:
-				return usagef("--role %s is not one of all, control, edge", printable(role))
+				return exit.Usagef("--role %s is not one of all, control, edge", terminal.Printable(role))
 			}
 			o.adminHosts = append(o.adminHosts, certificateHosts(o.adminCert, o.adminKey)...)
 			n, err := newNode(cmd.Context(), o)
@@ -132,7 +137,7 @@ plane is gone, over its own restarts too.`,
 		},
 	}
 	f.register(cmd)
-	a.specLimitFlag(cmd)
+	a.SpecLimitFlag(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&role, "role", roleAll, "what this node runs: all, control, edge")
 	fs.StringVar(&database, "database", "", "PostgreSQL database of the records, postgres://…; with a password use SLUICE_DATABASE (default: a file in the data directory)")
@@ -149,7 +154,7 @@ plane is gone, over its own restarts too.`,
 	fs.StringVar(&e.opsListen, "ops-listen", "", "edge: address of /metrics, /livez and /readyz (default "+defaultOpsListen+")")
 	fs.Uint64Var(&logRows, "call-log-rows", store.DefaultCallLogRows, "most calls of a workspace in the call log")
 	fs.DurationVar(&logAge, "call-log-age", store.DefaultCallLogAge, "how long calls stay in the call log")
-	mustComplete(cmd, "role", []string{roleAll, roleControl, roleEdge})
+	command.MustComplete(cmd, "role", []string{roleAll, roleControl, roleEdge})
 	return cmd
 }
 
@@ -171,24 +176,24 @@ func certificateHosts(certFile, keyFile string) []string {
 
 func (a *app) serveEdge(cmd *cobra.Command, o nodeOptions, e *edgeFlags) error {
 	if e.controlPlane == "" {
-		return usagef("--role edge needs --control-plane URL")
+		return exit.Usagef("--role edge needs --control-plane URL")
 	}
 	u, err := url.Parse(e.controlPlane)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return usagef("--control-plane %s is not an http or https URL", printable(e.controlPlane))
+		return exit.Usagef("--control-plane %s is not an http or https URL", terminal.Printable(e.controlPlane))
 	}
 	if u.Scheme == "http" && !safedial.Loopback(u.Hostname()) {
 		return problem.New(problem.InvalidArgument, "the control plane %s would be reached without TLS", u.Host).
 			Fix("use its https address; give --control-plane-ca if its certificate is of an own authority")
 	}
 	eo := edgeOptions{
-		nodeOptions: o, controlPlane: strings.TrimSuffix(e.controlPlane, "/"), name: e.name, opsListen: first(e.opsListen, defaultOpsListen),
+		nodeOptions: o, controlPlane: strings.TrimSuffix(e.controlPlane, "/"), name: e.name, opsListen: cmp.Or(e.opsListen, defaultOpsListen),
 	}
 	if eo.name == "" {
 		eo.name = hostSlug()
 	}
 	if !registry.ValidSlug(eo.name) {
-		return usagef("--edge-name %s must be 1 to 63 lower-case letters, digits and inner hyphens", printable(eo.name))
+		return exit.Usagef("--edge-name %s must be 1 to 63 lower-case letters, digits and inner hyphens", terminal.Printable(eo.name))
 	}
 	if e.caFile != "" {
 		pem, err := os.ReadFile(e.caFile)
@@ -201,17 +206,17 @@ func (a *app) serveEdge(cmd *cobra.Command, o nodeOptions, e *edgeFlags) error {
 		}
 	}
 	if e.metricsTokenFile != "" {
-		if eo.metricsToken, err = a.readSecretFile(e.metricsTokenFile); err != nil {
+		if eo.metricsToken, err = a.ReadSecretFile(e.metricsTokenFile); err != nil {
 			return err
 		}
 		if len(eo.metricsToken.Reveal()) < minMetricsToken {
-			return usagef("the token of --metrics-token-file has less than %d characters", minMetricsToken)
+			return exit.Usagef("the token of --metrics-token-file has less than %d characters", minMetricsToken)
 		}
 	}
 	if e.joinTokenFile != "" {
-		eo.joinToken = func() (secret, error) { return a.readSecretFile(e.joinTokenFile) }
+		eo.joinToken = func() (secret, error) { return a.ReadSecretFile(e.joinTokenFile) }
 	}
-	if eo.client, err = a.httpClient(); err != nil {
+	if eo.client, err = a.HTTPClient(); err != nil {
 		return err
 	}
 	if e.registry != "" {

@@ -17,6 +17,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/plugins/openapi"
@@ -102,7 +105,7 @@ func openFolder(dir, main string) (specification, error) {
 		}
 		if len(files) >= openapi.HardMaxFiles || total > openapi.HardMaxBytes {
 			return problem.New(problem.TooLarge, "%s has more than %s specification files or %s of them", dir,
-				thousands(openapi.HardMaxFiles), byteSize(openapi.HardMaxBytes)).Fix("name the main file: what it refers to is taken along")
+				terminal.Thousands(openapi.HardMaxFiles), terminal.ByteSize(openapi.HardMaxBytes)).Fix("name the main file: what it refers to is taken along")
 		}
 		b, err := fs.ReadFile(root.FS(), path)
 		files[path] = b
@@ -138,7 +141,7 @@ func (s *specification) rootAt(folder string) error {
 // localOptions let the compiler read the other documents of a specification:
 // files of its folder, never outside it, and URLs of the same origin.
 func (a *app) localOptions(s *specification) openapi.Options {
-	opts := openapi.Options{Limits: a.specLimits()}
+	opts := openapi.Options{Limits: a.SpecLimits()}
 	if s.folder != "" {
 		opts.Open = func(path string) ([]byte, error) {
 			root, err := os.OpenRoot(s.folder) // symbolic links may not leave it either
@@ -167,10 +170,6 @@ func (a *app) localOptions(s *specification) openapi.Options {
 	return opts
 }
 
-func isURL(s string) bool {
-	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
-}
-
 // openSpecification reads a file or stdin. A URL is left to the node, which
 // fetches it itself under its own rules.
 //
@@ -180,7 +179,7 @@ func (a *app) openSpecification(arg string) (specification, error) { return a.op
 // openMain is openSpecification with the path of the main document in a directory
 // or archive.
 func (a *app) openMain(arg, main string) (specification, error) {
-	if isURL(arg) {
+	if command.IsURL(arg) {
 		u, err := url.Parse(arg)
 		if err != nil || u.Host == "" {
 			return specification{}, problem.New(problem.InvalidArgument, "%q is not a URL", safehttp.Redact(arg))
@@ -192,7 +191,7 @@ func (a *app) openMain(arg, main string) (specification, error) {
 		return specification{name: safehttp.Redact(arg), url: arg}, nil
 	}
 	if arg == "-" {
-		b, err := readSpec(a.stdin, "stdin")
+		b, err := readSpec(a.In, "stdin")
 		return specification{name: "stdin", data: b}, err
 	}
 	info, err := os.Stat(arg)
@@ -227,7 +226,7 @@ func readSpec(r io.Reader, name string) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if len(b) > openapi.HardMaxBytes {
-		return nil, problem.New(problem.InvalidSpec, "%s is larger than %s", name, byteSize(openapi.HardMaxBytes)).
+		return nil, problem.New(problem.InvalidSpec, "%s is larger than %s", name, terminal.ByteSize(openapi.HardMaxBytes)).
 			Fix("split the specification")
 	}
 	if len(bytes.TrimSpace(b)) == 0 {
@@ -248,7 +247,7 @@ func (s specification) document() (string, error) {
 // without a node. The operator named the URL on the command line, so private
 // addresses are allowed.
 func (a *app) fetchHere(ctx context.Context, s *specification) error {
-	hc, err := a.httpClient()
+	hc, err := a.HTTPClient()
 	if err != nil {
 		return err
 	}
@@ -259,7 +258,7 @@ func (a *app) fetchHere(ctx context.Context, s *specification) error {
 		}
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.flags.timeout)
+	ctx, cancel := context.WithTimeout(ctx, a.Flags.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, http.NoBody)
 	if err != nil {
@@ -269,10 +268,10 @@ func (a *app) fetchHere(ctx context.Context, s *specification) error {
 	req.Header.Set("User-Agent", "sluice/"+versionOrDevel())
 	resp, err := hc.Do(req)
 	if err != nil {
-		if errors.Is(context.Cause(ctx), errInterrupted) {
-			return errInterrupted
+		if errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
+			return exit.ErrInterrupted
 		}
-		if p := asUnreachable(err); p != nil {
+		if p := exit.AsUnreachable(err); p != nil {
 			return p
 		}
 		return fmt.Errorf("fetching %s: %w", s.name, err)

@@ -64,11 +64,3 @@ func forEachCommand(c *cobra.Command, f func(*cobra.Command)) {
 		forEachCommand(sub, f)
 	}
 }
-
-// mustComplete offers fixed values for a flag to shell completion.
-func mustComplete(cmd *cobra.Command, flag string, values []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-}

@@ -5,62 +5,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/internal/safehttp"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
-
-func TestTexts(t *testing.T) {
-	f := func(got, want string) {
-		t.Helper()
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-	f(byteSize(0), "0 B")
-	f(byteSize(1023), "1023 B")
-	f(byteSize(22835), "22.3 KiB")
-	f(byteSize(int64(13)<<20), "13.0 MiB")
-	f(byteSize(300<<10), "300 KiB")
-	f(thousands(0), "0")
-	f(thousands(999), "999")
-	f(thousands(1000), "1,000")
-	f(thousands(-1234567), "-1,234,567")
-	f(plural(1, "tool"), "1 tool")
-	f(plural(0, "tool"), "0 tools")
-	f(tokenLine(3184, 611), "3,184 → 611 tokens (−80 %)")
-	f(tokenLine(10, 10), "10 → 10 tokens")
-	f(tokenLine(21, 30), "21 → 30 tokens (+42 %)")
-	f(tokenLine(0, 0), "0 → 0 tokens")
-	f(seconds(0.0004), "0.4 ms")
-	f(seconds(0.212), "212 ms")
-	f(seconds(31.5), "31.5s")
-	f(shortDigest("sha256:0123456789abcdef0123"), "sha256:0123456789ab…")
-	now := time.Unix(1_000_000, 0)
-	f(ago(now.Add(-2*time.Minute), now), "2 min ago")
-	f(ago(now.Add(-50*time.Hour), now), "2 days ago")
-	f(safehttp.Redact("https://u:p@h/x?key=s#f"), "https://h/x")
-	f(printable("a\x1b[31mb\nc\u202e"), "ab c")
-	f(safeText("a\x1b]0;x\x07\n\tb"), "a\n\tb")
-	f(firstSentence("List pets. Returns a list."), "List pets.")
-}
-
-func TestShellWord(t *testing.T) {
-	f := func(s string) {
-		t.Helper()
-		words := shellSplit("x " + shellWord(s) + " y")
-		if len(words) != 3 || words[1] != s {
-			t.Errorf("shellWord(%q) = %s, which a shell reads as %q", s, shellWord(s), words)
-		}
-	}
-	f("plain-word_1.0/x:y")
-	f("")
-	f("it's")
-	f(`{"a":"b c","d":"'\\"}`)
-	f("$HOME `x` !! * ~ ; & |")
-}
 
 func TestGlobMatch(t *testing.T) {
 	f := func(pattern, name string, want bool) {
@@ -137,7 +86,7 @@ func TestArguments(t *testing.T) {
 		"a":{"type":"array"},"o":{"type":"object"},"u":{"anyOf":[{"type":"integer"},{"type":"string"}]},"any":{}}}`
 	f := func(words, text, want string) {
 		t.Helper()
-		a := &app{stdin: strings.NewReader("")}
+		a := &app{Session: command.Session{Terminal: terminal.Terminal{In: strings.NewReader("")}}}
 		got, err := a.arguments(strings.Fields(words), text, "", json.RawMessage(schema))
 		if err != nil {
 			t.Errorf("arguments(%q) fails: %v", words, err)
@@ -162,7 +111,7 @@ func TestArguments(t *testing.T) {
 	f("", "", `{}`)
 	bad := func(words, text string) {
 		t.Helper()
-		a := &app{stdin: strings.NewReader("")}
+		a := &app{Session: command.Session{Terminal: terminal.Terminal{In: strings.NewReader("")}}}
 		if got, err := a.arguments(strings.Fields(words), text, "", json.RawMessage(schema)); err == nil {
 			t.Errorf("arguments(%q, %q) = %s, want an error", words, text, got)
 		}
@@ -223,94 +172,17 @@ func FuzzSetJSON(f *testing.F) {
 	})
 }
 
-func TestExitCodes(t *testing.T) {
-	f := func(err error, want int) {
+func TestShellWord(t *testing.T) {
+	f := func(s string) {
 		t.Helper()
-		if got := exitCode(t.Context(), err); got != want {
-			t.Errorf("exitCode(%v) = %d, want %d", err, got, want)
+		words := shellSplit("x " + terminal.ShellWord(s) + " y")
+		if len(words) != 3 || words[1] != s {
+			t.Errorf("shellWord(%q) = %s, which a shell reads as %q", s, terminal.ShellWord(s), words)
 		}
 	}
-	f(nil, 0)
-	f(usagef("x"), 2)
-	f(problem.New(problem.NotFound, "x"), 3)
-	f(problem.New(problem.Forbidden, "x"), 4)
-	f(silentError(5), 5)
-	f(problem.New(problem.InvalidSpec, "x"), 6)
-	f(problem.New(problem.Precondition, "x"), 7)
-	f(problem.New(problem.Timeout, "x"), 8)
-	f(problem.New(problem.TestFailed, "x"), 1)
-}
-
-func TestWriteError(t *testing.T) {
-	f := func(err error, want string) {
-		t.Helper()
-		var b strings.Builder
-		writeError(&b, err)
-		if b.String() != want {
-			t.Errorf("got\n%s\nwant\n%s", b.String(), want)
-		}
-	}
-	two := problem.New(problem.InvalidSpec, "broken.yaml has 2 errors")
-	two.Place.File = "broken.yaml"
-	two.Parts = []*problem.Error{
-		problem.New(problem.InvalidSpec, "required member is missing").At("", 41, 9, "/paths/~1pets/get/responses").Fix("add one"),
-		problem.New(problem.InvalidSpec, "does not exist").At("", 88, 15, "/x"),
-	}
-	f(two, "✗ Invalid OpenAPI spec: broken.yaml has 2 errors\n  line 41, column 9   /paths/~1pets/get/responses   required member is missing\n      add one\n  line 88, column 15   /x   does not exist\n")
-	f(problem.New(problem.InvalidSpec, "the document is a string").At("a.yaml", 1, 1, "").Fix("give a document"),
-		"✗ Invalid OpenAPI spec: a.yaml\n  line 1, column 1   the document is a string\n      give a document\n")
-	f(problem.New(problem.NotFound, "there is no toolset %q", "x").Fix("see the list"), "✗ there is no toolset \"x\"\n      see the list\n")
-	f(problem.New(problem.InvalidArgument, "a name is too long").At("", 0, 0, "#/name").Fix("shorten it"), "✗ a name is too long\n  /name\n      shorten it\n")
-}
-
-// Problem details that came over HTTP say the same as the error they were made of.
-func TestProblemDocumentRoundTrip(t *testing.T) {
-	in := problem.New(problem.InvalidSpec, "a.yaml has 1 error").Fix("mend it")
-	in.Parts = []*problem.Error{problem.New(problem.InvalidSpec, "bad").At("", 3, 4, "/x").Fix("do")}
-	b, err := json.Marshal(problemOf(in))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := apiError(422, "application/problem+json; charset=utf-8", b)
-	p := problem.As(got)
-	if p == nil || p.Kind != in.Kind || p.Detail != in.Detail || p.Remedy != in.Remedy || len(p.Parts) != 1 || p.Parts[0].Place.Line != 3 || p.Parts[0].Remedy != "do" {
-		t.Errorf("%s became %+v", b, p)
-	}
-	if p := problem.As(apiError(401, "text/html", []byte("<p>"))); p == nil || p.Kind != problem.Unauthenticated {
-		t.Errorf("an answer that is no problem: %v", p)
-	}
-}
-
-func TestSpecSize(t *testing.T) {
-	for text, ok := range map[string]bool{"1": true, "64": true, "0": false, "65": false, "-1": false, "12MB": false, "": false} {
-		var s specSize
-		if err := s.Set(text); (err == nil) != ok {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-	a := &app{config: config{MaxSpec: 48}}
-	if got := a.specLimits().MaxBytes; got != 48<<20 {
-		t.Errorf("from the configuration file: %d bytes", got)
-	}
-	a.flags.maxSpec = 2
-	if got := a.specLimits().MaxBytes; got != 2<<20 {
-		t.Errorf("the flag wins: %d bytes", got)
-	}
-}
-
-func TestPluginGrace(t *testing.T) {
-	f := func(file time.Duration, env string, want time.Duration, ok bool) {
-		t.Helper()
-		a := &app{config: config{PluginGrace: duration(file)}, env: environment{grace: env}}
-		if got, err := a.pluginGrace(); got != want || (err == nil) != ok {
-			t.Errorf("%s in the file, %q: %s, %v", file, env, got, err)
-		}
-	}
-	f(0, "", 0, true)
-	f(time.Second, "", time.Second, true)
-	f(time.Second, "0s", 0, true)
-	f(0, "1m", time.Minute, true)
-	f(0, "61s", 0, false)
-	f(0, "-1s", 0, false)
-	f(0, "soon", 0, false)
+	f("plain-word_1.0/x:y")
+	f("")
+	f("it's")
+	f(`{"a":"b c","d":"'\\"}`)
+	f("$HOME `x` !! * ~ ; & |")
 }

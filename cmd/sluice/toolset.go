@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/internal/nearest"
-	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 func (a *app) toolsetCommand() *cobra.Command {
@@ -27,67 +26,9 @@ func (a *app) toolsetCommand() *cobra.Command {
 	return cmd
 }
 
-// clientAndToolset is the client of the admin API and what it says of the toolset
-// that a command names, with its ETag.
-func (a *app) clientAndToolset(ctx context.Context, name string) (*apiClient, *admin.ToolsetDetail, string, error) {
-	c, err := a.client()
-	if err != nil {
-		return nil, nil, "", err
-	}
-	t, etag, err := c.toolset(ctx, name)
-	return c, t, etag, err
-}
-
-// toolset reads one toolset by slug or identifier, with its ETag.
-func (c *apiClient) toolset(ctx context.Context, name string) (*admin.ToolsetDetail, string, error) {
-	t := new(admin.ToolsetDetail)
-	etag, err := c.do(ctx, apiCall{method: http.MethodGet, path: "/v1/toolsets/" + url.PathEscape(name), out: t})
-	if !problem.Is(err, problem.NotFound) {
-		return t, etag, err
-	}
-	p := problem.New(problem.NotFound, "there is no toolset %q", name).Fix("see: sluice toolset list")
-	list, _, listErr := all[admin.Toolset](ctx, c, "/v1/toolsets")
-	if listErr != nil {
-		return nil, "", p
-	}
-	slugs := make([]string, len(list))
-	for i, known := range list {
-		slugs[i] = known.Slug
-	}
-	if best := nearest.Name(name, slices.Values(slugs)); best != "" {
-		p.Remedy = "did you mean " + best + "?"
-	}
-	return nil, "", p
-}
-
-func toolsetPath(t *admin.ToolsetDetail, more ...string) string {
-	var b strings.Builder
-	b.WriteString("/v1/toolsets/" + url.PathEscape(t.ID))
-	for _, m := range more {
-		b.WriteString("/" + url.PathEscape(m))
-	}
-	return b.String()
-}
-
-// toolsetURL resolves a toolset or URL argument to a URL to connect to.
-func (a *app) toolsetURL(ctx context.Context, arg string) (string, error) {
-	if isURL(arg) {
-		return arg, nil
-	}
-	c, err := a.client()
-	if err != nil {
-		return "", err
-	}
-	t, _, err := c.toolset(ctx, arg)
-	if err != nil {
-		return "", err
-	}
-	return t.URL, nil
-}
-
 // authItemText names one credential.
 func authItemText(it *admin.AuthenticationItem) string {
-	text := strings.TrimSpace(it.AuthType + " " + first(it.HeaderName, it.ParameterName, it.CookieName, it.MemberName, it.Username, it.ClientID))
+	text := strings.TrimSpace(it.AuthType + " " + cmp.Or(it.HeaderName, it.ParameterName, it.CookieName, it.MemberName, it.Username, it.ClientID))
 	if it.State != "" && it.State != "ok" {
 		text += " (" + strings.ReplaceAll(it.State, "_", " ") + ")"
 	}
@@ -113,41 +54,38 @@ func authText(t *admin.Toolset) string {
 
 func (a *app) toolsetList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List toolsets", Args: exactly(0, "no arguments"),
+		Use: "list", Aliases: []string{"ls"}, Short: "List toolsets", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			items, raw, err := all[admin.Toolset](cmd.Context(), c, "/v1/toolsets")
+			c := a.Client()
+			items, raw, err := client.All[admin.Toolset](cmd.Context(), c, "/v1/toolsets")
 			if err != nil {
 				return err
 			}
 			if len(items) == 0 {
-				a.say("There are no toolsets yet. Make one: sluice add SPEC")
+				a.Say("There are no toolsets yet. Make one: sluice add SPEC")
 			}
 			now := time.Now()
-			return list(a, items, raw, []column[admin.Toolset]{
-				{header: "name", value: func(t admin.Toolset) string { return t.Slug }},
-				{header: "status", value: func(t admin.Toolset) string {
+			return terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.Toolset]{
+				{Header: "name", Value: func(t admin.Toolset) string { return t.Slug }},
+				{Header: "status", Value: func(t admin.Toolset) string {
 					if t.Status == "live" && t.Changed {
 						return "live, changed"
 					}
 					return t.Status
 				}},
-				{header: "tools", value: func(t admin.Toolset) string {
+				{Header: "tools", Value: func(t admin.Toolset) string {
 					if t.EnabledTools == t.ToolCount {
-						return thousands(t.ToolCount)
+						return terminal.Thousands(t.ToolCount)
 					}
-					return thousands(t.EnabledTools) + " of " + thousands(t.ToolCount)
+					return terminal.Thousands(t.EnabledTools) + " of " + terminal.Thousands(t.ToolCount)
 				}},
-				{header: "auth", value: func(t admin.Toolset) string { return authText(&t) }},
-				{header: "revision", value: func(t admin.Toolset) string { return strconv.FormatUint(t.Revision, 10) }, wide: true},
-				{header: "profile", value: func(t admin.Toolset) string { return t.Profile }, wide: true},
-				{header: "updated", value: func(t admin.Toolset) string { return ago(t.UpdatedAt, now) }},
-				{header: "url", value: func(t admin.Toolset) string { return t.URL }},
-				{header: "base url", value: func(t admin.Toolset) string { return t.BaseURL }, wide: true},
-				{header: "id", value: func(t admin.Toolset) string { return t.ID }, wide: true},
+				{Header: "auth", Value: func(t admin.Toolset) string { return authText(&t) }},
+				{Header: "revision", Value: func(t admin.Toolset) string { return strconv.FormatUint(t.Revision, 10) }, Wide: true},
+				{Header: "profile", Value: func(t admin.Toolset) string { return t.Profile }, Wide: true},
+				{Header: "updated", Value: func(t admin.Toolset) string { return terminal.Ago(t.UpdatedAt, now) }},
+				{Header: "url", Value: func(t admin.Toolset) string { return t.URL }},
+				{Header: "base url", Value: func(t admin.Toolset) string { return t.BaseURL }, Wide: true},
+				{Header: "id", Value: func(t admin.Toolset) string { return t.ID }, Wide: true},
 			}, func(t admin.Toolset) string { return t.Slug })
 		},
 	}
@@ -155,20 +93,20 @@ func (a *app) toolsetList() *cobra.Command {
 
 func (a *app) toolsetGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get TOOLSET", Aliases: []string{"show"}, Short: "Show one toolset", Args: exactly(1, "one toolset"),
+		Use: "get TOOLSET", Aliases: []string{"show"}, Short: "Show one toolset", Args: command.Exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			if a.flags.output == "name" {
-				return a.write([]byte(t.Slug + "\n"))
+			if a.Format == "name" {
+				return a.WriteResult([]byte(t.Slug + "\n"))
 			}
 			var bound admin.ToolsetPlugins
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: toolsetPath(t, "plugins"), out: &bound}); err != nil {
+			if err := c.Get(cmd.Context(), client.ToolsetPath(t, "plugins"), &bound); err != nil {
 				return err
 			}
-			return a.object(t, func(w io.Writer) {
+			return a.Object(t, func(w io.Writer) {
 				a.printToolset(w, t)
 				for i := range bound.Bindings {
 					for _, l := range bound.Bindings[i].LeftOut {
@@ -183,7 +121,7 @@ func (a *app) toolsetGet() *cobra.Command {
 func (a *app) printToolset(w io.Writer, t *admin.ToolsetDetail) {
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "%-15s %s\n", name, printable(value))
+			fmt.Fprintf(w, "%-15s %s\n", name, terminal.Printable(value))
 		}
 	}
 	row("Name", t.Name)
@@ -191,17 +129,17 @@ func (a *app) printToolset(w io.Writer, t *admin.ToolsetDetail) {
 	row("Status", t.Status)
 	row("Toolset URL", t.URL)
 	if t.Revision > 0 {
-		row("Revision", strconv.FormatUint(t.Revision, 10)+"  "+shortDigest(t.LiveDigest))
+		row("Revision", strconv.FormatUint(t.Revision, 10)+"  "+terminal.ShortDigest(t.LiveDigest))
 	}
 	if t.Changed {
-		row("Draft", shortDigest(t.Digest)+" differs from what is live")
+		row("Draft", terminal.ShortDigest(t.Digest)+" differs from what is live")
 	}
-	row("Tools", fmt.Sprintf("%s of %s enabled", thousands(t.EnabledTools), thousands(t.ToolCount)))
+	row("Tools", fmt.Sprintf("%s of %s enabled", terminal.Thousands(t.EnabledTools), terminal.Thousands(t.ToolCount)))
 	row("Profile", t.Profile)
 	if len(t.Connectors) > 1 {
 		for i := range t.Connectors {
 			c := &t.Connectors[i]
-			row("Connector", fmt.Sprintf("%s   %s %s   %s   %s   %s", c.Name, sourceKind(&c.Source), c.Source.Spec, plural(c.ToolCount, "tool"), authText(ofConnector(c)), c.BaseURL))
+			row("Connector", fmt.Sprintf("%s   %s %s   %s   %s   %s", c.Name, sourceKind(&c.Source), c.Source.Spec, terminal.Plural(c.ToolCount, "tool"), authText(ofConnector(c)), c.BaseURL))
 		}
 		printFindings(w, t)
 		return
@@ -213,11 +151,11 @@ func (a *app) printToolset(w io.Writer, t *admin.ToolsetDetail) {
 	}
 	row("Authentication", auth)
 	row("Source", strings.TrimSpace(t.Source.Title+" "+t.Source.Version+"   "+sourceKind(&t.Source)+" "+t.Source.Spec+"   "+t.Source.URL))
-	row("Connector", t.Connector.Name+"@"+t.Connector.Version+"   "+shortDigest(t.Connector.Digest))
+	row("Connector", t.Connector.Name+"@"+t.Connector.Version+"   "+terminal.ShortDigest(t.Connector.Digest))
 	if t.Test != nil {
 		state := "not possible: " + t.Test.Reason
 		if t.Test.Passed {
-			state = t.Test.Tool + " passed   " + tokenLine(t.Test.Tokens.Received, t.Test.Tokens.Result)
+			state = t.Test.Tool + " passed   " + terminal.TokenLine(t.Test.Tokens.Received, t.Test.Tokens.Result)
 		} else if t.Test.Possible {
 			state = t.Test.Tool + " failed: " + t.Test.Reason
 		}
@@ -237,7 +175,7 @@ func sourceKind(s *admin.Source) string {
 // printFindings prints what the compiler left out or repaired.
 func printFindings(w io.Writer, t *admin.ToolsetDetail) {
 	for _, u := range t.Unsupported {
-		fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, printable(u.Path), printable(u.Reason))
+		fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 	}
 	for _, d := range t.Warnings {
 		fmt.Fprintf(w, "! %s\n", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
@@ -246,13 +184,13 @@ func printFindings(w io.Writer, t *admin.ToolsetDetail) {
 
 func (a *app) toolsetURLCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "url TOOLSET", Short: "Print the toolset URL", Args: exactly(1, "one toolset"),
+		Use: "url TOOLSET", Short: "Print the toolset URL", Args: command.Exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			u, err := a.toolsetURL(cmd.Context(), args[0])
+			u, err := a.ToolsetURL(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			return a.object(map[string]string{"url": u}, func(w io.Writer) { fmt.Fprintln(w, u) })
+			return a.Object(map[string]string{"url": u}, func(w io.Writer) { fmt.Fprintln(w, u) })
 		},
 	}
 }
@@ -268,9 +206,9 @@ func (a *app) toolsetTest() *cobra.Command {
 no arguments, else one whose arguments have examples. A test passes when the
 upstream answers 2xx with something that can be read; then the tested draft is
 deployed.`,
-		Args: between(1, -1, "a toolset, a tool and its arguments"),
+		Args: command.Between(1, -1, "a toolset, a tool and its arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -278,7 +216,7 @@ deployed.`,
 			if len(args) > 1 {
 				in.Tool = args[1]
 				var known admin.Tool
-				if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: toolsetPath(t, "tools", args[1]), out: &known}); err != nil {
+				if err := c.Get(cmd.Context(), client.ToolsetPath(t, "tools", args[1]), &known); err != nil {
 					return err
 				}
 				given, err := a.arguments(args[2:], arguments, "", known.InputSchema)
@@ -291,14 +229,14 @@ deployed.`,
 				}
 			}
 			var out admin.TestAnswer
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: toolsetPath(t, "test"), in: in, out: &out, wait: true}); err != nil {
+			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "test"), in, &out, client.Wait); err != nil {
 				return err
 			}
-			if err := a.object(out, func(w io.Writer) { a.printTest(w, t.Slug, &out, show) }); err != nil {
+			if err := a.Object(out, func(w io.Writer) { a.printTest(w, t.Slug, &out, show) }); err != nil {
 				return err
 			}
 			if !out.Passed {
-				return silentError(exitFailed)
+				return exit.Silent(exit.Failed)
 			}
 			return nil
 		},
@@ -313,15 +251,15 @@ deployed.`,
 func (a *app) printTest(w io.Writer, slug string, t *admin.TestAnswer, show bool) {
 	switch {
 	case t.Passed:
-		fmt.Fprintf(w, "✓ %s   HTTP %d · %s (upstream %s) · %s\n", t.Tool, t.UpstreamStatus, seconds(t.DurationSeconds), seconds(t.UpstreamSeconds),
-			tokenLine(t.Tokens.Received, t.Tokens.Result))
+		fmt.Fprintf(w, "✓ %s   HTTP %d · %s (upstream %s) · %s\n", t.Tool, t.UpstreamStatus, terminal.Seconds(t.DurationSeconds), terminal.Seconds(t.UpstreamSeconds),
+			terminal.TokenLine(t.Tokens.Received, t.Tokens.Result))
 	case t.Possible:
-		fmt.Fprintf(w, "✗ %s   %s\n", t.Tool, printable(t.Reason))
+		fmt.Fprintf(w, "✗ %s   %s\n", t.Tool, terminal.Printable(t.Reason))
 	default:
-		fmt.Fprintf(w, "✗ nothing can be tested: %s\n  next   sluice toolset test %s TOOL k=v   or: sluice toolset deploy %s --reason TEXT\n", printable(t.Reason), slug, slug)
+		fmt.Fprintf(w, "✗ nothing can be tested: %s\n  next   sluice toolset test %s TOOL k=v   or: sluice toolset deploy %s --reason TEXT\n", terminal.Printable(t.Reason), slug, slug)
 	}
 	if show && t.Answer != "" {
-		fmt.Fprintln(w, safeText(t.Answer))
+		fmt.Fprintln(w, terminal.SafeText(t.Answer))
 	}
 	if t.Deployed {
 		fmt.Fprintf(w, "✓ %s is live: %s\n", t.Toolset.Slug, t.Toolset.URL)
@@ -331,22 +269,22 @@ func (a *app) printTest(w io.Writer, slug string, t *admin.TestAnswer, show bool
 func (a *app) toolsetDeploy() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "deploy TOOLSET", Short: "Make the draft live", Args: exactly(1, "one toolset"),
+		Use: "deploy TOOLSET", Short: "Make the draft live", Args: command.Exactly(1, "one toolset"),
 		Long: "Make the draft live. A draft that has no passed test needs --reason, which is recorded in the audit log.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			var out json.RawMessage
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: toolsetPath(t, "deploy"), in: admin.DeployRequest{Reason: reason}, out: &out, wait: true}); err != nil {
+			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "deploy"), admin.DeployRequest{Reason: reason}, &out, client.Wait); err != nil {
 				return err
 			}
-			live, _, err := c.toolset(cmd.Context(), t.ID)
+			live, _, err := c.Toolset(cmd.Context(), t.ID)
 			if err != nil {
 				return err
 			}
-			return a.object(out, func(w io.Writer) {
+			return a.Object(out, func(w io.Writer) {
 				fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", live.Slug, live.Revision, live.URL)
 			})
 		},
@@ -357,19 +295,19 @@ func (a *app) toolsetDeploy() *cobra.Command {
 
 func (a *app) toolsetDelete() *cobra.Command {
 	return &cobra.Command{
-		Use: "delete TOOLSET", Aliases: []string{"rm"}, Short: "Delete a toolset; its URL stops answering", Args: exactly(1, "one toolset"),
+		Use: "delete TOOLSET", Aliases: []string{"rm"}, Short: "Delete a toolset; its URL stops answering", Args: command.Exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			if err := a.confirm(fmt.Sprintf("Delete %s with its %s? %s will answer 404.", t.Slug, plural(t.ToolCount, "tool"), t.URL)); err != nil {
+			if err := a.Confirm(fmt.Sprintf("Delete %s with its %s? %s will answer 404.", t.Slug, terminal.Plural(t.ToolCount, "tool"), t.URL)); err != nil {
 				return err
 			}
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodDelete, path: toolsetPath(t), ifMatch: etag, wait: true}); err != nil {
+			if err := c.Delete(cmd.Context(), client.ToolsetPath(t), nil, client.IfMatch(etag), client.Wait); err != nil {
 				return err
 			}
-			a.say("✓ %s is deleted", t.Slug)
+			a.Say("✓ %s is deleted", t.Slug)
 			return nil
 		},
 	}

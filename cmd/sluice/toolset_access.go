@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -13,6 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -43,9 +47,9 @@ An access token is printed once, when it is created.`,
   sluice toolset access petstore set token
   sluice toolset access petstore token revoke act_01JQ8Z6J5X2V4T7N9B3C1D0E8F
   sluice toolset access petstore set jwt --issuer https://id.example --scope 'read=list_*,get_*' --scope 'write=*'`,
-		Args: between(1, 4, "a toolset and what to do"),
+		Args: command.Between(1, 4, "a toolset and what to do"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -62,7 +66,7 @@ An access token is printed once, when it is created.`,
 			case verb == "token revoke" && len(args) == 4:
 				return e.revoke(cmd.Context(), args[3])
 			}
-			return usagef("%q is not something to do with access\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
+			return exit.Usagef("%q is not something to do with access\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
 		},
 	}
 	fs := cmd.Flags()
@@ -80,7 +84,7 @@ An access token is printed once, when it is created.`,
 // accessEdit changes who may open one toolset.
 type accessEdit struct {
 	*app
-	c       *apiClient
+	c       *client.Client
 	toolset *admin.ToolsetDetail
 	flags   *accessFlags
 }
@@ -95,13 +99,13 @@ func (f *accessFlags) limits() *admin.Limits {
 // jwt makes the settings of mode jwt.
 func (f *accessFlags) jwt() (*admin.AccessJWT, error) {
 	if f.issuer == "" {
-		return nil, usagef("set jwt needs the authorization server: --issuer https://id.example")
+		return nil, exit.Usagef("set jwt needs the authorization server: --issuer https://id.example")
 	}
 	out := &admin.AccessJWT{Issuer: f.issuer, JWKSURL: f.jwks, AuthorizationServers: f.servers}
 	for _, s := range f.scopes {
 		name, globs, ok := strings.Cut(s, "=")
 		if !ok || name == "" || globs == "" {
-			return nil, usagef("--scope %s is not SCOPE=GLOB,…", printable(s))
+			return nil, exit.Usagef("--scope %s is not SCOPE=GLOB,…", terminal.Printable(s))
 		}
 		out.Scopes = append(out.Scopes, admin.AccessScope{Scope: name, Tools: strings.Split(globs, ",")})
 	}
@@ -117,17 +121,17 @@ func lifetime(s string) (time.Duration, error) {
 	} else if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return d, nil
 	}
-	return 0, usagef("--ttl %s is not a duration such as 12h or 90d", printable(s))
+	return 0, exit.Usagef("--ttl %s is not a duration such as 12h or 90d", terminal.Printable(s))
 }
 
-func (e *accessEdit) path(more ...string) string { return toolsetPath(e.toolset, more...) }
+func (e *accessEdit) path(more ...string) string { return client.ToolsetPath(e.toolset, more...) }
 
 func (e *accessEdit) show(ctx context.Context) error {
 	var out admin.ToolsetAccess
-	if _, err := e.c.do(ctx, apiCall{method: http.MethodGet, path: e.path("access"), out: &out}); err != nil {
+	if err := e.c.Get(ctx, e.path("access"), &out); err != nil {
 		return err
 	}
-	return e.object(out, func(w io.Writer) { printAccess(w, e.toolset.Slug, &out) })
+	return e.Object(out, func(w io.Writer) { printAccess(w, e.toolset.Slug, &out) })
 }
 
 func printAccess(w io.Writer, slug string, v *admin.ToolsetAccess) {
@@ -140,9 +144,9 @@ func printAccess(w io.Writer, slug string, v *admin.ToolsetAccess) {
 	}
 	fmt.Fprintf(w, "Access        %s: %s\nToolset URL   %s\n", v.Mode, who, v.URL)
 	if v.JWT != nil {
-		fmt.Fprintf(w, "Issuer        %s\n", printable(v.JWT.Issuer))
+		fmt.Fprintf(w, "Issuer        %s\n", terminal.Printable(v.JWT.Issuer))
 		for _, s := range v.JWT.Scopes {
-			fmt.Fprintf(w, "Scope         %s opens %s\n", printable(s.Scope), printable(strings.Join(s.Tools, ", ")))
+			fmt.Fprintf(w, "Scope         %s opens %s\n", terminal.Printable(s.Scope), terminal.Printable(strings.Join(s.Tools, ", ")))
 		}
 		fmt.Fprintf(w, "Metadata      %s\n", v.MetadataURL)
 	}
@@ -166,13 +170,13 @@ func rateText(l *admin.Limits) string {
 	}
 	var parts []string
 	if l.RequestsPerMinute > 0 {
-		parts = append(parts, thousands(l.RequestsPerMinute)+" a minute")
+		parts = append(parts, terminal.Thousands(l.RequestsPerMinute)+" a minute")
 	}
 	if l.Concurrent > 0 {
-		parts = append(parts, thousands(l.Concurrent)+" at a time")
+		parts = append(parts, terminal.Thousands(l.Concurrent)+" at a time")
 	}
 	if l.MaxRequestBytes > 0 {
-		parts = append(parts, thousands(l.MaxRequestBytes)+" bytes each")
+		parts = append(parts, terminal.Thousands(l.MaxRequestBytes)+" bytes each")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -187,13 +191,13 @@ func (e *accessEdit) set(ctx context.Context, mode string) error {
 			return err
 		}
 	default:
-		return usagef("access %s is not known; use none, token or jwt", printable(mode))
+		return exit.Usagef("access %s is not known; use none, token or jwt", terminal.Printable(mode))
 	}
 	var out admin.ToolsetAccess
-	if _, err := e.c.do(ctx, apiCall{method: http.MethodPut, path: e.path("access"), in: in, out: &out}); err != nil {
+	if err := e.c.Put(ctx, e.path("access"), in, &out); err != nil {
 		return err
 	}
-	return e.object(out, func(w io.Writer) { printAccess(w, e.toolset.Slug, &out) })
+	return e.Object(out, func(w io.Writer) { printAccess(w, e.toolset.Slug, &out) })
 }
 
 func (e *accessEdit) create(ctx context.Context, name string) error {
@@ -206,55 +210,55 @@ func (e *accessEdit) create(ctx context.Context, name string) error {
 		in.ExpiresAt = time.Now().Add(ttl).UTC().Truncate(time.Second)
 	}
 	var out admin.CreatedAccessToken
-	if _, err := e.c.do(ctx, apiCall{method: http.MethodPost, path: e.path("access-tokens"), in: in, out: &out}); err != nil {
+	if err := e.c.Post(ctx, e.path("access-tokens"), in, &out); err != nil {
 		return err
 	}
-	e.say("! this is the only time the token is shown: Authorization: Bearer …")
+	e.Say("! this is the only time the token is shown: Authorization: Bearer …")
 	if out.Mode != "token" {
-		e.say("! %s does not ask for tokens yet: sluice toolset access %s set token", e.toolset.Slug, e.toolset.Slug)
+		e.Say("! %s does not ask for tokens yet: sluice toolset access %s set token", e.toolset.Slug, e.toolset.Slug)
 	}
-	return e.object(out, func(w io.Writer) { fmt.Fprintln(w, out.Token) })
+	return e.Object(out, func(w io.Writer) { fmt.Fprintln(w, out.Token) })
 }
 
 func (e *accessEdit) list(ctx context.Context) error {
-	items, raw, err := all[admin.AccessToken](ctx, e.c, e.path("access-tokens"))
+	items, raw, err := client.All[admin.AccessToken](ctx, e.c, e.path("access-tokens"))
 	if err != nil {
 		return err
 	}
 	if len(items) == 0 {
-		e.say("%s has no access tokens. Make one: sluice toolset access %s token create NAME", e.toolset.Slug, e.toolset.Slug)
+		e.Say("%s has no access tokens. Make one: sluice toolset access %s token create NAME", e.toolset.Slug, e.toolset.Slug)
 	}
 	now := time.Now()
-	return list(e.app, items, raw, []column[admin.AccessToken]{
-		{header: "id", value: func(t admin.AccessToken) string { return t.ID }},
-		{header: "name", value: func(t admin.AccessToken) string { return t.Name }},
-		{header: "ends in", value: func(t admin.AccessToken) string { return t.Last4 }},
-		{header: "status", value: func(t admin.AccessToken) string { return t.Status }},
-		{header: "tools", value: func(t admin.AccessToken) string { return first(strings.Join(t.Tools, ", "), "all") }},
-		{header: "limits", value: func(t admin.AccessToken) string { return rateText(t.Limits) }},
-		{header: "expires", value: func(t admin.AccessToken) string {
+	return terminal.List(&e.Terminal, items, raw, []terminal.Column[admin.AccessToken]{
+		{Header: "id", Value: func(t admin.AccessToken) string { return t.ID }},
+		{Header: "name", Value: func(t admin.AccessToken) string { return t.Name }},
+		{Header: "ends in", Value: func(t admin.AccessToken) string { return t.Last4 }},
+		{Header: "status", Value: func(t admin.AccessToken) string { return t.Status }},
+		{Header: "tools", Value: func(t admin.AccessToken) string { return cmp.Or(strings.Join(t.Tools, ", "), "all") }},
+		{Header: "limits", Value: func(t admin.AccessToken) string { return rateText(t.Limits) }},
+		{Header: "expires", Value: func(t admin.AccessToken) string {
 			if t.ExpiresAt.IsZero() {
 				return "never"
 			}
 			return t.ExpiresAt.Format(time.DateOnly)
 		}},
-		{header: "created", value: func(t admin.AccessToken) string { return ago(t.CreatedAt, now) }},
+		{Header: "created", Value: func(t admin.AccessToken) string { return terminal.Ago(t.CreatedAt, now) }},
 	}, func(t admin.AccessToken) string { return t.ID })
 }
 
 // revoke ends a token, by id or by the name of a valid one.
 func (e *accessEdit) revoke(ctx context.Context, id string) error {
-	items, _, err := all[admin.AccessToken](ctx, e.c, e.path("access-tokens"))
+	items, _, err := client.All[admin.AccessToken](ctx, e.c, e.path("access-tokens"))
 	if err != nil {
 		return err
 	}
 	for _, t := range items {
 		if t.Status == "valid" && (t.ID == id || t.Name == id) {
 			path := e.path("access-tokens") + "/" + url.PathEscape(t.ID)
-			if _, err := e.c.do(ctx, apiCall{method: http.MethodDelete, path: path}); err != nil {
+			if err := e.c.Delete(ctx, path, nil); err != nil {
 				return err
 			}
-			e.say("✓ %s opens %s no more", printable(t.Name), e.toolset.Slug)
+			e.Say("✓ %s opens %s no more", terminal.Printable(t.Name), e.toolset.Slug)
 			return nil
 		}
 	}

@@ -1,16 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -31,16 +35,16 @@ func (a *app) toolsetAuth() *cobra.Command {
   sluice toolset auth notes users
   sluice toolset auth bank set --auth mtls --client-cert client.pem --client-key client.key
   sluice toolset auth petstore rotate --api-key-file new.txt`,
-		Args: between(1, 3, "a toolset and what to do"),
+		Args: command.Between(1, 3, "a toolset and what to do"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb := "status"
 			if len(args) >= 2 {
 				verb = args[1]
 			}
 			if (len(args) == 3) != (verb == "revoke") {
-				return usagef("revoke takes the id of a caller, nothing else takes one: sluice toolset auth %s users", args[0])
+				return exit.Usagef("revoke takes the id of a caller, nothing else takes one: sluice toolset auth %s users", args[0])
 			}
-			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -63,17 +67,17 @@ func (a *app) toolsetAuth() *cobra.Command {
 			case "revoke":
 				return a.authRevoke(cmd.Context(), c, t, args[2])
 			case "remove":
-				etag, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: path})
+				etag, err := c.GetTag(cmd.Context(), path, nil)
 				if err != nil {
 					return err
 				}
-				if _, err := c.do(cmd.Context(), apiCall{method: http.MethodDelete, path: path, ifMatch: etag}); err != nil {
+				if err := c.Delete(cmd.Context(), path, nil, client.IfMatch(etag)); err != nil {
 					return err
 				}
-				a.say("✓ %s sends no credential any more", t.Slug)
+				a.Say("✓ %s sends no credential any more", t.Slug)
 				return nil
 			}
-			return usagef("%q is not something to do with authentication\nusage: %s", verb, cmd.UseLine())
+			return exit.Usagef("%q is not something to do with authentication\nusage: %s", verb, cmd.UseLine())
 		},
 	}
 	f.register(cmd)
@@ -82,7 +86,7 @@ func (a *app) toolsetAuth() *cobra.Command {
 }
 
 // authSet sets a configuration, or only a new secret of the one that is there.
-func (a *app) authSet(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, f *authFlags, rotate bool) error {
+func (a *app) authSet(ctx context.Context, c *client.Client, t *admin.ToolsetDetail, f *authFlags, rotate bool) error {
 	path := authPath(t)
 	var in authRequest
 	var now, out admin.Authentication
@@ -92,26 +96,26 @@ func (a *app) authSet(ctx context.Context, c *apiClient, t *admin.ToolsetDetail,
 			return err
 		}
 	}
-	etag, err := c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &now})
+	etag, err := c.GetTag(ctx, path, &now)
 	if err != nil {
 		return err
 	}
 	if rotate {
 		if len(f.specs) > 0 {
-			return usagef("rotate keeps what is configured; to change it: sluice toolset auth %s set", t.Slug)
+			return exit.Usagef("rotate keeps what is configured; to change it: sluice toolset auth %s set", t.Slug)
 		}
 		if in, err = rotated(&now); err != nil {
 			return err
 		}
 		next := &keySource{a: a, files: f.keyFiles, envs: f.keyEnvs}
 		if in.Grant == "authorization_code" && next.empty() {
-			return usagef("give the new client secret with --api-key-file FILE|- or --api-key-env NAME")
+			return exit.Usagef("give the new client secret with --api-key-file FILE|- or --api-key-env NAME")
 		}
 		if err := errors.Join(f.fill(&in, next), next.rest()); err != nil {
 			return err
 		}
 	}
-	if _, err := c.do(ctx, apiCall{method: http.MethodPut, path: path, in: in, out: &out, ifMatch: etag}); err != nil {
+	if err := c.Put(ctx, path, in, &out, client.IfMatch(etag)); err != nil {
 		return err
 	}
 	next := "test " + t.Slug
@@ -120,9 +124,9 @@ func (a *app) authSet(ctx context.Context, c *apiClient, t *admin.ToolsetDetail,
 			next = "auth " + t.Slug + " login"
 		}
 	}
-	a.say("  next   sluice toolset %s", next)
-	return a.object(out, func(w io.Writer) {
-		fmt.Fprintf(w, "✓ %s sends %s\n", t.Slug, first(out.Preview, out.AuthType))
+	a.Say("  next   sluice toolset %s", next)
+	return a.Object(out, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ %s sends %s\n", t.Slug, cmp.Or(out.Preview, out.AuthType))
 		for _, it := range append(out.Items, out.AuthenticationItem) {
 			if it.CredentialID != "" {
 				fmt.Fprintf(w, "  to %s and nowhere else\n", addresses(it.Origins))
@@ -136,7 +140,7 @@ func (a *app) authStatus(t *admin.ToolsetDetail) error {
 		Authentication *admin.Authentication `json:"authentication"`
 		Methods        []admin.AuthMethod    `json:"authenticationMethods"`
 	}{t.Authentication, t.Methods}
-	return a.object(v, func(w io.Writer) {
+	return a.Object(v, func(w io.Writer) {
 		fmt.Fprintf(w, "Configured   %s\n", authText(&t.Toolset))
 		if t.Authentication != nil && t.Authentication.Preview != "" {
 			fmt.Fprintf(w, "Sent         %s\n", t.Authentication.Preview)
@@ -165,20 +169,20 @@ func aim(t *admin.ToolsetDetail, name string) error {
 	if name != "" {
 		return problem.New(problem.NotFound, "toolset %s has no connector %s", t.Slug, name).Fix("it has %s", strings.Join(names, ", "))
 	}
-	return usagef("toolset %s has several connectors, %s: name one with --connector", t.Slug, strings.Join(names, ", "))
+	return exit.Usagef("toolset %s has several connectors, %s: name one with --connector", t.Slug, strings.Join(names, ", "))
 }
 
 // authPath is the authentication of the connector that [aim] chose.
 func authPath(t *admin.ToolsetDetail) string {
-	return toolsetPath(t, "connectors", t.Connectors[0].Name, "authentication")
+	return client.ToolsetPath(t, "connectors", t.Connectors[0].Name, "authentication")
 }
 
 // authOfAll shows the authentication of every connector.
 func (a *app) authOfAll(t *admin.ToolsetDetail) error {
-	return list(a, t.Connectors, nil, []column[admin.ToolsetConnector]{
-		{header: "connector", value: func(c admin.ToolsetConnector) string { return c.Name }},
-		{header: "configured", value: func(c admin.ToolsetConnector) string { return authText(ofConnector(&c)) }},
-		{header: "specified", value: func(c admin.ToolsetConnector) string { return methodsText(c.Methods) }},
+	return terminal.List(&a.Terminal, t.Connectors, nil, []terminal.Column[admin.ToolsetConnector]{
+		{Header: "connector", Value: func(c admin.ToolsetConnector) string { return c.Name }},
+		{Header: "configured", Value: func(c admin.ToolsetConnector) string { return authText(ofConnector(&c)) }},
+		{Header: "specified", Value: func(c admin.ToolsetConnector) string { return methodsText(c.Methods) }},
 	}, func(c admin.ToolsetConnector) string { return c.Name })
 }
 
@@ -186,7 +190,7 @@ func (a *app) authOfAll(t *admin.ToolsetDetail) error {
 func matchesAny(globs []string, name string) (bool, error) {
 	for _, g := range globs {
 		if g == "" {
-			return false, usagef("an empty name matches nothing")
+			return false, exit.Usagef("an empty name matches nothing")
 		}
 		if globMatch(g, name) {
 			return true, nil

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os/exec"
 	"runtime"
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -20,20 +20,20 @@ const loginPoll = 500 * time.Millisecond
 
 // authLogin begins a login at the authorization server of a toolset and waits
 // until the person is done.
-func (a *app) authLogin(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, f *authFlags) error {
+func (a *app) authLogin(ctx context.Context, c *client.Client, t *admin.ToolsetDetail, f *authFlags) error {
 	var begun admin.Authorization
 	path := authPath(t)
-	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: path + "/authorize", in: admin.Authorize{Scopes: f.scopes}, out: &begun}); err != nil {
+	if err := c.Post(ctx, path+"/authorize", admin.Authorize{Scopes: f.scopes}, &begun); err != nil {
 		return err
 	}
 	a.showLogin(ctx, begun.AuthorizationURL, begun.RedirectURL, begun.Registered, !f.noBrowser)
-	a.say("  Waiting until %s … (Ctrl-C stops waiting)", begun.ExpiresAt.Local().Format("15:04"))
+	a.Say("  Waiting until %s … (Ctrl-C stops waiting)", begun.ExpiresAt.Local().Format("15:04"))
 	it, err := a.awaitLogin(ctx, c, path, &begun)
 	if err != nil {
 		return err
 	}
-	a.say("  next   sluice toolset test %s", t.Slug)
-	return a.object(it, func(w io.Writer) {
+	a.Say("  next   sluice toolset test %s", t.Slug)
+	return a.Object(it, func(w io.Writer) {
 		fmt.Fprintf(w, "✓ %s is logged in", t.Slug)
 		if it.ExpiresAt != nil {
 			fmt.Fprintf(w, "; the access token lasts until %s", it.ExpiresAt.Local().Format("2006-01-02 15:04"))
@@ -43,12 +43,12 @@ func (a *app) authLogin(ctx context.Context, c *apiClient, t *admin.ToolsetDetai
 }
 
 // awaitLogin asks for the state of a credential until its login has an outcome.
-func (a *app) awaitLogin(ctx context.Context, c *apiClient, path string, begun *admin.Authorization) (*admin.AuthenticationItem, error) {
+func (a *app) awaitLogin(ctx context.Context, c *client.Client, path string, begun *admin.Authorization) (*admin.AuthenticationItem, error) {
 	tick := time.NewTicker(loginPoll)
 	defer tick.Stop()
 	for {
 		var now admin.Authentication
-		if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &now}); err != nil {
+		if err := c.Get(ctx, path, &now); err != nil {
 			return nil, err
 		}
 		it := credentialOf(&now, begun.CredentialID)

@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 // authUsers lists the callers who logged in at a toolset.
-func (a *app) authUsers(ctx context.Context, c *apiClient, t *admin.ToolsetDetail) error {
+func (a *app) authUsers(ctx context.Context, c *client.Client, t *admin.ToolsetDetail) error {
 	var all []admin.UserLogin
 	after := ""
 	for {
@@ -20,8 +21,8 @@ func (a *app) authUsers(ctx context.Context, c *apiClient, t *admin.ToolsetDetai
 			Items []admin.UserLogin `json:"items"`
 			Next  string            `json:"next"`
 		}
-		path := toolsetPath(t, "authentication", "users") + "?limit=200&connector=" + url.QueryEscape(t.Connectors[0].Name) + "&after=" + url.QueryEscape(after)
-		if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &page}); err != nil {
+		path := client.ToolsetPath(t, "authentication", "users") + "?limit=200&connector=" + url.QueryEscape(t.Connectors[0].Name) + "&after=" + url.QueryEscape(after)
+		if err := c.Get(ctx, path, &page); err != nil {
 			return err
 		}
 		all = append(all, page.Items...)
@@ -29,32 +30,32 @@ func (a *app) authUsers(ctx context.Context, c *apiClient, t *admin.ToolsetDetai
 			break
 		}
 	}
-	return a.object(all, func(w io.Writer) {
+	return a.Object(all, func(w io.Writer) {
 		if len(all) == 0 {
 			fmt.Fprintf(w, "Nobody has logged in at %s with an account of their own.\n", t.Slug)
 		}
 		for i := range all {
 			u := &all[i]
-			who := printable(u.Subject)
+			who := terminal.Printable(u.Subject)
 			switch {
 			case u.Name != "":
-				who = printable(u.Name) + " (" + who + ")"
+				who = terminal.Printable(u.Name) + " (" + who + ")"
 			case u.Issuer != "":
-				who += " of " + printable(u.Issuer)
+				who += " of " + terminal.Printable(u.Issuer)
 			}
 			fmt.Fprintf(w, "%s   %-14s   since %s   %s\n", u.ID, u.State, u.CreatedAt.Local().Format(time.DateTime), who)
 			if u.LastError != "" {
-				fmt.Fprintf(w, "  ! %s\n", printable(u.LastError))
+				fmt.Fprintf(w, "  ! %s\n", terminal.Printable(u.LastError))
 			}
 		}
 	})
 }
 
 // authRevoke forgets the login of a caller.
-func (a *app) authRevoke(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, user string) error {
-	if _, err := c.do(ctx, apiCall{method: http.MethodDelete, path: toolsetPath(t, "authentication", "users", user) + "?connector=" + url.QueryEscape(t.Connectors[0].Name)}); err != nil {
+func (a *app) authRevoke(ctx context.Context, c *client.Client, t *admin.ToolsetDetail, user string) error {
+	if err := c.Delete(ctx, client.ToolsetPath(t, "authentication", "users", user)+"?connector="+url.QueryEscape(t.Connectors[0].Name), nil); err != nil {
 		return err
 	}
-	a.say("✓ the login of %s is forgotten; the next call is answered with a link to log in again", user)
+	a.Say("✓ the login of %s is forgotten; the next call is answered with a link to log in again", user)
 	return nil
 }

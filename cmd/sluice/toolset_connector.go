@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 // connectorFlag adds the flag that names one of several connectors.
@@ -40,7 +43,7 @@ edits and its credential along.`,
   sluice toolset connector shop set orders --base-url https://eu.example.com
   sluice toolset auth shop rotate --connector orders --api-key-file new.txt
   sluice toolset connector shop remove orders`,
-		Args: between(1, 3, "a toolset and what to do"),
+		Args: command.Between(1, 3, "a toolset and what to do"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb, name := "list", ""
 			if len(args) > 1 {
@@ -53,10 +56,7 @@ edits and its credential along.`,
 			case verb == "list" && name == "":
 				return a.listConnectors(cmd.Context(), args[0])
 			case verb == "add" && name != "":
-				c, err := a.client()
-				if err != nil {
-					return err
-				}
+				c := a.Client()
 				f.to, f.test = args[0], test
 				return a.add(cmd.Context(), c, name, &f)
 			case verb == "set" && name != "":
@@ -64,7 +64,7 @@ edits and its credential along.`,
 			case verb == "remove" && name != "":
 				return a.connectorRemove(cmd.Context(), args[0], name, f.noDeploy)
 			}
-			return usagef("that is not something to do with connectors\nusage: %s", cmd.UseLine())
+			return exit.Usagef("that is not something to do with connectors\nusage: %s", cmd.UseLine())
 		},
 	}
 	f.register(cmd)
@@ -77,17 +77,17 @@ edits and its credential along.`,
 }
 
 func (a *app) listConnectors(ctx context.Context, toolset string) error {
-	_, t, _, err := a.clientAndToolset(ctx, toolset)
+	_, t, _, err := a.Toolset(ctx, toolset)
 	if err != nil {
 		return err
 	}
-	return list(a, t.Connectors, nil, []column[admin.ToolsetConnector]{
-		{header: "name", value: func(c admin.ToolsetConnector) string { return c.Name }},
-		{header: "source", value: func(c admin.ToolsetConnector) string { return sourceKind(&c.Source) }},
-		{header: "tools", value: func(c admin.ToolsetConnector) string { return thousands(c.ToolCount) }},
-		{header: "auth", value: func(c admin.ToolsetConnector) string { return authText(ofConnector(&c)) }},
-		{header: "base url", value: func(c admin.ToolsetConnector) string { return c.BaseURL }},
-		{header: "state", value: func(c admin.ToolsetConnector) string {
+	return terminal.List(&a.Terminal, t.Connectors, nil, []terminal.Column[admin.ToolsetConnector]{
+		{Header: "name", Value: func(c admin.ToolsetConnector) string { return c.Name }},
+		{Header: "source", Value: func(c admin.ToolsetConnector) string { return sourceKind(&c.Source) }},
+		{Header: "tools", Value: func(c admin.ToolsetConnector) string { return terminal.Thousands(c.ToolCount) }},
+		{Header: "auth", Value: func(c admin.ToolsetConnector) string { return authText(ofConnector(&c)) }},
+		{Header: "base url", Value: func(c admin.ToolsetConnector) string { return c.BaseURL }},
+		{Header: "state", Value: func(c admin.ToolsetConnector) string {
 			switch {
 			case c.Upstream == nil:
 				return ""
@@ -98,20 +98,20 @@ func (a *app) listConnectors(ctx context.Context, toolset string) error {
 			}
 			return "policy " + c.Upstream.Policy
 		}},
-		{header: "profile", value: func(c admin.ToolsetConnector) string {
+		{Header: "profile", Value: func(c admin.ToolsetConnector) string {
 			if c.Answers != nil && c.Answers.Profile != "" {
 				return c.Answers.Profile
 			}
 			return t.Profile
-		}, wide: true},
-		{header: "version", value: func(c admin.ToolsetConnector) string { return c.Connector.Version }, wide: true},
-		{header: "from", value: func(c admin.ToolsetConnector) string { return c.Source.URL }, wide: true},
+		}, Wide: true},
+		{Header: "version", Value: func(c admin.ToolsetConnector) string { return c.Connector.Version }, Wide: true},
+		{Header: "from", Value: func(c admin.ToolsetConnector) string { return c.Source.URL }, Wide: true},
 	}, func(c admin.ToolsetConnector) string { return c.Name })
 }
 
 // addTo gives a toolset another connector.
-func (a *app) addTo(ctx context.Context, c *apiClient, spec specification, f *addFlags) error {
-	t, _, err := c.toolset(ctx, f.to)
+func (a *app) addTo(ctx context.Context, c *client.Client, spec specification, f *addFlags) error {
+	t, _, err := c.Toolset(ctx, f.to)
 	if err != nil {
 		return err
 	}
@@ -132,14 +132,14 @@ func (a *app) addTo(ctx context.Context, c *apiClient, spec specification, f *ad
 		in.Deploy = &admin.CreateDeploy{Skip: true}
 	}
 	var out admin.AddedConnector
-	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(t, "connectors"), in: in, out: &out, wait: true}); err != nil {
+	if err := c.Post(ctx, client.ToolsetPath(t, "connectors"), in, &out, client.Wait); err != nil {
 		return err
 	}
 	a.sayGranted(out.Granted)
 	if out.Test != nil {
 		a.sayTest(out.Test)
 	}
-	return a.object(out, func(w io.Writer) { a.printAdded(w, &out) })
+	return a.Object(out, func(w io.Writer) { a.printAdded(w, &out) })
 }
 
 func (a *app) printAdded(w io.Writer, out *admin.AddedConnector) {
@@ -148,15 +148,15 @@ func (a *app) printAdded(w io.Writer, out *admin.AddedConnector) {
 	if !out.Created {
 		what = "refreshed in"
 	}
-	fmt.Fprintf(w, "✓ %s is %s %s with %s\n", one.Name, what, t.Slug, plural(len(out.Tools), "tool"))
+	fmt.Fprintf(w, "✓ %s is %s %s with %s\n", one.Name, what, t.Slug, terminal.Plural(len(out.Tools), "tool"))
 	for _, r := range out.Renamed {
-		fmt.Fprintf(w, "  %s is called %s here: another tool has that name\n", printable(r.Generated), r.Name)
+		fmt.Fprintf(w, "  %s is called %s here: another tool has that name\n", terminal.Printable(r.Generated), r.Name)
 	}
 	for _, u := range one.Unsupported[:min(len(one.Unsupported), maxListed)] {
-		fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, printable(u.Path), printable(u.Reason))
+		fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 	}
 	if t.Status == "live" && !t.Changed {
-		fmt.Fprintf(w, "✓ %s is live: %s\n  Toolset URL   %s\n", t.Slug, plural(t.EnabledTools, "tool"), t.URL)
+		fmt.Fprintf(w, "✓ %s is live: %s\n  Toolset URL   %s\n", t.Slug, terminal.Plural(t.EnabledTools, "tool"), t.URL)
 	} else {
 		fmt.Fprintf(w, "  next   it waits in the draft: sluice toolset test %s --connector %s   or: sluice toolset deploy %s --reason TEXT\n", t.Slug, one.Name, t.Slug)
 	}
@@ -167,7 +167,7 @@ func (a *app) printAdded(w io.Writer, out *admin.AddedConnector) {
 }
 
 func (a *app) connectorSet(cmd *cobra.Command, toolset, name string, f *addFlags) error {
-	c, t, etag, err := a.clientAndToolset(cmd.Context(), toolset)
+	c, t, etag, err := a.Toolset(cmd.Context(), toolset)
 	if err != nil {
 		return err
 	}
@@ -186,42 +186,42 @@ func (a *app) connectorSet(cmd *cobra.Command, toolset, name string, f *addFlags
 		in.Answers = &admin.PatchAnswers{Profile: &f.profile}
 	}
 	if in.BaseURL == nil && in.Policy == nil && in.Answers == nil && in.Stateless == nil {
-		return usagef("set takes --base-url, --profile, --upstream-policy and --stateless")
+		return exit.Usagef("set takes --base-url, --profile, --upstream-policy and --stateless")
 	}
 	var out admin.ToolsetConnectorDetail
-	if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPatch, path: toolsetPath(t, "connectors", name), in: in, out: &out, ifMatch: etag}); err != nil {
+	if err := c.Patch(cmd.Context(), client.ToolsetPath(t, "connectors", name), in, &out, client.IfMatch(etag)); err != nil {
 		return err
 	}
 	if t.Status == "live" {
-		a.say("  next   the draft has changed; make it live: sluice toolset test %s --connector %s", t.Slug, name)
+		a.Say("  next   the draft has changed; make it live: sluice toolset test %s --connector %s", t.Slug, name)
 	}
-	return a.object(out, func(w io.Writer) {
-		fmt.Fprintf(w, "✓ %s of %s is called at %s\n", out.Name, t.Slug, printable(out.BaseURL))
+	return a.Object(out, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ %s of %s is called at %s\n", out.Name, t.Slug, terminal.Printable(out.BaseURL))
 	})
 }
 
 // connectorRemove takes a connector out and, unless only the draft is meant, makes
 // what is left live: its removal needs no test.
 func (a *app) connectorRemove(ctx context.Context, toolset, name string, draft bool) error {
-	c, t, etag, err := a.clientAndToolset(ctx, toolset)
+	c, t, etag, err := a.Toolset(ctx, toolset)
 	if err != nil {
 		return err
 	}
-	if err := a.confirm(fmt.Sprintf("Remove %s from %s, with its edits and its credential?", name, t.Slug)); err != nil {
+	if err := a.Confirm(fmt.Sprintf("Remove %s from %s, with its edits and its credential?", name, t.Slug)); err != nil {
 		return err
 	}
 	var out admin.Toolset
-	if _, err := c.do(ctx, apiCall{method: http.MethodDelete, path: toolsetPath(t, "connectors", name), out: &out, ifMatch: etag}); err != nil {
+	if err := c.Delete(ctx, client.ToolsetPath(t, "connectors", name), &out, client.IfMatch(etag)); err != nil {
 		return err
 	}
 	if t.Status == "live" && !t.Changed && !draft {
 		in := admin.DeployRequest{Reason: "connector " + name + " was removed"}
-		if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(t, "deploy"), in: in, out: &out, wait: true}); err != nil {
+		if err := c.Post(ctx, client.ToolsetPath(t, "deploy"), in, &out, client.Wait); err != nil {
 			return err
 		}
 	}
-	return a.object(out, func(w io.Writer) {
-		fmt.Fprintf(w, "✓ %s is removed; %s has %s\n", name, out.Slug, plural(out.EnabledTools, "tool"))
+	return a.Object(out, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ %s is removed; %s has %s\n", name, out.Slug, terminal.Plural(out.EnabledTools, "tool"))
 		if out.Changed {
 			fmt.Fprintf(w, "  next   the draft has changed; make it live: sluice toolset test %s\n", out.Slug)
 		}

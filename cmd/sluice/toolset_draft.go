@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 func (a *app) toolsetDraft() *cobra.Command {
@@ -20,22 +22,22 @@ func (a *app) toolsetDraft() *cobra.Command {
 
 func (a *app) draftList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list TOOLSET", Aliases: []string{"ls"}, Short: "List the drafts that were kept aside, newest first", Args: exactly(1, "one toolset"),
+		Use: "list TOOLSET", Aliases: []string{"ls"}, Short: "List the drafts that were kept aside, newest first", Args: command.Exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			items, raw, err := all[admin.KeptDraft](cmd.Context(), c, toolsetPath(t, "drafts"))
+			items, raw, err := client.All[admin.KeptDraft](cmd.Context(), c, client.ToolsetPath(t, "drafts"))
 			if err != nil {
 				return err
 			}
 			now := time.Now()
-			return list(a, items, raw, []column[admin.KeptDraft]{
-				{header: "name", value: func(d admin.KeptDraft) string { return d.Name }},
-				{header: "kept", value: func(d admin.KeptDraft) string { return ago(d.CreatedAt, now) }},
-				{header: "reason", value: func(d admin.KeptDraft) string { return printable(d.Reason) }},
-				{header: "digest", value: func(d admin.KeptDraft) string { return shortDigest(d.Digest) }, wide: true},
+			return terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.KeptDraft]{
+				{Header: "name", Value: func(d admin.KeptDraft) string { return d.Name }},
+				{Header: "kept", Value: func(d admin.KeptDraft) string { return terminal.Ago(d.CreatedAt, now) }},
+				{Header: "reason", Value: func(d admin.KeptDraft) string { return terminal.Printable(d.Reason) }},
+				{Header: "digest", Value: func(d admin.KeptDraft) string { return terminal.ShortDigest(d.Digest) }, Wide: true},
 			}, func(d admin.KeptDraft) string { return d.Name })
 		},
 	}
@@ -43,17 +45,17 @@ func (a *app) draftList() *cobra.Command {
 
 func (a *app) draftShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show TOOLSET NAME", Short: "Show a draft that was kept aside: settings, connectors and edits of tools", Args: exactly(2, "a toolset and a name"),
+		Use: "show TOOLSET NAME", Short: "Show a draft that was kept aside: settings, connectors and edits of tools", Args: command.Exactly(2, "a toolset and a name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			var out admin.KeptDraftDetail
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: toolsetPath(t, "drafts", args[1]), out: &out}); err != nil {
+			if err := c.Get(cmd.Context(), client.ToolsetPath(t, "drafts", args[1]), &out); err != nil {
 				return err
 			}
-			return a.object(out, func(w io.Writer) {
+			return a.Object(out, func(w io.Writer) {
 				var text bytes.Buffer
 				if json.Indent(&text, out.Document, "", "  ") == nil {
 					_, _ = w.Write(append(text.Bytes(), '\n'))
@@ -65,17 +67,17 @@ func (a *app) draftShow() *cobra.Command {
 
 func (a *app) draftApply() *cobra.Command {
 	return &cobra.Command{
-		Use: "apply TOOLSET NAME", Short: "Make a draft that was kept aside the draft again; nothing becomes live", Args: exactly(2, "a toolset and a name"),
+		Use: "apply TOOLSET NAME", Short: "Make a draft that was kept aside the draft again; nothing becomes live", Args: command.Exactly(2, "a toolset and a name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			var out admin.Toolset
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: toolsetPath(t, "drafts", args[1], "apply"), ifMatch: etag, out: &out}); err != nil {
+			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "drafts", args[1], "apply"), nil, &out, client.IfMatch(etag)); err != nil {
 				return err
 			}
-			a.say("%s has the edits of %s in its draft. Test and deploy it: sluice toolset test %s", t.Slug, printable(args[1]), t.Slug)
+			a.Say("%s has the edits of %s in its draft. Test and deploy it: sluice toolset test %s", t.Slug, terminal.Printable(args[1]), t.Slug)
 			return nil
 		},
 	}
@@ -83,13 +85,13 @@ func (a *app) draftApply() *cobra.Command {
 
 func (a *app) draftDrop() *cobra.Command {
 	return &cobra.Command{
-		Use: "drop TOOLSET NAME", Short: "Drop a draft that was kept aside", Args: exactly(2, "a toolset and a name"),
+		Use: "drop TOOLSET NAME", Short: "Drop a draft that was kept aside", Args: command.Exactly(2, "a toolset and a name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			_, err = c.do(cmd.Context(), apiCall{method: http.MethodDelete, path: toolsetPath(t, "drafts", args[1])})
+			err = c.Delete(cmd.Context(), client.ToolsetPath(t, "drafts", args[1]), nil)
 			return err
 		},
 	}

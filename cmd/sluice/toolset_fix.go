@@ -14,6 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 type fixFlags struct {
@@ -34,9 +38,9 @@ func (a *app) toolsetFix() *cobra.Command {
   sluice toolset fix shop --tool create_order currency=EUR body.channel=web
   sluice toolset fix shop --release tenant_id
   sluice toolset fix shop`,
-		Args: between(1, -1, "a toolset, and arguments with their values"),
+		Args: command.Between(1, -1, "a toolset, and arguments with their values"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -62,42 +66,42 @@ func (e *toolEdit) fix(ctx context.Context, f *fixFlags, pairs []string) error {
 	}
 	if f.tool != "" {
 		var out admin.Tool
-		call := apiCall{method: http.MethodGet, path: toolsetPath(e.toolset, "tools", f.tool), out: &out}
+		call := client.Call{Method: http.MethodGet, Path: client.ToolsetPath(e.toolset, "tools", f.tool), Out: &out}
 		if len(change) > 0 {
-			call.method, call.in, call.ifMatch = http.MethodPatch, admin.PatchTool{Fixed: change}, e.etag
+			call.Method, call.In, call.IfMatch = http.MethodPatch, admin.PatchTool{Fixed: change}, e.etag
 		}
 		return e.askFixed(ctx, call, len(change) > 0, &out, func() (string, map[string]json.RawMessage) { return out.Name, out.Fixed })
 	}
 	name := f.connector
 	if name == "" {
 		if len(e.toolset.Connectors) > 1 {
-			return usagef("%s has several connectors: name one with --connector, or a tool with --tool", e.toolset.Slug)
+			return exit.Usagef("%s has several connectors: name one with --connector, or a tool with --tool", e.toolset.Slug)
 		}
 		name = e.toolset.Connectors[0].Name
 	}
 	var out admin.ToolsetConnectorDetail
-	call := apiCall{method: http.MethodGet, path: toolsetPath(e.toolset, "connectors", name), out: &out}
+	call := client.Call{Method: http.MethodGet, Path: client.ToolsetPath(e.toolset, "connectors", name), Out: &out}
 	if len(change) > 0 {
-		call.method, call.in, call.ifMatch = http.MethodPatch, admin.PatchConnector{Fixed: change}, e.etag
+		call.Method, call.In, call.IfMatch = http.MethodPatch, admin.PatchConnector{Fixed: change}, e.etag
 	}
 	return e.askFixed(ctx, call, len(change) > 0, &out, func() (string, map[string]json.RawMessage) { return out.Name, out.Fixed })
 }
 
 // askFixed makes a call and prints what is fixed after it.
-func (e *toolEdit) askFixed(ctx context.Context, call apiCall, changes bool, out any, of func() (string, map[string]json.RawMessage)) error {
-	if _, err := e.c.do(ctx, call); err != nil {
+func (e *toolEdit) askFixed(ctx context.Context, call client.Call, changes bool, out any, of func() (string, map[string]json.RawMessage)) error {
+	if _, err := e.c.Do(ctx, call); err != nil {
 		return err
 	}
 	if changes {
 		e.sayNext()
 	}
 	name, fixed := of()
-	return e.object(out, func(w io.Writer) {
+	return e.Object(out, func(w io.Writer) {
 		if len(fixed) == 0 {
-			fmt.Fprintf(w, "%s has no fixed arguments\n", printable(name))
+			fmt.Fprintf(w, "%s has no fixed arguments\n", terminal.Printable(name))
 		}
 		for _, argument := range slices.Sorted(maps.Keys(fixed)) {
-			fmt.Fprintf(w, "%s  %s\n", printable(argument), printable(string(fixed[argument])))
+			fmt.Fprintf(w, "%s  %s\n", terminal.Printable(argument), terminal.Printable(string(fixed[argument])))
 		}
 	})
 }
@@ -109,14 +113,14 @@ func (e *toolEdit) fixedArguments(ctx context.Context, f *fixFlags, pairs []stri
 	if len(pairs) == 0 {
 		return out, nil
 	}
-	items, _, err := all[admin.Tool](ctx, e.c, toolsetPath(e.toolset, "tools")+"?"+url.Values{"schemas": {"true"}}.Encode())
+	items, _, err := client.All[admin.Tool](ctx, e.c, client.ToolsetPath(e.toolset, "tools")+"?"+url.Values{"schemas": {"true"}}.Encode())
 	if err != nil {
 		return nil, err
 	}
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return nil, usagef("%q is not ARGUMENT=VALUE", printable(pair))
+			return nil, exit.Usagef("%q is not ARGUMENT=VALUE", terminal.Printable(pair))
 		}
 		if json.Valid([]byte(value)) && !e.fixesText(items, name) && !f.takesText(items, name) {
 			out[name] = json.RawMessage(value)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -11,6 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 func (a *app) toolsetLearned() *cobra.Command {
@@ -28,16 +31,16 @@ live when that is deployed.`,
 		Example: "  sluice toolset learned shop\n" +
 			"  sluice toolset learned shop --use\n" +
 			"  sluice toolset learned shop --tool list_orders --forget 'where is my parcel'",
-		Args: exactly(1, "a toolset"),
+		Args: command.Exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			forgets := cmd.Flags().Changed("forget")
 			if use && (forgets || forgetAll) || forgets && forgetAll {
-				return usagef("--use, --forget and --forget-all exclude each other")
+				return exit.Usagef("--use, --forget and --forget-all exclude each other")
 			}
 			if forgets && forget == "" {
-				return usagef("--forget needs the text of a request")
+				return exit.Usagef("--forget needs the text of a request")
 			}
-			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -46,7 +49,7 @@ live when that is deployed.`,
 			case use:
 				return e.useLearned(cmd.Context())
 			case forgetAll:
-				if err := a.confirm("Delete what " + t.Slug + " learned?"); err != nil {
+				if err := a.Confirm("Delete what " + t.Slug + " learned?"); err != nil {
 					return err
 				}
 				return e.forgetLearned(cmd.Context(), tool, "")
@@ -66,7 +69,7 @@ live when that is deployed.`,
 
 // learnedPath is the path of what was learned, of one tool and request when named.
 func (e *toolEdit) learnedPath(q url.Values) string {
-	path := toolsetPath(e.toolset, "learned")
+	path := client.ToolsetPath(e.toolset, "learned")
 	if len(q) > 0 {
 		path += "?" + q.Encode()
 	}
@@ -80,45 +83,45 @@ func (e *toolEdit) listLearned(ctx context.Context, tool string) error {
 		q.Set("tool", tool)
 	}
 	var out admin.LearnedRequests
-	if _, err := e.c.do(ctx, apiCall{method: http.MethodGet, path: e.learnedPath(q), out: &out}); err != nil {
+	if err := e.c.Get(ctx, e.learnedPath(q), &out); err != nil {
 		return err
 	}
 	if !out.Learn {
-		e.say("%s does not learn. Turn it on: sluice toolset optimize %s --selection search --learn on", e.toolset.Slug, e.toolset.Slug)
+		e.Say("%s does not learn. Turn it on: sluice toolset optimize %s --selection search --learn on", e.toolset.Slug, e.toolset.Slug)
 	}
 	if len(out.Items) == 0 {
-		e.say("%s has no learned searches.", e.toolset.Slug)
+		e.Say("%s has no learned searches.", e.toolset.Slug)
 	}
 	now := time.Now()
-	return list(e.app, out.Items, nil, []column[admin.LearnedRequest]{
-		{header: "tool", value: func(r admin.LearnedRequest) string {
+	return terminal.List(&e.Terminal, out.Items, nil, []terminal.Column[admin.LearnedRequest]{
+		{Header: "tool", Value: func(r admin.LearnedRequest) string {
 			if r.Tool == "" {
 				return "(" + r.Operation.Method + " " + r.Operation.Path + ")"
 			}
 			return r.Tool
 		}},
-		{header: "uses", value: func(r admin.LearnedRequest) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", r.Uses), ".0") }},
-		{header: "used", value: func(r admin.LearnedRequest) string {
+		{Header: "uses", Value: func(r admin.LearnedRequest) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", r.Uses), ".0") }},
+		{Header: "used", Value: func(r admin.LearnedRequest) string {
 			if r.Used {
 				return "yes"
 			}
 			return "no"
 		}},
-		{header: "last", value: func(r admin.LearnedRequest) string { return ago(r.LastAt, now) }},
-		{header: "request", value: func(r admin.LearnedRequest) string { return printable(r.Query) }},
+		{Header: "last", Value: func(r admin.LearnedRequest) string { return terminal.Ago(r.LastAt, now) }},
+		{Header: "request", Value: func(r admin.LearnedRequest) string { return terminal.Printable(r.Query) }},
 	}, func(r admin.LearnedRequest) string { return r.Query })
 }
 
 func (e *toolEdit) useLearned(ctx context.Context) error {
 	var t admin.Toolset
-	if _, err := e.c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(e.toolset, "learned") + "/use", in: struct{}{}, out: &t, ifMatch: e.etag}); err != nil {
+	if err := e.c.Post(ctx, client.ToolsetPath(e.toolset, "learned")+"/use", struct{}{}, &t, client.IfMatch(e.etag)); err != nil {
 		return err
 	}
 	if t.Digest == e.toolset.Digest {
-		e.say("The draft has all of it already.")
+		e.Say("The draft has all of it already.")
 		return nil
 	}
-	e.say("✓ the draft has what was learned so far")
+	e.Say("✓ the draft has what was learned so far")
 	e.sayNext()
 	return nil
 }
@@ -132,10 +135,10 @@ func (e *toolEdit) forgetLearned(ctx context.Context, tool, query string) error 
 		q.Set("query", query)
 	}
 	var out admin.DeletedRequests
-	if _, err := e.c.do(ctx, apiCall{method: http.MethodDelete, path: e.learnedPath(q), out: &out, ifMatch: e.etag}); err != nil {
+	if err := e.c.Delete(ctx, e.learnedPath(q), &out, client.IfMatch(e.etag)); err != nil {
 		return err
 	}
-	e.say("✓ %s deleted", plural(out.Deleted, "request"))
+	e.Say("✓ %s deleted", terminal.Plural(out.Deleted, "request"))
 	e.sayNext()
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
 )
 
 // optimizeFlags are the settings of answers on the command line.
@@ -36,9 +38,9 @@ func (a *app) toolsetOptimize() *cobra.Command {
   sluice toolset optimize shop --tool list_orders --where ''
   sluice toolset optimize shop --use-case 'Refund an order. Answer a customer.' --explain
   sluice toolset optimize shop --selection search`,
-		Args: exactly(1, "a toolset"),
+		Args: command.Exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -65,8 +67,8 @@ func (a *app) toolsetOptimize() *cobra.Command {
 	fs.BoolVar(&f.structured, "structured", false, "send outputSchema and structuredContent")
 	fs.BoolVar(&f.keepHidden, "keep-hidden", false, "leave control and invisible characters in answers")
 	f.selection.register(cmd)
-	mustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
-	mustComplete(cmd, "format", []string{"auto", "json", "table", "toon"})
+	command.MustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
+	command.MustComplete(cmd, "format", []string{"auto", "json", "table", "toon"})
 	return cmd
 }
 
@@ -111,35 +113,35 @@ func (f *optimizeFlags) patch(fs *pflag.FlagSet) *admin.PatchAnswers {
 func (e *toolEdit) optimize(ctx context.Context, f *optimizeFlags, fs *pflag.FlagSet) error {
 	patch := f.patch(fs)
 	if f.tool != "" {
-		path := toolsetPath(e.toolset, "tools", f.tool)
+		path := client.ToolsetPath(e.toolset, "tools", f.tool)
 		var out admin.Tool
 		if patch == nil {
-			if _, err := e.c.do(ctx, apiCall{method: http.MethodGet, path: path, out: &out}); err != nil {
+			if err := e.c.Get(ctx, path, &out); err != nil {
 				return err
 			}
 		} else {
 			in := admin.PatchTool{Answers: patch}
-			if _, err := e.c.do(ctx, apiCall{method: http.MethodPatch, path: path, in: in, out: &out, ifMatch: e.etag}); err != nil {
+			if err := e.c.Patch(ctx, path, in, &out, client.IfMatch(e.etag)); err != nil {
 				return err
 			}
 			e.sayNext()
 		}
-		return e.object(out, func(w io.Writer) { printAnswers(w, out.Name, "", out.Answers) })
+		return e.Object(out, func(w io.Writer) { printAnswers(w, out.Name, "", out.Answers) })
 	}
 	if f.connector != "" {
-		path := toolsetPath(e.toolset, "connectors", f.connector)
+		path := client.ToolsetPath(e.toolset, "connectors", f.connector)
 		var out admin.ToolsetConnectorDetail
-		call := apiCall{method: http.MethodGet, path: path, out: &out}
+		call := client.Call{Method: http.MethodGet, Path: path, Out: &out}
 		if patch != nil {
-			call.method, call.in, call.ifMatch = http.MethodPatch, admin.PatchConnector{Answers: patch}, e.etag
+			call.Method, call.In, call.IfMatch = http.MethodPatch, admin.PatchConnector{Answers: patch}, e.etag
 		}
-		if _, err := e.c.do(ctx, call); err != nil {
+		if _, err := e.c.Do(ctx, call); err != nil {
 			return err
 		}
 		if patch != nil {
 			e.sayNext()
 		}
-		return e.object(out, func(w io.Writer) { printAnswers(w, out.Name, "", out.Answers) })
+		return e.Object(out, func(w io.Writer) { printAnswers(w, out.Name, "", out.Answers) })
 	}
 	in := admin.PatchToolset{Answers: patch}
 	if fs.Changed("profile") {
@@ -147,12 +149,12 @@ func (e *toolEdit) optimize(ctx context.Context, f *optimizeFlags, fs *pflag.Fla
 	}
 	out := e.toolset.Toolset
 	if patch != nil || in.Profile != nil {
-		if _, err := e.c.do(ctx, apiCall{method: http.MethodPatch, path: toolsetPath(e.toolset), in: in, out: &out, ifMatch: e.etag}); err != nil {
+		if err := e.c.Patch(ctx, client.ToolsetPath(e.toolset), in, &out, client.IfMatch(e.etag)); err != nil {
 			return err
 		}
 		e.sayNext()
 	}
-	return e.object(out, func(w io.Writer) { printAnswers(w, out.Slug, out.Profile, out.Answers) })
+	return e.Object(out, func(w io.Writer) { printAnswers(w, out.Slug, out.Profile, out.Answers) })
 }
 
 // printAnswers prints the settings that are set, one a line.

@@ -4,25 +4,27 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 func (a *app) toolsetOrigins() *cobra.Command {
 	var in admin.ConfirmOrigins
 	cmd := &cobra.Command{
-		Use: "origins TOOLSET", Short: "Show or confirm where the credential of a toolset may be sent", Args: exactly(1, "one toolset"),
+		Use: "origins TOOLSET", Short: "Show or confirm where the credential of a toolset may be sent", Args: command.Exactly(1, "one toolset"),
 		Long: `Show where the credential of a toolset may be sent: scheme, host and port. It was bound to
 these when it was set. A new version of the specification, an edit or a roll-back that would
 send it elsewhere waits, and what is live goes on, until an administrator confirms the new
 address here, or somebody sets the secret again (sluice toolset auth).`,
 		Example: "  sluice toolset origins shop\n  sluice toolset origins shop --confirm https://api2.example.com --reason 'they moved'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -30,11 +32,11 @@ address here, or somebody sets the secret again (sluice toolset auth).`,
 				return a.showOrigins(cmd.Context(), c, t)
 			}
 			var out admin.List[admin.ConnectorOrigins]
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: toolsetPath(t, "origins"), in: in, out: &out, ifMatch: etag}); err != nil {
+			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "origins"), in, &out, client.IfMatch(etag)); err != nil {
 				return err
 			}
-			a.say("  next   sluice toolset test %s   or, when a change waits: sluice toolset accept %s", t.Slug, t.Slug)
-			return a.object(out, func(w io.Writer) {
+			a.Say("  next   sluice toolset test %s   or, when a change waits: sluice toolset accept %s", t.Slug, t.Slug)
+			return a.Object(out, func(w io.Writer) {
 				fmt.Fprintf(w, "✓ the credential of %s may be sent to %s\n", t.Slug, strings.Join(append(in.Origins, in.TokenOrigins...), ", "))
 			})
 		},
@@ -46,12 +48,12 @@ address here, or somebody sets the secret again (sluice toolset auth).`,
 	return cmd
 }
 
-func (a *app) showOrigins(ctx context.Context, c *apiClient, t *admin.ToolsetDetail) error {
+func (a *app) showOrigins(ctx context.Context, c *client.Client, t *admin.ToolsetDetail) error {
 	var out admin.List[admin.ConnectorOrigins]
-	if _, err := c.do(ctx, apiCall{method: http.MethodGet, path: toolsetPath(t, "origins"), out: &out}); err != nil {
+	if err := c.Get(ctx, client.ToolsetPath(t, "origins"), &out); err != nil {
 		return err
 	}
-	return a.object(out, func(w io.Writer) {
+	return a.Object(out, func(w io.Writer) {
 		if len(out.Items) == 0 {
 			fmt.Fprintf(w, "%s sends no credential\n", t.Slug)
 		}
@@ -74,7 +76,7 @@ func addresses(list []string) string {
 	if len(list) == 0 {
 		return "no address"
 	}
-	return printable(strings.Join(list, ", "))
+	return terminal.Printable(strings.Join(list, ", "))
 }
 
 // printMoved shows the addresses of calls before and after a change.

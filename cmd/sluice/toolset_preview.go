@@ -9,13 +9,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 func (a *app) toolsetPreview() *cobra.Command {
 	var ttl time.Duration
 	var show, end bool
 	cmd := &cobra.Command{
-		Use: "preview TOOLSET", Short: "Serve the draft at a URL of its own for a while", Args: exactly(1, "one toolset"),
+		Use: "preview TOOLSET", Short: "Serve the draft at a URL of its own for a while", Args: command.Exactly(1, "one toolset"),
 		Long: `Serve the draft of a toolset, as it is now, at a URL that is listed nowhere, to whoever
 shows the token that is printed once. What is live does not change, nothing is counted,
 and a later change of the draft needs a new preview, which takes the place of this one.
@@ -23,30 +27,30 @@ The node that has both control plane and gateway serves it; edges serve no draft
 		Example: "  sluice toolset preview shop --ttl 30m\n  sluice toolset preview shop --end",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if show && end {
-				return usagef("--show and --end cannot be given together")
+				return exit.Usagef("--show and --end cannot be given together")
 			}
-			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			var out admin.DraftPreview
-			call := apiCall{method: http.MethodPost, path: toolsetPath(t, "preview"), in: admin.CreateDraftPreview{TTLSeconds: int64(ttl / time.Second)}, out: &out}
+			call := client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "preview"), In: admin.CreateDraftPreview{TTLSeconds: int64(ttl / time.Second)}, Out: &out}
 			switch {
 			case show:
-				call.method, call.in = http.MethodGet, nil
+				call.Method, call.In = http.MethodGet, nil
 			case end:
-				call.method, call.in, call.out = http.MethodDelete, nil, nil
+				call.Method, call.In, call.Out = http.MethodDelete, nil, nil
 			case ttl < time.Minute || ttl > admin.MaxPreviewLife:
-				return usagef("--ttl is from 1m to %s", admin.MaxPreviewLife)
+				return exit.Usagef("--ttl is from 1m to %s", admin.MaxPreviewLife)
 			}
-			if _, err := c.do(cmd.Context(), call); err != nil {
+			if _, err := c.Do(cmd.Context(), call); err != nil {
 				return err
 			}
 			if end {
-				a.say("The preview of %s has ended.", t.Slug)
+				a.Say("The preview of %s has ended.", t.Slug)
 				return nil
 			}
-			return a.object(out, func(w io.Writer) {
+			return a.Object(out, func(w io.Writer) {
 				fmt.Fprintf(w, "URL      %s\n", out.URL)
 				if out.Token != "" {
 					fmt.Fprintf(w, "Token    %s\n", out.Token)
@@ -58,7 +62,7 @@ The node that has both control plane and gateway serves it; edges serve no draft
 				case !out.Current:
 					what = "an older draft"
 				}
-				fmt.Fprintf(w, "Serves   %s, %s\nUntil    %s (in %s)\n", what, shortDigest(out.Digest), out.ExpiresAt.Local().Format(time.DateTime), time.Until(out.ExpiresAt).Round(time.Second))
+				fmt.Fprintf(w, "Serves   %s, %s\nUntil    %s (in %s)\n", what, terminal.ShortDigest(out.Digest), out.ExpiresAt.Local().Format(time.DateTime), time.Until(out.ExpiresAt).Round(time.Second))
 				if out.Token != "" {
 					fmt.Fprintf(w, "  try    SLUICE_ACCESS_TOKEN=%s sluice call %s TOOL\n", out.Token, out.URL)
 				}

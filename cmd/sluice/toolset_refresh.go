@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -12,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/plugins/connector"
 )
 
@@ -19,7 +21,7 @@ func (a *app) toolsetRefresh() *cobra.Command {
 	var in admin.RefreshRequest
 	var reason string
 	cmd := &cobra.Command{
-		Use: "refresh TOOLSET", Short: "Read the specification again and say what changed", Args: exactly(1, "one toolset"),
+		Use: "refresh TOOLSET", Short: "Read the specification again and say what changed", Args: command.Exactly(1, "one toolset"),
 		Long: `Fetch the specification of a toolset from its URL again, apply its overlays, and say
 what changed, tool by tool: breaking, safe, or only wording. Names, descriptions and
 disabled tools stay. What breaks nothing is tested and deployed when the toolset is
@@ -47,11 +49,8 @@ until --accept, unless the toolset's policy is another (sluice toolset upstream)
 }
 
 func (a *app) refresh(ctx context.Context, name string, in *admin.RefreshRequest) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	t, _, err := c.toolset(ctx, name)
+	c := a.Client()
+	t, _, err := c.Toolset(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -71,16 +70,16 @@ func (a *app) refresh(ctx context.Context, name string, in *admin.RefreshRequest
 }
 
 // refreshOne refreshes one connector; title goes before what is printed.
-func (a *app) refreshOne(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, in *admin.RefreshRequest, title string) error {
+func (a *app) refreshOne(ctx context.Context, c *client.Client, t *admin.ToolsetDetail, in *admin.RefreshRequest, title string) error {
 	var out admin.Refreshed
-	if _, err := c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(t, "refresh"), in: in, out: &out, wait: true}); err != nil {
+	if err := c.Post(ctx, client.ToolsetPath(t, "refresh"), in, &out, client.Wait); err != nil {
 		return err
 	}
 	of := ""
 	if in.Connector != "" {
 		of = " --connector " + in.Connector
 	}
-	return a.object(out, func(w io.Writer) {
+	return a.Object(out, func(w io.Writer) {
 		fmt.Fprint(w, title)
 		if out.Changes == nil {
 			fmt.Fprintf(w, "✓ %s is as it was\n", t.Slug)
@@ -96,7 +95,7 @@ func (a *app) refreshOne(ctx context.Context, c *apiClient, t *admin.ToolsetDeta
 			fmt.Fprintf(w, "! %s goes on with its tools as they were; the change waits\n  next   sluice toolset accept %s%s\n", t.Slug, t.Slug, of)
 		default:
 			fmt.Fprintf(w, "✓ the draft of %s has the new version; it waits: %s\n  next   sluice toolset test %s   or: sluice toolset deploy %s --reason TEXT\n",
-				t.Slug, printable(out.Waiting), t.Slug, t.Slug)
+				t.Slug, terminal.Printable(out.Waiting), t.Slug, t.Slug)
 		}
 	})
 }
@@ -105,26 +104,26 @@ func (a *app) toolsetDiff() *cobra.Command {
 	var upstream bool
 	var connector string
 	cmd := &cobra.Command{
-		Use: "diff TOOLSET", Short: "Show what new versions of the specification changed", Args: exactly(1, "one toolset"),
+		Use: "diff TOOLSET", Short: "Show what new versions of the specification changed", Args: command.Exactly(1, "one toolset"),
 		Long: "Show what the last refresh changed; with --upstream, what a refresh would change now.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if upstream {
 				return a.refresh(cmd.Context(), args[0], &admin.RefreshRequest{DryRun: true, Force: true, Connector: connector})
 			}
-			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			var page admin.List[admin.Changes]
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: toolsetPath(t, "changes") + "?limit=1&connector=" + url.QueryEscape(connector), out: &page}); err != nil {
+			if err := c.Get(cmd.Context(), client.ToolsetPath(t, "changes")+"?limit=1&connector="+url.QueryEscape(connector), &page); err != nil {
 				return err
 			}
 			if len(page.Items) == 0 {
-				return a.object(struct{}{}, func(w io.Writer) { fmt.Fprintf(w, "%s was never changed by a new version\n", t.Slug) })
+				return a.Object(struct{}{}, func(w io.Writer) { fmt.Fprintf(w, "%s was never changed by a new version\n", t.Slug) })
 			}
-			return a.object(page.Items[0], func(w io.Writer) {
+			return a.Object(page.Items[0], func(w io.Writer) {
 				printChanges(w, t.Slug, &page.Items[0])
-				fmt.Fprintf(w, "Read %s by %s.\n", ago(page.Items[0].At, time.Now()), page.Items[0].Actor)
+				fmt.Fprintf(w, "Read %s by %s.\n", terminal.Ago(page.Items[0].At, time.Now()), page.Items[0].Actor)
 			})
 		},
 	}
@@ -137,10 +136,10 @@ func (a *app) toolsetDiff() *cobra.Command {
 func printChanges(w io.Writer, slug string, c *admin.Changes) {
 	from, to := c.From.Version, c.To.Version
 	if from == to {
-		from, to = from+" "+shortDigest(c.From.Digest), to+" "+shortDigest(c.To.Digest)
+		from, to = from+" "+terminal.ShortDigest(c.From.Digest), to+" "+terminal.ShortDigest(c.To.Digest)
 	}
 	fmt.Fprintf(w, "%s → %s: %s added, %s removed, %s changed; %s breaking, %s safe, %s wording\n", from, to,
-		thousands(c.Added), thousands(c.Removed), thousands(c.Changed), thousands(c.Breaking), thousands(c.Safe), thousands(c.Wording))
+		terminal.Thousands(c.Added), terminal.Thousands(c.Removed), terminal.Thousands(c.Changed), terminal.Thousands(c.Breaking), terminal.Thousands(c.Safe), terminal.Thousands(c.Wording))
 	printMoved(w, slug, c.Origins)
 	sign := map[string]string{connector.ToolAdded: "+", connector.ToolRemoved: "-", connector.ToolChanged: "~"}
 	for _, impact := range []connector.Impact{connector.ImpactBreaking, connector.ImpactSafe, connector.ImpactWording} {
@@ -149,13 +148,13 @@ func printChanges(w io.Writer, slug string, c *admin.Changes) {
 			if t.Impact != impact {
 				continue
 			}
-			fmt.Fprintf(w, "%s %-8s %-40s %s %s\n", sign[t.Kind], t.Impact, t.Tool, t.Method, printable(t.Path))
+			fmt.Fprintf(w, "%s %-8s %-40s %s %s\n", sign[t.Kind], t.Impact, t.Tool, t.Method, terminal.Printable(t.Path))
 			for _, d := range t.Details {
-				fmt.Fprintf(w, "    %-8s %s: %s\n", d.Impact, printable(d.Where), printable(strings.TrimSpace(d.What)))
+				fmt.Fprintf(w, "    %-8s %s: %s\n", d.Impact, terminal.Printable(d.Where), terminal.Printable(strings.TrimSpace(d.What)))
 			}
 		}
 	}
 	for _, k := range c.Kept {
-		fmt.Fprintf(w, "  %s %s keeps the name %s\n", k.Operation.Method, printable(k.Operation.Path), k.Name)
+		fmt.Fprintf(w, "  %s %s keeps the name %s\n", k.Operation.Method, terminal.Printable(k.Operation.Path), k.Name)
 	}
 }

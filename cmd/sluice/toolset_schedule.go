@@ -4,36 +4,39 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // schedule reads how often a connector's specification is read again, and what waits.
-func (a *app) schedule(ctx context.Context, c *apiClient, t *admin.ToolsetDetail, connector string) (admin.Schedule, error) {
+func (a *app) schedule(ctx context.Context, c *client.Client, t *admin.ToolsetDetail, connector string) (admin.Schedule, error) {
 	var out admin.Schedule
-	_, err := c.do(ctx, apiCall{method: http.MethodGet, path: toolsetPath(t, "schedule") + "?connector=" + url.QueryEscape(connector), out: &out})
+	err := c.Get(ctx, client.ToolsetPath(t, "schedule")+"?connector="+url.QueryEscape(connector), &out)
 	return out, err
 }
 
 func (a *app) printSchedule(t *admin.ToolsetDetail, s *admin.Schedule) error {
-	return a.object(s, func(w io.Writer) {
+	return a.Object(s, func(w io.Writer) {
 		every := "only when it is asked for"
 		if s.EverySeconds > 0 {
 			every = "every " + (time.Duration(s.EverySeconds) * time.Second).String()
 		}
 		fmt.Fprintf(w, "%s (%s) is read again %s", t.Slug, s.Connector, every)
 		if s.CheckedAt != nil {
-			fmt.Fprintf(w, ", last %s", ago(*s.CheckedAt, time.Now()))
+			fmt.Fprintf(w, ", last %s", terminal.Ago(*s.CheckedAt, time.Now()))
 		}
 		fmt.Fprintln(w)
 		if s.Fault != "" {
-			fmt.Fprintf(w, "! it could not be read, %s in a row: %s\n", plural(int(s.Failures), "time"), printable(s.Fault))
+			fmt.Fprintf(w, "! it could not be read, %s in a row: %s\n", terminal.Plural(int(s.Failures), "time"), terminal.Printable(s.Fault))
 		}
 		if s.Waiting != nil {
 			fmt.Fprintf(w, "! a change waits: sluice toolset accept %s\n", t.Slug)
@@ -44,14 +47,14 @@ func (a *app) printSchedule(t *admin.ToolsetDetail, s *admin.Schedule) error {
 func (a *app) toolsetSchedule() *cobra.Command {
 	var connector string
 	cmd := &cobra.Command{
-		Use: "schedule TOOLSET [DURATION|off]", Short: "Show or set how often the specification is read again by itself", Args: between(1, 2, "a toolset and a duration"),
+		Use: "schedule TOOLSET [DURATION|off]", Short: "Show or set how often the specification is read again by itself", Args: command.Between(1, 2, "a toolset and a duration"),
 		Long: `Show or set how often the specification of a toolset is read again from its URL, from 5m
 to 720h. Changes that break nothing are tested and deployed when the test passes. Breaking
 ones wait until they are accepted, and so does everything while the draft has changes that
 are not live. A specification that cannot be read changes nothing.`,
 		Example: "  sluice toolset schedule shop 6h\n  sluice toolset accept shop",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -65,12 +68,12 @@ are not live. A specification that cannot be read changes nothing.`,
 			every := time.Duration(0)
 			if args[1] != "off" {
 				if every, err = time.ParseDuration(args[1]); err != nil || every < time.Second {
-					return usagef("%s is not a duration such as 6h; off ends a schedule", printable(args[1]))
+					return exit.Usagef("%s is not a duration such as 6h; off ends a schedule", terminal.Printable(args[1]))
 				}
 			}
 			var out admin.Schedule
 			in := admin.Schedule{Connector: connector, EverySeconds: int64(every / time.Second)}
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPut, path: toolsetPath(t, "schedule"), in: in, out: &out, ifMatch: etag}); err != nil {
+			if err := c.Put(cmd.Context(), client.ToolsetPath(t, "schedule"), in, &out, client.IfMatch(etag)); err != nil {
 				return err
 			}
 			return a.printSchedule(t, &out)
@@ -83,11 +86,11 @@ are not live. A specification that cannot be read changes nothing.`,
 func (a *app) toolsetAccept() *cobra.Command {
 	var connector, reason string
 	cmd := &cobra.Command{
-		Use: "accept TOOLSET", Short: "Accept a change of the specification or MCP server that waits", Args: exactly(1, "one toolset"),
+		Use: "accept TOOLSET", Short: "Accept a change of the specification or MCP server that waits", Args: command.Exactly(1, "one toolset"),
 		Long: `Show the change that waits, ask, and take over exactly that: the new version is tested and
 deployed when the test passes. When the source has changed again since, nothing happens.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -98,10 +101,10 @@ deployed when the test passes. When the source has changed again since, nothing 
 			if s.Waiting == nil {
 				return problem.New(problem.Conflict, "no change of %s waits to be accepted", t.Slug).Fix("see what there is: sluice toolset diff %s --upstream", t.Slug)
 			}
-			if !a.flags.quiet {
-				printChanges(a.stderr, t.Slug, s.Waiting)
+			if !a.Quiet {
+				printChanges(a.Err, t.Slug, s.Waiting)
 			}
-			if err := a.confirm("Accept this?"); err != nil {
+			if err := a.Confirm("Accept this?"); err != nil {
 				return err
 			}
 			in := admin.AcceptChange{}
@@ -109,16 +112,16 @@ deployed when the test passes. When the source has changed again since, nothing 
 				in.Deploy = &admin.CreateDeploy{UntestedReason: reason}
 			}
 			var out admin.Refreshed
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodPost, path: toolsetPath(t, "changes", s.Waiting.ID, "accept"), in: in, out: &out, wait: true}); err != nil {
+			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "changes", s.Waiting.ID, "accept"), in, &out, client.Wait); err != nil {
 				return err
 			}
-			return a.object(out, func(w io.Writer) {
+			return a.Object(out, func(w io.Writer) {
 				if out.Deployed {
 					fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", t.Slug, out.Toolset.Revision, out.Toolset.URL)
 					return
 				}
 				fmt.Fprintf(w, "✓ the draft of %s has the new version; it waits: %s\n  next   sluice toolset test %s   or: sluice toolset deploy %s --reason TEXT\n",
-					t.Slug, printable(out.Waiting), t.Slug, t.Slug)
+					t.Slug, terminal.Printable(out.Waiting), t.Slug, t.Slug)
 			})
 		},
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -12,6 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 const (
@@ -36,9 +39,9 @@ Rules make the suggestions; --model asks the model that the node was started wit
 		Example: "  sluice toolset suggest petstore\n" +
 			"  sluice toolset suggest petstore --model --tools 'get_*'\n" +
 			"  sluice toolset suggest petstore --model --apply",
-		Args: exactly(1, "a toolset"),
+		Args: command.Exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -60,15 +63,15 @@ func (s *suggesting) run(ctx context.Context, globs []string, model, apply bool)
 	if err != nil {
 		return err
 	}
-	err = s.object(out, func(w io.Writer) { printSuggestions(w, out) })
+	err = s.Object(out, func(w io.Writer) { printSuggestions(w, out) })
 	if err != nil || len(out.Items) == 0 {
 		return err
 	}
 	if !apply {
-		s.say("  next   apply all with --apply; or some: sluice toolset tools %s rename OLD NEW, describe TOOL TEXT", s.toolset.Slug)
+		s.Say("  next   apply all with --apply; or some: sluice toolset tools %s rename OLD NEW, describe TOOL TEXT", s.toolset.Slug)
 		return nil
 	}
-	if err := s.confirm(fmt.Sprintf("Apply %s to the draft of %s?", plural(len(out.Items), "suggestion"), s.toolset.Slug)); err != nil {
+	if err := s.Confirm(fmt.Sprintf("Apply %s to the draft of %s?", terminal.Plural(len(out.Items), "suggestion"), s.toolset.Slug)); err != nil {
 		return err
 	}
 	in := admin.BatchUpdate{}
@@ -83,17 +86,17 @@ func (s *suggesting) run(ctx context.Context, globs []string, model, apply bool)
 		}
 		in.Updates = append(in.Updates, u)
 	}
-	if _, err := s.c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(s.toolset, "tools") + "/batch-update", in: in, ifMatch: s.etag}); err != nil {
+	if err := s.c.Post(ctx, client.ToolsetPath(s.toolset, "tools")+"/batch-update", in, nil, client.IfMatch(s.etag)); err != nil {
 		return err
 	}
-	s.say("✓ %s changed", plural(len(in.Updates), "tool"))
+	s.Say("✓ %s changed", terminal.Plural(len(in.Updates), "tool"))
 	s.sayNext()
 	return nil
 }
 
 // ask gets the suggestions of the rules at once, of the model some tools at a time.
 func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admin.Suggestions, error) {
-	path := toolsetPath(s.toolset, "suggestions")
+	path := client.ToolsetPath(s.toolset, "suggestions")
 	out := new(admin.Suggestions)
 	if !model {
 		q := url.Values{}
@@ -103,11 +106,11 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 		if len(q) > 0 {
 			path += "?" + q.Encode()
 		}
-		_, err := s.c.do(ctx, apiCall{method: http.MethodGet, path: path, out: out})
+		err := s.c.Get(ctx, path, out)
 		return out, err
 	}
-	s.c.timeout = max(s.c.timeout, askTimeout)
-	items, _, err := all[admin.Tool](ctx, s.c, toolsetPath(s.toolset, "tools"))
+	s.c.Timeout = max(s.c.Timeout, askTimeout)
+	items, _, err := client.All[admin.Tool](ctx, s.c, client.ToolsetPath(s.toolset, "tools"))
 	if err != nil {
 		return nil, err
 	}
@@ -122,14 +125,14 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 		}
 	}
 	if len(names) == 0 {
-		s.say("No tool matches. See: sluice toolset tools %s", s.toolset.Slug)
-		return nil, silentError(exitNotFound)
+		s.Say("No tool matches. See: sluice toolset tools %s", s.toolset.Slug)
+		return nil, exit.Silent(exit.NotFound)
 	}
 	taken := map[string]bool{} // names proposed so far
 	for some := range slices.Chunk(names, askedAtOnce) {
 		var part admin.Suggestions
 		in := map[string]any{"tools": some}
-		if _, err := s.c.do(ctx, apiCall{method: http.MethodPost, path: path, in: in, out: &part}); err != nil {
+		if err := s.c.Post(ctx, path, in, &part); err != nil {
 			return nil, err
 		}
 		out.From, out.Model, out.Looked = part.From, part.Model, out.Looked+part.Looked
@@ -143,7 +146,7 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 		}
 		out.Dropped = append(out.Dropped, part.Dropped...)
 		if len(names) > askedAtOnce {
-			s.say("  %s asked, %s of %s tools", part.Model, thousands(out.Looked), thousands(len(names)))
+			s.Say("  %s asked, %s of %s tools", part.Model, terminal.Thousands(out.Looked), terminal.Thousands(len(names)))
 		}
 	}
 	return out, nil
@@ -158,14 +161,14 @@ func printSuggestions(w io.Writer, s *admin.Suggestions) {
 			fmt.Fprintln(w, p.Tool)
 		}
 		if p.Description != "" {
-			fmt.Fprintf(w, "  is     %s\n  better %s\n", orNone(printable(p.Present)), printable(p.Description))
+			fmt.Fprintf(w, "  is     %s\n  better %s\n", orNone(terminal.Printable(p.Present)), terminal.Printable(p.Description))
 		}
 		fmt.Fprintf(w, "  why    %s\n", p.Reason)
 	}
 	for _, d := range s.Dropped {
 		fmt.Fprintf(w, "! %s: %s\n", d.Tool, d.Reason)
 	}
-	fmt.Fprintf(w, "%s for %s\n", plural(len(s.Items), "suggestion"), plural(s.Looked, "tool"))
+	fmt.Fprintf(w, "%s for %s\n", terminal.Plural(len(s.Items), "suggestion"), terminal.Plural(s.Looked, "tool"))
 }
 
 // orNone spells out that a text is empty.

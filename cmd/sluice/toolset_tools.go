@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -24,13 +27,13 @@ func (a *app) toolsetTools() *cobra.Command {
   sluice toolset tools petstore annotate find_pets read-only
   sluice toolset tools petstore annotate refresh_pets not-read-only idempotent
   sluice toolset tools petstore annotate find_pets generated`,
-		Args: between(1, -1, "a toolset and what to do"),
+		Args: command.Between(1, -1, "a toolset and what to do"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb, rest := "list", []string(nil)
 			if len(args) > 1 {
 				verb, rest = args[1], args[2:]
 			}
-			c, t, etag, err := a.clientAndToolset(cmd.Context(), args[0])
+			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -53,7 +56,7 @@ func (a *app) toolsetTools() *cobra.Command {
 			case verb == "describe" && len(rest) == 2:
 				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Description: &rest[1]}, "has a new description")
 			}
-			return usagef("%q is not something to do with tools\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
+			return exit.Usagef("%q is not something to do with tools\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
 		},
 	}
 }
@@ -78,7 +81,7 @@ func annotationsOf(hints []string) (*registry.AnnotationEdit, error) {
 		case "open-world":
 			out.OpenWorld = &yes
 		default:
-			return nil, usagef("%q is none of read-only, destructive, idempotent and open-world, with not- in front for the opposite, or generated alone", hint)
+			return nil, exit.Usagef("%q is none of read-only, destructive, idempotent and open-world, with not- in front for the opposite, or generated alone", hint)
 		}
 	}
 	return out, nil
@@ -87,53 +90,39 @@ func annotationsOf(hints []string) (*registry.AnnotationEdit, error) {
 // toolEdit changes tools of one toolset.
 type toolEdit struct {
 	*app
-	c       *apiClient
+	c       *client.Client
 	toolset *admin.ToolsetDetail
 	etag    string
 }
 
 func (e *toolEdit) list(ctx context.Context) error {
-	items, raw, err := all[admin.Tool](ctx, e.c, toolsetPath(e.toolset, "tools"))
+	items, raw, err := client.All[admin.Tool](ctx, e.c, client.ToolsetPath(e.toolset, "tools"))
 	if err != nil {
 		return err
 	}
-	return list(e.app, items, raw, []column[admin.Tool]{
-		{header: "name", value: func(t admin.Tool) string { return t.Name }},
-		{header: "on", value: func(t admin.Tool) string {
+	return terminal.List(&e.Terminal, items, raw, []terminal.Column[admin.Tool]{
+		{Header: "name", Value: func(t admin.Tool) string { return t.Name }},
+		{Header: "on", Value: func(t admin.Tool) string {
 			if t.Enabled {
 				return "yes"
 			}
 			return "no"
 		}},
-		{header: "operation", value: func(t admin.Tool) string { return t.Operation.Method + " " + t.Operation.Path }},
-		{header: "tokens", value: func(t admin.Tool) string { return thousands(t.Tokens) }},
-		{header: "generated name", value: func(t admin.Tool) string { return t.OriginalName }, wide: true},
-		{header: "description", value: func(t admin.Tool) string {
-			if e.flags.output == "wide" {
+		{Header: "operation", Value: func(t admin.Tool) string { return t.Operation.Method + " " + t.Operation.Path }},
+		{Header: "tokens", Value: func(t admin.Tool) string { return terminal.Thousands(t.Tokens) }},
+		{Header: "generated name", Value: func(t admin.Tool) string { return t.OriginalName }, Wide: true},
+		{Header: "description", Value: func(t admin.Tool) string {
+			if e.Format == "wide" {
 				return t.Description
 			}
-			return firstSentence(t.Description)
+			return terminal.FirstSentence(t.Description)
 		}},
 	}, func(t admin.Tool) string { return t.Name })
 }
 
-// firstSentence cuts a description to what fits into a table.
-func firstSentence(s string) string {
-	const most = 60
-	s, _, _ = strings.Cut(s, "\n")
-	if i := strings.Index(s, ". "); i > 0 {
-		s = s[:i+1]
-	}
-	r := []rune(s)
-	if len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
-}
-
 // switchTools turns the tools that match a glob on or off.
 func (e *toolEdit) switchTools(ctx context.Context, globs []string, on bool) error {
-	items, _, err := all[admin.Tool](ctx, e.c, toolsetPath(e.toolset, "tools"))
+	items, _, err := client.All[admin.Tool](ctx, e.c, client.ToolsetPath(e.toolset, "tools"))
 	if err != nil {
 		return err
 	}
@@ -149,29 +138,29 @@ func (e *toolEdit) switchTools(ctx context.Context, globs []string, on bool) err
 	}
 	what := map[bool]string{true: "enabled", false: "disabled"}[on]
 	if len(in.Updates) == 0 {
-		e.say("No tool had to be %s: nothing matches, or it was so already. See: sluice toolset tools %s", what, e.toolset.Slug)
-		return silentError(exitNotFound)
+		e.Say("No tool had to be %s: nothing matches, or it was so already. See: sluice toolset tools %s", what, e.toolset.Slug)
+		return exit.Silent(exit.NotFound)
 	}
-	if _, err := e.c.do(ctx, apiCall{method: http.MethodPost, path: toolsetPath(e.toolset, "tools") + "/batch-update", in: in, ifMatch: e.etag}); err != nil {
+	if err := e.c.Post(ctx, client.ToolsetPath(e.toolset, "tools")+"/batch-update", in, nil, client.IfMatch(e.etag)); err != nil {
 		return err
 	}
-	e.say("✓ %s %s", plural(len(in.Updates), "tool"), what)
+	e.Say("✓ %s %s", terminal.Plural(len(in.Updates), "tool"), what)
 	e.sayNext()
 	return nil
 }
 
 func (e *toolEdit) patch(ctx context.Context, tool string, in admin.PatchTool, what string) error {
 	var out admin.Tool
-	if _, err := e.c.do(ctx, apiCall{method: http.MethodPatch, path: toolsetPath(e.toolset, "tools", tool), in: in, out: &out, ifMatch: e.etag}); err != nil {
+	if err := e.c.Patch(ctx, client.ToolsetPath(e.toolset, "tools", tool), in, &out, client.IfMatch(e.etag)); err != nil {
 		return err
 	}
 	e.sayNext()
-	return e.object(out, func(w io.Writer) { fmt.Fprintf(w, "✓ %s %s\n", tool, what) })
+	return e.Object(out, func(w io.Writer) { fmt.Fprintf(w, "✓ %s %s\n", tool, what) })
 }
 
 // sayNext reminds that an edit changes the draft only.
 func (e *toolEdit) sayNext() {
 	if e.toolset.Status == "live" {
-		e.say("  next   the draft has changed; make it live: sluice toolset test %s", e.toolset.Slug)
+		e.Say("  next   the draft has changed; make it live: sluice toolset test %s", e.toolset.Slug)
 	}
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 // usageFlags are the flags of "sluice usage".
@@ -25,7 +28,7 @@ type usageFlags struct {
 func (a *app) usageCommand() *cobra.Command {
 	var f usageFlags
 	cmd := &cobra.Command{
-		Use: "usage [TOOLSET]", Short: "Show calls, errors, latency and tokens", Args: between(0, 1, "at most one toolset"),
+		Use: "usage [TOOLSET]", Short: "Show calls, errors, latency and tokens", Args: command.Between(0, 1, "at most one toolset"),
 		Long: `Show what was called: how often, how fast, how often it failed and how many tokens
 were saved, by toolset, or by tool when a toolset is named.
 
@@ -35,12 +38,9 @@ when it is back.`,
 		Example: "  sluice usage\n  sluice usage petstore --since 7d\n  sluice usage --by tool,outcome\n  sluice usage petstore --errors\n  sluice usage petstore --samples",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.failures && f.samples {
-				return usagef("--errors and --samples are two lists; ask for one")
+				return exit.Usagef("--errors and --samples are two lists; ask for one")
 			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
+			c := a.Client()
 			q := url.Values{"range": {f.since}}
 			if len(args) == 1 {
 				q.Set("toolset", args[0])
@@ -51,7 +51,7 @@ when it is back.`,
 			if f.failures || f.samples {
 				q.Set("limit", strconv.Itoa(f.limit))
 				var out admin.UsageErrors
-				if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: "/v1/usage/errors?" + q.Encode(), out: &out}); err != nil {
+				if err := c.Get(cmd.Context(), "/v1/usage/errors?"+q.Encode(), &out); err != nil {
 					return err
 				}
 				if f.samples {
@@ -67,7 +67,7 @@ when it is back.`,
 			}
 			q.Set("by", strings.Join(f.by, ","))
 			var out admin.UsageReportOutput
-			if _, err := c.do(cmd.Context(), apiCall{method: http.MethodGet, path: "/v1/usage?" + q.Encode(), out: &out}); err != nil {
+			if err := c.Get(cmd.Context(), "/v1/usage?"+q.Encode(), &out); err != nil {
 				return err
 			}
 			return a.usageTable(&out, f.by)
@@ -80,30 +80,30 @@ when it is back.`,
 	fs.BoolVar(&f.failures, "errors", false, "show what calls failed of")
 	fs.BoolVar(&f.samples, "samples", false, "show calls that failed, with what the agent was told")
 	fs.IntVar(&f.limit, "limit", 50, "longest list of --errors and --samples")
-	mustComplete(cmd, "by", []string{"toolset", "tool", "outcome", "credential"})
+	command.MustComplete(cmd, "by", []string{"toolset", "tool", "outcome", "credential"})
 	return cmd
 }
 
 func (a *app) usageTable(out *admin.UsageReportOutput, by []string) error {
 	if len(out.Groups) == 0 {
-		a.say("Nothing was called since %s.", out.From.Local().Format("2006-01-02 15:04"))
+		a.Say("Nothing was called since %s.", out.From.Local().Format("2006-01-02 15:04"))
 	}
-	var columns []column[admin.UsageGroup]
+	var columns []terminal.Column[admin.UsageGroup]
 	for _, name := range by {
 		switch name {
 		case "toolset":
-			columns = append(columns, column[admin.UsageGroup]{header: name, value: func(g admin.UsageGroup) string { return first(g.Toolset, g.ToolsetID) }})
+			columns = append(columns, terminal.Column[admin.UsageGroup]{Header: name, Value: func(g admin.UsageGroup) string { return cmp.Or(g.Toolset, g.ToolsetID) }})
 		case "tool":
-			columns = append(columns, column[admin.UsageGroup]{header: name, value: func(g admin.UsageGroup) string { return g.Tool }})
+			columns = append(columns, terminal.Column[admin.UsageGroup]{Header: name, Value: func(g admin.UsageGroup) string { return g.Tool }})
 		case "outcome":
-			columns = append(columns, column[admin.UsageGroup]{header: name, value: func(g admin.UsageGroup) string { return g.Outcome }})
+			columns = append(columns, terminal.Column[admin.UsageGroup]{Header: name, Value: func(g admin.UsageGroup) string { return g.Outcome }})
 		case "credential":
-			columns = append(columns, column[admin.UsageGroup]{header: name, value: func(g admin.UsageGroup) string { return g.Credential }})
+			columns = append(columns, terminal.Column[admin.UsageGroup]{Header: name, Value: func(g admin.UsageGroup) string { return g.Credential }})
 		}
 	}
-	number := func(n uint64) string { return thousands(int(min(n, 1<<62))) }
+	number := func(n uint64) string { return terminal.Thousands(int(min(n, 1<<62))) }
 	numbers := func(header string, wide bool, value func(n *admin.UsageNumbers) string) {
-		columns = append(columns, column[admin.UsageGroup]{header: header, wide: wide, value: func(g admin.UsageGroup) string { return value(&g.Totals) }})
+		columns = append(columns, terminal.Column[admin.UsageGroup]{Header: header, Wide: wide, Value: func(g admin.UsageGroup) string { return value(&g.Totals) }})
 	}
 	numbers("calls", false, func(n *admin.UsageNumbers) string { return number(n.Calls) })
 	numbers("errors", false, func(n *admin.UsageNumbers) string { return number(n.Errors) })
@@ -120,7 +120,9 @@ func (a *app) usageTable(out *admin.UsageReportOutput, by []string) error {
 		}
 		return fmt.Sprintf("%.0f%%", 100-100*float64(n.TokensAfter)/float64(n.TokensBefore))
 	})
-	return list(a, out.Groups, nil, columns, func(g admin.UsageGroup) string { return first(g.Tool, g.Toolset, g.ToolsetID, g.Outcome, g.Credential) })
+	return terminal.List(&a.Terminal, out.Groups, nil, columns, func(g admin.UsageGroup) string {
+		return cmp.Or(g.Tool, g.Toolset, g.ToolsetID, g.Outcome, g.Credential)
+	})
 }
 
 // milliseconds shows three digits.
@@ -128,27 +130,27 @@ func milliseconds(ms float64) string { return strconv.FormatFloat(ms, 'g', 3, 64
 
 func (a *app) usageCauses(out *admin.UsageErrors) error {
 	if len(out.Causes) == 0 {
-		a.say("No call failed since %s.", out.From.Local().Format("2006-01-02 15:04"))
+		a.Say("No call failed since %s.", out.From.Local().Format("2006-01-02 15:04"))
 	}
-	return list(a, out.Causes, nil, []column[admin.UsageCause]{
-		{header: "toolset", value: func(c admin.UsageCause) string { return first(c.Toolset, c.ToolsetID) }},
-		{header: "tool", value: func(c admin.UsageCause) string { return c.Tool }},
-		{header: "cause", value: func(c admin.UsageCause) string { return c.Cause }},
-		{header: "calls", value: func(c admin.UsageCause) string { return strconv.FormatUint(c.Calls, 10) }},
+	return terminal.List(&a.Terminal, out.Causes, nil, []terminal.Column[admin.UsageCause]{
+		{Header: "toolset", Value: func(c admin.UsageCause) string { return cmp.Or(c.Toolset, c.ToolsetID) }},
+		{Header: "tool", Value: func(c admin.UsageCause) string { return c.Tool }},
+		{Header: "cause", Value: func(c admin.UsageCause) string { return c.Cause }},
+		{Header: "calls", Value: func(c admin.UsageCause) string { return strconv.FormatUint(c.Calls, 10) }},
 	}, func(c admin.UsageCause) string { return c.Cause })
 }
 
 func (a *app) usageSamples(out *admin.UsageErrors) error {
 	if len(out.Samples) == 0 {
-		a.say("No call that failed since %s was kept.", out.From.Local().Format("2006-01-02 15:04"))
+		a.Say("No call that failed since %s was kept.", out.From.Local().Format("2006-01-02 15:04"))
 	}
 	now := time.Now()
-	return list(a, out.Samples, nil, []column[admin.UsageSample]{
-		{header: "when", value: func(s admin.UsageSample) string { return ago(s.At, now) }},
-		{header: "toolset", value: func(s admin.UsageSample) string { return first(s.Toolset, s.ToolsetID) }},
-		{header: "tool", value: func(s admin.UsageSample) string { return s.Tool }},
-		{header: "cause", value: func(s admin.UsageSample) string { return s.Cause }},
-		{header: "node", value: func(s admin.UsageSample) string { return s.Node }, wide: true},
-		{header: "what the agent was told", value: func(s admin.UsageSample) string { return s.Text }},
+	return terminal.List(&a.Terminal, out.Samples, nil, []terminal.Column[admin.UsageSample]{
+		{Header: "when", Value: func(s admin.UsageSample) string { return terminal.Ago(s.At, now) }},
+		{Header: "toolset", Value: func(s admin.UsageSample) string { return cmp.Or(s.Toolset, s.ToolsetID) }},
+		{Header: "tool", Value: func(s admin.UsageSample) string { return s.Tool }},
+		{Header: "cause", Value: func(s admin.UsageSample) string { return s.Cause }},
+		{Header: "node", Value: func(s admin.UsageSample) string { return s.Node }, Wide: true},
+		{Header: "what the agent was told", Value: func(s admin.UsageSample) string { return s.Text }},
 	}, func(s admin.UsageSample) string { return s.Cause })
 }

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/cmd/internal/command"
 )
 
 // versionInfo is what "sluice version" prints.
@@ -25,7 +28,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show the version",
-		Args:  exactly(0, "no arguments"),
+		Args:  command.Exactly(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			v := versionInfo{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Protocols: protocolVersions}
 			if info, ok := debug.ReadBuildInfo(); ok {
@@ -35,11 +38,11 @@ func (a *app) versionCommand() *cobra.Command {
 					}
 				}
 			}
-			return a.object(v, func(w io.Writer) {
+			return a.Object(v, func(w io.Writer) {
 				fmt.Fprintf(w, "sluice %s (%s, %s)\n", v.Version, v.Go, v.Platform)
 			})
 		},
 	}
 }
 
-func versionOrDevel() string { return first(version, "devel") }
+func versionOrDevel() string { return cmp.Or(version, "devel") }

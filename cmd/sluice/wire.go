@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
+	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/access"
@@ -528,7 +529,7 @@ func (n *node) url() string {
 	case n.opts.publicURL != "":
 		return n.opts.publicURL
 	case n.gateway == nil:
-		return "http://" + defaultListen // where an edge on this machine listens
+		return "http://" + config.DefaultListen // where an edge on this machine listens
 	}
 	return "http://" + reachable(n.gateway.Addr())
 }

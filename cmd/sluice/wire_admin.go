@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/snapshot"
@@ -197,7 +198,7 @@ func (f specFetcher) Fetch(ctx context.Context, in admin.FetchRequest) (admin.Do
 		return admin.Document{}, fetchError(name, err)
 	}
 	if int64(len(b)) > limit {
-		return admin.Document{}, problem.New(problem.UpstreamTooLarge, "%s has more than %s", name, byteSize(limit)).Fix("split the specification")
+		return admin.Document{}, problem.New(problem.UpstreamTooLarge, "%s has more than %s", name, terminal.ByteSize(limit)).Fix("split the specification")
 	}
 	v := admin.Validators{ETag: validator(resp.Header.Get("ETag")), LastModified: validator(resp.Header.Get("Last-Modified"))}
 	return admin.Document{Data: b, URL: resp.Request.URL.String(), Validators: v}, nil

@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -62,7 +63,7 @@ func (f fileFetcher) FetchFile(ctx context.Context, target string) (data []byte,
 		return nil, "", "", errors.New("it ended before its time")
 	}
 	if len(data) > maxFetchedFile {
-		return nil, "", "", fmt.Errorf("it has more than %s", byteSize(maxFetchedFile))
+		return nil, "", "", fmt.Errorf("it has more than %s", terminal.ByteSize(maxFetchedFile))
 	}
 	if filename = path.Base(u.Path); filename == "/" || filename == "." || strings.ContainsFunc(filename, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		filename = ""

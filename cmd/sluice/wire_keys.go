@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"strings"
 
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -17,7 +20,7 @@ type kekOptions struct {
 
 // kekOptions are those of a flag, else of the environment, else of the configuration.
 func (a *app) kekOptions(flag string) kekOptions {
-	return kekOptions{value: a.env.masterKey, command: strings.Fields(first(flag, a.env.kek, a.config.KEKCommand))}
+	return kekOptions{value: a.Env.MasterKey, command: strings.Fields(cmp.Or(flag, a.Env.KEK, a.Config.KEKCommand))}
 }
 
 // open opens the keyring: plain is the file of keys in the clear, wrapped the one of
@@ -26,7 +29,7 @@ func (o kekOptions) open(plain, wrapped string) (*secrets.Keyring, error) {
 	_, err := os.Stat(wrapped)
 	switch {
 	case !o.value.IsZero() && len(o.command) > 0:
-		return nil, usagef("SLUICE_MASTER_KEY gives the keys, and --kek-command wraps them: use one")
+		return nil, exit.Usagef("SLUICE_MASTER_KEY gives the keys, and --kek-command wraps them: use one")
 	case len(o.command) > 0:
 		return secrets.OpenWrapped(wrapped, plain, &secrets.Command{Args: o.command})
 	case err == nil:
@@ -50,7 +53,7 @@ func (d *doctor) keyring(plain, wrapped string) {
 			d.failErr("key command", err)
 			return
 		}
-		d.ok("key command", "unwraps %s", plural(len(ring.IDs()), "key"))
+		d.ok("key command", "unwraps %s", terminal.Plural(len(ring.IDs()), "key"))
 	case wrappedErr == nil:
 		d.warn("key command", "the keys are wrapped by a command, which was not tried", "set SLUICE_KEK_COMMAND, or kek-command in the configuration file, and look again")
 	case plainErr == nil && !o.value.IsZero():

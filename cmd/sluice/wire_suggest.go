@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/suggest"
+	"github.com/sluicegate/sluice/cmd/internal/config"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -18,20 +20,20 @@ type modelOptions struct {
 
 // suggester reads where the model is: flags win over the configuration file, all
 // three or none, so that a key never goes to another endpoint than it was given for.
-func (a *app) suggester(f suggestConfig) (modelOptions, error) {
-	if f == (suggestConfig{}) {
-		f = a.config.Suggest
+func (a *app) suggester(f config.Suggest) (modelOptions, error) {
+	if f == (config.Suggest{}) {
+		f = a.Config.Suggest
 	}
 	switch {
-	case f == (suggestConfig{}):
+	case f == (config.Suggest{}):
 		return modelOptions{}, nil
 	case f.URL == "" || f.Model == "":
-		return modelOptions{}, usagef("--suggest-url and --suggest-model belong together")
+		return modelOptions{}, exit.Usagef("--suggest-url and --suggest-model belong together")
 	}
 	o := modelOptions{url: f.URL, model: f.Model}
 	var err error
 	if f.KeyFile != "" {
-		o.key, err = a.readSecretFile(f.KeyFile)
+		o.key, err = a.ReadSecretFile(f.KeyFile)
 	}
 	return o, err
 }

@@ -1,91 +1,90 @@
-package main
+package exit
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safehttp"
-	"github.com/sluicegate/sluice/internal/textfilter"
+	"github.com/sluicegate/sluice/internal/tlsfault"
 )
 
 // Exit codes. They are part of the interface: "sluice help exit-codes".
 const (
 	exitOK          = 0
-	exitFailed      = 1
+	Failed          = 1
 	exitUsage       = 2
-	exitNotFound    = 3
+	NotFound        = 3
 	exitForbidden   = 4 // not authenticated, or not allowed
-	exitToolError   = 5 // the tool answered isError
-	exitInvalid     = 6 // a document is not valid: specification, manifest
+	ToolError       = 5 // the tool answered isError
+	Invalid         = 6 // a document is not valid: specification, manifest
 	exitConflict    = 7 // conflict, precondition, quota
 	exitUnreachable = 8 // unreachable, or time-out
-	exitInterrupted = 130
+	Interrupted     = 130
 )
 
-// errInterrupted is the cause of a context that Ctrl-C ended.
-var errInterrupted = errors.New("interrupted")
+// ErrInterrupted is the cause of a context that Ctrl-C ended.
+var ErrInterrupted = errors.New("interrupted")
 
-// silentError ends the program with a code when everything was said already.
-type silentError int
+// Silent ends the program with a code when everything was said already.
+type Silent int
 
-func (e silentError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+func (e Silent) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// usageError is a command line that cannot be meant.
-type usageError struct{ error }
+// UsageError is a command line that cannot be meant.
+type UsageError struct{ error }
 
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
 var exitCodes = map[problem.Kind]int{
-	problem.InvalidArgument: exitUsage, problem.NotFound: exitNotFound,
+	problem.InvalidArgument: exitUsage, problem.NotFound: NotFound,
 	problem.Unauthenticated: exitForbidden, problem.Forbidden: exitForbidden,
-	problem.InvalidArguments: exitToolError,
-	problem.InvalidSpec:      exitInvalid, problem.InvalidPlugin: exitInvalid, problem.InvalidRelease: exitInvalid,
-	problem.Unsupported: exitInvalid, problem.TooLarge: exitInvalid,
+	problem.InvalidArguments: ToolError,
+	problem.InvalidSpec:      Invalid, problem.InvalidPlugin: Invalid, problem.InvalidRelease: Invalid,
+	problem.Unsupported: Invalid, problem.TooLarge: Invalid,
 	problem.Conflict: exitConflict, problem.Precondition: exitConflict, problem.PreconditionNeed: exitConflict,
 	problem.Unreachable: exitUnreachable, problem.Timeout: exitUnreachable, problem.Unavailable: exitUnreachable,
 	problem.BlockedAddress: exitUnreachable, problem.CannotConnectMCP: exitUnreachable,
 }
 
-// exitCode is the code err ends the program with.
-func exitCode(ctx context.Context, err error) int {
-	var silent silentError
+// Code is the code err ends the program with.
+func Code(ctx context.Context, err error) int {
+	var silent Silent
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &silent):
 		return int(silent)
-	case errors.Is(context.Cause(ctx), errInterrupted):
-		return exitInterrupted
+	case errors.Is(context.Cause(ctx), ErrInterrupted):
+		return Interrupted
 	}
-	if _, ok := errors.AsType[usageError](err); ok {
+	if _, ok := errors.AsType[UsageError](err); ok {
 		return exitUsage
 	}
 	if p := problem.As(err); p != nil {
 		if code, ok := exitCodes[p.Kind]; ok {
 			return code
 		}
-		return exitFailed
+		return Failed
 	}
-	if asUnreachable(err) != nil {
+	if AsUnreachable(err) != nil {
 		return exitUnreachable
 	}
-	return exitFailed
+	return Failed
 }
 
-// asUnreachable returns err as a problem when it is a failure of the network.
-func asUnreachable(err error) *problem.Error {
+// AsUnreachable returns err as a problem when it is a failure of the network.
+func AsUnreachable(err error) *problem.Error {
 	if p := problem.As(err); p != nil && (p.Kind == problem.Unreachable || p.Kind == problem.Timeout || p.Kind == problem.BlockedAddress) {
 		return p
 	}
-	if p := tlsUnreachable(err); p != nil {
+	if p := TLSUnreachable(err); p != nil {
 		return p
 	}
 	var nerr net.Error
@@ -98,9 +97,9 @@ func asUnreachable(err error) *problem.Error {
 	return nil
 }
 
-// problemDocument is an error as RFC 9457 problem details, the form the admin API
+// Document is an error as RFC 9457 problem details, the form the admin API
 // answers with and "-o json" prints.
-type problemDocument struct {
+type Document struct {
 	Type     string        `json:"type"`
 	Title    string        `json:"title"`
 	Status   int           `json:"status"`
@@ -123,20 +122,20 @@ type problemPart struct {
 // problemTypes is where the codes are explained.
 const problemTypes = "https://sluicegate.dev/errors/"
 
-// problemOf makes problem details of any error.
-func problemOf(err error) problemDocument {
+// DocumentOf makes problem details of any error.
+func DocumentOf(err error) Document {
 	p := problem.As(err)
 	if p == nil {
-		p = asUnreachable(err)
+		p = AsUnreachable(err)
 	}
 	if p == nil {
 		kind, status := problem.Kind("failed"), 500
-		if _, ok := errors.AsType[usageError](err); ok {
+		if _, ok := errors.AsType[UsageError](err); ok {
 			kind, status = problem.InvalidArgument, problem.InvalidArgument.Status()
 		}
-		return problemDocument{Type: problemTypes + string(kind), Title: kind.Title(), Status: status, Code: kind, Detail: err.Error()}
+		return Document{Type: problemTypes + string(kind), Title: kind.Title(), Status: status, Code: kind, Detail: err.Error()}
 	}
-	d := problemDocument{
+	d := Document{
 		Type: problemTypes + string(p.Kind), Title: p.Kind.Title(), Status: p.Kind.Status(), Code: p.Kind,
 		Detail: p.Detail, Remedy: p.Remedy,
 	}
@@ -155,8 +154,8 @@ func problemOf(err error) problemDocument {
 	return d
 }
 
-// error turns problem details from the admin API back into an error.
-func (d problemDocument) error() *problem.Error {
+// Problem turns problem details from the admin API back into an error.
+func (d Document) Problem() *problem.Error {
 	e := problem.New(d.Code, "%s", d.Detail)
 	if d.Remedy != "" {
 		e.Remedy = d.Remedy
@@ -174,35 +173,12 @@ func (d problemDocument) error() *problem.Error {
 	return e
 }
 
-// report tells of an error: problem details on stdout for machines, text on
-// stderr for people.
-func (a *app) report(err error) {
-	var silent silentError
-	if err == nil || errors.As(err, &silent) {
-		return
-	}
-	if a.flags.output == "json" || a.flags.output == "jsonl" {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if a.flags.output == "json" {
-			enc.SetIndent("", "  ")
-		}
-		_ = enc.Encode(problemOf(err)) // a problem always marshals
-		_, _ = a.stdout.Write(textfilter.AppendEscaped(nil, b.Bytes()))
-		return
-	}
-	var b bytes.Buffer
-	writeError(&b, err) // which may quote what an upstream wrote
-	_, _ = a.stderr.Write(textfilter.Append(nil, b.Bytes()))
-}
-
-// writeError renders an error for people: what and where on the first line, the
+// WriteError renders an error for people: what and where on the first line, the
 // single faults with their places below, each with what to do.
-func writeError(w io.Writer, err error) {
+func WriteError(w io.Writer, err error) {
 	p := problem.As(err)
 	if p == nil {
-		p = asUnreachable(err)
+		p = AsUnreachable(err)
 	}
 	if p == nil {
 		fmt.Fprintf(w, "✗ %s\n", err)
@@ -230,14 +206,14 @@ func writeError(w io.Writer, err error) {
 		fmt.Fprintf(w, "✗ %s%s\n", title, file) // the one fault follows, with its place
 	case len(parts) == 1 && parts[0].Detail == p.Detail:
 		fmt.Fprintf(w, "✗ %s%s\n", title, detail)
-		fmt.Fprintf(w, "  %s\n", placeText(p.Place, parts[0].Place))
+		fmt.Fprintf(w, "  %s\n", PlaceText(p.Place, parts[0].Place))
 		writeRemedy(w, parts[0].Remedy)
 		return
 	default:
 		fmt.Fprintf(w, "✗ %s%s\n", title, detail)
 	}
 	for _, part := range parts {
-		if at := placeText(part.Place); at != "" {
+		if at := PlaceText(part.Place); at != "" {
 			fmt.Fprintf(w, "  %s   %s\n", at, part.Detail)
 		} else {
 			fmt.Fprintf(w, "  %s\n", part.Detail)
@@ -255,8 +231,8 @@ func writeRemedy(w io.Writer, remedy string) {
 	}
 }
 
-// placeText writes the first place that is known: line, column, pointer.
-func placeText(places ...problem.Place) string {
+// PlaceText writes the first place that is known: line, column, pointer.
+func PlaceText(places ...problem.Place) string {
 	for _, p := range places {
 		var b strings.Builder
 		if p.Line > 0 {
@@ -276,4 +252,23 @@ func placeText(places ...problem.Place) string {
 		}
 	}
 	return ""
+}
+
+// ErrOtherCertificate: the node of a data directory showed another certificate than it
+// wrote down there.
+var ErrOtherCertificate = errors.New("the admin API shows another certificate than the node of the data directory has")
+
+// TLSUnreachable says what is wrong with the certificate of the server of a request that
+// failed; nil when it is something else.
+func TLSUnreachable(err error) *problem.Error {
+	if errors.Is(err, ErrOtherCertificate) {
+		return problem.New(problem.Unreachable, "%s", ErrOtherCertificate).Fix("see that the node of this data directory runs, and nothing else on its port").Because(err)
+	}
+	server := "the server"
+	if uerr, ok := errors.AsType[*url.Error](err); ok {
+		if u, perr := url.Parse(uerr.URL); perr == nil && u.Hostname() != "" {
+			server = u.Hostname()
+		}
+	}
+	return tlsfault.Of(err, server, "--ca", time.Now())
 }

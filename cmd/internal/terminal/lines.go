@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bufio"
@@ -8,18 +8,18 @@ import (
 	"io"
 )
 
-// lineReader reads lines of bounded length.
-type lineReader struct {
+// LineReader reads lines of bounded length.
+type LineReader struct {
 	r    *bufio.Reader
 	most int
 }
 
-func newLineReader(r io.Reader, most int) *lineReader {
-	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), most: most}
+func NewLineReader(r io.Reader, most int) *LineReader {
+	return &LineReader{r: bufio.NewReaderSize(r, 64<<10), most: most}
 }
 
-// next returns the next line that is not blank, without its end. The caller owns it.
-func (l *lineReader) next() ([]byte, error) {
+// Next returns the next line that is not blank, without its end. The caller owns it.
+func (l *LineReader) Next() ([]byte, error) {
 	for {
 		var line []byte
 		for {

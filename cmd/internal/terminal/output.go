@@ -1,8 +1,9 @@
-package main
+package terminal
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,24 +14,41 @@ import (
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/term"
 
+	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/internal/textfilter"
 )
 
-// column is one column of a table of T.
-type column[T any] struct {
-	header string
-	wide   bool // only with -o wide
-	value  func(T) string
+// Terminal is where a command gets its input from and writes its result, and how.
+type Terminal struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Format   string   // one of [outputFormats]
+	Fields   []string // columns or members to show; none: all
+	Quiet    bool     // Say says nothing
+	NoColor  bool
+	Color    bool // although Out is no terminal
+	NoInput  bool // questions fail
+	Yes      bool // every question is answered with yes
 }
 
-// list prints items in the format that was asked for. raw are the items as the
+// Formats are the values of Format.
+var Formats = []string{"table", "wide", "json", "yaml", "jsonl", "name"}
+
+// Column is one column of a table of T.
+type Column[T any] struct {
+	Header string
+	Wide   bool // only with -o wide
+	Value  func(T) string
+}
+
+// List prints items in the format that was asked for. raw are the items as the
 // admin API gave them, so machines read the API's own objects; nil marshals items.
-func list[T any](a *app, items []T, raw []json.RawMessage, columns []column[T], name func(T) string) error {
-	switch a.flags.output {
+func List[T any](a *Terminal, items []T, raw []json.RawMessage, columns []Column[T], name func(T) string) error {
+	switch a.Format {
 	case "json", "yaml", "jsonl":
 		if raw == nil {
 			for _, item := range items {
-				b, err := encodeJSON(item)
+				b, err := EncodeJSON(item)
 				if err != nil {
 					return err
 				}
@@ -38,9 +56,9 @@ func list[T any](a *app, items []T, raw []json.RawMessage, columns []column[T], 
 			}
 		}
 		for i, r := range raw {
-			raw[i] = selectMembers(r, a.flags.fields)
+			raw[i] = SelectMembers(r, a.Fields)
 		}
-		if a.flags.output == "jsonl" {
+		if a.Format == "jsonl" {
 			var out bytes.Buffer
 			for _, r := range raw {
 				if err := json.Compact(&out, r); err != nil {
@@ -48,42 +66,42 @@ func list[T any](a *app, items []T, raw []json.RawMessage, columns []column[T], 
 				}
 				out.WriteByte('\n')
 			}
-			return a.write(textfilter.AppendEscaped(nil, out.Bytes()))
+			return a.WriteResult(textfilter.AppendEscaped(nil, out.Bytes()))
 		}
 		if raw == nil {
 			raw = []json.RawMessage{}
 		}
-		b, err := encodeJSON(raw)
+		b, err := EncodeJSON(raw)
 		if err != nil {
 			return err
 		}
-		return a.writeDocument(b)
+		return a.WriteDocument(b)
 	case "name":
 		var out strings.Builder
 		for _, item := range items {
-			out.WriteString(printable(name(item)) + "\n")
+			out.WriteString(Printable(name(item)) + "\n")
 		}
-		return a.write([]byte(out.String()))
+		return a.WriteResult([]byte(out.String()))
 	}
 	t := table.NewWriter()
-	t.SetStyle(plainTable(a.colored(a.stdout)))
+	t.SetStyle(plainTable(a.colored(a.Out)))
 	var head table.Row
-	var shown []column[T]
+	var shown []Column[T]
 	for _, c := range columns {
-		if len(a.flags.fields) > 0 && !containsFold(a.flags.fields, c.header) || c.wide && a.flags.output != "wide" && len(a.flags.fields) == 0 {
+		if len(a.Fields) > 0 && !containsFold(a.Fields, c.Header) || c.Wide && a.Format != "wide" && len(a.Fields) == 0 {
 			continue
 		}
 		shown = append(shown, c)
-		head = append(head, c.header)
+		head = append(head, c.Header)
 	}
 	if len(shown) == 0 {
-		return usagef("--fields names no column of this table")
+		return exit.Usagef("--fields names no column of this table")
 	}
 	t.AppendHeader(head)
 	for _, item := range items {
 		var row table.Row
 		for _, c := range shown {
-			row = append(row, printable(c.value(item)))
+			row = append(row, Printable(c.Value(item)))
 		}
 		t.AppendRow(row)
 	}
@@ -94,66 +112,66 @@ func list[T any](a *app, items []T, raw []json.RawMessage, columns []column[T], 
 	for line := range strings.Lines(t.Render() + "\n") {
 		out.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
-	return a.write([]byte(out.String()))
+	return a.WriteResult([]byte(out.String()))
 }
 
-// object prints one result: v for machines, text for people.
-func (a *app) object(v any, text func(io.Writer)) error {
-	switch a.flags.output {
+// Object prints one result: v for machines, text for people.
+func (t *Terminal) Object(v any, text func(io.Writer)) error {
+	switch t.Format {
 	case "json", "yaml", "jsonl":
-		b, err := encodeJSON(v)
+		b, err := EncodeJSON(v)
 		if err != nil {
 			return err
 		}
-		b = selectMembers(b, a.flags.fields)
-		if a.flags.output == "jsonl" {
+		b = SelectMembers(b, t.Fields)
+		if t.Format == "jsonl" {
 			var out bytes.Buffer
 			if err := json.Compact(&out, b); err != nil {
 				return fmt.Errorf("printing the result: %w", err)
 			}
 			out.WriteByte('\n')
-			return a.write(textfilter.AppendEscaped(nil, out.Bytes()))
+			return t.WriteResult(textfilter.AppendEscaped(nil, out.Bytes()))
 		}
-		return a.writeDocument(b)
+		return t.WriteDocument(b)
 	}
 	var b bytes.Buffer
 	text(&b)
-	return a.write(textfilter.Append(nil, b.Bytes()))
+	return t.WriteResult(textfilter.Append(nil, b.Bytes()))
 }
 
-// writeDocument prints one JSON document, indented or as YAML.
-func (a *app) writeDocument(b []byte) error {
-	if a.flags.output == "yaml" {
-		out, err := yamlOf(b)
+// WriteDocument prints one JSON document, indented or as YAML.
+func (t *Terminal) WriteDocument(b []byte) error {
+	if t.Format == "yaml" {
+		out, err := YAML(b)
 		if err != nil {
 			return fmt.Errorf("printing the result: %w", err)
 		}
-		return a.write(textfilter.Append(nil, out))
+		return t.WriteResult(textfilter.Append(nil, out))
 	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, b, "", "  "); err != nil {
 		return fmt.Errorf("printing the result: %w", err)
 	}
 	out.WriteByte('\n')
-	return a.write(textfilter.AppendEscaped(nil, out.Bytes()))
+	return t.WriteResult(textfilter.AppendEscaped(nil, out.Bytes()))
 }
 
-func (a *app) write(b []byte) error {
-	if _, err := a.stdout.Write(b); err != nil {
+func (t *Terminal) WriteResult(b []byte) error {
+	if _, err := t.Out.Write(b); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
 	return nil
 }
 
-// say tells people what happens, on stderr; -q silences it.
-func (a *app) say(format string, args ...any) {
-	if !a.flags.quiet {
-		_, _ = io.WriteString(a.stderr, textfilter.Clean(fmt.Sprintf(format+"\n", args...))) // nowhere is left to tell
+// Say tells people what happens, on stderr; -q silences it.
+func (t *Terminal) Say(format string, args ...any) {
+	if !t.Quiet {
+		_, _ = io.WriteString(t.Err, textfilter.Clean(fmt.Sprintf(format+"\n", args...))) // nowhere is left to tell
 	}
 }
 
-// yamlOf writes JSON as YAML with the members in the same order.
-func yamlOf(b []byte) ([]byte, error) {
+// YAML writes JSON as YAML with the members in the same order.
+func YAML(b []byte) ([]byte, error) {
 	var n yaml.Node
 	if err := yaml.Unmarshal(b, &n); err != nil {
 		return nil, err
@@ -183,7 +201,7 @@ func yamlOf(b []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func encodeJSON(v any) ([]byte, error) {
+func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -193,9 +211,9 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// selectMembers keeps the named members of an object, in the order of the names.
+// SelectMembers keeps the named members of an object, in the order of the names.
 // What is not an object stays as it is.
-func selectMembers(b []byte, fields []string) []byte {
+func SelectMembers(b []byte, fields []string) []byte {
 	var object map[string]json.RawMessage
 	if len(fields) == 0 || json.Unmarshal(b, &object) != nil {
 		return b
@@ -228,9 +246,9 @@ func containsFold(list []string, s string) bool {
 	return false
 }
 
-// printable makes one line of text that an upstream or a specification wrote, without
+// Printable makes one line of text that an upstream or a specification wrote, without
 // characters that nobody sees: a terminal obeys them.
-func printable(s string) string {
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r == '\u2028' || r == '\u2029' {
 			return ' '
@@ -253,24 +271,24 @@ func plainTable(colored bool) table.Style {
 }
 
 // colored says whether colours go to w: a terminal, unless told otherwise.
-func (a *app) colored(w io.Writer) bool {
-	if a.flags.noColor || a.env.noColor {
+func (t *Terminal) colored(w io.Writer) bool {
+	if t.NoColor {
 		return false
 	}
-	return a.env.color || isTerminal(w)
+	return t.Color || IsTerminal(w)
 }
 
-// isTerminal says whether a stream of this program is a terminal.
-func isTerminal(stream any) bool {
+// IsTerminal says whether a stream of this program is a terminal.
+func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // width of the terminal that the result goes to; 0 when it is none, and then
 // nothing is cut.
-func (a *app) width() int {
-	f, ok := a.stdout.(*os.File)
-	if !ok || a.flags.output == "wide" {
+func (t *Terminal) width() int {
+	f, ok := t.Out.(*os.File)
+	if !ok || t.Format == "wide" {
 		return 0
 	}
 	w, _, err := term.GetSize(int(f.Fd()))
@@ -278,4 +296,27 @@ func (a *app) width() int {
 		return 0
 	}
 	return w
+}
+
+// Report tells of an error: problem details on stdout for machines, text on
+// stderr for people.
+func (t *Terminal) Report(err error) {
+	var silent exit.Silent
+	if err == nil || errors.As(err, &silent) {
+		return
+	}
+	if t.Format == "json" || t.Format == "jsonl" {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if t.Format == "json" {
+			enc.SetIndent("", "  ")
+		}
+		_ = enc.Encode(exit.DocumentOf(err)) // a problem always marshals
+		_, _ = t.Out.Write(textfilter.AppendEscaped(nil, b.Bytes()))
+		return
+	}
+	var b bytes.Buffer
+	exit.WriteError(&b, err) // which may quote what an upstream wrote
+	_, _ = t.Err.Write(textfilter.Append(nil, b.Bytes()))
 }

@@ -1,0 +1,223 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/plugins/openapi"
+)
+
+// Addresses a node listens on unless told otherwise.
+const (
+	DefaultListen      = "127.0.0.1:7300"
+	DefaultAdminListen = "127.0.0.1:7301"
+	DefaultDataDir     = "./sluice-data"
+)
+
+// maxConfigBytes of a configuration file: a hundred times what one needs.
+const maxConfigBytes = 1 << 20
+
+// Environment is everything the program takes from its environment. Each value
+// is overridden by its flag.
+type Environment struct {
+	Server  string         // SLUICE_SERVER: URL of the admin API
+	Token   secrets.Secret // SLUICE_TOKEN: API token for it
+	CA      string         // SLUICE_CA: PEM file of a certificate authority to trust
+	Access  secrets.Secret // SLUICE_ACCESS_TOKEN: what opens toolset URLs
+	Context string         // SLUICE_CONTEXT: name of a context in the configuration file
+	config  string         // SLUICE_CONFIG: configuration file
+	DataDir string         // SLUICE_DATA_DIR
+	// Database is SLUICE_DATABASE: URL of a PostgreSQL database, with its password.
+	Database secrets.Secret
+	// MasterKey is SLUICE_MASTER_KEY: key-encryption keys as a value.
+	MasterKey secrets.Secret
+	KEK       string // SLUICE_KEK_COMMAND
+	Grace     string // SLUICE_PLUGIN_GRACE
+	NoColor   bool   // NO_COLOR set, or TERM=dumb
+	Color     bool   // FORCE_COLOR set
+	Home      string // HOME
+	XDG       string // XDG_CONFIG_HOME
+	AppData   string // APPDATA, on Windows
+	Getenv    func(string) string
+}
+
+// ReadEnvironment reads the variables; getenv is os.Getenv.
+func ReadEnvironment(getenv func(string) string) Environment {
+	e := Environment{
+		Server: getenv("SLUICE_SERVER"), CA: getenv("SLUICE_CA"), Context: getenv("SLUICE_CONTEXT"), config: getenv("SLUICE_CONFIG"),
+		DataDir: getenv("SLUICE_DATA_DIR"), Home: getenv("HOME"), XDG: getenv("XDG_CONFIG_HOME"), AppData: getenv("APPDATA"),
+		NoColor: getenv("NO_COLOR") != "" || getenv("TERM") == "dumb", Color: getenv("FORCE_COLOR") != "",
+		Getenv: getenv,
+	}
+	e.Token, e.Access = secrets.New(getenv("SLUICE_TOKEN")), secrets.New(getenv("SLUICE_ACCESS_TOKEN"))
+	e.Database = secrets.New(getenv("SLUICE_DATABASE"))
+	e.MasterKey, e.KEK = secrets.New(getenv("SLUICE_MASTER_KEY")), getenv("SLUICE_KEK_COMMAND")
+	e.Grace = getenv("SLUICE_PLUGIN_GRACE")
+	if e.Home == "" {
+		e.Home = getenv("USERPROFILE")
+	}
+	if e.XDG == "" && e.Home != "" {
+		e.XDG = filepath.Join(e.Home, ".config")
+	}
+	return e
+}
+
+// Secret reads the variable that the operator named, for --api-key-env.
+func (e Environment) Secret(name string) (secrets.Secret, error) {
+	v := e.Getenv(name)
+	if v == "" {
+		return secrets.Secret{}, problem.New(problem.InvalidArgument, "the environment variable %s is not set", name).
+			Fix("set it, or give the key with --api-key-file")
+	}
+	return secrets.New(v), nil
+}
+
+// File is the configuration file. Flags and the environment win over it.
+type File struct {
+	Context  string             `yaml:"context"`
+	Contexts map[string]Context `yaml:"contexts"`
+
+	Data                  string   `yaml:"data"`
+	Database              string   `yaml:"database"`
+	Blobs                 string   `yaml:"blobs"`
+	Registry              string   `yaml:"registry"`
+	KEKCommand            string   `yaml:"kek-command"`
+	PluginRegistries      []string `yaml:"plugin-registries"`
+	Listen                string   `yaml:"listen"`
+	AdminListen           string   `yaml:"admin-listen"`
+	PublicURL             string   `yaml:"public-url"`
+	AdminPublicURL        string   `yaml:"admin-public-url"`
+	AllowPrivateUpstreams []string `yaml:"allow-private-upstreams"`
+	LogFormat             string   `yaml:"log-format"`
+	LogLevel              string   `yaml:"log-level"`
+	ShutdownTimeout       Duration `yaml:"shutdown-timeout"`
+	PluginGrace           Duration `yaml:"plugin-grace"`
+
+	MaxConnections           int `yaml:"max-connections"`
+	MaxConnectionsPerAddress int `yaml:"max-connections-per-address"`
+
+	MaxSpec SpecSize `yaml:"max-spec"`
+
+	Suggest Suggest `yaml:"suggest"`
+}
+
+// Suggest names the model that may be asked for names and descriptions of
+// tools, and where its key is; never the key.
+type Suggest struct {
+	URL     string `yaml:"url"`
+	Model   string `yaml:"model"`
+	KeyFile string `yaml:"key-file"`
+}
+
+// Context names a server and where its token is; never the token.
+type Context struct {
+	Server    string `yaml:"server"`
+	TokenFile string `yaml:"token-file"`
+	CA        string `yaml:"ca"` // PEM file of the authority of its certificate
+}
+
+// SpecSize is a number of MiB: how large a specification may be.
+type SpecSize int
+
+func (s *SpecSize) UnmarshalYAML(n *yaml.Node) error {
+	if err := s.Set(n.Value); err != nil {
+		return fmt.Errorf("line %d: max-spec: %w", n.Line, err)
+	}
+	return nil
+}
+
+// Set, String and Type make it the value of a flag.
+func (s *SpecSize) Set(text string) error {
+	const most = openapi.HardMaxBytes >> 20
+	mib, err := strconv.Atoi(text)
+	if err != nil || mib < 1 || mib > most {
+		return fmt.Errorf("%q is not a number of MiB from 1 to %d", text, most)
+	}
+	*s = SpecSize(mib)
+	return nil
+}
+
+func (s *SpecSize) String() string { return "" }
+func (s *SpecSize) Type() string   { return "MiB" }
+
+type Duration time.Duration
+
+func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
+	v, err := time.ParseDuration(n.Value)
+	if err != nil || v <= 0 {
+		return fmt.Errorf("line %d: %q is not a duration such as 30s", n.Line, n.Value)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// Load reads the first configuration file there is: the one that was named,
+// ./sluice.yaml, the user's, the machine's. A named file must exist.
+func Load(named string, env Environment) (File, error) {
+	if named == "" {
+		named = env.config
+	}
+	if named != "" {
+		return readConfig(named)
+	}
+	candidates := []string{"sluice.yaml"}
+	if env.XDG != "" {
+		candidates = append(candidates, filepath.Join(env.XDG, "sluice", "config.yaml"))
+	}
+	candidates = append(candidates, "/etc/sluice/sluice.yaml")
+	for _, path := range candidates {
+		c, err := readConfig(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return c, err
+	}
+	return File{}, nil
+}
+
+func readConfig(path string) (File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return File{}, fmt.Errorf("reading the configuration: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	if err != nil {
+		return File{}, fmt.Errorf("reading the configuration %s: %w", path, err)
+	}
+	if len(b) > maxConfigBytes {
+		return File{}, problem.New(problem.InvalidArgument, "the configuration %s is larger than %d bytes", path, maxConfigBytes)
+	}
+	var c File
+	dec := yaml.NewDecoder(bytes.NewReader(b))
+	dec.KnownFields(true)
+	if err := dec.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+		return File{}, problem.New(problem.InvalidArgument, "the configuration %s cannot be used: %s", path,
+			strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")).Because(err)
+	}
+	return c, nil
+}
+
+// DockerConfig is Docker's configuration file; "" without a home.
+func (e Environment) DockerConfig() string {
+	dir := e.Getenv("DOCKER_CONFIG")
+	if dir == "" && e.Home != "" {
+		dir = filepath.Join(e.Home, ".docker")
+	}
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "config.json")
+}

@@ -1,0 +1,92 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// PromptSecret asks for a secret without showing it.
+func (t *Terminal) PromptSecret(question string) (secrets.Secret, error) {
+	in, ok := t.In.(*os.File)
+	if t.NoInput || !ok || !IsTerminal(in) {
+		return secrets.Secret{}, exit.Usagef("a key is needed: give it with --api-key-file FILE|- or --api-key-env NAME")
+	}
+	fmt.Fprint(t.Err, question)
+	b, err := term.ReadPassword(int(in.Fd()))
+	fmt.Fprintln(t.Err)
+	if err != nil {
+		return secrets.Secret{}, fmt.Errorf("reading the key: %w", err)
+	}
+	s := strings.TrimSpace(string(b))
+	if s == "" {
+		return secrets.Secret{}, exit.Usagef("the key is empty")
+	}
+	return secrets.New(s), nil
+}
+
+// Confirm asks before something that cannot be taken back. Without a terminal it
+// must have been answered with --yes.
+func (t *Terminal) Confirm(question string) error {
+	if t.Yes {
+		return nil
+	}
+	if t.NoInput || !IsTerminal(t.In) {
+		return exit.Usagef("%s Answer with --yes", question)
+	}
+	fmt.Fprintf(t.Err, "%s [y/N] ", question)
+	line, err := NewLineReader(t.In, 1<<10).Next()
+	if err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if answer := strings.ToLower(string(line)); answer != "y" && answer != "yes" {
+		fmt.Fprintln(t.Err, "Nothing was changed.")
+		return exit.Silent(exit.Failed)
+	}
+	return nil
+}
+
+// ReadSecretFile reads a secret from a file, or from stdin for "-": the first
+// line without its end.
+func (t *Terminal) ReadSecretFile(path string) (secrets.Secret, error) {
+	text, err := t.ReadSecretText(path)
+	if err != nil {
+		return secrets.Secret{}, err
+	}
+	line, _, _ := strings.Cut(text.Reveal(), "\n")
+	s := strings.TrimSpace(line)
+	if s == "" {
+		return secrets.Secret{}, problem.New(problem.InvalidArgument, "the key in %s is empty", path).Fix("put the key on the first line")
+	}
+	return secrets.New(s), nil
+}
+
+// ReadSecretText reads a secret of several lines from a file, or from stdin for
+// "-".
+func (t *Terminal) ReadSecretText(path string) (secrets.Secret, error) {
+	const most = 64 << 10 // a client certificate chain fits; a mistyped path to a disk image does not
+	in := t.In
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return secrets.Secret{}, problem.New(problem.InvalidArgument, "the key file cannot be read: %s", err).Because(err)
+		}
+		defer f.Close()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err != nil {
+		return secrets.Secret{}, fmt.Errorf("reading the key from %s: %w", path, err)
+	}
+	if len(b) > most {
+		return secrets.Secret{}, problem.New(problem.InvalidArgument, "the key in %s is longer than %d bytes", path, most)
+	}
+	return secrets.New(string(b)), nil
+}
