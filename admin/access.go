@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -182,8 +183,21 @@ type accessChange struct {
 // cannot be made the records stay changed, so that a revocation is never lost: the
 // next release has it.
 func (s *Server) changeAccess(ctx context.Context, ws *store.Workspace, ts *store.Toolset, c *accessChange) error {
-	s.publish.Lock() // no other change of access comes between reading and writing
-	defer s.publish.Unlock()
+	for range accessTries - 1 {
+		if err := s.tryAccess(ctx, ws, ts, c); !errors.Is(err, store.ErrStale) {
+			return err
+		}
+	}
+	return s.tryAccess(ctx, ws, ts, c)
+}
+
+// accessTries of a change of access: each that fails lost to another change of the
+// same toolset.
+const accessTries = 10
+
+// tryAccess is changeAccess that fails with [store.ErrStale] when another change of the
+// toolset's access came between reading and writing.
+func (s *Server) tryAccess(ctx context.Context, ws *store.Workspace, ts *store.Toolset, c *accessChange) error {
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {
 		return err

@@ -142,11 +142,11 @@ func (s *Server) openConnector(ctx context.Context, v *store.ConnectorVersion) (
 }
 
 // makeReport collects what the compiler found.
-func makeReport(c *publish.Connector, conn *generated, src *source, took time.Duration) *Report {
+func makeReport(c *publish.Connector, conn *generated, size int64, took time.Duration) *Report {
 	res := c.Spec
 	r := &Report{
 		Title: res.API.Title, Version: res.API.Version, Description: res.API.Description, Format: res.Format, SpecVersion: res.SpecVersion,
-		SpecDigest: res.Digest, SizeBytes: int64(len(src.spec.Data)), Operations: res.Operations, ToolCount: res.Tools,
+		SpecDigest: res.Digest, SizeBytes: size, Operations: res.Operations, ToolCount: res.Tools,
 		Servers: []APIServer{}, Methods: []AuthMethod{}, Unsupported: []Unsupported{}, Warnings: []Diagnostic{},
 		DurationMilli: took.Milliseconds(), AuthRequired: len(conn.tools) > 0,
 	}
@@ -357,12 +357,12 @@ func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(stri
 		return nil, err
 	}
 	ws := s.workspace(ctx)
-	c, conn, report, err := s.compile(ctx, ws.ID(), src, phase)
+	c, err := s.compile(ctx, ws.ID(), src, phase)
 	if err != nil {
 		return nil, err
 	}
-	d := &draft{parts: []*part{{conn: conn}}}
-	return &request.Done{Status: http.StatusOK, Body: Preview{Name: connectorName(c, ws.ID()), Report: *report, Tools: d.tools(false)}}, nil
+	d := &draft{parts: []*part{{conn: c.conn}}}
+	return &request.Done{Status: http.StatusOK, Body: Preview{Name: connectorName(c.pushed, ws.ID()), Report: *c.report, Tools: d.tools(false)}}, nil
 }
 
 func connectorName(c *publish.Connector, workspace string) string {

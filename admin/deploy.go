@@ -20,33 +20,43 @@ import (
 // it. It follows within milliseconds; a node without a gateway never does.
 const liveTimeout = 5 * time.Second
 
-// deploy makes the digest of d, exactly as it is in d, live as the next
-// revision. test is the passed test of that digest or nil with a reason. When the
-// release cannot be made, the records go back to what is live.
+// deploy makes the digest of d live as the next revision. test is the passed test of
+// that digest, or nil with a reason. The records decide: when the draft has another
+// digest by now it fails with [store.ErrStale], and when somebody deployed the same
+// digest meanwhile there is nothing to do. When the release cannot be made, the records
+// go back to what was live.
 func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test *TestRun, reason string) error {
-	// Records and release change together, or a release could list half of two
-	// deploys. Nothing in here waits for anybody outside of this machine.
-	s.publish.Lock()
-	defer s.publish.Unlock()
 	if err := s.requireConfirmed(ctx, d); err != nil {
 		return err
 	}
-	before, rev := *d.ts, &store.Revision{
-		ToolsetID: d.ts.ID, Digest: d.ts.DraftDigest, Repository: d.ts.WorkspaceID + "/toolsets/" + d.ts.Slug,
+	read, digest := *d.ts, d.ts.DraftDigest
+	if read.LiveDigest == digest {
+		return nil // another revision would be the same bytes
+	}
+	rev := &store.Revision{
+		ToolsetID: d.ts.ID, Digest: digest, Repository: d.ts.WorkspaceID + "/toolsets/" + d.ts.Slug,
 		ConnectorDigest: d.ts.ConnectorDigest, Author: request.Of(ctx).TokenID(), Reason: reason,
 	}
 	from, step := store.Draft, store.PublishUntested
 	if test != nil && test.Passed {
-		if test.Digest != d.ts.DraftDigest { // a test is of exactly the bytes that ran
+		if test.Digest != digest { // a test is of exactly the bytes that ran
 			return problem.New(problem.Conflict, "the draft changed after the test").Fix("test it again")
 		}
 		rev.TestRunID = test.ID
 		from, step = store.Tested, store.Publish
 	}
-	if d.ts.LiveDigest == d.ts.DraftDigest {
-		return nil // live already: another revision would be the same bytes
-	}
+	var before store.Toolset
 	err := ws.Update(ctx, func(tx *store.Tx) error {
+		now, err := tx.Toolset(ctx, d.ts.ID)
+		if err != nil {
+			return err
+		}
+		if before = *now; before.DraftDigest != digest {
+			return problem.New(problem.Conflict, "the toolset was changed after its test").Fix("test it again").Because(store.ErrStale)
+		}
+		if *d.ts = before; before.LiveDigest == digest {
+			return nil
+		}
 		if err := tx.PublishRevision(ctx, rev, from, step, before.LiveRevision); err != nil {
 			return err
 		}
@@ -68,22 +78,36 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
-		*d.ts = before
+		*d.ts = read
 		return err
 	}
 	if _, err := s.o.Publisher.Release(ctx); err != nil {
+		if before.LiveDigest == digest {
+			return err // it is for the one who deployed it to take it back
+		}
 		return errors.Join(err, s.undeploy(ctx, ws, d, &before, rev.N))
 	}
-	s.awaitLive(ctx, d.ts.ID, rev.N)
+	s.awaitLive(ctx, d.ts.ID, d.ts.LiveRevision)
+	if before.LiveDigest == digest {
+		return nil
+	}
 	s.replaced(ws.ID(), &before, store.Supersede)
 	s.events.Emit(publish.Event{Type: EventDeployed, Workspace: ws.ID(), Toolset: d.ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(from), To: string(rev.State)})
 	return nil
 }
 
-// undeploy takes a revision back whose release could not be made.
+// undeploy takes a revision back whose release could not be made, unless another one
+// took its place meanwhile.
 func (s *Server) undeploy(ctx context.Context, ws *store.Workspace, d *draft, before *store.Toolset, n uint64) error {
 	ctx = context.WithoutCancel(ctx) // the cause may be that the work was cancelled
 	return ws.Update(ctx, func(tx *store.Tx) error {
+		now, err := tx.Toolset(ctx, d.ts.ID)
+		if err != nil {
+			return err
+		}
+		if *d.ts = *now; now.LiveRevision != n {
+			return nil
+		}
 		d.ts.LiveDigest, d.ts.LiveRevision, d.ts.LiveRepository = before.LiveDigest, before.LiveRevision, before.LiveRepository
 		if err := tx.SaveToolset(ctx, d.ts); err != nil {
 			return err
@@ -111,8 +135,6 @@ func (s *Server) awaitLive(ctx context.Context, toolset string, revision uint64)
 
 // remove takes a toolset out of the release and then deletes its records.
 func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Toolset) error {
-	s.publish.Lock()
-	defer s.publish.Unlock()
 	before := *ts
 	d, err := outline(ctx, ws, ts)
 	if err != nil {

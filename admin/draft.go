@@ -28,7 +28,6 @@ type draft struct {
 	bundle  *registry.Toolset // set by pushDraft
 	plugins []*guest.Package  // set by pushDraft: those that the bundle binds
 	before  []Tool            // set by updateTools: the tools as they were
-	changes *Changes          // set by compare: what a refresh changes; nil: nothing
 }
 
 // loadMatching is load for a change: it fails with [problem.Precondition] when the

@@ -289,8 +289,6 @@ func (s *Server) setToolsetLabels(ctx context.Context, in *toolsetLabelsInput) (
 	if err := store.CheckLabels(in.Body.Labels); err != nil {
 		return nil, err
 	}
-	s.publish.Lock()
-	defer s.publish.Unlock()
 	ws := s.workspace(ctx)
 	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -19,17 +18,9 @@ import (
 type imported struct {
 	*draft
 
-	compiled []importedPart    // those whose source is new
-	before   []draftCredential // of the toolset as it was
-	names    declaredNames
-	gone     []string // names of connectors that the document does not have
-}
-
-// importedPart is a connector whose source is new.
-type importedPart struct {
-	part   *part
-	source *source
-	pushed *publish.Connector
+	before []draftCredential // of the toolset as it was
+	names  declaredNames
+	gone   []string // names of connectors that the document does not have
 }
 
 // importDraft makes the draft that the document says. Nothing is stored but contents
@@ -128,13 +119,12 @@ func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out 
 			if err != nil {
 				return err
 			}
-			compiled, conn, report, err := s.compile(ctx, ws.ID(), src, phase)
+			compiled, err := s.compile(ctx, ws.ID(), src, phase)
 			if err != nil {
 				return err
 			}
-			d.bind(compiled, conn, report)
+			d.bind(compiled)
 			p.row.SourceKind, p.row.SourceURL, p.row.SourceTitle = src.kind(), src.url, src.title
-			out.compiled = append(out.compiled, importedPart{p, src, compiled})
 		}
 		p.row.BaseURL, p.row.UpstreamPolicy, p.row.Stateless = c.BaseURL, c.UpstreamPolicy, c.Stateless
 		err := checkStateless(&p.row, at+"/stateless")
@@ -216,11 +206,6 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	case "delete":
 		return s.remove(ctx, ws, x.now)
 	}
-	unlock, err := s.creating.lock(ctx, ws.ID()+"/"+x.want.Slug)
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	ctx, named := s.seeImported(ctx, x)
 	d, err := s.importDraft(ctx, ws, x, func(string) {})
 	if err != nil {
@@ -237,9 +222,11 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 			return err
 		}
 	}
-	for i := range d.compiled {
-		if err := s.o.Publisher.Push(ctx, d.compiled[i].pushed); err != nil {
-			return err
+	for _, p := range d.parts {
+		if p.made != nil {
+			if err := s.o.Publisher.Push(ctx, p.made.pushed); err != nil {
+				return err
+			}
 		}
 	}
 	if err := s.pushDraft(ctx, d.draft); err != nil {
@@ -273,8 +260,6 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 		}
 		x.planned.Revision = d.ts.LiveRevision
 	case d.ts.LiveRevision > 0 && labels != d.ts.LabelText:
-		s.publish.Lock()
-		defer s.publish.Unlock()
 		_, err := s.o.Publisher.Release(ctx)
 		return err
 	}
@@ -301,39 +286,7 @@ func (s *Server) keepStored(creds []draftCredential) error {
 
 // writeImported writes the records of a toolset as the document says.
 func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, isNew bool, before map[string]any, reason string) error {
-	for i := range d.compiled {
-		c := &d.compiled[i]
-		err := tx.PutSpecification(ctx, &store.Specification{
-			Digest: c.part.report.SpecDigest, Name: c.source.name(), URL: c.source.url, Format: c.source.format(c.part.report.Format),
-			SpecVersion: c.part.report.SpecVersion, Content: c.source.content(),
-		})
-		if err != nil {
-			return err
-		}
-		if err := tx.PutConnector(ctx, &store.Connector{Name: c.part.row.Connector, Title: c.part.report.Title, Kind: "custom", Source: c.source.kind()}, c.part.version); err != nil {
-			return err
-		}
-	}
-	if isNew {
-		d.ts.SetFirst(&d.parts[0].row)
-		if err := tx.CreateToolset(ctx, d.ts); err != nil {
-			return err
-		}
-	}
-	if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
-		return err
-	}
-	if !isNew {
-		if err := tx.SaveToolset(ctx, d.ts); err != nil {
-			return err
-		}
-	}
-	for i := range d.compiled {
-		if err := tx.PutToolsetSource(ctx, d.compiled[i].source.record(d.ts.ID, d.compiled[i].part.row.Name)); err != nil {
-			return err
-		}
-	}
-	if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
+	if err := writeDraft(ctx, tx, d.draft, isNew); err != nil {
 		return err
 	}
 	for _, name := range d.gone {

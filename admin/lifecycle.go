@@ -121,8 +121,6 @@ func (s *Server) rollback(ctx context.Context, in *rollbackInput) (*toolsetOutpu
 }
 
 func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollbackInput, req RollbackRequest) error {
-	s.publish.Lock()
-	defer s.publish.Unlock()
 	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {
 		return err

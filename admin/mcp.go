@@ -16,7 +16,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/plugin"
-	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -360,16 +359,16 @@ func reasonOf(err error) string {
 }
 
 // compileMCP makes the connector of an MCP server. Nothing is stored.
-func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (*publish.Connector, *generated, *Report, error) {
+func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (*compiled, error) {
 	phase("making the connector")
 	start := time.Now()
 	c, err := s.o.Publisher.CompileMCP(workspace, slugify(src.title), src.server)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	conn, err := generate(c.Opened)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	document := src.server.Append(nil)
 	sum := sha256.Sum256(document)
@@ -386,7 +385,7 @@ func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (
 	for _, f := range c.Refused {
 		r.Unsupported = append(r.Unsupported, Unsupported{Method: manifest.MethodMCP, Path: "/" + f.Name, Pointer: fmt.Sprintf("/tools/%d", f.Index), Code: "tool_not_packed", Reason: f.Reason})
 	}
-	return c, conn, r, nil
+	return &compiled{source: src, pushed: c, conn: conn, report: r}, nil
 }
 
 // noticed are the warnings about the words of an MCP server.

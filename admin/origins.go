@@ -363,34 +363,6 @@ func (c *OriginChange) why() string {
 	return whyWaits([]OriginChange{*c})
 }
 
-// noteMoved adds to the changes of a draft what a new version of its connector changes
-// about where calls go.
-func (s *Server) noteMoved(ctx context.Context, d *draft, again *refresh, old *generated) error {
-	if d.changes == nil {
-		return nil
-	}
-	c := moved(d.row.Name, d.row.BaseURL, old, d.conn)
-	if c == nil {
-		return nil
-	}
-	waits, err := s.unconfirmed(ctx, d)
-	if err != nil {
-		return err
-	}
-	for i := range waits {
-		if waits[i].Connector == d.row.Name {
-			c.New = waits[i].New
-		}
-	}
-	// A change that was accepted with its address is not held again for that.
-	if again != nil && again.request.approve != "" && len(c.New) == 0 {
-		return nil
-	}
-	d.changes.Origins = c
-	d.changes.Breaking++
-	return nil
-}
-
 // moved says how another version of a connector sends requests elsewhere; nil: it does
 // not.
 func moved(name, baseURL string, old, next *generated) *OriginChange {

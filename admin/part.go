@@ -21,6 +21,7 @@ type part struct {
 	report  *Report
 	conn    *generated // nil in an outline
 	creds   []draftCredential
+	made    *compiled // the source that conn was compiled from just now; nil: conn is stored
 }
 
 // loadPart reads a connector of a toolset, without its tools.
@@ -187,6 +188,37 @@ func (d *draft) operation(method, path string) Operation {
 		}
 	}
 	return op
+}
+
+// bind makes the compiled connector that of the part the draft is about. The name of
+// a connector in a toolset stays, also when a refreshed specification has another.
+func (d *draft) bind(c *compiled) {
+	name, r := connectorName(c.pushed, d.ts.WorkspaceID), c.report
+	d.made, d.conn, d.report = c, c.conn, r
+	d.version = &store.ConnectorVersion{
+		Connector: name, Digest: string(c.pushed.Module), Manifest: string(c.pushed.Manifest), Repository: c.pushed.Repository, Tag: c.pushed.Tag,
+		Version: r.Version, SpecDigest: r.SpecDigest, Tools: int64(r.ToolCount), Report: store.JSON(r),
+	}
+	d.row.Connector, d.row.ConnectorDigest = name, string(c.pushed.Module)
+	if d.row.Name == "" {
+		d.row.Name = d.freeName(name)
+	}
+}
+
+// toolsOf are the tools of one connector.
+func (d *draft) toolsOf(connector string) []Tool {
+	return slices.DeleteFunc(d.tools(false), func(t Tool) bool { return t.Operation.Connector != connector })
+}
+
+// known are the tools of a draft whose new connector is not bound yet.
+func (d *draft) known() []Tool {
+	bound := &draft{ts: d.ts, edits: d.edits}
+	for _, p := range d.parts {
+		if p.conn != nil {
+			bound.parts = append(bound.parts, p)
+		}
+	}
+	return bound.tools(false)
 }
 
 // freeName is a name for another connector of the draft, want or one like it.

@@ -64,10 +64,8 @@ type Refreshed struct {
 	Toolset  Toolset  `json:"toolset"`
 }
 
-// refresh is one refresh of a connector of a toolset by its URL.
+// refresh is what a change knows of the source that is read again.
 type refresh struct {
-	s       *Server
-	ws      *store.Workspace
 	request *RefreshRequest
 	toolset *store.Toolset
 	source  *store.ToolsetSource // it names the connector
@@ -83,23 +81,20 @@ func (r *refresh) validators() Validators {
 	return Validators{ETag: r.source.ETag, LastModified: r.source.LastModified}
 }
 
-// compare notes what the draft's new connector changes, and keeps the names that
-// agents know.
-func (s *Server) compare(ctx context.Context, ws *store.Workspace, d *draft, v *store.ConnectorVersion, old *generated, moved moves) error {
+// changesSince compares the connector that the draft is about with what it was, and
+// keeps the names that agents know. nil: it is the same.
+func (d *draft) changesSince(was *part, moved moves) (*Changes, error) {
+	v := was.version
 	if v.Digest == d.version.Digest {
-		return nil
+		return nil, nil //nolint:nilnil // no difference is an ordinary outcome
 	}
-	tools, err := connector.Diff(old.opened, d.conn.opened)
+	tools, err := connector.Diff(was.conn.opened, d.conn.opened)
 	if err != nil {
-		return fmt.Errorf("comparing versions of connector %s: %w", d.version.Connector, err)
+		return nil, fmt.Errorf("comparing versions of connector %s: %w", d.version.Connector, err)
 	}
 	c := &Changes{
-		Connector: d.row.Name,
-		From:      SpecRef{v.Version, v.SpecDigest}, To: SpecRef{d.version.Version, d.version.SpecDigest},
-		Tools: tools, At: ws.Now(), Actor: request.Of(ctx).TokenID(), Kept: d.keepNames(old, moved),
-	}
-	if c.Tools == nil {
-		c.Tools = []connector.ToolChange{}
+		Connector: d.row.Name, From: SpecRef{v.Version, v.SpecDigest}, To: SpecRef{d.version.Version, d.version.SpecDigest},
+		Tools: slices.Concat([]connector.ToolChange{}, tools), Kept: d.keepNames(was.conn, moved),
 	}
 	kept := make(map[Operation]bool, len(c.Kept))
 	for _, k := range c.Kept {
@@ -127,8 +122,7 @@ func (s *Server) compare(ctx context.Context, ws *store.Workspace, d *draft, v *
 			c.Wording++
 		}
 	}
-	d.changes = c
-	return nil
+	return c, nil
 }
 
 // nameKept takes the gravity off a name that changes only in the specification.
@@ -199,74 +193,92 @@ func (c *Changes) instructed() string {
 	return first
 }
 
-func (c *Changes) record(ctx context.Context, toolset string) *store.ToolsetChange {
-	return &store.ToolsetChange{
+// write records the changes of a toolset.
+func (c *Changes) write(ctx context.Context, tx *store.Tx, toolset string) error {
+	row := &store.ToolsetChange{
 		ToolsetID: toolset, Connector: c.Connector, FromDigest: c.From.Digest, ToDigest: c.To.Digest, FromVersion: c.From.Version, ToVersion: c.To.Version,
 		Actor: request.Of(ctx).TokenID(), Report: store.JSON(c),
 	}
+	if err := tx.AddToolsetChange(ctx, row); err != nil {
+		return err
+	}
+	c.ID, c.At = row.ID, row.CreatedAt.Time
+	return nil
 }
 
-// unchanged answers when the document is as it was, or makes the same connector.
-func (r *refresh) unchanged(ctx context.Context, read *store.ToolsetSource) (*request.Done, error) {
+// keepAsIs ends a refresh whose source is as it was, or makes the same connector; read
+// is what is kept of how it was read.
+func (c *change) keepAsIs(ctx context.Context, read *store.ToolsetSource) (*request.Done, error) {
+	r := c.again
 	if !r.request.DryRun {
-		last, err := lastChange(ctx, r.ws, r.toolset.ID, r.source.Connector)
-		if err != nil {
-			return nil, err
-		}
-		err = r.ws.Update(ctx, func(tx *store.Tx) error {
+		err := c.ws.Update(ctx, func(tx *store.Tx) error {
+			if err := tx.PutToolsetSource(ctx, read); err != nil {
+				return err
+			}
+			last, err := lastChange(ctx, tx, r.toolset.ID, r.source.Connector)
+			if err != nil {
+				return err
+			}
 			if last != nil && last.Waits { // the server took back what was waiting
 				back := &Changes{
 					Connector: r.source.Connector, From: last.To, To: last.From, Tools: []connector.ToolChange{}, Kept: []KeptName{},
-					At: r.ws.Now(), Actor: request.Of(ctx).TokenID(),
+					At: c.ws.Now(), Actor: request.Of(ctx).TokenID(),
 				}
-				if err := tx.AddToolsetChange(ctx, back.record(ctx, r.toolset.ID)); err != nil {
-					return err
-				}
+				return back.write(ctx, tx, r.toolset.ID)
 			}
-			return tx.PutToolsetSource(ctx, read)
+			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	d, err := outline(ctx, r.ws, r.toolset)
-	if err != nil {
-		return nil, err
-	}
-	return r.answer(ctx, d, Refreshed{DryRun: r.request.DryRun})
+	c.diff = nil
+	return c.show(ctx)
 }
 
-// quarantine keeps what a source changed and changes nothing that is served, nor the
-// draft. why is for people.
-func (r *refresh) quarantine(ctx context.Context, changes *Changes, why string) (*request.Done, error) {
-	d, err := outline(ctx, r.ws, r.toolset)
-	if err != nil {
+// show answers a refresh that changed neither toolset nor draft.
+func (c *change) show(ctx context.Context) (*request.Done, error) {
+	return c.refreshed(ctx, Refreshed{Changed: c.diff != nil, DryRun: c.again.request.DryRun, Changes: c.diff})
+}
+
+// refreshed answers a refresh that left the draft alone.
+func (c *change) refreshed(ctx context.Context, out Refreshed) (*request.Done, error) {
+	var err error
+	if c.d, err = outline(ctx, c.ws, c.again.toolset); err != nil {
 		return nil, err
 	}
-	if err := d.focus(r.source.Connector); err != nil {
+	if out.Toolset, err = c.s.show(ctx, c.ws, c.d); err != nil {
 		return nil, err
 	}
-	last, err := lastChange(ctx, r.ws, d.ts.ID, r.source.Connector)
-	if err != nil {
-		return nil, err
-	}
-	changes.Waits = true
-	news := last == nil || !last.Waits || last.To != changes.To
-	if !news {
-		changes.ID, changes.At = last.ID, last.At
-	}
-	err = r.ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SourceChecked(ctx, d.ts.ID, r.source.Connector); err != nil || !news {
+	return c.answer("", unchanged, out), nil
+}
+
+// hold keeps what a source changed, and changes nothing that is served, nor the draft.
+// why is for people.
+func (c *change) hold(ctx context.Context, why string) (*request.Done, error) {
+	toolset, connector := c.again.toolset.ID, c.again.source.Connector
+	c.diff.Waits = true
+	news := false
+	err := c.ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.SourceChecked(ctx, toolset, connector); err != nil {
 			return err
 		}
-		row := changes.record(ctx, d.ts.ID)
-		if err := tx.AddToolsetChange(ctx, row); err != nil {
+		last, err := lastChange(ctx, tx, toolset, connector)
+		if err != nil {
 			return err
 		}
-		changes.ID, changes.At = row.ID, row.CreatedAt.Time
-		rec := request.Audit(ctx, "toolset.quarantine", d.ts.ID)
+		if news = last == nil || !last.Waits || last.To != c.diff.To; !news {
+			c.diff.ID, c.diff.At = last.ID, last.At
+			return nil
+		}
+		if err := c.diff.write(ctx, tx, toolset); err != nil {
+			return err
+		}
+		rec := request.Audit(ctx, "toolset.quarantine", toolset)
 		rec.Reason = why
-		rec.After = store.JSON(map[string]any{"added": changes.Added, "removed": changes.Removed, "changed": changes.Changed, "breaking": changes.Breaking, "origins": changes.Origins})
+		rec.After = store.JSON(map[string]any{
+			"added": c.diff.Added, "removed": c.diff.Removed, "changed": c.diff.Changed, "breaking": c.diff.Breaking, "origins": c.diff.Origins,
+		})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
@@ -274,17 +286,22 @@ func (r *refresh) quarantine(ctx context.Context, changes *Changes, why string) 
 	}
 	switch {
 	case !news:
-	case d.row.SourceKind == kindMCP:
-		r.s.upstreamChanged(d, changes, slog.LevelWarn)
+	case c.source.server != nil:
+		c.s.upstreamChanged(c.d, c.diff, slog.LevelWarn)
 	default:
-		r.s.drifted(d, changes, "waiting", why)
+		c.s.drifted(c.d, c.diff, "waiting", why)
 	}
-	return r.answer(ctx, d, Refreshed{Changed: true, Changes: changes, Waiting: why + ": the change waits until it is accepted"})
+	return c.refreshed(ctx, Refreshed{Changed: true, Changes: c.diff, Waiting: why + ": the change waits until it is accepted"})
+}
+
+// changeRecords are the changes of a workspace, in a transaction or outside of one.
+type changeRecords interface {
+	ToolsetChanges(ctx context.Context, toolset, connector string, p store.Page) ([]store.ToolsetChange, string, error)
 }
 
 // lastChange is the newest change of a connector of a toolset; nil: there is none.
-func lastChange(ctx context.Context, ws *store.Workspace, toolset, connector string) (*Changes, error) {
-	rows, _, err := ws.ToolsetChanges(ctx, toolset, connector, store.Page{Limit: 1})
+func lastChange(ctx context.Context, records changeRecords, toolset, connector string) (*Changes, error) {
+	rows, _, err := records.ToolsetChanges(ctx, toolset, connector, store.Page{Limit: 1})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -296,76 +313,48 @@ func lastChange(ctx context.Context, ws *store.Workspace, toolset, connector str
 	return c, nil
 }
 
-// preview answers a dry run.
-func (r *refresh) preview(ctx context.Context, changes *Changes) (*request.Done, error) {
-	d, err := outline(ctx, r.ws, r.toolset)
-	if err != nil {
-		return nil, err
+// finishRefresh tests and deploys the new version where that harms nobody.
+func (c *change) finishRefresh(ctx context.Context) (*request.Done, error) {
+	d, r := c.d, c.again.request
+	if c.source.server != nil {
+		c.s.upstreamChanged(d, c.diff, slog.LevelWarn)
 	}
-	return r.answer(ctx, d, Refreshed{Changed: changes != nil, DryRun: true, Changes: changes})
-}
-
-// finish tests and deploys the new version where that harms nobody.
-func (r *refresh) finish(ctx context.Context, d *draft, in *CreateToolset, phase func(string)) (*request.Done, error) {
-	out := Refreshed{Changed: d.changes != nil, Changes: d.changes}
+	out := Refreshed{Changed: c.diff != nil, Changes: c.diff}
 	switch {
-	case d.changes == nil || d.ts.LiveDigest == d.ts.DraftDigest:
+	case c.diff == nil || d.ts.LiveDigest == d.ts.DraftDigest:
 	case d.ts.LiveRevision == 0:
 		out.Waiting = "the toolset is not live"
-	case in.Deploy != nil && in.Deploy.Skip:
+	case c.in.Deploy != nil && c.in.Deploy.Skip:
 		out.Waiting = "the request asks for a draft"
-	case d.changes.Origins != nil && len(d.changes.Origins.New) > 0:
-		out.Waiting = d.changes.Origins.why()
-	case d.changes.Breaking > 0 && !r.request.AcceptBreaking && !r.request.Accept:
-		out.Waiting = d.changes.why()
+	case c.diff.Origins != nil && len(c.diff.Origins.New) > 0:
+		out.Waiting = c.diff.Origins.why()
+	case c.diff.Breaking > 0 && !r.AcceptBreaking && !r.Accept:
+		out.Waiting = c.diff.why()
 	default:
-		phase("testing a tool")
-		req := TestRequest{}
-		if in.Test != nil {
-			req = *in.Test
-		}
-		if req.Tool == "" && req.Connector == "" && len(d.parts) > 1 {
-			req.Connector = d.row.Name
-		}
-		test, err := r.s.test(ctx, r.ws, d, &req)
-		if err != nil {
+		var err error
+		if out.Test, out.Deployed, err = c.tryOut(ctx); err != nil {
 			return nil, err
 		}
-		out.Test = test
-		reason := ""
-		if !test.Possible && len(test.waits) == 0 && in.Deploy != nil {
-			reason = in.Deploy.UntestedReason
-		}
 		switch {
-		case test.Passed && !req.KeepDraft || reason != "":
-			phase("publishing")
-			if err := r.s.deploy(ctx, r.ws, d, test, reason); err != nil {
-				return nil, err
-			}
-			out.Deployed = true
-		case test.Passed:
+		case out.Deployed:
+		case out.Test.Passed:
 			out.Waiting = "the request asks for a draft"
 		default:
-			out.Waiting = "the test did not pass: " + test.Reason
+			out.Waiting = "the test did not pass: " + out.Test.Reason
 		}
 	}
 	switch {
-	case d.changes == nil || d.row.SourceKind == kindMCP || !r.request.Hold && r.request.approve == "":
+	case c.diff == nil || c.source.server != nil || !r.Hold && r.approve == "":
 	case out.Deployed:
-		r.s.drifted(d, d.changes, "deployed", "")
+		c.s.drifted(d, c.diff, "deployed", "")
 	default:
-		r.s.drifted(d, d.changes, "draft", out.Waiting)
+		c.s.drifted(d, c.diff, "draft", out.Waiting)
 	}
-	return r.answer(ctx, d, out)
-}
-
-func (r *refresh) answer(ctx context.Context, d *draft, out Refreshed) (*request.Done, error) {
-	shown, err := r.s.show(ctx, r.ws, d)
-	if err != nil {
+	var err error
+	if out.Toolset, err = c.s.show(ctx, c.ws, d); err != nil {
 		return nil, err
 	}
-	out.Toolset = shown
-	return &request.Done{Status: http.StatusOK, Resource: "/v1/toolsets/" + d.ts.ID, ETag: request.ETag(d.ts.Version), Body: out}, nil
+	return c.answer("", refreshed, out), nil
 }
 
 // refresh reads the source of a toolset's connector again.
@@ -394,27 +383,24 @@ func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, ph
 	if err != nil {
 		return nil, err
 	}
-	again := &refresh{s: s, ws: ws, request: req, toolset: ts, source: src}
+	again := &refresh{request: req, toolset: ts, source: src}
 	if req.approve != "" {
 		req.Accept, req.AcceptBreaking = true, true
-		if err := again.approve(ctx, req.approve); err != nil {
+		if again.approved, err = waiting(ctx, ws, ts, row.Name, req.approve); err != nil {
 			return nil, err
 		}
 	}
+	in := &CreateToolset{Slug: ts.Slug, Test: req.Test, Deploy: req.Deploy}
 	if row.SourceKind == kindMCP {
-		in := &CreateToolset{Slug: ts.Slug, BaseURL: row.BaseURL, Source: CreateSource{MCP: &MCPSource{URL: row.SourceURL}}, Test: req.Test, Deploy: req.Deploy}
-		return s.make(ctx, in, again, nil, phase)
-	}
-	in := &CreateToolset{Slug: ts.Slug, Source: CreateSource{OpenAPI: &OpenAPISource{URL: row.SourceURL}}, Test: req.Test, Deploy: req.Deploy}
-	if src.Overlays != "" {
-		if err := json.Unmarshal([]byte(src.Overlays), &in.Source.OpenAPI.Overlays); err != nil {
-			return nil, fmt.Errorf("reading the overlays of toolset %s: %w", ts.ID, err)
+		in.BaseURL, in.Source.MCP = row.BaseURL, &MCPSource{URL: row.SourceURL}
+	} else {
+		kept, err := overlaysOf(src)
+		if err != nil {
+			return nil, err
 		}
+		in.Source.OpenAPI = &OpenAPISource{URL: row.SourceURL, Overlays: slices.Concat([]OverlaySource{}, kept)}
 	}
-	if in.Source.OpenAPI.Overlays == nil {
-		in.Source.OpenAPI.Overlays = []OverlaySource{}
-	}
-	return s.make(ctx, in, again, nil, phase)
+	return (&change{s: s, ws: ws, in: in, again: again, phase: phase}).run(ctx)
 }
 
 type refreshInput struct {

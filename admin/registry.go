@@ -74,8 +74,8 @@ func (s *Server) registryChanged(r *http.Request, c server.Change) {
 }
 
 // keepLive refuses to delete what a live release needs: edges that start, or whose
-// cache is damaged, could not get it any more. Deleting a tag takes nothing away. The
-// caller holds publish, so that no release begins to need it meanwhile.
+// cache is damaged, could not get it any more. Deleting a tag takes nothing away. No
+// release is made until the delete is done.
 func (s *Server) keepLive(r *http.Request, workspace, repository string) error {
 	ctx := r.Context()
 	_, last, _ := strings.Cut(r.URL.Path, repository+"/")
@@ -114,11 +114,13 @@ func (s *Server) keepLive(r *http.Request, workspace, repository string) error {
 
 // serveRegistry serves the registry. A delete and a release do not overlap.
 func (s *Server) serveRegistry(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodDelete {
-		s.publish.Lock()
-		defer s.publish.Unlock()
+	if r.Method != http.MethodDelete {
+		s.registry.ServeHTTP(w, r)
+		return
 	}
-	s.registry.ServeHTTP(w, r)
+	if err := s.o.Publisher.Between(r.Context(), func() { s.registry.ServeHTTP(w, r) }); err != nil {
+		s.writeProblem(w, r, err)
+	}
 }
 
 // keepVersions refuses to move the tag of a published version of a plugin: who

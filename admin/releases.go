@@ -78,8 +78,6 @@ func (s *Server) resume(ctx context.Context, in *resumeInput) (*bodyOutput[List[
 	if err := request.RequireOperator(ctx); err != nil {
 		return nil, err
 	}
-	s.publish.Lock()
-	defer s.publish.Unlock()
 	stopped := s.o.Publisher.Stopped("")
 	if stopped == nil {
 		return nil, problem.New(problem.Conflict, "publishing is not stopped").Fix("nothing needs to be done")

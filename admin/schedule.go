@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -277,30 +276,15 @@ func (s *Server) drifted(d *draft, c *Changes, to, reason string) {
 	s.events.Emit(publish.Event{Type: EventDrifted, Workspace: d.ts.WorkspaceID, Toolset: d.ts.ID, Revision: d.ts.LiveRevision, Digest: c.To.Digest, From: c.From.Digest, To: to, Reason: reason})
 }
 
-// approve makes a refresh take over exactly the change that an operator accepts.
-func (r *refresh) approve(ctx context.Context, id string) error {
-	last, err := lastChange(ctx, r.ws, r.toolset.ID, r.source.Connector)
+// waiting is the version of the change that waits for a connector, which must be the
+// one that an operator accepts.
+func waiting(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector, id string) (SpecRef, error) {
+	last, err := lastChange(ctx, ws, ts.ID, connector)
 	if err != nil {
-		return err
+		return SpecRef{}, err
 	}
 	if last == nil || last.ID != id || !last.Waits {
-		return problem.New(problem.Conflict, "change %.64q does not wait to be accepted", id).Fix("see what does: sluice toolset diff %s", r.toolset.Slug)
+		return SpecRef{}, problem.New(problem.Conflict, "change %.64q does not wait to be accepted", id).Fix("see what does: sluice toolset diff %s", ts.Slug)
 	}
-	r.approved = last.To
-	return nil
-}
-
-// holds says why a change is not taken over into the draft by itself; "": it is.
-func (r *refresh) holds(d *draft) string {
-	switch {
-	case !r.request.Hold:
-		return ""
-	case d.changes.Origins != nil:
-		return d.changes.Origins.why()
-	case d.changes.Breaking > 0:
-		return fmt.Sprintf("%d tools change in a breaking way", d.changes.Breaking)
-	case d.ts.DraftDigest != d.ts.LiveDigest:
-		return "the draft has changes that are not live"
-	}
-	return ""
+	return last.To, nil
 }

@@ -179,16 +179,8 @@ type Server struct {
 	callBell bell          // rings when calls arrived
 	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
 
-	// publish is held while records and release change together, so that two
-	// deploys cannot make a release of half of each.
-	publish  sync.Mutex
 	rotation sync.Mutex // held while keys are rotated
 	rotated  time.Time  // guarded by rotation: when, in this process
-
-	// creating is locked by workspace and slug from reading the records of a toolset
-	// to its deploy: of several who create one, the first makes it and the others
-	// refresh it.
-	creating keyedMutex
 
 	// work is the context of jobs; it ends when Run does. A job is counted in
 	// jobs from start to end.

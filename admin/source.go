@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -242,23 +241,6 @@ func (src *source) content() []byte {
 	}
 	_ = w.Close()
 	return b.Bytes()
-}
-
-// keptOverlays are the overlays of a connector that is there, when the request does
-// not name any.
-func (s *Server) keptOverlays(ctx context.Context, ws *store.Workspace, d *draft, in *CreateToolset, isNew bool) ([]OverlaySource, error) {
-	if isNew || in.Source.OpenAPI == nil || in.Source.OpenAPI.Overlays != nil {
-		return nil, nil
-	}
-	row, err := ws.ToolsetSource(ctx, d.ts.ID, d.row.Name)
-	if err != nil || row.Overlays == "" {
-		return nil, err
-	}
-	var kept []OverlaySource
-	if err := json.Unmarshal([]byte(row.Overlays), &kept); err != nil {
-		return nil, fmt.Errorf("reading the overlays of toolset %s: %w", d.ts.ID, err)
-	}
-	return kept, nil
 }
 
 // archiveSource turns an uploaded file into the source of a request: its text, or

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -236,7 +235,7 @@ func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft, 
 			return err
 		}
 		if cur.DraftDigest != run.Digest {
-			return problem.New(problem.Conflict, "the toolset was changed while it was tested").Fix("test it again").Because(errChanged)
+			return problem.New(problem.Conflict, "the toolset was changed while it was tested").Fix("test it again").Because(store.ErrStale)
 		}
 		if last, err := tx.LastTestRun(ctx, d.ts.ID, run.Digest); err != nil {
 			return err
@@ -325,11 +324,7 @@ func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequ
 	deployed := false
 	if run.Passed && !req.KeepDraft {
 		phase("publishing")
-		err := s.deploy(ctx, ws, d, run, "")
-		if errors.Is(err, store.ErrStale) {
-			return nil, problem.New(problem.Conflict, "the toolset was changed after its test").Fix("test it again").Because(err)
-		}
-		if err != nil {
+		if err := s.deploy(ctx, ws, d, run, ""); err != nil {
 			return nil, err
 		}
 		deployed = true

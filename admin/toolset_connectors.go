@@ -13,11 +13,6 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// addition is a connector that is added to a toolset which is there.
-type addition struct {
-	name string // in the toolset; "": made of the source's title
-}
-
 // AddConnector asks for another connector in a toolset. The same source again, under
 // the same name, refreshes it and keeps its edits.
 type AddConnector struct {
@@ -199,41 +194,16 @@ func (s *Server) connectorAnswer(ctx context.Context, ws *store.Workspace, d *dr
 
 // addConnector makes a source another connector of a toolset.
 func (s *Server) addConnector(ctx context.Context, id string, in *AddConnector, phase func(string)) (*request.Done, error) {
-	ts, err := s.workspace(ctx).FindToolset(ctx, id)
+	ws := s.workspace(ctx)
+	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return s.make(ctx, &CreateToolset{
+	whole := &CreateToolset{
 		Slug: ts.Slug, Source: in.Source, BaseURL: in.BaseURL, Tools: in.Tools, Profile: in.Profile, Auth: in.Auth, Policy: in.Policy, Stateless: in.Stateless,
 		Test: in.Test, Deploy: in.Deploy,
-	}, nil, &addition{name: in.Name}, phase)
-}
-
-// finishAdd tests and deploys a toolset that got another connector, as far as the
-// request wants it, and makes the answer.
-func (s *Server) finishAdd(ctx context.Context, ws *store.Workspace, d *draft, m *made, phase func(string)) (*request.Done, error) {
-	test, err := s.tryOut(ctx, ws, d, m.in, phase)
-	if err != nil {
-		return nil, err
 	}
-	out := AddedConnector{Created: m.added, Tools: []Tool{}, Renamed: []KeptName{}, Test: test, Granted: m.granted, Changes: d.changes}
-	if out.Toolset, err = s.show(ctx, ws, d); err != nil {
-		return nil, err
-	}
-	if out.Connector, err = s.detailPart(ctx, ws, d.part); err != nil {
-		return nil, err
-	}
-	for _, t := range d.tools(false) {
-		if t.Operation.Connector == d.row.Name {
-			out.Tools = append(out.Tools, t)
-		}
-	}
-	out.Renamed = append(out.Renamed, m.renamed...)
-	status := http.StatusOK
-	if m.added {
-		status = http.StatusCreated
-	}
-	return &request.Done{Status: status, Resource: "/v1/toolsets/" + d.ts.ID + "/connectors/" + d.row.Name, ETag: request.ETag(d.ts.Version), Body: out}, nil
+	return (&change{s: s, ws: ws, in: whole, add: in, phase: phase}).run(ctx)
 }
 
 func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*connectorOutput, error) {

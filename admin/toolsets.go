@@ -45,7 +45,7 @@ func (s *Server) registerToolsets() {
 			"The same slug with the same source refreshes that toolset (200) and keeps its edits. A failed test leaves a draft; every other failure leaves nothing.",
 	}, func(ctx context.Context, in *createInput) (*jobOutput, error) {
 		return s.run(ctx, "toolset.create", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return s.create(ctx, &in.Body, phase)
+			return (&change{s: s, ws: s.workspace(ctx), in: &in.Body, phase: phase}).run(ctx)
 		})
 	})
 	documentJob(s.api.OpenAPI(), "/v1/toolsets", CreatedToolset{}, http.StatusCreated, http.StatusOK)

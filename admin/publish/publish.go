@@ -173,7 +173,7 @@ func (p *Publisher) newest(ctx context.Context, group string) (registry.Digest, 
 	if err := p.compare(ctx, group, r); err != nil {
 		return d, err
 	}
-	p.slot(group).Store(r)
+	p.slot(group).CompareAndSwap(nil, r) // a release made meanwhile is newer
 	return d, nil
 }
 
@@ -262,17 +262,20 @@ func (p *Publisher) Latest(ctx context.Context, group string) (*sign.Release, er
 	if !registry.ValidSlug(group) {
 		return nil, fmt.Errorf("publish: group %.80q is not a slug", group)
 	}
-	if err := p.take(ctx); err != nil {
-		return nil, err
-	}
-	defer func() { p.turn <- struct{}{} }()
-	if r := p.Newest(group); r != nil { // somebody else read it meanwhile
-		return r, nil
-	}
 	if _, err := p.newest(ctx, group); err != nil {
 		return nil, err
 	}
 	return p.Newest(group), nil
+}
+
+// Between runs f while no release is made. f must not make one.
+func (p *Publisher) Between(ctx context.Context, f func()) error {
+	if err := p.take(ctx); err != nil {
+		return err
+	}
+	defer func() { p.turn <- struct{}{} }()
+	f()
+	return nil
 }
 
 func (p *Publisher) take(ctx context.Context) error {

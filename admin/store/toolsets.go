@@ -64,14 +64,14 @@ func (t *Tx) CreateToolset(ctx context.Context, row *Toolset) error {
 	row.Version = 1
 	row.CreatedAt, row.UpdatedAt = Time{t.Now()}, Time{t.Now()}
 	if _, err := t.insert(row).Exec(ctx); isUnique(err) {
-		return slugTaken(row.Slug)
+		return slugTaken(row.Slug).Because(ErrStale)
 	} else if err != nil {
 		return fmt.Errorf("creating toolset %s: %w", row.ID, err)
 	}
 	return nil
 }
 
-func slugTaken(slug string) error {
+func slugTaken(slug string) *problem.Error {
 	return problem.New(problem.Conflict, "the slug %.80q is taken by another toolset", slug).Fix("choose another slug, or another name")
 }
 

@@ -1,0 +1,553 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// changeTries of a change whose toolset is changed by others meanwhile. Each that fails
+// lost to another that succeeded.
+const changeTries = 20
+
+// change is a source on its way into a toolset. It goes through its stages in order:
+// read, compile, load, compare, decide, write, and last the test and the deploy. What
+// can fail without a trace comes first, and all records are written in one transaction:
+// a failed test leaves a draft, every other failure leaves nothing. Nothing is locked.
+// When somebody else changed the toolset before the records are written, the change
+// begins again from load.
+type change struct {
+	s     *Server
+	ws    *store.Workspace
+	in    *CreateToolset // what is asked for
+	add   *AddConnector  // in is a connector for the toolset of its slug; nil: it is not
+	again *refresh       // in is a source that is read again; nil: it is not
+	phase func(string)   // is told what happens now
+
+	source   *source   // set by read
+	seen     []seen    // private addresses that the operator named; set by read
+	compiled *compiled // set by compile
+
+	d       *draft     // about the connector; set by load
+	isNew   bool       // there was no such toolset
+	was     part       // the connector before; without a version when it is new
+	renamed []KeptName // tools whose names were taken; set by compare
+	diff    *Changes   // set by compare; nil: the connector is new or the same
+	opens   *opening   // set by write
+	granted []string   // private addresses that the toolset may now call; set by write
+}
+
+// verdict is what becomes of a change.
+type verdict int
+
+const (
+	unchanged verdict = iota // the source makes the connector that is there
+	dryRun                   // the differences are shown, nothing is kept
+	hold                     // the differences wait until somebody accepts them
+	create                   // a new toolset
+	add                      // another connector of a toolset
+	refreshed                // another version of a connector
+)
+
+// actions are the names of verdicts in the audit log.
+var actions = map[verdict]string{create: "toolset.create", add: "connector.add", refreshed: "toolset.refresh"}
+
+// decision is a verdict with its reason.
+type decision struct {
+	verdict verdict
+	why     string // hold: for people
+}
+
+// run takes the change through its stages and makes the answer.
+func (c *change) run(ctx context.Context) (*request.Done, error) {
+	ctx, err := c.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.source.notModified {
+		return c.keepAsIs(ctx, c.again.source)
+	}
+	if c.compiled, err = c.s.compile(ctx, c.ws.ID(), c.source, c.phase); err != nil {
+		return nil, err
+	}
+	var what decision
+	for try := 1; ; try++ {
+		what, err = c.take(ctx)
+		if err == nil {
+			break
+		}
+		if try == changeTries || !errors.Is(err, store.ErrStale) {
+			return nil, err
+		}
+	}
+	switch what.verdict {
+	case unchanged:
+		return c.keepAsIs(ctx, c.source.record(c.d.ts.ID, c.d.row.Name))
+	case dryRun:
+		return c.show(ctx)
+	case hold:
+		return c.hold(ctx, what.why)
+	}
+	ctx = safedial.WithHolder(ctx, c.d.ts.ID)
+	switch {
+	case c.again != nil:
+		return c.finishRefresh(ctx)
+	case c.source.server != nil:
+		key := watchKey(c.d.ts.ID, c.d.row.Name)
+		c.s.servers.keep(key, c.source.ttl, c.source.tells)
+		c.s.servers.note(key, sighted{at: c.s.now()})
+		defer c.s.startLook() // which listens to the server
+	}
+	if c.add != nil {
+		return c.finishAdd(ctx, what.verdict)
+	}
+	return c.finishCreate(ctx, what.verdict)
+}
+
+// take loads the toolset, decides, and writes what was decided.
+func (c *change) take(ctx context.Context) (decision, error) {
+	if err := c.load(ctx); err != nil {
+		return decision{}, err
+	}
+	if err := c.compare(ctx); err != nil {
+		return decision{}, err
+	}
+	what, err := c.decide()
+	if err != nil || actions[what.verdict] == "" {
+		return what, err
+	}
+	return what, c.write(ctx, actions[what.verdict])
+}
+
+// read checks the request and reads its source. The context it returns may dial what
+// the operator named.
+func (c *change) read(ctx context.Context) (context.Context, error) {
+	if err := c.s.adopt(ctx, c.in); err != nil {
+		return nil, err
+	}
+	if err := c.in.check(); err != nil {
+		return nil, err
+	}
+	if _, err := parseGlobs(c.in.Tools, "/tools"); err != nil {
+		return nil, err
+	}
+	ctx, err := c.s.ofNamed(ctx, c.ws, c.in, c.again)
+	if err != nil {
+		return nil, err
+	}
+	ctx, c.seen = c.s.seeNamed(ctx, c.in.addresses())
+	c.source, err = c.s.readSource(ctx, c.in, c.again, c.phase)
+	return ctx, err
+}
+
+// load finds the toolset and the connector that the source is of, or makes new ones,
+// and gives them what the request says.
+func (c *change) load(ctx context.Context) error {
+	slug := c.in.slug(connectorName(c.compiled.pushed, c.ws.ID()))
+	ts, err := c.ws.ToolsetBySlug(ctx, slug)
+	c.isNew = problem.Is(err, problem.NotFound)
+	switch {
+	case c.isNew && c.add == nil:
+		name := c.in.Name
+		if name == "" {
+			name = clip(c.compiled.report.Title, registry.MaxNameRunes)
+		}
+		ts = &store.Toolset{ID: c.s.o.Store.NewID("ts"), Slug: slug, Name: name, Profile: registry.ProfileLossless}
+		ts.WorkspaceID = c.ws.ID()
+		if c.source.server != nil {
+			ts.Instructions = c.source.server.Instructions
+		}
+		c.d = &draft{ts: ts}
+		c.addPart()
+	case err != nil:
+		return err
+	default:
+		if c.d, err = c.s.draftOf(ctx, c.ws, ts); err != nil {
+			return err
+		}
+		if err := c.find(); err != nil {
+			return err
+		}
+	}
+	if c.was = *c.d.part; c.was.version != nil {
+		if err := c.keepOverlays(ctx); err != nil {
+			return err
+		}
+	}
+	return c.settings()
+}
+
+// keepOverlays compiles the source again with the overlays that the connector has,
+// when the request does not name any: they are known only now.
+func (c *change) keepOverlays(ctx context.Context) error {
+	if c.in.Source.OpenAPI == nil || c.in.Source.OpenAPI.Overlays != nil {
+		return nil
+	}
+	row, err := c.ws.ToolsetSource(ctx, c.d.ts.ID, c.d.row.Name)
+	if err != nil {
+		return err
+	}
+	kept, err := overlaysOf(row)
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	whole, source := *c.in, *c.in.Source.OpenAPI
+	source.Overlays, whole.Source.OpenAPI = kept, &source
+	c.in = &whole
+	if c.source, err = c.s.readSource(ctx, c.in, c.again, c.phase); err != nil {
+		return err
+	}
+	c.compiled, err = c.s.compile(ctx, c.ws.ID(), c.source, c.phase)
+	return err
+}
+
+// overlaysOf are the overlays that a source is read with.
+func overlaysOf(row *store.ToolsetSource) ([]OverlaySource, error) {
+	if row.Overlays == "" {
+		return nil, nil
+	}
+	var kept []OverlaySource
+	if err := json.Unmarshal([]byte(row.Overlays), &kept); err != nil {
+		return nil, fmt.Errorf("reading the overlays of toolset %s: %w", row.ToolsetID, err)
+	}
+	return kept, nil
+}
+
+// addPart gives the draft another connector and focuses on it.
+func (c *change) addPart() {
+	c.d.part = &part{row: store.ToolsetConnector{ToolsetID: c.d.ts.ID, SourceKind: c.source.kind(), SourceURL: c.source.url}}
+	c.d.parts = append(c.d.parts, c.d.part)
+}
+
+// find focuses the draft on the connector of the source: the one that is refreshed, the
+// one that has this source, or a new one when the request adds a connector.
+func (c *change) find() error {
+	d := c.d
+	if c.again != nil {
+		return d.focus(c.again.source.Connector)
+	}
+	name := ""
+	if c.add != nil {
+		name = c.add.Name
+	}
+	for _, p := range d.parts {
+		if (name == "" || p.row.Name == name) && p.is(c.source) {
+			d.part = p
+			return nil
+		}
+	}
+	switch {
+	case c.add == nil:
+		return problem.New(problem.Conflict, "the slug %.80q belongs to toolset %s, which has another source", d.ts.Slug, d.ts.ID).
+			Fix("choose another name or slug, or add it to that toolset: sluice add … --to %s", d.ts.Slug)
+	case name != "" && d.named(name) != nil:
+		return problem.New(problem.Conflict, "toolset %s has a connector %s of another source", d.ts.Slug, name).Fix("choose another name, or remove that connector")
+	case len(d.parts) >= registry.MaxConnectors:
+		return problem.New(problem.Conflict, "toolset %s has %d connectors already", d.ts.Slug, len(d.parts)).Fix("make another toolset")
+	}
+	c.addPart()
+	d.row.Name = name
+	return nil
+}
+
+// settings puts what the request says into the draft: into the toolset, or where
+// another connector is added into that alone.
+func (c *change) settings() error {
+	d, in := c.d, c.in
+	d.row.SourceTitle = c.source.title
+	put(&d.row.BaseURL, given(in.BaseURL))
+	put(&d.row.UpstreamPolicy, given(in.Policy))
+	if in.Stateless {
+		d.row.Stateless = true
+		if err := checkStateless(&d.row, "/stateless"); err != nil {
+			return err
+		}
+	}
+	if c.add != nil {
+		if in.Profile == "" {
+			return nil
+		}
+		var err error
+		d.row.Answers, err = patchAnswers(d.row.Answers, &PatchAnswers{Profile: &in.Profile}, "", registry.OfConnector, nil)
+		return err
+	}
+	put(&d.ts.Name, given(in.Name))
+	put(&d.ts.Description, given(in.Description))
+	put(&d.ts.Instructions, given(in.Instructions))
+	put(&d.ts.Profile, given(in.Profile))
+	if in.Cache != nil {
+		d.ts.CacheSeconds = int64(in.Cache.TTLSeconds)
+	}
+	return nil
+}
+
+// compare binds the compiled connector to the draft and notes what that changes for
+// those who use the tools. Names that agents know stay.
+func (c *change) compare(ctx context.Context) error {
+	before := c.d.known()
+	c.d.bind(c.compiled)
+	c.diff = nil
+	if c.was.version != nil {
+		moved := movesOf(c.d.row.Name, c.was.conn, c.d.conn)
+		if err := c.d.follow(moved); err != nil {
+			return err
+		}
+		for i := range before {
+			before[i].Operation = moved.of(before[i].Operation)
+		}
+		var err error
+		if c.diff, err = c.d.changesSince(&c.was, moved); err != nil {
+			return err
+		}
+	}
+	c.renamed = c.d.settle(before)
+	if c.diff == nil {
+		return nil
+	}
+	c.diff.At, c.diff.Actor = c.ws.Now(), request.Of(ctx).TokenID()
+	return c.compareOrigins(ctx)
+}
+
+// compareOrigins adds to the differences where calls go that did not before.
+func (c *change) compareOrigins(ctx context.Context) error {
+	d := c.d
+	change := moved(d.row.Name, d.row.BaseURL, c.was.conn, d.conn)
+	if change == nil {
+		return nil
+	}
+	waits, err := c.s.unconfirmed(ctx, d)
+	if err != nil {
+		return err
+	}
+	for i := range waits {
+		if waits[i].Connector == d.row.Name {
+			change.New = waits[i].New
+		}
+	}
+	// A change that was accepted with its address is not held again for that.
+	if c.again != nil && c.again.request.approve != "" && len(change.New) == 0 {
+		return nil
+	}
+	c.diff.Origins = change
+	c.diff.Breaking++
+	return nil
+}
+
+// decide says what becomes of the change. Only a refresh may end in something else than
+// what was asked for.
+func (c *change) decide() (decision, error) {
+	switch r, mcp := c.again, c.source.server != nil; {
+	case c.isNew:
+		return decision{verdict: create}, nil
+	case c.was.version == nil:
+		return decision{verdict: add}, nil
+	case r == nil:
+		return decision{verdict: refreshed}, nil
+	case r.approved != (SpecRef{}) && (c.diff == nil || c.diff.To != r.approved):
+		return decision{}, problem.New(problem.Conflict, "the source has changed since the change was shown").
+			Fix("look at what it is now: sluice toolset refresh %s --hold", c.d.ts.Slug)
+	case r.approved != (SpecRef{}) && c.diff.Origins != nil:
+		return decision{}, originsRefused(c.d.ts.Slug, []OriginChange{*c.diff.Origins})
+	case c.was.version.Digest == c.d.version.Digest:
+		return decision{verdict: unchanged}, nil
+	case r.request.DryRun:
+		return decision{verdict: dryRun}, nil
+	case mcp && len(c.diff.Tools) == 0: // the same tools, in another revision of the protocol
+		return decision{verdict: unchanged}, nil
+	case mcp && c.d.policy() == policyPin && !r.request.Accept:
+		return decision{hold, "the MCP server changed its tools"}, nil
+	case r.request.follows && c.diff.instructed() != "": // nobody has read it
+		return decision{hold, c.diff.instructed()}, nil
+	case !r.request.Hold:
+	case c.diff.Origins != nil || c.diff.Breaking > 0:
+		return decision{hold, c.diff.why()}, nil
+	case c.d.ts.DraftDigest != c.d.ts.LiveDigest:
+		return decision{hold, "the draft has changes that are not live"}, nil
+	}
+	return decision{verdict: refreshed}, nil
+}
+
+// write stores the connector, the bundle of the draft and all records.
+func (c *change) write(ctx context.Context, action string) error {
+	s, d, in := c.s, c.d, c.in
+	if len(in.Tools) > 0 {
+		selection, err := parseGlobs(in.Tools, "/tools")
+		if err != nil {
+			return err
+		}
+		if err := d.enable(selection, d.toolsOf(d.row.Name)); err != nil {
+			return err
+		}
+	}
+	if in.Selection != "" || in.UseCase != "" {
+		if err := d.chooseAnew(given(in.Selection), given(in.UseCase), nil); err != nil {
+			return err
+		}
+	}
+	if in.Auth != nil {
+		if err := d.authenticate(s, in.Auth, "/authentication"); err != nil {
+			return err
+		}
+		if err := s.bind(ctx, d); err != nil {
+			return err
+		}
+		if c.diff != nil && c.diff.Origins != nil {
+			c.diff.Origins.New = nil // the secret was given for it
+		}
+	}
+	c.phase("storing the connector")
+	if err := s.o.Publisher.Push(ctx, c.compiled.pushed); err != nil {
+		return err
+	}
+	if err := s.pushDraft(ctx, d); err != nil {
+		return err
+	}
+	var err error
+	if c.isNew {
+		c.opens, err = s.openingOf(ctx, d.ts, in.Access)
+	} else {
+		err = checkOpening(ctx, c.ws, d.ts, in.Access)
+	}
+	if err != nil {
+		return err
+	}
+	var lost gone
+	s.collectLost(ctx, c.ws, &lost, c.was.creds, d.creds)
+	if err := c.ws.Update(ctx, func(tx *store.Tx) error { return c.records(ctx, tx, action) }); err != nil {
+		return err
+	}
+	s.forgetAll(c.was.creds, d.creds)
+	s.revokeGone(ctx, c.ws, d.ts.ID, &lost)
+	c.granted, err = s.grantSeen(ctx, c.ws, d.ts.ID, c.seen)
+	return err
+}
+
+// records writes every record of the change; action is what the audit log calls it.
+func (c *change) records(ctx context.Context, tx *store.Tx, action string) error {
+	d := c.d
+	if err := writeDraft(ctx, tx, d, c.isNew); err != nil {
+		return err
+	}
+	if c.diff != nil {
+		if err := c.diff.write(ctx, tx, d.ts.ID); err != nil {
+			return err
+		}
+	}
+	if c.in.Auth != nil || len(d.creds) > 0 {
+		if err := c.s.writeAuth(ctx, tx, d); err != nil {
+			return err
+		}
+	}
+	rec := request.Audit(ctx, action, d.ts.ID)
+	rec.Digest = d.ts.DraftDigest
+	rec.After = store.JSON(map[string]any{
+		"slug": d.ts.Slug, "name": d.ts.Name, "source": d.row.SourceURL, "connector": d.row.ConnectorDigest, "tools": len(d.conn.tools),
+		"authentication": c.s.auditAuth(d.creds),
+	})
+	if err := tx.Audit(ctx, rec); err != nil {
+		return err
+	}
+	return c.opens.write(ctx, tx, d.ts.ID)
+}
+
+// tryOut tests the draft and deploys it when the test passed, as far as the request
+// wants it; nil: it wants no test.
+func (c *change) tryOut(ctx context.Context) (test *TestRun, deployed bool, err error) {
+	if c.in.Deploy != nil && c.in.Deploy.Skip {
+		return nil, false, nil
+	}
+	c.phase("testing a tool")
+	req := TestRequest{}
+	if c.in.Test != nil {
+		req = *c.in.Test
+	}
+	if req.Tool == "" && req.Connector == "" && len(c.d.parts) > 1 {
+		req.Connector = c.d.row.Name
+	}
+	if test, err = c.s.test(ctx, c.ws, c.d, &req); err != nil {
+		return nil, false, err
+	}
+	reason := ""
+	if !test.Possible && len(test.waits) == 0 && c.in.Deploy != nil {
+		reason = c.in.Deploy.UntestedReason
+	}
+	if deployed = test.Passed && !req.KeepDraft || reason != ""; deployed {
+		c.phase("publishing")
+		err = c.s.deploy(ctx, c.ws, c.d, test, reason)
+	}
+	return test, deployed, err
+}
+
+// finishCreate tests and deploys what was created, and makes the answer.
+func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, error) {
+	s, d := c.s, c.d
+	test, _, err := c.tryOut(ctx)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.show(ctx, c.ws, d)
+	if err != nil {
+		return nil, err
+	}
+	if test != nil {
+		shown.Test = test
+	}
+	advice, err := s.advice(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	served, err := s.served(ctx, d, false)
+	if err != nil {
+		return nil, err
+	}
+	cost, err := s.listTokens(d, served)
+	if err != nil {
+		return nil, err
+	}
+	body := CreatedToolset{
+		ToolsetDetail: d.detail(shown), Created: v == create, Tools: d.tools(false), Tokens: cost, Advice: advice, Granted: c.granted, Changes: c.diff,
+	}
+	out := c.answer("", v, body)
+	if body.Token, err = c.opens.show(); err != nil {
+		return nil, err
+	}
+	out.Kept, out.Body = out.Body, body
+	return out, nil
+}
+
+// finishAdd tests and deploys a toolset that got another connector, and makes the
+// answer.
+func (c *change) finishAdd(ctx context.Context, v verdict) (*request.Done, error) {
+	test, _, err := c.tryOut(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := AddedConnector{
+		Created: v == add, Tools: slices.Concat([]Tool{}, c.d.toolsOf(c.d.row.Name)), Renamed: slices.Concat([]KeptName{}, c.renamed), Test: test, Granted: c.granted, Changes: c.diff,
+	}
+	if out.Toolset, err = c.s.show(ctx, c.ws, c.d); err != nil {
+		return nil, err
+	}
+	if out.Connector, err = c.s.detailPart(ctx, c.ws, c.d.part); err != nil {
+		return nil, err
+	}
+	return c.answer("/connectors/"+c.d.row.Name, v, out), nil
+}
+
+// answer is the answer of a change; at is the path of what it made below the toolset's.
+func (c *change) answer(at string, v verdict, body any) *request.Done {
+	status := http.StatusOK
+	if v == create || v == add {
+		status = http.StatusCreated
+	}
+	return &request.Done{Status: status, Resource: "/v1/toolsets/" + c.d.ts.ID + at, ETag: request.ETag(c.d.ts.Version), Body: body}
+}
