@@ -22,17 +22,17 @@ import (
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/secrets/secretstest"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
+	"github.com/sluicegate/sluice/plugins/enginepool"
+	"github.com/sluicegate/sluice/plugins/enginepool/enginepooltest"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
-	"github.com/sluicegate/sluice/plugins/host"
-	"github.com/sluicegate/sluice/plugins/host/hosttest"
 	"github.com/sluicegate/sluice/registry"
 )
 
 // canaries are the secrets of one gateway, and where they were looked for.
 type canaries struct {
 	t              *testing.T
-	engine, guests hosttest.Memories
+	engine, guests enginepooltest.Memories
 
 	mu       sync.Mutex
 	secrets  map[string]string // guarded by mu
@@ -46,7 +46,7 @@ func (c *canaries) look(when string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.searches[when]++
-	for name, m := range map[string]*hosttest.Memories{"the engine": &c.engine, "a plugin": &c.guests} {
+	for name, m := range map[string]*enginepooltest.Memories{"the engine": &c.engine, "a plugin": &c.guests} {
 		b := m.Dump()
 		for _, found := range secretstest.Search(b, c.secrets) {
 			c.t.Errorf("%s: the memory of %s holds %s", when, name, found)
@@ -133,7 +133,7 @@ func TestNoSecretInMemories(t *testing.T) {
 		}
 	})
 	var log syncBuffer
-	s := start(t, gatewaytest.Options{Plugins: r, Programs: host.Options{Memory: &c.engine}, CacheBytes: -1, Logger: log.logger()})
+	s := start(t, gatewaytest.Options{Plugins: r, Programs: enginepool.Options{Memory: &c.engine}, CacheBytes: -1, Logger: log.logger()})
 	up := upstreamtest.New(t)
 	op := gatewaytest.Operation
 	names := []string{"json", "fail", "text", "refused"}

@@ -9,7 +9,7 @@ import (
 // implementation and other ways, merged programs against one, table text against
 // the projection it follows, long inputs, and the garbage collector.
 func benchAnswers(ctx context.Context, b *bench) error {
-	r, err := b.goBench(ctx, "./plugins/host", "^(BenchmarkProject|BenchmarkProjectSmall|BenchmarkAnswers|BenchmarkScale|BenchmarkStall)$", "")
+	r, err := b.goBench(ctx, "./plugins/enginepool", "^(BenchmarkProject|BenchmarkProjectSmall|BenchmarkAnswers|BenchmarkScale|BenchmarkStall)$", "")
 	if err != nil {
 		return err
 	}

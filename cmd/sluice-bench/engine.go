@@ -8,9 +8,9 @@ import (
 )
 
 // benchEngine compares one projection of a 247 KB document in WebAssembly with
-// other ways to do it. That all give the same result is a test of plugins/host.
+// other ways to do it. That all give the same result is a test of plugins/enginepool.
 func benchEngine(ctx context.Context, b *bench) error {
-	r, err := b.goBench(ctx, "./plugins/host", "^BenchmarkProject$/^size=247KB$", "")
+	r, err := b.goBench(ctx, "./plugins/enginepool", "^BenchmarkProject$/^size=247KB$", "")
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func benchConnectors(ctx context.Context, b *bench) error {
 	const ours, modules = "BenchmarkLoad1000/impl=sluice", "BenchmarkLoad1000/impl=separate_modules"
 	r := results{}
 	for _, impl := range []string{"sluice", "separate_modules"} {
-		one, err := b.goBench(ctx, "./plugins/host", "^BenchmarkLoad1000$/^impl="+impl+"$", "1x")
+		one, err := b.goBench(ctx, "./plugins/enginepool", "^BenchmarkLoad1000$/^impl="+impl+"$", "1x")
 		if err != nil {
 			return err
 		}

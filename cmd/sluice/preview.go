@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
-	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/plugins/enginepool"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -54,7 +54,7 @@ prints an object for each answer.`,
 			if !slices.Contains([]string{registry.ProfileOff, registry.ProfileLossless, registry.ProfileConcise}, f.profile) {
 				return exit.Usagef("--profile %s is not a profile; there are: off, lossless, concise", f.profile)
 			}
-			h, err := host.New(cmd.Context(), host.Options{})
+			h, err := enginepool.New(cmd.Context(), enginepool.Options{})
 			if err != nil {
 				return err
 			}

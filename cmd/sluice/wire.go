@@ -43,7 +43,7 @@ import (
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/internal/secrets"
-	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/plugins/enginepool"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
@@ -230,7 +230,7 @@ func (n *node) lastUsage(ctx context.Context) error {
 // openGateway opens the plugin host, the two callers (of the gateway, and of
 // tests of drafts), the gateway's listener and the admin API.
 func (n *node) openGateway(ctx context.Context, ring *secrets.Keyring) error {
-	h, err := host.New(ctx, host.Options{CacheDir: n.codeCache(), Logger: n.opts.logger})
+	h, err := enginepool.New(ctx, enginepool.Options{CacheDir: n.codeCache(), Logger: n.opts.logger})
 	if err != nil {
 		return fmt.Errorf("starting the plugin host: %w", err)
 	}

@@ -32,7 +32,7 @@ import (
 	"github.com/sluicegate/sluice/internal/retry"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
-	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/plugins/enginepool"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 )
@@ -110,7 +110,7 @@ func newEdge(ctx context.Context, o edgeOptions) (n *edgeNode, err error) {
 	if n.keys, err = newKeys(n.dialer, o.logger); err != nil {
 		return n, err
 	}
-	h, err := host.New(ctx, host.Options{CacheDir: n.codeCache(), Logger: o.logger})
+	h, err := enginepool.New(ctx, enginepool.Options{CacheDir: n.codeCache(), Logger: o.logger})
 	if err != nil {
 		return n, fmt.Errorf("starting the plugin host: %w", err)
 	}

@@ -101,7 +101,7 @@ func (x *exchange) steps() []step {
 	return restSteps
 }
 
-// Transformer runs response programs; plugins/host.Host is one.
+// Transformer runs response programs; plugins/enginepool.Pool is one.
 type Transformer interface {
 	Transform(dst, program, in []byte) ([]byte, engine.Stats, error)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/connector"
-	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/plugins/enginepool"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
@@ -177,8 +177,8 @@ type Options struct {
 	Hosts      []string
 	Origins    []string
 	Logger     *slog.Logger
-	Plugins    call.Plugins // default: none run
-	Programs   host.Options // of the host of response programs
+	Plugins    call.Plugins       // default: none run
+	Programs   enginepool.Options // of the host of response programs
 }
 
 // Stack is a running gateway.
@@ -188,7 +188,7 @@ type Stack struct {
 	Caller  *call.Caller
 	Meter   *metering.Meter
 	Gateway *gateway.Server
-	Host    *host.Host
+	Host    *enginepool.Pool
 	Dialer  *safedial.Dialer
 
 	upstream *upstream.Client
@@ -212,7 +212,7 @@ func New(o Options) (*Stack, error) {
 	if s.upstream, err = upstream.New(upstream.Options{Dial: d.DialTimeout}); err != nil {
 		return nil, err
 	}
-	if s.Host, err = host.New(context.Background(), o.Programs); err != nil {
+	if s.Host, err = enginepool.New(context.Background(), o.Programs); err != nil {
 		return nil, err
 	}
 	if s.servers, err = mcpclient.New(mcpclient.Options{HTTP: s.upstream, Version: "test", Logger: o.Logger}); err != nil {

@@ -38,8 +38,8 @@ var within = map[string][]string{
 	"plugins/guest":                      {"plugins/extism", "plugins/manifest", "plugins/module"},
 	"plugins/golden":                     {"plugins/extism", "plugins/guest", "plugins/manifest"},
 	"plugins/extism/reference":           {"plugins/extism", "plugins/guest"},
-	"plugins/host":                       {"plugins/engine"},
-	"plugins/host/hosttest":              {},
+	"plugins/enginepool":                 {"plugins/engine"},
+	"plugins/enginepool/enginepooltest":  {},
 	"plugins/connector":                  {"plugins/manifest", "plugins/operation", "plugins/engine", "plugins/projection"},
 	"registry/sign":                      {"registry"},
 	"registry/oci":                       {"registry", "registry/sign"},
@@ -77,7 +77,7 @@ var within = map[string][]string{
 
 // confined lists third-party packages and the only trees that may import them.
 var confined = map[string][]string{
-	"github.com/tetratelabs/wazero":     {"plugins/host/", "plugins/extism/"},
+	"github.com/tetratelabs/wazero":     {"plugins/enginepool/", "plugins/extism/"},
 	"github.com/pb33f/libopenapi":       {"plugins/openapi/"},
 	"github.com/dgraph-io/ristretto/v2": {"gateway/call/"},
 	"github.com/valyala/fasthttp":       {"gateway/", "cmd/sluice-bench/"},

@@ -11,7 +11,7 @@
 // It is no general JSON library: internal/jsonscan is.
 //
 // In the flow: plugins/projection makes programs, plugins/connector links them
-// into a connector, plugins/host runs them on the answers of an upstream.
+// into a connector, plugins/enginepool runs them on the answers of an upstream.
 //
 // JSON is RFC 8259; how far values that are left out are checked is part of the
 // format and the same in both implementations. Modules follow the WebAssembly

@@ -15,7 +15,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
-	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/plugins/enginepool"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -24,7 +24,7 @@ var questions string
 
 // corpus measures all answers once for the tests of this file.
 var corpus = sync.OnceValues(func() ([]Answer, error) {
-	h, err := host.New(context.Background(), host.Options{})
+	h, err := enginepool.New(context.Background(), enginepool.Options{})
 	if err != nil {
 		return nil, err
 	}

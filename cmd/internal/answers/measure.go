@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/engine"
-	"github.com/sluicegate/sluice/plugins/host"
+	"github.com/sluicegate/sluice/plugins/enginepool"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/plugins/projection"
 	"github.com/sluicegate/sluice/registry"
@@ -39,7 +39,7 @@ func counter() func([]byte) int {
 }
 
 // A Measurer takes answers through response programs, as the gateway does.
-type Measurer struct{ Host *host.Host }
+type Measurer struct{ Host *enginepool.Pool }
 
 // Tokens are exact counts of o200k_base.
 type Tokens struct {

@@ -1,4 +1,4 @@
-package host
+package enginepool
 
 import (
 	"math/rand/v2"
@@ -72,7 +72,7 @@ func randomRows(seed uint64) []byte {
 // TestAgreeRows compares the implementations on lists under conditions, with
 // enough fuel and with each amount that is too little.
 func TestAgreeRows(t *testing.T) {
-	h := newHost(t, Options{})
+	h := newPool(t, Options{})
 	for seed := range uint64(4000 / rounds) {
 		p := randomProgram(seed)
 		if p.Root != nil && seed%4 > 0 { // most conditions are to hold for most rows
@@ -96,7 +96,7 @@ func TestAgreeRows(t *testing.T) {
 
 // TestAgreeRowCases holds what chance seldom finds.
 func TestAgreeRowCases(t *testing.T) {
-	h := newHost(t, Options{})
+	h := newPool(t, Options{})
 	kept := &engine.Node{DropRest: true, Fields: []engine.Field{{Name: "id"}, {Name: "text"}, {Name: "user", Node: &engine.Node{DropRest: true, Fields: []engine.Field{{Name: "login"}, {Name: "name"}}}}}}
 	const good = `{"id":1,"user":{"login":"a","no":1},"text":"xx"},`
 	long := strings.Repeat(`\u0078`, 3000)

@@ -1,4 +1,4 @@
-package host
+package enginepool
 
 import (
 	"encoding/json"

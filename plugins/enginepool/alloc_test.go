@@ -1,6 +1,6 @@
 //go:build !race
 
-package host
+package enginepool
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func TestTransformDoesNotAllocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, ref := range []bool{false, true} {
-		h := newHost(t, Options{ReferenceOnly: ref})
+		h := newPool(t, Options{ReferenceOnly: ref})
 		dst := make([]byte, 0, 2*len(in))
 		for name, f := range map[string]func(){
 			"projection": func() { dst, _, _ = h.Transform(dst[:0], table, in) },

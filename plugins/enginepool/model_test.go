@@ -1,4 +1,4 @@
-package host
+package enginepool
 
 import (
 	"bytes"
@@ -632,7 +632,7 @@ func randomJSON(seed uint64) []byte {
 }
 
 // agree runs all implementations and fails when two differ.
-func agree(t *testing.T, h *Host, p *engine.Program, in []byte, lim engine.Limits) {
+func agree(t *testing.T, h *Pool, p *engine.Program, in []byte, lim engine.Limits) {
 	t.Helper()
 	table, err := engine.Compile(p)
 	if err != nil {

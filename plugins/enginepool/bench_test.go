@@ -1,4 +1,4 @@
-package host
+package enginepool
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ type projector struct {
 }
 
 // projectors are the ways to project the list of issues, the baseline first.
-func projectors(tb testing.TB, h *Host) []projector {
+func projectors(tb testing.TB, h *Pool) []projector {
 	table, err := engine.Compile(issueProgram())
 	if err != nil {
 		tb.Fatal(err)
@@ -171,7 +171,7 @@ func TestProjectorsAgree(t *testing.T) {
 		t.Fatalf("the workload has %d bytes, the benchmarks say 247 KB", len(in))
 	}
 	var want any
-	for _, p := range projectors(t, newHost(t, Options{})) {
+	for _, p := range projectors(t, newPool(t, Options{})) {
 		var got any
 		if err := json.Unmarshal(p.run(nil, in), &got); err != nil {
 			t.Fatalf("%s: %v", p.impl, err)
@@ -187,7 +187,7 @@ func TestProjectorsAgree(t *testing.T) {
 
 // BenchmarkProject is the projection of GitHub-shaped lists of issues.
 func BenchmarkProject(b *testing.B) {
-	h := newHost(b, Options{})
+	h := newPool(b, Options{})
 	for _, s := range []struct {
 		name    string
 		n, body int
@@ -217,7 +217,7 @@ func BenchmarkProjectSmall(b *testing.B) {
 
 // compareImpls runs one program in both implementations.
 func compareImpls(b *testing.B, name string, in, table []byte) {
-	h := newHost(b, Options{})
+	h := newPool(b, Options{})
 	run := func(impl string, f func(dst []byte) ([]byte, engine.Stats, error)) {
 		b.Run(name+"/impl="+impl, func(b *testing.B) {
 			var dst []byte
@@ -254,7 +254,7 @@ func BenchmarkKeep(b *testing.B) {
 
 // BenchmarkScale is the throughput by size.
 func BenchmarkScale(b *testing.B) {
-	h := newHost(b, Options{})
+	h := newPool(b, Options{})
 	table, err := engine.Compile(issueProgram())
 	if err != nil {
 		b.Fatal(err)
@@ -318,7 +318,7 @@ func BenchmarkLoad1000(b *testing.B) {
 	b.Run("impl=sluice", func(b *testing.B) {
 		for b.Loop() {
 			before := residentKB()
-			h := newHost(b, Options{})
+			h := newPool(b, Options{})
 			kept := make([][][]byte, 0, connectors)
 			for _, m := range modules {
 				l, err := engine.Open(m, "sluice.manifest")

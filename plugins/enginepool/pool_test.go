@@ -1,4 +1,4 @@
-package host
+package enginepool
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func issueTable(t testing.TB) []byte {
 
 // TestInputCap: inputs run in WebAssembly up to the cap, on the reference past it.
 func TestInputCap(t *testing.T) {
-	h := newHost(t, Options{})
+	h := newPool(t, Options{})
 	table := issueTable(t)
 	pad := func(n int) []byte {
 		in := append([]byte(`{"title":"x","pad":"`), bytes.Repeat([]byte("y"), n-22)...)
@@ -42,7 +42,7 @@ func TestInputCap(t *testing.T) {
 			t.Fatalf("%d bytes: %+v", c.n, got)
 		}
 	}
-	small := newHost(t, Options{Limits: engine.Limits{MaxInput: 100}})
+	small := newPool(t, Options{Limits: engine.Limits{MaxInput: 100}})
 	if _, _, err := small.Transform(nil, table, pad(100)); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestWasmFuel(t *testing.T) {
 	zeros := func(n int) []byte { return append(append([]byte("["), bytes.Repeat([]byte("0,"), n-1)...), "0]"...) }
 	f := func(n int, limit uint64, wantErr error, want Counters) {
 		t.Helper()
-		h := newHost(t, Options{Limits: engine.Limits{Fuel: limit}})
+		h := newPool(t, Options{Limits: engine.Limits{Fuel: limit}})
 		out, st, err := h.Transform(nil, table, zeros(n))
 		ref, refStats, _ := engine.Reference(nil, table, zeros(n), engine.Limits{Fuel: limit})
 		if !errors.Is(err, wantErr) || h.Counters() != want || !bytes.Equal(out, ref) || st != refStats {
@@ -77,7 +77,7 @@ func TestWasmFuel(t *testing.T) {
 
 // TestLargestStream: the most memory a call can ask for is there.
 func TestLargestStream(t *testing.T) {
-	h := newHost(t, Options{})
+	h := newPool(t, Options{})
 	n := &engine.Node{}
 	n.Rest = n
 	for i := range 600 {
@@ -97,7 +97,7 @@ func TestLargestStream(t *testing.T) {
 
 // TestRetire: an instance whose memory grew is closed, one that did not is kept.
 func TestRetire(t *testing.T) {
-	h := newHost(t, Options{Instances: 1})
+	h := newPool(t, Options{Instances: 1})
 	table := issueTable(t)
 	for range 3 {
 		if _, _, err := h.Transform(nil, table, []byte("{}")); err != nil {
@@ -120,7 +120,7 @@ func TestRetire(t *testing.T) {
 
 // TestConcurrent: more goroutines than instances, each with its own program.
 func TestConcurrent(t *testing.T) {
-	h := newHost(t, Options{Instances: 2})
+	h := newPool(t, Options{Instances: 2})
 	var wg sync.WaitGroup
 	for g := range uint64(8) {
 		wg.Go(func() {
@@ -174,7 +174,7 @@ func TestClose(t *testing.T) {
 
 func TestReferenceOnly(t *testing.T) {
 	var log strings.Builder
-	h := newHost(t, Options{ReferenceOnly: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	h := newPool(t, Options{ReferenceOnly: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	out, _, err := h.Transform(nil, issueTable(t), []byte(`[{"title":1,"x":2}]`))
 	if err != nil || string(out) != `[{"title":1}]` || h.Counters() != (Counters{Reference: 1}) {
 		t.Fatalf("%s %v %+v", out, err, h.Counters())
@@ -228,7 +228,7 @@ func TestCacheDir(t *testing.T) {
 
 // TestTrapFallsBack: an engine that traps costs its instance, not the answer.
 func TestTrapFallsBack(t *testing.T) {
-	h := newHost(t, Options{Instances: 1})
+	h := newPool(t, Options{Instances: 1})
 	// A module whose run and reserve are "unreachable".
 	trap := []byte("\x00asm\x01\x00\x00\x00" +
 		"\x01\x06\x01\x60\x01\x7f\x01\x7f" + // type: (i32) -> i32
@@ -258,7 +258,7 @@ func TestTrapFallsBack(t *testing.T) {
 
 // TestUnfitEngine: a module that lacks an export is not used.
 func TestUnfitEngine(t *testing.T) {
-	h := newHost(t, Options{})
+	h := newPool(t, Options{})
 	code, err := h.runtime.CompileModule(t.Context(), []byte("\x00asm\x01\x00\x00\x00"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package host
+package enginepool
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/engine"
 )
 
-func newHost(t testing.TB, o Options) *Host {
+func newPool(t testing.TB, o Options) *Pool {
 	t.Helper()
 	h, err := New(t.Context(), o)
 	if err != nil {
@@ -25,7 +25,7 @@ func newHost(t testing.TB, o Options) *Host {
 
 // TestAgreeRandom compares the three implementations on generated programs and inputs.
 func TestAgreeRandom(t *testing.T) {
-	h := newHost(t, Options{})
+	h := newPool(t, Options{})
 	if h.runtime == nil {
 		t.Fatal("the engine does not run in WebAssembly here")
 	}
@@ -42,7 +42,7 @@ func TestAgreeRandom(t *testing.T) {
 
 // TestAgreeLimits compares errors at each amount of fuel and depth.
 func TestAgreeLimits(t *testing.T) {
-	h := newHost(t, Options{})
+	h := newPool(t, Options{})
 	for seed := range uint64(60) {
 		p, in := randomProgram(seed), randomJSON(seed*7+1)
 		for fuel := uint64(1); fuel < 40; fuel++ {
@@ -70,7 +70,7 @@ func TestAgreeLimits(t *testing.T) {
 // TestAgreeEdges puts each short piece of syntax at the end of inputs of each
 // length around the vector sizes.
 func TestAgreeEdges(t *testing.T) {
-	h := newHost(t, Options{})
+	h := newPool(t, Options{})
 	programs := []*engine.Program{
 		{},
 		{Root: &engine.Node{Fields: []engine.Field{{Name: "k"}}, DropRest: true}},
@@ -97,7 +97,7 @@ func TestAgreeEdges(t *testing.T) {
 // TestAgreeCases holds what chance does not find: each of these inputs told a
 // broken engine from the right one.
 func TestAgreeCases(t *testing.T) {
-	h := newHost(t, Options{})
+	h := newPool(t, Options{})
 	wide := &engine.Node{DropRest: true}
 	var all strings.Builder
 	for i := range 300 {
@@ -163,7 +163,7 @@ func TestAgreeCases(t *testing.T) {
 // FuzzTransform compares the implementations on any input, with a program made
 // from a seed.
 func FuzzTransform(f *testing.F) {
-	h := newHost(f, Options{})
+	h := newPool(f, Options{})
 	for i := range uint64(200) {
 		f.Add(randomJSON(i), i, uint64(0), uint8(0))
 		f.Add(randomRows(i), i, uint64(0), uint8(0))
@@ -178,7 +178,7 @@ func FuzzTransform(f *testing.F) {
 
 // FuzzProgram runs any table that Check accepts.
 func FuzzProgram(f *testing.F) {
-	h := newHost(f, Options{})
+	h := newPool(f, Options{})
 	for i := range uint64(50) {
 		p, err := engine.Compile(randomProgram(i))
 		if err != nil {
@@ -199,7 +199,7 @@ func FuzzProgram(f *testing.F) {
 	})
 }
 
-func ExampleHost_Transform() {
+func ExamplePool_Transform() {
 	program, err := engine.Compile(&engine.Program{Root: &engine.Node{
 		Fields:   []engine.Field{{Name: "id"}, {Name: "user", Node: &engine.Node{Fields: []engine.Field{{Name: "login"}}, DropRest: true}}},
 		DropRest: true,

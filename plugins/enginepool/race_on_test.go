@@ -1,6 +1,6 @@
 //go:build race
 
-package host
+package enginepool
 
 // rounds divides how often random tests repeat: this build has the race detector, and
 // the package is tested without it too.

@@ -1,4 +1,4 @@
-package host
+package enginepool
 
 import (
 	"runtime"
@@ -15,7 +15,7 @@ import (
 // an operator's and a connector's merged into one, and the table text of what the
 // program left.
 func BenchmarkAnswers(b *testing.B) {
-	h := newHost(b, Options{})
+	h := newPool(b, Options{})
 	in := listIssues(30, 1950)
 	compile := func(p *engine.Program) []byte {
 		t, err := engine.Compile(p)
@@ -71,7 +71,7 @@ func BenchmarkAnswers(b *testing.B) {
 // BenchmarkStall collects garbage while all processors run 4 MB answers one after
 // the other, and reports how long the collections stopped the world.
 func BenchmarkStall(b *testing.B) {
-	h := newHost(b, Options{})
+	h := newPool(b, Options{})
 	in := listIssues(MaxWasmInput/8300, 1950)
 	if len(in) > MaxWasmInput {
 		b.Fatalf("%d bytes run on the reference", len(in))

@@ -1,4 +1,4 @@
-package host
+package enginepool
 
 import (
 	"context"
@@ -43,7 +43,7 @@ const (
 	outputSlack  = 128
 )
 
-// Options configures a [Host]. The zero value is usable.
+// Options configures a [Pool]. The zero value is usable.
 type Options struct {
 	// Instances is how many instances stay ready. More are made when more calls
 	// run at once, and closed afterwards. Default: GOMAXPROCS.
@@ -64,8 +64,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Host runs response programs.
-type Host struct {
+// Pool runs response programs.
+type Pool struct {
 	log     *slog.Logger
 	limits  engine.Limits
 	memory  experimental.MemoryAllocator
@@ -87,41 +87,41 @@ type Counters struct {
 	Retired   uint64 // instances closed because their memory grew
 }
 
-// ErrClosed is returned by calls after [Host.Close].
-var ErrClosed = errors.New("host: closed")
+// ErrClosed is returned by calls after [Pool.Close].
+var ErrClosed = errors.New("enginepool: closed")
 
-// New compiles the engine and makes a Host. Close it when done.
-func New(ctx context.Context, o Options) (*Host, error) {
+// New compiles the engine and makes a Pool. Close it when done.
+func New(ctx context.Context, o Options) (*Pool, error) {
 	if o.Instances <= 0 {
 		o.Instances = runtime.GOMAXPROCS(0)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{
-		log: o.Logger.With(slog.String("component", "host")), limits: o.Limits, memory: o.Memory,
+	p := &Pool{
+		log: o.Logger.With(slog.String("component", "engine")), limits: o.Limits, memory: o.Memory,
 		free: make(chan *instance, o.Instances), idle: make(chan struct{}),
 	}
-	h.users.Store(1)
+	p.users.Store(1)
 	if o.ReferenceOnly || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
-		h.log.LogAttrs(ctx, slog.LevelInfo, "response programs run on the Go reference", slog.Bool("asked_for", o.ReferenceOnly))
-		return h, nil
+		p.log.LogAttrs(ctx, slog.LevelInfo, "response programs run on the Go reference", slog.Bool("asked_for", o.ReferenceOnly))
+		return p, nil
 	}
-	if err := h.openCache(o.CacheDir); err != nil {
+	if err := p.openCache(o.CacheDir); err != nil {
 		return nil, err
 	}
-	if err := h.compile(ctx); err != nil {
+	if err := p.compile(ctx); err != nil {
 		// Slower by a little, and the same in every other respect: no reason not to serve.
-		h.log.LogAttrs(ctx, slog.LevelWarn, "engine cannot be compiled here, response programs run on the Go reference", slog.Any("error", err))
-		if h.runtime != nil {
-			_ = h.runtime.Close(ctx)
-			h.runtime = nil
+		p.log.LogAttrs(ctx, slog.LevelWarn, "engine cannot be compiled here, response programs run on the Go reference", slog.Any("error", err))
+		if p.runtime != nil {
+			_ = p.runtime.Close(ctx)
+			p.runtime = nil
 		}
 	}
-	return h, nil
+	return p, nil
 }
 
-func (h *Host) openCache(dir string) error {
+func (p *Pool) openCache(dir string) error {
 	if dir == "" {
 		return nil
 	}
@@ -132,13 +132,13 @@ func (h *Host) openCache(dir string) error {
 	if err != nil {
 		return fmt.Errorf("opening compilation cache %s: %w", dir, err)
 	}
-	h.cache = cache
+	p.cache = cache
 	return nil
 }
 
 // compile makes the runtime and the first instance: an engine that cannot run
 // here is found at start.
-func (h *Host) compile(ctx context.Context) (err error) {
+func (p *Pool) compile(ctx context.Context) (err error) {
 	defer func() { // wazero panics where executable memory is refused
 		if r := recover(); r != nil {
 			err = fmt.Errorf("compiling engine: %v", r)
@@ -147,19 +147,19 @@ func (h *Host) compile(ctx context.Context) (err error) {
 	// Not WithCloseOnContextDone: it makes loops 5 to 23 times slower. First-party
 	// code is bounded by its input and by fuel instead.
 	cfg := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(maxPages)
-	if h.cache != nil {
-		cfg = cfg.WithCompilationCache(h.cache)
+	if p.cache != nil {
+		cfg = cfg.WithCompilationCache(p.cache)
 	}
-	h.runtime = wazero.NewRuntimeWithConfig(ctx, cfg)
+	p.runtime = wazero.NewRuntimeWithConfig(ctx, cfg)
 	code, _ := engine.Code(engine.Version)
-	if h.code, err = h.runtime.CompileModule(ctx, code); err != nil {
+	if p.code, err = p.runtime.CompileModule(ctx, code); err != nil {
 		return fmt.Errorf("compiling engine version %d: %w", engine.Version, err)
 	}
-	i, err := h.instantiate(ctx)
+	i, err := p.instantiate(ctx)
 	if err != nil {
 		return err
 	}
-	h.release(ctx, i)
+	p.release(ctx, i)
 	return nil
 }
 
@@ -169,21 +169,21 @@ func (h *Host) compile(ctx context.Context) (err error) {
 // errors are those of [engine.Reference], byte for byte; inputs above
 // [MaxWasmInput], and those that need much work, run there. After warm-up it does not allocate, but for growing
 // dst. It cannot be cancelled; it takes about half a millisecond a megabyte.
-func (h *Host) Transform(dst, program, in []byte) ([]byte, engine.Stats, error) {
-	if !h.enter() {
+func (p *Pool) Transform(dst, program, in []byte) ([]byte, engine.Stats, error) {
+	if !p.enter() {
 		return dst, engine.Stats{}, ErrClosed
 	}
-	defer h.leave()
-	if h.runtime == nil || len(in) > MaxWasmInput {
-		h.reference.Add(1)
-		return engine.Reference(dst, program, in, h.limits)
+	defer p.leave()
+	if p.runtime == nil || len(in) > MaxWasmInput {
+		p.reference.Add(1)
+		return engine.Reference(dst, program, in, p.limits)
 	}
-	lim := h.limits.WithDefaults(len(in))
+	lim := p.limits.WithDefaults(len(in))
 	if len(in) > lim.MaxInput {
 		return dst, engine.Stats{In: uint64(len(in))}, engine.ErrTooLarge
 	}
 	ctx := context.Background() // with it, calls do not allocate
-	i, err := h.acquire(ctx)
+	i, err := p.acquire(ctx)
 	if err != nil {
 		return dst, engine.Stats{}, err
 	}
@@ -191,18 +191,18 @@ func (h *Host) Transform(dst, program, in []byte) ([]byte, engine.Stats, error) 
 	lim.Fuel = min(fuel, wasmFuel)
 	out, st, err := i.transform(ctx, dst, program, in, lim)
 	if fuel > wasmFuel && errors.Is(err, engine.ErrFuel) {
-		h.release(ctx, i)
-		h.reference.Add(1)
-		return engine.Reference(dst, program, in, h.limits)
+		p.release(ctx, i)
+		p.reference.Add(1)
+		return engine.Reference(dst, program, in, p.limits)
 	}
 	if err != nil && !isRunError(err) { // a trap: never seen, and state is unknown
 		_ = i.module.Close(ctx)
-		h.log.LogAttrs(ctx, slog.LevelError, "engine failed, the answer runs on the Go reference", slog.Any("error", err))
-		h.reference.Add(1)
-		return engine.Reference(dst, program, in, h.limits)
+		p.log.LogAttrs(ctx, slog.LevelError, "engine failed, the answer runs on the Go reference", slog.Any("error", err))
+		p.reference.Add(1)
+		return engine.Reference(dst, program, in, p.limits)
 	}
-	h.wasm.Add(1)
-	h.release(ctx, i)
+	p.wasm.Add(1)
+	p.release(ctx, i)
 	return out, st, err
 }
 
@@ -211,47 +211,47 @@ func isRunError(err error) bool {
 }
 
 // Counters returns how calls ran so far.
-func (h *Host) Counters() Counters {
-	return Counters{Wasm: h.wasm.Load(), Reference: h.reference.Load(), Retired: h.retired.Load()}
+func (p *Pool) Counters() Counters {
+	return Counters{Wasm: p.wasm.Load(), Reference: p.reference.Load(), Retired: p.retired.Load()}
 }
 
 // enter registers a call; false after Close.
-func (h *Host) enter() bool {
+func (p *Pool) enter() bool {
 	for {
-		n := h.users.Load()
-		if n == 0 || h.closing.Load() {
+		n := p.users.Load()
+		if n == 0 || p.closing.Load() {
 			return false
 		}
-		if h.users.CompareAndSwap(n, n+1) {
+		if p.users.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}
 }
 
-func (h *Host) leave() {
-	if h.users.Add(-1) == 0 {
-		close(h.idle)
+func (p *Pool) leave() {
+	if p.users.Add(-1) == 0 {
+		close(p.idle)
 	}
 }
 
 // Close waits for running calls and frees everything. Later calls, also of
 // Close, do nothing but return ErrClosed.
-func (h *Host) Close(ctx context.Context) error {
-	if h.closing.Swap(true) {
+func (p *Pool) Close(ctx context.Context) error {
+	if p.closing.Swap(true) {
 		return ErrClosed
 	}
-	h.leave()
+	p.leave()
 	select {
-	case <-h.idle:
+	case <-p.idle:
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for running programs: %w", ctx.Err())
 	}
 	var errs []error
-	if h.runtime != nil {
-		errs = append(errs, h.runtime.Close(ctx))
+	if p.runtime != nil {
+		errs = append(errs, p.runtime.Close(ctx))
 	}
-	if h.cache != nil {
-		errs = append(errs, h.cache.Close(ctx))
+	if p.cache != nil {
+		errs = append(errs, p.cache.Close(ctx))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("closing engine: %w", err)
@@ -259,22 +259,22 @@ func (h *Host) Close(ctx context.Context) error {
 	return nil
 }
 
-func (h *Host) acquire(ctx context.Context) (*instance, error) {
+func (p *Pool) acquire(ctx context.Context) (*instance, error) {
 	select {
-	case i := <-h.free:
+	case i := <-p.free:
 		return i, nil
 	default:
-		return h.instantiate(ctx)
+		return p.instantiate(ctx)
 	}
 }
 
 // release puts an instance back, or closes it when the pool is full or it grew.
-func (h *Host) release(ctx context.Context, i *instance) {
+func (p *Pool) release(ctx context.Context, i *instance) {
 	if i.memory.Size() > retainMemory {
-		h.retired.Add(1)
+		p.retired.Add(1)
 	} else {
 		select {
-		case h.free <- i:
+		case p.free <- i:
 			return
 		default:
 		}
@@ -282,10 +282,10 @@ func (h *Host) release(ctx context.Context, i *instance) {
 	_ = i.module.Close(ctx)
 }
 
-func (h *Host) instantiate(ctx context.Context) (*instance, error) {
-	ctx = experimental.WithMemoryAllocator(ctx, h.memory)
+func (p *Pool) instantiate(ctx context.Context) (*instance, error) {
+	ctx = experimental.WithMemoryAllocator(ctx, p.memory)
 	// Anonymous, so that there can be many.
-	m, err := h.runtime.InstantiateModule(ctx, h.code, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	m, err := p.runtime.InstantiateModule(ctx, p.code, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		return nil, fmt.Errorf("instantiating engine: %w", err)
 	}

@@ -1,5 +1,5 @@
 //go:build !race
 
-package host
+package enginepool
 
 const rounds = 1
