@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -109,7 +110,7 @@ type createToolset struct {
 }
 
 // newToolset makes the request of the flags.
-func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error) {
+func (a *app) newToolset(spec specification.Document, f *addFlags) (createToolset, error) {
 	var in createToolset
 	in.Name, in.Slug, in.BaseURL, in.Tools, in.Profile = f.name, f.slug, f.baseURL, f.tools, f.profile
 	in.Selection, in.UseCase = f.selection, f.useCase
@@ -123,35 +124,35 @@ func (a *app) newToolset(spec specification, f *addFlags) (createToolset, error)
 		in.Cache = &admin.CachePolicy{TTLSeconds: f.cacheSeconds}
 	}
 	if f.mcp {
-		in.Source.MCP, in.Policy, in.Stateless = &admin.MCPSource{URL: spec.url}, f.policy, f.stateless
+		in.Source.MCP, in.Policy, in.Stateless = &admin.MCPSource{URL: spec.URL}, f.policy, f.stateless
 		if !f.profileGiven() {
 			in.Profile = "lossless" // what a server says beside the text is kept
 		}
 		return in, a.addRest(&in, f)
 	}
-	in.Source.OpenAPI = &admin.OpenAPISource{URL: spec.url, FileName: spec.name}
-	for _, o := range spec.overlays {
-		overlay := admin.OverlaySource{URL: o.url, FileName: o.name}
-		if o.url == "" {
+	in.Source.OpenAPI = &admin.OpenAPISource{URL: spec.URL, FileName: spec.Name}
+	for _, o := range spec.Overlays {
+		overlay := admin.OverlaySource{URL: o.URL, FileName: o.Name}
+		if o.URL == "" {
 			var err error
-			if overlay.Document, err = o.document(); err != nil {
+			if overlay.Document, err = o.Text(); err != nil {
 				return in, err
 			}
 		}
 		in.Source.OpenAPI.Overlays = append(in.Source.OpenAPI.Overlays, overlay)
 	}
 	switch {
-	case spec.url == "" && spec.files != nil:
-		in.Source.OpenAPI.Main, in.Source.OpenAPI.Files = spec.path, make(map[string]string, len(spec.files))
-		for path, data := range spec.files {
-			text, err := specification{name: path, data: data}.document()
+	case spec.URL == "" && spec.Files != nil:
+		in.Source.OpenAPI.Main, in.Source.OpenAPI.Files = spec.Path, make(map[string]string, len(spec.Files))
+		for path, data := range spec.Files {
+			text, err := specification.Document{Name: path, Data: data}.Text()
 			if err != nil {
 				return in, err
 			}
 			in.Source.OpenAPI.Files[path] = text
 		}
-	case spec.url == "":
-		document, err := spec.document()
+	case spec.URL == "":
+		document, err := spec.Text()
 		if err != nil {
 			return in, err
 		}
@@ -204,13 +205,13 @@ func (a *app) add(ctx context.Context, c *client.Client, source string, f *addFl
 	if err != nil {
 		return err
 	}
-	if f.dryRun && spec.url != "" {
+	if f.dryRun && spec.URL != "" {
 		// Fetched here: a node that fetches a private address has to be granted that,
 		// and a dry run grants nothing.
-		if err := a.fetchHere(ctx, &spec); err != nil {
+		if err := spec.Fetch(ctx, &a.Session); err != nil {
 			return err
 		}
-		spec.url = ""
+		spec.URL = ""
 	}
 	if f.to != "" {
 		err := a.addTo(ctx, c, spec, f)
@@ -230,13 +231,13 @@ func (a *app) add(ctx context.Context, c *client.Client, source string, f *addFl
 }
 
 // mayBeServer reports whether what is no specification is an MCP server.
-func (a *app) mayBeServer(ctx context.Context, c *client.Client, source string, spec specification, f *addFlags, err error) bool {
-	return err != nil && spec.url != "" && (problem.Is(err, problem.InvalidSpec) || problem.Is(err, problem.UpstreamStatus)) && a.isServer(ctx, c, source, f)
+func (a *app) mayBeServer(ctx context.Context, c *client.Client, source string, spec specification.Document, f *addFlags, err error) bool {
+	return err != nil && spec.URL != "" && (problem.Is(err, problem.InvalidSpec) || problem.Is(err, problem.UpstreamStatus)) && a.isServer(ctx, c, source, f)
 }
 
 // fromSource makes a toolset of what is added, or with --dry-run shows it and
 // returns none.
-func (a *app) fromSource(ctx context.Context, c *client.Client, spec specification, f *addFlags) (*admin.CreatedToolset, error) {
+func (a *app) fromSource(ctx context.Context, c *client.Client, spec specification.Document, f *addFlags) (*admin.CreatedToolset, error) {
 	in, err := a.newToolset(spec, f)
 	if err != nil {
 		return nil, err
@@ -251,25 +252,25 @@ func (a *app) fromSource(ctx context.Context, c *client.Client, spec specificati
 }
 
 // openForNode reads everything that is sent to the node.
-func (a *app) openForNode(ctx context.Context, source string, f *addFlags) (specification, error) {
-	spec, err := a.openMain(source, f.main)
+func (a *app) openForNode(ctx context.Context, source string, f *addFlags) (specification.Document, error) {
+	spec, err := specification.Open(&a.Session, source, f.main)
 	if err != nil {
 		return spec, err
 	}
-	if err := a.openOverlays(ctx, &spec, f.overlays, false); err != nil {
+	if err := spec.AddOverlays(ctx, &a.Session, f.overlays, false); err != nil {
 		return spec, err
 	}
-	a.gather(ctx, &spec)
+	spec.Gather(ctx, &a.Session)
 	return spec, nil
 }
 
 // create asks the node for the toolset and says what was done, phase by phase.
-func (a *app) create(ctx context.Context, c *client.Client, spec specification, in createToolset) (*admin.CreatedToolset, error) {
+func (a *app) create(ctx context.Context, c *client.Client, spec specification.Document, in createToolset) (*admin.CreatedToolset, error) {
 	made := new(admin.CreatedToolset)
 	err := c.Post(ctx, "/v1/toolsets", in, made, client.Wait)
 	if err != nil {
-		if p := problem.As(err); p != nil && p.Kind == problem.InvalidSpec && p.Place.File == "" && !strings.Contains(p.Detail, spec.name) {
-			p.Place.File = spec.name
+		if p := problem.As(err); p != nil && p.Kind == problem.InvalidSpec && p.Place.File == "" && !strings.Contains(p.Detail, spec.Name) {
+			p.Place.File = spec.Name
 		}
 		return nil, err
 	}
@@ -297,13 +298,13 @@ func (a *app) firstToken(ctx context.Context, c *client.Client, made *admin.Crea
 }
 
 // sayMade says what was made of a specification or a server.
-func (a *app) sayMade(spec specification, made *admin.CreatedToolset, detail *admin.ConnectorDetail) {
+func (a *app) sayMade(spec specification.Document, made *admin.CreatedToolset, detail *admin.ConnectorDetail) {
 	if made.Source.Kind == "mcp" {
 		a.phase("connect", "%-18s %9s   MCP %s", made.Source.Title, terminal.ByteSize(made.Source.SizeBytes), made.Source.Spec)
 		a.sayGenerated(made, detail)
 		return
 	}
-	a.phase(spec.origin(), "%-18s %9s   OpenAPI %s", spec.short(), terminal.ByteSize(made.Source.SizeBytes), made.Source.Spec)
+	a.phase(spec.Origin(), "%-18s %9s   OpenAPI %s", spec.Short(), terminal.ByteSize(made.Source.SizeBytes), made.Source.Spec)
 	a.phase("check", "%s, %s", terminal.Plural(made.Operations, "operation"), methodsText(made.Methods))
 	a.sayGenerated(made, detail)
 }
@@ -352,26 +353,6 @@ func (a *app) sayTest(t *admin.TestRun) {
 	default:
 		a.phase("test", "not possible: %s", t.Reason)
 	}
-}
-
-// origin is the name of the phase in which the specification was got.
-func (s specification) origin() string {
-	if s.fetched || s.url != "" {
-		return "fetch"
-	}
-	return "read"
-}
-
-// short is the part of the name that tells specifications apart.
-func (s specification) short() string {
-	if s.url == "" {
-		return s.name
-	}
-	u, err := url.Parse(s.url)
-	if err != nil || strings.Trim(u.Path, "/") == "" {
-		return s.name
-	}
-	return u.Path[strings.LastIndexByte(strings.TrimSuffix(u.Path, "/"), '/')+1:]
 }
 
 func methodsText(methods []admin.AuthMethod) string {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/nearest"
@@ -293,8 +294,8 @@ func typed(types, words []string) (json.RawMessage, error) {
 
 // readText reads a small text file, or stdin for "-".
 func (a *app) readText(path string) ([]byte, error) {
-	s, err := a.openSpecification(path)
-	return s.data, err
+	s, err := specification.Open(&a.Session, path, "")
+	return s.Data, err
 }
 
 // printCall shows the answer of a tool.

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -83,16 +84,16 @@ the same bytes.`,
 		Example: "  sluice connector generate petstore.yaml --to .",
 		Args:    command.Exactly(1, "one specification: a file, a URL, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			spec, err := a.openMain(args[0], main)
+			spec, err := specification.Open(&a.Session, args[0], main)
 			if err != nil {
 				return err
 			}
-			if spec.url != "" {
-				if err := a.fetchHere(cmd.Context(), &spec); err != nil {
+			if spec.URL != "" {
+				if err := spec.Fetch(cmd.Context(), &a.Session); err != nil {
 					return err
 				}
 			}
-			if err := a.openOverlays(cmd.Context(), &spec, overlays, true); err != nil {
+			if err := spec.AddOverlays(cmd.Context(), &a.Session, overlays, true); err != nil {
 				return err
 			}
 			return a.generate(cmd.Context(), &spec, to)
@@ -105,7 +106,7 @@ the same bytes.`,
 	return cmd
 }
 
-func (a *app) generate(ctx context.Context, spec *specification, to string) error {
+func (a *app) generate(ctx context.Context, spec *specification.Document, to string) error {
 	if info, err := os.Stat(to); err == nil && !info.IsDir() {
 		return problem.New(problem.InvalidArgument, "--to %s is not a directory", to)
 	}
@@ -122,17 +123,17 @@ func (a *app) generate(ctx context.Context, spec *specification, to string) erro
 	if err := atomicfile.Write(path, artifact.Module, 0o644); err != nil {
 		return fmt.Errorf("writing the connector to %s: %w", path, err)
 	}
-	a.phase(spec.origin(), "%-18s %9s   OpenAPI %s", spec.short(), terminal.ByteSize(len(spec.data)), result.SpecVersion)
+	a.phase(spec.Origin(), "%-18s %9s   OpenAPI %s", spec.Short(), terminal.ByteSize(len(spec.Data)), result.SpecVersion)
 	a.phase("check", "%s, %s", terminal.Plural(result.Operations, "operation"), methodsText(schemesOf(result.API)))
 	a.phase("generate", "connector %s@%s   wasm %s   %s   %s", artifact.Name, artifact.Version, terminal.ByteSize(len(artifact.Module)), terminal.ShortDigest(artifact.Digest), terminal.ShortDuration(took))
 	for _, u := range result.Unsupported[:min(len(result.Unsupported), maxListed)] {
 		a.Say("! %s %s is not a tool: %s", u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 	}
 	if n := len(result.Unsupported) - maxListed; n > 0 {
-		a.Say("! and %s more: sluice openapi check %s -o json", terminal.Thousands(n), spec.name)
+		a.Say("! and %s more: sluice openapi check %s -o json", terminal.Thousands(n), spec.Name)
 	}
 	if n := len(result.Warnings); n > 0 {
-		a.Say("! %s: sluice openapi check %s", terminal.Plural(n, "finding"), spec.name)
+		a.Say("! %s: sluice openapi check %s", terminal.Plural(n, "finding"), spec.Name)
 	}
 	out := generated{
 		File: path, Name: artifact.Name, Version: artifact.Version, Tag: artifact.Tag, Digest: artifact.Digest, Bytes: len(artifact.Module),
@@ -146,16 +147,16 @@ func (a *app) generate(ctx context.Context, spec *specification, to string) erro
 }
 
 // compileConnector makes the connector of a specification in this process.
-func (a *app) compileConnector(ctx context.Context, spec *specification) (connector.Artifact, *openapi.Result, error) {
+func (a *app) compileConnector(ctx context.Context, spec *specification.Document) (connector.Artifact, *openapi.Result, error) {
 	api := new(operation.API) // filled before Finish: operations stream by before the whole is known
 	b := connector.NewBuilder(api)
-	result, err := compileInto(ctx, b, spec, a.localOptions(spec))
+	result, err := compileInto(ctx, b, spec, spec.LocalOptions(&a.Session))
 	if err != nil {
 		return connector.Artifact{}, nil, err
 	}
 	if result.Tools == 0 {
 		p := problem.New(problem.InvalidSpec, "none of its %d operations can become a tool", result.Operations)
-		p.Place.File = spec.name
+		p.Place.File = spec.Name
 		for _, u := range result.Unsupported[:min(len(result.Unsupported), maxListed)] {
 			p.Parts = append(p.Parts, problem.New(problem.InvalidSpec, "%s %s: %s", u.Method, u.Path, u.Reason).At("", u.Line, 0, u.Pointer))
 		}
@@ -164,7 +165,7 @@ func (a *app) compileConnector(ctx context.Context, spec *specification) (connec
 	*api = *result.API
 	artifact, err := b.Finish()
 	if err != nil {
-		return connector.Artifact{}, nil, fmt.Errorf("making a connector of %s: %w", spec.name, err)
+		return connector.Artifact{}, nil, fmt.Errorf("making a connector of %s: %w", spec.Name, err)
 	}
 	return artifact, result, nil
 }

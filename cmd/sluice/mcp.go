@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -128,12 +129,12 @@ func (a *app) isServer(ctx context.Context, c *client.Client, source string, f *
 // addServer makes a toolset of an MCP server.
 func (a *app) addServer(ctx context.Context, c *client.Client, source string, f *addFlags) error {
 	f.mcp = true
-	spec, err := a.openMain(source, "")
+	spec, err := specification.Open(&a.Session, source, "")
 	if err != nil {
 		return err
 	}
 	if f.auth.logsIn() {
-		if f.login, err = a.serverLogin(ctx, c, spec.url, &f.auth); err != nil {
+		if f.login, err = a.serverLogin(ctx, c, spec.URL, &f.auth); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -113,7 +114,7 @@ func expand(arg string) ([]checkInput, error) {
 		if err != nil {
 			return err
 		}
-		if d.Type().IsRegular() && slices.Contains(specExtensions, strings.ToLower(filepath.Ext(path))) {
+		if d.Type().IsRegular() && slices.Contains(specification.SpecExtensions, strings.ToLower(filepath.Ext(path))) {
 			files = append(files, checkInput{file: path, folder: arg})
 		}
 		return nil
@@ -254,24 +255,24 @@ func (a *app) checkOne(ctx context.Context, in checkInput, overlays []string, st
 	resetPeakMemory()
 	start := time.Now()
 	defer func() { r.Seconds, r.PeakMemory = time.Since(start).Seconds(), peakMemory() }()
-	spec, err := a.openSpecification(in.file)
+	spec, err := specification.Open(&a.Session, in.file, "")
 	if err != nil {
 		return r, nil, err
 	}
 	if in.folder != "" {
-		if err := spec.rootAt(in.folder); err != nil {
+		if err := spec.RootAt(in.folder); err != nil {
 			return r, nil, err
 		}
 	}
-	if spec.url != "" {
-		if err := a.fetchHere(ctx, &spec); err != nil {
+	if spec.URL != "" {
+		if err := spec.Fetch(ctx, &a.Session); err != nil {
 			return r, nil, err
 		}
 	}
-	if err := a.openOverlays(ctx, &spec, overlays, true); err != nil {
+	if err := spec.AddOverlays(ctx, &a.Session, overlays, true); err != nil {
 		return r, nil, err
 	}
-	opts := a.localOptions(&spec)
+	opts := spec.LocalOptions(&a.Session)
 	opts.Strict = strict
 	// Every operation becomes its plan, its schemas and its program; a connector
 	// itself is not made.
@@ -280,8 +281,8 @@ func (a *app) checkOne(ctx context.Context, in checkInput, overlays []string, st
 		return r, nil, err
 	}
 	for name := range result.Documents {
-		if spec.folder != "" {
-			name = filepath.Join(spec.folder, filepath.FromSlash(name))
+		if spec.Folder != "" {
+			name = filepath.Join(spec.Folder, filepath.FromSlash(name))
 		}
 		documents = append(documents, name)
 	}
@@ -307,7 +308,7 @@ func (a *app) checkOne(ctx context.Context, in checkInput, overlays []string, st
 
 // compileInto compiles a specification into a connector's builder. An operation
 // that was read and cannot be packed is listed as unsupported.
-func compileInto(ctx context.Context, b *connector.Builder, spec *specification, opts openapi.Options) (*openapi.Result, error) {
+func compileInto(ctx context.Context, b *connector.Builder, spec *specification.Document, opts openapi.Options) (*openapi.Result, error) {
 	var refused []openapi.Unsupported
 	opts.Each = func(op *operation.Operation) error {
 		if err := b.Add(op); err != nil {
@@ -318,7 +319,7 @@ func compileInto(ctx context.Context, b *connector.Builder, spec *specification,
 		}
 		return nil
 	}
-	result, err := openapi.Compile(ctx, spec.source(), opts)
+	result, err := openapi.Compile(ctx, spec.Source(), opts)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/answers"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -84,16 +85,11 @@ prints an object for each answer.`,
 
 // previewOne shows one answer.
 func (a *app) previewOne(ctx context.Context, p *answers.Measurer, f previewFlags) error {
-	spec, err := a.openSpecification(f.spec)
+	spec, err := specification.Read(ctx, &a.Session, f.spec)
 	if err != nil {
 		return err
 	}
-	if spec.url != "" {
-		if err := a.fetchHere(ctx, &spec); err != nil {
-			return err
-		}
-	}
-	api, err := answers.Compile(ctx, openapi.Source{Name: spec.name, Data: spec.data, BaseURL: spec.url})
+	api, err := answers.Compile(ctx, openapi.Source{Name: spec.Name, Data: spec.Data, BaseURL: spec.URL})
 	if err != nil {
 		return err
 	}

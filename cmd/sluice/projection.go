@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/cmd/internal/answers"
 	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/openapi"
@@ -43,16 +44,11 @@ every answer too. Without an operation, a line for each operation. No node is ne
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 			defer cancel()
-			spec, err := a.openSpecification(args[0])
+			spec, err := specification.Read(ctx, &a.Session, args[0])
 			if err != nil {
 				return err
 			}
-			if spec.url != "" {
-				if err := a.fetchHere(ctx, &spec); err != nil {
-					return err
-				}
-			}
-			api, err := answers.Compile(ctx, openapi.Source{Name: spec.name, Data: spec.data, BaseURL: spec.url})
+			api, err := answers.Compile(ctx, openapi.Source{Name: spec.Name, Data: spec.Data, BaseURL: spec.URL})
 			if err != nil {
 				return err
 			}

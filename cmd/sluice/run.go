@@ -24,6 +24,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/cmd/sluice/demo"
 	"github.com/sluicegate/sluice/gateway"
@@ -299,7 +300,7 @@ func (r *runner) addSource(ctx context.Context, c *client.Client, source string)
 	return r.addSpecification(ctx, c, spec, r.add)
 }
 
-func (r *runner) addSpecification(ctx context.Context, c *client.Client, spec specification, f *addFlags) error {
+func (r *runner) addSpecification(ctx context.Context, c *client.Client, spec specification.Document, f *addFlags) error {
 	in, err := r.newToolset(spec, f)
 	if err != nil {
 		return err
@@ -323,13 +324,13 @@ func (r *runner) addDemo(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	spec := specification{name: base + "/openapi.json", url: base + "/openapi.json"}
-	if err := r.fetchHere(ctx, &spec); err != nil {
+	spec := specification.Document{Name: base + "/openapi.json", URL: base + "/openapi.json"}
+	if err := spec.Fetch(ctx, &r.Session); err != nil {
 		return err
 	}
 	// As a document and not as a URL: the port differs at each start, and the
 	// toolset is to be the same.
-	spec.url, spec.name = "", "openapi.json"
+	spec.URL, spec.Name = "", "openapi.json"
 	f := addFlags{slug: "demo", baseURL: base, profile: "concise"}
 	if err := r.addSpecification(ctx, c, spec, &f); err != nil {
 		return err

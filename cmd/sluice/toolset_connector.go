@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
@@ -110,7 +111,7 @@ func (a *app) listConnectors(ctx context.Context, toolset string) error {
 }
 
 // addTo gives a toolset another connector.
-func (a *app) addTo(ctx context.Context, c *client.Client, spec specification, f *addFlags) error {
+func (a *app) addTo(ctx context.Context, c *client.Client, spec specification.Document, f *addFlags) error {
 	t, _, err := c.Toolset(ctx, f.to)
 	if err != nil {
 		return err
