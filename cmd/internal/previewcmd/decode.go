@@ -1,4 +1,4 @@
-package main
+package previewcmd
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ import (
 // an API's answer.
 const maxFile = 64 << 20
 
-func (a *app) decodeCommand() *cobra.Command {
+func (a previewer) decodeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "decode FILE|-",
 		Short: "Turn table text or TOON back into JSON",
@@ -50,7 +50,7 @@ to get the rest or the next page, are no part of the JSON and go to stderr.`,
 }
 
 // readAnswer reads a file of an answer, or stdin.
-func (a *app) readAnswer(name string) ([]byte, error) {
+func (a previewer) readAnswer(name string) ([]byte, error) {
 	in := a.In
 	if name != "-" {
 		f, err := os.Open(name)

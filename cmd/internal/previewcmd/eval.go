@@ -1,4 +1,4 @@
-package main
+package previewcmd
 
 import (
 	"fmt"
@@ -14,13 +14,13 @@ import (
 	"github.com/sluicegate/sluice/internal/selection/evaluate"
 )
 
-func (a *app) evalCommand() *cobra.Command {
+func (a previewer) evalCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "eval", Short: "Measure Sluice on data of yours"}
 	cmd.AddCommand(a.evalSelection())
 	return cmd
 }
 
-func (a *app) evalSelection() *cobra.Command {
+func (a previewer) evalSelection() *cobra.Command {
 	return &cobra.Command{
 		Use:   "selection DIR",
 		Short: "Measure the tool search on sets of tools and requests",

@@ -1,4 +1,4 @@
-package main
+package previewcmd
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/projection"
 )
 
-func (a *app) projectionCommand() *cobra.Command {
+func (a previewer) projectionCommand() *cobra.Command {
 	group := &cobra.Command{
 		Use:   "projection",
 		Short: "What agents get of an API's answers by default",
@@ -28,7 +28,7 @@ func (a *app) projectionCommand() *cobra.Command {
 	return group
 }
 
-func (a *app) projectionSuggestCommand() *cobra.Command {
+func (a previewer) projectionSuggestCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:     "suggest SPEC|URL|- [OPERATION]",
@@ -44,7 +44,7 @@ every answer too. Without an operation, a line for each operation. No node is ne
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 			defer cancel()
-			spec, err := specification.Read(ctx, &a.Session, args[0])
+			spec, err := specification.Read(ctx, a.Session, args[0])
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func suggestionOf(api *answers.API, i int, all bool) (suggestion, error) {
 	return s, nil
 }
 
-func (a *app) suggestOne(api *answers.API, name string, all bool) error {
+func (a previewer) suggestOne(api *answers.API, name string, all bool) error {
 	op, err := api.Find(name)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (s *suggestion) print(w io.Writer) {
 	}
 }
 
-func (a *app) suggestAll(api *answers.API) error {
+func (a previewer) suggestAll(api *answers.API) error {
 	all := make([]suggestion, len(api.Ops))
 	for i := range api.Ops {
 		var err error

@@ -1,4 +1,4 @@
-package main
+package previewcmd
 
 import (
 	"context"
@@ -22,6 +22,15 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
+// previewer has the commands that show answers without a node.
+type previewer struct{ *command.Session }
+
+// Commands are preview, decode, projection and eval.
+func Commands(s *command.Session) []*cobra.Command {
+	a := previewer{s}
+	return []*cobra.Command{a.previewCommand(), a.decodeCommand(), a.projectionCommand(), a.evalCommand()}
+}
+
 // previewFlags are the flags of "sluice preview".
 type previewFlags struct {
 	spec, operation, response string
@@ -31,7 +40,7 @@ type previewFlags struct {
 	text                      bool
 }
 
-func (a *app) previewCommand() *cobra.Command {
+func (a previewer) previewCommand() *cobra.Command {
 	var f previewFlags
 	cmd := &cobra.Command{
 		Use:   "preview --spec FILE --operation ID --response FILE",
@@ -84,8 +93,8 @@ prints an object for each answer.`,
 }
 
 // previewOne shows one answer.
-func (a *app) previewOne(ctx context.Context, p *answers.Measurer, f previewFlags) error {
-	spec, err := specification.Read(ctx, &a.Session, f.spec)
+func (a previewer) previewOne(ctx context.Context, p *answers.Measurer, f previewFlags) error {
+	spec, err := specification.Read(ctx, a.Session, f.spec)
 	if err != nil {
 		return err
 	}
@@ -120,7 +129,7 @@ func (a *app) previewOne(ctx context.Context, p *answers.Measurer, f previewFlag
 }
 
 // previewCorpus takes all answers of a corpus through.
-func (a *app) previewCorpus(ctx context.Context, p *answers.Measurer, f previewFlags) error {
+func (a previewer) previewCorpus(ctx context.Context, p *answers.Measurer, f previewFlags) error {
 	all, err := p.Corpus(ctx, answers.Options{Dir: f.corpus, Profile: f.profile, Fields: f.fields, Texts: f.text})
 	if err != nil {
 		return err
