@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -305,7 +306,7 @@ func (a *app) sayMade(spec specification.Document, made *admin.CreatedToolset, d
 		return
 	}
 	a.phase(spec.Origin(), "%-18s %9s   OpenAPI %s", spec.Short(), terminal.ByteSize(made.Source.SizeBytes), made.Source.Spec)
-	a.phase("check", "%s, %s", terminal.Plural(made.Operations, "operation"), methodsText(made.Methods))
+	a.phase("check", "%s, %s", terminal.Plural(made.Operations, "operation"), describe.Methods(made.Methods))
 	a.sayGenerated(made, detail)
 }
 
@@ -319,25 +320,22 @@ func (a *app) sayGenerated(made *admin.CreatedToolset, detail *admin.ConnectorDe
 	if made.Test != nil {
 		a.sayTest(made.Test)
 	}
-	for _, u := range made.Unsupported[:min(len(made.Unsupported), maxListed)] {
+	for _, u := range made.Unsupported[:min(len(made.Unsupported), describe.MaxListed)] {
 		a.Say("! %s %s is not a tool: %s", u.Method, u.Path, u.Reason)
 	}
-	if n := len(made.Unsupported) - maxListed; n > 0 {
+	if n := len(made.Unsupported) - describe.MaxListed; n > 0 {
 		a.Say("! and %s more: sluice toolset get %s -o json", terminal.Thousands(n), made.Slug)
 	}
 	spoken := slices.DeleteFunc(slices.Clone(made.Warnings), func(d admin.Diagnostic) bool {
 		return d.Code != connector.CodeHidden && d.Code != connector.CodeInstruction && d.Code != connector.CodeTextLong
 	})
-	for _, d := range spoken[:min(len(spoken), maxListed)] {
-		a.Say("! %s", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
+	for _, d := range spoken[:min(len(spoken), describe.MaxListed)] {
+		a.Say("! %s", describe.Diagnostic(d.Line, d.Column, d.Pointer, d.Detail))
 	}
 	if n := len(made.Warnings); n > 0 {
 		a.Say("! %s: sluice toolset get %s -o json", terminal.Plural(n, "warning"), made.Slug)
 	}
 }
-
-// maxListed is how many findings are printed before the rest is only counted.
-const maxListed = 5
 
 // phase prints one line of what was done.
 func (a *app) phase(name, format string, args ...any) {
@@ -353,28 +351,6 @@ func (a *app) sayTest(t *admin.TestRun) {
 	default:
 		a.phase("test", "not possible: %s", t.Reason)
 	}
-}
-
-func methodsText(methods []admin.AuthMethod) string {
-	if len(methods) == 0 {
-		return "no authentication"
-	}
-	var parts []string
-	for _, m := range methods {
-		switch m.Type {
-		case "apiKey":
-			parts = append(parts, fmt.Sprintf("apiKey %s %s", m.In, m.Name))
-		case "http":
-			parts = append(parts, "http "+m.Scheme)
-		default:
-			parts = append(parts, m.Type+" "+m.ID)
-		}
-	}
-	noun := "authentication methods"
-	if len(methods) == 1 {
-		noun = "authentication method"
-	}
-	return fmt.Sprintf("%d %s (%s)", len(methods), noun, strings.Join(parts, "; "))
 }
 
 // printMade tells what the toolset is now and what to do next.
@@ -403,7 +379,7 @@ func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
 	a.adviseAuth(w, &t.Toolset)
 	a.adviseCount(w, &t.Toolset)
 	if t.Advice != nil && t.Selection == "all" {
-		printAdvice(w, t.Advice)
+		describe.Advice(w, t.Advice)
 		fmt.Fprintf(w, "  next   sluice toolset optimize %s --selection %s\n", t.Slug, t.Advice.Recommended)
 	}
 	if t.Status == "live" {
@@ -416,7 +392,7 @@ func (a *app) adviseAuth(w io.Writer, t *admin.Toolset) {
 	if t.Authentication != nil {
 		for _, it := range append(t.Authentication.Items, t.Authentication.AuthenticationItem) {
 			if it.CredentialID != "" {
-				fmt.Fprintf(w, "  sent   to %s and nowhere else\n", addresses(it.Origins))
+				fmt.Fprintf(w, "  sent   to %s and nowhere else\n", describe.Addresses(it.Origins))
 			}
 		}
 		return
@@ -441,7 +417,7 @@ func (a *app) adviseAuth(w io.Writer, t *admin.Toolset) {
 		fmt.Fprintf(w, "! %s %s: sluice toolset auth %s set %s\n", terminal.Plural(best.Operations, "tool"), what, t.Slug, authCommand(best.Suggestion))
 		return
 	}
-	fmt.Fprintf(w, "! the specification asks for %s, which is not supported yet\n", methodsText(t.Methods))
+	fmt.Fprintf(w, "! the specification asks for %s, which is not supported yet\n", describe.Methods(t.Methods))
 }
 
 // effort orders suggestions by what the operator has to bring: a key, a name with
@@ -529,7 +505,7 @@ func (a *app) preview(ctx context.Context, c *client.Client, in createToolset) e
 	}
 	return a.Object(p, func(w io.Writer) {
 		r := p.Report
-		fmt.Fprintf(w, "%s %s: %s, %s, %s\n", p.Name, r.Version, terminal.Plural(r.Operations, "operation"), terminal.Plural(r.ToolCount, "tool"), methodsText(r.Methods))
+		fmt.Fprintf(w, "%s %s: %s, %s, %s\n", p.Name, r.Version, terminal.Plural(r.Operations, "operation"), terminal.Plural(r.ToolCount, "tool"), describe.Methods(r.Methods))
 		if r.BaseURL != "" {
 			fmt.Fprintf(w, "Base URL  %s\n", r.BaseURL)
 		}
@@ -540,13 +516,8 @@ func (a *app) preview(ctx context.Context, c *client.Client, in createToolset) e
 			fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 		}
 		for _, d := range r.Warnings {
-			fmt.Fprintf(w, "! %s\n", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
+			fmt.Fprintf(w, "! %s\n", describe.Diagnostic(d.Line, d.Column, d.Pointer, d.Detail))
 		}
 		fmt.Fprintln(w, "Nothing was changed.")
 	})
-}
-
-func diagnosticLine(line, column int, pointer, detail string) string {
-	at := exit.PlaceText(problem.Place{Line: line, Column: column, Pointer: pointer})
-	return terminal.Printable(strings.TrimSpace(at + "   " + detail))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -124,12 +125,12 @@ func (a *app) generate(ctx context.Context, spec *specification.Document, to str
 		return fmt.Errorf("writing the connector to %s: %w", path, err)
 	}
 	a.phase(spec.Origin(), "%-18s %9s   OpenAPI %s", spec.Short(), terminal.ByteSize(len(spec.Data)), result.SpecVersion)
-	a.phase("check", "%s, %s", terminal.Plural(result.Operations, "operation"), methodsText(schemesOf(result.API)))
+	a.phase("check", "%s, %s", terminal.Plural(result.Operations, "operation"), describe.Methods(schemesOf(result.API)))
 	a.phase("generate", "connector %s@%s   wasm %s   %s   %s", artifact.Name, artifact.Version, terminal.ByteSize(len(artifact.Module)), terminal.ShortDigest(artifact.Digest), terminal.ShortDuration(took))
-	for _, u := range result.Unsupported[:min(len(result.Unsupported), maxListed)] {
+	for _, u := range result.Unsupported[:min(len(result.Unsupported), describe.MaxListed)] {
 		a.Say("! %s %s is not a tool: %s", u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 	}
-	if n := len(result.Unsupported) - maxListed; n > 0 {
+	if n := len(result.Unsupported) - describe.MaxListed; n > 0 {
 		a.Say("! and %s more: sluice openapi check %s -o json", terminal.Thousands(n), spec.Name)
 	}
 	if n := len(result.Warnings); n > 0 {
@@ -157,7 +158,7 @@ func (a *app) compileConnector(ctx context.Context, spec *specification.Document
 	if result.Tools == 0 {
 		p := problem.New(problem.InvalidSpec, "none of its %d operations can become a tool", result.Operations)
 		p.Place.File = spec.Name
-		for _, u := range result.Unsupported[:min(len(result.Unsupported), maxListed)] {
+		for _, u := range result.Unsupported[:min(len(result.Unsupported), describe.MaxListed)] {
 			p.Parts = append(p.Parts, problem.New(problem.InvalidSpec, "%s %s: %s", u.Method, u.Path, u.Reason).At("", u.Line, 0, u.Pointer))
 		}
 		return connector.Artifact{}, nil, p

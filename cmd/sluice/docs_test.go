@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/sluicegate/sluice/cmd/internal/plugincmd"
 )
 
 // urls stand for each other: a script has the address of a server it started.
@@ -28,7 +30,7 @@ func TestPluginFlagsAreDocumented(t *testing.T) {
 	_, section, _ := strings.Cut(string(doc), "\n## Plugins\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	flags := 0
-	for _, c := range (&app{}).pluginCommand().Commands() {
+	for _, c := range plugincmd.Command(&(&app{}).Session).Commands() {
 		if !strings.Contains(section, "`plugin "+c.Name()) && !c.Hidden {
 			t.Errorf("docs/cli.md says nothing of plugin %s", c.Name())
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -286,7 +287,7 @@ func (d *doctor) toolset(ctx context.Context, name string) {
 		d.warn("draft", "differs from what is live", "sluice toolset test "+t.Slug)
 	}
 	if t.Authentication == nil && len(t.Methods) > 0 {
-		d.warn("authentication", "the specification asks for "+methodsText(t.Methods)+", none is set", "sluice toolset auth "+t.Slug+" set --auth header:NAME --api-key-file FILE")
+		d.warn("authentication", "the specification asks for "+describe.Methods(t.Methods)+", none is set", "sluice toolset auth "+t.Slug+" set --auth header:NAME --api-key-file FILE")
 	}
 	d.bindings(ctx, c, t)
 	switch {
@@ -315,7 +316,7 @@ func (d *doctor) bindings(ctx context.Context, c *client.Client, t *admin.Toolse
 			d.warn("plugin "+b.Plugin, b.Warning, "sluice plugin bind "+t.Slug+" "+b.Plugin+" --on-error fail")
 		}
 		for _, l := range b.LeftOut {
-			d.warn("plugin "+b.Plugin, fmt.Sprintf("binding %d of %s: %s", i+1, t.Slug, leftOutText(&l)), "sluice plugin bindings "+t.Slug)
+			d.warn("plugin "+b.Plugin, fmt.Sprintf("binding %d of %s: %s", i+1, t.Slug, describe.LeftOut(&l)), "sluice plugin bindings "+t.Slug)
 		}
 	}
 }
@@ -397,8 +398,8 @@ func (d *doctor) public(ctx context.Context, c *client.Client) {
 	if len(open) == 0 {
 		return
 	}
-	shown := strings.Join(open[:min(len(open), maxListed)], ", ")
-	if n := len(open) - maxListed; n > 0 {
+	shown := strings.Join(open[:min(len(open), describe.MaxListed)], ", ")
+	if n := len(open) - describe.MaxListed; n > 0 {
 		shown += fmt.Sprintf(" and %d more", n)
 	}
 	d.warn("access", terminal.Plural(len(open), "toolset")+" open to everybody who reaches the gateway: "+shown, "close what is not meant to be public: sluice toolset access TOOLSET set token")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -96,7 +97,7 @@ func printConnection(w io.Writer, c *admin.Connection) {
 		fmt.Fprintf(w, "  %-32s %5s tokens   %s   %s\n", terminal.Printable(t.Name), terminal.Thousands(t.Tokens), says, terminal.Printable(clipLine(text)))
 	}
 	for _, d := range c.Warnings {
-		fmt.Fprintf(w, "! %s\n", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
+		fmt.Fprintf(w, "! %s\n", describe.Diagnostic(d.Line, d.Column, d.Pointer, d.Detail))
 	}
 	fmt.Fprintf(w, "  next   sluice add %s\n", terminal.ShellWord(c.URL))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -238,7 +239,7 @@ func (a *app) sayFindings(r *checkedInFull) {
 		a.Say("! %s  %s %s is not a tool: %s", u.Code, u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 	}
 	for _, d := range r.Findings[:min(len(r.Findings), shown)] {
-		a.Say("! %s  %s", d.Code, diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
+		a.Say("! %s  %s", d.Code, describe.Diagnostic(d.Line, d.Column, d.Pointer, d.Detail))
 		if d.Remedy != "" {
 			a.Say("      %s", terminal.Printable(d.Remedy))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/plugincmd"
 	"github.com/sluicegate/sluice/cmd/internal/previewcmd"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/nearest"
@@ -95,7 +96,7 @@ over the Model Context Protocol at one toolset URL.
 	add("manage", a.addCommand(), a.toolsetCommand())
 	add("use", a.clientCommand(), a.callCommand(), a.searchCommand(), a.mcpCommand(), a.connectCommand())
 	add("operate", a.usageCommand(), a.logsCommand(), a.edgeCommand(), a.releaseCommand(), a.memberCommand(), a.tokenCommand(), a.grantCommand(), a.keyCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand())
-	add("build", a.connectorCommand(), a.openapiCommand(), a.pluginCommand())
+	add("build", a.connectorCommand(), a.openapiCommand(), plugincmd.Command(&a.Session))
 	add("build", previewcmd.Commands(&a.Session)...)
 	root.AddCommand(helpTopics()...)
 	root.InitDefaultCompletionCmd()

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -193,24 +194,6 @@ func (a *app) printSelection(w io.Writer, s *admin.ToolSelection) {
 		fmt.Fprintf(w, "  %s  %-40s %6s tokens  %s\n", score, t.Name, terminal.Thousands(t.Tokens), terminal.Printable(why))
 	}
 	if s.Advice != nil {
-		printAdvice(w, s.Advice)
+		describe.Advice(w, s.Advice)
 	}
-}
-
-// printAdvice prints what each selection would cost.
-func printAdvice(w io.Writer, d *admin.SelectionAdvice) {
-	row := func(name string, m *admin.SelectionMode) {
-		if m == nil {
-			return
-		}
-		mark := " "
-		if name == d.Recommended {
-			mark = "→"
-		}
-		fmt.Fprintf(w, "  %s %-9s %6s tools  %9s tokens in tools/list\n", mark, name, terminal.Thousands(m.Tools), terminal.Thousands(m.Tokens))
-	}
-	row("all", &d.All)
-	row("use-case", d.UseCase)
-	row("search", &d.Search)
-	fmt.Fprintf(w, "  %s\n", d.Reason)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -110,7 +111,7 @@ func (a *app) toolsetGet() *cobra.Command {
 				a.printToolset(w, t)
 				for i := range bound.Bindings {
 					for _, l := range bound.Bindings[i].LeftOut {
-						fmt.Fprintf(w, "! plugin %s, binding %d of %s: %s\n", bound.Bindings[i].Plugin, i+1, t.Slug, leftOutText(&l))
+						fmt.Fprintf(w, "! plugin %s, binding %d of %s: %s\n", bound.Bindings[i].Plugin, i+1, t.Slug, describe.LeftOut(&l))
 					}
 				}
 			})
@@ -178,7 +179,7 @@ func printFindings(w io.Writer, t *admin.ToolsetDetail) {
 		fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 	}
 	for _, d := range t.Warnings {
-		fmt.Fprintf(w, "! %s\n", diagnosticLine(d.Line, d.Column, d.Pointer, d.Detail))
+		fmt.Fprintf(w, "! %s\n", describe.Diagnostic(d.Line, d.Column, d.Pointer, d.Detail))
 	}
 }
 

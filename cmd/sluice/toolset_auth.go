@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -129,7 +130,7 @@ func (a *app) authSet(ctx context.Context, c *client.Client, t *admin.ToolsetDet
 		fmt.Fprintf(w, "✓ %s sends %s\n", t.Slug, cmp.Or(out.Preview, out.AuthType))
 		for _, it := range append(out.Items, out.AuthenticationItem) {
 			if it.CredentialID != "" {
-				fmt.Fprintf(w, "  to %s and nowhere else\n", addresses(it.Origins))
+				fmt.Fprintf(w, "  to %s and nowhere else\n", describe.Addresses(it.Origins))
 			}
 		}
 	})
@@ -145,7 +146,7 @@ func (a *app) authStatus(t *admin.ToolsetDetail) error {
 		if t.Authentication != nil && t.Authentication.Preview != "" {
 			fmt.Fprintf(w, "Sent         %s\n", t.Authentication.Preview)
 		}
-		fmt.Fprintf(w, "Specified    %s\n", methodsText(t.Methods))
+		fmt.Fprintf(w, "Specified    %s\n", describe.Methods(t.Methods))
 		a.adviseAuth(w, &t.Toolset)
 	})
 }
@@ -182,7 +183,7 @@ func (a *app) authOfAll(t *admin.ToolsetDetail) error {
 	return terminal.List(&a.Terminal, t.Connectors, nil, []terminal.Column[admin.ToolsetConnector]{
 		{Header: "connector", Value: func(c admin.ToolsetConnector) string { return c.Name }},
 		{Header: "configured", Value: func(c admin.ToolsetConnector) string { return authText(ofConnector(&c)) }},
-		{Header: "specified", Value: func(c admin.ToolsetConnector) string { return methodsText(c.Methods) }},
+		{Header: "specified", Value: func(c admin.ToolsetConnector) string { return describe.Methods(c.Methods) }},
 	}, func(c admin.ToolsetConnector) string { return c.Name })
 }
 

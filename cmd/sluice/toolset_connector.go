@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -153,7 +154,7 @@ func (a *app) printAdded(w io.Writer, out *admin.AddedConnector) {
 	for _, r := range out.Renamed {
 		fmt.Fprintf(w, "  %s is called %s here: another tool has that name\n", terminal.Printable(r.Generated), r.Name)
 	}
-	for _, u := range one.Unsupported[:min(len(one.Unsupported), maxListed)] {
+	for _, u := range one.Unsupported[:min(len(one.Unsupported), describe.MaxListed)] {
 		fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 	}
 	if t.Status == "live" && !t.Changed {
@@ -162,7 +163,7 @@ func (a *app) printAdded(w io.Writer, out *admin.AddedConnector) {
 		fmt.Fprintf(w, "  next   it waits in the draft: sluice toolset test %s --connector %s   or: sluice toolset deploy %s --reason TEXT\n", t.Slug, one.Name, t.Slug)
 	}
 	if one.Authentication == nil && len(one.Methods) > 0 {
-		fmt.Fprintf(w, "! it wants authentication (%s): sluice toolset auth %s set --connector %s --auth …\n", methodsText(one.Methods), t.Slug, one.Name)
+		fmt.Fprintf(w, "! it wants authentication (%s): sluice toolset auth %s set --connector %s --auth …\n", describe.Methods(one.Methods), t.Slug, one.Name)
 	}
 	a.adviseCount(w, t)
 }

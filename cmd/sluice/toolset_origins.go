@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
-	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 func (a *app) toolsetOrigins() *cobra.Command {
@@ -59,24 +59,16 @@ func (a *app) showOrigins(ctx context.Context, c *client.Client, t *admin.Toolse
 		}
 		for i := range out.Items {
 			o := &out.Items[i]
-			fmt.Fprintf(w, "%s: the credential is for %s\n", o.Connector, addresses(o.Origins))
+			fmt.Fprintf(w, "%s: the credential is for %s\n", o.Connector, describe.Addresses(o.Origins))
 			if len(o.TokenOrigins) > 0 {
-				fmt.Fprintf(w, "  the OAuth client's secret is for %s\n", addresses(o.TokenOrigins))
+				fmt.Fprintf(w, "  the OAuth client's secret is for %s\n", describe.Addresses(o.TokenOrigins))
 			}
 			if len(o.New) > 0 {
 				fmt.Fprintf(w, "! not for %s, where calls would take it\n  next   sluice toolset origins %s --connector %s --confirm %s\n",
-					addresses(o.New), t.Slug, o.Connector, strings.Join(o.New, ","))
+					describe.Addresses(o.New), t.Slug, o.Connector, strings.Join(o.New, ","))
 			}
 		}
 	})
-}
-
-// addresses lists origins for people.
-func addresses(list []string) string {
-	if len(list) == 0 {
-		return "no address"
-	}
-	return terminal.Printable(strings.Join(list, ", "))
 }
 
 // printMoved shows the addresses of calls before and after a change.
@@ -84,9 +76,9 @@ func printMoved(w io.Writer, slug string, c *admin.OriginChange) {
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(w, "! breaking calls go to another address: %s → %s\n", addresses(c.From), addresses(c.To))
+	fmt.Fprintf(w, "! breaking calls go to another address: %s → %s\n", describe.Addresses(c.From), describe.Addresses(c.To))
 	if len(c.New) > 0 {
 		fmt.Fprintf(w, "  the credential is not sent to %s until an administrator confirms it:\n  sluice toolset origins %s --connector %s --confirm %s\n",
-			addresses(c.New), slug, c.Connector, strings.Join(c.New, ","))
+			describe.Addresses(c.New), slug, c.Connector, strings.Join(c.New, ","))
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ import (
 // publishFlags are those of "plugin publish".
 type publishFlags struct{ key, oci, cases, cosign string }
 
-func (a *app) pluginPublish() *cobra.Command {
+func (a plugins) pluginPublish() *cobra.Command {
 	var f publishFlags
 	cmd := &cobra.Command{
 		Use:   "publish [DIR|FILE.wasm] [--key FILE] | --oci NAME:TAG [--cases DIR]",
@@ -87,7 +87,7 @@ type publication struct {
 	cases             []string // files
 }
 
-func (a *app) readPublication(path string, named bool, f *publishFlags) (*publication, error) {
+func (a plugins) readPublication(path string, named bool, f *publishFlags) (*publication, error) {
 	in := &publication{oci: f.oci}
 	cases := f.cases
 	if f.oci == "" || named {
@@ -215,7 +215,7 @@ func pluginVersionPath(ref string, more ...string) (path, name, version string) 
 	return path, name, version
 }
 
-func (a *app) pluginList() *cobra.Command {
+func (a plugins) pluginList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the published plugins with their latest versions", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -246,7 +246,7 @@ func (a *app) pluginList() *cobra.Command {
 	}
 }
 
-func (a *app) pluginShow() *cobra.Command {
+func (a plugins) pluginShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME[@VERSION]", Short: "Show a published plugin, or one of its versions", Args: command.Exactly(1, "a plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -326,7 +326,7 @@ func printPluginVersion(w io.Writer, v *plugin.PluginVersion) {
 	}
 }
 
-func (a *app) pluginYank() *cobra.Command {
+func (a plugins) pluginYank() *cobra.Command {
 	var in plugin.YankRequest
 	cmd := &cobra.Command{
 		Use:   "yank NAME@VERSION --reason TEXT",
@@ -359,7 +359,7 @@ and show that it was yanked, until they are changed.`,
 	return cmd
 }
 
-func (a *app) pluginKey() *cobra.Command {
+func (a plugins) pluginKey() *cobra.Command {
 	var name, reason string
 	cmd := &cobra.Command{
 		Use:   "key list | add FILE.pub --name NAME | revoke ID --reason TEXT",
@@ -386,7 +386,7 @@ every version it signed, and toolsets that bind one cannot be deployed again wit
 	return cmd
 }
 
-func (a *app) listPublisherKeys(ctx context.Context, c *client.Client) error {
+func (a plugins) listPublisherKeys(ctx context.Context, c *client.Client) error {
 	items, raw, err := client.All[plugin.PublisherKey](ctx, c, "/v1/publisher-keys")
 	if err != nil {
 		return err
@@ -404,7 +404,7 @@ func (a *app) listPublisherKeys(ctx context.Context, c *client.Client) error {
 	}, func(k plugin.PublisherKey) string { return k.ID })
 }
 
-func (a *app) addPublisherKey(ctx context.Context, c *client.Client, file, name string) error {
+func (a plugins) addPublisherKey(ctx context.Context, c *client.Client, file, name string) error {
 	pem, err := os.ReadFile(file)
 	if err != nil {
 		return problem.New(problem.NotFound, "the public key %s cannot be read", file).Fix(`"sluice plugin sign" writes it beside the private key`).Because(err)
@@ -420,7 +420,7 @@ func (a *app) addPublisherKey(ctx context.Context, c *client.Client, file, name 
 }
 
 // revokePublisherKey revokes a key by the beginning of its id, or by its name.
-func (a *app) revokePublisherKey(ctx context.Context, c *client.Client, id, reason string) error {
+func (a plugins) revokePublisherKey(ctx context.Context, c *client.Client, id, reason string) error {
 	if reason == "" {
 		return exit.Usagef("--reason says why the key is revoked")
 	}

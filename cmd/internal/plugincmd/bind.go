@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -28,7 +28,7 @@ type bindFlags struct {
 	calls                            map[string]string
 }
 
-func (a *app) pluginBind() *cobra.Command {
+func (a plugins) pluginBind() *cobra.Command {
 	var f bindFlags
 	cmd := &cobra.Command{
 		Use:   "bind TOOLSET PLUGIN[@RANGE] [--tool TOOL] [--set JSON] [--on-error fail]",
@@ -117,7 +117,7 @@ func findBinding(all []admin.PluginBinding, want *admin.PluginBinding) int {
 	})
 }
 
-func (a *app) pluginUnbind() *cobra.Command {
+func (a plugins) pluginUnbind() *cobra.Command {
 	var b admin.PluginBinding
 	cmd := &cobra.Command{
 		Use:     "unbind TOOLSET PLUGIN [--tool TOOL | --connector CONNECTOR]",
@@ -140,7 +140,7 @@ func (a *app) pluginUnbind() *cobra.Command {
 	return cmd
 }
 
-func (a *app) pluginBindings() *cobra.Command {
+func (a plugins) pluginBindings() *cobra.Command {
 	return &cobra.Command{
 		Use: "bindings TOOLSET", Short: "Show which plugins a toolset binds, in the order they run", Args: command.Exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -159,7 +159,7 @@ func (a *app) pluginBindings() *cobra.Command {
 
 // changeBindings reads what a toolset binds, changes it and writes it back, unless
 // somebody else was faster.
-func (a *app) changeBindings(ctx context.Context, toolset string, update bool, change func([]admin.PluginBinding) ([]admin.PluginBinding, error)) error {
+func (a plugins) changeBindings(ctx context.Context, toolset string, update bool, change func([]admin.PluginBinding) ([]admin.PluginBinding, error)) error {
 	c := a.Client()
 	t, _, err := c.Toolset(ctx, toolset)
 	if err != nil {
@@ -185,17 +185,10 @@ func (a *app) changeBindings(ctx context.Context, toolset string, update bool, c
 	if err := c.Put(ctx, path, in, &out, client.IfMatch(etag)); err != nil {
 		return err
 	}
-	(&toolEdit{app: a, c: c, toolset: t}).sayNext()
-	return a.Object(out, func(w io.Writer) { printBindings(w, t.Slug, &out) })
-}
-
-// leftOutText says where, why and until when a plugin is left out of calls.
-func leftOutText(l *plugin.PluginLeftOut) string {
-	where := ""
-	if l.Edge != "" {
-		where = " on edge " + terminal.Printable(l.Edge)
+	if t.Status == "live" {
+		a.Say("  next   the draft has changed; make it live: sluice toolset test %s", t.Slug)
 	}
-	return fmt.Sprintf("left out of calls%s until %s: %s", where, l.Until.Local().Format("15:04:05"), terminal.SafeText(l.Reason))
+	return a.Object(out, func(w io.Writer) { printBindings(w, t.Slug, &out) })
 }
 
 func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
@@ -222,7 +215,7 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 			fmt.Fprintf(w, "    ! %s: sluice plugin bind %s %s --on-error fail\n", terminal.SafeText(b.Warning), slug, b.Plugin)
 		}
 		for _, l := range b.LeftOut {
-			fmt.Fprintf(w, "    ! %s\n", leftOutText(&l))
+			fmt.Fprintf(w, "    ! %s\n", describe.LeftOut(&l))
 		}
 		if len(b.Config) > 0 {
 			fmt.Fprintf(w, "    set %s\n", terminal.SafeText(string(b.Config)))

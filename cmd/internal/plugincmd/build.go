@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"bytes"
@@ -77,7 +77,7 @@ func firstProgram(names ...string) string {
 	return names[0]
 }
 
-func (a *app) pluginBuild() *cobra.Command {
+func (a plugins) pluginBuild() *cobra.Command {
 	return &cobra.Command{
 		Use:   "build [DIR]",
 		Short: "Compile a project and put its manifest into the module",
@@ -104,7 +104,7 @@ func readManifest(dir string) (*manifest.Manifest, error) {
 	return manifest.Parse(raw)
 }
 
-func (a *app) buildPlugin(ctx context.Context, dir string) error {
+func (a plugins) buildPlugin(ctx context.Context, dir string) error {
 	m, err := readManifest(dir)
 	if err != nil {
 		return err

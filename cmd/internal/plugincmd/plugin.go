@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"context"
@@ -27,14 +27,20 @@ import (
 	"github.com/sluicegate/sluice/sdk/scaffold"
 )
 
-func (a *app) pluginCommand() *cobra.Command {
+// plugins has the commands about plugins.
+type plugins struct{ *command.Session }
+
+// Command is plugin, with all of its commands.
+func Command(s *command.Session) *cobra.Command {
+	a := plugins{s}
+
 	cmd := &cobra.Command{Use: "plugin", Aliases: []string{"plugins"}, Short: "Write, build, test, publish and bind plugins"}
 	cmd.AddCommand(a.pluginNew(), a.pluginBuild(), a.pluginTest(), a.pluginRun(), a.pluginInspect(), a.pluginSign(), a.pluginVerify(),
 		a.pluginPublish(), a.pluginList(), a.pluginShow(), a.pluginYank(), a.pluginKey(), a.pluginBind(), a.pluginUnbind(), a.pluginBindings())
 	return cmd
 }
 
-func (a *app) pluginNew() *cobra.Command {
+func (a plugins) pluginNew() *cobra.Command {
 	var kind, language string
 	kinds := []string{string(manifest.Filter), string(manifest.Projection), string(manifest.Auth), string(manifest.Workflow)}
 	cmd := &cobra.Command{
@@ -140,7 +146,7 @@ type inspected struct {
 	Sections []string        `json:"sections"`
 }
 
-func (a *app) pluginInspect() *cobra.Command {
+func (a plugins) pluginInspect() *cobra.Command {
 	return &cobra.Command{
 		Use: "inspect FILE.wasm|DIR", Short: "Say what a plugin is, imports and asks for", Args: command.Exactly(1, "one plugin"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -234,12 +240,12 @@ func capabilitiesText(c *manifest.Capabilities) string {
 // for requests, which golden cases must not depend on.
 type author struct {
 	host *extism.Host
-	app  *app
+	app  plugins
 	// reference is the program of the reference host; "": it was not asked for.
 	reference string
 }
 
-func (a *app) newAuthor() (*author, error) {
+func (a plugins) newAuthor() (*author, error) {
 	dir, err := os.UserCacheDir()
 	if err == nil {
 		dir = filepath.Join(dir, "sluice", "plugins")
@@ -264,7 +270,7 @@ func (h *author) load(p *guest.Package, config json.RawMessage) (*guest.Plugin, 
 
 func (h *author) close(ctx context.Context) { _ = h.host.Close(ctx) }
 
-func (a *app) pluginRun() *cobra.Command {
+func (a plugins) pluginRun() *cobra.Command {
 	var in, config string
 	c := golden.Context{}
 	cmd := &cobra.Command{
@@ -315,7 +321,7 @@ func (a *app) pluginRun() *cobra.Command {
 	return cmd
 }
 
-func (a *app) readBody(path string) ([]byte, error) {
+func (a plugins) readBody(path string) ([]byte, error) {
 	const most = 64 << 20
 	r := a.In
 	if path != "-" {

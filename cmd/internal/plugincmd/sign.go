@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegate/sluice/registry/sign"
 )
 
-func (a *app) pluginSign() *cobra.Command {
+func (a plugins) pluginSign() *cobra.Command {
 	var keyFile string
 	cmd := &cobra.Command{
 		Use:   "sign FILE.wasm|DIR --key FILE",
@@ -70,7 +70,7 @@ func statementOf(p *guest.Package) sign.PluginStatement {
 	return sign.PluginStatement{Digest: p.Digest, Kind: string(p.Manifest.Kind), Name: p.Manifest.Name, Version: p.Manifest.Version}
 }
 
-func (a *app) pluginVerify() *cobra.Command {
+func (a plugins) pluginVerify() *cobra.Command {
 	var keyFile string
 	cmd := &cobra.Command{
 		Use:   "verify FILE.wasm|DIR --key FILE.pub",

@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/plugins/extism/reference"
 	"github.com/sluicegate/sluice/plugins/golden"
 	"github.com/sluicegate/sluice/plugins/guest"
-	"github.com/sluicegate/sluice/plugins/extism/reference"
 )
 
 // tested is one golden case in the report of "sluice plugin test".
@@ -39,7 +39,7 @@ type referenced struct {
 	Diff         string  `json:"diff,omitempty"` // - ours, + theirs
 }
 
-func (a *app) pluginTest() *cobra.Command {
+func (a plugins) pluginTest() *cobra.Command {
 	var f testFlags
 	cmd := &cobra.Command{
 		Use:   "test [DIR]",
@@ -71,7 +71,7 @@ type testFlags struct{ update, bench, reference bool }
 // benchTime is how long --bench measures a case.
 const benchTime = 500 * time.Millisecond
 
-func (a *app) testPlugin(cmd *cobra.Command, dir string, f testFlags) error {
+func (a plugins) testPlugin(cmd *cobra.Command, dir string, f testFlags) error {
 	p, _, err := openPlugin(dir)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (h *author) compare(ctx context.Context, p *guest.Package, c *golden.Case, 
 }
 
 // buildReference returns the program of the reference host.
-func (a *app) buildReference(ctx context.Context) (string, error) {
+func (a plugins) buildReference(ctx context.Context) (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("finding the user's cache: %w", err)
