@@ -176,7 +176,13 @@ func curlLine(target, method string, params any) string {
 	return "curl -s " + terminal.ShellWord(target) + " -H 'Content-Type: application/json' -d " + terminal.ShellWord(string(compact(m)))
 }
 
-func (a *app) clientCommand() *cobra.Command {
+// clients has the command that configures AI applications.
+type clients struct{ *command.Session }
+
+// Command is client.
+func Command(s *command.Session) *cobra.Command {
+	a := clients{s}
+
 	var name string
 	var install bool
 	cmd := &cobra.Command{
@@ -218,7 +224,7 @@ func (a *app) clientCommand() *cobra.Command {
 }
 
 // clientEndpoint resolves a toolset for the configuration of clients.
-func (a *app) clientEndpoint(cmd *cobra.Command, toolset string) (endpoint, error) {
+func (a clients) clientEndpoint(cmd *cobra.Command, toolset string) (endpoint, error) {
 	exe, err := executable()
 	if err != nil {
 		return endpoint{}, err
@@ -240,7 +246,7 @@ func (a *app) clientEndpoint(cmd *cobra.Command, toolset string) (endpoint, erro
 	return endpoint{name: t.Slug, url: t.URL, executable: exe}, nil
 }
 
-func (a *app) printClients(s endpoint) error {
+func (a clients) printClients(s endpoint) error {
 	type printed struct {
 		Client string `json:"client"`
 		Config string `json:"config"`

@@ -28,7 +28,7 @@ func executable() (string, error) {
 
 // install writes a server into an application's configuration file: shows the
 // change, asks, and keeps the old file as .bak. It is another program's file.
-func (a *app) install(c clientConfig, s endpoint) error {
+func (a clients) install(c clientConfig, s endpoint) error {
 	if c.file == nil {
 		return exit.Usagef("%s has no configuration file; do this:\n%s", c.title, c.snippet(s))
 	}

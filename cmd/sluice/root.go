@@ -94,7 +94,7 @@ over the Model Context Protocol at one toolset URL.
 	}
 	add("start", a.runCommand(), a.serveCommand(), a.doctorCommand(), a.versionCommand())
 	add("manage", a.addCommand(), a.toolsetCommand())
-	add("use", a.clientCommand(), a.callCommand(), a.searchCommand(), a.mcpCommand(), a.connectCommand())
+	add("use", Command(&a.Session), a.callCommand(), a.searchCommand(), a.mcpCommand(), a.connectCommand())
 	add("operate", a.usageCommand(), a.logsCommand(), a.edgeCommand(), a.releaseCommand(), a.memberCommand(), a.tokenCommand(), a.grantCommand(), a.keyCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand())
 	add("build", a.connectorCommand(), a.openapiCommand(), plugincmd.Command(&a.Session))
 	add("build", previewcmd.Commands(&a.Session)...)
