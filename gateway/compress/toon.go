@@ -13,7 +13,8 @@ import (
 var errTooMany = errors.New("the document has too many values")
 
 // Toon writes Token-Oriented Object Notation, specification 4.0
-// (github.com/toon-format/spec). The zero value has the format's defaults.
+// (github.com/toon-format/spec). The zero value has the format's defaults. Operators choose
+// it by name (docs/adr/0022).
 type Toon struct {
 	Delimiter byte // ',', '|' or '\t'. Default: ','
 	Indent    int  // blanks of a level, 1 to 16. Default: 2

@@ -2,6 +2,9 @@
 // transport a server knows, keeps a session where the server wants one, lists its
 // tools and calls them. Answers are the server's own bytes.
 //
+// The official Go SDK has a client too; docs/adr/0023 says why the data plane does not
+// use it.
+//
 // It decides nothing about toolsets or credentials (package call puts what a call
 // needs into a [Target]), and does not interpret results. Connections, the guarded
 // dialer, limits and cancellation are package upstream's.

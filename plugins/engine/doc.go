@@ -6,7 +6,7 @@
 // implementation as bytes ([Code], built from engine.c) and the linker that puts
 // programs and a manifest into one standalone module ([Link], [Open]).
 //
-// It does not run WebAssembly: package host does, and falls back to Reference.
+// It does not run WebAssembly: package enginepool does, and falls back to Reference (docs/adr/0024).
 // It does not know OpenAPI: package projection decides what a program keeps.
 // It is no general JSON library: internal/jsonscan is.
 //
