@@ -221,17 +221,24 @@ type session struct {
 	watch    watched
 
 	// Search mode.
-	meta3 string // which of its three tools is called; "": a tool of the toolset
-	found []snapshot.Found
-	text  []byte
+	searchTool string // which of its three tools is called; "": a tool of the toolset
+	found      []snapshot.Found
+	text       []byte
 }
 
-var _ mcp.Toolset = (*session)(nil)
+var (
+	_ mcp.Request = (*session)(nil)
+	_ mcp.Toolset = (*session)(nil)
+	_ mcp.Tool    = (*session)(nil)
+)
 
-// Body implements [mcp.Toolset].
+// Body implements [mcp.Request].
 func (x *session) Body(rc *fasthttp.RequestCtx) ([]byte, bool) {
 	return x.s.readBody(rc, x.ts, x.pass, x.preview != nil)
 }
+
+// Toolset implements [mcp.Request].
+func (x *session) Toolset() mcp.Toolset { return x }
 
 // Card implements [mcp.Toolset].
 func (x *session) Card() *mcp.Card { return x.ts.Card }
@@ -251,30 +258,30 @@ func (x *session) AppendTools(dst, cursor []byte) (out []byte, next string, ok b
 	return append(dst, page...), next, ok, nil
 }
 
-// Select implements [mcp.Toolset].
-func (x *session) Select(name []byte) ([]mcp.HeaderParam, bool, error) {
+// Tool implements [mcp.Toolset]. What a token does not open does not exist for it.
+func (x *session) Tool(name []byte) (mcp.Tool, []mcp.HeaderParam, error) {
 	var err error
-	x.meta3 = ""
-	if x.ts.Searches() && x.selectMeta(name) {
+	x.searchTool = ""
+	if x.ts.Searches() && x.selectSearchTool(name) {
 		x.tool = nil
-		return nil, true, nil
+		return x, nil, nil
 	}
 	if x.tool, err = x.ts.Tool(name); err != nil || x.tool == nil || !x.tool.Fetch && !x.pass.Sees(x.tool.Name) {
-		return nil, false, err // what a token does not open does not exist for it
+		return nil, nil, err
 	}
 	ready, err := x.tool.Load()
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	return ready.Headers, true, nil
+	return x, ready.Headers, nil
 }
 
-// Tells implements [mcp.Toolset].
-func (x *session) Tells() bool { return x.tool != nil && x.tool.Remote() }
+// Logs implements [mcp.Tool].
+func (x *session) Logs() bool { return x.tool != nil && x.tool.Remote() }
 
-// Permit implements [mcp.Toolset].
+// Permit implements [mcp.Tool].
 func (x *session) Permit(arguments jsonscan.Value) bool {
-	if x.meta3 == snapshot.ExecuteTool {
+	if x.searchTool == snapshot.ExecuteTool {
 		x.tool = x.executed(arguments)
 	}
 	if x.tool == nil {
@@ -294,10 +301,10 @@ func (x *session) Permit(arguments jsonscan.Value) bool {
 	return false
 }
 
-// Call implements [mcp.Toolset].
+// Call implements [mcp.Tool].
 func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err error) {
-	if x.meta3 != "" {
-		return x.callMeta(p, dst)
+	if x.searchTool != "" {
+		return x.callSearchTool(p, dst)
 	}
 	if !x.tool.Remote() { // an MCP server tells of its progress itself
 		p.Stream.Beat("waiting for the answer of " + x.tool.Name)
@@ -367,7 +374,7 @@ func (x *session) tell(to *mcp.Stream, o *call.Outcome) {
 	to.Log(level, "sluice", append(b, '}'))
 }
 
-// Cancel implements [mcp.Toolset].
+// Cancel implements [mcp.Tool].
 func (x *session) Cancel() { x.cancel.Cancel() }
 
 // Listen implements [mcp.Toolset].
@@ -375,7 +382,7 @@ func (x *session) Listen(sub *mcp.Subscription) error {
 	return x.s.listeners.take(x.rc, x.ts, x.pass, sub, x.preview != nil)
 }
 
-// Done implements [mcp.Toolset].
+// Done implements [mcp.Request].
 func (x *session) Done(served mcp.Served) {
 	x.pass.Leave()
 	connOf(x.rc).FreeBody()

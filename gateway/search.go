@@ -25,7 +25,7 @@ func (x *session) forget() {
 	if cap(x.text) > keepText {
 		x.text = nil
 	}
-	x.meta3, x.found, x.text = "", x.found[:0], x.text[:0]
+	x.searchTool, x.found, x.text = "", x.found[:0], x.text[:0]
 }
 
 // sees is what the caller may see; nil: every tool.
@@ -36,20 +36,20 @@ func (x *session) sees() func(string) bool {
 	return x.pass.Sees
 }
 
-// selectMeta takes one of the three names; false when it is none of them.
-func (x *session) selectMeta(name []byte) bool {
+// selectSearchTool takes one of the three names; false when it is none of them.
+func (x *session) selectSearchTool(name []byte) bool {
 	switch string(name) {
 	case snapshot.SearchTools, snapshot.DescribeTools, snapshot.ExecuteTool:
-		x.meta3 = string(name)
+		x.searchTool = string(name)
 		return true
 	}
 	return false
 }
 
-// callMeta answers a call of one of the three.
-func (x *session) callMeta(p *mcp.CallParams, dst []byte) (out, meta []byte, err error) {
+// callSearchTool answers a call of one of the three.
+func (x *session) callSearchTool(p *mcp.CallParams, dst []byte) (out, meta []byte, err error) {
 	args := p.Arguments
-	switch x.meta3 {
+	switch x.searchTool {
 	case snapshot.SearchTools:
 		x.text, err = x.search(x.text[:0], args)
 	case snapshot.DescribeTools:
@@ -57,7 +57,7 @@ func (x *session) callMeta(p *mcp.CallParams, dst []byte) (out, meta []byte, err
 	default:
 		var inner jsonscan.Value
 		if inner, err = x.resolve(args); err == nil {
-			x.meta3 = ""
+			x.searchTool = ""
 			p.Arguments = inner
 			return x.Call(p, dst)
 		}

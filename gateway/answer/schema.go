@@ -83,17 +83,13 @@ func appendOptional(dst []byte, schema jsonscan.Value) []byte {
 		return append(dst, schema.Raw()...)
 	}
 	dst = append(dst, '{')
-	first := true
+	mark := len(dst)
 	for it := schema.Members(); it.Next(); {
 		key := string(it.KeyText(nil))
 		if key == "required" || key == "minItems" || key == "minProperties" || key == "dependentRequired" {
 			continue
 		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(append(append(dst, '"'), it.Key()...), `":`...)
+		dst = jsonscan.AppendKey(dst, mark, it.Key())
 		switch {
 		case slices.Contains(optionalIn, key):
 			dst = appendOptional(dst, it.Value())
@@ -107,25 +103,21 @@ func appendOptional(dst []byte, schema jsonscan.Value) []byte {
 }
 
 func appendOptionalEach(dst []byte, v jsonscan.Value) []byte {
-	first := true
-	comma := func() {
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-	}
 	switch v.Kind() {
 	case jsonscan.Object:
 		dst = append(dst, '{')
+		mark := len(dst)
 		for it := v.Members(); it.Next(); {
-			comma()
-			dst = appendOptional(append(append(append(dst, '"'), it.Key()...), `":`...), it.Value())
+			dst = appendOptional(jsonscan.AppendKey(dst, mark, it.Key()), it.Value())
 		}
 		return append(dst, '}')
 	case jsonscan.Array:
 		dst = append(dst, '[')
+		mark := len(dst)
 		for it := v.Elements(); it.Next(); {
-			comma()
+			if len(dst) > mark {
+				dst = append(dst, ',')
+			}
 			dst = appendOptional(dst, it.Value())
 		}
 		return append(dst, ']')

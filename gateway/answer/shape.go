@@ -166,13 +166,9 @@ func appendProjected(dst []byte, schema jsonscan.Value, n *engine.Node) []byte {
 		return append(dst, schema.Raw()...)
 	}
 	dst = append(dst, '{')
-	first := true
+	mark := len(dst)
 	for it := schema.Members(); it.Next(); {
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(append(append(dst, '"'), it.Key()...), `":`...)
+		dst = jsonscan.AppendKey(dst, mark, it.Key())
 		switch {
 		case it.KeyEqual("properties") && it.Value().Kind() == jsonscan.Object:
 			dst = appendProjectedMembers(dst, it.Value(), n)
@@ -208,18 +204,11 @@ func isNumbers(schema jsonscan.Value) bool {
 
 func appendProjectedMembers(dst []byte, props jsonscan.Value, n *engine.Node) []byte {
 	dst = append(dst, '{')
-	first := true
+	mark := len(dst)
 	for it := props.Members(); it.Next(); {
-		child, kept := n.Member(string(it.KeyText(nil)))
-		if !kept {
-			continue
+		if child, kept := n.Member(string(it.KeyText(nil))); kept {
+			dst = appendProjected(jsonscan.AppendKey(dst, mark, it.Key()), it.Value(), child)
 		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(append(append(dst, '"'), it.Key()...), `":`...)
-		dst = appendProjected(dst, it.Value(), child)
 	}
 	return append(dst, '}')
 }
@@ -251,38 +240,23 @@ func WithFields(input json.RawMessage, name string) json.RawMessage {
 	if v.Kind() != jsonscan.Object {
 		return input
 	}
-	out := make([]byte, 0, len(input)+len(fieldsSchema)+32)
-	member := func(comma bool) {
-		if comma {
-			out = append(out, ',')
-		}
-		out = append(append(append(append(out, '"'), name...), `":`...), fieldsSchema...)
-	}
-	out = append(out, '{')
+	out := append(make([]byte, 0, len(input)+len(fieldsSchema)+32), '{')
 	found := false
-	count := 0
-	for it := v.Members(); it.Next(); count++ {
-		if count > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, '"'), it.Key()...), `":`...)
+	for it := v.Members(); it.Next(); {
 		raw := it.Value().Raw()
+		out = jsonscan.AppendKey(out, 1, it.Key())
 		if !found && it.KeyEqual("properties") && it.Value().Kind() == jsonscan.Object {
 			found = true
+			mark := len(out) + 1
 			out = append(out, raw[:len(raw)-1]...)
-			member(it.Value().Len() > 0)
-			out = append(out, '}')
+			out = append(jsonscan.AppendMember(out, mark, []byte(name), []byte(fieldsSchema)), '}')
 			continue
 		}
 		out = append(out, raw...)
 	}
 	if !found {
-		if count > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, `"properties":{`...)
-		member(false)
-		out = append(out, '}')
+		out = append(jsonscan.AppendKey(out, 1, []byte("properties")), '{')
+		out = append(jsonscan.AppendMember(out, len(out), []byte(name), []byte(fieldsSchema)), '}')
 	}
 	return append(out, '}')
 }

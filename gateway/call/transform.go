@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/engine"
-	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/jq"
+	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/registry"
 )
 

@@ -18,7 +18,7 @@
 // (listen.go).
 //
 // Requests are scanned in place (package jsonscan): method, id, tool name and
-// arguments are views of the request body and valid until [Toolset].Done.
+// arguments are views of the request body and valid until [Request].Done.
 // Scanning and writing allocate nothing once the pools are warm. A Server is safe
 // for concurrent use.
 //

@@ -15,31 +15,46 @@ import (
 // maxBatch bounds a 2025-03-26 batch: each message may be a tool call.
 const maxBatch = 64
 
-// Toolset is what the protocol asks of the gateway while it serves one request.
-// An implementation belongs to that request. Its methods are called one after the
-// other, Cancel excepted.
-type Toolset interface {
+// Request is one request as the gateway has it.
+type Request interface {
 	// Body reads the body of the request in rc, whose head was accepted. It is valid until
 	// Done. When it is false the body could not be read and the implementation has
 	// answered.
 	Body(rc *fasthttp.RequestCtx) ([]byte, bool)
+	// Toolset is the toolset that the request is for.
+	Toolset() Toolset
+	// Done is the last call: the request was served, and how. For a call whose
+	// answer is a stream that is when the stream ended, after Serve returned.
+	Done(served Served)
+}
+
+// Toolset is a toolset as the caller of one request sees it. Its methods, and those of
+// its tools, are called one after the other, Cancel excepted.
+type Toolset interface {
 	// Card is the toolset's rendered description.
 	Card() *Card
 	// AppendTools appends the JSON array of one page of the tools. cursor is nil for
 	// the first page, else what a page before gave as next; next is "" behind the
 	// last page. ok is false for a cursor that none of the pages gave.
 	AppendTools(dst, cursor []byte) (out []byte, next string, ok bool, err error)
-	// Select makes name the tool that the next Call calls; false if there is none.
-	// params are the tool's arguments that must be repeated as headers.
-	Select(name []byte) (params []HeaderParam, ok bool, err error)
-	// Permit reports whether the caller may call the selected tool with these
+	// Tool finds a tool by its name; nil if there is none. It is valid until the next
+	// Tool. params are the tool's arguments that must be repeated as headers.
+	Tool(name []byte) (tool Tool, params []HeaderParam, err error)
+	// Listen takes the connection over for the messages of a subscription; its
+	// first event is s.AppendAck. It fails when too many are open.
+	Listen(s *Subscription) error
+}
+
+// Tool is a tool that one request calls.
+type Tool interface {
+	// Permit reports whether the caller may call the tool with these
 	// arguments: a tool that calls others names one in them. When it may not, the
 	// implementation has set the headers that say what is missing.
 	Permit(arguments jsonscan.Value) bool
-	// Tells reports, after Permit, whether the call may have messages for the log of
+	// Logs reports, after Permit, whether the call may have messages for the log of
 	// its client.
-	Tells() bool
-	// Call calls the selected tool and appends the members of its result
+	Logs() bool
+	// Call calls the tool and appends the members of its result
 	// ("content":[…] and, when it failed, ,"isError":true). meta, when not nil,
 	// holds further members of the result's _meta. Everything the agent may know,
 	// also a failure, is a result; an [*Error] is for its client, and any other error
@@ -47,12 +62,6 @@ type Toolset interface {
 	Call(c *CallParams, dst []byte) (out, meta []byte, err error)
 	// Cancel ends the Call that runs, from another goroutine: the client went away.
 	Cancel()
-	// Listen takes the connection over for the messages of a subscription; its
-	// first event is s.AppendAck. It fails when too many are open.
-	Listen(s *Subscription) error
-	// Done is the last call: the request was served, and how. For a call whose
-	// answer is a stream that is when the stream ended, after Serve returned.
-	Done(served Served)
 }
 
 // CallParams are the parameters of tools/call, views of the request body.
@@ -165,7 +174,9 @@ type exchange struct {
 	s        *Server
 	rc       *fasthttp.RequestCtx
 	req      *fasthttp.RequestHeader
+	from     Request
 	ts       Toolset
+	tool     Tool // that is called
 	msg      message
 	call     CallParams
 	header   []byte // V_h, the protocol version of the header
@@ -183,7 +194,7 @@ type exchange struct {
 var errNoConnection = errors.New("the request has no connection")
 
 func (x *exchange) reset() {
-	x.s, x.rc, x.req, x.ts, x.header, x.out = nil, nil, nil, nil, nil, nil
+	x.s, x.rc, x.req, x.from, x.ts, x.tool, x.header, x.out = nil, nil, nil, nil, nil, nil, nil, nil
 	x.msg, x.call, x.fault, x.served, x.status = message{}, CallParams{}, fault{}, Served{}, 0
 	x.batched, x.taken, x.hijacked = false, false, false
 	x.scratch, x.text = x.scratch[:0], x.text[:0]
@@ -191,24 +202,24 @@ func (x *exchange) reset() {
 
 // release ends the exchange: nothing of the request is used any more.
 func (x *exchange) release() {
-	s, ts, served := x.s, x.ts, x.served
+	s, from, served := x.s, x.from, x.served
 	x.reset()
 	s.pool.Put(x)
-	ts.Done(served)
+	from.Done(served)
 }
 
-// Serve answers the request in rc, whose body is read by ts. The caller has checked
-// Host, Origin and who is calling. It keeps rc and ts no longer than until ts.Done.
-func (s *Server) Serve(rc *fasthttp.RequestCtx, ts Toolset) {
+// Serve answers the request in rc, whose body r reads. The caller has checked
+// Host, Origin and who is calling. It keeps rc and r no longer than until r.Done.
+func (s *Server) Serve(rc *fasthttp.RequestCtx, r Request) {
 	if !rc.IsPost() {
 		rc.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
 		rc.SetStatusCode(fasthttp.StatusMethodNotAllowed)
-		ts.Done(Served{})
+		r.Done(Served{})
 		return
 	}
 	if !isJSON(rc.Request.Header.ContentType()) {
 		rc.SetStatusCode(fasthttp.StatusUnsupportedMediaType)
-		ts.Done(Served{})
+		r.Done(Served{})
 		return
 	}
 	x := s.pool.Get().(*exchange)
@@ -217,8 +228,8 @@ func (s *Server) Serve(rc *fasthttp.RequestCtx, ts Toolset) {
 			x.release()
 		}
 	}()
-	x.s, x.rc, x.req, x.ts = s, rc, &rc.Request.Header, ts
-	body, ok := ts.Body(rc)
+	x.s, x.rc, x.req, x.from, x.ts = s, rc, &rc.Request.Header, r, r.Toolset()
+	body, ok := r.Body(rc)
 	if !ok {
 		return
 	}

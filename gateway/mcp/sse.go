@@ -170,13 +170,9 @@ func (s *Stream) Relay(method string, params jsonscan.Value) {
 func (s *Stream) appendRelayed(method string, params jsonscan.Value) []byte {
 	b := append([]byte(nil), `{"jsonrpc":"2.0","method":"`...)
 	b = append(append(b, method...), `","params":{`...)
-	first := true
+	mark := len(b)
 	for it := params.Members(); it.Next(); {
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(append(append(b, '"'), it.Key()...), `":`...)
+		b = jsonscan.AppendKey(b, mark, it.Key())
 		if it.KeyEqual("progressToken") && s.token != nil {
 			b = append(b, s.token...)
 		} else {
@@ -273,7 +269,7 @@ func (x *exchange) newStream(modern bool) *Stream {
 	switch {
 	case modern:
 		level = levelOf(x.msg.meta.Get(metaLogLevel))
-	case x.ts.Tells():
+	case x.tool.Logs():
 		level = LevelInfo // MCP 2025-11-25 "Logging": the server chooses while it was told no level
 	}
 	if k := token.Kind(); k != jsonscan.String && k != jsonscan.Number {
@@ -380,7 +376,7 @@ func (a *answer) Close() error {
 	select {
 	case <-a.done:
 	default:
-		a.x.ts.Cancel()
+		a.x.tool.Cancel()
 		<-a.done
 	}
 	a.beats.Stop()

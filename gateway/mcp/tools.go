@@ -80,12 +80,12 @@ func (x *exchange) callTool(modern bool) {
 		x.text = name.AppendText(x.text[:0])
 		text = x.text
 	}
-	params, ok, err := x.ts.Select(text)
-	switch {
+	tool, params, err := x.ts.Tool(text)
+	switch x.tool = tool; {
 	case err != nil:
 		x.failInternal("tools/call", err)
 		return
-	case !ok:
+	case tool == nil:
 		x.failf(x.paramStatus(modern), codeInvalidParams, "unknown tool", text)
 		return
 	}
@@ -97,7 +97,7 @@ func (x *exchange) callTool(modern bool) {
 	if modern && !x.checkParams(params) {
 		return
 	}
-	if !x.ts.Permit(args) {
+	if !tool.Permit(args) {
 		x.fail(&faultScope)
 		return
 	}
@@ -117,7 +117,7 @@ func (x *exchange) finishCall(modern bool) {
 	if modern {
 		x.out = append(x.out, resultComplete...)
 	}
-	out, meta, err := x.ts.Call(&x.call, x.out)
+	out, meta, err := x.tool.Call(&x.call, x.out)
 	if err != nil {
 		x.out = x.out[:mark]
 		if e, ok := errors.AsType[*Error](err); ok {

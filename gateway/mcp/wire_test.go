@@ -67,7 +67,9 @@ func (s *stub) AppendTools(dst, cursor []byte) ([]byte, string, bool, error) {
 	return append(dst, ']'), s.next, true, nil
 }
 
-func (s *stub) Tells() bool { return false }
+func (s *stub) Logs() bool { return false }
+
+func (s *stub) Toolset() Toolset { return s }
 
 func (s *stub) Permit(jsonscan.Value) bool { return s.name != "closed" }
 
@@ -83,7 +85,7 @@ func (s *stub) Listen(sub *Subscription) error {
 
 func (s *stub) Done(served Served) { s.done = append(s.done, served) }
 
-func (s *stub) Select(name []byte) ([]HeaderParam, bool, error) {
+func (s *stub) Tool(name []byte) (Tool, []HeaderParam, error) {
 	s.name = ""
 	switch string(name) {
 	case "echo":
@@ -96,11 +98,14 @@ func (s *stub) Select(name []byte) ([]HeaderParam, bool, error) {
 		s.name = "closed"
 	case "region":
 		s.name = "region"
-		return s.params, true, nil
+		return s, s.params, nil
 	case "brøken\n":
 		s.name = "echo"
 	}
-	return nil, s.name != "", nil
+	if s.name == "" {
+		return nil, nil, nil
+	}
+	return s, nil, nil
 }
 
 func (s *stub) Call(c *CallParams, dst []byte) (out, meta []byte, err error) {

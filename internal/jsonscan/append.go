@@ -133,20 +133,14 @@ func AppendMinified(dst, raw []byte) []byte {
 // empty one.
 func AppendSet(dst []byte, v Value, key string, value []byte) []byte {
 	dst = append(dst, '{')
+	mark := len(dst)
 	if value != nil {
 		dst = append(append(AppendStringOf(dst, key), ':'), value...)
 	}
-	first := value == nil
 	for it := v.Members(); it.Next(); {
-		if it.KeyEqual(key) {
-			continue
+		if !it.KeyEqual(key) {
+			dst = AppendMember(dst, mark, it.Key(), it.Value().Raw())
 		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(append(append(dst, '"'), it.Key()...), '"', ':')
-		dst = append(dst, it.Value().Raw()...)
 	}
 	return append(dst, '}')
 }

@@ -129,12 +129,8 @@ func (a *acceptor) tool(raw []byte) ([]byte, error) {
 			a.note(CodeHidden, a.at, remedyHidden, "a member with hidden characters in its name: \"%s\"", textfilter.Visible(string(m.KeyText(nil)), MaxServerTitle))
 			continue
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, '"'), m.Key()...), `":`...)
 		var err error
-		if out, err = a.member(out, string(m.KeyText(nil)), m.Value()); err != nil {
+		if out, err = a.member(jsonscan.AppendKey(out, 1, m.Key()), string(m.KeyText(nil)), m.Value()); err != nil {
 			return nil, err
 		}
 	}

@@ -139,19 +139,11 @@ func appendWith(dst []byte, v jsonscan.Value, write func(dst []byte, key string,
 		return append(dst, v.Raw()...)
 	}
 	dst = append(dst, '{')
-	first := true
+	mark := len(dst)
 	for it := v.Members(); it.Next(); {
-		mark := len(dst)
-		if !first {
-			dst = append(dst, ',')
+		if out := write(jsonscan.AppendKey(dst, mark, it.Key()), string(it.KeyText(nil)), it.Value()); out != nil {
+			dst = out
 		}
-		dst = append(append(append(dst, '"'), it.Key()...), '"', ':')
-		out := write(dst, string(it.KeyText(nil)), it.Value())
-		if out == nil {
-			dst = dst[:mark]
-			continue
-		}
-		dst, first = out, false
 	}
 	return append(dst, '}')
 }

@@ -228,11 +228,7 @@ func extra(v jsonscan.Value) json.RawMessage {
 		if known || it.KeyEqual("execution") { // tasks are not offered
 			continue
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, '"'), it.Key()...), `":`...)
-		out = jsonscan.AppendMinified(out, it.Value().Raw())
+		out = jsonscan.AppendMinified(jsonscan.AppendKey(out, 1, it.Key()), it.Value().Raw())
 	}
 	if len(out) == 1 {
 		return nil
