@@ -12,9 +12,11 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/fleetcmd"
 	"github.com/sluicegate/sluice/cmd/internal/plugincmd"
 	"github.com/sluicegate/sluice/cmd/internal/previewcmd"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/cmd/internal/workspacecmd"
 	"github.com/sluicegate/sluice/internal/nearest"
 )
 
@@ -95,7 +97,7 @@ over the Model Context Protocol at one toolset URL.
 	add("start", a.runCommand(), a.serveCommand(), a.doctorCommand(), a.versionCommand())
 	add("manage", a.addCommand(), a.toolsetCommand())
 	add("use", Command(&a.Session), a.callCommand(), a.searchCommand(), a.mcpCommand(), a.connectCommand())
-	add("operate", a.usageCommand(), a.logsCommand(), a.edgeCommand(), a.releaseCommand(), a.memberCommand(), a.tokenCommand(), a.grantCommand(), a.keyCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand())
+	add("operate", fleetcmd.Usage(&a.Session), fleetcmd.Logs(&a.Session), fleetcmd.Edge(&a.Session), fleetcmd.Release(&a.Session), workspacecmd.Member(&a.Session), workspacecmd.Token(&a.Session), workspacecmd.Grant(&a.Session), workspacecmd.Key(&a.Session), workspacecmd.Audit(&a.Session), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand())
 	add("build", a.connectorCommand(), a.openapiCommand(), plugincmd.Command(&a.Session))
 	add("build", previewcmd.Commands(&a.Session)...)
 	root.AddCommand(helpTopics()...)

@@ -229,3 +229,10 @@ func (a *app) connectorRemove(ctx context.Context, toolset, name string, draft b
 		}
 	})
 }
+
+// sayGranted tells what was granted because the operator named it.
+func (a *app) sayGranted(granted []string) {
+	for _, g := range granted {
+		a.Say("! this toolset may now call the private address %s, because you named it here", g)
+	}
+}

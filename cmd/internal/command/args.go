@@ -1,9 +1,14 @@
 package command
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 func Exactly(n int, what string) cobra.PositionalArgs {
@@ -30,4 +35,26 @@ func MustComplete(cmd *cobra.Command, flag string, values []string) {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
+}
+
+// ParseLabels reads labels written NAME=VALUE.
+func ParseLabels(pairs []string) (map[string]string, error) {
+	l := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		k, v, ok := strings.Cut(p, "=")
+		if !ok || k == "" || v == "" {
+			return nil, exit.Usagef("the label %s is not written NAME=VALUE", terminal.Printable(p))
+		}
+		l[k] = v
+	}
+	return l, nil
+}
+
+// LabelsText writes labels as the command line takes them.
+func LabelsText(l map[string]string) string {
+	pairs := make([]string, 0, len(l))
+	for _, k := range slices.Sorted(maps.Keys(l)) {
+		pairs = append(pairs, k+"="+l[k])
+	}
+	return strings.Join(pairs, ",")
 }

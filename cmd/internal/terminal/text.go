@@ -97,6 +97,9 @@ func Ago(t, now time.Time) string {
 	}
 }
 
+// Since writes how long ago something was, seen from now.
+func Since(t time.Time) string { return Ago(t, time.Now()) }
+
 // ShortDigest writes sha256:8c1e… with enough digits to tell versions apart.
 func ShortDigest(d string) string {
 	const shown = len("sha256:") + 12

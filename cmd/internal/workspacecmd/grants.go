@@ -1,10 +1,10 @@
-package main
+package workspacecmd
 
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,30 +14,37 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-func (a *app) grantCommand() *cobra.Command {
+var grants = command.Resource[admin.Grant]{
+	Path: "/v1/grants",
+	Name: func(g admin.Grant) string { return g.ID },
+	Columns: []terminal.Column[admin.Grant]{
+		{Header: "id", Value: func(g admin.Grant) string { return g.ID }},
+		{Header: "toolset", Value: func(g admin.Grant) string { return g.Toolset }},
+		{Header: "address", Value: func(g admin.Grant) string { return g.Address }},
+		{Header: "host", Value: func(g admin.Grant) string { return g.Host }},
+		{Header: "reason", Value: func(g admin.Grant) string { return g.Reason }, Wide: true},
+		{Header: "by", Value: func(g admin.Grant) string { return g.CreatedBy }, Wide: true},
+		{Header: "created", Value: func(g admin.Grant) string { return terminal.Since(g.CreatedAt) }},
+	},
+}
+
+// Grant is "sluice grant".
+func Grant(s *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "grant", Aliases: []string{"grants"}, Short: "List, make and revoke grants of private addresses",
 		Long: `List, make and revoke grants: each lets one toolset call one private address from this
 node. What an operator names on "sluice run" or "sluice add" is granted by that; every
 other private address is refused. Edges obey only their own --allow-private-upstreams.`,
 	}
-	cmd.AddCommand(a.grantList(), a.grantCreate(), a.grantRevoke())
+	cmd.AddCommand(grantList(s), grantCreate(s), grantRevoke(s))
 	return cmd
 }
 
-// sayGranted tells what was granted because the operator named it.
-func (a *app) sayGranted(granted []string) {
-	for _, g := range granted {
-		a.Say("! this toolset may now call the private address %s, because you named it here", g)
-	}
-}
-
-func (a *app) grantList() *cobra.Command {
+func grantList(s *command.Session) *cobra.Command {
 	var workspace string
 	cmd := &cobra.Command{
 		Use: "list [TOOLSET]", Aliases: []string{"ls"}, Short: "List grants of private addresses", Args: command.Between(0, 1, "at most one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c := a.Client()
 			q := url.Values{}
 			if len(args) == 1 {
 				q.Set("toolset", args[0])
@@ -45,27 +52,14 @@ func (a *app) grantList() *cobra.Command {
 			if workspace != "" {
 				q.Set("workspace", workspace)
 			}
-			items, raw, err := client.All[admin.Grant](cmd.Context(), c, "/v1/grants?"+q.Encode())
-			if err != nil {
-				return err
-			}
-			now := time.Now()
-			return terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.Grant]{
-				{Header: "id", Value: func(g admin.Grant) string { return g.ID }},
-				{Header: "toolset", Value: func(g admin.Grant) string { return g.Toolset }},
-				{Header: "address", Value: func(g admin.Grant) string { return g.Address }},
-				{Header: "host", Value: func(g admin.Grant) string { return g.Host }},
-				{Header: "reason", Value: func(g admin.Grant) string { return g.Reason }, Wide: true},
-				{Header: "by", Value: func(g admin.Grant) string { return g.CreatedBy }, Wide: true},
-				{Header: "created", Value: func(g admin.Grant) string { return terminal.Ago(g.CreatedAt, now) }},
-			}, func(g admin.Grant) string { return g.ID })
+			return grants.Show(cmd.Context(), s, grants.Path+"?"+q.Encode())
 		},
 	}
 	cmd.Flags().StringVar(&workspace, "workspace", "", "workspace of the toolsets (default: that of the token)")
 	return cmd
 }
 
-func (a *app) grantCreate() *cobra.Command {
+func grantCreate(s *command.Session) *cobra.Command {
 	in := admin.CreateGrant{}
 	cmd := &cobra.Command{
 		Use: "create TOOLSET ADDRESS", Short: "Let a toolset call a private address", Args: command.Exactly(2, "a toolset and an address"),
@@ -76,16 +70,11 @@ The node's own listeners and the addresses where clouds keep the credentials of 
 cannot be granted.`,
 		Example: "  sluice grant create petstore localhost:8080\n  sluice grant create petstore 10.1.2.3:443 --reason 'staging'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c := a.Client()
 			in.Toolset, in.Address = args[0], args[1]
-			var out admin.Grants
-			if err := c.Post(cmd.Context(), "/v1/grants", in, &out); err != nil {
-				return err
-			}
-			if len(out.Items) == 0 {
-				a.Say("%s needs no grant: it is public, or this node may call it anyway.", terminal.Printable(args[1]))
-			}
-			return a.Object(out, func(w io.Writer) {
+			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: grants.Path, In: in}, func(w io.Writer, out *admin.Grants) {
+				if len(out.Items) == 0 {
+					s.Say("%s needs no grant: it is public, or this node may call it anyway.", terminal.Printable(args[1]))
+				}
 				for _, g := range out.Items {
 					fmt.Fprintf(w, "%s  %s\n", g.ID, g.Address)
 				}
@@ -97,20 +86,19 @@ cannot be granted.`,
 	return cmd
 }
 
-func (a *app) grantRevoke() *cobra.Command {
+func grantRevoke(s *command.Session) *cobra.Command {
 	var workspace string
 	cmd := &cobra.Command{
 		Use: "revoke ID", Short: "Revoke a grant at once: its connections are closed", Args: command.Exactly(1, "one grant"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c := a.Client()
-			path := "/v1/grants/" + url.PathEscape(args[0])
+			path := grants.Path + "/" + url.PathEscape(args[0])
 			if workspace != "" {
 				path += "?workspace=" + url.QueryEscape(workspace)
 			}
-			if err := c.Delete(cmd.Context(), path, nil); err != nil {
+			if err := s.Client().Delete(cmd.Context(), path, nil); err != nil {
 				return err
 			}
-			a.Say("%s is revoked.", terminal.Printable(args[0]))
+			s.Say("%s is revoked.", terminal.Printable(args[0]))
 			return nil
 		},
 	}

@@ -1,4 +1,4 @@
-package main
+package fleetcmd
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +24,8 @@ type usageFlags struct {
 	limit       int
 }
 
-func (a *app) usageCommand() *cobra.Command {
+// Usage is "sluice usage".
+func Usage(s *command.Session) *cobra.Command {
 	var f usageFlags
 	cmd := &cobra.Command{
 		Use: "usage [TOOLSET]", Short: "Show calls, errors, latency and tokens", Args: command.Between(0, 1, "at most one toolset"),
@@ -40,7 +40,7 @@ when it is back.`,
 			if f.failures && f.samples {
 				return exit.Usagef("--errors and --samples are two lists; ask for one")
 			}
-			c := a.Client()
+			c := s.Client()
 			q := url.Values{"range": {f.since}}
 			if len(args) == 1 {
 				q.Set("toolset", args[0])
@@ -55,9 +55,9 @@ when it is back.`,
 					return err
 				}
 				if f.samples {
-					return a.usageSamples(&out)
+					return usageSamples(s, &out)
 				}
-				return a.usageCauses(&out)
+				return usageCauses(s, &out)
 			}
 			if len(f.by) == 0 {
 				f.by = []string{"toolset"}
@@ -70,7 +70,7 @@ when it is back.`,
 			if err := c.Get(cmd.Context(), "/v1/usage?"+q.Encode(), &out); err != nil {
 				return err
 			}
-			return a.usageTable(&out, f.by)
+			return usageTable(s, &out, f.by)
 		},
 	}
 	fs := cmd.Flags()
@@ -84,9 +84,9 @@ when it is back.`,
 	return cmd
 }
 
-func (a *app) usageTable(out *admin.UsageReportOutput, by []string) error {
+func usageTable(s *command.Session, out *admin.UsageReportOutput, by []string) error {
 	if len(out.Groups) == 0 {
-		a.Say("Nothing was called since %s.", out.From.Local().Format("2006-01-02 15:04"))
+		s.Say("Nothing was called since %s.", out.From.Local().Format("2006-01-02 15:04"))
 	}
 	var columns []terminal.Column[admin.UsageGroup]
 	for _, name := range by {
@@ -120,7 +120,7 @@ func (a *app) usageTable(out *admin.UsageReportOutput, by []string) error {
 		}
 		return fmt.Sprintf("%.0f%%", 100-100*float64(n.TokensAfter)/float64(n.TokensBefore))
 	})
-	return terminal.List(&a.Terminal, out.Groups, nil, columns, func(g admin.UsageGroup) string {
+	return terminal.List(&s.Terminal, out.Groups, nil, columns, func(g admin.UsageGroup) string {
 		return cmp.Or(g.Tool, g.Toolset, g.ToolsetID, g.Outcome, g.Credential)
 	})
 }
@@ -128,11 +128,11 @@ func (a *app) usageTable(out *admin.UsageReportOutput, by []string) error {
 // milliseconds shows three digits.
 func milliseconds(ms float64) string { return strconv.FormatFloat(ms, 'g', 3, 64) }
 
-func (a *app) usageCauses(out *admin.UsageErrors) error {
+func usageCauses(s *command.Session, out *admin.UsageErrors) error {
 	if len(out.Causes) == 0 {
-		a.Say("No call failed since %s.", out.From.Local().Format("2006-01-02 15:04"))
+		s.Say("No call failed since %s.", out.From.Local().Format("2006-01-02 15:04"))
 	}
-	return terminal.List(&a.Terminal, out.Causes, nil, []terminal.Column[admin.UsageCause]{
+	return terminal.List(&s.Terminal, out.Causes, nil, []terminal.Column[admin.UsageCause]{
 		{Header: "toolset", Value: func(c admin.UsageCause) string { return cmp.Or(c.Toolset, c.ToolsetID) }},
 		{Header: "tool", Value: func(c admin.UsageCause) string { return c.Tool }},
 		{Header: "cause", Value: func(c admin.UsageCause) string { return c.Cause }},
@@ -140,13 +140,12 @@ func (a *app) usageCauses(out *admin.UsageErrors) error {
 	}, func(c admin.UsageCause) string { return c.Cause })
 }
 
-func (a *app) usageSamples(out *admin.UsageErrors) error {
+func usageSamples(s *command.Session, out *admin.UsageErrors) error {
 	if len(out.Samples) == 0 {
-		a.Say("No call that failed since %s was kept.", out.From.Local().Format("2006-01-02 15:04"))
+		s.Say("No call that failed since %s was kept.", out.From.Local().Format("2006-01-02 15:04"))
 	}
-	now := time.Now()
-	return terminal.List(&a.Terminal, out.Samples, nil, []terminal.Column[admin.UsageSample]{
-		{Header: "when", Value: func(s admin.UsageSample) string { return terminal.Ago(s.At, now) }},
+	return terminal.List(&s.Terminal, out.Samples, nil, []terminal.Column[admin.UsageSample]{
+		{Header: "when", Value: func(s admin.UsageSample) string { return terminal.Since(s.At) }},
 		{Header: "toolset", Value: func(s admin.UsageSample) string { return cmp.Or(s.Toolset, s.ToolsetID) }},
 		{Header: "tool", Value: func(s admin.UsageSample) string { return s.Tool }},
 		{Header: "cause", Value: func(s admin.UsageSample) string { return s.Cause }},

@@ -1,4 +1,4 @@
-package main
+package workspacecmd
 
 import (
 	"encoding/json"
@@ -21,13 +21,14 @@ import (
 // maxAuditRecords that --limit may ask for.
 const maxAuditRecords = 100_000
 
-func (a *app) auditCommand() *cobra.Command {
+// Audit is "sluice audit".
+func Audit(s *command.Session) *cobra.Command {
 	cmd := &cobra.Command{Use: "audit", Short: "Read the audit log, and check that it is whole"}
-	cmd.AddCommand(a.auditList(), a.auditHead(), a.auditVerify())
+	cmd.AddCommand(auditList(s), auditHead(s), auditVerify(s))
 	return cmd
 }
 
-func (a *app) auditList() *cobra.Command {
+func auditList(s *command.Session) *cobra.Command {
 	limit := 50
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List who changed what, newest first", Args: command.Exactly(0, "no arguments"),
@@ -35,12 +36,12 @@ func (a *app) auditList() *cobra.Command {
 			if limit < 1 || limit > maxAuditRecords {
 				return exit.Usagef("--limit is 1 to %d", maxAuditRecords)
 			}
-			c := a.Client()
+			c := s.Client()
 			items, raw, err := client.First[admin.AuditRecord](cmd.Context(), c, "/v1/audit", limit)
 			if err != nil {
 				return err
 			}
-			return terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.AuditRecord]{
+			return terminal.List(&s.Terminal, items, raw, []terminal.Column[admin.AuditRecord]{
 				{Header: "time", Value: func(r admin.AuditRecord) string { return r.Time.Local().Format(time.DateTime) }},
 				{Header: "action", Value: func(r admin.AuditRecord) string { return r.Action }},
 				{Header: "resource", Value: func(r admin.AuditRecord) string { return r.Resource }},
@@ -54,24 +55,24 @@ func (a *app) auditList() *cobra.Command {
 	return cmd
 }
 
-func (a *app) auditHead() *cobra.Command {
+func auditHead(s *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "head", Short: "Print the signed head of the audit log, to keep on another machine", Args: command.Exactly(0, "no arguments"),
 		Long: `Print number and hash of the newest record of the audit log, signed by the release
 key (a DSSE envelope). Kept on another machine, it shows later whether records were
 removed or changed since: sluice audit verify --head FILE.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := a.Client()
+			c := s.Client()
 			var out admin.AuditHead
 			if err := c.Get(cmd.Context(), "/v1/audit/head", &out); err != nil {
 				return err
 			}
-			return a.WriteResult(append(out.Envelope, '\n'))
+			return s.WriteResult(append(out.Envelope, '\n'))
 		},
 	}
 }
 
-func (a *app) auditVerify() *cobra.Command {
+func auditVerify(s *command.Session) *cobra.Command {
 	var head string
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Check that no record of the audit log was changed or removed", Args: command.Exactly(0, "no arguments"),
@@ -90,12 +91,12 @@ or with --head one that was kept elsewhere. Exits with 7 when something is wrong
 				}
 				in.Head = b
 			}
-			c := a.Client()
+			c := s.Client()
 			var out admin.VerifiedAudit
 			if err := c.Post(cmd.Context(), "/v1/audit/verify", in, &out); err != nil {
 				return err
 			}
-			err := a.Object(out, func(w io.Writer) {
+			err := s.Object(out, func(w io.Writer) {
 				if out.OK {
 					fmt.Fprintf(w, "✓ %s, none changed or removed\n", terminal.Plural(int(min(out.Records, 1<<50)), "record"))
 				}

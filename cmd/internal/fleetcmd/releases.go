@@ -1,9 +1,9 @@
-package main
+package fleetcmd
 
 import (
 	"encoding/json"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -14,49 +14,47 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-func (a *app) releaseCommand() *cobra.Command {
+// Release is "sluice release".
+func Release(s *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "release", Aliases: []string{"releases"}, Short: "Show the newest releases, and resume publishing when it is stopped", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := a.Client()
+			c := s.Client()
 			items, raw, err := client.All[admin.Release](cmd.Context(), c, "/v1/releases")
 			if err != nil {
 				return err
 			}
-			return a.showReleases(items, raw)
+			return showReleases(s, items, raw)
 		},
 	}
-	cmd.AddCommand(a.releaseResume())
+	cmd.AddCommand(releaseResume(s))
 	return cmd
 }
 
 // showReleases lists releases; raw are the same as the API answered them, or nil.
-func (a *app) showReleases(items []admin.Release, raw []json.RawMessage) error {
-	now := time.Now()
-	err := terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.Release]{
-		{Header: "group", Value: func(r admin.Release) string { return r.Group }},
-		{Header: "release", Value: func(r admin.Release) string { return fmt.Sprintf("%d.%d", r.Epoch, r.Revision) }},
-		{Header: "toolsets", Value: func(r admin.Release) string { return terminal.Thousands(r.Toolsets) }},
-		{Header: "issued", Value: func(r admin.Release) string { return terminal.Ago(r.Issued, now) }},
-		{Header: "digest", Value: func(r admin.Release) string { return terminal.ShortDigest(r.Digest) }, Wide: true},
-		{Header: "publishing", Value: func(r admin.Release) string {
-			if r.Stopped != "" {
-				return "stopped"
-			}
-			return "on"
-		}},
-	}, func(r admin.Release) string { return r.Group })
-	for _, r := range items {
-		if r.Stopped != "" {
-			a.Say("%s", terminal.Printable(r.Stopped))
-			a.Say("  %s", terminal.Printable(r.Remedy))
-			break // the others say the same
-		}
+func showReleases(s *command.Session, items []admin.Release, raw []json.RawMessage) error {
+	err := terminal.List(&s.Terminal, items, raw, releaseColumns, func(r admin.Release) string { return r.Group })
+	if i := slices.IndexFunc(items, func(r admin.Release) bool { return r.Stopped != "" }); i >= 0 { // the others say the same
+		s.Say("%s\n  %s", terminal.Printable(items[i].Stopped), terminal.Printable(items[i].Remedy))
 	}
 	return err
 }
 
-func (a *app) releaseResume() *cobra.Command {
+var releaseColumns = []terminal.Column[admin.Release]{
+	{Header: "group", Value: func(r admin.Release) string { return r.Group }},
+	{Header: "release", Value: func(r admin.Release) string { return fmt.Sprintf("%d.%d", r.Epoch, r.Revision) }},
+	{Header: "toolsets", Value: func(r admin.Release) string { return terminal.Thousands(r.Toolsets) }},
+	{Header: "issued", Value: func(r admin.Release) string { return terminal.Since(r.Issued) }},
+	{Header: "digest", Value: func(r admin.Release) string { return terminal.ShortDigest(r.Digest) }, Wide: true},
+	{Header: "publishing", Value: func(r admin.Release) string {
+		if r.Stopped != "" {
+			return "stopped"
+		}
+		return "on"
+	}},
+}
+
+func releaseResume(s *command.Session) *cobra.Command {
 	var in admin.ResumeRequest
 	cmd := &cobra.Command{
 		Use: "resume", Short: "Publish the records as they are although they are older than the newest release", Args: command.Exactly(0, "no arguments"),
@@ -69,12 +67,12 @@ new epoch: what was published after them is given up. The reason is audited.`,
 			if in.Reason == "" {
 				return exit.Usagef("say why with --reason; it is audited")
 			}
-			c := a.Client()
+			c := s.Client()
 			var out admin.List[admin.Release]
 			if err := c.Post(cmd.Context(), "/v1/releases/resume", in, &out); err != nil {
 				return err
 			}
-			return a.showReleases(out.Items, nil)
+			return showReleases(s, out.Items, nil)
 		},
 	}
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "why, for the audit log")

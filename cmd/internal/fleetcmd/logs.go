@@ -1,4 +1,4 @@
-package main
+package fleetcmd
 
 import (
 	"cmp"
@@ -39,7 +39,8 @@ type logFlags struct {
 	limit                                            int
 }
 
-func (a *app) logsCommand() *cobra.Command {
+// Logs is "sluice logs".
+func Logs(s *command.Session) *cobra.Command {
 	var f logFlags
 	cmd := &cobra.Command{
 		Use: "logs [TOOLSET | show CALL | capture TOOLSET [off|errors|all]]", Short: "Show the calls of tools", Args: command.Between(0, 3, "a toolset, or what to do"),
@@ -60,9 +61,9 @@ keeps the arguments and answers of calls from then on, redacted and cut at 4 KB;
 			ctx := cmd.Context()
 			switch {
 			case len(args) == 2 && args[0] == "show":
-				return a.showLoggedCall(ctx, args[1])
+				return showLoggedCall(s, ctx, args[1])
 			case len(args) >= 2 && args[0] == "capture":
-				return a.logCapture(ctx, args[1:])
+				return logCapture(s, ctx, args[1:])
 			case len(args) > 1:
 				return exit.Usagef("%q is not something to do with logs\nusage: %s", args[0], cmd.UseLine())
 			}
@@ -70,7 +71,7 @@ keeps the arguments and answers of calls from then on, redacted and cut at 4 KB;
 			if err != nil {
 				return err
 			}
-			c := a.Client()
+			c := s.Client()
 			if f.follow {
 				since, limit := "", 0
 				if cmd.Flags().Changed("since") {
@@ -79,9 +80,9 @@ keeps the arguments and answers of calls from then on, redacted and cut at 4 KB;
 				if cmd.Flags().Changed("limit") {
 					limit = f.limit
 				}
-				return a.followLogs(ctx, c, q, since, limit)
+				return followLogs(s, ctx, c, q, since, limit)
 			}
-			return a.listLogs(ctx, c, q, f.limit)
+			return listLogs(s, ctx, c, q, f.limit)
 		},
 	}
 	fs := cmd.Flags()
@@ -136,7 +137,7 @@ func (f *logFlags) query(args []string) (url.Values, error) {
 }
 
 // listLogs shows the newest calls, as many pages as they take.
-func (a *app) listLogs(ctx context.Context, c *client.Client, q url.Values, limit int) error {
+func listLogs(s *command.Session, ctx context.Context, c *client.Client, q url.Values, limit int) error {
 	var items []admin.LoggedCall
 	omitted, cursor := uint64(0), ""
 	for len(items) < limit {
@@ -154,21 +155,21 @@ func (a *app) listLogs(ctx context.Context, c *client.Client, q url.Values, limi
 		}
 	}
 	if len(items) == 0 {
-		a.Say("There is no such call in the log.")
+		s.Say("There is no such call in the log.")
 	}
 	if omitted > 0 {
-		a.Say("%d more calls are counted (sluice usage) and not in the log: a node logs 4,096 in ten seconds.", omitted)
+		s.Say("%d more calls are counted (sluice usage) and not in the log: a node logs 4,096 in ten seconds.", omitted)
 	}
-	return terminal.List(&a.Terminal, items, nil, logColumns(), func(l admin.LoggedCall) string { return l.ID })
+	return terminal.List(&s.Terminal, items, nil, logColumns(), func(l admin.LoggedCall) string { return l.ID })
 }
 
 // followLogs shows calls as they arrive, until it is interrupted or has shown limit
 // (0: without end). With a range it begins with the calls of that range.
-func (a *app) followLogs(ctx context.Context, c *client.Client, q url.Values, since string, limit int) error {
+func followLogs(s *command.Session, ctx context.Context, c *client.Client, q url.Values, since string, limit int) error {
 	shown := 0
 	show := func(items []admin.LoggedCall) (done bool, err error) {
 		for i := range items {
-			if err := a.logLine(&items[i]); err != nil {
+			if err := logLine(s, &items[i]); err != nil {
 				return true, err
 			}
 			if shown++; shown == limit {
@@ -185,7 +186,7 @@ func (a *app) followLogs(ctx context.Context, c *client.Client, q url.Values, si
 			return err
 		}
 		if since != "" {
-			before, err := a.callsBefore(ctx, c, q, since, page.Next)
+			before, err := callsBefore(s, ctx, c, q, since, page.Next)
 			if err != nil {
 				return err
 			}
@@ -204,7 +205,7 @@ func (a *app) followLogs(ctx context.Context, c *client.Client, q url.Values, si
 
 // callsBefore is the newest page of calls of a range that arrived up to a place in the
 // log, oldest first.
-func (a *app) callsBefore(ctx context.Context, c *client.Client, follow url.Values, since, place string) ([]admin.LoggedCall, error) {
+func callsBefore(s *command.Session, ctx context.Context, c *client.Client, follow url.Values, since, place string) ([]admin.LoggedCall, error) {
 	q := maps.Clone(follow)
 	q.Del("wait")
 	q.Set("range", since)
@@ -226,18 +227,18 @@ func (a *app) callsBefore(ctx context.Context, c *client.Client, follow url.Valu
 
 // logLine shows one call of --follow: lists are aligned when they are whole, and this
 // one never is.
-func (a *app) logLine(l *admin.LoggedCall) error {
-	switch a.Format {
+func logLine(s *command.Session, l *admin.LoggedCall) error {
+	switch s.Format {
 	case "json":
 		b, err := terminal.EncodeJSON(l)
 		if err != nil {
 			return err
 		}
-		return a.WriteDocument(terminal.SelectMembers(b, a.Fields))
+		return s.WriteDocument(terminal.SelectMembers(b, s.Fields))
 	case "name":
-		return a.WriteResult([]byte(l.ID + "\n"))
+		return s.WriteResult([]byte(l.ID + "\n"))
 	}
-	return a.Object(l, func(w io.Writer) {
+	return s.Object(l, func(w io.Writer) {
 		fmt.Fprintf(w, "%s  %-16s %-24s %-32s %8s ms  %6d tokens  %s\n", l.At.Local().Format("15:04:05.000"), terminal.Printable(outcomeText(l)),
 			terminal.Printable(cmp.Or(l.Toolset, l.ToolsetID)), terminal.Printable(l.Tool), milliseconds(l.Duration.TotalMs), l.Tokens.After, terminal.Printable(callerText(l)))
 	})
@@ -258,10 +259,9 @@ func callerText(l *admin.LoggedCall) string {
 }
 
 func logColumns() []terminal.Column[admin.LoggedCall] {
-	now := time.Now()
 	return []terminal.Column[admin.LoggedCall]{
 		{Header: "call", Wide: true, Value: func(l admin.LoggedCall) string { return l.ID }},
-		{Header: "when", Value: func(l admin.LoggedCall) string { return terminal.Ago(l.At, now) }},
+		{Header: "when", Value: func(l admin.LoggedCall) string { return terminal.Since(l.At) }},
 		{Header: "toolset", Value: func(l admin.LoggedCall) string { return cmp.Or(l.Toolset, l.ToolsetID) }},
 		{Header: "tool", Value: func(l admin.LoggedCall) string { return l.Tool }},
 		{Header: "outcome", Value: func(l admin.LoggedCall) string { return outcomeText(&l) }},
@@ -277,13 +277,13 @@ func logColumns() []terminal.Column[admin.LoggedCall] {
 }
 
 // showLoggedCall shows one call, with what was captured.
-func (a *app) showLoggedCall(ctx context.Context, id string) error {
-	c := a.Client()
+func showLoggedCall(s *command.Session, ctx context.Context, id string) error {
+	c := s.Client()
 	var out admin.CallDetail
 	if err := c.Get(ctx, "/v1/calls/"+url.PathEscape(id), &out); err != nil {
 		return err
 	}
-	return a.Object(out, func(w io.Writer) {
+	return s.Object(out, func(w io.Writer) {
 		d := &out.Duration
 		fmt.Fprintf(w, "%s  %s\n%s %s, revision %d: %s", out.ID, out.At.Local().Format("2006-01-02 15:04:05.000"), terminal.Printable(cmp.Or(out.Toolset, out.ToolsetID)),
 			terminal.Printable(out.Tool), out.Revision, terminal.Printable(out.Outcome))
@@ -306,8 +306,8 @@ func (a *app) showLoggedCall(ctx context.Context, id string) error {
 }
 
 // logCapture shows or sets what the log keeps of a toolset's calls.
-func (a *app) logCapture(ctx context.Context, args []string) error {
-	c, t, _, err := a.Toolset(ctx, args[0])
+func logCapture(s *command.Session, ctx context.Context, args []string) error {
+	c, t, _, err := s.Toolset(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func (a *app) logCapture(ctx context.Context, args []string) error {
 	if _, err := c.Do(ctx, call); err != nil {
 		return err
 	}
-	return a.Object(out, func(w io.Writer) {
+	return s.Object(out, func(w io.Writer) {
 		what := map[string]string{"errors": "calls that failed", "all": "every call"}[out.Capture]
 		if what == "" {
 			fmt.Fprintf(w, "%s: arguments and answers are not kept\n", t.Slug)

@@ -1,0 +1,77 @@
+package fleetcmd
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
+)
+
+var edges = command.Resource[admin.Edge]{
+	Path: "/v1/edges", Empty: "There are no edges yet. Invite one: sluice edge token",
+	Name: func(e admin.Edge) string { return e.Name },
+	Columns: []terminal.Column[admin.Edge]{
+		{Header: "name", Value: func(e admin.Edge) string { return e.Name }},
+		{Header: "id", Value: func(e admin.Edge) string { return e.ID }, Wide: true},
+		{Header: "state", Value: func(e admin.Edge) string { return e.State }},
+		{Header: "release", Value: func(e admin.Edge) string { return fmt.Sprintf("%d.%d", e.Epoch, e.Revision) }},
+		{Header: "lag", Value: func(e admin.Edge) string { return strconv.FormatUint(e.Lag, 10) }},
+		{Header: "toolsets", Value: func(e admin.Edge) string { return terminal.Thousands(e.Toolsets) }},
+		{Header: "labels", Value: func(e admin.Edge) string { return command.LabelsText(e.Labels) }},
+		{Header: "version", Value: func(e admin.Edge) string { return e.Version }, Wide: true},
+		{Header: "seen", Value: func(e admin.Edge) string { return terminal.Since(e.LastSeen) }},
+		{Header: "errors", Value: func(e admin.Edge) string { return strings.Join(e.Errors, "; ") }},
+	},
+}
+
+// Edge is "sluice edge".
+func Edge(s *command.Session) *cobra.Command {
+	cmd := &cobra.Command{Use: "edge", Aliases: []string{"edges"}, Short: "List, invite and revoke the edges of a control plane"}
+	cmd.AddCommand(edges.List(s, "List edges: what they serve, how far behind they are, what is wrong"), edgeToken(s),
+		edges.Remove(s, "revoke EDGE", "Revoke an edge: it gets nothing more", "one edge",
+			"%s is revoked. It serves what it has until it stops; if the machine is lost, rotate the keys it had: sluice toolset auth TOOLSET set"))
+	return cmd
+}
+
+func edgeToken(s *command.Session) *cobra.Command {
+	var labels []string
+	var name string
+	var everyone bool
+	var uses uint64
+	var ttl time.Duration
+	cmd := &cobra.Command{
+		Use: "token", Aliases: []string{"invite"}, Short: "Make a join token: a node enrols with it once",
+		Long: `Make a join token and write it to stdout. It is shown once. Put it into a file on
+the new node, readable by its owner only:
+
+  sluice serve --role edge --control-plane URL --join-token-file FILE --data DIR
+
+Labels choose what the edge serves: a toolset goes to the edges that have all labels
+of the toolset ("sluice toolset labels"); one without labels goes to every edge.`,
+		Args: command.Exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := command.ParseLabels(labels)
+			if err != nil {
+				return err
+			}
+			in := admin.CreateJoinToken{Name: name, Labels: l, AllWorkspaces: everyone, MaxUses: uses, TTLSeconds: int64(ttl / time.Second)}
+			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: edges.Path + "/join-tokens", In: in}, func(w io.Writer, t *admin.JoinToken) { fmt.Fprintln(w, t.Token) })
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringSliceVar(&labels, "label", nil, "label of the edges that join with it, NAME=VALUE")
+	fs.StringVar(&name, "name", "", "name of the token in lists")
+	fs.BoolVar(&everyone, "all-workspaces", false, "the edges serve every workspace (operator only)")
+	fs.Uint64Var(&uses, "uses", 1, "how many nodes may join with it")
+	fs.DurationVar(&ttl, "ttl", 24*time.Hour, "how long it is good")
+	return cmd
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) toolsetLabels() *cobra.Command {
+	var clearAll bool
+	cmd := &cobra.Command{
+		Use: "labels TOOLSET [NAME=VALUE …]", Short: "Show or choose the edges a toolset goes to",
+		Long: "Show or set the labels of a toolset. It goes to the edges that have all of them; without labels it goes to every edge.",
+		Args: command.Between(1, -1, "a toolset and labels"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := command.ParseLabels(args[1:])
+			if err != nil {
+				return err
+			}
+			c := a.Client()
+			call := client.Call{Method: http.MethodGet, Path: "/v1/toolsets/" + url.PathEscape(args[0]) + "/labels"}
+			if len(l) > 0 || clearAll {
+				call.Method, call.In = http.MethodPut, admin.LabelsBody{Labels: l}
+			}
+			var out admin.LabelsBody
+			call.Out = &out
+			if _, err := c.Do(cmd.Context(), call); err != nil {
+				return err
+			}
+			return a.Object(out, func(w io.Writer) {
+				if text := command.LabelsText(out.Labels); text != "" {
+					fmt.Fprintln(w, text)
+				} else {
+					fmt.Fprintln(w, "no labels: every edge")
+				}
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&clearAll, "clear", false, "take all labels off")
+	return cmd
+}
