@@ -3,8 +3,8 @@
 // talks to them.
 //
 // There is one file for each subcommand. config.go is the only place that reads
-// the environment and configuration files; wire.go joins the packages into a
-// running node. Nothing here decides how a specification is read, a call is made
+// the environment and configuration files; package node joins the packages into
+// a running node. Nothing here decides how a specification is read, a call is made
 // or a release is signed: those are packages of their own.
 //
 // The result of a command goes to stdout, everything else to stderr. What the

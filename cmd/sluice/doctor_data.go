@@ -272,3 +272,23 @@ func (d *doctor) releases(ctx context.Context, kept oci.Backend, keyFile string,
 		}
 	}
 }
+
+// keyring checks that the key-encryption keys can be had.
+func (d *doctor) keyring(plain, wrapped string) {
+	o := d.kek("")
+	_, plainErr := os.Stat(plain)
+	_, wrappedErr := os.Stat(wrapped)
+	switch {
+	case len(o.Command) > 0 && wrappedErr == nil:
+		ring, err := o.Open(plain, wrapped)
+		if err != nil {
+			d.failErr("key command", err)
+			return
+		}
+		d.ok("key command", "unwraps %s", terminal.Plural(len(ring.IDs()), "key"))
+	case wrappedErr == nil:
+		d.warn("key command", "the keys are wrapped by a command, which was not tried", "set SLUICE_KEK_COMMAND, or kek-command in the configuration file, and look again")
+	case plainErr == nil && !o.Value.IsZero():
+		d.warn("keys", "SLUICE_MASTER_KEY is set, and there is a key file too", "remove "+plain+" when everything is sealed under the key of the environment")
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
+	"github.com/sluicegate/sluice/cmd/internal/node"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -94,9 +95,9 @@ func (a *app) liveOf(args []string) (liveTarget, error) {
 		}
 		return ""
 	}
-	listen, cert, key := cmp.Or(flag("admin-listen"), other.Config.AdminListen, config.DefaultAdminListen), flag("admin-tls-cert"), flag("admin-tls-key")
-	if flag("role") == roleEdge {
-		listen, cert = cmp.Or(flag("ops-listen"), defaultOpsListen), ""
+	listen, cert, key := cmp.Or(flag("admin-listen"), other.Config.AdminListen, node.DefaultAdminListen), flag("admin-tls-cert"), flag("admin-tls-key")
+	if flag("role") == string(node.RoleEdge) {
+		listen, cert = cmp.Or(flag("ops-listen"), node.DefaultOperationsListen), ""
 	}
 	if _, port, err := net.SplitHostPort(listen); err != nil || port == "0" {
 		return other.liveIn(other.DataDir()) // only the node knows

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,10 +25,11 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/node"
 	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/cmd/sluice/demo"
-	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // gcPercent is the heap's growth between two garbage collections of a node, unless
@@ -58,8 +60,8 @@ const everything = "all"
 
 func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.listen, "listen", "", "address of the gateway (default "+config.DefaultListen+")")
-	fs.StringVar(&f.adminListen, "admin-listen", "", "address of the admin API (default "+config.DefaultAdminListen+")")
+	fs.StringVar(&f.listen, "listen", "", "address of the gateway (default "+node.DefaultListen+")")
+	fs.StringVar(&f.adminListen, "admin-listen", "", "address of the admin API (default "+node.DefaultAdminListen+")")
 	fs.StringVar(&f.adminCert, "admin-tls-cert", "", "certificate file of the admin API, needed beyond loopback")
 	fs.StringVar(&f.adminKey, "admin-tls-key", "", "key file of the admin API")
 	fs.StringVar(&f.publicURL, "public-url", "", "URL at which clients reach the gateway")
@@ -79,53 +81,48 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 }
 
 // options makes the options of a node: flags win over the configuration file.
-func (f *nodeFlags) options(a *app, level string) (o nodeOptions, err error) {
+func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 	c := a.Config
-	o = nodeOptions{
-		data: a.DataDir(), listen: cmp.Or(f.listen, c.Listen, config.DefaultListen), adminListen: cmp.Or(f.adminListen, c.AdminListen, config.DefaultAdminListen),
-		adminCert: f.adminCert, adminKey: f.adminKey, publicURL: strings.TrimSuffix(cmp.Or(f.publicURL, c.PublicURL), "/"), grace: f.shutdown, spec: a.SpecLimits(),
+	o = node.Options{Data: a.DataDir(), Version: versionOrDevel(), Grace: f.shutdown}
+	o.Gateway = node.GatewayOptions{
+		Listen: cmp.Or(f.listen, c.Listen), PublicURL: strings.TrimSuffix(cmp.Or(f.publicURL, c.PublicURL), "/"),
+		Conns: cmp.Or(f.conns, c.MaxConnections), ConnsPerAddress: cmp.Or(f.connsPerAddr, c.MaxConnectionsPerAddress),
 	}
-	if o.grace == 0 {
-		o.grace = time.Duration(c.ShutdownTimeout)
+	o.Admin = node.AdminOptions{
+		Listen: cmp.Or(f.adminListen, c.AdminListen), Certificate: f.adminCert, Key: f.adminKey,
+		PublicURL: strings.TrimSuffix(cmp.Or(f.adminPublicURL, c.AdminPublicURL), "/"), SpecLimits: a.SpecLimits(),
 	}
-	if o.grace == 0 {
-		o.grace = gateway.DefaultDrain
+	if o.Grace == 0 {
+		o.Grace = time.Duration(c.ShutdownTimeout)
 	}
-	if o.conns, o.connsPerAddr = f.conns, f.connsPerAddr; o.conns == 0 {
-		o.conns = c.MaxConnections
-	}
-	if o.connsPerAddr == 0 {
-		o.connsPerAddr = c.MaxConnectionsPerAddress
-	}
-	if o.conns < 0 || o.connsPerAddr < 0 {
+	if o.Gateway.Conns < 0 || o.Gateway.ConnsPerAddress < 0 {
 		return o, exit.Usagef("--max-connections and --max-connections-per-address are numbers from 1 on")
 	}
-	if (o.adminCert == "") != (o.adminKey == "") {
+	if (f.adminCert == "") != (f.adminKey == "") {
 		return o, exit.Usagef("--admin-tls-cert and --admin-tls-key belong together")
 	}
-	if o.adminCert != "" {
-		if _, err := tls.LoadX509KeyPair(o.adminCert, o.adminKey); err != nil {
+	if f.adminCert != "" {
+		if _, err := tls.LoadX509KeyPair(f.adminCert, f.adminKey); err != nil {
 			return o, exit.Usagef("the certificate of the admin API cannot be used: %s", err)
 		}
 	}
-	if o.publicURL != "" {
-		u, err := url.Parse(o.publicURL)
+	if public := o.Gateway.PublicURL; public != "" {
+		u, err := url.Parse(public)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
-			return o, exit.Usagef("--public-url %s is not an http or https URL", terminal.Printable(o.publicURL))
+			return o, exit.Usagef("--public-url %s is not an http or https URL", terminal.Printable(public))
 		}
 	}
-	if o.pluginGrace, err = a.PluginGrace(); err != nil {
-		return o, err
-	}
-	if o.suggest, err = a.suggester(f.suggest); err != nil {
-		return o, err
-	}
-	o.adminPublicURL = strings.TrimSuffix(cmp.Or(f.adminPublicURL, c.AdminPublicURL), "/")
-	if o.adminPublicURL != "" {
-		u, err := url.Parse(o.adminPublicURL)
+	if public := o.Admin.PublicURL; public != "" {
+		u, err := url.Parse(public)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
-			return o, exit.Usagef("--admin-public-url %s is not scheme and host, as in https://sluice.example.com", terminal.Printable(o.adminPublicURL))
+			return o, exit.Usagef("--admin-public-url %s is not scheme and host, as in https://sluice.example.com", terminal.Printable(public))
 		}
+	}
+	if o.Upstreams.PluginGrace, err = a.PluginGrace(); err != nil {
+		return o, err
+	}
+	if o.Admin.Suggest, err = a.suggester(f.suggest); err != nil {
+		return o, err
 	}
 	networks := f.allowPrivate
 	if networks == nil {
@@ -133,23 +130,48 @@ func (f *nodeFlags) options(a *app, level string) (o nodeOptions, err error) {
 	}
 	for _, n := range networks {
 		if n == everything {
-			o.allowPrivate = true
+			o.Upstreams.AllowPrivate = true
 			continue
 		}
 		p, err := netip.ParsePrefix(n)
 		if err != nil {
 			return o, exit.Usagef("--allow-private-upstreams=%s is not a network such as 10.0.0.0/8", terminal.Printable(n))
 		}
-		o.allow = append(o.allow, p)
+		o.Upstreams.Allow = append(o.Upstreams.Allow, p)
 	}
-	logger, err := a.logger(cmp.Or(f.logFormat, c.LogFormat, "auto"), cmp.Or(f.logLevel, c.LogLevel, level))
-	o.kek = a.kekOptions("")
-	o.logger, o.openArtifacts = logger, a.artifactsAt(artifacts.Places{Blobs: c.Blobs, Registry: c.Registry}, logger)
+	o.Logger, err = a.logger(cmp.Or(f.logFormat, c.LogFormat, "auto"), cmp.Or(f.logLevel, c.LogLevel, level))
+	o.Records.Keys, o.Records.Artifacts = a.kek(""), a.artifactsAt(artifacts.Places{Blobs: c.Blobs, Registry: c.Registry}, o.Logger)
 	if a.Env.Getenv("GOGC") == "" {
 		debug.SetGCPercent(startGCPercent)
-		o.gcPercent = gcPercent
+		o.GCPercent = gcPercent
 	}
 	return o, err
+}
+
+// suggester reads where the model is: flags win over the configuration file, all
+// three or none, so that a key never goes to another endpoint than it was given for.
+func (a *app) suggester(f config.Suggest) (node.Model, error) {
+	if f == (config.Suggest{}) {
+		f = a.Config.Suggest
+	}
+	switch {
+	case f == (config.Suggest{}):
+		return node.Model{}, nil
+	case f.URL == "" || f.Model == "":
+		return node.Model{}, exit.Usagef("--suggest-url and --suggest-model belong together")
+	}
+	o := node.Model{URL: f.URL, Name: f.Model}
+	var err error
+	if f.KeyFile != "" {
+		o.Key, err = a.ReadSecretFile(f.KeyFile)
+	}
+	return o, err
+}
+
+// kek says where the key-encryption keys are: a flag, else the environment, else the
+// configuration.
+func (a *app) kek(flag string) node.KEK {
+	return node.KEK{Value: a.Env.MasterKey, Command: strings.Fields(cmp.Or(flag, a.Env.KEK, a.Config.KEKCommand))}
 }
 
 // logger writes to stderr.
@@ -211,14 +233,19 @@ type runner struct {
 	add     *addFlags
 	sources []string
 	demo    bool
-	node    *node
-	gate    gate
+	node    *node.Node
+	added   atomic.Bool // the specifications of the command line
 }
 
-func (r *runner) run(ctx context.Context, o nodeOptions) error {
-	r.Say("sluice %s   data in %s", versionOrDevel(), o.data)
-	o.ready = r.gate.ready
-	n, err := newNode(ctx, o)
+func (r *runner) run(ctx context.Context, o node.Options) error {
+	r.Say("sluice %s   data in %s", versionOrDevel(), o.Data)
+	o.Gateway.Ready = func() error {
+		if r.added.Load() {
+			return nil
+		}
+		return problem.New(problem.Unavailable, "the specifications of the command line are still being added")
+	}
+	n, err := node.New(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -228,11 +255,11 @@ func (r *runner) run(ctx context.Context, o nodeOptions) error {
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
-		served <- n.run(ctx)
+		served <- n.Run(ctx)
 		cancel()
 	}()
-	err = r.start(ctx)
-	r.gate.open.Store(true)
+	err = r.start(ctx, o.Admin)
+	r.added.Store(true)
 	if err != nil && ctx.Err() == nil {
 		cancel()
 		return errors.Join(err, <-served)
@@ -245,20 +272,20 @@ func (r *runner) run(ctx context.Context, o nodeOptions) error {
 }
 
 // start adds what the command line names and says where everything is.
-func (r *runner) start(ctx context.Context) error {
+func (r *runner) start(ctx context.Context, served node.AdminOptions) error {
 	hc, err := r.HTTPClient()
 	if err != nil {
 		return err
 	}
-	if r.node.opts.adminCert != "" {
-		digest, err := datadir.PinOf(r.node.opts.adminCert, r.node.opts.adminKey)
+	if served.Certificate != "" {
+		digest, err := datadir.PinOf(served.Certificate, served.Key)
 		if err != nil {
 			return err
 		}
 		client.Pin(hc, digest)
 	}
 	o := r.ClientOptions(max(r.Flags.Timeout, 2*time.Minute))
-	o.Base, o.Token, o.HTTP = r.node.adminURL(), r.node.token, hc
+	o.Base, o.Token, o.HTTP = r.node.AdminURL(), r.node.Token(), hc
 	c := client.New(o)
 	live := 0
 	if r.demo {
@@ -283,7 +310,7 @@ func (r *runner) start(ctx context.Context) error {
 	if len(r.sources) > 0 && live == 0 {
 		r.Say("! nothing was added; mend it, then: sluice add %s", terminal.ShellWord(r.sources[0]))
 	}
-	r.Say("  Admin API     %s/v1   token in %s", r.node.adminURL(), r.node.path(datadir.Token))
+	r.Say("  Admin API     %s/v1   token in %s", r.node.AdminURL(), datadir.Path(r.DataDir(), datadir.Token))
 	r.Say("Ctrl-C to stop")
 	return nil
 }
@@ -353,7 +380,7 @@ func (r *runner) grantWhileRunning(ctx context.Context, c *client.Client, toolse
 		if err := c.Delete(ctx, "/v1/grants/"+url.PathEscape(g.ID), nil); err != nil {
 			return err
 		}
-		if err := r.node.dialer.Grant(g.Toolset, at); err != nil {
+		if err := r.node.Grant(g.Toolset, at); err != nil {
 			return err
 		}
 	}
@@ -398,7 +425,7 @@ func (r *runner) printLive(w io.Writer, t *admin.CreatedToolset) {
 // printToolsets lists the toolsets of the node, once it serves them: what it
 // prints is true then, and printing does not delay serving.
 func (r *runner) printToolsets(ctx context.Context, c *client.Client) {
-	if err := r.node.awaitRelease(ctx); err != nil {
+	if err := r.node.AwaitRelease(ctx); err != nil {
 		return // the node is stopping
 	}
 	var page admin.List[admin.Toolset]

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/node"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -25,16 +27,6 @@ import (
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 )
-
-// Roles of a node.
-const (
-	roleAll     = "all"
-	roleControl = "control"
-	roleEdge    = "edge"
-)
-
-// defaultOpsListen is where an edge answers /metrics, /livez and /readyz.
-const defaultOpsListen = "127.0.0.1:7302"
 
 // minMetricsToken is the shortest token of /metrics: 16 characters of base64 are 96 bits.
 const minMetricsToken = 16
@@ -88,30 +80,30 @@ plane is gone, over its own restarts too.`,
 			if logRows < 1 || logRows > maxCallLogRows || logAge < time.Minute {
 				return exit.Usagef("--call-log-rows is 1 to %d, --call-log-age at least a minute", maxCallLogRows)
 			}
-			o.role, o.adminHosts, o.callLogRows, o.callLogAge = role, adminHosts, logRows, logAge
+			o.Role, o.Admin.Hosts, o.Records.CallLogRows, o.Records.CallLogAge = node.Role(role), adminHosts, logRows, logAge
 			if name := cmp.Or(database, a.Config.Database); name != "" {
-				o.database = secrets.New(name)
+				o.Records.Database = secrets.New(name)
 			} else {
-				o.database = a.Env.Database
+				o.Records.Database = a.Env.Database
 			}
 			if at != (artifacts.Places{}) {
-				o.openArtifacts = a.artifactsAt(at, o.logger)
+				o.Records.Artifacts = a.artifactsAt(at, o.Logger)
 			}
 			if kek != "" {
-				o.kek = a.kekOptions(kek)
+				o.Records.Keys = a.kek(kek)
 			}
 			if pluginRegistries == nil {
 				pluginRegistries = a.Config.PluginRegistries
 			}
-			if o.pluginRegistries, err = a.pluginRegistries(o.logger, pluginRegistries); err != nil {
+			if o.Admin.PluginRegistries, err = a.pluginRegistries(o.Logger, pluginRegistries); err != nil {
 				return err
 			}
-			switch role {
-			case roleAll, roleControl:
+			switch o.Role {
+			case node.RoleAll, node.RoleControl:
 				if e != (edgeFlags{}) {
 					return exit.Usagef("--control-plane, --control-plane-ca, --join-token-file, --edge-name, --ops-listen and --metrics-token-file belong to --role edge")
 				}
-			case roleEdge:
+			case node.RoleEdge:
 				if f.suggest != (config.Suggest{}) {
 					return exit.Usagef("--suggest-url, --suggest-model and --suggest-key-file belong to the roles all and control")
 				}
@@ -126,20 +118,20 @@ plane is gone, over its own restarts too.`,
 			default:
 				return exit.Usagef("--role %s is not one of all, control, edge", terminal.Printable(role))
 			}
-			o.adminHosts = append(o.adminHosts, certificateHosts(o.adminCert, o.adminKey)...)
-			n, err := newNode(cmd.Context(), o)
+			o.Admin.Hosts = append(o.Admin.Hosts, certificateHosts(o.Admin.Certificate, o.Admin.Key)...)
+			n, err := node.New(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			o.logger.LogAttrs(cmd.Context(), slog.LevelInfo, "sluice serves", slog.String("role", role), slog.String("gateway", n.url()),
-				slog.String("admin", n.adminURL()), slog.String("version", versionOrDevel()))
-			return n.run(cmd.Context())
+			o.Logger.LogAttrs(cmd.Context(), slog.LevelInfo, "sluice serves", slog.String("role", role), slog.String("gateway", n.URL()),
+				slog.String("admin", n.AdminURL()), slog.String("version", versionOrDevel()))
+			return n.Run(cmd.Context())
 		},
 	}
 	f.register(cmd)
 	a.SpecLimitFlag(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&role, "role", roleAll, "what this node runs: all, control, edge")
+	fs.StringVar(&role, "role", string(node.RoleAll), "what this node runs: all, control, edge")
 	fs.StringVar(&database, "database", "", "PostgreSQL database of the records, postgres://…; with a password use SLUICE_DATABASE (default: a file in the data directory)")
 	fs.StringVar(&kek, "kek-command", "", "program, with its arguments, that wraps the key-encryption keys with a KMS (default: they are in a file of the data directory)")
 	fs.StringVar(&at.Registry, "registry", "", "registry for the artifacts instead of the embedded one, oci://HOST[:PORT][/PREFIX]; edge: fetch them from there (credentials: Docker's configuration)")
@@ -151,10 +143,10 @@ plane is gone, over its own restarts too.`,
 	fs.StringVar(&e.caFile, "control-plane-ca", "", "edge: PEM file of the authority that signed the control plane's certificate")
 	fs.StringVar(&e.name, "edge-name", "", "edge: its name in lists (default: the host's name)")
 	fs.StringVar(&e.metricsTokenFile, "metrics-token-file", "", "edge: file with the token that opens /metrics, as Authorization: Bearer; needed for it when --ops-listen is not on loopback")
-	fs.StringVar(&e.opsListen, "ops-listen", "", "edge: address of /metrics, /livez and /readyz (default "+defaultOpsListen+")")
+	fs.StringVar(&e.opsListen, "ops-listen", "", "edge: address of /metrics, /livez and /readyz (default "+node.DefaultOperationsListen+")")
 	fs.Uint64Var(&logRows, "call-log-rows", store.DefaultCallLogRows, "most calls of a workspace in the call log")
 	fs.DurationVar(&logAge, "call-log-age", store.DefaultCallLogAge, "how long calls stay in the call log")
-	command.MustComplete(cmd, "role", []string{roleAll, roleControl, roleEdge})
+	command.MustComplete(cmd, "role", []string{string(node.RoleAll), string(node.RoleControl), string(node.RoleEdge)})
 	return cmd
 }
 
@@ -174,7 +166,7 @@ func certificateHosts(certFile, keyFile string) []string {
 	return hosts
 }
 
-func (a *app) serveEdge(cmd *cobra.Command, o nodeOptions, e *edgeFlags) error {
+func (a *app) serveEdge(cmd *cobra.Command, o node.Options, e *edgeFlags) error {
 	if e.controlPlane == "" {
 		return exit.Usagef("--role edge needs --control-plane URL")
 	}
@@ -186,41 +178,39 @@ func (a *app) serveEdge(cmd *cobra.Command, o nodeOptions, e *edgeFlags) error {
 		return problem.New(problem.InvalidArgument, "the control plane %s would be reached without TLS", u.Host).
 			Fix("use its https address; give --control-plane-ca if its certificate is of an own authority")
 	}
-	eo := edgeOptions{
-		nodeOptions: o, controlPlane: strings.TrimSuffix(e.controlPlane, "/"), name: e.name, opsListen: cmp.Or(e.opsListen, defaultOpsListen),
+	o.Edge = node.EdgeOptions{ControlPlane: strings.TrimSuffix(e.controlPlane, "/"), Name: cmp.Or(e.name, hostSlug()), Listen: e.opsListen}
+	if !registry.ValidSlug(o.Edge.Name) {
+		return exit.Usagef("--edge-name %s must be 1 to 63 lower-case letters, digits and inner hyphens", terminal.Printable(o.Edge.Name))
 	}
-	if eo.name == "" {
-		eo.name = hostSlug()
-	}
-	if !registry.ValidSlug(eo.name) {
-		return exit.Usagef("--edge-name %s must be 1 to 63 lower-case letters, digits and inner hyphens", terminal.Printable(eo.name))
+	if o.Edge.Client, err = a.HTTPClient(); err != nil {
+		return err
 	}
 	if e.caFile != "" {
 		pem, err := os.ReadFile(e.caFile)
 		if err != nil {
 			return problem.New(problem.InvalidArgument, "the file of --control-plane-ca cannot be read").Because(err)
 		}
-		eo.roots = x509.NewCertPool()
-		if !eo.roots.AppendCertsFromPEM(pem) {
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
 			return problem.New(problem.InvalidArgument, "the file of --control-plane-ca holds no certificate in PEM").At(e.caFile, 0, 0, "")
+		}
+		if t, ok := o.Edge.Client.Transport.(*http.Transport); ok {
+			t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 		}
 	}
 	if e.metricsTokenFile != "" {
-		if eo.metricsToken, err = a.ReadSecretFile(e.metricsTokenFile); err != nil {
+		if o.Edge.MetricsToken, err = a.ReadSecretFile(e.metricsTokenFile); err != nil {
 			return err
 		}
-		if len(eo.metricsToken.Reveal()) < minMetricsToken {
+		if len(o.Edge.MetricsToken.Reveal()) < minMetricsToken {
 			return exit.Usagef("the token of --metrics-token-file has less than %d characters", minMetricsToken)
 		}
 	}
 	if e.joinTokenFile != "" {
-		eo.joinToken = func() (secret, error) { return a.ReadSecretFile(e.joinTokenFile) }
-	}
-	if eo.client, err = a.HTTPClient(); err != nil {
-		return err
+		o.Edge.JoinToken = func() (secrets.Secret, error) { return a.ReadSecretFile(e.joinTokenFile) }
 	}
 	if e.registry != "" {
-		opener, err := a.opener(o.logger)
+		opener, err := a.opener(o.Logger)
 		if err != nil {
 			return err
 		}
@@ -228,9 +218,13 @@ func (a *app) serveEdge(cmd *cobra.Command, o nodeOptions, e *edgeFlags) error {
 		if err != nil {
 			return err
 		}
-		eo.artifacts = oci.NewStore(r)
+		o.Edge.Artifacts = oci.NewStore(r)
 	}
-	return runEdge(cmd.Context(), eo)
+	n, err := node.New(cmd.Context(), o)
+	if err != nil {
+		return err
+	}
+	return n.Run(cmd.Context())
 }
 
 // hostSlug makes the name of this machine one of an edge.

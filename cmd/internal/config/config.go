@@ -19,12 +19,8 @@ import (
 	"github.com/sluicegate/sluice/plugins/openapi"
 )
 
-// Addresses a node listens on unless told otherwise.
-const (
-	DefaultListen      = "127.0.0.1:7300"
-	DefaultAdminListen = "127.0.0.1:7301"
-	DefaultDataDir     = "./sluice-data"
-)
+// DefaultDataDir is the data directory of a node that is told none.
+const DefaultDataDir = "./sluice-data"
 
 // maxConfigBytes of a configuration file: a hundred times what one needs.
 const maxConfigBytes = 1 << 20

@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"context"
@@ -26,11 +26,11 @@ type nodeKeys struct {
 
 // readKeys reads the keys that are there and makes none. missing are the files of the
 // other ones.
-func (n *node) readKeys() (k nodeKeys, missing []string, err error) {
+func (n *control) readKeys() (k nodeKeys, missing []string, err error) {
 	plain, wrapped := n.path(datadir.MasterKey), n.path(datadir.WrappedKey)
-	if n.opts.kek.absent(plain, wrapped) {
-		missing = append(missing, n.opts.kek.file(plain, wrapped))
-	} else if k.ring, err = n.opts.kek.open(plain, wrapped); err != nil {
+	if n.o.Records.Keys.absent(plain, wrapped) {
+		missing = append(missing, n.o.Records.Keys.file(plain, wrapped))
+	} else if k.ring, err = n.o.Records.Keys.Open(plain, wrapped); err != nil {
 		return k, nil, err
 	}
 	k.release, err = sign.ReadReleaseKey(n.path(datadir.ReleaseKey))
@@ -49,7 +49,7 @@ func (n *node) readKeys() (k nodeKeys, missing []string, err error) {
 
 // openKeys opens the keys of the node. What is missing is made only when the records do
 // not need what is lost.
-func (n *node) openKeys(ctx context.Context) (nodeKeys, error) {
+func (n *control) openKeys(ctx context.Context) (nodeKeys, error) {
 	k, missing, err := n.readKeys()
 	if err != nil || len(missing) == 0 {
 		return k, err
@@ -62,7 +62,7 @@ func (n *node) openKeys(ctx context.Context) (nodeKeys, error) {
 			return k, err
 		}
 	}
-	if k.ring, err = n.opts.kek.open(n.path(datadir.MasterKey), n.path(datadir.WrappedKey)); err != nil {
+	if k.ring, err = n.o.Records.Keys.Open(n.path(datadir.MasterKey), n.path(datadir.WrappedKey)); err != nil {
 		return k, err
 	}
 	if k.release, err = sign.OpenReleaseKey(n.path(datadir.ReleaseKey)); err != nil {
@@ -73,7 +73,7 @@ func (n *node) openKeys(ctx context.Context) (nodeKeys, error) {
 }
 
 // mayMake refuses to make a key that the records already have one of.
-func (n *node) mayMake(ctx context.Context, file string) error {
+func (n *control) mayMake(ctx context.Context, file string) error {
 	var ids []string
 	var err error
 	var what, use string
@@ -118,14 +118,14 @@ func short(ids []string) string {
 
 // guardKeys refuses to start with other keys than those that the records belong to, and
 // writes down which ones they are.
-func (n *node) guardKeys(ctx context.Context, k nodeKeys) error {
+func (n *control) guardKeys(ctx context.Context, k nodeKeys) error {
 	sealed, err := n.store.SealedKeys(ctx)
 	if err != nil {
 		return err
 	}
 	have := k.ring.IDs()
 	if lost := slices.DeleteFunc(sealed, func(id string) bool { return slices.Contains(have, id) }); len(lost) > 0 {
-		return otherKey(n.opts.kek.file(n.path(datadir.MasterKey), n.path(datadir.WrappedKey)), "the records hold secrets sealed with the key-encryption key", lost, have)
+		return otherKey(n.o.Records.Keys.file(n.path(datadir.MasterKey), n.path(datadir.WrappedKey)), "the records hold secrets sealed with the key-encryption key", lost, have)
 	}
 	for _, key := range []struct {
 		use, file, text string
@@ -158,7 +158,7 @@ func otherKey(file, text string, want, have []string) error {
 
 // guardRegistry refuses to start on an empty registry when the records have toolsets: a
 // first, empty release would be signed, and edges would lose theirs.
-func (n *node) guardRegistry(ctx context.Context, artifacts *oci.Store) error {
+func (n *control) guardRegistry(ctx context.Context, artifacts *oci.Store) error {
 	used, err := n.store.AnyToolset(ctx)
 	if err != nil || !used {
 		return err
@@ -172,27 +172,52 @@ func (n *node) guardRegistry(ctx context.Context, artifacts *oci.Store) error {
 }
 
 // absent reports whether the keys are in a file that is not there.
-func (o kekOptions) absent(plain, wrapped string) bool {
+func (k KEK) absent(plain, wrapped string) bool {
 	missing := func(path string) bool {
 		_, err := os.Stat(path)
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	switch {
-	case !o.value.IsZero():
+	case !k.Value.IsZero():
 		return false
-	case len(o.command) > 0:
+	case len(k.Command) > 0:
 		return missing(wrapped) && missing(plain)
 	}
 	return missing(plain) && missing(wrapped)
 }
 
 // file names where the keys are expected.
-func (o kekOptions) file(plain, wrapped string) string {
+func (k KEK) file(plain, wrapped string) string {
 	switch {
-	case !o.value.IsZero():
+	case !k.Value.IsZero():
 		return "SLUICE_MASTER_KEY"
-	case len(o.command) > 0:
+	case len(k.Command) > 0:
 		return wrapped
 	}
 	return plain
+}
+
+// KEK says where the key-encryption keys are. Zero: in a file of the data
+// directory.
+type KEK struct {
+	Value   secrets.Secret // the keys themselves
+	Command []string       // program that wraps them, and its arguments
+}
+
+// Open opens the keyring: plain is the file of keys in the clear, wrapped the one of
+// keys that the command wrapped.
+func (k KEK) Open(plain, wrapped string) (*secrets.Keyring, error) {
+	_, err := os.Stat(wrapped)
+	switch {
+	case !k.Value.IsZero() && len(k.Command) > 0:
+		return nil, problem.New(problem.InvalidArgument, "SLUICE_MASTER_KEY gives the keys, and --kek-command wraps them: use one")
+	case len(k.Command) > 0:
+		return secrets.OpenWrapped(wrapped, plain, &secrets.Command{Args: k.Command})
+	case err == nil:
+		return nil, problem.New(problem.InvalidArgument, "the keys of this data directory are wrapped by a command").At(wrapped, 0, 0, "").
+			Fix("give it with --kek-command or SLUICE_KEK_COMMAND")
+	case !k.Value.IsZero():
+		return secrets.Parse(k.Value)
+	}
+	return secrets.OpenFile(plain)
 }

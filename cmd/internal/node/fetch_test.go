@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"net/http"
@@ -24,7 +24,7 @@ func TestFetchFile(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	f := fileFetcher{srv.Client()}
+	f := files{srv.Client(), "test"}
 	data, media, name, err := f.FetchFile(t.Context(), srv.URL+"/a/cat.png?x=1")
 	if err != nil || string(data) != "png" || media != "image/png" || name != "cat.png" {
 		t.Errorf("%q %s %s %v", data, media, name, err)
@@ -32,17 +32,17 @@ func TestFetchFile(t *testing.T) {
 	if data, _, _, err = f.FetchFile(t.Context(), srv.URL+"/exact"); err != nil || len(data) != maxFetchedFile {
 		t.Errorf("%d bytes: %v", len(data), err)
 	}
-	refused := func(f fileFetcher, url, words string) {
+	refused := func(f files, url, words string) {
 		t.Helper()
 		if _, _, _, err := f.FetchFile(t.Context(), url); err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %s", url, err, words)
 		}
 	}
-	refused(f, srv.URL+"/more", "more than 16.0 MiB")
+	refused(f, srv.URL+"/more", "more than 16 MiB")
 	refused(f, srv.URL+"/none", "answered 404")
 	refused(f, "file:///etc/passwd", "not an http")
 	refused(f, "http://u:secret@a.example", "without credentials")
-	guarded, err := newFileFetcher()
+	guarded, err := newFiles("test")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/edge"
-	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/plugin"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -31,29 +30,30 @@ type nodePlugins struct {
 	unbound chan registry.PluginUnbound
 }
 
-// openPlugins makes what runs third-party plugins and has it closed with the node.
-func openPlugins(ctx context.Context, cache string, grace time.Duration, meter *metering.Meter, logger *slog.Logger, onClose func(func() error)) (*nodePlugins, error) {
-	h, err := extism.New(extism.Options{CacheDir: cache, Grace: grace, Functions: guest.Functions(), Logger: logger})
+// openPlugins opens what runs third-party plugins.
+func (n *Node) openPlugins(ctx context.Context) error {
+	h, err := extism.New(extism.Options{CacheDir: n.codeCache(), Grace: n.o.Upstreams.PluginGrace, Functions: guest.Functions(), Logger: n.o.Logger})
 	if err != nil {
-		return nil, fmt.Errorf("starting the host of third-party plugins: %w", err)
+		return fmt.Errorf("starting the host of third-party plugins: %w", err)
 	}
-	onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
-	n := &nodePlugins{host: h, unbound: make(chan registry.PluginUnbound, pluginEvents)}
-	n.runner, err = plugin.New(plugin.Options{Host: h, Policy: pluginPolicy, Meter: meter, Logger: logger, Unbound: func(u registry.PluginUnbound) {
+	n.onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
+	p := &nodePlugins{host: h, unbound: make(chan registry.PluginUnbound, pluginEvents)}
+	p.runner, err = plugin.New(plugin.Options{Host: h, Policy: pluginPolicy, Meter: n.meter, Logger: n.o.Logger, Unbound: func(u registry.PluginUnbound) {
 		select {
-		case n.unbound <- u:
+		case p.unbound <- u:
 		default:
 		}
 	}})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	onClose(func() error { n.runner.Close(); return nil })
-	return n, nil
+	n.onClose(func() error { p.runner.Close(); return nil })
+	n.plugins = p
+	return nil
 }
 
 // watchPlugins records the plugins that are taken out of calls until ctx ends.
-func (n *node) watchPlugins(ctx context.Context) error {
+func (n *control) watchPlugins(ctx context.Context) error {
 	for {
 		select {
 		case u := <-n.plugins.unbound:

@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"context"
@@ -32,7 +32,7 @@ const (
 
 // openData makes the data directory and takes its lock: two processes on one directory
 // would publish over each other. A restore that was interrupted is finished.
-func (n *node) openData() error {
+func (n *Node) openData() error {
 	if err := n.makeData(); err != nil {
 		return n.dataFault(err)
 	}
@@ -41,15 +41,15 @@ func (n *node) openData() error {
 		return n.dataFault(err)
 	}
 	n.onClose(unlock)
-	return backup.Finish(n.opts.data)
+	return backup.Finish(n.o.Data)
 }
 
 // openEdgeData is openData for an edge, which only needs to read what it has: a
 // directory that cannot be written is said and served from.
-func (n *node) openEdgeData(ctx context.Context) error {
+func (n *Node) openEdgeData(ctx context.Context) error {
 	err := n.openData()
 	if err == nil {
-		err = writeTo(n.opts.data)
+		err = writeTo(n.o.Data)
 	}
 	if p := problem.As(err); p != nil && p.Kind == problem.Conflict {
 		return err
@@ -58,13 +58,13 @@ func (n *node) openEdgeData(ctx context.Context) error {
 	if _, serr := os.Stat(n.path(datadir.Edge)); fault == nil || serr != nil {
 		return err // nothing is there to serve from
 	}
-	n.opts.logger.LogAttrs(ctx, slog.LevelWarn, "data directory cannot be written: this edge serves what is in it, and keeps nothing new", slog.Any("error", fault))
+	n.o.Logger.LogAttrs(ctx, slog.LevelWarn, "data directory cannot be written: this edge serves what is in it, and keeps nothing new", slog.Any("error", fault))
 	n.readOnly = true
 	return nil
 }
 
-func (n *node) makeData() error {
-	for _, dir := range []string{n.opts.data, n.path("keys"), n.path("cache")} {
+func (n *Node) makeData() error {
+	for _, dir := range []string{n.o.Data, n.path("keys"), n.path("cache")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
@@ -73,21 +73,21 @@ func (n *node) makeData() error {
 }
 
 // dataFault says why the data directory cannot be used.
-func (n *node) dataFault(err error) error {
+func (n *Node) dataFault(err error) error {
 	if errors.Is(err, filelock.ErrLocked) {
-		return problem.New(problem.Conflict, "another node runs in %s", n.opts.data).
+		return problem.New(problem.Conflict, "another node runs in %s", n.o.Data).
 			Fix("add to it with: sluice add SPEC   or choose another directory with --data").Because(err)
 	}
 	text, remedy := err.Error(), "choose another with --data"
 	if p := diskfault.Of(err); p != nil {
 		text, remedy = p.Detail, p.Remedy+"; or choose another directory with --data"
 	}
-	return problem.New(problem.Unavailable, "the data directory %s cannot be used: %s", n.opts.data, text).Fix("%s", remedy).Because(err)
+	return problem.New(problem.Unavailable, "the data directory %s cannot be used: %s", n.o.Data, text).Fix("%s", remedy).Because(err)
 }
 
 // codeCache is where compiled code is kept; "", compiled at each start, when it cannot be
 // written.
-func (n *node) codeCache() string {
+func (n *Node) codeCache() string {
 	if n.readOnly {
 		return ""
 	}
@@ -95,16 +95,16 @@ func (n *node) codeCache() string {
 }
 
 // openStore opens the records, once.
-func (n *node) openStore(ctx context.Context) (err error) {
-	if n.store != nil {
+func (c *control) openStore(ctx context.Context) (err error) {
+	if c.store != nil {
 		return nil
 	}
-	database := store.Options{Path: n.path(datadir.Database), CallLogRows: n.opts.callLogRows, CallLogAge: n.opts.callLogAge, Logger: n.opts.logger}
-	if !n.opts.database.IsZero() {
-		database.Path, database.URL, database.Claim = "", n.opts.database.Reveal(), true
+	database := store.Options{Path: c.path(datadir.Database), CallLogRows: c.o.Records.CallLogRows, CallLogAge: c.o.Records.CallLogAge, Logger: c.o.Logger}
+	if !c.o.Records.Database.IsZero() {
+		database.Path, database.URL, database.Claim = "", c.o.Records.Database.Reveal(), true
 	}
-	if n.store, err = store.Open(ctx, database); err == nil {
-		n.onClose(n.store.Close)
+	if c.store, err = store.Open(ctx, database); err == nil {
+		c.onClose(c.store.Close)
 	}
 	return err
 }

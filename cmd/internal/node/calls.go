@@ -1,0 +1,62 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluicegate/sluice/gateway/call"
+	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/mcpclient"
+	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/plugins/enginepool"
+)
+
+// calls is what the calls of tools go through.
+type calls struct {
+	programs *enginepool.Pool // of answers
+	plugins  *nodePlugins
+	upstream *upstream.Client
+	servers  *mcpclient.Client
+	files    files
+}
+
+// openCalls opens what calls of tools go through.
+func (n *Node) openCalls(ctx context.Context) (err error) {
+	if n.programs, err = enginepool.New(ctx, enginepool.Options{CacheDir: n.codeCache(), Logger: n.o.Logger}); err != nil {
+		return fmt.Errorf("starting the plugin host: %w", err)
+	}
+	n.onClose(func() error { return n.programs.Close(context.WithoutCancel(ctx)) })
+	if err := n.openPlugins(ctx); err != nil {
+		return err
+	}
+	agent := "sluice/" + n.o.Version
+	if n.upstream, err = upstream.New(upstream.Options{Dial: n.dialer.DialTimeout, UserAgent: agent}); err != nil {
+		return err
+	}
+	if n.files, err = newFiles(agent); err != nil {
+		return err
+	}
+	if n.servers, err = mcpclient.New(mcpclient.Options{HTTP: n.upstream, Version: n.o.Version, Logger: n.o.Logger}); err != nil {
+		return err
+	}
+	n.onClose(func() error { n.servers.Close(); return nil })
+	return nil
+}
+
+// newCaller makes what calls tools with the credentials of a source. Without a meter it
+// is for tests of drafts: nothing is kept, nothing is counted.
+func (n *Node) newCaller(from credentials.Source, meter *metering.Meter) (*call.Caller, error) {
+	o := call.Options{Host: n.programs, Upstream: n.upstream, MCP: n.servers, Files: n.files, Plugins: n.plugins.runner, Credentials: from, Meter: meter, Logger: n.o.Logger}
+	if n.control != nil {
+		o.Scope = n.dialer.Scope
+	}
+	if meter == nil {
+		o.CacheBytes = -1
+	}
+	c, err := call.New(o)
+	if err == nil {
+		n.onClose(func() error { c.Close(); return nil })
+	}
+	return c, err
+}

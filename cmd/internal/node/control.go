@@ -1,0 +1,290 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/audithead"
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/cmd/internal/artifacts"
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
+	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/edge"
+	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/oauth"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/internal/safehttp"
+	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
+)
+
+// control is what the roles all and control add to a node: records, registry, publisher
+// and admin API.
+type control struct {
+	*Node
+
+	store     *store.Store
+	registry  *artifacts.Registry
+	publisher *publish.Publisher
+	heads     *audithead.Keeper
+	admin     *admin.Server
+	token     secrets.Secret
+	previews  *previews // of drafts
+	http      *http.Server
+	ln        net.Listener
+	loaded    <-chan struct{} // closed when the follower has loaded what was persisted
+}
+
+// open opens the records and what publishes them, then what serves.
+func (c *control) open(ctx context.Context) error {
+	if err := c.openData(); err != nil {
+		return err
+	}
+	keys, err := c.openKeys(ctx)
+	if err != nil {
+		return err
+	}
+	if c.registry, err = c.o.Records.Artifacts(ctx, c.path(datadir.Registry)); err != nil {
+		return err
+	}
+	contents, trusted := oci.NewStore(c.registry), publish.Trusted(keys.release, keys.workspace)
+	source := oci.NewSource(contents, publish.DefaultGroup, c.registry.Poll())
+	c.previews = &previews{source: source, keys: trusted}
+	if c.o.Role == RoleAll { // else edges serve what this node publishes
+		if err := c.load(ctx, source, trusted); err != nil {
+			return err
+		}
+	}
+	if err := c.openStore(ctx); err != nil {
+		return err
+	}
+	if err := errors.Join(c.guardKeys(ctx, keys), c.guardRegistry(ctx, contents)); err != nil {
+		return err
+	}
+	if err := c.store.EnsureWorkspace(ctx, datadir.Workspace, "Default"); err != nil {
+		return err
+	}
+	if err := c.ensureToken(ctx); err != nil {
+		return err
+	}
+	c.publisher, err = publish.New(ctx, publish.Options{
+		Store: contents, Records: c.store, ReleaseKey: keys.release, WorkspaceKey: keys.workspace, May: c.store.Claimed, Notify: source.Wake, Logger: c.o.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	c.heads, err = audithead.Open(ctx, audithead.Options{Dir: c.path(datadir.Audit), Key: keys.release, Store: c.store, Logger: c.o.Logger})
+	if err != nil {
+		return err
+	}
+	if err := c.openServers(ctx, keys.ring); err != nil {
+		return err
+	}
+	if c.gateway != nil {
+		if err := c.openSpool(c.admin); err != nil {
+			return err
+		}
+	}
+	return c.writeEndpoint()
+}
+
+// load begins to load the persisted release while the rest of the node opens.
+func (c *control) load(ctx context.Context, source edge.Source, keys []registry.TrustedKey) (err error) {
+	c.follower, err = edge.New(edge.Options{
+		Source: source, Dir: c.path(datadir.Edge), Group: publish.DefaultGroup, Keys: keys, Apply: c.apply, Logger: c.o.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	loaded := make(chan struct{})
+	go func() {
+		defer close(loaded)
+		c.begin(ctx)
+	}()
+	c.loaded = loaded
+	c.onClose(func() error { <-loaded; return nil })
+	return nil
+}
+
+// openServers opens the gateway, when the role has one, and the admin API.
+func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error {
+	if err := c.openCalls(ctx); err != nil {
+		return err
+	}
+	held, ofOperator := &heldSecrets{}, &heldSecrets{operator: true}
+	live, err := c.newCaller(held, c.meter)
+	if err != nil {
+		return err
+	}
+	drafts, err := c.newCaller(ofOperator, nil)
+	if err != nil {
+		return err
+	}
+	tester, ao := draftTester{drafts}, c.o.Admin
+	o := admin.Options{
+		Store: c.store, Keyring: ring, Publisher: c.publisher, Registry: c.registry.Files, Mirrored: c.registry.Mirrored(), Elsewhere: ao.PluginRegistries,
+		Fetcher: specifications{safehttp.NewClient(c.dialer), "sluice/" + c.o.Version}, SpecLimits: ao.SpecLimits,
+		MCP: mcpServers{c.servers, c.dialer}, Tester: tester, Lister: tester, Dialer: c.dialer,
+		Sandbox: c.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: c.plugins.runner.Usage,
+		AuditHeads: c.heads, SettleUsage: c.settleUsage, PublicURL: ao.PublicURL, Version: c.o.Version, Logger: c.o.Logger,
+		Ready: []admin.Check{{Name: "data directory", Check: newDirProbe(c.o.Data).Result}},
+	}
+	if c.o.Role == RoleAll {
+		if err := c.openGateway(gateway.Options{Caller: live, Preview: &gateway.PreviewOptions{Previews: c.previews, Caller: drafts}}); err != nil {
+			return err
+		}
+		c.dialer.Protect(c.gateway.Addr())
+		o.PreviewURL, o.AwaitLive, o.AwaitRelease = c.URL()+gateway.PreviewPath, c.awaitLive, c.awaitRevision
+		o.Metrics = []func(io.Writer){c.gateway.WritePrometheus, c.servers.WritePrometheus}
+		o.Ready = append(o.Ready,
+			admin.Check{Name: "release", Check: func(context.Context) error { return c.releaseReady() }},
+			admin.Check{Name: "gateway", Check: func(context.Context) error { return c.gateway.Ready() }},
+		)
+	}
+	if err := c.listen(ctx); err != nil {
+		return err
+	}
+	c.dialer.Protect(c.ln.Addr())
+	o.GatewayURL, o.LinkURL, o.Hosts = c.URL(), c.url(), c.hosts()
+	o.Closed, o.GuardMetrics = c.reachedFromOutside(), !loopback(c.ln.Addr())
+	if o.OAuth, err = oauth.New(oauth.Options{HTTP: safehttp.NewClient(c.dialer)}); err != nil {
+		return err
+	}
+	if o.Suggester, err = ao.Suggest.open(c.o.Logger); err != nil {
+		return err
+	}
+	if c.admin, err = admin.New(ctx, o); err != nil {
+		return err
+	}
+	c.previews.release = c.admin.PreviewRelease
+	held.admin.Store(c.admin)
+	ofOperator.admin.Store(c.admin)
+	c.http = c.newServer(c.admin.Handler(), adminHeadBytes)
+	return nil
+}
+
+// run starts what serves until ctx ends.
+func (c *control) run(ctx context.Context, g *errgroup.Group) {
+	if c.gateway != nil {
+		g.Go(func() error {
+			<-c.loaded
+			return ended(ctx, c.follower.Run(ctx))
+		})
+		g.Go(func() error { return ended(ctx, c.spool.Run(ctx)) })
+	} else {
+		c.started()
+	}
+	g.Go(func() error { return ended(ctx, c.publisher.Run(ctx)) })
+	g.Go(func() error { return ended(ctx, c.admin.Run(ctx, c.o.Grace)) })
+	g.Go(func() error { return c.watchPlugins(ctx) })
+	serve(ctx, g, "the admin API", c.http, c.ln, c.o.Grace)
+}
+
+// listen listens for the admin API: on loopback in the clear, elsewhere with TLS only,
+// because requests carry tokens.
+func (c *control) listen(ctx context.Context) error {
+	o := c.o.Admin
+	ln, err := c.listenOn(ctx, "the admin API", o.Listen, "--admin-listen")
+	if err != nil {
+		return err
+	}
+	if o.Certificate == "" {
+		if !loopback(ln.Addr()) {
+			return problem.New(problem.InvalidArgument, "the admin API would listen on %s without TLS", o.Listen).
+				Fix("give --admin-tls-cert and --admin-tls-key, or listen on loopback")
+		}
+		c.ln = strict(ln, adminHeadBytes, nil)
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(o.Certificate, o.Key)
+	if err != nil {
+		return fmt.Errorf("serving the admin API: %w", err)
+	}
+	c.ln = strict(ln, adminHeadBytes, &pair)
+	return nil
+}
+
+// reachedFromOutside reports whether others than this machine may reach the gateways
+// whose toolsets are made here: edges, a listener that is not on loopback, or one that a
+// public URL leads to.
+func (c *control) reachedFromOutside() bool {
+	public := c.o.Gateway.PublicURL
+	if c.gateway == nil {
+		return true
+	}
+	if u, err := url.Parse(public); public != "" && (err != nil || !safedial.Loopback(u.Hostname())) {
+		return true
+	}
+	return !loopback(c.gateway.Addr())
+}
+
+// hosts are the names a client may call the admin API by.
+func (c *control) hosts() []string {
+	o, hosts := c.o.Admin, []string{"localhost", "127.0.0.1", "::1"}
+	if h, _, err := net.SplitHostPort(o.Listen); err == nil && h != "" {
+		hosts = append(hosts, h)
+	}
+	if hosts = append(hosts, o.Hosts...); o.PublicURL != "" {
+		hosts = append(hosts, hostOf(o.PublicURL))
+	}
+	return hosts
+}
+
+// url is where programs on this machine reach the admin API.
+func (c *control) url() string {
+	if c.o.Admin.Certificate != "" {
+		return "https://" + reachable(c.ln.Addr())
+	}
+	return "http://" + reachable(c.ln.Addr())
+}
+
+// ensureToken keeps the token of the local administrator in a file.
+func (c *control) ensureToken(ctx context.Context) error {
+	path := c.path(datadir.Token)
+	b, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("reading the administrator's token: %w", err)
+	}
+	old := secrets.New(strings.TrimSpace(string(b)))
+	if c.token, err = admin.EnsureToken(ctx, c.store, datadir.Workspace, "local administrator", old); err != nil {
+		return err
+	}
+	if c.token.Equal(old) {
+		return nil
+	}
+	if err := atomicfile.Write(path, []byte(c.token.Reveal()+"\n"), 0o600); err != nil {
+		return fmt.Errorf("writing the administrator's token: %w", err)
+	}
+	return nil
+}
+
+// writeEndpoint says in the data directory where the admin API is.
+func (c *control) writeEndpoint() error {
+	if c.o.Admin.Certificate != "" {
+		digest, err := datadir.PinOf(c.o.Admin.Certificate, c.o.Admin.Key)
+		if err != nil {
+			return err
+		}
+		if err := atomicfile.Write(c.path(datadir.Endpoint+datadir.PinSuffix), []byte(digest+"\n"), 0o600); err != nil {
+			return fmt.Errorf("writing the certificate of the admin API: %w", err)
+		}
+	}
+	if err := atomicfile.Write(c.path(datadir.Endpoint), []byte(c.url()+"\n"), 0o600); err != nil {
+		return fmt.Errorf("writing the address of the admin API: %w", err)
+	}
+	return nil
+}

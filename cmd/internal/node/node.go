@@ -1,0 +1,273 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
+	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/edge"
+	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/internal/safehttp"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// lastUsageTimeout of posting usage at a stop.
+const lastUsageTimeout = 2 * time.Second
+
+// Node is a Sluice of one role. Its methods may be called by many goroutines.
+type Node struct {
+	o       Options
+	dialer  *safedial.Dialer
+	control *control // nil: an edge
+	edge    *edgeNode
+
+	calls
+	holder   *snapshot.Holder
+	meter    *metering.Meter
+	keys     *access.Keys    // of authorization servers
+	gateway  *gateway.Server // nil: role control
+	follower *edge.Follower  // nil: role control; of an edge, since its enrolment
+	spool    *metering.Spool // nil: no gateway, nothing to count
+	readOnly bool            // an edge: the data directory cannot be written
+	closers  []func() error  // in the order they were opened
+}
+
+// New opens everything and listens. Nothing is served before [Node.Run]; a node that is
+// not run must be closed. ctx bounds the life of what is loaded meanwhile.
+func New(ctx context.Context, o Options) (n *Node, err error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	n = &Node{o: o, holder: &snapshot.Holder{}, meter: metering.New()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+			n = nil
+		}
+	}()
+	if n.dialer, err = safedial.New(safedial.Options{AllowPrivate: o.Upstreams.AllowPrivate, Allow: o.Upstreams.Allow, Grantable: o.Role != RoleEdge}); err != nil {
+		return n, err
+	}
+	if n.keys, err = access.NewKeys(access.KeysOptions{HTTP: safehttp.NewClient(n.dialer), Logger: o.Logger}); err != nil {
+		return n, err
+	}
+	if o.Role == RoleEdge {
+		n.edge = &edgeNode{Node: n}
+		return n, n.edge.open(ctx)
+	}
+	n.control = &control{Node: n}
+	return n, n.control.open(ctx)
+}
+
+// Run serves until ctx ends, then drains and closes the node. It returns nil after a
+// clean stop.
+func (n *Node) Run(ctx context.Context) error {
+	g, gctx := errgroup.WithContext(ctx)
+	if n.gateway != nil {
+		g.Go(func() error { return n.gateway.Run(gctx) })
+	}
+	if n.edge != nil {
+		n.edge.run(gctx, g)
+	} else {
+		n.control.run(gctx, g)
+	}
+	return errors.Join(g.Wait(), n.lastUsage(ctx), n.Close())
+}
+
+// Close releases everything, the last opened first. It is not needed after Run, and
+// does nothing then.
+func (n *Node) Close() error {
+	var errs []error
+	for _, f := range slices.Backward(n.closers) {
+		errs = append(errs, f())
+	}
+	n.closers = nil
+	return errors.Join(errs...)
+}
+
+func (n *Node) onClose(f func() error) { n.closers = append(n.closers, f) }
+
+// URL is where clients reach the gateway.
+func (n *Node) URL() string {
+	switch {
+	case n.o.Gateway.PublicURL != "":
+		return n.o.Gateway.PublicURL
+	case n.gateway == nil:
+		return "http://" + DefaultListen // where an edge on this machine listens
+	}
+	return "http://" + reachable(n.gateway.Addr())
+}
+
+// AdminURL is where programs on this machine reach the admin API; "" at an edge.
+func (n *Node) AdminURL() string {
+	if n.control == nil {
+		return ""
+	}
+	return n.control.url()
+}
+
+// OperationsURL is where /metrics, /livez and /readyz of an edge are; "" elsewhere.
+func (n *Node) OperationsURL() string {
+	if n.edge == nil {
+		return ""
+	}
+	return "http://" + reachable(n.edge.ln.Addr())
+}
+
+// Token is the API token of the local administrator; none at an edge.
+func (n *Node) Token() secrets.Secret {
+	if n.control == nil {
+		return secrets.Secret{}
+	}
+	return n.control.token
+}
+
+// Grant lets a toolset call a private address while the node runs.
+func (n *Node) Grant(toolset string, at netip.AddrPort) error { return n.dialer.Grant(toolset, at) }
+
+// AwaitRelease waits until the gateway serves a release.
+func (n *Node) AwaitRelease(ctx context.Context) error {
+	return n.await(ctx, func(s *snapshot.Snapshot) bool { return s != nil })
+}
+
+// awaitRevision waits until the gateway serves a release or a later one.
+func (n *Node) awaitRevision(ctx context.Context, revision uint64) error {
+	return n.await(ctx, func(s *snapshot.Snapshot) bool {
+		r := s.Release()
+		return r != nil && r.Revision >= revision
+	})
+}
+
+// awaitLive waits until the gateway serves at least a revision of a toolset;
+// revision 0: until it does not serve it any more.
+func (n *Node) awaitLive(ctx context.Context, toolset string, revision uint64) error {
+	return n.await(ctx, func(s *snapshot.Snapshot) bool {
+		var live uint64
+		for _, t := range s.Toolsets() {
+			if t.ID == toolset {
+				live = t.Revision
+			}
+		}
+		return revision == 0 && live == 0 || revision > 0 && live >= revision
+	})
+}
+
+// await waits for a snapshot; nil before the first.
+func (n *Node) await(ctx context.Context, live func(*snapshot.Snapshot) bool) error {
+	for {
+		changed := n.holder.Changed()
+		if live(n.holder.Load()) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// openGateway makes the gateway listen.
+func (n *Node) openGateway(o gateway.Options) (err error) {
+	g := n.o.Gateway
+	o.Addr, o.PublicURL, o.MaxConns, o.MaxConnsPerAddress, o.Ready = g.Listen, g.PublicURL, g.Conns, g.ConnsPerAddress, g.Ready
+	if g.PublicURL != "" {
+		o.Hosts = append(o.Hosts, hostOf(g.PublicURL))
+	}
+	o.Holder, o.Drain, o.Version, o.Meter, o.Logger = n.holder, n.o.Grace, n.o.Version, n.meter, n.o.Logger
+	n.gateway, err = gateway.New(o)
+	return err
+}
+
+// apply makes a verified release the gateway's snapshot.
+func (n *Node) apply(state *edge.State) error {
+	s, err := state.Compile(n.holder.Load(), n.meter, n.keys)
+	if err != nil {
+		return err
+	}
+	n.holder.Store(s)
+	return nil
+}
+
+// begin makes the persisted release live.
+func (n *Node) begin(ctx context.Context) {
+	if err := n.follower.Load(ctx); err != nil && ctx.Err() == nil {
+		n.o.Logger.LogAttrs(ctx, slog.LevelWarn, "start without the newest persisted release", slog.Any("error", err))
+	}
+	n.started()
+}
+
+// started ends what holds only for a start.
+func (n *Node) started() {
+	if n.o.GCPercent != 0 {
+		debug.SetGCPercent(n.o.GCPercent)
+	}
+}
+
+func (n *Node) releaseReady() error {
+	if !n.follower.Ready() {
+		return problem.New(problem.Unavailable, "no verified release is live")
+	}
+	return nil
+}
+
+// openSpool opens what keeps the usage that this node counts until it is posted.
+func (n *Node) openSpool(to metering.Poster) (err error) {
+	n.spool, err = metering.NewSpool(metering.SpoolOptions{Meter: n.meter, Dir: n.path(datadir.Usage), Poster: to, Logger: n.o.Logger})
+	return err
+}
+
+// settleUsage posts what this node counted, if it has a gateway.
+func (n *Node) settleUsage(ctx context.Context) error {
+	if n.spool == nil {
+		return nil
+	}
+	return n.spool.Settle(ctx)
+}
+
+// lastUsage takes what was counted while calls drained to disk, and posts it if that
+// is quick; what is not posted is posted after the next start.
+func (n *Node) lastUsage(ctx context.Context) error {
+	if n.spool == nil {
+		return nil
+	}
+	if err := n.spool.Flush(); err != nil {
+		return fmt.Errorf("keep the usage of the last seconds: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastUsageTimeout)
+	defer cancel()
+	_ = n.spool.Post(ctx) // it is on disk
+	return nil
+}
+
+func (n *Node) path(name string) string { return datadir.Path(n.o.Data, name) }
+
+// ended returns nil for an error that only reports the end of ctx.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+func hostOf(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
