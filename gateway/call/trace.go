@@ -40,25 +40,36 @@ type Trace struct {
 
 // PluginTrace is one third-party plugin of a traced call.
 type PluginTrace struct {
-	Name, Version string
-	Digest        string        // of its module
-	Took          time.Duration // with waiting for an instance, and with loading it at the first call
-	BytesIn       int           // of the answer that it got
-	Bytes         int           // and of the answer behind it
-	Failed        bool          // the answer went on as the plugin got it, or the call failed
-	Failure       string        // why; for the operator
+	Name    string       `json:"name"`
+	Version string       `json:"version"`
+	Digest  string       `json:"digest"`            // of its module
+	Took    Milliseconds `json:"ms"`                // with waiting for an instance, and with loading it at the first call
+	BytesIn int          `json:"bytesIn"`           // of the answer that it got
+	Bytes   int          `json:"bytes"`             // and of the answer behind it
+	Failure string       `json:"failure,omitempty"` // why it failed; for the operator
+	Failed  bool         `json:"failed"`            // the answer went on as the plugin got it, or the call failed
 }
 
 // ToolTrace is a tool that a workflow called.
 type ToolTrace struct {
-	Tool           string
-	Outcome        string
-	Status         int           // of the upstream; 0: no answer
-	Start          time.Duration // since the workflow was called
-	Took, Upstream time.Duration
-	Cached         bool
-	BytesIn, Bytes int // of the answer as it came, and as the workflow got it
-	TokensIn       int // of the answer as it came
+	Tool     string       `json:"tool"`
+	Outcome  string       `json:"outcome"`
+	Status   int          `json:"status"`  // of the upstream; 0: no answer
+	Start    Milliseconds `json:"startMs"` // since the workflow was called
+	Took     Milliseconds `json:"ms"`
+	Upstream Milliseconds `json:"upstreamMs"`
+	Cached   bool         `json:"cached"`
+	BytesIn  int          `json:"bytesIn"`  // of the answer as it came
+	TokensIn int          `json:"tokensIn"` // of the answer as it came
+	Bytes    int          `json:"bytes"`    // as the workflow got it
+}
+
+// Milliseconds is a duration that JSON has in milliseconds.
+type Milliseconds time.Duration
+
+// MarshalJSON implements [json.Marshaler].
+func (m Milliseconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(time.Duration(m).Microseconds())/1000, 'f', -1, 64), nil
 }
 
 // maxPluginFailure is how much of a plugin's own words about a failure a trace holds.
@@ -66,7 +77,7 @@ const maxPluginFailure = 300
 
 func (t *Trace) plugin(p *snapshot.Plugin, in, out int, took time.Duration, err error) {
 	pt := PluginTrace{
-		Name: p.Ref.Name, Version: p.Ref.Version, Digest: string(p.Ref.Digest), Took: took, BytesIn: in, Bytes: out, Failed: err != nil,
+		Name: p.Ref.Name, Version: p.Ref.Version, Digest: string(p.Ref.Digest), Took: Milliseconds(took), BytesIn: in, Bytes: out, Failed: err != nil,
 	}
 	switch _, said := errors.AsType[*extism.PluginError](err); {
 	case err == nil:
@@ -107,85 +118,47 @@ const TraceKey = "dev.sluice/trace"
 // AppendJSON appends the member of _meta: "dev.sluice/trace":{…}. Times are
 // milliseconds.
 func (t *Trace) AppendJSON(dst []byte) []byte {
-	ms := func(name string, d time.Duration) {
-		dst = append(append(append(dst, '"'), name...), `":`...)
-		dst = strconv.AppendFloat(dst, float64(d.Microseconds())/1000, 'f', -1, 64)
+	stages := []byte{'{'}
+	for i, d := range t.Stages {
+		ms, _ := Milliseconds(d).MarshalJSON() // never fails
+		stages = jsonscan.AppendMember(stages, 1, []byte(stageNames[i]), ms)
 	}
-	num := func(name string, n int) {
-		dst = append(append(append(dst, '"'), name...), `":`...)
-		dst = strconv.AppendInt(dst, int64(n), 10)
+	type program struct {
+		Ran     bool   `json:"ran"`
+		Failure string `json:"failure,omitempty"`
+		Dropped uint64 `json:"fieldsDropped"`
 	}
-	dst = append(dst, `"`+TraceKey+`":{`...)
-	ms("totalMs", t.Total)
-	dst = append(dst, ',')
-	ms("upstreamMs", t.Upstream)
-	dst = append(dst, `,"stagesMs":{`...)
-	for i := range t.Stages {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		ms(stageNames[i], t.Stages[i])
+	type cut struct {
+		Shown int `json:"shown"`
+		Items int `json:"items"`
 	}
-	dst = append(dst, `},`...)
-	num("healed", t.Healed)
-	dst = append(dst, ',')
-	num("status", t.Status)
-	dst = append(dst, `,"cached":`...)
-	dst = strconv.AppendBool(dst, t.Cached)
-	dst = append(dst, `,"program":{"ran":`...)
-	dst = strconv.AppendBool(dst, t.Program)
-	if t.ProgramFailure != "" {
-		dst = append(dst, `,"failure":`...)
-		dst = jsonscan.AppendStringOf(dst, t.ProgramFailure)
+	type sizes struct {
+		Received int  `json:"received"`
+		Pretty   *int `json:"pretty,omitempty"`
+		Minified int  `json:"minified"`
+		Result   int  `json:"result"`
 	}
-	dst = append(dst, ',')
-	num("fieldsDropped", int(t.FieldsDropped))
-	dst = append(dst, '}')
-	for i, p := range t.Plugins {
-		dst = append(dst, ",{"...)
-		if i == 0 {
-			dst = append(dst[:len(dst)-2], `,"plugins":[{`...)
-		}
-		dst = append(jsonscan.AppendStringOf(append(dst, `"name":`...), p.Name), ',')
-		dst = append(jsonscan.AppendStringOf(append(dst, `"version":`...), p.Version), ',')
-		dst = append(jsonscan.AppendStringOf(append(dst, `"digest":`...), p.Digest), ',')
-		ms("ms", p.Took)
-		dst = append(dst, ',')
-		num("bytesIn", p.BytesIn)
-		dst = append(dst, ',')
-		num("bytes", p.Bytes)
-		if p.Failure != "" {
-			dst = jsonscan.AppendStringOf(append(dst, `,"failure":`...), p.Failure)
-		}
-		dst = strconv.AppendBool(append(dst, `,"failed":`...), p.Failed)
-		dst = append(dst, '}')
-		if i == len(t.Plugins)-1 {
-			dst = append(dst, ']')
-		}
+	v := struct {
+		Total    Milliseconds    `json:"totalMs"`
+		Upstream Milliseconds    `json:"upstreamMs"`
+		Stages   json.RawMessage `json:"stagesMs"`
+		Healed   int             `json:"healed"`
+		Status   int             `json:"status"`
+		Cached   bool            `json:"cached"`
+		Program  program         `json:"program"`
+		Plugins  []PluginTrace   `json:"plugins,omitempty"`
+		Calls    []ToolTrace     `json:"calls,omitempty"`
+		Form     string          `json:"form"`
+		Cut      *cut            `json:"cut,omitempty"`
+		Bytes    sizes           `json:"bytes"`
+		Tokens   sizes           `json:"tokens"`
+	}{
+		Milliseconds(t.Total), Milliseconds(t.Upstream), append(stages, '}'), t.Healed, t.Status, t.Cached, program{t.Program, t.ProgramFailure, t.FieldsDropped},
+		t.Plugins, t.Calls, t.Form, nil, sizes{t.BytesReceived, nil, t.BytesMinified, t.BytesResult}, sizes{t.TokensReceived, &t.TokensPretty, t.TokensMinified, t.TokensResult},
 	}
-	dst = t.appendCalls(dst)
-	dst = append(dst, `,"form":`...)
-	dst = jsonscan.AppendStringOf(dst, t.Form)
 	if t.Items > 0 {
-		dst = append(dst, `,"cut":{`...)
-		num("shown", t.Shown)
-		dst = append(dst, ',')
-		num("items", t.Items)
-		dst = append(dst, '}')
+		v.Cut = &cut{t.Shown, t.Items}
 	}
-	dst = append(dst, `,"bytes":{`...)
-	num("received", t.BytesReceived)
-	dst = append(dst, ',')
-	num("minified", t.BytesMinified)
-	dst = append(dst, ',')
-	num("result", t.BytesResult)
-	dst = append(dst, `},"tokens":{`...)
-	num("received", t.TokensReceived)
-	dst = append(dst, ',')
-	num("pretty", t.TokensPretty)
-	dst = append(dst, ',')
-	num("minified", t.TokensMinified)
-	dst = append(dst, ',')
-	num("result", t.TokensResult)
-	return append(dst, `}}`...)
+	b, _ := json.Marshal(v) // plain data: never fails
+	return append(append(dst, `"`+TraceKey+`":`...), b...)
 }

@@ -165,8 +165,8 @@ func (w *workflow) note(y *exchange, r *guest.ToolResult) {
 		return
 	}
 	w.calls = append(w.calls, ToolTrace{
-		Tool: y.tool.Name, Outcome: y.out.Kind.String(), Status: y.out.Status, Start: y.start.Sub(w.x.start), Took: time.Since(y.start),
-		Upstream: y.upstream, Cached: y.out.Cached, BytesIn: len(y.body), Bytes: len(r.Value) + len(r.Text), TokensIn: tokens.Count(y.body),
+		Tool: y.tool.Name, Outcome: y.out.Kind.String(), Status: y.out.Status, Start: Milliseconds(y.start.Sub(w.x.start)), Took: Milliseconds(time.Since(y.start)),
+		Upstream: Milliseconds(y.upstream), Cached: y.out.Cached, BytesIn: len(y.body), Bytes: len(r.Value) + len(r.Text), TokensIn: tokens.Count(y.body),
 	})
 }
 
@@ -225,34 +225,4 @@ func (x *exchange) membersFor(r *guest.ToolResult) {
 	default:
 		x.answerFor(r, text)
 	}
-}
-
-// appendCalls appends the member of a trace that lists the calls of a workflow.
-func (t *Trace) appendCalls(dst []byte) []byte {
-	for i := range t.Calls {
-		c := &t.Calls[i]
-		if i == 0 {
-			dst = append(dst, `,"calls":[`...)
-		} else {
-			dst = append(dst, ',')
-		}
-		dst = jsonscan.AppendStringOf(append(dst, `{"tool":`...), c.Tool)
-		dst = jsonscan.AppendStringOf(append(dst, `,"outcome":`...), c.Outcome)
-		dst = strconv.AppendInt(append(dst, `,"status":`...), int64(c.Status), 10)
-		for _, ms := range []struct {
-			name string
-			d    time.Duration
-		}{{"startMs", c.Start}, {"ms", c.Took}, {"upstreamMs", c.Upstream}} {
-			dst = append(append(append(dst, `,"`...), ms.name...), `":`...)
-			dst = strconv.AppendFloat(dst, float64(ms.d.Microseconds())/1000, 'f', -1, 64)
-		}
-		dst = strconv.AppendBool(append(dst, `,"cached":`...), c.Cached)
-		dst = strconv.AppendInt(append(dst, `,"bytesIn":`...), int64(c.BytesIn), 10)
-		dst = strconv.AppendInt(append(dst, `,"tokensIn":`...), int64(c.TokensIn), 10)
-		dst = strconv.AppendInt(append(dst, `,"bytes":`...), int64(c.Bytes), 10)
-		if dst = append(dst, '}'); i == len(t.Calls)-1 {
-			dst = append(dst, ']')
-		}
-	}
-	return dst
 }
