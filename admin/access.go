@@ -7,19 +7,38 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
+	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
+
+// releaseTimeout is how long a change waits for the gateway of this node: its process
+// swaps tables in milliseconds, and what takes longer is in its log.
+const releaseTimeout = 5 * time.Second
+
+// accessRoom decides who may open toolset URLs.
+type accessRoom struct {
+	Publisher *publish.Publisher
+	Log       *slog.Logger
+	// AwaitRelease waits until the gateway of this node serves a release. nil: nothing waits.
+	AwaitRelease func(ctx context.Context, revision uint64) error
+	// GatewayURL is where toolset URLs start.
+	GatewayURL string
+	// Closed says that others than this machine reach the gateway.
+	Closed bool
+	// PerUser reports whether each caller of a toolset logs in with their own account.
+	PerUser func(ctx context.Context, ws *store.Workspace, toolset string) (bool, error)
+	// Ending collects what the holder of an access token was given by authorization
+	// servers; what it returns gives that back, once the token was revoked.
+	Ending func(ctx context.Context, ws *store.Workspace, ts *store.Toolset, token string) (ended func(), err error)
+}
 
 // AccessSettings say who may open a toolset URL.
 type AccessSettings struct {
@@ -87,6 +106,11 @@ type CreatedAccessToken struct {
 	AccessToken
 	Token string `json:"token" doc:"The token. It is not stored and cannot be shown again." example:"slt_…"`
 	Mode  string `json:"mode" enum:"none,token,jwt" doc:"How the toolset URL is opened now: only mode token asks for the token."`
+}
+
+// CaptureSettings say of which calls arguments and answers are kept.
+type CaptureSettings struct {
+	Capture string `json:"capture" enum:"off,errors,all" doc:"off: of none; errors: of calls that failed; all: of every call."`
 }
 
 // tokenGrants is what store.AccessToken.Grants holds.
@@ -178,26 +202,26 @@ type accessChange struct {
 	before, after any
 }
 
-// changeAccess writes a change and makes it live: it is in force on this node when
+// change writes a change and makes it live: it is in force on this node when
 // it returns, on edges when they have the next release. When only the release
 // cannot be made the records stay changed, so that a revocation is never lost: the
 // next release has it.
-func (s *Server) changeAccess(ctx context.Context, ws *store.Workspace, ts *store.Toolset, c *accessChange) error {
+func (r *accessRoom) change(ctx context.Context, ws *store.Workspace, ts *store.Toolset, c *accessChange) error {
 	for range accessTries - 1 {
-		if err := s.tryAccess(ctx, ws, ts, c); !errors.Is(err, store.ErrStale) {
+		if err := r.try(ctx, ws, ts, c); !errors.Is(err, store.ErrStale) {
 			return err
 		}
 	}
-	return s.tryAccess(ctx, ws, ts, c)
+	return r.try(ctx, ws, ts, c)
 }
 
 // accessTries of a change of access: each that fails lost to another change of the
 // same toolset.
 const accessTries = 10
 
-// tryAccess is changeAccess that fails with [store.ErrStale] when another change of the
-// toolset's access came between reading and writing.
-func (s *Server) tryAccess(ctx context.Context, ws *store.Workspace, ts *store.Toolset, c *accessChange) error {
+// try is change that fails with [store.ErrStale] when another change of the toolset's
+// access came between reading and writing.
+func (r *accessRoom) try(ctx context.Context, ws *store.Workspace, ts *store.Toolset, c *accessChange) error {
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {
 		return err
@@ -230,13 +254,13 @@ func (s *Server) tryAccess(ctx context.Context, ws *store.Workspace, ts *store.T
 	}
 	doc.Capture = row.Capture
 	// A document that no record names harms nobody.
-	digest, err := s.o.Publisher.Access(ctx, repositoryOf(ts), doc)
+	digest, err := r.Publisher.Access(ctx, repositoryOf(ts), doc)
 	if err != nil {
 		return err
 	}
-	var lost gone
+	ended := func() {}
 	if c.revoke != "" {
-		if err := s.collectHolder(ctx, ws, &lost, ts, c.revoke); err != nil {
+		if ended, err = r.Ending(ctx, ws, ts, c.revoke); err != nil {
 			return err
 		}
 	}
@@ -263,21 +287,21 @@ func (s *Server) tryAccess(ctx context.Context, ws *store.Workspace, ts *store.T
 		return tx.Audit(ctx, rec)
 	})
 	if err == nil {
-		s.revokeGone(ctx, ws, ts.ID, &lost)
+		ended()
 	}
 	if err != nil || ts.LiveRevision == 0 {
 		return err
 	}
-	r, err := s.o.Publisher.Release(ctx)
+	rel, err := r.Publisher.Release(ctx)
 	if err != nil {
 		return problem.New(problem.Unavailable, "the change is stored, but no release could be made of it: it is not in force yet").
 			Fix("look into the log of this node and repeat the change").Because(err)
 	}
-	if s.o.AwaitRelease != nil {
-		wait, cancel := context.WithTimeout(ctx, liveTimeout)
+	if r.AwaitRelease != nil {
+		wait, cancel := context.WithTimeout(ctx, releaseTimeout)
 		defer cancel()
-		if err := s.o.AwaitRelease(wait, r.Release().Revision); err != nil {
-			s.log.LogAttrs(ctx, slog.LevelWarn, "the gateway of this node does not serve the new release yet",
+		if err := r.AwaitRelease(wait, rel.Release().Revision); err != nil {
+			r.Log.LogAttrs(ctx, slog.LevelWarn, "the gateway of this node does not serve the new release yet",
 				slog.String("toolset", ts.ID), slog.Any("error", err))
 		}
 	}
@@ -292,156 +316,103 @@ func repositoryOf(ts *store.Toolset) string {
 	return ts.WorkspaceID + "/toolsets/" + ts.Slug
 }
 
-func (s *Server) showAccess(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*accessOutput, error) {
+// Show reads who may open the URL of a toolset, and the version of that.
+func (r *accessRoom) Show(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (shown ToolsetAccess, version uint64, err error) {
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {
-		return nil, err
+		return shown, 0, err
 	}
 	settings, err := settingsOf(row)
 	if err != nil {
-		return nil, err
+		return shown, 0, err
 	}
 	valid, err := ws.ValidAccessTokens(ctx, ts.ID, store.Time{Time: ws.Now()})
 	if err != nil {
-		return nil, err
+		return shown, 0, err
 	}
-	base := strings.TrimSuffix(s.o.GatewayURL, "/")
-	out := &accessOutput{Body: ToolsetAccess{AccessSettings: settings, URL: base + "/t/" + ts.Slug, Tokens: len(valid)}}
+	base := strings.TrimSuffix(r.GatewayURL, "/")
+	shown = ToolsetAccess{AccessSettings: settings, URL: base + "/t/" + ts.Slug, Tokens: len(valid)}
 	if settings.Mode == registry.AccessJWT {
-		out.Body.MetadataURL = base + "/.well-known/oauth-protected-resource/t/" + ts.Slug
+		shown.MetadataURL = base + "/.well-known/oauth-protected-resource/t/" + ts.Slug
 	}
-	version := uint64(0)
 	if row != nil {
-		version, out.Body.UpdatedAt = row.Version, row.UpdatedAt.Time
+		version, shown.UpdatedAt = row.Version, row.UpdatedAt.Time
 	}
-	out.ETag = request.ETag(version)
-	return out, nil
+	return shown, version, nil
 }
 
-type accessOutput struct {
-	ETag string `header:"ETag"`
-	Body ToolsetAccess
-}
-
-type setAccessInput struct {
-	ToolsetInput
-	request.MatchInput
-	Body AccessSettings
-}
-
-type newAccessTokenInput struct {
-	ToolsetInput
-	Body NewAccessToken
-}
-
-type createdAccessTokenOutput struct {
-	Location string `header:"Location"`
-	Body     CreatedAccessToken
-}
-
-type accessTokensInput struct {
-	ToolsetInput
-	ListInput
-}
-
-type accessTokenInput struct {
-	ToolsetInput
-	Token string `path:"token" maxLength:"64" doc:"Id of the access token."`
-}
-
-func (s *Server) registerAccess() {
-	const path = "/v1/toolsets/{id}/access"
-	const tokensPath = "/v1/toolsets/{id}/access-tokens" //nolint:gosec // a path
-	tags := []string{"access"}
-	register(s, huma.Operation{
-		OperationID: "get-access", Method: http.MethodGet, Path: path, Summary: "Read who may open the toolset URL", Tags: tags,
-	}, func(ctx context.Context, in *ToolsetInput) (*accessOutput, error) {
-		ws := s.workspace(ctx)
-		ts, err := ws.FindToolset(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		return s.showAccess(ctx, ws, ts)
-	})
-	register(s, huma.Operation{
-		OperationID: "set-access", Method: http.MethodPut, Path: path, Summary: "Set who may open the toolset URL", Tags: tags,
-		Description: "In force at once, without a new revision of the toolset. If-Match guards against a change meanwhile.",
-	}, func(ctx context.Context, in *setAccessInput) (*accessOutput, error) {
-		return s.setAccess(ctx, in)
-	})
-	register(s, huma.Operation{
-		OperationID: "create-access-token", Method: http.MethodPost, Path: tokensPath, Summary: "Create an access token", Tags: tags,
-		DefaultStatus: http.StatusCreated,
-		Description:   "The answer is the only time the token is shown. It opens this toolset URL and nothing of this API.",
-	}, s.createAccessToken)
-	register(s, huma.Operation{
-		OperationID: "list-access-tokens", Method: http.MethodGet, Path: tokensPath, Summary: "List access tokens, oldest first", Tags: tags,
-	}, s.listAccessTokens)
-	register(s, huma.Operation{
-		OperationID: "revoke-access-token", Method: http.MethodDelete, Path: tokensPath + "/{token}", Summary: "Revoke an access token", Tags: tags,
-		DefaultStatus: http.StatusNoContent,
-		Description:   "In force at once: requests are refused and open streams end.",
-	}, func(ctx context.Context, in *accessTokenInput) (*struct{}, error) {
-		ws := s.workspace(ctx)
-		ts, err := ws.FindToolset(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		row, err := ws.AccessToken(ctx, ts.ID, in.Token)
-		if err != nil {
-			return nil, err
-		}
-		return nil, s.changeAccess(ctx, ws, ts, &accessChange{
-			action: "access_token.revoke", revoke: row.ID, before: map[string]any{"id": row.ID, "name": row.Name},
-		})
-	})
-}
-
-func (s *Server) setAccess(ctx context.Context, in *setAccessInput) (*accessOutput, error) {
-	ws := s.workspace(ctx)
-	ts, err := ws.FindToolset(ctx, in.ID)
-	if err != nil {
-		return nil, err
+// versionOf is the version of a record of access; 0 while there is none.
+func versionOf(row *store.ToolsetAccess) uint64 {
+	if row == nil {
+		return 0
 	}
+	return row.Version
+}
+
+// Set sets who may open the URL of a toolset.
+func (r *accessRoom) Set(ctx context.Context, ws *store.Workspace, ts *store.Toolset, match *request.MatchInput, in AccessSettings) error {
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	version := uint64(0)
-	if row != nil {
-		version = row.Version
-	}
-	if err := in.Check(version, false); err != nil {
-		return nil, err
+	if err := match.Check(versionOf(row), false); err != nil {
+		return err
 	}
 	before, err := settingsOf(row)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if in.Body.Mode == registry.AccessNone {
-		if _, creds, err := s.userCredentials(ctx, ws, ts.ID, ""); err != nil {
-			return nil, err
-		} else if len(creds) > 0 {
-			return nil, problem.New(problem.Conflict, "each caller of this toolset logs in with an account of their own, and nobody can be told apart who needs no token").
+	if in.Mode == registry.AccessNone {
+		if own, err := r.PerUser(ctx, ws, ts.ID); err != nil {
+			return err
+		} else if own {
+			return problem.New(problem.Conflict, "each caller of this toolset logs in with an account of their own, and nobody can be told apart who needs no token").
 				Fix("let one login serve all callers first: perUser of the authentication")
 		}
 	}
-	if row == nil || !reflect.DeepEqual(before, in.Body) {
-		if err := s.changeAccess(ctx, ws, ts, &accessChange{action: "access.set", settings: &in.Body, before: before, after: in.Body}); err != nil {
-			return nil, err
-		}
+	if row != nil && reflect.DeepEqual(before, in) {
+		return nil
 	}
-	return s.showAccess(ctx, ws, ts)
+	return r.change(ctx, ws, ts, &accessChange{action: "access.set", settings: &in, before: before, after: in})
 }
 
-func (s *Server) createAccessToken(ctx context.Context, in *newAccessTokenInput) (*createdAccessTokenOutput, error) {
-	ws := s.workspace(ctx)
-	ts, err := ws.FindToolset(ctx, in.ID)
+// Capture is what the call log keeps of the calls of a toolset.
+func (r *accessRoom) Capture(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (CaptureSettings, error) {
+	row, err := ws.Access(ctx, ts.ID)
+	return CaptureSettings{captureOf(row)}, err
+}
+
+// SetCapture sets what the call log keeps of the calls of a toolset.
+func (r *accessRoom) SetCapture(ctx context.Context, ws *store.Workspace, ts *store.Toolset, match *request.MatchInput, in CaptureSettings) error {
+	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	if err := match.Check(versionOf(row), false); err != nil {
+		return err
+	}
+	before, set := captureOf(row), in.Capture
+	if before == set {
+		return nil
+	}
+	if set == registry.CaptureOff {
+		set = ""
+	}
+	return r.change(ctx, ws, ts, &accessChange{action: "capture.set", capture: &set, before: CaptureSettings{before}, after: in})
+}
+
+// captureOf is the setting of a toolset.
+func captureOf(row *store.ToolsetAccess) string {
+	if row == nil || row.Capture == "" {
+		return registry.CaptureOff
+	}
+	return row.Capture
+}
+
+// CreateToken makes an access token of a toolset; the answer is the only place it is in.
+func (r *accessRoom) CreateToken(ctx context.Context, ws *store.Workspace, ts *store.Toolset, in NewAccessToken) (*CreatedAccessToken, error) {
 	now := ws.Now()
-	if e := in.Body.ExpiresAt; !e.IsZero() && !now.Before(e) {
+	if e := in.ExpiresAt; !e.IsZero() && !now.Before(e) {
 		return nil, request.FieldFault("/expiresAt", "the token would have expired already")
 	}
 	valid, err := ws.ValidAccessTokens(ctx, ts.ID, store.Time{Time: now})
@@ -453,22 +424,22 @@ func (s *Server) createAccessToken(ctx context.Context, in *newAccessTokenInput)
 			Fix("revoke some, or let an authorization server issue them (mode jwt)")
 	}
 	for i := range valid {
-		if valid[i].Name == in.Body.Name {
-			return nil, problem.New(problem.Conflict, "the toolset has a valid access token named %.80q", in.Body.Name).
+		if valid[i].Name == in.Name {
+			return nil, problem.New(problem.Conflict, "the toolset has a valid access token named %.80q", in.Name).
 				At("", 0, 0, "/name").Fix("revoke it first, or choose another name")
 		}
 	}
 	secret := newToken(accessPrefix)
 	row := &store.AccessToken{
-		ToolsetID: ts.ID, Name: in.Body.Name, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: request.Of(ctx).TokenID(),
-		Grants: store.JSON(tokenGrants{Tools: in.Body.Tools, Limits: in.Body.Limits}), ExpiresAt: store.Time{Time: in.Body.ExpiresAt},
+		ToolsetID: ts.ID, Name: in.Name, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: request.Of(ctx).TokenID(),
+		Grants: store.JSON(tokenGrants{Tools: in.Tools, Limits: in.Limits}), ExpiresAt: store.Time{Time: in.ExpiresAt},
 	}
-	if err := checkGrant(ts, row, in.Body); err != nil {
+	if err := checkGrant(ts, row, in); err != nil {
 		return nil, err
 	}
-	err = s.changeAccess(ctx, ws, ts, &accessChange{
+	err = r.change(ctx, ws, ts, &accessChange{
 		action: "access_token.create", add: row,
-		after: map[string]any{"name": row.Name, "last4": row.Last4, "tools": in.Body.Tools, "limits": in.Body.Limits, "expiresAt": row.ExpiresAt.Time},
+		after: map[string]any{"name": row.Name, "last4": row.Last4, "tools": in.Tools, "limits": in.Limits, "expiresAt": row.ExpiresAt.Time},
 	})
 	if err != nil {
 		return nil, err
@@ -481,10 +452,31 @@ func (s *Server) createAccessToken(ctx context.Context, in *newAccessTokenInput)
 	if err != nil {
 		return nil, err
 	}
-	return &createdAccessTokenOutput{
-		Location: "/v1/toolsets/" + ts.ID + "/access-tokens/" + row.ID,
-		Body:     CreatedAccessToken{AccessToken: shown, Token: secret.Reveal(), Mode: modeOf(access)},
-	}, nil
+	return &CreatedAccessToken{AccessToken: shown, Token: secret.Reveal(), Mode: modeOf(access)}, nil
+}
+
+// RevokeToken ends an access token of a toolset.
+func (r *accessRoom) RevokeToken(ctx context.Context, ws *store.Workspace, ts *store.Toolset, id string) error {
+	row, err := ws.AccessToken(ctx, ts.ID, id)
+	if err != nil {
+		return err
+	}
+	return r.change(ctx, ws, ts, &accessChange{action: "access_token.revoke", revoke: row.ID, before: map[string]any{"id": row.ID, "name": row.Name}})
+}
+
+// Tokens lists the access tokens of a toolset, the oldest first.
+func (r *accessRoom) Tokens(ctx context.Context, ws *store.Workspace, ts *store.Toolset, p store.Page) ([]AccessToken, string, error) {
+	rows, next, err := ws.AccessTokens(ctx, ts.ID, p)
+	if err != nil {
+		return nil, "", err
+	}
+	shown := make([]AccessToken, len(rows))
+	for i := range rows {
+		if shown[i], err = showAccessToken(&rows[i], ws.Now()); err != nil {
+			return nil, "", err
+		}
+	}
+	return shown, next, nil
 }
 
 // checkGrant finds faults of a token in every mode: a document of mode none does
@@ -501,26 +493,56 @@ func checkGrant(ts *store.Toolset, row *store.AccessToken, in NewAccessToken) er
 	return request.FieldFault(strings.TrimPrefix(faults[0].Place.Pointer, "/tokens/0"), "%s", faults[0].Detail)
 }
 
-func (s *Server) listAccessTokens(ctx context.Context, in *accessTokensInput) (*listOutput[AccessToken], error) {
-	ws := s.workspace(ctx)
-	ts, err := ws.FindToolset(ctx, in.ID)
+// Sign signs the access document of a toolset as it is, and reports whether
+// there is one.
+func (r *accessRoom) Sign(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (bool, error) {
+	row, err := ws.Access(ctx, ts.ID)
+	if err != nil || row == nil || row.Digest == "" {
+		return false, err
+	}
+	settings, err := settingsOf(row)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	path := "/v1/toolsets/" + ts.ID + "/access-tokens"
-	p, err := in.page(path)
+	valid, err := ws.ValidAccessTokens(ctx, ts.ID, store.Time{Time: ws.Now()})
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	rows, next, err := ws.AccessTokens(ctx, ts.ID, p)
+	doc, err := accessDocument(ts, settings, valid)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	shown := make([]AccessToken, len(rows))
-	for i := range rows {
-		if shown[i], err = showAccessToken(&rows[i], ws.Now()); err != nil {
-			return nil, err
-		}
+	doc.Capture = row.Capture
+	digest, err := r.Publisher.Access(ctx, repositoryOf(ts), doc)
+	if err != nil || string(digest) == row.Digest {
+		return true, err
 	}
-	return list(&in.ListInput, path, shown, next, func(t *AccessToken) AccessToken { return *t }), nil
+	row.Digest = string(digest)
+	return true, ws.Update(ctx, func(tx *store.Tx) error { return tx.SaveAccess(ctx, row) })
+}
+
+// Import makes access and capture what a document says; settings nil: everybody.
+func (r *accessRoom) Import(ctx context.Context, ws *store.Workspace, ts *store.Toolset, settings *AccessSettings, capture string) error {
+	row, err := ws.Access(ctx, ts.ID)
+	if err != nil {
+		return err
+	}
+	before, err := settingsOf(row)
+	if err != nil {
+		return err
+	}
+	after, captured := AccessSettings{Mode: registry.AccessNone}, ""
+	if settings != nil {
+		after = *settings
+	}
+	if row != nil {
+		captured = row.Capture
+	}
+	if reflect.DeepEqual(before, after) && captured == capture {
+		return nil
+	}
+	return r.change(ctx, ws, ts, &accessChange{
+		action: "access.import", settings: &after, capture: &capture,
+		before: map[string]any{"access": before, "capture": captured}, after: map[string]any{"access": after, "capture": capture},
+	})
 }

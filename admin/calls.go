@@ -12,7 +12,6 @@ import (
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/registry"
 )
 
 // followTick is how often who follows the call log looks without being woken: the
@@ -114,11 +113,6 @@ type FollowedCalls struct {
 	Next  string       `json:"next" doc:"Where to go on, as after."`
 }
 
-// CaptureSettings say of which calls arguments and answers are kept.
-type CaptureSettings struct {
-	Capture string `json:"capture" enum:"off,errors,all" doc:"off: of none; errors: of calls that failed; all: of every call."`
-}
-
 type callsOutput struct {
 	Link string `header:"Link" doc:"rel=\"next\": the next page."`
 	Body Calls
@@ -164,51 +158,20 @@ func (s *Server) registerCalls() {
 		if err != nil {
 			return nil, err
 		}
-		row, err := ws.Access(ctx, ts.ID)
-		return &bodyOutput[CaptureSettings]{CaptureSettings{captureOf(row)}}, err
+		return answer(s.access.Capture(ctx, ws, ts))
 	})
 	register(s, huma.Operation{
 		OperationID: "set-capture", Method: http.MethodPut, Path: path, Summary: "Set what the call log keeps of calls", Tags: tags,
 		Description: "In force at once, without a new revision of the toolset. Texts are redacted on the node that served the call; what does not look like a secret is kept as it is. " +
 			"If-Match: the ETag of the toolset's access.",
-	}, s.setCapture)
-}
-
-// captureOf is the setting of a toolset.
-func captureOf(row *store.ToolsetAccess) string {
-	if row == nil || row.Capture == "" {
-		return registry.CaptureOff
-	}
-	return row.Capture
-}
-
-func (s *Server) setCapture(ctx context.Context, in *setCaptureInput) (*bodyOutput[CaptureSettings], error) {
-	ws := s.workspace(ctx)
-	ts, err := ws.FindToolset(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	row, err := ws.Access(ctx, ts.ID)
-	if err != nil {
-		return nil, err
-	}
-	version := uint64(0)
-	if row != nil {
-		version = row.Version
-	}
-	if err := in.Check(version, false); err != nil {
-		return nil, err
-	}
-	if before := captureOf(row); before != in.Body.Capture {
-		set := in.Body.Capture
-		if set == registry.CaptureOff {
-			set = ""
+	}, func(ctx context.Context, in *setCaptureInput) (*bodyOutput[CaptureSettings], error) {
+		ws := s.workspace(ctx)
+		ts, err := ws.FindToolset(ctx, in.ID)
+		if err != nil {
+			return nil, err
 		}
-		err = s.changeAccess(ctx, ws, ts, &accessChange{
-			action: "capture.set", capture: &set, before: CaptureSettings{before}, after: in.Body,
-		})
-	}
-	return &bodyOutput[CaptureSettings]{in.Body}, err
+		return answer(in.Body, s.access.SetCapture(ctx, ws, ts, &in.MatchInput, in.Body))
+	})
 }
 
 // filter makes the filter of the store.

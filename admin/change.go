@@ -413,7 +413,7 @@ func (c *change) write(ctx context.Context, action string) error {
 	}
 	var err error
 	if c.isNew {
-		c.opens, err = s.openingOf(ctx, d.ts, in.Access)
+		c.opens, err = s.access.Opening(ctx, c.ws, d.ts, in.Access)
 	} else {
 		err = checkOpening(ctx, c.ws, d.ts, in.Access)
 	}

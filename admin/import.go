@@ -514,3 +514,26 @@ func (in *DeclaredSource) source(at string) (*source, error) {
 	}
 	return src, nil
 }
+
+// closeImported gives a toolset of a document that says nothing of its access the one it
+// has, and a new one on a node that others reach one that needs a token.
+func (s *Server) closeImported(ctx context.Context, ws *store.Workspace, x *importing) error {
+	if x.want.Access != nil || !s.o.Closed {
+		return nil
+	}
+	settings := AccessSettings{Mode: registry.AccessToken}
+	if x.now != nil {
+		row, err := ws.Access(ctx, x.now.ID)
+		if err != nil {
+			return err
+		}
+		if settings, err = settingsOf(row); err != nil {
+			return err
+		}
+		if settings.Mode == registry.AccessNone {
+			return nil // as it is, and as a document says that names none
+		}
+	}
+	x.want.Access = &settings
+	return nil
+}

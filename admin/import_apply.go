@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/sluicegate/sluice/admin/request"
@@ -246,7 +245,7 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	for _, name := range d.gone {
 		s.servers.forget(watchKey(d.ts.ID, name))
 	}
-	if err := s.importAccess(ctx, ws, d.ts, x.want); err != nil {
+	if err := s.access.Import(ctx, ws, d.ts, x.want.Access, x.want.Capture); err != nil {
 		return err
 	}
 	if x.planned.Origins, err = s.unconfirmed(ctx, d.draft); err != nil {
@@ -304,31 +303,4 @@ func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, i
 	rec := request.Audit(ctx, "toolset.import", d.ts.ID)
 	rec.Digest, rec.Reason, rec.Before, rec.After = d.ts.DraftDigest, reason, store.JSON(before), store.JSON(toolsetFields(d.draft))
 	return tx.Audit(ctx, rec)
-}
-
-// importAccess makes access and capture what the document says.
-func (s *Server) importAccess(ctx context.Context, ws *store.Workspace, ts *store.Toolset, t *DeclaredToolset) error {
-	row, err := ws.Access(ctx, ts.ID)
-	if err != nil {
-		return err
-	}
-	before, err := settingsOf(row)
-	if err != nil {
-		return err
-	}
-	after := AccessSettings{Mode: registry.AccessNone}
-	if t.Access != nil {
-		after = *t.Access
-	}
-	capture := ""
-	if row != nil {
-		capture = row.Capture
-	}
-	if reflect.DeepEqual(before, after) && capture == t.Capture {
-		return nil
-	}
-	return s.changeAccess(ctx, ws, ts, &accessChange{
-		action: "access.import", settings: &after, capture: &t.Capture,
-		before: map[string]any{"access": before, "capture": capture}, after: map[string]any{"access": after, "capture": t.Capture},
-	})
 }

@@ -21,23 +21,23 @@ type opening struct {
 	secret secrets.Secret // its text
 }
 
-// openingMode is how a new toolset is opened: as the request says, else with a token
+// OpeningMode is how a new toolset is opened: as the request says, else with a token
 // where others than this machine reach the gateway.
-func (s *Server) openingMode(said string) string {
+func (r *accessRoom) OpeningMode(said string) string {
 	switch {
 	case said != "":
 		return said
-	case s.o.Closed:
+	case r.Closed:
 		return registry.AccessToken
 	}
 	return registry.AccessNone
 }
 
-// openingOf makes what opens a new toolset; nil: nothing is recorded. The document of
+// Opening makes what opens a new toolset; nil: nothing is recorded. The document of
 // it harms nobody when no record names it.
-func (s *Server) openingOf(ctx context.Context, ts *store.Toolset, said string) (*opening, error) {
-	if s.openingMode(said) == registry.AccessNone {
-		if said == "" || !s.o.Closed {
+func (r *accessRoom) Opening(ctx context.Context, ws *store.Workspace, ts *store.Toolset, said string) (*opening, error) {
+	if r.OpeningMode(said) == registry.AccessNone {
+		if said == "" || !r.Closed {
 			return nil, nil //nolint:nilnil // a listener on loopback is open
 		}
 		return &opening{}, nil
@@ -46,7 +46,7 @@ func (s *Server) openingOf(ctx context.Context, ts *store.Toolset, said string) 
 	o := &opening{
 		secret: secret,
 		token: &store.AccessToken{
-			ID: s.o.Store.NewID("act"), ToolsetID: ts.ID, Name: firstTokenName, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: request.Of(ctx).TokenID(),
+			ID: ws.NewID("act"), ToolsetID: ts.ID, Name: firstTokenName, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: request.Of(ctx).TokenID(),
 			Grants: store.JSON(tokenGrants{}),
 		},
 	}
@@ -55,7 +55,7 @@ func (s *Server) openingOf(ctx context.Context, ts *store.Toolset, said string) 
 	if err != nil {
 		return nil, err
 	}
-	digest, err := s.o.Publisher.Access(ctx, repositoryOf(ts), doc)
+	digest, err := r.Publisher.Access(ctx, repositoryOf(ts), doc)
 	if err != nil {
 		return nil, err
 	}
@@ -94,29 +94,6 @@ func (o *opening) show() (*CreatedAccessToken, error) {
 		return nil, err
 	}
 	return &CreatedAccessToken{AccessToken: row, Token: o.secret.Reveal(), Mode: registry.AccessToken}, nil
-}
-
-// closeImported gives a toolset of a document that says nothing of its access the one it
-// has, and a new one on a node that others reach one that needs a token.
-func (s *Server) closeImported(ctx context.Context, ws *store.Workspace, x *importing) error {
-	if x.want.Access != nil || !s.o.Closed {
-		return nil
-	}
-	settings := AccessSettings{Mode: registry.AccessToken}
-	if x.now != nil {
-		row, err := ws.Access(ctx, x.now.ID)
-		if err != nil {
-			return err
-		}
-		if settings, err = settingsOf(row); err != nil {
-			return err
-		}
-		if settings.Mode == registry.AccessNone {
-			return nil // as it is, and as a document says that names none
-		}
-	}
-	x.want.Access = &settings
-	return nil
 }
 
 // checkOpening refuses to open a toolset that is there in another way: that is a change

@@ -192,6 +192,7 @@ type Server struct {
 	listeners listeners
 	denied    sampler
 	plugins   *plugin.Room
+	access    *accessRoom
 }
 
 // New makes a server, ends what a process that died left running, and restores
@@ -219,6 +220,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
+	s.access = &accessRoom{
+		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, GatewayURL: o.GatewayURL, Closed: o.Closed, PerUser: s.perUser, Ending: s.ending,
+	}
 	s.plugins = &plugin.Room{
 		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: boundBy,
 	}

@@ -1,0 +1,140 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
+)
+
+type accessOutput struct {
+	ETag string `header:"ETag"`
+	Body ToolsetAccess
+}
+
+type setAccessInput struct {
+	ToolsetInput
+	request.MatchInput
+	Body AccessSettings
+}
+
+type newAccessTokenInput struct {
+	ToolsetInput
+	Body NewAccessToken
+}
+
+type createdAccessTokenOutput struct {
+	Location string `header:"Location"`
+	Body     CreatedAccessToken
+}
+
+type accessTokensInput struct {
+	ToolsetInput
+	ListInput
+}
+
+type accessTokenInput struct {
+	ToolsetInput
+	Token string `path:"token" maxLength:"64" doc:"Id of the access token."`
+}
+
+func (s *Server) registerAccess() {
+	const path = "/v1/toolsets/{id}/access"
+	const tokensPath = "/v1/toolsets/{id}/access-tokens" //nolint:gosec // a path
+	tags := []string{"access"}
+	register(s, huma.Operation{
+		OperationID: "get-access", Method: http.MethodGet, Path: path, Summary: "Read who may open the toolset URL", Tags: tags,
+	}, func(ctx context.Context, in *ToolsetInput) (*accessOutput, error) {
+		ws := s.workspace(ctx)
+		ts, err := ws.FindToolset(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return s.accessAnswer(ctx, ws, ts)
+	})
+	register(s, huma.Operation{
+		OperationID: "set-access", Method: http.MethodPut, Path: path, Summary: "Set who may open the toolset URL", Tags: tags,
+		Description: "In force at once, without a new revision of the toolset. If-Match guards against a change meanwhile.",
+	}, func(ctx context.Context, in *setAccessInput) (*accessOutput, error) {
+		ws := s.workspace(ctx)
+		ts, err := ws.FindToolset(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.access.Set(ctx, ws, ts, &in.MatchInput, in.Body); err != nil {
+			return nil, err
+		}
+		return s.accessAnswer(ctx, ws, ts)
+	})
+	register(s, huma.Operation{
+		OperationID: "create-access-token", Method: http.MethodPost, Path: tokensPath, Summary: "Create an access token", Tags: tags,
+		DefaultStatus: http.StatusCreated,
+		Description:   "The answer is the only time the token is shown. It opens this toolset URL and nothing of this API.",
+	}, func(ctx context.Context, in *newAccessTokenInput) (*createdAccessTokenOutput, error) {
+		ws := s.workspace(ctx)
+		ts, err := ws.FindToolset(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		t, err := s.access.CreateToken(ctx, ws, ts, in.Body)
+		if err != nil {
+			return nil, err
+		}
+		return &createdAccessTokenOutput{Location: "/v1/toolsets/" + ts.ID + "/access-tokens/" + t.ID, Body: *t}, nil
+	})
+	register(s, huma.Operation{
+		OperationID: "list-access-tokens", Method: http.MethodGet, Path: tokensPath, Summary: "List access tokens, oldest first", Tags: tags,
+	}, s.listAccessTokens)
+	register(s, huma.Operation{
+		OperationID: "revoke-access-token", Method: http.MethodDelete, Path: tokensPath + "/{token}", Summary: "Revoke an access token", Tags: tags,
+		DefaultStatus: http.StatusNoContent,
+		Description:   "In force at once: requests are refused and open streams end.",
+	}, func(ctx context.Context, in *accessTokenInput) (*struct{}, error) {
+		ws := s.workspace(ctx)
+		ts, err := ws.FindToolset(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return nil, s.access.RevokeToken(ctx, ws, ts, in.Token)
+	})
+}
+
+func (s *Server) listAccessTokens(ctx context.Context, in *accessTokensInput) (*listOutput[AccessToken], error) {
+	ws := s.workspace(ctx)
+	ts, err := ws.FindToolset(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	path := "/v1/toolsets/" + ts.ID + "/access-tokens"
+	p, err := in.page(path)
+	if err != nil {
+		return nil, err
+	}
+	rows, next, err := s.access.Tokens(ctx, ws, ts, p)
+	if err != nil {
+		return nil, err
+	}
+	return list(&in.ListInput, path, rows, next, same), nil
+}
+
+func (s *Server) accessAnswer(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*accessOutput, error) {
+	shown, version, err := s.access.Show(ctx, ws, ts)
+	return &accessOutput{ETag: request.ETag(version), Body: shown}, err
+}
+
+// perUser reports whether each caller of a toolset logs in with their own account.
+func (s *Server) perUser(ctx context.Context, ws *store.Workspace, toolset string) (bool, error) {
+	_, creds, err := s.userCredentials(ctx, ws, toolset, "")
+	return len(creds) > 0, err
+}
+
+// ending collects what authorization servers gave to the holder of an access token, and
+// returns what gives it back.
+func (s *Server) ending(ctx context.Context, ws *store.Workspace, ts *store.Toolset, token string) (ended func(), err error) {
+	var lost gone
+	err = s.collectHolder(ctx, ws, &lost, ts, token)
+	return func() { s.revokeGone(ctx, ws, ts.ID, &lost) }, err
+}
