@@ -125,12 +125,11 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 	if err := c.openCalls(ctx); err != nil {
 		return err
 	}
-	held, ofOperator := &heldSecrets{}, &heldSecrets{operator: true}
-	live, err := c.newCaller(held, c.meter)
+	live, err := c.newCaller(heldSecrets{control: c}, c.meter)
 	if err != nil {
 		return err
 	}
-	drafts, err := c.newCaller(ofOperator, nil)
+	drafts, err := c.newCaller(heldSecrets{control: c, operator: true}, nil)
 	if err != nil {
 		return err
 	}
@@ -171,8 +170,6 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		return err
 	}
 	c.previews.release = c.admin.PreviewRelease
-	held.admin.Store(c.admin)
-	ofOperator.admin.Store(c.admin)
 	c.http = c.newServer(c.admin.Handler(), adminHeadBytes)
 	return nil
 }

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
@@ -12,27 +11,25 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// heldSecrets gives the gateway the secrets that the admin API keeps.
+// heldSecrets gives the gateway the secrets that the admin API keeps, which is opened
+// after the gateway and before anything is served.
 type heldSecrets struct {
-	admin atomic.Pointer[admin.Server]
+	*control
+
 	// operator says that the operator's own login stands for that of any caller: in
 	// tests of drafts.
 	operator bool
 }
 
 var (
-	_ credentials.Source    = (*heldSecrets)(nil)
-	_ credentials.Refresher = (*heldSecrets)(nil)
-	_ credentials.Users     = (*heldSecrets)(nil)
+	_ credentials.Source    = heldSecrets{}
+	_ credentials.Refresher = heldSecrets{}
+	_ credentials.Users     = heldSecrets{}
 )
 
 // Credential implements [credentials.Source].
-func (s *heldSecrets) Credential(ctx context.Context, id string) (credentials.Credential, error) {
-	a := s.admin.Load()
-	if a == nil {
-		return credentials.Credential{}, problem.New(problem.Unavailable, "the credentials are not open yet")
-	}
-	return heldCredential(a.Secret(ctx, id))
+func (s heldSecrets) Credential(ctx context.Context, id string) (credentials.Credential, error) {
+	return heldCredential(s.admin.Secret(ctx, id))
 }
 
 func heldCredential(v admin.HeldSecret, err error) (credentials.Credential, error) {
@@ -43,20 +40,13 @@ func heldCredential(v admin.HeldSecret, err error) (credentials.Credential, erro
 }
 
 // Refresh implements [credentials.Refresher].
-func (s *heldSecrets) Refresh(ctx context.Context, id string, rejected uint64) (credentials.Credential, error) {
-	a := s.admin.Load()
-	if a == nil {
-		return credentials.Credential{}, problem.New(problem.Unavailable, "the credentials are not open yet")
-	}
-	return heldCredential(a.Refresh(ctx, id, rejected))
+func (s heldSecrets) Refresh(ctx context.Context, id string, rejected uint64) (credentials.Credential, error) {
+	return heldCredential(s.admin.Refresh(ctx, id, rejected))
 }
 
 // UserCredential implements [credentials.Users].
-func (s *heldSecrets) UserCredential(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (credentials.Credential, error) {
-	a := s.admin.Load()
+func (s heldSecrets) UserCredential(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (credentials.Credential, error) {
 	switch {
-	case a == nil:
-		return credentials.Credential{}, problem.New(problem.Unavailable, "the credentials are not open yet")
 	case s.operator && len(scopes) > 0:
 		return credentials.Credential{}, problem.New(problem.Unauthenticated, "the operator's login does not have the scopes %s", strings.Join(scopes, " ")).
 			Fix("log in with them: sluice toolset auth TOOLSET login --scope %s", strings.Join(scopes, ","))
@@ -67,7 +57,7 @@ func (s *heldSecrets) UserCredential(ctx context.Context, id string, user regist
 	case user == (registry.User{}):
 		return credentials.Credential{}, credentials.NoIdentity()
 	}
-	return heldCredential(a.UserSecret(ctx, id, user, rejected, scopes))
+	return heldCredential(s.admin.UserSecret(ctx, id, user, rejected, scopes))
 }
 
 // vaultSource gives the gateway the credentials that were sealed to this node.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/retry"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -135,7 +136,7 @@ func (l *link) carry(r *http.Request, body []byte, f fate) (*http.Response, erro
 	}
 	if f.again > 0 {
 		p.work.Go(func() {
-			if sleep(p.life, f.again) == nil {
+			if retry.Sleep(p.life, f.again) == nil {
 				_, _ = p.serve(p.life, l.n, r, body) // a repetition: nobody waits for the answer
 			}
 		})
@@ -188,17 +189,6 @@ func (l *link) pass(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	case <-l.gone:
 		return errReset
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

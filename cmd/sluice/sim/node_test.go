@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/internal/atomicfile/atomicfiletest"
 	"github.com/sluicegate/sluice/internal/filelock"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/retry"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -125,7 +126,7 @@ func (p *process) follow(ctx context.Context) {
 		if err == nil {
 			break
 		}
-		if sleep(ctx, time.Second+p.n.w.jitter(p.n.name+" enrol")(time.Second)) != nil {
+		if retry.Sleep(ctx, time.Second+p.n.w.jitter(p.n.name+" enrol")(time.Second)) != nil {
 			return
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/atomicfile/atomicfiletest"
 	"github.com/sluicegate/sluice/internal/filelock"
+	"github.com/sluicegate/sluice/internal/retry"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
@@ -207,7 +208,7 @@ func (s *slowContent) wait(ctx context.Context, what string) error {
 	if most == 0 {
 		return ctx.Err()
 	}
-	return sleep(ctx, time.Duration(s.p.w.dice("registry "+what).Int64N(most))+time.Nanosecond)
+	return retry.Sleep(ctx, time.Duration(s.p.w.dice("registry "+what).Int64N(most))+time.Nanosecond)
 }
 
 func (s *slowContent) Fetch(ctx context.Context, d registry.Digest, limit int64) ([]byte, error) {
