@@ -20,6 +20,7 @@ import (
 type draftCredential struct {
 	row    store.Credential
 	token  *store.OAuthToken // nil: none was ever given
+	login  *store.OAuthLogin // the newest; nil: none, or it is over
 	secret secrets.Secret    // to seal; zero: what is sealed stays
 	forget bool              // its tokens were for another client, server or scope
 	// adopted is a login whose tokens it takes over; nil: none.
@@ -42,7 +43,10 @@ func loadCredentials(ctx context.Context, ws *store.Workspace, toolset, connecto
 	for i := range rows {
 		out[i].row = rows[i]
 		if isOAuth(rows[i].AuthType) {
-			if out[i].token, err = ws.OAuthToken(ctx, rows[i].ID); err != nil {
+			if out[i].token, err = ws.OAuthToken(ctx, rows[i].ID, ""); err != nil {
+				return nil, err
+			}
+			if out[i].login, err = ws.CredentialLogin(ctx, rows[i].ID); err != nil {
 				return nil, err
 			}
 		}
@@ -242,6 +246,9 @@ func (s *Server) writeAuth(ctx context.Context, tx *store.Tx, d *draft) error {
 		if err == nil && c.forget {
 			err = tx.DeleteOAuthClient(ctx, c.row.ID)
 		}
+		if err == nil && (c.forget || c.adopted != nil) {
+			err = tx.DeleteCredentialLogin(ctx, c.row.ID)
+		}
 		if err == nil && (c.forget || c.shared) {
 			_, err = tx.DeleteUserTokens(ctx, c.row.ID, "")
 		}
@@ -322,7 +329,7 @@ func (c *draftCredential) show(now time.Time) (AuthenticationItem, error) {
 	it.Origins, it.TokenOrigins = b.Call, b.Token
 	if isOAuth(row.AuthType) {
 		it.State, it.LastError, it.ExpiresAt = tokenState(c.token, sh.Grant, now)
-		it.LoginPending = c.token != nil && now.Before(c.token.LoginExpires.Time)
+		it.LoginPending = c.login != nil && now.Before(c.login.ExpiresAt.Time)
 	}
 	return it, nil
 }

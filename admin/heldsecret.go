@@ -61,7 +61,7 @@ func (s *Server) secret(ctx context.Context, id string) (openedSecret, error) {
 		return openedSecret{}, err
 	}
 	if isOAuth(row.AuthType) {
-		return s.renew(ctx, holder{credential: row.ID}, 0, false)
+		return s.renew(ctx, tokenOf(row.ID, nil), 0, false)
 	}
 	bound, err := s.boundOf(ctx, row)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
 )
 
 const (
@@ -35,20 +36,58 @@ const (
 	maxCallback = 16 << 10
 )
 
-// pendingLogin is what is sealed while a person logs in.
-type pendingLogin struct {
-	State    string `json:"state"`
-	Verifier string `json:"verifier"`
-	Redirect string `json:"redirect"`
-	Token    string `json:"token"` // id of the API token that began it
+// login is what is sealed of a login in a browser, whatever its tokens are for.
+type login struct {
+	State    string       `json:"state"` // empty: it came back
+	Verifier secrets.Wire `json:"verifier"`
+	Redirect string       `json:"redirect"`
+	Token    string       `json:"token"`             // id of the API token that began it
+	Toolset  string       `json:"toolset,omitempty"` // id of the toolset, if it is there
 	// Confirm is the secret of the link that leads to Page, the page of the
 	// authorization server; both are empty once somebody confirmed the login.
-	Confirm string `json:"confirm,omitempty"`
-	Page    string `json:"page,omitempty"`
+	Confirm secrets.Wire `json:"confirm,omitzero"`
+	Page    string       `json:"page,omitempty"`
 	// Browser is the SHA-256 of the cookie of the browser that confirmed it.
 	Browser []byte `json:"browser,omitempty"`
 	// Client is who logs in, when it was found or registered.
 	Client *foundClient `json:"client,omitempty"`
+
+	User   *registry.User `json:"user,omitempty"` // of a single caller
+	Server *serverLogin   `json:"server,omitempty"`
+}
+
+// Steps of a login.
+const (
+	loginBegun = iota
+	loginConfirmed
+	loginFinished
+)
+
+// loginActions name the steps of a login in the audit log, by its purpose.
+var loginActions = map[string][3]string{
+	store.LoginCredential: {"authentication.authorize", "authentication.confirm", "authentication.login"},
+	store.LoginServer:     {"mcp.login.begin", "mcp.login.confirm", "mcp.login"},
+	store.LoginUser:       {"authentication.user.authorize", "", "authentication.user.login"},
+}
+
+// resource is what the audit log says that a login is of.
+func (l *login) resource(row *store.OAuthLogin) string {
+	if row.Purpose == store.LoginServer {
+		return row.ID
+	}
+	return l.Toolset
+}
+
+// audit makes the record of a step of a login.
+func (l *login) audit(ctx context.Context, row *store.OAuthLogin, step int) *store.Audit {
+	rec := request.Audit(ctx, loginActions[row.Purpose][step], l.resource(row))
+	switch {
+	case l.User != nil:
+		rec.ActorType, rec.ActorID = "user", request.ClipText(l.User.ID, 200)
+	case step != loginBegun: // a browser shows no token
+		rec.ActorType, rec.ActorID = "token", l.Token
+	}
+	return rec
 }
 
 // Authorize asks for a login.
@@ -207,49 +246,76 @@ func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Aut
 	}
 	// A registered client whose last login never came back may be unknown to the
 	// server by now: it would show that to the person only.
-	anew := c.token != nil && len(c.token.Login) > 0
-	cfg, found, err := s.loginConfig(ctx, &c.row, sh, want.Scopes, anew)
+	cfg, found, err := s.loginConfig(ctx, &c.row, sh, want.Scopes, c.login != nil)
 	if err != nil {
 		return nil, err
 	}
-	// The credential in the state finds the login; the rest of it cannot be guessed.
-	p := pendingLogin{
-		State: c.row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Redirect: cfg.RedirectURL,
-		Token: request.Of(ctx).TokenID(), Client: found,
-	}
-	page, err := s.o.OAuth.AuthorizationURL(safedial.WithHolder(ctx, ts.ID), cfg, p.State, p.Verifier)
-	if err != nil {
-		return nil, err
-	}
-	link := p.link(c.row.ID, page)
-	expires := store.Time{Time: ws.Now().Add(loginTimeout)}
-	err = ws.Update(ctx, func(tx *store.Tx) error {
-		row, err := tx.OAuthToken(ctx, c.row.ID)
-		if err != nil {
-			return err
-		}
-		if row == nil {
-			row = &store.OAuthToken{CredentialID: c.row.ID}
-			row.WorkspaceID = ws.ID()
-		}
-		row.LoginExpires = expires
-		if err := s.sealPending(row, &p); err != nil {
-			return err
-		}
-		if row.Error != "" {
-			row.Error, row.ErrorAt = "", store.Time{} // of the login before
-		}
-		if err := tx.SaveOAuthToken(ctx, row); err != nil {
-			return err
-		}
-		return tx.Audit(ctx, request.Audit(ctx, "authentication.authorize", ts.ID))
-	})
+	row := &store.OAuthLogin{ID: s.o.Store.NewID("login"), Purpose: store.LoginCredential, CredentialID: c.row.ID, ExpiresAt: store.Time{Time: ws.Now().Add(loginTimeout)}}
+	l := &login{Token: request.Of(ctx).TokenID(), Toolset: ts.ID, Client: found}
+	link, err := s.begin(safedial.WithHolder(ctx, ts.ID), ws, row, l, cfg)
 	if err != nil {
 		return nil, err
 	}
 	return &Authorization{
-		CredentialID: c.row.ID, AuthorizationURL: link, RedirectURL: p.Redirect, Registered: found != nil && found.Registered, ExpiresAt: expires.Time,
+		CredentialID: c.row.ID, AuthorizationURL: link, RedirectURL: l.Redirect, Registered: found != nil && found.Registered, ExpiresAt: row.ExpiresAt.Time,
 	}, nil
+}
+
+// begin writes a new login and returns the page to open: the one of the authorization
+// server for a caller, who confirmed the login already, else that of its link.
+func (s *Server) begin(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, cfg *oauth.Config) (string, error) {
+	verifier := oauth.NewVerifier()
+	row.State, l.Verifier, l.Redirect = store.LoginPending, secrets.Wire{Secret: secrets.New(verifier)}, cfg.RedirectURL
+	// The id in the state finds the login; the rest of it cannot be guessed.
+	l.State = row.ID + "." + oauth.NewVerifier()
+	page, err := s.o.OAuth.AuthorizationURL(ctx, cfg, l.State, verifier)
+	if err != nil {
+		return "", err
+	}
+	if l.User == nil {
+		page = l.link(row.ID, page)
+	}
+	rec := l.audit(ctx, row, loginBegun)
+	if l.Server != nil {
+		rec.After = store.JSON(map[string]string{"url": l.Server.URL})
+	}
+	return page, ws.Update(ctx, func(tx *store.Tx) error {
+		if row.Purpose == store.LoginCredential {
+			if err := replaceLogin(ctx, tx, row.CredentialID); err != nil {
+				return err
+			}
+		}
+		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l))); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, rec)
+	})
+}
+
+// replaceLogin forgets the login before of a credential, and why it failed.
+func replaceLogin(ctx context.Context, tx *store.Tx, credential string) error {
+	if err := tx.DeleteCredentialLogin(ctx, credential); err != nil {
+		return err
+	}
+	tok, err := tx.OAuthToken(ctx, credential, "")
+	if err != nil || tok == nil || tok.Error == "" {
+		return err
+	}
+	tok.Error, tok.ErrorAt = "", store.Time{}
+	return tx.SaveOAuthToken(ctx, tok)
+}
+
+// openLogin opens what is sealed of a login.
+func (s *Server) openLogin(row *store.OAuthLogin) (*login, error) {
+	text, err := s.o.Keyring.Open(row.Record(), row.Sealed)
+	if err != nil {
+		return nil, fmt.Errorf("opening login %s: %w", row.ID, err)
+	}
+	l := new(login)
+	if json.Unmarshal([]byte(text.Reveal()), l) != nil { // its error would quote it
+		return nil, fmt.Errorf("login %s is not in the form it was written", row.ID)
+	}
+	return l, nil
 }
 
 // serveCallback is where a browser comes back to. The browser that confirmed a
@@ -265,13 +331,7 @@ func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := r.URL.Query()
-	var err error
-	done := loggedIn
-	if strings.HasPrefix(q.Get("state"), loginPrefix) {
-		done, err = s.finishOther(w, r, q)
-	} else {
-		err = s.finishLogin(w, r, q)
-	}
+	done, err := s.finish(w, r, q)
 	if err != nil {
 		p := problemOf(err)
 		if p.Code == codeInternal {
@@ -284,8 +344,11 @@ func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	s.callbackPage(w, done, err)
 }
 
-// loggedIn is what a person reads after a login.
-const loggedIn = "Sluice has the access it asked for. You can close this window."
+// What a person reads after a login.
+const (
+	loggedIn     = "Sluice has the access it asked for. You can close this window."
+	userLoggedIn = "Your AI client can now work with your account. Close this window and let it call the tool again."
+)
 
 // callbackPage is what the person sees.
 func (s *Server) callbackPage(w http.ResponseWriter, text string, err error) {
@@ -307,121 +370,145 @@ func (s *Server) page(w http.ResponseWriter, status int, title, body string) {
 		body+"</html>\n") // the client is gone when this fails
 }
 
-func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request, q url.Values) error {
+// finish finishes the login that a browser brings back, and returns what the person
+// reads.
+func (s *Server) finish(w http.ResponseWriter, r *http.Request, q url.Values) (string, error) {
 	ctx := r.Context()
 	id, _, ok := strings.Cut(q.Get("state"), ".")
 	if !ok || len(id) > 64 {
+		return "", unknownLogin()
+	}
+	row, err := s.o.Store.AnyOAuthLogin(ctx, id)
+	if problem.Is(err, problem.NotFound) || err == nil && row.State != store.LoginPending {
+		return "", unknownLogin()
+	}
+	if err != nil {
+		return "", err
+	}
+	l, err := s.openLogin(row)
+	if err != nil {
+		return "", err
+	}
+	if l.State == "" || subtle.ConstantTimeCompare([]byte(l.State), []byte(q.Get("state"))) != 1 {
+		return "", unknownLogin()
+	}
+	cookie := cookieOf(row.ID, l.Redirect)
+	if !cookie.heldBy(r, l.Browser) {
+		remedy := "begin it again and open its link in this browser; if somebody sent you here, close the page"
+		if l.User != nil {
+			remedy = "open the link that your AI client gave you, in this browser; if somebody sent you here, close the page"
+		}
+		return "", refuseBrowser(r, row.WorkspaceID, loginActions[row.Purpose][loginFinished], l.resource(row), remedy)
+	}
+	// Taken before anything is asked, so that it can be finished only once.
+	ws := s.o.Store.Workspace(row.WorkspaceID)
+	l.State = ""
+	if err := s.sealAgain(ctx, ws, row, l, nil); err != nil {
+		return "", err
+	}
+	cookie.set(w, secrets.Secret{}, -1)
+	cause := s.complete(ctx, ws, row, l, q)
+	if err := s.noteLogin(ctx, ws, row, l, cause); err != nil {
+		if cause == nil && l.Server != nil { // its tokens are in the row
+			return "", err
+		}
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the outcome of a login was not recorded", slog.String("login", row.ID), slog.Any("error", err))
+	}
+	if l.User != nil {
+		return userLoggedIn, cause
+	}
+	return loggedIn, cause
+}
+
+// sealAgain writes a login that was read. It fails with [unknownLogin] when somebody
+// else was faster.
+func (s *Server) sealAgain(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, rec *store.Audit) error {
+	err := ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l))); err != nil || rec == nil {
+			return err
+		}
+		return tx.Audit(ctx, rec)
+	})
+	if problem.Is(err, problem.Conflict) {
 		return unknownLogin()
 	}
-	cred, err := s.o.Store.SealedCredential(ctx, id)
-	switch {
-	case problem.Is(err, problem.NotFound):
-		return unknownLogin()
-	case err != nil:
-		return err
+	return err
+}
+
+// complete gets the tokens of a login that came back and keeps them where they belong:
+// with the credential, or of a server that is no toolset yet in the login.
+func (s *Server) complete(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, q url.Values) error {
+	if l.Server != nil {
+		tok, err := s.exchangeWith(safedial.WithAddresses(ctx, l.Server.Seen), l.config(), l, q)
+		if err != nil {
+			return err
+		}
+		tokens := granted(tok, s.now(), l.Client)
+		if l.Server.Tokens = &tokens; !tok.Expires.IsZero() {
+			l.Server.Expires = tok.Expires.Unix()
+		}
+		return nil
 	}
-	ws := s.o.Store.Workspace(cred.WorkspaceID)
-	p, err := s.takeLogin(r, ws, cred, q.Get("state"))
+	cred, err := ws.CredentialByID(ctx, row.CredentialID)
 	if err != nil {
 		return err
 	}
-	cookieOf(id, p.Redirect).set(w, secrets.Secret{}, -1)
 	sh, err := shapeOf(cred)
 	if err != nil {
 		return err
 	}
-	tok, err := s.exchange(ctx, cred, &sh, p, q)
+	tok, err := s.exchange(ctx, cred, &sh, l, q)
 	if err != nil {
-		s.noteLogin(ctx, ws, cred, p, err)
 		return err
 	}
 	bound, err := s.boundOf(ctx, cred)
 	if err != nil {
 		return err
 	}
-	row := &store.OAuthToken{CredentialID: id}
-	if _, err := s.keepToken(ctx, ws, holder{credential: id}, row, tok, p.Client, bound.Call, true); err != nil {
-		s.noteLogin(ctx, ws, cred, p, err)
-		return err
-	}
-	s.noteLogin(ctx, ws, cred, p, nil)
-	return nil
+	_, err = s.keepToken(ctx, ws, tokenOf(cred.ID, l.User), tok, l.Client, bound.Call, true)
+	return err
 }
 
-// takeLogin takes a pending login out of the store, so that it can be finished
-// only once. It fails with [unknownLogin] when there is none with this state, and
-// with [problem.Forbidden], which leaves it, when another browser confirmed it.
-func (s *Server) takeLogin(r *http.Request, ws *store.Workspace, cred *store.Credential, state string) (*pendingLogin, error) {
-	ctx := r.Context()
-	var taken *pendingLogin
-	err := ws.Update(ctx, func(tx *store.Tx) error {
-		return s.editLogin(ctx, tx, cred.ID, func(row *store.OAuthToken, p *pendingLogin) (bool, error) {
-			if subtle.ConstantTimeCompare([]byte(p.State), []byte(state)) != 1 {
-				return false, unknownLogin()
-			}
-			if !cookieOf(cred.ID, p.Redirect).heldBy(r, p.Browser) {
-				return false, refuseBrowser(r, ws.ID(), "authentication.login", cred.ToolsetID,
-					"begin it again and open its link in this browser; if somebody sent you here, close the page")
-			}
-			row.Login = nil // LoginExpires stays until the outcome is known
-			taken = p
-			return false, nil
-		})
+// noteLogin records how a login ended, for whoever waits for it and for the audit log. The
+// record of a caller's login stays to its end, so that its link cannot be used again.
+func (s *Server) noteLogin(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, cause error) error {
+	rec := l.audit(ctx, row, loginFinished)
+	if row.State = store.LoginDone; cause != nil {
+		row.State, row.Error = store.LoginFailed, request.Detail(cause)
+		rec.Outcome, rec.Reason = request.OutcomeFailed, row.Error
+	}
+	return ws.Update(ctx, func(tx *store.Tx) error {
+		var err error
+		if row.Purpose == store.LoginCredential {
+			err = noteCredentialLogin(ctx, tx, row)
+		} else {
+			err = tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l)))
+		}
+		if err != nil {
+			return err
+		}
+		return tx.Audit(ctx, rec)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return taken, nil
 }
 
-// editLogin changes the pending login of a credential and what belongs to it. seal
-// says that the login itself was changed. It fails with [unknownLogin] when there
-// is none or its time is over.
-func (s *Server) editLogin(ctx context.Context, tx *store.Tx, id string, edit func(*store.OAuthToken, *pendingLogin) (seal bool, err error)) error {
-	row, err := tx.OAuthToken(ctx, id)
+// noteCredentialLogin keeps with the tokens of a credential why a login failed.
+func noteCredentialLogin(ctx context.Context, tx *store.Tx, row *store.OAuthLogin) error {
+	if err := tx.DeleteOAuthLogin(ctx, row.ID); err != nil || row.Error == "" {
+		return err
+	}
+	tok, err := tx.OAuthToken(ctx, row.CredentialID, "")
 	if err != nil {
 		return err
 	}
-	if row == nil || len(row.Login) == 0 || !tx.Now().Before(row.LoginExpires.Time) {
-		return unknownLogin()
+	if tok == nil {
+		tok = tokenOf(row.CredentialID, nil)
 	}
-	p, err := s.openPending(row)
-	if err != nil {
-		return err
-	}
-	seal, err := edit(row, p)
-	if err == nil && seal {
-		err = s.sealPending(row, p)
-	}
-	if err != nil {
-		return err
-	}
-	return tx.SaveOAuthToken(ctx, row)
-}
-
-// openPending opens the pending login of a credential.
-func (s *Server) openPending(row *store.OAuthToken) (*pendingLogin, error) {
-	text, err := s.o.Keyring.Open(row.LoginRecord(), row.Login)
-	if err != nil {
-		return nil, fmt.Errorf("opening the login of credential %s: %w", row.CredentialID, err)
-	}
-	p := new(pendingLogin)
-	if json.Unmarshal([]byte(text.Reveal()), p) != nil { // its error would quote it
-		return nil, fmt.Errorf("the login of credential %s is not in the form it was written", row.CredentialID)
-	}
-	return p, nil
-}
-
-// sealPending puts a pending login into its row, whose LoginExpires it is sealed for.
-func (s *Server) sealPending(row *store.OAuthToken, p *pendingLogin) (err error) {
-	if row.Login, err = s.o.Keyring.Seal(row.LoginRecord(), secrets.New(store.JSON(p))); err != nil {
-		return fmt.Errorf("sealing the login of credential %s: %w", row.CredentialID, err)
-	}
-	return nil
+	tok.Error, tok.ErrorAt = row.Error, store.Time{Time: tx.Now()}
+	return tx.SaveOAuthToken(ctx, tok)
 }
 
 // exchange turns the answer of the login page into a token.
-func (s *Server) exchange(ctx context.Context, cred *store.Credential, sh *shape, p *pendingLogin, q url.Values) (*oauth.Token, error) {
+func (s *Server) exchange(ctx context.Context, cred *store.Credential, sh *shape, p *login, q url.Values) (*oauth.Token, error) {
 	cfg, err := s.oauthConfig(cred, sh, p.Client)
 	if err != nil {
 		return nil, err
@@ -436,7 +523,7 @@ func (s *Server) exchange(ctx context.Context, cred *store.Credential, sh *shape
 	return tok, err
 }
 
-func (s *Server) exchangeWith(ctx context.Context, cfg *oauth.Config, p *pendingLogin, q url.Values) (*oauth.Token, error) {
+func (s *Server) exchangeWith(ctx context.Context, cfg *oauth.Config, p *login, q url.Values) (*oauth.Token, error) {
 	if err := s.o.OAuth.CheckIssuer(ctx, cfg, q.Get("iss")); err != nil {
 		return nil, err
 	}
@@ -448,34 +535,9 @@ func (s *Server) exchangeWith(ctx context.Context, cfg *oauth.Config, p *pending
 	}
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	tok, err := s.o.OAuth.Exchange(ctx, cfg, q.Get("code"), p.Verifier)
+	tok, err := s.o.OAuth.Exchange(ctx, cfg, q.Get("code"), p.Verifier.Reveal())
 	if err == nil && !tok.Expires.IsZero() && !s.now().Before(tok.Expires) {
 		err = problem.New(problem.UpstreamMalformed, "the access token of the authorization server has ended already").Fix("check the clocks")
 	}
 	return tok, err
-}
-
-// noteLogin records how a login ended, for who waits for it and for the audit log.
-func (s *Server) noteLogin(ctx context.Context, ws *store.Workspace, cred *store.Credential, p *pendingLogin, cause error) {
-	err := ws.Update(ctx, func(tx *store.Tx) error {
-		rec := request.Audit(ctx, "authentication.login", cred.ToolsetID)
-		rec.ActorType, rec.ActorID = "token", p.Token
-		if cause != nil {
-			rec.Outcome, rec.Reason = request.OutcomeFailed, request.Detail(cause)
-			row, err := tx.OAuthToken(ctx, cred.ID)
-			if err != nil {
-				return err
-			}
-			if row != nil {
-				row.Error, row.ErrorAt, row.LoginExpires = request.Detail(cause), store.Time{Time: tx.Now()}, store.Time{}
-				if err := tx.SaveOAuthToken(ctx, row); err != nil {
-					return err
-				}
-			}
-		}
-		return tx.Audit(ctx, rec)
-	})
-	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the outcome of a login was not recorded", slog.String("credential", cred.ID), slog.Any("error", err))
-	}
 }

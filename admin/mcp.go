@@ -198,7 +198,7 @@ func (s *Server) mcpTarget(t MCPTarget, creds []draftCredential) (MCPTarget, err
 		for i := range creds {
 			c := &creds[i]
 			if c.row.ID == id && c.adopted != nil {
-				return HeldSecret{Value: secrets.New(c.adopted.tokens.Access), Origins: originsOf(c.adopted.server)}, nil
+				return HeldSecret{Value: c.adopted.tokens.Access.Secret, Origins: originsOf(c.adopted.server)}, nil
 			}
 			if c.row.ID == id && !c.secret.IsZero() && !isOAuth(c.row.AuthType) {
 				v, err := c.value()

@@ -68,12 +68,35 @@ func tokenState(t *store.OAuthToken, grant string, now time.Time) (state, lastEr
 
 // grantedTokens are what is sealed of an answer of an authorization server.
 type grantedTokens struct {
-	Access   string `json:"access"`
-	Refresh  string `json:"refresh,omitempty"`
-	Obtained int64  `json:"obtained"` // seconds since 1970
+	Access   secrets.Wire `json:"access"`
+	Refresh  secrets.Wire `json:"refresh,omitzero"`
+	Obtained int64        `json:"obtained"` // seconds since 1970
 	// Client is who they were given to, when it was found or registered: only it can
 	// renew them.
 	Client *foundClient `json:"client,omitempty"`
+}
+
+// granted is what is kept of an answer of an authorization server.
+func granted(t *oauth.Token, now time.Time, client *foundClient) grantedTokens {
+	return grantedTokens{Access: secrets.Wire{Secret: t.Access}, Refresh: secrets.Wire{Secret: t.Refresh}, Obtained: now.Unix(), Client: client}
+}
+
+// tokenOf names whose tokens of a credential are meant: those that all calls of the
+// toolset use, or those of one caller.
+func tokenOf(credential string, user *registry.User) *store.OAuthToken {
+	t := &store.OAuthToken{CredentialID: credential}
+	if user != nil {
+		t.UserKey, t.Kind, t.Issuer, t.Subject = user.Key(), user.Kind, user.Issuer, user.ID
+	}
+	return t
+}
+
+// cache is where open tokens are kept: the toolset's own, or those of single callers.
+func (s *Server) cache(of *store.OAuthToken) *secretCache {
+	if of.UserKey == "" {
+		return &s.secrets
+	}
+	return &s.users
 }
 
 // due is when a token is replaced by the call that needs it; zero: never.
@@ -102,19 +125,19 @@ func (s *Server) Refresh(ctx context.Context, id string, rejected uint64) (HeldS
 	if !isOAuth(row.AuthType) {
 		return HeldSecret{}, problem.New(problem.Unsupported, "the credential %s cannot be renewed", id)
 	}
-	v, err := s.renew(ctx, holder{credential: row.ID}, rejected, false)
+	v, err := s.renew(ctx, tokenOf(row.ID, nil), rejected, false)
 	return v.held(), err
 }
 
 // renew returns an access token that is not the rejected version and has some
-// time left: the stored one, or a new one. Callers for one holder wait for one
-// request, which goes on when a caller does not wait any more.
-func (s *Server) renew(ctx context.Context, h holder, rejected uint64, ahead bool) (openedSecret, error) {
+// time left: the stored one, or a new one. Callers for the tokens of one holder wait
+// for one request, which goes on when a caller does not wait any more.
+func (s *Server) renew(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (openedSecret, error) {
 	for {
-		result := s.flights.DoChan(h.key(), func() (any, error) {
+		result := s.flights.DoChan(of.Holder(), func() (any, error) {
 			ctx, cancel := context.WithTimeout(s.work, renewTimeout)
 			defer cancel()
-			return s.renewNow(ctx, h, rejected, ahead)
+			return s.renewNow(ctx, of, rejected, ahead)
 		})
 		select {
 		case r := <-result:
@@ -136,9 +159,9 @@ func (s *Server) renew(ctx context.Context, h holder, rejected uint64, ahead boo
 
 // renewNow is one flight of renew. With an error it still returns the stored token
 // when that has some time left.
-func (s *Server) renewNow(ctx context.Context, h holder, rejected uint64, ahead bool) (openedSecret, error) {
-	generation := s.cache(h).now()
-	row, err := s.o.Store.SealedCredential(ctx, h.credential)
+func (s *Server) renewNow(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (openedSecret, error) {
+	generation := s.cache(of).now()
+	row, err := s.o.Store.SealedCredential(ctx, of.CredentialID)
 	if err != nil {
 		return openedSecret{}, err
 	}
@@ -151,45 +174,45 @@ func (s *Server) renewNow(ctx context.Context, h holder, rejected uint64, ahead 
 		return openedSecret{}, err
 	}
 	ws := s.o.Store.Workspace(row.WorkspaceID)
-	tok, err := h.read(ctx, ws)
+	tok, err := ws.OAuthToken(ctx, of.CredentialID, of.UserKey)
 	if err != nil {
 		return openedSecret{}, err
 	}
 	if tok == nil {
-		tok = &store.OAuthToken{CredentialID: h.credential}
+		tok = of.Without()
 	}
-	have, err := s.openTokens(h, tok)
+	have, err := s.openTokens(tok)
 	if err != nil {
 		return openedSecret{}, err
 	}
 	now, till := s.now(), tok.ExpiresAt.Time
-	current := openedSecret{secrets.New(have.Access), tok.Version, due(time.Unix(have.Obtained, 0), till), till, bound.Call}
-	usable := have.Access != "" && (rejected == 0 || tok.Version != rejected) && (till.IsZero() || now.Before(till))
+	current := openedSecret{have.Access.Secret, tok.Version, due(time.Unix(have.Obtained, 0), till), till, bound.Call}
+	usable := !have.Access.IsZero() && (rejected == 0 || tok.Version != rejected) && (till.IsZero() || now.Before(till))
 	if ahead {
 		till = till.Add(-renewAhead)
 	} else {
 		till = current.renew
 	}
 	if usable && (till.IsZero() || now.Before(till)) {
-		s.cache(h).put(h.key(), current, generation)
+		s.cache(of).put(of.Holder(), current, generation)
 		return current, nil
 	}
-	fresh, client, err := s.ask(ctx, h, row, &sh, tok, have)
+	fresh, client, err := s.ask(ctx, row, &sh, tok, have)
 	if err == nil {
-		return s.keepToken(ctx, ws, h, tok, fresh, client, bound.Call, false)
+		return s.keepToken(ctx, ws, tok, fresh, client, bound.Call, false)
 	}
 	if refused, login := oauth.Refused(err); refused {
 		if oauth.InvalidClient(err) && client != nil && client.Registered {
 			login = true // with a client that is registered anew
-			if err := s.dropClient(ctx, ws, h.credential, client); err != nil {
-				s.log.LogAttrs(ctx, slog.LevelWarn, "a client that is not known any more was not forgotten", slog.String("credential", h.credential), slog.Any("error", err))
+			if err := s.dropClient(ctx, ws, of.CredentialID, client); err != nil {
+				s.log.LogAttrs(ctx, slog.LevelWarn, "a client that is not known any more was not forgotten", slog.String("credential", of.CredentialID), slog.Any("error", err))
 			}
 		}
-		s.noteRefusal(ctx, ws, h, tok, err, login)
+		s.noteRefusal(ctx, ws, tok, err, login)
 	}
 	if usable {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the access token could not be replaced, using it to its end",
-			slog.String("credential", h.credential), slog.Any("error", err))
+			slog.String("credential", of.CredentialID), slog.Any("error", err))
 		return current, err
 	}
 	return openedSecret{}, err
@@ -197,24 +220,24 @@ func (s *Server) renewNow(ctx context.Context, h holder, rejected uint64, ahead 
 
 // ask gets a new token from the authorization server, or says why there is no way
 // to one. The client that asked is returned also with an error, when it was found.
-func (s *Server) ask(ctx context.Context, h holder, row *store.Credential, sh *shape, tok *store.OAuthToken, have grantedTokens) (*oauth.Token, *foundClient, error) {
+func (s *Server) ask(ctx context.Context, row *store.Credential, sh *shape, tok *store.OAuthToken, have grantedTokens) (*oauth.Token, *foundClient, error) {
 	if s.o.OAuth == nil {
 		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
 	toLogin := "the operator must log in: sluice toolset auth TOOLSET login"
-	if h.user != nil {
+	if tok.UserKey != "" {
 		toLogin = "log in again"
 	}
 	switch {
-	case tok.Error != "" && s.now().Before(tok.ErrorAt.Add(refusedPause)) && (h.user == nil || have.Access != ""):
+	case tok.Error != "" && s.now().Before(tok.ErrorAt.Add(refusedPause)) && (tok.UserKey == "" || !have.Access.IsZero()):
 		return nil, have.Client, problem.New(problem.Unauthenticated, "%s", tok.Error).Fix("correct the authentication of the toolset, or log in again")
-	case sh.Grant == oauth.ClientCredentials || have.Refresh != "":
+	case sh.Grant == oauth.ClientCredentials || !have.Refresh.IsZero():
 	case tok.Error != "":
 		return nil, nil, problem.New(problem.Unauthenticated, "%s", tok.Error).Fix("%s", toLogin)
-	case have.Access != "":
+	case !have.Access.IsZero():
 		return nil, nil, problem.New(problem.Unauthenticated, "the access token ended and the authorization server gave none to renew it with").
 			Fix("log in again; the scope offline_access makes some servers give one")
-	case h.user != nil:
+	case tok.UserKey != "":
 		return nil, nil, problem.New(problem.Unauthenticated, "this tool works with your own account at %s, and you are not logged in there", hostOf(firstOf(sh.Resource, sh.Issuer, sh.AuthorizationURL))).
 			Fix("%s", toLogin)
 	default:
@@ -239,7 +262,7 @@ func (s *Server) ask(ctx context.Context, h holder, row *store.Credential, sh *s
 	if sh.Grant == oauth.ClientCredentials {
 		fresh, err = s.o.OAuth.Obtain(ctx, cfg)
 	} else {
-		fresh, err = s.o.OAuth.Refresh(ctx, cfg, secrets.New(have.Refresh))
+		fresh, err = s.o.OAuth.Refresh(ctx, cfg, have.Refresh.Secret)
 	}
 	return fresh, client, err
 }
@@ -271,11 +294,11 @@ func (sh *shape) scopes(authType string) []string {
 	return sh.Scopes
 }
 
-func (s *Server) openTokens(h holder, row *store.OAuthToken) (t grantedTokens, err error) {
+func (s *Server) openTokens(row *store.OAuthToken) (t grantedTokens, err error) {
 	if len(row.Sealed) == 0 {
 		return t, nil
 	}
-	text, err := s.o.Keyring.Open(h.record(row), row.Sealed)
+	text, err := s.o.Keyring.Open(row.Record(), row.Sealed)
 	if err != nil {
 		return t, fmt.Errorf("opening the tokens of credential %s: %w", row.CredentialID, err)
 	}
@@ -288,19 +311,19 @@ func (s *Server) openTokens(h holder, row *store.OAuthToken) (t grantedTokens, e
 // keepToken writes a new token before anybody uses it: a rotated refresh token
 // that is lost is a login that is lost. It fails with [problem.Conflict] when the
 // tokens are not those of row any more; after a login they do not matter.
-func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, h holder, row *store.OAuthToken, t *oauth.Token, client *foundClient, origins registry.Origins, login bool) (openedSecret, error) {
+func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, t *oauth.Token, client *foundClient, origins registry.Origins, login bool) (openedSecret, error) {
 	now := s.now()
-	text := store.JSON(grantedTokens{Access: t.Access.Reveal(), Refresh: t.Refresh.Reveal(), Obtained: now.Unix(), Client: client})
-	next := &store.OAuthToken{CredentialID: row.CredentialID, ExpiresAt: store.Time{Time: t.Expires}}
-	next.WorkspaceID = ws.ID()
+	text := store.JSON(granted(t, now, client))
+	next := row.Without()
+	next.WorkspaceID, next.ExpiresAt = ws.ID(), store.Time{Time: t.Expires}
 	err := ws.Update(ctx, func(tx *store.Tx) error {
-		cur, err := h.read(ctx, tx)
+		cur, err := tx.OAuthToken(ctx, row.CredentialID, row.UserKey)
 		if err != nil {
 			return err
 		}
 		if cur == nil {
 			cur = &store.OAuthToken{}
-			if h.user != nil {
+			if row.UserKey != "" {
 				// Forgotten logins leave nothing behind: a version that no answer of an
 				// earlier one was kept under.
 				cur.Version = uint64(tx.Now().UnixMilli())
@@ -314,43 +337,40 @@ func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, h holder, r
 		if cur.Version != row.Version && !login { // set or logged in anew meanwhile
 			return problem.New(problem.Conflict, "the authentication changed while a token was requested").Fix("try again")
 		}
-		if !login {
-			next.Login, next.LoginExpires = cur.Login, cur.LoginExpires
-		}
 		next.Version = cur.Version + 1
-		if next.Sealed, err = s.o.Keyring.Seal(h.record(next), secrets.New(text)); err != nil {
+		if next.Sealed, err = s.o.Keyring.Seal(next.Record(), secrets.New(text)); err != nil {
 			return fmt.Errorf("sealing the tokens of credential %s: %w", row.CredentialID, err)
 		}
-		return h.write(ctx, tx, next)
+		return tx.SaveOAuthToken(ctx, next)
 	})
 	if err != nil {
 		return openedSecret{}, err
 	}
 	// After the write, so that nothing older stays, and who follows sees the new one.
-	cache := s.cache(h)
-	cache.forget(h.key())
+	cache := s.cache(row)
+	cache.forget(row.Holder())
 	v := openedSecret{t.Access, next.Version, due(now, t.Expires), t.Expires, origins}
-	cache.put(h.key(), v, cache.now())
+	cache.put(row.Holder(), v, cache.now())
 	return v, nil
 }
 
 // noteRefusal writes down why the server gives no token. login: what is stored is
 // of no use any more.
-func (s *Server) noteRefusal(ctx context.Context, ws *store.Workspace, h holder, row *store.OAuthToken, cause error, login bool) {
+func (s *Server) noteRefusal(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, cause error, login bool) {
 	err := ws.Update(ctx, func(tx *store.Tx) error {
-		cur, err := h.read(ctx, tx)
-		if err != nil || cur != nil && cur.Version != row.Version || cur == nil && h.user != nil {
+		cur, err := tx.OAuthToken(ctx, row.CredentialID, row.UserKey)
+		if err != nil || cur != nil && cur.Version != row.Version || cur == nil && row.UserKey != "" {
 			return err
 		}
 		if cur == nil {
-			cur = &store.OAuthToken{CredentialID: row.CredentialID}
+			cur = row.Without()
 		}
 		cur.Error, cur.ErrorAt = problem.As(cause).Detail, store.Time{Time: tx.Now()}
 		if login && (cur.ExpiresAt.IsZero() || !tx.Now().Before(cur.ExpiresAt.Time)) {
 			cur.Version++
 			cur.Sealed, cur.ExpiresAt = nil, store.Time{}
 		}
-		return h.write(ctx, tx, cur)
+		return tx.SaveOAuthToken(ctx, cur)
 	})
 	if err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "a refusal of an authorization server was not recorded",
@@ -371,7 +391,7 @@ func (s *Server) RenewTokens(ctx context.Context) error {
 	}
 	var errs []error
 	for i := range rows {
-		_, err := s.renew(ctx, holder{credential: rows[i].CredentialID}, 0, true)
+		_, err := s.renew(ctx, &rows[i], 0, true)
 		if err != nil && ctx.Err() == nil && !problem.Is(err, problem.NotFound) {
 			errs = append(errs, fmt.Errorf("credential %s: %w", rows[i].CredentialID, err))
 		}

@@ -40,18 +40,18 @@ func (*WantsAuthError) Error() string { return "the server wants authentication"
 // foundClient is a client that was found or registered from what a resource says,
 // as it is sealed. Tokens keep the one that they were given to.
 type foundClient struct {
-	Issuer           string   `json:"issuer,omitempty"`
-	AuthorizationURL string   `json:"authorizationUrl,omitempty"` // of a server without metadata
-	TokenURL         string   `json:"tokenUrl,omitempty"`
-	ClientID         string   `json:"clientId"`
-	ClientSecret     string   `json:"clientSecret,omitempty"` // of a registered one
-	AuthMethod       string   `json:"authMethod,omitempty"`
-	Resource         string   `json:"resource,omitempty"`
-	Scopes           []string `json:"scopes,omitempty"` // to ask for
-	More             []string `json:"more,omitempty"`   // those of them that were asked for beyond the usual ones
-	Redirect         string   `json:"redirect"`
-	Registered       bool     `json:"registered,omitempty"` // by RFC 7591
-	Expires          int64    `json:"expires,omitempty"`    // of the secret, seconds since 1970; 0: never
+	Issuer           string       `json:"issuer,omitempty"`
+	AuthorizationURL string       `json:"authorizationUrl,omitempty"` // of a server without metadata
+	TokenURL         string       `json:"tokenUrl,omitempty"`
+	ClientID         string       `json:"clientId"`
+	ClientSecret     secrets.Wire `json:"clientSecret,omitzero"` // of a registered one
+	AuthMethod       string       `json:"authMethod,omitempty"`
+	Resource         string       `json:"resource,omitempty"`
+	Scopes           []string     `json:"scopes,omitempty"` // to ask for
+	More             []string     `json:"more,omitempty"`   // those of them that were asked for beyond the usual ones
+	Redirect         string       `json:"redirect"`
+	Registered       bool         `json:"registered,omitempty"` // by RFC 7591
+	Expires          int64        `json:"expires,omitempty"`    // of the secret, seconds since 1970; 0: never
 }
 
 // discovers reports whether a configuration leaves to the resource where to log in,
@@ -65,7 +65,7 @@ func (c *foundClient) apply(cfg *oauth.Config) {
 	cfg.Issuer, cfg.AuthorizationURL, cfg.TokenURL = c.Issuer, c.AuthorizationURL, c.TokenURL
 	cfg.Scopes, cfg.Resource, cfg.RedirectURL = c.Scopes, c.Resource, c.Redirect
 	if cfg.ClientID == "" {
-		cfg.ClientID, cfg.ClientSecret, cfg.AuthMethod = c.ClientID, secrets.New(c.ClientSecret), c.AuthMethod
+		cfg.ClientID, cfg.ClientSecret, cfg.AuthMethod = c.ClientID, c.ClientSecret.Secret, c.AuthMethod
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *Server) findClient(ctx context.Context, q *search) (*foundClient, error
 	if err != nil {
 		return nil, err
 	}
-	c.ClientID, c.ClientSecret, c.AuthMethod, c.Registered = reg.ClientID, reg.ClientSecret.Reveal(), reg.AuthMethod, true
+	c.ClientID, c.ClientSecret, c.AuthMethod, c.Registered = reg.ClientID, secrets.Wire{Secret: reg.ClientSecret}, reg.AuthMethod, true
 	if !reg.Expires.IsZero() {
 		c.Expires = reg.Expires.Unix()
 	}

@@ -2,8 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -61,21 +59,17 @@ func (s *Server) collectFrom(ctx context.Context, ws *store.Workspace, g *gone, 
 	if err != nil {
 		return err
 	}
-	add := func(rec secrets.Record, sealed []byte) error {
-		if len(sealed) == 0 {
+	add := func(tok *store.OAuthToken) error {
+		if tok == nil || len(tok.Sealed) == 0 {
 			return nil
 		}
 		if len(g.grants) >= maxRevoked {
 			g.more++
 			return nil
 		}
-		text, err := s.o.Keyring.Open(rec, sealed)
+		t, err := s.openTokens(tok)
 		if err != nil {
-			return fmt.Errorf("opening the tokens of credential %s: %w", row.ID, err)
-		}
-		var t grantedTokens
-		if json.Unmarshal([]byte(text.Reveal()), &t) != nil { // its error would quote them
-			return fmt.Errorf("the tokens of credential %s are not in the form they were written", row.ID)
+			return err
 		}
 		cfg, err := s.oauthConfig(row, &sh, t.Client)
 		if err != nil {
@@ -85,14 +79,12 @@ func (s *Server) collectFrom(ctx context.Context, ws *store.Workspace, g *gone, 
 		return nil
 	}
 	if own {
-		tok, err := ws.OAuthToken(ctx, row.ID)
+		tok, err := ws.OAuthToken(ctx, row.ID, "")
+		if err == nil {
+			err = add(tok)
+		}
 		if err != nil {
 			return err
-		}
-		if tok != nil {
-			if err := add(tok.Record(), tok.Sealed); err != nil {
-				return err
-			}
 		}
 	}
 	p := store.Page{Limit: store.MaxLimit}
@@ -105,7 +97,7 @@ func (s *Server) collectFrom(ctx context.Context, ws *store.Workspace, g *gone, 
 			if user != "" && rows[i].ID != user {
 				continue
 			}
-			if err := add(rows[i].Record(), rows[i].Sealed); err != nil {
+			if err := add(&rows[i]); err != nil {
 				return err
 			}
 		}
@@ -123,7 +115,7 @@ func (s *Server) collectHolder(ctx context.Context, ws *store.Workspace, g *gone
 	}
 	key := (&registry.User{Kind: registry.UserToken, ID: accessToken, Toolset: ts.ID}).Key()
 	for _, c := range creds {
-		u, err := ws.UserToken(ctx, c.row.ID, key)
+		u, err := ws.OAuthToken(ctx, c.row.ID, key)
 		if err != nil {
 			return err
 		}
@@ -224,10 +216,13 @@ func (s *Server) tellServers(ctx context.Context, ws *store.Workspace, toolset s
 // tellServer revokes the refresh token first: most servers then end what came of it too,
 // and those that do not are told of the access token.
 func (s *Server) tellServer(ctx context.Context, g *grantGone) (announced bool, err error) {
-	for _, t := range []struct{ kind, token string }{{oauth.RefreshToken, g.tokens.Refresh}, {oauth.AccessToken, g.tokens.Access}} {
-		told, err := s.o.OAuth.Revoke(ctx, g.config, secrets.New(t.token), t.kind)
+	for _, t := range []struct {
+		kind  string
+		token secrets.Wire
+	}{{oauth.RefreshToken, g.tokens.Refresh}, {oauth.AccessToken, g.tokens.Access}} {
+		told, err := s.o.OAuth.Revoke(ctx, g.config, t.token.Secret, t.kind)
 		announced = announced || told
-		if err != nil && !(t.kind == oauth.AccessToken && g.tokens.Refresh != "") {
+		if err != nil && !(t.kind == oauth.AccessToken && !g.tokens.Refresh.IsZero()) {
 			return announced, err // a server may revoke refresh tokens only (RFC 7009 §2)
 		}
 	}

@@ -2,14 +2,9 @@ package admin
 
 import (
 	"context"
-	"crypto/subtle"
-	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/netip"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,13 +13,10 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
 const (
-	// loginPrefix of the ids of logins that belong to no credential's tokens.
-	loginPrefix = "login_"
 	// serverLoginTTL is how long after it was begun a login can be used to make a
 	// toolset: long enough to look at the server's tools and choose.
 	serverLoginTTL = time.Hour
@@ -49,18 +41,14 @@ type ServerLoginState struct {
 	ExpiresAt        time.Time `json:"expiresAt" doc:"Until then the login can be finished, and later used."`
 }
 
-// keptLogin is what is sealed of a login that belongs to no credential's tokens.
-type keptLogin struct {
-	pendingLogin
-
-	URL      string         `json:"url,omitempty"` // of the MCP server
-	AuthType string         `json:"authType,omitempty"`
-	Shape    *shape         `json:"shape,omitempty"`
-	Secret   string         `json:"secret,omitempty"` // of the configured client
+// serverLogin is what is sealed of a login at a server that is no toolset yet.
+type serverLogin struct {
+	URL      string         `json:"url"` // of the MCP server
+	AuthType string         `json:"authType"`
+	Shape    shape          `json:"shape"`
+	Secret   secrets.Wire   `json:"secret,omitzero"`  // of the configured client
 	Tokens   *grantedTokens `json:"tokens,omitempty"` // when it is done
 	Expires  int64          `json:"expires,omitempty"`
-
-	User *userLogin `json:"user,omitempty"` // of a single caller
 	// Seen are the private addresses that the operator who began it named.
 	Seen []netip.AddrPort `json:"seen,omitempty"`
 }
@@ -94,7 +82,7 @@ func (s *Server) registerServerLogin() {
 	register(s, huma.Operation{
 		OperationID: "get-mcp-login", Method: http.MethodGet, Path: path + "/{id}", Summary: "Read how a login at an MCP server went", Tags: tags,
 	}, func(ctx context.Context, in *loginInput) (*bodyOutput[ServerLoginState], error) {
-		row, err := s.serverLogin(ctx, in.ID)
+		row, err := s.findServerLogin(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +90,7 @@ func (s *Server) registerServerLogin() {
 	})
 }
 
-func (s *Server) serverLogin(ctx context.Context, id string) (*store.OAuthLogin, error) {
+func (s *Server) findServerLogin(ctx context.Context, id string) (*store.OAuthLogin, error) {
 	gone := problem.New(problem.NotFound, "there is no login %.80q any more", id).Fix("begin it again")
 	row, err := s.workspace(ctx).OAuthLogin(ctx, id)
 	switch {
@@ -110,7 +98,7 @@ func (s *Server) serverLogin(ctx context.Context, id string) (*store.OAuthLogin,
 		return nil, gone
 	case err != nil:
 		return nil, err
-	case row.CredentialID != "" || !s.now().Before(row.ExpiresAt.Time):
+	case row.Purpose != store.LoginServer || !s.now().Before(row.ExpiresAt.Time):
 		return nil, gone
 	}
 	return row, nil
@@ -142,9 +130,8 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 	ws := s.workspace(ctx)
 	ctx, named := s.seeNamed(ctx, append(auth.addresses(), u)) // for this login alone
 	sh := it.shape()
-	l := &keptLogin{Seen: addressesOf(named), URL: u, AuthType: it.AuthType, Shape: &sh, Secret: it.ClientSecret.Reveal()}
-	row := &store.OAuthLogin{ID: s.o.Store.NewID("login"), State: store.LoginPending, ExpiresAt: store.Time{Time: s.now().Add(serverLoginTTL)}}
-	l.pendingLogin = pendingLogin{State: row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Token: request.Of(ctx).TokenID()}
+	server := &serverLogin{URL: u, AuthType: it.AuthType, Shape: sh, Secret: secrets.Wire{Secret: it.ClientSecret}, Seen: addressesOf(named)}
+	l := &login{Token: request.Of(ctx).TokenID(), Server: server}
 	if sh.discovers() {
 		if l.Client, err = s.findClient(ctx, &search{shape: &sh, server: true, redirect: s.callbackURL(ctx), more: in.Scopes}); err != nil {
 			return nil, err
@@ -154,20 +141,8 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 	if l.Client == nil {
 		cfg.RedirectURL = s.callbackURL(ctx)
 	}
-	l.Redirect = cfg.RedirectURL
-	page, err := s.o.OAuth.AuthorizationURL(ctx, cfg, l.State, l.Verifier)
-	if err != nil {
-		return nil, err
-	}
-	link := l.link(row.ID, page)
-	err = ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l))); err != nil {
-			return err
-		}
-		rec := request.Audit(ctx, "mcp.login.begin", row.ID)
-		rec.After = store.JSON(map[string]string{"url": u})
-		return tx.Audit(ctx, rec)
-	})
+	row := &store.OAuthLogin{ID: s.o.Store.NewID("login"), Purpose: store.LoginServer, ExpiresAt: store.Time{Time: s.now().Add(serverLoginTTL)}}
+	link, err := s.begin(ctx, ws, row, l, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -178,11 +153,11 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 }
 
 // config is the client of a login at a server that is no toolset.
-func (l *keptLogin) config() *oauth.Config {
-	sh := l.Shape
+func (l *login) config() *oauth.Config {
+	sh := &l.Server.Shape
 	cfg := &oauth.Config{
-		Issuer: sh.Issuer, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: secrets.New(l.Secret),
-		AuthMethod: sh.TokenAuth, Scopes: sh.scopes(l.AuthType), Audience: sh.Audience, Resource: sh.Resource, RedirectURL: l.Redirect,
+		Issuer: sh.Issuer, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: l.Server.Secret.Secret,
+		AuthMethod: sh.TokenAuth, Scopes: sh.scopes(l.Server.AuthType), Audience: sh.Audience, Resource: sh.Resource, RedirectURL: l.Redirect,
 	}
 	if l.Client != nil {
 		l.Client.apply(cfg)
@@ -190,115 +165,19 @@ func (l *keptLogin) config() *oauth.Config {
 	return cfg
 }
 
-// openLogin opens what is sealed of a login.
-func (s *Server) openLogin(row *store.OAuthLogin) (*keptLogin, error) {
-	text, err := s.o.Keyring.Open(row.Record(), row.Sealed)
-	if err != nil {
-		return nil, fmt.Errorf("opening login %s: %w", row.ID, err)
-	}
-	l := new(keptLogin)
-	if json.Unmarshal([]byte(text.Reveal()), l) != nil { // its error would quote it
-		return nil, fmt.Errorf("login %s is not in the form it was written", row.ID)
-	}
-	return l, nil
-}
-
-// finishOther finishes a login that belongs to no credential's tokens: of a server
-// that is no toolset, or of a single caller. It returns what the person reads.
-func (s *Server) finishOther(w http.ResponseWriter, r *http.Request, q url.Values) (string, error) {
-	ctx := r.Context()
-	id, _, ok := strings.Cut(q.Get("state"), ".")
-	if !ok || len(id) > 64 {
-		return "", unknownLogin()
-	}
-	row, err := s.o.Store.AnyOAuthLogin(ctx, id)
-	if problem.Is(err, problem.NotFound) || err == nil && row.State != store.LoginPending {
-		return "", unknownLogin()
-	}
-	if err != nil {
-		return "", err
-	}
-	l, err := s.openLogin(row)
-	if err != nil {
-		return "", err
-	}
-	if l.State == "" || subtle.ConstantTimeCompare([]byte(l.State), []byte(q.Get("state"))) != 1 {
-		return "", unknownLogin()
-	}
-	cookie := cookieOf(row.ID, l.Redirect)
-	if !cookie.heldBy(r, l.Browser) {
-		return "", s.otherBrowser(r, row, l)
-	}
-	cookie.set(w, secrets.Secret{}, -1)
-	if l.User != nil {
-		return s.finishUserLogin(ctx, row, l, q)
-	}
-	// Taken before anything is asked, so that it can be finished only once.
-	ws := s.o.Store.Workspace(row.WorkspaceID)
-	l.State = ""
-	err = ws.Update(ctx, func(tx *store.Tx) error {
-		return tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l)))
-	})
-	if problem.Is(err, problem.Conflict) {
-		return "", unknownLogin()
-	}
-	if err != nil {
-		return "", err
-	}
-	tok, cause := s.exchangeWith(safedial.WithAddresses(ctx, l.Seen), l.config(), &l.pendingLogin, q)
-	if cause == nil {
-		l.Tokens = &grantedTokens{Access: tok.Access.Reveal(), Refresh: tok.Refresh.Reveal(), Obtained: s.now().Unix(), Client: l.Client}
-		row.State = store.LoginDone
-		if !tok.Expires.IsZero() {
-			l.Expires = tok.Expires.Unix()
-		}
-	} else {
-		row.State, row.Error = store.LoginFailed, request.Detail(cause)
-	}
-	err = ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l))); err != nil {
-			return err
-		}
-		rec := request.Audit(ctx, "mcp.login", row.ID)
-		rec.ActorType, rec.ActorID = "token", l.Token
-		if cause != nil {
-			rec.Outcome, rec.Reason = request.OutcomeFailed, row.Error
-		}
-		return tx.Audit(ctx, rec)
-	})
-	if err != nil && cause == nil {
-		return "", err
-	}
-	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the outcome of a login was not recorded", slog.String("login", row.ID), slog.Any("error", err))
-	}
-	return loggedIn, cause
-}
-
-// otherBrowser refuses a login that came back in another browser than it began in.
-func (s *Server) otherBrowser(r *http.Request, row *store.OAuthLogin, l *keptLogin) error {
-	if l.User == nil {
-		return refuseBrowser(r, row.WorkspaceID, "mcp.login", row.ID, "begin it again and open its link in this browser; if somebody sent you here, close the page")
-	}
-	cred, err := s.o.Store.Workspace(row.WorkspaceID).CredentialByID(r.Context(), row.CredentialID)
-	if err != nil {
-		return err
-	}
-	return refuseBrowser(r, row.WorkspaceID, "authentication.user.login", cred.ToolsetID,
-		"open the link that your AI client gave you, in this browser; if somebody sent you here, close the page")
-}
-
 // takeOver is the configuration of a login, whose tokens go with it. server is the
 // MCP server that it is for; given may say that callers log in themselves.
 func (s *Server) takeOver(ctx context.Context, login, server string, given *SetAuth) (*SetAuth, error) {
-	row, err := s.serverLogin(ctx, login)
+	row, err := s.findServerLogin(ctx, login)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.openLogin(row)
-	switch {
-	case err != nil:
+	kept, err := s.openLogin(row)
+	if err != nil {
 		return nil, err
+	}
+	l := kept.Server
+	switch {
 	case row.State == store.LoginFailed:
 		return nil, problem.New(problem.Unauthenticated, "the login did not succeed: %s", row.Error).Fix("begin it again")
 	case row.State != store.LoginDone || l.Tokens == nil:
@@ -306,9 +185,9 @@ func (s *Server) takeOver(ctx context.Context, login, server string, given *SetA
 	case l.URL != server:
 		return nil, problem.New(problem.InvalidArgument, "the login is for another MCP server").At("", 0, 0, "/login")
 	}
-	sh := l.Shape
+	sh := &l.Shape
 	a := &SetAuth{AuthItem: AuthItem{
-		AuthType: l.AuthType, Scheme: sh.Scheme, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, ClientSecret: secrets.New(l.Secret), TokenAuth: sh.TokenAuth,
+		AuthType: l.AuthType, Scheme: sh.Scheme, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, ClientSecret: l.Secret.Secret, TokenAuth: sh.TokenAuth,
 		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience, Resource: sh.Resource, PerUser: given != nil && given.PerUser,
 	}}
 	a.adopted = &adopted{login: row.ID, server: l.URL, tokens: *l.Tokens}

@@ -4,24 +4,16 @@ import (
 	"context"
 	"html"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
-	"github.com/sluicegate/sluice/internal/secrets"
-	"github.com/sluicegate/sluice/registry"
 )
 
-// userLogin is what is sealed of the login of a single caller.
-type userLogin struct {
-	User    registry.User `json:"user"`
-	Version uint64        `json:"version,omitempty"` // of the tokens that the caller had
-}
+// userLoginPrefix begins the ids of the logins of callers; the rest is in their link.
+const userLoginPrefix = "login_"
 
 // serveUserLogin is the page behind the link of a single caller. GET shows who asks
 // for what; only POST, which a person must cause, uses the link up.
@@ -62,7 +54,7 @@ func (s *Server) readTicket(ctx context.Context, text string) (*ticketContent, e
 	if c.toolset, err = c.ws.FindToolset(ctx, c.cred.ToolsetID); err != nil {
 		return nil, err
 	}
-	tok, err := holder{credential: t.Credential, user: &t.User}.read(ctx, c.ws)
+	tok, err := c.ws.OAuthToken(ctx, t.Credential, t.User.Key())
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +66,7 @@ func (s *Server) readTicket(ctx context.Context, text string) (*ticketContent, e
 		return nil, problem.New(problem.Conflict, "this login is not needed any more: it was done since the link was made").
 			Fix("let your AI client call the tool again")
 	}
-	_, err = c.ws.OAuthLogin(ctx, loginPrefix+t.Nonce)
+	_, err = c.ws.OAuthLogin(ctx, userLoginPrefix+t.Nonce)
 	if err == nil {
 		return nil, problem.New(problem.NotFound, "this link was used before").Fix("let your AI client call the tool again; it gets a new link")
 	}
@@ -124,86 +116,14 @@ func (s *Server) beginUserLogin(w http.ResponseWriter, r *http.Request, text str
 	if err != nil {
 		return err
 	}
-	row := &store.OAuthLogin{ID: loginPrefix + t.Nonce, CredentialID: c.cred.ID, State: store.LoginPending, ExpiresAt: store.Time{Time: s.now().Add(loginTimeout)}}
+	row := &store.OAuthLogin{ID: userLoginPrefix + t.Nonce, Purpose: store.LoginUser, CredentialID: c.cred.ID, ExpiresAt: store.Time{Time: s.now().Add(loginTimeout)}}
 	browser, sum := newBrowser()
-	l := &keptLogin{
-		pendingLogin: pendingLogin{State: row.ID + "." + oauth.NewVerifier(), Verifier: oauth.NewVerifier(), Redirect: cfg.RedirectURL, Client: found, Browser: sum},
-		User:         &userLogin{User: t.User, Version: t.Version},
-	}
-	page, err := s.o.OAuth.AuthorizationURL(safedial.WithHolder(ctx, c.toolset.ID), cfg, l.State, l.Verifier)
+	page, err := s.begin(safedial.WithHolder(ctx, c.toolset.ID), c.ws, row, &login{Toolset: c.toolset.ID, Client: found, Browser: sum, User: &t.User}, cfg)
 	if err != nil {
 		return err
 	}
-	err = c.ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l))); err != nil {
-			return err
-		}
-		rec := request.Audit(ctx, "authentication.user.authorize", c.toolset.ID)
-		rec.ActorType, rec.ActorID = "user", request.ClipText(t.User.ID, 200)
-		return tx.Audit(ctx, rec)
-	})
-	if err != nil {
-		return err
-	}
-	cookieOf(row.ID, l.Redirect).set(w, browser, int(loginTimeout/time.Second))
+	cookieOf(row.ID, cfg.RedirectURL).set(w, browser, int(loginTimeout/time.Second))
 	w.Header().Set("Referrer-Policy", "no-referrer") // the link is in the address
 	http.Redirect(w, r, page, http.StatusSeeOther)
 	return nil
-}
-
-// finishUserLogin makes what came back the caller's own token.
-func (s *Server) finishUserLogin(ctx context.Context, row *store.OAuthLogin, l *keptLogin, q url.Values) (string, error) {
-	ws := s.o.Store.Workspace(row.WorkspaceID)
-	// Taken before anything is asked. The row stays to its end, so that the link
-	// cannot be used again.
-	l.State, row.State = "", store.LoginFailed
-	user, verifier := l.User.User, l.Verifier
-	l.Verifier = ""
-	err := ws.Update(ctx, func(tx *store.Tx) error { return tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l))) })
-	if problem.Is(err, problem.Conflict) {
-		return "", problem.New(problem.NotFound, "this login was finished before").Fix("begin it again")
-	}
-	if err != nil {
-		return "", err
-	}
-	l.Verifier = verifier
-	cause := s.keepUserToken(ctx, ws, row, l, &user, q)
-	err = ws.Update(ctx, func(tx *store.Tx) error {
-		cred, err := tx.CredentialByID(ctx, row.CredentialID)
-		if err != nil {
-			return err
-		}
-		rec := request.Audit(ctx, "authentication.user.login", cred.ToolsetID)
-		rec.ActorType, rec.ActorID = "user", request.ClipText(user.ID, 200)
-		if cause != nil {
-			rec.Outcome, rec.Reason = request.OutcomeFailed, request.Detail(cause)
-		}
-		return tx.Audit(ctx, rec)
-	})
-	if cause != nil {
-		return "", cause
-	}
-	return "Your AI client can now work with your account. Close this window and let it call the tool again.", err
-}
-
-func (s *Server) keepUserToken(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *keptLogin, user *registry.User, q url.Values) error {
-	cred, err := ws.CredentialByID(ctx, row.CredentialID)
-	if err != nil {
-		return err
-	}
-	sh, err := shapeOf(cred)
-	if err != nil {
-		return err
-	}
-	h := holder{credential: cred.ID, user: user}
-	tok, err := s.exchange(ctx, cred, &sh, &l.pendingLogin, q)
-	if err != nil {
-		return err
-	}
-	bound, err := s.boundOf(ctx, cred)
-	if err != nil {
-		return err
-	}
-	_, err = s.keepToken(ctx, ws, h, &store.OAuthToken{CredentialID: cred.ID}, tok, l.Client, bound.Call, true)
-	return err
 }

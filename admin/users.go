@@ -67,11 +67,11 @@ func (s *Server) userSecret(ctx context.Context, id string, user registry.User, 
 	if err := user.Validate(); err != nil {
 		return openedSecret{}, err
 	}
-	h := holder{credential: id, user: &user}
+	of := tokenOf(id, &user)
 	if rejected == 0 && len(scopes) == 0 {
 		c := &s.users
 		c.mu.RLock()
-		v, ok := c.values[h.key()]
+		v, ok := c.values[of.Holder()]
 		c.mu.RUnlock()
 		if ok && (v.renew.IsZero() || s.now().Before(v.renew)) {
 			return v, nil
@@ -92,11 +92,11 @@ func (s *Server) userSecret(ctx context.Context, id string, user registry.User, 
 		return openedSecret{}, err
 	}
 	if len(scopes) > 0 {
-		return openedSecret{}, s.mustLogIn(ctx, row, h, scopes, problem.New(problem.Unauthenticated, "your login does not have the permissions (scopes) that this needs"))
+		return openedSecret{}, s.mustLogIn(ctx, row, &user, scopes, problem.New(problem.Unauthenticated, "your login does not have the permissions (scopes) that this needs"))
 	}
-	v, err := s.renew(ctx, h, rejected, false)
+	v, err := s.renew(ctx, of, rejected, false)
 	if p := problem.As(err); p != nil && p.Kind == problem.Unauthenticated {
-		return v, s.mustLogIn(ctx, row, h, nil, p)
+		return v, s.mustLogIn(ctx, row, &user, nil, p)
 	}
 	return v, err
 }
@@ -136,18 +136,18 @@ func (s *Server) knownUser(ctx context.Context, row *store.Credential, user *reg
 }
 
 // mustLogIn is the problem of a caller who must log in, with a link for it.
-func (s *Server) mustLogIn(ctx context.Context, row *store.Credential, h holder, scopes []string, cause *problem.Error) error {
+func (s *Server) mustLogIn(ctx context.Context, row *store.Credential, user *registry.User, scopes []string, cause *problem.Error) error {
 	p := problem.New(problem.Unauthenticated, "%s", cause.Detail)
 	base := firstOf(s.o.PublicURL, s.o.LinkURL)
 	if base == "" {
 		return p.Fix("ask the operator of this gateway to give it an address for browsers (--admin-public-url)").Because(&registry.LoginError{})
 	}
-	tok, err := h.read(ctx, s.o.Store.Workspace(row.WorkspaceID))
+	tok, err := s.o.Store.Workspace(row.WorkspaceID).OAuthToken(ctx, row.ID, user.Key())
 	if err != nil {
 		return err
 	}
 	t := ticket{
-		Workspace: row.WorkspaceID, Credential: row.ID, User: *h.user, Scopes: oauth.ValidScopes(scopes[:min(len(scopes), maxLinkScopes)]),
+		Workspace: row.WorkspaceID, Credential: row.ID, User: *user, Scopes: oauth.ValidScopes(scopes[:min(len(scopes), maxLinkScopes)]),
 		Expires: s.now().Add(linkTTL).Unix(), Nonce: rand.Text(),
 	}
 	if tok != nil {
@@ -309,15 +309,14 @@ func (s *Server) userCredentials(ctx context.Context, ws *store.Workspace, id, c
 	return ts, found, nil
 }
 
-func showUser(u *store.UserToken, names map[string]string, now time.Time) UserLogin {
+func showUser(u *store.OAuthToken, names map[string]string, now time.Time) UserLogin {
 	l := UserLogin{
 		ID: u.ID, CredentialID: u.CredentialID, Kind: u.Kind, Subject: u.Subject, Issuer: u.Issuer, CreatedAt: u.CreatedAt.Time, UpdatedAt: u.UpdatedAt.Time,
 	}
 	if u.Kind == registry.UserToken {
 		l.Name = names[u.Subject]
 	}
-	t := &store.OAuthToken{Sealed: u.Sealed, ExpiresAt: u.ExpiresAt, Error: u.Error}
-	l.State, l.LastError, l.ExpiresAt = tokenState(t, oauth.AuthorizationCode, now)
+	l.State, l.LastError, l.ExpiresAt = tokenState(u, oauth.AuthorizationCode, now)
 	return l
 }
 

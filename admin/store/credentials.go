@@ -2,10 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/uptrace/bun"
 
@@ -129,126 +126,64 @@ func (t *Tx) KeepCredentials(ctx context.Context, toolset string, ids ...string)
 	return n, nil
 }
 
-// Record is what Sealed is sealed for.
-func (o *OAuthToken) Record() secrets.Record {
-	return secrets.Record{Key: "workspaces/" + o.WorkspaceID + "/credentials/" + o.CredentialID + "/token", Version: o.Version}
+// sealedRow is a row with a sealed value.
+type sealedRow interface {
+	Record() secrets.Record
+	sealed() *[]byte
 }
 
-// LoginRecord is what Login is sealed for: a login of another time does not open.
-func (o *OAuthToken) LoginRecord() secrets.Record {
-	return secrets.Record{
-		Key:     "workspaces/" + o.WorkspaceID + "/credentials/" + o.CredentialID + "/login",
-		Version: uint64(o.LoginExpires.UnixMilli()),
-	}
-}
-
-// OAuthToken returns the tokens of a credential; nil: it never had any.
-func (c *scope) OAuthToken(ctx context.Context, credential string) (*OAuthToken, error) {
-	row := new(OAuthToken)
-	err := c.from(row).Where("credential_id = ?", credential).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil //nolint:nilnil // "never had any" is an ordinary answer
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the tokens of credential %s: %w", credential, err)
-	}
-	return row, nil
-}
-
-// SaveOAuthToken writes the tokens of a credential, which may be its first. The
-// caller raises the version when the tokens change.
-func (t *Tx) SaveOAuthToken(ctx context.Context, row *OAuthToken) error {
-	row.UpdatedAt = Time{t.Now()}
-	if row.Sealed == nil {
-		row.Sealed = []byte{}
-	}
-	if row.Login == nil {
-		row.Login = []byte{}
-	}
-	n, err := affected(t.updateOf(row).ExcludeColumn("workspace_id", "credential_id").Where("credential_id = ?", row.CredentialID).Exec(ctx))
-	if err == nil && n == 0 {
-		_, err = t.insert(row).Exec(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the tokens of credential %s: %w", row.CredentialID, err)
-	}
-	return nil
-}
-
-// ExpiringTokens lists the tokens of every workspace that expire before a time
-// and were not refused, the first to expire first, at most limit.
-func (s *Store) ExpiringTokens(ctx context.Context, before time.Time, limit int64) ([]OAuthToken, error) {
-	var rows []OAuthToken
-	err := s.read.NewSelect().Model(&rows).Where("expires_at > 0").Where("expires_at < ?", Time{before}).Where("error = ''").
-		Order("expires_at").Limit(limit).Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("listing the tokens that expire: %w", err)
-	}
-	return rows, nil
-}
+func (c *Credential) sealed() *[]byte  { return &c.Sealed }
+func (o *OAuthClient) sealed() *[]byte { return &o.Sealed }
+func (o *OAuthToken) sealed() *[]byte  { return &o.Sealed }
+func (o *OAuthLogin) sealed() *[]byte  { return &o.Sealed }
 
 // RewrapCredentials puts every sealed value of the workspace under the current
 // key-encryption key and returns how many it changed.
-func (t *Tx) RewrapCredentials(ctx context.Context, ring *secrets.Keyring) (int, error) {
-	changed, p := 0, Page{Limit: MaxLimit}
-	for {
-		rows, next, err := t.Credentials(ctx, p)
-		if err != nil {
+func (t *Tx) RewrapCredentials(ctx context.Context, ring *secrets.Keyring) (changed int, err error) {
+	for _, rewrap := range []func() (int, error){
+		func() (int, error) { return rewrapRows[Credential](ctx, t, ring, "id") },
+		func() (int, error) { return rewrapRows[OAuthClient](ctx, t, ring, "credential_id") },
+		func() (int, error) { return rewrapRows[OAuthToken](ctx, t, ring, "credential_id", "user_key") },
+		func() (int, error) { return rewrapRows[OAuthLogin](ctx, t, ring, "id") },
+	} {
+		n, err := rewrap()
+		if changed += n; err != nil {
+			return changed, fmt.Errorf("re-wrapping secrets: %w", err)
+		}
+	}
+	return changed, nil
+}
+
+// rewrapRows is [Tx.RewrapCredentials] of one table, whose rows are in the order of key.
+func rewrapRows[T any, P interface {
+	*T
+	sealedRow
+}](ctx context.Context, t *Tx, ring *secrets.Keyring, key ...string) (changed int, err error) {
+	for at := int64(0); ; at += MaxLimit {
+		var rows []T
+		if err := t.from(&rows).Order(key...).Offset(at).Limit(MaxLimit).Scan(ctx); err != nil {
 			return changed, err
 		}
 		for i := range rows {
-			n, err := t.rewrap(ctx, ring, &rows[i])
-			if changed += n; err != nil {
-				return changed, fmt.Errorf("re-wrapping credential %s: %w", rows[i].ID, err)
+			row := P(&rows[i])
+			if len(*row.sealed()) == 0 {
+				continue
 			}
+			out, did, err := ring.Rewrap(row.Record(), *row.sealed())
+			if err != nil {
+				return changed, fmt.Errorf("%s: %w", row.Record().Key, err)
+			}
+			if !did {
+				continue
+			}
+			*row.sealed() = out
+			if _, err := t.tx.NewUpdate().Model(row).Column("sealed").WherePK().Exec(ctx); err != nil {
+				return changed, err
+			}
+			changed++
 		}
-		if p.After = next; next == "" {
+		if len(rows) < MaxLimit {
 			return changed, nil
 		}
 	}
-}
-
-// rewrap puts the secret of one credential, its tokens, its pending login, its
-// client and the tokens of its callers under the current key.
-func (t *Tx) rewrap(ctx context.Context, ring *secrets.Keyring, row *Credential) (changed int, err error) {
-	out, did, err := ring.Rewrap(row.Record(), row.Sealed)
-	if err != nil {
-		return 0, err
-	}
-	if did {
-		row.Sealed = out
-		if err := t.saveCredential(ctx, row); err != nil {
-			return 0, err
-		}
-		changed++
-	}
-	n, err := t.rewrapLogins(ctx, ring, row.ID)
-	if changed += n; err != nil {
-		return changed, err
-	}
-	tok, err := t.OAuthToken(ctx, row.ID)
-	if tok == nil || err != nil {
-		return changed, err
-	}
-	before := changed
-	for _, v := range []struct {
-		sealed *[]byte
-		rec    secrets.Record
-	}{{&tok.Sealed, tok.Record()}, {&tok.Login, tok.LoginRecord()}} {
-		if len(*v.sealed) == 0 {
-			continue
-		}
-		out, did, err := ring.Rewrap(v.rec, *v.sealed)
-		if err != nil {
-			return changed, err
-		}
-		if did {
-			*v.sealed = out
-			changed++
-		}
-	}
-	if changed == before {
-		return changed, nil
-	}
-	return changed, t.SaveOAuthToken(ctx, tok)
 }

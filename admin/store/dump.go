@@ -166,7 +166,7 @@ func pairs(ctx context.Context, conn *sql.Conn, query string) (out [][2]string, 
 // Load fills an empty database with a dump of either kind of database, brings its
 // schema up to date and returns how many records there are. It is all or nothing. It
 // fails with [problem.Conflict] when the database is not empty or the dump is newer
-// than this program, and with [problem.InvalidArgument] when the dump is not whole.
+// than this program or from before a release, and with [problem.InvalidArgument] when the dump is not whole.
 func Load(ctx context.Context, opts Options, r io.Reader) (rows int64, err error) {
 	opts.defaults()
 	d := &dumpReader{lines: bufio.NewReaderSize(r, 1<<16)}
@@ -176,6 +176,10 @@ func Load(ctx context.Context, opts Options, r io.Reader) (rows int64, err error
 	}
 	if head.Format != dumpFormat || head.Version != 1 {
 		return 0, notADump("its format is not known")
+	}
+	if head.Schema < firstSchema {
+		return 0, problem.New(problem.Conflict, "the backup has schema %d, of a version of Sluice from before the first release, which this version does not read", head.Schema).
+			Fix("restore it with the old version, export the toolsets there (sluice export), and import them into a new data directory (sluice import)")
 	}
 	s, err := connect(ctx, opts)
 	if err != nil {

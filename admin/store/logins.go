@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -36,14 +37,21 @@ const (
 	LoginFailed  = "failed"
 )
 
-// OAuthLogin is a login that does not belong to the tokens of a credential: of a
-// server that is no toolset yet, or of a single caller. Sealed is opened for
-// [OAuthLogin.Record]; its form is package admin's.
+// Purposes of a login.
+const (
+	LoginCredential = "credential" // its tokens are for all calls of a toolset
+	LoginServer     = "server"     // at a server that is no toolset yet
+	LoginUser       = "user"       // of one caller of a toolset
+)
+
+// OAuthLogin is a login that a person begins and finishes in a browser. Sealed is opened
+// for [OAuthLogin.Record]; its form is package admin's.
 type OAuthLogin struct {
 	bun.BaseModel `bun:"table:oauth_logins"`
 	InWorkspace
-	ID           string `bun:"id,pk"`         // login_…
-	CredentialID string `bun:"credential_id"` // empty: there is none yet
+	ID           string `bun:"id,pk"`                  // login_…
+	Purpose      string `bun:"purpose"`                // LoginCredential …
+	CredentialID string `bun:"credential_id,nullzero"` // empty of LoginServer
 	Version      uint64 `bun:"version"`
 	Sealed       []byte `bun:"sealed"`
 	State        string `bun:"state"` // LoginPending …
@@ -57,44 +65,36 @@ func (o *OAuthLogin) Record() secrets.Record {
 	return secrets.Record{Key: "workspaces/" + o.WorkspaceID + "/logins/" + o.ID, Version: o.Version}
 }
 
-// UserToken is what an authorization server gave to one caller of a toolset.
-// Sealed is opened for [UserToken.Record].
-type UserToken struct {
-	bun.BaseModel `bun:"table:user_tokens"`
-	InWorkspace
-	CredentialID string `bun:"credential_id,pk"`
-	UserKey      string `bun:"user_key,pk"` // hash of who the caller is
-	ID           string `bun:"id"`          // usr_…
-	Kind         string `bun:"kind"`        // token or jwt
-	Issuer       string `bun:"issuer"`      // of a JWT
-	Subject      string `bun:"subject"`     // of a JWT, or the id of an access token
-	Version      uint64 `bun:"version"`     // of the tokens; it only grows
-	Sealed       []byte `bun:"sealed"`      // empty: none any more, the caller must log in again
-	ExpiresAt    Time   `bun:"expires_at"`  // of the access token; zero: not known
-	Error        string `bun:"error"`       // why the last request for a token was refused
-	ErrorAt      Time   `bun:"error_at"`
-	CreatedAt    Time   `bun:"created_at"`
-	UpdatedAt    Time   `bun:"updated_at"`
+// Record is what Sealed is sealed for: the tokens of one caller do not open as those of
+// another, nor as the toolset's own.
+func (o *OAuthToken) Record() secrets.Record {
+	of := "/token"
+	if o.UserKey != "" {
+		of = "/users/" + o.UserKey
+	}
+	return secrets.Record{Key: "workspaces/" + o.WorkspaceID + "/credentials/" + o.CredentialID + of, Version: o.Version}
 }
 
-// Record is what Sealed is sealed for: the tokens of one caller do not open as
-// those of another.
-func (u *UserToken) Record() secrets.Record {
-	return secrets.Record{Key: "workspaces/" + u.WorkspaceID + "/credentials/" + u.CredentialID + "/users/" + u.UserKey, Version: u.Version}
+// Holder tells apart whose tokens of which credential they are.
+func (o *OAuthToken) Holder() string {
+	if o.UserKey == "" {
+		return o.CredentialID
+	}
+	return o.CredentialID + "/" + o.UserKey
+}
+
+// Without returns a row of the same holder without tokens.
+func (o *OAuthToken) Without() *OAuthToken {
+	return &OAuthToken{
+		InWorkspace: o.InWorkspace, CredentialID: o.CredentialID, UserKey: o.UserKey, ID: o.ID, Kind: o.Kind, Issuer: o.Issuer, Subject: o.Subject,
+	}
 }
 
 // OAuthClient returns the client of a credential that was found or registered;
 // nil: there is none.
 func (c *scope) OAuthClient(ctx context.Context, credential string) (*OAuthClient, error) {
-	row := new(OAuthClient)
-	err := c.from(row).Where("credential_id = ?", credential).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil //nolint:nilnil // none is an ordinary answer
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the client of credential %s: %w", credential, err)
-	}
-	return row, nil
+	return oneOrNone[OAuthClient](ctx, c, "the client of credential "+credential,
+		func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("credential_id = ?", credential) })
 }
 
 // SealOAuthClient writes the client of a credential with the next version.
@@ -177,48 +177,84 @@ func (t *Tx) DeleteOAuthLogin(ctx context.Context, id string) error {
 	return nil
 }
 
-// UserToken returns the tokens of a caller; nil: it never had any.
-func (c *scope) UserToken(ctx context.Context, credential, userKey string) (*UserToken, error) {
-	row := new(UserToken)
-	err := c.from(row).Where("credential_id = ?", credential).Where("user_key = ?", userKey).Scan(ctx)
+// CredentialLogin returns the newest login for a credential whose tokens belong to its
+// toolset; nil: none began, or it is over.
+func (c *scope) CredentialLogin(ctx context.Context, credential string) (*OAuthLogin, error) {
+	return oneOrNone[OAuthLogin](ctx, c, "the login for credential "+credential,
+		func(q *bun.SelectQuery) *bun.SelectQuery {
+			return q.Where("credential_id = ?", credential).Where("purpose = ?", LoginCredential)
+		})
+}
+
+// DeleteCredentialLogin forgets the login of [Tx.CredentialLogin].
+func (t *Tx) DeleteCredentialLogin(ctx context.Context, credential string) error {
+	if _, err := t.deleteOf((*OAuthLogin)(nil)).Where("credential_id = ?", credential).Where("purpose = ?", LoginCredential).Exec(ctx); err != nil {
+		return fmt.Errorf("deleting the login for credential %s: %w", credential, err)
+	}
+	return nil
+}
+
+// oneOrNone reads the row that a query finds; nil: none, which is an ordinary answer.
+func oneOrNone[T any](ctx context.Context, c *scope, what string, where func(*bun.SelectQuery) *bun.SelectQuery) (*T, error) {
+	row := new(T)
+	err := where(c.from(row)).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil //nolint:nilnil // "never had any" is an ordinary answer
+		return nil, nil //nolint:nilnil // see above
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the tokens of a caller for credential %s: %w", credential, err)
+		return nil, fmt.Errorf("reading %s: %w", what, err)
 	}
 	return row, nil
 }
 
+// OAuthToken returns the tokens of a credential: of the caller with the key, or with an
+// empty one the toolset's own; nil: there never were any.
+func (c *scope) OAuthToken(ctx context.Context, credential, userKey string) (*OAuthToken, error) {
+	return oneOrNone[OAuthToken](ctx, c, "the tokens of credential "+credential,
+		func(q *bun.SelectQuery) *bun.SelectQuery {
+			return q.Where("credential_id = ?", credential).Where("user_key = ?", userKey)
+		})
+}
+
 // UserTokens lists the callers of a credential that have tokens, or had them, by
 // id.
-func (c *scope) UserTokens(ctx context.Context, credential string, p Page) ([]UserToken, string, error) {
-	var rows []UserToken
-	err := c.from(&rows).Where("credential_id = ?", credential).Where("id > ?", p.After).Order("id").Limit(p.limit() + 1).Scan(ctx)
+func (c *scope) UserTokens(ctx context.Context, credential string, p Page) ([]OAuthToken, string, error) {
+	var rows []OAuthToken
+	err := c.from(&rows).Where("credential_id = ?", credential).Where("user_key <> ''").Where("id > ?", p.After).Order("id").Limit(p.limit() + 1).Scan(ctx)
 	if err != nil {
 		return nil, "", fmt.Errorf("listing the callers of credential %s: %w", credential, err)
 	}
-	rows, next := cut(rows, p, func(u *UserToken) string { return u.ID })
+	rows, next := cut(rows, p, func(u *OAuthToken) string { return u.ID })
 	return rows, next, nil
 }
 
-// SaveUserToken writes the tokens of a caller, which may be its first: then ID is
-// empty. The caller of it raises the version when the tokens change.
-func (t *Tx) SaveUserToken(ctx context.Context, row *UserToken) error {
+// ExpiringTokens lists the tokens of toolsets of every workspace that expire before a
+// time and were not refused, the first to expire first, at most limit.
+func (s *Store) ExpiringTokens(ctx context.Context, before time.Time, limit int64) ([]OAuthToken, error) {
+	var rows []OAuthToken
+	err := s.read.NewSelect().Model(&rows).Where("user_key = ''").Where("expires_at > 0").Where("expires_at < ?", Time{before}).Where("error = ''").
+		Order("expires_at").Limit(limit).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing the tokens that expire: %w", err)
+	}
+	return rows, nil
+}
+
+// SaveOAuthToken writes tokens, which may be the first of their holder. The caller raises
+// the version when they change.
+func (t *Tx) SaveOAuthToken(ctx context.Context, row *OAuthToken) error {
 	row.WorkspaceID, row.UpdatedAt = t.id, Time{t.Now()}
 	if row.Sealed == nil {
 		row.Sealed = []byte{}
 	}
-	var err error
-	if row.ID == "" {
+	n, err := affected(t.updateOf(row).ExcludeColumn("workspace_id", "credential_id", "user_key", "id", "kind", "issuer", "subject", "created_at").
+		Where("credential_id = ?", row.CredentialID).Where("user_key = ?", row.UserKey).Exec(ctx))
+	if err == nil && n == 0 {
 		row.ID, row.CreatedAt = t.NewID("usr"), row.UpdatedAt
 		_, err = t.insert(row).Exec(ctx)
-	} else {
-		_, err = t.updateOf(row).ExcludeColumn("workspace_id", "credential_id", "user_key", "id", "created_at").
-			Where("credential_id = ?", row.CredentialID).Where("user_key = ?", row.UserKey).Exec(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("writing the tokens of a caller for credential %s: %w", row.CredentialID, err)
+		return fmt.Errorf("writing the tokens of credential %s: %w", row.CredentialID, err)
 	}
 	return nil
 }
@@ -226,7 +262,7 @@ func (t *Tx) SaveUserToken(ctx context.Context, row *UserToken) error {
 // DeleteUserTokens forgets the tokens of the callers of a credential: of the one
 // with the given id, or of all when it is empty. It returns how many there were.
 func (t *Tx) DeleteUserTokens(ctx context.Context, credential, id string) (int64, error) {
-	q := t.deleteOf((*UserToken)(nil)).Where("credential_id = ?", credential)
+	q := t.deleteOf((*OAuthToken)(nil)).Where("credential_id = ?", credential).Where("user_key <> ''")
 	if id != "" {
 		q = q.Where("id = ?", id)
 	}
@@ -240,65 +276,18 @@ func (t *Tx) DeleteUserTokens(ctx context.Context, credential, id string) (int64
 // DeleteTokenUser forgets the tokens of the caller who is known by an access token,
 // and returns how many there were.
 func (t *Tx) DeleteTokenUser(ctx context.Context, accessToken string) (int64, error) {
-	n, err := affected(t.deleteOf((*UserToken)(nil)).Where("kind = 'token'").Where("subject = ?", accessToken).Exec(ctx))
+	n, err := affected(t.deleteOf((*OAuthToken)(nil)).Where("kind = 'token'").Where("subject = ?", accessToken).Exec(ctx))
 	if err != nil {
 		return 0, fmt.Errorf("deleting the logins of access token %s: %w", accessToken, err)
 	}
 	return n, nil
 }
 
-// sweepLogins removes the logins whose time is over.
+// sweepLogins removes the logins whose time is over. The last one of a credential stays
+// until the next begins: that it never came back is a reason to register another client.
 func (s *Store) sweepLogins(ctx context.Context) error {
-	if _, err := s.write.NewDelete().Model((*OAuthLogin)(nil)).Where("expires_at <= ?", Time{s.now()}).Exec(ctx); err != nil {
+	if _, err := s.write.NewDelete().Model((*OAuthLogin)(nil)).Where("expires_at <= ?", Time{s.now()}).Where("purpose <> ?", LoginCredential).Exec(ctx); err != nil {
 		return fmt.Errorf("sweeping logins: %w", err)
 	}
 	return nil
-}
-
-// rewrapLogins puts the client and the callers' tokens of a credential under the
-// current key.
-func (t *Tx) rewrapLogins(ctx context.Context, ring *secrets.Keyring, credential string) (changed int, err error) {
-	client, err := t.OAuthClient(ctx, credential)
-	if err != nil {
-		return 0, err
-	}
-	if client != nil {
-		out, did, err := ring.Rewrap(client.Record(), client.Sealed)
-		if err != nil {
-			return 0, err
-		}
-		if did {
-			client.Sealed = out
-			if _, err := t.updateOf(client).Column("sealed").Where("credential_id = ?", credential).Exec(ctx); err != nil {
-				return 0, err
-			}
-			changed++
-		}
-	}
-	p := Page{Limit: MaxLimit}
-	for {
-		rows, next, err := t.UserTokens(ctx, credential, p)
-		if err != nil {
-			return changed, err
-		}
-		for i := range rows {
-			if len(rows[i].Sealed) == 0 {
-				continue
-			}
-			out, did, err := ring.Rewrap(rows[i].Record(), rows[i].Sealed)
-			if err != nil {
-				return changed, err
-			}
-			if did {
-				rows[i].Sealed = out
-				if err := t.SaveUserToken(ctx, &rows[i]); err != nil {
-					return changed, err
-				}
-				changed++
-			}
-		}
-		if p.After = next; next == "" {
-			return changed, nil
-		}
-	}
 }

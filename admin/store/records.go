@@ -209,20 +209,24 @@ type Credential struct {
 	Origins string `bun:"origins"`
 }
 
-// OAuthToken is what an authorization server gave for a credential, and a login
-// that a person has not finished yet. Sealed is opened by the keyring for
-// [OAuthToken.Record], Login for [OAuthToken.LoginRecord].
+// OAuthToken holds the tokens that an authorization server gave for a credential: those
+// that all calls of the toolset use, or those of one caller. Sealed is opened by the
+// keyring for [OAuthToken.Record].
 type OAuthToken struct {
 	bun.BaseModel `bun:"table:oauth_tokens"`
 	InWorkspace
 	CredentialID string `bun:"credential_id,pk"`
-	Version      uint64 `bun:"version"`    // of the tokens; it only grows
-	Sealed       []byte `bun:"sealed"`     // the tokens as JSON, sealed; empty: none
-	ExpiresAt    Time   `bun:"expires_at"` // of the access token; zero: it does not say, or there is none
-	Error        string `bun:"error"`      // why the last request for a token was refused; empty: it was not
+	UserKey      string `bun:"user_key,pk"` // hash of who the caller is; empty: the toolset's own tokens
+	ID           string `bun:"id"`          // usr_…
+	Kind         string `bun:"kind"`        // of a caller: token or jwt
+	Issuer       string `bun:"issuer"`      // of a JWT
+	Subject      string `bun:"subject"`     // of a JWT, or the id of an access token
+	Version      uint64 `bun:"version"`     // of the tokens; it only grows
+	Sealed       []byte `bun:"sealed"`      // the tokens as JSON, sealed; empty: none
+	ExpiresAt    Time   `bun:"expires_at"`  // of the access token; zero: it does not say, or there is none
+	Error        string `bun:"error"`       // why the last request for a token was refused; empty: it was not
 	ErrorAt      Time   `bun:"error_at"`
-	Login        []byte `bun:"login"` // the pending login, sealed; empty: none
-	LoginExpires Time   `bun:"login_expires"`
+	CreatedAt    Time   `bun:"created_at"`
 	UpdatedAt    Time   `bun:"updated_at"`
 }
 

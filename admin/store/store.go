@@ -96,8 +96,12 @@ type Store struct {
 	entropy *ulid.MonotonicEntropy // guarded by idMu
 }
 
-// Open opens the database, brings its schema up to date and returns a store. A
-// schema newer than this program is refused with [problem.Conflict].
+// firstSchema is the version of the oldest schema that is read. Databases and backups of
+// earlier ones are of programs from before a release.
+const firstSchema = 200
+
+// Open opens the database, brings its schema up to date and returns a store. A schema
+// newer than this program, or from before a release, is refused with [problem.Conflict].
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	if (opts.Path == "") == (opts.URL == "") {
 		return nil, problem.New(problem.InvalidArgument, "no database is named").Fix("set the data directory")
@@ -191,6 +195,10 @@ func (s *Store) migrate(ctx context.Context, opts Options) (err error) {
 	if have > target {
 		return problem.New(problem.Conflict, "the database has schema %d, this program knows up to %d", have, target).
 			Fix("use the newer program that wrote the database, or restore a backup")
+	}
+	if have != 0 && have < firstSchema {
+		return problem.New(problem.Conflict, "the database has schema %d, of a version of Sluice from before the first release, which this version does not read", have).
+			Fix("export the toolsets with the old version (sluice export), start this one with a new data directory or database, and import them there (sluice import)")
 	}
 	if opts.Existing {
 		if have != target {

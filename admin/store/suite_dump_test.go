@@ -3,7 +3,9 @@ package store_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,4 +122,51 @@ func TestExisting(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = s.Close()
+}
+
+// TestBeforeRelease: databases and backups of versions before the first release are
+// refused with what to do, and nothing is made or changed.
+func TestBeforeRelease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "old.db")
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []string{
+		`CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')))`,
+		`INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1), (1, 1), (143, 1)`, `CREATE TABLE workspaces (id TEXT)`,
+	} {
+		if _, err := db.ExecContext(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(what string, err error, wants ...string) {
+		t.Helper()
+		p := problem.As(err)
+		if p == nil || p.Kind != problem.Conflict {
+			t.Fatalf("%s: %v", what, err)
+		}
+		for _, want := range append(wants, "before the first release", "sluice export", "new data directory", "sluice import") {
+			if !strings.Contains(p.Detail+p.Remedy, want) {
+				t.Errorf("%s: %q, %q do not say %q", what, p.Detail, p.Remedy, want)
+			}
+		}
+	}
+	for _, existing := range []bool{false, true} {
+		_, err := store.Open(t.Context(), store.Options{Path: path, Existing: existing})
+		refused("a database", err, "schema 143")
+	}
+	tables := 0
+	if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'`).Scan(&tables); err != nil || tables != 2 {
+		t.Errorf("the old database has %d tables, %v", tables, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(t.TempDir(), "new.db")
+	_, err = store.Load(t.Context(), store.Options{Path: empty}, strings.NewReader(`{"format":"sluice-records","version":1,"schema":86}`+"\n"+`{"end":true,"rows":0}`+"\n"))
+	refused("a backup", err, "schema 86", "restore it with the old version")
+	if _, err := os.Stat(empty); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a refused backup made a database: %v", err)
+	}
 }

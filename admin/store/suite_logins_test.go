@@ -52,7 +52,7 @@ func testLogins(t *testing.T, h harness) {
 		t.Errorf("login %+v, %v", got, err)
 	}
 
-	users := []*store.UserToken{
+	users := []*store.OAuthToken{
 		{CredentialID: cred.ID, UserKey: "a", Kind: "token", Subject: "act_1", Version: 5},
 		{CredentialID: cred.ID, UserKey: "b", Kind: "jwt", Issuer: "i", Subject: "s", Version: 5},
 	}
@@ -62,7 +62,7 @@ func testLogins(t *testing.T, h harness) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.SaveUserToken(ctx, u) })
+			update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.SaveOAuthToken(ctx, u) })
 		}
 	}
 	if _, err := ring.Open(users[0].Record(), users[1].Sealed); err == nil {
@@ -73,8 +73,8 @@ func testLogins(t *testing.T, h harness) {
 	}
 	update(t, w, func(ctx context.Context, tx *store.Tx) error {
 		n, err := tx.RewrapCredentials(ctx, ring)
-		if n != 4 {
-			t.Errorf("re-wrapped %d, want a secret, a client and two callers", n)
+		if n != 5 {
+			t.Errorf("re-wrapped %d, want a secret, a client, two callers and a login", n)
 		}
 		return err
 	})
@@ -85,7 +85,7 @@ func testLogins(t *testing.T, h harness) {
 	if text, err := ring.Open(rows[0].Record(), rows[0].Sealed); err != nil || text.Reveal() != "tokens of a" {
 		t.Errorf("re-wrapped: %v", err)
 	}
-	if other, err := st.Workspace("two").UserToken(t.Context(), cred.ID, "a"); other != nil || err != nil {
+	if other, err := st.Workspace("two").OAuthToken(t.Context(), cred.ID, "a"); other != nil || err != nil {
 		t.Errorf("another workspace reads %+v, %v", other, err)
 	}
 	update(t, w, func(ctx context.Context, tx *store.Tx) error {
@@ -106,7 +106,7 @@ func testLogins(t *testing.T, h harness) {
 		t.Errorf("a swept login: %v", err)
 	}
 	update(t, w, func(ctx context.Context, tx *store.Tx) error { _, err := tx.KeepCredentials(ctx, ts.ID); return err })
-	if left, err := w.UserToken(t.Context(), cred.ID, "b"); left != nil || err != nil {
+	if left, err := w.OAuthToken(t.Context(), cred.ID, "b"); left != nil || err != nil {
 		t.Errorf("without its credential: %+v, %v", left, err)
 	}
 	if left, err := w.OAuthClient(t.Context(), cred.ID); left != nil || err != nil {

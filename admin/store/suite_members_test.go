@@ -3,10 +3,8 @@ package store_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -123,41 +121,5 @@ func testMembers(t *testing.T, h harness) {
 	}
 	if m, err := other.Member(ctx, "anna@example.com"); err != nil || m.Role != store.RoleViewer {
 		t.Errorf("the other workspace has %+v, %v", m, err)
-	}
-}
-
-// before90 is a dump of the time before members.
-const before90 = `{"format":"sluice-records","version":1,"schema":86}
-{"table":"workspaces","columns":["id","name","created_at"]}
-["one","one",1]
-{"table":"api_tokens","columns":["workspace_id","id","name","role","hash","created_at","expires_at","revoked_at"]}
-["one","tok_1","local","admin",{"b":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="},1,0,0]
-{"end":true,"rows":2}
-`
-
-// testMembersUpgrade: tokens of the time before members are the workspace's.
-func testMembersUpgrade(t *testing.T, h harness) {
-	check := func(opts store.Options) {
-		t.Helper()
-		opts.Now = time.Now
-		if rows, err := store.Load(t.Context(), opts, strings.NewReader(before90)); err != nil || rows != 2 {
-			t.Fatal(rows, err)
-		}
-		opts.Existing = true
-		s, err := store.Open(t.Context(), opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = s.Close() }()
-		if row, err := s.TokenByHash(t.Context(), make([]byte, 32)); err != nil || row.ID != "tok_1" || row.Role != store.RoleAdmin || row.MemberID != "" {
-			t.Errorf("%+v, %v", row, err)
-		}
-		if rows, _, err := s.Workspace("one").Members(t.Context(), store.Page{}); err != nil || len(rows) != 0 {
-			t.Errorf("%+v, %v", rows, err)
-		}
-	}
-	check(store.Options{Path: filepath.Join(t.TempDir(), "old.db")})
-	if h.empty != nil {
-		check(store.Options{URL: h.empty(t)})
 	}
 }

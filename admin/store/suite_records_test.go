@@ -99,19 +99,18 @@ func testOAuthTokens(t *testing.T, h harness) {
 		t.Fatalf("the list is %+v, %v", rows, err)
 	}
 	id := creds[0].ID
-	if tok, err := w.OAuthToken(t.Context(), id); tok != nil || err != nil {
+	if tok, err := w.OAuthToken(t.Context(), id, ""); tok != nil || err != nil {
 		t.Fatalf("before the first: %v, %v", tok, err)
 	}
-	tok := &store.OAuthToken{CredentialID: id, Version: 7, ExpiresAt: store.Time{Time: time.UnixMilli(1000)}, LoginExpires: store.Time{Time: time.UnixMilli(5)}}
+	tok := &store.OAuthToken{CredentialID: id, Version: 7, ExpiresAt: store.Time{Time: time.UnixMilli(1000)}}
 	tok.WorkspaceID = "one"
-	for _, v := range []struct {
-		to  *[]byte
-		rec secrets.Record
-	}{{&tok.Sealed, tok.Record()}, {&tok.Login, tok.LoginRecord()}} {
-		if *v.to, err = ring.Seal(v.rec, secrets.New("kept")); err != nil {
-			t.Fatal(err)
-		}
+	if tok.Sealed, err = ring.Seal(tok.Record(), secrets.New("kept")); err != nil {
+		t.Fatal(err)
 	}
+	login := &store.OAuthLogin{ID: "login_1", Purpose: store.LoginCredential, CredentialID: id, ExpiresAt: store.Time{Time: time.UnixMilli(5)}}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return tx.SealOAuthLogin(ctx, ring, login, secrets.New("kept"))
+	})
 	for range 2 { // an insertion, then an update
 		update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.SaveOAuthToken(ctx, tok) })
 	}
@@ -136,19 +135,26 @@ func testOAuthTokens(t *testing.T, h harness) {
 	if err := ring.Retire(); err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.OAuthToken(t.Context(), id)
+	got, err := w.OAuthToken(t.Context(), id, "")
 	if err != nil || got.Version != 7 {
 		t.Fatalf("read %+v, %v", got, err)
+	}
+	if err := st.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	over, err := w.CredentialLogin(t.Context(), id)
+	if err != nil || over == nil {
+		t.Fatalf("a login that never came back was forgotten: %v", err)
 	}
 	for _, v := range []struct {
 		sealed []byte
 		rec    secrets.Record
-	}{{got.Sealed, got.Record()}, {got.Login, got.LoginRecord()}} {
+	}{{got.Sealed, got.Record()}, {over.Sealed, over.Record()}} {
 		if s, err := ring.Open(v.rec, v.sealed); err != nil || s.Reveal() != "kept" {
 			t.Fatalf("%s does not open: %v", v.rec.Key, err)
 		}
 	}
-	if tok, err := st.Workspace("two").OAuthToken(t.Context(), id); tok != nil || err != nil {
+	if tok, err := st.Workspace("two").OAuthToken(t.Context(), id, ""); tok != nil || err != nil {
 		t.Fatalf("another workspace reads it: %v, %v", tok, err)
 	}
 	update(t, w, func(ctx context.Context, tx *store.Tx) error {
@@ -158,8 +164,11 @@ func testOAuthTokens(t *testing.T, h harness) {
 		}
 		return err
 	})
-	if tok, err := w.OAuthToken(t.Context(), id); tok != nil || err != nil {
+	if tok, err := w.OAuthToken(t.Context(), id, ""); tok != nil || err != nil {
 		t.Fatalf("the tokens outlive their credential: %v, %v", tok, err)
+	}
+	if l, err := w.CredentialLogin(t.Context(), id); l != nil || err != nil {
+		t.Fatalf("the login outlives its credential: %v, %v", l, err)
 	}
 }
 
