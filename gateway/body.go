@@ -41,7 +41,7 @@ func (s *Server) readBody(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass ac
 	var timeout net.Error
 	switch {
 	case errors.Is(err, http1.ErrTooLarge) && most == own:
-		s.turnAway(rc, ts, access.TooLargeRefusal, preview)
+		s.refuseAccess(rc, ts, access.TooLargeRefusal, preview)
 	case errors.Is(err, http1.ErrTooLarge):
 		answer(rc, fasthttp.StatusRequestEntityTooLarge, "the request body is too large")
 	case errors.Is(err, http1.ErrBusy):

@@ -27,7 +27,7 @@ import (
 func (s *Server) handle(rc *fasthttp.RequestCtx) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.survive(rc, v)
+			s.answerPanic(rc, v)
 		}
 	}()
 	defer s.leaveBody(rc)
@@ -59,7 +59,7 @@ var metadataPath = []byte("/.well-known/oauth-protected-resource")
 // toolset and speaks MCP. Checks are in the order of MCP 2026-07-28
 // basic/transports.
 func (s *Server) serveToolset(rc *fasthttp.RequestCtx, path []byte) {
-	if !s.mayAsk(rc) {
+	if !s.checkOrigin(rc) {
 		return
 	}
 	snap := s.opts.Holder.Load()
@@ -73,11 +73,12 @@ func (s *Server) serveToolset(rc *fasthttp.RequestCtx, path []byte) {
 		notFound(rc)
 		return
 	}
-	s.speak(rc, ts, nil)
+	s.serveMCP(rc, ts, nil)
 }
 
-// mayAsk checks where a request comes from; when it is false the request was answered.
-func (s *Server) mayAsk(rc *fasthttp.RequestCtx) bool {
+// checkOrigin checks the Host and the Origin of a request. When it returns false the request was
+// answered.
+func (s *Server) checkOrigin(rc *fasthttp.RequestCtx) bool {
 	origin := rc.Request.Header.Peek(fasthttp.HeaderOrigin)
 	if !s.guard.Host(rc.Host()) {
 		answer(rc, fasthttp.StatusForbidden, "this Host is not served here")
@@ -87,12 +88,12 @@ func (s *Server) mayAsk(rc *fasthttp.RequestCtx) bool {
 		answer(rc, fasthttp.StatusForbidden, "this Origin is not allowed")
 		return false
 	}
-	return len(origin) == 0 || !s.shareWith(rc, origin)
+	return len(origin) == 0 || !s.allowOrigin(rc, origin)
 }
 
-// speak admits the caller of a toolset and speaks MCP with it. preview is what calls
+// serveMCP admits the caller of a toolset and serves MCP. preview is what calls
 // the tools of a draft; nil: the toolset is live.
-func (s *Server) speak(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview *call.Caller) {
+func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview *call.Caller) {
 	if !rc.IsPost() {
 		rc.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
 		rc.SetStatusCode(fasthttp.StatusMethodNotAllowed)
@@ -110,7 +111,7 @@ func (s *Server) speak(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview *c
 	conn := connOf(rc)
 	pass, refusal := ts.Access.Admit(s.calls, rc.Request.Header.Peek(fasthttp.HeaderAuthorization), int(max(conn.Length(), 0)), resource, metadata)
 	if refusal != nil {
-		s.turnAway(rc, ts, refusal, preview != nil)
+		s.refuseAccess(rc, ts, refusal, preview != nil)
 		return
 	}
 	conn.Admit()
@@ -132,9 +133,9 @@ func (s *Server) resource(rc *fasthttp.RequestCtx, slug string) (resource, metad
 	return base + "/t/" + slug, base + string(metadataPath) + "/t/" + slug
 }
 
-// shareWith lets a page of an origin read the answer (Fetch standard, "CORS
+// allowOrigin lets a page of an origin read the answer (Fetch standard, "CORS
 // protocol"); true when the request was only the question whether it may.
-func (s *Server) shareWith(rc *fasthttp.RequestCtx, origin []byte) bool {
+func (s *Server) allowOrigin(rc *fasthttp.RequestCtx, origin []byte) bool {
 	h := &rc.Response.Header
 	h.SetBytesV(fasthttp.HeaderAccessControlAllowOrigin, origin)
 	h.Set(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
@@ -151,8 +152,8 @@ func (s *Server) shareWith(rc *fasthttp.RequestCtx, origin []byte) bool {
 	return true
 }
 
-// turnAway answers a request that its toolset's policy refused.
-func (s *Server) turnAway(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, r *access.Refusal, preview bool) {
+// refuseAccess answers a request that its toolset's policy refused.
+func (s *Server) refuseAccess(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, r *access.Refusal, preview bool) {
 	if r.Challenge != "" {
 		rc.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, r.Challenge)
 	}
@@ -285,7 +286,7 @@ func (x *session) Permit(arguments jsonscan.Value) bool {
 		x.tool = x.executed(arguments)
 	}
 	if x.tool == nil {
-		return true // one that searches, or Call says what is wrong
+		return true // a tool that searches, or an unknown name, which Call refuses
 	}
 	if x.tool.Fetch {
 		return true // whose answer it gives more of is checked when that is known
@@ -396,8 +397,8 @@ func (x *session) Done(served mcp.Served) {
 	s.sessions.Put(x)
 }
 
-// mayTrace reports whether a trace may be given: to a client on this machine that
-// no proxy speaks for.
+// mayTrace reports whether the client may have a trace: one on this machine, without a
+// proxy in between.
 func (s *Server) mayTrace(rc *fasthttp.RequestCtx) bool {
 	if !s.loopback || len(rc.Request.Header.Peek(fasthttp.HeaderXForwardedFor)) > 0 || len(rc.Request.Header.Peek(fasthttp.HeaderForwarded)) > 0 {
 		return false
@@ -406,9 +407,9 @@ func (s *Server) mayTrace(rc *fasthttp.RequestCtx) bool {
 	return ok && addr.IP.IsLoopback()
 }
 
-// survive answers for a handler that panicked. Its connection is closed: the
+// answerPanic answers the request of a handler that panicked. Its connection is closed: the
 // response may be half written.
-func (s *Server) survive(rc *fasthttp.RequestCtx, v any) {
+func (s *Server) answerPanic(rc *fasthttp.RequestCtx, v any) {
 	s.log.Error("a request ended in a panic", slog.Any("cause", v), slog.String("stack", string(debug.Stack())))
 	rc.Response.Reset()
 	rc.SetConnectionClose()
@@ -417,7 +418,7 @@ func (s *Server) survive(rc *fasthttp.RequestCtx, v any) {
 	rc.SetBodyString(`{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"}}`)
 }
 
-// refuse answers what is not a request.
+// refuse answers bytes that are not a valid request.
 func (s *Server) refuse(rc *fasthttp.RequestCtx, err error) {
 	s.leaveBody(rc)
 	var form *http1.Error

@@ -47,7 +47,7 @@ type searches struct {
 	timer *time.Timer // guarded by mu; armed while something is remembered
 }
 
-// pastSearch is what is remembered of a search.
+// pastSearch is a search that a call may follow.
 type pastSearch struct {
 	who     uint64 // caller and toolset
 	at      time.Time
@@ -120,7 +120,7 @@ func (s *searches) take(who uint64, toolset, tool string) (query string, ok bool
 	return query, ok
 }
 
-// sweep forgets what is too old, and comes again while something is left.
+// sweep forgets old searches, and runs again while any are left.
 func (s *searches) sweep() {
 	oldest, left := time.Now().Add(-learnWindow), false
 	for i := range s.shards {

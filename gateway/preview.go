@@ -38,7 +38,7 @@ func (s *Server) servePreview(rc *fasthttp.RequestCtx, path []byte) {
 		notFound(rc)
 		return
 	}
-	if !s.mayAsk(rc) {
+	if !s.checkOrigin(rc) {
 		return
 	}
 	ts, err := s.opts.Preview.Previews.Preview(s.calls, string(id))
@@ -52,7 +52,7 @@ func (s *Server) servePreview(rc *fasthttp.RequestCtx, path []byte) {
 		return
 	}
 	rc.Response.Header.Set("X-Robots-Tag", "noindex")
-	s.speak(rc, ts, s.opts.Preview.Caller)
+	s.serveMCP(rc, ts, s.opts.Preview.Caller)
 }
 
 // previewID tells whether a text can be an identifier, before anybody is asked.

@@ -176,16 +176,16 @@ func fits(public crypto.PublicKey, alg string) bool {
 	return false
 }
 
-// refresh fetches, unless somebody just did; it returns what is best known.
+// refresh fetches the keys, unless another call just did. It returns the newest state.
 func (s *keySet) refresh(ctx context.Context, known *keyState) *keyState {
 	if known != nil && !s.fetching.TryLock() {
-		return known // somebody else asks; what is known serves meanwhile
+		return known // another call fetches; the known keys serve meanwhile
 	} else if known == nil {
 		s.fetching.Lock()
 	}
 	defer s.fetching.Unlock()
 	if now := s.state.Load(); now != known {
-		return now // somebody else was faster
+		return now // another call was faster
 	}
 	if time.Since(s.asked) < keysPause {
 		return known

@@ -206,7 +206,7 @@ func (p *Policy) identify(ctx context.Context, authorization []byte, resource, m
 		}
 		return p.jwt.verify(ctx, token, resource, metadata)
 	}
-	return nil, &Refusal{Status: 401, Reason: Missing, Text: "nobody may open this toolset yet", Challenge: "Bearer"}
+	return nil, &Refusal{Status: 401, Reason: Missing, Text: "this toolset has no access settings yet", Challenge: "Bearer"}
 }
 
 // bearer is the token of an Authorization header (RFC 6750 §2.1).

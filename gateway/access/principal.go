@@ -5,7 +5,7 @@ type Kind uint8
 
 // The kinds of callers.
 const (
-	Anonymous Kind = iota // the toolset is open: nobody in particular
+	Anonymous Kind = iota // the toolset is open and asks for no identity
 	Token                 // a named access token of the toolset
 	JWT                   // the subject of a token of an authorization server
 )
@@ -25,7 +25,7 @@ func (k Kind) String() string {
 // value without pointers into the request: it may be kept and compared.
 //
 // What is stored for a caller (a result to be fetched, a login of their own) is
-// stored under Key, so that nobody else finds it.
+// stored under Key, so that no other caller finds it.
 type Principal struct {
 	kind    Kind
 	id      string

@@ -182,7 +182,7 @@ func (c *Caller) Close() { c.kept.close() }
 // CallOptions are what differs from call to call.
 type CallOptions struct { //nolint:revive // Options are the Caller's
 	// Trace asks for a [Trace] in the outcome. The caller of Call has checked that
-	// whoever asks may have it.
+	// the client may have it.
 	Trace bool
 	// Version of the protocol, for metrics.
 	Version mcp.Version
@@ -195,8 +195,8 @@ type CallOptions struct { //nolint:revive // Options are the Caller's
 	Permits func(tool string) bool
 	// Cancel ends the call when the client has gone; nil: nothing does.
 	Cancel *upstream.Cancel
-	// Request is what a client sent, for what is passed on to MCP servers. Call sets
-	// its InputRequired. nil: nobody outside asked.
+	// Request is the request of a client; parts of it are passed on to MCP servers. Call
+	// sets its InputRequired. nil: the call has no client.
 	Request *mcp.CallParams
 }
 
@@ -300,7 +300,7 @@ func (x *exchange) run() error {
 	return nil
 }
 
-// render begins to make of what an upstream answered what the agent reads.
+// render begins the rendering of an upstream's answer.
 func (x *exchange) render(in received) *rendering {
 	x.answer = rendering{input: &x.input, scratch: &x.scratch, args: x.args, mask: x.mask, rules: x.bound.Rules, received: in}
 	return &x.answer

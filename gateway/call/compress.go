@@ -2,7 +2,7 @@ package call
 
 import (
 	"bytes"
-	"strconv"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
@@ -38,10 +38,8 @@ func (a *rendering) write() error {
 		return nil
 	}
 	if len(a.body) == 0 {
-		a.failure = append(a.failure[:0], "Done. The API answered HTTP "...)
-		a.failure = strconv.AppendInt(a.failure, int64(a.status), 10)
-		a.text = append(a.failure, " without content."...)
-		a.failure = a.text
+		a.failure = fmt.Appendf(a.failure[:0], "Done. The API answered HTTP %d without content.", a.status)
+		a.text = a.failure
 		return nil
 	}
 	if a.isText {
@@ -161,84 +159,62 @@ func (a *rendering) whole(k kind) {
 	}
 }
 
+// fail makes text the answer, which says that the call failed.
+func (a *rendering) fail(text []byte) { a.failure, a.text, a.isError = text, text, true }
+
 // statusFailure writes what an agent can use of an error answer: the status, the
 // API's own message, and what to do.
 func (a *rendering) statusFailure() {
-	f := append(a.failure[:0], "HTTP "...)
-	f = strconv.AppendInt(f, int64(a.status), 10)
+	f := fmt.Appendf(a.failure[:0], "HTTP %d", a.status)
 	if s := fasthttp.StatusMessage(a.status); s != "Unknown Status Code" {
 		f = append(append(f, ' '), s...)
 	}
 	mark := len(f)
-	f = append(f, ": "...)
-	f = a.appendErrorBody(f)
-	if len(f) == mark+2 {
+	if f = a.appendErrorBody(append(f, ": "...)); len(f) == mark+2 {
 		f = f[:mark]
 	}
 	switch {
 	case a.status == fasthttp.StatusUnauthorized && len(a.rules) > 0:
-		f = append(f, "\nThe API refused the credential of this toolset, sent as "...)
-		f = append(f, a.rules.String()...)
-		f = append(f, ". Its operator must check the key, the name and the prefix for "...)
-		f = append(append(f, a.ts.Slug...), '.')
+		f = fmt.Appendf(f, "\nThe API refused the credential of this toolset, sent as %s. Its operator must check the key, the name and the prefix for %s.", a.rules, a.ts.Slug)
 	case a.status == fasthttp.StatusUnauthorized:
-		f = append(f, "\nThe API wants authentication and this toolset has none for it. Its operator must configure it for "...)
-		f = append(append(f, a.ts.Slug...), '.')
+		f = fmt.Appendf(f, "\nThe API wants authentication and this toolset has none for it. Its operator must configure it for %s.", a.ts.Slug)
 	case a.status == fasthttp.StatusForbidden && len(a.rules) > 0:
-		f = append(f, "\nThe key of this toolset, sent as "...)
-		f = append(f, a.rules.String()...)
-		f = append(f, ", may not do this. Use another tool, or ask the operator for a key with more rights."...)
+		f = fmt.Appendf(f, "\nThe key of this toolset, sent as %s, may not do this. Use another tool, or ask the operator for a key with more rights.", a.rules)
 	case a.status == fasthttp.StatusTooManyRequests, a.status == fasthttp.StatusServiceUnavailable:
-		if after, seconds := retryAfter(a.header.Header(fasthttp.HeaderRetryAfter)); after != nil {
-			f = append(f, "\nTry again after "...)
-			f = append(f, after...)
-			if seconds {
-				f = append(f, " seconds"...)
-			}
-			f = append(f, '.')
+		if after, seconds := retryAfter(a.header.Header(fasthttp.HeaderRetryAfter)); seconds {
+			f = fmt.Appendf(f, "\nTry again after %s seconds.", after)
+		} else if after != nil {
+			f = fmt.Appendf(f, "\nTry again after %s.", after)
 		}
 	case a.status >= 300 && a.status < 400:
 		if to := a.header.Header(fasthttp.HeaderLocation); len(to) > 0 {
 			f = append(f, "\nThe redirect was not followed; the base URL of the toolset may be wrong."...)
 		}
 	}
-	a.failure, a.text, a.isError = f, f, true
+	a.fail(f)
 }
 
 // malformed says that an answer claims to be JSON and is not.
 func (a *rendering) malformed() {
-	f := append(a.failure[:0], "The API answered HTTP "...)
-	f = strconv.AppendInt(f, int64(a.status), 10)
-	f = append(f, " with a body that is not valid JSON"...)
+	f := fmt.Appendf(a.failure[:0], "The API answered HTTP %d with a body that is not valid JSON", a.status)
 	if _, err := jsonscan.Parse(a.body, 0); err != nil {
-		f = append(append(f, " ("...), err.Error()...)
-		f = append(f, ')')
+		f = fmt.Appendf(f, " (%s)", err)
 	}
-	f = append(f, ". It begins: "...)
-	f = a.appendFiltered(f, a.stripDocument(a.body), maxFailure)
-	a.failure, a.text, a.isError = f, f, true
+	a.fail(a.appendFiltered(append(f, ". It begins: "...), a.stripDocument(a.body), maxFailure))
 }
 
 // unexpectedPage says that a web page came where JSON was announced: a login
 // page, a proxy's error, a wrong base URL.
 func (a *rendering) unexpectedPage() {
-	f := append(a.failure[:0], "The API answered HTTP "...)
-	f = strconv.AppendInt(f, int64(a.status), 10)
-	f = append(f, " with a web page instead of JSON; the base URL of the toolset may be wrong, or a login is in between. The page says: "...)
+	f := fmt.Appendf(a.failure[:0], "The API answered HTTP %d with a web page instead of JSON; the base URL of the toolset may be wrong, or a login is in between. The page says: ", a.status)
 	a.form = appendHTMLText(a.form[:0], a.body)
-	f = a.appendFiltered(f, a.form, maxFailure)
-	a.failure, a.text, a.isError = f, f, true
+	a.fail(a.appendFiltered(f, a.form, maxFailure))
 }
 
 // describeBinary says that a file of a media type came.
 func (a *rendering) describeBinary(mediaType string) {
-	f := append(a.failure[:0], "The API answered HTTP "...)
-	f = strconv.AppendInt(f, int64(a.status), 10)
-	f = append(f, " with "...)
-	f = strconv.AppendInt(f, int64(len(a.body)), 10)
-	f = append(f, " bytes of "...)
-	f = appendClipped(f, []byte(mediaType), 100)
-	f = append(f, ", which is no text."...)
+	f := fmt.Appendf(a.failure[:0], "The API answered HTTP %d with %d bytes of ", a.status, len(a.body))
+	f = append(appendClipped(f, []byte(mediaType), 100), ", which is not text."...)
 	a.failure, a.text = f, f
 }
 

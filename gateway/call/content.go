@@ -1,7 +1,7 @@
 package call
 
 import (
-	"strconv"
+	"fmt"
 
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// contentMCP makes of an MCP server's result what the caller gets: the server's own
-// bytes, except that text goes the way of any answer: the response programs when it
+// contentMCP turns an MCP server's result into the caller's: the server's own
+// bytes, except that text is rendered like any answer: the response programs when it
 // is JSON, the third-party plugins, the compression and the token budget. Each part
 // of the result is walked once, and text is taken out of its string only where
 // something may become of it: a result that passes as it came costs three walks.
@@ -195,7 +195,7 @@ func mayBeDocument(raw []byte) bool {
 	return false
 }
 
-// renderItem makes of the text in item what the agent reads.
+// renderItem renders the text in item as an answer of its own.
 func (x *exchange) renderItem(isJSON bool) (*rendering, error) {
 	in := received{status: 200, contentType: typeText, body: x.scratch.item}
 	if isJSON {
@@ -313,11 +313,10 @@ func appendMetaMembers(dst []byte, meta jsonscan.Value) []byte {
 	return dst
 }
 
-// inputRequired passes on that the server wants to ask something, to a client that
-// can answer.
+// inputRequired passes a question of the server on to a client that can answer.
 func (x *exchange) inputRequired(result jsonscan.Value) error {
 	if x.request == nil || !x.request.Modern() {
-		return problem.New(problem.Unsupported, "this tool asks its user something in the middle of the call (%s), which only clients of MCP 2026-07-28 can answer", askedFor(result)).
+		return problem.New(problem.Unsupported, "this tool asks its user something during the call (%s), which only clients of MCP 2026-07-28 can answer", askedFor(result)).
 			Fix("use another tool, or a newer client")
 	}
 	meta := result.Get("_meta")
@@ -352,8 +351,8 @@ func askedFor(result jsonscan.Value) string {
 	return "input required"
 }
 
-// faultMCP says what a server's JSON-RPC error means: for the agent, or for its
-// client.
+// faultMCP turns a server's JSON-RPC error into a text for the agent, or into an error
+// for its client.
 func (x *exchange) faultMCP(a *rendering) error {
 	f := x.mcp.Fault()
 	// What a client answered to the server's questions is between the two.
@@ -373,14 +372,13 @@ func (x *exchange) faultMCP(a *rendering) error {
 	} else {
 		b = append(b, f.Message...)
 	}
-	b = strconv.AppendInt(append(b, " (code "...), f.Code, 10)
-	b = append(b, ")."...)
+	b = fmt.Appendf(b, " (code %d).", f.Code)
 	switch f.Code {
 	case mcp.CodeMissingCapability:
-		b = append(b, " It wants to ask the user something in the middle of the call, which only clients of MCP 2026-07-28 can answer."...)
+		b = append(b, " It has to ask the user something during the call, which only clients of MCP 2026-07-28 can answer."...)
 	case -32601, -32602:
 		b = append(b, " Either the arguments do not fit, or the server no longer has this tool as it was when the toolset was made."...)
 	}
-	x.failure, a.text, a.isError = b, b, true
+	a.fail(b)
 	return nil
 }

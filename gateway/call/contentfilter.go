@@ -10,9 +10,9 @@ import (
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
-// contentFiltered makes of an MCP server's result what the caller gets where something
-// redacts: the result is written anew, and nothing of the server is in it that was not
-// filtered. Text and structuredContent go the way of any answer; files are filtered as
+// contentFiltered is contentMCP where a setting or a plugin redacts: the result is
+// written from scratch, and everything in it was filtered. Text and structuredContent
+// are rendered like any answer; files are filtered as
 // files, links and what stands beside the content as JSON documents.
 func (x *exchange) contentFiltered(r resultFacts, bad bool) error {
 	x.openMember("content")
@@ -142,7 +142,7 @@ func (x *exchange) filteredItem(item jsonscan.Value, bad bool) (isJSON bool, err
 	return isJSON, nil
 }
 
-// filteredText makes of the text in item what the agent reads.
+// filteredText renders the text in item, or filters the text of a failure.
 func (x *exchange) filteredText(isJSON, bad bool) ([]byte, error) {
 	if !bad {
 		a, err := x.renderItem(isJSON)

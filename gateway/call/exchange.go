@@ -20,8 +20,8 @@ import (
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
-// exchange is one call on its way through its steps: what came in, what goes to the
-// upstream, what the upstream answered, what the agent reads. It is pooled and owns all
+// exchange is one call on its way through its steps: its input, the request to the
+// upstream, the answer of the upstream, and the text for the agent. It is pooled and owns all
 // memory of the call.
 type exchange struct {
 	input
@@ -42,7 +42,7 @@ type input struct {
 	ts           *snapshot.Toolset
 	ready        *snapshot.Ready // of tool
 	given        jsonscan.Value  // the arguments
-	request      *mcp.CallParams // of the client; nil: nobody outside asked, or a workflow calls
+	request      *mcp.CallParams // of the client; nil: there is none, or a workflow calls
 	logged       *mcp.CallParams // request that the call log names; nil: none
 	principal    access.Principal
 	principalKey string

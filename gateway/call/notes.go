@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// Bounds of what stands beside an answer. Headers are bytes of a stranger.
+// Bounds of the notes beside an answer. Headers are untrusted bytes.
 const (
 	// maxHeaderTokens: the line of headers costs no more, unless its first value alone
 	// does.
@@ -35,8 +35,8 @@ var shownHeaders = [...]string{
 	"X-Next-Page", "X-Next-Cursor", "X-Cursor", "X-Next-Token", "X-Continuation-Token", "X-Next",
 }
 
-// hiddenHeaders are left out of an answer to HEAD: they are of the connection, of
-// programs in between, or of browsers.
+// hiddenHeaders are left out of an answer to HEAD: they concern the connection, proxies
+// or browsers.
 var hiddenHeaders = [...]string{
 	"Date", "Server", "Connection", "Keep-Alive", "Transfer-Encoding", "Via", "Set-Cookie", "Vary", "Strict-Transport-Security", "Content-Security-Policy", "Referrer-Policy",
 	"Access-Control-", "X-Frame-Options", "X-Content-Type-Options", "X-Xss-Protection", "Cf-", "X-Amz-", "X-Request-Id", "X-Runtime", "X-Powered-By", "X-Cache", "Alt-Svc",

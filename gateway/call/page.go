@@ -2,8 +2,8 @@ package call
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/gateway/answer"
@@ -276,68 +276,39 @@ func (it *items) noun() string {
 
 // appendNote appends the line behind a page.
 func appendNote(dst []byte, it *items, s shown, handle string, fetch *snapshot.Tool, p pick) []byte {
-	num := func(n int) { dst = strconv.AppendInt(dst, int64(n), 10) }
-	str := func(t string) { dst = append(dst, t...) }
 	if len(dst) > 0 && dst[len(dst)-1] != '\n' {
-		str("\n")
+		dst = append(dst, '\n')
 	}
-	str("[")
+	noun := it.noun()
+	one := noun[:len(noun)-1]
 	switch n := s.to - s.from; {
 	case s.whole > 0:
-		str("cut: the first ")
-		num(s.clipped)
-		str(" of ")
-		num(s.whole)
-		str(" bytes of ")
-		str(it.noun()[:len(it.noun())-1])
-		str(" ")
-		num(s.from + 1)
-		str(" of ")
-		num(s.matching)
-		str(", which alone is over the token budget; ask for parts of it with fields")
+		dst = fmt.Appendf(dst, "[cut: the first %d of %d bytes of %s %d of %d, which alone is over the token budget; ask for parts of it with fields",
+			s.clipped, s.whole, one, s.from+1, s.matching)
 	case n == 0 && s.matching > 0:
-		str("nothing beyond ")
-		str(it.noun()[:len(it.noun())-1])
-		str(" ")
-		num(s.matching)
+		dst = fmt.Appendf(dst, "[nothing beyond %s %d", one, s.matching)
 	case n == 0:
-		str("no ")
-		str(it.noun())
+		dst = fmt.Appendf(dst, "[no %s", noun)
 	default:
-		str(it.noun())
-		str(" ")
-		num(s.from + 1)
-		str("-")
-		num(s.to)
-		str(" of ")
-		num(s.matching)
+		dst = fmt.Appendf(dst, "[%s %d-%d of %d", noun, s.from+1, s.to, s.matching)
 	}
 	if p.grep != nil {
-		str(" that match, of ")
-		num(s.total)
+		dst = fmt.Appendf(dst, " that match, of %d", s.total)
 	}
 	if s.to < s.matching && s.to > s.from || s.whole > 0 {
-		switch {
-		case handle == "" || fetch == nil:
-			str("; the rest is too large to be held: ask for less, with a smaller page, fewer fields or a narrower filter")
-		default:
-			str("; the rest: ")
-			str(fetch.Name)
-			str(` {"handle":"`)
-			str(handle)
-			str(`"`)
-			if s.to < s.matching {
-				str(`,"offset":`)
-				num(s.to)
-			}
-			str("}")
-			if p.grep != nil {
-				str(" with the same grep")
-			} else {
-				str(", grep and fields narrow it")
-			}
+		if handle == "" || fetch == nil {
+			dst = append(dst, "; the rest is too large to be held: ask for less, with a smaller page, fewer fields or a narrower filter"...)
+			return append(dst, ']')
+		}
+		dst = fmt.Appendf(dst, `; the rest: %s {"handle":"%s"`, fetch.Name, handle)
+		if s.to < s.matching {
+			dst = fmt.Appendf(dst, `,"offset":%d`, s.to)
+		}
+		if dst = append(dst, '}'); p.grep != nil {
+			dst = append(dst, " with the same grep"...)
+		} else {
+			dst = append(dst, ", grep and fields narrow it"...)
 		}
 	}
-	str("]")
-	return dst
+	return append(dst, ']')
 }

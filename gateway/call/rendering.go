@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
-// rendering makes of what an upstream answered what the agent reads: transform, plugins,
-// compress, in this order. The result of an MCP server has one for each of its items.
+// rendering turns the answer of an upstream into the text for the agent: transform,
+// plugins, compress, in this order. The result of an MCP server has one for each of its items.
 type rendering struct {
 	*input
 	*scratch

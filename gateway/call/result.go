@@ -9,7 +9,7 @@ import (
 )
 
 // result writes the members of the MCP result (MCP 2026-07-28 "CallToolResult") without
-// the characters that nobody sees.
+// hidden characters.
 func (x *exchange) result() error {
 	mark := len(x.dst)
 	from, to := x.appendResult()
@@ -18,7 +18,7 @@ func (x *exchange) result() error {
 }
 
 // appendResult appends the members to dst. dst[from:to] is a string of them that is known
-// to have no characters that nobody sees; nothing when from is to.
+// to have no hidden characters; nothing when from is to.
 func (x *exchange) appendResult() (from, to int) {
 	if x.failed != nil {
 		x.failure = appendProblem(x.failure[:0], x.failed)

@@ -33,7 +33,7 @@ type held struct {
 	owner   owner
 	doc     []byte // minified JSON, or text
 	text    bool
-	hidden  bool // characters that nobody sees stay
+	hidden  bool // hidden characters stay
 	format  compress.Form
 	budget  int
 	tool    string

@@ -8,13 +8,13 @@ import (
 	"github.com/sluicegate/sluice/internal/textfilter"
 )
 
-// keepsHidden reports whether characters that nobody sees stay in the answer: where
+// keepsHidden reports whether hidden characters stay in the answer: where
 // the operator wants it, and in what a workflow gets, whose own answer is treated.
 func (a *rendering) keepsHidden() bool {
 	return a.inner || a.hidden || a.ready != nil && a.ready.Answer != nil && a.ready.Answer.KeepHidden
 }
 
-// stripDocument returns a JSON answer without the characters that nobody sees, raw and
+// stripDocument returns a JSON answer without the hidden characters, raw and
 // escaped: doc itself in nearly all cases. It is done before the answer is written as
 // text, in which an escape would be six ordinary characters.
 func (a *rendering) stripDocument(doc []byte) []byte {

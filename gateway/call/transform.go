@@ -14,11 +14,11 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// transform makes of a JSON answer what the profile, the operator and the caller
-// want of it: the tables of the tool's program, then the operator's expression.
-// What cannot run fails open: the agent gets the minified answer, and the fault is
+// transform applies the settings of the profile, the operator and the caller to a JSON
+// answer: the tables of the tool's program, then the operator's expression.
+// A program that cannot run fails open: the agent gets the minified answer, and the fault is
 // counted and named in the trace; where the operator marked the settings as
-// redacting it fails closed. What is not JSON passes on as it is.
+// redacting it fails closed. Answers that are not JSON pass unchanged.
 func (a *rendering) transform() error {
 	if a.status < 200 || a.status > 299 || len(a.body) == 0 {
 		return nil
@@ -143,7 +143,7 @@ func (a *rendering) reshape() error {
 	return nil
 }
 
-// withheld answers nothing rather than what the operator wanted out.
+// withheld is the failure in place of an answer that could not be redacted.
 func (a *rendering) withheld() error {
 	return problem.New(problem.InvalidPlugin, "the answer is withheld: the operator's settings of this tool could not be applied to it").
 		Fix("ask the operator of %s to look at the settings of %s", a.ts.Slug, a.tool.Name)

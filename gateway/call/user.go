@@ -71,10 +71,9 @@ func (x *exchange) stepUp(challenge string) error {
 	return nil
 }
 
-// settleLogin turns a problem that the caller can solve by logging in into what its
-// client can do about it: open the page itself, where it says that it can, or show
-// a text with the link. It reports whether the problem is settled: then the result
-// asks for input.
+// settleLogin handles a problem that the caller can solve by logging in: a client that
+// can open a page is asked to, and any other gets a text with the link. It reports
+// whether the problem is settled: then the result asks for input.
 func (x *exchange) settleLogin(p *problem.Error) bool {
 	login, ok := errors.AsType[*registry.LoginError](p)
 	if !ok {

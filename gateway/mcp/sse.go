@@ -134,7 +134,7 @@ func (s *Stream) Log(l Level, logger string, data []byte) {
 }
 
 // Relay passes a notification of another server on, its parameters as they came but
-// for characters that nobody sees:
+// for hidden characters:
 // progress under the token of this call, log messages of a level that is wanted.
 // Everything else is dropped. It keeps nothing of params.
 func (s *Stream) Relay(method string, params jsonscan.Value) {

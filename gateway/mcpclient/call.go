@@ -76,7 +76,7 @@ func (c *Client) twice(v *visit, x *Exchange, t *Target, compose func(*link) (*m
 		}
 		x.Modern = l.modern
 		if err != nil {
-			c.part(t, l, m, err)
+			c.sendCancelled(t, l, m, err)
 			if errors.Is(err, errStreamEnded) && !again && m.repeatable {
 				v.drop(l)
 				continue
@@ -86,17 +86,17 @@ func (c *Client) twice(v *visit, x *Exchange, t *Target, compose func(*link) (*m
 		if err := x.refusedAuth(t); err != nil {
 			return err
 		}
-		if !again && x.lost(l) {
+		if !again && x.sessionLost(l) {
 			v.drop(l)
 			continue
 		}
-		return x.verdict(t, l)
+		return x.answerError(t, l)
 	}
 }
 
-// lost reports whether the server did not take a message because it does not know
-// the session, or no longer speaks the revision that was agreed.
-func (x *Exchange) lost(l *link) bool {
+// sessionLost reports whether the server refused a message because it does not know
+// the session, or no longer supports the revision that was negotiated.
+func (x *Exchange) sessionLost(l *link) bool {
 	if x.result.Exists() {
 		return false
 	}
@@ -121,8 +121,8 @@ func mentionsSession(b []byte) bool {
 	return bytes.Contains(bytes.ToLower(b[:min(len(b), 512)]), []byte("session")) || bytes.Contains(b, []byte("not initialized"))
 }
 
-// verdict is what is wrong with an answer that is neither a result nor a fault.
-func (x *Exchange) verdict(t *Target, l *link) error {
+// answerError is the error of an answer that is neither a result nor a fault.
+func (x *Exchange) answerError(t *Target, l *link) error {
 	if x.got {
 		return nil
 	}
@@ -153,15 +153,15 @@ const (
 	partingTimeout = 2 * time.Second
 )
 
-// part tells a server of an older revision that nobody waits for its answer any
-// more: closing the connection says it only since 2026-07-28.
-func (c *Client) part(t *Target, l *link, m *message, err error) {
+// sendCancelled tells a server of an older revision that the client no longer waits for
+// an answer. Closing the connection says so only since 2026-07-28.
+func (c *Client) sendCancelled(t *Target, l *link, m *message, err error) {
 	if l.modern || m.id == 0 || !problem.Is(err, problem.Cancelled) && !problem.Is(err, problem.Timeout) {
 		return
 	}
 	body := append([]byte(nil), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...)
 	body = strconv.AppendUint(body, m.id, 10)
-	c.background(t, l, append(body, `,"reason":"nobody waits for it any more"}}`...))
+	c.background(t, l, append(body, `,"reason":"the client no longer waits for the answer"}}`...))
 }
 
 // reply refuses a request of the server; a ping is answered.

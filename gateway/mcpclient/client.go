@@ -39,7 +39,7 @@ type Options struct {
 	Logger  *slog.Logger // default: discard
 }
 
-// Client speaks to MCP servers. It is safe for concurrent use. Close it when done.
+// Client calls MCP servers. It is safe for concurrent use. Close it when done.
 type Client struct {
 	http    *upstream.Client
 	log     *slog.Logger
@@ -161,12 +161,12 @@ type Target struct {
 	// Owner separates what is agreed with a server: the toolset, whose credential is
 	// used, and which version of it.
 	Owner string
-	// Caller is whose session it is at a server that keeps sessions: what it remembers
-	// of one caller of the owner no other reads. "" without Once: all callers of the
+	// Caller owns the session at a server that keeps sessions: what the server remembers
+	// of one caller must not reach another. "" without Once: all callers of the
 	// owner are one.
 	Caller string
-	// Once says that nobody can come back to the session, because nobody knows who
-	// calls: at a server that keeps sessions it ends with the call.
+	// Once says that the session ends with the call, at a server that keeps sessions,
+	// because the caller is anonymous and cannot use it again.
 	Once bool
 	// Auth is kept beyond the call, by a session, its stream and what is told the
 	// server afterwards; it must be safe for concurrent use. nil: none.
@@ -260,7 +260,7 @@ func (c *Client) WritePrometheus(w io.Writer) {
 	}
 	c.mu.Unlock()
 	for _, addr := range slices.Sorted(maps.Keys(down)) {
-		_, _ = fmt.Fprintf(w, "sluice_upstream_circuit_open{server=%q} %d\n", addr, down[addr]) // whoever reads the metrics sees that they are cut
+		_, _ = fmt.Fprintf(w, "sluice_upstream_circuit_open{server=%q} %d\n", addr, down[addr]) // the page of metrics shows that it was cut
 	}
 }
 

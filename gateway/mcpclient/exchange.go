@@ -82,7 +82,7 @@ func (x *Exchange) Result() jsonscan.Value { return x.result }
 // Fault is the JSON-RPC error the last call was answered with; nil: it was not.
 func (x *Exchange) Fault() *Fault { return x.fault }
 
-// message is what is posted.
+// message is a message to the server.
 type message struct {
 	method, name string // name: of the tool
 	id           uint64 // 0: a notification or an answer
@@ -208,7 +208,7 @@ func (x *Exchange) readBody() {
 	}
 }
 
-// redact takes the credential out of what a server sent: results, errors and
+// redact removes the credential from everything a server sent: results, errors and
 // notifications reach agents and logs.
 func (t *Target) redact(b []byte) []byte {
 	if t == nil || t.Auth == nil {
@@ -299,7 +299,7 @@ func (x *Exchange) said() string {
 	return out
 }
 
-// clip is at most n bytes of text from outside, without characters that nobody sees.
+// clip is at most n bytes of text from outside, without hidden characters.
 func clip(b []byte, n int) string {
 	cut := len(b) > n
 	if cut {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// streamLife is how long the stream of a session is kept before it is made anew:
+	// streamLife is how long the stream of a session is kept before it is opened again:
 	// proxies cut longer ones anyway.
 	streamLife = time.Hour
 	// maxWaiting is how many calls may wait for answers of one stream.
@@ -39,7 +39,7 @@ type events struct {
 
 	mu      sync.Mutex
 	waiting map[uint64]*waiter                         // guarded by mu; nil: the stream has ended
-	tell    func(method string, params jsonscan.Value) // guarded by mu; nil: nobody listens
+	tell    func(method string, params jsonscan.Value) // guarded by mu; nil: there is no listener
 	ready   func(target string, err error)
 }
 
@@ -178,7 +178,7 @@ func (c *Client) read(e *events, t *Target) {
 	}
 }
 
-// endpointOf is the target of what is posted. It must be on the same origin: the
+// endpointOf is the target of the messages that are posted. It must be on the same origin: the
 // credential goes there.
 func endpointOf(t *Target, s string) (string, error) {
 	base, err := url.Parse(t.Endpoint.text)
@@ -284,7 +284,7 @@ func (c *Client) ask(x *Exchange, t *Target, l *link, m *message) error {
 			return problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Addr()).Fix("try again, or raise the time limit of the toolset")
 		case <-tick.C:
 			if t.Cancel.Cancelled() {
-				return problem.New(problem.Cancelled, "the call was cancelled: whoever asked has gone")
+				return problem.New(problem.Cancelled, "the call was cancelled: the client has gone")
 			}
 		}
 	}

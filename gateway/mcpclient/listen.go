@@ -98,7 +98,7 @@ func (c *Client) subscribe(x *Exchange, t *Target, l *link, tell func(string, js
 	if x.fault != nil || x.Status() == fasthttp.StatusNotFound || x.Status() == fasthttp.StatusMethodNotAllowed {
 		return silent(t)
 	}
-	return x.verdict(t, l)
+	return x.answerError(t, l)
 }
 
 // watch opens the stream of the revisions from 2025-03-26 to 2025-11-25 ("Listening
@@ -141,7 +141,7 @@ func (c *Client) watch(x *Exchange, t *Target, l *link, tell func(string, jsonsc
 	if s := x.Status(); s >= 200 && s < 300 || s == fasthttp.StatusMethodNotAllowed || s == fasthttp.StatusNotFound || s == fasthttp.StatusBadRequest {
 		return silent(t) // no stream is opened on this address
 	}
-	return x.verdict(t, l)
+	return x.answerError(t, l)
 }
 
 // listen waits on the stream of a session over HTTP with SSE until it ends.
@@ -171,7 +171,7 @@ func (e *events) listen(t *Target, tell func(string, jsonscan.Value)) error {
 			return nil
 		case <-tick.C:
 			if t.Cancel.Cancelled() {
-				return problem.New(problem.Cancelled, "nobody listens any more")
+				return problem.New(problem.Cancelled, "the subscription has ended")
 			}
 		}
 	}

@@ -236,7 +236,7 @@ func (c *Client) release(v *visit) {
 		c.sessions--
 		s.peer.onces--
 	}
-	// One that was taken out while it ran has nobody else who could end it.
+	// A session that was removed during a call is ended here: no other code knows it.
 	gone := s.once || s.running == 0 && s.peer.sessions[s.caller] != s
 	c.mu.Unlock()
 	if gone {
@@ -309,7 +309,7 @@ func (c *Client) goodbye(x *Exchange, t *Target, l *link) {
 }
 
 // farewell says goodbye to servers when the client ends, for partingTimeout at most:
-// a server ends what nobody uses by itself.
+// a server ends unused sessions by itself.
 func (c *Client) farewell(all []*session) {
 	deadline := time.Now().Add(partingTimeout)
 	next := make(chan *session)

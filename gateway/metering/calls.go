@@ -200,7 +200,7 @@ func (s *logged) call() registry.UsageCall {
 	return c
 }
 
-// captured is a text as it is kept.
+// captured is the part of a text that is kept.
 func captured(b []byte) string {
 	return strings.ReplaceAll(redact.Text(string(b), registry.MaxCaptureBytes), "\x00", " ")
 }

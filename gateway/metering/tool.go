@@ -57,7 +57,7 @@ type Tool struct {
 	omitted  atomic.Uint64                                          // calls that found no room in the call log
 }
 
-// volume is what is counted of answers.
+// volume counts the bytes and tokens of answers.
 type volume struct {
 	answers                                            atomic.Uint64
 	before, after                                      density
@@ -112,7 +112,7 @@ type Call struct {
 	CallerKind string  // how it is known
 	Request    []byte  // the client's id of its request, as JSON; long ones are left out
 	Trace      []byte  // the trace-id of its traceparent: 32 digits; nil: none
-	Capture    Capture // what is kept of Arguments and Answer
+	Capture    Capture // which of Arguments and Answer is kept
 	Arguments  []byte
 	Answer     []byte // what the agent read
 }

@@ -39,7 +39,7 @@ const (
 	otherCause = "other"
 )
 
-// counted is what is counted of one tool, outcome and state of credentials.
+// counted holds the counts of one tool, outcome and state of credentials.
 type counted struct {
 	calls, cached, bytesBefore, bytesAfter, tokensBefore, tokensAfter atomic.Uint64
 	duration, upstream, plugins                                       atomic.Uint64 // nanoseconds

@@ -43,7 +43,7 @@ type Options struct {
 	Host   *extism.Host
 	Policy guest.Policy // what plugins may be granted. Default: nothing beyond the smallest limits
 	// Unbound is told when a plugin is taken out of calls, on the call's goroutine: it
-	// must not block. Default: nobody is told.
+	// must not block. Default: no one is told.
 	Unbound func(registry.PluginUnbound)
 	Meter   *metering.Meter // default: nothing is counted
 	Logger  *slog.Logger    // default: discard

@@ -20,9 +20,9 @@ const (
 )
 
 const (
-	// DefaultFound is how many tools a search gives when nobody says.
+	// DefaultFound is how many tools a search returns by default.
 	DefaultFound = 8
-	// MaxFound of one search: what is known of a tool after that is noise.
+	// MaxFound bounds one search: results beyond it are noise.
 	MaxFound = 40
 	// MaxDescribed tools of one description; their schemas are what costs.
 	MaxDescribed = 20
@@ -55,7 +55,7 @@ type finder struct {
 }
 
 // Learns reports whether searches that a successful call follows are reported, as
-// examples of what the tools serve.
+// examples of the uses of tools.
 func (ts *Toolset) Learns() bool { return ts.bundle.Selection != nil && ts.bundle.Selection.Learn }
 
 // Found is a tool that a search gave.
@@ -66,7 +66,8 @@ type Found struct {
 
 // Find appends the k tools that fit query best, best first, to dst. topic, when
 // not empty, is a service or tag they must have. fits is false when not even the
-// best is likely to be what is asked for. sees tells which tools the caller may see; nil: all. It fails with [problem.NotFound] for an
+// best is likely to fit. sees reports whether the caller may see a tool; nil: all. It fails
+// with [problem.NotFound] for an
 // unknown topic.
 func (ts *Toolset) Find(dst []Found, query, topic string, k int, sees func(tool string) bool) (found []Found, fits bool, err error) {
 	tools, err := ts.Tools()

@@ -53,7 +53,7 @@ type Ready struct {
 	Safe   bool   // GET or HEAD
 	JSON   bool   // the operation announces JSON answers
 	Answer *answer.Plan
-	// Base is where the request goes; zero when nobody said where.
+	// Base is where the request goes; zero when it is not known.
 	Base upstream.Base
 	// Rules are the credentials of the call; none when the specification says that
 	// the operation needs none.
@@ -74,7 +74,7 @@ type MCP struct {
 	Tool     string // as the server calls it
 	Endpoint *mcpclient.Endpoint
 	Hint     manifest.MCPServer
-	// Owner of what is agreed with the server: the toolset. Calls with a credential add
+	// Owner of the session with the server: the toolset. Calls with a credential add
 	// its version; at a server that keeps sessions each caller has one of their own.
 	Owner string
 	// Stateless is the operator's word that they need not.

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Cancel ends exchanges from another goroutine: whoever asked has gone, and the
-// upstream should stop working for nobody. One Cancel may belong to several
+// Cancel ends exchanges from another goroutine: the client has gone, and the
+// upstream need not go on. One Cancel may belong to several
 // exchanges at once. The zero Cancel is ready; it is safe for concurrent use.
 //
 // An exchange that still waits for a connection notices when it gets one.

@@ -22,7 +22,7 @@ func describe(err error, addr string, lim Limits) error {
 		return p // of the dialer
 	}
 	if lim.Cancel.Cancelled() {
-		return problem.New(problem.Cancelled, "the call was cancelled: whoever asked has gone").Because(err)
+		return problem.New(problem.Cancelled, "the call was cancelled: the client has gone").Because(err)
 	}
 	var (
 		authority x509.UnknownAuthorityError
