@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
@@ -27,7 +28,7 @@ import (
 type addFlags struct {
 	name, slug, baseURL string
 	tools               []string
-	auth                authFlags
+	auth                upstreamauth.Flags
 	login               string // at an MCP server, finished
 	profile             string
 	selection, useCase  string
@@ -63,7 +64,7 @@ func (f *addFlags) register(cmd *cobra.Command) {
 	command.MustComplete(cmd, "upstream-policy", []string{"pin", "warn", "follow"})
 	fs.BoolVar(&f.stateless, "stateless", false, "the MCP server keeps nothing of a caller between calls: all callers share one session")
 	f.profileGiven = func() bool { return fs.Changed("profile") }
-	f.auth.register(cmd)
+	f.auth.Register(cmd)
 	command.MustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
 }
 
@@ -107,7 +108,7 @@ is shown by sluice toolset refresh and waits until it is accepted.`,
 // print as [redacted] everywhere else.
 type createToolset struct {
 	admin.CreateToolset
-	Auth *authRequest `json:"authentication,omitempty"`
+	Auth *upstreamauth.Request `json:"authentication,omitempty"`
 }
 
 // newToolset makes the request of the flags.
@@ -168,10 +169,10 @@ func (a *app) newToolset(spec specification.Document, f *addFlags) (createToolse
 func (a *app) addRest(in *createToolset, f *addFlags) error {
 	if f.login != "" {
 		in.Login = f.login
-		in.Auth = &authRequest{}
-		in.Auth.AuthType, in.Auth.PerUser = "oauth2", f.auth.perUser
-	} else if f.auth.given() {
-		auth, err := f.auth.request(a)
+		in.Auth = &upstreamauth.Request{}
+		in.Auth.AuthType, in.Auth.PerUser = "oauth2", f.auth.PerUser
+	} else if f.auth.Given() {
+		auth, err := f.auth.Request(&a.Session)
 		if err != nil {
 			return err
 		}
@@ -190,7 +191,7 @@ func (a *app) addRest(in *createToolset, f *addFlags) error {
 }
 
 func (a *app) add(ctx context.Context, c *client.Client, source string, f *addFlags) error {
-	if source == "-" && f.auth.stdin() {
+	if source == "-" && f.auth.Stdin() {
 		return exit.Usagef("the specification and the key cannot both come from stdin")
 	}
 	if f.mcp && !command.IsURL(source) {
@@ -376,7 +377,7 @@ func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
 	} else if t.Access.Public {
 		fmt.Fprintf(w, "! %s is public: everybody who reaches the gateway may call its tools\n    close it: sluice toolset access %s set token\n", t.Slug, t.Slug)
 	}
-	a.adviseAuth(w, &t.Toolset)
+	upstreamauth.Advise(w, &t.Toolset)
 	a.adviseCount(w, &t.Toolset)
 	if t.Advice != nil && t.Selection == "all" {
 		describe.Advice(w, t.Advice)
@@ -385,97 +386,6 @@ func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
 	if t.Status == "live" {
 		fmt.Fprintf(w, "  next   sluice client %s   for the configuration of AI applications\n", t.Slug)
 	}
-}
-
-// adviseAuth says which authentication the toolset still lacks.
-func (a *app) adviseAuth(w io.Writer, t *admin.Toolset) {
-	if t.Authentication != nil {
-		for _, it := range append(t.Authentication.Items, t.Authentication.AuthenticationItem) {
-			if it.CredentialID != "" {
-				fmt.Fprintf(w, "  sent   to %s and nowhere else\n", describe.Addresses(it.Origins))
-			}
-		}
-		return
-	}
-	if len(t.Methods) == 0 {
-		return
-	}
-	var best *admin.AuthMethod
-	for i := range t.Methods {
-		if m := &t.Methods[i]; m.Suggestion != nil && (best == nil || effort(m.Suggestion) < effort(best.Suggestion)) {
-			best = m
-		}
-	}
-	if best != nil {
-		what := "take a key"
-		if best.Suggestion.Grant != "" || best.Suggestion.AuthType == "mtls" {
-			what = "need authentication"
-			if best.Operations == 1 {
-				what = "needs authentication"
-			}
-		}
-		fmt.Fprintf(w, "! %s %s: sluice toolset auth %s set %s\n", terminal.Plural(best.Operations, "tool"), what, t.Slug, authCommand(best.Suggestion))
-		return
-	}
-	fmt.Fprintf(w, "! the specification asks for %s, which is not supported yet\n", describe.Methods(t.Methods))
-}
-
-// effort orders suggestions by what the operator has to bring: a key, a name with
-// it, a certificate, a client at an authorization server.
-func effort(s *admin.Suggest) int {
-	switch s.AuthType {
-	case "basic":
-		return 1
-	case "mtls":
-		return 2
-	case "oauth2", "oidc":
-		return 3
-	}
-	return 0
-}
-
-// authFlag is the value of --auth for a suggestion.
-func authFlag(s *admin.Suggest) string {
-	switch s.AuthType {
-	case "header":
-		spec := "header:" + s.HeaderName
-		if p := strings.TrimSpace(s.HeaderPrefix); p != "" {
-			spec += ":" + p
-		}
-		return spec
-	case "query":
-		return "query:" + s.ParameterName
-	case "cookie":
-		return "cookie:" + s.CookieName
-	case "body":
-		return "body:" + s.MemberName
-	case "basic":
-		return "basic:USER"
-	case "oauth2", "oidc":
-		return s.AuthType + ":CLIENT_ID"
-	}
-	return s.AuthType
-}
-
-// authCommand is the rest of a command that sets a suggestion.
-func authCommand(s *admin.Suggest) string {
-	words := []string{"--auth", authFlag(s)}
-	for _, v := range []struct{ flag, value string }{
-		{"--grant", s.Grant}, {"--issuer", s.Issuer}, {"--authorization-url", s.AuthorizationURL}, {"--token-url", s.TokenURL},
-	} {
-		if v.value != "" {
-			words = append(words, v.flag, v.value)
-		}
-	}
-	if s.AuthType == "mtls" {
-		words = append(words, "--client-cert", "FILE", "--client-key", "FILE")
-	} else {
-		words = append(words, "--api-key-file", "FILE")
-	}
-	for i := range words {
-		words[i] = terminal.ShellWord(words[i])
-	}
-	return strings.Join(words, " ")
 }
 
 // adviseCount warns when clients will not show all tools.
@@ -494,8 +404,8 @@ func (a *app) adviseCount(w io.Writer, t *admin.Toolset) {
 func (a *app) preview(ctx context.Context, c *client.Client, in createToolset) error {
 	var p admin.Preview
 	request := struct {
-		Source admin.CreateSource `json:"source"`
-		Auth   *authRequest       `json:"authentication,omitempty"`
+		Source admin.CreateSource    `json:"source"`
+		Auth   *upstreamauth.Request `json:"authentication,omitempty"`
 	}{in.Source, nil}
 	if in.Source.MCP != nil {
 		request.Auth = in.Auth

@@ -10,13 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/cmd/internal/toolsetcmd"
+	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -27,7 +29,7 @@ func (a *app) mcpCommand() *cobra.Command {
 }
 
 func (a *app) mcpTest() *cobra.Command {
-	var auth authFlags
+	var auth upstreamauth.Flags
 	cmd := &cobra.Command{
 		Use: "test URL", Short: "Connect to an MCP server and list its tools", Args: command.Exactly(1, "the URL of one MCP server"),
 		Long: `Let the node connect to an MCP server: which transport and revision of the protocol it
@@ -45,26 +47,26 @@ be connected to, the cause and what to do about it.`,
 			return a.Object(got, func(w io.Writer) { printConnection(w, got) })
 		},
 	}
-	auth.register(cmd)
+	auth.Register(cmd)
 	return cmd
 }
 
 // connection asks the node what an MCP server is.
-func (a *app) connection(ctx context.Context, c *client.Client, url string, auth *authFlags) (*admin.Connection, error) {
+func (a *app) connection(ctx context.Context, c *client.Client, url string, auth *upstreamauth.Flags) (*admin.Connection, error) {
 	in := struct {
-		URL   string       `json:"url"`
-		Auth  *authRequest `json:"authentication,omitempty"`
-		Login string       `json:"login,omitempty"`
+		URL   string                `json:"url"`
+		Auth  *upstreamauth.Request `json:"authentication,omitempty"`
+		Login string                `json:"login,omitempty"`
 	}{URL: url}
 	switch {
-	case auth.logsIn():
-		login, err := a.serverLogin(ctx, c, url, auth)
+	case auth.LogsIn():
+		login, err := upstreamauth.LogIn(ctx, &a.Session, c, url, auth)
 		if err != nil {
 			return nil, err
 		}
 		in.Login = login
-	case auth.given():
-		request, err := auth.request(a)
+	case auth.Given():
+		request, err := auth.Request(&a.Session)
 		if err != nil {
 			return nil, err
 		}
@@ -134,8 +136,8 @@ func (a *app) addServer(ctx context.Context, c *client.Client, source string, f 
 	if err != nil {
 		return err
 	}
-	if f.auth.logsIn() {
-		if f.login, err = a.serverLogin(ctx, c, spec.URL, &f.auth); err != nil {
+	if f.auth.LogsIn() {
+		if f.login, err = upstreamauth.LogIn(ctx, &a.Session, c, spec.URL, &f.auth); err != nil {
 			return err
 		}
 	}
@@ -202,7 +204,7 @@ the draft.`,
 			})
 		},
 	}
-	connectorFlag(cmd, &name)
+	toolsetcmd.ConnectorFlag(cmd, &name)
 	cmd.Flags().BoolVar(&stateless, "stateless", false, "the server keeps nothing of a caller between calls: all callers share one session")
 	return cmd
 }

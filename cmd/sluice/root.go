@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/plugincmd"
 	"github.com/sluicegate/sluice/cmd/internal/previewcmd"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/cmd/internal/toolsetcmd"
 	"github.com/sluicegate/sluice/cmd/internal/workspacecmd"
 	"github.com/sluicegate/sluice/internal/nearest"
 )
@@ -95,7 +96,7 @@ over the Model Context Protocol at one toolset URL.
 		}
 	}
 	add("start", a.runCommand(), a.serveCommand(), a.doctorCommand(), a.versionCommand())
-	add("manage", a.addCommand(), a.toolsetCommand())
+	add("manage", a.addCommand(), toolsetcmd.Command(&a.Session, a.toolsetTest(), a.toolsetUpstream(), a.toolsetConnector()))
 	add("use", Command(&a.Session), a.callCommand(), a.searchCommand(), a.mcpCommand(), a.connectCommand())
 	add("operate", fleetcmd.Usage(&a.Session), fleetcmd.Logs(&a.Session), fleetcmd.Edge(&a.Session), fleetcmd.Release(&a.Session), workspacecmd.Member(&a.Session), workspacecmd.Token(&a.Session), workspacecmd.Grant(&a.Session), workspacecmd.Key(&a.Session), workspacecmd.Audit(&a.Session), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand())
 	add("build", a.connectorCommand(), a.openapiCommand(), plugincmd.Command(&a.Session))

@@ -2,84 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
-
-func TestGlobMatch(t *testing.T) {
-	f := func(pattern, name string, want bool) {
-		t.Helper()
-		if got := globMatch(pattern, name); got != want {
-			t.Errorf("globMatch(%q, %q) = %v, want %v", pattern, name, got, want)
-		}
-	}
-	f("*", "", true)
-	f("list_*", "list_pets", true)
-	f("list_*", "get_list_pets", false)
-	f("*_pets", "list_pets", true)
-	f("*a*b*c", "xaybzc", true)
-	f("*a*b*c", "xaybz", false)
-	f("get_pe?", "get_pet", true)
-	f("get_pe?", "get_pe", false)
-	f("", "a", false)
-	f("", "", true)
-	f(strings.Repeat("*a", 40)+"b", strings.Repeat("a", 4000), false) // must not take for ever
-}
-
-func FuzzGlobMatch(f *testing.F) {
-	f.Add("a*b?", "axxbc")
-	f.Fuzz(func(t *testing.T, pattern, name string) {
-		if len(pattern) > 12 || len(name) > 12 {
-			return
-		}
-		var slow func(p, n string) bool
-		slow = func(p, n string) bool {
-			switch {
-			case p == "":
-				return n == ""
-			case p[0] == '*':
-				return slow(p[1:], n) || n != "" && slow(p, n[1:])
-			default:
-				return n != "" && (p[0] == '?' || p[0] == n[0]) && slow(p[1:], n[1:])
-			}
-		}
-		if got, want := globMatch(pattern, name), slow(pattern, name); got != want {
-			t.Fatalf("globMatch(%q, %q) = %v, want %v", pattern, name, got, want)
-		}
-	})
-}
-
-func TestParseAuth(t *testing.T) {
-	f := func(spec string, want admin.AuthItem) {
-		t.Helper()
-		got, err := parseAuth(spec)
-		if err != nil || !reflect.DeepEqual(got.AuthItem, want) {
-			t.Errorf("parseAuth(%q) = %+v, %v; want %+v", spec, got, err, want)
-		}
-	}
-	f("header:X-Api-Key", admin.AuthItem{AuthType: "header", HeaderName: "X-Api-Key"})
-	f("header:Authorization:Bearer", admin.AuthItem{AuthType: "header", HeaderName: "Authorization", HeaderPrefix: "Bearer "})
-	f("header:Authorization:Bearer ", admin.AuthItem{AuthType: "header", HeaderName: "Authorization", HeaderPrefix: "Bearer "})
-	f("header:Authorization:key=", admin.AuthItem{AuthType: "header", HeaderName: "Authorization", HeaderPrefix: "key="})
-	f("query:app id", admin.AuthItem{AuthType: "query", ParameterName: "app id"})
-	f("cookie:sid", admin.AuthItem{AuthType: "cookie", CookieName: "sid"})
-	f("bearer", admin.AuthItem{AuthType: "bearer"})
-	f("basic:ann", admin.AuthItem{AuthType: "basic", Username: "ann"})
-	f("oauth2:app", admin.AuthItem{AuthType: "oauth2", ClientID: "app"})
-	f("oidc:https://app.example/", admin.AuthItem{AuthType: "oidc", ClientID: "https://app.example/"})
-	f("mtls", admin.AuthItem{AuthType: "mtls"})
-	f("none", admin.AuthItem{AuthType: "none"})
-	for _, bad := range []string{"", "header", "header:", "basic", "bearer:x", "oauth2", "oidc:", "query", "cookie:", "mtls:x", "none:x"} {
-		if got, err := parseAuth(bad); err == nil {
-			t.Errorf("parseAuth(%q) = %+v, want an error", bad, got)
-		}
-	}
-}
 
 func TestArguments(t *testing.T) {
 	const schema = `{"type":"object","properties":{"n":{"type":"integer"},"f":{"type":["number","null"]},"b":{"type":"boolean"},"s":{"type":"string"},

@@ -7,24 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/cmd/internal/toolsetcmd"
+	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
 )
-
-// connectorFlag adds the flag that names one of several connectors.
-func connectorFlag(cmd *cobra.Command, to *string) {
-	cmd.Flags().StringVar(to, "connector", "", "`NAME` of the connector in the toolset, when it has several")
-}
-
-// ofConnector shows a connector as a toolset of it alone.
-func ofConnector(c *admin.ToolsetConnector) *admin.Toolset {
-	return &admin.Toolset{Source: c.Source, Methods: c.Methods, Authentication: c.Authentication}
-}
 
 func (a *app) toolsetConnector() *cobra.Command {
 	var f addFlags
@@ -85,9 +77,9 @@ func (a *app) listConnectors(ctx context.Context, toolset string) error {
 	}
 	return terminal.List(&a.Terminal, t.Connectors, nil, []terminal.Column[admin.ToolsetConnector]{
 		{Header: "name", Value: func(c admin.ToolsetConnector) string { return c.Name }},
-		{Header: "source", Value: func(c admin.ToolsetConnector) string { return sourceKind(&c.Source) }},
+		{Header: "source", Value: func(c admin.ToolsetConnector) string { return toolsetcmd.SourceKind(&c.Source) }},
 		{Header: "tools", Value: func(c admin.ToolsetConnector) string { return terminal.Thousands(c.ToolCount) }},
-		{Header: "auth", Value: func(c admin.ToolsetConnector) string { return authText(ofConnector(&c)) }},
+		{Header: "auth", Value: func(c admin.ToolsetConnector) string { return toolsetcmd.AuthText(toolsetcmd.OfConnector(&c)) }},
 		{Header: "base url", Value: func(c admin.ToolsetConnector) string { return c.BaseURL }},
 		{Header: "state", Value: func(c admin.ToolsetConnector) string {
 			switch {
@@ -126,7 +118,7 @@ func (a *app) addTo(ctx context.Context, c *client.Client, spec specification.Do
 	}
 	in := struct {
 		admin.AddConnector
-		Auth *authRequest `json:"authentication,omitempty"`
+		Auth *upstreamauth.Request `json:"authentication,omitempty"`
 	}{admin.AddConnector{
 		Name: f.name, Source: made.Source, BaseURL: made.BaseURL, Tools: made.Tools, Profile: made.Profile, Policy: made.Policy, Stateless: made.Stateless, Test: made.Test,
 	}, made.Auth}

@@ -61,9 +61,9 @@ keeps the arguments and answers of calls from then on, redacted and cut at 4 KB;
 			ctx := cmd.Context()
 			switch {
 			case len(args) == 2 && args[0] == "show":
-				return showLoggedCall(s, ctx, args[1])
+				return showLoggedCall(ctx, s, args[1])
 			case len(args) >= 2 && args[0] == "capture":
-				return logCapture(s, ctx, args[1:])
+				return logCapture(ctx, s, args[1:])
 			case len(args) > 1:
 				return exit.Usagef("%q is not something to do with logs\nusage: %s", args[0], cmd.UseLine())
 			}
@@ -80,9 +80,9 @@ keeps the arguments and answers of calls from then on, redacted and cut at 4 KB;
 				if cmd.Flags().Changed("limit") {
 					limit = f.limit
 				}
-				return followLogs(s, ctx, c, q, since, limit)
+				return followLogs(ctx, s, c, q, since, limit)
 			}
-			return listLogs(s, ctx, c, q, f.limit)
+			return listLogs(ctx, s, c, q, f.limit)
 		},
 	}
 	fs := cmd.Flags()
@@ -137,7 +137,7 @@ func (f *logFlags) query(args []string) (url.Values, error) {
 }
 
 // listLogs shows the newest calls, as many pages as they take.
-func listLogs(s *command.Session, ctx context.Context, c *client.Client, q url.Values, limit int) error {
+func listLogs(ctx context.Context, s *command.Session, c *client.Client, q url.Values, limit int) error {
 	var items []admin.LoggedCall
 	omitted, cursor := uint64(0), ""
 	for len(items) < limit {
@@ -165,7 +165,7 @@ func listLogs(s *command.Session, ctx context.Context, c *client.Client, q url.V
 
 // followLogs shows calls as they arrive, until it is interrupted or has shown limit
 // (0: without end). With a range it begins with the calls of that range.
-func followLogs(s *command.Session, ctx context.Context, c *client.Client, q url.Values, since string, limit int) error {
+func followLogs(ctx context.Context, s *command.Session, c *client.Client, q url.Values, since string, limit int) error {
 	shown := 0
 	show := func(items []admin.LoggedCall) (done bool, err error) {
 		for i := range items {
@@ -186,7 +186,7 @@ func followLogs(s *command.Session, ctx context.Context, c *client.Client, q url
 			return err
 		}
 		if since != "" {
-			before, err := callsBefore(s, ctx, c, q, since, page.Next)
+			before, err := callsBefore(ctx, s, c, q, since, page.Next)
 			if err != nil {
 				return err
 			}
@@ -205,7 +205,7 @@ func followLogs(s *command.Session, ctx context.Context, c *client.Client, q url
 
 // callsBefore is the newest page of calls of a range that arrived up to a place in the
 // log, oldest first.
-func callsBefore(s *command.Session, ctx context.Context, c *client.Client, follow url.Values, since, place string) ([]admin.LoggedCall, error) {
+func callsBefore(ctx context.Context, s *command.Session, c *client.Client, follow url.Values, since, place string) ([]admin.LoggedCall, error) {
 	q := maps.Clone(follow)
 	q.Del("wait")
 	q.Set("range", since)
@@ -277,7 +277,7 @@ func logColumns() []terminal.Column[admin.LoggedCall] {
 }
 
 // showLoggedCall shows one call, with what was captured.
-func showLoggedCall(s *command.Session, ctx context.Context, id string) error {
+func showLoggedCall(ctx context.Context, s *command.Session, id string) error {
 	c := s.Client()
 	var out admin.CallDetail
 	if err := c.Get(ctx, "/v1/calls/"+url.PathEscape(id), &out); err != nil {
@@ -306,7 +306,7 @@ func showLoggedCall(s *command.Session, ctx context.Context, id string) error {
 }
 
 // logCapture shows or sets what the log keeps of a toolset's calls.
-func logCapture(s *command.Session, ctx context.Context, args []string) error {
+func logCapture(ctx context.Context, s *command.Session, args []string) error {
 	c, t, _, err := s.Toolset(ctx, args[0])
 	if err != nil {
 		return err

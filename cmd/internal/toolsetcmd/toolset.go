@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"cmp"
@@ -11,19 +11,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
-	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-func (a *app) toolsetCommand() *cobra.Command {
+// Command is "sluice toolset", with more commands below it.
+func Command(cli *command.Session, more ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: "toolset", Aliases: []string{"toolsets", "ts"}, Short: "List, inspect, test, deploy and delete toolsets"}
-	cmd.AddCommand(a.toolsetList(), a.toolsetGet(), a.toolsetURLCommand(), a.toolsetTools(), a.toolsetSuggest(), a.toolsetOptimize(), a.toolsetFix(), a.toolsetLearned(), a.toolsetTest(), a.toolsetDeploy(), a.toolsetRefresh(), a.toolsetUpstream(), a.toolsetDiff(),
-		a.toolsetDelete(), a.toolsetAuth(), a.toolsetAccess(), a.toolsetLabels(), a.toolsetConnector())
-	cmd.AddCommand(a.toolsetRollback(), a.toolsetHistory(), a.toolsetDraft(), a.toolsetPreview(), a.toolsetSchedule(), a.toolsetAccept(), a.toolsetOrigins())
+	cmd.AddCommand(toolsetList(cli), toolsetGet(cli), toolsetURLCommand(cli), toolsetTools(cli), toolsetSuggest(cli), toolsetOptimize(cli), toolsetFix(cli), toolsetLearned(cli), toolsetDeploy(cli), toolsetRefresh(cli), toolsetDiff(cli),
+		toolsetDelete(cli), toolsetAuth(cli), toolsetAccess(cli), toolsetLabels(cli))
+	cmd.AddCommand(toolsetRollback(cli), toolsetHistory(cli), toolsetDraft(cli), toolsetPreview(cli), toolsetSchedule(cli), toolsetAccept(cli), toolsetOrigins(cli))
+	cmd.AddCommand(more...)
 	return cmd
 }
 
@@ -36,7 +37,7 @@ func authItemText(it *admin.AuthenticationItem) string {
 	return text
 }
 
-func authText(t *admin.Toolset) string {
+func AuthText(t *admin.Toolset) string {
 	switch {
 	case t.Authentication != nil && t.Authentication.AuthType == "list":
 		parts := make([]string, len(t.Authentication.Items))
@@ -53,20 +54,20 @@ func authText(t *admin.Toolset) string {
 	}
 }
 
-func (a *app) toolsetList() *cobra.Command {
+func toolsetList(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List toolsets", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := a.Client()
+			c := cli.Client()
 			items, raw, err := client.All[admin.Toolset](cmd.Context(), c, "/v1/toolsets")
 			if err != nil {
 				return err
 			}
 			if len(items) == 0 {
-				a.Say("There are no toolsets yet. Make one: sluice add SPEC")
+				cli.Say("There are no toolsets yet. Make one: sluice add SPEC")
 			}
 			now := time.Now()
-			return terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.Toolset]{
+			return terminal.List(&cli.Terminal, items, raw, []terminal.Column[admin.Toolset]{
 				{Header: "name", Value: func(t admin.Toolset) string { return t.Slug }},
 				{Header: "status", Value: func(t admin.Toolset) string {
 					if t.Status == "live" && t.Changed {
@@ -80,7 +81,7 @@ func (a *app) toolsetList() *cobra.Command {
 					}
 					return terminal.Thousands(t.EnabledTools) + " of " + terminal.Thousands(t.ToolCount)
 				}},
-				{Header: "auth", Value: func(t admin.Toolset) string { return authText(&t) }},
+				{Header: "auth", Value: func(t admin.Toolset) string { return AuthText(&t) }},
 				{Header: "revision", Value: func(t admin.Toolset) string { return strconv.FormatUint(t.Revision, 10) }, Wide: true},
 				{Header: "profile", Value: func(t admin.Toolset) string { return t.Profile }, Wide: true},
 				{Header: "updated", Value: func(t admin.Toolset) string { return terminal.Ago(t.UpdatedAt, now) }},
@@ -92,23 +93,23 @@ func (a *app) toolsetList() *cobra.Command {
 	}
 }
 
-func (a *app) toolsetGet() *cobra.Command {
+func toolsetGet(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "get TOOLSET", Aliases: []string{"show"}, Short: "Show one toolset", Args: command.Exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			if a.Format == "name" {
-				return a.WriteResult([]byte(t.Slug + "\n"))
+			if cli.Format == "name" {
+				return cli.WriteResult([]byte(t.Slug + "\n"))
 			}
 			var bound admin.ToolsetPlugins
 			if err := c.Get(cmd.Context(), client.ToolsetPath(t, "plugins"), &bound); err != nil {
 				return err
 			}
-			return a.Object(t, func(w io.Writer) {
-				a.printToolset(w, t)
+			return cli.Object(t, func(w io.Writer) {
+				printToolset(cli, w, t)
 				for i := range bound.Bindings {
 					for _, l := range bound.Bindings[i].LeftOut {
 						fmt.Fprintf(w, "! plugin %s, binding %d of %s: %s\n", bound.Bindings[i].Plugin, i+1, t.Slug, describe.LeftOut(&l))
@@ -119,7 +120,7 @@ func (a *app) toolsetGet() *cobra.Command {
 	}
 }
 
-func (a *app) printToolset(w io.Writer, t *admin.ToolsetDetail) {
+func printToolset(cli *command.Session, w io.Writer, t *admin.ToolsetDetail) {
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "%-15s %s\n", name, terminal.Printable(value))
@@ -140,18 +141,18 @@ func (a *app) printToolset(w io.Writer, t *admin.ToolsetDetail) {
 	if len(t.Connectors) > 1 {
 		for i := range t.Connectors {
 			c := &t.Connectors[i]
-			row("Connector", fmt.Sprintf("%s   %s %s   %s   %s   %s", c.Name, sourceKind(&c.Source), c.Source.Spec, terminal.Plural(c.ToolCount, "tool"), authText(ofConnector(c)), c.BaseURL))
+			row("Connector", fmt.Sprintf("%s   %s %s   %s   %s   %s", c.Name, SourceKind(&c.Source), c.Source.Spec, terminal.Plural(c.ToolCount, "tool"), AuthText(OfConnector(c)), c.BaseURL))
 		}
 		printFindings(w, t)
 		return
 	}
 	row("Base URL", t.BaseURL)
-	auth := authText(&t.Toolset)
+	auth := AuthText(&t.Toolset)
 	if t.Authentication != nil && t.Authentication.Preview != "" {
 		auth += "   " + t.Authentication.Preview
 	}
 	row("Authentication", auth)
-	row("Source", strings.TrimSpace(t.Source.Title+" "+t.Source.Version+"   "+sourceKind(&t.Source)+" "+t.Source.Spec+"   "+t.Source.URL))
+	row("Source", strings.TrimSpace(t.Source.Title+" "+t.Source.Version+"   "+SourceKind(&t.Source)+" "+t.Source.Spec+"   "+t.Source.URL))
 	row("Connector", t.Connector.Name+"@"+t.Connector.Version+"   "+terminal.ShortDigest(t.Connector.Digest))
 	if t.Test != nil {
 		state := "not possible: " + t.Test.Reason
@@ -165,8 +166,8 @@ func (a *app) printToolset(w io.Writer, t *admin.ToolsetDetail) {
 	printFindings(w, t)
 }
 
-// sourceKind names what a source is written in.
-func sourceKind(s *admin.Source) string {
+// SourceKind names what a source is written in.
+func SourceKind(s *admin.Source) string {
 	if s.Kind == "mcp" {
 		return "MCP"
 	}
@@ -183,97 +184,26 @@ func printFindings(w io.Writer, t *admin.ToolsetDetail) {
 	}
 }
 
-func (a *app) toolsetURLCommand() *cobra.Command {
+func toolsetURLCommand(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "url TOOLSET", Short: "Print the toolset URL", Args: command.Exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			u, err := a.ToolsetURL(cmd.Context(), args[0])
+			u, err := cli.ToolsetURL(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			return a.Object(map[string]string{"url": u}, func(w io.Writer) { fmt.Fprintln(w, u) })
+			return cli.Object(map[string]string{"url": u}, func(w io.Writer) { fmt.Fprintln(w, u) })
 		},
 	}
 }
 
-func (a *app) toolsetTest() *cobra.Command {
-	var arguments string
-	var keep, show bool
-	var connector string
-	cmd := &cobra.Command{
-		Use:   "test TOOLSET [TOOL] [k=v …]",
-		Short: "Test one tool of the draft; a passed test deploys it",
-		Long: `Call one tool of the draft. Without TOOL it is the first safe operation that needs
-no arguments, else one whose arguments have examples. A test passes when the
-upstream answers 2xx with something that can be read; then the tested draft is
-deployed.`,
-		Args: command.Between(1, -1, "a toolset, a tool and its arguments"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			in := admin.TestRequest{KeepDraft: keep, Connector: connector}
-			if len(args) > 1 {
-				in.Tool = args[1]
-				var known admin.Tool
-				if err := c.Get(cmd.Context(), client.ToolsetPath(t, "tools", args[1]), &known); err != nil {
-					return err
-				}
-				given, err := a.arguments(args[2:], arguments, "", known.InputSchema)
-				if err != nil {
-					return err
-				}
-				in.Arguments = map[string]any{}
-				for name, v := range given {
-					in.Arguments[name] = v
-				}
-			}
-			var out admin.TestAnswer
-			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "test"), in, &out, client.Wait); err != nil {
-				return err
-			}
-			if err := a.Object(out, func(w io.Writer) { a.printTest(w, t.Slug, &out, show) }); err != nil {
-				return err
-			}
-			if !out.Passed {
-				return exit.Silent(exit.Failed)
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&arguments, "args", "", "arguments as a JSON object")
-	connectorFlag(cmd, &connector)
-	cmd.Flags().BoolVar(&keep, "keep-draft", false, "do not deploy when it passes")
-	cmd.Flags().BoolVar(&show, "show", false, "show the answer")
-	return cmd
-}
-
-func (a *app) printTest(w io.Writer, slug string, t *admin.TestAnswer, show bool) {
-	switch {
-	case t.Passed:
-		fmt.Fprintf(w, "✓ %s   HTTP %d · %s (upstream %s) · %s\n", t.Tool, t.UpstreamStatus, terminal.Seconds(t.DurationSeconds), terminal.Seconds(t.UpstreamSeconds),
-			terminal.TokenLine(t.Tokens.Received, t.Tokens.Result))
-	case t.Possible:
-		fmt.Fprintf(w, "✗ %s   %s\n", t.Tool, terminal.Printable(t.Reason))
-	default:
-		fmt.Fprintf(w, "✗ nothing can be tested: %s\n  next   sluice toolset test %s TOOL k=v   or: sluice toolset deploy %s --reason TEXT\n", terminal.Printable(t.Reason), slug, slug)
-	}
-	if show && t.Answer != "" {
-		fmt.Fprintln(w, terminal.SafeText(t.Answer))
-	}
-	if t.Deployed {
-		fmt.Fprintf(w, "✓ %s is live: %s\n", t.Toolset.Slug, t.Toolset.URL)
-	}
-}
-
-func (a *app) toolsetDeploy() *cobra.Command {
+func toolsetDeploy(cli *command.Session) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "deploy TOOLSET", Short: "Make the draft live", Args: command.Exactly(1, "one toolset"),
 		Long: "Make the draft live. A draft that has no passed test needs --reason, which is recorded in the audit log.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -285,7 +215,7 @@ func (a *app) toolsetDeploy() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.Object(out, func(w io.Writer) {
+			return cli.Object(out, func(w io.Writer) {
 				fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", live.Slug, live.Revision, live.URL)
 			})
 		},
@@ -294,21 +224,21 @@ func (a *app) toolsetDeploy() *cobra.Command {
 	return cmd
 }
 
-func (a *app) toolsetDelete() *cobra.Command {
+func toolsetDelete(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete TOOLSET", Aliases: []string{"rm"}, Short: "Delete a toolset; its URL stops answering", Args: command.Exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
+			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			if err := a.Confirm(fmt.Sprintf("Delete %s with its %s? %s will answer 404.", t.Slug, terminal.Plural(t.ToolCount, "tool"), t.URL)); err != nil {
+			if err := cli.Confirm(fmt.Sprintf("Delete %s with its %s? %s will answer 404.", t.Slug, terminal.Plural(t.ToolCount, "tool"), t.URL)); err != nil {
 				return err
 			}
 			if err := c.Delete(cmd.Context(), client.ToolsetPath(t), nil, client.IfMatch(etag), client.Wait); err != nil {
 				return err
 			}
-			a.Say("✓ %s is deleted", t.Slug)
+			cli.Say("✓ %s is deleted", t.Slug)
 			return nil
 		},
 	}

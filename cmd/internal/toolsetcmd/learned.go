@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-func (a *app) toolsetLearned() *cobra.Command {
+func toolsetLearned(cli *command.Session) *cobra.Command {
 	var tool, forget string
 	var forgetAll, use bool
 	cmd := &cobra.Command{
@@ -40,16 +40,16 @@ live when that is deployed.`,
 			if forgets && forget == "" {
 				return exit.Usagef("--forget needs the text of a request")
 			}
-			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
+			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			e := &toolEdit{app: a, c: c, toolset: t, etag: etag}
+			e := &toolEdit{Session: cli, c: c, toolset: t, etag: etag}
 			switch {
 			case use:
 				return e.useLearned(cmd.Context())
 			case forgetAll:
-				if err := a.Confirm("Delete what " + t.Slug + " learned?"); err != nil {
+				if err := cli.Confirm("Delete what " + t.Slug + " learned?"); err != nil {
 					return err
 				}
 				return e.forgetLearned(cmd.Context(), tool, "")

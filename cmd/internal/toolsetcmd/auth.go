@@ -1,26 +1,26 @@
-package main
+package toolsetcmd
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-func (a *app) toolsetAuth() *cobra.Command {
-	var f authFlags
+func toolsetAuth(cli *command.Session) *cobra.Command {
+	var f upstreamauth.Flags
 	connector := ""
 	cmd := &cobra.Command{
 		Use:   "auth TOOLSET [status | set | rotate | login | users | revoke USER | remove]",
@@ -45,12 +45,12 @@ func (a *app) toolsetAuth() *cobra.Command {
 			if (len(args) == 3) != (verb == "revoke") {
 				return exit.Usagef("revoke takes the id of a caller, nothing else takes one: sluice toolset auth %s users", args[0])
 			}
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if connector == "" && verb == "status" && len(t.Connectors) > 1 {
-				return a.authOfAll(t)
+				return authOfAll(cli, t)
 			}
 			if err := aim(t, connector); err != nil {
 				return err
@@ -58,15 +58,15 @@ func (a *app) toolsetAuth() *cobra.Command {
 			path := authPath(t)
 			switch verb {
 			case "status":
-				return a.authStatus(t)
+				return authStatus(cli, t)
 			case "set", "rotate":
-				return a.authSet(cmd.Context(), c, t, &f, verb == "rotate")
+				return authSet(cmd.Context(), cli, c, t, &f, verb == "rotate")
 			case "login":
-				return a.authLogin(cmd.Context(), c, t, &f)
+				return authLogin(cmd.Context(), cli, c, t, &f)
 			case "users":
-				return a.authUsers(cmd.Context(), c, t)
+				return authUsers(cmd.Context(), cli, c, t)
 			case "revoke":
-				return a.authRevoke(cmd.Context(), c, t, args[2])
+				return authRevoke(cmd.Context(), cli, c, t, args[2])
 			case "remove":
 				etag, err := c.GetTag(cmd.Context(), path, nil)
 				if err != nil {
@@ -75,25 +75,25 @@ func (a *app) toolsetAuth() *cobra.Command {
 				if err := c.Delete(cmd.Context(), path, nil, client.IfMatch(etag)); err != nil {
 					return err
 				}
-				a.Say("✓ %s sends no credential any more", t.Slug)
+				cli.Say("✓ %s sends no credential any more", t.Slug)
 				return nil
 			}
 			return exit.Usagef("%q is not something to do with authentication\nusage: %s", verb, cmd.UseLine())
 		},
 	}
-	f.register(cmd)
-	connectorFlag(cmd, &connector)
+	f.Register(cmd)
+	ConnectorFlag(cmd, &connector)
 	return cmd
 }
 
 // authSet sets a configuration, or only a new secret of the one that is there.
-func (a *app) authSet(ctx context.Context, c *client.Client, t *admin.ToolsetDetail, f *authFlags, rotate bool) error {
+func authSet(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, f *upstreamauth.Flags, rotate bool) error {
 	path := authPath(t)
-	var in authRequest
+	var in upstreamauth.Request
 	var now, out admin.Authentication
 	var err error
 	if !rotate {
-		if in, err = f.request(a); err != nil {
+		if in, err = f.Request(cli); err != nil {
 			return err
 		}
 	}
@@ -102,17 +102,13 @@ func (a *app) authSet(ctx context.Context, c *client.Client, t *admin.ToolsetDet
 		return err
 	}
 	if rotate {
-		if len(f.specs) > 0 {
+		if len(f.Specs) > 0 {
 			return exit.Usagef("rotate keeps what is configured; to change it: sluice toolset auth %s set", t.Slug)
 		}
 		if in, err = rotated(&now); err != nil {
 			return err
 		}
-		next := &keySource{a: a, files: f.keyFiles, envs: f.keyEnvs}
-		if in.Grant == "authorization_code" && next.empty() {
-			return exit.Usagef("give the new client secret with --api-key-file FILE|- or --api-key-env NAME")
-		}
-		if err := errors.Join(f.fill(&in, next), next.rest()); err != nil {
+		if err := f.NewSecret(cli, &in); err != nil {
 			return err
 		}
 	}
@@ -125,8 +121,8 @@ func (a *app) authSet(ctx context.Context, c *client.Client, t *admin.ToolsetDet
 			next = "auth " + t.Slug + " login"
 		}
 	}
-	a.Say("  next   sluice toolset %s", next)
-	return a.Object(out, func(w io.Writer) {
+	cli.Say("  next   sluice toolset %s", next)
+	return cli.Object(out, func(w io.Writer) {
 		fmt.Fprintf(w, "✓ %s sends %s\n", t.Slug, cmp.Or(out.Preview, out.AuthType))
 		for _, it := range append(out.Items, out.AuthenticationItem) {
 			if it.CredentialID != "" {
@@ -136,18 +132,18 @@ func (a *app) authSet(ctx context.Context, c *client.Client, t *admin.ToolsetDet
 	})
 }
 
-func (a *app) authStatus(t *admin.ToolsetDetail) error {
+func authStatus(cli *command.Session, t *admin.ToolsetDetail) error {
 	v := struct {
 		Authentication *admin.Authentication `json:"authentication"`
 		Methods        []admin.AuthMethod    `json:"authenticationMethods"`
 	}{t.Authentication, t.Methods}
-	return a.Object(v, func(w io.Writer) {
-		fmt.Fprintf(w, "Configured   %s\n", authText(&t.Toolset))
+	return cli.Object(v, func(w io.Writer) {
+		fmt.Fprintf(w, "Configured   %s\n", AuthText(&t.Toolset))
 		if t.Authentication != nil && t.Authentication.Preview != "" {
 			fmt.Fprintf(w, "Sent         %s\n", t.Authentication.Preview)
 		}
 		fmt.Fprintf(w, "Specified    %s\n", describe.Methods(t.Methods))
-		a.adviseAuth(w, &t.Toolset)
+		upstreamauth.Advise(w, &t.Toolset)
 	})
 }
 
@@ -179,10 +175,10 @@ func authPath(t *admin.ToolsetDetail) string {
 }
 
 // authOfAll shows the authentication of every connector.
-func (a *app) authOfAll(t *admin.ToolsetDetail) error {
-	return terminal.List(&a.Terminal, t.Connectors, nil, []terminal.Column[admin.ToolsetConnector]{
+func authOfAll(cli *command.Session, t *admin.ToolsetDetail) error {
+	return terminal.List(&cli.Terminal, t.Connectors, nil, []terminal.Column[admin.ToolsetConnector]{
 		{Header: "connector", Value: func(c admin.ToolsetConnector) string { return c.Name }},
-		{Header: "configured", Value: func(c admin.ToolsetConnector) string { return authText(ofConnector(&c)) }},
+		{Header: "configured", Value: func(c admin.ToolsetConnector) string { return AuthText(OfConnector(&c)) }},
 		{Header: "specified", Value: func(c admin.ToolsetConnector) string { return describe.Methods(c.Methods) }},
 	}, func(c admin.ToolsetConnector) string { return c.Name })
 }

@@ -1,66 +1,70 @@
-package main
+package upstreamauth
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
-// authFlags say how calls to the upstream are authenticated. A key is never the
+// Flags say how calls to the upstream are authenticated. A key is never the
 // value of a flag: command lines are visible to other users and kept in histories.
-type authFlags struct {
-	specs             []string
-	keyFiles, keyEnvs []string // in the order of specs that take a secret
+type Flags struct {
+	Specs             []string
+	KeyFiles, KeyEnvs []string // in the order of specs that take a secret
 
 	grant, issuer, authorizationURL, tokenURL, audience string
 	resource                                            string
-	scopes                                              []string
-	perUser, noBrowser                                  bool
+	Scopes                                              []string
+	PerUser, NoBrowser                                  bool
 	certificate, privateKey                             string
 }
 
-func (f *authFlags) register(cmd *cobra.Command) {
+// Register declares the flags.
+func (f *Flags) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.specs, "auth", nil,
+	fl.StringArrayVar(&f.Specs, "auth", nil,
 		"authentication: header:NAME[:PREFIX], query:NAME, cookie:NAME, body:MEMBER, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls, none; again for each that is combined")
-	fl.StringArrayVar(&f.keyFiles, "api-key-file", nil, "file with the key, token, password or client secret, - for stdin; one for each --auth")
-	fl.StringArrayVar(&f.keyEnvs, "api-key-env", nil, "name of the environment variable with the key; one for each --auth")
+	fl.StringArrayVar(&f.KeyFiles, "api-key-file", nil, "file with the key, token, password or client secret, - for stdin; one for each --auth")
+	fl.StringArrayVar(&f.KeyEnvs, "api-key-env", nil, "name of the environment variable with the key; one for each --auth")
 	fl.StringVar(&f.grant, "grant", "", "oauth2, oidc: client_credentials or authorization_code")
 	fl.StringVar(&f.issuer, "issuer", "", "oauth2, oidc: issuer whose metadata names the endpoints")
 	fl.StringVar(&f.authorizationURL, "authorization-url", "", "oauth2: page where a person logs in")
 	fl.StringVar(&f.tokenURL, "token-url", "", "oauth2: token endpoint")
-	fl.StringSliceVar(&f.scopes, "scope", nil, "oauth2, oidc: scopes to ask for")
+	fl.StringSliceVar(&f.Scopes, "scope", nil, "oauth2, oidc: scopes to ask for")
 	fl.StringVar(&f.audience, "audience", "", "oauth2, oidc: API that the token is for")
 	fl.StringVar(&f.resource, "resource", "", "oauth, oauth2, oidc: resource that the token is for, default with oauth the MCP server")
-	fl.BoolVar(&f.perUser, "per-user", false, "oauth, oauth2, oidc: each caller of the toolset logs in with an account of their own")
-	fl.BoolVar(&f.noBrowser, "no-browser", false, "login: only print the page to open")
+	fl.BoolVar(&f.PerUser, "per-user", false, "oauth, oauth2, oidc: each caller of the toolset logs in with an account of their own")
+	fl.BoolVar(&f.NoBrowser, "no-browser", false, "login: only print the page to open")
 	fl.StringVar(&f.certificate, "client-cert", "", "mtls: file with the PEM certificate chain")
 	fl.StringVar(&f.privateKey, "client-key", "", "mtls: file with the PEM private key")
 }
 
-func (f *authFlags) given() bool {
-	return len(f.specs) > 0 || len(f.keyFiles) > 0 || len(f.keyEnvs) > 0 || f.oauthOnly() != "" || f.certificate != "" || f.privateKey != ""
+// Given reports whether one of the flags is given.
+func (f *Flags) Given() bool {
+	return len(f.Specs) > 0 || len(f.KeyFiles) > 0 || len(f.KeyEnvs) > 0 || f.oauthOnly() != "" || f.certificate != "" || f.privateKey != ""
 }
 
-// stdin reports whether a secret comes from stdin.
-func (f *authFlags) stdin() bool {
-	return slices.Contains(f.keyFiles, "-") || f.certificate == "-" || f.privateKey == "-"
+// Stdin reports whether a secret comes from stdin.
+func (f *Flags) Stdin() bool {
+	return slices.Contains(f.KeyFiles, "-") || f.certificate == "-" || f.privateKey == "-"
 }
 
 // isOAuth reports whether the flags are of an OAuth client that is found out.
-func (f *authFlags) isOAuth() bool {
-	kind, _, _ := strings.Cut(f.specs[0], ":")
+func (f *Flags) isOAuth() bool {
+	kind, _, _ := strings.Cut(f.Specs[0], ":")
 	return kind == "oauth"
 }
 
 // oauthOnly names a flag that is given and belongs to OAuth.
-func (f *authFlags) oauthOnly() string {
+func (f *Flags) oauthOnly() string {
 	for _, v := range []struct {
 		name string
 		set  bool
@@ -69,10 +73,10 @@ func (f *authFlags) oauthOnly() string {
 		{"--issuer", f.issuer != ""},
 		{"--authorization-url", f.authorizationURL != ""},
 		{"--token-url", f.tokenURL != ""},
-		{"--scope", len(f.scopes) > 0},
+		{"--scope", len(f.Scopes) > 0},
 		{"--audience", f.audience != ""},
 		{"--resource", f.resource != ""},
-		{"--per-user", f.perUser},
+		{"--per-user", f.PerUser},
 	} {
 		if v.set {
 			return v.name
@@ -81,26 +85,26 @@ func (f *authFlags) oauthOnly() string {
 	return ""
 }
 
-// authRequest is admin.SetAuth as it goes over the wire: secrets print as
+// Request is admin.SetAuth as it goes over the wire: secrets print as
 // [redacted] everywhere else.
-type authRequest struct {
+type Request struct {
 	admin.SetAuth
-	APIKey       string        `json:"apiKey,omitempty"`
-	Token        string        `json:"token,omitempty"`
-	Password     string        `json:"password,omitempty"`
-	ClientSecret string        `json:"clientSecret,omitempty"`
-	PrivateKey   string        `json:"privateKey,omitempty"`
-	Items        []authRequest `json:"items,omitempty"`
+	APIKey       string    `json:"apiKey,omitempty"`
+	Token        string    `json:"token,omitempty"`
+	Password     string    `json:"password,omitempty"`
+	ClientSecret string    `json:"clientSecret,omitempty"`
+	PrivateKey   string    `json:"privateKey,omitempty"`
+	Items        []Request `json:"items,omitempty"`
 }
 
-// request makes the authentication configuration; it asks for the keys where
+// Request makes the authentication configuration; it asks for the keys where
 // nothing else gives them.
-func (f *authFlags) request(a *app) (authRequest, error) {
-	specs := f.specs
+func (f *Flags) Request(cli *command.Session) (Request, error) {
+	specs := f.Specs
 	if len(specs) == 0 {
 		specs = []string{""}
 	}
-	var items []authRequest
+	var items []Request
 	for _, spec := range specs {
 		r, err := parseAuth(spec)
 		if err != nil {
@@ -112,28 +116,37 @@ func (f *authFlags) request(a *app) (authRequest, error) {
 		items = append(items, r)
 	}
 	if err := f.complete(items); err != nil {
-		return authRequest{}, err
+		return Request{}, err
 	}
-	next := &keySource{a: a, files: f.keyFiles, envs: f.keyEnvs}
+	next := &keys{cli: cli, files: f.KeyFiles, envs: f.KeyEnvs}
 	for i := range items {
 		if err := f.fill(&items[i], next); err != nil {
-			return authRequest{}, err
+			return Request{}, err
 		}
 	}
 	if err := next.rest(); err != nil {
-		return authRequest{}, err
+		return Request{}, err
 	}
 	if len(items) == 1 {
 		return items[0], nil
 	}
-	list := authRequest{Items: items}
+	list := Request{Items: items}
 	list.AuthType = "list"
 	return list, nil
 }
 
+// NewSecret reads the new secret of a configuration that otherwise stays as it is.
+func (f *Flags) NewSecret(cli *command.Session, r *Request) error {
+	next := &keys{cli: cli, files: f.KeyFiles, envs: f.KeyEnvs}
+	if r.Grant == "authorization_code" && next.empty() {
+		return exit.Usagef("give the new client secret with --api-key-file FILE|- or --api-key-env NAME")
+	}
+	return errors.Join(f.fill(r, next), next.rest())
+}
+
 // complete puts the flags of OAuth on the item they belong to.
-func (f *authFlags) complete(items []authRequest) error {
-	var to *authRequest
+func (f *Flags) complete(items []Request) error {
+	var to *Request
 	certificates := 0
 	for i := range items {
 		switch items[i].AuthType {
@@ -156,24 +169,24 @@ func (f *authFlags) complete(items []authRequest) error {
 	}
 	if to.Grant = strings.ReplaceAll(f.grant, "-", "_"); to.Grant == "" {
 		to.Grant = "client_credentials"
-		if to.AuthType == "oidc" || f.authorizationURL != "" || len(f.specs) == 1 && f.isOAuth() {
+		if to.AuthType == "oidc" || f.authorizationURL != "" || len(f.Specs) == 1 && f.isOAuth() {
 			to.Grant = "authorization_code"
 		}
 	}
-	to.Resource, to.PerUser = f.resource, f.perUser
-	to.Issuer, to.AuthorizationURL, to.TokenURL, to.Audience, to.Scopes = f.issuer, f.authorizationURL, f.tokenURL, f.audience, f.scopes
+	to.Resource, to.PerUser = f.resource, f.PerUser
+	to.Issuer, to.AuthorizationURL, to.TokenURL, to.Audience, to.Scopes = f.issuer, f.authorizationURL, f.tokenURL, f.audience, f.Scopes
 	return nil
 }
 
 // fill reads the secret of an item.
-func (f *authFlags) fill(r *authRequest, from *keySource) error {
+func (f *Flags) fill(r *Request, from *keys) error {
 	var to *string
 	var what string
 	switch r.AuthType {
 	case "none":
 		return nil
 	case "mtls":
-		return f.fillCertificate(r, from.a)
+		return f.fillCertificate(r, from.cli)
 	case "bearer":
 		to, what = &r.Token, "Token: "
 	case "basic":
@@ -191,15 +204,15 @@ func (f *authFlags) fill(r *authRequest, from *keySource) error {
 	return err
 }
 
-func (f *authFlags) fillCertificate(r *authRequest, a *app) error {
+func (f *Flags) fillCertificate(r *Request, cli *command.Session) error {
 	if f.certificate == "" || f.privateKey == "" {
 		return exit.Usagef("--auth mtls needs --client-cert FILE and --client-key FILE")
 	}
-	chain, err := a.ReadSecretText(f.certificate)
+	chain, err := cli.ReadSecretText(f.certificate)
 	if err != nil {
 		return err
 	}
-	key, err := a.ReadSecretText(f.privateKey)
+	key, err := cli.ReadSecretText(f.privateKey)
 	r.Certificate, r.PrivateKey = chain.Reveal(), key.Reveal()
 	return err
 }
@@ -207,12 +220,12 @@ func (f *authFlags) fillCertificate(r *authRequest, a *app) error {
 // parseAuth reads the value of --auth. A prefix that ends in a letter or digit
 // gets the blank that separates a scheme from its value: "Bearer" is meant as
 // "Bearer ". To send none, end it with something else, as in "key=".
-func parseAuth(spec string) (r authRequest, err error) {
+func parseAuth(spec string) (r Request, err error) {
 	kind, rest, _ := strings.Cut(spec, ":")
 	r.AuthType = kind
-	needs := func(to *string, form string) (authRequest, error) {
+	needs := func(to *string, form string) (Request, error) {
 		if rest == "" {
-			return authRequest{}, exit.Usagef("--auth %s needs something after it: %s", kind, form)
+			return Request{}, exit.Usagef("--auth %s needs something after it: %s", kind, form)
 		}
 		*to = rest
 		return r, nil
@@ -221,7 +234,7 @@ func parseAuth(spec string) (r authRequest, err error) {
 	case "header":
 		name, prefix, _ := strings.Cut(rest, ":")
 		if name == "" {
-			return authRequest{}, exit.Usagef("--auth header needs the name of the header: header:NAME[:PREFIX]")
+			return Request{}, exit.Usagef("--auth header needs the name of the header: header:NAME[:PREFIX]")
 		}
 		if prefix != "" {
 			if last := prefix[len(prefix)-1]; last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z' || last >= '0' && last <= '9' {
@@ -232,7 +245,7 @@ func parseAuth(spec string) (r authRequest, err error) {
 		return r, nil
 	case "bearer", "none", "mtls":
 		if rest != "" {
-			return authRequest{}, exit.Usagef("--auth %s takes nothing after it; secrets come from files", kind)
+			return Request{}, exit.Usagef("--auth %s takes nothing after it; secrets come from files", kind)
 		}
 		return r, nil
 	case "query":
@@ -249,37 +262,37 @@ func parseAuth(spec string) (r authRequest, err error) {
 	case "oauth2", "oidc":
 		return needs(&r.ClientID, kind+":CLIENT_ID")
 	case "":
-		return authRequest{}, exit.Usagef("a key needs --auth, for example --auth header:Authorization:Bearer")
+		return Request{}, exit.Usagef("a key needs --auth, for example --auth header:Authorization:Bearer")
 	}
-	return authRequest{}, exit.Usagef("--auth %s is not known; use header:NAME[:PREFIX], query:NAME, cookie:NAME, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls or none", terminal.Printable(kind))
+	return Request{}, exit.Usagef("--auth %s is not known; use header:NAME[:PREFIX], query:NAME, cookie:NAME, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls or none", terminal.Printable(kind))
 }
 
-// keySource gives the secrets of the command line in their order.
-type keySource struct {
-	a           *app
+// keys gives the secrets of the command line in their order.
+type keys struct {
+	cli         *command.Session
 	files, envs []string
 }
 
-func (k *keySource) empty() bool { return len(k.files) == 0 && len(k.envs) == 0 }
+func (k *keys) empty() bool { return len(k.files) == 0 && len(k.envs) == 0 }
 
-func (k *keySource) next(question string) (secrets.Secret, error) {
+func (k *keys) next(question string) (secrets.Secret, error) {
 	switch {
 	case len(k.files) > 0 && len(k.envs) > 0:
 		return secrets.Secret{}, exit.Usagef("--api-key-file and --api-key-env cannot both be given")
 	case len(k.files) > 0:
 		path := k.files[0]
 		k.files = k.files[1:]
-		return k.a.ReadSecretFile(path)
+		return k.cli.ReadSecretFile(path)
 	case len(k.envs) > 0:
 		name := k.envs[0]
 		k.envs = k.envs[1:]
-		return k.a.Env.Secret(name)
+		return k.cli.Env.Secret(name)
 	}
-	return k.a.PromptSecret(question)
+	return k.cli.PromptSecret(question)
 }
 
 // rest refuses secrets that nobody asked for.
-func (k *keySource) rest() error {
+func (k *keys) rest() error {
 	if k.empty() {
 		return nil
 	}

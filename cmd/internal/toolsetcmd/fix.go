@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type fixFlags struct {
 	release         []string
 }
 
-func (a *app) toolsetFix() *cobra.Command {
+func toolsetFix(cli *command.Session) *cobra.Command {
 	var f fixFlags
 	cmd := &cobra.Command{
 		Use:   "fix TOOLSET [ARGUMENT=VALUE …]",
@@ -40,17 +40,17 @@ func (a *app) toolsetFix() *cobra.Command {
   sluice toolset fix shop`,
 		Args: command.Between(1, -1, "a toolset, and arguments with their values"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
+			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			e := &toolEdit{app: a, c: c, toolset: t, etag: etag}
+			e := &toolEdit{Session: cli, c: c, toolset: t, etag: etag}
 			return e.fix(cmd.Context(), &f, args[1:])
 		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.tool, "tool", "", "of this `TOOL` only")
-	connectorFlag(cmd, &f.connector)
+	ConnectorFlag(cmd, &f.connector)
 	fs.StringArrayVar(&f.release, "release", nil, "give the `ARGUMENT` back to the model (repeatable)")
 	cmd.MarkFlagsMutuallyExclusive("tool", "connector")
 	return cmd

@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/connector"
 )
 
-func (a *app) toolsetRefresh() *cobra.Command {
+func toolsetRefresh(cli *command.Session) *cobra.Command {
 	var in admin.RefreshRequest
 	var reason string
 	cmd := &cobra.Command{
@@ -35,10 +35,10 @@ until --accept, unless the toolset's policy is another (sluice toolset upstream)
 			if reason != "" {
 				in.Deploy = &admin.CreateDeploy{UntestedReason: reason}
 			}
-			return a.refresh(cmd.Context(), args[0], &in)
+			return refresh(cmd.Context(), cli, args[0], &in)
 		},
 	}
-	connectorFlag(cmd, &in.Connector)
+	ConnectorFlag(cmd, &in.Connector)
 	cmd.Flags().BoolVar(&in.DryRun, "dry-run", false, "show what would change and change nothing")
 	cmd.Flags().BoolVar(&in.Force, "force", false, "read it even when the server says that it is as it was")
 	cmd.Flags().BoolVar(&in.Hold, "hold", false, "breaking changes wait outside of the draft, as on a schedule (sluice toolset accept)")
@@ -48,20 +48,20 @@ until --accept, unless the toolset's policy is another (sluice toolset upstream)
 	return cmd
 }
 
-func (a *app) refresh(ctx context.Context, name string, in *admin.RefreshRequest) error {
-	c := a.Client()
+func refresh(ctx context.Context, cli *command.Session, name string, in *admin.RefreshRequest) error {
+	c := cli.Client()
 	t, _, err := c.Toolset(ctx, name)
 	if err != nil {
 		return err
 	}
 	if in.Connector != "" || len(t.Connectors) == 1 {
-		return a.refreshOne(ctx, c, t, in, "")
+		return refreshOne(ctx, cli, c, t, in, "")
 	}
 	for i := range t.Connectors { // an uploaded document cannot be read again
 		if one := &t.Connectors[i]; one.Source.URL != "" {
 			next := *in
 			next.Connector = one.Name
-			if err := a.refreshOne(ctx, c, t, &next, one.Name+": "); err != nil {
+			if err := refreshOne(ctx, cli, c, t, &next, one.Name+": "); err != nil {
 				return err
 			}
 		}
@@ -70,7 +70,7 @@ func (a *app) refresh(ctx context.Context, name string, in *admin.RefreshRequest
 }
 
 // refreshOne refreshes one connector; title goes before what is printed.
-func (a *app) refreshOne(ctx context.Context, c *client.Client, t *admin.ToolsetDetail, in *admin.RefreshRequest, title string) error {
+func refreshOne(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, in *admin.RefreshRequest, title string) error {
 	var out admin.Refreshed
 	if err := c.Post(ctx, client.ToolsetPath(t, "refresh"), in, &out, client.Wait); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (a *app) refreshOne(ctx context.Context, c *client.Client, t *admin.Toolset
 	if in.Connector != "" {
 		of = " --connector " + in.Connector
 	}
-	return a.Object(out, func(w io.Writer) {
+	return cli.Object(out, func(w io.Writer) {
 		fmt.Fprint(w, title)
 		if out.Changes == nil {
 			fmt.Fprintf(w, "✓ %s is as it was\n", t.Slug)
@@ -100,7 +100,7 @@ func (a *app) refreshOne(ctx context.Context, c *client.Client, t *admin.Toolset
 	})
 }
 
-func (a *app) toolsetDiff() *cobra.Command {
+func toolsetDiff(cli *command.Session) *cobra.Command {
 	var upstream bool
 	var connector string
 	cmd := &cobra.Command{
@@ -108,9 +108,9 @@ func (a *app) toolsetDiff() *cobra.Command {
 		Long: "Show what the last refresh changed; with --upstream, what a refresh would change now.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if upstream {
-				return a.refresh(cmd.Context(), args[0], &admin.RefreshRequest{DryRun: true, Force: true, Connector: connector})
+				return refresh(cmd.Context(), cli, args[0], &admin.RefreshRequest{DryRun: true, Force: true, Connector: connector})
 			}
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -119,15 +119,15 @@ func (a *app) toolsetDiff() *cobra.Command {
 				return err
 			}
 			if len(page.Items) == 0 {
-				return a.Object(struct{}{}, func(w io.Writer) { fmt.Fprintf(w, "%s was never changed by a new version\n", t.Slug) })
+				return cli.Object(struct{}{}, func(w io.Writer) { fmt.Fprintf(w, "%s was never changed by a new version\n", t.Slug) })
 			}
-			return a.Object(page.Items[0], func(w io.Writer) {
+			return cli.Object(page.Items[0], func(w io.Writer) {
 				printChanges(w, t.Slug, &page.Items[0])
 				fmt.Fprintf(w, "Read %s by %s.\n", terminal.Ago(page.Items[0].At, time.Now()), page.Items[0].Actor)
 			})
 		},
 	}
-	connectorFlag(cmd, &connector)
+	ConnectorFlag(cmd, &connector)
 	cmd.Flags().BoolVar(&upstream, "upstream", false, "compare with the specification as it is at its URL now")
 	return cmd
 }

@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"context"
@@ -18,14 +18,14 @@ import (
 )
 
 // schedule reads how often a connector's specification is read again, and what waits.
-func (a *app) schedule(ctx context.Context, c *client.Client, t *admin.ToolsetDetail, connector string) (admin.Schedule, error) {
+func schedule(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, connector string) (admin.Schedule, error) {
 	var out admin.Schedule
 	err := c.Get(ctx, client.ToolsetPath(t, "schedule")+"?connector="+url.QueryEscape(connector), &out)
 	return out, err
 }
 
-func (a *app) printSchedule(t *admin.ToolsetDetail, s *admin.Schedule) error {
-	return a.Object(s, func(w io.Writer) {
+func printSchedule(cli *command.Session, t *admin.ToolsetDetail, s *admin.Schedule) error {
+	return cli.Object(s, func(w io.Writer) {
 		every := "only when it is asked for"
 		if s.EverySeconds > 0 {
 			every = "every " + (time.Duration(s.EverySeconds) * time.Second).String()
@@ -44,7 +44,7 @@ func (a *app) printSchedule(t *admin.ToolsetDetail, s *admin.Schedule) error {
 	})
 }
 
-func (a *app) toolsetSchedule() *cobra.Command {
+func toolsetSchedule(cli *command.Session) *cobra.Command {
 	var connector string
 	cmd := &cobra.Command{
 		Use: "schedule TOOLSET [DURATION|off]", Short: "Show or set how often the specification is read again by itself", Args: command.Between(1, 2, "a toolset and a duration"),
@@ -54,16 +54,16 @@ ones wait until they are accepted, and so does everything while the draft has ch
 are not live. A specification that cannot be read changes nothing.`,
 		Example: "  sluice toolset schedule shop 6h\n  sluice toolset accept shop",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
+			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if len(args) == 1 {
-				s, err := a.schedule(cmd.Context(), c, t, connector)
+				s, err := schedule(cmd.Context(), cli, c, t, connector)
 				if err != nil {
 					return err
 				}
-				return a.printSchedule(t, &s)
+				return printSchedule(cli, t, &s)
 			}
 			every := time.Duration(0)
 			if args[1] != "off" {
@@ -76,35 +76,35 @@ are not live. A specification that cannot be read changes nothing.`,
 			if err := c.Put(cmd.Context(), client.ToolsetPath(t, "schedule"), in, &out, client.IfMatch(etag)); err != nil {
 				return err
 			}
-			return a.printSchedule(t, &out)
+			return printSchedule(cli, t, &out)
 		},
 	}
-	connectorFlag(cmd, &connector)
+	ConnectorFlag(cmd, &connector)
 	return cmd
 }
 
-func (a *app) toolsetAccept() *cobra.Command {
+func toolsetAccept(cli *command.Session) *cobra.Command {
 	var connector, reason string
 	cmd := &cobra.Command{
 		Use: "accept TOOLSET", Short: "Accept a change of the specification or MCP server that waits", Args: command.Exactly(1, "one toolset"),
 		Long: `Show the change that waits, ask, and take over exactly that: the new version is tested and
 deployed when the test passes. When the source has changed again since, nothing happens.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			s, err := a.schedule(cmd.Context(), c, t, connector)
+			s, err := schedule(cmd.Context(), cli, c, t, connector)
 			if err != nil {
 				return err
 			}
 			if s.Waiting == nil {
 				return problem.New(problem.Conflict, "no change of %s waits to be accepted", t.Slug).Fix("see what there is: sluice toolset diff %s --upstream", t.Slug)
 			}
-			if !a.Quiet {
-				printChanges(a.Err, t.Slug, s.Waiting)
+			if !cli.Quiet {
+				printChanges(cli.Err, t.Slug, s.Waiting)
 			}
-			if err := a.Confirm("Accept this?"); err != nil {
+			if err := cli.Confirm("Accept this?"); err != nil {
 				return err
 			}
 			in := admin.AcceptChange{}
@@ -115,7 +115,7 @@ deployed when the test passes. When the source has changed again since, nothing 
 			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "changes", s.Waiting.ID, "accept"), in, &out, client.Wait); err != nil {
 				return err
 			}
-			return a.Object(out, func(w io.Writer) {
+			return cli.Object(out, func(w io.Writer) {
 				if out.Deployed {
 					fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", t.Slug, out.Toolset.Revision, out.Toolset.URL)
 					return
@@ -125,7 +125,7 @@ deployed when the test passes. When the source has changed again since, nothing 
 			})
 		},
 	}
-	connectorFlag(cmd, &connector)
+	ConnectorFlag(cmd, &connector)
 	cmd.Flags().StringVar(&reason, "reason", "", "deploy with this reason when nothing can be tested")
 	return cmd
 }

@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"context"
@@ -25,7 +25,7 @@ const (
 	askTimeout = 5 * time.Minute
 )
 
-func (a *app) toolsetSuggest() *cobra.Command {
+func toolsetSuggest(cli *command.Session) *cobra.Command {
 	var globs []string
 	var model, apply bool
 	cmd := &cobra.Command{
@@ -41,11 +41,11 @@ Rules make the suggestions; --model asks the model that the node was started wit
 			"  sluice toolset suggest petstore --model --apply",
 		Args: command.Exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
+			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			s := &suggesting{toolEdit{app: a, c: c, toolset: t, etag: etag}}
+			s := &suggesting{toolEdit{Session: cli, c: c, toolset: t, etag: etag}}
 			return s.run(cmd.Context(), globs, model, apply)
 		},
 	}

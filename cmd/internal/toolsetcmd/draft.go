@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"bytes"
@@ -14,17 +14,17 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-func (a *app) toolsetDraft() *cobra.Command {
+func toolsetDraft(cli *command.Session) *cobra.Command {
 	cmd := &cobra.Command{Use: "draft", Aliases: []string{"drafts"}, Short: "List, show, apply and drop the edits that roll-backs kept aside"}
-	cmd.AddCommand(a.draftList(), a.draftShow(), a.draftApply(), a.draftDrop())
+	cmd.AddCommand(draftList(cli), draftShow(cli), draftApply(cli), draftDrop(cli))
 	return cmd
 }
 
-func (a *app) draftList() *cobra.Command {
+func draftList(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "list TOOLSET", Aliases: []string{"ls"}, Short: "List the drafts that were kept aside, newest first", Args: command.Exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -33,7 +33,7 @@ func (a *app) draftList() *cobra.Command {
 				return err
 			}
 			now := time.Now()
-			return terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.KeptDraft]{
+			return terminal.List(&cli.Terminal, items, raw, []terminal.Column[admin.KeptDraft]{
 				{Header: "name", Value: func(d admin.KeptDraft) string { return d.Name }},
 				{Header: "kept", Value: func(d admin.KeptDraft) string { return terminal.Ago(d.CreatedAt, now) }},
 				{Header: "reason", Value: func(d admin.KeptDraft) string { return terminal.Printable(d.Reason) }},
@@ -43,11 +43,11 @@ func (a *app) draftList() *cobra.Command {
 	}
 }
 
-func (a *app) draftShow() *cobra.Command {
+func draftShow(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "show TOOLSET NAME", Short: "Show a draft that was kept aside: settings, connectors and edits of tools", Args: command.Exactly(2, "a toolset and a name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func (a *app) draftShow() *cobra.Command {
 			if err := c.Get(cmd.Context(), client.ToolsetPath(t, "drafts", args[1]), &out); err != nil {
 				return err
 			}
-			return a.Object(out, func(w io.Writer) {
+			return cli.Object(out, func(w io.Writer) {
 				var text bytes.Buffer
 				if json.Indent(&text, out.Document, "", "  ") == nil {
 					_, _ = w.Write(append(text.Bytes(), '\n'))
@@ -65,11 +65,11 @@ func (a *app) draftShow() *cobra.Command {
 	}
 }
 
-func (a *app) draftApply() *cobra.Command {
+func draftApply(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "apply TOOLSET NAME", Short: "Make a draft that was kept aside the draft again; nothing becomes live", Args: command.Exactly(2, "a toolset and a name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
+			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -77,17 +77,17 @@ func (a *app) draftApply() *cobra.Command {
 			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "drafts", args[1], "apply"), nil, &out, client.IfMatch(etag)); err != nil {
 				return err
 			}
-			a.Say("%s has the edits of %s in its draft. Test and deploy it: sluice toolset test %s", t.Slug, terminal.Printable(args[1]), t.Slug)
+			cli.Say("%s has the edits of %s in its draft. Test and deploy it: sluice toolset test %s", t.Slug, terminal.Printable(args[1]), t.Slug)
 			return nil
 		},
 	}
 }
 
-func (a *app) draftDrop() *cobra.Command {
+func draftDrop(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "drop TOOLSET NAME", Short: "Drop a draft that was kept aside", Args: command.Exactly(2, "a toolset and a name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

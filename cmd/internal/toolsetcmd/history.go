@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-func (a *app) toolsetRollback() *cobra.Command {
+func toolsetRollback(cli *command.Session) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "rollback TOOLSET [REVISION]", Short: "Go back to an older revision", Args: command.Between(1, 2, "a toolset and a revision"),
@@ -29,7 +29,7 @@ func (a *app) toolsetRollback() *cobra.Command {
 				}
 				in.Revision = n
 			}
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -37,7 +37,7 @@ func (a *app) toolsetRollback() *cobra.Command {
 			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "rollback"), in, &out); err != nil {
 				return err
 			}
-			return a.Object(out, func(w io.Writer) {
+			return cli.Object(out, func(w io.Writer) {
 				fmt.Fprintf(w, "%s is at revision %d, with the content of an older one; it was %d\n", out.Slug, out.Revision, t.Revision)
 			})
 		},
@@ -46,11 +46,11 @@ func (a *app) toolsetRollback() *cobra.Command {
 	return cmd
 }
 
-func (a *app) toolsetHistory() *cobra.Command {
+func toolsetHistory(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "history TOOLSET", Short: "List the published revisions", Args: command.Exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func (a *app) toolsetHistory() *cobra.Command {
 				return err
 			}
 			now := time.Now()
-			return terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.Revision]{
+			return terminal.List(&cli.Terminal, items, raw, []terminal.Column[admin.Revision]{
 				{Header: "revision", Value: func(r admin.Revision) string { return strconv.FormatUint(r.N, 10) }},
 				{Header: "state", Value: func(r admin.Revision) string { return r.State }},
 				{Header: "restores", Value: func(r admin.Revision) string {

@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ type accessFlags struct {
 	perMinute, parallel int
 }
 
-func (a *app) toolsetAccess() *cobra.Command {
+func toolsetAccess(cli *command.Session) *cobra.Command {
 	var f accessFlags
 	cmd := &cobra.Command{
 		Use:   "access TOOLSET [show | set none|token|jwt | token create NAME | token list | token revoke ID]",
@@ -49,11 +49,11 @@ An access token is printed once, when it is created.`,
   sluice toolset access petstore set jwt --issuer https://id.example --scope 'read=list_*,get_*' --scope 'write=*'`,
 		Args: command.Between(1, 4, "a toolset and what to do"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			e := &accessEdit{app: a, c: c, toolset: t, flags: &f}
+			e := &accessEdit{Session: cli, c: c, toolset: t, flags: &f}
 			switch verb := strings.Join(args[1:min(len(args), 3)], " "); {
 			case len(args) == 1, verb == "show" && len(args) == 2:
 				return e.show(cmd.Context())
@@ -83,7 +83,7 @@ An access token is printed once, when it is created.`,
 
 // accessEdit changes who may open one toolset.
 type accessEdit struct {
-	*app
+	*command.Session
 	c       *client.Client
 	toolset *admin.ToolsetDetail
 	flags   *accessFlags

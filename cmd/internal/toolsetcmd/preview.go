@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-func (a *app) toolsetPreview() *cobra.Command {
+func toolsetPreview(cli *command.Session) *cobra.Command {
 	var ttl time.Duration
 	var show, end bool
 	cmd := &cobra.Command{
@@ -29,7 +29,7 @@ The node that has both control plane and gateway serves it; edges serve no draft
 			if show && end {
 				return exit.Usagef("--show and --end cannot be given together")
 			}
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -47,10 +47,10 @@ The node that has both control plane and gateway serves it; edges serve no draft
 				return err
 			}
 			if end {
-				a.Say("The preview of %s has ended.", t.Slug)
+				cli.Say("The preview of %s has ended.", t.Slug)
 				return nil
 			}
-			return a.Object(out, func(w io.Writer) {
+			return cli.Object(out, func(w io.Writer) {
 				fmt.Fprintf(w, "URL      %s\n", out.URL)
 				if out.Token != "" {
 					fmt.Fprintf(w, "Token    %s\n", out.Token)

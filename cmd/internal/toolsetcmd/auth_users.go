@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"context"
@@ -9,11 +9,12 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 // authUsers lists the callers who logged in at a toolset.
-func (a *app) authUsers(ctx context.Context, c *client.Client, t *admin.ToolsetDetail) error {
+func authUsers(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail) error {
 	var all []admin.UserLogin
 	after := ""
 	for {
@@ -30,7 +31,7 @@ func (a *app) authUsers(ctx context.Context, c *client.Client, t *admin.ToolsetD
 			break
 		}
 	}
-	return a.Object(all, func(w io.Writer) {
+	return cli.Object(all, func(w io.Writer) {
 		if len(all) == 0 {
 			fmt.Fprintf(w, "Nobody has logged in at %s with an account of their own.\n", t.Slug)
 		}
@@ -52,10 +53,10 @@ func (a *app) authUsers(ctx context.Context, c *client.Client, t *admin.ToolsetD
 }
 
 // authRevoke forgets the login of a caller.
-func (a *app) authRevoke(ctx context.Context, c *client.Client, t *admin.ToolsetDetail, user string) error {
+func authRevoke(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, user string) error {
 	if err := c.Delete(ctx, client.ToolsetPath(t, "authentication", "users", user)+"?connector="+url.QueryEscape(t.Connectors[0].Name), nil); err != nil {
 		return err
 	}
-	a.Say("✓ the login of %s is forgotten; the next call is answered with a link to log in again", user)
+	cli.Say("✓ the login of %s is forgotten; the next call is answered with a link to log in again", user)
 	return nil
 }

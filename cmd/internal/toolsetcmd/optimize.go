@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type optimizeFlags struct {
 	selection                                selectionFlags
 }
 
-func (a *app) toolsetOptimize() *cobra.Command {
+func toolsetOptimize(cli *command.Session) *cobra.Command {
 	var f optimizeFlags
 	cmd := &cobra.Command{
 		Use:   "optimize TOOLSET [--tool TOOL] [--profile … --fields … --where … --budget … --jq …]",
@@ -40,20 +40,20 @@ func (a *app) toolsetOptimize() *cobra.Command {
   sluice toolset optimize shop --selection search`,
 		Args: command.Exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
+			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if f.selection.given(cmd.Flags()) {
-				return a.optimizeSelection(cmd.Context(), c, t, etag, &f.selection, cmd.Flags())
+				return optimizeSelection(cmd.Context(), cli, c, t, etag, &f.selection, cmd.Flags())
 			}
-			e := &toolEdit{app: a, c: c, toolset: t, etag: etag}
+			e := &toolEdit{Session: cli, c: c, toolset: t, etag: etag}
 			return e.optimize(cmd.Context(), &f, cmd.Flags())
 		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.tool, "tool", "", "settings of this `TOOL`; default: of the whole toolset")
-	connectorFlag(cmd, &f.connector)
+	ConnectorFlag(cmd, &f.connector)
 	fs.StringVar(&f.profile, "profile", "", "off, lossless or concise")
 	fs.StringVar(&f.format, "format", "", "auto, json, table or toon")
 	fs.StringVar(&f.fields, "fields", "", "field `MASK`: items(id,name) keeps, -body leaves out")

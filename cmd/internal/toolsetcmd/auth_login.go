@@ -1,39 +1,34 @@
-package main
+package toolsetcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/url"
-	"os/exec"
-	"runtime"
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// loginPoll is how often a login that waits for a person is looked at.
-const loginPoll = 500 * time.Millisecond
-
 // authLogin begins a login at the authorization server of a toolset and waits
 // until the person is done.
-func (a *app) authLogin(ctx context.Context, c *client.Client, t *admin.ToolsetDetail, f *authFlags) error {
+func authLogin(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, f *upstreamauth.Flags) error {
 	var begun admin.Authorization
 	path := authPath(t)
-	if err := c.Post(ctx, path+"/authorize", admin.Authorize{Scopes: f.scopes}, &begun); err != nil {
+	if err := c.Post(ctx, path+"/authorize", admin.Authorize{Scopes: f.Scopes}, &begun); err != nil {
 		return err
 	}
-	a.showLogin(ctx, begun.AuthorizationURL, begun.RedirectURL, begun.Registered, !f.noBrowser)
-	a.Say("  Waiting until %s … (Ctrl-C stops waiting)", begun.ExpiresAt.Local().Format("15:04"))
-	it, err := a.awaitLogin(ctx, c, path, &begun)
+	upstreamauth.ShowLogin(ctx, cli, begun.AuthorizationURL, begun.RedirectURL, begun.Registered, !f.NoBrowser)
+	cli.Say("  Waiting until %s … (Ctrl-C stops waiting)", begun.ExpiresAt.Local().Format("15:04"))
+	it, err := awaitLogin(ctx, cli, c, path, &begun)
 	if err != nil {
 		return err
 	}
-	a.Say("  next   sluice toolset test %s", t.Slug)
-	return a.Object(it, func(w io.Writer) {
+	cli.Say("  next   sluice toolset test %s", t.Slug)
+	return cli.Object(it, func(w io.Writer) {
 		fmt.Fprintf(w, "✓ %s is logged in", t.Slug)
 		if it.ExpiresAt != nil {
 			fmt.Fprintf(w, "; the access token lasts until %s", it.ExpiresAt.Local().Format("2006-01-02 15:04"))
@@ -43,8 +38,8 @@ func (a *app) authLogin(ctx context.Context, c *client.Client, t *admin.ToolsetD
 }
 
 // awaitLogin asks for the state of a credential until its login has an outcome.
-func (a *app) awaitLogin(ctx context.Context, c *client.Client, path string, begun *admin.Authorization) (*admin.AuthenticationItem, error) {
-	tick := time.NewTicker(loginPoll)
+func awaitLogin(ctx context.Context, cli *command.Session, c *client.Client, path string, begun *admin.Authorization) (*admin.AuthenticationItem, error) {
+	tick := time.NewTicker(upstreamauth.Poll)
 	defer tick.Stop()
 	for {
 		var now admin.Authentication
@@ -84,30 +79,9 @@ func credentialOf(a *admin.Authentication, id string) *admin.AuthenticationItem 
 	return nil
 }
 
-// openBrowser shows a page in the browser of the person at this machine.
-func openBrowser(ctx context.Context, page string) error {
-	u, err := url.Parse(page)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return errors.New("not a web page")
-	}
-	name, args := "xdg-open", []string{page}
-	switch runtime.GOOS {
-	case "darwin":
-		name = "open"
-	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", page}
-	}
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // a fixed program; the page is an argument
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("opening a browser: %w", err)
-	}
-	go func() { _ = cmd.Wait() }() // the browser's own end says nothing
-	return nil
-}
-
 // rotated is a configuration as it is, for a new secret.
-func rotated(now *admin.Authentication) (authRequest, error) {
-	var r authRequest
+func rotated(now *admin.Authentication) (upstreamauth.Request, error) {
+	var r upstreamauth.Request
 	switch now.AuthType {
 	case "none":
 		return r, problem.New(problem.InvalidArgument, "the toolset has no authentication whose key could be rotated").

@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-func (a *app) toolsetTools() *cobra.Command {
+func toolsetTools(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tools TOOLSET [list | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT | annotate TOOL HINT…]",
 		Short: "List, choose, rename, describe and annotate the tools of a toolset",
@@ -33,11 +33,11 @@ func (a *app) toolsetTools() *cobra.Command {
 			if len(args) > 1 {
 				verb, rest = args[1], args[2:]
 			}
-			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
+			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			e := &toolEdit{app: a, c: c, toolset: t, etag: etag}
+			e := &toolEdit{Session: cli, c: c, toolset: t, etag: etag}
 			switch {
 			case verb == "list" && len(rest) == 0:
 				return e.list(cmd.Context())
@@ -89,7 +89,7 @@ func annotationsOf(hints []string) (*registry.AnnotationEdit, error) {
 
 // toolEdit changes tools of one toolset.
 type toolEdit struct {
-	*app
+	*command.Session
 	c       *client.Client
 	toolset *admin.ToolsetDetail
 	etag    string
@@ -163,4 +163,14 @@ func (e *toolEdit) sayNext() {
 	if e.toolset.Status == "live" {
 		e.Say("  next   the draft has changed; make it live: sluice toolset test %s", e.toolset.Slug)
 	}
+}
+
+// ConnectorFlag adds the flag that names one of several connectors.
+func ConnectorFlag(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "connector", "", "`NAME` of the connector in the toolset, when it has several")
+}
+
+// OfConnector shows a connector as a toolset of it alone.
+func OfConnector(c *admin.ToolsetConnector) *admin.Toolset {
+	return &admin.Toolset{Source: c.Source, Methods: c.Methods, Authentication: c.Authentication}
 }

@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"context"
@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/describe"
 )
 
-func (a *app) toolsetOrigins() *cobra.Command {
+func toolsetOrigins(cli *command.Session) *cobra.Command {
 	var in admin.ConfirmOrigins
 	cmd := &cobra.Command{
 		Use: "origins TOOLSET", Short: "Show or confirm where the credential of a toolset may be sent", Args: command.Exactly(1, "one toolset"),
@@ -24,36 +24,36 @@ send it elsewhere waits, and what is live goes on, until an administrator confir
 address here, or somebody sets the secret again (sluice toolset auth).`,
 		Example: "  sluice toolset origins shop\n  sluice toolset origins shop --confirm https://api2.example.com --reason 'they moved'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
+			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if len(in.Origins)+len(in.TokenOrigins) == 0 {
-				return a.showOrigins(cmd.Context(), c, t)
+				return showOrigins(cmd.Context(), cli, c, t)
 			}
 			var out admin.List[admin.ConnectorOrigins]
 			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "origins"), in, &out, client.IfMatch(etag)); err != nil {
 				return err
 			}
-			a.Say("  next   sluice toolset test %s   or, when a change waits: sluice toolset accept %s", t.Slug, t.Slug)
-			return a.Object(out, func(w io.Writer) {
+			cli.Say("  next   sluice toolset test %s   or, when a change waits: sluice toolset accept %s", t.Slug, t.Slug)
+			return cli.Object(out, func(w io.Writer) {
 				fmt.Fprintf(w, "✓ the credential of %s may be sent to %s\n", t.Slug, strings.Join(append(in.Origins, in.TokenOrigins...), ", "))
 			})
 		},
 	}
-	connectorFlag(cmd, &in.Connector)
+	ConnectorFlag(cmd, &in.Connector)
 	cmd.Flags().StringSliceVar(&in.Origins, "confirm", nil, "`URLS` that calls may take the credential to, as well")
 	cmd.Flags().StringSliceVar(&in.TokenOrigins, "confirm-token", nil, "`URLS` of an authorization server that may get the secret of the OAuth client, as well")
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "for the audit log")
 	return cmd
 }
 
-func (a *app) showOrigins(ctx context.Context, c *client.Client, t *admin.ToolsetDetail) error {
+func showOrigins(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail) error {
 	var out admin.List[admin.ConnectorOrigins]
 	if err := c.Get(ctx, client.ToolsetPath(t, "origins"), &out); err != nil {
 		return err
 	}
-	return a.Object(out, func(w io.Writer) {
+	return cli.Object(out, func(w io.Writer) {
 		if len(out.Items) == 0 {
 			fmt.Fprintf(w, "%s sends no credential\n", t.Slug)
 		}

@@ -1,4 +1,4 @@
-package main
+package toolsetcmd
 
 import (
 	"fmt"
@@ -6,13 +6,14 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/spf13/cobra"
+
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
-	"github.com/spf13/cobra"
 )
 
-func (a *app) toolsetLabels() *cobra.Command {
+func toolsetLabels(cli *command.Session) *cobra.Command {
 	var clearAll bool
 	cmd := &cobra.Command{
 		Use: "labels TOOLSET [NAME=VALUE …]", Short: "Show or choose the edges a toolset goes to",
@@ -23,7 +24,7 @@ func (a *app) toolsetLabels() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c := a.Client()
+			c := cli.Client()
 			call := client.Call{Method: http.MethodGet, Path: "/v1/toolsets/" + url.PathEscape(args[0]) + "/labels"}
 			if len(l) > 0 || clearAll {
 				call.Method, call.In = http.MethodPut, admin.LabelsBody{Labels: l}
@@ -33,7 +34,7 @@ func (a *app) toolsetLabels() *cobra.Command {
 			if _, err := c.Do(cmd.Context(), call); err != nil {
 				return err
 			}
-			return a.Object(out, func(w io.Writer) {
+			return cli.Object(out, func(w io.Writer) {
 				if text := command.LabelsText(out.Labels); text != "" {
 					fmt.Fprintln(w, text)
 				} else {

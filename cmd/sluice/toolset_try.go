@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/cmd/internal/toolsetcmd"
+)
+
+func (a *app) toolsetTest() *cobra.Command {
+	var arguments string
+	var keep, show bool
+	var connector string
+	cmd := &cobra.Command{
+		Use:   "test TOOLSET [TOOL] [k=v …]",
+		Short: "Test one tool of the draft; a passed test deploys it",
+		Long: `Call one tool of the draft. Without TOOL it is the first safe operation that needs
+no arguments, else one whose arguments have examples. A test passes when the
+upstream answers 2xx with something that can be read; then the tested draft is
+deployed.`,
+		Args: command.Between(1, -1, "a toolset, a tool and its arguments"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			in := admin.TestRequest{KeepDraft: keep, Connector: connector}
+			if len(args) > 1 {
+				in.Tool = args[1]
+				var known admin.Tool
+				if err := c.Get(cmd.Context(), client.ToolsetPath(t, "tools", args[1]), &known); err != nil {
+					return err
+				}
+				given, err := a.arguments(args[2:], arguments, "", known.InputSchema)
+				if err != nil {
+					return err
+				}
+				in.Arguments = map[string]any{}
+				for name, v := range given {
+					in.Arguments[name] = v
+				}
+			}
+			var out admin.TestAnswer
+			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "test"), in, &out, client.Wait); err != nil {
+				return err
+			}
+			if err := a.Object(out, func(w io.Writer) { a.printTest(w, t.Slug, &out, show) }); err != nil {
+				return err
+			}
+			if !out.Passed {
+				return exit.Silent(exit.Failed)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&arguments, "args", "", "arguments as a JSON object")
+	toolsetcmd.ConnectorFlag(cmd, &connector)
+	cmd.Flags().BoolVar(&keep, "keep-draft", false, "do not deploy when it passes")
+	cmd.Flags().BoolVar(&show, "show", false, "show the answer")
+	return cmd
+}
+
+func (a *app) printTest(w io.Writer, slug string, t *admin.TestAnswer, show bool) {
+	switch {
+	case t.Passed:
+		fmt.Fprintf(w, "✓ %s   HTTP %d · %s (upstream %s) · %s\n", t.Tool, t.UpstreamStatus, terminal.Seconds(t.DurationSeconds), terminal.Seconds(t.UpstreamSeconds),
+			terminal.TokenLine(t.Tokens.Received, t.Tokens.Result))
+	case t.Possible:
+		fmt.Fprintf(w, "✗ %s   %s\n", t.Tool, terminal.Printable(t.Reason))
+	default:
+		fmt.Fprintf(w, "✗ nothing can be tested: %s\n  next   sluice toolset test %s TOOL k=v   or: sluice toolset deploy %s --reason TEXT\n", terminal.Printable(t.Reason), slug, slug)
+	}
+	if show && t.Answer != "" {
+		fmt.Fprintln(w, terminal.SafeText(t.Answer))
+	}
+	if t.Deployed {
+		fmt.Fprintf(w, "✓ %s is live: %s\n", t.Toolset.Slug, t.Toolset.URL)
+	}
+}
