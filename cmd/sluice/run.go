@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/clientcmd"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
@@ -390,35 +390,9 @@ func (r *runner) grantWhileRunning(ctx context.Context, c *client.Client, toolse
 // printLive is printMade with the lines that are pasted next.
 func (r *runner) printLive(w io.Writer, t *admin.CreatedToolset) {
 	r.printMade(w, t)
-	if t.Status != "live" {
-		return
+	if t.Status == "live" {
+		clientcmd.UseFrom(w, t)
 	}
-	exe, err := executable()
-	if err != nil {
-		exe = "sluice"
-	}
-	s := endpoint{name: t.Slug, url: t.URL, executable: exe}
-	fmt.Fprintln(w, "Use it from:")
-	for _, c := range clientConfigs() {
-		switch c.name {
-		case "claude-code", "cursor", "vscode":
-			fmt.Fprintf(w, "  %-14s %s\n", c.title, c.snippet(s))
-		case "claude-desktop":
-			fmt.Fprintf(w, "  %-14s sluice client %s --for claude-desktop --install\n", c.title, t.Slug)
-		}
-	}
-	line := curlLine(t.URL, "tools/list", nil)
-	if t.Test != nil && t.Test.Passed {
-		arguments := t.Test.Arguments
-		if len(arguments) == 0 {
-			arguments = json.RawMessage("{}")
-		}
-		line = curlLine(t.URL, "tools/call", ordered{{"name", t.Test.Tool}, {"arguments", arguments}})
-	}
-	if t.Token != nil {
-		line += ` -H "Authorization: Bearer $SLUICE_ACCESS_TOKEN"`
-	}
-	fmt.Fprintf(w, "  %-14s %s\n", "curl", line)
 }
 
 // printToolsets lists what a node without sources serves, or what to try.

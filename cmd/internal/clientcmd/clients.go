@@ -1,10 +1,11 @@
-package main
+package clientcmd
 
 import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -271,4 +273,35 @@ func (a clients) printClients(s endpoint) error {
 		}
 	}
 	return a.WriteResult([]byte(b.String()))
+}
+
+// UseFrom writes how the common applications are pointed at a new toolset, and a request
+// to paste into a shell.
+func UseFrom(w io.Writer, t *admin.CreatedToolset) {
+	exe, err := executable()
+	if err != nil {
+		exe = "sluice"
+	}
+	s := endpoint{name: t.Slug, url: t.URL, executable: exe}
+	fmt.Fprintln(w, "Use it from:")
+	for _, c := range clientConfigs() {
+		switch c.name {
+		case "claude-code", "cursor", "vscode":
+			fmt.Fprintf(w, "  %-14s %s\n", c.title, c.snippet(s))
+		case "claude-desktop":
+			fmt.Fprintf(w, "  %-14s sluice client %s --for claude-desktop --install\n", c.title, t.Slug)
+		}
+	}
+	line := curlLine(t.URL, "tools/list", nil)
+	if t.Test != nil && t.Test.Passed {
+		arguments := t.Test.Arguments
+		if len(arguments) == 0 {
+			arguments = json.RawMessage("{}")
+		}
+		line = curlLine(t.URL, "tools/call", ordered{{"name", t.Test.Tool}, {"arguments", arguments}})
+	}
+	if t.Token != nil {
+		line += ` -H "Authorization: Bearer $SLUICE_ACCESS_TOKEN"`
+	}
+	fmt.Fprintf(w, "  %-14s %s\n", "curl", line)
 }
