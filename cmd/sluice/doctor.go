@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/callcmd"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
@@ -325,7 +326,7 @@ func (d *doctor) bindings(ctx context.Context, c *client.Client, t *admin.Toolse
 func (d *doctor) url(ctx context.Context, target, slug string) {
 	name := cmp.Or(slug, safehttp.Redact(target))
 	start := time.Now()
-	m, err := d.dialMCP(ctx, streamable.Options{URL: target})
+	m, err := callcmd.Dial(ctx, &d.Session, streamable.Options{URL: target})
 	took := time.Since(start)
 	if status, ok := errors.AsType[*streamable.StatusError](err); ok && status.Status == http.StatusUnauthorized && d.Env.Access.IsZero() {
 		d.warn(name, "it needs an access token, so it was not looked at", "set SLUICE_ACCESS_TOKEN to one of its tokens")
@@ -339,7 +340,7 @@ func (d *doctor) url(ctx context.Context, target, slug string) {
 	spoken := "initialize " + m.Protocol()
 	if m.Protocol() >= streamable.Modern {
 		spoken = "server/discover " + m.Protocol()
-		if old, err := d.dialMCP(ctx, streamable.Options{URL: target, Protocol: streamable.Legacy}); err == nil {
+		if old, err := callcmd.Dial(ctx, &d.Session, streamable.Options{URL: target, Protocol: streamable.Legacy}); err == nil {
 			spoken += ", initialize " + old.Protocol()
 			old.Close()
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/cmd/internal/callcmd"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -38,7 +39,7 @@ deployed.`,
 				if err := c.Get(cmd.Context(), client.ToolsetPath(t, "tools", args[1]), &known); err != nil {
 					return err
 				}
-				given, err := a.arguments(args[2:], arguments, "", known.InputSchema)
+				given, err := callcmd.Arguments(&a.Session, args[2:], arguments, "", known.InputSchema)
 				if err != nil {
 					return err
 				}

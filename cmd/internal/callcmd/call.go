@@ -1,4 +1,4 @@
-package main
+package callcmd
 
 import (
 	"context"
@@ -74,7 +74,16 @@ type toolResult struct {
 	Meta    map[string]json.RawMessage `json:"_meta"`
 }
 
-func (a *app) callCommand() *cobra.Command {
+// calls has the commands that use toolsets as an AI application does.
+type calls struct{ *command.Session }
+
+// Commands are call, connect and search.
+func Commands(s *command.Session) []*cobra.Command {
+	a := calls{s}
+	return []*cobra.Command{a.callCommand(), a.connectCommand(), a.searchCommand()}
+}
+
+func (a calls) callCommand() *cobra.Command {
 	var arguments, argumentsFile, input string
 	var raw, stages bool
 	cmd := &cobra.Command{
@@ -105,7 +114,7 @@ answered with --input '{"NAME": {"action": "accept", "content": {…}}}'.`,
 			if err != nil {
 				return err
 			}
-			in, err := a.arguments(args[2:], arguments, argumentsFile, schema)
+			in, err := Arguments(a.Session, args[2:], arguments, argumentsFile, schema)
 			if err != nil {
 				return err
 			}
@@ -127,21 +136,21 @@ answered with --input '{"NAME": {"action": "accept", "content": {…}}}'.`,
 }
 
 // mcp connects to a toolset or URL.
-func (a *app) mcp(ctx context.Context, target string, elicits bool) (*streamable.Client, error) {
+func (a calls) mcp(ctx context.Context, target string, elicits bool) (*streamable.Client, error) {
 	u, err := a.ToolsetURL(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	return a.dialMCP(ctx, streamable.Options{URL: u, Elicits: elicits})
+	return Dial(ctx, a.Session, streamable.Options{URL: u, Elicits: elicits})
 }
 
-// dialMCP connects to a toolset URL with the access token of the environment.
-func (a *app) dialMCP(ctx context.Context, o streamable.Options) (*streamable.Client, error) {
+// Dial connects to a toolset URL with the access token of the environment.
+func Dial(ctx context.Context, a *command.Session, o streamable.Options) (*streamable.Client, error) {
 	var err error
 	if o.HTTP, err = a.HTTPClient(); err != nil {
 		return nil, err
 	}
-	o.Name, o.Access, o.Version = safehttp.Redact(o.URL), a.Env.Access, versionOrDevel()
+	o.Name, o.Access, o.Version = safehttp.Redact(o.URL), a.Env.Access, a.Version
 	if a.Flags.Verbose {
 		o.Trace = a.Err
 	}
@@ -149,7 +158,7 @@ func (a *app) dialMCP(ctx context.Context, o streamable.Options) (*streamable.Cl
 }
 
 // toolSchema returns the input schema of a tool, or says which tool was meant.
-func (a *app) toolSchema(ctx context.Context, m *streamable.Client, target, name string) (json.RawMessage, error) {
+func (a calls) toolSchema(ctx context.Context, m *streamable.Client, target, name string) (json.RawMessage, error) {
 	list, err := m.Tools(ctx)
 	if err != nil {
 		return nil, err
@@ -168,18 +177,18 @@ func (a *app) toolSchema(ctx context.Context, m *streamable.Client, target, name
 	return nil, p
 }
 
-// arguments makes the arguments of a call from words and flags.
-func (a *app) arguments(words []string, text, file string, schema json.RawMessage) (map[string]json.RawMessage, error) {
+// Arguments makes the arguments of a call from words and flags.
+func Arguments(a *command.Session, words []string, text, file string, schema json.RawMessage) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	if text != "" && file != "" {
 		return nil, exit.Usagef("--args and --args-file cannot both be given")
 	}
 	if file != "" {
-		b, err := a.readText(file)
+		s, err := specification.Open(a, file, "")
 		if err != nil {
 			return nil, err
 		}
-		text = string(b)
+		text = string(s.Data)
 	}
 	if text != "" {
 		if err := json.Unmarshal([]byte(text), &out); err != nil || out == nil {
@@ -292,14 +301,8 @@ func typed(types, words []string) (json.RawMessage, error) {
 	return json.Marshal(w)
 }
 
-// readText reads a small text file, or stdin for "-".
-func (a *app) readText(path string) ([]byte, error) {
-	s, err := specification.Open(&a.Session, path, "")
-	return s.Data, err
-}
-
 // printCall shows the answer of a tool.
-func (a *app) printCall(answer json.RawMessage, took time.Duration, raw, stages bool) error {
+func (a calls) printCall(answer json.RawMessage, took time.Duration, raw, stages bool) error {
 	var r toolResult
 	if err := json.Unmarshal(answer, &r); err != nil {
 		return fmt.Errorf("reading the answer of the tool: %w", err)
@@ -336,7 +339,7 @@ func (a *app) printCall(answer json.RawMessage, took time.Duration, raw, stages 
 // stageOrder is the order in which stages are shown.
 var stageOrder = []string{"decode", "build", "auth", "cache", "send", "transform", "plugins", "compress", "result"}
 
-func (a *app) sayTrace(r *toolResult, took time.Duration, text string, stages bool) {
+func (a calls) sayTrace(r *toolResult, took time.Duration, text string, stages bool) {
 	mark := ""
 	if r.IsError {
 		mark = "✗ the tool answered with an error · "

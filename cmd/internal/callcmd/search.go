@@ -1,4 +1,4 @@
-package main
+package callcmd
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-func (a *app) searchCommand() *cobra.Command {
+func (a calls) searchCommand() *cobra.Command {
 	var k int
 	var explain bool
 	cmd := &cobra.Command{
@@ -64,7 +64,7 @@ type foundIn struct {
 	admin.SearchAnswer
 }
 
-func (a *app) search(ctx context.Context, c *client.Client, query string, toolsets []string, k int, explain bool) error {
+func (a calls) search(ctx context.Context, c *client.Client, query string, toolsets []string, k int, explain bool) error {
 	found := make([]foundIn, 0, len(toolsets))
 	for _, slug := range toolsets {
 		f := foundIn{Toolset: slug}

@@ -1,4 +1,4 @@
-package main
+package callcmd
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
@@ -52,7 +53,7 @@ type inputSchema struct {
 
 // callTool calls a tool and answers what it asks on the way: with input, answers by
 // the names of the questions, or else by asking at the terminal.
-func (a *app) callTool(ctx context.Context, m *streamable.Client, call *mcp.CallToolParams, input string) (json.RawMessage, error) {
+func (a calls) callTool(ctx context.Context, m *streamable.Client, call *mcp.CallToolParams, input string) (json.RawMessage, error) {
 	given := map[string]json.RawMessage{}
 	if input != "" {
 		if err := json.Unmarshal([]byte(input), &given); err != nil {
@@ -105,7 +106,7 @@ func sortedKeys[V any](m map[string]V) []string {
 }
 
 // answerInput answers one question.
-func (a *app) answerInput(key string, raw json.RawMessage, given map[string]json.RawMessage) (json.RawMessage, error) {
+func (a calls) answerInput(key string, raw json.RawMessage, given map[string]json.RawMessage) (json.RawMessage, error) {
 	if v, ok := given[key]; ok {
 		return v, nil
 	}
@@ -143,7 +144,7 @@ func (q *inputRequest) template() string {
 const declined = `{"action":"decline"}`
 
 // askOpened lets a person open a page.
-func (a *app) askOpened(url string) (json.RawMessage, error) {
+func (a calls) askOpened(url string) (json.RawMessage, error) {
 	fmt.Fprintf(a.Err, "Open %s, and press Enter when you are done (n declines): ", terminal.Printable(url))
 	line, err := terminal.NewLineReader(a.In, 1<<10).Next()
 	if err != nil {
@@ -157,7 +158,7 @@ func (a *app) askOpened(url string) (json.RawMessage, error) {
 
 // askForm asks for each property of a form. Nothing given for a required one
 // declines.
-func (a *app) askForm(s *inputSchema) (json.RawMessage, error) {
+func (a calls) askForm(s *inputSchema) (json.RawMessage, error) {
 	content := map[string]json.RawMessage{}
 	in := terminal.NewLineReader(a.In, 64<<10)
 	for _, name := range sortedKeys(s.Properties) {

@@ -1,4 +1,4 @@
-package main
+package callcmd
 
 import (
 	"fmt"
@@ -6,13 +6,14 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
-	"github.com/spf13/cobra"
 )
 
-func (a *app) connectCommand() *cobra.Command {
+func (a calls) connectCommand() *cobra.Command {
 	var headerFile string
 	cmd := &cobra.Command{
 		Use:   "connect TOOLSET|URL",
@@ -34,7 +35,7 @@ Both protocol eras pass: messages go through unchanged, headers are added.`,
 			if err != nil {
 				return err
 			}
-			b := &streamable.Bridge{URL: target, HTTP: hc, Version: versionOrDevel(), Log: a.Say, Explain: asUnreachableText}
+			b := &streamable.Bridge{URL: target, HTTP: hc, Version: a.Version, Log: a.Say, Explain: asUnreachableText}
 			if headerFile != "" {
 				if b.Header, err = readHeaders(headerFile); err != nil {
 					return err
