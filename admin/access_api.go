@@ -6,29 +6,30 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
 type accessOutput struct {
 	ETag string `header:"ETag"`
-	Body ToolsetAccess
+	Body access.ToolsetAccess
 }
 
 type setAccessInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body AccessSettings
+	Body access.AccessSettings
 }
 
 type newAccessTokenInput struct {
 	ToolsetInput
-	Body NewAccessToken
+	Body access.NewAccessToken
 }
 
 type createdAccessTokenOutput struct {
 	Location string `header:"Location"`
-	Body     CreatedAccessToken
+	Body     access.CreatedAccessToken
 }
 
 type accessTokensInput struct {
@@ -102,7 +103,7 @@ func (s *Server) registerAccess() {
 	})
 }
 
-func (s *Server) listAccessTokens(ctx context.Context, in *accessTokensInput) (*listOutput[AccessToken], error) {
+func (s *Server) listAccessTokens(ctx context.Context, in *accessTokensInput) (*listOutput[access.AccessToken], error) {
 	ws := s.workspace(ctx)
 	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/server"
@@ -49,10 +50,10 @@ func TestAccess(t *testing.T) {
 	w := newWorld(t)
 	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
 	path := "/v1/toolsets/" + ts.ID
-	if a := want[admin.ToolsetAccess](w, w.do("GET", path+"/access", nil), 200); a.Mode != "none" || w.liveAccess(ts.ID) != nil {
+	if a := want[access.ToolsetAccess](w, w.do("GET", path+"/access", nil), 200); a.Mode != "none" || w.liveAccess(ts.ID) != nil {
 		t.Fatalf("at first: %+v", a)
 	}
-	made := want[admin.CreatedAccessToken](w, w.do("POST", path+"/access-tokens", map[string]any{
+	made := want[access.CreatedAccessToken](w, w.do("POST", path+"/access-tokens", map[string]any{
 		"name": "ci", "tools": []string{"list_*"}, "limits": map[string]any{"requestsPerMinute": 60}, "expiresAt": time.Now().Add(time.Hour),
 	}), 201)
 	if !strings.HasPrefix(made.Token, "slt_") || len(made.Token) != 40 || made.Mode != "none" || made.Status != "valid" || !strings.HasSuffix(made.Token, made.Last4) {
@@ -73,7 +74,7 @@ func TestAccess(t *testing.T) {
 		}
 	}
 	a := w.do("PUT", path+"/access", map[string]any{"mode": "token", "limits": map[string]any{"concurrent": 5}})
-	if got := want[admin.ToolsetAccess](w, a, 200); got.Mode != "token" || got.Tokens != 1 {
+	if got := want[access.ToolsetAccess](w, a, 200); got.Mode != "token" || got.Tokens != 1 {
 		t.Fatalf("set: %+v", got)
 	}
 	d := w.liveAccess(ts.ID)
@@ -97,11 +98,11 @@ func TestAccess(t *testing.T) {
 	want[struct{}](w, w.do("DELETE", path+"/access-tokens/"+made.ID, nil), 404)
 	w.stop()
 	w.open()
-	if list := want[admin.List[admin.AccessToken]](w, w.do("GET", path+"/access-tokens", nil), 200); len(list.Items) != 1 || list.Items[0].Status != "revoked" {
+	if list := want[admin.List[access.AccessToken]](w, w.do("GET", path+"/access-tokens", nil), 200); len(list.Items) != 1 || list.Items[0].Status != "revoked" {
 		t.Fatalf("tokens %+v", list.Items)
 	}
 	// What cannot be released is stored all the same and says so.
-	two := want[admin.CreatedAccessToken](w, w.do("POST", path+"/access-tokens", map[string]any{"name": "two"}), 201)
+	two := want[access.CreatedAccessToken](w, w.do("POST", path+"/access-tokens", map[string]any{"name": "two"}), 201)
 	w.faults.set(func(_, repository string) error {
 		if strings.HasPrefix(repository, "releases/") {
 			return errors.New("disk full")
@@ -119,7 +120,7 @@ func TestAccess(t *testing.T) {
 		t.Fatal("the next release does not have the revocation")
 	}
 	jwt := map[string]any{"mode": "jwt", "jwt": map[string]any{"issuer": "https://id.example", "scopes": []any{map[string]any{"scope": "read", "tools": []string{"*"}}}}}
-	if got := want[admin.ToolsetAccess](w, w.do("PUT", path+"/access", jwt), 200); got.MetadataURL != "http://127.0.0.1:7300/.well-known/oauth-protected-resource/t/pets" {
+	if got := want[access.ToolsetAccess](w, w.do("PUT", path+"/access", jwt), 200); got.MetadataURL != "http://127.0.0.1:7300/.well-known/oauth-protected-resource/t/pets" {
 		t.Fatalf("jwt: %+v", got)
 	}
 	if d := w.liveAccess(ts.ID); d.Mode != "jwt" || d.JWT == nil || d.JWT.Issuer != "https://id.example" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -125,7 +126,7 @@ type callInput struct {
 type setCaptureInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body CaptureSettings
+	Body access.CaptureSettings
 }
 
 func (s *Server) registerCalls() {
@@ -152,7 +153,7 @@ func (s *Server) registerCalls() {
 	const path = "/v1/toolsets/{id}/capture"
 	register(s, huma.Operation{
 		OperationID: "get-capture", Method: http.MethodGet, Path: path, Summary: "Read what the call log keeps of calls", Tags: tags,
-	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[CaptureSettings], error) {
+	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[access.CaptureSettings], error) {
 		ws := s.workspace(ctx)
 		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {
@@ -164,7 +165,7 @@ func (s *Server) registerCalls() {
 		OperationID: "set-capture", Method: http.MethodPut, Path: path, Summary: "Set what the call log keeps of calls", Tags: tags,
 		Description: "In force at once, without a new revision of the toolset. Texts are redacted on the node that served the call; what does not look like a secret is kept as it is. " +
 			"If-Match: the ETag of the toolset's access.",
-	}, func(ctx context.Context, in *setCaptureInput) (*bodyOutput[CaptureSettings], error) {
+	}, func(ctx context.Context, in *setCaptureInput) (*bodyOutput[access.CaptureSettings], error) {
 		ws := s.workspace(ctx)
 		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {

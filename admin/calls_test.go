@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -117,7 +118,7 @@ func TestCapture(t *testing.T) {
 	ts := w.create("Pets", "pets.yaml")
 	path := "/v1/toolsets/" + ts.ID + "/capture"
 	editor := w.withRole("default", "editor")
-	if got := want[admin.CaptureSettings](w, w.do("GET", path, nil, bearer(editor)...), 200); got.Capture != "off" {
+	if got := want[access.CaptureSettings](w, w.do("GET", path, nil, bearer(editor)...), 200); got.Capture != "off" {
 		t.Errorf("%+v", got)
 	}
 	want[admin.Problem](w, w.do("PUT", path, `{"capture":"all"}`, bearer(editor)...), http.StatusForbidden)
@@ -127,16 +128,16 @@ func TestCapture(t *testing.T) {
 		return w.liveAccess(ts.ID)
 	}
 	for _, c := range []string{"errors", "all"} {
-		want[admin.CaptureSettings](w, w.do("PUT", path, `{"capture":"`+c+`"}`), 200)
+		want[access.CaptureSettings](w, w.do("PUT", path, `{"capture":"`+c+`"}`), 200)
 		if d := document(); d.Capture != c || d.Mode != "none" {
 			t.Errorf("%+v", d)
 		}
 	}
-	want[admin.ToolsetAccess](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/access", `{"mode":"token"}`), 200)
+	want[access.ToolsetAccess](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/access", `{"mode":"token"}`), 200)
 	if d := document(); d.Capture != "all" || d.Mode != "token" {
 		t.Errorf("after a change of access: %+v", d)
 	}
-	want[admin.CaptureSettings](w, w.do("PUT", path, `{"capture":"off"}`), 200)
+	want[access.CaptureSettings](w, w.do("PUT", path, `{"capture":"off"}`), 200)
 	if d := document(); d.Capture != "" || d.Mode != "token" {
 		t.Errorf("%+v", d)
 	}

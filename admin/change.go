@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -37,13 +38,13 @@ type change struct {
 	seen     []seen    // private addresses that the operator named; set by read
 	compiled *compiled // set by compile
 
-	d       *draft     // about the connector; set by load
-	isNew   bool       // there was no such toolset
-	was     part       // the connector before; without a version when it is new
-	renamed []KeptName // tools whose names were taken; set by compare
-	diff    *Changes   // set by compare; nil: the connector is new or the same
-	opens   *opening   // set by write
-	granted []string   // private addresses that the toolset may now call; set by write
+	d       *draft          // about the connector; set by load
+	isNew   bool            // there was no such toolset
+	was     part            // the connector before; without a version when it is new
+	renamed []KeptName      // tools whose names were taken; set by compare
+	diff    *Changes        // set by compare; nil: the connector is new or the same
+	opens   *access.Opening // set by write
+	granted []string        // private addresses that the toolset may now call; set by write
 }
 
 // verdict is what becomes of a change.
@@ -415,7 +416,7 @@ func (c *change) write(ctx context.Context, action string) error {
 	if c.isNew {
 		c.opens, err = s.access.Opening(ctx, c.ws, d.ts, in.Access)
 	} else {
-		err = checkOpening(ctx, c.ws, d.ts, in.Access)
+		err = access.CheckOpening(ctx, c.ws, d.ts, in.Access)
 	}
 	if err != nil {
 		return err
@@ -456,7 +457,7 @@ func (c *change) records(ctx context.Context, tx *store.Tx, action string) error
 	if err := tx.Audit(ctx, rec); err != nil {
 		return err
 	}
-	return c.opens.write(ctx, tx, d.ts.ID)
+	return c.opens.Write(ctx, tx, d.ts.ID)
 }
 
 // tryOut tests the draft and deploys it when the test passed, as far as the request
@@ -517,7 +518,7 @@ func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, er
 		ToolsetDetail: d.detail(shown), Created: v == create, Tools: d.tools(false), Tokens: cost, Advice: advice, Granted: c.granted, Changes: c.diff,
 	}
 	out := c.answer("", v, body)
-	if body.Token, err = c.opens.show(); err != nil {
+	if body.Token, err = c.opens.Show(); err != nil {
 		return nil, err
 	}
 	out.Kept, out.Body = out.Body, body

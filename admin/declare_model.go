@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -20,25 +21,25 @@ type Declaration struct {
 
 // DeclaredToolset is one toolset.
 type DeclaredToolset struct {
-	Slug           string             `json:"slug" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"`
-	Name           string             `json:"name" minLength:"1" maxLength:"200"`
-	Description    string             `json:"description,omitempty" maxLength:"16384"`
-	Instructions   string             `json:"instructions,omitempty" maxLength:"32768"`
-	Live           bool               `json:"live" doc:"true: the toolset is published as it is here; false: it is a draft, and what is live of it stays."`
-	Source         *DeclaredSource    `json:"source,omitempty" doc:"Absent with connectors."`
-	BaseURL        string             `json:"baseUrl,omitempty" maxLength:"2048"`
-	Profile        string             `json:"profile" enum:"off,lossless,concise"`
-	CacheSeconds   int64              `json:"cacheSeconds,omitempty" minimum:"0" maximum:"86400"`
-	UpstreamPolicy string             `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow"`
-	Stateless      bool               `json:"stateless,omitempty" doc:"The MCP server keeps nothing of a caller between calls: all callers share one session."`
-	Answers        *Answers           `json:"answers,omitempty"`
-	Selection      *DeclaredSelection `json:"selection,omitempty"`
-	Tools          []DeclaredTool     `json:"tools,omitempty" maxItems:"20000" doc:"Edits of tools, by path and method."`
-	Plugins        []DeclaredPlugin   `json:"plugins,omitempty" maxItems:"64" doc:"In the order they run."`
-	Authentication []DeclaredAuth     `json:"authentication,omitempty" maxItems:"16"`
-	Access         *AccessSettings    `json:"access,omitempty" doc:"Absent: everybody who reaches the URL. Access tokens are no part of it."`
-	Capture        string             `json:"capture,omitempty" enum:"errors,all" doc:"What the call log keeps."`
-	Labels         map[string]string  `json:"labels,omitempty" doc:"Of the edges it goes to."`
+	Slug           string                 `json:"slug" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"`
+	Name           string                 `json:"name" minLength:"1" maxLength:"200"`
+	Description    string                 `json:"description,omitempty" maxLength:"16384"`
+	Instructions   string                 `json:"instructions,omitempty" maxLength:"32768"`
+	Live           bool                   `json:"live" doc:"true: the toolset is published as it is here; false: it is a draft, and what is live of it stays."`
+	Source         *DeclaredSource        `json:"source,omitempty" doc:"Absent with connectors."`
+	BaseURL        string                 `json:"baseUrl,omitempty" maxLength:"2048"`
+	Profile        string                 `json:"profile" enum:"off,lossless,concise"`
+	CacheSeconds   int64                  `json:"cacheSeconds,omitempty" minimum:"0" maximum:"86400"`
+	UpstreamPolicy string                 `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow"`
+	Stateless      bool                   `json:"stateless,omitempty" doc:"The MCP server keeps nothing of a caller between calls: all callers share one session."`
+	Answers        *Answers               `json:"answers,omitempty"`
+	Selection      *DeclaredSelection     `json:"selection,omitempty"`
+	Tools          []DeclaredTool         `json:"tools,omitempty" maxItems:"20000" doc:"Edits of tools, by path and method."`
+	Plugins        []DeclaredPlugin       `json:"plugins,omitempty" maxItems:"64" doc:"In the order they run."`
+	Authentication []DeclaredAuth         `json:"authentication,omitempty" maxItems:"16"`
+	Access         *access.AccessSettings `json:"access,omitempty" doc:"Absent: everybody who reaches the URL. Access tokens are no part of it."`
+	Capture        string                 `json:"capture,omitempty" enum:"errors,all" doc:"What the call log keeps."`
+	Labels         map[string]string      `json:"labels,omitempty" doc:"Of the edges it goes to."`
 	// Connectors are instead of source, baseUrl, upstreamPolicy, stateless and authentication.
 	Connectors []DeclaredConnector `json:"connectors,omitempty" maxItems:"64" doc:"Instead of source, baseUrl, upstreamPolicy and authentication: several, in their order. Operations then name the connector they are of; without a name it is the first."`
 }

@@ -14,6 +14,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
@@ -35,8 +36,8 @@ func furnished(w *world) {
 		"answers": map[string]any{"maxString": 500, "tokenBudget": 900}, "useCase": "list pets", "selection": "search",
 	}
 	want[admin.Toolset](w, w.do("PATCH", at, patch, "If-Match", get.Header.Get("Etag")), 200)
-	want[admin.ToolsetAccess](w, w.do("PUT", at+"/access", `{"mode":"token","limits":{"concurrent":7}}`), 200)
-	want[admin.CaptureSettings](w, w.do("PUT", at+"/capture", `{"capture":"errors"}`), 200)
+	want[access.ToolsetAccess](w, w.do("PUT", at+"/access", `{"mode":"token","limits":{"concurrent":7}}`), 200)
+	want[access.CaptureSettings](w, w.do("PUT", at+"/capture", `{"capture":"errors"}`), 200)
 	want[admin.Toolset](w, w.do("POST", at+"/deploy", `{"reason":"for the test"}`), 200)
 	// And one that is a draft only, with several credentials.
 	body := w.createBody("Drafted", "locked.yaml")
@@ -361,7 +362,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 	one.addTo(ts.ID, http.StatusCreated, one.petsBody("pets-eu"))
 	want[admin.ToolsetConnectorDetail](one, one.send("PATCH", at+"/connectors/pets-eu", map[string]any{"answers": map[string]any{"profile": "concise", "fields": "-owner"}}, at), http.StatusOK)
 	want[admin.Authentication](one, one.do("PUT", at+"/connectors/pet-store/authentication", map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}), http.StatusOK)
-	want[admin.ToolsetAccess](one, one.do("PUT", at+"/access", `{"mode":"token"}`), http.StatusOK)
+	want[access.ToolsetAccess](one, one.do("PUT", at+"/access", `{"mode":"token"}`), http.StatusOK)
 	want[admin.Authentication](one, one.do("PUT", at+"/connectors/notes/authentication", map[string]any{
 		"authType": "oauth2", "grant": "authorization_code", "resource": "https://mcp.example.com/mcp", "perUser": true,
 	}), http.StatusOK)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 )
 
 // records returns the audit records of one action, oldest first.
@@ -62,7 +63,7 @@ func TestDenied(t *testing.T) {
 	w := newWorld(t)
 	viewer := want[admin.APIToken](w, w.do("POST", "/v1/tokens", `{"name":"v","role":"viewer"}`), 201)
 	as := []string{"Authorization", "Bearer " + viewer.Token}
-	unknown := []string{"Authorization", "Bearer " + admin.NewToken().Reveal()}
+	unknown := []string{"Authorization", "Bearer " + access.NewToken().Reveal()}
 	for _, row := range []struct {
 		method, path string
 		headers      []string

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -335,14 +336,14 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 	if err != nil {
 		return Toolset{}, err
 	}
-	access, err := ws.Access(ctx, d.ts.ID)
+	open, err := ws.Access(ctx, d.ts.ID)
 	if err != nil {
 		return Toolset{}, err
 	}
 	t := Toolset{
 		ID: d.ts.ID, Slug: d.ts.Slug, Name: d.ts.Name, Description: d.ts.Description, Instructions: d.ts.Instructions,
 		Status: "draft", URL: strings.TrimSuffix(s.o.GatewayURL, "/") + "/t/" + d.ts.Slug,
-		Profile: d.ts.Profile, Access: Access{Mode: modeOf(access), Public: s.o.Closed && modeOf(access) == registry.AccessNone}, Digest: d.ts.DraftDigest, LiveDigest: d.ts.LiveDigest, Revision: d.ts.LiveRevision,
+		Profile: d.ts.Profile, Access: Access{Mode: access.ModeOf(open), Public: s.o.Closed && access.ModeOf(open) == registry.AccessNone}, Digest: d.ts.DraftDigest, LiveDigest: d.ts.LiveDigest, Revision: d.ts.LiveRevision,
 		Changed: d.ts.LiveRevision > 0 && d.ts.LiveDigest != d.ts.DraftDigest, CreatedAt: d.ts.CreatedAt.Time, UpdatedAt: d.ts.UpdatedAt.Time,
 	}
 	if d.ts.LiveRevision > 0 {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -102,10 +103,10 @@ func writeJSON(w http.ResponseWriter, v any) error {
 func (s *Server) edgeOf(r *http.Request) (*store.Edge, error) {
 	scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	token := secrets.New(strings.TrimSpace(value))
-	if !strings.EqualFold(scheme, "Bearer") || !validToken(edgePrefix, token) {
+	if !strings.EqualFold(scheme, "Bearer") || !access.ValidTokenFor(access.EdgePrefix, token) {
 		return nil, problem.New(problem.Unauthenticated, "the request shows no edge token")
 	}
-	return s.o.Store.EdgeByToken(r.Context(), HashToken(token))
+	return s.o.Store.EdgeByToken(r.Context(), access.HashToken(token))
 }
 
 func (s *Server) enrol(w http.ResponseWriter, r *http.Request) error {
@@ -117,11 +118,11 @@ func (s *Server) enrol(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	join := in.JoinToken.Secret
-	if !validToken(joinPrefix, join) {
+	if !access.ValidTokenFor(access.JoinPrefix, join) {
 		return problem.New(problem.Unauthenticated, "the enrolment shows no join token").Fix("make one with: sluice edge token")
 	}
 	ctx := r.Context()
-	jt, err := s.o.Store.JoinTokenByHash(ctx, HashToken(join))
+	jt, err := s.o.Store.JoinTokenByHash(ctx, access.HashToken(join))
 	if err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "enrolment refused", slog.String("client", request.Of(ctx).IP), slog.Any("error", err))
 		return err
@@ -130,9 +131,9 @@ func (s *Server) enrol(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	token := newToken(edgePrefix)
+	token := access.NewTokenFor(access.EdgePrefix)
 	row := &store.Edge{
-		Name: in.Name, AllWorkspaces: jt.AllWorkspaces, SealKey: in.SealKey, SignKey: in.SignKey, TokenHash: HashToken(token),
+		Name: in.Name, AllWorkspaces: jt.AllWorkspaces, SealKey: in.SealKey, SignKey: in.SignKey, TokenHash: access.HashToken(token),
 	}
 	row.SetLabels(jt.WorkspaceID, labels)
 	err = s.o.Store.Workspace(jt.WorkspaceID).Update(ctx, func(tx *store.Tx) error {
@@ -178,7 +179,7 @@ func (s *Server) renewEdge(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	token := newToken(edgePrefix)
+	token := access.NewTokenFor(access.EdgePrefix)
 	err = s.o.Store.Workspace(row.WorkspaceID).Update(ctx, func(tx *store.Tx) error {
 		if row, err = tx.Edge(ctx, row.ID); err != nil {
 			return err
@@ -193,7 +194,7 @@ func (s *Server) renewEdge(w http.ResponseWriter, r *http.Request) error {
 		case !in.Time.Truncate(time.Millisecond).After(row.RenewedAt.Time):
 			return problem.New(problem.Unauthenticated, "this renewal was used before")
 		}
-		row.TokenHash, row.TokenExpires, row.RenewedAt = HashToken(token), store.Time{Time: now.Add(edgeTokenLife)}, store.Time{Time: in.Time}
+		row.TokenHash, row.TokenExpires, row.RenewedAt = access.HashToken(token), store.Time{Time: now.Add(edgeTokenLife)}, store.Time{Time: in.Time}
 		if err := tx.SaveEdge(ctx, row); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -260,13 +261,13 @@ func (s *Server) createJoinToken(ctx context.Context, in *createJoinTokenInput) 
 			return nil, err
 		}
 	}
-	ws, token := s.workspace(ctx), newToken(joinPrefix)
+	ws, token := s.workspace(ctx), access.NewTokenFor(access.JoinPrefix)
 	ttl := time.Duration(b.TTLSeconds) * time.Second
 	if ttl == 0 {
 		ttl = joinTokenLife
 	}
 	row := &store.JoinToken{
-		Name: b.Name, Hash: HashToken(token), AllWorkspaces: b.AllWorkspaces, MaxUses: max(b.MaxUses, 1), ExpiresAt: store.Time{Time: ws.Now().Add(ttl)},
+		Name: b.Name, Hash: access.HashToken(token), AllWorkspaces: b.AllWorkspaces, MaxUses: max(b.MaxUses, 1), ExpiresAt: store.Time{Time: ws.Now().Add(ttl)},
 	}
 	row.SetLabels(b.Labels)
 	err := ws.Update(ctx, func(tx *store.Tx) error {

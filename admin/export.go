@@ -19,6 +19,7 @@ import (
 	"filippo.io/age"
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
@@ -217,7 +218,7 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 		return nil, err
 	}
 	if row != nil {
-		settings, err := settingsOf(row)
+		settings, err := access.SettingsOf(row)
 		if err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -42,7 +43,7 @@ func TestProblems(t *testing.T) {
 		{name: "no token", method: "GET", path: "/v1/toolsets", headers: []string{"Authorization", ""}, status: 401, contains: []string{`"unauthenticated"`, "admin.token"}},
 		{name: "basic", method: "GET", path: "/v1/me", headers: []string{"Authorization", "Basic Zm9v"}, status: 401},
 		{name: "typo in the token", method: "GET", path: "/v1/me", headers: []string{"Authorization", "Bearer " + typo}, status: 401},
-		{name: "another token", method: "GET", path: "/v1/me", headers: []string{"Authorization", "Bearer " + admin.NewToken().Reveal()}, status: 401, contains: []string{"not known"}},
+		{name: "another token", method: "GET", path: "/v1/me", headers: []string{"Authorization", "Bearer " + access.NewToken().Reveal()}, status: 401, contains: []string{"not known"}},
 		{name: "foreign host", method: "GET", path: "/v1/me", headers: []string{"Host", "evil.example"}, status: 403, contains: []string{`"forbidden"`}},
 		{name: "foreign host, probe", method: "GET", path: "/livez", headers: []string{"Host", "evil.example:7301"}, status: 403},
 		{name: "nothing here", method: "GET", path: "/", status: 404, contains: []string{`"not_found"`, "/v1/openapi.json"}},
@@ -463,9 +464,9 @@ func TestConcurrentWrites(t *testing.T) {
 func TestTokens(t *testing.T) {
 	seen := map[string]bool{}
 	for range 100 {
-		tok := admin.NewToken()
+		tok := access.NewToken()
 		v := tok.Reveal()
-		if !admin.ValidToken(tok) || len(v) != 40 || seen[v] {
+		if !access.ValidToken(tok) || len(v) != 40 || seen[v] {
 			t.Fatalf("token %q", v)
 		}
 		seen[v] = true
@@ -474,12 +475,12 @@ func TestTokens(t *testing.T) {
 			if v[i] == c {
 				c = 'y'
 			}
-			if admin.ValidToken(secrets.New(v[:i] + string(c) + v[i+1:])) {
+			if access.ValidToken(secrets.New(v[:i] + string(c) + v[i+1:])) {
 				t.Fatalf("a typo at %d of %s is not seen", i, v)
 			}
 		}
 	}
-	if admin.ValidToken(secrets.Secret{}) || admin.ValidToken(secrets.New("slu_")) {
+	if access.ValidToken(secrets.Secret{}) || access.ValidToken(secrets.New("slu_")) {
 		t.Error("an empty token is valid")
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -521,13 +522,13 @@ func (s *Server) closeImported(ctx context.Context, ws *store.Workspace, x *impo
 	if x.want.Access != nil || !s.o.Closed {
 		return nil
 	}
-	settings := AccessSettings{Mode: registry.AccessToken}
+	settings := access.AccessSettings{Mode: registry.AccessToken}
 	if x.now != nil {
 		row, err := ws.Access(ctx, x.now.ID)
 		if err != nil {
 			return err
 		}
-		if settings, err = settingsOf(row); err != nil {
+		if settings, err = access.SettingsOf(row); err != nil {
 			return err
 		}
 		if settings.Mode == registry.AccessNone {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -100,7 +101,7 @@ func TestIsolation(t *testing.T) {
 				}
 			}
 			f("nobody", []string{"Authorization", ""}, http.StatusUnauthorized)
-			f("an unknown token", bearer(admin.NewToken()), http.StatusUnauthorized)
+			f("an unknown token", bearer(access.NewToken()), http.StatusUnauthorized)
 			f("an edge", []string{"Authorization", "Bearer " + edge.id.Token.Reveal()}, http.StatusUnauthorized)
 			if strings.Contains(pattern, "{") {
 				f("another workspace", bearer(stranger), http.StatusNotFound, http.StatusForbidden, http.StatusUnprocessableEntity,

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -99,12 +100,12 @@ func (s *Server) authenticated(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		token := secrets.New(strings.TrimSpace(value))
-		if !strings.EqualFold(scheme, "Bearer") || !ValidToken(token) {
+		if !strings.EqualFold(scheme, "Bearer") || !access.ValidToken(token) {
 			s.writeProblem(w, r, problem.New(problem.Unauthenticated, "missing API token").
 				Fix("send Authorization: Bearer slu_…; the token of the local administrator is in the file admin.token of the data directory"))
 			return
 		}
-		row, err := s.o.Store.TokenByHash(r.Context(), HashToken(token))
+		row, err := s.o.Store.TokenByHash(r.Context(), access.HashToken(token))
 		if err != nil {
 			if problem.Is(err, problem.Unauthenticated) {
 				s.log.LogAttrs(r.Context(), slog.LevelWarn, "unknown API token", slog.String("request_id", request.Of(r.Context()).ID),

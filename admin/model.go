@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/plugin"
 )
 
@@ -62,7 +63,7 @@ type CreatedToolset struct {
 	Granted []string         `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
 	Changes *Changes         `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`
 	// Token is in no stored job.
-	Token *CreatedAccessToken `json:"accessToken,omitempty" doc:"What opens the URL of the new toolset, shown once. Absent: everybody may open it, or the toolset was there before, or the creation ended as a job; then make one."`
+	Token *access.CreatedAccessToken `json:"accessToken,omitempty" doc:"What opens the URL of the new toolset, shown once. Absent: everybody may open it, or the toolset was there before, or the creation ended as a job; then make one."`
 }
 
 // UpstreamState is how an MCP server follows what was pinned of it.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 )
 
 // TestClosedByDefault: where others reach the gateway a new toolset needs a token,
@@ -30,10 +31,10 @@ func TestClosedByDefault(t *testing.T) {
 		t.Fatalf("the toolset is %s", made.Status)
 	}
 	path := "/v1/toolsets/" + made.ID
-	access := want[admin.ToolsetAccess](w, w.do("GET", path+"/access", nil), 200)
-	tokens := want[admin.List[admin.AccessToken]](w, w.do("GET", path+"/access-tokens", nil), 200)
-	if access.Mode != "token" || access.Tokens != 1 || len(tokens.Items) != 1 || tokens.Items[0].Last4 != made.Token.Last4 {
-		t.Errorf("access %+v, tokens %+v", access, tokens.Items)
+	opened := want[access.ToolsetAccess](w, w.do("GET", path+"/access", nil), 200)
+	tokens := want[admin.List[access.AccessToken]](w, w.do("GET", path+"/access-tokens", nil), 200)
+	if opened.Mode != "token" || opened.Tokens != 1 || len(tokens.Items) != 1 || tokens.Items[0].Last4 != made.Token.Last4 {
+		t.Errorf("access %+v, tokens %+v", opened, tokens.Items)
 	}
 	if again := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 200); again.Token != nil || again.Access.Mode != "token" {
 		t.Errorf("the same again: %+v, %v", again.Access, again.Token)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -25,12 +26,12 @@ func (s *Server) authorizeRegistry(r *http.Request, repository string, action se
 	switch {
 	case !ok:
 		return server.ErrUnauthenticated
-	case validToken(edgePrefix, token):
+	case access.ValidTokenFor(access.EdgePrefix, token):
 		return s.authorizeEdgePull(r, token, repository, action)
-	case !ValidToken(token):
+	case !access.ValidToken(token):
 		return server.ErrUnauthenticated
 	}
-	row, err := s.o.Store.TokenByHash(r.Context(), HashToken(token))
+	row, err := s.o.Store.TokenByHash(r.Context(), access.HashToken(token))
 	if problem.Is(err, problem.Unauthenticated) {
 		s.log.LogAttrs(r.Context(), slog.LevelWarn, "unknown API token at the registry", slog.String("client", request.Of(r.Context()).IP))
 		return server.ErrUnauthenticated
@@ -142,7 +143,7 @@ func (s *Server) keepVersions(r *http.Request, workspace, repository string) err
 }
 
 func (s *Server) authorizeEdgePull(r *http.Request, token secrets.Secret, repository string, action server.Action) error {
-	e, err := s.o.Store.EdgeByToken(r.Context(), HashToken(token))
+	e, err := s.o.Store.EdgeByToken(r.Context(), access.HashToken(token))
 	switch {
 	case problem.Is(err, problem.Unauthenticated):
 		return server.ErrUnauthenticated

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -30,12 +31,12 @@ import (
 // withRole makes an API token.
 func (w *world) withRole(workspace, role string) secrets.Secret {
 	w.t.Helper()
-	token := admin.NewToken()
+	token := access.NewToken()
 	if err := w.st.EnsureWorkspace(w.t.Context(), workspace, workspace); err != nil {
 		w.t.Fatal(err)
 	}
 	err := w.st.Workspace(workspace).Update(w.t.Context(), func(tx *store.Tx) error {
-		return tx.AddToken(w.t.Context(), &store.Token{Name: role, Role: role, Hash: admin.HashToken(token)})
+		return tx.AddToken(w.t.Context(), &store.Token{Name: role, Role: role, Hash: access.HashToken(token)})
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -191,7 +192,7 @@ func TestRegistryAccess(t *testing.T) {
 		f(token, pull, repo, 200)
 	}
 	f(secrets.Secret{}, pull, repo, 401)
-	f(admin.NewToken(), pull, repo, 401)
+	f(access.NewToken(), pull, repo, 401)
 	f(other, pull, repo, 403)
 	f(other, push, repo, 403)
 	f(other, remove, repo, 403)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-
 )
 
 // followKeys signs again what an older release key signed, when the key was replaced

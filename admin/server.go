@@ -19,6 +19,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/audithead"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
@@ -192,7 +193,7 @@ type Server struct {
 	listeners listeners
 	denied    sampler
 	plugins   *plugin.Room
-	access    *accessRoom
+	access    *access.Room
 }
 
 // New makes a server, ends what a process that died left running, and restores
@@ -220,7 +221,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
-	s.access = &accessRoom{
+	s.access = &access.Room{
 		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, GatewayURL: o.GatewayURL, Closed: o.Closed, PerUser: s.perUser, Ending: s.ending,
 	}
 	s.plugins = &plugin.Room{

@@ -7,9 +7,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -144,8 +146,8 @@ func (s *Server) registerTokens() {
 
 // addToken makes a token of a workspace; the answer is the only place it is in.
 func (s *Server) addToken(ctx context.Context, ws *store.Workspace, in *CreateAPIToken) (APIToken, error) {
-	token := NewToken()
-	row := &store.Token{Name: in.Name, Role: in.Role, Hash: HashToken(token)}
+	token := access.NewToken()
+	row := &store.Token{Name: in.Name, Role: in.Role, Hash: access.HashToken(token)}
 	if !store.ValidRole(in.Role) {
 		return APIToken{}, problem.New(problem.InvalidArgument, "there is no role %.40q", in.Role)
 	}
@@ -189,4 +191,27 @@ func (s *Server) revokeToken(ctx context.Context, in *TokenInput) (*struct{}, er
 		}
 		return tx.Audit(ctx, request.Audit(ctx, "token.revoke", in.ID))
 	})
+}
+
+// EnsureToken stores the token of the local administrator, which the caller
+// keeps in a file, and makes a new one when t is absent or not known (the
+// database was replaced). It returns the token that is valid now.
+func EnsureToken(ctx context.Context, st *store.Store, workspace, name string, t secrets.Secret) (secrets.Secret, error) {
+	if access.ValidToken(t) {
+		if _, err := st.TokenByHash(ctx, access.HashToken(t)); err == nil {
+			return t, nil
+		}
+	}
+	t = access.NewToken()
+	err := st.Workspace(workspace).Update(ctx, func(tx *store.Tx) error {
+		row := &store.Token{Name: name, Role: store.RoleAdmin, Hash: access.HashToken(t)}
+		if err := tx.AddToken(ctx, row); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, &store.Audit{ActorType: "system", ActorID: "start", Action: "token.create", Resource: row.ID, Outcome: request.OutcomeOK})
+	})
+	if err != nil {
+		return secrets.Secret{}, err
+	}
+	return t, nil
 }

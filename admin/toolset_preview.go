@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -123,12 +124,12 @@ func (s *Server) createDraftPreview(ctx context.Context, in *createPreviewInput)
 		return nil, err
 	}
 	_, id, _ := strings.Cut(strings.ToLower(ws.NewID("preview")), "_")
-	token, now := newToken(accessPrefix), ws.Now()
+	token, now := access.NewTokenFor(access.ToolsetPrefix), ws.Now()
 	expires := now.Add(life).Truncate(time.Second)
 	repository := ws.ID() + "/toolsets/" + d.ts.Slug
 	door, err := s.o.Publisher.Access(ctx, repository, &registry.AccessDocument{
 		FormatVersion: registry.AccessFormat, Workspace: ws.ID(), Toolset: d.ts.ID, Mode: registry.AccessToken,
-		Tokens: []registry.TokenGrant{{ID: "preview-" + id, Name: "preview", Hash: hex.EncodeToString(HashToken(token)), Expires: &expires}},
+		Tokens: []registry.TokenGrant{{ID: "preview-" + id, Name: "preview", Hash: hex.EncodeToString(access.HashToken(token)), Expires: &expires}},
 	})
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -121,11 +122,11 @@ func (s *Server) knownUser(ctx context.Context, row *store.Credential, user *reg
 		}
 		return nil
 	}
-	access, err := ws.Access(ctx, row.ToolsetID)
+	open, err := ws.Access(ctx, row.ToolsetID)
 	if err != nil {
 		return err
 	}
-	settings, err := settingsOf(access)
+	settings, err := access.SettingsOf(open)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -52,7 +53,7 @@ func userWorld(t *testing.T) (w *world, as *oauthtest.Server, ts admin.CreatedTo
 	credential = want[admin.Authentication](w, w.do("PUT", path+"/authentication", conf), 200).CredentialID
 	want[admin.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "test"}), 200)
 	user := func(name string) registry.User {
-		made := want[admin.CreatedAccessToken](w, w.do("POST", path+"/access-tokens", map[string]any{"name": name}), 201)
+		made := want[access.CreatedAccessToken](w, w.do("POST", path+"/access-tokens", map[string]any{"name": name}), 201)
 		return registry.User{Kind: registry.UserToken, ID: made.ID, Toolset: ts.ID}
 	}
 	return w, as, ts, credential, user("ann"), user("bob")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -294,8 +295,8 @@ func (a *app) firstToken(ctx context.Context, c *client.Client, made *admin.Crea
 	if !made.Created || made.Access.Mode != registry.AccessToken || made.Token != nil {
 		return nil
 	}
-	made.Token = new(admin.CreatedAccessToken)
-	err := c.Post(ctx, client.ToolsetPath(&made.ToolsetDetail, "access-tokens"), admin.NewAccessToken{Name: "made by sluice add"}, made.Token)
+	made.Token = new(access.CreatedAccessToken)
+	err := c.Post(ctx, client.ToolsetPath(&made.ToolsetDetail, "access-tokens"), access.NewAccessToken{Name: "made by sluice add"}, made.Token)
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -312,10 +313,10 @@ func logCapture(ctx context.Context, s *command.Session, args []string) error {
 		return err
 	}
 	call := client.Call{Method: http.MethodGet, Path: client.ToolsetPath(t, "capture")}
-	var out admin.CaptureSettings
+	var out access.CaptureSettings
 	call.Out = &out
 	if len(args) == 2 {
-		call.Method, call.In = http.MethodPut, admin.CaptureSettings{Capture: args[1]}
+		call.Method, call.In = http.MethodPut, access.CaptureSettings{Capture: args[1]}
 	}
 	if _, err := c.Do(ctx, call); err != nil {
 		return err

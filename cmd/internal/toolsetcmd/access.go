@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -89,25 +90,25 @@ type accessEdit struct {
 	flags   *accessFlags
 }
 
-func (f *accessFlags) limits() *admin.Limits {
+func (f *accessFlags) limits() *access.Limits {
 	if f.perMinute == 0 && f.parallel == 0 {
 		return nil
 	}
-	return &admin.Limits{RequestsPerMinute: f.perMinute, Concurrent: f.parallel}
+	return &access.Limits{RequestsPerMinute: f.perMinute, Concurrent: f.parallel}
 }
 
 // jwt makes the settings of mode jwt.
-func (f *accessFlags) jwt() (*admin.AccessJWT, error) {
+func (f *accessFlags) jwt() (*access.AccessJWT, error) {
 	if f.issuer == "" {
 		return nil, exit.Usagef("set jwt needs the authorization server: --issuer https://id.example")
 	}
-	out := &admin.AccessJWT{Issuer: f.issuer, JWKSURL: f.jwks, AuthorizationServers: f.servers}
+	out := &access.AccessJWT{Issuer: f.issuer, JWKSURL: f.jwks, AuthorizationServers: f.servers}
 	for _, s := range f.scopes {
 		name, globs, ok := strings.Cut(s, "=")
 		if !ok || name == "" || globs == "" {
 			return nil, exit.Usagef("--scope %s is not SCOPE=GLOB,…", terminal.Printable(s))
 		}
-		out.Scopes = append(out.Scopes, admin.AccessScope{Scope: name, Tools: strings.Split(globs, ",")})
+		out.Scopes = append(out.Scopes, access.AccessScope{Scope: name, Tools: strings.Split(globs, ",")})
 	}
 	return out, nil
 }
@@ -127,14 +128,14 @@ func lifetime(s string) (time.Duration, error) {
 func (e *accessEdit) path(more ...string) string { return client.ToolsetPath(e.toolset, more...) }
 
 func (e *accessEdit) show(ctx context.Context) error {
-	var out admin.ToolsetAccess
+	var out access.ToolsetAccess
 	if err := e.c.Get(ctx, e.path("access"), &out); err != nil {
 		return err
 	}
 	return e.Object(out, func(w io.Writer) { printAccess(w, e.toolset.Slug, &out) })
 }
 
-func printAccess(w io.Writer, slug string, v *admin.ToolsetAccess) {
+func printAccess(w io.Writer, slug string, v *access.ToolsetAccess) {
 	who := "everybody who reaches it"
 	switch v.Mode {
 	case "token":
@@ -164,7 +165,7 @@ func printAccess(w io.Writer, slug string, v *admin.ToolsetAccess) {
 	}
 }
 
-func rateText(l *admin.Limits) string {
+func rateText(l *access.Limits) string {
 	if l == nil {
 		return ""
 	}
@@ -182,7 +183,7 @@ func rateText(l *admin.Limits) string {
 }
 
 func (e *accessEdit) set(ctx context.Context, mode string) error {
-	in := admin.AccessSettings{Mode: mode, Limits: e.flags.limits()}
+	in := access.AccessSettings{Mode: mode, Limits: e.flags.limits()}
 	switch mode {
 	case "none", "token":
 	case "jwt":
@@ -193,7 +194,7 @@ func (e *accessEdit) set(ctx context.Context, mode string) error {
 	default:
 		return exit.Usagef("access %s is not known; use none, token or jwt", terminal.Printable(mode))
 	}
-	var out admin.ToolsetAccess
+	var out access.ToolsetAccess
 	if err := e.c.Put(ctx, e.path("access"), in, &out); err != nil {
 		return err
 	}
@@ -205,11 +206,11 @@ func (e *accessEdit) create(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	in := admin.NewAccessToken{Name: name, Tools: e.flags.tools, Limits: e.flags.limits()}
+	in := access.NewAccessToken{Name: name, Tools: e.flags.tools, Limits: e.flags.limits()}
 	if ttl > 0 {
 		in.ExpiresAt = time.Now().Add(ttl).UTC().Truncate(time.Second)
 	}
-	var out admin.CreatedAccessToken
+	var out access.CreatedAccessToken
 	if err := e.c.Post(ctx, e.path("access-tokens"), in, &out); err != nil {
 		return err
 	}
@@ -221,7 +222,7 @@ func (e *accessEdit) create(ctx context.Context, name string) error {
 }
 
 func (e *accessEdit) list(ctx context.Context) error {
-	items, raw, err := client.All[admin.AccessToken](ctx, e.c, e.path("access-tokens"))
+	items, raw, err := client.All[access.AccessToken](ctx, e.c, e.path("access-tokens"))
 	if err != nil {
 		return err
 	}
@@ -229,26 +230,26 @@ func (e *accessEdit) list(ctx context.Context) error {
 		e.Say("%s has no access tokens. Make one: sluice toolset access %s token create NAME", e.toolset.Slug, e.toolset.Slug)
 	}
 	now := time.Now()
-	return terminal.List(&e.Terminal, items, raw, []terminal.Column[admin.AccessToken]{
-		{Header: "id", Value: func(t admin.AccessToken) string { return t.ID }},
-		{Header: "name", Value: func(t admin.AccessToken) string { return t.Name }},
-		{Header: "ends in", Value: func(t admin.AccessToken) string { return t.Last4 }},
-		{Header: "status", Value: func(t admin.AccessToken) string { return t.Status }},
-		{Header: "tools", Value: func(t admin.AccessToken) string { return cmp.Or(strings.Join(t.Tools, ", "), "all") }},
-		{Header: "limits", Value: func(t admin.AccessToken) string { return rateText(t.Limits) }},
-		{Header: "expires", Value: func(t admin.AccessToken) string {
+	return terminal.List(&e.Terminal, items, raw, []terminal.Column[access.AccessToken]{
+		{Header: "id", Value: func(t access.AccessToken) string { return t.ID }},
+		{Header: "name", Value: func(t access.AccessToken) string { return t.Name }},
+		{Header: "ends in", Value: func(t access.AccessToken) string { return t.Last4 }},
+		{Header: "status", Value: func(t access.AccessToken) string { return t.Status }},
+		{Header: "tools", Value: func(t access.AccessToken) string { return cmp.Or(strings.Join(t.Tools, ", "), "all") }},
+		{Header: "limits", Value: func(t access.AccessToken) string { return rateText(t.Limits) }},
+		{Header: "expires", Value: func(t access.AccessToken) string {
 			if t.ExpiresAt.IsZero() {
 				return "never"
 			}
 			return t.ExpiresAt.Format(time.DateOnly)
 		}},
-		{Header: "created", Value: func(t admin.AccessToken) string { return terminal.Ago(t.CreatedAt, now) }},
-	}, func(t admin.AccessToken) string { return t.ID })
+		{Header: "created", Value: func(t access.AccessToken) string { return terminal.Ago(t.CreatedAt, now) }},
+	}, func(t access.AccessToken) string { return t.ID })
 }
 
 // revoke ends a token, by id or by the name of a valid one.
 func (e *accessEdit) revoke(ctx context.Context, id string) error {
-	items, _, err := client.All[admin.AccessToken](ctx, e.c, e.path("access-tokens"))
+	items, _, err := client.All[access.AccessToken](ctx, e.c, e.path("access-tokens"))
 	if err != nil {
 		return err
 	}

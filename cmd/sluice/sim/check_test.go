@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 )
 
 // check looks at every edge, after each event.
@@ -56,7 +57,7 @@ func (w *world) kept(p *plane) {
 			w.violated("no acknowledged write lost", "%s: %v", m.slug, err)
 			return
 		}
-		var list admin.List[admin.AccessToken]
+		var list admin.List[access.AccessToken]
 		if _, err := p.api("GET", "/v1/toolsets/"+m.id+"/access-tokens", nil, &list); err != nil {
 			w.violated("no acknowledged write lost", "tokens of %s: %v", m.slug, err)
 			return
@@ -65,7 +66,7 @@ func (w *world) kept(p *plane) {
 			w.violated("no acknowledged write lost", "%s is at revision %d, %d was acknowledged", m.slug, have.Revision, m.revision)
 		}
 		for _, t := range m.tokens {
-			i := slices.IndexFunc(list.Items, func(a admin.AccessToken) bool { return a.ID == t.id })
+			i := slices.IndexFunc(list.Items, func(a access.AccessToken) bool { return a.ID == t.id })
 			switch {
 			case i < 0:
 				w.violated("no acknowledged write lost", "a token of %s is gone", m.slug)

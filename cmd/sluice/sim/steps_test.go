@@ -11,6 +11,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/internal/filelock"
 )
@@ -156,7 +157,7 @@ func (w *world) rotate() {
 
 func (w *world) makeToken() {
 	m := w.anyToolset()
-	var made admin.CreatedAccessToken
+	var made access.CreatedAccessToken
 	w.change("token "+m.slug, func(p *plane) (int, error) {
 		return p.api("POST", "/v1/toolsets/"+m.id+"/access-tokens", map[string]any{"name": fmt.Sprint("at ", time.Now().UnixNano())}, &made)
 	}, func() {

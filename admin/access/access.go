@@ -1,4 +1,4 @@
-package admin
+package access
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 // swaps tables in milliseconds, and what takes longer is in its log.
 const releaseTimeout = 5 * time.Second
 
-// accessRoom decides who may open toolset URLs.
-type accessRoom struct {
+// Room decides who may open toolset URLs.
+type Room struct {
 	Publisher *publish.Publisher
 	Log       *slog.Logger
 	// AwaitRelease waits until the gateway of this node serves a release. nil: nothing waits.
@@ -119,7 +119,8 @@ type tokenGrants struct {
 	Limits *Limits  `json:"limits,omitempty"`
 }
 
-func modeOf(row *store.ToolsetAccess) string {
+// ModeOf is how the URL of a toolset is opened, by its record; nil: by everybody.
+func ModeOf(row *store.ToolsetAccess) string {
 	if row == nil {
 		return registry.AccessNone
 	}
@@ -133,9 +134,9 @@ func (l *Limits) grant() *registry.RateLimits {
 	return &registry.RateLimits{RequestsPerMinute: l.RequestsPerMinute, Burst: l.Burst, Concurrent: l.Concurrent, RequestBytes: l.MaxRequestBytes}
 }
 
-// settingsOf reads what is stored.
-func settingsOf(row *store.ToolsetAccess) (AccessSettings, error) {
-	s := AccessSettings{Mode: modeOf(row)}
+// SettingsOf reads what is stored.
+func SettingsOf(row *store.ToolsetAccess) (AccessSettings, error) {
+	s := AccessSettings{Mode: ModeOf(row)}
 	if row != nil {
 		if err := json.Unmarshal([]byte(row.Settings), &s); err != nil {
 			return s, fmt.Errorf("reading the access of %s: %w", row.ToolsetID, err)
@@ -206,7 +207,7 @@ type accessChange struct {
 // it returns, on edges when they have the next release. When only the release
 // cannot be made the records stay changed, so that a revocation is never lost: the
 // next release has it.
-func (r *accessRoom) change(ctx context.Context, ws *store.Workspace, ts *store.Toolset, c *accessChange) error {
+func (r *Room) change(ctx context.Context, ws *store.Workspace, ts *store.Toolset, c *accessChange) error {
 	for range accessTries - 1 {
 		if err := r.try(ctx, ws, ts, c); !errors.Is(err, store.ErrStale) {
 			return err
@@ -221,12 +222,12 @@ const accessTries = 10
 
 // try is change that fails with [store.ErrStale] when another change of the toolset's
 // access came between reading and writing.
-func (r *accessRoom) try(ctx context.Context, ws *store.Workspace, ts *store.Toolset, c *accessChange) error {
+func (r *Room) try(ctx context.Context, ws *store.Workspace, ts *store.Toolset, c *accessChange) error {
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {
 		return err
 	}
-	settings, err := settingsOf(row)
+	settings, err := SettingsOf(row)
 	if err != nil {
 		return err
 	}
@@ -317,12 +318,12 @@ func repositoryOf(ts *store.Toolset) string {
 }
 
 // Show reads who may open the URL of a toolset, and the version of that.
-func (r *accessRoom) Show(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (shown ToolsetAccess, version uint64, err error) {
+func (r *Room) Show(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (shown ToolsetAccess, version uint64, err error) {
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {
 		return shown, 0, err
 	}
-	settings, err := settingsOf(row)
+	settings, err := SettingsOf(row)
 	if err != nil {
 		return shown, 0, err
 	}
@@ -350,7 +351,7 @@ func versionOf(row *store.ToolsetAccess) uint64 {
 }
 
 // Set sets who may open the URL of a toolset.
-func (r *accessRoom) Set(ctx context.Context, ws *store.Workspace, ts *store.Toolset, match *request.MatchInput, in AccessSettings) error {
+func (r *Room) Set(ctx context.Context, ws *store.Workspace, ts *store.Toolset, match *request.MatchInput, in AccessSettings) error {
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {
 		return err
@@ -358,7 +359,7 @@ func (r *accessRoom) Set(ctx context.Context, ws *store.Workspace, ts *store.Too
 	if err := match.Check(versionOf(row), false); err != nil {
 		return err
 	}
-	before, err := settingsOf(row)
+	before, err := SettingsOf(row)
 	if err != nil {
 		return err
 	}
@@ -377,13 +378,13 @@ func (r *accessRoom) Set(ctx context.Context, ws *store.Workspace, ts *store.Too
 }
 
 // Capture is what the call log keeps of the calls of a toolset.
-func (r *accessRoom) Capture(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (CaptureSettings, error) {
+func (r *Room) Capture(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (CaptureSettings, error) {
 	row, err := ws.Access(ctx, ts.ID)
 	return CaptureSettings{captureOf(row)}, err
 }
 
 // SetCapture sets what the call log keeps of the calls of a toolset.
-func (r *accessRoom) SetCapture(ctx context.Context, ws *store.Workspace, ts *store.Toolset, match *request.MatchInput, in CaptureSettings) error {
+func (r *Room) SetCapture(ctx context.Context, ws *store.Workspace, ts *store.Toolset, match *request.MatchInput, in CaptureSettings) error {
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {
 		return err
@@ -410,7 +411,7 @@ func captureOf(row *store.ToolsetAccess) string {
 }
 
 // CreateToken makes an access token of a toolset; the answer is the only place it is in.
-func (r *accessRoom) CreateToken(ctx context.Context, ws *store.Workspace, ts *store.Toolset, in NewAccessToken) (*CreatedAccessToken, error) {
+func (r *Room) CreateToken(ctx context.Context, ws *store.Workspace, ts *store.Toolset, in NewAccessToken) (*CreatedAccessToken, error) {
 	now := ws.Now()
 	if e := in.ExpiresAt; !e.IsZero() && !now.Before(e) {
 		return nil, request.FieldFault("/expiresAt", "the token would have expired already")
@@ -429,7 +430,7 @@ func (r *accessRoom) CreateToken(ctx context.Context, ws *store.Workspace, ts *s
 				At("", 0, 0, "/name").Fix("revoke it first, or choose another name")
 		}
 	}
-	secret := newToken(accessPrefix)
+	secret := NewTokenFor(ToolsetPrefix)
 	row := &store.AccessToken{
 		ToolsetID: ts.ID, Name: in.Name, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: request.Of(ctx).TokenID(),
 		Grants: store.JSON(tokenGrants{Tools: in.Tools, Limits: in.Limits}), ExpiresAt: store.Time{Time: in.ExpiresAt},
@@ -452,11 +453,11 @@ func (r *accessRoom) CreateToken(ctx context.Context, ws *store.Workspace, ts *s
 	if err != nil {
 		return nil, err
 	}
-	return &CreatedAccessToken{AccessToken: shown, Token: secret.Reveal(), Mode: modeOf(access)}, nil
+	return &CreatedAccessToken{AccessToken: shown, Token: secret.Reveal(), Mode: ModeOf(access)}, nil
 }
 
 // RevokeToken ends an access token of a toolset.
-func (r *accessRoom) RevokeToken(ctx context.Context, ws *store.Workspace, ts *store.Toolset, id string) error {
+func (r *Room) RevokeToken(ctx context.Context, ws *store.Workspace, ts *store.Toolset, id string) error {
 	row, err := ws.AccessToken(ctx, ts.ID, id)
 	if err != nil {
 		return err
@@ -465,7 +466,7 @@ func (r *accessRoom) RevokeToken(ctx context.Context, ws *store.Workspace, ts *s
 }
 
 // Tokens lists the access tokens of a toolset, the oldest first.
-func (r *accessRoom) Tokens(ctx context.Context, ws *store.Workspace, ts *store.Toolset, p store.Page) ([]AccessToken, string, error) {
+func (r *Room) Tokens(ctx context.Context, ws *store.Workspace, ts *store.Toolset, p store.Page) ([]AccessToken, string, error) {
 	rows, next, err := ws.AccessTokens(ctx, ts.ID, p)
 	if err != nil {
 		return nil, "", err
@@ -495,12 +496,12 @@ func checkGrant(ts *store.Toolset, row *store.AccessToken, in NewAccessToken) er
 
 // Sign signs the access document of a toolset as it is, and reports whether
 // there is one.
-func (r *accessRoom) Sign(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (bool, error) {
+func (r *Room) Sign(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (bool, error) {
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil || row == nil || row.Digest == "" {
 		return false, err
 	}
-	settings, err := settingsOf(row)
+	settings, err := SettingsOf(row)
 	if err != nil {
 		return false, err
 	}
@@ -522,12 +523,12 @@ func (r *accessRoom) Sign(ctx context.Context, ws *store.Workspace, ts *store.To
 }
 
 // Import makes access and capture what a document says; settings nil: everybody.
-func (r *accessRoom) Import(ctx context.Context, ws *store.Workspace, ts *store.Toolset, settings *AccessSettings, capture string) error {
+func (r *Room) Import(ctx context.Context, ws *store.Workspace, ts *store.Toolset, settings *AccessSettings, capture string) error {
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {
 		return err
 	}
-	before, err := settingsOf(row)
+	before, err := SettingsOf(row)
 	if err != nil {
 		return err
 	}

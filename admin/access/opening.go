@@ -1,4 +1,4 @@
-package admin
+package access
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 // firstTokenName is the name of the access token that comes with a new toolset.
 const firstTokenName = "made with the toolset"
 
-// opening is who may open the URL of a new toolset, when that is not left to the
+// Opening is who may open the URL of a new toolset, when that is not left to the
 // default of a listener on loopback: everybody.
-type opening struct {
+type Opening struct {
 	access *store.ToolsetAccess // nil: everybody, as the operator says
 	token  *store.AccessToken
 	secret secrets.Secret // its text
@@ -23,7 +23,7 @@ type opening struct {
 
 // OpeningMode is how a new toolset is opened: as the request says, else with a token
 // where others than this machine reach the gateway.
-func (r *accessRoom) OpeningMode(said string) string {
+func (r *Room) OpeningMode(said string) string {
 	switch {
 	case said != "":
 		return said
@@ -35,15 +35,15 @@ func (r *accessRoom) OpeningMode(said string) string {
 
 // Opening makes what opens a new toolset; nil: nothing is recorded. The document of
 // it harms nobody when no record names it.
-func (r *accessRoom) Opening(ctx context.Context, ws *store.Workspace, ts *store.Toolset, said string) (*opening, error) {
+func (r *Room) Opening(ctx context.Context, ws *store.Workspace, ts *store.Toolset, said string) (*Opening, error) {
 	if r.OpeningMode(said) == registry.AccessNone {
 		if said == "" || !r.Closed {
 			return nil, nil //nolint:nilnil // a listener on loopback is open
 		}
-		return &opening{}, nil
+		return &Opening{}, nil
 	}
-	secret := newToken(accessPrefix)
-	o := &opening{
+	secret := NewTokenFor(ToolsetPrefix)
+	o := &Opening{
 		secret: secret,
 		token: &store.AccessToken{
 			ID: ws.NewID("act"), ToolsetID: ts.ID, Name: firstTokenName, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: request.Of(ctx).TokenID(),
@@ -63,8 +63,8 @@ func (r *accessRoom) Opening(ctx context.Context, ws *store.Workspace, ts *store
 	return o, nil
 }
 
-// write writes the records of an opening, with the toolset.
-func (o *opening) write(ctx context.Context, tx *store.Tx, toolset string) error {
+// Write writes the records of an opening, with the toolset.
+func (o *Opening) Write(ctx context.Context, tx *store.Tx, toolset string) error {
 	if o == nil {
 		return nil
 	}
@@ -84,8 +84,8 @@ func (o *opening) write(ctx context.Context, tx *store.Tx, toolset string) error
 	return tx.Audit(ctx, rec)
 }
 
-// show is the token of an opening for the one answer that has it; nil: there is none.
-func (o *opening) show() (*CreatedAccessToken, error) {
+// Show is the token of an opening for the one answer that has it; nil: there is none.
+func (o *Opening) Show() (*CreatedAccessToken, error) {
 	if o == nil || o.token == nil {
 		return nil, nil //nolint:nilnil // nothing is shown
 	}
@@ -96,16 +96,16 @@ func (o *opening) show() (*CreatedAccessToken, error) {
 	return &CreatedAccessToken{AccessToken: row, Token: o.secret.Reveal(), Mode: registry.AccessToken}, nil
 }
 
-// checkOpening refuses to open a toolset that is there in another way: that is a change
+// CheckOpening refuses to open a toolset that is there in another way: that is a change
 // of its own.
-func checkOpening(ctx context.Context, ws *store.Workspace, ts *store.Toolset, said string) error {
+func CheckOpening(ctx context.Context, ws *store.Workspace, ts *store.Toolset, said string) error {
 	if said == "" {
 		return nil
 	}
 	row, err := ws.Access(ctx, ts.ID)
-	if err != nil || modeOf(row) == said {
+	if err != nil || ModeOf(row) == said {
 		return err
 	}
-	return problem.New(problem.Conflict, "toolset %s is there already, with access %s", ts.Slug, modeOf(row)).
+	return problem.New(problem.Conflict, "toolset %s is there already, with access %s", ts.Slug, ModeOf(row)).
 		At("", 0, 0, "/access").Fix("change it: sluice toolset access %s set %s", ts.Slug, said)
 }
