@@ -101,7 +101,7 @@ layers:
 # sources everywhere.
 .PHONY: generated
 generated:
-	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; plugins/extism/build.sh --check; plugins/guest/testdata/build.sh --check; sdk/conformance/build.sh --check c as $(if $(RUST_TARGETS),rust); \
+	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; plugins/extism/build.sh --check; testdata/plugins/build.sh --check; sdk/conformance/build.sh --check c as $(if $(RUST_TARGETS),rust); \
 	elif [ "$${CI:-}" = true ]; then echo "generated: clang-14 and wasm-ld-14 are missing" >&2; exit 1; \
 	else echo "WARNING: clang-14 or wasm-ld-14 is missing: the committed .wasm files were NOT compared with their sources" >&2; fi
 
@@ -128,7 +128,7 @@ sbom: build ## write bin/sluice.cdx.json, what the binary is made of (CycloneDX)
 engine: ## compile the engine and the Extism kernel to WebAssembly (needs clang-14, lld-14)
 	plugins/engine/build.sh
 	plugins/extism/build.sh
-	plugins/guest/testdata/build.sh
+	testdata/plugins/build.sh
 
 # The sentence encoder and WordNet come from packages; SETS is a folder of sets as
 # `sluice eval selection` reads them. Half an hour the first time on two cores.

@@ -338,7 +338,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 	plugins := func(w *world) {
 		w.trust(k, "Ada")
 		w.publishMask(k, "1.0.0")
-		code, err := os.ReadFile("../plugins/guest/testdata/thread/thread.wasm")
+		code, err := os.ReadFile("../testdata/plugins/thread/thread.wasm")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -346,7 +346,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden, err := os.ReadFile("../plugins/guest/testdata/thread/testdata/example.json")
+		golden, err := os.ReadFile("../testdata/plugins/thread/testdata/example.json")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ import (
 // maskPlugin is the plugin of package guest's tests with another manifest.
 func maskPlugin(t *testing.T, change func(*manifest.Manifest)) *guest.Package {
 	t.Helper()
-	code, err := os.ReadFile("../plugins/guest/testdata/mask/mask.wasm")
+	code, err := os.ReadFile("../testdata/plugins/mask/mask.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -542,7 +542,7 @@ func TestPublishAuthPlugin(t *testing.T) {
 	w := newWorld(t)
 	k := newPublisher(t)
 	w.trust(k, "Ada")
-	code, err := os.ReadFile("../plugins/guest/testdata/stamp/stamp.wasm")
+	code, err := os.ReadFile("../testdata/plugins/stamp/stamp.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

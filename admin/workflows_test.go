@@ -17,7 +17,7 @@ import (
 // publishThread publishes the workflow of package guest's tests.
 func (w *world) publishThread() {
 	w.t.Helper()
-	const dir = "../plugins/guest/testdata/thread/"
+	const dir = "../testdata/plugins/thread/"
 	read := func(name string) []byte {
 		b, err := os.ReadFile(dir + name)
 		if err != nil {

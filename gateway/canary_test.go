@@ -145,7 +145,7 @@ func TestNoSecretInMemories(t *testing.T) {
 		up.Handle("GET /"+name, http.HandlerFunc(c.echo))
 	}
 	pkg := func(name string) *guest.Package {
-		code, err := os.ReadFile("../plugins/guest/testdata/" + name + "/" + name + ".wasm")
+		code, err := os.ReadFile("../testdata/plugins/" + name + "/" + name + ".wasm")
 		if err != nil {
 			t.Fatal(err)
 		}

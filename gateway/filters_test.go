@@ -185,7 +185,7 @@ type filtered struct {
 
 func newFiltered(t *testing.T) *filtered {
 	t.Helper()
-	code, err := os.ReadFile("../plugins/guest/testdata/relay/relay.wasm")
+	code, err := os.ReadFile("../testdata/plugins/relay/relay.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

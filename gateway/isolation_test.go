@@ -26,7 +26,7 @@ import (
 // keepPlugin is the plugin that tells what it saw at its last call, as one of a kind.
 func keepPlugin(t testing.TB, kind manifest.Kind) *guest.Package {
 	t.Helper()
-	code, err := os.ReadFile("../plugins/guest/testdata/keep/keep.wasm")
+	code, err := os.ReadFile("../testdata/plugins/keep/keep.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

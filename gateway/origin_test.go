@@ -77,7 +77,7 @@ func (x *thief) check(t *testing.T) int {
 // TestCredentialsStayAtTheirOrigins: whatever a bundle or an upstream says, the gateway
 // puts no kind of credential on a request to an origin that it is not for.
 func TestCredentialsStayAtTheirOrigins(t *testing.T) {
-	code, err := os.ReadFile("../plugins/guest/testdata/stamp/stamp.wasm")
+	code, err := os.ReadFile("../testdata/plugins/stamp/stamp.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 // maskPlugin is the C plugin of plugins/guest: it masks e-mail addresses.
 func maskPlugin(t testing.TB) *guest.Package {
 	t.Helper()
-	code, err := os.ReadFile("../plugins/guest/testdata/mask/mask.wasm")
+	code, err := os.ReadFile("../testdata/plugins/mask/mask.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

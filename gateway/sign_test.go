@@ -21,7 +21,7 @@ import (
 // TestAuthPlugin: requests are signed by a plugin that has handles only, the secret
 // itself is not sent, and what it cannot sign is not sent at all.
 func TestAuthPlugin(t *testing.T) {
-	code, err := os.ReadFile("../plugins/guest/testdata/stamp/stamp.wasm")
+	code, err := os.ReadFile("../testdata/plugins/stamp/stamp.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

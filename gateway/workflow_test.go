@@ -35,7 +35,7 @@ type relay struct {
 
 func newRelay(t *testing.T) *relay {
 	t.Helper()
-	code, err := os.ReadFile("../plugins/guest/testdata/relay/relay.wasm")
+	code, err := os.ReadFile("../testdata/plugins/relay/relay.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func (b *bench) publishMoody(ctx context.Context, n *node, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "cases", "echo.json"), []byte(`{"config":{"mood":"echo"},"input":{"a":1},"output":{"a":1}}`), 0o600); err != nil {
 		return err
 	}
-	code, err := os.ReadFile("plugins/guest/testdata/moody/moody.wasm")
+	code, err := os.ReadFile("testdata/plugins/moody/moody.wasm")
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func benchRustFilter(ctx context.Context, b *bench) error {
 	if _, err := exec.LookPath("cargo"); err != nil {
 		return errors.New("cargo is missing, which builds the native side: install Rust, or leave this name out with -only")
 	}
-	const dir = "plugins/guest/testdata/prune"
+	const dir = "testdata/plugins/prune"
 	target, err := os.MkdirTemp("", "sluice-bench-")
 	if err != nil {
 		return err

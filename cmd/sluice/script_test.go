@@ -92,7 +92,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("SLUICE_PLUGIN_GRACE", "10s")  // plugins may be slow on a busy machine
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // under the race detector a command would wait a second at its end
-			plugins, err := filepath.Abs("../../plugins/guest/testdata")
+			plugins, err := filepath.Abs("../../testdata/plugins")
 			e.Setenv("PLUGINS", plugins)
 			if err != nil {
 				return err

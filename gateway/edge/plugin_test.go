@@ -13,7 +13,7 @@ import (
 // for a start without the control plane.
 func TestPlugins(t *testing.T) {
 	w := newWorld(t)
-	code, err := os.ReadFile("../../plugins/guest/testdata/mask/mask.wasm")
+	code, err := os.ReadFile("../../testdata/plugins/mask/mask.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

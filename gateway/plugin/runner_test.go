@@ -59,7 +59,7 @@ func (w *world) pass(d time.Duration) { w.now.Add(int64(d)) }
 
 func moody(t *testing.T, mood string, limits *registry.UnbindLimits) *snapshot.Plugin {
 	t.Helper()
-	code, err := os.ReadFile("../../plugins/guest/testdata/moody/moody.wasm")
+	code, err := os.ReadFile("../../testdata/plugins/moody/moody.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,9 +66,9 @@ func BenchmarkHost(b *testing.B) {
 }
 
 // BenchmarkRustFilter runs a filter in Rust (serde) on an answer of 20 KB. Its native
-// side is the program beside it (plugins/guest/testdata/prune), which the harness runs.
+// side is the program beside it (testdata/plugins/prune), which the harness runs.
 func BenchmarkRustFilter(b *testing.B) {
-	const dir = "../guest/testdata/prune/"
+	const dir = "../../testdata/plugins/prune/"
 	code, err := os.ReadFile(dir + "prune.wasm")
 	if err != nil {
 		b.Fatal(err)

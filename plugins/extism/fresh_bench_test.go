@@ -9,8 +9,8 @@ import (
 // new one.
 func BenchmarkOwners(b *testing.B) {
 	for _, c := range []struct{ name, file, export string }{
-		{"c", "../../guest/testdata/mask/mask.wasm", "transform_response"},
-		{"rust", "../../guest/testdata/prune/prune.wasm", "transform_response"},
+		{"c", "../../../testdata/plugins/mask/mask.wasm", "transform_response"},
+		{"rust", "../../../testdata/plugins/prune/prune.wasm", "transform_response"},
 	} {
 		code := ourPlugin(b, c.file)
 		p := load(b, newHost(b, Options{}), Spec{Name: c.name, Code: code})

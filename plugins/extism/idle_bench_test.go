@@ -35,7 +35,7 @@ func idlePlugin(b *testing.B, code []byte, n int) []byte {
 // reports the resident memory of each when all are at rest. The cache is made by another
 // process, as by the node before its restart.
 func BenchmarkIdle1000(b *testing.B) {
-	code, err := os.ReadFile("../guest/testdata/prune/prune.wasm")
+	code, err := os.ReadFile("../../testdata/plugins/prune/prune.wasm")
 	if err != nil {
 		b.Fatal(err)
 	}

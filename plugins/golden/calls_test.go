@@ -14,7 +14,7 @@ import (
 // TestWorkflowCases: a workflow gets the recorded answers, and has to make exactly the
 // calls that its case has.
 func TestWorkflowCases(t *testing.T) {
-	code, err := os.ReadFile("../guest/testdata/relay/relay.wasm")
+	code, err := os.ReadFile("../../testdata/plugins/relay/relay.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

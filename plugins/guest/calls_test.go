@@ -173,7 +173,7 @@ func TestCallGrant(t *testing.T) {
 	if _, err := Load(bare, p, Options{}); !problem.Is(err, problem.InvalidPlugin) {
 		t.Errorf("without the function: %v", err)
 	}
-	code, err := os.ReadFile("testdata/relay/relay.wasm")
+	code, err := os.ReadFile("../../testdata/plugins/relay/relay.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

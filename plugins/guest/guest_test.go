@@ -16,7 +16,7 @@ import (
 
 func mask(t testing.TB) []byte {
 	t.Helper()
-	b, err := os.ReadFile("testdata/mask/mask.wasm")
+	b, err := os.ReadFile("../../testdata/plugins/mask/mask.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func with(t testing.TB, change func(*manifest.Manifest)) []byte {
 // relayWith is with for the workflow of the tests.
 func relayWith(t testing.TB, change func(*manifest.Manifest)) []byte {
 	t.Helper()
-	code, err := os.ReadFile("testdata/relay/relay.wasm")
+	code, err := os.ReadFile("../../testdata/plugins/relay/relay.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

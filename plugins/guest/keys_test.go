@@ -15,7 +15,7 @@ import (
 
 func stamp(t testing.TB) *Package {
 	t.Helper()
-	b, err := os.ReadFile("testdata/stamp/stamp.wasm")
+	b, err := os.ReadFile("../../testdata/plugins/stamp/stamp.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func withTools(t *testing.T) *registryTools {
 	}
 	// A plugin with a golden case.
 	x.run(binary, "plugin", "new", "mask", "--lang", "c")
-	code, err := os.ReadFile("../../../plugins/guest/testdata/mask/mask.wasm")
+	code, err := os.ReadFile("../../../testdata/plugins/mask/mask.wasm")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(x.dir, "mask", "mask.wasm"), code, 0o600)
 	}

@@ -54,7 +54,7 @@ func TestVersions(t *testing.T) {
 
 func plugin(t *testing.T, name string) *guest.Package {
 	t.Helper()
-	code, err := os.ReadFile("../../guest/testdata/" + name + "/" + name + ".wasm")
+	code, err := os.ReadFile("../../../testdata/plugins/" + name + "/" + name + ".wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,14 +14,14 @@ check=
 [ $# -gt 0 ] || set -- c rust
 
 build_c() {
-	CPATH=$PWD/../../../sdk/c # where clang finds sluice.h, which authors have beside plugin.c
+	CPATH=$PWD/../../sdk/c # where clang finds sluice.h, which authors have beside plugin.c
 	export CPATH
-	go build -o "$dir/sluice" ../../../cmd/sluice
+	go build -o "$dir/sluice" ../../cmd/sluice
 	for p in keep mask moody stamp relay thread; do
 		cd "$p"
 		"$dir/sluice" plugin build . -q >/dev/null
 		if [ -n "$check" ]; then
-			sha256sum --quiet -c "$p.wasm.sha256" || { echo "plugins/guest/testdata/$p/$p.wasm is not what its source gives" >&2; exit 1; }
+			sha256sum --quiet -c "$p.wasm.sha256" || { echo "testdata/plugins/$p/$p.wasm is not what its source gives" >&2; exit 1; }
 		else
 			sha256sum "$p.wasm" | tee "$p.wasm.sha256"
 		fi
@@ -44,11 +44,11 @@ build_rust() {
 		echo "WARNING: prune.wasm is as it was: rustup target add $target" >&2
 		return
 	fi
-	mkdir -p "$root/plugins/guest/testdata" "$root/sdk/rust"
-	cp -r prune "$root/plugins/guest/testdata/"
-	cp -r ../../../sdk/rust/{Cargo.toml,src} "$root/sdk/rust/"
+	mkdir -p "$root/testdata/plugins" "$root/sdk/rust"
+	cp -r prune "$root/testdata/plugins/"
+	cp -r ../../sdk/rust/{Cargo.toml,src} "$root/sdk/rust/"
 	(
-		cd "$root/plugins/guest/testdata/prune"
+		cd "$root/testdata/plugins/prune"
 		rm -rf target
 		cargo fetch --quiet --locked # so that its sources are there to be remapped
 		flags="--remap-path-prefix=$root=."
@@ -56,7 +56,7 @@ build_rust() {
 		RUSTFLAGS=$flags CARGO_TARGET_DIR=$dir/target cargo build --quiet --locked --release --lib --target $target
 	)
 	if [ -n "$check" ]; then
-		cmp "$dir/target/$target/release/prune.wasm" prune/prune.wasm || { echo "plugins/guest/testdata/prune/prune.wasm is not what its source gives" >&2; exit 1; }
+		cmp "$dir/target/$target/release/prune.wasm" prune/prune.wasm || { echo "testdata/plugins/prune/prune.wasm is not what its source gives" >&2; exit 1; }
 		return
 	fi
 	cd prune
@@ -64,7 +64,7 @@ build_rust() {
 	chmod 644 prune.wasm
 	{
 		echo "# rustc $here"
-		sha256sum prune.wasm Cargo.toml Cargo.lock src/*.rs ../../../../sdk/rust/Cargo.toml ../../../../sdk/rust/src/*.rs
+		sha256sum prune.wasm Cargo.toml Cargo.lock src/*.rs ../../../sdk/rust/Cargo.toml ../../../sdk/rust/src/*.rs
 	} >prune.wasm.sha256
 	cat prune.wasm.sha256
 	cd ..
