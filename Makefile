@@ -40,7 +40,7 @@ help: ## list the targets
 
 .PHONY: run
 run: build ## build the binary and start everything on a bundled demo API
-	bin/sluice run --demo
+	bin/sluice run --demo $(RUNFLAGS)
 
 .PHONY: build
 build: ## build bin/sluice
