@@ -149,3 +149,18 @@ func showAnswers(record string) *Answers {
 		TokenBudget: a.Budget, JQ: a.JQ, Redact: a.Redact, Structured: a.Structured, KeepHidden: a.KeepHidden,
 	}
 }
+
+// record is the stored form of settings; "" for none.
+func (a *Answers) record(at string, of registry.AnswersOf) (string, error) {
+	if a == nil {
+		return "", nil
+	}
+	r := registry.Answers{
+		Profile: a.Profile, Format: a.Format, Fields: a.Fields, Rows: a.Rows, Where: a.Where, Limit: a.Limit, MaxString: a.MaxString,
+		Budget: a.TokenBudget, JQ: a.JQ, Redact: a.Redact, Structured: a.Structured, KeepHidden: a.KeepHidden,
+	}
+	if r == (registry.Answers{}) {
+		return "", nil
+	}
+	return store.JSON(&r), r.Validate(at, of)
+}

@@ -6,140 +6,16 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
-	"github.com/sluicegate/sluice/internal/tokens"
-	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/operation"
-	"github.com/sluicegate/sluice/registry"
 )
-
-// openConnectors is how many opened connectors are kept: what one operator works
-// on. The largest known one has 10 MB.
-const openConnectors = 16
-
-// generated is a connector's tools as generated, before any toolset edits them.
-type generated struct {
-	opened *connector.Connector
-	tools  []generatedTool
-	byOp   map[Operation]int
-	// base is the origin of the first server that is a whole address, elsewhere are
-	// those of operations that have other servers, with and without a credential;
-	// "" and none: nobody says.
-	base      string
-	elsewhere registry.Origins
-	keyed     registry.Origins // those of elsewhere whose operations want a credential
-}
-
-type generatedTool struct {
-	name, title, description string
-	method, path             string
-	annotations              plugin.Annotations
-	input, output            json.RawMessage
-	schemaTokens             int
-	secured                  bool // cannot be called without authentication
-	schemes                  []string
-}
-
-// generate lists the tools of an opened connector.
-func generate(c *connector.Connector) (*generated, error) {
-	g := &generated{opened: c, tools: make([]generatedTool, 0, c.Len()), byOp: make(map[Operation]int, c.Len())}
-	g.base = originOfServers(c.Servers())
-	for i := range c.Len() {
-		h, err := c.Tool(i) // compiles the plan too: a tool that cannot be called is not stored
-		if err != nil {
-			return nil, fmt.Errorf("reading tool %d of connector %s: %w", i, c.Name(), err)
-		}
-		security := c.Security()
-		if h.Security != nil {
-			security = h.Security
-		}
-		t := generatedTool{
-			name: h.Name, title: h.Title, description: h.Description, method: h.Method, path: h.Path,
-			annotations: plugin.Annotations{
-				ReadOnly: h.Annotations.ReadOnly, Destructive: h.Annotations.Destructive,
-				Idempotent: h.Annotations.Idempotent, OpenWorld: h.Annotations.OpenWorld,
-			},
-			input: h.InputSchema, output: h.OutputSchema, schemaTokens: tokens.Estimate(h.InputSchema), secured: len(security) > 0,
-		}
-		seen := map[string]bool{}
-		for _, alternative := range security {
-			t.secured = t.secured && len(alternative) > 0
-			for _, id := range alternative {
-				if !seen[id] {
-					seen[id] = true
-					t.schemes = append(t.schemes, id)
-				}
-			}
-		}
-		g.byOp[Operation{Method: t.method, Path: t.path}] = i
-		g.tools = append(g.tools, t)
-		if at := originOfServers(h.Servers); at != "" && at != g.base {
-			g.elsewhere = g.elsewhere.With(at)
-			if len(security) > 0 && c.HasSchemes() {
-				g.keyed = g.keyed.With(at)
-			}
-		}
-	}
-	return g, nil
-}
-
-// connectorCache keeps the connectors that were opened last. They are immutable
-// and named by their content.
-type connectorCache struct {
-	mu   sync.Mutex
-	list []cachedConnector // guarded by mu; the last used one is at the end
-}
-
-type cachedConnector struct {
-	digest string
-	conn   *generated
-}
-
-func (c *connectorCache) get(digest string) *generated {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i, e := range c.list {
-		if e.digest == digest {
-			c.list = append(append(c.list[:i:i], c.list[i+1:]...), e)
-			return e.conn
-		}
-	}
-	return nil
-}
-
-func (c *connectorCache) put(digest string, conn *generated) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.list) == openConnectors {
-		c.list = c.list[1:]
-	}
-	c.list = append(c.list, cachedConnector{digest, conn})
-}
-
-func (s *Server) openConnector(ctx context.Context, v *store.ConnectorVersion) (*generated, error) {
-	if g := s.opened.get(v.Digest); g != nil {
-		return g, nil
-	}
-	opened, err := s.o.Publisher.Open(ctx, v.Repository, registry.Digest(v.Manifest))
-	if err != nil {
-		return nil, fmt.Errorf("opening connector %s: %w", v.Connector, err)
-	}
-	g, err := generate(opened)
-	if err != nil {
-		return nil, err
-	}
-	s.opened.put(v.Digest, g)
-	return g, nil
-}
 
 // makeReport collects what the compiler found.
 func makeReport(c *publish.Connector, conn *generated, size int64, took time.Duration) *Report {
@@ -174,15 +50,6 @@ func makeReport(c *publish.Connector, conn *generated, size int64, took time.Dur
 		r.Warnings = append(r.Warnings, Diagnostic{w.Code, w.Severity, w.Line, w.Column, w.Pointer, w.Detail, w.Remedy})
 	}
 	return r
-}
-
-// serverURL is a server's address with its variables at their defaults.
-func serverURL(srv operation.Server) string {
-	u := srv.URL
-	for _, v := range srv.Variables {
-		u = strings.ReplaceAll(u, "{"+v.Name+"}", v.Default)
-	}
-	return u
 }
 
 // authMethod describes a security scheme and, where Sluice can apply it, the

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/access"
@@ -56,7 +54,7 @@ func (s *Server) draftOf(ctx context.Context, ws *store.Workspace, ts *store.Too
 		return nil, err
 	}
 	for _, p := range d.parts {
-		if p.conn, err = s.openConnector(ctx, p.version); err != nil {
+		if p.conn, err = s.opened.open(ctx, p.version); err != nil {
 			return nil, err
 		}
 	}
@@ -207,11 +205,6 @@ func (d *draft) tools(schemas bool) []Tool {
 	return out
 }
 
-// operationOf is what an edit is keyed by.
-func operationOf(e *store.ToolEdit) Operation {
-	return Operation{Connector: e.Connector, Method: e.Method, Path: e.Path}
-}
-
 func (p *part) appendTools(out []Tool, edits map[Operation]*store.ToolEdit, schemas bool) []Tool {
 	ofConnector := registry.Fixed(showFixed(p.row.Fixed))
 	for i := range p.conn.tools {
@@ -247,39 +240,6 @@ func (p *part) appendTools(out []Tool, edits map[Operation]*store.ToolEdit, sche
 		out = append(out, t)
 	}
 	return out
-}
-
-// globs is a list of names and patterns (path.Match); a leading ! leaves out.
-// With patterns that only leave out, everything else is in.
-type globs struct{ in, out []string }
-
-func parseGlobs(list []string, at string) (globs, error) {
-	var g globs
-	for i, p := range list {
-		pattern, not := strings.CutPrefix(p, "!")
-		if _, err := path.Match(pattern, ""); err != nil || pattern == "" || len(pattern) > 128 {
-			return g, problem.New(problem.InvalidArgument, "%.80q is not a name or glob", p).At("", 0, 0, at+"/"+strconv.Itoa(i)).
-				Fix("use names with * and ?, for example get_*")
-		}
-		if not {
-			g.out = append(g.out, pattern)
-		} else {
-			g.in = append(g.in, pattern)
-		}
-	}
-	return g, nil
-}
-
-func (g globs) match(name string) bool {
-	among := func(list []string) bool {
-		for _, p := range list {
-			if ok, err := path.Match(p, name); ok && err == nil {
-				return true
-			}
-		}
-		return false
-	}
-	return (len(g.in) == 0 || among(g.in)) && !among(g.out)
 }
 
 // enable makes exactly those of the tools enabled that g matches, by their present or

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -70,47 +68,3 @@ func patchFixed(record string, change map[string]json.RawMessage, at string, tak
 
 // pointerTokens escapes a token of a JSON pointer (RFC 6901 §3).
 var pointerTokens = strings.NewReplacer("~", "~0", "/", "~1")
-
-// takes reports whether a tool of the connector takes an argument.
-func (p *part) takes(name string) bool {
-	return slices.ContainsFunc(p.conn.tools, func(g generatedTool) bool { return g.takes(name) })
-}
-
-func (g *generatedTool) takes(name string) bool {
-	h := connector.Head{InputSchema: g.input}
-	return h.Takes(name)
-}
-
-// shown is the input schema of a tool without what is fixed.
-func (g *generatedTool) shown(fixed registry.Fixed) json.RawMessage {
-	h := connector.Head{InputSchema: g.input}
-	return h.Fix(fixed).InputSchema
-}
-
-// checkFixed tries the fixed values of a bundle on the tools that take them: the API
-// may have come to accept others.
-func (d *draft) checkFixed(t *registry.Toolset) error {
-	of := map[Operation]*registry.ToolEdit{}
-	for i := range t.Tools {
-		e := &t.Tools[i]
-		of[Operation{Connector: e.Connector, Method: e.Method, Path: e.Path}] = e
-	}
-	for i, p := range d.parts {
-		for n := range p.conn.tools {
-			g := &p.conn.tools[n]
-			e := of[Operation{Connector: p.row.Name, Method: g.method, Path: g.path}]
-			fixed := e.FixedOver(t.Connectors[i].Fixed)
-			if len(fixed) == 0 || e != nil && e.Disabled {
-				continue
-			}
-			tool, err := p.conn.opened.Tool(n)
-			if err != nil {
-				return err
-			}
-			if _, err := tool.Fix(fixed); err != nil {
-				return problem.As(err).InTool(g.name)
-			}
-		}
-	}
-	return nil
-}

@@ -332,21 +332,6 @@ func (t *DeclaredToolset) check() error {
 	return nil
 }
 
-// record is the stored form of settings; "" for none.
-func (a *Answers) record(at string, of registry.AnswersOf) (string, error) {
-	if a == nil {
-		return "", nil
-	}
-	r := registry.Answers{
-		Profile: a.Profile, Format: a.Format, Fields: a.Fields, Rows: a.Rows, Where: a.Where, Limit: a.Limit, MaxString: a.MaxString,
-		Budget: a.TokenBudget, JQ: a.JQ, Redact: a.Redact, Structured: a.Structured, KeepHidden: a.KeepHidden,
-	}
-	if r == (registry.Answers{}) {
-		return "", nil
-	}
-	return store.JSON(&r), r.Validate(at, of)
-}
-
 // planSecrets finds which secrets are missing and which are new.
 func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *importing) error {
 	x.planned.Missing, x.secrets = nil, false

@@ -148,7 +148,7 @@ func (s *Server) listenOnce(ctx context.Context, workspace, toolset, name string
 	if err := d.focus(name); err != nil {
 		return err
 	}
-	conn, err := s.openConnector(ctx, d.version)
+	conn, err := s.opened.open(ctx, d.version)
 	if err != nil {
 		return err
 	}

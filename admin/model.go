@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/access"
-	"github.com/sluicegate/sluice/admin/plugin"
 )
 
 // Toolset is a toolset as the API shows it. The CLI prints the same object.
@@ -114,12 +113,6 @@ type ConnectorRef struct {
 	Manifest   string `json:"manifest" doc:"Digest of the OCI manifest."`
 }
 
-// APIServer is a server of the specification.
-type APIServer struct {
-	URL         string `json:"url"`
-	Description string `json:"description,omitempty"`
-}
-
 // CachePolicy keeps answers of safe methods.
 type CachePolicy struct {
 	TTLSeconds int `json:"ttlSeconds" minimum:"1" maximum:"86400"`
@@ -159,53 +152,6 @@ type Suggest struct {
 	AuthorizationURL string   `json:"authorizationUrl,omitempty"`
 	TokenURL         string   `json:"tokenUrl,omitempty"`
 	Scopes           []string `json:"scopes,omitempty" doc:"Those that the specification lists; choose the ones that are needed."`
-}
-
-// Tool is one tool of a toolset, with the toolset's edits applied.
-type Tool struct {
-	Name         string             `json:"name"`
-	OriginalName string             `json:"originalName" doc:"As generated."`
-	Title        string             `json:"title,omitempty"`
-	Description  string             `json:"description"`
-	Enabled      bool               `json:"enabled"`
-	Operation    Operation          `json:"operation"`
-	Plugin       string             `json:"plugin,omitempty" doc:"The workflow that offers it; its operation is WORKFLOW /PLUGIN, and WORKFLOW /PLUGIN/2 where it is bound a second time."`
-	Annotations  plugin.Annotations `json:"annotations"`
-	Answers      *Answers           `json:"answers,omitempty" doc:"Its own settings of answers."`
-
-	Fixed        map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see; its own, not those of its connector."`
-	Tokens       int                        `json:"tokens" doc:"Estimated tokens of the definition that agents receive."`
-	InputSchema  json.RawMessage            `json:"inputSchema,omitempty" doc:"Only where one tool is read or schemas are asked for."`
-	OutputSchema json.RawMessage            `json:"outputSchema,omitempty"`
-}
-
-// Operation is the upstream operation of a tool; edits are kept by it.
-type Operation struct {
-	Connector string `json:"connector,omitempty" doc:"Name of the connector in the toolset. Absent: the first, or where there is no toolset."`
-	Method    string `json:"method"`
-	Path      string `json:"path"`
-}
-
-// Unsupported is an operation that is no tool.
-type Unsupported struct {
-	Method      string `json:"method"`
-	Path        string `json:"path"`
-	OperationID string `json:"operationId,omitempty"`
-	Pointer     string `json:"pointer"`
-	Line        int    `json:"line,omitempty"`
-	Code        string `json:"code"`
-	Reason      string `json:"reason"`
-}
-
-// Diagnostic is something the compiler repaired or left out.
-type Diagnostic struct {
-	Code     string `json:"code"`
-	Severity string `json:"severity"`
-	Line     int    `json:"line,omitempty"`
-	Column   int    `json:"column,omitempty"`
-	Pointer  string `json:"pointer,omitempty"`
-	Detail   string `json:"detail"`
-	Remedy   string `json:"remedy,omitempty"`
 }
 
 // TestRun is a recorded test of exactly one digest. It is never the answer

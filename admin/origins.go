@@ -10,7 +10,6 @@ import (
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -142,21 +141,6 @@ func callsOf(name, baseURL string, g *generated) calls {
 	return c
 }
 
-// originOfServers is the origin of the first server that is a whole address, its
-// variables filled in with their defaults, as the gateway chooses it; "": there is none.
-func originOfServers(servers []operation.Server) string {
-	for _, srv := range servers {
-		at := serverURL(srv)
-		if strings.ContainsAny(at, "{}") {
-			continue
-		}
-		if origin, err := registry.OriginOf(at); err == nil {
-			return origin
-		}
-	}
-	return ""
-}
-
 func (p *part) calls() calls {
 	c := callsOf(p.row.Name, p.row.BaseURL, p.conn)
 	for i := range p.creds {
@@ -182,7 +166,7 @@ func (s *Server) bundleCalls(ctx context.Context, repository string, bundle regi
 	out := make([]calls, len(t.Connectors))
 	for i := range t.Connectors {
 		ref := &t.Connectors[i]
-		conn, err := s.openConnector(ctx, &store.ConnectorVersion{Connector: ref.Name, Digest: string(ref.Digest), Manifest: string(ref.Manifest), Repository: ref.Repository})
+		conn, err := s.opened.open(ctx, &store.ConnectorVersion{Connector: ref.Name, Digest: string(ref.Digest), Manifest: string(ref.Manifest), Repository: ref.Repository})
 		if err != nil {
 			return nil, err
 		}

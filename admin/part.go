@@ -299,3 +299,79 @@ func (d *draft) drop() error {
 	}
 	return nil
 }
+
+// takes reports whether a tool of the connector takes an argument.
+func (p *part) takes(name string) bool {
+	return slices.ContainsFunc(p.conn.tools, func(g generatedTool) bool { return g.takes(name) })
+}
+
+// checkFixed tries the fixed values of a bundle on the tools that take them: the API
+// may have come to accept others.
+func (d *draft) checkFixed(t *registry.Toolset) error {
+	of := map[Operation]*registry.ToolEdit{}
+	for i := range t.Tools {
+		e := &t.Tools[i]
+		of[Operation{Connector: e.Connector, Method: e.Method, Path: e.Path}] = e
+	}
+	for i, p := range d.parts {
+		for n := range p.conn.tools {
+			g := &p.conn.tools[n]
+			e := of[Operation{Connector: p.row.Name, Method: g.method, Path: g.path}]
+			fixed := e.FixedOver(t.Connectors[i].Fixed)
+			if len(fixed) == 0 || e != nil && e.Disabled {
+				continue
+			}
+			tool, err := p.conn.opened.Tool(n)
+			if err != nil {
+				return err
+			}
+			if _, err := tool.Fix(fixed); err != nil {
+				return problem.As(err).InTool(g.name)
+			}
+		}
+	}
+	return nil
+}
+
+// follow moves what the draft keeps by operation: edits, the selection with its
+// examples, and bindings of plugins.
+func (d *draft) follow(m moves) error {
+	if len(m) == 0 {
+		return nil
+	}
+	for from, to := range m { // an edit that waited there gives way to the one in use
+		if slices.ContainsFunc(d.edits, func(e store.ToolEdit) bool { return operationOf(&e) == from }) {
+			d.edits = slices.DeleteFunc(d.edits, func(e store.ToolEdit) bool { return operationOf(&e) == to })
+		}
+	}
+	for i := range d.edits {
+		d.edits[i].Path = m.of(operationOf(&d.edits[i])).Path
+	}
+	c, err := choiceOf(d.ts)
+	if err != nil {
+		return err
+	}
+	for i := range c.Tools {
+		c.Tools[i].Operation = m.of(c.Tools[i].Operation)
+		if f := c.Tools[i].For; f != nil {
+			*f = m.of(*f)
+		}
+	}
+	for i := range c.Examples {
+		c.Examples[i].Operation = m.of(c.Examples[i].Operation)
+	}
+	c.keep(d.ts)
+	bound, err := bindingsOf(d.ts.Plugins)
+	if err != nil || len(bound) == 0 {
+		return err
+	}
+	for i := range bound {
+		b := &bound[i]
+		b.Path = m.of(Operation{b.Connector, b.Method, b.Path}).Path
+		for j := range b.Calls {
+			b.Calls[j].Operation = m.of(b.Calls[j].Operation)
+		}
+	}
+	d.ts.Plugins = store.JSON(bound)
+	return nil
+}

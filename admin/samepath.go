@@ -1,9 +1,6 @@
 package admin
 
 import (
-	"slices"
-
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/plugins/connector"
 )
 
@@ -42,47 +39,4 @@ func (m moves) of(op Operation) Operation {
 		return to
 	}
 	return op
-}
-
-// follow moves what the draft keeps by operation: edits, the selection with its
-// examples, and bindings of plugins.
-func (d *draft) follow(m moves) error {
-	if len(m) == 0 {
-		return nil
-	}
-	for from, to := range m { // an edit that waited there gives way to the one in use
-		if slices.ContainsFunc(d.edits, func(e store.ToolEdit) bool { return operationOf(&e) == from }) {
-			d.edits = slices.DeleteFunc(d.edits, func(e store.ToolEdit) bool { return operationOf(&e) == to })
-		}
-	}
-	for i := range d.edits {
-		d.edits[i].Path = m.of(operationOf(&d.edits[i])).Path
-	}
-	c, err := choiceOf(d.ts)
-	if err != nil {
-		return err
-	}
-	for i := range c.Tools {
-		c.Tools[i].Operation = m.of(c.Tools[i].Operation)
-		if f := c.Tools[i].For; f != nil {
-			*f = m.of(*f)
-		}
-	}
-	for i := range c.Examples {
-		c.Examples[i].Operation = m.of(c.Examples[i].Operation)
-	}
-	c.keep(d.ts)
-	bound, err := bindingsOf(d.ts.Plugins)
-	if err != nil || len(bound) == 0 {
-		return err
-	}
-	for i := range bound {
-		b := &bound[i]
-		b.Path = m.of(Operation{b.Connector, b.Method, b.Path}).Path
-		for j := range b.Calls {
-			b.Calls[j].Operation = m.of(b.Calls[j].Operation)
-		}
-	}
-	d.ts.Plugins = store.JSON(bound)
-	return nil
 }

@@ -165,7 +165,7 @@ type Server struct {
 	registry http.Handler
 	api      huma.API
 	hosts    map[string]bool
-	opened   connectorCache
+	opened   *openConnectors
 	indexes  indexCache
 	secrets  secretCache
 	users    secretCache // tokens of single callers, by holder
@@ -220,6 +220,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
 	}
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
+	s.opened = newConnectors(o.Publisher)
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.access = &access.Room{
 		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, GatewayURL: o.GatewayURL, Closed: o.Closed, PerUser: s.perUser, Ending: s.ending,

@@ -1,0 +1,70 @@
+package admin
+
+import (
+	"encoding/json"
+	"regexp"
+
+	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/store"
+)
+
+// Tool is one tool of a toolset, with the toolset's edits applied.
+type Tool struct {
+	Name         string             `json:"name"`
+	OriginalName string             `json:"originalName" doc:"As generated."`
+	Title        string             `json:"title,omitempty"`
+	Description  string             `json:"description"`
+	Enabled      bool               `json:"enabled"`
+	Operation    Operation          `json:"operation"`
+	Plugin       string             `json:"plugin,omitempty" doc:"The workflow that offers it; its operation is WORKFLOW /PLUGIN, and WORKFLOW /PLUGIN/2 where it is bound a second time."`
+	Annotations  plugin.Annotations `json:"annotations"`
+	Answers      *Answers           `json:"answers,omitempty" doc:"Its own settings of answers."`
+
+	Fixed        map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see; its own, not those of its connector."`
+	Tokens       int                        `json:"tokens" doc:"Estimated tokens of the definition that agents receive."`
+	InputSchema  json.RawMessage            `json:"inputSchema,omitempty" doc:"Only where one tool is read or schemas are asked for."`
+	OutputSchema json.RawMessage            `json:"outputSchema,omitempty"`
+}
+
+// Operation is the upstream operation of a tool; edits are kept by it.
+type Operation struct {
+	Connector string `json:"connector,omitempty" doc:"Name of the connector in the toolset. Absent: the first, or where there is no toolset."`
+	Method    string `json:"method"`
+	Path      string `json:"path"`
+}
+
+// Unsupported is an operation that is no tool.
+type Unsupported struct {
+	Method      string `json:"method"`
+	Path        string `json:"path"`
+	OperationID string `json:"operationId,omitempty"`
+	Pointer     string `json:"pointer"`
+	Line        int    `json:"line,omitempty"`
+	Code        string `json:"code"`
+	Reason      string `json:"reason"`
+}
+
+// Diagnostic is something the compiler repaired or left out.
+type Diagnostic struct {
+	Code     string `json:"code"`
+	Severity string `json:"severity"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Pointer  string `json:"pointer,omitempty"`
+	Detail   string `json:"detail"`
+	Remedy   string `json:"remedy,omitempty"`
+}
+
+// APIServer is a server of the specification.
+type APIServer struct {
+	URL         string `json:"url"`
+	Description string `json:"description,omitempty"`
+}
+
+// operationOf is what an edit is keyed by.
+func operationOf(e *store.ToolEdit) Operation {
+	return Operation{Connector: e.Connector, Method: e.Method, Path: e.Path}
+}
+
+// toolName is what every MCP client and model API accepts as a name.
+var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
