@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/toolset"
 )
 
 // TestAnnotations: what an operator says of what a tool does is shown, decides what is
@@ -17,9 +17,9 @@ func TestAnnotations(t *testing.T) {
 	path := "/v1/toolsets/" + ts.ID
 	patch := func(tool string, said map[string]any) plugin.Annotations {
 		t.Helper()
-		return want[admin.Tool](w, w.do("PATCH", path+"/tools/"+tool, map[string]any{"annotations": said}), 200).Annotations
+		return want[toolset.Tool](w, w.do("PATCH", path+"/tools/"+tool, map[string]any{"annotations": said}), 200).Annotations
 	}
-	generated := want[admin.Tool](w, w.do("GET", path+"/tools/list_pets", nil), 200).Annotations
+	generated := want[toolset.Tool](w, w.do("GET", path+"/tools/list_pets", nil), 200).Annotations
 	if !generated.ReadOnly || !generated.Idempotent {
 		t.Fatalf("generated %+v", generated)
 	}

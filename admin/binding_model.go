@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/toolset"
 )
 
 // PluginBinding binds a plugin to tools of a toolset.
@@ -11,12 +12,12 @@ type PluginBinding struct {
 	Plugin  string `json:"plugin" maxLength:"64" minLength:"1"`
 	Version string `json:"version,omitempty" maxLength:"80" doc:"Range: ^1.2.3, ~1.2.3, 1.2, 1.2.3 or *. Default: ^ of the newest version." example:"^1.0.0"`
 	// Of all tools; of a connector's; of one.
-	Connector string           `json:"connector,omitempty" maxLength:"64" doc:"Only tools of this connector."`
-	Tool      string           `json:"tool,omitempty" maxLength:"64" doc:"Only this tool; kept by its operation, so that it may be renamed."`
-	Operation *Operation       `json:"operation,omitempty" doc:"Instead of tool; it need not be in the present specification."`
-	Config    json.RawMessage  `json:"config,omitempty" doc:"Validated against the plugin's schema."`
-	OnError   string           `json:"onError,omitempty" enum:"pass,fail" doc:"pass: the answer goes on as the plugin got it; fail: the agent gets an error instead. Default: fail for a plugin that redacts (a filter, unless its manifest says otherwise), else pass."`
-	Unbind    *PluginUnbinding `json:"unbind,omitempty" doc:"When it is taken out of calls by itself."`
+	Connector string             `json:"connector,omitempty" maxLength:"64" doc:"Only tools of this connector."`
+	Tool      string             `json:"tool,omitempty" maxLength:"64" doc:"Only this tool; kept by its operation, so that it may be renamed."`
+	Operation *toolset.Operation `json:"operation,omitempty" doc:"Instead of tool; it need not be in the present specification."`
+	Config    json.RawMessage    `json:"config,omitempty" doc:"Validated against the plugin's schema."`
+	OnError   string             `json:"onError,omitempty" enum:"pass,fail" doc:"pass: the answer goes on as the plugin got it; fail: the agent gets an error instead. Default: fail for a plugin that redacts (a filter, unless its manifest says otherwise), else pass."`
+	Unbind    *PluginUnbinding   `json:"unbind,omitempty" doc:"When it is taken out of calls by itself."`
 	// Calls is of a workflow.
 	Calls map[string]string `json:"calls,omitempty" doc:"Of a workflow: the tool of the toolset that each name stands for that it calls. Default: the tool of that name."`
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -93,7 +94,7 @@ func (s *Server) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset)
 		if d.named(b.Connector) == nil && b.Connector != "" && len(d.parts) == 1 {
 			b.Connector = d.row.Name // a refresh had renamed it
 		}
-		if b.Path != "" && !d.has(Operation{b.Connector, b.Method, b.Path}) || b.Connector != "" && d.named(b.Connector) == nil || !d.callable(b) {
+		if b.Path != "" && !d.has(toolset.Operation{Connector: b.Connector, Method: b.Method, Path: b.Path}) || b.Connector != "" && d.named(b.Connector) == nil || !d.callable(b) {
 			continue
 		}
 		row, err := ws.PluginVersion(ctx, b.Plugin, b.Pinned)
@@ -252,7 +253,7 @@ func (d *draft) noTool(name, at string) error {
 }
 
 // operationOf finds a tool by its present or original name.
-func (d *draft) operationOf(name string) *Operation {
+func (d *draft) operationOf(name string) *toolset.Operation {
 	for _, t := range d.tools(false) {
 		if t.Name == name || t.OriginalName == name {
 			return &t.Operation
@@ -321,12 +322,12 @@ func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *dra
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[Operation]string)
+	names := make(map[toolset.Operation]string)
 	offered, err := s.served(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
-	shown := make(map[Operation]*Tool)
+	shown := make(map[toolset.Operation]*toolset.Tool)
 	for i := range offered {
 		names[offered[i].Operation], shown[offered[i].Operation] = offered[i].Name, &offered[i]
 	}
@@ -354,7 +355,7 @@ func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *dra
 	return out, nil
 }
 
-func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names map[Operation]string) (*BoundPlugin, error) {
+func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names map[toolset.Operation]string) (*BoundPlugin, error) {
 	shown := &BoundPlugin{
 		PluginBinding: PluginBinding{Plugin: b.Plugin, Version: b.Range, OnError: b.OnError}, Kind: b.Kind, Pinned: b.Pinned, Digest: b.Digest, Status: "ok",
 	}
@@ -363,7 +364,7 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names
 	}
 	shown.Config = b.Config
 	if shown.Connector = b.Connector; b.Path != "" {
-		shown.Operation = &Operation{b.Connector, b.Method, b.Path}
+		shown.Operation = &toolset.Operation{Connector: b.Connector, Method: b.Method, Path: b.Path}
 		if shown.Tool = names[*shown.Operation]; shown.Tool == "" {
 			shown.Status = "waiting"
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/registry"
@@ -138,7 +139,7 @@ func (c *change) read(ctx context.Context) (context.Context, error) {
 	if err := c.in.check(); err != nil {
 		return nil, err
 	}
-	if _, err := parseGlobs(c.in.Tools, "/tools"); err != nil {
+	if _, err := toolset.ParseGlobs(c.in.Tools, "/tools"); err != nil {
 		return nil, err
 	}
 	ctx, err := c.s.ofNamed(ctx, c.ws, c.in, c.again)
@@ -265,8 +266,8 @@ func (c *change) find() error {
 func (c *change) settings() error {
 	d, in := c.d, c.in
 	d.row.SourceTitle = c.source.title
-	put(&d.row.BaseURL, given(in.BaseURL))
-	put(&d.row.UpstreamPolicy, given(in.Policy))
+	toolset.Put(&d.row.BaseURL, given(in.BaseURL))
+	toolset.Put(&d.row.UpstreamPolicy, given(in.Policy))
 	if in.Stateless {
 		d.row.Stateless = true
 		if err := checkStateless(&d.row, "/stateless"); err != nil {
@@ -278,13 +279,13 @@ func (c *change) settings() error {
 			return nil
 		}
 		var err error
-		d.row.Answers, err = patchAnswers(d.row.Answers, &PatchAnswers{Profile: &in.Profile}, "", registry.OfConnector, nil)
+		d.row.Answers, err = toolset.ChangeAnswers(d.row.Answers, &toolset.PatchAnswers{Profile: &in.Profile}, "", registry.OfConnector, nil)
 		return err
 	}
-	put(&d.ts.Name, given(in.Name))
-	put(&d.ts.Description, given(in.Description))
-	put(&d.ts.Instructions, given(in.Instructions))
-	put(&d.ts.Profile, given(in.Profile))
+	toolset.Put(&d.ts.Name, given(in.Name))
+	toolset.Put(&d.ts.Description, given(in.Description))
+	toolset.Put(&d.ts.Instructions, given(in.Instructions))
+	toolset.Put(&d.ts.Profile, given(in.Profile))
 	if in.Cache != nil {
 		d.ts.CacheSeconds = int64(in.Cache.TTLSeconds)
 	}
@@ -298,12 +299,12 @@ func (c *change) compare(ctx context.Context) error {
 	c.d.bind(c.compiled)
 	c.diff = nil
 	if c.was.version != nil {
-		moved := movesOf(c.d.row.Name, c.was.conn, c.d.conn)
+		moved := toolset.MovesOf(c.d.row.Name, c.was.conn, c.d.conn)
 		if err := c.d.follow(moved); err != nil {
 			return err
 		}
 		for i := range before {
-			before[i].Operation = moved.of(before[i].Operation)
+			before[i].Operation = moved.Of(before[i].Operation)
 		}
 		var err error
 		if c.diff, err = c.d.changesSince(&c.was, moved); err != nil {
@@ -381,7 +382,7 @@ func (c *change) decide() (decision, error) {
 func (c *change) write(ctx context.Context, action string) error {
 	s, d, in := c.s, c.d, c.in
 	if len(in.Tools) > 0 {
-		selection, err := parseGlobs(in.Tools, "/tools")
+		selection, err := toolset.ParseGlobs(in.Tools, "/tools")
 		if err != nil {
 			return err
 		}
@@ -451,7 +452,7 @@ func (c *change) records(ctx context.Context, tx *store.Tx, action string) error
 	rec := request.Audit(ctx, action, d.ts.ID)
 	rec.Digest = d.ts.DraftDigest
 	rec.After = store.JSON(map[string]any{
-		"slug": d.ts.Slug, "name": d.ts.Name, "source": d.row.SourceURL, "connector": d.row.ConnectorDigest, "tools": len(d.conn.tools),
+		"slug": d.ts.Slug, "name": d.ts.Name, "source": d.row.SourceURL, "connector": d.row.ConnectorDigest, "tools": len(d.conn.Tools),
 		"authentication": c.s.auditAuth(d.creds),
 	})
 	if err := tx.Audit(ctx, rec); err != nil {
@@ -533,7 +534,7 @@ func (c *change) finishAdd(ctx context.Context, v verdict) (*request.Done, error
 		return nil, err
 	}
 	out := AddedConnector{
-		Created: v == add, Tools: slices.Concat([]Tool{}, c.d.toolsOf(c.d.row.Name)), Renamed: slices.Concat([]KeptName{}, c.renamed), Test: test, Granted: c.granted, Changes: c.diff,
+		Created: v == add, Tools: slices.Concat([]toolset.Tool{}, c.d.toolsOf(c.d.row.Name)), Renamed: slices.Concat([]KeptName{}, c.renamed), Test: test, Granted: c.granted, Changes: c.diff,
 	}
 	if out.Toolset, err = c.s.show(ctx, c.ws, c.d); err != nil {
 		return nil, err

@@ -13,30 +13,31 @@ import (
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
 // makeReport collects what the compiler found.
-func makeReport(c *publish.Connector, conn *generated, size int64, took time.Duration) *Report {
+func makeReport(c *publish.Connector, conn *toolset.Generated, size int64, took time.Duration) *Report {
 	res := c.Spec
 	r := &Report{
 		Title: res.API.Title, Version: res.API.Version, Description: res.API.Description, Format: res.Format, SpecVersion: res.SpecVersion,
 		SpecDigest: res.Digest, SizeBytes: size, Operations: res.Operations, ToolCount: res.Tools,
-		Servers: []APIServer{}, Methods: []AuthMethod{}, Unsupported: []Unsupported{}, Warnings: []Diagnostic{},
-		DurationMilli: took.Milliseconds(), AuthRequired: len(conn.tools) > 0,
+		Servers: []toolset.APIServer{}, Methods: []AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
+		DurationMilli: took.Milliseconds(), AuthRequired: len(conn.Tools) > 0,
 	}
 	for _, srv := range res.API.Servers {
-		resolved := serverURL(srv)
-		r.Servers = append(r.Servers, APIServer{URL: resolved, Description: srv.Description})
+		resolved := toolset.ServerURL(srv)
+		r.Servers = append(r.Servers, toolset.APIServer{URL: resolved, Description: srv.Description})
 		if r.BaseURL == "" && checkBaseURL(resolved, "") == nil {
 			r.BaseURL = resolved
 		}
 	}
 	uses := map[string]int{}
-	for i := range conn.tools {
-		r.AuthRequired = r.AuthRequired && conn.tools[i].secured
-		for _, id := range conn.tools[i].schemes {
+	for i := range conn.Tools {
+		r.AuthRequired = r.AuthRequired && conn.Tools[i].Secured
+		for _, id := range conn.Tools[i].Schemes {
 			uses[id]++
 		}
 	}
@@ -44,10 +45,12 @@ func makeReport(c *publish.Connector, conn *generated, size int64, took time.Dur
 		r.Methods = append(r.Methods, authMethod(&res.API.Schemes[i], uses))
 	}
 	for _, u := range res.Unsupported {
-		r.Unsupported = append(r.Unsupported, Unsupported{u.Method, u.Path, u.OperationID, u.Pointer, u.Line, u.Code, u.Reason})
+		r.Unsupported = append(r.Unsupported, toolset.Unsupported(u))
 	}
 	for _, w := range res.Warnings {
-		r.Warnings = append(r.Warnings, Diagnostic{w.Code, w.Severity, w.Line, w.Column, w.Pointer, w.Detail, w.Remedy})
+		r.Warnings = append(r.Warnings, toolset.Diagnostic{
+			Code: w.Code, Severity: w.Severity, Line: w.Line, Column: w.Column, Pointer: w.Pointer, Detail: w.Detail, Remedy: w.Remedy,
+		})
 	}
 	return r
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/openapi"
 )
@@ -20,7 +21,7 @@ const compileTimeout = 2 * time.Minute
 type compiled struct {
 	source *source
 	pushed *publish.Connector
-	conn   *generated
+	conn   *toolset.Generated
 	report *Report
 }
 
@@ -41,7 +42,7 @@ func (s *Server) compile(ctx context.Context, workspace string, src *source, pha
 	if err != nil {
 		return nil, err
 	}
-	conn, err := generate(c.Opened)
+	conn, err := toolset.Generate(c.Opened)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -20,12 +21,12 @@ import (
 // DeclaredConnector is one of the connectors of a toolset that has several, or one
 // with settings of its own.
 type DeclaredConnector struct {
-	Name           string         `json:"name" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"In the toolset; operations name it."`
-	Source         DeclaredSource `json:"source"`
-	BaseURL        string         `json:"baseUrl,omitempty" maxLength:"2048"`
-	UpstreamPolicy string         `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow"`
-	Stateless      bool           `json:"stateless,omitempty" doc:"The MCP server keeps nothing of a caller between calls: all callers share one session."`
-	Answers        *Answers       `json:"answers,omitempty" doc:"Of its tools. Absent: the toolset's."`
+	Name           string           `json:"name" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"In the toolset; operations name it."`
+	Source         DeclaredSource   `json:"source"`
+	BaseURL        string           `json:"baseUrl,omitempty" maxLength:"2048"`
+	UpstreamPolicy string           `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow"`
+	Stateless      bool             `json:"stateless,omitempty" doc:"The MCP server keeps nothing of a caller between calls: all callers share one session."`
+	Answers        *toolset.Answers `json:"answers,omitempty" doc:"Of its tools. Absent: the toolset's."`
 
 	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments of its tools that the model does not see."`
 
@@ -76,10 +77,10 @@ func (t *DeclaredToolset) checkConnectors() error {
 		if err := c.Source.check(at + "/source"); err != nil {
 			return err
 		}
-		if _, err := c.Answers.record(at+"/answers", registry.OfConnector); err != nil {
+		if _, err := c.Answers.Record(at+"/answers", registry.OfConnector); err != nil {
 			return err
 		}
-		if _, err := recordFixed(c.Fixed, at+"/fixed"); err != nil {
+		if _, err := toolset.RecordFixed(c.Fixed, at+"/fixed"); err != nil {
 			return err
 		}
 	}
@@ -118,7 +119,7 @@ func (in DeclaredSource) same(other DeclaredSource) bool {
 }
 
 // checkOperation refuses an operation of a connector that the document does not have.
-func (t *DeclaredToolset) checkOperation(op *Operation, at string) error {
+func (t *DeclaredToolset) checkOperation(op *toolset.Operation, at string) error {
 	if op == nil {
 		return nil
 	}
@@ -181,7 +182,7 @@ func (t *DeclaredToolset) normal() DeclaredToolset {
 	if len(t.Connectors) == 0 {
 		return out
 	}
-	of := func(op Operation) Operation {
+	of := func(op toolset.Operation) toolset.Operation {
 		if op.Method != manifest.MethodWorkflow {
 			op.Connector = cmp.Or(op.Connector, t.Connectors[0].Name)
 		}
@@ -190,7 +191,7 @@ func (t *DeclaredToolset) normal() DeclaredToolset {
 	if c := t.Connectors[0]; len(t.Connectors) == 1 && c.Answers == nil && c.Fixed == nil {
 		out.Connectors, out.Source, out.BaseURL, out.UpstreamPolicy, out.Authentication = nil, &c.Source, c.BaseURL, c.UpstreamPolicy, c.Authentication
 		out.Stateless = c.Stateless
-		of = Operation.alone
+		of = alone
 	}
 	out.Tools = slices.Clone(t.Tools)
 	for i := range out.Tools {
@@ -227,9 +228,11 @@ func (t *DeclaredToolset) normal() DeclaredToolset {
 
 // alone is an operation of a toolset that has one connector, whose name is nobody's
 // concern.
-func (op Operation) alone() Operation { return Operation{Method: op.Method, Path: op.Path} }
+func alone(op toolset.Operation) toolset.Operation {
+	return toolset.Operation{Method: op.Method, Path: op.Path}
+}
 
-func mapOperation(op *Operation, of func(Operation) Operation) *Operation {
+func mapOperation(op *toolset.Operation, of func(toolset.Operation) toolset.Operation) *toolset.Operation {
 	if op == nil {
 		return nil
 	}
@@ -260,11 +263,11 @@ func (d *draft) partOf(t *DeclaredToolset, i int, have []DeclaredSource) *part {
 // that it has for them; "" is the first.
 type declaredNames map[string]string
 
-func (n declaredNames) operation(op Operation) Operation {
+func (n declaredNames) operation(op toolset.Operation) toolset.Operation {
 	if op.Method == manifest.MethodWorkflow { // the tool of a workflow belongs to no connector
 		return op
 	}
-	return Operation{Connector: n[op.Connector], Method: op.Method, Path: op.Path}
+	return toolset.Operation{Connector: n[op.Connector], Method: op.Method, Path: op.Path}
 }
 
 // misses reports whether the secret of an item of connector i is neither given nor

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -50,7 +51,7 @@ func TestDeclaredAuthIsWhole(t *testing.T) {
 
 // Every field of a binding is declared.
 func TestDeclaredPluginIsWhole(t *testing.T) {
-	op := Operation{Connector: "c", Method: "GET", Path: "/p"}
+	op := toolset.Operation{Connector: "c", Method: "GET", Path: "/p"}
 	b := boundRecord{
 		Plugin: "p", Range: "1", Pinned: "1.0.0", Digest: "d", Kind: "filter", Connector: op.Connector, Method: op.Method, Path: op.Path,
 		Config: json.RawMessage(`{"a":1}`), OnError: "fail", Unbind: &registry.UnbindLimits{ErrorPercent: 1, MeanMilliseconds: 2}, Calls: []boundCall{{"call", op}},
@@ -62,7 +63,7 @@ func TestDeclaredPluginIsWhole(t *testing.T) {
 	}
 	want := DeclaredPlugin{
 		Plugin: "p", Range: "1", Version: "1.0.0", Digest: "d", Operation: &op, OnError: "fail", Unbind: &PluginUnbinding{ErrorPercent: 1, MeanMs: 2},
-		Config: b.Config, Calls: map[string]Operation{"call": op},
+		Config: b.Config, Calls: map[string]toolset.Operation{"call": op},
 	}
 	if got := declarePlugin(&b); !reflect.DeepEqual(got, want) {
 		t.Errorf("declared %+v, want %+v", got, want)

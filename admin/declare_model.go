@@ -3,6 +3,8 @@ package admin
 import (
 	"encoding/json"
 
+	"github.com/sluicegate/sluice/admin/toolset"
+
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/registry"
@@ -32,7 +34,7 @@ type DeclaredToolset struct {
 	CacheSeconds   int64                  `json:"cacheSeconds,omitempty" minimum:"0" maximum:"86400"`
 	UpstreamPolicy string                 `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow"`
 	Stateless      bool                   `json:"stateless,omitempty" doc:"The MCP server keeps nothing of a caller between calls: all callers share one session."`
-	Answers        *Answers               `json:"answers,omitempty"`
+	Answers        *toolset.Answers       `json:"answers,omitempty"`
 	Selection      *DeclaredSelection     `json:"selection,omitempty"`
 	Tools          []DeclaredTool         `json:"tools,omitempty" maxItems:"20000" doc:"Edits of tools, by path and method."`
 	Plugins        []DeclaredPlugin       `json:"plugins,omitempty" maxItems:"64" doc:"In the order they run."`
@@ -68,27 +70,27 @@ type DeclaredSelection struct {
 
 // DeclaredExamples are requests that a tool answers.
 type DeclaredExamples struct {
-	Operation Operation `json:"operation"`
-	Operator  []string  `json:"operator" maxItems:"100"`
+	Operation toolset.Operation `json:"operation"`
+	Operator  []string          `json:"operator" maxItems:"100"`
 }
 
 // DeclaredChoice is a tool that was chosen for a use case.
 type DeclaredChoice struct {
-	Operation
-	Score  float32    `json:"score,omitempty"`
-	Clause string     `json:"clause,omitempty" doc:"Part of the use case it serves."`
-	For    *Operation `json:"for,omitempty" doc:"Tool that needs what this one gives."`
-	Gives  string     `json:"gives,omitempty" doc:"Parameter of that tool."`
+	toolset.Operation
+	Score  float32            `json:"score,omitempty"`
+	Clause string             `json:"clause,omitempty" doc:"Part of the use case it serves."`
+	For    *toolset.Operation `json:"for,omitempty" doc:"Tool that needs what this one gives."`
+	Gives  string             `json:"gives,omitempty" doc:"Parameter of that tool."`
 }
 
 // DeclaredTool edits one tool. Absent: as generated.
 type DeclaredTool struct {
-	Operation
-	Name        *string  `json:"name,omitempty" maxLength:"64"`
-	Title       *string  `json:"title,omitempty" maxLength:"200"`
-	Description *string  `json:"description,omitempty" maxLength:"16384"`
-	Disabled    bool     `json:"disabled,omitempty"`
-	Answers     *Answers `json:"answers,omitempty"`
+	toolset.Operation
+	Name        *string          `json:"name,omitempty" maxLength:"64"`
+	Title       *string          `json:"title,omitempty" maxLength:"200"`
+	Description *string          `json:"description,omitempty" maxLength:"16384"`
+	Disabled    bool             `json:"disabled,omitempty"`
+	Answers     *toolset.Answers `json:"answers,omitempty"`
 
 	Annotations *registry.AnnotationEdit `json:"annotations,omitempty" doc:"What the tool does, instead of what was generated."`
 
@@ -98,17 +100,17 @@ type DeclaredTool struct {
 // DeclaredPlugin binds one version of a plugin, which must have been published in the
 // workspace.
 type DeclaredPlugin struct {
-	Plugin    string           `json:"plugin" minLength:"1" maxLength:"63"`
-	Range     string           `json:"range" minLength:"1" maxLength:"64" doc:"Versions it may move to."`
-	Version   string           `json:"version" minLength:"1" maxLength:"64"`
-	Digest    string           `json:"digest" maxLength:"80" doc:"Of its module."`
-	Connector string           `json:"connector,omitempty" maxLength:"63" doc:"Every tool of this connector. Absent: of all."`
-	Operation *Operation       `json:"operation,omitempty" doc:"Absent: every tool."`
-	OnError   string           `json:"onError,omitempty" maxLength:"16"`
-	Unbind    *PluginUnbinding `json:"unbind,omitempty"`
-	Config    json.RawMessage  `json:"config,omitempty"`
+	Plugin    string             `json:"plugin" minLength:"1" maxLength:"63"`
+	Range     string             `json:"range" minLength:"1" maxLength:"64" doc:"Versions it may move to."`
+	Version   string             `json:"version" minLength:"1" maxLength:"64"`
+	Digest    string             `json:"digest" maxLength:"80" doc:"Of its module."`
+	Connector string             `json:"connector,omitempty" maxLength:"63" doc:"Every tool of this connector. Absent: of all."`
+	Operation *toolset.Operation `json:"operation,omitempty" doc:"Absent: every tool."`
+	OnError   string             `json:"onError,omitempty" maxLength:"16"`
+	Unbind    *PluginUnbinding   `json:"unbind,omitempty"`
+	Config    json.RawMessage    `json:"config,omitempty"`
 	// Calls is of a workflow.
-	Calls map[string]Operation `json:"calls,omitempty" doc:"Of a workflow: the operation that each name stands for that it calls. Default: the tool of that name."`
+	Calls map[string]toolset.Operation `json:"calls,omitempty" doc:"Of a workflow: the operation that each name stands for that it calls. Default: the tool of that name."`
 }
 
 // DeclaredAuth is one credential. Its secret is sealed, given (by a client that opened

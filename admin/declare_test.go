@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/guest"
 )
 
@@ -27,9 +28,9 @@ func furnished(w *world) {
 	pets := w.create("Pets", "pets.yaml")
 	at := "/v1/toolsets/" + pets.ID
 	w.putAuth(pets.ID, map[string]any{"authType": "header", "headerName": "X-Key", "headerPrefix": "Key ", "apiKey": "k-1234567890"})
-	tools := want[admin.List[admin.Tool]](w, w.do("GET", at+"/tools", nil), 200).Items
+	tools := want[admin.List[toolset.Tool]](w, w.do("GET", at+"/tools", nil), 200).Items
 	w.renameTool(pets.ID, tools[0].Name, "first_tool")
-	want[admin.Tool](w, w.do("PATCH", at+"/tools/"+tools[1].Name, map[string]any{"enabled": false, "description": "Löst \"nichts\" aus <b>\u2028"}), 200)
+	want[toolset.Tool](w, w.do("PATCH", at+"/tools/"+tools[1].Name, map[string]any{"enabled": false, "description": "Löst \"nichts\" aus <b>\u2028"}), 200)
 	get := w.do("GET", at, nil)
 	patch := map[string]any{
 		"description": "About pets", "instructions": "Be kind.", "profile": "concise", "cache": map[string]any{"ttlSeconds": 60},
@@ -366,8 +367,8 @@ func TestRoundTripOfSeveral(t *testing.T) {
 	want[admin.Authentication](one, one.do("PUT", at+"/connectors/notes/authentication", map[string]any{
 		"authType": "oauth2", "grant": "authorization_code", "resource": "https://mcp.example.com/mcp", "perUser": true,
 	}), http.StatusOK)
-	want[admin.Tool](one, one.do("PATCH", at+"/tools/pets_eu_list_pets", map[string]any{"description": "Pets of Europe."}), http.StatusOK)
-	want[admin.Tool](one, one.do("PATCH", at+"/tools/find", map[string]any{"name": "look"}), http.StatusOK)
+	want[toolset.Tool](one, one.do("PATCH", at+"/tools/pets_eu_list_pets", map[string]any{"description": "Pets of Europe."}), http.StatusOK)
+	want[toolset.Tool](one, one.do("PATCH", at+"/tools/find", map[string]any{"name": "look"}), http.StatusOK)
 	bound := want[admin.ToolsetPlugins](one, one.bind(ts.ID,
 		map[string]any{"plugin": "mask", "tool": "pets_eu_get_pet", "config": map[string]any{"mask": "x"}},
 		map[string]any{"plugin": "mask", "connector": "notes"},

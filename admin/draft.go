@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -26,7 +27,7 @@ type draft struct {
 	edits   []store.ToolEdit  // of tools of every connector
 	bundle  *registry.Toolset // set by pushDraft
 	plugins []*guest.Package  // set by pushDraft: those that the bundle binds
-	before  []Tool            // set by updateTools: the tools as they were
+	before  []toolset.Tool    // set by updateTools: the tools as they were
 }
 
 // loadMatching is load for a change: it fails with [problem.Precondition] when the
@@ -54,7 +55,7 @@ func (s *Server) draftOf(ctx context.Context, ws *store.Workspace, ts *store.Too
 		return nil, err
 	}
 	for _, p := range d.parts {
-		if p.conn, err = s.opened.open(ctx, p.version); err != nil {
+		if p.conn, err = s.opened.Open(ctx, p.version); err != nil {
 			return nil, err
 		}
 	}
@@ -100,22 +101,22 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 		t.Cache = &registry.CachePolicy{TTLSeconds: int(d.ts.CacheSeconds)}
 	}
 	var err error
-	if t.Answers, err = answersOf(d.ts.Answers); err != nil {
+	if t.Answers, err = toolset.AnswersOf(d.ts.Answers); err != nil {
 		return err
 	}
 	for i := range d.edits {
 		// An edit of an operation that the present version does not have waits in
 		// the records for a version that has it again.
-		if e := &d.edits[i]; d.has(operationOf(e)) {
-			answers, err := answersOf(e.Answers)
+		if e := &d.edits[i]; d.has(toolset.OperationOf(e)) {
+			answers, err := toolset.AnswersOf(e.Answers)
 			if err != nil {
 				return err
 			}
-			said, err := annotationsOf(e.Annotations)
+			said, err := toolset.AnnotationsOf(e.Annotations)
 			if err != nil {
 				return err
 			}
-			fixed, err := fixedOf(e.Fixed)
+			fixed, err := toolset.FixedOf(e.Fixed)
 			if err != nil {
 				return err
 			}
@@ -189,33 +190,33 @@ func (d *draft) checkNames() error {
 
 // tools lists the tools of a draft in the order of its connectors and their
 // specifications, with edits applied.
-func (d *draft) tools(schemas bool) []Tool {
-	edits := make(map[Operation]*store.ToolEdit, len(d.edits))
+func (d *draft) tools(schemas bool) []toolset.Tool {
+	edits := make(map[toolset.Operation]*store.ToolEdit, len(d.edits))
 	for i := range d.edits {
-		edits[operationOf(&d.edits[i])] = &d.edits[i]
+		edits[toolset.OperationOf(&d.edits[i])] = &d.edits[i]
 	}
 	n := 0
 	for _, p := range d.parts {
-		n += len(p.conn.tools)
+		n += len(p.conn.Tools)
 	}
-	out := make([]Tool, 0, n)
+	out := make([]toolset.Tool, 0, n)
 	for _, p := range d.parts {
 		out = p.appendTools(out, edits, schemas)
 	}
 	return out
 }
 
-func (p *part) appendTools(out []Tool, edits map[Operation]*store.ToolEdit, schemas bool) []Tool {
-	ofConnector := registry.Fixed(showFixed(p.row.Fixed))
-	for i := range p.conn.tools {
-		g := &p.conn.tools[i]
-		t := Tool{
-			Name: g.name, OriginalName: g.name, Title: g.title, Description: g.description, Enabled: true,
-			Operation: Operation{Connector: p.row.Name, Method: g.method, Path: g.path}, Annotations: g.annotations,
+func (p *part) appendTools(out []toolset.Tool, edits map[toolset.Operation]*store.ToolEdit, schemas bool) []toolset.Tool {
+	ofConnector := registry.Fixed(toolset.ShowFixed(p.row.Fixed))
+	for i := range p.conn.Tools {
+		g := &p.conn.Tools[i]
+		t := toolset.Tool{
+			Name: g.Name, OriginalName: g.Name, Title: g.Title, Description: g.Description, Enabled: true,
+			Operation: toolset.Operation{Connector: p.row.Name, Method: g.Method, Path: g.Path}, Annotations: g.Annotations,
 		}
 		fixed := ofConnector
 		if e := edits[t.Operation]; e != nil {
-			t.Fixed = showFixed(e.Fixed)
+			t.Fixed = toolset.ShowFixed(e.Fixed)
 			fixed = (&registry.ToolEdit{Fixed: t.Fixed}).FixedOver(ofConnector)
 			for _, f := range []struct {
 				to   *string
@@ -225,17 +226,17 @@ func (p *part) appendTools(out []Tool, edits map[Operation]*store.ToolEdit, sche
 					*f.to = *f.from
 				}
 			}
-			t.Enabled, t.Answers = !e.Disabled, showAnswers(e.Answers)
-			t.Annotations = annotated(t.Annotations, e.Annotations)
+			t.Enabled, t.Answers = !e.Disabled, toolset.ShowAnswers(e.Answers)
+			t.Annotations = toolset.Annotated(t.Annotations, e.Annotations)
 		}
-		input, schemaTokens := g.input, g.schemaTokens
+		input, schemaTokens := g.Input, g.SchemaTokens
 		if len(fixed) > 0 {
-			input = g.shown(fixed)
+			input = g.Shown(fixed)
 			schemaTokens = tokens.Estimate(input)
 		}
 		t.Tokens = schemaTokens + tokens.Estimate([]byte(t.Name)) + tokens.Estimate([]byte(t.Title)) + tokens.Estimate([]byte(t.Description))
 		if schemas {
-			t.InputSchema, t.OutputSchema = input, g.output
+			t.InputSchema, t.OutputSchema = input, g.Output
 		}
 		out = append(out, t)
 	}
@@ -244,20 +245,20 @@ func (p *part) appendTools(out []Tool, edits map[Operation]*store.ToolEdit, sche
 
 // enable makes exactly those of the tools enabled that g matches, by their present or
 // original name. It fails when that is none, or when a name or glob matches nothing.
-func (d *draft) enable(g globs, tools []Tool) error {
+func (d *draft) enable(g toolset.Globs, tools []toolset.Tool) error {
 	enabled := 0
 	for _, t := range tools {
-		on := g.match(t.Name) || t.Name != t.OriginalName && g.match(t.OriginalName)
+		on := g.Match(t.Name) || t.Name != t.OriginalName && g.Match(t.OriginalName)
 		if on {
 			enabled++
 		}
 		d.edit(t.Operation, func(e *store.ToolEdit) { e.Disabled = !on })
 	}
-	for _, p := range g.in {
-		one := globs{in: []string{p}}
+	for _, p := range g.In {
+		one := toolset.Globs{In: []string{p}}
 		found := false
 		for _, t := range tools {
-			found = found || one.match(t.Name) || one.match(t.OriginalName)
+			found = found || one.Match(t.Name) || one.Match(t.OriginalName)
 		}
 		if !found {
 			return problem.New(problem.InvalidArgument, "no tool is named or matches %.80q", p).Fix("list the tools first; there are %d", len(tools))
@@ -270,9 +271,9 @@ func (d *draft) enable(g globs, tools []Tool) error {
 }
 
 // edit changes the edit of an operation; an edit that changes nothing is removed.
-func (d *draft) edit(op Operation, change func(*store.ToolEdit)) {
+func (d *draft) edit(op toolset.Operation, change func(*store.ToolEdit)) {
 	for i := range d.edits {
-		if e := &d.edits[i]; operationOf(e) == op {
+		if e := &d.edits[i]; toolset.OperationOf(e) == op {
 			change(e)
 			if idle(e) {
 				d.edits = append(d.edits[:i], d.edits[i+1:]...)
@@ -312,7 +313,7 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 	if d.ts.CacheSeconds > 0 {
 		t.Cache = &CachePolicy{TTLSeconds: int(d.ts.CacheSeconds)}
 	}
-	t.Answers = showAnswers(d.ts.Answers)
+	t.Answers = toolset.ShowAnswers(d.ts.Answers)
 	if err = t.showSelection(d.ts); err != nil {
 		return Toolset{}, err
 	}
@@ -338,7 +339,7 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 
 // detail adds what the compiler said about all sources.
 func (d *draft) detail(t Toolset) ToolsetDetail {
-	out := ToolsetDetail{Toolset: t, Unsupported: []Unsupported{}, Warnings: []Diagnostic{}}
+	out := ToolsetDetail{Toolset: t, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{}}
 	for _, p := range d.parts {
 		out.Operations += p.report.Operations
 		out.Unsupported = append(out.Unsupported, p.report.Unsupported...)

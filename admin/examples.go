@@ -9,15 +9,16 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/selection"
 )
 
 // ToolExamples are requests that a tool serves.
 type ToolExamples struct {
-	Operation Operation        `json:"operation"`
-	Operator  []string         `json:"operator,omitempty" doc:"Written by the operator."`
-	Learned   []LearnedExample `json:"learned,omitempty" doc:"Seen before calls that succeeded; the draft's search knows them."`
+	Operation toolset.Operation `json:"operation"`
+	Operator  []string          `json:"operator,omitempty" doc:"Written by the operator."`
+	Learned   []LearnedExample  `json:"learned,omitempty" doc:"Seen before calls that succeeded; the draft's search knows them."`
 }
 
 // examples are what the index takes of it.
@@ -33,7 +34,7 @@ func (t *ToolExamples) examples() []selection.Example {
 }
 
 // of finds or makes the examples of an operation.
-func (c *choiceRecord) of(op Operation) *ToolExamples {
+func (c *choiceRecord) of(op toolset.Operation) *ToolExamples {
 	for i := range c.Examples {
 		if c.Examples[i].Operation == op {
 			return &c.Examples[i]

@@ -24,6 +24,7 @@ import (
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -172,7 +173,7 @@ func stateTag(ctx context.Context, ws *store.Workspace, all []*store.Toolset) (s
 func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Toolset, to age.Recipient) (*DeclaredToolset, error) {
 	out := &DeclaredToolset{
 		Slug: ts.Slug, Name: ts.Name, Description: ts.Description, Instructions: ts.Instructions, Profile: ts.Profile,
-		CacheSeconds: ts.CacheSeconds, Answers: showAnswers(ts.Answers),
+		CacheSeconds: ts.CacheSeconds, Answers: toolset.ShowAnswers(ts.Answers),
 		Live: ts.LiveRevision > 0 && ts.LiveDigest == ts.DraftDigest,
 	}
 	rows, err := ws.ToolsetConnectors(ctx, ts)
@@ -195,8 +196,8 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 	}
 	for i := range edits {
 		e := &edits[i]
-		t := DeclaredTool{Operation: operationOf(e), Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled, Answers: showAnswers(e.Answers), Fixed: showFixed(e.Fixed)}
-		if t.Annotations, err = annotationsOf(e.Annotations); err != nil {
+		t := DeclaredTool{Operation: toolset.OperationOf(e), Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled, Answers: toolset.ShowAnswers(e.Answers), Fixed: toolset.ShowFixed(e.Fixed)}
+		if t.Annotations, err = toolset.AnnotationsOf(e.Annotations); err != nil {
 			return nil, err
 		}
 		if t.Name != nil || t.Title != nil || t.Description != nil || t.Disabled || t.Answers != nil || t.Annotations != nil || t.Fixed != nil {
@@ -237,7 +238,7 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 
 // declareConnector is one connector of a toolset.
 func (s *Server) declareConnector(ctx context.Context, ws *store.Workspace, row *store.ToolsetConnector, to age.Recipient) (*DeclaredConnector, error) {
-	out := &DeclaredConnector{Name: row.Name, BaseURL: row.BaseURL, UpstreamPolicy: row.UpstreamPolicy, Stateless: row.Stateless, Answers: showAnswers(row.Answers), Fixed: showFixed(row.Fixed)}
+	out := &DeclaredConnector{Name: row.Name, BaseURL: row.BaseURL, UpstreamPolicy: row.UpstreamPolicy, Stateless: row.Stateless, Answers: toolset.ShowAnswers(row.Answers), Fixed: toolset.ShowFixed(row.Fixed)}
 	var err error
 	if out.Source, err = declareSource(ctx, ws, row); err != nil {
 		return nil, err
@@ -339,11 +340,11 @@ func declareSelection(ts *store.Toolset) (*DeclaredSelection, error) {
 func declarePlugin(b *boundRecord) DeclaredPlugin {
 	p := DeclaredPlugin{Plugin: b.Plugin, Range: b.Range, Version: b.Pinned, Digest: b.Digest, OnError: b.OnError, Config: b.Config}
 	if p.Connector = b.Connector; b.Path != "" {
-		p.Connector, p.Operation = "", &Operation{b.Connector, b.Method, b.Path}
+		p.Connector, p.Operation = "", &toolset.Operation{Connector: b.Connector, Method: b.Method, Path: b.Path}
 	}
 	for i := range b.Calls {
 		if p.Calls == nil {
-			p.Calls = make(map[string]Operation, len(b.Calls))
+			p.Calls = make(map[string]toolset.Operation, len(b.Calls))
 		}
 		p.Calls[b.Calls[i].Name] = b.Calls[i].Operation
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 )
 
 func TestCreateTestsAndDeploys(t *testing.T) {
@@ -26,7 +27,7 @@ func TestCreateTestsAndDeploys(t *testing.T) {
 	if m := ts.Methods; len(m) != 2 || m[0].Suggestion == nil || !reflect.DeepEqual(*m[0].Suggestion, admin.Suggest{AuthType: "header", HeaderName: "X-Api-Key"}) || m[0].Operations != 3 {
 		t.Errorf("methods %+v", m)
 	}
-	if tool := ts.Tools[0]; tool.Description == "" || tool.Tokens == 0 || tool.Operation != (admin.Operation{Connector: "pet-store", Method: "GET", Path: "/pets"}) || !tool.Annotations.ReadOnly {
+	if tool := ts.Tools[0]; tool.Description == "" || tool.Tokens == 0 || tool.Operation != (toolset.Operation{Connector: "pet-store", Method: "GET", Path: "/pets"}) || !tool.Annotations.ReadOnly {
 		t.Errorf("tool %+v", tool)
 	}
 	if got := w.live(); !reflect.DeepEqual(got, []string{"my-pets"}) {
@@ -90,7 +91,7 @@ func TestRefreshKeepsEdits(t *testing.T) {
 
 func (w *world) renameTool(id, tool, name string) {
 	w.t.Helper()
-	got := want[admin.Tool](w, w.do("PATCH", "/v1/toolsets/"+id+"/tools/"+tool, map[string]any{"name": name}), 200)
+	got := want[toolset.Tool](w, w.do("PATCH", "/v1/toolsets/"+id+"/tools/"+tool, map[string]any{"name": name}), 200)
 	if got.Name != name {
 		w.t.Fatalf("renamed %+v", got)
 	}
@@ -204,7 +205,7 @@ func TestTools(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Pets", "pets.yaml")
 	path := "/v1/toolsets/" + ts.ID
-	tool := want[admin.Tool](w, w.do("PATCH", path+"/tools/list_pets", map[string]any{"name": "all_pets", "description": "All of them."}), 200)
+	tool := want[toolset.Tool](w, w.do("PATCH", path+"/tools/list_pets", map[string]any{"name": "all_pets", "description": "All of them."}), 200)
 	if tool.Name != "all_pets" || tool.OriginalName != "list_pets" || tool.Description != "All of them." || !strings.Contains(string(tool.InputSchema), "limit") {
 		t.Errorf("patched %+v", tool)
 	}
@@ -245,10 +246,10 @@ func TestTools(t *testing.T) {
 			t.Errorf("batch %v: %d %s", bad, a.StatusCode, a.body)
 		}
 	}
-	if tool := want[admin.Tool](w, w.do("GET", path+"/tools/get_pet", nil), 200); tool.Title == "kept?" {
+	if tool := want[toolset.Tool](w, w.do("GET", path+"/tools/get_pet", nil), 200); tool.Title == "kept?" {
 		t.Error("half of a refused batch was kept")
 	}
-	restored := want[admin.Tool](w, w.do("PATCH", path+"/tools/all_pets", map[string]any{"name": "", "description": ""}), 200)
+	restored := want[toolset.Tool](w, w.do("PATCH", path+"/tools/all_pets", map[string]any{"name": "", "description": ""}), 200)
 	if restored.Name != "list_pets" || restored.Description == "All of them." {
 		t.Errorf("restored %+v", restored)
 	}
@@ -259,7 +260,7 @@ func TestTools(t *testing.T) {
 	var names []string
 	for next := path + "/tools?limit=3"; next != ""; {
 		a := w.do("GET", next, nil)
-		l := want[admin.List[admin.Tool]](w, a, 200)
+		l := want[admin.List[toolset.Tool]](w, a, 200)
 		for _, tool := range l.Items {
 			names = append(names, tool.Name)
 			if tool.InputSchema != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -291,7 +292,7 @@ func (t *DeclaredToolset) check() error {
 	if err := store.CheckLabels(t.Labels); err != nil {
 		return problem.As(err).At("", 0, 0, "/labels")
 	}
-	seen := map[Operation]bool{}
+	seen := map[toolset.Operation]bool{}
 	for i := range t.Tools {
 		e, at := &t.Tools[i], "/tools/"+strconv.Itoa(i)
 		if e.Method == "" || e.Path == "" || seen[e.Operation] {
@@ -307,20 +308,20 @@ func (t *DeclaredToolset) check() error {
 		if e.Method == manifest.MethodWorkflow && e.Annotations != nil {
 			return request.FieldFault(at+"/annotations", "what the tool of a workflow does follows from the tools that it calls")
 		}
-		if _, err := annotationsRecord(e.Annotations, at+"/annotations"); err != nil {
+		if _, err := toolset.RecordAnnotations(e.Annotations, at+"/annotations"); err != nil {
 			return err
 		}
-		if e.Name != nil && !toolName.MatchString(*e.Name) {
+		if e.Name != nil && !toolset.ToolName.MatchString(*e.Name) {
 			return request.FieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *e.Name)
 		}
-		if _, err := e.Answers.record(at+"/answers", registry.OfTool); err != nil {
+		if _, err := e.Answers.Record(at+"/answers", registry.OfTool); err != nil {
 			return err
 		}
-		if _, err := recordFixed(e.Fixed, at+"/fixed"); err != nil {
+		if _, err := toolset.RecordFixed(e.Fixed, at+"/fixed"); err != nil {
 			return err
 		}
 	}
-	if _, err := t.Answers.record("/answers", registry.OfToolset); err != nil {
+	if _, err := t.Answers.Record("/answers", registry.OfToolset); err != nil {
 		return err
 	}
 	if err := t.checkOperations(); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -45,7 +46,7 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 		d.ts.SetLabels(t.Labels)
 	}
 	var err error
-	if d.ts.Answers, err = t.Answers.record("/answers", registry.OfToolset); err != nil {
+	if d.ts.Answers, err = t.Answers.Record("/answers", registry.OfToolset); err != nil {
 		return nil, err
 	}
 	if err := s.importConnectors(ctx, ws, out, t, phase); err != nil {
@@ -58,13 +59,13 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 		d.edits[i] = store.ToolEdit{
 			ToolsetID: d.ts.ID, Connector: op.Connector, Method: op.Method, Path: op.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
 		}
-		if d.edits[i].Annotations, err = annotationsRecord(e.Annotations, fmt.Sprintf("/tools/%d/annotations", i)); err != nil {
+		if d.edits[i].Annotations, err = toolset.RecordAnnotations(e.Annotations, fmt.Sprintf("/tools/%d/annotations", i)); err != nil {
 			return nil, err
 		}
-		if d.edits[i].Answers, err = e.Answers.record(fmt.Sprintf("/tools/%d/answers", i), registry.OfTool); err != nil {
+		if d.edits[i].Answers, err = e.Answers.Record(fmt.Sprintf("/tools/%d/answers", i), registry.OfTool); err != nil {
 			return nil, err
 		}
-		if d.edits[i].Fixed, err = recordFixed(e.Fixed, fmt.Sprintf("/tools/%d/fixed", i)); err != nil {
+		if d.edits[i].Fixed, err = toolset.RecordFixed(e.Fixed, fmt.Sprintf("/tools/%d/fixed", i)); err != nil {
 			return nil, err
 		}
 	}
@@ -130,10 +131,10 @@ func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out 
 		if err != nil {
 			return err
 		}
-		if p.row.Answers, err = c.Answers.record(at+"/answers", registry.OfConnector); err != nil {
+		if p.row.Answers, err = c.Answers.Record(at+"/answers", registry.OfConnector); err != nil {
 			return err
 		}
-		if p.row.Fixed, err = recordFixed(c.Fixed, at+"/fixed"); err != nil {
+		if p.row.Fixed, err = toolset.RecordFixed(c.Fixed, at+"/fixed"); err != nil {
 			return err
 		}
 		out.names[c.Name] = p.row.Name

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -28,13 +29,13 @@ type LearnedExample struct {
 
 // LearnedRequest is a request that a tool was seen to serve.
 type LearnedRequest struct {
-	Tool      string    `json:"tool" doc:"Present name of the tool; empty when the toolset has it no more."`
-	Operation Operation `json:"operation"`
-	Query     string    `json:"query" doc:"Redacted where it was seen."`
-	Uses      float64   `json:"uses" doc:"How often it was asked; halves in 30 days."`
-	Used      bool      `json:"used" doc:"The draft's search knows it."`
-	FirstAt   time.Time `json:"firstAt"`
-	LastAt    time.Time `json:"lastAt"`
+	Tool      string            `json:"tool" doc:"Present name of the tool; empty when the toolset has it no more."`
+	Operation toolset.Operation `json:"operation"`
+	Query     string            `json:"query" doc:"Redacted where it was seen."`
+	Uses      float64           `json:"uses" doc:"How often it was asked; halves in 30 days."`
+	Used      bool              `json:"used" doc:"The draft's search knows it."`
+	FirstAt   time.Time         `json:"firstAt"`
+	LastAt    time.Time         `json:"lastAt"`
 }
 
 // LearnedRequests is what a toolset learned.
@@ -130,8 +131,8 @@ func (s *Server) listLearned(ctx context.Context, in *learnedInput) (*bodyOutput
 
 // learnedOf reads what a toolset learned, of one tool when it is named, and the
 // present names of its tools.
-func (s *Server) learnedOf(ctx context.Context, ws *store.Workspace, d *draft, tool string) ([]store.Learned, map[Operation]string, error) {
-	names := map[Operation]string{}
+func (s *Server) learnedOf(ctx context.Context, ws *store.Workspace, d *draft, tool string) ([]store.Learned, map[toolset.Operation]string, error) {
+	names := map[toolset.Operation]string{}
 	named := false
 	for _, t := range d.tools(false) {
 		names[t.Operation] = t.Name
@@ -191,15 +192,15 @@ func (s *Server) deleteLearned(ctx context.Context, in *deleteLearnedInput) (*bo
 
 // learnedBy is the operation that a learned request is of. A node of an earlier version
 // does not say of which connector; then it is the first that has it.
-func (d *draft) learnedBy(r *store.Learned) Operation {
+func (d *draft) learnedBy(r *store.Learned) toolset.Operation {
 	if r.Connector == "" {
 		return d.operation(r.Method, r.Path)
 	}
-	return Operation{Connector: r.Connector, Method: r.Method, Path: r.Path}
+	return toolset.Operation{Connector: r.Connector, Method: r.Method, Path: r.Path}
 }
 
 // uses reports whether the record holds a learned request.
-func (c *choiceRecord) uses(op Operation, query string) bool {
+func (c *choiceRecord) uses(op toolset.Operation, query string) bool {
 	for i := range c.Examples {
 		if c.Examples[i].Operation == op {
 			return slices.ContainsFunc(c.Examples[i].Learned, func(l LearnedExample) bool { return l.Text == query })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestLearned(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Pets", "pets.yaml")
-	var create admin.Operation
+	var create toolset.Operation
 	var createTool string
 	for _, tool := range ts.Tools {
 		if tool.Operation.Method == http.MethodPost {

@@ -148,11 +148,11 @@ func (s *Server) listenOnce(ctx context.Context, workspace, toolset, name string
 	if err := d.focus(name); err != nil {
 		return err
 	}
-	conn, err := s.opened.open(ctx, d.version)
+	conn, err := s.opened.Open(ctx, d.version)
 	if err != nil {
 		return err
 	}
-	t, err := s.mcpTarget(MCPTarget{URL: d.baseURL(), Hint: *conn.opened.MCP()}, d.creds)
+	t, err := s.mcpTarget(MCPTarget{URL: d.baseURL(), Hint: *conn.Opened.MCP()}, d.creds)
 	if err != nil {
 		return err
 	}

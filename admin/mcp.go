@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -366,7 +367,7 @@ func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (
 	if err != nil {
 		return nil, err
 	}
-	conn, err := generate(c.Opened)
+	conn, err := toolset.Generate(c.Opened)
 	if err != nil {
 		return nil, err
 	}
@@ -374,25 +375,25 @@ func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (
 	sum := sha256.Sum256(document)
 	r := &Report{
 		Title: src.title, Version: c.Opened.Version(), Format: kindMCP, SpecVersion: src.server.Protocol,
-		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.server.Tools), ToolCount: len(conn.tools),
-		Servers: []APIServer{{URL: src.url}}, BaseURL: src.url, Methods: []AuthMethod{}, Unsupported: []Unsupported{}, Warnings: []Diagnostic{},
+		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.server.Tools), ToolCount: len(conn.Tools),
+		Servers: []toolset.APIServer{{URL: src.url}}, BaseURL: src.url, Methods: []AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
 		DurationMilli: time.Since(start).Milliseconds(),
 	}
 	r.Warnings = noticed(src.notices)
 	for _, f := range src.refused {
-		r.Unsupported = append(r.Unsupported, Unsupported{Method: manifest.MethodMCP, Path: "/" + f.Name, Pointer: fmt.Sprintf("/tools/%d", f.Index), Code: "tool_refused", Reason: f.Reason})
+		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: manifest.MethodMCP, Path: "/" + f.Name, Pointer: fmt.Sprintf("/tools/%d", f.Index), Code: "tool_refused", Reason: f.Reason})
 	}
 	for _, f := range c.Refused {
-		r.Unsupported = append(r.Unsupported, Unsupported{Method: manifest.MethodMCP, Path: "/" + f.Name, Pointer: fmt.Sprintf("/tools/%d", f.Index), Code: "tool_not_packed", Reason: f.Reason})
+		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: manifest.MethodMCP, Path: "/" + f.Name, Pointer: fmt.Sprintf("/tools/%d", f.Index), Code: "tool_not_packed", Reason: f.Reason})
 	}
 	return &compiled{source: src, pushed: c, conn: conn, report: r}, nil
 }
 
 // noticed are the warnings about the words of an MCP server.
-func noticed(notices []connector.Notice) []Diagnostic {
-	out := make([]Diagnostic, 0, len(notices))
+func noticed(notices []connector.Notice) []toolset.Diagnostic {
+	out := make([]toolset.Diagnostic, 0, len(notices))
 	for _, n := range notices {
-		out = append(out, Diagnostic{Code: n.Code, Severity: openapi.SeverityWarning, Pointer: n.Pointer, Detail: n.Detail, Remedy: n.Remedy})
+		out = append(out, toolset.Diagnostic{Code: n.Code, Severity: openapi.SeverityWarning, Pointer: n.Pointer, Detail: n.Detail, Remedy: n.Remedy})
 	}
 	return out
 }
@@ -407,7 +408,7 @@ func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft,
 		}
 	}
 	ctx = safedial.WithHolder(ctx, d.ts.ID)
-	t := MCPTarget{URL: p.baseURL(), Hint: *p.conn.opened.MCP()}
+	t := MCPTarget{URL: p.baseURL(), Hint: *p.conn.Opened.MCP()}
 	start := time.Now()
 	l, err := s.listServer(ctx, t, p.creds)
 	run.DurationSeconds = time.Since(start).Seconds()
@@ -424,7 +425,7 @@ func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft,
 	}
 	run.BytesReceived = len(all.Append(nil))
 	tools := d.tools(false)
-	missing := slices.IndexFunc(tools, func(t Tool) bool {
+	missing := slices.IndexFunc(tools, func(t toolset.Tool) bool {
 		return t.Enabled && t.Operation.Connector == p.row.Name && !names[t.Operation.Path[1:]]
 	})
 	if missing >= 0 {
@@ -444,16 +445,16 @@ type ConnectionRequest struct {
 
 // Connection is a server that could be connected to.
 type Connection struct {
-	URL          string           `json:"url"`
-	Transport    string           `json:"transport" enum:"streamable,sse" doc:"streamable: Streamable HTTP; sse: HTTP with SSE of 2024-11-05."`
-	Protocol     string           `json:"protocolVersion" example:"2026-07-28"`
-	Name         string           `json:"name,omitempty"`
-	Title        string           `json:"title,omitempty"`
-	Version      string           `json:"version,omitempty"`
-	Instructions string           `json:"instructions,omitempty" doc:"What the server tells models."`
-	Tools        []ConnectionTool `json:"tools"`
-	Warnings     []Diagnostic     `json:"warnings,omitempty" doc:"What was found in the words of the server: hidden characters, instructions to models, texts that are too long."`
-	Seconds      float64          `json:"seconds" doc:"Time of connecting and listing."`
+	URL          string               `json:"url"`
+	Transport    string               `json:"transport" enum:"streamable,sse" doc:"streamable: Streamable HTTP; sse: HTTP with SSE of 2024-11-05."`
+	Protocol     string               `json:"protocolVersion" example:"2026-07-28"`
+	Name         string               `json:"name,omitempty"`
+	Title        string               `json:"title,omitempty"`
+	Version      string               `json:"version,omitempty"`
+	Instructions string               `json:"instructions,omitempty" doc:"What the server tells models."`
+	Tools        []ConnectionTool     `json:"tools"`
+	Warnings     []toolset.Diagnostic `json:"warnings,omitempty" doc:"What was found in the words of the server: hidden characters, instructions to models, texts that are too long."`
+	Seconds      float64              `json:"seconds" doc:"Time of connecting and listing."`
 }
 
 // ConnectionTool is a tool as its server describes it.

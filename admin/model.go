@@ -4,59 +4,61 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/toolset"
+
 	"github.com/sluicegate/sluice/admin/access"
 )
 
 // Toolset is a toolset as the API shows it. The CLI prints the same object.
 type Toolset struct {
-	ID           string         `json:"id" doc:"Stable identifier." example:"ts_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
-	Slug         string         `json:"slug" doc:"Last part of the toolset URL." example:"petstore"`
-	Name         string         `json:"name"`
-	Description  string         `json:"description,omitempty"`
-	Instructions string         `json:"instructions,omitempty" doc:"Text for the model, sent at initialize."`
-	Status       string         `json:"status" enum:"draft,live" doc:"draft: nothing is live yet; live: the URL answers."`
-	URL          string         `json:"url" doc:"The toolset URL, for the MCP configuration of an AI application."`
-	Source       Source         `json:"source"`
-	Upstream     *UpstreamState `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
-	Connector    ConnectorRef   `json:"connector"`
-	BaseURL      string         `json:"baseUrl" doc:"Where calls are sent: what was set, or the specification's first server."`
-	Servers      []APIServer    `json:"servers" doc:"Servers of the specification."`
+	ID           string              `json:"id" doc:"Stable identifier." example:"ts_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
+	Slug         string              `json:"slug" doc:"Last part of the toolset URL." example:"petstore"`
+	Name         string              `json:"name"`
+	Description  string              `json:"description,omitempty"`
+	Instructions string              `json:"instructions,omitempty" doc:"Text for the model, sent at initialize."`
+	Status       string              `json:"status" enum:"draft,live" doc:"draft: nothing is live yet; live: the URL answers."`
+	URL          string              `json:"url" doc:"The toolset URL, for the MCP configuration of an AI application."`
+	Source       Source              `json:"source"`
+	Upstream     *UpstreamState      `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
+	Connector    ConnectorRef        `json:"connector"`
+	BaseURL      string              `json:"baseUrl" doc:"Where calls are sent: what was set, or the specification's first server."`
+	Servers      []toolset.APIServer `json:"servers" doc:"Servers of the specification."`
 
 	Connectors []ToolsetConnector `json:"connectors" doc:"All connectors, in their order. source, upstream, connector, baseUrl, servers and the authentication beside it are those of the first."`
 
-	Profile        string          `json:"profile" enum:"off,lossless,concise"`
-	Cache          *CachePolicy    `json:"cache,omitempty" doc:"Absent: answers are not cached."`
-	Answers        *Answers        `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
-	UseCase        string          `json:"useCase,omitempty" doc:"What the toolset is for, in words; the selection use-case chooses tools by it."`
-	Learn          bool            `json:"learn,omitempty" doc:"Searches that a successful call follows become examples of its tool."`
-	Selection      string          `json:"selection" enum:"all,use-case,search" doc:"Which tools clients list."`
-	Access         Access          `json:"access"`
-	ToolCount      int             `json:"toolCount" doc:"Tools of all connectors."`
-	EnabledTools   int             `json:"enabledTools" doc:"Tools that agents see."`
-	Methods        []AuthMethod    `json:"authenticationMethods" doc:"Detected in the specification's security schemes."`
-	Authentication *Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
-	Digest         string          `json:"digest" doc:"Digest of the draft as it is now."`
-	LiveDigest     string          `json:"liveDigest,omitempty" doc:"Digest of what is live."`
-	Revision       uint64          `json:"revision" doc:"Live revision, 0: none."`
-	Changed        bool            `json:"changed" doc:"The draft differs from what is live."`
-	Test           *TestRun        `json:"test,omitempty" doc:"Last test of the draft as it is now."`
-	CreatedAt      time.Time       `json:"createdAt"`
-	UpdatedAt      time.Time       `json:"updatedAt"`
+	Profile        string           `json:"profile" enum:"off,lossless,concise"`
+	Cache          *CachePolicy     `json:"cache,omitempty" doc:"Absent: answers are not cached."`
+	Answers        *toolset.Answers `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
+	UseCase        string           `json:"useCase,omitempty" doc:"What the toolset is for, in words; the selection use-case chooses tools by it."`
+	Learn          bool             `json:"learn,omitempty" doc:"Searches that a successful call follows become examples of its tool."`
+	Selection      string           `json:"selection" enum:"all,use-case,search" doc:"Which tools clients list."`
+	Access         Access           `json:"access"`
+	ToolCount      int              `json:"toolCount" doc:"Tools of all connectors."`
+	EnabledTools   int              `json:"enabledTools" doc:"Tools that agents see."`
+	Methods        []AuthMethod     `json:"authenticationMethods" doc:"Detected in the specification's security schemes."`
+	Authentication *Authentication  `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
+	Digest         string           `json:"digest" doc:"Digest of the draft as it is now."`
+	LiveDigest     string           `json:"liveDigest,omitempty" doc:"Digest of what is live."`
+	Revision       uint64           `json:"revision" doc:"Live revision, 0: none."`
+	Changed        bool             `json:"changed" doc:"The draft differs from what is live."`
+	Test           *TestRun         `json:"test,omitempty" doc:"Last test of the draft as it is now."`
+	CreatedAt      time.Time        `json:"createdAt"`
+	UpdatedAt      time.Time        `json:"updatedAt"`
 }
 
 // ToolsetDetail is a toolset with what the compiler said about its source.
 type ToolsetDetail struct {
 	Toolset
-	Operations  int           `json:"operations" doc:"Operations in the specifications."`
-	Unsupported []Unsupported `json:"unsupported" doc:"Operations that are no tools, with the reason."`
-	Warnings    []Diagnostic  `json:"warnings"`
+	Operations  int                   `json:"operations" doc:"Operations in the specifications."`
+	Unsupported []toolset.Unsupported `json:"unsupported" doc:"Operations that are no tools, with the reason."`
+	Warnings    []toolset.Diagnostic  `json:"warnings"`
 }
 
 // CreatedToolset answers the creation of a toolset.
 type CreatedToolset struct {
 	ToolsetDetail
 	Created bool             `json:"created" doc:"false: the toolset was there with the same source and was refreshed."`
-	Tools   []Tool           `json:"tools"`
+	Tools   []toolset.Tool   `json:"tools"`
 	Tokens  int              `json:"definitionTokens" doc:"What a client pays for the list of tools as it gets it, in tokens."`
 	Advice  *SelectionAdvice `json:"advice,omitempty" doc:"With more than 40 tools: what each selection would cost."`
 	Granted []string         `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
@@ -77,12 +79,12 @@ type UpstreamState struct {
 
 // ToolsetConnector is one connector of a toolset.
 type ToolsetConnector struct {
-	Name      string       `json:"name" doc:"In the toolset. It never changes, and tools that need a prefix get it."`
-	Source    Source       `json:"source"`
-	Connector ConnectorRef `json:"connector"`
-	BaseURL   string       `json:"baseUrl"`
-	Servers   []APIServer  `json:"servers" doc:"Servers of the specification."`
-	Answers   *Answers     `json:"answers,omitempty" doc:"What is made of its tools' answers; absent: as of the toolset."`
+	Name      string              `json:"name" doc:"In the toolset. It never changes, and tools that need a prefix get it."`
+	Source    Source              `json:"source"`
+	Connector ConnectorRef        `json:"connector"`
+	BaseURL   string              `json:"baseUrl"`
+	Servers   []toolset.APIServer `json:"servers" doc:"Servers of the specification."`
+	Answers   *toolset.Answers    `json:"answers,omitempty" doc:"What is made of its tools' answers; absent: as of the toolset."`
 
 	Fixed          map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments of its tools that the model does not see."`
 	ToolCount      int                        `json:"toolCount"`
@@ -261,31 +263,31 @@ type ConnectorDetail struct {
 // Report is what the compiler found in a specification. It is stored with each
 // connector version.
 type Report struct {
-	Title         string        `json:"title"`
-	Version       string        `json:"version"`
-	Description   string        `json:"description,omitempty"`
-	Format        string        `json:"format"`
-	SpecVersion   string        `json:"specVersion"`
-	SpecDigest    string        `json:"specDigest"`
-	SizeBytes     int64         `json:"sizeBytes"`
-	ModuleBytes   int64         `json:"moduleBytes"`
-	Operations    int           `json:"operations"`
-	ToolCount     int           `json:"toolCount"`
-	Servers       []APIServer   `json:"servers"`
-	BaseURL       string        `json:"baseUrl,omitempty" doc:"First server that is a complete URL."`
-	Methods       []AuthMethod  `json:"authenticationMethods"`
-	AuthRequired  bool          `json:"authenticationRequired" doc:"No tool can be called without authentication."`
-	Unsupported   []Unsupported `json:"unsupported"`
-	Warnings      []Diagnostic  `json:"warnings"`
-	MoreWarnings  int           `json:"moreWarnings,omitempty" doc:"Warnings beyond the first 1,000."`
-	DurationMilli int64         `json:"durationMs" doc:"Time of the compilation."`
+	Title         string                `json:"title"`
+	Version       string                `json:"version"`
+	Description   string                `json:"description,omitempty"`
+	Format        string                `json:"format"`
+	SpecVersion   string                `json:"specVersion"`
+	SpecDigest    string                `json:"specDigest"`
+	SizeBytes     int64                 `json:"sizeBytes"`
+	ModuleBytes   int64                 `json:"moduleBytes"`
+	Operations    int                   `json:"operations"`
+	ToolCount     int                   `json:"toolCount"`
+	Servers       []toolset.APIServer   `json:"servers"`
+	BaseURL       string                `json:"baseUrl,omitempty" doc:"First server that is a complete URL."`
+	Methods       []AuthMethod          `json:"authenticationMethods"`
+	AuthRequired  bool                  `json:"authenticationRequired" doc:"No tool can be called without authentication."`
+	Unsupported   []toolset.Unsupported `json:"unsupported"`
+	Warnings      []toolset.Diagnostic  `json:"warnings"`
+	MoreWarnings  int                   `json:"moreWarnings,omitempty" doc:"Warnings beyond the first 1,000."`
+	DurationMilli int64                 `json:"durationMs" doc:"Time of the compilation."`
 }
 
 // Preview is a specification compiled and not stored.
 type Preview struct {
-	Name   string `json:"name" doc:"Name the connector would get."`
-	Report Report `json:"report"`
-	Tools  []Tool `json:"tools"`
+	Name   string         `json:"name" doc:"Name the connector would get."`
+	Report Report         `json:"report"`
+	Tools  []toolset.Tool `json:"tools"`
 }
 
 // Revision is one published state of a toolset.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -131,13 +132,13 @@ func (c *calls) all() registry.Origins {
 
 // callsOf says where requests of a connector go; baseURL is what the toolset sets in the
 // place of the specification's servers.
-func callsOf(name, baseURL string, g *generated) calls {
+func callsOf(name, baseURL string, g *toolset.Generated) calls {
 	c := calls{connector: name}
 	if baseURL != "" {
 		c.base, _ = registry.OriginOf(baseURL) // one that is none is called nowhere
 		return c
 	}
-	c.base, c.keyed, c.elsewhere = g.base, g.keyed, g.elsewhere
+	c.base, c.keyed, c.elsewhere = g.Base, g.Keyed, g.Elsewhere
 	return c
 }
 
@@ -166,7 +167,7 @@ func (s *Server) bundleCalls(ctx context.Context, repository string, bundle regi
 	out := make([]calls, len(t.Connectors))
 	for i := range t.Connectors {
 		ref := &t.Connectors[i]
-		conn, err := s.opened.open(ctx, &store.ConnectorVersion{Connector: ref.Name, Digest: string(ref.Digest), Manifest: string(ref.Manifest), Repository: ref.Repository})
+		conn, err := s.opened.Open(ctx, &store.ConnectorVersion{Connector: ref.Name, Digest: string(ref.Digest), Manifest: string(ref.Manifest), Repository: ref.Repository})
 		if err != nil {
 			return nil, err
 		}
@@ -349,7 +350,7 @@ func (c *OriginChange) why() string {
 
 // moved says how another version of a connector sends requests elsewhere; nil: it does
 // not.
-func moved(name, baseURL string, old, next *generated) *OriginChange {
+func moved(name, baseURL string, old, next *toolset.Generated) *OriginChange {
 	from, to := callsOf(name, baseURL, old), callsOf(name, baseURL, next)
 	if from.all().Missing(to.all()) == nil {
 		return nil

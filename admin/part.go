@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
@@ -19,7 +20,7 @@ type part struct {
 	row     store.ToolsetConnector
 	version *store.ConnectorVersion
 	report  *Report
-	conn    *generated // nil in an outline
+	conn    *toolset.Generated // nil in an outline
 	creds   []draftCredential
 	made    *compiled // the source that conn was compiled from just now; nil: conn is stored
 }
@@ -79,11 +80,11 @@ func (p *part) ref() (registry.ConnectorRef, error) {
 	if err != nil {
 		return registry.ConnectorRef{}, err
 	}
-	answers, err := answersOf(p.row.Answers)
+	answers, err := toolset.AnswersOf(p.row.Answers)
 	if err != nil {
 		return registry.ConnectorRef{}, err
 	}
-	fixed, err := fixedOf(p.row.Fixed)
+	fixed, err := toolset.FixedOf(p.row.Fixed)
 	return registry.ConnectorRef{
 		Name: p.row.Name, Repository: p.version.Repository, Manifest: registry.Digest(p.version.Manifest), Digest: registry.Digest(p.version.Digest),
 		BaseURL: p.row.BaseURL, Auth: auth, Answers: answers, Fixed: fixed, Stateless: p.row.Stateless,
@@ -154,36 +155,36 @@ func (d *draft) allCreds() []draftCredential {
 func (d *draft) connectors() map[string]*connector.Connector {
 	out := make(map[string]*connector.Connector, len(d.parts))
 	for _, p := range d.parts {
-		out[p.row.Name] = p.conn.opened
+		out[p.row.Name] = p.conn.Opened
 	}
 	return out
 }
 
 // generated finds what an operation's tool is made of; nil: the draft does not have it.
-func (d *draft) generated(op Operation) (*part, *generatedTool) {
+func (d *draft) generated(op toolset.Operation) (*part, *toolset.GeneratedTool) {
 	p := d.named(op.Connector)
 	if p == nil {
 		return nil, nil
 	}
-	i, ok := p.conn.byOp[Operation{Method: op.Method, Path: op.Path}]
+	i, ok := p.conn.ByOp[toolset.Operation{Method: op.Method, Path: op.Path}]
 	if !ok {
 		return nil, nil
 	}
-	return p, &p.conn.tools[i]
+	return p, &p.conn.Tools[i]
 }
 
 // has reports whether the draft has an operation.
-func (d *draft) has(op Operation) bool {
+func (d *draft) has(op toolset.Operation) bool {
 	_, g := d.generated(op)
 	return g != nil
 }
 
 // operation is the operation with a method and path of the first connector that has
 // it: what is kept by these alone belongs to that.
-func (d *draft) operation(method, path string) Operation {
-	op := Operation{Connector: d.parts[0].row.Name, Method: method, Path: path}
+func (d *draft) operation(method, path string) toolset.Operation {
+	op := toolset.Operation{Connector: d.parts[0].row.Name, Method: method, Path: path}
 	for _, p := range d.parts {
-		if other := (Operation{Connector: p.row.Name, Method: method, Path: path}); d.has(other) {
+		if other := (toolset.Operation{Connector: p.row.Name, Method: method, Path: path}); d.has(other) {
 			return other
 		}
 	}
@@ -206,12 +207,12 @@ func (d *draft) bind(c *compiled) {
 }
 
 // toolsOf are the tools of one connector.
-func (d *draft) toolsOf(connector string) []Tool {
-	return slices.DeleteFunc(d.tools(false), func(t Tool) bool { return t.Operation.Connector != connector })
+func (d *draft) toolsOf(connector string) []toolset.Tool {
+	return slices.DeleteFunc(d.tools(false), func(t toolset.Tool) bool { return t.Operation.Connector != connector })
 }
 
 // known are the tools of a draft whose new connector is not bound yet.
-func (d *draft) known() []Tool {
+func (d *draft) known() []toolset.Tool {
 	bound := &draft{ts: d.ts, edits: d.edits}
 	for _, p := range d.parts {
 		if p.conn != nil {
@@ -235,11 +236,11 @@ func (d *draft) freeName(want string) string {
 // are the tools as they were. A tool that is new, or would be named otherwise, and
 // whose name is taken gets its connector's name in front, by an edit: so the name
 // outlives what it made room for. It returns the tools it renamed.
-func (d *draft) settle(before []Tool) []KeptName {
+func (d *draft) settle(before []toolset.Tool) []KeptName {
 	if len(d.parts) < 2 {
 		return nil
 	}
-	known := make(map[Operation]string, len(before))
+	known := make(map[toolset.Operation]string, len(before))
 	for i := range before {
 		known[before[i].Operation] = before[i].Name
 	}
@@ -302,31 +303,31 @@ func (d *draft) drop() error {
 
 // takes reports whether a tool of the connector takes an argument.
 func (p *part) takes(name string) bool {
-	return slices.ContainsFunc(p.conn.tools, func(g generatedTool) bool { return g.takes(name) })
+	return slices.ContainsFunc(p.conn.Tools, func(g toolset.GeneratedTool) bool { return g.Takes(name) })
 }
 
 // checkFixed tries the fixed values of a bundle on the tools that take them: the API
 // may have come to accept others.
 func (d *draft) checkFixed(t *registry.Toolset) error {
-	of := map[Operation]*registry.ToolEdit{}
+	of := map[toolset.Operation]*registry.ToolEdit{}
 	for i := range t.Tools {
 		e := &t.Tools[i]
-		of[Operation{Connector: e.Connector, Method: e.Method, Path: e.Path}] = e
+		of[toolset.Operation{Connector: e.Connector, Method: e.Method, Path: e.Path}] = e
 	}
 	for i, p := range d.parts {
-		for n := range p.conn.tools {
-			g := &p.conn.tools[n]
-			e := of[Operation{Connector: p.row.Name, Method: g.method, Path: g.path}]
+		for n := range p.conn.Tools {
+			g := &p.conn.Tools[n]
+			e := of[toolset.Operation{Connector: p.row.Name, Method: g.Method, Path: g.Path}]
 			fixed := e.FixedOver(t.Connectors[i].Fixed)
 			if len(fixed) == 0 || e != nil && e.Disabled {
 				continue
 			}
-			tool, err := p.conn.opened.Tool(n)
+			tool, err := p.conn.Opened.Tool(n)
 			if err != nil {
 				return err
 			}
 			if _, err := tool.Fix(fixed); err != nil {
-				return problem.As(err).InTool(g.name)
+				return problem.As(err).InTool(g.Name)
 			}
 		}
 	}
@@ -335,30 +336,30 @@ func (d *draft) checkFixed(t *registry.Toolset) error {
 
 // follow moves what the draft keeps by operation: edits, the selection with its
 // examples, and bindings of plugins.
-func (d *draft) follow(m moves) error {
+func (d *draft) follow(m toolset.Moves) error {
 	if len(m) == 0 {
 		return nil
 	}
 	for from, to := range m { // an edit that waited there gives way to the one in use
-		if slices.ContainsFunc(d.edits, func(e store.ToolEdit) bool { return operationOf(&e) == from }) {
-			d.edits = slices.DeleteFunc(d.edits, func(e store.ToolEdit) bool { return operationOf(&e) == to })
+		if slices.ContainsFunc(d.edits, func(e store.ToolEdit) bool { return toolset.OperationOf(&e) == from }) {
+			d.edits = slices.DeleteFunc(d.edits, func(e store.ToolEdit) bool { return toolset.OperationOf(&e) == to })
 		}
 	}
 	for i := range d.edits {
-		d.edits[i].Path = m.of(operationOf(&d.edits[i])).Path
+		d.edits[i].Path = m.Of(toolset.OperationOf(&d.edits[i])).Path
 	}
 	c, err := choiceOf(d.ts)
 	if err != nil {
 		return err
 	}
 	for i := range c.Tools {
-		c.Tools[i].Operation = m.of(c.Tools[i].Operation)
+		c.Tools[i].Operation = m.Of(c.Tools[i].Operation)
 		if f := c.Tools[i].For; f != nil {
-			*f = m.of(*f)
+			*f = m.Of(*f)
 		}
 	}
 	for i := range c.Examples {
-		c.Examples[i].Operation = m.of(c.Examples[i].Operation)
+		c.Examples[i].Operation = m.Of(c.Examples[i].Operation)
 	}
 	c.keep(d.ts)
 	bound, err := bindingsOf(d.ts.Plugins)
@@ -367,9 +368,9 @@ func (d *draft) follow(m moves) error {
 	}
 	for i := range bound {
 		b := &bound[i]
-		b.Path = m.of(Operation{b.Connector, b.Method, b.Path}).Path
+		b.Path = m.Of(toolset.Operation{Connector: b.Connector, Method: b.Method, Path: b.Path}).Path
 		for j := range b.Calls {
-			b.Calls[j].Operation = m.of(b.Calls[j].Operation)
+			b.Calls[j].Operation = m.Of(b.Calls[j].Operation)
 		}
 	}
 	d.ts.Plugins = store.JSON(bound)

@@ -73,66 +73,6 @@ func TestFragment(t *testing.T) {
 	f("/a b/%/é/\"", "/a%20b/%25/%C3%A9/%22")
 }
 
-func TestGlobs(t *testing.T) {
-	f := func(list string, name string, want bool) {
-		t.Helper()
-		g, err := parseGlobs(strings.Fields(list), "/tools")
-		if err != nil || g.match(name) != want {
-			t.Errorf("%s matches %s: %v, %v; want %v", list, name, g.match(name), err, want)
-		}
-	}
-	f("", "get_pet", true)
-	f("get_*", "get_pet", true)
-	f("get_*", "delete_pet", false)
-	f("get_pet", "get_pets", false)
-	f("!delete_*", "get_pet", true)
-	f("!delete_*", "delete_pet", false)
-	f("* !delete_*", "delete_pet", false)
-	f("get_? list_*", "list_all", true)
-	for _, bad := range []string{"[", "", "!", strings.Repeat("x", 129)} {
-		if _, err := parseGlobs([]string{bad}, "/tools"); !problem.Is(err, problem.InvalidArgument) {
-			t.Errorf("%q: %v", bad, err)
-		}
-	}
-	if _, err := parseGlobs([]string{strings.Repeat("x", 128)}, "/tools"); err != nil {
-		t.Errorf("at the bound: %v", err)
-	}
-}
-
-func TestExampleArguments(t *testing.T) {
-	f := func(schema, want string) {
-		t.Helper()
-		got, ok := exampleArguments([]byte(schema))
-		if ok != (want != "") || ok && string(got) != want {
-			t.Errorf("%s: %s, %v; want %s", schema, got, ok, want)
-		}
-	}
-	f(`{"type":"object"}`, `{}`)
-	f(`{"properties":{"a":{"type":"string"}}}`, `{}`)
-	f(`{"properties":{"a":{"type":"string"}},"required":["a"]}`, ``)
-	f(`{"properties":{"a":{"type":"integer","description":"e.g. 7"}},"required":["a"]}`, `{"a":7}`)
-	f(`{"properties":{"a":{"type":"integer","description":"e.g. seven"}},"required":["a"]}`, ``)
-	f(`{"properties":{"a":{"type":"string","description":"e.g. octo.cat. Max 10."}},"required":["a"]}`, `{"a":"octo.cat"}`)
-	f(`{"properties":{"a":{"type":["string","null"],"description":"e.g. 7"}},"required":["a"]}`, `{"a":"7"}`)
-	f(`{"properties":{"a":{"type":"string","description":"e.g. cut …"}},"required":["a"]}`, ``)
-	f(`{"properties":{"a":{"const":1},"b":{"examples":[2]},"c":{"default":3},"d":{"enum":[4,5]},"e":{"example":6}},"required":["a","b","c","d","e"]}`,
-		`{"a":1,"b":2,"c":3,"d":4,"e":6}`)
-	f(`{"properties":{"a":{"default":null}},"required":["a"]}`, ``)
-	f(`{"properties":{"o":{"properties":{"x":{"default":1},"y":{}},"required":["x"]}},"required":["o"]}`, `{"o":{"x":1}}`)
-	f(`{"required":["gone"]}`, ``)
-	f(`not json`, ``)
-	deep, tail := `{"default":1}`, ``
-	for range maxExampleDepth {
-		deep = `{"properties":{"a":` + deep + `},"required":["a"]}`
-	}
-	if _, ok := exampleArguments([]byte(deep)); !ok {
-		t.Error("at the depth bound")
-	}
-	if _, ok := exampleArguments([]byte(`{"properties":{"a":` + deep + `},"required":["a"]}` + tail)); ok {
-		t.Error("one past the depth bound")
-	}
-}
-
 func TestMatches(t *testing.T) {
 	f := func(header string, version uint64, want bool) {
 		t.Helper()

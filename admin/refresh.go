@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 )
@@ -48,9 +49,9 @@ type SpecRef struct {
 
 // KeptName is a tool whose name a refresh did not change.
 type KeptName struct {
-	Operation Operation `json:"operation"`
-	Name      string    `json:"name"`
-	Generated string    `json:"generated" doc:"Name by the new version."`
+	Operation toolset.Operation `json:"operation"`
+	Name      string            `json:"name"`
+	Generated string            `json:"generated" doc:"Name by the new version."`
 }
 
 // Refreshed answers a refresh.
@@ -83,12 +84,12 @@ func (r *refresh) validators() Validators {
 
 // changesSince compares the connector that the draft is about with what it was, and
 // keeps the names that agents know. nil: it is the same.
-func (d *draft) changesSince(was *part, moved moves) (*Changes, error) {
+func (d *draft) changesSince(was *part, moved toolset.Moves) (*Changes, error) {
 	v := was.version
 	if v.Digest == d.version.Digest {
 		return nil, nil //nolint:nilnil // no difference is an ordinary outcome
 	}
-	tools, err := connector.Diff(was.conn.opened, d.conn.opened)
+	tools, err := connector.Diff(was.conn.Opened, d.conn.Opened)
 	if err != nil {
 		return nil, fmt.Errorf("comparing versions of connector %s: %w", d.version.Connector, err)
 	}
@@ -96,13 +97,13 @@ func (d *draft) changesSince(was *part, moved moves) (*Changes, error) {
 		Connector: d.row.Name, From: SpecRef{v.Version, v.SpecDigest}, To: SpecRef{d.version.Version, d.version.SpecDigest},
 		Tools: slices.Concat([]connector.ToolChange{}, tools), Kept: d.keepNames(was.conn, moved),
 	}
-	kept := make(map[Operation]bool, len(c.Kept))
+	kept := make(map[toolset.Operation]bool, len(c.Kept))
 	for _, k := range c.Kept {
 		kept[k.Operation] = true
 	}
 	for i := range c.Tools {
 		t := &c.Tools[i]
-		if kept[Operation{d.row.Name, t.Method, t.Path}] {
+		if kept[toolset.Operation{Connector: d.row.Name, Method: t.Method, Path: t.Path}] {
 			nameKept(t)
 		}
 		switch t.Kind {
@@ -140,23 +141,23 @@ func nameKept(t *connector.ToolChange) {
 
 // keepNames makes edits of the names that the new version would change, unless
 // another of its tools has that name now.
-func (d *draft) keepNames(old *generated, moved moves) []KeptName {
+func (d *draft) keepNames(old *toolset.Generated, moved toolset.Moves) []KeptName {
 	kept := []KeptName{}
-	now := make(map[Operation]*Tool)
+	now := make(map[toolset.Operation]*toolset.Tool)
 	taken := make(map[string]bool)
 	tools := d.tools(false)
 	for i := range tools {
 		now[tools[i].Operation] = &tools[i]
 		taken[tools[i].Name] = true
 	}
-	for i := range old.tools {
-		was := &old.tools[i]
-		op := moved.of(Operation{Connector: d.row.Name, Method: was.method, Path: was.path})
+	for i := range old.Tools {
+		was := &old.Tools[i]
+		op := moved.Of(toolset.Operation{Connector: d.row.Name, Method: was.Method, Path: was.Path})
 		t := now[op]
-		if t == nil || t.OriginalName == was.name || t.Name != t.OriginalName || taken[was.name] {
+		if t == nil || t.OriginalName == was.Name || t.Name != t.OriginalName || taken[was.Name] {
 			continue // gone, as before, named by the operator, or in another's use
 		}
-		name := was.name
+		name := was.Name
 		d.edit(op, func(e *store.ToolEdit) { e.Name = &name })
 		taken[name] = true
 		kept = append(kept, KeptName{Operation: op, Name: name, Generated: t.OriginalName})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/connector"
 )
 
@@ -70,7 +71,7 @@ func TestRefreshAndDiff(t *testing.T) {
 		t.Fatalf("created %+v", ts.Test)
 	}
 	w.renameTool(ts.ID, "delete_pet", "remove_pet")
-	want[admin.Tool](w, w.do("PATCH", "/v1/toolsets/shop/tools/list_orders", map[string]any{"enabled": false}), 200)
+	want[toolset.Tool](w, w.do("PATCH", "/v1/toolsets/shop/tools/list_orders", map[string]any{"enabled": false}), 200)
 	want[admin.TestAnswer](w, w.do("POST", "/v1/toolsets/shop/test", map[string]any{"tool": "list_pets"}), 200)
 
 	// The server says that nothing changed.
@@ -105,8 +106,8 @@ func TestRefreshAndDiff(t *testing.T) {
 	if k := r.Changes.Kept; len(k) != 1 || k[0].Name != "list_pets" || k[0].Generated != "fetch_all_pets" {
 		t.Errorf("kept %+v", k)
 	}
-	tools := want[admin.List[admin.Tool]](w, w.do("GET", "/v1/toolsets/shop/tools", nil), 200)
-	byPath := map[string]admin.Tool{}
+	tools := want[admin.List[toolset.Tool]](w, w.do("GET", "/v1/toolsets/shop/tools", nil), 200)
+	byPath := map[string]toolset.Tool{}
 	for _, tool := range tools.Items {
 		byPath[tool.Operation.Method+" "+tool.Operation.Path] = tool
 	}
@@ -178,7 +179,7 @@ func TestManyFiles(t *testing.T) {
 	w := newWorld(t)
 	check := func(ts admin.CreatedToolset) {
 		t.Helper()
-		tool := want[admin.Tool](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/tools/"+ts.Tools[0].Name, nil), 200)
+		tool := want[toolset.Tool](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/tools/"+ts.Tools[0].Name, nil), 200)
 		if !strings.Contains(string(tool.InputSchema), `"enum":["x","y"]`) || len(ts.Warnings) > 1 {
 			t.Errorf("%s %+v", tool.InputSchema, ts.Warnings)
 		}

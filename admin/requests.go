@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -97,7 +98,7 @@ type PatchToolset struct {
 	Policy       *string     `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools."`
 	Stateless    *bool       `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
 
-	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of answers."`
+	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"What is made of answers."`
 }
 
 // PatchedTTL is a cache policy that can be turned off.
@@ -112,7 +113,7 @@ type PatchTool struct {
 	Description *string `json:"description,omitempty" maxLength:"16384"`
 	Enabled     *bool   `json:"enabled,omitempty"`
 
-	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of its answers."`
+	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"What is made of its answers."`
 
 	Annotations *registry.AnnotationEdit `json:"annotations,omitempty" doc:"What the tool does, where what was generated is wrong. Absent members stay; {} restores what was generated."`
 

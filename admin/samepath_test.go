@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/connector"
 )
 
@@ -15,7 +16,7 @@ func TestRefreshFollowsPath(t *testing.T) {
 	w := newWorld(t)
 	ts := w.shop()
 	w.renameTool(ts.ID, "delete_pet", "remove_pet")
-	want[admin.Tool](w, w.do("PATCH", "/v1/toolsets/shop/tools/remove_pet", map[string]any{
+	want[toolset.Tool](w, w.do("PATCH", "/v1/toolsets/shop/tools/remove_pet", map[string]any{
 		"description": "Removes.", "annotations": map[string]any{"openWorldHint": false},
 	}), 200)
 	want[admin.ToolExamples](w, w.do("PUT", "/v1/toolsets/shop/tools/remove_pet/examples", map[string]any{"examples": []string{"give a pet away"}}), 200)
@@ -26,7 +27,7 @@ func TestRefreshFollowsPath(t *testing.T) {
 	if len(r.Changes.Tools) != 1 || at < 0 || r.Changes.Tools[at].Kind != connector.ToolChanged || r.Changes.Tools[at].Impact != connector.ImpactBreaking {
 		t.Errorf("changes %+v", r.Changes)
 	}
-	tool := want[admin.Tool](w, w.do("GET", "/v1/toolsets/shop/tools/remove_pet", nil), 200)
+	tool := want[toolset.Tool](w, w.do("GET", "/v1/toolsets/shop/tools/remove_pet", nil), 200)
 	if tool.Operation.Path != "/pets/{petId}" || tool.Description != "Removes." || tool.Annotations.OpenWorld {
 		t.Errorf("after the refresh %+v", tool)
 	}

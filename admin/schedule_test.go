@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -150,7 +151,7 @@ func TestSchedule(t *testing.T) {
 	tools := func() string {
 		t.Helper()
 		var names []string
-		for _, tool := range want[admin.List[admin.Tool]](w, w.do("GET", at+"/tools", nil), http.StatusOK).Items {
+		for _, tool := range want[admin.List[toolset.Tool]](w, w.do("GET", at+"/tools", nil), http.StatusOK).Items {
 			names = append(names, tool.Name)
 		}
 		return strings.Join(names, " ")

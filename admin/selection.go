@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/selection"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -46,14 +47,14 @@ type SelectionAdvice struct {
 
 // ChosenTool is a tool that was chosen for a use case.
 type ChosenTool struct {
-	Name      string    `json:"name"`
-	Operation Operation `json:"operation"`
-	Score     float32   `json:"score" doc:"Of the search; 0 for a tool that another needs."`
-	Clause    string    `json:"clause,omitempty" doc:"Part of the use case it serves."`
-	NeededBy  string    `json:"neededBy,omitempty" doc:"Tool that needs what this one gives."`
-	Gives     string    `json:"gives,omitempty" doc:"Parameter of that tool."`
-	Tokens    int       `json:"tokens"`
-	Plugin    string    `json:"plugin,omitempty" doc:"The workflow that offers it: it is listed with every choice."`
+	Name      string            `json:"name"`
+	Operation toolset.Operation `json:"operation"`
+	Score     float32           `json:"score" doc:"Of the search; 0 for a tool that another needs."`
+	Clause    string            `json:"clause,omitempty" doc:"Part of the use case it serves."`
+	NeededBy  string            `json:"neededBy,omitempty" doc:"Tool that needs what this one gives."`
+	Gives     string            `json:"gives,omitempty" doc:"Parameter of that tool."`
+	Tokens    int               `json:"tokens"`
+	Plugin    string            `json:"plugin,omitempty" doc:"The workflow that offers it: it is listed with every choice."`
 }
 
 // ToolSelection is how a toolset selects its tools.
@@ -68,7 +69,7 @@ type ToolSelection struct {
 type SearchResult struct {
 	Name        string             `json:"name"`
 	Description string             `json:"description"`
-	Operation   Operation          `json:"operation"`
+	Operation   toolset.Operation  `json:"operation"`
 	Annotations plugin.Annotations `json:"annotations"`
 	Score       float32            `json:"score"`
 	Components  map[string]float32 `json:"components" doc:"What the score is made of."`
@@ -92,11 +93,11 @@ type choiceRecord struct {
 }
 
 type storedTool struct {
-	Operation
-	Score  float32    `json:"score,omitempty"`
-	Clause string     `json:"clause,omitempty"`
-	For    *Operation `json:"for,omitempty"`
-	Gives  string     `json:"gives,omitempty"`
+	toolset.Operation
+	Score  float32            `json:"score,omitempty"`
+	Clause string             `json:"clause,omitempty"`
+	For    *toolset.Operation `json:"for,omitempty"`
+	Gives  string             `json:"gives,omitempty"`
 }
 
 func choiceOf(ts *store.Toolset) (*choiceRecord, error) {
@@ -107,7 +108,7 @@ func choiceOf(ts *store.Toolset) (*choiceRecord, error) {
 	if err := json.Unmarshal([]byte(ts.Selection), c); err != nil {
 		return nil, fmt.Errorf("reading the selection of toolset %s: %w", ts.ID, err)
 	}
-	first := func(op *Operation) { // a record of the time when there was one connector
+	first := func(op *toolset.Operation) { // a record of the time when there was one connector
 		if op != nil && op.Connector == "" {
 			op.Connector = ts.ConnectorName
 		}
@@ -163,13 +164,13 @@ func (d *draft) indexed() ([]registry.IndexedTool, []selection.Tool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	examples := make(map[Operation][]selection.Example, len(c.Examples))
+	examples := make(map[toolset.Operation][]selection.Example, len(c.Examples))
 	for i := range c.Examples {
 		examples[c.Examples[i].Operation] = c.Examples[i].examples()
 	}
 	tools := make([]selection.Tool, len(all))
 	for i := range all {
-		all[i].Examples = examples[Operation(all[i].SelectedTool)]
+		all[i].Examples = examples[toolset.Operation(all[i].SelectedTool)]
 		tools[i] = all[i].Tool
 	}
 	return all, tools, nil
@@ -234,9 +235,9 @@ func stored(tools []registry.IndexedTool, chosen []selection.Choice) []storedToo
 	out := make([]storedTool, len(chosen))
 	for i, c := range chosen {
 		t := &tools[c.Tool]
-		out[i] = storedTool{Operation: Operation(t.SelectedTool), Score: c.Score, Clause: c.Clause, Gives: c.Gives}
+		out[i] = storedTool{Operation: toolset.Operation(t.SelectedTool), Score: c.Score, Clause: c.Clause, Gives: c.Gives}
 		if c.For >= 0 {
-			needs := Operation(tools[c.For].SelectedTool)
+			needs := toolset.Operation(tools[c.For].SelectedTool)
 			out[i].For = &needs
 		}
 	}
@@ -280,14 +281,14 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 // renew leaves out of a choice what the draft does not have or has disabled, and
 // fills the gaps.
 func (d *draft) renew(c *choiceRecord) error {
-	enabled := map[Operation]bool{}
+	enabled := map[toolset.Operation]bool{}
 	for _, t := range d.tools(false) {
 		if t.Enabled {
 			enabled[t.Operation] = true
 		}
 	}
 	kept := make([]storedTool, 0, len(c.Tools))
-	served, have, lost := map[string]bool{}, map[Operation]bool{}, map[string]bool{}
+	served, have, lost := map[string]bool{}, map[toolset.Operation]bool{}, map[string]bool{}
 	for _, t := range c.Tools {
 		if enabled[t.Operation] {
 			kept = append(kept, t)
@@ -319,7 +320,7 @@ func (d *draft) renew(c *choiceRecord) error {
 }
 
 // serves reports whether the draft's tools/list, or its search, has an operation.
-func (d *draft) serves(op Operation) bool {
+func (d *draft) serves(op toolset.Operation) bool {
 	c, err := choiceOf(d.ts)
 	if err != nil || c.Mode != registry.SelectUseCase {
 		return true
@@ -346,7 +347,7 @@ func (s *Server) advice(ctx context.Context, d *draft) (*SelectionAdvice, error)
 
 // weigh measures tools/list in each mode. offered are the tools of workflows, which are
 // listed whatever is chosen, but found like the others in the mode search.
-func (s *Server) weigh(d *draft, offered []Tool) (*SelectionAdvice, error) {
+func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, error) {
 	workflows, n := enabledCount(offered), enabledCount(d.tools(false))
 	n += workflows
 	a := &SelectionAdvice{All: SelectionMode{Tools: n}, Search: SelectionMode{Tools: 3}}
@@ -416,7 +417,7 @@ func (s *Server) weigh(d *draft, offered []Tool) (*SelectionAdvice, error) {
 
 // listTokens is what tools/list costs as a client of the toolset gets it. Without a
 // gateway it is the sum of the definitions.
-func (s *Server) listTokens(d *draft, tools []Tool) (int, error) {
+func (s *Server) listTokens(d *draft, tools []toolset.Tool) (int, error) {
 	sum, workflows := 0, 0
 	for i := range tools {
 		switch {
@@ -449,9 +450,9 @@ func (d *draft) definitionTokens(sel *registry.Selection) int {
 	if sel.Mode == registry.SelectSearch {
 		return searchMode
 	}
-	listed := map[Operation]bool{}
+	listed := map[toolset.Operation]bool{}
 	for _, t := range sel.Tools {
-		listed[Operation(t)] = true
+		listed[toolset.Operation(t)] = true
 	}
 	n := 0
 	for _, t := range d.tools(false) {
@@ -524,7 +525,7 @@ func (s *Server) showSelection(ctx context.Context, d *draft) (*bodyOutput[ToolS
 		return nil, err
 	}
 	tools := d.tools(false)
-	byOp := make(map[Operation]*Tool, len(tools))
+	byOp := make(map[toolset.Operation]*toolset.Tool, len(tools))
 	for i := range tools {
 		byOp[tools[i].Operation] = &tools[i]
 	}
@@ -572,14 +573,14 @@ func (s *Server) search(ctx context.Context, d *draft, query string, k int) (*Se
 			all, tools = append(all, it), append(tools, it.Tool)
 		}
 	}
-	x := s.indexes.get(d.ts.ID, d.ts.Version)
+	x := s.indexes.Get(d.ts.ID, d.ts.Version)
 	if x == nil {
 		x = selection.Build(tools, selection.DefaultTable())
-		s.indexes.put(d.ts.ID, d.ts.Version, x)
+		s.indexes.Put(d.ts.ID, d.ts.Version, x)
 	}
 	q := x.NewSearcher()
 	out := &SearchAnswer{Query: query, Results: []SearchResult{}}
-	shown := map[Operation]*Tool{}
+	shown := map[toolset.Operation]*toolset.Tool{}
 	list := d.tools(false)
 	for i := range list {
 		shown[list[i].Operation] = &list[i]
@@ -588,7 +589,7 @@ func (s *Server) search(ctx context.Context, d *draft, query string, k int) (*Se
 		shown[offers[i].Operation] = &offers[i].Tool
 	}
 	for _, h := range q.Search(query, k) {
-		op := Operation(all[h.Tool].SelectedTool)
+		op := toolset.Operation(all[h.Tool].SelectedTool)
 		t := shown[op]
 		r := SearchResult{Name: t.Name, Description: t.Description, Operation: op, Annotations: t.Annotations, Score: h.Score, Components: map[string]float32{}}
 		for i, name := range selection.FeatureNames {

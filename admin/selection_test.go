@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/selection"
 )
 
@@ -75,7 +76,7 @@ func TestSelection(t *testing.T) {
 
 func find(tools []admin.ChosenTool, method, path string) *admin.ChosenTool {
 	for i := range tools {
-		if tools[i].Operation == (admin.Operation{Connector: "pet-store", Method: method, Path: path}) {
+		if tools[i].Operation == (toolset.Operation{Connector: "pet-store", Method: method, Path: path}) {
 			return &tools[i]
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/suggest"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -165,8 +166,8 @@ type Server struct {
 	registry http.Handler
 	api      huma.API
 	hosts    map[string]bool
-	opened   *openConnectors
-	indexes  indexCache
+	opened   *toolset.Connectors
+	indexes  toolset.IndexCache
 	secrets  secretCache
 	users    secretCache // tokens of single callers, by holder
 	// userEpoch changes when tokens of callers are forgotten before their time.
@@ -220,7 +221,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
 	}
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
-	s.opened = newConnectors(o.Publisher)
+	s.opened = toolset.NewConnectors(o.Publisher)
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.access = &access.Room{
 		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, GatewayURL: o.GatewayURL, Closed: o.Closed, PerUser: s.perUser, Ending: s.ending,

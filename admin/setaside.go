@@ -61,7 +61,7 @@ func (s *Server) fill(ctx context.Context, ws *store.Workspace, d *draft, row *s
 		if parts[i], err = loadPart(ctx, ws, &doc.Connectors[i]); err != nil {
 			return err
 		}
-		if parts[i].conn, err = s.opened.open(ctx, parts[i].version); err != nil {
+		if parts[i].conn, err = s.opened.Open(ctx, parts[i].version); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 )
 
 // After a roll-back the draft is what is live, so that the next edit does not bring
@@ -16,7 +17,7 @@ func TestRollbackResetsTheDraft(t *testing.T) {
 	ts := w.create("Pets", "pets.yaml")
 	path := "/v1/toolsets/" + ts.ID
 	good := w.get(ts.ID)
-	tools := want[admin.List[admin.Tool]](w, w.do("GET", path+"/tools", nil), 200)
+	tools := want[admin.List[toolset.Tool]](w, w.do("GET", path+"/tools", nil), 200)
 	w.renameTool(ts.ID, tools.Items[0].Name, "rejected_name")
 	w.describe(ts.ID, "a rejected text")
 	if a := w.do("PATCH", path, `{"instructions":"not even deployed"}`, "If-Match", "*"); a.StatusCode != http.StatusOK {
@@ -28,7 +29,7 @@ func TestRollbackResetsTheDraft(t *testing.T) {
 	if back.Digest != back.LiveDigest || back.LiveDigest != good.LiveDigest || back.Changed || back.Description != good.Description || back.Instructions != good.Instructions {
 		t.Fatalf("the draft is not what is live: %+v", back)
 	}
-	if got := want[admin.List[admin.Tool]](w, w.do("GET", path+"/tools", nil), 200); got.Items[0].Name != tools.Items[0].Name {
+	if got := want[admin.List[toolset.Tool]](w, w.do("GET", path+"/tools", nil), 200); got.Items[0].Name != tools.Items[0].Name {
 		t.Errorf("the tool is still named %s", got.Items[0].Name)
 	}
 	kept := want[admin.List[admin.KeptDraft]](w, w.do("GET", path+"/drafts", nil), 200)

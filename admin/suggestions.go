@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/suggest"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/openapi"
 )
@@ -20,12 +21,12 @@ const (
 // Suggestion is a proposal for one tool. It changes nothing until it is applied with
 // batch-update-tools.
 type Suggestion struct {
-	Tool        string    `json:"tool" doc:"Present name of the tool."`
-	Operation   Operation `json:"operation"`
-	Name        string    `json:"name,omitempty" doc:"Proposed name; absent: the present one is good."`
-	Description string    `json:"description,omitempty" doc:"Proposed description; absent: the present one is good."`
-	Present     string    `json:"presentDescription,omitempty" doc:"Present description, where another is proposed."`
-	Reason      string    `json:"reason"`
+	Tool        string            `json:"tool" doc:"Present name of the tool."`
+	Operation   toolset.Operation `json:"operation"`
+	Name        string            `json:"name,omitempty" doc:"Proposed name; absent: the present one is good."`
+	Description string            `json:"description,omitempty" doc:"Proposed description; absent: the present one is good."`
+	Present     string            `json:"presentDescription,omitempty" doc:"Present description, where another is proposed."`
+	Reason      string            `json:"reason"`
 }
 
 // NoSuggestion is a tool for which what was proposed cannot be offered.
@@ -93,11 +94,11 @@ func (s *Server) registerSuggestions() {
 // suggestible are the tools of a toolset that were asked for, all enabled ones by
 // default, and the names that a proposal may not take: of all tools, also disabled ones
 // and those of workflows.
-func (s *Server) suggestible(ctx context.Context, id string, list []string, at string) (d *draft, tools []Tool, names []string, err error) {
+func (s *Server) suggestible(ctx context.Context, id string, list []string, at string) (d *draft, tools []toolset.Tool, names []string, err error) {
 	if d, err = s.load(ctx, s.workspace(ctx), id); err != nil {
 		return nil, nil, nil, err
 	}
-	g, err := parseGlobs(list, at)
+	g, err := toolset.ParseGlobs(list, at)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -107,7 +108,7 @@ func (s *Server) suggestible(ctx context.Context, id string, list []string, at s
 	}
 	for _, t := range all {
 		names = append(names, t.Name)
-		if t.Plugin == "" && g.match(t.Name) && (t.Enabled || len(g.in) > 0) {
+		if t.Plugin == "" && g.Match(t.Name) && (t.Enabled || len(g.In) > 0) {
 			tools = append(tools, t)
 		}
 	}
@@ -117,7 +118,7 @@ func (s *Server) suggestible(ctx context.Context, id string, list []string, at s
 	return d, tools, names, nil
 }
 
-func forSuggest(tools []Tool) []suggest.Tool {
+func forSuggest(tools []toolset.Tool) []suggest.Tool {
 	out := make([]suggest.Tool, len(tools))
 	for i := range tools {
 		t := &tools[i]
@@ -128,12 +129,12 @@ func forSuggest(tools []Tool) []suggest.Tool {
 	return out
 }
 
-func (s *Server) showSuggestions(from string, tools []Tool, r *suggest.Result) Suggestions {
+func (s *Server) showSuggestions(from string, tools []toolset.Tool, r *suggest.Result) Suggestions {
 	out := Suggestions{From: from, Looked: len(tools), Items: []Suggestion{}, Dropped: []NoSuggestion{}}
 	if s.o.Suggester != nil {
 		out.Model = s.o.Suggester.Name()
 	}
-	byName := make(map[string]*Tool, len(tools))
+	byName := make(map[string]*toolset.Tool, len(tools))
 	for i := range tools {
 		byName[tools[i].Name] = &tools[i]
 	}

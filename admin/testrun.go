@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -59,7 +60,7 @@ const (
 
 // candidate is a tool that can be tested, with arguments.
 type candidate struct {
-	tool *Tool
+	tool *toolset.Tool
 	args []byte
 }
 
@@ -67,7 +68,7 @@ type candidate struct {
 // required arguments, or the first safe one whose required arguments have
 // examples, of the connector that is named or of any. The reason says why there is
 // none. offered are the tools of workflows, which are tested when they are named.
-func (d *draft) choose(req *TestRequest, offered []Tool) (c *candidate, reason string, err error) {
+func (d *draft) choose(req *TestRequest, offered []toolset.Tool) (c *candidate, reason string, err error) {
 	tools := d.tools(true)
 	if req.Tool != "" {
 		tools = append(tools, offered...)
@@ -78,7 +79,7 @@ func (d *draft) choose(req *TestRequest, offered []Tool) (c *candidate, reason s
 			args := []byte("{}")
 			if req.Arguments != nil {
 				args = []byte(store.JSON(req.Arguments))
-			} else if found, ok := exampleArguments(tools[i].InputSchema); ok {
+			} else if found, ok := toolset.ExampleArguments(tools[i].InputSchema); ok {
 				args = found
 			}
 			return &candidate{&tools[i], args}, "", nil
@@ -93,11 +94,11 @@ func (d *draft) choose(req *TestRequest, offered []Tool) (c *candidate, reason s
 			continue
 		}
 		safe++
-		if p, g := d.generated(t.Operation); len(p.creds) == 0 && g.secured {
+		if p, g := d.generated(t.Operation); len(p.creds) == 0 && g.Secured {
 			locked++
 			continue
 		}
-		args, ok := exampleArguments(t.InputSchema)
+		args, ok := toolset.ExampleArguments(t.InputSchema)
 		switch {
 		case ok && string(args) == "{}":
 			return &candidate{t, args}, "", nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -33,7 +34,7 @@ type ToolInput struct {
 
 type toolOutput struct {
 	ETag string `header:"ETag" doc:"Of the toolset."`
-	Body Tool
+	Body toolset.Tool
 }
 
 type patchToolInput struct {
@@ -95,7 +96,7 @@ func (s *Server) registerTools() {
 	})
 }
 
-func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[Tool], error) {
+func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[toolset.Tool], error) {
 	d, err := s.load(ctx, s.workspace(ctx), in.ID)
 	if err != nil {
 		return nil, err
@@ -125,7 +126,7 @@ func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[Too
 	if to < len(tools) {
 		next = d.connectorsDigest() + "/" + strconv.Itoa(to)
 	}
-	return list(&in.ListInput, path, tools[from:to], next, func(t *Tool) Tool { return *t }), nil
+	return list(&in.ListInput, path, tools[from:to], next, func(t *toolset.Tool) toolset.Tool { return *t }), nil
 }
 
 // connectorsDigest changes when one of the draft's connectors does.
@@ -175,8 +176,8 @@ func (s *Server) toolAfter(ctx context.Context, d *draft, name string) (*toolOut
 	return nil, notFoundTool(name)
 }
 
-func findOperation(tools []Tool, op Operation) int {
-	return slices.IndexFunc(tools, func(t Tool) bool { return t.Operation == op })
+func findOperation(tools []toolset.Tool, op toolset.Operation) int {
+	return slices.IndexFunc(tools, func(t toolset.Tool) bool { return t.Operation == op })
 }
 
 // updateTools applies a batch to the draft: all changes or none.
@@ -195,7 +196,7 @@ func (s *Server) updateTools(ctx context.Context, id string, match *request.Matc
 	}
 	d.before = before
 	if len(in.Enable) > 0 {
-		selection, err := parseGlobs(in.Enable, "/enable")
+		selection, err := toolset.ParseGlobs(in.Enable, "/enable")
 		if err != nil {
 			return nil, err
 		}
@@ -224,10 +225,10 @@ func (s *Server) updateTools(ctx context.Context, id string, match *request.Matc
 
 // checkOffered refuses a name for a workflow's tool that another tool has: gateways
 // would give it a longer one.
-func checkOffered(before, after []Tool, updates []ToolUpdate) error {
+func checkOffered(before, after []toolset.Tool, updates []ToolUpdate) error {
 	for i := range updates {
 		in := &updates[i]
-		old := slices.IndexFunc(before, func(t Tool) bool { return t.Name == in.Tool })
+		old := slices.IndexFunc(before, func(t toolset.Tool) bool { return t.Name == in.Tool })
 		if old < 0 || before[old].Plugin == "" || in.Name == nil || *in.Name == "" {
 			continue
 		}
@@ -239,7 +240,7 @@ func checkOffered(before, after []Tool, updates []ToolUpdate) error {
 	return nil
 }
 
-func enabledCount(tools []Tool) (n int) {
+func enabledCount(tools []toolset.Tool) (n int) {
 	for i := range tools {
 		if tools[i].Enabled {
 			n++
@@ -249,13 +250,13 @@ func enabledCount(tools []Tool) (n int) {
 }
 
 // patchTool applies one change; before are the tools as the client saw them.
-func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
+func (d *draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) error {
 	for i := range before {
 		t := &before[i]
 		if t.Name != in.Tool {
 			continue
 		}
-		if in.Name != nil && *in.Name != "" && !toolName.MatchString(*in.Name) {
+		if in.Name != nil && *in.Name != "" && !toolset.ToolName.MatchString(*in.Name) {
 			return request.FieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *in.Name)
 		}
 		if t.Plugin != "" && in.Answers != nil {
@@ -269,10 +270,10 @@ func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
 			return err
 		}
 		record := ""
-		if i := slices.IndexFunc(d.edits, func(e store.ToolEdit) bool { return operationOf(&e) == t.Operation }); i >= 0 {
+		if i := slices.IndexFunc(d.edits, func(e store.ToolEdit) bool { return toolset.OperationOf(&e) == t.Operation }); i >= 0 {
 			record = d.edits[i].Annotations
 		}
-		said, err := patchAnnotations(record, in.Annotations, at+"/annotations")
+		said, err := toolset.ChangeAnnotations(record, in.Annotations, at+"/annotations")
 		if err != nil {
 			return err
 		}
@@ -295,29 +296,29 @@ func (d *draft) patchTool(before []Tool, in *ToolUpdate, at string) error {
 }
 
 // patchedFixed is the record of a tool's fixed values after a change.
-func (d *draft) patchedFixed(t *Tool, change map[string]json.RawMessage, at string) (string, error) {
+func (d *draft) patchedFixed(t *toolset.Tool, change map[string]json.RawMessage, at string) (string, error) {
 	_, g := d.generated(t.Operation)
 	if g == nil && len(change) > 0 {
 		return "", request.FieldFault(at, "%s is the tool of a workflow: arguments of the tools that it calls can be fixed", t.Name)
 	}
 	record := ""
 	for i := range d.edits {
-		if e := &d.edits[i]; operationOf(e) == t.Operation {
+		if e := &d.edits[i]; toolset.OperationOf(e) == t.Operation {
 			record = e.Fixed
 		}
 	}
 	if len(change) == 0 {
 		return record, nil
 	}
-	return patchFixed(record, change, at, g.takes)
+	return toolset.ChangeFixed(record, change, at, g.Takes)
 }
 
 // patchedAnswers is the record of an operation's settings of answers after p; nil
 // changes nothing.
-func (d *draft) patchedAnswers(op Operation, p *PatchAnswers, at string) (string, error) {
+func (d *draft) patchedAnswers(op toolset.Operation, p *toolset.PatchAnswers, at string) (string, error) {
 	record := ""
 	for i := range d.edits {
-		if e := &d.edits[i]; operationOf(e) == op {
+		if e := &d.edits[i]; toolset.OperationOf(e) == op {
 			record = e.Answers
 		}
 	}
@@ -325,7 +326,7 @@ func (d *draft) patchedAnswers(op Operation, p *PatchAnswers, at string) (string
 		return record, nil
 	}
 	if _, g := d.generated(op); g != nil {
-		return patchAnswers(record, p, at, registry.OfTool, g.output)
+		return toolset.ChangeAnswers(record, p, at, registry.OfTool, g.Output)
 	}
 	return record, nil
 }
@@ -344,8 +345,8 @@ func set(to **string, from *string, generated string) {
 
 // changedTools keeps the tools that differ, for the audit log. A workflow that lost a
 // tool that it calls is not among those after.
-func changedTools(before, after []Tool) (b, a []Tool) {
-	now := make(map[Operation]*Tool, len(after))
+func changedTools(before, after []toolset.Tool) (b, a []toolset.Tool) {
+	now := make(map[toolset.Operation]*toolset.Tool, len(after))
 	for i := range after {
 		now[after[i].Operation] = &after[i]
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -30,9 +31,9 @@ type AddConnector struct {
 
 // PatchConnector changes the fields that are there; "" restores the default.
 type PatchConnector struct {
-	BaseURL *string       `json:"baseUrl,omitempty" maxLength:"2048"`
-	Policy  *string       `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools."`
-	Answers *PatchAnswers `json:"answers,omitempty" doc:"What is made of its tools' answers."`
+	BaseURL *string               `json:"baseUrl,omitempty" maxLength:"2048"`
+	Policy  *string               `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools."`
+	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"What is made of its tools' answers."`
 
 	Fixed     map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see, of each tool that takes an argument of that name; body.member is a member of the argument body. null gives an argument back. No place for secrets."`
 	Stateless *bool                      `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
@@ -41,16 +42,16 @@ type PatchConnector struct {
 // ToolsetConnectorDetail is a connector with what the compiler said about its source.
 type ToolsetConnectorDetail struct {
 	ToolsetConnector
-	Operations  int           `json:"operations" doc:"Operations in the specification."`
-	Unsupported []Unsupported `json:"unsupported" doc:"Operations that are no tools, with the reason."`
-	Warnings    []Diagnostic  `json:"warnings"`
+	Operations  int                   `json:"operations" doc:"Operations in the specification."`
+	Unsupported []toolset.Unsupported `json:"unsupported" doc:"Operations that are no tools, with the reason."`
+	Warnings    []toolset.Diagnostic  `json:"warnings"`
 }
 
 // AddedConnector answers the addition of a connector.
 type AddedConnector struct {
 	Connector ToolsetConnectorDetail `json:"connector"`
 	Created   bool                   `json:"created" doc:"false: the toolset had it, and it was refreshed."`
-	Tools     []Tool                 `json:"tools" doc:"Of this connector."`
+	Tools     []toolset.Tool         `json:"tools" doc:"Of this connector."`
 	Renamed   []KeptName             `json:"renamed" doc:"Tools whose generated names other tools of the toolset have."`
 	Test      *TestRun               `json:"test,omitempty"`
 	Granted   []string               `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
@@ -160,7 +161,7 @@ func (s *Server) showPart(ctx context.Context, ws *store.Workspace, p *part) (c 
 			Kind: p.row.SourceKind, URL: p.row.SourceURL, Title: r.Title, Version: r.Version, SpecDigest: r.SpecDigest,
 			Format: r.Format, Spec: r.SpecVersion, SizeBytes: r.SizeBytes,
 		},
-		Connector: refOf(p.version), BaseURL: p.baseURL(), Servers: r.Servers, Answers: showAnswers(p.row.Answers), Fixed: showFixed(p.row.Fixed),
+		Connector: refOf(p.version), BaseURL: p.baseURL(), Servers: r.Servers, Answers: toolset.ShowAnswers(p.row.Answers), Fixed: toolset.ShowFixed(p.row.Fixed),
 		ToolCount: int(p.version.Tools), Methods: r.Methods,
 	}
 	if p.row.SourceKind == kindMCP {
@@ -219,18 +220,18 @@ func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*
 		return nil, err
 	}
 	before := connectorFields(d.part)
-	put(&d.row.BaseURL, in.Body.BaseURL)
-	put(&d.row.UpstreamPolicy, in.Body.Policy)
-	put(&d.row.Stateless, in.Body.Stateless)
+	toolset.Put(&d.row.BaseURL, in.Body.BaseURL)
+	toolset.Put(&d.row.UpstreamPolicy, in.Body.Policy)
+	toolset.Put(&d.row.Stateless, in.Body.Stateless)
 	if err := checkStateless(&d.row, "/stateless"); err != nil {
 		return nil, err
 	}
 	if in.Body.Answers != nil {
-		if d.row.Answers, err = patchAnswers(d.row.Answers, in.Body.Answers, "/answers", registry.OfConnector, nil); err != nil {
+		if d.row.Answers, err = toolset.ChangeAnswers(d.row.Answers, in.Body.Answers, "/answers", registry.OfConnector, nil); err != nil {
 			return nil, err
 		}
 	}
-	if d.row.Fixed, err = patchFixed(d.row.Fixed, in.Body.Fixed, "/fixed", d.takes); err != nil {
+	if d.row.Fixed, err = toolset.ChangeFixed(d.row.Fixed, in.Body.Fixed, "/fixed", d.takes); err != nil {
 		return nil, err
 	}
 	if err := checkBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
@@ -250,8 +251,8 @@ func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*
 // connectorFields is what the audit log says of the fields that PATCH changes.
 func connectorFields(p *part) map[string]any {
 	return map[string]any{
-		"connector": p.row.Name, "baseUrl": p.row.BaseURL, "upstreamPolicy": p.row.UpstreamPolicy, "answers": showAnswers(p.row.Answers),
-		"fixed": showFixed(p.row.Fixed), "stateless": p.row.Stateless,
+		"connector": p.row.Name, "baseUrl": p.row.BaseURL, "upstreamPolicy": p.row.UpstreamPolicy, "answers": toolset.ShowAnswers(p.row.Answers),
+		"fixed": toolset.ShowFixed(p.row.Fixed), "stateless": p.row.Stateless,
 	}
 }
 

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
 func (w *world) tools(id string) (names []string) {
 	w.t.Helper()
-	for _, t := range want[admin.List[admin.Tool]](w, w.do("GET", "/v1/toolsets/"+id+"/tools?limit=200", nil), http.StatusOK).Items {
+	for _, t := range want[admin.List[toolset.Tool]](w, w.do("GET", "/v1/toolsets/"+id+"/tools?limit=200", nil), http.StatusOK).Items {
 		names = append(names, t.Name)
 	}
 	return names
@@ -98,9 +99,9 @@ func TestSeveralConnectors(t *testing.T) {
 	want[admin.Problem](w, w.do("PATCH", at+"/connectors/pets-eu", patch), http.StatusPreconditionRequired)
 	want[admin.Problem](w, w.send("PATCH", at, map[string]any{"baseUrl": w.upstream.URL}, at), http.StatusConflict)
 	// An edit is of one connector's operation, though the other has the same.
-	want[admin.Tool](w, w.do("PATCH", at+"/tools/pets_eu_list_pets", map[string]any{"description": "Pets of Europe."}), http.StatusOK)
-	one := want[admin.Tool](w, w.do("GET", at+"/tools/list_pets", nil), http.StatusOK)
-	if eu := want[admin.Tool](w, w.do("GET", at+"/tools/pets_eu_list_pets", nil), http.StatusOK); eu.Description != "Pets of Europe." || one.Description == eu.Description {
+	want[toolset.Tool](w, w.do("PATCH", at+"/tools/pets_eu_list_pets", map[string]any{"description": "Pets of Europe."}), http.StatusOK)
+	one := want[toolset.Tool](w, w.do("GET", at+"/tools/list_pets", nil), http.StatusOK)
+	if eu := want[toolset.Tool](w, w.do("GET", at+"/tools/pets_eu_list_pets", nil), http.StatusOK); eu.Description != "Pets of Europe." || one.Description == eu.Description {
 		t.Errorf("edited %+v and %+v", one, eu)
 	}
 	tested := want[admin.TestAnswer](w, w.do("POST", at+"/test", map[string]any{"tool": "pets_eu_list_pets"}), http.StatusOK)

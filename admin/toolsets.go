@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -173,7 +174,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 			*f.to = *f.from
 		}
 	}
-	put(&d.row.Stateless, in.Stateless)
+	toolset.Put(&d.row.Stateless, in.Stateless)
 	if err := checkStateless(&d.row, "/stateless"); err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 		d.ts.CacheSeconds = int64(in.Cache.TTLSeconds)
 	}
 	if in.Answers != nil {
-		if d.ts.Answers, err = patchAnswers(d.ts.Answers, in.Answers, "/answers", registry.OfToolset, nil); err != nil {
+		if d.ts.Answers, err = toolset.ChangeAnswers(d.ts.Answers, in.Answers, "/answers", registry.OfToolset, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -210,7 +211,7 @@ func toolsetFields(d *draft) map[string]any {
 	t := d.ts
 	return map[string]any{
 		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": d.row.BaseURL,
-		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": withoutLearned(t.Selection), "upstreamPolicy": d.row.UpstreamPolicy, "stateless": d.row.Stateless, "answers": showAnswers(t.Answers),
+		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": withoutLearned(t.Selection), "upstreamPolicy": d.row.UpstreamPolicy, "stateless": d.row.Stateless, "answers": toolset.ShowAnswers(t.Answers),
 	}
 }
 

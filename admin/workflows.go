@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -22,7 +23,7 @@ import (
 // boundCall is a tool that a bound workflow calls.
 type boundCall struct {
 	Name string `json:"name"` // as the workflow calls it
-	Operation
+	toolset.Operation
 }
 
 // String is how an operation that has no tool at present is shown, and named again.
@@ -55,9 +56,9 @@ func (d *draft) resolveCalls(g *guest.Package, before []boundRecord, in *PluginB
 			tool = name
 		}
 		at := at + "/calls/" + name
-		t := slices.IndexFunc(all, func(t Tool) bool { return t.Name == tool })
+		t := slices.IndexFunc(all, func(t toolset.Tool) bool { return t.Name == tool })
 		if t < 0 {
-			t = slices.IndexFunc(all, func(t Tool) bool { return t.OriginalName == tool })
+			t = slices.IndexFunc(all, func(t toolset.Tool) bool { return t.OriginalName == tool })
 		}
 		switch old := calledBefore(before, in.Plugin, name, tool); {
 		case t >= 0 && !all[t].Enabled:
@@ -101,7 +102,7 @@ func (d *draft) callable(b *boundRecord) bool {
 			return false
 		}
 		for i := range d.edits {
-			if e := &d.edits[i]; operationOf(e) == c.Operation && e.Disabled {
+			if e := &d.edits[i]; toolset.OperationOf(e) == c.Operation && e.Disabled {
 				return false
 			}
 		}
@@ -136,7 +137,7 @@ func (b *boundRecord) called() []registry.CalledTool {
 
 // offer is the tool of a workflow that a draft binds and that can run.
 type offer struct {
-	Tool
+	toolset.Tool
 	manifest *manifest.Manifest
 	edit     *registry.OfferedTool // nil: it is as the manifest says
 }
@@ -144,24 +145,24 @@ type offer struct {
 // offeredOperations says for each binding of a workflow what edits of its tool are kept
 // by: WORKFLOW /PLUGIN, and of its second binding WORKFLOW /PLUGIN/2. It is zero for
 // other plugins.
-func offeredOperations(bound []boundRecord) []Operation {
-	out, seen := make([]Operation, len(bound)), map[string]int{}
+func offeredOperations(bound []boundRecord) []toolset.Operation {
+	out, seen := make([]toolset.Operation, len(bound)), map[string]int{}
 	for i := range bound {
 		if b := &bound[i]; len(b.Calls) > 0 {
 			path := "/" + b.Plugin
 			if seen[b.Plugin]++; seen[b.Plugin] > 1 {
 				path += "/" + strconv.Itoa(seen[b.Plugin])
 			}
-			out[i] = Operation{Method: manifest.MethodWorkflow, Path: path}
+			out[i] = toolset.Operation{Method: manifest.MethodWorkflow, Path: path}
 		}
 	}
 	return out
 }
 
 // offeredEdit is the edit of a workflow's tool; nil when there is none.
-func (d *draft) offeredEdit(op Operation) (edit *registry.OfferedTool, disabled bool) {
+func (d *draft) offeredEdit(op toolset.Operation) (edit *registry.OfferedTool, disabled bool) {
 	for i := range d.edits {
-		if e := &d.edits[i]; op.Path != "" && operationOf(e) == op {
+		if e := &d.edits[i]; op.Path != "" && toolset.OperationOf(e) == op {
 			if e.Name != nil || e.Title != nil || e.Description != nil {
 				edit = &registry.OfferedTool{Name: e.Name, Title: e.Title, Description: e.Description}
 			}
@@ -172,9 +173,9 @@ func (d *draft) offeredEdit(op Operation) (edit *registry.OfferedTool, disabled 
 }
 
 // workflows are the tools that bound workflows offer, in the order of their bindings.
-func (s *Server) workflows(ctx context.Context, d *draft, schemas bool) ([]Tool, error) {
+func (s *Server) workflows(ctx context.Context, d *draft, schemas bool) ([]toolset.Tool, error) {
 	offers, err := s.offers(ctx, d, schemas)
-	out := make([]Tool, len(offers))
+	out := make([]toolset.Tool, len(offers))
 	for i := range offers {
 		out[i] = offers[i].Tool
 	}
@@ -190,7 +191,7 @@ func (s *Server) offers(ctx context.Context, d *draft, schemas bool) ([]offer, e
 		return nil, err
 	}
 	all := d.tools(false)
-	byOperation, taken := make(map[Operation]*Tool, len(all)), make(map[string]bool, len(all))
+	byOperation, taken := make(map[toolset.Operation]*toolset.Tool, len(all)), make(map[string]bool, len(all))
 	for i := range all {
 		byOperation[all[i].Operation] = &all[i]
 		if all[i].Enabled && d.serves(all[i].Operation) {
@@ -237,7 +238,7 @@ func (s *Server) offers(ctx context.Context, d *draft, schemas bool) ([]offer, e
 	return out, nil
 }
 
-func replace(t *Tool, by *registry.OfferedTool) {
+func replace(t *toolset.Tool, by *registry.OfferedTool) {
 	for _, f := range []struct{ to, from *string }{{&t.Name, by.Name}, {&t.Title, by.Title}, {&t.Description, by.Description}} {
 		if f.from != nil {
 			*f.to = *f.from
@@ -245,9 +246,9 @@ func replace(t *Tool, by *registry.OfferedTool) {
 	}
 }
 
-func workflowTool(by string, op Operation, m *manifest.Manifest, a operation.Annotations, schemas bool) Tool {
+func workflowTool(by string, op toolset.Operation, m *manifest.Manifest, a operation.Annotations, schemas bool) toolset.Tool {
 	o := m.Tool
-	t := Tool{
+	t := toolset.Tool{
 		Name: o.Name, OriginalName: o.Name, Title: o.Title, Description: o.Description, Enabled: true, Plugin: by,
 		Operation: op, Tokens: tokens.Estimate(o.InputSchema),
 		Annotations: plugin.Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld},
@@ -259,7 +260,7 @@ func workflowTool(by string, op Operation, m *manifest.Manifest, a operation.Ann
 }
 
 // served are the tools of a draft and, behind them, those of its workflows.
-func (s *Server) served(ctx context.Context, d *draft, schemas bool) ([]Tool, error) {
+func (s *Server) served(ctx context.Context, d *draft, schemas bool) ([]toolset.Tool, error) {
 	offered, err := s.workflows(ctx, d, schemas)
 	return append(d.tools(schemas), offered...), err
 }

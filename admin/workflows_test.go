@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/guest"
 )
 
@@ -60,11 +61,11 @@ func TestWorkflowEdits(t *testing.T) {
 		}
 		return a
 	}
-	renamed := want[admin.Tool](w, patch("thread_issue_with_comments", map[string]any{"name": "read_pet", "description": "Read all about a pet."}, 200), 200)
+	renamed := want[toolset.Tool](w, patch("thread_issue_with_comments", map[string]any{"name": "read_pet", "description": "Read all about a pet."}, 200), 200)
 	if renamed.Name != "read_pet" || renamed.OriginalName != "issue_with_comments" || renamed.Operation.Path != "/thread/2" || renamed.Description != "Read all about a pet." {
 		t.Errorf("renamed %+v", renamed)
 	}
-	if first := want[admin.Tool](w, w.do("GET", at+"/tools/issue_with_comments", nil), 200); first.Operation.Path != "/thread" || first.Description == renamed.Description {
+	if first := want[toolset.Tool](w, w.do("GET", at+"/tools/issue_with_comments", nil), 200); first.Operation.Path != "/thread" || first.Description == renamed.Description {
 		t.Errorf("the other binding: %+v", first)
 	}
 	for _, taken := range []string{"get_pet", "Issue_With_Comments"} {
@@ -101,7 +102,7 @@ func TestWorkflowEdits(t *testing.T) {
 		return s.Advice
 	}
 	both := weigh()
-	disabled := want[admin.Tool](w, patch("read_pet", map[string]any{"enabled": false}, 200), 200)
+	disabled := want[toolset.Tool](w, patch("read_pet", map[string]any{"enabled": false}, 200), 200)
 	if disabled.Enabled || disabled.Name != "read_pet" {
 		t.Errorf("disabled %+v", disabled)
 	}
@@ -129,14 +130,14 @@ func TestWorkflowEdits(t *testing.T) {
 		t.Fatalf("the export has no edit of the workflow: %+v", doc.Toolsets[0].Tools)
 	}
 	doc.Toolsets[0].Tools[i].Disabled = false
-	if w.importing("", doc).Changes != 1 || !want[admin.Tool](w, w.do("GET", at+"/tools/read_pet", nil), 200).Enabled {
+	if w.importing("", doc).Changes != 1 || !want[toolset.Tool](w, w.do("GET", at+"/tools/read_pet", nil), 200).Enabled {
 		t.Error("an import did not enable the tool")
 	}
 
 	// Exactly what enable names is enabled, tools of workflows too.
 	want[admin.ToolsetDetail](w, w.do("POST", at+"/tools/batch-update", map[string]any{"enable": []string{"*_pet*"}}), 200)
 	var on []string
-	for _, tool := range want[admin.List[admin.Tool]](w, w.do("GET", at+"/tools", nil), 200).Items {
+	for _, tool := range want[admin.List[toolset.Tool]](w, w.do("GET", at+"/tools", nil), 200).Items {
 		if tool.Plugin != "" && tool.Enabled {
 			on = append(on, tool.Name)
 		}
@@ -144,7 +145,7 @@ func TestWorkflowEdits(t *testing.T) {
 	if !slices.Equal(on, []string{"read_pet"}) {
 		t.Errorf("enabled %v", on)
 	}
-	if again := want[admin.Tool](w, patch("read_pet", map[string]any{"name": ""}, 200), 200); again.Name != "issue_with_comments" || again.Description != "Read all about a pet." {
+	if again := want[toolset.Tool](w, patch("read_pet", map[string]any{"name": ""}, 200), 200); again.Name != "issue_with_comments" || again.Description != "Read all about a pet." {
 		t.Errorf("with the name that it had: %+v", again)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/toolset"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
@@ -328,7 +330,7 @@ func (a *app) sayGenerated(made *admin.CreatedToolset, detail *admin.ConnectorDe
 	if n := len(made.Unsupported) - describe.MaxListed; n > 0 {
 		a.Say("! and %s more: sluice toolset get %s -o json", terminal.Thousands(n), made.Slug)
 	}
-	spoken := slices.DeleteFunc(slices.Clone(made.Warnings), func(d admin.Diagnostic) bool {
+	spoken := slices.DeleteFunc(slices.Clone(made.Warnings), func(d toolset.Diagnostic) bool {
 		return d.Code != connector.CodeHidden && d.Code != connector.CodeInstruction && d.Code != connector.CodeTextLong
 	})
 	for _, d := range spoken[:min(len(spoken), describe.MaxListed)] {

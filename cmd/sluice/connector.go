@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -59,18 +60,18 @@ func (a *app) connectorList() *cobra.Command {
 
 // generated is the result of "sluice connector generate".
 type generated struct {
-	File        string              `json:"file"`
-	Name        string              `json:"name"`
-	Version     string              `json:"version"`
-	Tag         string              `json:"tag"`
-	Digest      string              `json:"digest"`
-	Bytes       int                 `json:"bytes"`
-	SpecVersion string              `json:"specVersion"`
-	SpecDigest  string              `json:"specDigest"`
-	Operations  int                 `json:"operations"`
-	Tools       int                 `json:"tools"`
-	Unsupported []admin.Unsupported `json:"unsupported"`
-	Warnings    []admin.Diagnostic  `json:"warnings"`
+	File        string                `json:"file"`
+	Name        string                `json:"name"`
+	Version     string                `json:"version"`
+	Tag         string                `json:"tag"`
+	Digest      string                `json:"digest"`
+	Bytes       int                   `json:"bytes"`
+	SpecVersion string                `json:"specVersion"`
+	SpecDigest  string                `json:"specDigest"`
+	Operations  int                   `json:"operations"`
+	Tools       int                   `json:"tools"`
+	Unsupported []toolset.Unsupported `json:"unsupported"`
+	Warnings    []toolset.Diagnostic  `json:"warnings"`
 }
 
 func (a *app) connectorGenerate() *cobra.Command {
@@ -180,20 +181,20 @@ func schemesOf(api *operation.API) []admin.AuthMethod {
 }
 
 // unsupportedOf and findingsOf write what the compiler found as the admin API does.
-func unsupportedOf(r *openapi.Result) []admin.Unsupported {
-	out := make([]admin.Unsupported, 0, len(r.Unsupported))
+func unsupportedOf(r *openapi.Result) []toolset.Unsupported {
+	out := make([]toolset.Unsupported, 0, len(r.Unsupported))
 	for _, u := range r.Unsupported {
-		out = append(out, admin.Unsupported{
+		out = append(out, toolset.Unsupported{
 			Method: u.Method, Path: u.Path, OperationID: u.OperationID, Pointer: u.Pointer, Line: u.Line, Code: u.Code, Reason: u.Reason,
 		})
 	}
 	return out
 }
 
-func findingsOf(r *openapi.Result) []admin.Diagnostic {
-	out := make([]admin.Diagnostic, 0, len(r.Warnings))
+func findingsOf(r *openapi.Result) []toolset.Diagnostic {
+	out := make([]toolset.Diagnostic, 0, len(r.Warnings))
 	for _, d := range r.Warnings {
-		out = append(out, admin.Diagnostic{
+		out = append(out, toolset.Diagnostic{
 			Code: d.Code, Severity: d.Severity, Line: d.Line, Column: d.Column, Pointer: d.Pointer, Detail: d.Detail, Remedy: d.Remedy,
 		})
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -33,16 +33,16 @@ func (a *app) openapiCommand() *cobra.Command {
 
 // checked is the report on one specification, one line of -o jsonl.
 type checked struct {
-	File        string              `json:"file"`
-	OK          bool                `json:"ok"`
-	Version     string              `json:"version"` // of the specification format; empty when it cannot be read
-	Operations  int                 `json:"operations"`
-	Tools       int                 `json:"tools"`
-	Unsupported []admin.Unsupported `json:"unsupported"`
-	Warnings    int                 `json:"warnings"`
-	Error       *checkFinding       `json:"error"` // null: it can be used
-	Seconds     float64             `json:"seconds"`
-	PeakMemory  int64               `json:"peakMemoryBytes"` // resident set while it was compiled; 0 where the system does not tell
+	File        string                `json:"file"`
+	OK          bool                  `json:"ok"`
+	Version     string                `json:"version"` // of the specification format; empty when it cannot be read
+	Operations  int                   `json:"operations"`
+	Tools       int                   `json:"tools"`
+	Unsupported []toolset.Unsupported `json:"unsupported"`
+	Warnings    int                   `json:"warnings"`
+	Error       *checkFinding         `json:"error"` // null: it can be used
+	Seconds     float64               `json:"seconds"`
+	PeakMemory  int64                 `json:"peakMemoryBytes"` // resident set while it was compiled; 0 where the system does not tell
 }
 
 // checkedInFull is checked with every finding.
@@ -252,7 +252,7 @@ func (a *app) sayFindings(r *checkedInFull) {
 // checkOne compiles one specification. documents are the other files it is made
 // of.
 func (a *app) checkOne(ctx context.Context, in checkInput, overlays []string, strict bool) (r checkedInFull, documents []string, err error) {
-	r.File, r.Unsupported, r.Findings = in.file, []admin.Unsupported{}, []checkFinding{}
+	r.File, r.Unsupported, r.Findings = in.file, []toolset.Unsupported{}, []checkFinding{}
 	resetPeakMemory()
 	start := time.Now()
 	defer func() { r.Seconds, r.PeakMemory = time.Since(start).Seconds(), peakMemory() }()

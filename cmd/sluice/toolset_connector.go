@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -160,8 +161,8 @@ func (a *app) printAdded(w io.Writer, out *admin.AddedConnector) {
 	a.adviseCount(w, t)
 }
 
-func (a *app) connectorSet(cmd *cobra.Command, toolset, name string, f *addFlags) error {
-	c, t, etag, err := a.Toolset(cmd.Context(), toolset)
+func (a *app) connectorSet(cmd *cobra.Command, slug, name string, f *addFlags) error {
+	c, t, etag, err := a.Toolset(cmd.Context(), slug)
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func (a *app) connectorSet(cmd *cobra.Command, toolset, name string, f *addFlags
 		in.Stateless = &f.stateless
 	}
 	if fs.Changed("profile") {
-		in.Answers = &admin.PatchAnswers{Profile: &f.profile}
+		in.Answers = &toolset.PatchAnswers{Profile: &f.profile}
 	}
 	if in.BaseURL == nil && in.Policy == nil && in.Answers == nil && in.Stateless == nil {
 		return exit.Usagef("set takes --base-url, --profile, --upstream-policy and --stateless")

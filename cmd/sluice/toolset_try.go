@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/callcmd"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -35,7 +36,7 @@ deployed.`,
 			in := admin.TestRequest{KeepDraft: keep, Connector: connector}
 			if len(args) > 1 {
 				in.Tool = args[1]
-				var known admin.Tool
+				var known toolset.Tool
 				if err := c.Get(cmd.Context(), client.ToolsetPath(t, "tools", args[1]), &known); err != nil {
 					return err
 				}

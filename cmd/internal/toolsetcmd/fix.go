@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -65,7 +66,7 @@ func (e *toolEdit) fix(ctx context.Context, f *fixFlags, pairs []string) error {
 		change[name] = nil
 	}
 	if f.tool != "" {
-		var out admin.Tool
+		var out toolset.Tool
 		call := client.Call{Method: http.MethodGet, Path: client.ToolsetPath(e.toolset, "tools", f.tool), Out: &out}
 		if len(change) > 0 {
 			call.Method, call.In, call.IfMatch = http.MethodPatch, admin.PatchTool{Fixed: change}, e.etag
@@ -113,7 +114,7 @@ func (e *toolEdit) fixedArguments(ctx context.Context, f *fixFlags, pairs []stri
 	if len(pairs) == 0 {
 		return out, nil
 	}
-	items, _, err := client.All[admin.Tool](ctx, e.c, client.ToolsetPath(e.toolset, "tools")+"?"+url.Values{"schemas": {"true"}}.Encode())
+	items, _, err := client.All[toolset.Tool](ctx, e.c, client.ToolsetPath(e.toolset, "tools")+"?"+url.Values{"schemas": {"true"}}.Encode())
 	if err != nil {
 		return nil, err
 	}
@@ -136,14 +137,14 @@ func (e *toolEdit) fixedArguments(ctx context.Context, f *fixFlags, pairs []stri
 }
 
 // fixesText reports whether the argument, which is in no schema then, is a text now.
-func (e *toolEdit) fixesText(items []admin.Tool, name string) bool {
+func (e *toolEdit) fixesText(items []toolset.Tool, name string) bool {
 	isText := func(fixed map[string]json.RawMessage) bool { return strings.HasPrefix(string(fixed[name]), `"`) }
-	return slices.ContainsFunc(items, func(t admin.Tool) bool { return isText(t.Fixed) }) ||
+	return slices.ContainsFunc(items, func(t toolset.Tool) bool { return isText(t.Fixed) }) ||
 		slices.ContainsFunc(e.toolset.Connectors, func(c admin.ToolsetConnector) bool { return isText(c.Fixed) })
 }
 
 // takesText reports whether a tool takes a string as the argument of a name.
-func (f *fixFlags) takesText(items []admin.Tool, name string) bool {
+func (f *fixFlags) takesText(items []toolset.Tool, name string) bool {
 	type schema struct {
 		Type       any                        `json:"type"`
 		Properties map[string]json.RawMessage `json:"properties"`

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 )
@@ -73,8 +74,8 @@ func toolsetOptimize(cli *command.Session) *cobra.Command {
 }
 
 // patch is what the flags that were given change; nil when there is none.
-func (f *optimizeFlags) patch(fs *pflag.FlagSet) *admin.PatchAnswers {
-	p, some := &admin.PatchAnswers{}, false
+func (f *optimizeFlags) patch(fs *pflag.FlagSet) *toolset.PatchAnswers {
+	p, some := &toolset.PatchAnswers{}, false
 	text := func(name string, to **string, v *string) {
 		if fs.Changed(name) {
 			*to, some = v, true
@@ -114,7 +115,7 @@ func (e *toolEdit) optimize(ctx context.Context, f *optimizeFlags, fs *pflag.Fla
 	patch := f.patch(fs)
 	if f.tool != "" {
 		path := client.ToolsetPath(e.toolset, "tools", f.tool)
-		var out admin.Tool
+		var out toolset.Tool
 		if patch == nil {
 			if err := e.c.Get(ctx, path, &out); err != nil {
 				return err
@@ -158,9 +159,9 @@ func (e *toolEdit) optimize(ctx context.Context, f *optimizeFlags, fs *pflag.Fla
 }
 
 // printAnswers prints the settings that are set, one a line.
-func printAnswers(w io.Writer, name, profile string, a *admin.Answers) {
+func printAnswers(w io.Writer, name, profile string, a *toolset.Answers) {
 	if a == nil {
-		a = &admin.Answers{}
+		a = &toolset.Answers{}
 	}
 	if a.Profile != "" {
 		profile = a.Profile
@@ -183,7 +184,7 @@ func printAnswers(w io.Writer, name, profile string, a *admin.Answers) {
 	line("redact", strconv.FormatBool(a.Redact))
 	line("structured", strconv.FormatBool(a.Structured))
 	line("keep hidden", strconv.FormatBool(a.KeepHidden))
-	if *a == (admin.Answers{}) && profile == "" {
+	if *a == (toolset.Answers{}) && profile == "" {
 		fmt.Fprintln(w, "  nothing of its own: as the toolset says")
 	}
 }

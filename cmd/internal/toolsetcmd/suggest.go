@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -110,7 +111,7 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 		return out, err
 	}
 	s.c.Timeout = max(s.c.Timeout, askTimeout)
-	items, _, err := client.All[admin.Tool](ctx, s.c, client.ToolsetPath(s.toolset, "tools"))
+	items, _, err := client.All[toolset.Tool](ctx, s.c, client.ToolsetPath(s.toolset, "tools"))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -96,33 +97,33 @@ type toolEdit struct {
 }
 
 func (e *toolEdit) list(ctx context.Context) error {
-	items, raw, err := client.All[admin.Tool](ctx, e.c, client.ToolsetPath(e.toolset, "tools"))
+	items, raw, err := client.All[toolset.Tool](ctx, e.c, client.ToolsetPath(e.toolset, "tools"))
 	if err != nil {
 		return err
 	}
-	return terminal.List(&e.Terminal, items, raw, []terminal.Column[admin.Tool]{
-		{Header: "name", Value: func(t admin.Tool) string { return t.Name }},
-		{Header: "on", Value: func(t admin.Tool) string {
+	return terminal.List(&e.Terminal, items, raw, []terminal.Column[toolset.Tool]{
+		{Header: "name", Value: func(t toolset.Tool) string { return t.Name }},
+		{Header: "on", Value: func(t toolset.Tool) string {
 			if t.Enabled {
 				return "yes"
 			}
 			return "no"
 		}},
-		{Header: "operation", Value: func(t admin.Tool) string { return t.Operation.Method + " " + t.Operation.Path }},
-		{Header: "tokens", Value: func(t admin.Tool) string { return terminal.Thousands(t.Tokens) }},
-		{Header: "generated name", Value: func(t admin.Tool) string { return t.OriginalName }, Wide: true},
-		{Header: "description", Value: func(t admin.Tool) string {
+		{Header: "operation", Value: func(t toolset.Tool) string { return t.Operation.Method + " " + t.Operation.Path }},
+		{Header: "tokens", Value: func(t toolset.Tool) string { return terminal.Thousands(t.Tokens) }},
+		{Header: "generated name", Value: func(t toolset.Tool) string { return t.OriginalName }, Wide: true},
+		{Header: "description", Value: func(t toolset.Tool) string {
 			if e.Format == "wide" {
 				return t.Description
 			}
 			return terminal.FirstSentence(t.Description)
 		}},
-	}, func(t admin.Tool) string { return t.Name })
+	}, func(t toolset.Tool) string { return t.Name })
 }
 
 // switchTools turns the tools that match a glob on or off.
 func (e *toolEdit) switchTools(ctx context.Context, globs []string, on bool) error {
-	items, _, err := client.All[admin.Tool](ctx, e.c, client.ToolsetPath(e.toolset, "tools"))
+	items, _, err := client.All[toolset.Tool](ctx, e.c, client.ToolsetPath(e.toolset, "tools"))
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func (e *toolEdit) switchTools(ctx context.Context, globs []string, on bool) err
 }
 
 func (e *toolEdit) patch(ctx context.Context, tool string, in admin.PatchTool, what string) error {
-	var out admin.Tool
+	var out toolset.Tool
 	if err := e.c.Patch(ctx, client.ToolsetPath(e.toolset, "tools", tool), in, &out, client.IfMatch(e.etag)); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package admin
+package toolset
 
 import (
 	"path"
@@ -8,12 +8,12 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// globs is a list of names and patterns (path.Match); a leading ! leaves out.
+// Globs is a list of names and patterns (path.Match); a leading ! leaves out.
 // With patterns that only leave out, everything else is in.
-type globs struct{ in, out []string }
+type Globs struct{ In, out []string }
 
-func parseGlobs(list []string, at string) (globs, error) {
-	var g globs
+func ParseGlobs(list []string, at string) (Globs, error) {
+	var g Globs
 	for i, p := range list {
 		pattern, not := strings.CutPrefix(p, "!")
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" || len(pattern) > 128 {
@@ -23,13 +23,13 @@ func parseGlobs(list []string, at string) (globs, error) {
 		if not {
 			g.out = append(g.out, pattern)
 		} else {
-			g.in = append(g.in, pattern)
+			g.In = append(g.In, pattern)
 		}
 	}
 	return g, nil
 }
 
-func (g globs) match(name string) bool {
+func (g Globs) Match(name string) bool {
 	among := func(list []string) bool {
 		for _, p := range list {
 			if ok, err := path.Match(p, name); ok && err == nil {
@@ -38,5 +38,5 @@ func (g globs) match(name string) bool {
 		}
 		return false
 	}
-	return (len(g.in) == 0 || among(g.in)) && !among(g.out)
+	return (len(g.In) == 0 || among(g.In)) && !among(g.out)
 }

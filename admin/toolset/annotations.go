@@ -1,4 +1,4 @@
-package admin
+package toolset
 
 import (
 	"encoding/json"
@@ -11,17 +11,17 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// patchAnnotations is the record of the annotations of a tool after p: what is said of
+// ChangeAnnotations is the record of the annotations of a tool after p: what is said of
 // one of them replaces what was said of it; a p that says nothing restores what was
 // generated. nil changes nothing.
-func patchAnnotations(record string, p *registry.AnnotationEdit, at string) (string, error) {
+func ChangeAnnotations(record string, p *registry.AnnotationEdit, at string) (string, error) {
 	if p == nil {
 		return record, nil
 	}
 	if *p == (registry.AnnotationEdit{}) {
 		return "", nil
 	}
-	now, err := annotationsOf(record)
+	now, err := AnnotationsOf(record)
 	if err != nil {
 		return "", err
 	}
@@ -35,11 +35,11 @@ func patchAnnotations(record string, p *registry.AnnotationEdit, at string) (str
 			*m.to = *m.from
 		}
 	}
-	return annotationsRecord(now, at)
+	return RecordAnnotations(now, at)
 }
 
-// annotationsRecord is e as it is stored; "" when it says nothing.
-func annotationsRecord(e *registry.AnnotationEdit, at string) (string, error) {
+// RecordAnnotations is e as it is stored; "" when it says nothing.
+func RecordAnnotations(e *registry.AnnotationEdit, at string) (string, error) {
 	if e == nil || *e == (registry.AnnotationEdit{}) {
 		return "", nil
 	}
@@ -49,8 +49,8 @@ func annotationsRecord(e *registry.AnnotationEdit, at string) (string, error) {
 	return store.JSON(e), nil
 }
 
-// annotationsOf reads a record; nil: it says nothing.
-func annotationsOf(record string) (*registry.AnnotationEdit, error) {
+// AnnotationsOf reads a record; nil: it says nothing.
+func AnnotationsOf(record string) (*registry.AnnotationEdit, error) {
 	if record == "" {
 		return nil, nil
 	}
@@ -61,10 +61,10 @@ func annotationsOf(record string) (*registry.AnnotationEdit, error) {
 	return e, nil
 }
 
-// annotated are the annotations of a tool with what a record says of them. A record
+// Annotated are the annotations of a tool with what a record says of them. A record
 // that cannot be read says nothing: it was written by this package.
-func annotated(a plugin.Annotations, record string) plugin.Annotations {
-	e, err := annotationsOf(record)
+func Annotated(a plugin.Annotations, record string) plugin.Annotations {
+	e, err := AnnotationsOf(record)
 	if err != nil {
 		return a
 	}

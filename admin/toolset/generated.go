@@ -1,4 +1,4 @@
-package admin
+package toolset
 
 import (
 	"context"
@@ -20,34 +20,34 @@ import (
 // on. The largest known one has 10 MB.
 const keptConnectors = 16
 
-// generated is a connector's tools as generated, before any toolset edits them.
-type generated struct {
+// Generated is a connector's tools as generated, before any toolset edits them.
+type Generated struct {
 	digest string // of the stored version; "": it is not stored
-	opened *connector.Connector
-	tools  []generatedTool
-	byOp   map[Operation]int
+	Opened *connector.Connector
+	Tools  []GeneratedTool
+	ByOp   map[Operation]int
 	// base is the origin of the first server that is a whole address, elsewhere are
 	// those of operations that have other servers, with and without a credential;
 	// "" and none: nobody says.
-	base      string
-	elsewhere registry.Origins
-	keyed     registry.Origins // those of elsewhere whose operations want a credential
+	Base      string
+	Elsewhere registry.Origins
+	Keyed     registry.Origins // those of elsewhere whose operations want a credential
 }
 
-type generatedTool struct {
-	name, title, description string
-	method, path             string
-	annotations              plugin.Annotations
-	input, output            json.RawMessage
-	schemaTokens             int
-	secured                  bool // cannot be called without authentication
-	schemes                  []string
+type GeneratedTool struct {
+	Name, Title, Description string
+	Method, Path             string
+	Annotations              plugin.Annotations
+	Input, Output            json.RawMessage
+	SchemaTokens             int
+	Secured                  bool // cannot be called without authentication
+	Schemes                  []string
 }
 
-// generate lists the tools of an opened connector.
-func generate(c *connector.Connector) (*generated, error) {
-	g := &generated{opened: c, tools: make([]generatedTool, 0, c.Len()), byOp: make(map[Operation]int, c.Len())}
-	g.base = originOfServers(c.Servers())
+// Generate lists the tools of an opened connector.
+func Generate(c *connector.Connector) (*Generated, error) {
+	g := &Generated{Opened: c, Tools: make([]GeneratedTool, 0, c.Len()), ByOp: make(map[Operation]int, c.Len())}
+	g.Base = originOfServers(c.Servers())
 	for i := range c.Len() {
 		h, err := c.Tool(i) // compiles the plan too: a tool that cannot be called is not stored
 		if err != nil {
@@ -57,50 +57,50 @@ func generate(c *connector.Connector) (*generated, error) {
 		if h.Security != nil {
 			security = h.Security
 		}
-		t := generatedTool{
-			name: h.Name, title: h.Title, description: h.Description, method: h.Method, path: h.Path,
-			annotations: plugin.Annotations{
+		t := GeneratedTool{
+			Name: h.Name, Title: h.Title, Description: h.Description, Method: h.Method, Path: h.Path,
+			Annotations: plugin.Annotations{
 				ReadOnly: h.Annotations.ReadOnly, Destructive: h.Annotations.Destructive,
 				Idempotent: h.Annotations.Idempotent, OpenWorld: h.Annotations.OpenWorld,
 			},
-			input: h.InputSchema, output: h.OutputSchema, schemaTokens: tokens.Estimate(h.InputSchema), secured: len(security) > 0,
+			Input: h.InputSchema, Output: h.OutputSchema, SchemaTokens: tokens.Estimate(h.InputSchema), Secured: len(security) > 0,
 		}
 		seen := map[string]bool{}
 		for _, alternative := range security {
-			t.secured = t.secured && len(alternative) > 0
+			t.Secured = t.Secured && len(alternative) > 0
 			for _, id := range alternative {
 				if !seen[id] {
 					seen[id] = true
-					t.schemes = append(t.schemes, id)
+					t.Schemes = append(t.Schemes, id)
 				}
 			}
 		}
-		g.byOp[Operation{Method: t.method, Path: t.path}] = i
-		g.tools = append(g.tools, t)
-		if at := originOfServers(h.Servers); at != "" && at != g.base {
-			g.elsewhere = g.elsewhere.With(at)
+		g.ByOp[Operation{Method: t.Method, Path: t.Path}] = i
+		g.Tools = append(g.Tools, t)
+		if at := originOfServers(h.Servers); at != "" && at != g.Base {
+			g.Elsewhere = g.Elsewhere.With(at)
 			if len(security) > 0 && c.HasSchemes() {
-				g.keyed = g.keyed.With(at)
+				g.Keyed = g.Keyed.With(at)
 			}
 		}
 	}
 	return g, nil
 }
 
-// openConnectors opens connectors of the registry and keeps those that were used last.
+// Connectors opens connectors of the registry and keeps those that were used last.
 // They are immutable and named by their content.
-type openConnectors struct {
+type Connectors struct {
 	publisher *publish.Publisher
 
 	mu   sync.Mutex
-	list []*generated // guarded by mu; the last used one is at the end
+	list []*Generated // guarded by mu; the last used one is at the end
 }
 
-// newConnectors opens the connectors that a publisher pushed.
-func newConnectors(p *publish.Publisher) *openConnectors { return &openConnectors{publisher: p} }
+// NewConnectors opens the connectors that a publisher pushed.
+func NewConnectors(p *publish.Publisher) *Connectors { return &Connectors{publisher: p} }
 
-// open returns the tools of a version of a connector.
-func (c *openConnectors) open(ctx context.Context, v *store.ConnectorVersion) (*generated, error) {
+// Open returns the tools of a version of a connector.
+func (c *Connectors) Open(ctx context.Context, v *store.ConnectorVersion) (*Generated, error) {
 	if g := c.kept(v.Digest); g != nil {
 		return g, nil
 	}
@@ -108,7 +108,7 @@ func (c *openConnectors) open(ctx context.Context, v *store.ConnectorVersion) (*
 	if err != nil {
 		return nil, fmt.Errorf("opening connector %s: %w", v.Connector, err)
 	}
-	g, err := generate(opened)
+	g, err := Generate(opened)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (c *openConnectors) open(ctx context.Context, v *store.ConnectorVersion) (*
 	return g, nil
 }
 
-func (c *openConnectors) kept(digest string) *generated {
+func (c *Connectors) kept(digest string) *Generated {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, g := range c.list {
@@ -134,8 +134,8 @@ func (c *openConnectors) kept(digest string) *generated {
 	return nil
 }
 
-// serverURL is a server's address with its variables at their defaults.
-func serverURL(srv operation.Server) string {
+// ServerURL is a server's address with its variables at their defaults.
+func ServerURL(srv operation.Server) string {
 	u := srv.URL
 	for _, v := range srv.Variables {
 		u = strings.ReplaceAll(u, "{"+v.Name+"}", v.Default)
@@ -147,7 +147,7 @@ func serverURL(srv operation.Server) string {
 // variables filled in with their defaults, as the gateway chooses it; "": there is none.
 func originOfServers(servers []operation.Server) string {
 	for _, srv := range servers {
-		at := serverURL(srv)
+		at := ServerURL(srv)
 		if strings.ContainsAny(at, "{}") {
 			continue
 		}
@@ -158,13 +158,13 @@ func originOfServers(servers []operation.Server) string {
 	return ""
 }
 
-func (g *generatedTool) takes(name string) bool {
-	h := connector.Head{InputSchema: g.input}
+func (g *GeneratedTool) Takes(name string) bool {
+	h := connector.Head{InputSchema: g.Input}
 	return h.Takes(name)
 }
 
-// shown is the input schema of a tool without what is fixed.
-func (g *generatedTool) shown(fixed registry.Fixed) json.RawMessage {
-	h := connector.Head{InputSchema: g.input}
+// Shown is the input schema of a tool without what is fixed.
+func (g *GeneratedTool) Shown(fixed registry.Fixed) json.RawMessage {
+	h := connector.Head{InputSchema: g.Input}
 	return h.Fix(fixed).InputSchema
 }

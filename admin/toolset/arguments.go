@@ -1,4 +1,4 @@
-package admin
+package toolset
 
 import (
 	"bytes"
@@ -27,10 +27,10 @@ type argSchema struct {
 	Type        json.RawMessage `json:"type"`
 }
 
-// exampleArguments makes arguments for a tool out of what its input schema gives:
+// ExampleArguments makes arguments for a tool out of what its input schema gives:
 // only the required ones, each from const, example, default or enum. ok is false
 // when one has none of them. No required argument: {}.
-func exampleArguments(schema []byte) (args []byte, ok bool) {
+func ExampleArguments(schema []byte) (args []byte, ok bool) {
 	var root argSchema
 	if json.Unmarshal(schema, &root) != nil {
 		return nil, false

@@ -1,4 +1,4 @@
-package admin
+package toolset
 
 import (
 	"encoding/json"
@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// fixedOf reads the fixed values of a record; nil for none.
-func fixedOf(record string) (registry.Fixed, error) {
+// FixedOf reads the fixed values of a record; nil for none.
+func FixedOf(record string) (registry.Fixed, error) {
 	if record == "" {
 		return nil, nil
 	}
@@ -23,17 +23,17 @@ func fixedOf(record string) (registry.Fixed, error) {
 	return f, nil
 }
 
-// showFixed are the fixed values of a record, as the API shows them.
-func showFixed(record string) map[string]json.RawMessage {
-	f, err := fixedOf(record)
+// ShowFixed are the fixed values of a record, as the API shows them.
+func ShowFixed(record string) map[string]json.RawMessage {
+	f, err := FixedOf(record)
 	if err != nil {
 		return nil // the record was checked when it was written
 	}
 	return f
 }
 
-// recordFixed is the stored form of fixed values; "" for none.
-func recordFixed(f map[string]json.RawMessage, at string) (string, error) {
+// RecordFixed is the stored form of fixed values; "" for none.
+func RecordFixed(f map[string]json.RawMessage, at string) (string, error) {
 	if len(f) == 0 {
 		return "", nil
 	}
@@ -43,17 +43,17 @@ func recordFixed(f map[string]json.RawMessage, at string) (string, error) {
 	return store.JSON(f), nil
 }
 
-// patchFixed is a record after a change: null gives an argument back to the model.
+// ChangeFixed is a record after a change: null gives an argument back to the model.
 // takes reports whether there is an argument to fix.
-func patchFixed(record string, change map[string]json.RawMessage, at string, takes func(name string) bool) (string, error) {
-	f, err := fixedOf(record)
+func ChangeFixed(record string, change map[string]json.RawMessage, at string, takes func(name string) bool) (string, error) {
+	f, err := FixedOf(record)
 	if err != nil || len(change) == 0 {
 		return record, err
 	}
 	next := map[string]json.RawMessage{}
 	maps.Copy(next, f)
 	for name, value := range change {
-		switch where := at + "/" + pointerTokens.Replace(name); {
+		switch where := at + "/" + PointerTokens.Replace(name); {
 		case len(value) == 0 || string(value) == "null":
 			delete(next, name)
 			continue
@@ -63,8 +63,8 @@ func patchFixed(record string, change map[string]json.RawMessage, at string, tak
 		}
 		next[name] = value
 	}
-	return recordFixed(next, at)
+	return RecordFixed(next, at)
 }
 
 // pointerTokens escapes a token of a JSON pointer (RFC 6901 §3).
-var pointerTokens = strings.NewReplacer("~", "~0", "/", "~1")
+var PointerTokens = strings.NewReplacer("~", "~0", "/", "~1")

@@ -1,4 +1,4 @@
-package admin
+package toolset
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ func TestPatchAnswers(t *testing.T) {
 		if err := json.Unmarshal([]byte(patch), &p); err != nil {
 			t.Fatal(err)
 		}
-		got, err := patchAnswers(record, &p, "/answers", of, json.RawMessage(output))
+		got, err := ChangeAnswers(record, &p, "/answers", of, json.RawMessage(output))
 		if fault != "" {
 			if err == nil || !strings.Contains(err.Error(), fault) {
 				t.Fatalf("%s: %v; want %s", patch, err, fault)

@@ -1,4 +1,4 @@
-package admin
+package toolset
 
 import (
 	"sync"
@@ -10,8 +10,8 @@ import (
 // The largest known toolset's has 10 MB.
 const openIndexes = 4
 
-// indexCache keeps the indexes that were searched last.
-type indexCache struct {
+// IndexCache keeps the indexes that were searched last.
+type IndexCache struct {
 	mu   sync.Mutex
 	list []cachedIndex // guarded by mu; the newest is at the end
 }
@@ -22,7 +22,7 @@ type cachedIndex struct {
 	index   *selection.Index
 }
 
-func (c *indexCache) get(toolset string, version uint64) *selection.Index {
+func (c *IndexCache) Get(toolset string, version uint64) *selection.Index {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range c.list {
@@ -33,7 +33,7 @@ func (c *indexCache) get(toolset string, version uint64) *selection.Index {
 	return nil
 }
 
-func (c *indexCache) put(toolset string, version uint64, x *selection.Index) {
+func (c *IndexCache) Put(toolset string, version uint64, x *selection.Index) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.list) == openIndexes {

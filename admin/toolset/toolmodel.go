@@ -1,4 +1,4 @@
-package admin
+package toolset
 
 import (
 	"encoding/json"
@@ -61,10 +61,10 @@ type APIServer struct {
 	Description string `json:"description,omitempty"`
 }
 
-// operationOf is what an edit is keyed by.
-func operationOf(e *store.ToolEdit) Operation {
+// OperationOf is what an edit is keyed by.
+func OperationOf(e *store.ToolEdit) Operation {
 	return Operation{Connector: e.Connector, Method: e.Method, Path: e.Path}
 }
 
-// toolName is what every MCP client and model API accepts as a name.
-var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+// ToolName is what every MCP client and model API accepts as a name.
+var ToolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)

@@ -1,4 +1,4 @@
-package admin
+package toolset
 
 import (
 	"encoding/json"
@@ -47,18 +47,18 @@ type PatchAnswers struct {
 
 // apply changes the fields of a that p has.
 func (p *PatchAnswers) apply(a *registry.Answers) {
-	put(&a.Profile, p.Profile)
-	put(&a.Format, p.Format)
-	put(&a.Fields, p.Fields)
-	put(&a.Rows, p.Rows)
-	put(&a.Where, p.Where)
-	put(&a.Limit, p.Limit)
-	put(&a.MaxString, p.MaxString)
-	put(&a.Budget, p.TokenBudget)
-	put(&a.JQ, p.JQ)
-	put(&a.Redact, p.Redact)
-	put(&a.Structured, p.Structured)
-	put(&a.KeepHidden, p.KeepHidden)
+	Put(&a.Profile, p.Profile)
+	Put(&a.Format, p.Format)
+	Put(&a.Fields, p.Fields)
+	Put(&a.Rows, p.Rows)
+	Put(&a.Where, p.Where)
+	Put(&a.Limit, p.Limit)
+	Put(&a.MaxString, p.MaxString)
+	Put(&a.Budget, p.TokenBudget)
+	Put(&a.JQ, p.JQ)
+	Put(&a.Redact, p.Redact)
+	Put(&a.Structured, p.Structured)
+	Put(&a.KeepHidden, p.KeepHidden)
 	if a.Format == registry.FormatAuto {
 		a.Format = ""
 	}
@@ -67,14 +67,14 @@ func (p *PatchAnswers) apply(a *registry.Answers) {
 	}
 }
 
-func put[T any](to, from *T) {
+func Put[T any](to, from *T) {
 	if from != nil {
 		*to = *from
 	}
 }
 
-// answersOf reads the settings of a record; nil for none.
-func answersOf(record string) (*registry.Answers, error) {
+// AnswersOf reads the settings of a record; nil for none.
+func AnswersOf(record string) (*registry.Answers, error) {
 	if record == "" {
 		return nil, nil //nolint:nilnil // no settings are no fault
 	}
@@ -85,10 +85,10 @@ func answersOf(record string) (*registry.Answers, error) {
 	return a, nil
 }
 
-// patchAnswers changes the settings in a record and returns the new record.
+// ChangeAnswers changes the settings in a record and returns the new record.
 // output is the tool's output schema.
-func patchAnswers(record string, p *PatchAnswers, at string, of registry.AnswersOf, output json.RawMessage) (string, error) {
-	a, err := answersOf(record)
+func ChangeAnswers(record string, p *PatchAnswers, at string, of registry.AnswersOf, output json.RawMessage) (string, error) {
+	a, err := AnswersOf(record)
 	if err != nil {
 		return "", err
 	}
@@ -138,9 +138,9 @@ func onlyList(output json.RawMessage, at string) (string, error) {
 	return lists[0], nil
 }
 
-// showAnswers is the settings of a record as the API shows them; nil for none.
-func showAnswers(record string) *Answers {
-	a, err := answersOf(record)
+// ShowAnswers is the settings of a record as the API shows them; nil for none.
+func ShowAnswers(record string) *Answers {
+	a, err := AnswersOf(record)
 	if a == nil || err != nil {
 		return nil
 	}
@@ -150,8 +150,8 @@ func showAnswers(record string) *Answers {
 	}
 }
 
-// record is the stored form of settings; "" for none.
-func (a *Answers) record(at string, of registry.AnswersOf) (string, error) {
+// Record is the stored form of settings; "" for none.
+func (a *Answers) Record(at string, of registry.AnswersOf) (string, error) {
 	if a == nil {
 		return "", nil
 	}
