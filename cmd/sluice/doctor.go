@@ -146,7 +146,7 @@ func (d *doctor) report() error {
 		return err
 	}
 	if bad {
-		return exit.Silent(exit.Failed)
+		return exit.SilentError(exit.Failed)
 	}
 	return nil
 }

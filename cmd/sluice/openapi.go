@@ -165,7 +165,7 @@ func (a *app) check(ctx context.Context, inputs []checkInput, overlays []string,
 		return err
 	}
 	if invalid {
-		return exit.Silent(exit.Invalid)
+		return exit.SilentError(exit.Invalid)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ deployed.`,
 				return err
 			}
 			if !out.Passed {
-				return exit.Silent(exit.Failed)
+				return exit.SilentError(exit.Failed)
 			}
 			return nil
 		},

@@ -153,8 +153,11 @@ func (t *Trace) AppendJSON(dst []byte) []byte {
 		Bytes    sizes           `json:"bytes"`
 		Tokens   sizes           `json:"tokens"`
 	}{
-		Milliseconds(t.Total), Milliseconds(t.Upstream), append(stages, '}'), t.Healed, t.Status, t.Cached, program{t.Program, t.ProgramFailure, t.FieldsDropped},
-		t.Plugins, t.Calls, t.Form, nil, sizes{t.BytesReceived, nil, t.BytesMinified, t.BytesResult}, sizes{t.TokensReceived, &t.TokensPretty, t.TokensMinified, t.TokensResult},
+		Milliseconds(t.Total), Milliseconds(t.Upstream), append(stages, '}'), t.Healed, t.Status, t.Cached,
+		program{t.Program, t.ProgramFailure, t.FieldsDropped},
+		t.Plugins, t.Calls, t.Form, nil,
+		sizes{t.BytesReceived, nil, t.BytesMinified, t.BytesResult},
+		sizes{t.TokensReceived, &t.TokensPretty, t.TokensMinified, t.TokensResult},
 	}
 	if t.Items > 0 {
 		v.Cut = &cut{t.Shown, t.Items}

@@ -17,11 +17,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/sluicegate/sluice/plugins/extism"
+	"github.com/sluicegate/sluice/plugins/extism/reference"
 	"github.com/sluicegate/sluice/plugins/golden"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/module"
-	"github.com/sluicegate/sluice/plugins/extism/reference"
 )
 
 // conforming is one case.

@@ -331,7 +331,7 @@ func (a calls) printCall(answer json.RawMessage, took time.Duration, raw, stages
 		return err
 	}
 	if r.IsError {
-		return exit.Silent(exit.ToolError)
+		return exit.SilentError(exit.ToolError)
 	}
 	return nil
 }

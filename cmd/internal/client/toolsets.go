@@ -33,6 +33,7 @@ func (c *Client) Toolset(ctx context.Context, name string) (*admin.ToolsetDetail
 	return nil, "", p
 }
 
+// ToolsetPath is the path of a toolset in the admin API, and of what is below it.
 func ToolsetPath(t *admin.ToolsetDetail, more ...string) string {
 	var b strings.Builder
 	b.WriteString("/v1/toolsets/" + url.PathEscape(t.ID))

@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
+// Exactly takes n arguments; what says in words which.
 func Exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -20,6 +21,8 @@ func Exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// Between takes low to high arguments, any number from low on when high is negative;
+// what says in words which.
 func Between(low, high int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < low || high >= 0 && len(args) > high {

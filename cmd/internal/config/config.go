@@ -127,6 +127,7 @@ type Context struct {
 // SpecSize is a number of MiB: how large a specification may be.
 type SpecSize int
 
+// UnmarshalYAML reads the number as [SpecSize.Set] does.
 func (s *SpecSize) UnmarshalYAML(n *yaml.Node) error {
 	if err := s.Set(n.Value); err != nil {
 		return fmt.Errorf("line %d: max-spec: %w", n.Line, err)
@@ -134,7 +135,8 @@ func (s *SpecSize) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// Set, String and Type make it the value of a flag.
+// Set reads a number of MiB from 1 to what the compiler takes; with String and Type it
+// makes a SpecSize the value of a flag.
 func (s *SpecSize) Set(text string) error {
 	const most = openapi.HardMaxBytes >> 20
 	mib, err := strconv.Atoi(text)
@@ -146,10 +148,13 @@ func (s *SpecSize) Set(text string) error {
 }
 
 func (s *SpecSize) String() string { return "" }
+// Type is what help calls the value.
 func (s *SpecSize) Type() string   { return "MiB" }
 
+// Duration is a time.Duration that is written as 30s or 5m; it is longer than nothing.
 type Duration time.Duration
 
+// UnmarshalYAML reads what time.ParseDuration reads.
 func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
 	v, err := time.ParseDuration(n.Value)
 	if err != nil || v <= 0 {

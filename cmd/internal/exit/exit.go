@@ -32,14 +32,15 @@ const (
 // ErrInterrupted is the cause of a context that Ctrl-C ended.
 var ErrInterrupted = errors.New("interrupted")
 
-// Silent ends the program with a code when everything was said already.
-type Silent int
+// SilentError ends the program with a code when everything was said already.
+type SilentError int
 
-func (e Silent) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+func (e SilentError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // UsageError is a command line that cannot be meant.
 type UsageError struct{ error }
 
+// Usagef returns a [UsageError].
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
 var exitCodes = map[problem.Kind]int{
@@ -55,7 +56,7 @@ var exitCodes = map[problem.Kind]int{
 
 // Code is the code err ends the program with.
 func Code(ctx context.Context, err error) int {
-	var silent Silent
+	var silent SilentError
 	switch {
 	case err == nil:
 		return exitOK
@@ -254,8 +255,8 @@ func PlaceText(places ...problem.Place) string {
 	return ""
 }
 
-// ErrOtherCertificate: the node of a data directory showed another certificate than it
-// wrote down there.
+// ErrOtherCertificate is returned when the node of a data directory shows another
+// certificate than it wrote down there.
 var ErrOtherCertificate = errors.New("the admin API shows another certificate than the node of the data directory has")
 
 // TLSUnreachable says what is wrong with the certificate of the server of a request that

@@ -18,7 +18,7 @@ func TestExitCodes(t *testing.T) {
 	f(Usagef("x"), 2)
 	f(problem.New(problem.NotFound, "x"), 3)
 	f(problem.New(problem.Forbidden, "x"), 4)
-	f(Silent(5), 5)
+	f(SilentError(5), 5)
 	f(problem.New(problem.InvalidSpec, "x"), 6)
 	f(problem.New(problem.Precondition, "x"), 7)
 	f(problem.New(problem.Timeout, "x"), 8)

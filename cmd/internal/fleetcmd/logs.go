@@ -187,7 +187,7 @@ func followLogs(ctx context.Context, s *command.Session, c *client.Client, q url
 			return err
 		}
 		if since != "" {
-			before, err := callsBefore(ctx, s, c, q, since, page.Next)
+			before, err := callsBefore(ctx, c, q, since, page.Next)
 			if err != nil {
 				return err
 			}
@@ -206,7 +206,7 @@ func followLogs(ctx context.Context, s *command.Session, c *client.Client, q url
 
 // callsBefore is the newest page of calls of a range that arrived up to a place in the
 // log, oldest first.
-func callsBefore(ctx context.Context, s *command.Session, c *client.Client, follow url.Values, since, place string) ([]admin.LoggedCall, error) {
+func callsBefore(ctx context.Context, c *client.Client, follow url.Values, since, place string) ([]admin.LoggedCall, error) {
 	q := maps.Clone(follow)
 	q.Del("wait")
 	q.Set("range", since)

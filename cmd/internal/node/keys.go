@@ -26,73 +26,73 @@ type nodeKeys struct {
 
 // readKeys reads the keys that are there and makes none. missing are the files of the
 // other ones.
-func (n *control) readKeys() (k nodeKeys, missing []string, err error) {
-	plain, wrapped := n.path(datadir.MasterKey), n.path(datadir.WrappedKey)
-	if n.o.Records.Keys.absent(plain, wrapped) {
-		missing = append(missing, n.o.Records.Keys.file(plain, wrapped))
-	} else if k.ring, err = n.o.Records.Keys.Open(plain, wrapped); err != nil {
+func (c *control) readKeys() (k nodeKeys, missing []string, err error) {
+	plain, wrapped := c.path(datadir.MasterKey), c.path(datadir.WrappedKey)
+	if c.o.Records.Keys.absent(plain, wrapped) {
+		missing = append(missing, c.o.Records.Keys.file(plain, wrapped))
+	} else if k.ring, err = c.o.Records.Keys.Open(plain, wrapped); err != nil {
 		return k, nil, err
 	}
-	k.release, err = sign.ReadReleaseKey(n.path(datadir.ReleaseKey))
+	k.release, err = sign.ReadReleaseKey(c.path(datadir.ReleaseKey))
 	if errors.Is(err, fs.ErrNotExist) {
-		missing, err = append(missing, n.path(datadir.ReleaseKey)), nil
+		missing, err = append(missing, c.path(datadir.ReleaseKey)), nil
 	}
 	if err != nil {
 		return k, nil, err
 	}
-	k.workspace, err = sign.ReadKey(n.path(datadir.WorkspaceKey))
+	k.workspace, err = sign.ReadKey(c.path(datadir.WorkspaceKey))
 	if errors.Is(err, fs.ErrNotExist) {
-		missing, err = append(missing, n.path(datadir.WorkspaceKey)), nil
+		missing, err = append(missing, c.path(datadir.WorkspaceKey)), nil
 	}
 	return k, missing, err
 }
 
 // openKeys opens the keys of the node. What is missing is made only when the records do
 // not need what is lost.
-func (n *control) openKeys(ctx context.Context) (nodeKeys, error) {
-	k, missing, err := n.readKeys()
+func (c *control) openKeys(ctx context.Context) (nodeKeys, error) {
+	k, missing, err := c.readKeys()
 	if err != nil || len(missing) == 0 {
 		return k, err
 	}
-	if err := n.openStore(ctx); err != nil {
+	if err := c.openStore(ctx); err != nil {
 		return k, err
 	}
 	for _, file := range missing {
-		if err := n.mayMake(ctx, file); err != nil {
+		if err := c.mayMake(ctx, file); err != nil {
 			return k, err
 		}
 	}
-	if k.ring, err = n.o.Records.Keys.Open(n.path(datadir.MasterKey), n.path(datadir.WrappedKey)); err != nil {
+	if k.ring, err = c.o.Records.Keys.Open(c.path(datadir.MasterKey), c.path(datadir.WrappedKey)); err != nil {
 		return k, err
 	}
-	if k.release, err = sign.OpenReleaseKey(n.path(datadir.ReleaseKey)); err != nil {
+	if k.release, err = sign.OpenReleaseKey(c.path(datadir.ReleaseKey)); err != nil {
 		return k, err
 	}
-	k.workspace, err = sign.OpenKey(n.path(datadir.WorkspaceKey))
+	k.workspace, err = sign.OpenKey(c.path(datadir.WorkspaceKey))
 	return k, err
 }
 
 // mayMake refuses to make a key that the records already have one of.
-func (n *control) mayMake(ctx context.Context, file string) error {
+func (c *control) mayMake(ctx context.Context, file string) error {
 	var ids []string
 	var err error
 	var what, use string
 	switch file {
-	case n.path(datadir.ReleaseKey):
+	case c.path(datadir.ReleaseKey):
 		what, use = "release key", registry.UseRelease
-	case n.path(datadir.WorkspaceKey):
+	case c.path(datadir.WorkspaceKey):
 		what, use = "workspace key", registry.UseWorkspace
 	default:
-		if ids, err = n.store.SealedKeys(ctx); err != nil || len(ids) == 0 {
+		if ids, err = c.store.SealedKeys(ctx); err != nil || len(ids) == 0 {
 			return err
 		}
 		return lostKey("the file of the key-encryption keys is missing, and the records hold secrets sealed with the key "+strings.Join(ids, ", "), file)
 	}
-	used, err := n.store.Used(ctx)
+	used, err := c.store.Used(ctx)
 	if err != nil || !used {
 		return err
 	}
-	if ids, err = n.store.ControlKeys(ctx, use); err != nil {
+	if ids, err = c.store.ControlKeys(ctx, use); err != nil {
 		return err
 	}
 	text := "the file of the " + what + " is missing, and the database is in use"
@@ -118,23 +118,23 @@ func short(ids []string) string {
 
 // guardKeys refuses to start with other keys than those that the records belong to, and
 // writes down which ones they are.
-func (n *control) guardKeys(ctx context.Context, k nodeKeys) error {
-	sealed, err := n.store.SealedKeys(ctx)
+func (c *control) guardKeys(ctx context.Context, k nodeKeys) error {
+	sealed, err := c.store.SealedKeys(ctx)
 	if err != nil {
 		return err
 	}
 	have := k.ring.IDs()
 	if lost := slices.DeleteFunc(sealed, func(id string) bool { return slices.Contains(have, id) }); len(lost) > 0 {
-		return otherKey(n.o.Records.Keys.file(n.path(datadir.MasterKey), n.path(datadir.WrappedKey)), "the records hold secrets sealed with the key-encryption key", lost, have)
+		return otherKey(c.o.Records.Keys.file(c.path(datadir.MasterKey), c.path(datadir.WrappedKey)), "the records hold secrets sealed with the key-encryption key", lost, have)
 	}
 	for _, key := range []struct {
 		use, file, text string
 		ids             []string
 	}{
-		{registry.UseRelease, n.path(datadir.ReleaseKey), "edges of these records trust the release key", k.release.IDs()},
-		{registry.UseWorkspace, n.path(datadir.WorkspaceKey), "connectors of these records are signed with the workspace key", k.workspace.IDs()},
+		{registry.UseRelease, c.path(datadir.ReleaseKey), "edges of these records trust the release key", k.release.IDs()},
+		{registry.UseWorkspace, c.path(datadir.WorkspaceKey), "connectors of these records are signed with the workspace key", k.workspace.IDs()},
 	} {
-		known, err := n.store.ControlKeys(ctx, key.use)
+		known, err := c.store.ControlKeys(ctx, key.use)
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (n *control) guardKeys(ctx context.Context, k nodeKeys) error {
 			return otherKey(key.file, key.text, known, key.ids)
 		}
 		if slices.Sort(key.ids); !slices.Equal(known, key.ids) {
-			if err := n.store.SetControlKeys(ctx, key.use, key.ids); err != nil {
+			if err := c.store.SetControlKeys(ctx, key.use, key.ids); err != nil {
 				return err
 			}
 		}
@@ -158,8 +158,8 @@ func otherKey(file, text string, want, have []string) error {
 
 // guardRegistry refuses to start on an empty registry when the records have toolsets: a
 // first, empty release would be signed, and edges would lose theirs.
-func (n *control) guardRegistry(ctx context.Context, artifacts *oci.Store) error {
-	used, err := n.store.AnyToolset(ctx)
+func (c *control) guardRegistry(ctx context.Context, artifacts *oci.Store) error {
+	used, err := c.store.AnyToolset(ctx)
 	if err != nil || !used {
 		return err
 	}
@@ -167,7 +167,7 @@ func (n *control) guardRegistry(ctx context.Context, artifacts *oci.Store) error
 	if !errors.Is(err, registry.ErrNotFound) {
 		return nil // whoever reads the release says what is wrong with it
 	}
-	return problem.New(problem.Conflict, "the records have toolsets, and the registry holds no release").At(n.path(datadir.Registry), 0, 0, "").
+	return problem.New(problem.Conflict, "the records have toolsets, and the registry holds no release").At(c.path(datadir.Registry), 0, 0, "").
 		Fix("put the registry's directory back, or restore a backup: sluice restore FILE")
 }
 

@@ -53,11 +53,11 @@ func (n *Node) openPlugins(ctx context.Context) error {
 }
 
 // watchPlugins records the plugins that are taken out of calls until ctx ends.
-func (n *control) watchPlugins(ctx context.Context) error {
+func (c *control) watchPlugins(ctx context.Context) error {
 	for {
 		select {
-		case u := <-n.plugins.unbound:
-			n.admin.Plugins().LeaveOut(ctx, "", &u)
+		case u := <-c.plugins.unbound:
+			c.admin.Plugins().LeaveOut(ctx, "", &u)
 		case <-ctx.Done():
 			return nil
 		}

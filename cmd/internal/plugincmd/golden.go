@@ -112,7 +112,7 @@ func (a plugins) testPlugin(cmd *cobra.Command, dir string, f testFlags) error {
 		return err
 	}
 	if failed > 0 {
-		return exit.Silent(exit.Invalid)
+		return exit.SilentError(exit.Invalid)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ type LineReader struct {
 	most int
 }
 
+// NewLineReader reads lines of at most most bytes from r.
 func NewLineReader(r io.Reader, most int) *LineReader {
 	return &LineReader{r: bufio.NewReaderSize(r, 64<<10), most: most}
 }

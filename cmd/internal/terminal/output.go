@@ -156,6 +156,7 @@ func (t *Terminal) WriteDocument(b []byte) error {
 	return t.WriteResult(textfilter.AppendEscaped(nil, out.Bytes()))
 }
 
+// WriteResult writes what a command was asked for to the standard output.
 func (t *Terminal) WriteResult(b []byte) error {
 	if _, err := t.Out.Write(b); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
@@ -201,6 +202,7 @@ func YAML(b []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// EncodeJSON writes v as JSON in one line, without escapes for HTML.
 func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -301,7 +303,7 @@ func (t *Terminal) width() int {
 // Report tells of an error: problem details on stdout for machines, text on
 // stderr for people.
 func (t *Terminal) Report(err error) {
-	var silent exit.Silent
+	var silent exit.SilentError
 	if err == nil || errors.As(err, &silent) {
 		return
 	}

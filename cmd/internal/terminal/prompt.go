@@ -48,7 +48,7 @@ func (t *Terminal) Confirm(question string) error {
 	}
 	if answer := strings.ToLower(string(line)); answer != "y" && answer != "yes" {
 		fmt.Fprintln(t.Err, "Nothing was changed.")
-		return exit.Silent(exit.Failed)
+		return exit.SilentError(exit.Failed)
 	}
 	return nil
 }

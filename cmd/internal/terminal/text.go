@@ -68,6 +68,7 @@ func TokenLine(before, after int) string {
 // Seconds writes a duration given in seconds: 212 ms.
 func Seconds(s float64) string { return ShortDuration(time.Duration(s * float64(time.Second))) }
 
+// ShortDuration writes a duration as a person reads it: 7.3 ms, 212 ms, 12.3s.
 func ShortDuration(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:

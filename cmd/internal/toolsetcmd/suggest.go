@@ -127,7 +127,7 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 	}
 	if len(names) == 0 {
 		s.Say("No tool matches. See: sluice toolset tools %s", s.toolset.Slug)
-		return nil, exit.Silent(exit.NotFound)
+		return nil, exit.SilentError(exit.NotFound)
 	}
 	taken := map[string]bool{} // names proposed so far
 	for some := range slices.Chunk(names, askedAtOnce) {

@@ -140,7 +140,7 @@ func (e *toolEdit) switchTools(ctx context.Context, globs []string, on bool) err
 	what := map[bool]string{true: "enabled", false: "disabled"}[on]
 	if len(in.Updates) == 0 {
 		e.Say("No tool had to be %s: nothing matches, or it was so already. See: sluice toolset tools %s", what, e.toolset.Slug)
-		return exit.Silent(exit.NotFound)
+		return exit.SilentError(exit.NotFound)
 	}
 	if err := e.c.Post(ctx, client.ToolsetPath(e.toolset, "tools")+"/batch-update", in, nil, client.IfMatch(e.etag)); err != nil {
 		return err
