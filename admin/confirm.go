@@ -30,10 +30,10 @@ func unknownLogin() *problem.Error {
 // link makes the address of the page that a login is confirmed at. It is on the
 // host that the authorization server sends the browser back to, which is the only
 // one that gets the cookie.
-func (p *login) link(id, page string) string {
+func (l *login) link(id, page string) string {
 	secret := oauth.NewVerifier()
-	p.Confirm, p.Page = secrets.Wire{Secret: secrets.New(secret)}, page
-	return strings.TrimSuffix(p.Redirect, callbackPath) + confirmPath + id + "." + secret
+	l.Confirm, l.Page = secrets.Wire{Secret: secrets.New(secret)}, page
+	return strings.TrimSuffix(l.Redirect, callbackPath) + confirmPath + id + "." + secret
 }
 
 // serveConfirm is the page behind the link of a login that an operator began. GET

@@ -124,6 +124,6 @@ func (s *Server) beginUserLogin(w http.ResponseWriter, r *http.Request, text str
 	}
 	cookieOf(row.ID, cfg.RedirectURL).set(w, browser, int(loginTimeout/time.Second))
 	w.Header().Set("Referrer-Policy", "no-referrer") // the link is in the address
-	http.Redirect(w, r, page, http.StatusSeeOther) //nolint:gosec // the operator named the authorization server
+	http.Redirect(w, r, page, http.StatusSeeOther)   //nolint:gosec // the operator named the authorization server
 	return nil
 }

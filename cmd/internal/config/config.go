@@ -148,8 +148,9 @@ func (s *SpecSize) Set(text string) error {
 }
 
 func (s *SpecSize) String() string { return "" }
+
 // Type is what help calls the value.
-func (s *SpecSize) Type() string   { return "MiB" }
+func (s *SpecSize) Type() string { return "MiB" }
 
 // Duration is a time.Duration that is written as 30s or 5m; it is longer than nothing.
 type Duration time.Duration
