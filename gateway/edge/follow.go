@@ -98,7 +98,6 @@ func (f *Follower) step(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("release %d.%d: %w", r.Release().Epoch, r.Release().Revision, err)
 	}
-	f.recovered(ctx)
 	f.log.LogAttrs(ctx, slog.LevelInfo, "release live", slog.String("release", r.Digest().Short()),
 		slog.Uint64("epoch", r.Release().Epoch), slog.Uint64("revision", r.Release().Revision),
 		slog.Int("toolsets", len(next.state.Toolsets)))
@@ -132,7 +131,14 @@ func (f *Follower) apply(r *sign.Release, next *loaded) (err error) {
 	f.status.Epoch, f.status.Revision, f.status.Release = rel.Epoch, rel.Revision, r.Digest()
 	f.status.Issued, f.status.Expires = rel.Issued, rel.Expires
 	f.status.Toolsets, f.status.Applied = len(next.state.Toolsets), time.Now()
+	// Together: a status that names the new release with the fault of the one before
+	// would tell an operator that the new one is not followed.
+	recovered := f.status.Following != nil
+	f.status.Following = nil
 	f.mu.Unlock()
+	if recovered {
+		f.log.LogAttrs(context.Background(), slog.LevelInfo, "following releases again")
+	}
 	f.ready.Store(true)
 	if r.Expired(f.opts.Now()) {
 		f.log.LogAttrs(context.Background(), slog.LevelWarn, "release is past its expiry, serving on",
