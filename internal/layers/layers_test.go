@@ -24,6 +24,7 @@ var within = map[string][]string{
 	"internal/http1/http1test":           {},
 	"internal/tlsfault":                  {"internal/problem"},
 	"internal/textfilter":                {"internal/jsonscan"},
+	"internal/strictjson":                {"internal/jsonscan"},
 	"internal/oauth":                     {"internal/problem", "internal/safedial", "internal/secrets"},
 	"internal/oauth/oauthtest":           {},
 	"internal/safedial":                  {"internal/problem"},

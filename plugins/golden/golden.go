@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/internal/strictjson"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -28,6 +29,8 @@ const (
 	MaxCases = 1000
 	// MaxCaseBytes of one file: an answer and what becomes of it.
 	MaxCaseBytes = 32 << 20
+	// caseDepth is the nesting that encoding/json allows: answers nest as they do.
+	caseDepth = 10000
 )
 
 // Case is one file.
@@ -133,13 +136,8 @@ func readCase(name string) (*Case, error) {
 // Parse reads the case of a name from the content of its file. Its errors are for
 // whoever wrote it.
 func Parse(name string, b []byte) (*Case, error) {
-	if len(b) > MaxCaseBytes {
-		return nil, fmt.Errorf("it has more than %d bytes", MaxCaseBytes)
-	}
 	var f caseFile
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
+	if err := strictjson.Decode(b, &f, MaxCaseBytes, caseDepth); err != nil {
 		return nil, err
 	}
 	if (f.Input == nil) == (f.InputText == nil) {

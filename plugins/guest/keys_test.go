@@ -152,7 +152,7 @@ func TestParsePatch(t *testing.T) {
 	}
 	for _, bad := range []string{
 		`x`, `[]`, `{"header":{}}`, `{"headers":{"":"v"}}`, `{"headers":{"a b":"v"}}`, `{"headers":{"a":"x\r\ny: z"}}`, `{"headers":{"a":" v"}}`, `{"headers":{"a":"é"}}`,
-		`{"query":[["a"]]}`, `{"query":[["","v"]]}`, `{"body":"?"}`, many(maxPatchQuery + 1), `{"headers":{"a":"` + strings.Repeat("x", maxPatchText+1) + `"}}`,
+		`{"query":[["a"]]}`, `{"query":[],"query":[]}`, `{"Query":[]}`, `{} {}`, `{"query":[["","v"]]}`, `{"body":"?"}`, many(maxPatchQuery + 1), `{"headers":{"a":"` + strings.Repeat("x", maxPatchText+1) + `"}}`,
 	} {
 		if _, err := ParsePatch([]byte(bad)); err == nil {
 			t.Errorf("%.60s is taken", bad)

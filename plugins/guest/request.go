@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/strictjson"
 )
 
 // Request is what an auth plugin is given: the request that is about to be sent.
@@ -66,10 +68,8 @@ func ParsePatch(b []byte) (*Patch, error) {
 	if len(b) == 0 {
 		return &Patch{}, nil
 	}
-	d := json.NewDecoder(strings.NewReader(string(b)))
-	d.DisallowUnknownFields()
 	p := new(Patch)
-	if err := d.Decode(p); err != nil {
+	if err := strictjson.Decode(b, p, len(b), 0); err != nil {
 		return nil, fmt.Errorf("its answer is no patch: %w", err)
 	}
 	if len(p.Headers) > maxPatchHeaders || len(p.Query) > maxPatchQuery {

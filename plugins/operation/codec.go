@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/strictjson"
 )
 
 // Append appends the plan in its format, version [PlanVersion]: minified JSON
@@ -24,17 +24,9 @@ func (p *Plan) Append(dst []byte) []byte {
 // trusted: size, nesting, unknown members and the version are checked here, the
 // rest by [Plan.Compile]. b is not kept.
 func DecodePlan(b []byte) (*Plan, error) {
-	if len(b) > MaxPlanBytes {
-		return nil, fmt.Errorf("decode request plan: %d bytes, the limit is %d", len(b), MaxPlanBytes)
-	}
-	// Three levels of JSON for each level of schema (member, list, property).
-	if _, err := jsonscan.Parse(b, 3*MaxSchemaDepth+8); err != nil {
-		return nil, fmt.Errorf("decode request plan: %w", err)
-	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
 	p := &Plan{}
-	if err := dec.Decode(p); err != nil {
+	// Three levels of JSON for each level of schema (member, list, property).
+	if err := strictjson.Decode(b, p, MaxPlanBytes, 3*MaxSchemaDepth+8); err != nil {
 		return nil, fmt.Errorf("decode request plan: %w", err)
 	}
 	if p.Version != PlanVersion {

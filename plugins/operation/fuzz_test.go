@@ -198,7 +198,8 @@ func TestPlanCodec(t *testing.T) {
 		}
 	}
 	f(`{"v":2}`, "version 2")
-	f(`{"v":1,"nope":1}`, "unknown field")
+	f(`{"v":1,"nope":1}`, "does not know")
+	f(`{"v":1,"v":1}`, "twice")
 	f(`{"v":1,"path":"/"} x`, "after the value")
 	f(`{"v":1,"method":1}`, "decode request plan")
 	f(`{"v":1,"query":"`+strings.Repeat("x", MaxPlanBytes)+`"}`, "the limit is")
