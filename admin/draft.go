@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -104,32 +105,9 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 	if t.Answers, err = toolset.AnswersOf(d.ts.Answers); err != nil {
 		return err
 	}
-	for i := range d.edits {
-		// An edit of an operation that the present version does not have waits in
-		// the records for a version that has it again.
-		if e := &d.edits[i]; d.has(toolset.OperationOf(e)) {
-			answers, err := toolset.AnswersOf(e.Answers)
-			if err != nil {
-				return err
-			}
-			said, err := toolset.AnnotationsOf(e.Annotations)
-			if err != nil {
-				return err
-			}
-			fixed, err := toolset.FixedOf(e.Fixed)
-			if err != nil {
-				return err
-			}
-			t.Tools = append(t.Tools, registry.ToolEdit{
-				Connector: e.Connector, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
-				Answers: answers, Annotations: said, Fixed: fixed,
-			})
-		}
+	if t.Tools, err = d.registryEdits(); err != nil {
+		return err
 	}
-	// The digest must not depend on the order in which edits were made.
-	slices.SortFunc(t.Tools, func(a, b registry.ToolEdit) int {
-		return cmp.Or(strings.Compare(a.Connector, b.Connector), strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
-	})
 	if err := d.checkNames(); err != nil {
 		return err
 	}
@@ -188,6 +166,27 @@ func (d *draft) checkNames() error {
 	return nil
 }
 
+// registryEdits are the edits as the bundle has them, in an order that does not depend
+// on when they were made: the digest must not. An edit of an operation that the present
+// version does not have waits in the records for a version that has it again.
+func (d *draft) registryEdits() ([]registry.ToolEdit, error) {
+	var out []registry.ToolEdit
+	for i := range d.edits {
+		if !d.has(toolset.OperationOf(&d.edits[i])) {
+			continue
+		}
+		e, err := toolset.EditOf(&d.edits[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *e)
+	}
+	slices.SortFunc(out, func(a, b registry.ToolEdit) int {
+		return cmp.Or(strings.Compare(a.Connector, b.Connector), strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
+	})
+	return out, nil
+}
+
 // tools lists the tools of a draft in the order of its connectors and their
 // specifications, with edits applied.
 func (d *draft) tools(schemas bool) []toolset.Tool {
@@ -210,33 +209,24 @@ func (p *part) appendTools(out []toolset.Tool, edits map[toolset.Operation]*stor
 	ofConnector := registry.Fixed(toolset.ShowFixed(p.row.Fixed))
 	for i := range p.conn.Tools {
 		g := &p.conn.Tools[i]
-		t := toolset.Tool{
-			Name: g.Name, OriginalName: g.Name, Title: g.Title, Description: g.Description, Enabled: true,
-			Operation: toolset.Operation{Connector: p.row.Name, Method: g.Method, Path: g.Path}, Annotations: g.Annotations,
-		}
-		fixed := ofConnector
+		t := toolset.Tool{OriginalName: g.Name, Enabled: true, Operation: toolset.Operation{Connector: p.row.Name, Method: g.Method, Path: g.Path}}
+		var edit *registry.ToolEdit
 		if e := edits[t.Operation]; e != nil {
-			t.Fixed = toolset.ShowFixed(e.Fixed)
-			fixed = (&registry.ToolEdit{Fixed: t.Fixed}).FixedOver(ofConnector)
-			for _, f := range []struct {
-				to   *string
-				from *string
-			}{{&t.Name, e.Name}, {&t.Title, e.Title}, {&t.Description, e.Description}} {
-				if f.from != nil {
-					*f.to = *f.from
-				}
+			var err error
+			if edit, err = toolset.EditOf(e); err != nil {
+				edit = nil // the record was checked when it was written
 			}
-			t.Enabled, t.Answers = !e.Disabled, toolset.ShowAnswers(e.Answers)
-			t.Annotations = toolset.Annotated(t.Annotations, e.Annotations)
+			t.Fixed, t.Enabled, t.Answers = toolset.ShowFixed(e.Fixed), !e.Disabled, toolset.ShowAnswers(e.Answers)
 		}
-		input, schemaTokens := g.Input, g.SchemaTokens
-		if len(fixed) > 0 {
-			input = g.Shown(fixed)
-			schemaTokens = tokens.Estimate(input)
+		h := edit.Apply(g.Head, ofConnector)
+		t.Name, t.Title, t.Description, t.Annotations = h.Name, h.Title, h.Description, plugin.Annotations(h.Annotations)
+		schemaTokens := g.SchemaTokens
+		if len(edit.FixedOver(ofConnector)) > 0 {
+			schemaTokens = tokens.Estimate(h.InputSchema)
 		}
 		t.Tokens = schemaTokens + tokens.Estimate([]byte(t.Name)) + tokens.Estimate([]byte(t.Title)) + tokens.Estimate([]byte(t.Description))
 		if schemas {
-			t.InputSchema, t.OutputSchema = input, g.Output
+			t.InputSchema, t.OutputSchema = h.InputSchema, h.OutputSchema
 		}
 		out = append(out, t)
 	}

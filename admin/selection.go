@@ -149,13 +149,11 @@ func given(s string) *string {
 
 // indexed lists the tools of the draft as an index sees them, with their examples.
 func (d *draft) indexed() ([]registry.IndexedTool, []selection.Tool, error) {
-	t := &registry.Toolset{Slug: d.ts.Slug, Connectors: d.bareRefs()}
-	for i := range d.edits {
-		e := &d.edits[i]
-		t.Tools = append(t.Tools, registry.ToolEdit{
-			Connector: e.Connector, Method: e.Method, Path: e.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
-		})
+	edits, err := d.registryEdits()
+	if err != nil {
+		return nil, nil, err
 	}
+	t := &registry.Toolset{Slug: d.ts.Slug, Connectors: d.bareRefs(), Tools: edits}
 	all, err := registry.IndexTools(t, d.connectors())
 	if err != nil {
 		return nil, nil, err
@@ -180,7 +178,7 @@ func (d *draft) indexed() ([]registry.IndexedTool, []selection.Tool, error) {
 func (d *draft) bareRefs() []registry.ConnectorRef {
 	out := make([]registry.ConnectorRef, len(d.parts))
 	for i, p := range d.parts {
-		out[i].Name = p.row.Name
+		out[i].Name, out[i].Fixed = p.row.Name, toolset.ShowFixed(p.row.Fixed)
 	}
 	return out
 }
@@ -369,13 +367,17 @@ func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, erro
 			}
 		}
 	}
+	edits, err := d.registryEdits()
+	if err != nil {
+		return nil, err
+	}
 	for _, m := range []struct {
 		mode string
 		to   *SelectionMode
 	}{{registry.SelectAll, &a.All}, {registry.SelectSearch, &a.Search}, {registry.SelectUseCase, &SelectionMode{Tools: len(chosen) + workflows}}} {
 		t := &registry.Toolset{
 			Slug: d.ts.Slug, Name: d.ts.Name, Access: registry.Access{Mode: registry.AccessNone}, Selection: &registry.Selection{Mode: m.mode},
-			Connectors: d.bareRefs(),
+			Connectors: d.bareRefs(), Tools: edits,
 		}
 		if m.mode == registry.SelectUseCase {
 			if len(chosen) == 0 {
@@ -385,11 +387,6 @@ func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, erro
 				t.Selection.Tools = append(t.Selection.Tools, registry.SelectedTool(tool.Operation))
 			}
 			a.UseCase = m.to
-		}
-		for _, e := range d.edits {
-			if e.Disabled {
-				t.Tools = append(t.Tools, registry.ToolEdit{Connector: e.Connector, Method: e.Method, Path: e.Path, Disabled: true})
-			}
 		}
 		if s.o.Lister == nil {
 			m.to.Tokens = d.definitionTokens(t.Selection)

@@ -326,7 +326,7 @@ func (d *draft) patchedAnswers(op toolset.Operation, p *toolset.PatchAnswers, at
 		return record, nil
 	}
 	if _, g := d.generated(op); g != nil {
-		return toolset.ChangeAnswers(record, p, at, registry.OfTool, g.Output)
+		return toolset.ChangeAnswers(record, p, at, registry.OfTool, g.OutputSchema)
 	}
 	return record, nil
 }

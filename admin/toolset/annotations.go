@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -59,14 +57,4 @@ func AnnotationsOf(record string) (*registry.AnnotationEdit, error) {
 		return nil, fmt.Errorf("reading the annotations of a tool: %w", err)
 	}
 	return e, nil
-}
-
-// Annotated are the annotations of a tool with what a record says of them. A record
-// that cannot be read says nothing: it was written by this package.
-func Annotated(a plugin.Annotations, record string) plugin.Annotations {
-	e, err := AnnotationsOf(record)
-	if err != nil {
-		return a
-	}
-	return plugin.Annotations(e.Of(operation.Annotations(a)))
 }

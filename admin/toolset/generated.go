@@ -2,12 +2,10 @@ package toolset
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 
-	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -34,14 +32,12 @@ type Generated struct {
 	Keyed     registry.Origins // those of elsewhere whose operations want a credential
 }
 
+// GeneratedTool is a tool of a connector without edits.
 type GeneratedTool struct {
-	Name, Title, Description string
-	Method, Path             string
-	Annotations              plugin.Annotations
-	Input, Output            json.RawMessage
-	SchemaTokens             int
-	Secured                  bool // cannot be called without authentication
-	Schemes                  []string
+	connector.Head
+	SchemaTokens int
+	Secured      bool // cannot be called without authentication
+	Schemes      []string
 }
 
 // Generate lists the tools of an opened connector.
@@ -57,14 +53,7 @@ func Generate(c *connector.Connector) (*Generated, error) {
 		if h.Security != nil {
 			security = h.Security
 		}
-		t := GeneratedTool{
-			Name: h.Name, Title: h.Title, Description: h.Description, Method: h.Method, Path: h.Path,
-			Annotations: plugin.Annotations{
-				ReadOnly: h.Annotations.ReadOnly, Destructive: h.Annotations.Destructive,
-				Idempotent: h.Annotations.Idempotent, OpenWorld: h.Annotations.OpenWorld,
-			},
-			Input: h.InputSchema, Output: h.OutputSchema, SchemaTokens: tokens.Estimate(h.InputSchema), Secured: len(security) > 0,
-		}
+		t := GeneratedTool{Head: h.Head, SchemaTokens: tokens.Estimate(h.InputSchema), Secured: len(security) > 0}
 		seen := map[string]bool{}
 		for _, alternative := range security {
 			t.Secured = t.Secured && len(alternative) > 0
@@ -156,15 +145,4 @@ func originOfServers(servers []operation.Server) string {
 		}
 	}
 	return ""
-}
-
-func (g *GeneratedTool) Takes(name string) bool {
-	h := connector.Head{InputSchema: g.Input}
-	return h.Takes(name)
-}
-
-// Shown is the input schema of a tool without what is fixed.
-func (g *GeneratedTool) Shown(fixed registry.Fixed) json.RawMessage {
-	h := connector.Head{InputSchema: g.Input}
-	return h.Fix(fixed).InputSchema
 }
