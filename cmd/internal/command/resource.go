@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"io"
+	"net/http"
 	"net/url"
 
 	"github.com/spf13/cobra"
@@ -62,4 +63,9 @@ func Show[T any](ctx context.Context, s *Session, r client.Call, text func(w io.
 		return err
 	}
 	return s.Object(out, func(w io.Writer) { text(w, &out) })
+}
+
+// Get shows what is at a path.
+func Get[T any](ctx context.Context, s *Session, path string, text func(w io.Writer, out *T)) error {
+	return Show(ctx, s, client.Call{Method: http.MethodGet, Path: path}, text)
 }

@@ -36,6 +36,7 @@ type Session struct {
 	Config  config.File // read before a command runs
 	Flags   Flags
 	Version string // of the program
+	api     *client.Client
 }
 
 // Flags are the flags of every command that say which node it talks to.
@@ -52,8 +53,13 @@ type Flags struct {
 }
 
 // Client is the admin API's client. It looks for the server and its token when it sends
-// the first request.
-func (s *Session) Client() *client.Client { return client.Lazy(s.find) }
+// the first request, and once in a session: a token on stdin can be read only once.
+func (s *Session) Client() *client.Client {
+	if s.api == nil {
+		s.api = client.Lazy(s.find)
+	}
+	return s.api
+}
 
 // ClientOptions are those of a client of this session, but for where the server is.
 func (s *Session) ClientOptions(timeout time.Duration) client.Options {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -30,7 +30,7 @@ type accessFlags struct {
 	perMinute, parallel int
 }
 
-func toolsetAccess(cli *command.Session) *cobra.Command {
+func accessCommand(cli *command.Session) *cobra.Command {
 	var f accessFlags
 	cmd := &cobra.Command{
 		Use:   "access TOOLSET [show | set none|token|jwt | token create NAME | token list | token revoke ID]",
@@ -49,26 +49,22 @@ An access token is printed once, when it is created.`,
   sluice toolset access petstore token revoke act_01JQ8Z6J5X2V4T7N9B3C1D0E8F
   sluice toolset access petstore set jwt --issuer https://id.example --scope 'read=list_*,get_*' --scope 'write=*'`,
 		Args: command.Between(1, 4, "a toolset and what to do"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			e := &accessEdit{Session: cli, c: c, toolset: t, flags: &f}
+		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
+			a := &accessEdit{e, &f}
 			switch verb := strings.Join(args[1:min(len(args), 3)], " "); {
 			case len(args) == 1, verb == "show" && len(args) == 2:
-				return e.show(cmd.Context())
+				return a.show(cmd.Context())
 			case len(args) == 3 && args[1] == "set":
-				return e.set(cmd.Context(), args[2])
+				return a.set(cmd.Context(), args[2])
 			case verb == "token create" && len(args) == 4:
-				return e.create(cmd.Context(), args[3])
+				return a.create(cmd.Context(), args[3])
 			case verb == "token list" && len(args) == 3:
-				return e.list(cmd.Context())
+				return a.list(cmd.Context())
 			case verb == "token revoke" && len(args) == 4:
-				return e.revoke(cmd.Context(), args[3])
+				return a.revoke(cmd.Context(), args[3])
 			}
 			return exit.Usagef("%q is not something to do with access\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
-		},
+		}),
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.issuer, "issuer", "", "set jwt: the authorization server")
@@ -84,10 +80,8 @@ An access token is printed once, when it is created.`,
 
 // accessEdit changes who may open one toolset.
 type accessEdit struct {
-	*command.Session
-	c       *client.Client
-	toolset *admin.ToolsetDetail
-	flags   *accessFlags
+	*edit
+	flags *accessFlags
 }
 
 func (f *accessFlags) limits() *access.Limits {
@@ -125,14 +119,8 @@ func lifetime(s string) (time.Duration, error) {
 	return 0, exit.Usagef("--ttl %s is not a duration such as 12h or 90d", terminal.Printable(s))
 }
 
-func (e *accessEdit) path(more ...string) string { return client.ToolsetPath(e.toolset, more...) }
-
 func (e *accessEdit) show(ctx context.Context) error {
-	var out access.ToolsetAccess
-	if err := e.c.Get(ctx, e.path("access"), &out); err != nil {
-		return err
-	}
-	return e.Object(out, func(w io.Writer) { printAccess(w, e.toolset.Slug, &out) })
+	return command.Get(ctx, e.Session, e.path("access"), func(w io.Writer, out *access.ToolsetAccess) { printAccess(w, e.t.Slug, out) })
 }
 
 func printAccess(w io.Writer, slug string, v *access.ToolsetAccess) {
@@ -194,11 +182,7 @@ func (e *accessEdit) set(ctx context.Context, mode string) error {
 	default:
 		return exit.Usagef("access %s is not known; use none, token or jwt", terminal.Printable(mode))
 	}
-	var out access.ToolsetAccess
-	if err := e.c.Put(ctx, e.path("access"), in, &out); err != nil {
-		return err
-	}
-	return e.Object(out, func(w io.Writer) { printAccess(w, e.toolset.Slug, &out) })
+	return command.Show(ctx, e.Session, client.Call{Method: http.MethodPut, Path: e.path("access"), In: in}, func(w io.Writer, out *access.ToolsetAccess) { printAccess(w, e.t.Slug, out) })
 }
 
 func (e *accessEdit) create(ctx context.Context, name string) error {
@@ -211,26 +195,19 @@ func (e *accessEdit) create(ctx context.Context, name string) error {
 		in.ExpiresAt = time.Now().Add(ttl).UTC().Truncate(time.Second)
 	}
 	var out access.CreatedAccessToken
-	if err := e.c.Post(ctx, e.path("access-tokens"), in, &out); err != nil {
+	if err := e.Client().Post(ctx, e.path("access-tokens"), in, &out); err != nil {
 		return err
 	}
 	e.Say("! this is the only time the token is shown: Authorization: Bearer …")
 	if out.Mode != "token" {
-		e.Say("! %s does not ask for tokens yet: sluice toolset access %s set token", e.toolset.Slug, e.toolset.Slug)
+		e.Say("! %s does not ask for tokens yet: sluice toolset access %s set token", e.t.Slug, e.t.Slug)
 	}
 	return e.Object(out, func(w io.Writer) { fmt.Fprintln(w, out.Token) })
 }
 
 func (e *accessEdit) list(ctx context.Context) error {
-	items, raw, err := client.All[access.AccessToken](ctx, e.c, e.path("access-tokens"))
-	if err != nil {
-		return err
-	}
-	if len(items) == 0 {
-		e.Say("%s has no access tokens. Make one: sluice toolset access %s token create NAME", e.toolset.Slug, e.toolset.Slug)
-	}
-	now := time.Now()
-	return terminal.List(&e.Terminal, items, raw, []terminal.Column[access.AccessToken]{
+	none := fmt.Sprintf("%[1]s has no access tokens. Make one: sluice toolset access %[1]s token create NAME", e.t.Slug)
+	r := command.Resource[access.AccessToken]{Empty: none, Columns: []terminal.Column[access.AccessToken]{
 		{Header: "id", Value: func(t access.AccessToken) string { return t.ID }},
 		{Header: "name", Value: func(t access.AccessToken) string { return t.Name }},
 		{Header: "ends in", Value: func(t access.AccessToken) string { return t.Last4 }},
@@ -243,26 +220,27 @@ func (e *accessEdit) list(ctx context.Context) error {
 			}
 			return t.ExpiresAt.Format(time.DateOnly)
 		}},
-		{Header: "created", Value: func(t access.AccessToken) string { return terminal.Ago(t.CreatedAt, now) }},
-	}, func(t access.AccessToken) string { return t.ID })
+		{Header: "created", Value: func(t access.AccessToken) string { return terminal.Since(t.CreatedAt) }},
+	}, Name: func(t access.AccessToken) string { return t.ID }}
+	return r.Show(ctx, e.Session, e.path("access-tokens"))
 }
 
 // revoke ends a token, by id or by the name of a valid one.
 func (e *accessEdit) revoke(ctx context.Context, id string) error {
-	items, _, err := client.All[access.AccessToken](ctx, e.c, e.path("access-tokens"))
+	items, _, err := client.All[access.AccessToken](ctx, e.Client(), e.path("access-tokens"))
 	if err != nil {
 		return err
 	}
 	for _, t := range items {
 		if t.Status == "valid" && (t.ID == id || t.Name == id) {
 			path := e.path("access-tokens") + "/" + url.PathEscape(t.ID)
-			if err := e.c.Delete(ctx, path, nil); err != nil {
+			if err := e.Client().Delete(ctx, path, nil); err != nil {
 				return err
 			}
-			e.Say("✓ %s opens %s no more", terminal.Printable(t.Name), e.toolset.Slug)
+			e.Say("✓ %s opens %s no more", terminal.Printable(t.Name), e.t.Slug)
 			return nil
 		}
 	}
-	return problem.New(problem.NotFound, "%s has no valid access token %q", e.toolset.Slug, id).
-		Fix("see: sluice toolset access %s token list", e.toolset.Slug)
+	return problem.New(problem.NotFound, "%s has no valid access token %q", e.t.Slug, id).
+		Fix("see: sluice toolset access %s token list", e.t.Slug)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-func toolsetAuth(cli *command.Session) *cobra.Command {
+func authCommand(cli *command.Session) *cobra.Command {
 	var f upstreamauth.Flags
 	connector := ""
 	cmd := &cobra.Command{
@@ -45,37 +45,37 @@ func toolsetAuth(cli *command.Session) *cobra.Command {
 			if (len(args) == 3) != (verb == "revoke") {
 				return exit.Usagef("revoke takes the id of a caller, nothing else takes one: sluice toolset auth %s users", args[0])
 			}
-			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
+			e, err := open(cmd.Context(), cli, args[0])
 			if err != nil {
 				return err
 			}
-			if connector == "" && verb == "status" && len(t.Connectors) > 1 {
-				return authOfAll(cli, t)
+			if connector == "" && verb == "status" && len(e.t.Connectors) > 1 {
+				return e.authOfAll()
 			}
-			if err := aim(t, connector); err != nil {
+			if err := aim(e.t, connector); err != nil {
 				return err
 			}
-			path := authPath(t)
+			path := e.authPath()
 			switch verb {
 			case "status":
-				return authStatus(cli, t)
+				return e.authStatus()
 			case "set", "rotate":
-				return authSet(cmd.Context(), cli, c, t, &f, verb == "rotate")
+				return e.authSet(cmd.Context(), &f, verb == "rotate")
 			case "login":
-				return authLogin(cmd.Context(), cli, c, t, &f)
+				return e.authLogin(cmd.Context(), &f)
 			case "users":
-				return authUsers(cmd.Context(), cli, c, t)
+				return e.authUsers(cmd.Context())
 			case "revoke":
-				return authRevoke(cmd.Context(), cli, c, t, args[2])
+				return e.authRevoke(cmd.Context(), args[2])
 			case "remove":
-				etag, err := c.GetTag(cmd.Context(), path, nil)
+				etag, err := e.Client().GetTag(cmd.Context(), path, nil)
 				if err != nil {
 					return err
 				}
-				if err := c.Delete(cmd.Context(), path, nil, client.IfMatch(etag)); err != nil {
+				if err := e.Client().Delete(cmd.Context(), path, nil, client.IfMatch(etag)); err != nil {
 					return err
 				}
-				cli.Say("✓ %s sends no credential any more", t.Slug)
+				e.Say("✓ %s sends no credential any more", e.t.Slug)
 				return nil
 			}
 			return exit.Usagef("%q is not something to do with authentication\nusage: %s", verb, cmd.UseLine())
@@ -87,43 +87,43 @@ func toolsetAuth(cli *command.Session) *cobra.Command {
 }
 
 // authSet sets a configuration, or only a new secret of the one that is there.
-func authSet(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, f *upstreamauth.Flags, rotate bool) error {
-	path := authPath(t)
+func (e *edit) authSet(ctx context.Context, f *upstreamauth.Flags, rotate bool) error {
+	path := e.authPath()
 	var in upstreamauth.Request
 	var now, out admin.Authentication
 	var err error
 	if !rotate {
-		if in, err = f.Request(cli); err != nil {
+		if in, err = f.Request(e.Session); err != nil {
 			return err
 		}
 	}
-	etag, err := c.GetTag(ctx, path, &now)
+	etag, err := e.Client().GetTag(ctx, path, &now)
 	if err != nil {
 		return err
 	}
 	if rotate {
 		if len(f.Specs) > 0 {
-			return exit.Usagef("rotate keeps what is configured; to change it: sluice toolset auth %s set", t.Slug)
+			return exit.Usagef("rotate keeps what is configured; to change it: sluice toolset auth %s set", e.t.Slug)
 		}
 		if in, err = rotated(&now); err != nil {
 			return err
 		}
-		if err := f.NewSecret(cli, &in); err != nil {
+		if err := f.NewSecret(e.Session, &in); err != nil {
 			return err
 		}
 	}
-	if err := c.Put(ctx, path, in, &out, client.IfMatch(etag)); err != nil {
+	if err := e.Client().Put(ctx, path, in, &out, client.IfMatch(etag)); err != nil {
 		return err
 	}
-	next := "test " + t.Slug
+	next := "test " + e.t.Slug
 	for _, it := range append(out.Items, out.AuthenticationItem) {
 		if it.State == "login_required" {
-			next = "auth " + t.Slug + " login"
+			next = "auth " + e.t.Slug + " login"
 		}
 	}
-	cli.Say("  next   sluice toolset %s", next)
-	return cli.Object(out, func(w io.Writer) {
-		fmt.Fprintf(w, "✓ %s sends %s\n", t.Slug, cmp.Or(out.Preview, out.AuthType))
+	e.Say("  next   sluice toolset %s", next)
+	return e.Object(out, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ %s sends %s\n", e.t.Slug, cmp.Or(out.Preview, out.AuthType))
 		for _, it := range append(out.Items, out.AuthenticationItem) {
 			if it.CredentialID != "" {
 				fmt.Fprintf(w, "  to %s and nowhere else\n", describe.Addresses(it.Origins))
@@ -132,18 +132,18 @@ func authSet(ctx context.Context, cli *command.Session, c *client.Client, t *adm
 	})
 }
 
-func authStatus(cli *command.Session, t *admin.ToolsetDetail) error {
+func (e *edit) authStatus() error {
 	v := struct {
 		Authentication *admin.Authentication `json:"authentication"`
 		Methods        []admin.AuthMethod    `json:"authenticationMethods"`
-	}{t.Authentication, t.Methods}
-	return cli.Object(v, func(w io.Writer) {
-		fmt.Fprintf(w, "Configured   %s\n", AuthText(&t.Toolset))
-		if t.Authentication != nil && t.Authentication.Preview != "" {
-			fmt.Fprintf(w, "Sent         %s\n", t.Authentication.Preview)
+	}{e.t.Authentication, e.t.Methods}
+	return e.Object(v, func(w io.Writer) {
+		fmt.Fprintf(w, "Configured   %s\n", AuthText(&e.t.Toolset))
+		if e.t.Authentication != nil && e.t.Authentication.Preview != "" {
+			fmt.Fprintf(w, "Sent         %s\n", e.t.Authentication.Preview)
 		}
-		fmt.Fprintf(w, "Specified    %s\n", describe.Methods(t.Methods))
-		upstreamauth.Advise(w, &t.Toolset)
+		fmt.Fprintf(w, "Specified    %s\n", describe.Methods(e.t.Methods))
+		upstreamauth.Advise(w, &e.t.Toolset)
 	})
 }
 
@@ -170,13 +170,13 @@ func aim(t *admin.ToolsetDetail, name string) error {
 }
 
 // authPath is the authentication of the connector that [aim] chose.
-func authPath(t *admin.ToolsetDetail) string {
-	return client.ToolsetPath(t, "connectors", t.Connectors[0].Name, "authentication")
+func (e *edit) authPath() string {
+	return e.path("connectors", e.t.Connectors[0].Name, "authentication")
 }
 
 // authOfAll shows the authentication of every connector.
-func authOfAll(cli *command.Session, t *admin.ToolsetDetail) error {
-	return terminal.List(&cli.Terminal, t.Connectors, nil, []terminal.Column[admin.ToolsetConnector]{
+func (e *edit) authOfAll() error {
+	return terminal.List(&e.Terminal, e.t.Connectors, nil, []terminal.Column[admin.ToolsetConnector]{
 		{Header: "connector", Value: func(c admin.ToolsetConnector) string { return c.Name }},
 		{Header: "configured", Value: func(c admin.ToolsetConnector) string { return AuthText(OfConnector(&c)) }},
 		{Header: "specified", Value: func(c admin.ToolsetConnector) string { return describe.Methods(c.Methods) }},

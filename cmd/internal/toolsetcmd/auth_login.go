@@ -7,29 +7,27 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/cmd/internal/client"
-	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // authLogin begins a login at the authorization server of a toolset and waits
 // until the person is done.
-func authLogin(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, f *upstreamauth.Flags) error {
+func (e *edit) authLogin(ctx context.Context, f *upstreamauth.Flags) error {
 	var begun admin.Authorization
-	path := authPath(t)
-	if err := c.Post(ctx, path+"/authorize", admin.Authorize{Scopes: f.Scopes}, &begun); err != nil {
+	path := e.authPath()
+	if err := e.Client().Post(ctx, path+"/authorize", admin.Authorize{Scopes: f.Scopes}, &begun); err != nil {
 		return err
 	}
-	upstreamauth.ShowLogin(ctx, cli, begun.AuthorizationURL, begun.RedirectURL, begun.Registered, !f.NoBrowser)
-	cli.Say("  Waiting until %s … (Ctrl-C stops waiting)", begun.ExpiresAt.Local().Format("15:04"))
-	it, err := awaitLogin(ctx, cli, c, path, &begun)
+	upstreamauth.ShowLogin(ctx, e.Session, begun.AuthorizationURL, begun.RedirectURL, begun.Registered, !f.NoBrowser)
+	e.Say("  Waiting until %s … (Ctrl-C stops waiting)", begun.ExpiresAt.Local().Format("15:04"))
+	it, err := e.awaitLogin(ctx, path, &begun)
 	if err != nil {
 		return err
 	}
-	cli.Say("  next   sluice toolset test %s", t.Slug)
-	return cli.Object(it, func(w io.Writer) {
-		fmt.Fprintf(w, "✓ %s is logged in", t.Slug)
+	e.Say("  next   sluice toolset test %s", e.t.Slug)
+	return e.Object(it, func(w io.Writer) {
+		fmt.Fprintf(w, "✓ %s is logged in", e.t.Slug)
 		if it.ExpiresAt != nil {
 			fmt.Fprintf(w, "; the access token lasts until %s", it.ExpiresAt.Local().Format("2006-01-02 15:04"))
 		}
@@ -38,12 +36,12 @@ func authLogin(ctx context.Context, cli *command.Session, c *client.Client, t *a
 }
 
 // awaitLogin asks for the state of a credential until its login has an outcome.
-func awaitLogin(ctx context.Context, cli *command.Session, c *client.Client, path string, begun *admin.Authorization) (*admin.AuthenticationItem, error) {
+func (e *edit) awaitLogin(ctx context.Context, path string, begun *admin.Authorization) (*admin.AuthenticationItem, error) {
 	tick := time.NewTicker(upstreamauth.Poll)
 	defer tick.Stop()
 	for {
 		var now admin.Authentication
-		if err := c.Get(ctx, path, &now); err != nil {
+		if err := e.Client().Get(ctx, path, &now); err != nil {
 			return nil, err
 		}
 		it := credentialOf(&now, begun.CredentialID)

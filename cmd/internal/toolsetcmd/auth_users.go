@@ -8,13 +8,11 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/cmd/internal/client"
-	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
 // authUsers lists the callers who logged in at a toolset.
-func authUsers(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail) error {
+func (e *edit) authUsers(ctx context.Context) error {
 	var all []admin.UserLogin
 	after := ""
 	for {
@@ -22,8 +20,8 @@ func authUsers(ctx context.Context, cli *command.Session, c *client.Client, t *a
 			Items []admin.UserLogin `json:"items"`
 			Next  string            `json:"next"`
 		}
-		path := client.ToolsetPath(t, "authentication", "users") + "?limit=200&connector=" + url.QueryEscape(t.Connectors[0].Name) + "&after=" + url.QueryEscape(after)
-		if err := c.Get(ctx, path, &page); err != nil {
+		path := e.path("authentication", "users") + "?limit=200&connector=" + url.QueryEscape(e.t.Connectors[0].Name) + "&after=" + url.QueryEscape(after)
+		if err := e.Client().Get(ctx, path, &page); err != nil {
 			return err
 		}
 		all = append(all, page.Items...)
@@ -31,9 +29,9 @@ func authUsers(ctx context.Context, cli *command.Session, c *client.Client, t *a
 			break
 		}
 	}
-	return cli.Object(all, func(w io.Writer) {
+	return e.Object(all, func(w io.Writer) {
 		if len(all) == 0 {
-			fmt.Fprintf(w, "Nobody has logged in at %s with an account of their own.\n", t.Slug)
+			fmt.Fprintf(w, "Nobody has logged in at %s with an account of their own.\n", e.t.Slug)
 		}
 		for i := range all {
 			u := &all[i]
@@ -53,10 +51,10 @@ func authUsers(ctx context.Context, cli *command.Session, c *client.Client, t *a
 }
 
 // authRevoke forgets the login of a caller.
-func authRevoke(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, user string) error {
-	if err := c.Delete(ctx, client.ToolsetPath(t, "authentication", "users", user)+"?connector="+url.QueryEscape(t.Connectors[0].Name), nil); err != nil {
+func (e *edit) authRevoke(ctx context.Context, user string) error {
+	if err := e.Client().Delete(ctx, e.path("authentication", "users", user)+"?connector="+url.QueryEscape(e.t.Connectors[0].Name), nil); err != nil {
 		return err
 	}
-	cli.Say("✓ the login of %s is forgotten; the next call is answered with a link to log in again", user)
+	e.Say("✓ the login of %s is forgotten; the next call is answered with a link to log in again", user)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ type fixFlags struct {
 	release         []string
 }
 
-func toolsetFix(cli *command.Session) *cobra.Command {
+func fixCommand(cli *command.Session) *cobra.Command {
 	var f fixFlags
 	cmd := &cobra.Command{
 		Use:   "fix TOOLSET [ARGUMENT=VALUE …]",
@@ -40,14 +39,9 @@ func toolsetFix(cli *command.Session) *cobra.Command {
   sluice toolset fix shop --release tenant_id
   sluice toolset fix shop`,
 		Args: command.Between(1, -1, "a toolset, and arguments with their values"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			e := &toolEdit{Session: cli, c: c, toolset: t, etag: etag}
+		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			return e.fix(cmd.Context(), &f, args[1:])
-		},
+		}),
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.tool, "tool", "", "of this `TOOL` only")
@@ -57,7 +51,7 @@ func toolsetFix(cli *command.Session) *cobra.Command {
 	return cmd
 }
 
-func (e *toolEdit) fix(ctx context.Context, f *fixFlags, pairs []string) error {
+func (e *edit) fix(ctx context.Context, f *fixFlags, pairs []string) error {
 	change, err := e.fixedArguments(ctx, f, pairs)
 	if err != nil {
 		return err
@@ -66,55 +60,37 @@ func (e *toolEdit) fix(ctx context.Context, f *fixFlags, pairs []string) error {
 		change[name] = nil
 	}
 	if f.tool != "" {
-		var out toolset.Tool
-		call := client.Call{Method: http.MethodGet, Path: client.ToolsetPath(e.toolset, "tools", f.tool), Out: &out}
-		if len(change) > 0 {
-			call.Method, call.In, call.IfMatch = http.MethodPatch, admin.PatchTool{Fixed: change}, e.etag
-		}
-		return e.askFixed(ctx, call, len(change) > 0, &out, func() (string, map[string]json.RawMessage) { return out.Name, out.Fixed })
+		return settle(ctx, e, e.path("tools", f.tool), len(change) > 0, admin.PatchTool{Fixed: change}, func(w io.Writer, out *toolset.Tool) { printFixed(w, out.Name, out.Fixed) })
 	}
 	name := f.connector
 	if name == "" {
-		if len(e.toolset.Connectors) > 1 {
-			return exit.Usagef("%s has several connectors: name one with --connector, or a tool with --tool", e.toolset.Slug)
+		if len(e.t.Connectors) > 1 {
+			return exit.Usagef("%s has several connectors: name one with --connector, or a tool with --tool", e.t.Slug)
 		}
-		name = e.toolset.Connectors[0].Name
+		name = e.t.Connectors[0].Name
 	}
-	var out admin.ToolsetConnectorDetail
-	call := client.Call{Method: http.MethodGet, Path: client.ToolsetPath(e.toolset, "connectors", name), Out: &out}
-	if len(change) > 0 {
-		call.Method, call.In, call.IfMatch = http.MethodPatch, admin.PatchConnector{Fixed: change}, e.etag
-	}
-	return e.askFixed(ctx, call, len(change) > 0, &out, func() (string, map[string]json.RawMessage) { return out.Name, out.Fixed })
+	return settle(ctx, e, e.path("connectors", name), len(change) > 0, admin.PatchConnector{Fixed: change}, func(w io.Writer, out *admin.ToolsetConnectorDetail) {
+		printFixed(w, out.Name, out.Fixed)
+	})
 }
 
-// askFixed makes a call and prints what is fixed after it.
-func (e *toolEdit) askFixed(ctx context.Context, call client.Call, changes bool, out any, of func() (string, map[string]json.RawMessage)) error {
-	if _, err := e.c.Do(ctx, call); err != nil {
-		return err
+func printFixed(w io.Writer, name string, fixed map[string]json.RawMessage) {
+	if len(fixed) == 0 {
+		fmt.Fprintf(w, "%s has no fixed arguments\n", terminal.Printable(name))
 	}
-	if changes {
-		e.sayNext()
+	for _, argument := range slices.Sorted(maps.Keys(fixed)) {
+		fmt.Fprintf(w, "%s  %s\n", terminal.Printable(argument), terminal.Printable(string(fixed[argument])))
 	}
-	name, fixed := of()
-	return e.Object(out, func(w io.Writer) {
-		if len(fixed) == 0 {
-			fmt.Fprintf(w, "%s has no fixed arguments\n", terminal.Printable(name))
-		}
-		for _, argument := range slices.Sorted(maps.Keys(fixed)) {
-			fmt.Fprintf(w, "%s  %s\n", terminal.Printable(argument), terminal.Printable(string(fixed[argument])))
-		}
-	})
 }
 
 // fixedArguments reads ARGUMENT=VALUE pairs. What the schema of a tool calls a string
 // is taken as it is; other values are JSON, or else text.
-func (e *toolEdit) fixedArguments(ctx context.Context, f *fixFlags, pairs []string) (map[string]json.RawMessage, error) {
+func (e *edit) fixedArguments(ctx context.Context, f *fixFlags, pairs []string) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	if len(pairs) == 0 {
 		return out, nil
 	}
-	items, _, err := client.All[toolset.Tool](ctx, e.c, client.ToolsetPath(e.toolset, "tools")+"?"+url.Values{"schemas": {"true"}}.Encode())
+	items, _, err := client.All[toolset.Tool](ctx, e.Client(), e.path("tools")+"?"+url.Values{"schemas": {"true"}}.Encode())
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +113,10 @@ func (e *toolEdit) fixedArguments(ctx context.Context, f *fixFlags, pairs []stri
 }
 
 // fixesText reports whether the argument, which is in no schema then, is a text now.
-func (e *toolEdit) fixesText(items []toolset.Tool, name string) bool {
+func (e *edit) fixesText(items []toolset.Tool, name string) bool {
 	isText := func(fixed map[string]json.RawMessage) bool { return strings.HasPrefix(string(fixed[name]), `"`) }
 	return slices.ContainsFunc(items, func(t toolset.Tool) bool { return isText(t.Fixed) }) ||
-		slices.ContainsFunc(e.toolset.Connectors, func(c admin.ToolsetConnector) bool { return isText(c.Fixed) })
+		slices.ContainsFunc(e.t.Connectors, func(c admin.ToolsetConnector) bool { return isText(c.Fixed) })
 }
 
 // takesText reports whether a tool takes a string as the argument of a name.

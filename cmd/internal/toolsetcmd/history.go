@@ -3,8 +3,8 @@ package toolsetcmd
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-func toolsetRollback(cli *command.Session) *cobra.Command {
+func rollbackCommand(cli *command.Session) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "rollback TOOLSET [REVISION]", Short: "Go back to an older revision", Args: command.Between(1, 2, "a toolset and a revision"),
@@ -29,16 +29,12 @@ func toolsetRollback(cli *command.Session) *cobra.Command {
 				}
 				in.Revision = n
 			}
-			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
+			e, err := open(cmd.Context(), cli, args[0])
 			if err != nil {
 				return err
 			}
-			var out admin.Toolset
-			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "rollback"), in, &out); err != nil {
-				return err
-			}
-			return cli.Object(out, func(w io.Writer) {
-				fmt.Fprintf(w, "%s is at revision %d, with the content of an older one; it was %d\n", out.Slug, out.Revision, t.Revision)
+			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPost, Path: e.path("rollback"), In: in}, func(w io.Writer, out *admin.Toolset) {
+				fmt.Fprintf(w, "%s is at revision %d, with the content of an older one; it was %d\n", out.Slug, out.Revision, e.t.Revision)
 			})
 		},
 	}
@@ -46,20 +42,11 @@ func toolsetRollback(cli *command.Session) *cobra.Command {
 	return cmd
 }
 
-func toolsetHistory(cli *command.Session) *cobra.Command {
+func historyCommand(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "history TOOLSET", Short: "List the published revisions", Args: command.Exactly(1, "one toolset"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			items, raw, err := client.All[admin.Revision](cmd.Context(), c, client.ToolsetPath(t, "revisions"))
-			if err != nil {
-				return err
-			}
-			now := time.Now()
-			return terminal.List(&cli.Terminal, items, raw, []terminal.Column[admin.Revision]{
+		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
+			r := command.Resource[admin.Revision]{Columns: []terminal.Column[admin.Revision]{
 				{Header: "revision", Value: func(r admin.Revision) string { return strconv.FormatUint(r.N, 10) }},
 				{Header: "state", Value: func(r admin.Revision) string { return r.State }},
 				{Header: "restores", Value: func(r admin.Revision) string {
@@ -69,9 +56,10 @@ func toolsetHistory(cli *command.Session) *cobra.Command {
 					return strconv.FormatUint(r.Restores, 10)
 				}},
 				{Header: "digest", Value: func(r admin.Revision) string { return terminal.ShortDigest(r.Digest) }},
-				{Header: "published", Value: func(r admin.Revision) string { return terminal.Ago(r.At, now) }},
+				{Header: "published", Value: func(r admin.Revision) string { return terminal.Since(r.At) }},
 				{Header: "reason", Value: func(r admin.Revision) string { return r.Reason }},
-			}, func(r admin.Revision) string { return strconv.FormatUint(r.N, 10) })
-		},
+			}, Name: func(r admin.Revision) string { return strconv.FormatUint(r.N, 10) }}
+			return r.Show(cmd.Context(), e.Session, e.path("revisions"))
+		}),
 	}
 }

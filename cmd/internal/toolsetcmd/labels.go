@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 )
 
-func toolsetLabels(cli *command.Session) *cobra.Command {
+func labelsCommand(cli *command.Session) *cobra.Command {
 	var clearAll bool
 	cmd := &cobra.Command{
 		Use: "labels TOOLSET [NAME=VALUE …]", Short: "Show or choose the edges a toolset goes to",
@@ -24,17 +24,11 @@ func toolsetLabels(cli *command.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c := cli.Client()
 			call := client.Call{Method: http.MethodGet, Path: "/v1/toolsets/" + url.PathEscape(args[0]) + "/labels"}
 			if len(l) > 0 || clearAll {
 				call.Method, call.In = http.MethodPut, admin.LabelsBody{Labels: l}
 			}
-			var out admin.LabelsBody
-			call.Out = &out
-			if _, err := c.Do(cmd.Context(), call); err != nil {
-				return err
-			}
-			return cli.Object(out, func(w io.Writer) {
+			return command.Show(cmd.Context(), cli, call, func(w io.Writer, out *admin.LabelsBody) {
 				if text := command.LabelsText(out.Labels); text != "" {
 					fmt.Fprintln(w, text)
 				} else {

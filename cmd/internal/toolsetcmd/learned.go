@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-func toolsetLearned(cli *command.Session) *cobra.Command {
+func learnedCommand(cli *command.Session) *cobra.Command {
 	var tool, forget string
 	var forgetAll, use bool
 	cmd := &cobra.Command{
@@ -40,16 +40,15 @@ live when that is deployed.`,
 			if forgets && forget == "" {
 				return exit.Usagef("--forget needs the text of a request")
 			}
-			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
+			e, err := open(cmd.Context(), cli, args[0])
 			if err != nil {
 				return err
 			}
-			e := &toolEdit{Session: cli, c: c, toolset: t, etag: etag}
 			switch {
 			case use:
 				return e.useLearned(cmd.Context())
 			case forgetAll:
-				if err := cli.Confirm("Delete what " + t.Slug + " learned?"); err != nil {
+				if err := e.Confirm("Delete what " + e.t.Slug + " learned?"); err != nil {
 					return err
 				}
 				return e.forgetLearned(cmd.Context(), tool, "")
@@ -68,29 +67,29 @@ live when that is deployed.`,
 }
 
 // learnedPath is the path of what was learned, of one tool and request when named.
-func (e *toolEdit) learnedPath(q url.Values) string {
-	path := client.ToolsetPath(e.toolset, "learned")
+func (e *edit) learnedPath(q url.Values) string {
+	path := e.path("learned")
 	if len(q) > 0 {
 		path += "?" + q.Encode()
 	}
 	return path
 }
 
-func (e *toolEdit) listLearned(ctx context.Context, tool string) error {
+func (e *edit) listLearned(ctx context.Context, tool string) error {
 	const most = "2048" // all there may be
 	q := url.Values{"limit": {most}}
 	if tool != "" {
 		q.Set("tool", tool)
 	}
 	var out admin.LearnedRequests
-	if err := e.c.Get(ctx, e.learnedPath(q), &out); err != nil {
+	if err := e.Client().Get(ctx, e.learnedPath(q), &out); err != nil {
 		return err
 	}
 	if !out.Learn {
-		e.Say("%s does not learn. Turn it on: sluice toolset optimize %s --selection search --learn on", e.toolset.Slug, e.toolset.Slug)
+		e.Say("%s does not learn. Turn it on: sluice toolset optimize %s --selection search --learn on", e.t.Slug, e.t.Slug)
 	}
 	if len(out.Items) == 0 {
-		e.Say("%s has no learned searches.", e.toolset.Slug)
+		e.Say("%s has no learned searches.", e.t.Slug)
 	}
 	now := time.Now()
 	return terminal.List(&e.Terminal, out.Items, nil, []terminal.Column[admin.LearnedRequest]{
@@ -112,12 +111,12 @@ func (e *toolEdit) listLearned(ctx context.Context, tool string) error {
 	}, func(r admin.LearnedRequest) string { return r.Query })
 }
 
-func (e *toolEdit) useLearned(ctx context.Context) error {
+func (e *edit) useLearned(ctx context.Context) error {
 	var t admin.Toolset
-	if err := e.c.Post(ctx, client.ToolsetPath(e.toolset, "learned")+"/use", struct{}{}, &t, client.IfMatch(e.etag)); err != nil {
+	if err := e.Client().Post(ctx, e.path("learned")+"/use", struct{}{}, &t, client.IfMatch(e.etag)); err != nil {
 		return err
 	}
-	if t.Digest == e.toolset.Digest {
+	if t.Digest == e.t.Digest {
 		e.Say("The draft has all of it already.")
 		return nil
 	}
@@ -126,7 +125,7 @@ func (e *toolEdit) useLearned(ctx context.Context) error {
 	return nil
 }
 
-func (e *toolEdit) forgetLearned(ctx context.Context, tool, query string) error {
+func (e *edit) forgetLearned(ctx context.Context, tool, query string) error {
 	q := url.Values{}
 	if tool != "" {
 		q.Set("tool", tool)
@@ -135,7 +134,7 @@ func (e *toolEdit) forgetLearned(ctx context.Context, tool, query string) error 
 		q.Set("query", query)
 	}
 	var out admin.DeletedRequests
-	if err := e.c.Delete(ctx, e.learnedPath(q), &out, client.IfMatch(e.etag)); err != nil {
+	if err := e.Client().Delete(ctx, e.learnedPath(q), &out, client.IfMatch(e.etag)); err != nil {
 		return err
 	}
 	e.Say("✓ %s deleted", terminal.Plural(out.Deleted, "request"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 )
 
@@ -25,7 +23,7 @@ type optimizeFlags struct {
 	selection                                selectionFlags
 }
 
-func toolsetOptimize(cli *command.Session) *cobra.Command {
+func optimizeCommand(cli *command.Session) *cobra.Command {
 	var f optimizeFlags
 	cmd := &cobra.Command{
 		Use:   "optimize TOOLSET [--tool TOOL] [--profile … --fields … --where … --budget … --jq …]",
@@ -40,17 +38,12 @@ func toolsetOptimize(cli *command.Session) *cobra.Command {
   sluice toolset optimize shop --use-case 'Refund an order. Answer a customer.' --explain
   sluice toolset optimize shop --selection search`,
 		Args: command.Exactly(1, "a toolset"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			if f.selection.given(cmd.Flags()) {
-				return optimizeSelection(cmd.Context(), cli, c, t, etag, &f.selection, cmd.Flags())
+				return e.optimizeSelection(cmd.Context(), &f.selection, cmd.Flags())
 			}
-			e := &toolEdit{Session: cli, c: c, toolset: t, etag: etag}
 			return e.optimize(cmd.Context(), &f, cmd.Flags())
-		},
+		}),
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.tool, "tool", "", "settings of this `TOOL`; default: of the whole toolset")
@@ -73,37 +66,29 @@ func toolsetOptimize(cli *command.Session) *cobra.Command {
 	return cmd
 }
 
+// take gives a setting the value of its flag, when that was given.
+func take[T any](fs *pflag.FlagSet, some *bool, name string, to **T, v *T) {
+	if fs.Changed(name) {
+		*to, *some = v, true
+	}
+}
+
 // patch is what the flags that were given change; nil when there is none.
 func (f *optimizeFlags) patch(fs *pflag.FlagSet) *toolset.PatchAnswers {
 	p, some := &toolset.PatchAnswers{}, false
-	text := func(name string, to **string, v *string) {
-		if fs.Changed(name) {
-			*to, some = v, true
-		}
-	}
-	number := func(name string, to **int, v *int) {
-		if fs.Changed(name) {
-			*to, some = v, true
-		}
-	}
-	flag := func(name string, to **bool, v *bool) {
-		if fs.Changed(name) {
-			*to, some = v, true
-		}
-	}
-	text("format", &p.Format, &f.format)
-	text("fields", &p.Fields, &f.fields)
-	text("rows", &p.Rows, &f.rows)
-	text("where", &p.Where, &f.where)
-	text("jq", &p.JQ, &f.jq)
-	number("limit", &p.Limit, &f.limit)
-	number("max-string", &p.MaxString, &f.maxString)
-	number("budget", &p.TokenBudget, &f.budget)
-	flag("redact", &p.Redact, &f.redact)
-	flag("structured", &p.Structured, &f.structured)
-	flag("keep-hidden", &p.KeepHidden, &f.keepHidden)
+	take(fs, &some, "format", &p.Format, &f.format)
+	take(fs, &some, "fields", &p.Fields, &f.fields)
+	take(fs, &some, "rows", &p.Rows, &f.rows)
+	take(fs, &some, "where", &p.Where, &f.where)
+	take(fs, &some, "jq", &p.JQ, &f.jq)
+	take(fs, &some, "limit", &p.Limit, &f.limit)
+	take(fs, &some, "max-string", &p.MaxString, &f.maxString)
+	take(fs, &some, "budget", &p.TokenBudget, &f.budget)
+	take(fs, &some, "redact", &p.Redact, &f.redact)
+	take(fs, &some, "structured", &p.Structured, &f.structured)
+	take(fs, &some, "keep-hidden", &p.KeepHidden, &f.keepHidden)
 	if f.tool != "" || f.connector != "" {
-		text("profile", &p.Profile, &f.profile)
+		take(fs, &some, "profile", &p.Profile, &f.profile)
 	}
 	if !some {
 		return nil
@@ -111,51 +96,21 @@ func (f *optimizeFlags) patch(fs *pflag.FlagSet) *toolset.PatchAnswers {
 	return p
 }
 
-func (e *toolEdit) optimize(ctx context.Context, f *optimizeFlags, fs *pflag.FlagSet) error {
+func (e *edit) optimize(ctx context.Context, f *optimizeFlags, fs *pflag.FlagSet) error {
 	patch := f.patch(fs)
-	if f.tool != "" {
-		path := client.ToolsetPath(e.toolset, "tools", f.tool)
-		var out toolset.Tool
-		if patch == nil {
-			if err := e.c.Get(ctx, path, &out); err != nil {
-				return err
-			}
-		} else {
-			in := admin.PatchTool{Answers: patch}
-			if err := e.c.Patch(ctx, path, in, &out, client.IfMatch(e.etag)); err != nil {
-				return err
-			}
-			e.sayNext()
-		}
-		return e.Object(out, func(w io.Writer) { printAnswers(w, out.Name, "", out.Answers) })
-	}
-	if f.connector != "" {
-		path := client.ToolsetPath(e.toolset, "connectors", f.connector)
-		var out admin.ToolsetConnectorDetail
-		call := client.Call{Method: http.MethodGet, Path: path, Out: &out}
-		if patch != nil {
-			call.Method, call.In, call.IfMatch = http.MethodPatch, admin.PatchConnector{Answers: patch}, e.etag
-		}
-		if _, err := e.c.Do(ctx, call); err != nil {
-			return err
-		}
-		if patch != nil {
-			e.sayNext()
-		}
-		return e.Object(out, func(w io.Writer) { printAnswers(w, out.Name, "", out.Answers) })
+	switch {
+	case f.tool != "":
+		return settle(ctx, e, e.path("tools", f.tool), patch != nil, admin.PatchTool{Answers: patch}, func(w io.Writer, out *toolset.Tool) { printAnswers(w, out.Name, "", out.Answers) })
+	case f.connector != "":
+		return settle(ctx, e, e.path("connectors", f.connector), patch != nil, admin.PatchConnector{Answers: patch}, func(w io.Writer, out *admin.ToolsetConnectorDetail) {
+			printAnswers(w, out.Name, "", out.Answers)
+		})
 	}
 	in := admin.PatchToolset{Answers: patch}
 	if fs.Changed("profile") {
 		in.Profile = &f.profile
 	}
-	out := e.toolset.Toolset
-	if patch != nil || in.Profile != nil {
-		if err := e.c.Patch(ctx, client.ToolsetPath(e.toolset), in, &out, client.IfMatch(e.etag)); err != nil {
-			return err
-		}
-		e.sayNext()
-	}
-	return e.Object(out, func(w io.Writer) { printAnswers(w, out.Slug, out.Profile, out.Answers) })
+	return settle(ctx, e, e.path(), patch != nil || in.Profile != nil, in, func(w io.Writer, out *admin.Toolset) { printAnswers(w, out.Slug, out.Profile, out.Answers) })
 }
 
 // printAnswers prints the settings that are set, one a line.

@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/describe"
 )
 
-func toolsetOrigins(cli *command.Session) *cobra.Command {
+func originsCommand(cli *command.Session) *cobra.Command {
 	var in admin.ConfirmOrigins
 	cmd := &cobra.Command{
 		Use: "origins TOOLSET", Short: "Show or confirm where the credential of a toolset may be sent", Args: command.Exactly(1, "one toolset"),
@@ -23,23 +23,19 @@ these when it was set. A new version of the specification, an edit or a roll-bac
 send it elsewhere waits, and what is live goes on, until an administrator confirms the new
 address here, or somebody sets the secret again (sluice toolset auth).`,
 		Example: "  sluice toolset origins shop\n  sluice toolset origins shop --confirm https://api2.example.com --reason 'they moved'",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			if len(in.Origins)+len(in.TokenOrigins) == 0 {
-				return showOrigins(cmd.Context(), cli, c, t)
+				return e.showOrigins(cmd.Context())
 			}
 			var out admin.List[admin.ConnectorOrigins]
-			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "origins"), in, &out, client.IfMatch(etag)); err != nil {
+			if err := e.Client().Post(cmd.Context(), e.path("origins"), in, &out, client.IfMatch(e.etag)); err != nil {
 				return err
 			}
-			cli.Say("  next   sluice toolset test %s   or, when a change waits: sluice toolset accept %s", t.Slug, t.Slug)
-			return cli.Object(out, func(w io.Writer) {
-				fmt.Fprintf(w, "✓ the credential of %s may be sent to %s\n", t.Slug, strings.Join(append(in.Origins, in.TokenOrigins...), ", "))
+			e.Say("  next   sluice toolset test %s   or, when a change waits: sluice toolset accept %s", e.t.Slug, e.t.Slug)
+			return e.Object(out, func(w io.Writer) {
+				fmt.Fprintf(w, "✓ the credential of %s may be sent to %s\n", e.t.Slug, strings.Join(append(in.Origins, in.TokenOrigins...), ", "))
 			})
-		},
+		}),
 	}
 	ConnectorFlag(cmd, &in.Connector)
 	cmd.Flags().StringSliceVar(&in.Origins, "confirm", nil, "`URLS` that calls may take the credential to, as well")
@@ -48,14 +44,10 @@ address here, or somebody sets the secret again (sluice toolset auth).`,
 	return cmd
 }
 
-func showOrigins(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail) error {
-	var out admin.List[admin.ConnectorOrigins]
-	if err := c.Get(ctx, client.ToolsetPath(t, "origins"), &out); err != nil {
-		return err
-	}
-	return cli.Object(out, func(w io.Writer) {
+func (e *edit) showOrigins(ctx context.Context) error {
+	return command.Get(ctx, e.Session, e.path("origins"), func(w io.Writer, out *admin.List[admin.ConnectorOrigins]) {
 		if len(out.Items) == 0 {
-			fmt.Fprintf(w, "%s sends no credential\n", t.Slug)
+			fmt.Fprintf(w, "%s sends no credential\n", e.t.Slug)
 		}
 		for i := range out.Items {
 			o := &out.Items[i]
@@ -65,7 +57,7 @@ func showOrigins(ctx context.Context, cli *command.Session, c *client.Client, t 
 			}
 			if len(o.New) > 0 {
 				fmt.Fprintf(w, "! not for %s, where calls would take it\n  next   sluice toolset origins %s --connector %s --confirm %s\n",
-					describe.Addresses(o.New), t.Slug, o.Connector, strings.Join(o.New, ","))
+					describe.Addresses(o.New), e.t.Slug, o.Connector, strings.Join(o.New, ","))
 			}
 		}
 	})

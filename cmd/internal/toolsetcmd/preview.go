@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-func toolsetPreview(cli *command.Session) *cobra.Command {
+func previewCommand(cli *command.Session) *cobra.Command {
 	var ttl time.Duration
 	var show, end bool
 	cmd := &cobra.Command{
@@ -33,24 +33,23 @@ The node that has both control plane and gateway serves it; edges serve no draft
 			if err != nil {
 				return err
 			}
-			var out admin.DraftPreview
-			call := client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "preview"), In: admin.CreateDraftPreview{TTLSeconds: int64(ttl / time.Second)}, Out: &out}
+			call := client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "preview"), In: admin.CreateDraftPreview{TTLSeconds: int64(ttl / time.Second)}}
 			switch {
 			case show:
 				call.Method, call.In = http.MethodGet, nil
 			case end:
-				call.Method, call.In, call.Out = http.MethodDelete, nil, nil
+				call.Method, call.In = http.MethodDelete, nil
 			case ttl < time.Minute || ttl > admin.MaxPreviewLife:
 				return exit.Usagef("--ttl is from 1m to %s", admin.MaxPreviewLife)
 			}
-			if _, err := c.Do(cmd.Context(), call); err != nil {
-				return err
-			}
 			if end {
+				if _, err := c.Do(cmd.Context(), call); err != nil {
+					return err
+				}
 				cli.Say("The preview of %s has ended.", t.Slug)
 				return nil
 			}
-			return cli.Object(out, func(w io.Writer) {
+			return command.Show(cmd.Context(), cli, call, func(w io.Writer, out *admin.DraftPreview) {
 				fmt.Fprintf(w, "URL      %s\n", out.URL)
 				if out.Token != "" {
 					fmt.Fprintf(w, "Token    %s\n", out.Token)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/connector"
 )
 
-func toolsetRefresh(cli *command.Session) *cobra.Command {
+func refreshCommand(cli *command.Session) *cobra.Command {
 	var in admin.RefreshRequest
 	var reason string
 	cmd := &cobra.Command{
@@ -71,15 +72,11 @@ func refresh(ctx context.Context, cli *command.Session, name string, in *admin.R
 
 // refreshOne refreshes one connector; title goes before what is printed.
 func refreshOne(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, in *admin.RefreshRequest, title string) error {
-	var out admin.Refreshed
-	if err := c.Post(ctx, client.ToolsetPath(t, "refresh"), in, &out, client.Wait); err != nil {
-		return err
-	}
 	of := ""
 	if in.Connector != "" {
 		of = " --connector " + in.Connector
 	}
-	return cli.Object(out, func(w io.Writer) {
+	return command.Show(ctx, cli, client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "refresh"), In: in, Wait: true}, func(w io.Writer, out *admin.Refreshed) {
 		fmt.Fprint(w, title)
 		if out.Changes == nil {
 			fmt.Fprintf(w, "✓ %s is as it was\n", t.Slug)
@@ -90,17 +87,22 @@ func refreshOne(ctx context.Context, cli *command.Session, c *client.Client, t *
 		case out.DryRun:
 			fmt.Fprintln(w, "Nothing was changed.")
 		case out.Deployed:
-			fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", t.Slug, out.Toolset.Revision, out.Toolset.URL)
+			printLive(w, &out.Toolset)
 		case out.Changes.Waits:
 			fmt.Fprintf(w, "! %s goes on with its tools as they were; the change waits\n  next   sluice toolset accept %s%s\n", t.Slug, t.Slug, of)
 		default:
-			fmt.Fprintf(w, "✓ the draft of %s has the new version; it waits: %s\n  next   sluice toolset test %s   or: sluice toolset deploy %s --reason TEXT\n",
-				t.Slug, terminal.Printable(out.Waiting), t.Slug, t.Slug)
+			printWaiting(w, t.Slug, out)
 		}
 	})
 }
 
-func toolsetDiff(cli *command.Session) *cobra.Command {
+// printWaiting says that a new version is in the draft, and why it is not live.
+func printWaiting(w io.Writer, slug string, out *admin.Refreshed) {
+	fmt.Fprintf(w, "✓ the draft of %[1]s has the new version; it waits: %[2]s\n  next   sluice toolset test %[1]s   or: sluice toolset deploy %[1]s --reason TEXT\n",
+		slug, terminal.Printable(out.Waiting))
+}
+
+func diffCommand(cli *command.Session) *cobra.Command {
 	var upstream bool
 	var connector string
 	cmd := &cobra.Command{

@@ -1,9 +1,9 @@
 package toolsetcmd
 
 import (
-	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -17,34 +17,29 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// schedule reads how often a connector's specification is read again, and what waits.
-func schedule(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, connector string) (admin.Schedule, error) {
-	var out admin.Schedule
-	err := c.Get(ctx, client.ToolsetPath(t, "schedule")+"?connector="+url.QueryEscape(connector), &out)
-	return out, err
+func (e *edit) schedulePath(connector string) string {
+	return e.path("schedule") + "?connector=" + url.QueryEscape(connector)
 }
 
-func printSchedule(cli *command.Session, t *admin.ToolsetDetail, s *admin.Schedule) error {
-	return cli.Object(s, func(w io.Writer) {
-		every := "only when it is asked for"
-		if s.EverySeconds > 0 {
-			every = "every " + (time.Duration(s.EverySeconds) * time.Second).String()
-		}
-		fmt.Fprintf(w, "%s (%s) is read again %s", t.Slug, s.Connector, every)
-		if s.CheckedAt != nil {
-			fmt.Fprintf(w, ", last %s", terminal.Ago(*s.CheckedAt, time.Now()))
-		}
-		fmt.Fprintln(w)
-		if s.Fault != "" {
-			fmt.Fprintf(w, "! it could not be read, %s in a row: %s\n", terminal.Plural(int(s.Failures), "time"), terminal.Printable(s.Fault))
-		}
-		if s.Waiting != nil {
-			fmt.Fprintf(w, "! a change waits: sluice toolset accept %s\n", t.Slug)
-		}
-	})
+func (e *edit) printSchedule(w io.Writer, s *admin.Schedule) {
+	every := "only when it is asked for"
+	if s.EverySeconds > 0 {
+		every = "every " + (time.Duration(s.EverySeconds) * time.Second).String()
+	}
+	fmt.Fprintf(w, "%s (%s) is read again %s", e.t.Slug, s.Connector, every)
+	if s.CheckedAt != nil {
+		fmt.Fprintf(w, ", last %s", terminal.Ago(*s.CheckedAt, time.Now()))
+	}
+	fmt.Fprintln(w)
+	if s.Fault != "" {
+		fmt.Fprintf(w, "! it could not be read, %s in a row: %s\n", terminal.Plural(int(s.Failures), "time"), terminal.Printable(s.Fault))
+	}
+	if s.Waiting != nil {
+		fmt.Fprintf(w, "! a change waits: sluice toolset accept %s\n", e.t.Slug)
+	}
 }
 
-func toolsetSchedule(cli *command.Session) *cobra.Command {
+func scheduleCommand(cli *command.Session) *cobra.Command {
 	var connector string
 	cmd := &cobra.Command{
 		Use: "schedule TOOLSET [DURATION|off]", Short: "Show or set how often the specification is read again by itself", Args: command.Between(1, 2, "a toolset and a duration"),
@@ -53,77 +48,57 @@ to 720h. Changes that break nothing are tested and deployed when the test passes
 ones wait until they are accepted, and so does everything while the draft has changes that
 are not live. A specification that cannot be read changes nothing.`,
 		Example: "  sluice toolset schedule shop 6h\n  sluice toolset accept shop",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			if len(args) == 1 {
-				s, err := schedule(cmd.Context(), cli, c, t, connector)
-				if err != nil {
-					return err
-				}
-				return printSchedule(cli, t, &s)
+				return command.Get(cmd.Context(), e.Session, e.schedulePath(connector), e.printSchedule)
 			}
 			every := time.Duration(0)
 			if args[1] != "off" {
+				var err error
 				if every, err = time.ParseDuration(args[1]); err != nil || every < time.Second {
 					return exit.Usagef("%s is not a duration such as 6h; off ends a schedule", terminal.Printable(args[1]))
 				}
 			}
-			var out admin.Schedule
 			in := admin.Schedule{Connector: connector, EverySeconds: int64(every / time.Second)}
-			if err := c.Put(cmd.Context(), client.ToolsetPath(t, "schedule"), in, &out, client.IfMatch(etag)); err != nil {
-				return err
-			}
-			return printSchedule(cli, t, &out)
-		},
+			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPut, Path: e.path("schedule"), In: in, IfMatch: e.etag}, e.printSchedule)
+		}),
 	}
 	ConnectorFlag(cmd, &connector)
 	return cmd
 }
 
-func toolsetAccept(cli *command.Session) *cobra.Command {
+func acceptCommand(cli *command.Session) *cobra.Command {
 	var connector, reason string
 	cmd := &cobra.Command{
 		Use: "accept TOOLSET", Short: "Accept a change of the specification or MCP server that waits", Args: command.Exactly(1, "one toolset"),
 		Long: `Show the change that waits, ask, and take over exactly that: the new version is tested and
 deployed when the test passes. When the source has changed again since, nothing happens.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			s, err := schedule(cmd.Context(), cli, c, t, connector)
-			if err != nil {
+		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
+			var s admin.Schedule
+			if err := e.Client().Get(cmd.Context(), e.schedulePath(connector), &s); err != nil {
 				return err
 			}
 			if s.Waiting == nil {
-				return problem.New(problem.Conflict, "no change of %s waits to be accepted", t.Slug).Fix("see what there is: sluice toolset diff %s --upstream", t.Slug)
+				return problem.New(problem.Conflict, "no change of %s waits to be accepted", e.t.Slug).Fix("see what there is: sluice toolset diff %s --upstream", e.t.Slug)
 			}
-			if !cli.Quiet {
-				printChanges(cli.Err, t.Slug, s.Waiting)
+			if !e.Quiet {
+				printChanges(e.Err, e.t.Slug, s.Waiting)
 			}
-			if err := cli.Confirm("Accept this?"); err != nil {
+			if err := e.Confirm("Accept this?"); err != nil {
 				return err
 			}
 			in := admin.AcceptChange{}
 			if reason != "" {
 				in.Deploy = &admin.CreateDeploy{UntestedReason: reason}
 			}
-			var out admin.Refreshed
-			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "changes", s.Waiting.ID, "accept"), in, &out, client.Wait); err != nil {
-				return err
-			}
-			return cli.Object(out, func(w io.Writer) {
+			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPost, Path: e.path("changes", s.Waiting.ID, "accept"), In: in, Wait: true}, func(w io.Writer, out *admin.Refreshed) {
 				if out.Deployed {
-					fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", t.Slug, out.Toolset.Revision, out.Toolset.URL)
-					return
+					printLive(w, &out.Toolset)
+				} else {
+					printWaiting(w, e.t.Slug, out)
 				}
-				fmt.Fprintf(w, "✓ the draft of %s has the new version; it waits: %s\n  next   sluice toolset test %s   or: sluice toolset deploy %s --reason TEXT\n",
-					t.Slug, terminal.Printable(out.Waiting), t.Slug, t.Slug)
 			})
-		},
+		}),
 	}
 	ConnectorFlag(cmd, &connector)
 	cmd.Flags().StringVar(&reason, "reason", "", "deploy with this reason when nothing can be tested")

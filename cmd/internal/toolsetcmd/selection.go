@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,7 +38,7 @@ func (f *selectionFlags) given(fs *pflag.FlagSet) bool {
 	return fs.Changed("selection") || fs.Changed("use-case") || fs.Changed("learn") || f.explain
 }
 
-func optimizeSelection(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, etag string, f *selectionFlags, fs *pflag.FlagSet) error {
+func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pflag.FlagSet) error {
 	var patch admin.PatchToolset
 	if fs.Changed("use-case") {
 		patch.UseCase = &f.useCase
@@ -57,42 +58,34 @@ func optimizeSelection(ctx context.Context, cli *command.Session, c *client.Clie
 		return exit.Usagef("--learn is on or off, not %s", terminal.Printable(f.learn))
 	}
 	if f.explain && patch.UseCase != nil {
-		return previewSelection(ctx, cli, c, t, f.useCase)
+		return e.previewSelection(ctx, f.useCase)
 	}
 	if patch.UseCase != nil || patch.Selection != nil || patch.Learn != nil {
-		if err := c.Patch(ctx, client.ToolsetPath(t), patch, t, client.IfMatch(etag)); err != nil {
+		if err := e.Client().Patch(ctx, e.path(), patch, e.t, client.IfMatch(e.etag)); err != nil {
 			return err
 		}
 	}
-	return showSelection(ctx, cli, c, t)
+	return e.showSelection(ctx)
 }
 
-func previewSelection(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, useCase string) error {
-	var s admin.ToolSelection
-	in := map[string]string{"useCase": useCase}
-	if err := c.Post(ctx, client.ToolsetPath(t, "selection", "preview"), in, &s); err != nil {
-		return err
-	}
-	return cli.Object(s, func(w io.Writer) {
-		printSelection(cli, w, &s)
+func (e *edit) previewSelection(ctx context.Context, useCase string) error {
+	call := client.Call{Method: http.MethodPost, Path: e.path("selection", "preview"), In: map[string]string{"useCase": useCase}}
+	return command.Show(ctx, e.Session, call, func(w io.Writer, s *admin.ToolSelection) {
+		printSelection(w, s)
 		fmt.Fprintln(w, "Nothing was changed.")
 	})
 }
 
-func showSelection(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail) error {
-	var s admin.ToolSelection
-	if err := c.Get(ctx, client.ToolsetPath(t, "selection"), &s); err != nil {
-		return err
-	}
-	return cli.Object(s, func(w io.Writer) {
-		printSelection(cli, w, &s)
-		if t.Changed {
-			fmt.Fprintf(w, "  next   sluice toolset test %s   deploys the change\n", t.Slug)
+func (e *edit) showSelection(ctx context.Context) error {
+	return command.Get(ctx, e.Session, e.path("selection"), func(w io.Writer, s *admin.ToolSelection) {
+		printSelection(w, s)
+		if e.t.Changed {
+			fmt.Fprintf(w, "  next   sluice toolset test %s   deploys the change\n", e.t.Slug)
 		}
 	})
 }
 
-func printSelection(cli *command.Session, w io.Writer, s *admin.ToolSelection) {
+func printSelection(w io.Writer, s *admin.ToolSelection) {
 	fmt.Fprintf(w, "selection %s\n", s.Selection)
 	for _, t := range s.Tools {
 		why := "for: " + t.Clause

@@ -26,7 +26,7 @@ const (
 	askTimeout = 5 * time.Minute
 )
 
-func toolsetSuggest(cli *command.Session) *cobra.Command {
+func suggestCommand(cli *command.Session) *cobra.Command {
 	var globs []string
 	var model, apply bool
 	cmd := &cobra.Command{
@@ -41,14 +41,10 @@ Rules make the suggestions; --model asks the model that the node was started wit
 			"  sluice toolset suggest petstore --model --tools 'get_*'\n" +
 			"  sluice toolset suggest petstore --model --apply",
 		Args: command.Exactly(1, "a toolset"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			s := &suggesting{toolEdit{Session: cli, c: c, toolset: t, etag: etag}}
+		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
+			s := &suggesting{e}
 			return s.run(cmd.Context(), globs, model, apply)
-		},
+		}),
 	}
 	cmd.Flags().StringSliceVar(&globs, "tools", nil, "names or globs of tools (default: all that are enabled)")
 	cmd.Flags().BoolVar(&model, "model", false, "ask the node's model instead of the rules")
@@ -57,7 +53,7 @@ Rules make the suggestions; --model asks the model that the node was started wit
 }
 
 // suggesting asks for suggestions of one toolset and applies them.
-type suggesting struct{ toolEdit }
+type suggesting struct{ *edit }
 
 func (s *suggesting) run(ctx context.Context, globs []string, model, apply bool) error {
 	out, err := s.ask(ctx, globs, model)
@@ -69,10 +65,10 @@ func (s *suggesting) run(ctx context.Context, globs []string, model, apply bool)
 		return err
 	}
 	if !apply {
-		s.Say("  next   apply all with --apply; or some: sluice toolset tools %s rename OLD NEW, describe TOOL TEXT", s.toolset.Slug)
+		s.Say("  next   apply all with --apply; or some: sluice toolset tools %s rename OLD NEW, describe TOOL TEXT", s.t.Slug)
 		return nil
 	}
-	if err := s.Confirm(fmt.Sprintf("Apply %s to the draft of %s?", terminal.Plural(len(out.Items), "suggestion"), s.toolset.Slug)); err != nil {
+	if err := s.Confirm(fmt.Sprintf("Apply %s to the draft of %s?", terminal.Plural(len(out.Items), "suggestion"), s.t.Slug)); err != nil {
 		return err
 	}
 	in := admin.BatchUpdate{}
@@ -87,7 +83,7 @@ func (s *suggesting) run(ctx context.Context, globs []string, model, apply bool)
 		}
 		in.Updates = append(in.Updates, u)
 	}
-	if err := s.c.Post(ctx, client.ToolsetPath(s.toolset, "tools")+"/batch-update", in, nil, client.IfMatch(s.etag)); err != nil {
+	if err := s.Client().Post(ctx, s.path("tools")+"/batch-update", in, nil, client.IfMatch(s.etag)); err != nil {
 		return err
 	}
 	s.Say("✓ %s changed", terminal.Plural(len(in.Updates), "tool"))
@@ -97,7 +93,7 @@ func (s *suggesting) run(ctx context.Context, globs []string, model, apply bool)
 
 // ask gets the suggestions of the rules at once, of the model some tools at a time.
 func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admin.Suggestions, error) {
-	path := client.ToolsetPath(s.toolset, "suggestions")
+	path := s.path("suggestions")
 	out := new(admin.Suggestions)
 	if !model {
 		q := url.Values{}
@@ -107,11 +103,12 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 		if len(q) > 0 {
 			path += "?" + q.Encode()
 		}
-		err := s.c.Get(ctx, path, out)
+		err := s.Client().Get(ctx, path, out)
 		return out, err
 	}
-	s.c.Timeout = max(s.c.Timeout, askTimeout)
-	items, _, err := client.All[toolset.Tool](ctx, s.c, client.ToolsetPath(s.toolset, "tools"))
+	c := s.Client()
+	c.Timeout = max(c.Timeout, askTimeout)
+	items, _, err := client.All[toolset.Tool](ctx, s.Client(), s.path("tools"))
 	if err != nil {
 		return nil, err
 	}
@@ -126,14 +123,14 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 		}
 	}
 	if len(names) == 0 {
-		s.Say("No tool matches. See: sluice toolset tools %s", s.toolset.Slug)
+		s.Say("No tool matches. See: sluice toolset tools %s", s.t.Slug)
 		return nil, exit.SilentError(exit.NotFound)
 	}
 	taken := map[string]bool{} // names proposed so far
 	for some := range slices.Chunk(names, askedAtOnce) {
 		var part admin.Suggestions
 		in := map[string]any{"tools": some}
-		if err := s.c.Post(ctx, path, in, &part); err != nil {
+		if err := s.Client().Post(ctx, path, in, &part); err != nil {
 			return nil, err
 		}
 		out.From, out.Model, out.Looked = part.From, part.Model, out.Looked+part.Looked

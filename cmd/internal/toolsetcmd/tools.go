@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-func toolsetTools(cli *command.Session) *cobra.Command {
+func toolsCommand(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tools TOOLSET [list | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT | annotate TOOL HINT…]",
 		Short: "List, choose, rename, describe and annotate the tools of a toolset",
@@ -29,16 +30,11 @@ func toolsetTools(cli *command.Session) *cobra.Command {
   sluice toolset tools petstore annotate refresh_pets not-read-only idempotent
   sluice toolset tools petstore annotate find_pets generated`,
 		Args: command.Between(1, -1, "a toolset and what to do"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			verb, rest := "list", []string(nil)
 			if len(args) > 1 {
 				verb, rest = args[1], args[2:]
 			}
-			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			e := &toolEdit{Session: cli, c: c, toolset: t, etag: etag}
 			switch {
 			case verb == "list" && len(rest) == 0:
 				return e.list(cmd.Context())
@@ -58,7 +54,7 @@ func toolsetTools(cli *command.Session) *cobra.Command {
 				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Description: &rest[1]}, "has a new description")
 			}
 			return exit.Usagef("%q is not something to do with tools\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
-		},
+		}),
 	}
 }
 
@@ -88,20 +84,51 @@ func annotationsOf(hints []string) (*registry.AnnotationEdit, error) {
 	return out, nil
 }
 
-// toolEdit changes tools of one toolset.
-type toolEdit struct {
+// edit is a command about one toolset, as the toolset was when the command began.
+type edit struct {
 	*command.Session
-	c       *client.Client
-	toolset *admin.ToolsetDetail
-	etag    string
+	t    *admin.ToolsetDetail
+	etag string
 }
 
-func (e *toolEdit) list(ctx context.Context) error {
-	items, raw, err := client.All[toolset.Tool](ctx, e.c, client.ToolsetPath(e.toolset, "tools"))
-	if err != nil {
+// on makes the action of a command whose first argument names a toolset.
+func on(cli *command.Session, do func(cmd *cobra.Command, e *edit, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		e, err := open(cmd.Context(), cli, args[0])
+		if err != nil {
+			return err
+		}
+		return do(cmd, e, args)
+	}
+}
+
+// open reads the toolset that a command is about.
+func open(ctx context.Context, cli *command.Session, name string) (*edit, error) {
+	_, t, etag, err := cli.Toolset(ctx, name)
+	return &edit{cli, t, etag}, err
+}
+
+// settle shows what is at a path, and before that makes a change of it, if there is one.
+func settle[T any](ctx context.Context, e *edit, path string, changes bool, change any, text func(w io.Writer, out *T)) error {
+	var out T
+	call := client.Call{Method: http.MethodGet, Path: path, Out: &out}
+	if changes {
+		call.Method, call.In, call.IfMatch = http.MethodPatch, change, e.etag
+	}
+	if _, err := e.Client().Do(ctx, call); err != nil {
 		return err
 	}
-	return terminal.List(&e.Terminal, items, raw, []terminal.Column[toolset.Tool]{
+	if changes {
+		e.sayNext()
+	}
+	return e.Object(out, func(w io.Writer) { text(w, &out) })
+}
+
+// path is that of the toolset in the admin API, or of something below it.
+func (e *edit) path(more ...string) string { return client.ToolsetPath(e.t, more...) }
+
+func (e *edit) list(ctx context.Context) error {
+	r := command.Resource[toolset.Tool]{Columns: []terminal.Column[toolset.Tool]{
 		{Header: "name", Value: func(t toolset.Tool) string { return t.Name }},
 		{Header: "on", Value: func(t toolset.Tool) string {
 			if t.Enabled {
@@ -118,12 +145,13 @@ func (e *toolEdit) list(ctx context.Context) error {
 			}
 			return terminal.FirstSentence(t.Description)
 		}},
-	}, func(t toolset.Tool) string { return t.Name })
+	}, Name: func(t toolset.Tool) string { return t.Name }}
+	return r.Show(ctx, e.Session, e.path("tools"))
 }
 
 // switchTools turns the tools that match a glob on or off.
-func (e *toolEdit) switchTools(ctx context.Context, globs []string, on bool) error {
-	items, _, err := client.All[toolset.Tool](ctx, e.c, client.ToolsetPath(e.toolset, "tools"))
+func (e *edit) switchTools(ctx context.Context, globs []string, on bool) error {
+	items, _, err := client.All[toolset.Tool](ctx, e.Client(), e.path("tools"))
 	if err != nil {
 		return err
 	}
@@ -139,10 +167,10 @@ func (e *toolEdit) switchTools(ctx context.Context, globs []string, on bool) err
 	}
 	what := map[bool]string{true: "enabled", false: "disabled"}[on]
 	if len(in.Updates) == 0 {
-		e.Say("No tool had to be %s: nothing matches, or it was so already. See: sluice toolset tools %s", what, e.toolset.Slug)
+		e.Say("No tool had to be %s: nothing matches, or it was so already. See: sluice toolset tools %s", what, e.t.Slug)
 		return exit.SilentError(exit.NotFound)
 	}
-	if err := e.c.Post(ctx, client.ToolsetPath(e.toolset, "tools")+"/batch-update", in, nil, client.IfMatch(e.etag)); err != nil {
+	if err := e.Client().Post(ctx, e.path("tools")+"/batch-update", in, nil, client.IfMatch(e.etag)); err != nil {
 		return err
 	}
 	e.Say("✓ %s %s", terminal.Plural(len(in.Updates), "tool"), what)
@@ -150,19 +178,14 @@ func (e *toolEdit) switchTools(ctx context.Context, globs []string, on bool) err
 	return nil
 }
 
-func (e *toolEdit) patch(ctx context.Context, tool string, in admin.PatchTool, what string) error {
-	var out toolset.Tool
-	if err := e.c.Patch(ctx, client.ToolsetPath(e.toolset, "tools", tool), in, &out, client.IfMatch(e.etag)); err != nil {
-		return err
-	}
-	e.sayNext()
-	return e.Object(out, func(w io.Writer) { fmt.Fprintf(w, "✓ %s %s\n", tool, what) })
+func (e *edit) patch(ctx context.Context, tool string, in admin.PatchTool, what string) error {
+	return settle(ctx, e, e.path("tools", tool), true, in, func(w io.Writer, _ *toolset.Tool) { fmt.Fprintf(w, "✓ %s %s\n", tool, what) })
 }
 
 // sayNext reminds that an edit changes the draft only.
-func (e *toolEdit) sayNext() {
-	if e.toolset.Status == "live" {
-		e.Say("  next   the draft has changed; make it live: sluice toolset test %s", e.toolset.Slug)
+func (e *edit) sayNext() {
+	if e.t.Status == "live" {
+		e.Say("  next   the draft has changed; make it live: sluice toolset test %s", e.t.Slug)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,9 +20,9 @@ import (
 // Command is "sluice toolset", with more commands below it.
 func Command(cli *command.Session, more ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: "toolset", Aliases: []string{"toolsets", "ts"}, Short: "List, inspect, test, deploy and delete toolsets"}
-	cmd.AddCommand(toolsetList(cli), toolsetGet(cli), toolsetURLCommand(cli), toolsetTools(cli), toolsetSuggest(cli), toolsetOptimize(cli), toolsetFix(cli), toolsetLearned(cli), toolsetDeploy(cli), toolsetRefresh(cli), toolsetDiff(cli),
-		toolsetDelete(cli), toolsetAuth(cli), toolsetAccess(cli), toolsetLabels(cli))
-	cmd.AddCommand(toolsetRollback(cli), toolsetHistory(cli), toolsetDraft(cli), toolsetPreview(cli), toolsetSchedule(cli), toolsetAccept(cli), toolsetOrigins(cli))
+	cmd.AddCommand(toolsets.List(cli, "List toolsets"), getCommand(cli), urlCommand(cli), toolsCommand(cli), suggestCommand(cli), optimizeCommand(cli), fixCommand(cli), learnedCommand(cli), deployCommand(cli), refreshCommand(cli), diffCommand(cli),
+		deleteCommand(cli), authCommand(cli), accessCommand(cli), labelsCommand(cli))
+	cmd.AddCommand(rollbackCommand(cli), historyCommand(cli), draftCommand(cli), previewCommand(cli), scheduleCommand(cli), acceptCommand(cli), originsCommand(cli))
 	cmd.AddCommand(more...)
 	return cmd
 }
@@ -54,73 +53,57 @@ func AuthText(t *admin.Toolset) string {
 	}
 }
 
-func toolsetList(cli *command.Session) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List toolsets", Args: command.Exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := cli.Client()
-			items, raw, err := client.All[admin.Toolset](cmd.Context(), c, "/v1/toolsets")
-			if err != nil {
-				return err
+var toolsets = command.Resource[admin.Toolset]{
+	Path: "/v1/toolsets", Empty: "There are no toolsets yet. Make one: sluice add SPEC",
+	Name: func(t admin.Toolset) string { return t.Slug },
+	Columns: []terminal.Column[admin.Toolset]{
+		{Header: "name", Value: func(t admin.Toolset) string { return t.Slug }},
+		{Header: "status", Value: func(t admin.Toolset) string {
+			if t.Status == "live" && t.Changed {
+				return "live, changed"
 			}
-			if len(items) == 0 {
-				cli.Say("There are no toolsets yet. Make one: sluice add SPEC")
+			return t.Status
+		}},
+		{Header: "tools", Value: func(t admin.Toolset) string {
+			if t.EnabledTools == t.ToolCount {
+				return terminal.Thousands(t.ToolCount)
 			}
-			now := time.Now()
-			return terminal.List(&cli.Terminal, items, raw, []terminal.Column[admin.Toolset]{
-				{Header: "name", Value: func(t admin.Toolset) string { return t.Slug }},
-				{Header: "status", Value: func(t admin.Toolset) string {
-					if t.Status == "live" && t.Changed {
-						return "live, changed"
-					}
-					return t.Status
-				}},
-				{Header: "tools", Value: func(t admin.Toolset) string {
-					if t.EnabledTools == t.ToolCount {
-						return terminal.Thousands(t.ToolCount)
-					}
-					return terminal.Thousands(t.EnabledTools) + " of " + terminal.Thousands(t.ToolCount)
-				}},
-				{Header: "auth", Value: func(t admin.Toolset) string { return AuthText(&t) }},
-				{Header: "revision", Value: func(t admin.Toolset) string { return strconv.FormatUint(t.Revision, 10) }, Wide: true},
-				{Header: "profile", Value: func(t admin.Toolset) string { return t.Profile }, Wide: true},
-				{Header: "updated", Value: func(t admin.Toolset) string { return terminal.Ago(t.UpdatedAt, now) }},
-				{Header: "url", Value: func(t admin.Toolset) string { return t.URL }},
-				{Header: "base url", Value: func(t admin.Toolset) string { return t.BaseURL }, Wide: true},
-				{Header: "id", Value: func(t admin.Toolset) string { return t.ID }, Wide: true},
-			}, func(t admin.Toolset) string { return t.Slug })
-		},
-	}
+			return terminal.Thousands(t.EnabledTools) + " of " + terminal.Thousands(t.ToolCount)
+		}},
+		{Header: "auth", Value: func(t admin.Toolset) string { return AuthText(&t) }},
+		{Header: "revision", Value: func(t admin.Toolset) string { return strconv.FormatUint(t.Revision, 10) }, Wide: true},
+		{Header: "profile", Value: func(t admin.Toolset) string { return t.Profile }, Wide: true},
+		{Header: "updated", Value: func(t admin.Toolset) string { return terminal.Since(t.UpdatedAt) }},
+		{Header: "url", Value: func(t admin.Toolset) string { return t.URL }},
+		{Header: "base url", Value: func(t admin.Toolset) string { return t.BaseURL }, Wide: true},
+		{Header: "id", Value: func(t admin.Toolset) string { return t.ID }, Wide: true},
+	},
 }
 
-func toolsetGet(cli *command.Session) *cobra.Command {
+func getCommand(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "get TOOLSET", Aliases: []string{"show"}, Short: "Show one toolset", Args: command.Exactly(1, "one toolset"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if cli.Format == "name" {
-				return cli.WriteResult([]byte(t.Slug + "\n"))
+		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
+			if e.Format == "name" {
+				return e.WriteResult([]byte(e.t.Slug + "\n"))
 			}
 			var bound admin.ToolsetPlugins
-			if err := c.Get(cmd.Context(), client.ToolsetPath(t, "plugins"), &bound); err != nil {
+			if err := e.Client().Get(cmd.Context(), e.path("plugins"), &bound); err != nil {
 				return err
 			}
-			return cli.Object(t, func(w io.Writer) {
-				printToolset(cli, w, t)
+			return e.Object(e.t, func(w io.Writer) {
+				printToolset(w, e.t)
 				for i := range bound.Bindings {
 					for _, l := range bound.Bindings[i].LeftOut {
-						fmt.Fprintf(w, "! plugin %s, binding %d of %s: %s\n", bound.Bindings[i].Plugin, i+1, t.Slug, describe.LeftOut(&l))
+						fmt.Fprintf(w, "! plugin %s, binding %d of %s: %s\n", bound.Bindings[i].Plugin, i+1, e.t.Slug, describe.LeftOut(&l))
 					}
 				}
 			})
-		},
+		}),
 	}
 }
 
-func printToolset(cli *command.Session, w io.Writer, t *admin.ToolsetDetail) {
+func printToolset(w io.Writer, t *admin.ToolsetDetail) {
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "%-15s %s\n", name, terminal.Printable(value))
@@ -184,7 +167,7 @@ func printFindings(w io.Writer, t *admin.ToolsetDetail) {
 	}
 }
 
-func toolsetURLCommand(cli *command.Session) *cobra.Command {
+func urlCommand(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "url TOOLSET", Short: "Print the toolset URL", Args: command.Exactly(1, "one toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -197,49 +180,45 @@ func toolsetURLCommand(cli *command.Session) *cobra.Command {
 	}
 }
 
-func toolsetDeploy(cli *command.Session) *cobra.Command {
+func deployCommand(cli *command.Session) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "deploy TOOLSET", Short: "Make the draft live", Args: command.Exactly(1, "one toolset"),
 		Long: "Make the draft live. A draft that has no passed test needs --reason, which is recorded in the audit log.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			var out json.RawMessage
-			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "deploy"), admin.DeployRequest{Reason: reason}, &out, client.Wait); err != nil {
+			if err := e.Client().Post(cmd.Context(), e.path("deploy"), admin.DeployRequest{Reason: reason}, &out, client.Wait); err != nil {
 				return err
 			}
-			live, _, err := c.Toolset(cmd.Context(), t.ID)
+			live, _, err := e.Client().Toolset(cmd.Context(), e.t.ID)
 			if err != nil {
 				return err
 			}
-			return cli.Object(out, func(w io.Writer) {
-				fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", live.Slug, live.Revision, live.URL)
+			return e.Object(out, func(w io.Writer) {
+				printLive(w, &live.Toolset)
 			})
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why it is deployed without a passed test")
 	return cmd
 }
 
-func toolsetDelete(cli *command.Session) *cobra.Command {
+func printLive(w io.Writer, t *admin.Toolset) {
+	fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", t.Slug, t.Revision, t.URL)
+}
+
+func deleteCommand(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete TOOLSET", Aliases: []string{"rm"}, Short: "Delete a toolset; its URL stops answering", Args: command.Exactly(1, "one toolset"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := cli.Toolset(cmd.Context(), args[0])
-			if err != nil {
+		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
+			if err := e.Confirm(fmt.Sprintf("Delete %s with its %s? %s will answer 404.", e.t.Slug, terminal.Plural(e.t.ToolCount, "tool"), e.t.URL)); err != nil {
 				return err
 			}
-			if err := cli.Confirm(fmt.Sprintf("Delete %s with its %s? %s will answer 404.", t.Slug, terminal.Plural(t.ToolCount, "tool"), t.URL)); err != nil {
+			if err := e.Client().Delete(cmd.Context(), e.path(), nil, client.IfMatch(e.etag), client.Wait); err != nil {
 				return err
 			}
-			if err := c.Delete(cmd.Context(), client.ToolsetPath(t), nil, client.IfMatch(etag), client.Wait); err != nil {
-				return err
-			}
-			cli.Say("✓ %s is deleted", t.Slug)
+			e.Say("✓ %s is deleted", e.t.Slug)
 			return nil
-		},
+		}),
 	}
 }
