@@ -67,6 +67,7 @@ func (p *PatchAnswers) apply(a *registry.Answers) {
 	}
 }
 
+// Put writes what a request gives; nil keeps what is there.
 func Put[T any](to, from *T) {
 	if from != nil {
 		*to = *from

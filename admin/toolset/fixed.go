@@ -66,5 +66,5 @@ func ChangeFixed(record string, change map[string]json.RawMessage, at string, ta
 	return RecordFixed(next, at)
 }
 
-// pointerTokens escapes a token of a JSON pointer (RFC 6901 §3).
+// PointerTokens escapes a token of a JSON pointer (RFC 6901 §3).
 var PointerTokens = strings.NewReplacer("~", "~0", "/", "~1")

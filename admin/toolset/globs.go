@@ -12,6 +12,8 @@ import (
 // With patterns that only leave out, everything else is in.
 type Globs struct{ In, out []string }
 
+// ParseGlobs reads names and patterns; at is the JSON pointer of the list. It fails with
+// problem.InvalidArgument at the entry that is none.
 func ParseGlobs(list []string, at string) (Globs, error) {
 	var g Globs
 	for i, p := range list {
@@ -29,6 +31,7 @@ func ParseGlobs(list []string, at string) (Globs, error) {
 	return g, nil
 }
 
+// Match reports whether a name is in the list and not left out.
 func (g Globs) Match(name string) bool {
 	among := func(list []string) bool {
 		for _, p := range list {

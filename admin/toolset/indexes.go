@@ -22,6 +22,7 @@ type cachedIndex struct {
 	index   *selection.Index
 }
 
+// Get returns the index of a version of a toolset; nil when it is not kept.
 func (c *IndexCache) Get(toolset string, version uint64) *selection.Index {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,6 +34,7 @@ func (c *IndexCache) Get(toolset string, version uint64) *selection.Index {
 	return nil
 }
 
+// Put keeps an index; the oldest makes room.
 func (c *IndexCache) Put(toolset string, version uint64, x *selection.Index) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -56,13 +56,13 @@ func refresh(ctx context.Context, cli *command.Session, name string, in *admin.R
 		return err
 	}
 	if in.Connector != "" || len(t.Connectors) == 1 {
-		return refreshOne(ctx, cli, c, t, in, "")
+		return refreshOne(ctx, cli, t, in, "")
 	}
 	for i := range t.Connectors { // an uploaded document cannot be read again
 		if one := &t.Connectors[i]; one.Source.URL != "" {
 			next := *in
 			next.Connector = one.Name
-			if err := refreshOne(ctx, cli, c, t, &next, one.Name+": "); err != nil {
+			if err := refreshOne(ctx, cli, t, &next, one.Name+": "); err != nil {
 				return err
 			}
 		}
@@ -71,7 +71,7 @@ func refresh(ctx context.Context, cli *command.Session, name string, in *admin.R
 }
 
 // refreshOne refreshes one connector; title goes before what is printed.
-func refreshOne(ctx context.Context, cli *command.Session, c *client.Client, t *admin.ToolsetDetail, in *admin.RefreshRequest, title string) error {
+func refreshOne(ctx context.Context, cli *command.Session, t *admin.ToolsetDetail, in *admin.RefreshRequest, title string) error {
 	of := ""
 	if in.Connector != "" {
 		of = " --connector " + in.Connector

@@ -36,6 +36,7 @@ func authItemText(it *admin.AuthenticationItem) string {
 	return text
 }
 
+// AuthText says in a line how a toolset authenticates to its API.
 func AuthText(t *admin.Toolset) string {
 	switch {
 	case t.Authentication != nil && t.Authentication.AuthType == "list":
