@@ -22,6 +22,7 @@ type Error struct {
 	Cause   error  // of the scanner or encoding/json, nil otherwise
 }
 
+// Error is a clause about the document, behind the pointer where there is one.
 func (e *Error) Error() string {
 	if e.Pointer == "" {
 		return "it " + e.Text

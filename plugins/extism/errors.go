@@ -33,6 +33,7 @@ type PluginError struct {
 	Message string // at most 4 KB; untrusted
 }
 
+// Error is the message of the plugin.
 func (e *PluginError) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("plugin returned code %d", e.Code)
@@ -43,11 +44,13 @@ func (e *PluginError) Error() string {
 // A TrapError is a plugin that crashed or broke the rules of the ABI.
 type TrapError struct{ Reason string }
 
+// Error says that the plugin crashed, and why.
 func (e *TrapError) Error() string { return "plugin crashed: " + e.Reason }
 
 // An ExitError is a plugin that ended its program (WASI proc_exit).
 type ExitError struct{ Code uint32 }
 
+// Error names the code.
 func (e *ExitError) Error() string { return fmt.Sprintf("plugin exited with code %d", e.Code) }
 
 // denied is what a host function panics with when it refuses; its text is for the

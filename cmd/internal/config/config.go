@@ -147,6 +147,7 @@ func (s *SpecSize) Set(text string) error {
 	return nil
 }
 
+// String is empty: help shows no default.
 func (s *SpecSize) String() string { return "" }
 
 // Type is what help calls the value.

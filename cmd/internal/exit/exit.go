@@ -35,6 +35,7 @@ var ErrInterrupted = errors.New("interrupted")
 // SilentError ends the program with a code when everything was said already.
 type SilentError int
 
+// Error names the exit status.
 func (e SilentError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // UsageError is a command line that cannot be meant.

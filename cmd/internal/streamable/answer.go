@@ -29,6 +29,7 @@ type StatusError struct {
 	body   string // its beginning
 }
 
+// Error names the status and the beginning of the body.
 func (e *StatusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s %s", e.Status, http.StatusText(e.Status), e.body))
 }
