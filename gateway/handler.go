@@ -117,7 +117,7 @@ func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview
 	conn.Admit()
 	// Nothing behind this line may see the client's own credential.
 	rc.Request.Header.Del(fasthttp.HeaderAuthorization)
-	x := s.sessions.Get().(*session)
+	x := s.requests.Get().(*request)
 	x.s, x.rc, x.ts, x.pass, x.metadata, x.preview, x.start = s, rc, ts, pass, metadata, preview, time.Now()
 	s.protocol.Serve(rc, x)
 }
@@ -207,8 +207,8 @@ func (s *Server) serveMetadata(rc *fasthttp.RequestCtx, path []byte) {
 	rc.SetBody(body)
 }
 
-// session is one request's view of its toolset; it is what package mcp asks.
-type session struct {
+// request is one request's view of its toolset; it is what package mcp asks.
+type request struct {
 	s        *Server
 	rc       *fasthttp.RequestCtx
 	ts       *snapshot.Toolset
@@ -228,24 +228,24 @@ type session struct {
 }
 
 var (
-	_ mcp.Request = (*session)(nil)
-	_ mcp.Toolset = (*session)(nil)
-	_ mcp.Tool    = (*session)(nil)
+	_ mcp.Request = (*request)(nil)
+	_ mcp.Toolset = (*request)(nil)
+	_ mcp.Tool    = (*request)(nil)
 )
 
 // Body implements [mcp.Request].
-func (x *session) Body(rc *fasthttp.RequestCtx) ([]byte, bool) {
+func (x *request) Body(rc *fasthttp.RequestCtx) ([]byte, bool) {
 	return x.s.readBody(rc, x.ts, x.pass, x.preview != nil)
 }
 
 // Toolset implements [mcp.Request].
-func (x *session) Toolset() mcp.Toolset { return x }
+func (x *request) Toolset() mcp.Toolset { return x }
 
 // Card implements [mcp.Toolset].
-func (x *session) Card() *mcp.Card { return x.ts.Card }
+func (x *request) Card() *mcp.Card { return x.ts.Card }
 
 // AppendTools implements [mcp.Toolset].
-func (x *session) AppendTools(dst, cursor []byte) (out []byte, next string, ok bool, err error) {
+func (x *request) AppendTools(dst, cursor []byte) (out []byte, next string, ok bool, err error) {
 	var list *snapshot.List
 	if x.pass.SeesAll() {
 		list, err = x.ts.List()
@@ -260,7 +260,7 @@ func (x *session) AppendTools(dst, cursor []byte) (out []byte, next string, ok b
 }
 
 // Tool implements [mcp.Toolset]. What a token does not open does not exist for it.
-func (x *session) Tool(name []byte) (mcp.Tool, []mcp.HeaderParam, error) {
+func (x *request) Tool(name []byte) (mcp.Tool, []mcp.HeaderParam, error) {
 	var err error
 	x.searchTool = ""
 	if x.ts.Searches() && x.selectSearchTool(name) {
@@ -278,10 +278,10 @@ func (x *session) Tool(name []byte) (mcp.Tool, []mcp.HeaderParam, error) {
 }
 
 // Logs implements [mcp.Tool].
-func (x *session) Logs() bool { return x.tool != nil && x.tool.Remote() }
+func (x *request) Logs() bool { return x.tool != nil && x.tool.Remote() }
 
 // Permit implements [mcp.Tool].
-func (x *session) Permit(arguments jsonscan.Value) bool {
+func (x *request) Permit(arguments jsonscan.Value) bool {
 	if x.searchTool == snapshot.ExecuteTool {
 		x.tool = x.executed(arguments)
 	}
@@ -303,7 +303,7 @@ func (x *session) Permit(arguments jsonscan.Value) bool {
 }
 
 // Call implements [mcp.Tool].
-func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err error) {
+func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err error) {
 	if x.searchTool != "" {
 		return x.callSearchTool(p, dst)
 	}
@@ -349,12 +349,12 @@ func (x *session) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 }
 
 // may tells whether the caller may use a tool.
-func (x *session) permits(tool string) bool {
+func (x *request) permits(tool string) bool {
 	return x.pass.Sees(tool) && x.pass.MayCall(tool, x.metadata) == nil
 }
 
 // tell logs to the client how its call went, as far as it asked for it.
-func (x *session) tell(to *mcp.Stream, o *call.Outcome) {
+func (x *request) tell(to *mcp.Stream, o *call.Outcome) {
 	level := mcp.LevelDebug
 	if o.IsError {
 		level = mcp.LevelWarning
@@ -376,15 +376,15 @@ func (x *session) tell(to *mcp.Stream, o *call.Outcome) {
 }
 
 // Cancel implements [mcp.Tool].
-func (x *session) Cancel() { x.cancel.Cancel() }
+func (x *request) Cancel() { x.cancel.Cancel() }
 
 // Listen implements [mcp.Toolset].
-func (x *session) Listen(sub *mcp.Subscription) error {
+func (x *request) Listen(sub *mcp.Subscription) error {
 	return x.s.listeners.take(x.rc, x.ts, x.pass, sub, x.preview != nil)
 }
 
 // Done implements [mcp.Request].
-func (x *session) Done(served mcp.Served) {
+func (x *request) Done(served mcp.Served) {
 	x.pass.Leave()
 	connOf(x.rc).FreeBody()
 	s := x.s
@@ -394,7 +394,7 @@ func (x *session) Done(served mcp.Served) {
 	x.cancel.Reset()
 	x.s, x.rc, x.ts, x.tool, x.pass, x.metadata, x.preview = nil, nil, nil, nil, access.Pass{}, "", nil
 	x.forget()
-	s.sessions.Put(x)
+	s.requests.Put(x)
 }
 
 // mayTrace reports whether the client may have a trace: one on this machine, without a

@@ -164,14 +164,14 @@ func learnable(query string) string {
 }
 
 // searched remembers a search of a toolset that learns.
-func (x *session) searched(query string) {
+func (x *request) searched(query string) {
 	if x.ts.Learns() && x.preview == nil {
 		x.s.searches.remember(x.s.searches.who(x.ts.ID, x.pass.Principal(), x.rc.RemoteAddr()), x.ts.ID, query, x.found)
 	}
 }
 
 // succeeded counts the search that found the tool whose call succeeded.
-func (x *session) succeeded() {
+func (x *request) succeeded() {
 	if !x.ts.Learns() || x.preview != nil || x.tool.Fetch || x.tool.Workflow != nil {
 		return
 	}

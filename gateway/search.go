@@ -16,11 +16,11 @@ import (
 // them. A tool that is executed goes through the whole pipeline of a call: its
 // access rules, limits, optimizations and counters are its own.
 
-// keepText is the largest text of a search or description that a session keeps.
+// keepText is the largest text of a search or description that a request keeps.
 const keepText = 256 << 10
 
 // forget drops what a search left.
-func (x *session) forget() {
+func (x *request) forget() {
 	clear(x.found)
 	if cap(x.text) > keepText {
 		x.text = nil
@@ -29,7 +29,7 @@ func (x *session) forget() {
 }
 
 // sees is what the caller may see; nil: every tool.
-func (x *session) sees() func(string) bool {
+func (x *request) sees() func(string) bool {
 	if x.pass.SeesAll() {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (x *session) sees() func(string) bool {
 }
 
 // selectSearchTool takes one of the three names; false when it is none of them.
-func (x *session) selectSearchTool(name []byte) bool {
+func (x *request) selectSearchTool(name []byte) bool {
 	switch string(name) {
 	case snapshot.SearchTools, snapshot.DescribeTools, snapshot.ExecuteTool:
 		x.searchTool = string(name)
@@ -47,7 +47,7 @@ func (x *session) selectSearchTool(name []byte) bool {
 }
 
 // callSearchTool answers a call of one of the three.
-func (x *session) callSearchTool(p *mcp.CallParams, dst []byte) (out, meta []byte, err error) {
+func (x *request) callSearchTool(p *mcp.CallParams, dst []byte) (out, meta []byte, err error) {
 	args := p.Arguments
 	switch x.searchTool {
 	case snapshot.SearchTools:
@@ -79,7 +79,7 @@ func (x *session) callSearchTool(p *mcp.CallParams, dst []byte) (out, meta []byt
 }
 
 // search appends the found tools, a line each.
-func (x *session) search(dst []byte, args jsonscan.Value) ([]byte, error) {
+func (x *request) search(dst []byte, args jsonscan.Value) ([]byte, error) {
 	query := args.Get("query")
 	if query.Kind() != jsonscan.String {
 		return dst, argument("/query", "query must be a text: what the tool should do")
@@ -164,7 +164,7 @@ func firstSentence(s string) string {
 }
 
 // describe appends the definitions of tools as tools/list would have them.
-func (x *session) describe(dst []byte, args jsonscan.Value) ([]byte, error) {
+func (x *request) describe(dst []byte, args jsonscan.Value) ([]byte, error) {
 	names := args.Get("names")
 	if n := names.Len(); names.Kind() != jsonscan.Array || n < 1 || n > snapshot.MaxDescribed {
 		return dst, argument("/names", "names must be a list of 1 to 20 names of tools")
@@ -188,7 +188,7 @@ func (x *session) describe(dst []byte, args jsonscan.Value) ([]byte, error) {
 
 // resolve makes the tool that execute_tool names the selected one and returns its
 // arguments.
-func (x *session) resolve(args jsonscan.Value) (jsonscan.Value, error) {
+func (x *request) resolve(args jsonscan.Value) (jsonscan.Value, error) {
 	inner := args.Get("arguments")
 	switch inner.Kind() {
 	case jsonscan.Object, jsonscan.Missing:
@@ -212,7 +212,7 @@ func (x *session) resolve(args jsonscan.Value) (jsonscan.Value, error) {
 
 // executed is the tool that execute_tool names; nil where it names none that the
 // caller sees, which resolve says better.
-func (x *session) executed(args jsonscan.Value) *snapshot.Tool {
+func (x *request) executed(args jsonscan.Value) *snapshot.Tool {
 	name := args.Get("name")
 	if name.Kind() != jsonscan.String {
 		return nil
@@ -229,7 +229,7 @@ func (x *session) executed(args jsonscan.Value) *snapshot.Tool {
 
 // toolNamed finds a tool of the toolset; the problem of a wrong name says what is
 // nearest.
-func (x *session) toolNamed(name jsonscan.Value, at string) (*snapshot.Tool, error) {
+func (x *request) toolNamed(name jsonscan.Value, at string) (*snapshot.Tool, error) {
 	if name.Kind() != jsonscan.String {
 		return nil, argument(at, "a tool is named by a text")
 	}
@@ -253,7 +253,7 @@ const maxMisspelt = 128
 
 // nearest is the visible tool whose name differs in the fewest letters; "" when
 // none is close.
-func (x *session) nearest(name []byte) string {
+func (x *request) nearest(name []byte) string {
 	tools, err := x.ts.Tools()
 	if err != nil || len(name) > maxMisspelt {
 		return ""

@@ -105,7 +105,7 @@ type Server struct {
 	loopback  bool
 	http      *fasthttp.Server
 	draining  atomic.Bool
-	sessions  sync.Pool // *session
+	requests  sync.Pool // *request
 	watcher   *watcher
 	listeners *listeners
 	searches  *searches // of toolsets that learn
@@ -164,8 +164,8 @@ func New(o Options) (*Server, error) {
 	})
 	s.publicURL = strings.TrimSuffix(o.PublicURL, "/")
 	s.watcher, s.listeners, s.searches = newWatcher(), newListeners(o.Holder), newSearches()
-	s.sessions.New = func() any {
-		x := &session{}
+	s.requests.New = func() any {
+		x := &request{}
 		x.watch.w, x.watch.gone = s.watcher, x.cancel.Cancel
 		return x
 	}
