@@ -15,6 +15,8 @@ type bench struct {
 	spec   string    // path of GitHub's specification, "" when it is not there
 	keep   string    // directory of the 1,000 toolsets that outlives the run, "" for none
 	count  int       // repetitions of which the median is taken
+	only   []string  // prefixes of the names that are asked for, none for all
+	quick  bool      // shorter rounds, see -quick
 	lines  []line
 }
 

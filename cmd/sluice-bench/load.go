@@ -20,9 +20,10 @@ type load struct {
 	request     []byte // head and body
 	connections int
 	duration    time.Duration
-	want        []byte // must be in every body
+	want        []byte // must be in every body, near its end: it is looked for from there
 
 	pause time.Duration   // between an answer and the next request of a connection
+	rate  float64         // requests a second of all connections together; 0 for as many as possible
 	timed bool            // fill times
 	times []time.Duration // of each request, in no order
 }
@@ -42,9 +43,9 @@ func (l *load) run(ctx context.Context) (answers int, took time.Duration, err er
 		mu    sync.Mutex
 		first error
 	)
-	for range l.connections {
+	for i := range l.connections {
 		wg.Go(func() {
-			n, times, err := l.connection(ctx, end)
+			n, times, err := l.connection(ctx, i, end)
 			mu.Lock()
 			defer mu.Unlock()
 			answers += n
@@ -61,7 +62,8 @@ func (l *load) run(ctx context.Context) (answers int, took time.Duration, err er
 	return answers, time.Since(begin), first
 }
 
-func (l *load) connection(ctx context.Context, end time.Time) (n int, times []time.Duration, err error) {
+// connection sends the requests of connection number i until end.
+func (l *load) connection(ctx context.Context, i int, end time.Time) (n int, times []time.Duration, err error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", l.addr)
 	if err != nil {
@@ -75,14 +77,31 @@ func (l *load) connection(ctx context.Context, end time.Time) (n int, times []ti
 	}
 	r := bufio.NewReaderSize(conn, 64<<10)
 	var body []byte
-	for now := time.Now(); now.Before(end); {
+	now := time.Now()
+	due, every := now, time.Duration(0)
+	if l.rate > 0 {
+		every = time.Duration(float64(time.Second) * float64(l.connections) / l.rate)
+		due = now.Add(every * time.Duration(i) / time.Duration(l.connections))
+	}
+	for now.Before(end) {
+		if l.rate > 0 {
+			// A request that had to wait for the answer before it counts from when it was
+			// due; one whose connection was free counts from when it was sent.
+			if wait := due.Sub(now); wait > 0 {
+				time.Sleep(wait)
+				now = time.Now()
+			} else {
+				now = due
+			}
+			due = due.Add(every)
+		}
 		if _, err := conn.Write(l.request); err != nil {
 			return n, times, err
 		}
 		if body, err = readAnswer(r, body[:0]); err != nil {
 			return n, times, err
 		}
-		if !bytes.Contains(body, l.want) {
+		if bytes.LastIndex(body, l.want) < 0 {
 			return n, times, fmt.Errorf("answer %.300q lacks %q", body, l.want)
 		}
 		n++

@@ -17,7 +17,7 @@ var benchmarks = []benchmark{
 	{[]string{"mcp.proxy.vs_direct", "mcp.proxy.added.ms"}, benchMCPProxy},
 	{[]string{"mcp.list.1000tools"}, benchList},
 	{[]string{"mcp.listen.10000.mb", "mcp.listen.10000.publish.ms"}, benchListen},
-	{[]string{"rest.call.vs_proxy"}, benchRESTProxy},
+	{restNames(), benchREST},
 	{[]string{"engine.vs_native", "engine.vs_fastjson", "engine.vs_sonic_typed", "engine.vs_encodingjson"}, benchEngine},
 	{[]string{
 		"answers.engine.vs_reference", "answers.engine.small.vs_reference", "answers.engine.vs_fastjson", "answers.engine.vs_sonic_typed",
@@ -60,6 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		spec     = fs.String("github", "", "`PATH` of GitHub's specification as JSON")
 		keep     = fs.String("keep", "", "keep the 1,000 toolsets in `DIR` and use them again, to look for where time and memory go")
 		count    = fs.Int("count", 5, "repetitions; the median counts")
+		quick    = fs.Bool("quick", false, "half as long and three repetitions, for work on one line of rest.*")
 		markdown = fs.String("markdown", "", "also write the table of docs/benchmarks.md to `FILE`")
 		report   = fs.Bool("report", false, "a missed goal is shown but does not fail the run")
 	)
@@ -83,7 +84,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return fmt.Errorf("-only %s matches no name", *only)
 		}
 	}
-	b := &bench{out: stderr, sluice: *binary, spec: *spec, keep: *keep, count: *count}
+	b := &bench{out: stderr, sluice: *binary, spec: *spec, keep: *keep, count: *count, only: prefixes, quick: *quick}
+	if b.quick {
+		b.count = min(b.count, 3)
+	}
 	var faults []error
 	for _, bm := range benchmarks {
 		if !wanted(prefixes, bm.names) {
