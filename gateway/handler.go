@@ -94,7 +94,7 @@ func (s *Server) checkOrigin(rc *fasthttp.RequestCtx) bool {
 // serveMCP admits the caller of a toolset and serves MCP. preview is what calls
 // the tools of a draft; nil: the toolset is live.
 func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview *call.Caller) {
-	if !rc.IsPost() {
+	if !rc.IsPost() && (preview != nil || !asksSession(rc, ts)) {
 		rc.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
 		rc.SetStatusCode(fasthttp.StatusMethodNotAllowed)
 		return
@@ -117,6 +117,11 @@ func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview
 	conn.Admit()
 	// Nothing behind this line may see the client's own credential.
 	rc.Request.Header.Del(fasthttp.HeaderAuthorization)
+	if !rc.IsPost() {
+		s.serveSession(rc, ts, pass)
+		pass.Leave()
+		return
+	}
 	x := s.requests.Get().(*request)
 	x.s, x.rc, x.ts, x.pass, x.metadata, x.preview, x.start = s, rc, ts, pass, metadata, preview, time.Now()
 	s.protocol.Serve(rc, x)
@@ -143,7 +148,7 @@ func (s *Server) allowOrigin(rc *fasthttp.RequestCtx, origin []byte) bool {
 		h.Set(fasthttp.HeaderAccessControlExposeHeaders, "WWW-Authenticate, Retry-After, Mcp-Session-Id")
 		return false
 	}
-	h.Set(fasthttp.HeaderAccessControlAllowMethods, "POST")
+	h.Set(fasthttp.HeaderAccessControlAllowMethods, "POST, GET, DELETE")
 	if wanted := rc.Request.Header.Peek(fasthttp.HeaderAccessControlRequestHeaders); len(wanted) > 0 && len(wanted) <= 1024 {
 		h.SetBytesV(fasthttp.HeaderAccessControlAllowHeaders, wanted) // Mcp-Param-* has no end, and Authorization no wildcard
 	}

@@ -14,13 +14,14 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/registry"
 )
 
 const (
-	// maxListeners is how many subscriptions/listen streams may be open: each costs
+	// maxListeners is how many such streams may be open: each costs
 	// about 6 KB here and a socket.
 	maxListeners = 20_000
 	// keepAlive is how often a silent stream gets a comment: proxies close
@@ -36,8 +37,9 @@ const (
 
 var errTooManyListeners = errors.New("too many streams are open")
 
-// listeners are the open subscriptions/listen streams (MCP 2026-07-28
-// "Subscriptions"). The connection of each was taken from the HTTP server; one
+// listeners are the open streams that belong to no call: of subscriptions/listen (MCP
+// 2026-07-28 "Subscriptions"), and of sessions (2025-11-25 "Listening for Messages from
+// the Server"). The connection of each was taken from the HTTP server; one
 // small goroutine per stream waits for its end, the rest is done by Run.
 type listeners struct {
 	holder *snapshot.Holder
@@ -49,11 +51,13 @@ type listeners struct {
 	readers sync.WaitGroup
 }
 
-// listener is one stream.
+// listener is one stream: of a subscription, or of a session.
 type listener struct {
 	all     *listeners
 	conn    net.Conn
-	sub     *mcp.Subscription
+	sub     *mcp.Subscription // nil: the stream is that of sess
+	sess    *session.Session
+	resume  string // id of the last event that the client of sess has; "": it did not say
 	slug    string
 	chunked bool
 	preview *snapshot.Toolset // of a draft, which does not change; nil: it is live
@@ -70,19 +74,23 @@ func newListeners(h *snapshot.Holder) *listeners {
 	return &listeners{holder: h, streams: map[*listener]struct{}{}}
 }
 
-// take makes a stream of the connection of rc, once its handler returned.
+// take makes a stream of a subscription of the connection of rc, once its handler returned.
 func (a *listeners) take(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass access.Pass, sub *mcp.Subscription, preview bool) error {
+	l := &listener{sub: sub}
+	if preview {
+		l.preview = ts
+	}
+	return a.hijack(rc, ts, pass, l)
+}
+
+// hijack makes the connection of rc the stream l.
+func (a *listeners) hijack(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass access.Pass, l *listener) error {
 	if a.open.Add(1) > maxListeners {
 		a.open.Add(-1)
 		return errTooManyListeners
 	}
-	l := &listener{
-		all: a, sub: sub, slug: ts.Slug, id: ts.ID, pass: pass, revision: ts.Revision, digest: ts.Digest,
-		chunked: rc.Request.Header.IsHTTP11(),
-	}
-	if preview {
-		l.preview = ts
-	}
+	l.all, l.slug, l.id, l.pass, l.revision, l.digest = a, ts.Slug, ts.ID, pass, ts.Revision, ts.Digest
+	l.chunked = rc.Request.Header.IsHTTP11()
 	head := l.head(&rc.Response.Header)
 	rc.HijackSetNoResponse(true)
 	rc.Hijack(func(c net.Conn) {
@@ -125,7 +133,13 @@ func (a *listeners) start(l *listener, head []byte) {
 	a.streams[l] = struct{}{}
 	a.readers.Add(1)
 	a.mu.Unlock()
-	l.write(append(head, l.frame(l.sub.AppendAck(nil))...))
+	if l.sub != nil {
+		head = append(head, l.frame(l.sub.AppendAck(nil))...)
+	}
+	l.write(head)
+	if l.sess != nil && !l.sess.Attach(l, l.resume, l.sess.Client().Version >= primed) {
+		l.End()
+	}
 	l.follow(a.holder.Load()) // a release may have come before the stream was listed
 	go l.wait()
 }
@@ -143,6 +157,9 @@ func (l *listener) wait() {
 	l.ended = true
 	l.mu.Unlock()
 	_ = l.conn.Close()
+	if l.sess != nil {
+		l.sess.Detach(l)
+	}
 	l.all.open.Add(-1)
 }
 
@@ -156,29 +173,34 @@ func (l *listener) frame(events []byte) []byte {
 	return append(b, "\r\n"...)
 }
 
-// write sends b; a client that cannot take it loses the stream.
-func (l *listener) write(b []byte) {
+// write sends b; a client that cannot take it loses the stream. It reports whether the
+// connection took all.
+func (l *listener) write(b []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.writeLocked(b)
+	return l.writeLocked(b)
 }
 
-func (l *listener) writeLocked(b []byte) {
+func (l *listener) writeLocked(b []byte) bool {
 	if l.ended {
-		return
+		return false
 	}
 	if l.conn.SetWriteDeadline(time.Now().Add(listenWrite)) != nil {
-		return // it is closed, and wait sees it
+		return false // it is closed, and wait sees it
 	}
 	if _, err := l.conn.Write(b); err != nil {
 		l.ended = true
 		_ = l.conn.Close() // wait sees it
 	}
+	return !l.ended
 }
 
 // endLocked ends the stream as the protocol wants it ended.
 func (l *listener) endLocked() {
-	b := l.frame(l.sub.AppendEnd(nil))
+	var b []byte
+	if l.sub != nil {
+		b = l.frame(l.sub.AppendEnd(nil))
+	}
 	if l.chunked {
 		b = append(b, "0\r\n\r\n"...)
 	}
@@ -191,6 +213,20 @@ func (l *listener) endLocked() {
 
 // follow tells the client what changed for it with a snapshot.
 func (l *listener) follow(snap *snapshot.Snapshot) {
+	changed, list := l.renew(snap)
+	switch {
+	case l.sess != nil && list != "": // what changed while no stream was open counts too
+		if another := l.sess.Saw(list); another || changed {
+			l.sess.Send(listChanged)
+		}
+	case changed && l.sub.Tools():
+		l.write(l.frame(l.sub.AppendChanged(nil)))
+	}
+}
+
+// renew reports whether the tools of the client changed with a snapshot, and which list
+// they are of; "": the stream was ended.
+func (l *listener) renew(snap *snapshot.Snapshot) (changed bool, list string) {
 	ts := l.preview
 	if ts == nil {
 		ts = snap.Slug(l.slug)
@@ -199,21 +235,17 @@ func (l *listener) follow(snap *snapshot.Snapshot) {
 	defer l.mu.Unlock()
 	if ts == nil || ts.ID != l.id {
 		l.endLocked()
-		return
+		return false, ""
 	}
 	pass, valid, same := ts.Access.Renew(l.pass)
 	if !valid {
 		l.endLocked() // its token was revoked, or the kind of access changed
-		return
+		return false, ""
 	}
 	l.pass = pass
-	if same && ts.Revision == l.revision && ts.Digest == l.digest {
-		return
-	}
+	changed = !same || ts.Revision != l.revision || ts.Digest != l.digest
 	l.revision, l.digest = ts.Revision, ts.Digest
-	if l.sub.Tools() {
-		l.writeLocked(l.frame(l.sub.AppendChanged(nil)))
-	}
+	return changed, listOf(ts)
 }
 
 // run tells the streams of new snapshots and keeps them alive, until ctx ends;

@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -108,6 +109,7 @@ type Server struct {
 	requests  sync.Pool // *request
 	watcher   *watcher
 	listeners *listeners
+	sessions  *session.Table
 	searches  *searches // of toolsets that learn
 	publicURL string
 	calls     context.Context //nolint:containedctx // ends when a drain runs out of time
@@ -164,6 +166,7 @@ func New(o Options) (*Server, error) {
 	})
 	s.publicURL = strings.TrimSuffix(o.PublicURL, "/")
 	s.watcher, s.listeners, s.searches = newWatcher(), newListeners(o.Holder), newSearches()
+	s.sessions = session.New(session.Options{Ended: func(ended *session.Session) { s.opts.Caller.EndSession(ended.Key()) }})
 	s.requests.New = func() any {
 		x := &request{}
 		x.watch.w, x.watch.gone = s.watcher, x.cancel.Cancel
@@ -204,6 +207,7 @@ func (s *Server) Run(ctx context.Context) error {
 	bctx, bstop := context.WithCancel(ctx)
 	background.Go(func() { s.warm(bctx) })
 	background.Go(func() { s.listeners.run(bctx) })
+	background.Go(func() { s.sessions.Run(bctx) })
 	background.Go(func() { s.watcher.run(s.calls) }) // it is needed while calls drain
 	defer func() {
 		bstop()
@@ -283,6 +287,7 @@ func (s *Server) gauges() {
 		return float64(s.listener.Open())
 	})
 	m.Gauge(metering.Series("sluice_http_body_bytes", "listener", "gateway"), func() float64 { return float64(s.listener.BodyBytes()) })
+	m.Gauge("sluice_sessions", func() float64 { return float64(s.sessions.Len()) })
 	m.Gauge("sluice_listen_streams", func() float64 { return float64(s.listeners.open.Load()) })
 	m.Gauge(metering.Series("sluice_toolsets", "state", "live"), func() float64 { return float64(len(h.Load().Toolsets())) })
 	m.Gauge("sluice_tools", func() float64 {

@@ -56,6 +56,9 @@ func (x *exchange) askMCP() error {
 	}
 	if !m.Stateless {
 		t.Caller, t.Once = x.principalKey, x.principalKey == ""
+		if r := x.request; r != nil && r.Session != nil {
+			t.Caller, t.Once = r.Session.Key(), false
+		}
 	}
 	if len(x.bound.Values) > 0 {
 		// The session may outlive the call, and so the credentials of its requests.
@@ -72,6 +75,13 @@ func (x *exchange) askMCP() error {
 	}
 	b.Meter.Exchange(status, took.Seconds())
 	return err
+}
+
+// EndSession ends what MCP servers keep for the session of a client; see session.Session.Key.
+func (c *Caller) EndSession(key string) {
+	if c.mcp != nil {
+		c.mcp.EndCaller(key)
+	}
 }
 
 // prepareMCP fills in what is asked of the server: the arguments, and of the request of

@@ -23,6 +23,7 @@ type Card struct {
 	meta       []byte // "_meta":{"io.modelcontextprotocol/serverInfo":{…}     (open)
 	discover   []byte // the whole result of server/discover
 	initialize []byte // result of initialize, from behind the version's closing quote
+	session    []byte // the same for a client that gets a session
 }
 
 // NewCard renders info once, so that no call has to.
@@ -42,10 +43,10 @@ func NewCard(info Info) *Card {
 		instructions = append(instructions, `,"instructions":`...)
 		instructions = jsonscan.AppendStringOf(instructions, info.Instructions)
 	}
-	// A client of an older revision is told nothing by itself: it has no stream to be
-	// told on.
-	const modern = `,"capabilities":{"logging":{},"tools":{"listChanged":true}}`
-	const legacy = `,"capabilities":{"logging":{},"tools":{"listChanged":false}}`
+	// A client of an older revision without a session is told nothing by itself: it has
+	// no stream to be told on.
+	const told = `,"capabilities":{"logging":{},"tools":{"listChanged":true}}`
+	const untold = `,"capabilities":{"logging":{},"tools":{"listChanged":false}}`
 
 	c := &Card{}
 	c.meta = append(c.meta, `"_meta":{"io.modelcontextprotocol/serverInfo":`...)
@@ -57,15 +58,14 @@ func NewCard(info Info) *Card {
 	c.discover = appendInt(c.discover, ListTTL)
 	c.discover = append(c.discover, `,"cacheScope":"private","supportedVersions":`...)
 	c.discover = appendVersions(c.discover)
-	c.discover = append(c.discover, modern...)
+	c.discover = append(c.discover, told...)
 	c.discover = append(c.discover, instructions...)
 	c.discover = append(c.discover, '}')
 
-	c.initialize = append(c.initialize, legacy...)
-	c.initialize = append(c.initialize, `,"serverInfo":`...)
-	c.initialize = append(c.initialize, server...)
-	c.initialize = append(c.initialize, instructions...)
-	c.initialize = append(c.initialize, '}')
+	rest := append(append([]byte(`,"serverInfo":`), server...), instructions...)
+	rest = append(rest, '}')
+	c.initialize = append(append(c.initialize, untold...), rest...)
+	c.session = append(append(c.session, told...), rest...)
 	return c
 }
 

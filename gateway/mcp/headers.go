@@ -15,6 +15,7 @@ import (
 // Headers of the protocol, in the form fasthttp normalises names to.
 const (
 	headerVersion = "Mcp-Protocol-Version"
+	headerSession = "Mcp-Session-Id"
 	headerMethod  = "Mcp-Method"
 	headerName    = "Mcp-Name"
 	headerParam   = "Mcp-Param-"

@@ -2,16 +2,18 @@ package mcp
 
 import (
 	"bytes"
+	"strconv"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
 var notifications = []byte("notifications/")
 
-// serveLegacy serves a message of an era with handshake, without making a
-// session: a client that never initialised is served too.
+// serveLegacy serves a message of an era with handshake. A client that never
+// initialised is served too.
 func (x *exchange) serveLegacy() {
 	x.served.Version = V20250326 // MCP 2025-06-18 "Protocol Version Header": the version of a client that names none
 	if len(x.header) != 0 {
@@ -22,11 +24,22 @@ func (x *exchange) serveLegacy() {
 		}
 	}
 	m := &x.msg
-	if m.method == nil { // a response to a request we never made
+	if id := x.req.Peek(headerSession); len(id) > 0 && string(m.method) != "initialize" {
+		var ok bool
+		if x.session, ok = x.ts.Session(id); !ok {
+			x.fail(&faultSession)
+			return
+		}
+	}
+	if m.method == nil {
+		x.resolve()
 		x.accepted()
 		return
 	}
 	if m.id == nil || bytes.HasPrefix(m.method, notifications) {
+		if x.session != nil && string(m.method) == "notifications/cancelled" {
+			x.session.Cancel(m.params.Get("requestId").Raw())
+		}
 		x.accepted()
 		return
 	}
@@ -49,6 +62,21 @@ func (x *exchange) serveLegacy() {
 	}
 }
 
+// resolve gives a response to who waits for it in the session. To others no request was
+// made.
+func (x *exchange) resolve() {
+	id, err := strconv.ParseUint(string(x.msg.id), 10, 64)
+	if x.session == nil || err != nil {
+		return
+	}
+	name := `"result":`
+	if x.msg.refused {
+		name = `"error":`
+	}
+	x.scratch = append(append(x.scratch[:0], name...), x.msg.result.Raw()...)
+	x.session.Resolve(id, x.scratch)
+}
+
 // initialize answers with the requested revision, or with the newest one that
 // has a handshake, never with an error (MCP 2025-11-25 "Version Negotiation").
 func (x *exchange) initialize() {
@@ -68,18 +96,46 @@ func (x *exchange) initialize() {
 	x.out = appendHead(x.out, x.msg.id)
 	x.out = append(x.out, `,"result":{"protocolVersion":`...)
 	x.out = jsonscan.AppendStringOf(x.out, versionNames[version])
-	x.out = append(x.out, x.ts.Card().initialize...)
+	if opened := x.openSession(version); opened != nil {
+		x.rc.Response.Header.Set(headerSession, opened.ID())
+		x.out = append(x.out, x.ts.Card().session...)
+	} else {
+		x.out = append(x.out, x.ts.Card().initialize...)
+	}
 	x.out = append(x.out, '}')
 }
 
-// setLevel answers logging/setLevel. There is no session that could keep the
-// level, so nothing follows from it; clients that declare interest must not fail
-// over it (MCP 2025-11-25 "Logging").
+// openSession makes the session of a client that shakes hands; nil: it gets none.
+func (x *exchange) openSession(v Version) *session.Session {
+	if x.rc == nil {
+		return nil
+	}
+	declared := x.msg.params.Get("capabilities")
+	x.scratch = append(x.scratch[:0], '{')
+	for _, name := range [...]string{"sampling", "elicitation", "roots"} {
+		if c := declared.Get(name); c.Kind() == jsonscan.Object {
+			x.scratch = jsonscan.AppendMember(x.scratch, 1, []byte(name), c.Raw())
+		}
+	}
+	c := session.Client{Version: versionNames[v]}
+	if len(x.scratch) > 1 {
+		c.Capabilities = append(x.scratch, '}')
+	}
+	return x.ts.OpenSession(c)
+}
+
+// setLevel answers logging/setLevel. Without a session nothing keeps the level, and
+// nothing follows from it; clients that declare interest must not fail over it (MCP
+// 2025-11-25 "Logging").
 func (x *exchange) setLevel() {
 	x.served.Method = MethodSetLevel
-	if levelOf(x.msg.params.Get("level")) == LevelNone {
+	level := levelOf(x.msg.params.Get("level"))
+	if level == LevelNone {
 		x.fail(&fault{status: fasthttp.StatusOK, code: codeInvalidParams, text: "params.level is none of the levels of RFC 5424"})
 		return
+	}
+	if x.session != nil {
+		x.session.SetLevel(uint8(level))
 	}
 	x.out = appendHead(x.out, x.msg.id)
 	x.out = append(x.out, `,"result":{}}`...)

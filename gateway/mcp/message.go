@@ -19,6 +19,9 @@ const (
 	codeInternal           = -32603
 	codeHeaderMismatch     = -32020
 	codeUnsupportedVersion = -32022
+
+	// codeNoSession is what the official TypeScript SDK answers; the protocol names none.
+	codeNoSession = -32001
 )
 
 // message is one JSON-RPC message, as views of the request body.
@@ -27,6 +30,9 @@ type message struct {
 	method []byte // unescaped; nil: a response
 	params jsonscan.Value
 	meta   jsonscan.Value // params._meta
+	// Of a response: its result or, when refused, its error.
+	result  jsonscan.Value
+	refused bool
 }
 
 // fault is a protocol error to be.
@@ -46,7 +52,7 @@ func (m *message) parse(v jsonscan.Value, scratch []byte) ([]byte, *fault) {
 		return scratch, &faultNotObject
 	}
 	var version, id, method, params jsonscan.Value
-	answer := false
+	var result, fault jsonscan.Value
 	it := v.Members()
 	for it.Next() {
 		switch { // the last of several members of a name wins, as in encoding/json
@@ -58,8 +64,10 @@ func (m *message) parse(v jsonscan.Value, scratch []byte) ([]byte, *fault) {
 			method = it.Value()
 		case it.KeyEqual("params"):
 			params = it.Value()
-		case it.KeyEqual("result"), it.KeyEqual("error"):
-			answer = true
+		case it.KeyEqual("result"):
+			result = it.Value()
+		case it.KeyEqual("error"):
+			fault = it.Value()
 		}
 	}
 	if id.Exists() {
@@ -83,8 +91,11 @@ func (m *message) parse(v jsonscan.Value, scratch []byte) ([]byte, *fault) {
 		}
 		m.method = text
 	case jsonscan.Missing:
-		if !answer || m.id == nil {
+		if m.id == nil || !result.Exists() && !fault.Exists() {
 			return scratch, &faultMethod
+		}
+		if m.result = result; fault.Exists() {
+			m.result, m.refused = fault, true
 		}
 	default:
 		return scratch, &faultMethod
@@ -113,6 +124,7 @@ var (
 	faultEmpty     = fault{status: 400, code: codeInvalidRequest, text: "the batch is empty"}
 	faultTooMany   = fault{status: 400, code: codeInvalidRequest, text: "the batch has more than 64 messages"}
 	faultInBatch   = fault{status: 400, code: codeInvalidRequest, text: "initialize must not be part of a batch"}
+	faultSession   = fault{status: 404, code: codeNoSession, text: "this session has ended or never was: begin another with initialize"}
 	faultAnswer    = fault{status: 400, code: codeInvalidRequest, text: "a server of this protocol version takes no responses"}
 	faultScope     = fault{status: 403, code: codeInvalidRequest, text: "the scopes of the token do not open this tool"}
 	faultInternal  = fault{status: 500, code: codeInternal, text: "internal error"}

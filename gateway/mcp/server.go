@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
@@ -40,6 +41,12 @@ type Toolset interface {
 	// Tool finds a tool by its name; nil if there is none. It is valid until the next
 	// Tool. params are the tool's arguments that must be repeated as headers.
 	Tool(name []byte) (tool Tool, params []HeaderParam, err error)
+	// OpenSession makes a session for a client that begins to speak a revision with
+	// handshake; nil: it has none.
+	OpenSession(c session.Client) *session.Session
+	// Session is the one that a request names; ok is false when its client must begin
+	// another. Both may be nothing: the toolset keeps no sessions.
+	Session(id []byte) (s *session.Session, ok bool)
 	// Listen takes the connection over for the messages of a subscription; its
 	// first event is s.AppendAck. It fails when too many are open.
 	Listen(s *Subscription) error
@@ -73,6 +80,8 @@ type CallParams struct {
 	Version   Version        // of the protocol
 	// Stream takes notifications of the call; nil: the client wants none.
 	Stream *Stream
+	// Session is that of a client of an older revision; nil: it has none.
+	Session *session.Session
 	// InputResponses and RequestState are what the client answers to an earlier
 	// result that wanted input (MCP 2026-07-28 "Multi Round-Trip Requests"), or
 	// missing.
@@ -176,7 +185,8 @@ type exchange struct {
 	req      *fasthttp.RequestHeader
 	from     Request
 	ts       Toolset
-	tool     Tool // that is called
+	tool     Tool             // that is called
+	session  *session.Session // nil: none
 	msg      message
 	call     CallParams
 	header   []byte // V_h, the protocol version of the header
@@ -194,7 +204,7 @@ type exchange struct {
 var errNoConnection = errors.New("the request has no connection")
 
 func (x *exchange) reset() {
-	x.s, x.rc, x.req, x.from, x.ts, x.tool, x.header, x.out = nil, nil, nil, nil, nil, nil, nil, nil
+	x.s, x.rc, x.req, x.from, x.ts, x.tool, x.session, x.header, x.out = nil, nil, nil, nil, nil, nil, nil, nil, nil
 	x.msg, x.call, x.fault, x.served, x.status = message{}, CallParams{}, fault{}, Served{}, 0
 	x.batched, x.taken, x.hijacked = false, false, false
 	x.scratch, x.text = x.scratch[:0], x.text[:0]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/textfilter"
 )
@@ -233,24 +234,11 @@ func (s *Stream) hasStarted() bool {
 	return s.started
 }
 
-// appendEvent appends one server-sent event (WHATWG HTML "Server-sent events"):
-// line ends in JSON are white space, and would end the event's data here.
-func appendEvent(dst, message []byte) []byte {
-	dst = append(dst, "event: message\ndata: "...)
-	mark := len(dst)
-	dst = append(dst, message...)
-	if line := dst[mark:]; bytes.ContainsAny(line, "\r\n") {
-		for i, c := range line {
-			if c == '\n' || c == '\r' {
-				line[i] = ' '
-			}
-		}
-	}
-	return append(dst, "\n\n"...)
-}
+// appendEvent appends one server-sent event without an id.
+func appendEvent(dst, message []byte) []byte { return session.AppendEvent(dst, "", message) }
 
-// acceptsStream reports whether the client takes text/event-stream.
-func acceptsStream(accept []byte) bool {
+// AcceptsStream reports whether a client takes text/event-stream.
+func AcceptsStream(accept []byte) bool {
 	for part := range bytes.SplitSeq(accept, []byte(",")) {
 		media, params, _ := bytes.Cut(part, []byte(";"))
 		if bytes.EqualFold(trim(media), []byte("text/event-stream")) && !bytes.Equal(bytes.ReplaceAll(params, []byte(" "), nil), []byte("q=0")) {
@@ -262,20 +250,22 @@ func acceptsStream(accept []byte) bool {
 
 // newStream makes the stream of a call whose client asked for notifications; nil
 // when it did not or cannot read them. Before 2026-07-28 the level of the log is
-// no part of a request, and without a session none is known: what a tool has to tell
-// by itself is told from the level info on.
+// that of the session; where none is known, what a tool has to tell by itself is told
+// from the level info on.
 func (x *exchange) newStream(modern bool) *Stream {
 	token, level := x.msg.meta.Get("progressToken"), LevelNone
 	switch {
 	case modern:
 		level = levelOf(x.msg.meta.Get(metaLogLevel))
+	case x.session != nil && x.session.Level() != 0:
+		level = Level(x.session.Level())
 	case x.tool.Logs():
 		level = LevelInfo // MCP 2025-11-25 "Logging": the server chooses while it was told no level
 	}
 	if k := token.Kind(); k != jsonscan.String && k != jsonscan.Number {
 		token = jsonscan.Value{}
 	}
-	if !token.Exists() && level == LevelNone || x.batched || x.rc == nil || !acceptsStream(x.req.Peek(fasthttp.HeaderAccept)) {
+	if !token.Exists() && level == LevelNone || x.batched || x.rc == nil || !AcceptsStream(x.req.Peek(fasthttp.HeaderAccept)) {
 		return nil
 	}
 	s := &Stream{level: level, begun: time.Now(), wake: make(chan struct{}, 1)}

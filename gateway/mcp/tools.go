@@ -91,6 +91,7 @@ func (x *exchange) callTool(modern bool) {
 	}
 	traced, _ := x.msg.meta.Get("dev.sluice/trace").Bool()
 	x.call = CallParams{ID: x.msg.id, Arguments: args, Meta: x.msg.meta, Trace: traced, Version: x.served.Version}
+	x.call.Session = x.session
 	if modern {
 		x.call.InputResponses, x.call.RequestState = p.Get("inputResponses"), p.Get("requestState")
 	}
@@ -110,6 +111,9 @@ func (x *exchange) callTool(modern bool) {
 
 // finishCall makes the call that callTool prepared and writes its response.
 func (x *exchange) finishCall(modern bool) {
+	if x.session != nil {
+		defer x.session.Begin(x.msg.id, x.tool.Cancel).End()
+	}
 	mark := len(x.out)
 	x.out = appendHead(x.out, x.msg.id)
 	x.out = append(x.out, `,"result":{`...)

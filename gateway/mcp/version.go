@@ -28,6 +28,13 @@ const modernName = "2026-07-28"
 // String is the revision's date; "" for VersionNone.
 func (v Version) String() string { return versionNames[v] }
 
+// HasSessions reports whether a revision by its name is one that is spoken and in which
+// clients may have sessions.
+func HasSessions(name []byte) bool {
+	v := versionOf(name)
+	return v != VersionNone && v < V20260728
+}
+
 func versionOf(name []byte) Version {
 	for v := V20241105; v < versionCount; v++ {
 		if string(name) == versionNames[v] {

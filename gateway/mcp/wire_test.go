@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 	"golang.org/x/tools/txtar"
 
+	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
@@ -32,6 +33,7 @@ type stub struct {
 	sub       *Subscription
 	cancelled chan struct{}
 	calling   func(*Stream)
+	table     *session.Table // nil: no sessions
 	done      []Served
 }
 
@@ -81,6 +83,21 @@ func (s *stub) Listen(sub *Subscription) error {
 	}
 	s.sub = sub
 	return nil
+}
+
+func (s *stub) OpenSession(c session.Client) *session.Session {
+	if s.table == nil {
+		return nil
+	}
+	return s.table.Open(session.Owner{}, c)
+}
+
+func (s *stub) Session(id []byte) (*session.Session, bool) {
+	if s.table == nil {
+		return nil, true
+	}
+	found := s.table.Find(session.Owner{}, id)
+	return found, found != nil
 }
 
 func (s *stub) Done(served Served) { s.done = append(s.done, served) }

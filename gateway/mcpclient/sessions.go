@@ -222,6 +222,25 @@ func (c *Client) takeAllLocked(p *peer) []*session {
 	return out
 }
 
+// EndCaller ends the sessions of a caller at all servers. A call that still runs in one
+// ends it.
+func (c *Client) EndCaller(caller string) {
+	var gone []*session
+	c.mu.Lock()
+	for _, p := range c.peers {
+		if s := p.sessions[caller]; s != nil {
+			c.takeOutLocked(s)
+			if s.running == 0 {
+				gone = append(gone, s)
+			}
+		}
+	}
+	c.mu.Unlock()
+	for _, s := range gone {
+		c.leave(s)
+	}
+}
+
 // release ends a visit.
 func (c *Client) release(v *visit) {
 	v.peer.running.Add(-1)

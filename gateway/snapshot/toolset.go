@@ -154,6 +154,20 @@ const tableGuide = "Long answers are table text: \"#A id name state=open user(B)
 	"its punctuation, <id> the row's id; (…) is an object of the type its column names; no cell: no such member. " +
 	"The argument \"fields\" chooses members of the answer, id,owner.login or items(id,name); * brings back what was left out."
 
+// HasServers reports whether one of the connectors is an MCP server, which may ask its
+// client for something and may remember it.
+func (ts *Toolset) HasServers() bool {
+	for _, b := range ts.Bindings {
+		if b.Connector.MCP() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Workspace is whose the toolset is.
+func (ts *Toolset) Workspace() string { return ts.bundle.Workspace }
+
 // instructions are the operator's, and how to read answers where they may be
 // written as table text.
 func instructions(b *registry.Toolset) string {

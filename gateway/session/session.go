@@ -1,0 +1,210 @@
+package session
+
+import (
+	"bytes"
+	"container/list"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// maxCalls is how many calls of one session can be cancelled at the same time.
+	// Agents run a few side by side; further ones are served all the same.
+	maxCalls = 256
+	// maxQuestions is how many requests of servers a client may owe an answer to: a
+	// person answers them one by one.
+	maxQuestions = 32
+	// maxCapabilities bounds what is kept of what a client declared, in bytes of JSON.
+	maxCapabilities = 2 << 10
+)
+
+// Client is what a client says in its handshake.
+type Client struct {
+	Version string // of the protocol
+	// Capabilities are what it can be asked: a JSON object. Larger ones than are kept
+	// count as none; nil: there are none.
+	Capabilities []byte
+}
+
+func (c Client) clipped() Client {
+	if len(c.Capabilities) > maxCapabilities {
+		c.Capabilities = nil
+	}
+	c.Capabilities = bytes.Clone(c.Capabilities)
+	return c
+}
+
+// Session is what the node keeps for one client. It is safe for concurrent use.
+type Session struct {
+	id     string
+	owner  Owner
+	client Client
+	table  *Table
+
+	lastUsed time.Time     // guarded by Table.mu
+	place    *list.Element // guarded by Table.mu
+
+	level atomic.Uint32 // of the log messages that are wanted; 0: the client named none
+	inUse atomic.Int32  // calls, questions and open streams
+
+	mu        sync.Mutex
+	closed    bool                 // guarded by mu
+	calls     map[string]*Call     // guarded by mu; by the JSON of the request's id
+	questions map[uint64]*Question // guarded by mu; by the id of the request to the client
+	asked     uint64               // guarded by mu; id of the last question
+
+	seen   string // guarded by mu; see Saw
+	outbox outbox
+}
+
+// ID is the value of the header Mcp-Session-Id.
+func (s *Session) ID() string { return s.id }
+
+// Key tells this session from every other caller of a server. It is not for clients.
+func (s *Session) Key() string { return "session\x00" + s.id }
+
+// Client is what the client said of itself. Its bytes must not be changed.
+func (s *Session) Client() Client { return s.client }
+
+// Level is the least level of log messages that the client set; 0: it set none.
+func (s *Session) Level() uint8 { return uint8(s.level.Load()) }
+
+// SetLevel keeps the level of logging/setLevel.
+func (s *Session) SetLevel(level uint8) { s.level.Store(uint32(level)) }
+
+// Saw keeps which list the client knows of or is about to be told of, and reports whether
+// it was another before. The first is not another.
+func (s *Session) Saw(list string) (another bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	another = s.seen != "" && s.seen != list
+	s.seen = list
+	return another
+}
+
+func (s *Session) busy() bool { return s.inUse.Load() > 0 }
+
+// close ends what still belongs to the session.
+func (s *Session) close() {
+	s.mu.Lock()
+	s.closed = true
+	for _, c := range s.calls {
+		c.cancel()
+	}
+	s.calls = nil
+	for _, q := range s.questions {
+		close(q.answer)
+	}
+	s.questions = nil
+	s.mu.Unlock()
+	s.outbox.close()
+	s.table.ended(s)
+}
+
+// Call is a call that runs in a session.
+type Call struct {
+	s      *Session
+	id     string
+	cancel func()
+}
+
+// Begin lets the client cancel a call by the id of its request, as JSON, until
+// [Call.End]. cancel must return at once and is not called after End returned. nil: the
+// call cannot be cancelled, because too many run, one has the same id, or the session has
+// ended.
+func (s *Session) Begin(id []byte, cancel func()) *Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.calls) >= maxCalls || s.calls[string(id)] != nil {
+		return nil
+	}
+	if s.calls == nil {
+		s.calls = map[string]*Call{}
+	}
+	c := &Call{s: s, id: string(id), cancel: cancel}
+	s.calls[c.id] = c
+	s.inUse.Add(1)
+	return c
+}
+
+// End says that the call has ended. A nil Call has.
+func (c *Call) End() {
+	if c == nil {
+		return
+	}
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.s.calls[c.id] == c {
+		delete(c.s.calls, c.id)
+	}
+	if len(c.s.calls) == 0 {
+		c.s.calls = nil
+	}
+	c.s.inUse.Add(-1)
+}
+
+// Cancel cancels the call of a request's id, as JSON, and reports whether one runs.
+func (s *Session) Cancel(id []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.calls[string(id)]
+	if c != nil {
+		c.cancel()
+	}
+	return c != nil
+}
+
+// Question is a request to the client of a session.
+type Question struct {
+	// ID of the request, a JSON number.
+	ID     uint64
+	s      *Session
+	answer chan []byte
+}
+
+// Ask makes a request of a new id, which the caller sends. nil: the client has too many
+// to answer, or the session has ended.
+func (s *Session) Ask() *Question {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.questions) >= maxQuestions {
+		return nil
+	}
+	if s.questions == nil {
+		s.questions = map[uint64]*Question{}
+	}
+	s.asked++
+	q := &Question{ID: s.asked, s: s, answer: make(chan []byte, 1)}
+	s.questions[q.ID] = q
+	s.inUse.Add(1)
+	return q
+}
+
+// Answer has what the client answered: the member "result" or "error" of its response, as
+// JSON text with its name. It is closed when the session ends.
+func (q *Question) Answer() <-chan []byte { return q.answer }
+
+// Close ends the question. An answer that comes later is dropped.
+func (q *Question) Close() {
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	if q.s.questions[q.ID] == q {
+		delete(q.s.questions, q.ID)
+	}
+	q.s.inUse.Add(-1)
+}
+
+// Resolve answers a question of this session; member is copied. It reports whether one
+// was waiting for it.
+func (s *Session) Resolve(id uint64, member []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.questions[id]
+	if q == nil {
+		return false
+	}
+	delete(s.questions, id)
+	q.answer <- bytes.Clone(member) // has room for the one answer
+	return true
+}

@@ -1,0 +1,96 @@
+package gateway
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/session"
+	"github.com/sluicegate/sluice/gateway/snapshot"
+)
+
+// headerSession names the session of a client of a revision with handshake.
+const headerSession = "Mcp-Session-Id"
+
+// primed is the first revision whose streams begin with an event that has nothing but an
+// id (MCP 2025-11-25 "Listening for Messages from the Server"). Clients of the older ones
+// take it for a broken message.
+const primed = "2025-11-25"
+
+// listChanged tells the client of a session that its tools are others.
+var listChanged = []byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+
+// sessionOwner is whose the sessions are that a caller of a toolset may use.
+func sessionOwner(ts *snapshot.Toolset, pass access.Pass) session.Owner {
+	return session.Owner{Workspace: ts.Workspace(), Toolset: ts.ID, Caller: pass.Principal().Key()}
+}
+
+// listOf names the tools of a toolset as they are now.
+func listOf(ts *snapshot.Toolset) string { return string(ts.Digest) }
+
+// OpenSession implements [mcp.Toolset]. Only an MCP server has a use for one: toolsets of
+// HTTP APIs stay without, and so does a draft, which is gone in a moment.
+func (x *request) OpenSession(c session.Client) *session.Session {
+	if x.preview != nil || !x.ts.HasServers() {
+		return nil
+	}
+	opened := x.s.sessions.Open(sessionOwner(x.ts, x.pass), c)
+	if opened != nil {
+		opened.Saw(listOf(x.ts))
+	}
+	return opened
+}
+
+// Session implements [mcp.Toolset].
+func (x *request) Session(id []byte) (found *session.Session, ok bool) {
+	if x.preview != nil || !x.ts.HasServers() {
+		return nil, true
+	}
+	found = x.s.sessions.Find(sessionOwner(x.ts, x.pass), id)
+	return found, found != nil
+}
+
+// asksSession reports whether a request that is no POST is one about a session of the
+// toolset.
+func asksSession(rc *fasthttp.RequestCtx, ts *snapshot.Toolset) bool {
+	return (rc.IsGet() || rc.IsDelete()) && ts.HasServers() && len(rc.Request.Header.Peek(headerSession)) > 0
+}
+
+// serveSession opens the stream of a session (GET) or ends the session (DELETE). A session
+// of somebody else, or of another toolset, does not exist for the caller.
+func (s *Server) serveSession(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass access.Pass) {
+	h := &rc.Request.Header
+	if v := bytes.TrimSpace(h.Peek("Mcp-Protocol-Version")); len(v) > 0 && !mcp.HasSessions(v) {
+		rc.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
+		answer(rc, fasthttp.StatusMethodNotAllowed, "this protocol version has no sessions")
+		return
+	}
+	found := s.sessions.Find(sessionOwner(ts, pass), h.Peek(headerSession))
+	switch {
+	case found == nil:
+		answer(rc, fasthttp.StatusNotFound, "this session has ended or never was: begin another with initialize")
+	case rc.IsDelete():
+		s.sessions.End(found)
+		rc.SetStatusCode(fasthttp.StatusNoContent)
+	case !mcp.AcceptsStream(h.Peek(fasthttp.HeaderAccept)):
+		answer(rc, fasthttp.StatusNotAcceptable, "the stream of a session is text/event-stream, which the request does not accept")
+	default:
+		l := &listener{sess: found, resume: string(h.Peek("Last-Event-ID"))}
+		if err := s.listeners.hijack(rc, ts, pass, l); err != nil {
+			rc.Response.Header.Set(fasthttp.HeaderRetryAfter, "60")
+			answer(rc, fasthttp.StatusServiceUnavailable, "too many streams are open here")
+		}
+	}
+}
+
+// Write implements [session.Sink].
+func (l *listener) Write(events []byte) bool { return l.write(l.frame(events)) }
+
+// End implements [session.Sink].
+func (l *listener) End() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endLocked()
+}
