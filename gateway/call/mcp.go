@@ -58,6 +58,9 @@ func (x *exchange) askMCP() error {
 		t.Caller, t.Once = x.principalKey, x.principalKey == ""
 		if r := x.request; r != nil && r.Session != nil {
 			t.Caller, t.Once = r.Session.Key(), false
+			if !x.closed() {
+				t.Capabilities = r.Session.Client().Capabilities
+			}
 		}
 	}
 	if len(x.bound.Values) > 0 {
@@ -126,10 +129,16 @@ func (x *exchange) prepareMCP(args jsonscan.Value) {
 		k.Notify = x.progressOnly
 		return
 	}
+	if r.Session != nil && len(r.Session.Client().Capabilities) > 0 {
+		k.Ask = x.askClient
+	}
 	switch {
 	case !r.Stream.Wants(mcp.LevelEmergency):
 	case r.Modern():
 		k.LogLevel = r.LogLevel().Raw()
+	case r.Session != nil && r.Session.Level() != 0:
+		k.LogLevel = strconv.AppendQuote(nil, mcp.Level(r.Session.Level()).String())
+		k.SetLevel = k.LogLevel
 	default:
 		k.LogLevel = levelInfo
 	}

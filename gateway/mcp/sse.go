@@ -111,7 +111,7 @@ func (s *Stream) progressLocked(progress, total float64, message string) {
 		b = append(b, `,"message":`...)
 		b = jsonscan.AppendStringOf(b, message)
 	}
-	s.sendLocked(append(b, `}}`...))
+	_ = s.sendLocked(append(b, `}}`...)) // left out when there is no room
 }
 
 // Log sends notifications/message when the level is wanted. data is one JSON
@@ -131,7 +131,7 @@ func (s *Stream) Log(l Level, logger string, data []byte) {
 	b = append(b, `}}`...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sendLocked(b)
+	_ = s.sendLocked(b) // left out when there is no room
 }
 
 // Relay passes a notification of another server on, its parameters as they came but
@@ -157,15 +157,39 @@ func (s *Stream) Relay(method string, params jsonscan.Value) {
 			return
 		}
 		s.last = progress
-		s.sendLocked(s.appendRelayed(method, params))
+		_ = s.sendLocked(s.appendRelayed(method, params)) // left out when there is no room
 	case "notifications/message":
 		if l := levelOf(params.Get("level")); l == LevelNone || !s.Wants(l) {
 			return
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.sendLocked(s.appendRelayed(method, params))
+		_ = s.sendLocked(s.appendRelayed(method, params)) // left out when there is no room
 	}
+}
+
+// Request sends a request of another server to the client of a session, under the id of
+// the question, and reports whether there was room for it. What is no parameter object is
+// left out; hidden characters are removed. It keeps nothing of params.
+func (s *Stream) Request(q *session.Question, method string, params jsonscan.Value) bool {
+	if s == nil {
+		return false
+	}
+	b := strconv.AppendUint([]byte(`{"jsonrpc":"2.0","id":`), q.ID, 10)
+	b = append(b, `,"method":`...)
+	b = jsonscan.AppendStringOf(b, method)
+	if params.Kind() == jsonscan.Object {
+		b = append(b, `,"params":`...)
+		if textfilter.IndexJSON(params.Raw()) >= 0 {
+			b = textfilter.AppendJSON(b, params.Raw())
+		} else {
+			b = append(b, params.Raw()...)
+		}
+	}
+	b = append(b, '}')
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sendLocked(b)
 }
 
 func (s *Stream) appendRelayed(method string, params jsonscan.Value) []byte {
@@ -203,13 +227,14 @@ func (s *Stream) beat() {
 	}
 }
 
-func (s *Stream) sendLocked(message []byte) {
+func (s *Stream) sendLocked(message []byte) bool {
 	if len(s.pending)+len(message) > maxPending {
-		return
+		return false
 	}
 	s.started = true
 	s.pending = appendEvent(s.pending, message)
 	s.signal()
+	return true
 }
 
 func (s *Stream) signal() {

@@ -18,7 +18,15 @@ import (
 // did not take, because it forgot the session or speaks another revision now, is
 // repeated once.
 func (c *Client) Call(x *Exchange, t *Target, call *Call) error {
+	x.asks = nil
+	if call.Ask != nil {
+		x.asks = &asks{ask: call.Ask, done: make(chan struct{})}
+		defer x.asks.end()
+	}
 	return c.do(x, t, func(l *link) (*message, error) {
+		if err := c.setLevel(x, t, l, call); err != nil {
+			return nil, err
+		}
 		id := c.ids.Add(1)
 		x.body = c.appendCall(x.body[:0], l, id, call)
 		x.notify = nil
@@ -71,7 +79,7 @@ func (c *Client) twice(v *visit, x *Exchange, t *Target, compose func(*link) (*m
 		if l.stream != nil {
 			err = c.ask(x, t, l, m)
 		} else {
-			x.reply = func(id []byte, ping bool) { c.reply(t, l, id, ping) }
+			x.link = l
 			err = c.post(x, t, t.Endpoint.target, m)
 		}
 		x.Modern = l.modern
@@ -187,6 +195,17 @@ func (c *Client) background(t *Target, l *link, body []byte) {
 	})
 }
 
+// begin counts a goroutine of the client, which says c.work.Done at its end; false: the
+// client is closed.
+func (c *Client) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.work.Add(1)
+	}
+	return !c.closed
+}
+
 // aside runs f in its own goroutine, unless too many run; it reports whether it does.
 func (c *Client) aside(t *Target, f func(x *Exchange, t *Target)) bool {
 	select {
@@ -194,13 +213,7 @@ func (c *Client) aside(t *Target, f func(x *Exchange, t *Target)) bool {
 	default:
 		return false
 	}
-	c.mu.Lock()
-	closed := c.closed
-	if !closed {
-		c.work.Add(1)
-	}
-	c.mu.Unlock()
-	if closed {
+	if !c.begin() {
 		<-c.parting
 		return false
 	}

@@ -168,6 +168,10 @@ type Target struct {
 	// Once says that the session ends with the call, at a server that keeps sessions,
 	// because the caller is anonymous and cannot use it again.
 	Once bool
+	// Capabilities are what the caller's client can be asked by the server, a JSON object
+	// that is kept; nil: nothing. They are declared when the caller's own session begins,
+	// so they must not change while Caller is the same.
+	Capabilities []byte
 	// Auth is kept beyond the call, by a session, its stream and what is told the
 	// server afterwards; it must be safe for concurrent use. nil: none.
 	Auth Authorizer
@@ -198,20 +202,21 @@ type peer struct {
 	onces    int                 // guarded by Client.mu; sessions of one call each
 }
 
-// link is what was agreed with a server. It is immutable.
+// link is what was agreed with a server. But for the level it is immutable.
 type link struct {
 	version string // of the protocol
 	modern  bool   // 2026-07-28: no session
 	session string // Mcp-Session-Id; "": none
 	stream  *events
 	about   about
+	level   atomic.Pointer[string] // JSON of what logging/setLevel said last; nil: nothing
 }
 
 // about is what a server says of itself.
 type about struct {
 	name, title, version, instructions string
 	tools                              bool // it declares tools
-	listChanged                        bool
+	listChanged, logging               bool
 }
 
 func (l *link) transport() string {

@@ -179,7 +179,7 @@ func (c *Client) discover(x *Exchange, t *Target) (l *link, a *answered, err err
 // error: it was refused.
 func (c *Client) initialize(x *Exchange, t *Target) (l *link, a *answered, err error) {
 	id := c.ids.Add(1)
-	x.body = c.appendInitialize(x.body[:0], id, versionLegacy)
+	x.body = c.appendInitialize(x.body[:0], id, versionLegacy, t)
 	err = c.post(x, t, t.Endpoint.target, &message{method: "initialize", id: id, body: x.body, repeatable: true})
 	if err != nil {
 		return nil, nil, err
@@ -208,9 +208,15 @@ func (c *Client) initialize(x *Exchange, t *Target) (l *link, a *answered, err e
 
 const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 
-func (c *Client) appendInitialize(dst []byte, id uint64, version string) []byte {
+func (c *Client) appendInitialize(dst []byte, id uint64, version string, t *Target) []byte {
 	dst = appendRequest(dst, id, "initialize")
-	dst = append(append(append(dst, `"protocolVersion":"`...), version...), `","capabilities":{},"clientInfo":`...)
+	dst = append(append(append(dst, `"protocolVersion":"`...), version...), `","capabilities":`...)
+	if len(t.Capabilities) > 0 {
+		dst = append(dst, t.Capabilities...)
+	} else {
+		dst = append(dst, '{', '}')
+	}
+	dst = append(dst, `,"clientInfo":`...)
 	return append(append(dst, c.info...), '}', '}')
 }
 
@@ -242,6 +248,7 @@ func readAbout(result, info jsonscan.Value) about {
 	}
 	tools := result.Get("capabilities").Get("tools")
 	a.tools = tools.Exists()
+	a.logging = result.Get("capabilities").Get("logging").Exists()
 	a.listChanged, _ = tools.Get("listChanged").Bool()
 	return a
 }

@@ -17,9 +17,10 @@
 // has forgotten is made anew and the call repeated once: the server said that it
 // did not take it.
 //
-// Requests of a server to us (sampling, elicitation, roots) are refused in the eras
-// where they are messages of their own; we declare no capability for them. In
-// 2026-07-28 they are results, which are passed on.
+// Requests of a server (sampling, elicitation, roots) go to the caller's client when it
+// has a session of its own and said in it what it can be asked ([Call].Ask); otherwise they
+// are refused, and no capability is declared. In 2026-07-28 they are results, which are
+// passed on.
 //
 // Where a server tells of changes of its list, [Client.Listen] waits for them on a
 // stream of its own.

@@ -40,7 +40,10 @@ type Exchange struct {
 	// Set by post.
 	id     uint64
 	notify func(method string, params jsonscan.Value)
-	reply  func(id []byte, ping bool) // answers a request of the server; nil: none can come
+	link   *link // what requests of the server are answered on; nil: none can come
+	client *Client
+	asks   *asks // nil: the caller cannot be asked
+	flood  flood
 	result jsonscan.Value
 	fault  *Fault
 	got    bool // result or fault is set
@@ -56,11 +59,11 @@ func (x *Exchange) Reset() {
 	x.forget()
 	x.body, x.header, x.answer = keep(x.body), keep(x.header), keep(x.answer)
 	x.events.text, x.events.data, x.events.r = keep(x.events.text), keep(x.events.data), nil
-	x.notify, x.reply, x.target, x.Modern = nil, nil, nil, false
+	x.notify, x.link, x.asks, x.target, x.Modern = nil, nil, nil, nil, false
 }
 
 func (x *Exchange) forget() {
-	x.result, x.fault, x.got, x.broken, x.id = jsonscan.Value{}, nil, false, false, 0
+	x.result, x.fault, x.got, x.broken, x.id, x.flood = jsonscan.Value{}, nil, false, false, 0, flood{}
 }
 
 func keep(b []byte) []byte {
@@ -137,7 +140,7 @@ func (c *Client) post(x *Exchange, t *Target, target string, m *message) error {
 
 // send makes the HTTP exchange with the credential of the target.
 func (c *Client) send(x *Exchange, t *Target) error {
-	x.target = t
+	x.target, x.client = t, c
 	var strip upstream.Stripper
 	if t.Auth != nil {
 		if err := t.Auth.Apply(&x.http.Request); err != nil {
@@ -150,6 +153,9 @@ func (c *Client) send(x *Exchange, t *Target) error {
 		if errors.Is(err, errEventTooLarge) {
 			return problem.New(problem.UpstreamTooLarge, "the answer of %s is larger than %d bytes", t.Endpoint.Addr(), t.maxBody()).
 				Fix("ask for less").Because(err)
+		}
+		if x.flood.overrun {
+			return flooding(t)
 		}
 		return err
 	}
@@ -194,6 +200,9 @@ func (x *Exchange) readEvents(t *Target) func(int, io.Reader) error {
 			}
 			if len(x.events.name) == 0 || string(x.events.name) == "message" {
 				x.take(t.redact(x.events.data))
+			}
+			if !x.got && x.flood.over(len(x.events.data)) {
+				return errFlood
 			}
 		}
 		return nil
@@ -258,8 +267,8 @@ func (x *Exchange) takeOne(v jsonscan.Value) {
 		}
 		return
 	case method.Exists():
-		if x.reply != nil {
-			x.reply(id.Raw(), method.EqualText("ping"))
+		if x.link != nil {
+			x.client.requested(x.asks, x.target, x.link, id, method, params)
 		}
 		return
 	}

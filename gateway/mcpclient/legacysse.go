@@ -46,7 +46,9 @@ type events struct {
 // waiter is a call that waits for its answer.
 type waiter struct {
 	notify func(method string, params jsonscan.Value)
+	asks   *asks       // nil: the client of the call cannot be asked
 	answer chan []byte // one message
+	flood  flood       // guarded by events.mu
 }
 
 func (e *events) end() { e.cancel.Cancel() }
@@ -72,13 +74,7 @@ func (c *Client) connectSSE(x *Exchange, t *Target) (*link, error) {
 		default:
 		}
 	}
-	c.mu.Lock()
-	closed := c.closed
-	if !closed {
-		c.work.Add(1)
-	}
-	c.mu.Unlock()
-	if closed {
+	if !c.begin() {
 		return nil, problem.New(problem.Unavailable, "this gateway is stopping")
 	}
 	own := *t
@@ -104,7 +100,7 @@ func (c *Client) connectSSE(x *Exchange, t *Target) (*link, error) {
 	}
 	l := &link{version: versionSSE, stream: e}
 	id := c.ids.Add(1)
-	x.body = c.appendInitialize(x.body[:0], id, versionSSE)
+	x.body = c.appendInitialize(x.body[:0], id, versionSSE, t)
 	m := &message{method: "initialize", id: id, body: x.body, link: l}
 	if err := c.ask(x, t, l, m); err != nil {
 		e.end()
@@ -206,7 +202,7 @@ func (c *Client) route(e *events, t *Target, b []byte) {
 	id, method := v.Get("id"), v.Get("method")
 	switch {
 	case method.Exists() && id.Exists():
-		c.reply(t, &link{version: versionSSE, stream: e}, id.Raw(), method.EqualText("ping"))
+		c.requested(e.asked(), t, &link{version: versionSSE, stream: e}, id, method, v.Get("params"))
 	case method.Exists():
 		params := v.Get("params")
 		n, ok := params.Get("progressToken").Int64() // our tokens are our ids
@@ -216,7 +212,10 @@ func (c *Client) route(e *events, t *Target, b []byte) {
 		}
 		e.mu.Lock()
 		w := e.waiting[uint64(n)]
-		if w != nil && w.notify != nil {
+		if w != nil && w.flood.over(len(b)) {
+			delete(e.waiting, uint64(n))
+			close(w.answer)
+		} else if w != nil && w.notify != nil {
 			w.notify(string(method.AppendText(nil)), params) // under the lock: the call must not end meanwhile
 		}
 		e.mu.Unlock()
@@ -235,10 +234,23 @@ func (c *Client) route(e *events, t *Target, b []byte) {
 	}
 }
 
+// asked are the questions of a call that runs: on this stream a request of the server does
+// not say which call it belongs to, and all of them are of one client. nil: none runs.
+func (e *events) asked() *asks {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, w := range e.waiting {
+		if w.asks != nil {
+			return w.asks
+		}
+	}
+	return nil
+}
+
 // ask posts a request and waits for its answer on the stream.
 func (c *Client) ask(x *Exchange, t *Target, l *link, m *message) error {
 	e := l.stream
-	w := &waiter{notify: x.notify, answer: make(chan []byte, 1)}
+	w := &waiter{notify: x.notify, asks: x.asks, answer: make(chan []byte, 1)}
 	e.mu.Lock()
 	if e.waiting == nil {
 		e.mu.Unlock()
@@ -274,6 +286,12 @@ func (c *Client) ask(x *Exchange, t *Target, l *link, m *message) error {
 		select {
 		case b, ok := <-w.answer:
 			if !ok {
+				e.mu.Lock()
+				flooded := w.flood.overrun
+				e.mu.Unlock()
+				if flooded {
+					return flooding(t)
+				}
 				return streamEnded(t)
 			}
 			x.id = id

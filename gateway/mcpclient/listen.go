@@ -114,7 +114,7 @@ func (c *Client) watch(x *Exchange, t *Target, l *link, tell func(string, jsonsc
 	if l.session != "" {
 		req.Header.Set("Mcp-Session-Id", l.session)
 	}
-	x.notify, x.reply = tell, func(id []byte, ping bool) { c.reply(t, l, id, ping) }
+	x.notify, x.link = tell, l
 	x.http.Events = func(status int, body io.Reader) error {
 		if status != fasthttp.StatusOK {
 			return nil

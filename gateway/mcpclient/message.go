@@ -55,6 +55,9 @@ type Call struct {
 	// LogLevel is JSON of the least level of log messages that are wanted; nil: none
 	// are.
 	LogLevel []byte
+	// SetLevel is the same for the session at a server of an older revision, which is told
+	// before the call; nil: it is not.
+	SetLevel []byte
 	// InputResponses and RequestState are JSON of what the caller answers to an
 	// earlier result that wanted input; nil: nothing.
 	InputResponses, RequestState []byte
@@ -65,6 +68,11 @@ type Call struct {
 	// Notify gets notifications of the call while it runs, from the goroutine of the
 	// call or of the session; nil: none are passed on. params is valid during Notify.
 	Notify func(method string, params jsonscan.Value)
+	// Ask lets the client answer a request that the server makes during the call, and
+	// returns the member "result" or "error" of its response as JSON text with the name.
+	// It runs in a goroutine of its own, may use method and params as long as it likes, and
+	// must return when done is closed: the call has ended. nil: requests are refused.
+	Ask func(method string, params jsonscan.Value, done <-chan struct{}) []byte
 }
 
 // Header is an argument that a server of 2026-07-28 wants repeated as a header.

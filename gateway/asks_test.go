@@ -1,0 +1,276 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sluicegate/sluice/gateway/gatewaytest"
+)
+
+// asker is a server of the official SDK whose tools ask their client: form and url
+// (elicitation), sample and roots.
+func asker(t testing.TB, sse bool) string {
+	t.Helper()
+	s := mcp.NewServer(&mcp.Implementation{Name: "asker", Version: "1"}, nil)
+	say := func(v any, err error) (*mcp.CallToolResult, error) {
+		text := fmt.Sprint(err)
+		if err == nil {
+			b, _ := json.Marshal(v)
+			text = string(b)
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+	}
+	add := func(name string, run func(context.Context, *mcp.ServerSession) (any, error)) {
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return say(run(ctx, r.Session))
+		})
+	}
+	add("form", func(ctx context.Context, s *mcp.ServerSession) (any, error) {
+		return s.Elicit(ctx, &mcp.ElicitParams{Message: "Who?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`)})
+	})
+	add("url", func(ctx context.Context, s *mcp.ServerSession) (any, error) {
+		return s.Elicit(ctx, &mcp.ElicitParams{Mode: "url", Message: "Go there", URL: "https://x.example/login", ElicitationID: "e1"})
+	})
+	add("sample", func(ctx context.Context, s *mcp.ServerSession) (any, error) {
+		return s.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 9, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "Hi"}}}})
+	})
+	add("roots", func(ctx context.Context, s *mcp.ServerSession) (any, error) { return s.ListRoots(ctx, nil) })
+	var h http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
+	if sse {
+		h = mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil)
+	}
+	up := httptest.NewServer(h)
+	t.Cleanup(up.CloseClientConnections)
+	t.Cleanup(up.Close)
+	return up.URL
+}
+
+// serveAsker makes the tools of such a server live as the toolset "acme".
+func serveAsker(t testing.TB, s *gatewaytest.Stack, url string) {
+	t.Helper()
+	var tools []string
+	for _, name := range []string{"form", "url", "sample", "roots"} {
+		tools = append(tools, `{"name":"`+name+`","inputSchema":{"type":"object"}}`)
+	}
+	c, err := gatewaytest.MCPConnector("up", url, tools...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(gatewaytest.Toolset("acme", 1, c, nil)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// connectAsked is a client of the official SDK, which answers with its name when it can be
+// asked.
+func connectAsked(t testing.TB, url, name string, can bool) *mcp.ClientSession {
+	t.Helper()
+	o := &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}
+	if can {
+		o.Capabilities.RootsV2 = &mcp.RootCapabilities{}
+		o.Capabilities.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
+		o.ElicitationHandler = func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			if r.Params.Mode == "url" {
+				if r.Params.URL != "https://x.example/login" {
+					return nil, fmt.Errorf("asked to open %s", r.Params.URL)
+				}
+				return &mcp.ElicitResult{Action: "accept"}, nil
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": name}}, nil
+		}
+		o.CreateMessageHandler = func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			return &mcp.CreateMessageResult{Role: "assistant", Model: "m", Content: &mcp.TextContent{Text: "I am " + name}}, nil
+		}
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, o)
+	if can {
+		client.AddRoots(&mcp.Root{Name: name, URI: "file:///" + name})
+	}
+	c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// TestServersAsk: requests of a server reach the client whose call they belong to, over
+// both transports, and its answers the server.
+func TestServersAsk(t *testing.T) {
+	for name, sse := range map[string]bool{"streamable": false, "sse": true} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, gatewaytest.Options{})
+			serveAsker(t, s, asker(t, sse))
+			var all sync.WaitGroup
+			for i := range 4 {
+				all.Go(func() {
+					me := fmt.Sprintf("client%d", i)
+					c := connectAsked(t, s.URL("acme"), me, true)
+					for tool, want := range map[string]string{"form": `{"name":"` + me + `"}`, "url": `"action":"accept"`, "sample": "I am " + me, "roots": "file:///" + me} {
+						res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
+						if err != nil || !strings.Contains(text(t, res), want) {
+							t.Errorf("%s, %s: %+v, %v", me, tool, res, err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			c := connectAsked(t, s.URL("acme"), "mute", false)
+			for _, tool := range []string{"form", "url", "sample", "roots"} {
+				res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
+				if err == nil && !res.IsError && !strings.Contains(text(t, res), "support") && !strings.Contains(text(t, res), "capability") {
+					t.Errorf("a client that cannot be asked, %s: %s", tool, text(t, res))
+				}
+			}
+		})
+	}
+}
+
+// TestAnswersStayInTheirSession: an answer counts only in the session that was asked.
+func TestAnswersStayInTheirSession(t *testing.T) {
+	s := start(t, gatewaytest.Options{})
+	serveAsker(t, s, asker(t, false))
+	shake := strings.Replace(handshake, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
+	begin := func() (session string, question *bufio.Scanner) {
+		session = request(t, http.MethodPost, s.URL("acme"), shake).Header.Get("Mcp-Session-Id")
+		resp := request(t, http.MethodPost, s.URL("acme"), callBody("form", "{}"), "Mcp-Session-Id", session)
+		lines := bufio.NewScanner(resp.Body)
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "elicitation/create") {
+				break
+			}
+		}
+		if !strings.Contains(lines.Text(), `"id":1,`) {
+			t.Fatalf("the question is %q", lines.Text())
+		}
+		return session, lines
+	}
+	one, lines := begin()
+	two, others := begin()
+	reply := func(session, name string) {
+		t.Helper()
+		body := `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"name":"` + name + `"}}}`
+		if resp := request(t, http.MethodPost, s.URL("acme"), body, "Mcp-Session-Id", session); resp.StatusCode != http.StatusAccepted {
+			t.Errorf("an answer: %d", resp.StatusCode)
+		}
+	}
+	reply("", "nobody")
+	reply(two, "two")
+	reply(one, "one")
+	for name, lines := range map[string]*bufio.Scanner{"one": lines, "two": others} {
+		result := ""
+		for lines.Scan() {
+			result += lines.Text()
+		}
+		if !strings.Contains(result, `{\"name\":\"`+name+`\"}`) {
+			t.Errorf("the call of %s ends with %s", name, result)
+		}
+	}
+}
+
+// TestLevelReachesServer: logging/setLevel of a client counts at its server, in its own
+// session.
+func TestLevelReachesServer(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "logs", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "log", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for _, level := range []mcp.LoggingLevel{"debug", "warning"} {
+			if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: level, Data: "said"}); err != nil {
+				return nil, err
+			}
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
+	})
+	up := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	t.Cleanup(up.Close)
+	s := start(t, gatewaytest.Options{})
+	c, err := gatewaytest.MCPConnector("up", up.URL, `{"name":"log","inputSchema":{"type":"object"}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(gatewaytest.Toolset("acme", 1, c, nil)); err != nil {
+		t.Fatal(err)
+	}
+	heard := func(session string) string {
+		resp := request(t, http.MethodPost, s.URL("acme"), callBody("log", "{}"), "Mcp-Session-Id", session)
+		var levels []string
+		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+			for _, level := range []string{"debug", "warning"} {
+				if strings.Contains(lines.Text(), `"said"`) && strings.Contains(lines.Text(), level) {
+					levels = append(levels, level)
+				}
+			}
+		}
+		return strings.Join(levels, " ")
+	}
+	set := func(session, level string) {
+		resp := request(t, http.MethodPost, s.URL("acme"), `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"`+level+`"}}`, "Mcp-Session-Id", session)
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("setLevel: %d", resp.StatusCode)
+		}
+	}
+	one, two := openSession(t, s.URL("acme"), ""), openSession(t, s.URL("acme"), "")
+	set(one, "debug")
+	if got := heard(one); got != "debug warning" {
+		t.Errorf("at debug it hears %q", got)
+	}
+	if got := heard(two); got != "" {
+		t.Errorf("the other client hears %q", got)
+	}
+	set(one, "error")
+	if got := heard(one); got != "" {
+		t.Errorf("at error it hears %q", got)
+	}
+}
+
+// TestFloodIsCut: a server that talks without end is an error, and its call ends.
+func TestFloodIsCut(t *testing.T) {
+	gone := make(chan struct{})
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		switch m.Method {
+		case "server/discover":
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"public"}}`, m.ID)
+		case "tools/call":
+			defer close(gone)
+			w.Header().Set("Content-Type", "text/event-stream")
+			for {
+				if _, err := fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%q}}\n\n", strings.Repeat("x", 4000)); err != nil {
+					return
+				}
+			}
+		}
+	}))
+	t.Cleanup(up.Close)
+	s := start(t, gatewaytest.Options{})
+	c, err := gatewaytest.MCPConnector("up", up.URL, `{"name":"flood","inputSchema":{"type":"object"}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(gatewaytest.Toolset("acme", 1, c, nil)); err != nil {
+		t.Fatal(err)
+	}
+	_, got := post(t, s.URL("acme"), callBody("flood", "{}"))
+	if !strings.Contains(got, "sent more than 50000 notifications, or 16 MiB of them") || !strings.Contains(got, `"isError":true`) {
+		t.Errorf("the call ends with %.300s", got)
+	}
+	select {
+	case <-gone:
+	case <-time.After(10 * time.Second):
+		t.Error("the server goes on")
+	}
+}
