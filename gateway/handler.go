@@ -249,8 +249,8 @@ func (x *request) Toolset() mcp.Toolset { return x }
 // Card implements [mcp.Toolset].
 func (x *request) Card() *mcp.Card { return x.ts.Card }
 
-// AppendTools implements [mcp.Toolset].
-func (x *request) AppendTools(dst, cursor []byte) (out []byte, next string, ok bool, err error) {
+// Tools implements [mcp.Toolset].
+func (x *request) Tools(cursor []byte) (page []byte, next string, ok bool, err error) {
 	var list *snapshot.List
 	if x.pass.SeesAll() {
 		list, err = x.ts.List()
@@ -258,10 +258,10 @@ func (x *request) AppendTools(dst, cursor []byte) (out []byte, next string, ok b
 		list, err = x.ts.ListOf(x.pass.Selection(), x.pass.Sees)
 	}
 	if err != nil {
-		return dst, "", false, err
+		return nil, "", false, err
 	}
-	page, next, ok := list.Page(cursor)
-	return append(dst, page...), next, ok, nil
+	page, next, ok = list.Page(cursor)
+	return page, next, ok, nil
 }
 
 // Tool implements [mcp.Toolset]. What a token does not open does not exist for it.

@@ -29,6 +29,8 @@ func TestServeAllocates(t *testing.T) {
 	f("modern call", modernCall, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "echo")
 	f("legacy call", legacyCall, "MCP-Protocol-Version", "2025-11-25")
 	f("legacy list", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, "MCP-Protocol-Version", "2025-11-25")
+	ts.list = longList(1 << 20)
+	f("long list", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, "MCP-Protocol-Version", "2025-11-25")
 	f("initialize", `{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)
 }
 

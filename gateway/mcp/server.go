@@ -34,10 +34,10 @@ type Request interface {
 type Toolset interface {
 	// Card is the toolset's rendered description.
 	Card() *Card
-	// AppendTools appends the JSON array of one page of the tools. cursor is nil for
-	// the first page, else what a page before gave as next; next is "" behind the
-	// last page. ok is false for a cursor that none of the pages gave.
-	AppendTools(dst, cursor []byte) (out []byte, next string, ok bool, err error)
+	// Tools returns the JSON array of one page of the tools, which nobody may change.
+	// cursor is nil for the first page, else what a page before gave as next; next is ""
+	// behind the last page. ok is false for a cursor that none of the pages gave.
+	Tools(cursor []byte) (page []byte, next string, ok bool, err error)
 	// Tool finds a tool by its name; nil if there is none. It is valid until the next
 	// Tool. params are the tool's arguments that must be repeated as headers.
 	Tool(name []byte) (tool Tool, params []HeaderParam, err error)
@@ -190,7 +190,8 @@ type exchange struct {
 	msg      message
 	call     CallParams
 	header   []byte // V_h, the protocol version of the header
-	out      []byte // the response body
+	out      []byte // the response body, without inserts
+	inserts  []insert
 	status   int
 	served   Served
 	scratch  []byte // unescaped method
@@ -208,6 +209,10 @@ func (x *exchange) reset() {
 	x.msg, x.call, x.fault, x.served, x.status = message{}, CallParams{}, fault{}, Served{}, 0
 	x.batched, x.taken, x.hijacked = false, false, false
 	x.scratch, x.text = x.scratch[:0], x.text[:0]
+	clear(x.inserts)
+	if x.inserts = x.inserts[:0]; cap(x.inserts) > keepInserts {
+		x.inserts = nil
+	}
 }
 
 // release ends the exchange: nothing of the request is used any more.
@@ -255,6 +260,9 @@ func (s *Server) Serve(rc *fasthttp.RequestCtx, r Request) {
 		rc.Response.Header.Set(fasthttp.HeaderCacheControl, "no-cache, no-transform")
 	}
 	rc.Response.SwapBody(x.out)
+	if len(x.inserts) > 0 {
+		rc.Response.SetBodyStream(x.sharedBody())
+	}
 }
 
 func (x *exchange) serve(body []byte) {

@@ -25,7 +25,15 @@ func (x *exchange) listTools(modern bool) {
 	if len(cursor) == 0 {
 		cursor = nil
 	}
-	mark := len(x.out)
+	page, next, ok, err := x.ts.Tools(cursor)
+	switch {
+	case err != nil:
+		x.failInternal("tools/list", err)
+		return
+	case !ok:
+		x.failCursor(modern)
+		return
+	}
 	x.out = appendHead(x.out, x.msg.id)
 	if modern {
 		x.out = append(x.out, `,"result":{"resultType":"complete",`...)
@@ -36,22 +44,12 @@ func (x *exchange) listTools(modern bool) {
 	} else {
 		x.out = append(x.out, `,"result":{"tools":`...)
 	}
-	out, next, ok, err := x.ts.AppendTools(x.out, cursor)
-	switch {
-	case err != nil:
-		x.out = x.out[:mark]
-		x.failInternal("tools/list", err)
-		return
-	case !ok:
-		x.out = x.out[:mark]
-		x.failCursor(modern)
-		return
-	}
+	x.insertShared(page)
 	if next != "" {
-		out = append(out, `,"nextCursor":`...)
-		out = jsonscan.AppendStringOf(out, next)
+		x.out = append(x.out, `,"nextCursor":`...)
+		x.out = jsonscan.AppendStringOf(x.out, next)
 	}
-	x.out = append(out, '}', '}')
+	x.out = append(x.out, '}', '}')
 }
 
 func (x *exchange) failCursor(modern bool) {

@@ -29,6 +29,7 @@ type stub struct {
 	name   string
 	params []HeaderParam
 
+	list      []byte
 	next      string
 	sub       *Subscription
 	cancelled chan struct{}
@@ -45,7 +46,10 @@ func newStub(t testing.TB) *stub {
 	if err != nil {
 		t.Fatal(err)
 	}
+	list := AppendTool([]byte{'['}, &ToolInfo{Name: "echo", Title: "Echo", Description: "Says it again.", ReadOnly: true, Idempotent: true, OpenWorld: true})
+	list = AppendTool(append(list, ','), &ToolInfo{Name: "region", InputSchema: regionSchema, Destructive: true})
 	return &stub{
+		list:   append(list, ']'),
 		card:   NewCard(Info{Name: "acme", Title: "Acme \"API\"", Version: "1", Instructions: "Use it well."}),
 		params: params,
 	}
@@ -55,18 +59,14 @@ func (s *stub) Card() *Card { return s.card }
 
 func (s *stub) Body(rc *fasthttp.RequestCtx) ([]byte, bool) { return rc.Request.Body(), true }
 
-func (s *stub) AppendTools(dst, cursor []byte) ([]byte, string, bool, error) {
+func (s *stub) Tools(cursor []byte) ([]byte, string, bool, error) {
 	if string(cursor) == "two" {
-		return append(dst, "[]"...), "", true, nil
+		return []byte("[]"), "", true, nil
 	}
 	if cursor != nil {
-		return dst, "", false, nil
+		return nil, "", false, nil
 	}
-	dst = append(dst, '[')
-	dst = AppendTool(dst, &ToolInfo{Name: "echo", Title: "Echo", Description: "Says it again.", ReadOnly: true, Idempotent: true, OpenWorld: true})
-	dst = append(dst, ',')
-	dst = AppendTool(dst, &ToolInfo{Name: "region", InputSchema: regionSchema, Destructive: true})
-	return append(dst, ']'), s.next, true, nil
+	return s.list, s.next, true, nil
 }
 
 func (s *stub) Logs() bool { return false }
