@@ -68,6 +68,7 @@ type world struct {
 	stop      func()
 	retention admin.Retention
 	publicURL string // of the admin listener
+	private   bool   // private addresses may be called
 	// closed is a node that others than this machine reach.
 	closed bool
 	// noPreviews makes a control plane without a gateway.
@@ -385,7 +386,7 @@ func (w *world) open() {
 	w.faults = &faults{Backend: back}
 	key, err := sign.OpenKey(filepath.Join(w.dir, "release.key"))
 	must(err)
-	w.dialer, err = safedial.New(safedial.Options{})
+	w.dialer, err = safedial.New(safedial.Options{AllowPrivate: w.private})
 	must(err)
 	logger := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.pub, err = publish.New(ctx, publish.Options{Store: oci.NewStore(w.faults), Records: w.st, ReleaseKey: key, Logger: logger})

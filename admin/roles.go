@@ -23,7 +23,8 @@ var rolesOf = map[string]string{
 	"publish-plugin": store.RolePublisher, "yank-plugin-version": store.RolePublisher, "test-plugin-version": store.RolePublisher,
 	"add-publisher-key": store.RoleAdmin, "revoke-publisher-key": store.RoleAdmin,
 	"confirm-origins": store.RoleAdmin,
-	"list-releases":   store.RoleAdmin, "resume-releases": store.RoleAdmin,
+	"create-channel":  store.RoleAdmin, "patch-channel": store.RoleAdmin, "delete-channel": store.RoleAdmin, "rotate-channel-secret": store.RoleAdmin,
+	"list-releases": store.RoleAdmin, "resume-releases": store.RoleAdmin,
 	"collect-garbage": store.RoleAdmin, "rotate-keys": store.RoleAdmin, "list-keys": store.RoleAdmin,
 }
 

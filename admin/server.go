@@ -20,7 +20,9 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/alert"
 	"github.com/sluicegate/sluice/admin/audithead"
+	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
@@ -136,6 +138,9 @@ type Options struct {
 	// Event is told of every transition of a revision's lifecycle, after it is
 	// durable. It must not block. Default: nobody is told.
 	Event func(publish.Event)
+	// NotifyBackoff is how long after each failed attempt to deliver a notice the next one
+	// comes. Default: [notify.DefaultBackoff].
+	NotifyBackoff []time.Duration
 	// Retention is what is kept beside what is live. Default: see [Retention].
 	Retention Retention
 	// Version of the program.
@@ -195,6 +200,8 @@ type Server struct {
 	denied    sampler
 	plugins   *plugin.Room
 	access    *access.Room
+	alerts    *alert.Room
+	notify    *notify.Room
 }
 
 // New makes a server, ends what a process that died left running, and restores
@@ -225,6 +232,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.access = &access.Room{
 		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, GatewayURL: o.GatewayURL, Closed: o.Closed, PerUser: s.perUser, Ending: s.ending,
+	}
+	if err := s.openAlerts(); err != nil {
+		return nil, err
 	}
 	s.plugins = &plugin.Room{
 		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: boundBy,
@@ -291,6 +301,10 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "where older credentials may be sent is not known yet: it is found out when they are used", slog.Any("error", err))
 	}
 	s.startLook()
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	telling.Go(func() { s.alerts.Run(ctx) })
+	telling.Go(func() { s.notify.Run(ctx) })
 	for {
 		select {
 		case <-usage.C:
@@ -403,6 +417,8 @@ func (s *Server) routes() {
 	s.registerMembers()
 	s.registerUsage()
 	s.registerCalls()
+	s.registerAlerts()
+	s.registerChannels()
 	s.registerExport()
 	finishDocument(s.api.OpenAPI())
 	checkRoles(s.api.OpenAPI())

@@ -128,6 +128,7 @@ func (s *Server) applyUsage(ctx context.Context, node, only string, r *registry.
 	applied, err := s.o.Store.ApplyUsage(ctx, node, r)
 	if applied && len(r.Calls) > 0 {
 		s.callBell.ring()
+		s.alerts.Wake()
 	}
 	return registry.UsageReceipt{Applied: applied}, err
 }

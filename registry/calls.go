@@ -45,8 +45,9 @@ type UsageCall struct {
 	Workspace  string    `json:"workspace"`
 	Toolset    string    `json:"toolset"` // its identifier
 	Tool       string    `json:"tool"`
-	At         time.Time `json:"at"`       // when it began
-	Revision   uint64    `json:"revision"` // of the toolset
+	Connector  string    `json:"connector,omitempty"` // that served it; absent: a workflow, or a node of a version before this field
+	At         time.Time `json:"at"`                  // when it began
+	Revision   uint64    `json:"revision"`            // of the toolset
 	Outcome    string    `json:"outcome"`
 	Cause      string    `json:"cause,omitempty"` // of a call that failed
 	Credential string    `json:"credential"`
@@ -100,7 +101,7 @@ func (r *UsageReport) validCalls() error {
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		switch {
-		case !usageTool(c.Workspace, c.Toolset, c.Tool), !usageWord(c.Outcome, 40), !usageWord(c.Credential, 40), c.Cause != "" && !usageWord(c.Cause, 64),
+		case !usageTool(c.Workspace, c.Toolset, c.Tool), c.Connector != "" && !ValidSlug(c.Connector), !usageWord(c.Outcome, 40), !usageWord(c.Credential, 40), c.Cause != "" && !usageWord(c.Cause, 64),
 			!usageWord(c.CallerKind, 20), len(c.Caller) > MaxUsageCaller, !plainText(c.Caller), len(c.Request) > MaxUsageRequest, !plainText(c.Request),
 			c.Trace != "" && (len(c.Trace) != 32 || !usageWord(c.Trace, 32)), c.Status < 0, c.Status > 999, c.At.Year() < 1970, c.At.Year() > 9999,
 			len(c.Arguments) > MaxCaptureBytes, len(c.Answer) > MaxCaptureBytes, !plainText(c.Arguments), !plainText(c.Answer),

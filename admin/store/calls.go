@@ -36,6 +36,7 @@ type Call struct {
 	At           Time   `bun:"at"`
 	ToolsetID    string `bun:"toolset_id"`
 	Tool         string `bun:"tool"`
+	Connector    string `bun:"connector"` // that served it; empty: a workflow, or not known
 	Revision     uint64 `bun:"revision"`
 	Outcome      string `bun:"outcome"`
 	Cause        string `bun:"cause"`
@@ -85,7 +86,7 @@ func (s *Store) addCalls(ctx context.Context, tx bun.Tx, node string, r *registr
 	for i := range r.Calls {
 		x := &r.Calls[i]
 		byWorkspace[x.Workspace] = append(byWorkspace[x.Workspace], Call{
-			InWorkspace: InWorkspace{x.Workspace}, Node: node, At: Time{x.At}, ToolsetID: x.Toolset, Tool: x.Tool, Revision: x.Revision,
+			InWorkspace: InWorkspace{x.Workspace}, Node: node, At: Time{x.At}, ToolsetID: x.Toolset, Tool: x.Tool, Connector: x.Connector, Revision: x.Revision,
 			Outcome: x.Outcome, Cause: x.Cause, Credential: x.Credential, Status: x.Status, Cached: x.Cached, CallerKind: x.CallerKind, Caller: x.Caller,
 			Request: x.Request, Trace: x.Trace, Duration: x.Duration, Prepare: x.Prepare, Upstream: x.Upstream, Shape: x.Shape, Encode: x.Encode,
 			BytesBefore: x.BytesBefore, BytesAfter: x.BytesAfter, TokensBefore: x.TokensBefore, TokensAfter: x.TokensAfter,
@@ -222,6 +223,24 @@ func (c *scope) CallsAfter(ctx context.Context, f *CallFilter, seq uint64, limit
 	return rows, last, nil
 }
 
+// CallsRefused lists the calls after the one with number seq whose credential the upstream
+// refused, in the order in which they arrived, without their texts, at most limit; and the
+// number to go on after.
+func (c *scope) CallsRefused(ctx context.Context, seq uint64, limit int) (rows []Call, last uint64, err error) {
+	if last, err = c.LastCall(ctx); err != nil || last <= seq {
+		return nil, min(seq, last), err
+	}
+	err = c.from(&rows).Column("seq", "node", "at", "toolset_id", "tool", "connector", "revision", "outcome", "cause", "credential", "status", "caller_kind", "caller").
+		Where("seq > ?", seq).Where("seq <= ?", last).Where("credential = 'refused'").Order("seq").Limit(int64(limit)).Scan(ctx)
+	if err != nil {
+		return nil, seq, fmt.Errorf("reading the call log: %w", err)
+	}
+	if len(rows) == limit {
+		last = rows[limit-1].Seq
+	}
+	return rows, last, nil
+}
+
 // LastCall is the number of the call that arrived last; 0: none ever did.
 func (c *scope) LastCall(ctx context.Context) (uint64, error) {
 	var n callCounter
@@ -261,4 +280,39 @@ func (c *scope) CallsOmitted(ctx context.Context, from, to time.Time, toolset st
 		return 0, fmt.Errorf("reading the call log: %w", err)
 	}
 	return n, nil
+}
+
+// RefusedCalls sums up the calls of a connector of a toolset that were refused with a
+// status since a time: how many, of how many callers, and by which tools, at most 20.
+func (c *scope) RefusedCalls(ctx context.Context, toolset, connector string, status int, since time.Time) (calls, callers uint64, tools []string, err error) {
+	refused := func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("toolset_id = ?", toolset).Where("connector = ?", connector).Where("credential = 'refused'").Where("status = ?", status).Where("at >= ?", Time{since})
+	}
+	var sums struct {
+		Calls   uint64 `bun:"calls"`
+		Callers uint64 `bun:"callers"`
+	}
+	err = refused(c.from((*Call)(nil)).ColumnExpr("COUNT(*) AS calls, COUNT(DISTINCT caller_kind || ' ' || caller) AS callers")).Scan(ctx, &sums)
+	if err == nil {
+		err = refused(c.from((*Call)(nil)).Distinct().Column("tool")).Order("tool").Limit(20).Scan(ctx, &tools)
+	}
+	if err != nil {
+		return 0, 0, nil, fmt.Errorf("reading the call log: %w", err)
+	}
+	return sums.Calls, sums.Callers, tools, nil
+}
+
+// LastAccepted returns the newest call of a connector of a toolset since a time whose
+// credential the upstream took; nil when there is none.
+func (c *scope) LastAccepted(ctx context.Context, toolset, connector string, since time.Time) (*Call, error) {
+	row := new(Call)
+	err := c.from(row).Column("seq", "at").Where("at > ?", Time{since}).Where("toolset_id = ?", toolset).Where("connector = ?", connector).
+		Where("credential = 'accepted'").Where("cached = ?", false).Where("outcome = 'ok'").OrderExpr("at DESC, seq DESC").Limit(1).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // nil: there is none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the call log: %w", err)
+	}
+	return row, nil
 }

@@ -205,7 +205,7 @@ func (s *Store) Recover(ctx context.Context, jobError string) (jobs int64, err e
 	return jobs, nil
 }
 
-// Sweep removes idempotency keys, finished jobs, logins and usage that are past their
+// Sweep removes idempotency keys, finished jobs, logins, events and usage that are past their
 // time, in every workspace.
 func (s *Store) Sweep(ctx context.Context) error {
 	if _, err := s.write.NewDelete().Model((*IdempotencyKey)(nil)).Where("created_at < ?", Time{s.now().Add(-IdempotencyTTL)}).Exec(ctx); err != nil {
@@ -221,6 +221,9 @@ func (s *Store) Sweep(ctx context.Context) error {
 		return err
 	}
 	if err := s.sweepLearned(ctx); err != nil {
+		return err
+	}
+	if err := s.sweepEvents(ctx); err != nil {
 		return err
 	}
 	return s.sweepUsage(ctx)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/cmd/internal/alertcmd"
 	"github.com/sluicegate/sluice/cmd/internal/callcmd"
 	"github.com/sluicegate/sluice/cmd/internal/clientcmd"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -101,7 +102,7 @@ over the Model Context Protocol at one toolset URL.
 	add("manage", a.addCommand(), toolsetcmd.Command(&a.Session, a.toolsetTest(), a.toolsetUpstream(), a.toolsetConnector()))
 	add("use", clientcmd.Command(&a.Session), a.mcpCommand())
 	add("use", callcmd.Commands(&a.Session)...)
-	add("operate", fleetcmd.Usage(&a.Session), fleetcmd.Logs(&a.Session), fleetcmd.Edge(&a.Session), fleetcmd.Release(&a.Session), workspacecmd.Member(&a.Session), workspacecmd.Token(&a.Session), workspacecmd.Grant(&a.Session), workspacecmd.Key(&a.Session), workspacecmd.Audit(&a.Session), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand())
+	add("operate", alertcmd.Alert(&a.Session), alertcmd.Notify(&a.Session), fleetcmd.Usage(&a.Session), fleetcmd.Logs(&a.Session), fleetcmd.Edge(&a.Session), fleetcmd.Release(&a.Session), workspacecmd.Member(&a.Session), workspacecmd.Token(&a.Session), workspacecmd.Grant(&a.Session), workspacecmd.Key(&a.Session), workspacecmd.Audit(&a.Session), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand())
 	add("build", a.connectorCommand(), a.openapiCommand(), plugincmd.Command(&a.Session))
 	add("build", previewcmd.Commands(&a.Session)...)
 	root.AddCommand(helpTopics()...)

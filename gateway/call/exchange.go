@@ -246,6 +246,9 @@ func (x *exchange) count(err error) {
 		if x.logged != nil {
 			c.Request, c.Trace = x.logged.ID, traceID(x.logged.Meta)
 		}
+		if b := x.tool.Binding; b != nil {
+			c.Connector = b.Name
+		}
 		if o.Kind != metering.OK {
 			c.Cause, c.Failure = x.cause(err), x.answer.text
 			if x.link != "" && x.failed != nil { // the link is for the caller only

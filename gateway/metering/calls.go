@@ -63,7 +63,7 @@ type logged struct {
 	status                                             int
 	duration, prepare, upstream, shape, encode         time.Duration
 	bytesBefore, bytesAfter, tokensBefore, tokensAfter int
-	cause, callerKind, caller                          string
+	cause, connector, callerKind, caller               string
 	request                                            [registry.MaxUsageRequest]byte
 	requestLen                                         int
 	trace                                              [32]byte
@@ -127,7 +127,7 @@ func (t *Tool) log(c *Call, tokensBefore, tokensAfter int) {
 	}
 	s.duration, s.prepare, s.upstream, s.shape, s.encode = c.Duration, c.Prepare, c.Upstream, c.Plugins, c.Encode
 	s.bytesBefore, s.bytesAfter, s.tokensBefore, s.tokensAfter = len(c.Before), len(c.After), tokensBefore, tokensAfter
-	s.cause, s.callerKind, s.caller = c.Cause, c.CallerKind, c.Caller
+	s.cause, s.connector, s.callerKind, s.caller = c.Cause, c.Connector, c.CallerKind, c.Caller
 	if s.requestLen = 0; len(c.Request) <= len(s.request) {
 		s.requestLen = copy(s.request[:], c.Request)
 	}
@@ -181,7 +181,7 @@ func (s *logged) call() registry.UsageCall {
 	id := &s.tool.id
 	micros := func(d time.Duration) uint64 { return uint64(max(d, 0) / time.Microsecond) }
 	c := registry.UsageCall{
-		Workspace: id.Workspace, Toolset: id.Toolset, Tool: id.Tool, At: s.at.UTC().Truncate(time.Millisecond), Revision: s.revision,
+		Workspace: id.Workspace, Toolset: id.Toolset, Tool: id.Tool, Connector: s.connector, At: s.at.UTC().Truncate(time.Millisecond), Revision: s.revision,
 		Outcome: s.outcome.String(), Cause: s.cause, Credential: s.credential.String(), Status: s.status, Cached: s.cached,
 		CallerKind: s.callerKind, Caller: plain(s.caller, registry.MaxUsageCaller), Request: plain(string(s.request[:s.requestLen]), registry.MaxUsageRequest),
 		Duration: micros(s.duration), Prepare: micros(s.prepare), Upstream: micros(s.upstream), Shape: micros(s.shape), Encode: micros(s.encode),

@@ -29,7 +29,8 @@ type Meter struct {
 	// inFlight is guarded by mu; exchanges that run, by connector.
 	inFlight map[string]*flight
 
-	samples atomic.Int64 // of failed calls, taken or not, since the last drain
+	samples atomic.Int64  // of failed calls, taken or not, since the last drain
+	urgent  chan struct{} // capacity 1: usage is to be reported at once
 	calls   callLog
 
 	overhead *metrics.PrometheusHistogram
@@ -41,7 +42,7 @@ func New() *Meter {
 	metrics.ExposeMetadata(true) // HELP and TYPE lines; the library has no setting per set
 	set := metrics.NewSet()
 	return &Meter{
-		set: set, tools: map[ToolID]*Tool{}, inFlight: map[string]*flight{},
+		set: set, tools: map[ToolID]*Tool{}, inFlight: map[string]*flight{}, urgent: make(chan struct{}, 1),
 		overhead: set.NewPrometheusHistogramExt("sluice_gateway_overhead_seconds", buckets),
 	}
 }

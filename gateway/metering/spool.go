@@ -43,6 +43,9 @@ const (
 	// postTimeout of one report.
 	postTimeout = 30 * time.Second
 	minPause    = time.Second
+	// urgentPause is the least time between two reports: a credential that is refused and
+	// taken in turn costs a node no more than one a second.
+	urgentPause = time.Second
 	settleEvery = 100 * time.Millisecond
 	maxPause    = time.Minute
 
@@ -192,13 +195,31 @@ func (s *Spool) Run(ctx context.Context) error {
 	defer wg.Wait()
 	for {
 		now := s.o.Now()
-		if err := retry.Sleep(ctx, now.Truncate(FlushEvery).Add(FlushEvery).Sub(now)); err != nil {
+		if err := s.await(ctx, now.Truncate(FlushEvery).Add(FlushEvery).Sub(now)); err != nil {
 			return err
 		}
 		if err := s.Flush(); err != nil {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "usage is not on disk, a kill now would lose it", slog.Any("error", err))
 		}
 	}
+}
+
+// await waits for d, less when something is to be reported at once, but never less than
+// [urgentPause].
+func (s *Spool) await(ctx context.Context, d time.Duration) error {
+	first := min(d, urgentPause)
+	if err := retry.Sleep(ctx, first); err != nil {
+		return err
+	}
+	rest := time.NewTimer(d - first)
+	defer rest.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.o.Meter.urgent:
+	case <-rest.C:
+	}
+	return nil
 }
 
 // Flush writes what was counted since the last one to disk. On an error it stays in

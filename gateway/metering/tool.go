@@ -55,6 +55,7 @@ type Tool struct {
 	failures failures                                               // for usage reports
 	found    found                                                  // for usage reports
 	omitted  atomic.Uint64                                          // calls that found no room in the call log
+	refused  atomic.Bool                                            // the upstream did not take the credentials of the last call
 }
 
 // volume counts the bytes and tokens of answers.
@@ -104,6 +105,9 @@ type Call struct {
 	// what the agent was told.
 	Cause   string
 	Failure []byte
+	// Connector is whose upstream the call asks, by its name in the toolset; empty: a
+	// workflow, which asks several.
+	Connector string
 
 	// For the call log. Default: the call began Duration ago, of an anonymous caller.
 	Started    time.Time
@@ -151,6 +155,21 @@ func (t *Tool) Call(x *Call) {
 	}
 	t.usage(x, before, after)
 	t.log(x, before, after)
+	t.notice(x)
+}
+
+// notice asks for usage to be reported at once when the upstream stops taking the
+// credentials of the tool, and when it takes them again: somebody waits for both. A 403
+// may be about one resource, so it says neither.
+func (t *Tool) notice(x *Call) {
+	refused := x.Credential == Refused && x.Status == 401
+	if !refused && (x.Credential != Accepted || x.Cached || x.Outcome != OK) || t.refused.Load() == refused || t.refused.Swap(refused) == refused {
+		return
+	}
+	select {
+	case t.m.urgent <- struct{}{}:
+	default: // it is asked for already
+	}
 }
 
 // heal counts healed arguments. The series appears with the first: most tools have

@@ -59,13 +59,16 @@ var within = map[string][]string{
 	"admin/request":                      {"admin/store"},
 	"admin/store/storetest":              {"admin/store"},
 	"gateway":                            {"gateway/access", "gateway/call", "gateway/mcp", "gateway/metering", "gateway/session", "gateway/snapshot", "gateway/upstream"},
-	"admin":                              {"admin/access", "admin/audithead", "admin/backup", "admin/plugin", "admin/publish", "admin/request", "admin/store", "admin/suggest", "admin/toolset"},
+	"admin":                              {"admin/access", "admin/alert", "admin/audithead", "admin/backup", "admin/notify", "admin/plugin", "admin/publish", "admin/request", "admin/store", "admin/suggest", "admin/toolset"},
 	"admin/toolset":                      {"admin/plugin", "admin/publish", "admin/request", "admin/store"},
+	"admin/alert":                        {"admin/notify", "admin/request", "admin/store"},
+	"admin/notify":                       {"admin/request", "admin/store"},
 	"admin/access":                       {"admin/publish", "admin/request", "admin/store"},
 	"admin/plugin":                       {"admin/publish", "admin/request", "admin/store"},
 	"internal/atomicfile/atomicfiletest": {"internal/atomicfile"},
 	"gateway/metering":                   {"gateway/mcp"},
 	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/mcpclient", "gateway/metering", "gateway/snapshot", "gateway/upstream"},
+	"cmd/internal/alertcmd":              {"cmd/internal/client", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/terminal"},
 	"cmd/internal/callcmd":               {"cmd/internal/client", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/specification", "cmd/internal/streamable", "cmd/internal/terminal"},
 	"cmd/internal/client":                {"cmd/internal/datadir", "cmd/internal/exit"},
 	"cmd/internal/clientcmd":             {"cmd/internal/command", "cmd/internal/config", "cmd/internal/exit", "cmd/internal/terminal"},
@@ -80,7 +83,7 @@ var within = map[string][]string{
 	"cmd/internal/toolsetcmd":            {"cmd/internal/client", "cmd/internal/command", "cmd/internal/describe", "cmd/internal/exit", "cmd/internal/terminal", "cmd/internal/upstreamauth"},
 	"cmd/internal/upstreamauth":          {"cmd/internal/client", "cmd/internal/command", "cmd/internal/describe", "cmd/internal/exit", "cmd/internal/terminal"},
 	"cmd/internal/workspacecmd":          {"cmd/internal/client", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/terminal"},
-	"cmd/sluice":                         {"cmd/internal/artifacts", "cmd/internal/callcmd", "cmd/internal/client", "cmd/internal/clientcmd", "cmd/internal/command", "cmd/internal/config", "cmd/internal/datadir", "cmd/internal/describe", "cmd/internal/exit", "cmd/internal/fleetcmd", "cmd/internal/node", "cmd/internal/plugincmd", "cmd/internal/previewcmd", "cmd/internal/specification", "cmd/internal/streamable", "cmd/internal/terminal", "cmd/internal/toolsetcmd", "cmd/internal/upstreamauth", "cmd/internal/workspacecmd", "cmd/sluice/demo"},
+	"cmd/sluice":                         {"cmd/internal/alertcmd", "cmd/internal/artifacts", "cmd/internal/callcmd", "cmd/internal/client", "cmd/internal/clientcmd", "cmd/internal/command", "cmd/internal/config", "cmd/internal/datadir", "cmd/internal/describe", "cmd/internal/exit", "cmd/internal/fleetcmd", "cmd/internal/node", "cmd/internal/plugincmd", "cmd/internal/previewcmd", "cmd/internal/specification", "cmd/internal/streamable", "cmd/internal/terminal", "cmd/internal/toolsetcmd", "cmd/internal/upstreamauth", "cmd/internal/workspacecmd", "cmd/sluice/demo"},
 	"cmd/sluice-bench":                   {"cmd/internal/tool"},
 	"cmd/sluice-mutants":                 {"cmd/internal/tool"},
 	"cmd/sluice-openapi-report":          {"cmd/internal/answers", "cmd/internal/tool"},
@@ -100,6 +103,9 @@ var confined = map[string][]string{
 	"oras.land/oras-go/v2":              {"registry/external/"},
 	"github.com/minio/minio-go":         {"registry/s3/"},
 	"github.com/itchyny/gojq":           {"plugins/jq/"},
+	"github.com/wneessen/go-mail":       {"admin/notify/"},
+
+	"github.com/standard-webhooks/standard-webhooks": {"admin/notify/"},
 }
 
 var banned = []string{"util", "utils", "common", "helpers", "shared", "misc", "base", "core", "types", "models"}

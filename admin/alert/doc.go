@@ -1,0 +1,13 @@
+// Package alert decides what is wrong and tells of it: it looks at what the control plane
+// has in its records (the call log and usage that nodes report, credentials, logins,
+// edges, sources), keeps one alert for each cause, and says what mends it.
+//
+// It asks no node and no upstream anything, and delivers nothing: package notify does.
+//
+// An alert is pending from when its cause is seen until it was seen for long enough,
+// then firing; a person may acknowledge or snooze it; it is resolved when its cause was
+// gone for long enough. Everything is in the records, so a restart forgets and repeats
+// nothing. One process evaluates: the one that holds the claim on the database.
+//
+// A [Room] may be used by many goroutines.
+package alert

@@ -1,0 +1,105 @@
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"html"
+	"net"
+	"strings"
+
+	"github.com/wneessen/go-mail"
+)
+
+// sendMail sends a message to the addresses of a channel.
+func (r *Room) sendMail(ctx context.Context, m *message) outcome {
+	s := m.set.Mail
+	if s == nil {
+		return outcome{fault: "the channel has no mail server"}
+	}
+	msg := mail.NewMsg()
+	if err := msg.From(s.From); err != nil {
+		return outcome{fault: "the sender's address is not valid"}
+	}
+	if err := msg.To(s.To...); err != nil {
+		return outcome{fault: "an address of the channel is not valid"}
+	}
+	_, domain, _ := strings.Cut(s.From, "@")
+	msg.SetMessageIDWithValue(m.id + "@" + strings.Trim(domain, "> ")) // the same in every attempt: clients drop repeats
+	msg.SetDateWithValue(m.now)
+	msg.Subject(cut(m.head(), 200))
+	text, page := mailText(m)
+	msg.SetBodyString(mail.TypeTextPlain, text)
+	msg.AddAlternativeString(mail.TypeTextHTML, page)
+	dial := r.dialer.DialContext
+	options := []mail.Option{mail.WithTimeout(sendTimeout)}
+	port := s.Port
+	switch s.Security {
+	case "tls":
+		dial, options = r.dialTLS(s.Host), append(options, mail.WithTLSPolicy(mail.NoTLS)) // it is TLS from the first byte
+		if port == 0 {
+			port = mail.DefaultPortSSL
+		}
+	case "none":
+		options = append(options, mail.WithTLSPolicy(mail.NoTLS))
+	default:
+		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
+	}
+	if port == 0 {
+		port = mail.DefaultPortTLS
+	}
+	options = append(options, mail.WithPort(port), mail.WithDialContextFunc(dial))
+	if s.Username != "" {
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.Username), mail.WithPassword(m.sec.Password.Reveal()))
+	}
+	c, err := mail.NewClient(s.Host, options...)
+	if err != nil {
+		return outcome{fault: "the mail server's settings are not valid"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	if err := c.DialAndSendWithContext(ctx, msg); err != nil {
+		if ctx.Err() != nil {
+			return outcome{fault: "the mail server did not answer in " + sendTimeout.String()}
+		}
+		return outcome{fault: "the mail server did not take the message: " + cut(strings.ReplaceAll(err.Error(), "\n", " "), faultBytes/2)}
+	}
+	return outcome{}
+}
+
+// dialTLS dials a mail server that speaks TLS from the first byte.
+func (r *Room) dialTLS(host string) mail.DialContextFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		raw, err := r.dialer.DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		c := tls.Client(raw, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12})
+		if err := c.HandshakeContext(ctx); err != nil {
+			return nil, errors.Join(err, raw.Close())
+		}
+		return c, nil
+	}
+}
+
+// mailText is a message as text and as HTML.
+func mailText(m *message) (text, page string) {
+	var t, h strings.Builder
+	t.WriteString(m.doc.Title + "\r\n\r\n")
+	h.WriteString(`<!doctype html><html><body style="font-family:sans-serif"><h2 style="font-size:1.1em">` + html.EscapeString(m.doc.Title) + `</h2><table>`)
+	for _, l := range m.doc.Lines {
+		t.WriteString(l.Name + ": " + l.Value + "\r\n")
+		h.WriteString(`<tr><td style="color:#555;padding-right:1em;vertical-align:top">` + html.EscapeString(l.Name) + `</td><td>` + html.EscapeString(l.Value) + `</td></tr>`)
+	}
+	h.WriteString(`</table>`)
+	if m.doc.Remedy != "" {
+		t.WriteString("\r\nRemedy: " + m.doc.Remedy + "\r\n")
+		h.WriteString(`<p>Remedy: ` + html.EscapeString(m.doc.Remedy) + `</p>`)
+	}
+	if m.doc.Command != "" {
+		t.WriteString("\r\n    " + m.doc.Command + "\r\n")
+		h.WriteString(`<pre>` + html.EscapeString(m.doc.Command) + `</pre>`)
+	}
+	h.WriteString(`</body></html>`)
+	return t.String(), h.String()
+}

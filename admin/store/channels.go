@@ -1,0 +1,216 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/uptrace/bun"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// Channel is a way to tell people or programs of events. Sealed is opened by the keyring
+// for [Channel.Record].
+type Channel struct {
+	bun.BaseModel `bun:"table:channels"`
+	InWorkspace
+	ID            string `bun:"id,pk"` // chan_…
+	Version       uint64 `bun:"version"`
+	Name          string `bun:"name"` // unique in the workspace
+	Kind          string `bun:"kind"`
+	Settings      string `bun:"settings"` // JSON: what is no secret; its form is package notify's
+	SecretVersion uint64 `bun:"secret_version"`
+	Sealed        []byte `bun:"sealed"`   // its secrets as JSON, sealed
+	Disabled      string `bun:"disabled"` // why nothing is sent to it; empty: it is in use
+	CreatedAt     Time   `bun:"created_at"`
+	UpdatedAt     Time   `bun:"updated_at"`
+}
+
+// Record is what Sealed is sealed for.
+func (c *Channel) Record() secrets.Record {
+	return secrets.Record{Key: "workspaces/" + c.WorkspaceID + "/channels/" + c.ID, Version: c.SecretVersion}
+}
+
+func (c *Channel) sealed() *[]byte { return &c.Sealed }
+
+// Channels lists channels by their id.
+func (c *scope) Channels(ctx context.Context, p Page) ([]Channel, string, error) {
+	var rows []Channel
+	q := c.from(&rows).Order("id").Limit(p.limit() + 1)
+	if p.After != "" {
+		q = q.Where("id > ?", p.After)
+	}
+	if err := q.Scan(ctx); err != nil {
+		return nil, "", fmt.Errorf("listing channels: %w", err)
+	}
+	rows, next := cut(rows, p, func(r *Channel) string { return r.ID })
+	return rows, next, nil
+}
+
+// Channel reads a channel by id or name. It fails with [problem.NotFound].
+func (c *scope) Channel(ctx context.Context, id string) (*Channel, error) {
+	row := new(Channel)
+	return row, found(c.from(row).Where("id = ? OR name = ?", id, id).OrderExpr("CASE WHEN id = ? THEN 0 ELSE 1 END", id).Limit(1).Scan(ctx), "channel", id)
+}
+
+// AddChannel writes a new channel, whose id is set. It fails with [problem.Conflict] when
+// another has its name.
+func (t *Tx) AddChannel(ctx context.Context, row *Channel) error {
+	row.Version, row.CreatedAt, row.UpdatedAt = 1, Time{t.Now()}, Time{t.Now()}
+	if row.Sealed == nil {
+		row.Sealed = []byte{}
+	}
+	if _, err := t.insert(row).Exec(ctx); isUnique(err) {
+		return channelNamed(row.Name)
+	} else if err != nil {
+		return fmt.Errorf("writing channel %s: %w", row.Name, err)
+	}
+	return nil
+}
+
+func channelNamed(name string) error {
+	return problem.New(problem.Conflict, "there is a channel %.80q already", name).Fix("choose another name, or change that one")
+}
+
+// SaveChannel writes a channel that was read before. It fails with [ErrStale] when it was
+// changed meanwhile, and with [problem.Conflict] when another has its name.
+func (t *Tx) SaveChannel(ctx context.Context, row *Channel) error {
+	was := row.Version
+	row.Version, row.UpdatedAt = was+1, Time{t.Now()}
+	n, err := affected(t.updateOf(row).ExcludeColumn("workspace_id", "id", "created_at").Where("id = ?", row.ID).Where("version = ?", was).Exec(ctx))
+	switch {
+	case isUnique(err):
+		return channelNamed(row.Name)
+	case err == nil && n == 0:
+		err = ErrStale
+	}
+	if err != nil {
+		return fmt.Errorf("writing channel %s: %w", row.ID, err)
+	}
+	return nil
+}
+
+// DeleteChannel removes a channel with its deliveries. It fails with [problem.NotFound].
+func (t *Tx) DeleteChannel(ctx context.Context, id string) error {
+	n, err := affected(t.deleteOf((*Channel)(nil)).Where("id = ?", id).Exec(ctx))
+	if err == nil && n == 0 {
+		err = problem.New(problem.NotFound, "there is no channel %.80q in this workspace", id)
+	}
+	if err != nil {
+		return fmt.Errorf("deleting channel %s: %w", id, err)
+	}
+	return nil
+}
+
+// States of a delivery.
+const (
+	DeliveryPending   = "pending"   // it waits for its first attempt, or for the next
+	DeliveryDelivered = "delivered" // the channel took it
+	DeliveryDead      = "dead"      // no attempt is left; it can be delivered again by hand
+)
+
+// Delivery is one event on its way to one channel.
+type Delivery struct {
+	bun.BaseModel `bun:"table:deliveries,alias:d"`
+	InWorkspace
+	ID        string `bun:"id,pk"` // msg_…: of the message, the same in every attempt
+	ChannelID string `bun:"channel_id"`
+	EventSeq  uint64 `bun:"event_seq"`
+	AlertID   string `bun:"alert_id"` // messages of one alert arrive in its order; empty: in any
+	Type      string `bun:"type"`
+	State     string `bun:"state"`
+	Attempts  int64  `bun:"attempts"`
+	NextAt    Time   `bun:"next_at"` // of the next attempt
+	Status    int    `bun:"status"`  // HTTP status of the last answer; 0: there was none
+	Fault     string `bun:"fault"`   // of the last attempt; empty: it worked
+	Log       string `bun:"log"`     // JSON: the last attempts
+	CreatedAt Time   `bun:"created_at"`
+	EndedAt   Time   `bun:"ended_at"` // zero: it is pending
+}
+
+// AddDelivery writes a delivery that is due at once.
+func (t *Tx) AddDelivery(ctx context.Context, row *Delivery) error {
+	row.ID, row.State, row.CreatedAt, row.NextAt, row.Log = t.NewID("msg"), DeliveryPending, Time{t.Now()}, Time{t.Now()}, "[]"
+	if _, err := t.insert(row).Exec(ctx); err != nil {
+		return fmt.Errorf("writing a delivery to %s: %w", row.ChannelID, err)
+	}
+	return nil
+}
+
+// DueDeliveries lists what is to be sent to a channel now, in the order of its events,
+// without what another message of the same alert must come before.
+func (c *scope) DueDeliveries(ctx context.Context, channel string, now Time, limit int) ([]Delivery, error) {
+	var rows []Delivery
+	err := c.db.NewSelect().Model(&rows).Where("d.workspace_id = ?", c.id).Where("d.channel_id = ?", channel).Where("d.state = 'pending'").
+		Where("d.next_at <= ?", now).
+		Where("(d.alert_id = '' OR NOT EXISTS (SELECT 1 FROM deliveries AS o WHERE o.workspace_id = d.workspace_id AND o.channel_id = d.channel_id "+
+			"AND o.alert_id = d.alert_id AND o.state = 'pending' AND o.event_seq < d.event_seq))").
+		Order("d.event_seq", "d.id").Limit(Page{Limit: limit}.limit()).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing what is to be delivered: %w", err)
+	}
+	return rows, nil
+}
+
+// NextDelivery is when the earliest pending delivery of the store is due, in any workspace;
+// zero: none is pending.
+func (s *Store) NextDelivery(ctx context.Context) (Time, error) {
+	var at int64
+	err := s.read.NewSelect().Model((*Delivery)(nil)).ColumnExpr("COALESCE(MIN(next_at), 0)").Where("state = 'pending'").Scan(ctx, &at)
+	if err != nil {
+		return Time{}, fmt.Errorf("reading what is to be delivered: %w", err)
+	}
+	var t Time
+	return t, t.Scan(at)
+}
+
+// SaveDelivery writes the outcome of an attempt of a delivery that was pending. It reports
+// false when it was not any more.
+func (t *Tx) SaveDelivery(ctx context.Context, row *Delivery) (bool, error) {
+	n, err := affected(t.updateOf(row).Column("state", "attempts", "next_at", "status", "fault", "log", "ended_at").
+		Where("id = ?", row.ID).Where("state = 'pending'").Exec(ctx))
+	if err != nil {
+		return false, fmt.Errorf("writing delivery %s: %w", row.ID, err)
+	}
+	return n > 0, nil
+}
+
+// ReviveDelivery makes a dead delivery pending again, under its own id. It reports false
+// when it is not dead.
+func (t *Tx) ReviveDelivery(ctx context.Context, id string) (bool, error) {
+	n, err := affected(t.updateOf((*Delivery)(nil)).Set("state = 'pending'").Set("attempts = 0").Set("next_at = ?", Time{t.Now()}).Set("ended_at = 0").
+		Where("id = ?", id).Where("state = 'dead'").Exec(ctx))
+	if err != nil {
+		return false, fmt.Errorf("writing delivery %s: %w", id, err)
+	}
+	return n > 0, nil
+}
+
+// Delivery reads a delivery. It fails with [problem.NotFound].
+func (c *scope) Delivery(ctx context.Context, id string) (*Delivery, error) {
+	row := new(Delivery)
+	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "delivery", id)
+}
+
+// DeliveryFilter says which deliveries are wanted. Zero fields do not restrict.
+type DeliveryFilter struct{ Channel, State, Alert string }
+
+// Deliveries lists deliveries, newest first.
+func (c *scope) Deliveries(ctx context.Context, f DeliveryFilter, p Page) ([]Delivery, string, error) {
+	var rows []Delivery
+	q := c.from(&rows).Order("id DESC").Limit(p.limit() + 1)
+	for _, x := range []struct{ column, value string }{{"channel_id", f.Channel}, {"state", f.State}, {"alert_id", f.Alert}} {
+		if x.value != "" {
+			q = q.Where("? = ?", bun.Ident(x.column), x.value)
+		}
+	}
+	if p.After != "" {
+		q = q.Where("id < ?", p.After)
+	}
+	if err := q.Scan(ctx); err != nil {
+		return nil, "", fmt.Errorf("listing deliveries: %w", err)
+	}
+	rows, next := cut(rows, p, func(d *Delivery) string { return d.ID })
+	return rows, next, nil
+}
