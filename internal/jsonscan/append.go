@@ -2,7 +2,9 @@ package jsonscan
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/bits"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -12,98 +14,130 @@ const hexDigits = "0123456789abcdef"
 // quote, backslash and control characters. What is not valid UTF-8 becomes U+FFFD,
 // so that the output always is.
 func AppendString(dst, s []byte) []byte {
-	dst, _ = appendString(dst, s)
+	dst, _ = appendQuoted(dst, s)
 	return dst
 }
 
 // AppendStringOf is [AppendString] for a string.
 func AppendStringOf(dst []byte, s string) []byte {
-	dst, _ = appendString(dst, s)
-	return dst
+	return appendString(dst, s)
 }
 
 // AppendPlain is [AppendString] that also reports whether s is plain: printable ASCII,
 // line feeds and tabs. It knows from writing it, but for DEL.
 func AppendPlain(dst, s []byte) (out []byte, plain bool) {
-	out, plain = appendString(dst, s)
+	out, plain = appendQuoted(dst, s)
 	return out, plain && bytes.IndexByte(s, 0x7f) < 0
 }
 
-// appendString reports whether s has ASCII only, and of control characters only line
-// feed, tab and DEL.
-func appendString[T string | []byte](dst []byte, s T) (out []byte, plain bool) {
-	dst = append(dst, '"')
-	from := 0
+// appendQuoted reports whether s has ASCII only, and of control characters only those
+// with a short escape and DEL. Eight bytes are copied at once, up to the next one that
+// cannot stand as it is.
+func appendQuoted(dst, s []byte) (out []byte, plain bool) {
+	n := len(dst)
+	out = grown(dst, len(s))
+	out[n] = '"'
+	n++
 	plain = true
-	for i := 0; i < len(s); {
-		if i = asciiRun(s, i); i == len(s) {
+	for i := 0; ; {
+		if n+widest > len(out) {
+			out = grown(out[:n], len(s)-i)
+		}
+		if i+8 <= len(s) {
+			w := binary.LittleEndian.Uint64(s[i:])
+			binary.LittleEndian.PutUint64(out[n:], w)
+			hit := special(w)
+			if hit == 0 {
+				i += 8
+				n += 8
+				continue
+			}
+			k := bits.TrailingZeros64(hit) >> 3
+			i += k
+			n += k
+		} else if i == len(s) {
 			break
 		}
-		c := s[i]
-		if c < utf8.RuneSelf {
+		switch c := s[i]; {
+		case c >= utf8.RuneSelf:
+			plain = false
+			r, size := utf8.DecodeRune(s[i:])
+			n += utf8.EncodeRune(out[n:], r) // RuneError for what is no UTF-8
+			i += size
+		case shortEscapes[c] != 0:
 			plain = plain && (c >= 0x20 || c == '\n' || c == '\t')
+			out[n], out[n+1] = '\\', shortEscapes[c]
+			n += 2
+			i++
+		case c < 0x20:
+			plain = false
+			copy(out[n:], `\u00`)
+			out[n+4], out[n+5] = hexDigits[c>>4], hexDigits[c&15]
+			n += 6
+			i++
+		default:
+			out[n] = c
+			n++
+			i++
+		}
+	}
+	out[n] = '"'
+	return out[:n+1], plain
+}
+
+// widest is more than a step of appendQuoted writes: eight bytes, of which seven stay,
+// and an escape.
+const widest = 16
+
+// grown returns dst with room for n bytes as a string, all of its capacity in its length.
+func grown(dst []byte, n int) []byte {
+	dst = slices.Grow(dst, n+n/4+2*widest)
+	return dst[:cap(dst)]
+}
+
+// shortEscapes are the letters of the escapes of two bytes.
+var shortEscapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f'}
+
+// special has the high bit of the lowest byte of w set that is a quote, a backslash, below
+// 0x20 or no ASCII; 0 when there is none. See [plainRun].
+func special(w uint64) uint64 {
+	q := w ^ ones*'"'
+	e := w ^ ones*'\\'
+	return (((q - ones) &^ q) | ((e - ones) &^ e) | ((w - ones*0x20) &^ w) | w) & highs
+}
+
+// appendString is appendQuoted for the short strings of the program itself.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c < utf8.RuneSelf && shortEscapes[c] == 0 {
+			i++
+			continue
+		}
+		if c < utf8.RuneSelf {
 			dst = append(dst, s[from:i]...)
 			dst = appendEscape(dst, c)
 			i++
 			from = i
 			continue
 		}
-		plain = false
-		r, n := decode(s[i:])
+		r, n := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && n == 1 {
 			dst = append(dst, s[from:i]...)
 			dst = append(dst, "\uFFFD"...)
-			i++
-			from = i
-			continue
+			from = i + 1
 		}
 		i += n
 	}
 	dst = append(dst, s[from:]...)
-	return append(dst, '"'), plain
-}
-
-// asciiRun returns the index of the first byte at or after i that is a quote, a
-// backslash, below 0x20 or no ASCII; len(s) when there is none. See [plainRun].
-func asciiRun[T string | []byte](s T, i int) int {
-	for ; i+8 <= len(s); i += 8 {
-		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		q := w ^ ones*'"'
-		e := w ^ ones*'\\'
-		hit := ((q - ones) &^ q) | ((e - ones) &^ e) | ((w - ones*0x20) &^ w) | w
-		if hit &= highs; hit != 0 {
-			return i + bits.TrailingZeros64(hit)>>3
-		}
-	}
-	for i < len(s) && s[i] != '"' && s[i] != '\\' && s[i] >= 0x20 && s[i] < utf8.RuneSelf {
-		i++
-	}
-	return i
-}
-
-func decode[T string | []byte](s T) (rune, int) {
-	// A copy of at most four bytes: utf8 has no generic form, and converting the
-	// whole rest would allocate.
-	var buf [utf8.UTFMax]byte
-	n := copy(buf[:], s[:min(len(s), utf8.UTFMax)])
-	return utf8.DecodeRune(buf[:n])
+	return append(dst, '"')
 }
 
 func appendEscape(dst []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
-	case '\n':
-		return append(dst, '\\', 'n')
-	case '\r':
-		return append(dst, '\\', 'r')
-	case '\t':
-		return append(dst, '\\', 't')
-	case '\b':
-		return append(dst, '\\', 'b')
-	case '\f':
-		return append(dst, '\\', 'f')
+	if short := shortEscapes[c]; short != 0 {
+		return append(dst, '\\', short)
 	}
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
