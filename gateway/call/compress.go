@@ -133,10 +133,8 @@ func (a *rendering) binary(k kind) error {
 // cut pages a text that is over the budget.
 func (a *rendering) cut() {
 	budget := a.budget()
-	if budget > 0 && len(a.text) > budget {
-		if a.tokens = tokens.Estimate(a.text); a.tokens > budget {
-			a.page()
-		}
+	if budget > 0 && tokens.Exceeds(a.text, budget) {
+		a.page()
 	}
 }
 
@@ -146,16 +144,14 @@ func (a *rendering) whole(k kind) {
 	body := a.stripDocument(a.body)
 	a.text, a.isDocument = body, k == kindJSON
 	budget := a.budget()
-	if budget > 0 && len(a.text) > budget {
-		if a.tokens = tokens.Estimate(a.text); a.tokens > budget {
-			v, err := jsonscan.Parse(body, jsonscan.DefaultMaxDepth)
-			if a.isJSON = err == nil && k == kindJSON; a.isJSON {
-				a.spare = jsonscan.AppendMinified(a.spare[:0], v.Raw())
-				a.small, a.spare = a.spare, a.small
-			}
-			a.page()
-			a.isJSON, a.isDocument = true, false
+	if budget > 0 && tokens.Exceeds(a.text, budget) {
+		v, err := jsonscan.Parse(body, jsonscan.DefaultMaxDepth)
+		if a.isJSON = err == nil && k == kindJSON; a.isJSON {
+			a.spare = jsonscan.AppendMinified(a.spare[:0], v.Raw())
+			a.small, a.spare = a.spare, a.small
 		}
+		a.page()
+		a.isJSON, a.isDocument = true, false
 	}
 }
 

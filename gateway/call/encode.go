@@ -27,17 +27,19 @@ func formatOf(a *answer.Plan) compress.Form {
 // encode writes small as the text the agent reads, and cuts it at the budget.
 func (a *rendering) encode() {
 	plan := a.ready.Answer
-	format, budget := formatOf(plan), a.budget()
+	format, budget, over := formatOf(plan), a.budget(), false
 	a.small = a.stripDocument(a.small)
 	if a.inner || format == compress.JSON || len(a.small) > compress.MaxEncoded {
 		a.text, a.isDocument = a.small, true
-		if budget > 0 && len(a.small) > budget { // a token has at least a byte
-			a.tokens = tokens.Estimate(a.small)
-		}
+		over = budget > 0 && tokens.Exceeds(a.small, budget)
 	} else {
-		var form compress.Form
-		a.form, form, a.tokens = compress.AppendForm(a.form[:0], a.small, format, tokens.Estimate)
+		var (
+			form compress.Form
+			n    int
+		)
+		a.form, form, n = compress.AppendForm(a.form[:0], a.small, format, compress.Estimated)
 		a.text, a.isDocument = a.form, form == compress.JSON
+		over = budget > 0 && n > budget
 		if a.trace != nil {
 			a.trace.Form = form.String()
 		}
@@ -45,7 +47,7 @@ func (a *rendering) encode() {
 	if plan.Structured {
 		a.structured = a.small
 	}
-	if budget > 0 && a.tokens > budget {
+	if over {
 		a.page()
 		a.isDocument = false
 	}

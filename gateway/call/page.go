@@ -176,7 +176,7 @@ func (a *rendering) appendPage(dst []byte, it *items, p pick, format compress.Fo
 					doc = out
 				}
 			}
-			dst, _, n = compress.AppendForm(dst[:mark], doc, format, tokens.Estimate)
+			dst, _, n = compress.AppendForm(dst[:mark], doc, format, compress.Estimated)
 		}
 		switch {
 		case n <= budget:

@@ -30,7 +30,6 @@ type rendering struct {
 // output is what the agent reads. Slices are views of the exchange's memory.
 type output struct {
 	text       []byte
-	tokens     int    // estimate of text; 0: not needed
 	isDocument bool   // text is a JSON document and nothing else
 	isError    bool   // text is a failure
 	media      string // not text but an image, a sound or a file of this type

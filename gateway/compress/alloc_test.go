@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
-	"github.com/sluicegate/sluice/internal/tokens"
 )
 
 // TestTableAllocates nothing, once an encoder has grown to what documents need.
@@ -17,7 +16,7 @@ func TestTableAllocates(t *testing.T) {
 	}
 	var out []byte
 	for i, doc := range docs {
-		f := func() { out, _, _ = AppendForm(out[:0], doc, Auto, tokens.Estimate) }
+		f := func() { out, _, _ = AppendForm(out[:0], doc, Auto, Estimated) }
 		f()
 		if n := testing.AllocsPerRun(20, f); n != 0 {
 			t.Errorf("document %d: %v allocations, want 0: %.300s", i, n, doc)

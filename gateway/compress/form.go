@@ -1,5 +1,7 @@
 package compress
 
+import "github.com/sluicegate/sluice/internal/tokens"
+
 // Form is how an answer is written.
 type Form uint8
 
@@ -37,18 +39,36 @@ const (
 	MaxEncoded = 4 << 20
 )
 
+// Gauge says what a text costs. Estimated is the one of the calls.
+type Gauge struct {
+	Count func(text []byte) int // its tokens
+	// UpTo is Count where that is at most n, which within says. nil: Count says it.
+	UpTo func(text []byte, n int) (count int, within bool)
+}
+
+// Estimated is the gauge of [tokens.Estimate].
+var Estimated = Gauge{Count: tokens.Estimate, UpTo: tokens.UpTo}
+
+func (g *Gauge) upTo(text []byte, n int) (count int, within bool) {
+	if g.UpTo != nil {
+		return g.UpTo(text, n)
+	}
+	count = g.Count(text)
+	return count, count <= n
+}
+
 // AppendForm appends doc, minified JSON, in a form, and says in which and what that
-// costs by count. Auto takes table text where it is clearly fewer tokens. JSON is
+// costs by gauge. Auto takes table text where it is clearly fewer tokens. JSON is
 // what is written where another form has none for the document, or doc is longer
-// than [MaxEncoded]. It keeps neither argument; with [tokens.Estimate] as count it
+// than [MaxEncoded]. It keeps neither argument; with [Estimated] it
 // does not allocate but for TOON.
-func AppendForm(dst, doc []byte, want Form, count func([]byte) int) (out []byte, form Form, n int) {
+func AppendForm(dst, doc []byte, want Form, gauge Gauge) (out []byte, form Form, n int) {
 	mark := len(dst)
 	switch {
 	case want == JSON || len(doc) > MaxEncoded:
 	case want == TOON:
 		if out, err := AppendTOON(dst, doc); err == nil {
-			return out, TOON, count(out[mark:])
+			return out, TOON, gauge.Count(out[mark:])
 		}
 	default:
 		out, table, err := AppendTable(dst, doc)
@@ -56,15 +76,16 @@ func AppendForm(dst, doc []byte, want Form, count func([]byte) int) (out []byte,
 		if err != nil || !table {
 			break
 		}
-		n := count(out[mark:])
+		n := gauge.Count(out[mark:])
 		if want == Table {
 			return out, Table, n
 		}
-		asJSON := count(doc)
-		if 100*n < margin*asJSON && n+minSaving <= asJSON {
+		// JSON must cost more than n*100/margin, and minSaving more than n.
+		asJSON, within := gauge.upTo(doc, max(100*n/margin, n+minSaving-1))
+		if !within {
 			return out, Table, n
 		}
 		return append(dst, doc...), JSON, asJSON
 	}
-	return append(dst[:mark], doc...), JSON, count(doc)
+	return append(dst[:mark], doc...), JSON, gauge.Count(doc)
 }

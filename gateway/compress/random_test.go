@@ -246,7 +246,7 @@ func TestRandom(t *testing.T) {
 		}
 		roundTrip(t, doc)
 		small := jsonscan.AppendMinified(nil, doc)
-		text, form, _ := AppendForm(nil, small, Auto, tokens.Count)
+		text, form, _ := AppendForm(nil, small, Auto, Gauge{Count: tokens.Count})
 		if form == JSON {
 			if !bytes.Equal(text, small) {
 				t.Fatalf("seed %d: %s\nis written as %s", seed, small, text)

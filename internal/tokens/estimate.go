@@ -1,5 +1,7 @@
 package tokens
 
+import "unicode/utf8"
+
 // Estimate returns about how many o200k_base tokens b has. It walks b once,
 // cutting it where the encoding's own splitting expression cuts ASCII text, and
 // takes the cost of each piece from a table by the kind and length of the piece:
@@ -19,6 +21,58 @@ func Estimate(b []byte) int {
 		i = end
 	}
 	return max(int((cost+scale/2)/scale), 1)
+}
+
+// Exceeds reports whether [Estimate] of b is more than n. It reads no more of b than it
+// needs to know.
+func Exceeds(b []byte, n int) bool {
+	if n < 0 {
+		return true
+	}
+	if len(b) == 0 {
+		return false
+	}
+	if n == 0 {
+		return true
+	}
+	if !utf8.Valid(b) { // may cost more than a token for a byte
+		return Estimate(b) > n
+	}
+	var cost uint64
+	over := (uint64(n)+1)*scale - scale/2
+	for i := 0; i < len(b); {
+		if cost+uint64(len(b)-i)*scale < over {
+			return false
+		}
+		end, c := piece(b, i)
+		if cost += uint64(c); cost >= over {
+			return true
+		}
+		i = end
+	}
+	return false
+}
+
+// UpTo is [Estimate] of b where that is at most n; within says so. It reads no more of b
+// than it needs to know that it is not.
+func UpTo(b []byte, n int) (count int, within bool) {
+	if n < 0 {
+		return 0, false
+	}
+	var cost uint64
+	over := (uint64(n)+1)*scale - scale/2
+	for i := 0; i < len(b); {
+		end, c := piece(b, i)
+		if cost += uint64(c); cost >= over {
+			return 0, false
+		}
+		i = end
+	}
+	count = int((cost + scale/2) / scale)
+	if len(b) > 0 {
+		count = max(count, 1)
+	}
+	return count, count <= n
 }
 
 // scale is the fixed point of the costs: hundredths of a token.

@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,5 +101,29 @@ func BenchmarkTokens(b *testing.B) {
 				impl.f(text)
 			}
 		})
+	}
+}
+
+// TestExceeds holds Exceeds and UpTo to Estimate at each number around it, also for bytes that are
+// no text and cost most.
+func TestExceeds(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	alphabet := []string{"a", "B", "7", " ", "\n", "\t", `"`, ",", "_", "-", "word", "CAPITALS", "é", "日", "😀", "\xf0", "\x80", "…", `","`}
+	for range 20_000 {
+		var s []byte
+		kinds := 1 + r.IntN(len(alphabet))
+		first := r.IntN(len(alphabet))
+		for range r.IntN(50) {
+			s = append(s, alphabet[(first+r.IntN(kinds))%len(alphabet)]...)
+		}
+		n := Estimate(s)
+		for _, limit := range []int{-1, 0, 1, n / 2, n - 1, n, n + 1, 2 * n, len(s)} {
+			if got := Exceeds(s, limit); got != (n > limit) {
+				t.Fatalf("Exceeds(%q, %d) = %v, the estimate is %d", s, limit, got, n)
+			}
+			if got, within := UpTo(s, limit); within != (n <= limit) || within && got != n {
+				t.Fatalf("UpTo(%q, %d) = %d, %v, the estimate is %d", s, limit, got, within, n)
+			}
+		}
 	}
 }

@@ -117,17 +117,17 @@ func (p *Measurer) Measure(api *API, op *operation.Operation, body []byte, w Wis
 			form = compress.JSON
 		}
 	}
-	m.Lossless, _, _ = compress.AppendForm(nil, m.Minified, compress.Auto, count)
+	m.Lossless, _, _ = compress.AppendForm(nil, m.Minified, compress.Auto, compress.Gauge{Count: count})
 	start := time.Now()
 	small, note := p.run(program, stream, body, m.Minified)
 	if w.Fields != "" {
 		note = nil // the caller said what it wants
 	}
-	m.Concise, _, _ = compress.AppendForm(nil, small, form, tokens.Estimate)
+	m.Concise, _, _ = compress.AppendForm(nil, small, form, compress.Estimated)
 	m.Seconds = time.Since(start).Seconds()
 	// A node decides by estimate, which costs less; here tokens are counted.
 	var written compress.Form
-	m.Concise, written, _ = compress.AppendForm(m.Concise[:0], small, form, count)
+	m.Concise, written, _ = compress.AppendForm(m.Concise[:0], small, form, compress.Gauge{Count: count})
 	m.Pretty = pretty(m.Minified)
 	m.Tokens = Tokens{
 		Pretty: count(m.Pretty), Minified: count(m.Minified), Lossless: count(m.Lossless), Concise: count(m.Concise) + count(note), Structured: count(small),
@@ -472,7 +472,7 @@ func (p *Measurer) oneField(m *Measured, doc any) (int, error) {
 	if err != nil {
 		return m.Tokens.Concise, nil //nolint:nilerr // deeper than programs look
 	}
-	_, _, n := compress.AppendForm(nil, small, compress.Auto, tokens.Count)
+	_, _, n := compress.AppendForm(nil, small, compress.Auto, compress.Gauge{Count: tokens.Count})
 	return n, nil
 }
 
