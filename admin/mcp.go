@@ -64,6 +64,8 @@ type MCPListing struct {
 	Server connector.MCPServer
 	TTL    time.Duration // how long its list may be kept; 0: it does not say
 	Tells  bool          // it tells of changes of its list
+	// Unlisted are the lists that the server declares and does not give.
+	Unlisted []connector.Refused
 
 	notices []connector.Notice  // what was found in its words
 	refused []connector.Refused // tools that were taken out for their words
@@ -186,6 +188,7 @@ func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCrede
 		return nil, cannotConnect(s.explainAuth(ctx, &t, err))
 	}
 	l.notices, l.refused = l.Server.Accept()
+	l.refused = append(l.refused, l.Unlisted...)
 	return l, nil
 }
 
@@ -381,10 +384,10 @@ func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (
 	}
 	r.Warnings = noticed(src.notices)
 	for _, f := range src.refused {
-		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: manifest.MethodMCP, Path: "/" + f.Name, Pointer: fmt.Sprintf("/tools/%d", f.Index), Code: "tool_refused", Reason: f.Reason})
+		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: f.Method(), Path: "/" + f.Name, Pointer: f.Pointer(), Code: "tool_refused", Reason: f.Reason})
 	}
 	for _, f := range c.Refused {
-		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: manifest.MethodMCP, Path: "/" + f.Name, Pointer: fmt.Sprintf("/tools/%d", f.Index), Code: "tool_not_packed", Reason: f.Reason})
+		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: f.Method(), Path: "/" + f.Name, Pointer: f.Pointer(), Code: "tool_not_packed", Reason: f.Reason})
 	}
 	return &compiled{source: src, pushed: c, conn: conn, report: r}, nil
 }

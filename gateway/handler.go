@@ -226,6 +226,9 @@ type request struct {
 	cancel   upstream.Cancel
 	watch    watched
 
+	// Of an item: what its server calls it, and the name that permissions have.
+	key, permit string
+
 	// Search mode.
 	searchTool string // which of its three tools is called; "": a tool of the toolset
 	found      []snapshot.Found
@@ -247,7 +250,7 @@ func (x *request) Body(rc *fasthttp.RequestCtx) ([]byte, bool) {
 func (x *request) Toolset() mcp.Toolset { return x }
 
 // Card implements [mcp.Toolset].
-func (x *request) Card() *mcp.Card { return x.ts.Card }
+func (x *request) Card() *mcp.Card { return x.ts.Card() }
 
 // Tools implements [mcp.Toolset].
 func (x *request) Tools(cursor []byte) (page []byte, next string, ok bool, err error) {
@@ -296,7 +299,11 @@ func (x *request) Permit(arguments jsonscan.Value) bool {
 	if x.tool.Fetch {
 		return true // whose answer it gives more of is checked when that is known
 	}
-	refusal := x.pass.MayCall(x.tool.Name, x.metadata)
+	name := x.tool.Name
+	if x.tool.Item != nil {
+		name = x.permit
+	}
+	refusal := x.pass.MayCall(name, x.metadata)
 	if refusal == nil {
 		return true
 	}
@@ -317,6 +324,7 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 	}
 	opt := call.CallOptions{
 		Trace: p.Trace && x.s.mayTrace(x.rc), Version: p.Version, Principal: x.pass.Principal(), Cancel: &x.cancel, Request: p,
+		Key: x.key,
 	}
 	if x.tool.Fetch || x.tool.Workflow != nil {
 		opt.Permits = x.permits
@@ -398,6 +406,7 @@ func (x *request) Done(served mcp.Served) {
 	}
 	x.cancel.Reset()
 	x.s, x.rc, x.ts, x.tool, x.pass, x.metadata, x.preview = nil, nil, nil, nil, access.Pass{}, "", nil
+	x.key, x.permit = "", ""
 	x.forget()
 	s.requests.Put(x)
 }

@@ -348,12 +348,34 @@ func appendStrings(dst []byte, list []string) []byte {
 	return append(dst, ']')
 }
 
-// patterns are names and globs (path.Match, where no name has a slash).
+// patterns are names and globs (path.Match). Prompts and resources have names that begin
+// with one of beginnings, and are matched by patterns that begin so: in those * stands
+// for slashes too. A pattern without is for tools only, except "*", which is for all.
 type patterns []string
 
-func (ps patterns) match(tool string) bool {
+var beginnings = [...]string{"prompt:", "resource:"}
+
+// slashes hides what * does not stand for.
+var slashes = strings.NewReplacer("/", "\x00")
+
+func (ps patterns) match(name string) bool {
+	begins := ""
+	for _, b := range beginnings {
+		if strings.HasPrefix(name, b) {
+			begins, name = b, slashes.Replace(name)
+		}
+	}
 	for _, p := range ps {
-		if ok, err := path.Match(p, tool); ok && err == nil {
+		if begins != "" {
+			if p == "*" {
+				return true
+			}
+			if !strings.HasPrefix(p, begins) {
+				continue
+			}
+			p = slashes.Replace(p)
+		}
+		if ok, err := path.Match(p, name); ok && err == nil {
 			return true
 		}
 	}

@@ -522,3 +522,26 @@ func TestDiscovery(t *testing.T) {
 		t.Fatalf("with the address of the keys: %v", err)
 	}
 }
+
+// TestPatternsOfItems: a selection of tools opens no prompts and resources by accident.
+func TestPatternsOfItems(t *testing.T) {
+	f := func(pattern, name string, want bool) {
+		t.Helper()
+		if got := (patterns{pattern}).match(name); got != want {
+			t.Fatalf("%s matches %s: %v, want %v", pattern, name, got, want)
+		}
+	}
+	f("*", "read", true)
+	f("*", "prompt:read", true)
+	f("*", "resource:file:///a/b", true)
+	f("*read", "prompt:read", false)
+	f("?*", "prompt:read", false)
+	f("p*", "prompt:read", false)
+	f("prompt:*", "prompt:read", true)
+	f("prompt:*", "resource:read", false)
+	f("prompt:*", "read", false)
+	f("resource:file:///a/*", "resource:file:///a/b/c", true)
+	f("resource:file:///a/*", "resource:file:///ab", false)
+	f("resource:*", "resource:file:///a/b", true)
+	f("*/*", "a/b", true)
+}

@@ -70,6 +70,14 @@ var mcpSteps = []step{
 	{stageResult, (*exchange).result},
 }
 
+// itemSteps is a request about a prompt or a resource of an MCP server.
+var itemSteps = []step{
+	{stageAuth, func(x *exchange) (err error) { x.bound, err = x.authenticate(nil, x.ready.MCP.Origin()); return err }},
+	{stageSend, func(x *exchange) (err error) { x.received, err = x.sendMCP(jsonscan.Value{}); return err }},
+	{stageTransform, func(x *exchange) error { return x.itemMCP(x.received.body) }},
+	{stageResult, (*exchange).itemResult},
+}
+
 // workflowSteps is a call of a plugin's tool. The plugin runs where a request would be
 // sent; the calls that it makes are calls of their own, with all their stages.
 var workflowSteps = []step{
@@ -95,6 +103,8 @@ func (x *exchange) steps() []step {
 		return fetchSteps
 	case x.tool.Workflow != nil:
 		return workflowSteps
+	case x.tool.Item != nil:
+		return itemSteps
 	case x.ready != nil && x.ready.MCP != nil:
 		return mcpSteps
 	}
@@ -198,6 +208,9 @@ type CallOptions struct { //nolint:revive // Options are the Caller's
 	// Request is the request of a client; parts of it are passed on to MCP servers. Call
 	// sets its InputRequired. nil: the call has no client.
 	Request *mcp.CallParams
+	// Key is what the server calls the item that Request is about: the name of a prompt, or
+	// a URI. "" for a tool.
+	Key string
 }
 
 // Outcome says how a call ended.
@@ -223,7 +236,7 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 	defer c.release(x)
 	x.input = input{
 		c: c, ctx: ctx, tool: tool, ts: tool.Toolset, given: args, request: opt.Request, logged: opt.Request, principal: opt.Principal, principalKey: opt.Principal.Key(),
-		permits: opt.Permits, version: opt.Version, cancel: opt.Cancel, start: time.Now(),
+		permits: opt.Permits, version: opt.Version, cancel: opt.Cancel, key: opt.Key, start: time.Now(),
 	}
 	x.deadline = x.start.Add(tool.Toolset.Timeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(x.deadline) {

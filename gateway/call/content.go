@@ -71,6 +71,7 @@ func (x *exchange) contentMCP(body []byte) error {
 	}
 	x.takeMeta(r.meta)
 	whole.text = x.written
+	x.publishLinks()
 	return nil
 }
 

@@ -49,6 +49,7 @@ type input struct {
 	permits      func(tool string) bool // nil: all
 	version      mcp.Version            // of the protocol
 	cancel       *upstream.Cancel
+	key          string // of an item
 	start        time.Time
 	deadline     time.Time
 	trace        *Trace

@@ -91,8 +91,13 @@ func (c *Caller) EndSession(key string) {
 // the client what concerns the server. Neither the client's credential nor what it
 // says to this gateway is passed on.
 func (x *exchange) prepareMCP(args jsonscan.Value) {
-	args = x.ready.MCP.Arguments(args)
 	k := &x.call
+	if x.tool.Item != nil {
+		x.prepareItem()
+		x.prepareClient()
+		return
+	}
+	args = x.ready.MCP.Arguments(args)
 	*k = mcpclient.Call{Tool: x.ready.MCP.Tool, Arguments: args.Raw(), Repeatable: x.ready.MCP.Repeatable}
 	x.repeats = x.repeats[:0]
 	for i := range x.ready.MCP.Headers {
@@ -106,7 +111,12 @@ func (x *exchange) prepareMCP(args jsonscan.Value) {
 		}
 	}
 	k.Headers = x.repeats
-	r := x.request
+	x.prepareClient()
+}
+
+// prepareClient fills in what concerns the client.
+func (x *exchange) prepareClient() {
+	k, r := &x.call, x.request
 	if r == nil {
 		return
 	}

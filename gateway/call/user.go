@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -101,7 +102,7 @@ func (x *exchange) settleLogin(p *problem.Error) bool {
 // opensPages reports whether the client can be asked to open a page, and was not
 // asked already: one that answers before its user is done would ask for ever.
 func (x *exchange) opensPages() bool {
-	return x.request != nil && x.request.Modern() && x.request.ClientCapabilities().Get("elicitation").Get("url").Exists() &&
+	return x.request != nil && x.request.Modern() && x.request.Method != mcp.MethodComplete && x.request.ClientCapabilities().Get("elicitation").Get("url").Exists() &&
 		!x.request.InputResponses.Get(loginRequest).Exists()
 }
 

@@ -15,6 +15,9 @@ type Info struct {
 	Title        string // for people; "": none
 	Version      string
 	Instructions string // for the model; "": none
+	// What the toolset has besides tools, and whether a client can be told of changes of
+	// a resource.
+	Prompts, Resources, Completions, Subscribe bool
 }
 
 // Card is the rendered form of an Info: the constant bytes of initialize,
@@ -24,6 +27,7 @@ type Card struct {
 	discover   []byte // the whole result of server/discover
 	initialize []byte // result of initialize, from behind the version's closing quote
 	session    []byte // the same for a client that gets a session
+	has        [methodCount]bool
 }
 
 // NewCard renders info once, so that no call has to.
@@ -45,10 +49,12 @@ func NewCard(info Info) *Card {
 	}
 	// A client of an older revision without a session is told nothing by itself: it has
 	// no stream to be told on.
-	const told = `,"capabilities":{"logging":{},"tools":{"listChanged":true}}`
-	const untold = `,"capabilities":{"logging":{},"tools":{"listChanged":false}}`
+	told, untold := info.capabilities(true), info.capabilities(false)
 
 	c := &Card{}
+	c.has[MethodPromptsList], c.has[MethodPromptsGet] = info.Prompts, info.Prompts
+	c.has[MethodResourcesList], c.has[MethodTemplatesList], c.has[MethodResourcesRead] = info.Resources, info.Resources, info.Resources
+	c.has[MethodComplete] = info.Completions
 	c.meta = append(c.meta, `"_meta":{"io.modelcontextprotocol/serverInfo":`...)
 	c.meta = append(c.meta, server...)
 
@@ -67,6 +73,25 @@ func NewCard(info Info) *Card {
 	c.initialize = append(append(c.initialize, untold...), rest...)
 	c.session = append(append(c.session, told...), rest...)
 	return c
+}
+
+// capabilities are what the toolset declares to clients that are told of changes, or not.
+func (info *Info) capabilities(told bool) string {
+	changed := "false"
+	if told {
+		changed = "true"
+	}
+	out := `,"capabilities":{"logging":{},"tools":{"listChanged":` + changed + `}`
+	if info.Prompts {
+		out += `,"prompts":{}`
+	}
+	if info.Resources {
+		out += `,"resources":{}`
+	}
+	if info.Completions {
+		out += `,"completions":{}`
+	}
+	return out + `}`
 }
 
 // ToolInfo is a tool as tools/list shows it.

@@ -57,6 +57,9 @@ func (x *exchange) serveLegacy() {
 	case "logging/setLevel":
 		x.setLevel()
 	default:
+		if x.items(false) {
+			return
+		}
 		// JSON instead of a bare status: clients probe for resources and prompts.
 		x.failf(fasthttp.StatusOK, codeMethodNotFound, "method not found:", m.method)
 	}

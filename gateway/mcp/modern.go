@@ -76,6 +76,9 @@ func (x *exchange) serveModern() {
 	case "subscriptions/listen":
 		x.listen()
 	default:
+		if x.items(true) {
+			return
+		}
 		x.failf(fasthttp.StatusNotFound, codeMethodNotFound, "method not found:", m.method)
 	}
 }

@@ -47,6 +47,13 @@ type Toolset interface {
 	// Session is the one that a request names; ok is false when its client must begin
 	// another. Both may be nothing: the toolset keeps no sessions.
 	Session(id []byte) (s *session.Session, ok bool)
+	// Items is Tools for another list of the toolset: MethodPromptsList,
+	// MethodResourcesList or MethodTemplatesList.
+	Items(cursor []byte, list Method) (page []byte, next string, ok bool, err error)
+	// Item finds what a request of another method than tools/call is about, by its
+	// parameters: MethodPromptsGet, MethodResourcesRead or MethodComplete. It is as a
+	// tool that appends the members of the method's result; nil if there is none.
+	Item(method Method, params jsonscan.Value) (Tool, error)
 	// Listen takes the connection over for the messages of a subscription; its
 	// first event is s.AppendAck. It fails when too many are open.
 	Listen(s *Subscription) error
@@ -71,10 +78,13 @@ type Tool interface {
 	Cancel()
 }
 
-// CallParams are the parameters of tools/call, views of the request body.
+// CallParams are the parameters of tools/call, or of another method about an item, views
+// of the request body.
 type CallParams struct {
 	ID        []byte         // of the request, a JSON string or integer
-	Arguments jsonscan.Value // an object, or missing
+	Method    Method         // of an item; 0: tools/call
+	Params    jsonscan.Value // of an item: all of them
+	Arguments jsonscan.Value // of a tool: an object, or missing
 	Meta      jsonscan.Value // _meta, or missing
 	Trace     bool           // _meta["dev.sluice/trace"] is true
 	Version   Version        // of the protocol
@@ -131,6 +141,12 @@ const (
 	MethodSetLevel
 	MethodNotification
 	MethodBatch
+	MethodPromptsList
+	MethodPromptsGet
+	MethodResourcesList
+	MethodTemplatesList
+	MethodResourcesRead
+	MethodComplete
 	methodCount
 )
 
@@ -140,6 +156,7 @@ const MethodCount = int(methodCount)
 var methodNames = [MethodCount]string{
 	"_other", "initialize", "server/discover", "ping", "tools/list", "tools/call",
 	"subscriptions/listen", "logging/setLevel", "notifications", "_batch",
+	"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "completion/complete",
 }
 
 // String is the name in the protocol; "_other" and "_batch" have none.

@@ -11,7 +11,12 @@ import (
 
 // listTools answers tools/list. An empty cursor asks for the first page.
 func (x *exchange) listTools(modern bool) {
-	x.served.Method = MethodToolsList
+	x.listPage(modern, MethodToolsList, "tools", x.ts.Tools)
+}
+
+// listPage answers with a page of a list.
+func (x *exchange) listPage(modern bool, method Method, member string, page func(cursor []byte) (list []byte, next string, ok bool, err error)) {
+	x.served.Method = method
 	var cursor []byte
 	switch c := x.msg.params.Get("cursor"); c.Kind() {
 	case jsonscan.Missing, jsonscan.Null:
@@ -25,10 +30,10 @@ func (x *exchange) listTools(modern bool) {
 	if len(cursor) == 0 {
 		cursor = nil
 	}
-	page, next, ok, err := x.ts.Tools(cursor)
+	list, next, ok, err := page(cursor)
 	switch {
 	case err != nil:
-		x.failInternal("tools/list", err)
+		x.failInternal(method.String(), err)
 		return
 	case !ok:
 		x.failCursor(modern)
@@ -40,11 +45,12 @@ func (x *exchange) listTools(modern bool) {
 		x.out = append(x.out, x.ts.Card().meta...)
 		x.out = append(x.out, `},"ttlMs":`...)
 		x.out = appendInt(x.out, ListTTL)
-		x.out = append(x.out, `,"cacheScope":"private","tools":`...)
+		x.out = append(x.out, `,"cacheScope":"private",`...)
 	} else {
-		x.out = append(x.out, `,"result":{"tools":`...)
+		x.out = append(x.out, `,"result":{`...)
 	}
-	x.insertShared(page)
+	x.out = append(append(append(x.out, '"'), member...), `":`...)
+	x.insertShared(list)
 	if next != "" {
 		x.out = append(x.out, `,"nextCursor":`...)
 		x.out = jsonscan.AppendStringOf(x.out, next)
@@ -96,7 +102,12 @@ func (x *exchange) callTool(modern bool) {
 	if modern && !x.checkParams(params) {
 		return
 	}
-	if !tool.Permit(args) {
+	x.makeCall(modern)
+}
+
+// makeCall makes the call that is prepared, if its caller may.
+func (x *exchange) makeCall(modern bool) {
+	if !x.tool.Permit(x.call.Arguments) {
 		x.fail(&faultScope)
 		return
 	}
@@ -107,7 +118,7 @@ func (x *exchange) callTool(modern bool) {
 	x.finishCall(modern)
 }
 
-// finishCall makes the call that callTool prepared and writes its response.
+// finishCall makes the call and writes its response.
 func (x *exchange) finishCall(modern bool) {
 	if x.session != nil {
 		defer x.session.Begin(x.msg.id, x.tool.Cancel).End()
@@ -126,7 +137,7 @@ func (x *exchange) finishCall(modern bool) {
 			x.failWith(e, modern)
 			return
 		}
-		x.failInternal("tools/call", err)
+		x.failInternal(x.served.Method.String(), err)
 		return
 	}
 	x.out = out

@@ -69,6 +69,24 @@ func (s *stub) Tools(cursor []byte) ([]byte, string, bool, error) {
 	return s.list, s.next, true, nil
 }
 
+func (s *stub) Items(cursor []byte, list Method) ([]byte, string, bool, error) {
+	return []byte(`[{"name":"` + list.String() + `"}]`), "", cursor == nil, nil
+}
+
+// Item is whatever is not called missing.
+func (s *stub) Item(_ Method, params jsonscan.Value) (Tool, error) {
+	s.name = "item"
+	for _, v := range []jsonscan.Value{params.Get("name"), params.Get("uri"), params.Get("ref").Get("name")} {
+		if v.EqualText("closed") {
+			s.name = "closed"
+		}
+		if v.EqualText("missing") {
+			return nil, nil //nolint:nilnil // there is no such item
+		}
+	}
+	return s, nil
+}
+
 func (s *stub) Logs() bool { return false }
 
 func (s *stub) Toolset() Toolset { return s }
@@ -132,6 +150,9 @@ func (s *stub) Call(c *CallParams, dst []byte) (out, meta []byte, err error) {
 	if s.name == "broken" {
 		return nil, nil, fmt.Errorf("secret cause")
 	}
+	if c.Method != MethodOther {
+		return append(append(append(append(dst, `"asked":"`...), c.Method.String()...), `","params":`...), c.Params.Raw()...), nil, nil
+	}
 	dst = append(dst, `"content":[{"type":"text","text":`...)
 	dst = jsonscan.AppendString(dst, c.Arguments.Raw())
 	dst = append(dst, `}]`...)
@@ -152,7 +173,11 @@ func start(t testing.TB) (dial func() net.Conn) {
 	}
 	ln := fasthttputil.NewInmemoryListener()
 	srv := &fasthttp.Server{NoDefaultServerHeader: true, NoDefaultDate: true, Handler: func(rc *fasthttp.RequestCtx) {
-		s.Serve(rc, newStub(t))
+		toolset := newStub(t)
+		if string(rc.Path()) == "/t/items" { // it has more than tools
+			toolset.card = NewCard(Info{Name: "acme", Version: "1", Prompts: true, Resources: true, Completions: true})
+		}
+		s.Serve(rc, toolset)
 	}}
 	done := make(chan struct{})
 	go func() {

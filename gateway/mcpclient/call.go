@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// Call calls a tool. Afterwards x has a result or a fault of the server. It fails
+// Call calls a tool, or asks for something else. Afterwards x has a result or a fault of the server. It fails
 // with [AuthError] when the server wants another credential, with the problems of
 // upstream.Client.Do, with [problem.CannotConnectMCP] when nothing there speaks
 // MCP, [problem.UpstreamMalformed] or [problem.Unavailable]. A call that the server
@@ -33,7 +33,7 @@ func (c *Client) Call(x *Exchange, t *Target, call *Call) error {
 		if call.Notify != nil {
 			x.notify = call.Notify
 		}
-		m := &message{method: "tools/call", name: call.Tool, id: id, body: x.body, repeatable: call.Repeatable}
+		m := &message{method: call.method(), name: call.Tool, id: id, body: x.body, repeatable: call.Repeatable}
 		if l.modern {
 			m.params = call.Headers
 		}

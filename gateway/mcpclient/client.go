@@ -216,6 +216,8 @@ type link struct {
 type about struct {
 	name, title, version, instructions string
 	tools                              bool // it declares tools
+	prompts, resources, completions    bool // it declares them
+	subscribe                          bool // it tells of changes of a resource
 	listChanged, logging               bool
 }
 

@@ -250,5 +250,8 @@ func readAbout(result, info jsonscan.Value) about {
 	a.tools = tools.Exists()
 	a.logging = result.Get("capabilities").Get("logging").Exists()
 	a.listChanged, _ = tools.Get("listChanged").Bool()
+	declared := result.Get("capabilities")
+	a.prompts, a.resources, a.completions = declared.Get("prompts").Exists(), declared.Get("resources").Exists(), declared.Get("completions").Exists()
+	a.subscribe, _ = declared.Get("resources").Get("subscribe").Bool()
 	return a
 }

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"encoding/base64"
 	"strconv"
 
@@ -41,9 +42,14 @@ func appendRequest(dst []byte, id uint64, method string) []byte {
 	return dst
 }
 
-// Call is a tools/call. Slices are views that must stay unchanged during the call.
+// Call is a tools/call, or a request about something else of a server. Slices are views
+// that must stay unchanged during the call.
 type Call struct {
-	Tool      string // as the server calls it
+	Method string // "": tools/call
+	// Params are the members of params of another method, without braces, _meta and what
+	// is answered to the server.
+	Params    []byte
+	Tool      string // as the server calls it; of another method, what its Mcp-Name says
 	Arguments []byte // JSON object; nil: {}
 	Headers   []Header
 	// Meta are members of params._meta that are passed on, as JSON text without
@@ -81,15 +87,21 @@ type Header struct {
 	Value []byte // text, not encoded
 }
 
+func (call *Call) method() string { return cmp.Or(call.Method, "tools/call") }
+
 func (c *Client) appendCall(dst []byte, l *link, id uint64, call *Call) []byte {
-	dst = appendRequest(dst, id, "tools/call")
-	dst = append(dst, `"name":`...)
-	dst = jsonscan.AppendStringOf(dst, call.Tool)
-	dst = append(dst, `,"arguments":`...)
-	if len(call.Arguments) > 0 {
-		dst = append(dst, call.Arguments...)
+	dst = appendRequest(dst, id, call.method())
+	if call.Method != "" {
+		dst = append(dst, call.Params...)
 	} else {
-		dst = append(dst, '{', '}')
+		dst = append(dst, `"name":`...)
+		dst = jsonscan.AppendStringOf(dst, call.Tool)
+		dst = append(dst, `,"arguments":`...)
+		if len(call.Arguments) > 0 {
+			dst = append(dst, call.Arguments...)
+		} else {
+			dst = append(dst, '{', '}')
+		}
 	}
 	if len(call.InputResponses) > 0 {
 		dst = append(append(dst, `,"inputResponses":`...), call.InputResponses...)

@@ -33,6 +33,9 @@ type Tool struct {
 	// Workflow is not nil for a tool that a plugin offers, which calls other tools: it
 	// has no Binding, and its Ready has neither Plan nor Base.
 	Workflow *Workflow
+	// Item is not nil for what is no tool but a prompt, resource or resource template of
+	// an MCP server: its Ready has no Plan.
+	Item *Item
 
 	index int  // in the connector
 	named bool // the operator chose the name
@@ -146,6 +149,9 @@ func (t *Tool) load() error {
 	}
 	if t.Workflow != nil {
 		return t.loadWorkflow()
+	}
+	if t.Item != nil {
+		return t.loadItem()
 	}
 	c := t.Binding.Connector
 	tool, err := c.Tool(t.index)

@@ -27,7 +27,6 @@ type Toolset struct {
 	Name     string
 	Revision uint64
 	Digest   registry.Digest
-	Card     *mcp.Card
 	Access   *access.Policy
 	Capture  metering.Capture // what the call log keeps of calls
 	CacheTTL time.Duration    // 0: answers are not cached
@@ -57,6 +56,10 @@ type Toolset struct {
 		byOperation map[registry.SelectedTool]*Tool
 	}
 	lists lists
+
+	info  mcp.Info  // without what is known of the connectors
+	card  *mcp.Card // of a toolset that has tools only
+	items items
 }
 
 // Binding is a connector in a toolset: where its requests go and how they
@@ -142,9 +145,8 @@ func newToolset(in *ToolsetInput, all *Input, prev *Toolset) (*Toolset, error) {
 	if ts.plugins, err = newPlugins(in); err != nil {
 		return nil, err
 	}
-	ts.Card = mcp.NewCard(mcp.Info{
-		Name: in.Slug, Title: b.Name, Version: fmt.Sprintf("%d", in.Revision), Instructions: instructions(b),
-	})
+	ts.info = mcp.Info{Name: in.Slug, Title: b.Name, Version: fmt.Sprintf("%d", in.Revision), Instructions: instructions(b)}
+	ts.card = mcp.NewCard(ts.info)
 	return ts, nil
 }
 

@@ -52,13 +52,13 @@ func (s *MCPServer) Accept() (notices []Notice, refused []Refused) {
 		a.at = "/tools/" + strconv.Itoa(i)
 		clean, err := a.tool(raw)
 		if err != nil {
-			refused = append(refused, Refused{i, textfilter.Visible(NameMCP(raw), MaxServerTitle), err.Error()})
+			refused = append(refused, Refused{ListTools, i, textfilter.Visible(NameMCP(raw), MaxServerTitle), err.Error()})
 			continue
 		}
 		kept = append(kept, clean)
 	}
 	s.Tools = kept
-	return a.notices, refused
+	return a.notices, append(refused, a.items(s)...)
 }
 
 type acceptor struct {

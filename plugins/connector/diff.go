@@ -28,7 +28,8 @@ const (
 	ToolChanged = "changed"
 )
 
-// ToolChange is what became of one operation. Tools are the same tool when their
+// ToolChange is what became of one operation, or of a prompt, resource or resource
+// template of an MCP server, whose method says so ([manifest.MethodPrompt]). Tools are the same tool when their
 // method and path are, whatever the path's parameters are called.
 type ToolChange struct {
 	Kind    string   `json:"kind" enum:"added,removed,changed"`
@@ -139,7 +140,7 @@ func Diff(older, newer *Connector) ([]ToolChange, error) {
 		}
 		out = append(out, ToolChange{Kind: ToolRemoved, Impact: ImpactBreaking, Method: h.Method, Path: h.Path, Tool: h.Name, Details: []Detail{}})
 	}
-	return out, nil
+	return append(out, itemChanges(was.head, is.head)...), nil
 }
 
 func effective(all, own [][]string) [][]string {

@@ -27,6 +27,10 @@ type MCPServer struct {
 	// Tools are the definitions of tools/list as they came, valid JSON, in the
 	// server's order.
 	Tools []json.RawMessage
+	// Items are those of the other lists, by kind.
+	Items [manifest.ItemKinds][]json.RawMessage
+	// Completions and Subscribe are as in [manifest.MCPServer].
+	Completions, Subscribe bool
 }
 
 // Append appends the document of s: JSON with a fixed order of members, so that
@@ -48,21 +52,44 @@ func (s *MCPServer) Append(dst []byte) []byte {
 		dst = append(jsonscan.AppendStringOf(dst, m.name), ':')
 		dst = jsonscan.AppendStringOf(dst, m.value)
 	}
-	dst = append(dst, `,"tools":[`...)
-	for i, t := range s.Tools {
+	dst = appendDefinitions(dst, "tools", s.Tools)
+	return append(s.appendItems(dst), '}')
+}
+
+func appendDefinitions(dst []byte, list string, definitions []json.RawMessage) []byte {
+	dst = append(append(append(dst, `,"`...), list...), `":[`...)
+	for i, t := range definitions {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = jsonscan.AppendMinified(dst, t)
 	}
-	return append(dst, `]}`...)
+	return append(dst, ']')
 }
 
-// Refused is a tool of a server that cannot be a tool of a connector.
+// Refused is a tool of a server that cannot be a tool of a connector, or what else it
+// has that cannot be served.
 type Refused struct {
-	Index  int    // in MCPServer.Tools
+	List   string // that has it: "tools", "prompts", "resources", "resourceTemplates"
+	Index  int    // in the list
 	Name   string // as the server calls it; may be ""
 	Reason string
+}
+
+// ListTools is the List of a [Refused] tool.
+const ListTools = "tools"
+
+// Pointer is the place in the document of the server.
+func (r *Refused) Pointer() string { return "/" + r.List + "/" + strconv.Itoa(r.Index) }
+
+// Method is how changes and edits name what it is: [manifest.MethodMCP] for a tool.
+func (r *Refused) Method() string {
+	for kind := range manifest.ItemKinds {
+		if kind.List() == r.List {
+			return kind.Method()
+		}
+	}
+	return manifest.MethodMCP
 }
 
 // BuildMCP makes the connector of an MCP server; name is its slug. Tools keep
@@ -78,7 +105,9 @@ func BuildMCP(name string, s *MCPServer) (Artifact, []Refused, error) {
 		FormatVersion: manifest.FormatVersion, Kind: manifest.Connector, Name: name, Version: version,
 		Title: cut(s.Title, manifest.MaxText), Generator: "sluice",
 		Upstream: &manifest.Upstream{
-			Servers: []manifest.Server{{URL: s.URL}}, MCP: &manifest.MCPServer{Transport: s.Transport, Protocol: s.Protocol},
+			Servers: []manifest.Server{{URL: s.URL}}, MCP: &manifest.MCPServer{
+				Transport: s.Transport, Protocol: s.Protocol, Completions: s.Completions, Subscribe: s.Subscribe,
+			},
 		},
 	}
 	if m.Title == "" {
@@ -98,7 +127,7 @@ func BuildMCP(name string, s *MCPServer) (Artifact, []Refused, error) {
 			err = fmt.Errorf("the server has more than %d tools", manifest.MaxTools)
 		}
 		if err != nil {
-			refused = append(refused, Refused{i, NameMCP(raw), err.Error()})
+			refused = append(refused, Refused{ListTools, i, NameMCP(raw), err.Error()})
 			continue
 		}
 		mark := len(doc)
@@ -109,7 +138,7 @@ func BuildMCP(name string, s *MCPServer) (Artifact, []Refused, error) {
 		doc = tool.Append(doc)
 		if err := readable(doc[from:]); err != nil {
 			doc = doc[:mark]
-			refused = append(refused, Refused{i, tool.MCP.Name, err.Error()})
+			refused = append(refused, Refused{ListTools, i, tool.MCP.Name, err.Error()})
 			continue
 		}
 		known[tool.MCP.Name] = true
@@ -118,6 +147,7 @@ func BuildMCP(name string, s *MCPServer) (Artifact, []Refused, error) {
 	if count == 0 {
 		return Artifact{}, refused, fmt.Errorf("making a connector of %s: none of its %d tools can be served", s.URL, len(s.Tools))
 	}
+	refused = append(refused, s.items(&m)...)
 	doc = m.AppendTail(doc)
 	if _, _, err := manifest.ParseHead(doc); err != nil {
 		return Artifact{}, refused, fmt.Errorf("making connector %s: %w", name, err)
@@ -290,11 +320,20 @@ func ParseMCPServer(b []byte) (*MCPServer, error) {
 		Version      string            `json:"version"`
 		Instructions string            `json:"instructions"`
 		Tools        []json.RawMessage `json:"tools"`
+
+		Prompts     []json.RawMessage `json:"prompts"`
+		Resources   []json.RawMessage `json:"resources"`
+		Templates   []json.RawMessage `json:"resourceTemplates"`
+		Completions bool              `json:"completions"`
+		Subscribe   bool              `json:"subscribe"`
 	}
 	if err := json.Unmarshal(b, &in); err != nil {
 		return nil, fmt.Errorf("reading what an MCP server said: %w", err)
 	}
-	s := MCPServer(in)
+	s := MCPServer{
+		URL: in.URL, Transport: in.Transport, Protocol: in.Protocol, Name: in.Name, Title: in.Title, Version: in.Version, Instructions: in.Instructions,
+		Tools: in.Tools, Items: [manifest.ItemKinds][]json.RawMessage{in.Prompts, in.Resources, in.Templates}, Completions: in.Completions, Subscribe: in.Subscribe,
+	}
 	if !bytes.Equal(s.Append(nil), b) {
 		return nil, errors.New("reading what an MCP server said: the document is not as it was written")
 	}

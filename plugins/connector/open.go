@@ -87,7 +87,8 @@ func Open(module []byte) (*Connector, error) {
 	if head.Kind != manifest.Connector {
 		return nil, problem.New(problem.InvalidPlugin, "the plugin is a %s, not a connector", head.Kind)
 	}
-	head.Config = bytes.Clone(head.Config) // the only part that is a view of the module
+	head.Config = bytes.Clone(head.Config) // this and the items are views of the module
+	detach(&head.Items)
 	c := &Connector{}
 	c.at.Store(&contents{head: head, tools: packTexts(tools), ready: make([]atomic.Pointer[Tool], len(tools)), programs: linked.Programs})
 	return c, nil

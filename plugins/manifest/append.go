@@ -96,7 +96,7 @@ func (m *Manifest) AppendHead(dst []byte) []byte {
 // AppendTail appends what follows the last tool.
 func (m *Manifest) AppendTail(dst []byte) []byte {
 	if m.Kind == Connector {
-		dst = append(dst, ']')
+		dst = m.writeItems(append(dst, ']'))
 	}
 	return append(dst, '}')
 }
@@ -153,6 +153,8 @@ func (u *Upstream) write(w *writer) {
 		w.open("mcp")
 		w.must("transport", m.Transport)
 		w.must("protocol", m.Protocol)
+		w.flag("completions", m.Completions)
+		w.flag("subscribe", m.Subscribe)
 		w.close()
 	}
 	w.dst = append(w.dst, '}')

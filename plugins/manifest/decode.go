@@ -76,14 +76,19 @@ func (d *decoder) object(v jsonscan.Value, members []member) {
 
 // list reads an array of at most MaxItems; it is never nil.
 func list[T any](d *decoder, v jsonscan.Value, read func(jsonscan.Value) T) []T {
+	return listOf(d, v, MaxItems, read)
+}
+
+// listOf reads an array of at most limit elements.
+func listOf[T any](d *decoder, v jsonscan.Value, limit int, read func(jsonscan.Value) T) []T {
 	out := []T{}
 	if v.Kind() != jsonscan.Array {
 		d.fail("expected an array, got %s", v.Kind())
 		return nil
 	}
 	for it := v.Elements(); it.Next() && d.err == nil; {
-		if len(out) == MaxItems {
-			d.fail("more than %d items", MaxItems)
+		if len(out) == limit {
+			d.fail("more than %d items", limit)
 			return nil
 		}
 		n := len(d.path)

@@ -88,6 +88,10 @@ type Manifest struct {
 	Upstream *Upstream // connector only, and always there
 	Tools    []Tool    // connector only
 
+	// Items are what an MCP server has besides tools, by kind; connector with an MCP
+	// server only.
+	Items [ItemKinds][]Item
+
 	// Toolset is the toolset document (package registry) of a bundle; kind toolset
 	// only, and always there.
 	Toolset json.RawMessage
@@ -131,6 +135,9 @@ const (
 type MCPServer struct {
 	Transport string // TransportStreamable or TransportSSE
 	Protocol  string // revision of the protocol, such as "2026-07-28"
+	// Completions says that the server completes arguments, and Subscribe that it tells
+	// of changes of a resource.
+	Completions, Subscribe bool
 }
 
 // MCPTool is what pins a tool of an MCP server.

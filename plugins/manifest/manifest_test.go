@@ -13,6 +13,10 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
+func item(kind ItemKind, key string) Item {
+	return Item{Key: key, Hash: "sha256:" + strings.Repeat("0b", 32), Definition: json.RawMessage(`{"` + kind.KeyName() + `":"` + key + `","icons":[]}`)}
+}
+
 // full has every member of the format.
 func full() *Manifest {
 	server := Server{URL: "https://{region}.example.com/v1", Description: "main", Variables: []Variable{{Name: "region", Default: "eu", Enum: []string{"eu", "us"}, Description: "where"}}}
@@ -25,7 +29,12 @@ func full() *Manifest {
 				{ID: "o", Type: "oauth2", Scheme: "x", BearerFormat: "jwt", OpenIDURL: "https://o", Flows: []Flow{{Grant: "clientCredentials", AuthorizationURL: "https://a", TokenURL: "https://t", RefreshURL: "https://r", Scopes: []string{"read"}}}},
 			},
 			Security: [][]string{{"k", "o"}, {}},
-			MCP:      &MCPServer{Transport: TransportSSE, Protocol: "2024-11-05"},
+			MCP:      &MCPServer{Transport: TransportSSE, Protocol: "2024-11-05", Completions: true, Subscribe: true},
+		},
+		Items: [ItemKinds][]Item{
+			Prompts:   {item(Prompts, "greet"), item(Prompts, "bye now")},
+			Resources: {item(Resources, "file:///a")},
+			Templates: {item(Templates, "file:///{name}")},
 		},
 		Tools: []Tool{
 			{
@@ -204,6 +213,10 @@ func TestRefused(t *testing.T) {
 	f(`"method":"MCP"`, `"method":"GET"`, "/tools/2/method", "is MCP", false)
 	f(`"extra":{"icons":[]}}`, `"extra":{"icons":[]}},"request":{}`, "/tools/2/request", "no request plan", true)
 	f(`"hash":"sha256:0a`, `"hash":"sha256:zz`, "/tools/2/mcp/hash", "hexadecimal", true)
+	f(`"key":"bye now"`, `"key":"greet"`, "/prompts/1", "there twice", false)
+	f(`"key":"greet"`, `"key":""`, "/prompts/0/key", "0 bytes", true)
+	f(`"hash":"sha256:0b`, `"hash":"sha256:zz`, "/prompts/0/hash", "hexadecimal", true)
+	f(`,"mcp":{"transport":"sse","protocol":"2024-11-05","completions":true,"subscribe":true}`, ``, "", `must not have "prompts"`, true)
 	f(`"transport":"sse"`, `"transport":"stdio"`, "/upstream/mcp/transport", "none of", true)
 
 	f(`"method":"GET"`, `"method":"G T"`, "/tools/0/method", "HTTP method", true)
@@ -292,6 +305,16 @@ func TestBounds(t *testing.T) {
 		"media types":       {MaxInputTypes, change(filter(), func(m *Manifest, n int) { m.Input = &Input{Types: words("text/t%d")(n)} })},
 		"derivations": {MaxDerivations, change(auth(), func(m *Manifest, n int) {
 			m.Capabilities = &Capabilities{Signing: &Signing{Algorithm: "hmac-sha256", Derivations: n}}
+		})},
+		"definition of an item": {MaxMCPItem, change(full(), func(m *Manifest, n int) {
+			m.Items[Prompts] = []Item{item(Prompts, "a")}
+			m.Items[Prompts][0].Definition = json.RawMessage(`{"a":"` + long(n-8) + `"}`)
+		})},
+		"prompts": {MaxMCPItems, change(full(), func(m *Manifest, n int) {
+			m.Items[Prompts] = nil
+			for _, key := range words("p%d")(n) {
+				m.Items[Prompts] = append(m.Items[Prompts], item(Prompts, key))
+			}
 		})},
 		"text": {MaxText, text}, "name": {MaxName, name}, "items": {MaxItems, tools},
 		"schema": {MaxSchema, schema}, "memory": {MaxMemory, limits}, "depth": {MaxDepth, depth},

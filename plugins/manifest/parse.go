@@ -89,6 +89,9 @@ func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
 		{"generator", false, func(v jsonscan.Value) { m.Generator = d.text(v, 0, MaxText) }},
 		{"upstream", false, func(v jsonscan.Value) { m.Upstream = d.upstream(v) }},
 		{"tools", false, func(v jsonscan.Value) { tools, hasTools = d.toolIndex(v), true }},
+		{"prompts", false, func(v jsonscan.Value) { m.Items[Prompts] = d.items(v, Prompts) }},
+		{"resources", false, func(v jsonscan.Value) { m.Items[Resources] = d.items(v, Resources) }},
+		{"resourceTemplates", false, func(v jsonscan.Value) { m.Items[Templates] = d.items(v, Templates) }},
 		{"toolset", false, func(v jsonscan.Value) { m.Toolset = d.rawObject(v, MaxBytes) }},
 		{"capabilities", false, func(v jsonscan.Value) { m.Capabilities = d.capabilities(v) }},
 		{"limits", false, func(v jsonscan.Value) { m.Limits = d.limits(v) }},
@@ -112,6 +115,11 @@ func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
 	need("upstream", m.Upstream != nil, m.Kind == Connector)
 	need("tools", hasTools, m.Kind == Connector)
 	need("toolset", m.Toolset != nil, m.Kind == Toolset)
+	for kind, items := range m.Items {
+		if m.Upstream == nil || m.Upstream.MCP == nil {
+			need(ItemKind(kind).List(), items != nil, false)
+		}
+	}
 	if m.Kind != Filter && m.Kind != Projection {
 		need("input", m.Input != nil, false)
 		need("output", m.Output != nil, false)
@@ -215,6 +223,8 @@ func (d *decoder) mcpServer(v jsonscan.Value) *MCPServer {
 			m.Transport = d.oneOf(v, []string{TransportStreamable, TransportSSE})
 		}},
 		{"protocol", true, func(v jsonscan.Value) { m.Protocol = d.text(v, 1, MaxToolName) }},
+		{"completions", false, func(v jsonscan.Value) { m.Completions = d.boolean(v) }},
+		{"subscribe", false, func(v jsonscan.Value) { m.Subscribe = d.boolean(v) }},
 	})
 	return m
 }

@@ -46,7 +46,7 @@ func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPList
 		}
 		return nil, err
 	}
-	return &admin.MCPListing{Server: l.MCPServer, TTL: l.TTL, Tells: l.ListChanged}, nil
+	return &admin.MCPListing{Server: l.MCPServer, TTL: l.TTL, Tells: l.ListChanged, Unlisted: l.Unlisted}, nil
 }
 
 // Listen implements [admin.MCPServers].

@@ -1,0 +1,86 @@
+package mcp
+
+import (
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// CodeNoResource says in the older revisions that a resource is not there; since
+// 2026-07-28 that is an invalid parameter.
+const CodeNoResource = -32002
+
+// items serves what a toolset may have besides tools; false when the method is none of
+// that, or the toolset has nothing of the kind and so does not declare it.
+func (x *exchange) items(modern bool) bool {
+	method := MethodOther
+	for m := MethodPromptsList; m <= MethodComplete; m++ {
+		if string(x.msg.method) == m.String() {
+			method = m
+		}
+	}
+	if method == MethodOther || !x.ts.Card().has[method] {
+		return false
+	}
+	list := func(member string) {
+		x.listPage(modern, method, member, func(cursor []byte) ([]byte, string, bool, error) {
+			return x.ts.Items(cursor, method)
+		})
+	}
+	switch method {
+	case MethodPromptsList:
+		list("prompts")
+	case MethodResourcesList:
+		list("resources")
+	case MethodTemplatesList:
+		list("resourceTemplates")
+	default:
+		x.askItem(method, modern)
+	}
+	return true
+}
+
+// askItem answers prompts/get, resources/read and completion/complete.
+func (x *exchange) askItem(method Method, modern bool) {
+	x.served.Method = method
+	p := x.msg.params
+	named := p.Get("name")
+	switch method {
+	case MethodResourcesRead:
+		named = p.Get("uri")
+	case MethodComplete:
+		named = p.Get("ref").Get("type")
+	}
+	if named.Kind() != jsonscan.String {
+		x.fail(&fault{status: x.paramStatus(modern), code: codeInvalidParams, text: "the parameter that names what is asked for is missing or invalid"})
+		return
+	}
+	item, err := x.ts.Item(method, p)
+	switch x.tool = item; {
+	case err != nil:
+		x.failInternal(method.String(), err)
+		return
+	case item == nil:
+		x.failUnknown(method, named, modern)
+		return
+	}
+	x.call = CallParams{ID: x.msg.id, Method: method, Params: p, Meta: x.msg.meta, Version: x.served.Version, Session: x.session}
+	if modern {
+		x.call.InputResponses, x.call.RequestState = p.Get("inputResponses"), p.Get("requestState")
+	}
+	x.makeCall(modern)
+}
+
+// failUnknown answers a request for what the toolset does not have.
+func (x *exchange) failUnknown(method Method, named jsonscan.Value, modern bool) {
+	e := &Error{Code: codeInvalidParams, Message: "unknown prompt"}
+	switch method {
+	case MethodResourcesRead:
+		e.Message = "unknown resource"
+		if !modern {
+			e.Code = CodeNoResource
+		}
+		e.Data = append(append([]byte(`{"uri":`), named.Raw()...), '}')
+	case MethodComplete:
+		e.Message = "ref names neither a prompt nor a resource template of this toolset"
+	}
+	x.failWith(e, modern)
+}
