@@ -207,7 +207,7 @@ func TestBadUpstreams(t *testing.T) {
 	}
 	s := start(t, gatewaytest.Options{})
 	serve(t, s, up, func(b *registry.Toolset) {
-		b.Limits = &registry.Limits{TimeoutMilliseconds: 1500, ResponseBytes: 1 << 20}
+		b.Answers = &registry.Answers{TimeoutMilliseconds: 1500, ResponseBytes: 1 << 20}
 	}, ops...)
 	type result struct {
 		Result struct {

@@ -243,7 +243,7 @@ func TestWorkflowEnds(t *testing.T) {
 		}
 	}))
 	slow := `{"tool":"slow"}`
-	x.edit = func(ts *registry.Toolset) { ts.Limits = &registry.Limits{TimeoutMilliseconds: 300} }
+	x.edit = func(ts *registry.Toolset) { ts.Answers = &registry.Answers{TimeoutMilliseconds: 300} }
 	x.serve(slow + "\n" + slow + "\n\n" + callItem1)
 	x.wants(`{}`, `did not end within the 300ms of a call; 2 calls ended`)
 	if begun.Load() != 2 {

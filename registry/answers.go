@@ -27,6 +27,16 @@ const (
 	MaxStringCap = 1 << 20
 	// MaxRowLimit of rows of a list.
 	MaxRowLimit = 1_000_000
+	// MinTimeoutMilliseconds of a call: nothing over a network is sure to answer in less.
+	MinTimeoutMilliseconds = 100
+	// MaxTimeoutMilliseconds is an hour: what takes longer is a job that is asked for
+	// later. A call whose server reports progress may not take longer either.
+	MaxTimeoutMilliseconds = 60 * 60 * 1000
+	// MinResponseBytes holds the message of an error.
+	MinResponseBytes = 1 << 10
+	// MaxResponseBytes is the hard limit of an upstream body, 64 MiB: it is held in memory
+	// while it is transformed.
+	MaxResponseBytes = 64 << 20
 )
 
 // Formats of answers.
@@ -65,6 +75,12 @@ type Answers struct {
 	Redact     bool   `json:"redact,omitempty"`      // no answer rather than one that the programs could not treat
 	Structured bool   `json:"structured,omitempty"`  // send outputSchema and structuredContent. Not of a tool
 	KeepHidden bool   `json:"keepHidden,omitempty"`  // leave control and invisible characters in answers
+
+	// TimeoutMilliseconds is how long an answer may take; each report of progress of an
+	// MCP server begins it anew, up to MaxTimeoutMilliseconds in all. 0: 30 seconds.
+	TimeoutMilliseconds int `json:"timeoutMs,omitempty"`
+	// ResponseBytes is the largest answer of an upstream, compressed or not. 0: 16 MiB.
+	ResponseBytes int64 `json:"maxResponseBytes,omitempty"`
 
 	// Program is the index of the compiled Fields, Rows, Where and Limit in the
 	// bundle; nil: none of them is set.
@@ -114,6 +130,10 @@ func (a *Answers) validate(f *faults, at string, of AnswersOf) {
 		"%d is not 0 or between %d and %d", a.MaxString, MinStringCap, MaxStringCap)
 	f.check(a.Budget == 0 || a.Budget == NoTokenBudget || a.Budget >= MinTokenBudget && a.Budget <= MaxTokenBudget, at+"/tokenBudget",
 		"%d is not 0, %d or between %d and %d", a.Budget, NoTokenBudget, MinTokenBudget, MaxTokenBudget)
+	f.check(a.TimeoutMilliseconds == 0 || a.TimeoutMilliseconds >= MinTimeoutMilliseconds && a.TimeoutMilliseconds <= MaxTimeoutMilliseconds,
+		at+"/timeoutMs", "%d is not 0 or between %d and %d", a.TimeoutMilliseconds, MinTimeoutMilliseconds, MaxTimeoutMilliseconds)
+	f.check(a.ResponseBytes == 0 || a.ResponseBytes >= MinResponseBytes && a.ResponseBytes <= MaxResponseBytes,
+		at+"/maxResponseBytes", "%d is not 0 or between %d and %d", a.ResponseBytes, MinResponseBytes, MaxResponseBytes)
 	if a.JQ != "" {
 		if _, err := jq.Compile(a.JQ); err != nil {
 			f.add(at+"/jq", "%s", detail(err))

@@ -90,6 +90,8 @@ func TestDocumentsAreBounded(t *testing.T) {
 			return s.Validate()
 		}},
 		{"rows", MaxRowLimit, func(n int) error { return answers(Answers{Limit: n}) }},
+		{"milliseconds of a call", MaxTimeoutMilliseconds, func(n int) error { return answers(Answers{TimeoutMilliseconds: n}) }},
+		{"bytes of an upstream's answer", MaxResponseBytes, func(n int) error { return answers(Answers{ResponseBytes: int64(n)}) }},
 		{"bytes of a string", MaxStringCap, func(n int) error { return answers(Answers{MaxString: n}) }},
 		{"tokens of an answer", MaxTokenBudget, func(n int) error { return answers(Answers{Budget: n}) }},
 		{"calls of a usage report", MaxUsageCalls, func(n int) error {

@@ -35,11 +35,6 @@ const (
 	MaxURLBytes = 2048
 	// MaxCacheSeconds an answer may be kept: a day.
 	MaxCacheSeconds = 24 * 60 * 60
-	// MaxTimeoutMilliseconds of one upstream call: clients give up after a
-	// minute, ten leaves room for those that do not.
-	MaxTimeoutMilliseconds = 10 * 60 * 1000
-	// MaxResponseBytes is the hard limit of an upstream body, 64 MiB.
-	MaxResponseBytes = 64 << 20
 )
 
 // Toolset is what a toolset URL serves: connectors, edits of their tools, and
@@ -57,7 +52,6 @@ type Toolset struct {
 	Cache        *CachePolicy   `json:"cache,omitempty"`        // nil: answers are not cached
 	Plugins      []PluginRef    `json:"plugins,omitempty"`      // third parties', in the order they run
 	Access       Access         `json:"access"`                 // who may open the URL
-	Limits       *Limits        `json:"limits,omitempty"`       // nil: the defaults of the gateway
 	Answers      *Answers       `json:"answers,omitempty"`      // nil: nothing beyond the profile
 	Selection    *Selection     `json:"selection,omitempty"`    // nil: every enabled tool is listed
 }
@@ -143,12 +137,6 @@ type CachePolicy struct {
 // document, which is what usually decides.
 type Access struct {
 	Mode string `json:"mode"` // AccessNone; AccessToken and AccessJWT: nobody, until there is a document
-}
-
-// Limits of one upstream call. Zero fields keep the gateway's default.
-type Limits struct {
-	TimeoutMilliseconds int   `json:"timeoutMs,omitempty"`        // ≤ MaxTimeoutMilliseconds
-	ResponseBytes       int64 `json:"maxResponseBytes,omitempty"` // ≤ MaxResponseBytes
 }
 
 var (
@@ -248,12 +236,6 @@ func (t *Toolset) Validate() error {
 			"%d s is not between 1 and %d", t.Cache.TTLSeconds, MaxCacheSeconds)
 	}
 	f.check(validMode(t.Access.Mode), "/access/mode", "access mode %.80q is not known", t.Access.Mode)
-	if l := t.Limits; l != nil {
-		f.check(l.TimeoutMilliseconds >= 0 && l.TimeoutMilliseconds <= MaxTimeoutMilliseconds, "/limits/timeoutMs",
-			"%d ms is not between 0 and %d", l.TimeoutMilliseconds, MaxTimeoutMilliseconds)
-		f.check(l.ResponseBytes >= 0 && l.ResponseBytes <= MaxResponseBytes, "/limits/maxResponseBytes",
-			"%d bytes is not between 0 and %d", l.ResponseBytes, MaxResponseBytes)
-	}
 	if t.Answers != nil {
 		t.Answers.validate(f, "/answers", OfToolset)
 	}

@@ -23,7 +23,7 @@ func sample() *Toolset {
 		}},
 		Tools:   []ToolEdit{{Connector: "main", Method: "GET", Path: "/things/{id}", Name: &name, Description: &text}},
 		Profile: ProfileConcise, Cache: &CachePolicy{TTLSeconds: 60}, Access: Access{Mode: AccessNone},
-		Limits: &Limits{TimeoutMilliseconds: 5000, ResponseBytes: 1 << 20},
+		Answers: &Answers{TimeoutMilliseconds: 5000, ResponseBytes: 1 << 20},
 	}
 }
 
@@ -69,8 +69,11 @@ func TestToolsetFaults(t *testing.T) {
 	f("/cache/ttlSeconds", func(s *Toolset) { s.Cache.TTLSeconds = 0 })
 	f("/cache/ttlSeconds", func(s *Toolset) { s.Cache.TTLSeconds = MaxCacheSeconds + 1 })
 	f("/access/mode", func(s *Toolset) { s.Access.Mode = "" })
-	f("/limits/timeoutMs", func(s *Toolset) { s.Limits.TimeoutMilliseconds = MaxTimeoutMilliseconds + 1 })
-	f("/limits/maxResponseBytes", func(s *Toolset) { s.Limits.ResponseBytes = MaxResponseBytes + 1 })
+	f("/answers/timeoutMs", func(s *Toolset) { s.Answers.TimeoutMilliseconds = MaxTimeoutMilliseconds + 1 })
+	f("/answers/timeoutMs", func(s *Toolset) { s.Answers.TimeoutMilliseconds = MinTimeoutMilliseconds - 1 })
+	f("/answers/timeoutMs", func(s *Toolset) { s.Answers.TimeoutMilliseconds = -1 })
+	f("/answers/maxResponseBytes", func(s *Toolset) { s.Answers.ResponseBytes = MaxResponseBytes + 1 })
+	f("/answers/maxResponseBytes", func(s *Toolset) { s.Answers.ResponseBytes = MinResponseBytes - 1 })
 	f("/connectors/0/name", func(s *Toolset) { s.Connectors[0].Name, s.Tools = "a b", nil })
 	f("/connectors/1/name", func(s *Toolset) { s.Connectors = append(s.Connectors, s.Connectors[0]) })
 	f("/connectors/0/repository", func(s *Toolset) { s.Connectors[0].Repository = "acme//x" })

@@ -26,6 +26,9 @@ type Answers struct {
 	Redact      bool   `json:"redact,omitempty" doc:"No answer rather than one that these settings could not be applied to."`
 	Structured  bool   `json:"structured,omitempty" doc:"Of a toolset or a connector: send outputSchema and structuredContent."`
 	KeepHidden  bool   `json:"keepHidden,omitempty" doc:"Leave control, zero-width, bidirectional and private use characters in answers, which are removed otherwise."`
+
+	TimeoutMs        int   `json:"timeoutMs,omitempty" doc:"Milliseconds an answer may take. Each report of progress of an MCP server begins them anew, up to an hour in all. Default: 30,000."`
+	MaxResponseBytes int64 `json:"maxResponseBytes,omitempty" doc:"The largest answer of the API or server, compressed or not. Default: 16 MiB."`
 }
 
 // PatchAnswers changes the fields that are there; "", 0 and false restore the
@@ -43,6 +46,9 @@ type PatchAnswers struct {
 	Redact      *bool   `json:"redact,omitempty"`
 	Structured  *bool   `json:"structured,omitempty"`
 	KeepHidden  *bool   `json:"keepHidden,omitempty"`
+
+	TimeoutMs        *int   `json:"timeoutMs,omitempty" minimum:"0" maximum:"3600000" doc:"0, or 100 to 3,600,000."`
+	MaxResponseBytes *int64 `json:"maxResponseBytes,omitempty" minimum:"0" maximum:"67108864" doc:"0, or from 1,024 to 64 MiB."`
 }
 
 // apply changes the fields of a that p has.
@@ -59,6 +65,8 @@ func (p *PatchAnswers) apply(a *registry.Answers) {
 	Put(&a.Redact, p.Redact)
 	Put(&a.Structured, p.Structured)
 	Put(&a.KeepHidden, p.KeepHidden)
+	Put(&a.TimeoutMilliseconds, p.TimeoutMs)
+	Put(&a.ResponseBytes, p.MaxResponseBytes)
 	if a.Format == registry.FormatAuto {
 		a.Format = ""
 	}
@@ -148,6 +156,7 @@ func ShowAnswers(record string) *Answers {
 	return &Answers{
 		Profile: a.Profile, Format: a.Format, Fields: a.Fields, Rows: a.Rows, Where: a.Where, Limit: a.Limit, MaxString: a.MaxString,
 		TokenBudget: a.Budget, JQ: a.JQ, Redact: a.Redact, Structured: a.Structured, KeepHidden: a.KeepHidden,
+		TimeoutMs: a.TimeoutMilliseconds, MaxResponseBytes: a.ResponseBytes,
 	}
 }
 
@@ -159,6 +168,7 @@ func (a *Answers) Record(at string, of registry.AnswersOf) (string, error) {
 	r := registry.Answers{
 		Profile: a.Profile, Format: a.Format, Fields: a.Fields, Rows: a.Rows, Where: a.Where, Limit: a.Limit, MaxString: a.MaxString,
 		Budget: a.TokenBudget, JQ: a.JQ, Redact: a.Redact, Structured: a.Structured, KeepHidden: a.KeepHidden,
+		TimeoutMilliseconds: a.TimeoutMs, ResponseBytes: a.MaxResponseBytes,
 	}
 	if r == (registry.Answers{}) {
 		return "", nil

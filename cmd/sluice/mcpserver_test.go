@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -63,6 +65,43 @@ func mcpServer(ts *testscript.TestScript, allow func(w http.ResponseWriter, r *h
 		serve.ServeHTTP(w, r)
 	}))
 	ts.Defer(func() { closeServer(srv) })
+	return srv
+}
+
+// slowServer is an MCP server of the old revision with sessions, whose tool report reports
+// its progress as often as it is told and then answers, and whose tool silent does neither.
+func slowServer(ts *testscript.TestScript) *httptest.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "slow", Version: "1"}, nil)
+	schema := json.RawMessage(`{"type":"object","properties":{"times":{"type":"integer"}}}`)
+	ended := make(chan struct{})
+	s.AddTool(&mcp.Tool{Name: "report", InputSchema: schema}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var in struct{ Times int }
+		if err := json.Unmarshal(r.Params.Arguments, &in); err != nil {
+			return nil, err
+		}
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for i := range in.Times {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1)}); err != nil {
+				return nil, err
+			}
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("reported %d times", in.Times)}}}, nil
+	})
+	s.AddTool(&mcp.Tool{Name: "silent", InputSchema: schema}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		select {
+		case <-ctx.Done():
+		case <-ended:
+		}
+		return nil, errors.New("nobody waits for this")
+	})
+	srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
+	ts.Defer(func() { close(ended); closeServer(srv) })
 	return srv
 }
 

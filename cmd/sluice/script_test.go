@@ -178,6 +178,8 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		s.issuer(ts, args[0])
 	case "dump":
 		ts.Setenv(args[0], dumpServer(ts))
+	case "mcp-slow":
+		ts.Setenv(args[0], slowServer(ts).URL)
 	case "mcp-asks":
 		ts.Setenv(args[0], askingServer(ts).URL)
 	case "wire": // answers what it was sent, in letters that no redaction knows
@@ -485,6 +487,7 @@ func (s *scripts) mcp(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	params := &mcp.CallToolParams{Name: args[2]}
+	params.SetProgressToken("script")
 	if len(args) > 3 {
 		params.Arguments = json.RawMessage(args[3])
 	}

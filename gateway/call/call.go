@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // stage is one part of a call's life. A trace tells how long each took.
@@ -228,7 +229,7 @@ type Outcome struct {
 
 // Call calls tool with args (an object, or missing) and appends the members of
 // its result to dst: "content":[…] and, when it failed, ,"isError":true. The
-// deadline is the toolset's, or ctx's when that is earlier. It keeps neither args
+// deadline is the tool's, which reports of progress move for an hour at most, or ctx's when that is earlier. It keeps neither args
 // nor dst. An error is a fault of Sluice or, of type *[mcp.Error], what an MCP server
 // wants of the client; then nothing was appended.
 func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Value, opt CallOptions, dst []byte) ([]byte, Outcome, error) {
@@ -238,9 +239,10 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 		c: c, ctx: ctx, tool: tool, ts: tool.Toolset, given: args, request: opt.Request, logged: opt.Request, principal: opt.Principal, principalKey: opt.Principal.Key(),
 		permits: opt.Permits, version: opt.Version, cancel: opt.Cancel, key: opt.Key, start: time.Now(),
 	}
-	x.deadline = x.start.Add(tool.Toolset.Timeout)
-	if d, ok := ctx.Deadline(); ok && d.Before(x.deadline) {
-		x.deadline = d
+	x.limit, x.maxBody = tool.Limits()
+	x.deadline, x.latest = x.start.Add(x.limit), x.start.Add(registry.MaxTimeoutMilliseconds*time.Millisecond)
+	if d, ok := ctx.Deadline(); ok {
+		x.deadline, x.latest = earlier(x.deadline, d), earlier(x.latest, d)
 	}
 	if opt.Trace {
 		x.trace = &Trace{}
@@ -257,6 +259,13 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 		x.out.Meta = x.stripMeta(x.meta)
 	}
 	return x.dst, x.out, nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // release gives an exchange back to the pool.

@@ -37,15 +37,15 @@ func (x *exchange) decodeCharset(contentType, body []byte) ([]byte, error) {
 	if name, err := htmlindex.Name(enc); err != nil || name == "utf-8" || name == "replacement" {
 		return body, nil //nolint:nilerr // nothing to do
 	}
-	w := &boundedText{dst: x.decoded[:0], most: x.ts.MaxBody}
+	w := &boundedText{dst: x.decoded[:0], most: x.maxBody}
 	t := transform.NewWriter(w, enc.NewDecoder())
 	_, err = t.Write(body)
 	if err == nil {
 		err = t.Close()
 	}
 	if x.decoded = w.dst; errors.Is(err, errDecodedTooLarge) {
-		return nil, problem.New(problem.UpstreamMalformed, "the upstream's answer is larger than %d bytes as UTF-8", x.ts.MaxBody).
-			Fix("ask for less, with a smaller page, fewer fields or a narrower filter")
+		return nil, problem.New(problem.UpstreamMalformed, "the upstream's answer is larger than %d bytes as UTF-8", x.maxBody).
+			Fix("ask for less, with a smaller page, fewer fields or a narrower filter; or raise the limit: sluice toolset optimize TOOLSET --max-response MIB")
 	}
 	if err != nil {
 		return body, nil //nolint:nilerr // what cannot be decoded stays as it came

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/sluicegate/sluice/gateway/snapshot"
 )
 
 // FuzzCharset: whatever the type says and the body holds, the text stays within the
@@ -16,7 +14,7 @@ func FuzzCharset(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
 		const most = 1 << 10
-		x := &exchange{input: input{ts: &snapshot.Toolset{MaxBody: most}}}
+		x := &exchange{input: input{maxBody: most}}
 		before := bytes.Clone(body)
 		out, err := x.decodeCharset([]byte(contentType), body)
 		if !bytes.Equal(before, body) {

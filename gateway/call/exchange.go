@@ -51,7 +51,10 @@ type input struct {
 	cancel       *upstream.Cancel
 	key          string // of an item
 	start        time.Time
-	deadline     time.Time
+	limit        time.Duration // how long it may take without progress
+	deadline     time.Time     // which progress moves
+	latest       time.Time     // behind which it does not
+	maxBody      int64         // of the upstream's answer
 	trace        *Trace
 	inner        bool // a workflow calls: the answer is for it, whole and as JSON
 }

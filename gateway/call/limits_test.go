@@ -126,7 +126,7 @@ func TestCharsetOfLongTypeIsNotRead(t *testing.T) {
 	for over, want := range []string{"é", "\xe9"} {
 		const media = "text/plain; charset=iso-8859-1; a="
 		x := &exchange{}
-		x.ts = &snapshot.Toolset{MaxBody: 100}
+		x.maxBody = 100
 		contentType := []byte(media + strings.Repeat("b", maxContentType-len(media)+over))
 		if out, err := x.decodeCharset(contentType, []byte("\xe9")); err != nil || string(out) != want {
 			t.Errorf("a Content-Type of %d bytes: %q, %v", len(contentType), out, err)

@@ -52,7 +52,7 @@ func (x *exchange) askMCP() error {
 	m, b := x.ready.MCP, x.tool.Binding
 	t := mcpclient.Target{
 		Endpoint: m.Endpoint, Hint: m.Hint, Owner: x.sessionOwner(), Certificate: x.clientCertificate(),
-		Deadline: x.deadline, MaxBody: x.ts.MaxBody, Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
+		Deadline: x.deadline, Idle: x.limit, Latest: x.latest, MaxBody: x.maxBody, Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
 	}
 	if !m.Stateless {
 		t.Caller, t.Once = x.principalKey, x.principalKey == ""
@@ -72,6 +72,9 @@ func (x *exchange) askMCP() error {
 	err := x.c.mcp.Call(&x.mcp, &t, &x.call)
 	took := time.Since(begin)
 	x.upstream += took
+	if d := x.mcp.Deadline(); d.After(x.deadline) {
+		x.deadline = d
+	}
 	status := x.mcp.Status()
 	if problem.Is(err, problem.Unreachable) || problem.Is(err, problem.Timeout) {
 		status = 0

@@ -170,7 +170,7 @@ func TestCharset(t *testing.T) {
 	f("text/plain; charset=UTF-8", "café", "café")
 	f("text/plain; charset=klingon", "caf\xc3\xa9", "café")
 	// It may not become larger than an answer may be.
-	tool = w.serve(petOperation(), func(b *registry.Toolset) { b.Limits = &registry.Limits{ResponseBytes: 1 << 10} })
+	tool = w.serve(petOperation(), func(b *registry.Toolset) { b.Answers = &registry.Answers{ResponseBytes: 1 << 10} })
 	w.answer = answerWith(200, strings.Repeat("\xe9", 600), "Content-Type", "text/plain; charset=latin1")
 	if got := w.failure(tool, `{}`); !strings.Contains(got, "as UTF-8") {
 		t.Fatalf("%q", got)

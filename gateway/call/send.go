@@ -45,7 +45,7 @@ func (x *exchange) ask() (received, error) {
 	x.asked = true
 	begin := time.Now()
 	err := x.c.upstream.Do(&x.http, &x.ready.Base, upstream.Limits{
-		Deadline: x.deadline, MaxBody: x.ts.MaxBody, Client: x.clientCertificate(), Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
+		Deadline: x.deadline, MaxBody: x.maxBody, Client: x.clientCertificate(), Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
 	}, x.stripCredentials())
 	took := time.Since(begin)
 	x.upstream += took

@@ -63,7 +63,7 @@ func (x *exchange) runWorkflow(args jsonscan.Value) (r received, err error) {
 	case x.cancel.Cancelled() || errors.Is(x.ctx.Err(), context.Canceled):
 		return r, errGone()
 	case x.late():
-		return r, problem.New(problem.Timeout, "the workflow %s did not end within the %s of a call; %s", x.tool.Name, x.ts.Timeout, plural(w.done(), "call")+" ended")
+		return r, problem.New(problem.Timeout, "the workflow %s did not end within the %s of a call; %s", x.tool.Name, x.limit, plural(w.done(), "call")+" ended")
 	case ok && said.Message != "":
 		a := x.render(r)
 		x.failure = a.appendFiltered(x.failure[:0], bytes.ToValidUTF8([]byte(said.Message), []byte("\uFFFD")), len(said.Message)*3)

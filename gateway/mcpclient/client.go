@@ -180,6 +180,10 @@ type Target struct {
 	// Deadline of the whole call, connecting included. Default:
 	// [upstream.DefaultTimeout] from now.
 	Deadline time.Time
+	// Idle is how long a call may take after each report of its progress, which moves
+	// Deadline, but never behind Latest. Default: progress changes nothing.
+	Idle   time.Duration
+	Latest time.Time
 	// MaxBody of one answer, in bytes. Default: [upstream.DefaultMaxBody].
 	MaxBody int64
 	Cancel  *upstream.Cancel // nil: nothing cancels

@@ -18,6 +18,8 @@ import (
 	"github.com/sluicegate/sluice/internal/textfilter"
 )
 
+const notificationProgress = "notifications/progress"
+
 // keepBuffer is the largest buffer an Exchange keeps between calls.
 const keepBuffer = 256 << 10
 
@@ -35,7 +37,8 @@ type Exchange struct {
 	stream *bufio.Reader
 	answer []byte // kept event or message
 
-	target *Target // set by send
+	target   *Target   // set by send
+	deadline time.Time // of the call, when progress moved it
 
 	// Set by post.
 	id     uint64
@@ -59,7 +62,7 @@ func (x *Exchange) Reset() {
 	x.forget()
 	x.body, x.header, x.answer = keep(x.body), keep(x.header), keep(x.answer)
 	x.events.text, x.events.data, x.events.r = keep(x.events.text), keep(x.events.data), nil
-	x.notify, x.link, x.asks, x.target, x.Modern = nil, nil, nil, nil, false
+	x.notify, x.link, x.asks, x.target, x.Modern, x.deadline = nil, nil, nil, nil, false, time.Time{}
 }
 
 func (x *Exchange) forget() {
@@ -84,6 +87,21 @@ func (x *Exchange) Result() jsonscan.Value { return x.result }
 
 // Fault is the JSON-RPC error the last call was answered with; nil: it was not.
 func (x *Exchange) Fault() *Fault { return x.fault }
+
+// Deadline is when the last call would have ended, when reports of progress moved its end;
+// else the zero time.
+func (x *Exchange) Deadline() time.Time { return x.deadline }
+
+// progressed moves the end of the call that x makes for the target t.
+func (x *Exchange) progressed(t *Target) {
+	if t == nil || t.Idle <= 0 {
+		return
+	}
+	if x.deadline = time.Now().Add(t.Idle); x.deadline.After(t.Latest) {
+		x.deadline = t.Latest
+	}
+	x.http.Extend(x.deadline)
+}
 
 // message is a message to the server.
 type message struct {
@@ -152,7 +170,7 @@ func (c *Client) send(x *Exchange, t *Target) error {
 	if err := c.http.Do(&x.http, &t.Endpoint.base, lim, strip); err != nil {
 		if errors.Is(err, errEventTooLarge) {
 			return problem.New(problem.UpstreamTooLarge, "the answer of %s is larger than %d bytes", t.Endpoint.Addr(), t.maxBody()).
-				Fix("ask for less").Because(err)
+				Fix("ask for less, or raise the limit: sluice toolset optimize TOOLSET --max-response MIB").Because(err)
 		}
 		if x.flood.overrun {
 			return flooding(t)
@@ -262,6 +280,11 @@ func (x *Exchange) takeOne(v jsonscan.Value) {
 	}
 	switch {
 	case method.Kind() == jsonscan.String && !id.Exists():
+		if method.EqualText(notificationProgress) {
+			if n, ok := params.Get("progressToken").Int64(); ok && n > 0 && uint64(n) == x.id { // our tokens are our ids
+				x.progressed(x.target)
+			}
+		}
 		if x.notify != nil {
 			x.notify(string(method.AppendText(nil)), params)
 		}

@@ -46,9 +46,10 @@ type events struct {
 // waiter is a call that waits for its answer.
 type waiter struct {
 	notify func(method string, params jsonscan.Value)
-	asks   *asks       // nil: the client of the call cannot be asked
-	answer chan []byte // one message
-	flood  flood       // guarded by events.mu
+	asks   *asks         // nil: the client of the call cannot be asked
+	answer chan []byte   // one message
+	moved  chan struct{} // holds one token: there was progress
+	flood  flood         // guarded by events.mu
 }
 
 func (e *events) end() { e.cancel.Cancel() }
@@ -215,7 +216,13 @@ func (c *Client) route(e *events, t *Target, b []byte) {
 		if w != nil && w.flood.over(len(b)) {
 			delete(e.waiting, uint64(n))
 			close(w.answer)
-		} else if w != nil && w.notify != nil {
+		} else if w != nil && method.EqualText(notificationProgress) {
+			select {
+			case w.moved <- struct{}{}:
+			default:
+			}
+		}
+		if w != nil && !w.flood.overrun && w.notify != nil {
 			w.notify(string(method.AppendText(nil)), params) // under the lock: the call must not end meanwhile
 		}
 		e.mu.Unlock()
@@ -250,7 +257,7 @@ func (e *events) asked() *asks {
 // ask posts a request and waits for its answer on the stream.
 func (c *Client) ask(x *Exchange, t *Target, l *link, m *message) error {
 	e := l.stream
-	w := &waiter{notify: x.notify, asks: x.asks, answer: make(chan []byte, 1)}
+	w := &waiter{notify: x.notify, asks: x.asks, answer: make(chan []byte, 1), moved: make(chan struct{}, 1)}
 	e.mu.Lock()
 	if e.waiting == nil {
 		e.mu.Unlock()
@@ -298,8 +305,12 @@ func (c *Client) ask(x *Exchange, t *Target, l *link, m *message) error {
 			x.answer = b
 			x.take(b)
 			return nil
+		case <-w.moved:
+			if x.progressed(t); !x.deadline.IsZero() {
+				timer.Reset(time.Until(x.deadline))
+			}
 		case <-timer.C:
-			return problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Addr()).Fix("try again, or raise the time limit of the toolset")
+			return problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Addr()).Fix(upstream.WaitLonger)
 		case <-tick.C:
 			if t.Cancel.Cancelled() {
 				return problem.New(problem.Cancelled, "the call was cancelled: the client has gone")

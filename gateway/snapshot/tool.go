@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/credentials"
@@ -233,6 +234,28 @@ func (t *Tool) settings() []*registry.Answers {
 		out = append(out, t.edit.Answers)
 	}
 	return out
+}
+
+// Limits are how long one call may take, without progress, and how large the answer of
+// its upstream may be.
+func (t *Tool) Limits() (timeout time.Duration, maxBody int64) {
+	timeout, maxBody = upstream.DefaultTimeout, upstream.DefaultMaxBody
+	set := func(a *registry.Answers) {
+		if a != nil && a.TimeoutMilliseconds > 0 {
+			timeout = time.Duration(a.TimeoutMilliseconds) * time.Millisecond
+		}
+		if a != nil && a.ResponseBytes > 0 {
+			maxBody = min(a.ResponseBytes, upstream.HardMaxBody)
+		}
+	}
+	set(t.Toolset.bundle.Answers)
+	if t.Binding != nil {
+		set(t.Binding.answers)
+	}
+	if t.edit != nil {
+		set(t.edit.Answers)
+	}
+	return timeout, maxBody
 }
 
 // Remote reports whether a tool that was loaded is one of an MCP server.

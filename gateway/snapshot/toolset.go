@@ -30,8 +30,6 @@ type Toolset struct {
 	Access   *access.Policy
 	Capture  metering.Capture // what the call log keeps of calls
 	CacheTTL time.Duration    // 0: answers are not cached
-	Timeout  time.Duration    // of one call; upstream.DefaultTimeout when not set
-	MaxBody  int64            // of one answer
 	Bindings []*Binding       // in the order of the bundle
 
 	bundle       *registry.Toolset
@@ -117,7 +115,7 @@ func newToolset(in *ToolsetInput, all *Input, prev *Toolset) (*Toolset, error) {
 	}
 	ts := &Toolset{
 		ID: in.ID, Slug: in.Slug, Name: b.Name, Revision: in.Revision, Digest: in.Digest,
-		Access: policy, Timeout: upstream.DefaultTimeout, MaxBody: upstream.DefaultMaxBody,
+		Access: policy,
 		bundle: b, programs: in.Programs, stored: in.Index, meter: meter, accessDigest: in.AccessDigest,
 	}
 	if in.Access != nil {
@@ -125,14 +123,6 @@ func newToolset(in *ToolsetInput, all *Input, prev *Toolset) (*Toolset, error) {
 	}
 	if b.Cache != nil {
 		ts.CacheTTL = time.Duration(b.Cache.TTLSeconds) * time.Second
-	}
-	if l := b.Limits; l != nil {
-		if l.TimeoutMilliseconds > 0 {
-			ts.Timeout = time.Duration(l.TimeoutMilliseconds) * time.Millisecond
-		}
-		if l.ResponseBytes > 0 {
-			ts.MaxBody = min(l.ResponseBytes, upstream.HardMaxBody)
-		}
 	}
 	for i := range b.Connectors {
 		ref := &b.Connectors[i]

@@ -152,8 +152,9 @@ type ClientCertificate struct {
 type Exchange struct {
 	Request  fasthttp.Request
 	response fasthttp.Response
-	plain    []byte // decompressed body
-	packed   bool   // plain is the body
+	plain    []byte   // decompressed body
+	reading  net.Conn // while Events runs
+	packed   bool     // plain is the body
 	// Redirects that were followed.
 	Redirects int
 	// Events, when not nil, reads the body of an answer of type text/event-stream
@@ -179,6 +180,14 @@ func (x *Exchange) Reset() {
 	}
 	x.plain, x.packed, x.Redirects, x.GoesOn = x.plain[:0], false, 0, false
 	x.Events, x.Repeatable = nil, false
+}
+
+// Extend gives the rest of the answer time until deadline, in place of what the limits of
+// the exchange say. Only Events may call it.
+func (x *Exchange) Extend(deadline time.Time) {
+	if x.reading != nil {
+		_ = x.reading.SetReadDeadline(deadline) // a connection that was closed fails the next read
+	}
 }
 
 // ResetAnswer makes x ready to send its request once more.

@@ -15,6 +15,9 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
+// WaitLonger is the remedy of an answer that did not come in time.
+const WaitLonger = "try again, or raise the time limit: sluice toolset optimize TOOLSET --tool TOOL --time-limit 5m"
+
 // describe turns an error of the HTTP client into one a person may read. Texts of
 // the network stack stay in the cause: they may hold addresses that are internal.
 func describe(err error, addr string, lim Limits) error {
@@ -35,12 +38,12 @@ func describe(err error, addr string, lim Limits) error {
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		return problem.New(problem.UpstreamTooLarge, "the answer of %s is larger than %s", addr, size(lim.MaxBody)).
-			Fix("ask for less: a smaller page, fewer fields, a narrower filter").Because(err)
+			Fix("ask for less: a smaller page, fewer fields, a narrower filter; or raise the limit: sluice toolset optimize TOOLSET --max-response MIB").Because(err)
 	case errors.Is(err, fasthttp.ErrNoFreeConns):
 		return problem.New(problem.Unavailable, "too many calls to %s are running", addr).Fix("try again in a few seconds").Because(err)
 	case errors.Is(err, fasthttp.ErrTimeout), errors.Is(err, fasthttp.ErrTLSHandshakeTimeout), errors.As(err, &nerr) && nerr.Timeout():
 		return problem.New(problem.Timeout, "%s did not answer in time", addr).
-			Fix("try again, or raise the time limit of the toolset").Because(err)
+			Fix(WaitLonger).Because(err)
 	case errors.As(err, &hostname):
 		return tlsProblem(err, addr, "is not for this host name")
 	case errors.As(err, &authority):

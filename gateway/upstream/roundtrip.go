@@ -112,7 +112,10 @@ func (x *Exchange) readEvents(conn net.Conn, br *bufio.Reader, most int) error {
 	case n >= 0:
 		body = io.LimitReader(br, int64(n))
 	}
-	if err := x.Events(h.StatusCode(), body); err != nil {
+	x.reading = conn
+	err := x.Events(h.StatusCode(), body)
+	x.reading = nil
+	if err != nil {
 		return err
 	}
 	// Without an announced end, or when something follows, the connection is used up.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,6 +13,8 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // optimizeFlags are the settings of answers on the command line.
@@ -20,14 +23,16 @@ type optimizeFlags struct {
 	profile, format, fields, rows, where, jq string
 	limit, maxString, budget                 int
 	redact, structured, keepHidden           bool
+	timeLimit                                time.Duration
+	maxResponse                              int // MiB
 	selection                                selectionFlags
 }
 
 func optimizeCommand(cli *command.Session) *cobra.Command {
 	var f optimizeFlags
 	cmd := &cobra.Command{
-		Use:   "optimize TOOLSET [--tool TOOL] [--profile … --fields … --where … --budget … --jq …]",
-		Short: "Show or set what is made of answers: masks, conditions, caps, budgets",
+		Use:   "optimize TOOLSET [--tool TOOL] [--profile … --fields … --where … --budget … --jq … --time-limit …]",
+		Short: "Show or set what is made of answers: masks, conditions, caps, budgets, time limits",
 		Long: "Show or set what is made of the answers of a toolset, of one of its connectors, or of one tool.\n" +
 			"An empty text or 0 restores the default. Without settings it shows what is set.",
 		Example: `  sluice toolset optimize shop --profile concise --budget 8000
@@ -35,12 +40,16 @@ func optimizeCommand(cli *command.Session) *cobra.Command {
   sluice toolset optimize shop --tool list_orders --fields 'items(id,total,customer.name)' --where "status == 'open'" --limit 50
   sluice toolset optimize shop --tool list_orders --jq '[.items[] | {id, total}]'
   sluice toolset optimize shop --tool list_orders --where ''
+  sluice toolset optimize shop --tool export_orders --time-limit 10m --max-response 64
   sluice toolset optimize shop --use-case 'Refund an order. Answer a customer.' --explain
   sluice toolset optimize shop --selection search`,
 		Args: command.Exactly(1, "a toolset"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			if f.selection.given(cmd.Flags()) {
 				return e.optimizeSelection(cmd.Context(), &f.selection, cmd.Flags())
+			}
+			if err := f.checkLimits(); err != nil {
+				return err
 			}
 			return e.optimize(cmd.Context(), &f, cmd.Flags())
 		}),
@@ -60,10 +69,24 @@ func optimizeCommand(cli *command.Session) *cobra.Command {
 	fs.BoolVar(&f.redact, "redact", false, "no answer rather than one these settings could not be applied to")
 	fs.BoolVar(&f.structured, "structured", false, "send outputSchema and structuredContent")
 	fs.BoolVar(&f.keepHidden, "keep-hidden", false, "leave control and invisible characters in answers")
+	fs.DurationVar(&f.timeLimit, "time-limit", 0, "how long a call may take, up to 60m; progress of an MCP server begins it anew (default 30s)")
+	fs.IntVar(&f.maxResponse, "max-response", 0, "`MIB` of an answer of the API or server, up to 64 (default 16)")
 	f.selection.register(cmd)
 	command.MustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
 	command.MustComplete(cmd, "format", []string{"auto", "json", "table", "toon"})
 	return cmd
+}
+
+// checkLimits refuses what the flags cannot stand for, in their units.
+func (f *optimizeFlags) checkLimits() error {
+	least, most := registry.MinTimeoutMilliseconds*time.Millisecond, registry.MaxTimeoutMilliseconds*time.Millisecond
+	if f.timeLimit != 0 && (f.timeLimit < least || f.timeLimit > most) {
+		return exit.Usagef("--time-limit %s is not 0 or between %s and %s", f.timeLimit, least, most)
+	}
+	if f.maxResponse < 0 || f.maxResponse > registry.MaxResponseBytes>>20 {
+		return exit.Usagef("--max-response %d is not between 0 and %d MiB", f.maxResponse, registry.MaxResponseBytes>>20)
+	}
+	return nil
 }
 
 // take gives a setting the value of its flag, when that was given.
@@ -87,6 +110,14 @@ func (f *optimizeFlags) patch(fs *pflag.FlagSet) *toolset.PatchAnswers {
 	take(fs, &some, "redact", &p.Redact, &f.redact)
 	take(fs, &some, "structured", &p.Structured, &f.structured)
 	take(fs, &some, "keep-hidden", &p.KeepHidden, &f.keepHidden)
+	if fs.Changed("time-limit") {
+		ms := int(f.timeLimit.Milliseconds())
+		p.TimeoutMs, some = &ms, true
+	}
+	if fs.Changed("max-response") {
+		bytes := int64(f.maxResponse) << 20
+		p.MaxResponseBytes, some = &bytes, true
+	}
 	if f.tool != "" || f.connector != "" {
 		take(fs, &some, "profile", &p.Profile, &f.profile)
 	}
@@ -124,7 +155,7 @@ func printAnswers(w io.Writer, name, profile string, a *toolset.Answers) {
 	fmt.Fprintln(w, name)
 	line := func(label, value string) {
 		if value != "" && value != "0" && value != "false" {
-			fmt.Fprintf(w, "  %-11s %s\n", label, value)
+			fmt.Fprintf(w, "  %-12s %s\n", label, value)
 		}
 	}
 	line("profile", profile)
@@ -139,6 +170,12 @@ func printAnswers(w io.Writer, name, profile string, a *toolset.Answers) {
 	line("redact", strconv.FormatBool(a.Redact))
 	line("structured", strconv.FormatBool(a.Structured))
 	line("keep hidden", strconv.FormatBool(a.KeepHidden))
+	if a.TimeoutMs != 0 {
+		line("time limit", (time.Duration(a.TimeoutMs) * time.Millisecond).String())
+	}
+	if a.MaxResponseBytes != 0 {
+		line("max response", strconv.FormatFloat(float64(a.MaxResponseBytes)/(1<<20), 'f', -1, 64)+" MiB")
+	}
 	if *a == (toolset.Answers{}) && profile == "" {
 		fmt.Fprintln(w, "  nothing of its own: as the toolset says")
 	}
