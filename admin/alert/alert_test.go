@@ -17,6 +17,9 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
+// hiddenKey is the key of every toolset.
+var hiddenKey = secrets.New("hidden")
+
 // hall is a room on real records, whose clock the test moves.
 type hall struct {
 	*Room
@@ -85,7 +88,7 @@ func (h *hall) toolset(slug string) *store.Toolset {
 			return err
 		}
 		cred := &store.Credential{ID: "cred_" + slug, ToolsetID: ts.ID, Connector: slug, AuthType: "header", Shape: `{"headerName":"X-Key","headerPrefix":"Key"}`, Last4: "9f3c"}
-		return tx.SealCredential(ctx, h.ring, cred, secrets.New("hidden"))
+		return tx.SealCredential(ctx, h.ring, cred, hiddenKey)
 	})
 	return ts
 }

@@ -19,13 +19,15 @@ type Room struct {
 	// Told is called after notices were written. It must not block.
 	Told func()
 
-	wake chan struct{} // capacity 1
+	wake   chan struct{}        // capacity 1
+	began  time.Time            // when this process began to listen
+	looked map[string]time.Time // when the records of a workspace were looked through; of Run
 }
 
 // New makes a room. The fields of o do not change after it.
 func New(o Room) *Room {
 	r := o
-	r.wake = make(chan struct{}, 1)
+	r.wake, r.looked, r.began = make(chan struct{}, 1), map[string]time.Time{}, o.Store.Now()
 	if r.Log == nil {
 		r.Log = slog.New(slog.DiscardHandler)
 	}
@@ -59,7 +61,7 @@ func (r *Room) Run(ctx context.Context) {
 	}
 }
 
-// Round looks at everything once, in every workspace.
+// Round looks at everything once, in every workspace. It does not run twice at a time.
 func (r *Room) Round(ctx context.Context) error {
 	if err := r.Store.Claimed(ctx); err != nil {
 		return err
@@ -125,7 +127,7 @@ func (r *Room) round(ctx context.Context, ws *store.Workspace) (told bool, err e
 }
 
 func (r *Room) sources() []source {
-	return []source{r.credentials}
+	return []source{r.credentials, r.records}
 }
 
 // concerns reports whether a round has anything to write: something is wrong, or an alert

@@ -291,3 +291,13 @@ func (s *Store) sweepLogins(ctx context.Context) error {
 	}
 	return nil
 }
+
+// RefusedTokens lists the tokens of toolsets, not of single callers, whose authorization
+// server refused the last request.
+func (c *scope) RefusedTokens(ctx context.Context) ([]OAuthToken, error) {
+	var rows []OAuthToken
+	if err := c.from(&rows).Where("user_key = ''").Where("error <> ''").Order("credential_id").Limit(MaxLimit).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("listing refused tokens: %w", err)
+	}
+	return rows, nil
+}

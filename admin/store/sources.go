@@ -99,3 +99,29 @@ func (c *scope) ToolsetChanges(ctx context.Context, toolset, connector string, p
 	rows, next := cut(rows, p, func(r *ToolsetChange) string { return r.ID })
 	return rows, next, nil
 }
+
+// WaitingChanges lists the newest change of each connector of a toolset that may wait to
+// be accepted, as its report says.
+func (c *scope) WaitingChanges(ctx context.Context) ([]ToolsetChange, error) {
+	var rows []ToolsetChange
+	err := c.db.NewSelect().Model(&rows).ModelTableExpr("toolset_changes AS toolset_change").Where("toolset_change.workspace_id = ?", c.id).
+		Where("toolset_change.report LIKE ?", `%"quarantined":true%`).
+		Where("NOT EXISTS (SELECT 1 FROM toolset_changes AS n WHERE n.workspace_id = toolset_change.workspace_id AND n.toolset_id = toolset_change.toolset_id " +
+			"AND n.connector = toolset_change.connector AND n.id > toolset_change.id)").
+		Order("toolset_change.id").Limit(MaxLimit).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing changes that wait: %w", err)
+	}
+	return rows, nil
+}
+
+// FailingSources lists the sources of the workspace that could not be read, at least so
+// often in a row.
+func (c *scope) FailingSources(ctx context.Context, failures int64) ([]ToolsetSource, error) {
+	var rows []ToolsetSource
+	err := c.from(&rows).Where("failures >= ?", failures).Where("every_seconds > 0").Order("toolset_id", "connector").Limit(MaxLimit).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing sources that fail: %w", err)
+	}
+	return rows, nil
+}

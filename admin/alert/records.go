@@ -1,0 +1,319 @@
+package alert
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/notify"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Kinds of alerts whose cause is in the records.
+const (
+	KindRotationDue = "key.rotation_due"     // a key is older than it should be, or will be soon
+	KindCertificate = "certificate.expiring" // a client certificate ends
+	KindToken       = "token.expiring"       //nolint:gosec // a name: an API token ends
+	KindLogin       = "login.needed"         // an authorization server gives no tokens any more
+	KindEdgeSilent  = "edge.silent"          // an edge does not report
+	KindEdgeBehind  = "edge.behind"          // an edge serves an older release
+	KindEdgeFault   = "edge.fault"           // an edge says that something is wrong with it
+	KindChanged     = "source.changed"       // a new version of a source waits to be accepted
+	KindUnreadable  = "source.unreadable"    // a source cannot be read
+)
+
+var recordKinds = map[string]bool{
+	KindRotationDue: true, KindCertificate: true, KindToken: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindChanged: true, KindUnreadable: true,
+}
+
+const (
+	// recordsEvery is how often the records are looked through: what they say is told
+	// half a minute later at most.
+	recordsEvery = 30 * time.Second
+	// rotationAge is how old a key may become.
+	rotationAge = 90 * 24 * time.Hour
+	// early and late are when a reminder comes, before the time itself.
+	early = 14 * 24 * time.Hour
+	late  = 24 * time.Hour
+	// edgeSilence is how long an edge may say nothing: it reports every 30 s.
+	edgeSilence = 3 * time.Minute
+	// edgeHold is how long an edge may be behind, or say that something is wrong: it
+	// fetches and tries again meanwhile.
+	edgeHold = 2 * time.Minute
+	// sourceFailures in a row are told of.
+	sourceFailures = 3
+)
+
+// records looks through what the records say of keys, logins, edges and sources.
+func (r *Room) records(ctx context.Context, ws *store.Workspace, have open) (*finding, error) {
+	if at, ok := r.looked[ws.ID()]; ok && ws.Now().Sub(at) < recordsEvery {
+		return nil, nil //nolint:nilnil // nil: nothing to write
+	}
+	f := &finding{covers: func(kind string) bool { return recordKinds[kind] }}
+	edges := func(ctx context.Context, ws *store.Workspace) ([]condition, error) { return r.edges(ctx, ws, have) }
+	for _, look := range []func(context.Context, *store.Workspace) ([]condition, error){keys, tokens, logins, edges, sources} {
+		found, err := look(ctx, ws)
+		if err != nil {
+			return nil, err
+		}
+		f.conditions = append(f.conditions, found...)
+	}
+	r.looked[ws.ID()] = ws.Now()
+	if !f.concerns(have) {
+		return nil, nil //nolint:nilnil // nil: nothing to write
+	}
+	return f, nil
+}
+
+// pages reads a list page by page.
+func pages[T any](ctx context.Context, list func(context.Context, store.Page) ([]T, string, error), each func(*T) error) error {
+	for p := (store.Page{Limit: store.MaxLimit}); ; {
+		rows, next, err := list(ctx, p)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if err := each(&rows[i]); err != nil {
+				return err
+			}
+		}
+		if p.After = next; next == "" {
+			return nil
+		}
+	}
+}
+
+// reminder is the stage of a reminder and its severity; "": it is too soon.
+func reminder(now, due time.Time) (stage, severity string) {
+	switch left := due.Sub(now); {
+	case left <= 0:
+		return "due", notify.Warning
+	case left <= late:
+		return "1 day", notify.Warning
+	case left <= early:
+		return "14 days", notify.Info
+	}
+	return "", ""
+}
+
+// when says in words how far a time is, to the day.
+func when(now, due time.Time) string {
+	if !due.After(now) {
+		return "since " + due.Format(time.DateOnly)
+	}
+	return "on " + due.Format(time.DateOnly)
+}
+
+// keys are the keys and certificates of toolsets that end, or should be replaced.
+func keys(ctx context.Context, ws *store.Workspace) (out []condition, err error) {
+	now := ws.Now()
+	slugs := map[string]string{}
+	slug := func(id string) (string, error) {
+		if s, ok := slugs[id]; ok {
+			return s, nil
+		}
+		ts, err := ws.Toolset(ctx, id)
+		if problem.Is(err, problem.NotFound) {
+			return id, nil
+		}
+		if err == nil {
+			slugs[id] = ts.Slug
+			return ts.Slug, nil
+		}
+		return "", err
+	}
+	err = pages(ctx, ws.Credentials, func(row *store.Credential) error {
+		c := condition{kind: KindRotationDue, toolset: row.ToolsetID, details: Details{Connector: row.Connector, Sent: sent([]store.Credential{*row}), DueAt: row.RotatedAt.Add(rotationAge)}}
+		sh := credentialShapeOf(row)
+		switch {
+		case sh.Certificate != nil:
+			c.kind, c.details.DueAt = KindCertificate, sh.Certificate.NotAfter
+		case oauthType(row.AuthType) || row.Last4 == "":
+			return nil // it renews itself, or there is none
+		}
+		if c.stage, c.severity = reminder(now, c.details.DueAt); c.stage == "" {
+			return nil
+		}
+		var err error
+		if c.details.Toolset, err = slug(row.ToolsetID); err != nil {
+			return err
+		}
+		d := &c.details
+		c.key = c.kind + "/" + row.ID
+		if d.Command = "sluice toolset auth " + d.Toolset + " rotate --api-key-file FILE"; c.kind == KindCertificate {
+			if c.stage == "due" {
+				c.severity = notify.Critical
+			}
+			c.title = fmt.Sprintf("the client certificate of toolset %s ends %s", d.Toolset, when(now, d.DueAt))
+			d.Cause, d.Remedy, d.Command = "certificate "+sh.Certificate.Subject, "get a new certificate and set it", ""
+		} else {
+			c.title = fmt.Sprintf("the key of toolset %s is due for rotation %s", d.Toolset, when(now, d.DueAt))
+			d.Cause, d.Remedy = fmt.Sprintf("the key is %d days old", int(now.Sub(row.RotatedAt.Time)/(24*time.Hour))), "make a new key where the API is, and set it here"
+		}
+		out = append(out, c)
+		return nil
+	})
+	return out, err
+}
+
+// tokens are API tokens that end soon and lived long enough for a reminder.
+func tokens(ctx context.Context, ws *store.Workspace) (out []condition, err error) {
+	now := ws.Now()
+	err = pages(ctx, ws.Tokens, func(row *store.Token) error {
+		if row.ExpiresAt.IsZero() || !row.RevokedAt.IsZero() || !row.ExpiresAt.After(now) {
+			return nil
+		}
+		stage, severity := reminder(now, row.ExpiresAt.Time)
+		life := row.ExpiresAt.Sub(row.CreatedAt.Time)
+		if stage == "" || life < 2*late || stage == "14 days" && life < 2*early {
+			return nil
+		}
+		out = append(out, condition{
+			key: KindToken + "/" + row.ID, kind: KindToken, severity: severity, stage: stage, title: fmt.Sprintf("API token %s ends %s", row.Name, when(now, row.ExpiresAt.Time)),
+			details: Details{
+				Cause: "token " + row.ID + " of role " + row.Role + " expires", Remedy: "make another one, put it where this is used, and revoke this one",
+				Command: "sluice token create NAME --role " + row.Role, DueAt: row.ExpiresAt.Time,
+			},
+		})
+		return nil
+	})
+	return out, err
+}
+
+// logins are credentials whose authorization server gives no tokens any more.
+func logins(ctx context.Context, ws *store.Workspace) (out []condition, err error) {
+	rows, err := ws.RefusedTokens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		t := &rows[i]
+		cred, err := ws.CredentialByID(ctx, t.CredentialID)
+		if err != nil {
+			return nil, err
+		}
+		ts, err := ws.Toolset(ctx, cred.ToolsetID)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, condition{
+			key: KindLogin + "/" + t.CredentialID, kind: KindLogin, severity: notify.Critical, toolset: ts.ID, since: t.ErrorAt.Time,
+			title: fmt.Sprintf("toolset %s needs a login: its authorization server gives no access token", ts.Slug),
+			details: Details{
+				Cause: t.Error, Remedy: "log in again, or look at the client and its scopes", Command: "sluice toolset auth " + ts.Slug + " login", Toolset: ts.Slug, Connector: cred.Connector,
+			},
+		})
+	}
+	return out, nil
+}
+
+// edges are edges that say nothing, serve an older release, or say what is wrong.
+func (r *Room) edges(ctx context.Context, ws *store.Workspace, have open) (out []condition, err error) {
+	now := ws.Now()
+	err = pages(ctx, ws.Edges, func(e *store.Edge) error {
+		if !e.RevokedAt.IsZero() || e.Status == "" {
+			return nil
+		}
+		var st registry.EdgeStatus
+		if err := json.Unmarshal([]byte(e.Status), &st); err != nil {
+			return fmt.Errorf("reading the status of edge %s: %w", e.ID, err)
+		}
+		c := condition{severity: notify.Critical, details: Details{Edge: e.Name, LastAt: e.SeenAt.Time}}
+		// Edges say nothing while no control plane runs; one that was silent before stays so.
+		heard := e.SeenAt.Time
+		if r.began.After(heard) && have[KindEdgeSilent+"/"+e.ID] == nil {
+			heard = r.began
+		}
+		epoch, revision, err := r.Store.ReleaseMark(ctx, e.Group)
+		if err != nil {
+			return err
+		}
+		fault := ""
+		for _, text := range []string{st.Secrets, st.Cache, st.Usage} {
+			if fault == "" {
+				fault = text
+			}
+		}
+		switch {
+		case now.Sub(heard) >= edgeSilence:
+			c.kind, c.since, c.title = KindEdgeSilent, e.SeenAt.Time, fmt.Sprintf("edge %s says nothing", e.Name)
+			c.details.Cause = "its last report came at " + e.SeenAt.Format(time.RFC3339)
+			c.details.Remedy = "look whether its machine and process run, and reach this control plane; it serves its last release meanwhile"
+			c.details.Command = "sluice edge list"
+		case now.Sub(e.SeenAt.Time) >= edgeSilence:
+			return nil // this control plane just began to listen
+		case st.Epoch < epoch || st.Epoch == epoch && st.Revision < revision:
+			c.kind, c.hold, c.title = KindEdgeBehind, edgeHold, fmt.Sprintf("edge %s does not serve the newest release", e.Name)
+			c.details.Cause = fmt.Sprintf("it serves %d.%d, the newest is %d.%d", st.Epoch, st.Revision, epoch, revision)
+			if st.Following != "" {
+				c.details.Cause += ": " + st.Following
+			}
+			c.details.Remedy, c.details.Command = "look at what it says; until then callers there get the older toolsets", "sluice edge list -o wide"
+		case fault != "":
+			c.kind, c.hold, c.severity, c.title = KindEdgeFault, edgeHold, notify.Warning, fmt.Sprintf("edge %s says that something is wrong", e.Name)
+			c.details.Cause, c.details.Remedy, c.details.Command = fault, "look at the machine of the edge: its disk, clock and network", "sluice edge list -o wide"
+		default:
+			return nil
+		}
+		c.key = c.kind + "/" + e.ID
+		out = append(out, c)
+		return nil
+	})
+	return out, err
+}
+
+// sources are sources of toolsets that changed and wait, or cannot be read.
+func sources(ctx context.Context, ws *store.Workspace) (out []condition, err error) {
+	waiting, err := ws.WaitingChanges(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range waiting {
+		row := &waiting[i]
+		var report struct {
+			Waits                             bool `json:"quarantined"`
+			Added, Removed, Changed, Breaking int
+		}
+		if err := json.Unmarshal([]byte(row.Report), &report); err != nil || !report.Waits {
+			continue
+		}
+		ts, err := ws.Toolset(ctx, row.ToolsetID)
+		if err != nil {
+			return nil, err
+		}
+		severity := notify.Info
+		if report.Breaking > 0 {
+			severity = notify.Warning
+		}
+		out = append(out, condition{
+			key: KindChanged + "/" + row.ToolsetID + "/" + row.Connector, kind: KindChanged, severity: severity, stage: row.ID, toolset: ts.ID, since: row.CreatedAt.Time,
+			title: fmt.Sprintf("the source of toolset %s changed, and the change waits to be accepted", ts.Slug),
+			details: Details{
+				Cause:  fmt.Sprintf("%d tools added, %d removed, %d changed, %d of them breaking", report.Added, report.Removed, report.Changed, report.Breaking),
+				Remedy: "look at the change, then accept it", Command: "sluice toolset diff " + ts.Slug + "; sluice toolset accept " + ts.Slug, Toolset: ts.Slug, Connector: row.Connector,
+			},
+		})
+	}
+	failing, err := ws.FailingSources(ctx, sourceFailures)
+	if err != nil {
+		return nil, err
+	}
+	for i := range failing {
+		row := &failing[i]
+		ts, err := ws.Toolset(ctx, row.ToolsetID)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, condition{
+			key: KindUnreadable + "/" + row.ToolsetID + "/" + row.Connector, kind: KindUnreadable, severity: notify.Warning, toolset: ts.ID,
+			title: fmt.Sprintf("the source of toolset %s cannot be read", ts.Slug),
+			details: Details{
+				Cause: row.Fault, Remedy: "look at its address; what is live stays as it is", Command: "sluice toolset refresh " + ts.Slug, Toolset: ts.Slug, Connector: row.Connector,
+			},
+		})
+	}
+	return out, nil
+}
