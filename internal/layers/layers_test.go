@@ -71,7 +71,7 @@ var within = map[string][]string{
 	"cmd/internal/alertcmd":              {"cmd/internal/client", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/terminal"},
 	"cmd/internal/callcmd":               {"cmd/internal/client", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/specification", "cmd/internal/streamable", "cmd/internal/terminal"},
 	"cmd/internal/client":                {"cmd/internal/datadir", "cmd/internal/exit"},
-	"cmd/internal/clientcmd":             {"cmd/internal/command", "cmd/internal/config", "cmd/internal/exit", "cmd/internal/terminal"},
+	"cmd/internal/clientcmd":             {"cmd/internal/client", "cmd/internal/command", "cmd/internal/config", "cmd/internal/exit", "cmd/internal/terminal"},
 	"cmd/internal/command":               {"cmd/internal/client", "cmd/internal/config", "cmd/internal/datadir", "cmd/internal/exit", "cmd/internal/terminal"},
 	"cmd/internal/describe":              {"cmd/internal/exit", "cmd/internal/terminal"},
 	"cmd/internal/fleetcmd":              {"cmd/internal/client", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/terminal"},

@@ -2,22 +2,29 @@ package clientcmd
 
 import (
 	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"time"
 
-	"github.com/sluicegate/sluice/cmd/internal/exit"
-	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// executable is the path of this program, for clients that start it.
+// maxFileBytes is more than any application's configuration has.
+const maxFileBytes = 16 << 20
+
+// executable is the path of this program, for applications that start it.
 func executable() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -26,224 +33,274 @@ func executable() (string, error) {
 	return path, nil
 }
 
-// install writes a server into an application's configuration file: shows the
-// change, asks, and keeps the old file as .bak. It is another program's file.
-func (a clients) install(c clientConfig, s endpoint) error {
-	if c.file == nil {
-		return exit.Usagef("%s has no configuration file; do this:\n%s", c.title, c.snippet(s))
+// change is one change of an application's configuration file.
+type change struct {
+	clients
+	app     application
+	at      endpoint
+	toolset *admin.ToolsetDetail // nil: only its URL is known, or its name
+	ttl     time.Duration        // of an access token that is made. 0: forever
+}
+
+// configuration is an application's file as it was read.
+type configuration struct {
+	path string // where symbolic links end
+	text []byte
+	perm fs.FileMode // of the file, or of a new one
+}
+
+// read reads the file of the application; one that is not there is empty.
+func (c *change) read() (*configuration, error) {
+	f := &configuration{path: c.app.file(c.Env), perm: 0o600}
+	if target, err := filepath.EvalSymlinks(f.path); err == nil {
+		f.path = target
 	}
-	path := c.file(a.Env)
-	old, err := os.ReadFile(path)
-	perm := fs.FileMode(0o600)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return fmt.Errorf("reading the configuration of %s: %w", c.title, err)
-	default:
-		info, err := os.Stat(path)
-		if err != nil {
-			return fmt.Errorf("reading the configuration of %s: %w", c.title, err)
-		}
-		perm = info.Mode().Perm()
+	file, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
 	}
-	keys, value := c.entry(s)
-	var changed []byte
-	if strings.HasSuffix(path, ".toml") {
-		changed = setTOML(old, keys, value)
-	} else if changed, err = setJSON(old, keys, value); err != nil {
-		return problem.New(problem.Conflict, "%s is not JSON that can be changed: %s", path, err).
-			Fix("add it by hand: sluice client %s --for %s", s.name, c.name).Because(err)
+	if err != nil {
+		return nil, c.failed("reading", err)
 	}
-	if bytes.Equal(old, changed) {
-		a.Say("%s has it already.", path)
-		return nil
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, c.failed("reading", err)
 	}
-	fmt.Fprint(a.Err, lineDiff(path, string(old), string(changed)))
-	if err := a.Confirm("Write this to " + path + "?"); err != nil {
+	f.perm = info.Mode().Perm()
+	if f.text, err = io.ReadAll(io.LimitReader(file, maxFileBytes+1)); err == nil && len(f.text) > maxFileBytes {
+		err = errFileTooLarge
+	}
+	if err != nil {
+		return nil, c.failed("reading", err)
+	}
+	return f, nil
+}
+
+func (c *change) failed(doing string, err error) error {
+	return fmt.Errorf("%s the configuration of %s: %w", doing, c.app.title, err)
+}
+
+// refused is the error of a file that cannot be changed.
+func (c *change) refused(f *configuration, err error) error {
+	return problem.New(problem.Conflict, "%s was not changed: %s", f.path, err).
+		Fix("correct the file, or change it by hand: sluice client %s --for %s", c.at.name, c.app.name).Because(err)
+}
+
+// install writes a toolset into an application's configuration file: shows the change,
+// asks, and keeps the old file as .bak. It is another program's file.
+func (c *change) install(ctx context.Context) error {
+	f, err := c.read()
+	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("writing the configuration of %s: %w", c.title, err)
+	changed, err := formatOf(f.path).install(f.text, c.app.entry(c.at))
+	if err != nil {
+		return c.refused(f, err)
 	}
-	if len(old) > 0 {
-		if err := atomicfile.Write(path+".bak", old, perm); err != nil {
-			return fmt.Errorf("keeping the old configuration of %s: %w", c.title, err)
+	if bytes.Equal(f.text, changed) {
+		c.Say("%s has it already.", f.path)
+		c.sayWhatIsMissing()
+		return nil
+	}
+	fmt.Fprint(c.Err, lineDiff(f.path, string(f.text), string(changed)))
+	if err := c.Confirm("Write this to " + f.path + "?"); err != nil {
+		return err
+	}
+	token, err := c.makeToken(ctx, f)
+	if err != nil {
+		return err
+	}
+	if err := c.write(f, changed, token); err != nil {
+		if token != nil { // which nobody will know
+			err = errors.Join(err, c.Client().Delete(ctx, c.tokenPath(token.ID), nil))
 		}
+		return err
 	}
-	if err := atomicfile.Write(path, changed, perm); err != nil {
-		return fmt.Errorf("writing the configuration of %s: %w", c.title, err)
+	c.Say("✓ %s is in %s. Restart %s.", c.at.name, f.path, c.app.title)
+	switch {
+	case token != nil && c.app.secret == fromBridge:
+		c.Say("✓ its access token is in %s", c.at.headers)
+	case token != nil && c.app.secret == fromPrompt:
+		fmt.Fprintf(c.Err, "✓ %s asks for the access token, which is shown only now: %s\n", c.app.title, token.Token)
+	case token != nil:
+		fmt.Fprintf(c.Err, "✓ access token, which is shown only now; set it where %s is started:\n  export %s=%s\n", c.app.title, c.at.variable, token.Token)
 	}
-	a.Say("✓ %s is in %s. Restart %s.", s.name, path, c.title)
+	if token == nil || c.at.mode != "token" {
+		c.sayWhatIsMissing()
+	}
 	return nil
 }
 
-// ordered is a JSON object that keeps the order of its members.
-type ordered []member
-
-type member struct {
-	key   string
-	value any
-}
-
-// MarshalJSON writes the members in order.
-func (o ordered) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range o {
-		if i > 0 {
-			b.WriteByte(',')
+// write keeps the old file and writes the new one, and the token of sluice connect.
+func (c *change) write(f *configuration, changed []byte, token *access.CreatedAccessToken) error {
+	if token != nil && c.app.secret == fromBridge {
+		if err := os.MkdirAll(filepath.Dir(c.at.headers), 0o700); err != nil {
+			return fmt.Errorf("keeping the access token: %w", err)
 		}
-		key, err := terminal.EncodeJSON(m.key)
-		if err != nil {
-			return nil, err
+		if err := atomicfile.Write(c.at.headers, []byte("Authorization: Bearer "+token.Token+"\n"), 0o600); err != nil {
+			return fmt.Errorf("keeping the access token: %w", err)
 		}
-		value, err := terminal.EncodeJSON(m.value)
-		if err != nil {
-			return nil, err
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(value)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+		return c.failed("writing", err)
+	}
+	if len(f.text) > 0 {
+		if err := atomicfile.Write(f.path+".bak", f.text, f.perm); err != nil {
+			return c.failed("keeping the old file of", err)
+		}
+	}
+	if err := atomicfile.Write(f.path, changed, f.perm); err != nil {
+		return c.failed("writing", err)
+	}
+	return nil
 }
 
-// decodeOrdered reads a JSON object keeping the order of members; values that are
-// no objects stay as they are written.
-func decodeOrdered(raw []byte) (ordered, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	start, err := dec.Token()
+// uninstall takes a toolset out of an application's configuration file and revokes the
+// access token that install made. A file that has only changed by the installation gets
+// its old bytes back.
+func (c *change) uninstall(ctx context.Context) error {
+	f, err := c.read()
+	if err != nil {
+		return err
+	}
+	format, e := formatOf(f.path), c.app.entry(c.at)
+	changed, err := format.uninstall(f.text, e)
+	if err != nil {
+		return c.refused(f, err)
+	}
+	if bytes.Equal(f.text, changed) {
+		c.Say("%s is not in %s.", c.at.name, f.path)
+		return c.revokeToken(ctx, f)
+	}
+	old, err := os.ReadFile(f.path + ".bak")
+	restored := false
+	if err == nil {
+		if again, err := format.install(old, e); err == nil && bytes.Equal(again, f.text) {
+			changed, restored = old, true
+		}
+	}
+	fmt.Fprint(c.Err, lineDiff(f.path, string(f.text), string(changed)))
+	if err := c.Confirm("Write this to " + f.path + "?"); err != nil {
+		return err
+	}
+	rest, err := format.decode(changed)
+	switch {
+	case restored:
+		if err := atomicfile.Write(f.path, changed, f.perm); err != nil {
+			return c.failed("writing", err)
+		}
+		err = os.Remove(f.path + ".bak")
+	case err == nil && prune(rest) == nil && !hasComment(changed):
+		err = os.Remove(f.path)
+	default:
+		err = c.write(f, changed, nil)
+	}
+	if err != nil {
+		return c.failed("writing", err)
+	}
+	c.Say("✓ %s is no longer in %s. Restart %s.", c.at.name, f.path, c.app.title)
+	return c.revokeToken(ctx, f)
+}
+
+func hasComment(doc []byte) bool { return bytes.ContainsAny(doc, "#/") }
+
+// sayWhatIsMissing tells what the application still needs.
+func (c *change) sayWhatIsMissing() {
+	for _, line := range c.app.missing(c.at, c.Env.Getenv) {
+		c.Say("! %s", line)
+	}
+}
+
+// tokenName is the name of the access token that install makes for a file: one for each
+// machine, application and file.
+func (c *change) tokenName(f *configuration) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this machine"
+	}
+	path, err := filepath.Abs(f.path)
+	if err != nil {
+		path = f.path
+	}
+	name := c.app.name + " " + host + ":" + path
+	const most = 200 // characters of a name
+	if r := []rune(name); len(r) > most {
+		name = string(r[:most])
+	}
+	return name
+}
+
+func (c *change) tokenPath(id string) string {
+	return client.ToolsetPath(c.toolset, "access-tokens") + "/" + url.PathEscape(id)
+}
+
+// tokens are the valid access tokens that install made for a file.
+func (c *change) tokens(ctx context.Context, f *configuration) ([]access.AccessToken, error) {
+	all, _, err := client.All[access.AccessToken](ctx, c.Client(), client.ToolsetPath(c.toolset, "access-tokens"))
 	if err != nil {
 		return nil, err
 	}
-	if start != json.Delim('{') {
-		return nil, errors.New("it is not an object")
-	}
-	out := ordered{}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, err
+	var made []access.AccessToken
+	for _, t := range all {
+		if t.Status == "valid" && t.Name == c.tokenName(f) {
+			made = append(made, t)
 		}
-		var v json.RawMessage
-		if err := dec.Decode(&v); err != nil {
-			return nil, err
-		}
-		out = append(out, member{key.(string), v}) // the key of an object is a string
 	}
-	if _, err := dec.Token(); err != nil {
+	return made, nil
+}
+
+// makeToken makes an access token when the application needs one and there is none that it
+// refers to; nil: it made none.
+func (c *change) makeToken(ctx context.Context, f *configuration) (*access.CreatedAccessToken, error) {
+	if !c.at.needsToken() || c.toolset == nil || c.app.secret == noSecret {
+		return nil, nil
+	}
+	if c.app.secret == fromVariable && c.Env.Getenv(c.at.variable) != "" {
+		return nil, nil
+	}
+	if _, err := os.Stat(c.at.headers); err == nil && c.app.secret == fromBridge {
+		return nil, nil
+	}
+	known, err := c.tokens(ctx, f)
+	if err != nil {
 		return nil, err
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the object")
+	if len(known) > 0 && c.app.secret != fromBridge { // somebody was shown it
+		return nil, nil
+	}
+	in := access.NewAccessToken{Name: c.tokenName(f)}
+	if c.ttl > 0 {
+		in.ExpiresAt = time.Now().Add(c.ttl).UTC().Truncate(time.Second)
+	}
+	out := new(access.CreatedAccessToken)
+	if err := c.Client().Post(ctx, client.ToolsetPath(c.toolset, "access-tokens"), in, out); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
-// setJSON sets the member at path in a JSON document, keeping everything else and
-// its order. An empty document becomes an object.
-func setJSON(doc []byte, path []string, value any) ([]byte, error) {
-	if len(bytes.TrimSpace(doc)) == 0 {
-		doc = []byte("{}")
+// revokeToken revokes what makeToken made, and removes the file it is in.
+func (c *change) revokeToken(ctx context.Context, f *configuration) error {
+	if c.app.secret == fromBridge {
+		if err := os.Remove(c.at.headers); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing the access token: %w", err)
+		}
 	}
-	root, err := decodeOrdered(doc)
+	if c.toolset == nil {
+		return nil
+	}
+	made, err := c.tokens(ctx, f)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if root, err = setMember(root, path, value); err != nil {
-		return nil, err
-	}
-	b, err := terminal.EncodeJSON(root)
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, b, "", indentOf(doc)); err != nil {
-		return nil, err
-	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
-}
-
-func setMember(o ordered, path []string, value any) (ordered, error) {
-	at := -1
-	for i, m := range o {
-		if m.key == path[0] {
-			at = i
+	for _, t := range made {
+		if err := c.Client().Delete(ctx, c.tokenPath(t.ID), nil); err != nil {
+			return err
 		}
+		c.Say("✓ its access token …%s is revoked", t.Last4)
 	}
-	if at < 0 {
-		o = append(o, member{path[0], ordered{}})
-		at = len(o) - 1
-	}
-	if len(path) == 1 {
-		o[at].value = value
-		return o, nil
-	}
-	inner, isNew := o[at].value.(ordered)
-	if !isNew {
-		var err error
-		if inner, err = decodeOrdered(o[at].value.(json.RawMessage)); err != nil {
-			return nil, fmt.Errorf("%s: %w", path[0], err)
-		}
-	}
-	inner, err := setMember(inner, path[1:], value)
-	o[at].value = inner
-	return o, err
-}
-
-// indentOf is the indentation a document uses: that of its first indented line.
-func indentOf(doc []byte) string {
-	for line := range bytes.Lines(doc) {
-		if rest := bytes.TrimLeft(line, " \t"); len(rest) < len(line) && len(bytes.TrimSpace(rest)) > 0 {
-			return string(line[:len(line)-len(rest)])
-		}
-	}
-	return "  "
-}
-
-// setTOML sets a table of string members in a TOML document. The table's own
-// lines are replaced; everything else stays byte for byte.
-func setTOML(doc []byte, path []string, value ordered) []byte {
-	name := path[len(path)-1]
-	if strings.ContainsFunc(name, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", r)
-	}) {
-		name = fmt.Sprintf("%q", name)
-	}
-	header := "[" + strings.Join(path[:len(path)-1], ".") + "." + name + "]"
-	var table strings.Builder
-	table.WriteString(header + "\n")
-	for _, m := range value {
-		fmt.Fprintf(&table, "%s = %q\n", m.key, m.value)
-	}
-	var out strings.Builder
-	skipping, done := false, false
-	for line := range strings.Lines(string(doc)) {
-		trimmed := strings.TrimSpace(line)
-		if strings.HasPrefix(trimmed, "[") {
-			skipping = trimmed == header
-			if skipping && !done {
-				out.WriteString(table.String())
-				done = true
-			}
-		}
-		if !skipping || trimmed == "" || strings.HasPrefix(trimmed, "#") {
-			out.WriteString(line)
-		}
-	}
-	if !done {
-		if s := out.String(); s != "" {
-			if !strings.HasSuffix(s, "\n") {
-				out.WriteByte('\n')
-			}
-			out.WriteByte('\n')
-		}
-		out.WriteString(table.String())
-	}
-	return []byte(out.String())
+	return nil
 }
 
 // lineDiff shows what changes: removed and added lines between the common
@@ -273,8 +330,12 @@ func lineDiff(path, before, after string) string {
 	for _, l := range a[len(a)-tail : min(len(a)-tail+around, len(a))] {
 		out.WriteString("  " + l + "\n")
 	}
-	return out.String()
+	return secretLine.ReplaceAllString(out.String(), "${1}••••")
 }
+
+// secretLine finds credentials that stand in a configuration file beside what changes:
+// they are not shown. References to variables and prompts are.
+var secretLine = regexp.MustCompile(`(?i)((?:bearer |[\w-]*(?:token|key|secret|passw)[\w-]*"?\s*[:=]\s*)"?)(?:[^"'$\s{\[}\]][^"'$\n{}]{5,})`)
 
 func splitLines(s string) []string {
 	if s == "" {

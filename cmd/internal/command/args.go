@@ -3,7 +3,9 @@ package command
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +40,18 @@ func MustComplete(cmd *cobra.Command, flag string, values []string) {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
+}
+
+// Lifetime reads the value of a flag that is a duration which may be in days; 0 is forever.
+func Lifetime(flag, s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= 36500 {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	} else if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return d, nil
+	}
+	return 0, exit.Usagef("%s %s is not a duration such as 12h or 90d", flag, terminal.Printable(s))
 }
 
 // ParseLabels reads labels written NAME=VALUE.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -107,18 +106,6 @@ func (f *accessFlags) jwt() (*access.AccessJWT, error) {
 	return out, nil
 }
 
-// lifetime reads a duration that may be in days.
-func lifetime(s string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= 36500 {
-			return time.Duration(n) * 24 * time.Hour, nil
-		}
-	} else if d, err := time.ParseDuration(s); err == nil && d >= 0 {
-		return d, nil
-	}
-	return 0, exit.Usagef("--ttl %s is not a duration such as 12h or 90d", terminal.Printable(s))
-}
-
 func (e *accessEdit) show(ctx context.Context) error {
 	return command.Get(ctx, e.Session, e.path("access"), func(w io.Writer, out *access.ToolsetAccess) { printAccess(w, e.t.Slug, out) })
 }
@@ -186,7 +173,7 @@ func (e *accessEdit) set(ctx context.Context, mode string) error {
 }
 
 func (e *accessEdit) create(ctx context.Context, name string) error {
-	ttl, err := lifetime(e.flags.ttl)
+	ttl, err := command.Lifetime("--ttl", e.flags.ttl)
 	if err != nil {
 		return err
 	}
