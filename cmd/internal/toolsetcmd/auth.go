@@ -43,7 +43,7 @@ func authCommand(cli *command.Session) *cobra.Command {
 				verb = args[1]
 			}
 			if (len(args) == 3) != (verb == "revoke") {
-				return exit.Usagef("revoke takes the id of a caller, nothing else takes one: sluice toolset auth %s users", args[0])
+				return exit.Usagef("revoke takes the name or id of a caller, nothing else takes one: sluice toolset auth %s users", args[0])
 			}
 			e, err := open(cmd.Context(), cli, args[0])
 			if err != nil {
