@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // asker is a server of the official SDK whose tools ask their client: form and url
@@ -58,22 +62,41 @@ func asker(t testing.TB, sse bool) string {
 // serveAsker makes the tools of such a server live as the toolset "acme".
 func serveAsker(t testing.TB, s *gatewaytest.Stack, url string) {
 	t.Helper()
-	var tools []string
+	serveAskerTo(t, s, url, nil)
+}
+
+// serveAskerTo is serveAsker with an access document; nil: everyone may call.
+func serveAskerTo(t testing.TB, s *gatewaytest.Stack, url string, doc *registry.AccessDocument) {
+	t.Helper()
+	server := &connector.MCPServer{URL: url, Transport: manifest.TransportStreamable, Protocol: "2025-11-25", Name: "up", Version: "1"}
 	for _, name := range []string{"form", "url", "sample", "roots"} {
-		tools = append(tools, `{"name":"`+name+`","inputSchema":{"type":"object"}}`)
+		server.Tools = append(server.Tools, json.RawMessage(`{"name":"`+name+`","inputSchema":{"type":"object"}}`))
 	}
-	c, err := gatewaytest.MCPConnector("up", url, tools...)
+	a, _, err := connector.BuildMCP("up", server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Serve(gatewaytest.Toolset("acme", 1, c, nil)); err != nil {
+	c, err := connector.Open(a.Module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := gatewaytest.Toolset("acme", 1, c, nil)
+	if doc != nil {
+		doc.Workspace, doc.Toolset = "test", in.ID
+		b, err := doc.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Access, in.AccessDigest = doc, registry.DigestOf(b)
+	}
+	if err := s.Serve(in); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // connectAsked is a client of the official SDK, which answers with its name when it can be
 // asked.
-func connectAsked(t testing.TB, url, name string, can bool) *mcp.ClientSession {
+func connectAsked(t testing.TB, url, name, version string, can bool) *mcp.ClientSession {
 	t.Helper()
 	o := &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}
 	if can {
@@ -96,7 +119,7 @@ func connectAsked(t testing.TB, url, name string, can bool) *mcp.ClientSession {
 	if can {
 		client.AddRoots(&mcp.Root{Name: name, URI: "file:///" + name})
 	}
-	c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,15 +130,22 @@ func connectAsked(t testing.TB, url, name string, can bool) *mcp.ClientSession {
 // TestServersAsk: requests of a server reach the client whose call they belong to, over
 // both transports, and its answers the server.
 func TestServersAsk(t *testing.T) {
-	for name, sse := range map[string]bool{"streamable": false, "sse": true} {
+	for name, c := range map[string]struct {
+		sse     bool
+		version string
+	}{
+		"streamable": {false, "2025-11-25"}, "sse": {true, "2025-06-18"},
+		"streamable to 2026": {false, "2026-07-28"}, "sse to 2026": {true, "2026-07-28"},
+	} {
 		t.Run(name, func(t *testing.T) {
+			version := c.version
 			s := start(t, gatewaytest.Options{})
-			serveAsker(t, s, asker(t, sse))
+			serveAsker(t, s, asker(t, c.sse))
 			var all sync.WaitGroup
 			for i := range 4 {
 				all.Go(func() {
 					me := fmt.Sprintf("client%d", i)
-					c := connectAsked(t, s.URL("acme"), me, true)
+					c := connectAsked(t, s.URL("acme"), me, version, true)
 					for tool, want := range map[string]string{"form": `{"name":"` + me + `"}`, "url": `"action":"accept"`, "sample": "I am " + me, "roots": "file:///" + me} {
 						res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
 						if err != nil || !strings.Contains(text(t, res), want) {
@@ -125,7 +155,7 @@ func TestServersAsk(t *testing.T) {
 				})
 			}
 			all.Wait()
-			c := connectAsked(t, s.URL("acme"), "mute", false)
+			c := connectAsked(t, s.URL("acme"), "mute", version, false)
 			for _, tool := range []string{"form", "url", "sample", "roots"} {
 				res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
 				if err == nil && !res.IsError && !strings.Contains(text(t, res), "support") && !strings.Contains(text(t, res), "capability") {
@@ -272,5 +302,80 @@ func TestFloodIsCut(t *testing.T) {
 	case <-gone:
 	case <-time.After(10 * time.Second):
 		t.Error("the server goes on")
+	}
+}
+
+// TestResultsAsk: what a server of 2026-07-28 asks in its results reaches a client of an
+// older revision as requests, over several rounds.
+func TestResultsAsk(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "asker", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "rounds", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		form := func() mcp.InputRequest {
+			return &mcp.ElicitParams{Message: "Who?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`)}
+		}
+		switch r.Params.RequestState {
+		case "":
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"a": form(), "b": form()}, RequestState: "one"}, nil
+		case "one":
+			if len(r.Params.InputResponses) != 2 {
+				return nil, fmt.Errorf("%d answers", len(r.Params.InputResponses))
+			}
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"c": form()}, RequestState: "two"}, nil
+		}
+		b, _ := json.Marshal(r.Params.InputResponses)
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(b)}}}, nil
+	})
+	up := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(up.Close)
+	s := start(t, gatewaytest.Options{})
+	c, err := gatewaytest.MCPConnector("up", up.URL, `{"name":"rounds","inputSchema":{"type":"object"}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(gatewaytest.Toolset("acme", 1, c, nil)); err != nil {
+		t.Fatal(err)
+	}
+	res, err := connectAsked(t, s.URL("acme"), "me", "2025-11-25", true).CallTool(t.Context(), &mcp.CallToolParams{Name: "rounds"})
+	if err != nil || res.IsError || !strings.Contains(text(t, res), `"name":"me"`) {
+		t.Errorf("%+v, %v", res, err)
+	}
+	res, err = connectAsked(t, s.URL("acme"), "me", "2025-11-25", false).CallTool(t.Context(), &mcp.CallToolParams{Name: "rounds"})
+	if err == nil && !res.IsError {
+		t.Errorf("a client that cannot be asked gets %s", text(t, res))
+	}
+}
+
+// TestPausedCallIsItsCallers: the answer to a question counts for the caller and the tool
+// that were asked, and once.
+func TestPausedCallIsItsCallers(t *testing.T) {
+	s := start(t, gatewaytest.Options{})
+	serveAskerTo(t, s, asker(t, false), tokens(tokenGrant("ada"), tokenGrant("bob")))
+	call := func(caller, tool, params string) string {
+		t.Helper()
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{}%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{}}}}}`, tool, params)
+		resp := request(t, http.MethodPost, s.URL("acme"), body, "Authorization", tokenOf(caller), "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", tool)
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	asked := call("ada", "form", "")
+	_, state, _ := strings.Cut(asked, `"requestState":"`)
+	state, _, ok := strings.Cut(state, `"`)
+	if !ok || !strings.Contains(asked, `"resultType":"input_required"`) || !strings.Contains(asked, "Who?") {
+		t.Fatalf("nothing is asked: %s", asked)
+	}
+	answer := `,"requestState":"` + state + `","inputResponses":{"request-1":{"action":"accept","content":{"name":"Ada"}}}`
+	for _, c := range [][2]string{{"bob", "form"}, {"ada", "roots"}} {
+		if got := call(c[0], c[1], answer); !strings.Contains(got, "has expired") || strings.Contains(got, "Ada") {
+			t.Errorf("%s at %s gets %s", c[0], c[1], got)
+		}
+	}
+	if got := call("ada", "form", answer); !strings.Contains(got, `{\"name\":\"Ada\"}`) {
+		t.Errorf("the caller gets %s", got)
+	}
+	if got := call("ada", "form", answer); !strings.Contains(got, "has expired") {
+		t.Errorf("a second time the caller gets %s", got)
 	}
 }

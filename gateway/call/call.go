@@ -160,6 +160,7 @@ type Caller struct {
 	scope       func(toolset string) *safedial.Scope
 	kept        *keeper
 	results     *results
+	pauses      pauses // calls that wait for an answer of their client
 	meter       *metering.Meter
 	log         *slog.Logger
 	pool        sync.Pool // *exchange
@@ -187,8 +188,11 @@ func New(o Options) (*Caller, error) {
 	return c, nil
 }
 
-// Close frees the cache. No call may run or follow.
-func (c *Caller) Close() { c.kept.close() }
+// Close ends what outlives a call, and frees the cache. No call may run or follow.
+func (c *Caller) Close() {
+	c.pauses.close()
+	c.kept.close()
+}
 
 // CallOptions are what differs from call to call.
 type CallOptions struct { //nolint:revive // Options are the Caller's

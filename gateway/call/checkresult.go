@@ -22,7 +22,7 @@ func (x *exchange) checkResult(r *resultFacts) error {
 		return fault("_meta must be an object, got %s", r.meta.Kind())
 	}
 	// Servers of 2026-07-28 may answer with any value.
-	if r.structured.Exists() && r.structured.Kind() != jsonscan.Object && !x.mcp.Modern {
+	if r.structured.Exists() && r.structured.Kind() != jsonscan.Object && !x.server().Modern {
 		return fault("structuredContent must be an object, got %s", r.structured.Kind())
 	}
 	lists := 0

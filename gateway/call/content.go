@@ -16,7 +16,7 @@ import (
 // something may become of it: a result that passes as it came costs three walks.
 func (x *exchange) contentMCP(body []byte) error {
 	whole := x.render(x.received)
-	if x.mcp.Fault() != nil {
+	if x.server().Fault() != nil {
 		return x.faultMCP(whole)
 	}
 	x.written = x.written[:0]
@@ -317,8 +317,8 @@ func appendMetaMembers(dst []byte, meta jsonscan.Value) []byte {
 // inputRequired passes a question of the server on to a client that can answer.
 func (x *exchange) inputRequired(result jsonscan.Value) error {
 	if x.request == nil || !x.request.Modern() {
-		return problem.New(problem.Unsupported, "this tool asks its user something during the call (%s), which only clients of MCP 2026-07-28 can answer", askedFor(result)).
-			Fix("use another tool, or a newer client")
+		return problem.New(problem.Unsupported, "this tool asks its user something during the call (%s), and this client did not say in a session that it can answer", askedFor(result)).
+			Fix("use another tool, or a client that can be asked")
 	}
 	meta := result.Get("_meta")
 	if x.redacts() {
@@ -355,7 +355,7 @@ func askedFor(result jsonscan.Value) string {
 // faultMCP turns a server's JSON-RPC error into a text for the agent, or into an error
 // for its client.
 func (x *exchange) faultMCP(a *rendering) error {
-	f := x.mcp.Fault()
+	f := x.server().Fault()
 	// What a client answered to the server's questions is between the two.
 	answers := x.request != nil && (x.request.RequestState.Exists() || x.request.InputResponses.Exists())
 	if answers || f.Code == mcp.CodeMissingCapability && x.request != nil && x.request.Modern() {
@@ -376,7 +376,7 @@ func (x *exchange) faultMCP(a *rendering) error {
 	b = fmt.Appendf(b, " (code %d).", f.Code)
 	switch f.Code {
 	case mcp.CodeMissingCapability:
-		b = append(b, " It has to ask the user something during the call, which only clients of MCP 2026-07-28 can answer."...)
+		b = append(b, " It has to ask the user something during the call, and this client did not say in a session that it can answer."...)
 	case -32601, -32602:
 		b = append(b, " Either the arguments do not fit, or the server no longer has this tool as it was when the toolset was made."...)
 	}

@@ -102,13 +102,15 @@ type rest struct {
 
 // remote is the memory for a call of an MCP server.
 type remote struct {
-	mcp     mcpclient.Exchange
-	call    mcpclient.Call
-	repeats []mcpclient.Header
-	pass    []byte // what is passed on of the caller's _meta, and of its capabilities
-	beside  []byte // a document of what stands beside the content of the result
-	written []byte // members of the result for the caller
-	parts   []resultPart
+	mcp      mcpclient.Exchange
+	paused   *paused // the call that went on beside its request; nil: it did not
+	question []byte  // a result that asks the client for something, in place of the server's; nil: none
+	call     mcpclient.Call
+	repeats  []mcpclient.Header
+	pass     []byte // what is passed on of the caller's _meta, and of its capabilities
+	beside   []byte // a document of what stands beside the content of the result
+	written  []byte // members of the result for the caller
+	parts    []resultPart
 }
 
 // ending is what the caller gets, and how long it took.
@@ -161,6 +163,7 @@ func (x *exchange) reset() {
 	if x.ready != nil && x.ready.MCP != nil {
 		x.mcp.Reset()
 		clear(x.repeats)
+		x.paused, x.question = nil, nil
 		clear(x.parts) // a large answer is let go
 		x.call, x.repeats, x.parts = mcpclient.Call{}, x.repeats[:0], x.parts[:0]
 	}

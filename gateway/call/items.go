@@ -61,7 +61,7 @@ func (x *exchange) appendRef(dst []byte, ref jsonscan.Value) []byte {
 // its revision has and the client's has not, or the other way round.
 func (x *exchange) itemMCP(body []byte) error {
 	whole := x.render(x.received)
-	if f := x.mcp.Fault(); f != nil {
+	if f := x.server().Fault(); f != nil {
 		whole.isError = true
 		x.refuseItem(f)
 		return nil

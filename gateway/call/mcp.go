@@ -26,9 +26,9 @@ func (x *exchange) sendMCP(args jsonscan.Value) (r received, err error) {
 		return r, problem.New(problem.Unavailable, "this node does not call MCP servers")
 	}
 	x.prepareMCP(args)
-	err = x.askMCP()
+	err = x.roundsMCP()
 	if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok && refused.Status == fasthttp.StatusUnauthorized && x.renewTokens() {
-		err = x.askMCP()
+		err = x.roundsMCP()
 	}
 	if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok {
 		r.status = refused.Status
@@ -42,7 +42,11 @@ func (x *exchange) sendMCP(args jsonscan.Value) (r received, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.status, r.body = fasthttp.StatusOK, x.mcp.Result().Raw() // without the credentials, which some servers repeat
+	if x.question != nil {
+		r.status, r.body = fasthttp.StatusOK, x.question
+		return r, nil
+	}
+	r.status, r.body = fasthttp.StatusOK, x.server().Result().Raw() // without the credentials, which some servers repeat
 	x.out.Bytes = len(r.body)
 	return r, nil
 }
@@ -58,9 +62,11 @@ func (x *exchange) askMCP() error {
 		t.Caller, t.Once = x.principalKey, x.principalKey == ""
 		if r := x.request; r != nil && r.Session != nil {
 			t.Caller, t.Once = r.Session.Key(), false
-			if !x.closed() {
+			if !x.redacts() {
 				t.Capabilities = r.Session.Client().Capabilities
 			}
+		} else if t.Capabilities = x.declared(); t.Capabilities != nil {
+			t.Caller += "\x00" + string(t.Capabilities) // it is said once in a session
 		}
 	}
 	if len(x.bound.Values) > 0 {
@@ -69,13 +75,18 @@ func (x *exchange) askMCP() error {
 	}
 	b.Meter.Begin()
 	begin := time.Now()
-	err := x.c.mcp.Call(&x.mcp, &t, &x.call)
+	var err error
+	if t.Capabilities != nil && x.canBeAsked() && m.Hint.Protocol != "" && m.Hint.Protocol < mcp.V20260728.String() {
+		err = x.callPausing(&t)
+	} else {
+		err = x.c.mcp.Call(&x.mcp, &t, &x.call)
+	}
 	took := time.Since(begin)
 	x.upstream += took
 	if d := x.mcp.Deadline(); d.After(x.deadline) {
 		x.deadline = d
 	}
-	status := x.mcp.Status()
+	status := x.server().Status()
 	if problem.Is(err, problem.Unreachable) || problem.Is(err, problem.Timeout) {
 		status = 0
 	}
@@ -142,8 +153,8 @@ func (x *exchange) prepareClient() {
 		k.Notify = x.progressOnly
 		return
 	}
-	if r.Session != nil && len(r.Session.Client().Capabilities) > 0 {
-		k.Ask = x.askClient
+	if !x.redacts() && r.Session != nil && len(r.Session.Client().Capabilities) > 0 {
+		k.Ask, k.Capabilities = x.askClient, r.Session.Client().Capabilities
 	}
 	switch {
 	case !r.Stream.Wants(mcp.LevelEmergency):
