@@ -32,11 +32,12 @@ func (r *Room) sendMail(ctx context.Context, m *message) outcome {
 	msg.SetBodyString(mail.TypeTextPlain, text)
 	msg.AddAlternativeString(mail.TypeTextHTML, page)
 	dial := r.dialer.DialContext
-	options := []mail.Option{mail.WithTimeout(sendTimeout)}
+	trust := &tls.Config{ServerName: s.Host, RootCAs: r.roots, MinVersion: tls.VersionTLS12}
+	options := []mail.Option{mail.WithTimeout(sendTimeout), mail.WithTLSConfig(trust)}
 	port := s.Port
 	switch s.Security {
 	case "tls":
-		dial, options = r.dialTLS(s.Host), append(options, mail.WithTLSPolicy(mail.NoTLS)) // it is TLS from the first byte
+		dial, options = r.dialTLS(trust), append(options, mail.WithTLSPolicy(mail.NoTLS)) // it is TLS from the first byte
 		if port == 0 {
 			port = mail.DefaultPortSSL
 		}
@@ -50,7 +51,11 @@ func (r *Room) sendMail(ctx context.Context, m *message) outcome {
 	}
 	options = append(options, mail.WithPort(port), mail.WithDialContextFunc(dial))
 	if s.Username != "" {
-		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.Username), mail.WithPassword(m.sec.Password.Reveal()))
+		how := mail.SMTPAuthAutoDiscover
+		if s.Security == "tls" {
+			how = mail.SMTPAuthPlain // what is found out by itself does not see the TLS of a dialer of our own
+		}
+		options = append(options, mail.WithSMTPAuth(how), mail.WithUsername(s.Username), mail.WithPassword(m.sec.Password.Reveal()))
 	}
 	c, err := mail.NewClient(s.Host, options...)
 	if err != nil {
@@ -68,13 +73,13 @@ func (r *Room) sendMail(ctx context.Context, m *message) outcome {
 }
 
 // dialTLS dials a mail server that speaks TLS from the first byte.
-func (r *Room) dialTLS(host string) mail.DialContextFunc {
+func (r *Room) dialTLS(trust *tls.Config) mail.DialContextFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		raw, err := r.dialer.DialContext(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		c := tls.Client(raw, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12})
+		c := tls.Client(raw, trust)
 		if err := c.HandshakeContext(ctx); err != nil {
 			return nil, errors.Join(err, raw.Close())
 		}

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -49,6 +50,8 @@ type Room struct {
 	log     *slog.Logger
 	client  *http.Client
 	wake    chan struct{} // capacity 1
+	// roots are whom mail servers are trusted by. nil: the roots of this machine.
+	roots *x509.CertPool
 
 	mu      sync.Mutex
 	running map[string]bool // guarded by mu; channels that are being delivered to, by id

@@ -325,6 +325,71 @@ func TestRun(t *testing.T) {
 	})
 }
 
+// TestUrgent: a credential that the upstream stops to take is reported within a second or
+// two, and so is that it takes it again; more of the same, a 403, and a turn each call,
+// wait or cost a report a second.
+func TestUrgent(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := metering.New(), &taker{}
+		s, err := metering.NewSpool(metering.SpoolOptions{Meter: m, Dir: dir, Poster: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.Run(ctx) }()
+		tool := m.Tool(list)
+		call := func(status int) {
+			c := &metering.Call{Outcome: metering.ToolError, Credential: metering.Refused, Status: status, Connector: "pets"}
+			if status == 200 {
+				c.Outcome, c.Credential = metering.OK, metering.Accepted
+			}
+			tool.Call(c)
+		}
+		posted := func() int {
+			synctest.Wait()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return len(p.got)
+		}
+		time.Sleep(2 * time.Second)
+		call(200)
+		call(403)
+		time.Sleep(2 * time.Second)
+		if n := posted(); n != 0 {
+			t.Fatalf("%d reports of a 403", n)
+		}
+		call(401)
+		time.Sleep(time.Second)
+		if n := posted(); n != 1 || p.got[0].Calls[2].Status != 401 || p.got[0].Calls[2].Connector != "pets" {
+			t.Fatalf("%d reports a second after a 401: %+v", n, p.got)
+		}
+		call(401)
+		time.Sleep(2 * time.Second)
+		if n := posted(); n != 1 {
+			t.Errorf("%d reports after another 401", n)
+		}
+		call(200)
+		time.Sleep(time.Second)
+		if n := posted(); n != 2 {
+			t.Errorf("%d reports a second after it was taken again", n)
+		}
+		for range 100 {
+			call(401)
+			call(200)
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := posted(); n > 4 {
+			t.Errorf("%d reports of a second of turns", n)
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
 // TestRefusedReport: a report that the control plane will never take is put aside,
 // and what follows is posted.
 func TestRefusedReport(t *testing.T) {
