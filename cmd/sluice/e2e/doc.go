@@ -1,5 +1,5 @@
 // Package e2e runs the real sluice binary as a process and uses it with software
-// that is not ours: the MCP Go SDK, the TypeScript clients, the Inspector and the
+// that is not ours: the MCP Go SDK, the TypeScript clients, AI applications, the Inspector and the
 // conformance suite as clients, and Prism serving GitHub's specification as the
 // upstream. It has tests only. It knows the binary's
 // commands, its HTTP interfaces and nothing of its packages.
