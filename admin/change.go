@@ -133,6 +133,9 @@ func (c *change) take(ctx context.Context) (decision, error) {
 // read checks the request and reads its source. The context it returns may dial what
 // the operator named.
 func (c *change) read(ctx context.Context) (context.Context, error) {
+	if err := c.s.useCommand(ctx, c.in); err != nil {
+		return nil, err
+	}
 	if err := c.s.adopt(ctx, c.in); err != nil {
 		return nil, err
 	}

@@ -221,6 +221,9 @@ func (s *Server) registerConnectors() {
 }
 
 func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(string)) (*request.Done, error) {
+	if err := s.useCommand(ctx, in); err != nil {
+		return nil, err
+	}
 	ctx, _ = s.seeNamed(ctx, in.addresses()) // for reading it alone: no toolset is made
 	src, err := s.readSource(ctx, in, nil, phase)
 	if err != nil {

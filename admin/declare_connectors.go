@@ -93,6 +93,8 @@ func (in *DeclaredSource) check(at string) error {
 		return request.FieldFault(at, "a source needs exactly one of document and files")
 	case len(in.Files) > 0 && in.Files[in.Main] == "":
 		return request.FieldFault(at+"/main", "files have no %.200q", in.Main)
+	case registry.IsStdio(in.URL) && in.Kind != kindMCP, in.Command != nil && !registry.IsStdio(in.URL):
+		return request.FieldFault(at, "a command is the source of an MCP server, and its URL begins with %s://", registry.SchemeStdio)
 	case in.Kind == kindMCP && (in.Document == "" || len(in.Overlays) > 0):
 		return request.FieldFault(at, "an MCP server is one document without overlays")
 	}
@@ -101,7 +103,7 @@ func (in *DeclaredSource) check(at string) error {
 			return request.FieldFault(fmt.Sprintf("%s/overlays/%d/document", at, i), "an overlay needs its document")
 		}
 	}
-	if in.URL != "" {
+	if in.URL != "" && !registry.IsStdio(in.URL) {
 		if _, err := sourceURL(in.URL); err != nil {
 			return request.FieldFault(at+"/url", "the address is not an http or https URL without credentials")
 		}
@@ -115,6 +117,7 @@ func (in *DeclaredSource) check(at string) error {
 // same reports whether two sources have the same content and address.
 func (in DeclaredSource) same(other DeclaredSource) bool {
 	in.Digest, other.Digest, in.FileName, other.FileName = "", "", "", ""
+	in.Command, other.Command = nil, nil // its URL says which
 	return reflect.DeepEqual(in, other)
 }
 

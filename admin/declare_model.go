@@ -6,6 +6,7 @@ import (
 	"github.com/sluicegate/sluice/admin/toolset"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -57,6 +58,7 @@ type DeclaredSource struct {
 	Files    map[string]string `json:"files,omitempty" doc:"Instead of document: a specification in several files, by path or address."`
 	Main     string            `json:"main,omitempty" maxLength:"2048" doc:"The main one of files."`
 	Overlays []OverlaySource   `json:"overlays,omitempty" maxItems:"16"`
+	Command  *local.Command    `json:"command,omitempty" doc:"Of an MCP server that is a command of the node. Import needs the operator, and a node that permits commands."`
 }
 
 // DeclaredSelection is which tools clients list.

@@ -243,6 +243,7 @@ func (s *Server) declareConnector(ctx context.Context, ws *store.Workspace, row 
 	if out.Source, err = declareSource(ctx, ws, row); err != nil {
 		return nil, err
 	}
+	out.Source.Command = s.commandOf(row.SourceURL)
 	creds, err := loadCredentials(ctx, ws, row.ToolsetID, row.Name)
 	if err != nil {
 		return nil, err

@@ -48,6 +48,7 @@ type world struct {
 	elsewhere func(string) (*oci.Store, string, string, error) // registries that plugins may come from
 	t         *testing.T
 	dir       string
+	programs  *programs // nil: the node runs none
 	srv       *admin.Server
 	st        *store.Store
 	pub       *publish.Publisher
@@ -409,7 +410,7 @@ func (w *world) open() {
 	}
 	w.srv, err = admin.New(ctx, admin.Options{
 		Closed: w.closed, GuardMetrics: w.closed, PreviewURL: previews, Event: w.happened,
-		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: fetch, Tester: w.tester, MCP: &w.servers, Dialer: w.dialer, Registry: back, AuditHeads: heads, Retention: w.retention,
+		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: fetch, Tester: w.tester, MCP: &w.servers, Commands: w.localCommands(), Dialer: w.dialer, Registry: back, AuditHeads: heads, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", LinkURL: "http://localhost:7301", PublicURL: w.publicURL, Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
 		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester, Elsewhere: w.elsewhere,
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},

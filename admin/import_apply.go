@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -103,6 +104,9 @@ func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out 
 		if have[i], err = declareSource(ctx, ws, &p.row); err != nil {
 			return err
 		}
+	}
+	if err := s.checkCommands(ctx, t, have); err != nil {
+		return err
 	}
 	old, declared := &draft{ts: d.ts, parts: d.parts}, t.parts()
 	d.parts = nil
@@ -205,6 +209,17 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 		return nil
 	case "delete":
 		return s.remove(ctx, ws, x.now)
+	}
+	for _, c := range x.want.parts() {
+		if c.Source.Command == nil || s.commandOf(c.Source.URL) != nil {
+			continue
+		}
+		if err := local.Require(ctx, s.o.Commands); err != nil {
+			return err
+		}
+		if err := s.addCommand(ctx, c.Source.Command); err != nil {
+			return err
+		}
 	}
 	ctx, named := s.seeImported(ctx, x)
 	d, err := s.importDraft(ctx, ws, x, func(string) {})

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -91,7 +93,7 @@ func mcpURL(s string) (string, error) {
 
 // readServer asks the MCP server of a request what it has.
 func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*source, error) {
-	u, err := mcpURL(in.Source.MCP.URL)
+	u, err := s.serverAddress(ctx, in, again, phase)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +116,9 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 	}
 	src := &source{url: u, server: &l.Server, ttl: l.TTL, tells: l.Tells, notices: l.notices, refused: l.refused}
 	src.title = cmp.Or(l.Server.Title, l.Server.Name, hostname(u))
+	if c := in.Source.MCP.Command; c != nil {
+		src.title = cmp.Or(l.Server.Title, l.Server.Name, filepath.Base(c.Argv[0]))
+	}
 	return src, nil
 }
 
@@ -441,9 +446,10 @@ func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft,
 
 // ConnectionRequest asks whether a server can be connected to.
 type ConnectionRequest struct {
-	URL   string   `json:"url" minLength:"1" maxLength:"2048"`
-	Auth  *SetAuth `json:"authentication,omitempty"`
-	Login string   `json:"login,omitempty" maxLength:"64" doc:"A finished login at the server, used instead of authentication."`
+	URL     string         `json:"url,omitempty" maxLength:"2048"`
+	Command *local.Command `json:"command,omitempty" doc:"Instead of url: a program that the node starts. For the operator, on a node that permits it (--allow-commands)."`
+	Auth    *SetAuth       `json:"authentication,omitempty"`
+	Login   string         `json:"login,omitempty" maxLength:"64" doc:"A finished login at the server, used instead of authentication."`
 }
 
 // Connection is a server that could be connected to.
@@ -491,7 +497,10 @@ func (s *Server) registerMCP() {
 
 func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Connection, error) {
 	ws := s.workspace(ctx)
-	create := &CreateToolset{Source: CreateSource{MCP: &MCPSource{URL: in.URL}}, Auth: in.Auth, Login: in.Login}
+	create := &CreateToolset{Source: CreateSource{MCP: &MCPSource{URL: in.URL, Command: in.Command}}, Auth: in.Auth, Login: in.Login}
+	if err := s.useCommand(ctx, create); err != nil {
+		return nil, err
+	}
 	if err := s.adopt(ctx, create); err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (p *part) ref() (registry.ConnectorRef, error) {
 	fixed, err := toolset.FixedOf(p.row.Fixed)
 	return registry.ConnectorRef{
 		Name: p.row.Name, Repository: p.version.Repository, Manifest: registry.Digest(p.version.Manifest), Digest: registry.Digest(p.version.Digest),
-		BaseURL: p.row.BaseURL, Auth: auth, Answers: answers, Fixed: fixed, Stateless: p.row.Stateless,
+		BaseURL: p.row.BaseURL, Auth: auth, Answers: answers, Fixed: fixed, Stateless: p.row.Stateless, Local: registry.IsStdio(p.row.SourceURL),
 	}, err
 }
 

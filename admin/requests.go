@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 
+	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
@@ -39,7 +40,8 @@ type CreateSource struct {
 
 // MCPSource is an MCP server.
 type MCPSource struct {
-	URL string `json:"url" minLength:"1" maxLength:"2048" doc:"Its endpoint, Streamable HTTP or SSE; which is found out."`
+	URL     string         `json:"url,omitempty" maxLength:"2048" doc:"Its endpoint, Streamable HTTP or SSE; which is found out."`
+	Command *local.Command `json:"command,omitempty" doc:"Instead of url: a program that the node starts. For the operator, on a node that permits it (--allow-commands)."`
 }
 
 // OpenAPISource is a specification by URL, as text, or as the texts of several

@@ -17,7 +17,7 @@ var rolesOf = map[string]string{
 	"list-audit": store.RoleAdmin, "get-audit-head": store.RoleAdmin, "verify-audit": store.RoleAdmin,
 	"create-grant": store.RoleAdmin, "revoke-grant": store.RoleAdmin,
 	// What is captured may be anybody's data: a viewer sees that a call was, not what it said.
-	"get-call": store.RoleEditor, "set-capture": store.RoleAdmin,
+	"get-call": store.RoleEditor, "read-command-output": store.RoleAdmin, "set-capture": store.RoleAdmin,
 	"create-join-token": store.RoleAdmin, "list-join-tokens": store.RoleAdmin, "revoke-join-token": store.RoleAdmin,
 	"revoke-edge":    store.RoleAdmin,
 	"publish-plugin": store.RolePublisher, "yank-plugin-version": store.RolePublisher, "test-plugin-version": store.RolePublisher,

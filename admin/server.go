@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/alert"
 	"github.com/sluicegate/sluice/admin/audithead"
+	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
@@ -64,6 +65,9 @@ type Options struct {
 	// MCP asks MCP servers what they are. Default: none is asked, and no toolset can be
 	// made of one.
 	MCP MCPServers
+	// Commands runs MCP servers that are commands of this node. Default: none are, and
+	// none can be added.
+	Commands local.Commands
 	// Lister renders tools/list of a draft. Default: none, and tokens are estimated
 	// from the definitions.
 	Lister Lister
@@ -407,6 +411,7 @@ func (s *Server) routes() {
 	s.registerMCP()
 	s.registerPlugins()
 	s.registerBindings()
+	s.registerCommands()
 	s.registerJobs()
 	s.registerAudit()
 	s.registerEdges()

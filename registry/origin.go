@@ -19,12 +19,21 @@ const MaxOrigins = 64
 // are lower case. No origins at all is nowhere, never anywhere.
 type Origins []string
 
-// OriginOf returns the origin of an absolute http or https URL. It fails with
+// SchemeStdio begins the address of an MCP server that is a process of the node that has
+// it: "stdio://" and the id of its command. It is its own origin, and nothing but that
+// node's client of MCP servers reaches it.
+const SchemeStdio = "stdio"
+
+// IsStdio reports whether an address is that of a command.
+func IsStdio(address string) bool { return strings.HasPrefix(address, SchemeStdio+"://") }
+
+// OriginOf returns the origin of an absolute http or https URL, or the address of a
+// command. It fails with
 // [problem.InvalidArgument] and does not repeat the URL, which may hold what should
 // not be shown.
 func OriginOf(absolute string) (string, error) {
 	u, err := url.Parse(absolute)
-	bad := err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(u.Host, " \t\r\n@/\\{}")
+	bad := err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != SchemeStdio || u.Hostname() == "" || strings.ContainsAny(u.Host, " \t\r\n@/\\{}")
 	if bad {
 		return "", problem.New(problem.InvalidArgument, "the address is not an http or https URL with a host").
 			Fix("use an address such as https://api.example.com")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -88,6 +89,14 @@ type ConnectorRef struct {
 	// between calls: all callers of the toolset with the same credential share a session.
 	// false: callers share one only at a server that gives no session.
 	Stateless bool `json:"stateless,omitempty"`
+	// Local says that this MCP server is a command of the node that made the release:
+	// edges leave the toolset out.
+	Local bool `json:"local,omitempty"`
+}
+
+// Local reports whether a connector of the toolset is a command of one node.
+func (t *Toolset) Local() bool {
+	return slices.ContainsFunc(t.Connectors, func(c ConnectorRef) bool { return c.Local })
 }
 
 // PrefixedName returns the name of a tool whose own name is taken by another tool of the

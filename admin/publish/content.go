@@ -57,6 +57,9 @@ func ReadContent(ctx context.Context, st *oci.Store, repository string, bundle r
 		}
 		c.Digests = append(c.Digests, digests(module)...)
 		for _, a := range ref.Auth.Each() {
+			if t.Local() {
+				break // no edge serves it, and none gets its credentials
+			}
 			switch {
 			case a.CredentialID == "":
 			case a.User:

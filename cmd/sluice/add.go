@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -44,7 +45,9 @@ type addFlags struct {
 	policy              string
 	stateless           bool
 	public              bool
-	to                  string // toolset that gets another connector; "": a new one is made
+	program             programFlags
+	command             *local.Command // the source is a command; nil: it is not
+	to                  string         // toolset that gets another connector; "": a new one is made
 	profileGiven        func() bool
 }
 
@@ -74,7 +77,7 @@ func (f *addFlags) register(cmd *cobra.Command) {
 func (a *app) addCommand() *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
-		Use:   "add SPEC|DIR|ZIP|URL|-",
+		Use:   "add SPEC|DIR|ZIP|URL|- | -- PROGRAM [ARGUMENTS]",
 		Short: "Make a toolset of an OpenAPI specification or an MCP server",
 		Long: `Make a toolset of an OpenAPI specification or an MCP server, test one of its tools, and deploy it
 when the test passes. The same specification again refreshes the toolset and keeps
@@ -84,23 +87,41 @@ directory, zip or tar.gz is a specification in many files.
 With --to the API or server becomes another connector of a toolset that is there: its
 own address, credential and settings, and no tool that was there is renamed.
 
+After -- comes a program that speaks MCP over stdio: the node starts it on its own
+machine, one process for each session, and serves it on loopback only. For the operator,
+on a node that permits it (--allow-commands; sluice run on loopback does).
+
 Of an MCP server the tools are pinned as they are now: what the server changes later
 is shown by sluice toolset refresh and waits until it is accepted.`,
 		Example: `  sluice add petstore.yaml
   sluice add https://example.com/openapi.json --name shop --tools 'list_*,get_*'
   sluice add https://mcp.example.com/mcp --tools 'search_*'
   sluice add https://mcp.example.com/mcp --to shop
+  sluice add -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+  sluice add --auth env:GITHUB_TOKEN --api-key-file token.txt -- github-mcp-server stdio
   sluice add api.yaml --auth header:Authorization:Bearer --api-key-file key.txt`,
-		Args: command.Exactly(1, "one specification: a file, a URL, or - for stdin"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() == 0 && len(args) > 0 {
+				return nil
+			}
+			return command.Exactly(1, "one specification: a file, a URL, or - for stdin; or -- and a program")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := a.Client()
 			if err := c.Connect(); err != nil {
 				return err
 			}
+			if cmd.ArgsLenAtDash() == 0 {
+				return a.addProgram(cmd.Context(), c, args, &f)
+			}
+			if flag := f.program.given(cmd.Flags()); flag != "" {
+				return exit.Usagef("--%s belongs to a program: sluice add … -- PROGRAM ARGUMENTS", flag)
+			}
 			return a.add(cmd.Context(), c, args[0], &f)
 		},
 	}
 	f.register(cmd)
+	f.program.register(cmd)
 	cmd.Flags().BoolVar(&f.noDeploy, "no-deploy", false, "neither test nor deploy: stay a draft")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be made and change nothing")
 	cmd.Flags().StringVar(&f.test, "test", "", "tool to test with, and its arguments: TOOL or TOOL={…}")
@@ -129,7 +150,7 @@ func (a *app) newToolset(spec specification.Document, f *addFlags) (createToolse
 		in.Cache = &admin.CachePolicy{TTLSeconds: f.cacheSeconds}
 	}
 	if f.mcp {
-		in.Source.MCP, in.Policy, in.Stateless = &admin.MCPSource{URL: spec.URL}, f.policy, f.stateless
+		in.Source.MCP, in.Policy, in.Stateless = &admin.MCPSource{URL: spec.URL, Command: f.command}, f.policy, f.stateless
 		if !f.profileGiven() {
 			in.Profile = "lossless" // what a server says beside the text is kept
 		}

@@ -9,12 +9,18 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/gateway/process"
 )
 
 // version is set by the build: -ldflags "-X main.version=v0.1.0".
 var version = "devel"
 
-func main() { os.Exit(run()) }
+func main() {
+	if process.Keep(os.Args) {
+		return
+	}
+	os.Exit(run())
+}
 
 // run is main without the exit, so that tests can start the very program.
 func run() int {

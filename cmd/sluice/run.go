@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -30,6 +32,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/cmd/sluice/demo"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 )
 
 // gcPercent is the heap's growth between two garbage collections of a node, unless
@@ -53,6 +56,7 @@ type nodeFlags struct {
 	shutdown            time.Duration
 	conns, connsPerAddr int
 	suggest             config.Suggest
+	commands            bool
 }
 
 // everything is the value of --allow-private-upstreams without networks.
@@ -68,6 +72,7 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.adminPublicURL, "admin-public-url", "", "URL at which browsers and authorization servers reach the admin listener, for logins; https lets servers read who this is")
 	fs.StringSliceVar(&f.allowPrivate, "allow-private-upstreams", nil, "allow upstreams on private addresses: all, or these networks")
 	fs.Lookup("allow-private-upstreams").NoOptDefVal = everything
+	fs.BoolVar(&f.commands, "allow-commands", false, "the operator may add programs of this machine as MCP servers, over the admin API too (default: sluice run on loopback only)")
 	fs.StringVar(&f.suggest.URL, "suggest-url", "", "OpenAI-compatible API that may be asked for names and descriptions of tools, such as http://127.0.0.1:11434/v1 (default: none)")
 	fs.StringVar(&f.suggest.Model, "suggest-model", "", "name of its model")
 	fs.StringVar(&f.suggest.KeyFile, "suggest-key-file", "", "file with its key, if it needs one")
@@ -92,6 +97,7 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 		Listen: cmp.Or(f.adminListen, c.AdminListen), Certificate: f.adminCert, Key: f.adminKey,
 		PublicURL: strings.TrimSuffix(cmp.Or(f.adminPublicURL, c.AdminPublicURL), "/"), SpecLimits: a.SpecLimits(),
 	}
+	o.Admin.Commands, o.Admin.Environ = f.commands || c.AllowCommands, os.Environ()
 	if o.Grace == 0 {
 		o.Grace = time.Duration(c.ShutdownTimeout)
 	}
@@ -190,6 +196,17 @@ func (a *app) logger(format, level string) (*slog.Logger, error) {
 	return nil, exit.Usagef("--log-format %s is not one of auto, json, text", terminal.Printable(format))
 }
 
+// onLoopback reports whether only this machine reaches a node.
+func (f *nodeFlags) onLoopback(o node.Options) bool {
+	for _, at := range []string{cmp.Or(o.Gateway.Listen, node.DefaultListen), cmp.Or(o.Admin.Listen, node.DefaultAdminListen)} {
+		host, _, err := net.SplitHostPort(at)
+		if err != nil || !safedial.Loopback(host) {
+			return false
+		}
+	}
+	return o.Gateway.PublicURL == "" && o.Admin.PublicURL == ""
+}
+
 func (a *app) runCommand() *cobra.Command {
 	var f nodeFlags
 	var add addFlags
@@ -212,6 +229,9 @@ with that reason in the audit log.`,
 			o, err := f.options(a, "warn")
 			if err != nil {
 				return err
+			}
+			if !cmd.Flags().Changed("allow-commands") && f.onLoopback(o) {
+				o.Admin.Commands = true
 			}
 			r := &runner{app: a, add: &add, sources: args, demo: demonstration}
 			return r.run(cmd.Context(), o)

@@ -36,6 +36,7 @@ import (
 
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/cmd/sluice/demo"
+	"github.com/sluicegate/sluice/gateway/process"
 	"github.com/sluicegate/sluice/internal/secrets/secretstest"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
 )
@@ -47,7 +48,10 @@ var update = flag.Bool("update", false, "rewrite the expected output of the scri
 const readyTimeout = time.Minute
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"sluice": main})
+	if process.Keep(os.Args) {
+		return
+	}
+	testscript.Main(m, map[string]func(){"sluice": main, "noteserver": noteServer})
 }
 
 // TestScripts runs the program as its users do. Besides the commands of testscript

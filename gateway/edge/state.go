@@ -28,6 +28,24 @@ type Toolset struct {
 	Plugins                 []*guest.Package                // in the order of Bundle.Plugins
 }
 
+// WithoutCommands is the state as an edge serves it: without the toolsets that have a
+// command of the node which made the release. Their slugs are in leftOut.
+func (s *State) WithoutCommands() (served *State, leftOut []string) {
+	out := *s
+	out.Toolsets = make([]*Toolset, 0, len(s.Toolsets))
+	for _, t := range s.Toolsets {
+		if t.Bundle.Local() {
+			leftOut = append(leftOut, t.Slug)
+			continue
+		}
+		out.Toolsets = append(out.Toolsets, t)
+	}
+	if leftOut == nil {
+		return s, nil
+	}
+	return &out, leftOut
+}
+
 // Compile makes the state a snapshot, with the toolsets of prev (nil: none) that did not
 // change. meter counts the calls of its tools, keys open the toolsets that tokens of an
 // authorization server open; either may be nil. It fails as [snapshot.Compile] does.

@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/registry"
 )
 
 const (
@@ -34,6 +35,9 @@ const (
 type Options struct {
 	// HTTP keeps the connections.
 	HTTP *upstream.Client
+	// Commands reaches the servers that are processes of this node
+	// (process.Servers.Dial). Default: none are called.
+	Commands *upstream.Client
 	// Version of Sluice, told to servers. Default: "0".
 	Version string
 	Logger  *slog.Logger // default: discard
@@ -41,13 +45,14 @@ type Options struct {
 
 // Client calls MCP servers. It is safe for concurrent use. Close it when done.
 type Client struct {
-	http    *upstream.Client
-	log     *slog.Logger
-	info    []byte // JSON of clientInfo
-	ids     atomic.Uint64
-	parting chan struct{}  // one token for each goodbye that is being sent
-	work    sync.WaitGroup // goroutines of the client
-	stop    chan struct{}
+	http     *upstream.Client
+	commands *upstream.Client // nil: none
+	log      *slog.Logger
+	info     []byte // JSON of clientInfo
+	ids      atomic.Uint64
+	parting  chan struct{}  // one token for each goodbye that is being sent
+	work     sync.WaitGroup // goroutines of the client
+	stop     chan struct{}
 
 	mu     sync.Mutex
 	closed bool             // guarded by mu
@@ -63,7 +68,7 @@ func New(o Options) (*Client, error) {
 		return nil, problem.New(problem.InvalidArgument, "the client of MCP servers needs a client of upstreams")
 	}
 	c := &Client{
-		http: o.HTTP, log: o.Logger, peers: map[string]*peer{}, parting: make(chan struct{}, maxParting), stop: make(chan struct{}),
+		http: o.HTTP, commands: o.Commands, log: o.Logger, peers: map[string]*peer{}, parting: make(chan struct{}, maxParting), stop: make(chan struct{}),
 		info: appendClientInfo(nil, cmp.Or(o.Version, "0")),
 	}
 	if c.log == nil {
@@ -103,16 +108,20 @@ type Endpoint struct {
 	origin upstream.Base // base without its path
 	target string        // path and query, encoded
 	text   string
+	stdio  bool // a command of this node
 }
 
 // ParseEndpoint parses an absolute http or https URL without credentials and
-// fragment. It fails with [problem.InvalidArgument] and does not repeat the URL,
+// fragment, or the address of a command. It fails with [problem.InvalidArgument] and does not repeat the URL,
 // which may hold what should not be shown.
 func ParseEndpoint(s string) (*Endpoint, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Fragment != "" {
 		return nil, problem.New(problem.InvalidArgument, "the URL of the MCP server cannot be used: it must be a whole http or https address without a fragment").
 			Fix("use an address such as https://mcp.example.com/mcp")
+	}
+	if u.Scheme == registry.SchemeStdio {
+		return stdioEndpoint(u.Host)
 	}
 	bare := *u
 	bare.RawQuery, bare.ForceQuery = "", false

@@ -39,7 +39,7 @@ func (c *Client) connect(x *Exchange, t *Target) (*link, error) {
 		}
 		unknown = refused
 	}
-	if t.Hint.Transport == manifest.TransportSSE {
+	if t.Hint.Transport == manifest.TransportSSE || t.Endpoint.stdio {
 		return nil, unknown.problem(t)
 	}
 	// Servers of 2024-11-05 answer a POST with 400, 404 or 405, and those behind some
@@ -169,7 +169,11 @@ func (c *Client) discover(x *Exchange, t *Target) (l *link, a *answered, err err
 	}
 	for it := x.result.Get("supportedVersions").Elements(); it.Next(); {
 		if it.Value().EqualText(versionModern) {
-			return &link{version: versionModern, modern: true, about: readAbout(x.result, x.result.Get("_meta").Get(metaPrefix+"serverInfo"))}, nil, nil
+			l := &link{version: versionModern, modern: true, about: readAbout(x.result, x.result.Get("_meta").Get(metaPrefix+"serverInfo"))}
+			if t.Endpoint.stdio { // a process remembers, and each session has one
+				l.session = string(x.Header("Mcp-Session-Id"))
+			}
+			return l, nil, nil
 		}
 	}
 	return nil, a, nil

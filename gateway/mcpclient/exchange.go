@@ -166,8 +166,12 @@ func (c *Client) send(x *Exchange, t *Target) error {
 		}
 		strip = t.Auth
 	}
+	to, err := c.client(t)
+	if err != nil {
+		return err
+	}
 	lim := upstream.Limits{Deadline: t.Deadline, MaxBody: t.MaxBody, Client: t.Certificate, Cancel: t.Cancel, Scope: t.Scope}
-	if err := c.http.Do(&x.http, &t.Endpoint.base, lim, strip); err != nil {
+	if err := to.Do(&x.http, &t.Endpoint.base, lim, strip); err != nil {
 		if errors.Is(err, errEventTooLarge) {
 			return problem.New(problem.UpstreamTooLarge, "the answer of %s is larger than %d bytes", t.Endpoint.Addr(), t.maxBody()).
 				Fix("ask for less, or raise the limit: sluice toolset optimize TOOLSET --max-response MIB").Because(err)
@@ -177,7 +181,7 @@ func (c *Client) send(x *Exchange, t *Target) error {
 		}
 		return err
 	}
-	return nil
+	return x.commandFault(t)
 }
 
 func (t *Target) setURL(x *Exchange, target string) {

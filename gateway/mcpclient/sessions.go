@@ -119,7 +119,7 @@ func (c *Client) agree(v *visit, x *Exchange, t *Target) (*link, error) {
 		return l, nil
 	}
 	whole := *t
-	if limit := time.Now().Add(connectTimeout); t.Deadline.After(limit) {
+	if limit := time.Now().Add(connectTimeout); t.Deadline.After(limit) && !t.Endpoint.stdio { // a process takes its time to start
 		whole.Deadline = limit
 	}
 	l, err := c.connect(x, &whole)

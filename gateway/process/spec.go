@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
 )
 
 const (
@@ -30,9 +31,6 @@ const (
 	// maxProcesses is the largest limit that can be asked for.
 	maxProcesses = 4096
 )
-
-// Scheme of the address of a command: "stdio://" and its [Spec.ID].
-const Scheme = "stdio"
 
 // Spec is a command that speaks MCP over stdio. It holds no secret: credentials come
 // with the session.
@@ -102,7 +100,7 @@ func (s *Spec) ID() string {
 }
 
 // URL is the address of the command at the node that has it.
-func (s *Spec) URL() string { return Scheme + "://" + s.ID() }
+func (s *Spec) URL() string { return registry.SchemeStdio + "://" + s.ID() }
 
 // Inherited are the variables of the node's environment that every command gets: where
 // programs, the home directory and temporary files are, and the language.

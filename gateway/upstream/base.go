@@ -58,6 +58,13 @@ func ParseBase(s string) (Base, error) {
 	return b, nil
 }
 
+// StdioBase is the place of a command: its address is dialed by the client of commands
+// only, and no URL that a person or a specification names leads there.
+func StdioBase(id string) Base {
+	origin := registry.SchemeStdio + "://" + id
+	return Base{origin: origin, key: origin, addr: id}
+}
+
 // Zero reports whether b is the zero Base, which has no place to send to.
 func (b *Base) Zero() bool { return b.origin == "" }
 

@@ -96,6 +96,7 @@ type File struct {
 	PublicURL             string   `yaml:"public-url"`
 	AdminPublicURL        string   `yaml:"admin-public-url"`
 	AllowPrivateUpstreams []string `yaml:"allow-private-upstreams"`
+	AllowCommands         bool     `yaml:"allow-commands"`
 	LogFormat             string   `yaml:"log-format"`
 	LogLevel              string   `yaml:"log-level"`
 	ShutdownTimeout       Duration `yaml:"shutdown-timeout"`

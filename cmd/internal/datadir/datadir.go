@@ -25,6 +25,7 @@ const (
 	CodeCache    = "cache/code" // compiled WebAssembly
 	Usage        = "usage"      // reports that are not posted yet
 	Audit        = "audit"
+	Commands     = "commands"    // that this node may run as MCP servers
 	Token        = "admin.token" // of the local administrator
 	Endpoint     = "endpoint"    // URL of the admin API
 	Operations   = "operations"  // URL of the operations listener of an edge

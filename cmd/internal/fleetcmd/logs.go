@@ -35,7 +35,7 @@ const (
 type logFlags struct {
 	since, tool, caller, node, cause, request, trace string
 	outcomes                                         []string
-	failed, follow                                   bool
+	failed, follow, stderr                           bool
 	slower                                           time.Duration
 	limit                                            int
 }
@@ -56,6 +56,7 @@ keeps the arguments and answers of calls from then on, redacted and cut at 4 KB;
   sluice logs petstore --follow
   sluice logs --outcome timeout,upstream_error -o jsonl
   sluice logs --slower 2s
+  sluice logs notes --stderr
   sluice logs capture petstore errors
   sluice logs show call_1042`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,6 +68,9 @@ keeps the arguments and answers of calls from then on, redacted and cut at 4 KB;
 				return logCapture(ctx, s, args[1:])
 			case len(args) > 1:
 				return exit.Usagef("%q is not something to do with logs\nusage: %s", args[0], cmd.UseLine())
+			}
+			if f.stderr {
+				return commandOutput(ctx, s, args)
 			}
 			q, err := f.query(args)
 			if err != nil {
@@ -87,6 +91,7 @@ keeps the arguments and answers of calls from then on, redacted and cut at 4 KB;
 		},
 	}
 	fs := cmd.Flags()
+	fs.BoolVar(&f.stderr, "stderr", false, "what the programs of the toolset wrote for people, instead of calls")
 	fs.StringVar(&f.since, "since", "24h", "how far back: 10m, 24h, 7d")
 	fs.StringVar(&f.tool, "tool", "", "only tools of this name")
 	fs.StringSliceVar(&f.outcomes, "outcome", nil, "only ok, tool_error, upstream_error, timeout, denied, plugin_error, cancelled, protocol_error")

@@ -18,6 +18,7 @@ type calls struct {
 	plugins  *nodePlugins
 	upstream *upstream.Client
 	servers  *mcpclient.Client
+	commands *commands // nil: none are run
 	files    files
 }
 
@@ -37,7 +38,17 @@ func (n *Node) openCalls(ctx context.Context) (err error) {
 	if n.files, err = newFiles(agent); err != nil {
 		return err
 	}
-	if n.servers, err = mcpclient.New(mcpclient.Options{HTTP: n.upstream, Version: n.o.Version, Logger: n.o.Logger}); err != nil {
+	o := mcpclient.Options{HTTP: n.upstream, Version: n.o.Version, Logger: n.o.Logger}
+	if n.o.Admin.Commands && n.o.Role == RoleAll {
+		if n.commands, err = newCommands(n); err != nil {
+			return err
+		}
+		n.onClose(func() error { n.commands.running.Close(); return nil })
+		if o.Commands, err = upstream.New(upstream.Options{Dial: n.commands.running.Dial, UserAgent: agent}); err != nil {
+			return err
+		}
+	}
+	if n.servers, err = mcpclient.New(o); err != nil {
 		return err
 	}
 	n.onClose(func() error { n.servers.Close(); return nil })

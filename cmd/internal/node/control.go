@@ -142,6 +142,10 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		AuditHeads: c.heads, SettleUsage: c.settleUsage, PublicURL: ao.PublicURL, Version: c.o.Version, Logger: c.o.Logger,
 		Ready: []admin.Check{{Name: "data directory", Check: newDirProbe(c.o.Data).Result}},
 	}
+	if c.commands != nil {
+		c.commands.outside = c.reachedFromOutside
+		o.Commands = c.commands
+	}
 	if c.o.Role == RoleAll {
 		if err := c.openGateway(gateway.Options{Caller: live, Preview: &gateway.PreviewOptions{Previews: c.previews, Caller: drafts}}); err != nil {
 			return err

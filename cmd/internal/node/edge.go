@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,7 @@ type edgeNode struct {
 	http     *http.Server // of operations
 	ln       net.Listener
 	enrolled atomic.Bool
+	leftOut  []string // slugs of toolsets that are not served here; of the follower's goroutine
 }
 
 // open opens what an edge keeps, the gateway and the operations listener.
@@ -100,8 +102,13 @@ func (n *edgeNode) follow(ctx context.Context) error {
 	var err error
 	n.follower, err = edge.New(edge.Options{
 		Source: n.remote, Dir: n.path(datadir.Edge), Group: n.remote.Group(), Keys: n.remote.Trusted(), Logger: n.o.Logger,
-		Prepare: n.vault.Prepare,
+		Prepare: func(ctx context.Context, s *edge.State) error {
+			s, _ = s.WithoutCommands()
+			return n.vault.Prepare(ctx, s)
+		},
 		Apply: func(s *edge.State) error {
+			s, left := s.WithoutCommands()
+			n.sayLeftOut(ctx, left)
 			if err := n.apply(s); err != nil {
 				return err
 			}
@@ -129,6 +136,17 @@ func (n *edgeNode) follow(ctx context.Context) error {
 		return r.Run(ctx)
 	})
 	return g.Wait()
+}
+
+// sayLeftOut says which toolsets of the release are not served here, when they changed.
+func (n *edgeNode) sayLeftOut(ctx context.Context, slugs []string) {
+	if slices.Equal(slugs, n.leftOut) {
+		return
+	}
+	n.leftOut = slugs
+	if len(slugs) > 0 {
+		n.o.Logger.LogAttrs(ctx, slog.LevelWarn, "toolsets with a command of the control plane's machine are served there only and left out here", slog.Any("toolsets", slugs))
+	}
 }
 
 // enrol tries until the control plane answered: what it refuses ends the node,

@@ -72,6 +72,10 @@ type AdminOptions struct {
 	Hosts            []string       // names of it besides its address
 	SpecLimits       openapi.Limits // of specifications
 	Suggest          Model          // may be asked for names and descriptions. Default: none is
+	// Commands lets the operator add MCP servers that are commands of this machine, and
+	// starts them (role all). Default: none are run.
+	Commands bool
+	Environ  []string // of the node: commands get what they name
 	// PluginRegistries finds the registry of a reference among those that plugins may
 	// be published from. Default: there are none.
 	PluginRegistries func(reference string) (store *oci.Store, repository, at string, err error)

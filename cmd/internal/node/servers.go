@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // mcpServers asks MCP servers for the admin API, with the client that calls go
@@ -51,6 +52,9 @@ func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPList
 
 // Listen implements [admin.MCPServers].
 func (m mcpServers) Listen(ctx context.Context, t admin.MCPTarget, opened, changed func()) error {
+	if registry.IsStdio(t.URL) { // a process would run for that alone
+		return problem.New(problem.Unsupported, "a command is asked for its tools from time to time")
+	}
 	target, err := m.target(ctx, t, "listen/")
 	if err != nil {
 		return err

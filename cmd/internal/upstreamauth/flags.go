@@ -2,6 +2,7 @@ package upstreamauth
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ type Flags struct {
 func (f *Flags) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.Specs, "auth", nil,
-		"authentication: header:NAME[:PREFIX], query:NAME, cookie:NAME, body:MEMBER, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls, none; again for each that is combined")
+		"authentication: header:NAME[:PREFIX], query:NAME, cookie:NAME, body:MEMBER, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls, none, of a command env:VARIABLE; again for each that is combined")
 	fl.StringArrayVar(&f.KeyFiles, "api-key-file", nil, "file with the key, token, password or client secret, - for stdin; one for each --auth")
 	fl.StringArrayVar(&f.KeyEnvs, "api-key-env", nil, "name of the environment variable with the key; one for each --auth")
 	fl.StringVar(&f.grant, "grant", "", "oauth2, oidc: client_credentials or authorization_code")
@@ -220,6 +221,10 @@ func (f *Flags) fillCertificate(r *Request, cli *command.Session) error {
 // parseAuth reads the value of --auth. A prefix that ends in a letter or digit
 // gets the blank that separates a scheme from its value: "Bearer" is meant as
 // "Bearer ". To send none, end it with something else, as in "key=".
+// envName is a variable that a command gets a credential in: the name travels as that of
+// a header, where letters have no case.
+var envName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,127}$`)
+
 func parseAuth(spec string) (r Request, err error) {
 	kind, rest, _ := strings.Cut(spec, ":")
 	r.AuthType = kind
@@ -243,6 +248,13 @@ func parseAuth(spec string) (r Request, err error) {
 		}
 		r.HeaderName, r.HeaderPrefix = name, prefix
 		return r, nil
+	case "env": // of a command: its front takes them as headers
+		r.AuthType = "header"
+		if !envName.MatchString(rest) {
+			return Request{}, exit.Usagef("--auth env needs the name of a variable in capitals: env:GITHUB_TOKEN")
+		}
+		r.HeaderName = "Sluice-Env-" + rest
+		return r, nil
 	case "bearer", "none", "mtls":
 		if rest != "" {
 			return Request{}, exit.Usagef("--auth %s takes nothing after it; secrets come from files", kind)
@@ -264,7 +276,7 @@ func parseAuth(spec string) (r Request, err error) {
 	case "":
 		return Request{}, exit.Usagef("a key needs --auth, for example --auth header:Authorization:Bearer")
 	}
-	return Request{}, exit.Usagef("--auth %s is not known; use header:NAME[:PREFIX], query:NAME, cookie:NAME, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls or none", terminal.Printable(kind))
+	return Request{}, exit.Usagef("--auth %s is not known; use header:NAME[:PREFIX], query:NAME, cookie:NAME, bearer, basic:USER, oauth[:CLIENT_ID], oauth2:CLIENT_ID, oidc:CLIENT_ID, mtls, env:VARIABLE or none", terminal.Printable(kind))
 }
 
 // keys gives the secrets of the command line in their order.

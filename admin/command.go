@@ -1,0 +1,149 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// envHeader begins the name of the header that gives a command a credential as an
+// environment variable, as package process of the gateway reads it.
+const envHeader = "Sluice-Env-"
+
+// useCommand gives a source that is a command its address. Nothing is kept or run.
+func (s *Server) useCommand(ctx context.Context, in *CreateToolset) error {
+	m := in.Source.MCP
+	switch {
+	case m == nil:
+		return nil
+	case m.Command == nil && m.URL == "":
+		return request.FieldFault("/source/mcp", "source.mcp needs url or command")
+	case m.Command == nil:
+		return nil
+	case m.URL != "" || in.BaseURL != "" || in.Login != "":
+		return request.FieldFault("/source/mcp/command", "a command has no URL and no login")
+	}
+	if err := local.Require(ctx, s.o.Commands); err != nil {
+		return err
+	}
+	if in.Auth != nil {
+		for _, it := range in.Auth.items() {
+			if it.AuthType != authNone && (it.AuthType != authHeader || !strings.HasPrefix(it.HeaderName, envHeader) || it.HeaderPrefix != "") {
+				return request.FieldFault("/authentication", "a command gets credentials as environment variables: authType header with headerName %sNAME (--auth env:NAME)", envHeader)
+			}
+		}
+	}
+	at, err := s.o.Commands.Address(m.Command)
+	if err != nil {
+		return err
+	}
+	in.Source.MCP = &MCPSource{URL: at, Command: m.Command}
+	return nil
+}
+
+// serverAddress is the address of the MCP server of a request. That of a command comes
+// from the command itself, or from the toolset that is refreshed.
+func (s *Server) serverAddress(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (string, error) {
+	m := in.Source.MCP
+	if m.Command == nil && (again == nil || !registry.IsStdio(m.URL)) {
+		return mcpURL(m.URL)
+	}
+	if m.Command != nil {
+		phase("installing the command")
+		if err := s.addCommand(ctx, m.Command); err != nil {
+			return "", err
+		}
+	}
+	return m.URL, nil
+}
+
+// addCommand keeps and installs a command, and says so in the audit log.
+func (s *Server) addCommand(ctx context.Context, c *local.Command) error {
+	err := s.o.Commands.Add(ctx, c)
+	rec := request.Audit(ctx, "command.add", c.Short())
+	rec.After = store.JSON(c)
+	if err != nil {
+		rec.Outcome, rec.Reason = request.OutcomeFailed, request.Detail(err)
+	}
+	if fault := s.workspace(ctx).Update(ctx, func(tx *store.Tx) error { return tx.Audit(ctx, rec) }); fault != nil && err == nil {
+		return fault
+	}
+	return err
+}
+
+// commandOf is the command of an address; nil when it is none, or not on this node.
+func (s *Server) commandOf(address string) *local.Command {
+	if !registry.IsStdio(address) || s.o.Commands == nil {
+		return nil
+	}
+	c, err := s.o.Commands.Command(address)
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// checkCommands refuses a document with commands that the caller may not add.
+func (s *Server) checkCommands(ctx context.Context, t *DeclaredToolset, have []DeclaredSource) error {
+	for i, c := range t.parts() {
+		at := t.pointerTo(i) + "/source"
+		known := false
+		for _, h := range have {
+			known = known || h.URL == c.Source.URL
+		}
+		switch {
+		case !registry.IsStdio(c.Source.URL) || known:
+			continue
+		case c.Source.Command == nil:
+			return request.FieldFault(at+"/command", "the source is a command of the node that it was exported from, which did not have it any more")
+		}
+		if err := local.Require(ctx, s.o.Commands); err != nil {
+			return err
+		}
+		address, err := s.o.Commands.Address(c.Source.Command)
+		if err != nil {
+			return err
+		}
+		if address != c.Source.URL {
+			return request.FieldFault(at+"/url", "the address is not that of the command; it is %s", address)
+		}
+	}
+	return nil
+}
+
+type outputInput struct {
+	ToolsetConnectorInput
+}
+
+// registerCommands registers what is of commands alone.
+func (s *Server) registerCommands() {
+	register(s, huma.Operation{
+		OperationID: "read-command-output", Method: http.MethodGet, Path: "/v1/toolsets/{id}/connectors/{connector}/output",
+		Summary: "Read what the command of a connector wrote for people", Tags: []string{"toolsets"},
+		Description: "For a connector that is a command of this node: its newest lines on stderr, and when its processes began and ended, and why.",
+	}, func(ctx context.Context, in *outputInput) (*bodyOutput[local.Output], error) {
+		d, _, err := s.outlined(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.focus(in.Connector); err != nil {
+			return nil, err
+		}
+		if !registry.IsStdio(d.row.SourceURL) {
+			return nil, problem.New(problem.Conflict, "connector %s of toolset %s is no command of this node", d.row.Name, d.ts.Slug)
+		}
+		out := local.Output{Lines: []local.Line{}}
+		if s.o.Commands != nil {
+			out = s.o.Commands.Output(d.row.SourceURL)
+		}
+		return &bodyOutput[local.Output]{out}, nil
+	})
+}
