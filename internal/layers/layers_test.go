@@ -35,11 +35,12 @@ var within = map[string][]string{
 	"plugins/projection":                 {"plugins/operation", "plugins/engine"},
 	"plugins/openapi":                    {"plugins/operation"},
 	"plugins/engine":                     {"plugins/module"},
-	"plugins/extism":                     {"plugins/module"},
+	"plugins/extism":                     {"plugins/module", "plugins/turns"},
 	"plugins/guest":                      {"plugins/extism", "plugins/manifest", "plugins/module"},
 	"plugins/golden":                     {"plugins/extism", "plugins/guest", "plugins/manifest"},
 	"plugins/extism/reference":           {"plugins/extism", "plugins/guest"},
 	"plugins/enginepool":                 {"plugins/engine"},
+	"plugins/script":                     {"plugins/module", "plugins/turns"},
 	"plugins/enginepool/enginepooltest":  {},
 	"plugins/connector":                  {"plugins/manifest", "plugins/operation", "plugins/engine", "plugins/projection"},
 	"registry/sign":                      {"registry"},
@@ -95,7 +96,7 @@ var within = map[string][]string{
 
 // confined lists third-party packages and the only trees that may import them.
 var confined = map[string][]string{
-	"github.com/tetratelabs/wazero":     {"plugins/enginepool/", "plugins/extism/"},
+	"github.com/tetratelabs/wazero":     {"plugins/enginepool/", "plugins/extism/", "plugins/script/"},
 	"github.com/pb33f/libopenapi":       {"plugins/openapi/"},
 	"github.com/dgraph-io/ristretto/v2": {"gateway/call/"},
 	"github.com/valyala/fasthttp":       {"gateway/", "cmd/sluice-bench/"},

@@ -199,10 +199,10 @@ func (i *Instance) httpRequest(stack []uint64) {
 	for k, v := range want.Headers {
 		req.Header.Set(k, v)
 	}
-	i.endStretch()
-	i.endTurn()
+	i.clock.End()
+	i.turn.Give()
 	resp, err := i.p.h.o.HTTP.Do(req)
-	i.beginStretch(true)
+	i.clock.Begin(true)
 	if err != nil {
 		i.checkDeadline()
 		deny("HTTP request to '%s' went wrong", clip(u.Host, 256))

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/sluicegate/sluice/plugins/module"
+	"github.com/sluicegate/sluice/plugins/turns"
 )
 
 //go:embed kernel.wasm
@@ -58,6 +58,8 @@ type Options struct {
 	// Grace is added to the processor time of every call and to that which an instance has
 	// to start, for machines that are slow. Default: none.
 	Grace time.Duration
+	// Turns are shared with other hosts of this process. Default: its own.
+	Turns *turns.Queue
 	// Interrupt runs all plugins with wazero's interruption instead of metering, to
 	// compare the two. Default: false.
 	Interrupt bool
@@ -79,8 +81,7 @@ type Host struct {
 	underway int
 	live     sync.WaitGroup // open plugins
 
-	turns int // how many plugins may run for long at once
-	queue *queue
+	queue *turns.Queue
 
 	small, large chan struct{} // full while a module is compiled, see [Host.building]
 }
@@ -117,8 +118,9 @@ func New(o Options) (*Host, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	h := &Host{o: o, log: o.Logger.With(slog.String("component", "plugins")), engines: map[mode]*engine{}}
-	h.turns = max(1, runtime.GOMAXPROCS(0)-1)
-	h.queue = newQueue(h.turns)
+	if h.queue = o.Turns; h.queue == nil {
+		h.queue = turns.NewQueue()
+	}
 	h.small, h.large = make(chan struct{}, 1), make(chan struct{}, 1)
 	if o.CacheDir != "" {
 		if err := os.MkdirAll(o.CacheDir, 0o700); err != nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/sluicegate/sluice/plugins/turns"
 )
 
 // Instance is a plugin with its kernel: one call at a time. Variables live as long
@@ -42,15 +44,11 @@ type Instance struct {
 	cancel   context.CancelFunc
 	deadline time.Time     // the end of its patience
 	budget   time.Duration // of processor time
-	used     time.Duration // of it, in the stretches that ended
-	since    time.Time     // when the stretch began
-	thread   int           // where; 0: not known
-	mark     time.Duration // what that thread had used then
+	clock    turns.Clock   // of what is used of it
 	config   func(string) (string, bool)
 	data     any
 	quanta   int // used, see [Instance.takeTurn]
-	turn     turn
-	waiting  *time.Timer // for a turn; reused
+	turn     turns.Turn
 	lines    int
 	requests int
 	status   uint32
@@ -83,10 +81,10 @@ func running(ctx context.Context) *Instance {
 // refill is what a metered plugin calls when its quantum is used up.
 func refill(ctx context.Context, stack []uint64) {
 	i := running(ctx)
-	i.endStretch()
+	i.clock.End()
 	i.checkDeadline()
 	i.checkStack()
-	if i.quanta++; i.quanta > freeQuanta || !i.turn.untaxed {
+	if i.quanta++; i.quanta > freeQuanta || !i.turn.Untaxed() {
 		if err := i.takeTurn(); err != nil {
 			panic(err)
 		}
@@ -94,7 +92,7 @@ func refill(ctx context.Context, stack []uint64) {
 	// Other goroutines get their turn: the scheduler takes a processor away after 10 ms
 	// only, and each step of a garbage collection would wait as long.
 	runtime.Gosched()
-	i.beginStretch(true)
+	i.clock.Begin(true)
 	stack[0] = quantum
 }
 
@@ -102,7 +100,7 @@ func refill(ctx context.Context, stack []uint64) {
 // caller gave up.
 func (i *Instance) checkDeadline() {
 	switch {
-	case i.used > i.budget:
+	case i.clock.Used() > i.budget:
 		panic(ErrDeadline)
 	case time.Now().After(i.deadline):
 		panic(ErrBusy)
@@ -203,9 +201,9 @@ func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 // its share run. With wazero's interruption it is also the deadline of the context. Call
 // disarm when it ended, unless arm fails.
 func (i *Instance) arm(ctx context.Context, budget time.Duration) error {
-	i.deadline, i.budget, i.used, i.outer, i.quanta = time.Now().Add(budget+patience), budget, 0, ctx, 0
-	q := i.p.h.queue
-	free := q.enter(&i.turn, i.p.share)
+	i.deadline, i.budget, i.outer, i.quanta = time.Now().Add(budget+patience), budget, ctx, 0
+	i.clock.Reset()
+	free := i.turn.Enter(i.p.h.queue, i.p.share)
 	i.ctx = &i.own
 	i.own = callContext{ctx, i}
 	if !free {
@@ -213,7 +211,7 @@ func (i *Instance) arm(ctx context.Context, budget time.Duration) error {
 			return err
 		}
 	}
-	i.beginStretch(false)
+	i.clock.Begin(false)
 	if i.p.engine.interrupt { // wazero watches it from a goroutine that may outlive the call
 		ctx, i.cancel = context.WithCancel(ctx)
 		i.timer = time.AfterFunc(budget, i.cancel)
@@ -223,8 +221,8 @@ func (i *Instance) arm(ctx context.Context, budget time.Duration) error {
 }
 
 func (i *Instance) disarm() {
-	i.endStretch()
-	i.endTurn()
+	i.clock.End()
+	i.turn.Give()
 	if i.timer != nil {
 		i.timer.Stop()
 		i.cancel()
@@ -238,15 +236,15 @@ func (i *Instance) await(f func(ctx context.Context)) {
 	if i.timer != nil {
 		i.timer.Stop()
 	}
-	i.endStretch()
-	i.endTurn()
+	i.clock.End()
+	i.turn.Give()
 	begin := time.Now()
 	f(i.outer)
 	i.deadline = i.deadline.Add(time.Since(begin))
 	if i.timer != nil {
-		i.timer.Reset(max(i.budget-i.used, 0))
+		i.timer.Reset(max(i.budget-i.clock.Used(), 0))
 	}
-	i.beginStretch(true)
+	i.clock.Begin(true)
 	i.checkDeadline()
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/module"
+	"github.com/sluicegate/sluice/plugins/turns"
 )
 
 // The modules that plugins import from.
@@ -58,7 +59,7 @@ type Plugin struct {
 	digest  [sha256.Size]byte
 	exports map[string]signature
 	memory  bool // it has a memory
-	share   *share
+	share   *turns.Share
 	slots   chan struct{}
 	waiting atomic.Int64 // calls that wait for a slot
 	idle    idle
@@ -101,7 +102,7 @@ func (h *Host) Load(s Spec) (*Plugin, error) {
 	}
 	h.live.Add(1)
 	p.slots = make(chan struct{}, p.limits.Concurrent)
-	p.share = h.queue.join(s.Share)
+	p.share = h.queue.Join(s.Share)
 	p.idle.room, p.gone = p.limits.Idle, make(chan struct{})
 	return p, nil
 }
@@ -212,7 +213,7 @@ func (p *Plugin) Call(ctx context.Context, dst []byte, c Call) ([]byte, error) {
 	}
 	out, code, err := i.call(ctx, dst, c)
 	if c.Used != nil {
-		*c.Used = i.used
+		*c.Used = i.clock.Used()
 	}
 	if err == nil && code != 0 {
 		err = &PluginError{Code: code}
@@ -232,7 +233,7 @@ func (p *Plugin) enter(ctx context.Context) error {
 		return nil
 	default:
 	}
-	if p.waiting.Add(1) > maxWaiting {
+	if p.waiting.Add(1) > turns.MaxWaiting {
 		p.waiting.Add(-1)
 		return ErrBusy
 	}
@@ -301,7 +302,7 @@ func (p *Plugin) Close() {
 		p.engine.drop(context.Background(), p.digest)
 	}
 	p.mu.Unlock()
-	p.h.queue.part(p.share)
+	p.h.queue.Part(p.share)
 	p.h.live.Done()
 }
 

@@ -6,19 +6,21 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/sluicegate/sluice/plugins/turns"
 )
 
 // TestTurns: while all turns are taken, a call that runs for long waits for one and is
 // stopped at its deadline or when its caller gives up; a short call needs none.
 func TestTurns(t *testing.T) {
 	h := newHost(t, Options{Functions: []Function{waitFunction(func(*Caller) {})}})
-	if got, want := h.turns, max(1, runtime.GOMAXPROCS(0)-1); got != want {
+	if got, want := h.queue.Turns(), max(1, runtime.GOMAXPROCS(0)-1); got != want {
 		t.Fatalf("%d plugins may run for long at once, want %d", got, want)
 	}
-	others := make([]turn, h.turns)
+	others := make([]turns.Turn, h.queue.Turns())
 	for n := range others {
-		h.queue.enter(&others[n], h.queue.join("others"))
-		if has, _ := h.queue.ask(&others[n]); !has {
+		others[n].Enter(h.queue, h.queue.Join("others"))
+		if err := others[n].Take(t.Context(), time.Now()); err != nil {
 			t.Fatal("no turn is free")
 		}
 	}
@@ -35,8 +37,8 @@ func TestTurns(t *testing.T) {
 	if _, err := long.Call(ctx, nil, Call{Export: "spin"}); !errors.Is(err, ErrDeadline) {
 		t.Errorf("a caller that gave up: %v, want ErrDeadline", err)
 	}
-	if n := h.queue.taken(h.turns); n != h.turns {
-		t.Fatalf("%d turns are taken, want %d: a call gave one away that it did not have", n, h.turns)
+	if n := h.queue.Taken(); n != h.queue.Turns() {
+		t.Fatalf("%d turns are taken, want %d: a call gave one away that it did not have", n, h.queue.Turns())
 	}
 	loops := load(t, h, Spec{Name: "loops", Code: longCall(), Limits: Limits{Deadline: time.Minute}, Grants: Grants{Functions: []string{"wait"}}})
 	done := make(chan error)
@@ -45,7 +47,7 @@ func TestTurns(t *testing.T) {
 		done <- err
 	}()
 	for n := range others {
-		h.queue.give(&others[n])
+		others[n].Give()
 	}
 	if err := <-done; err != nil {
 		t.Errorf("a call that got its turn: %v", err)
@@ -69,8 +71,8 @@ func TestTurnsAreGivenBack(t *testing.T) {
 	var h *Host
 	var before, waiting int
 	h = newHost(t, Options{Functions: []Function{waitFunction(func(c *Caller) {
-		before = h.queue.taken(h.turns)
-		c.Await(func(context.Context) { waiting = h.queue.taken(h.turns) })
+		before = h.queue.Taken()
+		c.Await(func(context.Context) { waiting = h.queue.Taken() })
 	})}})
 	waits := load(t, h, Spec{Name: "waits", Code: longCall(), Limits: Limits{Deadline: time.Minute}, Grants: Grants{Functions: []string{"wait"}}})
 	if _, err := waits.Call(t.Context(), nil, Call{Export: "f"}); err != nil {
@@ -82,7 +84,7 @@ func TestTurnsAreGivenBack(t *testing.T) {
 	hostile := load(t, h, Spec{Name: "hostile", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Deadline: 60 * time.Millisecond}})
 	for _, export := range []string{"spin", "fill", "recurse_calls", "storm", "alloc_free", "grow"} {
 		_, _ = hostile.Call(t.Context(), nil, Call{Export: export})
-		if n := h.queue.taken(h.turns); n != 0 {
+		if n := h.queue.Taken(); n != 0 {
 			t.Fatalf("after %s %d turns are taken", export, n)
 		}
 	}
@@ -90,46 +92,4 @@ func TestTurnsAreGivenBack(t *testing.T) {
 
 func waitFunction(f func(c *Caller)) Function {
 	return Function{Name: "wait", Params: 1, Results: 1, Call: func(c *Caller, stack []uint64) { f(c); stack[0] = 0 }}
-}
-
-// TestTurnsAreFair: a share with one call that waits gets its turn next but one, whatever
-// number of calls of another wait; and no more than so many wait.
-func TestTurnsAreFair(t *testing.T) {
-	q := newQueue(1)
-	greedy := q.join("greedy")
-	calls := make([]turn, 2+maxWaiting)
-	for n := range calls {
-		if free := q.enter(&calls[n], greedy); free != (n == 0) {
-			t.Fatalf("call %d of a share runs without a turn: %v", n, free)
-		}
-	}
-	for n := range calls {
-		has, waits := q.ask(&calls[n])
-		if has != (n == 0) || waits != (n > 0 && n <= maxWaiting) {
-			t.Fatalf("call %d: has its turn %v, waits %v", n, has, waits)
-		}
-	}
-	var modest turn
-	if !q.enter(&modest, q.join("modest")) {
-		t.Error("the only call of a share needs a turn")
-	}
-	if _, waits := q.ask(&modest); !waits {
-		t.Fatal("it does not wait")
-	}
-	q.give(&calls[0])
-	if !calls[1].held {
-		t.Fatal("the first that waited has no turn")
-	}
-	q.give(&calls[1])
-	if !modest.held || calls[2].held {
-		t.Fatal("the share with one call is not next")
-	}
-	q.give(&modest)
-	if !calls[2].held || !q.withdraw(&calls[2]) || q.withdraw(&calls[3]) {
-		t.Error("who gives up waiting has, or has not, got its turn meanwhile")
-	}
-	q.give(&calls[2])
-	if calls[3].held || !calls[4].held {
-		t.Error("who gave up got a turn")
-	}
 }

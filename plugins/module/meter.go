@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -48,13 +49,28 @@ func Meter(dst, code []byte) ([]byte, error) {
 	return dst, err
 }
 
+// MeterExcept is [Meter], but leaves the exported functions of the names uncounted: for
+// interpreters of our own, whose loops ask the host themselves. The functions that they
+// call are counted.
+func MeterExcept(dst, code []byte, exports ...string) ([]byte, error) {
+	dst, _, err := prepare(dst, code, exports)
+	return dst, err
+}
+
 // Prepare is [Meter], and also says how long compiling the module may take at worst.
-func Prepare(dst, code []byte) ([]byte, time.Duration, error) {
+func Prepare(dst, code []byte) ([]byte, time.Duration, error) { return prepare(dst, code, nil) }
+
+func prepare(dst, code []byte, except []string) ([]byte, time.Duration, error) {
 	m, err := Parse(code)
 	if err != nil {
 		return dst, 0, err
 	}
 	g := meter{m: m, refill: uint32(m.ImportedFuncs), fuel: uint32(m.globals), newType: uint32(len(m.Types))}
+	for _, e := range m.Exports {
+		if e.Kind == Func && slices.Contains(except, e.Name) {
+			g.exempt = append(g.exempt, e.Index)
+		}
+	}
 	start := len(dst)
 	dst = append(dst, code[:8]...)
 	for _, s := range g.sections() {
@@ -70,9 +86,11 @@ type meter struct {
 	refill  uint32 // index of the added function; what was at or after it moves up
 	fuel    uint32 // index of the added global
 	newType uint32
-	body    []byte // scratch
-	shape   shape  // of the function that is read
-	work    int    // of compiling all of them
+	body    []byte   // scratch
+	shape   shape    // of the function that is read
+	work    int      // of compiling all of them
+	exempt  []uint32 // functions that are not counted
+	free    bool     // the function that is read is one of them
 }
 
 // order is where a section has its place; data count comes before code.
@@ -271,6 +289,7 @@ func (g *meter) code(r *reader) []byte {
 			return nil
 		}
 		b := reader{b: body}
+		g.free = slices.Contains(g.exempt, g.refill+i)
 		g.body = g.function(g.body[:0], &b, t)
 		if b.err != nil {
 			r.fail("function %d: %w", i, b.err)
@@ -344,8 +363,9 @@ func (g *meter) function(out []byte, r *reader, t Type) []byte {
 			kinds = append(kinds, op)
 		case opEnd:
 			if kinds[len(kinds)-1] == opLoop {
-				last := open[len(open)-1]
-				putCost(out, last.costAt, last.cost)
+				if last := open[len(open)-1]; !g.free {
+					putCost(out, last.costAt, last.cost)
+				}
 				open = open[:len(open)-1]
 			}
 			kinds = kinds[:len(kinds)-1]
@@ -371,6 +391,9 @@ func (g *meter) function(out []byte, r *reader, t Type) []byte {
 	if r.err != nil {
 		return out
 	}
+	if g.free {
+		return out
+	}
 	if leaf && open[0].cost <= leafUnits {
 		return append(out[:entry], out[entryEnd:]...)
 	}
@@ -384,6 +407,9 @@ func (g *meter) function(out []byte, r *reader, t Type) []byte {
 // charge appends: fuel -= cost; if fuel < 0 { fuel = refill() }. The cost has five
 // bytes, at the offset that it returns.
 func (g *meter) charge(out []byte) ([]byte, int) {
+	if g.free {
+		return out, 0
+	}
 	out = binary.AppendUvarint(append(out, opGlobalGet), uint64(g.fuel))
 	out = append(out, opI32Const)
 	at := len(out)
@@ -403,6 +429,9 @@ func putCost(out []byte, at int, cost uint32) {
 // chargeSize appends code that pays for the operand on top of the stack, a size,
 // and leaves it there. The cost stays below 2^26, so the counter cannot wrap.
 func (g *meter) chargeSize(out []byte, scratch uint32, pages bool) []byte {
+	if g.free {
+		return out
+	}
 	out = binary.AppendUvarint(append(out, opLocalSet), uint64(scratch))
 	out = binary.AppendUvarint(append(out, opGlobalGet), uint64(g.fuel))
 	out = binary.AppendUvarint(append(out, opLocalGet), uint64(scratch))

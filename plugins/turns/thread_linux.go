@@ -1,4 +1,4 @@
-package extism
+package turns
 
 import (
 	"time"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package extism
+package turns
 
 import "time"
 

@@ -1,0 +1,305 @@
+// What joins QuickJS to the host: the only way out of a script are the imports of
+// "sluice:script" below. A run is: input, then run, which ends with done or fail.
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <stdio.h>
+#include "quickjs.h"
+
+#define IMPORT(name) __attribute__((import_module("sluice:script"), import_name(name)))
+#define EXPORT(name) __attribute__((export_name(name), used))
+
+// MAX_OPEN is how many calls and sleeps may be open at once: maxOpen of host.go.
+#define MAX_OPEN 320
+
+// submit begins a call of a tool and returns the number of its place among those that are
+// open, -1 when the script made too many calls.
+IMPORT("submit") int host_submit(const char *name, int name_len, const char *args, int args_len);
+// sleep begins to wait and returns a number as submit does.
+IMPORT("sleep") int host_sleep(double milliseconds);
+// wait waits for one that is open to end: its number << 33 | whether it failed << 32 | the
+// length of its answer, which take copies.
+IMPORT("wait") unsigned long long host_wait(void);
+// names returns the length of a JSON list of the names below a path of tools; take copies it.
+IMPORT("names") int host_names(const char *path, int len);
+IMPORT("take") void host_take(void *to);
+// log adds text to a line, or ends the line when level is not negative.
+IMPORT("log") void host_log(int level, const char *text, int len);
+IMPORT("done") void host_done(const char *json, int len);
+// fail ends the run with an error; before is how many lines stand before the script's in
+// what the stack names.
+IMPORT("fail") void host_fail(const char *message, int message_len, const char *stack, int stack_len, int before);
+IMPORT("now") double host_now(void); // microseconds since 1970
+IMPORT("stop") int host_stop(void);  // whether the script has to end
+
+static JSRuntime *rt;
+static JSContext *ctx;
+static JSValue settle_fns[MAX_OPEN][2]; // resolve and reject of what is open
+static int open_count;
+static uint64_t seed;
+static char *script; // with a zero behind it
+static int script_len;
+static int lines_before;
+
+EXPORT("input") void *input(int len) {
+	free(script);
+	script = malloc((size_t)len + 1);
+	script_len = len;
+	if (script) script[len] = 0;
+	return script;
+}
+
+static int on_interrupt(JSRuntime *r, void *opaque) { return host_stop(); }
+
+static JSValue open_promise(JSContext *c, int n) {
+	if (n < 0 || n >= MAX_OPEN) return JS_ThrowRangeError(c, n == -2 ? "too many calls are open at once: await some of them first" : "the script makes too many calls: fetch less, or more in each call");
+	JSValue promise = JS_NewPromiseCapability(c, settle_fns[n]);
+	if (!JS_IsException(promise)) open_count++;
+	return promise;
+}
+
+static JSValue js_call(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
+	size_t name_len, args_len = 2;
+	const char *name = JS_ToCStringLen(c, &name_len, argv[0]);
+	if (!name) return JS_EXCEPTION;
+	const char *args = "{}";
+	JSValue json = JS_UNDEFINED;
+	if (argc > 1 && !JS_IsUndefined(argv[1])) {
+		json = JS_JSONStringify(c, argv[1], JS_UNDEFINED, JS_UNDEFINED);
+		if (JS_IsException(json)) { JS_FreeCString(c, name); return json; }
+		args = JS_ToCStringLen(c, &args_len, json);
+		if (!args) { JS_FreeCString(c, name); JS_FreeValue(c, json); return JS_EXCEPTION; }
+	}
+	int n = host_submit(name, name_len, args, args_len);
+	JS_FreeCString(c, name);
+	if (!JS_IsUndefined(json)) { JS_FreeCString(c, args); JS_FreeValue(c, json); }
+	return open_promise(c, n);
+}
+
+static JSValue js_sleep(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
+	double ms = 0;
+	if (argc > 0 && JS_ToFloat64(c, &ms, argv[0])) return JS_EXCEPTION;
+	return open_promise(c, host_sleep(ms));
+}
+
+// parse_taken parses the JSON text that the host holds.
+static JSValue parse_taken(JSContext *c, int len) {
+	char *text = malloc((size_t)len + 1);
+	if (!text) return JS_ThrowOutOfMemory(c);
+	host_take(text);
+	text[len] = 0;
+	JSValue v = JS_ParseJSON(c, text, len, "answer");
+	free(text);
+	return v;
+}
+
+static JSValue js_names(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
+	size_t len;
+	const char *path = JS_ToCStringLen(c, &len, argv[0]);
+	if (!path) return JS_EXCEPTION;
+	int n = host_names(path, len);
+	JS_FreeCString(c, path);
+	return parse_taken(c, n);
+}
+
+static JSValue js_log(JSContext *c, JSValueConst self, int argc, JSValueConst *argv, int level) {
+	for (int i = 0; i < argc; i++) {
+		JSValue json = JS_UNDEFINED;
+		if (JS_IsObject(argv[i]) && !JS_IsError(argv[i])) json = JS_JSONStringify(c, argv[i], JS_UNDEFINED, JS_UNDEFINED);
+		if (JS_IsException(json)) return json;
+		size_t len;
+		const char *text = JS_ToCStringLen(c, &len, JS_IsUndefined(json) ? argv[i] : json);
+		JS_FreeValue(c, json);
+		if (!text) return JS_EXCEPTION;
+		if (i) host_log(-1, " ", 1);
+		host_log(-1, text, len);
+		JS_FreeCString(c, text);
+	}
+	host_log(level, "", 0);
+	return JS_UNDEFINED;
+}
+
+// js_random is xorshift64*: what a script draws depends on the seed of its run alone.
+static JSValue js_random(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
+	seed ^= seed >> 12; seed ^= seed << 25; seed ^= seed >> 27;
+	return JS_NewFloat64(c, (double)((seed * 0x2545F4914F6CDD1DULL) >> 11) / 9007199254740992.0);
+}
+
+// The objects of a script: tools, ToolError, sleep and timers. An error of a tool is made
+// where the tool is called, so that its stack names that line.
+static const char prelude[] =
+	"((call,names,sleep)=>{"
+	"const{Proxy,Error,Object,TypeError,Map,BigInt}=globalThis;"
+	"class ToolError extends Error{get name(){return'ToolError'}}"
+	"Object.defineProperty(globalThis,'ToolError',{value:ToolError,writable:true,configurable:true});"
+	"const fixed=()=>{throw new TypeError('tools is read-only')};"
+	"const below=path=>new Proxy(()=>{},{"
+	"get:(t,k)=>typeof k==='symbol'||k==='then'||k==='toJSON'?undefined:below(path?path+'.'+k:k),"
+	"apply:(t,self,args)=>{const e=new ToolError();"
+	"return call(path,args[0]).catch(x=>{e.message=x.message;e.tool=x.tool;if(x.status)e.status=x.status;throw e})},"
+	"has:(t,k)=>names(path).includes(k),"
+	"ownKeys:()=>names(path),"
+	"getOwnPropertyDescriptor:(t,k)=>({value:below(path?path+'.'+String(k):String(k)),enumerable:true,configurable:true}),"
+	"set:fixed,deleteProperty:fixed,defineProperty:fixed,setPrototypeOf:fixed,preventExtensions:fixed});"
+	"Object.defineProperty(globalThis,'tools',{value:below(''),enumerable:true});"
+	"const timers=new Map();let last=0;"
+	"globalThis.sleep=sleep;"
+	"globalThis.setTimeout=(f,ms,...args)=>{const id=++last;timers.set(id,f);sleep(ms).then(()=>{if(timers.delete(id))f(...args)});return id};"
+	"globalThis.clearTimeout=id=>{timers.delete(id)};"
+	"BigInt.prototype.toJSON=function(){return this.toString()};"
+	"})";
+
+// init makes the runtime, once: what a run finds is a copy of the memory after it.
+EXPORT("init") int init(int memory_limit, int stack) {
+	for (int i = 0; i < MAX_OPEN; i++) settle_fns[i][0] = settle_fns[i][1] = JS_UNDEFINED;
+	rt = JS_NewRuntime();
+	if (!rt) return 1;
+	JS_SetMemoryLimit(rt, memory_limit);
+	JS_SetMaxStackSize(rt, stack);
+	JS_SetInterruptHandler(rt, on_interrupt, NULL);
+	ctx = JS_NewContext(rt);
+	if (!ctx) return 2;
+	JSValue f = JS_Eval(ctx, prelude, sizeof prelude - 1, "prelude.js", JS_EVAL_TYPE_GLOBAL);
+	if (JS_IsException(f)) return 3;
+	JSValue args[3] = {JS_NewCFunction(ctx, js_call, "call", 2), JS_NewCFunction(ctx, js_names, "names", 1), JS_NewCFunction(ctx, js_sleep, "sleep", 1)};
+	JSValue r = JS_Call(ctx, f, JS_UNDEFINED, 3, (JSValueConst *)args);
+	if (JS_IsException(r)) return 4;
+	JS_FreeValue(ctx, r);
+	JS_FreeValue(ctx, f);
+	for (int i = 0; i < 3; i++) JS_FreeValue(ctx, args[i]);
+	JSValue global = JS_GetGlobalObject(ctx);
+	JSValue console = JS_NewObject(ctx);
+	static const char *const levels[] = {"debug", "log", "info", "warn", "error"};
+	for (int i = 0; i < 5; i++)
+		JS_SetPropertyStr(ctx, console, levels[i], JS_NewCFunctionMagic(ctx, (JSCFunctionMagic *)js_log, levels[i], 1, JS_CFUNC_generic_magic, i));
+	JS_SetPropertyStr(ctx, global, "console", console);
+	JSValue math = JS_GetPropertyStr(ctx, global, "Math");
+	JS_SetPropertyStr(ctx, math, "random", JS_NewCFunction(ctx, js_random, "random", 0));
+	JS_FreeValue(ctx, math);
+	JS_FreeValue(ctx, global);
+	JS_RunGC(rt);
+	return 0;
+}
+
+static const char no_memory[] = "InternalError: out of memory";
+
+static void fail_with(JSValue error) {
+	size_t message_len = 0, stack_len = 0;
+	const char *message = JS_ToCStringLen(ctx, &message_len, error);
+	if (!message) JS_FreeValue(ctx, JS_GetException(ctx)); // its toString failed
+	JSValue stack = JS_IsObject(error) ? JS_GetPropertyStr(ctx, error, "stack") : JS_UNDEFINED;
+	const char *text = JS_IsString(stack) ? JS_ToCStringLen(ctx, &stack_len, stack) : NULL;
+	if (message) host_fail(message, message_len, text ? text : "", stack_len, lines_before);
+	else host_fail(no_memory, sizeof no_memory - 1, "", 0, 0);
+}
+
+static void finish(JSValue value) {
+	JSValue json = JS_JSONStringify(ctx, value, JS_UNDEFINED, JS_UNDEFINED);
+	if (JS_IsException(json)) { fail_with(JS_GetException(ctx)); return; }
+	if (!JS_IsString(json)) { host_done("", 0); return; } // undefined, a function
+	size_t len;
+	const char *text = JS_ToCStringLen(ctx, &len, json);
+	if (!text) { host_fail(no_memory, sizeof no_memory - 1, "", 0, 0); return; }
+	host_done(text, len);
+}
+
+// compile compiles the script between two texts; before ends with a line break, or is empty.
+static JSValue compile(const char *before, const char *after, int flags) {
+	size_t a = strlen(before), b = strlen(after), n = a + (size_t)script_len + b;
+	char *text = malloc(n + 1);
+	if (!text) return JS_ThrowOutOfMemory(ctx);
+	memcpy(text, before, a);
+	memcpy(text + a, script, script_len);
+	memcpy(text + a + script_len, after, b + 1);
+	lines_before = a > 0;
+	JSValue f = JS_Eval(ctx, text, n, "script.js", JS_EVAL_TYPE_GLOBAL | JS_EVAL_FLAG_COMPILE_ONLY | flags);
+	free(text);
+	return f;
+}
+
+// settle runs the script until its promise is settled; 0 when it is.
+static int settle(JSValue promise) {
+	for (;;) {
+		JSContext *c;
+		int ran;
+		while ((ran = JS_ExecutePendingJob(rt, &c)) > 0) {}
+		if (ran < 0) { fail_with(JS_GetException(ctx)); return 1; }
+		if (JS_PromiseState(ctx, promise) != JS_PROMISE_PENDING) return 0;
+		if (open_count == 0) {
+			static const char stuck[] = "Error: the script awaits a promise that nothing settles";
+			host_fail(stuck, sizeof stuck - 1, "", 0, 0);
+			return 1;
+		}
+		unsigned long long ended = host_wait();
+		int n = (int)(ended >> 33), failed = (ended >> 32) & 1;
+		open_count--;
+		JSValue v = parse_taken(ctx, (int)(uint32_t)ended);
+		if (JS_IsException(v)) { v = JS_GetException(ctx); failed = 1; }
+		JSValue r = JS_Call(ctx, settle_fns[n][failed], JS_UNDEFINED, 1, (JSValueConst *)&v);
+		JS_FreeValue(ctx, v);
+		JS_FreeValue(ctx, r);
+		for (int i = 0; i < 2; i++) { JS_FreeValue(ctx, settle_fns[n][i]); settle_fns[n][i] = JS_UNDEFINED; }
+	}
+}
+
+// run runs the script: an expression, else statements whose last value counts, else the
+// body of a function. A function as the value is called.
+EXPORT("run") void run(unsigned long long s) {
+	seed = s | 1;
+	JS_UpdateStackTop(rt);
+	int wrapped = 0; // the value is in an object
+	JSValue f = compile("(async()=>(\n", "\n))()", 0);
+	if (JS_IsException(f)) {
+		JS_FreeValue(ctx, JS_GetException(ctx));
+		f = compile("", "", JS_EVAL_FLAG_ASYNC);
+		wrapped = 1;
+		if (JS_IsException(f)) {
+			JS_FreeValue(ctx, JS_GetException(ctx));
+			f = compile("(async()=>{\n", "\n})()", 0);
+			wrapped = 0;
+			if (JS_IsException(f)) { fail_with(JS_GetException(ctx)); return; }
+		}
+	}
+	JSValue p = JS_EvalFunction(ctx, f);
+	for (int called = 0;; called = 1) {
+		if (JS_IsException(p)) { fail_with(JS_GetException(ctx)); return; }
+		JSValue v = p;
+		if (JS_PromiseState(ctx, p) != JS_PROMISE_NOT_A_PROMISE) {
+			if (settle(p)) return;
+			v = JS_PromiseResult(ctx, p);
+			if (JS_PromiseState(ctx, p) == JS_PROMISE_REJECTED) { fail_with(v); return; }
+		}
+		if (wrapped) v = JS_GetPropertyStr(ctx, v, "value");
+		wrapped = 0;
+		if (called || !JS_IsFunction(ctx, v)) { finish(v); return; }
+		p = JS_Call(ctx, v, JS_UNDEFINED, 0, NULL);
+	}
+}
+
+// What libc would ask the system for.
+int gettimeofday(struct timeval *restrict tv, void *restrict tz) {
+	long long us = (long long)host_now();
+	tv->tv_sec = us / 1000000;
+	tv->tv_usec = us % 1000000;
+	return 0;
+}
+int clock_gettime(clockid_t clock, struct timespec *ts) {
+	long long us = (long long)host_now();
+	ts->tv_sec = us / 1000000;
+	ts->tv_nsec = us % 1000000 * 1000;
+	return 0;
+}
+struct tm *localtime_r(const time_t *restrict t, struct tm *restrict tm) { memset(tm, 0, sizeof *tm); return tm; }
+_Noreturn void abort(void) { __builtin_trap(); }
+_Noreturn void __assert_fail(const char *expression, const char *file, int line, const char *function) { __builtin_trap(); }
+int fprintf(FILE *restrict f, const char *restrict format, ...) { return 0; }
+int fputc(int c, FILE *f) { return c; }
+int putchar(int c) { return c; }
+int fputs(const char *restrict s, FILE *restrict f) { return 0; }
+int fflush(FILE *f) { return 0; }
+size_t __stdio_write(FILE *f, const unsigned char *b, size_t n) { return n; }
+size_t __stdout_write(FILE *f, const unsigned char *b, size_t n) { return n; }
+off_t __stdio_seek(FILE *f, off_t offset, int whence) { return -1; }
+int __stdio_close(FILE *f) { return 0; }
+int __isatty(int fd) { return 0; }

@@ -1,0 +1,197 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/sluicegate/sluice/plugins/turns"
+)
+
+// Tools is what a script can call. Its methods are called from any goroutine, Call from
+// several at once.
+type Tools interface {
+	// Call calls a tool by its path, the names behind "tools." in the script joined by dots,
+	// with a JSON value. It returns the answer as JSON, which belongs to the script then. A
+	// [ToolError] is what the script catches; of another error it gets the text. ctx ends
+	// with the run.
+	Call(ctx context.Context, path string, arguments []byte) (answer []byte, err error)
+	// Names lists what is below a path, "" for the first names.
+	Names(path string) []string
+}
+
+// Script is one run.
+type Script struct {
+	// Code is an expression, statements of which the last value counts, or the body of a
+	// function. Where the value is a function it is called. At most [MaxCode] bytes.
+	Code string
+	// Share is whose scripts and plugins wait for each other's turns: a toolset.
+	Share string
+	Tools Tools
+	// Calls is how many calls the script may make. Default: [DefaultCalls]; at most
+	// [MaxCalls].
+	Calls int
+	// AtOnce is how many of them run at once. Default: [DefaultAtOnce].
+	AtOnce int
+}
+
+// Result is what a run left, also one that failed.
+type Result struct {
+	Value       []byte // JSON; nil: undefined
+	Logs        []string
+	LogsDropped int
+	Calls       int           // that were begun
+	Used        time.Duration // processor time of its own
+	Waited      time.Duration // for calls and timers
+}
+
+// run is a script that runs.
+type run struct {
+	e        *Engine
+	ctx      context.Context
+	tools    Tools
+	share    *turns.Share
+	lines    int // of the script
+	maxCalls int
+	atOnce   chan struct{}
+	ended    chan event
+	work     sync.WaitGroup // calls and timers
+
+	clock   turns.Clock
+	turn    turns.Turn
+	quanta  int
+	open    [maxOpen]bool
+	sleeps  int // that are open
+	calls   int
+	taken   []byte // what the module copies next
+	line    bytes.Buffer
+	stopped bool
+	waited  time.Duration
+	result  Result
+	err     error
+}
+
+// event is a call or timer that ended.
+type event struct {
+	place  int32
+	failed bool
+	sleep  bool
+	answer []byte
+}
+
+// Run runs a script. It fails with an [Error] of the script, with [ErrDeadline],
+// [ErrMemory], [ErrBusy], [ErrClosed], with ctx's error, and with faults of the engine. When
+// it returns no call runs any more.
+func (e *Engine) Run(ctx context.Context, s Script) (Result, error) {
+	if len(s.Code) > MaxCode {
+		return Result{}, &Error{Message: fmt.Sprintf("RangeError: the script has %d bytes, more than %d", len(s.Code), MaxCode)}
+	}
+	if err := e.begin(ctx); err != nil {
+		return Result{}, err
+	}
+	defer e.running.Done()
+	if err := e.enter(ctx); err != nil {
+		return Result{}, err
+	}
+	defer func() { <-e.slots }()
+	ctx, cancel := context.WithCancel(ctx)
+	r := &run{
+		e: e, ctx: ctx, tools: s.Tools, share: e.queue.Join(s.Share), lines: 1 + strings.Count(strings.TrimRight(s.Code, "\n"), "\n"),
+		maxCalls: limit(s.Calls, DefaultCalls), atOnce: make(chan struct{}, limit(s.AtOnce, DefaultAtOnce)), ended: make(chan event, maxOpen),
+	}
+	defer func() {
+		cancel()
+		r.work.Wait()
+		e.queue.Part(r.share)
+	}()
+	i, err := e.get(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := r.execute(i, s.Code); err != nil {
+		_ = i.module.Close(context.WithoutCancel(ctx))
+		return r.finished(), err
+	}
+	e.put(context.WithoutCancel(ctx), i)
+	return r.finished(), r.err
+}
+
+func (r *run) finished() Result {
+	r.result.Calls, r.result.Used, r.result.Waited = r.calls, r.clock.Used(), r.waited
+	return r.result
+}
+
+// limit is a bound that the caller may lower or raise.
+func limit(n, otherwise int) int {
+	if n <= 0 {
+		return otherwise
+	}
+	return min(n, MaxCalls)
+}
+
+// enter waits until less than maxRunning scripts run.
+func (e *Engine) enter(ctx context.Context) error {
+	select {
+	case e.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case e.slots <- struct{}{}:
+		return nil
+	case <-t.C:
+		return ErrBusy
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// execute runs the script on an instance. After an error the instance cannot be used again.
+func (r *run) execute(i *instance, code string) error {
+	ctx := with(r.ctx, r)
+	defer r.turn.Give()
+	if free := r.turn.Enter(r.e.queue, r.share); !free {
+		if err := r.turn.Take(r.ctx, time.Now().Add(patience)); err != nil {
+			return r.failure(err)
+		}
+	}
+	r.clock.Begin(false)
+	defer r.clock.End()
+	at, err := i.input.Call(ctx, uint64(len(code)))
+	if err == nil && (at[0] == 0 || !i.module.Memory().Write(uint32(at[0]), []byte(code))) {
+		err = errBroken
+	}
+	if err == nil {
+		_, err = i.run.Call(ctx, r.e.seed.Add(0x9E3779B97F4A7C15)) // splitmix64's step: no seed comes twice
+	}
+	if err != nil {
+		return r.failure(err)
+	}
+	return nil
+}
+
+// failure is why a run was cut off.
+func (r *run) failure(err error) error {
+	var exit *sys.ExitError
+	switch {
+	case errors.Is(err, ErrDeadline):
+		return ErrDeadline
+	case errors.Is(err, ErrBusy), errors.Is(err, turns.ErrBusy):
+		return ErrBusy
+	case r.ctx.Err() != nil && errors.Is(err, r.ctx.Err()):
+		return r.ctx.Err()
+	case errors.As(err, &exit):
+		return ErrClosed
+	}
+	r.e.log.Error("a script was cut off", slog.Any("cause", err))
+	return ErrMemory
+}

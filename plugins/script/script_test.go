@@ -1,0 +1,294 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// shared is one engine for the tests that need nothing of their own: its module takes a
+// second to compile.
+var shared = sync.OnceValue(func() *Engine { return New(Options{}) })
+
+// shop is a toolset with a few tools.
+type shop struct {
+	calls  atomic.Int64
+	most   atomic.Int64 // at once
+	now    atomic.Int64
+	orders int
+	delay  time.Duration
+}
+
+func (s *shop) Names(path string) []string {
+	switch path {
+	case "":
+		return []string{"shop"}
+	case "shop":
+		return []string{"list_orders", "get_order", "fails", "big", "never"}
+	}
+	return nil
+}
+
+func (s *shop) Call(ctx context.Context, path string, arguments []byte) ([]byte, error) {
+	s.calls.Add(1)
+	n := s.now.Add(1)
+	defer s.now.Add(-1)
+	for m := s.most.Load(); n > m && !s.most.CompareAndSwap(m, n); m = s.most.Load() {
+	}
+	if s.delay > 0 {
+		select {
+		case <-time.After(s.delay):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	var in struct{ ID, Bytes int }
+	if err := json.Unmarshal(arguments, &in); err != nil {
+		return nil, &ToolError{Tool: path, Message: "arguments must be an object"}
+	}
+	switch path {
+	case "shop.list_orders":
+		var ids []int
+		for id := range s.orders {
+			ids = append(ids, id+1)
+		}
+		return json.Marshal(map[string]any{"items": ids})
+	case "shop.get_order":
+		return fmt.Appendf(nil, `{"id":%d,"total":%d}`, in.ID, in.ID*10), nil
+	case "shop.fails":
+		return nil, &ToolError{Tool: "fails", Status: 404, Message: "there is no such order"}
+	case "shop.big":
+		return []byte(`"` + strings.Repeat("x", in.Bytes) + `"`), nil
+	case "shop.never":
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return nil, errors.New("there is no tool " + path)
+}
+
+func TestRun(t *testing.T) {
+	for _, tt := range []struct{ name, code, want string }{
+		{"an expression", `1 + 2`, `3`},
+		{"an object", `{a: [1, "zwei", null, true], b: undefined}`, `{"a":[1,"zwei",null,true]}`},
+		{"the last value", "const a = 2\nconst b = await Promise.resolve(3)\na * b", `6`},
+		{"the body of a function", "if (1 < 2) { return 'yes' }\nreturn 'no'", `"yes"`},
+		{"a function", `async () => { const o = await tools.shop.get_order({id: 4}); return o.total }`, `40`},
+		{"a function that is not async", `() => 7`, `7`},
+		{"nothing", `let x = 1; undefined`, ``},
+		{"no code", ``, ``},
+		{"calls at once", `const {items} = await tools.shop.list_orders({}); (await Promise.all(items.map(id => tools.shop.get_order({id})))).map(o => o.total)`, `[10,20,30]`},
+		{"calls in turn", `let sum = 0; for (const id of (await tools.shop.list_orders()).items) sum += (await tools.shop.get_order({id})).total; sum`, `60`},
+		{"an error that is caught", `try { await tools.shop.fails({}) } catch (e) { return [e.name, e instanceof ToolError, e.tool, e.status, e.message] }`,
+			`["ToolError",true,"fails",404,"there is no such order"]`},
+		{"errors of some", `(await Promise.allSettled([tools.shop.get_order({id: 1}), tools.shop.fails({})])).map(r => r.status)`, `["fulfilled","rejected"]`},
+		{"names", `[Object.keys(tools), Object.keys(tools.shop).length, "get_order" in tools.shop, "x" in tools.shop]`, `[["shop"],5,true,false]`},
+		{"tools is read-only", `try { tools.shop = 1 } catch (e) { return e.message }`, `"tools is read-only"`},
+		{"a tool is no promise", `(await tools.shop) === undefined`, `false`},
+		{"timers", `const a = []; setTimeout(() => a.push("b"), 2); const c = setTimeout(() => a.push("x"), 1); clearTimeout(c); await sleep(20); a.push("c"); a`, `["b","c"]`},
+		{"numbers beyond 2^53", `({big: 12345678901234567890n})`, `{"big":"12345678901234567890"}`},
+		{"dates", `new Date(0).toISOString()`, `"1970-01-01T00:00:00.000Z"`},
+		{"unicode", `"häß \u{1F600}".toUpperCase()`, `"HÄSS 😀"`},
+		{"regular expressions", `"a1b22".match(/\d+/g)`, `["1","22"]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := shared().Run(t.Context(), Script{Code: tt.code, Tools: &shop{orders: 3}})
+			if err != nil || string(got.Value) != tt.want {
+				t.Errorf("%s\n got %s %v\nwant %s", tt.code, got.Value, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestErrors: an error names its place in the script as it was given.
+func TestErrors(t *testing.T) {
+	for _, tt := range []struct {
+		name, code   string
+		message      string
+		line, column int
+	}{
+		{"thrown", "const a = 1\nthrow new Error('no ' + a)", "Error: no 1", 2, 25},
+		{"in an expression", `null.x`, "TypeError: cannot read property 'x' of null", 1, 1},
+		{"in a function", "async () => {\n  const x = 1;\n  return missing + x }", "ReferenceError: missing is not defined", 3, 10},
+		{"a tool", "const o = 1;\n  await tools.shop.fails({});", "ToolError: there is no such order", 2, 20},
+		{"an unknown tool", "await tools.shop.nothing()", "ToolError: there is no tool shop.nothing", 1, 18},
+		{"syntax", "const a = 1;\nconst b = ;", "SyntaxError: unexpected token in expression: ';'", 2, 11},
+		{"a circle", "const a = {}; a.a = a; a", "TypeError: circular reference", 0, 0},
+		{"not an error", "throw 'text'", "text", 0, 0},
+		{"nothing settles it", "await new Promise(() => {})", "Error: the script awaits a promise that nothing settles", 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := shared().Run(t.Context(), Script{Code: tt.code, Tools: &shop{}})
+			var e *Error
+			if !errors.As(err, &e) || e.Message != tt.message || e.Line != tt.line || e.Column != tt.column {
+				t.Errorf("%q: %v, want %s (line %d, column %d)", tt.code, err, tt.message, tt.line, tt.column)
+			}
+		})
+	}
+}
+
+// TestCalls: how many calls a script may make, and how many at once.
+func TestCalls(t *testing.T) {
+	s := &shop{delay: time.Millisecond}
+	got, err := shared().Run(t.Context(), Script{Code: `(await Promise.all(Array.from({length: 64}, (_, i) => tools.shop.get_order({id: i})))).length`, Tools: s})
+	if err != nil || string(got.Value) != "64" || got.Calls != DefaultCalls || got.Waited == 0 {
+		t.Errorf("as many calls as a script may make: %s, %d calls, %v", got.Value, got.Calls, err)
+	}
+	if n := s.most.Load(); n != DefaultAtOnce {
+		t.Errorf("%d calls at once, want %d", n, DefaultAtOnce)
+	}
+	got, err = shared().Run(t.Context(), Script{Code: `await Promise.all(Array.from({length: 65}, (_, i) => tools.shop.get_order({id: i})))`, Tools: &shop{}})
+	if err == nil || !strings.HasPrefix(err.Error(), "RangeError: the script makes too many calls") || got.Calls != DefaultCalls {
+		t.Errorf("one call more: %v, %d calls", err, got.Calls)
+	}
+	const all = `(await Promise.all(Array.from({length: %d}, (_, i) => tools.shop.get_order({id: i})))).length`
+	if got, err = shared().Run(t.Context(), Script{Code: fmt.Sprintf(all, MaxCalls), Tools: &shop{}, Calls: 10_000, AtOnce: 10_000}); err != nil || string(got.Value) != "256" {
+		t.Errorf("the most that a caller can allow: %s %v", got.Value, err)
+	}
+	if _, err = shared().Run(t.Context(), Script{Code: fmt.Sprintf(all, MaxCalls+1), Tools: &shop{}, Calls: 10_000}); err == nil {
+		t.Error("one call more than a caller can allow")
+	}
+	sleeps := `await Promise.all(Array.from({length: %d}, () => sleep(1)))`
+	if _, err = shared().Run(t.Context(), Script{Code: fmt.Sprintf(sleeps, maxSleeps), Tools: &shop{}}); err != nil {
+		t.Errorf("as many timers as may be open: %v", err)
+	}
+	if _, err = shared().Run(t.Context(), Script{Code: fmt.Sprintf(sleeps, maxSleeps+1), Tools: &shop{}}); err == nil || !strings.Contains(err.Error(), "open at once") {
+		t.Errorf("one timer more: %v", err)
+	}
+}
+
+// TestSizes: each bound of a text holds at its limit and one past it.
+func TestSizes(t *testing.T) {
+	pad := func(code string, n int) string { return code + strings.Repeat(" ", n-len(code)) }
+	for _, tt := range []struct {
+		name, code, fault string
+	}{
+		{"code", pad("1", MaxCode), ""},
+		{"longer code", pad("1", MaxCode+1), "RangeError: the script has 65537 bytes, more than 65536"},
+		{"an answer", fmt.Sprintf(`(await tools.shop.big({Bytes: %d})).length > 0`, maxAnswer-2), ""},
+		{"a larger answer", fmt.Sprintf(`await tools.shop.big({Bytes: %d})`, maxAnswer-1), "too large for a script"},
+		{"a value", fmt.Sprintf(`"x".repeat(%d)`, maxValue-2), ""},
+		{"a larger value", fmt.Sprintf(`"x".repeat(%d)`, maxValue-1), "the value of the script is too large"},
+		{"a heap", `const a = []; for (let i = 0; i < 40; i++) a.push(new Uint8Array(1 << 20)); a.length`, ""},
+		{"a larger heap", `const a = []; for (let i = 0; i < 60; i++) a.push(new Uint8Array(1 << 20)); a.length`, "out of memory"},
+		{"a stack", `let n = 0; const f = () => { if (++n < 1000) f() }; f(); n`, ""},
+		{"a deeper stack", `let n = 0; const f = () => { n++; f() }; f(); n`, "Maximum call stack size exceeded"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := shared().Run(t.Context(), Script{Code: tt.code, Tools: &shop{}})
+			if tt.fault == "" && err != nil || tt.fault != "" && (err == nil || !strings.Contains(err.Error(), tt.fault)) {
+				t.Errorf("%v, want %q", err, tt.fault)
+			}
+		})
+	}
+	got, err := shared().Run(t.Context(), Script{Code: fmt.Sprintf(`for (let i = 0; i < %d; i++) console.log("x".repeat(%d)); console.error("end")`, maxLogLines+3, maxLogLine+100), Tools: &shop{}})
+	if err != nil || len(got.Logs) != maxLogLines || got.LogsDropped != 4 || len(got.Logs[0]) != maxLogLine {
+		t.Errorf("%d lines, %d dropped, the first of %d bytes, %v", len(got.Logs), got.LogsDropped, len(got.Logs[0]), err)
+	}
+	_, err = shared().Run(t.Context(), Script{Code: fmt.Sprintf(`throw new Error("x".repeat(%d))`, maxMessage+100), Tools: &shop{}})
+	var e *Error
+	if !errors.As(err, &e) || len(e.Message) != maxMessage {
+		t.Errorf("a message of %d bytes", len(e.Message))
+	}
+	deep := `const f = n => { if (n === 0) throw new Error("deep"); f(n - 1) }; f(900)`
+	if _, err = shared().Run(t.Context(), Script{Code: deep, Tools: &shop{}}); !errors.As(err, &e) || len(e.Stack) == 0 || len(e.Stack) > maxStack {
+		t.Errorf("a stack of %d bytes", len(e.Stack))
+	}
+	if got, err = shared().Run(t.Context(), Script{Code: `console.log("a", {b: [1]}, null, undefined); console.warn(new Error("c").message)`, Tools: &shop{}}); err != nil || !slices.Equal(got.Logs, []string{`a {"b":[1]} null undefined`, "c"}) {
+		t.Errorf("%q %v", got.Logs, err)
+	}
+}
+
+// TestNothingIsLeft: what a script leaves in its engine no other finds.
+func TestNothingIsLeft(t *testing.T) {
+	e := New(Options{})
+	defer func() { _ = e.Close(context.Background()) }()
+	secret := "correct horse battery staple"
+	for _, code := range []string{
+		`globalThis.x = 1; Object.prototype.y = 2; Array.prototype.map = () => "poisoned"; JSON.stringify = () => "poisoned"; Promise.prototype.then = null; 1`,
+		fmt.Sprintf(`globalThis.kept = %q.repeat(100); kept.length`, secret),
+		`delete globalThis.tools; console.log = null; Object.freeze(Object.prototype); 1`,
+		`setTimeout(() => { globalThis.late = 1 }, 5); 1`,
+	} {
+		_, _ = e.Run(t.Context(), Script{Code: code, Tools: &shop{}})
+		got, err := e.Run(t.Context(), Script{Code: `[typeof x, typeof kept, typeof late, ({}).y, [1].map(a => a + 1), typeof tools.shop, Object.isFrozen(Object.prototype)]`, Tools: &shop{}})
+		if want := `["undefined","undefined","undefined",null,[2],"function",false]`; err != nil || string(got.Value) != want {
+			t.Errorf("after %s\n got %s %v\nwant %s", code, got.Value, err, want)
+		}
+	}
+	i := <-e.idle
+	b, _ := i.module.Memory().Read(0, i.module.Memory().Size())
+	if bytes.Contains(b, []byte(secret)) {
+		t.Error("the memory holds a text of a run that ended")
+	}
+	if again := take(i.module.Memory()); again.size != e.fresh.size || !slices.EqualFunc(again.parts, e.fresh.parts, func(a, b part) bool { return a.at == b.at && bytes.Equal(a.data, b.data) }) {
+		t.Error("the memory is not what it was at first")
+	}
+}
+
+// TestEnds: a run whose caller gives up ends, with the calls that it made; and so does one
+// whose engine is closed meanwhile.
+func TestEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &shop{}
+	go func() {
+		for s.now.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	if _, err := shared().Run(ctx, Script{Code: `await tools.shop.never({})`, Tools: s}); !errors.Is(err, context.Canceled) || s.now.Load() != 0 {
+		t.Errorf("%v, and %d calls run", err, s.now.Load())
+	}
+	e := New(Options{})
+	if _, err := e.Run(t.Context(), Script{Code: `1`, Tools: &shop{}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := e.Run(t.Context(), Script{Code: `1`, Tools: &shop{}}); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// TestManyAtOnce: scripts that run at once see only their own.
+func TestManyAtOnce(t *testing.T) {
+	var all sync.WaitGroup
+	for n := range 4 * maxRunning {
+		all.Go(func() {
+			code := fmt.Sprintf(`globalThis.mine = (globalThis.mine ?? 0) + %d; const o = await tools.shop.get_order({id: %d}); [mine, o.total]`, n, n)
+			got, err := shared().Run(t.Context(), Script{Code: code, Tools: &shop{delay: time.Millisecond}, Share: fmt.Sprint(n % 3)})
+			if want := fmt.Sprintf("[%d,%d]", n, n*10); err != nil || string(got.Value) != want {
+				t.Errorf("%s %v, want %s", got.Value, err, want)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestCache: a module that was compiled before is not compiled again.
+func TestCache(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		c, err := wazero.NewCompilationCacheWithDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := New(Options{Cache: c})
+		if got, err := e.Run(t.Context(), Script{Code: `6 * 7`, Tools: &shop{}}); err != nil || string(got.Value) != "42" {
+			t.Errorf("%s %v", got.Value, err)
+		}
+		_ = e.Close(t.Context())
+		_ = c.Close(t.Context())
+	}
+}
