@@ -3,10 +3,13 @@ package script
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -25,11 +28,13 @@ const interpreter = "interpreter"
 
 // Options configures an [Engine]. The zero value is usable.
 type Options struct {
-	// Cache keeps the compiled module between starts; the caller closes it, after the
-	// engine. Default: none, and the first script waits a second longer.
-	Cache wazero.CompilationCache
+	// CacheDir is where the compiled module is kept between starts; it is made when missing
+	// (0700). Default: none, and the first script waits a second longer.
+	CacheDir string
 	// Turns are shared with plugins. Default: its own.
 	Turns *turns.Queue
+	// OwnTime is the processor time that a script may use itself. Default: [OwnTime].
+	OwnTime time.Duration
 	// Logger receives faults of the engine. Default: discard.
 	Logger *slog.Logger
 }
@@ -46,6 +51,7 @@ type Engine struct {
 	mu       sync.Mutex
 	closed   bool           // guarded by mu
 	runtime  wazero.Runtime // guarded by mu; nil until compiled
+	cache    wazero.CompilationCache
 	compiled wazero.CompiledModule
 	fresh    *snapshot
 	running  sync.WaitGroup
@@ -59,6 +65,9 @@ func New(o Options) *Engine {
 	}
 	if o.Turns == nil {
 		o.Turns = turns.NewQueue()
+	}
+	if o.OwnTime <= 0 {
+		o.OwnTime = OwnTime
 	}
 	e := &Engine{o: o, log: o.Logger.With(slog.String("component", "script")), queue: o.Turns}
 	e.slots, e.idle = make(chan struct{}, maxRunning), make(chan *instance, maxIdle)
@@ -77,12 +86,20 @@ func (e *Engine) Prepare(ctx context.Context) error {
 		return nil
 	}
 	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(maxPages)
-	if e.o.Cache != nil {
-		config = config.WithCompilationCache(e.o.Cache)
+	cache := wazero.NewCompilationCache()
+	if e.o.CacheDir != "" {
+		err := os.MkdirAll(e.o.CacheDir, 0o700)
+		if err == nil {
+			cache, err = wazero.NewCompilationCacheWithDir(e.o.CacheDir)
+		}
+		if err != nil {
+			return fmt.Errorf("opening the compilation cache %s: %w", e.o.CacheDir, err)
+		}
 	}
-	r := wazero.NewRuntimeWithConfig(ctx, config)
+	r := wazero.NewRuntimeWithConfig(ctx, config.WithCompilationCache(cache))
 	fail := func(err error) error {
 		_ = r.Close(ctx)
+		_ = cache.Close(ctx)
 		return fmt.Errorf("preparing the script engine: %w", err)
 	}
 	if err := provide(ctx, r); err != nil {
@@ -100,7 +117,7 @@ func (e *Engine) Prepare(ctx context.Context) error {
 	if err != nil {
 		return fail(err)
 	}
-	e.runtime, e.compiled, e.fresh = r, compiled, fresh
+	e.runtime, e.cache, e.compiled, e.fresh = r, cache, compiled, fresh
 	return nil
 }
 
@@ -127,13 +144,13 @@ func (e *Engine) Close(ctx context.Context) error {
 		return ErrClosed
 	}
 	e.closed = true
-	r := e.runtime
+	r, cache := e.runtime, e.cache
 	e.mu.Unlock()
 	e.running.Wait()
 	if r == nil {
 		return nil
 	}
-	return r.Close(ctx) // with its instances
+	return errors.Join(r.Close(ctx), cache.Close(ctx)) // with its instances
 }
 
 // initialise makes the snapshot that every run begins with.

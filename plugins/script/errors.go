@@ -12,15 +12,13 @@ var (
 	// ErrBusy means that the script waited too long to begin, or for its turns beside others.
 	ErrBusy = errors.New("too many scripts and plugins run at once")
 	// ErrDeadline means that the script was stopped because it used up its own time.
-	ErrDeadline = errors.New("the script was stopped: it used " + ownTimeText + " of processor time of its own")
+	ErrDeadline = errors.New("the script was stopped: it computed for too long by itself")
 	// ErrMemory means that the engine ran out of memory, or of stack, in a way that it could not
 	// tell the script.
 	ErrMemory = errors.New("the script was stopped: it used too much memory")
 	// ErrClosed means that the engine was closed.
 	ErrClosed = errors.New("the script engine is closed")
 )
-
-const ownTimeText = "2 s"
 
 // Error is an error of a script: what it threw, or why it could not be compiled. Its
 // texts are the script's, and untrusted.

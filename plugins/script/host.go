@@ -98,7 +98,7 @@ func text(m api.Memory, at, n uint64) []byte {
 // run used more than its own time and some more. It panics when the run cannot go on.
 func (r *run) spent(more time.Duration) bool {
 	r.clock.End()
-	if r.clock.Used() > OwnTime+more {
+	if r.clock.Used() > r.e.o.OwnTime+more {
 		r.stopped = true
 		r.clock.Begin(true)
 		return true

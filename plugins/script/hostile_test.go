@@ -24,7 +24,7 @@ var hostile = []struct {
 	{"promise flood", `const f = () => { Promise.resolve().then(f); Promise.resolve().then(f) }; f(); await new Promise(() => {})`, nil},
 	{"thenable that calls itself", `const t = { then(r) { r(t) } }; await t`, ErrDeadline},
 	{"microtasks", `const f = () => queueMicrotask(f); f(); await new Promise(() => {})`, ErrDeadline},
-	{"array fill", `Array.prototype.fill.call({length: 2 ** 53 - 1}, 1)`, ErrDeadline},
+	{"array fill", `Array.prototype.fill.call({length: 2 ** 53 - 1}, 1)`, nil},
 	{"array indexOf", `Array.prototype.indexOf.call({length: 2 ** 53 - 1}, 1)`, ErrDeadline},
 	{"array reverse", `Array.prototype.reverse.call({length: 2 ** 53 - 1})`, ErrDeadline},
 	{"array join", `Array.prototype.join.call({length: 2 ** 53 - 1})`, nil},
@@ -89,7 +89,9 @@ func TestHostile(t *testing.T) {
 	if len(hostile) < 40 {
 		t.Fatalf("%d scripts", len(hostile))
 	}
-	e := shared()
+	const own = 50 * time.Millisecond
+	e := New(Options{OwnTime: own})
+	defer func() { _ = e.Close(t.Context()) }()
 	check := func(after string) {
 		t.Helper()
 		if got, err := e.Run(t.Context(), Script{Code: `[1, 2].map(x => x * 2).length`, Tools: &shop{}}); err != nil || string(got.Value) != "2" {
@@ -107,7 +109,7 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		if errors.Is(err, ErrDeadline) {
-			late = append(late, got.Used-OwnTime)
+			late = append(late, got.Used-own)
 		}
 		if strings.HasPrefix(tt.name, "poisoned") || err != nil {
 			check(tt.name)

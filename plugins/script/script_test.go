@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/tetratelabs/wazero"
 )
 
 // shared is one engine for the tests that need nothing of their own: its module takes a
@@ -280,15 +278,12 @@ func TestManyAtOnce(t *testing.T) {
 func TestCache(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
-		c, err := wazero.NewCompilationCacheWithDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := New(Options{Cache: c})
+		e := New(Options{CacheDir: dir})
 		if got, err := e.Run(t.Context(), Script{Code: `6 * 7`, Tools: &shop{}}); err != nil || string(got.Value) != "42" {
 			t.Errorf("%s %v", got.Value, err)
 		}
-		_ = e.Close(t.Context())
-		_ = c.Close(t.Context())
+		if err := e.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }
