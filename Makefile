@@ -96,12 +96,16 @@ bin/.lint: Makefile
 layers:
 	go test ./internal/layers
 
+# The script engine is compiled from sources that cargo gets, with a libc beside clang.
+SCRIPT_CHECK := $(if $(and $(shell command -v $${CARGO:-cargo} 2>/dev/null),$(wildcard /usr/lib/wasm32-wasi/libc.a)),plugins/script/module/build.sh --check;,\
+	echo "WARNING: cargo or wasi-libc is missing: plugins/script/module/quickjs.wasm was NOT compared with its sources" >&2;)
+
 # Committed modules must be what their sources compile to. Those of Rust are compiled
 # where the rustc that made them is; internal/layers compares the hashes of their
 # sources everywhere.
 .PHONY: generated
 generated:
-	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; plugins/extism/build.sh --check; testdata/plugins/build.sh --check; sdk/conformance/build.sh --check c as $(if $(RUST_TARGETS),rust); \
+	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; plugins/extism/build.sh --check; $(SCRIPT_CHECK) testdata/plugins/build.sh --check; sdk/conformance/build.sh --check c as $(if $(RUST_TARGETS),rust); \
 	elif [ "$${CI:-}" = true ]; then echo "generated: clang-14 and wasm-ld-14 are missing" >&2; exit 1; \
 	else echo "WARNING: clang-14 or wasm-ld-14 is missing: the committed .wasm files were NOT compared with their sources" >&2; fi
 
@@ -125,9 +129,10 @@ sbom: build ## write bin/sluice.cdx.json, what the binary is made of (CycloneDX)
 	go run ./cmd/sluice-supply sbom -version "$(VERSION)" bin/sluice
 
 .PHONY: engine
-engine: ## compile the engine and the Extism kernel to WebAssembly (needs clang-14, lld-14)
+engine: ## compile the engines and the Extism kernel to WebAssembly (needs clang-14, lld-14, wasi-libc, cargo)
 	plugins/engine/build.sh
 	plugins/extism/build.sh
+	plugins/script/module/build.sh
 	testdata/plugins/build.sh
 
 # The sentence encoder and WordNet come from packages; SETS is a folder of sets as

@@ -63,11 +63,13 @@ type DeclaredSource struct {
 
 // DeclaredSelection is which tools clients list.
 type DeclaredSelection struct {
-	Mode     string             `json:"mode" enum:"all,use-case,search"`
+	Mode     string             `json:"mode" enum:"all,use-case,search,code"`
 	UseCase  string             `json:"useCase,omitempty" maxLength:"4096"`
 	Tools    []DeclaredChoice   `json:"tools,omitempty" maxItems:"2000" doc:"use-case: the chosen ones, in order. Absent: they are chosen anew."`
 	Examples []DeclaredExamples `json:"examples,omitempty" maxItems:"20000" doc:"Requests that the operator wrote; learned ones are no part of it."`
 	Learn    bool               `json:"learn,omitempty" doc:"search: learn examples from calls."`
+	// Destructive is for scripts.
+	Destructive bool `json:"scriptsMayDestroy,omitempty" doc:"code: scripts may call tools that may destroy data."`
 }
 
 // DeclaredExamples are requests that a tool answers.

@@ -161,6 +161,7 @@ func (d *imported) declaredSelection(in *DeclaredSelection) error {
 	c := &choiceRecord{Mode: registry.SelectAll}
 	if in != nil {
 		c.Mode, c.UseCase, c.Learn = in.Mode, in.UseCase, in.Learn && in.Mode == registry.SelectSearch
+		c.Destructive = in.Destructive && in.Mode == registry.SelectCode
 		for _, t := range in.Tools {
 			own := storedTool(t)
 			own.Operation, own.For = d.names.operation(t.Operation), mapOperation(t.For, d.names.operation)

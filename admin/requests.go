@@ -22,7 +22,7 @@ type CreateToolset struct {
 	Profile      string        `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Default: lossless."`
 	Cache        *CachePolicy  `json:"cache,omitempty"`
 	UseCase      string        `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for."`
-	Selection    string        `json:"selection,omitempty" enum:"all,use-case,search" doc:"Which tools clients list. Default: all."`
+	Selection    string        `json:"selection,omitempty" enum:"all,use-case,search,code" doc:"Which tools clients list. Default: all."`
 	Auth         *SetAuth      `json:"authentication,omitempty"`
 	Login        string        `json:"login,omitempty" maxLength:"64" doc:"A finished login at the MCP server (POST /v1/mcp/logins), whose configuration and tokens the toolset takes over. Of authentication only perUser counts then."`
 	Policy       string        `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. pin: the change waits until it is accepted; warn: it is deployed unless it breaks something, and logged; follow: it is deployed, unless it has new text that is written for a model. Default: pin."`
@@ -95,7 +95,8 @@ type PatchToolset struct {
 	Profile      *string     `json:"profile,omitempty" enum:"off,lossless,concise"`
 	Cache        *PatchedTTL `json:"cache,omitempty" doc:"ttlSeconds 0 turns the cache off."`
 	UseCase      *string     `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for. Setting it chooses tools anew."`
-	Selection    *string     `json:"selection,omitempty" enum:"all,use-case,search" doc:"Which tools clients list; use-case needs useCase."`
+	Selection    *string     `json:"selection,omitempty" enum:"all,use-case,search,code" doc:"Which tools clients list; use-case needs useCase."`
+	Destructive  *bool       `json:"scriptsMayDestroy,omitempty" doc:"Scripts may call tools that may destroy data. Only with the selection code."`
 	Learn        *bool       `json:"learn,omitempty" doc:"Keep the searches of agents, redacted, that a successful call of a tool they found follows, as examples of that tool. Only with the selection search."`
 	Policy       *string     `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools."`
 	Stateless    *bool       `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`

@@ -14,7 +14,6 @@ import (
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/selection"
-	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -43,6 +42,7 @@ type SelectionAdvice struct {
 	All         SelectionMode  `json:"all"`
 	UseCase     *SelectionMode `json:"useCase,omitempty" doc:"Absent without a use case."`
 	Search      SelectionMode  `json:"search"`
+	Code        SelectionMode  `json:"code"`
 }
 
 // ChosenTool is a tool that was chosen for a use case.
@@ -59,7 +59,7 @@ type ChosenTool struct {
 
 // ToolSelection is how a toolset selects its tools.
 type ToolSelection struct {
-	Selection string           `json:"selection" enum:"all,use-case,search"`
+	Selection string           `json:"selection" enum:"all,use-case,search,code"`
 	UseCase   string           `json:"useCase,omitempty"`
 	Tools     []ChosenTool     `json:"tools" doc:"use-case: the chosen tools, best first, behind them what they need, and the tools of workflows."`
 	Advice    *SelectionAdvice `json:"advice"`
@@ -90,6 +90,8 @@ type choiceRecord struct {
 	Tools    []storedTool   `json:"tools,omitempty"`
 	Examples []ToolExamples `json:"examples,omitempty"`
 	Learn    bool           `json:"learn,omitempty"` // only with the mode search
+	// Destructive lets scripts call tools that may destroy; only with the mode code.
+	Destructive bool `json:"destructive,omitempty"`
 }
 
 type storedTool struct {
@@ -135,7 +137,7 @@ func (t *Toolset) showSelection(ts *store.Toolset) error {
 	if err != nil {
 		return err
 	}
-	t.Selection, t.UseCase, t.Learn = c.Mode, c.UseCase, c.Learn
+	t.Selection, t.UseCase, t.Learn, t.Destructive = c.Mode, c.UseCase, c.Learn, c.Destructive
 	return nil
 }
 
@@ -211,6 +213,9 @@ func (d *draft) chooseAnew(mode, useCase *string, learn *bool) error {
 	if c.Mode != registry.SelectSearch {
 		c.Learn = false
 	}
+	if c.Mode != registry.SelectCode {
+		c.Destructive = false
+	}
 	c.keep(d.ts)
 	return d.chooseLearning(learn)
 }
@@ -243,7 +248,7 @@ func stored(tools []registry.IndexedTool, chosen []selection.Choice) []storedToo
 }
 
 // selectTools puts the selection into the toolset of a bundle and returns the
-// index of its tools, which search mode needs. A choice stays as it was made, also
+// index of its tools, which the modes search and code need. A choice stays as it was made, also
 // when the specification changes: what is gone is left out, and only a part of the
 // use case that nothing serves any more is chosen for again.
 func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
@@ -252,8 +257,8 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 		return nil, err
 	}
 	switch c.Mode {
-	case registry.SelectSearch:
-		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn}
+	case registry.SelectSearch, registry.SelectCode:
+		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn, Destructive: c.Destructive}
 		_, tools, err := d.indexed()
 		if err != nil {
 			return nil, err
@@ -341,123 +346,6 @@ func (s *Server) advice(ctx context.Context, d *draft) (*SelectionAdvice, error)
 		return nil, nil //nolint:nilnil // no advice is needed
 	}
 	return s.weigh(d, offered)
-}
-
-// weigh measures tools/list in each mode. offered are the tools of workflows, which are
-// listed whatever is chosen, but found like the others in the mode search.
-func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, error) {
-	workflows, n := enabledCount(offered), enabledCount(d.tools(false))
-	n += workflows
-	a := &SelectionAdvice{All: SelectionMode{Tools: n}, Search: SelectionMode{Tools: 3}}
-	workflowTokens := 0
-	for i := range offered {
-		if offered[i].Enabled {
-			workflowTokens += offered[i].Tokens
-		}
-	}
-	c, err := choiceOf(d.ts)
-	if err != nil {
-		return nil, err
-	}
-	var chosen []storedTool
-	if c.UseCase != "" {
-		if chosen = c.Tools; chosen == nil {
-			if chosen, err = d.chooseFor(c.UseCase); err != nil && !problem.Is(err, problem.InvalidArgument) {
-				return nil, err
-			}
-		}
-	}
-	edits, err := d.registryEdits()
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range []struct {
-		mode string
-		to   *SelectionMode
-	}{{registry.SelectAll, &a.All}, {registry.SelectSearch, &a.Search}, {registry.SelectUseCase, &SelectionMode{Tools: len(chosen) + workflows}}} {
-		t := &registry.Toolset{
-			Slug: d.ts.Slug, Name: d.ts.Name, Access: registry.Access{Mode: registry.AccessNone}, Selection: &registry.Selection{Mode: m.mode},
-			Connectors: d.bareRefs(), Tools: edits,
-		}
-		if m.mode == registry.SelectUseCase {
-			if len(chosen) == 0 {
-				continue
-			}
-			for _, tool := range chosen {
-				t.Selection.Tools = append(t.Selection.Tools, registry.SelectedTool(tool.Operation))
-			}
-			a.UseCase = m.to
-		}
-		if s.o.Lister == nil {
-			m.to.Tokens = d.definitionTokens(t.Selection)
-		} else {
-			list, err := s.o.Lister.List(t, d.connectors(), nil)
-			if err != nil {
-				return nil, err
-			}
-			m.to.Tokens = tokens.Estimate(list)
-		}
-		if m.mode != registry.SelectSearch {
-			m.to.Tokens += workflowTokens
-		}
-	}
-	switch {
-	case n <= manyTools:
-		a.Recommended, a.Reason = registry.SelectAll, fmt.Sprintf("%d tools are few enough for every client", n)
-	case a.UseCase != nil && a.UseCase.Tools <= manyTools:
-		a.Recommended, a.Reason = registry.SelectUseCase, fmt.Sprintf("%d tools serve the use case", a.UseCase.Tools)
-	default:
-		a.Recommended, a.Reason = registry.SelectSearch, fmt.Sprintf("clients show 40 to 128 tools, the toolset has %d; with a use case it can list just those it needs", n)
-	}
-	return a, nil
-}
-
-// listTokens is what tools/list costs as a client of the toolset gets it. Without a
-// gateway it is the sum of the definitions.
-func (s *Server) listTokens(d *draft, tools []toolset.Tool) (int, error) {
-	sum, workflows := 0, 0
-	for i := range tools {
-		switch {
-		case !tools[i].Enabled:
-		case tools[i].Plugin != "":
-			workflows += tools[i].Tokens
-		default:
-			sum += tools[i].Tokens
-		}
-	}
-	if s.o.Lister == nil || d.bundle == nil {
-		return sum + workflows, nil
-	}
-	bare := *d.bundle
-	bare.Plugins = nil
-	list, err := s.o.Lister.List(&bare, d.connectors(), nil)
-	if len(list) > countedBytes {
-		return tokens.Estimate(list) + workflows, err
-	}
-	return tokens.Count(list) + workflows, err
-}
-
-// countedBytes of a list are counted exactly, at some megabytes a second; the cost of
-// longer ones is estimated.
-const countedBytes = 256 << 10
-
-// definitionTokens estimates without a gateway: the sum of the definitions.
-func (d *draft) definitionTokens(sel *registry.Selection) int {
-	const searchMode = 1200 // what the three tools may cost at most
-	if sel.Mode == registry.SelectSearch {
-		return searchMode
-	}
-	listed := map[toolset.Operation]bool{}
-	for _, t := range sel.Tools {
-		listed[toolset.Operation(t)] = true
-	}
-	n := 0
-	for _, t := range d.tools(false) {
-		if t.Enabled && (sel.Mode == registry.SelectAll || listed[t.Operation]) {
-			n += t.Tokens
-		}
-	}
-	return n
 }
 
 type searchInput struct {

@@ -254,12 +254,7 @@ func (x *request) Card() *mcp.Card { return x.ts.Card() }
 
 // Tools implements [mcp.Toolset].
 func (x *request) Tools(cursor []byte) (page []byte, next string, ok bool, err error) {
-	var list *snapshot.List
-	if x.pass.SeesAll() {
-		list, err = x.ts.List()
-	} else {
-		list, err = x.ts.ListOf(x.pass.Selection(), x.pass.Sees)
-	}
+	list, err := x.list()
 	if err != nil {
 		return nil, "", false, err
 	}
@@ -271,11 +266,11 @@ func (x *request) Tools(cursor []byte) (page []byte, next string, ok bool, err e
 func (x *request) Tool(name []byte) (mcp.Tool, []mcp.HeaderParam, error) {
 	var err error
 	x.searchTool = ""
-	if x.ts.Searches() && x.selectSearchTool(name) {
+	if x.ts.Searches() && x.selectSearchTool(name) || x.codes() && x.selectSignatures(name) {
 		x.tool = nil
 		return x, nil, nil
 	}
-	if x.tool, err = x.ts.Tool(name); err != nil || x.tool == nil || !x.tool.Fetch && !x.pass.Sees(x.tool.Name) {
+	if x.tool, err = x.ts.Tool(name); err != nil || x.tool == nil || !x.tool.Own() && !x.pass.Sees(x.tool.Name) {
 		return nil, nil, err
 	}
 	ready, err := x.tool.Load()
@@ -296,8 +291,8 @@ func (x *request) Permit(arguments jsonscan.Value) bool {
 	if x.tool == nil {
 		return true // a tool that searches, or an unknown name, which Call refuses
 	}
-	if x.tool.Fetch {
-		return true // whose answer it gives more of is checked when that is known
+	if x.tool.Own() {
+		return true // whose answer it gives more of, or what it calls, is checked when that is known
 	}
 	name := x.tool.Name
 	if x.tool.Item != nil {
@@ -326,7 +321,7 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		Trace: p.Trace && x.s.mayTrace(x.rc), Version: p.Version, Principal: x.pass.Principal(), Cancel: &x.cancel, Request: p,
 		Key: x.key,
 	}
-	if x.tool.Fetch || x.tool.Workflow != nil {
+	if x.tool.Own() || x.tool.Workflow != nil {
 		opt.Permits = x.permits
 	}
 	if conn := x.rc.Conn(); conn != nil {

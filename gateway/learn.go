@@ -172,7 +172,7 @@ func (x *request) searched(query string) {
 
 // succeeded counts the search that found the tool whose call succeeded.
 func (x *request) succeeded() {
-	if !x.ts.Learns() || x.preview != nil || x.tool.Fetch || x.tool.Workflow != nil {
+	if !x.ts.Learns() || x.preview != nil || x.tool.Own() || x.tool.Workflow != nil {
 		return
 	}
 	query, ok := x.s.searches.take(x.s.searches.who(x.ts.ID, x.pass.Principal(), x.rc.RemoteAddr()), x.ts.ID, x.tool.Name)

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/snapshot"
@@ -51,7 +49,11 @@ func (x *request) callSearchTool(p *mcp.CallParams, dst []byte) (out, meta []byt
 	args := p.Arguments
 	switch x.searchTool {
 	case snapshot.SearchTools:
-		x.text, err = x.search(x.text[:0], args)
+		if x.codes() {
+			x.text, err = x.searchSignatures(x.text[:0], args)
+		} else {
+			x.text, err = x.search(x.text[:0], args)
+		}
 	case snapshot.DescribeTools:
 		x.text, err = x.describe(x.text[:0], args)
 	default:
@@ -124,43 +126,12 @@ func appendFound(dst []byte, t *snapshot.Tool) ([]byte, error) {
 		return dst, err
 	}
 	dst = append(dst, t.Name...)
-	switch {
-	case info.ReadOnly:
-		dst = append(dst, " [reads]"...)
-	case info.Destructive:
-		dst = append(dst, " [may destroy]"...)
-	default:
-		dst = append(dst, " [writes]"...)
-	}
-	dst = append(dst, ": "...)
+	dst = append(append(append(dst, ' '), snapshot.Effect(info.ReadOnly, info.Destructive)...), ": "...)
 	text := info.Description
 	if text == "" {
 		text = info.Title
 	}
-	return append(append(dst, firstSentence(text)...), '\n'), nil
-}
-
-// maxSentence bounds what a found tool says of itself, in bytes.
-const maxSentence = 160
-
-// firstSentence is the first sentence or line of a description.
-func firstSentence(s string) string {
-	s = strings.TrimSpace(s)
-	if i := strings.IndexByte(s, '\n'); i >= 0 {
-		s = s[:i]
-	}
-	if i := strings.Index(s, ". "); i > 0 {
-		s = s[:i+1]
-	}
-	if len(s) <= maxSentence {
-		return s
-	}
-	cut := strings.LastIndexFunc(s[:maxSentence], unicode.IsSpace)
-	if cut < maxSentence/2 {
-		for cut = maxSentence; s[cut]&0xC0 == 0x80; cut-- {
-		}
-	}
-	return s[:cut] + " …"
+	return append(append(dst, snapshot.FirstSentence(text)...), '\n'), nil
 }
 
 // describe appends the definitions of tools as tools/list would have them.
@@ -201,7 +172,7 @@ func (x *request) resolve(args jsonscan.Value) (jsonscan.Value, error) {
 	if err != nil {
 		return inner, err
 	}
-	if refusal := x.pass.MayCall(tool.Name, x.metadata); refusal != nil && !tool.Fetch {
+	if refusal := x.pass.MayCall(tool.Name, x.metadata); refusal != nil && !tool.Own() {
 		x.s.countRefusal(x.ts, refusal)
 		return inner, problem.New(problem.Forbidden, "the access token does not permit to call %s", tool.Name).Fix("ask for a token that does")
 	}
@@ -218,7 +189,7 @@ func (x *request) executed(args jsonscan.Value) *snapshot.Tool {
 		return nil
 	}
 	tool, err := x.ts.Tool(name.AppendText(nil))
-	if err != nil || tool == nil || !tool.Fetch && !x.pass.Sees(tool.Name) {
+	if err != nil || tool == nil || !tool.Own() && !x.pass.Sees(tool.Name) {
 		return nil
 	}
 	if _, err := tool.Load(); err != nil {
@@ -235,7 +206,7 @@ func (x *request) toolNamed(name jsonscan.Value, at string) (*snapshot.Tool, err
 	}
 	text := name.AppendText(nil)
 	tool, err := x.ts.Tool(text)
-	if err != nil || tool != nil && (tool.Fetch || x.pass.Sees(tool.Name)) {
+	if err != nil || tool != nil && (tool.Own() || x.pass.Sees(tool.Name)) {
 		return tool, err
 	}
 	remedy := "find its name with search_tools"

@@ -12,6 +12,7 @@ const (
 	SelectAll     = "all"      // every enabled tool
 	SelectUseCase = "use-case" // the tools that were chosen for the use case when the bundle was made
 	SelectSearch  = "search"   // three tools that search, describe and execute the others
+	SelectCode    = "code"     // two tools: one searches the others, one runs scripts that call them
 )
 
 const (
@@ -28,6 +29,14 @@ type Selection struct {
 	UseCase string         `json:"useCase,omitempty"` // what the operator wrote; kept to explain Tools
 	Tools   []SelectedTool `json:"tools,omitempty"`   // SelectUseCase: what is listed and callable, best first
 	Learn   bool           `json:"learn,omitempty"`   // SelectSearch: nodes report searches that a successful call follows
+	// Destructive says that scripts may call tools that may destroy. SelectCode only.
+	Destructive bool `json:"destructive,omitempty"`
+}
+
+// NeedsIndex reports whether the tools of t are searched, with the index in its bundle.
+func (t *Toolset) NeedsIndex() bool {
+	mode := t.SelectionMode()
+	return mode == SelectSearch || mode == SelectCode
 }
 
 // SelectedTool names an operation as a ToolEdit does.
@@ -47,14 +56,15 @@ func (t *Toolset) SelectionMode() string {
 
 func (s *Selection) validate(f *faults, connectors map[string]bool) {
 	switch s.Mode {
-	case SelectAll, SelectUseCase, SelectSearch:
+	case SelectAll, SelectUseCase, SelectSearch, SelectCode:
 	default:
-		f.add("/selection/mode", "mode %.80q is none of all, use-case, search", s.Mode)
+		f.add("/selection/mode", "mode %.80q is none of all, use-case, search, code", s.Mode)
 	}
 	f.text("/selection/useCase", s.UseCase, 0, MaxUseCaseRunes)
 	n := len(s.Tools)
 	f.check((n > 0) == (s.Mode == SelectUseCase), "/selection/tools", "tools are listed for the mode use-case, and only for it")
 	f.check(!s.Learn || s.Mode == SelectSearch, "/selection/learn", "only the mode search learns")
+	f.check(!s.Destructive || s.Mode == SelectCode, "/selection/destructive", "only the mode code runs scripts")
 	f.check(n <= MaxSelectedTools, "/selection/tools", "%d tools are more than %d", n, MaxSelectedTools)
 	seen := make(map[SelectedTool]bool, n)
 	for i, t := range s.Tools {

@@ -231,7 +231,7 @@ func (p *Publisher) verifyToolset(ctx context.Context, t registry.ReleaseToolset
 	if err != nil {
 		return err
 	}
-	if bundle.SelectionMode() == registry.SelectSearch {
+	if bundle.NeedsIndex() {
 		if _, err := selection.Open(index, selection.DefaultTable()); err != nil {
 			return problem.New(problem.InvalidRelease, "the bundle of toolset %q has no usable index of its tools", bundle.Slug).Because(err)
 		}

@@ -58,7 +58,7 @@ func (f *addFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.baseURL, "base-url", "", "where calls are sent (default: first server of the specification)")
 	fs.StringSliceVar(&f.tools, "tools", nil, "names or globs of the tools to enable, !NAME leaves out (default all)")
 	fs.StringVar(&f.profile, "profile", "concise", "answers: off, lossless, concise; of an MCP server lossless unless this is given")
-	fs.StringVar(&f.selection, "selection", "", "which tools clients list: all, use-case, search (default all; use-case with --use-case)")
+	fs.StringVar(&f.selection, "selection", "", "which tools clients list: all, use-case, search, code (default all; use-case with --use-case)")
 	fs.StringVar(&f.useCase, "use-case", "", "what the toolset is for, a sentence for each task")
 	fs.IntVar(&f.cacheSeconds, "cache", 0, "keep answers of safe calls for this many seconds")
 	fs.StringArrayVar(&f.overlays, "overlay", nil, "Overlay document to apply, a file or URL; kept for refreshes; may be repeated")

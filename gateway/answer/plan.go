@@ -62,6 +62,7 @@ type Plan struct {
 	connector []byte            // default projection; nil: not used
 	maxString int
 	shape     func() *shape
+	result    func() json.RawMessage // see ResultSchema; made on first use
 
 	mu    sync.Mutex                          // serialises changes of masks
 	masks atomic.Pointer[map[string]*Program] // replaced, never changed
@@ -218,7 +219,16 @@ func Compile(s Settings) (*Plan, error) {
 		a.OutputSchema = projectSchema(c.OutputSchema, a.Program.Tables)
 	}
 	a.Structured = a.Structured && a.Reshape == nil && a.effect != manifest.EffectText
-	a.OutputSchema = a.pluginSchema(s.Plugins)
+	a.OutputSchema = a.pluginSchema(a.OutputSchema, s.Plugins)
+	a.result = sync.OnceValue(func() json.RawMessage {
+		if a.Reshape != nil || a.effect != "" || len(c.OutputSchema) == 0 {
+			return nil
+		}
+		if c.MCP != nil {
+			return c.OutputSchema
+		}
+		return likelySchema(c.OutputSchema, a.Program.Tables)
+	})
 	if c.Plan != nil {
 		a.Paging = findPaging(c.Plan.Params())
 	}

@@ -28,9 +28,12 @@ func (a *Plan) readEffects(plugins []*guest.Package) {
 	}
 }
 
-// pluginSchema is the output schema of a tool behind its plugins; nil: not known.
-func (a *Plan) pluginSchema(plugins []*guest.Package) json.RawMessage {
-	schema := a.OutputSchema
+// ResultSchema describes the JSON of an answer as a program gets it, whether or not there
+// is structuredContent; nil: not known.
+func (a *Plan) ResultSchema() json.RawMessage { return a.result() }
+
+// pluginSchema is what an output schema is behind the plugins; nil: not known.
+func (a *Plan) pluginSchema(schema json.RawMessage, plugins []*guest.Package) json.RawMessage {
 	if a.Reshape != nil {
 		return schema
 	}

@@ -142,6 +142,20 @@ func (s *shape) nearest(name string) string {
 
 // projectSchema is an output schema without what programs leave out.
 func projectSchema(raw json.RawMessage, tables [][]byte) json.RawMessage {
+	return projectTables(raw, tables, false)
+}
+
+// likelySchema is projectSchema without the members that a rule by value nearly always
+// leaves out, and without the object around an answer that is none.
+func likelySchema(raw json.RawMessage, tables [][]byte) json.RawMessage {
+	raw = projectTables(raw, tables, true)
+	if props := jsonscan.Trusted(raw).Get("properties"); len(raw) > 0 && props.Len() == 1 && props.Get(wrapped).Exists() {
+		return props.Get(wrapped).Raw()
+	}
+	return raw
+}
+
+func projectTables(raw json.RawMessage, tables [][]byte, likely bool) json.RawMessage {
 	for _, t := range tables {
 		p, err := engine.Decompile(t)
 		if err != nil {
@@ -156,12 +170,12 @@ func projectSchema(raw json.RawMessage, tables [][]byte) json.RawMessage {
 		if it := props.Members(); props.Len() == 1 && it.Next() && it.KeyEqual(wrapped) && !root.Names(wrapped) {
 			root = &engine.Node{Fields: []engine.Field{{Name: wrapped, Node: root}}} // the answer is no object
 		}
-		raw = appendProjected(nil, v, root)
+		raw = appendProjected(nil, v, root, likely)
 	}
 	return raw
 }
 
-func appendProjected(dst []byte, schema jsonscan.Value, n *engine.Node) []byte {
+func appendProjected(dst []byte, schema jsonscan.Value, n *engine.Node, likely bool) []byte {
 	if n == nil || schema.Kind() != jsonscan.Object {
 		return append(dst, schema.Raw()...)
 	}
@@ -171,11 +185,11 @@ func appendProjected(dst []byte, schema jsonscan.Value, n *engine.Node) []byte {
 		dst = jsonscan.AppendKey(dst, mark, it.Key())
 		switch {
 		case it.KeyEqual("properties") && it.Value().Kind() == jsonscan.Object:
-			dst = appendProjectedMembers(dst, it.Value(), n)
+			dst = appendProjectedMembers(dst, it.Value(), n, likely)
 		case it.KeyEqual("items") && n.MaxNumbers > 0 && isNumbers(it.Value()):
 			dst = append(dst, cutNumbers...)
 		case it.KeyEqual("items"):
-			dst = appendProjected(dst, it.Value(), n)
+			dst = appendProjected(dst, it.Value(), n, likely)
 		default:
 			dst = append(dst, it.Value().Raw()...)
 		}
@@ -202,15 +216,30 @@ func isNumbers(schema jsonscan.Value) bool {
 	return found
 }
 
-func appendProjectedMembers(dst []byte, props jsonscan.Value, n *engine.Node) []byte {
+func appendProjectedMembers(dst []byte, props jsonscan.Value, n *engine.Node, likely bool) []byte {
 	dst = append(dst, '{')
 	mark := len(dst)
 	for it := props.Members(); it.Next(); {
-		if child, kept := n.Member(string(it.KeyText(nil))); kept {
-			dst = appendProjected(jsonscan.AppendKey(dst, mark, it.Key()), it.Value(), child)
+		name := string(it.KeyText(nil))
+		if child, kept := n.Member(name); kept && !(likely && dropsURL(n, name)) {
+			dst = appendProjected(jsonscan.AppendKey(dst, mark, it.Key()), it.Value(), child, likely)
 		}
 	}
 	return append(dst, '}')
+}
+
+// dropsURL reports whether a member is an address by its name, and the node leaves such
+// addresses out that programs follow.
+func dropsURL(n *engine.Node, name string) bool {
+	if n.Rules&engine.DropURL == 0 || !strings.HasSuffix(strings.ToLower(name), "url") {
+		return false
+	}
+	for i := range n.Fields {
+		if f := &n.Fields[i]; f.Name == name {
+			return !f.KeepURL && !f.Exempt
+		}
+	}
+	return true
 }
 
 // Names of the argument for a field mask: the second when the API owns the first.

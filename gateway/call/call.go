@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/script"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -90,6 +91,17 @@ var workflowSteps = []step{
 	{stageResult, (*exchange).result},
 }
 
+// scriptSteps is a call of the tool that runs scripts. As with workflows, the calls that a
+// script makes are calls of their own.
+var scriptSteps = []step{
+	{stageDecode, func(x *exchange) (err error) { x.script, err = readScript(x.given); return err }},
+	{stageSend, func(x *exchange) (err error) { x.received, err = x.runScript(x.script); return err }},
+	{stageTransform, func(x *exchange) error { return x.render(x.received).transform() }},
+	{stagePlugins, func(x *exchange) error { return x.answer.plugins() }},
+	{stageCompress, func(x *exchange) error { return x.answer.compress() }},
+	{stageResult, (*exchange).scriptResult},
+}
+
 // fetchSteps is a call of the tool that gives the rest of an answer that was cut.
 var fetchSteps = []step{
 	{stageDecode, func(x *exchange) (err error) { x.fetch, err = readFetch(x.given); return err }},
@@ -102,6 +114,8 @@ func (x *exchange) steps() []step {
 	switch {
 	case x.tool.Fetch:
 		return fetchSteps
+	case x.tool.Script:
+		return scriptSteps
 	case x.tool.Workflow != nil:
 		return workflowSteps
 	case x.tool.Item != nil:
@@ -134,6 +148,8 @@ type Options struct {
 	// Plugins runs third-party plugins. Default: none run, and each fails as its
 	// binding says.
 	Plugins Plugins
+	// Scripts runs scripts. Default: they cannot be run.
+	Scripts *script.Engine
 	// MCP calls upstream MCP servers. Default: their tools cannot be called.
 	MCP *mcpclient.Client
 	// CacheBytes is the memory for kept answers of all toolsets. Default:
@@ -156,6 +172,8 @@ type Caller struct {
 	redactors   credentials.Redactors
 	files       Files // nil: none by URL
 	plugins     Plugins
+	scripts     *script.Engine    // nil: none run
+	preparing   sync.Once         // of scripts
 	mcp         *mcpclient.Client // nil: none
 	scope       func(toolset string) *safedial.Scope
 	kept        *keeper
@@ -172,7 +190,7 @@ func New(o Options) (*Caller, error) {
 	if o.Host == nil || o.Upstream == nil || o.Credentials == nil {
 		return nil, problem.New(problem.InvalidArgument, "a caller needs a host, an upstream client and a source of credentials")
 	}
-	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, files: o.Files, plugins: o.Plugins, mcp: o.MCP, scope: o.Scope, meter: o.Meter, log: o.Logger}
+	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, files: o.Files, plugins: o.Plugins, scripts: o.Scripts, mcp: o.MCP, scope: o.Scope, meter: o.Meter, log: o.Logger}
 	if c.scope == nil {
 		c.scope = func(string) *safedial.Scope { return nil }
 	}
@@ -204,7 +222,7 @@ type CallOptions struct { //nolint:revive // Options are the Caller's
 	// Principal is who calls. What is kept for a caller is kept under its key.
 	Principal access.Principal
 	// Permits reports whether that caller may use a tool now. It is asked for each tool
-	// that a workflow calls, and when the rest of an answer is fetched: an answer may be
+	// that a workflow or a script calls, and when the rest of an answer is fetched: an answer may be
 	// older than the caller's permissions, and one principal may come with tokens that
 	// open different tools. nil: all tools.
 	Permits func(tool string) bool

@@ -56,7 +56,7 @@ type input struct {
 	latest       time.Time     // behind which it does not
 	maxBody      int64         // of the upstream's answer
 	trace        *Trace
-	inner        bool // a workflow calls: the answer is for it, whole and as JSON
+	inner        bool // a workflow or script calls: the answer is for it, whole and as JSON
 }
 
 // outgoing is what goes to the upstream.
@@ -64,6 +64,7 @@ type outgoing struct {
 	args   jsonscan.Value                      // of the operation, without the argument that is ours
 	mask   *answer.Program                     // of the caller's fields; nil: the tool's
 	fetch  fetchArguments                      // in place of both, of the tool that fetches the rest of an answer
+	script string                              // in place of both, of the tool that runs scripts
 	wire   *fasthttp.Request                   // nil: no operation of an HTTP API
 	bound  credentials.Bound                   // the rules of the tool whose credentials go with the request
 	signed struct{ headers, queries []string } // set by an auth plugin
@@ -150,7 +151,8 @@ type scratch struct {
 	unhidden []byte    // a piece without hidden characters
 	filtered [2][]byte // what plugins left of a piece, and what the next one writes
 	item     []byte    // the text of an item of an MCP server's result, or of a note
-	flow     []byte    // what a workflow answered
+	logs     []byte    // of a script
+	flow     []byte    // what a workflow or a script answered
 	told     []byte    // headers that the agent is told of
 	notes    []byte    // lines about the answer that are no part of its text
 	decoded  []byte    // the body as UTF-8
@@ -173,7 +175,7 @@ func (x *exchange) reset() {
 	x.files, x.stripper, x.certificate, x.ends = callFiles{}, credentialStripper{}, upstream.ClientCertificate{}, x.ends[:0]
 	for _, b := range [...]*[]byte{
 		&x.url, &x.cacheKey, &x.pass, &x.beside, &x.written, &x.small, &x.spare, &x.form, &x.doc, &x.unmasked, &x.next, &x.failure, &x.unhidden, &x.filtered[0],
-		&x.filtered[1], &x.item, &x.flow, &x.told, &x.notes, &x.decoded,
+		&x.filtered[1], &x.item, &x.flow, &x.logs, &x.told, &x.notes, &x.decoded,
 	} {
 		if *b = (*b)[:0]; cap(*b) > keepScratch {
 			*b = nil
@@ -247,7 +249,7 @@ func (x *exchange) count(err error) {
 		if x.inner {
 			c.After = nil
 		}
-		if x.tool.Workflow != nil {
+		if x.tool.Workflow != nil || x.tool.Script {
 			c.Before = nil
 		}
 		if x.logged != nil {

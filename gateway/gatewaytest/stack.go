@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/enginepool"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/plugins/script"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -178,6 +179,7 @@ type Options struct {
 	Origins    []string
 	Logger     *slog.Logger
 	Plugins    call.Plugins       // default: none run
+	Scripts    *script.Engine     // default: none run
 	Programs   enginepool.Options // of the host of response programs
 }
 
@@ -219,7 +221,7 @@ func New(o Options) (*Stack, error) {
 		return nil, err
 	}
 	s.Caller, err = call.New(call.Options{
-		Host: s.Host, Upstream: s.upstream, MCP: s.servers, Credentials: s.Secrets, Scope: d.Scope, Plugins: o.Plugins, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
+		Host: s.Host, Upstream: s.upstream, MCP: s.servers, Credentials: s.Secrets, Scope: d.Scope, Plugins: o.Plugins, Scripts: o.Scripts, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err

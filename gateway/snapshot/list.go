@@ -87,7 +87,12 @@ func (ts *Toolset) render(selection string, sees func(string) bool) (*List, erro
 		return nil, err
 	}
 	l := &List{prefix: cursorPrefix(ts, selection)}
-	if ts.Searches() {
+	switch {
+	case ts.Codes() && !strings.HasPrefix(selection, plainSelection):
+		page, err := ts.renderCode(sees)
+		l.pages = [][]byte{page}
+		return l, err
+	case ts.Searches():
 		page, err := ts.renderSearch(sees)
 		l.pages = [][]byte{page}
 		return l, err
@@ -150,6 +155,9 @@ func (t *Tool) AppendDefinition(dst []byte) ([]byte, error) {
 
 // Info reads what tools/list says of the tool; it keeps nothing.
 func (t *Tool) Info() (mcp.ToolInfo, error) {
+	if t.Script {
+		return t.Toolset.scriptInfo(nil)
+	}
 	if t.Fetch {
 		return mcp.ToolInfo{
 			Name: t.Name, Description: fetchDescription, InputSchema: []byte(fetchSchema), ReadOnly: true, Idempotent: true,

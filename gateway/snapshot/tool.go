@@ -31,6 +31,8 @@ type Tool struct {
 	// Fetch says that this is no operation of an API but the tool that gives the
 	// rest of an answer that was cut: its Ready has a Meter only.
 	Fetch bool
+	// Script says that this is the tool that runs scripts, which call the others.
+	Script bool
 	// Workflow is not nil for a tool that a plugin offers, which calls other tools: it
 	// has no Binding, and its Ready has neither Plan nor Base.
 	Workflow *Workflow
@@ -144,6 +146,9 @@ func (t *Tool) Load() (*Ready, error) {
 }
 
 func (t *Tool) load() error {
+	if t.Script {
+		return t.loadScript()
+	}
 	if t.Fetch {
 		t.ready.Meter = t.Toolset.meter.Tool(t.meterID())
 		return nil
@@ -257,6 +262,10 @@ func (t *Tool) Limits() (timeout time.Duration, maxBody int64) {
 	}
 	return timeout, maxBody
 }
+
+// Own reports whether the tool is Sluice's and not the operator's to open or close:
+// what it gives or calls is checked when that is known.
+func (t *Tool) Own() bool { return t.Fetch || t.Script }
 
 // Remote reports whether a tool that was loaded is one of an MCP server.
 func (t *Tool) Remote() bool { return t.ready.MCP != nil }

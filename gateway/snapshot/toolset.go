@@ -49,6 +49,7 @@ type Toolset struct {
 	index struct { // written once by tools
 		list   []*Tool
 		fetch  *Tool // nil: no answer is ever cut
+		script *Tool // nil: no scripts are run
 		byName map[string]*Tool
 		// byOperation are the tools that workflows call.
 		byOperation map[registry.SelectedTool]*Tool
@@ -272,8 +273,12 @@ func (ts *Toolset) makeIndex() error {
 	tools = append(tools, ts.workflows()...)
 	ts.index.list, ts.index.byName = tools, settleNames(tools)
 	if slices.ContainsFunc(tools, func(t *Tool) bool { return answer.Budget(t.settings()) > 0 }) {
-		ts.index.fetch = &Tool{Name: ts.fetchName(), Toolset: ts, Fetch: true}
+		ts.index.fetch = &Tool{Name: ts.ownName(FetchTool), Toolset: ts, Fetch: true}
 		ts.index.byName[ts.index.fetch.Name] = ts.index.fetch
+	}
+	if ts.Codes() {
+		ts.index.script = &Tool{Name: ts.ownName(RunCode), Toolset: ts, Script: true}
+		ts.index.byName[ts.index.script.Name] = ts.index.script
 	}
 	return nil
 }
@@ -304,9 +309,9 @@ func (a *attempt) do(f func() error) error {
 // FetchTool is the name of the tool that gives the rest of an answer.
 const FetchTool = "fetch_result"
 
-// fetchName is FetchTool, or a longer one when the API has a tool of that name.
-func (ts *Toolset) fetchName() string {
-	name := FetchTool
+// ownName is a name for a tool of Sluice's, or a longer one when the API has a tool of
+// that name.
+func (ts *Toolset) ownName(name string) string {
 	for slices.ContainsFunc(ts.index.list, func(t *Tool) bool { return strings.EqualFold(t.Name, name) }) {
 		name = "sluice_" + name
 	}

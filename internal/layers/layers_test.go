@@ -23,6 +23,7 @@ var within = map[string][]string{
 	"internal/diskfault":                 {"internal/problem"},
 	"internal/http1/http1test":           {},
 	"internal/tlsfault":                  {"internal/problem"},
+	"internal/typescript":                {"internal/jsonscan"},
 	"internal/textfilter":                {"internal/jsonscan"},
 	"internal/strictjson":                {"internal/jsonscan"},
 	"internal/oauth":                     {"internal/problem", "internal/safedial", "internal/secrets"},

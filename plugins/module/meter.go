@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -49,10 +50,10 @@ func Meter(dst, code []byte) ([]byte, error) {
 	return dst, err
 }
 
-// MeterExcept is [Meter], but leaves the exported functions of the names uncounted: for
-// interpreters of our own, whose loops ask the host themselves. The functions that they
-// call are counted.
-func MeterExcept(dst, code []byte, exports ...string) ([]byte, error) {
+// MeterInterpreter is [Meter] for interpreters of our own: it leaves the exported functions
+// of the names uncounted, whose loops ask the host themselves, and does not count places
+// on the stack, which they bound. The functions that they call are counted.
+func MeterInterpreter(dst, code []byte, exports ...string) ([]byte, error) {
 	dst, _, err := prepare(dst, code, exports)
 	return dst, err
 }
@@ -70,6 +71,9 @@ func prepare(dst, code []byte, except []string) ([]byte, time.Duration, error) {
 		if e.Kind == Func && slices.Contains(except, e.Name) {
 			g.exempt = append(g.exempt, e.Index)
 		}
+	}
+	if len(g.exempt) < len(except) {
+		return dst, 0, fmt.Errorf("%w: it does not export all of %s", ErrInvalid, strings.Join(except, ", "))
 	}
 	start := len(dst)
 	dst = append(dst, code[:8]...)
@@ -397,7 +401,7 @@ func (g *meter) function(out []byte, r *reader, t Type) []byte {
 	if leaf && open[0].cost <= leafUnits {
 		return append(out[:entry], out[entryEnd:]...)
 	}
-	if !leaf {
+	if !leaf && len(g.exempt) == 0 {
 		open[0].cost += uint32(min(g.shape.instructions+g.shape.live, maxFrameUnits))
 	}
 	putCost(out, open[0].costAt, open[0].cost)

@@ -275,3 +275,47 @@ func TestMeterCounts(t *testing.T) {
 		_ = m.Close(t.Context())
 	}
 }
+
+// TestMeterInterpreter: a function that is left out runs without a refill, what it calls
+// does not, and a module without it is refused.
+func TestMeterInterpreter(t *testing.T) {
+	code, err := os.ReadFile("../extism/testdata/hostile.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := MeterInterpreter(nil, code, "nothing"); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a module without the function: %v", err)
+	}
+	for name, exempt := range map[string]string{"all counted": "", "echo left out": "echo"} {
+		metered, err := Meter(nil, code)
+		if exempt != "" {
+			metered, err = MeterInterpreter(nil, code, exempt)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(t)
+		c, err := w.runtime.CompileModule(t.Context(), metered)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, _ := w.provide(t, c)
+		m, err := w.runtime.InstantiateModule(t.Context(), c, wazero.NewModuleConfig().WithName(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.refills, w.budget = 0, 30
+		if _, err := m.ExportedFunction("spin").Call(t.Context()); !errors.Is(err, errStopped) {
+			t.Errorf("%s: a function that is counted ran on: %v", name, err)
+		}
+		done()
+	}
+	free, err := MeterInterpreter(nil, code, "spin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Meter(nil, code)
+	if err != nil || len(free) >= len(all) {
+		t.Errorf("without the charges of spin the module has %d bytes, with them %d", len(free), len(all))
+	}
+}

@@ -105,7 +105,7 @@ func (e *Engine) Prepare(ctx context.Context) error {
 	if err := provide(ctx, r); err != nil {
 		return fail(err)
 	}
-	metered, err := module.MeterExcept(nil, code, interpreter)
+	metered, err := module.MeterInterpreter(nil, code, interpreter)
 	if err != nil {
 		return fail(err)
 	}

@@ -193,12 +193,7 @@ func (r *run) sleep(ms float64) int32 {
 		return n
 	}
 	r.sleeps++
-	d := maxSleep
-	if !(ms > 0) { // also not a number
-		d = 0
-	} else if ms < float64(maxSleep.Milliseconds()) {
-		d = time.Duration(ms * float64(time.Millisecond))
-	}
+	d := sleepTime(ms)
 	r.work.Go(func() {
 		t := time.NewTimer(d)
 		defer t.Stop()
@@ -209,6 +204,17 @@ func (r *run) sleep(ms float64) int32 {
 		}
 	})
 	return n
+}
+
+// sleepTime is how long a timer of some milliseconds runs.
+func sleepTime(ms float64) time.Duration {
+	switch {
+	case !(ms > 0): // also not a number
+		return 0
+	case ms >= float64(maxSleep.Milliseconds()):
+		return maxSleep
+	}
+	return time.Duration(ms * float64(time.Millisecond))
 }
 
 // wait waits for what ends next. Its time is not the script's own.

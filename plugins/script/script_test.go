@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -164,6 +165,25 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestTimers: how many calls and timers may be open at once, and how long a timer runs.
+func TestTimers(t *testing.T) {
+	const all = `(await Promise.all([...Array.from({length: %d}, () => sleep(5)), ...Array.from({length: %d}, (_, i) => tools.shop.get_order({id: i}))])).length`
+	got, err := shared().Run(t.Context(), Script{Code: fmt.Sprintf(all, maxSleeps, MaxCalls), Tools: &shop{}, Calls: MaxCalls})
+	if want := fmt.Sprint(maxOpen); err != nil || string(got.Value) != want {
+		t.Errorf("everything open at once: %s %v, want %s", got.Value, err, want)
+	}
+	for _, tt := range []struct {
+		ms   float64
+		want time.Duration
+	}{
+		{-1, 0}, {0, 0}, {math.NaN(), 0}, {1.5, 1500 * time.Microsecond}, {59_999, maxSleep - time.Millisecond}, {60_000, maxSleep}, {60_001, maxSleep}, {math.Inf(1), maxSleep},
+	} {
+		if got := sleepTime(tt.ms); got != tt.want {
+			t.Errorf("a timer of %v ms runs %v, want %v", tt.ms, got, tt.want)
+		}
+	}
+}
+
 // TestSizes: each bound of a text holds at its limit and one past it.
 func TestSizes(t *testing.T) {
 	pad := func(code string, n int) string { return code + strings.Repeat(" ", n-len(code)) }
@@ -176,8 +196,8 @@ func TestSizes(t *testing.T) {
 		{"a larger answer", fmt.Sprintf(`await tools.shop.big({Bytes: %d})`, maxAnswer-1), "too large for a script"},
 		{"a value", fmt.Sprintf(`"x".repeat(%d)`, maxValue-2), ""},
 		{"a larger value", fmt.Sprintf(`"x".repeat(%d)`, maxValue-1), "the value of the script is too large"},
-		{"a heap", `const a = []; for (let i = 0; i < 40; i++) a.push(new Uint8Array(1 << 20)); a.length`, ""},
-		{"a larger heap", `const a = []; for (let i = 0; i < 60; i++) a.push(new Uint8Array(1 << 20)); a.length`, "out of memory"},
+		{"a heap", fmt.Sprintf(`const a = []; for (let i = 0; i < %d; i++) a.push(new Uint8Array(1 << 20)); a.length`, maxHeap>>20-2), ""},
+		{"a larger heap", fmt.Sprintf(`const a = []; for (let i = 0; i < %d; i++) a.push(new Uint8Array(1 << 20)); a.length`, maxHeap>>20), "out of memory"},
 		{"a stack", `let n = 0; const f = () => { if (++n < 1000) f() }; f(); n`, ""},
 		{"a deeper stack", `let n = 0; const f = () => { n++; f() }; f(); n`, "Maximum call stack size exceeded"},
 	} {
@@ -261,17 +281,22 @@ func TestEnds(t *testing.T) {
 
 // TestManyAtOnce: scripts that run at once see only their own.
 func TestManyAtOnce(t *testing.T) {
+	e := New(Options{})
+	defer func() { _ = e.Close(context.Background()) }()
 	var all sync.WaitGroup
 	for n := range 4 * maxRunning {
 		all.Go(func() {
 			code := fmt.Sprintf(`globalThis.mine = (globalThis.mine ?? 0) + %d; const o = await tools.shop.get_order({id: %d}); [mine, o.total]`, n, n)
-			got, err := shared().Run(t.Context(), Script{Code: code, Tools: &shop{delay: time.Millisecond}, Share: fmt.Sprint(n % 3)})
+			got, err := e.Run(t.Context(), Script{Code: code, Tools: &shop{delay: time.Millisecond}, Share: fmt.Sprint(n % 3)})
 			if want := fmt.Sprintf("[%d,%d]", n, n*10); err != nil || string(got.Value) != want {
 				t.Errorf("%s %v, want %s", got.Value, err, want)
 			}
 		})
 	}
 	all.Wait()
+	if n := len(e.idle); n < 1 || n > maxIdle {
+		t.Errorf("%d instances wait for the next run, want 1 to %d", n, maxIdle)
+	}
 }
 
 // TestCache: a module that was compiled before is not compiled again.

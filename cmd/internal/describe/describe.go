@@ -68,6 +68,7 @@ func Advice(w io.Writer, d *admin.SelectionAdvice) {
 	row("all", &d.All)
 	row("use-case", d.UseCase)
 	row("search", &d.Search)
+	row("code", &d.Code)
 	fmt.Fprintf(w, "  %s\n", d.Reason)
 }
 

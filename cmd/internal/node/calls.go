@@ -10,12 +10,14 @@ import (
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/plugins/enginepool"
+	"github.com/sluicegate/sluice/plugins/script"
 )
 
 // calls is what the calls of tools go through.
 type calls struct {
 	programs *enginepool.Pool // of answers
 	plugins  *nodePlugins
+	scripts  *script.Engine
 	upstream *upstream.Client
 	servers  *mcpclient.Client
 	commands *commands // nil: none are run
@@ -31,6 +33,8 @@ func (n *Node) openCalls(ctx context.Context) (err error) {
 	if err := n.openPlugins(ctx); err != nil {
 		return err
 	}
+	n.scripts = script.New(script.Options{CacheDir: n.codeCache(), Turns: n.plugins.turns, Logger: n.o.Logger})
+	n.onClose(func() error { return n.scripts.Close(context.WithoutCancel(ctx)) })
 	agent := "sluice/" + n.o.Version
 	if n.upstream, err = upstream.New(upstream.Options{Dial: n.dialer.DialTimeout, UserAgent: agent}); err != nil {
 		return err
@@ -58,7 +62,7 @@ func (n *Node) openCalls(ctx context.Context) (err error) {
 // newCaller makes what calls tools with the credentials of a source. Without a meter it
 // is for tests of drafts: nothing is kept, nothing is counted.
 func (n *Node) newCaller(from credentials.Source, meter *metering.Meter) (*call.Caller, error) {
-	o := call.Options{Host: n.programs, Upstream: n.upstream, MCP: n.servers, Files: n.files, Plugins: n.plugins.runner, Credentials: from, Meter: meter, Logger: n.o.Logger}
+	o := call.Options{Host: n.programs, Upstream: n.upstream, MCP: n.servers, Files: n.files, Plugins: n.plugins.runner, Scripts: n.scripts, Credentials: from, Meter: meter, Logger: n.o.Logger}
 	if n.control != nil {
 		o.Scope = n.dialer.Scope
 	}

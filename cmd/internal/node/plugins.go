@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/turns"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -25,6 +26,7 @@ const pluginEvents = 64
 type nodePlugins struct {
 	host   *extism.Host
 	runner *plugin.Runner
+	turns  *turns.Queue // shared with scripts
 	// unbound are the plugins that were taken out of calls. What does not fit was
 	// logged, and is not recorded.
 	unbound chan registry.PluginUnbound
@@ -32,12 +34,13 @@ type nodePlugins struct {
 
 // openPlugins opens what runs third-party plugins.
 func (n *Node) openPlugins(ctx context.Context) error {
-	h, err := extism.New(extism.Options{CacheDir: n.codeCache(), Grace: n.o.Upstreams.PluginGrace, Functions: guest.Functions(), Logger: n.o.Logger})
+	queue := turns.NewQueue()
+	h, err := extism.New(extism.Options{CacheDir: n.codeCache(), Turns: queue, Grace: n.o.Upstreams.PluginGrace, Functions: guest.Functions(), Logger: n.o.Logger})
 	if err != nil {
 		return fmt.Errorf("starting the host of third-party plugins: %w", err)
 	}
 	n.onClose(func() error { return h.Close(context.WithoutCancel(ctx)) })
-	p := &nodePlugins{host: h, unbound: make(chan registry.PluginUnbound, pluginEvents)}
+	p := &nodePlugins{host: h, turns: queue, unbound: make(chan registry.PluginUnbound, pluginEvents)}
 	p.runner, err = plugin.New(plugin.Options{Host: h, Policy: pluginPolicy, Meter: n.meter, Logger: n.o.Logger, Unbound: func(u registry.PluginUnbound) {
 		select {
 		case p.unbound <- u:

@@ -22,20 +22,23 @@ type selectionFlags struct {
 	selection, useCase string
 	explain            bool
 	learn              string // "": as it is
+	destroy            string // "": as it is
 }
 
 func (f *selectionFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.selection, "selection", "", "which tools clients list: all, use-case, search")
+	fs.StringVar(&f.selection, "selection", "", "which tools clients list: all, use-case, search, or code (one tool that runs scripts)")
 	fs.StringVar(&f.useCase, "use-case", "", "what the toolset is for, a sentence for each task: lists the tools that serve it")
 	fs.BoolVar(&f.explain, "explain", false, "show which tools are listed, why, and what that costs; with --use-case nothing is changed")
 	fs.StringVar(&f.learn, "learn", "", "on, off: make examples of searches that a successful call follows; only with --selection search")
-	command.MustComplete(cmd, "selection", []string{"all", "use-case", "search"})
+	fs.StringVar(&f.destroy, "scripts-may-destroy", "", "on, off: let scripts call tools that may destroy data; only with --selection code")
+	command.MustComplete(cmd, "scripts-may-destroy", []string{"on", "off"})
+	command.MustComplete(cmd, "selection", []string{"all", "use-case", "search", "code"})
 	command.MustComplete(cmd, "learn", []string{"on", "off"})
 }
 
 func (f *selectionFlags) given(fs *pflag.FlagSet) bool {
-	return fs.Changed("selection") || fs.Changed("use-case") || fs.Changed("learn") || f.explain
+	return fs.Changed("selection") || fs.Changed("use-case") || fs.Changed("learn") || fs.Changed("scripts-may-destroy") || f.explain
 }
 
 func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pflag.FlagSet) error {
@@ -49,18 +52,22 @@ func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pfl
 	if f.selection != "" {
 		patch.Selection = &f.selection
 	}
-	switch f.learn {
-	case "":
-	case "on", "off":
-		on := f.learn == "on"
-		patch.Learn = &on
-	default:
-		return exit.Usagef("--learn is on or off, not %s", terminal.Printable(f.learn))
+	for _, s := range []struct {
+		flag, value string
+		to          **bool
+	}{{"learn", f.learn, &patch.Learn}, {"scripts-may-destroy", f.destroy, &patch.Destructive}} {
+		switch on := s.value == "on"; s.value {
+		case "":
+		case "on", "off":
+			*s.to = &on
+		default:
+			return exit.Usagef("--%s is on or off, not %s", s.flag, terminal.Printable(s.value))
+		}
 	}
 	if f.explain && patch.UseCase != nil {
 		return e.previewSelection(ctx, f.useCase)
 	}
-	if patch.UseCase != nil || patch.Selection != nil || patch.Learn != nil {
+	if patch.UseCase != nil || patch.Selection != nil || patch.Learn != nil || patch.Destructive != nil {
 		if err := e.Client().Patch(ctx, e.path(), patch, e.t, client.IfMatch(e.etag)); err != nil {
 			return err
 		}

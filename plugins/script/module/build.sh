@@ -22,6 +22,7 @@ cp Cargo.toml Cargo.lock "$dir/"
 : >"$dir/none.rs"
 (cd "$dir" && "$cargo" vendor --quiet --locked sources >/dev/null)
 sources=$dir/sources/rquickjs-sys/quickjs
+sed -i 's/^static JSValue JS_CallInternal(/JSValue JS_CallInternal(/' "$sources/quickjs.c"
 compile() { # compile NAME FILE FLAGS…
 	name=$1 file=$2
 	shift 2

@@ -150,8 +150,13 @@ static const char prelude[] =
 	"BigInt.prototype.toJSON=function(){return this.toString()};"
 	"})";
 
+// What runs the constructors of libc. Where a module calls it itself, the linker does not
+// put a function around each export that does.
+void __wasm_call_ctors(void);
+
 // init makes the runtime, once: what a run finds is a copy of the memory after it.
 EXPORT("init") int init(int memory_limit, int stack) {
+	__wasm_call_ctors();
 	for (int i = 0; i < MAX_OPEN; i++) settle_fns[i][0] = settle_fns[i][1] = JS_UNDEFINED;
 	rt = JS_NewRuntime();
 	if (!rt) return 1;

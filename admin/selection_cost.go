@@ -1,0 +1,147 @@
+package admin
+
+import (
+	"fmt"
+
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// weigh measures tools/list in each mode. offered are the tools of workflows, which are
+// listed whatever is chosen, but found like the others in the mode search.
+func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, error) {
+	workflows, n := enabledCount(offered), enabledCount(d.tools(false))
+	n += workflows
+	a := &SelectionAdvice{All: SelectionMode{Tools: n}, Search: SelectionMode{Tools: 3}, Code: SelectionMode{Tools: 2}}
+	workflowTokens := 0
+	for i := range offered {
+		if offered[i].Enabled {
+			workflowTokens += offered[i].Tokens
+		}
+	}
+	c, err := choiceOf(d.ts)
+	if err != nil {
+		return nil, err
+	}
+	var chosen []storedTool
+	if c.UseCase != "" {
+		if chosen = c.Tools; chosen == nil {
+			if chosen, err = d.chooseFor(c.UseCase); err != nil && !problem.Is(err, problem.InvalidArgument) {
+				return nil, err
+			}
+		}
+	}
+	edits, err := d.registryEdits()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range []struct {
+		mode string
+		to   *SelectionMode
+	}{{registry.SelectAll, &a.All}, {registry.SelectSearch, &a.Search}, {registry.SelectCode, &a.Code}, {registry.SelectUseCase, &SelectionMode{Tools: len(chosen) + workflows}}} {
+		t := &registry.Toolset{
+			Slug: d.ts.Slug, Name: d.ts.Name, Access: registry.Access{Mode: registry.AccessNone}, Selection: &registry.Selection{Mode: m.mode},
+			Connectors: d.bareRefs(), Tools: edits,
+		}
+		if m.mode == registry.SelectUseCase {
+			if len(chosen) == 0 {
+				continue
+			}
+			for _, tool := range chosen {
+				t.Selection.Tools = append(t.Selection.Tools, registry.SelectedTool(tool.Operation))
+			}
+			a.UseCase = m.to
+		}
+		if s.o.Lister == nil {
+			m.to.Tokens = d.definitionTokens(t.Selection)
+		} else {
+			list, err := s.o.Lister.List(t, d.connectors(), nil)
+			if err != nil {
+				return nil, err
+			}
+			m.to.Tokens = tokens.Estimate(list)
+		}
+		if !t.NeedsIndex() {
+			m.to.Tokens += workflowTokens
+		}
+	}
+	switch {
+	case n <= manyTools:
+		a.Recommended, a.Reason = registry.SelectAll, fmt.Sprintf("%d tools are few enough for every client", n)
+	case a.UseCase != nil && a.UseCase.Tools <= manyTools:
+		a.Recommended, a.Reason = registry.SelectUseCase, fmt.Sprintf("%d tools serve the use case", a.UseCase.Tools)
+	default:
+		a.Recommended, a.Reason = registry.SelectSearch, fmt.Sprintf("clients show 40 to 128 tools, the toolset has %d; with a use case it can list just those it needs", n)
+	}
+	return a, nil
+}
+
+// listTokens is what tools/list costs as a client of the toolset gets it. Without a
+// gateway it is the sum of the definitions.
+func (s *Server) listTokens(d *draft, tools []toolset.Tool) (int, error) {
+	sum, workflows := 0, 0
+	for i := range tools {
+		switch {
+		case !tools[i].Enabled:
+		case tools[i].Plugin != "":
+			workflows += tools[i].Tokens
+		default:
+			sum += tools[i].Tokens
+		}
+	}
+	if s.o.Lister == nil || d.bundle == nil {
+		return sum + workflows, nil
+	}
+	bare := *d.bundle
+	bare.Plugins = nil
+	list, err := s.o.Lister.List(&bare, d.connectors(), nil)
+	if len(list) > countedBytes {
+		return tokens.Estimate(list) + workflows, err
+	}
+	return tokens.Count(list) + workflows, err
+}
+
+// countedBytes of a list are counted exactly, at some megabytes a second; the cost of
+// longer ones is estimated.
+const countedBytes = 256 << 10
+
+// definitionTokens estimates without a gateway: the sum of the definitions.
+func (d *draft) definitionTokens(sel *registry.Selection) int {
+	const searchMode, codeMode = 1200, 400 // what their tools may cost at most
+	switch sel.Mode {
+	case registry.SelectSearch:
+		return searchMode
+	case registry.SelectCode:
+		return codeMode
+	}
+	listed := map[toolset.Operation]bool{}
+	for _, t := range sel.Tools {
+		listed[toolset.Operation(t)] = true
+	}
+	n := 0
+	for _, t := range d.tools(false) {
+		if t.Enabled && (sel.Mode == registry.SelectAll || listed[t.Operation]) {
+			n += t.Tokens
+		}
+	}
+	return n
+}
+
+// chooseDestructive says whether scripts may call tools that may destroy; nil keeps it.
+func (d *draft) chooseDestructive(may *bool) error {
+	if may == nil {
+		return nil
+	}
+	c, err := choiceOf(d.ts)
+	if err != nil {
+		return err
+	}
+	if *may && c.Mode != registry.SelectCode {
+		return problem.New(problem.InvalidArgument, "only with the selection code there are scripts").At("", 0, 0, "/scriptsMayDestroy").Fix("set the selection to code too")
+	}
+	c.Destructive = *may
+	c.keep(d.ts)
+	return nil
+}

@@ -1,0 +1,181 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/guest"
+)
+
+// nested makes the calls of one call of a workflow or a script. Its methods may be called
+// from several goroutines.
+type nested struct {
+	x *exchange
+
+	mu    sync.Mutex
+	calls []ToolTrace // guarded by mu; only when the call is traced
+	ended int         // guarded by mu
+	last  []nestedCall
+}
+
+// nestedCall is a call that ended, for the text of a failure.
+type nestedCall struct {
+	tool    string
+	changes bool // it may have changed data
+	failed  bool
+}
+
+func (n *nested) done() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.ended
+}
+
+// call calls a tool as any other call of the same caller does; its answer is whole and
+// JSON. It fails when no call is possible any more.
+func (n *nested) call(ctx context.Context, tool *snapshot.Tool, arguments []byte) (result guest.ToolResult, err error) {
+	x := n.x
+	// This may be a goroutine of its own, where nobody else keeps a fault in one call
+	// from ending the process.
+	defer func() {
+		if v := recover(); v != nil {
+			x.c.log.Error("a nested call ended in a panic", slog.Any("cause", v), slog.String("stack", string(debug.Stack())))
+			err = errors.New("a call went wrong inside the gateway")
+		}
+	}()
+	if err := n.stopped(ctx); err != nil {
+		return result, err
+	}
+	if x.permits != nil && !x.permits(tool.Name) {
+		result.Error = "the access token does not permit to call " + tool.Name
+		return result, nil
+	}
+	y := x.c.pool.Get().(*exchange)
+	defer x.c.release(y)
+	y.input = x.input
+	y.tool, y.ready, y.ctx, y.given = tool, nil, ctx, jsonscan.Trusted(arguments)
+	y.start, y.inner, y.request, y.trace = time.Now(), true, nil, nil
+	failed := y.run()
+	y.count(failed)
+	if failed != nil {
+		return result, fmt.Errorf("calling %s: %w", tool.Name, failed)
+	}
+	result = y.forWorkflow()
+	n.note(y, &result)
+	return result, n.stopped(ctx)
+}
+
+// stopped is why no further call is made; nil: one can be.
+func (n *nested) stopped(ctx context.Context) error {
+	if n.x.cancel.Cancelled() {
+		return errors.New("the client has gone")
+	}
+	if n.x.late() {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
+}
+
+// least is the time that another call of a workflow would need: at its deadline an
+// exchange may end a little before the clock says so.
+const least = 2 * time.Millisecond
+
+// late reports whether the deadline of the call is there.
+func (x *exchange) late() bool { return time.Until(x.deadline) < least }
+
+// maxTold is how many calls the text of a failure names.
+const maxTold = 20
+
+// note records a call that ended.
+func (n *nested) note(y *exchange, r *guest.ToolResult) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if y.link != "" {
+		n.x.link = y.link // for the caller, if the whole fails; what calls never sees it
+	}
+	n.ended++
+	if len(n.last) < maxTold {
+		n.last = append(n.last, nestedCall{y.tool.Name, y.asked && !y.tool.OnlyReads(), r.Error != ""})
+	}
+	if n.x.trace == nil {
+		return
+	}
+	n.calls = append(n.calls, ToolTrace{
+		Tool: y.tool.Name, Outcome: y.out.Kind.String(), Status: y.out.Status, Start: Milliseconds(y.start.Sub(n.x.start)), Took: Milliseconds(time.Since(y.start)),
+		Upstream: Milliseconds(y.upstream), Cached: y.out.Cached, BytesIn: len(y.body), Bytes: len(r.Value) + len(r.Text), TokensIn: tokens.Count(y.body),
+	})
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
+// forWorkflow is the answer of a call that ended, as a workflow gets it.
+func (x *exchange) forWorkflow() guest.ToolResult {
+	r := guest.ToolResult{Status: x.out.Status}
+	switch {
+	case x.failed != nil:
+		r.Error = string(appendProblem(nil, x.failed))
+	case x.refusal != nil:
+		r.Error = "the server wants to ask the client something, which a workflow or script cannot answer"
+	case x.members != nil:
+		x.membersFor(&r)
+	case x.answer.isError:
+		r.Error = string(x.answer.text)
+	case x.answer.media != "":
+		r.Error = "the answer is not text but " + x.answer.media
+	case len(x.body) == 0:
+		r.Value = []byte("null")
+	default:
+		x.answerFor(&r, x.answer.text)
+	}
+	return r
+}
+
+// answerFor sets the answer to a text, as JSON when it is.
+func (x *exchange) answerFor(r *guest.ToolResult, text []byte) {
+	if _, err := jsonscan.Parse(text, jsonscan.DefaultMaxDepth); err == nil && !x.answer.isText {
+		r.Value = bytes.Clone(text)
+		return
+	}
+	r.Text = string(bytes.ToValidUTF8(text, []byte("\uFFFD")))
+}
+
+// membersFor sets the answer to the result of an MCP server: structuredContent, or the
+// text of its content.
+func (x *exchange) membersFor(r *guest.ToolResult) {
+	doc := append(append([]byte{'{'}, x.members...), '}')
+	result := jsonscan.Trusted(doc)
+	var text []byte
+	for it := result.Get("content").Elements(); it.Next(); {
+		if t := it.Value().Get("text"); t.Kind() == jsonscan.String {
+			if len(text) > 0 {
+				text = append(text, '\n')
+			}
+			text = t.AppendText(text)
+		}
+	}
+	switch v := result.Get("structuredContent"); {
+	case x.answer.isError:
+		if r.Error = string(bytes.ToValidUTF8(text, []byte("\uFFFD"))); r.Error == "" {
+			r.Error = "the tool failed without saying why"
+		}
+	case v.Exists():
+		r.Value = bytes.Clone(v.Raw())
+	default:
+		x.answerFor(r, text)
+	}
+}

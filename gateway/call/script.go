@@ -1,0 +1,245 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/nearest"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/script"
+)
+
+const (
+	// maxScriptStack is how many frames of a script's error an agent reads.
+	maxScriptStack = 4
+	// maxLogTokens bounds what is read of a script's log lines.
+	maxLogTokens = 500
+)
+
+// readScript reads the arguments of the tool that runs scripts.
+func readScript(given jsonscan.Value) (string, error) {
+	var code string
+	for it := orEmpty(given).Members(); it.Next(); {
+		if !it.KeyEqual("code") {
+			return "", problem.New(problem.InvalidArguments, "%.80s: unknown argument, known is code", it.KeyText(nil)).At("", 0, 0, "/"+string(it.KeyText(nil)))
+		}
+		if it.Value().Kind() != jsonscan.String {
+			return "", problem.New(problem.InvalidArguments, "code: expected a string, got %s", it.Value().Kind()).At("", 0, 0, "/code")
+		}
+		code = string(it.Value().AppendText(nil))
+	}
+	switch {
+	case strings.TrimSpace(code) == "":
+		return "", problem.New(problem.InvalidArguments, "code: missing").At("", 0, 0, "/code").Fix("write JavaScript that returns a value")
+	case len(code) > script.MaxCode:
+		return "", problem.New(problem.InvalidArguments, "code: %d bytes, at most %d", len(code), script.MaxCode).At("", 0, 0, "/code").Fix("write less, or do it in several runs")
+	}
+	return code, nil
+}
+
+// PrepareScripts makes the engine of scripts ready in the background: the first script of
+// a node need not wait for it.
+func (c *Caller) PrepareScripts() {
+	if c.scripts == nil {
+		return
+	}
+	c.preparing.Do(func() {
+		go func() {
+			if err := c.scripts.Prepare(context.Background()); err != nil && !errors.Is(err, script.ErrClosed) {
+				c.log.Error("scripts cannot be run", slog.Any("error", err))
+			}
+		}()
+	})
+}
+
+// runScript runs a script. What went wrong in it is for the agent, to repair it.
+func (x *exchange) runScript(code string) (r received, err error) {
+	if x.c.scripts == nil {
+		return r, problem.New(problem.Unavailable, "this node does not run scripts")
+	}
+	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
+	defer cancel()
+	defer x.cancel.After(cancel)()
+	s := &scriptCalls{nested: nested{x: x}}
+	result, err := x.c.scripts.Run(ctx, script.Script{Code: code, Share: x.ts.ID, Tools: s})
+	x.upstream = result.Waited
+	if x.trace != nil {
+		x.trace.Calls = s.calls
+	}
+	x.scriptLogs(&result)
+	if err != nil {
+		return r, x.scriptFailure(err, s)
+	}
+	r = received{status: 200, contentType: typeJSON}
+	x.flow = append(x.flow[:0], result.Value...)
+	if v, err := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth); err == nil && v.Kind() == jsonscan.String {
+		r.contentType, x.flow = typeText, v.AppendText(nil)
+	}
+	r.body = x.flow
+	x.out.Status, x.out.Bytes = r.status, len(r.body)
+	if x.settled = len(r.body) == 0; x.settled {
+		x.answer.text = []byte("The script returned no value.")
+	}
+	return r, nil
+}
+
+// scriptResult writes the result, with the log lines of the script behind it.
+func (x *exchange) scriptResult() error {
+	if len(x.logs) > 0 {
+		if len(x.notes) > 0 {
+			x.notes = append(x.notes, '\n')
+		}
+		x.notes = append(x.notes, x.logs...)
+		if x.failed != nil { // notes stand beside answers only
+			x.failed.Detail += "\n" + string(x.logs)
+		}
+	}
+	return x.result()
+}
+
+// scriptLogs keeps the log lines for the agent, without hidden characters.
+func (x *exchange) scriptLogs(result *script.Result) {
+	x.logs = x.logs[:0]
+	for n, line := range result.Logs {
+		mark := len(x.logs)
+		if n == 0 {
+			x.logs = append(x.logs, "[log]"...)
+		}
+		x.logs = append(append(x.logs, '\n'), line...)
+		if tokens.Estimate(x.logs) > maxLogTokens {
+			x.logs = fmt.Appendf(x.logs[:mark], "\n[%d more lines]", len(result.Logs)-n+result.LogsDropped)
+			break
+		}
+	}
+	a := x.render(received{})
+	x.logs = a.appendFiltered(nil, bytes.ToValidUTF8(x.logs, []byte("\uFFFD")), len(x.logs)*3)
+}
+
+// scriptFailure is what the agent reads when its script failed: where, and which calls
+// were made before, so that nothing is done twice.
+func (x *exchange) scriptFailure(err error, s *scriptCalls) error {
+	kind, text, remedy := problem.InvalidArguments, "", "repair the script and run it again"
+	var failed *script.Error
+	switch {
+	case x.cancel.Cancelled() || errors.Is(x.ctx.Err(), context.Canceled):
+		return errGone()
+	case x.late():
+		kind, text, remedy = problem.Timeout, fmt.Sprintf("the script did not end within the %s of a call", x.limit), "do less in one run"
+	case errors.As(err, &failed):
+		text = failed.Error()
+		if frames := strings.Split(failed.Stack, "\n"); len(frames) > 1 {
+			text += "\n" + strings.Join(frames[:min(len(frames), maxScriptStack)], "\n")
+		}
+		if strings.HasPrefix(failed.Message, "SyntaxError") {
+			remedy = "write plain JavaScript, without types and import"
+		}
+	case errors.Is(err, script.ErrDeadline):
+		text, remedy = err.Error(), "it may compute for 2 seconds by itself, waiting for tools aside: look for a loop that does not end, or do less"
+	case errors.Is(err, script.ErrMemory):
+		text, remedy = err.Error(), "keep less of the answers: it has 48 MB"
+	case errors.Is(err, script.ErrBusy), errors.Is(err, script.ErrClosed):
+		kind, text, remedy = problem.Unavailable, err.Error(), "try again in a few seconds"
+	default:
+		x.c.log.LogAttrs(x.ctx, slog.LevelError, "a script could not run", slog.String("toolset", x.ts.Slug), slog.Any("error", err))
+		kind, text, remedy = problem.Unavailable, "the script could not run", "ask the operator of "+x.ts.Slug+" to look at its log"
+	}
+	a := x.render(received{})
+	text = string(a.appendFiltered(nil, bytes.ToValidUTF8([]byte(text), []byte("\uFFFD")), len(text)*3))
+	return problem.New(kind, "%s%s", text, s.told()).Fix("%s", remedy)
+}
+
+// scriptCalls are the tools that a script calls.
+type scriptCalls struct{ nested }
+
+var _ script.Tools = (*scriptCalls)(nil)
+
+// told says which calls ended before a failure, and which of them changed data.
+func (s *scriptCalls) told() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nBefore that %s ended: ", plural(s.ended, "call"))
+	for n, c := range s.last {
+		if n > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(c.tool)
+		switch {
+		case c.changes && c.failed:
+			b.WriteString(" (failed, may have changed data)")
+		case c.changes:
+			b.WriteString(" (changed data: do not repeat it blindly)")
+		case c.failed:
+			b.WriteString(" (failed)")
+		}
+	}
+	if s.ended > len(s.last) {
+		fmt.Fprintf(&b, " and %d more", s.ended-len(s.last))
+	}
+	return b.String()
+}
+
+// sees reports whether the script's caller may see a tool.
+func (s *scriptCalls) sees(tool string) bool { return s.x.permits == nil || s.x.permits(tool) }
+
+// Names implements [script.Tools].
+func (s *scriptCalls) Names(path string) []string { return s.x.ts.ScriptNames(path, s.sees) }
+
+// Call implements [script.Tools].
+func (s *scriptCalls) Call(ctx context.Context, path string, arguments []byte) ([]byte, error) {
+	tool, err := s.x.ts.ScriptTool(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case tool == nil || !s.sees(tool.Name):
+		return nil, s.unknown(path)
+	case !s.x.ts.ScriptMayCall(tool):
+		return nil, &script.ToolError{Tool: tool.Name, Message: "scripts may not call " + tool.Name + ", which may destroy data: call the tool itself, or ask the operator to permit it"}
+	}
+	if v, err := jsonscan.Parse(arguments, jsonscan.DefaultMaxDepth); err != nil || v.Kind() != jsonscan.Object {
+		return nil, &script.ToolError{Tool: tool.Name, Message: "the arguments must be one object: " + path + "({…})"}
+	}
+	result, err := s.call(ctx, tool, arguments)
+	if err != nil {
+		return nil, &script.ToolError{Tool: tool.Name, Message: err.Error()}
+	}
+	return scriptAnswer(tool, &result)
+}
+
+// scriptAnswer is the answer of a tool as JSON.
+func scriptAnswer(tool *snapshot.Tool, r *guest.ToolResult) ([]byte, error) {
+	switch {
+	case r.Error != "":
+		return nil, &script.ToolError{Tool: tool.Name, Status: r.Status, Message: r.Error}
+	case r.Value != nil:
+		return r.Value, nil
+	}
+	return jsonscan.AppendStringOf(nil, r.Text), nil
+}
+
+// unknown names the nearest tool.
+func (s *scriptCalls) unknown(path string) error {
+	var all []string
+	for _, group := range s.Names("") {
+		for _, name := range s.Names(group) {
+			all = append(all, group+"."+name)
+		}
+	}
+	text := fmt.Sprintf("there is no tool %.80q: find it with %s", path, snapshot.SearchTools)
+	if near := nearest.Name(path, slices.Values(all)); near != "" {
+		text = fmt.Sprintf("there is no tool %.80q: did you mean tools.%s?", path, near)
+	}
+	return &script.ToolError{Tool: path, Message: text}
+}

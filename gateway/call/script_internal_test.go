@@ -1,0 +1,64 @@
+package call
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/answer"
+	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/plugins/script"
+)
+
+func scripting() *exchange {
+	x := &exchange{}
+	x.ready = &snapshot.Ready{Answer: &answer.Plan{}}
+	x.ts, x.ctx, x.deadline = &snapshot.Toolset{}, context.Background(), time.Now().Add(time.Hour)
+	return x
+}
+
+// TestScriptFailure: an agent reads the first frames of an error, and which calls were
+// made before it.
+func TestScriptFailure(t *testing.T) {
+	for _, n := range []int{maxTold, maxTold + 1} {
+		s := &scriptCalls{nested: nested{x: scripting(), ended: n}}
+		for range maxTold { // note keeps no more
+			s.last = append(s.last, nestedCall{tool: "t"})
+		}
+		s.last[0].changes = true
+		var frames []string
+		for i := range maxScriptStack + 1 {
+			frames = append(frames, fmt.Sprintf("    at f%d (script.js:%d:1)", i, i+1))
+		}
+		err := s.x.scriptFailure(&script.Error{Message: "Error: no", Line: 1, Column: 1, Stack: strings.Join(frames, "\n")}, s)
+		text := problem.As(err).Detail
+		if !strings.Contains(text, fmt.Sprintf("f%d ", maxScriptStack-1)) || strings.Contains(text, fmt.Sprintf("f%d ", maxScriptStack)) {
+			t.Errorf("frames: %s", text)
+		}
+		if !strings.Contains(text, "t (changed data: do not repeat it blindly), t") || strings.Contains(text, "and 1 more") != (n > maxTold) {
+			t.Errorf("after %d calls: %s", n, text)
+		}
+	}
+}
+
+// TestScriptLogs: an agent reads so many tokens of what a script logged.
+func TestScriptLogs(t *testing.T) {
+	for _, tt := range []struct {
+		lines int
+		cut   bool
+	}{{10, false}, {maxLogTokens, true}} {
+		x := scripting()
+		var r script.Result
+		for range tt.lines {
+			r.Logs = append(r.Logs, "one two three")
+		}
+		x.scriptLogs(&r)
+		if n := tokens.Estimate(x.logs); strings.Contains(string(x.logs), "more lines]") != tt.cut || n > maxLogTokens+20 {
+			t.Errorf("%d lines give %d tokens: %s", tt.lines, n, x.logs)
+		}
+	}
+}
