@@ -272,7 +272,7 @@ func TestServerAsks(t *testing.T) {
 		t.Errorf("modern: %s", got)
 	}
 	status, got := callRaw(t, s, true, "do_it", "")
-	if status != 200 || !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "elicitation/create") || !strings.Contains(got, "2026-07-28") {
+	if status != 200 || !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "elicitation/create") || !strings.Contains(got, "in a session") {
 		t.Errorf("legacy: %d %s", status, got)
 	}
 	u.answer("do.it", `"error":{"code":-32021,"message":"needs sampling","data":{"requiredCapabilities":{"sampling":{}}}}`)

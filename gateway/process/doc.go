@@ -1,6 +1,6 @@
 // Package process runs MCP servers that speak stdio as processes of this machine, and
 // puts each behind an HTTP front in memory that speaks Streamable HTTP: package
-// mcpclient talks to them as to any other server. See docs/adr/0028.
+// mcpclient talks to them as to any other server. See docs/adr/0027.
 //
 // A [Servers] starts a process when a session begins (initialize, or server/discover)
 // and ends it with the session, when it was idle for long, or when the node stops. One
