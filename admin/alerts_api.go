@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/safedial"
 )
 
@@ -108,7 +109,7 @@ func (s *Server) listAlerts(ctx context.Context, in *ListAlertsInput) (*listOutp
 	ws := s.workspace(ctx)
 	f := store.AlertFilter{States: in.State, Kind: in.Kind, Severity: in.Severity, Open: in.Open}
 	var err error
-	if f.Toolset, err = usageToolset(ctx, ws, in.Toolset); err != nil {
+	if f.Toolset, err = usage.ToolsetID(ctx, ws, in.Toolset); err != nil {
 		return nil, err
 	}
 	return filtered(&in.ListInput, "/v1/alerts", func(p store.Page) ([]store.Alert, string, error) { return ws.Alerts(ctx, f, p) }, alert.Show)

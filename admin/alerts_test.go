@@ -163,8 +163,12 @@ func TestRefusedCredential(t *testing.T) {
 	if l := w.alerts("?open=true"); len(l) != 0 {
 		t.Errorf("still open: %+v", l)
 	}
-	out := want[admin.List[notify.Delivery]](w, w.do("GET", "/v1/deliveries?channel=ops", nil), http.StatusOK).Items
-	if len(out) != 2 || out[0].State != "delivered" || out[0].Status != 204 || len(out[0].Log) != 1 || out[0].ID != r.hooks(t)[1].id {
+	var out []notify.Delivery
+	w.until("the delivery is recorded", func() bool { // after the receiver has answered
+		out = want[admin.List[notify.Delivery]](w, w.do("GET", "/v1/deliveries?channel=ops", nil), http.StatusOK).Items
+		return len(out) == 2 && out[0].State != "pending"
+	})
+	if out[0].State != "delivered" || out[0].Status != 204 || len(out[0].Log) != 1 || out[0].ID != r.hooks(t)[1].id {
 		t.Errorf("%+v", out)
 	}
 }

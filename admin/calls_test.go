@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -46,8 +47,8 @@ func TestCallLog(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	c := all.Items[1]
-	if c.Toolset != ts.Slug || c.ID != "call_3" || c.Duration != (admin.CallStages{TotalMs: 2.5, PrepareMs: .5, UpstreamMs: 1.5, ShapeMs: .4, EncodeMs: .1}) ||
-		c.Caller != (admin.CallCaller{Kind: "token", ID: "act_1"}) || c.Node != e.id.Edge || !c.Captured {
+	if c.Toolset != ts.Slug || c.ID != "call_3" || c.Duration != (usage.CallStages{TotalMs: 2.5, PrepareMs: .5, UpstreamMs: 1.5, ShapeMs: .4, EncodeMs: .1}) ||
+		c.Caller != (usage.CallCaller{Kind: "token", ID: "act_1"}) || c.Node != e.id.Edge || !c.Captured {
 		t.Errorf("%+v", c)
 	}
 	f := func(query string, n int) {
@@ -80,7 +81,7 @@ func TestCallLog(t *testing.T) {
 
 	// What was captured is for those who may change the toolset.
 	viewer, stranger := w.withRole("default", "viewer"), w.withRole("other", "admin")
-	if got := want[admin.CallDetail](w, w.do("GET", "/v1/calls/call_1", nil), 200); got.Arguments != `{"q":"a arguments"}` || got.Answer != "a answer" {
+	if got := want[usage.CallDetail](w, w.do("GET", "/v1/calls/call_1", nil), 200); got.Arguments != `{"q":"a arguments"}` || got.Answer != "a answer" {
 		t.Errorf("%+v", got)
 	}
 	want[admin.Problem](w, w.do("GET", "/v1/calls/call_1", nil, bearer(viewer)...), http.StatusForbidden)
@@ -90,15 +91,15 @@ func TestCallLog(t *testing.T) {
 	}
 
 	// Whoever follows is answered when a call arrives.
-	follow := func(query string) admin.FollowedCalls {
+	follow := func(query string) usage.FollowedCalls {
 		t.Helper()
-		return want[admin.FollowedCalls](w, w.do("GET", "/v1/calls/follow"+query, nil), 200)
+		return want[usage.FollowedCalls](w, w.do("GET", "/v1/calls/follow"+query, nil), 200)
 	}
 	here := follow("")
 	if len(here.Items) != 0 || here.Next != "4" {
 		t.Fatalf("%+v", here)
 	}
-	got := make(chan admin.FollowedCalls, 1)
+	got := make(chan usage.FollowedCalls, 1)
 	go func() { got <- follow("?wait=30&tool=y&after=" + here.Next) }()
 	post(w.logged("default", ts.ID, 3, "x"))
 	post(w.logged("default", ts.ID, 4, "y"))

@@ -59,7 +59,7 @@ func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 	case registry.EdgePluginsPath:
 		err = edgeReport(s, w, r, registry.MaxEdgePluginsBytes, s.plugins.Report)
 	case registry.EdgeUsagePath:
-		err = s.edgeUsage(w, r)
+		err = edgeAsk(s, w, r, registry.MaxUsageBytes, s.usage.PostEdge)
 	case registry.EdgeUserPath:
 		err = s.edgeUser(w, r)
 	case registry.EdgeReleasePath:
@@ -208,14 +208,32 @@ func (s *Server) renewEdge(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, s.identity(row, token, labels))
 }
 
-// edgeReport takes a message of an edge that is answered with nothing.
-func edgeReport[T any](s *Server, w http.ResponseWriter, r *http.Request, limit int64, take func(context.Context, *store.Edge, *T) error) error {
-	e, err := s.edgeOf(r)
+// edgeRead authenticates an edge and reads its message, of at most limit bytes.
+func edgeRead[T any](s *Server, w http.ResponseWriter, r *http.Request, limit int64) (e *store.Edge, in *T, err error) {
+	if e, err = s.edgeOf(r); err != nil {
+		return nil, nil, err
+	}
+	in = new(T)
+	return e, in, edgeMessage(w, r, limit, in)
+}
+
+// edgeAsk answers the message of an edge with what answer returns.
+func edgeAsk[T, A any](s *Server, w http.ResponseWriter, r *http.Request, limit int64, answer func(context.Context, *store.Edge, *T) (A, error)) error {
+	e, in, err := edgeRead[T](s, w, r, limit)
 	if err != nil {
 		return err
 	}
-	in := new(T)
-	if err := edgeMessage(w, r, limit, in); err != nil {
+	out, err := answer(r.Context(), e, in)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, out)
+}
+
+// edgeReport takes a message of an edge that is answered with nothing.
+func edgeReport[T any](s *Server, w http.ResponseWriter, r *http.Request, limit int64, take func(context.Context, *store.Edge, *T) error) error {
+	e, in, err := edgeRead[T](s, w, r, limit)
+	if err != nil {
 		return err
 	}
 	if err := take(r.Context(), e, in); err != nil {
@@ -247,7 +265,7 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, answer func(ctx co
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	for {
-		changed, rung := s.o.Publisher.Changed(), s.edgeBell.wait()
+		changed, rung := s.o.Publisher.Changed(), s.edgeBell.Wait()
 		e, err := s.edgeOf(r)
 		if err != nil {
 			return err
@@ -318,12 +336,8 @@ func (s *Server) edgeCredentials(w http.ResponseWriter, r *http.Request) error {
 // edgeUser gives an edge the token of one caller of a toolset that it serves, or
 // the link at which that caller must log in. Either is sealed to the edge.
 func (s *Server) edgeUser(w http.ResponseWriter, r *http.Request) error {
-	e, err := s.edgeOf(r)
+	e, in, err := edgeRead[registry.EdgeUserRequest](s, w, r, registry.MaxEdgeMessageBytes)
 	if err != nil {
-		return err
-	}
-	var in registry.EdgeUserRequest
-	if err := edgeMessage(w, r, registry.MaxEdgeMessageBytes, &in); err != nil {
 		return err
 	}
 	ctx := r.Context()

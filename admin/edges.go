@@ -247,7 +247,7 @@ func (s *Server) revokeEdge(ctx context.Context, in *EdgeInput) (*struct{}, erro
 		rec.Before = store.JSON(map[string]any{"name": row.Name})
 		return tx.Audit(ctx, rec)
 	})
-	s.edgeBell.ring()
+	s.edgeBell.Ring()
 	return nil, err
 }
 

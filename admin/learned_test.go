@@ -34,7 +34,7 @@ func TestLearned(t *testing.T) {
 			r.Found = append(r.Found, registry.UsageFound{Workspace: "default", Toolset: ts.ID, Method: create.Method, Path: create.Path, Query: q, Calls: 2})
 		}
 		r.Found = append(r.Found, registry.UsageFound{Workspace: "default", Toolset: "ts_gone", Method: "GET", Path: "/x", Query: "of nothing", Calls: 1})
-		if receipt, err := w.srv.PostUsage(t.Context(), r); err != nil || !receipt.Applied {
+		if receipt, err := w.srv.Usage().PostUsage(t.Context(), r); err != nil || !receipt.Applied {
 			t.Fatal(receipt, err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestLearnedOfSeveral(t *testing.T) {
 		sequence++
 		r := &registry.UsageReport{Epoch: "E", Sequence: sequence, Oldest: 1, Minute: w.now().Truncate(time.Minute).Unix(), Posted: w.now()}
 		r.Found = []registry.UsageFound{{Workspace: "default", Toolset: ts.ID, Connector: connector, Method: "GET", Path: "/pets", Query: query, Calls: 1}}
-		if receipt, err := w.srv.PostUsage(t.Context(), r); err != nil || !receipt.Applied {
+		if receipt, err := w.srv.Usage().PostUsage(t.Context(), r); err != nil || !receipt.Applied {
 			t.Fatal(receipt, err)
 		}
 	}

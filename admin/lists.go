@@ -86,6 +86,13 @@ func answer[T any](body T, err error) (*bodyOutput[T], error) {
 	return &bodyOutput[T]{body}, nil
 }
 
+// answered serves what decide says of the request's workspace.
+func answered[I, T any](s *Server, decide func(context.Context, *store.Workspace, *I) (T, error)) func(context.Context, *I) (*bodyOutput[T], error) {
+	return func(ctx context.Context, in *I) (*bodyOutput[T], error) {
+		return answer(decide(ctx, s.workspace(ctx), in))
+	}
+}
+
 // list makes the answer of a list at path, next being the key after which the
 // next page begins or "".
 func list[R, T any](in *ListInput, path string, rows []R, next string, show func(*R) T) *listOutput[T] {

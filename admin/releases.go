@@ -102,6 +102,6 @@ func (s *Server) resume(ctx context.Context, in *resumeInput) (*bodyOutput[List[
 	if err == nil {
 		err = aerr
 	}
-	s.edgeBell.ring()
+	s.edgeBell.Ring()
 	return &bodyOutput[List[Release]]{List[Release]{Items: after}}, err
 }

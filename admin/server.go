@@ -29,6 +29,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -185,9 +186,8 @@ type Server struct {
 	servers   serverWatch
 	checking  atomic.Bool // a round of specifications is on its way
 	// edgeBell rings when an edge may have new credentials or was changed.
-	edgeBell bell
+	edgeBell publish.Bell
 	edges    *edgeNeeds
-	callBell bell          // rings when calls arrived
 	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
 
 	rotation sync.Mutex // held while keys are rotated
@@ -206,6 +206,7 @@ type Server struct {
 	access    *access.Room
 	alerts    *alert.Room
 	notify    *notify.Room
+	usage     *usage.Room
 }
 
 // New makes a server, ends what a process that died left running, and restores
@@ -243,7 +244,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.plugins = &plugin.Room{
 		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: boundBy,
 	}
-	s.secrets.changed = s.edgeBell.ring
+	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: s.dropUnwanted, Arrived: s.alerts.Wake, Stopping: s.stopping}
+	s.secrets.changed = s.edgeBell.Ring
 	s.edges = &edgeNeeds{publisher: o.Publisher}
 	s.users.most = maxUserTokens
 	s.userEpoch.Store(mathrand.Uint64()) //nolint:gosec // another one than before a restart; it keeps no secret
@@ -363,6 +365,9 @@ func (s *Server) recordPluginUsage(ctx context.Context) {
 
 // Plugins is the room of plugins, for what the gateway of this node says of them.
 func (s *Server) Plugins() *plugin.Room { return s.plugins }
+
+// Usage is the room of usage and calls, for what the gateway of this node reports.
+func (s *Server) Usage() *usage.Room { return s.usage }
 
 // Handler serves the whole admin listener: /v1, /v2 (the registry), /edge/v1,
 // /oauth/callback, /oauth/login/, /oauth/confirm/, /client-metadata.json, /metrics, /livez, /readyz and /healthz.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/rollup"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -61,9 +62,9 @@ func TestUsage(t *testing.T) {
 		post(r, true)
 	}
 
-	get := func(query string) admin.UsageReportOutput {
+	get := func(query string) usage.UsageReportOutput {
 		t.Helper()
-		return want[admin.UsageReportOutput](w, w.do("GET", "/v1/usage"+query, nil), 200)
+		return want[usage.UsageReportOutput](w, w.do("GET", "/v1/usage"+query, nil), 200)
 	}
 	all := get("")
 	if all.Totals.Calls != 10+2+5+3+3 || all.Totals.Errors != 5 || len(all.Groups) != 1 || all.Groups[0].Toolset != "" || all.StepSeconds != 600 {
@@ -92,12 +93,12 @@ func TestUsage(t *testing.T) {
 		t.Errorf("after 100 days: %+v", o.Totals)
 	}
 	w.later.Store(0)
-	errs := want[admin.UsageErrors](w, w.do("GET", "/v1/usage/errors?toolset="+ts.Slug, nil), 200)
+	errs := want[usage.UsageErrors](w, w.do("GET", "/v1/usage/errors?toolset="+ts.Slug, nil), 200)
 	if len(errs.Causes) != 0 || len(errs.Samples) != 0 {
 		t.Errorf("minutes and samples are past their time: %+v", errs)
 	}
 	post(w.counted("default", ts.ID, "list_pets", 9, 1), true)
-	errs = want[admin.UsageErrors](w, w.do("GET", "/v1/usage/errors?toolset="+ts.Slug+"&range=1h", nil), 200)
+	errs = want[usage.UsageErrors](w, w.do("GET", "/v1/usage/errors?toolset="+ts.Slug+"&range=1h", nil), 200)
 	if len(errs.Causes) != 1 || errs.Causes[0].Cause != "http_401" || len(errs.Samples) != 1 || errs.Samples[0].Node != e.id.Edge || errs.Samples[0].Toolset != ts.Slug {
 		t.Errorf("errors: %+v", errs)
 	}
@@ -125,7 +126,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("GET: %d", a.StatusCode)
 	}
 	// The gateway in this process reports for every workspace.
-	if r, err := w.srv.PostUsage(t.Context(), w.counted("nowhere", ts.ID, "local", 1, 1)); err != nil || !r.Applied {
+	if r, err := w.srv.Usage().PostUsage(t.Context(), w.counted("nowhere", ts.ID, "local", 1, 1)); err != nil || !r.Applied {
 		t.Fatal(r, err)
 	}
 	if o := get("?by=tool&range=1h&tool=local"); o.Totals.Calls != 2 {

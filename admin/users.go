@@ -193,7 +193,7 @@ func (s *Server) forgetUsers() {
 	clear(c.values)
 	c.mu.Unlock()
 	s.userEpoch.Add(1)
-	s.edgeBell.ring()
+	s.edgeBell.Ring()
 }
 
 // UserLogin is a caller who logged in.

@@ -99,15 +99,15 @@ func (o *Options) validate() error {
 
 // Publisher publishes for the groups of edges of one control plane.
 type Publisher struct {
-	opts Options
-	log  *slog.Logger
-	turn chan struct{} // holds one token: whoever has it makes the next release
+	changed Bell // rings for every new release
+	opts    Options
+	log     *slog.Logger
+	turn    chan struct{} // holds one token: whoever has it makes the next release
 	// failed holds a token when a release that was due could not be made: Run tries again.
 	failed chan struct{}
 
 	mu      sync.Mutex
 	groups  map[string]*atomic.Pointer[sign.Release] // guarded by mu; newest release by group
-	changed chan struct{}                            // guarded by mu; closed by every new release and replaced
 	content map[registry.Digest]*Content             // guarded by mu; by bundle
 	stopped map[string]error                         // guarded by mu; by group: why nothing is published for it
 }
@@ -121,7 +121,7 @@ func New(ctx context.Context, opts Options) (*Publisher, error) {
 	}
 	p := &Publisher{
 		opts: opts, turn: make(chan struct{}, 1), failed: make(chan struct{}, 1), log: opts.Logger.With(slog.String("component", "publish")),
-		groups: make(map[string]*atomic.Pointer[sign.Release]), changed: make(chan struct{}), content: make(map[registry.Digest]*Content),
+		groups: make(map[string]*atomic.Pointer[sign.Release]), content: make(map[registry.Digest]*Content),
 		stopped: make(map[string]error),
 	}
 	p.turn <- struct{}{}
@@ -215,11 +215,7 @@ func (p *Publisher) Current() *sign.Release { return p.slot(p.opts.Group).Load()
 func (p *Publisher) Newest(group string) *sign.Release { return p.slot(group).Load() }
 
 // Changed returns a channel that is closed when a release of any group is made.
-func (p *Publisher) Changed() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.changed
-}
+func (p *Publisher) Changed() <-chan struct{} { return p.changed.Wait() }
 
 // Release makes the releases of what is live now and returns that of
 // [Options].Group once it is durable and visible to edges. Where nothing changed
@@ -432,10 +428,7 @@ func (p *Publisher) make(ctx context.Context, group string, toolsets []registry.
 		return nil, err
 	}
 	p.slot(group).Store(signed)
-	p.mu.Lock()
-	close(p.changed)
-	p.changed = make(chan struct{})
-	p.mu.Unlock()
+	p.changed.Ring()
 	p.log.LogAttrs(ctx, slog.LevelInfo, "release published", slog.String("group", group), slog.String("release", signed.Digest().Short()),
 		slog.Uint64("epoch", epoch), slog.Uint64("revision", next.Revision), slog.Int("toolsets", len(toolsets)))
 	p.opts.Notify()

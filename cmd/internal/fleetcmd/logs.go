@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -144,7 +145,7 @@ func (f *logFlags) query(args []string) (url.Values, error) {
 
 // listLogs shows the newest calls, as many pages as they take.
 func listLogs(ctx context.Context, s *command.Session, c *client.Client, q url.Values, limit int) error {
-	var items []admin.LoggedCall
+	var items []usage.LoggedCall
 	omitted, cursor := uint64(0), ""
 	for len(items) < limit {
 		q.Set("limit", strconv.Itoa(min(limit-len(items), logPage)))
@@ -166,14 +167,14 @@ func listLogs(ctx context.Context, s *command.Session, c *client.Client, q url.V
 	if omitted > 0 {
 		s.Say("%d more calls are counted (sluice usage) and not in the log: a node logs 4,096 in ten seconds.", omitted)
 	}
-	return terminal.List(&s.Terminal, items, nil, logColumns(), func(l admin.LoggedCall) string { return l.ID })
+	return terminal.List(&s.Terminal, items, nil, logColumns(), func(l usage.LoggedCall) string { return l.ID })
 }
 
 // followLogs shows calls as they arrive, until it is interrupted or has shown limit
 // (0: without end). With a range it begins with the calls of that range.
 func followLogs(ctx context.Context, s *command.Session, c *client.Client, q url.Values, since string, limit int) error {
 	shown := 0
-	show := func(items []admin.LoggedCall) (done bool, err error) {
+	show := func(items []usage.LoggedCall) (done bool, err error) {
 		for i := range items {
 			if err := logLine(s, &items[i]); err != nil {
 				return true, err
@@ -187,7 +188,7 @@ func followLogs(ctx context.Context, s *command.Session, c *client.Client, q url
 	q.Set("wait", "0")
 	q.Set("limit", strconv.Itoa(logPage))
 	for {
-		var page admin.FollowedCalls
+		var page usage.FollowedCalls
 		if err := c.Get(ctx, "/v1/calls/follow?"+q.Encode(), &page); err != nil {
 			return err
 		}
@@ -211,7 +212,7 @@ func followLogs(ctx context.Context, s *command.Session, c *client.Client, q url
 
 // callsBefore is the newest page of calls of a range that arrived up to a place in the
 // log, oldest first.
-func callsBefore(ctx context.Context, c *client.Client, follow url.Values, since, place string) ([]admin.LoggedCall, error) {
+func callsBefore(ctx context.Context, c *client.Client, follow url.Values, since, place string) ([]usage.LoggedCall, error) {
 	q := maps.Clone(follow)
 	q.Del("wait")
 	q.Set("range", since)
@@ -223,7 +224,7 @@ func callsBefore(ctx context.Context, c *client.Client, follow url.Values, since
 	if err != nil {
 		return nil, fmt.Errorf("reading the call log: %w", err)
 	}
-	items := slices.DeleteFunc(page.Items, func(l admin.LoggedCall) bool {
+	items := slices.DeleteFunc(page.Items, func(l usage.LoggedCall) bool {
 		n, err := strconv.ParseUint(strings.TrimPrefix(l.ID, "call_"), 10, 64)
 		return err != nil || n > last // it comes again
 	})
@@ -233,7 +234,7 @@ func callsBefore(ctx context.Context, c *client.Client, follow url.Values, since
 
 // logLine shows one call of --follow: lists are aligned when they are whole, and this
 // one never is.
-func logLine(s *command.Session, l *admin.LoggedCall) error {
+func logLine(s *command.Session, l *usage.LoggedCall) error {
 	switch s.Format {
 	case "json":
 		b, err := terminal.EncodeJSON(l)
@@ -250,42 +251,42 @@ func logLine(s *command.Session, l *admin.LoggedCall) error {
 	})
 }
 
-func outcomeText(l *admin.LoggedCall) string {
+func outcomeText(l *usage.LoggedCall) string {
 	if l.Cause != "" && l.Cause != l.Outcome {
 		return l.Cause
 	}
 	return l.Outcome
 }
 
-func callerText(l *admin.LoggedCall) string {
+func callerText(l *usage.LoggedCall) string {
 	if l.Caller.ID != "" {
 		return l.Caller.ID
 	}
 	return l.Caller.Kind
 }
 
-func logColumns() []terminal.Column[admin.LoggedCall] {
-	return []terminal.Column[admin.LoggedCall]{
-		{Header: "call", Wide: true, Value: func(l admin.LoggedCall) string { return l.ID }},
-		{Header: "when", Value: func(l admin.LoggedCall) string { return terminal.Since(l.At) }},
-		{Header: "toolset", Value: func(l admin.LoggedCall) string { return cmp.Or(l.Toolset, l.ToolsetID) }},
-		{Header: "tool", Value: func(l admin.LoggedCall) string { return l.Tool }},
-		{Header: "outcome", Value: func(l admin.LoggedCall) string { return outcomeText(&l) }},
-		{Header: "ms", Value: func(l admin.LoggedCall) string { return milliseconds(l.Duration.TotalMs) }},
-		{Header: "upstream ms", Value: func(l admin.LoggedCall) string { return milliseconds(l.Duration.UpstreamMs) }},
-		{Header: "shape ms", Wide: true, Value: func(l admin.LoggedCall) string { return milliseconds(l.Duration.ShapeMs) }},
-		{Header: "tokens", Value: func(l admin.LoggedCall) string { return strconv.FormatUint(l.Tokens.After, 10) }},
-		{Header: "revision", Wide: true, Value: func(l admin.LoggedCall) string { return strconv.FormatUint(l.Revision, 10) }},
-		{Header: "caller", Value: func(l admin.LoggedCall) string { return callerText(&l) }},
-		{Header: "node", Wide: true, Value: func(l admin.LoggedCall) string { return l.Node }},
-		{Header: "request", Wide: true, Value: func(l admin.LoggedCall) string { return l.Request }},
+func logColumns() []terminal.Column[usage.LoggedCall] {
+	return []terminal.Column[usage.LoggedCall]{
+		{Header: "call", Wide: true, Value: func(l usage.LoggedCall) string { return l.ID }},
+		{Header: "when", Value: func(l usage.LoggedCall) string { return terminal.Since(l.At) }},
+		{Header: "toolset", Value: func(l usage.LoggedCall) string { return cmp.Or(l.Toolset, l.ToolsetID) }},
+		{Header: "tool", Value: func(l usage.LoggedCall) string { return l.Tool }},
+		{Header: "outcome", Value: func(l usage.LoggedCall) string { return outcomeText(&l) }},
+		{Header: "ms", Value: func(l usage.LoggedCall) string { return milliseconds(l.Duration.TotalMs) }},
+		{Header: "upstream ms", Value: func(l usage.LoggedCall) string { return milliseconds(l.Duration.UpstreamMs) }},
+		{Header: "shape ms", Wide: true, Value: func(l usage.LoggedCall) string { return milliseconds(l.Duration.ShapeMs) }},
+		{Header: "tokens", Value: func(l usage.LoggedCall) string { return strconv.FormatUint(l.Tokens.After, 10) }},
+		{Header: "revision", Wide: true, Value: func(l usage.LoggedCall) string { return strconv.FormatUint(l.Revision, 10) }},
+		{Header: "caller", Value: func(l usage.LoggedCall) string { return callerText(&l) }},
+		{Header: "node", Wide: true, Value: func(l usage.LoggedCall) string { return l.Node }},
+		{Header: "request", Wide: true, Value: func(l usage.LoggedCall) string { return l.Request }},
 	}
 }
 
 // showLoggedCall shows one call, with what was captured.
 func showLoggedCall(ctx context.Context, s *command.Session, id string) error {
 	c := s.Client()
-	var out admin.CallDetail
+	var out usage.CallDetail
 	if err := c.Get(ctx, "/v1/calls/"+url.PathEscape(id), &out); err != nil {
 		return err
 	}

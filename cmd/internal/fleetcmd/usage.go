@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
@@ -50,7 +50,7 @@ when it is back.`,
 			}
 			if f.failures || f.samples {
 				q.Set("limit", strconv.Itoa(f.limit))
-				var out admin.UsageErrors
+				var out usage.UsageErrors
 				if err := c.Get(cmd.Context(), "/v1/usage/errors?"+q.Encode(), &out); err != nil {
 					return err
 				}
@@ -66,7 +66,7 @@ when it is back.`,
 				}
 			}
 			q.Set("by", strings.Join(f.by, ","))
-			var out admin.UsageReportOutput
+			var out usage.UsageReportOutput
 			if err := c.Get(cmd.Context(), "/v1/usage?"+q.Encode(), &out); err != nil {
 				return err
 			}
@@ -84,43 +84,43 @@ when it is back.`,
 	return cmd
 }
 
-func usageTable(s *command.Session, out *admin.UsageReportOutput, by []string) error {
+func usageTable(s *command.Session, out *usage.UsageReportOutput, by []string) error {
 	if len(out.Groups) == 0 {
 		s.Say("Nothing was called since %s.", out.From.Local().Format("2006-01-02 15:04"))
 	}
-	var columns []terminal.Column[admin.UsageGroup]
+	var columns []terminal.Column[usage.UsageGroup]
 	for _, name := range by {
 		switch name {
 		case "toolset":
-			columns = append(columns, terminal.Column[admin.UsageGroup]{Header: name, Value: func(g admin.UsageGroup) string { return cmp.Or(g.Toolset, g.ToolsetID) }})
+			columns = append(columns, terminal.Column[usage.UsageGroup]{Header: name, Value: func(g usage.UsageGroup) string { return cmp.Or(g.Toolset, g.ToolsetID) }})
 		case "tool":
-			columns = append(columns, terminal.Column[admin.UsageGroup]{Header: name, Value: func(g admin.UsageGroup) string { return g.Tool }})
+			columns = append(columns, terminal.Column[usage.UsageGroup]{Header: name, Value: func(g usage.UsageGroup) string { return g.Tool }})
 		case "outcome":
-			columns = append(columns, terminal.Column[admin.UsageGroup]{Header: name, Value: func(g admin.UsageGroup) string { return g.Outcome }})
+			columns = append(columns, terminal.Column[usage.UsageGroup]{Header: name, Value: func(g usage.UsageGroup) string { return g.Outcome }})
 		case "credential":
-			columns = append(columns, terminal.Column[admin.UsageGroup]{Header: name, Value: func(g admin.UsageGroup) string { return g.Credential }})
+			columns = append(columns, terminal.Column[usage.UsageGroup]{Header: name, Value: func(g usage.UsageGroup) string { return g.Credential }})
 		}
 	}
 	number := func(n uint64) string { return terminal.Thousands(int(min(n, 1<<62))) }
-	numbers := func(header string, wide bool, value func(n *admin.UsageNumbers) string) {
-		columns = append(columns, terminal.Column[admin.UsageGroup]{Header: header, Wide: wide, Value: func(g admin.UsageGroup) string { return value(&g.Totals) }})
+	numbers := func(header string, wide bool, value func(n *usage.UsageNumbers) string) {
+		columns = append(columns, terminal.Column[usage.UsageGroup]{Header: header, Wide: wide, Value: func(g usage.UsageGroup) string { return value(&g.Totals) }})
 	}
-	numbers("calls", false, func(n *admin.UsageNumbers) string { return number(n.Calls) })
-	numbers("errors", false, func(n *admin.UsageNumbers) string { return number(n.Errors) })
-	numbers("cached", true, func(n *admin.UsageNumbers) string { return number(n.Cached) })
-	numbers("p50 ms", false, func(n *admin.UsageNumbers) string { return milliseconds(n.Latency.P50Ms) })
-	numbers("p95 ms", true, func(n *admin.UsageNumbers) string { return milliseconds(n.Latency.P95Ms) })
-	numbers("p99 ms", false, func(n *admin.UsageNumbers) string { return milliseconds(n.Latency.P99Ms) })
-	numbers("upstream p99 ms", true, func(n *admin.UsageNumbers) string { return milliseconds(n.Upstream.P99Ms) })
-	numbers("tokens before", false, func(n *admin.UsageNumbers) string { return number(n.TokensBefore) })
-	numbers("after", false, func(n *admin.UsageNumbers) string { return number(n.TokensAfter) })
-	numbers("saved", false, func(n *admin.UsageNumbers) string {
+	numbers("calls", false, func(n *usage.UsageNumbers) string { return number(n.Calls) })
+	numbers("errors", false, func(n *usage.UsageNumbers) string { return number(n.Errors) })
+	numbers("cached", true, func(n *usage.UsageNumbers) string { return number(n.Cached) })
+	numbers("p50 ms", false, func(n *usage.UsageNumbers) string { return milliseconds(n.Latency.P50Ms) })
+	numbers("p95 ms", true, func(n *usage.UsageNumbers) string { return milliseconds(n.Latency.P95Ms) })
+	numbers("p99 ms", false, func(n *usage.UsageNumbers) string { return milliseconds(n.Latency.P99Ms) })
+	numbers("upstream p99 ms", true, func(n *usage.UsageNumbers) string { return milliseconds(n.Upstream.P99Ms) })
+	numbers("tokens before", false, func(n *usage.UsageNumbers) string { return number(n.TokensBefore) })
+	numbers("after", false, func(n *usage.UsageNumbers) string { return number(n.TokensAfter) })
+	numbers("saved", false, func(n *usage.UsageNumbers) string {
 		if n.TokensBefore == 0 || n.TokensAfter > n.TokensBefore {
 			return ""
 		}
 		return fmt.Sprintf("%.0f%%", 100-100*float64(n.TokensAfter)/float64(n.TokensBefore))
 	})
-	return terminal.List(&s.Terminal, out.Groups, nil, columns, func(g admin.UsageGroup) string {
+	return terminal.List(&s.Terminal, out.Groups, nil, columns, func(g usage.UsageGroup) string {
 		return cmp.Or(g.Tool, g.Toolset, g.ToolsetID, g.Outcome, g.Credential)
 	})
 }
@@ -128,28 +128,28 @@ func usageTable(s *command.Session, out *admin.UsageReportOutput, by []string) e
 // milliseconds shows three digits.
 func milliseconds(ms float64) string { return strconv.FormatFloat(ms, 'g', 3, 64) }
 
-func usageCauses(s *command.Session, out *admin.UsageErrors) error {
+func usageCauses(s *command.Session, out *usage.UsageErrors) error {
 	if len(out.Causes) == 0 {
 		s.Say("No call failed since %s.", out.From.Local().Format("2006-01-02 15:04"))
 	}
-	return terminal.List(&s.Terminal, out.Causes, nil, []terminal.Column[admin.UsageCause]{
-		{Header: "toolset", Value: func(c admin.UsageCause) string { return cmp.Or(c.Toolset, c.ToolsetID) }},
-		{Header: "tool", Value: func(c admin.UsageCause) string { return c.Tool }},
-		{Header: "cause", Value: func(c admin.UsageCause) string { return c.Cause }},
-		{Header: "calls", Value: func(c admin.UsageCause) string { return strconv.FormatUint(c.Calls, 10) }},
-	}, func(c admin.UsageCause) string { return c.Cause })
+	return terminal.List(&s.Terminal, out.Causes, nil, []terminal.Column[usage.UsageCause]{
+		{Header: "toolset", Value: func(c usage.UsageCause) string { return cmp.Or(c.Toolset, c.ToolsetID) }},
+		{Header: "tool", Value: func(c usage.UsageCause) string { return c.Tool }},
+		{Header: "cause", Value: func(c usage.UsageCause) string { return c.Cause }},
+		{Header: "calls", Value: func(c usage.UsageCause) string { return strconv.FormatUint(c.Calls, 10) }},
+	}, func(c usage.UsageCause) string { return c.Cause })
 }
 
-func usageSamples(s *command.Session, out *admin.UsageErrors) error {
+func usageSamples(s *command.Session, out *usage.UsageErrors) error {
 	if len(out.Samples) == 0 {
 		s.Say("No call that failed since %s was kept.", out.From.Local().Format("2006-01-02 15:04"))
 	}
-	return terminal.List(&s.Terminal, out.Samples, nil, []terminal.Column[admin.UsageSample]{
-		{Header: "when", Value: func(s admin.UsageSample) string { return terminal.Since(s.At) }},
-		{Header: "toolset", Value: func(s admin.UsageSample) string { return cmp.Or(s.Toolset, s.ToolsetID) }},
-		{Header: "tool", Value: func(s admin.UsageSample) string { return s.Tool }},
-		{Header: "cause", Value: func(s admin.UsageSample) string { return s.Cause }},
-		{Header: "node", Value: func(s admin.UsageSample) string { return s.Node }, Wide: true},
-		{Header: "what the agent was told", Value: func(s admin.UsageSample) string { return s.Text }},
-	}, func(s admin.UsageSample) string { return s.Cause })
+	return terminal.List(&s.Terminal, out.Samples, nil, []terminal.Column[usage.UsageSample]{
+		{Header: "when", Value: func(s usage.UsageSample) string { return terminal.Since(s.At) }},
+		{Header: "toolset", Value: func(s usage.UsageSample) string { return cmp.Or(s.Toolset, s.ToolsetID) }},
+		{Header: "tool", Value: func(s usage.UsageSample) string { return s.Tool }},
+		{Header: "cause", Value: func(s usage.UsageSample) string { return s.Cause }},
+		{Header: "node", Value: func(s usage.UsageSample) string { return s.Node }, Wide: true},
+		{Header: "what the agent was told", Value: func(s usage.UsageSample) string { return s.Text }},
+	}, func(s usage.UsageSample) string { return s.Cause })
 }

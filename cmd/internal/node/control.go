@@ -95,7 +95,7 @@ func (c *control) open(ctx context.Context) error {
 		return err
 	}
 	if c.gateway != nil {
-		if err := c.openSpool(c.admin); err != nil {
+		if err := c.openSpool(c.admin.Usage()); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/usage"
 )
 
 // check looks at every edge, after each event.
@@ -155,7 +156,7 @@ func (w *world) isBusy() bool {
 
 // counted compares the usage that the control plane has with the calls that were made.
 func (w *world) counted() {
-	var report admin.UsageReportOutput
+	var report usage.UsageReportOutput
 	if _, err := w.plane.api("GET", "/v1/usage?range=24h", nil, &report); err != nil {
 		w.violated("usage is exact", "%v", err)
 		return

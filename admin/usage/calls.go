@@ -1,16 +1,11 @@
-package admin
+package usage
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/sluicegate/sluice/admin/access"
-	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -35,9 +30,8 @@ type CallFilterInput struct {
 	Range   string   `query:"range" maxLength:"20" doc:"How far back from now: 10m, 24h, 7d. Not with from. Default: everything that is kept."`
 }
 
-// CallsInput asks for calls.
-type CallsInput struct {
-	ListInput
+// CallRangeInput restricts a list of calls, also to an absolute range.
+type CallRangeInput struct {
 	CallFilterInput
 	From time.Time `query:"from" doc:"Only calls that began then or later."`
 	To   time.Time `query:"to" doc:"Only calls that began before."`
@@ -102,77 +96,10 @@ type CallDetail struct {
 	Answer    string `json:"answer,omitempty" doc:"As the agent got it, redacted and cut at 4096 bytes."`
 }
 
-// Calls is a page of the call log.
-type Calls struct {
-	List[LoggedCall]
-	Omitted uint64 `json:"omitted,omitempty" doc:"Calls of the range that are counted in usage and not in the log: a node logs 4,096 in ten seconds. On the first page only."`
-}
-
 // FollowedCalls is what arrived in the call log.
 type FollowedCalls struct {
 	Items []LoggedCall `json:"items" doc:"In the order in which they arrived."`
 	Next  string       `json:"next" doc:"Where to go on, as after."`
-}
-
-type callsOutput struct {
-	Link string `header:"Link" doc:"rel=\"next\": the next page."`
-	Body Calls
-}
-
-type callInput struct {
-	ID string `path:"id" maxLength:"64" doc:"Id of the call."`
-}
-
-type setCaptureInput struct {
-	ToolsetInput
-	request.MatchInput
-	Body access.CaptureSettings
-}
-
-func (s *Server) registerCalls() {
-	tags := []string{"calls"}
-	register(s, huma.Operation{
-		OperationID: "list-calls", Method: http.MethodGet, Path: "/v1/calls", Summary: "Read the call log, newest first", Tags: tags,
-		Description: "One record of each call: who, when, how it ended and where its time went. Arguments and answers are in none but the record of one call, where a toolset captures them.",
-	}, s.listCalls)
-	register(s, huma.Operation{
-		OperationID: "follow-calls", Method: http.MethodGet, Path: "/v1/calls/follow", Summary: "Wait for calls", Tags: tags,
-		Description: "Calls that arrived after a place in the log, in that order; waits until there is one. Nodes report every ten seconds.",
-	}, s.followCalls)
-	register(s, huma.Operation{
-		OperationID: "get-call", Method: http.MethodGet, Path: "/v1/calls/{id}", Summary: "Read a call, with what was captured of it", Tags: tags,
-	}, func(ctx context.Context, in *callInput) (*bodyOutput[CallDetail], error) {
-		ws := s.workspace(ctx)
-		row, err := ws.Call(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		shown, err := showCall(row, slugsOf(ctx, ws))
-		return &bodyOutput[CallDetail]{CallDetail{shown, row.Arguments, row.Answer}}, err
-	})
-	const path = "/v1/toolsets/{id}/capture"
-	register(s, huma.Operation{
-		OperationID: "get-capture", Method: http.MethodGet, Path: path, Summary: "Read what the call log keeps of calls", Tags: tags,
-	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[access.CaptureSettings], error) {
-		ws := s.workspace(ctx)
-		ts, err := ws.FindToolset(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		return answer(s.access.Capture(ctx, ws, ts))
-	})
-	register(s, huma.Operation{
-		OperationID: "set-capture", Method: http.MethodPut, Path: path, Summary: "Set what the call log keeps of calls", Tags: tags,
-		Description: "In force at once, without a new revision of the toolset. Texts are redacted on the node that served the call; what does not look like a secret is kept as it is. " +
-			"If-Match: the ETag of the toolset's access.",
-	}, func(ctx context.Context, in *setCaptureInput) (*bodyOutput[access.CaptureSettings], error) {
-		ws := s.workspace(ctx)
-		ts, err := ws.FindToolset(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		return answer(in.Body, s.access.SetCapture(ctx, ws, ts, &in.MatchInput, in.Body))
-	})
 }
 
 // filter makes the filter of the store.
@@ -182,7 +109,7 @@ func (in *CallFilterInput) filter(ctx context.Context, ws *store.Workspace) (*st
 		SlowerThan: time.Duration(in.MinMs) * time.Millisecond,
 	}
 	var err error
-	if f.Toolset, err = usageToolset(ctx, ws, in.Toolset); err != nil {
+	if f.Toolset, err = ToolsetID(ctx, ws, in.Toolset); err != nil {
 		return nil, err
 	}
 	if in.Range != "" {
@@ -195,20 +122,9 @@ func (in *CallFilterInput) filter(ctx context.Context, ws *store.Workspace) (*st
 	return f, nil
 }
 
-func (s *Server) listCalls(ctx context.Context, in *CallsInput) (*callsOutput, error) {
-	ws := s.workspace(ctx)
-	f, err := in.filter(ctx, ws)
-	if err != nil {
-		return nil, err
-	}
-	if !in.From.IsZero() {
-		if in.Range != "" {
-			return nil, problem.New(problem.InvalidArgument, "range and from are two ways to say the same").Fix("leave one out")
-		}
-		f.From = in.From.UTC()
-	}
-	f.To = in.To.UTC()
-	// The cursor belongs to the list with this filter; a range ends now, which moves.
+// Path is the path of the list with this restriction, which a cursor belongs to; a range
+// ends now, which moves.
+func (in *CallRangeInput) Path() string {
 	q := url.Values{}
 	for name, value := range map[string]string{
 		"toolset": in.Toolset, "tool": in.Tool, "cause": in.Cause, "caller": in.Caller, "node": in.Node, "request": in.Request, "trace": in.Trace, "range": in.Range,
@@ -231,46 +147,62 @@ func (s *Server) listCalls(ctx context.Context, in *CallsInput) (*callsOutput, e
 			q.Set(name, at.UTC().Format(time.RFC3339Nano))
 		}
 	}
-	path := "/v1/calls"
-	if len(q) > 0 {
-		path += "?" + q.Encode()
+	if len(q) == 0 {
+		return "/v1/calls"
 	}
-	p, err := in.page(path)
+	return "/v1/calls?" + q.Encode()
+}
+
+// Calls reads a page of the call log, newest first, and with the first page how many calls
+// of the range are not in the log.
+func (r *Room) Calls(ctx context.Context, ws *store.Workspace, in *CallRangeInput, page store.Page) (shown []LoggedCall, next string, omitted uint64, err error) {
+	f, err := in.filter(ctx, ws)
 	if err != nil {
-		return nil, err
+		return nil, "", 0, err
 	}
-	out := &callsOutput{}
-	if in.Cursor == "" {
-		s.settleUsage(ctx)
+	if !in.From.IsZero() {
+		if in.Range != "" {
+			return nil, "", 0, problem.New(problem.InvalidArgument, "range and from are two ways to say the same").Fix("leave one out")
+		}
+		f.From = in.From.UTC()
+	}
+	f.To = in.To.UTC()
+	if page.After == "" {
+		r.settle(ctx)
 		to := f.To
 		if to.IsZero() {
 			to = ws.Now().Add(time.Second)
 		}
-		if out.Body.Omitted, err = ws.CallsOmitted(ctx, f.From, to, f.Toolset); err != nil {
-			return nil, err
+		if omitted, err = ws.CallsOmitted(ctx, f.From, to, f.Toolset); err != nil {
+			return nil, "", 0, err
 		}
 	}
-	rows, next, err := ws.Calls(ctx, f, p)
+	rows, next, err := ws.Calls(ctx, f, page)
 	if err != nil {
-		return nil, err
+		return nil, "", 0, err
 	}
-	shown, err := showCalls(rows, slugsOf(ctx, ws))
-	if err != nil {
-		return nil, err
-	}
-	l := list(&in.ListInput, path, shown, next, func(c *LoggedCall) LoggedCall { return *c })
-	out.Link, out.Body.List = l.Link, l.Body
-	return out, nil
+	shown, err = showCalls(rows, slugsOf(ctx, ws))
+	return shown, next, omitted, err
 }
 
-func (s *Server) followCalls(ctx context.Context, in *FollowCallsInput) (*bodyOutput[FollowedCalls], error) {
-	ws := s.workspace(ctx)
+// Call reads a call with what was captured of it.
+func (r *Room) Call(ctx context.Context, ws *store.Workspace, id string) (*CallDetail, error) {
+	row, err := ws.Call(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := showCall(row, slugsOf(ctx, ws))
+	return &CallDetail{shown, row.Arguments, row.Answer}, err
+}
+
+// Follow waits for calls that arrive after a place in the log.
+func (r *Room) Follow(ctx context.Context, ws *store.Workspace, in *FollowCallsInput) (*FollowedCalls, error) {
 	f, err := in.filter(ctx, ws)
 	if err != nil {
 		return nil, err
 	}
 	var at uint64
-	s.settleUsage(ctx)
+	r.settle(ctx)
 	if in.After == "" {
 		if at, err = ws.LastCall(ctx); err != nil {
 			return nil, err
@@ -284,7 +216,7 @@ func (s *Server) followCalls(ctx context.Context, in *FollowCallsInput) (*bodyOu
 	defer tick.Stop()
 	slugs := slugsOf(ctx, ws)
 	for {
-		rung := s.callBell.wait()
+		rung := r.arrived.Wait()
 		rows, last, err := ws.CallsAfter(ctx, f, at, in.Limit)
 		if err != nil {
 			return nil, err
@@ -296,16 +228,16 @@ func (s *Server) followCalls(ctx context.Context, in *FollowCallsInput) (*bodyOu
 			case <-rung:
 				continue
 			case <-tick.C:
-				s.settleUsage(ctx)
+				r.settle(ctx)
 				continue
 			case <-wait.C:
-			case <-s.stopping:
+			case <-r.Stopping:
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
 		}
 		shown, err := showCalls(rows, slugs)
-		return &bodyOutput[FollowedCalls]{FollowedCalls{Items: shown, Next: strconv.FormatUint(at, 10)}}, err
+		return &FollowedCalls{Items: shown, Next: strconv.FormatUint(at, 10)}, err
 	}
 }
 

@@ -1,17 +1,15 @@
-package admin
+package usage
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
+	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -35,41 +33,45 @@ const (
 	usageOK = "ok"
 )
 
+// Room keeps the usage figures and the call log.
+type Room struct {
+	Store *store.Store
+	Log   *slog.Logger
+	// Settle posts what the gateway of this node counted, before usage is read. nil: what
+	// is read may be ten seconds old.
+	Settle func(ctx context.Context) error
+	// DropUnwanted removes from a report what toolsets learned that are to learn nothing.
+	DropUnwanted func(ctx context.Context, r *registry.UsageReport) error
+	// Arrived is told when calls arrived. It must not block.
+	Arrived func()
+	// Stopping is closed when the server stops: who follows the call log is answered.
+	Stopping <-chan struct{}
+
+	arrived publish.Bell // rings when calls arrived
+}
+
 // PostUsage applies a report of the gateway in this process.
-func (s *Server) PostUsage(ctx context.Context, r *registry.UsageReport) (registry.UsageReceipt, error) {
-	return s.applyUsage(ctx, localNode, "", r)
+func (r *Room) PostUsage(ctx context.Context, report *registry.UsageReport) (registry.UsageReceipt, error) {
+	return r.apply(ctx, localNode, "", report)
 }
 
-// edgeUsage takes a report of an edge.
-func (s *Server) edgeUsage(w http.ResponseWriter, r *http.Request) error {
-	e, err := s.edgeOf(r)
-	if err != nil {
-		return err
-	}
-	var in registry.UsageReport
-	if err := edgeMessage(w, r, registry.MaxUsageBytes, &in); err != nil {
-		return err
-	}
-	only := e.WorkspaceID
+// PostEdge applies a report of an edge.
+func (r *Room) PostEdge(ctx context.Context, e *store.Edge, report *registry.UsageReport) (registry.UsageReceipt, error) {
 	if e.AllWorkspaces {
-		only = ""
+		return r.apply(ctx, e.ID, "", report)
 	}
-	receipt, err := s.applyUsage(r.Context(), e.ID, only, &in)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, receipt)
+	return r.apply(ctx, e.ID, e.WorkspaceID, report)
 }
 
-// applyUsage applies a report. What a node that serves one workspace says is that
+// apply applies a report. What a node that serves one workspace says is that
 // workspace's; what is said of a workspace that is not known is the operator's.
-func (s *Server) applyUsage(ctx context.Context, node, only string, r *registry.UsageReport) (registry.UsageReceipt, error) {
-	if err := r.Validate(); err != nil {
+func (r *Room) apply(ctx context.Context, node, only string, report *registry.UsageReport) (registry.UsageReceipt, error) {
+	if err := report.Validate(); err != nil {
 		return registry.UsageReceipt{}, err
 	}
 	known := map[string]bool{}
 	if only == "" {
-		ids, err := s.o.Store.Workspaces(ctx)
+		ids, err := r.Store.Workspaces(ctx)
 		if err != nil {
 			return registry.UsageReceipt{}, err
 		}
@@ -85,50 +87,50 @@ func (s *Server) applyUsage(ctx context.Context, node, only string, r *registry.
 			*ws = request.Operator
 		}
 	}
-	for i := range r.Series {
-		place(&r.Series[i].Workspace)
+	for i := range report.Series {
+		place(&report.Series[i].Workspace)
 	}
-	for i := range r.Causes {
-		place(&r.Causes[i].Workspace)
+	for i := range report.Causes {
+		place(&report.Causes[i].Workspace)
 	}
-	now := s.o.Store.Now()
-	skew := now.Sub(r.Posted)
-	for i := range r.Samples {
-		place(&r.Samples[i].Workspace)
+	now := r.Store.Now()
+	skew := now.Sub(report.Posted)
+	for i := range report.Samples {
+		place(&report.Samples[i].Workspace)
 		if skew.Abs() > clockSkew {
-			r.Samples[i].At = r.Samples[i].At.Add(skew)
+			report.Samples[i].At = report.Samples[i].At.Add(skew)
 		}
 	}
-	for i := range r.Calls {
-		place(&r.Calls[i].Workspace)
+	for i := range report.Calls {
+		place(&report.Calls[i].Workspace)
 		if skew.Abs() > clockSkew {
-			r.Calls[i].At = r.Calls[i].At.Add(skew)
+			report.Calls[i].At = report.Calls[i].At.Add(skew)
 		}
 	}
-	for i := range r.Omitted {
-		place(&r.Omitted[i].Workspace)
+	for i := range report.Omitted {
+		place(&report.Omitted[i].Workspace)
 	}
-	for i := range r.Found {
-		place(&r.Found[i].Workspace)
+	for i := range report.Found {
+		place(&report.Found[i].Workspace)
 	}
-	if err := s.dropUnwanted(ctx, r); err != nil {
+	if err := r.DropUnwanted(ctx, report); err != nil {
 		return registry.UsageReceipt{}, err
 	}
-	minute := time.Unix(r.Minute, 0)
+	minute := time.Unix(report.Minute, 0)
 	if skew.Abs() > clockSkew {
 		minute = minute.Add(skew)
 	}
 	if minute.After(now) {
 		minute = now
 	}
-	r.Minute = max(minute.Truncate(time.Minute).Unix(), 60)
-	if err := r.Validate(); err != nil { // two workspaces may have become one
+	report.Minute = max(minute.Truncate(time.Minute).Unix(), 60)
+	if err := report.Validate(); err != nil { // two workspaces may have become one
 		return registry.UsageReceipt{}, err
 	}
-	applied, err := s.o.Store.ApplyUsage(ctx, node, r)
-	if applied && len(r.Calls) > 0 {
-		s.callBell.ring()
-		s.alerts.Wake()
+	applied, err := r.Store.ApplyUsage(ctx, node, report)
+	if applied && len(report.Calls) > 0 {
+		r.arrived.Ring()
+		r.Arrived()
 	}
 	return registry.UsageReceipt{Applied: applied}, err
 }
@@ -232,18 +234,6 @@ type UsageSample struct {
 	Status    int       `json:"status,omitempty" doc:"Of the upstream."`
 	Node      string    `json:"node" doc:"Edge that served the call; local: the control plane's own gateway."`
 	Text      string    `json:"text" doc:"What the agent was told."`
-}
-
-func (s *Server) registerUsage() {
-	tags := []string{"usage"}
-	register(s, huma.Operation{
-		OperationID: "get-usage", Method: http.MethodGet, Path: "/v1/usage", Summary: "Read usage", Tags: tags,
-		Description: "Calls, errors, latency, tokens and bytes over time, exact except for what a node that was killed had not written in its last ten seconds. " +
-			"Nodes report every ten seconds; what one could not report yet is missing until it does.",
-	}, s.getUsage)
-	register(s, huma.Operation{
-		OperationID: "get-usage-errors", Method: http.MethodGet, Path: "/v1/usage/errors", Summary: "Read why calls failed", Tags: tags,
-	}, s.getUsageErrors)
 }
 
 // ParseRange reads a duration such as 90m, 24h or 30d.
@@ -371,16 +361,16 @@ type usageGroup struct {
 	steps map[time.Time]*usageSum
 }
 
-func (s *Server) getUsage(ctx context.Context, in *UsageInput) (*bodyOutput[UsageReportOutput], error) {
-	ws := s.workspace(ctx)
+// Usage reads usage over a range.
+func (r *Room) Usage(ctx context.Context, ws *store.Workspace, in *UsageInput) (*UsageReportOutput, error) {
 	q, err := in.query(ws.Now())
 	if err != nil {
 		return nil, err
 	}
-	if q.Toolset, err = usageToolset(ctx, ws, in.Toolset); err != nil {
+	if q.Toolset, err = ToolsetID(ctx, ws, in.Toolset); err != nil {
 		return nil, err
 	}
-	s.settleUsage(ctx)
+	r.settle(ctx)
 	divided := q.Group.Outcome
 	q.Group.Outcome = true // what is an error is seen by it
 	points, err := ws.Usage(ctx, q)
@@ -417,7 +407,7 @@ func (s *Server) getUsage(ctx context.Context, in *UsageInput) (*bodyOutput[Usag
 		return cmp.Or(cmp.Compare(b.sum.Calls, a.sum.Calls), cmp.Compare(a.key.Toolset, b.key.Toolset), cmp.Compare(a.key.Tool, b.key.Tool),
 			cmp.Compare(a.key.Outcome, b.key.Outcome), cmp.Compare(a.key.Credential, b.key.Credential))
 	})
-	out := UsageReportOutput{From: q.From, To: q.To, StepSeconds: int64(q.Step / time.Second), Totals: total.show(), Groups: []UsageGroup{}}
+	out := &UsageReportOutput{From: q.From, To: q.To, StepSeconds: int64(q.Step / time.Second), Totals: total.show(), Groups: []UsageGroup{}}
 	out.Truncated = len(sorted) > maxUsageGroups
 	slugs := slugsOf(ctx, ws)
 	for _, g := range sorted[:min(len(sorted), maxUsageGroups)] {
@@ -434,23 +424,23 @@ func (s *Server) getUsage(ctx context.Context, in *UsageInput) (*bodyOutput[Usag
 		slices.SortFunc(shown.Points, func(a, b UsagePoint) int { return a.At.Compare(b.At) })
 		out.Groups = append(out.Groups, shown)
 	}
-	return &bodyOutput[UsageReportOutput]{out}, nil
+	return out, nil
 }
 
-// settleUsage brings usage up to date. When that does not work, what is read is a
+// settle brings usage up to date. When that does not work, what is read is a
 // few seconds older.
-func (s *Server) settleUsage(ctx context.Context) {
-	if s.o.SettleUsage == nil {
+func (r *Room) settle(ctx context.Context) {
+	if r.Settle == nil {
 		return
 	}
-	if err := s.o.SettleUsage(ctx); err != nil && ctx.Err() == nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "usage of this node is not up to date", slog.Any("error", err))
+	if err := r.Settle(ctx); err != nil && ctx.Err() == nil {
+		r.Log.LogAttrs(ctx, slog.LevelWarn, "usage of this node is not up to date", slog.Any("error", err))
 	}
 }
 
-// usageToolset is the identifier of a toolset. One that was deleted still has usage,
+// ToolsetID is the identifier of a toolset. One that was deleted still has usage,
 // by its identifier.
-func usageToolset(ctx context.Context, ws *store.Workspace, name string) (string, error) {
+func ToolsetID(ctx context.Context, ws *store.Workspace, name string) (string, error) {
 	if name == "" || strings.HasPrefix(name, "ts_") {
 		return name, nil
 	}
@@ -482,13 +472,13 @@ func slugsOf(ctx context.Context, ws *store.Workspace) func(id string) (string, 
 	}
 }
 
-func (s *Server) getUsageErrors(ctx context.Context, in *UsageErrorsInput) (*bodyOutput[UsageErrors], error) {
-	ws := s.workspace(ctx)
+// Errors reads why calls of a range failed.
+func (r *Room) Errors(ctx context.Context, ws *store.Workspace, in *UsageErrorsInput) (*UsageErrors, error) {
 	d, err := ParseRange(in.Range)
 	if err != nil {
 		return nil, err
 	}
-	toolset, err := usageToolset(ctx, ws, in.Toolset)
+	toolset, err := ToolsetID(ctx, ws, in.Toolset)
 	if err != nil {
 		return nil, err
 	}
@@ -497,8 +487,8 @@ func (s *Server) getUsageErrors(ctx context.Context, in *UsageErrorsInput) (*bod
 		to = ws.Now().Add(time.Second)
 	}
 	from := to.Add(-d)
-	s.settleUsage(ctx)
-	out := UsageErrors{From: from, To: to, Causes: []UsageCause{}, Samples: []UsageSample{}}
+	r.settle(ctx)
+	out := &UsageErrors{From: from, To: to, Causes: []UsageCause{}, Samples: []UsageSample{}}
 	causes, err := ws.UsageCauses(ctx, from.Truncate(time.Minute), to, toolset, in.Tool, in.Limit)
 	if err != nil {
 		return nil, err
@@ -526,5 +516,5 @@ func (s *Server) getUsageErrors(ctx context.Context, in *UsageErrorsInput) (*bod
 			At: x.At.Time, ToolsetID: x.ToolsetID, Toolset: slug, Tool: x.Tool, Outcome: x.Outcome, Cause: x.Cause, Status: x.Status, Node: x.Node, Text: x.Text,
 		})
 	}
-	return &bodyOutput[UsageErrors]{out}, nil
+	return out, nil
 }
