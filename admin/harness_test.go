@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/audithead"
+	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/storetest"
@@ -394,7 +394,7 @@ func (w *world) open() {
 	must(err)
 	w.token, err = admin.EnsureToken(ctx, w.st, "default", "local", w.token)
 	must(err)
-	heads, err := audithead.Open(ctx, audithead.Options{Dir: filepath.Join(w.dir, "audit"), Key: key, Store: w.st, Logger: logger})
+	heads, err := audit.Open(ctx, audit.Options{Dir: filepath.Join(w.dir, "audit"), Key: key, Store: w.st, Logger: logger})
 	must(err)
 	authorization, err := oauth.New(oauth.Options{HTTP: &http.Client{}, Now: w.now})
 	must(err)

@@ -21,7 +21,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/alert"
-	"github.com/sluicegate/sluice/admin/audithead"
+	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/plugin"
@@ -120,7 +120,7 @@ type Options struct {
 	Hosts []string
 	// AuditHeads keeps the signed heads of the audit logs. Default: none are kept, and
 	// a tail of the log that was cut off is not found.
-	AuditHeads *audithead.Keeper
+	AuditHeads *audit.Keeper
 	// Registry is the embedded registry, served below /v2/. Default: none is served.
 	Registry *server.Store
 	// Mirrored is the registry elsewhere that the artifacts are in when Registry is

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/audithead"
+	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
@@ -181,7 +181,7 @@ func (d *doctor) auditHeads(ctx context.Context, st *store.Store, dir, keyFile s
 	}
 	good := true
 	for _, id := range ids {
-		if err := audithead.VerifyKept(ctx, dir, st.Workspace(id), trust); err != nil {
+		if err := audit.VerifyKept(ctx, dir, st.Workspace(id), trust); err != nil {
 			good = false
 			d.failErr("audit head of "+id, err)
 		}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/audithead"
+	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
@@ -40,7 +40,7 @@ type control struct {
 	store     *store.Store
 	registry  *artifacts.Registry
 	publisher *publish.Publisher
-	heads     *audithead.Keeper
+	heads     *audit.Keeper
 	admin     *admin.Server
 	token     secrets.Secret
 	previews  *previews // of drafts
@@ -87,7 +87,7 @@ func (c *control) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.heads, err = audithead.Open(ctx, audithead.Options{Dir: c.path(datadir.Audit), Key: keys.release, Store: c.store, Logger: c.o.Logger})
+	c.heads, err = audit.Open(ctx, audit.Options{Dir: c.path(datadir.Audit), Key: keys.release, Store: c.store, Logger: c.o.Logger})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package audithead
+package audit
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package audithead_test
+package audit_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/audithead"
+	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -57,9 +57,9 @@ func (w *world) reopen() {
 	w.st = st
 }
 
-func (w *world) open() *audithead.Keeper {
+func (w *world) open() *audit.Keeper {
 	w.t.Helper()
-	k, err := audithead.Open(w.t.Context(), audithead.Options{
+	k, err := audit.Open(w.t.Context(), audit.Options{
 		Dir: filepath.Join(w.dir, "audit"), Key: w.key, Store: w.st, Logger: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})
 	if err != nil {
@@ -93,7 +93,7 @@ func (w *world) change(statement string) {
 	}
 }
 
-func (w *world) head() (h audithead.Head, envelope []byte) {
+func (w *world) head() (h audit.Head, envelope []byte) {
 	w.t.Helper()
 	envelope, err := os.ReadFile(filepath.Join(w.dir, "audit", "one.json"))
 	if err != nil {
@@ -178,7 +178,7 @@ func TestLost(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := filepath.Join(w.dir, "audit")
-			if err := audithead.VerifyKept(t.Context(), dir, ws, trust); !problem.Is(err, problem.Conflict) {
+			if err := audit.VerifyKept(t.Context(), dir, ws, trust); !problem.Is(err, problem.Conflict) {
 				t.Errorf("from outside: %v", err)
 			}
 			k := w.open()
@@ -205,13 +205,13 @@ func TestLost(t *testing.T) {
 			if again, err := w.open().Lost("one"); err != nil || len(again) != 1 {
 				t.Errorf("at the start after: %v, %v", again, err)
 			}
-			if err := audithead.VerifyKept(t.Context(), dir, w.st.Workspace("one"), trust); !problem.Is(err, problem.Conflict) {
+			if err := audit.VerifyKept(t.Context(), dir, w.st.Workspace("one"), trust); !problem.Is(err, problem.Conflict) {
 				t.Errorf("from outside, afterwards: %v", err)
 			}
 			if err := os.Remove(filepath.Join(dir, lost[0])); err != nil {
 				t.Fatal(err)
 			}
-			if err := audithead.VerifyKept(t.Context(), dir, w.st.Workspace("one"), trust); err != nil {
+			if err := audit.VerifyKept(t.Context(), dir, w.st.Workspace("one"), trust); err != nil {
 				t.Errorf("when it is settled: %v", err)
 			}
 		})
