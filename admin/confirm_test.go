@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -37,7 +38,7 @@ func operatorLogins(t *testing.T, f func(t *testing.T, w *world, as *oauthtest.S
 // refusals are the audit records of an action that was refused.
 func (w *world) refusals(action string) (reasons []string) {
 	w.t.Helper()
-	for _, r := range want[struct{ Items []admin.AuditRecord }](w, w.do("GET", "/v1/audit?limit=200", nil), 200).Items {
+	for _, r := range want[struct{ Items []audit.AuditRecord }](w, w.do("GET", "/v1/audit?limit=200", nil), 200).Items {
 		if r.Action == action && r.Outcome == "refused" {
 			reasons = append(reasons, r.Reason)
 		}

@@ -12,12 +12,14 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/people"
 )
 
 // records returns the audit records of one action, oldest first.
-func (w *world) records(action string) (out []admin.AuditRecord) {
+func (w *world) records(action string) (out []audit.AuditRecord) {
 	w.t.Helper()
-	l := want[admin.List[admin.AuditRecord]](w, w.do("GET", "/v1/audit?limit=200", nil), 200)
+	l := want[admin.List[audit.AuditRecord]](w, w.do("GET", "/v1/audit?limit=200", nil), 200)
 	for _, r := range l.Items {
 		if r.Action == action {
 			out = append(out, r)
@@ -49,7 +51,7 @@ func (w *world) status(method, path string, headers []string) int {
 	return rec.Code
 }
 
-func refused(t *testing.T, r *admin.AuditRecord) (status, notRecorded int) {
+func refused(t *testing.T, r *audit.AuditRecord) (status, notRecorded int) {
 	t.Helper()
 	var after struct{ Status, NotRecorded int }
 	if err := json.Unmarshal(r.After, &after); err != nil {
@@ -61,7 +63,7 @@ func refused(t *testing.T, r *admin.AuditRecord) (status, notRecorded int) {
 // TestDenied: who was refused stands in the audit log, sampled and without secrets.
 func TestDenied(t *testing.T) {
 	w := newWorld(t)
-	viewer := want[admin.APIToken](w, w.do("POST", "/v1/tokens", `{"name":"v","role":"viewer"}`), 201)
+	viewer := want[people.APIToken](w, w.do("POST", "/v1/tokens", `{"name":"v","role":"viewer"}`), 201)
 	as := []string{"Authorization", "Bearer " + viewer.Token}
 	unknown := []string{"Authorization", "Bearer " + access.NewToken().Reveal()}
 	for _, row := range []struct {
@@ -116,7 +118,7 @@ func TestDenied(t *testing.T) {
 // workspace loses a record by it, and the chain stays whole.
 func TestDeniedFlood(t *testing.T) {
 	w := newWorld(t)
-	other := want[admin.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"other","name":"Other"}`), 201)
+	other := want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"other","name":"Other"}`), 201)
 	flood := func(n int) {
 		for range n {
 			if a := w.do("GET", "/v1/me", nil, "Authorization", ""); a.StatusCode != http.StatusUnauthorized {
@@ -143,7 +145,7 @@ func TestDeniedFlood(t *testing.T) {
 	if a := w.do("GET", "/v1/workspaces", nil, as...); a.StatusCode != http.StatusForbidden {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	l := want[admin.List[admin.AuditRecord]](w, w.do("GET", "/v1/audit", nil, as...), 200)
+	l := want[admin.List[audit.AuditRecord]](w, w.do("GET", "/v1/audit", nil, as...), 200)
 	if len(l.Items) == 0 || l.Items[0].Action != "request.denied" {
 		t.Errorf("the other workspace: %+v", l.Items)
 	}
@@ -199,19 +201,19 @@ func TestRegistryAudit(t *testing.T) {
 // kept elsewhere, and to administrators only.
 func TestAuditVerify(t *testing.T) {
 	w := newWorld(t)
-	head := want[admin.AuditHead](w, w.do("GET", "/v1/audit/head", nil), 200)
+	head := want[audit.AuditHead](w, w.do("GET", "/v1/audit/head", nil), 200)
 	w.create("Pets", "pets.yaml")
-	for _, body := range []any{nil, admin.VerifyAudit{Head: head.Envelope}} {
-		if v := want[admin.VerifiedAudit](w, w.do("POST", "/v1/audit/verify", body), 200); !v.OK || v.Records == 0 || len(v.Faults) != 0 {
+	for _, body := range []any{nil, audit.VerifyAudit{Head: head.Envelope}} {
+		if v := want[audit.VerifiedAudit](w, w.do("POST", "/v1/audit/verify", body), 200); !v.OK || v.Records == 0 || len(v.Faults) != 0 {
 			t.Errorf("verified %+v", v)
 		}
 	}
-	other := want[admin.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"other","name":"Other"}`), 201)
+	other := want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"other","name":"Other"}`), 201)
 	as := []string{"Authorization", "Bearer " + other.Administrator.Token}
-	if v := want[admin.VerifiedAudit](w, w.do("POST", "/v1/audit/verify", admin.VerifyAudit{Head: head.Envelope}, as...), 200); v.OK || len(v.Faults) != 1 || !strings.Contains(v.Faults[0], "workspace") {
+	if v := want[audit.VerifiedAudit](w, w.do("POST", "/v1/audit/verify", audit.VerifyAudit{Head: head.Envelope}, as...), 200); v.OK || len(v.Faults) != 1 || !strings.Contains(v.Faults[0], "workspace") {
 		t.Errorf("the head of another workspace: %+v", v)
 	}
-	if v := want[admin.VerifiedAudit](w, w.do("POST", "/v1/audit/verify", `{"head":{"payload":"e30=","payloadType":"x","signatures":[]}}`), 200); v.OK {
+	if v := want[audit.VerifiedAudit](w, w.do("POST", "/v1/audit/verify", `{"head":{"payload":"e30=","payloadType":"x","signatures":[]}}`), 200); v.OK {
 		t.Errorf("a head that nobody signed: %+v", v)
 	}
 }

@@ -45,7 +45,7 @@ func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != method {
 		w.Header().Set("Allow", method)
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+safeMethod(r.Method)))
+		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
 		return
 	}
 	var err error

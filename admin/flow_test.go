@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/toolset"
 )
 
@@ -119,7 +120,7 @@ func TestToolsWithoutKeyStayDraft(t *testing.T) {
 	if got.Status != "live" || got.Revision != 1 || len(w.live()) != 1 {
 		t.Errorf("deployed %+v", got)
 	}
-	list := want[admin.List[admin.AuditRecord]](w, w.do("GET", "/v1/audit?limit=1", nil), 200)
+	list := want[admin.List[audit.AuditRecord]](w, w.do("GET", "/v1/audit?limit=1", nil), 200)
 	if r := list.Items[0]; r.Action != "toolset.deploy" || r.Reason != "the key comes tomorrow" || r.Actor.Type != "token" || r.RequestID == "" {
 		t.Errorf("audit %+v", r)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 )
@@ -27,7 +28,7 @@ func (w *world) grants(query string, headers ...string) []admin.Grant {
 // apiToken makes an API token and returns its header.
 func (w *world) apiToken(role string) []string {
 	w.t.Helper()
-	tok := want[admin.APIToken](w, w.do("POST", "/v1/tokens", map[string]any{"name": role, "role": role}), 201)
+	tok := want[people.APIToken](w, w.do("POST", "/v1/tokens", map[string]any{"name": role, "role": role}), 201)
 	return []string{"Authorization", "Bearer " + tok.Token}
 }
 
@@ -39,7 +40,7 @@ func TestGrantsAreMadeByOperators(t *testing.T) {
 	w := newWorld(t)
 	hostport := strings.TrimPrefix(w.upstream.URL, "http://")
 	editor, administrator := w.apiToken("editor"), w.apiToken("admin")
-	tenant := want[admin.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"tenant"}`), 201)
+	tenant := want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"tenant"}`), 201)
 	tenants := []string{"Authorization", "Bearer " + tenant.Administrator.Token}
 	for i, c := range []struct {
 		name    string
@@ -153,7 +154,7 @@ func TestCreateGrant(t *testing.T) {
 	w := newWorld(t)
 	w.dialer.Protect(&net.TCPAddr{IP: net.ParseIP("127.0.0.1"), Port: 7301})
 	w.create("Pets", "pets.yaml")
-	tenant := want[admin.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"tenant"}`), 201)
+	tenant := want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"tenant"}`), 201)
 	tenants := []string{"Authorization", "Bearer " + tenant.Administrator.Token}
 	theirs := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Theirs", "pets.yaml"), slices.Concat(tenants, []string{"Remote", "192.0.2.1:1"})...), 201)
 	f := func(body map[string]any, status int, headers ...string) []admin.Grant {

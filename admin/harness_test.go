@@ -24,6 +24,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/storetest"
@@ -392,7 +393,7 @@ func (w *world) open() {
 	logger := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.pub, err = publish.New(ctx, publish.Options{Store: oci.NewStore(w.faults), Records: w.st, ReleaseKey: key, Logger: logger})
 	must(err)
-	w.token, err = admin.EnsureToken(ctx, w.st, "default", "local", w.token)
+	w.token, err = people.EnsureToken(ctx, w.st, "default", "local", w.token)
 	must(err)
 	heads, err := audit.Open(ctx, audit.Options{Dir: filepath.Join(w.dir, "audit"), Key: key, Store: w.st, Logger: logger})
 	must(err)
@@ -527,7 +528,7 @@ func (w *world) get(id string) admin.ToolsetDetail {
 // Refused requests are left out: see TestDenied.
 func (w *world) audits() (actions []string) {
 	w.t.Helper()
-	list := want[admin.List[admin.AuditRecord]](w, w.do("GET", "/v1/audit?limit=200", nil), http.StatusOK)
+	list := want[admin.List[audit.AuditRecord]](w, w.do("GET", "/v1/audit?limit=200", nil), http.StatusOK)
 	for i := range list.Items {
 		r := list.Items[len(list.Items)-1-i]
 		if r.Action == "request.denied" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -49,8 +50,8 @@ func TestIsolation(t *testing.T) {
 	ts := w.create("Secret Pets", "pets.yaml")
 	edge := w.enrolEdge(`{"labels":{"region":"eu"}}`)
 	join := want[admin.JoinToken](w, w.do("POST", "/v1/edges/join-tokens", `{"name":"secret join"}`), http.StatusCreated)
-	member := want[admin.Member](w, w.do("POST", "/v1/members", `{"email":"secret@example.com","role":"editor"}`), http.StatusCreated)
-	mine := want[admin.List[admin.APIToken]](w, w.do("GET", "/v1/tokens", nil), http.StatusOK).Items
+	member := want[people.Member](w, w.do("POST", "/v1/members", `{"email":"secret@example.com","role":"editor"}`), http.StatusCreated)
+	mine := want[admin.List[people.APIToken]](w, w.do("GET", "/v1/tokens", nil), http.StatusOK).Items
 	stranger, viewer := w.withRole("other", "admin"), w.withRole("default", "viewer")
 	// What belongs to the workspace, and what of it must never appear.
 	owned := []string{ts.ID, ts.Slug, edge.id.Edge, join.ID, mine[0].ID, member.ID, member.Email}
@@ -253,11 +254,11 @@ func TestListsAndUpdates(t *testing.T) {
 		want[admin.Problem](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/"+path, body, "If-Match", `"v77"`), http.StatusPreconditionFailed)
 	}
 	for _, id := range []string{"acme", "beta", "corp"} {
-		want[admin.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", map[string]any{"id": id}), http.StatusCreated)
+		want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", map[string]any{"id": id}), http.StatusCreated)
 	}
 	var ids []string
 	for path := "/v1/workspaces?limit=2"; path != ""; {
-		page := want[admin.List[admin.WorkspaceInfo]](w, w.do("GET", path, nil), http.StatusOK)
+		page := want[admin.List[people.WorkspaceInfo]](w, w.do("GET", path, nil), http.StatusOK)
 		for _, ws := range page.Items {
 			ids = append(ids, ws.ID)
 		}
@@ -276,7 +277,7 @@ func TestRoles(t *testing.T) {
 	ts := w.create("Pets", "pets.yaml")
 	token := func(role string) secrets.Secret {
 		t.Helper()
-		made := want[admin.APIToken](w, w.do("POST", "/v1/tokens", map[string]any{"name": role, "role": role}), http.StatusCreated)
+		made := want[people.APIToken](w, w.do("POST", "/v1/tokens", map[string]any{"name": role, "role": role}), http.StatusCreated)
 		if made.Role != role || made.Token == "" {
 			t.Fatalf("made %+v", made)
 		}
@@ -306,7 +307,7 @@ func TestRoles(t *testing.T) {
 	want[admin.Problem](w, w.do("POST", "/v1/tokens", `{"name":"x","role":"root"}`), http.StatusUnprocessableEntity)
 
 	// A workspace of its own, whose administrator is not the operator.
-	made := want[admin.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"acme"}`), http.StatusCreated)
+	made := want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"acme"}`), http.StatusCreated)
 	acme := secrets.New(made.Administrator.Token)
 	if me := want[admin.Me](w, w.do("GET", "/v1/me", nil, bearer(acme)...), http.StatusOK); me.Workspace != "acme" || me.Role != "admin" {
 		t.Fatalf("is %+v", me)
@@ -320,10 +321,10 @@ func TestRoles(t *testing.T) {
 	want[admin.Problem](w, w.do("POST", "/v1/workspaces", `{"id":"acme"}`), http.StatusConflict)
 	want[admin.Problem](w, w.do("POST", "/v1/workspaces", `{"id":"releases"}`), http.StatusBadRequest)
 	// The last administrator stays, and what was revoked opens nothing.
-	last := want[admin.List[admin.APIToken]](w, w.do("GET", "/v1/tokens", nil, bearer(acme)...), http.StatusOK).Items[0]
+	last := want[admin.List[people.APIToken]](w, w.do("GET", "/v1/tokens", nil, bearer(acme)...), http.StatusOK).Items[0]
 	want[admin.Problem](w, w.do("DELETE", "/v1/tokens/"+last.ID, nil, bearer(acme)...), http.StatusConflict)
 	want[admin.Me](w, w.do("GET", "/v1/me", nil, bearer(acme)...), http.StatusOK)
-	items := want[admin.List[admin.APIToken]](w, w.do("GET", "/v1/tokens", nil), http.StatusOK).Items
+	items := want[admin.List[people.APIToken]](w, w.do("GET", "/v1/tokens", nil), http.StatusOK).Items
 	for _, it := range items {
 		if it.Token != "" {
 			t.Error("a list shows a token")

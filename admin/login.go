@@ -323,7 +323,7 @@ func (s *Server) openLogin(row *store.OAuthLogin) (*login, error) {
 func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+safeMethod(r.Method)))
+		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
 		return
 	}
 	if len(r.URL.RawQuery) > maxCallback {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
@@ -249,7 +250,7 @@ func TestFollowHoldsInstructions(t *testing.T) {
 		t.Fatalf("recorded %+v", changes.Items)
 	}
 	reason := ""
-	for _, r := range want[struct{ Items []admin.AuditRecord }](w, w.do("GET", "/v1/audit?limit=200", nil), 200).Items {
+	for _, r := range want[struct{ Items []audit.AuditRecord }](w, w.do("GET", "/v1/audit?limit=200", nil), 200).Items {
 		if r.Action == "toolset.quarantine" {
 			reason += r.Reason
 		}

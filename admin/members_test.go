@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
 // Members: what they may is what their tokens may, at once.
 func TestMembers(t *testing.T) {
 	w := newWorld(t)
-	add := func(email, role string) admin.Member {
+	add := func(email, role string) people.Member {
 		t.Helper()
-		return want[admin.Member](w, w.do("POST", "/v1/members", map[string]any{"email": email, "role": role}), http.StatusCreated)
+		return want[people.Member](w, w.do("POST", "/v1/members", map[string]any{"email": email, "role": role}), http.StatusCreated)
 	}
 	anna, ben := add("Anna@example.com", "admin"), add("ben@example.com", "editor")
 	if anna.Email != "anna@example.com" || !strings.HasPrefix(anna.ID, "mem_") {
@@ -31,7 +32,7 @@ func TestMembers(t *testing.T) {
 
 	token := func(by []string, body string) secrets.Secret {
 		t.Helper()
-		return secrets.New(want[admin.APIToken](w, w.do("POST", "/v1/tokens", body, by...), http.StatusCreated).Token)
+		return secrets.New(want[people.APIToken](w, w.do("POST", "/v1/tokens", body, by...), http.StatusCreated).Token)
 	}
 	annas := token(nil, `{"name":"laptop","role":"admin","member":"anna@example.com"}`)
 	bens := token(nil, `{"name":"laptop","role":"editor","member":"`+ben.ID+`"}`)
@@ -43,7 +44,7 @@ func TestMembers(t *testing.T) {
 		t.Errorf("%+v", me)
 	}
 	// What a member makes is theirs.
-	made := want[admin.APIToken](w, w.do("POST", "/v1/tokens", `{"name":"ci","role":"viewer"}`, bearer(annas)...), http.StatusCreated)
+	made := want[people.APIToken](w, w.do("POST", "/v1/tokens", `{"name":"ci","role":"viewer"}`, bearer(annas)...), http.StatusCreated)
 	if made.Member != anna.ID {
 		t.Errorf("%+v", made)
 	}
@@ -54,7 +55,7 @@ func TestMembers(t *testing.T) {
 	read := w.do("GET", at, nil)
 	tag := read.Header.Get("ETag")
 	want[admin.Problem](w, w.do("PATCH", at, `{"role":"viewer"}`), http.StatusPreconditionRequired)
-	if m := want[admin.Member](w, w.do("PATCH", at, `{"role":"viewer","name":" Ben "}`, "If-Match", tag), 200); m.Role != "viewer" || m.Name != "Ben" {
+	if m := want[people.Member](w, w.do("PATCH", at, `{"role":"viewer","name":" Ben "}`, "If-Match", tag), 200); m.Role != "viewer" || m.Name != "Ben" {
 		t.Errorf("%+v", m)
 	}
 	if a := w.do("PATCH", at, `{"role":"admin"}`, "If-Match", tag); a.StatusCode != http.StatusPreconditionFailed || a.Header.Get("ETag") == tag {
@@ -80,7 +81,7 @@ func TestMembers(t *testing.T) {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
 	want[admin.Problem](w, w.do("GET", "/v1/me", nil, bearer(secrets.New(made.Token))...), http.StatusUnauthorized)
-	items := want[admin.List[admin.Member]](w, w.do("GET", "/v1/members", nil), 200).Items
+	items := want[admin.List[people.Member]](w, w.do("GET", "/v1/members", nil), 200).Items
 	if len(items) != 1 || items[0].Email != "eve@example.com" {
 		t.Errorf("%+v", items)
 	}

@@ -48,7 +48,7 @@ func (s *Server) framed(next http.HandlerFunc) http.Handler {
 		r = r.WithContext(request.With(r.Context(), req))
 		answer := &statusWriter{ResponseWriter: w}
 		w = answer
-		defer func() { s.recordDenied(r, answer.status) }()
+		defer func() { s.audit.Denied(r, answer.status) }()
 		h := w.Header()
 		h.Set("X-Request-Id", req.ID)
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -74,6 +74,23 @@ func (s *Server) framed(next http.HandlerFunc) http.Handler {
 		next(w, r)
 	})
 }
+
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader remembers the first status.
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // hostName is a Host header without port and brackets, lower case.
 func hostName(host string) string {

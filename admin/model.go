@@ -317,30 +317,6 @@ type Job struct {
 	UpdatedAt time.Time       `json:"updatedAt"`
 }
 
-// AuditRecord is one record of the audit log.
-type AuditRecord struct {
-	ID        string          `json:"id"`
-	Seq       uint64          `json:"seq" doc:"Number in the workspace, without gaps."`
-	Time      time.Time       `json:"time"`
-	Actor     AuditActor      `json:"actor"`
-	Action    string          `json:"action" example:"toolset.deploy"`
-	Resource  string          `json:"resource"`
-	Before    json.RawMessage `json:"before,omitempty"`
-	After     json.RawMessage `json:"after,omitempty"`
-	Digest    string          `json:"digest,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
-	RequestID string          `json:"requestId,omitempty"`
-	Outcome   string          `json:"outcome" enum:"ok,failed"`
-	Hash      string          `json:"hash" doc:"SHA-256 over this record and the hash of the one before."`
-}
-
-// AuditActor is who did it.
-type AuditActor struct {
-	Type string `json:"type" enum:"token,system"`
-	ID   string `json:"id"`
-	IP   string `json:"ip,omitempty"`
-}
-
 // Me is who asks.
 type Me struct {
 	Workspace string `json:"workspace"`

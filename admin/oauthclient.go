@@ -199,7 +199,7 @@ func (s *Server) serveClientDocument(w http.ResponseWriter, r *http.Request) {
 		s.writeProblem(w, r, notHere(r))
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+safeMethod(r.Method)))
+		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
 	default:
 		w.Header().Set("Cache-Control", "public, max-age=3600")
 		if err := writeJSON(w, m); err != nil {

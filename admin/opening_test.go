@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/people"
 )
 
 // TestClosedByDefault: where others reach the gateway a new toolset needs a token,
@@ -85,7 +86,7 @@ func TestMetricsNeedAToken(t *testing.T) {
 	}
 	nobody := []string{"Authorization", ""}
 	viewer := w.apiToken("viewer")
-	tenant := want[admin.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"tenant"}`), 201)
+	tenant := want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"tenant"}`), 201)
 	f("/metrics", 200, nobody...)
 	w.stop()
 	w.closed = true

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -363,7 +364,7 @@ func TestConfirmOrigins(t *testing.T) {
 	if requests, bytes := other.loot(); !r.Deployed || requests != 1 || bytes != len(upstreamKey) {
 		t.Fatalf("after the confirmation: %+v, %d requests, %d bytes", r, requests, bytes)
 	}
-	records := want[admin.List[admin.AuditRecord]](w, w.do("GET", "/v1/audit?limit=200", nil), 200)
+	records := want[admin.List[audit.AuditRecord]](w, w.do("GET", "/v1/audit?limit=200", nil), 200)
 	found := false
 	for _, rec := range records.Items {
 		if rec.Action == "authentication.origins" && rec.Reason == "they moved" {

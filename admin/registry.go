@@ -71,7 +71,7 @@ func (s *Server) registryChanged(r *http.Request, c server.Change) {
 	rec := request.Audit(ctx, "registry."+string(c.Action), c.Repository)
 	rec.Digest = string(c.Digest)
 	rec.After = store.JSON(map[string]any{"kind": c.Kind, "tag": c.Tag})
-	s.appendAudit(ctx, token.WorkspaceID, rec)
+	s.audit.Append(ctx, token.WorkspaceID, rec)
 }
 
 // keepLive refuses to delete what a live release needs: edges that start, or whose

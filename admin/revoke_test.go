@@ -6,17 +6,18 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
 
 // revocations waits until the audit log has n of them, and returns the newest.
-func (w *world) revocations(n int) (newest admin.AuditRecord) {
+func (w *world) revocations(n int) (newest audit.AuditRecord) {
 	w.t.Helper()
 	w.until("the authorization server was told", func() bool {
 		found := 0
-		for _, r := range want[admin.List[admin.AuditRecord]](w, w.do("GET", "/v1/audit?limit=100", nil), 200).Items {
+		for _, r := range want[admin.List[audit.AuditRecord]](w, w.do("GET", "/v1/audit?limit=100", nil), 200).Items {
 			if r.Action == "authentication.tokens.revoke" {
 				if found++; found == 1 {
 					newest = r

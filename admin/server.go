@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -201,7 +202,7 @@ type Server struct {
 	// streams on which MCP servers tell of changes.
 	streams   sync.WaitGroup
 	listeners listeners
-	denied    sampler
+	audit     *audit.Log
 	plugins   *plugin.Room
 	access    *access.Room
 	alerts    *alert.Room
@@ -244,6 +245,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.plugins = &plugin.Room{
 		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: boundBy,
 	}
+	s.audit = &audit.Log{Store: o.Store, Log: s.log, Heads: o.AuditHeads}
 	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: s.dropUnwanted, Arrived: s.alerts.Wake, Stopping: s.stopping}
 	s.secrets.changed = s.edgeBell.Ring
 	s.edges = &edgeNeeds{publisher: o.Publisher}
@@ -326,7 +328,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 			}
 			continue
 		case <-tick.C:
-			s.settleDenied(ctx)
+			s.audit.Settle(ctx)
 			if s.o.Registry != nil {
 				if _, err := s.collect(ctx); err != nil && ctx.Err() == nil {
 					s.log.LogAttrs(ctx, slog.LevelWarn, "collecting garbage did not work", slog.Any("error", err))
@@ -347,7 +349,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	s.streams.Wait() // they begin jobs
 	s.jobs.Wait()
 	s.recordPluginUsage(context.WithoutCancel(ctx))
-	s.settleDenied(context.WithoutCancel(ctx))
+	s.audit.Settle(context.WithoutCancel(ctx))
 	s.stopWork()
 	return nil
 }
@@ -479,7 +481,7 @@ func (s *Server) routed(mux *http.ServeMux) http.HandlerFunc {
 		h.ServeHTTP(probe, r)
 		if probe.status == http.StatusMethodNotAllowed {
 			w.Header().Set("Allow", probe.header.Get("Allow"))
-			s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+safeMethod(r.Method)))
+			s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
 			return
 		}
 		s.writeProblem(w, r, notHere(r))
@@ -488,12 +490,4 @@ func (s *Server) routed(mux *http.ServeMux) http.HandlerFunc {
 
 func notHere(r *http.Request) error {
 	return problem.New(problem.NotFound, "there is nothing at %.200q", r.URL.Path).Fix("see /v1/openapi.json for what there is")
-}
-
-// safeMethod keeps a method from outside printable.
-func safeMethod(m string) string {
-	if len(m) > 20 || strings.ContainsFunc(m, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "it was asked for"
-	}
-	return m
 }

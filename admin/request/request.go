@@ -238,3 +238,11 @@ func ClipText(s string, n int) string {
 	out, _ := CutText([]byte(s), n)
 	return out
 }
+
+// SafeMethod keeps a method from outside printable.
+func SafeMethod(m string) string {
+	if len(m) > 20 || strings.ContainsFunc(m, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "it was asked for"
+	}
+	return m
+}

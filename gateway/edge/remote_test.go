@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/internal/atomicfile"
@@ -121,7 +122,7 @@ func newPlane(t testing.TB) *plane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.token, err = admin.EnsureToken(ctx, p.st, "default", "test", secrets.Secret{}); err != nil {
+	if p.token, err = people.EnsureToken(ctx, p.st, "default", "test", secrets.Secret{}); err != nil {
 		t.Fatal(err)
 	}
 	p.srv, err = admin.New(ctx, admin.Options{

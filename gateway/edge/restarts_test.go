@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway/edge"
@@ -99,7 +100,7 @@ func newControl(t *testing.T) *control {
 	if err := c.st.EnsureWorkspace(t.Context(), "default", "Default"); err != nil {
 		t.Fatal(err)
 	}
-	if c.token, err = admin.EnsureToken(t.Context(), c.st, "default", "test", secrets.Secret{}); err != nil {
+	if c.token, err = people.EnsureToken(t.Context(), c.st, "default", "test", secrets.Secret{}); err != nil {
 		t.Fatal(err)
 	}
 	if c.backend, err = server.Open(server.Options{Dir: filepath.Join(c.dir, "registry"), System: atomicfiletest.Fast()}); err != nil {

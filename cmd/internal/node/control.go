@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
@@ -261,7 +262,7 @@ func (c *control) ensureToken(ctx context.Context) error {
 		return fmt.Errorf("reading the administrator's token: %w", err)
 	}
 	old := secrets.New(strings.TrimSpace(string(b)))
-	if c.token, err = admin.EnsureToken(ctx, c.store, datadir.Workspace, "local administrator", old); err != nil {
+	if c.token, err = people.EnsureToken(ctx, c.store, datadir.Workspace, "local administrator", old); err != nil {
 		return err
 	}
 	if c.token.Equal(old) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -37,18 +37,18 @@ func auditList(s *command.Session) *cobra.Command {
 				return exit.Usagef("--limit is 1 to %d", maxAuditRecords)
 			}
 			c := s.Client()
-			items, raw, err := client.First[admin.AuditRecord](cmd.Context(), c, "/v1/audit", limit)
+			items, raw, err := client.First[audit.AuditRecord](cmd.Context(), c, "/v1/audit", limit)
 			if err != nil {
 				return err
 			}
-			return terminal.List(&s.Terminal, items, raw, []terminal.Column[admin.AuditRecord]{
-				{Header: "time", Value: func(r admin.AuditRecord) string { return r.Time.Local().Format(time.DateTime) }},
-				{Header: "action", Value: func(r admin.AuditRecord) string { return r.Action }},
-				{Header: "resource", Value: func(r admin.AuditRecord) string { return r.Resource }},
-				{Header: "actor", Value: func(r admin.AuditRecord) string { return strings.TrimSpace(r.Actor.Type + " " + r.Actor.ID) }},
-				{Header: "from", Value: func(r admin.AuditRecord) string { return r.Actor.IP }},
-				{Header: "outcome", Value: func(r admin.AuditRecord) string { return r.Outcome }},
-			}, func(r admin.AuditRecord) string { return r.ID })
+			return terminal.List(&s.Terminal, items, raw, []terminal.Column[audit.AuditRecord]{
+				{Header: "time", Value: func(r audit.AuditRecord) string { return r.Time.Local().Format(time.DateTime) }},
+				{Header: "action", Value: func(r audit.AuditRecord) string { return r.Action }},
+				{Header: "resource", Value: func(r audit.AuditRecord) string { return r.Resource }},
+				{Header: "actor", Value: func(r audit.AuditRecord) string { return strings.TrimSpace(r.Actor.Type + " " + r.Actor.ID) }},
+				{Header: "from", Value: func(r audit.AuditRecord) string { return r.Actor.IP }},
+				{Header: "outcome", Value: func(r audit.AuditRecord) string { return r.Outcome }},
+			}, func(r audit.AuditRecord) string { return r.ID })
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "most records")
@@ -63,7 +63,7 @@ key (a DSSE envelope). Kept on another machine, it shows later whether records w
 removed or changed since: sluice audit verify --head FILE.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := s.Client()
-			var out admin.AuditHead
+			var out audit.AuditHead
 			if err := c.Get(cmd.Context(), "/v1/audit/head", &out); err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func auditVerify(s *command.Session) *cobra.Command {
 reaches its signed head: the one that the control plane keeps outside of its database,
 or with --head one that was kept elsewhere. Exits with 7 when something is wrong.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var in admin.VerifyAudit
+			var in audit.VerifyAudit
 			if head != "" {
 				b, err := os.ReadFile(head)
 				if err != nil {
@@ -92,7 +92,7 @@ or with --head one that was kept elsewhere. Exits with 7 when something is wrong
 				in.Head = b
 			}
 			c := s.Client()
-			var out admin.VerifiedAudit
+			var out audit.VerifiedAudit
 			if err := c.Post(cmd.Context(), "/v1/audit/verify", in, &out); err != nil {
 				return err
 			}

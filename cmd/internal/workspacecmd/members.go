@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
@@ -18,15 +18,15 @@ import (
 // roleNames are the roles of members and tokens; each may do what those before it may.
 var roleNames = []string{"viewer", "editor", "publisher", "admin"}
 
-var members = command.Resource[admin.Member]{
+var members = command.Resource[people.Member]{
 	Path: "/v1/members", Empty: "There are no members yet. Add one: sluice member add EMAIL --role ROLE",
-	Name: func(m admin.Member) string { return m.Email },
-	Columns: []terminal.Column[admin.Member]{
-		{Header: "email", Value: func(m admin.Member) string { return m.Email }},
-		{Header: "name", Value: func(m admin.Member) string { return m.Name }},
-		{Header: "role", Value: func(m admin.Member) string { return m.Role }},
-		{Header: "id", Value: func(m admin.Member) string { return m.ID }, Wide: true},
-		{Header: "added", Value: func(m admin.Member) string { return terminal.Since(m.CreatedAt) }},
+	Name: func(m people.Member) string { return m.Email },
+	Columns: []terminal.Column[people.Member]{
+		{Header: "email", Value: func(m people.Member) string { return m.Email }},
+		{Header: "name", Value: func(m people.Member) string { return m.Name }},
+		{Header: "role", Value: func(m people.Member) string { return m.Role }},
+		{Header: "id", Value: func(m people.Member) string { return m.ID }, Wide: true},
+		{Header: "added", Value: func(m people.Member) string { return terminal.Since(m.CreatedAt) }},
 	},
 }
 
@@ -47,20 +47,20 @@ end when the member is removed.`,
 func memberPath(id string) string { return members.Path + "/" + url.PathEscape(id) }
 
 // member reads a member by id or address, with its ETag.
-func member(ctx context.Context, c *client.Client, id string) (m admin.Member, etag string, err error) {
+func member(ctx context.Context, c *client.Client, id string) (m people.Member, etag string, err error) {
 	etag, err = c.GetTag(ctx, memberPath(id), &m)
 	return m, etag, err
 }
 
 func memberAdd(s *command.Session) *cobra.Command {
-	var in admin.AddMember
+	var in people.AddMember
 	cmd := &cobra.Command{
 		Use: "add EMAIL", Short: "Add a member", Args: command.Exactly(1, "one e-mail address"),
 		Long:    "Add a member to the workspace. The address names the member; nothing is sent to it.",
 		Example: "  sluice member add ann@example.com --role editor\n  sluice token create laptop --role editor --member ann@example.com",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Email = args[0]
-			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: members.Path, In: &in}, func(w io.Writer, m *admin.Member) {
+			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: members.Path, In: &in}, func(w io.Writer, m *people.Member) {
 				s.Say("  next   sluice token create NAME --role %s --member %s", m.Role, m.Email)
 				fmt.Fprintf(w, "✓ %s is a member, role %s\n", m.Email, m.Role)
 			})
@@ -82,8 +82,8 @@ func memberSetRole(s *command.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			change := client.Call{Method: http.MethodPatch, Path: memberPath(was.ID), In: admin.PatchMember{Role: &args[1]}, IfMatch: etag}
-			return command.Show(cmd.Context(), s, change, func(w io.Writer, m *admin.Member) { fmt.Fprintf(w, "✓ %s: %s → %s\n", m.Email, was.Role, m.Role) })
+			change := client.Call{Method: http.MethodPatch, Path: memberPath(was.ID), In: people.PatchMember{Role: &args[1]}, IfMatch: etag}
+			return command.Show(cmd.Context(), s, change, func(w io.Writer, m *people.Member) { fmt.Fprintf(w, "✓ %s: %s → %s\n", m.Email, was.Role, m.Role) })
 		},
 	}
 }

@@ -8,21 +8,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-var tokens = command.Resource[admin.APIToken]{
+var tokens = command.Resource[people.APIToken]{
 	Path: "/v1/tokens",
-	Name: func(t admin.APIToken) string { return t.ID },
-	Columns: []terminal.Column[admin.APIToken]{
-		{Header: "id", Value: func(t admin.APIToken) string { return t.ID }},
-		{Header: "name", Value: func(t admin.APIToken) string { return t.Name }},
-		{Header: "role", Value: func(t admin.APIToken) string { return t.Role }},
-		{Header: "member", Value: func(t admin.APIToken) string { return t.Member }, Wide: true},
-		{Header: "state", Value: func(t admin.APIToken) string {
+	Name: func(t people.APIToken) string { return t.ID },
+	Columns: []terminal.Column[people.APIToken]{
+		{Header: "id", Value: func(t people.APIToken) string { return t.ID }},
+		{Header: "name", Value: func(t people.APIToken) string { return t.Name }},
+		{Header: "role", Value: func(t people.APIToken) string { return t.Role }},
+		{Header: "member", Value: func(t people.APIToken) string { return t.Member }, Wide: true},
+		{Header: "state", Value: func(t people.APIToken) string {
 			switch {
 			case !t.RevokedAt.IsZero():
 				return "revoked"
@@ -31,7 +31,7 @@ var tokens = command.Resource[admin.APIToken]{
 			}
 			return "valid"
 		}},
-		{Header: "created", Value: func(t admin.APIToken) string { return terminal.Since(t.CreatedAt) }},
+		{Header: "created", Value: func(t people.APIToken) string { return terminal.Since(t.CreatedAt) }},
 	},
 }
 
@@ -50,8 +50,8 @@ func tokenCreate(s *command.Session) *cobra.Command {
 		Use: "create NAME", Short: "Make an API token; it is shown once", Args: command.Exactly(1, "one name"),
 		Long: "Make an API token and write it to stdout. Roles, each may do what those before it may:\nviewer (read), editor (change, test and deploy toolsets), publisher (publish\nconnectors and plugins), admin (everything in the workspace).",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in := admin.CreateAPIToken{Name: args[0], Role: role, Member: member, TTLSeconds: int64(ttl / time.Second)}
-			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: tokens.Path, In: in}, func(w io.Writer, t *admin.APIToken) { fmt.Fprintln(w, t.Token) })
+			in := people.CreateAPIToken{Name: args[0], Role: role, Member: member, TTLSeconds: int64(ttl / time.Second)}
+			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: tokens.Path, In: in}, func(w io.Writer, t *people.APIToken) { fmt.Fprintln(w, t.Token) })
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "viewer", "viewer, editor, publisher, admin")

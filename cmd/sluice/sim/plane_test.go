@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/atomicfile/atomicfiletest"
@@ -259,7 +260,7 @@ func newTemplate(t *testing.T, root string) *template {
 		w := &world{counts: map[string]uint64{}, began: time.Now()}
 		p, err := openPlane(w, tm.dir)
 		must(0, err)
-		tm.token, err = admin.EnsureToken(p.life, p.st, "default", "operator", secrets.Secret{})
+		tm.token, err = people.EnsureToken(p.life, p.st, "default", "operator", secrets.Secret{})
 		must(0, err)
 		p.token = tm.token
 		for _, ts := range []*toolset{{slug: "alpha"}, {slug: "beta", zone: "a"}, {slug: "gamma", zone: "b"}} {

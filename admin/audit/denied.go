@@ -1,4 +1,4 @@
-package admin
+package audit
 
 import (
 	"context"
@@ -75,27 +75,19 @@ func (d *sampler) drain() map[string]uint64 {
 	return out
 }
 
-// statusWriter remembers the status of an answer.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
+// Log writes the records that belong to no other change, and reads the audit log.
+type Log struct {
+	Store *store.Store
+	Log   *slog.Logger
+	// Heads keeps the signed heads. nil: none are kept.
+	Heads *Keeper
+
+	denied sampler
 }
 
-// WriteHeader remembers the first status.
-func (w *statusWriter) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap is for http.ResponseController.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// recordDenied puts a request that was refused for who sent it into the audit log. The
-// first request of an OCI client, which asks how to authenticate (OCI Distribution
-// Specification 1.1), is none.
-func (s *Server) recordDenied(r *http.Request, status int) {
+// Denied records a request that was refused for who sent it. The first request of an OCI
+// client, which asks how to authenticate (OCI Distribution Specification 1.1), is none.
+func (l *Log) Denied(r *http.Request, status int) {
 	if status != http.StatusUnauthorized && status != http.StatusForbidden {
 		return
 	}
@@ -110,20 +102,20 @@ func (s *Server) recordDenied(r *http.Request, status int) {
 	case req.Refused != nil:
 		workspace = req.Refused.Workspace
 	}
-	record, skipped := s.denied.take(workspace, s.now())
+	record, skipped := l.denied.take(workspace, l.Store.Now())
 	if !record {
 		return
 	}
-	rec := request.Audit(ctx, "request.denied", safeMethod(r.Method)+" "+deniedPath(r.URL.Path))
-	if l := req.Refused; l != nil {
-		rec.Action, rec.Resource, rec.Reason = l.Action, l.Resource, l.Reason
+	rec := request.Audit(ctx, "request.denied", request.SafeMethod(r.Method)+" "+deniedPath(r.URL.Path))
+	if login := req.Refused; login != nil {
+		rec.Action, rec.Resource, rec.Reason = login.Action, login.Resource, login.Reason
 	}
 	if req.Token == nil {
 		rec.ActorType, rec.ActorID = "unknown", ""
 	}
 	rec.Outcome = request.OutcomeRefused
 	rec.After = store.JSON(map[string]any{"status": status, "notRecorded": skipped})
-	s.appendAudit(ctx, workspace, rec)
+	l.Append(ctx, workspace, rec)
 }
 
 // deniedPath is what is recorded of a path: links of single callers and of logins hold
@@ -150,20 +142,20 @@ func deniedPath(path string) string {
 	return short
 }
 
-// settleDenied records how many refusals were left out since the last record, which
+// Settle records how many refusals were left out since the last record, which
 // nobody would see until the next one.
-func (s *Server) settleDenied(ctx context.Context) {
-	for id, n := range s.denied.drain() {
+func (l *Log) Settle(ctx context.Context) {
+	for id, n := range l.denied.drain() {
 		rec := request.Audit(ctx, "request.denied", "")
 		rec.Outcome, rec.After = request.OutcomeRefused, store.JSON(map[string]any{"notRecorded": n})
-		s.appendAudit(ctx, id, rec)
+		l.Append(ctx, id, rec)
 	}
 }
 
-// appendAudit writes a record that belongs to no other change.
-func (s *Server) appendAudit(ctx context.Context, workspace string, rec *store.Audit) {
-	err := s.o.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error { return tx.Audit(ctx, rec) })
+// Append writes a record that belongs to no other change.
+func (l *Log) Append(ctx context.Context, workspace string, rec *store.Audit) {
+	err := l.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error { return tx.Audit(ctx, rec) })
 	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelError, "an audit record was not written", slog.String("action", rec.Action), slog.Any("error", err))
+		l.Log.LogAttrs(ctx, slog.LevelError, "an audit record was not written", slog.String("action", rec.Action), slog.Any("error", err))
 	}
 }

@@ -2,41 +2,34 @@ package admin
 
 import (
 	"context"
-	"encoding/hex"
-	"encoding/json"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
-func showAudit(row *store.Audit) AuditRecord {
-	return AuditRecord{
-		ID: row.ID, Seq: row.Seq, Time: row.At.Time, Actor: AuditActor{Type: row.ActorType, ID: row.ActorID, IP: row.ActorIP},
-		Action: row.Action, Resource: row.Resource, Before: json.RawMessage(row.Before), After: json.RawMessage(row.After),
-		Digest: row.Digest, Reason: row.Reason, RequestID: row.RequestID, Outcome: row.Outcome, Hash: hex.EncodeToString(row.Hash),
-	}
-}
+type verifyAuditInput struct{ Body *audit.VerifyAudit }
 
 func (s *Server) registerAudit() {
 	register(s, huma.Operation{
 		OperationID: "list-audit", Method: http.MethodGet, Path: "/v1/audit", Summary: "Read the audit log, newest first", Tags: []string{"audit"},
 		Description: "Every write, every deploy and every refused one; requests that were refused for who sent them are sampled. " +
 			"Records are chained by hashes and never changed.",
-	}, func(ctx context.Context, in *ListInput) (*listOutput[AuditRecord], error) {
-		p, err := in.page("/v1/audit")
-		if err != nil {
-			return nil, err
-		}
-		rows, next, err := s.workspace(ctx).AuditLog(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		return list(in, "/v1/audit", rows, next, showAudit), nil
+	}, paged(s, "/v1/audit", (*store.Workspace).AuditLog, plain(audit.Show)))
+	register(s, huma.Operation{
+		OperationID: "get-audit-head", Method: http.MethodGet, Path: "/v1/audit/head", Summary: "Get the signed head of the audit log", Tags: []string{"audit"},
+	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[audit.AuditHead], error) {
+		return answer(s.audit.Head(s.workspace(ctx)))
 	})
-	s.registerAuditHead()
+	register(s, huma.Operation{
+		OperationID: "verify-audit", Method: http.MethodPost, Path: "/v1/audit/verify", Summary: "Check the audit log", Tags: []string{"audit"},
+		Description: "Reads every record, checks their chain, and that it reaches the signed head. The answer has status 200 also when something is wrong: see ok and faults.",
+	}, func(ctx context.Context, in *verifyAuditInput) (*bodyOutput[audit.VerifiedAudit], error) {
+		return answer(s.audit.Verify(ctx, s.workspace(ctx), in.Body))
+	})
 	register(s, huma.Operation{
 		OperationID: "get-me", Method: http.MethodGet, Path: "/v1/me", Summary: "Who is asking", Tags: []string{"access"},
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[Me], error) {

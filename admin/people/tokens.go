@@ -1,11 +1,9 @@
-package admin
+package people
 
 import (
 	"context"
-	"net/http"
+	"slices"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
@@ -56,96 +54,38 @@ type CreatedWorkspace struct {
 	Administrator APIToken `json:"administrator"`
 }
 
-type createTokenInput struct{ Body CreateAPIToken }
-
-type createWorkspaceInput struct{ Body CreateWorkspace }
-
-// TokenInput is the path of an API token.
-type TokenInput struct {
-	ID string `path:"id" maxLength:"64"`
-}
-
-func showAPIToken(row *store.Token) APIToken {
+// ShowToken shows an API token.
+func ShowToken(row *store.Token) APIToken {
 	return APIToken{ID: row.ID, Name: row.Name, Role: row.Role, Member: row.MemberID, CreatedAt: row.CreatedAt.Time, ExpiresAt: row.ExpiresAt.Time, RevokedAt: row.RevokedAt.Time}
 }
 
-func (s *Server) registerTokens() {
-	tags := []string{"access"}
-	register(s, huma.Operation{
-		OperationID: "list-tokens", Method: http.MethodGet, Path: "/v1/tokens", Summary: "List the API tokens of the workspace, newest first", Tags: tags,
-	}, func(ctx context.Context, in *ListInput) (*listOutput[APIToken], error) {
-		p, err := in.page("/v1/tokens")
-		if err != nil {
-			return nil, err
-		}
-		rows, next, err := s.workspace(ctx).Tokens(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		return list(in, "/v1/tokens", rows, next, showAPIToken), nil
+// Create makes a workspace and the API token of its first administrator.
+func Create(ctx context.Context, st *store.Store, in *CreateWorkspace) (*CreatedWorkspace, error) {
+	if in.ID == "releases" || !registry.ValidSlug(in.ID) { // its repositories would be those of releases
+		return nil, problem.New(problem.InvalidArgument, "a workspace cannot be named %q", in.ID).Fix("choose another name")
+	}
+	ids, err := st.Workspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(ids, in.ID) {
+		return nil, problem.New(problem.Conflict, "there is a workspace %q already", in.ID)
+	}
+	if err := st.EnsureWorkspace(ctx, in.ID, in.Name); err != nil {
+		return nil, err
+	}
+	err = request.Workspace(ctx, st).Update(ctx, func(tx *store.Tx) error {
+		return tx.Audit(ctx, request.Audit(ctx, "workspace.create", in.ID))
 	})
-	register(s, huma.Operation{
-		OperationID: "create-token", Method: http.MethodPost, Path: "/v1/tokens", Summary: "Make an API token", Tags: tags,
-		DefaultStatus: http.StatusCreated, Description: "The token is in this answer only.",
-	}, func(ctx context.Context, in *createTokenInput) (*bodyOutput[APIToken], error) {
-		t, err := s.addToken(ctx, s.workspace(ctx), &in.Body)
-		return &bodyOutput[APIToken]{t}, err
-	})
-	register(s, huma.Operation{
-		OperationID: "revoke-token", Method: http.MethodDelete, Path: "/v1/tokens/{id}", Summary: "Revoke an API token", Tags: tags,
-		DefaultStatus: http.StatusNoContent, Description: "It ends with the next request. The last token of an administrator cannot be revoked.",
-	}, s.revokeToken)
-	register(s, huma.Operation{
-		OperationID: "list-workspaces", Method: http.MethodGet, Path: "/v1/workspaces", Summary: "List workspaces (operator)", Tags: tags,
-	}, func(ctx context.Context, in *ListInput) (*listOutput[WorkspaceInfo], error) {
-		if err := request.RequireOperator(ctx); err != nil {
-			return nil, err
-		}
-		p, err := in.page("/v1/workspaces")
-		if err != nil {
-			return nil, err
-		}
-		ids, next, err := s.o.Store.WorkspacesPage(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		return list(in, "/v1/workspaces", ids, next, func(id *string) WorkspaceInfo { return WorkspaceInfo{*id} }), nil
-	})
-	register(s, huma.Operation{
-		OperationID: "create-workspace", Method: http.MethodPost, Path: "/v1/workspaces", Summary: "Make a workspace (operator)", Tags: tags,
-		DefaultStatus: http.StatusCreated, Description: "The answer holds the API token of its first administrator, which is shown once.",
-	}, func(ctx context.Context, in *createWorkspaceInput) (*bodyOutput[CreatedWorkspace], error) {
-		if err := request.RequireOperator(ctx); err != nil {
-			return nil, err
-		}
-		if in.Body.ID == "releases" || !registry.ValidSlug(in.Body.ID) { // its repositories would be those of releases
-			return nil, problem.New(problem.InvalidArgument, "a workspace cannot be named %q", in.Body.ID).Fix("choose another name")
-		}
-		ids, err := s.o.Store.Workspaces(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range ids {
-			if id == in.Body.ID {
-				return nil, problem.New(problem.Conflict, "there is a workspace %q already", id)
-			}
-		}
-		if err := s.o.Store.EnsureWorkspace(ctx, in.Body.ID, in.Body.Name); err != nil {
-			return nil, err
-		}
-		err = s.workspace(ctx).Update(ctx, func(tx *store.Tx) error {
-			return tx.Audit(ctx, request.Audit(ctx, "workspace.create", in.Body.ID))
-		})
-		if err != nil {
-			return nil, err
-		}
-		t, err := s.addToken(ctx, s.o.Store.Workspace(in.Body.ID), &CreateAPIToken{Name: "first administrator", Role: store.RoleAdmin})
-		return &bodyOutput[CreatedWorkspace]{CreatedWorkspace{WorkspaceInfo{in.Body.ID}, t}}, err
-	})
+	if err != nil {
+		return nil, err
+	}
+	t, err := AddToken(ctx, st.Workspace(in.ID), &CreateAPIToken{Name: "first administrator", Role: store.RoleAdmin})
+	return &CreatedWorkspace{WorkspaceInfo{in.ID}, t}, err
 }
 
-// addToken makes a token of a workspace; the answer is the only place it is in.
-func (s *Server) addToken(ctx context.Context, ws *store.Workspace, in *CreateAPIToken) (APIToken, error) {
+// AddToken makes a token of a workspace; the answer is the only place it is in.
+func AddToken(ctx context.Context, ws *store.Workspace, in *CreateAPIToken) (APIToken, error) {
 	token := access.NewToken()
 	row := &store.Token{Name: in.Name, Role: in.Role, Hash: access.HashToken(token)}
 	if !store.ValidRole(in.Role) {
@@ -155,7 +95,7 @@ func (s *Server) addToken(ctx context.Context, ws *store.Workspace, in *CreateAP
 		row.ExpiresAt = store.Time{Time: ws.Now().Add(min(time.Duration(in.TTLSeconds)*time.Second, maxTokenLife))}
 	}
 	err := ws.Update(ctx, func(tx *store.Tx) error {
-		owner, err := s.tokenOwner(ctx, tx, in)
+		owner, err := tokenOwner(ctx, tx, in)
 		if err != nil {
 			return err
 		}
@@ -172,14 +112,15 @@ func (s *Server) addToken(ctx context.Context, ws *store.Workspace, in *CreateAP
 	if err != nil {
 		return APIToken{}, err
 	}
-	out := showAPIToken(row)
+	out := ShowToken(row)
 	out.Token = token.Reveal()
 	return out, nil
 }
 
-func (s *Server) revokeToken(ctx context.Context, in *TokenInput) (*struct{}, error) {
-	return nil, s.workspace(ctx).Update(ctx, func(tx *store.Tx) error {
-		if err := tx.RevokeToken(ctx, in.ID); err != nil {
+// RevokeToken revokes an API token, unless it is the last of an administrator.
+func RevokeToken(ctx context.Context, ws *store.Workspace, id string) error {
+	return ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.RevokeToken(ctx, id); err != nil {
 			return err
 		}
 		n, err := tx.Administrators(ctx)
@@ -189,7 +130,7 @@ func (s *Server) revokeToken(ctx context.Context, in *TokenInput) (*struct{}, er
 		if n == 0 {
 			return problem.New(problem.Conflict, "this is the last token of an administrator").Fix("make another one first")
 		}
-		return tx.Audit(ctx, request.Audit(ctx, "token.revoke", in.ID))
+		return tx.Audit(ctx, request.Audit(ctx, "token.revoke", id))
 	})
 }
 
