@@ -27,8 +27,13 @@ func formatOf(a *answer.Plan) compress.Form {
 // encode writes small as the text the agent reads, and cuts it at the budget.
 func (a *rendering) encode() {
 	plan := a.ready.Answer
-	format, budget, over := formatOf(plan), a.budget(), false
+	format, budget := formatOf(plan), a.budget()
 	a.small = a.stripDocument(a.small)
+	// Writing all of an answer only to see that it is over the budget takes most of the time.
+	if !a.inner && format != compress.JSON && budget > 0 && len(a.small) > largeAnswer*budget && a.pageUnless(true) {
+		return
+	}
+	var over bool
 	if a.inner || format == compress.JSON || len(a.small) > compress.MaxEncoded {
 		a.text, a.isDocument = a.small, true
 		over = budget > 0 && tokens.Exceeds(a.small, budget)

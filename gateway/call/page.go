@@ -21,6 +21,14 @@ const (
 	longLine = 4096
 	// pageTries bounds how often a page is written to fit its budget.
 	pageTries = 6
+	// firstTry is how many bytes of JSON for each token of the budget are written first:
+	// somewhat more than most answers have in a token of table text.
+	firstTry = 6
+	// largeAnswer is from how many bytes for each token of the budget an answer is taken
+	// to be over it, before all of it is written in another form.
+	largeAnswer = 2 * firstTry
+	// fullPage is the share of the budget, in percent, from which a page is full.
+	fullPage = 90
 )
 
 // items are the whole items of an answer: the elements of its main list, the
@@ -127,6 +135,8 @@ type shown struct {
 	total    int
 	clipped  int // bytes of a single item that is larger than the budget, that are shown
 	whole    int // bytes of that item
+	form     compress.Form
+	full     bool // more items would be over the budget, or nearly all of it is used
 }
 
 // appendPage appends to dst as many whole items as fit into budget tokens, in the
@@ -136,7 +146,7 @@ func (a *rendering) appendPage(dst []byte, it *items, p pick, format compress.Fo
 	s := shown{from: p.offset}
 	// The bytes that may fit: table text says up to 24 bytes in a token.
 	room := 24 * budget
-	fit, open := 0, true
+	fit, most, open := 0, 0, true // items that are tried, and that there are
 	a.spare = a.spare[:0]
 	a.ends = a.ends[:0]
 	it.each(func(raw []byte) bool {
@@ -148,18 +158,21 @@ func (a *rendering) appendPage(dst []byte, it *items, p pick, format compress.Fo
 		if s.matching <= p.offset || !open {
 			return true
 		}
-		if p.limit > 0 && fit == p.limit || fit > 0 && len(a.spare)+len(raw) > room {
+		if p.limit > 0 && most == p.limit || most > 0 && len(a.spare)+len(raw) > room {
 			open = false
 			return true
 		}
-		fit++
+		most++
+		if fit == 0 || len(a.spare)+len(raw) <= firstTry*budget {
+			fit = most
+		}
 		a.spare = append(a.spare, raw...)
 		a.ends = append(a.ends, len(a.spare))
 		return true
 	})
 	mark := len(dst)
 	budget = max(budget-noteTokens, budget/2)
-	for try := 0; fit > 0; try++ {
+	for try, shrunk := 0, false; fit > 0; try++ {
 		var n int
 		if it.text {
 			dst = append(dst[:mark], a.spare[:a.ends[fit-1]]...)
@@ -176,14 +189,18 @@ func (a *rendering) appendPage(dst []byte, it *items, p pick, format compress.Fo
 					doc = out
 				}
 			}
-			dst, _, n = compress.AppendForm(dst[:mark], doc, format, compress.Estimated)
+			dst, s.form, n = compress.AppendForm(dst[:mark], doc, format, compress.Estimated)
 		}
 		switch {
+		case n <= budget && fit < most && !shrunk && try < pageTries && 100*n < fullPage*budget:
+			fit = min(max(int(int64(fit)*int64(budget)/int64(max(n, 1))), fit+1), most)
+			continue
 		case n <= budget:
+			s.full = shrunk || 100*n >= fullPage*budget
 			s.to = s.from + fit
 			return dst, s, nil
 		case fit == 1:
-			s.to = s.from + 1
+			s.to, s.full = s.from+1, true
 			s.whole = len(dst) - mark
 			dst = clipTo(dst, mark, s.whole*budget/n)
 			s.clipped = len(dst) - mark
@@ -193,7 +210,7 @@ func (a *rendering) appendPage(dst []byte, it *items, p pick, format compress.Fo
 		if try >= pageTries {
 			less = fit / 2
 		}
-		fit = max(min(less, fit-1), 1)
+		fit, shrunk = max(min(less, fit-1), 1), true
 	}
 	s.to = s.from
 	return dst, s, nil
@@ -237,7 +254,11 @@ func clipTo(dst []byte, mark, n int) []byte {
 
 // page cuts the answer at the budget: as many whole items as fit, and a last line
 // that says how many there are and how to get the rest, which is held for a time.
-func (a *rendering) page() {
+func (a *rendering) page() { a.pageUnless(false) }
+
+// pageUnless is page. With whole it leaves the answer alone and returns false when the
+// page is not full, so that all of the answer may be within the budget.
+func (a *rendering) pageUnless(whole bool) bool {
 	plan := a.ready.Answer
 	var it items
 	h := &held{owner: a.owner(), format: formatOf(plan), budget: plan.Budget, tool: a.tool.Name, hidden: a.keepsHidden(), made: a.ts.Digest}
@@ -250,8 +271,9 @@ func (a *rendering) page() {
 	}
 	it.doc = h.doc // the buffers are used for the page
 	out, s, err := a.appendPage(a.form[:0], &it, pick{}, h.format, plan.Budget, true, nil)
-	if err != nil { // no mask: cannot fail
-		return
+	if err != nil || whole && (!s.full || s.whole == 0 && s.to == s.total) { // no mask: cannot fail
+		a.form = out
+		return false
 	}
 	if a.structured != nil {
 		a.structured = a.doc // the same items
@@ -261,7 +283,11 @@ func (a *rendering) page() {
 	a.text = a.form
 	if a.trace != nil {
 		a.trace.Shown, a.trace.Items = s.to-s.from, s.total
+		if whole {
+			a.trace.Form = s.form.String()
+		}
 	}
+	return true
 }
 
 func (it *items) noun() string {
