@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -69,7 +70,7 @@ func programSource(argv ...string) map[string]any {
 func TestCommandsAreTheOperators(t *testing.T) {
 	w := newProgramWorld(t)
 	editor := w.apiToken("editor")
-	tenant := want[admin.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"tenant"}`), 201)
+	tenant := want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"tenant"}`), 201)
 	tenants := []string{"Authorization", "Bearer " + tenant.Administrator.Token}
 	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", programSource("serve", "notes")), 201)
 	if ts.Connectors[0].Source.URL != "stdio://serve-notes" || len(w.programs.added) != 1 {
