@@ -41,6 +41,7 @@ type paused struct {
 	done      chan struct{} // closed when the call has ended
 	err       error         // of the call, then
 	wake      chan struct{} // holds one token: look at asked
+	progress  chan struct{} // holds one token: the server reported progress
 
 	mu     sync.Mutex
 	asked  []pausedQuestion                           // guarded by mu; not answered yet
@@ -124,6 +125,11 @@ func (x *exchange) callPausing(t *mcpclient.Target) error {
 		case <-h.done:
 			return h.err
 		case <-h.wake:
+		case <-h.progress: // begins the time anew, as in calls that cannot ask
+			if x.deadline = time.Now().Add(x.limit); x.deadline.After(x.latest) {
+				x.deadline = x.latest
+			}
+			timer.Reset(time.Until(x.deadline))
 		case <-timer.C:
 			h.cancel.Cancel()
 			<-h.done
@@ -144,7 +150,7 @@ func (x *exchange) hold(t *mcpclient.Target, owner string) *paused {
 	_, _ = rand.Read(id[:]) // it never fails
 	h := &paused{
 		id: hex.EncodeToString(id[:]), owner: owner, target: *t, call: x.call, expires: time.Now().Add(pauseTime),
-		client: jsonscan.Trusted(t.Capabilities), done: make(chan struct{}), wake: make(chan struct{}, 1),
+		client: jsonscan.Trusted(t.Capabilities), done: make(chan struct{}), wake: make(chan struct{}, 1), progress: make(chan struct{}, 1),
 	}
 	h.target.Deadline, h.target.Idle, h.target.Cancel = h.expires, 0, &h.cancel
 	if t.Certificate != nil {
@@ -242,6 +248,12 @@ func (h *paused) tell(method string, params jsonscan.Value) {
 	defer h.mu.Unlock()
 	if h.notify != nil {
 		h.notify(method, params)
+	}
+	if method == "notifications/progress" {
+		select {
+		case h.progress <- struct{}{}:
+		default:
+		}
 	}
 }
 
