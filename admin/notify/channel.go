@@ -52,8 +52,6 @@ type Settings struct {
 	Mail   *Mail  `json:"mail,omitempty" doc:"Of kind email."`
 	// Where is the address of a webhook without what may be secret in it.
 	Where string `json:"where,omitempty"`
-	// Reminders is false for addresses that do not want reminders.
-	Unsubscribed []string `json:"unsubscribed,omitempty"`
 }
 
 // Mail is how e-mail is sent.
@@ -68,17 +66,16 @@ type Mail struct {
 
 // Channel is a channel as the API shows it.
 type Channel struct {
-	ID           string    `json:"id" example:"chan_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
-	Name         string    `json:"name"`
-	Kind         string    `json:"kind" enum:"webhook,slack,email"`
-	Where        string    `json:"where" doc:"Where it leads; of webhooks without what may be a secret."`
-	Routes       Routes    `json:"routes,omitzero"`
-	Mail         *Mail     `json:"mail,omitempty"`
-	Unsubscribed []string  `json:"unsubscribed,omitempty" doc:"Addresses that do not want reminders."`
-	Disabled     string    `json:"disabled,omitempty" doc:"Why nothing is sent to it."`
-	Secret       string    `json:"secret,omitempty" doc:"Of a webhook: what its messages are signed with. It is in this answer only."`
-	CreatedAt    time.Time `json:"createdAt"`
-	UpdatedAt    time.Time `json:"updatedAt"`
+	ID        string    `json:"id" example:"chan_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
+	Name      string    `json:"name"`
+	Kind      string    `json:"kind" enum:"webhook,slack,email"`
+	Where     string    `json:"where" doc:"Where it leads; of webhooks without what may be a secret."`
+	Routes    Routes    `json:"routes,omitzero"`
+	Mail      *Mail     `json:"mail,omitempty"`
+	Disabled  string    `json:"disabled,omitempty" doc:"Why nothing is sent to it."`
+	Secret    string    `json:"secret,omitempty" doc:"Of a webhook: what its messages are signed with. It is in this answer only."`
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
 }
 
 // NewChannel asks for a channel.
@@ -114,7 +111,7 @@ type private struct {
 func Show(row *store.Channel) (Channel, error) {
 	s, err := settingsOf(row)
 	return Channel{
-		ID: row.ID, Name: row.Name, Kind: row.Kind, Where: s.Where, Routes: s.Routes, Mail: s.Mail, Unsubscribed: s.Unsubscribed, Disabled: row.Disabled,
+		ID: row.ID, Name: row.Name, Kind: row.Kind, Where: s.Where, Routes: s.Routes, Mail: s.Mail, Disabled: row.Disabled,
 		CreatedAt: row.CreatedAt.Time, UpdatedAt: row.UpdatedAt.Time,
 	}, err
 }

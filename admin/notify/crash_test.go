@@ -20,7 +20,7 @@ import (
 )
 
 // The crash test starts this test binary again as the control plane that delivers, and
-// kills it. With -notices 10000 -kills 20 it is the full size: make notify-crash.
+// kills it. With -args -notices 10000 -kills 20 it is the full size.
 var (
 	crashNotices = flag.Int("notices", 300, "notices of the crash test")
 	crashKills   = flag.Int("kills", 6, "times that the crash test kills the process")

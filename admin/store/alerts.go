@@ -135,62 +135,6 @@ func (t *Tx) DeleteAlert(ctx context.Context, id string) error {
 	return nil
 }
 
-// AlertRule is the settings of a preset, or a rule of the workspace's own.
-type AlertRule struct {
-	bun.BaseModel `bun:"table:alert_rules"`
-	InWorkspace
-	ID        string `bun:"id,pk"` // name of a preset, or rule_…
-	Version   uint64 `bun:"version"`
-	Settings  string `bun:"settings"` // JSON; its form is package alert's
-	CreatedAt Time   `bun:"created_at"`
-	UpdatedAt Time   `bun:"updated_at"`
-}
-
-// AlertRules lists the rules that were written, by id.
-func (c *scope) AlertRules(ctx context.Context) ([]AlertRule, error) {
-	var rows []AlertRule
-	if err := c.from(&rows).Order("id").Scan(ctx); err != nil {
-		return nil, fmt.Errorf("listing alert rules: %w", err)
-	}
-	return rows, nil
-}
-
-// PutAlertRule writes a rule. Version is the one that was read, 0 of a new one; it fails
-// with [ErrStale] when it is another.
-func (t *Tx) PutAlertRule(ctx context.Context, row *AlertRule) error {
-	was := row.Version
-	row.Version, row.UpdatedAt = was+1, Time{t.Now()}
-	var err error
-	n := int64(1)
-	if was == 0 {
-		row.CreatedAt = row.UpdatedAt
-		if _, err = t.insert(row).Exec(ctx); isUnique(err) {
-			n, err = 0, nil
-		}
-	} else {
-		n, err = affected(t.updateOf(row).Column("version", "settings", "updated_at").Where("id = ?", row.ID).Where("version = ?", was).Exec(ctx))
-	}
-	if err == nil && n == 0 {
-		err = ErrStale
-	}
-	if err != nil {
-		return fmt.Errorf("writing alert rule %s: %w", row.ID, err)
-	}
-	return nil
-}
-
-// DeleteAlertRule removes a rule. It fails with [problem.NotFound].
-func (t *Tx) DeleteAlertRule(ctx context.Context, id string) error {
-	n, err := affected(t.deleteOf((*AlertRule)(nil)).Where("id = ?", id).Exec(ctx))
-	if err == nil && n == 0 {
-		err = problem.New(problem.NotFound, "there is no alert rule %.80q in this workspace", id)
-	}
-	if err != nil {
-		return fmt.Errorf("deleting alert rule %s: %w", id, err)
-	}
-	return nil
-}
-
 type alertCursor struct {
 	bun.BaseModel `bun:"table:alert_cursors"`
 	InWorkspace

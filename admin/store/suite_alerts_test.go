@@ -155,23 +155,13 @@ func testAlerts(t *testing.T, h harness) {
 			t.Errorf("%+v: %+v, %v", c.f, rows, err)
 		}
 	}
-	// Rules and cursors.
+	// Cursors.
 	update(t, w, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.SetAlertCursor(ctx, "a", "1"), tx.SetAlertCursor(ctx, "a", "2"), tx.PutAlertRule(ctx, &store.AlertRule{ID: "x", Settings: "{}"}))
+		return errors.Join(tx.SetAlertCursor(ctx, "a", "1"), tx.SetAlertCursor(ctx, "a", "2"))
 	})
 	if at, err := w.AlertCursor(ctx, "a"); err != nil || at != "2" {
 		t.Errorf("cursor %q, %v", at, err)
 	}
-	rules, err := w.AlertRules(ctx)
-	if err != nil || len(rules) != 1 || rules[0].Version != 1 {
-		t.Fatalf("%+v, %v", rules, err)
-	}
-	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.PutAlertRule(ctx, &rules[0]) })
-	rules[0].Version = 1
-	if err := w.Update(ctx, func(tx *store.Tx) error { return tx.PutAlertRule(ctx, &rules[0]) }); !errors.Is(err, store.ErrStale) {
-		t.Errorf("a stale rule: %v", err)
-	}
-	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteAlertRule(ctx, "x") })
 	now = now.Add(100 * 24 * time.Hour)
 	if err := s.Sweep(ctx); err != nil {
 		t.Fatal(err)

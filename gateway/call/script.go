@@ -68,7 +68,8 @@ func (x *exchange) runScript(code string) (r received, err error) {
 	}
 	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
 	defer cancel()
-	defer x.cancel.After(cancel)()
+	stop := x.cancel.After(cancel)
+	defer stop()
 	s := &scriptCalls{nested: nested{x: x}}
 	result, err := x.c.scripts.Run(ctx, script.Script{Code: code, Share: x.ts.ID, Tools: s})
 	x.upstream = result.Waited
@@ -127,7 +128,8 @@ func (x *exchange) scriptLogs(result *script.Result) {
 // scriptFailure is what the agent reads when its script failed: where, and which calls
 // were made before, so that nothing is done twice.
 func (x *exchange) scriptFailure(err error, s *scriptCalls) error {
-	kind, text, remedy := problem.InvalidArguments, "", "repair the script and run it again"
+	kind, remedy := problem.InvalidArguments, "repair the script and run it again"
+	var text string
 	var failed *script.Error
 	switch {
 	case x.cancel.Cancelled() || errors.Is(x.ctx.Err(), context.Canceled):

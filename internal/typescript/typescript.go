@@ -10,6 +10,7 @@ package typescript
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -230,7 +231,7 @@ func (w *writer) union(dst []byte, choices jsonscan.Value, write func([]byte, js
 	n := 0
 	for it := choices.Elements(); it.Next(); {
 		text := string(write(nil, it.Value()))
-		if text == "" || contains(seen, text) {
+		if text == "" || slices.Contains(seen, text) {
 			continue
 		}
 		if n++; n > maxChoices {
@@ -247,15 +248,6 @@ func (w *writer) union(dst []byte, choices jsonscan.Value, write func([]byte, js
 		return append(dst, "null"...)
 	}
 	return dst
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // object appends an object type, or its name when it comes more than once.

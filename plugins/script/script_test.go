@@ -87,8 +87,10 @@ func TestRun(t *testing.T) {
 		{"no code", ``, ``},
 		{"calls at once", `const {items} = await tools.shop.list_orders({}); (await Promise.all(items.map(id => tools.shop.get_order({id})))).map(o => o.total)`, `[10,20,30]`},
 		{"calls in turn", `let sum = 0; for (const id of (await tools.shop.list_orders()).items) sum += (await tools.shop.get_order({id})).total; sum`, `60`},
-		{"an error that is caught", `try { await tools.shop.fails({}) } catch (e) { return [e.name, e instanceof ToolError, e.tool, e.status, e.message] }`,
-			`["ToolError",true,"fails",404,"there is no such order"]`},
+		{
+			"an error that is caught", `try { await tools.shop.fails({}) } catch (e) { return [e.name, e instanceof ToolError, e.tool, e.status, e.message] }`,
+			`["ToolError",true,"fails",404,"there is no such order"]`,
+		},
 		{"errors of some", `(await Promise.allSettled([tools.shop.get_order({id: 1}), tools.shop.fails({})])).map(r => r.status)`, `["fulfilled","rejected"]`},
 		{"names", `[Object.keys(tools), Object.keys(tools.shop).length, "get_order" in tools.shop, "x" in tools.shop]`, `[["shop"],5,true,false]`},
 		{"tools is read-only", `try { tools.shop = 1 } catch (e) { return e.message }`, `"tools is read-only"`},

@@ -54,17 +54,6 @@ CREATE TABLE alerts (
 CREATE UNIQUE INDEX alerts_open ON alerts (workspace_id, dedup_key) WHERE resolved_at = 0;
 CREATE INDEX alerts_resolved ON alerts (resolved_at);
 
--- Settings of a preset, whose name is the id, or a rule of the workspace's own.
-CREATE TABLE alert_rules (
-    workspace_id TEXT   NOT NULL REFERENCES workspaces (id),
-    id           TEXT   NOT NULL,
-    version      BIGINT NOT NULL,
-    settings     TEXT   NOT NULL,
-    created_at   BIGINT NOT NULL,
-    updated_at   BIGINT NOT NULL,
-    PRIMARY KEY (workspace_id, id)
-);
-
 -- How far a source of alerts has read what it reads in order.
 CREATE TABLE alert_cursors (
     workspace_id TEXT   NOT NULL REFERENCES workspaces (id),
