@@ -187,3 +187,21 @@ func TestCodeModeCancel(t *testing.T) {
 	}
 	// The engine closes only when no script runs any more: the clean-up of the test waits for it.
 }
+
+// TestPlainListIsOfItsCaller: with ?code=off a token lists what it opens, beside a token
+// that opens everything.
+func TestPlainListIsOfItsCaller(t *testing.T) {
+	s, _ := serveCode(t, tokens(tokenGrant("narrow", "plain:", "get_item"), tokenGrant("wide")), nil)
+	for _, token := range []string{"slt_wide", "slt_narrow", "slt_wide"} {
+		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+		c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.URL("acme") + "?code=off", DisableStandaloneSSE: true, HTTPClient: &http.Client{Transport: bearer(token)}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := c.ListTools(t.Context(), nil)
+		if want := map[string]int{"slt_wide": 6, "slt_narrow": 2}[token]; err != nil || len(list.Tools) != want { // with fetch_result
+			t.Errorf("%s: %d tools, want %d, %v", token, len(list.Tools), want, err)
+		}
+		_ = c.Close()
+	}
+}

@@ -28,17 +28,13 @@ const MaxSignatures = 20
 // own.
 func (ts *Toolset) Codes() bool { return ts.bundle.SelectionMode() == registry.SelectCode }
 
-// plainSelection begins the names of lists for clients that bring a code mode of their
-// own.
-const plainSelection = "plain:"
-
 // PlainList is tools/list of a toolset in code mode as if it listed every tool, with
 // output schemas. sees and selection are as in [Toolset.ListOf]; nil and "": all.
 func (ts *Toolset) PlainList(selection string, sees func(tool string) bool) (*List, error) {
 	if sees == nil {
 		sees = func(string) bool { return true }
 	}
-	return ts.ListOf(plainSelection+selection, sees)
+	return ts.listOf(listKey{selection, true}, sees)
 }
 
 // OnlyReads reports whether a tool says that it changes nothing.

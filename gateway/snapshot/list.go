@@ -53,42 +53,52 @@ type lists struct {
 	all  *List // written once
 
 	mu   sync.Mutex
-	some map[string]*List // guarded by mu; by selection
+	some map[listKey]*List // guarded by mu; by selection
 }
 
 // List returns the list of all tools.
 func (ts *Toolset) List() (*List, error) {
-	err := ts.lists.made.do(func() (err error) { ts.lists.all, err = ts.render("", nil); return err })
+	err := ts.lists.made.do(func() (err error) { ts.lists.all, err = ts.render(listKey{}, nil); return err })
 	return ts.lists.all, err
 }
 
 // ListOf returns the list of the tools that sees is true for. selection names
 // what it selects.
 func (ts *Toolset) ListOf(selection string, sees func(tool string) bool) (*List, error) {
+	return ts.listOf(listKey{selection: selection}, sees)
+}
+
+// listKey is what a list that is not the toolset's own depends on.
+type listKey struct {
+	selection string // names the tools that the caller sees
+	plain     bool   // of a toolset in code mode, for clients that bring their own
+}
+
+func (ts *Toolset) listOf(key listKey, sees func(tool string) bool) (*List, error) {
 	ts.lists.mu.Lock()
 	defer ts.lists.mu.Unlock()
-	if l := ts.lists.some[selection]; l != nil {
+	if l := ts.lists.some[key]; l != nil {
 		return l, nil
 	}
-	l, err := ts.render(selection, sees)
+	l, err := ts.render(key, sees)
 	if err != nil {
 		return nil, err
 	}
 	if ts.lists.some == nil || len(ts.lists.some) >= maxSelections {
-		ts.lists.some = map[string]*List{}
+		ts.lists.some = map[listKey]*List{}
 	}
-	ts.lists.some[selection] = l
+	ts.lists.some[key] = l
 	return l, nil
 }
 
-func (ts *Toolset) render(selection string, sees func(string) bool) (*List, error) {
+func (ts *Toolset) render(key listKey, sees func(string) bool) (*List, error) {
 	tools, err := ts.Tools()
 	if err != nil {
 		return nil, err
 	}
-	l := &List{prefix: cursorPrefix(ts, selection)}
+	l := &List{prefix: cursorPrefix(ts, strconv.FormatBool(key.plain)+key.selection)}
 	switch {
-	case ts.Codes() && !strings.HasPrefix(selection, plainSelection):
+	case ts.Codes() && !key.plain:
 		page, err := ts.renderCode(sees)
 		l.pages = [][]byte{page}
 		return l, err
