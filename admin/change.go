@@ -370,6 +370,8 @@ func (c *change) decide() (decision, error) {
 		return decision{verdict: unchanged}, nil
 	case mcp && c.d.policy() == policyPin && !r.request.Accept:
 		return decision{hold, "the MCP server changed its tools"}, nil
+	case mcp && c.d.policy() == policyWarn && !r.request.Accept && c.diff.changes():
+		return decision{hold, "the MCP server changed tools that agents know"}, nil
 	case r.request.follows && c.diff.instructed() != "": // nobody has read it
 		return decision{hold, c.diff.instructed()}, nil
 	case !r.request.Hold:

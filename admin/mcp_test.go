@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -142,7 +143,7 @@ func TestServerChanges(t *testing.T) {
 		revision    uint64
 		quarantined bool
 		tools       int
-	}{"": {1, true, 2}, "warn": {2, false, 3}, "follow": {2, false, 3}} {
+	}{"": {1, true, 2}, "warn": {1, true, 2}, "follow": {2, false, 3}} {
 		t.Run("policy="+policy, func(t *testing.T) {
 			w := newWorld(t)
 			w.servers.set(nil, "find=Finds.", "write=Writes.")
@@ -175,6 +176,11 @@ func TestServerChanges(t *testing.T) {
 			changes := want[admin.List[admin.Changes]](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/changes", nil), http.StatusOK)
 			if len(changes.Items) != 1 || changes.Items[0].Added != 1 || changes.Items[0].Changed != 1 || changes.Items[0].Waits != expect.quarantined || changes.Items[0].Actor != "" {
 				t.Fatalf("recorded %+v", changes.Items)
+			}
+			if !slices.ContainsFunc(changes.Items[0].Tools, func(c connector.ToolChange) bool {
+				return len(c.Details) == 1 && c.Details[0].Old == "Finds." && c.Details[0].New == "Finds everything."
+			}) {
+				t.Errorf("the texts are not shown: %+v", changes.Items[0].Tools)
 			}
 			if !strings.Contains(w.log.String(), "toolset.upstream_changed") {
 				t.Fatal("there was no event")

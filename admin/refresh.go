@@ -173,6 +173,15 @@ func (c *Changes) why() string {
 	return fmt.Sprintf("%d tools change in a breaking way", c.Breaking)
 }
 
+// changes reports whether anything is different for an agent that knows the old version:
+// a tool that is gone or of which any text, argument or annotation changed, or one that
+// is added with text that is written for a model. A plain addition is none.
+func (c *Changes) changes() bool {
+	return c.Origins != nil || slices.ContainsFunc(c.Tools, func(t connector.ToolChange) bool {
+		return t.Kind != connector.ToolAdded || t.Impact != connector.ImpactSafe
+	})
+}
+
 // instructed says which tools have new text that is written for a model, and quotes the
 // first; "": none has.
 func (c *Changes) instructed() string {

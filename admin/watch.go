@@ -14,7 +14,7 @@ import (
 // Policies for an MCP server that changes its tools (docs/mcp-upstreams.md).
 const (
 	policyPin    = "pin"    // the change waits until it is accepted
-	policyWarn   = "warn"   // it is deployed unless it breaks something
+	policyWarn   = "warn"   // what is added is deployed, everything else waits until it is accepted
 	policyFollow = "follow" // it is deployed, unless it tells models what to do
 )
 

@@ -158,7 +158,7 @@ func (a *app) toolsetUpstream() *cobra.Command {
 		Use: "upstream TOOLSET [pin|warn|follow]", Short: "Show or set what happens when an MCP server changes its tools",
 		Long: `Show how the MCP server of a toolset was seen last, and set what happens when it changes
 a description, a schema or its list: pin lets the change wait until it is accepted
-(sluice toolset refresh TOOLSET --accept), warn deploys it unless it breaks something,
+(sluice toolset accept TOOLSET), warn deploys additions and lets everything else wait,
 follow deploys it. Each change is recorded: sluice toolset diff TOOLSET.
 
 --stateless is your word that the server keeps nothing of a caller between calls, so
@@ -246,6 +246,6 @@ func printUpstream(w io.Writer, t *admin.ToolsetDetail, c *admin.ToolsetConnecto
 		fmt.Fprintf(w, "! it could not be reached then: %s\n", terminal.Printable(u.Fault))
 	}
 	if u.Quarantined {
-		fmt.Fprintf(w, "! it changed its tools, and the change waits\n  next   sluice toolset diff %s%s   then: sluice toolset refresh %s%s --accept\n", t.Slug, of, t.Slug, of)
+		fmt.Fprintf(w, "! it changed its tools, and the change waits\n  next   sluice toolset diff %s%s   then: sluice toolset accept %s%s\n", t.Slug, of, t.Slug, of)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/textfilter"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -56,7 +57,15 @@ type Detail struct {
 	Impact Impact `json:"impact" enum:"breaking,safe,wording"`
 	Where  string `json:"where" doc:"input, output, request, authentication, name, title, description, annotations, instructions (text that is written for a model); with the JSON pointer inside a schema."`
 	What   string `json:"what" doc:"One sentence."`
+	Old    string `json:"old,omitempty" doc:"The text before, where a text changed: a title, description or definition as text, anything else as JSON; cut after 2,000 bytes."`
+	New    string `json:"new,omitempty" doc:"The text now, likewise."`
 }
+
+// maxDetailText bounds Old and New of a [Detail], in bytes.
+const maxDetailText = 2000
+
+// maxDiffTexts bounds Old and New of all details of a comparison together, in bytes.
+const maxDiffTexts = 1 << 20
 
 // WhereInstructions is Where of a [Detail] about text that is written for a model.
 const WhereInstructions = "instructions"
@@ -140,7 +149,23 @@ func Diff(older, newer *Connector) ([]ToolChange, error) {
 		}
 		out = append(out, ToolChange{Kind: ToolRemoved, Impact: ImpactBreaking, Method: h.Method, Path: h.Path, Tool: h.Name, Details: []Detail{}})
 	}
-	return append(out, itemChanges(was.head, is.head)...), nil
+	out = append(out, itemChanges(was.head, is.head)...)
+	boundTexts(out)
+	return out, nil
+}
+
+// boundTexts drops the texts of the changes after those that fit maxDiffTexts: a record
+// of a change must not grow with the size of both definitions.
+func boundTexts(changes []ToolChange) {
+	left := maxDiffTexts
+	for i := range changes {
+		for j := range changes[i].Details {
+			d := &changes[i].Details[j]
+			if left -= len(d.Old) + len(d.New); left < 0 {
+				d.Old, d.New = "", ""
+			}
+		}
+	}
 }
 
 func effective(all, own [][]string) [][]string {
@@ -155,13 +180,36 @@ type differ struct{ details []Detail }
 
 func (d *differ) add(impact Impact, where, format string, args ...any) {
 	if len(d.details) < maxDetails {
-		d.details = append(d.details, Detail{impact, where, fmt.Sprintf(format, args...)})
+		d.details = append(d.details, Detail{Impact: impact, Where: where, What: fmt.Sprintf(format, args...)})
 		return
 	}
 	// The list is full; the impact of the tool must not depend on its order.
 	if last := &d.details[maxDetails-1]; rank(impact) < rank(last.Impact) {
-		*last = Detail{impact, where, fmt.Sprintf(format, args...)}
+		*last = Detail{Impact: impact, Where: where, What: fmt.Sprintf(format, args...)}
 	}
+}
+
+// texts adds a difference together with the text before and now, so that who accepts it
+// reads what agents will read.
+func (d *differ) texts(impact Impact, where, what, was, is string) {
+	full := len(d.details) == maxDetails
+	d.add(impact, where, "%s", what)
+	if last := &d.details[len(d.details)-1]; !full || last.Where == where && last.What == what {
+		last.Old, last.New = clipText(was), clipText(is)
+	}
+}
+
+// clipText is the start of s, cut between characters.
+func clipText(s string) string {
+	if len(s) <= maxDetailText {
+		return s
+	}
+	const mark = "…"
+	end := maxDetailText - len(mark)
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + mark
 }
 
 func rank(i Impact) int { return slices.Index([]Impact{ImpactBreaking, ImpactSafe, ImpactWording}, i) }
@@ -186,16 +234,16 @@ func (d *differ) tool(o, n *manifest.Tool) {
 		d.servers(o.Servers, n.Servers)
 	}
 	if o.Annotations != n.Annotations {
-		d.add(ImpactSafe, "annotations", "its annotations changed")
+		d.texts(ImpactSafe, "annotations", "its annotations changed", jsonText(o.Annotations), jsonText(n.Annotations))
 	}
 	if o.Deprecated != n.Deprecated {
 		d.add(ImpactSafe, "annotations", "it is %s", map[bool]string{true: "deprecated now", false: "no longer deprecated"}[n.Deprecated])
 	}
 	if o.Title != n.Title {
-		d.add(ImpactWording, "title", "the title changed")
+		d.texts(ImpactWording, "title", "the title changed", o.Title, n.Title)
 	}
 	if o.Description != n.Description {
-		d.add(ImpactWording, "description", "the description changed")
+		d.texts(ImpactWording, "description", "the description changed", o.Description, n.Description)
 	}
 	if len(d.details) == 0 && o.MCP != nil && n.MCP != nil && o.MCP.Hash != n.MCP.Hash {
 		d.add(ImpactWording, "definition", "its definition changed in what is passed on as it is")
@@ -246,6 +294,17 @@ func decoded(raw json.RawMessage) map[string]any {
 		return nil
 	}
 	return m
+}
+
+// plainText is a string of a schema as it is, and anything else as JSON; "" for nothing.
+func plainText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	return jsonText(v)
 }
 
 func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
@@ -465,7 +524,7 @@ func (d *differ) alike(at string, o, n []any, depth int) Impact {
 
 func (d *differ) words(at string, o, n map[string]any) {
 	if jsonText(o["description"]) != jsonText(n["description"]) {
-		d.add(ImpactWording, at, "the description changed")
+		d.texts(ImpactWording, at, "the description changed", plainText(o["description"]), plainText(n["description"]))
 	}
 	if jsonText(o["default"]) != jsonText(n["default"]) {
 		d.add(ImpactSafe, at, "the default is %s, was %s", jsonText(n["default"]), jsonText(o["default"]))
@@ -506,6 +565,6 @@ func (d *differ) output(at string, o, n map[string]any, depth int) {
 		d.output(at+"/items", a, b, depth+1)
 	}
 	if jsonText(o["description"]) != jsonText(n["description"]) {
-		d.add(ImpactWording, at, "the description changed")
+		d.texts(ImpactWording, at, "the description changed", plainText(o["description"]), plainText(n["description"]))
 	}
 }

@@ -199,11 +199,11 @@ func (d *differ) item(o, n *manifest.Item) {
 	d.arguments(was.Get("arguments"), is.Get("arguments"))
 	for _, text := range []string{"title", "description"} {
 		if !bytes.Equal(was.Get(text).Raw(), is.Get(text).Raw()) {
-			d.add(ImpactWording, text, "the %s changed", text)
+			d.texts(ImpactWording, text, "the "+text+" changed", string(was.Get(text).AppendText(nil)), string(is.Get(text).AppendText(nil)))
 		}
 	}
 	if len(d.details) == 0 {
-		d.add(ImpactWording, "definition", "its definition changed in what is passed on as it is")
+		d.texts(ImpactWording, "definition", "its definition changed in what is passed on as it is", string(o.Definition), string(n.Definition))
 	}
 }
 

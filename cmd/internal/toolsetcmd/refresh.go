@@ -134,6 +134,13 @@ func diffCommand(cli *command.Session) *cobra.Command {
 	return cmd
 }
 
+// printText prints a text that changed, line by line after its sign.
+func printText(w io.Writer, sign, text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(w, "      %s %s\n", sign, terminal.Printable(strings.TrimRight(line, "\r\n")))
+	}
+}
+
 // printChanges lists what a new version changed, the gravest first.
 func printChanges(w io.Writer, slug string, c *admin.Changes) {
 	from, to := c.From.Version, c.To.Version
@@ -153,6 +160,10 @@ func printChanges(w io.Writer, slug string, c *admin.Changes) {
 			fmt.Fprintf(w, "%s %-8s %-40s %s %s\n", sign[t.Kind], t.Impact, t.Tool, t.Method, terminal.Printable(t.Path))
 			for _, d := range t.Details {
 				fmt.Fprintf(w, "    %-8s %s: %s\n", d.Impact, terminal.Printable(d.Where), terminal.Printable(strings.TrimSpace(d.What)))
+				if d.Old != d.New {
+					printText(w, "-", d.Old)
+					printText(w, "+", d.New)
+				}
 			}
 		}
 	}
