@@ -107,6 +107,7 @@ over the Model Context Protocol at one toolset URL.
 	add("build", previewcmd.Commands(&a.Session)...)
 	root.AddCommand(helpTopics()...)
 	root.InitDefaultCompletionCmd()
+	a.Complete(root, a.prepare)
 	forEachCommand(root, func(c *cobra.Command) {
 		if c.HasSubCommands() && c.RunE == nil && c.Run == nil {
 			c.Args = unknownCommand

@@ -1,0 +1,37 @@
+package command
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPlaces: what of a usage line the shell can complete.
+func TestPlaces(t *testing.T) {
+	for use, want := range map[string][]string{
+		"list":                          {},
+		"show TOOLSET NAME":             {"TOOLSET", ""},
+		"call TOOLSET|URL TOOL [k=v …]": {"TOOLSET", "TOOL", ""},
+		"bind TOOLSET PLUGIN[@RANGE] [--tool TOOL]": {"TOOLSET", "PLUGIN"},
+		"doctor [TOOLSET|URL|DIR]":                  {"TOOLSET files"},
+		"export [TOOLSET…]":                         {"TOOLSET"},
+		"upstream TOOLSET [pin|warn|follow]":        {"TOOLSET", "pin warn follow"},
+		"access TOOLSET [show | set none|token|jwt | token create NAME | token list]": {"TOOLSET", "show set token"},
+		"add SPEC|DIR|ZIP|URL|- | -- PROGRAM [ARGUMENTS]":                             {"files", "", "", ""},
+	} {
+		var got []string
+		for _, p := range places(use) {
+			parts := slices.Clone(p.words)
+			if p.name != "" {
+				parts = append([]string{p.name}, parts...)
+			}
+			if p.files {
+				parts = append(parts, "files")
+			}
+			got = append(got, strings.Join(parts, " "))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", use, got, want)
+		}
+	}
+}
