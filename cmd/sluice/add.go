@@ -78,21 +78,21 @@ func (a *app) addCommand() *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
 		Use:   "add SPEC|DIR|ZIP|URL|- | -- PROGRAM [ARGUMENTS]",
-		Short: "Make a toolset of an OpenAPI specification or an MCP server",
-		Long: `Make a toolset of an OpenAPI specification or an MCP server, test one of its tools, and deploy it
-when the test passes. The same specification again refreshes the toolset and keeps
-your edits. Files that a specification refers to are taken along, from its folder; a
+		Short: "Create a toolset from an OpenAPI specification or an MCP server",
+		Long: `Create a toolset from an OpenAPI specification or an MCP server, test one of its tools, and
+deploy it when the test passes. Adding the same specification again refreshes the toolset
+and keeps your edits. Files that the specification refers to are read from its folder; a
 directory, zip or tar.gz is a specification in many files.
 
-With --to the API or server becomes another connector of a toolset that is there: its
-own address, credential and settings, and no tool that was there is renamed.
+With --to the API or server becomes another connector of an existing toolset, with its
+own address, credential and settings. No existing tool is renamed.
 
-After -- comes a program that speaks MCP over stdio: the node starts it on its own
-machine, one process for each session, and serves it on loopback only. For the operator,
-on a node that permits it (--allow-commands; sluice run on loopback does).
+After -- comes a program that speaks MCP over stdio. The node starts it on its own
+machine, one process for each session, and serves it on loopback only. Only operators
+can do this, on a node that permits it (--allow-commands; sluice run on loopback does).
 
-Of an MCP server the tools are pinned as they are now: what the server changes later
-is shown by sluice toolset refresh and waits until it is accepted.`,
+The tools of an MCP server are pinned: later changes of the server are shown by
+sluice toolset diff and wait for sluice toolset accept.`,
 		Example: `  sluice add petstore.yaml
   sluice add https://example.com/openapi.json --name shop --tools 'list_*,get_*'
   sluice add https://mcp.example.com/mcp --tools 'search_*'

@@ -36,7 +36,7 @@ func (a *app) backupCommand() *cobra.Command {
 	var passphraseFile, identityFile, database, temp string
 	var verify bool
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Write a control plane into one encrypted file, or check one", Args: command.Exactly(1, "one file"),
+		Use: "backup FILE", Short: "Back up a control plane into one encrypted file, or verify a backup", Args: command.Exactly(1, "one file"),
 		Long: `Write the records, the registry and the keys of the control plane in the data
 directory into FILE, encrypted with age, for --recipient (age1…, made with
 age-keygen) or with a passphrase. The node may run and publish meanwhile: records,

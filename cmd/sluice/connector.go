@@ -79,7 +79,7 @@ func (a *app) connectorGenerate() *cobra.Command {
 	var overlays []string
 	cmd := &cobra.Command{
 		Use:   "generate SPEC|DIR|ZIP|URL|-",
-		Short: "Write a connector as a WebAssembly module",
+		Short: "Generate a connector as a WebAssembly module",
 		Long: `Compile a specification into a connector and write it as one WebAssembly module,
 <name>-<tag>.wasm. No node and no compiler are needed; the same specification gives
 the same bytes.`,

@@ -47,7 +47,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	var live bool
 	cmd := &cobra.Command{
 		Use:   "doctor [TOOLSET|URL|DIR]",
-		Short: "Check the node, or one toolset, and say what to do",
+		Short: "Diagnose the node or one toolset",
 		Long: `Check the node: data directory, key files, admin API, readiness, clock. With a
 toolset or URL: its URL in both protocol eras, its tools against the limits of
 clients, its last test. With a data directory (a path): its key files, records,

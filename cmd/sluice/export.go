@@ -40,7 +40,7 @@ type object = map[string]any
 func (a *app) exportCommand() *cobra.Command {
 	var to, secrets, recipient, identity string
 	cmd := &cobra.Command{
-		Use: "export [TOOLSET…]", Short: "Write toolsets as documents, for version control",
+		Use: "export [TOOLSET…]", Short: "Export toolsets as documents for version control",
 		Long: `Write the toolsets of the workspace, or those named, with their specifications,
 settings, edits, plugins, access and labels: to stdout, to one file (--to NAME.yaml or
 NAME.json), or to a directory with a file for each toolset and its specification

@@ -31,15 +31,14 @@ func (a *app) importCommand() *cobra.Command {
 	var dryRun, prune bool
 	var identity, reason string
 	cmd := &cobra.Command{
-		Use: "import DIR|FILE|-", Short: "Make toolsets as documents say", Args: command.Exactly(1, "a directory, a file, or -"),
-		Long: `Make the toolsets of the workspace as the documents of "sluice export" say: create
-those that are not there, change those that differ, publish those that are live. What
-is as it should be is left alone. Nothing is read from the network. The whole is
-checked before anything is changed, and refused when somebody changes the workspace
-meanwhile.
+		Use: "import DIR|FILE|-", Short: "Create or update toolsets from exported documents", Args: command.Exactly(1, "a directory, a file, or -"),
+		Long: `Bring the toolsets of the workspace to the state of the documents of "sluice export":
+create missing ones, change those that differ, deploy those that are live. Nothing is
+read from the network. All documents are checked before anything is changed, and the
+import is refused if somebody changes the workspace meanwhile.
 
-Secrets that are left out stay as they are on the server; those that it does not have
-are named, and their toolsets stay drafts. --identity opens sealed secrets, on this
+Secrets that the documents leave out stay as they are on the server; those that it does
+not have are named, and their toolsets stay drafts. --identity opens sealed secrets, on this
 machine. Toolsets that are not in the documents stay, unless --prune deletes them.`,
 		Example: "  sluice import toolsets --dry-run\n  sluice import toolsets --reason \"$(git rev-parse HEAD)\"\n  sluice import all.yaml --identity key.txt",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -23,7 +23,7 @@ import (
 )
 
 func (a *app) mcpCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "mcp", Short: "Look at MCP servers before making a toolset of them"}
+	cmd := &cobra.Command{Use: "mcp", Short: "Test an MCP server before creating a toolset from it"}
 	cmd.AddCommand(a.mcpTest())
 	return cmd
 }
@@ -155,7 +155,7 @@ func (a *app) toolsetUpstream() *cobra.Command {
 	var name string
 	var stateless bool
 	cmd := &cobra.Command{
-		Use: "upstream TOOLSET [pin|warn|follow]", Short: "Show or set what happens when an MCP server changes its tools",
+		Use: "upstream TOOLSET [pin|warn|follow]", Short: "Show or set the policy for changes of an MCP server",
 		Long: `Show how the MCP server of a toolset was seen last, and set what happens when it changes
 a description, a schema or its list: pin lets the change wait until it is accepted
 (sluice toolset accept TOOLSET), warn deploys additions and lets everything else wait,

@@ -69,7 +69,7 @@ func (a *app) openapiCheck() *cobra.Command {
 	var overlays []string
 	cmd := &cobra.Command{
 		Use:   "check FILE|DIR|URL|-…",
-		Short: "Say what Sluice makes of a specification",
+		Short: "Check a specification and list the tools it would generate",
 		Long: `Compile specifications and report: how many operations become tools, which do not
 and why, and what was repaired, with time and peak memory. Exit code 6 when one is
 not valid. In a directory every .json, .yaml and .yml file is checked that is not a

@@ -101,6 +101,11 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 	if o.Grace == 0 {
 		o.Grace = time.Duration(c.ShutdownTimeout)
 	}
+	for flag, at := range map[string]string{"listen": o.Gateway.Listen, "admin-listen": o.Admin.Listen} {
+		if err := checkListen(flag, at); err != nil {
+			return o, err
+		}
+	}
 	if o.Gateway.Conns < 0 || o.Gateway.ConnsPerAddress < 0 {
 		return o, exit.Usagef("--max-connections and --max-connections-per-address are numbers from 1 on")
 	}
@@ -152,6 +157,21 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 		o.GCPercent = gcPercent
 	}
 	return o, err
+}
+
+// checkListen refuses an address that no listener can have, before anything is made.
+func checkListen(flag, at string) error {
+	if at == "" {
+		return nil // the default
+	}
+	_, port, err := net.SplitHostPort(at)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return exit.Usagef("--%s %s is not an address such as 127.0.0.1:7300 or :7300", flag, terminal.Printable(at))
+	}
+	return nil
 }
 
 // suggester reads where the model is: flags win over the configuration file, all

@@ -53,7 +53,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var logAge time.Duration
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run a node in production: JSON logs, nothing made by accident",
+		Short: "Run a node in production: JSON logs, nothing created implicitly",
 		Long: `Run gateway, admin API and registry like "sluice run", with defaults for production:
 JSON logs at level info, no specifications on the command line, and a data directory
 that must be named with --data, SLUICE_DATA_DIR or the configuration file.
@@ -177,6 +177,9 @@ func (a *app) serveEdge(cmd *cobra.Command, o node.Options, e *edgeFlags) error 
 	if u.Scheme == "http" && !safedial.Loopback(u.Hostname()) {
 		return problem.New(problem.InvalidArgument, "the control plane %s would be reached without TLS", u.Host).
 			Fix("use its https address; give --control-plane-ca if its certificate is of an own authority")
+	}
+	if err := checkListen("ops-listen", e.opsListen); err != nil {
+		return err
 	}
 	o.Edge = node.EdgeOptions{ControlPlane: strings.TrimSuffix(e.controlPlane, "/"), Name: cmp.Or(e.name, hostSlug()), Listen: e.opsListen}
 	if !registry.ValidSlug(o.Edge.Name) {

@@ -44,7 +44,7 @@ var (
 // Alert is "sluice alert".
 func Alert(s *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "alert", Aliases: []string{"alerts"}, Short: "See what is wrong, acknowledge and snooze it",
+		Use: "alert", Aliases: []string{"alerts"}, Short: "List, acknowledge and snooze alerts",
 		Long: "See what is wrong, acknowledge and snooze it. Who is told of it is set with \"sluice notify\".",
 	}
 	cmd.AddCommand(alertList(s), alertShow(s), alertAck(s), alertSnooze(s), alertTest(s))
@@ -56,7 +56,7 @@ func alertList(s *command.Session) *cobra.Command {
 	var kind, severity, toolset string
 	var all bool
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List what is wrong, newest first", Args: command.Exactly(0, "no arguments"),
+		Use: "list", Aliases: []string{"ls"}, Short: "List alerts, newest first", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q := url.Values{}
 			for name, value := range map[string]string{"kind": kind, "severity": severity, "toolset": toolset, "state": strings.Join(state, ",")} {
@@ -143,7 +143,7 @@ func writeAlert(w io.Writer, a *alert.Alert) {
 func alertAck(s *command.Session) *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
-		Use: "ack ID", Short: "Say that somebody works on an alert: it is quiet until it is worse, or over", Args: command.Exactly(1, "one alert"),
+		Use: "ack ID", Short: "Acknowledge an alert; it is quiet until it gets worse or is resolved", Args: command.Exactly(1, "one alert"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return handled(cmd.Context(), s, alertPath(args[0])+"/ack", map[string]any{"note": note})
 		},
@@ -156,7 +156,7 @@ func alertSnooze(s *command.Session) *cobra.Command {
 	var note string
 	var d time.Duration
 	cmd := &cobra.Command{
-		Use: "snooze ID", Short: "Keep an alert quiet for a time", Args: command.Exactly(1, "one alert"),
+		Use: "snooze ID", Short: "Snooze an alert", Args: command.Exactly(1, "one alert"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return handled(cmd.Context(), s, alertPath(args[0])+"/snooze", map[string]any{"note": note, "seconds": int64(d / time.Second)})
 		},

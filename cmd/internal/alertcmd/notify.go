@@ -70,7 +70,7 @@ var deliveries = command.Resource[notify.Delivery]{
 
 // Notify is "sluice notify".
 func Notify(s *command.Session) *cobra.Command {
-	cmd := &cobra.Command{Use: "notify", Short: "Choose who is told of alerts, and see what was sent"}
+	cmd := &cobra.Command{Use: "notify", Short: "Manage notification channels and the delivery log"}
 	channel := &cobra.Command{Use: "channel", Aliases: []string{"channels"}, Short: "List, add and remove channels"}
 	channel.AddCommand(channels.List(s, "List channels"), channelAdd(s), channelTest(s), channelRotate(s), channelSwitch(s, true), channelSwitch(s, false),
 		channels.Remove(s, "remove NAME", "Remove a channel and what was to be sent to it", "one channel", "%s is removed."))
@@ -166,7 +166,7 @@ func chooseKind(s *command.Session, c *notify.NewChannel, webhook, slackFile, pa
 
 func channelTest(s *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "test NAME", Short: "Send a test to a channel", Args: command.Exactly(1, "one channel"),
+		Use: "test NAME", Short: "Send a test message to a channel", Args: command.Exactly(1, "one channel"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.Client().Post(cmd.Context(), channelPath(args[0])+"/test", nil, nil); err != nil {
 				return err
@@ -179,7 +179,7 @@ func channelTest(s *command.Session) *cobra.Command {
 
 func channelRotate(s *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "rotate-secret NAME", Short: "Give a webhook a new signing secret; it is shown once", Args: command.Exactly(1, "one channel"),
+		Use: "rotate-secret NAME", Short: "Rotate the signing secret of a webhook; it is shown once", Args: command.Exactly(1, "one channel"),
 		Long: "Give a webhook a new signing secret and write it to stdout. For a day messages carry a\nsignature with the one before it, too.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: channelPath(args[0]) + "/rotate-secret"}, func(w io.Writer, c *notify.Channel) {
@@ -212,7 +212,7 @@ func channelSwitch(s *command.Session, on bool) *cobra.Command {
 func deliveryList(s *command.Session) *cobra.Command {
 	var channel, state, alertID string
 	cmd := &cobra.Command{
-		Use: "deliveries", Short: "List what was sent, newest first", Args: command.Exactly(0, "no arguments"),
+		Use: "deliveries", Short: "List deliveries, newest first", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q := url.Values{}
 			for name, value := range map[string]string{"channel": channel, "state": state, "alert": alertID} {
@@ -233,7 +233,7 @@ func deliveryList(s *command.Session) *cobra.Command {
 
 func redeliver(s *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "redeliver ID", Short: "Send a message again", Args: command.Exactly(1, "one message"),
+		Use: "redeliver ID", Short: "Redeliver a message", Args: command.Exactly(1, "one message"),
 		Long: "Send a message again: a dead one under its own id, one that was delivered under a new\none, because receivers drop an id that they have seen.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := deliveries.Path + "/" + url.PathEscape(args[0]) + "/redeliver"

@@ -88,7 +88,7 @@ func (a calls) callCommand() *cobra.Command {
 	var raw, stages bool
 	cmd := &cobra.Command{
 		Use:   "call TOOLSET|URL TOOL [k=v …]",
-		Short: "Call a tool over MCP, as an AI application would",
+		Short: "Call a tool over MCP, as a client would",
 		Long: `Call a tool at its toolset URL. The answer goes to stdout; status, time by stage
 and tokens go to stderr. An answer that is an error (isError) ends with exit code 5.
 

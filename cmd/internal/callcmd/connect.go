@@ -17,7 +17,7 @@ func (a calls) connectCommand() *cobra.Command {
 	var headerFile string
 	cmd := &cobra.Command{
 		Use:   "connect TOOLSET|URL",
-		Short: "Bridge stdio to a toolset URL, for applications that only start programs",
+		Short: "Bridge stdio to a toolset URL, for clients that only start programs",
 		Long: `Bridge an MCP client that speaks over stdin and stdout to a toolset URL. This is
 what Claude Desktop and other applications start that take no URLs:
 

@@ -24,7 +24,7 @@ func (a calls) searchCommand() *cobra.Command {
 	var explain bool
 	cmd := &cobra.Command{
 		Use:   "search QUERY [TOOLSET]",
-		Short: "Find tools as an agent does with search_tools",
+		Short: "Search tools as an agent does with search_tools",
 		Long: `Search the enabled tools of a toolset, or of all toolsets, and print what
 search_tools would find, best first. --explain shows what each score is made of.`,
 		Example: "  sluice search \"create issue\" github\n  sluice search \"cancel an order\" shop --explain",

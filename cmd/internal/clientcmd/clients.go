@@ -75,7 +75,7 @@ func Command(s *command.Session) *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
 		Use:   "client TOOLSET",
-		Short: "Print or install the configuration of an AI application",
+		Short: "Print or install the configuration of an MCP client",
 		Long: `Print how an AI application is pointed at a toolset, or write it into the
 application's configuration file: the change is shown first, and the old file is
 kept beside it as .bak. --uninstall takes it out again.

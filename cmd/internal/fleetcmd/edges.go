@@ -49,8 +49,8 @@ func edgeToken(s *command.Session) *cobra.Command {
 	var uses uint64
 	var ttl time.Duration
 	cmd := &cobra.Command{
-		Use: "token", Aliases: []string{"invite"}, Short: "Make a join token: a node enrols with it once",
-		Long: `Make a join token and write it to stdout. It is shown once. Put it into a file on
+		Use: "token", Aliases: []string{"invite"}, Short: "Create a join token for one edge",
+		Long: `Create a join token and write it to stdout. It is shown once. Put it into a file on
 the new node, readable by its owner only:
 
   sluice serve --role edge --control-plane URL --join-token-file FILE --data DIR

@@ -45,7 +45,7 @@ type logFlags struct {
 func Logs(s *command.Session) *cobra.Command {
 	var f logFlags
 	cmd := &cobra.Command{
-		Use: "logs [TOOLSET | show CALL | capture TOOLSET [off|errors|all]]", Short: "Show the calls of tools", Args: command.Between(0, 3, "a toolset, or what to do"),
+		Use: "logs [TOOLSET | show CALL | capture TOOLSET [off|errors|all]]", Short: "Show the call log", Args: command.Between(0, 3, "a toolset, or what to do"),
 		Long: `Show the call log: each call of a tool with its caller, how it ended and where its
 time went. Edges report every ten seconds.
 

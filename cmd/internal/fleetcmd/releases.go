@@ -57,7 +57,7 @@ var releaseColumns = []terminal.Column[admin.Release]{
 func releaseResume(s *command.Session) *cobra.Command {
 	var in admin.ResumeRequest
 	cmd := &cobra.Command{
-		Use: "resume", Short: "Publish the records as they are although they are older than the newest release", Args: command.Exactly(0, "no arguments"),
+		Use: "resume", Short: "Resume publishing although the records are older than the newest release", Args: command.Exactly(0, "no arguments"),
 		Long: `A control plane whose records are older than its newest release publishes nothing: its
 database was set back, by a lost write-ahead log or an old copy. Put the newest records
 back and start it again. When they are gone, this publishes the records as they are in a

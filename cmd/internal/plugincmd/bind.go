@@ -32,7 +32,7 @@ func (a plugins) pluginBind() *cobra.Command {
 	var f bindFlags
 	cmd := &cobra.Command{
 		Use:   "bind TOOLSET PLUGIN[@RANGE] [--tool TOOL] [--set JSON] [--on-error fail]",
-		Short: "Run a plugin on the answers of a toolset, a connector or a tool",
+		Short: "Bind a plugin to a toolset, a connector or a tool",
 		Long: `Bind a published plugin to a toolset, or to one of its connectors or tools. The range is
 pinned to one version, which stays until --update. A plugin that redacts (a filter, unless
 its manifest says otherwise) sees every byte that agents read, and what it cannot run on
@@ -121,7 +121,7 @@ func (a plugins) pluginUnbind() *cobra.Command {
 	var b admin.PluginBinding
 	cmd := &cobra.Command{
 		Use:     "unbind TOOLSET PLUGIN [--tool TOOL | --connector CONNECTOR]",
-		Short:   "Take a plugin off a toolset, a connector or a tool",
+		Short:   "Unbind a plugin from a toolset, a connector or a tool",
 		Example: "  sluice plugin unbind shop mask --tool list_orders",
 		Args:    command.Exactly(2, "a toolset and a plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -142,7 +142,7 @@ func (a plugins) pluginUnbind() *cobra.Command {
 
 func (a plugins) pluginBindings() *cobra.Command {
 	return &cobra.Command{
-		Use: "bindings TOOLSET", Short: "Show which plugins a toolset binds, in the order they run", Args: command.Exactly(1, "a toolset"),
+		Use: "bindings TOOLSET", Short: "List the plugin bindings of a toolset, in the order they run", Args: command.Exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {

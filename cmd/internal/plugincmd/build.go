@@ -80,7 +80,7 @@ func firstProgram(names ...string) string {
 func (a plugins) pluginBuild() *cobra.Command {
 	return &cobra.Command{
 		Use:   "build [DIR]",
-		Short: "Compile a project and put its manifest into the module",
+		Short: "Compile a project and embed its manifest",
 		Long: `Compile the project in DIR (Go, Rust or C, told by go.mod, Cargo.toml or plugin.c),
 put plugin.json into the module as its manifest, check it against the contract and
 write NAME.wasm.`,

@@ -45,8 +45,8 @@ func (a plugins) pluginNew() *cobra.Command {
 	kinds := []string{string(manifest.Filter), string(manifest.Projection), string(manifest.Auth), string(manifest.Workflow)}
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Make a project that builds and passes its golden case",
-		Long: `Make a directory NAME with a plugin, a test of it and a golden case. The guest
+		Short: "Create a plugin project that builds and passes its golden case",
+		Long: `Create a directory NAME with a plugin, a test of it and a golden case. The guest
 package is copied into it, so that it builds without a network.`,
 		Example: "  sluice plugin new drop-empty --lang go\n  sluice plugin new mask --lang c\n  sluice plugin new aws --kind auth\n  sluice plugin new discussions --kind workflow",
 		Args:    command.Exactly(1, "the name of the plugin"),
@@ -148,7 +148,7 @@ type inspected struct {
 
 func (a plugins) pluginInspect() *cobra.Command {
 	return &cobra.Command{
-		Use: "inspect FILE.wasm|DIR", Short: "Say what a plugin is, imports and asks for", Args: command.Exactly(1, "one plugin"),
+		Use: "inspect FILE.wasm|DIR", Short: "Show the manifest, imports and grants of a plugin", Args: command.Exactly(1, "one plugin"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, path, err := openPlugin(args[0])
 			if err != nil {
@@ -275,7 +275,7 @@ func (a plugins) pluginRun() *cobra.Command {
 	c := golden.Context{}
 	cmd := &cobra.Command{
 		Use:     "run FILE.wasm|DIR",
-		Short:   "Run a plugin on a body and print what it makes of it",
+		Short:   "Run a plugin on a body and print the result",
 		Example: `  sluice plugin run drop-empty --in answer.json --set '{"keep":"id"}'`,
 		Args:    command.Exactly(1, "one plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {

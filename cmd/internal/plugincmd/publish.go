@@ -330,7 +330,7 @@ func (a plugins) pluginYank() *cobra.Command {
 	var in plugin.YankRequest
 	cmd := &cobra.Command{
 		Use:   "yank NAME@VERSION --reason TEXT",
-		Short: "Take a version out of what can be bound",
+		Short: "Yank a version: it can no longer be bound",
 		Long: `Take a version out of what toolsets can bind from now on. Those that bind it keep it,
 and show that it was yanked, until they are changed.`,
 		Example: "  sluice plugin yank mask@1.0.0 --reason 'misses addresses in arrays'\n  sluice plugin yank mask@1.0.0 --undo",
@@ -363,7 +363,7 @@ func (a plugins) pluginKey() *cobra.Command {
 	var name, reason string
 	cmd := &cobra.Command{
 		Use:   "key list | add FILE.pub --name NAME | revoke ID --reason TEXT",
-		Short: "Say whose plugins the workspace accepts",
+		Short: "Manage the publisher keys that the workspace trusts",
 		Long: `Keys of publishers: only what one of them signed can be published. Revoking a key yanks
 every version it signed, and toolsets that bind one cannot be deployed again with it.`,
 		Example: "  sluice plugin key add publisher.key.pub --name 'Ada'\n  sluice plugin key revoke 3f9c… --reason 'laptop stolen'",

@@ -15,7 +15,7 @@ import (
 )
 
 func (a previewer) evalCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "eval", Short: "Measure Sluice on data of yours"}
+	cmd := &cobra.Command{Use: "eval", Short: "Measure Sluice on your own data"}
 	cmd.AddCommand(a.evalSelection())
 	return cmd
 }

@@ -21,7 +21,7 @@ import (
 func (a previewer) projectionCommand() *cobra.Command {
 	group := &cobra.Command{
 		Use:   "projection",
-		Short: "What agents get of an API's answers by default",
+		Short: "Explain the default projections",
 		Args:  command.Exactly(0, "a command: suggest"),
 	}
 	group.AddCommand(a.projectionSuggestCommand())

@@ -33,7 +33,7 @@ func accessCommand(cli *command.Session) *cobra.Command {
 	var f accessFlags
 	cmd := &cobra.Command{
 		Use:   "access TOOLSET [show | set none|token|jwt | token create NAME | token list | token revoke ID]",
-		Short: "Show or set who may open the toolset URL, and its access tokens",
+		Short: "Show or set access to the toolset URL, and its access tokens",
 		Long: `Show or set who may open the toolset URL. A change is in force at once.
 
   none    everybody who reaches it

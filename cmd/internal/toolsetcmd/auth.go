@@ -24,7 +24,7 @@ func authCommand(cli *command.Session) *cobra.Command {
 	connector := ""
 	cmd := &cobra.Command{
 		Use:   "auth TOOLSET [status | set | rotate | login | users | revoke USER | remove]",
-		Short: "Show or set how calls to the upstream are authenticated",
+		Short: "Show or set the upstream authentication",
 		Example: `  sluice toolset auth petstore
   sluice toolset auth petstore set --auth header:X-Api-Key --api-key-file key.txt
   sluice toolset auth petstore set --auth header:Authorization:Bearer --api-key-env PET_TOKEN

@@ -14,14 +14,14 @@ import (
 )
 
 func draftCommand(cli *command.Session) *cobra.Command {
-	cmd := &cobra.Command{Use: "draft", Aliases: []string{"drafts"}, Short: "List, show, apply and drop the edits that roll-backs kept aside"}
+	cmd := &cobra.Command{Use: "draft", Aliases: []string{"drafts"}, Short: "List, show, restore and delete drafts that roll-backs set aside"}
 	cmd.AddCommand(draftList(cli), draftShow(cli), draftApply(cli), draftDrop(cli))
 	return cmd
 }
 
 func draftList(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "list TOOLSET", Aliases: []string{"ls"}, Short: "List the drafts that were kept aside, newest first", Args: command.Exactly(1, "one toolset"),
+		Use: "list TOOLSET", Aliases: []string{"ls"}, Short: "List drafts that were set aside, newest first", Args: command.Exactly(1, "one toolset"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			r := command.Resource[admin.KeptDraft]{Columns: []terminal.Column[admin.KeptDraft]{
 				{Header: "name", Value: func(d admin.KeptDraft) string { return d.Name }},
@@ -36,7 +36,7 @@ func draftList(cli *command.Session) *cobra.Command {
 
 func draftShow(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "show TOOLSET NAME", Short: "Show a draft that was kept aside: settings, connectors and edits of tools", Args: command.Exactly(2, "a toolset and a name"),
+		Use: "show TOOLSET NAME", Short: "Show a draft that was set aside: settings, connectors and edits of tools", Args: command.Exactly(2, "a toolset and a name"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			return command.Get(cmd.Context(), e.Session, e.path("drafts", args[1]), func(w io.Writer, out *admin.KeptDraftDetail) {
 				var text bytes.Buffer
@@ -50,7 +50,7 @@ func draftShow(cli *command.Session) *cobra.Command {
 
 func draftApply(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "apply TOOLSET NAME", Short: "Make a draft that was kept aside the draft again; nothing becomes live", Args: command.Exactly(2, "a toolset and a name"),
+		Use: "apply TOOLSET NAME", Short: "Restore a draft that was set aside; nothing becomes live", Args: command.Exactly(2, "a toolset and a name"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			if err := e.Client().Post(cmd.Context(), e.path("drafts", args[1], "apply"), nil, nil, client.IfMatch(e.etag)); err != nil {
 				return err
@@ -63,7 +63,7 @@ func draftApply(cli *command.Session) *cobra.Command {
 
 func draftDrop(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "drop TOOLSET NAME", Short: "Drop a draft that was kept aside", Args: command.Exactly(2, "a toolset and a name"),
+		Use: "drop TOOLSET NAME", Short: "Delete a draft that was set aside", Args: command.Exactly(2, "a toolset and a name"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			return e.Client().Delete(cmd.Context(), e.path("drafts", args[1]), nil)
 		}),

@@ -29,7 +29,7 @@ func fixCommand(cli *command.Session) *cobra.Command {
 	var f fixFlags
 	cmd := &cobra.Command{
 		Use:   "fix TOOLSET [ARGUMENT=VALUE …]",
-		Short: "Show or set arguments that the model does not see",
+		Short: "Show or set fixed arguments, hidden from the model",
 		Long: "Show or set values of arguments that are sent with every call and that the model does not see: a\n" +
 			"tenant, an API version, a locale. They hold for each tool of the connector that takes an argument of\n" +
 			"that name, or for one tool. A member of the argument body is body.member. A value is JSON, or the text\n" +

@@ -21,7 +21,7 @@ func learnedCommand(cli *command.Session) *cobra.Command {
 	var forgetAll, use bool
 	cmd := &cobra.Command{
 		Use:   "learned TOOLSET [--tool TOOL] [--use | --forget QUERY | --forget-all]",
-		Short: "Show, use or delete the searches that a toolset learned",
+		Short: "List, use or delete searches that a toolset learned",
 		Long: `Show what a toolset in search mode learned: searches of agents, redacted, after which a
 call of a tool they found succeeded. It learns only while that is turned on:
 sluice toolset optimize TOOLSET --selection search --learn on

@@ -32,7 +32,7 @@ func optimizeCommand(cli *command.Session) *cobra.Command {
 	var f optimizeFlags
 	cmd := &cobra.Command{
 		Use:   "optimize TOOLSET [--tool TOOL] [--profile … --fields … --where … --budget … --jq … --time-limit …]",
-		Short: "Show or set what is made of answers: masks, conditions, caps, budgets, time limits",
+		Short: "Show or set how answers are shortened: masks, conditions, caps, budgets, time limits",
 		Long: "Show or set what is made of the answers of a toolset, of one of its connectors, or of one tool.\n" +
 			"An empty text or 0 restores the default. Without settings it shows what is set.",
 		Example: `  sluice toolset optimize shop --profile concise --budget 8000

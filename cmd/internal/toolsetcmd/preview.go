@@ -19,7 +19,7 @@ func previewCommand(cli *command.Session) *cobra.Command {
 	var ttl time.Duration
 	var show, end bool
 	cmd := &cobra.Command{
-		Use: "preview TOOLSET", Short: "Serve the draft at a URL of its own for a while", Args: command.Exactly(1, "one toolset"),
+		Use: "preview TOOLSET", Short: "Serve the draft at a temporary URL", Args: command.Exactly(1, "one toolset"),
 		Long: `Serve the draft of a toolset, as it is now, at a URL that is listed nowhere, to whoever
 shows the token that is printed once. What is live does not change, nothing is counted,
 and a later change of the draft needs a new preview, which takes the place of this one.

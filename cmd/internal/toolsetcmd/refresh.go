@@ -22,7 +22,7 @@ func refreshCommand(cli *command.Session) *cobra.Command {
 	var in admin.RefreshRequest
 	var reason string
 	cmd := &cobra.Command{
-		Use: "refresh TOOLSET", Short: "Read the specification again and say what changed", Args: command.Exactly(1, "one toolset"),
+		Use: "refresh TOOLSET", Short: "Read the specification again and show what changed", Args: command.Exactly(1, "one toolset"),
 		Long: `Fetch the specification of a toolset from its URL again, apply its overlays, and say
 what changed, tool by tool: breaking, safe, or only wording. Names, descriptions and
 disabled tools stay. What breaks nothing is tested and deployed when the toolset is

@@ -42,7 +42,7 @@ func (e *edit) printSchedule(w io.Writer, s *admin.Schedule) {
 func scheduleCommand(cli *command.Session) *cobra.Command {
 	var connector string
 	cmd := &cobra.Command{
-		Use: "schedule TOOLSET [DURATION|off]", Short: "Show or set how often the specification is read again by itself", Args: command.Between(1, 2, "a toolset and a duration"),
+		Use: "schedule TOOLSET [DURATION|off]", Short: "Show or set the refresh schedule of the specification", Args: command.Between(1, 2, "a toolset and a duration"),
 		Long: `Show or set how often the specification of a toolset is read again from its URL, from 5m
 to 720h. Changes that break nothing are tested and deployed when the test passes. Breaking
 ones wait until they are accepted, and so does everything while the draft has changes that

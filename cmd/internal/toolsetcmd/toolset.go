@@ -184,7 +184,7 @@ func urlCommand(cli *command.Session) *cobra.Command {
 func deployCommand(cli *command.Session) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "deploy TOOLSET", Short: "Make the draft live", Args: command.Exactly(1, "one toolset"),
+		Use: "deploy TOOLSET", Short: "Deploy the draft", Args: command.Exactly(1, "one toolset"),
 		Long: "Make the draft live. A draft that has no passed test needs --reason, which is recorded in the audit log.",
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			var out json.RawMessage

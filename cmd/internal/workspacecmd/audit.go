@@ -23,7 +23,7 @@ const maxAuditRecords = 100_000
 
 // Audit is "sluice audit".
 func Audit(s *command.Session) *cobra.Command {
-	cmd := &cobra.Command{Use: "audit", Short: "Read the audit log, and check that it is whole"}
+	cmd := &cobra.Command{Use: "audit", Short: "Read and verify the audit log"}
 	cmd.AddCommand(auditList(s), auditHead(s), auditVerify(s))
 	return cmd
 }
@@ -31,7 +31,7 @@ func Audit(s *command.Session) *cobra.Command {
 func auditList(s *command.Session) *cobra.Command {
 	limit := 50
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List who changed what, newest first", Args: command.Exactly(0, "no arguments"),
+		Use: "list", Aliases: []string{"ls"}, Short: "List the audit log: who changed what, newest first", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 || limit > maxAuditRecords {
 				return exit.Usagef("--limit is 1 to %d", maxAuditRecords)
@@ -75,7 +75,7 @@ removed or changed since: sluice audit verify --head FILE.`,
 func auditVerify(s *command.Session) *cobra.Command {
 	var head string
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Check that no record of the audit log was changed or removed", Args: command.Exactly(0, "no arguments"),
+		Use: "verify", Short: "Verify that no record of the audit log was changed or removed", Args: command.Exactly(0, "no arguments"),
 		Long: `Read every record, check that each holds the hash of the one before, and that the log
 reaches its signed head: the one that the control plane keeps outside of its database,
 or with --head one that was kept elsewhere. Exits with 7 when something is wrong.`,

@@ -31,7 +31,7 @@ var grants = command.Resource[admin.Grant]{
 // Grant is "sluice grant".
 func Grant(s *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "grant", Aliases: []string{"grants"}, Short: "List, make and revoke grants of private addresses",
+		Use: "grant", Aliases: []string{"grants"}, Short: "List, create and revoke grants of private addresses",
 		Long: `List, make and revoke grants: each lets one toolset call one private address from this
 node. What an operator names on "sluice run" or "sluice add" is granted by that; every
 other private address is refused. Edges obey only their own --allow-private-upstreams.`,
@@ -62,7 +62,7 @@ func grantList(s *command.Session) *cobra.Command {
 func grantCreate(s *command.Session) *cobra.Command {
 	in := admin.CreateGrant{}
 	cmd := &cobra.Command{
-		Use: "create TOOLSET ADDRESS", Short: "Let a toolset call a private address", Args: command.Exactly(2, "a toolset and an address"),
+		Use: "create TOOLSET ADDRESS", Short: "Allow a toolset to call a private address", Args: command.Exactly(2, "a toolset and an address"),
 		Long: `Let a toolset call a private address, host:port or a URL. What is granted are the
 addresses that the name has now: when it has others later, they are refused. A name with
 private and public addresses is refused too; grant the address itself if you are sure.

@@ -35,8 +35,8 @@ func Key(s *command.Session) *cobra.Command {
 
 func keyRotate(s *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "rotate", Short: "Make a new key-encryption key and put every credential under it", Args: command.Exactly(0, "no arguments"),
-		Long: `Make a new key-encryption key and put the data key of every credential, token and
+		Use: "rotate", Short: "Create a new key-encryption key and re-encrypt every credential", Args: command.Exactly(0, "no arguments"),
+		Long: `Create a new key-encryption key and put the data key of every credential, token and
 pending login under it, while calls go on. The key before it still opens until the next
 rotation, a minute later at the earliest: two rotations end a key for good. Operator only.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

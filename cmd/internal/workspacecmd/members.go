@@ -33,7 +33,7 @@ var members = command.Resource[people.Member]{
 // Member is "sluice member".
 func Member(s *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "member", Aliases: []string{"members", "user", "users"}, Short: "List, add and remove the members of the workspace, and what they may do",
+		Use: "member", Aliases: []string{"members", "user", "users"}, Short: "List, add and remove members of the workspace",
 		Long: `A member has one of the roles viewer (read), editor (change, test and deploy toolsets),
 publisher (publish connectors and plugins) and admin (everything in the workspace); each
 may do what those before it may. Members work with API tokens of their own ("sluice token
@@ -74,7 +74,7 @@ func memberAdd(s *command.Session) *cobra.Command {
 
 func memberSetRole(s *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "set-role MEMBER ROLE", Short: "Change what a member may do", Args: command.Exactly(2, "a member (address or id) and a role"),
+		Use: "set-role MEMBER ROLE", Short: "Change the role of a member", Args: command.Exactly(2, "a member (address or id) and a role"),
 		Long:      "Change the role of a member. Their tokens may do no more than that from now on; a token that was made for less stays at that.",
 		ValidArgs: roleNames,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -37,7 +37,7 @@ var tokens = command.Resource[people.APIToken]{
 
 // Token is "sluice token".
 func Token(s *command.Session) *cobra.Command {
-	cmd := &cobra.Command{Use: "token", Aliases: []string{"tokens"}, Short: "List, make and revoke API tokens"}
+	cmd := &cobra.Command{Use: "token", Aliases: []string{"tokens"}, Short: "List, create and revoke API tokens"}
 	cmd.AddCommand(tokens.List(s, "List API tokens"), tokenCreate(s),
 		tokens.Remove(s, "revoke ID", "Revoke an API token", "one token", "%s is revoked."))
 	return cmd
@@ -47,8 +47,8 @@ func tokenCreate(s *command.Session) *cobra.Command {
 	var role, member string
 	var ttl time.Duration
 	cmd := &cobra.Command{
-		Use: "create NAME", Short: "Make an API token; it is shown once", Args: command.Exactly(1, "one name"),
-		Long: "Make an API token and write it to stdout. Roles, each may do what those before it may:\nviewer (read), editor (change, test and deploy toolsets), publisher (publish\nconnectors and plugins), admin (everything in the workspace).",
+		Use: "create NAME", Short: "Create an API token; it is shown once", Args: command.Exactly(1, "one name"),
+		Long: "Create an API token and write it to stdout. Roles, each may do what those before it may:\nviewer (read), editor (change, test and deploy toolsets), publisher (publish\nconnectors and plugins), admin (everything in the workspace).",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := people.CreateAPIToken{Name: args[0], Role: role, Member: member, TTLSeconds: int64(ttl / time.Second)}
 			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: tokens.Path, In: in}, func(w io.Writer, t *people.APIToken) { fmt.Fprintln(w, t.Token) })
