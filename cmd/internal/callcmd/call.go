@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/specification"
@@ -157,7 +159,9 @@ func Dial(ctx context.Context, a *command.Session, o streamable.Options) (*strea
 	return streamable.Connect(ctx, o)
 }
 
-// toolSchema returns the input schema of a tool, or says which tool was meant.
+// toolSchema returns the input schema of a tool, or says which tool was meant. A tool
+// that the selection of the toolset does not list is described by the toolset itself, or
+// by its node.
 func (a calls) toolSchema(ctx context.Context, m *streamable.Client, target, name string) (json.RawMessage, error) {
 	list, err := m.Tools(ctx)
 	if err != nil {
@@ -170,11 +174,58 @@ func (a calls) toolSchema(ctx context.Context, m *streamable.Client, target, nam
 		}
 		names[i] = t.Name
 	}
+	if slices.Contains(names, describeTools) {
+		if schema := described(ctx, m, name); schema != nil {
+			return schema, nil
+		}
+	}
+	if !command.IsURL(target) {
+		t, _, err := a.Client().Toolset(ctx, target)
+		if err != nil {
+			return nil, err
+		}
+		var known []toolset.Tool
+		if known, _, err = client.All[toolset.Tool](ctx, a.Client(), client.ToolsetPath(t, "tools")+"?schemas=true"); err != nil {
+			return nil, err
+		}
+		for i := range known {
+			if known[i].Enabled && known[i].Name == name {
+				return known[i].InputSchema, nil
+			}
+			names = append(names, known[i].Name)
+		}
+	}
 	p := problem.New(problem.NotFound, "%s has no tool %q", target, name).Fix("see: sluice toolset tools %s", target)
 	if best := nearest.Name(name, slices.Values(names)); best != "" {
 		p.Remedy = "did you mean " + best + "?"
 	}
 	return nil, p
+}
+
+// describeTools is the tool of a toolset with selection search that answers with
+// definitions of other tools.
+const describeTools = "describe_tools"
+
+// described is the input schema of a tool as the toolset describes it; nil: it does not.
+func described(ctx context.Context, m *streamable.Client, name string) json.RawMessage {
+	answer, err := m.Call(ctx, &mcp.CallToolParams{Name: describeTools, Arguments: map[string][]string{"names": {name}}})
+	if err != nil {
+		return nil // the error of the call itself tells more
+	}
+	var result toolResult
+	var tools []struct {
+		Name        string          `json:"name"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	if json.Unmarshal(answer, &result) != nil || result.IsError || len(result.Content) == 0 || json.Unmarshal([]byte(result.Content[0].Text), &tools) != nil {
+		return nil
+	}
+	for _, t := range tools {
+		if t.Name == name {
+			return t.InputSchema
+		}
+	}
+	return nil
 }
 
 // Arguments makes the arguments of a call from words and flags.
