@@ -177,6 +177,9 @@ type TestRun struct {
 	Answer            string          `json:"answer,omitempty" doc:"What the agent would receive, cut at 16 KiB; shown to the caller of the test only."`
 	AnswerCut         bool            `json:"answerCut,omitempty"`
 
+	More     []TestedTool `json:"more,omitempty" doc:"Other tools that the draft changes and that were tested too, at most 9; the test passes when all do."`
+	Untested []string     `json:"untested,omitempty" doc:"Tools that the draft changes and that this test does not cover: they may change something, or need arguments that only you know. At most 10."`
+
 	waits []OriginChange // addresses that must be confirmed before anything is tested
 }
 

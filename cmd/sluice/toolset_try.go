@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,13 +72,23 @@ deployed.`,
 
 func (a *app) printTest(w io.Writer, slug string, t *admin.TestAnswer, show bool) {
 	switch {
-	case t.Passed:
+	case t.Passed, len(t.More) > 0: // the first one passed
 		fmt.Fprintf(w, "✓ %s   HTTP %d · %s (upstream %s) · %s\n", t.Tool, t.UpstreamStatus, terminal.Seconds(t.DurationSeconds), terminal.Seconds(t.UpstreamSeconds),
 			terminal.TokenLine(t.Tokens.Received, t.Tokens.Result))
 	case t.Possible:
 		fmt.Fprintf(w, "✗ %s   %s\n", t.Tool, terminal.Printable(t.Reason))
 	default:
 		fmt.Fprintf(w, "✗ nothing can be tested: %s\n  next   sluice toolset test %s TOOL k=v   or: sluice toolset deploy %s --reason TEXT\n", terminal.Printable(t.Reason), slug, slug)
+	}
+	for _, m := range t.More {
+		if !m.Passed {
+			fmt.Fprintf(w, "✗ %s   %s\n", m.Tool, terminal.Printable(m.Reason))
+			continue
+		}
+		fmt.Fprintf(w, "✓ %s   HTTP %d · %s · %s\n", m.Tool, m.UpstreamStatus, terminal.Seconds(m.DurationSeconds), terminal.TokenLine(m.Tokens.Received, m.Tokens.Result))
+	}
+	if len(t.Untested) > 0 {
+		fmt.Fprintf(w, "! changed, not tested: %s\n  next   sluice toolset test %s %s k=v\n", strings.Join(t.Untested, ", "), slug, t.Untested[0])
 	}
 	if show && t.Answer != "" {
 		fmt.Fprintln(w, terminal.SafeText(t.Answer))

@@ -1,0 +1,121 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// maxChangedTests bounds the changed tools that one test calls.
+const maxChangedTests = 10
+
+// TestedTool is another tool that a test called, because the draft changes it.
+type TestedTool struct {
+	Tool            string     `json:"tool"`
+	Passed          bool       `json:"passed"`
+	Reason          string     `json:"reason,omitempty" doc:"Why it did not pass."`
+	UpstreamStatus  int        `json:"upstreamStatus,omitempty"`
+	DurationSeconds float64    `json:"durationSeconds"`
+	Tokens          TestTokens `json:"tokens"`
+}
+
+// changedTools are the operations whose answers or fixed arguments differ between the
+// live revision and the draft; none of a toolset that is not live.
+func (s *Server) changedTools(ctx context.Context, d *draft) (map[toolset.Operation]bool, error) {
+	if d.ts.LiveRevision == 0 || d.ts.LiveDigest == d.ts.DraftDigest {
+		return nil, nil
+	}
+	live, err := s.o.Publisher.Toolset(ctx, d.ts.LiveRepository, registry.Digest(d.ts.LiveDigest))
+	if err != nil {
+		return nil, err
+	}
+	edits, err := d.registryEdits()
+	if err != nil {
+		return nil, err
+	}
+	was, err := callSettings(live.Tools)
+	if err != nil {
+		return nil, err
+	}
+	is, err := callSettings(edits)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[toolset.Operation]bool)
+	for op, settings := range is {
+		out[op] = !bytes.Equal(settings, was[op])
+	}
+	for op := range was {
+		out[op] = out[op] || is[op] == nil
+	}
+	return out, nil
+}
+
+// callSettings are the parts of edits that change what a call sends or answers.
+func callSettings(edits []registry.ToolEdit) (map[toolset.Operation][]byte, error) {
+	out := make(map[toolset.Operation][]byte, len(edits))
+	for i := range edits {
+		e := &edits[i]
+		if e.Answers == nil && len(e.Fixed) == 0 {
+			continue
+		}
+		b, err := json.Marshal(struct {
+			Answers *registry.Answers
+			Fixed   registry.Fixed
+		}{e.Answers, e.Fixed})
+		if err != nil {
+			return nil, err
+		}
+		out[toolset.Operation{Connector: e.Connector, Method: e.Method, Path: e.Path}] = b
+	}
+	return out, nil
+}
+
+// chooseChanged finds what of the changed tools can be tested by itself: enabled ones
+// that only read, with arguments that the specification gives. The others are named.
+func (d *draft) chooseChanged(changed map[toolset.Operation]bool) (out []candidate, untested []string) {
+	if len(changed) == 0 {
+		return nil, nil
+	}
+	tools := d.tools(true)
+	for i := range tools {
+		t := &tools[i]
+		if !changed[t.Operation] || !t.Enabled {
+			continue
+		}
+		p, g := d.generated(t.Operation)
+		args, ok := toolset.ExampleArguments(t.InputSchema)
+		if !ok || !t.Annotations.ReadOnly || len(p.creds) == 0 && g.Secured || p.baseURL() == "" || len(out) == maxChangedTests {
+			if len(untested) < maxChangedTests {
+				untested = append(untested, t.Name)
+			}
+			continue
+		}
+		out = append(out, candidate{t, args})
+	}
+	return out, untested
+}
+
+// callMore calls the other changed tools until one does not pass.
+func (s *Server) callMore(ctx context.Context, d *draft, more []candidate, run *TestRun) {
+	for i := range more {
+		if !run.Passed {
+			return
+		}
+		one := &TestRun{Digest: run.Digest, Tool: more[i].tool.Name}
+		s.call(ctx, d, &more[i], one)
+		if run.Passed = one.Passed; !one.Passed {
+			run.Reason = one.Tool + ": " + one.Reason
+		}
+		run.More = append(run.More, TestedTool{one.Tool, one.Passed, one.Reason, one.UpstreamStatus, one.DurationSeconds, one.Tokens})
+	}
+}
+
+// hollow reports whether JSON text has objects and nothing in them: what is left of an
+// answer when a mask names none of its members.
+func hollow(text []byte) bool {
+	return bytes.ContainsRune(text, '{') && len(bytes.Trim(text, "[]{}, \t\r\n")) == 0
+}

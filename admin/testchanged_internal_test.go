@@ -1,0 +1,43 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/plugins/connector"
+)
+
+// TestHollow: which answers have nothing left in them.
+func TestHollow(t *testing.T) {
+	for text, want := range map[string]bool{
+		"{}": true, "[{},{}]": true, `{"a":{}}`: false, "[]": false, "": false, "1": false, "[ {} , { } ]": true, "{} x": false,
+	} {
+		if got := hollow([]byte(text)); got != want {
+			t.Errorf("%q: got %v", text, got)
+		}
+	}
+}
+
+// TestChosenChanged: at most maxChangedTests tools are called, the others are named, as
+// many at most.
+func TestChosenChanged(t *testing.T) {
+	for _, n := range []int{0, 1, maxChangedTests, maxChangedTests + 1, 3 * maxChangedTests} {
+		conn := &toolset.Generated{ByOp: map[toolset.Operation]int{}}
+		changed := map[toolset.Operation]bool{}
+		for i := range 2 * n {
+			h := connector.Head{Name: fmt.Sprint("t", i), Method: "GET", Path: fmt.Sprint("/", i), InputSchema: json.RawMessage(`{"type":"object"}`)}
+			h.Annotations.ReadOnly = i < n
+			conn.ByOp[toolset.Operation{Method: h.Method, Path: h.Path}] = i
+			conn.Tools = append(conn.Tools, toolset.GeneratedTool{Head: h})
+			changed[toolset.Operation{Connector: "api", Method: h.Method, Path: h.Path}] = true
+		}
+		d := &draft{parts: []*part{{row: store.ToolsetConnector{Name: "api", BaseURL: "https://api.example"}, conn: conn}}}
+		chosen, untested := d.chooseChanged(changed)
+		if want := min(n, maxChangedTests); len(chosen) != want || len(untested) != want {
+			t.Errorf("%d of each kind: %d chosen, %d named", n, len(chosen), len(untested))
+		}
+	}
+}
