@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -166,7 +167,7 @@ func checkListen(flag, at string) error {
 	}
 	_, port, err := net.SplitHostPort(at)
 	if err == nil {
-		_, err = net.LookupPort("tcp", port)
+		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
 		return exit.Usagef("--%s %s is not an address such as 127.0.0.1:7300 or :7300", flag, terminal.Printable(at))

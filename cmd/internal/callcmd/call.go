@@ -123,7 +123,11 @@ answered with --input '{"NAME": {"action": "accept", "content": {…}}}'.`,
 			start := time.Now()
 			call := &mcp.CallToolParams{Meta: mcp.Meta{traceKey: true}, Name: args[1], Arguments: in}
 			answer, err := a.callTool(ctx, m, call, input)
-			if err != nil {
+			switch {
+			case err != nil && strings.HasPrefix(err.Error(), "unknown tool "): // the node has it, and not for this caller
+				return problem.New(problem.NotFound, "%s serves no tool %q to this caller", args[0], args[1]).
+					Fix("see what is live: sluice toolset show %s; and what the access token of SLUICE_ACCESS_TOKEN may call", args[0]).Because(err)
+			case err != nil:
 				return err
 			}
 			return a.printCall(answer, time.Since(start), raw, stages)
@@ -167,12 +171,12 @@ func (a calls) toolSchema(ctx context.Context, m *streamable.Client, target, nam
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(list))
-	for i, t := range list {
+	names := make([]string, 0, len(list))
+	for _, t := range list {
 		if t.Name == name {
 			return json.Marshal(t.InputSchema)
 		}
-		names[i] = t.Name
+		names = append(names, t.Name)
 	}
 	if slices.Contains(names, describeTools) {
 		if schema := described(ctx, m, name); schema != nil {
