@@ -228,6 +228,12 @@ func register[I, O any](s *Server, op huma.Operation, handler func(context.Conte
 			s.writeProblem(w, r, err)
 			return
 		}
+		u := hc.URL()
+		if err := checkQuery(hc.Operation(), u.Query()); err != nil {
+			r, w := humago.Unwrap(hc)
+			s.writeProblem(w, r, err)
+			return
+		}
 		next(hc)
 	})
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
