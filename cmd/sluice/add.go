@@ -136,7 +136,7 @@ type createToolset struct {
 }
 
 // newToolset makes the request of the flags.
-func (a *app) newToolset(spec specification.Document, f *addFlags) (createToolset, error) {
+func (a *app) newToolset(ctx context.Context, spec specification.Document, f *addFlags) (createToolset, error) {
 	var in createToolset
 	in.Name, in.Slug, in.BaseURL, in.Tools, in.Profile = f.name, f.slug, f.baseURL, f.tools, f.profile
 	in.Selection, in.UseCase = f.selection, f.useCase
@@ -154,7 +154,7 @@ func (a *app) newToolset(spec specification.Document, f *addFlags) (createToolse
 		if !f.profileGiven() {
 			in.Profile = "lossless" // what a server says beside the text is kept
 		}
-		return in, a.addRest(&in, f)
+		return in, a.addRest(ctx, &in, f)
 	}
 	in.Source.OpenAPI = &admin.OpenAPISource{URL: spec.URL, FileName: spec.Name}
 	for _, o := range spec.Overlays {
@@ -186,17 +186,17 @@ func (a *app) newToolset(spec specification.Document, f *addFlags) (createToolse
 	default:
 		in.Source.OpenAPI.FileName = ""
 	}
-	return in, a.addRest(&in, f)
+	return in, a.addRest(ctx, &in, f)
 }
 
 // addRest puts the authentication and the test of the flags into a request.
-func (a *app) addRest(in *createToolset, f *addFlags) error {
+func (a *app) addRest(ctx context.Context, in *createToolset, f *addFlags) error {
 	if f.login != "" {
 		in.Login = f.login
 		in.Auth = &upstreamauth.Request{}
 		in.Auth.AuthType, in.Auth.PerUser = "oauth2", f.auth.PerUser
 	} else if f.auth.Given() {
-		auth, err := f.auth.Request(&a.Session)
+		auth, err := f.auth.Request(ctx, &a.Session)
 		if err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func (a *app) mayBeServer(ctx context.Context, c *client.Client, source string, 
 // fromSource makes a toolset of what is added, or with --dry-run shows it and
 // returns none.
 func (a *app) fromSource(ctx context.Context, c *client.Client, spec specification.Document, f *addFlags) (*admin.CreatedToolset, error) {
-	in, err := a.newToolset(spec, f)
+	in, err := a.newToolset(ctx, spec, f)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func (a *app) connection(ctx context.Context, c *client.Client, url string, auth
 		}
 		in.Login = login
 	case auth.Given():
-		request, err := auth.Request(&a.Session)
+		request, err := auth.Request(ctx, &a.Session)
 		if err != nil {
 			return nil, err
 		}

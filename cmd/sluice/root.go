@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,6 +92,9 @@ over the Model Context Protocol at one toolset URL.
 		&cobra.Group{ID: "build", Title: "Specifications, connectors and plugins:"},
 	)
 	root.SetHelpCommandGroupID("start")
+	if width := terminal.WidthOf(a.Out); width > 0 {
+		root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped "+strconv.Itoa(width)))
+	}
 	root.SetCompletionCommandGroupID("start")
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {

@@ -369,7 +369,7 @@ func (r *runner) addSource(ctx context.Context, c *client.Client, source string)
 }
 
 func (r *runner) addSpecification(ctx context.Context, c *client.Client, spec specification.Document, f *addFlags) error {
-	in, err := r.newToolset(spec, f)
+	in, err := r.newToolset(ctx, spec, f)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (a *app) addTo(ctx context.Context, c *client.Client, spec specification.Do
 	if err != nil {
 		return err
 	}
-	made, err := a.newToolset(spec, f)
+	made, err := a.newToolset(ctx, spec, f)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (a *app) connectorRemove(ctx context.Context, toolset, name string, draft b
 	if err != nil {
 		return err
 	}
-	if err := a.Confirm(fmt.Sprintf("Remove %s from %s, with its edits and its credential?", name, t.Slug)); err != nil {
+	if err := a.Confirm(ctx, fmt.Sprintf("Remove %s from %s, with its edits and its credential?", name, t.Slug)); err != nil {
 		return err
 	}
 	var out admin.Toolset

@@ -104,7 +104,7 @@ func (c *change) install(ctx context.Context) error {
 		return nil
 	}
 	fmt.Fprint(c.Err, lineDiff(f.path, string(f.text), string(changed)))
-	if err := c.Confirm("Write this to " + f.path + "?"); err != nil {
+	if err := c.Confirm(ctx, "Write this to "+f.path+"?"); err != nil {
 		return err
 	}
 	token, err := c.makeToken(ctx, f)
@@ -181,7 +181,7 @@ func (c *change) uninstall(ctx context.Context) error {
 		}
 	}
 	fmt.Fprint(c.Err, lineDiff(f.path, string(f.text), string(changed)))
-	if err := c.Confirm("Write this to " + f.path + "?"); err != nil {
+	if err := c.Confirm(ctx, "Write this to "+f.path+"?"); err != nil {
 		return err
 	}
 	rest, err := format.decode(changed)

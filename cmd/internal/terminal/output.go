@@ -98,15 +98,21 @@ func List[T any](a *Terminal, items []T, raw []json.RawMessage, columns []Column
 		return exit.Usagef("--fields names no column of this table")
 	}
 	t.AppendHeader(head)
-	for _, item := range items {
-		var row table.Row
+	rows := make([][]string, len(items))
+	for i, item := range items {
 		for _, c := range shown {
-			row = append(row, Printable(c.Value(item)))
+			rows[i] = append(rows[i], Printable(c.Value(item)))
 		}
-		t.AppendRow(row)
 	}
 	if width := a.width(); width > 0 {
-		t.SetAllowedRowLength(width)
+		fit(rows, headers(shown), width)
+	}
+	for _, cells := range rows {
+		var row table.Row
+		for _, cell := range cells {
+			row = append(row, cell)
+		}
+		t.AppendRow(row)
 	}
 	var out strings.Builder
 	for line := range strings.Lines(t.Render() + "\n") {
@@ -115,7 +121,8 @@ func List[T any](a *Terminal, items []T, raw []json.RawMessage, columns []Column
 	return a.WriteResult([]byte(out.String()))
 }
 
-// Object prints one result: v for machines, text for people.
+// Object prints one result: v for machines, its name where names are asked for, text for
+// people.
 func (t *Terminal) Object(v any, text func(io.Writer)) error {
 	switch t.Format {
 	case "json", "yaml", "jsonl":
@@ -133,6 +140,16 @@ func (t *Terminal) Object(v any, text func(io.Writer)) error {
 			return t.WriteResult(textfilter.AppendEscaped(nil, out.Bytes()))
 		}
 		return t.WriteDocument(b)
+	case "name":
+		b, err := EncodeJSON(v)
+		if err != nil {
+			return err
+		}
+		var out strings.Builder
+		for _, name := range namesOf(b) {
+			out.WriteString(Printable(name) + "\n")
+		}
+		return t.WriteResult([]byte(out.String()))
 	}
 	var b bytes.Buffer
 	text(&b)
@@ -263,7 +280,7 @@ func Printable(s string) string {
 func plainTable(colored bool) table.Style {
 	s := table.StyleDefault
 	s.Name = "plain"
-	s.Box = table.BoxStyle{PaddingRight: "  ", UnfinishedRow: "…"}
+	s.Box = table.BoxStyle{PaddingRight: strings.Repeat(" ", columnGap)}
 	s.Options = table.OptionsNoBordersAndSeparators
 	s.Format = table.FormatOptions{Header: text.FormatUpper}
 	if colored {
@@ -289,8 +306,16 @@ func IsTerminal(stream any) bool {
 // width of the terminal that the result goes to; 0 when it is none, and then
 // nothing is cut.
 func (t *Terminal) width() int {
-	f, ok := t.Out.(*os.File)
-	if !ok || t.Format == "wide" {
+	if t.Format == "wide" {
+		return 0
+	}
+	return WidthOf(t.Out)
+}
+
+// WidthOf is how many columns a terminal has; 0: the stream is none.
+func WidthOf(stream any) int {
+	f, ok := stream.(*os.File)
+	if !ok {
 		return 0
 	}
 	w, _, err := term.GetSize(int(f.Fd()))

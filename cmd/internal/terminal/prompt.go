@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -13,14 +14,14 @@ import (
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
-// PromptSecret asks for a secret without showing it.
-func (t *Terminal) PromptSecret(question string) (secrets.Secret, error) {
+// PromptSecret asks for a secret without showing it. It ends with ctx, then with its cause.
+func (t *Terminal) PromptSecret(ctx context.Context, question string) (secrets.Secret, error) {
 	in, ok := t.In.(*os.File)
 	if t.NoInput || !ok || !IsTerminal(in) {
 		return secrets.Secret{}, exit.Usagef("a key is needed: give it with --api-key-file FILE|- or --api-key-env NAME")
 	}
 	fmt.Fprint(t.Err, question)
-	b, err := term.ReadPassword(int(in.Fd()))
+	b, err := answer(ctx, in, func() ([]byte, error) { return term.ReadPassword(int(in.Fd())) })
 	fmt.Fprintln(t.Err)
 	if err != nil {
 		return secrets.Secret{}, fmt.Errorf("reading the key: %w", err)
@@ -32,21 +33,51 @@ func (t *Terminal) PromptSecret(question string) (secrets.Secret, error) {
 	return secrets.New(s), nil
 }
 
+// answer reads what a person types. The read of a terminal cannot be interrupted: when ctx
+// ends first, it is left behind, the terminal is put back as it was, and the cause of
+// ctx is returned.
+func answer(ctx context.Context, in *os.File, read func() ([]byte, error)) ([]byte, error) {
+	before, err := term.GetState(int(in.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	type result struct {
+		line []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		line, err := read()
+		done <- result{line, err}
+	}()
+	select {
+	case r := <-done:
+		return r.line, r.err
+	case <-ctx.Done():
+		if err := term.Restore(int(in.Fd()), before); err != nil {
+			return nil, fmt.Errorf("restoring the terminal: %w", err)
+		}
+		return nil, context.Cause(ctx)
+	}
+}
+
 // Confirm asks before something that cannot be taken back. Without a terminal it
-// must have been answered with --yes.
-func (t *Terminal) Confirm(question string) error {
+// must have been answered with --yes. It ends with ctx, then with its cause.
+func (t *Terminal) Confirm(ctx context.Context, question string) error {
 	if t.Yes {
 		return nil
 	}
-	if t.NoInput || !IsTerminal(t.In) {
+	in, ok := t.In.(*os.File)
+	if t.NoInput || !ok || !IsTerminal(in) {
 		return exit.Usagef("%s Answer with --yes", question)
 	}
 	fmt.Fprintf(t.Err, "%s [y/N] ", question)
-	line, err := NewLineReader(t.In, 1<<10).Next()
+	line, err := answer(ctx, in, NewLineReader(in, 1<<10).Next)
 	if err != nil {
+		fmt.Fprintln(t.Err)
 		return fmt.Errorf("reading the answer: %w", err)
 	}
-	if answer := strings.ToLower(string(line)); answer != "y" && answer != "yes" {
+	if said := strings.ToLower(string(line)); said != "y" && said != "yes" {
 		fmt.Fprintln(t.Err, "Nothing was changed.")
 		return exit.SilentError(exit.Failed)
 	}

@@ -93,7 +93,7 @@ func (e *edit) authSet(ctx context.Context, f *upstreamauth.Flags, rotate bool) 
 	var now, out admin.Authentication
 	var err error
 	if !rotate {
-		if in, err = f.Request(e.Session); err != nil {
+		if in, err = f.Request(ctx, e.Session); err != nil {
 			return err
 		}
 	}
@@ -108,7 +108,7 @@ func (e *edit) authSet(ctx context.Context, f *upstreamauth.Flags, rotate bool) 
 		if in, err = rotated(&now); err != nil {
 			return err
 		}
-		if err := f.NewSecret(e.Session, &in); err != nil {
+		if err := f.NewSecret(ctx, e.Session, &in); err != nil {
 			return err
 		}
 	}

@@ -48,7 +48,7 @@ live when that is deployed.`,
 			case use:
 				return e.useLearned(cmd.Context())
 			case forgetAll:
-				if err := e.Confirm("Delete what " + e.t.Slug + " learned?"); err != nil {
+				if err := e.Confirm(cmd.Context(), "Delete what "+e.t.Slug+" learned?"); err != nil {
 					return err
 				}
 				return e.forgetLearned(cmd.Context(), tool, "")

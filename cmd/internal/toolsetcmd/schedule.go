@@ -84,7 +84,7 @@ deployed when the test passes. When the source has changed again since, nothing 
 			if !e.Quiet {
 				printChanges(e.Err, e.t.Slug, s.Waiting)
 			}
-			if err := e.Confirm("Accept this?"); err != nil {
+			if err := e.Confirm(cmd.Context(), "Accept this?"); err != nil {
 				return err
 			}
 			in := admin.AcceptChange{}

@@ -68,7 +68,7 @@ func (s *suggesting) run(ctx context.Context, globs []string, model, apply bool)
 		s.Say("  next   apply all with --apply; or some: sluice toolset tools %s rename OLD NEW, describe TOOL TEXT", s.t.Slug)
 		return nil
 	}
-	if err := s.Confirm(fmt.Sprintf("Apply %s to the draft of %s?", terminal.Plural(len(out.Items), "suggestion"), s.t.Slug)); err != nil {
+	if err := s.Confirm(ctx, fmt.Sprintf("Apply %s to the draft of %s?", terminal.Plural(len(out.Items), "suggestion"), s.t.Slug)); err != nil {
 		return err
 	}
 	in := admin.BatchUpdate{}

@@ -212,7 +212,7 @@ func deleteCommand(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete TOOLSET", Aliases: []string{"rm"}, Short: "Delete a toolset; its URL stops answering", Args: command.Exactly(1, "one toolset"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
-			if err := e.Confirm(fmt.Sprintf("Delete %s with its %s? %s will answer 404.", e.t.Slug, terminal.Plural(e.t.ToolCount, "tool"), e.t.URL)); err != nil {
+			if err := e.Confirm(cmd.Context(), fmt.Sprintf("Delete %s with its %s? %s will answer 404.", e.t.Slug, terminal.Plural(e.t.ToolCount, "tool"), e.t.URL)); err != nil {
 				return err
 			}
 			if err := e.Client().Delete(cmd.Context(), e.path(), nil, client.IfMatch(e.etag), client.Wait); err != nil {

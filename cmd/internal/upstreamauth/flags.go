@@ -1,6 +1,7 @@
 package upstreamauth
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"slices"
@@ -100,7 +101,7 @@ type Request struct {
 
 // Request makes the authentication configuration; it asks for the keys where
 // nothing else gives them.
-func (f *Flags) Request(cli *command.Session) (Request, error) {
+func (f *Flags) Request(ctx context.Context, cli *command.Session) (Request, error) {
 	specs := f.Specs
 	if len(specs) == 0 {
 		specs = []string{""}
@@ -121,7 +122,7 @@ func (f *Flags) Request(cli *command.Session) (Request, error) {
 	}
 	next := &keys{cli: cli, files: f.KeyFiles, envs: f.KeyEnvs}
 	for i := range items {
-		if err := f.fill(&items[i], next); err != nil {
+		if err := f.fill(ctx, &items[i], next); err != nil {
 			return Request{}, err
 		}
 	}
@@ -137,12 +138,12 @@ func (f *Flags) Request(cli *command.Session) (Request, error) {
 }
 
 // NewSecret reads the new secret of a configuration that otherwise stays as it is.
-func (f *Flags) NewSecret(cli *command.Session, r *Request) error {
+func (f *Flags) NewSecret(ctx context.Context, cli *command.Session, r *Request) error {
 	next := &keys{cli: cli, files: f.KeyFiles, envs: f.KeyEnvs}
 	if r.Grant == "authorization_code" && next.empty() {
 		return exit.Usagef("give the new client secret with --api-key-file FILE|- or --api-key-env NAME")
 	}
-	return errors.Join(f.fill(r, next), next.rest())
+	return errors.Join(f.fill(ctx, r, next), next.rest())
 }
 
 // complete puts the flags of OAuth on the item they belong to.
@@ -180,7 +181,7 @@ func (f *Flags) complete(items []Request) error {
 }
 
 // fill reads the secret of an item.
-func (f *Flags) fill(r *Request, from *keys) error {
+func (f *Flags) fill(ctx context.Context, r *Request, from *keys) error {
 	var to *string
 	var what string
 	switch r.AuthType {
@@ -200,7 +201,7 @@ func (f *Flags) fill(r *Request, from *keys) error {
 	default:
 		to, what = &r.APIKey, "Key: "
 	}
-	key, err := from.next(what)
+	key, err := from.next(ctx, what)
 	*to = key.Reveal()
 	return err
 }
@@ -287,7 +288,7 @@ type keys struct {
 
 func (k *keys) empty() bool { return len(k.files) == 0 && len(k.envs) == 0 }
 
-func (k *keys) next(question string) (secrets.Secret, error) {
+func (k *keys) next(ctx context.Context, question string) (secrets.Secret, error) {
 	switch {
 	case len(k.files) > 0 && len(k.envs) > 0:
 		return secrets.Secret{}, exit.Usagef("--api-key-file and --api-key-env cannot both be given")
@@ -300,7 +301,7 @@ func (k *keys) next(question string) (secrets.Secret, error) {
 		k.envs = k.envs[1:]
 		return k.cli.Env.Secret(name)
 	}
-	return k.cli.PromptSecret(question)
+	return k.cli.PromptSecret(ctx, question)
 }
 
 // rest refuses secrets that nobody asked for.

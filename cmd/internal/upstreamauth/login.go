@@ -26,7 +26,7 @@ func (f *Flags) LogsIn() bool { return len(f.Specs) == 1 && f.isOAuth() }
 // LogIn lets a person log in at an MCP server that is no toolset yet, and
 // returns the login's id.
 func LogIn(ctx context.Context, cli *command.Session, c *client.Client, server string, f *Flags) (string, error) {
-	auth, err := f.Request(cli)
+	auth, err := f.Request(ctx, cli)
 	if err != nil {
 		return "", err
 	}
