@@ -88,7 +88,7 @@ func (p *Plugin) prepare() (*engine, *code, error) {
 	wasm, work, err := module.Prepare(nil, p.spec.Code)
 	switch {
 	case errors.Is(err, module.ErrUnmeterable):
-		return nil, nil, p.refuse("build it for WebAssembly 2.0, without the extensions that came later", "%v", err)
+		return nil, nil, p.refuse(module.Remedy(err), "%v", err)
 	case err != nil:
 		return nil, nil, p.refuse("build the plugin again; what a function may have is in docs/plugins/contract.md", "%v", err)
 	case m.interrupt:

@@ -305,8 +305,8 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", what, err, want)
 		}
 	}
-	f("empty", "magic", nil)
-	f("text", "magic", []byte("(module)"))
+	f("empty", "not WebAssembly", nil)
+	f("text", "not WebAssembly", []byte("(module)"))
 	f("100 MB", "more than", make([]byte, 100<<20))
 	f("cut", "too early", wasm("\x01\xff\x01"))
 	f("the meter", "does not exist", wasm(imported(module.MeterModule, module.MeterName)))

@@ -90,7 +90,7 @@ func (h *Host) Load(s Spec) (*Plugin, error) {
 	p.limits.Deadline += h.o.Grace
 	m, err := module.Parse(s.Code)
 	if err != nil {
-		return nil, p.refuse("build the plugin again for the target wasm32-unknown-unknown or wasm32-wasip1", "%v", err)
+		return nil, p.refuse(module.Remedy(err), "%v", err)
 	}
 	if err := p.check(m); err != nil {
 		return nil, err

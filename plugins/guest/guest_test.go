@@ -82,7 +82,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: %v, want %q", what, err, want)
 		}
 	}
-	f("no module", "magic", []byte("x"))
+	f("no module", "not WebAssembly", []byte("x"))
 	f("no manifest", "no section", []byte("\x00asm\x01\x00\x00\x00"))
 	f("two manifests", "more than one", append(mask(t), mask(t)[8:]...))
 	f("another kind", "a workflow exports run_workflow", with(t, func(m *manifest.Manifest) {

@@ -42,7 +42,7 @@ type Package struct {
 func Open(code []byte) (*Package, error) {
 	m, err := module.Parse(code)
 	if err != nil {
-		return nil, refuse("build the plugin again, for wasm32-unknown-unknown or wasm32-wasip1", "the plugin is %v", err)
+		return nil, refuse(module.Remedy(err), "the plugin is %v", err)
 	}
 	raw, ok := m.Custom(manifest.Section)
 	if !ok {

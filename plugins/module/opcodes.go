@@ -71,9 +71,10 @@ func (r *reader) peek() uint32 {
 	return c.u32()
 }
 
-func (r *reader) unknown(op byte) {
+// unknown ends at an instruction that this package does not know.
+func (r *reader) unknown(op byte, sub uint32) {
 	if r.err == nil {
-		r.fail("%w: instruction 0x%02x", ErrUnmeterable, op)
+		r.fail("%w: instruction 0x%02x: %w", ErrUnmeterable, op, extensionOf(op, sub))
 	}
 }
 
@@ -116,8 +117,10 @@ func (r *reader) immediates(op byte) {
 		r.misc(op)
 	case op == opVector:
 		r.vector(op)
+	case op == 0xfb:
+		r.unknown(op, r.u32())
 	default:
-		r.unknown(op)
+		r.unknown(op, 0)
 	}
 }
 
@@ -130,7 +133,7 @@ func (r *reader) misc(op byte) {
 	case sub == miscDataDrop || sub == miscMemoryFill || sub == miscElemDrop || sub == miscTableGrow || sub == miscTableSize || sub == miscTableFill:
 		r.u32()
 	default:
-		r.unknown(op)
+		r.unknown(op, sub)
 	}
 }
 
@@ -150,6 +153,6 @@ func (r *reader) vector(op byte) {
 		r.byte()
 	case sub <= 255:
 	default: // relaxed SIMD
-		r.unknown(op)
+		r.unknown(op, sub)
 	}
 }

@@ -97,11 +97,20 @@ type Section struct {
 // header is the magic number and version 1.
 const header = "\x00asm\x01\x00\x00\x00"
 
+// componentHeader is the magic number, and the version and layer of components.
+const componentHeader = "\x00asm\x0d\x00\x01\x00"
+
 // Sections calls f for each section of code, whatever its size, and ends at the first
 // error. It fails with an error of its own when code is not made of whole sections.
 func Sections(code []byte, f func(Section) error) error {
-	if !bytes.HasPrefix(code, []byte(header)) {
-		return errors.New("it does not begin with the magic number and version 1")
+	switch {
+	case bytes.HasPrefix(code, []byte(header)):
+	case bytes.HasPrefix(code, []byte(componentHeader)):
+		return errComponents
+	case bytes.HasPrefix(code, []byte(header[:4])):
+		return errors.New("it has another version than 1")
+	default:
+		return errors.New("it is not WebAssembly: it does not begin with the bytes 00 61 73 6d")
 	}
 	for r := (reader{b: code, at: len(header)}); r.at < len(code); {
 		start := r.at
@@ -189,8 +198,8 @@ func (m *Module) section(id byte, r *reader) {
 		}
 	case secType:
 		for range r.count() {
-			if r.byte() != 0x60 {
-				r.fail("a type that is not a function's")
+			if form := r.byte(); form != 0x60 {
+				r.fail("%w", extensionOfType(form))
 				return
 			}
 			m.Types = append(m.Types, Type{r.bytes(r.u32()), r.bytes(r.u32())})
@@ -212,7 +221,11 @@ func (m *Module) section(id byte, r *reader) {
 			m.Tables = append(m.Tables, r.limits())
 		}
 	case SectionMemory:
-		for range r.count() {
+		n := r.count()
+		if n > 1 {
+			r.fail("%w", errMemories)
+		}
+		for range n {
 			m.Memories = append(m.Memories, r.limits())
 		}
 	case secGlobal:
@@ -221,6 +234,8 @@ func (m *Module) section(id byte, r *reader) {
 		for range r.count() {
 			m.Exports = append(m.Exports, Export{r.name(), r.byte(), r.u32()})
 		}
+	case secTag:
+		r.fail("%w", errExceptions)
 	case secStart:
 		m.HasStart = true
 		r.u32()
@@ -445,8 +460,12 @@ func (r *reader) limits() Limits {
 		return Limits{Min: r.u32()}
 	case 1:
 		return Limits{Min: r.u32(), Max: r.u32(), HasMax: true}
+	case 2, 3:
+		r.fail("%w", errThreads) // a shared memory
+	case 4, 5, 6, 7:
+		r.fail("%w", errMemory64)
 	default:
 		r.fail("limits of kind %d", flag)
-		return Limits{}
 	}
+	return Limits{}
 }
