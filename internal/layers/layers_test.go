@@ -43,6 +43,7 @@ var within = map[string][]string{
 	"plugins/enginepool":                 {"plugins/engine"},
 	"plugins/script":                     {"plugins/module", "plugins/turns"},
 	"plugins/enginepool/enginepooltest":  {},
+	"plugins/catalog":                    {"plugins/engine", "plugins/manifest"},
 	"plugins/connector":                  {"plugins/manifest", "plugins/operation", "plugins/engine", "plugins/projection"},
 	"registry/sign":                      {"registry"},
 	"registry/oci":                       {"registry", "registry/sign"},

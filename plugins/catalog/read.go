@@ -1,0 +1,207 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/limit"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/strictjson"
+)
+
+// Bounds of an entry.
+const (
+	// MaxEntryBytes of a file: the largest entry of the built-in catalog has a tenth.
+	MaxEntryBytes = 256 << 10
+	// maxDepth of nesting; an entry needs six levels.
+	maxDepth = 12
+)
+
+// Parse reads an entry and checks it. name is that of the file, for messages; its last
+// part without .yaml must be the id of the entry. The fault is a *[problem.Error] whose
+// parts name line and member.
+func Parse(name string, data []byte) (*Entry, error) {
+	if len(data) > MaxEntryBytes {
+		return nil, problem.New(problem.TooLarge, "the entry has %d bytes, the limit is %d", len(data), MaxEntryBytes).At(name, 0, 0, "")
+	}
+	c := converter{file: name, lines: map[string]int{}, places: map[int64]string{}}
+	text, err := c.json(data)
+	if err != nil {
+		return nil, err
+	}
+	e := new(Entry)
+	if fault := strictjson.Decode(text, e, 4*MaxEntryBytes, 2*maxDepth); fault != nil {
+		at, text := fault.Pointer, "the entry "+fault.Text
+		if kind, ok := errors.AsType[*json.UnmarshalTypeError](fault.Cause); ok {
+			at = c.places[kind.Offset]
+			text = fmt.Sprintf("the value is of another kind: this is a %s", kindOf(kind.Type))
+		}
+		return nil, problem.New(problem.InvalidArgument, "%s", text).At(name, c.line(at), 0, at).
+			Fix("see docs/catalog.md for the members of an entry")
+	}
+	f := faults{file: name, line: c.line}
+	e.check(&f)
+	if stem := stem(name); e.ID != stem && stem != "" {
+		f.add("/id", "the id %.80q is not the name of the file, %.80q", e.ID, stem)
+	}
+	if len(f.parts) > 0 {
+		p := problem.New(problem.InvalidArgument, "the entry is not valid").At(name, 0, 0, "")
+		p.Parts = f.parts
+		return nil, p
+	}
+	return e, nil
+}
+
+// kindOf names a type as people who write YAML do.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map, reflect.Pointer:
+		return "mapping"
+	case reflect.Slice:
+		return "list"
+	case reflect.Int:
+		return "number"
+	}
+	return t.Kind().String()
+}
+
+// stem is the name of a file without folder and extension.
+func stem(name string) string {
+	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
+		name = name[i+1:]
+	}
+	return strings.TrimSuffix(name, extension)
+}
+
+// converter turns the YAML of an entry into JSON and remembers the lines. YAML has much
+// that an entry does not need and that readers disagree on or that costs more than its
+// text: anchors, aliases, merge keys, tags, several documents. All of that is refused.
+type converter struct {
+	file  string
+	out   bytes.Buffer
+	lines map[string]int // by JSON pointer
+
+	places map[int64]string // pointers, by where encoding/json says that a value is of another kind
+}
+
+// line of the value at a pointer, or of the nearest value around it.
+func (c *converter) line(pointer string) int {
+	for {
+		if n, ok := c.lines[pointer]; ok || pointer == "" {
+			return n
+		}
+		pointer = pointer[:strings.LastIndexByte(pointer, '/')]
+	}
+}
+
+func (c *converter) fault(line int, pointer, format string, args ...any) error {
+	return problem.New(problem.InvalidArgument, format, args...).At(c.file, line, 0, pointer)
+}
+
+func (c *converter) json(data []byte) ([]byte, error) {
+	l, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithPlugin(limit.New(limit.DepthValue(2*maxDepth))))
+	if err != nil {
+		return nil, fmt.Errorf("starting the YAML reader: %w", err)
+	}
+	var top, second yaml.Node
+	if err := l.Load(&top); err != nil {
+		return nil, c.fault(0, "", "the entry is no YAML: %.200s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := l.Load(&second); !errors.Is(err, io.EOF) {
+		return nil, c.fault(second.Line, "", "a file holds one entry, and no second document")
+	}
+	root := &top
+	if root.Kind == yaml.DocumentNode && len(root.Content) == 1 {
+		root = root.Content[0]
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, c.fault(root.Line, "", "an entry is a mapping of members")
+	}
+	err = c.convert(root, "", 0)
+	return c.out.Bytes(), err
+}
+
+func (c *converter) convert(n *yaml.Node, at string, depth int) error {
+	c.lines[at] = n.Line
+	switch {
+	case n.Anchor != "" || n.Kind == yaml.AliasNode:
+		return c.fault(n.Line, at, "anchors and aliases are refused in entries")
+	case depth > maxDepth:
+		return c.fault(n.Line, at, "the entry is nested more than %d levels deep", maxDepth)
+	case n.Style&yaml.TaggedStyle != 0:
+		return c.fault(n.Line, at, "tags are refused in entries")
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		c.places[int64(c.out.Len()+1)] = at
+		return c.mapping(n, at, depth)
+	case yaml.SequenceNode:
+		c.places[int64(c.out.Len()+1)] = at
+		c.out.WriteByte('[')
+		for i, item := range n.Content {
+			if i > 0 {
+				c.out.WriteByte(',')
+			}
+			if err := c.convert(item, at+"/"+strconv.Itoa(i), depth+1); err != nil {
+				return err
+			}
+		}
+		c.out.WriteByte(']')
+		return nil
+	}
+	err := c.scalar(n, at)
+	c.places[int64(c.out.Len())] = at
+	return err
+}
+
+func (c *converter) mapping(n *yaml.Node, at string, depth int) error {
+	c.out.WriteByte('{')
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" || key.Anchor != "" {
+			return c.fault(key.Line, at, "the names of members are plain strings")
+		}
+		if i > 0 {
+			c.out.WriteByte(',')
+		}
+		c.text(key.Value)
+		c.out.WriteByte(':')
+		if err := c.convert(value, at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(key.Value), depth+1); err != nil {
+			return err
+		}
+	}
+	c.out.WriteByte('}')
+	return nil
+}
+
+func (c *converter) scalar(n *yaml.Node, at string) error {
+	switch n.ShortTag() {
+	case "!!str", "!!timestamp":
+		c.text(n.Value)
+		return nil
+	case "!!bool", "!!int", "!!float":
+		if json.Valid([]byte(n.Value)) {
+			c.out.WriteString(n.Value)
+			return nil
+		}
+		return c.fault(n.Line, at, "write %.40q in quotes, or as JSON has it", n.Value)
+	}
+	return c.fault(n.Line, at, "the member is empty")
+}
+
+// text writes a JSON string.
+func (c *converter) text(s string) {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("BUG: a string has no JSON: " + err.Error())
+	}
+	c.out.Write(b)
+}
