@@ -190,6 +190,12 @@ bench-docs: ## the same, and write the table of docs/benchmarks.md
 
 # Questions about the answers, which are not part of the repository: make answers-report QUESTIONS=FILE
 QUESTIONS ?= $(wildcard $(SLUICE_CORPUS)/answers-qa/questions.jsonl)
+.PHONY: catalog-report
+catalog-report: ## measure the entries of the catalog over SLUICE_CORPUS and write docs/catalog.md
+	@test -n "$(SLUICE_CORPUS)" || { echo "SLUICE_CORPUS names no directory of specifications" >&2; exit 1; }
+	go test ./cmd/internal/node -count=1 -run '^TestCatalogCorpus$$' -update-catalog
+	go test ./plugins/catalog -count=1 -run '^TestReport$$' -update
+
 .PHONY: answers-report
 answers-report: build ## measure the answers in SLUICE_CORPUS, ask QUESTIONS=FILE, write docs/answers.md and docs/answers/
 	@test -n "$(SLUICE_CORPUS)" || { echo "SLUICE_CORPUS names no directory of specifications and answers" >&2; exit 1; }

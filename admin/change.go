@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -35,9 +36,10 @@ type change struct {
 	again *refresh       // in is a source that is read again; nil: it is not
 	phase func(string)   // is told what happens now
 
-	source   *source   // set by read
-	seen     []seen    // private addresses that the operator named; set by read
-	compiled *compiled // set by compile
+	entry    *catalog.Adoption // of the catalog, which the source is of; set by read, nil: of none
+	source   *source           // set by read
+	seen     []seen            // private addresses that the operator named; set by read
+	compiled *compiled         // set by compile
 
 	d       *draft          // about the connector; set by load
 	isNew   bool            // there was no such toolset
@@ -133,6 +135,11 @@ func (c *change) take(ctx context.Context) (decision, error) {
 // read checks the request and reads its source. The context it returns may dial what
 // the operator named.
 func (c *change) read(ctx context.Context) (context.Context, error) {
+	named := c.in.addresses() // what an entry of the catalog names, the operator did not
+	var err error
+	if c.in, c.entry, err = c.s.fromCatalog(c.in); err != nil {
+		return nil, err
+	}
 	if err := c.s.useCommand(ctx, c.in); err != nil {
 		return nil, err
 	}
@@ -145,11 +152,13 @@ func (c *change) read(ctx context.Context) (context.Context, error) {
 	if _, err := toolset.ParseGlobs(c.in.Tools, "/tools"); err != nil {
 		return nil, err
 	}
-	ctx, err := c.s.ofNamed(ctx, c.ws, c.in, c.again)
-	if err != nil {
+	if ctx, err = c.s.ofNamed(ctx, c.ws, c.in, c.again); err != nil {
 		return nil, err
 	}
-	ctx, c.seen = c.s.seeNamed(ctx, c.in.addresses())
+	if c.entry == nil {
+		named = c.in.addresses() // with that of a command, which is known only now
+	}
+	ctx, c.seen = c.s.seeNamed(ctx, named)
 	c.source, err = c.s.readSource(ctx, c.in, c.again, c.phase)
 	return ctx, err
 }
@@ -277,6 +286,11 @@ func (c *change) settings() error {
 			return err
 		}
 	}
+	if c.entry != nil && c.was.version == nil {
+		if err := c.begin(); err != nil {
+			return err
+		}
+	}
 	if c.add != nil {
 		if in.Profile == "" {
 			return nil
@@ -386,7 +400,12 @@ func (c *change) decide() (decision, error) {
 // write stores the connector, the bundle of the draft and all records.
 func (c *change) write(ctx context.Context, action string) error {
 	s, d, in := c.s, c.d, c.in
-	if len(in.Tools) > 0 {
+	switch {
+	case c.entry != nil && c.was.version == nil && !c.entry.Whole():
+		if err := d.adoptEntry(c.entry); err != nil {
+			return err
+		}
+	case len(in.Tools) > 0:
 		selection, err := toolset.ParseGlobs(in.Tools, "/tools")
 		if err != nil {
 			return err

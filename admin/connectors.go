@@ -224,7 +224,12 @@ func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(stri
 	if err := s.useCommand(ctx, in); err != nil {
 		return nil, err
 	}
-	ctx, _ = s.seeNamed(ctx, in.addresses()) // for reading it alone: no toolset is made
+	named := in.addresses()
+	in, entry, err := s.fromCatalog(in)
+	if err != nil {
+		return nil, err
+	}
+	ctx, _ = s.seeNamed(ctx, named) // for reading it alone: no toolset is made
 	src, err := s.readSource(ctx, in, nil, phase)
 	if err != nil {
 		return nil, err
@@ -234,7 +239,13 @@ func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(stri
 	if err != nil {
 		return nil, err
 	}
-	d := &draft{parts: []*part{{conn: c.conn}}}
+	d := &draft{ts: new(store.Toolset), part: &part{conn: c.conn}}
+	d.parts = []*part{d.part}
+	if entry != nil && !entry.Whole() {
+		if err := d.adoptEntry(entry); err != nil {
+			return nil, err
+		}
+	}
 	return &request.Done{Status: http.StatusOK, Body: Preview{Name: connectorName(c.pushed, ws.ID()), Report: *c.report, Tools: d.tools(false)}}, nil
 }
 

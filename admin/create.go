@@ -143,6 +143,9 @@ func (in *CreateToolset) addresses() []string {
 	if in.Source.MCP != nil {
 		named = append(named, in.Source.MCP.URL)
 	}
+	if in.Source.Catalog != nil {
+		named = append(named, in.Source.Catalog.URL)
+	}
 	if in.Source.OpenAPI != nil {
 		named = append(named, in.Source.OpenAPI.URL)
 		for i := range in.Source.OpenAPI.Overlays {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
@@ -78,6 +79,7 @@ type world struct {
 	sandbox    *extism.Host
 	policy     guest.Policy
 	suggester  *suggest.Model
+	catalog    *catalog.Room
 }
 
 // syncBuffer is a bytes.Buffer for many goroutines.
@@ -413,7 +415,7 @@ func (w *world) open() {
 		Closed: w.closed, GuardMetrics: w.closed, PreviewURL: previews, Event: w.happened,
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: fetch, Tester: w.tester, MCP: &w.servers, Commands: w.localCommands(), Dialer: w.dialer, Registry: back, AuditHeads: heads, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", LinkURL: "http://localhost:7301", PublicURL: w.publicURL, Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
-		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester, Elsewhere: w.elsewhere,
+		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester, Catalog: w.catalog, Elsewhere: w.elsewhere,
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},
 	})
 	must(err)

@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -34,8 +35,9 @@ type CreateToolset struct {
 
 // CreateSource is exactly one kind of source.
 type CreateSource struct {
-	OpenAPI *OpenAPISource `json:"openapi,omitempty"`
-	MCP     *MCPSource     `json:"mcp,omitempty"`
+	OpenAPI *OpenAPISource       `json:"openapi,omitempty"`
+	MCP     *MCPSource           `json:"mcp,omitempty"`
+	Catalog *catalog.EntryChoice `json:"catalog,omitempty"`
 }
 
 // MCPSource is an MCP server.

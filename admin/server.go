@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/alert"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/plugin"
@@ -70,6 +71,8 @@ type Options struct {
 	// Commands runs MCP servers that are commands of this node. Default: none are, and
 	// none can be added.
 	Commands local.Commands
+	// Catalog has the pre-built connectors. Default: those that are built in.
+	Catalog *catalog.Room
 	// Lister renders tools/list of a draft. Default: none, and tokens are estimated
 	// from the definitions.
 	Lister Lister
@@ -206,6 +209,7 @@ type Server struct {
 	plugins   *plugin.Room
 	access    *access.Room
 	alerts    *alert.Room
+	catalog   *catalog.Room
 	notify    *notify.Room
 	usage     *usage.Room
 }
@@ -238,6 +242,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.access = &access.Room{
 		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, GatewayURL: o.GatewayURL, Closed: o.Closed, PerUser: s.perUser, Ending: s.ending,
+	}
+	if s.catalog = o.Catalog; s.catalog == nil {
+		var err error
+		if s.catalog, err = catalog.New(nil); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.openAlerts(); err != nil {
 		return nil, err
@@ -430,6 +440,7 @@ func (s *Server) routes() {
 	s.registerUsage()
 	s.registerCalls()
 	s.registerAlerts()
+	s.registerCatalog()
 	s.registerChannels()
 	s.registerExport()
 	finishDocument(s.api.OpenAPI())

@@ -74,7 +74,7 @@ func (s *Server) readSource(ctx context.Context, in *CreateToolset, again *refre
 	case in.Source.MCP != nil:
 		return s.readServer(ctx, in, again, phase)
 	case o == nil:
-		return nil, request.FieldFault("/source", "the request names no source: send source.openapi.url, source.openapi.document, source.mcp.url or a multipart file")
+		return nil, request.FieldFault("/source", "the request names no source: send source.openapi.url, source.openapi.document, source.mcp.url, source.catalog.entry or a multipart file")
 	}
 	since := again.validators()
 	given := 0

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -46,8 +47,10 @@ type addFlags struct {
 	stateless           bool
 	public              bool
 	program             programFlags
-	command             *local.Command // the source is a command; nil: it is not
-	to                  string         // toolset that gets another connector; "": a new one is made
+	command             *local.Command       // the source is a command; nil: it is not
+	entry               *catalog.EntryChoice // the source is an entry of the catalog; nil: it is not
+	scheme              string               // security scheme that the entry names
+	to                  string               // toolset that gets another connector; "": a new one is made
 	profileGiven        func() bool
 }
 
@@ -149,6 +152,10 @@ func (a *app) newToolset(ctx context.Context, spec specification.Document, f *ad
 	if f.cacheSeconds > 0 {
 		in.Cache = &admin.CachePolicy{TTLSeconds: f.cacheSeconds}
 	}
+	if f.entry != nil {
+		in.Source.Catalog, in.Profile = f.entry, "" // answers are optimized as the entry has it
+		return in, a.addRest(ctx, &in, f)
+	}
 	if f.mcp {
 		in.Source.MCP, in.Policy, in.Stateless = &admin.MCPSource{URL: spec.URL, Command: f.command}, f.policy, f.stateless
 		if !f.profileGiven() {
@@ -201,6 +208,9 @@ func (a *app) addRest(ctx context.Context, in *createToolset, f *addFlags) error
 			return err
 		}
 		in.Auth = &auth
+		if f.scheme != "" {
+			in.Auth.Scheme = f.scheme
+		}
 	}
 	if f.test != "" {
 		tool, arguments, found := strings.Cut(f.test, "=")
@@ -431,7 +441,7 @@ func (a *app) preview(ctx context.Context, c *client.Client, in createToolset) e
 		Source admin.CreateSource    `json:"source"`
 		Auth   *upstreamauth.Request `json:"authentication,omitempty"`
 	}{in.Source, nil}
-	if in.Source.MCP != nil {
+	if in.Source.MCP != nil || in.Source.Catalog != nil {
 		request.Auth = in.Auth
 	}
 	if err := c.Post(ctx, "/v1/connectors/preview", request, &p, client.Wait); err != nil {
@@ -444,6 +454,9 @@ func (a *app) preview(ctx context.Context, c *client.Client, in createToolset) e
 			fmt.Fprintf(w, "Base URL  %s\n", r.BaseURL)
 		}
 		for _, t := range p.Tools {
+			if !t.Enabled {
+				continue
+			}
 			fmt.Fprintf(w, "  %-40s %s %s\n", t.Name, t.Operation.Method, terminal.Printable(t.Operation.Path))
 		}
 		for _, u := range r.Unsupported {

@@ -40,7 +40,7 @@ of these files that exists is read:
   /etc/sluice/sluice.yaml
 
 Its keys: data, listen, admin-listen, public-url, admin-public-url,
-allow-private-upstreams, allow-commands, log-format, log-level, shutdown-timeout, plugin-grace, max-spec,
+allow-private-upstreams, allow-commands, catalog, log-format, log-level, shutdown-timeout, plugin-grace, max-spec,
 max-connections, max-connections-per-address, context, contexts (name: {server, token-file}).
 
 Without any of them a command talks to the node whose data directory is

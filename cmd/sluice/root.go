@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicegate/sluice/cmd/internal/alertcmd"
 	"github.com/sluicegate/sluice/cmd/internal/callcmd"
+	"github.com/sluicegate/sluice/cmd/internal/catalogcmd"
 	"github.com/sluicegate/sluice/cmd/internal/clientcmd"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/config"
@@ -103,7 +104,7 @@ over the Model Context Protocol at one toolset URL.
 		}
 	}
 	add("start", a.runCommand(), a.serveCommand(), a.doctorCommand(), a.versionCommand())
-	add("manage", a.addCommand(), toolsetcmd.Command(&a.Session, a.toolsetTest(), a.toolsetUpstream(), a.toolsetConnector()))
+	add("manage", a.addCommand(), catalogcmd.Command(&a.Session, a.catalogAdd()), toolsetcmd.Command(&a.Session, a.toolsetTest(), a.toolsetUpstream(), a.toolsetConnector()))
 	add("use", clientcmd.Command(&a.Session), a.mcpCommand())
 	add("use", callcmd.Commands(&a.Session)...)
 	add("operate", alertcmd.Alert(&a.Session), alertcmd.Notify(&a.Session), fleetcmd.Usage(&a.Session), fleetcmd.Logs(&a.Session), fleetcmd.Edge(&a.Session), fleetcmd.Release(&a.Session), workspacecmd.Member(&a.Session), workspacecmd.Token(&a.Session), workspacecmd.Grant(&a.Session), workspacecmd.Key(&a.Session), workspacecmd.Audit(&a.Session), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand())

@@ -58,6 +58,7 @@ type nodeFlags struct {
 	conns, connsPerAddr int
 	suggest             config.Suggest
 	commands            bool
+	catalog             string
 }
 
 // everything is the value of --allow-private-upstreams without networks.
@@ -74,6 +75,7 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.allowPrivate, "allow-private-upstreams", nil, "allow upstreams on private addresses: all, or these networks")
 	fs.Lookup("allow-private-upstreams").NoOptDefVal = everything
 	fs.BoolVar(&f.commands, "allow-commands", false, "the operator may add programs of this machine as MCP servers, over the admin API too (default: sluice run on loopback only)")
+	fs.StringVar(&f.catalog, "catalog", "", "folder with entries of the catalog besides those that are built in (sluice catalog lint DIR)")
 	fs.StringVar(&f.suggest.URL, "suggest-url", "", "OpenAI-compatible API that may be asked for names and descriptions of tools, such as http://127.0.0.1:11434/v1 (default: none)")
 	fs.StringVar(&f.suggest.Model, "suggest-model", "", "name of its model")
 	fs.StringVar(&f.suggest.KeyFile, "suggest-key-file", "", "file with its key, if it needs one")
@@ -98,6 +100,7 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 		Listen: cmp.Or(f.adminListen, c.AdminListen), Certificate: f.adminCert, Key: f.adminKey,
 		PublicURL: strings.TrimSuffix(cmp.Or(f.adminPublicURL, c.AdminPublicURL), "/"), SpecLimits: a.SpecLimits(),
 	}
+	o.Admin.Catalog = cmp.Or(f.catalog, c.Catalog)
 	o.Admin.Commands, o.Admin.Environ = f.commands || c.AllowCommands, os.Environ()
 	if o.Grace == 0 {
 		o.Grace = time.Duration(c.ShutdownTimeout)

@@ -228,6 +228,8 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		ts.Setenv(args[0], "http://"+l.Addr().String())
 		ts.Check(l.Close())
+	case "vendor-github":
+		ts.Setenv(args[0], vendorServer(ts, "github").URL)
 	default:
 		ts.Fatalf("unknown kind of upstream %s", args[1])
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
@@ -27,6 +28,10 @@ var sources = map[string]source{
 	"TOOLSET": func(ctx context.Context, c *client.Client, _ []string) (iter.Seq[string], error) {
 		list, _, err := client.All[admin.Toolset](ctx, c, "/v1/toolsets")
 		return namesOf(list, func(t *admin.Toolset) string { return t.Slug }), err
+	},
+	"ENTRY": func(ctx context.Context, c *client.Client, _ []string) (iter.Seq[string], error) {
+		list, _, err := client.All[catalog.EntryOutline](ctx, c, "/v1/catalog")
+		return namesOf(list, func(i *catalog.EntryOutline) string { return i.ID }), err
 	},
 	"PLUGIN": func(ctx context.Context, c *client.Client, _ []string) (iter.Seq[string], error) {
 		list, _, err := client.All[plugin.Plugin](ctx, c, "/v1/plugins")

@@ -97,6 +97,7 @@ type File struct {
 	AdminPublicURL        string   `yaml:"admin-public-url"`
 	AllowPrivateUpstreams []string `yaml:"allow-private-upstreams"`
 	AllowCommands         bool     `yaml:"allow-commands"`
+	Catalog               string   `yaml:"catalog"`
 	LogFormat             string   `yaml:"log-format"`
 	LogLevel              string   `yaml:"log-level"`
 	ShutdownTimeout       Duration `yaml:"shutdown-timeout"`

@@ -143,6 +143,9 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		AuditHeads: c.heads, SettleUsage: c.settleUsage, PublicURL: ao.PublicURL, Version: c.o.Version, Logger: c.o.Logger,
 		Ready: []admin.Check{{Name: "data directory", Check: newDirProbe(c.o.Data).Result}},
 	}
+	if o.Catalog, err = c.openCatalog(ao.Catalog); err != nil {
+		return err
+	}
 	if c.commands != nil {
 		c.commands.outside = c.reachedFromOutside
 		o.Commands = c.commands

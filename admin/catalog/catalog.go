@@ -1,0 +1,221 @@
+package catalog
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/plugins/catalog"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Where entries come from.
+const (
+	builtIn  = "built-in"
+	operator = "operator"
+)
+
+// EntryOutline is an entry in a list.
+type EntryOutline struct {
+	ID       string `json:"id" example:"github"`
+	Name     string `json:"name"`
+	Category string `json:"category"`
+	Kind     string `json:"kind" enum:"openapi,mcp"`
+	Summary  string `json:"summary"`
+	Tools    int    `json:"tools" doc:"That the entry has; 0: all of the MCP server."`
+	Verified bool   `json:"verified" doc:"Proven against the vendor's document."`
+	Tokens   int    `json:"tokens,omitempty" doc:"Of tools/list, when it was verified."`
+	Saved    int    `json:"savedPercent,omitempty" doc:"What that is less than the same operations as they are generated, in percent; below 0: more."`
+	From     string `json:"from" enum:"built-in,operator" doc:"operator: from the folder of this server."`
+}
+
+// EntryDetail is an entry with everything it says.
+type EntryDetail struct {
+	catalog.Entry
+	From string `json:"from" enum:"built-in,operator" doc:"operator: from the folder of this server."`
+}
+
+// EntryChoice is a connector of the catalog as the source of a toolset.
+type EntryChoice struct {
+	Entry    string `json:"entry" minLength:"1" maxLength:"63" doc:"Id of the entry." example:"github"`
+	UseCase  string `json:"useCase,omitempty" maxLength:"63" doc:"Only the tools of this use case of the entry. Default: all of the entry."`
+	ReadOnly bool   `json:"readOnly,omitempty" doc:"Only tools that read."`
+	URL      string `json:"url,omitempty" maxLength:"2048" doc:"Read the vendor's document here instead, such as from a mirror; of an MCP server, its address."`
+	Partial  bool   `json:"partial,omitempty" doc:"Leave out tools whose operations the vendor no longer has, instead of failing."`
+}
+
+// Room answers from the catalog.
+type Room struct {
+	entries *catalog.Catalog
+	own     map[string]bool // ids of the operator's entries
+}
+
+// New makes a room of the built-in entries and the operator's, which replace those of
+// the same id.
+func New(own []*catalog.Entry) (*Room, error) {
+	c, err := catalog.BuiltIn()
+	if err != nil {
+		return nil, err
+	}
+	r := &Room{entries: c.With(own), own: map[string]bool{}}
+	for _, e := range own {
+		r.own[e.ID] = true
+	}
+	return r, nil
+}
+
+func (r *Room) from(e *catalog.Entry) string {
+	if r.own[e.ID] {
+		return operator
+	}
+	return builtIn
+}
+
+// List finds entries: all of them by id, or with a query the best first.
+func (r *Room) List(query, category, kind string) []EntryOutline {
+	out := []EntryOutline{}
+	for _, e := range r.entries.Search(query) {
+		if category != "" && e.Category != category || kind != "" && e.Kind() != kind {
+			continue
+		}
+		item := EntryOutline{
+			ID: e.ID, Name: e.Name, Category: e.Category, Kind: e.Kind(), Summary: e.Summary, Tools: len(e.Tools), Verified: e.Verified != nil, From: r.from(e),
+		}
+		if v := e.Verified; v != nil {
+			item.Tokens, item.Saved = v.Tokens, 100-(100*v.Tokens+v.GeneratedTokens/2)/v.GeneratedTokens
+		}
+		out = append(out, item)
+	}
+	return out
+}
+
+// Show reads an entry.
+func (r *Room) Show(id string) (EntryDetail, error) {
+	e, err := r.entries.Entry(id)
+	if err != nil {
+		return EntryDetail{}, err
+	}
+	return EntryDetail{Entry: *e, From: r.from(e)}, nil
+}
+
+// Adoption is an entry that becomes a connector of a toolset.
+type Adoption struct {
+	*catalog.Entry
+	URL     string // of the vendor's document or server
+	Mirror  bool   // URL is not the entry's
+	tools   []*catalog.EntryTool
+	partial bool
+}
+
+// Adopt chooses from an entry. wanted are the names to enable; nil: all.
+func (r *Room) Adopt(in *EntryChoice, wanted func(name string) bool) (*Adoption, error) {
+	e, err := r.entries.Entry(in.Entry)
+	if err != nil {
+		return nil, err
+	}
+	a := &Adoption{Entry: e, URL: cmp.Or(in.URL, e.URL()), Mirror: in.URL != "", partial: in.Partial}
+	if len(e.Tools) == 0 {
+		if in.UseCase != "" || in.ReadOnly {
+			return nil, request.FieldFault("/source/catalog", "the entry %s names no tools to choose from: choose by tools", e.ID)
+		}
+		return a, nil
+	}
+	a.tools, err = e.Choose(catalog.Choice{UseCase: in.UseCase, ReadOnly: in.ReadOnly, Wanted: wanted})
+	return a, err
+}
+
+// Whole reports whether every tool of the source stays, with the names it has.
+func (a *Adoption) Whole() bool { return len(a.tools) == 0 }
+
+// Edits are the edits that make the chosen tools of those that were generated: the others
+// are disabled. taken reports whether another connector of the toolset has a name. The
+// fault of an entry whose operations are not all there has a part for each.
+func (a *Adoption) Edits(generated []toolset.Tool, taken func(name string) bool) ([]store.ToolEdit, error) {
+	have := make([]catalog.Operation, len(generated))
+	for i := range generated {
+		have[i] = catalog.Operation{Method: generated[i].Operation.Method, Path: generated[i].Operation.Path}
+	}
+	if err := a.Fit(a.tools, have); err != nil && !a.partial {
+		return nil, err
+	}
+	chosen := map[catalog.Operation]*catalog.EntryTool{}
+	for _, t := range a.tools {
+		chosen[catalog.Operation{Method: t.Method(), Path: t.Path()}] = t
+	}
+	edits := make([]store.ToolEdit, 0, len(generated))
+	enabled := 0
+	for i := range generated {
+		g := &generated[i]
+		e := store.ToolEdit{Connector: g.Operation.Connector, Method: g.Operation.Method, Path: g.Operation.Path}
+		t := chosen[have[i]]
+		if t == nil {
+			e.Disabled = true
+		} else if err := a.edit(&e, t, g, taken); err != nil {
+			return nil, err
+		} else {
+			enabled++
+		}
+		edits = append(edits, e)
+	}
+	if enabled == 0 {
+		return nil, a.Fit(a.tools, have)
+	}
+	return edits, nil
+}
+
+// edit puts what the entry says of a tool into its edit.
+func (a *Adoption) edit(e *store.ToolEdit, t *catalog.EntryTool, g *toolset.Tool, taken func(string) bool) (err error) {
+	at := "/entry/tools/" + t.Name
+	name := t.Name
+	if taken(name) {
+		name = registry.PrefixedName(g.Operation.Connector, name, taken)
+	}
+	for _, f := range []struct {
+		to        **string
+		text, was string
+	}{{&e.Name, name, g.OriginalName}, {&e.Title, t.Title, ""}, {&e.Description, t.Description, ""}} {
+		if f.text != "" && f.text != f.was {
+			*f.to = &f.text
+		}
+	}
+	if t.ReadOnly {
+		yes, no := true, false
+		said := &registry.AnnotationEdit{ReadOnly: &yes, Destructive: &no}
+		if e.Annotations, err = toolset.RecordAnnotations(said, at+"/readOnly"); err != nil {
+			return err
+		}
+	}
+	if s := t.Answers; s != nil {
+		answers := &toolset.Answers{Fields: s.Fields, Rows: s.Rows, Where: s.Where, Limit: s.Limit, MaxString: s.MaxString, TokenBudget: s.TokenBudget}
+		if e.Answers, err = answers.Record(at+"/answers", registry.OfTool); err != nil {
+			return err
+		}
+	}
+	e.Fixed, err = toolset.RecordFixed(t.Fixed, at+"/fixed")
+	return err
+}
+
+// Examples are the requests of the chosen tools, by method and path.
+func (a *Adoption) Examples() map[catalog.Operation][]string {
+	out := map[catalog.Operation][]string{}
+	for _, t := range a.tools {
+		if len(t.Examples) > 0 {
+			out[catalog.Operation{Method: t.Method(), Path: t.Path()}] = t.Examples
+		}
+	}
+	return out
+}
+
+// BaseURL is where calls go, given being what the request says; "" leaves it to the
+// specification.
+func (a *Adoption) BaseURL(given string) (string, error) {
+	switch {
+	case given != "" || a.Base == nil:
+		return given, nil
+	case a.Base.URL != "":
+		return a.Base.URL, nil
+	}
+	return "", request.FieldFault("/baseUrl", "%s has no address that is the same for everybody: give %s", a.Name, strings.TrimSuffix(a.Base.Ask, "."))
+}

@@ -1,0 +1,162 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/internal/problem"
+	entries "github.com/sluicegate/sluice/plugins/catalog"
+	"github.com/sluicegate/sluice/registry"
+)
+
+type listCatalogInput struct {
+	Query    string `query:"q" maxLength:"256" doc:"Words to find in names, summaries, use cases and tools; the best entries first."`
+	Category string `query:"category" maxLength:"40" doc:"Only of this category."`
+	Kind     string `query:"kind" enum:"openapi,mcp" doc:"Only of this kind."`
+}
+
+type catalogInput struct {
+	ID string `path:"id" maxLength:"63"`
+}
+
+func (s *Server) registerCatalog() {
+	tags := []string{"catalog"}
+	register(s, huma.Operation{
+		OperationID: "list-catalog", Method: http.MethodGet, Path: "/v1/catalog", Summary: "List the pre-built connectors", Tags: tags,
+		Description: "A toolset is made of one with POST /v1/toolsets and source.catalog.",
+	}, func(_ context.Context, in *listCatalogInput) (*bodyOutput[List[catalog.EntryOutline]], error) {
+		return answer(List[catalog.EntryOutline]{Items: s.catalog.List(in.Query, in.Category, in.Kind)}, nil)
+	})
+	register(s, huma.Operation{
+		OperationID: "get-catalog-entry", Method: http.MethodGet, Path: "/v1/catalog/{id}", Summary: "Read a pre-built connector", Tags: tags,
+	}, func(_ context.Context, in *catalogInput) (*bodyOutput[catalog.EntryDetail], error) {
+		return answer(s.catalog.Show(in.ID))
+	})
+}
+
+// fromCatalog is a request whose source is an entry of the catalog, with the document or
+// server of the entry as its source. The entry is nil for any other source.
+func (s *Server) fromCatalog(in *CreateToolset) (*CreateToolset, *catalog.Adoption, error) {
+	from := in.Source.Catalog
+	switch {
+	case from == nil:
+		return in, nil, nil
+	case in.Source.OpenAPI != nil || in.Source.MCP != nil:
+		return nil, nil, request.FieldFault("/source", "the request names two sources: send source.catalog alone")
+	}
+	var wanted func(string) bool
+	if len(in.Tools) > 0 {
+		g, err := toolset.ParseGlobs(in.Tools, "/tools")
+		if err != nil {
+			return nil, nil, err
+		}
+		wanted = g.Match
+	}
+	entry, err := s.catalog.Adopt(from, wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	whole := *in
+	if entry.Kind() == entries.KindMCP {
+		whole.Source = CreateSource{MCP: &MCPSource{URL: entry.URL}}
+	} else {
+		whole.Source = CreateSource{OpenAPI: &OpenAPISource{URL: entry.URL}}
+		whole.Policy = ""
+	}
+	if whole.Slug == "" && whole.Name == "" {
+		whole.Slug = entry.ID
+	}
+	return &whole, entry, nil
+}
+
+// begin gives a new connector what its entry says besides the tools.
+func (c *change) begin() (err error) {
+	d, e := c.d, c.entry
+	if d.row.BaseURL, err = e.BaseURL(c.in.BaseURL); err != nil {
+		return err
+	}
+	switch {
+	case c.in.Profile != "":
+	case c.isNew:
+		d.ts.Profile = registry.ProfileConcise
+	default:
+		d.row.Answers, err = toolset.ChangeAnswers(d.row.Answers, &toolset.PatchAnswers{Profile: &concise}, "", registry.OfConnector, nil)
+	}
+	if c.isNew {
+		if c.in.Name == "" {
+			d.ts.Name = e.Name
+		}
+		if e.Instructions != "" {
+			d.ts.Instructions = e.Instructions
+		}
+	}
+	return err
+}
+
+var concise = registry.ProfileConcise
+
+// adoptEntry makes the tools of a new connector those of its entry: their choice, names,
+// descriptions, answers and examples.
+func (d *draft) adoptEntry(e *catalog.Adoption) error {
+	connector := d.row.Name
+	names := map[string]bool{}
+	for _, t := range d.tools(false) {
+		if t.Operation.Connector != connector && t.Enabled {
+			names[strings.ToLower(t.Name)] = true
+		}
+	}
+	edits, err := e.Edits(d.toolsOf(connector), func(name string) bool { return names[strings.ToLower(name)] })
+	if err != nil {
+		return err
+	}
+	c, err := choiceOf(d.ts)
+	if err != nil {
+		return err
+	}
+	kept := d.edits[:0:0]
+	for i := range d.edits {
+		if d.edits[i].Connector != connector {
+			kept = append(kept, d.edits[i])
+		}
+	}
+	examples := e.Examples()
+	for i := range edits {
+		edit := &edits[i]
+		edit.ToolsetID = d.ts.ID
+		if err := d.takesFixed(e, edit); err != nil {
+			return err
+		}
+		if !idle(edit) {
+			kept = append(kept, *edit)
+		}
+		if said := examples[entries.Operation{Method: edit.Method, Path: edit.Path}]; !edit.Disabled && len(said) > 0 {
+			c.of(toolset.OperationOf(edit)).Operator = said
+		}
+	}
+	d.edits = kept
+	if err := c.checkExamples(); err != nil {
+		return err
+	}
+	c.keep(d.ts)
+	return nil
+}
+
+// takesFixed refuses an entry that fixes an argument which the tool does not have: the
+// value would not be sent, and nobody would know.
+func (d *draft) takesFixed(e *catalog.Adoption, edit *store.ToolEdit) error {
+	op := toolset.OperationOf(edit)
+	for name := range toolset.ShowFixed(edit.Fixed) {
+		if _, g := d.generated(op); g == nil || !g.Takes(name) {
+			return problem.New(problem.Conflict, "the entry %s no longer fits: %s %s has no argument %.80q, whose value it fixes", e.ID, op.Method, op.Path, name).
+				Fix("leave the tool out (tools: !NAME), or have the entry updated")
+		}
+	}
+	return nil
+}
