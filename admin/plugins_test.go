@@ -162,7 +162,7 @@ func TestPublishRefuses(t *testing.T) {
 	f("the signature of another version", other, 422, "another plugin")
 	text := publication(t, k, good)
 	text["module"] = base64.StdEncoding.EncodeToString([]byte("(module)"))
-	f("no module", text, 422, "magic")
+	f("no module", text, 422, "not WebAssembly")
 	large := publication(t, k, good)
 	large["module"] = base64.StdEncoding.EncodeToString(make([]byte, module.MaxBytes+1))
 	f("too large", large, 413, "the limit is")
