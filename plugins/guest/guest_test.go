@@ -85,7 +85,7 @@ func TestOpen(t *testing.T) {
 	f("no module", "not WebAssembly", []byte("x"))
 	f("no manifest", "no section", []byte("\x00asm\x01\x00\x00\x00"))
 	f("two manifests", "more than one", append(mask(t), mask(t)[8:]...))
-	f("another kind", "a workflow exports run_workflow", with(t, func(m *manifest.Manifest) {
+	f("another kind", "run_workflow is not exported, which a workflow has", with(t, func(m *manifest.Manifest) {
 		m.Kind, m.Input, m.Output, m.Capabilities = manifest.Workflow, nil, nil, &manifest.Capabilities{Tools: []string{"a"}}
 		m.Tool = &manifest.OfferedTool{Name: "x", Description: "x", InputSchema: json.RawMessage(`{"type":"object"}`)}
 	}))
@@ -96,7 +96,41 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f("no entry point", "exports transform_response", bare)
+	f("no entry point", "transform_response is not exported", bare)
+	f("another entry point", "the function mask is not exported", with(t, func(m *manifest.Manifest) { m.Entry = "mask" }))
+}
+
+// TestEntry: a module made by another tool is called where its manifest says, after its
+// start function.
+func TestEntry(t *testing.T) {
+	section := func(id byte, payload string) string { return string(module.AppendSection(nil, id, []byte(payload))) }
+	// (global (mut i32) 7), (start sets it to 0), (export "greet" returns it)
+	code := []byte("\x00asm\x01\x00\x00\x00" + section(1, "\x02\x60\x00\x00\x60\x00\x01\x7f") + section(3, "\x02\x00\x01") +
+		section(6, "\x01\x7f\x01\x41\x07\x0b") + section(7, "\x03\x05greet\x00\x01\x05_init\x00\x01\x05setup\x00\x00") + section(8, "\x00") +
+		section(10, "\x02\x06\x00\x41\x00\x24\x00\x0b\x04\x00\x23\x00\x0b"))
+	open := func(entry string) (*Package, error) {
+		m := &manifest.Manifest{FormatVersion: 1, Kind: manifest.Filter, Name: "greet", Version: "1.0.0", Entry: entry}
+		whole, err := module.AppendCustom(nil, code, manifest.Section, m.Append(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Open(whole)
+	}
+	if _, err := open(""); err == nil || !strings.Contains(problem.As(err).Remedy, `set "entry" to one of those it exports: "greet", "setup"`) {
+		t.Errorf("without entry: %v", err)
+	}
+	p, err := open("greet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := Load(host(t), p, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plugin.Close()
+	if out, err := plugin.Transform(t.Context(), nil, []byte("{}"), &Context{}); err != nil || len(out) != 0 {
+		t.Errorf("%q, %v", out, err)
+	}
 }
 
 // TestPolicy: what is not granted is named, all of it.

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -24,9 +25,9 @@ var entries = map[manifest.Kind]string{
 	manifest.Workflow:   "run_workflow",
 }
 
-// Entry returns the function that a plugin of a kind exports; "" for kinds that third
-// parties cannot publish.
-func Entry(k manifest.Kind) string { return entries[k] }
+// Entry is the function of the plugin that is called: the one its manifest names, or that
+// of its kind.
+func (p *Package) Entry() string { return cmp.Or(p.Manifest.Entry, entries[p.Manifest.Kind]) }
 
 // Package is a plugin as it is published.
 type Package struct {
@@ -36,9 +37,8 @@ type Package struct {
 	Digest   string // "sha256:" and the lower-case hex SHA-256 of Code
 }
 
-// Open reads a plugin and checks it against the contract: the manifest, its kind,
-// the entry point and that there is no start function. It keeps code. It fails with
-// a [problem.InvalidPlugin].
+// Open reads a plugin and checks it against the contract: the manifest, its kind and the
+// entry point. It keeps code. It fails with a [problem.InvalidPlugin].
 func Open(code []byte) (*Package, error) {
 	m, err := module.Parse(code)
 	if err != nil {
@@ -52,23 +52,42 @@ func Open(code []byte) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	entry := entries[man.Kind]
-	if entry == "" {
+	p := &Package{Manifest: man, Module: m, Code: code}
+	entry := p.Entry()
+	if entries[man.Kind] == "" {
 		return nil, refuse("this version of Sluice runs third-party plugins of the kinds filter, projection, auth and workflow", "the module is a %s", man.Kind)
 	}
 	if e, ok := m.Export(entry); !ok || e.Kind != module.Func {
-		return nil, refuse("export a function of that name without parameters that returns an i32", "a %s exports %s, and this module does not", man.Kind, entry)
+		return nil, refuse(exported(m), "the function %s is not exported, which a %s has unless entry in its manifest names another", entry, man.Kind)
 	}
 	if man.Tool != nil {
 		if err := checkOffered(man.Tool); err != nil {
 			return nil, refuse("correct tool in plugin.json and build it again", "the tool that it offers cannot be served: %v", err)
 		}
 	}
-	if m.HasStart {
-		return nil, refuse("build a reactor (a library), not a program", "the module has a start function")
-	}
 	sum := sha256.Sum256(code)
-	return &Package{Manifest: man, Module: m, Code: code, Digest: "sha256:" + hex.EncodeToString(sum[:])}, nil
+	p.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	return p, nil
+}
+
+// exported says which functions of a module could be the entry point.
+func exported(m *module.Module) string {
+	const most = 8
+	var names []string
+	for _, e := range m.Exports {
+		if t, ok := m.FuncType(e.Index); e.Kind != module.Func || !ok || len(t.Params) > 0 || len(t.Results) > 1 || strings.HasPrefix(e.Name, "_") {
+			continue
+		}
+		if len(names) == most {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, fmt.Sprintf("%.40q", e.Name))
+	}
+	if len(names) == 0 {
+		return "export a function of that name without parameters that returns an i32; it exports none that could be called"
+	}
+	return `export a function of that name without parameters that returns an i32, or set "entry" to one of those it exports: ` + strings.Join(names, ", ")
 }
 
 // checkOffered refuses schemas that clients or the gateway cannot use.

@@ -82,7 +82,7 @@ func Load(h *extism.Host, p *Package, o Options) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Plugin{p: e, entry: entries[p.Manifest.Kind]}, nil
+	return &Plugin{p: e, entry: p.Entry()}, nil
 }
 
 // CheckConfig validates a configuration, a JSON object or nothing, against the

@@ -40,6 +40,7 @@ func (m *Manifest) AppendHead(dst []byte) []byte {
 		m.Upstream.write(&w)
 	}
 	w.raw("toolset", m.Toolset)
+	w.text("entry", m.Entry)
 	if c := m.Capabilities; c != nil {
 		w.open("capabilities")
 		w.texts("hosts", c.Hosts)

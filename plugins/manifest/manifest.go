@@ -96,6 +96,9 @@ type Manifest struct {
 	// only, and always there.
 	Toolset json.RawMessage
 
+	// Entry is the function that a plugin of a third party exports for its kind; "" means
+	// the name that the contract gives.
+	Entry string
 	// For filter, projection, workflow and auth; nil asks for nothing.
 	Capabilities *Capabilities
 	Limits       *Limits

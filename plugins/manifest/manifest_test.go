@@ -63,7 +63,7 @@ func filter() *Manifest {
 
 func auth() *Manifest {
 	return &Manifest{
-		FormatVersion: 1, Kind: Auth, Name: "sign", Version: "1",
+		FormatVersion: 1, Kind: Auth, Name: "sign", Version: "1", Entry: "sign",
 		Capabilities: &Capabilities{Signing: &Signing{Algorithm: "hmac-sha256", Derivations: 4}},
 	}
 }
@@ -197,6 +197,8 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	f(`{"formatVersion":1`, `{"formatVersion":2`, "/formatVersion", "version 2 is not known", true)
+	f(`"kind":"connector"`, `"kind":"connector","entry":"f"`, "", `must not have "entry"`, true)
+	f(`"entry":"sign"`, `"entry":""`, "/entry", "the text has 0 bytes", true)
 	f(`"kind":"connector"`, `"kind":"thing"`, "/kind", "none of", true)
 	f(`"kind":"connector"`, `"kind":"filter"`, "", "must not have", true)
 	f(`"kind":"toolset"`, `"kind":"connector"`, "", "needs", true)

@@ -93,6 +93,7 @@ func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
 		{"resources", false, func(v jsonscan.Value) { m.Items[Resources] = d.items(v, Resources) }},
 		{"resourceTemplates", false, func(v jsonscan.Value) { m.Items[Templates] = d.items(v, Templates) }},
 		{"toolset", false, func(v jsonscan.Value) { m.Toolset = d.rawObject(v, MaxBytes) }},
+		{"entry", false, func(v jsonscan.Value) { m.Entry = d.text(v, 1, MaxText) }},
 		{"capabilities", false, func(v jsonscan.Value) { m.Capabilities = d.capabilities(v) }},
 		{"limits", false, func(v jsonscan.Value) { m.Limits = d.limits(v) }},
 		{"input", false, func(v jsonscan.Value) { m.Input = d.input(v) }},
@@ -133,6 +134,7 @@ func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
 		need("limits/calls", m.Limits.Calls != 0, false)
 	}
 	if !third {
+		need("entry", m.Entry != "", false)
 		need("capabilities", m.Capabilities != nil, false)
 		need("limits", m.Limits != nil, false)
 		need("config", m.Config != nil, false)

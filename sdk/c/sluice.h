@@ -71,7 +71,7 @@ static inline sluice_bytes sluice_input(void) {
 /* sluice_put copies bytes to the exchange memory and returns their offset there; 0
  * when there is no room. */
 static inline sluice_u64 sluice_put(const void *p, sluice_u32 n) {
-	const sluice_u8 *b = p;
+	const sluice_u8 *b = (const sluice_u8 *)p; /* the cast is for C++ */
 	sluice_u64 at = sluice_x_alloc(n);
 	sluice_u32 i = 0;
 	if (!at) return 0;

@@ -96,7 +96,10 @@ write NAME.wasm.`,
 }
 
 func readManifest(dir string) (*manifest.Manifest, error) {
-	path := filepath.Join(dir, "plugin.json")
+	return readManifestFile(filepath.Join(dir, "plugin.json"))
+}
+
+func readManifestFile(path string) (*manifest.Manifest, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, problem.New(problem.NotFound, "there is no %s", path).Fix(`make a project with "sluice plugin new", or name its directory`).Because(err)
@@ -119,23 +122,53 @@ func (a plugins) buildPlugin(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	return a.embed(m, path, filepath.Join(dir, m.Name+".wasm"), start)
+}
+
+// embed writes a module with its manifest, when it keeps the contract.
+func (a plugins) embed(m *manifest.Manifest, path, out string, start time.Time) error {
 	code, err := readPluginFile(path)
 	if err != nil {
 		return err
 	}
 	if code, err = module.AppendCustom(nil, code, manifest.Section, m.Append(nil)); err != nil {
-		return problem.New(problem.InvalidPlugin, "what the compiler made cannot be used: %v", err)
+		return problem.New(problem.InvalidPlugin, "%s cannot be used: %v", filepath.Base(path), err).Fix("%s", module.Remedy(err))
 	}
 	p, err := guest.Open(code)
 	if err != nil {
 		return err
 	}
-	out := filepath.Join(dir, m.Name+".wasm")
 	if err := atomicfile.Write(out, code, 0o644); err != nil {
 		return fmt.Errorf("writing %s: %w", out, err)
 	}
 	a.Say("%s %s, %s, %s, in %s", m.Name, m.Version, terminal.ByteSize(len(code)), terminal.ShortDigest(p.Digest), terminal.ShortDuration(time.Since(start)))
 	return a.WriteResult([]byte(out + "\n"))
+}
+
+func (a plugins) pluginEmbed() *cobra.Command {
+	var to string
+	cmd := &cobra.Command{
+		Use:   "embed MANIFEST MODULE",
+		Short: "Put a manifest into a module that another tool built",
+		Long: `Put a manifest into a module that was built with tools of its own, check it against the
+contract and write NAME.wasm beside it. Modules made with any Extism PDK can be used:
+"entry" in the manifest names the function that they export.`,
+		Example: "  sluice plugin embed plugin.json target/wasm32-unknown-unknown/release/mask.wasm\n  sluice plugin embed plugin.json dist/plugin.wasm --to mask.wasm",
+		Args:    command.Exactly(2, "a manifest and a module"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			start := time.Now()
+			m, err := readManifestFile(args[0])
+			if err != nil {
+				return err
+			}
+			if to == "" {
+				to = filepath.Join(filepath.Dir(args[1]), m.Name+".wasm")
+			}
+			return a.embed(m, args[1], to, start)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "file to write (default: NAME.wasm beside the module)")
+	return cmd
 }
 
 // compilePlugin runs the compiler of the project's language and returns the module's path.
@@ -160,5 +193,5 @@ func compilePlugin(ctx context.Context, dir, out string, m *manifest.Manifest) (
 		}
 		return out, nil
 	}
-	return "", problem.New(problem.NotFound, "%s holds no project that can be built: no go.mod, Cargo.toml or plugin.c", dir).Fix(`put the manifest into a module of another language with its own tools, as section %s`, manifest.Section)
+	return "", problem.New(problem.NotFound, "%s holds no project that can be built: no go.mod, Cargo.toml or plugin.c", dir).Fix("a module that other tools built gets its manifest with: sluice plugin embed plugin.json MODULE")
 }

@@ -161,7 +161,7 @@ func (h *Host) Transform(ctx context.Context, dst, in []byte, c *guest.Context) 
 		Export string
 		Input  []byte
 		Config map[string]string
-	}{guest.Entry(h.p.Manifest.Kind), in, settings}
+	}{h.p.Entry(), in, settings}
 	if err := h.to.Encode(&call); err != nil {
 		return dst, h.broken(err)
 	}
