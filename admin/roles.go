@@ -23,7 +23,9 @@ var rolesOf = map[string]string{
 	"publish-plugin": store.RolePublisher, "yank-plugin-version": store.RolePublisher, "test-plugin-version": store.RolePublisher,
 	"add-publisher-key": store.RoleAdmin, "revoke-publisher-key": store.RoleAdmin,
 	"confirm-origins": store.RoleAdmin,
-	"create-channel":  store.RoleAdmin, "patch-channel": store.RoleAdmin, "delete-channel": store.RoleAdmin, "rotate-channel-secret": store.RoleAdmin,
+	// Everybody asks and votes.
+	"create-connector-request": store.RoleViewer, "vote-connector-request": store.RoleViewer, "unvote-connector-request": store.RoleViewer,
+	"create-channel": store.RoleAdmin, "patch-channel": store.RoleAdmin, "delete-channel": store.RoleAdmin, "rotate-channel-secret": store.RoleAdmin,
 	"list-releases": store.RoleAdmin, "resume-releases": store.RoleAdmin,
 	"collect-garbage": store.RoleAdmin, "rotate-keys": store.RoleAdmin, "list-keys": store.RoleAdmin,
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/sluicegate/sluice/admin/alert"
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/connectorrequest"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/plugin"
@@ -210,6 +211,7 @@ type Server struct {
 	access    *access.Room
 	alerts    *alert.Room
 	catalog   *catalog.Room
+	wanted    *connectorrequest.Room
 	notify    *notify.Room
 	usage     *usage.Room
 }
@@ -441,6 +443,7 @@ func (s *Server) routes() {
 	s.registerCalls()
 	s.registerAlerts()
 	s.registerCatalog()
+	s.registerConnectorRequests()
 	s.registerChannels()
 	s.registerExport()
 	finishDocument(s.api.OpenAPI())

@@ -91,6 +91,30 @@ func (r *Room) List(query, category, kind string) []EntryOutline {
 	return out
 }
 
+// maxNamed entries are listed of a name.
+const maxNamed = 3
+
+// Named lists the entries whose name or id begins with a name, or the other way round,
+// the best first, and at most three.
+func (r *Room) Named(name string) []EntryOutline {
+	out := []EntryOutline{}
+	for _, item := range r.List(name, "", "") {
+		if near(item.ID, name) || near(item.Name, name) {
+			out = append(out, item)
+		}
+		if len(out) == maxNamed {
+			break
+		}
+	}
+	return out
+}
+
+// near reports whether one of two names begins with the other.
+func near(a, b string) bool {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}
+
 // Show reads an entry.
 func (r *Room) Show(id string) (EntryDetail, error) {
 	e, err := r.entries.Entry(id)

@@ -114,6 +114,7 @@ func suite(t *testing.T, h harness) {
 	f("grants", testGrants)
 	f("events", testEvents)
 	f("alerts", testAlerts)
+	f("connector requests", testConnectorRequests)
 	f("channels", testChannels)
 	f("refused calls", testRefusedCalls)
 	f("plugins", testPlugins)

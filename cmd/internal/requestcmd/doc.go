@@ -1,0 +1,2 @@
+// Package requestcmd has the commands for connectors that people ask for (request).
+package requestcmd
