@@ -68,8 +68,9 @@ type DeclaredSelection struct {
 	Tools    []DeclaredChoice   `json:"tools,omitempty" maxItems:"2000" doc:"use-case: the chosen ones, in order. Absent: they are chosen anew."`
 	Examples []DeclaredExamples `json:"examples,omitempty" maxItems:"20000" doc:"Requests that the operator wrote; learned ones are no part of it."`
 	Learn    bool               `json:"learn,omitempty" doc:"search: learn examples from calls."`
-	// Destructive is for scripts.
-	Destructive bool `json:"scriptsMayDestroy,omitempty" doc:"code: scripts may call tools that may destroy data."`
+	Batch    bool               `json:"batch,omitempty" doc:"Clients list a tool that makes many calls at once."`
+	// Destructive is for scripts and batches.
+	Destructive bool `json:"scriptsMayDestroy,omitempty" doc:"code, or with batch: scripts and batches may call tools that may destroy data."`
 }
 
 // DeclaredExamples are requests that a tool answers.

@@ -326,7 +326,7 @@ func declareSelection(ts *store.Toolset) (*DeclaredSelection, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &DeclaredSelection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn, Destructive: c.Destructive}
+	out := &DeclaredSelection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn, Batch: c.Batch, Destructive: c.Destructive}
 	for i := range c.Examples {
 		if e := &c.Examples[i]; len(e.Operator) > 0 {
 			out.Examples = append(out.Examples, DeclaredExamples{Operation: e.Operation, Operator: e.Operator})
@@ -412,7 +412,7 @@ func (t *DeclaredToolset) view() any {
 	if c.Access != nil && c.Access.Mode == registry.AccessNone && c.Access.Limits == nil {
 		c.Access = nil
 	}
-	if c.Selection != nil && c.Selection.Mode == registry.SelectAll && c.Selection.UseCase == "" && len(c.Selection.Examples) == 0 && !c.Selection.Learn {
+	if c.Selection != nil && c.Selection.Mode == registry.SelectAll && c.Selection.UseCase == "" && len(c.Selection.Examples) == 0 && !c.Selection.Learn && !c.Selection.Batch {
 		c.Selection = nil
 	}
 	var out any

@@ -161,7 +161,8 @@ func (d *imported) declaredSelection(in *DeclaredSelection) error {
 	c := &choiceRecord{Mode: registry.SelectAll}
 	if in != nil {
 		c.Mode, c.UseCase, c.Learn = in.Mode, in.UseCase, in.Learn && in.Mode == registry.SelectSearch
-		c.Destructive = in.Destructive && in.Mode == registry.SelectCode
+		c.Batch = in.Batch
+		c.Destructive = in.Destructive && (in.Mode == registry.SelectCode || in.Batch)
 		for _, t := range in.Tools {
 			own := storedTool(t)
 			own.Operation, own.For = d.names.operation(t.Operation), mapOperation(t.For, d.names.operation)

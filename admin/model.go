@@ -30,7 +30,8 @@ type Toolset struct {
 	Cache          *CachePolicy     `json:"cache,omitempty" doc:"Absent: answers are not cached."`
 	Answers        *toolset.Answers `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
 	UseCase        string           `json:"useCase,omitempty" doc:"What the toolset is for, in words; the selection use-case chooses tools by it."`
-	Destructive    bool             `json:"scriptsMayDestroy,omitempty" doc:"With the selection code: scripts may call tools that may destroy data."`
+	Batch          bool             `json:"batch,omitempty" doc:"Clients list a tool that makes many calls at once."`
+	Destructive    bool             `json:"scriptsMayDestroy,omitempty" doc:"With the selection code or batch: scripts and batches may call tools that may destroy data."`
 	Learn          bool             `json:"learn,omitempty" doc:"Searches that a successful call follows become examples of its tool."`
 	Selection      string           `json:"selection" enum:"all,use-case,search,code" doc:"Which tools clients list."`
 	Access         Access           `json:"access"`

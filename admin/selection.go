@@ -90,7 +90,9 @@ type choiceRecord struct {
 	Tools    []storedTool   `json:"tools,omitempty"`
 	Examples []ToolExamples `json:"examples,omitempty"`
 	Learn    bool           `json:"learn,omitempty"` // only with the mode search
-	// Destructive lets scripts call tools that may destroy; only with the mode code.
+	Batch    bool           `json:"batch,omitempty"`
+	// Destructive lets scripts and batches call tools that may destroy; only with the mode
+	// code or Batch.
 	Destructive bool `json:"destructive,omitempty"`
 }
 
@@ -127,7 +129,7 @@ func choiceOf(ts *store.Toolset) (*choiceRecord, error) {
 
 // keep stores c in the draft; what is as without any selection is stored as "".
 func (c *choiceRecord) keep(ts *store.Toolset) {
-	if ts.Selection = store.JSON(c); c.Mode == registry.SelectAll && c.UseCase == "" && len(c.Examples) == 0 && !c.Learn {
+	if ts.Selection = store.JSON(c); c.Mode == registry.SelectAll && c.UseCase == "" && len(c.Examples) == 0 && !c.Learn && !c.Batch {
 		ts.Selection = ""
 	}
 }
@@ -137,7 +139,7 @@ func (t *Toolset) showSelection(ts *store.Toolset) error {
 	if err != nil {
 		return err
 	}
-	t.Selection, t.UseCase, t.Learn, t.Destructive = c.Mode, c.UseCase, c.Learn, c.Destructive
+	t.Selection, t.UseCase, t.Learn, t.Batch, t.Destructive = c.Mode, c.UseCase, c.Learn, c.Batch, c.Destructive
 	return nil
 }
 
@@ -213,7 +215,7 @@ func (d *draft) chooseAnew(mode, useCase *string, learn *bool) error {
 	if c.Mode != registry.SelectSearch {
 		c.Learn = false
 	}
-	if c.Mode != registry.SelectCode {
+	if c.Mode != registry.SelectCode && !c.Batch {
 		c.Destructive = false
 	}
 	c.keep(d.ts)
@@ -258,7 +260,7 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 	}
 	switch c.Mode {
 	case registry.SelectSearch, registry.SelectCode:
-		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn, Destructive: c.Destructive}
+		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn, Batch: c.Batch, Destructive: c.Destructive}
 		_, tools, err := d.indexed()
 		if err != nil {
 			return nil, err
@@ -273,9 +275,13 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 		if err := d.renew(c); err != nil {
 			return nil, err
 		}
-		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase}
+		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase, Batch: c.Batch, Destructive: c.Destructive}
 		for _, tool := range c.Tools {
 			t.Selection.Tools = append(t.Selection.Tools, registry.SelectedTool(tool.Operation))
+		}
+	default:
+		if c.Batch {
+			t.Selection = &registry.Selection{Mode: c.Mode, Batch: true, Destructive: c.Destructive}
 		}
 	}
 	return nil, nil

@@ -129,7 +129,23 @@ func (d *draft) definitionTokens(sel *registry.Selection) int {
 	return n
 }
 
-// chooseDestructive says whether scripts may call tools that may destroy; nil keeps it.
+// chooseBatch says whether the tool that makes many calls at once is offered; nil keeps it.
+func (d *draft) chooseBatch(offer *bool) error {
+	if offer == nil {
+		return nil
+	}
+	c, err := choiceOf(d.ts)
+	if err != nil {
+		return err
+	}
+	if c.Batch = *offer; !c.Batch && c.Mode != registry.SelectCode {
+		c.Destructive = false
+	}
+	c.keep(d.ts)
+	return nil
+}
+
+// chooseDestructive says whether scripts and batches may call tools that may destroy; nil keeps it.
 func (d *draft) chooseDestructive(may *bool) error {
 	if may == nil {
 		return nil
@@ -138,8 +154,9 @@ func (d *draft) chooseDestructive(may *bool) error {
 	if err != nil {
 		return err
 	}
-	if *may && c.Mode != registry.SelectCode {
-		return problem.New(problem.InvalidArgument, "only with the selection code there are scripts").At("", 0, 0, "/scriptsMayDestroy").Fix("set the selection to code too")
+	if *may && c.Mode != registry.SelectCode && !c.Batch {
+		return problem.New(problem.InvalidArgument, "there are scripts only with the selection code, and batch is off").At("", 0, 0, "/scriptsMayDestroy").
+			Fix("set the selection to code, or batch to true, too")
 	}
 	c.Destructive = *may
 	c.keep(d.ts)

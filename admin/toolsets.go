@@ -195,6 +195,9 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 	if err := d.chooseAnew(in.Selection, in.UseCase, in.Learn); err != nil {
 		return nil, err
 	}
+	if err := d.chooseBatch(in.Batch); err != nil {
+		return nil, err
+	}
 	if err := d.chooseDestructive(in.Destructive); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,10 @@ type Selection struct {
 	UseCase string         `json:"useCase,omitempty"` // what the operator wrote; kept to explain Tools
 	Tools   []SelectedTool `json:"tools,omitempty"`   // SelectUseCase: what is listed and callable, best first
 	Learn   bool           `json:"learn,omitempty"`   // SelectSearch: nodes report searches that a successful call follows
-	// Destructive says that scripts may call tools that may destroy. SelectCode only.
+	// Batch offers the tool that makes many calls at once, in every mode.
+	Batch bool `json:"batch,omitempty"`
+	// Destructive says that scripts and batches may call tools that may destroy. Only with
+	// SelectCode or Batch.
 	Destructive bool `json:"destructive,omitempty"`
 }
 
@@ -64,7 +67,7 @@ func (s *Selection) validate(f *faults, connectors map[string]bool) {
 	n := len(s.Tools)
 	f.check((n > 0) == (s.Mode == SelectUseCase), "/selection/tools", "tools are listed for the mode use-case, and only for it")
 	f.check(!s.Learn || s.Mode == SelectSearch, "/selection/learn", "only the mode search learns")
-	f.check(!s.Destructive || s.Mode == SelectCode, "/selection/destructive", "only the mode code runs scripts")
+	f.check(!s.Destructive || s.Mode == SelectCode || s.Batch, "/selection/destructive", "only scripts and batches call tools by themselves")
 	f.check(n <= MaxSelectedTools, "/selection/tools", "%d tools are more than %d", n, MaxSelectedTools)
 	seen := make(map[SelectedTool]bool, n)
 	for i, t := range s.Tools {

@@ -102,6 +102,17 @@ var scriptSteps = []step{
 	{stageResult, (*exchange).scriptResult},
 }
 
+// batchSteps is a call of the tool that makes many calls at once: calls of their own, too.
+// A variable would refer to itself.
+func batchSteps() []step {
+	return []step{
+		{stageDecode, func(x *exchange) (err error) { x.batch, err = readBatch(x.given); return err }},
+		{stageSend, (*exchange).runBatch},
+		{stageCompress, (*exchange).writeBatch},
+		{stageResult, (*exchange).result},
+	}
+}
+
 // fetchSteps is a call of the tool that gives the rest of an answer that was cut.
 var fetchSteps = []step{
 	{stageDecode, func(x *exchange) (err error) { x.fetch, err = readFetch(x.given); return err }},
@@ -116,6 +127,8 @@ func (x *exchange) steps() []step {
 		return fetchSteps
 	case x.tool.Script:
 		return scriptSteps
+	case x.tool.Batch:
+		return batchSteps()
 	case x.tool.Workflow != nil:
 		return workflowSteps
 	case x.tool.Item != nil:

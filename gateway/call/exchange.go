@@ -65,6 +65,7 @@ type outgoing struct {
 	mask   *answer.Program                     // of the caller's fields; nil: the tool's
 	fetch  fetchArguments                      // in place of both, of the tool that fetches the rest of an answer
 	script string                              // in place of both, of the tool that runs scripts
+	batch  *batch                              // in place of both, of the tool that makes many calls
 	wire   *fasthttp.Request                   // nil: no operation of an HTTP API
 	bound  credentials.Bound                   // the rules of the tool whose credentials go with the request
 	signed struct{ headers, queries []string } // set by an auth plugin
@@ -249,7 +250,7 @@ func (x *exchange) count(err error) {
 		if x.inner {
 			c.After = nil
 		}
-		if x.tool.Workflow != nil || x.tool.Script {
+		if x.tool.Workflow != nil || x.tool.Script || x.tool.Batch {
 			c.Before = nil
 		}
 		if x.logged != nil {
@@ -310,6 +311,8 @@ func (x *exchange) cause(err error) string {
 		return "internal"
 	case x.failed != nil:
 		return string(x.failed.Kind)
+	case x.batch != nil:
+		return "batch"
 	case x.ready.MCP != nil:
 		return "mcp_error"
 	case x.status < 200 || x.status > 299:

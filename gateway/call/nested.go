@@ -43,7 +43,13 @@ func (n *nested) done() int {
 
 // call calls a tool as any other call of the same caller does; its answer is whole and
 // JSON. It fails when no call is possible any more.
-func (n *nested) call(ctx context.Context, tool *snapshot.Tool, arguments []byte) (result guest.ToolResult, err error) {
+func (n *nested) call(ctx context.Context, tool *snapshot.Tool, arguments []byte) (guest.ToolResult, error) {
+	result, _, err := n.ask(ctx, tool, arguments)
+	return result, err
+}
+
+// ask is call. wait is how long the upstream wants to be left alone; 0: it did not say.
+func (n *nested) ask(ctx context.Context, tool *snapshot.Tool, arguments []byte) (result guest.ToolResult, wait time.Duration, err error) {
 	x := n.x
 	// This may be a goroutine of its own, where nobody else keeps a fault in one call
 	// from ending the process.
@@ -54,11 +60,11 @@ func (n *nested) call(ctx context.Context, tool *snapshot.Tool, arguments []byte
 		}
 	}()
 	if err := n.stopped(ctx); err != nil {
-		return result, err
+		return result, 0, err
 	}
 	if x.permits != nil && !x.permits(tool.Name) {
 		result.Error = "the access token does not permit to call " + tool.Name
-		return result, nil
+		return result, 0, nil
 	}
 	y := x.c.pool.Get().(*exchange)
 	defer x.c.release(y)
@@ -68,11 +74,11 @@ func (n *nested) call(ctx context.Context, tool *snapshot.Tool, arguments []byte
 	failed := y.run()
 	y.count(failed)
 	if failed != nil {
-		return result, fmt.Errorf("calling %s: %w", tool.Name, failed)
+		return result, 0, fmt.Errorf("calling %s: %w", tool.Name, failed)
 	}
 	result = y.forWorkflow()
 	n.note(y, &result)
-	return result, n.stopped(ctx)
+	return result, y.toWait(), n.stopped(ctx)
 }
 
 // stopped is why no further call is made; nil: one can be.

@@ -43,8 +43,8 @@ func (t *Tool) OnlyReads() bool {
 	return err == nil && head.Annotations.ReadOnly
 }
 
-// ScriptMayCall reports whether scripts may call a tool: those that may destroy only where
-// the operator permits it.
+// ScriptMayCall reports whether scripts and batches may call a tool: those that may destroy
+// only where the operator permits it.
 func (ts *Toolset) ScriptMayCall(t *Tool) bool {
 	if s := ts.bundle.Selection; s != nil && s.Destructive {
 		return true
@@ -164,26 +164,40 @@ const codeDescription = "Run JavaScript that calls this server's tools, and read
 // scriptInfo is what tools/list says of run_code. What a script may do is what the tools
 // may do that it can call.
 func (ts *Toolset) scriptInfo(sees func(string) bool) (mcp.ToolInfo, error) {
-	info := mcp.ToolInfo{Name: ts.index.script.Name, InputSchema: []byte(codeSchema), ReadOnly: true, Idempotent: true}
+	info := mcp.ToolInfo{Name: ts.index.script.Name, InputSchema: []byte(codeSchema)}
+	first, err := ts.effects(&info, sees)
+	if err != nil {
+		return info, err
+	}
 	group := "api"
-	for i, t := range ts.index.list {
+	if first != nil {
+		group = first.scriptGroup()
+	}
+	info.Description = fmt.Sprintf(codeDescription, group)
+	return info, nil
+}
+
+// effects sets the hints of a tool that calls the others: it may do what they may. It
+// returns the first of those; nil: there is none.
+func (ts *Toolset) effects(info *mcp.ToolInfo, sees func(string) bool) (first *Tool, err error) {
+	info.ReadOnly, info.Idempotent = true, true
+	for _, t := range ts.index.list {
 		if sees != nil && !sees(t.Name) || !ts.ScriptMayCall(t) {
 			continue
 		}
 		head, err := t.head()
 		if err != nil {
-			return info, fmt.Errorf("reading tool %s: %w", t.Name, err)
+			return nil, fmt.Errorf("reading tool %s: %w", t.Name, err)
 		}
-		if i == 0 || group == "api" {
-			group = t.scriptGroup()
+		if first == nil {
+			first = t
 		}
 		info.ReadOnly = info.ReadOnly && head.Annotations.ReadOnly
 		info.Idempotent = info.Idempotent && head.Annotations.Idempotent
 		info.Destructive = info.Destructive || head.Annotations.Destructive
 		info.OpenWorld = info.OpenWorld || head.Annotations.OpenWorld
 	}
-	info.Description = fmt.Sprintf(codeDescription, group)
-	return info, nil
+	return first, nil
 }
 
 // renderCode renders tools/list of code mode.
@@ -207,6 +221,11 @@ func (ts *Toolset) renderCode(sees func(string) bool) ([]byte, error) {
 		return nil, err
 	}
 	out = mcp.AppendTool(append(out, ','), &info)
+	if ts.index.batch != nil {
+		if out, err = ts.appendBatch(append(out, ','), sees); err != nil {
+			return nil, err
+		}
+	}
 	if f := ts.index.fetch; f != nil { // the handle of a long value is for the client itself
 		if out, err = f.AppendDefinition(append(out, ',')); err != nil {
 			return nil, err

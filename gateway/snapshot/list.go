@@ -113,24 +113,31 @@ func (ts *Toolset) render(key listKey, sees func(string) bool) (*List, error) {
 		l.pages = append(l.pages, append(make([]byte, 0, len(out)), out...)) // without the slack of growing
 		out, count = out[:1], 0
 	}
-	if f := ts.index.fetch; f != nil {
-		tools = append(slices.Clip(tools), f)
+	for _, own := range []*Tool{ts.index.batch, ts.index.fetch} {
+		if own != nil {
+			tools = append(slices.Clip(tools), own)
+		}
 	}
 	for _, t := range tools {
-		if sees != nil && !t.Fetch && !sees(t.Name) {
+		if sees != nil && !t.Own() && !sees(t.Name) {
 			continue
 		}
-		if t.Fetch && count == 0 {
-			continue // nothing to fetch the rest of
+		if t.Own() && count == 0 {
+			continue // nothing to fetch the rest of, nothing to call
 		}
 		mark := len(out)
 		if count > 0 {
 			out = append(out, ',')
 		}
-		if out, err = t.AppendDefinition(out); err != nil {
+		if t.Batch {
+			out, err = ts.appendBatch(out, sees)
+		} else {
+			out, err = t.AppendDefinition(out)
+		}
+		if err != nil {
 			return nil, err
 		}
-		if count > 0 && !t.Fetch && (count == pageTools || len(out) > pageBytes) {
+		if count > 0 && !t.Own() && (count == pageTools || len(out) > pageBytes) {
 			tool := append([]byte(nil), out[mark+1:]...)
 			out = out[:mark]
 			flush()
@@ -167,6 +174,9 @@ func (t *Tool) AppendDefinition(dst []byte) ([]byte, error) {
 func (t *Tool) Info() (mcp.ToolInfo, error) {
 	if t.Script {
 		return t.Toolset.scriptInfo(nil)
+	}
+	if t.Batch {
+		return t.Toolset.batchInfo(nil)
 	}
 	if t.Fetch {
 		return mcp.ToolInfo{

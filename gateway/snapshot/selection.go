@@ -235,6 +235,11 @@ func (ts *Toolset) renderSearch(sees func(string) bool) ([]byte, error) {
 		Description: "Read the description and the input schema of tools before you execute them.",
 	})
 	out = mcp.AppendTool(append(out, ','), &execute)
+	if ts.index.batch != nil {
+		if out, err = ts.appendBatch(append(out, ','), sees); err != nil {
+			return nil, err
+		}
+	}
 	if f := ts.index.fetch; f != nil { // the handle of a long answer is for the client itself
 		if out, err = f.AppendDefinition(append(out, ',')); err != nil {
 			return nil, err

@@ -33,6 +33,8 @@ type Tool struct {
 	Fetch bool
 	// Script says that this is the tool that runs scripts, which call the others.
 	Script bool
+	// Batch says that this is the tool that makes many calls of the others at once.
+	Batch bool
 	// Workflow is not nil for a tool that a plugin offers, which calls other tools: it
 	// has no Binding, and its Ready has neither Plan nor Base.
 	Workflow *Workflow
@@ -148,6 +150,9 @@ func (t *Tool) Load() (*Ready, error) {
 func (t *Tool) load() error {
 	if t.Script {
 		return t.loadScript()
+	}
+	if t.Batch {
+		return t.loadBatch()
 	}
 	if t.Fetch {
 		t.ready.Meter = t.Toolset.meter.Tool(t.meterID())
@@ -265,7 +270,7 @@ func (t *Tool) Limits() (timeout time.Duration, maxBody int64) {
 
 // Own reports whether the tool is Sluice's and not the operator's to open or close:
 // what it gives or calls is checked when that is known.
-func (t *Tool) Own() bool { return t.Fetch || t.Script }
+func (t *Tool) Own() bool { return t.Fetch || t.Script || t.Batch }
 
 // Remote reports whether a tool that was loaded is one of an MCP server.
 func (t *Tool) Remote() bool { return t.ready.MCP != nil }

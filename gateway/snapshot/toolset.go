@@ -50,6 +50,7 @@ type Toolset struct {
 		list   []*Tool
 		fetch  *Tool // nil: no answer is ever cut
 		script *Tool // nil: no scripts are run
+		batch  *Tool // nil: it is not offered
 		byName map[string]*Tool
 		// byOperation are the tools that workflows call.
 		byOperation map[registry.SelectedTool]*Tool
@@ -275,6 +276,10 @@ func (ts *Toolset) makeIndex() error {
 	if slices.ContainsFunc(tools, func(t *Tool) bool { return answer.Budget(t.settings()) > 0 }) {
 		ts.index.fetch = &Tool{Name: ts.ownName(FetchTool), Toolset: ts, Fetch: true}
 		ts.index.byName[ts.index.fetch.Name] = ts.index.fetch
+	}
+	if ts.bundle.Selection != nil && ts.bundle.Selection.Batch {
+		ts.index.batch = &Tool{Name: ts.ownName(BatchTool), Toolset: ts, Batch: true}
+		ts.index.byName[ts.index.batch.Name] = ts.index.batch
 	}
 	if ts.Codes() {
 		ts.index.script = &Tool{Name: ts.ownName(RunCode), Toolset: ts, Script: true}

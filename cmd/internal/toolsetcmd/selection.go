@@ -22,6 +22,7 @@ type selectionFlags struct {
 	selection, useCase string
 	explain            bool
 	learn              string // "": as it is
+	batch              string // "": as it is
 	destroy            string // "": as it is
 }
 
@@ -31,14 +32,16 @@ func (f *selectionFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.useCase, "use-case", "", "what the toolset is for, a sentence for each task: lists the tools that serve it")
 	fs.BoolVar(&f.explain, "explain", false, "show which tools are listed, why, and what that costs; with --use-case nothing is changed")
 	fs.StringVar(&f.learn, "learn", "", "on, off: make examples of searches that a successful call follows; only with --selection search")
-	fs.StringVar(&f.destroy, "scripts-may-destroy", "", "on, off: let scripts call tools that may destroy data; only with --selection code")
+	fs.StringVar(&f.batch, "batch", "", "on, off: offer the tool batch, which makes many calls at once")
+	fs.StringVar(&f.destroy, "scripts-may-destroy", "", "on, off: let scripts and batches call tools that may destroy data; with --selection code or --batch on")
+	command.MustComplete(cmd, "batch", []string{"on", "off"})
 	command.MustComplete(cmd, "scripts-may-destroy", []string{"on", "off"})
 	command.MustComplete(cmd, "selection", []string{"all", "use-case", "search", "code"})
 	command.MustComplete(cmd, "learn", []string{"on", "off"})
 }
 
 func (f *selectionFlags) given(fs *pflag.FlagSet) bool {
-	return fs.Changed("selection") || fs.Changed("use-case") || fs.Changed("learn") || fs.Changed("scripts-may-destroy") || f.explain
+	return fs.Changed("selection") || fs.Changed("use-case") || fs.Changed("learn") || fs.Changed("batch") || fs.Changed("scripts-may-destroy") || f.explain
 }
 
 func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pflag.FlagSet) error {
@@ -55,7 +58,7 @@ func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pfl
 	for _, s := range []struct {
 		flag, value string
 		to          **bool
-	}{{"learn", f.learn, &patch.Learn}, {"scripts-may-destroy", f.destroy, &patch.Destructive}} {
+	}{{"learn", f.learn, &patch.Learn}, {"batch", f.batch, &patch.Batch}, {"scripts-may-destroy", f.destroy, &patch.Destructive}} {
 		switch on := s.value == "on"; s.value {
 		case "":
 		case "on", "off":
@@ -67,7 +70,7 @@ func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pfl
 	if f.explain && patch.UseCase != nil {
 		return e.previewSelection(ctx, f.useCase)
 	}
-	if patch.UseCase != nil || patch.Selection != nil || patch.Learn != nil || patch.Destructive != nil {
+	if patch.UseCase != nil || patch.Selection != nil || patch.Learn != nil || patch.Batch != nil || patch.Destructive != nil {
 		if err := e.Client().Patch(ctx, e.path(), patch, e.t, client.IfMatch(e.etag)); err != nil {
 			return err
 		}

@@ -1,0 +1,41 @@
+package call
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// TestBatchIDIsBounded: an id has at most maxBatchID characters.
+func TestBatchIDIsBounded(t *testing.T) {
+	for n, ok := range map[int]bool{0: false, 1: true, maxBatchID: true, maxBatchID + 1: false} {
+		b, err := readBatch(jsonscan.Trusted(fmt.Appendf(nil, `{"calls":[{"tool":"a","id":"%s"}]}`, strings.Repeat("x", n))))
+		if (err == nil) != ok || ok && len(b.calls[0].id) != n {
+			t.Errorf("an id of %d characters: %v", n, err)
+		}
+	}
+}
+
+// TestShare: what an answer does not need of its share is for the others.
+func TestShare(t *testing.T) {
+	for _, test := range []struct {
+		budget int
+		needs  []int
+		want   []int
+	}{
+		{0, []int{10, 9000}, []int{0, 0}},
+		{10024, []int{10, 9000}, []int{10, 9000}},
+		{2036, []int{9000, 100, 9000}, []int{950, 100, 950}},
+		{200, []int{9000, 9000, 9000}, []int{batchLeast, batchLeast, batchLeast}},
+	} {
+		answers := make([]batchAnswer, len(test.needs))
+		for i, n := range test.needs {
+			answers[i].tokens = n
+		}
+		if got := share(test.budget, answers); fmt.Sprint(got) != fmt.Sprint(test.want) {
+			t.Errorf("%d of %v: %v, want %v", test.budget, test.needs, got, test.want)
+		}
+	}
+}
