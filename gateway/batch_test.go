@@ -172,7 +172,7 @@ func TestBatchIsBounded(t *testing.T) {
 		t.Errorf("21 calls: %s, %d requests", text, len(up.Requests()))
 	}
 	// Each answers only when all are there.
-	if text, failed := callBatch(t, c, "batch", obj{"calls": calls[:snapshot.MaxBatch]}); failed || strings.Count(text, "together=") + strings.Count(text, `"together":true`) != 20 {
+	if text, failed := callBatch(t, c, "batch", obj{"calls": calls[:snapshot.MaxBatch]}); failed || strings.Count(text, "together=")+strings.Count(text, `"together":true`) != 20 {
 		t.Errorf("20 calls: %s", text)
 	}
 }
