@@ -42,7 +42,7 @@ func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, erro
 		to   *SelectionMode
 	}{{registry.SelectAll, &a.All}, {registry.SelectSearch, &a.Search}, {registry.SelectCode, &a.Code}, {registry.SelectUseCase, &SelectionMode{Tools: len(chosen) + workflows}}} {
 		t := &registry.Toolset{
-			Slug: d.ts.Slug, Name: d.ts.Name, Access: registry.Access{Mode: registry.AccessNone}, Selection: &registry.Selection{Mode: m.mode},
+			Slug: d.ts.Slug, Name: d.ts.Name, Access: registry.Access{Mode: registry.AccessNone}, Selection: &registry.Selection{Mode: m.mode, Batch: c.Batch},
 			Connectors: d.bareRefs(), Tools: edits,
 		}
 		if m.mode == registry.SelectUseCase {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,10 +12,12 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	tokencount "github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
+	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -47,6 +50,10 @@ func serveBatch(t *testing.T, doc *registry.AccessDocument, edit func(*registry.
 		}
 		upstreamtest.JSON(200, `{"served":true}`).ServeHTTP(w, r)
 	}))
+	up.Handle("GET /busy", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "0")
+		upstreamtest.JSON(429, `{"error":"slow down"}`).ServeHTTP(w, r)
+	}))
 	up.Handle("POST /limited", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "0")
 		upstreamtest.JSON(429, `{"error":"slow down"}`).ServeHTTP(w, r)
@@ -70,7 +77,7 @@ func serveBatch(t *testing.T, doc *registry.AccessDocument, edit func(*registry.
 			edit(b)
 		}
 	}, getItem(), gatewaytest.Operation("list_items", "GET", "/items"), gatewaytest.Operation("create_order", "POST", "/orders"), gatewaytest.Operation("slow", "GET", "/slow"),
-		gatewaytest.Operation("limited", "GET", "/limited"), gatewaytest.Operation("limited_write", "POST", "/limited"), gatewaytest.Operation("together", "GET", "/together"),
+		gatewaytest.Operation("limited", "GET", "/limited"), gatewaytest.Operation("limited_write", "POST", "/limited"), gatewaytest.Operation("together", "GET", "/together"), gatewaytest.Operation("busy", "GET", "/busy"), gatewaytest.Operation("held", "GET", "/held"),
 		gatewaytest.Operation("delete_item", "DELETE", "/items/{id}", gatewaytest.Param("id", operation.InPath, operation.TypeInteger, true)))
 	if err := s.Serve(in); err != nil {
 		t.Fatal(err)
@@ -294,6 +301,87 @@ func TestBatchCancel(t *testing.T) {
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("the call ended well")
+	}
+	if err := s.Stop(); err != nil { // when nothing runs any more
+		t.Error(err)
+	}
+	for _, r := range up.Requests() {
+		if r.Method == http.MethodPost {
+			t.Error("a call was made after the client had gone")
+		}
+	}
+}
+
+// TestBatchDrains: a batch that runs when the gateway is stopped is answered.
+func TestBatchDrains(t *testing.T) {
+	s, up := serveBatch(t, nil, nil)
+	held, begun := make(chan struct{}), make(chan struct{})
+	up.Handle("GET /held", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-held
+		upstreamtest.JSON(200, `{"held":true}`).ServeHTTP(w, r)
+	}))
+	c := connect(t, s, "2026-07-28")
+	text := make(chan string)
+	go func() {
+		got, _ := callBatch(t, c, "batch", obj{"calls": []any{obj{"tool": "held"}, obj{"tool": "create_order"}}, "allow_writes": true})
+		text <- got
+	}()
+	<-begun
+	stopped := make(chan error)
+	go func() { stopped <- s.Stop() }()
+	close(held)
+	if got := <-text; !strings.Contains(got, "held") || !strings.Contains(got, "order") {
+		t.Error(got)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBatchRepeats: a call that reads is made MaxBatchRepeats times again for an upstream
+// that always asks to wait, and its last answer stands.
+func TestBatchRepeats(t *testing.T) {
+	s, up := serveBatch(t, nil, nil)
+	text, failed := callBatch(t, connect(t, s, "2026-07-28"), "batch", obj{"calls": []any{obj{"tool": "busy"}, itemCall(1)}})
+	if failed || !strings.Contains(text, "[1 busy] failed: HTTP 429") || !strings.Contains(text, "item 1") {
+		t.Error(text)
+	}
+	busy := 0
+	for _, r := range up.Requests() {
+		if r.Target == "/busy" {
+			busy++
+		}
+	}
+	if busy != 1+call.MaxBatchRepeats {
+		t.Errorf("%d requests, want one and %d more", busy, call.MaxBatchRepeats)
+	}
+}
+
+// TestBatchOfOtherTools: tools of MCP servers and of workflow plugins are called as those
+// of HTTP APIs are; what a use case leaves out is not there.
+func TestBatchOfOtherTools(t *testing.T) {
+	server := httptest.NewServer(sdk(func(*http.Request) {}))
+	t.Cleanup(server.Close)
+	x := newRelay(t)
+	x.edit = func(b *registry.Toolset) {
+		b.Selection = &registry.Selection{Mode: registry.SelectUseCase, UseCase: "read items", Batch: true, Tools: []registry.SelectedTool{
+			{Connector: "api", Method: "GET", Path: "/items/{id}"}, {Connector: "notes", Method: "MCP", Path: "/echo"},
+		}}
+	}
+	notes, err := gatewaytest.MCPConnector("notes", server.URL+"/mcp", `{"name":"echo","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.also = map[string]*connector.Connector{"notes": notes}
+	x.serve(callItem1)
+	text, failed := callBatch(t, connect(t, x.Stack, "2026-07-28"), "batch", obj{"calls": []any{
+		obj{"tool": "relay"}, obj{"tool": "echo"}, obj{"tool": "text"}, itemCall(2),
+	}, "allow_writes": true})
+	for _, want := range []string{"[1 relay]\n", "[2 echo]\n", `[3 text] failed: there is no tool "text"`, "[4 get_item]\n"} {
+		if failed || !strings.Contains(text, want) {
+			t.Errorf("%s\nwant %q", text, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
 	"github.com/sluicegate/sluice/gateway/plugin"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
+	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/registry"
@@ -30,6 +32,7 @@ type relay struct {
 	pkg   *guest.Package
 	doc   *registry.AccessDocument
 	edit  func(*registry.Toolset)
+	also  map[string]*connector.Connector
 	count uint64
 }
 
@@ -98,6 +101,12 @@ func (x *relay) serve(script string) {
 	}
 	in.Bundle.Plugins = []registry.PluginRef{ref}
 	in.Plugins = []*guest.Package{x.pkg}
+	for name, c := range x.also {
+		in.Connectors[name] = c
+		in.Bundle.Connectors = append(in.Bundle.Connectors, registry.ConnectorRef{
+			Name: name, Repository: "test/connectors/" + name, Manifest: in.Digest, Digest: registry.DigestOf(fmt.Appendf(nil, "%p", c)),
+		})
+	}
 	if x.edit != nil {
 		x.edit(in.Bundle)
 	}

@@ -99,6 +99,7 @@ var goals = []goal{
 	{ratio, "selection.index.load_vs_build", "<=", 0.05, "", "opening that index at an edge over making it"},
 	{bound, "selection.github.search.tokens", "<=", 1500, "tokens", "the first tools/list of GitHub's tools in search mode (o200k_base)"},
 	{ratio, "selection.github.search_vs_all", "<=", 0.005, "", "that over the tools/list of all of them"},
+	{bound, "batch.20x200.ms", "<=", 300, "ms", "a batch of 20 calls to one upstream that takes 200 ms for each"},
 	{bound, "demo.rss.mb", "<=", 100, "MB", "resident memory of `sluice run --demo` under load"},
 }
 

@@ -45,6 +45,7 @@ var benchmarks = []benchmark{
 		"selection.index.40000.s", "selection.index.40000.mb", "selection.index.load_vs_build",
 		"selection.github.search.tokens", "selection.github.search_vs_all",
 	}, benchSelection},
+	{[]string{"batch.20x200.ms"}, benchBatch},
 	{[]string{"demo.rss.mb"}, benchDemo},
 }
 

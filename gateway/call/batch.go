@@ -18,13 +18,12 @@ import (
 	"github.com/sluicegate/sluice/plugins/guest"
 )
 
-const (
-	// maxBatchID is the longest name of a call in a batch: it stands before its answer.
-	maxBatchID = 64
-	// batchRepeats is how often a call that reads is made again because its upstream
-	// asked to wait.
-	batchRepeats = 3
-)
+// maxBatchID is the longest name of a call in a batch: it stands before its answer.
+const maxBatchID = 64
+
+// MaxBatchRepeats is how often a call in a batch that only reads is made again because its
+// upstream asked to wait.
+const MaxBatchRepeats = 3
 
 // batch is one call of the tool that makes many.
 type batch struct {
@@ -247,7 +246,7 @@ func (b *batch) make(ctx context.Context, c *batchCall) {
 	p.Lock()
 	defer p.Unlock()
 	p.until = later(p.until, time.Now().Add(wait))
-	for n := 0; n < batchRepeats && wait > 0 && !c.changes; n++ {
+	for n := 0; n < MaxBatchRepeats && wait > 0 && !c.changes; n++ {
 		if b.wait(ctx, p.until) != nil {
 			return // the answer that asks to wait stands
 		}

@@ -18,6 +18,17 @@ func TestBatchIDIsBounded(t *testing.T) {
 	}
 }
 
+// TestBatchNamesAreBounded: as much as maxShownName of an unknown name is repeated.
+func TestBatchNamesAreBounded(t *testing.T) {
+	for n, whole := range map[int]bool{maxShownName: true, maxShownName + 1: false} {
+		name := strings.Repeat("x", n)
+		c := batchCall{id: "1", name: name}
+		if got := string(c.appendHead(nil)); strings.Contains(got, name) != whole || !strings.HasSuffix(got, "]\n") {
+			t.Errorf("a name of %d bytes: %s", n, got)
+		}
+	}
+}
+
 // TestShare: what an answer does not need of its share is for the others.
 func TestShare(t *testing.T) {
 	for _, test := range []struct {

@@ -50,15 +50,8 @@ func (x *exchange) writeBatch() error {
 		if i > 0 {
 			out = append(out, '\n')
 		}
-		out = append(append(append(out, '['), b.call.id...), ' ')
-		out = append(appendClipped(out, []byte(b.call.name), shownName), ']')
-		if b.call.result.Error != "" {
-			out = append(out, " failed: "...)
-		} else {
-			out = append(out, '\n')
-		}
 		var err error
-		if out, err = a.appendShare(out, b, shares[i]); err != nil {
+		if out, err = a.appendShare(b.call.appendHead(out), b, shares[i]); err != nil {
 			return err
 		}
 		if out[len(out)-1] != '\n' {
@@ -69,8 +62,18 @@ func (x *exchange) writeBatch() error {
 	return nil
 }
 
-// shownName is how much of the name of a tool that does not exist is repeated.
-const shownName = 80
+// maxShownName is how much of the name of a tool that does not exist is repeated.
+const maxShownName = 80
+
+// appendHead appends what stands before an answer.
+func (c *batchCall) appendHead(dst []byte) []byte {
+	dst = append(append(append(dst, '['), c.id...), ' ')
+	dst = append(appendClipped(dst, []byte(c.name), maxShownName), ']')
+	if c.result.Error != "" {
+		return append(dst, " failed: "...)
+	}
+	return append(dst, '\n')
+}
 
 // write writes the whole answer.
 func (a *batchAnswer) write(c *batchCall) error {

@@ -89,6 +89,12 @@ func (e *edit) previewSelection(ctx context.Context, useCase string) error {
 func (e *edit) showSelection(ctx context.Context) error {
 	return command.Get(ctx, e.Session, e.path("selection"), func(w io.Writer, s *admin.ToolSelection) {
 		printSelection(w, s)
+		if e.t.Batch {
+			fmt.Fprintln(w, "batch     on")
+		}
+		if e.t.Destructive {
+			fmt.Fprintln(w, "scripts and batches may destroy data")
+		}
 		if e.t.Changed {
 			fmt.Fprintf(w, "  next   sluice toolset test %s   deploys the change\n", e.t.Slug)
 		}
