@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -227,6 +228,10 @@ func TestBatchInEverySelection(t *testing.T) {
 			if tool.Name == "sluice_batch" {
 				a := tool.Annotations
 				found = !a.ReadOnlyHint && a.DestructiveHint != nil && !*a.DestructiveHint
+				text, err := json.Marshal(tool)
+				if n := tokencount.Count(text); err != nil || n > 160 { // docs/batch.md says so
+					t.Errorf("%s: the definition costs %d tokens: %v", mode, n, err)
+				}
 			}
 		}
 		if !found {
@@ -259,6 +264,34 @@ func TestBatchOfAToken(t *testing.T) {
 	text, _ := callBatch(t, c, "batch", obj{"calls": []any{itemCall(1), obj{"tool": "list_items"}, obj{"tool": "list_item"}}})
 	if !strings.Contains(text, "item 1") || !strings.Contains(text, `there is no tool "list_items"`) || strings.Contains(text, "mean list_items") || len(up.Requests()) != 1 {
 		t.Errorf("%s, %d requests", text, len(up.Requests()))
+	}
+}
+
+// TestBatchRequestIsBounded: a batch is one request of the size that a token may send.
+func TestBatchRequestIsBounded(t *testing.T) {
+	small := tokenGrant("small")
+	small.Limits = &registry.RateLimits{RequestBytes: 2000}
+	s, up := serveBatch(t, tokens(small), nil)
+	for n, status := range map[int]int{2000: http.StatusOK, 2001: http.StatusRequestEntityTooLarge} {
+		const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"batch","arguments":{"calls":[{"tool":"get_item","arguments":{"id":1}}]}}}`
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL("acme"), strings.NewReader(body+strings.Repeat(" ", n-len(body))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+		answer, err := (&http.Client{Transport: bearer("slt_small")}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != status {
+			t.Errorf("%d bytes: status %d, want %d", n, answer.StatusCode, status)
+		}
+	}
+	if n := len(up.Requests()); n != 1 {
+		t.Errorf("%d requests, want that of the batch that fits", n)
 	}
 }
 
