@@ -75,6 +75,7 @@ fmt: bin/.lint
 lint: bin/.lint
 	@if [ -n "$$(cat bin/.lint)" ]; then $$(cat bin/.lint) run ./...; \
 	else go vet -tags $(TAGS) ./...; go run honnef.co/go/tools/cmd/staticcheck@v$(STATICCHECK_VERSION) -tags $(TAGS) ./...; fi
+	go vet -tags no_ui ./admin/console/... ./admin
 
 .PHONY: platforms
 platforms: ## check that the binary compiles for every platform of a release

@@ -332,7 +332,7 @@ func (c *change) compare(ctx context.Context) error {
 	if c.diff == nil {
 		return nil
 	}
-	c.diff.At, c.diff.Actor = c.ws.Now(), request.Of(ctx).TokenID()
+	c.diff.At, c.diff.Actor = c.ws.Now(), request.Of(ctx).ActorID()
 	return c.compareOrigins(ctx)
 }
 

@@ -35,7 +35,7 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 	}
 	rev := &store.Revision{
 		ToolsetID: d.ts.ID, Digest: digest, Repository: d.ts.WorkspaceID + "/toolsets/" + d.ts.Slug,
-		ConnectorDigest: d.ts.ConnectorDigest, Author: request.Of(ctx).TokenID(), Reason: reason,
+		ConnectorDigest: d.ts.ConnectorDigest, Author: request.Of(ctx).ActorID(), Reason: reason,
 	}
 	from, step := store.Draft, store.PublishUntested
 	if test != nil && test.Passed {

@@ -171,7 +171,7 @@ func (s *Server) addGrants(ctx context.Context, ws *store.Workspace, toolset, re
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		rows, isNew = make([]store.Grant, len(all)), make([]bool, len(all)) // it may run again
 		for i, a := range all {
-			rows[i] = store.Grant{ToolsetID: toolset, Address: a.at.String(), Actor: request.Of(ctx).TokenID(), Reason: reason}
+			rows[i] = store.Grant{ToolsetID: toolset, Address: a.at.String(), Actor: request.Of(ctx).ActorID(), Reason: reason}
 			if a.host != a.at.String() {
 				rows[i].Host, _, _ = net.SplitHostPort(a.host)
 			}

@@ -27,7 +27,7 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/metrics":
 		if s.o.GuardMetrics {
-			s.authenticated(s.serveMetrics)(w, r)
+			s.withToken(s.serveMetrics)(w, r)
 			return
 		}
 		s.writeMetrics(w)

@@ -46,7 +46,7 @@ func TestProblems(t *testing.T) {
 		{name: "another token", method: "GET", path: "/v1/me", headers: []string{"Authorization", "Bearer " + access.NewToken().Reveal()}, status: 401, contains: []string{"not known"}},
 		{name: "foreign host", method: "GET", path: "/v1/me", headers: []string{"Host", "evil.example"}, status: 403, contains: []string{`"forbidden"`}},
 		{name: "foreign host, probe", method: "GET", path: "/livez", headers: []string{"Host", "evil.example:7301"}, status: 403},
-		{name: "nothing here", method: "GET", path: "/", status: 404, contains: []string{`"not_found"`, "/v1/openapi.json"}},
+		{name: "nothing here", method: "GET", path: "/nothing", status: 404, contains: []string{`"not_found"`, "/v1/openapi.json"}},
 		{name: "nothing in v1", method: "GET", path: "/v1/nothing", status: 404, contains: []string{`"not_found"`}},
 		{name: "not clean", method: "GET", path: "/v1//toolsets", status: 404},
 		{name: "method", method: "PUT", path: "/v1/toolsets", body: "{}", status: 405, contains: []string{`"method_not_allowed"`}},

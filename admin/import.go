@@ -170,7 +170,7 @@ func (s *Server) newKeys(ctx context.Context, ws *store.Workspace, declared []pl
 		} else if !problem.Is(err, problem.NotFound) {
 			return nil, err
 		}
-		out = append(out, store.PublisherKey{ID: k.ID(), Name: declared[i].Name, PublicKey: k.DER(), Algorithm: k.Algorithm(), CreatedBy: request.Of(ctx).TokenID()})
+		out = append(out, store.PublisherKey{ID: k.ID(), Name: declared[i].Name, PublicKey: k.DER(), Algorithm: k.Algorithm(), CreatedBy: request.Of(ctx).ActorID()})
 	}
 	return out, nil
 }

@@ -164,7 +164,7 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 	before := *ts
 	rev := &store.Revision{
 		ToolsetID: ts.ID, Digest: old.Digest, Repository: old.Repository, ConnectorDigest: old.ConnectorDigest,
-		Author: request.Of(ctx).TokenID(), Reason: req.Reason, TestRunID: old.TestRunID, Restores: old.N,
+		Author: request.Of(ctx).ActorID(), Reason: req.Reason, TestRunID: old.TestRunID, Restores: old.N,
 	}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.PublishRevision(ctx, rev, old.State, store.Restore, before.LiveRevision); err != nil {

@@ -85,7 +85,7 @@ func (l *login) audit(ctx context.Context, row *store.OAuthLogin, step int) *sto
 	case l.User != nil:
 		rec.ActorType, rec.ActorID = "user", request.ClipText(l.User.ID, 200)
 	case step != loginBegun: // a browser shows no token
-		rec.ActorType, rec.ActorID = "token", l.Token
+		rec.ActorType, rec.ActorID = request.ActorType(l.Token), l.Token
 	}
 	return rec
 }
@@ -251,7 +251,7 @@ func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Aut
 		return nil, err
 	}
 	row := &store.OAuthLogin{ID: s.o.Store.NewID("login"), Purpose: store.LoginCredential, CredentialID: c.row.ID, ExpiresAt: store.Time{Time: ws.Now().Add(loginTimeout)}}
-	l := &login{Token: request.Of(ctx).TokenID(), Toolset: ts.ID, Client: found}
+	l := &login{Token: request.Of(ctx).ActorID(), Toolset: ts.ID, Client: found}
 	link, err := s.begin(safedial.WithHolder(ctx, ts.ID), ws, row, l, cfg)
 	if err != nil {
 		return nil, err

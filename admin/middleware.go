@@ -112,8 +112,20 @@ func clientOf(r *http.Request) (ip string, local bool) {
 	return host, addr != nil && addr.IsLoopback() && !proxied
 }
 
-// authenticated lets requests with a valid API token through.
+// authenticated lets requests with a valid API token or the cookie of a session through.
 func (s *Server) authenticated(next http.HandlerFunc) http.HandlerFunc {
+	byToken, bySession := s.withToken(next), s.withSession(next)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if _, err := r.Cookie(sessionCookie); err == nil && r.Header.Get("Authorization") == "" {
+			bySession(w, r)
+			return
+		}
+		byToken(w, r)
+	}
+}
+
+// withToken lets requests with a valid API token through.
+func (s *Server) withToken(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		token := secrets.New(strings.TrimSpace(value))

@@ -207,7 +207,7 @@ func (c *Changes) instructed() string {
 func (c *Changes) write(ctx context.Context, tx *store.Tx, toolset string) error {
 	row := &store.ToolsetChange{
 		ToolsetID: toolset, Connector: c.Connector, FromDigest: c.From.Digest, ToDigest: c.To.Digest, FromVersion: c.From.Version, ToVersion: c.To.Version,
-		Actor: request.Of(ctx).TokenID(), Report: store.JSON(c),
+		Actor: request.Of(ctx).ActorID(), Report: store.JSON(c),
 	}
 	if err := tx.AddToolsetChange(ctx, row); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (c *change) keepAsIs(ctx context.Context, read *store.ToolsetSource) (*requ
 			if last != nil && last.Waits { // the server took back what was waiting
 				back := &Changes{
 					Connector: r.source.Connector, From: last.To, To: last.From, Tools: []connector.ToolChange{}, Kept: []KeptName{},
-					At: c.ws.Now(), Actor: request.Of(ctx).TokenID(),
+					At: c.ws.Now(), Actor: request.Of(ctx).ActorID(),
 				}
 				return back.write(ctx, tx, r.toolset.ID)
 			}

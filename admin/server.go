@@ -24,11 +24,14 @@ import (
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/connectorrequest"
+	"github.com/sluicegate/sluice/admin/console"
+	"github.com/sluicegate/sluice/admin/console/serve"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/session"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -214,6 +217,8 @@ type Server struct {
 	wanted    *connectorrequest.Room
 	notify    *notify.Room
 	usage     *usage.Room
+	sessions  *session.Room
+	console   *serve.Site // nil: this build has none
 }
 
 // New makes a server, ends what a process that died left running, and restores
@@ -259,6 +264,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s.audit = &audit.Log{Store: o.Store, Log: s.log, Heads: o.AuditHeads}
 	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: s.dropUnwanted, Arrived: s.alerts.Wake, Stopping: s.stopping}
+	s.sessions, s.console = session.New(o.Store, s.log, o.Version), serve.New(console.Files())
 	s.secrets.changed = s.edgeBell.Ring
 	s.edges = &edgeNeeds{publisher: o.Publisher}
 	s.users.most = maxUserTokens
@@ -384,7 +390,8 @@ func (s *Server) Plugins() *plugin.Room { return s.plugins }
 func (s *Server) Usage() *usage.Room { return s.usage }
 
 // Handler serves the whole admin listener: /v1, /v2 (the registry), /edge/v1,
-// /oauth/callback, /oauth/login/, /oauth/confirm/, /client-metadata.json, /metrics, /livez, /readyz and /healthz.
+// /oauth/callback, /oauth/login/, /oauth/confirm/, /client-metadata.json, /metrics, /livez,
+// /readyz, /healthz, and the console everywhere else.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // OpenAPI returns the API's own OpenAPI 3.1 document as JSON.
@@ -404,10 +411,11 @@ func (s *Server) routes() {
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"token": {Type: "http", Scheme: "bearer", BearerFormat: "slu_…", Description: "An API token."},
+					"token":   {Type: "http", Scheme: "bearer", BearerFormat: "slu_…", Description: "An API token."},
+					"session": {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "The session of a browser, for requests of the console's own pages."},
 				},
 			},
-			Security: []map[string][]string{{"token": {}}},
+			Security: []map[string][]string{{"token": {}}, {"session": {}}},
 		},
 		// No documentation page: huma's loads scripts from another site.
 		DocsPath: "", SchemasPath: "",
@@ -439,6 +447,7 @@ func (s *Server) routes() {
 	s.registerTokens()
 	s.registerGrants()
 	s.registerMembers()
+	s.registerSessions()
 	s.registerUsage()
 	s.registerCalls()
 	s.registerAlerts()
@@ -449,6 +458,7 @@ func (s *Server) routes() {
 	finishDocument(s.api.OpenAPI())
 	checkRoles(s.api.OpenAPI())
 
+	signIn := s.fromConsole(s.withBody(s.routed(mux)))
 	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))
 	s.handler = s.framed(func(w http.ResponseWriter, r *http.Request) {
 		switch at := r.URL.Path; {
@@ -456,6 +466,8 @@ func (s *Server) routes() {
 			s.serveHealth(w, r)
 		case at == "/v1/openapi.json", at == "/v1/openapi.yaml":
 			s.routed(mux)(w, r)
+		case at == sessionPath && r.Method == http.MethodPost:
+			signIn(w, r)
 		case strings.HasPrefix(at, "/v1/"):
 			v1(w, r)
 		case strings.HasPrefix(at, "/edge/v1/"):
@@ -471,7 +483,7 @@ func (s *Server) routes() {
 		case at == clientDocumentPath:
 			s.serveClientDocument(w, r)
 		default:
-			s.writeProblem(w, r, notHere(r))
+			s.serveConsole(w, r)
 		}
 	})
 }

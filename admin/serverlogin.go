@@ -131,7 +131,7 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 	ctx, named := s.seeNamed(ctx, append(auth.addresses(), u)) // for this login alone
 	sh := it.shape()
 	server := &serverLogin{URL: u, AuthType: it.AuthType, Shape: sh, Secret: secrets.Wire{Secret: it.ClientSecret}, Seen: addressesOf(named)}
-	l := &login{Token: request.Of(ctx).TokenID(), Server: server}
+	l := &login{Token: request.Of(ctx).ActorID(), Server: server}
 	if sh.discovers() {
 		if l.Client, err = s.findClient(ctx, &search{shape: &sh, server: true, redirect: s.callbackURL(ctx), more: in.Scopes}); err != nil {
 			return nil, err

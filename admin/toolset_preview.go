@@ -141,7 +141,7 @@ func (s *Server) createDraftPreview(ctx context.Context, in *createPreviewInput)
 		return nil, err
 	}
 	row := &store.Preview{
-		ToolsetID: d.ts.ID, ID: id, Digest: was, Repository: repository, Envelope: envelope, Actor: request.Of(ctx).TokenID(), ExpiresAt: store.Time{Time: expires},
+		ToolsetID: d.ts.ID, ID: id, Digest: was, Repository: repository, Envelope: envelope, Actor: request.Of(ctx).ActorID(), ExpiresAt: store.Time{Time: expires},
 	}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.PutPreview(ctx, row); err != nil {

@@ -432,7 +432,7 @@ func (r *Room) CreateToken(ctx context.Context, ws *store.Workspace, ts *store.T
 	}
 	secret := NewTokenFor(ToolsetPrefix)
 	row := &store.AccessToken{
-		ToolsetID: ts.ID, Name: in.Name, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: request.Of(ctx).TokenID(),
+		ToolsetID: ts.ID, Name: in.Name, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: request.Of(ctx).ActorID(),
 		Grants: store.JSON(tokenGrants{Tools: in.Tools, Limits: in.Limits}), ExpiresAt: store.Time{Time: in.ExpiresAt},
 	}
 	if err := checkGrant(ts, row, in); err != nil {

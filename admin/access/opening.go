@@ -46,7 +46,7 @@ func (r *Room) Opening(ctx context.Context, ws *store.Workspace, ts *store.Tools
 	o := &Opening{
 		secret: secret,
 		token: &store.AccessToken{
-			ID: ws.NewID("act"), ToolsetID: ts.ID, Name: firstTokenName, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: request.Of(ctx).TokenID(),
+			ID: ws.NewID("act"), ToolsetID: ts.ID, Name: firstTokenName, Hash: HashToken(secret), Last4: secret.Last4(), CreatedBy: request.Of(ctx).ActorID(),
 			Grants: store.JSON(tokenGrants{}),
 		},
 	}

@@ -47,7 +47,7 @@ func handle(ctx context.Context, ws *store.Workspace, id, action string, change 
 		if err := change(row, tx.Now()); err != nil {
 			return err
 		}
-		row.HandledBy, row.HandledAt = request.Of(ctx).TokenID(), store.Time{Time: tx.Now()}
+		row.HandledBy, row.HandledAt = request.Of(ctx).ActorID(), store.Time{Time: tx.Now()}
 		if err := tx.SaveAlert(ctx, row); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
@@ -23,21 +24,27 @@ type AuditRecord struct {
 	Digest    string          `json:"digest,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	RequestID string          `json:"requestId,omitempty"`
-	Outcome   string          `json:"outcome" enum:"ok,failed"`
+	Outcome   string          `json:"outcome" enum:"ok,failed,refused"`
 	Hash      string          `json:"hash" doc:"SHA-256 over this record and the hash of the one before."`
 }
 
 // AuditActor is who did it.
 type AuditActor struct {
-	Type string `json:"type" enum:"token,system"`
-	ID   string `json:"id"`
-	IP   string `json:"ip,omitempty"`
+	Type    string `json:"type" example:"member" doc:"member, token, user (a caller of a toolset), edge, system, or unknown for a refused request."`
+	ID      string `json:"id"`
+	Session string `json:"session,omitempty" doc:"Id of the browser session."`
+	IP      string `json:"ip,omitempty"`
 }
 
 // Show shows a record.
 func Show(row *store.Audit) AuditRecord {
+	actor := AuditActor{Type: row.ActorType, ID: row.ActorID, IP: row.ActorIP}
+	// See request.SessionActor. The id of a caller of a toolset may have a slash of its own.
+	if id, session, ok := strings.Cut(row.ActorID, "/"); ok && (row.ActorType == "member" || row.ActorType == "token") {
+		actor.ID, actor.Session = id, session
+	}
 	return AuditRecord{
-		ID: row.ID, Seq: row.Seq, Time: row.At.Time, Actor: AuditActor{Type: row.ActorType, ID: row.ActorID, IP: row.ActorIP},
+		ID: row.ID, Seq: row.Seq, Time: row.At.Time, Actor: actor,
 		Action: row.Action, Resource: row.Resource, Before: json.RawMessage(row.Before), After: json.RawMessage(row.After),
 		Digest: row.Digest, Reason: row.Reason, RequestID: row.RequestID, Outcome: row.Outcome, Hash: hex.EncodeToString(row.Hash),
 	}

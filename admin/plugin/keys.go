@@ -15,7 +15,7 @@ func (r *Room) AddKey(ctx context.Context, ws *store.Workspace, in *NewPublisher
 	if err != nil {
 		return PublisherKey{}, err
 	}
-	row := &store.PublisherKey{ID: k.ID(), Name: in.Name, PublicKey: k.DER(), Algorithm: k.Algorithm(), CreatedBy: request.Of(ctx).TokenID()}
+	row := &store.PublisherKey{ID: k.ID(), Name: in.Name, PublicKey: k.DER(), Algorithm: k.Algorithm(), CreatedBy: request.Of(ctx).ActorID()}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.AddPublisherKey(ctx, row); err != nil {
 			return err

@@ -157,7 +157,7 @@ func (r *Room) Publish(ctx context.Context, ws *store.Workspace, in *PublishPlug
 	row := &store.PluginVersion{
 		Name: m.Name, Version: m.Version, Kind: string(m.Kind), Description: m.Description, Repository: stored.Ref.Repository, Tag: m.Version,
 		Manifest: string(stored.Ref.Manifest), Digest: string(stored.Ref.Digest), Config: string(stored.Config), SizeBytes: int64(len(sub.pkg.Code)),
-		Document: string(m.Append(nil)), KeyID: keyID, Cases: raw, Report: store.JSON(measured), CreatedBy: request.Of(ctx).TokenID(),
+		Document: string(m.Append(nil)), KeyID: keyID, Cases: raw, Report: store.JSON(measured), CreatedBy: request.Of(ctx).ActorID(),
 	}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		// The key may have been revoked while the cases ran.

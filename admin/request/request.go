@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,12 @@ type Request struct {
 	ID    string
 	Local bool // the client is on this machine, and no proxy forwarded the request
 	IP    string
-	Token *store.Token // nil before authentication, and for work of the server itself
+	// Token is what the request may do: the API token that it carries, or what its browser
+	// session stands for, which has the id of the session. nil before authentication, and
+	// for work of the server itself.
+	Token *store.Token
+	// Session is the browser session of the request; nil: it carries an API token.
+	Session *store.Session
 	// Workspace is the workspace that the server itself works for.
 	Workspace string
 	Prefer    string // the header Prefer
@@ -53,19 +59,41 @@ func Workspace(ctx context.Context, st *store.Store) *store.Workspace {
 	return st.Workspace(r.Token.WorkspaceID)
 }
 
-// TokenID is the id of the API token of the request; "" without one.
-func (r *Request) TokenID() string {
-	if r.Token == nil {
+// ActorID is the id of who asks, for records that name them: the member who is signed in,
+// or the API token that the request carries or that its session stands for; "" without one.
+func (r *Request) ActorID() string {
+	switch {
+	case r.Token == nil:
 		return ""
+	case r.Session == nil:
+		return r.Token.ID
 	}
-	return r.Token.ID
+	return cmp.Or(r.Session.MemberID, r.Session.TokenID)
+}
+
+// ActorType is the type of the actor in the audit log whom ActorID names.
+func ActorType(id string) string {
+	if strings.HasPrefix(id, "mem_") {
+		return "member"
+	}
+	return "token"
+}
+
+// SessionActor is the actor in the audit log for a browser session: its member or its API
+// token, and behind a slash the session.
+func SessionActor(s *store.Session) (kind, id string) {
+	id = cmp.Or(s.MemberID, s.TokenID)
+	return ActorType(id), id + "/" + s.ID
 }
 
 // Audit starts the audit record of a request.
 func Audit(ctx context.Context, action, resource string) *store.Audit {
 	r := Of(ctx)
 	a := &store.Audit{ActorType: "system", ActorID: "server", ActorIP: r.IP, Action: action, Resource: resource, RequestID: r.ID, Outcome: OutcomeOK}
-	if r.Token != nil {
+	switch {
+	case r.Session != nil:
+		a.ActorType, a.ActorID = SessionActor(r.Session)
+	case r.Token != nil:
 		a.ActorType, a.ActorID = "token", r.Token.ID
 	}
 	return a
@@ -86,12 +114,17 @@ type RefusedLogin struct {
 
 // RequireRole refuses a request whose token has a lower role.
 func RequireRole(ctx context.Context, need string) error {
-	t := Of(ctx).Token
+	r := Of(ctx)
+	t := r.Token
 	if t == nil {
 		panic("BUG: an operation runs without a token")
 	}
 	if store.RoleAllows(t.Role, need) {
 		return nil
+	}
+	if r.Session != nil {
+		return problem.New(problem.Forbidden, "you have the role %s, this needs %s", t.Role, need).
+			Fix("ask an administrator of the workspace for that role")
 	}
 	return problem.New(problem.Forbidden, "the token has the role %s, this needs %s", t.Role, need).
 		Fix("ask an administrator of the workspace for a token with that role")

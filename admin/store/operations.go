@@ -59,21 +59,33 @@ func (s *Store) TokenByHash(ctx context.Context, hash []byte) (*Token, error) {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("looking a token up: %w", err)
 	}
-	if err != nil || !row.RevokedAt.IsZero() || (!row.ExpiresAt.IsZero() && !s.now().Before(row.ExpiresAt.Time)) {
-		return nil, problem.New(problem.Unauthenticated, "the token is not known, has expired or was revoked")
+	if err == nil {
+		err = s.Workspace(row.WorkspaceID).limit(ctx, s.now(), row)
 	}
-	if row.MemberID == "" {
-		return row, nil
-	}
-	m, err := s.Workspace(row.WorkspaceID).Member(ctx, row.MemberID)
-	if problem.Is(err, problem.NotFound) {
+	if errors.Is(err, sql.ErrNoRows) || problem.Is(err, problem.NotFound) {
 		return nil, problem.New(problem.Unauthenticated, "the token is not known, has expired or was revoked")
 	}
 	if err != nil {
 		return nil, err
 	}
-	row.Role = LowerRole(row.Role, m.Role)
 	return row, nil
+}
+
+// limit gives a token the role that it has now: no more than its member has. It fails with
+// [problem.NotFound] when the token was revoked or has expired, or its member was removed.
+func (c *scope) limit(ctx context.Context, now time.Time, row *Token) error {
+	if !row.RevokedAt.IsZero() || (!row.ExpiresAt.IsZero() && !now.Before(row.ExpiresAt.Time)) {
+		return problem.New(problem.NotFound, "the token has expired or was revoked")
+	}
+	if row.MemberID == "" {
+		return nil
+	}
+	m, err := c.Member(ctx, row.MemberID)
+	if err != nil {
+		return err
+	}
+	row.Role = LowerRole(row.Role, m.Role)
+	return nil
 }
 
 // Job reads a job. It fails with [problem.NotFound].
@@ -218,6 +230,9 @@ func (s *Store) Sweep(ctx context.Context) error {
 		return fmt.Errorf("sweeping previews: %w", err)
 	}
 	if err := s.sweepLogins(ctx); err != nil {
+		return err
+	}
+	if err := s.sweepSessions(ctx, s.now()); err != nil {
 		return err
 	}
 	if err := s.sweepLearned(ctx); err != nil {

@@ -104,6 +104,8 @@ func suite(t *testing.T, h harness) {
 	f("administrators", testAdministrators)
 	f("access of a toolset", testAccess)
 	f("members", testMembers)
+	f("sessions", testSessions)
+	f("login links", testLoginLinks)
 	f("previews", testPreviews)
 	f("schedules", testSchedules)
 	f("marks of releases", testMarks)

@@ -355,6 +355,13 @@ func (r *runner) start(ctx context.Context, served node.AdminOptions) error {
 		r.Say("! nothing was added; mend it, then: sluice add %s", terminal.ShellWord(r.sources[0]))
 	}
 	r.Say("  Admin API     %s/v1   token in %s", r.node.AdminURL(), datadir.Path(r.DataDir(), datadir.Token))
+	login, err := r.node.FirstLogin(ctx)
+	switch {
+	case err != nil:
+		exit.WriteError(r.Err, err)
+	case login != "":
+		r.Say("  Console       %s   (opens once, within ten minutes)", login)
+	}
 	r.Say("Ctrl-C to stop")
 	return nil
 }

@@ -125,6 +125,14 @@ plane is gone, over its own restarts too.`,
 			}
 			o.Logger.LogAttrs(cmd.Context(), slog.LevelInfo, "sluice serves", slog.String("role", role), slog.String("gateway", n.URL()),
 				slog.String("admin", n.AdminURL()), slog.String("version", versionOrDevel()))
+			login, err := n.FirstLogin(cmd.Context())
+			switch {
+			case err != nil:
+				o.Logger.LogAttrs(cmd.Context(), slog.LevelWarn, "no login link was made; make one with: sluice session link", slog.Any("error", err))
+			case login != "":
+				o.Logger.LogAttrs(cmd.Context(), slog.LevelInfo, "nobody can sign in to the console yet: open this link, once and within ten minutes; make another with: sluice session link",
+					slog.String("link", login))
+			}
 			return n.Run(cmd.Context())
 		},
 	}

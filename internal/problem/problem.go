@@ -34,6 +34,7 @@ const (
 	UpstreamMalformed Kind = "upstream_malformed"        // 502
 	TestFailed        Kind = "test_failed"               // 422
 	Unavailable       Kind = "unavailable"               // 503
+	RateLimited       Kind = "rate_limited"              // 429: too many attempts
 	Cancelled         Kind = "cancelled"                 // 499, as nginx has it: whoever asked has gone
 )
 
@@ -42,7 +43,7 @@ var statuses = map[Kind]int{
 	InvalidRelease: 422, NotFound: 404, Conflict: 409, Precondition: 412, PreconditionNeed: 428,
 	Unauthenticated: 401, Forbidden: 403, TooLarge: 413, Unsupported: 422, BlockedAddress: 422,
 	Unreachable: 502, Timeout: 504, UpstreamStatus: 502, UpstreamTooLarge: 502, UpstreamMalformed: 502,
-	TestFailed: 422, Unavailable: 503, Cancelled: 499,
+	TestFailed: 422, Unavailable: 503, RateLimited: 429, Cancelled: 499,
 }
 
 var titles = map[Kind]string{

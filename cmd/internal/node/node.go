@@ -136,6 +136,15 @@ func (n *Node) Token() secrets.Secret {
 	return n.control.token
 }
 
+// FirstLogin returns a login link for the console when nobody can sign in to it yet, and ""
+// otherwise. See [admin.Server.FirstLogin].
+func (n *Node) FirstLogin(ctx context.Context) (string, error) {
+	if n.control == nil {
+		return "", nil
+	}
+	return n.control.admin.FirstLogin(ctx, n.control.token)
+}
+
 // Grant lets a toolset call a private address while the node runs.
 func (n *Node) Grant(toolset string, at netip.AddrPort) error { return n.dialer.Grant(toolset, at) }
 

@@ -38,9 +38,10 @@ func Member(s *command.Session) *cobra.Command {
 publisher (publish connectors and plugins) and admin (everything in the workspace); each
 may do what those before it may. Members work with API tokens of their own ("sluice token
 create NAME --member EMAIL"), which may never do more than the member at that moment, and
-end when the member is removed.`,
+end when the member is removed. In the console they sign in with a password, which they
+set after the first login with a link ("sluice member link EMAIL").`,
 	}
-	cmd.AddCommand(members.List(s, "List members"), memberAdd(s), memberSetRole(s), memberRemove(s))
+	cmd.AddCommand(members.List(s, "List members"), memberAdd(s), memberLink(s), memberSetRole(s), memberRemove(s))
 	return cmd
 }
 
@@ -72,6 +73,18 @@ func memberAdd(s *command.Session) *cobra.Command {
 	return cmd
 }
 
+func memberLink(s *command.Session) *cobra.Command {
+	return &cobra.Command{
+		Use: "link MEMBER", Short: "Make a link that signs a member in to the console", Args: command.Exactly(1, "one member (address or id)"),
+		Long: `Make a link that signs one browser in as a member, once and within ten minutes, and lets
+them set a password: an invitation, or the way back for who forgot theirs. An earlier link
+of the member ends.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return showLink(cmd, s, memberPath(args[0])+"/login-link")
+		},
+	}
+}
+
 func memberSetRole(s *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "set-role MEMBER ROLE", Short: "Change the role of a member", Args: command.Exactly(2, "a member (address or id) and a role"),
@@ -90,7 +103,7 @@ func memberSetRole(s *command.Session) *cobra.Command {
 
 func memberRemove(s *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove MEMBER", Aliases: []string{"rm", "delete"}, Short: "Remove a member and revoke their tokens", Args: command.Exactly(1, "one member (address or id)"),
+		Use: "remove MEMBER", Aliases: []string{"rm", "delete"}, Short: "Remove a member, end their sessions and revoke their tokens", Args: command.Exactly(1, "one member (address or id)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := s.Client()
 			m, etag, err := member(cmd.Context(), c, args[0])
