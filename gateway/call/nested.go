@@ -104,6 +104,10 @@ const maxTold = 20
 
 // note records a call that ended.
 func (n *nested) note(y *exchange, r *guest.ToolResult) {
+	var t ToolTrace
+	if n.x.trace != nil { // before the lock: others would wait, which would count as their time
+		t = y.toolTrace(n.x.start, r)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if y.link != "" {
@@ -113,13 +117,18 @@ func (n *nested) note(y *exchange, r *guest.ToolResult) {
 	if len(n.last) < maxTold {
 		n.last = append(n.last, nestedCall{y.tool.Name, y.asked && !y.tool.OnlyReads(), r.Error != ""})
 	}
-	if n.x.trace == nil {
-		return
+	if n.x.trace != nil {
+		n.calls = append(n.calls, t)
 	}
-	n.calls = append(n.calls, ToolTrace{
-		Tool: y.tool.Name, Outcome: y.out.Kind.String(), Status: y.out.Status, Start: Milliseconds(y.start.Sub(n.x.start)), Took: Milliseconds(time.Since(y.start)),
-		Upstream: Milliseconds(y.upstream), Cached: y.out.Cached, BytesIn: len(y.body), Bytes: len(r.Value) + len(r.Text), TokensIn: tokens.Count(y.body),
-	})
+}
+
+// toolTrace describes a call that ended, of a whole that began at start.
+func (x *exchange) toolTrace(start time.Time, r *guest.ToolResult) ToolTrace {
+	return ToolTrace{
+		Tool: x.tool.Name, Outcome: x.out.Kind.String(), Status: x.out.Status, Start: Milliseconds(x.start.Sub(start)), Took: Milliseconds(time.Since(x.start)),
+		Upstream: Milliseconds(x.upstream), Cached: x.out.Cached, BytesIn: len(x.body), Bytes: len(r.Value) + len(r.Text), TokensIn: tokens.Count(x.body),
+		Tokens: tokens.Count(r.Value) + tokens.CountString(r.Text) + tokens.CountString(r.Error),
+	}
 }
 
 func plural(n int, noun string) string {

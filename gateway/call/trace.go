@@ -29,7 +29,7 @@ type Trace struct {
 	Form           string        // json, table or toon; "": not JSON
 	Shown, Items   int           // of an answer that was cut: items shown and there; 0: not cut
 	Plugins        []PluginTrace // third parties', in the order they ran
-	Calls          []ToolTrace   // of a workflow, in the order they ended
+	Calls          []ToolTrace   // of a workflow, script or batch, in the order they ended
 
 	// Sizes of the answer: as received, received and pretty-printed, minified, and
 	// the text the agent reads. Tokens are o200k_base, exact. All zero for what is
@@ -50,18 +50,19 @@ type PluginTrace struct {
 	Failed  bool         `json:"failed"`            // the answer went on as the plugin got it, or the call failed
 }
 
-// ToolTrace is a tool that a workflow called.
+// ToolTrace is a call of a tool that a workflow, a script or a batch made.
 type ToolTrace struct {
 	Tool     string       `json:"tool"`
 	Outcome  string       `json:"outcome"`
 	Status   int          `json:"status"`  // of the upstream; 0: no answer
-	Start    Milliseconds `json:"startMs"` // since the workflow was called
+	Start    Milliseconds `json:"startMs"` // since the outer call began
 	Took     Milliseconds `json:"ms"`
 	Upstream Milliseconds `json:"upstreamMs"`
 	Cached   bool         `json:"cached"`
 	BytesIn  int          `json:"bytesIn"`  // of the answer as it came
 	TokensIn int          `json:"tokensIn"` // of the answer as it came
-	Bytes    int          `json:"bytes"`    // as the workflow got it
+	Bytes    int          `json:"bytes"`    // as it was given on
+	Tokens   int          `json:"tokens"`   // as it was given on
 }
 
 // Milliseconds is a duration that JSON has in milliseconds.

@@ -47,14 +47,7 @@ type callTrace struct {
 		BytesIn, Bytes                 int
 		Failed                         bool
 	} `json:"plugins"`
-	Calls []struct { // of a workflow
-		Tool, Outcome     string
-		Status            int
-		MS                float64
-		BytesIn, TokensIn int
-		Bytes             int
-		Cached            bool
-	} `json:"calls"`
+	Calls  []innerCall `json:"calls"` // of a workflow, script or batch
 	Bytes  struct{ Received, Minified, Result int }
 	Tokens struct{ Received, Pretty, Minified, Result int }
 }
@@ -405,8 +398,11 @@ func (a calls) sayTrace(r *toolResult, took time.Duration, text string, stages b
 		return
 	}
 	status := "no answer from the upstream"
-	if t.Status > 0 {
+	switch {
+	case t.Status > 0:
 		status = fmt.Sprintf("HTTP %d", t.Status)
+	case len(t.Calls) > 0:
+		status = terminal.Plural(len(t.Calls), "call")
 	}
 	if t.Cached {
 		status += " from the cache"
@@ -440,15 +436,8 @@ func (a calls) sayTrace(r *toolResult, took time.Duration, text string, stages b
 		}
 		a.Say("  plugin     %9.3f ms   %s %s (%s), %s → %s bytes%s", p.MS, p.Name, p.Version, terminal.ShortDigest(p.Digest), terminal.Thousands(p.BytesIn), terminal.Thousands(p.Bytes), state)
 	}
-	for _, c := range t.Calls {
-		state := ""
-		if c.Cached {
-			state = ", cached"
-		}
-		if c.Outcome != "ok" {
-			state += ", " + c.Outcome
-		}
-		a.Say("  call       %9.3f ms   %s (%d), %s bytes in %s tokens → %s bytes%s", c.MS, c.Tool, c.Status, terminal.Thousands(c.BytesIn), terminal.Thousands(c.TokensIn), terminal.Thousands(c.Bytes), state)
+	for _, line := range waterfall(t.Calls) {
+		a.Say("  %s", line)
 	}
 	a.Say("  bytes      received %s, minified %s, result %s; %s dropped", terminal.Thousands(t.Bytes.Received), terminal.Thousands(t.Bytes.Minified), terminal.Thousands(t.Bytes.Result), terminal.Plural(t.Program.FieldsDropped, "field"))
 }
