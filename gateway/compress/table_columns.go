@@ -81,9 +81,9 @@ func (e *encoder) analyse(r *record) {
 
 func (e *encoder) decide(r *record, c int, refs []int) {
 	col := &r.columns[c]
-	e.values.reset()
-	e.counts = e.counts[:0]
-	best, bestN := int32(-1), 0
+	// A value is of use only where most rows have it, so a majority vote finds it:
+	// rows with it outvote all others, and counting needs no table of the values.
+	candidate, votes := int32(-1), 0
 	present := 0
 	rows := e.rows[:0] // rows with a string that a template may make
 	for i := range r.instances {
@@ -99,19 +99,21 @@ func (e *encoder) decide(r *record, c int, refs []int) {
 		if n.plain() {
 			rows = append(rows, i)
 		}
-		// The kind keeps "null" the string apart from null.
-		e.scratch = append(append(e.scratch[:0], byte(n.kind)), n.raw...)
-		v, fresh := e.values.number(e.scratch)
-		if fresh {
-			e.counts = append(e.counts, 0)
-		}
-		e.counts[v]++
-		if k := int(e.counts[v]); k > bestN {
-			best, bestN = id, k
+		switch {
+		case votes == 0:
+			candidate, votes = id, 1
+		case e.same(candidate, id):
+			votes++
+		default:
+			votes--
 		}
 	}
 	e.rows = rows
 	rowsN := len(r.instances)
+	best, bestN := int32(-1), 0
+	if votes > 0 {
+		best, bestN = e.occurrences(r, c, candidate)
+	}
 	if bestN == rowsN {
 		col.mode, col.konst = modeFixed, best
 		return
@@ -133,6 +135,24 @@ func (e *encoder) decide(r *record, c int, refs []int) {
 	if rowsN >= 3 && bestN*10 >= rowsN*defaultShare {
 		col.mode, col.konst = modeDefault, best
 	}
+}
+
+// occurrences counts the rows whose value in column c is that of node id, and
+// returns the last one.
+func (e *encoder) occurrences(r *record, c int, id int32) (last int32, n int) {
+	for i := range r.instances {
+		if v := r.row(i)[c]; v >= 0 && e.same(v, id) {
+			last, n = v, n+1
+		}
+	}
+	return last, n
+}
+
+// same reports whether two nodes have one text and kind: null is not the string
+// "null".
+func (e *encoder) same(a, b int32) bool {
+	x, y := &e.nodes[a], &e.nodes[b]
+	return x.kind == y.kind && bytes.Equal(x.raw, y.raw)
 }
 
 const (

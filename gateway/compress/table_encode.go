@@ -49,8 +49,6 @@ type encoder struct {
 
 	// What parts of the work need for a while.
 	names      numbering
-	values     numbering
-	counts     []int32 // by value
 	merged     [][]byte
 	columns    []int    // in the order of their sizes
 	refs       []int    // of one record: columns that rules may refer to

@@ -14,12 +14,12 @@ var encoders = sync.Pool{New: func() any { return new(encoder) }}
 // of an answer. What is larger is left to the collector.
 const (
 	keptNodes = 1 << 15 // 3.5 MB
-	keptBytes = 1 << 20 // of strings that were counted
+	keptBytes = 1 << 20 // of key sequences
 )
 
 // release gives an encoder back, without anything that belongs to its document.
 func (e *encoder) release() {
-	if cap(e.nodes) > keptNodes || cap(e.values.keys) > keptBytes {
+	if cap(e.nodes) > keptNodes || cap(e.sequences.keys) > keptBytes {
 		return
 	}
 	clear(e.nodes)
@@ -86,6 +86,8 @@ type numbering struct {
 	hashes []uint64
 	ends   []int // in keys
 	keys   []byte
+	after  []int32 // number+1 of the key that followed last time, by number+1; see follow
+	latest int32   // number+1 of the key that follow was asked for last
 }
 
 var numberingSeed = maphash.MakeSeed()
@@ -94,6 +96,7 @@ const leastSlots = 16
 
 func (t *numbering) reset() {
 	t.hashes, t.ends, t.keys = t.hashes[:0], t.ends[:0], t.keys[:0]
+	t.after, t.latest = append(t.after[:0], 0), 0
 	t.resize(leastSlots)
 }
 
@@ -125,6 +128,23 @@ func (t *numbering) find(key []byte, h uint64) (number int32, slot uint64) {
 		}
 	}
 	return -1, slot
+}
+
+// follow is number for keys that come in one order again and again, as those of a
+// list's objects do: the key that followed the latest one before is compared first,
+// which spares hashing.
+func (t *numbering) follow(key []byte) (number int32, fresh bool) {
+	if guess := t.after[t.latest]; guess > 0 && string(t.key(guess-1)) == string(key) {
+		t.latest = guess
+		return guess - 1, false
+	}
+	number, fresh = t.number(key)
+	for len(t.after) <= int(number)+1 {
+		t.after = append(t.after, 0)
+	}
+	t.after[t.latest] = number + 1
+	t.latest = number + 1
+	return number, fresh
 }
 
 // number returns the number of key; fresh says that it is a new one.

@@ -42,7 +42,7 @@ func (e *encoder) shapes() {
 			seq = append(append(seq, e.nodes[c].key...), 0)
 		}
 		e.scratch = seq
-		q, fresh := e.sequences.number(seq)
+		q, fresh := e.sequences.follow(seq)
 		if fresh {
 			e.shape = append(e.shape, e.newShape(n))
 		}
@@ -109,7 +109,7 @@ func (e *encoder) step(path int32, key []byte) int32 {
 	if key != nil {
 		e.scratch = append(append(e.scratch, '.'), key...)
 	}
-	p, _ := e.paths.number(e.scratch)
+	p, _ := e.paths.follow(e.scratch)
 	return p + 1
 }
 
