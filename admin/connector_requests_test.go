@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/connectorrequest"
 	"github.com/sluicegate/sluice/admin/notify"
+	"github.com/sluicegate/sluice/admin/session"
 	"github.com/sluicegate/sluice/admin/store"
 )
 
@@ -62,6 +63,13 @@ func TestConnectorRequestVotes(t *testing.T) {
 	for i := range 2 {
 		made := want[struct{ Token string }](w, w.do("POST", "/v1/tokens", map[string]any{"name": fmt.Sprint("ann", i), "role": "viewer", "member": member.ID}), http.StatusCreated)
 		vote("PUT", blue.ID, 3, true, "Authorization", "Bearer "+made.Token)
+	}
+	// So has a token that is nobody's, through whichever of its sessions.
+	vote("PUT", blue.ID, 4, true)
+	for range 2 {
+		b := &browser{w: w}
+		b.signIn(want[session.LoginLink](w, w.do("POST", "/v1/login-link", nil), http.StatusCreated).URL)
+		vote("PUT", blue.ID, 4, true, "Authorization", "", "Cookie", "sluice_session="+b.cookie, "Sec-Fetch-Site", "same-origin")
 	}
 	want[admin.Problem](w, w.do("PATCH", "/v1/connector-requests/"+blue.ID, map[string]any{"state": "planned"}, bearer(viewer)...), http.StatusForbidden)
 }

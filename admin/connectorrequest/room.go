@@ -23,16 +23,13 @@ type Room struct {
 }
 
 // person is whose vote or request it is: the member's, through whichever token, or that
-// of a token that is nobody's.
+// of a token that is nobody's, also where it comes in a session of that token.
 func person(ctx context.Context) string {
-	t := request.Of(ctx).Token
-	if t == nil {
-		return ""
+	r := request.Of(ctx)
+	if r.Token != nil && r.Token.MemberID != "" {
+		return r.Token.MemberID
 	}
-	if t.MemberID != "" {
-		return t.MemberID
-	}
-	return t.ID
+	return r.ActorID()
 }
 
 // Voted are the ids of the requests that whoever asks votes for.
