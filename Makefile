@@ -52,15 +52,15 @@ build: ## build bin/sluice
 # hundreds of them. docs/testing.md says when a run fails.
 PLAIN_PKGS = $(shell find . -name alloc_test.go -not -path './bin/*' -printf '%h\n' | sort -u) ./cmd/sluice
 .PHONY: test
-test: $(E2E)/.ready ## run all tests with the race detector
+test: $(E2E)/.ready $(CONSOLE)/node_modules/.ready ## run all tests with the race detector
 	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run -quarantine .ci/quarantine -skips .ci/skips -- -timeout=10m $(PLAIN_PKGS) -- -race -timeout=15m $(PKG)
 
 .PHONY: flaky
-flaky: $(E2E)/.ready ## run each package 20 times (the end-to-end tests 3 times) on a loaded machine; goes on where it was interrupted
+flaky: $(E2E)/.ready $(CONSOLE)/node_modules/.ready ## run each package 20 times (the end-to-end tests 3 times) on a loaded machine; goes on where it was interrupted
 	@go run ./cmd/sluice-test flaky -slow github.com/sluicegate/sluice/cmd/sluice/e2e $(PKG)
 
 .PHONY: check
-check: fmt lint layers platforms generated sdk licences vulncheck ## check format, vet, lint, import rules, platforms, generated files, guest packages, licences, vulnerabilities
+check: fmt lint layers platforms generated console-check sdk licences vulncheck ## check format, vet, lint, import rules, platforms, generated files, console, guest packages, licences, vulnerabilities
 
 .PHONY: ci
 ci: check test ## what CI runs, once its tools are there (.ci/run)
@@ -109,6 +109,29 @@ generated:
 	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; plugins/extism/build.sh --check; $(SCRIPT_CHECK) testdata/plugins/build.sh --check; sdk/conformance/build.sh --check c as $(if $(RUST_TARGETS),rust); \
 	elif [ "$${CI:-}" = true ]; then echo "generated: clang-14 and wasm-ld-14 are missing" >&2; exit 1; \
 	else echo "WARNING: clang-14 or wasm-ld-14 is missing: the committed .wasm files were NOT compared with their sources" >&2; fi
+
+# The console's built files are committed, so that who builds the binary needs no Node.
+CONSOLE := admin/console
+.PHONY: console
+console: console-sources ## build the console into admin/console/dist (needs Node 20 or later)
+	cd $(CONSOLE) && npm run --silent build && node scripts/size.mjs
+
+.PHONY: console-sources
+console-sources: $(CONSOLE)/node_modules/.ready
+	cd $(CONSOLE) && npm run --silent types && npm run --silent check
+
+# The committed files must be what the sources build.
+.PHONY: console-check
+console-check:
+	@if command -v npm >/dev/null; then \
+	  $(MAKE) console-sources; cd $(CONSOLE); npm run --silent build -- --outDir ../../bin/console --emptyOutDir; node scripts/size.mjs ../../bin/console; \
+	  diff -qr dist ../../bin/console || { echo "console: dist is not what the sources build: make console" >&2; exit 1; }; \
+	elif [ "$${CI:-}" = true ]; then echo "console-check: npm is missing" >&2; exit 1; \
+	else echo "WARNING: npm is missing: the console's committed files were NOT compared with their sources" >&2; fi
+
+$(CONSOLE)/node_modules/.ready: $(CONSOLE)/package.json $(CONSOLE)/package-lock.json
+	cd $(CONSOLE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 # The guest package for Go has a side that only plugins compile.
 .PHONY: sdk

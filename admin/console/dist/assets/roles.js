@@ -1,0 +1,1 @@
+var e=[`viewer`,`editor`,`publisher`,`admin`],t=(t,n)=>e.indexOf(t??``)>=e.indexOf(n);export{t};

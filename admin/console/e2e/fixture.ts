@@ -1,0 +1,35 @@
+import { expect, test as base, type Page } from "@playwright/test";
+import axe from "axe-core";
+
+/**
+ * A page that fails its test where it breaks the content security policy, where a script
+ * throws, or where it asks another origin for anything.
+ */
+export const test = base.extend({
+  page: async ({ page, baseURL }, use) => {
+    const faults: string[] = [];
+    page.on("console", (message) => {
+      if (/Content Security Policy|Trusted/.test(message.text())) faults.push(message.text());
+    });
+    page.on("pageerror", (error) => faults.push(error.message));
+    page.on("request", (request) => {
+      if (!request.url().startsWith(`${baseURL}/`) && !request.url().startsWith("data:")) faults.push(`request to ${request.url()}`);
+    });
+    await use(page);
+    expect(faults).toEqual([]);
+  },
+});
+
+/** Checks what is shown by the rules of WCAG 2.2 AA and axe's best practices. */
+export async function expectAccessible(page: Page) {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(async () => {
+    const results = await (globalThis as unknown as { axe: typeof axe }).axe.run({
+      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    });
+    return results.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary ?? ""}`));
+  });
+  expect(found).toEqual([]);
+}
+
+export { expect };

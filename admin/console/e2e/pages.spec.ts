@@ -1,0 +1,97 @@
+import { expect, expectAccessible, test } from "./fixture";
+
+const pages = [
+  { path: "/", heading: "Home", shows: "Newest toolsets" },
+  { path: "/toolsets", heading: "Toolsets", shows: "sluice toolset list" },
+  { path: "/toolsets/demo", heading: "Demo", shows: "Last test" },
+  { path: "/toolsets/demo/tools", heading: "Demo", shows: "list_my_issues" },
+  { path: "/toolsets/demo/revisions", heading: "Demo", shows: "Its test passed" },
+  { path: "/settings", heading: "Settings", shows: "This one" },
+  { path: "/nothing-here", heading: "There is no such page", shows: "Go to" },
+];
+
+const media = {
+  light: { colorScheme: "light", forcedColors: "none" },
+  dark: { colorScheme: "dark", forcedColors: "none" },
+  "forced colours": { colorScheme: "dark", forcedColors: "active" },
+} as const;
+
+for (const { path, heading, shows } of pages) {
+  test(`${path} is accessible in every theme and as wide as the window`, async ({ page }) => {
+    await page.goto(path);
+    await expect(page.getByRole("heading", { level: 1, name: heading })).toBeVisible();
+    await expect(page.getByText(shows).first()).toBeVisible();
+    for (const [theme, settings] of Object.entries(media)) {
+      await test.step(theme, async () => {
+        await page.emulateMedia(settings);
+        await expectAccessible(page);
+      });
+    }
+    await page.setViewportSize({ width: 320, height: 700 });
+    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(beyond).toBeLessThanOrEqual(0);
+  });
+}
+
+test("the chosen theme stays", async ({ page }) => {
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.goto("/");
+  await page.getByLabel("Theme").selectOption("Dark");
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  await page.reload();
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+});
+
+test("a lost toolset is a problem with the id of its request", async ({ page }) => {
+  await page.goto("/toolsets/nope");
+  await expect(page.getByRole("alert")).toContainText('there is no toolset "nope"');
+  await expect(page.getByRole("alert")).toContainText(/req_[0-9A-Z]{26}/);
+});
+
+test("tools are found by a word and disabled", async ({ page }) => {
+  await page.goto("/toolsets/demo/tools");
+  await page.getByRole("searchbox").fill("comment");
+  await expect(page.getByRole("status").filter({ hasText: "of 20 tools" })).toBeVisible();
+  await expect(page.getByText("list_my_issues")).toHaveCount(0);
+  const box = page.getByRole("checkbox", { name: "delete_comment is enabled" });
+  await box.click();
+  await expect(page.getByText("Draft changed")).toBeVisible();
+  await expect(box).not.toBeChecked();
+  await box.click();
+  await expect(page.getByText("Draft changed")).toHaveCount(0);
+});
+
+test("without a session there is the sign-in page only", async ({ browser, baseURL }) => {
+  const context = await browser.newContext({ baseURL, storageState: { cookies: [], origins: [] } });
+  const page = await context.newPage();
+  await page.goto("/toolsets");
+  await expect(page.getByRole("heading", { level: 1, name: "Sign in" })).toBeVisible();
+  await expectAccessible(page);
+  await page.getByLabel("E-mail").fill("nobody@example.com");
+  await page.getByLabel("Password").fill("never set by anybody");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("alert")).toContainText(/req_/);
+  await context.close();
+});
+
+// It is the last one: it ends the session of the tests before.
+test("the first administrator makes an account and signs in with its password", async ({ browser, page, baseURL }) => {
+  await page.goto("/settings");
+  await page.getByLabel("Name").fill("Ada Lovelace");
+  await page.getByLabel("E-mail").fill("ada@example.com");
+  await page.getByLabel("Password").fill("correct horse battery");
+  await page.getByRole("button", { name: "Make the account" }).click();
+  await expect(page.getByText("Ada Lovelace").first()).toBeVisible();
+  await expect(page.getByLabel("Current password")).toBeVisible();
+
+  const context = await browser.newContext({ baseURL, storageState: { cookies: [], origins: [] } });
+  const other = await context.newPage();
+  await other.goto("/settings");
+  await other.getByLabel("E-mail").fill("ada@example.com");
+  await other.getByLabel("Password").fill("correct horse battery");
+  await other.getByRole("button", { name: "Sign in" }).click();
+  await expect(other.getByRole("heading", { level: 1, name: "Settings" })).toBeVisible();
+  await other.getByRole("button", { name: "Sign out" }).click();
+  await expect(other.getByRole("heading", { level: 1, name: "Sign in" })).toBeVisible();
+  await context.close();
+});

@@ -1,0 +1,15 @@
+import { CodeBlock } from "./copy";
+import { Card } from "./page";
+
+/** What stands where there is no toolset yet. */
+export function NoToolsets() {
+  return (
+    <Card title="Create your first toolset">
+      <p className="mb-3 text-muted">From an OpenAPI specification, or from an MCP server. It is tested, and deployed when the test passes.</p>
+      <div className="space-y-2">
+        <CodeBlock label="the command for a specification" text="sluice add https://petstore3.swagger.io/api/v3/openapi.json" />
+        <CodeBlock label="the command for an MCP server" text="sluice add https://mcp.example.com/mcp" />
+      </div>
+    </Card>
+  );
+}

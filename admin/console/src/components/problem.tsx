@@ -1,0 +1,39 @@
+import { AlertTriangle } from "lucide-react";
+import { asProblem } from "../lib/problem";
+import { Button } from "./button";
+import { Copy } from "./copy";
+
+/** What went wrong, what to do, and the id of the request in the node's log. */
+export function ProblemNote({ error, retry }: { error: unknown; retry?: () => void }) {
+  const problem = asProblem(error);
+  return (
+    <div role="alert" className="rounded-lg border border-bad bg-bad-soft p-4">
+      <p className="flex items-center gap-2 font-semibold text-bad">
+        <AlertTriangle aria-hidden size={16} className="shrink-0" />
+        {problem.title}
+      </p>
+      {problem.detail ? <p className="mt-1 break-words">{problem.detail}</p> : null}
+      {problem.faults.length > 0 ? (
+        <ul className="mt-2 list-disc space-y-1 pl-5">
+          {problem.faults.map((fault) => (
+            <li key={`${fault.pointer}${fault.line}${fault.detail}`} className="break-words">
+              {fault.line ? `Line ${fault.line}: ` : ""}
+              {fault.detail}
+              {fault.remedy ? `. ${fault.remedy}` : ""}
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      {problem.remedy ? <p className="mt-1 break-words">{problem.remedy}</p> : null}
+      <div className="mt-3 flex flex-wrap items-center gap-3">
+        {retry ? <Button onClick={retry}>Try again</Button> : null}
+        {problem.requestId ? (
+          <span className="inline-flex flex-wrap items-center gap-1 text-muted">
+            Request <code className="font-mono break-all">{problem.requestId}</code>
+            <Copy text={problem.requestId} label="Copy the id of the request" />
+          </span>
+        ) : null}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,43 @@
+import { AlertTriangle, CheckCircle2, Circle, Pencil, XCircle } from "lucide-react";
+import type { ReactNode } from "react";
+import type { Schemas } from "../lib/api";
+
+type Tone = "ok" | "warn" | "bad" | "plain";
+
+const tones: Record<Tone, { look: string; Icon: typeof Circle }> = {
+  ok: { look: "bg-ok-soft text-ok", Icon: CheckCircle2 },
+  warn: { look: "bg-warn-soft text-warn", Icon: AlertTriangle },
+  bad: { look: "bg-bad-soft text-bad", Icon: XCircle },
+  plain: { look: "bg-sunken text-muted", Icon: Circle },
+};
+
+/** A state in words, with an icon: colour alone says nothing. */
+export function Badge({ tone, children, Icon = tones[tone].Icon }: { tone: Tone; children: ReactNode; Icon?: typeof Circle }) {
+  return (
+    <span className={`inline-flex items-center gap-1 rounded-full border border-transparent px-2 py-px text-[0.86rem] font-medium whitespace-nowrap ${tones[tone].look}`}>
+      <Icon aria-hidden size={13} />
+      {children}
+    </span>
+  );
+}
+
+export function ToolsetStatus({ toolset }: { toolset: Pick<Schemas["Toolset"], "status" | "changed"> }) {
+  if (toolset.status === "draft") return <Badge tone="plain" Icon={Pencil}>Draft</Badge>;
+  return (
+    <span className="inline-flex flex-wrap gap-1">
+      <Badge tone="ok">Live</Badge>
+      {toolset.changed ? <Badge tone="plain" Icon={Pencil}>Draft changed</Badge> : null}
+    </span>
+  );
+}
+
+/** The worst state of a toolset's credentials. */
+export function AuthState({ toolset }: { toolset: Pick<Schemas["Toolset"], "connectors"> }) {
+  const states = toolset.connectors.map((c) => c.authentication?.state ?? "");
+  if (states.includes("failing")) return <Badge tone="bad">Refused</Badge>;
+  if (states.includes("expired")) return <Badge tone="bad">Expired</Badge>;
+  if (states.includes("login_required")) return <Badge tone="warn">Login needed</Badge>;
+  if (states.includes("ok")) return <Badge tone="ok">Works</Badge>;
+  const missing = toolset.connectors.some((c) => c.authenticationMethods.length > 0 && !c.authentication);
+  return missing ? <Badge tone="warn">Not set</Badge> : <span className="text-muted">None</span>;
+}

@@ -1,0 +1,48 @@
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { api, unwrap, unwrapTagged } from "./api";
+
+/** One toolset, with the ETag that a change of it names. */
+export const toolsetQuery = (slug: string) =>
+  queryOptions({
+    queryKey: ["toolset", slug],
+    queryFn: () => unwrapTagged(api.GET("/v1/toolsets/{id}", { params: { path: { id: slug } } })),
+  });
+
+export const toolsetsQuery = infiniteQueryOptions({
+  queryKey: ["toolsets"],
+  queryFn: ({ pageParam }) => unwrap(api.GET("/v1/toolsets", { params: { query: { limit: 50, ...(pageParam ? { cursor: pageParam } : {}) } } })),
+  initialPageParam: "",
+  getNextPageParam: (page) => page.nextCursor,
+});
+
+export const toolsQuery = (slug: string) =>
+  infiniteQueryOptions({
+    queryKey: ["toolset", slug, "tools"],
+    queryFn: ({ pageParam }) =>
+      unwrap(api.GET("/v1/toolsets/{id}/tools", { params: { path: { id: slug }, query: { limit: 200, ...(pageParam ? { cursor: pageParam } : {}) } } })),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.nextCursor,
+  });
+
+export const revisionsQuery = (slug: string) =>
+  infiniteQueryOptions({
+    queryKey: ["toolset", slug, "revisions"],
+    queryFn: ({ pageParam }) =>
+      unwrap(api.GET("/v1/toolsets/{id}/revisions", { params: { path: { id: slug }, query: { limit: 50, ...(pageParam ? { cursor: pageParam } : {}) } } })),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.nextCursor,
+  });
+
+/** Usage of the last day, of all toolsets or of one. */
+export const usageQuery = (toolset?: string) =>
+  queryOptions({
+    queryKey: ["usage", toolset ?? ""],
+    queryFn: () => unwrap(api.GET("/v1/usage", { params: { query: { range: "24h", step: "1h", by: ["toolset"], ...(toolset ? { toolset } : {}) } } })),
+    refetchInterval: 15_000,
+  });
+
+export const openAlertsQuery = queryOptions({
+  queryKey: ["alerts", "open"],
+  queryFn: () => unwrap(api.GET("/v1/alerts", { params: { query: { open: true, limit: 20 } } })),
+  refetchInterval: 30_000,
+});

@@ -1,0 +1,96 @@
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { CommandLine } from "../components/copy";
+import { NoToolsets } from "../components/empty";
+import { Figures, FiguresSkeleton } from "../components/figures";
+import { Card, Page } from "../components/page";
+import { ProblemNote } from "../components/problem";
+import { Skeleton } from "../components/skeleton";
+import { AuthState, Badge, ToolsetStatus } from "../components/status";
+import type { Schemas } from "../lib/api";
+import { ago, date, plural } from "../lib/format";
+import { openAlertsQuery, toolsetsQuery, usageQuery } from "../lib/queries";
+
+const SHOWN = 6;
+
+export function Home() {
+  const usage = useQuery(usageQuery());
+  const toolsets = useInfiniteQuery(toolsetsQuery);
+  const items = toolsets.data?.pages[0]?.items ?? [];
+  return (
+    <Page title="Home" lead="What the toolsets of this workspace did, and what needs attention.">
+      <div className="space-y-5">
+        {usage.isError ? <ProblemNote error={usage.error} retry={() => void usage.refetch()} /> : null}
+        {usage.data ? <Figures totals={usage.data.totals} /> : usage.isPending ? <FiguresSkeleton /> : null}
+        <div className="grid gap-5 lg:grid-cols-2">
+          <Attention />
+          {toolsets.isError ? <ProblemNote error={toolsets.error} retry={() => void toolsets.refetch()} /> : null}
+          {toolsets.isPending ? <Skeleton rows={3} /> : null}
+          {toolsets.data && items.length === 0 ? <NoToolsets /> : null}
+          {items.length > 0 ? <Recent items={items.slice(0, SHOWN)} /> : null}
+        </div>
+      </div>
+      <CommandLine command="sluice usage" />
+    </Page>
+  );
+}
+
+function Recent({ items }: { items: Schemas["Toolset"][] }) {
+  return (
+    <Card title="Newest toolsets" flush actions={<Link to="/toolsets" className="text-accent underline">All</Link>}>
+      <ul className="divide-y divide-line">
+        {items.map((t) => (
+          <li key={t.id} className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1 px-4 py-2.5">
+            <Link to="/toolsets/$slug" params={{ slug: t.slug }} className="font-medium text-accent hover:underline">
+              {t.name}
+            </Link>
+            <span className="flex flex-wrap items-center gap-3 text-muted">
+              {plural(t.enabledTools, "tool")}
+              <ToolsetStatus toolset={t} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+const severity = { info: "plain", warning: "warn", critical: "bad" } as const;
+
+/** Open alerts, and toolsets whose credential does not work. */
+function Attention() {
+  const alerts = useQuery(openAlertsQuery);
+  const toolsets = useInfiniteQuery(toolsetsQuery);
+  if (alerts.isError) return <ProblemNote error={alerts.error} retry={() => void alerts.refetch()} />;
+  if (alerts.isPending) return <Skeleton rows={3} />;
+  const bySlug = new Map((toolsets.data?.pages ?? []).flatMap((p) => p.items).map((t) => [t.id, t]));
+  const locked = [...bySlug.values()].filter((t) => t.connectors.some((c) => ["failing", "expired", "login_required"].includes(c.authentication?.state ?? "")));
+  const nothing = alerts.data.items.length === 0 && locked.length === 0;
+  return (
+    <Card title="Needs attention" flush>
+      {nothing ? <p className="px-4 py-3 text-muted">Nothing: no open alert, and every credential works.</p> : null}
+      <ul className="divide-y divide-line">
+        {alerts.data.items.map((a) => (
+          <li key={a.id} className="px-4 py-2.5">
+            <div className="flex flex-wrap items-center gap-2">
+              <Badge tone={severity[a.severity]}>{a.severity}</Badge>
+              <span className="min-w-0 break-words">{a.title}</span>
+            </div>
+            <p className="mt-0.5 text-muted" title={date(a.since)}>
+              since {ago(a.since)}
+              {bySlug.has(a.toolsetId ?? "") ? `, ${bySlug.get(a.toolsetId ?? "")?.name}` : ""}
+            </p>
+          </li>
+        ))}
+        {locked.map((t) => (
+          <li key={t.id} className="flex flex-wrap items-center justify-between gap-2 px-4 py-2.5">
+            <Link to="/toolsets/$slug" params={{ slug: t.slug }} className="font-medium text-accent hover:underline">
+              {t.name}
+            </Link>
+            <AuthState toolset={t} />
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}

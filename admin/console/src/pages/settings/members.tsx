@@ -1,0 +1,128 @@
+import { infiniteQueryOptions, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState, type FormEvent } from "react";
+import { Button } from "../../components/button";
+import { CodeBlock } from "../../components/copy";
+import { Dialog } from "../../components/dialog";
+import { Select, TextField } from "../../components/field";
+import { Card } from "../../components/page";
+import { ProblemNote } from "../../components/problem";
+import { Skeleton } from "../../components/skeleton";
+import { Table, type Column } from "../../components/table";
+import { api, unwrap, type Schemas } from "../../lib/api";
+import { date } from "../../lib/format";
+
+type Member = Schemas["Member"];
+
+const membersQuery = infiniteQueryOptions({
+  queryKey: ["members"],
+  queryFn: ({ pageParam }) => unwrap(api.GET("/v1/members", { params: { query: { limit: 50, ...(pageParam ? { cursor: pageParam } : {}) } } })),
+  initialPageParam: "",
+  getNextPageParam: (page) => page.nextCursor,
+});
+
+const linkFor = (id: string) => unwrap(api.POST("/v1/members/{id}/login-link", { params: { path: { id } } }));
+
+const columns: Column<Member>[] = [
+  { name: "Name", cell: (m) => m.name ?? "" },
+  { name: "E-mail", cell: (m) => m.email },
+  { name: "Role", cell: (m) => m.role },
+  { name: "Since", wide: true, cell: (m) => date(m.createdAt) },
+  { name: "Action", cell: (m) => <LoginLink member={m} /> },
+];
+
+export function Members() {
+  const members = useInfiniteQuery(membersQuery);
+  const [inviting, setInviting] = useState(false);
+  if (members.isError) return <ProblemNote error={members.error} retry={() => void members.refetch()} />;
+  if (members.isPending) return <Skeleton rows={2} />;
+  const items = members.data.pages.flatMap((p) => p.items);
+  return (
+    <Card title="Members" flush actions={<Button onClick={() => setInviting(true)}>Invite</Button>}>
+      {items.length > 0 ? <Table label="Members" columns={columns} rows={items} id={(m) => m.id} /> : <p className="p-4 text-muted">Nobody has an account yet.</p>}
+      {members.hasNextPage ? (
+        <div className="border-t border-line p-3">
+          <Button busy={members.isFetchingNextPage} onClick={() => void members.fetchNextPage()}>
+            Load more
+          </Button>
+        </div>
+      ) : null}
+      <Invite open={inviting} close={() => setInviting(false)} />
+    </Card>
+  );
+}
+
+/** A login link, to hand over by a way that only its member reads. */
+function Link({ link }: { link: Schemas["LoginLink"] }) {
+  return (
+    <div className="space-y-2">
+      <p>Send this link to nobody else. It works once, until {date(link.expiresAt)}; then a password can be set.</p>
+      <CodeBlock label="the login link" text={link.url} />
+    </div>
+  );
+}
+
+function LoginLink({ member }: { member: Member }) {
+  const make = useMutation({ mutationFn: () => linkFor(member.id) });
+  return (
+    <>
+      <Button busy={make.isPending} onClick={() => make.mutate()} aria-label={`Make a login link for ${member.email}`}>
+        Login link
+      </Button>
+      <Dialog title={`Login link for ${member.email}`} open={make.isSuccess || make.isError} onClose={make.reset}>
+        {make.data ? <Link link={make.data} /> : null}
+        {make.isError ? <ProblemNote error={make.error} /> : null}
+        <div className="mt-4 flex justify-end">
+          <Button onClick={make.reset}>Close</Button>
+        </div>
+      </Dialog>
+    </>
+  );
+}
+
+function Invite({ open, close }: { open: boolean; close: () => void }) {
+  const queries = useQueryClient();
+  const invite = useMutation({
+    mutationFn: async (body: { email: string; name: string; role: Member["role"] }) => linkFor((await unwrap(api.POST("/v1/members", { body }))).id),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["members"] }),
+  });
+  const shut = () => {
+    invite.reset();
+    close();
+  };
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const read = (name: string) => String(form.get(name) ?? "").trim();
+    invite.mutate({ email: read("email"), name: read("name"), role: read("role") as Member["role"] });
+  };
+  return (
+    <Dialog title="Invite a member" open={open} onClose={shut}>
+      {invite.data ? (
+        <>
+          <Link link={invite.data} />
+          <div className="mt-4 flex justify-end">
+            <Button onClick={shut}>Close</Button>
+          </div>
+        </>
+      ) : (
+        <form onSubmit={submit} className="space-y-4">
+          <TextField label="E-mail" name="email" type="email" autoComplete="off" required />
+          <TextField label="Name" name="name" autoComplete="off" maxLength={100} />
+          <Select label="Role" name="role" defaultValue="editor">
+            <option value="viewer">Viewer: reads</option>
+            <option value="editor">Editor: changes and deploys toolsets</option>
+            <option value="publisher">Publisher: connectors and plugins too</option>
+            <option value="admin">Administrator: everything</option>
+          </Select>
+          {invite.isError ? <ProblemNote error={invite.error} /> : null}
+          <div className="flex justify-end gap-2">
+            <Button onClick={shut}>Cancel</Button>
+            <Button kind="primary" type="submit" busy={invite.isPending}>
+              Invite
+            </Button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  );
+}

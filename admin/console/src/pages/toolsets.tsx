@@ -1,0 +1,76 @@
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { Button } from "../components/button";
+import { CommandLine } from "../components/copy";
+import { NoToolsets } from "../components/empty";
+import { SearchField } from "../components/field";
+import { Card, Page } from "../components/page";
+import { ProblemNote } from "../components/problem";
+import { Skeleton } from "../components/skeleton";
+import { AuthState, ToolsetStatus } from "../components/status";
+import { Table, type Column } from "../components/table";
+import type { Schemas } from "../lib/api";
+import { ago, count, date, percent, saved } from "../lib/format";
+import { toolsetsQuery, usageQuery } from "../lib/queries";
+
+type Toolset = Schemas["Toolset"];
+
+const columns = (usage: Map<string, Schemas["UsageNumbers"]>): Column<Toolset>[] => [
+  {
+    name: "Name",
+    cell: (t) => (
+      <>
+        <Link to="/toolsets/$slug" params={{ slug: t.slug }} className="font-medium text-accent hover:underline">
+          {t.name}
+        </Link>
+        {t.name !== t.slug ? <span className="block font-mono text-[0.86rem] text-muted">{t.slug}</span> : null}
+      </>
+    ),
+  },
+  { name: "Status", cell: (t) => <ToolsetStatus toolset={t} /> },
+  { name: "Tools", number: true, cell: (t) => (t.enabledTools === t.toolCount ? count(t.toolCount) : `${count(t.enabledTools)} of ${count(t.toolCount)}`) },
+  { name: "Calls, 24 h", number: true, cell: (t) => count(usage.get(t.id)?.calls ?? 0) },
+  { name: "Errors", number: true, wide: true, cell: (t) => percent(usage.get(t.id)?.errors ?? 0, usage.get(t.id)?.calls ?? 0) },
+  { name: "Tokens", number: true, cell: (t) => saved(usage.get(t.id)?.tokensBefore ?? 0, usage.get(t.id)?.tokensAfter ?? 0) },
+  { name: "Credential", cell: (t) => <AuthState toolset={t} /> },
+  { name: "Changed", wide: true, cell: (t) => <time dateTime={t.updatedAt} title={date(t.updatedAt)} className="whitespace-nowrap text-muted">{ago(t.updatedAt)}</time> },
+];
+
+export function Toolsets() {
+  const toolsets = useInfiniteQuery(toolsetsQuery);
+  const usage = useQuery(usageQuery());
+  const [word, setWord] = useState("");
+  const items = toolsets.data?.pages.flatMap((p) => p.items) ?? [];
+  const wanted = word.trim().toLowerCase();
+  const shown = items.filter((t) => `${t.name} ${t.slug} ${t.status}`.toLowerCase().includes(wanted));
+  const numbers = new Map((usage.data?.groups ?? []).map((g) => [g.toolsetId ?? "", g.totals]));
+
+  return (
+    <Page title="Toolsets" lead="Each one is a set of tools that agents call at one URL.">
+      {toolsets.isError ? <ProblemNote error={toolsets.error} retry={() => void toolsets.refetch()} /> : null}
+      {toolsets.isPending ? <Skeleton /> : null}
+      {toolsets.data && items.length === 0 ? <NoToolsets /> : null}
+      {items.length > 0 ? (
+        <Card flush>
+          <div className="border-b border-line p-3">
+            <SearchField label="Filter by name or status" value={word} onChange={(e) => setWord(e.target.value)} />
+          </div>
+          {shown.length > 0 ? (
+            <Table label="Toolsets" columns={columns(numbers)} rows={shown} id={(t) => t.id} />
+          ) : (
+            <p className="p-4 text-muted">None of the {items.length} toolsets that are loaded has “{word}” in it.</p>
+          )}
+          {toolsets.hasNextPage ? (
+            <div className="border-t border-line p-3">
+              <Button busy={toolsets.isFetchingNextPage} onClick={() => void toolsets.fetchNextPage()}>
+                Load more
+              </Button>
+            </div>
+          ) : null}
+        </Card>
+      ) : null}
+      <CommandLine command="sluice toolset list" />
+    </Page>
+  );
+}

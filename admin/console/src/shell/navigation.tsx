@@ -1,0 +1,83 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Boxes, Home, LogOut, Settings } from "lucide-react";
+import { useState } from "react";
+import { Button } from "../components/button";
+import { Select } from "../components/field";
+import { closeSession, type Session } from "../lib/session";
+import { readTheme, writeTheme, type Theme } from "../lib/theme";
+
+const pages = [
+  { to: "/", name: "Home", Icon: Home, exact: true },
+  { to: "/toolsets", name: "Toolsets", Icon: Boxes, exact: false },
+  { to: "/settings", name: "Settings", Icon: Settings, exact: false },
+] as const;
+
+export function Navigation({ session }: { session: Session }) {
+  return (
+    <header className="flex flex-wrap items-center gap-x-4 gap-y-2 border-b border-line bg-surface px-3 py-2 md:sticky md:top-0 md:h-dvh md:flex-col md:flex-nowrap md:items-stretch md:border-r md:border-b-0 md:px-3 md:py-4">
+      <Link to="/" className="flex items-center gap-2 rounded px-2 py-1 text-[1.15rem] font-semibold tracking-tight">
+        <img src="/icon.svg" alt="" width="22" height="22" />
+        Sluice
+      </Link>
+      <nav aria-label="Pages" className="md:mt-2">
+        <ul className="flex gap-1 md:flex-col">
+          {pages.map(({ to, name, Icon, exact }) => (
+            <li key={to}>
+              <Link
+                to={to}
+                activeOptions={{ exact }}
+                className="flex min-h-8 items-center gap-2.5 rounded-md px-2.5 text-muted hover:bg-sunken hover:text-text"
+                activeProps={{ className: "bg-accent-soft font-medium !text-text forced-colors:outline" }}
+              >
+                <Icon aria-hidden size={16} />
+                {name}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <Account session={session} />
+    </header>
+  );
+}
+
+function Account({ session }: { session: Session }) {
+  const queries = useQueryClient();
+  const [theme, setTheme] = useState(readTheme);
+  const signOut = useMutation({
+    mutationFn: closeSession,
+    onSettled: () => {
+      queries.clear();
+      location.assign("/");
+    },
+  });
+  const choose = (value: Theme) => {
+    setTheme(value);
+    writeTheme(value);
+  };
+  return (
+    <div className="flex min-w-0 flex-1 flex-wrap items-center justify-end gap-2 md:mt-auto md:flex-none md:flex-col md:items-stretch">
+      <Select label="Theme" hidden value={theme} onChange={(e) => choose(e.target.value as Theme)}>
+        <option value="system">System theme</option>
+        <option value="light">Light</option>
+        <option value="dark">Dark</option>
+      </Select>
+      <div className="hidden min-w-0 px-2 md:block">
+        <p className="truncate font-medium" title={session.member?.email}>
+          {session.name}
+        </p>
+        <p className="truncate text-muted">
+          {session.role} in {session.workspace.name}
+        </p>
+      </div>
+      <Button kind="quiet" busy={signOut.isPending} onClick={() => signOut.mutate()} className="md:justify-start md:px-2">
+        <LogOut aria-hidden size={15} />
+        Sign out
+      </Button>
+      <p className="hidden px-2 text-[0.86rem] text-muted md:block">
+        {session.version} · <a className="underline" href="/licences.txt">Licences</a>
+      </p>
+    </div>
+  );
+}

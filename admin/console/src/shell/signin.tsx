@@ -1,0 +1,114 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef, type FormEvent, type ReactNode } from "react";
+import { Button } from "../components/button";
+import { Dialog } from "../components/dialog";
+import { TextField } from "../components/field";
+import { Page } from "../components/page";
+import { ProblemNote } from "../components/problem";
+import { openSession, sessionQuery, type Session } from "../lib/session";
+
+function useSignIn(done?: () => void) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: openSession,
+    onSuccess: (session) => {
+      queries.setQueryData(sessionQuery.queryKey, session);
+      done?.();
+    },
+  });
+}
+
+function Frame({ children }: { children: ReactNode }) {
+  return (
+    <main className="mx-auto flex min-h-dvh max-w-sm flex-col justify-center gap-4 px-4 py-8">
+      <p className="flex items-center gap-2 text-[1.3rem] font-semibold tracking-tight">
+        <img src="/icon.svg" alt="" width="28" height="28" />
+        Sluice
+      </p>
+      <div className="rounded-lg border border-line bg-surface p-6 shadow-card">{children}</div>
+    </main>
+  );
+}
+
+export function SignIn() {
+  return (
+    <Frame>
+      <Page title="Sign in">
+        <PasswordForm />
+        <div className="mt-5 border-t border-line pt-4 text-muted">
+          <p>No password yet? Ask an administrator for a login link, or make one on the node:</p>
+          <code className="mt-1 block font-mono text-[0.9rem] text-text">sluice session link</code>
+        </div>
+      </Page>
+    </Frame>
+  );
+}
+
+/** Signs in with the login link that was opened. */
+export function LinkSignIn({ link, done }: { link: string; done: () => void }) {
+  const signIn = useSignIn(done);
+  const { mutate } = signIn;
+  const sent = useRef(false);
+  useEffect(() => {
+    if (sent.current) return; // A link works once.
+    sent.current = true;
+    mutate({ link });
+  }, [link, mutate]);
+
+  if (!signIn.isError) return <p role="status" className="p-6 text-muted">Signing in…</p>;
+  return (
+    <Frame>
+      <Page title="This login link does not work">
+        <div className="space-y-4">
+          <ProblemNote error={signIn.error} />
+          <p className="text-muted">A login link works once and for ten minutes. Make a new one on the node:</p>
+          <code className="block font-mono text-[0.9rem]">sluice session link</code>
+          <Button onClick={done}>Sign in with a password</Button>
+        </div>
+      </Page>
+    </Frame>
+  );
+}
+
+/** The form over a page whose session ended: what was typed there stays. */
+export function SignInAgain({ open, session, close, done }: { open: boolean; session: Session; close: () => void; done: () => void }) {
+  return (
+    <Dialog title="Your session has ended" open={open} onClose={close}>
+      <p className="mb-4 text-muted">Sign in again; what is on the page stays.</p>
+      {session.member ? (
+        <PasswordForm email={session.member.email} workspace={session.workspace.id} done={done} />
+      ) : (
+        <p>
+          Make a login link with <code className="font-mono">sluice session link</code> and open it in this browser.
+        </p>
+      )}
+    </Dialog>
+  );
+}
+
+function PasswordForm({ email = "", workspace = "", done }: { email?: string; workspace?: string; done?: () => void }) {
+  const signIn = useSignIn(done);
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const read = (name: string) => String(form.get(name) ?? "").trim();
+    const where = read("workspace");
+    signIn.mutate({ email: read("email"), password: String(form.get("password") ?? ""), ...(where ? { workspace: where } : {}) });
+  };
+  return (
+    <form onSubmit={submit} className="space-y-4">
+      {signIn.isError ? <ProblemNote error={signIn.error} /> : null}
+      <TextField label="E-mail" name="email" type="email" autoComplete="username" required defaultValue={email} />
+      <TextField label="Password" name="password" type="password" autoComplete="current-password" required />
+      <details open={workspace !== "" && workspace !== "default"}>
+        <summary className="text-muted">Another workspace</summary>
+        <div className="mt-2">
+          <TextField label="Workspace" name="workspace" defaultValue={workspace} hint="Empty: default" />
+        </div>
+      </details>
+      <Button kind="primary" type="submit" className="w-full" busy={signIn.isPending}>
+        Sign in
+      </Button>
+    </form>
+  );
+}
