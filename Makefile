@@ -27,6 +27,7 @@ RUST_TARGETS = $(shell for t in wasm32-unknown-unknown wasm32-wasip1; do [ -e "$
 
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 E2E      := bin/e2e
+CONSOLE := admin/console
 INTEROP  := bin/interop
 GITHUB_SPEC := $(E2E)/node_modules/@octokit/openapi/generated/api.github.com.json
 
@@ -111,7 +112,6 @@ generated:
 	else echo "WARNING: clang-14 or wasm-ld-14 is missing: the committed .wasm files were NOT compared with their sources" >&2; fi
 
 # The console's built files are committed, so that who builds the binary needs no Node.
-CONSOLE := admin/console
 .PHONY: console
 console: console-sources ## build the console into admin/console/dist (needs Node 20 or later)
 	cd $(CONSOLE) && npm run --silent build && node scripts/size.mjs
