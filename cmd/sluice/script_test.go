@@ -318,6 +318,9 @@ func (s *scripts) hidden(ts *testscript.TestScript, neg bool, args []string) {
 				return err
 			}
 			text, err := os.ReadFile(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // a node that runs replaces its files by others
+			}
 			files++
 			if forms := secretstest.Find(text, secret); forms != nil {
 				found = fmt.Sprintf("%s holds the secret (%s)", name, strings.Join(forms, ", "))
