@@ -186,7 +186,11 @@ func bodyError(err error) error {
 	case problem.As(err) != nil:
 		return err
 	case errors.As(err, &size):
-		return problem.New(problem.TooLarge, "the request body is larger than %d bytes", size.Limit).Fix("split the specification, or use its URL")
+		p := problem.New(problem.TooLarge, "the request body is larger than %d bytes", size.Limit)
+		if size.Limit == MaxBodyBytes {
+			p = p.Fix("split the specification, or use its URL")
+		}
+		return p
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return statusProblem(http.StatusRequestTimeout, fmt.Sprintf("the request body did not arrive within %v", bodyTimeout))
 	}

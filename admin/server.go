@@ -458,7 +458,7 @@ func (s *Server) routes() {
 	finishDocument(s.api.OpenAPI())
 	checkRoles(s.api.OpenAPI())
 
-	signIn := s.fromConsole(s.withBody(s.routed(mux)))
+	signIn := s.fromConsole(small(s.withBody(s.routed(mux))))
 	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))
 	s.handler = s.framed(func(w http.ResponseWriter, r *http.Request) {
 		switch at := r.URL.Path; {

@@ -20,6 +20,10 @@ const sessionCookie = "sluice_session"
 
 const sessionPath = "/v1/session"
 
+// MaxSignInBytes is the largest request that signs in: several times one with every member
+// at its longest. Nobody has said yet who they are, so it is far below [MaxBodyBytes].
+const MaxSignInBytes = 16 << 10
+
 type signInInput struct {
 	Cookie string `cookie:"sluice_session" maxLength:"100" doc:"Of the session that ends with this login."`
 	Agent  string `header:"User-Agent"`
@@ -151,6 +155,14 @@ func (s *Server) fromConsole(next http.HandlerFunc) http.HandlerFunc {
 				Fix("programs use an API token: Authorization: Bearer slu_…"))
 			return
 		}
+		next(w, r)
+	}
+}
+
+// small bounds the body of requests of those who are not known yet.
+func small(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, MaxSignInBytes)
 		next(w, r)
 	}
 }

@@ -85,6 +85,17 @@ func loginRefused(w *world, a answer, status int) admin.Problem {
 	return p
 }
 
+// TestSignInIsSmall: whoever is not known yet cannot make the server read much.
+func TestSignInIsSmall(t *testing.T) {
+	w := newWorld(t)
+	b := &browser{w: w}
+	for over, status := range map[int]int{0: http.StatusUnauthorized, 1: http.StatusRequestEntityTooLarge} {
+		body := `{"link":"sll_unknown"}`
+		body += strings.Repeat(" ", admin.MaxSignInBytes+over-len(body))
+		loginRefused(w, b.do("POST", "/v1/session", body), status)
+	}
+}
+
 // The way in: the link that the first start prints, until somebody can sign in.
 func TestFirstLogin(t *testing.T) {
 	w := newWorld(t)
