@@ -1,11 +1,13 @@
 package call
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -197,13 +199,16 @@ func mayBeDocument(raw []byte) bool {
 }
 
 // renderItem renders the text in item as an answer of its own.
-func (x *exchange) renderItem(isJSON bool) (*rendering, error) {
+func (x *exchange) renderItem(isJSON bool) (*rendering, error) { return x.renderPart(isJSON, false) }
+
+// renderPart is renderItem; with asJSON the text is JSON, not a table.
+func (x *exchange) renderPart(isJSON, asJSON bool) (*rendering, error) {
 	in := received{status: 200, contentType: typeText, body: x.scratch.item}
 	if isJSON {
 		in.contentType = typeJSON
 	}
 	x.form, x.small = x.form[:0], x.small[:0]
-	x.part = rendering{input: &x.input, scratch: &x.scratch, args: x.args, received: in}
+	x.part = rendering{input: &x.input, scratch: &x.scratch, args: x.args, received: in, asJSON: asJSON}
 	return &x.part, x.part.run()
 }
 
@@ -228,33 +233,12 @@ func isDocument(text []byte) bool {
 	return false
 }
 
-// structuredMCP writes structuredContent: as it is or what the programs leave of
-// it. Where it is not passed on, the agent reads it as text, unless a text says it
-// already.
+// structuredMCP writes structuredContent: as it is or what the programs and the token
+// budget leave of it. Where it is not passed on, the agent reads it as text, unless a
+// text says it already.
 func (x *exchange) structuredMCP(v jsonscan.Value, asText, bad bool) error {
-	a := x.ready.Answer
-	legacy := x.request != nil && !x.request.Modern()
-	if bad || a.PassStructured {
-		if legacy && v.Kind() != jsonscan.Object {
-			return nil // clients of the older revisions refuse the whole result for it
-		}
-		raw := v.Raw()
-		if !bad && (a.Redact || len(a.Program.Tables) > 0 || len(x.ready.Plugins) > 0) {
-			x.scratch.item = append(x.scratch.item[:0], raw...)
-			part, err := x.renderItem(true)
-			if err != nil {
-				return err
-			}
-			if raw = x.small; part.verbatim {
-				raw = x.scratch.item
-			}
-			if a.Reshape != nil || part.isText { // no longer what the schema says
-				return nil
-			}
-		}
-		x.openMember("structuredContent")
-		x.written = append(x.written, raw...)
-		return nil
+	if bad || x.ready.Answer.PassStructured {
+		return x.passStructured(v, bad)
 	}
 	if asText {
 		return nil
@@ -265,6 +249,48 @@ func (x *exchange) structuredMCP(v jsonscan.Value, asText, bad bool) error {
 		return err
 	}
 	x.appendTextItem(part.text)
+	return nil
+}
+
+// passStructured writes structuredContent for a program that reads it. One over the token
+// budget loses whole items of its main list, so that it still is what the output schema
+// says; one without such a list stays whole, since clients refuse a result that lacks
+// a required member.
+func (x *exchange) passStructured(v jsonscan.Value, bad bool) error {
+	a := x.ready.Answer
+	if legacy := x.request != nil && !x.request.Modern(); legacy && v.Kind() != jsonscan.Object {
+		return nil // clients of the older revisions refuse the whole result for it
+	}
+	raw := v.Raw()
+	budget := x.budget()
+	over := budget > 0 && len(raw) > budget && tokens.Exceeds(raw, budget)
+	if bad || !over && !a.Redact && len(a.Program.Tables) == 0 && len(x.ready.Plugins) == 0 {
+		x.openMember("structuredContent")
+		x.written = append(x.written, raw...)
+		return nil
+	}
+	x.scratch.item = append(x.scratch.item[:0], raw...)
+	part, err := x.renderPart(true, true)
+	if err != nil {
+		return err
+	}
+	if a.Reshape != nil || part.isText { // no longer what the schema says
+		return nil
+	}
+	raw = x.small
+	if part.verbatim {
+		raw = x.scratch.item
+	}
+	cut := part.listed != nil
+	if cut {
+		raw = part.listed
+	}
+	x.openMember("structuredContent")
+	x.written = append(x.written, raw...)
+	if cut {
+		note := part.text[bytes.LastIndexByte(part.text, '\n')+1:]
+		x.appendTextItem(append([]byte("structuredContent: "), note...))
+	}
 	return nil
 }
 

@@ -24,10 +24,18 @@ func formatOf(a *answer.Plan) compress.Form {
 	return forms[a.Format]
 }
 
+// format is how this answer is written.
+func (a *rendering) format() compress.Form {
+	if a.asJSON {
+		return compress.JSON
+	}
+	return formatOf(a.ready.Answer)
+}
+
 // encode writes small as the text the agent reads, and cuts it at the budget.
 func (a *rendering) encode() {
 	plan := a.ready.Answer
-	format, budget := formatOf(plan), a.budget()
+	format, budget := a.format(), a.budget()
 	a.small = a.stripDocument(a.small)
 	// Writing all of an answer only to see that it is over the budget takes most of the time.
 	if !a.inner && format != compress.JSON && budget > 0 && len(a.small) > largeAnswer*budget && a.pageUnless(true) {

@@ -261,7 +261,7 @@ func (a *rendering) page() { a.pageUnless(false) }
 func (a *rendering) pageUnless(whole bool) bool {
 	plan := a.ready.Answer
 	var it items
-	h := &held{owner: a.owner(), format: formatOf(plan), budget: plan.Budget, tool: a.tool.Name, hidden: a.keepsHidden(), made: a.ts.Digest}
+	h := &held{owner: a.owner(), format: a.format(), budget: plan.Budget, tool: a.tool.Name, hidden: a.keepsHidden(), made: a.ts.Digest}
 	if a.isJSON {
 		it = itemsOf(a.small)
 		h.doc = bytes.Clone(a.small)
@@ -277,6 +277,9 @@ func (a *rendering) pageUnless(whole bool) bool {
 	}
 	if a.structured != nil {
 		a.structured = a.doc // the same items
+	}
+	if !it.text && !it.members {
+		a.listed = a.doc
 	}
 	handle := a.c.results.put(h)
 	a.form = appendNote(out, &it, s, handle, a.ts.Fetch(), pick{})

@@ -16,6 +16,7 @@ type rendering struct {
 	rules    credentials.Rules // whose credentials went with the request
 	received                   // what the upstream answered
 	hidden   bool              // hidden characters stay in the text
+	asJSON   bool              // JSON is written as JSON, whatever the format of the tool
 
 	// What transform and plugins leave in small, unless body is the answer.
 	isJSON   bool   // body was JSON, or was made so
@@ -35,6 +36,7 @@ type output struct {
 	media      string // not text but an image, a sound or a file of this type
 	file       []byte // that file
 	structured []byte // structuredContent: the same JSON as text; nil: none
+	listed     []byte // a page of a list as JSON, with what is around the list; nil: no such page
 }
 
 // run is the whole of a rendering, but for the notes beside the text.
