@@ -383,7 +383,7 @@ func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (
 	sum := sha256.Sum256(document)
 	r := &Report{
 		Title: src.title, Version: c.Opened.Version(), Format: kindMCP, SpecVersion: src.server.Protocol,
-		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.server.Tools), ToolCount: len(conn.Tools),
+		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.server.Tools), ToolCount: len(conn.Tools), Items: toolset.ItemsOf(c.Opened),
 		Servers: []toolset.APIServer{{URL: src.url}}, BaseURL: src.url, Methods: []AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
 		DurationMilli: time.Since(start).Milliseconds(),
 	}
@@ -462,6 +462,7 @@ type Connection struct {
 	Version      string               `json:"version,omitempty"`
 	Instructions string               `json:"instructions,omitempty" doc:"What the server tells models."`
 	Tools        []ConnectionTool     `json:"tools"`
+	Items        *toolset.Items       `json:"items,omitempty" doc:"What it has besides tools; absent: nothing."`
 	Warnings     []toolset.Diagnostic `json:"warnings,omitempty" doc:"What was found in the words of the server: hidden characters, instructions to models, texts that are too long."`
 	Seconds      float64              `json:"seconds" doc:"Time of connecting and listing."`
 }
@@ -533,7 +534,12 @@ func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Co
 			Tokens: tokens.Estimate(h.InputSchema) + tokens.Estimate([]byte(h.Name)) + tokens.Estimate([]byte(h.Title)) + tokens.Estimate([]byte(h.Description)),
 		})
 	}
+	out.Items = toolset.ItemsOf(c.Opened)
 	for _, r := range append(src.refused, c.Refused...) {
+		if r.List != connector.ListTools {
+			out.Warnings = append(out.Warnings, toolset.Diagnostic{Code: "item_not_packed", Severity: openapi.SeverityWarning, Pointer: r.Pointer(), Detail: r.Reason})
+			continue
+		}
 		out.Tools = append(out.Tools, ConnectionTool{Name: r.Name, Unsupported: r.Reason})
 	}
 	return out, nil

@@ -278,6 +278,7 @@ type Report struct {
 	ModuleBytes   int64                 `json:"moduleBytes"`
 	Operations    int                   `json:"operations"`
 	ToolCount     int                   `json:"toolCount"`
+	Items         *toolset.Items        `json:"items,omitempty" doc:"What an MCP server has besides tools; absent: nothing."`
 	Servers       []toolset.APIServer   `json:"servers"`
 	BaseURL       string                `json:"baseUrl,omitempty" doc:"First server that is a complete URL."`
 	Methods       []AuthMethod          `json:"authenticationMethods"`

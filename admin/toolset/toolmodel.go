@@ -6,6 +6,8 @@ import (
 
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 // Tool is one tool of a toolset, with the toolset's edits applied.
@@ -31,6 +33,23 @@ type Operation struct {
 	Connector string `json:"connector,omitempty" doc:"Name of the connector in the toolset. Absent: the first, or where there is no toolset."`
 	Method    string `json:"method"`
 	Path      string `json:"path"`
+}
+
+// Items is how much an MCP server has besides tools.
+type Items struct {
+	Prompts   int `json:"prompts"`
+	Resources int `json:"resources"`
+	Templates int `json:"resourceTemplates"`
+}
+
+// ItemsOf counts what is served of a connector's server besides tools; nil: there is
+// nothing.
+func ItemsOf(c *connector.Connector) *Items {
+	n := Items{len(c.Items(manifest.Prompts)), len(c.Items(manifest.Resources)), len(c.Items(manifest.Templates))}
+	if n == (Items{}) {
+		return nil
+	}
+	return &n
 }
 
 // Unsupported is an operation that is no tool.

@@ -228,9 +228,6 @@ func (a *app) add(ctx context.Context, c *client.Client, source string, f *addFl
 	if source == "-" && f.auth.Stdin() {
 		return exit.Usagef("the specification and the key cannot both come from stdin")
 	}
-	if f.mcp && !command.IsURL(source) {
-		return exit.Usagef("--mcp needs the URL of an MCP server")
-	}
 	if f.to != "" && (f.slug != "" || f.selection != "" || f.useCase != "" || f.cacheSeconds != 0) {
 		return exit.Usagef("--slug, --selection, --use-case and --cache are of the whole toolset, not of what is added with --to")
 	}
@@ -336,7 +333,7 @@ func (a *app) firstToken(ctx context.Context, c *client.Client, made *admin.Crea
 // sayMade says what was made of a specification or a server.
 func (a *app) sayMade(spec specification.Document, made *admin.CreatedToolset, detail *admin.ConnectorDetail) {
 	if made.Source.Kind == "mcp" {
-		a.phase("connect", "%-18s %9s   MCP %s", made.Source.Title, terminal.ByteSize(made.Source.SizeBytes), made.Source.Spec)
+		a.phase("connect", "%-18s %9s   MCP %s%s", made.Source.Title, terminal.ByteSize(made.Source.SizeBytes), made.Source.Spec, describe.Items(detail.Report.Items))
 		a.sayGenerated(made, detail)
 		return
 	}

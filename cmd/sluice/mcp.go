@@ -85,7 +85,7 @@ func printConnection(w io.Writer, c *admin.Connection) {
 	if title == "" {
 		title = terminal.Printable(c.Name)
 	}
-	fmt.Fprintf(w, "✓ %s %s: MCP %s over %s, %s, %s\n", title, terminal.Printable(c.Version), c.Protocol, transport, terminal.Plural(len(c.Tools), "tool"), terminal.Seconds(c.Seconds))
+	fmt.Fprintf(w, "✓ %s %s: MCP %s over %s, %s, %s\n", title, terminal.Printable(c.Version), c.Protocol, transport, terminal.Plural(len(c.Tools), "tool")+describe.Items(c.Items), terminal.Seconds(c.Seconds))
 	for _, t := range c.Tools {
 		if t.Unsupported != "" {
 			fmt.Fprintf(w, "! %s cannot be served: %s\n", terminal.Printable(t.Name), terminal.Printable(t.Unsupported))
@@ -129,17 +129,25 @@ func (a *app) isServer(ctx context.Context, c *client.Client, source string, f *
 	return err == nil
 }
 
+// openServer names an MCP server as the source of a toolset, and logs in where the flags
+// want it.
+func (a *app) openServer(ctx context.Context, c *client.Client, source string, f *addFlags) (specification.Document, error) {
+	if !command.IsURL(source) {
+		return specification.Document{}, exit.Usagef("--mcp needs the URL of an MCP server")
+	}
+	spec, err := specification.Open(&a.Session, source, "")
+	if err == nil && f.auth.LogsIn() {
+		f.login, err = upstreamauth.LogIn(ctx, &a.Session, c, spec.URL, &f.auth)
+	}
+	return spec, err
+}
+
 // addServer makes a toolset of an MCP server.
 func (a *app) addServer(ctx context.Context, c *client.Client, source string, f *addFlags) error {
 	f.mcp = true
-	spec, err := specification.Open(&a.Session, source, "")
+	spec, err := a.openServer(ctx, c, source, f)
 	if err != nil {
 		return err
-	}
-	if f.auth.LogsIn() {
-		if f.login, err = upstreamauth.LogIn(ctx, &a.Session, c, spec.URL, &f.auth); err != nil {
-			return err
-		}
 	}
 	if f.to != "" {
 		return a.addTo(ctx, c, spec, f)

@@ -10,6 +10,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -45,6 +46,11 @@ func mcpServer(ts *testscript.TestScript, allow func(w http.ResponseWriter, r *h
 				}
 				text, err := json.Marshal(answer)
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, err
+			})
+		}
+		if _, err := os.Stat(filepath.Join(filepath.Dir(file), "prompt.txt")); err == nil {
+			s.AddPrompt(&mcp.Prompt{Name: "summarise"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+				return &mcp.GetPromptResult{}, nil
 			})
 		}
 		return s

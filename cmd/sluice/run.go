@@ -240,7 +240,7 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run gateway, admin API and registry in one process",
 		Long: `Run everything in one process: the gateway on 127.0.0.1:7300, the admin API on
 127.0.0.1:7301, the registry behind it, all state in ./sluice-data. Specifications
-on the command line become toolsets; private addresses named here are granted for
+and MCP servers on the command line become toolsets; private addresses named here are granted for
 exactly that host and port.
 
 Where nothing of a specification can be tested, its toolset is deployed all the same,
@@ -371,11 +371,29 @@ func (r *runner) start(ctx context.Context, served node.AdminOptions) error {
 const untested = "sluice run: nothing of the specification can be tested"
 
 func (r *runner) addSource(ctx context.Context, c *client.Client, source string) error {
+	if r.add.mcp || looksLikeMCP(source) {
+		return r.addServer(ctx, c, source)
+	}
 	spec, err := r.openForNode(ctx, source, r.add)
 	if err != nil {
 		return err
 	}
-	return r.addSpecification(ctx, c, spec, r.add)
+	err = r.addSpecification(ctx, c, spec, r.add)
+	if r.mayBeServer(ctx, c, source, spec, r.add, err) {
+		return r.addServer(ctx, c, source)
+	}
+	return err
+}
+
+// addServer makes a toolset of an MCP server, as sluice add does.
+func (r *runner) addServer(ctx context.Context, c *client.Client, source string) error {
+	f := *r.add
+	f.mcp = true
+	spec, err := r.openServer(ctx, c, source, &f)
+	if err != nil {
+		return err
+	}
+	return r.addSpecification(ctx, c, spec, &f)
 }
 
 func (r *runner) addSpecification(ctx context.Context, c *client.Client, spec specification.Document, f *addFlags) error {

@@ -219,6 +219,9 @@ func mcpTool(raw []byte, name string) (*manifest.Tool, error) {
 	if title := a.Get("title"); t.Title == "" && title.Kind() == jsonscan.String {
 		t.Title = cut(string(title.AppendText(nil)), manifest.MaxText)
 	}
+	if v.Get("execution").Get("taskSupport").EqualText("required") {
+		return nil, fmt.Errorf("it can only be called as a task, and tasks are not passed on")
+	}
 	input := v.Get("inputSchema")
 	switch kind := input.Get("type"); {
 	case input.Kind() != jsonscan.Object:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -14,6 +15,23 @@ import (
 
 // MaxListed is how many findings are printed before the rest is only counted.
 const MaxListed = 5
+
+// Items says what an MCP server has besides tools, behind what it is: ", 2 prompts".
+func Items(n *toolset.Items) string {
+	if n == nil {
+		return ""
+	}
+	var out strings.Builder
+	for _, part := range []struct {
+		count int
+		noun  string
+	}{{n.Prompts, "prompt"}, {n.Resources, "resource"}, {n.Templates, "resource template"}} {
+		if part.count > 0 {
+			out.WriteString(", " + terminal.Plural(part.count, part.noun))
+		}
+	}
+	return out.String()
+}
 
 // LeftOut says where, why and until when a plugin is left out of calls.
 func LeftOut(l *plugin.PluginLeftOut) string {
