@@ -2,14 +2,18 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/promtext"
 )
 
 // readyTimeout bounds all checks of one /readyz: an orchestrator asks every few
@@ -51,10 +55,66 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) writeMetrics(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	for _, write := range s.o.Metrics {
-		write(w)
+	w.Header().Set("Content-Type", promtext.ContentType)
+	promtext.WritePage(w, append([]func(io.Writer){s.metrics.WritePrometheus}, s.o.Metrics...)...)
+}
+
+// newMetrics makes the metrics of the control plane.
+func (s *Server) newMetrics() *metrics.Metrics {
+	return metrics.New(metrics.Options{
+		Store: s.o.Store, KeylessTypes: []string{authNone, authOAuth2, authOIDC}, Edges: s.edgesByState,
+		Published: func() uint64 {
+			if rel := s.o.Publisher.Current(); rel != nil {
+				return rel.Release().Revision
+			}
+			return 0
+		},
+		Stopped: func(ctx context.Context) error {
+			return errors.Join(s.o.Publisher.Stopped(""), s.o.Store.Claimed(ctx))
+		},
+	})
+}
+
+// edgesByState counts the edges of all workspaces.
+func (s *Server) edgesByState(ctx context.Context) (map[string]int, error) {
+	count := map[string]int{}
+	ids, err := s.o.Store.Workspaces(ctx)
+	if err != nil {
+		return nil, err
 	}
+	for _, id := range ids {
+		for page := (store.Page{Limit: store.MaxLimit}); ; {
+			rows, next, err := s.o.Store.Workspace(id).Edges(ctx, page)
+			if err != nil {
+				return nil, err
+			}
+			for i := range rows {
+				e, err := s.showEdge(&rows[i])
+				if err != nil {
+					return nil, err
+				}
+				count[e.State]++
+			}
+			if page.After = next; next == "" {
+				break
+			}
+		}
+	}
+	return count, nil
+}
+
+// outerRoute names what is served beside the API, without what a client may choose.
+func outerRoute(at string) string {
+	switch at {
+	case "/livez", "/healthz", "/readyz", "/metrics":
+		return at
+	}
+	for _, prefix := range []string{"/v1/", "/edge/v1/", "/v2/", "/oauth/", "/assets/"} {
+		if strings.HasPrefix(at, prefix) {
+			return prefix
+		}
+	}
+	return "/"
 }
 
 func (s *Server) plain(w http.ResponseWriter, text string, ok bool) {

@@ -134,7 +134,9 @@ func TestHealth(t *testing.T) {
 	f("/healthz", 200, "ok\n")
 	f("/readyz", 200, "ok\n")
 	f("/readyz?verbose", 200, "[+]store ok\nready\n")
-	f("/metrics", 200, "sluice_build_info 1\n")
+	if a := w.do("GET", "/metrics", nil, "Authorization", ""); a.StatusCode != http.StatusOK || !strings.HasSuffix(a.body, "\nsluice_build_info 1\n") {
+		t.Errorf("/metrics: %d %q", a.StatusCode, a.body)
+	}
 	broken := errors.New("secret detail of an internal error")
 	srv, err := admin.New(t.Context(), admin.Options{
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, GatewayURL: "http://127.0.0.1:7300", Hosts: []string{"example.com"},

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,11 @@ func (s *Server) framed(next http.HandlerFunc) http.Handler {
 		r = r.WithContext(request.With(r.Context(), req))
 		answer := &statusWriter{ResponseWriter: w}
 		w = answer
-		defer func() { s.audit.Denied(r, answer.status) }()
+		began := time.Now()
+		defer func() {
+			s.audit.Denied(r, answer.status)
+			s.metrics.Request(s.route(r), cmp.Or(answer.status, http.StatusOK), time.Since(began))
+		}()
 		h := w.Header()
 		h.Set("X-Request-Id", req.ID)
 		h.Set("X-Content-Type-Options", "nosniff")

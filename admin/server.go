@@ -27,6 +27,7 @@ import (
 	"github.com/sluicegate/sluice/admin/console"
 	"github.com/sluicegate/sluice/admin/console/serve"
 	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
@@ -216,6 +217,8 @@ type Server struct {
 	catalog   *catalog.Room
 	wanted    *connectorrequest.Room
 	notify    *notify.Room
+	metrics   *metrics.Metrics
+	route     func(*http.Request) string // the pattern of a request, of which there are few
 	usage     *usage.Room
 	sessions  *session.Room
 	console   *serve.Site // nil: this build has none
@@ -256,6 +259,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 			return nil, err
 		}
 	}
+	s.metrics = s.newMetrics()
 	if err := s.openAlerts(); err != nil {
 		return nil, err
 	}
@@ -458,6 +462,12 @@ func (s *Server) routes() {
 	finishDocument(s.api.OpenAPI())
 	checkRoles(s.api.OpenAPI())
 
+	s.route = func(r *http.Request) string {
+		if _, pattern := mux.Handler(r); pattern != "" {
+			return pattern
+		}
+		return outerRoute(r.URL.Path)
+	}
 	signIn := s.fromConsole(small(s.withBody(s.routed(mux))))
 	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))
 	s.handler = s.framed(func(w http.ResponseWriter, r *http.Request) {

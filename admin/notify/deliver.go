@@ -75,16 +75,19 @@ func (r *Room) deliver(ctx context.Context, ws *store.Workspace, row *store.Chan
 	}
 	log = append(log, Attempt{At: m.now, Status: o.status, Fault: d.Fault, Ms: time.Since(began).Milliseconds()})
 	d.Log = store.JSON(log[max(len(log)-keptAttempts, 0):])
-	now := store.Time{Time: r.store.Now()}
+	now, ended := store.Time{Time: r.store.Now()}, "failed"
 	switch {
 	case o.fault == "":
 		d.State, d.EndedAt = store.DeliveryDelivered, now
+		ended = d.State
 	case o.gone || int(d.Attempts) > len(r.backoff):
 		d.State, d.EndedAt = store.DeliveryDead, now
+		ended = d.State
 		r.log.LogAttrs(ctx, slog.LevelWarn, "a notice could not be delivered", slog.String("channel", row.Name), slog.String("message", d.ID), slog.String("cause", d.Fault))
 	default:
 		d.NextAt = store.Time{Time: now.Add(max(retry.Half(r.backoff[d.Attempts-1]), o.after))}
 	}
+	r.counted(row.Kind, ended)
 	// The answer is here: it is recorded even if this process is to stop.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()

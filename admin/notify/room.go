@@ -39,6 +39,9 @@ type Options struct {
 	// after the last it is dead. Default: [DefaultBackoff].
 	Backoff []time.Duration
 	Log     *slog.Logger // default: discard
+	// Attempted counts an attempt by the kind of the channel and how it ended: delivered,
+	// failed or dead. May be nil.
+	Attempted func(channel, outcome string)
 }
 
 // Room delivers notices.
@@ -49,6 +52,7 @@ type Room struct {
 	backoff []time.Duration
 	log     *slog.Logger
 	client  *http.Client
+	counted func(channel, outcome string)
 	wake    chan struct{} // capacity 1
 	// roots are whom mail servers are trusted by. nil: the roots of this machine.
 	roots *x509.CertPool
@@ -66,8 +70,12 @@ func New(o Options) *Room {
 	if len(o.Backoff) == 0 {
 		o.Backoff = DefaultBackoff
 	}
+	if o.Attempted == nil {
+		o.Attempted = func(string, string) {}
+	}
 	return &Room{
-		store: o.Store, keyring: o.Keyring, dialer: o.Dialer, backoff: o.Backoff, log: o.Log, wake: make(chan struct{}, 1), running: map[string]bool{},
+		counted: o.Attempted,
+		store:   o.Store, keyring: o.Keyring, dialer: o.Dialer, backoff: o.Backoff, log: o.Log, wake: make(chan struct{}, 1), running: map[string]bool{},
 		client: &http.Client{
 			Timeout: sendTimeout,
 			Transport: &http.Transport{

@@ -279,7 +279,10 @@ func (c *Client) WritePrometheus(w io.Writer) {
 		}
 	}
 	c.mu.Unlock()
-	for _, addr := range slices.Sorted(maps.Keys(down)) {
+	for i, addr := range slices.Sorted(maps.Keys(down)) {
+		if i == 0 {
+			_, _ = io.WriteString(w, "# HELP sluice_upstream_circuit_open\n# TYPE sluice_upstream_circuit_open gauge\n") // as below
+		}
 		_, _ = fmt.Fprintf(w, "sluice_upstream_circuit_open{server=%q} %d\n", addr, down[addr]) // the page of metrics shows that it was cut
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/VictoriaMetrics/metrics"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegate/sluice/admin"
@@ -23,6 +24,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/edge"
+	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -161,6 +163,8 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 			admin.Check{Name: "release", Check: func(context.Context) error { return c.releaseReady() }},
 			admin.Check{Name: "gateway", Check: func(context.Context) error { return c.gateway.Ready() }},
 		)
+	} else {
+		o.Metrics = []func(io.Writer){c.writeProcessMetrics}
 	}
 	if err := c.listen(ctx); err != nil {
 		return err
@@ -180,6 +184,13 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 	c.previews.release = c.admin.PreviewRelease
 	c.http = c.newServer(c.admin.Handler(), adminHeadBytes)
 	return nil
+}
+
+// writeProcessMetrics writes what the gateway would write of the process.
+func (c *control) writeProcessMetrics(w io.Writer) {
+	metrics.WriteGaugeUint64(w, metering.Series("sluice_build_info", "version", c.o.Version), 1)
+	metrics.WriteProcessMetrics(w)
+	metrics.WriteFDMetrics(w)
 }
 
 // run starts what serves until ctx ends.

@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/promtext"
 	"github.com/sluicegate/sluice/internal/retry"
 )
 
@@ -224,9 +225,8 @@ func (n *edgeNode) operations() http.Handler {
 			http.Error(w, "metrics need a token on a listener that is not on loopback: start with --metrics-token-file FILE, and send Authorization: Bearer TOKEN", http.StatusUnauthorized)
 			return
 		}
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		n.gateway.WritePrometheus(w)
-		n.servers.WritePrometheus(w)
+		w.Header().Set("Content-Type", promtext.ContentType)
+		promtext.WritePage(w, n.gateway.WritePrometheus, n.servers.WritePrometheus)
 	})
 	return mux
 }

@@ -1,0 +1,52 @@
+package promtext
+
+// Help is the help text of each metric of Sluice by its name: one sentence without a
+// backslash or line break, so that nothing in it needs escaping. Histograms have one entry
+// without the suffixes _bucket, _sum and _count.
+var Help = map[string]string{
+	"mcp_server_operation_duration_seconds": "Duration of MCP requests at toolset URLs.",
+
+	"sluice_access_denied_total":               "Requests to toolset URLs that were refused before a tool was called, by reason.",
+	"sluice_build_info":                        "The version of this node; always 1.",
+	"sluice_cache_requests_total":              "Calls that could be answered from the cache of responses, by result.",
+	"sluice_control_plane_connected":           "Whether this edge reaches its control plane.",
+	"sluice_credentials_complete":              "Whether this edge has every credential that its toolsets need.",
+	"sluice_gateway_overhead_seconds":          "Duration of tool calls less the time of their upstreams.",
+	"sluice_http_body_bytes":                   "Memory that request bodies take.",
+	"sluice_http_connections":                  "Open connections of clients.",
+	"sluice_http_refused_total":                "Connections and requests that were refused to protect the node, by reason.",
+	"sluice_listen_streams":                    "Open streams of clients that are told of changes.",
+	"sluice_plugin_duration_seconds":           "Duration of plugin runs.",
+	"sluice_plugin_failures_total":             "Plugin runs that failed, by cause.",
+	"sluice_plugin_unbindings_total":           "Times a failing plugin was left out of calls.",
+	"sluice_ratelimit_rejections_total":        "Calls that were over a limit of rate or concurrency.",
+	"sluice_release_age_seconds":               "Time since the release that is served was issued.",
+	"sluice_release_revision":                  "Number of the release that is served.",
+	"sluice_release_saved":                     "Whether this edge has the release that it serves on disk.",
+	"sluice_sessions":                          "Sessions of clients of older MCP revisions.",
+	"sluice_tool_arguments_healed_total":       "Arguments that came as another type and were read as the one they should have.",
+	"sluice_tool_calls_total":                  "Tool calls, by outcome.",
+	"sluice_tool_response_bytes_total":         "Size of tool answers before and after shortening.",
+	"sluice_tool_tokens_total":                 "Estimated tokens of tool answers before and after shortening.",
+	"sluice_tools":                             "Tools that are served.",
+	"sluice_toolsets":                          "Toolsets that are served.",
+	"sluice_upstream_auth_failures_total":      "Calls whose credential an upstream refused.",
+	"sluice_upstream_circuit_open":             "MCP servers that cannot be reached, whose calls fail at once.",
+	"sluice_upstream_in_flight":                "Requests to upstreams that wait for an answer.",
+	"sluice_upstream_request_duration_seconds": "Duration of requests to upstreams.",
+	"sluice_upstream_requests_total":           "Requests to upstreams, by status class.",
+	"sluice_usage_reports_waiting":             "Usage reports that the control plane has not taken yet.",
+
+	"sluice_admin_request_duration_seconds": "Duration of requests to the admin listener.",
+	"sluice_admin_requests_total":           "Requests to the admin listener, by route and status code.",
+	"sluice_alerts":                         "Alerts that are not resolved, by state and severity.",
+	"sluice_deliveries":                     "Notices to channels that are kept, by state; dead ones have no attempt left.",
+	"sluice_edges":                          "Edges, by state.",
+	"sluice_jobs":                           "Jobs that are kept, by kind and state.",
+	"sluice_key_age_seconds":                "Age of the oldest key of a toolset since it was made or rotated.",
+	"sluice_publish_stopped":                "Whether this control plane publishes no releases until its operator decides.",
+	"sluice_published_revision":             "Number of the newest release that this control plane published.",
+	"sluice_sources":                        "Sources of toolsets that are read again on a schedule, by state.",
+	"sluice_store_up":                       "Whether the database of the control plane could be read.",
+	"sluice_webhook_deliveries_total":       "Attempts to deliver a notice to a channel, by kind of the channel and outcome.",
+}
