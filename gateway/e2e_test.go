@@ -69,10 +69,12 @@ func connect(t testing.TB, s *gatewaytest.Stack, version string) *mcp.ClientSess
 }
 
 // TestSDKClient lets the official client use a toolset in every era.
-func TestSDKClient(t *testing.T) {
+func TestSDKClient(t *testing.T) { overBoth(t, sdkClient) }
+
+func sdkClient(t *testing.T, o gatewaytest.Options) {
 	up := upstreamtest.New(t)
 	up.Handle("GET /items/{id}", upstreamtest.JSON(200, item))
-	s := start(t, gatewaytest.Options{})
+	s := start(t, o)
 	serve(t, s, up, nil, getItem(), gatewaytest.Operation("list_items", "GET", "/items"))
 	for _, version := range []string{"", "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"} {
 		t.Run("version="+version, func(t *testing.T) {

@@ -133,7 +133,7 @@ func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview
 func (s *Server) resource(rc *fasthttp.RequestCtx, slug string) (resource, metadata string) {
 	base := s.publicURL
 	if base == "" {
-		base = "http://" + string(rc.Host())
+		base = s.scheme + string(rc.Host())
 	}
 	return base + "/t/" + slug, base + string(metadataPath) + "/t/" + slug
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -66,8 +67,10 @@ type Options struct {
 	Addr string
 	// Listener is used instead of Addr when set; the Server closes it.
 	Listener net.Listener
-	Holder   *snapshot.Holder
-	Caller   *call.Caller
+	// TLS is spoken on the connections when it is not nil; see [http1.Options.TLS].
+	TLS    *tls.Config
+	Holder *snapshot.Holder
+	Caller *call.Caller
 	// Preview lets drafts be served to who has their tokens. Default: none is.
 	Preview *PreviewOptions
 	// Ready says why calls cannot be served yet. Default: ready as soon as the
@@ -112,6 +115,7 @@ type Server struct {
 	sessions  *session.Table
 	searches  *searches // of toolsets that learn
 	publicURL string
+	scheme    string          // of URLs without a public one: "https://"
 	calls     context.Context //nolint:containedctx // ends when a drain runs out of time
 	stop      context.CancelFunc
 }
@@ -161,10 +165,13 @@ func New(o Options) (*Server, error) {
 	}
 	largest := int64(o.MaxRequest)
 	s.listener = http1.Listen(ln, http1.Options{
-		HeadBytes: headerBytes, HeadTime: headTime, Conns: o.MaxConns, ConnsPerAddress: o.MaxConnsPerAddress, Strangers: strangers,
+		HeadBytes: headerBytes, HeadTime: headTime, TLS: o.TLS, Conns: o.MaxConns, ConnsPerAddress: o.MaxConnsPerAddress, Strangers: strangers,
 		BodyBytes: bodiesAtOnce * largest, BodyBytesPerAddress: bodiesPerAddress * largest, Refused: s.countRefused,
 	})
-	s.publicURL = strings.TrimSuffix(o.PublicURL, "/")
+	s.publicURL, s.scheme = strings.TrimSuffix(o.PublicURL, "/"), "http://"
+	if o.TLS != nil {
+		s.scheme = "https://"
+	}
 	s.watcher, s.listeners, s.searches = newWatcher(), newListeners(o.Holder), newSearches()
 	s.sessions = session.New(session.Options{Ended: func(ended *session.Session) { s.opts.Caller.EndSession(ended.Key()) }})
 	s.requests.New = func() any {
@@ -215,7 +222,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.searches.stop()
 		background.Wait()
 	}()
-	s.log.LogAttrs(ctx, slog.LevelInfo, "gateway listens", slog.String("addr", s.listener.Addr().String()))
+	s.log.LogAttrs(ctx, slog.LevelInfo, "gateway listens", slog.String("addr", s.listener.Addr().String()), slog.Bool("tls", s.opts.TLS != nil))
 	select {
 	case err := <-served:
 		if err == nil {

@@ -90,9 +90,11 @@ func listen(t testing.TB, url string, header ...string) (next func() string, res
 
 // TestListenStream: a new revision and a change of what a token may see are told,
 // a change for others is not; a revocation and a stop end the stream.
-func TestListenStream(t *testing.T) {
+func TestListenStream(t *testing.T) { overBoth(t, listenStream) }
+
+func listenStream(t *testing.T, o gatewaytest.Options) {
 	up := upstreamtest.New(t)
-	s := start(t, gatewaytest.Options{})
+	s := start(t, o)
 	serveDoc := func(revision uint64, doc *registry.AccessDocument) {
 		t.Helper()
 		if err := s.Serve(guarded(t, up, revision, doc, getItem())); err != nil {
@@ -166,7 +168,9 @@ func TestSDKListen(t *testing.T) {
 
 // TestDisconnect: a client that goes away ends its call at the upstream, with and
 // without a stream.
-func TestDisconnect(t *testing.T) {
+func TestDisconnect(t *testing.T) { overBoth(t, disconnect) }
+
+func disconnect(t *testing.T, o gatewaytest.Options) {
 	up := upstreamtest.New(t)
 	arrived, ended := make(chan struct{}, 4), make(chan struct{}, 4)
 	up.Handle("GET /items/{id}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -177,7 +181,7 @@ func TestDisconnect(t *testing.T) {
 		case <-time.After(20 * time.Second):
 		}
 	}))
-	s := start(t, gatewaytest.Options{})
+	s := start(t, o)
 	serve(t, s, up, nil, getItem())
 	for _, accept := range []string{"application/json", "application/json, text/event-stream"} {
 		ctx, cancel := context.WithCancel(t.Context())

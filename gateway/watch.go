@@ -133,8 +133,8 @@ func (w *watcher) look() bool {
 // hasGone reports whether the other end of a connection has closed it, as far as
 // this system can tell.
 func hasGone(conn net.Conn) bool {
-	if inner, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = inner.NetConn() // TLS
+	for inner, ok := conn.(interface{ NetConn() net.Conn }); ok; inner, ok = conn.(interface{ NetConn() net.Conn }) {
+		conn = inner.NetConn() // framing, TLS
 	}
 	sc, ok := conn.(syscall.Conn)
 	if !ok {

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/node"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tlsfiles"
 )
 
 // liveTarget is where a node answers whether it is alive.
@@ -95,19 +96,23 @@ func (a *app) liveOf(args []string) (liveTarget, error) {
 		}
 		return ""
 	}
-	listen, cert, key := cmp.Or(flag("admin-listen"), other.Config.AdminListen, node.DefaultAdminListen), flag("admin-tls-cert"), flag("admin-tls-key")
+	listen := cmp.Or(flag("admin-listen"), other.Config.AdminListen, node.DefaultAdminListen)
+	files := adminFiles(tlsfiles.Files{Certificate: flag("admin-tls-cert"), Key: flag("admin-tls-key")}, other)
 	if flag("role") == string(node.RoleEdge) {
-		listen, cert = cmp.Or(flag("ops-listen"), node.DefaultOperationsListen), ""
+		listen, files = cmp.Or(flag("ops-listen"), node.DefaultOperationsListen), tlsfiles.Files{}
 	}
 	if _, port, err := net.SplitHostPort(listen); err != nil || port == "0" {
 		return other.liveIn(other.DataDir()) // only the node knows
 	}
 	at := liveTarget{url: "http://" + client.Dialable(listen)}
-	if cert != "" {
-		at.url = "https://" + client.Dialable(listen)
-		at.pin, err = datadir.PinOf(cert, key)
+	if files.Certificate == "" {
+		return at, nil
 	}
-	return at, err
+	leaf, err := tlsfiles.Leaf(tlsfiles.Options{Files: files, Name: adminName})
+	if err != nil {
+		return at, err
+	}
+	return liveTarget{"https://" + client.Dialable(listen), datadir.Pin(leaf.Raw)}, nil
 }
 
 // firstProcess are the arguments of the first process of this machine or container, when

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +33,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/sluice/demo"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/internal/tlsfiles"
 )
 
 // gcPercent is the heap's growth between two garbage collections of a node, unless
@@ -49,7 +49,7 @@ const startGCPercent = 400
 // nodeFlags configure a node.
 type nodeFlags struct {
 	listen, adminListen string
-	adminCert, adminKey string
+	tls, adminTLS       tlsfiles.Files
 	publicURL           string
 	adminPublicURL      string
 	allowPrivate        []string
@@ -68,8 +68,10 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.listen, "listen", "", "address of the gateway (default "+node.DefaultListen+")")
 	fs.StringVar(&f.adminListen, "admin-listen", "", "address of the admin API (default "+node.DefaultAdminListen+")")
-	fs.StringVar(&f.adminCert, "admin-tls-cert", "", "certificate file of the admin API, needed beyond loopback")
-	fs.StringVar(&f.adminKey, "admin-tls-key", "", "key file of the admin API")
+	fs.StringVar(&f.tls.Certificate, "tls-cert", "", "certificate file of the gateway, in PEM with its chain; it is followed when it changes")
+	fs.StringVar(&f.tls.Key, "tls-key", "", "key file of the gateway")
+	fs.StringVar(&f.adminTLS.Certificate, "admin-tls-cert", "", "certificate file of the admin API, needed beyond loopback")
+	fs.StringVar(&f.adminTLS.Key, "admin-tls-key", "", "key file of the admin API")
 	fs.StringVar(&f.publicURL, "public-url", "", "URL at which clients reach the gateway")
 	fs.StringVar(&f.adminPublicURL, "admin-public-url", "", "URL at which browsers and authorization servers reach the admin listener, for logins; https lets servers read who this is")
 	fs.StringSliceVar(&f.allowPrivate, "allow-private-upstreams", nil, "allow upstreams on private addresses: all, or these networks")
@@ -97,7 +99,7 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 		Conns: cmp.Or(f.conns, c.MaxConnections), ConnsPerAddress: cmp.Or(f.connsPerAddr, c.MaxConnectionsPerAddress),
 	}
 	o.Admin = node.AdminOptions{
-		Listen: cmp.Or(f.adminListen, c.AdminListen), Certificate: f.adminCert, Key: f.adminKey,
+		Listen:    cmp.Or(f.adminListen, c.AdminListen),
 		PublicURL: strings.TrimSuffix(cmp.Or(f.adminPublicURL, c.AdminPublicURL), "/"), SpecLimits: a.SpecLimits(),
 	}
 	o.Admin.Catalog = cmp.Or(f.catalog, c.Catalog)
@@ -113,13 +115,11 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 	if o.Gateway.Conns < 0 || o.Gateway.ConnsPerAddress < 0 {
 		return o, exit.Usagef("--max-connections and --max-connections-per-address are numbers from 1 on")
 	}
-	if (f.adminCert == "") != (f.adminKey == "") {
-		return o, exit.Usagef("--admin-tls-cert and --admin-tls-key belong together")
+	if o.Gateway.TLS, err = gatewayTLS(f.tls, a); err != nil {
+		return o, err
 	}
-	if f.adminCert != "" {
-		if _, err := tls.LoadX509KeyPair(f.adminCert, f.adminKey); err != nil {
-			return o, exit.Usagef("the certificate of the admin API cannot be used: %s", err)
-		}
+	if o.Admin.TLS, err = adminTLS(f.adminTLS, a); err != nil {
+		return o, err
 	}
 	if public := o.Gateway.PublicURL; public != "" {
 		u, err := url.Parse(public)
@@ -302,7 +302,7 @@ func (r *runner) run(ctx context.Context, o node.Options) error {
 		served <- n.Run(ctx)
 		cancel()
 	}()
-	err = r.start(ctx, o.Admin)
+	err = r.start(ctx)
 	r.added.Store(true)
 	if err != nil && ctx.Err() == nil {
 		cancel()
@@ -316,17 +316,13 @@ func (r *runner) run(ctx context.Context, o node.Options) error {
 }
 
 // start adds what the command line names and says where everything is.
-func (r *runner) start(ctx context.Context, served node.AdminOptions) error {
+func (r *runner) start(ctx context.Context) error {
 	hc, err := r.HTTPClient()
 	if err != nil {
 		return err
 	}
-	if served.Certificate != "" {
-		digest, err := datadir.PinOf(served.Certificate, served.Key)
-		if err != nil {
-			return err
-		}
-		client.Pin(hc, digest)
+	if pin := r.node.AdminPin(); pin != "" {
+		client.Pin(hc, pin)
 	}
 	o := r.ClientOptions(max(r.Flags.Timeout, 2*time.Minute))
 	o.Base, o.Token, o.HTTP = r.node.AdminURL(), r.node.Token(), hc

@@ -70,7 +70,7 @@ func TestMain(m *testing.M) {
 //	mcp VERSION URL [TOOL [JSON]]   the MCP SDK's client: list the tools, call one
 //	capture VAR          set VAR to the last stdout
 //	tree DIR             list the files of DIR with their modes
-//	certificate CERT KEY write a self-signed certificate and its key
+//	certificate CERT KEY [NAME]   write a self-signed certificate of a name (sluice.example) and its key
 //	bucket VAR           start an S3-compatible store with a bucket "artifacts", URL in VAR
 //	registry VAR         start an OCI registry, its host in VAR; user "user", password "pass"
 //	login TOOLSET        run sluice toolset auth TOOLSET login and log in as a person does; with
@@ -540,14 +540,15 @@ func (s *scripts) member(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func (s *scripts) certificate(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: certificate CERT KEY")
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: certificate CERT KEY [NAME]")
 	}
+	name := append(args, "sluice.example")[2]
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)
 	now := time.Now()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"sluice.example"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), BasicConstraintsValid: true, IsCA: true,
+		SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), BasicConstraintsValid: true, IsCA: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)

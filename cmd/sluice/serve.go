@@ -118,7 +118,7 @@ plane is gone, over its own restarts too.`,
 			default:
 				return exit.Usagef("--role %s is not one of all, control, edge", terminal.Printable(role))
 			}
-			o.Admin.Hosts = append(o.Admin.Hosts, certificateHosts(o.Admin.Certificate, o.Admin.Key)...)
+			o.Admin.Hosts = append(o.Admin.Hosts, certificateHosts(o.Admin.TLS)...)
 			n, err := node.New(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -156,22 +156,6 @@ plane is gone, over its own restarts too.`,
 	fs.DurationVar(&logAge, "call-log-age", store.DefaultCallLogAge, "how long calls stay in the call log")
 	command.MustComplete(cmd, "role", []string{string(node.RoleAll), string(node.RoleControl), string(node.RoleEdge)})
 	return cmd
-}
-
-// certificateHosts are the names in a certificate; none without one.
-func certificateHosts(certFile, keyFile string) []string {
-	if certFile == "" {
-		return nil
-	}
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil || pair.Leaf == nil {
-		return nil // it was checked before
-	}
-	hosts := append([]string{}, pair.Leaf.DNSNames...)
-	for _, ip := range pair.Leaf.IPAddresses {
-		hosts = append(hosts, ip.String())
-	}
-	return hosts
 }
 
 func (a *app) serveEdge(cmd *cobra.Command, o node.Options, e *edgeFlags) error {

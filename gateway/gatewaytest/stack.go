@@ -2,6 +2,7 @@ package gatewaytest
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -175,6 +176,7 @@ type Options struct {
 	MaxRequest int
 	MaxConns   int
 	Drain      time.Duration
+	TLS        *tls.Config // default: it is not spoken
 	Hosts      []string
 	Origins    []string
 	Logger     *slog.Logger
@@ -195,6 +197,7 @@ type Stack struct {
 
 	upstream *upstream.Client
 	servers  *mcpclient.Client
+	scheme   string
 	stop     context.CancelFunc
 	done     chan error
 	stopped  sync.Once
@@ -228,10 +231,13 @@ func New(o Options) (*Stack, error) {
 	}
 	s.Gateway, err = gateway.New(gateway.Options{
 		Addr: "127.0.0.1:0", Holder: s.Holder, Caller: s.Caller, Meter: s.Meter, Logger: o.Logger,
-		MaxRequest: o.MaxRequest, MaxConns: o.MaxConns, Drain: o.Drain, Hosts: o.Hosts, Origins: o.Origins, Version: "test",
+		TLS: o.TLS, MaxRequest: o.MaxRequest, MaxConns: o.MaxConns, Drain: o.Drain, Hosts: o.Hosts, Origins: o.Origins, Version: "test",
 	})
 	if err != nil {
 		return nil, err
+	}
+	if s.scheme = "http://"; o.TLS != nil {
+		s.scheme = "https://"
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stop = cancel
@@ -255,7 +261,7 @@ func (s *Stack) URL(slug string) string {
 	if strings.HasPrefix(slug, "/") {
 		path = slug
 	}
-	return "http://" + s.Gateway.Addr().String() + path
+	return s.scheme + s.Gateway.Addr().String() + path
 }
 
 // Stop drains and ends the gateway, and returns what Run returned. It may be

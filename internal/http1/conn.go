@@ -37,6 +37,8 @@ type Conn struct {
 	since   atomic.Int64 // when it began to wait, in nanoseconds
 	known   atomic.Bool  // somebody was let in on it
 	linger  atomic.Bool  // the client may still be sending
+	plain   atomic.Bool  // its TLS failed: what is sent is what the connection below carries
+	shaken  bool         // the handshake of TLS was tried
 	in      *buffer
 	buf     []byte // of in
 	r, w    int    // what was read and not taken yet
@@ -69,13 +71,26 @@ const (
 
 var smallBuffers = sync.Pool{New: func() any { return &buffer{make([]byte, smallBuffer)} }}
 
-// NetConn is the connection below.
+// NetConn is the connection below: that of TLS, if TLS is spoken.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
+
+// Write implements [io.Writer]. Behind a write that failed, Close closes at once: TLS
+// would wait five more seconds to say that it ends to a client that does not read.
+func (c *Conn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err != nil {
+		c.plain.Store(true)
+	}
+	return n, err
+}
 
 // Read implements [io.Reader] for the server behind.
 func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
+	}
+	if !c.shaken {
+		c.handshake()
 	}
 	for {
 		if c.raw {
@@ -340,7 +355,7 @@ func (c *Conn) fill() error {
 
 // CloseWrite ends what is sent, if the connection below can do that.
 func (c *Conn) CloseWrite() error {
-	if cw, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+	if cw, ok := c.carrier().(interface{ CloseWrite() error }); ok {
 		return cw.CloseWrite()
 	}
 	return errors.ErrUnsupported
@@ -353,7 +368,7 @@ func (c *Conn) Close() error {
 		c.lingerClose()
 	}
 	c.state.Store(closed)
-	err := c.Conn.Close()
+	err := c.carrier().Close()
 	c.l.forget(c)
 	return err
 }
@@ -368,10 +383,11 @@ func (c *Conn) lingerClose() {
 		if c.in == nil {
 			c.useBuffer(&smallBuffers)
 		}
-		err := c.Conn.SetReadDeadline(end)
+		nc := c.carrier()
+		err := nc.SetReadDeadline(end)
 		for all := 0; err == nil && all < lingerBytes; {
 			var n int
-			n, err = c.Conn.Read(c.buf)
+			n, err = nc.Read(c.buf)
 			all += n
 		}
 		if err == nil { // it goes on sending: it has the rest of the time to read

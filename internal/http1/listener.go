@@ -22,6 +22,7 @@ const (
 	Evicted     Reason = "evicted"     // closed while it waited, for another
 	Bodies      Reason = "bodies"
 	Malformed   Reason = "malformed"
+	Handshake   Reason = "handshake" // of TLS, which failed or took too long
 )
 
 // Options configures a Listener. What is 0 is not bounded, but for HeadBytes and
@@ -33,9 +34,10 @@ type Options struct {
 	// Bodies the server's own limit holds. It is also how long a TLS handshake may take.
 	HeadTime time.Duration
 	// TLS is spoken on the connections when it is not nil; it must have a certificate.
-	// Of protocols above it only HTTP/1.1 is offered (ALPN, RFC 7301). It needs Bodies:
-	// the handshake is made when net/http asks for its outcome, on the goroutine of the
-	// connection, so that it holds up no other.
+	// Of protocols above it only HTTP/1.1 is offered (ALPN, RFC 7301); what its
+	// GetConfigForClient returns must offer nothing else. The handshake is made on the
+	// goroutine of the connection, so that it holds up no other: with the first Read, or
+	// with Bodies when net/http asks for its outcome.
 	TLS *tls.Config
 	// Bodies leaves bodies to the server behind, which frames them itself as the
 	// head says, and sets ConnState. They are passed on as they came, chunks after they
@@ -69,8 +71,8 @@ const (
 	acceptPause = 20 * time.Millisecond
 )
 
-// Listener gives out connections that are a [*Conn], or have one in them when they
-// speak TLS.
+// Listener gives out connections that are a [*Conn], or have one in them when net/http
+// is to speak TLS.
 type Listener struct {
 	net.Listener
 	opts      Options
@@ -125,7 +127,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			continue
 		}
 		c := l.admit(nc)
-		if c != nil && l.opts.TLS != nil {
+		if c != nil && l.opts.TLS != nil && l.opts.Bodies {
 			return &tlsConn{Conn: c}, nil
 		}
 		if c != nil {

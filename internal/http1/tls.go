@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 )
@@ -24,25 +25,51 @@ func (c *tlsConn) ConnectionState() tls.ConnectionState {
 	if !ok {
 		panic("BUG: there is no TLS below")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.l.opts.HeadTime)
-	defer cancel()
-	if err := t.HandshakeContext(ctx); err != nil {
-		c.answerPlain(err)
-		c.fail(&net.OpError{Op: "read", Net: "tcp", Err: err}) // such errors net/http does not answer
-	}
+	c.handshake()
 	return t.ConnectionState()
 }
 
+// handshake makes that of TLS, if TLS is spoken, in at most the time of a head. Behind
+// one that failed nothing can be read.
+func (c *Conn) handshake() {
+	c.shaken = true
+	t, ok := c.Conn.(*tls.Conn)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.l.opts.HeadTime)
+	defer cancel()
+	err := t.HandshakeContext(ctx)
+	if err == nil {
+		return
+	}
+	c.plain.Store(true)
+	if !errors.Is(err, io.EOF) { // else nothing came: a probe of the port
+		c.l.refused(Handshake)
+	}
+	c.answerPlain(err)
+	c.fail(&net.OpError{Op: "read", Net: "tcp", Err: err}) // such errors net/http does not answer
+}
+
 // answerPlain tells a client that speaks HTTP without TLS what is wrong.
-func (c *tlsConn) answerPlain(err error) {
+func (c *Conn) answerPlain(err error) {
 	record, ok := errors.AsType[tls.RecordHeaderError](err)
 	if !ok || record.Conn == nil {
 		return
 	}
 	switch string(record.RecordHeader[:]) {
 	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "PATCH", "DELET":
+		c.linger.Store(true)                                                             // the rest of the request is on its way
 		_, _ = record.Conn.Write(appendAnswer(nil, http.StatusBadRequest, plainText, 0)) // the connection ends in any case
 	}
+}
+
+// carrier is what takes and gives bytes: TLS, or the connection below when TLS failed.
+func (c *Conn) carrier() net.Conn {
+	if c.plain.Load() {
+		return c.below()
+	}
+	return c.Conn
 }
 
 // below is what carries the bytes. Closing it waits for nobody, while TLS would first

@@ -23,6 +23,8 @@ var within = map[string][]string{
 	"internal/diskfault":                 {"internal/problem"},
 	"internal/http1/http1test":           {},
 	"internal/tlsfault":                  {"internal/problem"},
+	"internal/tlsfiles":                  {"internal/problem"},
+	"internal/tlsfiles/tlsfilestest":     {},
 	"internal/typescript":                {"internal/jsonscan"},
 	"internal/textfilter":                {"internal/jsonscan"},
 	"internal/strictjson":                {"internal/jsonscan"},

@@ -23,9 +23,9 @@ func (c application) missing(s endpoint, getenv func(string) string) []string {
 		out = append(out, c.title+" connects from its vendor's cloud, which does not reach "+u.Host+
 			": serve the gateway at a public address and say which with sluice serve --public-url https://…")
 	case c.cloud && u.Scheme != "https":
-		out = append(out, c.title+" connects to https URLs only: put TLS before the gateway and say so with sluice serve --public-url https://…")
+		out = append(out, c.title+" connects to https URLs only: start the gateway with --tls-cert and --tls-key, or say with --public-url https://… which proxy speaks TLS for it")
 	case u.Scheme == "http" && !safedial.Loopback(u.Hostname()) && s.mode != registry.AccessNone && s.mode != "":
-		out = append(out, "tokens are sent to "+u.Host+" without encryption: put TLS before the gateway and say so with sluice serve --public-url https://…")
+		out = append(out, "tokens are sent to "+u.Host+" without encryption: start the gateway with --tls-cert and --tls-key, or say with --public-url https://… which proxy speaks TLS for it")
 	}
 	switch s.mode {
 	case registry.AccessToken:

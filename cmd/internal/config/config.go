@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/internal/tlsfiles"
 	"github.com/sluicegate/sluice/plugins/openapi"
 )
 
@@ -41,12 +42,15 @@ type Environment struct {
 	MasterKey secrets.Secret
 	KEK       string // SLUICE_KEK_COMMAND
 	Grace     string // SLUICE_PLUGIN_GRACE
-	NoColor   bool   // NO_COLOR set, or TERM=dumb
-	Color     bool   // FORCE_COLOR set
-	Home      string // HOME
-	XDG       string // XDG_CONFIG_HOME
-	AppData   string // APPDATA, on Windows
-	Getenv    func(string) string
+	// TLS is SLUICE_TLS_CERT and SLUICE_TLS_KEY: files of the gateway. AdminTLS is
+	// SLUICE_ADMIN_TLS_CERT and SLUICE_ADMIN_TLS_KEY.
+	TLS, AdminTLS tlsfiles.Files
+	NoColor       bool   // NO_COLOR set, or TERM=dumb
+	Color         bool   // FORCE_COLOR set
+	Home          string // HOME
+	XDG           string // XDG_CONFIG_HOME
+	AppData       string // APPDATA, on Windows
+	Getenv        func(string) string
 }
 
 // ReadEnvironment reads the variables; getenv is os.Getenv.
@@ -61,6 +65,8 @@ func ReadEnvironment(getenv func(string) string) Environment {
 	e.Database = secrets.New(getenv("SLUICE_DATABASE"))
 	e.MasterKey, e.KEK = secrets.New(getenv("SLUICE_MASTER_KEY")), getenv("SLUICE_KEK_COMMAND")
 	e.Grace = getenv("SLUICE_PLUGIN_GRACE")
+	e.TLS = tlsfiles.Files{Certificate: getenv("SLUICE_TLS_CERT"), Key: getenv("SLUICE_TLS_KEY")}
+	e.AdminTLS = tlsfiles.Files{Certificate: getenv("SLUICE_ADMIN_TLS_CERT"), Key: getenv("SLUICE_ADMIN_TLS_KEY")}
 	if e.Home == "" {
 		e.Home = getenv("USERPROFILE")
 	}
@@ -95,6 +101,10 @@ type File struct {
 	AdminListen           string   `yaml:"admin-listen"`
 	PublicURL             string   `yaml:"public-url"`
 	AdminPublicURL        string   `yaml:"admin-public-url"`
+	TLSCert               string   `yaml:"tls-cert"`
+	TLSKey                string   `yaml:"tls-key"`
+	AdminTLSCert          string   `yaml:"admin-tls-cert"`
+	AdminTLSKey           string   `yaml:"admin-tls-key"`
 	AllowPrivateUpstreams []string `yaml:"allow-private-upstreams"`
 	AllowCommands         bool     `yaml:"allow-commands"`
 	Catalog               string   `yaml:"catalog"`

@@ -5,11 +5,8 @@ package datadir
 
 import (
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/hex"
 	"path/filepath"
-
-	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // Files and directories, with slashes.
@@ -49,13 +46,4 @@ func Path(dir, name string) string { return filepath.Join(dir, filepath.FromSlas
 func Pin(der []byte) string {
 	sum := sha256.Sum256(der)
 	return PinPrefix + hex.EncodeToString(sum[:])
-}
-
-// PinOf is the digest of the certificate in a file.
-func PinOf(certFile, keyFile string) (string, error) {
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
-		return "", problem.New(problem.InvalidArgument, "the certificate of the admin API cannot be used: %s", err).Because(err)
-	}
-	return Pin(pair.Certificate[0]), nil
 }

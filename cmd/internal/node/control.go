@@ -2,10 +2,11 @@ package node
 
 import (
 	"context"
-	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,6 +32,7 @@ import (
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/internal/tlsfiles"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 )
@@ -40,16 +42,17 @@ import (
 type control struct {
 	*Node
 
-	store     *store.Store
-	registry  *artifacts.Registry
-	publisher *publish.Publisher
-	heads     *audit.Keeper
-	admin     *admin.Server
-	token     secrets.Secret
-	previews  *previews // of drafts
-	http      *http.Server
-	ln        net.Listener
-	loaded    <-chan struct{} // closed when the follower has loaded what was persisted
+	store       *store.Store
+	registry    *artifacts.Registry
+	publisher   *publish.Publisher
+	heads       *audit.Keeper
+	admin       *admin.Server
+	token       secrets.Secret
+	previews    *previews // of drafts
+	http        *http.Server
+	ln          net.Listener
+	certificate *tlsfiles.Source // of the admin API; nil: TLS is not spoken
+	loaded      <-chan struct{}  // closed when the follower has loaded what was persisted
 }
 
 // open opens the records and what publishes them, then what serves.
@@ -214,11 +217,17 @@ func (c *control) run(ctx context.Context, g *errgroup.Group) {
 // because requests carry tokens.
 func (c *control) listen(ctx context.Context) error {
 	o := c.o.Admin
+	var err error
+	if o.TLS != (tlsfiles.Files{}) {
+		if c.certificate, err = c.openTLS("the admin API", o.TLS, c.pin); err != nil {
+			return err
+		}
+	}
 	ln, err := c.listenOn(ctx, "the admin API", o.Listen, "--admin-listen")
 	if err != nil {
 		return err
 	}
-	if o.Certificate == "" {
+	if c.certificate == nil {
 		if !loopback(ln.Addr()) {
 			return problem.New(problem.InvalidArgument, "the admin API would listen on %s without TLS", o.Listen).
 				Fix("give --admin-tls-cert and --admin-tls-key, or listen on loopback")
@@ -226,11 +235,7 @@ func (c *control) listen(ctx context.Context) error {
 		c.ln = strict(ln, adminHeadBytes, nil)
 		return nil
 	}
-	pair, err := tls.LoadX509KeyPair(o.Certificate, o.Key)
-	if err != nil {
-		return fmt.Errorf("serving the admin API: %w", err)
-	}
-	c.ln = strict(ln, adminHeadBytes, &pair)
+	c.ln = strict(ln, adminHeadBytes, c.certificate.Config())
 	return nil
 }
 
@@ -262,7 +267,7 @@ func (c *control) hosts() []string {
 
 // url is where programs on this machine reach the admin API.
 func (c *control) url() string {
-	if c.o.Admin.Certificate != "" {
+	if c.certificate != nil {
 		return "https://" + reachable(c.ln.Addr())
 	}
 	return "http://" + reachable(c.ln.Addr())
@@ -290,17 +295,29 @@ func (c *control) ensureToken(ctx context.Context) error {
 
 // writeEndpoint says in the data directory where the admin API is.
 func (c *control) writeEndpoint() error {
-	if c.o.Admin.Certificate != "" {
-		digest, err := datadir.PinOf(c.o.Admin.Certificate, c.o.Admin.Key)
-		if err != nil {
+	if c.certificate != nil {
+		if err := c.writePin(c.certificate.Leaf()); err != nil {
 			return err
-		}
-		if err := atomicfile.Write(c.path(datadir.Endpoint+datadir.PinSuffix), []byte(digest+"\n"), 0o600); err != nil {
-			return fmt.Errorf("writing the certificate of the admin API: %w", err)
 		}
 	}
 	if err := atomicfile.Write(c.path(datadir.Endpoint), []byte(c.url()+"\n"), 0o600); err != nil {
 		return fmt.Errorf("writing the address of the admin API: %w", err)
 	}
 	return nil
+}
+
+// writePin says in the data directory which certificate the admin API shows, for commands
+// on this machine.
+func (c *control) writePin(leaf *x509.Certificate) error {
+	if err := atomicfile.Write(c.path(datadir.Endpoint+datadir.PinSuffix), []byte(datadir.Pin(leaf.Raw)+"\n"), 0o600); err != nil {
+		return fmt.Errorf("writing the certificate of the admin API: %w", err)
+	}
+	return nil
+}
+
+// pin keeps the pin true when the certificate was replaced.
+func (c *control) pin(leaf *x509.Certificate) {
+	if err := c.writePin(leaf); err != nil {
+		c.o.Logger.Error("commands on this machine will refuse the new certificate of the admin API; restart the node", slog.Any("error", err))
+	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/internal/tlsfiles"
 )
 
 // lastUsageTimeout of posting usage at a stop.
@@ -38,12 +39,14 @@ type Node struct {
 	calls
 	holder   *snapshot.Holder
 	meter    *metering.Meter
-	keys     *access.Keys    // of authorization servers
-	gateway  *gateway.Server // nil: role control
-	follower *edge.Follower  // nil: role control; of an edge, since its enrolment
-	spool    *metering.Spool // nil: no gateway, nothing to count
-	readOnly bool            // an edge: the data directory cannot be written
-	closers  []func() error  // in the order they were opened
+	keys     *access.Keys       // of authorization servers
+	gateway  *gateway.Server    // nil: role control
+	tls      *tlsfiles.Source   // of the gateway; nil: TLS is not spoken
+	follows  []*tlsfiles.Source // certificates of this node
+	follower *edge.Follower     // nil: role control; of an edge, since its enrolment
+	spool    *metering.Spool    // nil: no gateway, nothing to count
+	readOnly bool               // an edge: the data directory cannot be written
+	closers  []func() error     // in the order they were opened
 }
 
 // New opens everything and listens. Nothing is served before [Node.Run]; a node that is
@@ -77,6 +80,9 @@ func New(ctx context.Context, o Options) (n *Node, err error) {
 // clean stop.
 func (n *Node) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
+	for _, s := range n.follows {
+		g.Go(func() error { return ended(gctx, s.Run(gctx)) })
+	}
 	if n.gateway != nil {
 		g.Go(func() error { return n.gateway.Run(gctx) })
 	}
@@ -108,6 +114,8 @@ func (n *Node) URL() string {
 		return n.o.Gateway.PublicURL
 	case n.gateway == nil:
 		return "http://" + DefaultListen // where an edge on this machine listens
+	case n.tls != nil:
+		return certifiedURL(n.gateway.Addr(), n.tls.Leaf())
 	}
 	return "http://" + reachable(n.gateway.Addr())
 }
@@ -118,6 +126,15 @@ func (n *Node) AdminURL() string {
 		return ""
 	}
 	return n.control.url()
+}
+
+// AdminPin is the digest of the certificate that the admin API shows, see
+// [datadir.Pin]; "" without TLS.
+func (n *Node) AdminPin() string {
+	if n.control == nil || n.control.certificate == nil {
+		return ""
+	}
+	return datadir.Pin(n.control.certificate.Leaf().Raw)
 }
 
 // OperationsURL is where /metrics, /livez and /readyz of an edge are; "" elsewhere.
@@ -198,6 +215,12 @@ func (n *Node) openGateway(o gateway.Options) (err error) {
 		o.Hosts = append(o.Hosts, hostOf(g.PublicURL))
 	}
 	o.Holder, o.Drain, o.Version, o.Meter, o.Logger = n.holder, n.o.Grace, n.o.Version, n.meter, n.o.Logger
+	if g.TLS != (tlsfiles.Files{}) {
+		if n.tls, err = n.openTLS("the gateway", g.TLS, nil); err != nil {
+			return err
+		}
+		o.TLS, o.Hosts = n.tls.Config(), append(o.Hosts, localNames(g.Listen, n.tls.Leaf())...)
+	}
 	n.gateway, err = gateway.New(o)
 	return err
 }

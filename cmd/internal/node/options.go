@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/internal/tlsfiles"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry/oci"
 )
@@ -50,11 +51,12 @@ type Options struct {
 
 // GatewayOptions are those of the roles all and edge.
 type GatewayOptions struct {
-	Listen          string       // Default: DefaultListen
-	PublicURL       string       // where clients reach the gateway. Default: where it listens
-	Conns           int          // at the same time. Default: that of the gateway
-	ConnsPerAddress int          // Default: that of the gateway
-	Ready           func() error // holds /readyz back while it fails. Default: nothing does
+	Listen          string         // Default: DefaultListen
+	PublicURL       string         // where clients reach the gateway. Default: where it listens
+	TLS             tlsfiles.Files // Default: TLS is not spoken
+	Conns           int            // at the same time. Default: that of the gateway
+	ConnsPerAddress int            // Default: that of the gateway
+	Ready           func() error   // holds /readyz back while it fails. Default: nothing does
 }
 
 // UpstreamOptions are about what tools call.
@@ -66,13 +68,13 @@ type UpstreamOptions struct {
 
 // AdminOptions are about the admin API.
 type AdminOptions struct {
-	Listen           string         // Default: DefaultAdminListen
-	Certificate, Key string         // files; needed when it does not listen on loopback
-	PublicURL        string         // where browsers reach it. Default: where it listens, on this machine
-	Hosts            []string       // names of it besides its address
-	SpecLimits       openapi.Limits // of specifications
-	Suggest          Model          // may be asked for names and descriptions. Default: none is
-	Catalog          string         // folder of entries besides those that are built in. Default: none
+	Listen     string         // Default: DefaultAdminListen
+	TLS        tlsfiles.Files // needed when it does not listen on loopback
+	PublicURL  string         // where browsers reach it. Default: where it listens, on this machine
+	Hosts      []string       // names of it besides its address
+	SpecLimits openapi.Limits // of specifications
+	Suggest    Model          // may be asked for names and descriptions. Default: none is
+	Catalog    string         // folder of entries besides those that are built in. Default: none
 	// Commands lets the operator add MCP servers that are commands of this machine, and
 	// starts them (role all). Default: none are run.
 	Commands bool

@@ -31,13 +31,9 @@ const (
 )
 
 // strict is a listener whose requests net/http gets only when they can be read in one
-// way, and whose connections are bounded. With a certificate they speak TLS.
-func strict(ln net.Listener, headBytes int, certificate *tls.Certificate) *http1.Listener {
+// way, and whose connections are bounded. With secure they speak TLS.
+func strict(ln net.Listener, headBytes int, secure *tls.Config) *http1.Listener {
 	most := http1.DefaultConns() / 2 // the gateway's own come first
-	var secure *tls.Config
-	if certificate != nil {
-		secure = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}
-	}
 	return http1.Listen(ln, http1.Options{
 		HeadBytes: headBytes, HeadTime: handshakeTime, TLS: secure, Bodies: true, Conns: most, ConnsPerAddress: max(1, most*3/4), Strangers: httpStrangers,
 	})
