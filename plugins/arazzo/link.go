@@ -1,0 +1,205 @@
+package arazzo
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/problem"
+)
+
+// link checks what parts of a document say of each other: names, references, cycles.
+func (r *reader) link(d *Document) {
+	seen := map[string]bool{}
+	for _, w := range d.Workflows {
+		if seen[strings.ToLower(w.ID)] {
+			r.faultAt(w.place, "", "the workflowId %.80q is used twice", w.ID)
+		}
+		seen[strings.ToLower(w.ID)] = true
+	}
+	for _, w := range d.Workflows {
+		r.linkWorkflow(d, w)
+	}
+	if len(r.faults) > 0 {
+		return
+	}
+	heights := map[string]int{}
+	for _, w := range d.Workflows {
+		if depth := r.depth(d, w, heights); depth > MaxNested {
+			r.faultAt(w.place, "", "workflows call workflows %d deep, at most %d", depth, MaxNested)
+			return
+		} else if depth < 0 {
+			return
+		}
+	}
+}
+
+func (r *reader) linkWorkflow(d *Document, w *Workflow) {
+	ids := map[string]bool{}
+	for _, s := range w.Steps {
+		if ids[s.ID] {
+			r.faultAt(s.place, "", "the stepId %.80q is used twice", s.ID)
+		}
+		ids[s.ID] = true
+	}
+	for _, id := range w.DependsOn {
+		r.workflowNamed(d, w, id, w.place, "dependsOn")
+	}
+	reads := map[string]bool{} // workflows whose outputs are read
+	look := func(at place, own *Step) func(*expression) {
+		return func(e *expression) {
+			switch e.root {
+			case "steps":
+				if !ids[e.name] {
+					r.faultAt(at, "", "%.80q: the workflow has no step %.80q", e.text, e.name)
+				} else if own != nil && e.name != own.ID && !slices.Contains(own.reads, e.name) {
+					own.reads = append(own.reads, e.name)
+				}
+			case "workflows":
+				if d.Workflow(e.name) == nil {
+					r.faultAt(at, "", "%.80q: the document has no workflow %.80q", e.text, e.name)
+				} else if e.part == "outputs" && e.name != w.ID {
+					reads[e.name] = true
+				}
+			case "components":
+				if d.parameters[e.name] == nil {
+					r.faultAt(at, "", "%.80q: components have no such parameter", e.text)
+				}
+			}
+		}
+	}
+	for _, p := range w.parameters {
+		for _, s := range w.Steps {
+			p.value.expressions(look(p.place, s))
+		}
+	}
+	for _, list := range [][]*Action{w.success, w.failure} {
+		for _, a := range list {
+			a.expressions(look(a.place, nil))
+			r.linkAction(d, w, a)
+		}
+	}
+	called := map[string]bool{}
+	for _, s := range w.Steps {
+		if s.foreign != "" {
+			r.foreign(d, w, s.place, "name an operationId or operationPath", "step %.80s: %s", s.ID, s.foreign)
+		}
+		s.expressions(look(s.place, s))
+		for _, id := range s.DependsOn {
+			if !ids[id] || id == s.ID {
+				r.faultAt(s.place, "", "dependsOn: the workflow has no other step %.80q", id)
+			}
+		}
+		if s.Workflow != "" {
+			s.Workflow = strings.TrimPrefix(s.Workflow, "$workflows.")
+			called[s.Workflow] = true
+			r.workflowNamed(d, w, s.Workflow, s.place, "workflowId")
+		}
+		for _, p := range s.parameters {
+			if s.Workflow == "" && p.In == "" {
+				r.faultAt(p.place, "", "the parameter %.80q of a call needs in: path, query, header or cookie", p.Name)
+			}
+		}
+		for _, list := range [][]*Action{s.success, s.failure} {
+			for _, a := range list {
+				r.linkAction(d, w, a)
+				called[a.Workflow] = true
+			}
+		}
+	}
+	for i := range w.Outputs {
+		w.Outputs[i].value.expressions(look(w.place, nil))
+	}
+	for _, other := range d.Workflows {
+		if reads[other.ID] && !called[other.ID] && !slices.Contains(w.DependsOn, other.ID) {
+			w.DependsOn = append(w.DependsOn, other.ID)
+		}
+	}
+}
+
+func (r *reader) workflowNamed(d *Document, w *Workflow, id string, at place, where string) {
+	switch {
+	case strings.HasPrefix(id, "$sourceDescriptions."):
+		r.foreign(d, w, at, "put that workflow into this document", "%s: %.120q is in another document, which is not supported", where, id)
+	case d.Workflow(id) == nil:
+		r.faultAt(at, "", "%s: the document has no workflow %.80q", where, id)
+	}
+}
+
+// foreign notes what cannot be run here: the document's other workflows can be.
+func (r *reader) foreign(d *Document, w *Workflow, at place, fix, format string, a ...any) {
+	if d.foreign == nil {
+		d.foreign = map[string][]*problem.Error{}
+	}
+	if list := d.foreign[w.ID]; len(list) < maxFaults {
+		d.foreign[w.ID] = append(list, problem.New(problem.Unsupported, format, a...).At(r.file, at.line, 0, at.pointer).Fix("%s", fix))
+	}
+}
+
+// Runnable says why a workflow of the document cannot be run, or one that it needs; nil:
+// it can.
+func (d *Document) Runnable(id string) error {
+	reached := map[string]bool{}
+	d.reach(d.Workflow(id), reached)
+	var parts []*problem.Error
+	for _, w := range d.Workflows {
+		if reached[w.ID] {
+			parts = append(parts, d.foreign[w.ID]...)
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	p := problem.New(problem.Unsupported, "the workflow %.200s cannot be run", id)
+	p.Parts = parts
+	return p
+}
+
+func (r *reader) linkAction(d *Document, w *Workflow, a *Action) {
+	a.Workflow = strings.TrimPrefix(a.Workflow, "$workflows.")
+	if a.Workflow != "" {
+		r.workflowNamed(d, w, a.Workflow, a.place, "workflowId")
+	}
+	if a.Step != "" && w.step(a.Step) < 0 {
+		r.faultAt(a.place, "", "the workflow has no step %.80q", a.Step)
+	}
+}
+
+// depth is how deep a workflow calls others, itself included; heights has what is known,
+// 0 for a workflow that is being looked at. A goto to a workflow is no call: it does not
+// come back. It is -1 after a fault.
+func (r *reader) depth(d *Document, w *Workflow, heights map[string]int) int {
+	if h, known := heights[w.ID]; known {
+		if h == 0 {
+			r.faultAt(w.place, "", "the workflow %s calls itself, by way of a step or of dependsOn", w.ID)
+			return -1
+		}
+		return h
+	}
+	heights[w.ID] = 0
+	needed := slices.Clone(w.DependsOn)
+	actions := slices.Clone(w.failure)
+	for _, s := range w.Steps {
+		if s.Workflow != "" {
+			needed = append(needed, s.Workflow)
+		}
+		actions = append(actions, s.failure...)
+	}
+	for _, a := range actions {
+		if a.Type == actionRetry && a.Workflow != "" {
+			needed = append(needed, a.Workflow)
+		}
+	}
+	deepest := 0
+	for _, id := range needed {
+		if d.Workflow(id) == nil { // of another document
+			continue
+		}
+		n := r.depth(d, d.Workflow(id), heights)
+		if n < 0 {
+			return n
+		}
+		deepest = max(deepest, n)
+	}
+	heights[w.ID] = deepest + 1
+	return deepest + 1
+}

@@ -1,0 +1,296 @@
+package arazzo
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+func decode(text []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more behind the JSON value")
+	}
+	return v, nil
+}
+
+func numberOf(n int) json.Number { return json.Number(itoa(n)) }
+
+// textOf is a value inside a text.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case json.Number:
+		return string(v)
+	}
+	text, err := marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// stepScope is what the expressions of a step see.
+type stepScope struct {
+	f        *frame
+	s        *Step // nil: the workflow's own
+	call     *Call
+	response *Response
+	nested   map[string]any // outputs of the workflow that the step has run
+}
+
+var _ scope = (*stepScope)(nil)
+
+func (sc *stepScope) status() int {
+	if sc.response == nil {
+		return 0
+	}
+	return sc.response.Status
+}
+
+func (sc *stepScope) message(e *expression) any {
+	r := sc.response
+	switch e.root {
+	case "request":
+		return sc.request(e)
+	case "self":
+		return nil
+	}
+	if r == nil {
+		return nil
+	}
+	switch e.root {
+	case "url":
+		return r.URL
+	case "method":
+		return r.Method
+	case "statusCode":
+		return numberOf(r.Status)
+	}
+	switch e.part {
+	case "body":
+		return r.Body
+	case "header":
+		if r.Header != nil {
+			if v := r.Header(e.name); v != "" {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+// request is what the document has given for a request: not what a credential adds.
+func (sc *stepScope) request(e *expression) any {
+	if sc.call == nil {
+		return nil
+	}
+	if e.part == "body" {
+		return sc.call.Body
+	}
+	for _, p := range sc.call.Parameters {
+		if p.In == e.part && (p.Name == e.name || p.In == "header" && strings.EqualFold(p.Name, e.name)) {
+			return p.Value
+		}
+	}
+	if e.part == "header" && strings.EqualFold(e.name, "content-type") && sc.call.ContentType != "" {
+		return sc.call.ContentType
+	}
+	return nil
+}
+
+func (sc *stepScope) inputs() map[string]any  { return sc.f.given }
+func (sc *stepScope) outputs() map[string]any { return sc.nested }
+
+func (sc *stepScope) step(id string) map[string]any {
+	sc.f.mu.Lock()
+	defer sc.f.mu.Unlock()
+	return sc.f.steps[id]
+}
+
+func (sc *stepScope) workflow(id, part string) map[string]any {
+	f := sc.f.r.ended(id)
+	switch {
+	case f == nil:
+		return nil
+	case part == "inputs":
+		return f.given
+	}
+	return f.result
+}
+
+func (sc *stepScope) source(name string) string {
+	for _, s := range sc.f.r.plan.Document.Sources {
+		if s.Name == name {
+			return s.URL
+		}
+	}
+	return ""
+}
+
+func (sc *stepScope) component(name string) *Parameter { return sc.f.r.plan.Document.parameters[name] }
+
+// prepare makes the call of a step.
+func (sc *stepScope) prepare() (*Call, error) {
+	c := &Call{Operation: sc.s.Operation}
+	sc.call = c
+	own := len(sc.s.parameters)
+	for i, p := range slices.Concat(sc.s.parameters, sc.f.w.parameters) {
+		if i >= own && (p.In == "" || c.has(p)) {
+			continue
+		}
+		v, err := p.value.read(sc)
+		if err != nil {
+			return nil, fmt.Errorf("the parameter %s: %w", p.Name, err)
+		}
+		c.Parameters = append(c.Parameters, Argument{p.Name, p.In, v})
+	}
+	b := sc.s.body
+	if b == nil {
+		return c, nil
+	}
+	c.HasBody, c.ContentType = true, b.contentType
+	payload, err := b.payload.read(sc)
+	if err != nil {
+		return nil, fmt.Errorf("the body: %w", err)
+	}
+	c.Body = formBody(b.contentType, payload)
+	for _, r := range b.replacements {
+		v, err := r.value.read(sc)
+		if err != nil {
+			return nil, fmt.Errorf("the body: %w", err)
+		}
+		if c.Body, err = replace(c.Body, r.target, v); err != nil {
+			return nil, err
+		}
+	}
+	return c, small(c.Body)
+}
+
+func (c *Call) has(p *Parameter) bool {
+	for _, a := range c.Parameters {
+		if a.In == p.In && (a.Name == p.Name || p.In == "header" && strings.EqualFold(a.Name, p.Name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// formBody reads a payload that is written as text: JSON, or a form.
+func formBody(contentType string, v any) any {
+	text, ok := v.(string)
+	if !ok {
+		return v
+	}
+	switch kind, _, _ := strings.Cut(contentType, ";"); strings.ToLower(strings.TrimSpace(kind)) {
+	case "application/x-www-form-urlencoded":
+		if form, err := url.ParseQuery(text); err == nil {
+			out := map[string]any{}
+			for k, values := range form {
+				if out[k] = values[0]; len(values) > 1 {
+					list := make([]any, len(values))
+					for i := range values {
+						list[i] = values[i]
+					}
+					out[k] = list
+				}
+			}
+			return out
+		}
+	case "", "application/json":
+		if v, err := decode([]byte(text)); err == nil {
+			switch v.(type) {
+			case map[string]any, []any:
+				return v
+			}
+		}
+	}
+	return v
+}
+
+// replace puts a value into a copy of a body. The last name of the pointer may be new.
+func replace(body any, pointer string, v any) (any, error) {
+	if pointer == "" {
+		return v, nil
+	}
+	token, rest, more := strings.Cut(pointer[1:], "/")
+	token = unescapePointer(token)
+	if more {
+		rest = "/" + rest
+	}
+	switch at := body.(type) {
+	case map[string]any:
+		old, has := at[token]
+		if !has && more {
+			break
+		}
+		inner, err := replace(old, rest, v)
+		if err != nil {
+			return nil, err
+		}
+		out := make(map[string]any, len(at)+1)
+		maps.Copy(out, at)
+		out[token] = inner
+		return out, nil
+	case []any:
+		for i := range at {
+			if itoa(i) != token {
+				continue
+			}
+			inner, err := replace(at[i], rest, v)
+			if err != nil {
+				return nil, err
+			}
+			out := append([]any(nil), at...)
+			out[i] = inner
+			return out, nil
+		}
+	case nil:
+		if !more {
+			return map[string]any{token: v}, nil
+		}
+	}
+	return nil, fmt.Errorf("the body has nothing at %.200q that could be replaced", pointer)
+}
+
+// unmet is the first criterion that is not met; nil: all are.
+func (sc *stepScope) unmet(list []*Criterion) (*Criterion, error) {
+	for _, c := range list {
+		ok, err := c.met(sc)
+		if err != nil {
+			return nil, fmt.Errorf("the criterion %.200s: %w", c.Condition, err)
+		}
+		if !ok {
+			return c, nil
+		}
+	}
+	return nil, nil
+}
+
+func (c *Criterion) met(s scope) (bool, error) {
+	switch c.kind {
+	case kindRegex:
+		text := textOf(c.context.eval(s))
+		if len(text) > maxRegexText {
+			return false, fmt.Errorf("the text has %d bytes, a regular expression looks at %d", len(text), maxRegexText)
+		}
+		return c.regex.MatchString(text), nil
+	case kindJSONPath:
+		return c.path.asks(c.context.eval(s))
+	}
+	return truth(c.simple.eval(s)), nil
+}
