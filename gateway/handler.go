@@ -321,6 +321,9 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		Trace: p.Trace && x.s.mayTrace(x.rc), Version: p.Version, Principal: x.pass.Principal(), Cancel: &x.cancel, Request: p,
 		Key: x.key,
 	}
+	if x.s.opts.Caller.Traces() {
+		opt.Traceparent = x.rc.Request.Header.Peek("Traceparent")
+	}
 	if x.tool.Own() || x.tool.Workflow != nil {
 		opt.Permits = x.permits
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/tracing"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -174,6 +175,7 @@ type Options struct {
 	// Files gets files that agents name by URL. Default: they must send them.
 	Files  Files
 	Meter  *metering.Meter // default: nothing is counted
+	Tracer *tracing.Tracer // default: no spans are made
 	Logger *slog.Logger    // default: discard
 }
 
@@ -193,6 +195,7 @@ type Caller struct {
 	results     *results
 	pauses      pauses // calls that wait for an answer of their client
 	meter       *metering.Meter
+	tracer      *tracing.Tracer
 	log         *slog.Logger
 	pool        sync.Pool // *exchange
 }
@@ -203,7 +206,7 @@ func New(o Options) (*Caller, error) {
 	if o.Host == nil || o.Upstream == nil || o.Credentials == nil {
 		return nil, problem.New(problem.InvalidArgument, "a caller needs a host, an upstream client and a source of credentials")
 	}
-	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, files: o.Files, plugins: o.Plugins, scripts: o.Scripts, mcp: o.MCP, scope: o.Scope, meter: o.Meter, log: o.Logger}
+	c := &Caller{host: o.Host, upstream: o.Upstream, credentials: o.Credentials, files: o.Files, plugins: o.Plugins, scripts: o.Scripts, mcp: o.MCP, scope: o.Scope, meter: o.Meter, tracer: o.Tracer, log: o.Logger}
 	if c.scope == nil {
 		c.scope = func(string) *safedial.Scope { return nil }
 	}
@@ -230,6 +233,8 @@ type CallOptions struct { //nolint:revive // Options are the Caller's
 	// Trace asks for a [Trace] in the outcome. The caller of Call has checked that
 	// the client may have it.
 	Trace bool
+	// Traceparent is that header of the client's HTTP request; nil: it has none.
+	Traceparent []byte
 	// Version of the protocol, for metrics.
 	Version mcp.Version
 	// Principal is who calls. What is kept for a caller is kept under its key.
@@ -282,6 +287,7 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 	if opt.Trace {
 		x.trace = &Trace{}
 	}
+	x.openSpan(opt.Traceparent)
 	x.dst = dst
 	err := x.run()
 	x.count(err)

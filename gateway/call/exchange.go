@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/tracing"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -56,7 +57,8 @@ type input struct {
 	latest       time.Time     // behind which it does not
 	maxBody      int64         // of the upstream's answer
 	trace        *Trace
-	inner        bool // a workflow or script calls: the answer is for it, whole and as JSON
+	span         *tracing.Span // nil: not recorded
+	inner        bool          // a workflow or script calls: the answer is for it, whole and as JSON
 }
 
 // outgoing is what goes to the upstream.
@@ -270,6 +272,7 @@ func (x *exchange) count(err error) {
 	if x.trace != nil {
 		x.trace.measure(x)
 	}
+	x.closeSpan(err)
 }
 
 // traceID is the trace-id of the traceparent in a request's _meta (W3C Trace Context

@@ -148,9 +148,7 @@ func (a *rendering) acceptPiece(is string, text bool) error {
 // ran notes how a plugin ended, and returns what ends the call then; nil: the answer
 // goes on.
 func (a *rendering) ran(p *snapshot.Plugin, before, after int, begin time.Time, err error) error {
-	if a.trace != nil {
-		a.trace.plugin(p, before, after, time.Since(begin), err)
-	}
+	a.ranPlugin(p, before, after, begin, time.Since(begin), err)
 	if err == nil {
 		return nil
 	}
@@ -165,9 +163,7 @@ func (a *rendering) ran(p *snapshot.Plugin, before, after int, begin time.Time, 
 
 // withheldFrom answers nothing because a plugin that redacts cannot read it.
 func (a *rendering) withheldFrom(p *snapshot.Plugin, mediaType string) error {
-	if a.trace != nil {
-		a.trace.plugin(p, 0, 0, 0, errNotRead)
-	}
+	a.ranPlugin(p, 0, 0, time.Now(), 0, errNotRead)
 	if mediaType = shownMediaType(mediaType); mediaType == "" {
 		mediaType = "this kind"
 	}

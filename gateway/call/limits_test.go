@@ -137,10 +137,9 @@ func TestCharsetOfLongTypeIsNotRead(t *testing.T) {
 // TestFailureOfPluginIsCut guards what a trace keeps of a plugin's words.
 func TestFailureOfPluginIsCut(t *testing.T) {
 	for over := range 2 {
-		tr := &Trace{}
-		tr.plugin(&snapshot.Plugin{Ref: &registry.PluginRef{}}, 0, 0, 0, errors.New(strings.Repeat("w", maxPluginFailure+over)))
-		if got := len(tr.Plugins[0].Failure); got != maxPluginFailure {
-			t.Errorf("%d of %d bytes are kept", got, maxPluginFailure+over)
+		got := newPluginTrace(&snapshot.Plugin{Ref: &registry.PluginRef{}}, 0, 0, 0, errors.New(strings.Repeat("w", maxPluginFailure+over)))
+		if len(got.Failure) != maxPluginFailure {
+			t.Errorf("%d of %d bytes are kept", len(got.Failure), maxPluginFailure+over)
 		}
 	}
 }

@@ -74,6 +74,7 @@ func (x *exchange) askMCP() error {
 		t.Auth = &credentials.Bound{Rules: slices.Clone(x.bound.Rules), Values: slices.Clone(x.bound.Values)}
 	}
 	b.Meter.Begin()
+	span := x.spanMCP()
 	begin := time.Now()
 	var err error
 	if t.Capabilities != nil && x.canBeAsked() && m.Hint.Protocol != "" && m.Hint.Protocol < mcp.V20260728.String() {
@@ -90,6 +91,7 @@ func (x *exchange) askMCP() error {
 	if problem.Is(err, problem.Unreachable) || problem.Is(err, problem.Timeout) {
 		status = 0
 	}
+	span.EndExchange(status, faultWord(err))
 	b.Meter.Exchange(status, took.Seconds())
 	return err
 }

@@ -71,6 +71,8 @@ func (n *nested) ask(ctx context.Context, tool *snapshot.Tool, arguments []byte)
 	y.input = x.input
 	y.tool, y.ready, y.ctx, y.given = tool, nil, ctx, jsonscan.Trusted(arguments)
 	y.start, y.inner, y.request, y.trace = time.Now(), true, nil, nil
+	y.span = nil
+	y.openInner(x.span)
 	failed := y.run()
 	y.count(failed)
 	if failed != nil {

@@ -43,6 +43,7 @@ func (x *exchange) ask() (received, error) {
 	b := x.tool.Binding
 	b.Meter.Begin()
 	x.asked = true
+	span := x.spanHTTP()
 	begin := time.Now()
 	err := x.c.upstream.Do(&x.http, &x.ready.Base, upstream.Limits{
 		Deadline: x.deadline, MaxBody: x.maxBody, Client: x.clientCertificate(), Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
@@ -50,11 +51,13 @@ func (x *exchange) ask() (received, error) {
 	took := time.Since(begin)
 	x.upstream += took
 	if err != nil {
+		span.EndExchange(0, faultWord(err))
 		b.Meter.Exchange(0, took.Seconds())
 		return received{}, err
 	}
 	r := received{status: x.http.Status(), contentType: x.http.Header("Content-Type"), body: x.http.Body(), header: &x.http, unfinished: x.http.GoesOn}
 	x.out.Status, x.out.Bytes = r.status, len(r.body)
+	span.EndExchange(r.status, "")
 	b.Meter.Exchange(r.status, took.Seconds())
 	return r, nil
 }

@@ -46,9 +46,7 @@ func (x *exchange) sign(wire *fasthttp.Request, b credentials.Bound) error {
 			}
 		}
 	}
-	if x.trace != nil {
-		x.trace.plugin(p, len(in), len(out), time.Since(begin), err)
-	}
+	x.ranPlugin(p, len(in), len(out), begin, time.Since(begin), err)
 	if err == nil {
 		return nil
 	}

@@ -76,7 +76,7 @@ func (m Milliseconds) MarshalJSON() ([]byte, error) {
 // maxPluginFailure is how much of a plugin's own words about a failure a trace holds.
 const maxPluginFailure = 300
 
-func (t *Trace) plugin(p *snapshot.Plugin, in, out int, took time.Duration, err error) {
+func newPluginTrace(p *snapshot.Plugin, in, out int, took time.Duration, err error) PluginTrace {
 	pt := PluginTrace{
 		Name: p.Ref.Name, Version: p.Ref.Version, Digest: string(p.Ref.Digest), Took: Milliseconds(took), BytesIn: in, Bytes: out, Failed: err != nil,
 	}
@@ -88,7 +88,7 @@ func (t *Trace) plugin(p *snapshot.Plugin, in, out int, took time.Duration, err 
 		pt.Failure = strings.ToValidUTF8(err.Error(), "\uFFFD")
 		pt.Failure = strings.ToValidUTF8(pt.Failure[:min(len(pt.Failure), maxPluginFailure)], "")
 	}
-	t.Plugins = append(t.Plugins, pt)
+	return pt
 }
 
 // measure counts tokens, after the clock was read.

@@ -37,8 +37,8 @@ func (x *exchange) runWorkflow(args jsonscan.Value) (r received, err error) {
 		x.c.plugins.Refuse(p, err)
 	}
 	x.upstream = c.Calls.Waited()
+	x.ranPlugin(p, len(args.Raw()), len(x.flow), begin, time.Since(begin)-x.upstream, err)
 	if x.trace != nil {
-		x.trace.plugin(p, len(args.Raw()), len(x.flow), time.Since(begin)-x.upstream, err)
 		x.trace.Calls = w.calls
 	}
 	if err == nil {

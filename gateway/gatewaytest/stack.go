@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/tracing"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -182,6 +183,7 @@ type Options struct {
 	Logger     *slog.Logger
 	Plugins    call.Plugins       // default: none run
 	Scripts    *script.Engine     // default: none run
+	Tracer     *tracing.Tracer    // default: no spans are made
 	Programs   enginepool.Options // of the host of response programs
 }
 
@@ -225,6 +227,7 @@ func New(o Options) (*Stack, error) {
 	}
 	s.Caller, err = call.New(call.Options{
 		Host: s.Host, Upstream: s.upstream, MCP: s.servers, Credentials: s.Secrets, Scope: d.Scope, Plugins: o.Plugins, Scripts: o.Scripts, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
+		Tracer: o.Tracer,
 	})
 	if err != nil {
 		return nil, err

@@ -30,6 +30,8 @@ var Help = map[string]string{
 	"sluice_tool_tokens_total":                 "Estimated tokens of tool answers before and after shortening.",
 	"sluice_tools":                             "Tools that are served.",
 	"sluice_toolsets":                          "Toolsets that are served.",
+	"sluice_trace_spans_lost":                  "Spans that were lost since the start because the collector did not take them.",
+	"sluice_trace_spans_sent":                  "Spans that were sent since the start.",
 	"sluice_upstream_auth_failures_total":      "Calls whose credential an upstream refused.",
 	"sluice_upstream_circuit_open":             "MCP servers that cannot be reached, whose calls fail at once.",
 	"sluice_upstream_in_flight":                "Requests to upstreams that wait for an answer.",

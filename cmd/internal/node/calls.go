@@ -3,11 +3,14 @@ package node
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"os"
 
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/tracing"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/plugins/enginepool"
 	"github.com/sluicegate/sluice/plugins/script"
@@ -26,6 +29,9 @@ type calls struct {
 
 // openCalls opens what calls of tools go through.
 func (n *Node) openCalls(ctx context.Context) (err error) {
+	if err := n.openTracer(ctx); err != nil {
+		return err
+	}
 	if n.programs, err = enginepool.New(ctx, enginepool.Options{CacheDir: n.codeCache(), Logger: n.o.Logger}); err != nil {
 		return fmt.Errorf("starting the plugin host: %w", err)
 	}
@@ -59,6 +65,29 @@ func (n *Node) openCalls(ctx context.Context) (err error) {
 	return nil
 }
 
+// openTracer starts to send spans where the variables of OpenTelemetry ask for it. It ends after
+// everything that makes them.
+func (n *Node) openTracer(ctx context.Context) (err error) {
+	if n.tracer, err = tracing.New(os.Getenv, n.o.Version, n.o.Logger); err != nil || n.tracer == nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		n.tracer.Run(ctx)
+	}()
+	n.onClose(func() error {
+		cancel()
+		<-ended
+		return nil
+	})
+	n.meter.Gauge("sluice_trace_spans_sent", func() float64 { sent, _ := n.tracer.Counts(); return float64(sent) })
+	n.meter.Gauge("sluice_trace_spans_lost", func() float64 { _, lost := n.tracer.Counts(); return float64(lost) })
+	n.o.Logger.LogAttrs(ctx, slog.LevelInfo, "traces are sent", slog.String("endpoint", n.tracer.Endpoint()))
+	return nil
+}
+
 // newCaller makes what calls tools with the credentials of a source. Without a meter it
 // is for tests of drafts: nothing is kept, nothing is counted.
 func (n *Node) newCaller(from credentials.Source, meter *metering.Meter) (*call.Caller, error) {
@@ -68,6 +97,8 @@ func (n *Node) newCaller(from credentials.Source, meter *metering.Meter) (*call.
 	}
 	if meter == nil {
 		o.CacheBytes = -1
+	} else {
+		o.Tracer = n.tracer
 	}
 	c, err := call.New(o)
 	if err == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/tracing"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/safehttp"
@@ -39,6 +40,7 @@ type Node struct {
 	calls
 	holder   *snapshot.Holder
 	meter    *metering.Meter
+	tracer   *tracing.Tracer    // nil: no spans are made
 	keys     *access.Keys       // of authorization servers
 	gateway  *gateway.Server    // nil: role control
 	tls      *tlsfiles.Source   // of the gateway; nil: TLS is not spoken
