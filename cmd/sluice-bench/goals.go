@@ -100,6 +100,7 @@ var goals = []goal{
 	{bound, "selection.github.search.tokens", "<=", 1500, "tokens", "the first tools/list of GitHub's tools in search mode (o200k_base)"},
 	{ratio, "selection.github.search_vs_all", "<=", 0.005, "", "that over the tools/list of all of them"},
 	{bound, "batch.20x200.ms", "<=", 300, "ms", "a batch of 20 calls to one upstream that takes 200 ms for each"},
+	{ratio, "tls.call.vs_plain", ">=", 0.75, "", "tools/call/s of the binary with --tls-cert, 2 KB of an object, 16 kept connections, over the same in the clear"},
 	{bound, "demo.rss.mb", "<=", 100, "MB", "resident memory of `sluice run --demo` under load"},
 }
 

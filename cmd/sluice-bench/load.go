@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,8 @@ type load struct {
 	request     []byte // head and body
 	connections int
 	duration    time.Duration
-	want        []byte // must be in every body, near its end: it is looked for from there
+	tls         *tls.Config // is spoken when it is not nil
+	want        []byte      // must be in every body, near its end: it is looked for from there
 
 	pause time.Duration   // between an answer and the next request of a connection
 	rate  float64         // requests a second of all connections together; 0 for as many as possible
@@ -74,6 +76,9 @@ func (l *load) connection(ctx context.Context, i int, end time.Time) (n int, tim
 		if err := conn.SetDeadline(deadline); err != nil {
 			return 0, nil, err
 		}
+	}
+	if l.tls != nil {
+		conn = tls.Client(conn, l.tls)
 	}
 	r := bufio.NewReaderSize(conn, 64<<10)
 	var body []byte

@@ -46,6 +46,7 @@ var benchmarks = []benchmark{
 		"selection.github.search.tokens", "selection.github.search_vs_all",
 	}, benchSelection},
 	{[]string{"batch.20x200.ms"}, benchBatch},
+	{[]string{"tls.call.vs_plain"}, benchTLS},
 	{[]string{"demo.rss.mb"}, benchDemo},
 }
 

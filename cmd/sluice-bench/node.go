@@ -19,13 +19,14 @@ import (
 type node struct {
 	*child
 	gateway, admin string // host:port
+	scheme         string // of the gateway's URLs
 	data           string
 	client         *http.Client
 }
 
 // node starts "sluice run" with args on a data directory.
 func (b *bench) node(data string, args ...string) (*node, error) {
-	n := &node{data: data, client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	n := &node{data: data, scheme: "http://", client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	for _, a := range []*string{&n.gateway, &n.admin} {
 		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
@@ -73,7 +74,7 @@ const pollEvery = time.Millisecond
 // ready waits until the node says that it serves.
 func (n *node) ready(ctx context.Context) error {
 	return n.poll(ctx, func() error {
-		_, err := n.do(ctx, http.MethodGet, "http://"+n.gateway+"/readyz", nil, nil)
+		_, err := n.do(ctx, http.MethodGet, n.scheme+n.gateway+"/readyz", nil, nil)
 		return err
 	})
 }
@@ -145,7 +146,7 @@ func (n *node) mcp(ctx context.Context, slug, method, name, params string, out a
 	if name != "" {
 		header.Set("Mcp-Name", name)
 	}
-	answer, err := n.do(ctx, http.MethodPost, "http://"+n.gateway+"/t/"+slug, []byte(body), header)
+	answer, err := n.do(ctx, http.MethodPost, n.scheme+n.gateway+"/t/"+slug, []byte(body), header)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,6 +58,7 @@ type restServer struct {
 	profile string // "" for the proxy
 	*child
 	addr string
+	tls  *tls.Config // nil: it is not spoken
 }
 
 // restRig is the upstream with everything that stands before it.
@@ -274,7 +276,7 @@ func (r *restRig) round(ctx context.Context, server restServer, s restShape) (re
 
 // load asks server for the shape: with GET from the proxy, with tools/call from a node.
 func (s restShape) load(server restServer, d time.Duration) *load {
-	l := &load{addr: server.addr, connections: restConnections, duration: d, want: []byte(s.want)}
+	l := &load{addr: server.addr, tls: server.tls, connections: restConnections, duration: d, want: []byte(s.want)}
 	if server.profile == "" {
 		l.request = fmt.Appendf(nil, "GET /%s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n", s.path(), server.addr)
 		return l
