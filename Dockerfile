@@ -20,4 +20,4 @@ VOLUME /data
 EXPOSE 7300 7301
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["/sluice", "doctor", "--live"]
 ENTRYPOINT ["/sluice"]
-CMD ["serve", "--data", "/data", "--listen", "0.0.0.0:7300"]
+CMD ["serve", "--data", "/data", "--listen", "0.0.0.0:7300", "--behind-proxy", "private"]

@@ -30,6 +30,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/storetest"
 	"github.com/sluicegate/sluice/admin/suggest"
+	"github.com/sluicegate/sluice/internal/forwarded"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -322,6 +323,9 @@ func (f *fetcher) Fetch(_ context.Context, in admin.FetchRequest) (admin.Documen
 
 const upstreamKey = "live-key-0123456789-9f3c"
 
+// proxyOfTests is the proxy in front of the server.
+const proxyOfTests = "203.0.113.9"
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), log: &syncBuffer{}, seen: &syncBuffer{}, fetcher: &fetcher{docs: map[string]string{}}}
@@ -411,8 +415,11 @@ func (w *world) open() {
 	if fetch == nil {
 		fetch = w.fetcher
 	}
+	proxies, err := forwarded.Parse([]string{proxyOfTests + "/32"})
+	must(err)
 	w.srv, err = admin.New(ctx, admin.Options{
-		Closed: w.closed, GuardMetrics: w.closed, PreviewURL: previews, Event: w.happened,
+		Proxies: proxies,
+		Closed:  w.closed, GuardMetrics: w.closed, PreviewURL: previews, Event: w.happened,
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: fetch, Tester: w.tester, MCP: &w.servers, Commands: w.localCommands(), Dialer: w.dialer, Registry: back, AuditHeads: heads, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", LinkURL: "http://localhost:7301", PublicURL: w.publicURL, Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
 		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester, Catalog: w.catalog, Elsewhere: w.elsewhere,

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -42,8 +43,9 @@ func instanceOf(ctx context.Context) string {
 func (s *Server) framed(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := &request.Request{ID: s.o.Store.NewID("req"), Prefer: r.Header.Get("Prefer")}
-		req.IP, req.Local = clientOf(r)
-		if req.Base = "http://" + r.Host; r.TLS != nil {
+		var https bool
+		req.IP, req.Local, https = s.clientOf(r)
+		if req.Base = "http://" + r.Host; https {
 			req.Base = "https://" + r.Host
 		}
 		r = r.WithContext(request.With(r.Context(), req))
@@ -105,16 +107,18 @@ func hostName(host string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }
 
-// clientOf returns the client's address and whether it is this machine. A
-// request that a proxy passed on is not local, whatever the proxy's address.
-func clientOf(r *http.Request) (ip string, local bool) {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
+// clientOf returns the client's address, whether it is this machine, and whether it
+// came over https. A request that a proxy passed on is not local, whatever the proxy's
+// address; what it says of the client is believed of the proxies of the operator only.
+func (s *Server) clientOf(r *http.Request) (ip string, local, https bool) {
+	https = r.TLS != nil
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		host = r.RemoteAddr
+		return r.RemoteAddr, false, https
 	}
-	addr := net.ParseIP(host)
+	o := s.o.Proxies.Of(peer.Addr(), r.Header.Values)
 	proxied := r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Via") != ""
-	return host, addr != nil && addr.IsLoopback() && !proxied
+	return o.Client.String(), o.Client.IsLoopback() && !proxied, https || o.HTTPS
 }
 
 // authenticated lets requests with a valid API token or the cookie of a session through.

@@ -37,6 +37,7 @@ import (
 	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/usage"
+	"github.com/sluicegate/sluice/internal/forwarded"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -115,6 +116,9 @@ type Options struct {
 	// LinkURL is what the links of single callers begin with when there is no
 	// PublicURL. Default: callers get no links, and must ask the operator.
 	LinkURL string
+	// Proxies are reverse proxies in front of this listener, which say whose request they
+	// pass on and whether it came over https. Default: there are none.
+	Proxies forwarded.Proxies
 	// Closed says that others than this machine may reach the gateways of this control
 	// plane: a new toolset needs an access token unless the request says otherwise, and
 	// those that are open are named. Default: a listener on loopback.

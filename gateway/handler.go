@@ -31,6 +31,11 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 		}
 	}()
 	defer s.leaveBody(rc)
+	if !connOf(rc).From(s.origin(rc).Client) {
+		rc.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(busyRetry))
+		answer(rc, fasthttp.StatusServiceUnavailable, "there are too many requests of this address")
+		return
+	}
 	switch path := rc.Path(); {
 	case len(path) > 3 && string(path[:3]) == "/t/":
 		s.serveToolset(rc, path)
@@ -133,7 +138,10 @@ func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview
 func (s *Server) resource(rc *fasthttp.RequestCtx, slug string) (resource, metadata string) {
 	base := s.publicURL
 	if base == "" {
-		base = s.scheme + string(rc.Host())
+		if base = s.scheme; s.origin(rc).HTTPS {
+			base = "https://"
+		}
+		base += string(rc.Host())
 	}
 	return base + "/t/" + slug, base + string(metadataPath) + "/t/" + slug
 }

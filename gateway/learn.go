@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"hash/maphash"
-	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -59,16 +59,16 @@ type pastSearch struct {
 func newSearches() *searches { return &searches{seed: maphash.MakeSeed()} }
 
 // who tells callers of a toolset apart. Anonymous ones are told apart by their address.
-func (s *searches) who(toolset string, p access.Principal, addr net.Addr) uint64 {
+func (s *searches) who(toolset string, p access.Principal, client netip.Addr) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	_, _ = h.WriteString(toolset)
 	_ = h.WriteByte(0)
 	if key := p.Key(); key != "" {
 		_, _ = h.WriteString(key)
-	} else if tcp, ok := addr.(*net.TCPAddr); ok {
+	} else if client.IsValid() {
 		_ = h.WriteByte(1)
-		_, _ = h.Write(tcp.IP)
+		_, _ = h.Write(client.AsSlice())
 	}
 	return h.Sum64()
 }
@@ -166,7 +166,7 @@ func learnable(query string) string {
 // searched remembers a search of a toolset that learns.
 func (x *request) searched(query string) {
 	if x.ts.Learns() && x.preview == nil {
-		x.s.searches.remember(x.s.searches.who(x.ts.ID, x.pass.Principal(), x.rc.RemoteAddr()), x.ts.ID, query, x.found)
+		x.s.searches.remember(x.s.searches.who(x.ts.ID, x.pass.Principal(), x.s.origin(x.rc).Client), x.ts.ID, query, x.found)
 	}
 }
 
@@ -175,7 +175,7 @@ func (x *request) succeeded() {
 	if !x.ts.Learns() || x.preview != nil || x.tool.Own() || x.tool.Workflow != nil {
 		return
 	}
-	query, ok := x.s.searches.take(x.s.searches.who(x.ts.ID, x.pass.Principal(), x.rc.RemoteAddr()), x.ts.ID, x.tool.Name)
+	query, ok := x.s.searches.take(x.s.searches.who(x.ts.ID, x.pass.Principal(), x.s.origin(x.rc).Client), x.ts.ID, x.tool.Name)
 	if !ok {
 		return
 	}

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -97,7 +97,7 @@ func TestSearchesAreBounded(t *testing.T) {
 
 func TestWho(t *testing.T) {
 	s := newSearches()
-	at := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 1} }
+	at := netip.MustParseAddr
 	seen := map[uint64]string{}
 	for name, who := range map[string]uint64{
 		"token":           s.who("ts", access.TokenPrincipal("ts", "a"), at("10.0.0.1")),
@@ -105,7 +105,7 @@ func TestWho(t *testing.T) {
 		"other toolset":   s.who("tt", access.TokenPrincipal("ts", "a"), at("10.0.0.1")),
 		"anonymous":       s.who("ts", access.Principal{}, at("10.0.0.1")),
 		"other address":   s.who("ts", access.Principal{}, at("10.0.0.2")),
-		"without address": s.who("ts", access.Principal{}, nil),
+		"without address": s.who("ts", access.Principal{}, netip.Addr{}),
 	} {
 		if other := seen[who]; other != "" {
 			t.Errorf("%s and %s are one caller", name, other)

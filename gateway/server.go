@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/forwarded"
 	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -91,6 +92,9 @@ type Options struct {
 	// this process allow, and three quarters of MaxConns, so that a proxy in front can
 	// have nearly all and nobody else is locked out.
 	MaxConns, MaxConnsPerAddress int
+	// Proxies are reverse proxies in front, which say whose request they pass on and
+	// whether it came over https. Default: there are none.
+	Proxies forwarded.Proxies
 	// Drain is how long running calls may take after a stop. Default: [DefaultDrain].
 	Drain time.Duration
 	// Version of the program, for sluice_build_info.
@@ -164,10 +168,14 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	largest := int64(o.MaxRequest)
-	s.listener = http1.Listen(ln, http1.Options{
+	framing := http1.Options{
 		HeadBytes: headerBytes, HeadTime: headTime, TLS: o.TLS, Conns: o.MaxConns, ConnsPerAddress: o.MaxConnsPerAddress, Strangers: strangers,
 		BodyBytes: bodiesAtOnce * largest, BodyBytesPerAddress: bodiesPerAddress * largest, Refused: s.countRefused,
-	})
+	}
+	if !o.Proxies.Empty() {
+		framing.Proxy = o.Proxies.Has
+	}
+	s.listener = http1.Listen(ln, framing)
 	s.publicURL, s.scheme = strings.TrimSuffix(o.PublicURL, "/"), "http://"
 	if o.TLS != nil {
 		s.scheme = "https://"

@@ -50,6 +50,7 @@ const startGCPercent = 400
 type nodeFlags struct {
 	listen, adminListen string
 	tls, adminTLS       tlsfiles.Files
+	proxies             []string
 	publicURL           string
 	adminPublicURL      string
 	allowPrivate        []string
@@ -72,6 +73,7 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.tls.Key, "tls-key", "", "key file of the gateway")
 	fs.StringVar(&f.adminTLS.Certificate, "admin-tls-cert", "", "certificate file of the admin API, needed beyond loopback")
 	fs.StringVar(&f.adminTLS.Key, "admin-tls-key", "", "key file of the admin API")
+	fs.StringSliceVar(&f.proxies, "behind-proxy", nil, "networks of the reverse proxies in front, such as 10.0.0.0/8, or private: what they say of their clients is believed, and listeners beyond loopback need no certificate")
 	fs.StringVar(&f.publicURL, "public-url", "", "URL at which clients reach the gateway")
 	fs.StringVar(&f.adminPublicURL, "admin-public-url", "", "URL at which browsers and authorization servers reach the admin listener, for logins; https lets servers read who this is")
 	fs.StringSliceVar(&f.allowPrivate, "allow-private-upstreams", nil, "allow upstreams on private addresses: all, or these networks")
@@ -119,6 +121,9 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 		return o, err
 	}
 	if o.Admin.TLS, err = adminTLS(f.adminTLS, a); err != nil {
+		return o, err
+	}
+	if o.Proxies, err = proxiesOf(f.proxies, a); err != nil {
 		return o, err
 	}
 	if public := o.Gateway.PublicURL; public != "" {
@@ -228,7 +233,7 @@ func (f *nodeFlags) onLoopback(o node.Options) bool {
 			return false
 		}
 	}
-	return o.Gateway.PublicURL == "" && o.Admin.PublicURL == ""
+	return o.Gateway.PublicURL == "" && o.Admin.PublicURL == "" && o.Proxies.Empty()
 }
 
 func (a *app) runCommand() *cobra.Command {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/internal/forwarded"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tlsfiles"
 )
 
@@ -61,4 +63,21 @@ func certificateHosts(f tlsfiles.Files) []string {
 		return nil // it was checked before
 	}
 	return tlsfiles.Names(leaf)
+}
+
+// proxiesOf are the proxies in front: of the flag, else of the environment, else of the
+// configuration file.
+func proxiesOf(flag []string, a *app) (forwarded.Proxies, error) {
+	list := flag
+	if list == nil {
+		list = a.Env.Proxies
+	}
+	if list == nil {
+		list = a.Config.BehindProxy
+	}
+	p, err := forwarded.Parse(list)
+	if e := problem.As(err); e != nil {
+		e.Detail = "--behind-proxy: " + e.Detail
+	}
+	return p, err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/tracing"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/forwarded"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -178,6 +179,7 @@ type Options struct {
 	MaxConns   int
 	Drain      time.Duration
 	TLS        *tls.Config // default: it is not spoken
+	Proxies    forwarded.Proxies
 	Hosts      []string
 	Origins    []string
 	Logger     *slog.Logger
@@ -234,7 +236,7 @@ func New(o Options) (*Stack, error) {
 	}
 	s.Gateway, err = gateway.New(gateway.Options{
 		Addr: "127.0.0.1:0", Holder: s.Holder, Caller: s.Caller, Meter: s.Meter, Logger: o.Logger,
-		TLS: o.TLS, MaxRequest: o.MaxRequest, MaxConns: o.MaxConns, Drain: o.Drain, Hosts: o.Hosts, Origins: o.Origins, Version: "test",
+		TLS: o.TLS, Proxies: o.Proxies, MaxRequest: o.MaxRequest, MaxConns: o.MaxConns, Drain: o.Drain, Hosts: o.Hosts, Origins: o.Origins, Version: "test",
 	})
 	if err != nil {
 		return nil, err

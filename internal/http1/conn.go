@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,7 +33,8 @@ const (
 type Conn struct {
 	net.Conn
 	l       *Listener
-	peer    *peer // nil: of no address
+	peer    *peer // nil: of no address; changed under Listener.mu
+	proxied bool  // it is one of a reverse proxy
 	state   atomic.Int32
 	since   atomic.Int64 // when it began to wait, in nanoseconds
 	known   atomic.Bool  // somebody was let in on it
@@ -160,6 +162,9 @@ func (c *Conn) answerError() error {
 // next begins the next request.
 func (c *Conn) next() {
 	c.FreeBody()
+	if c.proxied {
+		c.release()
+	}
 	c.phase, c.told = inHead, false
 	c.head = head{}
 	c.chunks = chunks{trailer: c.chunks.trailer[:0]}
@@ -248,6 +253,38 @@ func (c *Conn) Admit() {
 	if !c.known.Load() {
 		c.l.know(c)
 	}
+}
+
+// From counts the request that is served as one of an address, and its body: that of the
+// client for which a reverse proxy asks. It does nothing on a connection that is not one
+// of [Options.Proxy]. It is false when the address has too many at the same time; the
+// request must not be served then.
+func (c *Conn) From(addr netip.Addr) bool {
+	if !c.proxied {
+		return true
+	}
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	if _, open := c.l.conns[c]; !open {
+		return false
+	}
+	c.l.uncountLocked(c)
+	c.peer = nil
+	c.known.Store(false)
+	if !c.l.countLocked(c, addr) {
+		c.l.refused(Address)
+		return false
+	}
+	return true
+}
+
+// release ends what From began.
+func (c *Conn) release() {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	c.l.uncountLocked(c)
+	c.peer = nil
+	c.known.Store(true) // the proxy is no stranger
 }
 
 // Detach ends the framing: what comes is read as it is, by whom the server gave the

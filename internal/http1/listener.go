@@ -52,6 +52,10 @@ type Options struct {
 	// Strangers may be connected from one address: connections on which nobody was
 	// let in yet.
 	Strangers int
+	// Proxy reports whether an address is that of a reverse proxy. Connections of one are
+	// counted by no address; the requests on them are by those that From names.
+	// Default: there are none.
+	Proxy func(netip.Addr) bool
 	// BodyBytes and BodyBytesPerAddress are memory for bodies.
 	BodyBytes, BodyBytesPerAddress int64
 	// Refused is told of each client that is turned away. Default: nobody is.
@@ -191,43 +195,67 @@ func (l *Listener) enterLocked(c *Conn) Reason {
 	if full(len(l.conns), l.opts.Conns) && !l.evictLocked(l.conns) {
 		return Connections
 	}
-	addr, ok := address(c.Conn.RemoteAddr())
-	if ok {
-		p := l.peers[addr]
-		if p == nil {
-			p = &peer{addr: addr, conns: map[*Conn]struct{}{}, strangers: map[*Conn]struct{}{}}
-			l.peers[addr] = p
-		}
-		if full(len(p.strangers), l.opts.Strangers) && !l.evictLocked(p.strangers) ||
-			full(len(p.conns), l.opts.ConnsPerAddress) && !l.evictLocked(p.conns) {
+	if addr, ok := RemoteIP(c.Conn.RemoteAddr()); ok {
+		if c.proxied = l.opts.Proxy != nil && l.opts.Proxy(addr); !c.proxied && !l.countLocked(c, addr) {
 			return Address
 		}
-		// What was evicted may have been the last of its address.
-		l.peers[addr] = p
-		c.peer = p
-		p.conns[c], p.strangers[c] = struct{}{}, struct{}{}
 	}
 	l.conns[c] = struct{}{}
 	return ""
 }
 
+// countLocked counts a connection as one of an address, of which nobody was let in yet;
+// false: it has too many.
+func (l *Listener) countLocked(c *Conn, addr netip.Addr) bool {
+	addr = subscriber(addr)
+	p := l.peers[addr]
+	if p == nil {
+		p = &peer{addr: addr, conns: map[*Conn]struct{}{}, strangers: map[*Conn]struct{}{}}
+		l.peers[addr] = p
+	}
+	if full(len(p.strangers), l.opts.Strangers) && !l.evictLocked(p.strangers) ||
+		full(len(p.conns), l.opts.ConnsPerAddress) && !l.evictLocked(p.conns) {
+		return false
+	}
+	// What was evicted may have been the last of its address.
+	l.peers[addr] = p
+	c.peer = p
+	p.conns[c], p.strangers[c] = struct{}{}, struct{}{}
+	return true
+}
+
+// uncountLocked takes a connection out of those of its address. It may do so again.
+func (l *Listener) uncountLocked(c *Conn) {
+	p := c.peer
+	if p == nil {
+		return
+	}
+	delete(p.conns, c)
+	delete(p.strangers, c)
+	if len(p.conns) == 0 && l.peers[p.addr] == p {
+		delete(l.peers, p.addr)
+	}
+}
+
 func full(n, most int) bool { return most > 0 && n >= most }
 
-// address is what connections are counted by.
-func address(a net.Addr) (netip.Addr, bool) {
+// RemoteIP is the IP address of one end of a connection; false: it has none.
+func RemoteIP(a net.Addr) (netip.Addr, bool) {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}, false
 	}
 	addr, ok := netip.AddrFromSlice(t.IP)
-	if !ok {
-		return netip.Addr{}, false
+	return addr.Unmap(), ok
+}
+
+// subscriber is what connections of an address are counted by.
+func subscriber(addr netip.Addr) netip.Addr {
+	if addr = addr.Unmap().WithZone(""); addr.Is6() {
+		p, _ := addr.Prefix(64) // of an address of 128 bits
+		return p.Addr()
 	}
-	if addr = addr.Unmap(); addr.Is6() {
-		p, err := addr.WithZone("").Prefix(64)
-		return p.Addr(), err == nil
-	}
-	return addr, true
+	return addr
 }
 
 // evictLocked closes the connection of a set that waits longest, as far as a sample
@@ -303,15 +331,7 @@ func (l *Listener) forgetLocked(c *Conn) {
 		return
 	}
 	delete(l.conns, c)
-	p := c.peer
-	if p == nil {
-		return
-	}
-	delete(p.conns, c)
-	delete(p.strangers, c)
-	if len(p.conns) == 0 && l.peers[p.addr] == p {
-		delete(l.peers, p.addr)
-	}
+	l.uncountLocked(c)
 }
 
 // charge takes n bytes for the body of a request from p; false: there are none.

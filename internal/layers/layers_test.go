@@ -22,6 +22,7 @@ var order = []string{"internal|sdk", "plugins", "registry", "gateway|admin", "cm
 var within = map[string][]string{
 	"internal/diskfault":                 {"internal/problem"},
 	"internal/http1/http1test":           {},
+	"internal/forwarded":                 {"internal/problem"},
 	"internal/tlsfault":                  {"internal/problem"},
 	"internal/tlsfiles":                  {"internal/problem"},
 	"internal/tlsfiles/tlsfilestest":     {},

@@ -45,11 +45,12 @@ type Environment struct {
 	// TLS is SLUICE_TLS_CERT and SLUICE_TLS_KEY: files of the gateway. AdminTLS is
 	// SLUICE_ADMIN_TLS_CERT and SLUICE_ADMIN_TLS_KEY.
 	TLS, AdminTLS tlsfiles.Files
-	NoColor       bool   // NO_COLOR set, or TERM=dumb
-	Color         bool   // FORCE_COLOR set
-	Home          string // HOME
-	XDG           string // XDG_CONFIG_HOME
-	AppData       string // APPDATA, on Windows
+	Proxies       []string // SLUICE_BEHIND_PROXY: separated by commas
+	NoColor       bool     // NO_COLOR set, or TERM=dumb
+	Color         bool     // FORCE_COLOR set
+	Home          string   // HOME
+	XDG           string   // XDG_CONFIG_HOME
+	AppData       string   // APPDATA, on Windows
 	Getenv        func(string) string
 }
 
@@ -65,6 +66,9 @@ func ReadEnvironment(getenv func(string) string) Environment {
 	e.Database = secrets.New(getenv("SLUICE_DATABASE"))
 	e.MasterKey, e.KEK = secrets.New(getenv("SLUICE_MASTER_KEY")), getenv("SLUICE_KEK_COMMAND")
 	e.Grace = getenv("SLUICE_PLUGIN_GRACE")
+	if list := getenv("SLUICE_BEHIND_PROXY"); list != "" {
+		e.Proxies = strings.Split(list, ",")
+	}
 	e.TLS = tlsfiles.Files{Certificate: getenv("SLUICE_TLS_CERT"), Key: getenv("SLUICE_TLS_KEY")}
 	e.AdminTLS = tlsfiles.Files{Certificate: getenv("SLUICE_ADMIN_TLS_CERT"), Key: getenv("SLUICE_ADMIN_TLS_KEY")}
 	if e.Home == "" {
@@ -101,6 +105,7 @@ type File struct {
 	AdminListen           string   `yaml:"admin-listen"`
 	PublicURL             string   `yaml:"public-url"`
 	AdminPublicURL        string   `yaml:"admin-public-url"`
+	BehindProxy           []string `yaml:"behind-proxy"`
 	TLSCert               string   `yaml:"tls-cert"`
 	TLSKey                string   `yaml:"tls-key"`
 	AdminTLSCert          string   `yaml:"admin-tls-cert"`

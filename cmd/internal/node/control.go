@@ -145,7 +145,7 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		Fetcher: specifications{safehttp.NewClient(c.dialer), "sluice/" + c.o.Version}, SpecLimits: ao.SpecLimits,
 		MCP: mcpServers{c.servers, c.dialer}, Tester: tester, Lister: tester, Dialer: c.dialer,
 		Sandbox: c.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: c.plugins.runner.Usage,
-		AuditHeads: c.heads, SettleUsage: c.settleUsage, PublicURL: ao.PublicURL, Version: c.o.Version, Logger: c.o.Logger,
+		AuditHeads: c.heads, SettleUsage: c.settleUsage, PublicURL: ao.PublicURL, Proxies: c.o.Proxies, Version: c.o.Version, Logger: c.o.Logger,
 		Ready: []admin.Check{{Name: "data directory", Check: newDirProbe(c.o.Data).Result}},
 	}
 	if o.Catalog, err = c.openCatalog(ao.Catalog); err != nil {
@@ -174,7 +174,7 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 	}
 	c.dialer.Protect(c.ln.Addr())
 	o.GatewayURL, o.LinkURL, o.Hosts = c.URL(), c.url(), c.hosts()
-	o.Closed, o.GuardMetrics = c.reachedFromOutside(), !loopback(c.ln.Addr())
+	o.Closed, o.GuardMetrics = c.reachedFromOutside(), !loopback(c.ln.Addr()) || !c.o.Proxies.Empty()
 	if o.OAuth, err = oauth.New(oauth.Options{HTTP: safehttp.NewClient(c.dialer)}); err != nil {
 		return err
 	}
@@ -213,8 +213,8 @@ func (c *control) run(ctx context.Context, g *errgroup.Group) {
 	serve(ctx, g, "the admin API", c.http, c.ln, c.o.Grace)
 }
 
-// listen listens for the admin API: on loopback in the clear, elsewhere with TLS only,
-// because requests carry tokens.
+// listen listens for the admin API: on loopback and behind a proxy in the clear, elsewhere
+// with TLS only, because requests carry tokens.
 func (c *control) listen(ctx context.Context) error {
 	o := c.o.Admin
 	var err error
@@ -228,9 +228,9 @@ func (c *control) listen(ctx context.Context) error {
 		return err
 	}
 	if c.certificate == nil {
-		if !loopback(ln.Addr()) {
+		if !loopback(ln.Addr()) && c.o.Proxies.Empty() {
 			return problem.New(problem.InvalidArgument, "the admin API would listen on %s without TLS", o.Listen).
-				Fix("give --admin-tls-cert and --admin-tls-key, or listen on loopback")
+				Fix("give --admin-tls-cert and --admin-tls-key, listen on loopback, or name the proxy that speaks TLS for it with --behind-proxy")
 		}
 		c.ln = strict(ln, adminHeadBytes, nil)
 		return nil
@@ -241,10 +241,10 @@ func (c *control) listen(ctx context.Context) error {
 
 // reachedFromOutside reports whether others than this machine may reach the gateways
 // whose toolsets are made here: edges, a listener that is not on loopback, or one that a
-// public URL leads to.
+// proxy or a public URL leads to.
 func (c *control) reachedFromOutside() bool {
 	public := c.o.Gateway.PublicURL
-	if c.gateway == nil {
+	if c.gateway == nil || !c.o.Proxies.Empty() {
 		return true
 	}
 	if u, err := url.Parse(public); public != "" && (err != nil || !safedial.Loopback(u.Hostname())) {

@@ -222,7 +222,11 @@ func (n *Node) openGateway(o gateway.Options) (err error) {
 			return err
 		}
 		o.TLS, o.Hosts = n.tls.Config(), append(o.Hosts, localNames(g.Listen, n.tls.Leaf())...)
+	} else if n.o.Proxies.Empty() && !listensLocally(g.Listen) {
+		return problem.New(problem.InvalidArgument, "the gateway would listen on %s without TLS", g.Listen).
+			Fix("give --tls-cert and --tls-key, listen on loopback, or name the proxy that speaks TLS for it with --behind-proxy")
 	}
+	o.Proxies = n.o.Proxies
 	n.gateway, err = gateway.New(o)
 	return err
 }

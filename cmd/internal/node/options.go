@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/internal/forwarded"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/tlsfiles"
@@ -43,6 +44,9 @@ type Options struct {
 	Admin     AdminOptions  // roles all and control
 	Records   RecordOptions // roles all and control
 	Edge      EdgeOptions   // role edge
+	// Proxies stand in front of the gateway and the admin API: both may then listen beyond
+	// loopback without TLS. Default: there are none.
+	Proxies   forwarded.Proxies
 	Version   string        // of the program. Default: "devel"
 	Grace     time.Duration // for running calls and jobs at a stop. Default: gateway.DefaultDrain
 	GCPercent int           // as debug.SetGCPercent, once the persisted release is live. Default: unchanged

@@ -49,3 +49,9 @@ func localNames(listen string, leaf *x509.Certificate) []string {
 	}
 	return slices.DeleteFunc(tlsfiles.Names(leaf), func(name string) bool { return strings.Contains(name, "*") })
 }
+
+// listensLocally reports whether an address to listen on is on loopback.
+func listensLocally(listen string) bool {
+	a, err := net.ResolveTCPAddr("tcp", listen)
+	return err == nil && a.IP.IsLoopback()
+}
