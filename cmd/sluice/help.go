@@ -30,6 +30,7 @@ With -o json an error is an RFC 9457 problem document on stdout.`),
   SLUICE_CONFIG     configuration file
   SLUICE_DATA_DIR   data directory
   SLUICE_TLS_CERT, SLUICE_TLS_KEY              certificate and key file of the gateway
+  SLUICE_TLS_CLIENT_CA  authorities of the client certificates that the gateway asks for
   SLUICE_ADMIN_TLS_CERT, SLUICE_ADMIN_TLS_KEY  those of the admin API
   SLUICE_BEHIND_PROXY  networks of the reverse proxies in front, separated by commas
   SLUICE_PLUGIN_GRACE  time that plugins get beyond their deadlines, for slow machines
@@ -43,7 +44,7 @@ of these files that exists is read:
   /etc/sluice/sluice.yaml
 
 Its keys: data, listen, admin-listen, public-url, admin-public-url,
-behind-proxy, tls-cert, tls-key, admin-tls-cert, admin-tls-key,
+behind-proxy, tls-cert, tls-key, tls-client-ca, admin-tls-cert, admin-tls-key,
 allow-private-upstreams, allow-commands, catalog, log-format, log-level, shutdown-timeout, plugin-grace, max-spec,
 max-connections, max-connections-per-address, context, contexts (name: {server, token-file}).
 

@@ -16,7 +16,7 @@ const (
 // gatewayFiles are those of the gateway's TLS: of the flags, else of the environment, else
 // of the configuration file. Certificate and key come from the same place.
 func gatewayFiles(flags tlsfiles.Files, a *app) tlsfiles.Files {
-	return firstFiles(flags, a.Env.TLS, tlsfiles.Files{Certificate: a.Config.TLSCert, Key: a.Config.TLSKey})
+	return firstFiles(flags, a.Env.TLS, tlsfiles.Files{Certificate: a.Config.TLSCert, Key: a.Config.TLSKey, ClientCA: a.Config.TLSClientCA})
 }
 
 // adminFiles are those of the admin API's TLS.
@@ -47,7 +47,7 @@ func checkFiles(name, flags string, f tlsfiles.Files) (tlsfiles.Files, error) {
 		return f, nil
 	}
 	if f.Certificate == "" || f.Key == "" {
-		return f, exit.Usagef("%s belong together", flags)
+		return f, exit.Usagef("%s belong together, and others need both", flags)
 	}
 	_, err := tlsfiles.Leaf(tlsfiles.Options{Files: f, Name: name})
 	return f, err

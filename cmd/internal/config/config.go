@@ -42,7 +42,7 @@ type Environment struct {
 	MasterKey secrets.Secret
 	KEK       string // SLUICE_KEK_COMMAND
 	Grace     string // SLUICE_PLUGIN_GRACE
-	// TLS is SLUICE_TLS_CERT and SLUICE_TLS_KEY: files of the gateway. AdminTLS is
+	// TLS is SLUICE_TLS_CERT, SLUICE_TLS_KEY and SLUICE_TLS_CLIENT_CA: files of the gateway. AdminTLS is
 	// SLUICE_ADMIN_TLS_CERT and SLUICE_ADMIN_TLS_KEY.
 	TLS, AdminTLS tlsfiles.Files
 	Proxies       []string // SLUICE_BEHIND_PROXY: separated by commas
@@ -69,7 +69,7 @@ func ReadEnvironment(getenv func(string) string) Environment {
 	if list := getenv("SLUICE_BEHIND_PROXY"); list != "" {
 		e.Proxies = strings.Split(list, ",")
 	}
-	e.TLS = tlsfiles.Files{Certificate: getenv("SLUICE_TLS_CERT"), Key: getenv("SLUICE_TLS_KEY")}
+	e.TLS = tlsfiles.Files{Certificate: getenv("SLUICE_TLS_CERT"), Key: getenv("SLUICE_TLS_KEY"), ClientCA: getenv("SLUICE_TLS_CLIENT_CA")}
 	e.AdminTLS = tlsfiles.Files{Certificate: getenv("SLUICE_ADMIN_TLS_CERT"), Key: getenv("SLUICE_ADMIN_TLS_KEY")}
 	if e.Home == "" {
 		e.Home = getenv("USERPROFILE")
@@ -108,6 +108,7 @@ type File struct {
 	BehindProxy           []string `yaml:"behind-proxy"`
 	TLSCert               string   `yaml:"tls-cert"`
 	TLSKey                string   `yaml:"tls-key"`
+	TLSClientCA           string   `yaml:"tls-client-ca"`
 	AdminTLSCert          string   `yaml:"admin-tls-cert"`
 	AdminTLSKey           string   `yaml:"admin-tls-key"`
 	AllowPrivateUpstreams []string `yaml:"allow-private-upstreams"`
