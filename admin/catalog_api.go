@@ -158,5 +158,6 @@ func (d *draft) takesFixed(e *catalog.Adoption, edit *store.ToolEdit) error {
 				Fix("leave the tool out (tools: !NAME), or have the entry updated")
 		}
 	}
+	// An argument that is only to be listed and is gone costs nothing: the others stay.
 	return nil
 }

@@ -100,6 +100,8 @@ type DeclaredTool struct {
 	Annotations *registry.AnnotationEdit `json:"annotations,omitempty" doc:"What the tool does, instead of what was generated."`
 
 	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see."`
+
+	Arguments []string `json:"arguments,omitempty" maxItems:"256" doc:"The arguments that clients list besides the required ones; absent: all."`
 }
 
 // DeclaredPlugin binds one version of a plugin, which must have been published in the

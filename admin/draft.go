@@ -216,12 +216,12 @@ func (p *part) appendTools(out []toolset.Tool, edits map[toolset.Operation]*stor
 			if edit, err = toolset.EditOf(e); err != nil {
 				edit = nil // the record was checked when it was written
 			}
-			t.Fixed, t.Enabled, t.Answers = toolset.ShowFixed(e.Fixed), !e.Disabled, toolset.ShowAnswers(e.Answers)
+			t.Fixed, t.Enabled, t.Answers, t.Arguments = toolset.ShowFixed(e.Fixed), !e.Disabled, toolset.ShowAnswers(e.Answers), toolset.ShowArguments(e.Arguments)
 		}
 		h := edit.Apply(g.Head, ofConnector)
 		t.Name, t.Title, t.Description, t.Annotations = h.Name, h.Title, h.Description, plugin.Annotations(h.Annotations)
 		schemaTokens := g.SchemaTokens
-		if len(edit.FixedOver(ofConnector)) > 0 {
+		if len(edit.FixedOver(ofConnector)) > 0 || len(t.Arguments) > 0 {
 			schemaTokens = tokens.Estimate(h.InputSchema)
 		}
 		t.Tokens = schemaTokens + tokens.Estimate([]byte(t.Name)) + tokens.Estimate([]byte(t.Title)) + tokens.Estimate([]byte(t.Description))
@@ -278,7 +278,7 @@ func (d *draft) edit(op toolset.Operation, change func(*store.ToolEdit)) {
 }
 
 func idle(e *store.ToolEdit) bool {
-	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled && e.Answers == "" && e.Annotations == "" && e.Fixed == ""
+	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled && e.Answers == "" && e.Annotations == "" && e.Fixed == "" && e.Arguments == ""
 }
 
 // show renders a toolset.

@@ -196,11 +196,11 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 	}
 	for i := range edits {
 		e := &edits[i]
-		t := DeclaredTool{Operation: toolset.OperationOf(e), Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled, Answers: toolset.ShowAnswers(e.Answers), Fixed: toolset.ShowFixed(e.Fixed)}
+		t := DeclaredTool{Operation: toolset.OperationOf(e), Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled, Answers: toolset.ShowAnswers(e.Answers), Fixed: toolset.ShowFixed(e.Fixed), Arguments: toolset.ShowArguments(e.Arguments)}
 		if t.Annotations, err = toolset.AnnotationsOf(e.Annotations); err != nil {
 			return nil, err
 		}
-		if t.Name != nil || t.Title != nil || t.Description != nil || t.Disabled || t.Answers != nil || t.Annotations != nil || t.Fixed != nil {
+		if t.Name != nil || t.Title != nil || t.Description != nil || t.Disabled || t.Answers != nil || t.Annotations != nil || t.Fixed != nil || t.Arguments != nil {
 			out.Tools = append(out.Tools, t)
 		}
 	}

@@ -302,8 +302,8 @@ func (t *DeclaredToolset) check() error {
 			return err
 		}
 		seen[e.Operation] = true
-		if e.Method == manifest.MethodWorkflow && (e.Answers != nil || e.Fixed != nil) {
-			return request.FieldFault(at, "the tool of a workflow has no settings of answers and no fixed values of its own")
+		if e.Method == manifest.MethodWorkflow && (e.Answers != nil || e.Fixed != nil || e.Arguments != nil) {
+			return request.FieldFault(at, "the tool of a workflow has no settings of answers, no fixed values and no list of arguments of its own")
 		}
 		if e.Method == manifest.MethodWorkflow && e.Annotations != nil {
 			return request.FieldFault(at+"/annotations", "what the tool of a workflow does follows from the tools that it calls")
@@ -318,6 +318,9 @@ func (t *DeclaredToolset) check() error {
 			return err
 		}
 		if _, err := toolset.RecordFixed(e.Fixed, at+"/fixed"); err != nil {
+			return err
+		}
+		if _, err := toolset.RecordArguments(e.Arguments, at+"/arguments", nil); err != nil {
 			return err
 		}
 	}

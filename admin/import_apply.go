@@ -69,6 +69,9 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 		if d.edits[i].Fixed, err = toolset.RecordFixed(e.Fixed, fmt.Sprintf("/tools/%d/fixed", i)); err != nil {
 			return nil, err
 		}
+		if d.edits[i].Arguments, err = toolset.RecordArguments(e.Arguments, fmt.Sprintf("/tools/%d/arguments", i), nil); err != nil {
+			return nil, err
+		}
 	}
 	if enabledCount(d.tools(false)) == 0 {
 		return nil, problem.New(problem.InvalidArgument, "no tool is enabled").At("", 0, 0, "/tools").Fix("enable at least one")

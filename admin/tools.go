@@ -281,8 +281,12 @@ func (d *draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) erro
 		if err != nil {
 			return err
 		}
+		listed, err := d.patchedArguments(t, in.Arguments, at+"/arguments")
+		if err != nil {
+			return err
+		}
 		d.edit(t.Operation, func(e *store.ToolEdit) {
-			e.Answers, e.Annotations, e.Fixed = answers, said, fixed
+			e.Answers, e.Annotations, e.Fixed, e.Arguments = answers, said, fixed, listed
 			set(&e.Name, in.Name, t.OriginalName)
 			set(&e.Title, in.Title, "")
 			set(&e.Description, in.Description, "")
@@ -311,6 +315,19 @@ func (d *draft) patchedFixed(t *toolset.Tool, change map[string]json.RawMessage,
 		return record, nil
 	}
 	return toolset.ChangeFixed(record, change, at, g.Takes)
+}
+
+// patchedArguments is the record of the arguments that clients list of a tool after a
+// change; nil changes nothing.
+func (d *draft) patchedArguments(t *toolset.Tool, names *[]string, at string) (string, error) {
+	if names == nil {
+		return toolset.RecordArguments(t.Arguments, at, nil)
+	}
+	_, g := d.generated(t.Operation)
+	if g == nil {
+		return "", request.FieldFault(at, "%s is the tool of a workflow, whose plugin says what its arguments are", t.Name)
+	}
+	return toolset.RecordArguments(*names, at, g.Takes)
 }
 
 // patchedAnswers is the record of an operation's settings of answers after p; nil
@@ -357,7 +374,7 @@ func changedTools(before, after []toolset.Tool) (b, a []toolset.Tool) {
 		y := *now[x.Operation]
 		x.Tokens, y.Tokens = 0, 0
 		if x.Name != y.Name || x.Title != y.Title || x.Description != y.Description || x.Enabled != y.Enabled ||
-			x.Annotations != y.Annotations || !reflect.DeepEqual(x.Answers, y.Answers) || !reflect.DeepEqual(x.Fixed, y.Fixed) {
+			x.Annotations != y.Annotations || !reflect.DeepEqual(x.Answers, y.Answers) || !reflect.DeepEqual(x.Fixed, y.Fixed) || !slices.Equal(x.Arguments, y.Arguments) {
 			b, a = append(b, x), append(a, y)
 		}
 	}

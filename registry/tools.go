@@ -67,7 +67,7 @@ func (t *Toolset) EditedTools(connectors map[string]*connector.Connector) iter.S
 }
 
 // Apply returns the head of a tool with the edit e, which may be nil, and with the
-// fixed values of its connector taken out of the input schema.
+// fixed values of its connector, and arguments that are not to be listed, taken out of the input schema.
 func (e *ToolEdit) Apply(h connector.Head, ofConnector Fixed) connector.Head {
 	if fixed := e.FixedOver(ofConnector); len(fixed) > 0 {
 		h = h.Fix(fixed)
@@ -75,6 +75,7 @@ func (e *ToolEdit) Apply(h connector.Head, ofConnector Fixed) connector.Head {
 	if e == nil {
 		return h
 	}
+	h = h.Show(e.Arguments)
 	for _, f := range [...]struct{ to, from *string }{{&h.Name, e.Name}, {&h.Title, e.Title}, {&h.Description, e.Description}} {
 		if f.from != nil {
 			*f.to = *f.from

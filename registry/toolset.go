@@ -135,6 +135,9 @@ type ToolEdit struct {
 	// Fixed are the values of arguments that the model does not see, over those of the
 	// connector.
 	Fixed Fixed `json:"fixed,omitempty"`
+	// Arguments are those that clients list besides the required ones, body.member being
+	// a member of the argument body; empty: all. What is not listed is not refused.
+	Arguments []string `json:"arguments,omitempty"`
 }
 
 // CachePolicy keeps answers of safe methods.
@@ -316,6 +319,7 @@ func (t *Toolset) validateEdits(f *faults, connectors map[string]bool) {
 		}
 		f.check(!e.Annotations.Contradicts(), at+"/annotations", "a tool that only reads cannot be destructive")
 		e.Fixed.validate(f, at+"/fixed")
+		validateArguments(f, e.Arguments, at+"/arguments")
 	}
 }
 

@@ -217,6 +217,9 @@ func (a *Adoption) edit(e *store.ToolEdit, t *catalog.EntryTool, g *toolset.Tool
 			return err
 		}
 	}
+	if e.Arguments, err = toolset.RecordArguments(t.Arguments, at+"/arguments", nil); err != nil {
+		return err
+	}
 	e.Fixed, err = toolset.RecordFixed(t.Fixed, at+"/fixed")
 	return err
 }

@@ -24,12 +24,13 @@ const (
 	maxURL         = 500
 	maxAuth        = 8
 	// maxTools is what VS Code and the OpenAI API take in a request.
-	maxTools    = 128
-	maxExamples = 10
-	maxExample  = 100
-	maxUseCases = 16
-	maxScopes   = 30
-	maxFixed    = 16
+	maxTools     = 128
+	maxExamples  = 10
+	maxExample   = 100
+	maxUseCases  = 16
+	maxScopes    = 30
+	maxFixed     = 16
+	maxArguments = 64 // arguments that a tool lists
 )
 
 var (
@@ -239,6 +240,10 @@ func (t *EntryTool) check(f *faults, at, kind string) {
 		f.text(fmt.Sprintf("%s/examples/%d", at, i), example, maxExample, true)
 	}
 	f.count(at+"/fixed", len(t.Fixed), maxFixed)
+	f.count(at+"/arguments", len(t.Arguments), maxArguments)
+	for i, name := range t.Arguments {
+		f.text(fmt.Sprintf("%s/arguments/%d", at, i), name, maxName, true)
+	}
 	if a := t.Answers; a != nil {
 		a.check(f, at+"/answers")
 	}

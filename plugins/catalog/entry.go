@@ -95,6 +95,8 @@ type EntryTool struct {
 	Answers     *EntryAnswers `json:"answers,omitempty" doc:"What is left of its answers."`
 
 	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see."`
+
+	Arguments []string `json:"arguments,omitempty" doc:"The arguments worth listing besides the required ones; body.member is a member of the argument body. Absent: all."`
 }
 
 // EntryAnswers are settings of the answers of a tool, as the admin API has them.

@@ -290,6 +290,7 @@ func TestBounds(t *testing.T) {
 			}
 		}},
 		{"scopes", maxScopes, func(e *Entry, n int) { e.Authentication[0].ReadOnly = texts(n) }},
+		{"arguments", maxArguments, func(e *Entry, n int) { e.Tools[0].Arguments = texts(n) }},
 		{"fixed", maxFixed, func(e *Entry, n int) {
 			e.Tools[0].Fixed = map[string]json.RawMessage{}
 			for _, name := range texts(n) {

@@ -20,15 +20,20 @@ import (
 
 func toolsCommand(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "tools TOOLSET [list | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT | annotate TOOL HINT…]",
+		Use:   "tools TOOLSET [list | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT | annotate TOOL HINT… | arguments TOOL NAME…]",
 		Short: "List, choose, rename, describe and annotate the tools of a toolset",
+		Long: "List the tools of a toolset, or change what clients list of them. arguments lists only those arguments of\n" +
+			"a tool, besides the required ones, so that its definition costs fewer tokens; a member of the argument\n" +
+			"body is body.member. What is not listed is not refused: to decide a value, use sluice toolset fix.",
 		Example: `  sluice toolset tools petstore
   sluice toolset tools petstore enable 'list_*' get_pet_by_id
   sluice toolset tools petstore rename get_pet_by_id get_pet
   sluice toolset tools petstore describe get_pet "One pet by its identifier"
   sluice toolset tools petstore annotate find_pets read-only
   sluice toolset tools petstore annotate refresh_pets not-read-only idempotent
-  sluice toolset tools petstore annotate find_pets generated`,
+  sluice toolset tools petstore annotate find_pets generated
+  sluice toolset tools petstore arguments find_pets status limit
+  sluice toolset tools petstore arguments find_pets all`,
 		Args: command.Between(1, -1, "a toolset and what to do"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			verb, rest := "list", []string(nil)
@@ -50,12 +55,26 @@ func toolsCommand(cli *command.Session) *cobra.Command {
 					return err
 				}
 				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Annotations: said}, "is annotated")
+			case verb == "arguments" && len(rest) > 1:
+				names := rest[1:]
+				if len(names) == 1 && names[0] == "all" {
+					names = []string{}
+				}
+				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Arguments: &names}, "lists "+listed(names))
 			case verb == "describe" && len(rest) == 2:
 				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Description: &rest[1]}, "has a new description")
 			}
 			return exit.Usagef("%q is not something to do with tools\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
 		}),
 	}
+}
+
+// listed says which arguments clients list.
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "all arguments"
+	}
+	return "the required arguments and " + strings.Join(names, ", ")
 }
 
 // annotationsOf reads hints: read-only, destructive, idempotent and open-world, each

@@ -21,7 +21,7 @@ import (
 
 // readyTimeout bounds the start of a server: Prism needs ten seconds for GitHub's
 // specification on an idle machine.
-const readyTimeout = 2 * time.Minute
+const readyTimeout = 5 * time.Minute
 
 // binary is the sluice under test, built once by TestMain.
 var binary string

@@ -1,0 +1,48 @@
+package toolset
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// ArgumentsOf reads the names of listed arguments of a record; nil: all are listed.
+func ArgumentsOf(record string) (names []string, err error) {
+	if record == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(record), &names); err != nil {
+		return nil, fmt.Errorf("reading the arguments of a record: %w", err)
+	}
+	return names, nil
+}
+
+// ShowArguments are those names, as the API shows them.
+func ShowArguments(record string) []string {
+	names, err := ArgumentsOf(record)
+	if err != nil {
+		return nil // the record was checked when it was written
+	}
+	return names
+}
+
+// RecordArguments is the stored form of names of arguments; "" for none. takes, which may be nil, reports whether
+// the tool has an argument of that name.
+func RecordArguments(names []string, at string, takes func(name string) bool) (string, error) {
+	if len(names) == 0 {
+		return "", nil
+	}
+	if err := registry.ValidateArguments(names, at); err != nil {
+		return "", err
+	}
+	for i, name := range names {
+		if takes != nil && !takes(name) {
+			return "", problem.New(problem.InvalidArgument, "there is no argument %.80q", name).At("", 0, 0, fmt.Sprintf("%s/%d", at, i)).
+				Fix("name arguments as the input schema of the tool does; a member of the argument body is body.member")
+		}
+	}
+	return store.JSON(names), nil
+}

@@ -1,0 +1,35 @@
+package connector
+
+import "testing"
+
+// TestShow: what is named and what is required stays, also in alternatives and in the
+// members of an argument.
+func TestShow(t *testing.T) {
+	const schema = `{"type":"object","properties":{"id":{"type":"integer"},"q":{"type":"string"},"a.b":{"type":"string"},` +
+		`"body":{"type":"object","properties":{"name":{"type":"string"},"kind":{"type":"string"},"note":{"type":"string"}},"required":["kind"]},` +
+		`"one":{},"two":{}},"required":["id"],"anyOf":[{"required":["one"]},{"properties":{"two":{"type":"string"},"three":{}},"required":["two"]}],"additionalProperties":false}`
+	f := func(want string, names ...string) {
+		t.Helper()
+		h := &Head{InputSchema: []byte(schema)}
+		got := h.Show(names)
+		if string(got.InputSchema) != want {
+			t.Errorf("%q:\n%s\nwant\n%s", names, got.InputSchema, want)
+		}
+		if string(h.InputSchema) != schema {
+			t.Error("the head was changed")
+		}
+	}
+	const rest = `"one":{},"two":{}},"required":["id"],"anyOf":[{"required":["one"]},{"properties":{"two":{"type":"string"}},"required":["two"]}],"additionalProperties":false}`
+	const id = `{"type":"object","properties":{"id":{"type":"integer"},`
+	f(schema)
+	f(id+rest, "id")
+	f(id+`"q":{"type":"string"},`+rest, "q")
+	f(id+`"a.b":{"type":"string"},`+rest, "a.b")
+	f(id+`"body":{"type":"object","properties":{"name":{"type":"string"},"kind":{"type":"string"}},"required":["kind"]},`+rest, "body.name")
+	f(id+`"body":{"type":"object","properties":{"name":{"type":"string"},"kind":{"type":"string"},"note":{"type":"string"}},"required":["kind"]},`+rest, "body.name", "body")
+	f(id+rest, "unknown", "body2.x")
+	h := (&Head{InputSchema: []byte(`{"type":"object","properties":{"body":{"type":"object","properties":{"a":{},"b":{}}}},"required":["body"]}`)}).Show([]string{"other"})
+	if got, want := string(h.InputSchema), `{"type":"object","properties":{"body":{"type":"object","properties":{"a":{},"b":{}}}},"required":["body"]}`; got != want {
+		t.Errorf("a required object of which no member is named: %s", got)
+	}
+}
