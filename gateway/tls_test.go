@@ -90,12 +90,12 @@ func TestNotTLS(t *testing.T) {
 		"application data": {"\x17\x03\x03\x00\x05hello", ""},
 	} {
 		p := dial(t, addr, "127.0.0.1")
-		p.send(c.send)
-		if err := p.Conn.(*net.TCPConn).CloseWrite(); err != nil {
-			t.Fatal(err)
+		_, _ = io.WriteString(p.Conn, c.send) // what is no TLS may be closed before it was all sent
+		if tcp, ok := p.Conn.(*net.TCPConn); ok {
+			_ = tcp.CloseWrite()
 		}
 		got, err := io.ReadAll(p.r)
-		if len(c.send) < 60000 && err != nil {
+		if isTimeout(err) || c.want != "" && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if c.want != "" && (!strings.HasPrefix(string(got), c.want) || !strings.Contains(string(got), "HTTP request to an HTTPS server")) || c.want == "" && strings.Contains(string(got), "HTTP/1") {
@@ -106,6 +106,11 @@ func TestNotTLS(t *testing.T) {
 	if status, body := get(t, "https://"+addr+"/livez"); status != http.StatusOK {
 		t.Errorf("after all of them: %d %s", status, body)
 	}
+}
+
+func isTimeout(err error) bool {
+	ne, ok := errors.AsType[net.Error](err)
+	return ok && ne.Timeout()
 }
 
 // TestOldTLS: versions that are not safe are refused in the handshake.
