@@ -13,8 +13,47 @@ import (
 //go:embed templates
 var templates embed.FS
 
+// language is one that projects are made in.
+type language struct {
+	name, title string
+	source      string   // the file that an author changes
+	install     string   // what has to be installed, for the README
+	keep        []string // files of the language's directory that projects of every kind have, beside the guest package
+	guest       string   // directory with the guest package; "": the language's own
+	// filter and workflow tell that manifest and golden cases of these kinds are those that
+	// languages share, in mask and in workflow.
+	filter, workflow bool
+}
+
+var languages = []language{
+	{name: "go", title: "Go", source: "main.go", keep: []string{"go.mod"}, install: "Go 1.24 or newer builds it."},
+	{
+		name: "rust", title: "Rust", source: "src/lib.rs", keep: []string{"Cargo.toml"}, workflow: true,
+		install: "Rust builds it, with `rustup target add wasm32-unknown-unknown` once.",
+	},
+	{name: "c", title: "C", source: "plugin.c", filter: true, workflow: true, install: "clang and lld build it: `apt-get install clang lld`."},
+	{
+		name: "cpp", title: "C++", source: "plugin.cc", guest: "c", filter: true, workflow: true,
+		install: "clang and lld build it: `apt-get install clang lld`. There are no exceptions and no library of C++.",
+	},
+	{
+		name: "assemblyscript", title: "AssemblyScript", source: "plugin.ts", keep: []string{"package.json", "package-lock.json"}, filter: true, workflow: true,
+		install: "Node.js 20 or newer builds it; the first build gets the compiler from npm (15 MB), as package-lock.json names it.",
+	},
+	{
+		name: "zig", title: "Zig", source: "plugin.zig", filter: true, workflow: true,
+		install: "Zig builds it: `pip install ziglang==0.17.1`, or https://ziglang.org/download.",
+	},
+}
+
 // Languages are those that a project can be made for.
-func Languages() []string { return []string{"go", "rust", "c"} }
+func Languages() []string {
+	names := make([]string, len(languages))
+	for i, l := range languages {
+		names[i] = l.name
+	}
+	return names
+}
 
 // Data is what a project is made for.
 type Data struct {
@@ -30,35 +69,70 @@ type File struct {
 
 // Files returns the files of a project in a language. It fails for a language that
 // is not in Languages, or has no projects of the kind: auth plugins are written in Go.
-func Files(language string, d Data) ([]File, error) {
-	files, err := below("templates/"+language, d)
-	if err != nil || d.Kind != "auth" && d.Kind != "workflow" {
-		return files, err
+func Files(name string, d Data) ([]File, error) {
+	i := slices.IndexFunc(languages, func(l language) bool { return l.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("no project for the language %q", name)
 	}
-	own, err := below("templates/"+language+"-"+d.Kind, d)
-	if err != nil {
-		return nil, err
+	l := languages[i]
+	special := d.Kind == "auth" || d.Kind == "workflow"
+	// Of a special kind the guest package and how it is built are the language's, the rest
+	// is the kind's.
+	dirs := []part{{dir: name, keep: func(path string) bool {
+		return !special || strings.Contains(path, "sluice") || path == "gitignore" || slices.Contains(l.keep, path)
+	}}}
+	if l.guest != "" {
+		dirs = append(dirs, part{l.guest, func(path string) bool { return strings.Contains(path, "sluice") }})
 	}
-	// The guest package and how it is built are the language's, the rest is the kind's.
-	files = slices.DeleteFunc(files, func(f File) bool {
-		return !strings.Contains(f.Path, "sluice") && !slices.Contains([]string{"go.mod", "Cargo.toml", "gitignore"}, f.Path)
-	})
-	return append(files, own...), nil
+	switch {
+	case special:
+		dirs = append(dirs, part{dir: name + "-" + d.Kind})
+		if d.Kind == "workflow" && l.workflow {
+			dirs = append(dirs, part{dir: "workflow"})
+		}
+	case l.filter:
+		dirs = append(dirs, part{dir: "mask"})
+	}
+	dirs = append(dirs, part{dir: "readme"})
+	var files []File
+	for _, p := range dirs {
+		some, err := below(p, project{d, l.title, l.source, l.install})
+		if err != nil {
+			return nil, fmt.Errorf("no project of the kind %s for the language %s: %w", d.Kind, name, err)
+		}
+		files = append(files, some...)
+	}
+	return files, nil
 }
 
-// below are the files of one directory of templates.
-func below(root string, d Data) ([]File, error) {
-	language := strings.TrimPrefix(root, "templates/")
+// part is a directory of templates, or some files of it.
+type part struct {
+	dir  string
+	keep func(path string) bool // nil: all
+}
+
+// project is what templates can name.
+type project struct {
+	Data
+	Language, Source, Install string
+}
+
+// below are the files of one part.
+func below(p part, d project) ([]File, error) {
+	root := "templates/" + p.dir
 	var files []File
 	err := fs.WalkDir(templates, root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
+		name := strings.TrimSuffix(strings.TrimPrefix(path, root+"/"), ".tmpl")
+		if p.keep != nil && !p.keep(name) {
+			return nil
+		}
 		raw, err := templates.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		name := strings.TrimSuffix(strings.TrimPrefix(path, root+"/"), ".tmpl")
 		if strings.Contains(name, "sluice") { // the guest package: no template
 			files = append(files, File{name, raw})
 			return nil
@@ -74,8 +148,5 @@ func below(root string, d Data) ([]File, error) {
 		files = append(files, File{name, b.Bytes()})
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("no project for the language %q: %w", language, err)
-	}
-	return files, nil
+	return files, err
 }

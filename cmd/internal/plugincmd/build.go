@@ -26,7 +26,7 @@ type toolchain struct {
 	marker  string // file of the project that tells the language
 	install string // how to get the compiler
 	// steps are the commands, run in the project's directory; the last one writes out.
-	steps func(ctx context.Context, out string) []*exec.Cmd
+	steps func(ctx context.Context, dir, out string) []*exec.Cmd
 	// product is where the compiler puts the module; nil: out.
 	product func(dir string, m *manifest.Manifest) string
 }
@@ -34,7 +34,7 @@ type toolchain struct {
 var toolchains = []toolchain{
 	{
 		marker: "go.mod", install: "install Go 1.24 or newer: https://go.dev/dl",
-		steps: func(ctx context.Context, out string) []*exec.Cmd {
+		steps: func(ctx context.Context, _, out string) []*exec.Cmd {
 			c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-buildmode=c-shared", "-o", out, ".") //nolint:gosec // out is ours
 			c.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOWORK=off", "GOFLAGS=")
 			return []*exec.Cmd{c}
@@ -42,7 +42,7 @@ var toolchains = []toolchain{
 	},
 	{
 		marker: "Cargo.toml", install: "install Rust, then: rustup target add wasm32-unknown-unknown",
-		steps: func(ctx context.Context, _ string) []*exec.Cmd {
+		steps: func(ctx context.Context, _, _ string) []*exec.Cmd {
 			return []*exec.Cmd{exec.CommandContext(ctx, "cargo", "build", "--quiet", "--release", "--target", "wasm32-unknown-unknown")}
 		},
 		product: func(dir string, m *manifest.Manifest) string {
@@ -51,20 +51,48 @@ var toolchains = []toolchain{
 	},
 	{
 		marker: "plugin.c", install: "install clang and lld",
-		steps: func(ctx context.Context, out string) []*exec.Cmd {
-			// Two steps, because the driver runs wasm-opt when that is installed, with its own
-			// idea of the features to use.
-			return []*exec.Cmd{
-				exec.CommandContext(ctx, firstProgram( //nolint:gosec // one of these names
-					"clang", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14"),
-					"--target=wasm32", "-std=c11", "-O2", "-ffreestanding", "-fno-builtin", "-mbulk-memory", "-msign-ext", "-mnontrapping-fptoint",
-					"-Wall", "-Wextra", "-c", "plugin.c", "-o", out+".o"),
-				exec.CommandContext(ctx, firstProgram( //nolint:gosec // one of these names
-					"wasm-ld", "wasm-ld-19", "wasm-ld-18", "wasm-ld-17", "wasm-ld-16", "wasm-ld-15", "wasm-ld-14"),
-					"--no-entry", "--stack-first", "--strip-all", "-O2", out+".o", "-o", out),
-			}
+		steps: func(ctx context.Context, _, out string) []*exec.Cmd { return clang(ctx, "plugin.c", out, "-std=c11") },
+	},
+	{
+		marker: "plugin.cc", install: "install clang and lld",
+		steps: func(ctx context.Context, _, out string) []*exec.Cmd {
+			return clang(ctx, "plugin.cc", out, "-std=c++17", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics")
 		},
 	},
+	{
+		marker: "plugin.ts", install: "install Node.js 20 or newer with npm",
+		steps: func(ctx context.Context, dir, out string) []*exec.Cmd {
+			const compiler = "node_modules/assemblyscript/bin/asc.js"
+			c := exec.CommandContext(ctx, "node", compiler, "plugin.ts", "--outFile", out, "-O3", "--exportStart", "_initialize", "--use", "abort=sluice/abort") //nolint:gosec // out is ours
+			if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(compiler))); err == nil {
+				return []*exec.Cmd{c}
+			}
+			return []*exec.Cmd{exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"), c}
+		},
+	},
+	{
+		marker: "plugin.zig", install: "install Zig: pip install ziglang, or https://ziglang.org/download",
+		steps: func(ctx context.Context, _, out string) []*exec.Cmd {
+			// The package of PyPI calls it python-zig.
+			args := []string{"build-exe", "plugin.zig", "-target", "wasm32-freestanding", "-O", "ReleaseSmall", "-fno-entry", "-rdynamic", "-femit-bin=" + out}
+			program := firstProgram("zig", "python-zig")
+			return []*exec.Cmd{exec.CommandContext(ctx, program, args...)} //nolint:gosec // one of these names
+		},
+	},
+}
+
+// clang compiles a file of C or C++. In two steps, because the driver runs wasm-opt when
+// that is installed, with its own idea of the features to use.
+func clang(ctx context.Context, source, out string, flags ...string) []*exec.Cmd {
+	flags = append(flags, "--target=wasm32", "-O2", "-ffreestanding", "-fno-builtin", "-mbulk-memory", "-msign-ext", "-mnontrapping-fptoint",
+		"-Wall", "-Wextra", "-c", source, "-o", out+".o")
+	return []*exec.Cmd{
+		exec.CommandContext(ctx, firstProgram( //nolint:gosec // one of these names
+			"clang", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14"), flags...),
+		exec.CommandContext(ctx, firstProgram( //nolint:gosec // one of these names
+			"wasm-ld", "wasm-ld-19", "wasm-ld-18", "wasm-ld-17", "wasm-ld-16", "wasm-ld-15", "wasm-ld-14"),
+			"--no-entry", "--stack-first", "--strip-all", "-O2", out+".o", "-o", out),
+	}
 }
 
 // firstProgram returns the first of the names that is installed, or the first.
@@ -81,9 +109,9 @@ func (a plugins) pluginBuild() *cobra.Command {
 	return &cobra.Command{
 		Use:   "build [DIR]",
 		Short: "Compile a project and embed its manifest",
-		Long: `Compile the project in DIR (Go, Rust or C, told by go.mod, Cargo.toml or plugin.c),
-put plugin.json into the module as its manifest, check it against the contract and
-write NAME.wasm.`,
+		Long: `Compile the project in DIR, whose language is told by go.mod, Cargo.toml, plugin.c,
+plugin.cc, plugin.ts (AssemblyScript) or plugin.zig, put plugin.json into the module
+as its manifest, check it against the contract and write NAME.wasm.`,
 		Args: command.Between(0, 1, "at most one directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
@@ -177,7 +205,7 @@ func compilePlugin(ctx context.Context, dir, out string, m *manifest.Manifest) (
 		if _, err := os.Stat(filepath.Join(dir, t.marker)); err != nil {
 			continue
 		}
-		for _, c := range t.steps(ctx, out) {
+		for _, c := range t.steps(ctx, dir, out) {
 			c.Dir = dir
 			if c.Err != nil {
 				return "", problem.New(problem.Unsupported, "%s is not installed, which builds this project", c.Args[0]).Fix("%s", t.install)
@@ -193,5 +221,5 @@ func compilePlugin(ctx context.Context, dir, out string, m *manifest.Manifest) (
 		}
 		return out, nil
 	}
-	return "", problem.New(problem.NotFound, "%s holds no project that can be built: no go.mod, Cargo.toml or plugin.c", dir).Fix("a module that other tools built gets its manifest with: sluice plugin embed plugin.json MODULE")
+	return "", problem.New(problem.NotFound, "%s holds no project that can be built: no go.mod, Cargo.toml, plugin.c, plugin.cc, plugin.ts or plugin.zig", dir).Fix("a module that other tools built gets its manifest with: sluice plugin embed plugin.json MODULE")
 }
