@@ -46,7 +46,43 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import("./pages/settings"), "Settings"),
 });
 
-const tree = root.addChildren([home, settings, toolsets, toolset.addChildren([overview, tools, revisions])]);
+const source = createRoute({
+  getParentRoute: () => root,
+  path: "/toolsets/new",
+  component: lazyRouteComponent(() => import("./pages/create/source"), "Source"),
+});
+
+const create = createRoute({
+  getParentRoute: () => root,
+  path: "/toolsets/new/$slug",
+  component: lazyRouteComponent(() => import("./pages/create/steps"), "DraftLayout"),
+});
+
+const createReview = createRoute({
+  getParentRoute: () => create,
+  path: "review",
+  component: lazyRouteComponent(() => import("./pages/create/review"), "Review"),
+});
+
+const createAuthentication = createRoute({
+  getParentRoute: () => create,
+  path: "authentication",
+  component: lazyRouteComponent(() => import("./pages/create/authentication"), "Authentication"),
+});
+
+const createTest = createRoute({
+  getParentRoute: () => create,
+  path: "test",
+  component: lazyRouteComponent(() => import("./pages/create/test"), "Test"),
+});
+
+const createLive = createRoute({
+  getParentRoute: () => create,
+  path: "live",
+  component: lazyRouteComponent(() => import("./pages/create/live"), "Live"),
+});
+
+const tree = root.addChildren([home, settings, toolsets, toolset.addChildren([overview, tools, revisions]), source, create.addChildren([createReview, createAuthentication, createTest, createLive])]);
 
 export const makeRouter = () =>
   createRouter({ routeTree: tree, defaultPreload: "intent", defaultPreloadStaleTime: 0, scrollRestoration: false });

@@ -1,11 +1,17 @@
 package e2e
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // consoleDir has the sources of the console and, once make console-sources ran, Playwright.
@@ -33,6 +39,7 @@ func TestConsole(t *testing.T) {
 		t.Skip("no Chromium on this machine")
 	}
 
+	api := thingsAPI(t)
 	n := startSluice(t, "--demo")
 	link := loginLink.FindString(n.out.String())
 	if link == "" {
@@ -40,9 +47,51 @@ func TestConsole(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), node, playwright, "test")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_OUTPUT="+t.TempDir())
+	cmd.Env = append(os.Environ(), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_API="+api, "SLUICE_E2E_OUTPUT="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, last(string(out), 20<<10))
 	}
+
+	// What the browser made is called as an application calls it: one toolset of a file
+	// with a key, one of a URL.
+	for _, slug := range []string{"uploaded-things", "served-things"} {
+		s := connect(t, "http://"+n.gateway+"/t/"+slug, "2025-06-18")
+		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_things"})
+		if err != nil || r.IsError {
+			t.Fatalf("%s: %v, %+v", slug, err, r)
+		}
+		if text, _ := r.Content[0].(*mcp.TextContent); text == nil || !strings.Contains(text.Text, "a small thing") {
+			t.Errorf("%s: the answer is %+v, without the thing of the API", slug, r.Content[0])
+		}
+	}
+}
+
+// thingsAPI is the API of testdata/things.yaml: with the key of the stand-in at its
+// root, without one below /open, which the specification at /openapi.yaml names.
+func thingsAPI(t *testing.T) string {
+	t.Helper()
+	document, err := os.ReadFile(filepath.Join("testdata", "things.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	things := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `[{"id":1,"name":"a small thing"}]`)
+	}
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	mux.HandleFunc("GET /open/things", things)
+	mux.HandleFunc("GET /things", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Key") != "the key of the stand-in" {
+			http.Error(w, `{"message":"wrong key"}`, http.StatusUnauthorized)
+			return
+		}
+		things(w, r)
+	})
+	mux.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.NewReplacer("title: Things", "title: Served things", "http://127.0.0.1:1", server.URL+"/open").Replace(string(document)))
+	})
+	return server.URL
 }

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { CommandLine } from "../components/copy";
-import { NoToolsets } from "../components/empty";
+import { CreateToolset, NoToolsets } from "../components/empty";
 import { Figures, FiguresSkeleton } from "../components/figures";
 import { Card, Page } from "../components/page";
 import { ProblemNote } from "../components/problem";
@@ -18,7 +18,7 @@ export function Home() {
   const toolsets = useInfiniteQuery(toolsetsQuery);
   const items = toolsets.data?.pages[0]?.items ?? [];
   return (
-    <Page title="Home" lead="What the toolsets of this workspace did, and what needs attention.">
+    <Page title="Home" lead="What the toolsets of this workspace did, and what needs attention." actions={<CreateToolset />}>
       <div className="space-y-5">
         {usage.isError ? <ProblemNote error={usage.error} retry={() => void usage.refetch()} /> : null}
         {usage.data ? <Figures totals={usage.data.totals} /> : usage.isPending ? <FiguresSkeleton /> : null}

@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { Button } from "../components/button";
 import { CommandLine } from "../components/copy";
-import { NoToolsets } from "../components/empty";
+import { CreateToolset, NoToolsets } from "../components/empty";
 import { SearchField } from "../components/field";
 import { Card, Page } from "../components/page";
 import { ProblemNote } from "../components/problem";
@@ -47,7 +47,7 @@ export function Toolsets() {
   const numbers = new Map((usage.data?.groups ?? []).map((g) => [g.toolsetId ?? "", g.totals]));
 
   return (
-    <Page title="Toolsets" lead="Each one is a set of tools that agents call at one URL.">
+    <Page title="Toolsets" lead="Each one is a set of tools that agents call at one URL." actions={<CreateToolset />}>
       {toolsets.isError ? <ProblemNote error={toolsets.error} retry={() => void toolsets.refetch()} /> : null}
       {toolsets.isPending ? <Skeleton /> : null}
       {toolsets.data && items.length === 0 ? <NoToolsets /> : null}

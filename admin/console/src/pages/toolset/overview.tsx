@@ -39,7 +39,7 @@ const access = {
   jwt: "Login at an authorization server needed",
 } as const;
 
-function Address({ toolset }: { toolset: Schemas["ToolsetDetail"] }) {
+export function Address({ toolset }: { toolset: Schemas["ToolsetDetail"] }) {
   const setups = clientSetups(toolset);
   const [id, setId] = useState(setups[0]?.id);
   const setup = setups.find((s) => s.id === id);

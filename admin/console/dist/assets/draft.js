@@ -1,0 +1,1 @@
+var e={source:{kind:`file`,fileName:``,text:``,url:``},slug:``,token:``},t=e,n=()=>t,r=e=>{t=e},i=()=>{t=e};export{r as n,n as r,i as t};

@@ -1,0 +1,258 @@
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useParams } from "@tanstack/react-router";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useId, useRef, useState } from "react";
+import { Button } from "../../components/button";
+import { CommandLine } from "../../components/copy";
+import { SearchField, TextField } from "../../components/field";
+import { Card, Fact } from "../../components/page";
+import { ProblemNote } from "../../components/problem";
+import { Skeleton } from "../../components/skeleton";
+import { Badge } from "../../components/status";
+import { api, unwrap, type Schemas } from "../../lib/api";
+import { count, plural } from "../../lib/format";
+import { asProblem } from "../../lib/problem";
+import { toolsetQuery, toolsQuery } from "../../lib/queries";
+import { Next } from "./steps";
+
+type Tool = Schemas["Tool"];
+type Toolset = Schemas["ToolsetDetail"];
+type Mode = Schemas["PatchToolset"]["selection"];
+
+/** More tools than so many make agents slow and choose badly. */
+const MANY = 40;
+
+export function Review() {
+  const { slug } = useParams({ from: "/toolsets/new/$slug" });
+  const toolset = useQuery(toolsetQuery(slug));
+  const tools = useInfiniteQuery(toolsQuery(slug));
+  const { hasNextPage, isFetchingNextPage, fetchNextPage, isError } = tools;
+
+  // What is chosen is chosen of all tools, so all pages are read.
+  useEffect(() => {
+    if (hasNextPage && !isFetchingNextPage && !isError) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, isError, fetchNextPage]);
+
+  if (isError) return <ProblemNote error={tools.error} retry={() => void tools.refetch()} />;
+  if (!toolset.data || tools.isPending || hasNextPage) return <Skeleton rows={8} />;
+  return <Choices key={slug} toolset={toolset.data.data} tools={tools.data.pages.flatMap((p) => p.items)} />;
+}
+
+function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
+  const [enabled, setEnabled] = useState(() => new Set(tools.filter((tool) => tool.enabled).map((tool) => tool.name)));
+  const [selection, setSelection] = useState<Mode>(t.status === "draft" && t.selection === "all" && enabled.size > MANY ? "search" : t.selection);
+  const [name, setName] = useState(t.name);
+  const [baseUrl, setBaseUrl] = useState(t.baseUrl);
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+
+  const save = useMutation({
+    mutationFn: async () => {
+      let etag = (await queries.fetchQuery({ ...toolsetQuery(t.slug), staleTime: 0 })).etag;
+      const path = { id: t.slug };
+      const patch = {
+        ...(name.trim() !== t.name ? { name: name.trim() } : {}),
+        ...(baseUrl.trim() !== t.baseUrl ? { baseUrl: baseUrl.trim() } : {}),
+        ...(selection !== t.selection ? { selection } : {}),
+      };
+      if (Object.keys(patch).length > 0) {
+        await unwrap(
+          api.PATCH("/v1/toolsets/{id}", {
+            params: { path, header: { "If-Match": etag } },
+            body: patch,
+            headers: { "Content-Type": "application/merge-patch+json" },
+          }),
+        );
+        etag = (await queries.fetchQuery({ ...toolsetQuery(t.slug), staleTime: 0 })).etag;
+      }
+      if (tools.some((tool) => tool.enabled !== enabled.has(tool.name))) {
+        await unwrap(api.POST("/v1/toolsets/{id}/tools/batch-update", { params: { path, header: { "If-Match": etag } }, body: { enable: [...enabled] } }));
+      }
+    },
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ["toolset", t.slug] });
+      await navigate({ to: "/toolsets/new/$slug/authentication", params: { slug: t.slug } });
+    },
+  });
+  const faults = save.isError ? asProblem(save.error).faults : [];
+  const fault = (field: string) => faults.find((f) => f.location === `body.${field}` || f.pointer === `#/${field}`)?.detail;
+
+  return (
+    <div className="space-y-5">
+      <div className="grid items-start gap-5 lg:grid-cols-2">
+        <Card title="What was found">
+          <dl>
+            <Fact name="Specification">
+              {t.source.title} {t.source.version} (OpenAPI {t.source.specVersion})
+            </Fact>
+            <Fact name="Operations">{count(t.operations)}</Fact>
+            <Fact name="Tools">{count(t.toolCount)}</Fact>
+          </dl>
+        </Card>
+        <Card title="Name and address">
+          <div className="space-y-3">
+            <TextField label="Name of the toolset" value={name} error={fault("name")} onChange={(e) => setName(e.target.value)} />
+            <TextField
+              label="Where calls are sent"
+              type="url"
+              value={baseUrl}
+              error={fault("baseUrl")}
+              hint={t.servers.length > 1 ? `The specification also has ${t.servers.map((s) => s.url).filter((u) => u !== baseUrl).slice(0, 3).join(", ")}.` : undefined}
+              onChange={(e) => setBaseUrl(e.target.value)}
+            />
+          </div>
+        </Card>
+      </div>
+      <Findings toolset={t} />
+      <SelectionChoice count={enabled.size} value={selection} onValue={setSelection} />
+      <ToolChoice tools={tools} enabled={enabled} onEnabled={setEnabled} />
+      {save.isError ? <ProblemNote error={save.error} /> : null}
+      <Next back="/toolsets/new" slug={t.slug}>
+        <Button kind="primary" busy={save.isPending} disabled={enabled.size === 0} onClick={() => save.mutate()}>
+          Continue with {plural(enabled.size, "tool")}
+        </Button>
+      </Next>
+      <CommandLine command={`sluice toolset tools ${t.slug}`} />
+    </div>
+  );
+}
+
+/** Findings beyond so many are in the API's answer only. */
+const LISTED = 50;
+
+function Findings({ toolset: t }: { toolset: Toolset }) {
+  if (t.unsupported.length === 0 && t.warnings.length === 0) return null;
+  return (
+    <Card title="Diagnostics">
+      {t.unsupported.length > 0 ? (
+        <details>
+          <summary className="min-h-6 py-1 font-medium">{plural(t.unsupported.length, "operation")} cannot be a tool</summary>
+          <ul className="list-disc space-y-1 py-1 pl-5">
+            {t.unsupported.slice(0, LISTED).map((u) => (
+              <li key={u.pointer} className="break-words">
+                <code className="font-mono">
+                  {u.method} {u.path}
+                </code>
+                {u.line ? `, line ${u.line}` : ""}: {u.reason}
+              </li>
+            ))}
+          </ul>
+        </details>
+      ) : null}
+      {t.warnings.length > 0 ? (
+        <details>
+          <summary className="min-h-6 py-1 font-medium">{plural(t.warnings.length, "remark")} on the specification</summary>
+          <ul className="list-disc space-y-1 py-1 pl-5">
+            {t.warnings.slice(0, LISTED).map((d) => (
+              <li key={`${d.code}${d.pointer}${d.line}${d.detail}`} className="break-words">
+                {d.line ? `Line ${d.line}: ` : ""}
+                {d.detail}
+                {d.remedy ? `. ${d.remedy}` : ""}
+              </li>
+            ))}
+          </ul>
+        </details>
+      ) : null}
+    </Card>
+  );
+}
+
+function SelectionChoice({ count: enabled, value, onValue }: { count: number; value: Mode; onValue: (mode: Mode) => void }) {
+  const modes = [
+    { id: "all", name: "List all tools", note: enabled > MANY ? `${count(enabled)} definitions in every conversation; some applications refuse so many` : "Right for a toolset of this size" },
+    { id: "search", name: "Find tools by search", note: enabled > MANY ? `Advised for more than ${MANY} tools: agents list a few tools and find the others` : `Made for more than ${MANY} tools` },
+  ] as const;
+  return (
+    <Card title="Which tools agents list">
+      <fieldset>
+        <legend className="sr-only">Which tools agents list</legend>
+        {modes.map((m) => (
+          <label key={m.id} className="flex min-h-8 items-start gap-2 py-1">
+            <input type="radio" name="selection" className="mt-0.5 size-4 shrink-0 accent-(--accent)" checked={value === m.id} onChange={() => onValue(m.id)} />
+            <span>
+              {m.name} <span className="block text-muted">{m.note}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+    </Card>
+  );
+}
+
+function ToolChoice({ tools, enabled, onEnabled }: { tools: Tool[]; enabled: Set<string>; onEnabled: (names: Set<string>) => void }) {
+  const [word, setWord] = useState("");
+  const wanted = word.trim().toLowerCase();
+  const shown = tools.filter((t) => `${t.name} ${t.description} ${t.operation.method} ${t.operation.path}`.toLowerCase().includes(wanted));
+  const set = (names: string[], on: boolean) => {
+    const next = new Set(enabled);
+    for (const name of names) {
+      if (on) next.add(name);
+      else next.delete(name);
+    }
+    onEnabled(next);
+  };
+  const all = shown.map((t) => t.name);
+  return (
+    <Card title="Tools" flush actions={<span role="status" className="text-muted tabular-nums">{count(enabled.size)} of {plural(tools.length, "tool")} chosen</span>}>
+      <div className="flex flex-wrap items-center gap-2 border-b border-line p-3">
+        <SearchField label="Filter tools" value={word} onChange={(e) => setWord(e.target.value)} />
+        <Button onClick={() => set(all, true)}>Choose all shown</Button>
+        <Button onClick={() => set(all, false)}>Choose none shown</Button>
+      </div>
+      {shown.length > 0 ? <Rows tools={shown} enabled={enabled} onTool={(name, on) => set([name], on)} /> : <p className="p-4 text-muted">{tools.length === 0 ? "No operation became a tool: see the diagnostics." : `No tool has “${word}” in it.`}</p>}
+    </Card>
+  );
+}
+
+/** Only the rows in view are made: a specification may have thousands of operations. */
+function Rows({ tools, enabled, onTool }: { tools: Tool[]; enabled: Set<string>; onTool: (name: string, on: boolean) => void }) {
+  const id = useId();
+  const box = useRef<HTMLDivElement>(null);
+  const rows = useVirtualizer({
+    count: tools.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => 56,
+    overscan: 12,
+    getItemKey: (i) => tools[i]?.originalName ?? i,
+  });
+  return (
+    <div ref={box} tabIndex={0} role="region" aria-label="Tools to choose from" className="max-h-96 overflow-y-auto">
+      <ul className="relative" style={{ height: rows.getTotalSize() }}>
+        {rows.getVirtualItems().map((row) => {
+          const tool = tools[row.index];
+          if (!tool) return null;
+          return (
+            <li
+              key={row.key}
+              ref={rows.measureElement}
+              data-index={row.index}
+              aria-posinset={row.index + 1}
+              aria-setsize={tools.length}
+              className="absolute inset-x-0 top-0 border-b border-line"
+              style={{ transform: `translateY(${row.start}px)` }}
+            >
+              <div className="flex items-start gap-3 px-4 py-2">
+                <input
+                  id={`${id}-${row.index}`}
+                  type="checkbox"
+                  className="mt-0.5 size-4 shrink-0 accent-(--accent)"
+                  checked={enabled.has(tool.name)}
+                  onChange={(e) => onTool(tool.name, e.target.checked)}
+                />
+                <div className="min-w-0">
+                  <p className="flex flex-wrap items-center gap-x-3">
+                    <label htmlFor={`${id}-${row.index}`} className="font-mono font-medium break-all">
+                      {tool.name}
+                    </label>
+                    {tool.annotations.destructiveHint ? <Badge tone="warn">Destructive</Badge> : null}
+                  </p>
+                  <p className="line-clamp-2 text-muted">{tool.description}</p>
+                </div>
+              </div>
+            </li>
+          );
+        })}
+      </ul>
+    </div>
+  );
+}
