@@ -107,3 +107,18 @@ test("keys alone are enough, from a URL to a live toolset", async ({ page }) => 
   await page.getByRole("button", { name: "Connect an application" }).press("Enter");
   await expect(page.getByText("The toolset is live.")).toBeVisible();
 });
+
+test("one of 300 tools is left out, and search is advised", async ({ page }) => {
+  const paths = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`/things/${i}`, { get: { operationId: `thing${i}`, responses: { 200: { description: "It" } } } }]));
+  await page.goto("/toolsets/new");
+  await page.getByLabel("Paste").check();
+  await page.getByLabel("Text of the specification").fill(JSON.stringify({ openapi: "3.1.0", info: { title: "Many things", version: "1" }, servers: [{ url: api }], paths }));
+  await page.getByRole("button", { name: "Continue" }).click();
+  await expect(page.getByLabel("Find tools by search")).toBeChecked();
+  await page.getByRole("checkbox").first().uncheck();
+  await page.getByRole("button", { name: "Continue with 299 tools" }).click();
+  await expect(page).toHaveURL(/\/authentication$/);
+  await page.reload();
+  await page.getByRole("link", { name: "Back" }).click();
+  await expect(page.getByText("299 of 300 tools chosen")).toBeVisible();
+});

@@ -22,6 +22,9 @@ type Mode = Schemas["PatchToolset"]["selection"];
 /** More tools than so many make agents slow and choose badly. */
 const MANY = 40;
 
+/** The API takes so many changes of tools at once. */
+const BATCH = 4096;
+
 export function Review() {
   const { slug } = useParams({ from: "/toolsets/new/$slug" });
   const toolset = useQuery(toolsetQuery(slug));
@@ -65,8 +68,10 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
         );
         etag = (await queries.fetchQuery({ ...toolsetQuery(t.slug), staleTime: 0 })).etag;
       }
-      if (tools.some((tool) => tool.enabled !== enabled.has(tool.name))) {
-        await unwrap(api.POST("/v1/toolsets/{id}/tools/batch-update", { params: { path, header: { "If-Match": etag } }, body: { enable: [...enabled] } }));
+      const updates = tools.filter((tool) => tool.enabled !== enabled.has(tool.name)).map((tool) => ({ tool: tool.name, enabled: !tool.enabled }));
+      for (let i = 0; i < updates.length; i += BATCH) {
+        if (i > 0) etag = (await queries.fetchQuery({ ...toolsetQuery(t.slug), staleTime: 0 })).etag;
+        await unwrap(api.POST("/v1/toolsets/{id}/tools/batch-update", { params: { path, header: { "If-Match": etag } }, body: { updates: updates.slice(i, i + BATCH) } }));
       }
     },
     onSuccess: async () => {
