@@ -52,6 +52,7 @@ type Toolset struct {
 	Profile      string         `json:"profile,omitempty"`      // ProfileOff, ProfileLossless, ProfileConcise. Default: lossless
 	Cache        *CachePolicy   `json:"cache,omitempty"`        // nil: answers are not cached
 	Plugins      []PluginRef    `json:"plugins,omitempty"`      // third parties', in the order they run
+	Workflows    []Workflow     `json:"workflows,omitempty"`    // documents that are tools, behind those of plugins
 	Access       Access         `json:"access"`                 // who may open the URL
 	Answers      *Answers       `json:"answers,omitempty"`      // nil: nothing beyond the profile
 	Selection    *Selection     `json:"selection,omitempty"`    // nil: every enabled tool is listed
@@ -254,6 +255,7 @@ func (t *Toolset) Validate() error {
 	names := t.validateConnectors(f)
 	t.validateEdits(f, names)
 	t.validatePlugins(f, names)
+	t.validateWorkflows(f, names)
 	if t.Selection != nil {
 		t.Selection.validate(f, names)
 	}

@@ -81,11 +81,18 @@ var itemSteps = []step{
 	{stageResult, (*exchange).itemResult},
 }
 
-// workflowSteps is a call of a plugin's tool. The plugin runs where a request would be
+// workflowSteps is a call of the tool of a plugin or a document. It runs where a request would be
 // sent; the calls that it makes are calls of their own, with all their stages.
 var workflowSteps = []step{
 	{stageDecode, func(x *exchange) (err error) { x.args, x.mask, err = x.checkWorkflowArguments(x.given); return err }},
-	{stageSend, func(x *exchange) (err error) { x.received, err = x.runWorkflow(x.args); return err }},
+	{stageSend, func(x *exchange) (err error) {
+		if x.tool.Workflow.Document != nil {
+			x.received, err = x.runDocument(x.args)
+		} else {
+			x.received, err = x.runWorkflow(x.args)
+		}
+		return err
+	}},
 	{stageTransform, func(x *exchange) error { return x.render(x.received).transform() }},
 	{stagePlugins, func(x *exchange) error { return x.answer.plugins() }},
 	{stageCompress, func(x *exchange) error { return x.answer.compress() }},

@@ -50,6 +50,12 @@ func (n *nested) call(ctx context.Context, tool *snapshot.Tool, arguments []byte
 
 // ask is call. wait is how long the upstream wants to be left alone; 0: it did not say.
 func (n *nested) ask(ctx context.Context, tool *snapshot.Tool, arguments []byte) (result guest.ToolResult, wait time.Duration, err error) {
+	return n.observe(ctx, tool, arguments, nil)
+}
+
+// observe is ask, and shows the call that ended to look, which keeps nothing of it; nil:
+// nobody looks.
+func (n *nested) observe(ctx context.Context, tool *snapshot.Tool, arguments []byte, look func(y *exchange)) (result guest.ToolResult, wait time.Duration, err error) {
 	x := n.x
 	// This may be a goroutine of its own, where nobody else keeps a fault in one call
 	// from ending the process.
@@ -80,6 +86,9 @@ func (n *nested) ask(ctx context.Context, tool *snapshot.Tool, arguments []byte)
 	}
 	result = y.forWorkflow()
 	n.note(y, &result)
+	if look != nil {
+		look(y)
+	}
 	return result, y.toWait(), n.stopped(ctx)
 }
 

@@ -213,7 +213,7 @@ func (t *Tool) Info() (mcp.ToolInfo, error) {
 // titled reports whether the operator wrote the title.
 func (t *Tool) titled() bool {
 	if t.Workflow != nil {
-		return t.Workflow.Plugin.Ref.Tool != nil && t.Workflow.Plugin.Ref.Tool.Title != nil
+		return t.Workflow.Document != nil || t.Workflow.Plugin.Ref.Tool != nil && t.Workflow.Plugin.Ref.Tool.Title != nil
 	}
 	return t.edit != nil && t.edit.Title != nil
 }

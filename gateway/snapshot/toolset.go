@@ -370,7 +370,7 @@ func settleNames(tools []*Tool) map[string]*Tool {
 
 // Count is how many tools the toolset serves, without making them ready.
 func (ts *Toolset) Count() int {
-	n := len(ts.workflowPlugins())
+	n := len(ts.workflowPlugins()) + len(ts.bundle.Workflows)
 	if s := ts.bundle.Selection; s != nil && s.Mode == registry.SelectUseCase {
 		return n + len(s.Tools)
 	}

@@ -2,7 +2,10 @@ package snapshot
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
+	"github.com/sluicegate/sluice/plugins/arazzo"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -10,11 +13,18 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// Workflow is a plugin that offers a tool, which calls tools of the toolset. Workflows
-// do not call each other: what they may call are operations of connectors.
+// Workflow is a plugin or a document that offers a tool, which calls tools of the
+// toolset. Workflows do not call each other: what they may call are operations of
+// connectors.
 type Workflow struct {
-	Plugin *Plugin
-	schema *guest.Schema // of its arguments; set by load
+	Plugin *Plugin // nil: a document
+	// Document is not nil for one that an Arazzo document describes.
+	Document *registry.Workflow
+
+	reading sync.Once
+	plan    *arazzo.Plan // of the document
+	fault   error
+	schema  *guest.Schema // of its arguments; set by load
 }
 
 // checkCalls compares the tools that a binding gives a workflow with those its
@@ -57,10 +67,16 @@ func (ts *Toolset) called() map[registry.SelectedTool]bool {
 			out[c.Operation()] = true
 		}
 	}
+	for i := range ts.bundle.Workflows {
+		for _, c := range ts.bundle.Workflows[i].Calls {
+			out[c.Operation()] = true
+		}
+	}
 	return out
 }
 
-// workflows makes the tools that plugins offer.
+// workflows makes the tools that plugins and documents offer. A document of which an
+// operation is gone or disabled offers none.
 func (ts *Toolset) workflows() []*Tool {
 	var out []*Tool
 	for _, p := range ts.workflowPlugins() {
@@ -70,6 +86,12 @@ func (ts *Toolset) workflows() []*Tool {
 		}
 		out = append(out, t)
 	}
+	for i := range ts.bundle.Workflows {
+		w := &ts.bundle.Workflows[i]
+		if !slices.ContainsFunc(w.Calls, func(c registry.CalledTool) bool { return ts.index.byOperation[c.Operation()] == nil }) {
+			out = append(out, &Tool{Name: w.Name, Toolset: ts, Workflow: &Workflow{Document: w}})
+		}
+	}
 	return out
 }
 
@@ -77,7 +99,7 @@ func (ts *Toolset) workflows() []*Tool {
 // toolset does not have it any more, or it is disabled. A tool that is only not among
 // those selected for a use case can be called.
 func (t *Tool) Called(name string) *Tool {
-	calls := t.Workflow.Plugin.Ref.Calls
+	calls := t.Workflow.calls()
 	for i := range calls {
 		if c := &calls[i]; c.Name == name {
 			return t.Toolset.index.byOperation[c.Operation()]
@@ -90,15 +112,21 @@ func (t *Tool) Called(name string) *Tool {
 // loaded; nil when nothing is.
 func (w *Workflow) CheckArguments(args []byte) error { return w.schema.Check(args) }
 
-func (t *Tool) loadWorkflow() error {
-	var err error
-	p := t.Workflow.Plugin.Package
-	if t.Workflow.schema, err = guest.CompileSchema(p.Manifest.Tool.InputSchema); err != nil {
-		return fmt.Errorf("arguments of tool %s: %w", t.Name, err)
+// calls are the operations that a workflow calls.
+func (w *Workflow) calls() []registry.CalledTool {
+	if w.Document != nil {
+		return w.Document.Calls
 	}
+	return w.Plugin.Ref.Calls
+}
+
+func (t *Tool) loadWorkflow() error {
 	head, err := t.head()
 	if err != nil {
 		return err
+	}
+	if t.Workflow.schema, err = guest.CompileSchema(head.InputSchema); err != nil {
+		return fmt.Errorf("arguments of tool %s: %w", t.Name, err)
 	}
 	r := &t.ready.Ready
 	r.Method, r.Path, r.JSON = head.Method, head.Path, true
@@ -115,6 +143,9 @@ func (t *Tool) loadWorkflow() error {
 // group is the name that stands for where a tool comes from: its connector's, or its
 // plugin's.
 func (t *Tool) group() string {
+	if t.Workflow != nil && t.Workflow.Document != nil {
+		return "workflow"
+	}
 	if t.Workflow != nil {
 		return t.Workflow.Plugin.Ref.Name
 	}
@@ -127,9 +158,8 @@ func (t *Tool) head() (connector.Head, error) {
 		h, err := t.Binding.Connector.Head(t.index)
 		return t.edit.Apply(h, t.Binding.fixed), err
 	}
-	p := t.Workflow.Plugin
 	var called []operation.Annotations
-	for _, c := range p.Ref.Calls {
+	for _, c := range t.Workflow.calls() {
 		inner := t.Toolset.index.byOperation[c.Operation()]
 		if inner == nil {
 			continue
@@ -140,5 +170,42 @@ func (t *Tool) head() (connector.Head, error) {
 		}
 		called = append(called, head.Annotations)
 	}
+	if t.Workflow.Document != nil {
+		plan, err := t.Plan()
+		if err != nil {
+			return connector.Head{}, err
+		}
+		return registry.DocumentHead(t.Name, plan.Document.Workflow(t.Workflow.Document.ID), called), nil
+	}
+	p := t.Workflow.Plugin
 	return registry.WorkflowHead(p.Package.Manifest, p.Ref.Tool, called), nil
+}
+
+// Plan is how the document of a workflow is run. It is read on first use.
+func (t *Tool) Plan() (*arazzo.Plan, error) {
+	w := t.Workflow
+	w.reading.Do(func() { w.plan, w.fault = t.readDocument() })
+	return w.plan, w.fault
+}
+
+func (t *Tool) readDocument() (*arazzo.Plan, error) {
+	w := t.Workflow.Document
+	d, err := arazzo.Parse("", []byte(w.Document))
+	if err != nil {
+		return nil, fmt.Errorf("reading workflow %s: %w", t.Name, err)
+	}
+	if d.Workflow(w.ID) == nil {
+		return nil, fmt.Errorf("the document of workflow %s has no workflow %.80q", t.Name, w.ID)
+	}
+	operations := make(map[string]arazzo.Operation, len(w.Calls))
+	for i := range w.Calls {
+		c := &w.Calls[i]
+		inner := t.Toolset.index.byOperation[c.Operation()]
+		operations[c.Name] = arazzo.Operation{Tool: inner.Name, Method: c.Method, Path: c.Path, ReadOnly: inner.OnlyReads()}
+	}
+	plan, err := d.Plan(operations)
+	if err != nil {
+		return nil, fmt.Errorf("planning workflow %s: %w", t.Name, err)
+	}
+	return plan, nil
 }

@@ -119,6 +119,7 @@ type Step struct {
 	failure    []*Action
 	outputs    []Output
 	reads      []string // steps whose outputs it reads
+	headers    []string // of the response, which expressions ask for
 	foreign    string   // why it cannot be run here; "": it can
 	place      place
 }
@@ -184,7 +185,7 @@ type place struct {
 	line    int
 }
 
-// used is every expression of a step, outputs included.
+// expressions shows every expression of a step, outputs included.
 func (s *Step) expressions(visit func(*expression)) {
 	for _, p := range s.parameters {
 		p.value.expressions(visit)

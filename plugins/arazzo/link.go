@@ -48,6 +48,10 @@ func (r *reader) linkWorkflow(d *Document, w *Workflow) {
 	look := func(at place, own *Step) func(*expression) {
 		return func(e *expression) {
 			switch e.root {
+			case "response":
+				if e.part == "header" && own != nil && !slices.Contains(own.headers, e.name) {
+					own.headers = append(own.headers, e.name)
+				}
 			case "steps":
 				if !ids[e.name] {
 					r.faultAt(at, "", "%.80q: the workflow has no step %.80q", e.text, e.name)
@@ -75,6 +79,9 @@ func (r *reader) linkWorkflow(d *Document, w *Workflow) {
 	for _, list := range [][]*Action{w.success, w.failure} {
 		for _, a := range list {
 			a.expressions(look(a.place, nil))
+			for _, s := range w.Steps {
+				a.expressions(look(a.place, s))
+			}
 			r.linkAction(d, w, a)
 		}
 	}

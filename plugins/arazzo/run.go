@@ -40,6 +40,8 @@ type Call struct {
 	HasBody     bool
 	Body        any
 	ContentType string // "": the document does not say
+	// Headers are those of the response that expressions of the document ask for.
+	Headers []string
 }
 
 // Argument is the value of a parameter.

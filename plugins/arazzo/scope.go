@@ -146,7 +146,7 @@ func (sc *stepScope) component(name string) *Parameter { return sc.f.r.plan.Docu
 
 // prepare makes the call of a step.
 func (sc *stepScope) prepare() (*Call, error) {
-	c := &Call{Operation: sc.s.Operation}
+	c := &Call{Operation: sc.s.Operation, Headers: sc.s.headers}
 	sc.call = c
 	own := len(sc.s.parameters)
 	for i, p := range slices.Concat(sc.s.parameters, sc.f.w.parameters) {

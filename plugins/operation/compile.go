@@ -526,6 +526,9 @@ func (c *Compiled) listed() []string {
 // Params are the parameters of the plan; the caller does not change them.
 func (c *Compiled) Params() []Param { return c.plan.Params }
 
+// Body describes the body of the request; nil: it has none. The caller must not change it.
+func (c *Compiled) Body() *Body { return c.plan.Body }
+
 // Method is the HTTP method.
 func (c *Compiled) Method() string { return c.plan.Method }
 
