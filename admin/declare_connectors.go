@@ -212,6 +212,14 @@ func (t *DeclaredToolset) normal() DeclaredToolset {
 			p.Calls[name] = of(op)
 		}
 	}
+	out.Workflows = slices.Clone(t.Workflows)
+	for i := range out.Workflows {
+		calls := slices.Clone(out.Workflows[i].Calls)
+		for j := range calls {
+			calls[j].Connector = of(toolset.Operation(calls[j].Operation())).Connector
+		}
+		out.Workflows[i].Calls = calls
+	}
 	if t.Selection == nil {
 		return out
 	}

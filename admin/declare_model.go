@@ -39,6 +39,7 @@ type DeclaredToolset struct {
 	Selection      *DeclaredSelection     `json:"selection,omitempty"`
 	Tools          []DeclaredTool         `json:"tools,omitempty" maxItems:"20000" doc:"Edits of tools, by path and method."`
 	Plugins        []DeclaredPlugin       `json:"plugins,omitempty" maxItems:"64" doc:"In the order they run."`
+	Workflows      []registry.Workflow    `json:"workflows,omitempty" maxItems:"64" doc:"Documents that are tools; calls say which operation each of their steps is."`
 	Authentication []DeclaredAuth         `json:"authentication,omitempty" maxItems:"16"`
 	Access         *access.AccessSettings `json:"access,omitempty" doc:"Absent: everybody who reaches the URL. Access tokens are no part of it."`
 	Capture        string                 `json:"capture,omitempty" enum:"errors,all" doc:"What the call log keeps."`

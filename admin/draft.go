@@ -117,6 +117,9 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 	if err := s.bindPlugins(ctx, d, t); err != nil {
 		return err
 	}
+	if err := d.bindWorkflows(t); err != nil {
+		return err
+	}
 	if err := s.adoptLearned(ctx, d); err != nil {
 		return err
 	}
@@ -136,6 +139,7 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 	if t.Selection != nil && t.Selection.Mode == registry.SelectUseCase {
 		d.ts.EnabledTools = int64(len(t.Selection.Tools))
 	}
+	d.ts.EnabledTools += int64(len(t.Workflows))
 	for _, p := range d.plugins {
 		if p.Manifest.Tool != nil {
 			d.ts.EnabledTools++

@@ -25,6 +25,7 @@ import (
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -213,6 +214,9 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 	}
 	for i := range bound {
 		out.Plugins = append(out.Plugins, declarePlugin(&bound[i]))
+	}
+	if out.Workflows, err = workflow.Read(ts.Workflows); err != nil {
+		return nil, err
 	}
 	row, err := ws.Access(ctx, ts.ID)
 	if err != nil {

@@ -82,6 +82,9 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	if err := s.bindDeclared(ctx, ws, d, t.Plugins, out.names); err != nil {
 		return nil, err
 	}
+	if err := d.declareWorkflows(t.Workflows, out.names); err != nil {
+		return nil, err
+	}
 	if err := out.declaredSelection(t.Selection); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/selection"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -269,6 +270,13 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 			if m := d.plugins[i].Manifest; m.Tool != nil {
 				tools = append(tools, registry.IndexWorkflow(m, t.Plugins[i].Tool).Tool)
 			}
+		}
+		documents, err := workflow.Index(t.Workflows)
+		if err != nil {
+			return nil, err
+		}
+		for i := range documents {
+			tools = append(tools, documents[i].Tool)
 		}
 		return selection.Build(tools, selection.DefaultTable()).Append(nil), nil
 	case registry.SelectUseCase:

@@ -445,6 +445,7 @@ func (s *Server) routes() {
 	s.registerConnectors()
 	s.registerMCP()
 	s.registerPlugins()
+	s.registerWorkflows()
 	s.registerBindings()
 	s.registerCommands()
 	s.registerJobs()

@@ -26,6 +26,7 @@ type draftDocument struct {
 	Answers      string                   `json:"answers,omitempty"`
 	Selection    string                   `json:"selection,omitempty"`
 	Plugins      string                   `json:"plugins,omitempty"`
+	Workflows    string                   `json:"workflows,omitempty"`
 	Connectors   []store.ToolsetConnector `json:"connectors"`
 	Edits        []store.ToolEdit         `json:"edits,omitempty"`
 }
@@ -34,7 +35,7 @@ func (d *draft) document() draftDocument {
 	ts := d.ts
 	return draftDocument{
 		Name: ts.Name, Description: ts.Description, Instructions: ts.Instructions, Profile: ts.Profile, CacheSeconds: ts.CacheSeconds,
-		Answers: ts.Answers, Selection: ts.Selection, Plugins: ts.Plugins, Connectors: d.rows(), Edits: d.edits,
+		Answers: ts.Answers, Selection: ts.Selection, Plugins: ts.Plugins, Workflows: ts.Workflows, Connectors: d.rows(), Edits: d.edits,
 	}
 }
 
@@ -54,7 +55,7 @@ func (s *Server) fill(ctx context.Context, ws *store.Workspace, d *draft, row *s
 	}
 	ts := d.ts
 	ts.Name, ts.Description, ts.Instructions, ts.Profile, ts.CacheSeconds = doc.Name, doc.Description, doc.Instructions, doc.Profile, doc.CacheSeconds
-	ts.Answers, ts.Selection, ts.Plugins = doc.Answers, doc.Selection, doc.Plugins
+	ts.Answers, ts.Selection, ts.Plugins, ts.Workflows = doc.Answers, doc.Selection, doc.Plugins, doc.Workflows
 	parts := make([]*part, len(doc.Connectors))
 	for i := range doc.Connectors {
 		var err error

@@ -160,6 +160,7 @@ type Toolset struct {
 	Answers        string `bun:"answers"`       // JSON: settings of answers; empty: none
 	Selection      string `bun:"selection"`     // JSON of how tools are chosen; empty: all
 	Plugins        string `bun:"plugins"`       // JSON of the plugins it binds, in their order; empty: none
+	Workflows      string `bun:"workflows"`     // JSON of its workflow documents; empty: none
 	EnabledTools   int64  `bun:"enabled_tools"` // tools of the draft that agents would see
 	DraftDigest    string `bun:"draft_digest"`  // of the bundle of the draft as it is now
 	LiveDigest     string `bun:"live_digest"`   // of the bundle that is live; empty: none

@@ -226,3 +226,6 @@ func (c *Criterion) expressions(visit func(*expression)) {
 		c.simple.expressions(visit)
 	}
 }
+
+// Place is where the step stands in the document: its JSON pointer and line.
+func (s *Step) Place() (pointer string, line int) { return s.place.pointer, s.place.line }

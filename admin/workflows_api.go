@@ -1,0 +1,219 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/workflow"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// AddWorkflows is a document whose workflows become tools.
+type AddWorkflows struct {
+	Document  string   `json:"document" minLength:"1" maxLength:"524288" doc:"Arazzo 1.0 or 1.1, YAML or JSON."`
+	FileName  string   `json:"fileName,omitempty" maxLength:"2048" doc:"Name for messages."`
+	Workflows []string `json:"workflows,omitempty" maxItems:"64" doc:"Only those with these workflowIds."`
+	DryRun    bool     `json:"dryRun,omitempty" doc:"Check the document and draw its plans, and change nothing."`
+}
+
+type addWorkflowsInput struct {
+	ToolsetInput
+	request.MatchInput
+	Body AddWorkflows
+}
+
+type workflowInput struct {
+	ToolsetInput
+	Name string `path:"name" maxLength:"64" doc:"Of the workflow's tool."`
+}
+
+type deleteWorkflowInput struct {
+	workflowInput
+	request.MatchInput
+}
+
+type workflowsOutput struct {
+	ETag string `header:"ETag" doc:"Of the toolset."`
+	Body List[workflow.Workflow]
+}
+
+func (s *Server) registerWorkflows() {
+	const path = "/v1/toolsets/{id}/workflows"
+	tags := []string{"workflows"}
+	register(s, huma.Operation{
+		OperationID: "list-workflows", Method: http.MethodGet, Path: path, Summary: "List the workflows of a toolset with their plans", Tags: tags,
+	}, func(ctx context.Context, in *ToolsetInput) (*workflowsOutput, error) {
+		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return d.showWorkflows(d.ts.Workflows)
+	})
+	register(s, huma.Operation{
+		OperationID: "get-workflow", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a workflow with its document", Tags: tags,
+	}, func(ctx context.Context, in *workflowInput) (*bodyOutput[workflow.Workflow], error) {
+		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		if err != nil {
+			return nil, err
+		}
+		list, i, err := d.workflowNamed(in.Name)
+		if err != nil {
+			return nil, err
+		}
+		operations, err := d.workflowOperations()
+		if err != nil {
+			return nil, err
+		}
+		return answer(workflow.Show(&list[i], operations, true))
+	})
+	register(s, huma.Operation{
+		OperationID: "add-workflows", Method: http.MethodPost, Path: path, Summary: "Make tools of the workflows of a document", Tags: tags,
+		Description: "Each workflow becomes a tool; one of the same name is replaced. Makes a new draft, as every change.",
+	}, func(ctx context.Context, in *addWorkflowsInput) (*workflowsOutput, error) {
+		ws := s.workspace(ctx)
+		d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		if err != nil {
+			return nil, err
+		}
+		before, err := workflow.Read(d.ts.Workflows)
+		if err != nil {
+			return nil, err
+		}
+		operations, err := d.workflowOperations()
+		if err != nil {
+			return nil, err
+		}
+		after, err := workflow.Add(before, in.Body.FileName, in.Body.Document, in.Body.Workflows, operations)
+		if err != nil {
+			return nil, err
+		}
+		if in.Body.DryRun {
+			return d.showWorkflows(store.JSON(after))
+		}
+		return s.saveWorkflows(ctx, ws, d, before, after)
+	})
+	register(s, huma.Operation{
+		OperationID: "delete-workflow", Method: http.MethodDelete, Path: path + "/{name}", Summary: "Remove a workflow", Tags: tags, DefaultStatus: http.StatusOK,
+	}, func(ctx context.Context, in *deleteWorkflowInput) (*workflowsOutput, error) {
+		ws := s.workspace(ctx)
+		d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		if err != nil {
+			return nil, err
+		}
+		before, i, err := d.workflowNamed(in.Name)
+		if err != nil {
+			return nil, err
+		}
+		return s.saveWorkflows(ctx, ws, d, before, slices.Delete(slices.Clone(before), i, i+1))
+	})
+}
+
+func (s *Server) saveWorkflows(ctx context.Context, ws *store.Workspace, d *draft, before, after []registry.Workflow) (*workflowsOutput, error) {
+	if d.ts.Workflows = ""; len(after) > 0 {
+		d.ts.Workflows = store.JSON(after)
+	}
+	if err := s.saveDraft(ctx, ws, d, "toolset.workflows", workflow.Names(before), workflow.Names(after), false); err != nil {
+		return nil, err
+	}
+	return d.showWorkflows(d.ts.Workflows)
+}
+
+func (d *draft) showWorkflows(stored string) (*workflowsOutput, error) {
+	list, err := workflow.Read(stored)
+	if err != nil {
+		return nil, err
+	}
+	operations, err := d.workflowOperations()
+	if err != nil {
+		return nil, err
+	}
+	out := &workflowsOutput{ETag: request.ETag(d.ts.Version), Body: List[workflow.Workflow]{Items: make([]workflow.Workflow, len(list))}}
+	for i := range list {
+		if out.Body.Items[i], err = workflow.Show(&list[i], operations, false); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (d *draft) workflowNamed(name string) ([]registry.Workflow, int, error) {
+	list, err := workflow.Read(d.ts.Workflows)
+	if err != nil {
+		return nil, 0, err
+	}
+	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name })
+	if i < 0 {
+		return nil, 0, problem.New(problem.NotFound, "the toolset has no workflow %.80q", name).Fix("see: sluice toolset workflow %s list", d.ts.Slug)
+	}
+	return list, i, nil
+}
+
+// workflowOperations are the operations of the draft that steps may call.
+func (d *draft) workflowOperations() ([]workflow.Operation, error) {
+	ids := map[toolset.Operation]string{}
+	for _, p := range d.parts {
+		c := d.connectors()[p.row.Name]
+		for i := range c.Len() {
+			t, err := c.Tool(i)
+			if err != nil {
+				return nil, err
+			}
+			ids[toolset.Operation{Connector: p.row.Name, Method: t.Method, Path: t.Path}] = t.OperationID
+		}
+	}
+	var out []workflow.Operation
+	for _, t := range d.tools(false) {
+		a := t.Annotations
+		out = append(out, workflow.Operation{
+			SelectedTool: registry.SelectedTool(t.Operation), ID: ids[t.Operation], Tool: t.Name, Enabled: t.Enabled,
+			Annotations: operation.Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld},
+		})
+	}
+	return out, nil
+}
+
+// bindWorkflows puts the workflows that can run into the toolset of a bundle. The others
+// wait for their operations.
+func (d *draft) bindWorkflows(t *registry.Toolset) error {
+	list, err := workflow.Read(d.ts.Workflows)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	operations, err := d.workflowOperations()
+	if err != nil {
+		return err
+	}
+	t.Workflows = workflow.Servable(list, operations)
+	return nil
+}
+
+// declareWorkflows gives a draft the workflows of a document, with the names that its
+// connectors have here.
+func (d *draft) declareWorkflows(list []registry.Workflow, names declaredNames) error {
+	if d.ts.Workflows = ""; len(list) == 0 {
+		return nil
+	}
+	out := slices.Clone(list)
+	for i := range out {
+		calls := slices.Clone(out[i].Calls)
+		for j := range calls {
+			op := names.operation(toolset.Operation(calls[j].Operation()))
+			calls[j].Connector = op.Connector
+		}
+		out[i].Calls = calls
+		if err := workflow.Check(&out[i]); err != nil {
+			return problem.As(err).At("", 0, 0, "/workflows/"+strconv.Itoa(i))
+		}
+	}
+	d.ts.Workflows = store.JSON(out)
+	return nil
+}

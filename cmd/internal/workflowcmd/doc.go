@@ -1,0 +1,2 @@
+// Package workflowcmd has the commands below "sluice toolset workflow".
+package workflowcmd
