@@ -43,7 +43,7 @@ type deleteWorkflowInput struct {
 
 type workflowsOutput struct {
 	ETag string `header:"ETag" doc:"Of the toolset."`
-	Body List[workflow.Workflow]
+	Body List[workflow.ToolsetWorkflow]
 }
 
 func (s *Server) registerWorkflows() {
@@ -60,7 +60,7 @@ func (s *Server) registerWorkflows() {
 	})
 	register(s, huma.Operation{
 		OperationID: "get-workflow", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a workflow with its document", Tags: tags,
-	}, func(ctx context.Context, in *workflowInput) (*bodyOutput[workflow.Workflow], error) {
+	}, func(ctx context.Context, in *workflowInput) (*bodyOutput[workflow.ToolsetWorkflow], error) {
 		d, err := s.load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ func (d *draft) showWorkflows(stored string) (*workflowsOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &workflowsOutput{ETag: request.ETag(d.ts.Version), Body: List[workflow.Workflow]{Items: make([]workflow.Workflow, len(list))}}
+	out := &workflowsOutput{ETag: request.ETag(d.ts.Version), Body: List[workflow.ToolsetWorkflow]{Items: make([]workflow.ToolsetWorkflow, len(list))}}
 	for i := range list {
 		if out.Body.Items[i], err = workflow.Show(&list[i], operations, false); err != nil {
 			return nil, err

@@ -24,8 +24,8 @@ type Operation struct {
 	Annotations operation.Annotations
 }
 
-// Workflow is a workflow of a toolset.
-type Workflow struct {
+// ToolsetWorkflow is a workflow of a toolset.
+type ToolsetWorkflow struct {
 	Name        string          `json:"name" doc:"Of the tool."`
 	WorkflowID  string          `json:"workflowId" doc:"In the document."`
 	Title       string          `json:"title,omitempty"`
@@ -253,20 +253,20 @@ func Servable(list []registry.Workflow, operations []Operation) []registry.Workf
 }
 
 // Show describes a workflow.
-func Show(w *registry.Workflow, operations []Operation, whole bool) (Workflow, error) {
+func Show(w *registry.Workflow, operations []Operation, whole bool) (ToolsetWorkflow, error) {
 	d, err := arazzo.Parse("", []byte(w.Document))
 	if err != nil {
-		return Workflow{}, err
+		return ToolsetWorkflow{}, err
 	}
 	in := d.Workflow(w.ID)
 	if in == nil {
-		return Workflow{}, fmt.Errorf("the document of workflow %s has no workflow %.80q", w.Name, w.ID)
+		return ToolsetWorkflow{}, fmt.Errorf("the document of workflow %s has no workflow %.80q", w.Name, w.ID)
 	}
 	plan, err := d.Plan(known(w.Calls, operations))
 	if err != nil {
-		return Workflow{}, err
+		return ToolsetWorkflow{}, err
 	}
-	out := Workflow{
+	out := ToolsetWorkflow{
 		Name: w.Name, WorkflowID: w.ID, Title: in.Summary, Description: cmp.Or(in.Description, in.Summary), State: Ready,
 		Missing: missing(w, operations), Steps: len(in.Steps), Plan: plan.Text(in),
 	}

@@ -44,7 +44,7 @@ func add(s *command.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var out admin.List[workflow.Workflow]
+			var out admin.List[workflow.ToolsetWorkflow]
 			in := admin.AddWorkflows{Document: text, FileName: args[1], Workflows: only, DryRun: dryRun}
 			if _, err := c.Do(cmd.Context(), client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "workflows"), In: in, Out: &out, IfMatch: etag}); err != nil {
 				return err
@@ -80,7 +80,7 @@ func readDocument(name string) (string, error) {
 	return string(text), err
 }
 
-func write(w io.Writer, x *workflow.Workflow) {
+func write(w io.Writer, x *workflow.ToolsetWorkflow) {
 	fmt.Fprintf(w, "%s  %s\n", x.Name, x.State)
 	for _, m := range x.Missing {
 		fmt.Fprintf(w, "   waits for %s\n", terminal.Printable(m))
@@ -98,13 +98,13 @@ func list(s *command.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := command.Resource[workflow.Workflow]{Empty: "There are no workflows yet. Make one: sluice toolset workflow add " + t.Slug + " FILE",
-				Name: func(x workflow.Workflow) string { return x.Name },
-				Columns: []terminal.Column[workflow.Workflow]{
-					{Header: "name", Value: func(x workflow.Workflow) string { return x.Name }},
-					{Header: "state", Value: func(x workflow.Workflow) string { return x.State }},
-					{Header: "steps", Value: func(x workflow.Workflow) string { return fmt.Sprint(x.Steps) }},
-					{Header: "description", Value: func(x workflow.Workflow) string { return terminal.FirstSentence(x.Description) }},
+			r := command.Resource[workflow.ToolsetWorkflow]{Empty: "There are no workflows yet. Make one: sluice toolset workflow add " + t.Slug + " FILE",
+				Name: func(x workflow.ToolsetWorkflow) string { return x.Name },
+				Columns: []terminal.Column[workflow.ToolsetWorkflow]{
+					{Header: "name", Value: func(x workflow.ToolsetWorkflow) string { return x.Name }},
+					{Header: "state", Value: func(x workflow.ToolsetWorkflow) string { return x.State }},
+					{Header: "steps", Value: func(x workflow.ToolsetWorkflow) string { return fmt.Sprint(x.Steps) }},
+					{Header: "description", Value: func(x workflow.ToolsetWorkflow) string { return terminal.FirstSentence(x.Description) }},
 				}}
 			return r.Show(cmd.Context(), s, client.ToolsetPath(t, "workflows"))
 		},
@@ -135,7 +135,7 @@ func remove(s *command.Session) *cobra.Command {
 			if err := s.Confirm(cmd.Context(), "Remove the workflow "+args[1]+" of "+t.Slug+"?"); err != nil {
 				return err
 			}
-			var out admin.List[workflow.Workflow]
+			var out admin.List[workflow.ToolsetWorkflow]
 			if _, err := c.Do(cmd.Context(), client.Call{Method: http.MethodDelete, Path: client.ToolsetPath(t, "workflows", args[1]), Out: &out, IfMatch: etag}); err != nil {
 				return err
 			}
