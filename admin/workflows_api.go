@@ -37,8 +37,9 @@ type workflowInput struct {
 }
 
 type deleteWorkflowInput struct {
-	workflowInput
+	ToolsetInput
 	request.MatchInput
+	Name string `path:"name" maxLength:"64" doc:"Of the workflow's tool."`
 }
 
 type workflowsOutput struct {
