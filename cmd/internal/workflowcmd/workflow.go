@@ -98,14 +98,16 @@ func list(s *command.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := command.Resource[workflow.ToolsetWorkflow]{Empty: "There are no workflows yet. Make one: sluice toolset workflow add " + t.Slug + " FILE",
-				Name: func(x workflow.ToolsetWorkflow) string { return x.Name },
+			r := command.Resource[workflow.ToolsetWorkflow]{
+				Empty: "There are no workflows yet. Make one: sluice toolset workflow add " + t.Slug + " FILE",
+				Name:  func(x workflow.ToolsetWorkflow) string { return x.Name },
 				Columns: []terminal.Column[workflow.ToolsetWorkflow]{
 					{Header: "name", Value: func(x workflow.ToolsetWorkflow) string { return x.Name }},
 					{Header: "state", Value: func(x workflow.ToolsetWorkflow) string { return x.State }},
 					{Header: "steps", Value: func(x workflow.ToolsetWorkflow) string { return fmt.Sprint(x.Steps) }},
 					{Header: "description", Value: func(x workflow.ToolsetWorkflow) string { return terminal.FirstSentence(x.Description) }},
-				}}
+				},
+			}
 			return r.Show(cmd.Context(), s, client.ToolsetPath(t, "workflows"))
 		},
 	}
