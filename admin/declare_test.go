@@ -304,7 +304,7 @@ func TestDeclarationIsComplete(t *testing.T) {
 	}
 	declared := map[string]string{
 		"Slug": "Slug", "Name": "Name", "Description": "Description", "Instructions": "Instructions", "SourceKind": "Source", "SourceURL": "Source", "BaseURL": "BaseURL",
-		"Profile": "Profile", "CacheSeconds": "CacheSeconds", "Answers": "Answers", "Selection": "Selection", "Plugins": "Plugins", "UpstreamPolicy": "UpstreamPolicy", "Stateless": "Stateless", "LabelText": "Labels",
+		"Profile": "Profile", "CacheSeconds": "CacheSeconds", "Answers": "Answers", "Selection": "Selection", "Plugins": "Plugins", "Workflows": "Workflows", "UpstreamPolicy": "UpstreamPolicy", "Stateless": "Stateless", "LabelText": "Labels",
 		"ConnectorName": "Connectors", "ConnectorAnswers": "Connectors", "ConnectorFixed": "Connectors", "Fixed": "Fixed",
 	}
 	for of, in := range map[reflect.Type]reflect.Type{

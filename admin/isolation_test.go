@@ -226,7 +226,8 @@ func TestListsAndUpdates(t *testing.T) {
 		t.Fatal(err)
 	}
 	onePage := map[string]string{
-		"follow-calls": "a stream", "list-keys": "a handful", "list-origins": "one for each connector", "list-toolset-connectors": "bounded by registry.MaxConnectors",
+		"list-workflows": "of one toolset, at most 64",
+		"follow-calls":   "a stream", "list-keys": "a handful", "list-origins": "one for each connector", "list-toolset-connectors": "bounded by registry.MaxConnectors",
 		"get-authentication": "at most 16", "get-connector-authentication": "at most 16", "get-learned": "bounded by the store",
 		"get-suggestions": "one for each tool of a toolset", "list-user-logins": "pages by after",
 		"list-releases": "one for each group of edges", "list-kept-drafts": "the newest 20",
