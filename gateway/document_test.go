@@ -58,8 +58,10 @@ func documented(names ...string) func(*registry.Toolset) {
 	return func(b *registry.Toolset) {
 		for _, id := range names {
 			b.Workflows = append(b.Workflows, registry.Workflow{Name: strings.ReplaceAll(id, "-", "_"), ID: id, Document: orderDocument, Calls: []registry.CalledTool{
-				{Name: "getItem", Connector: "api", Method: "GET", Path: "/items/{id}"}, {Name: "listItems", Connector: "api", Method: "GET", Path: "/items"},
-				{Name: "createOrder", Connector: "api", Method: "POST", Path: "/orders"}, {Name: "slow", Connector: "api", Method: "GET", Path: "/slow"},
+				{Name: "getItem", Connector: "api", Method: "GET", Path: "/items/{id}"},
+				{Name: "listItems", Connector: "api", Method: "GET", Path: "/items"},
+				{Name: "createOrder", Connector: "api", Method: "POST", Path: "/orders"},
+				{Name: "slow", Connector: "api", Method: "GET", Path: "/slow"},
 				{Name: "limited", Connector: "api", Method: "GET", Path: "/limited"},
 			}})
 		}
