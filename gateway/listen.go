@@ -17,7 +17,6 @@ import (
 	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/http1"
-	"github.com/sluicegate/sluice/registry"
 )
 
 const (
@@ -63,11 +62,11 @@ type listener struct {
 	preview *snapshot.Toolset // of a draft, which does not change; nil: it is live
 
 	mu       sync.Mutex
-	pass     access.Pass     // guarded by mu; as it was admitted
-	id       string          // guarded by mu; of the toolset
-	revision uint64          // guarded by mu; the one the client knows
-	digest   registry.Digest // guarded by mu
-	ended    bool            // guarded by mu
+	pass     access.Pass       // guarded by mu; as it was admitted
+	id       string            // guarded by mu; of the toolset
+	revision uint64            // guarded by mu; the one the client knows
+	lists    snapshot.Versions // guarded by mu; of that revision
+	ended    bool              // guarded by mu
 }
 
 func newListeners(h *snapshot.Holder) *listeners {
@@ -89,7 +88,7 @@ func (a *listeners) hijack(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass a
 		a.open.Add(-1)
 		return errTooManyListeners
 	}
-	l.all, l.slug, l.id, l.pass, l.revision, l.digest = a, ts.Slug, ts.ID, pass, ts.Revision, ts.Digest
+	l.all, l.slug, l.id, l.pass, l.revision, l.lists = a, ts.Slug, ts.ID, pass, ts.Revision, ts.Versions()
 	l.chunked = rc.Request.Header.IsHTTP11()
 	head := l.head(&rc.Response.Header)
 	rc.HijackSetNoResponse(true)
@@ -213,20 +212,22 @@ func (l *listener) endLocked() {
 
 // follow tells the client what changed for it with a snapshot.
 func (l *listener) follow(snap *snapshot.Snapshot) {
-	changed, list := l.renew(snap)
+	changed, now := l.renew(snap)
 	switch {
-	case l.sess != nil && list != "": // what changed while no stream was open counts too
-		if another := l.sess.Saw(list); another || changed {
-			l.sess.Send(listChanged)
+	case now == "":
+	case l.sess != nil: // what changed while no stream was open counts too
+		changed |= now.Changed(snapshot.Versions(l.sess.Saw(string(now))))
+		for _, message := range changed.Messages() {
+			l.sess.Send(message)
 		}
-	case changed && l.sub.Tools():
-		l.write(l.frame(l.sub.AppendChanged(nil)))
+	case changed&l.sub.Lists() != 0:
+		l.write(l.frame(l.sub.AppendChanged(nil, changed&l.sub.Lists())))
 	}
 }
 
-// renew reports whether the tools of the client changed with a snapshot, and which list
-// they are of; "": the stream was ended.
-func (l *listener) renew(snap *snapshot.Snapshot) (changed bool, list string) {
+// renew returns which lists of the client changed with a snapshot, and which they are
+// now; "": the stream was ended.
+func (l *listener) renew(snap *snapshot.Snapshot) (changed mcp.Lists, now snapshot.Versions) {
 	ts := l.preview
 	if ts == nil {
 		ts = snap.Slug(l.slug)
@@ -235,17 +236,24 @@ func (l *listener) renew(snap *snapshot.Snapshot) (changed bool, list string) {
 	defer l.mu.Unlock()
 	if ts == nil || ts.ID != l.id {
 		l.endLocked()
-		return false, ""
+		return 0, ""
 	}
 	pass, valid, same := ts.Access.Renew(l.pass)
 	if !valid {
 		l.endLocked() // its token was revoked, or the kind of access changed
-		return false, ""
+		return 0, ""
 	}
 	l.pass = pass
-	changed = !same || ts.Revision != l.revision || ts.Digest != l.digest
-	l.revision, l.digest = ts.Revision, ts.Digest
-	return changed, listOf(ts)
+	now = ts.Versions()
+	changed = now.Changed(l.lists)
+	if ts.Revision != l.revision {
+		changed |= mcp.ListTools
+	}
+	if !same { // it may see others of them
+		changed = ts.Card().Lists()
+	}
+	l.revision, l.lists = ts.Revision, now
+	return changed, now
 }
 
 // run tells the streams of new snapshots and keeps them alive, until ctx ends;

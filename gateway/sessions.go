@@ -19,16 +19,10 @@ const headerSession = "Mcp-Session-Id"
 // take it for a broken message.
 const primed = "2025-11-25"
 
-// listChanged tells the client of a session that its tools are others.
-var listChanged = []byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-
 // sessionOwner is whose the sessions are that a caller of a toolset may use.
 func sessionOwner(ts *snapshot.Toolset, pass access.Pass) session.Owner {
 	return session.Owner{Workspace: ts.Workspace(), Toolset: ts.ID, Caller: pass.Principal().Key()}
 }
-
-// listOf names the tools of a toolset as they are now.
-func listOf(ts *snapshot.Toolset) string { return string(ts.Digest) }
 
 // OpenSession implements [mcp.Toolset]. Only an MCP server has a use for one: toolsets of
 // HTTP APIs stay without, and so does a draft, which is gone in a moment.
@@ -38,7 +32,7 @@ func (x *request) OpenSession(c session.Client) *session.Session {
 	}
 	opened := x.s.sessions.Open(sessionOwner(x.ts, x.pass), c)
 	if opened != nil {
-		opened.Saw(listOf(x.ts))
+		opened.Saw(string(x.ts.Versions()))
 	}
 	return opened
 }

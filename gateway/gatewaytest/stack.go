@@ -99,6 +99,11 @@ func MCPConnector(name, url string, tools ...string) (*connector.Connector, erro
 	for _, t := range tools {
 		s.Tools = append(s.Tools, json.RawMessage(t))
 	}
+	return ServerConnector(name, s)
+}
+
+// ServerConnector is the connector of an MCP server.
+func ServerConnector(name string, s *connector.MCPServer) (*connector.Connector, error) {
 	a, refused, err := connector.BuildMCP(name, s)
 	if err != nil || len(refused) > 0 {
 		return nil, fmt.Errorf("connector %s: %v, %w", name, refused, err)

@@ -30,6 +30,18 @@ type Card struct {
 	has        [methodCount]bool
 }
 
+// Lists are those that the toolset has.
+func (c *Card) Lists() Lists {
+	l := ListTools
+	if c.has[MethodPromptsList] {
+		l |= ListPrompts
+	}
+	if c.has[MethodResourcesList] {
+		l |= ListResources
+	}
+	return l
+}
+
 // NewCard renders info once, so that no call has to.
 func NewCard(info Info) *Card {
 	server := append([]byte(nil), `{"name":`...)
@@ -77,16 +89,16 @@ func NewCard(info Info) *Card {
 
 // capabilities are what the toolset declares to clients that are told of changes, or not.
 func (info *Info) capabilities(told bool) string {
-	changed := "false"
+	changed, more := "false", ""
 	if told {
-		changed = "true"
+		changed, more = "true", `"listChanged":true`
 	}
 	out := `,"capabilities":{"logging":{},"tools":{"listChanged":` + changed + `}`
 	if info.Prompts {
-		out += `,"prompts":{}`
+		out += `,"prompts":{` + more + `}`
 	}
 	if info.Resources {
-		out += `,"resources":{}`
+		out += `,"resources":{` + more + `}`
 	}
 	if info.Completions {
 		out += `,"completions":{}`

@@ -12,30 +12,70 @@ import (
 // of JSON: it is repeated in each message and kept as long as the stream.
 const maxSubscriptionID = 256
 
+// Lists is a set of lists of a toolset that change.
+type Lists uint8
+
+// The lists. Templates are of the resources.
+const (
+	ListTools Lists = 1 << iota
+	ListPrompts
+	ListResources
+)
+
+// changeable has what clients are told by of each list, and how they ask for it.
+var changeable = [...]struct {
+	list           Lists
+	method, wanted string
+}{
+	{ListTools, "notifications/tools/list_changed", "toolsListChanged"},
+	{ListPrompts, "notifications/prompts/list_changed", "promptsListChanged"},
+	{ListResources, "notifications/resources/list_changed", "resourcesListChanged"},
+}
+
+// Messages are the notifications for the client of a session that these lists are others.
+func (l Lists) Messages() [][]byte {
+	var out [][]byte
+	for _, c := range changeable {
+		if l&c.list != 0 {
+			out = append(out, []byte(`{"jsonrpc":"2.0","method":"`+c.method+`"}`))
+		}
+	}
+	return out
+}
+
 // Subscription is an open subscriptions/listen request (MCP 2026-07-28
 // "Subscriptions"): what the client wants to be told. It is a value of its own and
 // outlives the request.
 type Subscription struct {
 	id    []byte // raw JSON
-	tools bool
+	lists Lists
 }
 
-// Tools reports whether the client wants to know that the list of tools changed.
-func (s *Subscription) Tools() bool { return s.tools }
+// Lists are those of whose changes the client wants to know, as far as the toolset has
+// them.
+func (s *Subscription) Lists() Lists { return s.lists }
 
 // AppendAck appends the event that must come first: what will be told.
 func (s *Subscription) AppendAck(dst []byte) []byte {
 	b := s.appendHead(nil, "notifications/subscriptions/acknowledged")
 	b = append(b, `,"notifications":{`...)
-	if s.tools {
-		b = append(b, `"toolsListChanged":true`...)
+	mark := len(b)
+	for _, c := range changeable {
+		if s.lists&c.list != 0 {
+			b = jsonscan.AppendMember(b, mark, []byte(c.wanted), []byte("true"))
+		}
 	}
 	return appendEvent(dst, append(b, `}}}`...))
 }
 
-// AppendChanged appends the event that says that the list of tools changed.
-func (s *Subscription) AppendChanged(dst []byte) []byte {
-	return appendEvent(dst, append(s.appendHead(nil, "notifications/tools/list_changed"), `}}`...))
+// AppendChanged appends the events that say that lists changed.
+func (s *Subscription) AppendChanged(dst []byte, changed Lists) []byte {
+	for _, c := range changeable {
+		if changed&c.list != 0 {
+			dst = appendEvent(dst, append(s.appendHead(nil, c.method), `}}`...))
+		}
+	}
+	return dst
 }
 
 // AppendEnd appends the last event of a stream that the server ends.
@@ -66,8 +106,13 @@ func (x *exchange) listen() {
 		x.failInternal("subscriptions/listen", errNoConnection)
 		return
 	}
-	tools, _ := wanted.Get("toolsListChanged").Bool()
-	if err := x.ts.Listen(&Subscription{id: bytes.Clone(x.msg.id), tools: tools}); err != nil {
+	sub := &Subscription{id: bytes.Clone(x.msg.id)}
+	for _, c := range changeable {
+		if wants, _ := wanted.Get(c.wanted).Bool(); wants && x.ts.Card().Lists()&c.list != 0 {
+			sub.lists |= c.list
+		}
+	}
+	if err := x.ts.Listen(sub); err != nil {
 		x.rc.Response.Header.Set(fasthttp.HeaderRetryAfter, "60")
 		x.fail(&fault{status: fasthttp.StatusServiceUnavailable, code: codeInternal, text: "too many streams are open here"})
 		return

@@ -164,8 +164,12 @@ func TestListen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var card *Card // of more than tools
 	call := func(id, notifications string) (*fasthttp.RequestCtx, *stub) {
 		ts := newStub(t)
+		if card != nil {
+			ts.card = card
+		}
 		rc := request(`{"jsonrpc":"2.0","id":`+id+`,"method":"subscriptions/listen","params":{"notifications":`+notifications+
 			`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
 			"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen")
@@ -182,7 +186,11 @@ func TestListen(t *testing.T) {
 		if got := events(t, ts.sub.AppendAck(nil))[0]; got != `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":`+meta+`,"notifications":`+ack+`}}` {
 			t.Errorf("acknowledged with %s", got)
 		}
-		if got := events(t, ts.sub.AppendChanged(nil))[0]; got != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":`+meta+`}}` {
+		if got := events(t, ts.sub.AppendChanged(nil, ListTools))[0]; got != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":`+meta+`}}` {
+			t.Errorf("changed: %s", got)
+		}
+		if got := events(t, ts.sub.AppendChanged(nil, ListPrompts|ListResources)); len(got) != 2 || got[0] != `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":`+meta+`}}` ||
+			!strings.Contains(got[1], "notifications/resources/list_changed") {
 			t.Errorf("changed: %s", got)
 		}
 		if got := events(t, ts.sub.AppendEnd(nil))[0]; got != `{"jsonrpc":"2.0","id":`+id+`,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":`+id+`}}}` {
@@ -190,6 +198,9 @@ func TestListen(t *testing.T) {
 		}
 	}
 	f(`7`, `{"toolsListChanged":true,"promptsListChanged":true}`, `{"toolsListChanged":true}`)
+	card = NewCard(Info{Name: "acme", Prompts: true, Resources: true})
+	f(`7`, `{"resourcesListChanged":true,"promptsListChanged":true,"x":true}`, `{"promptsListChanged":true,"resourcesListChanged":true}`)
+	card = nil
 	f(`"a\"b"`, `{"toolsListChanged":false}`, `{}`)
 	f(`"`+strings.Repeat("x", maxSubscriptionID-2)+`"`, `{}`, `{}`)
 	for _, c := range [][3]string{

@@ -231,7 +231,9 @@ type about struct {
 	tools                              bool // it declares tools
 	prompts, resources, completions    bool // it declares them
 	subscribe                          bool // it tells of changes of a resource
-	listChanged, logging               bool
+	logging                            bool
+	// It tells when its lists change: of tools, prompts, resources.
+	listChanged, promptsChanged, resourcesChanged bool
 }
 
 func (l *link) transport() string {

@@ -256,6 +256,8 @@ func readAbout(result, info jsonscan.Value) about {
 	a.listChanged, _ = tools.Get("listChanged").Bool()
 	declared := result.Get("capabilities")
 	a.prompts, a.resources, a.completions = declared.Get("prompts").Exists(), declared.Get("resources").Exists(), declared.Get("completions").Exists()
+	a.promptsChanged, _ = declared.Get("prompts").Get("listChanged").Bool()
+	a.resourcesChanged, _ = declared.Get("resources").Get("listChanged").Bool()
 	a.subscribe, _ = declared.Get("resources").Get("subscribe").Bool()
 	return a
 }

@@ -24,7 +24,7 @@ const (
 // Listing is what a server says of itself, its tools and what it has besides.
 type Listing struct {
 	connector.MCPServer
-	// ListChanged says that the server tells of changes of its list.
+	// ListChanged says that the server tells of changes of its lists.
 	ListChanged bool
 	// Unlisted are the lists that the server declares and does not give.
 	Unlisted []connector.Refused
@@ -56,7 +56,7 @@ func (c *Client) List(x *Exchange, t *Target) (*Listing, error) {
 	}
 	a := &agreed.about
 	out.URL, out.Transport, out.Protocol = t.Endpoint.text, agreed.transport(), agreed.version
-	out.Name, out.Title, out.Version, out.Instructions, out.ListChanged = a.name, a.title, a.version, a.instructions, a.listChanged
+	out.Name, out.Title, out.Version, out.Instructions, out.ListChanged = a.name, a.title, a.version, a.instructions, a.tells()
 	out.Completions, out.Subscribe = a.completions, a.subscribe
 	return out, lists.items(out, a)
 }

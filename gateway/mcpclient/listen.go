@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"time"
@@ -17,13 +16,33 @@ import (
 // from one goroutine and must not block.
 type Listener struct {
 	Opened  func() // the stream is open: what changes from here on is told
-	Changed func() // the list of tools changed
+	Changed func() // one of the lists changed
 }
 
-const listChanged = "notifications/tools/list_changed"
+// told are the notifications that a list changed, and how 2026-07-28 asks for them.
+var told = [...]struct {
+	method, wanted string
+	declared       func(*about) bool
+}{
+	{"notifications/tools/list_changed", "toolsListChanged", func(a *about) bool { return a.listChanged }},
+	{"notifications/prompts/list_changed", "promptsListChanged", func(a *about) bool { return a.promptsChanged }},
+	{"notifications/resources/list_changed", "resourcesListChanged", func(a *about) bool { return a.resourcesChanged }},
+}
+
+// tells reports whether the server tells of changes of a list.
+func (a *about) tells() bool { return a.listChanged || a.promptsChanged || a.resourcesChanged }
+
+func isListChanged(method string) bool {
+	for i := range told {
+		if told[i].method == method {
+			return true
+		}
+	}
+	return false
+}
 
 // Listen keeps a stream of the server open until it ends, the deadline of t comes
-// (default: an hour) or t is cancelled, and tells the listener when the list of tools
+// (default: an hour) or t is cancelled, and tells the listener when one of its lists
 // changes: subscriptions/listen of 2026-07-28, the GET stream of the older revisions,
 // or the stream of HTTP with SSE. It returns nil when the stream ended after it was
 // open. It fails with [problem.Unsupported] when the server does not tell of changes,
@@ -40,7 +59,7 @@ func (c *Client) Listen(x *Exchange, t *Target, to Listener) error {
 			opened = true
 			to.Opened()
 		}
-		if method == listChanged {
+		if isListChanged(method) {
 			to.Changed()
 		}
 	}
@@ -67,7 +86,7 @@ func (c *Client) listen(v *visit, x *Exchange, t *Target, tell func(string, json
 		return err
 	}
 	switch {
-	case !l.about.listChanged:
+	case !l.about.tells():
 		return silent(t)
 	case l.stream != nil:
 		return l.stream.listen(t, tell)
@@ -78,14 +97,21 @@ func (c *Client) listen(v *visit, x *Exchange, t *Target, tell func(string, json
 }
 
 func silent(t *Target) error {
-	return problem.New(problem.Unsupported, "the MCP server at %s does not tell when its tools change", shownURL(t))
+	return problem.New(problem.Unsupported, "the MCP server at %s does not tell when its lists change", shownURL(t))
 }
 
 // subscribe asks as MCP 2026-07-28 does (basic/utilities "subscriptions/listen").
 func (c *Client) subscribe(x *Exchange, t *Target, l *link, tell func(string, jsonscan.Value)) error {
 	id := c.ids.Add(1)
 	x.body = appendRequest(x.body[:0], id, "subscriptions/listen")
-	x.body = append(x.body, `"notifications":{"toolsListChanged":true}`...)
+	x.body = append(x.body, `"notifications":{`...)
+	mark := len(x.body)
+	for i := range told {
+		if told[i].declared(&l.about) {
+			x.body = jsonscan.AppendMember(x.body, mark, []byte(told[i].wanted), []byte("true"))
+		}
+	}
+	x.body = append(x.body, '}')
 	x.body = append(c.appendMeta(x.body, l, id, &Call{}), '}', '}')
 	x.notify = tell
 	err := c.post(x, t, t.Endpoint.target, &message{method: "subscriptions/listen", id: id, body: x.body, link: l, version: l.version})
@@ -181,7 +207,7 @@ func (e *events) listen(t *Target, tell func(string, jsonscan.Value)) error {
 func (e *events) told(method []byte, params jsonscan.Value) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.tell != nil && bytes.Equal(method, []byte(listChanged)) {
-		e.tell(listChanged, params)
+	if name := string(method); e.tell != nil && isListChanged(name) {
+		e.tell(name, params)
 	}
 }

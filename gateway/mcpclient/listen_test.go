@@ -42,6 +42,8 @@ func TestListen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := sdkServer(t)
+			s.AddPrompt(&sdk.Prompt{Name: "old"}, nil) // so that it declares them
+			s.AddResource(&sdk.Resource{Name: "old", URI: "test://old"}, nil)
 			url := serve(handler(func(*http.Request) *sdk.Server { return s }))
 			c := newClient(t, safedial.Options{AllowPrivate: true})
 			to := target(t, url)
@@ -69,6 +71,10 @@ func TestListen(t *testing.T) {
 					})
 				wait("a tool was added", changed)
 			}
+			s.AddPrompt(&sdk.Prompt{Name: "new"}, nil)
+			wait("a prompt was added", changed)
+			s.AddResource(&sdk.Resource{Name: "new", URI: "test://new"}, nil)
+			wait("a resource was added", changed)
 			to.Cancel.Cancel()
 			select {
 			case err := <-ended:

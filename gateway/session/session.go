@@ -73,14 +73,13 @@ func (s *Session) Level() uint8 { return uint8(s.level.Load()) }
 // SetLevel keeps the level of logging/setLevel.
 func (s *Session) SetLevel(level uint8) { s.level.Store(uint32(level)) }
 
-// Saw keeps which list the client knows of or is about to be told of, and reports whether
-// it was another before. The first is not another.
-func (s *Session) Saw(list string) (another bool) {
+// Saw keeps which lists the client knows of or is about to be told of, and returns what it
+// was before; "": there is no before.
+func (s *Session) Saw(lists string) (before string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	another = s.seen != "" && s.seen != list
-	s.seen = list
-	return another
+	before, s.seen = s.seen, lists
+	return before
 }
 
 func (s *Session) busy() bool { return s.inUse.Load() > 0 }

@@ -310,15 +310,12 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestSaw: the first list is no change.
+// TestSaw: what the client knew last is kept.
 func TestSaw(t *testing.T) {
 	s := New(Options{}).Open(ada, Client{})
-	for i, c := range []struct {
-		list    string
-		another bool
-	}{{"a", false}, {"a", false}, {"b", true}, {"b", false}, {"a", true}} {
-		if s.Saw(c.list) != c.another {
-			t.Errorf("%d: list %s is another: %v", i, c.list, !c.another)
+	for i, c := range []struct{ lists, before string }{{"a", ""}, {"a", "a"}, {"b", "a"}, {"b", "b"}} {
+		if before := s.Saw(c.lists); before != c.before {
+			t.Errorf("%d: before %s it was %s", i, c.lists, before)
 		}
 	}
 }

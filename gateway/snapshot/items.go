@@ -42,6 +42,8 @@ type items struct {
 
 	mu    sync.Mutex
 	lists [manifest.ItemKinds]map[string]*List // guarded by mu; by selection
+
+	versions Versions // guarded by mu; "": not made
 }
 
 // itemServer is an MCP server that has resources.
