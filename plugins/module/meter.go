@@ -30,6 +30,16 @@ const (
 	// stack: a unit for each instruction and each value that lives over a branch, so that
 	// between two refills a stack grows by a few megabytes at most.
 	maxFrameUnits = 1 << 18
+	// coarseUnits is the most a region may cost that is paid for as a whole where it begins. The
+	// loop of an interpreter has tens of thousands of instructions and runs some of them a round:
+	// a larger region is paid for block by block, as it runs.
+	coarseUnits = 2000
+	// coarseFrame is the most that a place on the stack may cost and be paid for with each call.
+	// Larger ones are taken from what the stack may grow by until it is looked at, and given
+	// back at the return: the function of an interpreter calls itself for each call of its program.
+	coarseFrame = 4096
+	// roomUnits is what a stack may grow by in such places between two looks at it.
+	roomUnits = 1 << 18
 	// bulkShift: a bulk instruction costs a unit for 64 bytes or elements.
 	bulkShift = 6
 	// growUnits: growing a memory copies it.
@@ -41,7 +51,8 @@ const (
 // each bulk operation, and when it is below zero the module calls the import
 // [MeterModule].[MeterName] for more. It starts at zero. Functions that can only
 // run for a moment (no loop, no call, 100 instructions) are not counted, calls
-// are. The limits of tables are lowered to MaxTable.
+// are. Large functions and loops are paid for block by block, as they run. The limits of
+// tables are lowered to MaxTable.
 //
 // A metered module computes what the module computes. Equal modules give equal
 // results. It fails with ErrInvalid and ErrUnmeterable.
@@ -62,11 +73,16 @@ func MeterInterpreter(dst, code []byte, exports ...string) ([]byte, error) {
 func Prepare(dst, code []byte) ([]byte, time.Duration, error) { return prepare(dst, code, nil) }
 
 func prepare(dst, code []byte, except []string) ([]byte, time.Duration, error) {
+	return prepareWith(dst, code, except, coarseUnits, coarseFrame)
+}
+
+// prepareWith is prepare with other values of coarseUnits and coarseFrame.
+func prepareWith(dst, code []byte, except []string, coarse, frame uint32) ([]byte, time.Duration, error) {
 	m, err := Parse(code)
 	if err != nil {
 		return dst, 0, err
 	}
-	g := meter{m: m, refill: uint32(m.ImportedFuncs), fuel: uint32(m.globals), newType: uint32(len(m.Types))}
+	g := meter{m: m, coarse: coarse, coarseFrame: frame, refill: uint32(m.ImportedFuncs), fuel: uint32(m.globals), room: uint32(m.globals) + 1, newType: uint32(len(m.Types))}
 	for _, e := range m.Exports {
 		if e.Kind == Func && slices.Contains(except, e.Name) {
 			g.exempt = append(g.exempt, e.Index)
@@ -88,13 +104,17 @@ func prepare(dst, code []byte, except []string) ([]byte, time.Duration, error) {
 type meter struct {
 	m       *Module
 	refill  uint32 // index of the added function; what was at or after it moves up
-	fuel    uint32 // index of the added global
+	fuel    uint32 // index of the added global that counts
+	room    uint32 // index of the added global with what large places on the stack may take
 	newType uint32
 	body    []byte   // scratch
 	shape   shape    // of the function that is read
 	work    int      // of compiling all of them
 	exempt  []uint32 // functions that are not counted
 	free    bool     // the function that is read is one of them
+	fine    []bool   // scratch of fine.regions
+
+	coarse, coarseFrame uint32
 }
 
 // order is where a section has its place; data count comes before code.
@@ -108,7 +128,7 @@ func order(id byte) int {
 // sections returns the module's with the three that the meter adds to, empty
 // where they were missing.
 func (g *meter) sections() []Section {
-	missing := []byte{secType, secImport, secGlobal}
+	missing := []byte{secType, SectionImport, secGlobal}
 	var out []Section
 	last := 0
 	add := func(before int) {
@@ -141,26 +161,28 @@ func (g *meter) section(dst []byte, s Section) ([]byte, error) {
 		out = binary.AppendUvarint(nil, uint64(r.u32())+1)
 		out = append(out, s.Payload[r.at:]...)
 		out = append(out, 0x60, 0, 1, I32)
-	case secImport:
+	case SectionImport:
 		out = binary.AppendUvarint(nil, uint64(r.u32())+1)
 		out = append(out, s.Payload[r.at:]...)
-		out = appendName(appendName(out, MeterModule), MeterName)
+		out = AppendName(AppendName(out, MeterModule), MeterName)
 		out = binary.AppendUvarint(append(out, Func), uint64(g.newType))
 	case secTable:
 		out = g.tables(&r)
 	case secGlobal:
 		n := r.u32()
-		out = binary.AppendUvarint(nil, uint64(n)+1)
+		out = binary.AppendUvarint(nil, uint64(n)+2)
 		for range n {
 			out = append(out, r.byte(), r.byte())
 			out = g.constant(out, &r)
 		}
-		out = append(out, I32, 1, opI32Const, 0, opEnd)
-	case secExport:
+		for range 2 {
+			out = append(out, I32, 1, opI32Const, 0, opEnd)
+		}
+	case SectionExport:
 		n := r.u32()
 		out = binary.AppendUvarint(nil, uint64(n))
 		for range n {
-			out = appendName(out, r.name())
+			out = AppendName(out, r.name())
 			kind := r.byte()
 			out = append(out, kind)
 			i := r.u32()
@@ -317,6 +339,31 @@ func (g *meter) code(r *reader) []byte {
 // loop without the loops inside it, begins with one whose cost is filled in when
 // the region was read.
 func (g *meter) function(out []byte, r *reader, t Type) []byte {
+	from, start := *r, len(out)
+	f := fine{regions: g.fine[:0]}
+	out = g.pass(out, r, t, &f)
+	g.fine = f.regions
+	if r.err != nil || g.free || !f.needed() && (f.frame <= g.coarseFrame || len(t.Results) > 1) {
+		return out
+	}
+	f.on, f.balanced = true, f.frame > g.coarseFrame && len(t.Results) <= 1
+	*r = from
+	return g.pass(out[:start], r, t, &f)
+}
+
+// fine is what the first pass over a function tells the second one, which is made of
+// large functions only.
+type fine struct {
+	on       bool
+	regions  []bool // in the order in which they begin: paid for block by block
+	frame    uint32 // what its place on the stack costs
+	balanced bool   // which is given back at the return
+}
+
+func (f *fine) needed() bool { return slices.Contains(f.regions, true) }
+
+// pass is one pass over a function.
+func (g *meter) pass(out []byte, r *reader, t Type, f *fine) []byte {
 	from := r.at
 	scratch := uint32(r.locals(uint64(len(t.Params))))
 	if r.err != nil {
@@ -328,23 +375,49 @@ func (g *meter) function(out []byte, r *reader, t Type) []byte {
 	out = append(out, 1, I32)
 
 	type region struct {
+		index  int // of fine.regions
 		costAt int // offset of its cost in out
 		cost   uint32
+		fine   bool
 	}
-	open := make([]region, 1, 16)
+	regions := 1
+	begin := func(cost uint32, costAt int) region {
+		if !f.on {
+			f.regions = append(f.regions, false)
+		}
+		regions++
+		return region{index: regions - 2, costAt: costAt, cost: cost, fine: f.on && f.regions[regions-2]}
+	}
+	open := make([]region, 0, 16)
 	kinds := make([]byte, 1, 32) // opcode of each open block; the function is a block
 	kinds[0] = opBlock
 	entry := len(out)
-	out, open[0].costAt = g.charge(out)
+	out, costAt := g.charge(out)
+	open = append(open, begin(0, costAt))
 	entryEnd := len(out)
+	if f.balanced {
+		out = g.takeRoom(out, f.frame)
+		out = append(out, opBlock, blockVoid) // its end is where every way out comes by
+		if len(t.Results) == 1 {
+			out[len(out)-1] = t.Results[0]
+		}
+	}
 	leaf := true
+	pending := uint32(0) // what ran since fine regions were paid for
 	g.shape.start(int(scratch), len(t.Results))
 	for len(kinds) > 0 && r.err == nil {
 		at := r.at
 		op := r.byte()
 		g.shape.follow(g.m, op, *r)
 		cost := &open[len(open)-1].cost
+		if open[len(open)-1].fine {
+			cost = &pending
+		}
 		*cost++
+		switch op {
+		case opIf, opElse, opEnd, opLoop, opBr, opBrIf, opBrTable, opReturn, opCall, opCallIndirect:
+			out = g.settle(out, &pending)
+		}
 		switch op {
 		case opCall, opRefFunc:
 			i := r.u32()
@@ -354,12 +427,17 @@ func (g *meter) function(out []byte, r *reader, t Type) []byte {
 				leaf = false
 			}
 			continue
+		case opReturn:
+			if f.balanced {
+				out = binary.AppendUvarint(append(out, opBr), uint64(len(kinds)-1))
+				continue
+			}
 		case opLoop:
 			r.immediates(op)
 			out = append(out, r.b[at:r.at]...)
 			var costAt int
 			out, costAt = g.charge(out)
-			open = append(open, region{costAt: costAt, cost: 1})
+			open = append(open, begin(1, costAt))
 			kinds = append(kinds, op)
 			leaf = false
 			continue
@@ -367,9 +445,7 @@ func (g *meter) function(out []byte, r *reader, t Type) []byte {
 			kinds = append(kinds, op)
 		case opEnd:
 			if kinds[len(kinds)-1] == opLoop {
-				if last := open[len(open)-1]; !g.free {
-					putCost(out, last.costAt, last.cost)
-				}
+				g.close(out, f, open[len(open)-1].index, open[len(open)-1].costAt, open[len(open)-1].cost)
 				open = open[:len(open)-1]
 			}
 			kinds = kinds[:len(kinds)-1]
@@ -398,13 +474,71 @@ func (g *meter) function(out []byte, r *reader, t Type) []byte {
 	if g.free {
 		return out
 	}
-	if leaf && open[0].cost <= leafUnits {
+	if leaf && open[0].cost <= leafUnits && !f.on {
 		return append(out[:entry], out[entryEnd:]...)
 	}
-	if !leaf && len(g.exempt) == 0 {
-		open[0].cost += uint32(min(g.shape.instructions+g.shape.live, maxFrameUnits))
+	if f.balanced {
+		out = append(g.giveRoom(out, f.frame), opEnd)
+	} else if !leaf && len(g.exempt) == 0 {
+		f.frame = uint32(min(g.shape.instructions+g.shape.live, maxFrameUnits))
+		open[0].cost += f.frame
 	}
-	putCost(out, open[0].costAt, open[0].cost)
+	g.close(out, f, 0, open[0].costAt, open[0].cost)
+	return out
+}
+
+// close fills in what a region costs where it begins, and notes whether that is too much.
+func (g *meter) close(out []byte, f *fine, index, costAt int, cost uint32) {
+	if g.free {
+		return
+	}
+	if index == 0 && !f.on {
+		f.regions[0] = cost-f.frame > g.coarse
+	} else if !f.on {
+		f.regions[index] = cost > g.coarse
+	}
+	putCost(out, costAt, cost)
+}
+
+// settle appends: fuel -= what is pending. It is looked at where the next loop or function
+// begins: until there, a function runs forward only.
+func (g *meter) settle(out []byte, pending *uint32) []byte {
+	if *pending == 0 || g.free {
+		return out
+	}
+	out = binary.AppendUvarint(append(out, opGlobalGet), uint64(g.fuel))
+	out = appendCost(append(out, opI32Const), *pending)
+	out = binary.AppendUvarint(append(out, opI32Sub, opGlobalSet), uint64(g.fuel))
+	*pending = 0
+	return out
+}
+
+// takeRoom appends: room -= frame; if room < 0 { fuel = refill(); room = roomUnits }.
+// Refilling looks at the stack.
+func (g *meter) takeRoom(out []byte, frame uint32) []byte {
+	out = binary.AppendUvarint(append(out, opGlobalGet), uint64(g.room))
+	out = appendCost(append(out, opI32Const), frame)
+	out = binary.AppendUvarint(append(out, opI32Sub, opGlobalSet), uint64(g.room))
+	out = binary.AppendUvarint(append(out, opGlobalGet), uint64(g.room))
+	out = append(out, opI32Const, 0, opI32LtS, opIf, blockVoid)
+	out = binary.AppendUvarint(append(out, opCall), uint64(g.refill))
+	out = binary.AppendUvarint(append(out, opGlobalSet), uint64(g.fuel))
+	out = appendCost(append(out, opI32Const), roomUnits)
+	out = binary.AppendUvarint(append(out, opGlobalSet), uint64(g.room))
+	return append(out, opEnd)
+}
+
+// giveRoom appends: room += frame.
+func (g *meter) giveRoom(out []byte, frame uint32) []byte {
+	out = binary.AppendUvarint(append(out, opGlobalGet), uint64(g.room))
+	out = appendCost(append(out, opI32Const), frame)
+	return binary.AppendUvarint(append(out, opI32Add, opGlobalSet), uint64(g.room))
+}
+
+// appendCost appends a cost as a signed LEB128 number of five bytes.
+func appendCost(out []byte, cost uint32) []byte {
+	out = append(out, 0, 0, 0, 0, 0)
+	putCost(out, len(out)-5, cost)
 	return out
 }
 

@@ -182,13 +182,23 @@ func agree(t testing.TB, w *world, what string, code []byte) bool {
 	} else {
 		_ = c.Close(t.Context())
 	}
+	fine, _, err := prepareWith(nil, code, nil, 0, 0) // as large functions are
+	if err != nil {
+		t.Fatalf("%s: block by block: %v", what, err)
+	}
 	got, ok := w.run(t, metered, 300)
 	if !ok || got.stopped {
 		return ok
 	}
 	want, ok := w.run(t, code, 0)
-	if !ok || !slices.Equal(got.results, want.results) || !slices.Equal(got.errs, want.errs) || got.memory != want.memory {
+	same := func(got outcome) bool {
+		return ok && slices.Equal(got.results, want.results) && slices.Equal(got.errs, want.errs) && got.memory == want.memory
+	}
+	if !same(got) {
 		t.Fatalf("%s: metered %v %q %x, as it was %v %q %x (%v)", what, got.results, got.errs, got.memory, want.results, want.errs, want.memory, ok)
+	}
+	if got, ran := w.run(t, fine, 3000); !ran || got.stopped || !same(got) {
+		t.Fatalf("%s: metered block by block %v %q %x (%v, %v), as it was %v %q %x", what, got.results, got.errs, got.memory, ran, got.stopped, want.results, want.errs, want.memory)
 	}
 	return true
 }
@@ -255,7 +265,18 @@ func TestMeterCounts(t *testing.T) {
 	if err != nil || !bytes.Equal(again, metered) {
 		t.Fatal("metering twice gives other bytes")
 	}
-	t.Logf("%d bytes, metered %d", len(code), len(metered))
+	fine, _, err := prepareWith(nil, code, nil, 0, 0) // as large functions are
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes, metered %d, block by block %d", len(code), len(metered), len(fine))
+	stops(t, metered)
+	stops(t, fine)
+}
+
+// stops runs the exports of hostile.wasm that never end.
+func stops(t *testing.T, metered []byte) {
+	t.Helper()
 	w := newWorld(t)
 	c, err := w.runtime.CompileModule(t.Context(), metered)
 	if err != nil {
@@ -317,5 +338,72 @@ func TestMeterInterpreter(t *testing.T) {
 	all, err := Meter(nil, code)
 	if err != nil || len(free) >= len(all) {
 		t.Errorf("without the charges of spin the module has %d bytes, with them %d", len(free), len(all))
+	}
+}
+
+// calling is a module that exports run, which calls a function of the body so many times; the
+// function has as many locals.
+func calling(times, locals int, body string) []byte {
+	sec := func(id byte, payload string) string { return string(id) + leb(len(payload)) + payload }
+	fn := func(locals int, code string) string {
+		b := "\x01" + leb(locals) + "\x7f" + code + end
+		return leb(len(b)) + b
+	}
+	run := loop + "\x10\x00" + "\x20\x00\x41\x01\x6a\x22\x00" + "\x41" + string(appendSigned(times)) + "\x48\x0d\x00" + end // call 0; i++; while i < times
+	return []byte("\x00asm\x01\x00\x00\x00" + sec(secType, "\x01\x60\x00\x00") + sec(secFunction, "\x02\x00\x00") + sec(SectionMemory, "\x01\x00\x01") +
+		sec(SectionExport, "\x01\x03run\x00\x01") + sec(secCode, "\x02"+fn(locals, body)+fn(1, run)))
+}
+
+func appendSigned(n int) []byte {
+	b := []byte{0, 0, 0, 0, 0}
+	putCost(b, 0, uint32(n))
+	return b
+}
+
+// TestMeterLarge: a large function or loop pays for what ran of it, not for all it has, and
+// gives its place on the stack back; recursion and loops without end are stopped all the
+// same.
+func TestMeterLarge(t *testing.T) {
+	const rounds = 10_000
+	unused := iff + times(8000, "\x01") + end // 8,000 instructions that do not run
+	branches := times(300, block+end)
+	for name, c := range map[string]struct {
+		code []byte
+		most int // refills of a quantum, 0: without end
+	}{
+		"a function that returns early":   {calling(rounds, 1, "\x41\x00"+unused), 3},
+		"a loop with a large body":        {calling(1, 1, loop+"\x41\x00"+unused+"\x20\x00\x41\x01\x6a\x22\x00\x41"+string(appendSigned(rounds))+"\x48\x0d\x00"+end), 3},
+		"a large place on the stack":      {calling(rounds, 500, branches), 30},
+		"one that returns":                {calling(rounds, 500, branches+block+one+iff+"\x0f"+end+end), 30},
+		"one that leaves by a branch":     {calling(rounds, 500, branches+block+one+"\x0d\x01"+end), 30},
+		"one that runs out of its room":   {calling(1, 500, branches+"\x10\x00"), 0},
+		"a large function without an end": {calling(1, 1, "\x41\x00"+unused+"\x10\x00"), 0},
+		"a large loop without an end":     {calling(1, 1, loop+"\x41\x00"+unused+"\x0c\x00"+end), 0},
+	} {
+		metered, err := Meter(nil, c.code)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		w := newWorld(t)
+		w.amount = 1 << 18
+		w.budget = 200
+		if c.most == 0 {
+			w.amount, w.budget = 1000, 30
+		}
+		compiled, err := w.runtime.CompileModule(t.Context(), metered)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		m, err := w.runtime.InstantiateModule(t.Context(), compiled, wazero.NewModuleConfig().WithName(""))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		_, err = m.ExportedFunction("run").Call(t.Context())
+		switch {
+		case c.most == 0 && !errors.Is(err, errStopped):
+			t.Errorf("%s: %v, want to be stopped", name, err)
+		case c.most > 0 && (err != nil || w.refills > c.most):
+			t.Errorf("%s: %d refills, want at most %d; %v", name, w.refills, c.most, err)
+		}
 	}
 }

@@ -33,6 +33,7 @@ const (
 	opF64Const     = 0x44
 	opNumberFirst  = 0x45 // i32.eqz
 	opI32LtS       = 0x48
+	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
 	opI32And       = 0x71
 	opI32Shl       = 0x74

@@ -39,12 +39,12 @@ const (
 const (
 	SectionCustom = iota
 	secType
-	secImport
+	SectionImport
 	secFunction
 	secTable
 	SectionMemory
 	secGlobal
-	secExport
+	SectionExport
 	secStart
 	secElement
 	secCode
@@ -207,7 +207,7 @@ func (m *Module) section(id byte, r *reader) {
 		if err := m.checkTypes(); err != nil {
 			r.fail("%w", err)
 		}
-	case secImport:
+	case SectionImport:
 		for range r.count() {
 			m.readImport(r)
 		}
@@ -230,7 +230,7 @@ func (m *Module) section(id byte, r *reader) {
 		}
 	case secGlobal:
 		m.globals += int(r.count())
-	case secExport:
+	case SectionExport:
 		for range r.count() {
 			m.Exports = append(m.Exports, Export{r.name(), r.byte(), r.u32()})
 		}
@@ -345,7 +345,7 @@ func AppendCustom(dst, code []byte, name string, payload []byte) ([]byte, error)
 		}
 		dst = AppendSection(dst, s.ID, s.Payload)
 	}
-	return AppendSection(dst, SectionCustom, appendName(nil, name), payload), nil
+	return AppendSection(dst, SectionCustom, AppendName(nil, name), payload), nil
 }
 
 // AppendSection appends a section whose payload is that of parts, one behind the other.
@@ -361,7 +361,8 @@ func AppendSection(dst []byte, id byte, parts ...[]byte) []byte {
 	return dst
 }
 
-func appendName(dst []byte, s string) []byte {
+// AppendName appends a name: its length and its bytes (Core 2.0 §5.2.4).
+func AppendName(dst []byte, s string) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(s)))
 	return append(dst, s...)
 }
