@@ -99,8 +99,8 @@ layers:
 	go test ./internal/layers
 
 # The script engine is compiled from sources that cargo gets, with a libc beside clang.
-SCRIPT_CHECK := $(if $(and $(shell command -v $${CARGO:-cargo} 2>/dev/null),$(wildcard /usr/lib/wasm32-wasi/libc.a)),plugins/script/module/build.sh --check;,\
-	echo "WARNING: cargo or wasi-libc is missing: plugins/script/module/quickjs.wasm was NOT compared with its sources" >&2;)
+SCRIPT_CHECK := $(if $(and $(shell command -v $${CARGO:-cargo} 2>/dev/null),$(wildcard /usr/lib/wasm32-wasi/libc.a)),plugins/script/module/build.sh --check; plugins/javascript/module/build.sh --check;,\
+	echo "WARNING: cargo or wasi-libc is missing: plugins/script/module/quickjs.wasm and plugins/javascript/module/plugin.wasm were NOT compared with their sources" >&2;)
 
 # Committed modules must be what their sources compile to. Those of Rust are compiled
 # where the rustc that made them is; internal/layers compares the hashes of their
@@ -157,6 +157,7 @@ engine: ## compile the engines and the Extism kernel to WebAssembly (needs clang
 	plugins/engine/build.sh
 	plugins/extism/build.sh
 	plugins/script/module/build.sh
+	plugins/javascript/module/build.sh
 	testdata/plugins/build.sh
 
 # The sentence encoder and WordNet come from packages; SETS is a folder of sets as

@@ -45,6 +45,7 @@ var within = map[string][]string{
 	"plugins/extism/reference":           {"plugins/extism", "plugins/guest"},
 	"plugins/enginepool":                 {"plugins/engine"},
 	"plugins/script":                     {"plugins/module", "plugins/turns"},
+	"plugins/javascript":                 {"plugins/module"},
 	"plugins/enginepool/enginepooltest":  {},
 	"plugins/catalog":                    {"plugins/engine", "plugins/manifest"},
 	"plugins/connector":                  {"plugins/manifest", "plugins/operation", "plugins/engine", "plugins/projection"},
@@ -110,7 +111,7 @@ var within = map[string][]string{
 
 // confined lists third-party packages and the only trees that may import them.
 var confined = map[string][]string{
-	"github.com/tetratelabs/wazero":     {"plugins/enginepool/", "plugins/extism/", "plugins/script/"},
+	"github.com/tetratelabs/wazero":     {"plugins/enginepool/", "plugins/extism/", "plugins/javascript/", "plugins/script/"},
 	"github.com/pb33f/libopenapi":       {"plugins/openapi/"},
 	"github.com/dgraph-io/ristretto/v2": {"gateway/call/"},
 	"github.com/valyala/fasthttp":       {"gateway/", "cmd/sluice-bench/"},

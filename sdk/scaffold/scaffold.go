@@ -44,6 +44,10 @@ var languages = []language{
 		name: "zig", title: "Zig", source: "plugin.zig", filter: true, workflow: true,
 		install: "Zig builds it: `pip install ziglang==0.17.1`, or https://ziglang.org/download.",
 	},
+	{
+		name: "javascript", title: "JavaScript", source: "plugin.js", filter: true, workflow: true,
+		install: "Nothing has to be installed: `sluice` builds it. Libraries have to be bundled into `plugin.js`, as one ECMAScript module.",
+	},
 }
 
 // Languages are those that a project can be made for.

@@ -3,6 +3,7 @@ package plugincmd
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/javascript"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/module"
 )
@@ -29,6 +31,8 @@ type toolchain struct {
 	steps func(ctx context.Context, dir, out string) []*exec.Cmd
 	// product is where the compiler puts the module; nil: out.
 	product func(dir string, m *manifest.Manifest) string
+	// make builds the module itself, without any compiler; nil: steps do.
+	make func(ctx context.Context, dir, out string, m *manifest.Manifest) error
 }
 
 var toolchains = []toolchain{
@@ -79,6 +83,39 @@ var toolchains = []toolchain{
 			return []*exec.Cmd{exec.CommandContext(ctx, program, args...)} //nolint:gosec // one of these names
 		},
 	},
+	{marker: "plugin.js", make: makeJavaScript},
+}
+
+// makeJavaScript builds plugin.js.
+func makeJavaScript(ctx context.Context, dir, out string, m *manifest.Manifest) error {
+	source, err := os.ReadFile(filepath.Join(dir, "plugin.js"))
+	if err != nil {
+		return fmt.Errorf("reading the program: %w", err)
+	}
+	k := javascript.Kind{Entry: "transform_response"}
+	switch {
+	case m.Kind == manifest.Workflow:
+		k.Entry = "run_workflow"
+	case m.Kind == manifest.Auth:
+		return problem.New(problem.Unsupported, "auth plugins cannot be written in JavaScript: it has no functions to sign with").Fix(`make a project with "sluice plugin new NAME --kind auth"`)
+	case m.Entry != "" && m.Entry != k.Entry:
+		return problem.New(problem.InvalidPlugin, "plugin.json: entry is %q, and programs in JavaScript export %q", m.Entry, k.Entry).Fix("leave entry out of plugin.json")
+	}
+	k.Text = m.Output != nil && m.Output.Effect == manifest.EffectText
+	if m.Limits != nil {
+		k.Memory = m.Limits.MemoryBytes
+	}
+	code, err := javascript.Build(ctx, source, k)
+	if wrong, ok := errors.AsType[*javascript.SourceError](err); ok {
+		return problem.New(problem.InvalidPlugin, "%s", wrong).Fix("correct the program: it is one ECMAScript module whose default export is the function to call")
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, code, 0o600); err != nil { //nolint:gosec // out is in a directory of ours
+		return fmt.Errorf("writing the module: %w", err)
+	}
+	return nil
 }
 
 // clang compiles a file of C or C++. In two steps, because the driver runs wasm-opt when
@@ -110,8 +147,9 @@ func (a plugins) pluginBuild() *cobra.Command {
 		Use:   "build [DIR]",
 		Short: "Compile a project and embed its manifest",
 		Long: `Compile the project in DIR, whose language is told by go.mod, Cargo.toml, plugin.c,
-plugin.cc, plugin.ts (AssemblyScript) or plugin.zig, put plugin.json into the module
-as its manifest, check it against the contract and write NAME.wasm.`,
+plugin.cc, plugin.ts (AssemblyScript), plugin.zig or plugin.js (which needs no compiler),
+put plugin.json into the module as its manifest, check it against the contract and write
+NAME.wasm.`,
 		Args: command.Between(0, 1, "at most one directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
@@ -205,6 +243,9 @@ func compilePlugin(ctx context.Context, dir, out string, m *manifest.Manifest) (
 		if _, err := os.Stat(filepath.Join(dir, t.marker)); err != nil {
 			continue
 		}
+		if t.make != nil {
+			return out, t.make(ctx, dir, out, m)
+		}
 		for _, c := range t.steps(ctx, dir, out) {
 			c.Dir = dir
 			if c.Err != nil {
@@ -221,5 +262,5 @@ func compilePlugin(ctx context.Context, dir, out string, m *manifest.Manifest) (
 		}
 		return out, nil
 	}
-	return "", problem.New(problem.NotFound, "%s holds no project that can be built: no go.mod, Cargo.toml, plugin.c, plugin.cc, plugin.ts or plugin.zig", dir).Fix("a module that other tools built gets its manifest with: sluice plugin embed plugin.json MODULE")
+	return "", problem.New(problem.NotFound, "%s holds no project that can be built: no go.mod, Cargo.toml, plugin.c, plugin.cc, plugin.ts, plugin.zig or plugin.js", dir).Fix("a module that other tools built gets its manifest with: sluice plugin embed plugin.json MODULE")
 }

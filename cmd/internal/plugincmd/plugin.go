@@ -48,7 +48,7 @@ func (a plugins) pluginNew() *cobra.Command {
 		Short: "Create a plugin project that builds and passes its golden case",
 		Long: `Create a directory NAME with a plugin, a test of it and a golden case. The guest
 package is copied into it, so that it builds without a network.`,
-		Example: "  sluice plugin new drop-empty --lang go\n  sluice plugin new mask --lang c\n  sluice plugin new aws --kind auth\n  sluice plugin new discussions --kind workflow",
+		Example: "  sluice plugin new drop-empty --lang go\n  sluice plugin new mask --lang javascript\n  sluice plugin new aws --kind auth\n  sluice plugin new discussions --kind workflow",
 		Args:    command.Exactly(1, "the name of the plugin"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
@@ -57,6 +57,9 @@ package is copied into it, so that it builds without a network.`,
 			}
 			if !slices.Contains(kinds, kind) {
 				return exit.Usagef("--kind %s is not a kind; there are: %s", kind, strings.Join(kinds, ", "))
+			}
+			if language == "js" {
+				language = "javascript"
 			}
 			if !slices.Contains(scaffold.Languages(), language) {
 				return exit.Usagef("--lang %s is not known; there are: %s", language, strings.Join(scaffold.Languages(), ", "))

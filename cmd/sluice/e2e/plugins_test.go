@@ -24,6 +24,8 @@ func TestPluginProjects(t *testing.T) {
 		{"cpp", "workflow", "2 passed, 0 failed"},
 		{"assemblyscript", "workflow", "2 passed, 0 failed"},
 		{"zig", "workflow", "2 passed, 0 failed"},
+		{"javascript", "filter", "1 passed, 0 failed"},
+		{"javascript", "workflow", "2 passed, 0 failed"},
 		{"go", "auth", "8 passed, 0 failed"}, // requests of AWS's Signature Version 4 test suite
 	} {
 		language := project.language
