@@ -6,6 +6,12 @@ const pages = [
   { path: "/toolsets/demo", heading: "Demo", shows: "Last test" },
   { path: "/toolsets/demo/tools", heading: "Demo", shows: "list_my_issues" },
   { path: "/toolsets/demo/revisions", heading: "Demo", shows: "Its test passed" },
+  { path: "/alerts", heading: "Alerts", shows: "refuses the credential of toolset refused" },
+  { path: "/alerts/history", heading: "Alerts", shows: "sluice alert list --state resolved" },
+  { path: "/alerts/rules", heading: "Alerts", shows: "upstream.auth_failed" },
+  { path: "/alerts/channels", heading: "Alerts", shows: "Nobody is told of alerts" },
+  { path: "/alerts/deliveries", heading: "Alerts", shows: "sluice notify deliveries" },
+  { path: "/alerts/alert_nothing", heading: "Alert", shows: "there is no alert" },
   { path: "/settings", heading: "Settings", shows: "This one" },
   { path: "/nothing-here", heading: "There is no such page", shows: "Go to" },
 ];

@@ -46,6 +46,48 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import("./pages/settings"), "Settings"),
 });
 
+const alerts = createRoute({
+  getParentRoute: () => root,
+  id: "alerts",
+  component: lazyRouteComponent(() => import("./pages/alerts/alerts"), "Alerts"),
+});
+
+const activeAlerts = createRoute({
+  getParentRoute: () => alerts,
+  path: "/alerts",
+  component: lazyRouteComponent(() => import("./pages/alerts/list"), "ActiveAlerts"),
+});
+
+const alertHistory = createRoute({
+  getParentRoute: () => alerts,
+  path: "/alerts/history",
+  component: lazyRouteComponent(() => import("./pages/alerts/list"), "AlertHistory"),
+});
+
+const alertRules = createRoute({
+  getParentRoute: () => alerts,
+  path: "/alerts/rules",
+  component: lazyRouteComponent(() => import("./pages/alerts/rules"), "Rules"),
+});
+
+const channels = createRoute({
+  getParentRoute: () => alerts,
+  path: "/alerts/channels",
+  component: lazyRouteComponent(() => import("./pages/alerts/channels"), "Channels"),
+});
+
+const deliveries = createRoute({
+  getParentRoute: () => alerts,
+  path: "/alerts/deliveries",
+  component: lazyRouteComponent(() => import("./pages/alerts/deliveries"), "DeliveryLog"),
+});
+
+const alert = createRoute({
+  getParentRoute: () => root,
+  path: "/alerts/$id",
+  component: lazyRouteComponent(() => import("./pages/alerts/alert"), "AlertPage"),
+});
+
 const source = createRoute({
   getParentRoute: () => root,
   path: "/toolsets/new",
@@ -82,7 +124,16 @@ const createLive = createRoute({
   component: lazyRouteComponent(() => import("./pages/create/live"), "Live"),
 });
 
-const tree = root.addChildren([home, settings, toolsets, toolset.addChildren([overview, tools, revisions]), source, create.addChildren([createReview, createAuthentication, createTest, createLive])]);
+const tree = root.addChildren([
+  home,
+  settings,
+  toolsets,
+  toolset.addChildren([overview, tools, revisions]),
+  source,
+  create.addChildren([createReview, createAuthentication, createTest, createLive]),
+  alerts.addChildren([activeAlerts, alertHistory, alertRules, channels, deliveries]),
+  alert,
+]);
 
 export const makeRouter = () =>
   createRouter({ routeTree: tree, defaultPreload: "intent", defaultPreloadStaleTime: 0, scrollRestoration: false });

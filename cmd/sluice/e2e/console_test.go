@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -40,14 +41,16 @@ func TestConsole(t *testing.T) {
 	}
 
 	api := thingsAPI(t)
-	n := startSluice(t, "--demo")
+	hook := startHook(t)
+	n := startSluice(t, "--demo", "--allow-private-upstreams=127.0.0.2/32")
 	link := loginLink.FindString(n.out.String())
 	if link == "" {
 		t.Fatal("no login link was printed")
 	}
+	refused(t, n, api)
 	cmd := exec.CommandContext(t.Context(), node, playwright, "test")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_API="+api, "SLUICE_E2E_OUTPUT="+t.TempDir())
+	cmd.Env = append(os.Environ(), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_API="+api, "SLUICE_E2E_HOOK="+hook, "SLUICE_E2E_OUTPUT="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, last(string(out), 20<<10))
@@ -64,6 +67,46 @@ func TestConsole(t *testing.T) {
 		if text, _ := r.Content[0].(*mcp.TextContent); text == nil || !strings.Contains(text.Text, "a small thing") {
 			t.Errorf("%s: the answer is %+v, without the thing of the API", slug, r.Content[0])
 		}
+	}
+}
+
+// startHook takes every message at another loopback address than the API: the node may
+// call it without a grant.
+func startHook(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	_ = server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.URL + "/hook"
+}
+
+// refused makes a toolset of that name, whose upstream refuses its key, and calls it: the
+// console shows the alert and the call.
+func refused(t *testing.T, n *node, api string) {
+	t.Helper()
+	document, err := os.ReadFile(filepath.Join("testdata", "things.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file, key := filepath.Join(dir, "refused.yaml"), filepath.Join(dir, "key")
+	text := strings.NewReplacer("title: Things", "title: Refused", "http://127.0.0.1:1", api).Replace(string(document))
+	for name, content := range map[string]string{file: text, key: "a wrong key that is long"} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.cli(t, "add", file, "--slug", "refused", "--base-url", api, "--auth", "header:X-Key", "--api-key-file", key, "--no-deploy")
+	n.cli(t, "toolset", "deploy", "refused", "--reason", "the console shows its alert")
+	s := connect(t, "http://"+n.gateway+"/t/refused", "2025-06-18")
+	if r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_things"}); err != nil || !r.IsError {
+		t.Fatalf("a call with a wrong key: %v, %+v", err, r)
 	}
 }
 

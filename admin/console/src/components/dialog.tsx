@@ -1,7 +1,16 @@
 import { useEffect, useId, useRef, type ReactNode } from "react";
 
+interface Props {
+  title: string;
+  open: boolean;
+  onClose: () => void;
+  /** Room for tables and texts. */
+  wide?: boolean;
+  children: ReactNode;
+}
+
 /** A native modal dialog: Escape closes it, what is behind is inert, the focus goes back. */
-export function Dialog({ title, open, onClose, children }: { title: string; open: boolean; onClose: () => void; children: ReactNode }) {
+export function Dialog({ title, open, onClose, wide = false, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -14,9 +23,9 @@ export function Dialog({ title, open, onClose, children }: { title: string; open
       ref={dialog}
       aria-labelledby={id}
       onClose={onClose}
-      className="w-[min(30rem,calc(100vw-2rem))] rounded-lg border border-line bg-surface p-5"
+      className={`${wide ? "w-[min(52rem,calc(100vw-2rem))]" : "w-[min(30rem,calc(100vw-2rem))]"} rounded-lg border border-line bg-surface p-5`}
     >
-      <h2 id={id} className="mb-3 text-lg font-semibold">
+      <h2 id={id} className="mb-3 text-lg font-semibold break-words">
         {title}
       </h2>
       {open ? children : null}

@@ -1,4 +1,4 @@
-import { useId, type InputHTMLAttributes, type SelectHTMLAttributes } from "react";
+import { useId, type InputHTMLAttributes, type SelectHTMLAttributes, type TextareaHTMLAttributes } from "react";
 
 const look =
   "min-h-8 w-full rounded-md border border-line-strong bg-surface px-2.5 py-1 text-text placeholder:text-muted disabled:opacity-60 aria-invalid:border-bad";
@@ -18,6 +18,25 @@ export function TextField({ label, hint, error, ...rest }: FieldProps) {
         {label}
       </label>
       <input id={id} className={look} aria-invalid={error ? true : undefined} aria-describedby={note ? `${id}-note` : undefined} {...rest} />
+      {note ? (
+        <p id={`${id}-note`} className={`mt-1 ${error ? "text-bad" : "text-muted"}`}>
+          {note}
+        </p>
+      ) : null}
+    </div>
+  );
+}
+
+/** A field for text of several lines. */
+export function TextArea({ label, hint, error, ...rest }: TextareaHTMLAttributes<HTMLTextAreaElement> & Pick<FieldProps, "label" | "hint" | "error">) {
+  const id = useId();
+  const note = error ?? hint;
+  return (
+    <div>
+      <label htmlFor={id} className="mb-1 block font-medium">
+        {label}
+      </label>
+      <textarea id={id} rows={3} className={look} aria-invalid={error ? true : undefined} aria-describedby={note ? `${id}-note` : undefined} {...rest} />
       {note ? (
         <p id={`${id}-note`} className={`mt-1 ${error ? "text-bad" : "text-muted"}`}>
           {note}

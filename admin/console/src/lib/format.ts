@@ -30,6 +30,9 @@ export function milliseconds(ms: number): string {
   return ms >= 10 || ms === 0 ? `${ms.toFixed(0)} ms` : `${ms.toFixed(1)} ms`;
 }
 
+/** A message of the node as a sentence: it begins with a capital letter and ends with a full stop. */
+export const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+
 export const date = (at: string) => moment.format(new Date(at));
 
 const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [

@@ -55,3 +55,9 @@ export function asProblem(thrown: unknown): Problem {
   }
   return new Problem({ title: "The console made a mistake", detail: thrown instanceof Error ? thrown.message : String(thrown) });
 }
+
+/** What an answer says is wrong with one field of what was sent, by its JSON pointer. */
+export function faultAt(thrown: unknown, pointer: string): string | undefined {
+  if (!(thrown instanceof Problem)) return undefined;
+  return thrown.faults.find((fault) => fault.pointer === `#${pointer}` || fault.pointer?.startsWith(`#${pointer}/`))?.detail;
+}

@@ -1,6 +1,7 @@
-import { queryOptions } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { problemOf } from "./problem";
 import { api, unwrap, type Schemas } from "./api";
+import { can } from "./roles";
 
 export type Session = Schemas["Session"];
 
@@ -15,6 +16,9 @@ export const sessionQuery = queryOptions({
   },
   staleTime: 60_000,
 });
+
+/** Whether who is signed in has at least this role. */
+export const useCan = (needed: Parameters<typeof can>[1]) => can(useQuery(sessionQuery).data?.role, needed);
 
 export const openSession = (body: Schemas["SignIn"]) => unwrap(api.POST("/v1/session", { body }));
 

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Boxes, Home, LogOut, Settings } from "lucide-react";
+import { Bell, Boxes, Home, LogOut, Settings } from "lucide-react";
 import { useState } from "react";
 import { Button } from "../components/button";
 import { Select } from "../components/field";
@@ -10,6 +10,7 @@ import { readTheme, writeTheme, type Theme } from "../lib/theme";
 const pages = [
   { to: "/", name: "Home", Icon: Home, exact: true },
   { to: "/toolsets", name: "Toolsets", Icon: Boxes, exact: false },
+  { to: "/alerts", name: "Alerts", Icon: Bell, exact: false },
   { to: "/settings", name: "Settings", Icon: Settings, exact: false },
 ] as const;
 
@@ -21,7 +22,7 @@ export function Navigation({ session }: { session: Session }) {
         Sluice
       </Link>
       <nav aria-label="Pages" className="md:mt-2">
-        <ul className="flex gap-1 md:flex-col">
+        <ul className="flex flex-wrap gap-1 md:flex-col">
           {pages.map(({ to, name, Icon, exact }) => (
             <li key={to}>
               <Link

@@ -1,1 +1,0 @@
-var e=[`viewer`,`editor`,`publisher`,`admin`],t=(t,n)=>e.indexOf(t??``)>=e.indexOf(n);export{t};

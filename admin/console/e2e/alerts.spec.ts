@@ -1,0 +1,59 @@
+import { expect, test } from "./fixture";
+
+// TestConsole made the toolset "refused", whose upstream refuses its key, and called it.
+const hook = process.env.SLUICE_E2E_HOOK ?? "";
+
+test("an alert is told to a channel, acknowledged and snoozed", async ({ page }) => {
+  await page.goto("/alerts/channels");
+  await page.getByRole("button", { name: "Add a channel" }).click();
+  await page.getByLabel("Name").fill("ops");
+  await page.getByLabel("URL").fill("ftp://hooks.example");
+  await page.getByLabel("Kinds").fill("upstream.*");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByRole("dialog").getByRole("alert")).toBeVisible();
+  await page.getByLabel("URL").fill(hook);
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByRole("region", { name: "the signing secret" })).toContainText("whsec_");
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Send a test to ops" }).click();
+  await expect(page.getByText("Sent: see Deliveries")).toBeVisible();
+
+  await page.getByRole("link", { name: "Deliveries" }).click();
+  await page.getByRole("button", { name: /^test of/ }).click();
+  const dialog = page.getByRole("dialog", { name: "Message test" });
+  await expect(dialog.getByText("Delivered")).toBeVisible({ timeout: 20_000 });
+  await dialog.getByRole("button", { name: "Send again" }).click();
+  await expect(dialog.getByText("It is sent again.")).toBeVisible();
+  await dialog.getByRole("button", { name: "Close" }).click();
+
+  await page.getByRole("link", { name: "Rules" }).click();
+  await page.getByRole("button", { name: "Send a test of upstream.auth_failed" }).click();
+  await expect(page.getByText("Sent: see Deliveries")).toBeVisible();
+
+  await page.getByRole("link", { name: "Active" }).click();
+  await page.getByRole("link", { name: /refuses the credential of toolset refused/ }).click();
+  await expect(page.getByText("X-Key: ••••")).toBeVisible();
+  await page.getByRole("button", { name: "Acknowledge" }).click();
+  await page.getByLabel("Note").fill("Calling the vendor");
+  await page.getByRole("dialog").getByRole("button", { name: "Acknowledge" }).click();
+  await expect(page.getByText("Calling the vendor")).toBeVisible();
+  await page.getByRole("button", { name: "Snooze" }).click();
+  await page.getByLabel("For", { exact: true }).selectOption("1 day");
+  await page.getByRole("dialog").getByRole("button", { name: "Snooze" }).click();
+  await expect(page.getByText(/Snoozed until/)).toBeVisible();
+});
+
+test("a channel is switched off, gets a new secret and is removed", async ({ page }) => {
+  await page.goto("/alerts/channels");
+  await page.getByRole("button", { name: "Switch ops off" }).click();
+  await expect(page.getByText(/^Off: /)).toBeVisible();
+  await page.getByRole("button", { name: "Switch ops on" }).click();
+  await expect(page.getByText("On", { exact: true })).toBeVisible();
+  await page.getByRole("button", { name: "Give ops a new secret" }).click();
+  await page.getByRole("button", { name: "Make a new secret" }).click();
+  await expect(page.getByRole("region", { name: "the signing secret" })).toContainText("whsec_");
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Remove ops" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await expect(page.getByText("Nobody is told of alerts")).toBeVisible();
+});

@@ -1,0 +1,31 @@
+import { Link, type LinkProps } from "@tanstack/react-router";
+
+export interface Tab {
+  to: LinkProps["to"];
+  name: string;
+  /** Only its own address is this tab, none below it. */
+  exact?: boolean;
+}
+
+/** The links between the parts of a page; each part has an address of its own. */
+export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
+  return (
+    <nav aria-label={label} className="mb-5 overflow-x-auto border-b border-line">
+      <ul className="flex gap-5">
+        {tabs.map((tab) => (
+          <li key={tab.name}>
+            <Link
+              to={tab.to}
+              activeOptions={{ exact: tab.exact ?? false, includeSearch: false }}
+              className="block pt-2 whitespace-nowrap"
+              activeProps={{ className: "border-b-2 border-accent pb-1.5 font-medium" }}
+              inactiveProps={{ className: "pb-2 text-muted hover:text-text" }}
+            >
+              {tab.name}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}

@@ -1,0 +1,65 @@
+import { useMutation } from "@tanstack/react-query";
+import { Button } from "../../components/button";
+import { CommandLine } from "../../components/copy";
+import { Card } from "../../components/page";
+import { ProblemNote } from "../../components/problem";
+import { Table, type Column } from "../../components/table";
+import { api, unwrap } from "../../lib/api";
+import { useCan } from "../../lib/session";
+import type { Alert } from "./queries";
+import { Severity } from "./state";
+
+interface Rule {
+  kind: string;
+  severities: Alert["severity"][];
+  when: string;
+}
+
+/** What the control plane looks for by itself. TestConsoleShowsEveryRule in admin/alert compares it with the kinds of alerts. */
+const rules: Rule[] = [
+  { kind: "upstream.auth_failed", severities: ["critical"], when: "An upstream answers 401 to a call with the credential of the toolset, or 403 to everything for ten minutes. Over when a call is accepted." },
+  { kind: "login.needed", severities: ["critical"], when: "An authorization server gives no access token any more: somebody must log in again." },
+  { kind: "key.rotation_due", severities: ["info", "warning"], when: "14 days before a key is 90 days old, a day before, and then." },
+  { kind: "certificate.expiring", severities: ["info", "warning", "critical"], when: "14 days before a client certificate ends, a day before, and then." },
+  { kind: "token.expiring", severities: ["info", "warning"], when: "14 days before an API token ends, and a day before, if it lived long enough for that." },
+  { kind: "source.changed", severities: ["info", "warning"], when: "A new version of a specification, or changed tools of an MCP server, wait to be accepted; a warning when tools break." },
+  { kind: "source.unreadable", severities: ["warning"], when: "A specification that is read by schedule could not be read three times in a row." },
+  { kind: "edge.silent", severities: ["critical"], when: "An edge said nothing for three minutes." },
+  { kind: "edge.behind", severities: ["critical"], when: "An edge does not serve the newest release for two minutes." },
+  { kind: "edge.fault", severities: ["warning"], when: "An edge says for two minutes that something is wrong with it." },
+];
+
+const columns: Column<Rule>[] = [
+  { name: "Kind", cell: (r) => <code className="font-mono text-[0.9rem]">{r.kind}</code> },
+  { name: "Severity", cell: (r) => <span className="inline-flex flex-wrap gap-1">{r.severities.map((s) => <Severity key={s} severity={s} />)}</span> },
+  { name: "When", cell: (r) => <span className="block min-w-56">{r.when}</span> },
+];
+
+const tried: Column<Rule>[] = [...columns, { name: "Action", cell: (r) => <Try rule={r} /> }];
+
+export function Rules() {
+  const editor = useCan("editor");
+  return (
+    <>
+      <Card flush>
+        <p className="border-b border-line p-4 text-muted">These are always on. Which channels are told of which kind is set at each channel.</p>
+        <Table label="Rules" columns={editor ? tried : columns} rows={rules} id={(r) => r.kind} />
+      </Card>
+      <CommandLine command="sluice alert test --kind upstream.auth_failed" />
+    </>
+  );
+}
+
+/** Sends a test to the channels that would be told. */
+function Try({ rule }: { rule: Rule }) {
+  const test = useMutation({ mutationFn: () => unwrap(api.POST("/v1/alerts/test", { body: { kind: rule.kind, severity: rule.severities.at(-1) ?? "critical" } })) });
+  if (test.isError) return <ProblemNote error={test.error} retry={test.reset} />;
+  return (
+    <span className="inline-flex flex-wrap items-center gap-2">
+      <Button busy={test.isPending} onClick={() => test.mutate()} aria-label={`Send a test of ${rule.kind}`}>
+        Send a test
+      </Button>
+      <span role="status" className="text-ok">{test.isSuccess ? "Sent: see Deliveries" : ""}</span>
+    </span>
+  );
+}
