@@ -131,7 +131,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		problem.BlockedAddress, problem.Unreachable, problem.Timeout, problem.UpstreamStatus, problem.UpstreamTooLarge, problem.TestFailed, problem.Unavailable,
 	} {
 		codes = append(codes, string(k))
-		if p := problemOf(problem.New(k, "x")); p.Type != docsBase+string(k) || p.Status != k.Status() {
+		if p := problemOf(problem.New(k, "x")); p.Type != k.Type() || p.Status != k.Status() {
 			t.Errorf("problem %+v", p)
 		}
 	}

@@ -16,9 +16,6 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// docsBase is where each problem code is explained; the code is the fragment.
-const docsBase = "https://github.com/sluicegate/sluice/blob/main/docs/admin-api.md#"
-
 // maxFaults is how many single faults one answer lists: more than a person
 // mends before trying again.
 const maxFaults = 100
@@ -76,12 +73,12 @@ func problemOf(err error) *Problem {
 	e := request.Fault(err)
 	if e == nil {
 		return &Problem{
-			Type: docsBase + codeInternal, Title: "Internal error", Status: http.StatusInternalServerError, Code: codeInternal,
+			Type: problem.Kind(codeInternal).Type(), Title: "Internal error", Status: http.StatusInternalServerError, Code: codeInternal,
 			Detail: request.InternalError, Remedy: "try again, and report it if it persists",
 		}
 	}
 	p := &Problem{
-		Type: docsBase + string(e.Kind), Title: e.Kind.Title(), Status: e.Kind.Status(), Code: string(e.Kind),
+		Type: e.Kind.Type(), Title: e.Kind.Title(), Status: e.Kind.Status(), Code: string(e.Kind),
 		Detail: e.Detail, Remedy: e.Remedy,
 	}
 	if e.Kind == problem.CannotConnectMCP {
@@ -147,7 +144,7 @@ func statusProblem(status int, detail string, errs ...error) *Problem {
 		p.Status = status
 		errs = nil
 	}
-	p.Type = docsBase + p.Code
+	p.Type = problem.Kind(p.Code).Type()
 	for _, err := range errs {
 		if err == nil || len(p.Errors) == maxFaults {
 			continue

@@ -260,7 +260,24 @@ func (a *app) add(ctx context.Context, c *client.Client, source string, f *addFl
 	if err != nil || made == nil {
 		return err
 	}
-	return a.Object(made, func(w io.Writer) { a.printMade(w, made) })
+	return a.showMade(made, f)
+}
+
+// showMade prints what was made. It fails when that is not live although it was to be.
+func (a *app) showMade(made *admin.CreatedToolset, f *addFlags) error {
+	if err := a.Object(made, func(w io.Writer) { a.printMade(w, made) }); err != nil {
+		return err
+	}
+	return leftDraft(&made.Toolset, f)
+}
+
+// leftDraft is the failure of a command that adds something when that stays in the draft,
+// unless the draft was asked for. What is the matter was said before.
+func leftDraft(t *admin.Toolset, f *addFlags) error {
+	if f.noDeploy || t.Status == "live" && !t.Changed {
+		return nil
+	}
+	return exit.SilentError(exit.Failed)
 }
 
 // mayBeServer reports whether what is no specification is an MCP server.
@@ -392,7 +409,15 @@ func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
 		what = "refreshed"
 	}
 	if t.Status == "live" && !t.Changed {
-		fmt.Fprintf(w, "✓ %s is live: %s, definitions %s tokens\n", t.Slug, terminal.Plural(t.EnabledTools, "tool"), terminal.Thousands(t.Tokens))
+		state := "✓ %s is live: %s, definitions %s tokens\n"
+		if t.Test != nil && !t.Test.Passed {
+			state = "! %s is serving, untested: %s, definitions %s tokens\n"
+		}
+		fmt.Fprintf(w, state, t.Slug, terminal.Plural(t.EnabledTools, "tool"), terminal.Thousands(t.Tokens))
+		if t.Test != nil && !t.Test.Passed {
+			fmt.Fprintf(w, "    %s\n", terminal.Printable(t.Test.Reason))
+			fmt.Fprintf(w, "  next   sluice toolset test %s TOOL k=v   with arguments that you know\n", t.Slug)
+		}
 		fmt.Fprintf(w, "  Toolset URL   %s\n", t.URL)
 	} else {
 		fmt.Fprintf(w, "✓ %s is %s as a draft: %s, definitions %s tokens\n", t.Slug, what, terminal.Plural(t.EnabledTools, "tool"), terminal.Thousands(t.Tokens))

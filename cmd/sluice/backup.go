@@ -99,6 +99,7 @@ func (a *app) writeBackup(ctx context.Context, file, database string, to []age.R
 		o.Registry = kept.Files
 	}
 	if file == "-" {
+		a.Streams()
 		_, err := backup.Write(ctx, a.Out, o)
 		return err
 	}

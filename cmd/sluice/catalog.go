@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -93,7 +92,7 @@ func (a *app) addEntry(ctx context.Context, c *client.Client, f *addFlags) error
 	if err != nil || made == nil {
 		return err
 	}
-	return a.Object(made, func(w io.Writer) { a.printMade(w, made) })
+	return a.showMade(made, f)
 }
 
 // preset gives the flags of authentication what the entry says, unless --auth does.

@@ -21,7 +21,7 @@ func helpTopics() []*cobra.Command {
   8    unreachable, or no answer in time
   130  interrupted
 
-With -o json an error is an RFC 9457 problem document on stdout.`),
+With -o json, jsonl and yaml an error is an RFC 9457 problem document on stdout.`),
 		topic("environment", "Environment variables", `Environment
 
   SLUICE_SERVER     URL of the admin API

@@ -156,7 +156,7 @@ func (a *app) addServer(ctx context.Context, c *client.Client, source string, f 
 	if err != nil || made == nil {
 		return err
 	}
-	return a.Object(made, func(w io.Writer) { a.printMade(w, made) })
+	return a.showMade(made, f)
 }
 
 func (a *app) toolsetUpstream() *cobra.Command {

@@ -97,11 +97,15 @@ func (a *app) addProgram(ctx context.Context, c *client.Client, argv []string, f
 	if err != nil || made == nil {
 		return err
 	}
-	return a.Object(made, func(w io.Writer) {
+	err = a.Object(made, func(w io.Writer) {
 		a.printMade(w, made)
 		if !f.stateless {
 			fmt.Fprintf(w, "  each session has a process of its own; one for all: sluice toolset upstream %s --stateless\n", made.Slug)
 		}
 		fmt.Fprintf(w, "  what it writes: sluice logs %s --stderr\n", made.Slug)
 	})
+	if err != nil {
+		return err
+	}
+	return leftDraft(&made.Toolset, f)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -37,13 +36,13 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(a.In)
-	root.SetOut(a.Out)
+	root.SetOut(helpWriter{a})
 	root.SetErr(a.Err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && a.Format == "" {
 		a.Format = outputFlag(args) // parsing stopped before the flag was reached
 	}
-	a.Report(err)
+	a.Finish(err)
 	return exit.Code(ctx, err)
 }
 
@@ -68,7 +67,7 @@ over the Model Context Protocol at one toolset URL.
 	}
 	root.SetVersionTemplate("sluice {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.Usagef("%w%s\nsee: %s --help", err, suggestFlag(cmd, err), cmd.CommandPath())
+		return exit.Usagef("%w%s\nsee: %s --help", command.FlagError(err), suggestFlag(cmd, err), cmd.CommandPath())
 	})
 	f := root.PersistentFlags()
 	f.StringVarP(&a.Format, "output", "o", "", "output: "+strings.Join(terminal.Formats, ", ")+" (default table)")
@@ -95,9 +94,7 @@ over the Model Context Protocol at one toolset URL.
 		&cobra.Group{ID: "build", Title: "Specifications, connectors and plugins:"},
 	)
 	root.SetHelpCommandGroupID("start")
-	if width := terminal.WidthOf(a.Out); width > 0 {
-		root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped "+strconv.Itoa(width)))
-	}
+	command.UsageTemplate(root, terminal.WidthOf(a.Out))
 	root.SetCompletionCommandGroupID("start")
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
@@ -109,7 +106,7 @@ over the Model Context Protocol at one toolset URL.
 	add("manage", a.addCommand(), catalogcmd.Command(&a.Session, a.catalogAdd()), requestcmd.Command(&a.Session), toolsetcmd.Command(&a.Session, a.toolsetTest(), a.toolsetUpstream(), a.toolsetConnector(), workflowcmd.Command(&a.Session)))
 	add("use", clientcmd.Command(&a.Session), a.mcpCommand())
 	add("use", callcmd.Commands(&a.Session)...)
-	add("operate", alertcmd.Alert(&a.Session), alertcmd.Notify(&a.Session), fleetcmd.Usage(&a.Session), fleetcmd.Logs(&a.Session), fleetcmd.Edge(&a.Session), fleetcmd.Release(&a.Session), workspacecmd.Member(&a.Session), workspacecmd.Session(&a.Session), workspacecmd.Token(&a.Session), workspacecmd.Grant(&a.Session), workspacecmd.Key(&a.Session), workspacecmd.Audit(&a.Session), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand())
+	add("operate", alertcmd.Alert(&a.Session), alertcmd.Notify(&a.Session), fleetcmd.Usage(&a.Session), fleetcmd.Logs(&a.Session), fleetcmd.Edge(&a.Session), fleetcmd.Release(&a.Session), workspacecmd.Member(&a.Session), workspacecmd.Session(&a.Session), workspacecmd.Token(&a.Session), workspacecmd.Grant(&a.Session), workspacecmd.Job(&a.Session), workspacecmd.Key(&a.Session), workspacecmd.Audit(&a.Session), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand())
 	add("build", a.connectorCommand(), a.openapiCommand(), plugincmd.Command(&a.Session))
 	add("build", previewcmd.Commands(&a.Session)...)
 	root.AddCommand(helpTopics()...)
@@ -147,6 +144,16 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	}
 	a.Config = c
 	return nil
+}
+
+// helpWriter takes what the library prints by itself: help, the version, a script for a
+// shell. That is text whatever the output format is.
+type helpWriter struct{ *app }
+
+// Write prints and notes that the command has had its answer.
+func (w helpWriter) Write(b []byte) (int, error) {
+	w.Streams()
+	return w.Out.Write(b)
 }
 
 // unknownCommand refuses words that are no subcommand and says which was meant.

@@ -288,6 +288,7 @@ type runner struct {
 }
 
 func (r *runner) run(ctx context.Context, o node.Options) error {
+	r.Streams()
 	r.Say("sluice %s   data in %s", versionOrDevel(), o.Data)
 	o.Gateway.Ready = func() error {
 		if r.added.Load() {

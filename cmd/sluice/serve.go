@@ -119,6 +119,7 @@ plane is gone, over its own restarts too.`,
 				return exit.Usagef("--role %s is not one of all, control, edge", terminal.Printable(role))
 			}
 			o.Admin.Hosts = append(o.Admin.Hosts, certificateHosts(o.Admin.TLS)...)
+			a.Streams()
 			n, err := node.New(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -215,6 +216,7 @@ func (a *app) serveEdge(cmd *cobra.Command, o node.Options, e *edgeFlags) error 
 		}
 		o.Edge.Artifacts = oci.NewStore(r)
 	}
+	a.Streams()
 	n, err := node.New(cmd.Context(), o)
 	if err != nil {
 		return err

@@ -134,7 +134,10 @@ func (a *app) addTo(ctx context.Context, c *client.Client, spec specification.Do
 	if out.Test != nil {
 		a.sayTest(out.Test)
 	}
-	return a.Object(out, func(w io.Writer) { a.printAdded(w, &out) })
+	if err := a.Object(out, func(w io.Writer) { a.printAdded(w, &out) }); err != nil {
+		return err
+	}
+	return leftDraft(&out.Toolset, f)
 }
 
 func (a *app) printAdded(w io.Writer, out *admin.AddedConnector) {

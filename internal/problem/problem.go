@@ -59,6 +59,12 @@ func (k Kind) Status() int {
 	return 500
 }
 
+// docs is the page that explains the kinds, each in a section of its name.
+const docs = "https://github.com/sluicegate/sluice/blob/main/docs/admin-api.md#"
+
+// Type is the address of the kind's explanation, the "type" of problem details.
+func (k Kind) Type() string { return docs + string(k) }
+
 // Title is the short human title of the kind: the product's fixed words where it
 // has some, otherwise the code with spaces and a capital letter.
 func (k Kind) Title() string {

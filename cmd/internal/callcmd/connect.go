@@ -41,10 +41,11 @@ Both protocol eras pass: messages go through unchanged, headers are added.`,
 					return err
 				}
 			}
+			a.Streams()
 			return b.Run(cmd.Context(), a.In, a.Out)
 		},
 	}
-	cmd.Flags().StringVar(&headerFile, "header-file", "", `file with headers to send, one "Name: value" a line`)
+	cmd.Flags().StringVar(&headerFile, "header-file", "", "file with headers to send, one \"Name: value\" a line")
 	return cmd
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -147,10 +146,7 @@ type SpecSize int
 
 // UnmarshalYAML reads the number as [SpecSize.Set] does.
 func (s *SpecSize) UnmarshalYAML(n *yaml.Node) error {
-	if err := s.Set(n.Value); err != nil {
-		return fmt.Errorf("line %d: max-spec: %w", n.Line, err)
-	}
-	return nil
+	return s.Set(n.Value)
 }
 
 // Set reads a number of MiB from 1 to what the compiler takes; with String and Type it
@@ -178,7 +174,7 @@ type Duration time.Duration
 func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
 	v, err := time.ParseDuration(n.Value)
 	if err != nil || v <= 0 {
-		return fmt.Errorf("line %d: %q is not a duration such as 30s", n.Line, n.Value)
+		return fmt.Errorf("%q is not a duration such as 30s", n.Value)
 	}
 	*d = Duration(v)
 	return nil
@@ -221,14 +217,33 @@ func readConfig(path string) (File, error) {
 	if len(b) > maxConfigBytes {
 		return File{}, problem.New(problem.InvalidArgument, "the configuration %s is larger than %d bytes", path, maxConfigBytes)
 	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(b, &document); err != nil {
+		return File{}, unusable(path, err, "it is not YAML: "+yamlText(err))
+	}
+	if faults := check(&document); len(faults) > 0 {
+		return File{}, unusable(path, nil, strings.Join(faults, "\n  "))
+	}
 	var c File
-	dec := yaml.NewDecoder(bytes.NewReader(b))
-	dec.KnownFields(true)
-	if err := dec.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return File{}, problem.New(problem.InvalidArgument, "the configuration %s cannot be used: %s", path,
-			strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")).Because(err)
+	if err := document.Decode(&c); err != nil && document.Kind != 0 {
+		return File{}, unusable(path, err, yamlText(err))
 	}
 	return c, nil
+}
+
+// unusable is the error about a configuration file.
+func unusable(path string, cause error, what string) error {
+	return problem.New(problem.InvalidArgument, "the configuration %s cannot be used: %s", path, what).
+		Fix("its keys are in: sluice help environment").Because(cause)
+}
+
+// yamlText is what the parser says, without the package's own words.
+func yamlText(err error) string {
+	s := strings.Join(strings.Fields(err.Error()), " ")
+	for _, prefix := range []string{"yaml: ", "go-yaml load error in parser "} {
+		s = strings.TrimPrefix(s, prefix)
+	}
+	return s
 }
 
 // DockerConfig is Docker's configuration file; "" without a home.

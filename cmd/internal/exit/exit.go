@@ -38,6 +38,22 @@ type SilentError int
 // Error names the exit status.
 func (e SilentError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
+// Reason is a silent error with what was said, for those who read no text.
+func Reason(e SilentError, said string) error {
+	kinds := map[SilentError]problem.Kind{
+		exitUsage: problem.InvalidArgument, NotFound: problem.NotFound, exitForbidden: problem.Forbidden, ToolError: problem.InvalidArguments,
+		Invalid: problem.InvalidSpec, exitConflict: problem.Conflict, exitUnreachable: problem.Unreachable,
+	}
+	if said == "" {
+		said = e.Error()
+	}
+	kind, ok := kinds[e]
+	if !ok {
+		kind = "failed"
+	}
+	return problem.New(kind, "%s", said)
+}
+
 // UsageError is a command line that cannot be meant.
 type UsageError struct{ error }
 
@@ -121,9 +137,6 @@ type problemPart struct {
 	Remedy   string `json:"remedy,omitempty"`
 }
 
-// problemTypes is where the codes are explained.
-const problemTypes = "https://sluicegate.dev/errors/"
-
 // DocumentOf makes problem details of any error.
 func DocumentOf(err error) Document {
 	p := problem.As(err)
@@ -135,11 +148,14 @@ func DocumentOf(err error) Document {
 		if _, ok := errors.AsType[UsageError](err); ok {
 			kind, status = problem.InvalidArgument, problem.InvalidArgument.Status()
 		}
-		return Document{Type: problemTypes + string(kind), Title: kind.Title(), Status: status, Code: kind, Detail: err.Error()}
+		return Document{Type: kind.Type(), Title: kind.Title(), Status: status, Code: kind, Detail: err.Error()}
 	}
 	d := Document{
-		Type: problemTypes + string(p.Kind), Title: p.Kind.Title(), Status: p.Kind.Status(), Code: p.Kind,
+		Type: p.Kind.Type(), Title: p.Kind.Title(), Status: p.Kind.Status(), Code: p.Kind,
 		Detail: p.Detail, Remedy: p.Remedy,
+	}
+	if answer, ok := errors.AsType[answered](err); ok {
+		d.Instance = answer.instance
 	}
 	if p.Place.File != "" {
 		d.Detail = p.Place.File + ": " + p.Detail
@@ -156,9 +172,18 @@ func DocumentOf(err error) Document {
 	return d
 }
 
+// answered is the cause of an error that the admin API answered with.
+type answered struct{ instance string }
+
+// Error names the request, which the server's log has too.
+func (a answered) Error() string { return "answer to " + a.instance }
+
 // Problem turns problem details from the admin API back into an error.
 func (d Document) Problem() *problem.Error {
 	e := problem.New(d.Code, "%s", d.Detail)
+	if d.Instance != "" {
+		e = e.Because(answered{d.Instance})
+	}
 	if d.Remedy != "" {
 		e.Remedy = d.Remedy
 	}

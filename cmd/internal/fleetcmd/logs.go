@@ -173,6 +173,7 @@ func listLogs(ctx context.Context, s *command.Session, c *client.Client, q url.V
 // followLogs shows calls as they arrive, until it is interrupted or has shown limit
 // (0: without end). With a range it begins with the calls of that range.
 func followLogs(ctx context.Context, s *command.Session, c *client.Client, q url.Values, since string, limit int) error {
+	s.Streams()
 	shown := 0
 	show := func(items []usage.LoggedCall) (done bool, err error) {
 		for i := range items {

@@ -3,7 +3,6 @@ package terminal
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,6 +28,9 @@ type Terminal struct {
 	Color    bool // although Out is no terminal
 	NoInput  bool // questions fail
 	Yes      bool // every question is answered with yes
+
+	answered bool     // the result is written
+	messages []string // what was said, for the outcome
 }
 
 // Formats are the values of Format.
@@ -175,6 +177,7 @@ func (t *Terminal) WriteDocument(b []byte) error {
 
 // WriteResult writes what a command was asked for to the standard output.
 func (t *Terminal) WriteResult(b []byte) error {
+	t.answered = true
 	if _, err := t.Out.Write(b); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
@@ -183,8 +186,10 @@ func (t *Terminal) WriteResult(b []byte) error {
 
 // Say tells people what happens, on stderr; -q silences it.
 func (t *Terminal) Say(format string, args ...any) {
+	text := textfilter.Clean(fmt.Sprintf(format, args...))
+	t.keep(text)
 	if !t.Quiet {
-		_, _ = io.WriteString(t.Err, textfilter.Clean(fmt.Sprintf(format+"\n", args...))) // nowhere is left to tell
+		_, _ = io.WriteString(t.Err, text+"\n") // nowhere is left to tell
 	}
 }
 
@@ -323,27 +328,4 @@ func WidthOf(stream any) int {
 		return 0
 	}
 	return w
-}
-
-// Report tells of an error: problem details on stdout for machines, text on
-// stderr for people.
-func (t *Terminal) Report(err error) {
-	var silent exit.SilentError
-	if err == nil || errors.As(err, &silent) {
-		return
-	}
-	if t.Format == "json" || t.Format == "jsonl" {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if t.Format == "json" {
-			enc.SetIndent("", "  ")
-		}
-		_ = enc.Encode(exit.DocumentOf(err)) // a problem always marshals
-		_, _ = t.Out.Write(textfilter.AppendEscaped(nil, b.Bytes()))
-		return
-	}
-	var b bytes.Buffer
-	exit.WriteError(&b, err) // which may quote what an upstream wrote
-	_, _ = t.Err.Write(textfilter.Append(nil, b.Bytes()))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
-	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/problem"
 )
 
 const (
@@ -123,8 +123,7 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 		}
 	}
 	if len(names) == 0 {
-		s.Say("No tool matches. See: sluice toolset tools %s", s.t.Slug)
-		return nil, exit.SilentError(exit.NotFound)
+		return nil, problem.New(problem.NotFound, "no tool of %s matches", s.t.Slug).Fix("see: sluice toolset tools %s", s.t.Slug)
 	}
 	taken := map[string]bool{} // names proposed so far
 	for some := range slices.Chunk(names, askedAtOnce) {

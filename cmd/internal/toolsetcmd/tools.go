@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -174,20 +175,24 @@ func (e *edit) switchTools(ctx context.Context, globs []string, on bool) error {
 	if err != nil {
 		return err
 	}
-	in := admin.BatchUpdate{}
+	in, found := admin.BatchUpdate{}, false
 	for _, t := range items {
 		matched, err := matchesAny(globs, t.Name)
 		if err != nil {
 			return err
 		}
+		found = found || matched
 		if matched && t.Enabled != on {
 			in.Updates = append(in.Updates, admin.ToolUpdate{Tool: t.Name, PatchTool: admin.PatchTool{Enabled: &on}})
 		}
 	}
 	what := map[bool]string{true: "enabled", false: "disabled"}[on]
+	if !found {
+		return problem.New(problem.NotFound, "no tool of %s matches %s", e.t.Slug, terminal.Printable(strings.Join(globs, ", "))).Fix("see: sluice toolset tools %s", e.t.Slug)
+	}
 	if len(in.Updates) == 0 {
-		e.Say("No tool had to be %s: nothing matches, or it was so already. See: sluice toolset tools %s", what, e.t.Slug)
-		return exit.SilentError(exit.NotFound)
+		e.Say("Nothing to do: all of them are %s already.", what)
+		return nil
 	}
 	if err := e.Client().Post(ctx, e.path("tools")+"/batch-update", in, nil, client.IfMatch(e.etag)); err != nil {
 		return err
