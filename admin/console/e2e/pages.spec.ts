@@ -12,6 +12,12 @@ const pages = [
   { path: "/alerts/channels", heading: "Alerts", shows: "Nobody is told of alerts" },
   { path: "/alerts/deliveries", heading: "Alerts", shows: "sluice notify deliveries" },
   { path: "/alerts/alert_nothing", heading: "Alert", shows: "there is no alert" },
+  { path: "/catalog", heading: "Catalog", shows: "Prometheus Alertmanager" },
+  { path: "/catalog/github", heading: "GitHub", shows: "It is made at" },
+  { path: "/catalog/paypal", heading: "PayPal", shows: "You log in at the service" },
+  { path: "/catalog/nope", heading: "nope", shows: "req_" },
+  { path: "/catalog/requests", heading: "Catalog", shows: "Acme CRM" },
+  { path: "/catalog/requests/new", heading: "Request a connector", shows: "Nothing alike so far." },
   { path: "/settings", heading: "Settings", shows: "This one" },
   { path: "/nothing-here", heading: "There is no such page", shows: "Go to" },
 ];

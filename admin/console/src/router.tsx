@@ -88,6 +88,37 @@ const alert = createRoute({
   component: lazyRouteComponent(() => import("./pages/alerts/alert"), "AlertPage"),
 });
 
+const catalog = createRoute({
+  getParentRoute: () => root,
+  id: "catalog",
+  component: lazyRouteComponent(() => import("./pages/catalog/catalog"), "Catalog"),
+});
+
+const entries = createRoute({
+  getParentRoute: () => catalog,
+  path: "/catalog",
+  component: lazyRouteComponent(() => import("./pages/catalog/entries"), "Entries"),
+});
+
+const requests = createRoute({
+  getParentRoute: () => catalog,
+  path: "/catalog/requests",
+  component: lazyRouteComponent(() => import("./pages/catalog/requests"), "Requests"),
+});
+
+const newRequest = createRoute({
+  getParentRoute: () => root,
+  path: "/catalog/requests/new",
+  validateSearch: (search: Record<string, unknown>): { name?: string } => (typeof search.name === "string" ? { name: search.name.slice(0, 80) } : {}),
+  component: lazyRouteComponent(() => import("./pages/catalog/newrequest"), "NewRequest"),
+});
+
+const entry = createRoute({
+  getParentRoute: () => root,
+  path: "/catalog/$entry",
+  component: lazyRouteComponent(() => import("./pages/catalog/entry"), "EntryPage"),
+});
+
 const source = createRoute({
   getParentRoute: () => root,
   path: "/toolsets/new",
@@ -133,6 +164,9 @@ const tree = root.addChildren([
   create.addChildren([createReview, createAuthentication, createTest, createLive]),
   alerts.addChildren([activeAlerts, alertHistory, alertRules, channels, deliveries]),
   alert,
+  catalog.addChildren([entries, requests]),
+  newRequest,
+  entry,
 ]);
 
 export const makeRouter = () =>

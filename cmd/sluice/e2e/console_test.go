@@ -70,15 +70,25 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// startHook takes every message at another loopback address than the API: the node may
-// call it without a grant.
+// startHook serves another loopback address than the API, which the node may call
+// without a grant: it takes every message, and it has alertmanager.yaml, whose server it
+// is.
 func startHook(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /hook", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /alertmanager.yaml", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, filepath.Join("testdata", "alertmanager.yaml"))
+	})
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"uptime":"2026-11-23T08:00:00Z"}`)
+	})
+	server := httptest.NewUnstartedServer(mux)
 	_ = server.Listener.Close()
 	server.Listener = listener
 	server.Start()

@@ -59,5 +59,6 @@ export function asProblem(thrown: unknown): Problem {
 /** What an answer says is wrong with one field of what was sent, by its JSON pointer. */
 export function faultAt(thrown: unknown, pointer: string): string | undefined {
   if (!(thrown instanceof Problem)) return undefined;
-  return thrown.faults.find((fault) => fault.pointer === `#${pointer}` || fault.pointer?.startsWith(`#${pointer}/`))?.detail;
+  const place = `body${pointer.replaceAll("/", ".")}`;
+  return thrown.faults.find((f) => f.pointer === `#${pointer}` || f.pointer?.startsWith(`#${pointer}/`) || f.location === place)?.detail;
 }

@@ -87,8 +87,8 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
       <div className="grid items-start gap-5 lg:grid-cols-2">
         <Card title="What was found">
           <dl>
-            <Fact name="Specification">
-              {t.source.title} {t.source.version} (OpenAPI {t.source.specVersion})
+            <Fact name={t.source.kind === "mcp" ? "MCP server" : "Specification"}>
+              {t.source.title} {t.source.version} ({t.source.kind === "mcp" ? "MCP" : "OpenAPI"} {t.source.specVersion})
             </Fact>
             <Fact name="Operations">{count(t.operations)}</Fact>
             <Fact name="Tools">{count(t.toolCount)}</Fact>

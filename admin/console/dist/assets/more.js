@@ -1,0 +1,1 @@
+import{g as e}from"./index.js";import{x as t}from"./vendor.js";var n=t();function r({list:t}){return t.hasNextPage?(0,n.jsx)(`div`,{className:`border-t border-line p-3`,children:(0,n.jsx)(e,{busy:t.isFetchingNextPage,onClick:()=>void t.fetchNextPage(),children:`Load more`})}):null}export{r as t};
