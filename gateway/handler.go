@@ -322,6 +322,12 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 	if x.searchTool != "" {
 		return x.callSearchTool(p, dst)
 	}
+	subscribes := p.Method == mcp.MethodSubscribe || p.Method == mcp.MethodUnsubscribe
+	if subscribes {
+		if more, err := x.subscribe(p); !more {
+			return dst, nil, err
+		}
+	}
 	if !x.tool.Remote() { // an MCP server tells of its progress itself
 		p.Stream.Beat("waiting for the answer of " + x.tool.Name)
 	}
@@ -345,6 +351,9 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 	}
 	out, outcome, err := caller.Call(x.s.calls, x.tool, p.Arguments, opt, dst)
 	if err != nil {
+		if subscribes {
+			x.unsubscribed(p)
+		}
 		return nil, nil, err
 	}
 	if x.s.log.Enabled(x.s.calls, slog.LevelDebug) {
@@ -399,7 +408,19 @@ func (x *request) Cancel() { x.cancel.Cancel() }
 
 // Listen implements [mcp.Toolset].
 func (x *request) Listen(sub *mcp.Subscription) error {
-	return x.s.listeners.take(x.rc, x.ts, x.pass, sub, x.preview != nil)
+	l := &listener{sub: sub}
+	if x.preview != nil {
+		l.preview = x.ts
+		sub.Follow(nil)
+	}
+	if len(sub.URIs()) > 0 {
+		x.follow(sub, l)
+	}
+	err := x.s.listeners.hijack(x.rc, x.ts, x.pass, l)
+	if err != nil {
+		x.s.feeds.leave(l)
+	}
+	return err
 }
 
 // Done implements [mcp.Request].

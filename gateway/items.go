@@ -49,7 +49,7 @@ func (x *request) Item(method mcp.Method, params jsonscan.Value) (mcp.Tool, erro
 			return nil, err
 		}
 		x.key, x.permit = x.tool.Item.Key, x.tool.Name
-	case method == mcp.MethodResourcesRead, kind.EqualText("ref/resource"):
+	case method != mcp.MethodComplete, kind.EqualText("ref/resource"):
 		uri := text(ref.Get("uri"))
 		x.permit = snapshot.ResourcePrefix + uri
 		if method == mcp.MethodComplete {
@@ -60,6 +60,9 @@ func (x *request) Item(method mcp.Method, params jsonscan.Value) (mcp.Tool, erro
 		}
 		if x.tool, x.key, err = x.ts.Resource(uri); err != nil || x.tool == nil {
 			return nil, err
+		}
+		if method != mcp.MethodResourcesRead && method != mcp.MethodComplete && !x.tool.Subscribes() {
+			return nil, nil //nolint:nilnil // there is nothing to subscribe to
 		}
 	default:
 		return nil, nil //nolint:nilnil // there is no such item

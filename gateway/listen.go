@@ -42,6 +42,7 @@ var errTooManyListeners = errors.New("too many streams are open")
 // small goroutine per stream waits for its end, the rest is done by Run.
 type listeners struct {
 	holder *snapshot.Holder
+	left   func(*listener) // is told of the end of each
 	open   atomic.Int64
 
 	mu      sync.Mutex
@@ -53,7 +54,6 @@ type listeners struct {
 // listener is one stream: of a subscription, or of a session.
 type listener struct {
 	all     *listeners
-	conn    net.Conn
 	sub     *mcp.Subscription // nil: the stream is that of sess
 	sess    *session.Session
 	resume  string // id of the last event that the client of sess has; "": it did not say
@@ -62,6 +62,8 @@ type listener struct {
 	preview *snapshot.Toolset // of a draft, which does not change; nil: it is live
 
 	mu       sync.Mutex
+	conn     net.Conn          // written only under mu, and once; nil: it is not open yet
+	early    []string          // guarded by mu; resources that changed before it was open
 	pass     access.Pass       // guarded by mu; as it was admitted
 	id       string            // guarded by mu; of the toolset
 	revision uint64            // guarded by mu; the one the client knows
@@ -69,20 +71,11 @@ type listener struct {
 	ended    bool              // guarded by mu
 }
 
-func newListeners(h *snapshot.Holder) *listeners {
-	return &listeners{holder: h, streams: map[*listener]struct{}{}}
+func newListeners(h *snapshot.Holder, left func(*listener)) *listeners {
+	return &listeners{holder: h, left: left, streams: map[*listener]struct{}{}}
 }
 
-// take makes a stream of a subscription of the connection of rc, once its handler returned.
-func (a *listeners) take(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass access.Pass, sub *mcp.Subscription, preview bool) error {
-	l := &listener{sub: sub}
-	if preview {
-		l.preview = ts
-	}
-	return a.hijack(rc, ts, pass, l)
-}
-
-// hijack makes the connection of rc the stream l.
+// hijack makes the connection of rc the stream l, once its handler returned.
 func (a *listeners) hijack(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass access.Pass, l *listener) error {
 	if a.open.Add(1) > maxListeners {
 		a.open.Add(-1)
@@ -99,8 +92,7 @@ func (a *listeners) hijack(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass a
 		if framed, ok := c.(*http1.Conn); ok {
 			framed.Detach() // whatever comes ends the stream
 		}
-		l.conn = c
-		a.start(l, head)
+		a.start(l, c, head)
 	})
 	return nil
 }
@@ -121,21 +113,22 @@ func (l *listener) head(h *fasthttp.ResponseHeader) []byte {
 }
 
 // start writes the first event and waits for the end in a goroutine of its own.
-func (a *listeners) start(l *listener, head []byte) {
+func (a *listeners) start(l *listener, conn net.Conn, head []byte) {
+	if l.sub != nil {
+		head = append(head, l.frame(l.sub.AppendAck(nil))...)
+	}
+	l.open(conn, head)
 	a.mu.Lock()
 	if a.closed {
 		a.mu.Unlock()
-		_ = l.conn.Close()
+		l.End()
 		a.open.Add(-1)
+		a.left(l)
 		return
 	}
 	a.streams[l] = struct{}{}
 	a.readers.Add(1)
 	a.mu.Unlock()
-	if l.sub != nil {
-		head = append(head, l.frame(l.sub.AppendAck(nil))...)
-	}
-	l.write(head)
 	if l.sess != nil && !l.sess.Attach(l, l.resume, l.sess.Client().Version >= primed) {
 		l.End()
 	}
@@ -159,7 +152,33 @@ func (l *listener) wait() {
 	if l.sess != nil {
 		l.sess.Detach(l)
 	}
+	l.all.left(l)
 	l.all.open.Add(-1)
+}
+
+// open writes the head and what came before it could be written.
+func (l *listener) open(conn net.Conn, head []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn = conn
+	for _, uri := range l.early {
+		head = append(head, l.frame(l.sub.AppendUpdated(nil, uri))...)
+	}
+	l.early = nil
+	l.writeLocked(head)
+}
+
+// updated implements [receiver], for a subscription.
+func (l *listener) updated(uri string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn == nil {
+		if len(l.early) < maxFollowed {
+			l.early = append(l.early, uri)
+		}
+		return
+	}
+	l.writeLocked(l.frame(l.sub.AppendUpdated(nil, uri)))
 }
 
 // frame puts events into a chunk (RFC 9112 §7.1).

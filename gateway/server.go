@@ -117,6 +117,7 @@ type Server struct {
 	watcher   *watcher
 	listeners *listeners
 	sessions  *session.Table
+	feeds     *feeds
 	searches  *searches // of toolsets that learn
 	publicURL string
 	scheme    string          // of URLs without a public one: "https://"
@@ -180,8 +181,12 @@ func New(o Options) (*Server, error) {
 	if o.TLS != nil {
 		s.scheme = "https://"
 	}
-	s.watcher, s.listeners, s.searches = newWatcher(), newListeners(o.Holder), newSearches()
-	s.sessions = session.New(session.Options{Ended: func(ended *session.Session) { s.opts.Caller.EndSession(ended.Key()) }})
+	s.watcher, s.listeners, s.searches = newWatcher(), newListeners(o.Holder, func(l *listener) { s.feeds.leave(l) }), newSearches()
+	s.feeds = newFeeds(s)
+	s.sessions = session.New(session.Options{Ended: func(ended *session.Session) {
+		s.feeds.leave(client{ended})
+		s.opts.Caller.EndSession(ended.Key())
+	}})
 	s.requests.New = func() any {
 		x := &request{}
 		x.watch.w, x.watch.gone = s.watcher, x.cancel.Cancel
@@ -223,6 +228,7 @@ func (s *Server) Run(ctx context.Context) error {
 	background.Go(func() { s.warm(bctx) })
 	background.Go(func() { s.listeners.run(bctx) })
 	background.Go(func() { s.sessions.Run(bctx) })
+	background.Go(func() { s.feeds.run(bctx) })
 	background.Go(func() { s.watcher.run(s.calls) }) // it is needed while calls drain
 	defer func() {
 		bstop()
@@ -303,6 +309,7 @@ func (s *Server) gauges() {
 	})
 	m.Gauge(metering.Series("sluice_http_body_bytes", "listener", "gateway"), func() float64 { return float64(s.listener.BodyBytes()) })
 	m.Gauge("sluice_sessions", func() float64 { return float64(s.sessions.Len()) })
+	m.Gauge("sluice_upstream_streams", func() float64 { return float64(s.feeds.count()) })
 	m.Gauge("sluice_listen_streams", func() float64 { return float64(s.listeners.open.Load()) })
 	m.Gauge(metering.Series("sluice_toolsets", "state", "live"), func() float64 { return float64(len(h.Load().Toolsets())) })
 	m.Gauge("sluice_tools", func() float64 {

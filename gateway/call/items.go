@@ -23,7 +23,7 @@ func (x *exchange) prepareItem() {
 	*k = mcpclient.Call{Method: r.Method.String(), Tool: x.key, Repeatable: true}
 	key := "name"
 	switch r.Method {
-	case mcp.MethodResourcesRead:
+	case mcp.MethodResourcesRead, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
 		key = "uri"
 	case mcp.MethodComplete:
 		key, k.Tool = "ref", ""
@@ -114,6 +114,8 @@ func (x *exchange) checkItem(result jsonscan.Value) error {
 		member = "messages"
 	case mcp.MethodComplete:
 		member, want = "completion", jsonscan.Object
+	case mcp.MethodSubscribe, mcp.MethodUnsubscribe:
+		return nil // whatever it is, nothing depends on it
 	}
 	v := result.Get(member)
 	if meta := result.Get("_meta"); v.Kind() == want && (!meta.Exists() || meta.Kind() == jsonscan.Object) && v.Len() <= maxContentItems {
@@ -190,7 +192,7 @@ func (x *exchange) publishLinks() {
 // resource has a code of its own in the older revisions.
 func (x *exchange) refuseItem(f *mcpclient.Fault) {
 	e := &mcp.Error{Code: int(f.Code), Message: f.Message, Data: bytes.Clone(f.Data)}
-	if x.request.Method == mcp.MethodResourcesRead {
+	if x.request.Method != mcp.MethodPromptsGet && x.request.Method != mcp.MethodComplete {
 		missing := jsonscan.Trusted(orNull(f.Data)).Get("uri").Exists()
 		switch {
 		case x.request.Modern() && f.Code == mcp.CodeNoResource:

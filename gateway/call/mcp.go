@@ -53,7 +53,33 @@ func (x *exchange) sendMCP(args jsonscan.Value) (r received, err error) {
 
 // askMCP makes the call as it is.
 func (x *exchange) askMCP() error {
-	m, b := x.ready.MCP, x.tool.Binding
+	t, b := x.targetMCP(), x.tool.Binding
+	b.Meter.Begin()
+	span := x.spanMCP()
+	begin := time.Now()
+	var err error
+	if t.Capabilities != nil && x.canBeAsked() && t.Hint.Protocol != "" && t.Hint.Protocol < mcp.V20260728.String() {
+		err = x.callPausing(&t)
+	} else {
+		err = x.c.mcp.Call(&x.mcp, &t, &x.call)
+	}
+	took := time.Since(begin)
+	x.upstream += took
+	if d := x.mcp.Deadline(); d.After(x.deadline) {
+		x.deadline = d
+	}
+	status := x.server().Status()
+	if problem.Is(err, problem.Unreachable) || problem.Is(err, problem.Timeout) {
+		status = 0
+	}
+	span.EndExchange(status, faultWord(err))
+	b.Meter.Exchange(status, took.Seconds())
+	return err
+}
+
+// targetMCP is the server as the caller sees it.
+func (x *exchange) targetMCP() mcpclient.Target {
+	m := x.ready.MCP
 	t := mcpclient.Target{
 		Endpoint: m.Endpoint, Hint: m.Hint, Owner: x.sessionOwner(), Certificate: x.clientCertificate(),
 		Deadline: x.deadline, Idle: x.limit, Latest: x.latest, MaxBody: x.maxBody, Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
@@ -73,27 +99,7 @@ func (x *exchange) askMCP() error {
 		// The session may outlive the call, and so the credentials of its requests.
 		t.Auth = &credentials.Bound{Rules: slices.Clone(x.bound.Rules), Values: slices.Clone(x.bound.Values)}
 	}
-	b.Meter.Begin()
-	span := x.spanMCP()
-	begin := time.Now()
-	var err error
-	if t.Capabilities != nil && x.canBeAsked() && m.Hint.Protocol != "" && m.Hint.Protocol < mcp.V20260728.String() {
-		err = x.callPausing(&t)
-	} else {
-		err = x.c.mcp.Call(&x.mcp, &t, &x.call)
-	}
-	took := time.Since(begin)
-	x.upstream += took
-	if d := x.mcp.Deadline(); d.After(x.deadline) {
-		x.deadline = d
-	}
-	status := x.server().Status()
-	if problem.Is(err, problem.Unreachable) || problem.Is(err, problem.Timeout) {
-		status = 0
-	}
-	span.EndExchange(status, faultWord(err))
-	b.Meter.Exchange(status, took.Seconds())
-	return err
+	return t
 }
 
 // EndSession ends what MCP servers keep for the session of a client; see session.Session.Key.

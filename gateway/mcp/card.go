@@ -67,6 +67,7 @@ func NewCard(info Info) *Card {
 	c.has[MethodPromptsList], c.has[MethodPromptsGet] = info.Prompts, info.Prompts
 	c.has[MethodResourcesList], c.has[MethodTemplatesList], c.has[MethodResourcesRead] = info.Resources, info.Resources, info.Resources
 	c.has[MethodComplete] = info.Completions
+	c.has[MethodSubscribe], c.has[MethodUnsubscribe] = info.Resources && info.Subscribe, info.Resources && info.Subscribe
 	c.meta = append(c.meta, `"_meta":{"io.modelcontextprotocol/serverInfo":`...)
 	c.meta = append(c.meta, server...)
 
@@ -98,6 +99,9 @@ func (info *Info) capabilities(told bool) string {
 		out += `,"prompts":{` + more + `}`
 	}
 	if info.Resources {
+		if told && info.Subscribe {
+			more += `,"subscribe":true`
+		}
 		out += `,"resources":{` + more + `}`
 	}
 	if info.Completions {

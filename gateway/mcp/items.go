@@ -12,13 +12,16 @@ const CodeNoResource = -32002
 // that, or the toolset has nothing of the kind and so does not declare it.
 func (x *exchange) items(modern bool) bool {
 	method := MethodOther
-	for m := MethodPromptsList; m <= MethodComplete; m++ {
+	for m := MethodPromptsList; m <= MethodUnsubscribe; m++ {
 		if string(x.msg.method) == m.String() {
 			method = m
 		}
 	}
 	if method == MethodOther || !x.ts.Card().has[method] {
 		return false
+	}
+	if (method == MethodSubscribe || method == MethodUnsubscribe) && (modern || x.session == nil) {
+		return false // there is no stream to tell on, or it is asked for with subscriptions/listen
 	}
 	list := func(member string) {
 		x.listPage(modern, method, member, func(cursor []byte) ([]byte, string, bool, error) {
@@ -38,13 +41,13 @@ func (x *exchange) items(modern bool) bool {
 	return true
 }
 
-// askItem answers prompts/get, resources/read and completion/complete.
+// askItem answers a request that names a prompt or a resource.
 func (x *exchange) askItem(method Method, modern bool) {
 	x.served.Method = method
 	p := x.msg.params
 	named := p.Get("name")
 	switch method {
-	case MethodResourcesRead:
+	case MethodResourcesRead, MethodSubscribe, MethodUnsubscribe:
 		named = p.Get("uri")
 	case MethodComplete:
 		named = p.Get("ref").Get("type")
@@ -73,7 +76,7 @@ func (x *exchange) askItem(method Method, modern bool) {
 func (x *exchange) failUnknown(method Method, named jsonscan.Value, modern bool) {
 	e := &Error{Code: codeInvalidParams, Message: "unknown prompt"}
 	switch method {
-	case MethodResourcesRead:
+	case MethodResourcesRead, MethodSubscribe, MethodUnsubscribe:
 		e.Message = "unknown resource"
 		if !modern {
 			e.Code = CodeNoResource

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
@@ -11,6 +12,10 @@ import (
 // maxSubscriptionID is the longest JSON-RPC id a subscription may have, in bytes
 // of JSON: it is repeated in each message and kept as long as the stream.
 const maxSubscriptionID = 256
+
+// maxFollowed is how many resources a subscription may name; of further ones the client is
+// not told.
+const maxFollowed = 64
 
 // Lists is a set of lists of a toolset that change.
 type Lists uint8
@@ -49,6 +54,26 @@ func (l Lists) Messages() [][]byte {
 type Subscription struct {
 	id    []byte // raw JSON
 	lists Lists
+	uris  []string
+}
+
+// URIs are the resources of whose changes the client wants to know.
+func (s *Subscription) URIs() []string { return s.uris }
+
+// Follow keeps the resources of which the client will be told.
+func (s *Subscription) Follow(uris []string) { s.uris = uris }
+
+// AppendUpdated appends the event that says that a resource changed.
+func (s *Subscription) AppendUpdated(dst []byte, uri string) []byte {
+	b := append(s.appendHead(nil, "notifications/resources/updated"), `,"uri":`...)
+	return appendEvent(dst, append(jsonscan.AppendStringOf(b, uri), `}}`...))
+}
+
+// AppendUpdated appends the message that tells the client of a session that a resource
+// changed.
+func AppendUpdated(dst []byte, uri string) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":`...)
+	return append(jsonscan.AppendStringOf(dst, uri), `}}`...)
 }
 
 // Lists are those of whose changes the client wants to know, as far as the toolset has
@@ -64,6 +89,16 @@ func (s *Subscription) AppendAck(dst []byte) []byte {
 		if s.lists&c.list != 0 {
 			b = jsonscan.AppendMember(b, mark, []byte(c.wanted), []byte("true"))
 		}
+	}
+	if len(s.uris) > 0 {
+		b = append(jsonscan.AppendKey(b, mark, []byte("resourceSubscriptions")), '[')
+		for i, uri := range s.uris {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = jsonscan.AppendStringOf(b, uri)
+		}
+		b = append(b, ']')
 	}
 	return appendEvent(dst, append(b, `}}}`...))
 }
@@ -110,6 +145,13 @@ func (x *exchange) listen() {
 	for _, c := range changeable {
 		if wants, _ := wanted.Get(c.wanted).Bool(); wants && x.ts.Card().Lists()&c.list != 0 {
 			sub.lists |= c.list
+		}
+	}
+	if x.ts.Card().has[MethodSubscribe] {
+		for it := wanted.Get("resourceSubscriptions").Elements(); it.Next() && len(sub.uris) < maxFollowed; {
+			if v := it.Value(); v.Kind() == jsonscan.String && !slices.ContainsFunc(sub.uris, v.EqualText) {
+				sub.uris = append(sub.uris, string(v.AppendText(nil)))
+			}
 		}
 	}
 	if err := x.ts.Listen(sub); err != nil {

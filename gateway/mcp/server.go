@@ -51,11 +51,13 @@ type Toolset interface {
 	// MethodResourcesList or MethodTemplatesList.
 	Items(cursor []byte, list Method) (page []byte, next string, ok bool, err error)
 	// Item finds what a request of another method than tools/call is about, by its
-	// parameters: MethodPromptsGet, MethodResourcesRead or MethodComplete. It is as a
-	// tool that appends the members of the method's result; nil if there is none.
+	// parameters: MethodPromptsGet, MethodResourcesRead, MethodComplete or, in a session,
+	// MethodSubscribe and MethodUnsubscribe. It is as a tool that appends the members of
+	// the method's result; nil if there is none.
 	Item(method Method, params jsonscan.Value) (Tool, error)
 	// Listen takes the connection over for the messages of a subscription; its
-	// first event is s.AppendAck. It fails when too many are open.
+	// first event is s.AppendAck, before which it keeps with s.Follow only the resources of
+	// which it will tell. It fails when too many are open.
 	Listen(s *Subscription) error
 }
 
@@ -147,6 +149,8 @@ const (
 	MethodTemplatesList
 	MethodResourcesRead
 	MethodComplete
+	MethodSubscribe
+	MethodUnsubscribe
 	methodCount
 )
 
@@ -157,6 +161,7 @@ var methodNames = [MethodCount]string{
 	"_other", "initialize", "server/discover", "ping", "tools/list", "tools/call",
 	"subscriptions/listen", "logging/setLevel", "notifications", "_batch",
 	"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "completion/complete",
+	"resources/subscribe", "resources/unsubscribe",
 }
 
 // String is the name in the protocol; "_other" and "_batch" have none.

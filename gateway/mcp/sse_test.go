@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -200,6 +201,23 @@ func TestListen(t *testing.T) {
 	f(`7`, `{"toolsListChanged":true,"promptsListChanged":true}`, `{"toolsListChanged":true}`)
 	card = NewCard(Info{Name: "acme", Prompts: true, Resources: true})
 	f(`7`, `{"resourcesListChanged":true,"promptsListChanged":true,"x":true}`, `{"promptsListChanged":true,"resourcesListChanged":true}`)
+	card = NewCard(Info{Name: "acme", Resources: true, Subscribe: true})
+	f(`7`, `{"resourceSubscriptions":["a://b",1,"c\"d","a://b"]}`, `{"resourceSubscriptions":["a://b","c\"d"]}`)
+	_, ts := call("1", `{"resourceSubscriptions":["`+strings.Join(strings.Split(strings.Repeat("x", maxFollowed+1), ""), `","`)+`"]}`)
+	if n := len(ts.sub.URIs()); n != 1 {
+		t.Errorf("%d resources of one name", n)
+	}
+	var many []string
+	for i := range maxFollowed + 1 {
+		many = append(many, fmt.Sprintf("%q", fmt.Sprint("x://", i)))
+	}
+	_, ts = call("1", `{"resourceSubscriptions":[`+strings.Join(many, ",")+`]}`)
+	if n := len(ts.sub.URIs()); n != maxFollowed {
+		t.Errorf("%d resources are followed, not %d", n, maxFollowed)
+	}
+	if got := events(t, ts.sub.AppendUpdated(nil, `x"`))[0]; got != `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1},"uri":"x\""}}` {
+		t.Errorf("updated: %s", got)
+	}
 	card = nil
 	f(`"a\"b"`, `{"toolsListChanged":false}`, `{}`)
 	f(`"`+strings.Repeat("x", maxSubscriptionID-2)+`"`, `{}`, `{}`)

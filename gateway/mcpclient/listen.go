@@ -91,7 +91,14 @@ func (c *Client) listen(v *visit, x *Exchange, t *Target, tell func(string, json
 	case l.stream != nil:
 		return l.stream.listen(t, tell)
 	case l.modern:
-		return c.subscribe(x, t, l, tell)
+		return c.subscribe(x, t, l, func(dst []byte, mark int) []byte {
+			for i := range told {
+				if told[i].declared(&l.about) {
+					dst = jsonscan.AppendMember(dst, mark, []byte(told[i].wanted), []byte("true"))
+				}
+			}
+			return dst
+		}, tell)
 	}
 	return c.watch(x, t, l, tell)
 }
@@ -100,18 +107,13 @@ func silent(t *Target) error {
 	return problem.New(problem.Unsupported, "the MCP server at %s does not tell when its lists change", shownURL(t))
 }
 
-// subscribe asks as MCP 2026-07-28 does (basic/utilities "subscriptions/listen").
-func (c *Client) subscribe(x *Exchange, t *Target, l *link, tell func(string, jsonscan.Value)) error {
+// subscribe asks as MCP 2026-07-28 does (basic/utilities "subscriptions/listen"). wanted
+// appends what it asks for, as members of an object that begins at mark.
+func (c *Client) subscribe(x *Exchange, t *Target, l *link, wanted func(dst []byte, mark int) []byte, tell func(string, jsonscan.Value)) error {
 	id := c.ids.Add(1)
 	x.body = appendRequest(x.body[:0], id, "subscriptions/listen")
 	x.body = append(x.body, `"notifications":{`...)
-	mark := len(x.body)
-	for i := range told {
-		if told[i].declared(&l.about) {
-			x.body = jsonscan.AppendMember(x.body, mark, []byte(told[i].wanted), []byte("true"))
-		}
-	}
-	x.body = append(x.body, '}')
+	x.body = append(wanted(x.body, len(x.body)), '}')
 	x.body = append(c.appendMeta(x.body, l, id, &Call{}), '}', '}')
 	x.notify = tell
 	err := c.post(x, t, t.Endpoint.target, &message{method: "subscriptions/listen", id: id, body: x.body, link: l, version: l.version})
@@ -173,7 +175,7 @@ func (c *Client) watch(x *Exchange, t *Target, l *link, tell func(string, jsonsc
 // listen waits on the stream of a session over HTTP with SSE until it ends.
 func (e *events) listen(t *Target, tell func(string, jsonscan.Value)) error {
 	e.mu.Lock()
-	if e.waiting == nil {
+	if e.waiting == nil || e.tell != nil { // it has ended, or somebody else listens
 		e.mu.Unlock()
 		return streamEnded(t)
 	}
@@ -203,11 +205,12 @@ func (e *events) listen(t *Target, tell func(string, jsonscan.Value)) error {
 	}
 }
 
-// told hands a notification that belongs to no call to who listens.
+// told hands a notification that belongs to no call to who listens, which may be a caller
+// or who keeps the lists.
 func (e *events) told(method []byte, params jsonscan.Value) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if name := string(method); e.tell != nil && isListChanged(name) {
-		e.tell(name, params)
+	if e.tell != nil {
+		e.tell(string(method), params)
 	}
 }

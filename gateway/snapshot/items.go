@@ -54,6 +54,7 @@ type itemServer struct {
 	hidden    map[string]bool // URIs that the operator disabled
 	partly    bool            // the operator disabled a resource or template
 	open      *Tool           // reads what it does not list
+	tells     bool            // of changes of a resource
 }
 
 // Card describes the toolset to clients, with what it has besides tools as far as its
@@ -115,8 +116,10 @@ func (ts *Toolset) makeItems() error {
 		}
 		if len(s.resources) > 0 || len(s.templates) > 0 {
 			s.open = &Tool{Name: ResourcePrefix + "*", Toolset: ts, Binding: b, Item: &Item{Kind: manifest.Resources}}
+			// In a session that all callers share nobody is told for himself.
+			s.tells = how.Subscribe && (!b.stateless || how.Protocol >= mcp.V20260728.String())
 			in.servers = append(in.servers, s)
-			info.Subscribe = info.Subscribe || how.Subscribe
+			info.Subscribe = info.Subscribe || s.tells
 		}
 	}
 	in.settlePrompts()

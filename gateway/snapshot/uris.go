@@ -49,6 +49,29 @@ func (in *items) resolve(uri string) (*Tool, string) {
 	return nil, ""
 }
 
+// Reader is what reads whatever the server of a connector has to read; nil: it has nothing.
+func (ts *Toolset) Reader(connector string) (*Tool, error) {
+	if err := ts.items.made.do(ts.makeItems); err != nil {
+		return nil, err
+	}
+	for _, s := range ts.items.servers {
+		if s.binding.Name == connector {
+			return s.open, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // there is none
+}
+
+// Subscribes reports whether the tool's server tells of changes of its resources.
+func (t *Tool) Subscribes() bool {
+	for _, s := range t.Toolset.items.servers {
+		if s.binding == t.Binding {
+			return s.tells
+		}
+	}
+	return false
+}
+
 // Template finds a resource template by the URI template that clients know; nil: there
 // is none.
 func (ts *Toolset) Template(uriTemplate string) *Tool {

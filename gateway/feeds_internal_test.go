@@ -1,0 +1,92 @@
+package gateway
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/session"
+)
+
+// TestPace: however often a server says that a resource changed, its client is told now
+// and then, and of each resource.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		count := map[string]int{} // guarded by mu
+		p := &pace{send: func(uri string) {
+			mu.Lock()
+			defer mu.Unlock()
+			count[uri]++
+		}}
+		// sent waits for what is due and forgets it.
+		sent := func(wait time.Duration) map[string]int {
+			time.Sleep(wait)
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			told := count
+			count = map[string]int{}
+			return told
+		}
+		for range 1000 {
+			p.tell("a")
+			p.tell("b")
+			time.Sleep(time.Millisecond)
+		}
+		told := sent(2 * paceEvery)
+		if most := 2 + int(time.Second/paceEvery); told["a"] > most || told["a"] < most-2 || told["b"] != told["a"] {
+			t.Errorf("told %v in a second, at most %d times each", told, most)
+		}
+		p.tell("first")
+		sent(0)
+		for i := range maxPaced + 1 { // all of them wait until the next time
+			p.tell(fmt.Sprint(i))
+		}
+		if told = sent(time.Second); len(told) != maxPaced {
+			t.Errorf("%d wait, not %d", len(told), maxPaced)
+		}
+		p.tell("late")
+		p.stop()
+		p.tell("later")
+		if told = sent(time.Second); len(told) != 0 {
+			t.Errorf("told %v after the end", told)
+		}
+	})
+}
+
+// TestFeedBounds: a node, a caller and a session have so many subscriptions.
+func TestFeedBounds(t *testing.T) {
+	a := newFeeds(nil)
+	ada, bob := session.Owner{Caller: "ada"}, session.Owner{Caller: "bob"}
+	if a.owners[ada] = maxOwnerFeeds - 1; a.fullLocked(ada) {
+		t.Error("the last of a caller's is refused")
+	}
+	if a.owners[ada] = maxOwnerFeeds; !a.fullLocked(ada) || a.fullLocked(bob) {
+		t.Error("a caller has more than its share, or another has less")
+	}
+	for i := range maxFeeds - 1 {
+		a.open[feedKey{connector: fmt.Sprint(i)}] = &feed{}
+	}
+	if a.fullLocked(bob) {
+		t.Error("the last of the node's is refused")
+	}
+	a.open[feedKey{}] = &feed{}
+	if !a.fullLocked(bob) || a.count() != maxFeeds {
+		t.Error("the node has more than its share")
+	}
+	f := &feed{all: a, uris: map[string]string{}}
+	for i := range maxFollowed {
+		if err := f.add(fmt.Sprint(i), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.add("0", "") != nil || f.add("more", "") == nil {
+		t.Errorf("the bound of %d resources does not hold", maxFollowed)
+	}
+	if f.remove("0"); f.add("more", "") != nil {
+		t.Error("a subscription that ended still counts")
+	}
+}
