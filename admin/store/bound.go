@@ -74,6 +74,7 @@ func bind(prefix byte, query string, args []driver.NamedValue) (string, []driver
 	}
 	var text strings.Builder
 	text.Grow(len(query))
+	args = append(make([]driver.NamedValue, 0, len(args)+strings.Count(query, string(markByte))/2), args...)
 	for ; at >= 0; at = strings.IndexByte(query, markByte) {
 		text.WriteString(query[:at])
 		mark, rest, ok := strings.Cut(query[at+1:], string(markByte))
@@ -93,7 +94,7 @@ func bind(prefix byte, query string, args []driver.NamedValue) (string, []driver
 			return "", nil, errMark
 		}
 		n := len(args) + 1
-		args = append(args[:n-1:n-1], driver.NamedValue{Ordinal: n, Value: value})
+		args = append(args, driver.NamedValue{Ordinal: n, Value: value})
 		text.WriteByte(prefix)
 		text.WriteString(strconv.Itoa(n))
 		query = rest

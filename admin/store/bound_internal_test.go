@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql/driver"
+	"runtime"
 	"testing"
 
 	"github.com/uptrace/bun/dialect/pgdialect"
@@ -39,5 +40,39 @@ func TestBindRefuses(t *testing.T) {
 	}
 	if got := boundSQLite.AppendBytes(boundSQLite{}, nil, nil); string(got) != "NULL" {
 		t.Errorf("nil bytes: %q", got)
+	}
+}
+
+// manyMarks is a statement as the calls of a busy minute are written with.
+func manyMarks(n int) string {
+	var q []byte
+	for range n {
+		q = appendMark(append(q, ','), markString, "list_items")
+	}
+	return string(q)
+}
+
+// TestBindIsLinear: each value is copied once, not with each that follows it.
+func TestBindIsLinear(t *testing.T) {
+	const marks = 4000
+	q := manyMarks(marks)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, _, err := bind('?', q, nil); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > marks*1000 {
+		t.Errorf("%d bytes for %d values", n, marks)
+	}
+}
+
+func BenchmarkBind(b *testing.B) {
+	q := manyMarks(4000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := bind('?', q, nil); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
