@@ -1,6 +1,9 @@
 package compress
 
-import "github.com/sluicegate/sluice/internal/tokens"
+import (
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/tokens"
+)
 
 // Form is how an answer is written.
 type Form uint8
@@ -57,8 +60,8 @@ func (g *Gauge) upTo(text []byte, n int) (count int, within bool) {
 	return count, count <= n
 }
 
-// AppendForm appends doc, minified JSON, in a form, and says in which and what that
-// costs by gauge. Auto takes table text where it is clearly fewer tokens. JSON is
+// AppendForm appends doc, minified JSON that was validated, in a form, and says in which
+// and what that costs by gauge. Auto takes table text where it is clearly fewer tokens. JSON is
 // what is written where another form has none for the document, or doc is longer
 // than [MaxEncoded]. It keeps neither argument; with [Estimated] it
 // does not allocate but for TOON.
@@ -71,9 +74,9 @@ func AppendForm(dst, doc []byte, want Form, gauge Gauge) (out []byte, form Form,
 			return out, TOON, gauge.Count(out[mark:])
 		}
 	default:
-		out, table, err := AppendTable(dst, doc)
+		out, table := appendTable(dst, jsonscan.Trusted(doc))
 		dst = out[:mark]
-		if err != nil || !table {
+		if !table {
 			break
 		}
 		n := gauge.Count(out[mark:])

@@ -20,6 +20,16 @@ func AppendTable(dst, doc []byte) ([]byte, bool, error) {
 	if err != nil {
 		return dst, false, err
 	}
+	dst, table := appendTable(dst, v)
+	if !table {
+		dst = jsonscan.AppendMinified(dst, v.Raw())
+	}
+	return dst, table, nil
+}
+
+// appendTable is AppendTable for a document that was validated; it appends nothing
+// where table text could not be shorter, and for what is nested too deeply.
+func appendTable(dst []byte, v jsonscan.Value) ([]byte, bool) {
 	mark := len(dst)
 	if k := v.Kind(); k == jsonscan.Object || k == jsonscan.Array {
 		e := encoders.Get().(*encoder)
@@ -28,10 +38,10 @@ func AppendTable(dst, doc []byte) ([]byte, bool, error) {
 		dst = e.out
 		e.release()
 		if table {
-			return dst, true, nil
+			return dst, true
 		}
 	}
-	return jsonscan.AppendMinified(dst[:mark], v.Raw()), false, nil
+	return dst[:mark], false
 }
 
 // encoder writes one document. It is kept for the next one: see encoders.
@@ -281,8 +291,7 @@ func (e *encoder) array(id, arr int32) {
 
 // row writes the cells of object id, without the empty ones at the end.
 func (e *encoder) row(id int32, r *record) {
-	i, _ := slices.BinarySearch(r.instances, id)
-	row := r.row(i)
+	row := r.row(int(e.nodes[id].row))
 	keep, first := len(e.out), true
 	outer := e.sep
 	e.sep = r.sep

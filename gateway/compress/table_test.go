@@ -191,3 +191,40 @@ func FuzzDecodeTable(f *testing.F) {
 		}
 	})
 }
+
+// TestFormTrusts: a document that nobody validated is written in some form; what is no JSON
+// ends the reading, wherever it is cut or changed, and what nests too deeply stays JSON.
+func TestFormTrusts(t *testing.T) {
+	doc := issues(3)
+	for i := range doc {
+		AppendForm(nil, doc[:i], Auto, Estimated)
+		for _, c := range []byte("\"\\{}[],:0 \x00") {
+			changed := bytes.Clone(doc)
+			changed[i] = c
+			AppendForm(nil, changed, Auto, Estimated)
+		}
+	}
+	deep := func(n int) []byte {
+		list := strings.Repeat(`{"a":1,"b":2},`, 50)
+		return []byte(strings.Repeat("[", n) + list[:len(list)-1] + strings.Repeat("]", n))
+	}
+	for n, want := range map[int]Form{jsonscan.DefaultMaxDepth - 1: Table, jsonscan.DefaultMaxDepth: JSON} {
+		if _, form, _ := AppendForm(nil, deep(n), Auto, Estimated); form != want {
+			t.Errorf("nested %d deep: %v, want %v", n+1, form, want)
+		}
+	}
+}
+
+// FuzzForm: what is written of any document that is JSON is what AppendTable makes of it, and
+// nothing else crashes.
+func FuzzForm(f *testing.F) {
+	f.Add(issues(3))
+	f.Add([]byte(`{"a":[{"b":1},{"b":2,"c":[]}],"\\u0041":null}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		out, form, _ := AppendForm(nil, doc, Table, Estimated)
+		want, table, err := AppendTable(nil, doc)
+		if err == nil && (table != (form == Table) || table && !bytes.Equal(out, want)) {
+			t.Fatalf("%v %q, want %v %q", form, out, table, want)
+		}
+	})
+}

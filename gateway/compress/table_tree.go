@@ -17,6 +17,7 @@ type node struct {
 	next  int32 // next sibling, -1
 	size  int32 // children
 	shape int32 // of objects: index of the key sequence, -1 for none
+	row   int32 // of objects whose record is used: their row
 }
 
 // plain says that n is a string without escapes.
@@ -43,16 +44,22 @@ type tree struct {
 	nodes []node
 	b     []byte
 	i     int
+	depth int // of open containers
+	bad   bool
 }
 
-// build reads b, which is valid JSON within the depth cap of jsonscan. It
-// reports false when there are more than treeLimit values.
+// build reads b, which is valid JSON. It reports false when there are more than treeLimit
+// values, when they nest deeper than [jsonscan.DefaultMaxDepth], and when it comes upon
+// what is no JSON after all.
 func (t *tree) build(b []byte) bool {
-	t.b, t.i = b, 0
+	t.b, t.i, t.depth, t.bad = b, 0, 0, false
 	t.nodes = t.nodes[:0]
 	t.value()
-	return len(t.nodes) <= treeLimit
+	return len(t.nodes) <= treeLimit && !t.bad
 }
+
+// stop ends the reading of what cannot be read.
+func (t *tree) stop() { t.bad, t.i = true, len(t.b) }
 
 func (t *tree) space() byte {
 	for t.i < len(t.b) {
@@ -68,12 +75,16 @@ func (t *tree) space() byte {
 func (t *tree) str() (raw []byte, esc bool) {
 	t.i++
 	start := t.i
-	for t.b[t.i] != '"' {
+	for t.i < len(t.b) && t.b[t.i] != '"' {
 		if t.b[t.i] == '\\' {
 			esc = true
 			t.i++
 		}
 		t.i++
+	}
+	if t.i >= len(t.b) {
+		t.stop()
+		return nil, false
 	}
 	t.i++
 	return t.b[start : t.i-1], esc
@@ -100,6 +111,10 @@ func (t *tree) value() int32 {
 		for t.i < len(t.b) && t.b[t.i] > ' ' && t.b[t.i] != ',' && t.b[t.i] != '}' && t.b[t.i] != ']' {
 			t.i++
 		}
+		if t.i == start {
+			t.stop()
+			return id
+		}
 		kind := jsonscan.Number
 		switch c {
 		case 'n':
@@ -109,21 +124,28 @@ func (t *tree) value() int32 {
 		}
 		t.nodes[id].kind = kind
 	}
-	t.nodes[id].raw = t.b[start:t.i]
+	t.nodes[id].raw = t.b[start:min(t.i, len(t.b))]
 	return id
 }
 
 // children reads the members or elements up to end. Past treeLimit it only moves
 // on, so that a hostile document costs no more memory.
 func (t *tree) children(id int32, end byte) {
+	if t.depth++; t.depth > jsonscan.DefaultMaxDepth {
+		t.stop()
+		return
+	}
 	t.i++
 	last := int32(-1)
-	for t.space() != end {
+	for t.space() != end && !t.bad {
 		var key []byte
 		if end == '}' {
 			key, _ = t.str()
-			t.space()
-			t.i++ // ':'
+			if t.space() != ':' {
+				t.stop()
+				return
+			}
+			t.i++
 		}
 		child := t.value()
 		t.nodes[child].key = key
@@ -141,5 +163,9 @@ func (t *tree) children(id int32, end byte) {
 			t.nodes = t.nodes[:treeLimit+1]
 		}
 	}
+	if t.bad {
+		return
+	}
 	t.i++
+	t.depth--
 }

@@ -166,6 +166,7 @@ func (e *encoder) fill(r *record) {
 	n := width * len(r.instances)
 	r.cells = slices.Grow(r.cells[:0], n)[:n]
 	for i, id := range r.instances {
+		e.nodes[id].row = int32(i)
 		row := r.row(i)
 		p := 0
 		for c := e.nodes[id].first; c >= 0; c = e.nodes[c].next {
