@@ -153,7 +153,7 @@ func (a *app) openBackup(file string) (io.Reader, func() error, error) {
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, nil, problem.New(problem.InvalidArgument, "%s cannot be read", file).Because(err)
+		return nil, nil, unreadable(file, err)
 	}
 	return f, f.Close, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"os"
@@ -105,8 +106,11 @@ func isDeclaredDir(to string) bool {
 
 // writeDeclared writes one document.
 func (a *app) writeDeclared(to string, raw []byte) error {
+	if to == "-" && (a.Format == "jsonl" || a.Format == "name") {
+		return a.Object(json.RawMessage(raw), func(io.Writer) {})
+	}
 	var b []byte
-	asJSON := strings.EqualFold(filepath.Ext(to), ".json") || to == "-" && (a.Format == "json" || a.Format == "jsonl")
+	asJSON := strings.EqualFold(filepath.Ext(to), ".json") || to == "-" && a.Format == "json"
 	if asJSON {
 		var out bytes.Buffer
 		if err := json.Indent(&out, raw, "", "  "); err != nil {

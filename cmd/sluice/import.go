@@ -199,7 +199,7 @@ func (a *app) readDeclared(from string) (*declared, error) {
 	}
 	info, err := os.Stat(from)
 	if err != nil {
-		return nil, problem.New(problem.InvalidArgument, "%s cannot be read", from).Because(err)
+		return nil, unreadable(from, err)
 	}
 	if !info.IsDir() {
 		doc, err := readYAML(from)
@@ -357,10 +357,18 @@ func (a *app) openSealed(d *declared, identity string) error {
 	return nil
 }
 
+// unreadable is the error about a file that the command line names.
+func unreadable(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return problem.New(problem.NotFound, "there is no file %s", name).Because(err)
+	}
+	return problem.New(problem.InvalidArgument, "%s cannot be read", name).Because(err)
+}
+
 func readYAML(name string) (object, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, problem.New(problem.InvalidArgument, "%s cannot be read", name).Because(err)
+		return nil, unreadable(name, err)
 	}
 	defer func() { _ = f.Close() }() // only read
 	b, err := io.ReadAll(io.LimitReader(f, maxDeclared+1))

@@ -171,7 +171,7 @@ func (a *app) check(ctx context.Context, inputs []checkInput, overlays []string,
 }
 
 // tabular says that people read the result.
-func (a *app) tabular() bool { return a.Format == "table" || a.Format == "wide" }
+func (a *app) tabular() bool { return a.Format == "table" || a.Format == "wide" || a.Format == "name" }
 
 func (a *app) sayCheckError(err error) {
 	if a.tabular() {

@@ -60,8 +60,12 @@ type UsageError struct{ error }
 // Usagef returns a [UsageError].
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
+// invalidRequest is what the admin API calls a request that its document refuses: a value
+// of the command line has the wrong form.
+const invalidRequest problem.Kind = "invalid_request"
+
 var exitCodes = map[problem.Kind]int{
-	problem.InvalidArgument: exitUsage, problem.NotFound: NotFound,
+	problem.InvalidArgument: exitUsage, invalidRequest: exitUsage, problem.NotFound: NotFound,
 	problem.Unauthenticated: exitForbidden, problem.Forbidden: exitForbidden,
 	problem.InvalidArguments: ToolError,
 	problem.InvalidSpec:      Invalid, problem.InvalidPlugin: Invalid, problem.InvalidRelease: Invalid,
@@ -155,7 +159,7 @@ func DocumentOf(err error) Document {
 		Detail: p.Detail, Remedy: p.Remedy,
 	}
 	if answer, ok := errors.AsType[answered](err); ok {
-		d.Instance = answer.instance
+		d.Instance, d.Status = answer.instance, answer.status
 	}
 	if p.Place.File != "" {
 		d.Detail = p.Place.File + ": " + p.Detail
@@ -173,7 +177,10 @@ func DocumentOf(err error) Document {
 }
 
 // answered is the cause of an error that the admin API answered with.
-type answered struct{ instance string }
+type answered struct {
+	instance string
+	status   int
+}
 
 // Error names the request, which the server's log has too.
 func (a answered) Error() string { return "answer to " + a.instance }
@@ -182,7 +189,7 @@ func (a answered) Error() string { return "answer to " + a.instance }
 func (d Document) Problem() *problem.Error {
 	e := problem.New(d.Code, "%s", d.Detail)
 	if d.Instance != "" {
-		e = e.Because(answered{d.Instance})
+		e = e.Because(answered{d.Instance, d.Status})
 	}
 	if d.Remedy != "" {
 		e.Remedy = d.Remedy

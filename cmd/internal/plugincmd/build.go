@@ -208,7 +208,7 @@ func (a plugins) embed(m *manifest.Manifest, path, out string, start time.Time) 
 		return fmt.Errorf("writing %s: %w", out, err)
 	}
 	a.Say("%s %s, %s, %s, in %s", m.Name, m.Version, terminal.ByteSize(len(code)), terminal.ShortDigest(p.Digest), terminal.ShortDuration(time.Since(start)))
-	return a.WriteResult([]byte(out + "\n"))
+	return a.Wrote(out)
 }
 
 func (a plugins) pluginEmbed() *cobra.Command {

@@ -84,7 +84,11 @@ package is copied into it, so that it builds without a network.`,
 				}
 			}
 			a.Say("%s: %s. Next:", name, terminal.Plural(len(files), "file"))
-			return a.WriteResult([]byte("sluice plugin build " + name + "\nsluice plugin test " + name + "\n"))
+			made := struct {
+				Name string   `json:"name"`
+				Next []string `json:"next"`
+			}{name, []string{"sluice plugin build " + name, "sluice plugin test " + name}}
+			return a.Object(made, func(w io.Writer) { fmt.Fprintln(w, strings.Join(made.Next, "\n")) })
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", "filter", "kind: "+strings.Join(kinds, ", "))

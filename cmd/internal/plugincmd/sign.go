@@ -39,7 +39,7 @@ holds the public half for those who verify.`,
 				return err
 			}
 			a.Say("%s %s signed by %s", p.Manifest.Name, p.Manifest.Version, key)
-			return a.WriteResult([]byte(path + ".sig\n"))
+			return a.Wrote(path + ".sig")
 		},
 	}
 	cmd.Flags().StringVar(&keyFile, "key", "", "file of the private key")

@@ -41,7 +41,7 @@ to get the rest or the next page, are no part of the JSON and go to stderr.`,
 			for _, note := range notes {
 				a.Say("%s", note)
 			}
-			if a.Format == "jsonl" {
+			if a.Format == "jsonl" || a.Format == "name" {
 				return a.WriteResult(append(jsonscan.AppendMinified(nil, doc), '\n'))
 			}
 			return a.WriteDocument(doc)

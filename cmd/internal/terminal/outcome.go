@@ -22,6 +22,15 @@ type Outcome struct {
 	Messages []string `json:"messages"` // what people are told, line by line
 }
 
+// Wrote is the result of a command that wrote files: their paths, a line each, and for
+// machines an object with them.
+func (t *Terminal) Wrote(paths ...string) error {
+	if t.Format == "name" {
+		return t.WriteResult([]byte(strings.Join(paths, "\n") + "\n"))
+	}
+	return t.Object(map[string][]string{"files": paths}, func(w io.Writer) { _, _ = io.WriteString(w, strings.Join(paths, "\n")+"\n") })
+}
+
 // Streams says that the command writes to the standard output itself, or nothing at all:
 // it gets no [Outcome].
 func (t *Terminal) Streams() { t.answered = true }

@@ -67,6 +67,9 @@ removed or changed since: sluice audit verify --head FILE.`,
 			if err := c.Get(cmd.Context(), "/v1/audit/head", &out); err != nil {
 				return err
 			}
+			if s.Format == "name" {
+				return s.WriteResult(nil) // it has none
+			}
 			return s.WriteResult(append(out.Envelope, '\n'))
 		},
 	}
