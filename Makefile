@@ -61,7 +61,7 @@ flaky: $(E2E)/.ready $(CONSOLE)/node_modules/.ready ## run each package 20 times
 	@go run ./cmd/sluice-test flaky -slow github.com/sluicegate/sluice/cmd/sluice/e2e $(PKG)
 
 .PHONY: check
-check: fmt lint layers platforms generated console-check sdk licences vulncheck ## check format, vet, lint, import rules, platforms, generated files, console, guest packages, licences, vulnerabilities
+check: fmt lint layers platforms generated console-check sdk licences deb-test vulncheck ## check format, vet, lint, import rules, platforms, generated files, console, guest packages, licences, the Debian package, vulnerabilities
 
 .PHONY: ci
 ci: check test ## what CI runs, once its tools are there (.ci/run)
@@ -299,6 +299,16 @@ $(E2E)/.ready: cmd/sluice/e2e/package.json cmd/sluice/e2e/package-lock.json
 image: ## build the release image with buildah from a binary built here
 	GOOS=linux GOARCH=$$(go env GOHOSTARCH) $(GO_BUILD) -o dist/image/linux/$$(go env GOHOSTARCH)/sluice ./cmd/sluice
 	deploy/image.sh $(VERSION)
+
+.PHONY: deb
+deb: ## build the Debian package of this machine's architecture into dist/
+	@mkdir -p dist/deb; GOOS=linux GOARCH=$$(go env GOHOSTARCH) $(GO_BUILD) -o dist/deb/sluice ./cmd/sluice; \
+	deploy/deb.sh "$(VERSION)" "$$(dpkg --print-architecture)" dist/deb/sluice dist/deb
+
+.PHONY: deb-test
+deb-test: build ## install, upgrade, remove and purge the Debian package below a directory of its own
+	@if command -v dpkg-deb >/dev/null; then deploy/deb-test.sh bin/sluice; \
+	elif [ -n "$${CI:-}" ]; then echo "dpkg-deb is missing" >&2; exit 1; else echo "the Debian package was left out: no dpkg-deb"; fi
 
 # Who builds, for the provenance: an address, and an id of the run where there is one.
 BUILDER    ?= https://github.com/sluicegate/sluice/blob/main/Makefile

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
@@ -20,6 +21,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/node"
+	"github.com/sluicegate/sluice/cmd/internal/systemd"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -134,7 +136,7 @@ plane is gone, over its own restarts too.`,
 				o.Logger.LogAttrs(cmd.Context(), slog.LevelInfo, "nobody can sign in to the console yet: open this link, once and within ten minutes; make another with: sluice session link",
 					slog.String("link", login))
 			}
-			return n.Run(cmd.Context())
+			return a.serve(cmd.Context(), n, o.Logger)
 		},
 	}
 	f.register(cmd)
@@ -221,7 +223,21 @@ func (a *app) serveEdge(cmd *cobra.Command, o node.Options, e *edgeFlags) error 
 	if err != nil {
 		return err
 	}
-	return n.Run(cmd.Context())
+	return a.serve(cmd.Context(), n, o.Logger)
+}
+
+// serve runs a node, whose listeners are open, and says so to the service manager that
+// started it.
+func (a *app) serve(ctx context.Context, n *node.Node, l *slog.Logger) error {
+	notify := func(states ...string) {
+		if err := systemd.Notify(a.Env.NotifySocket, states...); err != nil {
+			l.LogAttrs(ctx, slog.LevelWarn, "the service manager does not know how far this node is", slog.Any("error", err))
+		}
+	}
+	notify(systemd.Ready, systemd.Status("serves"))
+	stop := context.AfterFunc(ctx, func() { notify(systemd.Stopping, systemd.Status("finishes the calls that run")) })
+	defer stop()
+	return n.Run(ctx)
 }
 
 // hostSlug makes the name of this machine one of an edge.

@@ -45,6 +45,7 @@ type Environment struct {
 	// SLUICE_ADMIN_TLS_CERT and SLUICE_ADMIN_TLS_KEY.
 	TLS, AdminTLS tlsfiles.Files
 	Proxies       []string // SLUICE_BEHIND_PROXY: separated by commas
+	NotifySocket  string   // NOTIFY_SOCKET: where systemd is told that a node serves
 	NoColor       bool     // NO_COLOR set, or TERM=dumb
 	Color         bool     // FORCE_COLOR set
 	Home          string   // HOME
@@ -64,7 +65,7 @@ func ReadEnvironment(getenv func(string) string) Environment {
 	e.Token, e.Access = secrets.New(getenv("SLUICE_TOKEN")), secrets.New(getenv("SLUICE_ACCESS_TOKEN"))
 	e.Database = secrets.New(getenv("SLUICE_DATABASE"))
 	e.MasterKey, e.KEK = secrets.New(getenv("SLUICE_MASTER_KEY")), getenv("SLUICE_KEK_COMMAND")
-	e.Grace = getenv("SLUICE_PLUGIN_GRACE")
+	e.Grace, e.NotifySocket = getenv("SLUICE_PLUGIN_GRACE"), getenv("NOTIFY_SOCKET")
 	if list := getenv("SLUICE_BEHIND_PROXY"); list != "" {
 		e.Proxies = strings.Split(list, ",")
 	}
