@@ -18,6 +18,9 @@ const pages = [
   { path: "/catalog/nope", heading: "nope", shows: "req_" },
   { path: "/catalog/requests", heading: "Catalog", shows: "Acme CRM" },
   { path: "/catalog/requests/new", heading: "Request a connector", shows: "Nothing alike so far." },
+  { path: "/analytics", heading: "Analytics", shows: "Where the time goes" },
+  { path: "/analytics/errors", heading: "Analytics", shows: "http_401" },
+  { path: "/analytics/calls", heading: "Analytics", shows: "list_things" },
   { path: "/settings", heading: "Settings", shows: "This one" },
   { path: "/nothing-here", heading: "There is no such page", shows: "Go to" },
 ];

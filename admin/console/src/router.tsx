@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { Failed, NotFound } from "./components/fallback";
+import { readSearch } from "./pages/analytics/search";
 import { Shell } from "./shell/shell";
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: Failed });
@@ -88,6 +89,31 @@ const alert = createRoute({
   component: lazyRouteComponent(() => import("./pages/alerts/alert"), "AlertPage"),
 });
 
+const analytics = createRoute({
+  getParentRoute: () => root,
+  id: "analytics",
+  validateSearch: readSearch,
+  component: lazyRouteComponent(() => import("./pages/analytics/analytics"), "Analytics"),
+});
+
+const usage = createRoute({
+  getParentRoute: () => analytics,
+  path: "/analytics",
+  component: lazyRouteComponent(() => import("./pages/analytics/usage"), "UsagePage"),
+});
+
+const errors = createRoute({
+  getParentRoute: () => analytics,
+  path: "/analytics/errors",
+  component: lazyRouteComponent(() => import("./pages/analytics/errors"), "ErrorsPage"),
+});
+
+const calls = createRoute({
+  getParentRoute: () => analytics,
+  path: "/analytics/calls",
+  component: lazyRouteComponent(() => import("./pages/analytics/calls"), "CallLog"),
+});
+
 const catalog = createRoute({
   getParentRoute: () => root,
   id: "catalog",
@@ -164,6 +190,7 @@ const tree = root.addChildren([
   create.addChildren([createReview, createAuthentication, createTest, createLive]),
   alerts.addChildren([activeAlerts, alertHistory, alertRules, channels, deliveries]),
   alert,
+  analytics.addChildren([usage, errors, calls]),
   catalog.addChildren([entries, requests]),
   newRequest,
   entry,

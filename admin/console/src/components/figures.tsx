@@ -1,11 +1,11 @@
 import type { Schemas } from "../lib/api";
 import { milliseconds, percent, saved, short } from "../lib/format";
 
-/** Calls, errors, latency and saved tokens of one day. */
-export function Figures({ totals }: { totals: Schemas["UsageNumbers"] }) {
+/** Calls, errors, latency and saved tokens of a range. */
+export function Figures({ totals, note = "last 24 hours" }: { totals: Schemas["UsageNumbers"]; note?: string }) {
   const some = totals.calls > 0;
   const figures = [
-    { name: "Calls", value: short(totals.calls), note: "last 24 hours" },
+    { name: "Calls", value: short(totals.calls), note },
     { name: "Errors", value: percent(totals.errors, totals.calls), note: some ? `${short(totals.errors)} of ${short(totals.calls)}` : "no calls yet" },
     { name: "Latency, p95", value: some ? milliseconds(totals.latency.p95Ms) : "–", note: some ? `median ${milliseconds(totals.latency.p50Ms)}` : "no calls yet" },
     {

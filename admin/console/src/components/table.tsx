@@ -18,7 +18,7 @@ interface Props<T> {
 
 /** A table that scrolls by itself where it is wider than the window. */
 export function Table<T>({ label, columns, rows, id }: Props<T>) {
-  const place = (c: Column<T>) => `${c.number ? "text-right tabular-nums" : "text-left"} ${c.wide ? "hidden lg:table-cell" : ""}`;
+  const place = (c: Column<T>) => `${c.number ? "text-right whitespace-nowrap tabular-nums" : "text-left"} ${c.wide ? "hidden lg:table-cell" : ""}`;
   return (
     <div className="overflow-x-auto" role="region" aria-label={label} tabIndex={0}>
       <table className="w-full border-collapse">

@@ -5,6 +5,8 @@ export interface Tab {
   name: string;
   /** Only its own address is this tab, none below it. */
   exact?: boolean;
+  /** The search of the address stays. */
+  keepSearch?: boolean;
 }
 
 /** The links between the parts of a page; each part has an address of its own. */
@@ -16,6 +18,7 @@ export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
           <li key={tab.name}>
             <Link
               to={tab.to}
+              search={tab.keepSearch ? (true as never) : undefined}
               activeOptions={{ exact: tab.exact ?? false, includeSearch: false }}
               className="block pt-2 whitespace-nowrap"
               activeProps={{ className: "border-b-2 border-accent pb-1.5 font-medium" }}

@@ -22,6 +22,7 @@ describe("format", () => {
     [212, "212 ms"],
     [1500, "1.5 s"],
     [42_000, "42 s"],
+    [0.02, "<0.1 ms"],
   ])("writes %d milliseconds", (ms, want) => expect(milliseconds(ms)).toBe(want));
 
   it("shortens large numbers only", () => {

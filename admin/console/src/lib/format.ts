@@ -26,12 +26,18 @@ export function saved(before: number, after: number): string {
 
 export function milliseconds(ms: number): string {
   if (ms >= 10_000) return `${(ms / 1000).toFixed(0)} s`;
+  if (ms > 0 && ms < 0.05) return "<0.1 ms";
   if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`;
   return ms >= 10 || ms === 0 ? `${ms.toFixed(0)} ms` : `${ms.toFixed(1)} ms`;
 }
 
 /** A message of the node as a sentence: it begins with a capital letter and ends with a full stop. */
 export const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+
+const precise = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+
+/** A moment to the second, as logs have it. */
+export const second = (at: string) => precise.format(new Date(at));
 
 export const date = (at: string) => moment.format(new Date(at));
 

@@ -109,13 +109,19 @@ function Facts({ alert: a }: { alert: Alert }) {
         {d.edge ? <Fact name="Edge">{d.edge}</Fact> : null}
         {d.dueAt ? <Fact name="Due">{date(d.dueAt)}</Fact> : null}
         {d.threshold !== undefined ? <Fact name="Measured">{`${d.value ?? 0}, threshold ${d.threshold}`}</Fact> : null}
-        {d.firstCall ? <Fact name="First call"><code className="font-mono">{d.firstCall}</code></Fact> : null}
-        {d.lastCall && d.lastCall !== d.firstCall ? <Fact name="Last call"><code className="font-mono">{d.lastCall}</code></Fact> : null}
+        {d.firstCall ? <Fact name="First call"><CallLink id={d.firstCall} /></Fact> : null}
+        {d.lastCall && d.lastCall !== d.firstCall ? <Fact name="Last call"><CallLink id={d.lastCall} /></Fact> : null}
         {d.preceded ? <Fact name="Change before it">{`${d.preceded.action} by ${d.preceded.actor}, ${date(d.preceded.at)}`}</Fact> : null}
       </dl>
     </Card>
   );
 }
+
+const CallLink = ({ id }: { id: string }) => (
+  <Link to="/analytics/calls" search={{ call: id }} className="font-mono text-accent underline">
+    {id}
+  </Link>
+);
 
 const HOUR = 3600;
 
