@@ -214,6 +214,9 @@ func (p *part) appendTools(out []toolset.Tool, edits map[toolset.Operation]*stor
 	for i := range p.conn.Tools {
 		g := &p.conn.Tools[i]
 		t := toolset.Tool{OriginalName: g.Name, Enabled: true, Operation: toolset.Operation{Connector: p.row.Name, Method: g.Method, Path: g.Path}}
+		if g.MCP != nil {
+			t.Needs = g.MCP.Needs
+		}
 		var edit *registry.ToolEdit
 		if e := edits[t.Operation]; e != nil {
 			var err error

@@ -473,6 +473,7 @@ type ConnectionTool struct {
 	Title       string             `json:"title,omitempty"`
 	Description string             `json:"description,omitempty"`
 	Annotations plugin.Annotations `json:"annotations" doc:"As the server claims."`
+	Needs       []string           `json:"needs,omitempty" doc:"Client capabilities without which the server does not list it."`
 	Tokens      int                `json:"tokens" doc:"Estimated tokens of its definition."`
 	Hash        string             `json:"hash" doc:"What pins the definition."`
 	Unsupported string             `json:"unsupported,omitempty" doc:"Why it cannot be served."`
@@ -530,7 +531,7 @@ func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Co
 			return nil, err
 		}
 		out.Tools = append(out.Tools, ConnectionTool{
-			Name: h.MCP.Name, Title: h.Title, Description: h.Description, Annotations: plugin.Annotations(h.Annotations), Hash: h.MCP.Hash,
+			Name: h.MCP.Name, Title: h.Title, Description: h.Description, Annotations: plugin.Annotations(h.Annotations), Needs: h.MCP.Needs, Hash: h.MCP.Hash,
 			Tokens: tokens.Estimate(h.InputSchema) + tokens.Estimate([]byte(h.Name)) + tokens.Estimate([]byte(h.Title)) + tokens.Estimate([]byte(h.Description)),
 		})
 	}

@@ -88,7 +88,7 @@ func (d *draft) chooseChanged(changed map[toolset.Operation]bool) (out []candida
 		}
 		p, g := d.generated(t.Operation)
 		args, ok := toolset.ExampleArguments(t.InputSchema)
-		if !ok || !t.Annotations.ReadOnly || len(p.creds) == 0 && g.Secured || p.baseURL() == "" || len(out) == maxChangedTests {
+		if !ok || !t.Annotations.ReadOnly || len(t.Needs) > 0 || len(p.creds) == 0 && g.Secured || p.baseURL() == "" || len(out) == maxChangedTests {
 			if len(untested) < maxChangedTests {
 				untested = append(untested, t.Name)
 			}

@@ -90,7 +90,7 @@ func (d *draft) choose(req *TestRequest, offered []toolset.Tool) (c *candidate, 
 	safe, locked := 0, 0
 	for i := range tools {
 		t := &tools[i]
-		if !t.Enabled || !t.Annotations.ReadOnly || !d.serves(t.Operation) || req.Connector != "" && t.Operation.Connector != req.Connector {
+		if !t.Enabled || !t.Annotations.ReadOnly || len(t.Needs) > 0 || !d.serves(t.Operation) || req.Connector != "" && t.Operation.Connector != req.Connector {
 			continue
 		}
 		safe++

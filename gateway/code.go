@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
@@ -12,7 +13,10 @@ func (x *request) codes() bool {
 }
 
 // list is tools/list as the caller sees it.
-func (x *request) list() (*snapshot.List, error) {
+func (x *request) list(client mcp.Capabilities) (*snapshot.List, error) {
+	if lacks := x.ts.Lacks(client); lacks != 0 {
+		return x.listWithout(lacks)
+	}
 	switch {
 	case x.ts.Codes() && !x.codes() && x.pass.SeesAll():
 		return x.ts.PlainList("", nil)
@@ -25,6 +29,18 @@ func (x *request) list() (*snapshot.List, error) {
 		return x.ts.List()
 	}
 	return x.ts.ListOf(x.pass.Selection(), x.pass.Sees)
+}
+
+// listWithout is list for a client that lacks what some of the tools need.
+func (x *request) listWithout(lacks mcp.Capabilities) (*snapshot.List, error) {
+	if x.codes() {
+		x.s.opts.Caller.PrepareScripts()
+	}
+	plain := x.ts.Codes() && !x.codes()
+	if x.pass.SeesAll() {
+		return x.ts.ListWithout(lacks, plain, "", nil)
+	}
+	return x.ts.ListWithout(lacks, plain, x.pass.Selection(), x.pass.Sees)
 }
 
 // selectSignatures takes the name of the tool that searches in code mode.

@@ -261,8 +261,8 @@ func (x *request) Toolset() mcp.Toolset { return x }
 func (x *request) Card() *mcp.Card { return x.ts.Card() }
 
 // Tools implements [mcp.Toolset].
-func (x *request) Tools(cursor []byte) (page []byte, next string, ok bool, err error) {
-	list, err := x.list()
+func (x *request) Tools(cursor []byte, client mcp.Capabilities) (page []byte, next string, ok bool, err error) {
+	list, err := x.list(client)
 	if err != nil {
 		return nil, "", false, err
 	}

@@ -36,8 +36,9 @@ type Toolset interface {
 	Card() *Card
 	// Tools returns the JSON array of one page of the tools, which nobody may change.
 	// cursor is nil for the first page, else what a page before gave as next; next is ""
-	// behind the last page. ok is false for a cursor that none of the pages gave.
-	Tools(cursor []byte) (page []byte, next string, ok bool, err error)
+	// behind the last page. ok is false for a cursor that none of the pages gave. Tools
+	// that need what the client does not declare are not in it.
+	Tools(cursor []byte, client Capabilities) (page []byte, next string, ok bool, err error)
 	// Tool finds a tool by its name; nil if there is none. It is valid until the next
 	// Tool. params are the tool's arguments that must be repeated as headers.
 	Tool(name []byte) (tool Tool, params []HeaderParam, err error)

@@ -11,7 +11,9 @@ import (
 
 // listTools answers tools/list. An empty cursor asks for the first page.
 func (x *exchange) listTools(modern bool) {
-	x.listPage(modern, MethodToolsList, "tools", x.ts.Tools)
+	x.listPage(modern, MethodToolsList, "tools", func(cursor []byte) ([]byte, string, bool, error) {
+		return x.ts.Tools(cursor, x.capabilities(modern))
+	})
 }
 
 // listPage answers with a page of a list.

@@ -59,7 +59,7 @@ func (s *stub) Card() *Card { return s.card }
 
 func (s *stub) Body(rc *fasthttp.RequestCtx) ([]byte, bool) { return rc.Request.Body(), true }
 
-func (s *stub) Tools(cursor []byte) ([]byte, string, bool, error) {
+func (s *stub) Tools(cursor []byte, _ Capabilities) ([]byte, string, bool, error) {
 	if string(cursor) == "two" {
 		return []byte("[]"), "", true, nil
 	}

@@ -58,7 +58,10 @@ func (c *Client) List(x *Exchange, t *Target) (*Listing, error) {
 	out.URL, out.Transport, out.Protocol = t.Endpoint.text, agreed.transport(), agreed.version
 	out.Name, out.Title, out.Version, out.Instructions, out.ListChanged = a.name, a.title, a.version, a.instructions, a.tells()
 	out.Completions, out.Subscribe = a.completions, a.subscribe
-	return out, lists.items(out, a)
+	if err := lists.items(out, a); err != nil || !agreed.varies() {
+		return out, err
+	}
+	return out, c.needs(out, t)
 }
 
 // lister reads the lists of a server, which are bounded together.
@@ -83,7 +86,7 @@ func (r *lister) read(method, member string, out *[]json.RawMessage, seen func(l
 			if cursor != nil {
 				x.body = append(append(x.body, `"cursor":`...), cursor...)
 			}
-			x.body = append(c.appendMeta(x.body, l, id, &Call{}), '}', '}')
+			x.body = append(c.appendMeta(x.body, l, id, &Call{Capabilities: t.Capabilities}), '}', '}')
 			x.notify = nil
 			return &message{method: method, id: id, body: x.body, repeatable: true}, nil
 		})

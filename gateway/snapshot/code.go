@@ -34,7 +34,7 @@ func (ts *Toolset) PlainList(selection string, sees func(tool string) bool) (*Li
 	if sees == nil {
 		sees = func(string) bool { return true }
 	}
-	return ts.listOf(listKey{selection, true}, sees)
+	return ts.listOf(listKey{selection: selection, plain: true}, sees)
 }
 
 // OnlyReads reports whether a tool says that it changes nothing.

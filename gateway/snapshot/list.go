@@ -72,6 +72,25 @@ func (ts *Toolset) ListOf(selection string, sees func(tool string) bool) (*List,
 type listKey struct {
 	selection string // names the tools that the caller sees
 	plain     bool   // of a toolset in code mode, for clients that bring their own
+	// lacks are the capabilities of which some tool needs one and the client has none.
+	lacks mcp.Capabilities
+}
+
+// Lacks are the capabilities that tools of the toolset need and a client does not have.
+func (ts *Toolset) Lacks(client mcp.Capabilities) mcp.Capabilities {
+	if _, err := ts.Tools(); err != nil {
+		return 0
+	}
+	return ts.index.needs &^ client
+}
+
+// ListWithout is ListOf without the tools that need a capability of lacks; plain is as in
+// [Toolset.PlainList]. sees may be nil.
+func (ts *Toolset) ListWithout(lacks mcp.Capabilities, plain bool, selection string, sees func(tool string) bool) (*List, error) {
+	return ts.listOf(listKey{selection, plain, lacks}, func(name string) bool {
+		t := ts.index.byName[name]
+		return (sees == nil || sees(name)) && (t == nil || t.needs&lacks == 0)
+	})
 }
 
 func (ts *Toolset) listOf(key listKey, sees func(tool string) bool) (*List, error) {
@@ -96,7 +115,7 @@ func (ts *Toolset) render(key listKey, sees func(string) bool) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &List{prefix: cursorPrefix(ts, strconv.FormatBool(key.plain)+key.selection)}
+	l := &List{prefix: cursorPrefix(ts, fmt.Sprint(key.plain, key.lacks)+key.selection)}
 	switch {
 	case ts.Codes() && !key.plain:
 		page, err := ts.renderCode(sees)

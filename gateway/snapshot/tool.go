@@ -42,8 +42,9 @@ type Tool struct {
 	// an MCP server: its Ready has no Plan.
 	Item *Item
 
-	index int  // in the connector
-	named bool // the operator chose the name
+	index int              // in the connector
+	named bool             // the operator chose the name
+	needs mcp.Capabilities // without which clients do not list it
 	edit  *registry.ToolEdit
 
 	once  sync.Once

@@ -52,6 +52,7 @@ type Toolset struct {
 		script *Tool // nil: no scripts are run
 		batch  *Tool // nil: it is not offered
 		byName map[string]*Tool
+		needs  mcp.Capabilities // of any tool
 		// byOperation are the tools that workflows call.
 		byOperation map[registry.SelectedTool]*Tool
 	}
@@ -251,6 +252,7 @@ func (ts *Toolset) makeIndex() error {
 		connectors[b.Name] = b.Connector
 	}
 	var tools []*Tool
+	var needs mcp.Capabilities
 	selected, called := ts.selected(), ts.called()
 	for e, err := range ts.bundle.EditedTools(connectors) {
 		if err != nil {
@@ -264,13 +266,18 @@ func (ts *Toolset) makeIndex() error {
 		if e.Edit != nil && e.Edit.Name != nil {
 			t.Name, t.named = *e.Edit.Name, true
 		}
+		if e.Generated.MCP != nil {
+			t.needs = mcp.CapabilitiesNamed(e.Generated.MCP.Needs)
+		}
 		if called[e.Operation] {
 			ts.index.byOperation[e.Operation] = t
 		}
 		if listed {
 			tools = append(tools, t)
+			needs |= t.needs
 		}
 	}
+	ts.index.needs = needs
 	tools = append(tools, ts.workflows()...)
 	ts.index.list, ts.index.byName = tools, settleNames(tools)
 	if slices.ContainsFunc(tools, func(t *Tool) bool { return answer.Budget(t.settings()) > 0 }) {

@@ -3,6 +3,8 @@ package connector
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -58,6 +60,9 @@ func (s *MCPServer) Accept() (notices []Notice, refused []Refused) {
 		kept = append(kept, clean)
 	}
 	s.Tools = kept
+	maps.DeleteFunc(s.Needs, func(name string, _ []string) bool {
+		return !slices.ContainsFunc(kept, func(raw json.RawMessage) bool { return NameMCP(raw) == name })
+	})
 	return a.notices, append(refused, a.items(s)...)
 }
 

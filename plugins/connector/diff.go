@@ -55,7 +55,7 @@ func (d *differ) instructions(o, n *manifest.Tool) {
 // Detail is one difference.
 type Detail struct {
 	Impact Impact `json:"impact" enum:"breaking,safe,wording"`
-	Where  string `json:"where" doc:"input, output, request, authentication, name, title, description, annotations, instructions (text that is written for a model); with the JSON pointer inside a schema."`
+	Where  string `json:"where" doc:"input, output, request, authentication, client (what it needs of clients), name, title, description, annotations, instructions (text that is written for a model); with the JSON pointer inside a schema."`
 	What   string `json:"what" doc:"One sentence."`
 	Old    string `json:"old,omitempty" doc:"The text before, where a text changed: a title, description or definition as text, anything else as JSON; cut after 2,000 bytes."`
 	New    string `json:"new,omitempty" doc:"The text now, likewise."`
@@ -245,9 +245,27 @@ func (d *differ) tool(o, n *manifest.Tool) {
 	if o.Description != n.Description {
 		d.texts(ImpactWording, "description", "the description changed", o.Description, n.Description)
 	}
+	if o.MCP != nil && n.MCP != nil && !slices.Equal(o.MCP.Needs, n.MCP.Needs) {
+		d.needs(o.MCP.Needs, n.MCP.Needs)
+	}
 	if len(d.details) == 0 && o.MCP != nil && n.MCP != nil && o.MCP.Hash != n.MCP.Hash {
 		d.add(ImpactWording, "definition", "its definition changed in what is passed on as it is")
 	}
+}
+
+// needs: clients without a capability that is needed now do not see the tool any more.
+func (d *differ) needs(o, n []string) {
+	impact := ImpactSafe
+	for _, capability := range n {
+		if !slices.Contains(o, capability) {
+			impact = ImpactBreaking
+		}
+	}
+	if len(n) == 0 {
+		d.add(impact, "client", "every client sees it now")
+		return
+	}
+	d.add(impact, "client", "only clients with %s see it", strings.Join(n, " and "))
 }
 
 // security: who could call without, or with a set that is gone, cannot.

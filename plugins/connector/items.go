@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -26,7 +27,24 @@ func (s *MCPServer) appendItems(dst []byte) []byte {
 	if s.Subscribe {
 		dst = append(dst, `,"subscribe":true`...)
 	}
-	return dst
+	if len(s.Needs) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"needs":{`...)
+	for i, name := range slices.Sorted(maps.Keys(s.Needs)) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(jsonscan.AppendStringOf(dst, name), ':', '[')
+		for j, capability := range s.Needs[name] {
+			if j > 0 {
+				dst = append(dst, ',')
+			}
+			dst = jsonscan.AppendStringOf(dst, capability)
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
 }
 
 // KeyMCP is what names a prompt, resource or resource template: the member of its

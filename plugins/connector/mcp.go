@@ -31,6 +31,9 @@ type MCPServer struct {
 	Items [manifest.ItemKinds][]json.RawMessage
 	// Completions and Subscribe are as in [manifest.MCPServer].
 	Completions, Subscribe bool
+	// Needs has, by name, the tools that the server lists only to clients with capabilities,
+	// as in [manifest.MCPTool].
+	Needs map[string][]string
 }
 
 // Append appends the document of s: JSON with a fixed order of members, so that
@@ -120,6 +123,9 @@ func BuildMCP(name string, s *MCPServer) (Artifact, []Refused, error) {
 	count := 0
 	for i, raw := range s.Tools {
 		tool, err := mcpTool(raw, names[i])
+		if err == nil {
+			tool.MCP.Needs = s.Needs[tool.MCP.Name]
+		}
 		if err == nil && known[tool.MCP.Name] {
 			err = fmt.Errorf("the server lists a tool of this name twice")
 		}
@@ -329,13 +335,15 @@ func ParseMCPServer(b []byte) (*MCPServer, error) {
 		Templates   []json.RawMessage `json:"resourceTemplates"`
 		Completions bool              `json:"completions"`
 		Subscribe   bool              `json:"subscribe"`
+
+		Needs map[string][]string `json:"needs"`
 	}
 	if err := json.Unmarshal(b, &in); err != nil {
 		return nil, fmt.Errorf("reading what an MCP server said: %w", err)
 	}
 	s := MCPServer{
 		URL: in.URL, Transport: in.Transport, Protocol: in.Protocol, Name: in.Name, Title: in.Title, Version: in.Version, Instructions: in.Instructions,
-		Tools: in.Tools, Items: [manifest.ItemKinds][]json.RawMessage{in.Prompts, in.Resources, in.Templates}, Completions: in.Completions, Subscribe: in.Subscribe,
+		Tools: in.Tools, Items: [manifest.ItemKinds][]json.RawMessage{in.Prompts, in.Resources, in.Templates}, Completions: in.Completions, Subscribe: in.Subscribe, Needs: in.Needs,
 	}
 	if !bytes.Equal(s.Append(nil), b) {
 		return nil, errors.New("reading what an MCP server said: the document is not as it was written")

@@ -123,3 +123,45 @@ func TestMCPDocument(t *testing.T) {
 		t.Fatalf("got %s\nwant %s", got, want)
 	}
 }
+
+// TestNeeds: what a tool needs of its clients is kept, and a change of it is one.
+func TestNeeds(t *testing.T) {
+	const tool = `{"name":"ask","inputSchema":{"type":"object"}}`
+	build := func(needs ...string) *Connector {
+		s := server(tool)
+		if needs != nil {
+			s.Needs = map[string][]string{"ask": needs, "gone": {"roots"}}
+		}
+		s.Accept()
+		back, err := ParseMCPServer(s.Append(nil))
+		if err != nil || len(back.Needs) > 1 {
+			t.Fatalf("%s: %v", s.Append(nil), err)
+		}
+		c, _ := openMCP(t, back)
+		return c
+	}
+	for _, c := range []struct {
+		name     string
+		old, new []string
+		want     string
+	}{
+		{"the same", []string{"roots"}, []string{"roots"}, ""},
+		{"one more", nil, []string{"elicitation", "sampling"}, "breaking: only clients with elicitation and sampling see it"},
+		{"one less", []string{"elicitation", "sampling"}, []string{"sampling"}, "safe: only clients with sampling see it"},
+		{"none", []string{"sampling"}, nil, "safe: every client sees it now"},
+	} {
+		changes, err := Diff(build(c.old...), build(c.new...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, change := range changes {
+			for _, d := range change.Details {
+				got = string(change.Impact) + ": " + d.What
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -123,6 +123,7 @@ func (t *Tool) Append(dst []byte) []byte {
 		w.must("name", m.Name)
 		w.must("hash", m.Hash)
 		w.raw("extra", m.Extra)
+		w.texts("needs", m.Needs)
 		w.close()
 	}
 	if t.Program >= 0 {

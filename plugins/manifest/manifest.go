@@ -151,7 +151,14 @@ type MCPTool struct {
 	// Extra holds the members of the definition that [Tool] has no field for, an
 	// object; nil: there are none.
 	Extra json.RawMessage
+	// Needs are those of the ClientCapabilities without all of which the server does not
+	// list the tool; nil: it lists it to every client.
+	Needs []string
 }
+
+// ClientCapabilities are what clients of an MCP server declare that changes what it
+// lists: elicitation by form and by URL, sampling, and roots.
+var ClientCapabilities = []string{"elicitation", "elicitation.url", "sampling", "roots"}
 
 // Server is a base URL. It mirrors operation.Server.
 type Server struct {

@@ -46,7 +46,7 @@ func full() *Manifest {
 			{Name: "x", Method: "M-SEARCH", Path: "/", InputSchema: json.RawMessage(`{}`), Request: json.RawMessage(`{}`), Program: -1},
 			{
 				Name: "Do-it", Method: MethodMCP, Path: "/do.it", InputSchema: json.RawMessage(`{}`), Program: -1,
-				MCP: &MCPTool{Name: "do.it", Hash: "sha256:" + strings.Repeat("0a", 32), Extra: json.RawMessage(`{"icons":[]}`)},
+				MCP: &MCPTool{Name: "do.it", Hash: "sha256:" + strings.Repeat("0a", 32), Extra: json.RawMessage(`{"icons":[]}`), Needs: []string{"elicitation", "roots"}},
 			},
 		},
 	}
@@ -213,7 +213,9 @@ func TestRefused(t *testing.T) {
 	f(`"name":"get_pet"`, `"name":"x"`, "/tools/1", "is taken", false)
 	f(`"path":"/do.it"`, `"path":"/other"`, "/tools/2/path", "and its name", false)
 	f(`"method":"MCP"`, `"method":"GET"`, "/tools/2/method", "is MCP", false)
-	f(`"extra":{"icons":[]}}`, `"extra":{"icons":[]}},"request":{}`, "/tools/2/request", "no request plan", true)
+	f(`"needs":["elicitation","roots"]}`, `"needs":["elicitation","roots"]},"request":{}`, "/tools/2/request", "no request plan", true)
+	f(`"needs":["elicitation","roots"]`, `"needs":["elicitation","clouds"]`, "/tools/2/mcp/needs/1", "none of", true)
+	f(`"needs":["elicitation","roots"]`, `"needs":["roots","roots","roots","roots","roots"]`, "/tools/2/mcp/needs", "allowed are 4", true)
 	f(`"hash":"sha256:0a`, `"hash":"sha256:zz`, "/tools/2/mcp/hash", "hexadecimal", true)
 	f(`"key":"bye now"`, `"key":"greet"`, "/prompts/1", "there twice", false)
 	f(`"key":"greet"`, `"key":""`, "/prompts/0/key", "0 bytes", true)

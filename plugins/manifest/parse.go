@@ -214,6 +214,12 @@ func (d *decoder) mcpTool(v jsonscan.Value) *MCPTool {
 		{"name", true, func(v jsonscan.Value) { m.Name = d.text(v, 1, MaxText) }},
 		{"hash", true, func(v jsonscan.Value) { m.Hash = d.match(v, MaxText, hash, "sha256: and 64 hexadecimal digits") }},
 		{"extra", false, func(v jsonscan.Value) { m.Extra = d.rawObject(v, MaxSchema) }},
+		{"needs", false, func(v jsonscan.Value) {
+			m.Needs = list(d, v, func(v jsonscan.Value) string { return d.oneOf(v, ClientCapabilities) })
+			if d.err == nil && len(m.Needs) > len(ClientCapabilities) {
+				d.fail("%d capabilities, allowed are %d", len(m.Needs), len(ClientCapabilities))
+			}
+		}},
 	})
 	return m
 }

@@ -1,0 +1,102 @@
+package mcpclient
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+)
+
+// everything is what a client can declare that changes what servers list.
+const everything = `{"elicitation":{"form":{},"url":{}},"sampling":{"context":{},"tools":{}},"roots":{"listChanged":true}}`
+
+// alone has the capabilities one at a time, of manifest.ClientCapabilities. Elicitation by
+// URL comes with that by form: what is listed with the form already does not need the URL.
+var alone = [...]struct{ name, declared string }{
+	{"elicitation", `{"elicitation":{"form":{}}}`},
+	{"elicitation.url", `{"elicitation":{"form":{},"url":{}}}`},
+	{"sampling", `{"sampling":{"context":{},"tools":{}}}`},
+	{"roots", `{"roots":{"listChanged":true}}`},
+}
+
+// needs adds the tools that the server lists only to clients with capabilities, behind
+// those that it lists to all, and what each needs: the first capability that is enough,
+// else all of them.
+func (c *Client) needs(out *Listing, t *Target) error {
+	whole, err := c.toolsFor(t, everything)
+	if err != nil || whole == nil {
+		return err
+	}
+	listed := map[string]bool{}
+	for _, raw := range out.Tools {
+		listed[connector.NameMCP(raw)] = true
+	}
+	var more []json.RawMessage
+	for _, raw := range whole {
+		if name := connector.NameMCP(raw); name != "" && !listed[name] && len(out.Tools)+len(more) < maxListed {
+			more, listed[name] = append(more, raw), true
+		}
+	}
+	if len(more) == 0 {
+		return nil
+	}
+	var with [len(alone)][]json.RawMessage
+	var errs [len(alone)]error
+	var work sync.WaitGroup
+	for i := range alone {
+		work.Go(func() { with[i], errs[i] = c.toolsFor(t, alone[i].declared) })
+	}
+	work.Wait()
+	out.Needs = map[string][]string{}
+	for _, raw := range more {
+		name := connector.NameMCP(raw)
+		for i := range alone {
+			if errs[i] != nil {
+				return errs[i]
+			}
+			if out.Needs[name] == nil && has(with[i], name) {
+				out.Needs[name] = []string{alone[i].name}
+			}
+		}
+		if out.Needs[name] == nil {
+			for i := range alone {
+				out.Needs[name] = append(out.Needs[name], alone[i].name)
+			}
+		}
+	}
+	out.Tools = append(out.Tools, more...)
+	return nil
+}
+
+func has(tools []json.RawMessage, name string) bool {
+	for _, raw := range tools {
+		if connector.NameMCP(raw) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// toolsFor lists the tools for a client with capabilities, in a session of its own; nil: the
+// server does not list them to such a one, whom it then does not serve either.
+func (c *Client) toolsFor(t *Target, capabilities string) ([]json.RawMessage, error) {
+	own := *t
+	own.Owner, own.Capabilities = t.Owner+"\x00"+capabilities, []byte(capabilities)
+	defer c.Forget(&own)
+	var x Exchange
+	var tools []json.RawMessage
+	lists := lister{c: c, x: &x, t: &own}
+	fault, err := lists.read("tools/list", "tools", &tools, nil)
+	switch {
+	case problem.Is(err, problem.Timeout), problem.Is(err, problem.Cancelled), problem.Is(err, problem.Unreachable), problem.Is(err, problem.Unavailable):
+		return nil, err // who asks again may have all of them
+	case err != nil, fault != nil:
+		return nil, nil // it serves clients without them
+	}
+	return tools, nil
+}
+
+// varies reports whether a server can list other tools to other clients: it knows what one
+// declares from the request, or remembers it.
+func (l *link) varies() bool { return l.modern || l.stateful() }
