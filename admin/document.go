@@ -26,6 +26,24 @@ func finishDocument(api *huma.OpenAPI) {
 		}
 	}
 	openAnswers(api)
+	requireMatch(api)
+	tagOperations(api)
+}
+
+// requireMatch marks If-Match as required where a request without it is answered with 428.
+func requireMatch(api *huma.OpenAPI) {
+	for _, path := range []string{"/v1/toolsets/{id}", "/v1/toolsets/{id}/connectors/{connector}", "/v1/members/{id}"} {
+		for _, op := range []*huma.Operation{api.Paths[path].Patch, api.Paths[path].Delete} {
+			for i, p := range op.Parameters {
+				if p.Name == "If-Match" {
+					needed := *p // operations share what they have in common
+					needed.Required = true
+					op.Parameters[i] = &needed
+				}
+			}
+			op.Responses["428"] = &huma.Response{Description: "If-Match is missing", Content: op.Responses["default"].Content}
+		}
+	}
 }
 
 // openAnswers takes "additionalProperties": false off every schema that only

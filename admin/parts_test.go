@@ -125,11 +125,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	codes := []string{codeInternal, codeInvalidRequest, codeNotAllowed}
-	for _, k := range []problem.Kind{
-		problem.InvalidSpec, problem.InvalidArgument, problem.InvalidPlugin, problem.InvalidRelease, problem.NotFound, problem.Conflict,
-		problem.Precondition, problem.PreconditionNeed, problem.Unauthenticated, problem.Forbidden, problem.TooLarge, problem.Unsupported,
-		problem.BlockedAddress, problem.Unreachable, problem.Timeout, problem.UpstreamStatus, problem.UpstreamTooLarge, problem.TestFailed, problem.Unavailable,
-	} {
+	for _, k := range problem.Kinds() {
 		codes = append(codes, string(k))
 		if p := problemOf(problem.New(k, "x")); p.Type != k.Type() || p.Status != k.Status() {
 			t.Errorf("problem %+v", p)

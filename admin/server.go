@@ -415,7 +415,9 @@ func (s *Server) routes() {
 				Title: "Sluice admin API", Version: "1",
 				Description: "Toolsets, connectors and everything else a Sluice control plane keeps.",
 				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+				Contact:     &huma.Contact{Name: "Sluice", URL: "https://github.com/sluicegate/sluice"},
 			},
+			Servers: []*huma.Server{{URL: "http://127.0.0.1:7301", Description: "The admin listener of a node on this machine; --admin-listen and --admin-public-url choose another."}},
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{

@@ -3,6 +3,8 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -58,6 +60,9 @@ func (k Kind) Status() int {
 	}
 	return 500
 }
+
+// Kinds are all kinds, in the order of their names.
+func Kinds() []Kind { return slices.Sorted(maps.Keys(statuses)) }
 
 // docs is the page that explains the kinds, each in a section of its name.
 const docs = "https://github.com/sluicegate/sluice/blob/main/docs/admin-api.md#"
