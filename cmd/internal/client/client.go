@@ -35,7 +35,14 @@ type Options struct {
 	Trace   io.Writer     // requests are written to it; nil: none
 	Say     func(format string, args ...any)
 	Agent   string // User-Agent
+	// Progress is called when long work has no answer after [patience], with what people
+	// can be told; nil: never.
+	Progress func(text string)
 }
+
+// patience is how long a person looks at a screen on which nothing happens without asking
+// whether something does.
+const patience = 100 * time.Millisecond
 
 // Client speaks to the admin API over HTTP, as any other program would.
 type Client struct {
@@ -186,6 +193,10 @@ func (c *Client) Do(caller context.Context, in Call) (string, error) {
 		req.Header.Set("Prefer", "wait="+strconv.Itoa(int(max(c.Timeout*2/3/time.Second, 1)))) // the rest is for the way
 	}
 	start := time.Now()
+	if in.Wait && c.Progress != nil {
+		wait := time.AfterFunc(patience, func() { c.Progress("working …") })
+		defer wait.Stop()
+	}
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return "", c.unreachable(ctx, err)

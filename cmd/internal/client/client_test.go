@@ -2,7 +2,10 @@ package client
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -23,5 +26,31 @@ func TestProblemDocumentRoundTrip(t *testing.T) {
 	}
 	if p := problem.As(apiError(401, "text/html", []byte("<p>"))); p == nil || p.Kind != problem.Unauthenticated {
 		t.Errorf("an answer that is no problem: %v", p)
+	}
+}
+
+// A person is told of work that takes long before it is done; a short request says nothing.
+func TestProgress(t *testing.T) {
+	told := make(chan string, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/long" {
+			if text := <-told; text == "" {
+				t.Error("nothing was said")
+			}
+		}
+		_, _ = w.Write([]byte("{}")) // the client has gone otherwise
+	}))
+	defer srv.Close()
+	c := New(Options{Base: srv.URL, HTTP: srv.Client(), Timeout: time.Minute, Progress: func(text string) { told <- text }})
+	if err := c.Post(t.Context(), "/long", nil, nil, Wait); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Post(t.Context(), "/short", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case text := <-told:
+		t.Errorf("a short request says %q", text)
+	default:
 	}
 }

@@ -67,6 +67,9 @@ func (s *Session) ClientOptions(timeout time.Duration) client.Options {
 	if s.Flags.Verbose {
 		o.Trace = s.Err
 	}
+	if terminal.IsTerminal(s.Err) && !s.Quiet {
+		o.Progress = func(text string) { fmt.Fprintf(s.Err, "  %s\n", text) } // not Say: it runs beside the command
+	}
 	return o
 }
 
