@@ -114,6 +114,19 @@ const calls = createRoute({
   component: lazyRouteComponent(() => import("./pages/analytics/calls"), "CallLog"),
 });
 
+const plugins = createRoute({
+  getParentRoute: () => root,
+  path: "/plugins",
+  component: lazyRouteComponent(() => import("./pages/plugins/plugins"), "Plugins"),
+});
+
+const plugin = createRoute({
+  getParentRoute: () => root,
+  path: "/plugins/$name",
+  validateSearch: (search: Record<string, unknown>): { version?: string } => (typeof search.version === "string" ? { version: search.version.slice(0, 80) } : {}),
+  component: lazyRouteComponent(() => import("./pages/plugins/plugin"), "PluginPage"),
+});
+
 const catalog = createRoute({
   getParentRoute: () => root,
   id: "catalog",
@@ -190,6 +203,8 @@ const tree = root.addChildren([
   create.addChildren([createReview, createAuthentication, createTest, createLive]),
   alerts.addChildren([activeAlerts, alertHistory, alertRules, channels, deliveries]),
   alert,
+  plugins,
+  plugin,
   analytics.addChildren([usage, errors, calls]),
   catalog.addChildren([entries, requests]),
   newRequest,

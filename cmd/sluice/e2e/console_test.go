@@ -48,6 +48,7 @@ func TestConsole(t *testing.T) {
 		t.Fatal("no login link was printed")
 	}
 	refused(t, n, api)
+	published(t, n)
 	cmd := exec.CommandContext(t.Context(), node, playwright, "test")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_API="+api, "SLUICE_E2E_HOOK="+hook, "SLUICE_E2E_OUTPUT="+t.TempDir())
@@ -118,6 +119,19 @@ func refused(t *testing.T, n *node, api string) {
 	if r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_things"}); err != nil || !r.IsError {
 		t.Fatalf("a call with a wrong key: %v, %+v", err, r)
 	}
+}
+
+// published publishes the plugin mask, of a publisher whose key was just made.
+func published(t *testing.T, n *node) {
+	t.Helper()
+	dir := t.TempDir()
+	plugin, key := filepath.Join(dir, "mask"), filepath.Join(dir, "ada.key")
+	if err := os.CopyFS(plugin, os.DirFS("../../../testdata/plugins/mask")); err != nil {
+		t.Fatal(err)
+	}
+	n.cli(t, "plugin", "sign", plugin, "--key", key)
+	n.cli(t, "plugin", "key", "add", key+".pub", "--name", "Ada")
+	n.cli(t, "plugin", "publish", plugin, "--key", key)
 }
 
 // thingsAPI is the API of testdata/things.yaml: with the key of the stand-in at its

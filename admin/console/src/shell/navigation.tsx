@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Bell, Boxes, ChartColumn, Home, Library, LogOut, Settings } from "lucide-react";
+import { Bell, Boxes, ChartColumn, Home, Library, LogOut, Puzzle, Settings } from "lucide-react";
 import { useState } from "react";
 import { Button } from "../components/button";
 import { Select } from "../components/field";
@@ -11,6 +11,7 @@ const pages = [
   { to: "/", name: "Home", Icon: Home, exact: true },
   { to: "/toolsets", name: "Toolsets", Icon: Boxes, exact: false },
   { to: "/catalog", name: "Catalog", Icon: Library, exact: false },
+  { to: "/plugins", name: "Plugins", Icon: Puzzle, exact: false },
   { to: "/analytics", name: "Analytics", Icon: ChartColumn, exact: false },
   { to: "/alerts", name: "Alerts", Icon: Bell, exact: false },
   { to: "/settings", name: "Settings", Icon: Settings, exact: false },

@@ -1,0 +1,32 @@
+import { expect, test } from "./fixture";
+
+test("a viewer reads everything, and is shown nothing that the API refuses", async ({ page, browser, baseURL }) => {
+  const headers = { Origin: baseURL ?? "" };
+  const made = await page.request.post("/v1/members", { headers, data: { email: "vera@example.com", name: "Vera", role: "viewer" } });
+  const link = await page.request.post(`/v1/members/${(await made.json()).id}/login-link`, { headers });
+  const context = await browser.newContext({ baseURL, storageState: { cookies: [], origins: [] } });
+  const viewer = await context.newPage();
+  await viewer.goto((await link.json()).url);
+  await expect(viewer.getByText("viewer in Default")).toBeVisible();
+
+  const hidden = async (path: string, shows: string, ...buttons: string[]) => {
+    await viewer.goto(path);
+    await expect(viewer.getByText(shows).first()).toBeVisible();
+    for (const name of buttons) await expect(viewer.getByRole("button", { name })).toHaveCount(0);
+  };
+  await hidden("/alerts/channels", "sluice notify channel list", "Add a channel");
+  await hidden("/alerts/rules", "upstream.auth_failed", "Send a test");
+  await hidden("/alerts", "refuses the credential", "Acknowledge");
+  await viewer.getByRole("link", { name: /refuses the credential/ }).click();
+  await expect(viewer.getByText("X-Key: ••••")).toBeVisible();
+  await expect(viewer.getByRole("button", { name: "Acknowledge" })).toHaveCount(0);
+  await hidden("/catalog/github", "Editors and administrators add connectors.", "Add");
+  await hidden("/plugins/mask", "Golden cases", "Yank", "Run them again");
+  await hidden("/analytics/calls", "list_things");
+  await viewer.getByRole("button", { name: /call_/ }).first().click();
+  await expect(viewer.getByText("Editors and administrators read single calls")).toBeVisible();
+
+  const refused = await viewer.request.post("/v1/alerts/test", { headers, data: {} });
+  expect(refused.status()).toBe(403);
+  await context.close();
+});
