@@ -52,30 +52,42 @@ type claim struct {
 	log    *slog.Logger
 	stop   context.CancelFunc
 	done   chan struct{} // closed when watch has returned
+	moved  chan struct{} // closed when another control plane has the lock that was lost here
 
 	mu   sync.Mutex // held over statements on conn, which is used by one at a time
 	conn *pgx.Conn  // guarded by mu; nil: the lock was lost
 	why  error      // guarded by mu; why it was lost and not taken again
 }
 
-// openClaim takes the lock, waiting a moment for a control plane that just ended. It
-// fails with [problem.Conflict], naming the one that has it.
-func openClaim(ctx context.Context, url string, log *slog.Logger) (*claim, error) {
+// openClaim takes the lock, waiting a moment for a control plane that just ended, then
+// fails with [problem.Conflict], naming the one that has it. With standBy it waits until
+// that one ends, and calls standBy first.
+func openClaim(ctx context.Context, url string, standBy func(taken error), log *slog.Logger) (*claim, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, badURL()
 	}
 	config.RuntimeParams = maps.Clone(config.RuntimeParams)
 	config.RuntimeParams["application_name"] = claimName()
-	// The server must see within half a minute that this machine is gone.
-	maps.Copy(config.RuntimeParams, map[string]string{"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"})
-	c := &claim{config: config, log: log, done: make(chan struct{})}
-	deadline := time.Now().Add(claimWait)
+	// The server must see within ten seconds that this machine is gone.
+	maps.Copy(config.RuntimeParams, map[string]string{"tcp_keepalives_idle": "3", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "2"})
+	c := &claim{config: config, log: log, done: make(chan struct{}), moved: make(chan struct{})}
+	deadline, waits := time.Now().Add(claimWait), false
 	for {
+		tctx, cancel := context.WithTimeout(ctx, claimWait)
 		c.mu.Lock()
-		err = c.takeLocked(ctx)
+		err = c.takeLocked(tctx)
 		c.mu.Unlock()
-		if err == nil || !problem.Is(err, problem.Conflict) || time.Now().After(deadline) {
+		cancel()
+		taken := problem.Is(err, problem.Conflict)
+		if taken && standBy != nil {
+			standBy(err)
+			waits, standBy = true, nil
+		}
+		if waits && ctx.Err() == nil { // the database may restart meanwhile
+			taken = err != nil
+		}
+		if !taken || !waits && time.Now().After(deadline) {
 			break
 		}
 		if err := retry.Sleep(ctx, claimRetry); err != nil {
@@ -157,6 +169,9 @@ func (c *claim) watch(ctx context.Context) {
 			if err != nil {
 				c.why = err
 			}
+			if problem.Is(err, problem.Conflict) && !isClosed(c.moved) {
+				close(c.moved)
+			}
 		}
 		has := c.conn != nil
 		c.mu.Unlock()
@@ -167,6 +182,15 @@ func (c *claim) watch(ctx context.Context) {
 		case !had && has:
 			c.log.LogAttrs(ctx, slog.LevelInfo, "the lock on the database is regained")
 		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -223,4 +247,14 @@ func (s *Store) Claimed(ctx context.Context) error {
 		return nil
 	}
 	return s.claim.held(ctx)
+}
+
+// Moved is closed when this process lost the lock of [Options].Claim and found that another
+// control plane has it: what this one remembers of releases may be older than what the other
+// published. It is nil where nothing is claimed.
+func (s *Store) Moved() <-chan struct{} {
+	if s.claim == nil {
+		return nil
+	}
+	return s.claim.moved
 }

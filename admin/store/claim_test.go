@@ -97,3 +97,59 @@ func TestClaim(t *testing.T) {
 	}
 	closed(again)
 }
+
+// TestStandBy: a control plane that stands by says of whom, takes over when that one is
+// gone, and that one learns that it was replaced.
+func TestStandBy(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	first, err := store.Open(t.Context(), store.Options{URL: url, Claim: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, opened := make(chan error, 2), make(chan error, 1)
+	var second *store.Store
+	go func() {
+		var err error
+		second, err = store.Open(t.Context(), store.Options{URL: url, Claim: true, StandBy: func(taken error) { said <- taken }})
+		opened <- err
+	}()
+	if err := <-said; !problem.Is(err, problem.Conflict) || !strings.Contains(err.Error(), "process "+strconv.Itoa(os.Getpid())) {
+		t.Fatalf("it stands by because of: %v", err)
+	}
+	select {
+	case err := <-opened:
+		t.Fatalf("it did not wait: %v", err)
+	case <-first.Moved():
+		t.Fatal("the first was replaced while it lives")
+	default:
+	}
+	// As when its machine is gone: the server ends the session, and the first cannot take
+	// the lock again before the second does, which tries more often.
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if _, err := db.ExecContext(t.Context(), `SELECT pg_terminate_backend(l.pid) FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted`); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Claimed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Claimed(t.Context()); !problem.Is(err, problem.Unavailable) {
+		t.Fatalf("the first may publish: %v", err)
+	}
+	<-first.Moved()
+	for _, s := range []*store.Store{first, second} {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(said) > 0 {
+		t.Errorf("it said twice that it stands by: %v", <-said)
+	}
+}

@@ -49,6 +49,10 @@ type Options struct {
 	// anything is migrated: Open fails with [problem.Conflict], naming the other, while
 	// another is. See [Store.Claimed].
 	Claim bool
+	// StandBy makes Open wait for as long as another control plane is, also while the
+	// server is away meanwhile; it is called once, with the error that names the other.
+	// Default: Open waits ten seconds.
+	StandBy func(taken error)
 	// CallLogRows is how many calls of each workspace are kept. Default:
 	// [DefaultCallLogRows].
 	CallLogRows uint64
@@ -117,7 +121,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, err
 	}
 	if opts.Claim && s.postgres {
-		if s.claim, err = openClaim(ctx, opts.URL, opts.Logger); err != nil {
+		if s.claim, err = openClaim(ctx, opts.URL, opts.StandBy, opts.Logger); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}

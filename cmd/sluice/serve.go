@@ -47,6 +47,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var f nodeFlags
 	var e edgeFlags
 	var role, database string
+	var standby bool
 	var at artifacts.Places
 	var pluginRegistries []string
 	var kek string
@@ -93,6 +94,15 @@ plane is gone, over its own restarts too.`,
 			}
 			if kek != "" {
 				o.Records.Keys = a.kek(kek)
+			}
+			if standby {
+				if o.Role != node.RoleControl || o.Records.Database.IsZero() {
+					return exit.Usagef("--standby belongs to --role control with --database")
+				}
+				o.Records.StandBy = func(taken error) {
+					o.Logger.LogAttrs(cmd.Context(), slog.LevelInfo, "standing by until the other control plane ends", slog.Any("other", taken))
+					a.notify(cmd.Context(), o.Logger, systemd.Ready, systemd.Status("stands by: another control plane uses the database"))
+				}
 			}
 			if pluginRegistries == nil {
 				pluginRegistries = a.Config.PluginRegistries
@@ -144,6 +154,7 @@ plane is gone, over its own restarts too.`,
 	fs := cmd.Flags()
 	fs.StringVar(&role, "role", string(node.RoleAll), "what this node runs: all, control, edge")
 	fs.StringVar(&database, "database", "", "PostgreSQL database of the records, postgres://…; with a password use SLUICE_DATABASE (default: a file in the data directory)")
+	fs.BoolVar(&standby, "standby", false, "role control: while another control plane uses the database, wait and take over when it ends, instead of failing")
 	fs.StringVar(&kek, "kek-command", "", "program, with its arguments, that wraps the key-encryption keys with a KMS (default: they are in a file of the data directory)")
 	fs.StringVar(&at.Registry, "registry", "", "registry for the artifacts instead of the embedded one, oci://HOST[:PORT][/PREFIX]; edge: fetch them from there (credentials: Docker's configuration)")
 	fs.StringSliceVar(&pluginRegistries, "plugin-registry", nil, "registry that plugins may be published from by reference, oci://HOST[:PORT][/PREFIX]")
@@ -229,15 +240,17 @@ func (a *app) serveEdge(cmd *cobra.Command, o node.Options, e *edgeFlags) error 
 // serve runs a node, whose listeners are open, and says so to the service manager that
 // started it.
 func (a *app) serve(ctx context.Context, n *node.Node, l *slog.Logger) error {
-	notify := func(states ...string) {
-		if err := systemd.Notify(a.Env.NotifySocket, states...); err != nil {
-			l.LogAttrs(ctx, slog.LevelWarn, "the service manager does not know how far this node is", slog.Any("error", err))
-		}
-	}
-	notify(systemd.Ready, systemd.Status("serves"))
-	stop := context.AfterFunc(ctx, func() { notify(systemd.Stopping, systemd.Status("finishes the calls that run")) })
+	a.notify(ctx, l, systemd.Ready, systemd.Status("serves"))
+	stop := context.AfterFunc(ctx, func() { a.notify(ctx, l, systemd.Stopping, systemd.Status("finishes the calls that run")) })
 	defer stop()
 	return n.Run(ctx)
+}
+
+// notify tells the service manager how far the node is.
+func (a *app) notify(ctx context.Context, l *slog.Logger, states ...string) {
+	if err := systemd.Notify(a.Env.NotifySocket, states...); err != nil {
+		l.LogAttrs(ctx, slog.LevelWarn, "the service manager does not know how far this node is", slog.Any("error", err))
+	}
 }
 
 // hostSlug makes the name of this machine one of an edge.

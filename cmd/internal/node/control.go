@@ -210,7 +210,22 @@ func (c *control) run(ctx context.Context, g *errgroup.Group) {
 	g.Go(func() error { return ended(ctx, c.publisher.Run(ctx)) })
 	g.Go(func() error { return ended(ctx, c.admin.Run(ctx, c.o.Grace)) })
 	g.Go(func() error { return c.watchPlugins(ctx) })
+	if c.o.Records.StandBy != nil {
+		g.Go(func() error { return c.awaitSuccessor(ctx) })
+	}
 	serve(ctx, g, "the admin API", c.http, c.ln, c.o.Grace)
+}
+
+// awaitSuccessor ends a node of which another one has taken over, so that it starts again
+// standing by, and with the releases that the other published.
+func (c *control) awaitSuccessor(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.store.Moved():
+		return problem.New(problem.Conflict, "another control plane has taken over the database").
+			Fix("start this one again: it stands by with --standby")
+	}
 }
 
 // listen listens for the admin API: on loopback and behind a proxy in the clear, elsewhere

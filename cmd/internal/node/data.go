@@ -101,7 +101,7 @@ func (c *control) openStore(ctx context.Context) (err error) {
 	}
 	database := store.Options{Path: c.path(datadir.Database), CallLogRows: c.o.Records.CallLogRows, CallLogAge: c.o.Records.CallLogAge, Logger: c.o.Logger}
 	if !c.o.Records.Database.IsZero() {
-		database.Path, database.URL, database.Claim = "", c.o.Records.Database.Reveal(), true
+		database.Path, database.URL, database.Claim, database.StandBy = "", c.o.Records.Database.Reveal(), true, c.o.Records.StandBy
 	}
 	if c.store, err = store.Open(ctx, database); err == nil {
 		c.onClose(c.store.Close)

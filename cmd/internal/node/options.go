@@ -90,7 +90,10 @@ type AdminOptions struct {
 
 // RecordOptions are about what a control plane keeps.
 type RecordOptions struct {
-	Database    secrets.Secret // URL of a PostgreSQL database. Default: a file in the data directory
+	Database secrets.Secret // URL of a PostgreSQL database. Default: a file in the data directory
+	// StandBy makes [New] wait while another control plane uses the database, instead of
+	// failing; it is called once, with the error that names the other. Default: New fails.
+	StandBy     func(taken error)
 	Keys        KEK
 	CallLogRows uint64        // of each workspace. Default: that of the store
 	CallLogAge  time.Duration // Default: that of the store
