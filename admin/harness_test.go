@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/people"
@@ -276,7 +277,11 @@ func (x *tester) call(ctx context.Context, call *admin.TestCall, ref *registry.C
 		}
 		b, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
-		return admin.TestedAnswer{IsError: res.StatusCode > 299, Text: b, UpstreamStatus: res.StatusCode, BytesReceived: len(b)}, err
+		answer := admin.TestedAnswer{IsError: res.StatusCode > 299, Text: b, UpstreamStatus: res.StatusCode, BytesReceived: len(b)}
+		if call.Inspect {
+			answer.Inspection = &playground.Inspection{Received: string(b)}
+		}
+		return answer, err
 	}
 	return admin.TestedAnswer{}, problem.New(problem.NotFound, "no tool %s", call.Tool)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/toolset"
 
 	"github.com/sluicegate/sluice/admin/access"
@@ -175,13 +176,15 @@ type TestRun struct {
 	Tokens            TestTokens      `json:"tokens"`
 	CredentialVersion uint64          `json:"credentialVersion" doc:"Version of the secret that was used, 0: none."`
 	At                time.Time       `json:"at"`
-	Answer            string          `json:"answer,omitempty" doc:"What the agent would receive, cut at 16 KiB; shown to the caller of the test only."`
+	Answer            string          `json:"answer,omitempty" doc:"What the agent would receive, cut at 16 KiB, at 256 KiB with inspect; shown to the caller of the test only."`
 	AnswerCut         bool            `json:"answerCut,omitempty"`
 
 	More     []TestedTool `json:"more,omitempty" doc:"Other tools that the draft changes and that were tested too, at most 9; the test passes when all do."`
 	Untested []string     `json:"untested,omitempty" doc:"Tools that the draft changes and that this test does not cover: they may change something, or need arguments that only you know. At most 10."`
 
-	waits []OriginChange // addresses that must be confirmed before anything is tested
+	waits      []OriginChange         // addresses that must be confirmed before anything is tested
+	inspect    bool                   // was asked for
+	inspection *playground.Inspection // for the caller of the test only
 }
 
 // TestTokens are o200k_base tokens of the answer.
@@ -194,8 +197,9 @@ type TestTokens struct {
 // TestAnswer answers a test.
 type TestAnswer struct {
 	TestRun
-	Deployed bool    `json:"deployed" doc:"The test passed and the tested digest is live now."`
-	Toolset  Toolset `json:"toolset"`
+	Deployed   bool                   `json:"deployed" doc:"The test passed and the tested digest is live now."`
+	Toolset    Toolset                `json:"toolset"`
+	Inspection *playground.Inspection `json:"inspection,omitempty" doc:"What was sent and received; only where it was asked for."`
 }
 
 // Authentication is an authentication configuration. Secret fields (apiKey,

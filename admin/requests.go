@@ -189,6 +189,7 @@ type TestRequest struct {
 	Tool      string         `json:"tool,omitempty" maxLength:"64"`
 	Arguments map[string]any `json:"arguments,omitempty"`
 	KeepDraft bool           `json:"keepDraft,omitempty" doc:"Do not deploy when it passes."`
+	Inspect   bool           `json:"inspect,omitempty" doc:"Answer with what was sent and received too, credentials masked."`
 }
 
 // DeployRequest deploys the draft as it is.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -37,6 +38,7 @@ type TestCall struct {
 	Plugins    []*guest.Package                // of Toolset.Plugins, in their order
 	Tool       string                          // name as the toolset has it
 	Arguments  []byte                          // JSON object
+	Inspect    bool                            // the answer has an Inspection
 }
 
 // TestedAnswer is what a tool answered.
@@ -48,6 +50,7 @@ type TestedAnswer struct {
 	Upstream       time.Duration
 	BytesReceived  int
 	Tokens         TestTokens
+	Inspection     *playground.Inspection // nil unless asked for
 }
 
 const (
@@ -56,6 +59,8 @@ const (
 	testTimeout = 60 * time.Second
 	// maxShownAnswer is how much of an answer the caller of a test sees.
 	maxShownAnswer = 16 << 10
+	// maxInspectedAnswer is how much of it the caller of an inspected test sees.
+	maxInspectedAnswer = 256 << 10
 )
 
 // candidate is a tool that can be tested, with arguments.
@@ -174,6 +179,7 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	if d.ts.DraftDigest != run.Digest {
 		return nil, fmt.Errorf("testing %s: the draft makes the digest %s, its record has %s", d.ts.ID, d.ts.DraftDigest, run.Digest)
 	}
+	run.inspect = req.Inspect
 	s.call(ctx, d, c, run)
 	s.callMore(ctx, d, chosen, run)
 	return run, s.recordTest(ctx, ws, d, run)
@@ -196,7 +202,7 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 	start := time.Now()
 	a, err := s.o.Tester.Test(ctx, TestCall{
 		Toolset: d.bundle, Digest: registry.Digest(run.Digest), Connectors: d.connectors(),
-		Plugins: d.plugins, Tool: c.tool.Name, Arguments: c.args,
+		Plugins: d.plugins, Tool: c.tool.Name, Arguments: c.args, Inspect: run.inspect,
 	})
 	run.DurationSeconds = time.Since(start).Seconds()
 	if err != nil {
@@ -214,7 +220,12 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 	if a.Duration > 0 {
 		run.DurationSeconds = a.Duration.Seconds()
 	}
-	run.Answer, run.AnswerCut = request.CutText(a.Text, maxShownAnswer)
+	run.inspection = a.Inspection
+	most := maxShownAnswer
+	if run.inspect {
+		most = maxInspectedAnswer
+	}
+	run.Answer, run.AnswerCut = request.CutText(a.Text, most)
 	trimmed := bytes.TrimSpace(a.Text)
 	switch {
 	case c.tool.Plugin == "" && (a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden):
@@ -307,6 +318,7 @@ func (s *Server) registerTests() {
 		OperationID: "test-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/test", Summary: "Test the draft; a passed test deploys it", Tags: []string{"toolsets"},
 		Description: "Calls one tool for real, or each tool that the draft changes where it can be called by itself. It passes when the upstream answers with a 2xx status and the answer is not empty. " +
 			"The answer has status 200 also when the test did not pass: see passed and reason. When nothing can be tested, it is a 422. " +
+			"With inspect, the answer has what was sent and received, without credentials; a test that became a job does not keep it. " +
 			"With If-Match, nothing is called when the toolset was changed since it was read.",
 	}, func(ctx context.Context, in *testInput) (*jobOutput, error) {
 		req := TestRequest{}
@@ -351,8 +363,13 @@ func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequ
 	if err != nil {
 		return nil, err
 	}
+	answer := TestAnswer{TestRun: *run, Deployed: deployed, Toolset: t}
+	kept := answer // a stored job is for every member of the workspace: without what the API said
+	if run.inspect {
+		kept.Answer, kept.AnswerCut, kept.Arguments = "", false, nil
+	}
+	answer.Inspection = run.inspection
 	return &request.Done{
-		Status: http.StatusOK, Resource: "/v1/toolsets/" + d.ts.ID, ETag: request.ETag(d.ts.Version),
-		Body: TestAnswer{TestRun: *run, Deployed: deployed, Toolset: t},
+		Status: http.StatusOK, Resource: "/v1/toolsets/" + d.ts.ID, ETag: request.ETag(d.ts.Version), Body: answer, Kept: kept,
 	}, nil
 }

@@ -240,6 +240,8 @@ type CallOptions struct { //nolint:revive // Options are the Caller's
 	// Trace asks for a [Trace] in the outcome. The caller of Call has checked that
 	// the client may have it.
 	Trace bool
+	// Inspect asks for a trace with an [Inspection], for the operator of the toolset.
+	Inspect bool
 	// Traceparent is that header of the client's HTTP request; nil: it has none.
 	Traceparent []byte
 	// Version of the protocol, for metrics.
@@ -291,8 +293,11 @@ func (c *Caller) Call(ctx context.Context, tool *snapshot.Tool, args jsonscan.Va
 	if d, ok := ctx.Deadline(); ok {
 		x.deadline, x.latest = earlier(x.deadline, d), earlier(x.latest, d)
 	}
-	if opt.Trace {
+	if opt.Trace || opt.Inspect {
 		x.trace = &Trace{}
+	}
+	if opt.Inspect {
+		x.trace.Inspection = &Inspection{}
 	}
 	x.openSpan(opt.Traceparent)
 	x.dst = dst
@@ -356,6 +361,9 @@ func (x *exchange) run() error {
 		}
 		if x.trace != nil {
 			x.trace.Stages[s.stage] = time.Since(begin)
+			if x.trace.Inspection != nil && err == nil {
+				x.inspect(s.stage)
+			}
 		}
 		if err == nil {
 			continue

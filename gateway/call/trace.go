@@ -30,6 +30,7 @@ type Trace struct {
 	Shown, Items   int           // of an answer that was cut: items shown and there; 0: not cut
 	Plugins        []PluginTrace // third parties', in the order they ran
 	Calls          []ToolTrace   // of a workflow, script or batch, in the order they ended
+	Inspection     *Inspection   // nil unless asked for; not in JSON
 
 	// Sizes of the answer: as received, received and pretty-printed, minified, and
 	// the text the agent reads. Tokens are o200k_base, exact. All zero for what is
@@ -111,6 +112,23 @@ func (t *Trace) measure(x *exchange) {
 	if json.Indent(&pretty, small, "", "  ") == nil {
 		t.TokensPretty = tokens.Count(pretty.Bytes())
 	}
+}
+
+// StageTime is how long a stage of a call took.
+type StageTime struct {
+	Name string
+	Took time.Duration
+}
+
+// StageTimes are the stages that the call went through, in their order.
+func (t *Trace) StageTimes() []StageTime {
+	var list []StageTime
+	for i, d := range t.Stages {
+		if d > 0 {
+			list = append(list, StageTime{stageNames[i], d})
+		}
+	}
+	return list
 }
 
 // TraceKey is the member of _meta that asks for a trace and that holds it.

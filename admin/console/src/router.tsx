@@ -158,6 +158,17 @@ const entry = createRoute({
   component: lazyRouteComponent(() => import("./pages/catalog/entry"), "EntryPage"),
 });
 
+const playground = createRoute({
+  getParentRoute: () => root,
+  path: "/playground",
+  validateSearch: (search: Record<string, unknown>): { toolset?: string; tool?: string; args?: Record<string, unknown> } => ({
+    ...(typeof search.toolset === "string" ? { toolset: search.toolset } : {}),
+    ...(typeof search.tool === "string" ? { tool: search.tool } : {}),
+    ...(typeof search.args === "object" && search.args !== null && !Array.isArray(search.args) ? { args: search.args as Record<string, unknown> } : {}),
+  }),
+  component: lazyRouteComponent(() => import("./pages/playground/playground"), "Playground"),
+});
+
 const source = createRoute({
   getParentRoute: () => root,
   path: "/toolsets/new",
@@ -199,6 +210,7 @@ const tree = root.addChildren([
   settings,
   toolsets,
   toolset.addChildren([overview, tools, revisions]),
+  playground,
   source,
   create.addChildren([createReview, createAuthentication, createTest, createLive]),
   alerts.addChildren([activeAlerts, alertHistory, alertRules, channels, deliveries]),

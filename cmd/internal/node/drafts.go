@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -42,7 +44,7 @@ func (t draftTester) Test(ctx context.Context, in admin.TestCall) (admin.TestedA
 	if err != nil {
 		return admin.TestedAnswer{}, problem.New(problem.InvalidArgument, "the arguments are not JSON").Because(err)
 	}
-	members, outcome, err := t.caller.Call(ctx, tool, args, call.CallOptions{Trace: true}, nil)
+	members, outcome, err := t.caller.Call(ctx, tool, args, call.CallOptions{Trace: true, Inspect: in.Inspect}, nil)
 	if err != nil {
 		return admin.TestedAnswer{}, err
 	}
@@ -60,8 +62,42 @@ func (t draftTester) Test(ctx context.Context, in admin.TestCall) (admin.TestedA
 	if tr := outcome.Trace; tr != nil {
 		answer.Duration, answer.Upstream = tr.Total, tr.Upstream
 		answer.Tokens = admin.TestTokens{Received: tr.TokensReceived, Minified: tr.TokensMinified, Result: tr.TokensResult}
+		answer.Inspection = inspection(tr, outcome.IsError)
 	}
 	return answer, nil
+}
+
+// inspection is what the console shows of a call; nil: it was not asked for.
+func inspection(t *call.Trace, isError bool) *playground.Inspection {
+	i := t.Inspection
+	if i == nil {
+		return nil
+	}
+	out := &playground.Inspection{
+		IsError: isError, Form: t.Form, Cached: t.Cached, ContentType: i.ContentType, Received: playground.Text(i.Received), Shaped: playground.Text(i.Shaped), Cut: i.Cut,
+		UpstreamMs: playground.Milliseconds(t.Upstream), TotalMs: playground.Milliseconds(t.Total), Failure: t.ProgramFailure,
+		TokensPretty: t.TokensPretty,
+	}
+	if i.Method != "" {
+		out.Request = &playground.InspectedRequest{Method: i.Method, URL: i.URL, Body: playground.Text(i.Body)}
+		for _, h := range i.Headers {
+			out.Request.Headers = append(out.Request.Headers, playground.InspectedHeader{Name: h.Name, Value: playground.Text([]byte(h.Value))})
+		}
+	}
+	for _, s := range t.StageTimes() {
+		out.Stages = append(out.Stages, playground.InspectedStage{Name: s.Name, Ms: playground.Milliseconds(s.Took)})
+	}
+	for _, p := range t.Plugins {
+		out.Plugins = append(out.Plugins, playground.InspectedPlugin{
+			Name: p.Name, Version: p.Version, Ms: playground.Milliseconds(time.Duration(p.Took)), BytesIn: p.BytesIn, Bytes: p.Bytes, Failure: p.Failure,
+		})
+	}
+	for _, c := range t.Calls {
+		out.Calls = append(out.Calls, playground.InspectedCall{
+			Tool: c.Tool, Outcome: c.Outcome, Status: c.Status, StartMs: playground.Milliseconds(time.Duration(c.Start)), Ms: playground.Milliseconds(time.Duration(c.Took)), TokensIn: c.TokensIn, Tokens: c.Tokens,
+		})
+	}
+	return out
 }
 
 var _ admin.Lister = draftTester{}

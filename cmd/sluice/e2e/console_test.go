@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -49,6 +51,7 @@ func TestConsole(t *testing.T) {
 	}
 	refused(t, n, api)
 	published(t, n)
+	articles(t, n)
 	cmd := exec.CommandContext(t.Context(), node, playwright, "test")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_API="+api, "SLUICE_E2E_HOOK="+hook, "SLUICE_E2E_OUTPUT="+t.TempDir())
@@ -76,10 +79,6 @@ func TestConsole(t *testing.T) {
 // is.
 func startHook(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.2:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /hook", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /alertmanager.yaml", func(w http.ResponseWriter, r *http.Request) {
@@ -89,12 +88,50 @@ func startHook(t *testing.T) string {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"uptime":"2026-11-23T08:00:00Z"}`)
 	})
-	server := httptest.NewUnstartedServer(mux)
+	return serveAllowed(t, mux) + "/hook"
+}
+
+// serveAllowed serves at another loopback address than the API: the node may call it
+// without a grant.
+func serveAllowed(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
 	_ = server.Listener.Close()
 	server.Listener = listener
 	server.Start()
 	t.Cleanup(server.Close)
-	return server.URL + "/hook"
+	return server.URL
+}
+
+// articles makes a live toolset of that name for the playground. Its profile leaves out
+// the address of an article, which looks like one of an API.
+func articles(t *testing.T, n *node) {
+	t.Helper()
+	api := serveAllowed(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Key") != "the key of the stand-in" || r.URL.Query().Get("topic") == "" {
+			http.Error(w, `{"message":"wrong key or no topic"}`, http.StatusUnauthorized)
+			return
+		}
+		var list []map[string]any
+		for i := range 12 {
+			list = append(list, map[string]any{
+				"id": i + 1, "title": fmt.Sprintf("Tides of the year %d", 1990+i), "address": fmt.Sprintf("https://api.news.example/articles/%d", i+1),
+				"node_id": fmt.Sprintf("nothing for an agent %d", i), "author": map[string]any{"name": "Ada", "node_id": "nothing for an agent"},
+			})
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(list)
+	}))
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("the key of the stand-in"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.cli(t, "add", filepath.Join("testdata", "articles.yaml"), "--slug", "articles", "--base-url", api, "--auth", "header:X-Key", "--api-key-file", key, "--no-deploy")
+	n.cli(t, "toolset", "test", "articles", "list_articles", "topic=tides")
 }
 
 // refused makes a toolset of that name, whose upstream refuses its key, and calls it: the

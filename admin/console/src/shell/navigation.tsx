@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Bell, Boxes, ChartColumn, Home, Library, LogOut, Puzzle, Settings } from "lucide-react";
+import { Bell, Boxes, ChartColumn, FlaskConical, Home, Library, LogOut, Puzzle, Settings } from "lucide-react";
 import { useState } from "react";
 import { Button } from "../components/button";
 import { Select } from "../components/field";
@@ -10,6 +10,7 @@ import { readTheme, writeTheme, type Theme } from "../lib/theme";
 const pages = [
   { to: "/", name: "Home", Icon: Home, exact: true },
   { to: "/toolsets", name: "Toolsets", Icon: Boxes, exact: false },
+  { to: "/playground", name: "Playground", Icon: FlaskConical, exact: false },
   { to: "/catalog", name: "Catalog", Icon: Library, exact: false },
   { to: "/plugins", name: "Plugins", Icon: Puzzle, exact: false },
   { to: "/analytics", name: "Analytics", Icon: ChartColumn, exact: false },
@@ -53,6 +54,7 @@ function Account({ session }: { session: Session }) {
     mutationFn: closeSession,
     onSettled: () => {
       queries.clear();
+      sessionStorage.clear();
       location.assign("/");
     },
   });

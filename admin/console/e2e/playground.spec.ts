@@ -1,0 +1,93 @@
+import { expect, expectAccessible, test } from "./fixture";
+
+const themes = [
+  { colorScheme: "light", forcedColors: "none" },
+  { colorScheme: "dark", forcedColors: "none" },
+  { colorScheme: "dark", forcedColors: "active" },
+] as const;
+
+// TestConsole makes the toolset articles, whose answers lack the member address: it looks like the address of an API.
+test("from an answer without a member to the deployed correction", async ({ page }, info) => {
+  const accessible = async (name: string) => {
+    for (const theme of themes) {
+      await page.emulateMedia(theme);
+      await expectAccessible(page);
+    }
+    await page.setViewportSize({ width: 320, height: 700 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    await page.screenshot({ path: info.outputPath(`${name}-320.png`), fullPage: true });
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.emulateMedia({ colorScheme: "dark", forcedColors: "none" });
+    await page.screenshot({ path: info.outputPath(`${name}-dark.png`), fullPage: true });
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.screenshot({ path: info.outputPath(`${name}-light.png`), fullPage: true });
+  };
+
+  await page.goto("/");
+  const begun = Date.now();
+  await page.getByRole("link", { name: "Playground" }).click();
+  await page.getByLabel("Toolset").selectOption("articles");
+  await page.getByLabel("Tool", { exact: true }).fill("lsar");
+  await page.getByLabel("Tool", { exact: true }).press("Enter");
+  await page.getByLabel("topic (required)").fill("tides");
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await expect(page.getByText("HTTP 200")).toBeVisible();
+  await expect(page.getByRole("region", { name: "the answer" })).not.toContainText("news.example");
+  await page.getByRole("tab", { name: "Before / after" }).click();
+  await page.getByRole("button", { name: "address, left out" }).first().click();
+  await page.getByRole("button", { name: "Keep this" }).click();
+  await expect(page.getByText("Passed, deployed")).toBeVisible();
+  await page.getByRole("tab", { name: "Answer" }).click();
+  await expect(page.getByRole("region", { name: "the answer" })).toContainText("news.example");
+  const took = (Date.now() - begun) / 1000;
+  info.annotations.push({ type: "seconds", description: took.toFixed(1) });
+  console.log(`from a missing member to the deployed correction: 10 inputs, ${took.toFixed(1)} s of the browser and the node`);
+  await expect(page.getByRole("region", { name: "the answer" })).not.toContainText("nothing for an agent");
+  await accessible("answer");
+
+  await page.getByRole("tab", { name: "Before / after" }).click();
+  await expect(page.getByRole("button", { name: "node_id, left out" }).first()).toBeVisible();
+  await page.getByRole("button", { name: "title", exact: true }).first().click();
+  await expect(page.getByRole("button", { name: "Drop this" })).toBeVisible();
+  await accessible("before-after");
+  await page.getByRole("tab", { name: "Timing" }).click();
+  await expect(page.getByRole("cell", { name: "Call the API" })).toBeVisible();
+  await accessible("timing");
+  await page.getByRole("tab", { name: "Request" }).click();
+  await expect(page.getByRole("region", { name: "the request", exact: true })).toContainText("topic=tides");
+  await expect(page.getByRole("region", { name: "the request", exact: true })).toContainText("X-Key: ••••");
+  await expect(page.locator("body")).not.toContainText("the key of the stand-in");
+  await accessible("request");
+  await page.getByRole("tab", { name: "Agent view" }).click();
+  await page.getByRole("searchbox", { name: "Search as an agent does" }).fill("articles about a topic");
+  await page.getByRole("searchbox", { name: "Search as an agent does" }).press("Enter");
+  await expect(page.getByRole("list", { name: "Tools found" })).toContainText("list_articles");
+  await accessible("agent-view");
+
+  // The address has the tool and its arguments.
+  await page.reload();
+  await expect(page.getByLabel("topic (required)")).toHaveValue("tides");
+  await page.getByRole("button", { name: "As JSON" }).click();
+  await expect(page.getByLabel("Arguments, as JSON")).toHaveValue(/"topic": "tides"/);
+  await page.getByLabel("Arguments, as JSON").fill("tides");
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await expect(page.getByText("Write a JSON object.")).toBeVisible();
+  await page.getByRole("button", { name: /articles list_articles passed/ }).first().click();
+  await expect(page.getByLabel("topic (required)")).toHaveValue("tides");
+});
+
+test("a toolset that somebody else changed meanwhile is not changed", async ({ page }) => {
+  await page.goto('/playground?toolset=articles&tool=list_articles&args={"topic":"tides"}');
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByRole("tab", { name: "Before / after" }).click();
+  await page.getByRole("button", { name: "title", exact: true }).first().click();
+  const etag = (await page.request.get("/v1/toolsets/articles", { headers: { "Sec-Fetch-Site": "same-origin" } })).headers()["etag"] ?? "";
+  const other = await page.request.patch("/v1/toolsets/articles/tools/list_articles", {
+    headers: { "If-Match": etag, "Content-Type": "application/merge-patch+json", "Sec-Fetch-Site": "same-origin" },
+    data: { description: "Changed by somebody else" },
+  });
+  expect(other.status()).toBe(200);
+  await page.getByRole("button", { name: "Drop this" }).click();
+  await expect(page.getByRole("alert")).toContainText(/changed/);
+  await expect(page.getByRole("alert").getByRole("button", { name: "Try again" })).toBeVisible();
+});

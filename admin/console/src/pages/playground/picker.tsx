@@ -1,0 +1,71 @@
+import { useId, useState } from "react";
+import { TextField } from "../../components/field";
+
+const MOST = 8;
+
+/** How well a name fits what was typed: its letters in their order, close together; undefined: not at all. */
+export function fit(name: string, typed: string): number | undefined {
+  let at = -1;
+  let gaps = 0;
+  for (const letter of typed.toLowerCase().replaceAll(/\s/g, "")) {
+    const next = name.toLowerCase().indexOf(letter, at + 1);
+    if (next < 0) return undefined;
+    if (at >= 0) gaps += next - at - 1;
+    at = next;
+  }
+  return gaps + name.length / 1000;
+}
+
+interface Props {
+  names: string[];
+  value: string;
+  onChoose: (name: string) => void;
+}
+
+/** Finds a tool by letters of its name. */
+export function ToolPicker({ names, value, onChoose }: Props) {
+  const [typed, setTyped] = useState<string>();
+  const list = useId();
+  const found =
+    typed === undefined
+      ? []
+      : names
+          .map((name) => ({ name, score: fit(name, typed) }))
+          .filter((f) => f.score !== undefined)
+          .sort((a, b) => (a.score ?? 0) - (b.score ?? 0))
+          .slice(0, MOST);
+  const choose = (name: string) => {
+    setTyped(undefined);
+    onChoose(name);
+  };
+  return (
+    <div>
+      <TextField
+        label="Tool"
+        autoComplete="off"
+        spellCheck={false}
+        placeholder="letters of its name"
+        value={typed ?? value}
+        onChange={(e) => setTyped(e.target.value)}
+        onKeyDown={(e) => {
+          if (e.key === "Escape") setTyped(undefined);
+          if (e.key !== "Enter" || typed === undefined) return;
+          e.preventDefault();
+          if (found[0]) choose(found[0].name);
+        }}
+      />
+      {typed === undefined ? null : (
+        <ul id={list} aria-label="Tools that fit" className="mt-1 rounded-md border border-line">
+          {found.map(({ name }) => (
+            <li key={name}>
+              <button type="button" className="min-h-7 w-full px-2.5 text-left font-mono text-[0.9rem] break-all hover:bg-sunken" onClick={() => choose(name)}>
+                {name}
+              </button>
+            </li>
+          ))}
+          {found.length === 0 ? <li className="px-2.5 py-1 text-muted">No tool fits.</li> : null}
+        </ul>
+      )}
+    </div>
+  );
+}
