@@ -96,7 +96,8 @@ func waitFor(t testing.TB, what string, from <-chan string, want string) {
 func TestSubscriptions(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
-			s, l := start(t, gatewaytest.Options{}), newLibrary(t, version)
+			l := newLibrary(t, version) // before the gateway, which ends first: its streams would keep the server from closing
+			s := start(t, gatewaytest.Options{})
 			if err := s.Serve(gatewaytest.Toolset("acme", 1, connectorOf(t, l, version), nil)); err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +185,8 @@ func listenFor(t testing.TB, url, caller string, uris ...string) (ack string, ne
 func TestListenForResources(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
-			s, l := start(t, gatewaytest.Options{}), newLibrary(t, version)
+			l := newLibrary(t, version) // before the gateway, which ends first: its streams would keep the server from closing
+			s := start(t, gatewaytest.Options{})
 			doc := tokens(tokenGrant("ada", "*"), tokenGrant("bob", "resource:test://b"))
 			serve := func(revision uint64) {
 				t.Helper()
