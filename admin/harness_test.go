@@ -23,10 +23,10 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/people"
+	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/storetest"

@@ -85,7 +85,7 @@ func (s *Server) listTokens(d *draft, tools []toolset.Tool) (int, error) {
 	for i := range tools {
 		switch {
 		case !tools[i].Enabled:
-		case tools[i].Plugin != "":
+		case tools[i].Offered():
 			workflows += tools[i].Tokens
 		default:
 			sum += tools[i].Tokens
@@ -95,7 +95,7 @@ func (s *Server) listTokens(d *draft, tools []toolset.Tool) (int, error) {
 		return sum + workflows, nil
 	}
 	bare := *d.bundle
-	bare.Plugins = nil
+	bare.Plugins, bare.Workflows = nil, nil
 	list, err := s.o.Lister.List(&bare, d.connectors(), nil)
 	if len(list) > countedBytes {
 		return tokens.Estimate(list) + workflows, err

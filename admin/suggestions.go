@@ -108,7 +108,7 @@ func (s *Server) suggestible(ctx context.Context, id string, list []string, at s
 	}
 	for _, t := range all {
 		names = append(names, t.Name)
-		if t.Plugin == "" && g.Match(t.Name) && (t.Enabled || len(g.In) > 0) {
+		if !t.Offered() && g.Match(t.Name) && (t.Enabled || len(g.In) > 0) {
 			tools = append(tools, t)
 		}
 	}

@@ -165,7 +165,7 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	case s.o.Tester == nil:
 		run.Reason = "this node has no gateway to test with"
 		return run, nil
-	case c.tool.Plugin == "" && d.named(c.tool.Operation.Connector).baseURL() == "":
+	case !c.tool.Offered() && d.named(c.tool.Operation.Connector).baseURL() == "":
 		run.Reason = "the specification names no server that is a complete URL, and no baseUrl is set"
 		return run, nil
 	}
@@ -221,14 +221,10 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 		run.DurationSeconds = a.Duration.Seconds()
 	}
 	run.inspection = a.Inspection
-	most := maxShownAnswer
-	if run.inspect {
-		most = maxInspectedAnswer
-	}
-	run.Answer, run.AnswerCut = request.CutText(a.Text, most)
+	run.show(a.Text)
 	trimmed := bytes.TrimSpace(a.Text)
 	switch {
-	case c.tool.Plugin == "" && (a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden):
+	case !c.tool.Offered() && (a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden):
 		run.Reason = fmt.Sprintf("the upstream refused the authentication with status %d; %s", a.UpstreamStatus, d.named(c.tool.Operation.Connector).sent())
 	case a.IsError && a.UpstreamStatus != 0:
 		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)
@@ -244,6 +240,15 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 	default:
 		run.Passed = true
 	}
+}
+
+// show keeps the answer for the caller of the test.
+func (r *TestRun) show(answer []byte) {
+	most := maxShownAnswer
+	if r.inspect {
+		most = maxInspectedAnswer
+	}
+	r.Answer, r.AnswerCut = request.CutText(answer, most)
 }
 
 // recordTest writes a test. The toolset's version is raised, because what it

@@ -200,7 +200,8 @@ func (s *Server) updateTools(ctx context.Context, id string, match *request.Matc
 		if err != nil {
 			return nil, err
 		}
-		if err := d.enable(selection, before); err != nil {
+		edited := slices.DeleteFunc(slices.Clone(before), func(t toolset.Tool) bool { return t.Workflow != "" })
+		if err := d.enable(selection, edited); err != nil {
 			return nil, err
 		}
 	}
@@ -255,6 +256,9 @@ func (d *draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) erro
 		t := &before[i]
 		if t.Name != in.Tool {
 			continue
+		}
+		if t.Workflow != "" {
+			return request.FieldFault(at+"/tool", "%s is a workflow of an Arazzo document, which says how it is named, described and run: change the document and add it again, or remove the workflow", t.Name)
 		}
 		if in.Name != nil && *in.Name != "" && !toolset.ToolName.MatchString(*in.Name) {
 			return request.FieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *in.Name)

@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -172,14 +173,27 @@ func (d *draft) offeredEdit(op toolset.Operation) (edit *registry.OfferedTool, d
 	return nil, false
 }
 
-// workflows are the tools that bound workflows offer, in the order of their bindings.
+// workflows are the tools that bound workflows offer, in the order of their bindings,
+// and behind them those of documents.
 func (s *Server) workflows(ctx context.Context, d *draft, schemas bool) ([]toolset.Tool, error) {
 	offers, err := s.offers(ctx, d, schemas)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]toolset.Tool, len(offers))
 	for i := range offers {
 		out[i] = offers[i].Tool
 	}
-	return out, err
+	list, err := workflow.Read(d.ts.Workflows)
+	if err != nil || len(list) == 0 {
+		return out, err
+	}
+	operations, err := d.workflowOperations()
+	if err != nil {
+		return nil, err
+	}
+	documents, err := workflow.Tools(list, operations, schemas)
+	return append(out, documents...), err
 }
 
 // offers are the tools that bound workflows offer, in the order of their bindings,

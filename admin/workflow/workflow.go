@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/arazzo"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
@@ -290,6 +293,38 @@ func Index(list []registry.Workflow) ([]registry.IndexedTool, error) {
 		if w := d.Workflow(list[i].ID); w != nil {
 			out = append(out, registry.IndexDocument(list[i].Name, w))
 		}
+	}
+	return out, nil
+}
+
+// Tools are the workflows that can run at present as tools of their toolset, in the order
+// in which they were added.
+func Tools(list []registry.Workflow, operations []Operation, schemas bool) ([]toolset.Tool, error) {
+	var out []toolset.Tool
+	for _, w := range Servable(list, operations) {
+		d, err := arazzo.Parse("", []byte(w.Document))
+		if err != nil {
+			return nil, err
+		}
+		in := d.Workflow(w.ID)
+		if in == nil {
+			return nil, fmt.Errorf("the document of workflow %s has no workflow %.80q", w.Name, w.ID)
+		}
+		var called []operation.Annotations
+		for i := range w.Calls {
+			called = append(called, find(&w.Calls[i], operations).Annotations)
+		}
+		h := registry.DocumentHead(w.Name, in, called)
+		t := toolset.Tool{
+			Name: h.Name, OriginalName: h.Name, Title: h.Title, Description: h.Description, Enabled: true, Workflow: w.Name,
+			Operation:   toolset.Operation{Method: h.Method, Path: h.Path},
+			Annotations: plugin.Annotations{ReadOnly: h.Annotations.ReadOnly, Destructive: h.Annotations.Destructive, Idempotent: h.Annotations.Idempotent, OpenWorld: h.Annotations.OpenWorld},
+			Tokens:      tokens.Estimate(h.InputSchema) + tokens.Estimate([]byte(h.Name)) + tokens.Estimate([]byte(h.Title)) + tokens.Estimate([]byte(h.Description)),
+		}
+		if schemas {
+			t.InputSchema, t.OutputSchema = h.InputSchema, h.OutputSchema
+		}
+		out = append(out, t)
 	}
 	return out, nil
 }

@@ -70,6 +70,20 @@ deployed.`,
 	return cmd
 }
 
+// workflowTest is toolsetTest for a workflow: the same test of a tool that is named.
+func (a *app) workflowTest() *cobra.Command {
+	cmd := a.toolsetTest()
+	cmd.Use = "test TOOLSET NAME [k=v …]"
+	cmd.Short = "Run a workflow of the draft; a passed test deploys it"
+	cmd.Long = `Run a workflow of the draft with these arguments. The test passes when the workflow
+ends as its success criteria say, with outputs; then the tested draft is deployed.
+Its steps are made: those that change data change it.`
+	cmd.Example = "  sluice toolset workflow test shop order id=7 --show"
+	cmd.Args = command.Between(2, -1, "a toolset, a workflow and its arguments")
+	_ = cmd.Flags().MarkHidden("connector") // workflows have none
+	return cmd
+}
+
 func (a *app) printTest(w io.Writer, slug string, t *admin.TestAnswer, show bool) {
 	switch {
 	case t.Passed, len(t.More) > 0: // the first one passed

@@ -41,6 +41,12 @@ func (i *Inspection) take(text []byte) []byte {
 	return bytes.Clone(text)
 }
 
+func (i *Inspection) add(name, value string) {
+	if len(i.Headers) < maxInspectedHeaders {
+		i.Headers = append(i.Headers, InspectedHeader{name, value})
+	}
+}
+
 // inspect keeps what the stage that ended left, for whoever asked for it.
 func (x *exchange) inspect(s stage) {
 	i := x.trace.Inspection
@@ -49,9 +55,7 @@ func (x *exchange) inspect(s stage) {
 		h := &x.http.Request.Header
 		i.Method, i.URL, i.Body = string(h.Method()), string(i.take(x.url)), i.take(x.http.Request.Body())
 		for name, value := range h.All() {
-			if len(i.Headers) < maxInspectedHeaders {
-				i.Headers = append(i.Headers, InspectedHeader{string(i.take(name)), string(i.take(value))})
-			}
+			i.add(string(i.take(name)), string(i.take(value)))
 		}
 	case stageAuth:
 		if x.wire != nil {
@@ -87,12 +91,13 @@ func (x *exchange) inspectCredentials() {
 			kept = append(kept, h)
 		}
 	}
+	i.Headers = kept
 	for name := range x.http.Request.Header.All() {
-		if n := string(name); masked[n] && len(kept) < maxInspectedHeaders {
-			kept, masked[n] = append(kept, InspectedHeader{n, Masked}), false
+		if n := string(name); masked[n] {
+			i.add(n, Masked)
+			masked[n] = false
 		}
 	}
-	i.Headers = kept
 	names := x.signed.queries
 	for _, r := range x.bound.Rules {
 		if r.Type == credentials.Query {

@@ -70,6 +70,7 @@ var within = map[string][]string{
 	"gateway":                            {"gateway/access", "gateway/call", "gateway/mcp", "gateway/metering", "gateway/session", "gateway/snapshot", "gateway/upstream"},
 	"admin":                              {"admin/access", "admin/alert", "admin/audit", "admin/backup", "admin/catalog", "admin/connectorrequest", "admin/console", "admin/console/serve", "admin/local", "admin/metrics", "admin/notify", "admin/people", "admin/playground", "admin/plugin", "admin/publish", "admin/request", "admin/session", "admin/store", "admin/suggest", "admin/toolset", "admin/usage", "admin/workflow"},
 	"admin/toolset":                      {"admin/plugin", "admin/publish", "admin/request", "admin/store"},
+	"admin/workflow":                     {"admin/plugin", "admin/toolset"},
 	"admin/alert":                        {"admin/notify", "admin/request", "admin/store"},
 	"admin/catalog":                      {"admin/request", "admin/store", "admin/toolset"},
 	"admin/connectorrequest":             {"admin/notify", "admin/request", "admin/store"},

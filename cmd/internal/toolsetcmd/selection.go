@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 // selectionFlags say which tools clients list.
@@ -109,6 +110,8 @@ func printSelection(w io.Writer, s *admin.ToolSelection) {
 		switch {
 		case t.Plugin != "":
 			why, score = "offered by the workflow "+t.Plugin, "      "
+		case t.Operation.Method == manifest.MethodWorkflow:
+			why, score = "a workflow", "      "
 		case t.NeededBy != "":
 			why, score = "gives "+t.Gives+" to "+t.NeededBy, "      "
 		}

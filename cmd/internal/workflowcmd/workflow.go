@@ -19,13 +19,14 @@ import (
 	"github.com/sluicegate/sluice/plugins/arazzo"
 )
 
-// Command is "sluice toolset workflow".
-func Command(s *command.Session) *cobra.Command {
+// Command is "sluice toolset workflow" with more commands below it.
+func Command(s *command.Session, more ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "workflow", Aliases: []string{"workflows"}, Short: "Make tools of Arazzo documents",
 		Long: "A workflow is a tool whose calls an Arazzo 1.0 or 1.1 document describes: agents make one call for all its steps.",
 	}
 	cmd.AddCommand(add(s), list(s), show(s), remove(s))
+	cmd.AddCommand(more...)
 	return cmd
 }
 
