@@ -77,7 +77,7 @@ test("from an answer without a member to the deployed correction", async ({ page
 });
 
 test("a toolset that somebody else changed meanwhile is not changed", async ({ page }) => {
-  await page.goto('/playground?toolset=articles&tool=list_articles&args={"topic":"tides"}');
+  await page.goto(`/playground?toolset=articles&tool=list_articles&args=${encodeURIComponent('{"topic":"tides"}')}`);
   await page.getByRole("button", { name: "Run", exact: true }).click();
   await page.getByRole("tab", { name: "Before / after" }).click();
   await page.getByRole("button", { name: "title", exact: true }).first().click();
