@@ -193,7 +193,7 @@ func (s *Server) workflows(ctx context.Context, d *draft, schemas bool) ([]tools
 		return nil, err
 	}
 	documents, err := workflow.Tools(list, operations, schemas)
-	return append(out, documents...), err
+	return slices.Concat(out, documents), err
 }
 
 // offers are the tools that bound workflows offer, in the order of their bindings,

@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/gateway/credentials"
@@ -101,7 +102,7 @@ func (x *exchange) inspectCredentials() {
 	names := x.signed.queries
 	for _, r := range x.bound.Rules {
 		if r.Type == credentials.Query {
-			names = append(names[:len(names):len(names)], r.Name)
+			names = append(slices.Clip(names), r.Name)
 		}
 	}
 	for _, name := range names {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,16 +59,11 @@ func TestInspect(t *testing.T) {
 		return outcome.Trace.Inspection
 	}
 	masked := func(i *call.Inspection, name string) bool {
-		for _, h := range i.Headers {
-			if h == (call.InspectedHeader{Name: name, Value: call.Masked}) {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(i.Headers, call.InspectedHeader{Name: name, Value: call.Masked})
 	}
 
 	i := inspect(registry.AuthShape{Type: registry.AuthHeader, HeaderName: "X-Api-Key"})
-	if i.Method != "GET" || i.URL != up.URL+"/list" || !masked(i, "X-Api-Key") {
+	if i.Method != http.MethodGet || i.URL != up.URL+"/list" || !masked(i, "X-Api-Key") {
 		t.Errorf("header: %+v", i)
 	}
 	if !strings.Contains(string(i.Received), "link1_url") || strings.Contains(string(i.Shaped), "link1_url") || !strings.Contains(string(i.Shaped), `"id":1`) || i.Cut {
