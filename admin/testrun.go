@@ -323,7 +323,7 @@ func (s *Server) registerTests() {
 		OperationID: "test-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/test", Summary: "Test the draft; a passed test deploys it", Tags: []string{"toolsets"},
 		Description: "Calls one tool for real, or each tool that the draft changes where it can be called by itself. It passes when the upstream answers with a 2xx status and the answer is not empty. " +
 			"The answer has status 200 also when the test did not pass: see passed and reason. When nothing can be tested, it is a 422. " +
-			"With inspect, the answer has what was sent and received, without credentials; a test that became a job does not keep it. " +
+			"With inspect, the answer has what was sent and received, without credentials. A test that became a job keeps neither that, nor the answer and the arguments. " +
 			"With If-Match, nothing is called when the toolset was changed since it was read.",
 	}, func(ctx context.Context, in *testInput) (*jobOutput, error) {
 		req := TestRequest{}
@@ -370,9 +370,7 @@ func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequ
 	}
 	answer := TestAnswer{TestRun: *run, Deployed: deployed, Toolset: t}
 	kept := answer // a stored job is for every member of the workspace: without what the API said
-	if run.inspect {
-		kept.Answer, kept.AnswerCut, kept.Arguments = "", false, nil
-	}
+	kept.Answer, kept.AnswerCut, kept.Arguments = "", false, nil
 	answer.Inspection = run.inspection
 	return &request.Done{
 		Status: http.StatusOK, Resource: "/v1/toolsets/" + d.ts.ID, ETag: request.ETag(d.ts.Version), Body: answer, Kept: kept,
