@@ -49,7 +49,7 @@ type Kind struct {
 	// written as JSON where the input was JSON.
 	Text bool
 	// Memory is the memory that the module may have, bytes, as in its manifest; 0: the
-	// smallest class. With 32 MB and more, functions may call each other 1,200 deep instead of 300.
+	// smallest class. With 32 MB and more, functions may call each other 1,100 deep instead of 280.
 	Memory int
 }
 
@@ -59,6 +59,8 @@ type SourceError struct {
 	Message      string
 }
 
+// Error says where and what: "plugin.js:LINE:COLUMN: MESSAGE", without the place where it is not
+// known.
 func (e *SourceError) Error() string {
 	if e.Line == 0 {
 		return "plugin.js: " + e.Message
