@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/internal/strictjson"
 )
 
 const (
@@ -40,7 +40,7 @@ func compare(at string, from, to any, out *[]PlannedChange) {
 		names := maps.Clone(a)
 		maps.Copy(names, b)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			compare(at+"/"+toolset.PointerTokens.Replace(name), member(a, name), member(b, name), out)
+			compare(at+"/"+strictjson.EscapeToken(name), member(a, name), member(b, name), out)
 		}
 		return
 	case []any:

@@ -200,7 +200,7 @@ func (s *Server) updateTools(ctx context.Context, id string, match *request.Matc
 		if err != nil {
 			return nil, err
 		}
-		edited := slices.DeleteFunc(slices.Clone(before), func(t toolset.Tool) bool { return t.Workflow != "" })
+		edited := slices.DeleteFunc(slices.Clone(before), func(t toolset.Tool) bool { return t.Described() })
 		if err := d.enable(selection, edited); err != nil {
 			return nil, err
 		}
@@ -257,7 +257,7 @@ func (d *draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) erro
 		if t.Name != in.Tool {
 			continue
 		}
-		if t.Workflow != "" {
+		if t.Described() {
 			return request.FieldFault(at+"/tool", "%s is a workflow of an Arazzo document, which says how it is named, described and run: change the document and add it again, or remove the workflow", t.Name)
 		}
 		if in.Name != nil && *in.Name != "" && !toolset.ToolName.MatchString(*in.Name) {

@@ -230,8 +230,7 @@ func (s *Server) offers(ctx context.Context, d *draft, schemas bool) ([]offer, e
 		}
 		var called []operation.Annotations
 		for _, c := range b.Calls {
-			a := byOperation[c.Operation].Annotations
-			called = append(called, operation.Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld})
+			called = append(called, operation.Annotations(byOperation[c.Operation].Annotations))
 		}
 		o := offer{Tool: workflowTool(b.Plugin, operations[i], m, registry.WorkflowAnnotations(m.Tool.Annotations, called), schemas), manifest: m}
 		edit, disabled := d.offeredEdit(operations[i])
@@ -265,7 +264,7 @@ func workflowTool(by string, op toolset.Operation, m *manifest.Manifest, a opera
 	t := toolset.Tool{
 		Name: o.Name, OriginalName: o.Name, Title: o.Title, Description: o.Description, Enabled: true, Plugin: by,
 		Operation: op, Tokens: tokens.Estimate(o.InputSchema),
-		Annotations: plugin.Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld},
+		Annotations: plugin.Annotations(a),
 	}
 	if schemas {
 		t.InputSchema, t.OutputSchema = o.InputSchema, o.OutputSchema

@@ -173,10 +173,9 @@ func (d *draft) workflowOperations() ([]workflow.Operation, error) {
 	}
 	var out []workflow.Operation
 	for _, t := range d.tools(false) {
-		a := t.Annotations
 		out = append(out, workflow.Operation{
 			SelectedTool: registry.SelectedTool(t.Operation), ID: ids[t.Operation], Tool: t.Name, Enabled: t.Enabled,
-			Annotations: operation.Annotations{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld},
+			Annotations: operation.Annotations(t.Annotations),
 		})
 	}
 	return out, nil

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/strictjson"
 )
 
 // Bounds of fixed values. They travel in every bundle and are sent with every call.
@@ -22,9 +22,6 @@ const (
 	// maxFixedDepth of a value's nesting.
 	maxFixedDepth = 16
 )
-
-// pointerTokens escapes a token of a JSON pointer (RFC 6901 §3).
-var pointerTokens = strings.NewReplacer("~", "~0", "/", "~1")
 
 // Fixed are values of arguments, JSON texts by the argument's name. They are no place
 // for a secret: they are shown to whoever may read the toolset.
@@ -56,7 +53,7 @@ func (f Fixed) validate(to *faults, at string) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(f)) {
-		value, where := f[name], at+"/"+pointerTokens.Replace(name)
+		value, where := f[name], at+"/"+strictjson.EscapeToken(name)
 		to.check(validText(name, 1, maxFixedName), where, "the name of an argument has 1 to %d characters and no control characters", maxFixedName)
 		v, err := jsonscan.Parse(value, maxFixedDepth)
 		switch {

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/strictjson"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -53,7 +53,7 @@ func ChangeFixed(record string, change map[string]json.RawMessage, at string, ta
 	next := map[string]json.RawMessage{}
 	maps.Copy(next, f)
 	for name, value := range change {
-		switch where := at + "/" + PointerTokens.Replace(name); {
+		switch where := at + "/" + strictjson.EscapeToken(name); {
 		case len(value) == 0 || string(value) == "null":
 			delete(next, name)
 			continue
@@ -65,6 +65,3 @@ func ChangeFixed(record string, change map[string]json.RawMessage, at string, ta
 	}
 	return RecordFixed(next, at)
 }
-
-// PointerTokens escapes a token of a JSON pointer (RFC 6901 §3).
-var PointerTokens = strings.NewReplacer("~", "~0", "/", "~1")

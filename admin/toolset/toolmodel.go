@@ -19,7 +19,6 @@ type Tool struct {
 	Enabled      bool               `json:"enabled"`
 	Operation    Operation          `json:"operation"`
 	Plugin       string             `json:"plugin,omitempty" doc:"The workflow that offers it; its operation is WORKFLOW /PLUGIN, and WORKFLOW /PLUGIN/2 where it is bound a second time."`
-	Workflow     string             `json:"workflow,omitempty" doc:"The workflow of an Arazzo document that it is; its operation is WORKFLOW /workflows/NAME."`
 	Annotations  plugin.Annotations `json:"annotations"`
 	Needs        []string           `json:"needs,omitempty" doc:"Client capabilities without which a client does not list it: elicitation, elicitation.url, sampling, roots."`
 	Answers      *Answers           `json:"answers,omitempty" doc:"Its own settings of answers."`
@@ -33,7 +32,11 @@ type Tool struct {
 
 // Offered reports whether a plugin or a document offers the tool, which is no operation of a
 // connector.
-func (t *Tool) Offered() bool { return t.Plugin != "" || t.Workflow != "" }
+func (t *Tool) Offered() bool { return t.Operation.Method == "WORKFLOW" }
+
+// Described reports whether it is a workflow of an Arazzo document, whose operation is
+// WORKFLOW /workflows/NAME.
+func (t *Tool) Described() bool { return t.Offered() && t.Plugin == "" }
 
 // Operation is the upstream operation of a tool; edits are kept by it.
 type Operation struct {

@@ -316,9 +316,9 @@ func Tools(list []registry.Workflow, operations []Operation, schemas bool) ([]to
 		}
 		h := registry.DocumentHead(w.Name, in, called)
 		t := toolset.Tool{
-			Name: h.Name, OriginalName: h.Name, Title: h.Title, Description: h.Description, Enabled: true, Workflow: w.Name,
+			Name: h.Name, OriginalName: h.Name, Title: h.Title, Description: h.Description, Enabled: true,
 			Operation:   toolset.Operation{Method: h.Method, Path: h.Path},
-			Annotations: plugin.Annotations{ReadOnly: h.Annotations.ReadOnly, Destructive: h.Annotations.Destructive, Idempotent: h.Annotations.Idempotent, OpenWorld: h.Annotations.OpenWorld},
+			Annotations: plugin.Annotations(h.Annotations),
 			Tokens:      tokens.Estimate(h.InputSchema) + tokens.Estimate([]byte(h.Name)) + tokens.Estimate([]byte(h.Title)) + tokens.Estimate([]byte(h.Description)),
 		}
 		if schemas {

@@ -114,10 +114,13 @@ func check(v jsonscan.Value, t reflect.Type) *Error {
 
 func scalar(t reflect.Type) bool { return t.Kind() <= reflect.Float64 || t.Kind() == reflect.String }
 
-var escape = strings.NewReplacer("~", "~0", "/", "~1") // RFC 6901 §3
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
+
+// EscapeToken returns a token as it stands in a JSON pointer (RFC 6901 §3).
+func EscapeToken(token string) string { return escape.Replace(token) }
 
 func (e *Error) under(token string) *Error {
-	e.Pointer = "/" + escape.Replace(token) + e.Pointer
+	e.Pointer = "/" + EscapeToken(token) + e.Pointer
 	return e
 }
 

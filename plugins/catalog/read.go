@@ -129,8 +129,6 @@ func (c *converter) json(data []byte) ([]byte, error) {
 	return c.out.Bytes(), err
 }
 
-var pointerToken = strings.NewReplacer("~", "~0", "/", "~1") // RFC 6901 §3
-
 func (c *converter) convert(n *yaml.Node, at string, depth int) error {
 	c.lines[at] = n.Line
 	switch {
@@ -176,7 +174,7 @@ func (c *converter) mapping(n *yaml.Node, at string, depth int) error {
 		}
 		c.text(key.Value)
 		c.out.WriteByte(':')
-		if err := c.convert(value, at+"/"+pointerToken.Replace(key.Value), depth+1); err != nil {
+		if err := c.convert(value, at+"/"+strictjson.EscapeToken(key.Value), depth+1); err != nil {
 			return err
 		}
 	}
