@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { expect, expectAccessible, test } from "./fixture";
+import { expect, expectAccessible, expectAccessibleEverywhere, test } from "./fixture";
 
 // TestConsole serves the API of this specification, which wants a key.
 const api = process.env.SLUICE_E2E_API ?? "";
@@ -10,40 +10,19 @@ const keyed = (title: string) =>
     .replace(/http:\/\/127\.0\.0\.1:1\b/, api)
     .replace("components:\n", "security: [{key: []}]\ncomponents:\n  securitySchemes:\n    key: {type: apiKey, in: header, name: X-Key}\n");
 
-const themes = [
-  { colorScheme: "light", forcedColors: "none" },
-  { colorScheme: "dark", forcedColors: "none" },
-  { colorScheme: "dark", forcedColors: "active" },
-] as const;
-
-test("a file becomes a live toolset", async ({ page }, info) => {
-  const accessible = async (name: string) => {
-    for (const theme of themes) {
-      await page.emulateMedia(theme);
-      await expectAccessible(page);
-    }
-    await page.setViewportSize({ width: 320, height: 700 });
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
-    await page.screenshot({ path: info.outputPath(`${name}-320.png`), fullPage: true });
-    await page.setViewportSize({ width: 1280, height: 800 });
-    await page.emulateMedia({ colorScheme: "dark", forcedColors: "none" });
-    await page.screenshot({ path: info.outputPath(`${name}-dark.png`), fullPage: true });
-    await page.emulateMedia({ colorScheme: "light" });
-    await page.screenshot({ path: info.outputPath(`${name}-light.png`), fullPage: true });
-  };
-
+test("a file becomes a live toolset", async ({ page }) => {
   await page.goto("/");
   await page.getByRole("link", { name: "Create toolset" }).click();
   await page.getByRole("button", { name: "Continue" }).click();
   await expect(page.getByText("Choose a file, or paste its text.")).toBeVisible();
   await page.getByLabel("Specification file").setInputFiles({ name: "things.yaml", mimeType: "application/yaml", buffer: Buffer.from(keyed("Uploaded things")) });
   await expect(page.getByText("things.yaml is read.")).toBeVisible();
-  await accessible("source");
+  await expectAccessibleEverywhere(page, "create-source");
   await page.getByRole("button", { name: "Continue" }).click();
 
   await expect(page).toHaveURL(/\/toolsets\/new\/uploaded-things\/review$/);
   await expect(page.getByRole("checkbox", { name: "list_things" })).toBeChecked();
-  await accessible("review");
+  await expectAccessibleEverywhere(page, "create-review");
   await page.getByRole("link", { name: "Back" }).click();
   await expect(page.getByText("things.yaml is read.")).toBeVisible();
   await page.getByRole("button", { name: "Continue" }).click();
@@ -51,26 +30,26 @@ test("a file becomes a live toolset", async ({ page }, info) => {
 
   await expect(page).toHaveURL(/\/authentication$/);
   await expect(page.getByLabel("Header name")).toHaveValue("X-Key");
-  await accessible("authentication");
+  await expectAccessibleEverywhere(page, "create-authentication");
   await page.getByLabel("API key").fill("a wrong key that is long");
   await page.getByRole("button", { name: "Save and continue" }).click();
 
   await page.getByRole("button", { name: "Run the test" }).click();
   await expect(page.getByText("A private address")).toBeVisible();
-  await accessible("private");
+  await expectAccessibleEverywhere(page, "create-private");
   await page.getByRole("button", { name: "Allow this address and test again" }).click();
   await expect(page.getByText("HTTP 401", { exact: true })).toBeVisible();
-  await accessible("failed");
+  await expectAccessibleEverywhere(page, "create-failed");
   await page.getByRole("link", { name: "Correct the credential" }).click();
   await page.getByLabel("API key").fill("the key of the stand-in");
   await page.getByRole("button", { name: "Save and continue" }).click();
   await page.getByRole("button", { name: "Run the test" }).click();
   await expect(page.getByText("Passed, deployed")).toBeVisible();
-  await accessible("passed");
+  await expectAccessibleEverywhere(page, "create-passed");
   await page.getByRole("button", { name: "Connect an application" }).click();
   await expect(page.getByText("The toolset is live.")).toBeVisible();
   await expect(page.getByRole("region", { name: "the toolset URL" })).toContainText("uploaded-things");
-  await accessible("live");
+  await expectAccessibleEverywhere(page, "create-live");
 });
 
 test("a paste that is no specification shows its line", async ({ page }) => {

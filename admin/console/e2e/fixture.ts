@@ -32,4 +32,33 @@ export async function expectAccessible(page: Page) {
   expect(found).toEqual([]);
 }
 
+const media = {
+  light: { colorScheme: "light", forcedColors: "none" },
+  dark: { colorScheme: "dark", forcedColors: "none" },
+  "forced colours": { colorScheme: "dark", forcedColors: "active" },
+} as const;
+
+/** Where pictures of what is checked are put, for people to look at; empty: none are made. */
+const shots = process.env.SLUICE_E2E_SHOTS ?? "";
+
+/** Checks what is shown in every theme, and that it is no wider than a window of 320 pixels. */
+export async function expectAccessibleEverywhere(page: Page, name: string) {
+  const shoot = async (view: string) => {
+    if (shots) await page.screenshot({ path: `${shots}/${name}-${view}.png`, fullPage: true });
+  };
+  for (const [theme, settings] of Object.entries(media)) {
+    await test.step(theme, async () => {
+      await page.emulateMedia(settings);
+      await expectAccessible(page);
+      await shoot(theme.replace(" ", "-"));
+    });
+  }
+  await page.emulateMedia(media.light);
+  const before = page.viewportSize() ?? { width: 1280, height: 800 };
+  await page.setViewportSize({ width: 320, height: 700 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+  await shoot("320");
+  await page.setViewportSize(before);
+}
+
 export { expect };

@@ -1,28 +1,7 @@
-import { expect, expectAccessible, test } from "./fixture";
-
-const themes = [
-  { colorScheme: "light", forcedColors: "none" },
-  { colorScheme: "dark", forcedColors: "none" },
-  { colorScheme: "dark", forcedColors: "active" },
-] as const;
+import { expect, expectAccessibleEverywhere, test } from "./fixture";
 
 // TestConsole makes the toolset articles, whose answers lack the member address: it looks like the address of an API.
 test("from an answer without a member to the deployed correction", async ({ page }, info) => {
-  const accessible = async (name: string) => {
-    for (const theme of themes) {
-      await page.emulateMedia(theme);
-      await expectAccessible(page);
-    }
-    await page.setViewportSize({ width: 320, height: 700 });
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
-    await page.screenshot({ path: info.outputPath(`${name}-320.png`), fullPage: true });
-    await page.setViewportSize({ width: 1280, height: 800 });
-    await page.emulateMedia({ colorScheme: "dark", forcedColors: "none" });
-    await page.screenshot({ path: info.outputPath(`${name}-dark.png`), fullPage: true });
-    await page.emulateMedia({ colorScheme: "light" });
-    await page.screenshot({ path: info.outputPath(`${name}-light.png`), fullPage: true });
-  };
-
   await page.goto("/");
   const begun = Date.now();
   await page.getByRole("link", { name: "Playground" }).click();
@@ -43,26 +22,26 @@ test("from an answer without a member to the deployed correction", async ({ page
   info.annotations.push({ type: "seconds", description: took.toFixed(1) });
   console.log(`from a missing member to the deployed correction: 10 inputs, ${took.toFixed(1)} s of the browser and the node`);
   await expect(page.getByRole("region", { name: "the answer" })).not.toContainText("nothing for an agent");
-  await accessible("answer");
+  await expectAccessibleEverywhere(page, "playground-answer");
 
   await page.getByRole("tab", { name: "Before / after" }).click();
   await expect(page.getByRole("button", { name: "node_id, left out" }).first()).toBeVisible();
   await page.getByRole("button", { name: "title", exact: true }).first().click();
   await expect(page.getByRole("button", { name: "Drop this" })).toBeVisible();
-  await accessible("before-after");
+  await expectAccessibleEverywhere(page, "playground-before-after");
   await page.getByRole("tab", { name: "Timing" }).click();
   await expect(page.getByRole("cell", { name: "Call the API" })).toBeVisible();
-  await accessible("timing");
+  await expectAccessibleEverywhere(page, "playground-timing");
   await page.getByRole("tab", { name: "Request" }).click();
   await expect(page.getByRole("region", { name: "the request", exact: true })).toContainText("topic=tides");
   await expect(page.getByRole("region", { name: "the request", exact: true })).toContainText("X-Key: ••••");
   await expect(page.locator("body")).not.toContainText("the key of the stand-in");
-  await accessible("request");
+  await expectAccessibleEverywhere(page, "playground-request");
   await page.getByRole("tab", { name: "Agent view" }).click();
   await page.getByRole("searchbox", { name: "Search as an agent does" }).fill("articles about a topic");
   await page.getByRole("searchbox", { name: "Search as an agent does" }).press("Enter");
   await expect(page.getByRole("list", { name: "Tools found" })).toContainText("list_articles");
-  await accessible("agent-view");
+  await expectAccessibleEverywhere(page, "playground-agent-view");
 
   // The address has the tool and its arguments.
   await page.reload();

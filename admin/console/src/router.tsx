@@ -35,6 +35,12 @@ const tools = createRoute({
   component: lazyRouteComponent(() => import("./pages/toolset/tools"), "Tools"),
 });
 
+const optimizations = createRoute({
+  getParentRoute: () => toolset,
+  path: "optimizations",
+  component: lazyRouteComponent(() => import("./pages/toolset/optimizations"), "Optimizations"),
+});
+
 const revisions = createRoute({
   getParentRoute: () => toolset,
   path: "revisions",
@@ -209,7 +215,7 @@ const tree = root.addChildren([
   home,
   settings,
   toolsets,
-  toolset.addChildren([overview, tools, revisions]),
+  toolset.addChildren([overview, tools, optimizations, revisions]),
   playground,
   source,
   create.addChildren([createReview, createAuthentication, createTest, createLive]),

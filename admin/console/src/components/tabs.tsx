@@ -9,8 +9,15 @@ export interface Tab {
   keepSearch?: boolean;
 }
 
+interface Props {
+  label: string;
+  tabs: readonly Tab[];
+  /** What the addresses of all tabs are filled in with, such as the toolset they belong to. */
+  params?: Record<string, string>;
+}
+
 /** The links between the parts of a page; each part has an address of its own. */
-export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
+export function Tabs({ label, tabs, params }: Props) {
   return (
     <nav aria-label={label} className="mb-5 overflow-x-auto border-b border-line">
       <ul className="flex gap-5">
@@ -18,6 +25,7 @@ export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
           <li key={tab.name}>
             <Link
               to={tab.to}
+              params={params as never}
               search={tab.keepSearch ? (true as never) : undefined}
               activeOptions={{ exact: tab.exact ?? false, includeSearch: false }}
               className="block pt-2 whitespace-nowrap"

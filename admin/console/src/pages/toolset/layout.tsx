@@ -1,17 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, Outlet, useParams } from "@tanstack/react-router";
+import { Outlet, useParams } from "@tanstack/react-router";
 import { Page } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { Skeleton } from "../../components/skeleton";
 import { ToolsetStatus } from "../../components/status";
+import { Tabs, type Tab } from "../../components/tabs";
 import { plural } from "../../lib/format";
 import { toolsetQuery } from "../../lib/queries";
+import { DraftNote } from "./draft";
 
 const tabs = [
   { to: "/toolsets/$slug", name: "Overview", exact: true },
-  { to: "/toolsets/$slug/tools", name: "Tools", exact: false },
-  { to: "/toolsets/$slug/revisions", name: "Revisions", exact: false },
-] as const;
+  { to: "/toolsets/$slug/tools", name: "Tools" },
+  { to: "/toolsets/$slug/optimizations", name: "Optimizations" },
+  { to: "/toolsets/$slug/revisions", name: "Revisions" },
+] as const satisfies readonly Tab[];
 
 /** What the pages of a toolset have in common: its name, its status and the links between them. */
 export function ToolsetLayout() {
@@ -45,24 +48,8 @@ export function ToolsetLayout() {
         </span>
       }
     >
-      <nav aria-label={`Pages of ${t.name}`} className="mb-5 overflow-x-auto border-b border-line">
-        <ul className="flex gap-5">
-          {tabs.map((tab) => (
-            <li key={tab.name}>
-              <Link
-                to={tab.to}
-                params={{ slug }}
-                activeOptions={{ exact: tab.exact }}
-                className="block pt-2"
-                activeProps={{ className: "border-b-2 border-accent pb-1.5 font-medium" }}
-                inactiveProps={{ className: "pb-2 text-muted hover:text-text" }}
-              >
-                {tab.name}
-              </Link>
-            </li>
-          ))}
-        </ul>
-      </nav>
+      <Tabs label={`Pages of ${t.name}`} tabs={tabs} params={{ slug }} />
+      <DraftNote toolset={t} />
       <Outlet />
     </Page>
   );
