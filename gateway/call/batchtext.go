@@ -146,7 +146,7 @@ func (a *rendering) appendShare(dst []byte, b *batchAnswer, share int) ([]byte, 
 	var it items
 	if v := b.call.result.Value; v != nil {
 		h.doc = jsonscan.AppendMinified(nil, v)
-		it = itemsOf(h.doc)
+		it = itemsOf(h.doc, nil)
 	} else {
 		h.doc, h.text = b.text, true
 		it = items{doc: b.text, text: true}

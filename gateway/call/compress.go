@@ -145,9 +145,13 @@ func (a *rendering) whole(k kind) {
 	a.text, a.isDocument = body, k == kindJSON
 	budget := a.budget()
 	if budget > 0 && tokens.Exceeds(a.text, budget) {
-		v, err := jsonscan.Parse(body, jsonscan.DefaultMaxDepth)
-		if a.isJSON = err == nil && k == kindJSON; a.isJSON {
-			a.spare = jsonscan.AppendMinified(a.spare[:0], v.Raw())
+		if a.isJSON = k == kindJSON && !a.deep; a.isJSON {
+			v := jsonscan.Trusted(body) // transform validated it
+			if a.minified {
+				a.spare = append(a.spare[:0], v.Raw()...)
+			} else {
+				a.spare = jsonscan.AppendMinified(a.spare[:0], v.Raw())
+			}
 			a.small, a.spare = a.spare, a.small
 		}
 		a.page()

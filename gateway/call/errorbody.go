@@ -62,7 +62,7 @@ func appendErrorBody(dst, contentType, body []byte) []byte {
 // errorItems finds the items of the body of an error: those of the list that is most of
 // it, or what is wrong by the name of each field.
 func errorItems(doc []byte) (items, bool) {
-	if it := itemsOf(doc); !it.text && !it.members {
+	if it := itemsOf(doc, nil); !it.text && !it.members {
 		return it, true
 	}
 	if f := jsonscan.Trusted(doc).Get("errors"); f.Kind() == jsonscan.Object && 2*len(f.Raw()) > len(doc) {
@@ -76,26 +76,25 @@ func errorItems(doc []byte) (items, bool) {
 func appendErrorItems(dst []byte, it items) []byte {
 	around := it.start+len(it.doc)-it.end <= maxFailure
 	room, total, full := maxErrorItems, 0, false
-	var all []byte
-	var ends []int
-	it.each(func(raw []byte) bool {
+	var picked []jsonscan.Span
+	it.each(func(at jsonscan.Span) bool {
 		total++
-		if full = full || len(raw) > room; !full {
-			room -= len(raw) + 1 // a comma
-			all = append(all, raw...)
-			ends = append(ends, len(all))
+		n := at.To - at.From
+		if full = full || n > room; !full {
+			room -= n + 1 // a comma
+			picked = append(picked, at)
 		}
 		return true
 	})
-	if len(ends) == 0 {
+	if len(picked) == 0 {
 		return appendClipped(dst, it.doc, maxFailure)
 	}
-	dst = it.wrap(dst, all, ends, around)
-	if len(ends) == total {
+	dst = it.wrap(dst, picked, around)
+	if len(picked) == total {
 		return dst
 	}
 	dst = append(append(append(dst, "\n["...), it.noun()...), " 1-"...)
-	dst = strconv.AppendInt(dst, int64(len(ends)), 10)
+	dst = strconv.AppendInt(dst, int64(len(picked)), 10)
 	dst = append(strconv.AppendInt(append(dst, " of "...), int64(total), 10), ']')
 	return dst
 }

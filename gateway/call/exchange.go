@@ -137,28 +137,29 @@ type ending struct {
 	upstream        time.Duration // spent in it
 }
 
-// keepScratch is the largest buffer an exchange keeps between calls: most answers
+// keepScratch is the largest buffer an exchange keeps between calls: nearly all answers
 // are smaller, and one 64 MB answer must not stay in the pool.
-const keepScratch = 256 << 10
+const keepScratch = 1 << 20
 
 // scratch is memory that calls share one after the other, up to keepScratch.
 type scratch struct {
-	small    []byte    // the answer, minified or projected
-	spare    []byte    // small's other half
-	form     []byte    // the text in another form than small
-	doc      []byte    // a page before it is written
-	unmasked []byte    // the arguments without the field mask
-	next     []byte    // arguments of the next page
-	ends     []int     // where the items of a page end
-	failure  []byte    // the text of a failure
-	unhidden []byte    // a piece without hidden characters
-	filtered [2][]byte // what plugins left of a piece, and what the next one writes
-	item     []byte    // the text of an item of an MCP server's result, or of a note
-	logs     []byte    // of a script
-	flow     []byte    // what a workflow or a script answered
-	told     []byte    // headers that the agent is told of
-	notes    []byte    // lines about the answer that are no part of its text
-	decoded  []byte    // the body as UTF-8
+	small    []byte          // the answer, minified or projected
+	spare    []byte          // small's other half
+	form     []byte          // the text in another form than small
+	doc      []byte          // a page before it is written
+	unmasked []byte          // the arguments without the field mask
+	next     []byte          // arguments of the next page
+	index    []jsonscan.Span // where the items of an answer are
+	picked   []jsonscan.Span // and those of a page
+	failure  []byte          // the text of a failure
+	unhidden []byte          // a piece without hidden characters
+	filtered [2][]byte       // what plugins left of a piece, and what the next one writes
+	item     []byte          // the text of an item of an MCP server's result, or of a note
+	logs     []byte          // of a script
+	flow     []byte          // what a workflow or a script answered
+	told     []byte          // headers that the agent is told of
+	notes    []byte          // lines about the answer that are no part of its text
+	decoded  []byte          // the body as UTF-8
 }
 
 // reset lets everything of a call go but the memory.
@@ -175,7 +176,7 @@ func (x *exchange) reset() {
 	clear(x.bound.Values)
 	x.input, x.received, x.ending = input{}, received{}, ending{}
 	x.outgoing = outgoing{bound: credentials.Bound{Rules: x.bound.Rules[:0], Values: x.bound.Values[:0]}}
-	x.files, x.stripper, x.certificate, x.ends = callFiles{}, credentialStripper{}, upstream.ClientCertificate{}, x.ends[:0]
+	x.files, x.stripper, x.certificate = callFiles{}, credentialStripper{}, upstream.ClientCertificate{}
 	for _, b := range [...]*[]byte{
 		&x.url, &x.cacheKey, &x.pass, &x.beside, &x.written, &x.small, &x.spare, &x.form, &x.doc, &x.unmasked, &x.next, &x.failure, &x.unhidden, &x.filtered[0],
 		&x.filtered[1], &x.item, &x.flow, &x.logs, &x.told, &x.notes, &x.decoded,
@@ -183,6 +184,9 @@ func (x *exchange) reset() {
 		if *b = (*b)[:0]; cap(*b) > keepScratch {
 			*b = nil
 		}
+	}
+	if x.index, x.picked = x.index[:0], x.picked[:0]; cap(x.picked) > 2*indexed {
+		x.picked = nil
 	}
 }
 

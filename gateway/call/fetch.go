@@ -32,7 +32,8 @@ func (x *exchange) fetchPage(f *fetchArguments) error {
 	a.hidden = h.hidden
 	it := items{doc: h.doc, text: h.text}
 	if !h.text {
-		it = itemsOf(h.doc)
+		it = itemsOf(h.doc, x.index)
+		x.index = it.known
 	}
 	var mask *answer.Program
 	if f.fields != "" {

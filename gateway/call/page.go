@@ -21,14 +21,19 @@ const (
 	longLine = 4096
 	// pageTries bounds how often a page is written to fit its budget.
 	pageTries = 6
-	// firstTry is how many bytes of JSON for each token of the budget are written first:
-	// somewhat more than most answers have in a token of table text.
-	firstTry = 6
+	// firstTry is how many bytes of JSON for each token of the budget are written first: a
+	// fifth to a third of what fits, which tells how many tokens the items take.
+	firstTry = 1
 	// largeAnswer is from how many bytes for each token of the budget an answer is taken
 	// to be over it, before all of it is written in another form.
-	largeAnswer = 2 * firstTry
-	// fullPage is the share of the budget, in percent, from which a page is full.
-	fullPage = 90
+	largeAnswer = 12
+	// fullPage is the share of the budget, in percent, from which a page is full; aimedPage
+	// is what a try is written for.
+	fullPage  = 90
+	aimedPage = 97
+	// indexed is of how many items the place is kept: of more than a page of the usual
+	// budget shows.
+	indexed = 1 << 13
 )
 
 // items are the whole items of an answer: the elements of its main list, the
@@ -36,59 +41,36 @@ const (
 type items struct {
 	doc        []byte
 	text       bool
-	members    bool // of an object, not elements of a list
-	start, end int  // of the list in doc, brackets included
+	members    bool            // of an object, not elements of a list
+	start, end int             // of the list in doc, brackets included
+	count      int             // of the elements of the list; 0: not known
+	known      []jsonscan.Span // where the first of them are
 }
 
 // itemsOf finds the items of a minified JSON document: its longest list, looked for in
-// objects inside objects, when that is most of it.
-func itemsOf(doc []byte) items {
+// objects inside objects three deep, when that is most of it. index is memory for where
+// they are.
+func itemsOf(doc []byte, index []jsonscan.Span) items {
 	it := items{doc: doc, end: len(doc)}
-	v := jsonscan.Trusted(doc)
-	if v.Kind() == jsonscan.Array {
-		return it
-	}
-	if v.Kind() != jsonscan.Object {
+	if k := jsonscan.Trusted(doc).Kind(); k != jsonscan.Array && k != jsonscan.Object {
 		it.text = true
 		return it
 	}
-	if start, end := longestList(v, 0, 0); 2*(end-start) > len(doc) {
-		it.start, it.end = start, end
+	list := jsonscan.LongestList(doc, 2, index, indexed)
+	if it.known = list.Indexed; 2*(list.To-list.From) > len(doc) {
+		it.start, it.end, it.count = list.From, list.To, list.Count
 		return it
 	}
-	it.members = true
+	it.members, it.known = true, it.known[:0]
 	return it
 }
 
-// longestList finds the longest array in the members of v, three objects deep. v
-// is minified and starts at offset at of the document, so that lengths are
-// offsets.
-func longestList(v jsonscan.Value, at, depth int) (start, end int) {
-	at++ // {
-	for it := v.Members(); it.Next(); {
-		at += len(it.Key()) + 3 // "":
-		from, to := 0, 0
-		switch m := it.Value(); m.Kind() {
-		case jsonscan.Array:
-			from, to = at, at+len(m.Raw())
-		case jsonscan.Object:
-			if depth < 2 {
-				from, to = longestList(m, at, depth+1)
-			}
-		}
-		if to-from > end-start {
-			start, end = from, to
-		}
-		at += len(it.Value().Raw()) + 1 // ,
-	}
-	return start, end
-}
-
-// each calls f with every item until f returns false.
-func (it *items) each(f func(raw []byte) bool) {
+// each calls f with the place of every item in the document until f returns false.
+func (it *items) each(f func(at jsonscan.Span) bool) {
 	switch {
 	case it.text:
-		for rest := it.doc; len(rest) > 0; {
+		for at := 0; at < len(it.doc); {
+			rest := it.doc[at:]
 			n := bytes.IndexByte(rest, '\n') + 1
 			if n == 0 {
 				n = len(rest)
@@ -99,23 +81,33 @@ func (it *items) each(f func(raw []byte) bool) {
 					n--
 				}
 			}
-			if !f(rest[:n]) {
+			if !f(jsonscan.Span{From: at, To: at + n}) {
 				return
 			}
-			rest = rest[n:]
+			at += n
 		}
 	case it.members:
 		at := 1 // {
 		for m := jsonscan.Trusted(it.doc).Members(); m.Next(); {
 			n := len(m.Key()) + 3 + len(m.Value().Raw())
-			if !f(it.doc[at : at+n]) {
+			if !f(jsonscan.Span{From: at, To: at + n}) {
 				return
 			}
 			at += n + 1 // ,
 		}
 	default:
-		for e := jsonscan.Trusted(it.doc[it.start:it.end]).Elements(); e.Next(); {
-			if !f(e.Value().Raw()) {
+		at := it.start + 1 // [
+		for _, s := range it.known {
+			if !f(s) {
+				return
+			}
+			at = s.To
+		}
+		if it.count > 0 && len(it.known) == it.count {
+			return
+		}
+		for e := jsonscan.ElementsFrom(it.doc[:it.end], at); e.Next(); {
+			if !f(e.Span()) {
 				return
 			}
 		}
@@ -146,39 +138,44 @@ func (a *rendering) appendPage(dst []byte, it *items, p pick, format compress.Fo
 	s := shown{from: p.offset}
 	// The bytes that may fit: table text says up to 24 bytes in a token.
 	room := 24 * budget
-	fit, most, open := 0, 0, true // items that are tried, and that there are
-	a.spare = a.spare[:0]
-	a.ends = a.ends[:0]
-	it.each(func(raw []byte) bool {
+	fit, most, size, open := 0, 0, 0, true // items that are tried, and that there are
+	a.picked = a.picked[:0]
+	it.each(func(at jsonscan.Span) bool {
+		n := at.To - at.From
 		s.total++
-		if p.grep != nil && !p.grep.Match(raw) {
+		if p.grep != nil && !p.grep.Match(it.doc[at.From:at.To]) {
 			return true
 		}
 		s.matching++
-		if s.matching <= p.offset || !open {
+		if s.matching <= p.offset {
 			return true
 		}
-		if p.limit > 0 && most == p.limit || most > 0 && len(a.spare)+len(raw) > room {
-			open = false
-			return true
+		if open = open && (p.limit == 0 || most < p.limit) && (most == 0 || size+n <= room); !open {
+			return it.count == 0 || p.grep != nil // else how many there are is known
 		}
 		most++
-		if fit == 0 || len(a.spare)+len(raw) <= firstTry*budget {
+		if fit == 0 || size+n <= firstTry*budget {
 			fit = most
 		}
-		a.spare = append(a.spare, raw...)
-		a.ends = append(a.ends, len(a.spare))
+		size += n
+		a.picked = append(a.picked, at)
 		return true
 	})
+	if !open && it.count > 0 && p.grep == nil {
+		s.total, s.matching = it.count, it.count
+	}
 	mark := len(dst)
 	budget = max(budget-noteTokens, budget/2)
 	for try, shrunk := 0, false; fit > 0; try++ {
 		var n int
 		if it.text {
-			dst = append(dst[:mark], a.spare[:a.ends[fit-1]]...)
+			dst = dst[:mark]
+			for _, at := range a.picked[:fit] {
+				dst = append(dst, it.doc[at.From:at.To]...)
+			}
 			n = tokens.Estimate(dst[mark:])
 		} else {
-			a.doc = it.wrap(a.doc[:0], a.spare, a.ends[:fit], around)
+			a.doc = it.wrap(a.doc[:0], a.picked[:fit], around)
 			doc := a.doc
 			if mask != nil {
 				for _, t := range mask.Tables {
@@ -193,7 +190,7 @@ func (a *rendering) appendPage(dst []byte, it *items, p pick, format compress.Fo
 		}
 		switch {
 		case n <= budget && fit < most && !shrunk && try < pageTries && 100*n < fullPage*budget:
-			fit = min(max(int(int64(fit)*int64(budget)/int64(max(n, 1))), fit+1), most)
+			fit = min(max(int(int64(fit)*int64(budget)*aimedPage/100/int64(max(n, 1))), fit+1), most)
 			continue
 		case n <= budget:
 			s.full = shrunk || 100*n >= fullPage*budget
@@ -218,7 +215,7 @@ func (a *rendering) appendPage(dst []byte, it *items, p pick, format compress.Fo
 
 // wrap appends a document with some of the items: their list with what is around
 // it, or the list alone.
-func (it *items) wrap(dst, all []byte, ends []int, around bool) []byte {
+func (it *items) wrap(dst []byte, picked []jsonscan.Span, around bool) []byte {
 	open, end := byte('['), byte(']')
 	if it.members {
 		open, end = '{', '}'
@@ -228,13 +225,11 @@ func (it *items) wrap(dst, all []byte, ends []int, around bool) []byte {
 		dst = append(dst, it.doc[:it.start]...)
 	}
 	dst = append(dst, open)
-	from := 0
-	for i, to := range ends {
+	for i, at := range picked {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, all[from:to]...)
-		from = to
+		dst = append(dst, it.doc[at.From:at.To]...)
 	}
 	dst = append(dst, end)
 	if around {
@@ -263,7 +258,8 @@ func (a *rendering) pageUnless(whole bool) bool {
 	var it items
 	h := &held{owner: a.owner(), format: a.format(), budget: plan.Budget, tool: a.tool.Name, hidden: a.keepsHidden(), made: a.ts.Digest}
 	if a.isJSON {
-		it = itemsOf(a.small)
+		it = itemsOf(a.small, a.index)
+		a.index = it.known
 		h.doc = bytes.Clone(a.small)
 	} else {
 		it = items{doc: a.text, text: true}

@@ -2,6 +2,7 @@ package call
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -44,7 +45,7 @@ func TestPageIsFull(t *testing.T) {
 		"late":              {pageDocument(5000, late), compress.Auto},
 	} {
 		a := &rendering{scratch: &scratch{}}
-		it := itemsOf(f.doc)
+		it := itemsOf(f.doc, nil)
 		out, s, err := a.appendPage(nil, &it, pick{}, f.format, budget, true, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -66,10 +67,41 @@ func TestPageIsFull(t *testing.T) {
 // whole answer is over the budget.
 func TestPageIsNotFull(t *testing.T) {
 	const budget = 2000
-	it := itemsOf(pageDocument(60, func(int) string { return strings.Repeat("each item says the same. ", 40) }))
+	it := itemsOf(pageDocument(60, func(int) string { return strings.Repeat("each item says the same. ", 40) }), nil)
 	a := &rendering{scratch: &scratch{}}
 	_, s, err := a.appendPage(nil, &it, pick{}, compress.Auto, budget, true, nil)
 	if err != nil || s.to == s.total || s.full {
 		t.Fatalf("%d of %d items, full %v, %v; want some of them and a page that is not full", s.to, s.total, s.full, err)
+	}
+}
+
+// TestPageBeyondIndex: items whose place is not kept are found, too, and all are counted.
+func TestPageBeyondIndex(t *testing.T) {
+	doc := []byte(`{"items":[0`)
+	for i := 1; i < indexed+100; i++ {
+		doc = fmt.Appendf(doc, ",%d", i)
+	}
+	doc = append(doc, `],"next":null}`...)
+	it := itemsOf(doc, nil)
+	if len(it.known) != indexed {
+		t.Fatalf("%d places are kept", len(it.known))
+	}
+	for _, c := range []struct {
+		pick
+		want     string
+		matching int
+	}{
+		{pick{offset: indexed - 2, limit: 4}, fmt.Sprintf("[%d,%d,%d,%d]", indexed-2, indexed-1, indexed, indexed+1), indexed + 100},
+		{pick{offset: indexed + 98}, fmt.Sprintf("[%d,%d]", indexed+98, indexed+99), indexed + 100},
+		{pick{limit: 2}, "[0,1]", indexed + 100},
+		{pick{offset: indexed + 100}, "", indexed + 100},
+		{pick{grep: regexp.MustCompile(`^82\d\d$`)}, "", 92},
+		{pick{grep: regexp.MustCompile(`^8291$`)}, "[8291]", 1},
+	} {
+		a := &rendering{scratch: &scratch{}}
+		out, s, err := a.appendPage(nil, &it, c.pick, compress.JSON, 2000, false, nil)
+		if err != nil || s.total != indexed+100 || s.matching != c.matching || c.want != "" && string(out) != c.want {
+			t.Errorf("%+v: %s, %+v, %v; want %s", c.pick, out, s, err, c.want)
+		}
 	}
 }

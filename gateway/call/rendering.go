@@ -21,6 +21,8 @@ type rendering struct {
 	// What transform and plugins leave in small, unless body is the answer.
 	isJSON   bool   // body was JSON, or was made so
 	verbatim bool   // body is the answer, not small
+	minified bool   // verbatim, and body is without insignificant white space, but around it
+	deep     bool   // verbatim, as body nests deeper than we look
 	isText   bool   // small is text that is not JSON
 	leftOut  uint64 // members that the default projection left out and somebody may want
 	leftName []byte // the first of them, a view of the program

@@ -73,26 +73,32 @@ func (a *rendering) plain(body []byte, kind kind) error {
 		if kind == kindStream {
 			return nil
 		}
-		if _, err := jsonscan.Parse(body, jsonscan.DefaultMaxDepth); err != nil && !errors.Is(err, jsonscan.ErrDepth) {
+		_, minified, err := jsonscan.ParseMinified(body, jsonscan.DefaultMaxDepth)
+		a.minified, a.deep = minified, errors.Is(err, jsonscan.ErrDepth)
+		if err != nil && !a.deep {
 			if a.isJSON = false; a.ready.Answer.Redact { // else compress tells the agent
 				return a.withheld()
 			}
 		}
 		return nil
 	}
-	v, err := jsonscan.Parse(body, jsonscan.DefaultMaxDepth)
+	v, minified, err := jsonscan.ParseMinified(body, jsonscan.DefaultMaxDepth)
 	if err != nil && a.ready.Answer.Redact {
 		return a.withheld()
 	}
 	if errors.Is(err, jsonscan.ErrDepth) {
-		a.verbatim = true // nested deeper than we look: as it is
+		a.verbatim, a.deep = true, true // nested deeper than we look: as it is
 		return nil
 	}
 	if err != nil {
 		a.isJSON = false
 		return nil //nolint:nilerr // compress tells the agent
 	}
-	a.small = jsonscan.AppendMinified(a.small[:0], v.Raw())
+	if minified {
+		a.small = append(a.small[:0], v.Raw()...)
+	} else {
+		a.small = jsonscan.AppendMinified(a.small[:0], v.Raw())
+	}
 	return a.reshape()
 }
 

@@ -29,25 +29,32 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Msg
 // of arrays and objects ([]: 1, [[]]: 2); 0 means [DefaultMaxDepth]. It fails with
 // [*SyntaxError] or [ErrDepth] and allocates only then.
 func Parse(b []byte, maxDepth int) (Value, error) {
+	v, _, err := ParseMinified(b, maxDepth)
+	return v, err
+}
+
+// ParseMinified is [Parse] that also reports whether the value is written without
+// insignificant white space.
+func ParseMinified(b []byte, maxDepth int) (v Value, minified bool, err error) {
 	if maxDepth <= 0 {
 		maxDepth = DefaultMaxDepth
 	}
 	if !utf8.Valid(b) {
-		return Value{}, &SyntaxError{Offset: badUTF8(b), Msg: "invalid UTF-8"}
+		return Value{}, false, &SyntaxError{Offset: badUTF8(b), Msg: "invalid UTF-8"}
 	}
 	s := scanner{b: b, left: maxDepth}
 	start := skipSpace(b, 0)
 	end, ok := s.value(start)
 	if !ok {
 		if s.deep {
-			return Value{}, ErrDepth
+			return Value{}, false, ErrDepth
 		}
-		return Value{}, &SyntaxError{Offset: s.at, Msg: s.msg}
+		return Value{}, false, &SyntaxError{Offset: s.at, Msg: s.msg}
 	}
 	if tail := skipSpace(b, end); tail != len(b) {
-		return Value{}, &SyntaxError{Offset: tail, Msg: "unexpected data after the value"}
+		return Value{}, false, &SyntaxError{Offset: tail, Msg: "unexpected data after the value"}
 	}
-	return Value{b: b[start:end:end]}, nil
+	return Value{b: b[start:end:end]}, !s.spaced, nil
 }
 
 // Trusted returns a view of b, which must be one valid JSON value that was
@@ -90,6 +97,17 @@ type scanner struct {
 	at   int
 	msg  string
 	deep bool
+
+	spaced bool // there is white space
+}
+
+// space is skipSpace inside of the value.
+func (s *scanner) space(i int) int {
+	if i < len(s.b) && s.b[i] <= ' ' && isSpace(s.b[i]) {
+		s.spaced = true
+		return skipSpace(s.b, i+1)
+	}
+	return i
 }
 
 func (s *scanner) fail(at int, msg string) (int, bool) {
@@ -234,7 +252,7 @@ func (s *scanner) array(i int) (int, bool) {
 	}
 	s.left--
 	b := s.b
-	i = skipSpace(b, i+1)
+	i = s.space(i + 1)
 	if i < len(b) && b[i] == ']' {
 		s.left++
 		return i + 1, true
@@ -244,7 +262,7 @@ func (s *scanner) array(i int) (int, bool) {
 		if i, ok = s.value(i); !ok {
 			return i, false
 		}
-		i = skipSpace(b, i)
+		i = s.space(i)
 		if i >= len(b) {
 			return s.fail(i, "array is not closed")
 		}
@@ -253,7 +271,7 @@ func (s *scanner) array(i int) (int, bool) {
 			s.left++
 			return i + 1, true
 		case ',':
-			i = skipSpace(b, i+1)
+			i = s.space(i + 1)
 		default:
 			return s.fail(i, "expected , or ]")
 		}
@@ -267,7 +285,7 @@ func (s *scanner) object(i int) (int, bool) {
 	}
 	s.left--
 	b := s.b
-	i = skipSpace(b, i+1)
+	i = s.space(i + 1)
 	if i < len(b) && b[i] == '}' {
 		s.left++
 		return i + 1, true
@@ -280,14 +298,14 @@ func (s *scanner) object(i int) (int, bool) {
 		if i, ok = s.str(i + 1); !ok {
 			return i, false
 		}
-		i = skipSpace(b, i)
+		i = s.space(i)
 		if i >= len(b) || b[i] != ':' {
 			return s.fail(i, "expected :")
 		}
-		if i, ok = s.value(skipSpace(b, i+1)); !ok {
+		if i, ok = s.value(s.space(i + 1)); !ok {
 			return i, false
 		}
-		i = skipSpace(b, i)
+		i = s.space(i)
 		if i >= len(b) {
 			return s.fail(i, "object is not closed")
 		}
@@ -296,7 +314,7 @@ func (s *scanner) object(i int) (int, bool) {
 			s.left++
 			return i + 1, true
 		case ',':
-			i = skipSpace(b, i+1)
+			i = s.space(i + 1)
 		default:
 			return s.fail(i, "expected , or }")
 		}

@@ -148,6 +148,13 @@ func (it *ElementIter) Next() bool {
 	return it.end > it.val
 }
 
+// ElementsFrom iterates over the elements of an array that begin at offset i of b or behind
+// it: b ends where the array does, and i is behind its bracket or one of its elements.
+func ElementsFrom(b []byte, i int) ElementIter { return ElementIter{b: b, i: i} }
+
+// Span returns where the element is: in the array, or in the b of [ElementsFrom].
+func (it *ElementIter) Span() Span { return Span{it.val, it.end} }
+
 // Value returns the element.
 func (it *ElementIter) Value() Value { return Value{b: it.b[it.val:it.end:it.end]} }
 

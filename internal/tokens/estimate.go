@@ -35,14 +35,15 @@ func Exceeds(b []byte, n int) bool {
 	if n == 0 {
 		return true
 	}
-	if !utf8.Valid(b) { // may cost more than a token for a byte
-		return Estimate(b) > n
-	}
 	var cost uint64
 	over := (uint64(n)+1)*scale - scale/2
-	for i := 0; i < len(b); {
-		if cost+uint64(len(b)-i)*scale < over {
-			return false
+	for i, unsure := 0, true; i < len(b); {
+		// What is no UTF-8 may cost more than a token for a byte.
+		if unsure && cost+uint64(len(b)-i)*scale < over {
+			if utf8.Valid(b[i:]) {
+				return false
+			}
+			unsure = false
 		}
 		end, c := piece(b, i)
 		if cost += uint64(c); cost >= over {
