@@ -45,3 +45,83 @@ test("of two who change one setting, the second one decides", async ({ page }) =
   await page.getByRole("button", { name: "Take theirs" }).click();
   await expect(page.getByLabel("Token budget of an answer")).toHaveValue("5000");
 });
+
+// TestConsole made the toolset "refused", whose upstream refuses its key.
+test("a key that is refused is replaced, without being shown", async ({ page }) => {
+  await page.goto("/toolsets/refused/authentication");
+  await page.getByRole("button", { name: "Test it" }).click();
+  await expect(page.getByText("HTTP 401", { exact: true })).toBeVisible();
+  await page.getByRole("button", { name: "Replace the credential" }).click();
+  await expect(page.getByLabel("Type")).toBeFocused();
+  await expect(page.getByLabel("Header name")).toHaveValue("X-Key");
+  await expect(page.getByLabel("API key")).toHaveValue("");
+  await page.getByLabel("API key").fill("the key of the stand-in");
+  await expectAccessibleEverywhere(page, "credential");
+  await page.getByRole("button", { name: "Save the credential" }).click();
+  await expect(page.getByLabel("API key")).toHaveCount(0);
+  await page.getByRole("button", { name: "Test it" }).click();
+  await expect(page.getByText("HTTP 200", { exact: true })).toBeVisible();
+  await expect(page.locator("body")).not.toContainText("the key of the stand-in");
+});
+
+test("a login in the browser is begun, finished and removed", async ({ page }) => {
+  const server = new URL(process.env.SLUICE_E2E_HOOK ?? "").origin;
+  await page.goto("/toolsets/articles/authentication");
+  await page.getByRole("button", { name: "Replace the credential" }).click();
+  await page.getByLabel("Type").selectOption("Login with a browser (OAuth 2)");
+  await page.getByLabel("Client ID").fill("console");
+  await page.getByLabel("Authorization URL").fill(`${server}/authorize`);
+  await page.getByLabel("Token URL").fill(`${server}/token`);
+  await page.getByRole("button", { name: "Save the credential" }).click();
+  await expect(page.getByText("Login needed")).toBeVisible();
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expectAccessibleEverywhere(page, "login");
+  const opened = page.waitForEvent("popup");
+  await page.getByRole("link", { name: "Open the login page" }).click();
+  const login = await opened;
+  await login.getByRole("button", { name: "Go on and log in" }).click();
+  await expect(login.getByText("You are logged in")).toBeVisible();
+  await login.close();
+  await expect(page.getByText("Logged in.", { exact: true })).toBeVisible();
+  await page.getByRole("button", { name: "Remove it" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove it" }).click();
+  await expect(page.getByText("No credential is set.")).toBeVisible();
+});
+
+test("access is a token's, then a login's", async ({ page }) => {
+  await page.goto("/toolsets/demo/access");
+  await page.getByLabel("Holders of an access token").check();
+  await expect(page.getByText(/nobody gets in until you make one/)).toBeVisible();
+  await page.getByRole("button", { name: "Make a token" }).click();
+  await page.getByLabel("Name").fill("ci");
+  await page.getByLabel("Tools").fill("list_*, get_*");
+  await page.getByRole("button", { name: "Make it" }).click();
+  await expect(page.getByRole("region", { name: "the access token" })).toContainText("slt_");
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByLabel("Requests per minute").fill("600");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Saved, and in force.")).toBeVisible();
+  await page.getByRole("button", { name: "Revoke ci" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await expect(page.getByRole("region", { name: "Access tokens" }).getByText("Revoked")).toBeVisible();
+
+  await page.getByLabel("Who logs in at an authorization server").check();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Enter the issuer of the tokens, as their claim iss has it.")).toBeVisible();
+  await page.getByLabel("Issuer").fill("https://id.example.com");
+  await page.getByLabel("Scopes").fill("read = list_*, get_*\nwrite = *");
+  await expect(page.getByText("sluice toolset access demo set jwt --issuer https://id.example.com --scope 'read=list_*,get_*' --scope 'write=*' --rate 600")).toBeVisible();
+  await expectAccessibleEverywhere(page, "access");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText(/^Metadata for applications: /)).toBeVisible();
+  await page.getByLabel("Everybody who reaches the node").check();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Saved, and in force.")).toBeVisible();
+
+  await page.getByRole("button", { name: "Allow an address" }).click();
+  await page.getByLabel("Address", { exact: true }).fill("http://10.20.30.40:8080");
+  await page.getByRole("button", { name: "Allow it" }).click();
+  await page.getByRole("button", { name: "Revoke 10.20.30.40:8080" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await expect(page.getByText(/^None: APIs in the network/)).toBeVisible();
+});

@@ -41,6 +41,18 @@ const optimizations = createRoute({
   component: lazyRouteComponent(() => import("./pages/toolset/optimizations"), "Optimizations"),
 });
 
+const toolsetAccess = createRoute({
+  getParentRoute: () => toolset,
+  path: "access",
+  component: lazyRouteComponent(() => import("./pages/toolset/access"), "Access"),
+});
+
+const toolsetAuthentication = createRoute({
+  getParentRoute: () => toolset,
+  path: "authentication",
+  component: lazyRouteComponent(() => import("./pages/toolset/authentication"), "Authentication"),
+});
+
 const revisions = createRoute({
   getParentRoute: () => toolset,
   path: "revisions",
@@ -215,7 +227,7 @@ const tree = root.addChildren([
   home,
   settings,
   toolsets,
-  toolset.addChildren([overview, tools, optimizations, revisions]),
+  toolset.addChildren([overview, tools, optimizations, toolsetAuthentication, toolsetAccess, revisions]),
   playground,
   source,
   create.addChildren([createReview, createAuthentication, createTest, createLive]),

@@ -1,68 +1,20 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
 import { Button } from "../../components/button";
 import { CommandLine } from "../../components/copy";
-import { Select, TextField } from "../../components/field";
+import { bodyOf, CredentialFields, firstOf, keyKinds, kindOf, missingOf, titleOf, type Auth, type Method } from "../../components/credential";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { plural } from "../../lib/format";
-import { asProblem } from "../../lib/problem";
 import { toolsetQuery } from "../../lib/queries";
 import { Next } from "./steps";
 
-type Auth = Schemas["SetAuth"];
-type Method = Schemas["AuthMethod"];
-
-/** The fields of each type that is entered here, and which of them are secret. */
-const fields: Partial<Record<Auth["authType"], { key: keyof Auth; label: string; secret?: boolean; optional?: boolean; hint?: string }[]>> = {
-  header: [
-    { key: "headerName", label: "Header name" },
-    { key: "headerPrefix", label: "Header prefix", optional: true, hint: "Put directly before the key, with its own space." },
-    { key: "apiKey", label: "API key", secret: true },
-  ],
-  bearer: [{ key: "token", label: "Token", secret: true }],
-  basic: [
-    { key: "username", label: "User name" },
-    { key: "password", label: "Password", secret: true },
-  ],
-  query: [
-    { key: "parameterName", label: "Query parameter" },
-    { key: "apiKey", label: "API key", secret: true },
-  ],
-  cookie: [
-    { key: "cookieName", label: "Cookie name" },
-    { key: "apiKey", label: "API key", secret: true },
-  ],
-  oauth2: [
-    { key: "tokenUrl", label: "Token URL" },
-    { key: "clientId", label: "Client ID" },
-    { key: "clientSecret", label: "Client secret", secret: true },
-  ],
-};
-
-const titles: Record<string, string> = {
-  header: "Key in a header",
-  bearer: "Bearer token",
-  basic: "User name and password",
-  query: "Key in the query",
-  cookie: "Key in a cookie",
-  oauth2: "OAuth 2 client credentials",
-};
-
-/** The type of a scheme that can be entered here; undefined: the command line has it. */
-const typeOf = (m: Method) => {
-  const type = m.suggestion?.authType as Auth["authType"] | undefined;
-  if (!type || !fields[type]) return undefined;
-  return type === "oauth2" && m.suggestion?.grant !== "client_credentials" ? undefined : type;
-};
-
-const start = (methods: Method[]): Auth => {
-  const fit = methods.find((m) => typeOf(m));
-  if (!fit) return { authType: "header", headerName: "Authorization", headerPrefix: "Bearer " };
-  const { scopes: _, ...suggestion } = fit.suggestion ?? {};
-  return { ...suggestion, authType: typeOf(fit) ?? "header" } as Auth;
+/** Whether a scheme of the specification can be fulfilled here; else the command line has it. */
+const fits = (m: Method) => {
+  const kind = kindOf(m.suggestion);
+  return kind !== undefined && keyKinds.includes(kind);
 };
 
 export function Authentication() {
@@ -73,8 +25,8 @@ export function Authentication() {
 
 function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
   const methods = t.authenticationMethods;
-  const [auth, setAuth] = useState(() => start(methods));
-  const [missing, setMissing] = useState<string[]>([]);
+  const [auth, setAuth] = useState(() => firstOf(undefined, methods, keyKinds));
+  const [missing, setMissing] = useState<(keyof Auth)[]>([]);
   const navigate = useNavigate();
   const queries = useQueryClient();
   const on = () => navigate({ to: "/toolsets/new/$slug/test", params: { slug: t.slug } });
@@ -82,29 +34,19 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
   const save = useMutation({
     mutationFn: async () => {
       const { etag } = await queries.fetchQuery({ ...toolsetQuery(t.slug), staleTime: 0 });
-      return unwrap(api.PUT("/v1/toolsets/{id}/authentication", { params: { path: { id: t.slug }, header: { "If-Match": etag } }, body: auth }));
+      return unwrap(api.PUT("/v1/toolsets/{id}/authentication", { params: { path: { id: t.slug }, header: { "If-Match": etag } }, body: bodyOf(auth) }));
     },
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ["toolset", t.slug] });
       await on();
     },
   });
-  const entered = fields[auth.authType] ?? [];
-  const faults = save.isError ? asProblem(save.error).faults : [];
-  const errorOf = (key: string) =>
-    missing.includes(key) ? "Enter it." : faults.find((f) => f.location === `body.${key}` || f.pointer === `#/${key}`)?.detail;
-
   const submit = (e: FormEvent) => {
     e.preventDefault();
-    const empty = entered.filter((f) => !f.optional && !auth[f.key]).map((f) => f.key);
+    const empty = missingOf(auth);
     setMissing(empty);
     if (empty.length === 0) save.mutate();
   };
-  const change = (part: Partial<Auth>) => {
-    setAuth({ ...auth, ...part });
-    setMissing([]);
-  };
-  const secret = String(auth[entered.find((f) => f.secret)?.key ?? "apiKey"] ?? "");
   return (
     <form onSubmit={submit} noValidate className="space-y-5">
       <Card title="What the specification asks for">
@@ -112,8 +54,17 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
         <ul className="space-y-1">
           {methods.map((m) => (
             <li key={m.id} className="break-words">
-              <span className="font-medium">{m.id}</span>: {titles[m.suggestion?.authType ?? ""] ?? m.type}, for {plural(m.operations, "tool")}
-              {m.unsupported ? `. ${m.unsupported}` : !typeOf(m) ? `. It needs a login: sluice toolset auth ${t.slug} login` : ""}
+              <span className="font-medium">{m.id}</span>: {titleOf(m.suggestion) ?? m.type}, for {plural(m.operations, "tool")}
+              {m.unsupported ? `. ${m.unsupported}` : null}
+              {m.unsupported || fits(m) ? null : (
+                <>
+                  . It is set on the page{" "}
+                  <Link to="/toolsets/$slug/authentication" params={{ slug: t.slug }} className="text-accent underline">
+                    Authentication
+                  </Link>{" "}
+                  of the toolset
+                </>
+              )}
             </li>
           ))}
         </ul>
@@ -124,33 +75,16 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
         ) : null}
       </Card>
       <Card title={t.authentication ? "Replace the credential" : "Credential"}>
-        <div className="grid max-w-xl gap-3">
-          <Select label="Type" value={auth.authType} onChange={(e) => change({ authType: e.target.value as Auth["authType"] })}>
-            {Object.keys(fields).map((type) => (
-              <option key={type} value={type}>
-                {titles[type]}
-              </option>
-            ))}
-          </Select>
-          {entered.map((f) => (
-            <TextField
-              key={f.key}
-              label={f.label}
-              type={f.secret ? "password" : "text"}
-              autoComplete={f.secret ? "new-password" : "off"}
-              spellCheck={false}
-              hint={f.secret ? "Stored encrypted, and shown to nobody again." : f.hint}
-              error={errorOf(f.key)}
-              value={String(auth[f.key] ?? "")}
-              onChange={(e) => change({ [f.key]: e.target.value })}
-            />
-          ))}
-          {auth.authType === "header" && secret ? (
-            <p className="break-words text-muted">
-              Sent: <code className="font-mono">{`${auth.headerName ?? ""}: ${auth.headerPrefix ?? ""}••••${secret.length >= 12 ? secret.slice(-4) : ""}`}</code>
-            </p>
-          ) : null}
-        </div>
+        <CredentialFields
+          auth={auth}
+          offered={keyKinds}
+          missing={missing}
+          error={save.error}
+          onChange={(next) => {
+            setAuth(next);
+            setMissing([]);
+          }}
+        />
       </Card>
       {save.isError ? <ProblemNote error={save.error} /> : null}
       <Next back="/toolsets/new/$slug/review" slug={t.slug}>

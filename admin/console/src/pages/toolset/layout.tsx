@@ -13,6 +13,8 @@ const tabs = [
   { to: "/toolsets/$slug", name: "Overview", exact: true },
   { to: "/toolsets/$slug/tools", name: "Tools" },
   { to: "/toolsets/$slug/optimizations", name: "Optimizations" },
+  { to: "/toolsets/$slug/authentication", name: "Authentication" },
+  { to: "/toolsets/$slug/access", name: "Access" },
   { to: "/toolsets/$slug/revisions", name: "Revisions" },
 ] as const satisfies readonly Tab[];
 

@@ -201,10 +201,7 @@ function Form({ toolset: t, etag }: { toolset: Toolset; etag: string }) {
               edits={edits}
               names={names}
               reset={save.reset}
-              save={() => {
-                edits.rebase();
-                save.mutate({ match: edits.newest, part: changed });
-              }}
+              save={() => save.mutate({ match: edits.newest, part: changed })}
             />
           ) : null}
           {editor ? (
