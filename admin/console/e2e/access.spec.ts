@@ -22,6 +22,11 @@ test("a viewer reads everything, and is shown nothing that the API refuses", asy
   await expect(viewer.getByRole("button", { name: "Acknowledge" })).toHaveCount(0);
   await hidden("/catalog/github", "Editors and administrators add connectors.", "Add");
   await hidden("/plugins/mask", "Golden cases", "Yank", "Run them again");
+  await hidden("/toolsets/demo/optimizations", "Changing it needs the role editor.", "Save");
+  await hidden("/toolsets/refused/authentication", "Setting it needs the role editor.", "Replace the credential", "Remove it", "Test it");
+  await hidden("/toolsets/demo/access", "No token was made yet.", "Save", "Make a token", "Allow an address");
+  await hidden("/toolsets/demo/workflows", "No workflows", "Add a document");
+  await hidden("/toolsets/demo/settings", "Changing it needs the role admin.", "Save", "Delete it");
   await hidden("/analytics/calls", "list_things");
   await viewer.getByRole("button", { name: /call_/ }).first().click();
   await expect(viewer.getByText("Editors and administrators read single calls")).toBeVisible();

@@ -8,6 +8,8 @@ const pages = [
   { path: "/toolsets/demo/optimizations", heading: "Demo", shows: "Tools that agents list" },
   { path: "/toolsets/refused/authentication", heading: "Refused", shows: "X-Key: ••••" },
   { path: "/toolsets/demo/access", heading: "Demo", shows: "No token was made yet." },
+  { path: "/toolsets/demo/workflows", heading: "Demo", shows: "No workflows" },
+  { path: "/toolsets/demo/settings", heading: "Demo", shows: "Limits and policy of answers" },
   { path: "/toolsets/demo/revisions", heading: "Demo", shows: "Its test passed" },
   { path: "/alerts", heading: "Alerts", shows: "refuses the credential of toolset refused" },
   { path: "/alerts/history", heading: "Alerts", shows: "sluice alert list --state resolved" },

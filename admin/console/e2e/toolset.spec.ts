@@ -125,3 +125,54 @@ test("access is a token's, then a login's", async ({ page }) => {
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await expect(page.getByText(/^None: APIs in the network/)).toBeVisible();
 });
+
+test("a workflow of a document is checked, added, tested and removed", async ({ page }) => {
+  await page.goto("/toolsets/demo/workflows");
+  await page.getByRole("button", { name: "Add a document" }).click();
+  await page.getByLabel("Or its text").fill("arazzo: 1.0.1\nworkflows: nothing");
+  await page.getByRole("button", { name: "Check it" }).click();
+  await expect(page.getByRole("alert")).toContainText(/req_/);
+  await page.getByLabel("File").setInputFiles("../../cmd/sluice/testdata/commands/flow.yaml");
+  await page.getByRole("button", { name: "Check it" }).click();
+  await expect(page.getByRole("region", { name: "the plan of open_one" })).toContainText("POST /repos/");
+  await expectAccessibleEverywhere(page, "workflow");
+  await page.getByRole("button", { name: "Make these tools" }).click();
+  await page.getByRole("link", { name: "Test open_one" }).click();
+  await page.getByLabel("title (required)").fill("Made by a workflow");
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await expect(page.getByText("Passed, deployed")).toBeVisible();
+  await page.goto("/toolsets/demo/workflows");
+  await page.getByRole("button", { name: "Document of open_one" }).click();
+  await expect(page.getByRole("region", { name: "the document of open_one" })).toContainText("workflowId: open_one");
+  await page.getByRole("button", { name: "Remove open_one" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await expect(page.getByText("No workflows")).toBeVisible();
+});
+
+test("a toolset is renamed, limited and deleted by its name", async ({ page }) => {
+  await page.goto("/toolsets/articles/settings");
+  await page.getByLabel("Name", { exact: true }).fill("");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Enter a name.")).toBeVisible();
+  await page.getByLabel("Name", { exact: true }).fill("Old articles");
+  await page.getByLabel("Milliseconds that a call may take").fill("5000");
+  await expect(page.getByText("sluice toolset optimize articles --time-limit 5000ms")).toBeVisible();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Old articles" })).toBeVisible();
+  await page.getByLabel("Keeps what calls said").selectOption("Of calls that failed");
+  await page.getByRole("button", { name: "Save: Call log" }).click();
+  await page.getByLabel("Labels").fill("region=eu tier");
+  await expect(page.getByText("Write NAME=VALUE, with blanks between several.")).toBeVisible();
+  await page.getByLabel("Labels").fill("region=eu tier=gold");
+  await page.getByRole("button", { name: "Save: Edges" }).click();
+  await expect(page.getByText("Saved.", { exact: true })).toHaveCount(2);
+  await page.getByRole("button", { name: "Delete it" }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete Old articles" });
+  await dialog.getByLabel("Write articles to delete it").fill("article");
+  await expect(dialog.getByRole("button", { name: "Delete it" })).toBeDisabled();
+  await dialog.getByLabel("Write articles to delete it").fill("articles");
+  await expectAccessibleEverywhere(page, "delete");
+  await dialog.getByRole("button", { name: "Delete it" }).click();
+  await expect(page).toHaveURL(/\/toolsets$/);
+  await expect(page.getByText("Old articles")).toHaveCount(0);
+});

@@ -53,6 +53,18 @@ const toolsetAuthentication = createRoute({
   component: lazyRouteComponent(() => import("./pages/toolset/authentication"), "Authentication"),
 });
 
+const toolsetWorkflows = createRoute({
+  getParentRoute: () => toolset,
+  path: "workflows",
+  component: lazyRouteComponent(() => import("./pages/toolset/workflows"), "Workflows"),
+});
+
+const toolsetSettings = createRoute({
+  getParentRoute: () => toolset,
+  path: "settings",
+  component: lazyRouteComponent(() => import("./pages/toolset/settings"), "ToolsetSettings"),
+});
+
 const revisions = createRoute({
   getParentRoute: () => toolset,
   path: "revisions",
@@ -227,7 +239,7 @@ const tree = root.addChildren([
   home,
   settings,
   toolsets,
-  toolset.addChildren([overview, tools, optimizations, toolsetAuthentication, toolsetAccess, revisions]),
+  toolset.addChildren([overview, tools, optimizations, toolsetAuthentication, toolsetAccess, toolsetWorkflows, revisions, toolsetSettings]),
   playground,
   source,
   create.addChildren([createReview, createAuthentication, createTest, createLive]),

@@ -1,4 +1,5 @@
 import { Link, type LinkProps } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
 
 export interface Tab {
   to: LinkProps["to"];
@@ -18,8 +19,15 @@ interface Props {
 
 /** The links between the parts of a page; each part has an address of its own. */
 export function Tabs({ label, tabs, params }: Props) {
+  const nav = useRef<HTMLElement>(null);
+  // Where the window is narrow, the tab of an address that was opened may be beyond its edge. One that is followed is scrolled to by its focus.
+  useEffect(() => {
+    const here = nav.current?.querySelector('[aria-current="page"]')?.getBoundingClientRect();
+    const seen = nav.current?.getBoundingClientRect();
+    if (here && seen) nav.current?.scrollBy(Math.max(0, here.right - seen.right) + Math.min(0, here.left - seen.left), 0);
+  }, []);
   return (
-    <nav aria-label={label} className="mb-5 overflow-x-auto border-b border-line">
+    <nav ref={nav} aria-label={label} className="mb-5 overflow-x-auto border-b border-line">
       <ul className="flex gap-5">
         {tabs.map((tab) => (
           <li key={tab.name}>

@@ -15,7 +15,9 @@ const tabs = [
   { to: "/toolsets/$slug/optimizations", name: "Optimizations" },
   { to: "/toolsets/$slug/authentication", name: "Authentication" },
   { to: "/toolsets/$slug/access", name: "Access" },
+  { to: "/toolsets/$slug/workflows", name: "Workflows" },
   { to: "/toolsets/$slug/revisions", name: "Revisions" },
+  { to: "/toolsets/$slug/settings", name: "Settings" },
 ] as const satisfies readonly Tab[];
 
 /** What the pages of a toolset have in common: its name, its status and the links between them. */

@@ -169,7 +169,7 @@ function Form({ toolset: t, etag }: { toolset: Toolset; etag: string }) {
                   label={names.purpose}
                   hint="A sentence for each task, such as: Refund an order. Answer a customer."
                   error={bad.purpose}
-                  maxLength={4000}
+                  maxLength={4096}
                   value={values.purpose}
                   onChange={(e) => enter({ purpose: e.target.value })}
                 />

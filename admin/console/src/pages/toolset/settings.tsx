@@ -1,0 +1,296 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useParams } from "@tanstack/react-router";
+import { useState, type FormEvent } from "react";
+import { Button } from "../../components/button";
+import { Choices, Switch } from "../../components/choices";
+import { SaveProblem } from "../../components/conflict";
+import { CommandLine } from "../../components/copy";
+import { Dialog } from "../../components/dialog";
+import { TextArea, TextField } from "../../components/field";
+import { Card } from "../../components/page";
+import { ProblemNote } from "../../components/problem";
+import { api, unwrap, type Schemas } from "../../lib/api";
+import { useEdits } from "../../lib/edits";
+import { wholeNumber } from "../../lib/number";
+import { Problem } from "../../lib/problem";
+import { toolsetQuery } from "../../lib/queries";
+import { useCan } from "../../lib/session";
+import { Capture, Labels, Schedule } from "./placement";
+
+type Toolset = Schemas["ToolsetDetail"];
+
+/** What the form is about; numbers as they are written, empty for the default. */
+interface Fields {
+  name: string;
+  description: string;
+  instructions: string;
+  baseUrl: string;
+  policy: "pin" | "warn" | "follow";
+  stateless: boolean;
+  timeoutMs: string;
+  maxResponseBytes: string;
+  structured: boolean;
+  redact: boolean;
+  keepHidden: boolean;
+}
+
+const names: Record<keyof Fields, string> = {
+  name: "Name",
+  description: "Description",
+  instructions: "Instructions for the model",
+  baseUrl: "Where calls are sent",
+  policy: "When the MCP server changes its tools",
+  stateless: "All callers share one session",
+  timeoutMs: "Milliseconds that a call may take",
+  maxResponseBytes: "Bytes of an answer of the API",
+  structured: "Structured output",
+  redact: "No answer rather than an unfiltered one",
+  keepHidden: "Leave invisible characters in answers",
+};
+
+const written = (n: number | undefined) => (n ? String(n) : "");
+
+const fieldsOf = (t: Toolset): Fields => ({
+  name: t.name,
+  description: t.description ?? "",
+  instructions: t.instructions ?? "",
+  baseUrl: t.baseUrl,
+  policy: t.upstream?.policy ?? "pin",
+  stateless: t.upstream?.stateless ?? false,
+  timeoutMs: written(t.answers?.timeoutMs),
+  maxResponseBytes: written(t.answers?.maxResponseBytes),
+  structured: t.answers?.structured ?? false,
+  redact: t.answers?.redact ?? false,
+  keepHidden: t.answers?.keepHidden ?? false,
+});
+
+function patchOf({ policy, timeoutMs, maxResponseBytes, structured, redact, keepHidden, ...rest }: Partial<Fields>): Schemas["PatchToolset"] {
+  const answers: Schemas["PatchAnswers"] = {
+    ...(timeoutMs === undefined ? {} : { timeoutMs: Number(timeoutMs) }),
+    ...(maxResponseBytes === undefined ? {} : { maxResponseBytes: Number(maxResponseBytes) }),
+    ...(structured === undefined ? {} : { structured }),
+    ...(redact === undefined ? {} : { redact }),
+    ...(keepHidden === undefined ? {} : { keepHidden }),
+  };
+  return { ...rest, ...(policy === undefined ? {} : { upstreamPolicy: policy }), ...(Object.keys(answers).length > 0 ? { answers } : {}) };
+}
+
+const MIB = 1 << 20;
+
+/** The commands that make the changes; the command line has no words for names and addresses. */
+function commandOf(slug: string, c: Partial<Fields>): string {
+  const flags = [
+    c.timeoutMs === undefined ? "" : `--time-limit ${Number(c.timeoutMs)}ms`,
+    c.maxResponseBytes === undefined ? "" : `--max-response ${Math.ceil(Number(c.maxResponseBytes) / MIB)}`,
+    ...(["structured", "redact"] as const).map((key) => (c[key] === undefined ? "" : `--${key}=${c[key]}`)),
+    c.keepHidden === undefined ? "" : `--keep-hidden=${c.keepHidden}`,
+  ].filter((flag) => flag !== "");
+  if (flags.length > 0) return `sluice toolset optimize ${slug} ${flags.join(" ")}`;
+  if (c.policy !== undefined || c.stateless !== undefined) return `sluice toolset upstream ${slug}${c.policy ? ` ${c.policy}` : ""}${c.stateless === undefined ? "" : ` --stateless=${c.stateless}`}`;
+  return `sluice toolset get ${slug}`;
+}
+
+export function ToolsetSettings() {
+  const { slug } = useParams({ from: "/toolsets/$slug" });
+  const toolset = useQuery(toolsetQuery(slug));
+  if (!toolset.data) return null; // The layout says why.
+  return <Form key={slug} toolset={toolset.data.data} etag={toolset.data.etag} />;
+}
+
+function Form({ toolset: t, etag }: { toolset: Toolset; etag: string }) {
+  const queries = useQueryClient();
+  const editor = useCan("editor");
+  const stored = fieldsOf(t);
+  const edits = useEdits(stored, etag);
+  const { values, enter, changed, dirty } = edits;
+  const save = useMutation({
+    mutationFn: ({ match, part }: { match: string; part: Partial<Fields> }) =>
+      unwrap(
+        api.PATCH("/v1/toolsets/{id}", {
+          params: { path: { id: t.slug }, header: { "If-Match": match } },
+          body: patchOf(part),
+          headers: { "Content-Type": "application/merge-patch+json" },
+        }),
+      ),
+    onSettled: async (_, error, { part }) => {
+      await queries.invalidateQueries({ queryKey: ["toolset", t.slug] });
+      if (!error) edits.saved(part);
+    },
+  });
+  const bad = {
+    name: values.name.trim() === "" ? "Enter a name." : undefined,
+    timeoutMs: values.timeoutMs === "0" ? undefined : wholeNumber(values.timeoutMs, 100, 3_600_000),
+    maxResponseBytes: values.maxResponseBytes === "0" ? undefined : wholeNumber(values.maxResponseBytes, 1024, 64 * MIB),
+  };
+  const submit = (e: FormEvent) => {
+    e.preventDefault();
+    if (Object.values(bad).every((fault) => !fault)) save.mutate({ match: edits.etag, part: changed });
+  };
+  const single = t.connectors.length === 1;
+  return (
+    <div className="space-y-5">
+      <form onSubmit={submit} noValidate aria-label="Settings">
+        <fieldset disabled={!editor} className="min-w-0 space-y-5">
+          <legend className="sr-only">Settings of the toolset</legend>
+          <div className="grid items-start gap-5 lg:grid-cols-2">
+            <Card title="What it is">
+              <div className="space-y-4">
+                <TextField label={names.name} maxLength={200} error={bad.name} value={values.name} onChange={(e) => enter({ name: e.target.value })} />
+                <TextArea label={names.description} maxLength={16_384} hint="For people who look for a toolset" value={values.description} onChange={(e) => enter({ description: e.target.value })} />
+                <TextArea
+                  label={names.instructions}
+                  rows={4}
+                  maxLength={32_768}
+                  hint="Applications give this text to their model when they connect"
+                  value={values.instructions}
+                  onChange={(e) => enter({ instructions: e.target.value })}
+                />
+                {single ? (
+                  <TextField
+                    label={names.baseUrl}
+                    type="url"
+                    spellCheck={false}
+                    hint={t.servers.length > 1 ? `The specification also has ${t.servers.map((s) => s.url).filter((u) => u !== values.baseUrl).slice(0, 3).join(", ")}.` : undefined}
+                    value={values.baseUrl}
+                    onChange={(e) => enter({ baseUrl: e.target.value.trim() })}
+                  />
+                ) : null}
+              </div>
+            </Card>
+            <Card title="Limits and policy of answers">
+              <div className="space-y-4">
+                <TextField
+                  label={names.timeoutMs}
+                  inputMode="numeric"
+                  placeholder="30000"
+                  hint="100 to an hour. Each report of progress of an MCP server begins it anew."
+                  error={bad.timeoutMs}
+                  value={values.timeoutMs}
+                  onChange={(e) => enter({ timeoutMs: e.target.value.trim() })}
+                />
+                <TextField
+                  label={names.maxResponseBytes}
+                  inputMode="numeric"
+                  placeholder={String(16 * MIB)}
+                  hint="1,024 to 64 MiB, before and after decompression"
+                  error={bad.maxResponseBytes}
+                  value={values.maxResponseBytes}
+                  onChange={(e) => enter({ maxResponseBytes: e.target.value.trim() })}
+                />
+                <div>
+                  <Switch label={names.structured} note="Output schemas and structured content are sent." checked={values.structured} onChecked={(structured) => enter({ structured })} />
+                  <Switch
+                    label={names.redact}
+                    note="What its settings cannot be applied to is withheld, errors of the API included."
+                    checked={values.redact}
+                    onChecked={(redact) => enter({ redact })}
+                  />
+                  <Switch
+                    label={names.keepHidden}
+                    note="They are removed otherwise: people do not see them, and models obey them."
+                    checked={values.keepHidden}
+                    onChecked={(keepHidden) => enter({ keepHidden })}
+                  />
+                </div>
+              </div>
+            </Card>
+          </div>
+          {single && t.source.kind === "mcp" ? (
+            <Card title="The MCP server">
+              <Choices
+                label={names.policy}
+                value={values.policy}
+                onValue={(policy) => enter({ policy })}
+                choices={[
+                  { value: "pin", name: "Wait", note: "The change waits until it is accepted" },
+                  { value: "warn", name: "Take additions", note: "What is added is deployed, and everything else waits" },
+                  { value: "follow", name: "Follow", note: "It is deployed, unless it has new text that is written for a model" },
+                ]}
+              />
+              <div className="mt-3">
+                <Switch label={names.stateless} note="Your word that the server keeps nothing of a caller between calls." checked={values.stateless} onChecked={(stateless) => enter({ stateless })} />
+              </div>
+            </Card>
+          ) : null}
+          {save.isError ? (
+            <SaveProblem error={save.error} stored={stored} edits={edits} names={names} reset={save.reset} save={() => save.mutate({ match: edits.newest, part: changed })} />
+          ) : null}
+          {editor ? (
+            <div className="flex flex-wrap items-center gap-3">
+              <Button type="submit" kind="primary" busy={save.isPending} disabled={!dirty}>
+                Save
+              </Button>
+              {dirty ? <Button onClick={edits.drop}>Discard</Button> : null}
+              <p role="status" className="text-muted">
+                {save.isSuccess && !dirty ? "Saved in the draft." : "A change makes a new draft: what is live stays until the draft is tested."}
+              </p>
+            </div>
+          ) : (
+            <p className="text-muted">Changing it needs the role editor.</p>
+          )}
+        </fieldset>
+      </form>
+      <div className="grid items-start gap-5 lg:grid-cols-3">
+        <Capture slug={t.slug} />
+        <Labels slug={t.slug} etag={etag} />
+        {single && t.source.url ? <Schedule slug={t.slug} /> : null}
+      </div>
+      {editor ? <Delete toolset={t} etag={etag} /> : null}
+      <CommandLine command={commandOf(t.slug, changed)} />
+    </div>
+  );
+}
+
+/** The end of a toolset, which is asked for by its name. */
+function Delete({ toolset: t, etag }: { toolset: Toolset; etag: string }) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const [open, setOpen] = useState(false);
+  const [typed, setTyped] = useState("");
+  const remove = useMutation({
+    mutationFn: () => unwrap(api.DELETE("/v1/toolsets/{id}", { params: { path: { id: t.slug }, header: { "If-Match": etag } } })),
+    onSuccess: async () => {
+      await navigate({ to: "/toolsets" });
+      queries.removeQueries({ queryKey: ["toolset", t.slug] });
+      await queries.invalidateQueries();
+    },
+  });
+  const shut = () => {
+    remove.reset();
+    setTyped("");
+    setOpen(false);
+  };
+  const again = () => {
+    remove.reset();
+    void queries.invalidateQueries({ queryKey: ["toolset", t.slug] });
+  };
+  const submit = (e: FormEvent) => {
+    e.preventDefault();
+    if (typed === t.slug) remove.mutate();
+  };
+  return (
+    <Card title="Delete the toolset">
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <p className="min-w-0 flex-1 basis-60">Its URL stops answering, and its revisions, credentials and access tokens are removed. It cannot be undone.</p>
+        <Button kind="danger" onClick={() => setOpen(true)}>
+          Delete it
+        </Button>
+      </div>
+      <Dialog title={`Delete ${t.name}`} open={open} onClose={shut}>
+        <form onSubmit={submit} className="space-y-4">
+          <TextField label={`Write ${t.slug} to delete it`} autoComplete="off" spellCheck={false} value={typed} onChange={(e) => setTyped(e.target.value)} />
+          {remove.isError ? <ProblemNote error={remove.error} {...(remove.error instanceof Problem && remove.error.status === 412 ? { retry: again } : {})} /> : null}
+          <p className="text-muted">
+            The same in a terminal: <code className="font-mono text-text">sluice toolset delete {t.slug}</code>
+          </p>
+          <div className="flex justify-end gap-2">
+            <Button onClick={shut}>Cancel</Button>
+            <Button kind="danger" type="submit" busy={remove.isPending} disabled={typed !== t.slug}>
+              Delete it
+            </Button>
+          </div>
+        </form>
+      </Dialog>
+    </Card>
+  );
+}

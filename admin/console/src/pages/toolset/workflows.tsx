@@ -1,0 +1,142 @@
+import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { Button, buttonClass } from "../../components/button";
+import { CodeBlock, CommandLine } from "../../components/copy";
+import { Dialog } from "../../components/dialog";
+import { Card } from "../../components/page";
+import { ProblemNote } from "../../components/problem";
+import { Skeleton } from "../../components/skeleton";
+import { Badge } from "../../components/status";
+import { api, unwrap, unwrapTagged, type Schemas } from "../../lib/api";
+import { plural } from "../../lib/format";
+import { Problem } from "../../lib/problem";
+import { useCan } from "../../lib/session";
+import { AddWorkflows } from "./addworkflows";
+
+type Workflow = Schemas["ToolsetWorkflow"];
+
+const workflowsQuery = (slug: string) =>
+  queryOptions({
+    queryKey: ["toolset", slug, "workflows"],
+    queryFn: () => unwrapTagged(api.GET("/v1/toolsets/{id}/workflows", { params: { path: { id: slug } } })),
+  });
+
+export function Workflows() {
+  const { slug } = useParams({ from: "/toolsets/$slug" });
+  const workflows = useQuery(workflowsQuery(slug));
+  const editor = useCan("editor");
+  const [adding, setAdding] = useState(false);
+  const [removing, setRemoving] = useState<Workflow | null>(null);
+  if (workflows.isError) return <ProblemNote error={workflows.error} retry={() => void workflows.refetch()} />;
+  if (workflows.isPending) return <Skeleton />;
+  const { items } = workflows.data.data;
+  return (
+    <div className="space-y-5">
+      {editor && !adding ? (
+        <div className="flex justify-end">
+          <Button kind={items.length > 0 ? "plain" : "primary"} onClick={() => setAdding(true)}>
+            Add a document
+          </Button>
+        </div>
+      ) : null}
+      {adding ? <AddWorkflows slug={slug} etag={workflows.data.etag} have={items.map((w) => w.name)} close={() => setAdding(false)} /> : null}
+      {items.length === 0 && !adding ? (
+        <Card title="No workflows">
+          <p className="text-muted">A workflow is one tool that makes several calls, as an Arazzo document describes them: agents make one call instead of many.</p>
+        </Card>
+      ) : null}
+      {items.map((w) => (
+        <One key={w.name} slug={slug} workflow={w} editor={editor} remove={() => setRemoving(w)} />
+      ))}
+      <Remove slug={slug} etag={workflows.data.etag} workflow={removing} close={() => setRemoving(null)} />
+      <CommandLine command={`sluice toolset workflow list ${slug}`} />
+    </div>
+  );
+}
+
+function One({ slug, workflow: w, editor, remove }: { slug: string; workflow: Workflow; editor: boolean; remove: () => void }) {
+  const [open, setOpen] = useState(false);
+  const whole = useQuery({
+    queryKey: ["toolset", slug, "workflows", w.name],
+    queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/workflows/{name}", { params: { path: { id: slug, name: w.name } } })),
+    enabled: open,
+  });
+  return (
+    <Card title={w.name} actions={w.state === "ready" ? <Badge tone="ok">Ready</Badge> : <Badge tone="warn">Waiting</Badge>}>
+      {w.title || w.description ? <p className="break-words">{w.title ?? w.description}</p> : null}
+      <p className="mb-2 text-muted">
+        {plural(w.steps, "step")}
+        {w.workflowId !== w.name ? `, ${w.workflowId} in its document` : ""}
+      </p>
+      {w.missing?.length ? (
+        <p className="mb-2 break-words text-warn">
+          It is not served before these are there and enabled: <code className="font-mono">{w.missing.join(", ")}</code>
+        </p>
+      ) : null}
+      <CodeBlock label={`the plan of ${w.name}`} text={w.plan} />
+      <div className="mt-3 flex flex-wrap gap-2">
+        {editor && w.state === "ready" ? (
+          <Link to="/playground" search={{ toolset: slug, tool: w.name }} className={buttonClass("primary")} aria-label={`Test ${w.name}`}>
+            Test
+          </Link>
+        ) : null}
+        <Button onClick={() => setOpen(!open)} aria-expanded={open} aria-label={`Document of ${w.name}`}>
+          Document
+        </Button>
+        {editor ? (
+          <Button onClick={remove} aria-label={`Remove ${w.name}`}>
+            Remove
+          </Button>
+        ) : null}
+      </div>
+      {open ? (
+        <div className="mt-3">
+          {whole.isError ? <ProblemNote error={whole.error} retry={() => void whole.refetch()} /> : null}
+          {whole.data?.document ? <CodeBlock label={`the document of ${w.name}`} text={whole.data.document} /> : null}
+        </div>
+      ) : null}
+    </Card>
+  );
+}
+
+function Remove({ slug, etag, workflow, close }: { slug: string; etag: string; workflow: Workflow | null; close: () => void }) {
+  const queries = useQueryClient();
+  const remove = useMutation({
+    mutationFn: (name: string) => unwrap(api.DELETE("/v1/toolsets/{id}/workflows/{name}", { params: { path: { id: slug, name }, header: { "If-Match": etag } } })),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ["toolset", slug] });
+      close();
+    },
+  });
+  const again = () => {
+    remove.reset();
+    void queries.invalidateQueries({ queryKey: ["toolset", slug] });
+  };
+  const shut = () => {
+    remove.reset();
+    close();
+  };
+  return (
+    <Dialog title={`Remove ${workflow?.name ?? ""}`} open={workflow !== null} onClose={shut}>
+      <p>The tool leaves the draft. What is live has it until the draft is deployed.</p>
+      {remove.isError ? (
+        <div className="mt-3">
+          <ProblemNote error={remove.error} {...(remove.error instanceof Problem && remove.error.status === 412 ? { retry: again } : {})} />
+        </div>
+      ) : null}
+      <p className="mt-3 text-muted">
+        The same in a terminal:{" "}
+        <code className="font-mono break-all text-text">
+          sluice toolset workflow remove {slug} {workflow?.name}
+        </code>
+      </p>
+      <div className="mt-4 flex justify-end gap-2">
+        <Button onClick={shut}>Cancel</Button>
+        <Button kind="danger" busy={remove.isPending} onClick={() => workflow && remove.mutate(workflow.name)}>
+          Remove
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
