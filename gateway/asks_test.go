@@ -54,8 +54,7 @@ func asker(t testing.TB, sse bool) string {
 		h = mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil)
 	}
 	up := httptest.NewServer(h)
-	t.Cleanup(up.CloseClientConnections)
-	t.Cleanup(up.Close)
+	endWith(t, up)
 	return up.URL
 }
 
@@ -221,7 +220,7 @@ func TestLevelReachesServer(t *testing.T) {
 		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
 	})
 	up := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
-	t.Cleanup(up.Close)
+	endWith(t, up)
 	s := start(t, gatewaytest.Options{})
 	c, err := gatewaytest.MCPConnector("up", up.URL, `{"name":"log","inputSchema":{"type":"object"}}`)
 	if err != nil {
@@ -285,7 +284,7 @@ func TestFloodIsCut(t *testing.T) {
 			}
 		}
 	}))
-	t.Cleanup(up.Close)
+	endWith(t, up)
 	s := start(t, gatewaytest.Options{})
 	c, err := gatewaytest.MCPConnector("up", up.URL, `{"name":"flood","inputSchema":{"type":"object"}}`)
 	if err != nil {
@@ -326,7 +325,7 @@ func TestResultsAsk(t *testing.T) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(b)}}}, nil
 	})
 	up := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
-	t.Cleanup(up.Close)
+	endWith(t, up)
 	s := start(t, gatewaytest.Options{})
 	c, err := gatewaytest.MCPConnector("up", up.URL, `{"name":"rounds","inputSchema":{"type":"object"}}`)
 	if err != nil {

@@ -395,7 +395,7 @@ func TestBatchRepeats(t *testing.T) {
 // of HTTP APIs are; what a use case leaves out is not there.
 func TestBatchOfOtherTools(t *testing.T) {
 	server := httptest.NewServer(sdk(func(*http.Request) {}))
-	t.Cleanup(server.Close)
+	endWith(t, server)
 	x := newRelay(t)
 	x.edit = func(b *registry.Toolset) {
 		b.Selection = &registry.Selection{Mode: registry.SelectUseCase, UseCase: "read items", Batch: true, Tools: []registry.SelectedTool{

@@ -194,7 +194,7 @@ func slowServer(t testing.TB) (url string, begun, cancelled chan struct{}) {
 		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
 	})
 	up := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
-	t.Cleanup(up.Close)
+	endWith(t, up)
 	return up.URL, begun, cancelled
 }
 

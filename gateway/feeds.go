@@ -80,6 +80,8 @@ type feed struct {
 	again    bool              // guarded by mu; to be opened at once, with other resources
 	except   string            // guarded by mu; see mcpclient.Feed
 	ended    bool              // guarded by mu
+	hears    bool              // guarded by mu; it is kept without a resource, see hear
+	asked    int               // guarded by mu; of how many resources the stream was opened
 }
 
 func newFeeds(s *Server) *feeds {
@@ -98,19 +100,23 @@ func (a *feeds) join(to receiver, ts *snapshot.Toolset, pass access.Pass, sess *
 			a.mu.Unlock()
 			return nil, errTooManyFeeds
 		}
-		f = &feed{all: a, key: key, owner: owner, sess: sess, slug: ts.Slug, pass: pass, uris: map[string]string{own: public}, settled: make(chan struct{})}
+		f = &feed{all: a, key: key, owner: owner, sess: sess, slug: ts.Slug, pass: pass, uris: map[string]string{own: public}}
 		if sess != nil {
 			f.except = own
 		}
-		f.pace.send = to.updated
-		a.open[key] = f
-		a.owners[owner]++
-		a.work.Go(f.run)
+		a.startLocked(f)
 		a.mu.Unlock()
 		return f, nil
 	}
 	a.mu.Unlock()
 	return f, f.add(own, public)
+}
+
+func (a *feeds) startLocked(f *feed) {
+	f.settled, f.pace.send = make(chan struct{}), f.key.to.updated
+	a.open[f.key] = f
+	a.owners[f.owner]++
+	a.work.Go(f.run)
 }
 
 // fullLocked reports whether one more feed of an owner is too many.
@@ -189,7 +195,7 @@ func (f *feed) add(own, public string) error {
 	return nil
 }
 
-// remove lets it tell of one less; with the last it ends.
+// remove lets it tell of one less; with the last it ends, unless its client hears more.
 func (f *feed) remove(own string) {
 	f.mu.Lock()
 	delete(f.uris, own)
@@ -197,6 +203,7 @@ func (f *feed) remove(own string) {
 	if !last {
 		f.renewLocked()
 	}
+	last = last && !f.hears
 	f.mu.Unlock()
 	if last {
 		f.end()
@@ -285,7 +292,7 @@ func (f *feed) run() {
 	ctx, stop := context.WithCancel(f.all.s.calls)
 	defer stop()
 	pause, before := retry.Backoff{First: feedFirst, Longest: feedLongest}, false
-	for {
+	for !f.unheard() {
 		opened, err := f.once(ctx, before)
 		f.mu.Lock()
 		ended, again := f.ended, f.again
@@ -294,7 +301,10 @@ func (f *feed) run() {
 		case ended:
 			return
 		case problem.Is(err, problem.Unsupported), problem.Is(err, problem.NotFound):
-			return // there is nothing to hear from this server
+			if f.giveUp() { // there is nothing to hear from this server
+				return
+			}
+			continue
 		case err != nil:
 			f.all.s.log.LogAttrs(ctx, slog.LevelDebug, "an MCP server is not followed for a client", slog.String("toolset", f.slug), slog.String("connector", f.key.connector), slog.Any("error", err))
 		}
@@ -329,7 +339,7 @@ func (f *feed) once(ctx context.Context, before bool) (opened bool, err error) {
 		f.mu.Unlock()
 		return false, nil
 	}
-	tool, err := ts.Reader(f.key.connector)
+	tool, err := f.toolLocked(ts)
 	settled := f.settled
 	if err != nil || tool == nil {
 		f.mu.Unlock()
@@ -344,6 +354,7 @@ func (f *feed) once(ctx context.Context, before bool) (opened bool, err error) {
 	if f.sess != nil {
 		opt.Request = &mcp.CallParams{Session: f.sess}
 	}
+	opt.Hears, f.asked = f.sess != nil && tool.Speaks(), len(f.uris)
 	opt.Feed.Except = f.except
 	for own := range f.uris {
 		opt.Feed.URIs = append(opt.Feed.URIs, own)

@@ -77,6 +77,19 @@ func TestFeedBounds(t *testing.T) {
 	if !a.fullLocked(bob) || a.count() != maxFeeds {
 		t.Error("the node has more than its share")
 	}
+	a = newFeeds(nil)
+	for i := range maxHearing {
+		a.open[feedKey{client{&session.Session{}}, "up"}] = &feed{sess: &session.Session{}, owner: session.Owner{Toolset: "t"}}
+		if want := i+1 == maxHearing; a.enoughLocked("t", "up") != want || a.enoughLocked("t", "other") || a.enoughLocked("other", "up") {
+			t.Fatalf("%d clients hear a server: %v", i+1, !want)
+		}
+	}
+	for i := range maxFeeds - maxOwnerFeeds - maxHearing {
+		a.open[feedKey{connector: fmt.Sprint(i)}] = &feed{}
+	}
+	if !a.enoughLocked("other", "up") {
+		t.Error("clients that hear leave no room for those that ask")
+	}
 	f := &feed{all: a, uris: map[string]string{}}
 	for i := range maxFollowed {
 		if err := f.add(fmt.Sprint(i), ""); err != nil {

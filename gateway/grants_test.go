@@ -47,7 +47,7 @@ func TestGrantIsOfOneToolset(t *testing.T) {
 		}
 	})
 	server := httptest.NewServer(remote)
-	t.Cleanup(server.Close)
+	endWith(t, server)
 	rest, err := gatewaytest.Connector("acme", up.URL, gatewaytest.Operation("get", "GET", "/"))
 	if err != nil {
 		t.Fatal(err)

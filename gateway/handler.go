@@ -328,6 +328,7 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 			return dst, nil, err
 		}
 	}
+	x.hear(p.Session)
 	if !x.tool.Remote() { // an MCP server tells of its progress itself
 		p.Stream.Beat("waiting for the answer of " + x.tool.Name)
 	}

@@ -42,6 +42,7 @@ var errTooManyListeners = errors.New("too many streams are open")
 // small goroutine per stream waits for its end, the rest is done by Run.
 type listeners struct {
 	holder *snapshot.Holder
+	joined func(*listener) // is told of each of a session, when it is open
 	left   func(*listener) // is told of the end of each
 	open   atomic.Int64
 
@@ -71,8 +72,8 @@ type listener struct {
 	ended    bool              // guarded by mu
 }
 
-func newListeners(h *snapshot.Holder, left func(*listener)) *listeners {
-	return &listeners{holder: h, left: left, streams: map[*listener]struct{}{}}
+func newListeners(h *snapshot.Holder, joined, left func(*listener)) *listeners {
+	return &listeners{holder: h, joined: joined, left: left, streams: map[*listener]struct{}{}}
 }
 
 // hijack makes the connection of rc the stream l, once its handler returned.
@@ -129,7 +130,11 @@ func (a *listeners) start(l *listener, conn net.Conn, head []byte) {
 	a.streams[l] = struct{}{}
 	a.readers.Add(1)
 	a.mu.Unlock()
-	if l.sess != nil && !l.sess.Attach(l, l.resume, l.sess.Client().Version >= primed) {
+	switch {
+	case l.sess == nil:
+	case l.sess.Attach(l, l.resume, l.sess.Client().Version >= primed):
+		a.joined(l)
+	default:
 		l.End()
 	}
 	l.follow(a.holder.Load()) // a release may have come before the stream was listed

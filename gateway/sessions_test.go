@@ -53,7 +53,7 @@ func newNotebook(t testing.TB, stateless bool) *notebook {
 		n.mu.Unlock()
 		h.ServeHTTP(w, r)
 	}))
-	t.Cleanup(n.Close)
+	endWith(t, n.Server)
 	return n
 }
 

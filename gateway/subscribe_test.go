@@ -56,7 +56,7 @@ func newLibrary(t testing.TB, version string) *library {
 		}
 		h.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() { up.CloseClientConnections(); up.Close() })
+	endWith(t, up)
 	l.url = up.URL
 	return l
 }

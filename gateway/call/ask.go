@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/session"
+	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -28,23 +30,38 @@ const (
 // the call, and returns the member of the client's response. It runs beside the call, and
 // ends with it.
 func (x *exchange) askClient(method string, params jsonscan.Value, done <-chan struct{}) []byte {
-	s := x.request.Session
-	if !declares(jsonscan.Trusted(s.Client().Capabilities), method, params) {
+	return question{
+		session: x.request.Session, cancel: x.cancel, deadline: x.deadline,
+		send: func(q *session.Question) bool { return x.request.Stream.Request(q, method, params) },
+	}.ask(method, params, done)
+}
+
+// question is what a client is asked.
+type question struct {
+	session  *session.Session
+	send     func(*session.Question) bool // false: there is no room
+	cancel   *upstream.Cancel             // nil: nothing cancels
+	deadline time.Time
+}
+
+// ask waits for the member of the client's response, until done is closed at most.
+func (k question) ask(method string, params jsonscan.Value, done <-chan struct{}) []byte {
+	if !declares(jsonscan.Trusted(k.session.Client().Capabilities), method, params) {
 		return []byte(memberNoCapability)
 	}
-	q := s.Ask()
+	q := k.session.Ask()
 	if q == nil {
 		return []byte(memberTooMany)
 	}
 	defer q.Close()
-	if !x.request.Stream.Request(q, method, params) {
+	if !k.send(q) {
 		return []byte(memberTooMany)
 	}
-	timer := time.NewTimer(time.Until(x.deadline))
+	timer := time.NewTimer(time.Until(k.deadline))
 	defer timer.Stop()
 	tick := time.NewTicker(cancelPoll)
 	defer tick.Stop()
-	for !x.cancel.Cancelled() {
+	for !k.cancel.Cancelled() {
 		select {
 		case member, ok := <-q.Answer():
 			if ok {

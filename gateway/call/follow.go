@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -23,7 +24,11 @@ type FollowOptions struct {
 	Request *mcp.CallParams
 	// Cancel ends the stream.
 	Cancel *upstream.Cancel
-	Feed   mcpclient.Feed
+	// Hears says that what the server says outside of calls reaches the client, on the
+	// stream of the session of Request: its requests, log messages, and that an elicitation
+	// by URL is complete. What is passed on so is not told Feed.Notify.
+	Hears bool
+	Feed  mcpclient.Feed
 }
 
 // Follow keeps a stream of an MCP server open, as [mcpclient.Client.Follow] does, with the
@@ -37,6 +42,15 @@ func (c *Caller) Follow(ctx context.Context, tool *snapshot.Tool, opt FollowOpti
 	x.input = input{c: c, ctx: ctx, tool: tool, ts: tool.Toolset, principal: opt.Principal, principalKey: opt.Principal.Key(), cancel: opt.Cancel, request: opt.Request, start: time.Now()}
 	x.limit, x.maxBody = tool.Limits()
 	x.deadline = x.start.Add(x.limit)
+	if opt.Hears {
+		h, notify := &hearing{s: opt.Request.Session}, opt.Feed.Notify
+		opt.Feed.Ask = h.ask
+		opt.Feed.Notify = func(method string, params jsonscan.Value) {
+			if !h.tell(method, params) {
+				notify(method, params)
+			}
+		}
+	}
 	var err error
 	if x.ready, err = tool.Load(); err != nil {
 		return err

@@ -175,18 +175,7 @@ func (s *Stream) Request(q *session.Question, method string, params jsonscan.Val
 	if s == nil {
 		return false
 	}
-	b := strconv.AppendUint([]byte(`{"jsonrpc":"2.0","id":`), q.ID, 10)
-	b = append(b, `,"method":`...)
-	b = jsonscan.AppendStringOf(b, method)
-	if params.Kind() == jsonscan.Object {
-		b = append(b, `,"params":`...)
-		if textfilter.IndexJSON(params.Raw()) >= 0 {
-			b = textfilter.AppendJSON(b, params.Raw())
-		} else {
-			b = append(b, params.Raw()...)
-		}
-	}
-	b = append(b, '}')
+	b := AppendRequest(nil, q, method, params)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sendLocked(b)

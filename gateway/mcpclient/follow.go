@@ -26,6 +26,9 @@ type Feed struct {
 	// Notify gets the notifications of the stream, from one goroutine, and must not block.
 	// params is valid during Notify.
 	Notify func(method string, params jsonscan.Value)
+	// Ask puts a request that the server makes on the stream to the client, as Call.Ask
+	// does; at most 16 wait at a time. nil: they are refused.
+	Ask func(method string, params jsonscan.Value, done <-chan struct{}) []byte
 }
 
 // Follow keeps a stream open in the caller's session at the server until it ends, the
@@ -66,6 +69,11 @@ func (c *Client) follow(v *visit, x *Exchange, t *Target, f *Feed) (opened bool,
 	if err != nil {
 		return false, err
 	}
+	x.asks = nil
+	if f.Ask != nil {
+		x.asks = &asks{ask: f.Ask, done: make(chan struct{})}
+		defer x.asks.end()
+	}
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	tell := func(method string, params jsonscan.Value) {
@@ -87,7 +95,7 @@ func (c *Client) follow(v *visit, x *Exchange, t *Target, f *Feed) (opened bool,
 	}
 	switch {
 	case l.stream != nil:
-		return opened, l.stream.listen(t, tell)
+		return opened, l.stream.listen(t, x.asks, tell)
 	case l.modern:
 		return opened, c.listenTo(x, t, l, f.URIs, tell)
 	case l.session == "":

@@ -40,6 +40,7 @@ type events struct {
 	mu      sync.Mutex
 	waiting map[uint64]*waiter                         // guarded by mu; nil: the stream has ended
 	tell    func(method string, params jsonscan.Value) // guarded by mu; nil: there is no listener
+	asks    *asks                                      // guarded by mu; of the listener; nil: it cannot be asked
 	ready   func(target string, err error)
 }
 
@@ -242,7 +243,8 @@ func (c *Client) route(e *events, t *Target, b []byte) {
 }
 
 // asked are the questions of a call that runs: on this stream a request of the server does
-// not say which call it belongs to, and all of them are of one client. nil: none runs.
+// not say which call it belongs to, and all of them are of one client. Where none runs they
+// are those of who listens; nil: nobody does.
 func (e *events) asked() *asks {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -251,7 +253,7 @@ func (e *events) asked() *asks {
 			return w.asks
 		}
 	}
-	return nil
+	return e.asks
 }
 
 // ask posts a request and waits for its answer on the stream.

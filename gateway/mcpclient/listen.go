@@ -89,7 +89,7 @@ func (c *Client) listen(v *visit, x *Exchange, t *Target, tell func(string, json
 	case !l.about.tells():
 		return silent(t)
 	case l.stream != nil:
-		return l.stream.listen(t, tell)
+		return l.stream.listen(t, nil, tell)
 	case l.modern:
 		return c.subscribe(x, t, l, func(dst []byte, mark int) []byte {
 			for i := range told {
@@ -156,7 +156,7 @@ func (c *Client) watch(x *Exchange, t *Target, l *link, tell func(string, jsonsc
 				return err
 			}
 			if len(x.events.name) == 0 || string(x.events.name) == "message" {
-				x.take(x.events.data)
+				x.take(t.redact(x.events.data))
 			}
 		}
 	}
@@ -173,18 +173,19 @@ func (c *Client) watch(x *Exchange, t *Target, l *link, tell func(string, jsonsc
 }
 
 // listen waits on the stream of a session over HTTP with SSE until it ends.
-func (e *events) listen(t *Target, tell func(string, jsonscan.Value)) error {
+// asks are the questions of who listens; nil: it cannot be asked.
+func (e *events) listen(t *Target, asks *asks, tell func(string, jsonscan.Value)) error {
 	e.mu.Lock()
 	if e.waiting == nil || e.tell != nil { // it has ended, or somebody else listens
 		e.mu.Unlock()
 		return streamEnded(t)
 	}
-	e.tell = tell
+	e.tell, e.asks = tell, asks
 	tell("", jsonscan.Value{})
 	e.mu.Unlock()
 	defer func() {
 		e.mu.Lock()
-		e.tell = nil
+		e.tell, e.asks = nil, nil
 		e.mu.Unlock()
 	}()
 	timer := time.NewTimer(time.Until(t.Deadline))

@@ -105,6 +105,13 @@ func (s *Session) Attach(sink Sink, lastEventID string, prime bool) bool {
 	return true
 }
 
+// Listening reports whether the client has a stream open.
+func (s *Session) Listening() bool {
+	s.outbox.mu.Lock()
+	defer s.outbox.mu.Unlock()
+	return s.outbox.sink != nil && !s.outbox.closed
+}
+
 // Detach says that a stream was closed. It may be another than the one in use.
 func (s *Session) Detach(sink Sink) {
 	o := &s.outbox

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"container/list"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,9 @@ const (
 	// maxQuestions is how many requests of servers a client may owe an answer to: a
 	// person answers them one by one.
 	maxQuestions = 32
+	// maxUsed is how many servers of its toolset a session remembers to have used: of more
+	// the client does not hear what they say outside of its calls.
+	maxUsed = 32
 	// maxCapabilities bounds what is kept of what a client declared, in bytes of JSON.
 	maxCapabilities = 2 << 10
 )
@@ -54,7 +58,8 @@ type Session struct {
 	questions map[uint64]*Question // guarded by mu; by the id of the request to the client
 	asked     uint64               // guarded by mu; id of the last question
 
-	seen   string // guarded by mu; see Saw
+	seen   string   // guarded by mu; see Saw
+	used   []string // guarded by mu; see Use
 	outbox outbox
 }
 
@@ -80,6 +85,25 @@ func (s *Session) Saw(lists string) (before string) {
 	defer s.mu.Unlock()
 	before, s.seen = s.seen, lists
 	return before
+}
+
+// Use keeps that the client called a server of its toolset, at most 32 of them, and
+// reports whether it was the first time.
+func (s *Session) Use(server string) (first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.used) >= maxUsed || slices.Contains(s.used, server) {
+		return false
+	}
+	s.used = append(s.used, server)
+	return true
+}
+
+// Used are the servers that were called.
+func (s *Session) Used() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.used)
 }
 
 func (s *Session) busy() bool { return s.inUse.Load() > 0 }

@@ -173,6 +173,31 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestUse: a session remembers the servers that it used, up to a bound.
+func TestUse(t *testing.T) {
+	s := New(Options{}).Open(ada, Client{})
+	for i := range maxUsed {
+		if name := fmt.Sprint(i); !s.Use(name) || s.Use(name) {
+			t.Fatalf("server %s is new twice, or never", name)
+		}
+	}
+	if s.Use("more") || len(s.Used()) != maxUsed {
+		t.Errorf("%d servers are remembered", len(s.Used()))
+	}
+	sink := &stream{}
+	if s.Listening() {
+		t.Error("it listens before its stream is open")
+	}
+	s.Attach(sink, "", false)
+	if !s.Listening() {
+		t.Error("it does not listen")
+	}
+	s.table.End(s)
+	if s.Listening() || s.Use("more") {
+		t.Error("it goes on after its end")
+	}
+}
+
 // TestQuestions: an answer reaches the request of its session, once.
 func TestQuestions(t *testing.T) {
 	table := New(Options{})

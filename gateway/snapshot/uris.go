@@ -2,8 +2,10 @@ package snapshot
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
@@ -60,6 +62,30 @@ func (ts *Toolset) Reader(connector string) (*Tool, error) {
 		}
 	}
 	return nil, nil //nolint:nilnil // there is none
+}
+
+// Hearer returns a tool or what reads of the server of a connector, in whose name what the
+// server says outside of calls is listened to; nil: clients must not hear it, because
+// something has to see all that the server says, or all callers share a session there.
+func (ts *Toolset) Hearer(connector string) (*Tool, error) {
+	tool, err := ts.Reader(connector)
+	if tool == nil && err == nil {
+		var all []*Tool
+		all, err = ts.Tools()
+		if i := slices.IndexFunc(all, func(t *Tool) bool { return t.Binding != nil && t.Binding.Name == connector }); i >= 0 {
+			tool = all[i]
+		}
+	}
+	if err != nil || tool == nil || !tool.Speaks() {
+		return nil, err
+	}
+	return tool, nil
+}
+
+// Speaks reports whether what the tool's server says outside of calls may reach clients.
+func (t *Tool) Speaks() bool {
+	how := t.Binding.Connector.MCP()
+	return how != nil && how.Protocol < mcp.V20260728.String() && !t.Binding.stateless && !t.Toolset.withholds(t.Binding)
 }
 
 // Subscribes reports whether the tool's server tells of changes of its resources.

@@ -58,7 +58,7 @@ var within = map[string][]string{
 	"gateway/mcp":                        {"gateway/session"},
 	"gateway/mcpclient":                  {"gateway/upstream"},
 	"gateway/snapshot":                   {"gateway/access", "gateway/answer", "gateway/mcp", "gateway/mcpclient", "gateway/metering", "gateway/upstream", "gateway/credentials"},
-	"gateway/call":                       {"gateway/access", "gateway/answer", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient", "gateway/tracing"},
+	"gateway/call":                       {"gateway/access", "gateway/answer", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient", "gateway/session", "gateway/tracing"},
 	"gateway/edge":                       {"gateway/access", "gateway/metering", "gateway/snapshot"},
 	"gateway/plugin":                     {"gateway/metering", "gateway/snapshot"},
 	"admin/audit":                        {"admin/request", "admin/store"},

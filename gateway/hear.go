@@ -1,0 +1,124 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/session"
+	"github.com/sluicegate/sluice/gateway/snapshot"
+)
+
+const (
+	// maxHearing is how many clients of a toolset have a stream to one of its servers, half
+	// of the sessions that a server may have: those that are kept by a stream make no room
+	// for others.
+	maxHearing = 256
+	// hearWait is how long the first call of a client at a server waits for that stream, on
+	// which the server may ask during the call.
+	hearWait = 2 * time.Second
+)
+
+// hear lets the client of a session hear what the server of a connector says outside of its
+// calls: requests, log messages, and what of its resources it subscribed to. A server has
+// one such stream for a session (MCP 2025-11-25 "Listening for Messages from the Server"),
+// so it is that of its subscriptions too. nil: there is nothing to hear, or no room.
+func (a *feeds) hear(ts *snapshot.Toolset, pass access.Pass, sess *session.Session, connector string) *feed {
+	tool, err := ts.Hearer(connector)
+	if err != nil || tool == nil {
+		return nil // a call shows what is wrong
+	}
+	f := a.keep(ts, pass, sess, connector)
+	if f != nil && !sess.Listening() { // it may have ended before the feed was there to be ended
+		f.unheard()
+	}
+	return f
+}
+
+// keep returns the feed of a session at a server, which stays without a subscription.
+func (a *feeds) keep(ts *snapshot.Toolset, pass access.Pass, sess *session.Session, connector string) *feed {
+	key := feedKey{client{sess}, connector}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f := a.open[key]
+	if f != nil && !f.over() {
+		f.mu.Lock()
+		f.hears = true
+		f.mu.Unlock()
+		return f
+	}
+	owner := sessionOwner(ts, pass)
+	if a.fullLocked(owner) || a.enoughLocked(ts.ID, connector) {
+		return nil
+	}
+	f = &feed{all: a, key: key, owner: owner, sess: sess, slug: ts.Slug, pass: pass, uris: map[string]string{}, hears: true}
+	a.startLocked(f)
+	return f
+}
+
+// enoughLocked reports whether one more client that hears a server is too many: there, or
+// of the node, whose other streams are for clients that ask for one.
+func (a *feeds) enoughLocked(toolset, connector string) bool {
+	n := 0
+	for k, f := range a.open {
+		if f.sess != nil && f.owner.Toolset == toolset && k.connector == connector {
+			n++
+		}
+	}
+	return n >= maxHearing || len(a.open) >= maxFeeds-maxOwnerFeeds
+}
+
+// toolLocked is in whose name the stream is opened; nil: there is nothing to hear.
+func (f *feed) toolLocked(ts *snapshot.Toolset) (*snapshot.Tool, error) {
+	if len(f.uris) == 0 {
+		return ts.Hearer(f.key.connector)
+	}
+	return ts.Reader(f.key.connector)
+}
+
+// giveUp ends a feed whose server tells nothing, unless it was asked for more meanwhile.
+func (f *feed) giveUp() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.uris) > f.asked && !f.ended {
+		return false
+	}
+	f.ended = true
+	return true
+}
+
+// unheard ends a feed that nobody would be told by: its client has no subscription, and
+// closed its own stream. It reports whether it did. When the client listens again, so does
+// the feed's successor.
+func (f *feed) unheard() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.sess == nil || len(f.uris) > 0 || f.sess.Listening() {
+		return false
+	}
+	f.endLocked()
+	return true
+}
+
+// hear is feeds.hear for a call: the first at a server waits until the stream is open.
+func (x *request) hear(sess *session.Session) {
+	if sess == nil || x.preview != nil || !x.tool.Remote() || !sess.Use(x.tool.Binding.Name) || !sess.Listening() {
+		return
+	}
+	if f := x.s.feeds.hear(x.ts, x.pass, sess, x.tool.Binding.Name); f != nil {
+		f.wait(&x.cancel, time.Now().Add(hearWait))
+	}
+}
+
+// listens lets a client that opened its stream hear the servers that it called.
+func (s *Server) listens(l *listener) {
+	ts := s.opts.Holder.Load().Slug(l.slug)
+	if ts == nil || ts.ID != l.id {
+		return
+	}
+	l.mu.Lock()
+	pass := l.pass
+	l.mu.Unlock()
+	for _, connector := range l.sess.Used() {
+		s.feeds.hear(ts, pass, l.sess, connector)
+	}
+}
