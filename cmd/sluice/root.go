@@ -58,14 +58,17 @@ over the Model Context Protocol at one toolset URL.
   sluice add api.yaml                      add one to a running node`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       version,
 		Args:          unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked, _ := cmd.Flags().GetBool("version"); asked {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "sluice", version)
+				return err
+			}
 			return cmd.Help()
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 	}
-	root.SetVersionTemplate("sluice {{.Version}}\n")
+	root.Flags().Bool("version", false, "version for sluice") // cobra's own needs a template, see package scaffold
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return exit.Usagef("%w%s\nsee: %s --help", command.FlagError(err), suggestFlag(cmd, err), cmd.CommandPath())
 	})
@@ -94,7 +97,7 @@ over the Model Context Protocol at one toolset URL.
 		&cobra.Group{ID: "build", Title: "Specifications, connectors and plugins:"},
 	)
 	root.SetHelpCommandGroupID("start")
-	command.UsageTemplate(root, terminal.WidthOf(a.Out))
+	command.SetUsage(root, terminal.WidthOf(a.Out))
 	root.SetCompletionCommandGroupID("start")
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {

@@ -1,13 +1,11 @@
 package scaffold
 
 import (
-	"bytes"
 	"embed"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
-	"text/template"
 )
 
 //go:embed templates
@@ -121,6 +119,17 @@ type project struct {
 	Language, Source, Install string
 }
 
+// replacer writes the project where the templates name it. Package text/template would keep
+// every method of every type in the program: the linker cannot know which it calls.
+func (p project) replacer() *strings.Replacer {
+	deadline := "50"
+	if p.Language == "JavaScript" {
+		deadline = "500" // milliseconds: it is interpreted
+	}
+	return strings.NewReplacer("{{.Name}}", p.Name, "{{.Kind}}", p.Kind, "{{.Language}}", p.Language, "{{.Source}}", p.Source, "{{.Install}}", p.Install,
+		"{{.Deadline}}", deadline)
+}
+
 // below are the files of one part.
 func below(p part, d project) ([]File, error) {
 	root := "templates/" + p.dir
@@ -141,15 +150,7 @@ func below(p part, d project) ([]File, error) {
 			files = append(files, File{name, raw})
 			return nil
 		}
-		t, err := template.New(name).Parse(string(raw))
-		if err != nil {
-			return err
-		}
-		var b bytes.Buffer
-		if err := t.Execute(&b, d); err != nil {
-			return err
-		}
-		files = append(files, File{name, b.Bytes()})
+		files = append(files, File{name, []byte(d.replacer().Replace(string(raw)))})
 		return nil
 	})
 	return files, err

@@ -3,8 +3,9 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
-	"sync"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -98,15 +99,66 @@ func valueName(f *pflag.Flag) string {
 	return ""
 }
 
-// registerUsages makes [Usages] known to templates, which all programs share.
-var registerUsages = sync.OnceFunc(func() { cobra.AddTemplateFunc("flagUsages", Usages) })
+// SetUsage makes the help of the command and of those below it name values. It writes what
+// cobra's own template does; a template would keep every method of every type in the
+// program, as the linker cannot know which of them it calls.
+func SetUsage(root *cobra.Command, width int) {
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		_, err := io.WriteString(c.OutOrStderr(), usage(c, width))
+		return err
+	})
+}
 
-// UsageTemplate makes the help of the command and of those below it name values.
-func UsageTemplate(root *cobra.Command, width int) {
-	registerUsages()
-	t := root.UsageTemplate()
-	for _, flags := range []string{".LocalFlags", ".InheritedFlags"} {
-		t = strings.ReplaceAll(t, flags+".FlagUsages", fmt.Sprintf("flagUsages %s %d", flags, width))
+func usage(c *cobra.Command, width int) string {
+	var b strings.Builder
+	b.WriteString("Usage:")
+	if c.Runnable() {
+		b.WriteString("\n  " + c.UseLine())
 	}
-	root.SetUsageTemplate(t)
+	if c.HasAvailableSubCommands() {
+		b.WriteString("\n  " + c.CommandPath() + " [command]")
+	}
+	if len(c.Aliases) > 0 {
+		b.WriteString("\n\nAliases:\n  " + c.NameAndAliases())
+	}
+	if c.HasExample() {
+		b.WriteString("\n\nExamples:\n" + c.Example)
+	}
+	list := func(title, group string, grouped bool) {
+		b.WriteString("\n\n" + title)
+		for _, sub := range c.Commands() {
+			if (!grouped || sub.GroupID == group) && (sub.IsAvailableCommand() || sub.Name() == "help") {
+				fmt.Fprintf(&b, "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
+			}
+		}
+	}
+	if c.HasAvailableSubCommands() {
+		for _, g := range c.Groups() {
+			list(g.Title, g.ID, true)
+		}
+		switch {
+		case len(c.Groups()) == 0:
+			list("Available Commands:", "", false)
+		case !c.AllChildCommandsHaveGroup():
+			list("Additional Commands:", "", true)
+		}
+	}
+	if c.HasAvailableLocalFlags() {
+		b.WriteString("\n\nFlags:\n" + strings.TrimRightFunc(Usages(c.LocalFlags(), width), unicode.IsSpace))
+	}
+	if c.HasAvailableInheritedFlags() {
+		b.WriteString("\n\nGlobal Flags:\n" + strings.TrimRightFunc(Usages(c.InheritedFlags(), width), unicode.IsSpace))
+	}
+	if c.HasHelpSubCommands() {
+		b.WriteString("\n\nAdditional help topics:")
+		for _, sub := range c.Commands() {
+			if sub.IsAdditionalHelpTopicCommand() {
+				fmt.Fprintf(&b, "\n  %-*s %s", sub.CommandPathPadding(), sub.CommandPath(), sub.Short)
+			}
+		}
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n\nUse \"%s [command] --help\" for more information about a command.", c.CommandPath())
+	}
+	return b.String() + "\n"
 }
