@@ -27,6 +27,9 @@ test("a viewer reads everything, and is shown nothing that the API refuses", asy
   await hidden("/toolsets/demo/access", "No token was made yet.", "Save", "Make a token", "Allow an address");
   await hidden("/toolsets/demo/workflows", "No workflows", "Add a document");
   await hidden("/toolsets/demo/settings", "Changing it needs the role admin.", "Save", "Delete it");
+  await hidden("/settings/tokens", "Administrators make and revoke API tokens.");
+  await hidden("/settings/edges", "No edge has joined.", "Make a join token");
+  await hidden("/settings/audit", "Administrators read the audit log.");
   await hidden("/analytics/calls", "list_things");
   await viewer.getByRole("button", { name: /call_/ }).first().click();
   await expect(viewer.getByText("Editors and administrators read single calls")).toBeVisible();

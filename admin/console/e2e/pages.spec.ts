@@ -30,6 +30,11 @@ const pages = [
   { path: "/plugins/mask", heading: "mask", shows: "Golden cases" },
   { path: "/plugins/nope", heading: "nope", shows: "req_" },
   { path: "/settings", heading: "Settings", shows: "This one" },
+  { path: "/settings/tokens", heading: "Settings", shows: "API tokens" },
+  { path: "/settings/edges", heading: "Settings", shows: "No edge has joined." },
+  { path: "/settings/addresses", heading: "Settings", shows: "127.0.0.1" },
+  { path: "/settings/audit", heading: "Settings", shows: "toolset.deploy" },
+  { path: "/settings/about", heading: "Settings", shows: "Version of the node" },
   { path: "/nothing-here", heading: "There is no such page", shows: "Go to" },
 ];
 

@@ -73,8 +73,44 @@ const revisions = createRoute({
 
 const settings = createRoute({
   getParentRoute: () => root,
-  path: "/settings",
+  id: "settings",
   component: lazyRouteComponent(() => import("./pages/settings"), "Settings"),
+});
+
+const people = createRoute({
+  getParentRoute: () => settings,
+  path: "/settings",
+  component: lazyRouteComponent(() => import("./pages/settings/people"), "People"),
+});
+
+const apiTokens = createRoute({
+  getParentRoute: () => settings,
+  path: "/settings/tokens",
+  component: lazyRouteComponent(() => import("./pages/settings/tokens"), "Tokens"),
+});
+
+const edges = createRoute({
+  getParentRoute: () => settings,
+  path: "/settings/edges",
+  component: lazyRouteComponent(() => import("./pages/settings/edges"), "Edges"),
+});
+
+const addresses = createRoute({
+  getParentRoute: () => settings,
+  path: "/settings/addresses",
+  component: lazyRouteComponent(() => import("./pages/settings/addresses"), "Addresses"),
+});
+
+const audit = createRoute({
+  getParentRoute: () => settings,
+  path: "/settings/audit",
+  component: lazyRouteComponent(() => import("./pages/settings/audit"), "AuditLog"),
+});
+
+const about = createRoute({
+  getParentRoute: () => settings,
+  path: "/settings/about",
+  component: lazyRouteComponent(() => import("./pages/settings/about"), "About"),
 });
 
 const alerts = createRoute({
@@ -237,7 +273,7 @@ const createLive = createRoute({
 
 const tree = root.addChildren([
   home,
-  settings,
+  settings.addChildren([people, apiTokens, edges, addresses, audit, about]),
   toolsets,
   toolset.addChildren([overview, tools, optimizations, toolsetAuthentication, toolsetAccess, toolsetWorkflows, revisions, toolsetSettings]),
   playground,

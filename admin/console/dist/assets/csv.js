@@ -1,3 +1,3 @@
 function e(e){if(typeof e==`number`)return String(e);let t=e??``;return/^[=+\-@\t\r]/.test(t)&&(t=`'${t}`),/[",\r\n]/.test(t)?`"${t.replaceAll(`"`,`""`)}"`:t}var t=(t,n)=>[t,...n].map(t=>t.map(e).join(`,`)).join(`\r
 `)+`\r
-`;function n(e,t){let n=URL.createObjectURL(new Blob([t],{type:`text/csv;charset=utf-8`})),r=document.createElement(`a`);r.href=n,r.download=e,r.click(),setTimeout(()=>URL.revokeObjectURL(n),0)}export{n,t};
+`;function n(e,t,n=`text/csv;charset=utf-8`){let r=URL.createObjectURL(new Blob([t],{type:n})),i=document.createElement(`a`);i.href=r,i.download=e,i.click(),setTimeout(()=>URL.revokeObjectURL(r),0)}export{n,t};

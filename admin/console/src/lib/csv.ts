@@ -11,8 +11,8 @@ export type Row = (string | number | undefined)[];
 export const csv = (names: string[], rows: Row[]) => [names, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
 
 /** Saves a text as a file. */
-export function download(name: string, text: string) {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+export function download(name: string, text: string, type = "text/csv;charset=utf-8") {
+  const url = URL.createObjectURL(new Blob([text], { type }));
   const link = document.createElement("a");
   link.href = url;
   link.download = name;

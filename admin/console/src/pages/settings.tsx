@@ -1,35 +1,22 @@
-import { useQuery } from "@tanstack/react-query";
-import { CommandLine } from "../components/copy";
-import { Card, Fact, Page } from "../components/page";
-import { can } from "../lib/roles";
-import { sessionQuery } from "../lib/session";
-import { MakeAccount, SetPassword } from "./settings/account";
-import { Members } from "./settings/members";
-import { Sessions } from "./settings/sessions";
+import { Outlet } from "@tanstack/react-router";
+import { Page } from "../components/page";
+import { Tabs, type Tab } from "../components/tabs";
 
+const tabs = [
+  { to: "/settings", name: "People", exact: true },
+  { to: "/settings/tokens", name: "API tokens" },
+  { to: "/settings/edges", name: "Edges" },
+  { to: "/settings/addresses", name: "Private addresses" },
+  { to: "/settings/audit", name: "Audit log" },
+  { to: "/settings/about", name: "Backup and about" },
+] as const satisfies readonly Tab[];
+
+/** What the pages of settings have in common. */
 export function Settings() {
-  const session = useQuery(sessionQuery).data;
-  if (!session) return null; // The sign-in form is shown instead.
-  const admin = can(session.role, "admin");
   return (
-    <Page title="Settings" lead="Your account, and who may enter this workspace.">
-      <div className="space-y-5">
-        <div className="grid items-start gap-5 lg:grid-cols-2">
-          <Card title="You">
-            <dl>
-              <Fact name="Name">{session.name}</Fact>
-              {session.member ? <Fact name="E-mail">{session.member.email}</Fact> : null}
-              <Fact name="Role">{session.role}</Fact>
-              <Fact name="Workspace">{session.workspace.name}</Fact>
-              <Fact name="Version of the node">{session.version}</Fact>
-            </dl>
-          </Card>
-          {session.member ? <SetPassword session={session} /> : admin ? <MakeAccount /> : null}
-        </div>
-        <Sessions />
-        {admin ? <Members /> : null}
-      </div>
-      <CommandLine command={admin ? "sluice member list" : "sluice session list"} />
+    <Page title="Settings" lead="Of this workspace, and of the node.">
+      <Tabs label="Pages of the settings" tabs={tabs} />
+      <Outlet />
     </Page>
   );
 }

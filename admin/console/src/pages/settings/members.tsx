@@ -13,7 +13,7 @@ import { date } from "../../lib/format";
 
 type Member = Schemas["Member"];
 
-const membersQuery = infiniteQueryOptions({
+export const membersQuery = infiniteQueryOptions({
   queryKey: ["members"],
   queryFn: ({ pageParam }) => unwrap(api.GET("/v1/members", { params: { query: { limit: 50, ...(pageParam ? { cursor: pageParam } : {}) } } })),
   initialPageParam: "",

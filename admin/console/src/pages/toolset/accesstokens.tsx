@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { Button } from "../../components/button";
+import { Confirm } from "../../components/confirm";
 import { CodeBlock } from "../../components/copy";
 import { Dialog } from "../../components/dialog";
 import { Select, TextField } from "../../components/field";
@@ -69,7 +70,17 @@ export function AccessTokens({ slug, mode }: { slug: string; mode: Schemas["Tool
       )}
       <More list={tokens} />
       <Make slug={slug} open={making} close={() => setMaking(false)} />
-      <Revoke slug={slug} token={chosen} close={() => setChosen(null)} />
+      <Confirm
+        title={`Revoke ${chosen?.name ?? ""}`}
+        of={chosen}
+        action="Revoke"
+        command={`sluice toolset access ${slug} token revoke ${chosen?.id}`}
+        run={(t) => unwrap(api.DELETE("/v1/toolsets/{id}/access-tokens/{token}", { params: { path: { id: slug, token: t.id } } }))}
+        stale={["toolset", slug]}
+        close={() => setChosen(null)}
+      >
+        <p>Requests with it are refused at once, and open streams end. It cannot be undone.</p>
+      </Confirm>
     </Card>
   );
 }
@@ -135,38 +146,6 @@ function Make({ slug, open, close }: { slug: string; open: boolean; close: () =>
           </div>
         </form>
       )}
-    </Dialog>
-  );
-}
-
-function Revoke({ slug, token, close }: { slug: string; token: Token | null; close: () => void }) {
-  const queries = useQueryClient();
-  const revoke = useMutation({
-    mutationFn: (id: string) => unwrap(api.DELETE("/v1/toolsets/{id}/access-tokens/{token}", { params: { path: { id: slug, token: id } } })),
-    onSuccess: () => close(),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["toolset", slug] }),
-  });
-  const shut = () => {
-    revoke.reset();
-    close();
-  };
-  return (
-    <Dialog title={`Revoke ${token?.name ?? ""}`} open={token !== null} onClose={shut}>
-      <p>Requests with it are refused at once, and open streams end. It cannot be undone.</p>
-      {revoke.isError ? (
-        <div className="mt-3">
-          <ProblemNote error={revoke.error} />
-        </div>
-      ) : null}
-      <p className="mt-3 text-muted">
-        The same in a terminal: <code className="font-mono break-all text-text">sluice toolset access {slug} token revoke {token?.id}</code>
-      </p>
-      <div className="mt-4 flex justify-end gap-2">
-        <Button onClick={shut}>Cancel</Button>
-        <Button kind="danger" busy={revoke.isPending} onClick={() => token && revoke.mutate(token.id)}>
-          Revoke
-        </Button>
-      </div>
     </Dialog>
   );
 }

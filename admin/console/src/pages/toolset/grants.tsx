@@ -1,6 +1,8 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
 import { Button } from "../../components/button";
+import { Confirm } from "../../components/confirm";
 import { Dialog } from "../../components/dialog";
 import { TextField } from "../../components/field";
 import { Card } from "../../components/page";
@@ -9,6 +11,7 @@ import { Skeleton } from "../../components/skeleton";
 import { Table, type Column } from "../../components/table";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { date } from "../../lib/format";
+import { toolsetsQuery } from "../../lib/queries";
 import { can } from "../../lib/roles";
 import { sessionQuery } from "../../lib/session";
 
@@ -21,6 +24,20 @@ const columns: Column<Grant>[] = [
   { name: "Since", cell: (g) => <span className="whitespace-nowrap">{date(g.createdAt)}</span> },
 ];
 
+const ofToolset = (slugs: Map<string, string>): Column<Grant> => ({
+  name: "Toolset",
+  cell: (g) => {
+    const slug = slugs.get(g.toolset);
+    return slug ? (
+      <Link to="/toolsets/$slug/access" params={{ slug }} className="text-accent hover:underline">
+        {slug}
+      </Link>
+    ) : (
+      <code className="font-mono break-all">{g.toolset}</code>
+    );
+  },
+});
+
 const action = (revoke: (g: Grant) => void): Column<Grant> => ({
   name: "Action",
   cell: (g) => (
@@ -30,12 +47,13 @@ const action = (revoke: (g: Grant) => void): Column<Grant> => ({
   ),
 });
 
-/** The machines of the node's own network that the toolset may call. */
-export function PrivateAddresses({ slug }: { slug: string }) {
+/** The machines of the node's own network that a toolset, or any, may call. */
+export function PrivateAddresses({ slug }: { slug?: string }) {
   const grants = useQuery({
-    queryKey: ["toolset", slug, "grants"],
-    queryFn: () => unwrap(api.GET("/v1/grants", { params: { query: { toolset: slug } } })),
+    queryKey: ["grants", slug ?? ""],
+    queryFn: () => unwrap(api.GET("/v1/grants", { params: { query: slug ? { toolset: slug } : {} } })),
   });
+  const toolsets = useInfiniteQuery({ ...toolsetsQuery, enabled: slug === undefined });
   const session = useQuery(sessionQuery);
   const [adding, setAdding] = useState(false);
   const [chosen, setChosen] = useState<Grant | null>(null);
@@ -43,26 +61,42 @@ export function PrivateAddresses({ slug }: { slug: string }) {
   if (grants.isPending) return <Skeleton rows={1} />;
   const operator = Boolean(session.data?.workspace.operator) && can(session.data?.role, "admin");
   const { items } = grants.data;
+  const slugs = new Map((toolsets.data?.pages ?? []).flatMap((p) => p.items).map((t) => [t.id, t.slug]));
+  const shown = [...(slug === undefined ? [ofToolset(slugs)] : []), ...columns, ...(operator ? [action(setChosen)] : [])];
   return (
-    <Card title="Private addresses that it may call" flush actions={operator ? <Button onClick={() => setAdding(true)}>Allow an address</Button> : undefined}>
+    <Card
+      title={slug === undefined ? "Private addresses that toolsets may call" : "Private addresses that it may call"}
+      flush
+      actions={operator ? <Button onClick={() => setAdding(true)}>Allow an address</Button> : undefined}
+    >
       {items.length > 0 ? (
-        <Table label="Private addresses" columns={operator ? [...columns, action(setChosen)] : columns} rows={items} id={(g) => g.id} />
+        <Table label="Private addresses" columns={shown} rows={items} id={(g) => g.id} />
       ) : (
         <p className="p-4 text-muted">None: APIs in the network of the node are not called before its operator allows it.</p>
       )}
       <Allow slug={slug} open={adding} close={() => setAdding(false)} />
-      <Revoke slug={slug} grant={chosen} close={() => setChosen(null)} />
+      <Confirm
+        title={`Revoke ${chosen?.address ?? ""}`}
+        of={chosen}
+        action="Revoke"
+        command={`sluice grant revoke ${chosen?.id}`}
+        run={(g) => unwrap(api.DELETE("/v1/grants/{id}", { params: { path: { id: g.id } } }))}
+        stale={["grants"]}
+        close={() => setChosen(null)}
+      >
+        <p>Calls to it are refused at once, and open connections are closed.</p>
+      </Confirm>
     </Card>
   );
 }
 
-function Allow({ slug, open, close }: { slug: string; open: boolean; close: () => void }) {
+function Allow({ slug, open, close }: { slug: string | undefined; open: boolean; close: () => void }) {
   const queries = useQueryClient();
   const [none, setNone] = useState(false);
   const allow = useMutation({
     mutationFn: (body: Schemas["CreateGrant"]) => unwrap(api.POST("/v1/grants", { body })),
     onSuccess: ({ items }) => (items.length > 0 ? close() : setNone(true)),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["toolset", slug, "grants"] }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["grants"] }),
   });
   const shut = () => {
     allow.reset();
@@ -74,17 +108,18 @@ function Allow({ slug, open, close }: { slug: string; open: boolean; close: () =
     const form = new FormData(e.currentTarget);
     const read = (name: string) => String(form.get(name) ?? "").trim();
     setNone(false);
-    allow.mutate({ toolset: slug, address: read("address"), ...(read("reason") ? { reason: read("reason") } : {}) });
+    allow.mutate({ toolset: slug ?? read("toolset"), address: read("address"), ...(read("reason") ? { reason: read("reason") } : {}) });
   };
   return (
     <Dialog title="Allow a private address" open={open} onClose={shut}>
       <form onSubmit={submit} className="space-y-4">
+        {slug === undefined ? <TextField label="Toolset" name="toolset" autoComplete="off" spellCheck={false} required maxLength={64} hint="The last part of its URL" /> : null}
         <TextField label="Address" name="address" autoComplete="off" spellCheck={false} required placeholder="http://10.0.0.7:8080" hint="A URL, or host and port. What the name has now is allowed, on this node." />
         <TextField label="Why" name="reason" maxLength={1000} hint="For the list and the audit log; may be empty" />
         {none ? <p role="status">That address is a public one: it needs no permission.</p> : null}
         {allow.isError ? <ProblemNote error={allow.error} /> : null}
         <p className="text-muted">
-          The same in a terminal: <code className="font-mono text-text">sluice grant create {slug} ADDRESS</code>
+          The same in a terminal: <code className="font-mono text-text">sluice grant create {slug ?? "TOOLSET"} ADDRESS</code>
         </p>
         <div className="flex justify-end gap-2">
           <Button onClick={shut}>Cancel</Button>
@@ -93,38 +128,6 @@ function Allow({ slug, open, close }: { slug: string; open: boolean; close: () =
           </Button>
         </div>
       </form>
-    </Dialog>
-  );
-}
-
-function Revoke({ slug, grant, close }: { slug: string; grant: Grant | null; close: () => void }) {
-  const queries = useQueryClient();
-  const revoke = useMutation({
-    mutationFn: (id: string) => unwrap(api.DELETE("/v1/grants/{id}", { params: { path: { id } } })),
-    onSuccess: () => close(),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["toolset", slug, "grants"] }),
-  });
-  const shut = () => {
-    revoke.reset();
-    close();
-  };
-  return (
-    <Dialog title={`Revoke ${grant?.address ?? ""}`} open={grant !== null} onClose={shut}>
-      <p>Calls to it are refused at once, and open connections are closed.</p>
-      {revoke.isError ? (
-        <div className="mt-3">
-          <ProblemNote error={revoke.error} />
-        </div>
-      ) : null}
-      <p className="mt-3 text-muted">
-        The same in a terminal: <code className="font-mono break-all text-text">sluice grant revoke {grant?.id}</code>
-      </p>
-      <div className="mt-4 flex justify-end gap-2">
-        <Button onClick={shut}>Cancel</Button>
-        <Button kind="danger" busy={revoke.isPending} onClick={() => grant && revoke.mutate(grant.id)}>
-          Revoke
-        </Button>
-      </div>
     </Dialog>
   );
 }

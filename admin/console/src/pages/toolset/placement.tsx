@@ -6,6 +6,7 @@ import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { api, unwrap, unwrapTagged, type Schemas } from "../../lib/api";
 import { ago, date } from "../../lib/format";
+import { readLabels, writeLabels } from "../../lib/labels";
 import { Problem } from "../../lib/problem";
 import { toolsetQuery } from "../../lib/queries";
 import { useCan } from "../../lib/session";
@@ -98,14 +99,6 @@ export function Capture({ slug }: { slug: string }) {
       <p className="text-muted">Secrets are taken out where they look like some. What does not is kept as it is.</p>
     </Setting>
   );
-}
-
-const writeLabels = (labels: Record<string, string>) => Object.entries(labels).map(([name, value]) => `${name}=${value}`).join(" ");
-
-/** The labels of a text such as "region=eu tier=gold"; undefined: a word is none. */
-function readLabels(text: string): Record<string, string> | undefined {
-  const pairs = text.split(/[\s,]+/).filter((word) => word !== "").map((word) => word.split("="));
-  return pairs.every((pair) => pair.length === 2 && pair[0] !== "") ? Object.fromEntries(pairs) : undefined;
 }
 
 /** The edges that a toolset goes to. */

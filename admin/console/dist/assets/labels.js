@@ -1,0 +1,1 @@
+var e=e=>Object.entries(e).map(([e,t])=>`${e}=${t}`).join(` `);function t(e){let t=e.split(/[\s,]+/).filter(e=>e!==``).map(e=>e.split(`=`));return t.every(e=>e.length===2&&e[0]!==``)?Object.fromEntries(t):void 0}export{e as n,t};

@@ -1,0 +1,51 @@
+import { readFileSync } from "node:fs";
+import { expect, expectAccessibleEverywhere, test } from "./fixture";
+
+test("a token of a program is made, used and revoked", async ({ page, playwright, baseURL }) => {
+  await page.goto("/settings/tokens");
+  await page.getByRole("button", { name: "Make a token" }).click();
+  await page.getByLabel("Name").fill("nightly");
+  await page.getByRole("combobox", { name: "Role" }).selectOption("Viewer: reads");
+  await page.getByRole("button", { name: "Make it" }).click();
+  const token = (await page.getByRole("region", { name: "the API token" }).textContent())?.trim() ?? "";
+  await page.getByRole("button", { name: "Close" }).click();
+  const program = await playwright.request.newContext({ baseURL: baseURL ?? "", storageState: { cookies: [], origins: [] }, extraHTTPHeaders: { Authorization: `Bearer ${token}` } });
+  expect((await program.get("/v1/toolsets")).status()).toBe(200);
+  await page.getByRole("button", { name: "Revoke nightly" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await expect(page.getByRole("row", { name: /nightly/ }).getByText("Revoked")).toBeVisible();
+  expect((await program.get("/v1/toolsets")).status()).toBe(401);
+  await program.dispose();
+});
+
+test("a node is let in as an edge", async ({ page }) => {
+  await page.goto("/settings/edges");
+  await page.getByRole("button", { name: "Make a join token" }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill("rack 7");
+  await page.getByLabel("Labels").fill("region");
+  await page.getByRole("button", { name: "Make it" }).click();
+  await expect(page.getByText("Write NAME=VALUE, with blanks between several.")).toBeVisible();
+  await page.getByLabel("Labels").fill("region=eu");
+  await page.getByRole("button", { name: "Make it" }).click();
+  await expect(page.getByRole("region", { name: "the command that joins" })).toContainText("--role edge --control-plane http");
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Revoke rack 7" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await expect(page.getByRole("row", { name: /rack 7/ }).getByText("Revoked")).toBeVisible();
+});
+
+test("the audit log is read and verified, and the workspace exported", async ({ page }) => {
+  await page.goto("/settings/audit");
+  await page.getByRole("button", { name: "Verify it" }).click();
+  await expect(page.getByText(/^\d+ records, nothing is missing or changed\.$/)).toBeVisible();
+  await page.getByRole("button", { name: /: toolset\.deploy$/ }).first().click();
+  await expect(page.getByRole("dialog").getByText("Hash")).toBeVisible();
+  await expectAccessibleEverywhere(page, "audit-record");
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("link", { name: "Backup and about" }).click();
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save the export" }).click();
+  const text = readFileSync(await (await saved).path(), "utf8");
+  expect(text).toContain('"demo"');
+  expect(text).not.toContain("the key of the stand-in");
+});

@@ -1,0 +1,137 @@
+import { infiniteQueryOptions, useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { Button } from "../../components/button";
+import { CodeBlock, CommandLine } from "../../components/copy";
+import { Dialog } from "../../components/dialog";
+import { More } from "../../components/more";
+import { Card, Fact } from "../../components/page";
+import { ProblemNote } from "../../components/problem";
+import { Skeleton } from "../../components/skeleton";
+import { Badge } from "../../components/status";
+import { Table, type Column } from "../../components/table";
+import { api, unwrap, type Schemas } from "../../lib/api";
+import { download } from "../../lib/csv";
+import { plural, second } from "../../lib/format";
+import { useCan } from "../../lib/session";
+
+type Record = Schemas["AuditRecord"];
+
+const auditQuery = infiniteQueryOptions({
+  queryKey: ["audit"],
+  queryFn: ({ pageParam }) => unwrap(api.GET("/v1/audit", { params: { query: { limit: 50, ...(pageParam ? { cursor: pageParam } : {}) } } })),
+  initialPageParam: "",
+  getNextPageParam: (page) => page.nextCursor,
+});
+
+const outcomes = { ok: <Badge tone="ok">Done</Badge>, failed: <Badge tone="bad">Failed</Badge>, refused: <Badge tone="warn">Refused</Badge> };
+
+const columns = (open: (r: Record) => void): Column<Record>[] => [
+  {
+    name: "Record",
+    cell: (r) => (
+      <Button kind="quiet" onClick={() => open(r)} aria-label={`${r.seq}: ${r.action}`}>
+        {r.seq}
+      </Button>
+    ),
+  },
+  { name: "When", cell: (r) => <time dateTime={r.time} className="whitespace-nowrap">{second(r.time)}</time> },
+  { name: "What", cell: (r) => <code className="font-mono text-[0.9rem]">{r.action}</code> },
+  { name: "Of", cell: (r) => <code className="block min-w-32 font-mono text-[0.9rem] break-all">{r.resource}</code> },
+  { name: "Who", wide: true, cell: (r) => <code className="block min-w-60 font-mono text-[0.9rem] break-all">{r.actor.id || r.actor.type}</code> },
+  { name: "Outcome", cell: (r) => outcomes[r.outcome] },
+];
+
+/** Every change, every deployment and every refusal, newest first. */
+export function AuditLog() {
+  const admin = useCan("admin");
+  return (
+    <>
+      {admin ? <List /> : <p>Administrators read the audit log.</p>}
+      <CommandLine command="sluice audit list" />
+    </>
+  );
+}
+
+function List() {
+  const records = useInfiniteQuery(auditQuery);
+  const [chosen, setChosen] = useState<Record | null>(null);
+  const verify = useMutation({ mutationFn: () => unwrap(api.POST("/v1/audit/verify", { body: {} })) });
+  const head = useMutation({
+    mutationFn: () => unwrap(api.GET("/v1/audit/head")),
+    onSuccess: ({ envelope }) => download("audit-head.json", JSON.stringify(envelope), "application/json"),
+  });
+  if (records.isError) return <ProblemNote error={records.error} retry={() => void records.refetch()} />;
+  if (records.isPending) return <Skeleton rows={10} />;
+  return (
+    <div className="space-y-5">
+      <Card title="Whether it is whole">
+        <p className="mb-3 text-muted">Each record holds the hash of the one before it, and the newest is signed. A signed head that is kept on another machine shows later that nothing was taken away.</p>
+        <div className="flex flex-wrap items-center gap-3">
+          <Button busy={verify.isPending} onClick={() => verify.mutate()}>
+            Verify it
+          </Button>
+          <Button busy={head.isPending} onClick={() => head.mutate()}>
+            Save the signed head
+          </Button>
+          <p role="status" className="min-w-0 break-words">
+            {verify.data ? (verify.data.ok ? `${plural(verify.data.records, "record")}, nothing is missing or changed.` : verify.data.faults.join(". ")) : ""}
+          </p>
+        </div>
+        {verify.isError || head.isError ? (
+          <div className="mt-3">
+            <ProblemNote error={verify.error ?? head.error} />
+          </div>
+        ) : null}
+      </Card>
+      <Card flush>
+        <Table label="Audit log" columns={columns(setChosen)} rows={records.data.pages.flatMap((p) => p.items)} id={(r) => r.id} />
+        <More list={records} />
+      </Card>
+      <Dialog title={chosen ? `${chosen.seq}: ${chosen.action}` : ""} open={chosen !== null} onClose={() => setChosen(null)} wide>
+        {chosen ? <Detail of={chosen} /> : null}
+        <div className="mt-4 flex justify-end">
+          <Button onClick={() => setChosen(null)}>Close</Button>
+        </div>
+      </Dialog>
+    </div>
+  );
+}
+
+const json = (value: unknown) => JSON.stringify(value, null, 2);
+
+function Detail({ of: r }: { of: Record }) {
+  return (
+    <div className="space-y-3">
+      <dl>
+        <Fact name="When">{second(r.time)}</Fact>
+        <Fact name="Who">
+          {r.actor.type} {r.actor.id}
+          {r.actor.ip ? ` from ${r.actor.ip}` : ""}
+        </Fact>
+        <Fact name="Of">{r.resource}</Fact>
+        <Fact name="Outcome">{outcomes[r.outcome]}</Fact>
+        {r.reason ? <Fact name="Why">{r.reason}</Fact> : null}
+        {r.requestId ? (
+          <Fact name="Request">
+            <code className="font-mono break-all">{r.requestId}</code>
+          </Fact>
+        ) : null}
+        <Fact name="Hash">
+          <code className="font-mono break-all">{r.hash}</code>
+        </Fact>
+      </dl>
+      {r.before === undefined ? null : (
+        <div>
+          <h3 className="mb-1 font-medium">Before</h3>
+          <CodeBlock label="before" text={json(r.before)} />
+        </div>
+      )}
+      {r.after === undefined ? null : (
+        <div>
+          <h3 className="mb-1 font-medium">After</h3>
+          <CodeBlock label="after" text={json(r.after)} />
+        </div>
+      )}
+    </div>
+  );
+}

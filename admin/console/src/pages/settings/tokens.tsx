@@ -1,0 +1,147 @@
+import { infiniteQueryOptions, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState, type FormEvent } from "react";
+import { Button } from "../../components/button";
+import { Confirm } from "../../components/confirm";
+import { CodeBlock, CommandLine } from "../../components/copy";
+import { Dialog } from "../../components/dialog";
+import { Select, TextField } from "../../components/field";
+import { More } from "../../components/more";
+import { Card } from "../../components/page";
+import { ProblemNote } from "../../components/problem";
+import { Skeleton } from "../../components/skeleton";
+import { Badge } from "../../components/status";
+import { Table, type Column } from "../../components/table";
+import { api, unwrap, type Schemas } from "../../lib/api";
+import { date } from "../../lib/format";
+import { useCan } from "../../lib/session";
+import { membersQuery } from "./members";
+
+type Token = Schemas["APIToken"];
+
+const tokensQuery = infiniteQueryOptions({
+  queryKey: ["tokens"],
+  queryFn: ({ pageParam }) => unwrap(api.GET("/v1/tokens", { params: { query: { limit: 50, ...(pageParam ? { cursor: pageParam } : {}) } } })),
+  initialPageParam: "",
+  getNextPageParam: (page) => page.nextCursor,
+});
+
+const ended = (t: Token) => Boolean(t.revokedAt) || (t.expiresAt !== undefined && Date.parse(t.expiresAt) <= Date.now());
+
+const columns = (members: Map<string, string>, revoke: (t: Token) => void): Column<Token>[] => [
+  { name: "Name", cell: (t) => <span className="break-words">{t.name}</span> },
+  { name: "Role", cell: (t) => t.role },
+  { name: "State", cell: (t) => (t.revokedAt ? <Badge tone="plain">Revoked</Badge> : ended(t) ? <Badge tone="plain">Expired</Badge> : <Badge tone="ok">Valid</Badge>) },
+  { name: "Belongs to", wide: true, cell: (t) => (t.member ? (members.get(t.member) ?? t.member) : <span className="text-muted">Nobody</span>) },
+  { name: "Valid until", cell: (t) => <span className="whitespace-nowrap">{t.revokedAt ? date(t.revokedAt) : t.expiresAt ? date(t.expiresAt) : "For ever"}</span> },
+  { name: "Made", wide: true, cell: (t) => <span className="whitespace-nowrap">{date(t.createdAt)}</span> },
+  {
+    name: "Action",
+    cell: (t) =>
+      ended(t) ? null : (
+        <Button onClick={() => revoke(t)} aria-label={`Revoke ${t.name}`}>
+          Revoke
+        </Button>
+      ),
+  },
+];
+
+/** The tokens of programs that use the admin API. */
+export function Tokens() {
+  const admin = useCan("admin");
+  return (
+    <>
+      {admin ? <List /> : <p>Administrators make and revoke API tokens.</p>}
+      <CommandLine command="sluice token list" />
+    </>
+  );
+}
+
+function List() {
+  const tokens = useInfiniteQuery(tokensQuery);
+  const members = useInfiniteQuery(membersQuery);
+  const [making, setMaking] = useState(false);
+  const [chosen, setChosen] = useState<Token | null>(null);
+  if (tokens.isError) return <ProblemNote error={tokens.error} retry={() => void tokens.refetch()} />;
+  if (tokens.isPending) return <Skeleton />;
+  const known = new Map((members.data?.pages ?? []).flatMap((p) => p.items).map((m) => [m.id, m.email]));
+  return (
+    <Card title="API tokens" flush actions={<Button onClick={() => setMaking(true)}>Make a token</Button>}>
+      <p className="border-b border-line px-4 py-2.5 text-muted">They are for the command line and for programs that use the admin API. A toolset URL is opened by an access token of the toolset.</p>
+      <Table label="API tokens" columns={columns(known, setChosen)} rows={tokens.data.pages.flatMap((p) => p.items)} id={(t) => t.id} />
+      <More list={tokens} />
+      <Make open={making} close={() => setMaking(false)} />
+      <Confirm
+        title={`Revoke ${chosen?.name ?? ""}`}
+        of={chosen}
+        action="Revoke"
+        command={`sluice token revoke ${chosen?.id}`}
+        run={(t) => unwrap(api.DELETE("/v1/tokens/{id}", { params: { path: { id: t.id } } }))}
+        stale={["tokens"]}
+        close={() => setChosen(null)}
+      >
+        <p>Requests with it are refused at once, and sessions that it opened end. It cannot be undone.</p>
+      </Confirm>
+    </Card>
+  );
+}
+
+const DAY = 24 * 60 * 60;
+
+function Make({ open, close }: { open: boolean; close: () => void }) {
+  const queries = useQueryClient();
+  const make = useMutation({
+    mutationFn: (body: Schemas["CreateAPIToken"]) => unwrap(api.POST("/v1/tokens", { body })),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["tokens"] }),
+  });
+  const shut = () => {
+    make.reset();
+    close();
+  };
+  const submit = (e: FormEvent<HTMLFormElement>) => {
+    e.preventDefault();
+    const form = new FormData(e.currentTarget);
+    const read = (name: string) => String(form.get(name) ?? "").trim();
+    const days = Number(read("days"));
+    make.mutate({ name: read("name"), role: read("role") as Token["role"], ...(days > 0 ? { ttlSeconds: days * DAY } : {}) });
+  };
+  return (
+    <Dialog title={make.data ? `The token ${make.data.name}` : "Make an API token"} open={open} onClose={shut}>
+      {make.data ? (
+        <>
+          <p className="mb-2">Copy it now: it is not stored, and nobody can show it again.</p>
+          <CodeBlock label="the API token" text={make.data.token ?? ""} />
+          <div className="mt-4 flex justify-end">
+            <Button onClick={shut}>Close</Button>
+          </div>
+        </>
+      ) : (
+        <form onSubmit={submit} className="space-y-4">
+          <TextField label="Name" name="name" autoComplete="off" required maxLength={100} hint="Which program will use it" />
+          <Select label="Role" name="role" defaultValue="editor">
+            <option value="viewer">Viewer: reads</option>
+            <option value="editor">Editor: changes and deploys toolsets</option>
+            <option value="publisher">Publisher: connectors and plugins too</option>
+            <option value="admin">Administrator: everything</option>
+          </Select>
+          <Select label="Valid for" name="days" defaultValue="90">
+            <option value="1">A day</option>
+            <option value="30">30 days</option>
+            <option value="90">90 days</option>
+            <option value="365">A year</option>
+            <option value="0">Ever</option>
+          </Select>
+          {make.isError ? <ProblemNote error={make.error} /> : null}
+          <p className="text-muted">
+            The same in a terminal: <code className="font-mono text-text">sluice token create NAME</code>
+          </p>
+          <div className="flex justify-end gap-2">
+            <Button onClick={shut}>Cancel</Button>
+            <Button kind="primary" type="submit" busy={make.isPending}>
+              Make it
+            </Button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  );
+}
