@@ -215,10 +215,11 @@ func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.E
 	if err != nil {
 		return nil, notYet(err, "the credentials of release %s cannot be read", needs.release)
 	}
-	doc := &registry.EdgeCredentials{Edge: e.ID, Credentials: opened, Release: &needs.release}
+	doc := &registry.EdgeCredentials{Edge: e.ID, Credentials: opened, Release: &needs.release, Pool: s.o.Keyring.PoolKey()}
 	h := sha256.New()
 	_, _ = io.WriteString(h, etagFormat)
 	h.Write(e.SealKey)
+	h.Write(doc.Pool)
 	if len(needs.users) > 0 {
 		doc.Users = s.userEpoch.Load()
 		h.Write(binary.BigEndian.AppendUint64(nil, doc.Users))

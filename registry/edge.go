@@ -141,6 +141,8 @@ type EdgeCredentials struct {
 	// Users changes when tokens of single callers were forgotten before their time:
 	// an edge asks for all of them again.
 	Users uint64 `json:"users,omitempty"`
+	// Pool is the key of what the nodes of this control plane share, 32 bytes.
+	Pool []byte `json:"pool,omitempty"`
 }
 
 // EdgeUserRequest asks for the token of one caller of a toolset that the edge

@@ -32,6 +32,7 @@ With -o json, jsonl and yaml an error is an RFC 9457 problem document on stdout.
   SLUICE_TLS_CERT, SLUICE_TLS_KEY              certificate and key file of the gateway
   SLUICE_TLS_CLIENT_CA  authorities of the client certificates that the gateway asks for
   SLUICE_ADMIN_TLS_CERT, SLUICE_ADMIN_TLS_KEY  those of the admin API
+  SLUICE_STATE      URL of the Redis or Valkey server that the nodes of a pool share
   SLUICE_BEHIND_PROXY  networks of the reverse proxies in front, separated by commas
   SLUICE_PLUGIN_GRACE  time that plugins get beyond their deadlines, for slow machines
   NO_COLOR          no colours; FORCE_COLOR colours without a terminal
@@ -45,7 +46,7 @@ of these files that exists is read:
 
 Its keys: data, listen, admin-listen, public-url, admin-public-url,
 behind-proxy, tls-cert, tls-key, tls-client-ca, admin-tls-cert, admin-tls-key,
-allow-private-upstreams, allow-commands, catalog, log-format, log-level, shutdown-timeout, plugin-grace, max-spec,
+allow-private-upstreams, allow-commands, catalog, state, log-format, log-level, shutdown-timeout, plugin-grace, max-spec,
 max-connections, max-connections-per-address, context, contexts (name: {server, token-file}).
 
 Without any of them a command talks to the node whose data directory is

@@ -33,6 +33,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/sluice/demo"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/tlsfiles"
 )
 
@@ -59,7 +60,7 @@ type nodeFlags struct {
 	conns, connsPerAddr int
 	suggest             config.Suggest
 	commands            bool
-	catalog             string
+	catalog, state      string
 }
 
 // everything is the value of --allow-private-upstreams without networks.
@@ -80,6 +81,7 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.allowPrivate, "allow-private-upstreams", nil, "allow upstreams on private addresses: all, or these networks")
 	fs.Lookup("allow-private-upstreams").NoOptDefVal = everything
 	fs.BoolVar(&f.commands, "allow-commands", false, "the operator may add programs of this machine as MCP servers, over the admin API too (default: sluice run on loopback only)")
+	fs.StringVar(&f.state, "state", "", "Redis or Valkey server that the nodes of a pool share, redis://HOST:PORT or rediss://…; with a password use SLUICE_STATE (default: each node is on its own)")
 	fs.StringVar(&f.catalog, "catalog", "", "folder with entries of the catalog besides those that are built in (sluice catalog lint DIR)")
 	fs.StringVar(&f.suggest.URL, "suggest-url", "", "OpenAI-compatible API that may be asked for names and descriptions of tools, such as http://127.0.0.1:11434/v1 (default: none)")
 	fs.StringVar(&f.suggest.Model, "suggest-model", "", "name of its model")
@@ -126,6 +128,9 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 	}
 	if o.Proxies, err = proxiesOf(f.proxies, a); err != nil {
 		return o, err
+	}
+	if o.Gateway.State = a.Env.State; cmp.Or(f.state, c.State) != "" {
+		o.Gateway.State = secrets.New(cmp.Or(f.state, c.State))
 	}
 	if public := o.Gateway.PublicURL; public != "" {
 		u, err := url.Parse(public)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 )
 
 // ports finds addresses for nodes whose own cannot be asked for: an edge has no admin
-// listener and writes no file with its addresses.
+// listener and writes no file with its addresses. VAR_PORT is the port alone.
 func (s *scripts) ports(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: ports VAR…")
@@ -28,10 +29,43 @@ func (s *scripts) ports(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		open = append(open, l)
 		ts.Setenv(name, l.Addr().String())
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		ts.Check(err)
+		ts.Setenv(name+"_PORT", port)
 	}
 	for _, l := range open {
 		ts.Check(l.Close())
 	}
+}
+
+// pooled calls a tool at one node, whose answer is cut, until another node gives the rest:
+// nodes share nothing before the control plane gave them the key. The variable is the handle.
+func (s *scripts) pooled(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: pooled VAR URL URL TOOL")
+	}
+	call := func(url, tool, arguments string) string {
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + arguments + `}}`
+		resp, err := http.Post(url, "application/json", strings.NewReader(body))
+		ts.Check(err)
+		defer func() { _ = resp.Body.Close() }()
+		b, err := io.ReadAll(resp.Body)
+		ts.Check(err)
+		return string(b)
+	}
+	said := ""
+	for end := time.Now().Add(readyTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		cut := call(args[1], args[3], "{}")
+		m := regexp.MustCompile(`\\"handle\\":\\"([0-9a-f-]+)`).FindStringSubmatch(cut)
+		if m == nil {
+			ts.Fatalf("the answer is not cut: %s", cut)
+		}
+		if said = call(args[2], "fetch_result", `{"handle":"`+m[1]+`","offset":1}`); strings.Contains(said, "[items 2-") {
+			ts.Setenv(args[0], m[1])
+			return
+		}
+	}
+	ts.Fatalf("the other node says %s", said)
 }
 
 // tap starts a proxy that keeps what passes through it: bodies and headers of both

@@ -126,7 +126,7 @@ func TestScripts(t *testing.T) {
 			"upstream": s.upstream, "waitready": s.waitReady, "exits": s.exits, "curl": s.curl, "paste": s.paste, "mcp": s.mcp,
 			"capture": s.capture, "tree": s.tree, "certificate": s.certificate,
 			"login": s.login, "revoke": s.revoke, "hidden": s.hidden, "bucket": s.bucket, "registry": s.registry,
-			"follow": s.follow, "userid": s.userID, "member": s.member, "ports": s.ports, "tap": s.tap, "answers": s.answers,
+			"follow": s.follow, "userid": s.userID, "member": s.member, "ports": s.ports, "pooled": s.pooled, "tap": s.tap, "answers": s.answers,
 			"jwt": s.jwt, "turnkey": s.turnKey, "cutaudit": s.cutAudit,
 		},
 	})

@@ -248,15 +248,14 @@ func TestInspectParts(t *testing.T) {
 // TestWhatIsRememberedIsBounded: subjects, verified tokens and keys, at the bound
 // and one past it.
 func TestWhatIsRememberedIsBounded(t *testing.T) {
-	p := &jwtPolicy{subjects: map[string]*limiter{}}
-	limits := &registry.RateLimits{Concurrent: 1}
+	p := &jwtPolicy{grant: &registry.JWTGrant{Limits: &registry.RateLimits{Concurrent: 1}}, subjects: map[string]*limiter{}}
 	for n := range maxSubjects {
-		p.limiterOf(fmt.Sprint(n), limits)
+		p.limiterOf(fmt.Sprint(n))
 	}
 	if len(p.subjects) != maxSubjects {
 		t.Errorf("%d subjects, want %d", len(p.subjects), maxSubjects)
 	}
-	if p.limiterOf("one more", limits); len(p.subjects) != 1 {
+	if p.limiterOf("one more"); len(p.subjects) != 1 {
 		t.Errorf("%d subjects one past the bound", len(p.subjects))
 	}
 

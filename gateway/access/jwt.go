@@ -35,11 +35,14 @@ type jwtPolicy struct {
 
 	mu       sync.Mutex
 	subjects map[string]*limiter // guarded by mu; by subject
+
+	toolset string  // id, for the counts of a pool
+	shared  Counter // nil: this node counts alone
 }
 
-func newJWTPolicy(g *registry.JWTGrant, keys *Keys, prev *Policy) *jwtPolicy {
+func newJWTPolicy(g *registry.JWTGrant, keys *Keys, toolset string, shared Counter, prev *Policy) *jwtPolicy {
 	p := &jwtPolicy{
-		grant: g, keys: keys.set(g.Issuer, g.JWKSURL),
+		grant: g, keys: keys.set(g.Issuer, g.JWKSURL), toolset: toolset, shared: shared,
 		parser: jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithIssuer(g.Issuer), jwt.WithExpirationRequired(), jwt.WithLeeway(clockSkew),
 			jwt.WithStrictDecoding()),
 	}
@@ -51,7 +54,7 @@ func newJWTPolicy(g *registry.JWTGrant, keys *Keys, prev *Policy) *jwtPolicy {
 		if prev != nil && prev.jwt != nil && prev.jwt.grant.Issuer == g.Issuer {
 			prev.jwt.mu.Lock()
 			for subject, l := range prev.jwt.subjects {
-				p.subjects[subject] = newLimiter(g.Limits, l)
+				p.subjects[subject] = p.newLimiter(subject, l)
 			}
 			prev.jwt.mu.Unlock()
 		}
@@ -117,7 +120,7 @@ func (p *jwtPolicy) verify(ctx context.Context, token []byte, resource, metadata
 		}
 	}
 	if l := p.grant.Limits; l != nil {
-		g.limits, g.bytes = p.limiterOf(c.Subject, l), l.RequestBytes
+		g.limits, g.bytes = p.limiterOf(c.Subject), l.RequestBytes
 	}
 	p.known.put(sum, g)
 	return g, nil
@@ -128,7 +131,11 @@ func (p *jwtPolicy) bad(why, metadata string) *Refusal {
 	return &Refusal{Status: 401, Reason: BadToken, Text: why, Challenge: p.challenge(metadata, "invalid_token", why, p.supported)}
 }
 
-func (p *jwtPolicy) limiterOf(subject string, limits *registry.RateLimits) *limiter {
+func (p *jwtPolicy) newLimiter(subject string, prev *limiter) *limiter {
+	return newLimiter(p.grant.Limits, prev, p.toolset+" subject "+p.grant.Issuer+" "+subject, p.shared)
+}
+
+func (p *jwtPolicy) limiterOf(subject string) *limiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l, ok := p.subjects[subject]; ok {
@@ -137,7 +144,7 @@ func (p *jwtPolicy) limiterOf(subject string, limits *registry.RateLimits) *limi
 	if len(p.subjects) >= maxSubjects {
 		clear(p.subjects)
 	}
-	l := newLimiter(limits, nil)
+	l := p.newLimiter(subject, nil)
 	p.subjects[subject] = l
 	return l
 }

@@ -1,12 +1,14 @@
 package access
 
 import (
+	"context"
 	"math"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"github.com/sluicegate/sluice/gateway/pool"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -17,16 +19,25 @@ type limiter struct {
 	rate    atomic.Pointer[rate.Limiter] // nil: any rate
 	most    atomic.Int64                 // at the same time; 0: any number
 	running atomic.Int64
+	key     string // of whose requests are counted
+	shared  Counter
 }
 
-// newLimiter makes a limiter, or changes prev, whose counts go on.
-func newLimiter(l *registry.RateLimits, prev *limiter) *limiter {
+// Counter counts the requests of all nodes of a pool together. See [pool.Store].
+type Counter interface {
+	Enter(ctx context.Context, whose string, l pool.Limit) (pool.Verdict, error)
+	Leave(lease string)
+}
+
+// newLimiter makes a limiter of key, or changes prev, whose counts go on. shared may be
+// nil: then this node counts alone.
+func newLimiter(l *registry.RateLimits, prev *limiter, key string, shared Counter) *limiter {
 	if l == nil || l.RequestsPerMinute == 0 && l.Concurrent == 0 {
 		return nil
 	}
 	out := prev
 	if out == nil {
-		out = &limiter{}
+		out = &limiter{key: key, shared: shared}
 	}
 	out.most.Store(int64(l.Concurrent))
 	if l.RequestsPerMinute == 0 {
@@ -46,33 +57,66 @@ func newLimiter(l *registry.RateLimits, prev *limiter) *limiter {
 	return out
 }
 
-// enter admits one request, which must leave, or says why not. whose is what the
-// limit belongs to.
-func (l *limiter) enter(whose string) *Refusal {
+// enter admits one request, which must leave with the lease, or says why not. whose is
+// what the limit belongs to. Where nodes share their counts and those cannot be had, this
+// node's own hold.
+func (l *limiter) enter(ctx context.Context, whose string) (lease string, refusal *Refusal) {
 	if l == nil {
-		return nil
+		return "", nil
 	}
-	if n, most := l.running.Add(1), l.most.Load(); most > 0 && n > most {
+	n, r := l.running.Add(1), l.rate.Load()
+	v, err := l.together(ctx, r)
+	if l.shared == nil || err != nil {
+		v = l.alone(n, r)
+	}
+	switch {
+	case v.Crowded:
 		l.running.Add(-1)
-		return &Refusal{Status: 429, Reason: TooManyAtOne, Text: "too many requests of this " + whose + " are running", Retry: 1}
-	}
-	if r := l.rate.Load(); r != nil {
-		now := time.Now()
-		reservation := r.ReserveN(now, 1)
-		if wait := reservation.DelayFrom(now); wait > 0 {
-			reservation.CancelAt(now)
-			l.running.Add(-1)
-			return &Refusal{
-				Status: 429, Reason: TooMany, Text: "too many requests of this " + whose,
-				Retry: int(math.Ceil(min(wait, time.Hour).Seconds())),
-			}
+		return "", &Refusal{Status: 429, Reason: TooManyAtOne, Text: "too many requests of this " + whose + " are running", Retry: 1}
+	case v.Wait > 0:
+		l.running.Add(-1)
+		return "", &Refusal{
+			Status: 429, Reason: TooMany, Text: "too many requests of this " + whose,
+			Retry: int(math.Ceil(min(v.Wait, time.Hour).Seconds())),
 		}
 	}
-	return nil
+	return v.Lease, nil
 }
 
-func (l *limiter) leave() {
-	if l != nil {
-		l.running.Add(-1)
+// together asks the pool.
+func (l *limiter) together(ctx context.Context, r *rate.Limiter) (pool.Verdict, error) {
+	if l.shared == nil {
+		return pool.Verdict{}, nil
+	}
+	limit := pool.Limit{Most: int(l.most.Load())}
+	if r != nil {
+		limit.Every, limit.Burst = 1e6/float64(r.Limit()), r.Burst()
+	}
+	return l.shared.Enter(ctx, l.key, limit)
+}
+
+// alone decides by what runs on this node, n with the new request, and its own bucket.
+func (l *limiter) alone(n int64, r *rate.Limiter) (v pool.Verdict) {
+	if most := l.most.Load(); most > 0 && n > most {
+		v.Crowded = true
+		return v
+	}
+	if r != nil {
+		now := time.Now()
+		reservation := r.ReserveN(now, 1)
+		if v.Wait = reservation.DelayFrom(now); v.Wait > 0 {
+			reservation.CancelAt(now)
+		}
+	}
+	return v
+}
+
+func (l *limiter) leave(lease string) {
+	if l == nil {
+		return
+	}
+	l.running.Add(-1)
+	if lease != "" {
+		l.shared.Leave(lease)
 	}
 }

@@ -42,17 +42,18 @@ type grant struct {
 
 // Compile makes the policy of a toolset. doc is its access document; nil: there is
 // none and a decides. keys finds the keys of authorization servers; nil: mode jwt
-// is refused. prev is the policy before, whose counters go on; nil: none. A mode
+// is refused. shared counts for all nodes of a pool; nil: this node counts alone. prev is the
+// policy before, whose counters go on; nil: none. A mode
 // this gateway does not know is a [problem.Unsupported]: a toolset must never be
 // open because its lock is new.
-func Compile(a registry.Access, doc *registry.AccessDocument, toolset string, keys *Keys, prev *Policy) (*Policy, error) {
+func Compile(a registry.Access, doc *registry.AccessDocument, toolset string, keys *Keys, shared Counter, prev *Policy) (*Policy, error) {
 	if doc == nil {
 		doc = &registry.AccessDocument{Mode: a.Mode}
 		if a.Mode == registry.AccessJWT {
 			return &Policy{mode: a.Mode, jwt: nil}, nil // closed
 		}
 	}
-	p := &Policy{mode: doc.Mode, limits: newLimiter(doc.Limits, prev.limiterOf())}
+	p := &Policy{mode: doc.Mode, limits: newLimiter(doc.Limits, prev.limiterOf(), toolset, shared)}
 	if doc.Limits != nil {
 		p.bytes = doc.Limits.RequestBytes
 	}
@@ -72,7 +73,7 @@ func Compile(a registry.Access, doc *registry.AccessDocument, toolset string, ke
 				g.expires = *t.Expires
 			}
 			if t.Limits != nil {
-				g.limits, g.bytes = newLimiter(t.Limits, prev.limiterOfToken(sum)), t.Limits.RequestBytes
+				g.limits, g.bytes = newLimiter(t.Limits, prev.limiterOfToken(sum), toolset+" token "+t.ID, shared), t.Limits.RequestBytes
 			}
 			p.tokens[sum] = g
 		}
@@ -80,7 +81,7 @@ func Compile(a registry.Access, doc *registry.AccessDocument, toolset string, ke
 		if keys == nil {
 			return nil, problem.New(problem.Unsupported, "access by JSON Web Tokens is not available on this node")
 		}
-		p.jwt = newJWTPolicy(doc.JWT, keys, prev)
+		p.jwt = newJWTPolicy(doc.JWT, keys, toolset, shared, prev)
 	default:
 		return nil, problem.New(problem.Unsupported, "access mode %.40q is not known to this gateway", doc.Mode).
 			Fix("update the gateway")
@@ -139,6 +140,8 @@ type Refusal struct {
 type Pass struct {
 	policy *Policy
 	grant  *grant
+
+	lease, toolsetLease string // of a pool
 }
 
 // TooLargeRefusal refuses a body that is larger than the toolset or its caller may send.
@@ -158,14 +161,16 @@ func (p *Policy) Admit(ctx context.Context, authorization []byte, size int, reso
 	if most := least(p.bytes, g.bytes); most > 0 && size > most {
 		return Pass{}, TooLargeRefusal
 	}
-	if refusal := g.limits.enter("token"); refusal != nil {
+	lease, refusal := g.limits.enter(ctx, "token")
+	if refusal != nil {
 		return Pass{}, refusal
 	}
-	if refusal := p.limits.enter("toolset"); refusal != nil {
-		g.limits.leave()
+	ofToolset, refusal := p.limits.enter(ctx, "toolset")
+	if refusal != nil {
+		g.limits.leave(lease)
 		return Pass{}, refusal
 	}
-	return Pass{p, g}, nil
+	return Pass{p, g, lease, ofToolset}, nil
 }
 
 // least is the smaller of two limits, of which 0 is none.
@@ -222,8 +227,8 @@ func bearer(authorization []byte) ([]byte, bool) {
 // Leave ends the request.
 func (p Pass) Leave() {
 	if p.grant != nil {
-		p.grant.limits.leave()
-		p.policy.limits.leave()
+		p.grant.limits.leave(p.lease)
+		p.policy.limits.leave(p.toolsetLease)
 	}
 }
 
@@ -301,17 +306,17 @@ func (p *Policy) Renew(pass Pass) (now Pass, valid, same bool) {
 	}
 	switch p.mode {
 	case registry.AccessNone:
-		return Pass{p, p.open}, true, true
+		return Pass{policy: p, grant: p.open}, true, true
 	case registry.AccessToken:
 		for _, now := range p.tokens {
 			if now.id == g.id && (now.expires.IsZero() || time.Now().Before(now.expires)) {
-				next := Pass{p, now}
+				next := Pass{policy: p, grant: now}
 				return next, true, next.Selection() == pass.Selection()
 			}
 		}
 		return Pass{}, false, false
 	}
-	return Pass{p, g}, p.jwt != nil && p.jwt.grant.Issuer == g.principal.issuer, true
+	return Pass{policy: p, grant: g}, p.jwt != nil && p.jwt.grant.Issuer == g.principal.issuer, true
 }
 
 // AppendMetadata appends the RFC 9728 document of a jwt policy; false for others,

@@ -40,7 +40,7 @@ func compile(t testing.TB, doc *registry.AccessDocument, keys *Keys, prev *Polic
 	if err := doc.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Compile(registry.Access{Mode: registry.AccessNone}, doc, "ts_1", keys, prev)
+	p, err := Compile(registry.Access{Mode: registry.AccessNone}, doc, "ts_1", keys, nil, prev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func tokenGrant(id, token string, tools ...string) registry.TokenGrant {
 func TestModes(t *testing.T) {
 	f := func(mode string, doc *registry.AccessDocument, authorization string, status int) {
 		t.Helper()
-		p, err := Compile(registry.Access{Mode: mode}, doc, "ts_1", nil, nil)
+		p, err := Compile(registry.Access{Mode: mode}, doc, "ts_1", nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,10 +79,10 @@ func TestModes(t *testing.T) {
 	f(registry.AccessJWT, nil, "Bearer x", 401)
 	f(registry.AccessNone, &registry.AccessDocument{Mode: registry.AccessToken}, "Bearer x", 401) // the document decides
 	f(registry.AccessToken, &registry.AccessDocument{Mode: registry.AccessNone}, "", 0)
-	if _, err := Compile(registry.Access{Mode: "retina"}, nil, "ts_1", nil, nil); !problem.Is(err, problem.Unsupported) {
+	if _, err := Compile(registry.Access{Mode: "retina"}, nil, "ts_1", nil, nil, nil); !problem.Is(err, problem.Unsupported) {
 		t.Errorf("unknown mode: %v", err)
 	}
-	if _, err := Compile(registry.Access{}, &registry.AccessDocument{Mode: registry.AccessJWT}, "ts_1", nil, nil); !problem.Is(err, problem.Unsupported) {
+	if _, err := Compile(registry.Access{}, &registry.AccessDocument{Mode: registry.AccessJWT}, "ts_1", nil, nil, nil); !problem.Is(err, problem.Unsupported) {
 		t.Errorf("mode jwt without keys: %v", err)
 	}
 	if _, refusal := (*Policy)(nil).Admit(t.Context(), nil, 0, "", ""); refusal == nil {

@@ -183,6 +183,7 @@ type Options struct {
 	Files  Files
 	Meter  *metering.Meter // default: nothing is counted
 	Tracer *tracing.Tracer // default: no spans are made
+	Pool   Pool            // keeps results for all nodes of a pool. Default: this node keeps its own
 	Logger *slog.Logger    // default: discard
 }
 
@@ -224,7 +225,7 @@ func New(o Options) (*Caller, error) {
 	if c.kept, err = newKeeper(o.CacheBytes, o.Meter); err != nil {
 		return nil, err
 	}
-	c.results = newResults(0)
+	c.results = newResults(0, o.Pool)
 	c.pool.New = func() any { return &exchange{} }
 	return c, nil
 }

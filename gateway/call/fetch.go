@@ -21,7 +21,7 @@ func readFetch(args jsonscan.Value) (f fetchArguments, err error) {
 
 // fetchPage answers with the part of a held answer that the arguments ask for.
 func (x *exchange) fetchPage(f *fetchArguments) error {
-	h, err := x.c.results.get(f.handle, x.owner())
+	h, err := x.c.results.get(x.ctx, f.handle, x.owner())
 	if err != nil {
 		return err
 	}

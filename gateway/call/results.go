@@ -1,6 +1,7 @@
 package call
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"strings"
@@ -49,6 +50,7 @@ type results struct {
 	node string // 8 hexadecimal digits, in every handle
 	most int
 	now  func() time.Time
+	pool Pool // nil: other nodes' results are not known
 
 	mu    sync.Mutex
 	byID  map[string]*held // guarded by mu
@@ -57,11 +59,11 @@ type results struct {
 	count map[owner]int    // guarded by mu
 }
 
-func newResults(size int) *results {
+func newResults(size int, pool Pool) *results {
 	if size == 0 {
 		size = DefaultResultBytes
 	}
-	return &results{node: randomHex(4), most: max(size, 0), now: time.Now, byID: map[string]*held{}, count: map[owner]int{}}
+	return &results{node: randomHex(4), most: max(size, 0), now: time.Now, pool: pool, byID: map[string]*held{}, count: map[owner]int{}}
 }
 
 func randomHex(n int) string {
@@ -71,7 +73,16 @@ func randomHex(n int) string {
 }
 
 // put keeps h and returns its handle; "" when it is too large to be kept.
-func (r *results) put(h *held) string {
+func (r *results) put(ctx context.Context, h *held) string {
+	id := r.keep(h)
+	if id != "" && r.pool != nil {
+		// Where that fails this node knows the result alone: then others say so.
+		_ = r.pool.Put(ctx, h.owner.String(), id, h.appendShared(nil), ResultTTL)
+	}
+	return id
+}
+
+func (r *results) keep(h *held) string {
 	cost := len(h.doc) + resultBytes
 	if cost > r.most/maxResultShare {
 		return ""
@@ -111,7 +122,7 @@ func (r *results) dropLocked(i int) {
 
 // get finds what a handle names, for its owner only. It fails with
 // [problem.NotFound], and does not tell another's handle from one that is gone.
-func (r *results) get(id string, who owner) (*held, error) {
+func (r *results) get(ctx context.Context, id string, who owner) (*held, error) {
 	node, _, ok := strings.Cut(id, "-")
 	if !ok || len(id) > 64 {
 		return nil, problem.New(problem.InvalidArguments, "%.80q is not a handle", id).At("", 0, 0, "/handle").
@@ -122,6 +133,9 @@ func (r *results) get(id string, who owner) (*held, error) {
 	r.mu.Unlock()
 	if h != nil && h.owner == who && r.now().Before(h.expires) {
 		return h, nil
+	}
+	if node != r.node && r.pool != nil {
+		return r.ofPool(ctx, id, who)
 	}
 	if node != r.node {
 		return nil, problem.New(problem.NotFound, "this result is held by another node of the gateway, or has expired").Fix("call the tool again")

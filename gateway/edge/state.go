@@ -48,9 +48,9 @@ func (s *State) WithoutCommands() (served *State, leftOut []string) {
 
 // Compile makes the state a snapshot, with the toolsets of prev (nil: none) that did not
 // change. meter counts the calls of its tools, keys open the toolsets that tokens of an
-// authorization server open; either may be nil. It fails as [snapshot.Compile] does.
-func (s *State) Compile(prev *snapshot.Snapshot, meter *metering.Meter, keys *access.Keys) (*snapshot.Snapshot, error) {
-	in := snapshot.Input{Release: s.Release, Toolsets: make([]snapshot.ToolsetInput, len(s.Toolsets)), Meter: meter, Keys: keys}
+// authorization server open, counter counts requests for all nodes of a pool; each may be nil. It fails as [snapshot.Compile] does.
+func (s *State) Compile(prev *snapshot.Snapshot, meter *metering.Meter, keys *access.Keys, counter access.Counter) (*snapshot.Snapshot, error) {
+	in := snapshot.Input{Release: s.Release, Toolsets: make([]snapshot.ToolsetInput, len(s.Toolsets)), Meter: meter, Keys: keys, Counter: counter}
 	for i, t := range s.Toolsets {
 		in.Toolsets[i] = snapshot.ToolsetInput{
 			ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,

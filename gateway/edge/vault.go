@@ -51,6 +51,7 @@ type Vault struct {
 
 	users  userTokens
 	values atomic.Pointer[map[string]registry.EdgeCredential]
+	pool   atomic.Pointer[[]byte] // see PoolKey; nil: not known
 
 	saving sync.Mutex // held from reading the state to writing it, so that files are written in order
 
@@ -119,6 +120,14 @@ func OpenVault(r *Remote) *Vault {
 	return v
 }
 
+// PoolKey is the key of what the nodes of the control plane share; nil: not known yet.
+func (v *Vault) PoolKey() []byte {
+	if k := v.pool.Load(); k != nil {
+		return *k
+	}
+	return nil
+}
+
 // restore takes what a former run has written.
 func (v *Vault) restore(b []byte) error {
 	var in stored
@@ -131,6 +140,7 @@ func (v *Vault) restore(b []byte) error {
 	}
 	v.values.Store(&values)
 	v.users.follow(in.Users)
+	v.pool.Store(&in.Pool)
 	v.etag, v.release, v.silent, v.absent = in.ETag, in.Release, in.Release == nil, in.Reasons
 	return nil
 }
@@ -188,6 +198,7 @@ func (v *Vault) take(b []byte) error {
 	maps.DeleteFunc(values, func(id string, _ registry.EdgeCredential) bool { return absent[id] == registry.AbsentDeleted })
 	v.values.Store(&values)
 	v.users.follow(in.Users)
+	v.pool.Store(&in.Pool)
 	v.etag, v.release, v.silent, v.absent = in.ETag, in.Release, in.Release == nil, absent
 	v.lacking = v.incompleteLocked(in.Release)
 	return nil
@@ -433,7 +444,7 @@ func (v *Vault) save() error {
 	v.saving.Lock()
 	defer v.saving.Unlock()
 	v.mu.Lock()
-	doc := stored{EdgeCredentials: registry.EdgeCredentials{Edge: id.Edge, ETag: v.etag, Release: v.release, Users: v.users.now()}, Reasons: v.absent}
+	doc := stored{EdgeCredentials: registry.EdgeCredentials{Edge: id.Edge, ETag: v.etag, Release: v.release, Users: v.users.now(), Pool: v.PoolKey()}, Reasons: v.absent}
 	values := *v.values.Load()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		doc.Credentials = append(doc.Credentials, values[name])

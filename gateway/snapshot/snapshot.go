@@ -21,6 +21,8 @@ type Input struct {
 	// Keys of authorization servers, for toolsets that are opened by their tokens;
 	// nil: such a toolset is refused.
 	Keys *access.Keys
+	// Counter counts the requests of all nodes of a pool; nil: this node counts alone.
+	Counter access.Counter
 }
 
 // ToolsetInput is one toolset of the release. Nothing in it is changed later.

@@ -112,7 +112,7 @@ func newToolset(in *ToolsetInput, all *Input, prev *Toolset) (*Toolset, error) {
 	if prev != nil && prev.ID == in.ID {
 		before = prev.Access
 	}
-	policy, err := access.Compile(b.Access, in.Access, in.ID, all.Keys, before)
+	policy, err := access.Compile(b.Access, in.Access, in.ID, all.Keys, all.Counter, before)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,9 @@ var within = map[string][]string{
 	"gateway/mcp":                        {"gateway/session"},
 	"gateway/mcpclient":                  {"gateway/upstream"},
 	"gateway/snapshot":                   {"gateway/access", "gateway/answer", "gateway/mcp", "gateway/mcpclient", "gateway/metering", "gateway/upstream", "gateway/credentials"},
-	"gateway/call":                       {"gateway/access", "gateway/answer", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient", "gateway/session", "gateway/tracing"},
+	"gateway/access":                     {"gateway/pool"},
+	"gateway/pool/pooltest":              {},
+	"gateway/call":                       {"gateway/access", "gateway/pool", "gateway/answer", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient", "gateway/session", "gateway/tracing"},
 	"gateway/edge":                       {"gateway/access", "gateway/metering", "gateway/snapshot"},
 	"gateway/plugin":                     {"gateway/metering", "gateway/snapshot"},
 	"admin/audit":                        {"admin/request", "admin/store"},
@@ -116,6 +118,7 @@ var confined = map[string][]string{
 	"github.com/pb33f/libopenapi":       {"plugins/openapi/"},
 	"github.com/dgraph-io/ristretto/v2": {"gateway/call/"},
 	"github.com/valyala/fasthttp":       {"gateway/", "cmd/sluice-bench/"},
+	"github.com/valkey-io/valkey-go":    {"gateway/pool/"},
 	"github.com/danielgtaylor/huma/v2":  {"admin/"},
 	"database/sql":                      {"admin/store/"},
 	// A program that may run a template keeps every method of every type: 8 MB.

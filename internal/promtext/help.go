@@ -17,6 +17,8 @@ var Help = map[string]string{
 	"sluice_http_refused_total":                "Connections and requests that were refused to protect the node, by reason.",
 	"sluice_listen_streams":                    "Open streams of clients that are told of changes.",
 	"sluice_upstream_streams":                  "Open streams to MCP servers, of clients with subscriptions.",
+	"sluice_state_operations_total":            "Operations on what the nodes of a pool share, by result: ok, failed, skipped, cancelled.",
+	"sluice_state_up":                          "1 while the server of what the nodes of a pool share answers.",
 	"sluice_plugin_duration_seconds":           "Duration of plugin runs.",
 	"sluice_plugin_failures_total":             "Plugin runs that failed, by cause.",
 	"sluice_plugin_unbindings_total":           "Times a failing plugin was left out of calls.",

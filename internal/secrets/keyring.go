@@ -58,6 +58,7 @@ type kek struct {
 	key    [keyBytes]byte
 	aead   cipher.AEAD
 	prints []byte // key of the fingerprints, derived
+	pool   []byte // see PoolKey, derived
 	// wrapped is its form in the file of a keyring with a command; "" not made yet.
 	wrapped string
 }
@@ -89,6 +90,9 @@ func newKEK(key []byte) (*kek, error) {
 	copy(k.id[:], id)
 	if k.prints, err = hkdf.Key(sha256.New, k.key[:], nil, "sluice fingerprints v1", keyBytes); err != nil {
 		return nil, fmt.Errorf("deriving the fingerprint key: %w", err)
+	}
+	if k.pool, err = hkdf.Key(sha256.New, k.key[:], nil, "sluice pool v1", keyBytes); err != nil {
+		return nil, fmt.Errorf("deriving the key of the pool: %w", err)
 	}
 	return k, nil
 }
@@ -288,6 +292,10 @@ func (k *Keyring) unwrap(rec Record, sealed []byte) ([]byte, error) {
 	}
 	return nil, &UnknownKeyError{ID: id}
 }
+
+// PoolKey is the key of what the nodes of a control plane share outside of their data
+// directories: 32 bytes, derived from the key that seals. It changes when that is rotated.
+func (k *Keyring) PoolKey() []byte { return (*k.keys.Load())[0].pool }
 
 // Fingerprint names a secret in the audit log: 16 hexadecimal digits, the same
 // for the same value while the first key lives. It is keyed, so a short secret

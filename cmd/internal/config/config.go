@@ -37,6 +37,9 @@ type Environment struct {
 	DataDir string         // SLUICE_DATA_DIR
 	// Database is SLUICE_DATABASE: URL of a PostgreSQL database, with its password.
 	Database secrets.Secret
+	// State is SLUICE_STATE: URL of the Redis or Valkey server that nodes share, with its
+	// password.
+	State secrets.Secret
 	// MasterKey is SLUICE_MASTER_KEY: key-encryption keys as a value.
 	MasterKey secrets.Secret
 	KEK       string // SLUICE_KEK_COMMAND
@@ -63,7 +66,7 @@ func ReadEnvironment(getenv func(string) string) Environment {
 		Getenv: getenv,
 	}
 	e.Token, e.Access = secrets.New(getenv("SLUICE_TOKEN")), secrets.New(getenv("SLUICE_ACCESS_TOKEN"))
-	e.Database = secrets.New(getenv("SLUICE_DATABASE"))
+	e.Database, e.State = secrets.New(getenv("SLUICE_DATABASE")), secrets.New(getenv("SLUICE_STATE"))
 	e.MasterKey, e.KEK = secrets.New(getenv("SLUICE_MASTER_KEY")), getenv("SLUICE_KEK_COMMAND")
 	e.Grace, e.NotifySocket = getenv("SLUICE_PLUGIN_GRACE"), getenv("NOTIFY_SOCKET")
 	if list := getenv("SLUICE_BEHIND_PROXY"); list != "" {
@@ -97,6 +100,7 @@ type File struct {
 
 	Data                  string   `yaml:"data"`
 	Database              string   `yaml:"database"`
+	State                 string   `yaml:"state"`
 	Blobs                 string   `yaml:"blobs"`
 	Registry              string   `yaml:"registry"`
 	KEKCommand            string   `yaml:"kek-command"`

@@ -99,6 +99,9 @@ func (n *Node) newCaller(from credentials.Source, meter *metering.Meter) (*call.
 		o.CacheBytes = -1
 	} else {
 		o.Tracer = n.tracer
+		if n.pool != nil {
+			o.Pool = n.pool
+		}
 	}
 	c, err := call.New(o)
 	if err == nil {

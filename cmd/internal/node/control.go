@@ -67,6 +67,9 @@ func (c *control) open(ctx context.Context) error {
 	if c.registry, err = c.o.Records.Artifacts(ctx, c.path(datadir.Registry)); err != nil {
 		return err
 	}
+	if err := c.openPool(keys.ring.PoolKey); err != nil {
+		return err
+	}
 	contents, trusted := oci.NewStore(c.registry), publish.Trusted(keys.release, keys.workspace)
 	source := oci.NewSource(contents, publish.DefaultGroup, c.registry.Poll())
 	c.previews = &previews{source: source, keys: trusted}
@@ -161,7 +164,7 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		}
 		c.dialer.Protect(c.gateway.Addr())
 		o.PreviewURL, o.AwaitLive, o.AwaitRelease = c.URL()+gateway.PreviewPath, c.awaitLive, c.awaitRevision
-		o.Metrics = []func(io.Writer){c.gateway.WritePrometheus, c.servers.WritePrometheus}
+		o.Metrics = c.writeMetrics()
 		o.Ready = append(o.Ready,
 			admin.Check{Name: "release", Check: func(context.Context) error { return c.releaseReady() }},
 			admin.Check{Name: "gateway", Check: func(context.Context) error { return c.gateway.Ready() }},

@@ -60,6 +60,9 @@ func (n *edgeNode) open(ctx context.Context) error {
 	if err := errors.Join(n.openSpool(n.remote), n.openCalls(ctx)); err != nil {
 		return err
 	}
+	if err := n.openPool(n.poolKey); err != nil {
+		return err
+	}
 	live, err := n.newCaller(vaultSource{n}, n.meter)
 	if err != nil {
 		return err
@@ -76,6 +79,14 @@ func (n *edgeNode) open(ctx context.Context) error {
 	n.http = n.newServer(n.operations(), opsHeadBytes)
 	n.http.ReadTimeout = 10 * time.Second // nothing it serves has a body
 	return nil
+}
+
+// poolKey comes with the credentials.
+func (n *edgeNode) poolKey() []byte {
+	if !n.enrolled.Load() {
+		return nil
+	}
+	return n.vault.PoolKey()
 }
 
 // writeOperations says in the data directory where the operations listener is, for the
@@ -226,7 +237,7 @@ func (n *edgeNode) operations() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", promtext.ContentType)
-		promtext.WritePage(w, n.gateway.WritePrometheus, n.servers.WritePrometheus)
+		promtext.WritePage(w, n.writeMetrics()...)
 	})
 	return mux
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/netip"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/pool"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/tracing"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -42,6 +44,7 @@ type Node struct {
 	meter    *metering.Meter
 	tracer   *tracing.Tracer    // nil: no spans are made
 	keys     *access.Keys       // of authorization servers
+	pool     *pool.Store        // nil: nothing is shared
 	gateway  *gateway.Server    // nil: role control
 	tls      *tlsfiles.Source   // of the gateway; nil: TLS is not spoken
 	follows  []*tlsfiles.Source // certificates of this node
@@ -231,9 +234,38 @@ func (n *Node) openGateway(o gateway.Options) (err error) {
 	return err
 }
 
+// openPool opens what the nodes of a pool share, where the operator named it. key returns
+// its key.
+func (n *Node) openPool(key func() []byte) (err error) {
+	if n.o.Gateway.State.IsZero() || n.o.Role == RoleControl {
+		return nil
+	}
+	if n.pool, err = pool.Open(pool.Options{URL: n.o.Gateway.State, Key: key, Logger: n.o.Logger}); err == nil {
+		n.onClose(n.pool.Close)
+	}
+	return err
+}
+
+// counter counts requests for all nodes of the pool; nil: there is none.
+func (n *Node) counter() access.Counter {
+	if n.pool == nil {
+		return nil
+	}
+	return n.pool
+}
+
+// writeMetrics are the parts of /metrics of a node with a gateway.
+func (n *Node) writeMetrics() []func(io.Writer) {
+	parts := []func(io.Writer){n.gateway.WritePrometheus, n.servers.WritePrometheus}
+	if n.pool != nil {
+		parts = append(parts, n.pool.WritePrometheus)
+	}
+	return parts
+}
+
 // apply makes a verified release the gateway's snapshot.
 func (n *Node) apply(state *edge.State) error {
-	s, err := state.Compile(n.holder.Load(), n.meter, n.keys)
+	s, err := state.Compile(n.holder.Load(), n.meter, n.keys, n.counter())
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (p *previews) Preview(ctx context.Context, id string) (*snapshot.Toolset, e
 		if err != nil {
 			return nil, err
 		}
-		snap, err := state.Compile(nil, nil, nil)
+		snap, err := state.Compile(nil, nil, nil, nil)
 		if err != nil {
 			return nil, err
 		}

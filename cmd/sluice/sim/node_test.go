@@ -162,7 +162,7 @@ func (p *process) follow(ctx context.Context) {
 // apply makes a verified release the snapshot that calls are served from, and checks
 // that it may be.
 func (p *process) apply(s *edge.State) error {
-	next, err := s.Compile(p.holder.Load(), p.meter, nil)
+	next, err := s.Compile(p.holder.Load(), p.meter, nil, nil)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,69 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/compress"
+	"github.com/sluicegate/sluice/gateway/pool"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Pool keeps results for all nodes of a pool. See [pool.Store].
+type Pool interface {
+	Put(ctx context.Context, owner, id string, value []byte, ttl time.Duration) error
+	Get(ctx context.Context, owner, id string) ([]byte, error)
+}
+
+// sharedHead is what stands before the document of a result that is shared, with a line
+// feed behind it.
+type sharedHead struct {
+	Text    bool            `json:"text,omitempty"`
+	Hidden  bool            `json:"hidden,omitempty"`
+	Format  compress.Form   `json:"format"`
+	Budget  int             `json:"budget"`
+	Tool    string          `json:"tool"`
+	Made    registry.Digest `json:"made"`
+	Expires int64           `json:"expires"` // Unix time
+}
+
+// String is the owner as a name.
+func (o owner) String() string { return o.toolset + "\x00" + o.principal }
+
+func (h *held) appendShared(dst []byte) []byte {
+	head, _ := json.Marshal(sharedHead{h.text, h.hidden, h.format, h.budget, h.tool, h.made, h.expires.Unix()}) // cannot fail
+	dst = append(append(dst, head...), '\n')
+	return append(dst, h.doc...)
+}
+
+// readShared is nil for what no node of this version wrote.
+func readShared(b []byte, who owner) *held {
+	head, doc, ok := bytes.Cut(b, []byte{'\n'})
+	var in sharedHead
+	if !ok || json.Unmarshal(head, &in) != nil {
+		return nil
+	}
+	return &held{
+		owner: who, doc: doc, text: in.Text, hidden: in.Hidden, format: in.Format, budget: in.Budget, tool: in.Tool, made: in.Made, expires: time.Unix(in.Expires, 0),
+	}
+}
+
+// ofPool finds what another node holds. See [results.get].
+func (r *results) ofPool(ctx context.Context, id string, who owner) (*held, error) {
+	b, err := r.pool.Get(ctx, who.String(), id)
+	if err == nil {
+		if h := readShared(b, who); h != nil && r.now().Before(h.expires) {
+			return h, nil
+		}
+	}
+	if errors.Is(err, pool.ErrAway) {
+		return nil, problem.New(problem.Unavailable, "another node of the gateway holds this result, and what the nodes share cannot be reached now").
+			Fix("ask again in some seconds, or call the tool again")
+	}
+	return nil, problem.New(problem.NotFound, "this result has expired: results are held for %d minutes, while there is room", int(ResultTTL.Minutes())).
+		Fix("call the tool again")
+}

@@ -1,0 +1,80 @@
+// Package pooltest starts Redis or Valkey servers for tests.
+package pooltest
+
+import (
+	"context"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Server is a server on a port of 127.0.0.1, of the test's own.
+type Server struct {
+	Addr string // HOST:PORT
+
+	t   testing.TB
+	dir string
+	cmd *exec.Cmd
+}
+
+// Start starts a server that ends with the test. It skips the test where neither
+// valkey-server nor redis-server is installed.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Addr: l.Addr().String(), t: t, dir: t.TempDir()}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Run()
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// URL is where nodes find the server.
+func (s *Server) URL() string { return "redis://" + s.Addr }
+
+// Run starts the server again after Kill, empty.
+func (s *Server) Run() {
+	s.t.Helper()
+	program := ""
+	for _, name := range []string{"valkey-server", "redis-server"} {
+		if found, err := exec.LookPath(name); err == nil && program == "" {
+			program = found
+		}
+	}
+	if program == "" {
+		s.t.Skip("neither valkey-server nor redis-server is installed: apt-get install redis-server")
+	}
+	_, port, err := net.SplitHostPort(s.Addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	//nolint:gosec,noctx // one of two names; Kill ends it
+	s.cmd = exec.Command(program, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", s.dir, "--logfile", filepath.Join(s.dir, "log"))
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	for range 500 {
+		if c, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", s.Addr); err == nil {
+			_ = c.Close()
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.t.Fatalf("%s does not listen on %s", program, s.Addr)
+}
+
+// Kill ends the server at once.
+func (s *Server) Kill() {
+	if s.cmd != nil {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		s.cmd = nil
+	}
+}

@@ -1,0 +1,62 @@
+package pool
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/valkey-io/valkey-go"
+)
+
+const (
+	// MaxValue is the largest value that is shared, in bytes: one that is larger takes the
+	// server longer than a call should wait.
+	MaxValue = 8 << 20
+	// maxValues is how many one owner may have there: the oldest goes first.
+	maxValues = 64
+)
+
+// put keeps a value and lets the oldest of its owner go. KEYS: the value, the list of what
+// its owner has. ARGV: the value, for how many milliseconds, how many the owner may have.
+var put = valkey.NewLuaScript(`
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('RPUSH', KEYS[2], KEYS[1])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+while redis.call('LLEN', KEYS[2]) > tonumber(ARGV[3]) do
+  redis.call('DEL', redis.call('LPOP', KEYS[2]))
+end
+return 1
+`)
+
+// Put keeps value under the name id of owner for as long as ttl. The value is copied. What
+// is larger than [MaxValue] is not kept. It fails with [ErrAway].
+func (s *Store) Put(ctx context.Context, owner, id string, value []byte, ttl time.Duration) error {
+	if len(value) > MaxValue {
+		return nil
+	}
+	return s.do(ctx, "put", func(ctx context.Context, c valkey.Client, k *derived) error {
+		list := k.name("results", owner)
+		name := list + ":" + id
+		sealed := valkey.BinaryString(k.seal(name, value))
+		return put.Exec(ctx, c, []string{name, list}, []string{sealed, strconv.FormatInt(ttl.Milliseconds(), 10), strconv.Itoa(maxValues)}).Error()
+	})
+}
+
+// Get returns what was put under a name of owner. It fails with [ErrNone] or [ErrAway].
+func (s *Store) Get(ctx context.Context, owner, id string) (value []byte, err error) {
+	err = s.do(ctx, "get", func(ctx context.Context, c valkey.Client, k *derived) error {
+		name := k.name("results", owner) + ":" + id
+		sealed, err := c.Do(ctx, c.B().Get().Key(name).Build()).AsBytes()
+		if valkey.IsValkeyNil(err) {
+			return ErrNone
+		}
+		if err != nil {
+			return err
+		}
+		if value, err = k.open(name, sealed); err != nil {
+			return ErrNone // written by somebody else
+		}
+		return nil
+	})
+	return value, err
+}

@@ -1,0 +1,206 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valkey-io/valkey-go"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+const (
+	// DefaultTimeout is what an operation may take, a new connection included: longer than
+	// any server of the same network needs, short beside a call.
+	DefaultTimeout = 250 * time.Millisecond
+	// awayTime is how long the server is left alone after a failure.
+	awayTime = time.Second
+)
+
+// Errors of operations.
+var (
+	// ErrNone says that there is nothing by that name.
+	ErrNone = errors.New("the shared state has nothing by this name")
+	// ErrAway says that the server cannot be used now.
+	ErrAway = errors.New("the shared state cannot be reached")
+)
+
+// Options of a Store.
+type Options struct {
+	// URL of the server: redis://[USER:PASSWORD@]HOST[:PORT][/DB], rediss:// with TLS. A
+	// server of a cluster leads to the others; ?addr=HOST:PORT names more of them to begin
+	// with. With ?master_set=NAME the servers are sentinels, of the same user and password.
+	URL secrets.Secret
+	// Key returns the key of the pool, 32 bytes; nil while it is not known, when nothing is
+	// shared.
+	Key     func() []byte
+	Timeout time.Duration // of an operation. Default: DefaultTimeout
+	Logger  *slog.Logger  // Default: discard
+}
+
+// Store is the shared state. It is safe for concurrent use.
+type Store struct {
+	option  valkey.ClientOption
+	timeout time.Duration
+	log     *slog.Logger
+	keys    keys
+
+	connecting sync.Mutex
+	client     atomic.Pointer[valkey.Client] // nil: it was never reached
+
+	away atomic.Int64 // until when the server is left alone, UnixNano; 0: it answers
+	ops  *metrics.Set
+
+	mu     sync.Mutex
+	leases map[string]string // guarded by mu; key of the set of each running request, by its name
+	done   chan struct{}
+	wait   sync.WaitGroup
+}
+
+// Open makes a Store. It does not connect: a server that is not there yet is no error. It
+// fails with [problem.InvalidArgument], which never has the URL, as that may hold a
+// password.
+func Open(o Options) (*Store, error) {
+	option, err := parse(o.URL.Reveal())
+	if err != nil {
+		return nil, err
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	option.Dialer.Timeout, option.ConnWriteTimeout = o.Timeout, o.Timeout
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{
+		option: option, timeout: o.Timeout, log: o.Logger.With(slog.String("component", "state")), keys: keys{source: o.Key}, ops: metrics.NewSet(),
+		leases: map[string]string{}, done: make(chan struct{}),
+	}
+	s.ops.NewGauge("sluice_state_up", func() float64 {
+		if s.away.Load() == 0 {
+			return 1
+		}
+		return 0
+	})
+	s.wait.Go(s.renew)
+	return s, nil
+}
+
+// parse reads the URL.
+func parse(text string) (o valkey.ClientOption, err error) {
+	invalid := func(why string) error {
+		return problem.New(problem.InvalidArgument, "the URL of the shared state %s", why).
+			Fix("give redis://[USER:PASSWORD@]HOST:PORT[/DB], rediss:// for TLS, with ?addr=HOST:PORT for more nodes of a cluster or sentinels, with ?master_set=NAME for sentinels")
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Hostname() == "" {
+		return o, invalid("is none of a Redis or Valkey server")
+	}
+	for name := range u.Query() {
+		if name != "addr" && name != "master_set" {
+			return o, invalid(fmt.Sprintf("has a parameter %.40q that is not known", name))
+		}
+	}
+	if o, err = valkey.ParseURL(text); err != nil {
+		return o, invalid("has more behind the host than the number of a database")
+	}
+	if o.Sentinel.MasterSet != "" {
+		o.Sentinel.Username, o.Sentinel.Password, o.Sentinel.TLSConfig = o.Username, o.Password, o.TLSConfig
+	}
+	o.ClientName, o.DisableCache, o.DisableRetry = "sluice", true, true
+	return o, nil
+}
+
+// connect returns the client, which it makes when there is none yet: that connects. While
+// another call does so it fails at once.
+func (s *Store) connect() (valkey.Client, error) {
+	if c := s.client.Load(); c != nil {
+		return *c, nil
+	}
+	if !s.connecting.TryLock() {
+		return nil, ErrAway
+	}
+	defer s.connecting.Unlock()
+	if c := s.client.Load(); c != nil {
+		return *c, nil
+	}
+	c, err := valkey.NewClient(s.option)
+	if err != nil {
+		return nil, err
+	}
+	s.client.Store(&c)
+	return c, nil
+}
+
+// Close lets the requests that run be counted no longer and ends the connections.
+func (s *Store) Close() error {
+	close(s.done)
+	s.wait.Wait()
+	if c := s.client.Load(); c != nil {
+		(*c).Close()
+	}
+	return nil
+}
+
+// WritePrometheus writes the metrics of the Store.
+func (s *Store) WritePrometheus(w io.Writer) { s.ops.WritePrometheus(w) }
+
+// do runs an operation, unless the server is left alone or there is no key. It fails with
+// ErrAway.
+func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context, c valkey.Client, k *derived) error) error {
+	k := s.keys.now()
+	now := time.Now()
+	if until := s.away.Load(); k == nil || until > now.UnixNano() {
+		s.count(name, "skipped")
+		return ErrAway
+	}
+	octx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	c, err := s.connect()
+	if err == nil {
+		// A connection that the server closed while it was idle fails once.
+		if err = op(octx, c, k); err != nil && !errors.Is(err, ErrNone) && octx.Err() == nil {
+			err = op(octx, c, k)
+		}
+	}
+	switch {
+	case err == nil || errors.Is(err, ErrNone):
+		if s.away.Swap(0) != 0 {
+			s.log.LogAttrs(ctx, slog.LevelInfo, "the shared state answers again")
+		}
+		s.count(name, "ok")
+		return err
+	case ctx.Err() != nil: // the caller has gone: nothing is known of the server
+		s.count(name, "cancelled")
+		return ErrAway
+	}
+	s.count(name, "failed")
+	if s.away.Swap(now.Add(awayTime).UnixNano()) == 0 {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the shared state does not answer: this node counts by itself and knows only the results it holds", slog.String("error", reason(err)))
+	}
+	return ErrAway
+}
+
+// reason is an error without what may be a secret in it: addresses are in it, what was
+// sent is not.
+func reason(err error) string {
+	text := err.Error()
+	if strings.Contains(text, "WRONGPASS") || strings.Contains(text, "NOAUTH") {
+		return "it refuses the user and password of the URL"
+	}
+	return text[:min(len(text), 200)]
+}
+
+func (s *Store) count(op, result string) {
+	s.ops.GetOrCreateCounter(`sluice_state_operations_total{op="` + op + `",result="` + result + `"}`).Inc()
+}
