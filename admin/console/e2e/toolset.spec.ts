@@ -1,4 +1,4 @@
-import { expect, expectAccessibleEverywhere, test } from "./fixture";
+import { expect, expectAccessible, expectAccessibleEverywhere, test } from "./fixture";
 
 test("optimizations are changed, tested and live", async ({ page }) => {
   await page.goto("/toolsets/demo/optimizations");
@@ -12,7 +12,7 @@ test("optimizations are changed, tested and live", async ({ page }) => {
   await expect(page.getByText(/^It lists \d+ tools?:$/)).toBeVisible();
   await expect(page.getByText(/^sluice toolset optimize demo --profile lossless --budget 9000 --use-case /)).toBeVisible();
   await page.getByLabel("Those of a use case").check();
-  await expectAccessibleEverywhere(page, "optimizations");
+  await expectAccessible(page);
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByText("Saved in the draft.")).toBeVisible();
   await page.getByRole("button", { name: "Test and deploy" }).click();
@@ -75,7 +75,7 @@ test("a login in the browser is begun, finished and removed", async ({ page }) =
   await page.getByRole("button", { name: "Save the credential" }).click();
   await expect(page.getByText("Login needed")).toBeVisible();
   await page.getByRole("button", { name: "Log in" }).click();
-  await expectAccessibleEverywhere(page, "login");
+  await expectAccessible(page);
   const opened = page.waitForEvent("popup");
   await page.getByRole("link", { name: "Open the login page" }).click();
   const login = await opened;
@@ -111,7 +111,7 @@ test("access is a token's, then a login's", async ({ page }) => {
   await page.getByLabel("Issuer").fill("https://id.example.com");
   await page.getByLabel("Scopes").fill("read = list_*, get_*\nwrite = *");
   await expect(page.getByText("sluice toolset access demo set jwt --issuer https://id.example.com --scope 'read=list_*,get_*' --scope 'write=*' --rate 600")).toBeVisible();
-  await expectAccessibleEverywhere(page, "access");
+  await expectAccessible(page);
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByText(/^Metadata for applications: /)).toBeVisible();
   await page.getByLabel("Everybody who reaches the node").check();
@@ -135,7 +135,7 @@ test("a workflow of a document is checked, added, tested and removed", async ({ 
   await page.getByLabel("File").setInputFiles("../../cmd/sluice/testdata/commands/flow.yaml");
   await page.getByRole("button", { name: "Check it" }).click();
   await expect(page.getByRole("region", { name: "the plan of open_one" })).toContainText("POST /repos/");
-  await expectAccessibleEverywhere(page, "workflow");
+  await expectAccessible(page);
   await page.getByRole("button", { name: "Make these tools" }).click();
   await page.getByRole("link", { name: "Test open_one" }).click();
   await page.getByLabel("title (required)").fill("Made by a workflow");
@@ -171,7 +171,7 @@ test("a toolset is renamed, limited and deleted by its name", async ({ page }) =
   await dialog.getByLabel("Write articles to delete it").fill("article");
   await expect(dialog.getByRole("button", { name: "Delete it" })).toBeDisabled();
   await dialog.getByLabel("Write articles to delete it").fill("articles");
-  await expectAccessibleEverywhere(page, "delete");
+  await expectAccessible(page);
   await dialog.getByRole("button", { name: "Delete it" }).click();
   await expect(page).toHaveURL(/\/toolsets$/);
   await expect(page.getByText("Old articles")).toHaveCount(0);
