@@ -73,8 +73,8 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 			return nil, err
 		}
 	}
-	if enabledCount(d.tools(false)) == 0 {
-		return nil, problem.New(problem.InvalidArgument, "no tool is enabled").At("", 0, 0, "/tools").Fix("enable at least one")
+	if d.empty() {
+		return nil, problem.New(problem.InvalidArgument, "no tool, prompt or resource is enabled").At("", 0, 0, "/tools").Fix("enable at least one")
 	}
 	if err := d.checkNames(); err != nil {
 		return nil, problem.As(err).At("", 0, 0, "/tools")

@@ -173,10 +173,10 @@ func (d *draft) generated(op toolset.Operation) (*part, *toolset.GeneratedTool) 
 	return p, &p.conn.Tools[i]
 }
 
-// has reports whether the draft has an operation.
+// has reports whether the draft has an operation, or what an MCP server has besides tools.
 func (d *draft) has(op toolset.Operation) bool {
 	_, g := d.generated(op)
-	return g != nil
+	return g != nil || d.hasItem(op)
 }
 
 // operation is the operation with a method and path of the first connector that has

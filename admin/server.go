@@ -438,6 +438,7 @@ func (s *Server) routes() {
 	s.registerRefresh()
 	s.registerSchedules()
 	s.registerTools()
+	s.registerItems()
 	s.registerSuggestions()
 	s.registerLearned()
 	s.registerSelection()

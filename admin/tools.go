@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -106,15 +107,9 @@ func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[too
 	if err != nil {
 		return nil, err
 	}
-	from := 0
-	if p.After != "" {
-		// The key is the position in these versions of the connectors.
-		digest, position, _ := cutLast(p.After)
-		n, err := strconv.Atoi(position)
-		if err != nil || n < 0 || digest != d.connectorsDigest() {
-			return nil, problem.New(problem.InvalidArgument, "the list has changed since the cursor was made").Fix("start again without cursor")
-		}
-		from = n
+	from, err := d.position(p)
+	if err != nil {
+		return nil, err
 	}
 	tools, err := s.served(ctx, d, in.Schemas)
 	if err != nil {
@@ -141,13 +136,18 @@ func (d *draft) connectorsDigest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func cutLast(s string) (before, after string, found bool) {
-	for i := len(s) - 1; i >= 0; i-- {
-		if s[i] == '/' {
-			return s[:i], s[i+1:], true
-		}
+// position is where a page begins in a list of what the draft's connectors have: its key is
+// the position in these versions of them.
+func (d *draft) position(p store.Page) (int, error) {
+	if p.After == "" {
+		return 0, nil
 	}
-	return s, "", false
+	cut := max(strings.LastIndexByte(p.After, '/'), 0)
+	n, err := strconv.Atoi(p.After[min(cut+1, len(p.After)):])
+	if err != nil || n < 0 || p.After[:cut] != d.connectorsDigest() {
+		return 0, problem.New(problem.InvalidArgument, "the list has changed since the cursor was made").Fix("start again without cursor")
+	}
+	return n, nil
 }
 
 func (d *draft) toolAnswer(name string) (*toolOutput, error) {
@@ -210,8 +210,8 @@ func (s *Server) updateTools(ctx context.Context, id string, match *request.Matc
 			return nil, err
 		}
 	}
-	if enabledCount(d.tools(false)) == 0 {
-		return nil, problem.New(problem.InvalidArgument, "the change leaves no tool enabled").Fix("enable at least one tool")
+	if d.empty() {
+		return nil, nothingEnabled()
 	}
 	after, err := s.served(ctx, d, false)
 	if err != nil {

@@ -92,7 +92,7 @@ func (p *Publisher) Compile(ctx context.Context, req ConnectorRequest) (*Connect
 }
 
 // CompileMCP makes the connector of an MCP server and stores nothing; name is its
-// slug. The same server gives the same bytes. A server none of whose tools can be
+// slug. The same server gives the same bytes. A server of which nothing can be
 // served is a *problem.Error of kind cannot_connect_mcp_server.
 func (p *Publisher) CompileMCP(workspace, name string, server *connector.MCPServer) (*Connector, error) {
 	if !registry.ValidSlug(workspace) || !registry.ValidSlug(name) {
@@ -101,7 +101,7 @@ func (p *Publisher) CompileMCP(workspace, name string, server *connector.MCPServ
 	made, refused, err := connector.BuildMCP(name, server)
 	if err != nil {
 		e := problem.New(problem.CannotConnectMCP, "none of the %d tools of the server can be served", len(server.Tools)).Because(err).
-			Fix("only servers with tools can be put into a toolset")
+			Fix("only servers with tools, prompts or resources can be put into a toolset")
 		const shown = 8 // enough to see the pattern
 		for _, r := range refused[:min(len(refused), shown)] {
 			e.Parts = append(e.Parts, problem.New(problem.CannotConnectMCP, "tool %.80q: %s", r.Name, r.Reason))

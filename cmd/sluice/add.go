@@ -448,6 +448,8 @@ func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
 func (a *app) adviseCount(w io.Writer, t *admin.Toolset) {
 	const cursorShows, requestTakes = 40, 128
 	switch {
+	case t.ToolCount == 0:
+		fmt.Fprintf(w, "! the server has no tools: only applications that show prompts or resources can use %s; see: sluice toolset items %s\n", t.Slug, t.Slug)
 	case t.Selection == "search":
 	case t.EnabledTools > requestTakes:
 		fmt.Fprintf(w, "! %s: VS Code and the OpenAI API take 128 at most; choose some: sluice toolset tools %s enable GLOB…\n", terminal.Plural(t.EnabledTools, "tool"), t.Slug)

@@ -53,6 +53,13 @@ func mcpServer(ts *testscript.TestScript, allow func(w http.ResponseWriter, r *h
 				return &mcp.GetPromptResult{}, nil
 			})
 		}
+		if _, err := os.Stat(filepath.Join(filepath.Dir(file), "resource.txt")); err == nil {
+			for _, uri := range []string{"note:public/1", "note:private/1"} {
+				s.AddResource(&mcp.Resource{Name: uri[5:], URI: uri}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+					return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, Text: "text of " + uri}}}, nil
+				})
+			}
+		}
 		return s
 	}, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

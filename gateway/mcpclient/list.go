@@ -48,8 +48,10 @@ func (c *Client) List(x *Exchange, t *Target) (*Listing, error) {
 	case err != nil:
 		return nil, err
 	case f != nil && (f.Code == codeMethodNotFound || !agreed.about.tools):
-		return nil, problem.New(problem.CannotConnectMCP, "the MCP server at %s has no tools", shownURL(t)).
-			Fix("only servers with tools can be put into a toolset")
+		if !agreed.about.prompts && !agreed.about.resources {
+			return nil, problem.New(problem.CannotConnectMCP, "the MCP server at %s has no tools, prompts or resources", shownURL(t)).
+				Fix("only servers that have some can be put into a toolset")
+		}
 	case f != nil:
 		return nil, problem.New(problem.CannotConnectMCP, "the MCP server at %s does not list its tools: %s", shownURL(t), f.Message).
 			Fix("look at the log of the server")

@@ -97,8 +97,8 @@ func (r *Refused) Method() string {
 
 // BuildMCP makes the connector of an MCP server; name is its slug. Tools keep
 // their names where clients and model APIs accept them. Each tool is pinned by the
-// hash of its definition. The same server gives the same bytes. It fails when no
-// tool is left.
+// hash of its definition. The same server gives the same bytes. It fails when neither a
+// tool nor a prompt or resource is left.
 func BuildMCP(name string, s *MCPServer) (Artifact, []Refused, error) {
 	version := cut(s.Version, manifest.MaxText)
 	if version == "" {
@@ -150,10 +150,10 @@ func BuildMCP(name string, s *MCPServer) (Artifact, []Refused, error) {
 		known[tool.MCP.Name] = true
 		count++
 	}
-	if count == 0 {
-		return Artifact{}, refused, fmt.Errorf("making a connector of %s: none of its %d tools can be served", s.URL, len(s.Tools))
-	}
 	refused = append(refused, s.items(&m)...)
+	if count+len(m.Items[manifest.Prompts])+len(m.Items[manifest.Resources])+len(m.Items[manifest.Templates]) == 0 {
+		return Artifact{}, refused, fmt.Errorf("making a connector of %s: none of its %d tools can be served, nor a prompt or resource", s.URL, len(s.Tools))
+	}
 	doc = m.AppendTail(doc)
 	if _, _, err := manifest.ParseHead(doc); err != nil {
 		return Artifact{}, refused, fmt.Errorf("making connector %s: %w", name, err)

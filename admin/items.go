@@ -1,0 +1,195 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/manifest"
+)
+
+type itemsInput struct {
+	ToolsetInput
+	ListInput
+}
+
+// PatchItem changes a prompt, resource or resource template; absent fields stay, "" restores
+// what the server has.
+type PatchItem struct {
+	Name        *string `json:"name,omitempty" maxLength:"200" doc:"Of a prompt: how it is asked for, at most 64 letters, digits, _ and -."`
+	Title       *string `json:"title,omitempty" maxLength:"200"`
+	Description *string `json:"description,omitempty" maxLength:"16384"`
+	Enabled     *bool   `json:"enabled,omitempty"`
+}
+
+// ItemUpdate is one change of a batch.
+type ItemUpdate struct {
+	Kind      string `json:"kind" enum:"prompt,resource,resourceTemplate"`
+	Key       string `json:"key" doc:"As the server has it: the name of a prompt, a URI, or a URI template." minLength:"1" maxLength:"65536"`
+	Connector string `json:"connector,omitempty" maxLength:"64" doc:"Name of the connector in the toolset. Default: the first that has it."`
+	PatchItem
+}
+
+// ItemsUpdate changes many prompts, resources and resource templates: all changes or none.
+type ItemsUpdate struct {
+	Updates []ItemUpdate `json:"updates" minItems:"1" maxItems:"4096"`
+}
+
+type itemsUpdateInput struct {
+	ToolsetInput
+	request.MatchInput
+	Body ItemsUpdate
+}
+
+func (s *Server) registerItems() {
+	tags := []string{"tools"}
+	const path = "/v1/toolsets/{id}/items"
+	register(s, huma.Operation{
+		OperationID: "list-items", Method: http.MethodGet, Path: path, Summary: "List the prompts, resources and resource templates of a toolset", Tags: tags,
+		Description: "What its MCP servers have besides tools, in the order of the connectors, prompts first, enabled or not, with the toolset's edits applied.",
+	}, s.listItems)
+	register(s, huma.Operation{
+		OperationID: "batch-update-items", Method: http.MethodPost, Path: path + "/batch-update", Summary: "Change prompts, resources and resource templates", Tags: tags,
+		Description: "Rename, describe, enable or disable them: all changes or none. Edits are kept by kind and key, so they outlive a new version of the server.",
+	}, s.updateItems)
+}
+
+func (s *Server) listItems(ctx context.Context, in *itemsInput) (*listOutput[toolset.Item], error) {
+	d, err := s.load(ctx, s.workspace(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	path := "/v1/toolsets/" + d.ts.ID + "/items"
+	p, err := in.page(path)
+	if err != nil {
+		return nil, err
+	}
+	from, err := d.position(p)
+	if err != nil {
+		return nil, err
+	}
+	items := d.items()
+	from = min(from, len(items))
+	to := min(from+in.Limit, len(items))
+	next := ""
+	if to < len(items) {
+		next = d.connectorsDigest() + "/" + strconv.Itoa(to)
+	}
+	return list(&in.ListInput, path, items[from:to], next, same), nil
+}
+
+// items are those of every connector of the draft.
+func (d *draft) items() []toolset.Item {
+	edits := make(map[toolset.Operation]*store.ToolEdit, len(d.edits))
+	for i := range d.edits {
+		edits[toolset.OperationOf(&d.edits[i])] = &d.edits[i]
+	}
+	out := []toolset.Item{}
+	for _, p := range d.parts {
+		out = toolset.AppendItems(out, p.row.Name, p.conn.Opened, edits)
+	}
+	return out
+}
+
+// hasItem reports whether an operation names a prompt, resource or resource template that the
+// draft has.
+func (d *draft) hasItem(op toolset.Operation) bool {
+	p := d.named(op.Connector)
+	if p == nil {
+		return false
+	}
+	for kind := range manifest.ItemKinds {
+		if kind.Method() == op.Method {
+			return slices.ContainsFunc(p.conn.Opened.Items(kind), func(it manifest.Item) bool { return "/"+it.Key == op.Path })
+		}
+	}
+	return false
+}
+
+func (s *Server) updateItems(ctx context.Context, in *itemsUpdateInput) (*toolsetOutput, error) {
+	ws := s.workspace(ctx)
+	d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+	if err != nil {
+		return nil, err
+	}
+	before := d.items()
+	for i := range in.Body.Updates {
+		if err := d.patchItem(before, &in.Body.Updates[i], "/updates/"+strconv.Itoa(i)); err != nil {
+			return nil, err
+		}
+	}
+	after := d.items()
+	if err := checkPrompts(after); err != nil {
+		return nil, err
+	}
+	if d.empty() {
+		return nil, nothingEnabled()
+	}
+	var b, a []toolset.Item
+	for i := range before { // the same items in the same order
+		if before[i] != after[i] {
+			b, a = append(b, before[i]), append(a, after[i])
+		}
+	}
+	if err := s.saveDraft(ctx, ws, d, "items.update", b, a, true); err != nil {
+		return nil, err
+	}
+	return s.toolsetAnswer(ctx, ws, d)
+}
+
+// empty reports whether clients would be given nothing at all.
+func (d *draft) empty() bool {
+	return enabledCount(d.tools(false)) == 0 && !slices.ContainsFunc(d.items(), func(it toolset.Item) bool { return it.Enabled })
+}
+
+func nothingEnabled() error {
+	return problem.New(problem.InvalidArgument, "the change leaves nothing enabled").Fix("enable at least one tool, prompt or resource")
+}
+
+// patchItem applies one change; before are the items as the client saw them.
+func (d *draft) patchItem(before []toolset.Item, in *ItemUpdate, at string) error {
+	i := slices.IndexFunc(before, func(it toolset.Item) bool {
+		return it.Kind == in.Kind && it.Key == in.Key && (in.Connector == "" || it.Connector == in.Connector)
+	})
+	if i < 0 {
+		return request.FieldFault(at+"/key", "the toolset has no %s %.80q", strings.ReplaceAll(in.Kind, "T", " t"), in.Key)
+	}
+	it := &before[i]
+	if in.Name != nil && *in.Name != "" && it.Kind == "prompt" && *in.Name != it.OriginalName && !toolset.ToolName.MatchString(*in.Name) {
+		return request.FieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *in.Name)
+	}
+	d.edit(it.Operation(), func(e *store.ToolEdit) {
+		set(&e.Name, in.Name, it.OriginalName)
+		set(&e.Title, in.Title, "")
+		set(&e.Description, in.Description, "")
+		if in.Enabled != nil {
+			e.Disabled = !*in.Enabled
+		}
+	})
+	return nil
+}
+
+// checkPrompts refuses a name chosen for a prompt that another one has: gateways would give
+// it a longer one.
+func checkPrompts(items []toolset.Item) error {
+	for i := range items {
+		it := &items[i]
+		if it.Kind != "prompt" || !it.Enabled || it.Name == it.OriginalName {
+			continue
+		}
+		for j := range items {
+			if o := &items[j]; i != j && o.Kind == "prompt" && o.Enabled && o.Name == it.Name {
+				return problem.New(problem.Conflict, "another prompt is named %.80q", it.Name).Fix("choose another name for one of them")
+			}
+		}
+	}
+	return nil
+}
