@@ -409,18 +409,18 @@ func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
 		what = "refreshed"
 	}
 	if t.Status == "live" && !t.Changed {
-		state := "✓ %s is live: %s, definitions %s tokens\n"
+		state := "✓ %s is live: %s\n"
 		if t.Test != nil && !t.Test.Passed {
-			state = "! %s is serving, untested: %s, definitions %s tokens\n"
+			state = "! %s is serving, untested: %s\n"
 		}
-		fmt.Fprintf(w, state, t.Slug, terminal.Plural(t.EnabledTools, "tool"), terminal.Thousands(t.Tokens))
+		fmt.Fprintf(w, state, t.Slug, size(t))
 		if t.Test != nil && !t.Test.Passed {
 			fmt.Fprintf(w, "    %s\n", terminal.Printable(t.Test.Reason))
 			fmt.Fprintf(w, "  next   sluice toolset test %s TOOL k=v   with arguments that you know\n", t.Slug)
 		}
 		fmt.Fprintf(w, "  Toolset URL   %s\n", t.URL)
 	} else {
-		fmt.Fprintf(w, "✓ %s is %s as a draft: %s, definitions %s tokens\n", t.Slug, what, terminal.Plural(t.EnabledTools, "tool"), terminal.Thousands(t.Tokens))
+		fmt.Fprintf(w, "✓ %s is %s as a draft: %s\n", t.Slug, what, size(t))
 		if t.Test != nil && t.Test.Possible && !t.Test.Passed {
 			fmt.Fprintf(w, "  next   mend it, then: sluice toolset test %s\n", t.Slug)
 		} else {
@@ -442,6 +442,14 @@ func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
 	if t.Status == "live" {
 		fmt.Fprintf(w, "  next   sluice client %s   for the configuration of AI applications\n", t.Slug)
 	}
+}
+
+// size says how much clients are given.
+func size(t *admin.CreatedToolset) string {
+	if t.ToolCount == 0 {
+		return "prompts or resources only"
+	}
+	return terminal.Plural(t.EnabledTools, "tool") + ", definitions " + terminal.Thousands(t.Tokens) + " tokens"
 }
 
 // adviseCount warns when clients will not show all tools.
