@@ -1,9 +1,7 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
-import { Button } from "../../components/button";
-import { Dialog } from "../../components/dialog";
+import { useState } from "react";
 import { Select, TextField } from "../../components/field";
-import { ProblemNote } from "../../components/problem";
+import { FormDialog } from "../../components/formdialog";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { faultAt } from "../../lib/problem";
 import { toolsetsQuery } from "../../lib/queries";
@@ -41,74 +39,56 @@ export function AddChannel({ open, close }: { open: boolean; close: () => void }
     onSuccess: (made) => (made.secret ? undefined : close()),
     onSettled: () => queries.invalidateQueries({ queryKey: ALERTS }),
   });
-  const shut = () => {
-    add.reset();
-    close();
-  };
-  const submit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    add.mutate(fromForm(new FormData(event.currentTarget), kind));
-  };
   const error = (pointer: string) => faultAt(add.error, pointer);
   return (
-    <Dialog title="Add a channel" open={open} onClose={shut}>
-      {add.data?.secret ? (
+    <FormDialog
+      title="Add a channel"
+      open={open}
+      close={close}
+      does={add}
+      action="Add"
+      submit={(_, form) => add.mutate(fromForm(form, kind))}
+      made={add.data?.secret ? <Secret secret={add.data.secret} /> : null}
+    >
+      <Select label="Kind" value={kind} onChange={(e) => setKind(e.target.value as Channel["kind"])}>
+        <option value="webhook">Webhook (Standard Webhooks)</option>
+        <option value="slack">Slack, Mattermost, Rocket.Chat, Discord</option>
+        <option value="email">E-mail</option>
+      </Select>
+      <TextField label="Name" name="name" required maxLength={63} error={error("/name")} />
+      {kind === "email" ? (
         <>
-          <Secret secret={add.data.secret} />
-          <div className="mt-4 flex justify-end">
-            <Button onClick={shut}>Close</Button>
+          <TextField label="Mail server" name="host" required maxLength={253} error={error("/mail/host")} />
+          <div className="grid gap-4 sm:grid-cols-2">
+            <Select label="Encryption" name="security" defaultValue="starttls">
+              <option value="starttls">STARTTLS</option>
+              <option value="tls">TLS</option>
+              <option value="none">None (this machine)</option>
+            </Select>
+            <TextField label="Port" name="port" type="number" min={1} max={65535} hint="Empty: 587, with TLS 465" error={error("/mail/port")} />
           </div>
+          <TextField label="From" name="from" type="email" required error={error("/mail/from")} />
+          <TextField label="To" name="to" required hint="Addresses, separated by commas" error={error("/mail/to")} />
+          <TextField label="Login" name="username" autoComplete="off" hint="Empty: none" />
+          <TextField label="Password" name="password" type="password" autoComplete="off" maxLength={1024} error={error("/password")} />
         </>
       ) : (
-        <form onSubmit={submit} className="space-y-4">
-          <Select label="Kind" value={kind} onChange={(e) => setKind(e.target.value as Channel["kind"])}>
-            <option value="webhook">Webhook (Standard Webhooks)</option>
-            <option value="slack">Slack, Mattermost, Rocket.Chat, Discord</option>
-            <option value="email">E-mail</option>
-          </Select>
-          <TextField label="Name" name="name" required maxLength={63} error={error("/name")} />
-          {kind === "email" ? (
-            <>
-              <TextField label="Mail server" name="host" required maxLength={253} error={error("/mail/host")} />
-              <div className="grid gap-4 sm:grid-cols-2">
-                <Select label="Encryption" name="security" defaultValue="starttls">
-                  <option value="starttls">STARTTLS</option>
-                  <option value="tls">TLS</option>
-                  <option value="none">None (this machine)</option>
-                </Select>
-                <TextField label="Port" name="port" type="number" min={1} max={65535} hint="Empty: 587, with TLS 465" error={error("/mail/port")} />
-              </div>
-              <TextField label="From" name="from" type="email" required error={error("/mail/from")} />
-              <TextField label="To" name="to" required hint="Addresses, separated by commas" error={error("/mail/to")} />
-              <TextField label="Login" name="username" autoComplete="off" hint="Empty: none" />
-              <TextField label="Password" name="password" type="password" autoComplete="off" maxLength={1024} error={error("/password")} />
-            </>
-          ) : (
-            <TextField label="URL" name="url" type="url" required maxLength={2048} autoComplete="off" hint={kind === "slack" ? "Of an incoming webhook. It is stored encrypted." : undefined} error={error("/url")} />
-          )}
-          <Select label="Severity" name="minSeverity" defaultValue="">
-            <option value="">Every severity</option>
-            <option value="warning">Warning and critical</option>
-            <option value="critical">Critical only</option>
-          </Select>
-          <TextField label="Kinds" name="kinds" hint="Empty: every kind. With globs: upstream.*, key.rotation_due" error={error("/routes/kinds")} />
-          <Select label="Toolset" name="toolset" defaultValue="">
-            <option value="">Every toolset</option>
-            {(toolsets.data?.pages ?? []).flatMap((p) => p.items).map((t) => (
-              <option key={t.id} value={t.id}>
-                {t.name}
-              </option>
-            ))}
-          </Select>
-          {add.isError ? <ProblemNote error={add.error} /> : null}
-          <div className="flex justify-end gap-2">
-            <Button onClick={shut}>Cancel</Button>
-            <Button kind="primary" type="submit" busy={add.isPending}>
-              Add
-            </Button>
-          </div>
-        </form>
+        <TextField label="URL" name="url" type="url" required maxLength={2048} autoComplete="off" hint={kind === "slack" ? "Of an incoming webhook. It is stored encrypted." : undefined} error={error("/url")} />
       )}
-    </Dialog>
+      <Select label="Severity" name="minSeverity" defaultValue="">
+        <option value="">Every severity</option>
+        <option value="warning">Warning and critical</option>
+        <option value="critical">Critical only</option>
+      </Select>
+      <TextField label="Kinds" name="kinds" hint="Empty: every kind. With globs: upstream.*, key.rotation_due" error={error("/routes/kinds")} />
+      <Select label="Toolset" name="toolset" defaultValue="">
+        <option value="">Every toolset</option>
+        {(toolsets.data?.pages ?? []).flatMap((p) => p.items).map((t) => (
+          <option key={t.id} value={t.id}>
+            {t.name}
+          </option>
+        ))}
+      </Select>
+    </FormDialog>
   );
 }

@@ -1,12 +1,12 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ChevronUp } from "lucide-react";
-import { useState, type FormEvent } from "react";
+import { useState } from "react";
 import { Button, buttonClass } from "../../components/button";
 import { CommandLine } from "../../components/copy";
-import { Dialog } from "../../components/dialog";
 import { External } from "../../components/external";
 import { Select, TextArea, TextField } from "../../components/field";
+import { FormDialog } from "../../components/formdialog";
 import { Moment } from "../../components/moment";
 import { More } from "../../components/more";
 import { Card } from "../../components/page";
@@ -153,43 +153,35 @@ function Change({ request: r, close }: { request: Request; close: () => void }) 
     onSuccess: close,
     onSettled: () => queries.invalidateQueries({ queryKey: REQUESTS }),
   });
-  const submit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    const read = (name: string) => String(form.get(name) ?? "").trim();
-    change.mutate({
-      ...(state !== r.state ? { state } : {}),
-      ...(read("entry") ? { entry: read("entry") } : {}),
-      ...(read("reason") ? { reason: read("reason") } : {}),
-      ...(read("comment") ? { comment: read("comment") } : {}),
-    });
-  };
   return (
-    <Dialog title={`Request for ${r.serviceName}`} open onClose={close}>
-      <form onSubmit={submit} className="space-y-4">
-        <Select label="State" value={state} onChange={(e) => setState(e.target.value as RequestState)}>
-          {Object.entries(states).map(([value, name]) => (
-            <option key={value} value={value}>
-              {name}
-            </option>
-          ))}
-        </Select>
-        {state === "published" ? (
-          <TextField label="Entry of the catalog, or toolset" name="entry" defaultValue={r.entry} required maxLength={128} hint="Who asked and voted is named to the channels." error={faultAt(change.error, "/entry")} />
-        ) : null}
-        {state === "declined" ? <TextField label="Why" name="reason" defaultValue={r.reason} required maxLength={1000} error={faultAt(change.error, "/reason")} /> : null}
-        <TextArea label="Comment" name="comment" maxLength={2000} hint="Everybody of the workspace reads it; may be empty" error={faultAt(change.error, "/comment")} />
-        {change.isError ? <ProblemNote error={change.error} /> : null}
-        <p className="text-muted">
-          The same in a terminal: <code className="font-mono break-all text-text">sluice request set {r.id} --state {state}</code>
-        </p>
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button kind="primary" type="submit" busy={change.isPending}>
-            Save
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={`Request for ${r.serviceName}`}
+      open
+      close={close}
+      does={change}
+      action="Save"
+      command={`sluice request set ${r.id} --state ${state}`}
+      submit={(text) =>
+        change.mutate({
+          ...(state !== r.state ? { state } : {}),
+          ...(text("entry") ? { entry: text("entry") } : {}),
+          ...(text("reason") ? { reason: text("reason") } : {}),
+          ...(text("comment") ? { comment: text("comment") } : {}),
+        })
+      }
+    >
+      <Select label="State" value={state} onChange={(e) => setState(e.target.value as RequestState)}>
+        {Object.entries(states).map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </Select>
+      {state === "published" ? (
+        <TextField label="Entry of the catalog, or toolset" name="entry" defaultValue={r.entry} required maxLength={128} hint="Who asked and voted is named to the channels." error={faultAt(change.error, "/entry")} />
+      ) : null}
+      {state === "declined" ? <TextField label="Why" name="reason" defaultValue={r.reason} required maxLength={1000} error={faultAt(change.error, "/reason")} /> : null}
+      <TextArea label="Comment" name="comment" maxLength={2000} hint="Everybody of the workspace reads it; may be empty" error={faultAt(change.error, "/comment")} />
+    </FormDialog>
   );
 }

@@ -1,10 +1,10 @@
 import { infiniteQueryOptions, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useState } from "react";
 import { Button } from "../../components/button";
 import { Confirm } from "../../components/confirm";
 import { CodeBlock, CommandLine } from "../../components/copy";
-import { Dialog } from "../../components/dialog";
 import { Select, TextField } from "../../components/field";
+import { FormDialog } from "../../components/formdialog";
 import { More } from "../../components/more";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
@@ -168,53 +168,43 @@ function Make({ open, close }: { open: boolean; close: () => void }) {
     onSettled: () => queries.invalidateQueries({ queryKey: ["join-tokens"] }),
   });
   const shut = () => {
-    make.reset();
     setFault("");
     close();
   };
-  const submit = (e: FormEvent<HTMLFormElement>) => {
-    e.preventDefault();
-    const form = new FormData(e.currentTarget);
-    const read = (name: string) => String(form.get(name) ?? "").trim();
-    const labels = readLabels(read("labels"));
-    setFault(labels ? "" : "Write NAME=VALUE, with blanks between several.");
-    if (labels) make.mutate({ labels, maxUses: Number(read("uses")), ttlSeconds: Number(read("hours")) * HOUR, ...(read("name") ? { name: read("name") } : {}) });
-  };
   return (
-    <Dialog title="Make a join token" open={open} onClose={shut}>
-      {make.data ? (
-        <>
-          <p className="mb-2">Put it into a file on the new node. It is not stored, and nobody can show it again.</p>
-          <CodeBlock label="the join token" text={make.data.token ?? ""} />
-          <p className="mt-3 mb-2">Start the node with:</p>
-          <CodeBlock label="the command that joins" text={`sluice serve --role edge --control-plane ${location.origin} --join-token-file FILE --data DIR`} />
-          <div className="mt-4 flex justify-end">
-            <Button onClick={shut}>Close</Button>
-          </div>
-        </>
-      ) : (
-        <form onSubmit={submit} noValidate className="space-y-4">
-          <TextField label="Name" name="name" autoComplete="off" maxLength={100} hint="For the list; may be empty" />
-          <TextField label="Labels" name="labels" autoComplete="off" spellCheck={false} placeholder="region=eu tier=gold" hint="Of the edges that join with it: they get the toolsets all of whose labels they have." error={fault || undefined} />
-          <TextField label="Nodes that may join with it" name="uses" type="number" min={1} defaultValue={1} />
-          <Select label="Valid for" name="hours" defaultValue="24">
-            <option value="1">An hour</option>
-            <option value="24">A day</option>
-            <option value="168">A week</option>
-            <option value="8760">A year</option>
-          </Select>
-          {make.isError ? <ProblemNote error={make.error} /> : null}
-          <p className="text-muted">
-            The same in a terminal: <code className="font-mono text-text">sluice edge token</code>
-          </p>
-          <div className="flex justify-end gap-2">
-            <Button onClick={shut}>Cancel</Button>
-            <Button kind="primary" type="submit" busy={make.isPending}>
-              Make it
-            </Button>
-          </div>
-        </form>
-      )}
-    </Dialog>
+    <FormDialog
+      title="Make a join token"
+      open={open}
+      close={shut}
+      does={make}
+      action="Make it"
+      command="sluice edge token"
+      noValidate
+      submit={(text) => {
+        const labels = readLabels(text("labels"));
+        setFault(labels ? "" : "Write NAME=VALUE, with blanks between several.");
+        if (labels) make.mutate({ labels, maxUses: Number(text("uses")), ttlSeconds: Number(text("hours")) * HOUR, ...(text("name") ? { name: text("name") } : {}) });
+      }}
+      made={
+        make.data ? (
+          <>
+            <p className="mb-2">Put it into a file on the new node. It is not stored, and nobody can show it again.</p>
+            <CodeBlock label="the join token" text={make.data.token ?? ""} />
+            <p className="mt-3 mb-2">Start the node with:</p>
+            <CodeBlock label="the command that joins" text={`sluice serve --role edge --control-plane ${location.origin} --join-token-file FILE --data DIR`} />
+          </>
+        ) : null
+      }
+    >
+      <TextField label="Name" name="name" autoComplete="off" maxLength={100} hint="For the list; may be empty" />
+      <TextField label="Labels" name="labels" autoComplete="off" spellCheck={false} placeholder="region=eu tier=gold" hint="Of the edges that join with it: they get the toolsets all of whose labels they have." error={fault || undefined} />
+      <TextField label="Nodes that may join with it" name="uses" type="number" min={1} defaultValue={1} />
+      <Select label="Valid for" name="hours" defaultValue="24">
+        <option value="1">An hour</option>
+        <option value="24">A day</option>
+        <option value="168">A week</option>
+        <option value="8760">A year</option>
+      </Select>
+    </FormDialog>
   );
 }

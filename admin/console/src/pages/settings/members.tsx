@@ -1,11 +1,13 @@
 import { infiniteQueryOptions, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useState } from "react";
 import { Button } from "../../components/button";
 import { CodeBlock } from "../../components/copy";
 import { Dialog } from "../../components/dialog";
-import { Select, TextField } from "../../components/field";
+import { TextField } from "../../components/field";
+import { FormDialog } from "../../components/formdialog";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
+import { Roles } from "../../components/roles";
 import { Skeleton } from "../../components/skeleton";
 import { Table, type Column } from "../../components/table";
 import { api, unwrap, type Schemas } from "../../lib/api";
@@ -85,44 +87,19 @@ function Invite({ open, close }: { open: boolean; close: () => void }) {
     mutationFn: async (body: { email: string; name: string; role: Member["role"] }) => linkFor((await unwrap(api.POST("/v1/members", { body }))).id),
     onSettled: () => queries.invalidateQueries({ queryKey: ["members"] }),
   });
-  const shut = () => {
-    invite.reset();
-    close();
-  };
-  const submit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    const read = (name: string) => String(form.get(name) ?? "").trim();
-    invite.mutate({ email: read("email"), name: read("name"), role: read("role") as Member["role"] });
-  };
   return (
-    <Dialog title="Invite a member" open={open} onClose={shut}>
-      {invite.data ? (
-        <>
-          <Link link={invite.data} />
-          <div className="mt-4 flex justify-end">
-            <Button onClick={shut}>Close</Button>
-          </div>
-        </>
-      ) : (
-        <form onSubmit={submit} className="space-y-4">
-          <TextField label="E-mail" name="email" type="email" autoComplete="off" required />
-          <TextField label="Name" name="name" autoComplete="off" maxLength={100} />
-          <Select label="Role" name="role" defaultValue="editor">
-            <option value="viewer">Viewer: reads</option>
-            <option value="editor">Editor: changes and deploys toolsets</option>
-            <option value="publisher">Publisher: connectors and plugins too</option>
-            <option value="admin">Administrator: everything</option>
-          </Select>
-          {invite.isError ? <ProblemNote error={invite.error} /> : null}
-          <div className="flex justify-end gap-2">
-            <Button onClick={shut}>Cancel</Button>
-            <Button kind="primary" type="submit" busy={invite.isPending}>
-              Invite
-            </Button>
-          </div>
-        </form>
-      )}
-    </Dialog>
+    <FormDialog
+      title="Invite a member"
+      open={open}
+      close={close}
+      does={invite}
+      action="Invite"
+      submit={(text) => invite.mutate({ email: text("email"), name: text("name"), role: text("role") as Member["role"] })}
+      made={invite.data ? <Link link={invite.data} /> : null}
+    >
+      <TextField label="E-mail" name="email" type="email" autoComplete="off" required />
+      <TextField label="Name" name="name" autoComplete="off" maxLength={100} />
+      <Roles />
+    </FormDialog>
   );
 }

@@ -1,13 +1,14 @@
 import { infiniteQueryOptions, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useState } from "react";
 import { Button } from "../../components/button";
 import { Confirm } from "../../components/confirm";
-import { CodeBlock, CommandLine } from "../../components/copy";
-import { Dialog } from "../../components/dialog";
+import { CommandLine } from "../../components/copy";
 import { Select, TextField } from "../../components/field";
+import { FormDialog, Once } from "../../components/formdialog";
 import { More } from "../../components/more";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
+import { Roles } from "../../components/roles";
 import { Skeleton } from "../../components/skeleton";
 import { Badge } from "../../components/status";
 import { Table, type Column } from "../../components/table";
@@ -93,55 +94,29 @@ function Make({ open, close }: { open: boolean; close: () => void }) {
     mutationFn: (body: Schemas["CreateAPIToken"]) => unwrap(api.POST("/v1/tokens", { body })),
     onSettled: () => queries.invalidateQueries({ queryKey: ["tokens"] }),
   });
-  const shut = () => {
-    make.reset();
-    close();
-  };
-  const submit = (e: FormEvent<HTMLFormElement>) => {
-    e.preventDefault();
-    const form = new FormData(e.currentTarget);
-    const read = (name: string) => String(form.get(name) ?? "").trim();
-    const days = Number(read("days"));
-    make.mutate({ name: read("name"), role: read("role") as Token["role"], ...(days > 0 ? { ttlSeconds: days * DAY } : {}) });
-  };
   return (
-    <Dialog title={make.data ? `The token ${make.data.name}` : "Make an API token"} open={open} onClose={shut}>
-      {make.data ? (
-        <>
-          <p className="mb-2">Copy it now: it is not stored, and nobody can show it again.</p>
-          <CodeBlock label="the API token" text={make.data.token ?? ""} />
-          <div className="mt-4 flex justify-end">
-            <Button onClick={shut}>Close</Button>
-          </div>
-        </>
-      ) : (
-        <form onSubmit={submit} className="space-y-4">
-          <TextField label="Name" name="name" autoComplete="off" required maxLength={100} hint="Which program will use it" />
-          <Select label="Role" name="role" defaultValue="editor">
-            <option value="viewer">Viewer: reads</option>
-            <option value="editor">Editor: changes and deploys toolsets</option>
-            <option value="publisher">Publisher: connectors and plugins too</option>
-            <option value="admin">Administrator: everything</option>
-          </Select>
-          <Select label="Valid for" name="days" defaultValue="90">
-            <option value="1">A day</option>
-            <option value="30">30 days</option>
-            <option value="90">90 days</option>
-            <option value="365">A year</option>
-            <option value="0">Ever</option>
-          </Select>
-          {make.isError ? <ProblemNote error={make.error} /> : null}
-          <p className="text-muted">
-            The same in a terminal: <code className="font-mono text-text">sluice token create NAME</code>
-          </p>
-          <div className="flex justify-end gap-2">
-            <Button onClick={shut}>Cancel</Button>
-            <Button kind="primary" type="submit" busy={make.isPending}>
-              Make it
-            </Button>
-          </div>
-        </form>
-      )}
-    </Dialog>
+    <FormDialog
+      title={make.data ? `The token ${make.data.name}` : "Make an API token"}
+      open={open}
+      close={close}
+      does={make}
+      action="Make it"
+      command="sluice token create NAME"
+      submit={(text) => {
+        const days = Number(text("days"));
+        make.mutate({ name: text("name"), role: text("role") as Token["role"], ...(days > 0 ? { ttlSeconds: days * DAY } : {}) });
+      }}
+      made={make.data ? <Once label="the API token" text={make.data.token ?? ""} /> : null}
+    >
+      <TextField label="Name" name="name" autoComplete="off" required maxLength={100} hint="Which program will use it" />
+      <Roles />
+      <Select label="Valid for" name="days" defaultValue="90">
+        <option value="1">A day</option>
+        <option value="30">30 days</option>
+        <option value="90">90 days</option>
+        <option value="365">A year</option>
+        <option value="0">Ever</option>
+      </Select>
+    </FormDialog>
   );
 }

@@ -1,19 +1,16 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import type { FormEvent } from "react";
-import { Button } from "../../components/button";
 import { Choices } from "../../components/choices";
-import { SaveProblem } from "../../components/conflict";
 import { CommandLine } from "../../components/copy";
 import { TextArea, TextField } from "../../components/field";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
+import { SaveForm, type Save } from "../../components/saveform";
 import { Skeleton } from "../../components/skeleton";
 import { api, unwrap, unwrapTagged, type Schemas } from "../../lib/api";
 import { shellWord } from "../../lib/clients";
 import { useEdits } from "../../lib/edits";
 import { wholeNumber } from "../../lib/number";
-import { useCan } from "../../lib/session";
 import { AccessTokens } from "./accesstokens";
 import { PrivateAddresses } from "./grants";
 
@@ -127,12 +124,11 @@ export function Access() {
 
 function Settings({ slug, access, etag }: { slug: string; access: Schemas["ToolsetAccess"]; etag: string }) {
   const queries = useQueryClient();
-  const editor = useCan("editor");
   const stored = fieldsOf(access);
   const edits = useEdits(stored, etag);
-  const { values, enter, changed, dirty } = edits;
+  const { values, enter, dirty } = edits;
   const save = useMutation({
-    mutationFn: ({ match, all }: { match: string; all: Fields; part: Partial<Fields> }) =>
+    mutationFn: ({ match, all }: Save<Fields>) =>
       unwrap(api.PUT("/v1/toolsets/{id}/access", { params: { path: { id: slug }, header: { "If-Match": match } }, body: settingsOf(all, access) })),
     onSettled: async (_, error, { part }) => {
       await queries.invalidateQueries({ queryKey: ["toolset", slug] });
@@ -149,91 +145,71 @@ function Settings({ slug, access, etag }: { slug: string; access: Schemas["Tools
     concurrent: wholeNumber(values.concurrent, 0, most),
     requestBytes: wholeNumber(values.requestBytes, 0, most),
   };
-  const submit = (e: FormEvent) => {
-    e.preventDefault();
-    if (Object.values(bad).every((fault) => !fault)) save.mutate({ match: edits.etag, all: values, part: changed });
-  };
   const field = (name: Exclude<keyof Fields, "mode">) => ({ label: names[name], value: values[name], onChange: (e: { target: { value: string } }) => enter({ [name]: e.target.value }) });
   const limit = (name: "rate" | "burst" | "concurrent" | "requestBytes", hint?: string) => (
     <TextField {...field(name)} inputMode="numeric" placeholder="none" hint={hint} error={bad[name]} onChange={(e) => enter({ [name]: e.target.value.trim() })} />
   );
   return (
     <div className="space-y-5">
-      <form onSubmit={submit} noValidate aria-label="Access">
-        <fieldset disabled={!editor} className="min-w-0 space-y-5">
-          <legend className="sr-only">Who may call the tools</legend>
-          <Card title="The toolset URL">
-            <p className="mb-3 text-muted">
-              <code className="font-mono break-all text-text">{access.url}</code>
-            </p>
-            <div className="grid gap-x-8 gap-y-4 lg:grid-cols-2">
-              <div>
-                <Choices
-                  label={names.mode}
-                  value={values.mode}
-                  onValue={(mode) => enter({ mode })}
-                  choices={[
-                    { value: "none", name: "Everybody who reaches the node", note: "No token is asked for." },
-                    { value: "token", name: "Holders of an access token", note: "Applications send a token of the list below." },
-                    { value: "jwt", name: "Who logs in at an authorization server", note: "Applications send its JSON Web Tokens; most log in there by themselves." },
-                  ]}
+      <SaveForm
+        label="Access"
+        legend="Who may call the tools"
+        stored={stored}
+        edits={edits}
+        names={names}
+        bad={bad}
+        save={save}
+        before="A change is in force at once, without a test."
+        after="Saved, and in force."
+      >
+        <Card title="The toolset URL">
+          <p className="mb-3 text-muted">
+            <code className="font-mono break-all text-text">{access.url}</code>
+          </p>
+          <div className="grid gap-x-8 gap-y-4 lg:grid-cols-2">
+            <div>
+              <Choices
+                label={names.mode}
+                value={values.mode}
+                onValue={(mode) => enter({ mode })}
+                choices={[
+                  { value: "none", name: "Everybody who reaches the node", note: "No token is asked for." },
+                  { value: "token", name: "Holders of an access token", note: "Applications send a token of the list below." },
+                  { value: "jwt", name: "Who logs in at an authorization server", note: "Applications send its JSON Web Tokens; most log in there by themselves." },
+                ]}
+              />
+              {values.mode === "token" && access.tokens === 0 ? <p className="mt-2 text-warn">There is no valid access token: nobody gets in until you make one below.</p> : null}
+            </div>
+            {jwt ? (
+              <div className="space-y-4">
+                <TextField {...field("issuer")} type="url" placeholder="https://id.example.com" error={bad.issuer} />
+                <TextField {...field("jwksUrl")} type="url" hint="Left empty, the metadata of the issuer says it." />
+                <TextField {...field("servers")} hint="Where applications are sent to log in. Left empty: the issuer." />
+                <TextArea
+                  {...field("scopes")}
+                  spellCheck={false}
+                  placeholder={"read = list_*, get_*\nwrite = *"}
+                  hint="One a line, with the tools that it opens. Left empty, every valid token opens all tools."
+                  error={bad.scopes}
                 />
-                {values.mode === "token" && access.tokens === 0 ? <p className="mt-2 text-warn">There is no valid access token: nobody gets in until you make one below.</p> : null}
+                {access.metadataUrl ? (
+                  <p className="text-muted">
+                    Metadata for applications: <code className="font-mono break-all">{access.metadataUrl}</code>
+                  </p>
+                ) : null}
               </div>
-              {jwt ? (
-                <div className="space-y-4">
-                  <TextField {...field("issuer")} type="url" placeholder="https://id.example.com" error={bad.issuer} />
-                  <TextField {...field("jwksUrl")} type="url" hint="Left empty, the metadata of the issuer says it." />
-                  <TextField {...field("servers")} hint="Where applications are sent to log in. Left empty: the issuer." />
-                  <TextArea
-                    {...field("scopes")}
-                    spellCheck={false}
-                    placeholder={"read = list_*, get_*\nwrite = *"}
-                    hint="One a line, with the tools that it opens. Left empty, every valid token opens all tools."
-                    error={bad.scopes}
-                  />
-                  {access.metadataUrl ? (
-                    <p className="text-muted">
-                      Metadata for applications: <code className="font-mono break-all">{access.metadataUrl}</code>
-                    </p>
-                  ) : null}
-                </div>
-              ) : null}
-            </div>
-          </Card>
-          <Card title="Limits of all callers together">
-            <div className="grid gap-4 sm:grid-cols-2 lg:grid-cols-4">
-              {limit("rate")}
-              {limit("burst", "Left empty: a tenth of those of a minute.")}
-              {limit("concurrent")}
-              {limit("requestBytes")}
-            </div>
-          </Card>
-          {save.isError ? (
-            <SaveProblem
-              error={save.error}
-              stored={stored}
-              edits={edits}
-              names={names}
-              reset={save.reset}
-              save={() => save.mutate({ match: edits.newest, all: values, part: changed })}
-            />
-          ) : null}
-          {editor ? (
-            <div className="flex flex-wrap items-center gap-3">
-              <Button type="submit" kind="primary" busy={save.isPending} disabled={!dirty}>
-                Save
-              </Button>
-              {dirty ? <Button onClick={edits.drop}>Discard</Button> : null}
-              <p role="status" className="text-muted">
-                {save.isSuccess && !dirty ? "Saved, and in force." : "A change is in force at once, without a test."}
-              </p>
-            </div>
-          ) : (
-            <p className="text-muted">Changing it needs the role editor.</p>
-          )}
-        </fieldset>
-      </form>
+            ) : null}
+          </div>
+        </Card>
+        <Card title="Limits of all callers together">
+          <div className="grid gap-4 sm:grid-cols-2 lg:grid-cols-4">
+            {limit("rate")}
+            {limit("burst", "Left empty: a tenth of those of a minute.")}
+            {limit("concurrent")}
+            {limit("requestBytes")}
+          </div>
+        </Card>
+      </SaveForm>
       <AccessTokens slug={slug} mode={access.mode} />
       <PrivateAddresses slug={slug} />
       <CommandLine command={commandOf(slug, values, dirty)} />

@@ -1,10 +1,9 @@
 import { infiniteQueryOptions, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useState } from "react";
 import { Button } from "../../components/button";
 import { Confirm } from "../../components/confirm";
-import { CodeBlock } from "../../components/copy";
-import { Dialog } from "../../components/dialog";
 import { Select, TextField } from "../../components/field";
+import { FormDialog, Once } from "../../components/formdialog";
 import { More } from "../../components/more";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
@@ -93,59 +92,44 @@ function Make({ slug, open, close }: { slug: string; open: boolean; close: () =>
     mutationFn: (body: Schemas["NewAccessToken"]) => unwrap(api.POST("/v1/toolsets/{id}/access-tokens", { params: { path: { id: slug } }, body })),
     onSettled: () => queries.invalidateQueries({ queryKey: ["toolset", slug] }),
   });
-  const shut = () => {
-    make.reset();
-    close();
-  };
-  const submit = (e: FormEvent<HTMLFormElement>) => {
-    e.preventDefault();
-    const form = new FormData(e.currentTarget);
-    const read = (name: string) => String(form.get(name) ?? "").trim();
-    const tools = read("tools").split(/[\s,]+/).filter((t) => t !== "");
-    const days = Number(read("days"));
-    const rate = Number(read("rate"));
-    make.mutate({
-      name: read("name"),
-      ...(tools.length > 0 ? { tools } : {}),
-      ...(days > 0 ? { expiresAt: new Date(Date.now() + days * DAY).toISOString() } : {}),
-      ...(rate > 0 ? { limits: { requestsPerMinute: rate } } : {}),
-    });
-  };
   return (
-    <Dialog title={make.data ? `The token ${make.data.name}` : "Make an access token"} open={open} onClose={shut}>
-      {make.data ? (
-        <>
-          <p className="mb-2">Copy it now: it is not stored, and nobody can show it again.</p>
-          <CodeBlock label="the access token" text={make.data.token} />
-          {make.data.mode === "token" ? null : <p className="mt-2 text-warn">The toolset URL does not ask for tokens yet: choose holders of an access token, and save.</p>}
-          <div className="mt-4 flex justify-end">
-            <Button onClick={shut}>Close</Button>
-          </div>
-        </>
-      ) : (
-        <form onSubmit={submit} className="space-y-4">
-          <TextField label="Name" name="name" autoComplete="off" required maxLength={100} hint="Who or what will use it" />
-          <TextField label="Tools" name="tools" autoComplete="off" spellCheck={false} placeholder="list_*, get_*" hint="Names and patterns. Left empty, it opens all tools." />
-          <Select label="Valid for" name="days" defaultValue="90">
-            <option value="7">7 days</option>
-            <option value="30">30 days</option>
-            <option value="90">90 days</option>
-            <option value="365">A year</option>
-            <option value="0">Ever</option>
-          </Select>
-          <TextField label="Requests per minute" name="rate" type="number" min={1} placeholder="no limit of its own" />
-          {make.isError ? <ProblemNote error={make.error} /> : null}
-          <p className="text-muted">
-            The same in a terminal: <code className="font-mono text-text">sluice toolset access {slug} token create NAME</code>
-          </p>
-          <div className="flex justify-end gap-2">
-            <Button onClick={shut}>Cancel</Button>
-            <Button kind="primary" type="submit" busy={make.isPending}>
-              Make it
-            </Button>
-          </div>
-        </form>
-      )}
-    </Dialog>
+    <FormDialog
+      title={make.data ? `The token ${make.data.name}` : "Make an access token"}
+      open={open}
+      close={close}
+      does={make}
+      action="Make it"
+      command={`sluice toolset access ${slug} token create NAME`}
+      submit={(text) => {
+        const tools = text("tools").split(/[\s,]+/).filter((t) => t !== "");
+        const days = Number(text("days"));
+        const rate = Number(text("rate"));
+        make.mutate({
+          name: text("name"),
+          ...(tools.length > 0 ? { tools } : {}),
+          ...(days > 0 ? { expiresAt: new Date(Date.now() + days * DAY).toISOString() } : {}),
+          ...(rate > 0 ? { limits: { requestsPerMinute: rate } } : {}),
+        });
+      }}
+      made={
+        make.data ? (
+          <>
+            <Once label="the access token" text={make.data.token} />
+            {make.data.mode === "token" ? null : <p className="mt-2 text-warn">The toolset URL does not ask for tokens yet: choose holders of an access token, and save.</p>}
+          </>
+        ) : null
+      }
+    >
+      <TextField label="Name" name="name" autoComplete="off" required maxLength={100} hint="Who or what will use it" />
+      <TextField label="Tools" name="tools" autoComplete="off" spellCheck={false} placeholder="list_*, get_*" hint="Names and patterns. Left empty, it opens all tools." />
+      <Select label="Valid for" name="days" defaultValue="90">
+        <option value="7">7 days</option>
+        <option value="30">30 days</option>
+        <option value="90">90 days</option>
+        <option value="365">A year</option>
+        <option value="0">Ever</option>
+      </Select>
+      <TextField label="Requests per minute" name="rate" type="number" min={1} placeholder="no limit of its own" />
+    </FormDialog>
   );
 }

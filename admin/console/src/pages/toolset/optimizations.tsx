@@ -1,13 +1,11 @@
-import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import type { FormEvent } from "react";
-import { Button } from "../../components/button";
 import { Choices, Switch } from "../../components/choices";
-import { SaveProblem } from "../../components/conflict";
 import { CommandLine } from "../../components/copy";
 import { TextArea, TextField } from "../../components/field";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
+import { SaveForm } from "../../components/saveform";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { useEdits } from "../../lib/edits";
 import { shellWord } from "../../lib/clients";
@@ -18,6 +16,7 @@ import { toolsetQuery } from "../../lib/queries";
 import { useCan } from "../../lib/session";
 import { useSettled } from "../../lib/settled";
 import { usageOf } from "../analytics/queries";
+import { usePatch } from "./patch";
 import { ToolSettings } from "./toolsettings";
 
 type Toolset = Schemas["ToolsetDetail"];
@@ -93,132 +92,98 @@ export function Optimizations() {
 }
 
 function Form({ toolset: t, etag }: { toolset: Toolset; etag: string }) {
-  const queries = useQueryClient();
   const editor = useCan("editor");
   const stored = fieldsOf(t);
   const edits = useEdits(stored, etag);
   const { values, enter, changed } = edits;
-  const save = useMutation({
-    mutationFn: ({ match, part }: { match: string; part: Partial<Fields> }) =>
-      unwrap(
-        api.PATCH("/v1/toolsets/{id}", {
-          params: { path: { id: t.slug }, header: { "If-Match": match } },
-          body: patchOf(part),
-          headers: { "Content-Type": "application/merge-patch+json" },
-        }),
-      ),
-    onSettled: async (_, error, { part }) => {
-      await queries.invalidateQueries({ queryKey: ["toolset", t.slug] });
-      if (!error) edits.saved(part);
-    },
-  });
+  const save = usePatch(t.slug, edits, patchOf);
   const bad = {
     tokenBudget: wholeNumber(values.tokenBudget, -1, 2_000_000),
     cacheSeconds: wholeNumber(values.cacheSeconds, 0, 86_400),
     purpose: values.selection === "use-case" && !values.purpose.trim() ? "Say what the toolset is for." : undefined,
   };
-  const submit = (e: FormEvent) => {
-    e.preventDefault();
-    if (Object.values(bad).every((fault) => !fault)) save.mutate({ match: edits.etag, part: changed });
-  };
   const scripted = values.selection === "code" || values.batch;
   return (
     <div className="space-y-5">
-      <form onSubmit={submit} noValidate aria-label="Optimizations">
-        <fieldset disabled={!editor} className="min-w-0 space-y-5">
-          <legend className="sr-only">What is set</legend>
-          <Card title="Answers" actions={<Measured slug={t.slug} />}>
-            <div className="grid gap-x-8 gap-y-4 lg:grid-cols-2">
-              <Choices
-                label="Profile"
-                value={values.profile}
-                onValue={(profile) => enter({ profile })}
-                choices={[
-                  { value: "off", name: "Off", note: "As the API answers, byte for byte" },
-                  { value: "lossless", name: "Lossless", note: "Shorter, and nothing is left out" },
-                  { value: "concise", name: "Concise", note: "Without what agents do not need, such as null members, templates and addresses of the API" },
-                ]}
-              />
-              <div className="max-w-sm space-y-4">
-                <TextField
-                  label={names.tokenBudget}
-                  inputMode="numeric"
-                  placeholder="20000"
-                  hint="A longer answer is cut at whole items, and the agent can fetch the rest. -1: no budget."
-                  error={bad.tokenBudget}
-                  value={values.tokenBudget}
-                  onChange={(e) => enter({ tokenBudget: e.target.value.trim() })}
-                />
-                <TextField
-                  label={names.cacheSeconds}
-                  inputMode="numeric"
-                  placeholder="0"
-                  hint="Answers of tools that only read are given again for so long."
-                  error={bad.cacheSeconds}
-                  value={values.cacheSeconds}
-                  onChange={(e) => enter({ cacheSeconds: e.target.value.trim() })}
-                />
-              </div>
-            </div>
-          </Card>
-          <Card title="The list of tools">
-            <div className="grid gap-x-8 gap-y-4 lg:grid-cols-2">
-              <Selection slug={t.slug} value={values.selection} onValue={(selection) => enter({ selection })} />
-              <div className="space-y-4">
-                <TextArea
-                  label={names.purpose}
-                  hint="A sentence for each task, such as: Refund an order. Answer a customer."
-                  error={bad.purpose}
-                  maxLength={4096}
-                  value={values.purpose}
-                  onChange={(e) => enter({ purpose: e.target.value })}
-                />
-                {editor ? <Ranked slug={t.slug} purpose={values.purpose} /> : null}
-                <Switch label={names.batch} note="A tool that makes many calls at once is listed too." checked={values.batch} onChecked={(batch) => enter({ batch })} />
-                {scripted || values.scriptsMayDestroy ? (
-                  <Switch
-                    label={names.scriptsMayDestroy}
-                    note="Scripts and batches may call tools that may destroy data."
-                    checked={values.scriptsMayDestroy}
-                    onChecked={(scriptsMayDestroy) => enter({ scriptsMayDestroy })}
-                  />
-                ) : null}
-                {values.selection === "search" || values.learn ? (
-                  <Switch
-                    label={names.learn}
-                    note="Searches that a successful call follows, redacted, become examples of its tool."
-                    checked={values.learn}
-                    onChecked={(learn) => enter({ learn })}
-                  />
-                ) : null}
-              </div>
-            </div>
-          </Card>
-          {save.isError ? (
-            <SaveProblem
-              error={save.error}
-              stored={stored}
-              edits={edits}
-              names={names}
-              reset={save.reset}
-              save={() => save.mutate({ match: edits.newest, part: changed })}
+      <SaveForm
+        label="Optimizations"
+        legend="What is set"
+        stored={stored}
+        edits={edits}
+        names={names}
+        bad={bad}
+        save={save}
+        before="A change makes a new draft: what is live stays until the draft is tested."
+        after="Saved in the draft."
+      >
+        <Card title="Answers" actions={<Measured slug={t.slug} />}>
+          <div className="grid gap-x-8 gap-y-4 lg:grid-cols-2">
+            <Choices
+              label="Profile"
+              value={values.profile}
+              onValue={(profile) => enter({ profile })}
+              choices={[
+                { value: "off", name: "Off", note: "As the API answers, byte for byte" },
+                { value: "lossless", name: "Lossless", note: "Shorter, and nothing is left out" },
+                { value: "concise", name: "Concise", note: "Without what agents do not need, such as null members, templates and addresses of the API" },
+              ]}
             />
-          ) : null}
-          {editor ? (
-            <div className="flex flex-wrap items-center gap-3">
-              <Button type="submit" kind="primary" busy={save.isPending} disabled={!edits.dirty}>
-                Save
-              </Button>
-              {edits.dirty ? <Button onClick={edits.drop}>Discard</Button> : null}
-              <p role="status" className="text-muted">
-                {save.isSuccess && !edits.dirty ? "Saved in the draft." : "A change makes a new draft: what is live stays until the draft is tested."}
-              </p>
+            <div className="max-w-sm space-y-4">
+              <TextField
+                label={names.tokenBudget}
+                inputMode="numeric"
+                placeholder="20000"
+                hint="A longer answer is cut at whole items, and the agent can fetch the rest. -1: no budget."
+                error={bad.tokenBudget}
+                value={values.tokenBudget}
+                onChange={(e) => enter({ tokenBudget: e.target.value.trim() })}
+              />
+              <TextField
+                label={names.cacheSeconds}
+                inputMode="numeric"
+                placeholder="0"
+                hint="Answers of tools that only read are given again for so long."
+                error={bad.cacheSeconds}
+                value={values.cacheSeconds}
+                onChange={(e) => enter({ cacheSeconds: e.target.value.trim() })}
+              />
             </div>
-          ) : (
-            <p className="text-muted">Changing it needs the role editor.</p>
-          )}
-        </fieldset>
-      </form>
+          </div>
+        </Card>
+        <Card title="The list of tools">
+          <div className="grid gap-x-8 gap-y-4 lg:grid-cols-2">
+            <Selection slug={t.slug} value={values.selection} onValue={(selection) => enter({ selection })} />
+            <div className="space-y-4">
+              <TextArea
+                label={names.purpose}
+                hint="A sentence for each task, such as: Refund an order. Answer a customer."
+                error={bad.purpose}
+                maxLength={4096}
+                value={values.purpose}
+                onChange={(e) => enter({ purpose: e.target.value })}
+              />
+              {editor ? <Ranked slug={t.slug} purpose={values.purpose} /> : null}
+              <Switch label={names.batch} note="A tool that makes many calls at once is listed too." checked={values.batch} onChecked={(batch) => enter({ batch })} />
+              {scripted || values.scriptsMayDestroy ? (
+                <Switch
+                  label={names.scriptsMayDestroy}
+                  note="Scripts and batches may call tools that may destroy data."
+                  checked={values.scriptsMayDestroy}
+                  onChecked={(scriptsMayDestroy) => enter({ scriptsMayDestroy })}
+                />
+              ) : null}
+              {values.selection === "search" || values.learn ? (
+                <Switch
+                  label={names.learn}
+                  note="Searches that a successful call follows, redacted, become examples of its tool."
+                  checked={values.learn}
+                  onChecked={(learn) => enter({ learn })}
+                />
+              ) : null}
+            </div>
+          </div>
+        </Card>
+      </SaveForm>
       <ToolSettings slug={t.slug} />
       <CommandLine command={commandOf(t.slug, changed)} />
     </div>

@@ -1,20 +1,19 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
-import { useState, type FormEvent } from "react";
+import { useState } from "react";
 import { Button } from "../../components/button";
 import { Choices, Switch } from "../../components/choices";
-import { SaveProblem } from "../../components/conflict";
 import { CommandLine } from "../../components/copy";
-import { Dialog } from "../../components/dialog";
 import { TextArea, TextField } from "../../components/field";
+import { FormDialog } from "../../components/formdialog";
 import { Card } from "../../components/page";
-import { ProblemNote } from "../../components/problem";
+import { SaveForm } from "../../components/saveform";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { useEdits } from "../../lib/edits";
 import { wholeNumber } from "../../lib/number";
-import { Problem } from "../../lib/problem";
 import { toolsetQuery } from "../../lib/queries";
 import { useCan } from "../../lib/session";
+import { usePatch } from "./patch";
 import { Capture, Labels, Schedule } from "./placement";
 
 type Toolset = Schemas["ToolsetDetail"];
@@ -98,138 +97,111 @@ export function ToolsetSettings() {
 }
 
 function Form({ toolset: t, etag }: { toolset: Toolset; etag: string }) {
-  const queries = useQueryClient();
   const editor = useCan("editor");
   const stored = fieldsOf(t);
   const edits = useEdits(stored, etag);
-  const { values, enter, changed, dirty } = edits;
-  const save = useMutation({
-    mutationFn: ({ match, part }: { match: string; part: Partial<Fields> }) =>
-      unwrap(
-        api.PATCH("/v1/toolsets/{id}", {
-          params: { path: { id: t.slug }, header: { "If-Match": match } },
-          body: patchOf(part),
-          headers: { "Content-Type": "application/merge-patch+json" },
-        }),
-      ),
-    onSettled: async (_, error, { part }) => {
-      await queries.invalidateQueries({ queryKey: ["toolset", t.slug] });
-      if (!error) edits.saved(part);
-    },
-  });
+  const { values, enter, changed } = edits;
+  const save = usePatch(t.slug, edits, patchOf);
   const bad = {
     name: values.name.trim() === "" ? "Enter a name." : undefined,
     timeoutMs: values.timeoutMs === "0" ? undefined : wholeNumber(values.timeoutMs, 100, 3_600_000),
     maxResponseBytes: values.maxResponseBytes === "0" ? undefined : wholeNumber(values.maxResponseBytes, 1024, 64 * MIB),
   };
-  const submit = (e: FormEvent) => {
-    e.preventDefault();
-    if (Object.values(bad).every((fault) => !fault)) save.mutate({ match: edits.etag, part: changed });
-  };
   const single = t.connectors.length === 1;
   return (
     <div className="space-y-5">
-      <form onSubmit={submit} noValidate aria-label="Settings">
-        <fieldset disabled={!editor} className="min-w-0 space-y-5">
-          <legend className="sr-only">Settings of the toolset</legend>
-          <div className="grid items-start gap-5 lg:grid-cols-2">
-            <Card title="What it is">
-              <div className="space-y-4">
-                <TextField label={names.name} maxLength={200} error={bad.name} value={values.name} onChange={(e) => enter({ name: e.target.value })} />
-                <TextArea label={names.description} maxLength={16_384} hint="For people who look for a toolset" value={values.description} onChange={(e) => enter({ description: e.target.value })} />
-                <TextArea
-                  label={names.instructions}
-                  rows={4}
-                  maxLength={32_768}
-                  hint="Applications give this text to their model when they connect"
-                  value={values.instructions}
-                  onChange={(e) => enter({ instructions: e.target.value })}
-                />
-                {single ? (
-                  <TextField
-                    label={names.baseUrl}
-                    type="url"
-                    spellCheck={false}
-                    hint={t.servers.length > 1 ? `The specification also has ${t.servers.map((s) => s.url).filter((u) => u !== values.baseUrl).slice(0, 3).join(", ")}.` : undefined}
-                    value={values.baseUrl}
-                    onChange={(e) => enter({ baseUrl: e.target.value.trim() })}
-                  />
-                ) : null}
-              </div>
-            </Card>
-            <Card title="Limits and policy of answers">
-              <div className="space-y-4">
-                <TextField
-                  label={names.timeoutMs}
-                  inputMode="numeric"
-                  placeholder="30000"
-                  hint="100 to an hour. Each report of progress of an MCP server begins it anew."
-                  error={bad.timeoutMs}
-                  value={values.timeoutMs}
-                  onChange={(e) => enter({ timeoutMs: e.target.value.trim() })}
-                />
-                <TextField
-                  label={names.maxResponseBytes}
-                  inputMode="numeric"
-                  placeholder={String(16 * MIB)}
-                  hint="1,024 to 64 MiB, before and after decompression"
-                  error={bad.maxResponseBytes}
-                  value={values.maxResponseBytes}
-                  onChange={(e) => enter({ maxResponseBytes: e.target.value.trim() })}
-                />
-                <div>
-                  <Switch label={names.structured} note="Output schemas and structured content are sent." checked={values.structured} onChecked={(structured) => enter({ structured })} />
-                  <Switch
-                    label={names.redact}
-                    note="What its settings cannot be applied to is withheld, errors of the API included."
-                    checked={values.redact}
-                    onChecked={(redact) => enter({ redact })}
-                  />
-                  <Switch
-                    label={names.keepHidden}
-                    note="They are removed otherwise: people do not see them, and models obey them."
-                    checked={values.keepHidden}
-                    onChecked={(keepHidden) => enter({ keepHidden })}
-                  />
-                </div>
-              </div>
-            </Card>
-          </div>
-          {single && t.source.kind === "mcp" ? (
-            <Card title="The MCP server">
-              <Choices
-                label={names.policy}
-                value={values.policy}
-                onValue={(policy) => enter({ policy })}
-                choices={[
-                  { value: "pin", name: "Wait", note: "The change waits until it is accepted" },
-                  { value: "warn", name: "Take additions", note: "What is added is deployed, and everything else waits" },
-                  { value: "follow", name: "Follow", note: "It is deployed, unless it has new text that is written for a model" },
-                ]}
+      <SaveForm
+        label="Settings"
+        legend="Settings of the toolset"
+        stored={stored}
+        edits={edits}
+        names={names}
+        bad={bad}
+        save={save}
+        before="A change makes a new draft: what is live stays until the draft is tested."
+        after="Saved in the draft."
+      >
+        <div className="grid items-start gap-5 lg:grid-cols-2">
+          <Card title="What it is">
+            <div className="space-y-4">
+              <TextField label={names.name} maxLength={200} error={bad.name} value={values.name} onChange={(e) => enter({ name: e.target.value })} />
+              <TextArea label={names.description} maxLength={16_384} hint="For people who look for a toolset" value={values.description} onChange={(e) => enter({ description: e.target.value })} />
+              <TextArea
+                label={names.instructions}
+                rows={4}
+                maxLength={32_768}
+                hint="Applications give this text to their model when they connect"
+                value={values.instructions}
+                onChange={(e) => enter({ instructions: e.target.value })}
               />
-              <div className="mt-3">
-                <Switch label={names.stateless} note="Your word that the server keeps nothing of a caller between calls." checked={values.stateless} onChecked={(stateless) => enter({ stateless })} />
-              </div>
-            </Card>
-          ) : null}
-          {save.isError ? (
-            <SaveProblem error={save.error} stored={stored} edits={edits} names={names} reset={save.reset} save={() => save.mutate({ match: edits.newest, part: changed })} />
-          ) : null}
-          {editor ? (
-            <div className="flex flex-wrap items-center gap-3">
-              <Button type="submit" kind="primary" busy={save.isPending} disabled={!dirty}>
-                Save
-              </Button>
-              {dirty ? <Button onClick={edits.drop}>Discard</Button> : null}
-              <p role="status" className="text-muted">
-                {save.isSuccess && !dirty ? "Saved in the draft." : "A change makes a new draft: what is live stays until the draft is tested."}
-              </p>
+              {single ? (
+                <TextField
+                  label={names.baseUrl}
+                  type="url"
+                  spellCheck={false}
+                  hint={t.servers.length > 1 ? `The specification also has ${t.servers.map((s) => s.url).filter((u) => u !== values.baseUrl).slice(0, 3).join(", ")}.` : undefined}
+                  value={values.baseUrl}
+                  onChange={(e) => enter({ baseUrl: e.target.value.trim() })}
+                />
+              ) : null}
             </div>
-          ) : (
-            <p className="text-muted">Changing it needs the role editor.</p>
-          )}
-        </fieldset>
-      </form>
+          </Card>
+          <Card title="Limits and policy of answers">
+            <div className="space-y-4">
+              <TextField
+                label={names.timeoutMs}
+                inputMode="numeric"
+                placeholder="30000"
+                hint="100 to an hour. Each report of progress of an MCP server begins it anew."
+                error={bad.timeoutMs}
+                value={values.timeoutMs}
+                onChange={(e) => enter({ timeoutMs: e.target.value.trim() })}
+              />
+              <TextField
+                label={names.maxResponseBytes}
+                inputMode="numeric"
+                placeholder={String(16 * MIB)}
+                hint="1,024 to 64 MiB, before and after decompression"
+                error={bad.maxResponseBytes}
+                value={values.maxResponseBytes}
+                onChange={(e) => enter({ maxResponseBytes: e.target.value.trim() })}
+              />
+              <div>
+                <Switch label={names.structured} note="Output schemas and structured content are sent." checked={values.structured} onChecked={(structured) => enter({ structured })} />
+                <Switch
+                  label={names.redact}
+                  note="What its settings cannot be applied to is withheld, errors of the API included."
+                  checked={values.redact}
+                  onChecked={(redact) => enter({ redact })}
+                />
+                <Switch
+                  label={names.keepHidden}
+                  note="They are removed otherwise: people do not see them, and models obey them."
+                  checked={values.keepHidden}
+                  onChecked={(keepHidden) => enter({ keepHidden })}
+                />
+              </div>
+            </div>
+          </Card>
+        </div>
+        {single && t.source.kind === "mcp" ? (
+          <Card title="The MCP server">
+            <Choices
+              label={names.policy}
+              value={values.policy}
+              onValue={(policy) => enter({ policy })}
+              choices={[
+                { value: "pin", name: "Wait", note: "The change waits until it is accepted" },
+                { value: "warn", name: "Take additions", note: "What is added is deployed, and everything else waits" },
+                { value: "follow", name: "Follow", note: "It is deployed, unless it has new text that is written for a model" },
+              ]}
+            />
+            <div className="mt-3">
+              <Switch label={names.stateless} note="Your word that the server keeps nothing of a caller between calls." checked={values.stateless} onChecked={(stateless) => enter({ stateless })} />
+            </div>
+          </Card>
+        ) : null}
+      </SaveForm>
       <div className="grid items-start gap-5 lg:grid-cols-3">
         <Capture slug={t.slug} />
         <Labels slug={t.slug} etag={etag} />
@@ -254,19 +226,12 @@ function Delete({ toolset: t, etag }: { toolset: Toolset; etag: string }) {
       queries.removeQueries({ queryKey: ["toolset", t.slug] });
       await queries.invalidateQueries();
     },
+    // Somebody may have changed it: the state that is there now is asked for before the next try.
+    onError: () => queries.invalidateQueries({ queryKey: ["toolset", t.slug] }),
   });
   const shut = () => {
-    remove.reset();
     setTyped("");
     setOpen(false);
-  };
-  const again = () => {
-    remove.reset();
-    void queries.invalidateQueries({ queryKey: ["toolset", t.slug] });
-  };
-  const submit = (e: FormEvent) => {
-    e.preventDefault();
-    if (typed === t.slug) remove.mutate();
   };
   return (
     <Card title="Delete the toolset">
@@ -276,21 +241,19 @@ function Delete({ toolset: t, etag }: { toolset: Toolset; etag: string }) {
           Delete it
         </Button>
       </div>
-      <Dialog title={`Delete ${t.name}`} open={open} onClose={shut}>
-        <form onSubmit={submit} className="space-y-4">
-          <TextField label={`Write ${t.slug} to delete it`} autoComplete="off" spellCheck={false} value={typed} onChange={(e) => setTyped(e.target.value)} />
-          {remove.isError ? <ProblemNote error={remove.error} {...(remove.error instanceof Problem && remove.error.status === 412 ? { retry: again } : {})} /> : null}
-          <p className="text-muted">
-            The same in a terminal: <code className="font-mono text-text">sluice toolset delete {t.slug}</code>
-          </p>
-          <div className="flex justify-end gap-2">
-            <Button onClick={shut}>Cancel</Button>
-            <Button kind="danger" type="submit" busy={remove.isPending} disabled={typed !== t.slug}>
-              Delete it
-            </Button>
-          </div>
-        </form>
-      </Dialog>
+      <FormDialog
+        title={`Delete ${t.name}`}
+        open={open}
+        close={shut}
+        does={remove}
+        action="Delete it"
+        danger
+        disabled={typed !== t.slug}
+        command={`sluice toolset delete ${t.slug}`}
+        submit={() => typed === t.slug && remove.mutate()}
+      >
+        <TextField label={`Write ${t.slug} to delete it`} autoComplete="off" spellCheck={false} value={typed} onChange={(e) => setTyped(e.target.value)} />
+      </FormDialog>
     </Card>
   );
 }
