@@ -78,6 +78,10 @@ func (s *Server) serveToolset(rc *fasthttp.RequestCtx, path []byte) {
 		notFound(rc)
 		return
 	}
+	if s.wantsPage(rc) {
+		s.servePage(rc, ts)
+		return
+	}
 	s.serveMCP(rc, ts, nil)
 }
 

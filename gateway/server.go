@@ -85,6 +85,9 @@ type Options struct {
 	// header says, on loopback; elsewhere a client could choose the audience by it, so
 	// access by JSON Web Tokens does not work without.
 	PublicURL string
+	// NoInstallPage refuses browsers that open a toolset URL instead of telling them how to
+	// connect.
+	NoInstallPage bool
 	// MaxRequest is the largest request body in bytes. Default: [DefaultMaxRequest].
 	MaxRequest int
 	// MaxConns is how many connections may be open, and MaxConnsPerAddress how many of

@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/clientconfig"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry/oci"
@@ -122,7 +123,7 @@ func (a *app) writeBackup(ctx context.Context, file, database string, to []age.R
 	return a.Object(sum, func(w io.Writer) {
 		fmt.Fprintf(w, "%s: %s, %s, %s\n", file, terminal.Plural(int(sum.Records), "record"), terminal.Plural(int(sum.Files), "file"), terminal.ByteSize(sum.Bytes))
 		sayLeftOut(w, sum)
-		fmt.Fprintf(w, "check it: sluice backup %s --verify\n", terminal.ShellWord(file))
+		fmt.Fprintf(w, "check it: sluice backup %s --verify\n", clientconfig.ShellWord(file))
 	})
 }
 
@@ -232,7 +233,7 @@ Stop the old control plane first: two of them would publish against each other.`
 					fmt.Fprintf(w, "what was there is in %s\n", sum.Replaced)
 				}
 				sayLeftOut(w, sum)
-				fmt.Fprintf(w, "start it: sluice serve --data %s\n", terminal.ShellWord(o.Dir))
+				fmt.Fprintf(w, "start it: sluice serve --data %s\n", clientconfig.ShellWord(o.Dir))
 			})
 		},
 	}

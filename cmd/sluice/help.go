@@ -44,7 +44,7 @@ of these files that exists is read:
   $XDG_CONFIG_HOME/sluice/config.yaml
   /etc/sluice/sluice.yaml
 
-Its keys: data, listen, admin-listen, public-url, admin-public-url,
+Its keys: data, listen, admin-listen, public-url, admin-public-url, no-install-page,
 behind-proxy, tls-cert, tls-key, tls-client-ca, admin-tls-cert, admin-tls-key,
 allow-private-upstreams, allow-commands, catalog, state, log-format, log-level, shutdown-timeout, plugin-grace, max-spec,
 max-connections, max-connections-per-address, context, contexts (name: {server, token-file}).

@@ -24,6 +24,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/clientconfig"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -154,7 +155,7 @@ func (d *declared) flagOf(slug, pointer string) string {
 	for _, t := range d.toolsets() {
 		if connectors := connectorsOf(t); t["slug"] == slug && i < len(connectors) {
 			name, _ := connectors[i]["name"].(string)
-			return " --connector " + terminal.ShellWord(name)
+			return " --connector " + clientconfig.ShellWord(name)
 		}
 	}
 	return ""
@@ -216,7 +217,7 @@ func (a *app) readDeclared(from string) (*declared, error) {
 	}
 	names, _ := filepath.Glob(filepath.Join(from, "*", toolsetYAML)) // sorted
 	if len(names) == 0 {
-		return nil, problem.New(problem.InvalidArgument, "%s has no toolset: no %s in a directory of it", from, toolsetYAML).Fix("make it with: sluice export --to %s", terminal.ShellWord(from))
+		return nil, problem.New(problem.InvalidArgument, "%s has no toolset: no %s in a directory of it", from, toolsetYAML).Fix("make it with: sluice export --to %s", clientconfig.ShellWord(from))
 	}
 	toolsets := make([]any, 0, len(names))
 	for _, name := range names {

@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/cmd/internal/toolsetcmd"
 	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
+	"github.com/sluicegate/sluice/internal/clientconfig"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -101,7 +102,7 @@ func printConnection(w io.Writer, c *admin.Connection) {
 	for _, d := range c.Warnings {
 		fmt.Fprintf(w, "! %s\n", describe.Diagnostic(d.Line, d.Column, d.Pointer, d.Detail))
 	}
-	fmt.Fprintf(w, "  next   sluice add %s\n", terminal.ShellWord(c.URL))
+	fmt.Fprintf(w, "  next   sluice add %s\n", clientconfig.ShellWord(c.URL))
 }
 
 // clipLine keeps a line of a list short.

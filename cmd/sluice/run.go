@@ -31,6 +31,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/specification"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/cmd/sluice/demo"
+	"github.com/sluicegate/sluice/internal/clientconfig"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -60,6 +61,7 @@ type nodeFlags struct {
 	conns, connsPerAddr int
 	suggest             config.Suggest
 	commands            bool
+	noPage              bool
 	catalog, state      string
 }
 
@@ -77,6 +79,7 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.adminTLS.Key, "admin-tls-key", "", "key file of the admin API")
 	fs.StringSliceVar(&f.proxies, "behind-proxy", nil, "networks of the reverse proxies in front, such as 10.0.0.0/8, or private: what they say of their clients is believed, and listeners beyond loopback need no certificate")
 	fs.StringVar(&f.publicURL, "public-url", "", "URL at which clients reach the gateway")
+	fs.BoolVar(&f.noPage, "no-install-page", false, "give browsers that open a toolset URL no page on how to connect")
 	fs.StringVar(&f.adminPublicURL, "admin-public-url", "", "URL at which browsers and authorization servers reach the admin listener, for logins; https lets servers read who this is")
 	fs.StringSliceVar(&f.allowPrivate, "allow-private-upstreams", nil, "allow upstreams on private addresses: all, or these networks")
 	fs.Lookup("allow-private-upstreams").NoOptDefVal = everything
@@ -102,6 +105,7 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 	o.Gateway = node.GatewayOptions{
 		Listen: cmp.Or(f.listen, c.Listen), PublicURL: strings.TrimSuffix(cmp.Or(f.publicURL, c.PublicURL), "/"),
 		Conns: cmp.Or(f.conns, c.MaxConnections), ConnsPerAddress: cmp.Or(f.connsPerAddr, c.MaxConnectionsPerAddress),
+		NoInstallPage: f.noPage || c.NoInstallPage,
 	}
 	o.Admin = node.AdminOptions{
 		Listen:    cmp.Or(f.adminListen, c.AdminListen),
@@ -360,7 +364,7 @@ func (r *runner) start(ctx context.Context) error {
 		r.printToolsets(ctx, c)
 	}
 	if len(r.sources) > 0 && live == 0 {
-		r.Say("! nothing was added; mend it, then: sluice add %s", terminal.ShellWord(r.sources[0]))
+		r.Say("! nothing was added; mend it, then: sluice add %s", clientconfig.ShellWord(r.sources[0]))
 	}
 	r.Say("  Admin API     %s/v1   token in %s", r.node.AdminURL(), datadir.Path(r.DataDir(), datadir.Token))
 	login, err := r.node.FirstLogin(ctx)

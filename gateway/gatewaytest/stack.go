@@ -192,6 +192,8 @@ type Options struct {
 	Scripts    *script.Engine     // default: none run
 	Tracer     *tracing.Tracer    // default: no spans are made
 	Programs   enginepool.Options // of the host of response programs
+
+	NoInstallPage bool
 }
 
 // Stack is a running gateway.
@@ -242,6 +244,7 @@ func New(o Options) (*Stack, error) {
 	s.Gateway, err = gateway.New(gateway.Options{
 		Addr: "127.0.0.1:0", Holder: s.Holder, Caller: s.Caller, Meter: s.Meter, Logger: o.Logger,
 		TLS: o.TLS, Proxies: o.Proxies, MaxRequest: o.MaxRequest, MaxConns: o.MaxConns, Drain: o.Drain, Hosts: o.Hosts, Origins: o.Origins, Version: "test",
+		NoInstallPage: o.NoInstallPage,
 	})
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ var within = map[string][]string{
 	"admin/request":                      {"admin/store"},
 	"admin/session":                      {"admin/access", "admin/request", "admin/store"},
 	"admin/store/storetest":              {"admin/store"},
-	"gateway":                            {"gateway/access", "gateway/call", "gateway/mcp", "gateway/metering", "gateway/session", "gateway/snapshot", "gateway/upstream"},
+	"gateway":                            {"gateway/access", "gateway/call", "gateway/installpage", "gateway/mcp", "gateway/metering", "gateway/session", "gateway/snapshot", "gateway/upstream"},
 	"admin":                              {"admin/access", "admin/alert", "admin/audit", "admin/backup", "admin/catalog", "admin/connectorrequest", "admin/console", "admin/console/serve", "admin/local", "admin/metrics", "admin/notify", "admin/people", "admin/playground", "admin/plugin", "admin/publish", "admin/request", "admin/session", "admin/store", "admin/suggest", "admin/toolset", "admin/usage", "admin/workflow"},
 	"admin/toolset":                      {"admin/plugin", "admin/publish", "admin/request", "admin/store"},
 	"admin/workflow":                     {"admin/plugin", "admin/toolset"},

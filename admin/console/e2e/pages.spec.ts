@@ -47,6 +47,18 @@ for (const { path, heading, shows } of pages) {
   });
 }
 
+test("a toolset URL opened in a browser is accessible", async ({ page, browser }) => {
+  await page.goto("/toolsets/demo");
+  const url = await page.getByText(/^http:.*\/t\/demo$/).first().innerText();
+  const stranger = await browser.newPage(); // Of another origin, and without the session.
+  await stranger.goto(url);
+  await expect(stranger.getByRole("heading", { level: 1, name: "Demo" })).toBeVisible();
+  await stranger.getByText("Cursor", { exact: true }).click();
+  await expect(stranger.getByRole("link", { name: "Add it to Cursor" })).toHaveAttribute("href", /^cursor:/);
+  await expectAccessible(stranger);
+  await stranger.close();
+});
+
 test("the chosen theme stays", async ({ page }) => {
   await page.emulateMedia({ colorScheme: "light" });
   await page.goto("/");

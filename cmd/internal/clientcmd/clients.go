@@ -1,7 +1,6 @@
 package clientcmd
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -20,43 +19,18 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/clientconfig"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/registry"
 )
 
-// document is a document with one entry in it, as people paste it.
-func document(e entry) string {
-	var value any = e.value
-	for _, name := range slices.Backward(e.path[1:]) {
-		value = ordered{{name, value}}
-	}
-	root := ordered{{e.path[0], value}}
-	if e.input != nil {
-		root = append(root, member{inputs, []ordered{e.input}})
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, compact(root), "", "  "); err != nil {
-		panic("BUG: " + err.Error()) // it was written a moment ago
-	}
-	return out.String()
-}
-
 func applicationNames() []string {
 	var names []string
 	for _, c := range applications() {
-		names = append(names, c.name)
+		names = append(names, c.Name)
 	}
 	return names
-}
-
-// curlLine is a request that works when it is pasted into a shell.
-func curlLine(target, method string, params any) string {
-	m := ordered{{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}}
-	if params != nil {
-		m = append(m, member{"params", params})
-	}
-	return "curl -s " + terminal.ShellWord(target) + " -H 'Content-Type: application/json' -d " + terminal.ShellWord(string(compact(m)))
 }
 
 // clients has the command that configures AI applications.
@@ -103,7 +77,7 @@ func (a clients) run(cmd *cobra.Command, toolset string, f *clientFlags) error {
 	if f.name == "" && (f.install || f.uninstall) {
 		return exit.Usagef("--install and --uninstall need --for: %s", strings.Join(applicationNames(), ", "))
 	}
-	i := slices.IndexFunc(applications(), func(c application) bool { return c.name == f.name })
+	i := slices.IndexFunc(applications(), func(c application) bool { return c.Name == f.name })
 	if f.name != "" && i < 0 {
 		return exit.Usagef("--for %s is not known; there are: %s", terminal.Printable(f.name), strings.Join(applicationNames(), ", "))
 	}
@@ -120,7 +94,7 @@ func (a clients) run(cmd *cobra.Command, toolset string, f *clientFlags) error {
 	}
 	c := applications()[i]
 	if c.file == nil && (f.install || f.uninstall) {
-		return exit.Usagef("%s has no configuration file; do this:\n%s", c.title, c.snippet(s))
+		return exit.Usagef("%s has no configuration file; do this:\n%s", c.Title, c.Snippet(s))
 	}
 	change := change{clients: a, app: c, at: s, toolset: t, ttl: ttl}
 	switch {
@@ -129,10 +103,10 @@ func (a clients) run(cmd *cobra.Command, toolset string, f *clientFlags) error {
 	case f.uninstall:
 		return change.uninstall(cmd.Context())
 	}
-	if c.note != "" {
-		a.Say("%s", c.note)
+	if c.Note != "" {
+		a.Say("%s", c.Note)
 	}
-	if err := a.WriteResult([]byte(c.snippet(s) + "\n")); err != nil {
+	if err := a.WriteResult([]byte(c.Snippet(s) + "\n")); err != nil {
 		return err
 	}
 	change.sayWhatIsMissing()
@@ -141,60 +115,48 @@ func (a clients) run(cmd *cobra.Command, toolset string, f *clientFlags) error {
 
 // endpoint resolves a toolset for the configuration of applications. The toolset is nil
 // for a URL, and for one that is gone when its configuration is to be removed.
-func (a clients) endpoint(cmd *cobra.Command, toolset string, f *clientFlags) (endpoint, *admin.ToolsetDetail, error) {
+func (a clients) endpoint(cmd *cobra.Command, toolset string, f *clientFlags) (clientconfig.Endpoint, *admin.ToolsetDetail, error) {
 	exe, err := executable()
 	if err != nil {
-		return endpoint{}, nil, err
+		return clientconfig.Endpoint{}, nil, err
 	}
-	s := endpoint{executable: exe}
+	s := clientconfig.Endpoint{Executable: exe}
 	var t *admin.ToolsetDetail
 	if command.IsURL(toolset) {
 		u, err := url.Parse(toolset)
 		if err != nil || u.Host == "" {
 			return s, nil, problem.New(problem.InvalidArgument, "%q is not a URL", safehttp.Redact(toolset))
 		}
-		s.name, s.url = filepath.Base(u.Path), toolset
+		s.Name, s.URL = filepath.Base(u.Path), toolset
 		if f.variable != "" {
-			s.mode = registry.AccessToken
+			s.Token = true
 		}
 	} else if t, _, err = a.Client().Toolset(cmd.Context(), toolset); err == nil {
-		s.name, s.url, s.mode = t.Slug, t.URL, t.Access.Mode
+		s.Name, s.URL = t.Slug, t.URL
+		s.Token, s.Login = t.Access.Mode == registry.AccessToken, t.Access.Mode == registry.AccessJWT
 		if t.Revision == 0 && !f.uninstall {
 			a.Say("! %s is a draft: its URL answers after sluice toolset test %s", t.Slug, t.Slug)
 		}
-		if s.mode == registry.AccessJWT {
+		if s.Login {
 			var shown access.ToolsetAccess
 			if err := a.Client().Get(cmd.Context(), client.ToolsetPath(t, "access"), &shown); err != nil {
 				return s, nil, err
 			}
 			if shown.JWT != nil {
-				s.issuer = shown.JWT.Issuer
+				s.Issuer = shown.JWT.Issuer
 			}
 		}
 	} else if f.uninstall && (problem.Is(err, problem.NotFound) || exit.AsUnreachable(err) != nil) {
-		t, s.name = nil, toolset
+		t, s.Name = nil, toolset
 	} else {
 		return s, nil, err
 	}
-	s.variable = cmp.Or(f.variable, variableOf(s.name))
-	if !validVariable(s.variable) {
-		return s, nil, exit.Usagef("--token-env %s is not the name of an environment variable", terminal.Printable(s.variable))
+	s.Variable = cmp.Or(f.variable, clientconfig.VariableOf(s.Name))
+	if !validVariable(s.Variable) {
+		return s, nil, exit.Usagef("--token-env %s is not the name of an environment variable", terminal.Printable(s.Variable))
 	}
-	s.headers = filepath.Join(a.Env.XDG, "sluice", "clients", s.name+"-"+f.name+".headers")
+	s.Headers = filepath.Join(a.Env.XDG, "sluice", "clients", s.Name+"-"+f.name+".headers")
 	return s, t, nil
-}
-
-// variableOf is the environment variable that has the access token of a toolset.
-func variableOf(toolset string) string {
-	return "SLUICE_" + strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z':
-			return r - 'a' + 'A'
-		case 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-			return r
-		}
-		return '_'
-	}, toolset) + "_TOKEN"
 }
 
 func validVariable(name string) bool {
@@ -203,7 +165,7 @@ func validVariable(name string) bool {
 	})
 }
 
-func (a clients) printAll(s endpoint) error {
+func (a clients) printAll(s clientconfig.Endpoint) error {
 	type printed struct {
 		Client string `json:"client"`
 		Config string `json:"config"`
@@ -211,7 +173,7 @@ func (a clients) printAll(s endpoint) error {
 	}
 	var out []printed
 	for _, c := range applications() {
-		p := printed{Client: c.name, Config: c.snippet(s)}
+		p := printed{Client: c.Name, Config: c.Snippet(s)}
 		if c.file != nil {
 			p.File = c.file(a.Env)
 		}
@@ -222,7 +184,7 @@ func (a clients) printAll(s endpoint) error {
 	}
 	var b strings.Builder
 	for i, c := range applications() {
-		fmt.Fprintf(&b, "%s\n", c.title)
+		fmt.Fprintf(&b, "%s\n", c.Title)
 		for line := range strings.Lines(out[i].Config) {
 			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
 		}
@@ -230,8 +192,8 @@ func (a clients) printAll(s endpoint) error {
 	if err := a.WriteResult([]byte(b.String())); err != nil {
 		return err
 	}
-	if s.needsToken() {
-		a.Say("! %s needs an access token: sluice client %s --for NAME says how each application gets it", s.name, s.name)
+	if s.Token {
+		a.Say("! %s needs an access token: sluice client %s --for NAME says how each application gets it", s.Name, s.Name)
 	}
 	return nil
 }
@@ -243,25 +205,25 @@ func UseFrom(w io.Writer, t *admin.CreatedToolset) {
 	if err != nil {
 		exe = "sluice"
 	}
-	s := endpoint{name: t.Slug, url: t.URL, executable: exe, mode: t.Access.Mode, variable: "SLUICE_ACCESS_TOKEN"}
+	s := clientconfig.Endpoint{Name: t.Slug, URL: t.URL, Executable: exe, Token: t.Access.Mode == registry.AccessToken, Variable: "SLUICE_ACCESS_TOKEN"}
 	fmt.Fprintln(w, "Use it from:")
 	for _, c := range applications() {
 		switch {
-		case c.name == "claude-desktop", c.name == "vscode" && s.needsToken():
-			fmt.Fprintf(w, "  %-14s sluice client %s --for %s --install\n", c.title, t.Slug, c.name)
-		case c.name == "claude-code", c.name == "cursor", c.name == "vscode":
-			fmt.Fprintf(w, "  %-14s %s\n", c.title, c.snippet(s))
+		case c.Name == "claude-desktop", c.Name == "vscode" && s.Token:
+			fmt.Fprintf(w, "  %-14s sluice client %s --for %s --install\n", c.Title, t.Slug, c.Name)
+		case c.Name == "claude-code", c.Name == "cursor", c.Name == "vscode":
+			fmt.Fprintf(w, "  %-14s %s\n", c.Title, c.Snippet(s))
 		}
 	}
-	line := curlLine(t.URL, "tools/list", nil)
+	line := clientconfig.CurlLine(t.URL, "tools/list", nil)
 	if t.Test != nil && t.Test.Passed {
 		arguments := t.Test.Arguments
 		if len(arguments) == 0 {
 			arguments = json.RawMessage("{}")
 		}
-		line = curlLine(t.URL, "tools/call", ordered{{"name", t.Test.Tool}, {"arguments", arguments}})
+		line = clientconfig.CurlLine(t.URL, "tools/call", clientconfig.Object{{Key: "name", Value: t.Test.Tool}, {Key: "arguments", Value: arguments}})
 	}
-	fmt.Fprintf(w, "  %-14s %s\n", "curl", s.shell(line, ` -H "Authorization: Bearer $SLUICE_ACCESS_TOKEN"`))
+	fmt.Fprintf(w, "  %-14s %s\n", "curl", s.Shell(line, ` -H "Authorization: Bearer $SLUICE_ACCESS_TOKEN"`))
 }
 
 // errFileTooLarge is returned for a configuration file that is no configuration.

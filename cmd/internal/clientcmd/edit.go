@@ -14,58 +14,14 @@ import (
 	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/clientconfig"
 )
-
-// ordered is an object of a configuration file, which keeps the order of its members.
-type ordered []member
-
-type member struct {
-	key   string
-	value any
-}
-
-// MarshalJSON writes the members in order.
-func (o ordered) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range o {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(compact(m.key))
-		b.WriteByte(':')
-		b.Write(compact(m.value))
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-// compact writes strings, numbers and objects of them as JSON.
-func compact(value any) []byte {
-	b, err := terminal.EncodeJSON(value)
-	if err != nil {
-		panic("BUG: " + err.Error()) // these always marshal
-	}
-	return b
-}
-
-// entry is what a configuration file has of one toolset.
-type entry struct {
-	path  []string // of the member: the object it is in, and its name
-	value ordered
-	// input is an element of the list "inputs" that value refers to, by its id. nil: none.
-	input ordered
-}
-
-// inputs is the list of VS Code's mcp.json that values are asked for by.
-const inputs = "inputs"
 
 // format is a language of configuration files. set and remove change the bytes of one
 // entry and leave all others as they are. They are given a document that decode read.
 type format struct {
 	decode      func(doc []byte) (map[string]any, error)
-	set, remove func(doc []byte, e entry) ([]byte, error)
+	set, remove func(doc []byte, e clientconfig.Entry) ([]byte, error)
 }
 
 // formatOf is the format of a file, by its name.
@@ -83,13 +39,13 @@ func formatOf(path string) format {
 // install returns doc with the entry in it. The result is read again: whatever else
 // changed than the entry is an error, so a form of the document that was not thought of
 // loses nobody's settings.
-func (f format) install(doc []byte, e entry) ([]byte, error) {
+func (f format) install(doc []byte, e clientconfig.Entry) ([]byte, error) {
 	before, err := f.decode(doc)
 	if err != nil {
 		return nil, err
 	}
-	want := e.in(before)
-	if e.isIn(before) {
+	want := with(e, before)
+	if isIn(e, before) {
 		return doc, nil
 	}
 	out, err := f.set(doc, e)
@@ -100,16 +56,16 @@ func (f format) install(doc []byte, e entry) ([]byte, error) {
 }
 
 // uninstall returns doc without the entry.
-func (f format) uninstall(doc []byte, e entry) ([]byte, error) {
+func (f format) uninstall(doc []byte, e clientconfig.Entry) ([]byte, error) {
 	before, err := f.decode(doc)
-	if err != nil || memberAt(before, e.path) == nil {
+	if err != nil || memberAt(before, e.Path) == nil {
 		return doc, err
 	}
 	out, err := f.remove(doc, e)
 	if err != nil {
 		return nil, err
 	}
-	return f.checked(doc, out, e.outOf(before))
+	return f.checked(doc, out, without(e, before))
 }
 
 // checked returns a changed document when it says want, in the line ends of the document
@@ -130,12 +86,12 @@ func (f format) checked(doc, changed []byte, want map[string]any) ([]byte, error
 var ours = []string{"headers", "bearer_token_env_var", "env_keys", "oauth", "command", "args", "url", "serverUrl"}
 
 // isIn reports whether a document has the entry already.
-func (e entry) isIn(doc map[string]any) bool {
-	have, ok := memberAt(doc, e.path).(map[string]any)
+func isIn(e clientconfig.Entry, doc map[string]any) bool {
+	have, ok := memberAt(doc, e.Path).(map[string]any)
 	if !ok {
 		return false
 	}
-	want := plain(e.value).(map[string]any)
+	want := plain(e.Value).(map[string]any)
 	for key, value := range want {
 		if !reflect.DeepEqual(have[key], value) {
 			return false
@@ -146,49 +102,49 @@ func (e entry) isIn(doc map[string]any) bool {
 			return false
 		}
 	}
-	list, _ := doc[inputs].([]any)
-	return e.input == nil || indexOfID(list, e.input) >= 0
+	list, _ := doc[clientconfig.Inputs].([]any)
+	return e.Input == nil || indexOfID(list, e.Input) >= 0
 }
 
-// in returns what a document says once it has the entry.
-func (e entry) in(doc map[string]any) map[string]any {
+// with returns what a document says once it has the entry.
+func with(e clientconfig.Entry, doc map[string]any) map[string]any {
 	out := copyOf(doc)
 	at := out
-	for _, key := range e.path[:len(e.path)-1] {
+	for _, key := range e.Path[:len(e.Path)-1] {
 		next, ok := at[key].(map[string]any)
 		if !ok {
 			next = map[string]any{}
 		}
 		at[key], at = next, next
 	}
-	at[e.path[len(e.path)-1]] = plain(e.value)
-	if e.input != nil {
-		list, _ := out[inputs].([]any)
-		if indexOfID(list, e.input) < 0 {
-			out[inputs] = append(list, plain(e.input))
+	at[e.Path[len(e.Path)-1]] = plain(e.Value)
+	if e.Input != nil {
+		list, _ := out[clientconfig.Inputs].([]any)
+		if indexOfID(list, e.Input) < 0 {
+			out[clientconfig.Inputs] = append(list, plain(e.Input))
 		}
 	}
 	return out
 }
 
-// outOf returns what a document says once the entry is gone.
-func (e entry) outOf(doc map[string]any) map[string]any {
+// without returns what a document says once the entry is gone.
+func without(e clientconfig.Entry, doc map[string]any) map[string]any {
 	out := copyOf(doc)
-	if at, ok := memberAt(out, e.path[:len(e.path)-1]).(map[string]any); ok {
-		delete(at, e.path[len(e.path)-1])
+	if at, ok := memberAt(out, e.Path[:len(e.Path)-1]).(map[string]any); ok {
+		delete(at, e.Path[len(e.Path)-1])
 	}
-	if list, _ := out[inputs].([]any); e.input != nil {
-		if i := indexOfID(list, e.input); i >= 0 {
-			out[inputs] = append(list[:i:i], list[i+1:]...)
+	if list, _ := out[clientconfig.Inputs].([]any); e.Input != nil {
+		if i := indexOfID(list, e.Input); i >= 0 {
+			out[clientconfig.Inputs] = append(list[:i:i], list[i+1:]...)
 		}
 	}
 	return out
 }
 
 // indexOfID finds the element of a list with the id of an input; -1: none.
-func indexOfID(list []any, input ordered) int {
+func indexOfID(list []any, input clientconfig.Object) int {
 	for i, element := range list {
-		if m, ok := element.(map[string]any); ok && m["id"] == input[0].value {
+		if m, ok := element.(map[string]any); ok && m["id"] == input[0].Value {
 			return i
 		}
 	}
@@ -233,7 +189,7 @@ func prune(v any) any {
 // plain is what a decoder of JSON makes of a value.
 func plain(value any) any {
 	var out any
-	dec := json.NewDecoder(bytes.NewReader(compact(value)))
+	dec := json.NewDecoder(bytes.NewReader(clientconfig.Compact(value)))
 	dec.UseNumber()
 	if err := dec.Decode(&out); err != nil {
 		panic("BUG: " + err.Error()) // it was encoded a moment ago

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/sluicegate/sluice/internal/clientconfig"
 )
 
 // jsonDocument is a JSON document that is changed at byte offsets, from its end to its
@@ -34,44 +36,44 @@ func openJSON(doc []byte) (*jsonDocument, error) {
 }
 
 // setJSON sets a member, and adds the input it refers to.
-func setJSON(doc []byte, e entry) ([]byte, error) {
+func setJSON(doc []byte, e clientconfig.Entry) ([]byte, error) {
 	d, err := openJSON(doc)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.set(e.path, e.value); err != nil {
+	if err := d.set(e.Path, e.Value); err != nil {
 		return nil, err
 	}
-	if e.input == nil {
+	if e.Input == nil {
 		return d.text, nil
 	}
 	if d, err = openJSON(d.text); err != nil {
 		return nil, err
 	}
-	m := memberOf(d.root, inputs)
+	m := memberOf(d.root, clientconfig.Inputs)
 	if m == nil {
-		err = d.set([]string{inputs}, []ordered{e.input})
+		err = d.set([]string{clientconfig.Inputs}, []clientconfig.Object{e.Input})
 		return d.text, err
 	}
 	list, ok := m.Value.Value.(*hujson.Array)
 	if !ok {
-		return nil, d.place(m.Name.StartOffset, inputs+" is not a list")
+		return nil, d.place(m.Name.StartOffset, clientconfig.Inputs+" is not a list")
 	}
-	if elementWithID(list, e.input) < 0 {
-		d.insert(composite{m.Value.StartOffset, m.Value.EndOffset, list.Elements}, "", e.input)
+	if elementWithID(list, e.Input) < 0 {
+		d.insert(composite{m.Value.StartOffset, m.Value.EndOffset, list.Elements}, "", e.Input)
 	}
 	return d.text, nil
 }
 
 // removeJSON removes a member, and the input it refers to.
-func removeJSON(doc []byte, e entry) ([]byte, error) {
+func removeJSON(doc []byte, e clientconfig.Entry) ([]byte, error) {
 	d, err := openJSON(doc)
 	if err != nil {
 		return nil, err
 	}
-	if m := memberOf(d.root, inputs); m != nil && e.input != nil {
+	if m := memberOf(d.root, clientconfig.Inputs); m != nil && e.Input != nil {
 		if list, ok := m.Value.Value.(*hujson.Array); ok {
-			if i := elementWithID(list, e.input); i >= 0 {
+			if i := elementWithID(list, e.Input); i >= 0 {
 				d.cut(list.Elements, i, list.Elements[i].StartOffset)
 				if d, err = openJSON(d.text); err != nil {
 					return nil, err
@@ -80,7 +82,7 @@ func removeJSON(doc []byte, e entry) ([]byte, error) {
 		}
 	}
 	at := d.root
-	for _, key := range e.path[:len(e.path)-1] {
+	for _, key := range e.Path[:len(e.Path)-1] {
 		m := memberOf(at, key)
 		if m == nil {
 			return d.text, nil
@@ -92,7 +94,7 @@ func removeJSON(doc []byte, e entry) ([]byte, error) {
 		at = next
 	}
 	for i, m := range at.Members {
-		if nameOf(m) == e.path[len(e.path)-1] {
+		if nameOf(m) == e.Path[len(e.Path)-1] {
 			d.cut(values(at), i, m.Name.StartOffset)
 			break
 		}
@@ -108,9 +110,9 @@ func (d *jsonDocument) set(path []string, value any) error {
 		switch {
 		case m == nil:
 			for j := len(path) - 1; j > i; j-- {
-				value = ordered{{path[j], value}}
+				value = clientconfig.Object{{Key: path[j], Value: value}}
 			}
-			d.insert(composite{start, end, values(at)}, string(compact(key))+": ", value)
+			d.insert(composite{start, end, values(at)}, string(clientconfig.Compact(key))+": ", value)
 			return nil
 		case i == len(path)-1:
 			d.replace(m.Value.StartOffset, m.Value.EndOffset, d.indented(value, d.indentAt(m.Name.StartOffset)))
@@ -190,7 +192,7 @@ func (d *jsonDocument) replace(from, to int, with []byte) {
 // indented lays a value out, for a line that has an indentation already.
 func (d *jsonDocument) indented(value any, prefix string) []byte {
 	var out bytes.Buffer
-	if err := json.Indent(&out, compact(value), prefix, string(indentOf(d.text))); err != nil {
+	if err := json.Indent(&out, clientconfig.Compact(value), prefix, string(indentOf(d.text))); err != nil {
 		panic("BUG: " + err.Error()) // it was encoded a moment ago
 	}
 	return out.Bytes()
@@ -234,10 +236,10 @@ func values(o *hujson.Object) []hujson.Value {
 	return out
 }
 
-func elementWithID(list *hujson.Array, input ordered) int {
+func elementWithID(list *hujson.Array, input clientconfig.Object) int {
 	for i, v := range list.Elements {
 		if o, ok := v.Value.(*hujson.Object); ok {
-			if m := memberOf(o, "id"); m != nil && m.Value.Value.Kind() == '"' && m.Value.Value.(hujson.Literal).String() == input[0].value {
+			if m := memberOf(o, "id"); m != nil && m.Value.Value.Kind() == '"' && m.Value.Value.(hujson.Literal).String() == input[0].Value {
 				return i
 			}
 		}

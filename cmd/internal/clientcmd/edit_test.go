@@ -12,16 +12,17 @@ import (
 
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/config"
+	"github.com/sluicegate/sluice/internal/clientconfig"
 )
 
 // entryX is the entry that the cases set and remove.
-var entryX = map[string]entry{
+var entryX = map[string]clientconfig.Entry{
 	".json": {
-		path: []string{"servers", "x"}, value: ordered{{"url", "u&v"}},
-		input: ordered{{"id", "in"}, {"password", true}},
+		Path: []string{"servers", "x"}, Value: clientconfig.Object{{Key: "url", Value: "u&v"}},
+		Input: clientconfig.Object{{Key: "id", Value: "in"}, {Key: "password", Value: true}},
 	},
-	".toml": {path: []string{"servers", "x"}, value: ordered{{"url", "u&v"}, {"args", []string{"a"}}}},
-	".yaml": {path: []string{"servers", "x"}, value: ordered{{"url", "u&v"}, {"enabled", true}, {"headers", ordered{{"A", "b"}}}}},
+	".toml": {Path: []string{"servers", "x"}, Value: clientconfig.Object{{Key: "url", Value: "u&v"}, {Key: "args", Value: []string{"a"}}}},
+	".yaml": {Path: []string{"servers", "x"}, Value: clientconfig.Object{{Key: "url", Value: "u&v"}, {Key: "enabled", Value: true}, {Key: "headers", Value: clientconfig.Object{{Key: "A", Value: "b"}}}}},
 }
 
 // Each case is a document, what it is with the entry, and what it is when that is taken
@@ -45,7 +46,7 @@ func TestInstall(t *testing.T) {
 			}
 			f, e := formatOf("f"+ext), entryX[ext]
 			if strings.Contains(filepath.Base(file), "noinput") {
-				e.input = nil
+				e.Input = nil
 			}
 			before, removed := parts["before"], parts["removed"]
 			if removed == nil {
@@ -106,7 +107,7 @@ func TestInstallKeepsLineEnds(t *testing.T) {
 			t.Fatalf("%q becomes %q, %v", doc, after, err)
 		}
 		e := entryX[ext]
-		e.input = nil
+		e.Input = nil
 		if ext == ".json" { // with the list that was made for the input
 			continue
 		}
@@ -132,7 +133,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 // A file larger than any configuration is not read.
 func TestFileIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mcp.json")
-	c := change{app: application{title: "X", file: func(config.Environment) string { return path }}, clients: clients{new(command.Session)}}
+	c := change{app: application{Application: clientconfig.Application{Title: "X"}, file: func(config.Environment) string { return path }}, clients: clients{new(command.Session)}}
 	for size, want := range map[int64]error{maxFileBytes: nil, maxFileBytes + 1: errFileTooLarge} {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -194,11 +195,11 @@ func fuzzInstall(f *testing.F, ext string) {
 			t.Fatalf("%q cannot be read: %v", doc, err)
 		}
 		after, err := format.decode(once)
-		if err != nil || !reflect.DeepEqual(prune(e.outOf(after)), prune(e.outOf(before))) {
+		if err != nil || !reflect.DeepEqual(prune(without(e, after)), prune(without(e, before))) {
 			t.Fatalf("%q became %q", doc, once)
 		}
 		if out, err := format.uninstall(once, e); err == nil {
-			if rest, err := format.decode(out); err != nil || memberAt(rest, e.path) != nil {
+			if rest, err := format.decode(out); err != nil || memberAt(rest, e.Path) != nil {
 				t.Fatalf("%q: uninstalled: %q, %v", once, out, err)
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/sluicegate/sluice/internal/clientconfig"
 )
 
 // tomlTable is a table of a TOML document: its name, and its lines from the header to the
@@ -53,22 +55,22 @@ func tomlTables(doc []byte) ([]tomlTable, error) {
 }
 
 // setTOML sets a table of a TOML document, and removes those below it.
-func setTOML(doc []byte, e entry) ([]byte, error) {
+func setTOML(doc []byte, e clientconfig.Entry) ([]byte, error) {
 	tables, err := tomlTables(doc)
 	if err != nil {
 		return nil, err
 	}
 	var table strings.Builder
-	fmt.Fprintf(&table, "[%s]\n", tomlName(e.path))
-	for _, m := range e.value {
-		fmt.Fprintf(&table, "%s = %s\n", m.key, compact(m.value)) // strings and lists of them are the same in JSON
+	fmt.Fprintf(&table, "[%s]\n", tomlName(e.Path))
+	for _, m := range e.Value {
+		fmt.Fprintf(&table, "%s = %s\n", m.Key, clientconfig.Compact(m.Value)) // strings and lists of them are the same in JSON
 	}
 	done := false
 	for _, t := range slices.Backward(tables) {
 		switch {
-		case slices.Equal(t.name, e.path):
+		case slices.Equal(t.name, e.Path):
 			doc, done = slices.Concat(doc[:t.start], []byte(table.String()), doc[t.end:]), true
-		case t.below(e.path):
+		case t.below(e.Path):
 			doc = t.cut(doc)
 		}
 	}
@@ -86,13 +88,13 @@ func setTOML(doc []byte, e entry) ([]byte, error) {
 }
 
 // removeTOML removes a table and those below it.
-func removeTOML(doc []byte, e entry) ([]byte, error) {
+func removeTOML(doc []byte, e clientconfig.Entry) ([]byte, error) {
 	tables, err := tomlTables(doc)
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range slices.Backward(tables) {
-		if slices.Equal(t.name, e.path) || t.below(e.path) {
+		if slices.Equal(t.name, e.Path) || t.below(e.Path) {
 			doc = t.cut(doc)
 		}
 	}
@@ -121,7 +123,7 @@ func tomlName(path []string) string {
 		if strings.ContainsFunc(name, func(r rune) bool {
 			return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", r)
 		}) || name == "" {
-			parts[i] = string(compact(name))
+			parts[i] = string(clientconfig.Compact(name))
 		}
 	}
 	return strings.Join(parts, ".")

@@ -7,18 +7,20 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/sluicegate/sluice/internal/clientconfig"
 )
 
 // setYAML sets a member of a mapping at the root of a YAML document.
-func setYAML(doc []byte, e entry) ([]byte, error) {
+func setYAML(doc []byte, e clientconfig.Entry) ([]byte, error) {
 	at, err := findYAML(doc, e)
 	if err != nil {
 		return nil, err
 	}
-	group, name := e.path[0], e.path[1]
+	group, name := e.Path[0], e.Path[1]
 	switch {
 	case at.group == nil:
-		text := yamlKey(group) + ":\n" + yamlMember(name, e.value, "  ")
+		text := clientconfig.YAMLKey(group) + ":\n" + clientconfig.YAML(name, e.Value, "  ")
 		if len(doc) > 0 && !bytes.HasSuffix(doc, []byte("\n")) {
 			text = "\n" + text
 		}
@@ -26,11 +28,11 @@ func setYAML(doc []byte, e entry) ([]byte, error) {
 	case at.key != nil:
 		indent := strings.Repeat(" ", at.key.Column-1)
 		start, end := at.lines(at.key)
-		return slices.Concat(doc[:start], []byte(yamlMember(name, e.value, indent)), doc[end:]), nil
+		return slices.Concat(doc[:start], []byte(clientconfig.YAML(name, e.Value, indent)), doc[end:]), nil
 	case len(at.group.Content) > 0:
 		keys := at.group.Content
 		_, end := at.lines(keys[len(keys)-2])
-		text := yamlMember(name, e.value, strings.Repeat(" ", keys[0].Column-1))
+		text := clientconfig.YAML(name, e.Value, strings.Repeat(" ", keys[0].Column-1))
 		if end > 0 && doc[end-1] != '\n' {
 			text = "\n" + text
 		}
@@ -42,12 +44,12 @@ func setYAML(doc []byte, e entry) ([]byte, error) {
 			end = at.starts[at.groupKey.Line]
 		}
 		line := strings.TrimRight(strings.Replace(string(doc[start:end]), "{}", "", 1), " \r\n")
-		return slices.Concat(doc[:start], []byte(line+"\n"+yamlMember(name, e.value, "  ")), doc[end:]), nil
+		return slices.Concat(doc[:start], []byte(line+"\n"+clientconfig.YAML(name, e.Value, "  ")), doc[end:]), nil
 	}
 }
 
 // removeYAML removes a member of a mapping at the root of a YAML document.
-func removeYAML(doc []byte, e entry) ([]byte, error) {
+func removeYAML(doc []byte, e clientconfig.Entry) ([]byte, error) {
 	at, err := findYAML(doc, e)
 	if err != nil || at.key == nil {
 		return doc, err
@@ -71,7 +73,7 @@ type yamlPlace struct {
 	key      *yaml.Node // the member's name; nil: the mapping has none
 }
 
-func findYAML(doc []byte, e entry) (*yamlPlace, error) {
+func findYAML(doc []byte, e clientconfig.Entry) (*yamlPlace, error) {
 	at := &yamlPlace{doc: doc}
 	for i := 0; i < len(doc); {
 		at.starts = append(at.starts, i)
@@ -88,15 +90,15 @@ func findYAML(doc []byte, e entry) (*yamlPlace, error) {
 	if len(n.Content) == 0 {
 		return at, nil
 	}
-	at.groupKey, at.group = yamlMemberOf(n.Content[0], e.path[0])
+	at.groupKey, at.group = yamlMemberOf(n.Content[0], e.Path[0])
 	if at.group == nil {
 		return at, nil
 	}
 	null := at.group.Kind == yaml.ScalarNode && at.group.Tag == "!!null"
 	if at.group.Kind != yaml.MappingNode && !null || at.group.Style&yaml.FlowStyle != 0 && len(at.group.Content) > 0 {
-		return nil, fmt.Errorf("line %d: %s is not a mapping with a line for each member", at.groupKey.Line, e.path[0])
+		return nil, fmt.Errorf("line %d: %s is not a mapping with a line for each member", at.groupKey.Line, e.Path[0])
 	}
-	at.key, _ = yamlMemberOf(at.group, e.path[1])
+	at.key, _ = yamlMemberOf(at.group, e.Path[1])
 	return at, nil
 }
 
@@ -136,28 +138,4 @@ func yamlMemberOf(m *yaml.Node, name string) (key, value *yaml.Node) {
 		}
 	}
 	return nil, nil
-}
-
-// yamlMember writes a member of a mapping, each line with an indentation. Values are
-// written as JSON, which YAML includes.
-func yamlMember(name string, value ordered, indent string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s:\n", indent, yamlKey(name))
-	for _, m := range value {
-		if inner, ok := m.value.(ordered); ok {
-			b.WriteString(yamlMember(m.key, inner, indent+"  "))
-			continue
-		}
-		fmt.Fprintf(&b, "%s  %s: %s\n", indent, yamlKey(m.key), compact(m.value))
-	}
-	return b.String()
-}
-
-// yamlKey writes a name, in quotes when it could be read as something else.
-func yamlKey(name string) string {
-	var v any
-	if err := yaml.Unmarshal([]byte(name), &v); err == nil && v == name && !strings.ContainsAny(name, ": #") {
-		return name
-	}
-	return string(compact(name))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/clientconfig"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -37,7 +38,7 @@ func executable() (string, error) {
 type change struct {
 	clients
 	app     application
-	at      endpoint
+	at      clientconfig.Endpoint
 	toolset *admin.ToolsetDetail // nil: only its URL is known, or its name
 	ttl     time.Duration        // of an access token that is made. 0: forever
 }
@@ -78,13 +79,13 @@ func (c *change) read() (*configuration, error) {
 }
 
 func (c *change) failed(doing string, err error) error {
-	return fmt.Errorf("%s the configuration of %s: %w", doing, c.app.title, err)
+	return fmt.Errorf("%s the configuration of %s: %w", doing, c.app.Title, err)
 }
 
 // refused is the error of a file that cannot be changed.
 func (c *change) refused(f *configuration, err error) error {
 	return problem.New(problem.Conflict, "%s was not changed: %s", f.path, err).
-		Fix("correct the file, or change it by hand: sluice client %s --for %s", c.at.name, c.app.name).Because(err)
+		Fix("correct the file, or change it by hand: sluice client %s --for %s", c.at.Name, c.app.Name).Because(err)
 }
 
 // install writes a toolset into an application's configuration file: shows the change,
@@ -94,7 +95,7 @@ func (c *change) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changed, err := formatOf(f.path).install(f.text, c.app.entry(c.at))
+	changed, err := formatOf(f.path).install(f.text, c.app.Entry(c.at))
 	if err != nil {
 		return c.refused(f, err)
 	}
@@ -117,16 +118,16 @@ func (c *change) install(ctx context.Context) error {
 		}
 		return err
 	}
-	c.Say("✓ %s is in %s. Restart %s.", c.at.name, f.path, c.app.title)
+	c.Say("✓ %s is in %s. Restart %s.", c.at.Name, f.path, c.app.Title)
 	switch {
-	case token != nil && c.app.secret == fromBridge:
-		c.Say("✓ its access token is in %s", c.at.headers)
-	case token != nil && c.app.secret == fromPrompt:
-		fmt.Fprintf(c.Err, "✓ %s asks for the access token, which is shown only now: %s\n", c.app.title, token.Token)
+	case token != nil && c.app.Secret == clientconfig.FromBridge:
+		c.Say("✓ its access token is in %s", c.at.Headers)
+	case token != nil && c.app.Secret == clientconfig.FromPrompt:
+		fmt.Fprintf(c.Err, "✓ %s asks for the access token, which is shown only now: %s\n", c.app.Title, token.Token)
 	case token != nil:
-		fmt.Fprintf(c.Err, "✓ access token, which is shown only now; set it where %s is started:\n  export %s=%s\n", c.app.title, c.at.variable, token.Token)
+		fmt.Fprintf(c.Err, "✓ access token, which is shown only now; set it where %s is started:\n  export %s=%s\n", c.app.Title, c.at.Variable, token.Token)
 	}
-	if token == nil || c.at.mode != "token" {
+	if token == nil || !c.at.Token {
 		c.sayWhatIsMissing()
 	}
 	return nil
@@ -134,11 +135,11 @@ func (c *change) install(ctx context.Context) error {
 
 // write keeps the old file and writes the new one, and the token of sluice connect.
 func (c *change) write(f *configuration, changed []byte, token *access.CreatedAccessToken) error {
-	if token != nil && c.app.secret == fromBridge {
-		if err := os.MkdirAll(filepath.Dir(c.at.headers), 0o700); err != nil {
+	if token != nil && c.app.Secret == clientconfig.FromBridge {
+		if err := os.MkdirAll(filepath.Dir(c.at.Headers), 0o700); err != nil {
 			return fmt.Errorf("keeping the access token: %w", err)
 		}
-		if err := atomicfile.Write(c.at.headers, []byte("Authorization: Bearer "+token.Token+"\n"), 0o600); err != nil {
+		if err := atomicfile.Write(c.at.Headers, []byte("Authorization: Bearer "+token.Token+"\n"), 0o600); err != nil {
 			return fmt.Errorf("keeping the access token: %w", err)
 		}
 	}
@@ -164,13 +165,13 @@ func (c *change) uninstall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	format, e := formatOf(f.path), c.app.entry(c.at)
+	format, e := formatOf(f.path), c.app.Entry(c.at)
 	changed, err := format.uninstall(f.text, e)
 	if err != nil {
 		return c.refused(f, err)
 	}
 	if bytes.Equal(f.text, changed) {
-		c.Say("%s is not in %s.", c.at.name, f.path)
+		c.Say("%s is not in %s.", c.at.Name, f.path)
 		return c.revokeToken(ctx, f)
 	}
 	old, err := os.ReadFile(f.path + ".bak")
@@ -199,7 +200,7 @@ func (c *change) uninstall(ctx context.Context) error {
 	if err != nil {
 		return c.failed("writing", err)
 	}
-	c.Say("✓ %s is no longer in %s. Restart %s.", c.at.name, f.path, c.app.title)
+	c.Say("✓ %s is no longer in %s. Restart %s.", c.at.Name, f.path, c.app.Title)
 	return c.revokeToken(ctx, f)
 }
 
@@ -223,7 +224,7 @@ func (c *change) tokenName(f *configuration) string {
 	if err != nil {
 		path = f.path
 	}
-	name := c.app.name + " " + host + ":" + path
+	name := c.app.Name + " " + host + ":" + path
 	const most = 200 // characters of a name
 	if r := []rune(name); len(r) > most {
 		name = string(r[:most])
@@ -253,20 +254,20 @@ func (c *change) tokens(ctx context.Context, f *configuration) ([]access.AccessT
 // makeToken makes an access token when the application needs one and there is none that it
 // refers to; nil: it made none.
 func (c *change) makeToken(ctx context.Context, f *configuration) (*access.CreatedAccessToken, error) {
-	if !c.at.needsToken() || c.toolset == nil || c.app.secret == noSecret {
+	if !c.at.Token || c.toolset == nil || c.app.Secret == clientconfig.NoSecret {
 		return nil, nil
 	}
-	if c.app.secret == fromVariable && c.Env.Getenv(c.at.variable) != "" {
+	if c.app.Secret == clientconfig.FromVariable && c.Env.Getenv(c.at.Variable) != "" {
 		return nil, nil
 	}
-	if _, err := os.Stat(c.at.headers); err == nil && c.app.secret == fromBridge {
+	if _, err := os.Stat(c.at.Headers); err == nil && c.app.Secret == clientconfig.FromBridge {
 		return nil, nil
 	}
 	known, err := c.tokens(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	if len(known) > 0 && c.app.secret != fromBridge { // somebody was shown it
+	if len(known) > 0 && c.app.Secret != clientconfig.FromBridge { // somebody was shown it
 		return nil, nil
 	}
 	in := access.NewAccessToken{Name: c.tokenName(f)}
@@ -282,8 +283,8 @@ func (c *change) makeToken(ctx context.Context, f *configuration) (*access.Creat
 
 // revokeToken revokes what makeToken made, and removes the file it is in.
 func (c *change) revokeToken(ctx context.Context, f *configuration) error {
-	if c.app.secret == fromBridge {
-		if err := os.Remove(c.at.headers); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if c.app.Secret == clientconfig.FromBridge {
+		if err := os.Remove(c.at.Headers); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing the access token: %w", err)
 		}
 	}

@@ -5,54 +5,54 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/clientconfig"
 	"github.com/sluicegate/sluice/internal/safedial"
-	"github.com/sluicegate/sluice/registry"
 )
 
 // missing says what stands between an application and a toolset, each as a sentence with
 // what to do.
-func (c application) missing(s endpoint, getenv func(string) string) []string {
+func (c application) missing(s clientconfig.Endpoint, getenv func(string) string) []string {
 	var out []string
-	u, err := url.Parse(s.url)
+	u, err := url.Parse(s.URL)
 	if err != nil {
 		return nil
 	}
 	local := privateHost(u.Hostname())
 	switch {
-	case c.cloud && local:
-		out = append(out, c.title+" connects from its vendor's cloud, which does not reach "+u.Host+
+	case c.Cloud && local:
+		out = append(out, c.Title+" connects from its vendor's cloud, which does not reach "+u.Host+
 			": serve the gateway at a public address and say which with sluice serve --public-url https://…")
-	case c.cloud && u.Scheme != "https":
-		out = append(out, c.title+" connects to https URLs only: start the gateway with --tls-cert and --tls-key, or say with --public-url https://… which proxy speaks TLS for it")
-	case u.Scheme == "http" && !safedial.Loopback(u.Hostname()) && s.mode != registry.AccessNone && s.mode != "":
+	case c.Cloud && u.Scheme != "https":
+		out = append(out, c.Title+" connects to https URLs only: start the gateway with --tls-cert and --tls-key, or say with --public-url https://… which proxy speaks TLS for it")
+	case u.Scheme == "http" && !safedial.Loopback(u.Hostname()) && (s.Token || s.Login):
 		out = append(out, "tokens are sent to "+u.Host+" without encryption: start the gateway with --tls-cert and --tls-key, or say with --public-url https://… which proxy speaks TLS for it")
 	}
-	switch s.mode {
-	case registry.AccessToken:
-		switch c.secret {
-		case noSecret:
-			out = append(out, c.title+" sends no access tokens: let it log in with sluice toolset access "+s.name+" set jwt --issuer URL")
-		case fromVariable:
-			if getenv(s.variable) == "" {
-				out = append(out, c.title+" needs an access token in the environment variable "+s.variable+", which is not set here: "+makeToken(s, c))
+	switch {
+	case s.Token:
+		switch c.Secret {
+		case clientconfig.NoSecret:
+			out = append(out, c.Title+" sends no access tokens: let it log in with sluice toolset access "+s.Name+" set jwt --issuer URL")
+		case clientconfig.FromVariable:
+			if getenv(s.Variable) == "" {
+				out = append(out, c.Title+" needs an access token in the environment variable "+s.Variable+", which is not set here: "+makeToken(s, c))
 			}
-		case fromPrompt:
-			out = append(out, c.title+" asks for an access token when it first connects: "+makeToken(s, c))
-		case fromBridge:
-			out = append(out, "the access token is to be in "+s.headers+" as a line \"Authorization: Bearer …\"; --install makes it")
+		case clientconfig.FromPrompt:
+			out = append(out, c.Title+" asks for an access token when it first connects: "+makeToken(s, c))
+		case clientconfig.FromBridge:
+			out = append(out, "the access token is to be in "+s.Headers+" as a line \"Authorization: Bearer …\"; --install makes it")
 		}
-	case registry.AccessJWT:
-		if c.login == "" {
-			out = append(out, c.title+" cannot log in at "+s.issuer+" here: use sluice toolset access "+s.name+" set token")
+	case s.Login:
+		if c.Login == "" {
+			out = append(out, c.Title+" cannot log in at "+s.Issuer+" here: use sluice toolset access "+s.Name+" set token")
 		} else {
-			out = append(out, s.name+" needs a login at "+s.issuer+". It is started by: "+strings.ReplaceAll(c.login, "%s", s.name))
+			out = append(out, s.Name+" needs a login at "+s.Issuer+". It is started by: "+strings.ReplaceAll(c.Login, "%s", s.Name))
 		}
 	}
 	return out
 }
 
-func makeToken(s endpoint, c application) string {
-	return "make one with sluice toolset access " + s.name + " token create " + c.name
+func makeToken(s clientconfig.Endpoint, c application) string {
+	return "make one with sluice toolset access " + s.Name + " token create " + c.Name
 }
 
 // privateHost reports whether a host is certainly not reached from elsewhere, by its

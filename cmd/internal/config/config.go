@@ -117,6 +117,7 @@ type File struct {
 	AdminTLSKey           string   `yaml:"admin-tls-key"`
 	AllowPrivateUpstreams []string `yaml:"allow-private-upstreams"`
 	AllowCommands         bool     `yaml:"allow-commands"`
+	NoInstallPage         bool     `yaml:"no-install-page"`
 	Catalog               string   `yaml:"catalog"`
 	LogFormat             string   `yaml:"log-format"`
 	LogLevel              string   `yaml:"log-level"`

@@ -216,6 +216,7 @@ func (n *Node) await(ctx context.Context, live func(*snapshot.Snapshot) bool) er
 func (n *Node) openGateway(o gateway.Options) (err error) {
 	g := n.o.Gateway
 	o.Addr, o.PublicURL, o.MaxConns, o.MaxConnsPerAddress, o.Ready = g.Listen, g.PublicURL, g.Conns, g.ConnsPerAddress, g.Ready
+	o.NoInstallPage = g.NoInstallPage
 	if g.PublicURL != "" {
 		o.Hosts = append(o.Hosts, hostOf(g.PublicURL))
 	}

@@ -60,6 +60,7 @@ type GatewayOptions struct {
 	TLS             tlsfiles.Files // Default: TLS is not spoken
 	Conns           int            // at the same time. Default: that of the gateway
 	ConnsPerAddress int            // Default: that of the gateway
+	NoInstallPage   bool           // browsers that open a toolset URL get no page
 	State           secrets.Secret // URL of what the nodes of a pool share. Default: this node is on its own
 	Ready           func() error   // holds /readyz back while it fails. Default: nothing does
 }

@@ -114,20 +114,6 @@ func ShortDigest(d string) string {
 // lines and tabs stay.
 func SafeText(s string) string { return textfilter.Clean(s) }
 
-// ShellWord quotes a word for a POSIX shell where it needs it.
-func ShellWord(s string) string {
-	plain := s != ""
-	for _, r := range s {
-		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,", r) {
-			plain = false
-		}
-	}
-	if plain {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // FirstSentence cuts a description to what fits into a table.
 func FirstSentence(s string) string {
 	const most = 60

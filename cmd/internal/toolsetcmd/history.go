@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/clientconfig"
 )
 
 func rollbackCommand(cli *command.Session) *cobra.Command {
@@ -25,7 +26,7 @@ func rollbackCommand(cli *command.Session) *cobra.Command {
 			if len(args) == 2 {
 				n, err := strconv.ParseUint(args[1], 10, 64)
 				if err != nil || n == 0 {
-					return exit.Usagef("%s is not the number of a revision; see: sluice toolset history %s", terminal.Printable(args[1]), terminal.ShellWord(args[0]))
+					return exit.Usagef("%s is not the number of a revision; see: sluice toolset history %s", terminal.Printable(args[1]), clientconfig.ShellWord(args[0]))
 				}
 				in.Revision = n
 			}

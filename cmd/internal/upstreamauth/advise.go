@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/clientconfig"
 )
 
 // Advise says which authentication the toolset still lacks.
@@ -96,7 +97,7 @@ func authCommand(s *admin.Suggest) string {
 		words = append(words, "--api-key-file", "FILE")
 	}
 	for i := range words {
-		words[i] = terminal.ShellWord(words[i])
+		words[i] = clientconfig.ShellWord(words[i])
 	}
 	return strings.Join(words, " ")
 }
