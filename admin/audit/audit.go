@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type AuditRecord struct {
 type AuditActor struct {
 	Type    string `json:"type" example:"member" doc:"member, token, user (a caller of a toolset), edge, system, or unknown for a refused request."`
 	ID      string `json:"id"`
+	Name    string `json:"name,omitempty" doc:"What the actor is called now: the e-mail address of a member, the name of an API token or an edge. Absent once it is gone."`
 	Session string `json:"session,omitempty" doc:"Id of the browser session."`
 	IP      string `json:"ip,omitempty"`
 }
@@ -48,6 +50,28 @@ func Show(row *store.Audit) AuditRecord {
 		Action: row.Action, Resource: row.Resource, Before: json.RawMessage(row.Before), After: json.RawMessage(row.After),
 		Digest: row.Digest, Reason: row.Reason, RequestID: row.RequestID, Outcome: row.Outcome, Hash: hex.EncodeToString(row.Hash),
 	}
+}
+
+// Page reads a page of the audit log of a workspace, newest first, with the names of who acted.
+func Page(ws *store.Workspace, ctx context.Context, p store.Page) (out []AuditRecord, next string, err error) { //nolint:revive // the order of a method expression, as other lists are read
+	rows, next, err := ws.AuditLog(ctx, p)
+	if err != nil {
+		return nil, "", err
+	}
+	var ids []string
+	for i := range rows {
+		r := Show(&rows[i])
+		out, ids = append(out, r), append(ids, r.Actor.ID)
+	}
+	slices.Sort(ids)
+	names, err := ws.ActorNames(ctx, slices.Compact(ids))
+	if err != nil {
+		return nil, "", err
+	}
+	for i := range out {
+		out[i].Actor.Name = names[out[i].Actor.ID]
+	}
+	return out, next, nil
 }
 
 // AuditHead is the signed head of the audit log of a workspace.

@@ -42,6 +42,43 @@ func Edge(s *command.Session) *cobra.Command {
 	return cmd
 }
 
+var joinTokens = command.Resource[admin.JoinToken]{
+	Path: "/v1/edges/join-tokens", Empty: "There are no join tokens. Make one: sluice edge token",
+	Name: func(t admin.JoinToken) string { return t.ID },
+	Columns: []terminal.Column[admin.JoinToken]{
+		{Header: "id", Value: func(t admin.JoinToken) string { return t.ID }},
+		{Header: "name", Value: func(t admin.JoinToken) string { return t.Name }},
+		{Header: "state", Value: joinState},
+		{Header: "joined", Value: func(t admin.JoinToken) string {
+			if t.MaxUses == 0 {
+				return strconv.FormatUint(t.Uses, 10)
+			}
+			return fmt.Sprintf("%d of %d", t.Uses, t.MaxUses)
+		}},
+		{Header: "labels", Value: func(t admin.JoinToken) string { return command.LabelsText(t.Labels) }},
+		{Header: "created", Value: func(t admin.JoinToken) string { return terminal.Since(t.CreatedAt) }},
+		{Header: "expires", Value: func(t admin.JoinToken) string {
+			if t.ExpiresAt.IsZero() {
+				return "never"
+			}
+			return t.ExpiresAt.Local().Format(time.DateTime)
+		}, Wide: true},
+	},
+}
+
+// joinState says whether nodes may still join with a token.
+func joinState(t admin.JoinToken) string {
+	switch {
+	case !t.RevokedAt.IsZero():
+		return "revoked"
+	case !t.ExpiresAt.IsZero() && time.Now().After(t.ExpiresAt):
+		return "expired"
+	case t.MaxUses > 0 && t.Uses >= t.MaxUses:
+		return "used"
+	}
+	return "valid"
+}
+
 func edgeToken(s *command.Session) *cobra.Command {
 	var labels []string
 	var name string
@@ -49,7 +86,7 @@ func edgeToken(s *command.Session) *cobra.Command {
 	var uses uint64
 	var ttl time.Duration
 	cmd := &cobra.Command{
-		Use: "token", Aliases: []string{"invite"}, Short: "Create a join token for one edge",
+		Use: "token", Aliases: []string{"invite"}, Short: "Create a join token for one edge; list and revoke join tokens",
 		Long: `Create a join token and write it to stdout. It is shown once. Put it into a file on
 the new node, readable by its owner only:
 
@@ -64,7 +101,7 @@ of the toolset ("sluice toolset labels"); one without labels goes to every edge.
 				return err
 			}
 			in := admin.CreateJoinToken{Name: name, Labels: l, AllWorkspaces: everyone, MaxUses: uses, TTLSeconds: int64(ttl / time.Second)}
-			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: edges.Path + "/join-tokens", In: in}, func(w io.Writer, t *admin.JoinToken) { fmt.Fprintln(w, t.Token) })
+			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: joinTokens.Path, In: in}, func(w io.Writer, t *admin.JoinToken) { fmt.Fprintln(w, t.Token) })
 		},
 	}
 	fs := cmd.Flags()
@@ -73,5 +110,7 @@ of the toolset ("sluice toolset labels"); one without labels goes to every edge.
 	fs.BoolVar(&everyone, "all-workspaces", false, "the edges serve every workspace (operator only)")
 	fs.Uint64Var(&uses, "uses", 1, "how many nodes may join with it")
 	fs.DurationVar(&ttl, "ttl", 24*time.Hour, "how long it is good")
+	cmd.AddCommand(joinTokens.List(s, "List join tokens, newest first"),
+		joinTokens.Remove(s, "revoke ID", "Revoke a join token: no further node joins with it", "the id of a join token", "%s is revoked. Edges that joined with it stay."))
 	return cmd
 }

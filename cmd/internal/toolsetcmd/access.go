@@ -7,10 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/cmd/internal/client"
@@ -27,12 +29,13 @@ type accessFlags struct {
 	tools               []string
 	ttl                 string
 	perMinute, parallel int
+	burst               int
 }
 
 func accessCommand(cli *command.Session) *cobra.Command {
 	var f accessFlags
 	cmd := &cobra.Command{
-		Use:   "access TOOLSET [show | set none|token|jwt | token create NAME | token list | token revoke ID]",
+		Use:   "access TOOLSET [show | set [none|token|jwt] | token create NAME | token list | token revoke ID]",
 		Short: "Show or set access to the toolset URL, and its access tokens",
 		Long: `Show or set who may open the toolset URL. A change is in force at once.
 
@@ -41,18 +44,22 @@ func accessCommand(cli *command.Session) *cobra.Command {
   jwt     who shows a JSON Web Token of an authorization server whose audience is
           exactly the toolset URL; AI applications log in there by themselves
 
-An access token is printed once, when it is created.`,
+Limits that no flag is about stay as they are; 0 takes one away. set without a mode
+changes only them. An access token is printed once, when it is created.`,
 		Example: `  sluice toolset access petstore
   sluice toolset access petstore token create ci --ttl 90d --tools 'list_*,get_*'
   sluice toolset access petstore set token
+  sluice toolset access petstore set --rate 600 --burst 60
   sluice toolset access petstore token revoke act_01JQ8Z6J5X2V4T7N9B3C1D0E8F
   sluice toolset access petstore set jwt --issuer https://id.example --scope 'read=list_*,get_*' --scope 'write=*'`,
 		Args: command.Between(1, 4, "a toolset and what to do"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
-			a := &accessEdit{e, &f}
+			a := &accessEdit{e, &f, cmd.Flags()}
 			switch verb := strings.Join(args[1:min(len(args), 3)], " "); {
 			case len(args) == 1, verb == "show" && len(args) == 2:
 				return a.show(cmd.Context())
+			case len(args) == 2 && args[1] == "set":
+				return a.set(cmd.Context(), "")
 			case len(args) == 3 && args[1] == "set":
 				return a.set(cmd.Context(), args[2])
 			case verb == "token create" && len(args) == 4:
@@ -73,6 +80,7 @@ An access token is printed once, when it is created.`,
 	fs.StringSliceVar(&f.tools, "tools", nil, "token create: names and globs of the tools it opens (default: all)")
 	fs.StringVar(&f.ttl, "ttl", "90d", "token create: how long it is valid, such as 12h or 90d; 0: forever")
 	fs.IntVar(&f.perMinute, "rate", 0, "set: requests per minute of all callers; token create: of the token")
+	fs.IntVar(&f.burst, "burst", 0, "set, token create: how many of a minute's requests may come at once (default: a tenth)")
 	fs.IntVar(&f.parallel, "concurrent", 0, "set: requests at the same time of all callers; token create: of the token")
 	return cmd
 }
@@ -81,13 +89,28 @@ An access token is printed once, when it is created.`,
 type accessEdit struct {
 	*edit
 	flags *accessFlags
+	given *pflag.FlagSet
 }
 
-func (f *accessFlags) limits() *access.Limits {
-	if f.perMinute == 0 && f.parallel == 0 {
+// limits are those of before, which may be nil, with what the flags say; nil: there are none.
+func (e *accessEdit) limits(before *access.Limits) *access.Limits {
+	var l access.Limits
+	if before != nil {
+		l = *before
+	}
+	for _, f := range []struct {
+		name string
+		to   *int
+		v    int
+	}{{"rate", &l.RequestsPerMinute, e.flags.perMinute}, {"burst", &l.Burst, e.flags.burst}, {"concurrent", &l.Concurrent, e.flags.parallel}} {
+		if e.given.Changed(f.name) {
+			*f.to = f.v
+		}
+	}
+	if l == (access.Limits{}) {
 		return nil
 	}
-	return &access.Limits{RequestsPerMinute: f.perMinute, Concurrent: f.parallel}
+	return &l
 }
 
 // jwt makes the settings of mode jwt.
@@ -148,6 +171,9 @@ func rateText(l *access.Limits) string {
 	if l.RequestsPerMinute > 0 {
 		parts = append(parts, terminal.Thousands(l.RequestsPerMinute)+" a minute")
 	}
+	if l.Burst > 0 {
+		parts = append(parts, terminal.Thousands(l.Burst)+" at once")
+	}
 	if l.Concurrent > 0 {
 		parts = append(parts, terminal.Thousands(l.Concurrent)+" at a time")
 	}
@@ -158,18 +184,32 @@ func rateText(l *access.Limits) string {
 }
 
 func (e *accessEdit) set(ctx context.Context, mode string) error {
-	in := access.AccessSettings{Mode: mode, Limits: e.flags.limits()}
-	switch mode {
-	case "none", "token":
-	case "jwt":
-		var err error
+	only := mode == ""
+	if only && !slices.ContainsFunc([]string{"rate", "burst", "concurrent"}, e.given.Changed) {
+		return exit.Usagef("say what to set: a mode (none, token or jwt), or --rate, --burst, --concurrent")
+	}
+	var before access.ToolsetAccess
+	etag, err := e.Client().Do(ctx, client.Call{Method: http.MethodGet, Path: e.path("access"), Out: &before})
+	if err != nil {
+		return err
+	}
+	mode = cmp.Or(mode, before.Mode)
+	in := access.AccessSettings{Mode: mode, Limits: e.limits(before.Limits)}
+	switch {
+	case mode == "none", mode == "token":
+	case mode == "jwt" && only:
+		in.JWT = before.JWT
+	case mode == "jwt":
 		if in.JWT, err = e.flags.jwt(); err != nil {
 			return err
+		}
+		if before.JWT != nil {
+			in.JWT.Limits = before.JWT.Limits
 		}
 	default:
 		return exit.Usagef("access %s is not known; use none, token or jwt", terminal.Printable(mode))
 	}
-	return command.Show(ctx, e.Session, client.Call{Method: http.MethodPut, Path: e.path("access"), In: in}, func(w io.Writer, out *access.ToolsetAccess) { printAccess(w, e.t.Slug, out) })
+	return command.Show(ctx, e.Session, client.Call{Method: http.MethodPut, Path: e.path("access"), In: in, IfMatch: etag}, func(w io.Writer, out *access.ToolsetAccess) { printAccess(w, e.t.Slug, out) })
 }
 
 func (e *accessEdit) create(ctx context.Context, name string) error {
@@ -177,7 +217,7 @@ func (e *accessEdit) create(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	in := access.NewAccessToken{Name: name, Tools: e.flags.tools, Limits: e.flags.limits()}
+	in := access.NewAccessToken{Name: name, Tools: e.flags.tools, Limits: e.limits(nil)}
 	if ttl > 0 {
 		in.ExpiresAt = time.Now().Add(ttl).UTC().Truncate(time.Second)
 	}

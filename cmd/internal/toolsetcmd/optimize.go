@@ -25,6 +25,7 @@ type optimizeFlags struct {
 	redact, structured, keepHidden           bool
 	timeLimit                                time.Duration
 	maxResponse                              int // MiB
+	cache                                    int // seconds
 	selection                                selectionFlags
 }
 
@@ -51,6 +52,9 @@ func optimizeCommand(cli *command.Session) *cobra.Command {
 			if err := f.checkLimits(); err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("cache") && (f.tool != "" || f.connector != "") {
+				return exit.Usagef("--cache is of the whole toolset, not of a tool or connector")
+			}
 			return e.optimize(cmd.Context(), &f, cmd.Flags())
 		}),
 	}
@@ -71,6 +75,7 @@ func optimizeCommand(cli *command.Session) *cobra.Command {
 	fs.BoolVar(&f.keepHidden, "keep-hidden", false, "leave control and invisible characters in answers")
 	fs.DurationVar(&f.timeLimit, "time-limit", 0, "how long a call may take, up to 60m; progress of an MCP server begins it anew (default 30s)")
 	fs.IntVar(&f.maxResponse, "max-response", 0, "`MIB` of an answer of the API or server, up to 64 (default 16)")
+	fs.IntVar(&f.cache, "cache", 0, "`SECONDS` that answers of tools that only read are given again, of the whole toolset; 0: not")
 	f.selection.register(cmd)
 	command.MustComplete(cmd, "profile", []string{"off", "lossless", "concise"})
 	command.MustComplete(cmd, "format", []string{"auto", "json", "table", "toon"})
@@ -138,10 +143,18 @@ func (e *edit) optimize(ctx context.Context, f *optimizeFlags, fs *pflag.FlagSet
 		})
 	}
 	in := admin.PatchToolset{Answers: patch}
+	if fs.Changed("cache") {
+		in.Cache = &admin.PatchedTTL{TTLSeconds: f.cache}
+	}
 	if fs.Changed("profile") {
 		in.Profile = &f.profile
 	}
-	return settle(ctx, e, e.path(), patch != nil || in.Profile != nil, in, func(w io.Writer, out *admin.Toolset) { printAnswers(w, out.Slug, out.Profile, out.Answers) })
+	return settle(ctx, e, e.path(), patch != nil || in.Profile != nil || in.Cache != nil, in, func(w io.Writer, out *admin.Toolset) {
+		printAnswers(w, out.Slug, out.Profile, out.Answers)
+		if out.Cache != nil {
+			fmt.Fprintf(w, "  %-12s %d s\n", "cache", out.Cache.TTLSeconds)
+		}
+	})
 }
 
 // printAnswers prints the settings that are set, one a line.

@@ -20,7 +20,7 @@ import (
 // Command is "sluice toolset", with more commands below it.
 func Command(cli *command.Session, more ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: "toolset", Aliases: []string{"toolsets", "ts"}, Short: "List, inspect, test, deploy and delete toolsets"}
-	cmd.AddCommand(toolsets.List(cli, "List toolsets"), getCommand(cli), urlCommand(cli), toolsCommand(cli), itemsCommand(cli), suggestCommand(cli), optimizeCommand(cli), fixCommand(cli), learnedCommand(cli), deployCommand(cli), refreshCommand(cli), diffCommand(cli),
+	cmd.AddCommand(toolsets.List(cli, "List toolsets"), getCommand(cli), setCommand(cli), urlCommand(cli), toolsCommand(cli), itemsCommand(cli), suggestCommand(cli), optimizeCommand(cli), fixCommand(cli), learnedCommand(cli), deployCommand(cli), refreshCommand(cli), diffCommand(cli),
 		deleteCommand(cli), authCommand(cli), accessCommand(cli), labelsCommand(cli))
 	cmd.AddCommand(rollbackCommand(cli), historyCommand(cli), draftCommand(cli), previewCommand(cli), scheduleCommand(cli), acceptCommand(cli), originsCommand(cli))
 	cmd.AddCommand(more...)
@@ -112,6 +112,7 @@ func printToolset(w io.Writer, t *admin.ToolsetDetail) {
 	}
 	row("Name", t.Name)
 	row("Slug", t.Slug)
+	row("Description", terminal.FirstSentence(t.Description))
 	row("Status", t.Status)
 	row("Toolset URL", t.URL)
 	if t.Revision > 0 {

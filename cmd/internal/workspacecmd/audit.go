@@ -1,6 +1,7 @@
 package workspacecmd
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -45,7 +46,10 @@ func auditList(s *command.Session) *cobra.Command {
 				{Header: "time", Value: func(r audit.AuditRecord) string { return r.Time.Local().Format(time.DateTime) }},
 				{Header: "action", Value: func(r audit.AuditRecord) string { return r.Action }},
 				{Header: "resource", Value: func(r audit.AuditRecord) string { return r.Resource }},
-				{Header: "actor", Value: func(r audit.AuditRecord) string { return strings.TrimSpace(r.Actor.Type + " " + r.Actor.ID) }},
+				{Header: "actor", Value: func(r audit.AuditRecord) string {
+					return strings.TrimSpace(r.Actor.Type + " " + cmp.Or(r.Actor.Name, r.Actor.ID))
+				}},
+				{Header: "actor id", Value: func(r audit.AuditRecord) string { return r.Actor.ID }, Wide: true},
 				{Header: "from", Value: func(r audit.AuditRecord) string { return r.Actor.IP }},
 				{Header: "outcome", Value: func(r audit.AuditRecord) string { return r.Outcome }},
 			}, func(r audit.AuditRecord) string { return r.ID })

@@ -37,7 +37,7 @@ const columns = (open: (r: Record) => void): Column<Record>[] => [
   { name: "When", cell: (r) => <time dateTime={r.time} className="whitespace-nowrap">{second(r.time)}</time> },
   { name: "What", cell: (r) => <code className="font-mono text-[0.9rem]">{r.action}</code> },
   { name: "Of", cell: (r) => <code className="block min-w-32 font-mono text-[0.9rem] break-all">{r.resource}</code> },
-  { name: "Who", wide: true, cell: (r) => <code className="block min-w-60 font-mono text-[0.9rem] break-all">{r.actor.id || r.actor.type}</code> },
+  { name: "Who", wide: true, cell: (r) => <code className="block min-w-60 font-mono text-[0.9rem] break-all">{r.actor.name ?? (r.actor.id || r.actor.type)}</code> },
   { name: "Outcome", cell: (r) => outcomes[r.outcome] },
 ];
 
@@ -105,7 +105,7 @@ function Detail({ of: r }: { of: Record }) {
       <dl>
         <Fact name="When">{second(r.time)}</Fact>
         <Fact name="Who">
-          {r.actor.type} {r.actor.id}
+          {r.actor.type} {r.actor.name ? `${r.actor.name} (${r.actor.id})` : r.actor.id}
           {r.actor.ip ? ` from ${r.actor.ip}` : ""}
         </Fact>
         <Fact name="Of">{r.resource}</Fact>

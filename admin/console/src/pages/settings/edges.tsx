@@ -148,6 +148,7 @@ function JoinTokens() {
         title={`Revoke ${chosen?.name ?? "the join token"}`}
         of={chosen}
         action="Revoke"
+        command={`sluice edge token revoke ${chosen?.id}`}
         run={(t) => unwrap(api.DELETE("/v1/edges/join-tokens/{id}", { params: { path: { id: t.id } } }))}
         stale={["join-tokens"]}
         close={() => setChosen(null)}

@@ -103,6 +103,7 @@ function commandOf(slug: string, f: Fields, dirty: boolean): string {
     f.mode === "jwt" && f.servers ? `--authorization-server ${shellWord(words(f.servers).join(","))}` : "",
     ...(f.mode === "jwt" ? (scopesOf(f.scopes) ?? []).map((s) => `--scope ${shellWord(`${s.scope}=${s.tools.join(",")}`)}`) : []),
     f.rate ? `--rate ${f.rate}` : "",
+    f.burst ? `--burst ${f.burst}` : "",
     f.concurrent ? `--concurrent ${f.concurrent}` : "",
   ];
   return [`sluice toolset access ${slug} set ${f.mode}`, ...flags.filter((flag) => flag !== "")].join(" ");

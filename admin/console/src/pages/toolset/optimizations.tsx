@@ -70,6 +70,7 @@ function commandOf(slug: string, c: Partial<Fields>): string {
     `sluice toolset optimize ${slug}` +
     flag("profile", c.profile) +
     flag("budget", c.tokenBudget === "" ? "0" : c.tokenBudget) +
+    flag("cache", c.cacheSeconds === "" ? "0" : c.cacheSeconds) +
     flag("selection", c.selection) +
     flag("use-case", c.purpose === undefined ? undefined : shellWord(c.purpose)) +
     flag("batch", onOff(c.batch)) +

@@ -9,6 +9,7 @@ import { FormDialog } from "../../components/formdialog";
 import { Card } from "../../components/page";
 import { SaveForm } from "../../components/saveform";
 import { api, unwrap, type Schemas } from "../../lib/api";
+import { shellWord } from "../../lib/clients";
 import { useEdits } from "../../lib/edits";
 import { wholeNumber } from "../../lib/number";
 import { toolsetQuery } from "../../lib/queries";
@@ -76,7 +77,7 @@ function patchOf({ policy, timeoutMs, maxResponseBytes, structured, redact, keep
 
 const MIB = 1 << 20;
 
-/** The commands that make the changes; the command line has no words for names and addresses. */
+/** The command that makes the changes, or the first of several. */
 function commandOf(slug: string, c: Partial<Fields>): string {
   const flags = [
     c.timeoutMs === undefined ? "" : `--time-limit ${Number(c.timeoutMs)}ms`,
@@ -85,6 +86,11 @@ function commandOf(slug: string, c: Partial<Fields>): string {
     c.keepHidden === undefined ? "" : `--keep-hidden=${c.keepHidden}`,
   ].filter((flag) => flag !== "");
   if (flags.length > 0) return `sluice toolset optimize ${slug} ${flags.join(" ")}`;
+  const texts = [
+    ...(["name", "description", "instructions"] as const).map((key) => (c[key] === undefined ? "" : `--${key} ${shellWord(c[key])}`)),
+    c.baseUrl === undefined ? "" : `--base-url ${shellWord(c.baseUrl)}`,
+  ].filter((flag) => flag !== "");
+  if (texts.length > 0) return `sluice toolset set ${slug} ${texts.join(" ")}`;
   if (c.policy !== undefined || c.stateless !== undefined) return `sluice toolset upstream ${slug}${c.policy ? ` ${c.policy}` : ""}${c.stateless === undefined ? "" : ` --stateless=${c.stateless}`}`;
   return `sluice toolset get ${slug}`;
 }
