@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +29,20 @@ type tested struct {
 	TokensAfter  int     `json:"tokensAfter"`
 	Microseconds float64 `json:"microseconds"`
 	Diff         string  `json:"diff,omitempty"`
+	// Bench is what many calls took; only with --bench.
+	Bench *benched `json:"bench,omitempty"`
 	// Reference is what extism/go-sdk makes of the case; only with --reference.
 	Reference *referenced `json:"reference,omitempty"`
+}
+
+// benched are the times of many calls of one case, and what they read and wrote.
+type benched struct {
+	Calls    int     `json:"calls"`
+	Mean     float64 `json:"meanMicroseconds"`
+	Median   float64 `json:"medianMicroseconds"`
+	P99      float64 `json:"p99Microseconds"`
+	BytesIn  int     `json:"bytesIn"`
+	BytesOut int     `json:"bytesOut"`
 }
 
 // referenced compares the reference host with ours.
@@ -118,7 +131,7 @@ func (a plugins) testPlugin(cmd *cobra.Command, dir string, f testFlags) error {
 }
 
 // test runs one case; the case then holds what the plugin made.
-func (h *author) test(cmd *cobra.Command, p *guest.Package, c *golden.Case, bench bool) (tested, error) {
+func (h *author) test(cmd *cobra.Command, p *guest.Package, c *golden.Case, measure bool) (tested, error) {
 	g, err := h.load(p, c.Config)
 	if err != nil {
 		return tested{}, err
@@ -137,19 +150,38 @@ func (h *author) test(cmd *cobra.Command, p *guest.Package, c *golden.Case, benc
 			return tested{}, err
 		}
 	}
-	if bench && t.OK {
-		in := c.Body()
-		var out []byte
-		n, start := 0, time.Now()
-		for ; time.Since(start) < benchTime && cmd.Context().Err() == nil; n++ {
-			out, _ = g.Transform(cmd.Context(), out[:0], in, c.Begin(p))
-		}
-		t.Microseconds = micro(time.Since(start)) / float64(n)
+	if measure && t.OK {
+		h.quiet = true
+		t.Bench = bench(cmd.Context(), p, g, c)
+		h.quiet = false
 	}
 	if r.Got.Output != nil || r.Got.Text != nil || r.Got.Error != nil {
 		c.Want = r.Got
 	}
 	return t, nil
+}
+
+// bench calls the plugin again and again with one case.
+func bench(ctx context.Context, p *guest.Package, g *guest.Plugin, c *golden.Case) *benched {
+	in := c.Body()
+	var out []byte
+	var took []time.Duration
+	start := time.Now()
+	for last := start; last.Sub(start) < benchTime && ctx.Err() == nil; {
+		out, _ = g.Transform(ctx, out[:0], in, c.Begin(p))
+		now := time.Now()
+		took, last = append(took, now.Sub(last)), now
+	}
+	if len(took) == 0 {
+		return nil // the author gave up
+	}
+	var sum time.Duration
+	for _, d := range took {
+		sum += d
+	}
+	slices.Sort(took)
+	at := func(share float64) float64 { return micro(took[int(share*float64(len(took)-1))]) }
+	return &benched{Calls: len(took), Mean: micro(sum) / float64(len(took)), Median: at(0.5), P99: at(0.99), BytesIn: len(in), BytesOut: len(out)}
 }
 
 // compare runs a case on the reference host. Ours is what the sandbox made of it.
@@ -208,6 +240,15 @@ func printTested(w io.Writer, results []tested, failed int) {
 			fmt.Fprintf(w, "      on extism/go-sdk %s %.1f µs, %s\n", reference.Version, ref.Microseconds, word)
 			printDiff(w, ref.Diff)
 		}
+	}
+	if slices.ContainsFunc(results, func(r tested) bool { return r.Bench != nil }) {
+		fmt.Fprintf(w, "\n%-*s  %9s  %10s  %10s  %10s  %9s  %9s\n", wide+6, "CASE", "CALLS", "MEAN µs", "MEDIAN µs", "P99 µs", "BYTES IN", "OUT")
+		for _, r := range results {
+			if b := r.Bench; b != nil {
+				fmt.Fprintf(w, "%-*s  %9s  %10.1f  %10.1f  %10.1f  %9s  %9s\n", wide+6, r.Case, terminal.Thousands(b.Calls), b.Mean, b.Median, b.P99, terminal.Thousands(b.BytesIn), terminal.Thousands(b.BytesOut))
+			}
+		}
+		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "%d passed, %d failed\n", len(results)-failed, failed)
 }

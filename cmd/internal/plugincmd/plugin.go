@@ -250,6 +250,8 @@ type author struct {
 	app  plugins
 	// reference is the program of the reference host; "": it was not asked for.
 	reference string
+	// quiet keeps the log of plugins back: one call of thousands says nothing of its own.
+	quiet bool
 }
 
 func (a plugins) newAuthor() (*author, error) {
@@ -271,7 +273,9 @@ func (a plugins) newAuthor() (*author, error) {
 func (h *author) load(p *guest.Package, config json.RawMessage) (*guest.Plugin, error) {
 	levels := []string{"trace", "debug", "info", "warn", "error"}
 	return guest.Load(h.host, p, guest.Options{Policy: guest.AuthorPolicy(p), Config: config, Log: func(level int, m string) {
-		h.app.Say("%-5s %s", levels[level], m)
+		if !h.quiet {
+			h.app.Say("%-5s %s", levels[level], m)
+		}
 	}})
 }
 
