@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/toolset"
-
-	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/plugins/engine"
 )
 
 // Toolset is a toolset as the API shows it. The CLI prints the same object.
@@ -178,6 +178,8 @@ type TestRun struct {
 	At                time.Time       `json:"at"`
 	Answer            string          `json:"answer,omitempty" doc:"What the agent would receive, cut at 16 KiB, at 256 KiB with inspect; shown to the caller of the test only."`
 	AnswerCut         bool            `json:"answerCut,omitempty"`
+
+	Unmatched []engine.Unmatched `json:"unmatched,omitempty" doc:"What the field mask of the tool names and this answer has nowhere, at most 10: a mistyped name, or one that other answers have."`
 
 	More     []TestedTool `json:"more,omitempty" doc:"Other tools that the draft changes and that were tested too, at most 9; the test passes when all do."`
 	Untested []string     `json:"untested,omitempty" doc:"Tools that the draft changes and that this test does not cover: they may change something, or need arguments that only you know. At most 10."`

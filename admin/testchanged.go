@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -20,6 +23,8 @@ type TestedTool struct {
 	UpstreamStatus  int        `json:"upstreamStatus,omitempty"`
 	DurationSeconds float64    `json:"durationSeconds"`
 	Tokens          TestTokens `json:"tokens"`
+
+	Unmatched []engine.Unmatched `json:"unmatched,omitempty" doc:"What the field mask of the tool names and this answer has nowhere, at most 10."`
 }
 
 // changedTools are the operations whose answers or fixed arguments differ between the
@@ -110,8 +115,35 @@ func (s *Server) callMore(ctx context.Context, d *draft, more []candidate, run *
 		if run.Passed = one.Passed; !one.Passed {
 			run.Reason = one.Tool + ": " + one.Reason
 		}
-		run.More = append(run.More, TestedTool{one.Tool, one.Passed, one.Reason, one.UpstreamStatus, one.DurationSeconds, one.Tokens})
+		run.More = append(run.More, TestedTool{one.Tool, one.Passed, one.Reason, one.UpstreamStatus, one.DurationSeconds, one.Tokens, one.Unmatched})
 	}
+}
+
+// ownMask is the field mask of a tool whose answers are those of an HTTP API; nil: it has none
+// of its own. Masks of the toolset and of connectors name members of other tools, too.
+func (d *draft) ownMask(t *toolset.Tool) *engine.Mask {
+	p := d.named(t.Operation.Connector)
+	if t.Answers == nil || t.Answers.Fields == "" || p == nil || p.row.SourceKind == kindMCP {
+		return nil
+	}
+	m, err := engine.ReadMask(t.Answers.Fields)
+	if err != nil {
+		return nil // it was checked when it was set: a draft of another version
+	}
+	return m
+}
+
+// unmatched are the names of a mask that an answer does not have; none where it was cut, or is
+// no JSON.
+func unmatched(m *engine.Mask, i *playground.Inspection) []engine.Unmatched {
+	if m == nil || i == nil || i.Cut {
+		return nil
+	}
+	doc, err := jsonscan.Parse([]byte(i.Received), jsonscan.DefaultMaxDepth)
+	if err != nil {
+		return nil
+	}
+	return m.Unmatched(doc)
 }
 
 // hollow reports whether JSON text has objects and nothing in them: what is left of an

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -199,10 +200,10 @@ func (d *draft) server(connector string) *part {
 func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun) {
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	start := time.Now()
+	start, mask := time.Now(), d.ownMask(c.tool)
 	a, err := s.o.Tester.Test(ctx, TestCall{
 		Toolset: d.bundle, Digest: registry.Digest(run.Digest), Connectors: d.connectors(),
-		Plugins: d.plugins, Tool: c.tool.Name, Arguments: c.args, Inspect: run.inspect,
+		Plugins: d.plugins, Tool: c.tool.Name, Arguments: c.args, Inspect: run.inspect || mask != nil,
 	})
 	run.DurationSeconds = time.Since(start).Seconds()
 	if err != nil {
@@ -220,7 +221,9 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 	if a.Duration > 0 {
 		run.DurationSeconds = a.Duration.Seconds()
 	}
-	run.inspection = a.Inspection
+	if run.inspect {
+		run.inspection = a.Inspection
+	}
 	run.show(a.Text)
 	trimmed := bytes.TrimSpace(a.Text)
 	switch {
@@ -239,7 +242,20 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 		run.Reason = "nothing of the answer is left: the mask of the tool names no member that the answer has"
 	default:
 		run.Passed = true
+		run.Unmatched = unmatched(mask, a.Inspection)
 	}
+}
+
+// told is a test as it is kept, for every member of the workspace: without what was asked and
+// what the API said, which may be personal. Names of members can be that, too.
+func (r *TestRun) told() TestRun {
+	kept := *r
+	kept.Answer, kept.Arguments, kept.AnswerCut, kept.Unmatched = "", nil, false, nil
+	kept.More = slices.Clone(r.More)
+	for i := range kept.More {
+		kept.More[i].Unmatched = nil
+	}
+	return kept
 }
 
 // show keeps the answer for the caller of the test.
@@ -256,8 +272,7 @@ func (r *TestRun) show(answer []byte) {
 func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft, run *TestRun) error {
 	args := sha256.Sum256(run.Arguments)
 	answer := sha256.Sum256([]byte(run.Answer))
-	kept := *run
-	kept.Answer, kept.Arguments, kept.AnswerCut = "", nil, false // may hold personal data
+	kept := run.told()
 	row := &store.TestRun{
 		ToolsetID: d.ts.ID, Digest: run.Digest, CredentialVersion: run.CredentialVersion, Tool: run.Tool, Passed: run.Passed,
 		ArgumentsHash: hex.EncodeToString(args[:]), AnswerHash: hex.EncodeToString(answer[:]), Outcome: store.JSON(kept),
@@ -370,7 +385,7 @@ func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequ
 	}
 	answer := TestAnswer{TestRun: *run, Deployed: deployed, Toolset: t}
 	kept := answer // a stored job is for every member of the workspace: without what the API said
-	kept.Answer, kept.AnswerCut, kept.Arguments = "", false, nil
+	kept.TestRun = run.told()
 	answer.Inspection = run.inspection
 	return &request.Done{
 		Status: http.StatusOK, Resource: "/v1/toolsets/" + d.ts.ID, ETag: request.ETag(d.ts.Version), Body: answer, Kept: kept,

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/cmd/internal/toolsetcmd"
+	"github.com/sluicegate/sluice/plugins/engine"
 )
 
 func (a *app) toolsetTest() *cobra.Command {
@@ -84,6 +85,17 @@ Its steps are made: those that change data change it.`
 	return cmd
 }
 
+// sayUnmatched warns of names in a mask that the answer does not have.
+func sayUnmatched(w io.Writer, tool string, names []engine.Unmatched) {
+	for _, n := range names {
+		hint := ""
+		if n.Nearest != "" {
+			hint = "; it has " + terminal.Printable(n.Nearest)
+		}
+		fmt.Fprintf(w, "! %s: the mask names %s, which this answer has nowhere%s\n", tool, terminal.Printable(n.Path), hint)
+	}
+}
+
 func (a *app) printTest(w io.Writer, slug string, t *admin.TestAnswer, show bool) {
 	switch {
 	case t.Passed, len(t.More) > 0: // the first one passed
@@ -100,6 +112,10 @@ func (a *app) printTest(w io.Writer, slug string, t *admin.TestAnswer, show bool
 			continue
 		}
 		fmt.Fprintf(w, "✓ %s   HTTP %d · %s · %s\n", m.Tool, m.UpstreamStatus, terminal.Seconds(m.DurationSeconds), terminal.TokenLine(m.Tokens.Received, m.Tokens.Result))
+	}
+	sayUnmatched(w, t.Tool, t.Unmatched)
+	for _, m := range t.More {
+		sayUnmatched(w, m.Tool, m.Unmatched)
 	}
 	if len(t.Untested) > 0 {
 		fmt.Fprintf(w, "! changed, not tested: %s\n  next   sluice toolset test %s %s k=v\n", strings.Join(t.Untested, ", "), slug, t.Untested[0])
