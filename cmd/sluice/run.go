@@ -489,7 +489,11 @@ func (r *runner) printToolsets(ctx context.Context, c *client.Client) {
 	}
 	for i := range page.Items {
 		t := &page.Items[i]
-		r.Say("  %-10s %s   %s   %s", t.Status, t.Slug, terminal.Plural(t.EnabledTools, "tool"), t.URL)
+		state := t.Status
+		if state == "live" && !t.Changed && (t.Test == nil || !t.Test.Passed) {
+			state = "untested" // it is served as it is: deployed with a reason, or its last test failed
+		}
+		r.Say("  %-10s %s   %s   %s", state, t.Slug, terminal.Plural(t.EnabledTools, "tool"), t.URL)
 	}
 	if page.NextCursor != "" {
 		r.Say("  …          all of them: sluice toolset list")
