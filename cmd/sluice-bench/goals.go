@@ -30,6 +30,7 @@ var goals = []goal{
 	{ratio, "mcp.proxy.vs_direct", ">=", 0.8, "", "tools/call/s of an MCP server of the go-sdk through the gateway, 16 connections, over calling it directly"},
 	{bound, "mcp.proxy.added.ms", "<=", 0.3, "ms", "what the gateway adds to such a call on one connection"},
 	{ratio, "mcp.list.1000tools", "<=", 1.5, "", "server CPU time of one tools/list of 1,000 tools over plain fasthttp writing the same bytes"},
+	{bound, "mcp.sessions.10000.mb", "<=", 150, "MB", "resident memory of a gateway with 10,000 idle sessions of clients of 2025, each with its open stream"},
 	{bound, "mcp.listen.10000.mb", "<=", 400, "MB", "resident memory of a gateway with 10,000 idle subscriptions/listen streams"},
 	{bound, "mcp.listen.10000.publish.ms", "<=", 1000, "ms", "from a new revision of the toolset until all of them were told"},
 	{ratio, "rest.off.list.2k.vs_proxy", ">=", 0.75, "", "requests/s of tools/call REST → MCP on the binary with --profile off, 2 KB of a list, 16 connections, over a plain fasthttp reverse proxy passing the same answer"},

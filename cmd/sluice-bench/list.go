@@ -204,62 +204,19 @@ func benchListen(ctx context.Context, b *bench) error {
 	request := fmt.Appendf(nil, "POST /t/acme HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"+
 		"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\nContent-Length: %d\r\n\r\n%s", c.addr, len(body), body)
 
-	conns := make([]net.Conn, listenStreams)
-	defer func() {
-		for _, conn := range conns {
-			if conn != nil {
-				_ = conn.Close()
-			}
-		}
-	}()
-	each := func(parallel int, do func(i int) error) error {
-		var next atomic.Int64
-		var wg sync.WaitGroup
-		var once sync.Once
-		var fault error
-		for range parallel {
-			wg.Go(func() {
-				for {
-					i := int(next.Add(1)) - 1
-					if i >= listenStreams || ctx.Err() != nil {
-						return
-					}
-					if err := do(i); err != nil {
-						once.Do(func() { fault = fmt.Errorf("stream %d: %w", i, err) })
-						return
-					}
-				}
-			})
-		}
-		wg.Wait()
-		return errors.Join(fault, ctx.Err())
-	}
-	deadline := time.Now().Add(listenWait)
-	err = each(listenDialers, func(i int) error {
-		var d net.Dialer
-		conn, err := d.DialContext(ctx, "tcp", c.addr)
-		if err != nil {
-			return err
-		}
-		conns[i] = conn
-		if err := conn.SetDeadline(deadline); err != nil {
-			return err
-		}
+	conns, rss, err := openStreams(ctx, c, func(conn net.Conn) error {
 		if _, err := conn.Write(request); err != nil {
 			return err
 		}
 		return readUntil(conn, "subscriptions/acknowledged", "\n\n\r\n")
 	})
-	if err != nil {
-		return err
-	}
-	rss, err := c.memory("VmRSS")
+	defer closeAll(conns)
 	if err != nil {
 		return err
 	}
 	arrived := make(chan error, 1)
 	go func() {
-		arrived <- each(listenStreams, func(i int) error { return readUntil(conns[i], "tools/list_changed", "\n\n\r\n") })
+		arrived <- each(ctx, listenStreams, func(i int) error { return readUntil(conns[i], "tools/list_changed", "\n\n\r\n") })
 	}()
 	begin := time.Now()
 	if _, err := post(ctx, "http://"+publish, ""); err != nil {
@@ -273,6 +230,62 @@ func benchListen(ctx context.Context, b *bench) error {
 	b.report("mcp.listen.10000.mb", float64(rss)/(1<<20), fmt.Sprintf("%.1f KB a stream", float64(rss)/1024/listenStreams))
 	b.report("mcp.listen.10000.publish.ms", float64(took.Milliseconds()), "publish to the last stream's notification")
 	return nil
+}
+
+// openStreams makes listenStreams connections to a server, each of which open leaves with an
+// idle stream, and reads what the server then occupies, in bytes. The caller closes them, after
+// an error too.
+func openStreams(ctx context.Context, c *child, open func(net.Conn) error) (conns []net.Conn, rss int64, err error) {
+	conns = make([]net.Conn, listenStreams)
+	deadline := time.Now().Add(listenWait)
+	err = each(ctx, listenDialers, func(i int) error {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, "tcp", c.addr)
+		if err != nil {
+			return err
+		}
+		conns[i] = conn
+		if err := conn.SetDeadline(deadline); err != nil {
+			return err
+		}
+		return open(conn)
+	})
+	if err == nil {
+		rss, err = c.memory("VmRSS")
+	}
+	return conns, rss, err
+}
+
+func closeAll(conns []net.Conn) {
+	for _, conn := range conns {
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}
+}
+
+// each does something for every stream, for so many at the same time.
+func each(ctx context.Context, parallel int, do func(i int) error) error {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	var once sync.Once
+	var fault error
+	for range parallel {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= listenStreams || ctx.Err() != nil {
+					return
+				}
+				if err := do(i); err != nil {
+					once.Do(func() { fault = fmt.Errorf("stream %d: %w", i, err) })
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(fault, ctx.Err())
 }
 
 // readUntil reads until what arrived contains text and then end.

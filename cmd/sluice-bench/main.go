@@ -16,6 +16,7 @@ var benchmarks = []benchmark{
 	{[]string{"mcp.call.cpu_vs_gosdk.modern", "mcp.call.cpu_vs_gosdk.legacy"}, benchMCPCall},
 	{[]string{"mcp.proxy.vs_direct", "mcp.proxy.added.ms"}, benchMCPProxy},
 	{[]string{"mcp.list.1000tools"}, benchList},
+	{[]string{"mcp.sessions.10000.mb"}, benchSessions},
 	{[]string{"mcp.listen.10000.mb", "mcp.listen.10000.publish.ms"}, benchListen},
 	{restNames(), benchREST},
 	{[]string{"engine.vs_native", "engine.vs_fastjson", "engine.vs_sonic_typed", "engine.vs_encodingjson"}, benchEngine},
