@@ -40,9 +40,11 @@ func TestProblems(t *testing.T) {
 		contains           []string
 		notContains        string
 	}{
-		{name: "no token", method: "GET", path: "/v1/toolsets", headers: []string{"Authorization", ""}, status: 401, contains: []string{`"unauthenticated"`, "admin.token"}},
-		{name: "basic", method: "GET", path: "/v1/me", headers: []string{"Authorization", "Basic Zm9v"}, status: 401},
-		{name: "typo in the token", method: "GET", path: "/v1/me", headers: []string{"Authorization", "Bearer " + typo}, status: 401},
+		{name: "no token", method: "GET", path: "/v1/toolsets", headers: []string{"Authorization", ""}, status: 401, contains: []string{`"unauthenticated"`, "missing API token", "admin.token"}},
+		{name: "basic", method: "GET", path: "/v1/me", headers: []string{"Authorization", "Basic Zm9v"}, status: 401, contains: []string{"not of the form Bearer TOKEN"}, notContains: "Zm9v"},
+		{name: "no scheme", method: "GET", path: "/v1/me", headers: []string{"Authorization", typo}, status: 401, contains: []string{"not of the form Bearer TOKEN"}, notContains: typo},
+		{name: "token of a toolset", method: "GET", path: "/v1/me", headers: []string{"Authorization", "Bearer " + access.NewTokenFor(access.ToolsetPrefix).Reveal()}, status: 401, contains: []string{"opens the toolset URL"}},
+		{name: "typo in the token", method: "GET", path: "/v1/me", headers: []string{"Authorization", "Bearer " + typo}, status: 401, contains: []string{"malformed API token"}, notContains: typo},
 		{name: "another token", method: "GET", path: "/v1/me", headers: []string{"Authorization", "Bearer " + access.NewToken().Reveal()}, status: 401, contains: []string{"not known"}},
 		{name: "foreign host", method: "GET", path: "/v1/me", headers: []string{"Host", "evil.example"}, status: 403, contains: []string{`"forbidden"`}},
 		{name: "foreign host, probe", method: "GET", path: "/livez", headers: []string{"Host", "evil.example:7301"}, status: 403},
@@ -484,5 +486,22 @@ func TestTokens(t *testing.T) {
 	}
 	if access.ValidToken(secrets.Secret{}) || access.ValidToken(secrets.New("slu_")) {
 		t.Error("an empty token is valid")
+	}
+}
+
+// TestOptions: what a path knows is told without a token, as the document of the API does.
+func TestOptions(t *testing.T) {
+	w := newWorld(t)
+	for path, allow := range map[string]string{"/v1/toolsets": "GET, HEAD, POST, OPTIONS", "/v1/toolsets/any/deploy": "POST, OPTIONS"} {
+		a := w.do("OPTIONS", path, nil, "Authorization", "")
+		if a.StatusCode != http.StatusNoContent || a.Header.Get("Allow") != allow || a.body != "" || a.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: %d %v %s", path, a.StatusCode, a.Header, a.body)
+		}
+	}
+	if a := w.do("OPTIONS", "/v1/nothing", nil, "Authorization", ""); a.StatusCode != http.StatusNotFound {
+		t.Errorf("what is not there: %d", a.StatusCode)
+	}
+	if a := w.do("OPTIONS", "/v1/toolsets", nil, "Host", "evil.example"); a.StatusCode != http.StatusForbidden {
+		t.Errorf("another host: %d", a.StatusCode)
 	}
 }

@@ -136,11 +136,9 @@ func (s *Server) authenticated(next http.HandlerFunc) http.HandlerFunc {
 // withToken lets requests with a valid API token through.
 func (s *Server) withToken(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		token := secrets.New(strings.TrimSpace(value))
-		if !strings.EqualFold(scheme, "Bearer") || !access.ValidToken(token) {
-			s.writeProblem(w, r, problem.New(problem.Unauthenticated, "missing API token").
-				Fix("send Authorization: Bearer slu_…; the token of the local administrator is in the file admin.token of the data directory"))
+		token, err := apiToken(r.Header.Get("Authorization"))
+		if err != nil {
+			s.writeProblem(w, r, err)
 			return
 		}
 		row, err := s.o.Store.TokenByHash(r.Context(), access.HashToken(token))
@@ -155,6 +153,28 @@ func (s *Server) withToken(next http.HandlerFunc) http.HandlerFunc {
 		request.Of(r.Context()).Token = row
 		next(w, r)
 	}
+}
+
+// apiToken is the API token of an Authorization header (RFC 6750 §2.1). Errors say what is
+// wrong with the header and nothing of what is in it.
+func apiToken(header string) (secrets.Secret, error) {
+	const remedy = "send Authorization: Bearer slu_…; the token of the local administrator is in the file admin.token of the data directory"
+	scheme, value, _ := strings.Cut(header, " ")
+	token := secrets.New(strings.TrimSpace(value))
+	var says string
+	switch {
+	case header == "":
+		says = "missing API token"
+	case !strings.EqualFold(scheme, "Bearer"):
+		says = "the Authorization header is not of the form Bearer TOKEN"
+	case access.ValidTokenFor(access.ToolsetPrefix, token):
+		says = "this is an access token of a toolset: it opens the toolset URL, not the admin API"
+	case !access.ValidToken(token):
+		says = "malformed API token: a letter is missing or wrong, or it is another kind of token"
+	default:
+		return token, nil
+	}
+	return secrets.Secret{}, problem.New(problem.Unauthenticated, "%s", says).Fix(remedy)
 }
 
 // workspace returns the workspace that the request works in.

@@ -486,6 +486,8 @@ func (s *Server) routes() {
 			s.routed(mux)(w, r)
 		case at == sessionPath && r.Method == http.MethodPost:
 			signIn(w, r)
+		case strings.HasPrefix(at, "/v1/") && r.Method == http.MethodOptions:
+			s.routed(mux)(w, r) // says no more than the document of the API
 		case strings.HasPrefix(at, "/v1/"):
 			v1(w, r)
 		case strings.HasPrefix(at, "/edge/v1/"):
@@ -524,6 +526,11 @@ func (s *Server) routed(mux *http.ServeMux) http.HandlerFunc {
 		probe := &recorder{header: http.Header{}}
 		h.ServeHTTP(probe, r)
 		if probe.status == http.StatusMethodNotAllowed {
+			if r.Method == http.MethodOptions {
+				w.Header().Set("Allow", probe.header.Get("Allow")+", OPTIONS")
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
 			w.Header().Set("Allow", probe.header.Get("Allow"))
 			s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
 			return
