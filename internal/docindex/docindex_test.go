@@ -13,7 +13,7 @@ import (
 	"unicode"
 )
 
-var update = flag.Bool("update", false, "write llms.txt")
+var update = flag.Bool("update", false, "write docs/llms.txt")
 
 const root = "../.."
 
@@ -164,7 +164,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestLLMs: llms.txt lists the pages for users, with what each is about.
+// TestLLMs: docs/llms.txt lists the pages for users, with what each is about.
 func TestLLMs(t *testing.T) {
 	all := pages(t)
 	var b strings.Builder
@@ -184,14 +184,14 @@ func TestLLMs(t *testing.T) {
 			if p.title == "" {
 				t.Errorf("%s has no title", name)
 			}
-			b.WriteString("- [" + p.title + "](" + name + ")")
+			b.WriteString("- [" + p.title + "](" + strings.TrimPrefix(name, "docs/") + ")")
 			if p.first != "" {
 				b.WriteString(": " + p.first)
 			}
 			b.WriteString("\n")
 		}
 	}
-	file := filepath.Join(root, "llms.txt")
+	file := filepath.Join(root, "docs", "llms.txt")
 	if *update {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -199,6 +199,6 @@ func TestLLMs(t *testing.T) {
 	}
 	got, err := os.ReadFile(file)
 	if err != nil || string(got) != b.String() {
-		t.Errorf("llms.txt is not what the pages say (%v): go test ./internal/docindex -update", err)
+		t.Errorf("docs/llms.txt is not what the pages say (%v): go test ./internal/docindex -update", err)
 	}
 }
