@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
 )
 
 type verifyAuditInput struct{ Body *audit.VerifyAudit }
@@ -17,7 +18,9 @@ func (s *Server) registerAudit() {
 		OperationID: "list-audit", Method: http.MethodGet, Path: "/v1/audit", Summary: "Read the audit log, newest first", Tags: []string{"audit"},
 		Description: "Every write, every deploy and every refused one; requests that were refused for who sent them are sampled. " +
 			"Records are chained by hashes and never changed.",
-	}, paged(s, "/v1/audit", audit.Page, plain(same[audit.AuditRecord])))
+	}, paged(s, "/v1/audit", func(ws *store.Workspace, ctx context.Context, p store.Page) ([]audit.AuditRecord, string, error) {
+		return audit.Page(ctx, ws, p)
+	}, plain(same[audit.AuditRecord])))
 	register(s, huma.Operation{
 		OperationID: "get-audit-head", Method: http.MethodGet, Path: "/v1/audit/head", Summary: "Get the signed head of the audit log", Tags: []string{"audit"},
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[audit.AuditHead], error) {

@@ -76,14 +76,7 @@ func (s *Server) listItems(ctx context.Context, in *itemsInput) (*listOutput[too
 	if err != nil {
 		return nil, err
 	}
-	items := d.items()
-	from = min(from, len(items))
-	to := min(from+in.Limit, len(items))
-	next := ""
-	if to < len(items) {
-		next = d.connectorsDigest() + "/" + strconv.Itoa(to)
-	}
-	return list(&in.ListInput, path, items[from:to], next, same), nil
+	return pageFrom(d, &in.ListInput, path, d.items(), from), nil
 }
 
 // items are those of every connector of the draft.

@@ -115,13 +115,18 @@ func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[too
 	if err != nil {
 		return nil, err
 	}
-	from = min(from, len(tools))
-	to := min(from+in.Limit, len(tools))
+	return pageFrom(d, &in.ListInput, path, tools, from), nil
+}
+
+// pageFrom is the page of a list of what the draft's connectors have, from a position on.
+func pageFrom[T any](d *draft, in *ListInput, path string, all []T, from int) *listOutput[T] {
+	from = min(from, len(all))
+	to := min(from+in.Limit, len(all))
 	next := ""
-	if to < len(tools) {
+	if to < len(all) {
 		next = d.connectorsDigest() + "/" + strconv.Itoa(to)
 	}
-	return list(&in.ListInput, path, tools[from:to], next, func(t *toolset.Tool) toolset.Tool { return *t }), nil
+	return list(in, path, all[from:to], next, same)
 }
 
 // connectorsDigest changes when one of the draft's connectors does.

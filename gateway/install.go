@@ -33,16 +33,12 @@ func (s *Server) servePage(rc *fasthttp.RequestCtx, ts *snapshot.Toolset) {
 		}
 		pass.Leave()
 		p.Name, p.Description = ts.Name, ts.Description()
-		tools, all, err := ts.Summaries(installpage.MaxTools)
-		if err != nil {
+		var err error
+		if p.Tools, p.All, err = ts.Summaries(installpage.MaxTools); err != nil {
 			s.log.LogAttrs(context.Background(), slog.LevelError, "the tools of a toolset could not be read for its page",
 				slog.String("toolset", ts.Slug), slog.Any("error", err))
 			answer(rc, fasthttp.StatusInternalServerError, "the tools of this toolset cannot be read")
 			return
-		}
-		p.All = all
-		for _, t := range tools {
-			p.Tools = append(p.Tools, installpage.Tool{Name: t.Name, Title: t.Title, Description: t.Description, ReadOnly: t.ReadOnly, Destructive: t.Destructive})
 		}
 	case registry.AccessJWT:
 		p.Name = ts.Name

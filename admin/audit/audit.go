@@ -53,7 +53,7 @@ func Show(row *store.Audit) AuditRecord {
 }
 
 // Page reads a page of the audit log of a workspace, newest first, with the names of who acted.
-func Page(ws *store.Workspace, ctx context.Context, p store.Page) (out []AuditRecord, next string, err error) { //nolint:revive // the order of a method expression, as other lists are read
+func Page(ctx context.Context, ws *store.Workspace, p store.Page) (out []AuditRecord, next string, err error) {
 	rows, next, err := ws.AuditLog(ctx, p)
 	if err != nil {
 		return nil, "", err

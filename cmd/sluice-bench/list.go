@@ -204,7 +204,7 @@ func benchListen(ctx context.Context, b *bench) error {
 	request := fmt.Appendf(nil, "POST /t/acme HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"+
 		"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\nContent-Length: %d\r\n\r\n%s", c.addr, len(body), body)
 
-	conns, rss, err := openStreams(ctx, c, func(conn net.Conn) error {
+	conns, rss, err := openStreams(ctx, c, c.addr, func(conn net.Conn) error {
 		if _, err := conn.Write(request); err != nil {
 			return err
 		}
@@ -232,15 +232,15 @@ func benchListen(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// openStreams makes listenStreams connections to a server, each of which open leaves with an
+// openStreams makes listenStreams connections to an address of a server, each of which open leaves with an
 // idle stream, and reads what the server then occupies, in bytes. The caller closes them, after
 // an error too.
-func openStreams(ctx context.Context, c *child, open func(net.Conn) error) (conns []net.Conn, rss int64, err error) {
+func openStreams(ctx context.Context, c *child, addr string, open func(net.Conn) error) (conns []net.Conn, rss int64, err error) {
 	conns = make([]net.Conn, listenStreams)
 	deadline := time.Now().Add(listenWait)
 	err = each(ctx, listenDialers, func(i int) error {
 		var d net.Dialer
-		conn, err := d.DialContext(ctx, "tcp", c.addr)
+		conn, err := d.DialContext(ctx, "tcp", addr)
 		if err != nil {
 			return err
 		}

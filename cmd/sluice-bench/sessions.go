@@ -5,43 +5,43 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
+	"os"
 	"strconv"
-
-	"github.com/sluicegate/sluice/gateway/gatewaytest"
 )
 
-func init() { roles["sessions"] = serveSessions }
-
-// serveSessions is a gateway with a toolset of an MCP server, which gives its clients of 2025
-// sessions. The server is not reached: nobody calls a tool.
-func serveSessions(ctx context.Context, _ []string) error {
-	s, err := gatewaytest.New(gatewaytest.Options{})
-	if err != nil {
-		return err
-	}
-	c, err := gatewaytest.MCPConnector("acme", "http://127.0.0.1:1/mcp", `{"name":"echo","inputSchema":{"type":"object"}}`)
-	if err != nil {
-		return err
-	}
-	if err := s.Serve(gatewaytest.Toolset("acme", 1, c, nil)); err != nil {
-		return err
-	}
-	fmt.Println("listening " + s.Gateway.Addr().String())
-	<-ctx.Done()
-	return s.Stop()
-}
-
-// benchSessions opens 10,000 sessions, each with its stream, as clients of 2025 do, and
-// reads what the server then occupies.
+// benchSessions opens 10,000 sessions at the binary, each with its stream, as clients of 2025
+// do, and reads what its process then occupies.
 func benchSessions(ctx context.Context, b *bench) error {
-	c, err := b.role(ctx, "sessions")
+	server, err := b.role(ctx, "mcp-gosdk")
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer server.Close()
+	dir, err := os.MkdirTemp("", "sluice-bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	n, err := b.node(dir)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if err := n.poll(ctx, func() error { return n.api(ctx, http.MethodGet, "/v1/me", nil, nil) }); err != nil {
+		return err
+	}
+	if err := n.api(ctx, http.MethodPost, "/v1/toolsets", map[string]any{
+		"slug": "acme", "source": map[string]any{"mcp": map[string]any{"url": "http://" + server.addr + "/"}}, "deploy": map[string]any{"untestedReason": "bench"},
+	}, nil); err != nil {
+		return err
+	}
+	if err := n.poll(ctx, func() error { _, err := n.list(ctx, "acme"); return err }); err != nil {
+		return err
+	}
 	body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"bench","version":"1"}}}`
-	begin := fmt.Appendf(nil, "POST /t/acme HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", c.addr, len(body), body)
-	conns, rss, err := openStreams(ctx, c, func(conn net.Conn) error {
+	begin := fmt.Appendf(nil, "POST /t/acme HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", n.gateway, len(body), body)
+	conns, rss, err := openStreams(ctx, n.child, n.gateway, func(conn net.Conn) error {
 		if _, err := conn.Write(begin); err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func benchSessions(ctx context.Context, b *bench) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(conn, "GET /t/acme HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\nMcp-Protocol-Version: 2025-11-25\r\n\r\n", c.addr, id); err != nil {
+		if _, err := fmt.Fprintf(conn, "GET /t/acme HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\nMcp-Protocol-Version: 2025-11-25\r\n\r\n", n.gateway, id); err != nil {
 			return err
 		}
 		return readUntil(conn, "HTTP/1.1 200", "text/event-stream")

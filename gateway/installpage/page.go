@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/clientconfig"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -26,14 +27,8 @@ type Page struct {
 	Description string // "": none
 	Mode        string // how the URL is opened: an access mode of package registry
 	// Tools are the first of All tools; none where only some callers may see them.
-	Tools []Tool
+	Tools []snapshot.Summary
 	All   int
-}
-
-// Tool is one row of the list.
-type Tool struct {
-	Name, Title, Description string
-	ReadOnly, Destructive    bool
 }
 
 // style adapts to what the reader prefers; there are no images and no fonts to load.

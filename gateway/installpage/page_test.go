@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -14,7 +15,7 @@ func TestHTMLIsEscaped(t *testing.T) {
 	const evil = `"><script>alert(1)</script><a href='javascript:x'>`
 	got := HTML(&Page{
 		URL: "https://h/t/" + evil, Slug: evil, Name: evil, Description: evil, Mode: registry.AccessNone, All: 1,
-		Tools: []Tool{{Name: evil, Title: evil, Description: evil}},
+		Tools: []snapshot.Summary{{Name: evil, Title: evil, Description: evil}},
 	})
 	if strings.Contains(got, "<script") || strings.Contains(got, "href='") || !strings.Contains(got, "&lt;script&gt;") {
 		t.Errorf("markup got through:\n%s", got)
@@ -38,7 +39,7 @@ func TestPolicy(t *testing.T) {
 // TestModes: a page tells what is needed to get in, refers to a token where there is one, and
 // lists tools only to everybody.
 func TestModes(t *testing.T) {
-	tools := []Tool{{Name: "drop_all", Title: "Drop all", Destructive: true}, {Name: "put_one", Description: "Puts one."}, {Name: "get_one", Title: "Get one", ReadOnly: true}}
+	tools := []snapshot.Summary{{Name: "drop_all", Title: "Drop all", Destructive: true}, {Name: "put_one", Description: "Puts one."}, {Name: "get_one", Title: "Get one", ReadOnly: true}}
 	for _, c := range []struct {
 		mode       string
 		has, lacks []string

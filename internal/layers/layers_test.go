@@ -57,6 +57,7 @@ var within = map[string][]string{
 	"registry/s3":                        {"registry", "registry/server"},
 	"gateway/mcp":                        {"gateway/session"},
 	"gateway/mcpclient":                  {"gateway/upstream"},
+	"gateway/installpage":                {"gateway/snapshot"},
 	"gateway/snapshot":                   {"gateway/access", "gateway/answer", "gateway/mcp", "gateway/mcpclient", "gateway/metering", "gateway/upstream", "gateway/credentials"},
 	"gateway/access":                     {"gateway/pool"},
 	"gateway/pool/pooltest":              {},

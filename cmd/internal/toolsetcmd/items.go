@@ -52,21 +52,11 @@ func itemsCommand(cli *command.Session) *cobra.Command {
 func (e *edit) listItems(ctx context.Context) error {
 	r := command.Resource[toolset.Item]{Columns: []terminal.Column[toolset.Item]{
 		{Header: "name", Value: func(it toolset.Item) string { return it.Name }},
-		{Header: "on", Value: func(it toolset.Item) string {
-			if it.Enabled {
-				return "yes"
-			}
-			return "no"
-		}},
+		{Header: "on", Value: func(it toolset.Item) string { return yesNo(it.Enabled) }},
 		{Header: "kind", Value: func(it toolset.Item) string { return noun(&it) }},
 		{Header: "key", Value: func(it toolset.Item) string { return it.Key }},
 		{Header: "connector", Value: func(it toolset.Item) string { return it.Connector }, Wide: true},
-		{Header: "description", Value: func(it toolset.Item) string {
-			if e.Format == "wide" {
-				return it.Description
-			}
-			return terminal.FirstSentence(it.Description)
-		}},
+		{Header: "description", Value: func(it toolset.Item) string { return e.described(it.Description) }},
 	}, Name: func(it toolset.Item) string { return it.Name }}
 	return r.Show(ctx, e.Session, e.path("items"))
 }
@@ -95,15 +85,10 @@ func (e *edit) switchItems(ctx context.Context, globs []string, on bool) error {
 			in.Updates = append(in.Updates, update(it, admin.PatchItem{Enabled: &on}))
 		}
 	}
-	what := map[bool]string{true: "enabled", false: "disabled"}[on]
 	if !found {
 		return e.noItem(strings.Join(globs, ", "))
 	}
-	if len(in.Updates) == 0 {
-		e.Say("Nothing to do: all of them are %s already.", what)
-		return nil
-	}
-	return e.postItems(ctx, in, terminal.Plural(len(in.Updates), "item")+" "+what)
+	return e.switched(ctx, "items", in, len(in.Updates), "item", on)
 }
 
 func (e *edit) patchItem(ctx context.Context, name string, in admin.PatchItem, what string) error {
@@ -121,7 +106,13 @@ func (e *edit) patchItem(ctx context.Context, name string, in admin.PatchItem, w
 	case 0:
 		return e.noItem(name)
 	case 1:
-		return e.postItems(ctx, admin.ItemsUpdate{Updates: []admin.ItemUpdate{update(found[0], in)}}, terminal.Printable(name)+" "+what)
+		in := admin.ItemsUpdate{Updates: []admin.ItemUpdate{update(found[0], in)}}
+		if err := e.Client().Post(ctx, e.path("items")+"/batch-update", in, nil, client.IfMatch(e.etag)); err != nil {
+			return err
+		}
+		e.Say("✓ %s %s", terminal.Printable(name), what)
+		e.sayNext()
+		return nil
 	}
 	return problem.New(problem.Conflict, "%d items of %s are named %s: a %s and a %s", len(found), e.t.Slug, terminal.Printable(name), noun(found[0]), noun(found[1])).
 		Fix("name it by its URI, or change it over the admin API, by kind, key and connector")
@@ -133,13 +124,4 @@ func (e *edit) noItem(name string) error {
 
 func update(it *toolset.Item, p admin.PatchItem) admin.ItemUpdate {
 	return admin.ItemUpdate{Kind: it.Kind, Key: it.Key, Connector: it.Connector, PatchItem: p}
-}
-
-func (e *edit) postItems(ctx context.Context, in admin.ItemsUpdate, done string) error {
-	if err := e.Client().Post(ctx, e.path("items")+"/batch-update", in, nil, client.IfMatch(e.etag)); err != nil {
-		return err
-	}
-	e.Say("✓ %s", done)
-	e.sayNext()
-	return nil
 }

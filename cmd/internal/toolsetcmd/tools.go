@@ -150,23 +150,28 @@ func (e *edit) path(more ...string) string { return client.ToolsetPath(e.t, more
 func (e *edit) list(ctx context.Context) error {
 	r := command.Resource[toolset.Tool]{Columns: []terminal.Column[toolset.Tool]{
 		{Header: "name", Value: func(t toolset.Tool) string { return t.Name }},
-		{Header: "on", Value: func(t toolset.Tool) string {
-			if t.Enabled {
-				return "yes"
-			}
-			return "no"
-		}},
+		{Header: "on", Value: func(t toolset.Tool) string { return yesNo(t.Enabled) }},
 		{Header: "operation", Value: func(t toolset.Tool) string { return t.Operation.Method + " " + t.Operation.Path }},
 		{Header: "tokens", Value: func(t toolset.Tool) string { return terminal.Thousands(t.Tokens) }},
 		{Header: "generated name", Value: func(t toolset.Tool) string { return t.OriginalName }, Wide: true},
-		{Header: "description", Value: func(t toolset.Tool) string {
-			if e.Format == "wide" {
-				return t.Description
-			}
-			return terminal.FirstSentence(t.Description)
-		}},
+		{Header: "description", Value: func(t toolset.Tool) string { return e.described(t.Description) }},
 	}, Name: func(t toolset.Tool) string { return t.Name }}
 	return r.Show(ctx, e.Session, e.path("tools"))
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// described is a description as a table has room for it.
+func (e *edit) described(text string) string {
+	if e.Format == "wide" {
+		return text
+	}
+	return terminal.FirstSentence(text)
 }
 
 // switchTools turns the tools that match a glob on or off.
@@ -186,18 +191,23 @@ func (e *edit) switchTools(ctx context.Context, globs []string, on bool) error {
 			in.Updates = append(in.Updates, admin.ToolUpdate{Tool: t.Name, PatchTool: admin.PatchTool{Enabled: &on}})
 		}
 	}
-	what := map[bool]string{true: "enabled", false: "disabled"}[on]
 	if !found {
 		return problem.New(problem.NotFound, "no tool of %s matches %s", e.t.Slug, terminal.Printable(strings.Join(globs, ", "))).Fix("see: sluice toolset tools %s", e.t.Slug)
 	}
-	if len(in.Updates) == 0 {
+	return e.switched(ctx, "tools", in, len(in.Updates), "tool", on)
+}
+
+// switched turns n things on or off by a batch of updates; n may be 0.
+func (e *edit) switched(ctx context.Context, part string, in any, n int, noun string, on bool) error {
+	what := map[bool]string{true: "enabled", false: "disabled"}[on]
+	if n == 0 {
 		e.Say("Nothing to do: all of them are %s already.", what)
 		return nil
 	}
-	if err := e.Client().Post(ctx, e.path("tools")+"/batch-update", in, nil, client.IfMatch(e.etag)); err != nil {
+	if err := e.Client().Post(ctx, e.path(part)+"/batch-update", in, nil, client.IfMatch(e.etag)); err != nil {
 		return err
 	}
-	e.Say("✓ %s %s", terminal.Plural(len(in.Updates), "tool"), what)
+	e.Say("✓ %s %s", terminal.Plural(n, noun), what)
 	e.sayNext()
 	return nil
 }
