@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/selection"
+	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -26,9 +27,11 @@ const (
 	MaxFound = 40
 	// MaxDescribed tools of one description; their schemas are what costs.
 	MaxDescribed = 20
-	// maxTopics of the overview: with about four tokens each they leave most of the
-	// 1,500 tokens that the three definitions may cost.
-	maxTopics = 60
+	// maxTopics of the overview, and maxTopicTokens that they cost together: six for
+	// each of an ordinary name. Generated tags of ten tokens would cost more than the
+	// three definitions.
+	maxTopics      = 60
+	maxTopicTokens = 6 * maxTopics
 )
 
 // Searches reports whether clients list the three tools of search mode instead of
@@ -174,12 +177,23 @@ func (ts *Toolset) overview(sees func(string) bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return listTopics(topics), nil
+}
+
+// listTopics says as many of the topics as the overview may cost.
+func listTopics(topics []string) string {
+	shown := 0
+	for cost := 0; shown < min(len(topics), maxTopics); shown++ {
+		if cost += tokens.Estimate([]byte(topics[shown])) + 1; cost > maxTopicTokens {
+			break
+		}
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Services and tags, with their number of tools: %s", strings.Join(topics[:min(len(topics), maxTopics)], ", "))
-	if more := len(topics) - maxTopics; more > 0 {
+	fmt.Fprintf(&b, "Services and tags, with their number of tools: %s", strings.Join(topics[:shown], ", "))
+	if more := len(topics) - shown; more > 0 {
 		fmt.Fprintf(&b, " and %d more", more)
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // The input schemas of the three tools.
