@@ -61,7 +61,7 @@ func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, erro
 			if err != nil {
 				return nil, err
 			}
-			m.to.Tokens = tokens.Estimate(list)
+			m.to.Tokens = countList(list)
 		}
 		if !t.NeedsIndex() {
 			m.to.Tokens += workflowTokens
@@ -97,15 +97,20 @@ func (s *Server) listTokens(d *draft, tools []toolset.Tool) (int, error) {
 	bare := *d.bundle
 	bare.Plugins, bare.Workflows = nil, nil
 	list, err := s.o.Lister.List(&bare, d.connectors(), nil)
-	if len(list) > countedBytes {
-		return tokens.Estimate(list) + workflows, err
-	}
-	return tokens.Count(list) + workflows, err
+	return countList(list) + workflows, err
 }
 
 // countedBytes of a list are counted exactly, at some megabytes a second; the cost of
 // longer ones is estimated.
 const countedBytes = 256 << 10
+
+// countList says what a list costs, wherever its cost is shown.
+func countList(list []byte) int {
+	if len(list) > countedBytes {
+		return tokens.Estimate(list)
+	}
+	return tokens.Count(list)
+}
 
 // definitionTokens estimates without a gateway: the sum of the definitions.
 func (d *draft) definitionTokens(sel *registry.Selection) int {
