@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/node"
 	"github.com/sluicegate/sluice/cmd/internal/systemd"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -160,7 +160,7 @@ plane is gone, over its own restarts too.`,
 	fs.StringSliceVar(&pluginRegistries, "plugin-registry", nil, "registry that plugins may be published from by reference, oci://HOST[:PORT][/PREFIX]")
 	fs.StringVar(&at.Blobs, "blobs", "", "bucket for the contents of the registry, s3://BUCKET/PREFIX?endpoint=URL&region=R&path-style=true (default: the data directory)")
 	fs.StringSliceVar(&adminHosts, "admin-host", nil, "name by which clients may reach the admin API; those of its certificate are known")
-	fs.StringVar(&e.controlPlane, "control-plane", "", "edge: URL of the control plane's admin API")
+	fs.StringVar(&e.controlPlane, "control-plane", "", "edge: URL of the control plane's admin API, or those of several that share a database, separated by commas")
 	fs.StringVar(&e.joinTokenFile, "join-token-file", "", "edge: file with a join token, - for stdin; needed until it is enrolled")
 	fs.StringVar(&e.caFile, "control-plane-ca", "", "edge: PEM file of the authority that signed the control plane's certificate")
 	fs.StringVar(&e.name, "edge-name", "", "edge: its name in lists (default: the host's name)")
@@ -176,18 +176,20 @@ func (a *app) serveEdge(cmd *cobra.Command, o node.Options, e *edgeFlags) error 
 	if e.controlPlane == "" {
 		return exit.Usagef("--role edge needs --control-plane URL")
 	}
-	u, err := url.Parse(e.controlPlane)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return exit.Usagef("--control-plane %s is not an http or https URL", terminal.Printable(e.controlPlane))
+	planes, err := edge.ParseControlPlanes(e.controlPlane)
+	if err != nil {
+		return exit.Usagef("--control-plane %s: %s", terminal.Printable(e.controlPlane), problem.As(err).Detail)
 	}
-	if u.Scheme == "http" && !safedial.Loopback(u.Hostname()) {
-		return problem.New(problem.InvalidArgument, "the control plane %s would be reached without TLS", u.Host).
-			Fix("use its https address; give --control-plane-ca if its certificate is of an own authority")
+	for _, u := range planes {
+		if u.Scheme == "http" && !safedial.Loopback(u.Hostname()) {
+			return problem.New(problem.InvalidArgument, "the control plane %s would be reached without TLS", u.Host).
+				Fix("use its https address; give --control-plane-ca if its certificate is of an own authority")
+		}
 	}
 	if err := checkListen("ops-listen", e.opsListen); err != nil {
 		return err
 	}
-	o.Edge = node.EdgeOptions{ControlPlane: strings.TrimSuffix(e.controlPlane, "/"), Name: cmp.Or(e.name, hostSlug()), Listen: e.opsListen}
+	o.Edge = node.EdgeOptions{ControlPlane: e.controlPlane, Name: cmp.Or(e.name, hostSlug()), Listen: e.opsListen}
 	if !registry.ValidSlug(o.Edge.Name) {
 		return exit.Usagef("--edge-name %s must be 1 to 63 lower-case letters, digits and inner hyphens", terminal.Printable(o.Edge.Name))
 	}

@@ -11,8 +11,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,8 +34,10 @@ const (
 
 // RemoteOptions configure a Remote.
 type RemoteOptions struct {
-	ControlPlane string       // URL of its admin listener. Required; https unless it is loopback
-	Client       *http.Client // follows no redirects. Required
+	// ControlPlane is the URL of its admin listener, or those of several control planes of
+	// one database, separated by commas. Required; https unless it is loopback.
+	ControlPlane string
+	Client       *http.Client // follows no redirects; has a transport. Required
 	// Artifacts is the registry that artifacts are fetched from; what it has not, or
 	// cannot give, comes from the control plane. Default: the control plane's.
 	Artifacts *oci.Store
@@ -72,12 +74,12 @@ var _ Source = (*Remote)(nil)
 // OpenRemote reads the node's identity. A node whose identity is of another
 // control plane is refused with [problem.Conflict].
 func OpenRemote(o RemoteOptions) (*Remote, error) {
-	u, err := url.Parse(o.ControlPlane)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, problem.New(problem.InvalidArgument, "the control plane is not named by an http or https URL")
+	planes, err := ParseControlPlanes(o.ControlPlane)
+	if err != nil {
+		return nil, err
 	}
-	if o.Client == nil || o.Dir == "" {
-		return nil, errors.New("edge: an HTTP client and a directory are required")
+	if o.Client == nil || o.Client.Transport == nil || o.Dir == "" {
+		return nil, errors.New("edge: an HTTP client with a transport, and a directory are required")
 	}
 	if o.Wait <= 0 {
 		o.Wait = longPoll
@@ -91,7 +93,13 @@ func OpenRemote(o RemoteOptions) (*Remote, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Remote{opts: o, base: strings.TrimSuffix(o.ControlPlane, "/"), log: o.Logger.With(slog.String("component", "edge"))}
+	r := &Remote{base: planes[0].String(), log: o.Logger.With(slog.String("component", "edge"))}
+	if len(planes) > 1 {
+		client := *o.Client
+		client.Transport = &failover{next: client.Transport, planes: planes, log: r.log}
+		o.Client = &client
+	}
+	r.opts = o
 	backend, err := oci.NewRemote(oci.RemoteOptions{URL: r.base, Client: o.Client, Authorize: oci.Basic("edge", r.token)})
 	if err != nil {
 		return nil, err
@@ -100,8 +108,8 @@ func OpenRemote(o RemoteOptions) (*Remote, error) {
 	if r.id, err = readIdentity(o.Dir); err != nil {
 		return nil, err
 	}
-	if r.id != nil && r.id.ControlPlane != r.base {
-		return nil, problem.New(problem.Conflict, "this edge is enrolled with %s, not with %s", r.id.ControlPlane, r.base).
+	if r.id != nil && !slices.ContainsFunc(planes, func(u *url.URL) bool { return u.String() == r.id.ControlPlane }) {
+		return nil, problem.New(problem.Conflict, "this edge is enrolled with %s, not with %s", r.id.ControlPlane, o.ControlPlane).
 			Fix("name that control plane, or choose another cache directory and enrol again")
 	}
 	return r, nil

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
@@ -57,6 +58,7 @@ type follower struct {
 
 	p                            *plane
 	name, join, data, serve, ops string
+	control                      string // URLs of control planes. Default: that of p
 }
 
 func (p *plane) edge(name, join string) *follower {
@@ -68,8 +70,9 @@ func (p *plane) edge(name, join string) *follower {
 
 func (e *follower) again() {
 	e.p.t.Helper()
+	control := cmp.Or(e.control, "http://"+e.p.admin)
 	e.process = start(e.p.t, func() bool { return answers("http://" + e.ops + "/readyz") }, binary, "serve", "--role", "edge", "--data", e.data, "--edge-name", e.name,
-		"--control-plane", "http://"+e.p.admin, "--join-token-file", e.join, "--listen", e.serve, "--ops-listen", e.ops, "--allow-private-upstreams")
+		"--control-plane", control, "--join-token-file", e.join, "--listen", e.serve, "--ops-listen", e.ops, "--allow-private-upstreams")
 }
 
 // says is what the edge says of itself.
