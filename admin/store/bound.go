@@ -66,12 +66,15 @@ func appendBytesMark(b, value []byte) []byte {
 }
 
 // bind takes the marks out of a statement: numbered placeholders, which begin with
-// prefix, take their place, and the values follow args.
+// prefix, take their place, and the values follow args. SQLite's have no number where
+// they stand in order anyway: it keeps a list of the numbered ones, which its driver reads
+// from the start for each of them.
 func bind(prefix byte, query string, args []driver.NamedValue) (string, []driver.NamedValue, error) {
 	at := strings.IndexByte(query, markByte)
 	if at < 0 {
 		return query, args, nil
 	}
+	numbered := prefix != '?' || len(args) > 0
 	var text strings.Builder
 	text.Grow(len(query))
 	args = append(make([]driver.NamedValue, 0, len(args)+strings.Count(query, string(markByte))/2), args...)
@@ -96,7 +99,9 @@ func bind(prefix byte, query string, args []driver.NamedValue) (string, []driver
 		n := len(args) + 1
 		args = append(args, driver.NamedValue{Ordinal: n, Value: value})
 		text.WriteByte(prefix)
-		text.WriteString(strconv.Itoa(n))
+		if numbered {
+			text.WriteString(strconv.Itoa(n))
+		}
 		query = rest
 	}
 	text.WriteString(query)
@@ -107,7 +112,7 @@ func bind(prefix byte, query string, args []driver.NamedValue) (string, []driver
 type boundConnector struct {
 	driver.Connector
 
-	prefix byte // of a numbered placeholder: $ or ?
+	prefix byte // of a placeholder: $ or ?
 }
 
 // Connect implements [driver.Connector].

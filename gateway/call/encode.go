@@ -46,13 +46,9 @@ func (a *rendering) encode() {
 		a.text, a.isDocument = a.small, true
 		over = budget > 0 && tokens.Exceeds(a.small, budget)
 	} else {
-		var (
-			form compress.Form
-			n    int
-		)
-		a.form, form, n = compress.AppendForm(a.form[:0], a.small, format, compress.Estimated)
+		var form compress.Form
+		a.form, form, over = compress.AppendFormWithin(a.form[:0], a.small, format, budget)
 		a.text, a.isDocument = a.form, form == compress.JSON
-		over = budget > 0 && n > budget
 		if a.trace != nil {
 			a.trace.Form = form.String()
 		}

@@ -37,6 +37,10 @@ const (
 	// minSaving is how many tokens it must save at least: for fewer, what every
 	// reader knows is worth more.
 	minSaving = 8
+	// farSmaller is the length in bytes from which table text of half the bytes of the
+	// JSON is taken without counting: what it leaves out are names and punctuation, each a
+	// token at least.
+	farSmaller = 512
 	// MaxEncoded is the longest JSON, in bytes, that is written in another form: what
 	// is longer goes over any budget, and its pages are written instead.
 	MaxEncoded = 4 << 20
@@ -66,12 +70,35 @@ func (g *Gauge) upTo(text []byte, n int) (count int, within bool) {
 // than [MaxEncoded]. It keeps neither argument; with [Estimated] it
 // does not allocate but for TOON.
 func AppendForm(dst, doc []byte, want Form, gauge Gauge) (out []byte, form Form, n int) {
+	out, form, n = choose(dst, doc, want, &gauge)
+	if n < 0 {
+		n = gauge.Count(out[len(dst):])
+	}
+	return out, form, n
+}
+
+// AppendFormWithin is [AppendForm] by [Estimated] for who wants to know only whether the
+// text costs more than a budget of tokens; 0: there is none. It counts no more than that.
+func AppendFormWithin(dst, doc []byte, want Form, budget int) (out []byte, form Form, over bool) {
+	out, form, n := choose(dst, doc, want, &Estimated)
+	switch {
+	case budget <= 0:
+	case n >= 0:
+		over = n > budget
+	default:
+		over = tokens.Exceeds(out[len(dst):], budget)
+	}
+	return out, form, over
+}
+
+// choose is AppendForm; n is negative where the form was chosen without counting.
+func choose(dst, doc []byte, want Form, gauge *Gauge) (out []byte, form Form, n int) {
 	mark := len(dst)
 	switch {
 	case want == JSON || len(doc) > MaxEncoded:
 	case want == TOON:
 		if out, err := AppendTOON(dst, doc); err == nil {
-			return out, TOON, gauge.Count(out[mark:])
+			return out, TOON, -1
 		}
 	default:
 		out, table := appendTable(dst, jsonscan.Trusted(doc))
@@ -79,10 +106,10 @@ func AppendForm(dst, doc []byte, want Form, gauge Gauge) (out []byte, form Form,
 		if !table {
 			break
 		}
-		n := gauge.Count(out[mark:])
-		if want == Table {
-			return out, Table, n
+		if size := len(out) - mark; want == Table || len(doc) >= farSmaller && 2*size <= len(doc) {
+			return out, Table, -1
 		}
+		n := gauge.Count(out[mark:])
 		// JSON must cost more than n*100/margin, and minSaving more than n.
 		asJSON, within := gauge.upTo(doc, max(100*n/margin, n+minSaving-1))
 		if !within {
@@ -90,5 +117,5 @@ func AppendForm(dst, doc []byte, want Form, gauge Gauge) (out []byte, form Form,
 		}
 		return append(dst, doc...), JSON, asJSON
 	}
-	return append(dst[:mark], doc...), JSON, gauge.Count(doc)
+	return append(dst[:mark], doc...), JSON, -1
 }

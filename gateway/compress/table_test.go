@@ -3,12 +3,14 @@ package compress
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/tokens"
 )
 
 // roundTrip encodes doc and requires that decoding gives the same minified text.
@@ -156,6 +158,47 @@ func TestTableCorpus(t *testing.T) {
 			continue
 		}
 		roundTrip(t, doc)
+		small := jsonscan.AppendMinified(nil, doc)
+		if text, form, _ := AppendForm(nil, small, Auto, Estimated); form == Table {
+			if a, b := tokens.Estimate(text), tokens.Estimate(small); a > b {
+				t.Errorf("%s: %d tokens as table text, %d as JSON", name, a, b)
+			}
+		}
+	}
+}
+
+// TestFormWithin: who asks only for a budget gets the text and the answer of who counts,
+// at the budget and one past it, whether or not the form was chosen by its size.
+func TestFormWithin(t *testing.T) {
+	rows := func(n int) []byte {
+		b := []byte{'['}
+		for i := range n {
+			b = fmt.Appendf(b, `{"identifier":%d,"description":"the %dth of many"},`, i, i)
+		}
+		return append(b[:len(b)-1], ']')
+	}
+	f := func(doc []byte, want Form) {
+		t.Helper()
+		text, form, n := AppendForm(nil, doc, want, Estimated)
+		for _, budget := range []int{0, 1, n - 1, n, n + 1, 2 * n} {
+			got, gotForm, over := AppendFormWithin([]byte("x"), doc, want, budget)
+			if string(got) != "x"+string(text) || gotForm != form || over != (budget > 0 && n > budget) {
+				t.Errorf("%.40s… as %s with a budget of %d: %s, over %v; it has %d tokens as %s", doc, want, budget, gotForm, over, n, form)
+			}
+		}
+	}
+	for _, n := range []int{2, 10, 400} {
+		for _, want := range []Form{Auto, JSON, Table, TOON} {
+			f(rows(n), want)
+		}
+	}
+	f([]byte(`{"a":1}`), Auto)
+	f([]byte(`{"a":"`+strings.Repeat("ä", 3000)+`"}`), Auto)
+	if _, form, n := choose(nil, rows(400), Auto, &Estimated); form != Table || n >= 0 {
+		t.Errorf("400 rows are written as %s by counting (%d)", form, n)
+	}
+	if _, _, n := choose(nil, rows(2), Auto, &Estimated); n < 0 {
+		t.Error("two rows are written without counting")
 	}
 }
 
