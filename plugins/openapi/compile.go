@@ -262,7 +262,6 @@ func (c *compiler) readAPI(root value) {
 	if c.api.Version == "" {
 		c.api.Version = "0"
 	}
-	c.api.Name = slug(c.api.Title)
 	schemes := root.get("components").get("securitySchemes")
 	if c.version == swagger20 {
 		schemes = root.get("securityDefinitions")
@@ -276,6 +275,7 @@ func (c *compiler) readAPI(root value) {
 			}
 		}
 	}
+	c.api.Name = apiName(c.api.Title, c.api.Servers)
 	c.api.Schemes = c.securitySchemes(schemes)
 	for _, s := range c.api.Schemes {
 		c.schemeIDs[s.ID] = true

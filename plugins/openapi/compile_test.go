@@ -197,6 +197,28 @@ func TestSlug(t *testing.T) {
 	f("Very Long Enterprise Grade Customer Relationship Management", "very-long-enterprise-grade-customer")
 }
 
+func TestAPIName(t *testing.T) {
+	f := func(title, server, want string) {
+		t.Helper()
+		if got := apiName(title, []operation.Server{{URL: server}}); got != want {
+			t.Errorf("apiName(%q, %q) = %q, want %q", title, server, got, want)
+		}
+	}
+	f("API Reference", "https://{region}.sentry.io", "sentry")
+	f("Sentry API", "https://other.example", "sentry")
+	f("REST API", "https://api.ons.gov.uk/v1", "ons")
+	f("", "https://sandbox.acme-pay.io:8443/", "acme-pay")
+	f("API", "https://127.0.0.1:8080", "api")
+	f("API", "http://localhost", "api")
+	f("API", "https://api.io/v1", "api")
+	f("API", "/v1", "api")
+	f("API", "https://{host}/v1", "api")
+	f("API", "https://{tenant}.co", "api")
+	if got := apiName("The API", nil); got != "the-api" {
+		t.Errorf("without a server the name is %q", got)
+	}
+}
+
 func TestPlain(t *testing.T) {
 	f := func(in, want string) {
 		t.Helper()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/sluicegate/sluice/plugins/operation"
 )
 
 // maxToolName keeps server name + tool name under the limits of real clients
@@ -411,14 +413,49 @@ func humanise(name string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// slugNoise are words of titles that do not tell APIs apart.
-var slugNoise = []string{
+// noiseOfSlugs are words of titles that do not tell APIs apart.
+var noiseOfSlugs = []string{
 	"api", "apis", "rest", "restful", "http", "openapi", "open-api", "swagger", "oas", "spec", "specs", "specification", "definition", "definitions",
 	"the", "a", "an", "of", "for", "and", "official", "documentation", "docs", "reference", "extension", "extensions", "version", "public",
 }
 
+func slugNoise(word string) bool { return slices.Contains(noiseOfSlugs, word) }
+
 // maxSlug keeps <connector>@<version> and the URL of a toolset readable.
 const maxSlug = 40
+
+// apiName makes an API's name of its title. A title that names none ("API Reference")
+// leaves it to the host of the first server.
+func apiName(title string, servers []operation.Server) string {
+	if len(servers) > 0 && !slices.ContainsFunc(slugWords(title), func(w string) bool { return !slugNoise(w) }) {
+		if name := hostName(servers[0].URL); name != "" {
+			return name
+		}
+	}
+	return slug(title)
+}
+
+// hostName is the part of a host that somebody registered, without what all hosts of its
+// kind end in: sentry of https://{region}.sentry.io, ons of https://api.ons.gov.uk. "" for
+// an address, and for a name without dots.
+func hostName(server string) string {
+	_, rest, _ := strings.Cut(server, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	host, _, _ = strings.Cut(host, ":")
+	labels := strings.Split(strings.ToLower(host), ".")
+	n := len(labels) - 1
+	if n < 1 || strings.Trim(labels[n], "abcdefghijklmnopqrstuvwxyz") != "" {
+		return ""
+	}
+	if n > 1 && len(labels[n]) == 2 && slices.Contains([]string{"ac", "co", "com", "edu", "gov", "net", "or", "org"}, labels[n-1]) {
+		n--
+	}
+	name := labels[n-1]
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || slugNoise(name) {
+		return ""
+	}
+	return strings.Trim(name[:min(len(name), maxSlug)], "-")
+}
 
 // slug makes an API's name of its title: [a-z0-9-], at most maxSlug bytes. A
 // brand's own capitals are no word boundaries ("GitHub's official OpenAPI spec"
@@ -429,7 +466,7 @@ func slug(title string) string {
 	var keep []string
 	for i, w := range all {
 		afterFormat := i > 0 && (all[i-1] == "openapi" || all[i-1] == "swagger" || all[i-1] == "oas" || i > 1 && all[i-2] == "openapi")
-		if slices.Contains(slugNoise, w) || afterFormat && strings.Trim(w, "v0123456789") == "" {
+		if slugNoise(w) || afterFormat && strings.Trim(w, "v0123456789") == "" {
 			continue
 		}
 		keep = append(keep, w)
