@@ -26,6 +26,7 @@ func finishDocument(api *huma.OpenAPI) {
 		}
 	}
 	openAnswers(api)
+	documentLists(api)
 	requireMatch(api)
 	tagOperations(api)
 }

@@ -72,11 +72,10 @@ func (s *Server) listItems(ctx context.Context, in *itemsInput) (*listOutput[too
 	if err != nil {
 		return nil, err
 	}
-	from, err := d.position(p)
-	if err != nil {
+	if p.After, err = d.after(p.After); err != nil {
 		return nil, err
 	}
-	return pageFrom(d, &in.ListInput, path, d.items(), from), nil
+	return pageOf(d, &in.ListInput, path, toolset.ItemList, d.items(), p)
 }
 
 // items are those of every connector of the draft.

@@ -2,10 +2,15 @@ package admin
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -13,8 +18,31 @@ import (
 
 // ListInput are the query parameters of every list.
 type ListInput struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Most items of one page."`
-	Cursor string `query:"cursor" maxLength:"1024" doc:"nextCursor of the page before."`
+	Limit   int    `query:"limit" minimum:"1" maximum:"200" default:"50" example:"50" doc:"Most items of one page."`
+	Cursor  string `query:"cursor" maxLength:"2048" doc:"nextCursor of the page before. It is good for the same parameters only."`
+	Q       string `query:"q" maxLength:"512" doc:"Words to search for: items that contain all of them, in any case of letters; -word leaves out those that contain it."`
+	Filter  string `query:"filter" maxLength:"512" doc:"Conditions that must all hold: FIELD:VALUE, -FIELD:VALUE for not, a,b for one of several, and > >= < <= .. for numbers and times."`
+	OrderBy string `query:"orderBy" maxLength:"200" doc:"Fields to sort by, separated by commas; -FIELD for descending."`
+
+	query url.Values // of the request
+}
+
+// Resolve implements [huma.Resolver]: it keeps the parameters that the next page needs again.
+func (in *ListInput) Resolve(hc huma.Context) []error {
+	u := hc.URL()
+	in.query = u.Query()
+	return nil
+}
+
+// list of the parameters without those that differ from page to page.
+func (in *ListInput) parameters() url.Values {
+	q := maps.Clone(in.query)
+	if q == nil {
+		q = url.Values{}
+	}
+	q.Del("cursor")
+	q.Del("limit")
+	return q
 }
 
 // listOutput is one page and the link to the next (RFC 8288).
@@ -23,16 +51,27 @@ type listOutput[T any] struct {
 	Body List[T]
 }
 
-// cursor is what a cursor says: the list it belongs to and the last key. It is
-// opaque to clients and no secret: the workspace comes from the token.
+// cursor is what a cursor says: the list it belongs to, what was asked of it, and the last
+// key. It is opaque to clients and no secret: the workspace comes from the token.
 type cursor struct {
-	List string `json:"l"`
-	Key  string `json:"k"`
+	List  string `json:"l"`
+	Query string `json:"q,omitempty"` // hash of the other parameters; "": there are none
+	Key   string `json:"k"`
 }
 
-// page reads the paging parameters of the list that lives at path.
+// asked names the parameters of a request in its cursors.
+func (in *ListInput) asked() string {
+	q := in.parameters()
+	if len(q) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(q.Encode()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// page reads the parameters of the list that lives at path.
 func (in *ListInput) page(path string) (store.Page, error) {
-	p := store.Page{Limit: in.Limit}
+	p := store.Page{Limit: in.Limit, Q: in.Q, Filter: in.Filter, OrderBy: in.OrderBy}
 	if in.Cursor == "" {
 		return p, nil
 	}
@@ -41,8 +80,11 @@ func (in *ListInput) page(path string) (store.Page, error) {
 	if err == nil {
 		err = json.Unmarshal(b, &c)
 	}
-	if err != nil || c.List != path || c.Key == "" {
+	switch {
+	case err != nil || c.List != path || c.Key == "":
 		return p, problem.New(problem.InvalidArgument, "the cursor does not belong to this list").Fix("start again without cursor")
+	case c.Query != in.asked():
+		return p, problem.New(problem.InvalidArgument, "the cursor was made with other parameters").Fix("repeat those of the first page, or start again without cursor")
 	}
 	p.After = c.Key
 	return p, nil
@@ -101,8 +143,10 @@ func list[R, T any](in *ListInput, path string, rows []R, next string, show func
 		out.Body.Items = append(out.Body.Items, show(&rows[i]))
 	}
 	if next != "" {
-		out.Body.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(store.JSON(cursor{path, next})))
-		q := url.Values{"cursor": {out.Body.NextCursor}, "limit": {strconv.Itoa(in.Limit)}}
+		out.Body.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(store.JSON(cursor{path, in.asked(), next})))
+		q := in.parameters()
+		q.Set("cursor", out.Body.NextCursor)
+		q.Set("limit", strconv.Itoa(in.Limit))
 		out.Link = "<" + path + "?" + q.Encode() + `>; rel="next"`
 	}
 	return out

@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/listing"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -107,26 +109,31 @@ func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[too
 	if err != nil {
 		return nil, err
 	}
-	from, err := d.position(p)
-	if err != nil {
+	if p.After, err = d.after(p.After); err != nil {
 		return nil, err
 	}
 	tools, err := s.served(ctx, d, in.Schemas)
 	if err != nil {
 		return nil, err
 	}
-	return pageFrom(d, &in.ListInput, path, tools, from), nil
+	return pageOf(d, &in.ListInput, path, toolset.ToolList, tools, p)
 }
 
-// pageFrom is the page of a list of what the draft's connectors have, from a position on.
-func pageFrom[T any](d *draft, in *ListInput, path string, all []T, from int) *listOutput[T] {
-	from = min(from, len(all))
-	to := min(from+in.Limit, len(all))
-	next := ""
-	if to < len(all) {
-		next = d.connectorsDigest() + "/" + strconv.Itoa(to)
+// pageOf is a page of a list of what the draft's connectors have. Its keys are those of
+// these versions of the connectors.
+func pageOf[T any](d *draft, in *ListInput, path string, m *listing.Memory[T], all []T, p store.Page) (*listOutput[T], error) {
+	q, err := listing.Parse(&m.Spec, p.Q, p.Filter, p.OrderBy, time.Now())
+	if err != nil {
+		return nil, err
 	}
-	return list(in, path, all[from:to], next, same)
+	page, next, err := m.Page(all, q, p.After, p.Limit)
+	if err != nil {
+		return nil, err
+	}
+	if next != "" {
+		next = d.connectorsDigest() + "/" + next
+	}
+	return list(in, path, page, next, same), nil
 }
 
 // connectorsDigest changes when one of the draft's connectors does.
@@ -141,18 +148,16 @@ func (d *draft) connectorsDigest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// position is where a page begins in a list of what the draft's connectors have: its key is
-// the position in these versions of them.
-func (d *draft) position(p store.Page) (int, error) {
-	if p.After == "" {
-		return 0, nil
+// after is the key in a list of what the draft's connectors have.
+func (d *draft) after(key string) (string, error) {
+	if key == "" {
+		return "", nil
 	}
-	cut := max(strings.LastIndexByte(p.After, '/'), 0)
-	n, err := strconv.Atoi(p.After[min(cut+1, len(p.After)):])
-	if err != nil || n < 0 || p.After[:cut] != d.connectorsDigest() {
-		return 0, problem.New(problem.InvalidArgument, "the list has changed since the cursor was made").Fix("start again without cursor")
+	digest, rest, _ := strings.Cut(key, "/")
+	if digest != d.connectorsDigest() {
+		return "", problem.New(problem.InvalidArgument, "the list has changed since the cursor was made").Fix("start again without cursor")
 	}
-	return n, nil
+	return rest, nil
 }
 
 func (d *draft) toolAnswer(name string) (*toolOutput, error) {

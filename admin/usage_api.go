@@ -56,7 +56,7 @@ func (s *Server) registerCalls() {
 		OperationID: "list-calls", Method: http.MethodGet, Path: "/v1/calls", Summary: "Read the call log, newest first", Tags: tags,
 		Description: "One record of each call: who, when, how it ended and where its time went. Arguments and answers are in none but the record of one call, where a toolset captures them.",
 	}, func(ctx context.Context, in *CallsInput) (*callsOutput, error) {
-		path := in.Path()
+		const path = "/v1/calls"
 		p, err := in.page(path)
 		if err != nil {
 			return nil, err

@@ -106,15 +106,7 @@ func (c *scope) AccessToken(ctx context.Context, toolset, id string) (*AccessTok
 // AccessTokens lists the tokens of a toolset, also those that ended, oldest first.
 func (c *scope) AccessTokens(ctx context.Context, toolset string, p Page) ([]AccessToken, string, error) {
 	var rows []AccessToken
-	q := c.from(&rows).Where("toolset_id = ?", toolset).Order("id").Limit(p.limit() + 1)
-	if p.After != "" {
-		q = q.Where("id > ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing the access tokens of %s: %w", toolset, err)
-	}
-	rows, next := cut(rows, p, func(t *AccessToken) string { return t.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows).Where("toolset_id = ?", toolset), &rows, AccessTokenList, p, "the access tokens of "+toolset)
 }
 
 // ValidAccessTokens lists the tokens of a toolset that were not revoked and have

@@ -50,7 +50,7 @@ type AlertFilter struct {
 // Alerts lists alerts, newest first.
 func (c *scope) Alerts(ctx context.Context, f AlertFilter, p Page) ([]Alert, string, error) {
 	var rows []Alert
-	q := c.from(&rows).Order("id DESC").Limit(p.limit() + 1)
+	q := c.from(&rows)
 	if len(f.States) > 0 {
 		q = q.Where("state IN (?)", bun.List(f.States))
 	}
@@ -62,14 +62,7 @@ func (c *scope) Alerts(ctx context.Context, f AlertFilter, p Page) ([]Alert, str
 	if f.Open {
 		q = q.Where("resolved_at = 0")
 	}
-	if p.After != "" {
-		q = q.Where("id < ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing alerts: %w", err)
-	}
-	rows, next := cut(rows, p, func(a *Alert) string { return a.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, q, &rows, AlertList, p, "alerts")
 }
 
 // OpenAlerts returns every alert that is not resolved.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -190,21 +189,7 @@ func (f *CallFilter) where(q *bun.SelectQuery) *bun.SelectQuery {
 // Calls lists calls, newest first. Keys of the page are those of this method.
 func (c *scope) Calls(ctx context.Context, f *CallFilter, p Page) ([]Call, string, error) {
 	var rows []Call
-	q := f.where(c.from(&rows)).OrderExpr("at DESC, seq DESC").Limit(p.limit() + 1)
-	if p.After != "" {
-		atText, seqText, _ := strings.Cut(p.After, "/")
-		at, err := strconv.ParseInt(atText, 10, 64)
-		seq, err2 := strconv.ParseInt(seqText, 10, 64)
-		if err != nil || err2 != nil {
-			return nil, "", problem.New(problem.InvalidArgument, "the cursor does not belong to this list").Fix("start again without cursor")
-		}
-		q = q.Where("(at < ? OR at = ? AND seq < ?)", at, at, seq)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing calls: %w", err)
-	}
-	rows, next := cut(rows, p, func(r *Call) string { return fmt.Sprintf("%d/%d", r.At.UnixMilli(), r.Seq) })
-	return rows, next, nil
+	return readList(ctx, c.db, f.where(c.from(&rows)), &rows, CallList, p, "calls")
 }
 
 // CallsAfter lists calls that arrived after the one with number seq, in the order in

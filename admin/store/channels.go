@@ -37,15 +37,7 @@ func (c *Channel) sealed() *[]byte { return &c.Sealed }
 // Channels lists channels by their id.
 func (c *scope) Channels(ctx context.Context, p Page) ([]Channel, string, error) {
 	var rows []Channel
-	q := c.from(&rows).Order("id").Limit(p.limit() + 1)
-	if p.After != "" {
-		q = q.Where("id > ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing channels: %w", err)
-	}
-	rows, next := cut(rows, p, func(r *Channel) string { return r.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows), &rows, ChannelList, p, "channels")
 }
 
 // Channel reads a channel by id or name. It fails with [problem.NotFound].
@@ -199,18 +191,11 @@ type DeliveryFilter struct{ Channel, State, Alert string }
 // Deliveries lists deliveries, newest first.
 func (c *scope) Deliveries(ctx context.Context, f DeliveryFilter, p Page) ([]Delivery, string, error) {
 	var rows []Delivery
-	q := c.from(&rows).Order("id DESC").Limit(p.limit() + 1)
+	q := c.from(&rows)
 	for _, x := range []struct{ column, value string }{{"channel_id", f.Channel}, {"state", f.State}, {"alert_id", f.Alert}} {
 		if x.value != "" {
 			q = q.Where("? = ?", bun.Ident(x.column), x.value)
 		}
 	}
-	if p.After != "" {
-		q = q.Where("id < ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing deliveries: %w", err)
-	}
-	rows, next := cut(rows, p, func(d *Delivery) string { return d.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, q, &rows, DeliveryList, p, "deliveries")
 }

@@ -3,12 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/uptrace/bun"
-
-	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // ConnectorRequest is a connector that somebody asks for. What its fields may hold is
@@ -45,23 +41,11 @@ type connectorVote struct {
 // oldest. states restricts them; none: all.
 func (c *scope) ConnectorRequests(ctx context.Context, states []string, p Page) ([]ConnectorRequest, string, error) {
 	var rows []ConnectorRequest
-	q := c.from(&rows).Order("votes DESC", "id").Limit(p.limit() + 1)
+	q := c.from(&rows)
 	if len(states) > 0 {
 		q = q.Where("state IN (?)", bun.List(states))
 	}
-	if p.After != "" {
-		votes, id, found := strings.Cut(p.After, "/")
-		n, err := strconv.ParseInt(votes, 10, 64)
-		if err != nil || !found {
-			return nil, "", problem.New(problem.InvalidArgument, "the cursor does not belong to this list").Fix("start again without cursor")
-		}
-		q = q.Where("votes < ? OR (votes = ? AND id > ?)", n, n, id)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing connector requests: %w", err)
-	}
-	rows, next := cut(rows, p, func(r *ConnectorRequest) string { return strconv.FormatInt(r.Votes, 10) + "/" + r.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, q, &rows, ConnectorRequestList, p, "connector requests")
 }
 
 // ConnectorRequest reads a request. It fails with [problem.NotFound].

@@ -81,11 +81,7 @@ func (c *scope) Connector(ctx context.Context, name string) (*Connector, error) 
 // Connectors lists connectors by name.
 func (c *scope) Connectors(ctx context.Context, p Page) ([]Connector, string, error) {
 	var rows []Connector
-	if err := c.from(&rows).Where("name > ?", p.After).Order("name").Limit(p.limit() + 1).Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing connectors: %w", err)
-	}
-	rows, next := cut(rows, p, func(c *Connector) string { return c.Name })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows), &rows, ConnectorList, p, "connectors")
 }
 
 // ConnectorVersion reads a version. It fails with [problem.NotFound].
@@ -97,9 +93,5 @@ func (c *scope) ConnectorVersion(ctx context.Context, connector, digest string) 
 // ConnectorVersions lists the versions of a connector by digest.
 func (c *scope) ConnectorVersions(ctx context.Context, connector string, p Page) ([]ConnectorVersion, string, error) {
 	var rows []ConnectorVersion
-	if err := c.from(&rows).Where("connector = ?", connector).Where("digest > ?", p.After).Order("digest").Limit(p.limit() + 1).Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing the versions of %s: %w", connector, err)
-	}
-	rows, next := cut(rows, p, func(v *ConnectorVersion) string { return v.Digest })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows).Where("connector = ?", connector), &rows, ConnectorVersionList, p, "the versions of "+connector)
 }

@@ -48,11 +48,7 @@ func (s *Store) UnboundCredentials(ctx context.Context) ([]Credential, error) {
 // Credentials lists credentials by id.
 func (c *scope) Credentials(ctx context.Context, p Page) ([]Credential, string, error) {
 	var rows []Credential
-	if err := c.from(&rows).Where("id > ?", p.After).Order("id").Limit(p.limit() + 1).Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing credentials: %w", err)
-	}
-	rows, next := cut(rows, p, func(c *Credential) string { return c.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows), &rows, credentialList, p, "credentials")
 }
 
 // Record is what Sealed is sealed for.

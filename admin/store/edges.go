@@ -141,15 +141,7 @@ func (t *Tx) AddJoinToken(ctx context.Context, row *JoinToken) error {
 // JoinTokens lists join tokens, newest first.
 func (c *scope) JoinTokens(ctx context.Context, p Page) ([]JoinToken, string, error) {
 	var rows []JoinToken
-	q := c.from(&rows).Order("id DESC").Limit(p.limit() + 1)
-	if p.After != "" {
-		q = q.Where("id < ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing join tokens: %w", err)
-	}
-	rows, next := cut(rows, p, func(j *JoinToken) string { return j.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows), &rows, JoinTokenList, p, "join tokens")
 }
 
 // RevokeJoinToken ends a join token; edges that used it stay. It fails with
@@ -210,15 +202,7 @@ func (c *scope) Edge(ctx context.Context, id string) (*Edge, error) {
 // Edges lists edges, newest first, revoked ones too.
 func (c *scope) Edges(ctx context.Context, p Page) ([]Edge, string, error) {
 	var rows []Edge
-	q := c.from(&rows).Order("id DESC").Limit(p.limit() + 1)
-	if p.After != "" {
-		q = q.Where("id < ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing edges: %w", err)
-	}
-	rows, next := cut(rows, p, func(e *Edge) string { return e.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows), &rows, EdgeList, p, "edges")
 }
 
 // SaveEdge writes an edge that was read before.

@@ -75,18 +75,11 @@ func (t *Tx) RouteEvent(ctx context.Context, ev *Event, to []Delivery) (bool, er
 // Events lists events, newest first; of one alert when alert is not empty.
 func (c *scope) Events(ctx context.Context, alert string, p Page) ([]Event, string, error) {
 	var rows []Event
-	q := c.from(&rows).Order("seq DESC").Limit(p.limit() + 1)
+	q := c.from(&rows)
 	if alert != "" {
 		q = q.Where("alert_id = ?", alert)
 	}
-	if p.After != "" {
-		q = q.Where("seq < (?)", c.from((*Event)(nil)).Column("seq").Where("id = ?", p.After))
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing events: %w", err)
-	}
-	rows, next := cut(rows, p, func(e *Event) string { return e.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, q, &rows, EventList, p, "events")
 }
 
 // EventAt reads an event by its number. It fails with [problem.NotFound].

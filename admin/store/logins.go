@@ -220,12 +220,7 @@ func (c *scope) OAuthToken(ctx context.Context, credential, userKey string) (*OA
 // id.
 func (c *scope) UserTokens(ctx context.Context, credential string, p Page) ([]OAuthToken, string, error) {
 	var rows []OAuthToken
-	err := c.from(&rows).Where("credential_id = ?", credential).Where("user_key <> ''").Where("id > ?", p.After).Order("id").Limit(p.limit() + 1).Scan(ctx)
-	if err != nil {
-		return nil, "", fmt.Errorf("listing the callers of credential %s: %w", credential, err)
-	}
-	rows, next := cut(rows, p, func(u *OAuthToken) string { return u.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows).Where("credential_id = ?", credential).Where("user_key <> ''"), &rows, UserTokenList, p, "the callers of credential "+credential)
 }
 
 // ExpiringTokens lists the tokens of toolsets of every workspace that expire before a

@@ -36,15 +36,7 @@ func (c *scope) Member(ctx context.Context, id string) (*Member, error) {
 // Members lists the members, newest first.
 func (c *scope) Members(ctx context.Context, p Page) ([]Member, string, error) {
 	var rows []Member
-	q := c.from(&rows).Order("id DESC").Limit(p.limit() + 1)
-	if p.After != "" {
-		q = q.Where("id < ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing members: %w", err)
-	}
-	rows, next := cut(rows, p, func(m *Member) string { return m.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows), &rows, MemberList, p, "members")
 }
 
 // AddMember writes a new member. It fails with [problem.Conflict] when the address is

@@ -97,15 +97,7 @@ func (c *scope) Job(ctx context.Context, id string) (*Job, error) {
 // Jobs lists jobs, newest first.
 func (c *scope) Jobs(ctx context.Context, p Page) ([]Job, string, error) {
 	var rows []Job
-	q := c.from(&rows).Order("id DESC").Limit(p.limit() + 1)
-	if p.After != "" {
-		q = q.Where("id < ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing jobs: %w", err)
-	}
-	rows, next := cut(rows, p, func(j *Job) string { return j.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows), &rows, JobList, p, "jobs")
 }
 
 // AddJob writes a new running job.
@@ -318,19 +310,7 @@ func (a *Audit) sum() []byte {
 // AuditLog lists the audit log, newest first. Page.After is a record's id.
 func (c *scope) AuditLog(ctx context.Context, p Page) ([]Audit, string, error) {
 	var rows []Audit
-	q := c.from(&rows).Order("seq DESC").Limit(p.limit() + 1)
-	if p.After != "" {
-		var seq uint64
-		if err := found(c.from((*Audit)(nil)).Column("seq").Where("id = ?", p.After).Scan(ctx, &seq), "audit record", p.After); err != nil {
-			return nil, "", err
-		}
-		q = q.Where("seq < ?", seq)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("reading the audit log: %w", err)
-	}
-	rows, next := cut(rows, p, func(a *Audit) string { return a.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows), &rows, AuditList, p, "the audit log")
 }
 
 // VerifyAudit checks the whole chain of the workspace and returns how many

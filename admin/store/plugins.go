@@ -102,11 +102,7 @@ func (c *scope) PublisherKey(ctx context.Context, id string) (*PublisherKey, err
 // PublisherKeys lists the keys, revoked ones too, by id.
 func (c *scope) PublisherKeys(ctx context.Context, p Page) ([]PublisherKey, string, error) {
 	var rows []PublisherKey
-	if err := c.from(&rows).Where("id > ?", p.After).Order("id").Limit(p.limit() + 1).Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing publisher keys: %w", err)
-	}
-	rows, next := cut(rows, p, func(k *PublisherKey) string { return k.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows), &rows, PublisherKeyList, p, "publisher keys")
 }
 
 // ValidPublisherKeys lists the keys that are not revoked.
@@ -210,13 +206,13 @@ func (c *scope) PluginVersions(ctx context.Context, name string) ([]PluginVersio
 
 // PluginNames lists the names of plugins, sorted.
 func (c *scope) PluginNames(ctx context.Context, p Page) ([]string, string, error) {
-	var names []string
-	err := c.from((*PluginVersion)(nil)).ColumnExpr("DISTINCT name").Where("name > ?", p.After).Order("name").Limit(p.limit()+1).Scan(ctx, &names)
-	if err != nil {
-		return nil, "", fmt.Errorf("listing plugins: %w", err)
+	var rows []PluginVersion
+	rows, next, err := readList(ctx, c.db, c.from(&rows).ColumnExpr("DISTINCT name"), &rows, PluginList, p, "plugins")
+	names := make([]string, len(rows))
+	for i := range rows {
+		names[i] = rows[i].Name
 	}
-	names, next := cut(names, p, func(s *string) string { return *s })
-	return names, next, nil
+	return names, next, err
 }
 
 // Yank takes a version out of what toolsets can newly bind, or puts it back when

@@ -124,18 +124,11 @@ func (m *Member) DisplayName() string {
 func (w *Workspace) Sessions(ctx context.Context, member, token string, p Page) ([]Session, string, error) {
 	var rows []Session
 	now := Time{w.Now()}
-	q := w.from(&rows).Where("idle_at > ?", now).Where("expires_at > ?", now).Order("id DESC").Limit(p.limit() + 1)
+	q := w.from(&rows).Where("idle_at > ?", now).Where("expires_at > ?", now)
 	if member != "" || token != "" {
 		q = q.Where("member_id = ?", member).Where("token_id = ?", token)
 	}
-	if p.After != "" {
-		q = q.Where("id < ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing sessions: %w", err)
-	}
-	rows, next := cut(rows, p, func(r *Session) string { return r.ID })
-	return rows, next, nil
+	return readList(ctx, w.db, q, &rows, SessionList, p, "sessions")
 }
 
 // Session reads a session. It fails with [problem.NotFound].

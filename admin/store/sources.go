@@ -86,18 +86,11 @@ func (c *scope) ToolsetChange(ctx context.Context, toolset, id string) (*Toolset
 // the toolset, or of all of them for "".
 func (c *scope) ToolsetChanges(ctx context.Context, toolset, connector string, p Page) ([]ToolsetChange, string, error) {
 	var rows []ToolsetChange
-	q := c.from(&rows).Where("toolset_id = ?", toolset).Order("id DESC").Limit(p.limit() + 1)
+	q := c.from(&rows).Where("toolset_id = ?", toolset)
 	if connector != "" {
 		q = q.Where("connector = ?", connector)
 	}
-	if p.After != "" {
-		q = q.Where("id < ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing the changes of toolset %s: %w", toolset, err)
-	}
-	rows, next := cut(rows, p, func(r *ToolsetChange) string { return r.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, q, &rows, ChangeList, p, "the changes of toolset "+toolset)
 }
 
 // WaitingChanges lists the newest change of each connector of a toolset that may wait to

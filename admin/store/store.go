@@ -285,16 +285,13 @@ func (s *Store) Workspaces(ctx context.Context) ([]string, error) {
 
 // WorkspacesPage lists workspaces by id.
 func (s *Store) WorkspacesPage(ctx context.Context, p Page) ([]string, string, error) {
-	var ids []string
-	q := s.read.NewSelect().Model((*workspaceRow)(nil)).Column("id").Order("id").Limit(p.limit() + 1)
-	if p.After != "" {
-		q = q.Where("id > ?", p.After)
+	var rows []workspaceRow
+	rows, next, err := readList(ctx, s.read, s.read.NewSelect().Model(&rows), &rows, WorkspaceList, p, "workspaces")
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
 	}
-	if err := q.Scan(ctx, &ids); err != nil {
-		return nil, "", fmt.Errorf("listing workspaces: %w", err)
-	}
-	ids, next := cut(ids, p, func(id *string) string { return *id })
-	return ids, next, nil
+	return ids, next, err
 }
 
 // scope is the part of both handles that reads: a connection or transaction and
@@ -415,6 +412,8 @@ func found(err error, what, id string) error {
 type Page struct {
 	After string // last key of the previous page; empty: from the beginning
 	Limit int    // 1 to MaxLimit; 0: DefaultLimit
+	// What package listing reads; empty: everything, in the list's own order.
+	Q, Filter, OrderBy string
 }
 
 func (p Page) limit() int64 {

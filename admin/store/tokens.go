@@ -8,15 +8,7 @@ import (
 // Tokens lists API tokens, newest first, revoked ones too.
 func (c *scope) Tokens(ctx context.Context, p Page) ([]Token, string, error) {
 	var rows []Token
-	q := c.from(&rows).Order("id DESC").Limit(p.limit() + 1)
-	if p.After != "" {
-		q = q.Where("id < ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing tokens: %w", err)
-	}
-	rows, next := cut(rows, p, func(t *Token) string { return t.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows), &rows, TokenList, p, "tokens")
 }
 
 // Administrators counts the valid tokens that may administer: of the workspace, and of

@@ -40,15 +40,7 @@ func (c *scope) ToolsetBySlug(ctx context.Context, slug string) (*Toolset, error
 // first, and returns the key of the next page or "".
 func (c *scope) Toolsets(ctx context.Context, p Page) ([]Toolset, string, error) {
 	var rows []Toolset
-	q := c.from(&rows).Order("id DESC").Limit(p.limit() + 1)
-	if p.After != "" {
-		q = q.Where("id < ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing toolsets: %w", err)
-	}
-	rows, next := cut(rows, p, func(t *Toolset) string { return t.ID })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows), &rows, ToolsetList, p, "toolsets")
 }
 
 // CreateToolset writes a new toolset with version 1, an id when it has none, and the
@@ -178,19 +170,7 @@ func (t *Tx) ReplaceToolEdits(ctx context.Context, toolset string, edits []ToolE
 // is the revision's number.
 func (c *scope) Revisions(ctx context.Context, toolset string, p Page) ([]Revision, string, error) {
 	var rows []Revision
-	q := c.from(&rows).Where("toolset_id = ?", toolset).Order("n DESC").Limit(p.limit() + 1)
-	if p.After != "" {
-		var after uint64
-		if _, err := fmt.Sscanf(p.After, "%d", &after); err != nil {
-			return nil, "", problem.New(problem.InvalidArgument, "the cursor is not one of this list")
-		}
-		q = q.Where("n < ?", after)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing the revisions of %s: %w", toolset, err)
-	}
-	rows, next := cut(rows, p, func(r *Revision) string { return fmt.Sprint(r.N) })
-	return rows, next, nil
+	return readList(ctx, c.db, c.from(&rows).Where("toolset_id = ?", toolset), &rows, RevisionList, p, "the revisions of "+toolset)
 }
 
 // AddRevision records that a digest became live, as the next revision of its

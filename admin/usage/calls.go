@@ -2,7 +2,6 @@ package usage
 
 import (
 	"context"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -120,37 +119,6 @@ func (in *CallFilterInput) filter(ctx context.Context, ws *store.Workspace) (*st
 		f.From = ws.Now().Add(-d)
 	}
 	return f, nil
-}
-
-// Path is the path of the list with this restriction, which a cursor belongs to; a range
-// ends now, which moves.
-func (in *CallRangeInput) Path() string {
-	q := url.Values{}
-	for name, value := range map[string]string{
-		"toolset": in.Toolset, "tool": in.Tool, "cause": in.Cause, "caller": in.Caller, "node": in.Node, "request": in.Request, "trace": in.Trace, "range": in.Range,
-	} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	for _, o := range in.Outcome {
-		q.Add("outcome", o)
-	}
-	if in.Failed {
-		q.Set("failed", "true")
-	}
-	if in.MinMs > 0 {
-		q.Set("minMs", strconv.FormatInt(in.MinMs, 10))
-	}
-	for name, at := range map[string]time.Time{"from": in.From, "to": in.To} {
-		if !at.IsZero() {
-			q.Set(name, at.UTC().Format(time.RFC3339Nano))
-		}
-	}
-	if len(q) == 0 {
-		return "/v1/calls"
-	}
-	return "/v1/calls?" + q.Encode()
 }
 
 // Calls reads a page of the call log, newest first, and with the first page how many calls
