@@ -29,6 +29,7 @@ func finishDocument(api *huma.OpenAPI) {
 	documentLists(api)
 	requireMatch(api)
 	tagOperations(api)
+	describeProperties(api)
 }
 
 // requireMatch marks If-Match as required where a request without it is answered with 428.

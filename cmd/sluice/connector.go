@@ -32,11 +32,12 @@ func (a *app) connectorCommand() *cobra.Command {
 }
 
 func (a *app) connectorList() *cobra.Command {
-	return &cobra.Command{
+	var filter *command.Filter
+	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List connectors of the node", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := a.Client()
-			items, raw, err := client.All[admin.Connector](cmd.Context(), c, "/v1/connectors")
+			items, raw, err := client.All[admin.Connector](cmd.Context(), c, filter.Of("/v1/connectors"))
 			if err != nil {
 				return err
 			}
@@ -56,6 +57,8 @@ func (a *app) connectorList() *cobra.Command {
 			}, func(c admin.Connector) string { return c.Name })
 		},
 	}
+	filter = command.FilterOf(cmd)
+	return cmd
 }
 
 // generated is the result of "sluice connector generate".

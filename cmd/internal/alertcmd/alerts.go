@@ -55,6 +55,7 @@ func alertList(s *command.Session) *cobra.Command {
 	var state []string
 	var kind, severity, toolset string
 	var all bool
+	var filter *command.Filter
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List alerts, newest first", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,10 +68,11 @@ func alertList(s *command.Session) *cobra.Command {
 			if !all && len(state) == 0 {
 				q.Set("open", "true")
 			}
-			return alerts.Show(cmd.Context(), s, alerts.Path+"?"+q.Encode())
+			return alerts.ShowFiltered(cmd.Context(), s, alerts.Path+"?"+q.Encode(), filter)
 		},
 	}
 	f := cmd.Flags()
+	filter = command.FilterOf(cmd)
 	f.BoolVar(&all, "all", false, "also what is over")
 	f.StringSliceVar(&state, "state", nil, "only in these states: "+strings.Join(states, ", "))
 	f.StringVar(&kind, "kind", "", "only of this kind")

@@ -211,6 +211,7 @@ func channelSwitch(s *command.Session, on bool) *cobra.Command {
 
 func deliveryList(s *command.Session) *cobra.Command {
 	var channel, state, alertID string
+	var filter *command.Filter
 	cmd := &cobra.Command{
 		Use: "deliveries", Short: "List deliveries, newest first", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -220,9 +221,10 @@ func deliveryList(s *command.Session) *cobra.Command {
 					q.Set(name, value)
 				}
 			}
-			return deliveries.Show(cmd.Context(), s, deliveries.Path+"?"+q.Encode())
+			return deliveries.ShowFiltered(cmd.Context(), s, deliveries.Path+"?"+q.Encode(), filter)
 		},
 	}
+	filter = command.FilterOf(cmd)
 	f := cmd.Flags()
 	f.StringVar(&channel, "channel", "", "only to this channel")
 	f.StringVar(&state, "state", "", "only in this state: pending, delivered, dead")

@@ -76,13 +76,15 @@ descriptions and examples. The vendor's document is read when you add one.`,
 
 func list(s *command.Session) *cobra.Command {
 	var category, kind string
+	var filter *command.Filter
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List pre-built connectors", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return items.Show(cmd.Context(), s, listPath("", category, kind))
+			return items.ShowFiltered(cmd.Context(), s, listPath("", category, kind), filter)
 		},
 	}
 	filters(cmd, &category, &kind)
+	filter = command.FilterOf(cmd)
 	return cmd
 }
 

@@ -18,14 +18,30 @@ type Resource[T any] struct {
 	Empty   string // remark on an empty list. Default: none
 	Columns []terminal.Column[T]
 	Name    func(T) string // for -o name
+	Short   bool           // the list is short: it comes whole, and is not filtered
 }
 
 // List makes the command that lists all records.
 func (r *Resource[T]) List(s *Session, short string) *cobra.Command {
-	return &cobra.Command{
+	filter := new(Filter)
+	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: short, Args: Exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return r.Show(cmd.Context(), s, r.Path) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.ShowFiltered(cmd.Context(), s, r.Path, filter) },
 	}
+	if !r.Short {
+		filter = FilterOf(cmd)
+	}
+	return cmd
+}
+
+// ShowFiltered lists what a filter leaves of the records at a path.
+func (r *Resource[T]) ShowFiltered(ctx context.Context, s *Session, path string, f *Filter) error {
+	if !f.Any() {
+		return r.Show(ctx, s, path)
+	}
+	some := *r
+	some.Empty = "Nothing matches."
+	return some.Show(ctx, s, f.Of(path))
 }
 
 // Show lists the records at a path, which may have a query.

@@ -216,15 +216,16 @@ func pluginVersionPath(ref string, more ...string) (path, name, version string) 
 }
 
 func (a plugins) pluginList() *cobra.Command {
-	return &cobra.Command{
+	var filter *command.Filter
+	cmd := &cobra.Command{
 		Use: "list", Short: "List the published plugins with their latest versions", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := a.Client()
-			items, raw, err := client.All[plugin.Plugin](cmd.Context(), c, "/v1/plugins")
+			items, raw, err := client.All[plugin.Plugin](cmd.Context(), c, filter.Of("/v1/plugins"))
 			if err != nil {
 				return err
 			}
-			if len(items) == 0 {
+			if len(items) == 0 && !filter.Any() {
 				a.Say("no plugin is published. Publish one: sluice plugin publish DIR --key FILE")
 			}
 			now := time.Now()
@@ -244,6 +245,8 @@ func (a plugins) pluginList() *cobra.Command {
 			}, func(p plugin.Plugin) string { return p.Name })
 		},
 	}
+	filter = command.FilterOf(cmd)
+	return cmd
 }
 
 func (a plugins) pluginShow() *cobra.Command {

@@ -53,6 +53,7 @@ what becomes of a request. Channels get a notice when a connector is published
 
 func list(s *command.Session) *cobra.Command {
 	var state []string
+	var filter *command.Filter
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List requests by votes and age", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,9 +61,10 @@ func list(s *command.Session) *cobra.Command {
 			if len(state) > 0 {
 				path += "?" + url.Values{"state": {strings.Join(state, ",")}}.Encode()
 			}
-			return requests.Show(cmd.Context(), s, path)
+			return requests.ShowFiltered(cmd.Context(), s, path, filter)
 		},
 	}
+	filter = command.FilterOf(cmd)
 	cmd.Flags().StringSliceVar(&state, "state", nil, "only in these states: "+strings.Join(connectorrequest.States, ", "))
 	command.MustComplete(cmd, "state", connectorrequest.States)
 	return cmd

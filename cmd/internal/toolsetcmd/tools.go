@@ -20,13 +20,15 @@ import (
 )
 
 func toolsCommand(cli *command.Session) *cobra.Command {
-	return &cobra.Command{
+	var filter *command.Filter
+	cmd := &cobra.Command{
 		Use:   "tools TOOLSET [list | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT | annotate TOOL HINT… | arguments TOOL NAME…]",
 		Short: "List, choose, rename, describe and annotate the tools of a toolset",
 		Long: "List the tools of a toolset, or change what clients list of them. arguments lists only those arguments of\n" +
 			"a tool, besides the required ones, so that its definition costs fewer tokens; a member of the argument\n" +
 			"body is body.member. What is not listed is not refused: to decide a value, use sluice toolset fix.",
 		Example: `  sluice toolset tools petstore
+  sluice toolset tools petstore --filter 'enabled:true tokens:>500' --sort -tokens
   sluice toolset tools petstore enable 'list_*' get_pet_by_id
   sluice toolset tools petstore rename get_pet_by_id get_pet
   sluice toolset tools petstore describe get_pet "One pet by its identifier"
@@ -43,7 +45,7 @@ func toolsCommand(cli *command.Session) *cobra.Command {
 			}
 			switch {
 			case verb == "list" && len(rest) == 0:
-				return e.list(cmd.Context())
+				return e.list(cmd.Context(), filter)
 			case verb == "enable" && len(rest) > 0:
 				return e.switchTools(cmd.Context(), rest, true)
 			case verb == "disable" && len(rest) > 0:
@@ -68,6 +70,8 @@ func toolsCommand(cli *command.Session) *cobra.Command {
 			return exit.Usagef("%q is not something to do with tools\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
 		}),
 	}
+	filter = command.FilterOf(cmd)
+	return cmd
 }
 
 // listed says which arguments clients list.
@@ -147,7 +151,7 @@ func settle[T any](ctx context.Context, e *edit, path string, changes bool, chan
 // path is that of the toolset in the admin API, or of something below it.
 func (e *edit) path(more ...string) string { return client.ToolsetPath(e.t, more...) }
 
-func (e *edit) list(ctx context.Context) error {
+func (e *edit) list(ctx context.Context, filter *command.Filter) error {
 	r := command.Resource[toolset.Tool]{Columns: []terminal.Column[toolset.Tool]{
 		{Header: "name", Value: func(t toolset.Tool) string { return t.Name }},
 		{Header: "on", Value: func(t toolset.Tool) string { return yesNo(t.Enabled) }},
@@ -156,7 +160,7 @@ func (e *edit) list(ctx context.Context) error {
 		{Header: "generated name", Value: func(t toolset.Tool) string { return t.OriginalName }, Wide: true},
 		{Header: "description", Value: func(t toolset.Tool) string { return e.described(t.Description) }},
 	}, Name: func(t toolset.Tool) string { return t.Name }}
-	return r.Show(ctx, e.Session, e.path("tools"))
+	return r.ShowFiltered(ctx, e.Session, e.path("tools"), filter)
 }
 
 func yesNo(b bool) string {

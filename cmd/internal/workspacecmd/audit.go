@@ -31,6 +31,7 @@ func Audit(s *command.Session) *cobra.Command {
 
 func auditList(s *command.Session) *cobra.Command {
 	limit := 50
+	var filter *command.Filter
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the audit log: who changed what, newest first", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,7 +39,7 @@ func auditList(s *command.Session) *cobra.Command {
 				return exit.Usagef("--limit is 1 to %d", maxAuditRecords)
 			}
 			c := s.Client()
-			items, raw, err := client.First[audit.AuditRecord](cmd.Context(), c, "/v1/audit", limit)
+			items, raw, err := client.First[audit.AuditRecord](cmd.Context(), c, filter.Of("/v1/audit"), limit)
 			if err != nil {
 				return err
 			}
@@ -56,6 +57,7 @@ func auditList(s *command.Session) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "most records")
+	filter = command.FilterOf(cmd)
 	return cmd
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 var keys = command.Resource[admin.ControlKey]{
-	Path: "/v1/keys",
+	Path: "/v1/keys", Short: true,
 	Name: func(k admin.ControlKey) string { return k.ID },
 	Columns: []terminal.Column[admin.ControlKey]{
 		{Header: "id", Value: func(k admin.ControlKey) string { return k.ID }},
