@@ -12,6 +12,7 @@ FASTMCP_VERSION       := 4.1.2
 CRANE_VERSION         := 0.22.1
 COSIGN_VERSION        := 2.6.5
 GOVULNCHECK_VERSION   := 1.1.4
+SCHEMATHESIS_VERSION  := 4.32.5
 
 # Build tags of tests that make test leaves out; .golangci.yml has them too.
 TAGS := interop,chaos
@@ -61,7 +62,7 @@ flaky: $(E2E)/.ready $(CONSOLE)/node_modules/.ready ## run each package 20 times
 	@go run ./cmd/sluice-test flaky -slow github.com/sluicegate/sluice/cmd/sluice/e2e $(PKG)
 
 .PHONY: check
-check: fmt lint layers platforms generated console-check sdk licences deb-test vulncheck ## check format, vet, lint, import rules, platforms, generated files, console, guest packages, licences, the Debian package, vulnerabilities
+check: fmt lint layers platforms generated api-lint console-check sdk licences deb-test vulncheck ## check format, vet, lint, import rules, platforms, generated files, the API's document, console, guest packages, licences, the Debian package, vulnerabilities
 
 .PHONY: ci
 ci: check test ## what CI runs, once its tools are there (.ci/run)
@@ -134,6 +135,24 @@ $(CONSOLE)/node_modules/.ready: $(CONSOLE)/package.json $(CONSOLE)/package-lock.
 	@touch $@
 
 # The guest package for Go has a side that only plugins compile.
+# The committed document is what the server says (a test of ./admin).
+.PHONY: api-lint
+api-lint: $(E2E)/.ready ## check the OpenAPI document of the admin API by the rules spectral:oas: no error, no warning
+	@if [ -e $(E2E)/node_modules/.bin/spectral ]; then $(E2E)/node_modules/.bin/spectral lint --quiet --fail-severity hint -r cmd/sluice/e2e/spectral.yaml admin/testdata/openapi.json; \
+	elif [ "$${CI:-}" = true ]; then echo "api-lint: spectral is missing" >&2; exit 1; \
+	else echo "WARNING: no npm: the API's document was NOT checked" >&2; fi
+
+# Seconds. A run that failed prints its seed: make api-fuzz FUZZSEED=…
+FUZZ ?= 600
+.PHONY: api-fuzz
+api-fuzz: build bin/schemathesis/.ready ## call the admin API of a clean node with generated requests for FUZZ=600 seconds (needs python3)
+	SEED="$(FUZZSEED)" PHASES="$(PHASES)" cmd/sluice/e2e/api-fuzz.sh $(CURDIR)/bin/sluice $(CURDIR)/bin/schemathesis/bin/schemathesis $(FUZZ)
+
+bin/schemathesis/.ready: Makefile
+	@python3 -m venv bin/schemathesis
+	@bin/schemathesis/bin/pip install --quiet --disable-pip-version-check schemathesis==$(SCHEMATHESIS_VERSION)
+	@touch $@
+
 .PHONY: sdk
 sdk:
 	GOOS=wasip1 GOARCH=wasm go vet ./sdk/go
@@ -147,6 +166,10 @@ licences: ## print the licence of each module in the binary; fails on one that i
 .PHONY: vulncheck
 vulncheck: ## look for known vulnerabilities that the binary can reach (needs vuln.go.dev)
 	@go run ./cmd/sluice-supply vulncheck -install golang.org/x/vuln/cmd/govulncheck@v$(GOVULNCHECK_VERSION)
+
+.PHONY: llms-full
+llms-full: ## write dist/llms-full.txt, all pages of the documentation in one file
+	@mkdir -p dist; docs/llms-full.sh >dist/llms-full.txt; ls -l dist/llms-full.txt
 
 .PHONY: sbom
 sbom: build ## write bin/sluice.cdx.json, what the binary is made of (CycloneDX)
@@ -325,7 +348,8 @@ release: ## build the binaries of all platforms into dist/, with SBOMs, provenan
 	dirty=; git diff --quiet HEAD || dirty=-dirty; \
 	bin/sluice-supply provenance -version "$(VERSION)" -source "$(SOURCE)" -commit "$$(git rev-parse HEAD)" $$dirty -builder "$(BUILDER)" \
 	  -invocation "$(INVOCATION)" -command '$(GO_BUILD)' -o dist/release/provenance.intoto.json $$(ls dist/release/sluice-*); \
-	cd dist/release && sha256sum sluice-* provenance.intoto.json >SHA256SUMS && cat SHA256SUMS
+	docs/llms-full.sh >dist/release/llms-full.txt; \
+	cd dist/release && sha256sum sluice-* provenance.intoto.json llms-full.txt >SHA256SUMS && cat SHA256SUMS
 
 .PHONY: clean
 clean: ## remove what was built; data in sluice-data/ stays

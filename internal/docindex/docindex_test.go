@@ -1,9 +1,11 @@
 package docindex
 
 import (
+	"bytes"
 	"flag"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -200,5 +202,30 @@ func TestLLMs(t *testing.T) {
 	got, err := os.ReadFile(file)
 	if err != nil || string(got) != b.String() {
 		t.Errorf("docs/llms.txt is not what the pages say (%v): go test ./internal/docindex -update", err)
+	}
+}
+
+// TestLLMsFull: the file that docs/llms-full.sh prints has every page that llms.txt lists, whole.
+func TestLLMsFull(t *testing.T) {
+	out, err := exec.Command("bash", filepath.Join(root, "docs", "llms-full.sh")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for name, p := range pages(t) {
+		if dir := path.Dir(name); dir != "docs" && dir != "docs/operate" && dir != "docs/plugins" {
+			continue
+		}
+		count++
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(out, text) {
+			t.Errorf("%s (%s) is not in it as it is", name, p.title)
+		}
+	}
+	if count < 40 {
+		t.Errorf("found %d pages", count)
 	}
 }
