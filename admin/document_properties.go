@@ -145,6 +145,8 @@ func exampleOf(s *huma.Schema, rows []propertyWords) any {
 		return nil
 	case len(s.Enum) > 0:
 		return s.Enum[0]
+	case s.Type == huma.TypeArray && len(s.Items.Enum) > 0:
+		return []any{s.Items.Enum[0]}
 	case s.Type == huma.TypeBoolean:
 		return true
 	}

@@ -64,7 +64,11 @@ Who opens the file has every key of the control plane.`,
 			if err != nil {
 				return err
 			}
-			return a.writeBackup(cmd.Context(), args[0], database, to)
+			open := "--identity KEYFILE"
+			if passphraseFile != "" {
+				open = "--passphrase-file " + clientconfig.ShellWord(passphraseFile)
+			}
+			return a.writeBackup(cmd.Context(), args[0], database, open, to)
 		},
 	}
 	fs := cmd.Flags()
@@ -77,7 +81,8 @@ Who opens the file has every key of the control plane.`,
 	return cmd
 }
 
-func (a *app) writeBackup(ctx context.Context, file, database string, to []age.Recipient) error {
+// writeBackup writes a backup; open is the flag that opens it again.
+func (a *app) writeBackup(ctx context.Context, file, database, open string, to []age.Recipient) error {
 	st, err := store.Open(ctx, a.databaseOf(database, true))
 	if err != nil {
 		return err
@@ -123,7 +128,7 @@ func (a *app) writeBackup(ctx context.Context, file, database string, to []age.R
 	return a.Object(sum, func(w io.Writer) {
 		fmt.Fprintf(w, "%s: %s, %s, %s\n", file, terminal.Plural(int(sum.Records), "record"), terminal.Plural(int(sum.Files), "file"), terminal.ByteSize(sum.Bytes))
 		sayLeftOut(w, sum)
-		fmt.Fprintf(w, "check it: sluice backup %s --verify\n", clientconfig.ShellWord(file))
+		fmt.Fprintf(w, "check it: sluice backup %s --verify %s\n", clientconfig.ShellWord(file), open)
 	})
 }
 

@@ -45,6 +45,9 @@ func TestPluginFlagsAreDocumented(t *testing.T) {
 	}
 }
 
+// scripted are the documents whose commands are run by scripts.
+var scripted = []string{"README.md", "docs/getting-started.md", "docs/cli.md", "docs/clients.md", "docs/authentication.md", "docs/plugins/quick-start.md"}
+
 // Every "$ sluice …" of the documents is run by a script, so that they cannot rot.
 func TestDocumentedCommands(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/script/*.txtar")
@@ -67,7 +70,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 	}
 	found := 0
-	for _, doc := range []string{"README.md", "docs/getting-started.md", "docs/cli.md", "docs/clients.md", "docs/authentication.md", "docs/plugins/quick-start.md"} {
+	for _, doc := range scripted {
 		b, err := os.ReadFile(filepath.Join("../..", doc))
 		if os.IsNotExist(err) && doc == "README.md" {
 			continue

@@ -43,5 +43,5 @@ SCHEMATHESIS_HOOKS=hooks PYTHONPATH="$work" "$schemathesis" --no-color run "$url
 	-H "Authorization: Bearer $token" -c explained,response_schema_conformance,content_type_conformance \
 	--exclude-path-regex '^/v1/(session|keys/rotate|registry|releases/resume|tokens/\{id\}|members/\{id\})' \
 	--max-time "$seconds" --max-failures 20 --continue-on-failure --request-timeout 30 --generation-database none \
-	--workers 2 --mode all ${PHASES:+--phases "$PHASES"} --suppress-health-check all --warnings off ${SEED:+--seed "$SEED"} || { status=$?; grep -i "panic\|level=ERROR\|\"ERROR\"" "$work/log" | tail -20 >&2 || true; exit "$status"; }
+	--workers 1 --mode all ${PHASES:+--phases "$PHASES"} --suppress-health-check all --warnings off ${SEED:+--seed "$SEED"} || { status=$?; grep -i "panic\|level=ERROR\|\"ERROR\"" "$work/log" | tail -20 >&2 || true; exit "$status"; }
 kill -0 "$node" || { echo "the node has ended:" >&2; tail -20 "$work/log" >&2; exit 1; }
