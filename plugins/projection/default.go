@@ -42,7 +42,7 @@ func New(op *operation.Operation, api Index) *Projection {
 	w := &walk{
 		api: api, made: map[place]*engine.Node{}, why: map[*engine.Node]map[string]string{}, kept: map[*engine.Node]map[string]bool{},
 	}
-	w.names = slices.Clip(w.exactNames())
+	w.names = slices.Clip(w.exactNames(op.Response != nil))
 	w.byName = make(map[string]int, len(w.names))
 	for i := range w.names {
 		w.byName[w.names[i].Name] = i
@@ -98,8 +98,9 @@ type walk struct {
 	count        int
 }
 
-// exactNames are the fields that every node has.
-func (w *walk) exactNames() []engine.Field {
+// exactNames are the fields that every node has, more of them for an answer that no
+// schema describes.
+func (w *walk) exactNames(described bool) []engine.Field {
 	var out []engine.Field
 	add := func(f engine.Field) {
 		if !slices.ContainsFunc(out, func(o engine.Field) bool { return o.Name == f.Name }) {
@@ -109,6 +110,10 @@ func (w *walk) exactNames() []engine.Field {
 	for _, r := range rules.names {
 		if w.api.has(r.name) {
 			continue // an identifier
+		}
+		if !described && slices.Contains(iconNames, r.name) {
+			add(engine.Field{Name: r.name, NoPages: true, Node: iconNode})
+			continue
 		}
 		add(engine.Field{Name: r.name, Drop: true, Told: told(r.name)})
 	}
@@ -130,6 +135,11 @@ func (w *walk) exactNames() []engine.Field {
 	}
 	for _, n := range pageNames {
 		add(engine.Field{Name: n, KeepURL: true})
+	}
+	if !described {
+		for _, n := range undescribedNames {
+			add(engine.Field{Name: n, KeepURL: true})
+		}
 	}
 	for _, r := range rules.numbers {
 		add(engine.Field{Name: r.name, Node: numbersNode})
@@ -189,6 +199,12 @@ var numbersNode = func() *engine.Node {
 	n.Rest = n
 	return n
 }()
+
+// iconNode is of an icon that no schema describes: its name or its emoji stay.
+var iconNode = &engine.Node{
+	Fields:   []engine.Field{{Name: "emoji"}, {Name: "name"}},
+	DropRest: true, Rules: engine.DropNull | engine.DropEmpty,
+}
 
 // generic is a node for objects of which no schema tells more. The caller sets Rest,
 // and clones Fields before changing one.
@@ -253,6 +269,29 @@ func (w *walk) hasID(s *operation.Schema, resource string) bool {
 	})
 }
 
+// thing tells that the url of an object is the picture, the file or the target that the
+// object stands for, by what it hangs on or by what is beside the url; or that the
+// object is what was asked for, or one of them, and has no better address: in a list it
+// follows from the row in most cases, and costs little.
+func (w *walk) thing(members []operation.Property, a at) bool {
+	if slices.ContainsFunc(words(a.resource), func(word string) bool { _, is := thingWords[word]; return is }) {
+		return true
+	}
+	some := a.depth < 2 // what the answer is of
+	for _, m := range members {
+		if slices.Contains(linkNames, m.Name) {
+			return false // the better ones are there
+		}
+		some = some || slices.Contains(fileNames, m.Name)
+		if all := words(m.Name); len(all) > 1 && page(m.Name) && w.mayBeAddress(m.Schema) {
+			if _, address := addressWords[all[len(all)-1]]; address {
+				return false // a better one
+			}
+		}
+	}
+	return some
+}
+
 func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	members := w.members(nil, s, 0)
 	more := engine.Rules(0)
@@ -270,7 +309,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	}
 	special := n.Rest != w.rest(a)
 	united := len(s.AnyOf) > 1
-	own := w.hasID(s, a.resource)
+	own, thing := w.hasID(s, a.resource), w.thing(members, a)
 	shared := true
 	change := func(i int) *engine.Field {
 		if shared {
@@ -294,14 +333,17 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		}
 		if by && !identifier {
 			// By name, whatever the schema says of it, but for what a tool takes.
-			if n.Fields[i].Drop {
+			switch {
+			case n.Fields[i].Drop && slices.Contains(iconNames, m.Name) && leaf(m.Schema):
+				*change(i), special = engine.Field{Name: m.Name, NoPages: true}, true // the name of a picture
+			case n.Fields[i].Drop:
 				special = w.keepTaken(change, i, m) || special
-			} else if n.Fields[i].KeepURL && slices.Contains(pageNames, m.Name) {
+			case n.Fields[i].KeepURL && slices.Contains(pageNames, m.Name):
 				kept[m.Name], special = true, true // to be told; compiling joins what is the same
 			}
 			continue
 		}
-		f, why := w.member(m, a, own, united)
+		f, why := w.member(m, a, own, united, thing)
 		switch {
 		case f.Drop:
 			reasons[m.Name] = why
@@ -331,8 +373,8 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 // what they are.
 var listNames = []string{"data", "items", "results", "result", "values", "value", "entries", "records", "list", "objects", "content", "rows", "elements", "hits"}
 
-// keepTaken keeps of an object that is left out by its name what a tool takes: the id of
-// a thumbnail. It is false when there is nothing of the kind.
+// keepTaken keeps of an object that is left out by its name what a tool takes, the id of
+// a thumbnail, and what is no picture, the emoji of an icon. It is false when there is nothing of the kind.
 func (w *walk) keepTaken(change func(int) *engine.Field, i int, m operation.Property) bool {
 	s := m.Schema
 	for s != nil && s.Items != nil && len(s.Properties) == 0 {
@@ -342,8 +384,9 @@ func (w *walk) keepTaken(change func(int) *engine.Field, i int, m operation.Prop
 		return false
 	}
 	var taken []engine.Field
-	for _, p := range s.Properties {
-		if leaf(p.Schema) && w.identifies(at{resource: Singular(m.Name)}, p.Name, anyType) {
+	for _, p := range w.members(nil, s, 0) {
+		emoji := p.Name == "emoji" && slices.Contains(iconNames, m.Name)
+		if leaf(p.Schema) && (emoji || w.identifies(at{resource: Singular(m.Name)}, p.Name, anyType)) {
 			taken = append(taken, engine.Field{Name: p.Name, KeepURL: true})
 		}
 	}
@@ -382,10 +425,11 @@ func leaf(s *operation.Schema) bool {
 	return s != nil && s.Type != 0 && s.Type&(operation.TypeArray|operation.TypeObject) == 0
 }
 
-// member decides on a declared member.
-func (w *walk) member(m operation.Property, a at, own, united bool) (engine.Field, string) {
+// member decides on a declared member of an object. own: the object has an identifier;
+// thing: its address is all that it is.
+func (w *walk) member(m operation.Property, a at, own, united, thing bool) (engine.Field, string) {
 	f, s := engine.Field{Name: m.Name}, m.Schema
-	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name) || w.page(m)) {
+	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name) || w.page(m) || thing && slices.Contains(bareNames, m.Name)) {
 		f.KeepURL = true
 		return f, ""
 	}

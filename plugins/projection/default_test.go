@@ -64,10 +64,12 @@ func TestDefault(t *testing.T) {
 	// A picture goes, but for what a tool takes.
 	f("/issues", arr(obj(prop("id", integer), prop("thumbnail", obj(prop("width", integer), prop("repo_id", str("")))), prop("avatar", obj(prop("width", integer))))),
 		`[{"id":1,"thumbnail":{"width":9,"repo_id":"r","alt":"x"},"avatar":{"width":9}}]`, `[{"id":1,"thumbnail":{"repo_id":"r"}}]`)
+	f("/issues", arr(obj(prop("id", integer), prop("icon", obj(prop("emoji", str("")), prop("repo_id", str("")))))),
+		`[{"id":1,"icon":{"emoji":"x","repo_id":"r","alt":"x","url":"https://x"}}]`, `[{"id":1,"icon":{"emoji":"x","repo_id":"r"}}]`)
 	// An address that is all there is stays, near the top.
 	f("/files", obj(prop("upload_url", str("uri"))), `{"upload_url":"https://x","b64":null}`, `{"upload_url":"https://x"}`)
 	f("/images", nil, `{"created":5,"data":[{"url":"https://x","b64":null}]}`, `{"created":5,"data":[{"url":"https://x"}]}`)
-	f("/images", nil, `{"id":5,"a":{"b":{"c":{"url":"https://api.x/1"}}}}`, `{"id":5}`)
+	f("/images", nil, `{"id":5,"a":{"b":{"c":{"href":"https://api.x/1"}}}}`, `{"id":5}`)
 	// What is known by name goes, but not what says what people ask for.
 	f("/files", nil, `{"id":1,"etag":"abc","node_id":"MDQ6","avatarUrls":{"16x16":"https://p"},"icon_type":"svg","managedFields":[{"manager":"x"}],"avatar_template":"/p/{size}"}`,
 		`{"id":1,"icon_type":"svg"}`)
@@ -105,7 +107,7 @@ func TestDefault(t *testing.T) {
 		`{"values":[1.111,2.222,3.333,"…[+3]"],"scores":[1.111,2.222,3.333,4.444,5.555,6.666]}`)
 	// Maps and alternatives.
 	f("/x", &operation.Schema{Type: operation.TypeObject, Additional: user}, `{"k":{"id":1,"avatar_url":"https://s"}}`, `{"k":{"id":1}}`)
-	f("/x", &operation.Schema{AnyOf: []*operation.Schema{user, issue}}, `{"id":1,"url":"https://api.u","site":"https://s"}`, `{"id":1,"site":"https://s"}`)
+	f("/x", &operation.Schema{AnyOf: []*operation.Schema{user, issue}}, `{"id":1,"url":"https://api.u","site":"https://s","href":"https://api.u"}`, `{"id":1,"url":"https://api.u","site":"https://s"}`)
 }
 
 // TestWhy: every member that goes has a reason, and it is the rule's.

@@ -28,7 +28,7 @@ func TestPages(t *testing.T) {
 		{"sandbox invoice", `{"id":"in_1","invoice_pdf":"https://api.pay.example/v1/invoices/1/pdf","self":"https://pay.example/in_1"}`, "self"},
 		{"message", `{"sid":"SM1","uri":"/2010-04-01/Accounts/AC/Messages/SM1.json","num_media":"0","error_code":30003,"subresource_uris":{"media":"/2010/Media.json"}}`, ""},
 		{"incident", `{"incident":{"id":"P1","self":"https://api.pagerduty.com/incidents/P1","html_url":"https://acme.pagerduty.com/incidents/P1","service":{"id":"S","summary":"Web","self":"https://api.pagerduty.com/services/S","html_url":"https://acme.pagerduty.com/services/S"}}}`, "incident.self incident.service.self"},
-		{"ticket", `{"ticket":{"id":1,"url":"https://acme.zendesk.com/api/v2/tickets/1.json","via":{"channel":"web"},"satisfaction_rating":{"score":"good"}}}`, "ticket.url"},
+		{"ticket", `{"ticket":{"id":1,"url":"https://acme.zendesk.com/api/v2/tickets/1.json","via":{"channel":"web"},"satisfaction_rating":{"score":"good"}}}`, ""},
 		{"group of errors", `{"id":"1","permalink":"https://sentry.io/organizations/a/issues/1/","userCount":0,"logger":"x"}`, ""},
 		{"file", `{"url":"https://www.dropbox.com/s/x/a.txt?dl=0","link_permissions":{"can_revoke":false}}`, ""},
 		{"video", `{"id":"v","snippet":{"title":"t","thumbnails":{"high":{"url":"https://i.ytimg.com/vi/v/hq.jpg"}}},"statistics":{"viewCount":"5"}}`, "snippet.thumbnails"},
@@ -40,15 +40,22 @@ func TestPages(t *testing.T) {
 		{"release", `{"html_url":"https://github.com/o/api/releases/tag/v1.0.0","upload_url":"https://uploads.github.com/r/1/assets{?name,label}","url":"https://api.github.com/repos/o/api/releases/1","tag_name":"v1.0.0"}`, "url"},
 		{"download", `{"id":1,"archive_download_url":"https://api.github.com/repos/o/r/actions/artifacts/1/zip","expired":false,"size_in_bytes":0}`, ""},
 		{"errors", `{"errors":[{"reason":"quotaExceeded","domain":"usage","help":"https://console.cloud.google.com/apis/x"}]}`, ""},
+		{"list of tickets", `{"tickets":[{"id":1,"url":"https://acme.zendesk.com/api/v2/tickets/1.json","via":{"source":{"from":{"id":2,"url":"https://acme.zendesk.com/api/v2/tickets/2.json"}}}}]}`, "tickets.via.source.from.url"},
+		{"attachments", `{"a":{"b":{"c":[{"id":"1","filename":"a.jpg","url":"https://v5.files.example/v3/u/a.jpg"}],"d":[{"id":"1","url":"https://v5.files.example/v3/u/a.jpg"}],"image":{"url":"https://api.x.example/1.jpg"}}}}`, "a.b.d.url"},
+		{"target of a hook", `{"a":{"b":{"c":{"id":1,"target_url":"https://api.acme.example/in","request_url":"https://api.acme.example/in","pull_request_url":"https://api.acme.example/v1/pulls/1"}}}}`, "a.b.c.pull_request_url"},
+		{"icons", `{"icon":"10d","a":{"icon":{"type":"emoji","emoji":"x"},"b":{"icon":"https://pages.example/i.png","icons":{"image_48":"https://pages.example/i.png","emoji":":x:"}}}}`, "a.icon.type a.b.icon a.b.icons.image_48"},
 		{"filters", `{"host_filters":["a"],"deleted":false,"count":0}`, ""},
 	} {
 		var doc any
 		if err := json.Unmarshal([]byte(c.in), &doc); err != nil {
 			t.Fatal(c.name, err)
 		}
-		gone := strings.Fields(c.gone)
 		for what, s := range map[string]*operation.Schema{"no schema": nil, "schema": schemaOf(doc)} {
-			table, err := Compile(&operation.Operation{Path: "/x", Response: s}, Index{}, &engine.Memory{})
+			gone := strings.Fields(c.gone)
+			if s == nil { // nothing tells whether a url is the thing or the address of its object
+				gone = slices.DeleteFunc(gone, func(name string) bool { return name == "url" || strings.HasSuffix(name, ".url") })
+			}
+			table, err := Compile(&operation.Operation{Method: "GET", Path: "/x", Response: s}, Index{}, &engine.Memory{})
 			if err != nil {
 				t.Fatal(c.name, err)
 			}

@@ -203,18 +203,43 @@ var relNames = []string{"self", "first", "last", "prev", "previous", "curies", "
 // links; the engine's own rule looks closer.
 var apiGlobs = []string{"*://api.*", "*://*.api.*", "*://api-*", "*/api/*", "*://*/v1/*", "*://*/v2/*", "*://*/v3/*", "*{*"}
 
-// pageWords say that an address is what people open, send on or fetch a file
-// from. A member stays when one of the words of its name is among them.
+// pageWords say that an address is what people open, send on, fetch a file from or have
+// set themselves. A member stays when one of the words of its name is among them.
 var pageWords = set(`html web webui webpage browser permalink permanent share shared short join start register registration download upload
 	invoice receipt pdf csv hosted checkout payment pay approve approval preview documentation docs help clone badge raw stream playback
 	recording meet meeting conference hangout booking tracking homepage website external canonical signup verify verification confirm
-	confirmation unsubscribe attachment file embed player location status report export result zip zipball tarball video audio media`)
+	confirmation unsubscribe attachment file embed player location status report export result zip zipball tarball video audio media
+	webhook hook callback redirect target notification destination endpoint issuer audience identifier jwks token authorization
+	base openapi health signed presigned put form long original content photo picture image cover banner poster logo artwork screenshot
+	qr barcode label proof calendar ical feed rss play watch privacy policy terms license support dashboard console portal login logout`)
+
+// thingWords name things of which the address is all: one that is called no more than
+// url is the picture, the file or the target itself.
+var thingWords = set(`webhook hook callback redirect monitor bookmark article feed image photo picture cover banner poster logo artwork
+	screenshot video audio file attachment document qr label ui website homepage`)
+
+// bareNames are names of addresses that say nothing else.
+var bareNames = []string{"url", "uri", "link"}
+
+// fileNames are members of files, beside whose url the file is.
+var fileNames = []string{"filename", "file_name", "fileName", "mime_type", "mimeType", "content_type", "contentType"}
+
+// iconNames hold pictures for a page, or the name of one.
+var iconNames = []string{"icon", "icons"}
 
 // pageNames are usual spellings of such names, for what no schema declares. They are
 // few, as every node of every program has them; where the value tells that it is no
 // address of an API, no name is needed.
 var pageNames = strings.Fields(`html_url htmlUrl web_url webUrl permalink permalink_url join_url download_url downloadUrl browser_download_url
 	archive_download_url upload_url uploadUrl documentation_url invoice_pdf hosted_invoice_url receipt_url checkout_url content_url file_url location`)
+
+// undescribedNames are more of them, for answers that no schema describes: these have
+// few nodes. Of a described one the words of its names tell.
+var undescribedNames = strings.Fields(`webhook webhook_url webhookUrl callback callback_url callbackUrl redirect redirect_url redirect_uri redirectUrl
+	target_url targetUrl notification_url notificationUrl request_url requestUrl destination_url endpoint endpoint_url base_url baseUrl issuer identifier audience jwks_uri
+	token_endpoint authorization_endpoint userinfo_endpoint openapi content long_url longUrl original_url originalUrl signed_url signedUrl put_url form_url formUrl
+	photo photo_url picture image image_url imageUrl qr qr_code calendar feed homepage website Website status_url result_url media_url pdf tracking tracking_url play_url
+	public_url share_url label_url logo logo_url cover cover_url tarball url uri link`)
 
 // pageRels are relations of hypermedia that people follow, though their addresses be
 // relative or look like those of an API.
@@ -239,7 +264,7 @@ func page(name string) bool {
 			return true
 		}
 	}
-	return false
+	return fold(name) == "requesturl" // but not "pull_request_url": what is asked, not who asks
 }
 
 // addressNames are names under which an answer may hold an address that a tool
