@@ -25,12 +25,12 @@ var plainVerbs = verbTable(
 	"abort cancel clear deactivate deauthenticate deauthorize decommission delete demote deny deprovision destroy detach disable disassociate disconnect dismiss erase evict "+
 		"expunge flush invalidate kick kill logoff logout obliterate overwrite purge reboot reject remove reset restart revoke rollback "+
 		"shutdown signoff signout suspend terminate truncate unarchive unassign unban unblock uninstall unlike unlink unpublish unregister "+
-		"unshare unstar unfollow unsubscribe withdraw wipe disenroll unenroll depublish deregister",
+		"unshare unstar unfollow unsubscribe withdraw wipe disenroll unenroll depublish deregister hangup",
 	"accept acknowledge activate add advertise allocate append approve assign associate attach authenticate authorise authorize confirm connect create decline deploy dispatch donate enable "+
-		"enqueue enroll execute finalize impersonate increment initialise initialize initiate insert invoke lock modify notify "+
+		"enqueue enroll execute failover finalize honk impersonate increment initialise initialize initiate insert invoke lock modify notify "+
 		"provision publish reactivate rebuild recalculate redeem redeliver refresh regenerate register reindex reload remind "+
-		"rename renew reopen replace replay reprocess requeue rerun resend reserve restore resubmit retrigger revert rotate save send "+
-		"subscribe submit toggle trigger unlock unmute unpin unsnooze upsert",
+		"reissue rename renew reopen replace replay reprocess requeue rerun resend reserve restore resubmit retrigger revert rotate save send "+
+		"subscribe submit toggle trigger unlock unmute unpin unsnooze upsert vacuum",
 )
 
 // nounVerbs are verbs that name a thing as often: they count where the place shows
@@ -40,14 +40,14 @@ var nounVerbs = verbTable(
 	"run start begin open resume pause import install invite join leave link mark mute pin post push put process purchase pay book buy "+
 		"call charge claim clone complete copy fork follow grant hide ignore like order print release request retry schedule share "+
 		"snooze star sync synchronize train upload vote apply commit capture checkout dial launch migrate scan boot exec queue trade swap "+
-		"consume extend convert generate grab backup login logon signin signup exchange indicate perform verify",
+		"consume extend convert generate grab backup login logon signin signup exchange indicate perform verify make",
 )
 
 // commands are the noun verbs that stand as the last segment of a path for what is
 // done, as in /jobs/{id}/run.
 var commands = []string{
 	"run", "start", "stop", "begin", "pause", "resume", "retry", "sync", "synchronize", "exec", "launch", "install", "apply", "join", "leave",
-	"pay", "checkout", "undo", "mark", "mute", "boot", "generate", "login", "logon", "signin", "signup", "verify", "merge", "archive", "move", "clone", "migrate", "discard", "void",
+	"pay", "checkout", "undo", "mark", "mute", "boot", "generate", "empty", "login", "logon", "signin", "signup", "verify", "merge", "archive", "move", "clone", "migrate", "discard", "void",
 }
 
 // readingVerbs start the names and texts of operations that only read.
@@ -61,7 +61,7 @@ var phrases = map[[2]string]string{
 	{"log", "out"}: "logout", {"log", "off"}: "logoff", {"log", "in"}: "login", {"log", "on"}: "logon", {"sign", "out"}: "signout",
 	{"sign", "off"}: "signoff", {"sign", "in"}: "signin", {"sign", "up"}: "signup", {"opt", "out"}: "unsubscribe", {"opt", "in"}: "subscribe",
 	{"shut", "down"}: "shutdown", {"turn", "off"}: "disable", {"turn", "on"}: "enable", {"roll", "back"}: "rollback",
-	{"kick", "off"}: "trigger", {"take", "down"}: "remove", {"switch", "off"}: "disable", {"switch", "on"}: "enable",
+	{"power", "off"}: "shutdown", {"power", "on"}: "enable", {"hang", "up"}: "hangup", {"fail", "over"}: "failover", {"kick", "off"}: "trigger", {"take", "down"}: "remove", {"switch", "off"}: "disable", {"switch", "on"}: "enable",
 	{"de", "authenticate"}: "deauthenticate", {"de", "authorize"}: "deauthorize", {"de", "activate"}: "deactivate", {"de", "register"}: "deregister",
 }
 
@@ -265,6 +265,12 @@ func ofText(text string, title bool) found {
 		if slices.Contains(readingVerbs, base) {
 			return found{reads: true}
 		}
+		if base != w && slices.Contains([]string{"that", "which", "of"}, next) {
+			return found{} // "Locks that are held"
+		}
+		if slices.Contains(textVerbs, base) && slices.Contains(determiners, next) {
+			return found{verb: base, force: acts, loose: true}
+		}
 		if x, ok := plainVerb(base); ok && !slices.Contains(aboutNouns, next) {
 			x.first = title && i == 0
 			x.loose = !x.first
@@ -280,6 +286,10 @@ func ofText(text string, title bool) found {
 	}
 	return found{}
 }
+
+// textVerbs name things wherever they stand but before what is done to: "Emails the
+// invoice".
+var textVerbs = []string{"email", "mail", "place", "ring"}
 
 // alsoReading are noun verbs that texts of operations start with that only read:
 // "Perform a search", "Generate a report", "Verify an address".
@@ -307,7 +317,7 @@ func baseVerb(w string) string {
 	known := func(s string) bool {
 		_, p := plainVerbs[s]
 		_, n := nounVerbs[s]
-		return p || n || slices.Contains(readingVerbs, s) || slices.Contains(leads, s)
+		return p || n || slices.Contains(textVerbs, s) || slices.Contains(readingVerbs, s) || slices.Contains(leads, s)
 	}
 	if known(w) || !strings.HasSuffix(w, "s") {
 		return w

@@ -79,6 +79,29 @@ func TestEffect(t *testing.T) {
 	}
 }
 
+// TestEffectsOfNames: what changes something is told from what reads by names and texts
+// that are in no specification of the corpus.
+func TestEffectsOfNames(t *testing.T) {
+	table, err := os.ReadFile("testdata/effects.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := map[string]int{}
+	for line := range strings.Lines(string(table)) {
+		c := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(c) != 4 {
+			t.Fatalf("%q", line)
+		}
+		n[c[0]]++
+		if does, verb := effect(http.MethodGet, c[2], c[1], c[3], ""); (does == reads) != (c[0] == "reads") {
+			t.Errorf("GET %s, id %q, summary %q: force %d by %q, but it %s", c[1], c[2], c[3], does, verb, c[0])
+		}
+	}
+	if n["reads"] < 60 || n["changes"] < 60 {
+		t.Errorf("%v", n)
+	}
+}
+
 // TestAnnotationsAgree: no operation is both read-only and destructive, and nothing
 // read-only is told to be repeated with care.
 func TestAnnotationsAgree(t *testing.T) {
