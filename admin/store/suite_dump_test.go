@@ -116,6 +116,12 @@ func TestExisting(t *testing.T) {
 	if _, err := store.Open(t.Context(), store.Options{Path: path, Existing: true}); !problem.Is(err, problem.NotFound) {
 		t.Errorf("one that is not there: %v", err)
 	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(t.Context(), store.Options{Path: path, Existing: true}); !problem.Is(err, problem.Conflict) || !strings.Contains(err.Error(), "schema 0") {
+		t.Errorf("one without a schema: %v", err)
+	}
 	openAt(t, path, time.Now)
 	s, err := store.Open(t.Context(), store.Options{Path: path, Existing: true})
 	if err != nil {

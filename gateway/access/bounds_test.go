@@ -1,8 +1,10 @@
 package access
 
 import (
+	"bytes"
 	"crypto/elliptic"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -226,6 +228,14 @@ func TestKeyForms(t *testing.T) {
 		f("swapped", crv, y, x, false)
 		f("no x", crv, "", y, false)
 		f("long x", crv, b64(make([]byte, 80)), y, false)
+		// Together the coordinates have the right length and name the same point.
+		xb, err1 := base64.RawURLEncoding.DecodeString(x)
+		yb, err2 := base64.RawURLEncoding.DecodeString(y)
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		f("a byte of y at the end of x", crv, b64(append(bytes.Clone(xb), yb[0])), b64(yb[1:]), false)
+		f("a byte of x at the start of y", crv, b64(xb[:len(xb)-1]), b64(append([]byte{xb[len(xb)-1]}, yb...)), false)
 	}
 }
 
@@ -288,5 +298,24 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 		if keys, err := parseKeys(b); err != nil || len(keys) != maxKeys {
 			t.Errorf("%d keys: %d taken, %v", n, len(keys), err)
 		}
+	}
+}
+
+// TestNoKeysYet: of keys that were never fetched, or too long ago, there is no generation
+// that what is remembered may be of.
+func TestNoKeysYet(t *testing.T) {
+	now := time.Now()
+	s := &keySet{opts: &KeysOptions{}}
+	s.asked = now // it is not asked again at once
+	if got := s.current(t.Context(), now); got != 0 {
+		t.Errorf("never fetched: generation %d", got)
+	}
+	s.state.Store(&keyState{fetched: now.Add(-keysStale), generation: 7})
+	s.asked = time.Now()
+	if got := s.current(t.Context(), now); got != 7 {
+		t.Errorf("just as old as keys may be: generation %d", got)
+	}
+	if got := s.current(t.Context(), now.Add(1)); got != 0 {
+		t.Errorf("older: generation %d", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 )
 
 // TestFaultIsNewsOnce: a fault is logged when it begins, when it becomes another, and
@@ -50,3 +51,45 @@ func TestOpenRemoteNames(t *testing.T) {
 		f(bad, false)
 	}
 }
+
+// TestStateTellsFirstFault: what keeps the follower from following is told before what
+// the control plane was last asked for in vain, and that only when nothing else is wrong.
+func TestStateTellsFirstFault(t *testing.T) {
+	for _, c := range []struct{ following, remote, want string }{
+		{"", "", ""}, {"", "refused", "refused"}, {"bad signature", "refused", "bad signature"}, {"bad signature", "", "bad signature"},
+	} {
+		r := &Reporter{Remote: &Remote{}, Follower: &Follower{loader: &loader{}}}
+		if c.following != "" {
+			r.Follower.setFollowing(errors.New(c.following))
+		}
+		if c.remote != "" {
+			r.Remote.fault = errors.New(c.remote)
+		}
+		if got := r.State().Following; got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// TestRequestWithoutBody: only what has a body says of which type it is.
+func TestRequestWithoutBody(t *testing.T) {
+	got := ""
+	r := &Remote{base: "http://control.example", opts: RemoteOptions{Client: &http.Client{Transport: tripFunc(func(req *http.Request) (*http.Response, error) {
+		got = req.Header.Get("Content-Type")
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	})}}}
+	for body, want := range map[string]string{"": "", "{}": "application/json"} {
+		resp, err := r.once(t.Context(), http.MethodPost, "/x", nil, []byte(body), secrets.Secret{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if got != want {
+			t.Errorf("body %q: type %q, want %q", body, got, want)
+		}
+	}
+}
+
+type tripFunc func(*http.Request) (*http.Response, error)
+
+func (f tripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

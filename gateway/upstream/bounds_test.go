@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
@@ -43,6 +44,35 @@ func TestDefaults(t *testing.T) {
 	}
 	if DefaultMaxConns != 256 || newClient(t, Options{}).opts.MaxConns != 256 || newClient(t, Options{MaxConns: 7}).opts.MaxConns != 7 {
 		t.Error("connections to one host are not bounded by 256, or by what was asked for")
+	}
+}
+
+// TestEmptyStream: a stream of events that says it has no bytes is at its end, although
+// the connection stays open.
+func TestEmptyStream(t *testing.T) {
+	up := upstreamtest.New(t)
+	up.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Length", "0")
+	}))
+	c, base := newClient(t, Options{}), mustBase(t, up.URL)
+	var x Exchange
+	defer x.Reset()
+	x.Request.SetRequestURIBytes(base.AppendURL(nil, []byte("/")))
+	if err := c.Do(&x, base, Limits{Deadline: time.Now().Add(2 * time.Second)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if body := x.Body(); len(body) != 0 || x.GoesOn {
+		t.Errorf("body %q, the stream goes on: %v", body, x.GoesOn)
+	}
+}
+
+// TestEnded: a last byte that comes together with the end is one that was left.
+func TestEnded(t *testing.T) {
+	for text, want := range map[string]bool{"": true, "x": false, "xy": false} {
+		if got := ended(iotest.DataErrReader(strings.NewReader(text))); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
 	}
 }
 

@@ -67,6 +67,7 @@ func TestRandom(t *testing.T) {
 	f("11a111a11", false) // letters: 2
 	f("aa1aaa11", true)   // digits: 3
 	f("aa1aaaa1", false)  // digits: 2
+	f("aa9aaa99", true)   // digits: 3, of the last one
 	// Twelve digits with a letter.
 	f(run("1", 12)+"a", true)
 	f(run("1", 11)+"a", false)

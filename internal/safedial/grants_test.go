@@ -169,6 +169,42 @@ func TestOwnListeners(t *testing.T) {
 	}
 }
 
+// TestDialTimeoutNone: no timeout is the Dialer's own, not one that is over.
+func TestDialTimeoutNone(t *testing.T) {
+	up := httptest.NewServer(http.NotFoundHandler())
+	defer up.Close()
+	d := dialer(t, Options{AllowPrivate: true})
+	for _, timeout := range []time.Duration{0, -1} {
+		conn, err := d.DialTimeout(up.Listener.Addr().String(), timeout)
+		if err != nil {
+			t.Fatalf("timeout %s: %v", timeout, err)
+		}
+		_ = conn.Close()
+	}
+}
+
+// TestOwnInterfaces: a Dialer that is told nothing knows the addresses of its machine.
+func TestOwnInterfaces(t *testing.T) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := dialer(t, Options{Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}})
+	d.Protect(&net.TCPAddr{Port: 7301})
+	for _, a := range addrs {
+		n, ok := a.(*net.IPNet)
+		if !ok || n.IP.To4() == nil {
+			continue
+		}
+		if err := d.Grant("a", at(n.IP.String()+":7301")); !problem.Is(err, problem.BlockedAddress) {
+			t.Errorf("Grant(%s) = %v, want blocked", n.IP, err)
+		}
+	}
+	if err := d.Grant("a", at("10.9.8.6:7301")); err != nil && slices.IndexFunc(addrs, func(a net.Addr) bool { return strings.HasPrefix(a.String(), "10.9.8.6/") }) < 0 {
+		t.Errorf("of another machine: %v", err)
+	}
+}
+
 // TestNotGrantable: what is no address of a single machine.
 func TestNotGrantable(t *testing.T) {
 	d := dialer(t, Options{})
