@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -123,7 +124,8 @@ func (g *generator) object(s map[string]any, depth int) map[string]any {
 var defects = map[string]string{
 	"schema-types.json /anything/quirks/polymorphism":  "allOf of a string and an integer",
 	"openapi.yaml /add_operation_on_http_methods_only": "a path parameter that is not in the path",
-	"remove.bg.json /removebg":                         "a string that must be one of two numbers",
+	"2020-09-14.yml /application/get":                  "the body requires the credentials that the security schemes put into headers",
+	"2020-09-14.yml /cra/check_report/create":          "as above",
 }
 
 // tally counts what became of generated requests.
@@ -259,7 +261,8 @@ func randomRequests(t *testing.T, file string, count int, met *notes) tally {
 // are put on the request when it is sent, not by the plan.
 func judge(t *testing.T, doc *openapi3.T, path string, r *operation.Request, schemes []operation.SecurityScheme) error {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), r.Method, "http://x"+string(r.Target), bytes.NewReader(r.Body))
+	body := r.Body
+	req, err := http.NewRequestWithContext(t.Context(), r.Method, "http://x"+string(r.Target), http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -274,10 +277,18 @@ func judge(t *testing.T, doc *openapi3.T, path string, r *operation.Request, sch
 			req.Header.Set(s.Name, "secret")
 		case string(operation.InQuery):
 			req.URL.RawQuery = strings.TrimPrefix(req.URL.RawQuery+"&"+url.QueryEscape(s.Name)+"=secret", "&")
+		case "body":
+			if rest, is := bytes.CutPrefix(body, []byte("{")); is {
+				body = fmt.Appendf(nil, "{%q:%q%s", s.Name, "secret", rest)
+				if len(rest) > 1 {
+					body = fmt.Appendf(nil, "{%q:%q,%s", s.Name, "secret", rest)
+				}
+			}
 		}
 	}
 	if r.HasBody {
 		req.Header.Set("Content-Type", string(r.ContentType))
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	} else {
 		req.Body = nil
 	}
