@@ -342,11 +342,9 @@ func (ts *Toolset) Fetch() *Tool {
 // The description of the tool that gives the rest of an answer: it is part of
 // every list.
 const (
-	fetchDescription = "Get more of an answer that was cut at the token budget; its last line gives the handle."
-	fetchSchema      = `{"type":"object","properties":{"handle":{"type":"string"},` +
-		`"offset":{"type":"integer","description":"Items to skip"},"limit":{"type":"integer","description":"Items at most"},` +
-		`"fields":{"type":"string","description":"Of each item: id,owner.login"},` +
-		`"grep":{"type":"string","description":"Regular expression in items, case ignored"}},"required":["handle"]}`
+	fetchDescription = "Get more of an answer that was cut; its last line gives the handle."
+	fetchSchema      = `{"type":"object","properties":{"handle":{"type":"string"},"offset":{"type":"integer"},"limit":{"type":"integer"},` +
+		`"fields":{"type":"string","description":"As id,owner.login"},"grep":{"type":"string","description":"Regular expression"}},"required":["handle"]}`
 )
 
 // settleNames makes the names of tools unique without regard to case and returns
