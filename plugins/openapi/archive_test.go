@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -152,4 +153,59 @@ func TestUnpackRefuses(t *testing.T) {
 	if _, err := Unpack("x", zipOf(t, files), ""); !problem.Is(err, problem.TooLarge) {
 		t.Errorf("%d files: %v", len(files), err)
 	}
+}
+
+// FuzzUnpack: whatever an archive holds, what comes out of it lies inside it and
+// below the bounds, and what is refused is a problem that a user reads.
+func FuzzUnpack(f *testing.F) {
+	whole := zipOf(f, manyFiles)
+	f.Add(whole, "")
+	f.Add(whole, "api/openapi.yaml")
+	f.Add(whole[:len(whole)/2], "")
+	f.Add(zipOf(f, map[string]string{"../up.yaml": "openapi: 3.0.0", "a\\b.yaml": "swagger: '2.0'", "/etc/x.json": "{}"}), "../up.yaml")
+	var packed, plain bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	for _, w := range []io.Writer{z, &plain} {
+		t := tar.NewWriter(w)
+		for _, h := range []tar.Header{
+			{Name: "./openapi.json", Size: 18, Mode: 0o600}, {Name: "link.yaml", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"},
+		} {
+			if err := t.WriteHeader(&h); err != nil {
+				f.Fatal(err)
+			}
+			if _, err := t.Write([]byte(`{"openapi":"3.1"} `)[:h.Size]); err != nil {
+				f.Fatal(err)
+			}
+		}
+		if err := t.Close(); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(packed.Bytes(), "")
+	f.Add(plain.Bytes(), "openapi.json")
+	f.Fuzz(func(t *testing.T, data []byte, main string) {
+		src, err := Unpack("x.zip", data, main)
+		if err != nil {
+			if problem.As(err) == nil {
+				t.Fatalf("not a problem: %v", err)
+			}
+			return
+		}
+		total := 0
+		for name, content := range src.Files {
+			if !localPath(name) {
+				t.Errorf("%q leads out", name)
+			}
+			total += len(content)
+		}
+		if total > HardMaxBytes || len(src.Files) > HardMaxFiles {
+			t.Errorf("%d files of %d bytes", len(src.Files), total)
+		}
+		if !bytes.Equal(src.Data, src.Files[src.Path]) {
+			t.Errorf("%q is not what it names", src.Path)
+		}
+	})
 }
