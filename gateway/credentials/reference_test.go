@@ -202,3 +202,21 @@ func TestRedactorsConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestRedactorsKeepWhatFits: secrets that fill the memory to its last byte stay, and one
+// more makes room.
+func TestRedactorsKeepWhatFits(t *testing.T) {
+	var rs Redactors
+	r := Rule{Type: Header, Name: "X"}
+	const parts = 16
+	for i := range parts {
+		rs.Prepare(r, Credential{Value: secrets.New(strings.Repeat(string(rune('a'+i)), maxKeptBytes/parts))})
+	}
+	if rs.size != maxKeptBytes || len(rs.recent) != parts || len(rs.older) != 0 {
+		t.Errorf("full: %d bytes, %d recent and %d older", rs.size, len(rs.recent), len(rs.older))
+	}
+	rs.Prepare(r, Credential{Value: secrets.New("one more secret")})
+	if len(rs.recent) != 1 || len(rs.older) != parts {
+		t.Errorf("one more: %d recent and %d older", len(rs.recent), len(rs.older))
+	}
+}
