@@ -37,7 +37,7 @@ func TestFaultIsNewsOnce(t *testing.T) {
 func TestOpenRemoteNames(t *testing.T) {
 	f := func(address string, ok bool) {
 		t.Helper()
-		_, err := OpenRemote(RemoteOptions{ControlPlane: address, Dir: t.TempDir(), Client: &http.Client{}})
+		_, err := OpenRemote(RemoteOptions{ControlPlane: address, Dir: t.TempDir(), Client: &http.Client{Transport: http.DefaultTransport}})
 		if (err == nil) != ok || err != nil && !problem.Is(err, problem.InvalidArgument) {
 			t.Errorf("%q: %v, want it taken: %v", address, err, ok)
 		}
