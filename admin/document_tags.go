@@ -21,7 +21,7 @@ var tags = []struct {
 	{"Connectors", "Connectors, the catalog, and requests for new ones.", []string{"toolsets/connectors", "connectors", "catalog", "connector-requests"}},
 	{"Plugins", "Third-party plugins and the keys of their publishers.", []string{"toolsets/plugins", "plugins", "publisher-keys"}},
 	{"Usage", "Figures and the call log.", []string{"usage", "calls", "toolsets/capture"}},
-	{"Alerts", "What is wrong, and who is told of it.", []string{"alerts", "channels", "deliveries"}},
+	{"Alerts", "What is wrong, and who is told of it.", []string{"alerts", "alert-rules", "channels", "deliveries"}},
 	{"People", "Members, their roles, tokens and sessions.", []string{"members", "tokens", "me", "session", "sessions", "login-link", "workspaces"}},
 	{"Operation", "Edges, keys, jobs, the audit log and the registry.", []string{"edges", "keys", "jobs", "audit", "registry"}},
 }

@@ -466,6 +466,7 @@ func (s *Server) routes() {
 	s.registerCatalog()
 	s.registerConnectorRequests()
 	s.registerChannels()
+	s.registerAlertRules()
 	s.registerExport()
 	finishDocument(s.api.OpenAPI())
 	checkRoles(s.api.OpenAPI())

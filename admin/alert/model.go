@@ -51,23 +51,27 @@ type Details struct {
 	Remedy  string `json:"remedy" doc:"What mends it."`
 	Command string `json:"command,omitempty" doc:"The command that does it."`
 
-	Toolset   string    `json:"toolset,omitempty" doc:"Slug."`
-	Connector string    `json:"connector,omitempty" doc:"Name of the connector in the toolset."`
-	Upstream  string    `json:"upstream,omitempty" doc:"Host that is called."`
-	Tools     []string  `json:"tools,omitempty" doc:"Tools that are hit, at most 20."`
-	Status    int       `json:"status,omitempty" doc:"HTTP status of the upstream."`
-	Sent      string    `json:"sent,omitempty" doc:"How the credential is sent, masked: X-Api-Key: ••••1234."`
-	Calls     uint64    `json:"calls,omitempty" doc:"Calls that are hit."`
-	Callers   uint64    `json:"callers,omitempty" doc:"Callers that are hit."`
-	FirstCall string    `json:"firstCall,omitempty" doc:"Id of the first call that is hit, in the call log."`
-	FirstAt   time.Time `json:"firstAt,omitzero"`
-	LastCall  string    `json:"lastCall,omitempty" doc:"Id of the last."`
-	LastAt    time.Time `json:"lastAt,omitzero"`
-	Edge      string    `json:"edge,omitempty" doc:"Name of the edge."`
-	Value     float64   `json:"value,omitempty" doc:"Of a rule with a threshold: what was measured."`
-	Threshold float64   `json:"threshold,omitempty"`
-	DueAt     time.Time `json:"dueAt,omitzero" doc:"Of a reminder: by when."`
-	Preceded  *Change   `json:"preceded,omitempty" doc:"The last change before it, which may have caused it."`
+	Toolset    string    `json:"toolset,omitempty" doc:"Slug."`
+	Toolsets   []string  `json:"toolsets,omitempty" doc:"Slugs, when there are several; at most 20."`
+	ToolsetIDs []string  `json:"toolsetIds,omitempty" doc:"Of an alert that usage is the cause of: the toolsets that are hit."`
+	Connector  string    `json:"connector,omitempty" doc:"Name of the connector in the toolset."`
+	Upstream   string    `json:"upstream,omitempty" doc:"Host that is called."`
+	Tools      []string  `json:"tools,omitempty" doc:"Tools that are hit, at most 20."`
+	Status     int       `json:"status,omitempty" doc:"HTTP status of the upstream."`
+	Sent       string    `json:"sent,omitempty" doc:"How the credential is sent, masked: X-Api-Key: ••••1234."`
+	Calls      uint64    `json:"calls,omitempty" doc:"Calls that are hit."`
+	Callers    uint64    `json:"callers,omitempty" doc:"Callers that are hit."`
+	FirstCall  string    `json:"firstCall,omitempty" doc:"Id of the first call that is hit, in the call log."`
+	FirstAt    time.Time `json:"firstAt,omitzero"`
+	LastCall   string    `json:"lastCall,omitempty" doc:"Id of the last."`
+	LastAt     time.Time `json:"lastAt,omitzero"`
+	Edge       string    `json:"edge,omitempty" doc:"Name of the edge."`
+	Rule       string    `json:"rule,omitempty" doc:"Name of the rule, of alerts that usage is the cause of."`
+	Value      float64   `json:"value,omitempty" doc:"Of a rule with a threshold: what was measured."`
+	Threshold  float64   `json:"threshold,omitempty"`
+	Unit       string    `json:"unit,omitempty" doc:"Of both: %, ms, calls, errors, tokens."`
+	DueAt      time.Time `json:"dueAt,omitzero" doc:"Of a reminder: by when."`
+	Preceded   *Change   `json:"preceded,omitempty" doc:"The last change before it, which may have caused it."`
 }
 
 // Change is a change that came before an alert.
@@ -111,7 +115,7 @@ func noticeOf(kind string, row *store.Alert) (*notify.Notice, error) {
 	}
 	d := &a.Details
 	n := &notify.Notice{
-		Type: kind, Subject: row.Kind, Severity: row.Severity, ToolsetID: row.ToolsetID, AlertID: row.ID, Title: row.Title,
+		Type: kind, Subject: row.Kind, Severity: row.Severity, ToolsetID: row.ToolsetID, Toolsets: d.ToolsetIDs, AlertID: row.ID, Title: row.Title,
 		Remedy: d.Remedy, Command: d.Command, Data: noticeData{row.WorkspaceID, a},
 	}
 	if kind == TypeResolved {
@@ -130,6 +134,7 @@ func noticeOf(kind string, row *store.Alert) (*notify.Notice, error) {
 	}
 	add("Cause", d.Cause)
 	add("Toolset", d.Toolset)
+	add("Toolsets", strings.Join(d.Toolsets, ", "))
 	add("Connector", d.Connector)
 	add("Upstream", d.Upstream)
 	add("Edge", d.Edge)

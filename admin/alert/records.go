@@ -21,12 +21,13 @@ const (
 	KindEdgeSilent  = "edge.silent"          // an edge does not report
 	KindEdgeBehind  = "edge.behind"          // an edge serves an older release
 	KindEdgeFault   = "edge.fault"           // an edge says that something is wrong with it
+	KindUsageLate   = "usage.late"           // an edge cannot report its usage
 	KindChanged     = "source.changed"       // a new version of a source waits to be accepted
 	KindUnreadable  = "source.unreadable"    // a source cannot be read
 )
 
 var recordKinds = map[string]bool{
-	KindRotationDue: true, KindCertificate: true, KindToken: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindChanged: true, KindUnreadable: true,
+	KindRotationDue: true, KindCertificate: true, KindToken: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindUsageLate: true, KindChanged: true, KindUnreadable: true,
 }
 
 const (
@@ -232,7 +233,7 @@ func (r *Room) edges(ctx context.Context, ws *store.Workspace, have open) (out [
 			return err
 		}
 		fault := ""
-		for _, text := range []string{st.Secrets, st.Cache, st.Usage} {
+		for _, text := range []string{st.Secrets, st.Cache} {
 			if fault == "" {
 				fault = text
 			}
@@ -255,6 +256,10 @@ func (r *Room) edges(ctx context.Context, ws *store.Workspace, have open) (out [
 		case fault != "":
 			c.kind, c.hold, c.severity, c.title = KindEdgeFault, edgeHold, notify.Warning, fmt.Sprintf("edge %s says that something is wrong", e.Name)
 			c.details.Cause, c.details.Remedy, c.details.Command = fault, "look at the machine of the edge: its disk, clock and network", "sluice edge list -o wide"
+		case st.Usage != "":
+			c.kind, c.hold, c.severity, c.title = KindUsageLate, edgeHold, notify.Warning, fmt.Sprintf("usage of edge %s is late or lost", e.Name)
+			c.details.Cause, c.details.Command = st.Usage, "sluice edge list -o wide"
+			c.details.Remedy = "look at its disk and its way to the control plane; what is on its disk comes when it is mended. Until then alerts of usage may come late"
 		default:
 			return nil
 		}

@@ -19,15 +19,17 @@ type Room struct {
 	// Told is called after notices were written. It must not block.
 	Told func()
 
-	wake   chan struct{}        // capacity 1
-	began  time.Time            // when this process began to listen
-	looked map[string]time.Time // when the records of a workspace were looked through; of Run
+	wake    chan struct{}        // capacity 1
+	began   time.Time            // when this process began to listen
+	looked  map[string]time.Time // when the records of a workspace were looked through; of Run
+	ledgers map[string]*ledger   // of workspaces; of Run
 }
 
 // New makes a room. The fields of o do not change after it.
 func New(o Room) *Room {
 	r := o
 	r.wake, r.looked, r.began = make(chan struct{}, 1), map[string]time.Time{}, o.Store.Now()
+	r.ledgers = map[string]*ledger{}
 	if r.Log == nil {
 		r.Log = slog.New(slog.DiscardHandler)
 	}
@@ -127,7 +129,7 @@ func (r *Room) round(ctx context.Context, ws *store.Workspace) (told bool, err e
 }
 
 func (r *Room) sources() []source {
-	return []source{r.credentials, r.records}
+	return []source{r.credentials, r.records, r.usage}
 }
 
 // concerns reports whether a round has anything to write: something is wrong, or an alert

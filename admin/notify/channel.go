@@ -342,7 +342,7 @@ func (s *Settings) takes(row *store.Channel, ev *store.Event) bool {
 		return false
 	case ev.ChannelID != "":
 		return ev.ChannelID == row.ID
-	case len(r.Toolsets) > 0 && !slices.Contains(r.Toolsets, ev.ToolsetID):
+	case len(r.Toolsets) > 0 && !concerns(ev, r.Toolsets):
 		return false
 	case Worse(r.MinSeverity, ev.Severity):
 		return false
@@ -354,4 +354,13 @@ func (s *Settings) takes(row *store.Channel, ev *store.Event) bool {
 		kind, _ := path.Match(k, ev.Type)
 		return subject || kind
 	})
+}
+
+// concerns reports whether an event is about one of some toolsets.
+func concerns(ev *store.Event, toolsets []string) bool {
+	if slices.Contains(toolsets, ev.ToolsetID) {
+		return true
+	}
+	d, err := documentOf(ev)
+	return err == nil && slices.ContainsFunc(d.Toolsets, func(id string) bool { return slices.Contains(toolsets, id) })
 }

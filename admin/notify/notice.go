@@ -26,13 +26,14 @@ const TypeTest = "test"
 
 // Notice is what is said of something that happened. It never holds a secret.
 type Notice struct {
-	Type      string // alert.fired …
-	Subject   string // what it is routed by: the kind of an alert; "": Type
-	Severity  string // Info, Warning or Critical; of what is over, what it was
-	Over      bool   // it says that something is over: people are not shown its severity
-	ToolsetID string // "": of no toolset
-	AlertID   string // notices of one alert are delivered in their order; "": of no alert
-	ChannelID string // only this channel gets it; "": by the routes of the channels
+	Type      string   // alert.fired …
+	Subject   string   // what it is routed by: the kind of an alert; "": Type
+	Severity  string   // Info, Warning or Critical; of what is over, what it was
+	Over      bool     // it says that something is over: people are not shown its severity
+	ToolsetID string   // "": of no toolset, or of several
+	Toolsets  []string // all that it is about; nil: ToolsetID
+	AlertID   string   // notices of one alert are delivered in their order; "": of no alert
+	ChannelID string   // only this channel gets it; "": by the routes of the channels
 
 	Title   string // one line, for people
 	Lines   []Line // what else people are told, in this order
@@ -49,12 +50,13 @@ type Line struct {
 
 // document is what the outbox keeps of a notice.
 type document struct {
-	Title   string          `json:"title"`
-	Over    bool            `json:"over,omitempty"`
-	Lines   []Line          `json:"lines,omitempty"`
-	Remedy  string          `json:"remedy,omitempty"`
-	Command string          `json:"command,omitempty"`
-	Data    json.RawMessage `json:"data,omitempty"`
+	Title    string          `json:"title"`
+	Toolsets []string        `json:"toolsets,omitempty"`
+	Over     bool            `json:"over,omitempty"`
+	Lines    []Line          `json:"lines,omitempty"`
+	Remedy   string          `json:"remedy,omitempty"`
+	Command  string          `json:"command,omitempty"`
+	Data     json.RawMessage `json:"data,omitempty"`
 }
 
 // Add writes a notice into the outbox of the transaction's workspace. It is delivered
@@ -73,7 +75,7 @@ func Add(ctx context.Context, tx *store.Tx, n *Notice) error {
 	}
 	return tx.AddEvent(ctx, &store.Event{
 		Type: n.Type, Subject: subject, Severity: n.Severity, ToolsetID: n.ToolsetID, AlertID: n.AlertID, ChannelID: n.ChannelID,
-		Document: store.JSON(document{Title: n.Title, Over: n.Over, Lines: n.Lines, Remedy: n.Remedy, Command: n.Command, Data: data}),
+		Document: store.JSON(document{Title: n.Title, Toolsets: n.Toolsets, Over: n.Over, Lines: n.Lines, Remedy: n.Remedy, Command: n.Command, Data: data}),
 	})
 }
 

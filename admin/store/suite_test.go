@@ -117,6 +117,7 @@ func suite(t *testing.T, h harness) {
 	f("grants", testGrants)
 	f("events", testEvents)
 	f("alerts", testAlerts)
+	f("alert rules", testAlertRules)
 	f("connector requests", testConnectorRequests)
 	f("channels", testChannels)
 	f("refused calls", testRefusedCalls)

@@ -109,6 +109,9 @@ func (t *Tx) DeleteToolset(ctx context.Context, id string, version uint64) error
 	if n == 0 {
 		return t.stale(ctx, id, version)
 	}
+	if _, err := t.deleteOf((*AlertRule)(nil)).Where("toolset_id = ?", id).Exec(ctx); err != nil {
+		return fmt.Errorf("deleting the alert rules of %s: %w", id, err)
+	}
 	return nil
 }
 

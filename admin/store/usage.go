@@ -206,6 +206,9 @@ func (s *Store) ApplyUsage(ctx context.Context, node string, r *registry.UsageRe
 			return false, fmt.Errorf("adding usage of node %s: %w", node, err)
 		}
 	}
+	if err := markUsage(ctx, tx, sorted, r.Minute); err != nil {
+		return false, fmt.Errorf("marking usage of node %s: %w", node, err)
+	}
 	if err := s.addFailures(ctx, tx, node, r); err != nil {
 		return false, fmt.Errorf("adding failures of node %s: %w", node, err)
 	}
@@ -466,6 +469,7 @@ func (s *Store) sweepUsage(ctx context.Context) error {
 			{"usage_minutes", "minute", minutes},
 			{"usage_hours", "minute", hours},
 			{"usage_causes", "minute", minutes},
+			{"usage_marks", "minute", minutes},
 			{"usage_samples", "at", Time{now.Add(-usageSampleAge)}},
 			{"calls", "at", Time{now.Add(-s.callAge)}},
 			{"calls_omitted", "minute", now.Add(-s.callAge).Unix()},

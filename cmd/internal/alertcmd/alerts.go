@@ -47,7 +47,7 @@ func Alert(s *command.Session) *cobra.Command {
 		Use: "alert", Aliases: []string{"alerts"}, Short: "List, acknowledge and snooze alerts",
 		Long: "See what is wrong, acknowledge and snooze it. Who is told of it is set with \"sluice notify\".",
 	}
-	cmd.AddCommand(alertList(s), alertShow(s), alertAck(s), alertSnooze(s), alertTest(s))
+	cmd.AddCommand(alertList(s), alertShow(s), alertAck(s), alertSnooze(s), alertTest(s), alertRule(s))
 	return cmd
 }
 
@@ -108,7 +108,9 @@ func writeAlert(w io.Writer, a *alert.Alert) {
 	line("state", "%s, %s, since %s", a.State, a.Severity, a.Since.Format(time.RFC3339))
 	text("kind", a.Kind)
 	text("cause", d.Cause)
+	text("rule", d.Rule)
 	text("toolset", d.Toolset)
+	text("toolsets", strings.Join(d.Toolsets, ", "))
 	text("connector", d.Connector)
 	text("upstream", d.Upstream)
 	text("edge", d.Edge)

@@ -27,6 +27,18 @@ const rules: Rule[] = [
   { kind: "edge.silent", severities: ["critical"], when: "An edge said nothing for three minutes." },
   { kind: "edge.behind", severities: ["critical"], when: "An edge does not serve the newest release for two minutes." },
   { kind: "edge.fault", severities: ["warning"], when: "An edge says for two minutes that something is wrong with it." },
+  { kind: "usage.late", severities: ["warning"], when: "An edge says for two minutes that it cannot report its usage, or dropped some." },
+  { kind: "upstream.unreachable", severities: ["critical"], when: "80 % of the newest calls, five at least, did not reach the upstream, for 30 seconds." },
+  { kind: "upstream.timeout", severities: ["critical"], when: "Half of the newest calls, ten at least, had no answer in time, for a minute." },
+  { kind: "upstream.errors", severities: ["warning"], when: "A quarter of the newest calls, 20 at least, failed by fault of the upstream, for a minute." },
+  { kind: "upstream.circuit_open", severities: ["critical"], when: "Half of the newest calls were turned away before the upstream was asked, for 30 seconds." },
+  { kind: "upstream.rate_limited", severities: ["warning"], when: "A fifth of the newest calls was answered with 429, for a minute." },
+  { kind: "upstream.slow", severities: ["warning"], when: "The upstream takes ten seconds or more for the slowest 5 % of the newest calls, for two minutes." },
+  { kind: "tool.failing", severities: ["warning"], when: "Every one of the newest calls of a tool fails, ten at least, for a minute." },
+  { kind: "toolset.errors", severities: ["warning"], when: "Half of the newest calls of a toolset fail, 50 at least, for two minutes." },
+  { kind: "plugin.failing", severities: ["critical"], when: "A plugin makes a fifth of the newest calls of a tool fail, for a minute." },
+  { kind: "rule.fired", severities: ["info", "warning", "critical"], when: "Usage passed the threshold of a rule of your own." },
+  { kind: "budget.spent", severities: ["info", "warning", "critical"], when: "80 % of a budget of a day or a month is used, or all of it." },
 ];
 
 const columns: Column<Rule>[] = [
@@ -42,9 +54,10 @@ export function Rules() {
   return (
     <>
       <Card flush>
-        <p className="border-b border-line p-4 text-muted">These are always on. Which channels are told of which kind is set at each channel.</p>
+        <p className="border-b border-line p-4 text-muted">These are on from the start; those over usage are changed with the command below. Which channels are told of which kind is set at each channel.</p>
         <Table label="Rules" columns={editor ? tried : columns} rows={rules} id={(r) => r.kind} />
       </Card>
+      <CommandLine command="sluice alert rule list" />
       <CommandLine command="sluice alert test --kind upstream.auth_failed" />
     </>
   );
