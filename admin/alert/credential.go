@@ -254,18 +254,20 @@ func sent(creds []store.Credential) string {
 	return strings.Join(out, "; ")
 }
 
-// upstreamOf is the host that a connector calls: as the toolset says, or where its
-// credentials may be sent; "" when its specification alone says.
+// upstreamOf is the host that a connector calls: as the toolset says, where its credentials
+// may be sent, or as its specification says; "" when nothing does.
 func upstreamOf(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector string, creds []store.Credential) (string, error) {
 	all, err := ws.ToolsetConnectors(ctx, ts)
 	if err != nil {
 		return "", err
 	}
+	var of *store.ToolsetConnector
 	for i := range all {
 		c := &all[i]
 		if c.Name != connector {
 			continue
 		}
+		of = c
 		if c.BaseURL != "" {
 			return hostOf(c.BaseURL), nil
 		}
@@ -281,7 +283,21 @@ func upstreamOf(ctx context.Context, ws *store.Workspace, ts *store.Toolset, con
 			return hostOf(origins.Call[0]), nil
 		}
 	}
-	return "", nil
+	if of == nil {
+		return "", nil
+	}
+	v, err := ws.ConnectorVersion(ctx, of.Connector, of.ConnectorDigest)
+	if problem.Is(err, problem.NotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var report struct {
+		BaseURL string `json:"baseUrl"`
+	}
+	_ = json.Unmarshal([]byte(v.Report), &report) // what cannot be read names no host
+	return hostOf(report.BaseURL), nil
 }
 
 func hostOf(at string) string {

@@ -151,7 +151,7 @@ func (p *replay) there(ctx context.Context, f *rule.Finding, at time.Time) error
 	}
 	o.absent = time.Time{}
 	if !f.Kept {
-		o.Kind, o.Stage, o.LastCall, o.Toolsets, o.Tools = f.Kind, f.Stage, at, f.Toolsets, f.Tools
+		o.Kind, o.Stage, o.LastCall, o.Toolsets, o.Tools, o.Value = f.Kind, f.Stage, at, f.Toolsets, f.Tools, f.Value
 	}
 	if o.firing != nil {
 		o.firing.Value = max(o.firing.Value, f.Value)

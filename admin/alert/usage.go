@@ -205,7 +205,7 @@ func (l *ledger) input(ctx context.Context, ws *store.Workspace, now time.Time, 
 			if last.IsZero() {
 				last = row.Since.Time
 			}
-			in.Open[key] = rule.Open{Kind: row.Kind, Pending: row.State == Pending, Stage: row.Stage, LastCall: last, Toolsets: d.ToolsetIDs, Tools: d.Tools}
+			in.Open[key] = rule.Open{Kind: row.Kind, Pending: row.State == Pending, Stage: row.Stage, LastCall: last, Toolsets: d.ToolsetIDs, Tools: d.Tools, Value: d.Value}
 		}
 	}
 	in.Refused = func(toolset string) bool { return refused[toolset] }

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -30,6 +31,7 @@ type Open struct {
 	LastCall time.Time // when the last call was seen that said something of it
 	Toolsets []string  // identifiers
 	Tools    []string
+	Value    float64 // that was measured last
 }
 
 // Place is what serves the tools of a toolset.
@@ -268,6 +270,13 @@ func (e *evaluation) look(r *Rule, ts, key, tool string, s *series, value func(s
 	if !r.Enabled {
 		return sum, 0, false
 	}
+	open, was := e.Open[key]
+	if was && !open.Pending && open.Kind == r.Name && r.percent() {
+		if sum, n, ok := s.newest(r.Window, min(r.MinCalls, tells(open.Value))); ok && value(&sum, n) < e.level(r, key) {
+			e.judged[judgement{ts, key, tool}] = true
+			return sum, 0, false
+		}
+	}
 	sum, n, ok := s.newest(r.Window, r.MinCalls)
 	if !ok {
 		return sum, 0, false
@@ -275,10 +284,19 @@ func (e *evaluation) look(r *Rule, ts, key, tool string, s *series, value func(s
 	if v = value(&sum, n); v >= e.level(r, key) {
 		return s.whole(n), v, true
 	}
-	if e.Open[key].Kind == r.Name {
+	if open.Kind == r.Name {
 		e.judged[judgement{ts, key, tool}] = true
 	}
 	return sum, v, false
+}
+
+// tells is how many calls tell that fewer fail than a percentage of before: if it were the
+// same, they would all work once in a hundred times.
+func tells(was float64) uint64 {
+	if was >= 99 {
+		return fewest
+	}
+	return max(fewest, uint64(math.Ceil(math.Log(0.01)/math.Log(1-max(was, 1)/100))))
 }
 
 func percent(n, of uint64) float64 {
@@ -317,6 +335,10 @@ func (e *evaluation) upstream(ts string, p *part) {
 		}
 		p.told = true
 		f := finding(r, key, &sum, e.failedBy(kind, key, &sum), v)
+		if kind == KindErrors {
+			f.Kind, f.Severity = e.mostly(ts, key, &sum, r)
+			kind = f.Kind
+		}
 		if f.Cause = sum.top(classOfKind[kind]); f.Cause == "" {
 			f.Cause = sum.top(classes)
 		}
@@ -378,6 +400,16 @@ func (e *evaluation) failedBy(kind, key string, c *Cell) uint64 {
 		return u + t + b
 	}
 	return turned
+}
+
+// mostly is what nine of ten faults of an upstream are, if they are of one kind.
+func (e *evaluation) mostly(ts, key string, sum *Cell, r *Rule) (kind, severity string) {
+	for _, kind := range []string{KindUnreachable, KindTimeout} {
+		if p := e.Set.preset(kind, ts); p.Enabled && percent(e.failedBy(kind, key, sum), e.failedBy(KindErrors, key, sum)) >= 90 {
+			return kind, p.Severity
+		}
+	}
+	return KindErrors, r.Severity
 }
 
 // failingTools are the tools of a part of which a call failed.

@@ -92,7 +92,7 @@ func (s *stage) hold(t *testing.T) {
 	}
 	for i := range got {
 		f := &got[i]
-		s.Open[f.Key] = Open{Kind: f.Kind, Stage: f.Stage, LastCall: s.Now, Toolsets: f.Toolsets, Tools: f.Tools}
+		s.Open[f.Key] = Open{Kind: f.Kind, Stage: f.Stage, LastCall: s.Now, Toolsets: f.Toolsets, Tools: f.Tools, Value: f.Value}
 	}
 }
 
@@ -143,6 +143,10 @@ func TestPresets(t *testing.T) {
 		s.call(0, "shop", "list", 4, "http_500")
 		s.call(0, "shop", "list", 20, "")
 	}, "upstream.errors shop list")
+	f("mostly unreachable, among calls of the same minute that worked", func(s *stage) {
+		s.call(0, "shop", "list", 12, "unreachable")
+		s.call(0, "shop", "list", 8, "")
+	}, "upstream.unreachable shop list")
 	f("429", func(s *stage) { s.call(0, "shop", "list", 8, "http_429"); s.call(0, "shop", "list", 12, "") }, "upstream.rate_limited shop list")
 	f("slow", func(s *stage) { s.took(0, "shop", "list", 30, "", 12*time.Second) }, "upstream.slow shop list")
 	f("fast enough", func(s *stage) { s.took(0, "shop", "list", 30, "", 8*time.Second) })
@@ -223,11 +227,12 @@ func TestOver(t *testing.T) {
 	f("no calls", func(*stage) {}, still)
 	f("calls that work", func(s *stage) { s.call(0, "shop", "list", 10, "") })
 	f("half of them", func(s *stage) { s.call(0, "shop", "list", 5, ""); s.call(0, "shop", "list", 5, "unreachable") }, still)
-	f("a quarter of them", func(s *stage) { s.call(0, "shop", "list", 15, ""); s.call(0, "shop", "list", 5, "unreachable") }, "upstream.errors shop list")
+	f("a quarter of them", func(s *stage) { s.call(0, "shop", "list", 15, ""); s.call(0, "shop", "list", 5, "unreachable") }, still)
 	f("a few of them", func(s *stage) { s.call(0, "shop", "list", 19, ""); s.call(0, "shop", "list", 1, "unreachable") })
 	f("no calls for long", func(s *stage) { s.Now = s.Now.Add(20 * time.Minute) }, kept)
 	f("no calls for very long", func(s *stage) { s.Now = s.Now.Add(26 * time.Minute) })
 	f("but usage is late", func(s *stage) { s.Now, s.Late = s.Now.Add(26*time.Minute), true }, kept)
+	f("a few calls that work", func(s *stage) { s.call(0, "shop", "list", 6, "") })
 	f("it times out now", func(s *stage) { s.call(0, "shop", "list", 20, "timeout") }, "upstream.timeout shop list")
 	f("only turned away now", func(s *stage) { s.Book = Book{}; s.call(0, "shop", "list", 20, "unavailable") }, still)
 }
