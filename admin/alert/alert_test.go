@@ -23,7 +23,7 @@ var hiddenKey = secrets.New("hidden")
 // hall is a room on real records, whose clock the test moves.
 type hall struct {
 	*Room
-	t    *testing.T
+	t    testing.TB
 	st   *store.Store
 	ring *secrets.Keyring
 	ws   *store.Workspace
@@ -32,7 +32,7 @@ type hall struct {
 	seen uint64       // events that were looked at
 }
 
-func newHall(t *testing.T) *hall {
+func newHall(t testing.TB) *hall {
 	t.Helper()
 	h := &hall{t: t}
 	h.at.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())

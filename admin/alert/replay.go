@@ -91,7 +91,7 @@ type replay struct {
 	ws    *store.Workspace
 	tried *rule.Rule
 	open  map[string]*played // by key
-	told  []*RuleFiring          // of the rule that is tried
+	told  []*RuleFiring      // of the rule that is tried
 }
 
 // played is an alert as it would have been.

@@ -48,10 +48,10 @@ type RuleFiring struct {
 
 // RuleTest is what a rule would have told of in the past.
 type RuleTest struct {
-	From    time.Time `json:"from"`
-	To      time.Time `json:"to"`
-	Rule    Rule      `json:"rule"`
-	Firings []RuleFiring  `json:"firings"`
+	From    time.Time    `json:"from"`
+	To      time.Time    `json:"to"`
+	Rule    Rule         `json:"rule"`
+	Firings []RuleFiring `json:"firings"`
 }
 
 // showRule shows a rule; row is what people set of it, nil: nothing.

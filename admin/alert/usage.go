@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -15,8 +16,9 @@ import (
 // usageEvery is how often usage is compared with the rules, at most.
 const usageEvery = 5 * time.Second
 
-// placesAge is how long it is remembered what serves the tools of a toolset.
-const placesAge = time.Minute
+// placesAge is how long it is remembered what serves the tools of a toolset, at least; at
+// most twice as long, so that not all are read again at once.
+const placesAge = 5 * time.Minute
 
 // kinds of alerts that are made of usage.
 var usageKinds = func() map[string]bool {
@@ -40,7 +42,7 @@ type ledger struct {
 }
 
 type placed struct {
-	at    time.Time
+	until time.Time
 	known bool
 	of    func(tool string) rule.Place
 }
@@ -134,7 +136,7 @@ func (l *ledger) read(ctx context.Context, ws *store.Workspace, now time.Time) e
 		}
 		m := rule.Minute{}
 		err := ws.MinuteUsage(ctx, at, func(s *store.MinuteSeries) {
-			m.Cell(s.Toolset, s.Tool).Outcome(s.Calls, s.Cached, s.TokensAfter, s.Upstream, s.Outcome == "ok", s.Latency, s.UpstreamLatency)
+			m.Cell(s.Toolset, s.Tool).Outcome(s.Calls, s.Cached, s.TokensAfter, s.Duration, s.Upstream, s.Outcome == "ok", s.Latency, s.UpstreamLatency)
 		})
 		if err != nil {
 			return err
@@ -251,12 +253,12 @@ type places struct {
 
 // Of implements [rule.Places].
 func (p *places) Of(toolset string) (func(tool string) rule.Place, bool, error) {
-	if have, ok := p.ledger.places[toolset]; ok && p.now.Sub(have.at) < placesAge {
+	if have, ok := p.ledger.places[toolset]; ok && p.now.Before(have.until) {
 		return have.of, have.known, nil
 	}
 	of, known, err := placesOf(p.ctx, p.ws, toolset, p.now)
 	if err == nil {
-		p.ledger.places[toolset] = placed{p.now, known, of}
+		p.ledger.places[toolset] = placed{p.now.Add(placesAge + rand.N(placesAge)), known, of}
 	}
 	return of, known, err
 }

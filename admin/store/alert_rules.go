@@ -131,7 +131,8 @@ func (c *scope) UsageMarks(ctx context.Context, since time.Time) (map[int64]uint
 type MinuteSeries struct {
 	Toolset, Tool, Outcome   string
 	Calls, Cached            uint64
-	TokensAfter, Upstream    uint64
+	TokensAfter              uint64
+	Duration, Upstream       uint64
 	Latency, UpstreamLatency []byte
 }
 
@@ -139,7 +140,7 @@ type MinuteSeries struct {
 // order.
 func (w *Workspace) MinuteUsage(ctx context.Context, minute int64, each func(*MinuteSeries)) error {
 	rows, err := w.db.NewSelect().Table("usage_minutes").
-		Column("toolset_id", "tool", "outcome", "calls", "cached", "tokens_after", "upstream", "latency", "upstream_latency").
+		Column("toolset_id", "tool", "outcome", "calls", "cached", "tokens_after", "duration", "upstream", "latency", "upstream_latency").
 		Where("workspace_id = ?", w.id).Where("minute = ?", minute).Rows(ctx)
 	if err != nil {
 		return fmt.Errorf("reading usage: %w", err)
@@ -147,7 +148,7 @@ func (w *Workspace) MinuteUsage(ctx context.Context, minute int64, each func(*Mi
 	defer func() { _ = rows.Close() }() // rows.Err says what matters
 	for rows.Next() {
 		var s MinuteSeries
-		if err := rows.Scan(&s.Toolset, &s.Tool, &s.Outcome, &s.Calls, &s.Cached, &s.TokensAfter, &s.Upstream, &s.Latency, &s.UpstreamLatency); err != nil {
+		if err := rows.Scan(&s.Toolset, &s.Tool, &s.Outcome, &s.Calls, &s.Cached, &s.TokensAfter, &s.Duration, &s.Upstream, &s.Latency, &s.UpstreamLatency); err != nil {
 			return fmt.Errorf("reading usage: %w", err)
 		}
 		each(&s)

@@ -45,6 +45,20 @@ func benchStore(ctx context.Context, b *bench) error {
 	return nil
 }
 
+// benchRules measures what an evaluation of alert rules costs a control plane.
+func benchRules(ctx context.Context, b *bench) error {
+	r, err := b.goBench(ctx, "./admin/alert", "^BenchmarkRules$", "10x")
+	if err != nil {
+		return err
+	}
+	value, err := r.median("BenchmarkRules", "cpu-ms/round")
+	if err != nil {
+		return err
+	}
+	b.report("alerts.rules.2000.cpu_ms", value, "")
+	return nil
+}
+
 const (
 	edgeCount   = 100
 	edgeDeploys = 10

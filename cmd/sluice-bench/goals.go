@@ -91,6 +91,7 @@ var goals = []goal{
 	{ratio, "control.swap.10000.p99", "<=", 2, "", "99th percentile of calls while a gateway with 10,000 toolsets swaps ten times a second, each time with one changed, over the same without"},
 	{ratio, "control.sqlite.vs_raw", ">=", 0.5, "", "durable transactions/s of the store over the same statements on database/sql"},
 	{bound, "control.edges100.p99.ms", "<=", 1000, "ms", "from the request that deploys until the revision is live at each of 100 edges, 99th percentile"},
+	{bound, "alerts.rules.2000.cpu_ms", "<=", 200, "ms", "processor time of one evaluation of three own rules and the presets of each of 2,000 toolsets with five tools, all of them called since the last one"},
 	{bound, "selection.query.1000.p95_ms", "<=", 1, "ms", "tool search: 95th percentile of a request among 1,000 tools (copies of GitHub's)"},
 	{bound, "selection.query.10000.p95_ms", "<=", 5, "ms", "the same among 10,000"},
 	{bound, "selection.query.40000.p95_ms", "<=", 10, "ms", "the same among 40,000"},

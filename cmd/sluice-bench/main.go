@@ -40,6 +40,7 @@ var benchmarks = []benchmark{
 	{[]string{"control.publish.1of1000"}, benchFollow},
 	{[]string{"control.swap.10000.p99"}, benchSwap},
 	{[]string{"control.sqlite.vs_raw"}, benchStore},
+	{[]string{"alerts.rules.2000.cpu_ms"}, benchRules},
 	{[]string{"control.edges100.p99.ms"}, benchEdges},
 	{[]string{
 		"selection.query.1000.p95_ms", "selection.query.10000.p95_ms", "selection.query.40000.p95_ms", "selection.query.allocations",

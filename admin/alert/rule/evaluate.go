@@ -87,7 +87,7 @@ type Finding struct {
 
 // Evaluate says what is wrong now, sorted by key. What is not in it any more is over.
 func Evaluate(in *Input) ([]Finding, error) {
-	e := &evaluation{Input: in, found: map[string]*Finding{}, open: map[string][]string{}, judged: map[judgement]bool{}}
+	e := &evaluation{Input: in, found: map[string]*Finding{}, open: map[string][]string{}, judged: map[judgement]bool{}, read: map[string][]map[string]*Cell{}}
 	for key, o := range in.Open {
 		for _, ts := range o.Toolsets {
 			e.open[ts] = append(e.open[ts], key)
@@ -119,6 +119,17 @@ type evaluation struct {
 	found  map[string]*Finding
 	open   map[string][]string // keys of open alerts by toolset
 	judged map[judgement]bool
+	read   map[string][]map[string]*Cell // what minutes returned, by toolset
+}
+
+// minutes is the usage of a toolset as far back as rules look, the newest minute first.
+func (e *evaluation) minutes(toolset string) []map[string]*Cell {
+	m, ok := e.read[toolset]
+	if !ok {
+		m = e.Book.minutes(e.Now, e.Set.Minutes(), toolset)
+		e.read[toolset] = m
+	}
+	return m
 }
 
 // judgement is what enough calls say of an open alert: that its cause is gone. tool is of
@@ -158,17 +169,18 @@ func (e *evaluation) candidates() map[string]bool {
 		}
 	}
 	for ts, s := range slow {
-		if r := e.Set.preset(KindSlow, ts); r.Enabled && maybeSlow(r.Threshold, s.waited, s.asked) {
+		if r := e.Set.preset(KindSlow, ts); r.Enabled && maybeSlow(r.Threshold, 0.95, s.waited, s.asked) {
 			out[ts] = true
 		}
 	}
 	return out
 }
 
-// maybeSlow reports whether a 95th percentile may be at a threshold of milliseconds: the
-// mean is a twentieth of it then, or more.
-func maybeSlow(threshold float64, waited, asked uint64) bool {
-	return asked > 0 && float64(waited)/1000/float64(asked) >= threshold/20*clearLatency
+// maybeSlow reports whether a quantile may be near a threshold of milliseconds: of calls of
+// which a share 1-q took as long, the mean is that share of it, or more.
+func maybeSlow(threshold, q float64, micros, calls uint64) bool {
+	const near = 0.7 // below clear, and below what a bucket of the histogram is wide
+	return calls > 0 && float64(micros)/1000/float64(calls) >= threshold*(1-q)*near
 }
 
 // part is what one upstream serves of a toolset.
@@ -192,7 +204,7 @@ func (e *evaluation) presets(ts string) error {
 	if err != nil || !ok {
 		return err
 	}
-	minutes := e.Book.minutes(e.Now, e.Set.Minutes(), ts)
+	minutes := e.minutes(ts)
 	parts, places := map[Place]*part{}, map[string]*part{}
 	for _, tools := range minutes {
 		for tool := range tools {
@@ -356,7 +368,7 @@ func (e *evaluation) upstream(ts string, p *part) {
 	}
 	r = e.Set.preset(KindSlow, ts)
 	sum, v, found = e.look(r, ts, slow, "", &p.series, func(c *Cell, n int) float64 {
-		if !maybeSlow(r.Threshold, c.Waited, c.asked()) {
+		if !maybeSlow(r.Threshold, 0.95, c.Waited, c.asked()) {
 			return 0
 		}
 		all := p.series.whole(n)

@@ -58,7 +58,7 @@ func (s *stage) took(ago int, toolset, tool string, calls uint64, cause string, 
 		h.Add(took)
 	}
 	c := s.Book[at].Cell(toolset, tool)
-	c.Outcome(calls, 0, 50*calls, calls*uint64(took.Microseconds()), cause == "", h.AppendBinary(nil), h.AppendBinary(nil))
+	c.Outcome(calls, 0, 50*calls, calls*uint64(took.Microseconds()), calls*uint64(took.Microseconds()), cause == "", h.AppendBinary(nil), h.AppendBinary(nil))
 	if cause != "" {
 		c.Cause(cause, calls)
 	}

@@ -83,6 +83,7 @@ func (s *Set) Minutes() int {
 // group is what one alert of an own rule is of.
 type group struct {
 	cell     Cell
+	parts    []*Cell // of a latency: what has the histograms
 	toolsets []string
 	tools    []string
 }
@@ -163,18 +164,18 @@ func (e *evaluation) groups(r *Rule) (map[Scope]*group, error) {
 		}
 		return out, nil
 	}
-	// A rule that adds up the workspace has its group also without calls.
-	from, end := r.from(e.Now).Unix(), e.Now.Unix()
-	for minute := from; minute <= end; minute += 60 {
-		toolsets := e.Book[minute]
-		if r.Toolset != "" {
-			if toolsets[r.Toolset] == nil {
+	n := int(r.Window / time.Minute)
+	if r.Toolset != "" {
+		return out, e.count(r, r.Toolset, e.minutes(r.Toolset)[:n], at)
+	}
+	seen := map[string]bool{}
+	for minute := r.from(e.Now).Unix(); minute <= e.Now.Unix(); minute += 60 {
+		for ts := range e.Book[minute] {
+			if seen[ts] {
 				continue
 			}
-			toolsets = Minute{r.Toolset: toolsets[r.Toolset]}
-		}
-		for ts, tools := range toolsets {
-			if err := e.count(r, ts, tools, at); err != nil {
+			seen[ts] = true
+			if err := e.count(r, ts, e.minutes(ts)[:n], at); err != nil {
 				return nil, err
 			}
 		}
@@ -182,8 +183,8 @@ func (e *evaluation) groups(r *Rule) (map[Scope]*group, error) {
 	return out, nil
 }
 
-// count adds the usage of a toolset in a minute to the groups of a rule.
-func (e *evaluation) count(r *Rule, ts string, tools map[string]*Cell, at func(toolset, tool string) *group) error {
+// count adds the usage of a toolset to the groups of a rule.
+func (e *evaluation) count(r *Rule, ts string, minutes []map[string]*Cell, at func(toolset, tool string) *group) error {
 	serves := func(string) bool { return true }
 	if r.Connector != "" {
 		place, ok, err := e.Places.Of(ts)
@@ -192,16 +193,21 @@ func (e *evaluation) count(r *Rule, ts string, tools map[string]*Cell, at func(t
 		}
 		serves = func(tool string) bool { return place(tool).Connector == r.Connector }
 	}
-	for tool, c := range tools {
-		if r.Tool != "" && tool != r.Tool || !serves(tool) {
-			continue
+	var g *group
+	for _, tools := range minutes {
+		for tool, c := range tools {
+			if r.Tool != "" && tool != r.Tool || !serves(tool) {
+				continue
+			}
+			if g == nil || r.Each == EachTool {
+				g = at(ts, tool)
+			}
+			g.cell.Calls, g.cell.Errors, g.cell.Tokens = g.cell.Calls+c.Calls, g.cell.Errors+c.Errors, g.cell.Tokens+c.Tokens
+			if r.histograms() {
+				g.cell.Waited, g.cell.Took = g.cell.Waited+c.Waited, g.cell.Took+c.Took
+				g.parts = append(g.parts, c)
+			}
 		}
-		g := at(ts, tool)
-		if r.histograms() {
-			g.cell.add(c)
-			continue
-		}
-		g.cell.Calls, g.cell.Errors, g.cell.Tokens = g.cell.Calls+c.Calls, g.cell.Errors+c.Errors, g.cell.Tokens+c.Tokens
 	}
 	return nil
 }
@@ -211,7 +217,8 @@ func (r *Rule) histograms() bool {
 }
 
 // value of what a rule measures.
-func (r *Rule) value(c *Cell) float64 {
+func (r *Rule) value(g *group) float64 {
+	c := &g.cell
 	switch r.Metric {
 	case Calls:
 		return float64(c.Calls)
@@ -222,11 +229,22 @@ func (r *Rule) value(c *Cell) float64 {
 	case ErrorRate:
 		return percent(c.Errors, c.Calls)
 	}
-	encoded := c.latency
+	q, sum := map[string]float64{"50": 0.5, "95": 0.95, "99": 0.99}[r.Metric[len(r.Metric)-2:]], c.Took
 	if r.Metric[0] == 'u' {
-		encoded = c.upstream
+		sum = c.Waited
 	}
-	return quantile(encoded, map[string]float64{"50": 0.5, "95": 0.95, "99": 0.99}[r.Metric[len(r.Metric)-2:]])
+	if !maybeSlow(r.Threshold, q, sum, c.Calls) {
+		return 0
+	}
+	var encoded [][]byte
+	for _, p := range g.parts {
+		if r.Metric[0] == 'u' {
+			encoded = append(encoded, p.upstream...)
+		} else {
+			encoded = append(encoded, p.latency...)
+		}
+	}
+	return quantile(encoded, q)
 }
 
 // ownGroup compares a group of an own rule with its threshold.
@@ -234,7 +252,7 @@ func (e *evaluation) ownGroup(r *Rule, scope Scope, g *group) {
 	key := keyOf(r, scope)
 	f := &Finding{
 		Key: key, Kind: KindRule, Rule: r, Severity: r.Severity, Toolsets: g.toolsets, Tools: g.tools, Calls: g.cell.Calls, Failed: g.cell.Errors, Place: Place{Connector: r.Connector},
-		Value: r.value(&g.cell), Linger: linger,
+		Value: r.value(g), Linger: linger,
 	}
 	if r.Budget() {
 		f.Kind, f.Linger = KindBudget, 0

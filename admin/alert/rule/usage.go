@@ -62,15 +62,15 @@ func ClassOf(cause string) Class {
 // Cell is the usage of a tool in a minute, or a sum of them.
 type Cell struct {
 	Calls, Errors, Cached, Tokens uint64
-	Waited                        uint64 // microseconds that calls waited for the upstream
+	Took, Waited                  uint64 // microseconds: of whole calls, and of waiting for the upstream
 	By                            [classes]uint64
 	causes                        map[string]uint64 // failed calls by cause; nil: none
 	latency, upstream             [][]byte          // encoded histograms
 }
 
 // Outcome adds calls that ended in one way. The histograms are kept, not copied.
-func (c *Cell) Outcome(calls, cached, tokens, waited uint64, ok bool, latency, upstream []byte) {
-	c.Calls, c.Cached, c.Tokens, c.Waited = c.Calls+calls, c.Cached+cached, c.Tokens+tokens, c.Waited+waited
+func (c *Cell) Outcome(calls, cached, tokens, took, waited uint64, ok bool, latency, upstream []byte) {
+	c.Calls, c.Cached, c.Tokens, c.Took, c.Waited = c.Calls+calls, c.Cached+cached, c.Tokens+tokens, c.Took+took, c.Waited+waited
 	if !ok {
 		c.Errors += calls
 	}
@@ -93,7 +93,7 @@ func (c *Cell) Cause(cause string, calls uint64) {
 
 // count adds o without its causes and histograms.
 func (c *Cell) count(o *Cell) {
-	c.Calls, c.Errors, c.Cached, c.Tokens, c.Waited = c.Calls+o.Calls, c.Errors+o.Errors, c.Cached+o.Cached, c.Tokens+o.Tokens, c.Waited+o.Waited
+	c.Calls, c.Errors, c.Cached, c.Tokens, c.Took, c.Waited = c.Calls+o.Calls, c.Errors+o.Errors, c.Cached+o.Cached, c.Tokens+o.Tokens, c.Took+o.Took, c.Waited+o.Waited
 	if o.Errors > 0 {
 		for i, n := range o.By {
 			c.By[i] += n
