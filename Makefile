@@ -285,6 +285,12 @@ chaos: ## kill processes and cut the power under load, for CHAOS (default 10m; n
 	go test -count=1 -v -tags chaos -timeout 20m -run 'TestChaos(Kill|Power|Senders)' ./cmd/sluice/e2e -chaos $(CHAOS)
 	go test -count=1 -v -timeout 30m -run TestRestartsBehindSlowRegistry ./gateway/edge -fleet.edges 200 -fleet.restarts 100 -fleet.latency 200ms
 
+# Results belong in docs/reliability.md.
+.PHONY: alerts
+alerts: ## time 50 refused keys from an edge to a webhook; deliver 10,000 notices at a failing target with 20 kills
+	go test -count=1 -v -tags chaos -timeout 30m -run TestChaosAlertLatency ./cmd/sluice/e2e
+	go test -count=1 -v -timeout 20m -run TestKilledWhileDelivering ./admin/notify -args -notices 10000 -kills 20
+
 # PostgreSQL runs beside it. Results belong in docs/reliability.md.
 BACKUPS ?= 100
 .PHONY: backups

@@ -156,6 +156,8 @@ type Options struct {
 	// Event is told of every transition of a revision's lifecycle, after it is
 	// durable. It must not block. Default: nobody is told.
 	Event func(publish.Event)
+	// Space is how many bytes are free on the disk of the records. nil: it is not watched.
+	Space func() (free int64, known bool)
 	// NotifyBackoff is how long after each failed attempt to deliver a notice the next one
 	// comes. Default: [notify.DefaultBackoff].
 	NotifyBackoff []time.Duration

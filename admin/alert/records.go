@@ -21,13 +21,15 @@ const (
 	KindEdgeSilent  = "edge.silent"          // an edge does not report
 	KindEdgeBehind  = "edge.behind"          // an edge serves an older release
 	KindEdgeFault   = "edge.fault"           // an edge says that something is wrong with it
+	KindDiskLow     = "disk.low"             // the disk of the records is nearly full
+	KindBackupOld   = "backup.old"           // no backup was made for long
 	KindUsageLate   = "usage.late"           // an edge cannot report its usage
 	KindChanged     = "source.changed"       // a new version of a source waits to be accepted
 	KindUnreadable  = "source.unreadable"    // a source cannot be read
 )
 
 var recordKinds = map[string]bool{
-	KindRotationDue: true, KindCertificate: true, KindToken: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindUsageLate: true, KindChanged: true, KindUnreadable: true,
+	KindRotationDue: true, KindCertificate: true, KindToken: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindUsageLate: true, KindDiskLow: true, KindBackupOld: true, KindChanged: true, KindUnreadable: true,
 }
 
 const (
@@ -55,7 +57,7 @@ func (r *Room) records(ctx context.Context, ws *store.Workspace, have open) (*fi
 	}
 	f := &finding{covers: func(kind string) bool { return recordKinds[kind] }}
 	edges := func(ctx context.Context, ws *store.Workspace) ([]condition, error) { return r.edges(ctx, ws, have) }
-	for _, look := range []func(context.Context, *store.Workspace) ([]condition, error){keys, tokens, logins, edges, sources} {
+	for _, look := range []func(context.Context, *store.Workspace) ([]condition, error){keys, tokens, logins, edges, sources, r.disk, r.backups} {
 		found, err := look(ctx, ws)
 		if err != nil {
 			return nil, err

@@ -16,10 +16,13 @@ const interval = 5 * time.Second
 type Room struct {
 	Store *store.Store
 	Log   *slog.Logger
+	// Space is how many bytes are free on the disk of the records. nil: it is not watched.
+	Space func() (free int64, known bool)
 	// Told is called after notices were written. It must not block.
 	Told func()
 
 	wake    chan struct{}        // capacity 1
+	backup  backupSeen           // of Run
 	began   time.Time            // when this process began to listen
 	looked  map[string]time.Time // when the records of a workspace were looked through; of Run
 	ledgers map[string]*ledger   // of workspaces; of Run

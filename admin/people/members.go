@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -44,7 +45,10 @@ func memberFields(row *store.Member) string {
 	return store.JSON(map[string]any{"email": row.Email, "name": row.Name, "role": row.Role})
 }
 
-// Add adds a member.
+// TypeAdded is the type of the notice that there is a new member.
+const TypeAdded = "member.added"
+
+// Add adds a member and tells the channels.
 func Add(ctx context.Context, ws *store.Workspace, in *AddMember) (*store.Member, error) {
 	if a, err := mail.ParseAddress(in.Email); err != nil || a.Address != in.Email {
 		return nil, request.FieldFault("/email", "%.254q is not an e-mail address", in.Email)
@@ -56,7 +60,14 @@ func Add(ctx context.Context, ws *store.Workspace, in *AddMember) (*store.Member
 		}
 		rec := request.Audit(ctx, "member.add", row.ID)
 		rec.After = memberFields(row)
-		return tx.Audit(ctx, rec)
+		if err := tx.Audit(ctx, rec); err != nil {
+			return err
+		}
+		return notify.Add(ctx, tx, &notify.Notice{
+			Type: TypeAdded, Severity: notify.Info, Title: row.Email + " is a member now",
+			Lines: []notify.Line{{Name: "Role", Value: row.Role}, {Name: "Added by", Value: rec.ActorID}}, Command: "sluice member list",
+			Data: map[string]any{"workspace": tx.ID(), "member": ShowMember(row)},
+		})
 	})
 }
 

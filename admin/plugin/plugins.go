@@ -379,7 +379,10 @@ func (r *Room) Yank(ctx context.Context, ws *store.Workspace, name, version stri
 			rec.Action = "plugin.unyank"
 		}
 		rec.Digest, rec.Reason = row.Digest, in.Reason
-		return tx.Audit(ctx, rec)
+		if err := tx.Audit(ctx, rec); err != nil || in.Undo {
+			return err
+		}
+		return tell(ctx, tx, TypeYanked, name, version, name+" "+version+" was yanked: toolsets that use it need another version", in.Reason)
 	})
 	if err != nil {
 		return nil, err

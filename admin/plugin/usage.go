@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -13,6 +14,21 @@ import (
 
 // EventFailed says that a plugin was taken out of calls by itself.
 const EventFailed = "plugin.failed"
+
+// Types of the notices of plugins.
+const (
+	TypeYanked  = "plugin.yanked"
+	TypeLeftOut = "plugin.left_out" // a gateway took it out of calls by itself
+)
+
+// tell writes a notice of a plugin.
+func tell(ctx context.Context, tx *store.Tx, kind, name, version, title, reason string) error {
+	return notify.Add(ctx, tx, &notify.Notice{
+		Type: kind, Severity: notify.Warning, Title: title, Lines: []notify.Line{{Name: "Plugin", Value: name + "@" + version}, {Name: "Reason", Value: reason}},
+		Remedy: "see which toolsets use it, and bind another version", Command: "sluice plugin show " + name,
+		Data: map[string]any{"workspace": tx.ID(), "plugin": name, "version": version, "reason": reason},
+	})
+}
 
 // RecordUsage adds what nodes counted to the record of each version.
 func (r *Room) RecordUsage(ctx context.Context, calls []registry.PluginCalls) error {
@@ -61,7 +77,10 @@ func (r *Room) Failed(ctx context.Context, workspace, name, version, reason stri
 	err := r.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error {
 		rec := request.Audit(ctx, "plugin.unbind", name+"@"+version)
 		rec.Reason = reason
-		return tx.Audit(ctx, rec)
+		if err := tx.Audit(ctx, rec); err != nil {
+			return err
+		}
+		return tell(ctx, tx, TypeLeftOut, name, version, name+" "+version+" fails and is left out of calls for a time", reason)
 	})
 	if err != nil {
 		r.Log.LogAttrs(ctx, slog.LevelWarn, "the unbinding of a plugin was not recorded", slog.String("plugin", name), slog.Any("error", err))

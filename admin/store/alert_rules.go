@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -238,4 +240,18 @@ func (c *scope) FailedCalls(ctx context.Context, toolsets, tools []string, cause
 		}
 	}
 	return callers, first, last, nil
+}
+
+// LastAction is when the newest record of the audit log of an action was written; zero: there
+// is none.
+func (c *scope) LastAction(ctx context.Context, action string) (time.Time, error) {
+	row := new(Audit)
+	err := c.from(row).Column("at").Where("action = ?", action).Order("seq DESC").Limit(1).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("reading the audit log: %w", err)
+	}
+	return row.At.Time, nil
 }

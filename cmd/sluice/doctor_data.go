@@ -117,7 +117,7 @@ func (d *doctor) private(check string, paths ...string) {
 }
 
 func (d *doctor) space(dir string) {
-	free, known := freeBytes(dir)
+	free, known := datadir.Free(dir)
 	switch {
 	case !known:
 	case free < tightSpace:

@@ -149,6 +149,7 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		MCP: mcpServers{c.servers, c.dialer}, Tester: tester, Lister: tester, Dialer: c.dialer,
 		Sandbox: c.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: c.plugins.runner.Usage,
 		AuditHeads: c.heads, SettleUsage: c.settleUsage, PublicURL: ao.PublicURL, Proxies: c.o.Proxies, Version: c.o.Version, Logger: c.o.Logger,
+		Space: func() (int64, bool) { return datadir.Free(c.o.Data) },
 		Ready: []admin.Check{{Name: "data directory", Check: newDirProbe(c.o.Data).Result}},
 	}
 	if o.Catalog, err = c.openCatalog(ao.Catalog); err != nil {

@@ -1,9 +1,9 @@
-package main
+package datadir
 
 import "golang.org/x/sys/windows"
 
-// freeBytes is what this user may still write on the disk of a directory.
-func freeBytes(dir string) (free int64, known bool) {
+// Free is what this user may still write on the disk of a directory.
+func Free(dir string) (free int64, known bool) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
 		return 0, false

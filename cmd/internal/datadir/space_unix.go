@@ -1,11 +1,11 @@
 //go:build unix
 
-package main
+package datadir
 
 import "golang.org/x/sys/unix"
 
-// freeBytes is what an ordinary user may still write on the disk of a directory.
-func freeBytes(dir string) (free int64, known bool) {
+// Free is what an ordinary user may still write on the disk of a directory.
+func Free(dir string) (free int64, known bool) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, false
