@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/mail"
 	"net/url"
@@ -50,6 +51,7 @@ type Routes struct {
 type Settings struct {
 	Routes Routes `json:"routes,omitzero"`
 	Mail   *Mail  `json:"mail,omitempty" doc:"Of kind email."`
+	Quiet  *Quiet `json:"quiet,omitempty"`
 	// Where is the address of a webhook without what may be secret in it.
 	Where string `json:"where,omitempty"`
 }
@@ -72,6 +74,7 @@ type Channel struct {
 	Where     string    `json:"where" doc:"Where it leads; of webhooks without what may be a secret."`
 	Routes    Routes    `json:"routes,omitzero"`
 	Mail      *Mail     `json:"mail,omitempty"`
+	Quiet     *Quiet    `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
 	Disabled  string    `json:"disabled,omitempty" doc:"Why nothing is sent to it."`
 	Secret    string    `json:"secret,omitempty" doc:"Of a webhook: what its messages are signed with. It is in this answer only."`
 	CreatedAt time.Time `json:"createdAt"`
@@ -86,11 +89,14 @@ type NewChannel struct {
 	Routes   Routes `json:"routes,omitzero"`
 	Mail     *Mail  `json:"mail,omitempty" doc:"Of email."`
 	Password string `json:"password,omitempty" maxLength:"1024" doc:"Of mail.username."`
+	Quiet    *Quiet `json:"quiet,omitempty" doc:"When nothing but what is critical is sent; the rest waits until then."`
 }
 
 // ChangeChannel changes a channel. What is absent stays.
 type ChangeChannel struct {
 	Routes  *Routes `json:"routes,omitempty"`
+	Quiet   *Quiet  `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
+	Loud    bool    `json:"loud,omitempty" doc:"true: no quiet hours any more."`
 	Enabled *bool   `json:"enabled,omitempty" doc:"false: nothing is sent to it; true: what waited is."`
 }
 
@@ -111,7 +117,7 @@ type private struct {
 func Show(row *store.Channel) (Channel, error) {
 	s, err := settingsOf(row)
 	return Channel{
-		ID: row.ID, Name: row.Name, Kind: row.Kind, Where: s.Where, Routes: s.Routes, Mail: s.Mail, Disabled: row.Disabled,
+		ID: row.ID, Name: row.Name, Kind: row.Kind, Where: s.Where, Routes: s.Routes, Mail: s.Mail, Quiet: s.Quiet, Disabled: row.Disabled,
 		CreatedAt: row.CreatedAt.Time, UpdatedAt: row.UpdatedAt.Time,
 	}, err
 }
@@ -155,8 +161,8 @@ func newSecret() secrets.Secret {
 func (r *Room) Create(ctx context.Context, ws *store.Workspace, in *NewChannel) (*Channel, error) {
 	row := &store.Channel{ID: ws.NewID("chan"), Name: in.Name, Kind: in.Kind}
 	row.WorkspaceID = ws.ID()
-	s, p := Settings{Routes: in.Routes}, &private{}
-	if err := checkRoutes(&in.Routes); err != nil {
+	s, p := Settings{Routes: in.Routes, Quiet: in.Quiet}, &private{}
+	if err := errors.Join(checkRoutes(&in.Routes), in.Quiet.check()); err != nil {
 		return nil, err
 	}
 	switch in.Kind {
@@ -249,6 +255,9 @@ func (r *Room) Change(ctx context.Context, ws *store.Workspace, id string, match
 			return nil, err
 		}
 	}
+	if err := in.Quiet.check(); err != nil {
+		return nil, err
+	}
 	var row *store.Channel
 	err := ws.Update(ctx, func(tx *store.Tx) (err error) {
 		if row, err = tx.Channel(ctx, id); err != nil {
@@ -263,6 +272,9 @@ func (r *Room) Change(ctx context.Context, ws *store.Workspace, id string, match
 		}
 		if in.Routes != nil {
 			s.Routes = *in.Routes
+		}
+		if in.Quiet != nil || in.Loud {
+			s.Quiet = in.Quiet
 		}
 		if in.Enabled != nil {
 			if row.Disabled = ""; !*in.Enabled {

@@ -165,11 +165,16 @@ func (r *Room) route(ctx context.Context, ws *store.Workspace, channels []store.
 						return err
 					}
 					if s.takes(&channels[j], &events[i]) {
-						to = append(to, store.Delivery{ChannelID: channels[j].ID})
+						to = append(to, store.Delivery{ChannelID: channels[j].ID, NextAt: store.Time{Time: s.held(&events[i], tx.Now())}})
 					}
 				}
 				if _, err := tx.RouteEvent(ctx, &events[i], to); err != nil {
 					return err
+				}
+				if events[i].Severity == Critical && events[i].AlertID != "" { // what waits of it would keep it waiting
+					if err := tx.HastenDeliveries(ctx, events[i].AlertID); err != nil {
+						return err
+					}
 				}
 			}
 			return nil

@@ -121,9 +121,12 @@ type Delivery struct {
 	EndedAt   Time   `bun:"ended_at"` // zero: it is pending
 }
 
-// AddDelivery writes a delivery that is due at once.
+// AddDelivery writes a delivery that is due at once, or when its NextAt is.
 func (t *Tx) AddDelivery(ctx context.Context, row *Delivery) error {
-	row.ID, row.State, row.CreatedAt, row.NextAt, row.Log = t.NewID("msg"), DeliveryPending, Time{t.Now()}, Time{t.Now()}, "[]"
+	row.ID, row.State, row.CreatedAt, row.Log = t.NewID("msg"), DeliveryPending, Time{t.Now()}, "[]"
+	if row.NextAt.Before(t.Now()) {
+		row.NextAt = Time{t.Now()}
+	}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing a delivery to %s: %w", row.ChannelID, err)
 	}
@@ -143,6 +146,16 @@ func (c *scope) DueDeliveries(ctx context.Context, channel string, now Time, lim
 		return nil, fmt.Errorf("listing what is to be delivered: %w", err)
 	}
 	return rows, nil
+}
+
+// HastenDeliveries makes what waits for its first attempt of an alert due now.
+func (t *Tx) HastenDeliveries(ctx context.Context, alert string) error {
+	_, err := t.tx.NewUpdate().Model((*Delivery)(nil)).Set("next_at = ?", Time{t.Now()}).Where("workspace_id = ?", t.id).Where("alert_id = ?", alert).
+		Where("state = 'pending'").Where("attempts = 0").Where("next_at > ?", Time{t.Now()}).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("writing deliveries: %w", err)
+	}
+	return nil
 }
 
 // NextDelivery is when the earliest pending delivery of the store is due, in any workspace;

@@ -48,7 +48,10 @@ func gets(c notify.Channel) string {
 		parts = append(parts, "of "+terminal.Plural(n, "toolset"))
 	}
 	if len(parts) == 0 {
-		return "everything"
+		parts = []string{"everything"}
+	}
+	if q := c.Quiet; q != nil {
+		parts = append(parts, strings.TrimSpace("quiet "+q.From+"-"+q.To+" "+q.Zone))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -83,7 +86,7 @@ func channelPath(name string) string { return channels.Path + "/" + url.PathEsca
 func channelAdd(s *command.Session) *cobra.Command {
 	in := notify.NewChannel{Mail: &notify.Mail{}}
 	var toolsets []string
-	var webhook, slackFile, passwordFile string
+	var webhook, slackFile, passwordFile, quiet, zone string
 	cmd := &cobra.Command{
 		Use: "add NAME", Short: "Add a channel; the signing secret of a webhook is shown once", Args: command.Exactly(1, "one name"),
 		Long: `Add a channel: a webhook (Standard Webhooks; its signing secret is written to stdout,
@@ -95,6 +98,12 @@ gets every alert unless --kind, --min-severity or --toolset restrict it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := in
 			body.Name = args[0]
+			if quiet != "" {
+				from, to, _ := strings.Cut(quiet, "-")
+				body.Quiet = &notify.Quiet{From: from, To: to, Zone: zone}
+			} else if zone != "" {
+				return exit.Usagef("--quiet-zone is of --quiet FROM-TO")
+			}
 			if err := chooseKind(s, &body, webhook, slackFile, passwordFile); err != nil {
 				return err
 			}
@@ -127,6 +136,8 @@ gets every alert unless --kind, --min-severity or --toolset restrict it.`,
 	f.StringVar(&in.Routes.MinSeverity, "min-severity", "", "nothing less severe: "+strings.Join(severities, ", "))
 	f.StringSliceVar(&toolsets, "toolset", nil, "only alerts of these toolsets")
 	command.MustComplete(cmd, "min-severity", severities)
+	f.StringVar(&quiet, "quiet", "", "hours in which only what is critical is sent, such as 22:00-07:00; the rest waits")
+	f.StringVar(&zone, "quiet-zone", "", "time zone of --quiet, such as Europe/Berlin (default: UTC)")
 	command.MustComplete(cmd, "mail-security", []string{"starttls", "tls", "none"})
 	return cmd
 }
