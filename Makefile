@@ -289,7 +289,7 @@ chaos: ## kill processes and cut the power under load, for CHAOS (default 10m; n
 .PHONY: alerts
 alerts: ## time 50 refused keys from an edge to a webhook; deliver 10,000 notices at a failing target with 20 kills
 	go test -count=1 -v -tags chaos -timeout 30m -run TestChaosAlertLatency ./cmd/sluice/e2e
-	go test -count=1 -v -timeout 20m -run TestKilledWhileDelivering ./admin/notify -args -notices 10000 -kills 20
+	go test -count=1 -v -timeout 40m -run TestKilledWhileDelivering ./admin/notify -args -notices 10000 -kills 20
 
 # PostgreSQL runs beside it. Results belong in docs/reliability.md.
 BACKUPS ?= 100

@@ -120,7 +120,7 @@ func TestKilledWhileDelivering(t *testing.T) {
 	defer func() { _ = st.Close() }()
 	h := &hall{r, t, st, st.Workspace("one")}
 	state := func(s string) []store.Delivery { return h.deliveries(store.DeliveryFilter{State: s}) }
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(2*time.Minute + time.Duration(*crashNotices)*100*time.Millisecond) // on a busy machine
 	settled := func() bool {
 		events, err := h.ws.Outbox(t.Context(), 1)
 		return err == nil && len(events) == 0 && len(state(store.DeliveryPending)) == 0
