@@ -19,24 +19,30 @@ import (
 // used reports calls of a tool that ended in a cause; "": well.
 func (h *hall) used(ts *store.Toolset, tool string, calls uint64, cause string) {
 	h.t.Helper()
+	h.usedFor(ts, tool, calls, cause, "what the agent was told of "+cause, 80*time.Millisecond)
+}
+
+// usedFor reports calls that took a time, and what agents were told.
+func (h *hall) usedFor(ts *store.Toolset, tool string, calls uint64, cause, text string, each time.Duration) {
+	h.t.Helper()
 	h.sent++
 	now := h.now()
 	var took rollup.Histogram
 	for range calls {
-		took.Add(80 * time.Millisecond)
+		took.Add(each)
 	}
 	r := &registry.UsageReport{Epoch: "E", Sequence: h.sent, Oldest: 1, Minute: now.Truncate(time.Minute).Unix(), Posted: now}
-	key := registry.UsageKey{Workspace: "one", Toolset: ts.ID, Tool: tool, Outcome: "ok", Credential: "accepted"}
+	key := registry.UsageKey{Workspace: h.ws.ID(), Toolset: ts.ID, Tool: tool, Outcome: "ok", Credential: "accepted"}
 	if cause != "" {
 		key.Outcome = "upstream_error"
-		r.Causes = []registry.UsageCause{{Workspace: "one", Toolset: ts.ID, Tool: tool, Cause: cause, Calls: calls}}
-		r.Samples = []registry.UsageSample{{Workspace: "one", Toolset: ts.ID, Tool: tool, Outcome: key.Outcome, Cause: cause, At: now, Text: "what the agent was told of " + cause}}
+		r.Causes = []registry.UsageCause{{Workspace: h.ws.ID(), Toolset: ts.ID, Tool: tool, Cause: cause, Calls: calls}}
+		r.Samples = []registry.UsageSample{{Workspace: h.ws.ID(), Toolset: ts.ID, Tool: tool, Outcome: key.Outcome, Cause: cause, At: now, Text: text}}
 		for range calls {
-			r.Calls = append(r.Calls, registry.UsageCall{Workspace: "one", Toolset: ts.ID, Tool: tool, Connector: ts.ConnectorName, At: now, Outcome: key.Outcome, Cause: cause, Credential: "accepted", CallerKind: "token", Caller: "act_1"})
+			r.Calls = append(r.Calls, registry.UsageCall{Workspace: h.ws.ID(), Toolset: ts.ID, Tool: tool, Connector: ts.ConnectorName, At: now, Outcome: key.Outcome, Cause: cause, Credential: "accepted", CallerKind: "token", Caller: "act_1"})
 		}
 	}
 	b := took.AppendBinary(nil)
-	r.Series = []registry.UsageSeries{{UsageKey: key, UsageCounts: registry.UsageCounts{Calls: calls, TokensAfter: 100 * calls, Duration: 80_000 * calls, Upstream: 70_000 * calls, Latency: b, UpstreamLatency: b}}}
+	r.Series = []registry.UsageSeries{{UsageKey: key, UsageCounts: registry.UsageCounts{Calls: calls, TokensAfter: 100 * calls, Duration: calls * uint64(each.Microseconds()), Upstream: calls * uint64(each.Microseconds()), Latency: b, UpstreamLatency: b}}}
 	if applied, err := h.st.ApplyUsage(h.t.Context(), "edge", r); err != nil || !applied {
 		h.t.Fatalf("applied %v, %v", applied, err)
 	}
