@@ -238,3 +238,73 @@ func TestPresetSettings(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// TestUsageBounds: what an alert names, what is looked at for it, and how many rules there
+// are has an end.
+func TestUsageBounds(t *testing.T) {
+	h := newHall(t)
+	ts := h.toolset("shop")
+	ctx := t.Context()
+	r, err := rule.Preset(rule.KindUnreachable, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{maxToolsets, maxToolsets + 1} {
+		f := &rule.Finding{Key: "k", Kind: r.Name, Rule: r}
+		for i := range n {
+			f.Toolsets = append(f.Toolsets, fmt.Sprintf("ts_%d", i))
+		}
+		c, err := h.usageCondition(ctx, h.ws, f, nil)
+		if err != nil || len(c.details.Toolsets) != maxToolsets || len(c.details.ToolsetIDs) != n {
+			t.Errorf("%d toolsets: %+v, %v", n, c, err)
+		}
+	}
+
+	h.usedFor(ts, "list", 1, "unreachable", "it is gone", time.Millisecond)
+	for i := range maxSamples {
+		h.pass(time.Millisecond)
+		said, err := h.usageCause(ctx, h.ws, &rule.Finding{Rule: r, Toolsets: []string{ts.ID}, Cause: "unreachable"})
+		if err != nil || !strings.Contains(said, "it is gone") {
+			t.Fatalf("%d newer samples: %q, %v", i, said, err)
+		}
+		h.usedFor(ts, "list", 1, "timeout", "it hangs", time.Millisecond)
+	}
+	if said, err := h.usageCause(ctx, h.ws, &rule.Finding{Rule: r, Toolsets: []string{ts.ID}, Cause: "unreachable"}); err != nil || strings.Contains(said, "it is gone") {
+		t.Errorf("%d newer samples: %q, %v", maxSamples, said, err)
+	}
+
+	few := 1.0
+	if _, err := h.AddRule(ctx, h.ws, &NewRule{Name: "each", Settings: rule.Settings{Metric: rule.Calls, Threshold: &few, Each: rule.EachTool, Tool: ""}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{maxFirings - 1, maxFirings, maxFirings + 1} { // with the tool above
+		for i := range n - 1 {
+			if n == maxFirings-1 || i >= maxFirings-3 {
+				h.used(ts, fmt.Sprintf("tool_%d", i), 1, "")
+			}
+		}
+		try, err := h.TestRule(ctx, h.ws, "each", "", time.Hour, &rule.Settings{})
+		if err != nil || len(try.Firings) != min(n, maxFirings) {
+			t.Errorf("%d tools: %d firings, %v", n, len(try.Firings), err)
+		}
+	}
+
+	h.update(func(ctx context.Context, tx *store.Tx) error {
+		for i := range rule.MaxRules - 2 {
+			if err := tx.AddAlertRule(ctx, &store.AlertRule{Name: fmt.Sprintf("r-%d", i), Document: "{}"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	add := func(name string) error {
+		_, err := h.AddRule(ctx, h.ws, &NewRule{Name: name, Settings: rule.Settings{Metric: rule.Calls, Threshold: &few}})
+		return err
+	}
+	if err := add("last"); err != nil {
+		t.Errorf("rule %d: %v", rule.MaxRules, err)
+	}
+	if err := add("one-more"); !problem.Is(err, problem.Conflict) {
+		t.Errorf("rule %d: %v", rule.MaxRules+1, err)
+	}
+}

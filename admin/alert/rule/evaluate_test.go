@@ -397,3 +397,17 @@ func TestRandomErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestNamedTools: an alert names so many tools and no more.
+func TestNamedTools(t *testing.T) {
+	for _, n := range []int{maxNamed, maxNamed + 1} {
+		s := newStage()
+		for i := range n {
+			s.call(0, "shop", fmt.Sprintf("t%d", i), 6, "unreachable")
+		}
+		got, err := Evaluate(&s.Input)
+		if err != nil || len(got) != 1 || len(got[0].Tools) != maxNamed || got[0].Failed != uint64(6*n) {
+			t.Errorf("%d tools: %+v, %v", n, got, err)
+		}
+	}
+}
