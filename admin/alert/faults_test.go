@@ -189,7 +189,9 @@ func TestFaults(t *testing.T) {
 		x.edge(registry.EdgeStatus{Following: "blob is damaged"})
 	})
 	f("disk of an edge full", KindEdgeFault, "no space left", func(x *injection) { x.edge(registry.EdgeStatus{Cache: "no space left on device"}) })
-	f("clock of an edge is off", KindEdgeFault, "clock", func(x *injection) { x.edge(registry.EdgeStatus{Secrets: "the clock of this machine is 20 minutes off"}) })
+	f("clock of an edge is off", KindEdgeFault, "clock", func(x *injection) {
+		x.edge(registry.EdgeStatus{Secrets: "the clock of this machine is 20 minutes off"})
+	})
 	f("usage that cannot be posted", KindUsageLate, "does not answer", func(x *injection) { x.edge(registry.EdgeStatus{Usage: "the control plane does not answer"}) })
 	f("usage dropped", KindUsageLate, "dropped", func(x *injection) { x.edge(registry.EdgeStatus{Usage: "3 usage reports were dropped"}) })
 	f("disk of the control plane low", KindDiskLow, "512 MB are free", func(x *injection) {
