@@ -52,13 +52,14 @@ func TestQuietChannel(t *testing.T) {
 	h.add(&Notice{Type: "a", Severity: Warning, AlertID: "alert_1", Title: "A"})
 	h.add(&Notice{Type: "a", Severity: Info, Title: "B"})
 	h.add(&Notice{Type: "a", Severity: Critical, Title: "C"})
-	h.until("the critical one is there", func() bool { return x.count() == 1 })
+	delivered := func() int { return len(h.deliveries(store.DeliveryFilter{State: store.DeliveryDelivered})) }
+	h.until("the critical one is there", func() bool { return delivered() == 1 })
 	waiting := h.deliveries(store.DeliveryFilter{State: store.DeliveryPending})
 	if len(waiting) != 2 || waiting[0].NextAt.Sub(now) < time.Hour || waiting[1].NextAt.Sub(now) < time.Hour {
 		t.Fatalf("%+v", waiting)
 	}
 	h.add(&Notice{Type: "b", Severity: Critical, AlertID: "alert_1", Title: "D"})
-	h.until("its alert is told whole", func() bool { return x.count() == 3 })
+	h.until("its alert is told whole", func() bool { return delivered() == 3 })
 	if waiting := h.deliveries(store.DeliveryFilter{State: store.DeliveryPending}); len(waiting) != 1 || waiting[0].AlertID != "" {
 		t.Errorf("%+v", waiting)
 	}
