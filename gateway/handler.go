@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/call"
+	"github.com/sluicegate/sluice/gateway/certificate"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
@@ -37,10 +38,12 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 		return
 	}
 	switch path := rc.Path(); {
-	case len(path) > 3 && string(path[:3]) == "/t/":
+	case len(path) > 3 && string(path[:3]) == "/t/", len(path) == 1 && s.ownHost(rc):
 		s.serveToolset(rc, path)
 	case len(path) > len(PreviewPath) && string(path[:len(PreviewPath)]) == PreviewPath:
 		s.servePreview(rc, path)
+	case s.opts.Challenge != nil && bytes.HasPrefix(path, challengePath):
+		s.serveChallenge(rc, path)
 	case bytes.HasPrefix(path, metadataPath):
 		s.serveMetadata(rc, path[len(metadataPath):])
 	case string(path) == "/livez", string(path) == "/healthz":
@@ -54,6 +57,19 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 	default:
 		notFound(rc)
 	}
+}
+
+var challengePath = []byte(certificate.ChallengePath)
+
+// serveChallenge answers a certificate authority (RFC 8555 §8.3).
+func (s *Server) serveChallenge(rc *fasthttp.RequestCtx, path []byte) {
+	text := s.opts.Challenge(string(rc.Host()), string(path))
+	if text == "" || !rc.IsGet() {
+		notFound(rc)
+		return
+	}
+	rc.SetContentType("application/octet-stream")
+	rc.SetBodyString(text)
 }
 
 // metadataPath is where RFC 9728 §3.1 puts the metadata of a resource: its own
@@ -89,7 +105,7 @@ func (s *Server) serveToolset(rc *fasthttp.RequestCtx, path []byte) {
 // answered.
 func (s *Server) checkOrigin(rc *fasthttp.RequestCtx) bool {
 	origin := rc.Request.Header.Peek(fasthttp.HeaderOrigin)
-	if !s.guard.Host(rc.Host()) {
+	if !s.guard.Host(rc.Host()) && !s.ownHost(rc) {
 		answer(rc, fasthttp.StatusForbidden, "this Host is not served here")
 		return false
 	}
@@ -110,7 +126,7 @@ func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview
 	}
 	var resource, metadata string
 	if ts.Access.Mode() == registry.AccessJWT {
-		if s.publicURL == "" && !s.loopback {
+		if s.publicURL == "" && !s.loopback && !s.ownHost(rc) {
 			answer(rc, fasthttp.StatusServiceUnavailable, "this gateway was not told its public URL, which tokens must be issued for")
 			return
 		}
@@ -136,10 +152,24 @@ func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview
 	s.protocol.Serve(rc, x)
 }
 
+// ownHost reports whether a request came to a domain of a toolset or a workspace.
+func (s *Server) ownHost(rc *fasthttp.RequestCtx) bool {
+	_, own := s.opts.Holder.Load().Domain(rc.Host())
+	return own
+}
+
 // resource is the URL of a toolset as its clients know it, and of its RFC 9728
-// document. Without a public URL only local names reach this line, and the one
-// the client used is the one it means.
+// document. A domain of the toolset or its workspace is where the client meant to go.
+// Without a public URL only local names reach this line besides, and the one the client
+// used is the one it means.
 func (s *Server) resource(rc *fasthttp.RequestCtx, slug string) (resource, metadata string) {
+	if d, own := s.opts.Holder.Load().Domain(rc.Host()); own {
+		base := "https://" + string(access.HostName(rc.Host()))
+		if d.Toolset != nil {
+			return base + "/", base + string(metadataPath)
+		}
+		return base + "/t/" + slug, base + string(metadataPath) + "/t/" + slug
+	}
 	base := s.publicURL
 	if base == "" {
 		if base = s.scheme; s.origin(rc).HTTPS {
@@ -197,7 +227,7 @@ func (s *Server) countRefusal(ts *snapshot.Toolset, r *access.Refusal) {
 // are opened by an authorization server's tokens have any: some clients ignore the
 // header they were configured with where they find it.
 func (s *Server) serveMetadata(rc *fasthttp.RequestCtx, path []byte) {
-	if !s.guard.Host(rc.Host()) {
+	if !s.guard.Host(rc.Host()) && !s.ownHost(rc) {
 		answer(rc, fasthttp.StatusForbidden, "this Host is not served here")
 		return
 	}
@@ -486,7 +516,7 @@ func notFound(rc *fasthttp.RequestCtx) {
 // answer writes a short text. Texts are constants without quotes.
 func answer(rc *fasthttp.RequestCtx, status int, text string) {
 	rc.SetStatusCode(status)
-	if bytes.HasPrefix(rc.Path(), []byte("/t/")) || bytes.HasPrefix(rc.Path(), []byte(PreviewPath)) {
+	if path := rc.Path(); len(path) == 1 || bytes.HasPrefix(path, []byte("/t/")) || bytes.HasPrefix(path, []byte(PreviewPath)) {
 		rc.SetContentType("application/problem+json")
 		rc.SetBodyString(`{"status":` + strconv.Itoa(status) + `,"title":"` + fasthttp.StatusMessage(status) + `","detail":"` + text + `"}`)
 		return

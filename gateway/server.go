@@ -69,9 +69,12 @@ type Options struct {
 	// Listener is used instead of Addr when set; the Server closes it.
 	Listener net.Listener
 	// TLS is spoken on the connections when it is not nil; see [http1.Options.TLS].
-	TLS    *tls.Config
-	Holder *snapshot.Holder
-	Caller *call.Caller
+	TLS *tls.Config
+	// Challenge answers the requests of certificate authorities below
+	// [certificate.ChallengePath]; "": nothing is served at the path. Default: none are.
+	Challenge func(host, path string) string
+	Holder    *snapshot.Holder
+	Caller    *call.Caller
 	// Preview lets drafts be served to who has their tokens. Default: none is.
 	Preview *PreviewOptions
 	// Ready says why calls cannot be served yet. Default: ready as soon as the

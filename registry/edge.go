@@ -19,6 +19,8 @@ import (
 //	GET  /edge/v1/credentials  ?known=ETAG&wait=SECONDS → SealedCredentials, or 304;
 //	                           503 and Retry-After while they are not known
 //	POST /edge/v1/user         EdgeUserRequest → SealedCredentials of an EdgeUserAnswer
+//	GET  /edge/v1/certificates ?known=ETAG&wait=SECONDS → SealedCredentials of EdgeCertificates, or 304
+//	POST /edge/v1/challenge    EdgeChallengeRequest → EdgeChallenge, or 404
 //	POST /edge/v1/status       EdgeStatus → 204
 //	POST /edge/v1/plugins      EdgePlugins → 204
 //	POST /edge/v1/usage        UsageReport → UsageReceipt
@@ -28,8 +30,12 @@ const (
 	EdgeReleasePath     = "/edge/v1/release"
 	EdgeCredentialsPath = "/edge/v1/credentials" //nolint:gosec // a path
 	EdgeUserPath        = "/edge/v1/user"
-	EdgeStatusPath      = "/edge/v1/status"
-	EdgeUsagePath       = "/edge/v1/usage"
+
+	EdgeCertificatesPath = "/edge/v1/certificates"
+	EdgeChallengePath    = "/edge/v1/challenge"
+
+	EdgeStatusPath = "/edge/v1/status"
+	EdgeUsagePath  = "/edge/v1/usage"
 )
 
 // Bounds of the edge protocol.

@@ -39,6 +39,9 @@ type Release struct {
 	Trusted       []TrustedKey     `json:"trusted"`       // keys that may sign the next release and artifacts; at least one for releases
 	Toolsets      []ReleaseToolset `json:"toolsets"`      // sorted by ID; may be empty
 	Plugins       []ReleasePlugin  `json:"plugins"`       // sorted by repository and manifest; may be empty
+	// Domains of these toolsets and their workspaces, sorted by host. None: the member is
+	// absent, so that gateways of a version before domains read the release.
+	Domains []ReleaseDomain `json:"domains,omitempty"`
 }
 
 // ReleaseFormat is the version of the release document this package reads and writes.
@@ -132,6 +135,7 @@ func (r *Release) Validate() error {
 		f.check(ValidRepository(p.Repository), at+"/repository", "%.80q is not a repository name", p.Repository)
 		f.check(p.Manifest.Valid(), at+"/manifest", "%.80q is not a sha256 digest", string(p.Manifest))
 	}
+	r.validateDomains(f)
 	return f.err("release %d of group %.80q is not valid", r.Revision, r.Group)
 }
 
@@ -157,6 +161,8 @@ func (r *Release) Encode() ([]byte, error) {
 	slices.SortFunc(c.Plugins, func(a, b ReleasePlugin) int {
 		return strings.Compare(a.Repository+"\x00"+string(a.Manifest), b.Repository+"\x00"+string(b.Manifest))
 	})
+	c.Domains = slices.Clone(c.Domains)
+	slices.SortFunc(c.Domains, func(a, b ReleaseDomain) int { return strings.Compare(a.Host, b.Host) })
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -194,7 +200,7 @@ func Compare(epochA, revisionA, epochB, revisionB uint64) int {
 func (r *Release) SameContent(o *Release) bool {
 	return r.Group == o.Group && slices.EqualFunc(r.Trusted, o.Trusted, func(a, b TrustedKey) bool {
 		return a.KeyID == b.KeyID && a.Use == b.Use && a.Workspace == b.Workspace && bytes.Equal(a.PublicKey, b.PublicKey)
-	}) && slices.Equal(r.Toolsets, o.Toolsets) && slices.Equal(r.Plugins, o.Plugins)
+	}) && slices.Equal(r.Toolsets, o.Toolsets) && slices.Equal(r.Plugins, o.Plugins) && slices.Equal(r.Domains, o.Domains)
 }
 
 func isHex64(s string) bool { return len(s) == 64 && isDigest(digestPrefix+s) }

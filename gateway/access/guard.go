@@ -51,7 +51,7 @@ func NewGuard(o Options) (*Guard, error) {
 
 // Host reports whether a request with this Host header may be served.
 func (g *Guard) Host(host []byte) bool {
-	name := hostName(host)
+	name := HostName(host)
 	if g.loopback && local(name) {
 		return true
 	}
@@ -81,11 +81,11 @@ func (g *Guard) Origin(origin []byte) bool {
 	if !ok {
 		rest, ok = bytes.CutPrefix(origin, []byte("https://"))
 	}
-	return ok && !bytes.ContainsAny(rest, "/@?#") && local(hostName(rest))
+	return ok && !bytes.ContainsAny(rest, "/@?#") && local(HostName(rest))
 }
 
-// hostName is the name of a "host:port" without port, brackets and final dot.
-func hostName(host []byte) []byte {
+// HostName is the name of a "host:port" without port, brackets and final dot.
+func HostName(host []byte) []byte {
 	if len(host) > 0 && host[0] == '[' {
 		if i := bytes.IndexByte(host, ']'); i > 0 {
 			return host[1:i]

@@ -48,6 +48,14 @@ type Snapshot struct {
 	release  *registry.Release
 	bySlug   map[string]*Toolset
 	toolsets []*Toolset // in the order of the input
+	domains  map[string]Domain
+}
+
+// Domain is what is served at a host name of its own.
+type Domain struct {
+	// Toolset is at "/". nil: the toolsets of Workspace are at "/t/<slug>".
+	Toolset   *Toolset
+	Workspace string
 }
 
 // compileTurn is how many toolsets Compile looks at before it lets calls run that wait
@@ -81,7 +89,28 @@ func Compile(in Input, prev *Snapshot) (*Snapshot, error) {
 		s.bySlug[t.Slug] = ts
 		s.toolsets = append(s.toolsets, ts)
 	}
+	s.compileDomains()
 	return s, nil
+}
+
+// compileDomains reads which hosts the release has. One whose toolset is not served here
+// serves nothing.
+func (s *Snapshot) compileDomains() {
+	if s.release == nil || len(s.release.Domains) == 0 {
+		return
+	}
+	byID := make(map[string]*Toolset, len(s.toolsets))
+	for _, ts := range s.toolsets {
+		byID[ts.ID] = ts
+	}
+	s.domains = make(map[string]Domain, len(s.release.Domains))
+	for _, d := range s.release.Domains {
+		ts := byID[d.Toolset]
+		if d.Toolset != "" && (ts == nil || ts.bundle.Workspace != d.Workspace) {
+			continue
+		}
+		s.domains[d.Host] = Domain{Toolset: ts, Workspace: d.Workspace}
+	}
 }
 
 // unchanged returns the toolset of s that is the same as t.
@@ -112,17 +141,41 @@ func Shared(a, b *Snapshot) int {
 const pathPrefix = "/t/"
 
 // Toolset finds the toolset of a request by host and path; nil if there is none.
-// The path is as received, without query; one slash at its end is ignored. Every
-// host serves every toolset; domains of toolsets narrow that later.
-func (s *Snapshot) Toolset(_, path []byte) *Toolset {
-	if s == nil || len(path) <= len(pathPrefix) || string(path[:len(pathPrefix)]) != pathPrefix {
+// The path is as received, without query; one slash at its end is ignored. A host that
+// is a domain serves what it is for; every other host serves every toolset.
+func (s *Snapshot) Toolset(host, path []byte) *Toolset {
+	if s == nil {
+		return nil
+	}
+	d, own := s.Domain(host)
+	if own && d.Toolset != nil {
+		if len(path) > 1 {
+			return nil
+		}
+		return d.Toolset
+	}
+	if len(path) <= len(pathPrefix) || string(path[:len(pathPrefix)]) != pathPrefix {
 		return nil
 	}
 	slug := path[len(pathPrefix):]
 	if slug[len(slug)-1] == '/' {
 		slug = slug[:len(slug)-1]
 	}
-	return s.bySlug[string(slug)]
+	ts := s.bySlug[string(slug)]
+	if own && ts != nil && ts.bundle.Workspace != d.Workspace {
+		return nil
+	}
+	return ts
+}
+
+// Domain returns what is served at a host; false: it is none of the release's domains. The
+// host is a "host:port" in lower case, or a name.
+func (s *Snapshot) Domain(host []byte) (Domain, bool) {
+	if s == nil || len(s.domains) == 0 {
+		return Domain{}, false
+	}
+	d, ok := s.domains[string(access.HostName(host))]
+	return d, ok
 }
 
 // Slug finds a toolset by its slug; nil if there is none.

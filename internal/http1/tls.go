@@ -13,6 +13,10 @@ import (
 // other clients know it.
 const plainText = "Client sent an HTTP request to an HTTPS server."
 
+// challengeProtocol is that of a certificate authority which looks for its answer in the
+// handshake (RFC 8737 §4). Nothing may follow it.
+const challengeProtocol = "acme-tls/1"
+
 // tlsConn is a connection of which net/http learns that TLS is below it. It is no
 // [*tls.Conn], so net/http reads what [Conn] lets through, and offers no HTTP/2.
 type tlsConn struct{ *Conn }
@@ -41,6 +45,10 @@ func (c *Conn) handshake() {
 	defer cancel()
 	err := t.HandshakeContext(ctx)
 	if err == nil {
+		if t.ConnectionState().NegotiatedProtocol == challengeProtocol {
+			c.plain.Store(true)
+			c.fail(io.EOF)
+		}
 		return
 	}
 	c.plain.Store(true)

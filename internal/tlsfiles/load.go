@@ -30,16 +30,19 @@ var suites = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
+// Config is the TLS of a listener, still without a certificate.
+func Config() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: suites, NextProtos: []string{"http/1.1"}}
+}
+
 // load reads the files.
 func load(o Options) (*loaded, error) {
 	pair, err := loadPair(o)
 	if err != nil {
 		return nil, err
 	}
-	c := &tls.Config{
-		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, CipherSuites: suites,
-		NextProtos: []string{"http/1.1"},
-	}
+	c := Config()
+	c.Certificates = []tls.Certificate{pair}
 	if o.ClientCA != "" {
 		if c.ClientCAs, err = authorities(o); err != nil {
 			return nil, err
