@@ -300,9 +300,12 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Tools
 	}
 	t := Toolset{
 		ID: d.ts.ID, Slug: d.ts.Slug, Name: d.ts.Name, Description: d.ts.Description, Instructions: d.ts.Instructions,
-		Status: "draft", URL: strings.TrimSuffix(s.o.GatewayURL, "/") + "/t/" + d.ts.Slug,
+		Status:  "draft",
 		Profile: d.ts.Profile, Access: Access{Mode: access.ModeOf(open), Public: s.o.Closed && access.ModeOf(open) == registry.AccessNone}, Digest: d.ts.DraftDigest, LiveDigest: d.ts.LiveDigest, Revision: d.ts.LiveRevision,
 		Changed: d.ts.LiveRevision > 0 && d.ts.LiveDigest != d.ts.DraftDigest, CreatedAt: d.ts.CreatedAt.Time, UpdatedAt: d.ts.UpdatedAt.Time,
+	}
+	if t.URL, err = s.toolsetURL(ctx, ws, d.ts); err != nil {
+		return Toolset{}, err
 	}
 	if d.ts.LiveRevision > 0 {
 		t.Status = "live"

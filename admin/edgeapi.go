@@ -36,7 +36,8 @@ func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 	methods := map[string]string{
 		registry.EdgeEnrolPath: http.MethodPost, registry.EdgeTokenPath: http.MethodPost, registry.EdgeStatusPath: http.MethodPost,
 		registry.EdgePluginsPath: http.MethodPost, registry.EdgeUsagePath: http.MethodPost, registry.EdgeUserPath: http.MethodPost,
-		registry.EdgeReleasePath: http.MethodGet, registry.EdgeCredentialsPath: http.MethodGet,
+		registry.EdgeReleasePath: http.MethodGet, registry.EdgeCredentialsPath: http.MethodGet, registry.EdgeCertificatesPath: http.MethodGet,
+		registry.EdgeChallengePath: http.MethodPost,
 	}
 	method, ok := methods[r.URL.Path]
 	if !ok {
@@ -66,6 +67,10 @@ func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 		err = s.edgeRelease(w, r)
 	case registry.EdgeCredentialsPath:
 		err = s.edgeCredentials(w, r)
+	case registry.EdgeCertificatesPath:
+		err = s.edgeCertificates(w, r)
+	case registry.EdgeChallengePath:
+		err = edgeAsk(s, w, r, registry.MaxEdgeMessageBytes, s.edgeChallenge)
 	}
 	if p := problem.As(err); p != nil && p.Kind == problem.Unavailable {
 		w.Header().Set("Retry-After", retryAfter)

@@ -104,6 +104,9 @@ func (s *Server) rewrapAll(ctx context.Context, before string) (total int, err e
 	if err != nil {
 		return 0, err
 	}
+	if total, err = s.o.Store.RewrapACMEValues(ctx, s.o.Keyring); err != nil {
+		return total, err
+	}
 	for _, id := range ids {
 		n := 0
 		err := s.o.Store.Workspace(id).Update(ctx, func(tx *store.Tx) (err error) {

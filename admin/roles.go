@@ -26,6 +26,8 @@ var rolesOf = map[string]string{
 	"publish-plugin": store.RolePublisher, "yank-plugin-version": store.RolePublisher, "test-plugin-version": store.RolePublisher,
 	"add-publisher-key": store.RoleAdmin, "revoke-publisher-key": store.RoleAdmin,
 	"confirm-origins": store.RoleAdmin,
+	// A host name is the organization's, and traffic follows it.
+	"add-domain": store.RoleAdmin, "add-toolset-domain": store.RoleAdmin, "remove-domain": store.RoleAdmin, "remove-toolset-domain": store.RoleAdmin,
 	// Everybody asks and votes.
 	"create-connector-request": store.RoleViewer, "vote-connector-request": store.RoleViewer, "unvote-connector-request": store.RoleViewer,
 	"create-channel": store.RoleAdmin, "patch-channel": store.RoleAdmin, "delete-channel": store.RoleAdmin, "rotate-channel-secret": store.RoleAdmin,

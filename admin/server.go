@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/admin/connectorrequest"
 	"github.com/sluicegate/sluice/admin/console"
 	"github.com/sluicegate/sluice/admin/console/serve"
+	"github.com/sluicegate/sluice/admin/domain"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/notify"
@@ -128,6 +129,9 @@ type Options struct {
 	// PreviewURL is what the URLs of previews of drafts begin with, when this node has a
 	// gateway that serves them with what PreviewRelease returns. Default: there are none.
 	PreviewURL string
+	// Domains says where domains must lead and who certifies them; its records, publisher and
+	// logger are those of this server. Default: they may lead anywhere, and nobody does.
+	Domains domain.Room
 	// Hosts are the values of the Host header (without port) that are answered,
 	// against DNS rebinding. Default: localhost and the loopback addresses.
 	Hosts []string
@@ -222,6 +226,7 @@ type Server struct {
 	alerts    *alert.Room
 	catalog   *catalog.Room
 	wanted    *connectorrequest.Room
+	domains   *domain.Room
 	notify    *notify.Room
 	metrics   *metrics.Metrics
 	route     func(*http.Request) string // the pattern of a request, of which there are few
@@ -256,8 +261,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
 	s.opened = toolset.NewConnectors(o.Publisher)
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
+	s.openDomains()
 	s.access = &access.Room{
-		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, GatewayURL: o.GatewayURL, Closed: o.Closed, PerUser: s.perUser, Ending: s.ending,
+		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: s.toolsetURL, Closed: o.Closed, PerUser: s.perUser, Ending: s.ending,
 	}
 	if s.catalog = o.Catalog; s.catalog == nil {
 		var err error
@@ -341,6 +347,8 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	defer telling.Wait()
 	telling.Go(func() { s.alerts.Run(ctx) })
 	telling.Go(func() { s.notify.Run(ctx) })
+	telling.Go(func() { s.domains.Run(ctx) })
+	telling.Go(func() { s.tellCertificates(ctx) })
 	for {
 		select {
 		case <-usage.C:
@@ -467,6 +475,7 @@ func (s *Server) routes() {
 	s.registerAlerts()
 	s.registerCatalog()
 	s.registerConnectorRequests()
+	s.registerDomains()
 	s.registerChannels()
 	s.registerAlertRules()
 	s.registerExport()

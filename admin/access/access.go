@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,8 +30,8 @@ type Room struct {
 	Log       *slog.Logger
 	// AwaitRelease waits until the gateway of this node serves a release. nil: nothing waits.
 	AwaitRelease func(ctx context.Context, revision uint64) error
-	// GatewayURL is where toolset URLs start.
-	GatewayURL string
+	// URL is where clients reach a toolset.
+	URL func(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (string, error)
 	// Closed says that others than this machine reach the gateway.
 	Closed bool
 	// PerUser reports whether each caller of a toolset logs in with their own account.
@@ -331,15 +332,29 @@ func (r *Room) Show(ctx context.Context, ws *store.Workspace, ts *store.Toolset)
 	if err != nil {
 		return shown, 0, err
 	}
-	base := strings.TrimSuffix(r.GatewayURL, "/")
-	shown = ToolsetAccess{AccessSettings: settings, URL: base + "/t/" + ts.Slug, Tokens: len(valid)}
+	at, err := r.URL(ctx, ws, ts)
+	if err != nil {
+		return shown, 0, err
+	}
+	shown = ToolsetAccess{AccessSettings: settings, URL: at, Tokens: len(valid)}
 	if settings.Mode == registry.AccessJWT {
-		shown.MetadataURL = base + "/.well-known/oauth-protected-resource/t/" + ts.Slug
+		if shown.MetadataURL, err = metadataURL(at); err != nil {
+			return shown, 0, err
+		}
 	}
 	if row != nil {
 		version, shown.UpdatedAt = row.Version, row.UpdatedAt.Time
 	}
 	return shown, version, nil
+}
+
+// metadataURL is where RFC 9728 §3.1 puts the metadata of a toolset URL.
+func metadataURL(at string) (string, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return "", fmt.Errorf("reading the toolset URL: %w", err)
+	}
+	return u.Scheme + "://" + u.Host + "/.well-known/oauth-protected-resource" + strings.TrimSuffix(u.Path, "/"), nil
 }
 
 // versionOf is the version of a record of access; 0 while there is none.

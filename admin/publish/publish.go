@@ -47,6 +47,13 @@ type GroupRecords interface {
 	Groups(ctx context.Context) ([]string, error)
 }
 
+// DomainRecords is implemented by records that know domains.
+type DomainRecords interface {
+	// ReleaseDomains lists the proven domains of toolsets that a release has, and of their
+	// workspaces. What it returned is durable.
+	ReleaseDomains(ctx context.Context, toolsets []registry.ReleaseToolset) ([]registry.ReleaseDomain, error)
+}
+
 // Options configure a Publisher.
 type Options struct {
 	Store        *oci.Store    // registry that edges read. Required
@@ -373,6 +380,12 @@ func (p *Publisher) make(ctx context.Context, group string, toolsets []registry.
 	next := &registry.Release{
 		Group: group, Epoch: epoch, Revision: 1, Issued: now, Expires: now.Add(p.opts.Lifetime),
 		Trusted: p.Trusted(), Toolsets: toolsets,
+	}
+	if records, ok := p.opts.Records.(DomainRecords); ok {
+		var err error
+		if next.Domains, err = records.ReleaseDomains(ctx, toolsets); err != nil {
+			return nil, fmt.Errorf("list the domains: %w", err)
+		}
 	}
 	if current := p.slot(group).Load(); current != nil {
 		r := current.Release()

@@ -233,6 +233,9 @@ func (s *Store) Sweep(ctx context.Context) error {
 	if err := s.sweepEvents(ctx); err != nil {
 		return err
 	}
+	if err := s.sweepLocks(ctx); err != nil {
+		return err
+	}
 	return s.sweepUsage(ctx)
 }
 

@@ -120,6 +120,8 @@ func suite(t *testing.T, h harness) {
 	f("alert rules", testAlertRules)
 	f("connector requests", testConnectorRequests)
 	f("channels", testChannels)
+	f("domains", testDomains)
+	f("what the client of a certificate authority keeps", testACME)
 	f("refused calls", testRefusedCalls)
 	f("plugins", testPlugins)
 	f("a failed transaction leaves nothing", testRollback)

@@ -33,6 +33,9 @@ With -o json, jsonl and yaml an error is an RFC 9457 problem document on stdout.
   SLUICE_TLS_CLIENT_CA  authorities of the client certificates that the gateway asks for
   SLUICE_ADMIN_TLS_CERT, SLUICE_ADMIN_TLS_KEY  those of the admin API
   SLUICE_STATE      URL of the Redis or Valkey server that the nodes of a pool share
+  SLUICE_ACME_CA    certificate authority that certificates of domains are got from;
+                    SLUICE_ACME_CA_ROOT, SLUICE_ACME_EMAIL: its root and the address told to it
+  SLUICE_DOMAIN_TARGET  host name or address that domains must lead to
   SLUICE_BEHIND_PROXY  networks of the reverse proxies in front, separated by commas
   SLUICE_PLUGIN_GRACE  time that plugins get beyond their deadlines, for slow machines
   NO_COLOR          no colours; FORCE_COLOR colours without a terminal
@@ -46,6 +49,8 @@ of these files that exists is read:
 
 Its keys: data, listen, admin-listen, public-url, admin-public-url, no-install-page,
 behind-proxy, tls-cert, tls-key, tls-client-ca, admin-tls-cert, admin-tls-key,
+acme-ca, acme-ca-root, acme-email, acme-challenges, acme-dns-command,
+acme-http-listen, domain-target, domain-dns, domain-tls,
 allow-private-upstreams, allow-commands, catalog, state, log-format, log-level, shutdown-timeout, plugin-grace, max-spec,
 max-connections, max-connections-per-address, context, contexts (name: {server, token-file}).
 

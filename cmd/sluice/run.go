@@ -63,6 +63,7 @@ type nodeFlags struct {
 	commands            bool
 	noPage              bool
 	catalog, state      string
+	domains             domainFlags
 }
 
 // everything is the value of --allow-private-upstreams without networks.
@@ -94,6 +95,7 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.DurationVar(&f.shutdown, "shutdown-timeout", 0, "time for running calls at a stop (default 30s)")
 	fs.IntVar(&f.conns, "max-connections", 0, "connections to the gateway at the same time (default: three quarters of the open files allowed)")
 	fs.IntVar(&f.connsPerAddr, "max-connections-per-address", 0, "how many of them from one address (default: three quarters of them)")
+	f.domains.register(fs)
 	command.MustComplete(cmd, "log-format", []string{"auto", "json", "text"})
 	command.MustComplete(cmd, "log-level", []string{"debug", "info", "warn", "error"})
 }
@@ -131,6 +133,9 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 		return o, err
 	}
 	if o.Proxies, err = proxiesOf(f.proxies, a); err != nil {
+		return o, err
+	}
+	if o.Domains, err = f.domains.options(a); err != nil {
 		return o, err
 	}
 	if o.Gateway.State = a.Env.State; cmp.Or(f.state, c.State) != "" {

@@ -47,14 +47,17 @@ type Environment struct {
 	// TLS is SLUICE_TLS_CERT, SLUICE_TLS_KEY and SLUICE_TLS_CLIENT_CA: files of the gateway. AdminTLS is
 	// SLUICE_ADMIN_TLS_CERT and SLUICE_ADMIN_TLS_KEY.
 	TLS, AdminTLS tlsfiles.Files
-	Proxies       []string // SLUICE_BEHIND_PROXY: separated by commas
-	NotifySocket  string   // NOTIFY_SOCKET: where systemd is told that a node serves
-	NoColor       bool     // NO_COLOR set, or TERM=dumb
-	Color         bool     // FORCE_COLOR set
-	Home          string   // HOME
-	XDG           string   // XDG_CONFIG_HOME
-	AppData       string   // APPDATA, on Windows
-	Getenv        func(string) string
+	// Domains has SLUICE_ACME_CA, SLUICE_ACME_CA_ROOT, SLUICE_ACME_EMAIL and
+	// SLUICE_DOMAIN_TARGET.
+	Domains      Domains
+	Proxies      []string // SLUICE_BEHIND_PROXY: separated by commas
+	NotifySocket string   // NOTIFY_SOCKET: where systemd is told that a node serves
+	NoColor      bool     // NO_COLOR set, or TERM=dumb
+	Color        bool     // FORCE_COLOR set
+	Home         string   // HOME
+	XDG          string   // XDG_CONFIG_HOME
+	AppData      string   // APPDATA, on Windows
+	Getenv       func(string) string
 }
 
 // ReadEnvironment reads the variables; getenv is os.Getenv.
@@ -74,6 +77,7 @@ func ReadEnvironment(getenv func(string) string) Environment {
 	}
 	e.TLS = tlsfiles.Files{Certificate: getenv("SLUICE_TLS_CERT"), Key: getenv("SLUICE_TLS_KEY"), ClientCA: getenv("SLUICE_TLS_CLIENT_CA")}
 	e.AdminTLS = tlsfiles.Files{Certificate: getenv("SLUICE_ADMIN_TLS_CERT"), Key: getenv("SLUICE_ADMIN_TLS_KEY")}
+	e.Domains = Domains{CA: getenv("SLUICE_ACME_CA"), Root: getenv("SLUICE_ACME_CA_ROOT"), Email: getenv("SLUICE_ACME_EMAIL"), Target: getenv("SLUICE_DOMAIN_TARGET")}
 	if e.Home == "" {
 		e.Home = getenv("USERPROFILE")
 	}
@@ -130,6 +134,21 @@ type File struct {
 	MaxSpec SpecSize `yaml:"max-spec"`
 
 	Suggest Suggest `yaml:"suggest"`
+
+	Domains `yaml:",inline"`
+}
+
+// Domains are the settings of domains and of their certificates.
+type Domains struct {
+	CA         string   `yaml:"acme-ca"`
+	Root       string   `yaml:"acme-ca-root"`
+	Email      string   `yaml:"acme-email"`
+	Challenges []string `yaml:"acme-challenges"`
+	Command    string   `yaml:"acme-dns-command"`
+	Listen     string   `yaml:"acme-http-listen"`
+	Target     string   `yaml:"domain-target"`
+	DNS        string   `yaml:"domain-dns"`
+	TLS        bool     `yaml:"domain-tls"`
 }
 
 // Suggest names the model that may be asked for names and descriptions of

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/certificate"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
@@ -51,8 +52,9 @@ type control struct {
 	previews    *previews // of drafts
 	http        *http.Server
 	ln          net.Listener
-	certificate *tlsfiles.Source // of the admin API; nil: TLS is not spoken
-	loaded      <-chan struct{}  // closed when the follower has loaded what was persisted
+	certificate *tlsfiles.Source       // of the admin API; nil: TLS is not spoken
+	authority   *certificate.Authority // nil: no certificates are obtained
+	loaded      <-chan struct{}        // closed when the follower has loaded what was persisted
 }
 
 // open opens the records and what publishes them, then what serves.
@@ -131,7 +133,7 @@ func (c *control) load(ctx context.Context, source edge.Source, keys []registry.
 
 // openServers opens the gateway, when the role has one, and the admin API.
 func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error {
-	if err := c.openCalls(ctx); err != nil {
+	if err := errors.Join(c.openCalls(ctx), c.openAuthority(ctx, ring)); err != nil {
 		return err
 	}
 	live, err := c.newCaller(heldSecrets{control: c}, c.meter)
@@ -160,7 +162,7 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		o.Commands = c.commands
 	}
 	if c.o.Role == RoleAll {
-		if err := c.openGateway(gateway.Options{Caller: live, Preview: &gateway.PreviewOptions{Previews: c.previews, Caller: drafts}}); err != nil {
+		if err := c.openGateway(ctx, gateway.Options{Caller: live, Preview: &gateway.PreviewOptions{Previews: c.previews, Caller: drafts}}, c.challenge); err != nil {
 			return err
 		}
 		c.dialer.Protect(c.gateway.Addr())
@@ -177,7 +179,7 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		return err
 	}
 	c.dialer.Protect(c.ln.Addr())
-	o.GatewayURL, o.LinkURL, o.Hosts = c.URL(), c.url(), c.hosts()
+	o.GatewayURL, o.LinkURL, o.Hosts, o.Domains = c.URL(), c.url(), c.hosts(), c.domains()
 	o.Closed, o.GuardMetrics = c.reachedFromOutside(), !loopback(c.ln.Addr()) || !c.o.Proxies.Empty()
 	if o.OAuth, err = oauth.New(oauth.Options{HTTP: safehttp.NewClient(c.dialer)}); err != nil {
 		return err
@@ -214,6 +216,9 @@ func (c *control) run(ctx context.Context, g *errgroup.Group) {
 	g.Go(func() error { return ended(ctx, c.publisher.Run(ctx)) })
 	g.Go(func() error { return ended(ctx, c.admin.Run(ctx, c.o.Grace)) })
 	g.Go(func() error { return c.watchPlugins(ctx) })
+	if c.certificates != nil {
+		g.Go(func() error { return c.showCertificates(ctx) })
+	}
 	if c.o.Records.StandBy != nil {
 		g.Go(func() error { return c.awaitSuccessor(ctx) })
 	}

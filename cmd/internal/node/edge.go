@@ -38,7 +38,8 @@ type edgeNode struct {
 
 	remote   *edge.Remote
 	vault    *edge.Vault
-	http     *http.Server // of operations
+	domains  *edge.Certificates // nil: certificates of domains are not shown
+	http     *http.Server       // of operations
 	ln       net.Listener
 	enrolled atomic.Bool
 	leftOut  []string // slugs of toolsets that are not served here; of the follower's goroutine
@@ -67,7 +68,7 @@ func (n *edgeNode) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := n.openGateway(gateway.Options{Caller: live}); err != nil {
+	if err := n.openGateway(ctx, gateway.Options{Caller: live}, n.remote.Challenge); err != nil {
 		return err
 	}
 	ln, err := n.listenOn(ctx, "the operations listener", o.Listen, "--ops-listen")
@@ -111,6 +112,10 @@ func (n *edgeNode) follow(ctx context.Context) error {
 	}
 	// Before the release: a call that comes at once finds its credential.
 	n.vault = edge.OpenVault(n.remote)
+	if n.certificates != nil {
+		n.domains = &edge.Certificates{Remote: n.remote, Serves: n.servesDomain, Apply: n.certificates.Set}
+		n.domains.Load()
+	}
 	var err error
 	n.follower, err = edge.New(edge.Options{
 		Source: n.remote, Dir: n.path(datadir.Edge), Group: n.remote.Group(), Keys: n.remote.Trusted(), Logger: n.o.Logger,
@@ -141,6 +146,9 @@ func (n *edgeNode) follow(ctx context.Context) error {
 		return n.follower.Run(ctx)
 	})
 	g.Go(func() error { return n.vault.Run(ctx) })
+	if n.domains != nil {
+		g.Go(func() error { return n.domains.Run(ctx) })
+	}
 	g.Go(func() error { return n.spool.Run(ctx) })
 	g.Go(func() error { return n.plugins.reporter(n.remote, n.o.Logger).Run(ctx) })
 	g.Go(func() error {
@@ -212,10 +220,14 @@ func (n *edgeNode) operations() http.Handler {
 		if verbose && n.enrolled.Load() {
 			s := n.follower.Status()
 			text += fmt.Sprintf("release %d.%d, %d toolsets\n", s.Epoch, s.Revision, s.Toolsets)
+			var certificates error
+			if n.domains != nil {
+				certificates = n.domains.Fault()
+			}
 			for _, part := range []struct {
 				name string
 				err  error
-			}{{"following", s.Following}, {"token", n.remote.Fault()}, {"cache", s.Cache}, {"credentials", n.vault.Fault()}, {"usage", n.spool.Fault()}} {
+			}{{"following", s.Following}, {"token", n.remote.Fault()}, {"cache", s.Cache}, {"credentials", n.vault.Fault()}, {"certificates", certificates}, {"usage", n.spool.Fault()}} {
 				if part.err != nil {
 					text += part.name + ": " + part.err.Error() + "\n"
 				}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"runtime/debug"
@@ -17,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/certificate"
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/pool"
@@ -27,6 +30,7 @@ import (
 	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/tlsfiles"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // lastUsageTimeout of posting usage at a stop.
@@ -40,18 +44,23 @@ type Node struct {
 	edge    *edgeNode
 
 	calls
-	holder   *snapshot.Holder
-	meter    *metering.Meter
-	tracer   *tracing.Tracer    // nil: no spans are made
-	keys     *access.Keys       // of authorization servers
-	pool     *pool.Store        // nil: nothing is shared
-	gateway  *gateway.Server    // nil: role control
-	tls      *tlsfiles.Source   // of the gateway; nil: TLS is not spoken
-	follows  []*tlsfiles.Source // certificates of this node
-	follower *edge.Follower     // nil: role control; of an edge, since its enrolment
-	spool    *metering.Spool    // nil: no gateway, nothing to count
-	readOnly bool               // an edge: the data directory cannot be written
-	closers  []func() error     // in the order they were opened
+	holder  *snapshot.Holder
+	meter   *metering.Meter
+	tracer  *tracing.Tracer    // nil: no spans are made
+	keys    *access.Keys       // of authorization servers
+	pool    *pool.Store        // nil: nothing is shared
+	gateway *gateway.Server    // nil: role control
+	tls     *tlsfiles.Source   // of the gateway; nil: TLS is not spoken
+	follows []*tlsfiles.Source // certificates of this node
+
+	certificates *certificate.Table // of domains; nil: none are shown
+	plain        net.Listener       // of challenges in the clear; nil: there is none
+	plainHTTP    *http.Server
+
+	follower *edge.Follower  // nil: role control; of an edge, since its enrolment
+	spool    *metering.Spool // nil: no gateway, nothing to count
+	readOnly bool            // an edge: the data directory cannot be written
+	closers  []func() error  // in the order they were opened
 }
 
 // New opens everything and listens. Nothing is served before [Node.Run]; a node that is
@@ -91,6 +100,7 @@ func (n *Node) Run(ctx context.Context) error {
 	if n.gateway != nil {
 		g.Go(func() error { return n.gateway.Run(gctx) })
 	}
+	n.runPlain(gctx, g)
 	if n.edge != nil {
 		n.edge.run(gctx, g)
 	} else {
@@ -121,6 +131,8 @@ func (n *Node) URL() string {
 		return "http://" + DefaultListen // where an edge on this machine listens
 	case n.tls != nil:
 		return certifiedURL(n.gateway.Addr(), n.tls.Leaf())
+	case n.certificates != nil:
+		return "https://" + reachable(n.gateway.Addr()) // no client believes it: domains are reached by their names
 	}
 	return "http://" + reachable(n.gateway.Addr())
 }
@@ -213,7 +225,7 @@ func (n *Node) await(ctx context.Context, live func(*snapshot.Snapshot) bool) er
 }
 
 // openGateway makes the gateway listen.
-func (n *Node) openGateway(o gateway.Options) (err error) {
+func (n *Node) openGateway(ctx context.Context, o gateway.Options, challenge func(context.Context, string) (*registry.EdgeChallenge, error)) (err error) {
 	g := n.o.Gateway
 	o.Addr, o.PublicURL, o.MaxConns, o.MaxConnsPerAddress, o.Ready = g.Listen, g.PublicURL, g.Conns, g.ConnsPerAddress, g.Ready
 	o.NoInstallPage = g.NoInstallPage
@@ -226,13 +238,19 @@ func (n *Node) openGateway(o gateway.Options) (err error) {
 			return err
 		}
 		o.TLS, o.Hosts = n.tls.Config(), append(o.Hosts, localNames(g.Listen, n.tls.Leaf())...)
-	} else if n.o.Proxies.Empty() && !listensLocally(g.Listen) {
+	} else if !n.certified() && n.o.Proxies.Empty() && !listensLocally(g.Listen) {
 		return problem.New(problem.InvalidArgument, "the gateway would listen on %s without TLS", g.Listen).
-			Fix("give --tls-cert and --tls-key, listen on loopback, or name the proxy that speaks TLS for it with --behind-proxy")
+			Fix("give --tls-cert and --tls-key, or --acme-ca, listen on loopback, or name the proxy that speaks TLS for it with --behind-proxy")
+	}
+	if n.certified() {
+		n.openCertificates(challenge)
+		o.TLS, o.Challenge = n.certificates.Config(), n.certificates.Answer
 	}
 	o.Proxies = n.o.Proxies
-	n.gateway, err = gateway.New(o)
-	return err
+	if n.gateway, err = gateway.New(o); err != nil {
+		return err
+	}
+	return n.openPlain(ctx)
 }
 
 // openPool opens what the nodes of a pool share, where the operator named it. key returns

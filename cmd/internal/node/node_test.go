@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,7 +25,7 @@ const anywhere = "127.0.0.1:0"
 func start(t *testing.T, o node.Options) (n *node.Node, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	o.Gateway.Listen, o.Admin.Listen, o.Edge.Listen, o.Upstreams.AllowPrivate = anywhere, anywhere, anywhere, true
+	o.Gateway.Listen, o.Admin.Listen, o.Edge.Listen, o.Upstreams.AllowPrivate = cmp.Or(o.Gateway.Listen, anywhere), anywhere, anywhere, true
 	n, err := node.New(ctx, o)
 	if err != nil {
 		cancel()

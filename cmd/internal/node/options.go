@@ -44,6 +44,7 @@ type Options struct {
 	Admin     AdminOptions  // roles all and control
 	Records   RecordOptions // roles all and control
 	Edge      EdgeOptions   // role edge
+	Domains   DomainOptions
 	// Proxies stand in front of the gateway and the admin API: both may then listen beyond
 	// loopback without TLS. Default: there are none.
 	Proxies   forwarded.Proxies
@@ -146,7 +147,7 @@ func (o *Options) complete() error {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.checkDomains())...)
 }
 
 // set gives an option that is not given its default.
