@@ -39,7 +39,7 @@ type DeclaredToolset struct {
 	Selection      *DeclaredSelection     `json:"selection,omitempty"`
 	Tools          []DeclaredTool         `json:"tools,omitempty" maxItems:"20000" doc:"Edits of tools, by path and method."`
 	Plugins        []DeclaredPlugin       `json:"plugins,omitempty" maxItems:"64" doc:"In the order they run."`
-	Workflows      []registry.Workflow    `json:"workflows,omitempty" maxItems:"64" doc:"Documents that are tools; calls say which operation each of their steps is."`
+	Workflows      []registry.Workflow    `json:"workflows,omitempty" maxItems:"64" doc:"Documents and scripts that are tools; calls say which operation each of their steps or calls is. Edits of their tools are among tools, as WORKFLOW /workflows/NAME."`
 	Authentication []DeclaredAuth         `json:"authentication,omitempty" maxItems:"16"`
 	Access         *access.AccessSettings `json:"access,omitempty" doc:"Absent: everybody who reaches the URL. Access tokens are no part of it."`
 	Capture        string                 `json:"capture,omitempty" enum:"errors,all" doc:"What the call log keeps."`
@@ -72,6 +72,8 @@ type DeclaredSelection struct {
 	Batch    bool               `json:"batch,omitempty" doc:"Clients list a tool that makes many calls at once."`
 	// Destructive is for scripts and batches.
 	Destructive bool `json:"scriptsMayDestroy,omitempty" doc:"code, or with batch: scripts and batches may call tools that may destroy data."`
+	// Limits are for scripts.
+	Limits *registry.ScriptLimits `json:"scriptLimits,omitempty" doc:"What each script may use. Absent: the defaults."`
 }
 
 // DeclaredExamples are requests that a tool answers.

@@ -330,7 +330,7 @@ func declareSelection(ts *store.Toolset) (*DeclaredSelection, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &DeclaredSelection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn, Batch: c.Batch, Destructive: c.Destructive}
+	out := &DeclaredSelection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn, Batch: c.Batch, Destructive: c.Destructive, Limits: c.Limits}
 	for i := range c.Examples {
 		if e := &c.Examples[i]; len(e.Operator) > 0 {
 			out.Examples = append(out.Examples, DeclaredExamples{Operation: e.Operation, Operator: e.Operator})

@@ -169,6 +169,7 @@ func (d *imported) declaredSelection(in *DeclaredSelection) error {
 		c.Mode, c.UseCase, c.Learn = in.Mode, in.UseCase, in.Learn && in.Mode == registry.SelectSearch
 		c.Batch = in.Batch
 		c.Destructive = in.Destructive && (in.Mode == registry.SelectCode || in.Batch)
+		c.Limits = in.Limits
 		for _, t := range in.Tools {
 			own := storedTool(t)
 			own.Operation, own.For = d.names.operation(t.Operation), mapOperation(t.For, d.names.operation)

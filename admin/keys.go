@@ -114,7 +114,11 @@ func (s *Server) rewrapAll(ctx context.Context, before string) (total int, err e
 				return err
 			}
 			answers, err := tx.RewrapAnswers(ctx, s.o.Keyring)
-			if n += answers; err != nil || before == "" {
+			if n += answers; err != nil {
+				return err
+			}
+			runs, err := tx.RewrapRuns(ctx, s.o.Keyring)
+			if n += runs; err != nil || before == "" {
 				return err
 			}
 			rec := request.Audit(ctx, "keys.rotate", "keys")

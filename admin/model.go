@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/engine"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // Toolset is a toolset as the API shows it. The CLI prints the same object.
@@ -27,26 +28,27 @@ type Toolset struct {
 
 	Connectors []ToolsetConnector `json:"connectors" doc:"All connectors, in their order. source, upstream, connector, baseUrl, servers and the authentication beside it are those of the first."`
 
-	Profile        string           `json:"profile" enum:"off,lossless,concise"`
-	Cache          *CachePolicy     `json:"cache,omitempty" doc:"Absent: answers are not cached."`
-	Answers        *toolset.Answers `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
-	UseCase        string           `json:"useCase,omitempty" doc:"What the toolset is for, in words; the selection use-case chooses tools by it."`
-	Batch          bool             `json:"batch,omitempty" doc:"Clients list a tool that makes many calls at once."`
-	Destructive    bool             `json:"scriptsMayDestroy,omitempty" doc:"With the selection code or batch: scripts and batches may call tools that may destroy data."`
-	Learn          bool             `json:"learn,omitempty" doc:"Searches that a successful call follows become examples of its tool."`
-	Selection      string           `json:"selection" enum:"all,use-case,search,code" doc:"Which tools clients list."`
-	Access         Access           `json:"access"`
-	ToolCount      int              `json:"toolCount" doc:"Tools of all connectors."`
-	EnabledTools   int              `json:"enabledTools" doc:"Tools that agents see."`
-	Methods        []AuthMethod     `json:"authenticationMethods" doc:"Detected in the specification's security schemes."`
-	Authentication *Authentication  `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
-	Digest         string           `json:"digest" doc:"Digest of the draft as it is now."`
-	LiveDigest     string           `json:"liveDigest,omitempty" doc:"Digest of what is live."`
-	Revision       uint64           `json:"revision" doc:"Live revision, 0: none."`
-	Changed        bool             `json:"changed" doc:"The draft differs from what is live."`
-	Test           *TestRun         `json:"test,omitempty" doc:"Last test of the draft as it is now."`
-	CreatedAt      time.Time        `json:"createdAt"`
-	UpdatedAt      time.Time        `json:"updatedAt"`
+	Profile        string                 `json:"profile" enum:"off,lossless,concise"`
+	Cache          *CachePolicy           `json:"cache,omitempty" doc:"Absent: answers are not cached."`
+	Answers        *toolset.Answers       `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
+	UseCase        string                 `json:"useCase,omitempty" doc:"What the toolset is for, in words; the selection use-case chooses tools by it."`
+	Batch          bool                   `json:"batch,omitempty" doc:"Clients list a tool that makes many calls at once."`
+	Destructive    bool                   `json:"scriptsMayDestroy,omitempty" doc:"With the selection code or batch: scripts and batches may call tools that may destroy data."`
+	ScriptLimits   *registry.ScriptLimits `json:"scriptLimits,omitempty" doc:"What each script may use. Absent: the defaults."`
+	Learn          bool                   `json:"learn,omitempty" doc:"Searches that a successful call follows become examples of its tool."`
+	Selection      string                 `json:"selection" enum:"all,use-case,search,code" doc:"Which tools clients list."`
+	Access         Access                 `json:"access"`
+	ToolCount      int                    `json:"toolCount" doc:"Tools of all connectors."`
+	EnabledTools   int                    `json:"enabledTools" doc:"Tools that agents see."`
+	Methods        []AuthMethod           `json:"authenticationMethods" doc:"Detected in the specification's security schemes."`
+	Authentication *Authentication        `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
+	Digest         string                 `json:"digest" doc:"Digest of the draft as it is now."`
+	LiveDigest     string                 `json:"liveDigest,omitempty" doc:"Digest of what is live."`
+	Revision       uint64                 `json:"revision" doc:"Live revision, 0: none."`
+	Changed        bool                   `json:"changed" doc:"The draft differs from what is live."`
+	Test           *TestRun               `json:"test,omitempty" doc:"Last test of the draft as it is now."`
+	CreatedAt      time.Time              `json:"createdAt"`
+	UpdatedAt      time.Time              `json:"updatedAt"`
 }
 
 // ToolsetDetail is a toolset with what the compiler said about its source.

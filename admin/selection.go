@@ -95,6 +95,8 @@ type choiceRecord struct {
 	// Destructive lets scripts and batches call tools that may destroy; only with the mode
 	// code or Batch.
 	Destructive bool `json:"destructive,omitempty"`
+	// Limits of scripts; nil: the defaults.
+	Limits *registry.ScriptLimits `json:"limits,omitempty"`
 }
 
 type storedTool struct {
@@ -130,7 +132,7 @@ func choiceOf(ts *store.Toolset) (*choiceRecord, error) {
 
 // keep stores c in the draft; what is as without any selection is stored as "".
 func (c *choiceRecord) keep(ts *store.Toolset) {
-	if ts.Selection = store.JSON(c); c.Mode == registry.SelectAll && c.UseCase == "" && len(c.Examples) == 0 && !c.Learn && !c.Batch {
+	if ts.Selection = store.JSON(c); c.Mode == registry.SelectAll && c.UseCase == "" && len(c.Examples) == 0 && !c.Learn && !c.Batch && c.Limits == nil {
 		ts.Selection = ""
 	}
 }
@@ -140,7 +142,7 @@ func (t *Toolset) showSelection(ts *store.Toolset) error {
 	if err != nil {
 		return err
 	}
-	t.Selection, t.UseCase, t.Learn, t.Batch, t.Destructive = c.Mode, c.UseCase, c.Learn, c.Batch, c.Destructive
+	t.Selection, t.UseCase, t.Learn, t.Batch, t.Destructive, t.ScriptLimits = c.Mode, c.UseCase, c.Learn, c.Batch, c.Destructive, c.Limits
 	return nil
 }
 
@@ -259,6 +261,7 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.ScriptLimits = c.Limits
 	switch c.Mode {
 	case registry.SelectSearch, registry.SelectCode:
 		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn, Batch: c.Batch, Destructive: c.Destructive}
@@ -472,10 +475,21 @@ func (s *Server) search(ctx context.Context, d *draft, query string, k int) (*Se
 			all, tools = append(all, it), append(tools, it.Tool)
 		}
 	}
+	workflows, err := d.indexedWorkflows()
+	if err != nil {
+		return nil, err
+	}
+	for i := range workflows {
+		all, tools = append(all, workflows[i]), append(tools, workflows[i].Tool)
+	}
 	x := s.indexes.Get(d.ts.ID, d.ts.Version)
 	if x == nil {
 		x = selection.Build(tools, selection.DefaultTable())
 		s.indexes.Put(d.ts.ID, d.ts.Version, x)
+	}
+	described, err := d.described(false)
+	if err != nil {
+		return nil, err
 	}
 	q := x.NewSearcher()
 	out := &SearchAnswer{Query: query, Results: []SearchResult{}}
@@ -486,6 +500,9 @@ func (s *Server) search(ctx context.Context, d *draft, query string, k int) (*Se
 	}
 	for i := range offers {
 		shown[offers[i].Operation] = &offers[i].Tool
+	}
+	for i := range described {
+		shown[described[i].Operation] = &described[i]
 	}
 	for _, h := range q.Search(query, k) {
 		op := toolset.Operation(all[h.Tool].SelectedTool)

@@ -150,6 +150,22 @@ func (d *draft) chooseBatch(offer *bool) error {
 	return nil
 }
 
+// chooseLimits sets what scripts may use; nil keeps it, and zero fields are the defaults.
+func (d *draft) chooseLimits(limits *registry.ScriptLimits) error {
+	if limits == nil {
+		return nil
+	}
+	c, err := choiceOf(d.ts)
+	if err != nil {
+		return err
+	}
+	if c.Limits = limits; *limits == (registry.ScriptLimits{}) {
+		c.Limits = nil
+	}
+	c.keep(d.ts)
+	return nil
+}
+
 // chooseDestructive says whether scripts and batches may call tools that may destroy; nil keeps it.
 func (d *draft) chooseDestructive(may *bool) error {
 	if may == nil {

@@ -279,7 +279,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: boundBy,
 	}
 	s.audit = &audit.Log{Store: o.Store, Log: s.log, Heads: o.AuditHeads}
-	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: s.dropUnwanted, Arrived: s.alerts.Wake, Stopping: s.stopping}
+	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: s.dropUnwanted, Seal: o.Keyring.SealBytes, Arrived: s.alerts.Wake, Stopping: s.stopping}
 	s.sessions, s.console = session.New(o.Store, s.log, o.Version), serve.New(console.Files())
 	s.secrets.changed = s.edgeBell.Ring
 	s.edges = &edgeNeeds{publisher: o.Publisher}
@@ -459,6 +459,7 @@ func (s *Server) routes() {
 	s.registerMCP()
 	s.registerPlugins()
 	s.registerWorkflows()
+	s.registerScripts()
 	s.registerBindings()
 	s.registerCommands()
 	s.registerJobs()

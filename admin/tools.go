@@ -210,8 +210,7 @@ func (s *Server) updateTools(ctx context.Context, id string, match *request.Matc
 		if err != nil {
 			return nil, err
 		}
-		edited := slices.DeleteFunc(slices.Clone(before), func(t toolset.Tool) bool { return t.Described() })
-		if err := d.enable(selection, edited); err != nil {
+		if err := d.enable(selection, before); err != nil {
 			return nil, err
 		}
 	}
@@ -240,7 +239,7 @@ func checkOffered(before, after []toolset.Tool, updates []ToolUpdate) error {
 	for i := range updates {
 		in := &updates[i]
 		old := slices.IndexFunc(before, func(t toolset.Tool) bool { return t.Name == in.Tool })
-		if old < 0 || before[old].Plugin == "" || in.Name == nil || *in.Name == "" {
+		if old < 0 || !before[old].Offered() || in.Name == nil || *in.Name == "" {
 			continue
 		}
 		if now := findOperation(after, before[old].Operation); now >= 0 && after[now].Enabled && after[now].Name != *in.Name {
@@ -267,17 +266,14 @@ func (d *draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) erro
 		if t.Name != in.Tool {
 			continue
 		}
-		if t.Described() {
-			return request.FieldFault(at+"/tool", "%s is a workflow of an Arazzo document, which says how it is named, described and run: change the document and add it again, or remove the workflow", t.Name)
-		}
 		if in.Name != nil && *in.Name != "" && !toolset.ToolName.MatchString(*in.Name) {
 			return request.FieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *in.Name)
 		}
-		if t.Plugin != "" && in.Answers != nil {
-			return request.FieldFault(at+"/answers", "%s is the tool of a workflow: its answers are what plugin %s makes of them, in the format of the toolset", t.Name, t.Plugin)
+		if t.Offered() && in.Answers != nil {
+			return request.FieldFault(at+"/answers", "%s is the tool of a workflow: its answers are what the workflow makes of them, in the format of the toolset", t.Name)
 		}
-		if t.Plugin != "" && in.Annotations != nil {
-			return request.FieldFault(at+"/annotations", "%s is the tool of a workflow: what it does follows from the tools that plugin %s calls; set theirs", t.Name, t.Plugin)
+		if t.Offered() && in.Annotations != nil {
+			return request.FieldFault(at+"/annotations", "%s is the tool of a workflow: what it does follows from the tools that it calls; set theirs", t.Name)
 		}
 		answers, err := d.patchedAnswers(t.Operation, in.Answers, at+"/answers")
 		if err != nil {
@@ -339,7 +335,7 @@ func (d *draft) patchedArguments(t *toolset.Tool, names *[]string, at string) (s
 	}
 	_, g := d.generated(t.Operation)
 	if g == nil {
-		return "", request.FieldFault(at, "%s is the tool of a workflow, whose plugin says what its arguments are", t.Name)
+		return "", request.FieldFault(at, "%s is the tool of a workflow, which says what its arguments are", t.Name)
 	}
 	return toolset.RecordArguments(*names, at, g.Takes)
 }

@@ -201,6 +201,9 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 	if err := d.chooseDestructive(in.Destructive); err != nil {
 		return nil, err
 	}
+	if err := d.chooseLimits(in.ScriptLimits); err != nil {
+		return nil, err
+	}
 	if err := s.saveDraft(ctx, ws, d, "toolset.update", before, toolsetFields(d), false); err != nil {
 		return nil, err
 	}

@@ -184,16 +184,48 @@ func (s *Server) workflows(ctx context.Context, d *draft, schemas bool) ([]tools
 	for i := range offers {
 		out[i] = offers[i].Tool
 	}
-	list, err := workflow.Read(d.ts.Workflows)
-	if err != nil || len(list) == 0 {
-		return out, err
-	}
-	operations, err := d.workflowOperations()
+	documents, err := d.described(schemas)
 	if err != nil {
 		return nil, err
 	}
-	documents, err := workflow.Tools(list, operations, schemas)
-	return slices.Concat(out, documents), err
+	taken := map[string]bool{}
+	for _, t := range slices.Concat(d.tools(false), out) {
+		if t.Enabled && (t.Offered() || d.serves(t.Operation)) {
+			taken[strings.ToLower(t.Name)] = true
+		}
+	}
+	for i := range documents {
+		if t := &documents[i]; t.Enabled {
+			if taken[strings.ToLower(t.Name)] { // as gateways name it
+				t.Name = registry.PrefixedName("workflow", t.Name, func(name string) bool { return taken[strings.ToLower(name)] })
+			}
+			taken[strings.ToLower(t.Name)] = true
+		}
+	}
+	return slices.Concat(out, documents), nil
+}
+
+// described are the tools of documents and scripts, with edits applied.
+func (d *draft) described(schemas bool) ([]toolset.Tool, error) {
+	list, disabled, err := d.editedWorkflows()
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	operations, err := d.workflowOperations(schemas)
+	if err != nil {
+		return nil, err
+	}
+	return workflow.Tools(list, disabled, operations, schemas)
+}
+
+// editedWorkflows are the documents and scripts of the draft with the edits of their
+// tools.
+func (d *draft) editedWorkflows() (list []registry.Workflow, disabled []bool, err error) {
+	if list, err = workflow.Read(d.ts.Workflows); err != nil {
+		return nil, nil, err
+	}
+	list, disabled = workflow.Edited(list, d.offeredEdit)
+	return list, disabled, nil
 }
 
 // offers are the tools that bound workflows offer, in the order of their bindings,
@@ -276,4 +308,14 @@ func workflowTool(by string, op toolset.Operation, m *manifest.Manifest, a opera
 func (s *Server) served(ctx context.Context, d *draft, schemas bool) ([]toolset.Tool, error) {
 	offered, err := s.workflows(ctx, d, schemas)
 	return append(d.tools(schemas), offered...), err
+}
+
+// indexedWorkflows are the documents and scripts that a release would have, as a search
+// index sees them.
+func (d *draft) indexedWorkflows() ([]registry.IndexedTool, error) {
+	var t registry.Toolset
+	if err := d.bindWorkflows(&t); err != nil {
+		return nil, err
+	}
+	return workflow.Index(t.Workflows)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -70,7 +71,7 @@ func (s *Server) registerWorkflows() {
 		if err != nil {
 			return nil, err
 		}
-		operations, err := d.workflowOperations()
+		operations, err := d.workflowOperations(true)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +90,7 @@ func (s *Server) registerWorkflows() {
 		if err != nil {
 			return nil, err
 		}
-		operations, err := d.workflowOperations()
+		operations, err := d.workflowOperations(false)
 		if err != nil {
 			return nil, err
 		}
@@ -103,6 +104,11 @@ func (s *Server) registerWorkflows() {
 		return s.saveWorkflows(ctx, ws, d, before, after)
 	})
 	register(s, huma.Operation{
+		OperationID: "run-workflow", Method: http.MethodPost, Path: path + "/{name}/run", Summary: "Run a workflow of the draft", Tags: tags,
+		Description: "With the credentials of the toolset, through the pipeline of the gateway; it may change data, as its plan says. Nothing is deployed, and no test is recorded. " +
+			"A workflow that failed is an answer with isError. With dryRun nothing is called: the plan is drawn and the arguments are checked.",
+	}, s.runWorkflow)
+	register(s, huma.Operation{
 		OperationID: "delete-workflow", Method: http.MethodDelete, Path: path + "/{name}", Summary: "Remove a workflow", Tags: tags, DefaultStatus: http.StatusOK,
 	}, func(ctx context.Context, in *deleteWorkflowInput) (*workflowsOutput, error) {
 		ws := s.workspace(ctx)
@@ -114,18 +120,34 @@ func (s *Server) registerWorkflows() {
 		if err != nil {
 			return nil, err
 		}
-		return s.saveWorkflows(ctx, ws, d, before, slices.Delete(slices.Clone(before), i, i+1))
+		return s.removeWorkflow(ctx, ws, d, before, i)
 	})
 }
 
 func (s *Server) saveWorkflows(ctx context.Context, ws *store.Workspace, d *draft, before, after []registry.Workflow) (*workflowsOutput, error) {
-	if d.ts.Workflows = ""; len(after) > 0 {
-		d.ts.Workflows = store.JSON(after)
-	}
-	if err := s.saveDraft(ctx, ws, d, "toolset.workflows", workflow.Names(before), workflow.Names(after), false); err != nil {
+	if err := s.storeWorkflows(ctx, ws, d, "toolset.workflows", before, after); err != nil {
 		return nil, err
 	}
 	return d.showWorkflows(d.ts.Workflows)
+}
+
+func (s *Server) storeWorkflows(ctx context.Context, ws *store.Workspace, d *draft, action string, before, after []registry.Workflow) error {
+	if d.ts.Workflows = ""; len(after) > 0 {
+		d.ts.Workflows = store.JSON(after)
+	}
+	return s.saveDraft(ctx, ws, d, action, workflow.Names(before), workflow.Names(after), true)
+}
+
+// removeWorkflow takes a workflow away, with the edits of its tool: another of the name
+// begins without.
+func (s *Server) removeWorkflow(ctx context.Context, ws *store.Workspace, d *draft, before []registry.Workflow, i int) (*workflowsOutput, error) {
+	d.forgetEdits(&before[i])
+	return s.saveWorkflows(ctx, ws, d, before, slices.Delete(slices.Clone(before), i, i+1))
+}
+
+func (d *draft) forgetEdits(w *registry.Workflow) {
+	op := toolset.Operation{Method: manifest.MethodWorkflow, Path: w.Path()}
+	d.edits = slices.DeleteFunc(d.edits, func(e store.ToolEdit) bool { return toolset.OperationOf(&e) == op })
 }
 
 func (d *draft) showWorkflows(stored string) (*workflowsOutput, error) {
@@ -133,15 +155,20 @@ func (d *draft) showWorkflows(stored string) (*workflowsOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	operations, err := d.workflowOperations()
+	operations, err := d.workflowOperations(false)
 	if err != nil {
 		return nil, err
 	}
-	out := &workflowsOutput{ETag: request.ETag(d.ts.Version), Body: List[workflow.ToolsetWorkflow]{Items: make([]workflow.ToolsetWorkflow, len(list))}}
+	out := &workflowsOutput{ETag: request.ETag(d.ts.Version), Body: List[workflow.ToolsetWorkflow]{Items: []workflow.ToolsetWorkflow{}}}
 	for i := range list {
-		if out.Body.Items[i], err = workflow.Show(&list[i], operations, false); err != nil {
+		if list[i].Script != nil {
+			continue
+		}
+		shown, err := workflow.Show(&list[i], operations, false)
+		if err != nil {
 			return nil, err
 		}
+		out.Body.Items = append(out.Body.Items, shown)
 	}
 	return out, nil
 }
@@ -151,7 +178,7 @@ func (d *draft) workflowNamed(name string) ([]registry.Workflow, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name })
+	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name && w.Script == nil })
 	if i < 0 {
 		return nil, 0, problem.New(problem.NotFound, "the toolset has no workflow %.80q", name).Fix("see: sluice toolset workflow %s list", d.ts.Slug)
 	}
@@ -159,7 +186,8 @@ func (d *draft) workflowNamed(name string) ([]registry.Workflow, int, error) {
 }
 
 // workflowOperations are the operations of the draft that steps may call.
-func (d *draft) workflowOperations() ([]workflow.Operation, error) {
+// With schemas, they have those of their answers.
+func (d *draft) workflowOperations(schemas bool) ([]workflow.Operation, error) {
 	ids := map[toolset.Operation]string{}
 	for _, p := range d.parts {
 		c := d.connectors()[p.row.Name]
@@ -172,10 +200,10 @@ func (d *draft) workflowOperations() ([]workflow.Operation, error) {
 		}
 	}
 	var out []workflow.Operation
-	for _, t := range d.tools(false) {
+	for _, t := range d.tools(schemas) {
 		out = append(out, workflow.Operation{
 			SelectedTool: registry.SelectedTool(t.Operation), ID: ids[t.Operation], Tool: t.Name, Enabled: t.Enabled,
-			Annotations: operation.Annotations(t.Annotations),
+			Annotations: operation.Annotations(t.Annotations), OutputSchema: workflow.Unwrapped(t.OutputSchema),
 		})
 	}
 	return out, nil
@@ -184,15 +212,15 @@ func (d *draft) workflowOperations() ([]workflow.Operation, error) {
 // bindWorkflows puts the workflows that can run into the toolset of a bundle. The others
 // wait for their operations.
 func (d *draft) bindWorkflows(t *registry.Toolset) error {
-	list, err := workflow.Read(d.ts.Workflows)
+	list, disabled, err := d.editedWorkflows()
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	operations, err := d.workflowOperations()
+	operations, err := d.workflowOperations(false)
 	if err != nil {
 		return err
 	}
-	t.Workflows = workflow.Servable(list, operations)
+	t.Workflows = workflow.Servable(list, disabled, operations)
 	return nil
 }
 

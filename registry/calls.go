@@ -20,6 +20,9 @@ const (
 	// MaxUsageCaller of the name of who called: a JSON Web Token's subject has 255
 	// characters at most (OpenID Connect Core §2).
 	MaxUsageCaller = 255
+	// MaxUsageRun of a run of a script that is kept: the longest script, escaped, and what it
+	// called.
+	MaxUsageRun = 2*MaxScript + 64<<10
 	// MaxUsageRequest of a client's id of a request.
 	MaxUsageRequest = 64
 )
@@ -72,7 +75,37 @@ type UsageCall struct {
 	Captured  bool   `json:"captured,omitempty"`
 	Arguments string `json:"arguments,omitempty"`
 	Answer    string `json:"answer,omitempty"`
+	// Inner says that a workflow, a script or a batch made the call.
+	Inner bool `json:"inner,omitempty"`
+	// Script is the digest of the script that ran; "": none did.
+	Script string `json:"script,omitempty"`
+	// Run is a [ScriptRun], of a script that succeeded where all calls are captured. Whoever
+	// stores it seals it: then it is in Sealed.
+	Run    json.RawMessage `json:"run,omitempty"`
+	Sealed []byte          `json:"-"`
 }
+
+// ScriptRun is a run of a script that succeeded: what a tool can be made of.
+type ScriptRun struct {
+	Code string `json:"code,omitempty"`
+	// Withheld says why there is no code; "": there is.
+	Withheld string `json:"withheld,omitempty"`
+	// Calls are the operations that it called, by GROUP.NAME as it did, each once.
+	Calls []CalledTool `json:"calls,omitempty"`
+	// Other is a tool that it called which is no operation of a connector; "": none.
+	Other string `json:"other,omitempty"`
+	// Shape is the JSON Schema of its value, without anything of the value but the names of
+	// members.
+	Shape json.RawMessage `json:"shape,omitempty"`
+}
+
+// Why a run was withheld.
+const (
+	// WithheldPersonal: something in the script looks like a secret, or names a person.
+	WithheldPersonal = "personal"
+	// WithheldRoom: the node had no room for it.
+	WithheldRoom = "room"
+)
 
 // UsageOmitted is how many calls of a toolset are in the counts and not in the log.
 type UsageOmitted struct {
@@ -105,7 +138,7 @@ func (r *UsageReport) validCalls() error {
 			!usageWord(c.CallerKind, 20), len(c.Caller) > MaxUsageCaller, !plainText(c.Caller), len(c.Request) > MaxUsageRequest, !plainText(c.Request),
 			c.Trace != "" && (len(c.Trace) != 32 || !usageWord(c.Trace, 32)), c.Status < 0, c.Status > 999, c.At.Year() < 1970, c.At.Year() > 9999,
 			len(c.Arguments) > MaxCaptureBytes, len(c.Answer) > MaxCaptureBytes, !plainText(c.Arguments), !plainText(c.Answer),
-			!c.Captured && c.Arguments+c.Answer != "":
+			!c.Captured && c.Arguments+c.Answer != "", c.Script != "" && !Digest(c.Script).Valid(), len(c.Run) > 0 && (c.Script == "" || !c.Captured), len(c.Run) > MaxUsageRun:
 			return bad("call", i)
 		}
 		for _, n := range []uint64{

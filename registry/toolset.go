@@ -53,6 +53,7 @@ type Toolset struct {
 	Cache        *CachePolicy   `json:"cache,omitempty"`        // nil: answers are not cached
 	Plugins      []PluginRef    `json:"plugins,omitempty"`      // third parties', in the order they run
 	Workflows    []Workflow     `json:"workflows,omitempty"`    // documents that are tools, behind those of plugins
+	ScriptLimits *ScriptLimits  `json:"scriptLimits,omitempty"` // nil: the defaults
 	Access       Access         `json:"access"`                 // who may open the URL
 	Answers      *Answers       `json:"answers,omitempty"`      // nil: nothing beyond the profile
 	Selection    *Selection     `json:"selection,omitempty"`    // nil: every enabled tool is listed

@@ -68,6 +68,7 @@ type UsageSeries struct {
 type UsageCounts struct {
 	Calls        uint64 `json:"calls"`
 	Cached       uint64 `json:"cached,omitempty"`       // answered without the upstream
+	Inner        uint64 `json:"inner,omitempty"`        // made by a workflow, a script or a batch
 	BytesBefore  uint64 `json:"bytesBefore,omitempty"`  // as the upstream sent them
 	BytesAfter   uint64 `json:"bytesAfter,omitempty"`   // as the agent got them
 	TokensBefore uint64 `json:"tokensBefore,omitempty"` // estimated
@@ -111,7 +112,7 @@ type UsageReceipt struct {
 // counters are the sums of c, to check and to add.
 func (c *UsageCounts) counters() []*uint64 {
 	return []*uint64{
-		&c.Calls, &c.Cached, &c.BytesBefore, &c.BytesAfter, &c.TokensBefore, &c.TokensAfter, &c.Duration, &c.Upstream, &c.Plugins,
+		&c.Calls, &c.Cached, &c.Inner, &c.BytesBefore, &c.BytesAfter, &c.TokensBefore, &c.TokensAfter, &c.Duration, &c.Upstream, &c.Plugins,
 	}
 }
 

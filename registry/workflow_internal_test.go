@@ -1,9 +1,11 @@
 package registry
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -20,6 +22,9 @@ func TestWorkflowLimits(t *testing.T) {
 	call := func(name string) []Workflow {
 		return []Workflow{{Name: "w", ID: "w", Calls: []CalledTool{{Name: name, Connector: "api", Method: "GET", Path: "/"}}}}
 	}
+	scripts := func(code, schema string) []Workflow {
+		return []Workflow{{Name: "w", Script: &Script{Code: code, InputSchema: []byte(schema)}}}
+	}
 	for _, tt := range []struct {
 		name string
 		list []Workflow
@@ -35,6 +40,12 @@ func TestWorkflowLimits(t *testing.T) {
 		{"a longer call", call(strings.Repeat("x", maxWorkflowID+1)), "is not what a step calls"},
 		{"a name that is none", []Workflow{{Name: "a b", ID: "w"}}, "is not the name of a tool"},
 		{"a name twice", []Workflow{{Name: "a", ID: "w"}, {Name: "A", ID: "w"}}, "two workflows are named"},
+		{"a script", scripts(strings.Repeat("x", MaxScript), `{"type":"object"}`), ""},
+		{"a longer script", scripts(strings.Repeat("x", MaxScript+1), `{"type":"object"}`), "the script has 65537 bytes"},
+		{"the largest schema", scripts("x", `{"a":"`+strings.Repeat("x", maxWorkflowSchema-8)+`"}`), ""},
+		{"a larger schema", scripts("x", `{"a":"`+strings.Repeat("x", maxWorkflowSchema-7)+`"}`), "65537 bytes are more than 65536"},
+		{"a schema that is none", scripts("x", `[]`), "expected a JSON object"},
+		{"a script and a document", []Workflow{{Name: "w", Document: "x", Script: &Script{Code: "x", InputSchema: []byte(`{}`)}}}, "a document or a script, not both"},
 		{"a connector that is not there", []Workflow{{Name: "a", ID: "w", Calls: []CalledTool{{Name: "x", Connector: "b", Method: "GET", Path: "/"}}}}, "has no connector"},
 	} {
 		f := &faults{}
@@ -57,4 +68,49 @@ func textOfAll(err error) string {
 		}
 	}
 	return text
+}
+
+// TestScriptLimits tries the limits that an operator may set, at the bound and one past it.
+func TestScriptLimits(t *testing.T) {
+	for _, tt := range []struct {
+		limits ScriptLimits
+		want   string
+	}{
+		{ScriptLimits{MaxScriptCalls, MaxScriptAtOnce, MaxScriptMilliseconds}, ""},
+		{ScriptLimits{Calls: MaxScriptCalls + 1}, "257 calls are not 0 to 256"},
+		{ScriptLimits{AtOnce: MaxScriptAtOnce + 1}, "65 calls at once are not 0 to 64"},
+		{ScriptLimits{Milliseconds: MaxScriptMilliseconds + 1}, "30001 ms are not 0 to 30000"},
+		{ScriptLimits{Calls: -1}, "-1 calls"},
+	} {
+		f := &faults{}
+		tt.limits.validate(f)
+		if text := textOfAll(f.err("not valid")); tt.want == "" && f.err("") != nil || !strings.Contains(text, tt.want) {
+			t.Errorf("%+v: %s, want %s", tt.limits, text, tt.want)
+		}
+	}
+}
+
+// TestUsageRun: the run of a script in a report has a script, was captured, and has a bound.
+func TestUsageRun(t *testing.T) {
+	report := func(c UsageCall) error {
+		c.Workspace, c.Toolset, c.Tool, c.Outcome, c.Credential, c.CallerKind, c.At = "w", "t", "run_code", "ok", "none", "token", time.Unix(1, 0)
+		return (&UsageReport{Calls: []UsageCall{c}}).validCalls()
+	}
+	script, run := string(DigestOf([]byte("x"))), func(n int) json.RawMessage { return json.RawMessage(strings.Repeat("x", n)) }
+	for _, tt := range []struct {
+		name string
+		call UsageCall
+		bad  bool
+	}{
+		{"none", UsageCall{}, false},
+		{"the largest", UsageCall{Captured: true, Script: script, Run: run(MaxUsageRun)}, false},
+		{"a larger one", UsageCall{Captured: true, Script: script, Run: run(MaxUsageRun + 1)}, true},
+		{"without a script", UsageCall{Captured: true, Run: run(1)}, true},
+		{"not captured", UsageCall{Script: script, Run: run(1)}, true},
+		{"no digest", UsageCall{Script: "x"}, true},
+	} {
+		if err := report(tt.call); (err != nil) != tt.bad {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -58,6 +59,18 @@ type Call struct {
 	Captured     bool   `bun:"captured"`
 	Arguments    string `bun:"arguments"` // redacted
 	Answer       string `bun:"answer"`    // redacted
+	Inner        bool   `bun:"inner_call"`
+	Script       string `bun:"script"` // digest of the script that ran
+	Run          []byte `bun:"run"`    // of a script that succeeded, sealed; empty: none was kept
+}
+
+// ScriptRunAge is how long the run of a script can be made a tool.
+const ScriptRunAge = 7 * 24 * time.Hour
+
+// RunRecord is what the run of a script is sealed for: it is another record in another
+// toolset, or of another script.
+func RunRecord(workspace, toolset, script string) secrets.Record {
+	return secrets.Record{Key: "workspaces/" + workspace + "/toolsets/" + toolset + "/runs/" + script, Version: 1}
 }
 
 // ID names the call in its workspace: call_1, call_2, …
@@ -89,7 +102,7 @@ func (s *Store) addCalls(ctx context.Context, tx bun.Tx, node string, r *registr
 			Outcome: x.Outcome, Cause: x.Cause, Credential: x.Credential, Status: x.Status, Cached: x.Cached, CallerKind: x.CallerKind, Caller: x.Caller,
 			Request: x.Request, Trace: x.Trace, Duration: x.Duration, Prepare: x.Prepare, Upstream: x.Upstream, Shape: x.Shape, Encode: x.Encode,
 			BytesBefore: x.BytesBefore, BytesAfter: x.BytesAfter, TokensBefore: x.TokensBefore, TokensAfter: x.TokensAfter,
-			Captured: x.Captured, Arguments: x.Arguments, Answer: x.Answer,
+			Captured: x.Captured, Arguments: x.Arguments, Answer: x.Answer, Inner: x.Inner, Script: x.Script, Run: append([]byte{}, x.Sealed...),
 		})
 	}
 	for _, ws := range slices.Sorted(maps.Keys(byWorkspace)) {
@@ -189,7 +202,7 @@ func (f *CallFilter) where(q *bun.SelectQuery) *bun.SelectQuery {
 // Calls lists calls, newest first. Keys of the page are those of this method.
 func (c *scope) Calls(ctx context.Context, f *CallFilter, p Page) ([]Call, string, error) {
 	var rows []Call
-	return readList(ctx, c.db, f.where(c.from(&rows)), &rows, CallList, p, "calls")
+	return readList(ctx, c.db, f.where(c.from(&rows).ExcludeColumn("run")), &rows, CallList, p, "calls")
 }
 
 // CallsAfter lists calls that arrived after the one with number seq, in the order in
@@ -198,7 +211,7 @@ func (c *scope) CallsAfter(ctx context.Context, f *CallFilter, seq uint64, limit
 	if last, err = c.LastCall(ctx); err != nil || last <= seq {
 		return nil, seq, err
 	}
-	q := f.where(c.from(&rows)).Where("seq > ?", seq).Where("seq <= ?", last).Order("seq").Limit(Page{Limit: limit}.limit())
+	q := f.where(c.from(&rows).ExcludeColumn("run")).Where("seq > ?", seq).Where("seq <= ?", last).Order("seq").Limit(Page{Limit: limit}.limit())
 	if err := q.Scan(ctx); err != nil {
 		return nil, seq, fmt.Errorf("listing calls: %w", err)
 	}
@@ -300,4 +313,31 @@ func (c *scope) LastAccepted(ctx context.Context, toolset, connector string, sin
 		return nil, fmt.Errorf("reading the call log: %w", err)
 	}
 	return row, nil
+}
+
+// RewrapRuns puts the runs of scripts that are kept under the current key-encryption key and
+// returns how many it changed. One whose key is gone is removed.
+func (t *Tx) RewrapRuns(ctx context.Context, ring *secrets.Keyring) (int, error) {
+	var rows []Call
+	if err := t.from(&rows).Column("workspace_id", "seq", "toolset_id", "script", "run").Where("script <> ''").Where("LENGTH(run) > 0").Scan(ctx); err != nil {
+		return 0, fmt.Errorf("reading runs of scripts: %w", err)
+	}
+	changed := 0
+	for i := range rows {
+		row := &rows[i]
+		sealed, did, err := ring.Rewrap(RunRecord(row.WorkspaceID, row.ToolsetID, row.Script), row.Run)
+		switch {
+		case err != nil:
+			row.Run = []byte{}
+		case did:
+			row.Run = sealed
+			changed++
+		default:
+			continue
+		}
+		if _, err := t.updateOf((*Call)(nil)).Set("run = ?", row.Run).Where("seq = ?", row.Seq).Exec(ctx); err != nil {
+			return changed, fmt.Errorf("sealing the run of a script again: %w", err)
+		}
+	}
+	return changed, nil
 }

@@ -52,6 +52,7 @@ type usageRow struct {
 	Duration        uint64 `bun:"duration"`
 	Upstream        uint64 `bun:"upstream"`
 	Plugins         uint64 `bun:"plugins"`
+	Inner           uint64 `bun:"inner_calls"`
 	Latency         []byte `bun:"latency"`
 	UpstreamLatency []byte `bun:"upstream_latency"`
 }
@@ -62,7 +63,7 @@ func (r *usageRow) key() registry.UsageKey {
 
 func (r *usageRow) counts() registry.UsageCounts {
 	return registry.UsageCounts{
-		Calls: r.Calls, Cached: r.Cached, BytesBefore: r.BytesBefore, BytesAfter: r.BytesAfter, TokensBefore: r.TokensBefore, TokensAfter: r.TokensAfter,
+		Calls: r.Calls, Inner: r.Inner, Cached: r.Cached, BytesBefore: r.BytesBefore, BytesAfter: r.BytesAfter, TokensBefore: r.TokensBefore, TokensAfter: r.TokensAfter,
 		Duration: r.Duration, Upstream: r.Upstream, Plugins: r.Plugins, Latency: r.Latency, UpstreamLatency: r.UpstreamLatency,
 	}
 }
@@ -70,7 +71,7 @@ func (r *usageRow) counts() registry.UsageCounts {
 func newUsageRow(minute int64, k registry.UsageKey, c *registry.UsageCounts) usageRow {
 	r := usageRow{
 		InWorkspace: InWorkspace{k.Workspace}, Minute: minute, ToolsetID: k.Toolset, Tool: k.Tool, Outcome: k.Outcome, Credential: k.Credential,
-		Calls: c.Calls, Cached: c.Cached, BytesBefore: c.BytesBefore, BytesAfter: c.BytesAfter, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
+		Calls: c.Calls, Inner: c.Inner, Cached: c.Cached, BytesBefore: c.BytesBefore, BytesAfter: c.BytesAfter, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
 		Duration: c.Duration, Upstream: c.Upstream, Plugins: c.Plugins, Latency: c.Latency, UpstreamLatency: c.UpstreamLatency,
 	}
 	if r.Latency == nil {
@@ -270,7 +271,7 @@ func addChunk(ctx context.Context, tx bun.Tx, table, ws string, at int64, series
 	}
 	q := tx.NewInsert().Model(&rows).ModelTableExpr(table).On("CONFLICT (workspace_id, minute, toolset_id, tool, outcome, credential) DO UPDATE")
 	for _, c := range []string{
-		"calls", "cached", "bytes_before", "bytes_after", "tokens_before", "tokens_after", "duration", "upstream", "plugins", "latency", "upstream_latency",
+		"calls", "inner_calls", "cached", "bytes_before", "bytes_after", "tokens_before", "tokens_after", "duration", "upstream", "plugins", "latency", "upstream_latency",
 	} {
 		q = q.Set("? = EXCLUDED.?", bun.Ident(c), bun.Ident(c))
 	}
@@ -477,6 +478,10 @@ func (s *Store) sweepUsage(ctx context.Context) error {
 			if _, err := s.write.NewDelete().Table(t.table).Where("workspace_id = ?", id).Where("? < ?", bun.Ident(t.column), t.before).Exec(ctx); err != nil {
 				return fmt.Errorf("sweeping %s: %w", t.table, err)
 			}
+		}
+		if _, err := s.write.NewUpdate().Model((*Call)(nil)).Set("run = ?", []byte{}).Where("workspace_id = ?", id).Where("at < ?", Time{now.Add(-ScriptRunAge)}).
+			Where("script <> ''").Where("LENGTH(run) > 0").Exec(ctx); err != nil {
+			return fmt.Errorf("sweeping runs of scripts: %w", err)
 		}
 		oldest := s.write.NewSelect().Table("usage_samples").Column("id").Where("workspace_id = ?", id).Order("id DESC").Limit(1).Offset(maxUsageSamples)
 		if _, err := s.write.NewDelete().Table("usage_samples").Where("workspace_id = ?", id).Where("id <= (?)", oldest).Exec(ctx); err != nil {

@@ -65,6 +65,8 @@ type LoggedCall struct {
 	Bytes      CallSizes  `json:"bytes" doc:"Of the answer."`
 	Tokens     CallSizes  `json:"tokens" doc:"Of the answer, estimated."`
 	Captured   bool       `json:"captured,omitempty" doc:"Arguments and answer were kept."`
+	Inner      bool       `json:"inner,omitempty" doc:"A workflow, a script or a batch made it."`
+	Script     string     `json:"script,omitempty" doc:"Digest of the script that ran."`
 }
 
 // CallCaller is who called.
@@ -226,7 +228,7 @@ func showCall(c *store.Call, slugs func(string) (string, error)) (LoggedCall, er
 	return LoggedCall{
 		ID: c.ID(), At: c.At.Time, ToolsetID: c.ToolsetID, Toolset: slug, Tool: c.Tool, Revision: c.Revision, Outcome: c.Outcome, Cause: c.Cause,
 		Credential: c.Credential, Status: c.Status, Cached: c.Cached, Caller: CallCaller{Kind: c.CallerKind, ID: c.Caller}, Node: c.Node,
-		Request: c.Request, Trace: c.Trace, Captured: c.Captured,
+		Request: c.Request, Trace: c.Trace, Captured: c.Captured, Inner: c.Inner, Script: c.Script,
 		Duration: CallStages{TotalMs: ms(c.Duration), PrepareMs: ms(c.Prepare), UpstreamMs: ms(c.Upstream), ShapeMs: ms(c.Shape), EncodeMs: ms(c.Encode)},
 		Bytes:    CallSizes{Before: c.BytesBefore, After: c.BytesAfter}, Tokens: CallSizes{Before: c.TokensBefore, After: c.TokensAfter},
 	}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/rollup"
+	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -42,6 +43,8 @@ type Room struct {
 	Settle func(ctx context.Context) error
 	// DropUnwanted removes from a report what toolsets learned that are to learn nothing.
 	DropUnwanted func(ctx context.Context, r *registry.UsageReport) error
+	// Seal seals the run of a script for a record. nil: runs are not kept.
+	Seal func(rec secrets.Record, text []byte) ([]byte, error)
 	// Arrived is told when calls arrived. It must not block.
 	Arrived func()
 	// Stopping is closed when the server stops: who follows the call log is answered.
@@ -113,6 +116,9 @@ func (r *Room) apply(ctx context.Context, node, only string, report *registry.Us
 	for i := range report.Found {
 		place(&report.Found[i].Workspace)
 	}
+	if err := r.sealRuns(report); err != nil {
+		return registry.UsageReceipt{}, err
+	}
 	if err := r.DropUnwanted(ctx, report); err != nil {
 		return registry.UsageReceipt{}, err
 	}
@@ -133,6 +139,23 @@ func (r *Room) apply(ctx context.Context, node, only string, report *registry.Us
 		r.Arrived()
 	}
 	return registry.UsageReceipt{Applied: applied}, err
+}
+
+// sealRuns seals the runs of scripts in a report: nothing else of it may hold them.
+func (r *Room) sealRuns(report *registry.UsageReport) error {
+	for i := range report.Calls {
+		c := &report.Calls[i]
+		if len(c.Run) == 0 || r.Seal == nil {
+			c.Run = nil
+			continue
+		}
+		var err error
+		if c.Sealed, err = r.Seal(store.RunRecord(c.Workspace, c.Toolset, c.Script), c.Run); err != nil {
+			return fmt.Errorf("sealing the run of a script: %w", err)
+		}
+		c.Run = nil
+	}
+	return nil
 }
 
 // UsageInput asks for usage.
@@ -187,6 +210,7 @@ type UsagePoint struct {
 type UsageNumbers struct {
 	Calls        uint64       `json:"calls"`
 	Errors       uint64       `json:"errors" doc:"Calls whose outcome is not ok."`
+	Inner        uint64       `json:"innerCalls" doc:"Of the calls, those that a workflow, a script or a batch made; the others were made by agents."`
 	Cached       uint64       `json:"cached" doc:"Calls answered without the upstream."`
 	BytesBefore  uint64       `json:"bytesBefore" doc:"Of answers as the upstream sent them."`
 	BytesAfter   uint64       `json:"bytesAfter" doc:"Of answers as agents got them."`
@@ -349,7 +373,7 @@ func (u *usageSum) show() UsageNumbers {
 		return UsageLatency{MeanMs: mean(sum, h.Count()), P50Ms: ms(h.Quantile(0.5)), P95Ms: ms(h.Quantile(0.95)), P99Ms: ms(h.Quantile(0.99))}
 	}
 	return UsageNumbers{
-		Calls: u.Calls, Errors: u.errors, Cached: u.Cached, BytesBefore: u.BytesBefore, BytesAfter: u.BytesAfter, TokensBefore: u.TokensBefore,
+		Calls: u.Calls, Errors: u.errors, Inner: u.Inner, Cached: u.Cached, BytesBefore: u.BytesBefore, BytesAfter: u.BytesAfter, TokensBefore: u.TokensBefore,
 		TokensAfter: u.TokensAfter, Latency: latency(&u.latency, u.Duration), Upstream: latency(&u.upstream, u.Upstream), PluginsMs: mean(u.Plugins, u.Calls),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/arazzo"
+	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -25,6 +26,8 @@ type Operation struct {
 	Tool        string // its name for agents
 	Enabled     bool
 	Annotations operation.Annotations
+	// OutputSchema is of what its answer is, where it is asked for; nil: not known.
+	OutputSchema json.RawMessage
 }
 
 // ToolsetWorkflow is a workflow of a toolset.
@@ -38,6 +41,7 @@ type ToolsetWorkflow struct {
 	Steps       int             `json:"steps"`
 	Plan        string          `json:"plan" doc:"How it is run: steps of one number run at once."`
 	Inputs      json.RawMessage `json:"inputSchema,omitempty"`
+	Outputs     json.RawMessage `json:"outputSchema,omitempty" doc:"What the workflow gives, typed as far as the schemas of its operations say."`
 	Document    string          `json:"document,omitempty" doc:"Arazzo 1.0 or 1.1, as it was added."`
 }
 
@@ -90,6 +94,9 @@ func Add(have []registry.Workflow, file, document string, ids []string, operatio
 			return nil, problem.New(problem.Conflict, "the workflow %.80q would be a tool of the same name as %s", w.ID, o).Fix("choose another workflowId, or rename that tool")
 		}
 		if i := slices.IndexFunc(out, func(x registry.Workflow) bool { return strings.EqualFold(x.Name, one.Name) }); i >= 0 {
+			if out[i].Script != nil {
+				return nil, problem.New(problem.Conflict, "the workflow %.80q would be a tool of the same name as a script", w.ID).Fix("choose another workflowId, or remove the script")
+			}
 			out[i] = one
 		} else {
 			out = append(out, one)
@@ -244,11 +251,12 @@ func missing(w *registry.Workflow, operations []Operation) []string {
 	return out
 }
 
-// Servable are the workflows that can run at present: what a release has.
-func Servable(list []registry.Workflow, operations []Operation) []registry.Workflow {
+// Servable are the workflows that can run at present and are enabled: what a release has.
+// list and disabled are those of [Edited].
+func Servable(list []registry.Workflow, disabled []bool, operations []Operation) []registry.Workflow {
 	var out []registry.Workflow
 	for i := range list {
-		if w := &list[i]; len(missing(w, operations)) == 0 {
+		if w := &list[i]; !disabled[i] && len(missing(w, operations)) == 0 {
 			out = append(out, *w)
 		}
 	}
@@ -277,46 +285,78 @@ func Show(w *registry.Workflow, operations []Operation, whole bool) (ToolsetWork
 		out.State = Waiting
 	}
 	if whole {
-		out.Inputs, out.Document = in.Inputs, w.Document
+		out.Inputs, out.Outputs, out.Document = in.Inputs, w.Head(d, called(w, operations)).OutputSchema, w.Document
 	}
 	return out, nil
+}
+
+// open reads the document of a workflow; nil for a script.
+func open(w *registry.Workflow) (*arazzo.Document, error) {
+	if w.Script != nil {
+		return nil, nil //nolint:nilnil // a script has none
+	}
+	d, err := arazzo.Parse("", []byte(w.Document))
+	if err != nil {
+		return nil, err
+	}
+	if d.Workflow(w.ID) == nil {
+		return nil, fmt.Errorf("the document of workflow %s has no workflow %.80q", w.Name, w.ID)
+	}
+	return d, nil
 }
 
 // Index are the tools of workflows as the index of a toolset sees them.
 func Index(list []registry.Workflow) ([]registry.IndexedTool, error) {
 	var out []registry.IndexedTool
 	for i := range list {
-		d, err := arazzo.Parse("", []byte(list[i].Document))
+		d, err := open(&list[i])
 		if err != nil {
 			return nil, err
 		}
-		if w := d.Workflow(list[i].ID); w != nil {
-			out = append(out, registry.IndexDocument(list[i].Name, w))
-		}
+		out = append(out, list[i].Index(d))
 	}
 	return out, nil
 }
 
+// Unwrapped is the schema of an answer itself. The output schema of a tool describes what is
+// no object as its member "result".
+func Unwrapped(schema json.RawMessage) json.RawMessage {
+	var o struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if len(schema) > 0 && json.Unmarshal(schema, &o) == nil && len(o.Properties) == 1 && o.Properties["result"] != nil {
+		return o.Properties["result"]
+	}
+	return schema
+}
+
+// called are the operations that a workflow calls, as its tool takes over from them.
+func called(w *registry.Workflow, operations []Operation) []registry.Called {
+	var out []registry.Called
+	for i := range w.Calls {
+		if o := find(&w.Calls[i], operations); o != nil {
+			out = append(out, registry.Called{Name: w.Calls[i].Name, Annotations: o.Annotations, OutputSchema: o.OutputSchema})
+		}
+	}
+	return out
+}
+
 // Tools are the workflows that can run at present as tools of their toolset, in the order
-// in which they were added.
-func Tools(list []registry.Workflow, operations []Operation, schemas bool) ([]toolset.Tool, error) {
+// in which they were added, with edits applied: list and disabled are those of [Edited].
+func Tools(list []registry.Workflow, disabled []bool, operations []Operation, schemas bool) ([]toolset.Tool, error) {
 	var out []toolset.Tool
-	for _, w := range Servable(list, operations) {
-		d, err := arazzo.Parse("", []byte(w.Document))
+	for i := range list {
+		w := list[i]
+		if len(missing(&w, operations)) > 0 {
+			continue
+		}
+		d, err := open(&w)
 		if err != nil {
 			return nil, err
 		}
-		in := d.Workflow(w.ID)
-		if in == nil {
-			return nil, fmt.Errorf("the document of workflow %s has no workflow %.80q", w.Name, w.ID)
-		}
-		var called []operation.Annotations
-		for i := range w.Calls {
-			called = append(called, find(&w.Calls[i], operations).Annotations)
-		}
-		h := registry.DocumentHead(w.Name, in, called)
+		h := w.Head(d, called(&w, operations))
 		t := toolset.Tool{
-			Name: h.Name, OriginalName: h.Name, Title: h.Title, Description: h.Description, Enabled: true,
+			Name: h.Name, OriginalName: w.Name, Title: h.Title, Description: h.Description, Enabled: !disabled[i],
 			Operation:   toolset.Operation{Method: h.Method, Path: h.Path},
 			Annotations: plugin.Annotations(h.Annotations),
 			Tokens:      tokens.Estimate(h.InputSchema) + tokens.Estimate([]byte(h.Name)) + tokens.Estimate([]byte(h.Title)) + tokens.Estimate([]byte(h.Description)),
@@ -329,11 +369,22 @@ func Tools(list []registry.Workflow, operations []Operation, schemas bool) ([]to
 	return out, nil
 }
 
+// Edited are the workflows with what is said of their tools. edit finds that by the
+// operation of a tool, and says whether it is disabled; list is not changed.
+func Edited(list []registry.Workflow, edit func(toolset.Operation) (tool *registry.OfferedTool, disabled bool)) (edited []registry.Workflow, disabled []bool) {
+	edited, disabled = slices.Clone(list), make([]bool, len(list))
+	for i := range edited {
+		w := &edited[i]
+		w.Tool, disabled[i] = edit(toolset.Operation{Method: manifest.MethodWorkflow, Path: w.Path()})
+	}
+	return edited, disabled
+}
+
 // Names are the workflows as an audit record has them.
 func Names(list []registry.Workflow) []string {
 	out := make([]string, len(list))
 	for i := range list {
-		out[i] = list[i].Name + " " + string(registry.DigestOf([]byte(list[i].Document)))
+		out[i] = list[i].Name + " " + string(list[i].Digest())
 	}
 	return out
 }
@@ -341,6 +392,12 @@ func Names(list []registry.Workflow) []string {
 // Check refuses a workflow of an exported toolset whose document cannot be read. Its
 // faults are [problem.Error]s.
 func Check(w *registry.Workflow) error {
+	if w.Tool != nil {
+		return problem.New(problem.InvalidArgument, "the workflow %.80q has an edit of its tool: edits are among the tools, with method %s and path %s", w.Name, manifest.MethodWorkflow, w.Path())
+	}
+	if w.Script != nil {
+		return checkScript(w)
+	}
 	d, err := arazzo.Parse("", []byte(w.Document))
 	if err != nil {
 		return err

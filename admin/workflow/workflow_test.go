@@ -11,10 +11,10 @@ import (
 )
 
 var shop = []Operation{
-	{registry.SelectedTool{Connector: "shop", Method: "GET", Path: "/pets/{id}"}, "getPet", "get_pet", true, operation.Annotations{ReadOnly: true}},
-	{registry.SelectedTool{Connector: "shop", Method: "POST", Path: "/orders"}, "order", "create_order", true, operation.Annotations{}},
-	{registry.SelectedTool{Connector: "bank", Method: "POST", Path: "/orders"}, "order", "bank_order", true, operation.Annotations{}},
-	{registry.SelectedTool{Connector: "bank", Method: "GET", Path: "/off"}, "off", "off", false, operation.Annotations{}},
+	{registry.SelectedTool{Connector: "shop", Method: "GET", Path: "/pets/{id}"}, "getPet", "get_pet", true, operation.Annotations{ReadOnly: true}, nil},
+	{registry.SelectedTool{Connector: "shop", Method: "POST", Path: "/orders"}, "order", "create_order", true, operation.Annotations{}, nil},
+	{registry.SelectedTool{Connector: "bank", Method: "POST", Path: "/orders"}, "order", "bank_order", true, operation.Annotations{}, nil},
+	{registry.SelectedTool{Connector: "bank", Method: "GET", Path: "/off"}, "off", "off", false, operation.Annotations{}, nil},
 }
 
 func document(id, step string) string {
@@ -93,11 +93,14 @@ func TestWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := Servable(list, shop); len(got) != 1 {
+	if got := Servable(list, []bool{false}, shop); len(got) != 1 {
 		t.Errorf("%d are served", len(got))
 	}
-	for name, operations := range map[string][]Operation{"gone": shop[1:], "disabled": {{shop[0].SelectedTool, "getPet", "get_pet", false, operation.Annotations{}}}} {
-		if got := Servable(list, operations); len(got) != 0 {
+	if got := Servable(list, []bool{true}, shop); len(got) != 0 {
+		t.Errorf("disabled: %d are served", len(got))
+	}
+	for name, operations := range map[string][]Operation{"gone": shop[1:], "disabled": {{shop[0].SelectedTool, "getPet", "get_pet", false, operation.Annotations{}, nil}}} {
+		if got := Servable(list, []bool{false}, operations); len(got) != 0 {
 			t.Errorf("%s: %d are served", name, len(got))
 		}
 		w, err := Show(&list[0], operations, false)

@@ -86,9 +86,12 @@ var itemSteps = []step{
 var workflowSteps = []step{
 	{stageDecode, func(x *exchange) (err error) { x.args, x.mask, err = x.checkWorkflowArguments(x.given); return err }},
 	{stageSend, func(x *exchange) (err error) {
-		if x.tool.Workflow.Document != nil {
+		switch w := x.tool.Workflow; {
+		case w.Document != nil && w.Document.Script != nil:
+			x.received, err = x.runSaved(x.args)
+		case w.Document != nil:
 			x.received, err = x.runDocument(x.args)
-		} else {
+		default:
 			x.received, err = x.runWorkflow(x.args)
 		}
 		return err

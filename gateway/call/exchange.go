@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // exchange is one call on its way through its steps: its input, the request to the
@@ -67,6 +68,8 @@ type outgoing struct {
 	mask   *answer.Program                     // of the caller's fields; nil: the tool's
 	fetch  fetchArguments                      // in place of both, of the tool that fetches the rest of an answer
 	script string                              // in place of both, of the tool that runs scripts
+	hash   string                              // of the script that ran; "": none did
+	ran    *registry.ScriptRun                 // of a script that succeeded, where it may be kept
 	batch  *batch                              // in place of both, of the tool that makes many calls
 	wire   *fasthttp.Request                   // nil: no operation of an HTTP API
 	bound  credentials.Bound                   // the rules of the tool whose credentials go with the request
@@ -252,6 +255,7 @@ func (x *exchange) count(err error) {
 			Outcome: o.Kind, Credential: x.credential(), Version: x.version, Duration: total, Asked: x.asked, Upstream: x.upstream, Plugins: shape,
 			Cached: o.Cached, Status: x.status, Healed: x.built.Healed, Before: x.body, After: x.answer.text, Text: x.answer.media == "",
 		}
+		c.Inner, c.Script, c.Run = x.inner, x.hash, x.ran
 		// What a workflow saves is what came for its calls, less what the agent reads.
 		if x.inner {
 			c.After = nil

@@ -8,14 +8,18 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/jsonshape"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/script"
+	"github.com/sluicegate/sluice/registry"
 )
 
 const (
@@ -70,8 +74,14 @@ func (x *exchange) runScript(code string) (r received, err error) {
 	defer cancel()
 	stop := x.cancel.After(cancel)
 	defer stop()
-	s := &scriptCalls{nested: nested{x: x}}
-	result, err := x.c.scripts.Run(ctx, script.Script{Code: code, Share: x.ts.ID, Tools: s})
+	x.hash = string(registry.DigestOf([]byte(code)))
+	s := &scriptCalls{nested: nested{x: x}, keeps: x.ts.Capture == metering.CaptureAll}
+	if err := s.checkScript(code); err != nil {
+		return r, err
+	}
+	run := script.Script{Code: code, Share: x.ts.ID, Tools: s}
+	x.limits(&run)
+	result, err := x.c.scripts.Run(ctx, run)
 	x.upstream = result.Waited
 	if x.trace != nil {
 		x.trace.Calls = s.calls
@@ -80,9 +90,18 @@ func (x *exchange) runScript(code string) (r received, err error) {
 	if err != nil {
 		return r, x.scriptFailure(err, s)
 	}
+	if s.keeps {
+		x.ran = s.run(code, result.Value)
+	}
+	return x.scriptValue(&result), nil
+}
+
+// scriptValue is the value of a script that succeeded, as an answer.
+func (x *exchange) scriptValue(result *script.Result) (r received) {
 	r = received{status: 200, contentType: typeJSON}
 	x.flow = append(x.flow[:0], result.Value...)
-	if v, err := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth); err == nil && v.Kind() == jsonscan.String {
+	structured := x.tool.Workflow != nil && len(x.tool.Workflow.Document.Script.OutputSchema) > 0
+	if v, err := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth); err == nil && v.Kind() == jsonscan.String && !structured {
 		r.contentType, x.flow = typeText, v.AppendText(nil)
 	}
 	r.body = x.flow
@@ -90,7 +109,7 @@ func (x *exchange) runScript(code string) (r received, err error) {
 	if x.settled = len(r.body) == 0; x.settled {
 		x.answer.text = []byte("The script returned no value.")
 	}
-	return r, nil
+	return r
 }
 
 // scriptResult writes the result, with the log lines of the script behind it.
@@ -159,8 +178,45 @@ func (x *exchange) scriptFailure(err error, s *scriptCalls) error {
 	return problem.New(kind, "%s%s", text, s.told()).Fix("%s", remedy)
 }
 
+// limits sets what the operator of the toolset allows a script.
+func (x *exchange) limits(run *script.Script) {
+	l := x.ts.ScriptLimits()
+	run.Calls, run.AtOnce, run.OwnTime = l.Calls, l.AtOnce, time.Duration(l.Milliseconds)*time.Millisecond
+}
+
 // scriptCalls are the tools that a script calls.
-type scriptCalls struct{ nested }
+type scriptCalls struct {
+	nested
+	saved bool // it is a tool of its own, which calls only what it was saved with
+	keeps bool // the run may be kept
+
+	used  []registry.CalledTool // guarded by mu; what it called, each once
+	other string                // guarded by mu; a tool that is no operation of a connector
+}
+
+// run is what is kept of a run that succeeded.
+func (s *scriptCalls) run(code string, value []byte) *registry.ScriptRun {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &registry.ScriptRun{Code: code, Calls: s.used, Other: s.other, Shape: jsonshape.Of(value)}
+}
+
+// uses notes that the script called a tool.
+func (s *scriptCalls) uses(path string, tool *snapshot.Tool) {
+	if !s.keeps {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	op, ok := tool.Operation()
+	if !ok {
+		s.other = tool.Name
+		return
+	}
+	if !slices.ContainsFunc(s.used, func(c registry.CalledTool) bool { return c.Name == path }) {
+		s.used = append(s.used, registry.CalledTool{Name: path, Connector: op.Connector, Method: op.Method, Path: op.Path})
+	}
+}
 
 var _ script.Tools = (*scriptCalls)(nil)
 
@@ -197,22 +253,40 @@ func (s *scriptCalls) told() string {
 func (s *scriptCalls) sees(tool string) bool { return s.x.permits == nil || s.x.permits(tool) }
 
 // Names implements [script.Tools].
-func (s *scriptCalls) Names(path string) []string { return s.x.ts.ScriptNames(path, s.sees) }
+func (s *scriptCalls) Names(path string) []string {
+	if s.saved {
+		return s.x.tool.SavedNames(path)
+	}
+	return s.x.ts.ScriptNames(path, s.sees)
+}
+
+// tool finds the tool that a script names; nil: there is none for it.
+func (s *scriptCalls) tool(path string) (*snapshot.Tool, error) {
+	if s.saved {
+		return s.x.tool.Called(path), nil
+	}
+	tool, err := s.x.ts.ScriptTool(path)
+	if err != nil || tool == nil || !s.sees(tool.Name) {
+		return nil, err
+	}
+	return tool, nil
+}
 
 // Call implements [script.Tools].
 func (s *scriptCalls) Call(ctx context.Context, path string, arguments []byte) ([]byte, error) {
-	tool, err := s.x.ts.ScriptTool(path)
+	tool, err := s.tool(path)
 	switch {
 	case err != nil:
 		return nil, err
-	case tool == nil || !s.sees(tool.Name):
+	case tool == nil:
 		return nil, s.unknown(path)
-	case !s.x.ts.ScriptMayCall(tool):
+	case !s.saved && !s.x.ts.ScriptMayCall(tool):
 		return nil, &script.ToolError{Tool: tool.Name, Message: "scripts may not call " + tool.Name + ", which may destroy data: call the tool itself, or ask the operator to permit it"}
 	}
 	if v, err := jsonscan.Parse(arguments, jsonscan.DefaultMaxDepth); err != nil || v.Kind() != jsonscan.Object {
 		return nil, &script.ToolError{Tool: tool.Name, Message: "the arguments must be one object: " + path + "({…})"}
 	}
+	s.uses(path, tool)
 	result, err := s.call(ctx, tool, arguments)
 	if err != nil {
 		return nil, &script.ToolError{Tool: tool.Name, Message: err.Error()}
@@ -238,6 +312,9 @@ func (s *scriptCalls) unknown(path string) error {
 		for _, name := range s.Names(group) {
 			all = append(all, group+"."+name)
 		}
+	}
+	if s.saved {
+		return &script.ToolError{Tool: path, Message: fmt.Sprintf("this tool was saved without the tool %.80q", path)}
 	}
 	text := fmt.Sprintf("there is no tool %.80q: find it with %s", path, snapshot.SearchTools)
 	if near := nearest.Name(path, slices.Values(all)); near != "" {

@@ -1,6 +1,7 @@
 package metering
 
 import (
+	"encoding/json"
 	"runtime"
 	"strings"
 	"sync"
@@ -69,6 +70,9 @@ type logged struct {
 	trace                                              [32]byte
 	traced                                             bool
 	arguments, answer                                  []byte
+	inner                                              bool
+	script                                             string
+	run                                                *registry.ScriptRun
 }
 
 // window is the log between two drains. Writers take slots without a lock.
@@ -134,6 +138,7 @@ func (t *Tool) log(c *Call, tokensBefore, tokensAfter int) {
 	s.traced = len(c.Trace) == len(s.trace)
 	copy(s.trace[:], c.Trace)
 	s.captured, s.arguments, s.answer = false, nil, nil
+	s.inner, s.script, s.run = c.Inner, c.Script, nil
 	if c.Capture == CaptureAll || c.Capture == CaptureFailed && c.Outcome != OK {
 		args, answer := c.Arguments[:min(len(c.Arguments), maxRawCapture)], c.Answer
 		if !c.Text {
@@ -143,6 +148,11 @@ func (t *Tool) log(c *Call, tokensBefore, tokensAfter int) {
 		if w.captured.Add(int64(len(args)+len(answer))) <= maxCaptured {
 			s.captured = true
 			s.arguments, s.answer = append([]byte(nil), args...), append([]byte(nil), answer...)
+			if s.run = c.Run; c.Run != nil && w.captured.Add(int64(len(c.Run.Code))) > maxCaptured {
+				s.run = &registry.ScriptRun{Withheld: registry.WithheldRoom}
+			}
+		} else if c.Run != nil {
+			s.captured, s.run = true, &registry.ScriptRun{Withheld: registry.WithheldRoom}
 		}
 	}
 }
@@ -167,7 +177,7 @@ func (l *callLog) drain() []registry.UsageCall {
 	for i := range n {
 		s := &w.slots[i]
 		out[i] = s.call()
-		s.tool, s.arguments, s.answer, s.caller, s.cause = nil, nil, nil, "", ""
+		s.tool, s.arguments, s.answer, s.caller, s.cause, s.script, s.run = nil, nil, nil, "", "", "", nil
 	}
 	w.next.Store(0)
 	w.good.Store(0)
@@ -186,7 +196,7 @@ func (s *logged) call() registry.UsageCall {
 		CallerKind: s.callerKind, Caller: plain(s.caller, registry.MaxUsageCaller), Request: plain(string(s.request[:s.requestLen]), registry.MaxUsageRequest),
 		Duration: micros(s.duration), Prepare: micros(s.prepare), Upstream: micros(s.upstream), Shape: micros(s.shape), Encode: micros(s.encode),
 		BytesBefore: uint64(s.bytesBefore), BytesAfter: uint64(s.bytesAfter), TokensBefore: uint64(max(s.tokensBefore, 0)), TokensAfter: uint64(max(s.tokensAfter, 0)),
-		Captured: s.captured,
+		Captured: s.captured, Inner: s.inner, Script: s.script,
 	}
 	if c.CallerKind == "" {
 		c.CallerKind = "anonymous"
@@ -196,8 +206,25 @@ func (s *logged) call() registry.UsageCall {
 	}
 	if s.captured {
 		c.Arguments, c.Answer = captured(s.arguments), captured(s.answer)
+		c.Run = keptRun(s.run)
 	}
 	return c
+}
+
+// keptRun is a run of a script as it is reported. A script in which redaction finds something
+// is not kept: it would be another script.
+func keptRun(r *registry.ScriptRun) json.RawMessage {
+	if r == nil {
+		return nil
+	}
+	if redact.Text(r.Code, len(r.Code)+1) != r.Code || strings.ContainsRune(r.Code, 0) {
+		r = &registry.ScriptRun{Withheld: registry.WithheldPersonal}
+	}
+	out, err := json.Marshal(r)
+	if err != nil || len(out) > registry.MaxUsageRun {
+		out, _ = json.Marshal(registry.ScriptRun{Withheld: registry.WithheldRoom}) // never fails
+	}
+	return out
 }
 
 // captured is the part of a text that is kept.

@@ -2,6 +2,7 @@ package metering
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +36,7 @@ func TestLoggedCall(t *testing.T) {
 		Duration: 10000, Prepare: 1000, Upstream: 6000, Shape: 2000, Encode: 1000, BytesBefore: 26, BytesAfter: 26,
 		Captured: true, Arguments: `{"user":"a","password":[redacted]}`, Answer: "see   Bearer [redacted]\uFFFD",
 	}
-	if got[0] != want {
+	if !reflect.DeepEqual(got[0], want) {
 		t.Errorf("%+v\nwant\n%+v", got[0], want)
 	}
 	if c := got[1]; c.Captured || c.Request != "" || c.Trace != "" || c.CallerKind != "anonymous" || time.Since(c.At) > time.Minute {
@@ -128,5 +129,36 @@ func TestLogHammer(t *testing.T) {
 	take()
 	if calls != workers*each || uint64(len(seen))+omitted != calls {
 		t.Errorf("%d calls: %d are logged and %d omitted", calls, len(seen), omitted)
+	}
+}
+
+// TestRunsOfScripts: the run of a script is reported as it is, unless redaction would change
+// it or there is no room, and then it says which.
+func TestRunsOfScripts(t *testing.T) {
+	m := New()
+	tool := m.Tool(ToolID{Workspace: "w", Toolset: "ts_1", Slug: "s", Tool: "run_code"})
+	call := func(code string, capture Capture) {
+		tool.Call(&Call{Outcome: OK, Text: true, Capture: capture, Inner: true, Script: "sha256:x", Run: &registry.ScriptRun{Code: code}})
+	}
+	call("return 1", CaptureAll)
+	call("return 1", CaptureFailed)
+	call(`const password = "hunter2hunter2"`, CaptureAll)
+	for range maxCaptured/registry.MaxScript + 1 {
+		call(strings.Repeat("1;", registry.MaxScript/2), CaptureAll)
+	}
+	u := m.Drain()
+	for i, want := range []string{`{"code":"return 1"}`, "", `{"withheld":"personal"}`} {
+		if got := string(u.Calls[i].Run); got != want {
+			t.Errorf("run %d: %s, want %s", i, got, want)
+		}
+	}
+	if got := string(u.Calls[len(u.Calls)-1].Run); got != `{"withheld":"room"}` {
+		t.Errorf("beyond the room: %.40s", got)
+	}
+	if c := u.Calls[0]; !c.Inner || c.Script != "sha256:x" {
+		t.Errorf("%+v", c)
+	}
+	if s := u.Series[0]; s.Inner != s.Calls {
+		t.Errorf("%d inner of %d calls", s.Inner, s.Calls)
 	}
 }

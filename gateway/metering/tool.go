@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/internal/tokens"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // Outcome is how a tool call ended.
@@ -96,6 +97,7 @@ type Call struct {
 	Encode     time.Duration // of that, after the plugins
 	Cached     bool          // answered without the upstream
 	Status     int           // of the upstream; 0: there was no answer
+	Inner      bool          // a workflow, a script or a batch made it
 	Healed     int           // arguments read as the type they should have
 	// Before and After are the answer as it came and as the agent got it. Text says
 	// that both are text, whose tokens are estimated.
@@ -119,6 +121,9 @@ type Call struct {
 	Capture    Capture // which of Arguments and Answer is kept
 	Arguments  []byte
 	Answer     []byte // what the agent read
+	Script     string // digest of the script that ran; "": none did
+	// Run is of a script that succeeded, where it may be kept; nil: there is none.
+	Run *registry.ScriptRun
 }
 
 // Call counts one call.

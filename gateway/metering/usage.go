@@ -41,9 +41,9 @@ const (
 
 // counted holds the counts of one tool, outcome and state of credentials.
 type counted struct {
-	calls, cached, bytesBefore, bytesAfter, tokensBefore, tokensAfter atomic.Uint64
-	duration, upstream, plugins                                       atomic.Uint64 // nanoseconds
-	latency, upstreamLatency                                          rollup.Live
+	calls, cached, inner, bytesBefore, bytesAfter, tokensBefore, tokensAfter atomic.Uint64
+	duration, upstream, plugins                                              atomic.Uint64 // nanoseconds
+	latency, upstreamLatency                                                 rollup.Live
 }
 
 // failures are the failed calls of one tool since the last drain.
@@ -65,6 +65,9 @@ func (t *Tool) usage(c *Call, tokensBefore, tokensAfter int) {
 	n.calls.Add(1)
 	if c.Cached {
 		n.cached.Add(1)
+	}
+	if c.Inner {
+		n.inner.Add(1)
 	}
 	n.bytesBefore.Add(uint64(len(c.Before)))
 	n.bytesAfter.Add(uint64(len(c.After)))
@@ -207,7 +210,7 @@ func (t *Tool) drain(u *Usage) {
 					Workspace: t.id.Workspace, Toolset: t.id.Toolset, Tool: t.id.Tool, Outcome: Outcome(o).String(), Credential: Credential(c).String(),
 				},
 				UsageCounts: registry.UsageCounts{
-					Calls: n.calls.Swap(0), Cached: n.cached.Swap(0), BytesBefore: n.bytesBefore.Swap(0), BytesAfter: n.bytesAfter.Swap(0),
+					Calls: n.calls.Swap(0), Cached: n.cached.Swap(0), Inner: n.inner.Swap(0), BytesBefore: n.bytesBefore.Swap(0), BytesAfter: n.bytesAfter.Swap(0),
 					TokensBefore: n.tokensBefore.Swap(0), TokensAfter: n.tokensAfter.Swap(0),
 					Duration: micros(&n.duration), Upstream: micros(&n.upstream), Plugins: micros(&n.plugins),
 				},

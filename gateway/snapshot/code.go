@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/internal/typescript"
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/script"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -153,13 +155,21 @@ const (
 	codeSchema = `{"type":"object","properties":{"code":{"type":"string"}},"required":["code"]}`
 )
 
+// ScriptLimits are what the operator allows each script.
+func (ts *Toolset) ScriptLimits() registry.ScriptLimits {
+	if l := ts.bundle.ScriptLimits; l != nil {
+		return *l
+	}
+	return registry.ScriptLimits{}
+}
+
 // codeDescription is what a model has to know to write a script; %s is a group.
 const codeDescription = "Run JavaScript that calls this server's tools, and read only what it returns: for several calls, loops, filters and joins. " +
 	"Find signatures with search_tools first. Independent calls go in parallel:\n" +
 	"const open = await tools.%[1]s.list_things({state: \"open\"});\n" +
 	"return Promise.all(open.map(t => tools.%[1]s.get_thing({id: t.id})));\n" +
 	"The code is the body of an async function; return small JSON. A tool that fails throws ToolError {tool, status, message}. " +
-	"Plain JavaScript: no types, imports, network or files; sleep(ms) waits. Nothing is kept between runs. At most 64 calls, 8 at once. console.log comes back too."
+	"Plain JavaScript: no types, imports, network or files; sleep(ms) waits. Nothing is kept between runs. At most %[2]d calls, %[3]d at once. console.log comes back too."
 
 // scriptInfo is what tools/list says of run_code. What a script may do is what the tools
 // may do that it can call.
@@ -173,7 +183,8 @@ func (ts *Toolset) scriptInfo(sees func(string) bool) (mcp.ToolInfo, error) {
 	if first != nil {
 		group = first.scriptGroup()
 	}
-	info.Description = fmt.Sprintf(codeDescription, group)
+	l := ts.ScriptLimits()
+	info.Description = fmt.Sprintf(codeDescription, group, cmp.Or(l.Calls, script.DefaultCalls), cmp.Or(l.AtOnce, script.DefaultAtOnce))
 	return info, nil
 }
 

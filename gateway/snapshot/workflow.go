@@ -18,13 +18,14 @@ import (
 // connectors.
 type Workflow struct {
 	Plugin *Plugin // nil: a document
-	// Document is not nil for one that an Arazzo document describes.
+	// Document is not nil for one that an Arazzo document describes or a script makes.
 	Document *registry.Workflow
 
 	reading sync.Once
 	plan    *arazzo.Plan // of the document
 	fault   error
-	schema  *guest.Schema // of its arguments; set by load
+	heading func() (connector.Head, error) // of a document or script, read once
+	schema  *guest.Schema                  // of its arguments; set by load
 }
 
 // checkCalls compares the tools that a binding gives a workflow with those its
@@ -89,7 +90,12 @@ func (ts *Toolset) workflows() []*Tool {
 	for i := range ts.bundle.Workflows {
 		w := &ts.bundle.Workflows[i]
 		if !slices.ContainsFunc(w.Calls, func(c registry.CalledTool) bool { return ts.index.byOperation[c.Operation()] == nil }) {
-			out = append(out, &Tool{Name: w.Name, Toolset: ts, Workflow: &Workflow{Document: w}})
+			t := &Tool{Name: w.Name, Toolset: ts, Workflow: &Workflow{Document: w}}
+			if w.Tool != nil && w.Tool.Name != nil {
+				t.Name = *w.Tool.Name
+			}
+			t.Workflow.heading = sync.OnceValues(t.describedHead)
+			out = append(out, t)
 		}
 	}
 	return out
@@ -158,6 +164,9 @@ func (t *Tool) head() (connector.Head, error) {
 		h, err := t.Binding.Connector.Head(t.index)
 		return t.edit.Apply(h, t.Binding.fixed), err
 	}
+	if t.Workflow.Document != nil {
+		return t.Workflow.heading()
+	}
 	var called []operation.Annotations
 	for _, c := range t.Workflow.calls() {
 		inner := t.Toolset.index.byOperation[c.Operation()]
@@ -170,15 +179,38 @@ func (t *Tool) head() (connector.Head, error) {
 		}
 		called = append(called, head.Annotations)
 	}
-	if t.Workflow.Document != nil {
-		plan, err := t.Plan()
-		if err != nil {
-			return connector.Head{}, err
-		}
-		return registry.DocumentHead(t.Name, plan.Document.Workflow(t.Workflow.Document.ID), called), nil
-	}
 	p := t.Workflow.Plugin
 	return registry.WorkflowHead(p.Package.Manifest, p.Ref.Tool, called), nil
+}
+
+// describedHead is the head of the tool of a document or script. What its operations answer
+// is what the toolset's programs leave of that.
+func (t *Tool) describedHead() (connector.Head, error) {
+	w := t.Workflow.Document
+	var called []registry.Called
+	for i := range w.Calls {
+		inner := t.Toolset.index.byOperation[w.Calls[i].Operation()]
+		if inner == nil {
+			continue
+		}
+		head, err := inner.head()
+		if err != nil {
+			return head, fmt.Errorf("reading tool %s, which %s calls: %w", inner.Name, t.Name, err)
+		}
+		ready, err := inner.Load()
+		if err != nil {
+			return head, fmt.Errorf("reading tool %s, which %s calls: %w", inner.Name, t.Name, err)
+		}
+		called = append(called, registry.Called{Name: w.Calls[i].Name, Annotations: head.Annotations, OutputSchema: ready.Answer.ResultSchema()})
+	}
+	if w.Script != nil {
+		return w.Head(nil, called), nil
+	}
+	plan, err := t.Plan()
+	if err != nil {
+		return connector.Head{}, err
+	}
+	return w.Head(plan.Document, called), nil
 }
 
 // Plan is how the document of a workflow is run. It is read on first use.

@@ -98,7 +98,7 @@ func text(m api.Memory, at, n uint64) []byte {
 // run used more than its own time and some more. It panics when the run cannot go on.
 func (r *run) spent(more time.Duration) bool {
 	r.clock.End()
-	if r.clock.Used() > r.e.o.OwnTime+more {
+	if r.clock.Used() > r.own+more {
 		r.stopped = true
 		r.clock.Begin(true)
 		return true
@@ -275,5 +275,5 @@ func (r *run) fail(message, stack []byte, before int) {
 		r.err = ErrDeadline
 		return
 	}
-	r.err = newError(string(message), string(stack), before, r.lines)
+	r.err = newError(string(message), string(stack), before+r.before, r.lines)
 }

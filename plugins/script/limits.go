@@ -7,6 +7,8 @@ const (
 	// MaxCode is the longest script, bytes: a screen of code is 2 KB, and 64 KB hold a table
 	// that an agent pasted.
 	MaxCode = 64 << 10
+	// MaxArguments of a script, bytes of JSON: four times what an agent can write in a turn.
+	MaxArguments = 256 << 10
 	// DefaultCalls is how many calls of tools a script may make when its caller does not
 	// say: what an agent does in an hour, call by call.
 	DefaultCalls = 64
@@ -14,8 +16,14 @@ const (
 	MaxCalls = 256
 	// DefaultAtOnce is how many calls run at once; the others wait, in order.
 	DefaultAtOnce = 8
+	// MaxAtOnce is the most that its caller can allow: with more, one script has most of the
+	// 256 connections that a node opens to one host.
+	MaxAtOnce = 64
 	// OwnTime is the processor time that a script may use itself, without what it waits.
 	OwnTime = 2 * time.Second
+	// MaxOwnTime is the most that its caller can allow: a node has few processors, and each
+	// second of one is taken from the calls of others.
+	MaxOwnTime = 30 * time.Second
 	// maxSleeps is how many timers may be open at once.
 	maxSleeps = 64
 	// maxOpen is how many calls and timers may be open at once: MAX_OPEN of glue.c.

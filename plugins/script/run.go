@@ -2,7 +2,9 @@ package script
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,11 +37,17 @@ type Script struct {
 	// Share is whose scripts and plugins wait for each other's turns: a toolset.
 	Share string
 	Tools Tools
+	// Arguments is a JSON object that the script finds as args; nil: there is no args. At most
+	// [MaxArguments] bytes.
+	Arguments []byte
 	// Calls is how many calls the script may make. Default: [DefaultCalls]; at most
 	// [MaxCalls].
 	Calls int
-	// AtOnce is how many of them run at once. Default: [DefaultAtOnce].
+	// AtOnce is how many of them run at once. Default: [DefaultAtOnce]; at most [MaxAtOnce].
 	AtOnce int
+	// OwnTime is the processor time that it may use itself. Default: that of the engine; at
+	// most [MaxOwnTime].
+	OwnTime time.Duration
 }
 
 // Result is what a run left, also one that failed.
@@ -59,6 +67,8 @@ type run struct {
 	tools    Tools
 	share    *turns.Share
 	lines    int // of the script
+	before   int // lines that stand before it
+	own      time.Duration
 	maxCalls int
 	atOnce   chan struct{}
 	ended    chan event
@@ -93,6 +103,9 @@ func (e *Engine) Run(ctx context.Context, s Script) (Result, error) {
 	if len(s.Code) > MaxCode {
 		return Result{}, &Error{Message: fmt.Sprintf("RangeError: the script has %d bytes, more than %d", len(s.Code), MaxCode)}
 	}
+	if len(s.Arguments) > MaxArguments {
+		return Result{}, &Error{Message: fmt.Sprintf("RangeError: the arguments have %d bytes, more than %d", len(s.Arguments), MaxArguments)}
+	}
 	if err := e.begin(ctx); err != nil {
 		return Result{}, err
 	}
@@ -104,7 +117,12 @@ func (e *Engine) Run(ctx context.Context, s Script) (Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &run{
 		e: e, ctx: ctx, tools: s.Tools, share: e.queue.Join(s.Share), lines: 1 + strings.Count(strings.TrimRight(s.Code, "\n"), "\n"),
-		maxCalls: limit(s.Calls, DefaultCalls), atOnce: make(chan struct{}, limit(s.AtOnce, DefaultAtOnce)), ended: make(chan event, maxOpen),
+		maxCalls: limit(s.Calls, DefaultCalls, MaxCalls), atOnce: make(chan struct{}, limit(s.AtOnce, DefaultAtOnce, MaxAtOnce)), ended: make(chan event, maxOpen),
+		own: ownTime(s.OwnTime, e.o.OwnTime),
+	}
+	code := s.Code
+	if s.Arguments != nil {
+		code, r.before = argumentsLine(s.Arguments)+code, 1
 	}
 	defer func() {
 		cancel()
@@ -115,7 +133,7 @@ func (e *Engine) Run(ctx context.Context, s Script) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := r.execute(i, s.Code); err != nil {
+	if err := r.execute(i, code); err != nil {
 		_ = i.module.Close(context.WithoutCancel(ctx))
 		return r.finished(), err
 	}
@@ -128,12 +146,24 @@ func (r *run) finished() Result {
 	return r.result
 }
 
+// ownTime is the time of its own that a script has.
+func ownTime(given, otherwise time.Duration) time.Duration {
+	return min(cmp.Or(given, otherwise), MaxOwnTime)
+}
+
+// argumentsLine is the line before a script that has arguments. They are parsed, not written
+// as JavaScript, in which {"__proto__": 1} is something else.
+func argumentsLine(arguments []byte) string {
+	text, _ := json.Marshal(string(arguments)) // a string: never fails
+	return "const args=JSON.parse(" + string(text) + ");\n"
+}
+
 // limit is a bound that the caller may lower or raise.
-func limit(n, otherwise int) int {
+func limit(n, otherwise, most int) int {
 	if n <= 0 {
 		return otherwise
 	}
-	return min(n, MaxCalls)
+	return min(n, most)
 }
 
 // enter waits until less than maxRunning scripts run.

@@ -314,3 +314,62 @@ func TestCache(t *testing.T) {
 		}
 	}
 }
+
+// TestArguments: a script has its arguments as args, and its errors name its own lines.
+func TestArguments(t *testing.T) {
+	run := func(code, arguments string) (string, error) {
+		r, err := shared().Run(t.Context(), Script{Code: code, Tools: &shop{}, Arguments: []byte(arguments)})
+		return string(r.Value), err
+	}
+	for _, tt := range []struct{ code, arguments, want string }{
+		{`args.id + 1`, `{"id":4}`, "5"},
+		{"const o = await tools.shop.get_order({id: args.id});\nreturn o.id", `{"id":4}`, "4"},
+		{`async () => args.text`, "{\"text\":\"a\u2028'\\\"`${1}\"}", "\"a\u2028'\\\"`${1}\""},
+		{`return [Object.keys(args), ({}).polluted ?? null]`, `{"__proto__":{"polluted":1}}`, `[["__proto__"],null]`},
+		{`typeof args`, ``, `"undefined"`},
+	} {
+		got, err := run(tt.code, tt.arguments)
+		if tt.arguments == "" {
+			r, e := shared().Run(t.Context(), Script{Code: tt.code, Tools: &shop{}})
+			got, err = string(r.Value), e
+		}
+		if err != nil || got != tt.want {
+			t.Errorf("%s with %s: %s %v, want %s", tt.code, tt.arguments, got, err, tt.want)
+		}
+	}
+	_, err := run("let a = 1;\nnope", `{"id":4}`)
+	var e *Error
+	if !errors.As(err, &e) || e.Line != 2 {
+		t.Errorf("%v", err)
+	}
+	wide := func(n int) string { return `{"a":"` + strings.Repeat("x", n-8) + `"}` }
+	if got, err := run(`args.a.length`, wide(MaxArguments)); err != nil || got != fmt.Sprint(MaxArguments-8) {
+		t.Errorf("the longest arguments: %.80s %v", got, err)
+	}
+	if _, err := run(`1`, wide(MaxArguments+1)); err == nil || !strings.Contains(err.Error(), "more than 262144") {
+		t.Errorf("longer arguments: %v", err)
+	}
+}
+
+// TestLimitsOfTheCaller: what a caller allows counts up to the bound.
+func TestLimitsOfTheCaller(t *testing.T) {
+	for n, want := range map[int]int{0: DefaultAtOnce, 3: 3, MaxAtOnce: MaxAtOnce, MaxAtOnce + 1: MaxAtOnce} {
+		s := &shop{delay: 5 * time.Millisecond}
+		code := fmt.Sprintf(`(await Promise.all(Array.from({length: %d}, (_, i) => tools.shop.get_order({id: i})))).length`, MaxAtOnce+8)
+		if _, err := shared().Run(t.Context(), Script{Code: code, Tools: s, Calls: MaxCalls, AtOnce: n}); err != nil {
+			t.Fatal(err)
+		}
+		if most := int(s.most.Load()); most > want {
+			t.Errorf("%d allowed at once: %d ran", n, most)
+		}
+	}
+	for given, want := range map[time.Duration]time.Duration{0: OwnTime, time.Second: time.Second, MaxOwnTime: MaxOwnTime, MaxOwnTime + 1: MaxOwnTime} {
+		if got := ownTime(given, OwnTime); got != want {
+			t.Errorf("%s of its own: %s, want %s", given, got, want)
+		}
+	}
+	begin := time.Now()
+	if _, err := shared().Run(t.Context(), Script{Code: `for (;;);`, Tools: &shop{}, OwnTime: 50 * time.Millisecond}); !errors.Is(err, ErrDeadline) {
+		t.Errorf("after %s: %v", time.Since(begin), err)
+	}
+}

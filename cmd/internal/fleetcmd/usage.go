@@ -106,6 +106,7 @@ func usageTable(s *command.Session, out *usage.UsageReportOutput, by []string) e
 		columns = append(columns, terminal.Column[usage.UsageGroup]{Header: header, Wide: wide, Value: func(g usage.UsageGroup) string { return value(&g.Totals) }})
 	}
 	numbers("calls", false, func(n *usage.UsageNumbers) string { return number(n.Calls) })
+	numbers("inner", true, func(n *usage.UsageNumbers) string { return number(n.Inner) })
 	numbers("errors", false, func(n *usage.UsageNumbers) string { return number(n.Errors) })
 	numbers("cached", true, func(n *usage.UsageNumbers) string { return number(n.Cached) })
 	numbers("p50 ms", false, func(n *usage.UsageNumbers) string { return milliseconds(n.Latency.P50Ms) })

@@ -1,10 +1,12 @@
 package toolsetcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // selectionFlags say which tools clients list.
@@ -25,6 +28,8 @@ type selectionFlags struct {
 	learn              string // "": as it is
 	batch              string // "": as it is
 	destroy            string // "": as it is
+	limits             registry.ScriptLimits
+	ownTime            time.Duration
 }
 
 func (f *selectionFlags) register(cmd *cobra.Command) {
@@ -35,6 +40,9 @@ func (f *selectionFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.learn, "learn", "", "on, off: make examples of searches that a successful call follows; only with --selection search")
 	fs.StringVar(&f.batch, "batch", "", "on, off: offer the tool batch, which makes many calls at once")
 	fs.StringVar(&f.destroy, "scripts-may-destroy", "", "on, off: let scripts and batches call tools that may destroy data; with --selection code or --batch on")
+	fs.IntVar(&f.limits.Calls, "script-calls", 0, "calls that one script may make: 1 to 256 (default 64)")
+	fs.IntVar(&f.limits.AtOnce, "script-at-once", 0, "of those at once: 1 to 64 (default 8)")
+	fs.DurationVar(&f.ownTime, "script-time", 0, "processor time of a script itself, waiting aside: up to 30s (default 2s)")
 	command.MustComplete(cmd, "batch", []string{"on", "off"})
 	command.MustComplete(cmd, "scripts-may-destroy", []string{"on", "off"})
 	command.MustComplete(cmd, "selection", []string{"all", "use-case", "search", "code"})
@@ -42,7 +50,29 @@ func (f *selectionFlags) register(cmd *cobra.Command) {
 }
 
 func (f *selectionFlags) given(fs *pflag.FlagSet) bool {
-	return fs.Changed("selection") || fs.Changed("use-case") || fs.Changed("learn") || fs.Changed("batch") || fs.Changed("scripts-may-destroy") || f.explain
+	return fs.Changed("selection") || fs.Changed("use-case") || fs.Changed("learn") || fs.Changed("batch") || fs.Changed("scripts-may-destroy") || f.changesLimits(fs) || f.explain
+}
+
+func (f *selectionFlags) changesLimits(fs *pflag.FlagSet) bool {
+	return fs.Changed("script-calls") || fs.Changed("script-at-once") || fs.Changed("script-time")
+}
+
+// scriptLimits are those of a toolset with what the flags change; 0 restores a default.
+func (f *selectionFlags) scriptLimits(fs *pflag.FlagSet, have *registry.ScriptLimits) *registry.ScriptLimits {
+	var out registry.ScriptLimits
+	if have != nil {
+		out = *have
+	}
+	if fs.Changed("script-calls") {
+		out.Calls = f.limits.Calls
+	}
+	if fs.Changed("script-at-once") {
+		out.AtOnce = f.limits.AtOnce
+	}
+	if fs.Changed("script-time") {
+		out.Milliseconds = int(f.ownTime.Milliseconds())
+	}
+	return &out
 }
 
 func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pflag.FlagSet) error {
@@ -68,10 +98,13 @@ func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pfl
 			return exit.Usagef("--%s is on or off, not %s", s.flag, terminal.Printable(s.value))
 		}
 	}
+	if f.changesLimits(fs) {
+		patch.ScriptLimits = f.scriptLimits(fs, e.t.ScriptLimits)
+	}
 	if f.explain && patch.UseCase != nil {
 		return e.previewSelection(ctx, f.useCase)
 	}
-	if patch.UseCase != nil || patch.Selection != nil || patch.Learn != nil || patch.Batch != nil || patch.Destructive != nil {
+	if patch.UseCase != nil || patch.Selection != nil || patch.Learn != nil || patch.Batch != nil || patch.Destructive != nil || patch.ScriptLimits != nil {
 		if err := e.Client().Patch(ctx, e.path(), patch, e.t, client.IfMatch(e.etag)); err != nil {
 			return err
 		}
@@ -95,6 +128,9 @@ func (e *edit) showSelection(ctx context.Context) error {
 		}
 		if e.t.Destructive {
 			fmt.Fprintln(w, "scripts and batches may destroy data")
+		}
+		if l := e.t.ScriptLimits; l != nil {
+			fmt.Fprintf(w, "scripts   %d calls, %d at once, %s of their own\n", cmp.Or(l.Calls, 64), cmp.Or(l.AtOnce, 8), time.Duration(cmp.Or(l.Milliseconds, 2000))*time.Millisecond)
 		}
 		if e.t.Changed {
 			fmt.Fprintf(w, "  next   sluice toolset test %s   deploys the change\n", e.t.Slug)

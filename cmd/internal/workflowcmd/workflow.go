@@ -25,7 +25,7 @@ func Command(s *command.Session, more ...*cobra.Command) *cobra.Command {
 		Use: "workflow", Aliases: []string{"workflows"}, Short: "Make tools of Arazzo documents",
 		Long: "A workflow is a tool whose calls an Arazzo 1.0 or 1.1 document describes: agents make one call for all its steps.",
 	}
-	cmd.AddCommand(add(s), list(s), show(s), remove(s))
+	cmd.AddCommand(add(s), list(s), show(s), run(s), remove(s))
 	cmd.AddCommand(more...)
 	return cmd
 }

@@ -1,0 +1,34 @@
+package call
+
+import (
+	"context"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/script"
+)
+
+// runSaved runs the script that is a tool of its own. It may call what it was saved with, also
+// what may destroy: whoever saved it has seen that, and the tool says it.
+func (x *exchange) runSaved(args jsonscan.Value) (r received, err error) {
+	if x.c.scripts == nil {
+		return r, problem.New(problem.Unavailable, "this node does not run scripts")
+	}
+	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
+	defer cancel()
+	stop := x.cancel.After(cancel)
+	defer stop()
+	x.hash = x.tool.Workflow.Hash()
+	s := &scriptCalls{nested: nested{x: x}, saved: true}
+	run := script.Script{Code: x.tool.Workflow.Document.Script.Code, Share: x.ts.ID, Tools: s, Arguments: x.tool.Workflow.WithDefaults(args)}
+	x.limits(&run)
+	result, err := x.c.scripts.Run(ctx, run)
+	x.upstream = result.Waited
+	if x.trace != nil {
+		x.trace.Calls = s.calls
+	}
+	if err != nil {
+		return r, x.scriptFailure(err, s)
+	}
+	return x.scriptValue(&result), nil
+}
