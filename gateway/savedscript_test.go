@@ -158,7 +158,9 @@ func TestSavedScriptsAreOfTheirCaller(t *testing.T) {
 // TestScriptLimitsOfTheOperator: a script makes as many calls as the operator allows, and
 // run_code says how many that are.
 func TestScriptLimitsOfTheOperator(t *testing.T) {
-	s, _ := serveCode(t, nil, func(b *registry.Toolset) { b.ScriptLimits = &registry.ScriptLimits{Calls: 3, AtOnce: 2, Milliseconds: 100} })
+	s, _ := serveCode(t, nil, func(b *registry.Toolset) {
+		b.ScriptLimits = &registry.ScriptLimits{Calls: 3, AtOnce: 2, Milliseconds: 100}
+	})
 	script := func(n int) string {
 		return fmt.Sprintf(`for (let i = 0; i < %d; i++) await tools.api.get_item({id: 1}); return "all"`, n)
 	}

@@ -188,3 +188,38 @@ func TestDocuments(t *testing.T) {
 	}
 	t.Logf("%d documents with %d steps", documents, steps)
 }
+
+// TestFeatureTable: each row of the table of features names tests that are there.
+func TestFeatureTable(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/workflows.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests strings.Builder
+	for _, name := range []string{"run_test.go", "read_test.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests.Write(text)
+	}
+	_, table, _ := strings.Cut(string(doc), "| construct |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := 0
+	for line := range strings.Lines(strings.ReplaceAll(table, `\|`, "\x00")) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 5 || !strings.Contains(cells[3], "`") {
+			continue
+		}
+		rows++
+		for i, name := range strings.Split(cells[3], "`") {
+			name = strings.ReplaceAll(name, "\x00", "|")
+			if i%2 == 1 && !strings.Contains(tests.String(), `"`+name+`"`) && !strings.Contains(tests.String(), "func "+name+"(") {
+				t.Errorf("there is no test %q", name)
+			}
+		}
+	}
+	if rows < 20 {
+		t.Errorf("%d rows", rows)
+	}
+}

@@ -153,6 +153,7 @@ type frame struct {
 
 	mu    sync.Mutex
 	steps map[string]map[string]any // outputs
+	last  *Response                 // of the step that ended last
 }
 
 func (r *run) spend(counter *int, most int, what string) error {
@@ -517,7 +518,9 @@ func (f *frame) nested(ctx context.Context, s *Step, sc *stepScope) (*stepScope,
 	if err != nil {
 		return sc, "", err
 	}
-	sc.nested = inner.result
+	// The specification's own examples ask a step that runs a workflow for $statusCode: that of
+	// its last call is meant.
+	sc.nested, sc.response = inner.result, inner.last
 	return sc, sc.judge(), nil
 }
 
@@ -553,6 +556,9 @@ func (f *frame) keep(s *Step, sc *stepScope) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.steps[s.ID] = out
+	if sc.response != nil {
+		f.last = sc.response
+	}
 	return nil
 }
 

@@ -191,6 +191,10 @@ func TestFeatures(t *testing.T) {
 			outputs: `{}`, calls: []string{"get", "get"},
 		},
 		{name: "onFailure goto", steps: "steps:\n- {stepId: a, operationId: missing, onFailure: [{name: g, type: goto, stepId: c}]}\n- {stepId: b, operationId: broken}\n- {stepId: c, operationId: get}", outputs: `{}`, calls: []string{"missing", "get"}},
+		{
+			name: "$statusCode of a step that runs a workflow", steps: "- workflowId: w\n  steps:\n  - {stepId: a, workflowId: v, successCriteria: [{condition: $statusCode == 200}], outputs: {o: $outputs.x}}\n  outputs: {o: $steps.a.outputs.o}\n- workflowId: v\n  steps: [{stepId: b, operationId: get, outputs: {x: $response.body#/name}}]\n  outputs: {x: $steps.b.outputs.x}",
+			outputs: `{"o":"Rex"}`, calls: []string{"get"},
+		},
 		{name: "onFailure end", steps: "steps:\n- {stepId: a, operationId: missing, onFailure: [{name: stop, type: end}]}", failure: "the action stop ended the workflow"},
 		{
 			name: "retry", steps: "steps:\n- {stepId: a, operationId: flaky, onFailure: [{name: r, type: retry, retryAfter: 0.001, retryLimit: 5, criteria: [{condition: $statusCode == 503}]}], outputs: {o: $statusCode}}\noutputs: {o: $steps.a.outputs.o}",
