@@ -48,6 +48,10 @@ var benchmarks = []benchmark{
 		"selection.github.search.tokens", "selection.github.search_vs_all",
 	}, benchSelection},
 	{[]string{"batch.20x200.ms"}, benchBatch},
+	{[]string{"workflow.8.l2.saved", "workflow.8.l0.saved"}, benchWorkflow},
+	{[]string{"code.20x50.ms", "code.parallel20.beyond_ms"}, benchCode},
+	{[]string{"code.nop.ms", "code.metering.vs_plain", "code.warm_start.ms"}, benchScriptEngine},
+	{[]string{"code.typescript.vs_schema", "code.typescript.results.vs_schema"}, benchSignatures},
 	{[]string{"tls.call.vs_plain"}, benchTLS},
 	{[]string{"demo.rss.mb"}, benchDemo},
 }

@@ -41,11 +41,39 @@ func BenchmarkWaits(b *testing.B) {
 // BenchmarkWarmStart is an engine whose module was compiled before.
 func BenchmarkWarmStart(b *testing.B) {
 	dir := b.TempDir()
+	cold := New(Options{CacheDir: dir})
+	if err := cold.Prepare(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	_ = cold.Close(b.Context())
 	for b.Loop() {
 		e := New(Options{CacheDir: dir})
 		if err := e.Prepare(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		_ = e.Close(b.Context())
+	}
+}
+
+// BenchmarkMetering is a script that computes, with and without metering.
+func BenchmarkMetering(b *testing.B) {
+	const code = `const f = n => n < 2 ? n : f(n - 1) + f(n - 2); let s = JSON.stringify(Array.from({length: 500}, (_, i) => ({i, name: "item " + i}))); for (let i = 0; i < 5; i++) s = JSON.stringify(JSON.parse(s)); f(18) + s.length`
+	for _, bb := range []struct {
+		name  string
+		plain bool
+	}{{"metered", false}, {"plain", true}} {
+		b.Run(bb.name, func(b *testing.B) {
+			e := New(Options{})
+			e.plain = bb.plain
+			if err := e.Prepare(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if _, err := e.Run(b.Context(), Script{Code: code, Tools: &shop{}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			_ = e.Close(b.Context())
+		})
 	}
 }
