@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -151,6 +152,11 @@ func (s *Server) saveScript(ctx context.Context, in *saveScriptInput) (*scriptOu
 func (s *Server) scriptRun(ctx context.Context, ws *store.Workspace, d *draft, id string) (*registry.ScriptRun, error) {
 	fault := func(format string, a ...any) *problem.Error {
 		return problem.New(problem.InvalidArgument, format, a...).At("", 0, 0, "/run")
+	}
+	if s.o.SettleUsage != nil { // the run may be of this moment
+		if err := s.o.SettleUsage(ctx); err != nil {
+			s.log.LogAttrs(ctx, slog.LevelWarn, "what the gateway of this node counted could not be read", slog.Any("error", err))
+		}
 	}
 	c, err := ws.Call(ctx, id)
 	switch {

@@ -74,11 +74,11 @@ func (x *exchange) runScript(code string) (r received, err error) {
 	defer cancel()
 	stop := x.cancel.After(cancel)
 	defer stop()
-	x.hash = string(registry.DigestOf([]byte(code)))
 	s := &scriptCalls{nested: nested{x: x}, keeps: x.ts.Capture == metering.CaptureAll}
 	if err := s.checkScript(code); err != nil {
 		return r, err
 	}
+	x.hash = string(registry.DigestOf([]byte(code)))
 	run := script.Script{Code: code, Share: x.ts.ID, Tools: s}
 	x.limits(&run)
 	result, err := x.c.scripts.Run(ctx, run)
