@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/wording"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -287,17 +288,17 @@ func wordSet(text string) map[string]bool {
 // saysMore reports whether words tell something beside fillers and what was said.
 func saysMore(ws []string, said string) bool {
 	known := map[string]bool{}
-	for _, w := range words(cutPlain(said, maxDescription)) {
-		known[singularWord(w)] = true
+	for _, w := range wording.Split(cutPlain(said, maxDescription)) {
+		known[wording.Singular(w)] = true
 	}
-	return slices.ContainsFunc(ws, func(w string) bool { return !fillers[w] && !known[singularWord(w)] })
+	return slices.ContainsFunc(ws, func(w string) bool { return !fillers[w] && !known[wording.Singular(w)] })
 }
 
 // returns is a sentence about the answer; "" when it is no news after what was said.
 func (c *compiler) returns(a answer, said string) string {
 	if text := firstSentences(plain(a.at.get("description").str()), maxPropertyText/2); len(text) > 12 {
 		switch lower := strings.ToLower(text); {
-		case !saysMore(words(text), said):
+		case !saysMore(wording.Split(text), said):
 		case strings.HasPrefix(lower, "return"):
 			return text
 		default:
@@ -312,7 +313,7 @@ func (c *compiler) returns(a answer, said string) string {
 	if a.schema.types == operation.TypeArray && a.schema.items.exists() {
 		name, list = c.normal(&a.schema.items).name, "a list of "
 	}
-	ws := words(name)
+	ws := wording.Split(name)
 	if len(ws) == 0 || len(ws) > mostWords || len(name) > 60 || !saysMore(ws, said) {
 		return ""
 	}

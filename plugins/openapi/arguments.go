@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/wording"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -252,7 +253,7 @@ func (c *compiler) renames(q *prop) bool {
 	if s.types != operation.TypeString || s.format == "uuid" || s.hasEnum {
 		return false
 	}
-	ws := words(q.name)
+	ws := wording.Split(q.name)
 	return len(ws) == 0 || !slices.Contains(identifiers, ws[len(ws)-1])
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/wording"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -151,13 +152,13 @@ func merged(ws []string) []string {
 // ofID looks at the verb of an operationId: its first word, the first after its
 // namespace, or its last ("userLogout").
 func ofID(id string) found {
-	all := merged(words(id))
+	all := merged(wording.Split(id))
 	if len(all) == 0 {
 		return found{}
 	}
 	last := all
 	if cut := strings.LastIndexAny(id, "/.:#_"); cut >= 0 {
-		if after := merged(words(id[cut+1:])); len(after) > 0 {
+		if after := merged(wording.Split(id[cut+1:])); len(after) > 0 {
 			last = after
 		}
 	}
@@ -194,7 +195,7 @@ func ofPath(path string) found {
 	}
 	for pair := range strings.FieldsFuncSeq(path[end:], func(r rune) bool { return r == '&' || r == '?' || r == '#' }) {
 		_, v, _ := strings.Cut(pair, "=")
-		ws := merged(words(v))
+		ws := merged(wording.Split(v))
 		if len(ws) == 0 || strings.Contains(v, "{") {
 			continue
 		}
@@ -224,7 +225,7 @@ func ofPath(path string) found {
 	}
 	called := strings.LastIndexAny(last, ".:") + 1 // "apps.permissions.request"
 	last = last[called:]
-	ws := merged(words(last))
+	ws := merged(wording.Split(last))
 	if len(ws) == 0 || len(ws) > 1 && slices.Contains(aboutNouns, ws[1]) {
 		return found{}
 	}
@@ -301,7 +302,7 @@ func textWords(text string) []string {
 	if end := sentenceEnd(text); end > 0 {
 		text = text[:end]
 	}
-	ws := words(text)
+	ws := wording.Split(text)
 	if len(ws) > 1 {
 		if b := baseVerb(ws[0]); b != ws[0] {
 			if _, ok := phrases[[2]string{b, ws[1]}]; ok {

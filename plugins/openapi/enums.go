@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/wording"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -144,4 +145,4 @@ func (s *schema) meaningsText() string {
 
 // sameWords reports that one text says no more than the other: "In Progress" and
 // IN_PROGRESS.
-func sameWords(a, b string) bool { return slices.Equal(words(a), words(b)) }
+func sameWords(a, b string) bool { return slices.Equal(wording.Split(a), wording.Split(b)) }

@@ -5,8 +5,8 @@ import (
 	"encoding/base32"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/sluicegate/sluice/internal/wording"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -60,6 +60,12 @@ func (n *namer) name(id, method, path string, tags []string) string {
 	}
 }
 
+// HashEnds reports whether the name of an operation ends in digits that only tell it
+// apart from others: every candidate that says something was taken or too long.
+func HashEnds(name, method, path string) bool {
+	return strings.HasSuffix(name, "_"+nameHash(method, path))
+}
+
 // nameHash is 4 base32 digits that tell operations apart.
 func nameHash(method, path string) string {
 	sum := sha256.Sum256([]byte(method + " " + path))
@@ -79,7 +85,7 @@ func shorter(name string) string {
 	ws = slices.DeleteFunc(ws, func(w string) bool {
 		return w == "for" || w == "of" || w == "the" || w == "to" || w == "in" || w == "on" || w == "with" || w == "and" || w == "namespaced"
 	})
-	return strings.Join(dedupe(ws), "_")
+	return strings.Join(wording.Dedupe(ws), "_")
 }
 
 // cutName shortens a name at a word boundary where one is near.
@@ -103,53 +109,6 @@ func startLetter(s string) string {
 	return s
 }
 
-// words splits a name at case changes and at everything that is no letter or
-// digit, lower case. Letters outside ASCII are dropped.
-func words(s string) []string {
-	const maxWords = 64
-	var out []string
-	var w []byte
-	capital := false // a capital letter alone parted the word from the one before
-	flush := func() {
-		if len(w) > 0 && len(out) < maxWords {
-			word := string(w)
-			if capital && len(out) > 0 {
-				if brand, ok := brands[[2]string{out[len(out)-1], word}]; ok {
-					out, word = out[:len(out)-1], brand
-				}
-			}
-			out = append(out, word)
-		}
-		w, capital = w[:0], false
-	}
-	rs := []rune(cutPlain(s, 512))
-	for i, r := range rs {
-		switch {
-		case 'a' <= r && r <= 'z':
-			w = append(w, byte(r))
-		case '0' <= r && r <= '9':
-			w = append(w, byte(r))
-		case 'A' <= r && r <= 'Z':
-			// A new word starts at "aB" and at the last capital of "ABc".
-			before := i > 0 && (unicode.IsLower(rs[i-1]) || unicode.IsDigit(rs[i-1]))
-			after := i > 0 && i+1 < len(rs) && unicode.IsUpper(rs[i-1]) && unicode.IsLower(rs[i+1])
-			if after && rs[i+1] == 's' && (i+2 == len(rs) || !unicode.IsLower(rs[i+2])) {
-				after = false // the plural of an abbreviation: "IDs"
-			}
-			if before || after {
-				flush()
-				capital = true
-			}
-			w = append(w, byte(r-'A'+'a'))
-		case r == '\'':
-		default:
-			flush()
-		}
-	}
-	flush()
-	return out
-}
-
 func cutPlain(s string, n int) string {
 	if len(s) > n {
 		return s[:n]
@@ -163,13 +122,13 @@ var noise = []string{"controller", "api", "endpoint", "handler", "resource", "se
 // idWords are the words of an operationId, without the path and method that
 // FastAPI and others append.
 func idWords(id, method, path string) []string {
-	ws := words(id)
-	tail := append(words(path), strings.ToLower(method))
+	ws := wording.Split(id)
+	tail := append(wording.Split(path), strings.ToLower(method))
 	if n := len(ws) - len(tail); n > 0 && len(tail) > 1 && slices.Equal(ws[n:], tail) {
 		ws = ws[:n]
 	}
 	if slices.Contains(strings.Split(strings.ToLower(path), "/"), "a") {
-		return dedupe(ws) // "a" is a thing here
+		return wording.Dedupe(ws) // "a" is a thing here
 	}
 	return tidy(ws)
 }
@@ -182,12 +141,7 @@ func tidy(ws []string) []string {
 	if len(ws) > 3 && ws[1] == "or" && (ws[0] == "create" || ws[0] == "add") && (ws[2] == "update" || ws[2] == "replace") {
 		ws = append([]string{"upsert"}, ws[3:]...)
 	}
-	return dedupe(ws)
-}
-
-// dedupe drops a word that repeats the one before.
-func dedupe(ws []string) []string {
-	return slices.CompactFunc(ws, func(a, b string) bool { return a == b })
+	return wording.Dedupe(ws)
 }
 
 // verbs start the names of operations. The value says that the verb is about one
@@ -237,7 +191,7 @@ func onlyVerb(ws []string, path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	endsInParam := strings.HasSuffix(strings.TrimSuffix(path, "/"), "}")
 	for seg := range strings.SplitSeq(path, "/") {
-		w := words(seg)
+		w := wording.Split(seg)
 		if !strings.ContainsRune(seg, '{') && len(w) > 0 && !version1(w) && !slices.Equal(w, ws[:1]) {
 			object = w
 		}
@@ -252,7 +206,7 @@ func onlyVerb(ws []string, path string) string {
 	if len(rest) > 0 && rest[0] == "all" {
 		name, rest = append(name, "all"), rest[1:]
 	}
-	return strings.Join(dedupe(append(append(name, object...), rest...)), "_")
+	return strings.Join(wording.Dedupe(append(append(name, object...), rest...)), "_")
 }
 
 // readable turns a namespaced operationId into verb and object:
@@ -275,7 +229,7 @@ func readable(id string, all []string, tags []string) string {
 		object = singular(ns)
 	}
 	if overlap(rest, ns) {
-		return strings.Join(dedupe(append(name, rest...)), "_")
+		return strings.Join(wording.Dedupe(append(name, rest...)), "_")
 	}
 	target := []string(nil)
 	if i := slices.Index(rest, "for"); i >= 0 && i+1 < len(rest) {
@@ -295,7 +249,7 @@ func readable(id string, all []string, tags []string) string {
 	} else {
 		name = append(append(append(name, target...), object...), rest...)
 	}
-	return strings.Join(dedupe(name), "_")
+	return strings.Join(wording.Dedupe(name), "_")
 }
 
 // namespace splits an operationId at its separator: "issues/list-for-repo",
@@ -308,14 +262,14 @@ func namespace(id string, tags []string) (ns, action []string) {
 		if cut <= 0 {
 			return nil, nil
 		}
-		head := words(id[:cut])
-		tagged := slices.ContainsFunc(tags, func(t string) bool { return slices.Equal(words(t), head) })
+		head := wording.Split(id[:cut])
+		tagged := slices.ContainsFunc(tags, func(t string) bool { return slices.Equal(wording.Split(t), head) })
 		controller := len(head) > 1 && slices.Contains(noise, head[len(head)-1])
 		if !tagged && !controller {
 			return nil, nil
 		}
 	}
-	ns, action = words(id[:cut]), tidy(words(id[cut+1:]))
+	ns, action = wording.Split(id[:cut]), tidy(wording.Split(id[cut+1:]))
 	for len(ns) > 1 && slices.Contains(noise, ns[len(ns)-1]) {
 		ns = ns[:len(ns)-1]
 	}
@@ -329,13 +283,13 @@ func namespace(id string, tags []string) (ns, action []string) {
 func overlap(rest, ns []string) bool {
 	last := ns[len(ns)-1]
 	return slices.ContainsFunc(rest, func(w string) bool {
-		return w == last || w == singularWord(last) || singularWord(w) == singularWord(last)
+		return w == last || w == wording.Singular(last) || wording.Singular(w) == wording.Singular(last)
 	})
 }
 
 func singular(ws []string) []string {
 	out := slices.Clone(ws)
-	out[len(out)-1] = singularWord(out[len(out)-1])
+	out[len(out)-1] = wording.Singular(out[len(out)-1])
 	return out
 }
 
@@ -352,18 +306,18 @@ func fromPath(method, path string) string {
 			continue
 		}
 		if strings.ContainsRune(seg, '{') {
-			by = words(seg)
+			by = wording.Split(seg)
 			endsInParam = true
 			continue
 		}
-		if w := words(seg); len(w) > 0 && !version1(w) {
+		if w := wording.Split(seg); len(w) > 0 && !version1(w) {
 			static = append(static, w)
 			endsInParam = false
 		}
 	}
 	verb := map[string]string{"GET": "get", "POST": "create", "PUT": "replace", "PATCH": "update", "DELETE": "delete", "QUERY": "query"}[method]
 	if verb == "" {
-		verb = strings.Join(words(method), "_")
+		verb = strings.Join(wording.Split(method), "_")
 	}
 	if method == "GET" && !endsInParam && len(static) > 0 {
 		if last := static[len(static)-1]; strings.HasSuffix(last[len(last)-1], "s") {
@@ -392,9 +346,9 @@ func fromPath(method, path string) string {
 		name = append(append(name, "by"), by...)
 	}
 	if query != "" {
-		name = append(name, words(query)...)
+		name = append(name, wording.Split(query)...)
 	}
-	return strings.Join(dedupe(name), "_")
+	return strings.Join(wording.Dedupe(name), "_")
 }
 
 // version1 reports a path segment that is only a version: "v1", "2.0".
@@ -474,7 +428,7 @@ func slug(title string) string {
 	if len(keep) == 0 {
 		keep = all
 	}
-	s := strings.Join(dedupe(keep), "-")
+	s := strings.Join(wording.Dedupe(keep), "-")
 	if len(s) > maxSlug {
 		cut := s[:maxSlug]
 		if i := strings.LastIndexByte(cut, '-'); s[maxSlug] != '-' && i > maxSlug/2 {
@@ -502,7 +456,7 @@ func slugWords(title string) []string {
 // joined by underscores, a letter first, at most 40 bytes, shortened as names of
 // operations are. It is "" when the text has no letter or digit of ASCII.
 func ToolName(text string) string {
-	name := strings.Join(dedupe(words(text)), "_")
+	name := strings.Join(wording.Dedupe(wording.Split(text)), "_")
 	if len(name) > maxToolName {
 		name = shorter(name)
 	}

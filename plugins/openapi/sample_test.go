@@ -51,25 +51,6 @@ func TestTextsInform(t *testing.T) {
 	}
 }
 
-func TestSingularWord(t *testing.T) {
-	for many, one := range map[string]string{
-		"aliases": "alias", "statuses": "status", "databases": "database", "caches": "cache", "branches": "branch", "boxes": "box", "addresses": "address",
-		"movies": "movie", "policies": "policy", "indices": "index", "analyses": "analysis", "series": "series", "news": "news", "dns": "dns", "pets": "pet",
-		"status": "status", "people": "person", "sizes": "size", "licenses": "license", "": "",
-	} {
-		if got := singularWord(many); got != one {
-			t.Errorf("%q: %q, want %q", many, got, one)
-		}
-	}
-	for text, want := range map[string]string{
-		"OAuthClient": "oauth client", "getOAuth2Token": "get oauth2 token", "GitHubApps": "github apps", "o auth": "o auth", "listIDs": "list ids", "iOS": "ios",
-	} {
-		if got := strings.Join(words(text), " "); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
 // TestUntold: a description that only repeats the name is left out, of arguments and of
 // members.
 func TestUntold(t *testing.T) {

@@ -1,8 +1,71 @@
-package openapi
+// Package wording splits names into words and knows the singular of English nouns. It
+// chooses no names: packages plugins/openapi and admin/suggest/naming do.
+package wording
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
 
-// irregular are plurals that the rules of singularWord would spoil.
+// Bounds of a text that is split: names come from strangers, and no name says more.
+const (
+	maxText  = 512 // bytes
+	maxWords = 64
+)
+
+// Split parts a name at case changes and at everything that is no letter or
+// digit, lower case. Letters outside ASCII are dropped.
+func Split(s string) []string {
+	var out []string
+	var w []byte
+	capital := false // a capital letter alone parted the word from the one before
+	flush := func() {
+		if len(w) > 0 && len(out) < maxWords {
+			word := string(w)
+			if capital && len(out) > 0 {
+				if brand, ok := brands[[2]string{out[len(out)-1], word}]; ok {
+					out, word = out[:len(out)-1], brand
+				}
+			}
+			out = append(out, word)
+		}
+		w, capital = w[:0], false
+	}
+	rs := []rune(s[:min(len(s), maxText)])
+	for i, r := range rs {
+		switch {
+		case 'a' <= r && r <= 'z':
+			w = append(w, byte(r))
+		case '0' <= r && r <= '9':
+			w = append(w, byte(r))
+		case 'A' <= r && r <= 'Z':
+			// A new word starts at "aB" and at the last capital of "ABc".
+			before := i > 0 && (unicode.IsLower(rs[i-1]) || unicode.IsDigit(rs[i-1]))
+			after := i > 0 && i+1 < len(rs) && unicode.IsUpper(rs[i-1]) && unicode.IsLower(rs[i+1])
+			if after && rs[i+1] == 's' && (i+2 == len(rs) || !unicode.IsLower(rs[i+2])) {
+				after = false // the plural of an abbreviation: "IDs"
+			}
+			if before || after {
+				flush()
+				capital = true
+			}
+			w = append(w, byte(r-'A'+'a'))
+		case r == '\'':
+		default:
+			flush()
+		}
+	}
+	flush()
+	return out
+}
+
+// Dedupe drops a word that repeats the one before.
+func Dedupe(ws []string) []string {
+	return slices.CompactFunc(ws, func(a, b string) bool { return a == b })
+}
+
+// irregular are plurals that the rules of Singular would spoil.
 var irregular = map[string]string{
 	"aliases": "alias", "statuses": "status", "buses": "bus", "bonuses": "bonus", "viruses": "virus", "campuses": "campus", "censuses": "census",
 	"atlases": "atlas", "canvases": "canvas", "gases": "gas", "lenses": "lens", "biases": "bias", "focuses": "focus", "radiuses": "radius",
@@ -27,8 +90,8 @@ var unchanging = map[string]bool{
 	"chaos": true, "cosmos": true, "kudos": true, "lens": true, "gas": true, "bias": true, "alias": true, "atlas": true, "canvas": true, "christmas": true,
 }
 
-// singularWord is the singular of a noun; what no rule is known for stays.
-func singularWord(w string) string {
+// Singular is the singular of a noun; what no rule is known for stays.
+func Singular(w string) string {
 	if one, ok := irregular[w]; ok {
 		return one
 	}
