@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -76,6 +77,9 @@ func (e *ToolEdit) Apply(h connector.Head, ofConnector Fixed) connector.Head {
 		return h
 	}
 	h = h.Show(e.Arguments)
+	if e.Name != nil && e.Title == nil && strings.EqualFold(strings.ReplaceAll(h.Title, " ", "_"), h.Name) {
+		h.Title = titleOf(*e.Name) // it says the generated name, which nobody sees any more
+	}
 	for _, f := range [...]struct{ to, from *string }{{&h.Name, e.Name}, {&h.Title, e.Title}, {&h.Description, e.Description}} {
 		if f.from != nil {
 			*f.to = *f.from
@@ -83,6 +87,12 @@ func (e *ToolEdit) Apply(h connector.Head, ofConnector Fixed) connector.Head {
 	}
 	h.Annotations = e.Annotations.Of(h.Annotations)
 	return h
+}
+
+// titleOf is how a name is shown where nobody wrote a title.
+func titleOf(name string) string {
+	s := strings.ReplaceAll(name, "_", " ")
+	return strings.ToUpper(s[:min(len(s), 1)]) + s[min(len(s), 1):]
 }
 
 // edit is the change of an operation's tool that says the same.

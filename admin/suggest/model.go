@@ -134,7 +134,7 @@ func (m *Model) Suggest(ctx context.Context, service string, tools []Tool, all [
 			case faults[b] != nil:
 				r.add(t, Suggestion{}, reasonOf(faults[b]))
 			default:
-				accepted, why := taken.accept(t, s)
+				accepted, why := taken.accept(t, s, MaxName)
 				r.add(t, accepted, why)
 			}
 		}

@@ -4,23 +4,31 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/admin/suggest/naming"
 )
 
 // Namer makes a name in the style of generated tools of another, at most [MaxName]
 // bytes; "" when it has no letters that names may have.
 type Namer func(name string) string
 
-// Rules proposes what needs no model: names in the style of generated ones for tools
-// that come with other names, and descriptions for tools that have none. all are the
+// Rules proposes what needs no model: names that say what is done and with what, by
+// package naming, names in the style of generated ones for tools of MCP servers that come
+// with other names, and descriptions that agents find by the words of people. all are the
 // names of every tool of the toolset.
 func Rules(tools []Tool, all []string, namer Namer) Result {
 	taken := namesOf(all)
+	known := make([]naming.Tool, len(tools))
+	for i := range tools {
+		known[i] = tools[i].known()
+	}
+	named := naming.Names(known, all)
 	var r Result
 	for i := range tools {
 		t := &tools[i]
 		var s Suggestion
 		var why []string
-		if fault := nameFault(t.Name); fault != "" {
+		if fault := nameFault(t.Name); fault != "" && named[i].Name == "" {
 			if s.Name = namer(t.Name); s.Name == "" {
 				s.Name = namer(t.Method + " " + t.Path)
 			}
@@ -30,23 +38,38 @@ func Rules(tools []Tool, all []string, namer Namer) Result {
 			if s.Name != "" {
 				why = append(why, fault)
 			}
+		} else if named[i].Name != "" {
+			s.Name, why = named[i].Name, append(why, named[i].Reason)
+		}
+		final := t.Name
+		if s.Name != "" {
+			final = s.Name
 		}
 		says := strings.TrimSpace(t.Description)
-		needs := required(t)
-		// Of a good name for a tool that needs nothing, a rule knows no more to say.
-		if says == "" || len(why)+len(needs) > 0 && (sameWords(says, t.Name) || says == t.Title) {
-			s.Description = plainDescription(t, needs)
-			fault := "there is no description, and agents choose tools by it"
-			if says != "" {
-				fault = "the description only repeats the name"
+		if !strings.HasPrefix(t.Path, "/") || t.Method == "" || nameFault(t.Name) != "" {
+			needs := required(t)
+			// Of a good name for a tool that needs nothing, a rule knows no more to say.
+			if says == "" || len(why)+len(needs) > 0 && (sameWords(says, t.Name) || says == t.Title) {
+				s.Description = plainDescription(t, needs)
+				fault := "there is no description, and agents choose tools by it"
+				if says != "" {
+					fault = "the description only repeats the name"
+				}
+				why = append(why, fault)
 			}
-			why = append(why, fault)
+		} else if text, fault := naming.Describe(&known[i], final); text != "" {
+			s.Description, why = text, append(why, fault)
 		}
 		s.Reason = strings.Join(why, "; ")
-		accepted, dropped := taken.accept(t, s)
+		accepted, dropped := taken.accept(t, s, naming.LongName)
 		r.add(t, accepted, dropped)
 	}
 	return r
+}
+
+// known is a tool as package naming sees it.
+func (t *Tool) known() naming.Tool {
+	return naming.Tool{Name: t.Name, Title: t.Title, Description: t.Description, Method: t.Method, Path: t.Path, Needs: required(t)}
 }
 
 // nameFault says what is wrong with a name; "" when nothing is.

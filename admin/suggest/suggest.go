@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,10 +74,10 @@ func namesOf(all []string) names {
 	return n
 }
 
-// accept checks one proposal. It answers with what can be offered of it, which may be
+// accept checks one proposal, whose name has at most longest bytes. It answers with what can be offered of it, which may be
 // nothing, and why something cannot. Names of other tools stay taken even when those
 // are to be renamed, so that any part of the proposals can be accepted.
-func (n names) accept(t *Tool, s Suggestion) (ok Suggestion, why string) {
+func (n names) accept(t *Tool, s Suggestion, longest int) (ok Suggestion, why string) {
 	ok = Suggestion{Tool: t.Name, Reason: tidy(s.Reason, MaxReason)}
 	name, description := strings.TrimSpace(s.Name), strings.TrimSpace(s.Description)
 	if name == t.Name {
@@ -89,7 +90,7 @@ func (n names) accept(t *Tool, s Suggestion) (ok Suggestion, why string) {
 		return ok, "the proposal has no reason"
 	}
 	if name != "" {
-		if why = n.fault(t, name); why == "" {
+		if why = n.fault(t, name, longest); why == "" {
 			ok.Name, n[name] = name, t.Name
 		}
 	}
@@ -105,11 +106,11 @@ func (n names) accept(t *Tool, s Suggestion) (ok Suggestion, why string) {
 }
 
 // fault says why a tool cannot have a name; "" when it can.
-func (n names) fault(t *Tool, name string) string {
+func (n names) fault(t *Tool, name string, longest int) string {
 	other, taken := n[name]
 	switch {
-	case len(name) > MaxName:
-		return "the name " + quoted(name) + " is longer than 40 characters"
+	case len(name) > longest:
+		return fmt.Sprintf("the name %s is longer than %d characters", quoted(name), longest)
 	case !nameForm.MatchString(name):
 		return "the name " + quoted(name) + " is not of lower case words, digits and single underscores"
 	case taken && other != t.Name:

@@ -344,7 +344,7 @@ func TestRules(t *testing.T) {
 	if s := got["getPetById"]; s.Name != "get_pet_by_id" || s.Description != "" {
 		t.Errorf("%+v", s)
 	}
-	if s := got["get_owner"]; s.Name != "" || s.Description != "Owner (GET /owners/{id}). Needs id." {
+	if s := got["get_owner"]; s.Name != "" || s.Description != "Get owner. Needs id." {
 		t.Errorf("%+v", s)
 	}
 	if s := got["API-retrieve-a-very-long-name-that-goes-on-and-on-for-ever"]; !strings.HasPrefix(s.Name, "api_retrieve_a_very_long_name") {

@@ -53,6 +53,7 @@ func readNeeds(file string) ([]need, error) {
 type needScore struct {
 	api                       string
 	tools, needs, user, agent int
+	userFirst, agentFirst     int      // found as the first result
 	missed                    []string // what was asked and not found
 }
 
@@ -65,17 +66,30 @@ func askNeeds(ctx context.Context, specs, file string) ([]needScore, error) {
 		return nil, err
 	}
 	var out []needScore
-	var s *selection.Searcher
-	var c *catalogue
+	for len(needs) > 0 {
+		n := 1
+		for n < len(needs) && needs[n].api == needs[0].api {
+			n++
+		}
+		c, err := readCatalogue(ctx, needs[0].api, filepath.Join(specs, filepath.FromSlash(specOf[needs[0].api])))
+		if err != nil {
+			return nil, err
+		}
+		score, err := c.ask(needs[0].api, needs[:n])
+		if err != nil {
+			return nil, err
+		}
+		out, needs = append(out, score), needs[n:]
+	}
+	return out, nil
+}
+
+// ask searches a catalogue for needs.
+func (c *catalogue) ask(api string, needs []need) (needScore, error) {
+	s := selection.Build(c.tools, selection.DefaultTable()).NewSearcher()
+	score := needScore{api: api, tools: len(c.tools), needs: len(needs)}
 	for i := range needs {
 		n := &needs[i]
-		if len(out) == 0 || out[len(out)-1].api != n.api {
-			if c, err = readCatalogue(ctx, n.api, filepath.Join(specs, filepath.FromSlash(specOf[n.api]))); err != nil {
-				return nil, err
-			}
-			s = selection.Build(c.tools, selection.DefaultTable()).NewSearcher()
-			out = append(out, needScore{api: n.api, tools: len(c.tools)})
-		}
 		wanted := map[int]bool{}
 		for _, op := range n.operations {
 			method, path, _ := strings.Cut(op, " ")
@@ -86,21 +100,21 @@ func askNeeds(ctx context.Context, specs, file string) ([]needScore, error) {
 			}
 		}
 		if len(wanted) == 0 {
-			return nil, fmt.Errorf("%s has none of the operations %s", n.api, strings.Join(n.operations, ", "))
+			return score, fmt.Errorf("%s has none of the operations %s", api, strings.Join(n.operations, ", "))
 		}
-		score := &out[len(out)-1]
-		score.needs++
-		ask := func(q string, count *int) {
-			for _, h := range s.Search(q, found) {
+		ask := func(q string, count, first *int) {
+			for place, h := range s.Search(q, found) {
 				if wanted[h.Tool] {
-					*count++
+					if *count++; place == 0 {
+						*first++
+					}
 					return
 				}
 			}
 			score.missed = append(score.missed, q)
 		}
-		ask(n.user, &score.user)
-		ask(n.agent, &score.agent)
+		ask(n.user, &score.user, &score.userFirst)
+		ask(n.agent, &score.agent, &score.agentFirst)
 	}
-	return out, nil
+	return score, nil
 }

@@ -299,7 +299,7 @@ var alsoReading = []string{"generate", "perform", "verify"}
 // textWords are the words of a text's first sentence, lower case, where one of its
 // first words is no verb that starts it: "Logs out" is "log out".
 func textWords(text string) []string {
-	if end := sentenceEnd(text); end > 0 {
+	if end := SentenceEnd(text); end > 0 {
 		text = text[:end]
 	}
 	ws := wording.Split(text)
@@ -360,4 +360,21 @@ func annotations(method string, name []string, does force) operation.Annotations
 var additive = []string{
 	"create", "add", "new", "insert", "list", "search", "find", "query", "get", "upload", "send", "post", "submit", "generate", "count", "validate",
 	"check", "preview", "render",
+}
+
+// IsVerb reports whether a word in lower case is a verb of operations, and whether it
+// names a thing as often, as transfer does.
+func IsVerb(w string) (verb, noun bool) {
+	if _, ok := plainVerbs[w]; ok {
+		return true, false
+	}
+	if _, ok := nounVerbs[w]; ok {
+		return true, true
+	}
+	if slices.Contains(readingVerbs, w) {
+		return true, w == "view" || w == "search" || w == "query" || w == "check" || w == "count" || w == "return" || w == "detail" || w == "head" ||
+			w == "look" || w == "list" || w == "preview" || w == "filter" || w == "download" || w == "display" || w == "estimate"
+	}
+	_, ok := verbs[w]
+	return ok, ok && w != "create" && w != "add" && w != "assign"
 }

@@ -228,7 +228,7 @@ func (p *publisher) describe(s *schema, text string, notes []string) {
 		notes = append(notes, "Only null.")
 	}
 	limit := maxPropertyText
-	if end := sentenceEnd(text); limit < end && end <= maxPropertySentence {
+	if end := SentenceEnd(text); limit < end && end <= maxPropertySentence {
 		limit = end // half a sentence can say the opposite
 	}
 	if words := p.words(); words >= 0 && words < limit {

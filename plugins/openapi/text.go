@@ -285,7 +285,7 @@ func firstSentences(s string, n int) string {
 	}
 	end := 0
 	for i := 0; i < n; {
-		j := sentenceEnd(s[i:])
+		j := SentenceEnd(s[i:])
 		if j < 0 || i+j > n {
 			break
 		}
@@ -308,8 +308,8 @@ func firstText(s string, n int) string {
 	return t
 }
 
-// sentenceEnd is the length of the first sentence; -1 when none ends.
-func sentenceEnd(s string) int {
+// SentenceEnd is the length of the first sentence of a plain text; -1 when none ends.
+func SentenceEnd(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {
 		case '.', '!', '?':

@@ -1,0 +1,145 @@
+package naming
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/internal/wording"
+	"github.com/sluicegate/sluice/plugins/openapi"
+)
+
+// Bounds of descriptions.
+const (
+	// maxSentences of the author that are kept: what it does, and what to know of it.
+	maxSentences = 3
+	// maxText of a description in bytes, without the plain words.
+	maxText = 400
+	// maxPlain words that people use instead.
+	maxPlain = 4
+)
+
+// What is wrong with a description.
+const (
+	faultNothing  = "there is no description, and agents choose tools by it"
+	faultRepeats  = "the description repeats the name or itself"
+	faultOthers   = "the description speaks of tokens, plans and status codes instead of what is done"
+	faultStranger = "the description has only the API's own words, and people ask in theirs"
+)
+
+// Describe proposes a description for a tool that will have a name, with what is wrong
+// with the present one; "" when that is good.
+func Describe(t *Tool, name string) (text, fault string) {
+	all := sentences(t.Description)
+	var kept []string
+	size := 0
+	drop := func(why string) {
+		if fault == "" || fault == faultRepeats {
+			fault = why
+		}
+	}
+	for i, s := range all {
+		switch {
+		case i == 0 && (sameLetters(s, t.Name) || sameLetters(s, t.Title) && sameLetters(t.Title, t.Name)) && len(all) > 1 && !other(all[1]):
+			drop(faultRepeats)
+		case other(s):
+			drop(faultOthers)
+		case len(kept) > 0 && repeats(s, kept):
+			drop(faultRepeats)
+		case len(kept) == maxSentences || size+len(s) > maxText && len(kept) > 0:
+		default:
+			kept, size = append(kept, s), size+len(s)
+		}
+	}
+	if len(kept) == 0 && len(all) > 0 && fault == "" {
+		kept = all[:1]
+	}
+	words := strings.Split(name, "_")
+	if len(kept) == 0 || len(all) == 1 && sameLetters(all[0], t.Name) && (name != t.Name || len(t.Needs) > 0) {
+		kept = []string{sentence(words, t.Needs)}
+		fault = faultNothing
+		if len(all) > 0 {
+			fault = faultRepeats
+		}
+	}
+	kept[0] = capital(kept[0])
+	text = strings.Join(kept, " ")
+	if more := plainWords(words, text, maxPlain); len(more) > 0 {
+		text += " Also: " + strings.Join(more, ", ") + "."
+		if fault == "" {
+			fault = faultStranger
+		}
+	}
+	if fault == "" || text == t.Description {
+		return "", ""
+	}
+	return text, fault
+}
+
+// sentence says what a name says, and what a call needs.
+func sentence(name, needs []string) string {
+	const most = 8 // more are in the schema
+	s := capital(strings.Join(name, " ")) + "."
+	if len(needs) > 0 {
+		s += " Needs " + strings.Join(needs[:min(len(needs), most)], ", ") + "."
+	}
+	return s
+}
+
+// capital begins a sentence.
+func capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+// sentences parts a plain text.
+func sentences(s string) []string {
+	const most = 40 // of 1,024 bytes
+	var out []string
+	for s = strings.TrimSpace(s); s != "" && len(out) < most; {
+		n := openapi.SentenceEnd(s)
+		if n < 0 {
+			n = len(s)
+		}
+		out = append(out, s[:n])
+		s = strings.TrimSpace(s[n:])
+	}
+	return out
+}
+
+// others are beginnings and words of sentences about something else than what is done.
+var others = []string{
+	"for more information", "see the ", "returns: success", "returns: ok", "returns: http status", "returns: no content", "returns: default response", "returns: the request", "returns: response",
+	"returns: a success", "returns: typical success", "returns: standard success", "[!note]", "[!warning]", "http status", "rate limit label", "scopes:", "scope:", "required scope", "prerequisite",
+	"oauth app tokens", "oauth tokens", "personal access token", "fine-grained", "github app user access tokens", "if you are looking for", "this endpoint works with", "note that this endpoint",
+	"authenticated users must", "returns: apiempty", "returns: empty", "returns: expected response", "returns: successful", "this endpoint supports the following custom media types",
+}
+
+// other reports a sentence that is about tokens, statuses or other documents.
+func other(s string) bool {
+	low := strings.ToLower(strings.TrimSpace(s))
+	return slices.ContainsFunc(others, func(p string) bool { return strings.HasPrefix(low, p) })
+}
+
+// repeats reports whether every word of a sentence stands in those before.
+func repeats(s string, before []string) bool {
+	known := map[string]bool{}
+	for _, b := range before {
+		for _, w := range wording.Split(b) {
+			known[stem(w)] = true
+		}
+	}
+	return !slices.ContainsFunc(wording.Split(s), func(w string) bool { return !known[stem(w)] && !fillers[w] && !empty[w] })
+}
+
+// stem is the base form of a verb or noun, roughly.
+func stem(w string) string {
+	if b := baseOf(w); b != "" {
+		return verbOf(b)
+	}
+	return wording.Singular(w)
+}
+
+// empty are words that sentences of this kind have and that say nothing.
+var empty = words("this endpoint allows you your given specified existing new that their its with be can will use used using operation method api resource object objects endpoint retrieves returns which these")

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"github.com/sluicegate/sluice/admin/suggest"
+	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// suggested is what the rules propose for the tools of a catalogue.
+func (c *catalogue) suggested() (tools []suggest.Tool, r suggest.Result, err error) {
+	var all []string
+	for t, err := range c.toolset.EditedTools(c.connectors) {
+		if err != nil {
+			return nil, r, err
+		}
+		h := t.Head()
+		all = append(all, h.Name)
+		tools = append(tools, suggest.Tool{Name: h.Name, Title: h.Title, Description: h.Description, Method: h.Method, Path: h.Path, InputSchema: h.InputSchema})
+	}
+	return tools, suggest.Rules(tools, all, openapi.ToolName), nil
+}
+
+// applied is the catalogue with proposals accepted: names, descriptions, or both.
+func (c *catalogue) applied(tools []suggest.Tool, r *suggest.Result, names, descriptions bool) (*catalogue, error) {
+	byName := make(map[string]*suggest.Tool, len(tools))
+	for i := range tools {
+		byName[tools[i].Name] = &tools[i]
+	}
+	ts := *c.toolset
+	for i := range r.Suggestions {
+		s := &r.Suggestions[i]
+		t := byName[s.Tool]
+		e := registry.ToolEdit{Connector: ts.Connectors[0].Name, Method: t.Method, Path: t.Path}
+		if names && s.Name != "" {
+			e.Name = &s.Name
+		}
+		if descriptions && s.Description != "" {
+			e.Description = &s.Description
+		}
+		ts.Tools = append(ts.Tools, e)
+	}
+	out := &catalogue{toolset: &ts, connectors: c.connectors}
+	var err error
+	if out.indexed, err = registry.IndexTools(&ts, c.connectors); err != nil {
+		return nil, err
+	}
+	for i := range out.indexed {
+		out.tools = append(out.tools, out.indexed[i].Tool)
+	}
+	return out, nil
+}
