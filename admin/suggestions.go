@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/openapi"
 )
 
@@ -27,6 +28,9 @@ type Suggestion struct {
 	Description string            `json:"description,omitempty" doc:"Proposed description; absent: the present one is good."`
 	Present     string            `json:"presentDescription,omitempty" doc:"Present description, where another is proposed."`
 	Reason      string            `json:"reason"`
+
+	Tokens      int `json:"tokens" doc:"Estimated tokens of the definition as it is."`
+	TokensAfter int `json:"tokensAfter" doc:"With what is proposed."`
 }
 
 // NoSuggestion is a tool for which what was proposed cannot be offered.
@@ -42,6 +46,18 @@ type Suggestions struct {
 	Looked  int            `json:"looked" doc:"Tools that were looked at."`
 	Items   []Suggestion   `json:"items"`
 	Dropped []NoSuggestion `json:"dropped" doc:"Tools for which what was proposed cannot be offered, and why."`
+
+	Tokens      int `json:"tokens" doc:"Estimated tokens of the definitions of the tools that were looked at."`
+	TokensAfter int `json:"tokensAfter" doc:"With all that is proposed."`
+
+	Estimate *SuggestionEstimate `json:"estimate,omitempty" doc:"What asking the model takes; only where estimate was asked for, and nothing was sent then."`
+}
+
+// SuggestionEstimate is what asking the model about tools takes.
+type SuggestionEstimate struct {
+	Questions    int `json:"questions"`
+	InputTokens  int `json:"inputTokens" doc:"Tokens that are sent, counted as OpenAI's models do."`
+	OutputTokens int `json:"outputTokens" doc:"Tokens of the answers at most, when every tool gets a name and a description."`
 }
 
 type suggestionsInput struct {
@@ -52,7 +68,8 @@ type suggestionsInput struct {
 type askInput struct {
 	ToolsetInput
 	Body struct {
-		Tools []string `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of tools; absent: all that are enabled. At most 120 may match."`
+		Tools    []string `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of tools; absent: all that are enabled. At most 120 may match, or 4096 for an estimate."`
+		Estimate bool     `json:"estimate,omitempty" doc:"Only say what asking takes; nothing is sent to the model."`
 	}
 }
 
@@ -82,6 +99,15 @@ func (s *Server) registerSuggestions() {
 		if s.o.Suggester == nil {
 			return nil, problem.New(problem.Unavailable, "this control plane has no model to ask").
 				Fix("start it with --suggest-url and --suggest-model, or take the suggestions of the rules")
+		}
+		if in.Body.Estimate {
+			e, err := s.o.Suggester.Estimate(d.report.Title, forSuggest(tools))
+			if err != nil {
+				return nil, err
+			}
+			shown := s.showSuggestions(fromModel, tools, &suggest.Result{})
+			shown.Estimate = new(SuggestionEstimate(e))
+			return &bodyOutput[Suggestions]{shown}, nil
 		}
 		r, err := s.o.Suggester.Suggest(ctx, d.report.Title, forSuggest(tools), names)
 		if err != nil {
@@ -137,13 +163,21 @@ func (s *Server) showSuggestions(from string, tools []toolset.Tool, r *suggest.R
 	byName := make(map[string]*toolset.Tool, len(tools))
 	for i := range tools {
 		byName[tools[i].Name] = &tools[i]
+		out.Tokens += tools[i].Tokens
 	}
+	out.TokensAfter = out.Tokens
 	for _, p := range r.Suggestions {
 		t := byName[p.Tool]
 		shown := Suggestion{Tool: p.Tool, Operation: t.Operation, Name: p.Name, Description: p.Description, Reason: p.Reason}
+		shown.Tokens, shown.TokensAfter = t.Tokens, t.Tokens
 		if p.Description != "" {
 			shown.Present = t.Description
+			shown.TokensAfter += tokens.Estimate([]byte(p.Description)) - tokens.Estimate([]byte(t.Description))
 		}
+		if p.Name != "" {
+			shown.TokensAfter += tokens.Estimate([]byte(p.Name)) - tokens.Estimate([]byte(t.Name))
+		}
+		out.TokensAfter += shown.TokensAfter - shown.Tokens
 		out.Items = append(out.Items, shown)
 	}
 	for _, p := range r.Dropped {

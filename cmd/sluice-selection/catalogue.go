@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -29,7 +30,11 @@ func readCatalogue(ctx context.Context, name, file string) (*catalogue, error) {
 	}
 	api := new(operation.API) // filled before Finish: operations stream by before the whole is known
 	builder := connector.NewBuilder(api)
-	spec, err := openapi.Compile(ctx, openapi.Source{Name: filepath.Base(file), Data: data}, openapi.Options{
+	files, err := filesAround(file)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := openapi.Compile(ctx, openapi.Source{Name: filepath.Base(file), Path: filepath.Base(file), Data: data, Files: files}, openapi.Options{
 		Each: func(op *operation.Operation) error {
 			_ = builder.Add(op) // what cannot be packed is no tool of any toolset
 			return nil
@@ -47,18 +52,40 @@ func readCatalogue(ctx context.Context, name, file string) (*catalogue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the connector made of %s: %w", file, err)
 	}
-	c := &catalogue{
-		toolset: &registry.Toolset{
-			ID: name, Slug: name, Name: name, Workspace: "measure", Access: registry.Access{Mode: registry.AccessNone},
-			Connectors: []registry.ConnectorRef{{Name: name}},
-		},
-		connectors: map[string]*connector.Connector{name: opened},
-	}
-	if c.indexed, err = registry.IndexTools(c.toolset, c.connectors); err != nil {
+	return indexedCatalogue(&registry.Toolset{
+		ID: name, Slug: name, Name: name, Workspace: "measure", Access: registry.Access{Mode: registry.AccessNone},
+		Connectors: []registry.ConnectorRef{{Name: name}},
+	}, map[string]*connector.Connector{name: opened})
+}
+
+// indexedCatalogue is a toolset as its index sees it.
+func indexedCatalogue(ts *registry.Toolset, connectors map[string]*connector.Connector) (*catalogue, error) {
+	c := &catalogue{toolset: ts, connectors: connectors}
+	var err error
+	if c.indexed, err = registry.IndexTools(ts, connectors); err != nil {
 		return nil, err
 	}
 	for i := range c.indexed {
 		c.tools = append(c.tools, c.indexed[i].Tool)
 	}
 	return c, nil
+}
+
+// filesAround are the files of a specification's folder, which it may refer to.
+func filesAround(file string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	dir := filepath.Dir(file)
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name) //nolint:gosec // the operator names the folder
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		out[filepath.ToSlash(rel)] = data
+		return err
+	})
+	return out, err
 }

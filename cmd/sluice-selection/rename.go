@@ -39,13 +39,5 @@ func (c *catalogue) applied(tools []suggest.Tool, r *suggest.Result, names, desc
 		}
 		ts.Tools = append(ts.Tools, e)
 	}
-	out := &catalogue{toolset: &ts, connectors: c.connectors}
-	var err error
-	if out.indexed, err = registry.IndexTools(&ts, c.connectors); err != nil {
-		return nil, err
-	}
-	for i := range out.indexed {
-		out.tools = append(out.tools, out.indexed[i].Tool)
-	}
-	return out, nil
+	return indexedCatalogue(&ts, c.connectors)
 }

@@ -79,6 +79,7 @@ var within = map[string][]string{
 	"gateway":                            {"gateway/access", "gateway/call", "gateway/certificate", "gateway/installpage", "gateway/mcp", "gateway/metering", "gateway/session", "gateway/snapshot", "gateway/upstream"},
 	"admin":                              {"admin/access", "admin/alert", "admin/alert/rule", "admin/audit", "admin/backup", "admin/catalog", "admin/connectorrequest", "admin/console", "admin/console/serve", "admin/domain", "admin/listing", "admin/local", "admin/metrics", "admin/notify", "admin/people", "admin/playground", "admin/plugin", "admin/publish", "admin/request", "admin/session", "admin/store", "admin/suggest", "admin/toolset", "admin/usage", "admin/workflow"},
 	"admin/toolset":                      {"admin/listing", "admin/plugin", "admin/publish", "admin/request", "admin/store"},
+	"admin/suggest":                      {"admin/suggest/naming"},
 	"admin/workflow":                     {"admin/plugin", "admin/toolset"},
 	"admin/alert":                        {"admin/alert/rule", "admin/notify", "admin/request", "admin/store"},
 	"admin/catalog":                      {"admin/listing", "admin/request", "admin/store", "admin/toolset"},

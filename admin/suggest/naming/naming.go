@@ -234,7 +234,11 @@ func (v *view) candidates(level map[string]int) wish {
 	n := min(level[o.key], len(o.levels)-1)
 	objects := o.levels[n:]
 	if n == 0 && o.spoken != nil {
-		objects = append([][]string{o.spoken}, objects...)
+		spoken := o.spoken
+		if first := v.route.places[0]; first.param == nil && kept[first.words[0]] && !slices.Contains(spoken, first.words[0]) {
+			spoken = append(slices.Clone(first.words), spoken...)
+		}
+		objects = append([][]string{spoken}, objects...)
 	}
 	return v.via(verb, append(objects, o.by...))
 }

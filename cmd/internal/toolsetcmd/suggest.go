@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -28,27 +29,38 @@ const (
 
 func suggestCommand(cli *command.Session) *cobra.Command {
 	var globs []string
-	var model, apply bool
+	var model, apply, estimate bool
 	cmd := &cobra.Command{
 		Use:   "suggest TOOLSET",
 		Short: "Propose names and descriptions of tools, each with its reason",
 		Long: `Propose better names and descriptions for the enabled tools of a toolset, or for those
 that --tools names. Nothing changes without --apply.
 
-Rules make the suggestions; --model asks the model that the node was started with
-(--suggest-url, --suggest-model), and sends it what agents see of the tools.`,
+Rules make the suggestions, the same ones every time: a verb and an object for names that
+repeat a path, and descriptions with the words that people use. --model asks the model that
+the node was started with (--suggest-url, --suggest-model), and sends it what agents see of
+the tools; --estimate says what that takes and sends nothing.`,
 		Example: "  sluice toolset suggest petstore\n" +
 			"  sluice toolset suggest petstore --model --tools 'get_*'\n" +
+			"  sluice toolset suggest petstore --apply\n" +
+			"  sluice toolset suggest petstore --model --estimate\n" +
 			"  sluice toolset suggest petstore --model --apply",
 		Args: command.Exactly(1, "a toolset"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			s := &suggesting{e}
+			switch {
+			case estimate && (!model || apply):
+				return exit.Usagef("--estimate goes with --model, and not with --apply")
+			case estimate:
+				return s.estimate(cmd.Context(), globs)
+			}
 			return s.run(cmd.Context(), globs, model, apply)
 		}),
 	}
 	cmd.Flags().StringSliceVar(&globs, "tools", nil, "names or globs of tools (default: all that are enabled)")
 	cmd.Flags().BoolVar(&model, "model", false, "ask the node's model instead of the rules")
-	cmd.Flags().BoolVar(&apply, "apply", false, "apply what is proposed, after a question")
+	cmd.Flags().BoolVar(&estimate, "estimate", false, "with --model: say how many questions and tokens that takes, and ask nothing")
+	cmd.Flags().BoolVar(&apply, "apply", false, "apply all that is proposed in one change, after a question")
 	return cmd
 }
 
@@ -106,24 +118,18 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 		err := s.Client().Get(ctx, path, out)
 		return out, err
 	}
-	c := s.Client()
-	c.Timeout = max(c.Timeout, askTimeout)
-	items, _, err := client.All[toolset.Tool](ctx, s.Client(), s.path("tools"))
+	names, err := s.named(ctx, globs)
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for i := range items {
-		named, err := matchesAny(globs, items[i].Name)
+	c := s.Client()
+	c.Timeout = max(c.Timeout, askTimeout)
+	if len(names) > askedAtOnce {
+		e, err := s.estimated(ctx, names)
 		if err != nil {
 			return nil, err
 		}
-		if named || len(globs) == 0 && items[i].Enabled {
-			names = append(names, items[i].Name)
-		}
-	}
-	if len(names) == 0 {
-		return nil, problem.New(problem.NotFound, "no tool of %s matches", s.t.Slug).Fix("see: sluice toolset tools %s", s.t.Slug)
+		s.Say("  asking %s about %s tools: %s", e.Model, terminal.Thousands(len(names)), estimateText(e.Estimate))
 	}
 	taken := map[string]bool{} // names proposed so far
 	for some := range slices.Chunk(names, askedAtOnce) {
@@ -133,8 +139,10 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 			return nil, err
 		}
 		out.From, out.Model, out.Looked = part.From, part.Model, out.Looked+part.Looked
+		out.Tokens, out.TokensAfter = out.Tokens+part.Tokens, out.TokensAfter+part.TokensAfter
 		for _, p := range part.Items {
 			if p.Name != "" && taken[p.Name] {
+				out.TokensAfter += p.Tokens - p.TokensAfter
 				out.Dropped = append(out.Dropped, admin.NoSuggestion{Tool: p.Tool, Reason: fmt.Sprintf("the name %q was proposed for another tool", p.Name)})
 				continue
 			}
@@ -147,6 +155,65 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 		}
 	}
 	return out, nil
+}
+
+// named are the tools that a model is asked about.
+func (s *suggesting) named(ctx context.Context, globs []string) (names []string, err error) {
+	items, _, err := client.All[toolset.Tool](ctx, s.Client(), s.path("tools"))
+	if err != nil {
+		return nil, err
+	}
+	for i := range items {
+		named, err := matchesAny(globs, items[i].Name)
+		if err != nil {
+			return nil, err
+		}
+		if named || len(globs) == 0 && items[i].Enabled {
+			names = append(names, items[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, problem.New(problem.NotFound, "no tool of %s matches", s.t.Slug).Fix("see: sluice toolset tools %s", s.t.Slug)
+	}
+	return names, nil
+}
+
+// namedAtOnce is how many tools one request may name.
+const namedAtOnce = 256
+
+// estimated asks what asking the model about tools takes.
+func (s *suggesting) estimated(ctx context.Context, names []string) (*admin.Suggestions, error) {
+	out := &admin.Suggestions{Estimate: &admin.SuggestionEstimate{}}
+	for some := range slices.Chunk(names, namedAtOnce-namedAtOnce%askedAtOnce) {
+		var part admin.Suggestions
+		if err := s.Client().Post(ctx, s.path("suggestions"), map[string]any{"tools": some, "estimate": true}, &part); err != nil {
+			return nil, err
+		}
+		out.From, out.Model, out.Looked = part.From, part.Model, out.Looked+part.Looked
+		out.Tokens, out.TokensAfter = out.Tokens+part.Tokens, out.TokensAfter+part.TokensAfter
+		out.Estimate.Questions += part.Estimate.Questions
+		out.Estimate.InputTokens += part.Estimate.InputTokens
+		out.Estimate.OutputTokens += part.Estimate.OutputTokens
+	}
+	return out, nil
+}
+
+func (s *suggesting) estimate(ctx context.Context, globs []string) error {
+	names, err := s.named(ctx, globs)
+	if err != nil {
+		return err
+	}
+	out, err := s.estimated(ctx, names)
+	if err != nil {
+		return err
+	}
+	return s.Object(out, func(w io.Writer) {
+		fmt.Fprintf(w, "asking %s about %s would take %s\n", out.Model, terminal.Plural(len(names), "tool"), estimateText(out.Estimate))
+	})
+}
+
+func estimateText(e *admin.SuggestionEstimate) string {
+	return fmt.Sprintf("%s, %s tokens sent, at most %s back", terminal.Plural(e.Questions, "question"), terminal.Thousands(e.InputTokens), terminal.Thousands(e.OutputTokens))
 }
 
 func printSuggestions(w io.Writer, s *admin.Suggestions) {
@@ -165,7 +232,11 @@ func printSuggestions(w io.Writer, s *admin.Suggestions) {
 	for _, d := range s.Dropped {
 		fmt.Fprintf(w, "! %s: %s\n", d.Tool, d.Reason)
 	}
-	fmt.Fprintf(w, "%s for %s\n", terminal.Plural(len(s.Items), "suggestion"), terminal.Plural(s.Looked, "tool"))
+	fmt.Fprintf(w, "%s for %s", terminal.Plural(len(s.Items), "suggestion"), terminal.Plural(s.Looked, "tool"))
+	if len(s.Items) > 0 {
+		fmt.Fprintf(w, "; definitions %s tokens, with all of them %s", terminal.Thousands(s.Tokens), terminal.Thousands(s.TokensAfter))
+	}
+	fmt.Fprintln(w)
 }
 
 // orNone spells out that a text is empty.

@@ -22,7 +22,7 @@ import (
 func toolsCommand(cli *command.Session) *cobra.Command {
 	var filter *command.Filter
 	cmd := &cobra.Command{
-		Use:   "tools TOOLSET [list | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT | annotate TOOL HINT… | arguments TOOL NAME…]",
+		Use:   "tools TOOLSET [list | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT | annotate TOOL HINT… | arguments TOOL NAME… | suggest]",
 		Short: "List, choose, rename, describe and annotate the tools of a toolset",
 		Long: "List the tools of a toolset, or change what clients list of them. arguments lists only those arguments of\n" +
 			"a tool, besides the required ones, so that its definition costs fewer tokens; a member of the argument\n" +
@@ -36,7 +36,8 @@ func toolsCommand(cli *command.Session) *cobra.Command {
   sluice toolset tools petstore annotate refresh_pets not-read-only idempotent
   sluice toolset tools petstore annotate find_pets generated
   sluice toolset tools petstore arguments find_pets status limit
-  sluice toolset tools petstore arguments find_pets all`,
+  sluice toolset tools petstore arguments find_pets all
+  sluice toolset tools petstore suggest`,
 		Args: command.Between(1, -1, "a toolset and what to do"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			verb, rest := "list", []string(nil)
@@ -46,6 +47,8 @@ func toolsCommand(cli *command.Session) *cobra.Command {
 			switch {
 			case verb == "list" && len(rest) == 0:
 				return e.list(cmd.Context(), filter)
+			case verb == "suggest" && len(rest) == 0:
+				return (&suggesting{e}).run(cmd.Context(), nil, false, false)
 			case verb == "enable" && len(rest) > 0:
 				return e.switchTools(cmd.Context(), rest, true)
 			case verb == "disable" && len(rest) > 0:

@@ -1,0 +1,56 @@
+package naming
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestDescribe(t *testing.T) {
+	f := func(x Tool, name, want, why string) {
+		t.Helper()
+		got, fault := Describe(&x, name)
+		if got != want || fault != why {
+			t.Errorf("%s\ngot  %q (%s)\nwant %q (%s)", name, got, fault, want, why)
+		}
+	}
+	said := func(name, description string) Tool {
+		return Tool{Name: name, Method: "GET", Path: "/x", Description: description, Needs: []string{"owner", "id"}}
+	}
+	f(said("get_gizmo", ""), "get_gizmo", "Get gizmo. Needs owner, id.", faultNothing)
+	f(said("get_gizmo", "Get gizmo."), "get_gizmo", "Get gizmo. Needs owner, id.", faultRepeats)
+	f(said("get_gizmo", "One gizmo with its parts."), "get_gizmo", "", "") // good
+	f(said("get_gizmo", "Post gizmo x3a4. Reads one gizmo."), "get_gizmo", "", "")
+	f(said("get_gizmo_x3a4", "Get gizmo x3a4. reads one gizmo."), "get_gizmo", "Reads one gizmo.", faultRepeats)
+	f(said("get_gizmo", "Get a gizmo. Gets the gizmo. It has parts."), "get_gizmo", "Get a gizmo. It has parts.", faultRepeats)
+	f(said("get_gizmo", "Get a gizmo. OAuth app tokens need the gizmo scope. Returns: Success."), "get_gizmo", "Get a gizmo.", faultOthers)
+	f(said("get_gizmo", "OAuth app tokens need the gizmo scope."), "get_gizmo", "Get gizmo. Needs owner, id.", faultRepeats)
+	// What people call it, without what the text says already.
+	f(said("create_refund", "Creates a refund."), "create_refund", "Creates a refund. Also: money back, new, set up.", faultStranger)
+	f(said("create_refund", "Gives money back."), "create_refund", "Gives money back. Also: new, set up.", faultStranger)
+	// The longest thing that is known, at the end of the name.
+	f(said("list_shop_pull_requests", "Lists them."), "list_shop_pull_requests", "Lists them. Also: PR, proposed change, merge.", faultStranger)
+}
+
+func TestDescriptionsAreBounded(t *testing.T) {
+	long := strings.Repeat("Does a thing with another thing. ", 100)
+	x := Tool{Name: "create_refund", Method: "POST", Path: "/refunds", Description: long[:1024]}
+	got, _ := Describe(&x, x.Name)
+	if len(got) > maxText+200 || strings.Count(got, ".") > maxSentences+1 {
+		t.Errorf("%d bytes: %q", len(got), got)
+	}
+	var distinct strings.Builder
+	for _, w := range strings.Fields("alpha beta gamma delta epsilon") {
+		distinct.WriteString("Handles " + w + " first. ")
+	}
+	x.Description = distinct.String()
+	if got, _ := Describe(&x, x.Name); !strings.Contains(got, "gamma") || strings.Contains(got, "delta") {
+		t.Errorf("not %d sentences: %q", maxSentences, got)
+	}
+	if n := len(plainWords([]string{"delete", "subscription"}, "", maxPlain)); n > maxPlain || n < maxPlain {
+		t.Errorf("%d words, want %d", n, maxPlain)
+	}
+	x.Description = strings.Repeat("x", maxText) + ". " + strings.Repeat("y", maxText) + "."
+	if got, _ := Describe(&x, x.Name); !strings.Contains(got, "xx.") || strings.Contains(got, "yy") {
+		t.Errorf("the first sentence stays whole, the second is left out: %q", got)
+	}
+}

@@ -1,0 +1,174 @@
+package naming
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/plugins/openapi"
+)
+
+// tool is one of a made-up API: "NAME METHOD PATH TITLE".
+func tool(s string) Tool {
+	f := strings.SplitN(s, " ", 4)
+	t := Tool{Name: f[0], Method: f[1], Path: f[2]}
+	if len(f) > 3 {
+		t.Title = f[3]
+		t.Description = f[3] + "."
+	}
+	return t
+}
+
+// named are the proposals for tools, "old → new" each.
+func named(t *testing.T, lines ...string) []string {
+	t.Helper()
+	var tools []Tool
+	for _, l := range lines {
+		tools = append(tools, tool(l))
+	}
+	var out []string
+	seen := map[string]bool{}
+	for i, n := range Names(tools, nil) {
+		if n.Name == "" {
+			continue
+		}
+		if n.Reason == "" || len(n.Name) > LongName || seen[n.Name] || slices.ContainsFunc(tools, func(o Tool) bool { return o.Name == n.Name }) {
+			t.Errorf("%s: %+v", tools[i].Name, n)
+		}
+		seen[n.Name] = true
+		out = append(out, tools[i].Name+" → "+n.Name)
+	}
+	return out
+}
+
+func TestNames(t *testing.T) {
+	f := func(lines []string, want ...string) {
+		t.Helper()
+		if got := named(t, lines...); !slices.Equal(got, want) {
+			t.Errorf("%q\ngot  %q\nwant %q", lines, got, want)
+		}
+	}
+	one := func(line, want string) {
+		t.Helper()
+		name, _, _ := strings.Cut(line, " ")
+		if want == "" {
+			f([]string{line})
+			return
+		}
+		f([]string{line}, name+" → "+want)
+	}
+	// The method is no verb; what the text says is.
+	one("post_buyers POST /v1/buyers Create a buyer", "create_buyer")
+	one("post_buyers_buyer POST /v1/buyers/{buyer} Update a buyer", "update_buyer")
+	one("post_offers_offer_accept POST /v1/offers/{offer}/accept Accept an offer", "accept_offer")
+	one("put_users_id PUT /users/{id} Edits a user", "update_user")
+	one("post_things POST /things", "") // nothing says what it does
+	one("post_letter POST /post/letter Sends a letter", "")
+	one("post_jobs_id_terminate POST /jobs/{id}/terminate", "terminate_job")
+	one("post_groups_terminate_sessions POST /groups/terminate_sessions Create jobs that end sessions", "") // text and path disagree
+	one("deleteword_list DELETE /indexes/{id}/settings/word-list Reset wordList", "reset_word_list")
+	// Lists.
+	one("get_buyers GET /v1/buyers List all buyers", "list_buyers")
+	one("get_buyers GET /v1/buyers Get all buyers", "list_buyers")
+	one("get_buyers GET /v1/buyers Returns a list of buyers", "list_buyers")
+	one("get_buyers GET /v1/buyers Get buyers", "") // may be so
+	one("get_shops_shop_people GET /v1/shops/{shop}/people List the people of a shop", "list_shop_people")
+	// A collection and its parameter.
+	one("get_buyers_buyer GET /v1/buyers/{buyer} Retrieve a buyer", "get_buyer")
+	one("delete_files_id_notes DELETE /files/{file_id}/notes Delete notes", "delete_file_notes")
+	one("get_vendor_ips_id GET /vendor/ips/{id} Get an IP", "get_ip")
+	// Versions, roots, scopes.
+	one("read_core_v1_namespaced_crate GET /api/v1/namespaces/{namespace}/crates/{name} Reads the crate", "get_crate")
+	one("get_api_rule_by_index GET /api/rules/{index} Get a rule by index", "get_rule")
+	// The verb stands later, or only in the text.
+	one("repo_list_tags GET /repos/{repo}/tags List the tags of a repo", "list_repo_tags")
+	one("rooms_archive POST /rooms.archive Archives a room", "archive_room")
+	one("cluster_status GET /cluster/status Get the status of the cluster", "get_cluster_status")
+	one("repo_create_key POST /repos/{repo}/keys Add a key", "create_repo_key")
+	one("judge_events POST /events/{id}/judging Run a judge on an event", "")
+	one("download_report GET /reports/{id}/file Get a report", "") // its own verb is better
+	// What is good stays.
+	one("list_pets GET /pets List pets", "")
+	one("create_pet POST /pets Creates a pet", "")
+	one("batch_change_records POST /records/batch Batch create, update and delete records", "")
+	// Remote procedures.
+	f([]string{"get_modify_volume GET /#Action=ModifyVolume", "post_modify_volume POST /#Action=ModifyVolume"},
+		"get_modify_volume → modify_volume_via_get", "post_modify_volume → modify_volume")
+
+	// The group separates, and only where two things have one name.
+	f([]string{"post_issuing_disputes POST /issuing/disputes Create a dispute", "get_disputes GET /disputes List disputes", "post_issuing_cards POST /issuing/cards Create a card"},
+		"post_issuing_disputes → create_issuing_dispute", "get_disputes → list_disputes", "post_issuing_cards → create_card")
+	// Names of other tools are taken, also of those that get another.
+	f([]string{"post_pets POST /pets Create a pet", "create_pet POST /animals/pets"})
+	// Two paths that nothing tells apart: the first has the name.
+	f([]string{"post_shops_shop_people POST /shops/{shop}/people Create a person", "post_shops_shop_persons POST /shops/{shop}/persons Create a person"},
+		"post_shops_shop_people → create_shop_person")
+	// A group that changes what a tool is for stays.
+	one("post_test_cards_card_ship POST /test/cards/{card}/ship Ship a card", "ship_test_card")
+	// Words that a path writes together, as the texts write them.
+	f([]string{"post_issuetypescreenschemes POST /issuetypescreenschemes Create an issue type screen scheme"}, "post_issuetypescreenschemes → create_issue_type_screen_scheme")
+}
+
+// A longer honest name rather than a hash.
+func TestHash(t *testing.T) {
+	path := "/organizations/{org}/artifacts/permissions/artifact-and-protocol-retention"
+	generated := Tool{Method: "PUT", Path: path, Title: "Set retention of artifacts and protocols", Description: "Set retention of artifacts and protocols."}
+	for _, end := range []string{"aaaa"} { // not the hash: nothing is wrong with it
+		generated.Name = "set_artifact_retention_" + end
+		if got := Names([]Tool{generated}, nil); got[0].Name != "" {
+			t.Errorf("%+v", got)
+		}
+	}
+	generated.Name = "set_artifact_and_protocol_retent_" + hashOf(t, generated.Method, path)
+	got := Names([]Tool{generated}, nil)
+	if got[0].Name != "set_organization_artifacts_permissions_artifact_and_protocol_retention" && got[0].Name != "set_artifact_and_protocol_retention" || len(got[0].Name) > LongName || got[0].Reason != faultHash {
+		t.Errorf("%+v", got)
+	}
+}
+
+// hashOf finds the digits that a generated name of the operation would end in.
+func hashOf(t *testing.T, method, path string) string {
+	t.Helper()
+	const digits = "abcdefghijklmnopqrstuvwxyz234567"
+	for _, a := range digits {
+		for _, b := range digits {
+			for _, c := range digits {
+				for _, d := range digits {
+					if h := string([]rune{a, b, c, d}); openapi.HashEnds("x_"+h, method, path) {
+						return h
+					}
+				}
+			}
+		}
+	}
+	t.Fatal("no hash")
+	return ""
+}
+
+// Proposals do not depend on what was asked before, and hostile tools cost nothing.
+func TestNamesAreBounded(t *testing.T) {
+	var tools []Tool
+	for i := range MaxTools + 1 {
+		tools = append(tools, tool(fmt.Sprintf("post_t%d POST /t%d Create a thing", i, i)))
+	}
+	got := Names(tools, nil)
+	if len(got) != len(tools) || got[MaxTools-1].Name == "" || got[MaxTools].Name != "" {
+		t.Errorf("%d proposals, at the limit %+v, past it %+v", len(got), got[MaxTools-1], got[MaxTools])
+	}
+	if again := Names(tools, nil); !slices.Equal(got, again) {
+		t.Error("not the same the second time")
+	}
+	for _, odd := range []Tool{
+		{}, {Name: "x"}, {Name: "post_", Method: "POST", Path: "/"}, {Name: "_", Method: "GET", Path: "//{}/{}//#?"},
+		{Name: "get_x", Method: "GET", Path: "/x/{", Title: "ÄÖ", Description: "\x00"},
+		{Name: "post_" + strings.Repeat("x_", 30), Method: "POST", Path: "/" + strings.Repeat("xxxxxxxx/", 100), Title: "Create x", Description: strings.Repeat("Create ", 1000)},
+	} {
+		for _, n := range Names([]Tool{odd}, nil) {
+			if len(n.Name) > LongName {
+				t.Errorf("%+v: %q", odd, n.Name)
+			}
+		}
+		Describe(&odd, odd.Name)
+	}
+}
