@@ -20,6 +20,42 @@ func TestSuggestions(t *testing.T) {
 	if r.From != "rules" || r.Model != "" || r.Looked != 4 || len(r.Items) != 0 {
 		t.Errorf("generated tools need no rule: %+v", r)
 	}
+	w.create("Shop", "shop.yaml")
+	const shop = "/v1/toolsets/shop/suggestions"
+	rules := want[admin.Suggestions](w, w.do("GET", shop, nil), http.StatusOK)
+	proposed := map[string]admin.Suggestion{}
+	tokens := 0
+	for _, p := range rules.Items {
+		proposed[p.Tool] = p
+		tokens += p.TokensAfter - p.Tokens
+	}
+	if p := proposed["post_customers"]; p.Name != "create_customer" || p.Tokens == 0 || p.Description == "" || p.Present != "Create a customer." {
+		t.Errorf("%+v", p)
+	}
+	if p := proposed["get_accounts_account_people"]; p.Name != "list_account_people" {
+		t.Errorf("%+v", p)
+	}
+	if rules.Tokens == 0 || rules.TokensAfter != rules.Tokens+tokens {
+		t.Errorf("%d tokens, %d after", rules.Tokens, rules.TokensAfter)
+	}
+	// All of them are accepted in one change, and then the rules have nothing to add.
+	accepted := []map[string]any{}
+	for _, p := range rules.Items {
+		u := map[string]any{"tool": p.Tool}
+		if p.Name != "" {
+			u["name"] = p.Name
+		}
+		if p.Description != "" {
+			u["description"] = p.Description
+		}
+		accepted = append(accepted, u)
+	}
+	if a := w.do("POST", "/v1/toolsets/shop/tools/batch-update", map[string]any{"updates": accepted}); a.StatusCode != http.StatusOK {
+		t.Fatalf("apply: %d %s", a.StatusCode, a.body)
+	}
+	if again := want[admin.Suggestions](w, w.do("GET", shop, nil), http.StatusOK); len(again.Items) != 0 {
+		t.Errorf("proposed again: %+v", again.Items)
+	}
 	if a := w.do("POST", path, map[string]any{}); a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "--suggest-url") {
 		t.Errorf("without a model: %d %s", a.StatusCode, a.body)
 	}
@@ -56,6 +92,10 @@ func TestSuggestions(t *testing.T) {
 	w.stop()
 	w.open()
 	before := w.get("pets")
+	cost := want[admin.Suggestions](w, w.do("POST", path, map[string]any{"estimate": true}), http.StatusOK)
+	if cost.Estimate == nil || cost.Estimate.Questions != 1 || cost.Estimate.InputTokens < 100 || cost.Estimate.OutputTokens < 100 || len(cost.Items) != 0 || cost.Model != "tiny" {
+		t.Errorf("%+v", cost)
+	}
 	all := want[admin.Suggestions](w, w.do("POST", path, map[string]any{}), http.StatusOK)
 	if all.From != "model" || all.Model != "tiny" || len(all.Items) != 4 || all.Items[0].Name != "nice_"+all.Items[0].Tool || all.Items[0].Present == "" || all.Items[0].Reason != "nicer" {
 		t.Errorf("%+v", all)

@@ -276,6 +276,8 @@ func plainWords(name []string, text string, n int) []string {
 			break
 		}
 	}
-	add(deeds[name[0]], 2)
+	if out != nil { // verbs alone are known to everybody
+		add(deeds[name[0]], 2)
+	}
 	return out
 }
