@@ -28,7 +28,12 @@ func Rules(tools []Tool, all []string, namer Namer) Result {
 		t := &tools[i]
 		var s Suggestion
 		var why []string
-		if fault := nameFault(t.Name); fault != "" && named[i].Name == "" {
+		fault := nameFault(t.Name)
+		operation := strings.HasPrefix(t.Path, "/") && t.Method != ""
+		if operation && len(t.Name) <= naming.LongName && nameForm.MatchString(t.Name) {
+			fault = "" // a long name that was accepted says more than a cut one
+		}
+		if fault != "" && named[i].Name == "" {
 			if s.Name = namer(t.Name); s.Name == "" {
 				s.Name = namer(t.Method + " " + t.Path)
 			}
@@ -46,7 +51,7 @@ func Rules(tools []Tool, all []string, namer Namer) Result {
 			final = s.Name
 		}
 		says := strings.TrimSpace(t.Description)
-		if !strings.HasPrefix(t.Path, "/") || t.Method == "" || nameFault(t.Name) != "" {
+		if !operation || fault != "" {
 			needs := required(t)
 			// Of a good name for a tool that needs nothing, a rule knows no more to say.
 			if says == "" || len(why)+len(needs) > 0 && (sameWords(says, t.Name) || says == t.Title) {

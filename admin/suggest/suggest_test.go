@@ -329,6 +329,7 @@ func TestRules(t *testing.T) {
 		{Name: "get_owner", Title: "Owner", Description: "Get owner", Method: "GET", Path: "/owners/{id}", InputSchema: json.RawMessage(`{"properties":{"id":{},"x":{}},"required":["id"]}`)},
 		{Name: "API-retrieve-a-very-long-name-that-goes-on-and-on-for-ever", Description: "Long."},
 		{Name: "List-Pets", Description: "Taken."},
+		{Name: "set_repo_actions_permissions_artifact_and_log_retention", Description: "Sets how long logs stay.", Method: "PUT", Path: "/repos/{repo}/retention"}, // accepted before
 		{Name: "élan", Method: "GET", Path: "/élan"},
 	}
 	r := suggest.Rules(tools, allNames(tools), openapi.ToolName)

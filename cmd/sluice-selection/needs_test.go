@@ -36,3 +36,31 @@ func TestNeeds(t *testing.T) {
 		t.Errorf("%d of %d found in the words of an agent, goal %d %%", agent, needs, goalAgent)
 	}
 }
+
+// TestSuggestedNeeds: suggested names and descriptions keep what they bring (docs/names.md),
+// also for needs that were not looked at while the rules were made.
+func TestSuggestedNeeds(t *testing.T) {
+	corpus := os.Getenv("SLUICE_CORPUS")
+	if corpus == "" {
+		t.Skip("SLUICE_CORPUS is not set: no specifications of GitHub, Stripe, Slack and Kubernetes")
+	}
+	sets, err := needSets("testdata/needs.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := measureNeeds(t.Context(), filepath.Join(corpus, "specs"), sets, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	floors := []struct{ gain, eight int }{{goalFirst, goalUserNamed}, {goalFirst, 50}, {3, 60}} // points found first; percent found among the first
+	for s := range sets {
+		var needs, before, first, eight int
+		for a := range apiOrder {
+			needs, before = needs+got[s][0][a].needs, before+got[s][0][a].userFirst
+			first, eight = first+got[s][2][a].userFirst, eight+got[s][2][a].user
+		}
+		if gain := 100 * (first - before) / needs; gain < floors[s].gain || 100*eight < needs*floors[s].eight {
+			t.Errorf("%s: %d points more found first, %d of %d among the first 8", sets[s].name, gain, eight, needs)
+		}
+	}
+}

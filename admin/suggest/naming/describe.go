@@ -32,7 +32,7 @@ const (
 // with the present one; "" when that is good.
 func Describe(t *Tool, name string) (text, fault string) {
 	all := sentences(t.Description)
-	var kept []string
+	var kept, last []string // the latter stay whatever is left out
 	size := 0
 	drop := func(why string) {
 		if fault == "" || fault == faultRepeats {
@@ -47,6 +47,8 @@ func Describe(t *Tool, name string) (text, fault string) {
 			drop(faultOthers)
 		case len(kept) > 0 && repeats(s, kept):
 			drop(faultRepeats)
+		case i > 0 && told(s):
+			last = append(last, s)
 		case len(kept) == maxSentences || size+len(s) > maxText && len(kept) > 0:
 		default:
 			kept, size = append(kept, s), size+len(s)
@@ -64,7 +66,7 @@ func Describe(t *Tool, name string) (text, fault string) {
 		}
 	}
 	kept[0] = capital(kept[0])
-	text = strings.Join(kept, " ")
+	text = strings.Join(append(kept, last...), " ")
 	if more := plainWords(words, text, maxPlain); len(more) > 0 {
 		text += " Also: " + strings.Join(more, ", ") + "."
 		if fault == "" {
@@ -120,6 +122,13 @@ var others = []string{
 func other(s string) bool {
 	low := strings.ToLower(strings.TrimSpace(s))
 	return slices.ContainsFunc(others, func(p string) bool { return strings.HasPrefix(low, p) })
+}
+
+// told reports a sentence that callers need: what a body must have, what comes back, and
+// that the operation is deprecated.
+func told(s string) bool {
+	const short = 80 // bytes of what comes back
+	return s == "Deprecated." || strings.HasPrefix(s, "With a body, required") || strings.HasPrefix(s, "Needs ") || strings.HasPrefix(s, "Return") && len(s) <= short
 }
 
 // repeats reports whether every word of a sentence stands in those before.

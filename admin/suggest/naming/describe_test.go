@@ -19,12 +19,16 @@ func TestDescribe(t *testing.T) {
 	f(said("get_gizmo", ""), "get_gizmo", "Get gizmo. Needs owner, id.", faultNothing)
 	f(said("get_gizmo", "Get gizmo."), "get_gizmo", "Get gizmo. Needs owner, id.", faultRepeats)
 	f(said("get_gizmo", "One gizmo with its parts."), "get_gizmo", "", "") // good
-	f(said("delete_gizmo", "Deletes a gizmo."), "delete_gizmo", "", "") // everybody knows the verb
+	f(said("delete_gizmo", "Deletes a gizmo."), "delete_gizmo", "", "")    // everybody knows the verb
 	f(said("get_gizmo", "Post gizmo x3a4. Reads one gizmo."), "get_gizmo", "", "")
 	f(said("get_gizmo_x3a4", "Get gizmo x3a4. reads one gizmo."), "get_gizmo", "Reads one gizmo.", faultRepeats)
 	f(said("get_gizmo", "Get a gizmo. Gets the gizmo. It has parts."), "get_gizmo", "Get a gizmo. It has parts.", faultRepeats)
 	f(said("get_gizmo", "Get a gizmo. OAuth app tokens need the gizmo scope. Returns: Success."), "get_gizmo", "Get a gizmo.", faultOthers)
 	f(said("get_gizmo", "OAuth app tokens need the gizmo scope."), "get_gizmo", "Get gizmo. Needs owner, id.", faultRepeats)
+	// What callers need stays.
+	f(said("get_gizmo", "Get a gizmo. Gets the gizmo. It has parts. It has wheels. It has doors. With a body, required: size. Returns the gizmo it got. Deprecated."), "get_gizmo",
+		"Get a gizmo. It has parts. It has wheels. With a body, required: size. Returns the gizmo it got. Deprecated.", faultRepeats)
+	f(said("get_gizmo", "Returns a gizmo with parts."), "get_gizmo", "", "")
 	// What people call it, without what the text says already.
 	f(said("create_refund", "Creates a refund."), "create_refund", "Creates a refund. Also: money back, new, set up.", faultStranger)
 	f(said("create_refund", "Gives money back."), "create_refund", "", "")

@@ -234,7 +234,7 @@ func printSuggestions(w io.Writer, s *admin.Suggestions) {
 	}
 	fmt.Fprintf(w, "%s for %s", terminal.Plural(len(s.Items), "suggestion"), terminal.Plural(s.Looked, "tool"))
 	if len(s.Items) > 0 {
-		fmt.Fprintf(w, "; definitions %s tokens, with all of them %s", terminal.Thousands(s.Tokens), terminal.Thousands(s.TokensAfter))
+		fmt.Fprintf(w, "; texts and schemas %s tokens, with all of them %s", terminal.Thousands(s.Tokens), terminal.Thousands(s.TokensAfter))
 	}
 	fmt.Fprintln(w)
 }
