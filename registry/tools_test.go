@@ -26,6 +26,7 @@ func TestEditOfATool(t *testing.T) {
 	whole, rest := string(generated.InputSchema), `{"type":"object","properties":{"page":{"type":"integer"}}}`
 	f(nil, nil, "list", "List", whole, false)
 	f(&ToolEdit{Name: text("all"), Title: text("")}, nil, "all", "", whole, false)
+	f(&ToolEdit{Name: text("list_all")}, nil, "list_all", "List all", whole, false) // the title said the generated name
 	f(&ToolEdit{Annotations: &AnnotationEdit{ReadOnly: &yes}}, nil, "list", "List", whole, true)
 	f(nil, Fixed{"tenant": []byte(`"a"`)}, "list", "List", rest, false)
 	f(&ToolEdit{Fixed: Fixed{"tenant": []byte(`"a"`)}}, nil, "list", "List", rest, false)
@@ -35,7 +36,7 @@ func TestHeadOfAWorkflow(t *testing.T) {
 	name := "renamed"
 	m := &manifest.Manifest{Name: "flow", Tool: &manifest.OfferedTool{Name: "tool", Title: "Tool", Annotations: manifest.Annotations{ReadOnly: true}}}
 	h := WorkflowHead(m, &OfferedTool{Name: &name}, []operation.Annotations{{ReadOnly: true}, {Destructive: true}})
-	if h.Name != name || h.Title != "Tool" || h.Path != "/flow" || h.Annotations.ReadOnly || !h.Annotations.Destructive {
+	if h.Name != name || h.Title != "Renamed" || h.Path != "/flow" || h.Annotations.ReadOnly || !h.Annotations.Destructive {
 		t.Errorf("%+v", h)
 	}
 }
