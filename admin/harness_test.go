@@ -25,6 +25,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/oidc"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/publish"
@@ -73,7 +74,8 @@ type world struct {
 	stop      func()
 	retention admin.Retention
 	publicURL string // of the admin listener
-	private   bool   // private addresses may be called
+	openID    oidc.Config
+	private   bool // private addresses may be called
 	// closed is a node that others than this machine reach.
 	closed bool
 	// noPreviews makes a control plane without a gateway.
@@ -427,7 +429,7 @@ func (w *world) open() {
 		Closed:  w.closed, GuardMetrics: w.closed, PreviewURL: previews, Event: w.happened,
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: fetch, Tester: w.tester, MCP: &w.servers, Commands: w.localCommands(), Dialer: w.dialer, Registry: back, AuditHeads: heads, Retention: w.retention,
 		GatewayURL: "http://127.0.0.1:7300", LinkURL: "http://localhost:7301", PublicURL: w.publicURL, Version: "1.0-test", Logger: logger, Hosts: []string{"example.com", "localhost"}, OAuth: authorization,
-		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester, Catalog: w.catalog, Elsewhere: w.elsewhere,
+		Sandbox: w.sandbox, PluginPolicy: w.policy, Suggester: w.suggester, Catalog: w.catalog, OpenID: w.openID, OpenIDClient: &http.Client{}, Elsewhere: w.elsewhere,
 		Metrics: []func(io.Writer){func(m io.Writer) { _, _ = io.WriteString(m, "sluice_build_info 1\n") }},
 	})
 	must(err)

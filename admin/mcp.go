@@ -14,10 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/sluicegate/sluice/admin/local"
-	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -25,7 +22,6 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
-	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/openapi"
@@ -59,6 +55,9 @@ type MCPTarget struct {
 	// in it; nil: none.
 	Auth   *registry.AuthShape
 	Secret func(ctx context.Context, id string) (HeldSecret, error)
+	// Noticed is told what is found out while the server is connected to and listed, one
+	// thing after the other; nil: nobody wants to know.
+	Noticed func(handshake.Event)
 }
 
 // MCPListing is what a server says.
@@ -97,7 +96,7 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 	if err != nil {
 		return nil, err
 	}
-	t := MCPTarget{URL: u}
+	t := MCPTarget{URL: u, Noticed: noticedOf(ctx)}
 	creds, err := s.serverCredentials(ctx, in, again, u)
 	if err != nil {
 		return nil, err
@@ -263,7 +262,11 @@ func (s *Server) firstToken(ctx context.Context, c *draftCredential) (none secre
 // it. It changes no other error.
 func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error {
 	wants, ok := errors.AsType[*WantsAuthError](err)
-	if !ok || s.o.OAuth == nil {
+	if !ok {
+		return err
+	}
+	wants.Wants = handshake.OfChallenge(wants.Challenge)
+	if s.o.OAuth == nil {
 		return err
 	}
 	challenge, bearer := oauth.ParseChallenge(wants.Challenge)
@@ -297,8 +300,9 @@ func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error
 	}
 	out := problem.New(p.Kind, "%s (HTTP 401)", detail).Because(err)
 	m := found.Metadata
-	switch {
-	case m.TakesDocuments && s.clientDocument() != nil, m.RegistrationEndpoint != "":
+	registers := m.TakesDocuments && s.clientDocument() != nil || m.RegistrationEndpoint != ""
+	wants.Wants = &handshake.Wants{Kind: handshake.OAuth, Issuer: m.Issuer, Scopes: found.Scopes, Registers: registers, RedirectURL: s.callbackURL(ctx)}
+	if registers {
 		return out.Fix("log in: sluice add URL --auth oauth; a client is registered there by itself")
 	}
 	return out.Fix("register a client there that may come back to %s, then: sluice add URL --auth oauth:CLIENT_ID", s.callbackURL(ctx))
@@ -442,106 +446,4 @@ func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft,
 		run.Passed = true
 	}
 	return s.recordTest(ctx, ws, d, run)
-}
-
-// ConnectionRequest asks whether a server can be connected to.
-type ConnectionRequest struct {
-	URL     string         `json:"url,omitempty" maxLength:"2048"`
-	Command *local.Command `json:"command,omitempty" doc:"Instead of url: a program that the node starts. For the operator, on a node that permits it (--allow-commands)."`
-	Auth    *SetAuth       `json:"authentication,omitempty"`
-	Login   string         `json:"login,omitempty" maxLength:"64" doc:"A finished login at the server, used instead of authentication."`
-}
-
-// Connection is a server that could be connected to.
-type Connection struct {
-	URL          string               `json:"url"`
-	Transport    string               `json:"transport" enum:"streamable,sse" doc:"streamable: Streamable HTTP; sse: HTTP with SSE of 2024-11-05."`
-	Protocol     string               `json:"protocolVersion" example:"2026-07-28"`
-	Name         string               `json:"name,omitempty"`
-	Title        string               `json:"title,omitempty"`
-	Version      string               `json:"version,omitempty"`
-	Instructions string               `json:"instructions,omitempty" doc:"What the server tells models."`
-	Tools        []ConnectionTool     `json:"tools"`
-	Items        *toolset.Items       `json:"items,omitempty" doc:"What it has besides tools; absent: nothing."`
-	Warnings     []toolset.Diagnostic `json:"warnings,omitempty" doc:"What was found in the words of the server: hidden characters, instructions to models, texts that are too long."`
-	Seconds      float64              `json:"seconds" doc:"Time of connecting and listing."`
-}
-
-// ConnectionTool is a tool as its server describes it.
-type ConnectionTool struct {
-	Name        string             `json:"name" doc:"As the server calls it."`
-	Title       string             `json:"title,omitempty"`
-	Description string             `json:"description,omitempty"`
-	Annotations plugin.Annotations `json:"annotations" doc:"As the server claims."`
-	Needs       []string           `json:"needs,omitempty" doc:"Client capabilities without which the server does not list it."`
-	Tokens      int                `json:"tokens" doc:"Estimated tokens of its definition."`
-	Hash        string             `json:"hash" doc:"What pins the definition."`
-	Unsupported string             `json:"unsupported,omitempty" doc:"Why it cannot be served."`
-}
-
-type connectionInput struct {
-	Body ConnectionRequest
-}
-
-func (s *Server) registerMCP() {
-	s.registerServerLogin()
-	register(s, huma.Operation{
-		OperationID: "test-mcp-connection", Method: http.MethodPost, Path: "/v1/mcp/test-connection", Summary: "Connect to an MCP server and list its tools", Tags: []string{"connectors"},
-		Description: "Finds out transport and revision, and stores nothing. A server that cannot be connected to is a 502 \"Cannot connect to MCP server\" with the cause and what to do.",
-	}, func(ctx context.Context, in *connectionInput) (*bodyOutput[Connection], error) {
-		c, err := s.testConnection(ctx, &in.Body)
-		if err != nil {
-			return nil, err
-		}
-		return &bodyOutput[Connection]{*c}, nil
-	})
-}
-
-func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Connection, error) {
-	ws := s.workspace(ctx)
-	create := &CreateToolset{Source: CreateSource{MCP: &MCPSource{URL: in.URL, Command: in.Command}}, Auth: in.Auth, Login: in.Login}
-	if err := s.useCommand(ctx, create); err != nil {
-		return nil, err
-	}
-	if err := s.adopt(ctx, create); err != nil {
-		return nil, err
-	}
-	if err := create.check(); err != nil {
-		return nil, err
-	}
-	ctx, _ = s.seeNamed(ctx, create.addresses()) // for this test alone
-	start := time.Now()
-	src, err := s.readServer(ctx, create, nil, func(string) {})
-	if err != nil {
-		return nil, err
-	}
-	out := &Connection{
-		URL: src.url, Transport: src.server.Transport, Protocol: src.server.Protocol, Name: src.server.Name, Title: src.server.Title,
-		Version: src.server.Version, Instructions: src.server.Instructions, Tools: []ConnectionTool{},
-		Warnings: noticed(src.notices),
-		Seconds:  time.Since(start).Seconds(),
-	}
-	c, err := s.o.Publisher.CompileMCP(ws.ID(), slugify(src.title), src.server)
-	if err != nil {
-		return nil, err
-	}
-	for i := range c.Opened.Len() {
-		h, err := c.Opened.Head(i)
-		if err != nil {
-			return nil, err
-		}
-		out.Tools = append(out.Tools, ConnectionTool{
-			Name: h.MCP.Name, Title: h.Title, Description: h.Description, Annotations: plugin.Annotations(h.Annotations), Needs: h.MCP.Needs, Hash: h.MCP.Hash,
-			Tokens: tokens.Estimate(h.InputSchema) + tokens.Estimate([]byte(h.Name)) + tokens.Estimate([]byte(h.Title)) + tokens.Estimate([]byte(h.Description)),
-		})
-	}
-	out.Items = toolset.ItemsOf(c.Opened)
-	for _, r := range append(src.refused, c.Refused...) {
-		if r.List != connector.ListTools {
-			out.Warnings = append(out.Warnings, toolset.Diagnostic{Code: "item_not_packed", Severity: openapi.SeverityWarning, Pointer: r.Pointer(), Detail: r.Reason})
-			continue
-		}
-		out.Tools = append(out.Tools, ConnectionTool{Name: r.Name, Unsupported: r.Reason})
-	}
-	return out, nil
 }

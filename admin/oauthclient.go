@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -32,6 +33,8 @@ type WantsAuthError struct {
 	// Challenge is the WWW-Authenticate of its answer; may be "". It comes from
 	// outside.
 	Challenge string
+	// Wants is what it asks for, once that was looked up.
+	Wants *handshake.Wants
 }
 
 // Error says nothing of the challenge, which is for machines.

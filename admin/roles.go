@@ -15,7 +15,7 @@ var rolesOf = map[string]string{
 	"list-members": store.RoleAdmin, "get-member": store.RoleAdmin, "add-member": store.RoleAdmin, "patch-member": store.RoleAdmin, "remove-member": store.RoleAdmin,
 	"create-workspace": store.RoleAdmin, "list-workspaces": store.RoleAdmin,
 	"list-audit": store.RoleAdmin, "get-audit-head": store.RoleAdmin, "verify-audit": store.RoleAdmin,
-	"create-login-link": store.RoleAdmin,
+	"create-login-link": store.RoleAdmin, "get-openid-connect": store.RoleAdmin,
 	// What everybody decides about their own sessions.
 	"sign-out": store.RoleViewer, "revoke-session": store.RoleViewer, "set-password": store.RoleViewer, "create-own-login-link": store.RoleViewer,
 	"create-grant": store.RoleAdmin, "revoke-grant": store.RoleAdmin,

@@ -30,6 +30,7 @@ import (
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/notify"
+	"github.com/sluicegate/sluice/admin/oidc"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
@@ -114,6 +115,10 @@ type Options struct {
 	// with it, and when it is https, the client ID metadata document is below it.
 	// Default: the address that a request came to, and no such links.
 	PublicURL string
+	// OpenID is the provider at which members sign in to the console; its zero value is none.
+	// OpenIDClient asks it.
+	OpenID       oidc.Config
+	OpenIDClient *http.Client
 	// LinkURL is what the links of single callers begin with when there is no
 	// PublicURL. Default: callers get no links, and must ask the operator.
 	LinkURL string
@@ -232,6 +237,7 @@ type Server struct {
 	route     func(*http.Request) string // the pattern of a request, of which there are few
 	usage     *usage.Room
 	sessions  *session.Room
+	openID    *oidc.Room
 	console   *serve.Site // nil: this build has none
 }
 
@@ -281,6 +287,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.audit = &audit.Log{Store: o.Store, Log: s.log, Heads: o.AuditHeads}
 	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: s.dropUnwanted, Seal: o.Keyring.SealBytes, Arrived: s.alerts.Wake, Stopping: s.stopping}
 	s.sessions, s.console = session.New(o.Store, s.log, o.Version), serve.New(console.Files())
+	var err error
+	if s.openID, err = oidc.New(oidc.Options{Config: o.OpenID, Store: o.Store, HTTP: o.OpenIDClient}); err != nil {
+		return nil, err
+	}
 	s.secrets.changed = s.edgeBell.Ring
 	s.edges = &edgeNeeds{publisher: o.Publisher}
 	s.users.most = maxUserTokens
@@ -471,6 +481,7 @@ func (s *Server) routes() {
 	s.registerGrants()
 	s.registerMembers()
 	s.registerSessions()
+	s.registerOpenID()
 	s.registerUsage()
 	s.registerCalls()
 	s.registerAlerts()
@@ -495,7 +506,7 @@ func (s *Server) routes() {
 		switch at := r.URL.Path; {
 		case at == "/livez", at == "/healthz", at == "/readyz", at == "/metrics":
 			s.serveHealth(w, r)
-		case at == "/v1/openapi.json", at == "/v1/openapi.yaml":
+		case at == "/v1/openapi.json", at == "/v1/openapi.yaml", at == signInPath && r.Method == http.MethodGet:
 			s.routed(mux)(w, r)
 		case at == sessionPath && r.Method == http.MethodPost:
 			signIn(w, r)
@@ -513,6 +524,10 @@ func (s *Server) routes() {
 			s.serveUserLogin(w, r)
 		case strings.HasPrefix(at, confirmPath):
 			s.serveConfirm(w, r)
+		case at == openIDPath:
+			s.serveOpenID(w, r)
+		case at == openIDCallback:
+			s.serveOpenIDCallback(w, r)
 		case at == clientDocumentPath:
 			s.serveClientDocument(w, r)
 		default:

@@ -33,6 +33,7 @@ type ServerLogin struct {
 // ServerLoginState is such a login.
 type ServerLoginState struct {
 	ID               string    `json:"id" example:"login_01JQ8Z6J5X2V4T7N9B3C1D0E8F" doc:"Name it as login when the server is tested or made a toolset."`
+	URL              string    `json:"url" doc:"The MCP server."`
 	State            string    `json:"state" enum:"pending,done,failed"`
 	Error            string    `json:"error,omitempty" doc:"Why it failed."`
 	AuthorizationURL string    `json:"authorizationUrl,omitempty" doc:"Open it in a browser: a page of this listener that says what the login is for and leads on to the authorization server, once. The login must end in the browser in which it was confirmed there. Shown once."`
@@ -86,7 +87,11 @@ func (s *Server) registerServerLogin() {
 		if err != nil {
 			return nil, err
 		}
-		return &bodyOutput[ServerLoginState]{ServerLoginState{ID: row.ID, State: row.State, Error: row.Error, ExpiresAt: row.ExpiresAt.Time}}, nil
+		l, err := s.openLogin(row)
+		if err != nil {
+			return nil, err
+		}
+		return &bodyOutput[ServerLoginState]{ServerLoginState{ID: row.ID, URL: l.Server.URL, State: row.State, Error: row.Error, ExpiresAt: row.ExpiresAt.Time}}, nil
 	})
 }
 
@@ -147,7 +152,7 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 		return nil, err
 	}
 	return &ServerLoginState{
-		ID: row.ID, State: row.State, AuthorizationURL: link, RedirectURL: l.Redirect, Registered: l.Client != nil && l.Client.Registered,
+		ID: row.ID, URL: u, State: row.State, AuthorizationURL: link, RedirectURL: l.Redirect, Registered: l.Client != nil && l.Client.Registered,
 		ExpiresAt: row.ExpiresAt.Time,
 	}, nil
 }

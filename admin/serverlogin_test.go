@@ -114,6 +114,51 @@ func TestServerLogin(t *testing.T) {
 	}
 }
 
+// streamed are the names and data of a stream, one of "event data" each.
+func (w *world) streamed(path string, body any) (all []string) {
+	w.t.Helper()
+	res := w.do("POST", path, body)
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
+		w.t.Fatalf("%d %s", res.StatusCode, res.Header.Get("Content-Type"))
+	}
+	for _, event := range strings.Split(strings.TrimSpace(res.body), "\n\n") {
+		name, data, _ := strings.Cut(strings.TrimPrefix(event, "event: "), "\ndata: ")
+		all = append(all, name+" "+data)
+	}
+	return all
+}
+
+// TestConnectionSteps: a test of a connection says how it goes, and what a server wants
+// in a form that a program reads.
+func TestConnectionSteps(t *testing.T) {
+	w, as := newWorld(t), oauthtest.New(t)
+	const path = "/v1/mcp/test-connection/steps"
+	server := w.resource(`{"resource":"SELF/mcp","authorization_servers":["` + as.Issuer() + `"]}`)
+	got := w.streamed(path, map[string]any{"url": server})
+	failed := got[len(got)-2]
+	for _, part := range []string{`step {"name":"authentication","state":"failed"`, `"kind":"oauth"`, `"issuer":"` + as.Issuer() + `"`, `"registers":true`, `/oauth/callback"`} {
+		if !strings.Contains(failed, part) {
+			t.Errorf("%s: no %s", failed, part)
+		}
+	}
+	if end := got[len(got)-1]; !strings.HasPrefix(end, "failed {") || !strings.Contains(end, "Cannot connect to MCP server") || !strings.Contains(end, `"reason":"auth"`) {
+		t.Errorf("the end is %s", end)
+	}
+	w.servers.set(nil, "find=Finds.")
+	got = w.streamed(path, map[string]any{"url": server})
+	if end := got[len(got)-1]; !strings.HasPrefix(end, "done {") || !strings.Contains(end, `"name":"find"`) || !strings.Contains(got[len(got)-2], `"detail":"1 tool"`) {
+		t.Errorf("the end is %s after %s", end, got[len(got)-2])
+	}
+	w.servers.set(problem.New(problem.Unreachable, "nobody answers"))
+	got = w.streamed(path, map[string]any{"url": server})
+	if len(got) != 3 || !strings.Contains(got[1], `step {"name":"reach","state":"failed","detail":"nobody answers"`) {
+		t.Errorf("a dead server: %q", got)
+	}
+	if res := w.do("POST", path, map[string]any{"url": strings.Repeat("x", 3000)}); res.StatusCode != http.StatusUnprocessableEntity && res.StatusCode != http.StatusBadRequest {
+		t.Errorf("a long address: %d", res.StatusCode)
+	}
+}
+
 // TestServerLoginRefused: servers that no login may be made at.
 func TestServerLoginRefused(t *testing.T) {
 	w, as := newWorld(t), oauthtest.New(t)

@@ -95,6 +95,19 @@ func (m *Room) Open(ctx context.Context, in *SignIn, old secrets.Secret, agent s
 	if err != nil {
 		return nil, err
 	}
+	return m.open(ctx, row, link, old)
+}
+
+// OpenMember signs a browser in as a member whom a provider vouches for, and ends the session
+// of old as Open does.
+func (m *Room) OpenMember(ctx context.Context, workspace, member string, old secrets.Secret, agent string) (*Opened, error) {
+	row := &store.Session{Agent: agentName(agent), Address: request.Of(ctx).IP, MemberID: member, OpenedBy: store.OpenedByOpenID}
+	row.WorkspaceID = workspace
+	return m.open(ctx, row, nil, old)
+}
+
+// open writes a new session and ends the one before of the same browser.
+func (m *Room) open(ctx context.Context, row *store.Session, link *store.LoginLink, old secrets.Secret) (*Opened, error) {
 	secret := access.NewTokenFor(secretPrefix)
 	if err := m.add(ctx, row, link, secret); err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 const (
 	OpenedByLink     = "link"
 	OpenedByPassword = "password"
+	OpenedByOpenID   = "openid" // at an OpenID provider
 )
 
 // Session is a browser that is signed in: as a member or, without one, as an API token. It

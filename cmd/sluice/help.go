@@ -37,6 +37,8 @@ With -o json, jsonl and yaml an error is an RFC 9457 problem document on stdout.
                     SLUICE_ACME_CA_ROOT, SLUICE_ACME_EMAIL: its root and the address told to it
   SLUICE_DOMAIN_TARGET  host name or address that domains must lead to
   SLUICE_BEHIND_PROXY  networks of the reverse proxies in front, separated by commas
+  SLUICE_OIDC_ISSUER, SLUICE_OIDC_CLIENT_ID, SLUICE_OIDC_CLIENT_SECRET
+                    OpenID provider at which members sign in to the console
   SLUICE_PLUGIN_GRACE  time that plugins get beyond their deadlines, for slow machines
   NO_COLOR          no colours; FORCE_COLOR colours without a terminal
 
@@ -52,7 +54,8 @@ behind-proxy, tls-cert, tls-key, tls-client-ca, admin-tls-cert, admin-tls-key,
 acme-ca, acme-ca-root, acme-email, acme-challenges, acme-dns-command,
 acme-http-listen, domain-target, domain-dns, domain-tls,
 allow-private-upstreams, allow-commands, catalog, state, log-format, log-level, shutdown-timeout, plugin-grace, max-spec,
-max-connections, max-connections-per-address, context, contexts (name: {server, token-file}).
+max-connections, max-connections-per-address, oidc ({issuer, client-id, client-secret-file,
+name, groups-claim, roles, scopes}), context, contexts (name: {server, token-file}).
 
 Without any of them a command talks to the node whose data directory is
 ./sluice-data: it reads the files "endpoint" and "admin.token" there. That token is

@@ -130,27 +130,6 @@ func withKey(key string) func(http.ResponseWriter, *http.Request) (string, bool)
 	}
 }
 
-// withOAuth lets those in who show an access token of an authorization server that
-// was given for this server, and says where to get one (RFC 9728).
-func withOAuth(as *oauthtest.Server) func(http.ResponseWriter, *http.Request) (string, bool) {
-	return func(w http.ResponseWriter, r *http.Request) (string, bool) {
-		self := "http://" + r.Host
-		if r.URL.Path == "/.well-known/oauth-protected-resource/mcp" {
-			_ = json.NewEncoder(w).Encode(map[string]any{
-				"resource": self + "/mcp", "authorization_servers": []string{as.Issuer()}, "scopes_supported": []string{"openid"},
-			})
-			return "", false
-		}
-		g, ok := as.Grant(r.Header.Get("Authorization"))
-		if r.URL.Path == "/mcp" && (!ok || g.Resource != self+"/mcp") {
-			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="`+self+`/.well-known/oauth-protected-resource/mcp"`)
-			w.WriteHeader(http.StatusUnauthorized)
-			return "", false
-		}
-		return g.Subject, true
-	}
-}
-
 // oauthServer starts an MCP server that takes the tokens of an authorization
 // server only.
 func (s *scripts) oauthServer(ts *testscript.TestScript, name string) {
@@ -159,7 +138,7 @@ func (s *scripts) oauthServer(ts *testscript.TestScript, name string) {
 	ts.Defer(as.Close)
 	s.servers.Store(as.Issuer(), as)
 	ts.Setenv("ISSUER", as.Issuer())
-	allow, shown := withOAuth(as), ts.MkAbs("shown.txt")
+	allow, shown := as.Admits, ts.MkAbs("shown.txt")
 	ts.Setenv(name, mcpServer(ts, func(w http.ResponseWriter, r *http.Request) (string, bool) {
 		who, ok := allow(w, r)
 		if ok { // a script may ask which token was shown, and then look for it elsewhere

@@ -64,6 +64,8 @@ type nodeFlags struct {
 	noPage              bool
 	catalog, state      string
 	domains             domainFlags
+	openID              config.OpenID
+	openIDRoles         []string
 }
 
 // everything is the value of --allow-private-upstreams without networks.
@@ -82,6 +84,7 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.publicURL, "public-url", "", "URL at which clients reach the gateway")
 	fs.BoolVar(&f.noPage, "no-install-page", false, "give browsers that open a toolset URL no page on how to connect")
 	fs.StringVar(&f.adminPublicURL, "admin-public-url", "", "URL at which browsers and authorization servers reach the admin listener, for logins; https lets servers read who this is")
+	f.registerOpenID(fs)
 	fs.StringSliceVar(&f.allowPrivate, "allow-private-upstreams", nil, "allow upstreams on private addresses: all, or these networks")
 	fs.Lookup("allow-private-upstreams").NoOptDefVal = everything
 	fs.BoolVar(&f.commands, "allow-commands", false, "the operator may add programs of this machine as MCP servers, over the admin API too (default: sluice run on loopback only)")
@@ -157,6 +160,9 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 		return o, err
 	}
 	if o.Admin.Suggest, err = a.suggester(f.suggest); err != nil {
+		return o, err
+	}
+	if o.Admin.OpenID, err = f.openIDOf(a); err != nil {
 		return o, err
 	}
 	networks := f.allowPrivate

@@ -196,9 +196,28 @@ type Target struct {
 	// MaxBody of one answer, in bytes. Default: [upstream.DefaultMaxBody].
 	MaxBody int64
 	Cancel  *upstream.Cancel // nil: nothing cancels
+	// Noticed is told, on the goroutine of the call, what is found out while the server is
+	// connected to and listed; nil: nobody wants to know.
+	Noticed func(Notice)
 	// Scope are the grants of private addresses that its requests may use; nil: none.
 	// Owner must name whose they are.
 	Scope *safedial.Scope
+}
+
+// Notice is something that was found out about a server: an answer came, a revision was
+// agreed, or with neither, a page of tools was read.
+type Notice struct {
+	Status int    // of an answer to the handshake
+	Agreed string // the revision that is spoken
+	SSE    bool   // with Agreed: over HTTP with SSE
+	Tools  int    // listed so far
+}
+
+// notice tells who wants to know.
+func (t *Target) notice(n Notice) {
+	if t.Noticed != nil {
+		t.Noticed(n)
+	}
 }
 
 // peer is a server as one owner knows it.

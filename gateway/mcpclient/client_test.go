@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -127,10 +128,16 @@ func TestCallEveryTransport(t *testing.T) {
 				}
 			}
 			var x Exchange
-			l, err := c.List(&x, target(t, s.url))
+			to, noticed := target(t, s.url), ""
+			to.Owner = "a first look"
+			to.Noticed = func(n Notice) { noticed += fmt.Sprint(n) }
+			l, err := c.List(&x, to)
 			if err != nil || l.Name != "upstream" || l.Version != "7" || l.Instructions != "Be kind." || len(l.Tools) != 3 ||
 				l.Protocol != s.protocol || l.Transport != s.transport {
 				t.Fatalf("listed %+v, %v", l, err)
+			}
+			if end := fmt.Sprint(Notice{Agreed: s.protocol, SSE: s.transport == "sse"}, Notice{Tools: 3}); !strings.HasSuffix(noticed, strings.ReplaceAll(end, "} {", "}{")) {
+				t.Errorf("noticed %s, want the end %s", noticed, end)
 			}
 			var progress atomic.Int32
 			got, err := call(c, target(t, s.url), &Call{Tool: "slow", Progress: true, Notify: func(method string, params jsonscan.Value) {

@@ -160,6 +160,7 @@ func (c *Client) discover(x *Exchange, t *Target) (l *link, a *answered, err err
 	if err != nil {
 		return nil, nil, err
 	}
+	t.notice(Notice{Status: x.Status()})
 	if err := x.refusedAuth(t); err != nil {
 		return nil, nil, err
 	}
@@ -188,6 +189,7 @@ func (c *Client) initialize(x *Exchange, t *Target) (l *link, a *answered, err e
 	if err != nil {
 		return nil, nil, err
 	}
+	t.notice(Notice{Status: x.Status()})
 	if err := x.refusedAuth(t); err != nil {
 		return nil, nil, err
 	}

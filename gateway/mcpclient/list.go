@@ -109,6 +109,9 @@ func (r *lister) read(method, member string, out *[]json.RawMessage, seen func(l
 			}
 			*out = append(*out, bytes.Clone(raw))
 		}
+		if member == "tools" {
+			t.notice(Notice{Tools: len(*out)})
+		}
 		next := x.Result().Get("nextCursor")
 		if next.Kind() != jsonscan.String || bytes.Equal(next.Raw(), cursor) {
 			return nil, nil

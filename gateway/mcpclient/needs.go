@@ -83,6 +83,7 @@ func has(tools []json.RawMessage, name string) bool {
 func (c *Client) toolsFor(t *Target, capabilities string) ([]json.RawMessage, error) {
 	own := *t
 	own.Owner, own.Capabilities = t.Owner+"\x00"+capabilities, []byte(capabilities)
+	own.Noticed = nil // it is a second look
 	defer c.Forget(&own)
 	var x Exchange
 	var tools []json.RawMessage

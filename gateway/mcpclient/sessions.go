@@ -126,6 +126,7 @@ func (c *Client) agree(v *visit, x *Exchange, t *Target) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.notice(Notice{Agreed: l.version, SSE: l.stream != nil})
 	if !t.separate() || !l.stateful() {
 		v.peer.stateful.Store(l.stateful())
 		v.peer.link.Store(l)

@@ -40,6 +40,10 @@ type Environment struct {
 	// State is SLUICE_STATE: URL of the Redis or Valkey server that nodes share, with its
 	// password.
 	State secrets.Secret
+	// OIDCIssuer, OIDCClientID and OIDCSecret are SLUICE_OIDC_ISSUER, SLUICE_OIDC_CLIENT_ID and
+	// SLUICE_OIDC_CLIENT_SECRET: the OpenID provider at which members sign in.
+	OIDCIssuer, OIDCClientID string
+	OIDCSecret               secrets.Secret
 	// MasterKey is SLUICE_MASTER_KEY: key-encryption keys as a value.
 	MasterKey secrets.Secret
 	KEK       string // SLUICE_KEK_COMMAND
@@ -70,6 +74,7 @@ func ReadEnvironment(getenv func(string) string) Environment {
 	}
 	e.Token, e.Access = secrets.New(getenv("SLUICE_TOKEN")), secrets.New(getenv("SLUICE_ACCESS_TOKEN"))
 	e.Database, e.State = secrets.New(getenv("SLUICE_DATABASE")), secrets.New(getenv("SLUICE_STATE"))
+	e.OIDCIssuer, e.OIDCClientID, e.OIDCSecret = getenv("SLUICE_OIDC_ISSUER"), getenv("SLUICE_OIDC_CLIENT_ID"), secrets.New(getenv("SLUICE_OIDC_CLIENT_SECRET"))
 	e.MasterKey, e.KEK = secrets.New(getenv("SLUICE_MASTER_KEY")), getenv("SLUICE_KEK_COMMAND")
 	e.Grace, e.NotifySocket = getenv("SLUICE_PLUGIN_GRACE"), getenv("NOTIFY_SOCKET")
 	if list := getenv("SLUICE_BEHIND_PROXY"); list != "" {
@@ -134,6 +139,7 @@ type File struct {
 	MaxSpec SpecSize `yaml:"max-spec"`
 
 	Suggest Suggest `yaml:"suggest"`
+	OpenID  OpenID  `yaml:"oidc"`
 
 	Domains `yaml:",inline"`
 }
@@ -149,6 +155,18 @@ type Domains struct {
 	Target     string   `yaml:"domain-target"`
 	DNS        string   `yaml:"domain-dns"`
 	TLS        bool     `yaml:"domain-tls"`
+}
+
+// OpenID names the OpenID provider at which members sign in to the console, and where the
+// secret of its client is; never the secret.
+type OpenID struct {
+	Issuer      string            `yaml:"issuer"`
+	ClientID    string            `yaml:"client-id"`
+	SecretFile  string            `yaml:"client-secret-file"`
+	Name        string            `yaml:"name"`
+	GroupsClaim string            `yaml:"groups-claim"`
+	Roles       map[string]string `yaml:"roles"` // by group
+	Scopes      []string          `yaml:"scopes"`
 }
 
 // Suggest names the model that may be asked for names and descriptions of

@@ -184,6 +184,11 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 	if o.OAuth, err = oauth.New(oauth.Options{HTTP: safehttp.NewClient(c.dialer)}); err != nil {
 		return err
 	}
+	if o.OpenID = ao.OpenID; o.OpenID.Issuer != "" {
+		if o.OpenIDClient, err = openIDClient(); err != nil {
+			return err
+		}
+	}
 	if o.Suggester, err = ao.Suggest.open(c.o.Logger); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/oidc"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/internal/forwarded"
@@ -78,6 +79,7 @@ type AdminOptions struct {
 	Listen     string         // Default: DefaultAdminListen
 	TLS        tlsfiles.Files // needed when it does not listen on loopback
 	PublicURL  string         // where browsers reach it. Default: where it listens, on this machine
+	OpenID     oidc.Config    // the provider at which members sign in. Default: none
 	Hosts      []string       // names of it besides its address
 	SpecLimits openapi.Limits // of specifications
 	Suggest    Model          // may be asked for names and descriptions. Default: none is

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -31,6 +32,9 @@ func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPList
 	target, err := m.target(ctx, t, "list/")
 	if err != nil {
 		return nil, err
+	}
+	if t.Noticed != nil {
+		target.Noticed = func(n mcpclient.Notice) { t.Noticed(handshake.Event(n)) }
 	}
 	stop := context.AfterFunc(ctx, target.Cancel.Cancel)
 	defer stop()

@@ -54,12 +54,52 @@ func (s *Server) Grant(authorization string) (g Grant, ok bool) {
 	return s.grants[token], bearer && s.good[token]
 }
 
+// Admits lets a request to an MCP server at /mcp through that shows a good access token
+// which was given for that server, says of others where to get one (RFC 9728), and answers
+// the request for that document. subject is the user of the token.
+func (s *Server) Admits(w http.ResponseWriter, r *http.Request) (subject string, ok bool) {
+	self := "http://" + r.Host
+	if r.URL.Path == "/.well-known/oauth-protected-resource/mcp" {
+		_ = json.NewEncoder(w).Encode(map[string]any{ // the client is gone when this fails
+			"resource": self + "/mcp", "authorization_servers": []string{s.Issuer()}, "scopes_supported": []string{"openid"},
+		})
+		return "", false
+	}
+	g, ok := s.Grant(r.Header.Get("Authorization"))
+	if r.URL.Path == "/mcp" && (!ok || g.Resource != self+"/mcp") {
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="`+self+`/.well-known/oauth-protected-resource/mcp"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return "", false
+	}
+	return g.Subject, true
+}
+
 // Registered are the metadata of the clients that registered themselves, oldest
 // first.
 func (s *Server) Registered() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.registered)
+}
+
+// Register registers a confidential client that may come back to redirect, as one registers
+// itself.
+func (s *Server) Register(redirect string) (id, secret string, err error) {
+	in, err := json.Marshal(map[string]any{"redirect_uris": []string{redirect}, "token_endpoint_auth_method": "client_secret_basic"})
+	if err != nil {
+		return "", "", err
+	}
+	res, err := http.Post(s.URL+"/register", "application/json", bytes.NewReader(in)) //nolint:noctx // of a test
+	if err != nil {
+		return "", "", err
+	}
+	defer res.Body.Close()
+	var out struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+	}
+	err = json.NewDecoder(io.LimitReader(res.Body, maxForm)).Decode(&out)
+	return out.ID, out.Secret, err
 }
 
 // ForgetClients makes the clients unknown that registered themselves.

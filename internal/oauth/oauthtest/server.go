@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -23,8 +24,9 @@ import (
 
 // Clients and the user that a [Server] knows.
 const (
-	PublicClient  = "public" // authorization code, no secret, any port of a loopback callback
-	WebClient     = "web"    // authorization code
+	ConsoleClient = "console" // sign-in to the console, no secret, any port of a loopback callback
+	PublicClient  = "public"  // authorization code, no secret, any port of a loopback callback
+	WebClient     = "web"     // authorization code
 	WebSecret     = "web-secret-0123456789"
 	WebRedirect   = "http://localhost:7301/oauth/callback"
 	ServiceClient = "sid1" // client credentials
@@ -71,10 +73,17 @@ func New(t testing.TB) *Server {
 }
 
 // Start starts a server that the caller closes.
-func Start() (*Server, error) {
+func Start() (*Server, error) { return StartAt("127.0.0.1:0") }
+
+// StartAt starts a server at an address, which the caller closes.
+func StartAt(address string) (*Server, error) {
+	listener, err := net.Listen("tcp", address) //nolint:noctx // of a test
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{good: map[string]bool{}, grants: map[string]Grant{}, refreshed: map[string]string{}}
 	var op http.Handler
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch at := r.URL.Path; {
 		case strings.HasSuffix(at, "/oauth/token"):
 			s.token(locked(&s.knows, op), w, r)
@@ -91,11 +100,15 @@ func Start() (*Server, error) {
 			locked(&s.knows, op).ServeHTTP(withLocation{w, s.answer}, r)
 		}
 	}))
+	_ = s.Listener.Close() // the other one takes its place
+	s.Listener = listener
+	s.Server.Start()
 	issuer := s.Issuer()
 	users := storage.NewUserStore(issuer)
 	s.clients = map[string]*storage.Client{
-		PublicClient: storage.NativeClient(PublicClient, "http://127.0.0.1/oauth/callback"),
-		WebClient:    storage.WebClient(WebClient, WebSecret, WebRedirect),
+		ConsoleClient: storage.NativeClient(ConsoleClient, "http://127.0.0.1/openid/callback"),
+		PublicClient:  storage.NativeClient(PublicClient, "http://127.0.0.1/oauth/callback"),
+		WebClient:     storage.WebClient(WebClient, WebSecret, WebRedirect),
 	}
 	op = exampleop.SetupServer(issuer, storage.NewStorageWithClients(users, s.clients), slog.New(slog.DiscardHandler), false)
 	return s, nil

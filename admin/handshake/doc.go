@@ -1,0 +1,7 @@
+// Package handshake says how connecting to an MCP server goes, step by step and as it
+// happens: whether the server is reached, which transport and revision it speaks, which
+// authentication it wants, and what it lists. It decides which step a cause belongs to; it
+// connects to nothing itself.
+//
+// A [Watch] belongs to one goroutine.
+package handshake
