@@ -418,7 +418,7 @@ func (s *Server) Plugins() *plugin.Room { return s.plugins }
 func (s *Server) Usage() *usage.Room { return s.usage }
 
 // Handler serves the whole admin listener: /v1, /v2 (the registry), /edge/v1,
-// /oauth/callback, /oauth/login/, /oauth/confirm/, /client-metadata.json, /metrics, /livez,
+// /oauth/callback, /oauth/login/, /oauth/confirm/, /openid/login, /openid/callback, /client-metadata.json, /metrics, /livez,
 // /readyz, /healthz, and the console everywhere else.
 func (s *Server) Handler() http.Handler { return s.handler }
 

@@ -241,6 +241,19 @@ const source = createRoute({
   component: lazyRouteComponent(() => import("./pages/create/source"), "Source"),
 });
 
+const server = createRoute({
+  getParentRoute: () => root,
+  path: "/toolsets/new/mcp",
+  component: lazyRouteComponent(() => import("./pages/create/server"), "Server"),
+});
+
+const serverLogin = createRoute({
+  getParentRoute: () => root,
+  path: "/toolsets/new/mcp-authentication",
+  validateSearch: (search: Record<string, unknown>): { login?: string } => (typeof search.login === "string" ? { login: search.login.slice(0, 64) } : {}),
+  component: lazyRouteComponent(() => import("./pages/create/serverlogin"), "ServerLogin"),
+});
+
 const create = createRoute({
   getParentRoute: () => root,
   path: "/toolsets/new/$slug",
@@ -278,6 +291,8 @@ const tree = root.addChildren([
   toolset.addChildren([overview, tools, optimizations, toolsetAuthentication, toolsetAccess, toolsetWorkflows, revisions, toolsetSettings]),
   playground,
   source,
+  server,
+  serverLogin,
   create.addChildren([createReview, createAuthentication, createTest, createLive]),
   alerts.addChildren([activeAlerts, alertHistory, alertRules, channels, deliveries]),
   alert,

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 )
 
 // consoleDir has the sources of the console and, once make console-sources ran, Playwright.
@@ -45,7 +47,9 @@ func TestConsole(t *testing.T) {
 
 	api := thingsAPI(t)
 	hook := startHook(t)
-	n := startSluice(t, "--demo", "--allow-private-upstreams=127.0.0.2/32")
+	provider := oauthtest.New(t)
+	n := startSluice(t, "--demo", "--allow-private-upstreams=127.0.0.2/32", "--oidc-issuer", provider.Issuer(), "--oidc-client-id", oauthtest.ConsoleClient,
+		"--oidc-name", "Acme", "--oidc-groups-claim", "preferred_username", "--oidc-role", oauthtest.User+"=editor")
 	link := loginLink.FindString(n.out.String())
 	if link == "" {
 		t.Fatal("no login link was printed")
@@ -55,7 +59,7 @@ func TestConsole(t *testing.T) {
 	articles(t, n)
 	cmd := exec.CommandContext(t.Context(), node, append([]string{playwright, "test"}, strings.Fields(os.Getenv("SLUICE_E2E_ONLY"))...)...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_API="+api, "SLUICE_E2E_HOOK="+hook, "SLUICE_E2E_OUTPUT="+t.TempDir())
+	cmd.Env = append(append(os.Environ(), consoleServers(t)...), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_API="+api, "SLUICE_E2E_HOOK="+hook, "SLUICE_E2E_OUTPUT="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, last(string(out), 20<<10))
@@ -63,6 +67,13 @@ func TestConsole(t *testing.T) {
 
 	if os.Getenv("SLUICE_E2E_ONLY") != "" {
 		return // Who made what is called below is not sure.
+	}
+	for _, slug := range []string{"notes", "keyed-notes", "guarded-notes"} {
+		s := connect(t, "http://"+n.gateway+"/t/"+slug, "2025-06-18")
+		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "read_note", Arguments: map[string]any{"number": 1}})
+		if err != nil || r.IsError {
+			t.Fatalf("%s: %v, %+v", slug, err, r)
+		}
 	}
 	// What the browser made is called as an application calls it: one toolset of a file
 	// with a key, one of a URL.

@@ -15,9 +15,15 @@ export function NoToolsets() {
   return (
     <Card title="Create your first toolset">
       <p className="mb-3 text-muted">From an OpenAPI specification, or from an MCP server. It is tested, and deployed when the test passes.</p>
-      <p className="mb-3">
+      <p className="mb-3 flex flex-wrap gap-2">
         <Link to="/toolsets/new" className={buttonClass("primary")}>
           Create from an OpenAPI specification
+        </Link>
+        <Link to="/toolsets/new/mcp" className={buttonClass()}>
+          From an MCP server
+        </Link>
+        <Link to="/catalog" className={buttonClass()}>
+          From the catalog
         </Link>
       </p>
       <div className="space-y-2">

@@ -9,6 +9,8 @@ export class Problem extends Error {
   readonly detail: string;
   readonly remedy: string;
   readonly code: string;
+  /** Why an MCP server cannot be connected to, for programs; empty: it is another problem. */
+  readonly reason: string;
   readonly requestId: string;
   readonly faults: Fault[];
   /** Seconds after which the server asks to try again. */
@@ -22,6 +24,7 @@ export class Problem extends Error {
     this.detail = p.detail ?? "";
     this.remedy = p.remedy ?? "";
     this.code = p.code ?? "";
+    this.reason = p.reason ?? "";
     this.requestId = p.requestId ?? "";
     this.faults = p.faults ?? [];
     this.retryAfter = p.retryAfter ?? 0;
@@ -37,6 +40,7 @@ export function problemOf(body: unknown, response: Response): Problem {
     detail: p.detail,
     remedy: p.remedy,
     code: p.code,
+    reason: p.reason,
     requestId: response.headers.get("X-Request-Id") ?? p.instance?.split("/").pop() ?? "",
     faults: p.errors ?? [],
     retryAfter: Number(response.headers.get("Retry-After")) || 0,

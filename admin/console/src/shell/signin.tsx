@@ -1,10 +1,11 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, type FormEvent, type ReactNode } from "react";
-import { Button } from "../components/button";
+import { Button, buttonClass } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { TextField } from "../components/field";
 import { Page } from "../components/page";
 import { ProblemNote } from "../components/problem";
+import { api, unwrap } from "../lib/api";
 import { openSession, sessionQuery, type Session } from "../lib/session";
 
 function useSignIn(done?: () => void) {
@@ -34,6 +35,7 @@ export function SignIn() {
   return (
     <Frame>
       <Page title="Sign in">
+        <ProviderLink back={location.pathname + location.search} />
         <PasswordForm />
         <div className="mt-5 border-t border-line pt-4 text-muted">
           <p>No password yet? Ask an administrator for a login link, or make one on the node:</p>
@@ -41,6 +43,48 @@ export function SignIn() {
         </div>
       </Page>
     </Frame>
+  );
+}
+
+/** The OpenID provider at which members sign in; nothing where there is none. */
+const useProvider = () => useQuery({ queryKey: ["sign-in"], queryFn: () => unwrap(api.GET("/v1/sign-in")), staleTime: Infinity }).data?.openIdConnect;
+
+/** The way to the OpenID provider, which leads back to a page of the console. */
+function ProviderLink({ back }: { back: string }) {
+  const provider = useProvider();
+  if (!provider) return null;
+  return (
+    <p className="mb-5 border-b border-line pb-5">
+      <a href={`${provider.url}?back=${encodeURIComponent(back)}`} className={`${buttonClass("primary")} w-full`}>
+        Sign in with {provider.name}
+      </a>
+    </p>
+  );
+}
+
+/** The same beside a page whose session ended: another window signs in, and the page goes on. */
+function ProviderWindow({ done }: { done: () => void }) {
+  const provider = useProvider();
+  const queries = useQueryClient();
+  useEffect(() => {
+    const look = async () => {
+      const { data } = await api.GET("/v1/session");
+      if (!data) return;
+      queries.setQueryData(sessionQuery.queryKey, data);
+      done();
+    };
+    const focused = () => void look().catch(() => undefined); // A lost connection: the next look may have one.
+    addEventListener("focus", focused);
+    return () => removeEventListener("focus", focused);
+  }, [queries, done]);
+  if (!provider) return null;
+  return (
+    <p className="mb-4">
+      <a href={`${provider.url}?back=%2Fclose`} target="_blank" rel="noreferrer" className={`${buttonClass()} w-full`}>
+        Sign in with {provider.name}
+        <span className="sr-only"> (opens a new window)</span>
+      </a>
+    </p>
   );
 }
 
@@ -75,6 +119,7 @@ export function SignInAgain({ open, session, close, done }: { open: boolean; ses
   return (
     <Dialog title="Your session has ended" open={open} onClose={close}>
       <p className="mb-4 text-muted">Sign in again; what is on the page stays.</p>
+      {open ? <ProviderWindow done={done} /> : null}
       {session.member ? (
         <PasswordForm email={session.member.email} workspace={session.workspace.id} done={done} />
       ) : (

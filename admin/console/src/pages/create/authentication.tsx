@@ -29,7 +29,8 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
   const [missing, setMissing] = useState<(keyof Auth)[]>([]);
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const on = () => navigate({ to: "/toolsets/new/$slug/test", params: { slug: t.slug } });
+  const mcp = t.source.kind === "mcp";
+  const on = () => navigate({ to: mcp ? "/toolsets/new/$slug/review" : "/toolsets/new/$slug/test", params: { slug: t.slug } });
 
   const save = useMutation({
     mutationFn: async () => {
@@ -49,8 +50,10 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
   };
   return (
     <form onSubmit={submit} noValidate className="space-y-5">
-      <Card title="What the specification asks for">
-        {methods.length === 0 ? <p className="text-muted">Nothing: no operation names a security scheme. Enter a key only if the API wants one all the same.</p> : null}
+      <Card title={mcp ? "What the server was asked with" : "What the specification asks for"}>
+        {mcp && !t.authentication ? <p className="text-muted">Nothing: it told what it has without a credential. Enter one only if its tools want one all the same.</p> : null}
+        {mcp && t.authentication && !t.authentication.preview ? <p>{titleOf(t.authentication) ?? t.authentication.authType}</p> : null}
+        {methods.length === 0 && !mcp ? <p className="text-muted">Nothing: no operation names a security scheme. Enter a key only if the API wants one all the same.</p> : null}
         <ul className="space-y-1">
           {methods.map((m) => (
             <li key={m.id} className="break-words">
@@ -68,8 +71,8 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
             </li>
           ))}
         </ul>
-        {t.authentication ? (
-          <p className="mt-3">
+        {t.authentication?.preview ? (
+          <p className={mcp ? "" : "mt-3"}>
             Set: <code className="font-mono break-all">{t.authentication.preview}</code>
           </p>
         ) : null}
@@ -87,7 +90,7 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
         />
       </Card>
       {save.isError ? <ProblemNote error={save.error} /> : null}
-      <Next back="/toolsets/new/$slug/review" slug={t.slug}>
+      <Next back={mcp ? "/toolsets/new/mcp" : "/toolsets/new/$slug/review"} slug={t.slug}>
         <Button onClick={() => void on()}>{t.authentication ? "Keep it" : methods.length > 0 ? "Continue without" : "Skip"}</Button>
         <Button type="submit" kind="primary" busy={save.isPending}>
           Save and continue

@@ -9,7 +9,13 @@ import { api, unwrap, type Schemas } from "../../lib/api";
 import { toolsetQuery } from "../../lib/queries";
 import { Address } from "../toolset/overview";
 import { dropDraft, readDraft } from "./draft";
+import { dropServer } from "./serverdraft";
 import { Next } from "./steps";
+
+const drop = () => {
+  dropDraft();
+  dropServer();
+};
 
 /** The last step: the URL, what opens it, and how applications are told. */
 export function Live() {
@@ -24,10 +30,10 @@ export function Live() {
       <Address toolset={t} />
       {live && t.access.mode === "token" ? <AccessToken slug={slug} /> : null}
       <Next back="/toolsets/new/$slug/test" slug={slug}>
-        <Link to="/toolsets/new" onClick={dropDraft} className={buttonClass()}>
+        <Link to="/toolsets/new" onClick={drop} className={buttonClass()}>
           Create another
         </Link>
-        <Link to="/toolsets/$slug" params={{ slug }} onClick={dropDraft} className={buttonClass("primary")}>
+        <Link to="/toolsets/$slug" params={{ slug }} onClick={drop} className={buttonClass("primary")}>
           Open the toolset
         </Link>
       </Next>

@@ -13,6 +13,7 @@ import { api, unwrap, type Schemas } from "../../lib/api";
 import { count, plural } from "../../lib/format";
 import { asProblem } from "../../lib/problem";
 import { toolsetQuery, toolsQuery } from "../../lib/queries";
+import { ItemChoice } from "./items";
 import { Next } from "./steps";
 
 type Tool = Schemas["Tool"];
@@ -42,7 +43,10 @@ export function Review() {
 }
 
 function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
-  const [enabled, setEnabled] = useState(() => new Set(tools.filter((tool) => tool.enabled).map((tool) => tool.name)));
+  const mcp = t.source.kind === "mcp";
+  // Of a server with many tools none is chosen beforehand: it was not made for this toolset.
+  const fresh = mcp && t.status === "draft" && t.createdAt === t.updatedAt && tools.length > MANY;
+  const [enabled, setEnabled] = useState(() => new Set(fresh ? [] : tools.filter((tool) => tool.enabled).map((tool) => tool.name)));
   const [selection, setSelection] = useState<Mode>(t.status === "draft" && t.selection === "all" && enabled.size > MANY ? "search" : t.selection);
   const [name, setName] = useState(t.name);
   const [baseUrl, setBaseUrl] = useState(t.baseUrl);
@@ -76,7 +80,7 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
     },
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ["toolset", t.slug] });
-      await navigate({ to: "/toolsets/new/$slug/authentication", params: { slug: t.slug } });
+      await navigate({ to: mcp ? "/toolsets/new/$slug/test" : "/toolsets/new/$slug/authentication", params: { slug: t.slug } });
     },
   });
   const faults = save.isError ? asProblem(save.error).faults : [];
@@ -90,7 +94,7 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
             <Fact name={t.source.kind === "mcp" ? "MCP server" : "Specification"}>
               {t.source.title} {t.source.version} ({t.source.kind === "mcp" ? "MCP" : "OpenAPI"} {t.source.specVersion})
             </Fact>
-            <Fact name="Operations">{count(t.operations)}</Fact>
+            {mcp ? null : <Fact name="Operations">{count(t.operations)}</Fact>}
             <Fact name="Tools">{count(t.toolCount)}</Fact>
           </dl>
         </Card>
@@ -110,10 +114,11 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
       </div>
       <Findings toolset={t} />
       <SelectionChoice count={enabled.size} value={selection} onValue={setSelection} />
-      <ToolChoice tools={tools} enabled={enabled} onEnabled={setEnabled} />
+      <ToolChoice tools={tools} enabled={enabled} claimed={mcp} onEnabled={setEnabled} />
+      {mcp ? <ItemChoice slug={t.slug} /> : null}
       {save.isError ? <ProblemNote error={save.error} /> : null}
-      <Next back="/toolsets/new" slug={t.slug}>
-        <Button kind="primary" busy={save.isPending} disabled={enabled.size === 0} onClick={() => save.mutate()}>
+      <Next back={mcp ? "/toolsets/new/$slug/authentication" : "/toolsets/new"} slug={t.slug}>
+        <Button kind="primary" busy={save.isPending} disabled={enabled.size === 0 && !(mcp && tools.length === 0)} onClick={() => save.mutate()}>
           Continue with {plural(enabled.size, "tool")}
         </Button>
       </Next>
@@ -184,7 +189,8 @@ function SelectionChoice({ count: enabled, value, onValue }: { count: number; va
   );
 }
 
-function ToolChoice({ tools, enabled, onEnabled }: { tools: Tool[]; enabled: Set<string>; onEnabled: (names: Set<string>) => void }) {
+/** The tools, of which some are chosen; claimed: what they do is the word of a server only. */
+function ToolChoice({ tools, enabled, claimed, onEnabled }: { tools: Tool[]; enabled: Set<string>; claimed: boolean; onEnabled: (names: Set<string>) => void }) {
   const [word, setWord] = useState("");
   const wanted = word.trim().toLowerCase();
   const shown = tools.filter((t) => `${t.name} ${t.description} ${t.operation.method} ${t.operation.path}`.toLowerCase().includes(wanted));
@@ -204,13 +210,13 @@ function ToolChoice({ tools, enabled, onEnabled }: { tools: Tool[]; enabled: Set
         <Button onClick={() => set(all, true)}>Choose all shown</Button>
         <Button onClick={() => set(all, false)}>Choose none shown</Button>
       </div>
-      {shown.length > 0 ? <Rows tools={shown} enabled={enabled} onTool={(name, on) => set([name], on)} /> : <p className="p-4 text-muted">{tools.length === 0 ? "No operation became a tool: see the diagnostics." : `No tool has “${word}” in it.`}</p>}
+      {shown.length > 0 ? <Rows tools={shown} enabled={enabled} claimed={claimed} onTool={(name, on) => set([name], on)} /> : <p className="p-4 text-muted">{tools.length === 0 ? claimed ? "The server has no tools." : "No operation became a tool: see the diagnostics." : `No tool has “${word}” in it.`}</p>}
     </Card>
   );
 }
 
 /** Only the rows in view are made: a specification may have thousands of operations. */
-function Rows({ tools, enabled, onTool }: { tools: Tool[]; enabled: Set<string>; onTool: (name: string, on: boolean) => void }) {
+function Rows({ tools, enabled, claimed, onTool }: { tools: Tool[]; enabled: Set<string>; claimed: boolean; onTool: (name: string, on: boolean) => void }) {
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({
@@ -249,7 +255,8 @@ function Rows({ tools, enabled, onTool }: { tools: Tool[]; enabled: Set<string>;
                     <label htmlFor={`${id}-${row.index}`} className="font-mono font-medium break-all">
                       {tool.name}
                     </label>
-                    {tool.annotations.destructiveHint ? <Badge tone="warn">Destructive</Badge> : null}
+                    {tool.annotations.readOnlyHint && claimed ? <Badge tone="plain">Only reads, it claims</Badge> : null}
+                    {tool.annotations.destructiveHint ? <Badge tone="warn">{claimed ? "May be destructive" : "Destructive"}</Badge> : null}
                   </p>
                   <p className="line-clamp-2 text-muted">{tool.description}</p>
                 </div>

@@ -13,6 +13,7 @@ import { asProblem } from "../../lib/problem";
 import { DocumentView } from "./document";
 import { keepDraft, readDraft, type Source as Entered } from "./draft";
 import { Steps } from "./steps";
+import { Ways } from "./ways";
 
 const kinds = [
   { id: "file", name: "File" },
@@ -77,6 +78,7 @@ export function Source() {
   const line = problem?.faults.find((f) => f.line)?.line ?? 0;
   return (
     <Page title="Create a toolset" lead="From an OpenAPI or Swagger specification. Nothing is called before you test it.">
+      <Ways />
       <Steps slug={slug} />
       <form onSubmit={submit} noValidate className="space-y-5">
         <Card title="OpenAPI specification">

@@ -7,26 +7,45 @@ import { ProblemNote } from "../../components/problem";
 import { Skeleton } from "../../components/skeleton";
 import { toolsetQuery } from "../../lib/queries";
 
-const steps = [
-  { to: "/toolsets/new", name: "Source" },
-  { to: "/toolsets/new/$slug/review", name: "Review" },
-  { to: "/toolsets/new/$slug/authentication", name: "Authentication" },
-  { to: "/toolsets/new/$slug/test", name: "Test" },
-  { to: "/toolsets/new/$slug/live", name: "Live" },
-] as const;
+const review = "/toolsets/new/$slug/review";
+const authentication = "/toolsets/new/$slug/authentication";
+const test = "/toolsets/new/$slug/test";
+const live = "/toolsets/new/$slug/live";
 
-/** The list of steps: those of a draft are links, because each can be opened again. */
-export function Steps({ slug }: { slug: string }) {
+interface Step {
+  to: typeof review | typeof authentication | typeof test | typeof live | "/toolsets/new" | "/toolsets/new/mcp" | "/toolsets/new/mcp-authentication";
+  name: string;
+}
+
+const ofSpecification: Step[] = [
+  { to: "/toolsets/new", name: "Source" },
+  { to: review, name: "Review" },
+  { to: authentication, name: "Authentication" },
+  { to: test, name: "Test" },
+  { to: live, name: "Live" },
+];
+
+/** A server says what it has only once it knows who asks. */
+const ofServer = (slug: string): Step[] => [
+  { to: "/toolsets/new/mcp", name: "Server" },
+  { to: slug ? authentication : "/toolsets/new/mcp-authentication", name: "Authentication" },
+  { to: review, name: "Tools" },
+  { to: test, name: "Test" },
+  { to: live, name: "Live" },
+];
+
+function StepList({ steps, slug, open }: { steps: Step[]; slug: string; open: number }) {
   return (
     <nav aria-label="Steps" className="mb-5 border-b border-line">
       <ol className="flex flex-wrap gap-x-5">
         {steps.map((step, i) => (
           <li key={step.to} className="flex min-h-8 items-center">
-            {slug || i === 0 ? (
+            {slug || i < open ? (
               <Link
                 to={step.to}
                 params={{ slug }}
-                activeOptions={{ exact: true }}
+                search={{}}
+                activeOptions={{ exact: true, includeSearch: false }}
                 className="flex min-h-8 items-center border-b-2 border-transparent text-muted hover:text-text forced-colors:border-[Canvas]"
                 activeProps={{ className: "!border-accent font-medium forced-colors:!border-[Highlight] !text-text", "aria-current": "step" }}
               >
@@ -44,13 +63,19 @@ export function Steps({ slug }: { slug: string }) {
   );
 }
 
+/** The list of steps: those of a draft are links, because each can be opened again. */
+export const Steps = ({ slug }: { slug: string }) => <StepList steps={ofSpecification} slug={slug} open={1} />;
+
+/** The same, of a toolset that is made from an MCP server. */
+export const ServerSteps = ({ slug }: { slug: string }) => <StepList steps={ofServer(slug)} slug={slug} open={2} />;
+
 /** The steps of a toolset that is there as a draft. */
 export function DraftLayout() {
   const { slug } = useParams({ from: "/toolsets/new/$slug" });
   const toolset = useQuery(toolsetQuery(slug));
   return (
     <Page title={toolset.data ? `Create ${toolset.data.data.name}` : "Create a toolset"}>
-      <Steps slug={slug} />
+      {toolset.data?.data.source.kind === "mcp" ? <ServerSteps slug={slug} /> : <Steps slug={slug} />}
       {toolset.isError ? <ProblemNote error={toolset.error} retry={() => void toolset.refetch()} /> : null}
       {toolset.isPending ? <Skeleton /> : null}
       {toolset.data ? <Outlet /> : null}
@@ -59,10 +84,10 @@ export function DraftLayout() {
 }
 
 /** What a step ends with: back, and on. */
-export function Next({ back, slug, children }: { back: (typeof steps)[number]["to"]; slug: string; children: ReactNode }) {
+export function Next({ back, slug, children }: { back: Step["to"]; slug: string; children: ReactNode }) {
   return (
     <div className="mt-5 flex flex-wrap justify-between gap-3">
-      <Link to={back} params={{ slug }} className={buttonClass()}>
+      <Link to={back} params={{ slug }} search={{}} className={buttonClass()}>
         Back
       </Link>
       <div className="flex flex-wrap gap-2">{children}</div>

@@ -27,6 +27,8 @@ function parse(text: string): Record<string, unknown> | undefined {
 
 export function Test() {
   const { slug } = useParams({ from: "/toolsets/new/$slug" });
+  const toolset = useQuery(toolsetQuery(slug));
+  const mcp = toolset.data?.data.source.kind === "mcp";
   const tools = useInfiniteQuery(toolsQuery(slug));
   const list = useId();
   const [tool, setTool] = useState("");
@@ -61,7 +63,7 @@ export function Test() {
               autoComplete="off"
               spellCheck={false}
               placeholder="the first that only reads"
-              hint="Left empty, one is taken that changes nothing and whose arguments are known."
+              hint={mcp ? "Left empty, one is taken that only reads, as the server claims; without one, its list of tools is read again." : "Left empty, one is taken that changes nothing and whose arguments are known."}
               value={tool}
               onChange={(e) => setTool(e.target.value)}
             />
@@ -77,16 +79,16 @@ export function Test() {
               Run the test
             </Button>
             <p role="status" className="text-muted">
-              {test.isPending ? phase || "Calling the API" : "When it passes, the toolset is deployed."}
+              {test.isPending ? phase || mcp ? "Calling the server" : "Calling the API" : "When it passes, the toolset is deployed."}
             </p>
           </div>
         </Card>
       </form>
       {test.isError ? <ProblemNote error={test.error} /> : null}
-      {test.data ? <Outcome slug={slug} run={test.data} /> : null}
+      {test.data ? <Outcome slug={slug} run={test.data} mcp={mcp} /> : null}
       {test.data && isBlocked(test.data) ? <PrivateAddress slug={slug} baseUrl={test.data.toolset.baseUrl} onAllowed={() => test.mutate(test.variables)} /> : null}
       {test.isError || (test.data && !test.data.passed) ? <Untested slug={slug} /> : null}
-      <Next back="/toolsets/new/$slug/authentication" slug={slug}>
+      <Next back={mcp ? "/toolsets/new/$slug/review" : "/toolsets/new/$slug/authentication"} slug={slug}>
         {test.data?.deployed ? (
           <Button kind="primary" onClick={() => void navigate({ to: "/toolsets/new/$slug/live", params: { slug } })}>
             Connect an application
@@ -98,7 +100,7 @@ export function Test() {
   );
 }
 
-function Outcome({ slug, run }: { slug: string; run: Schemas["TestAnswer"] }) {
+function Outcome({ slug, run, mcp }: { slug: string; run: Schemas["TestAnswer"]; mcp: boolean }) {
   const refused = run.upstreamStatus === 401 || run.upstreamStatus === 403;
   return (
     <Card title="Result" actions={run.passed ? <Badge tone="ok">{run.deployed ? "Passed, deployed" : "Passed"}</Badge> : <Badge tone="bad">Failed</Badge>}>
@@ -122,7 +124,7 @@ function Outcome({ slug, run }: { slug: string; run: Schemas["TestAnswer"] }) {
       </div>
       <dl>
         {run.tool ? <Fact name="Tool"><code className="font-mono break-all">{run.tool}</code></Fact> : null}
-        {run.upstreamStatus ? <Fact name="Answer of the API">HTTP {run.upstreamStatus}</Fact> : null}
+        {run.upstreamStatus ? <Fact name={mcp ? "Answer of the server" : "Answer of the API"}>HTTP {run.upstreamStatus}</Fact> : null}
         <Fact name="Duration">{milliseconds(run.durationSeconds * 1000)}</Fact>
         {run.tokens.received > 0 ? (
           <Fact name="Tokens">

@@ -5,6 +5,7 @@ import { can } from "../../lib/roles";
 import { sessionQuery } from "../../lib/session";
 import { MakeAccount, SetPassword } from "./account";
 import { Members } from "./members";
+import { OpenIDConnect } from "./openid";
 import { Sessions } from "./sessions";
 
 /** Your account, and who may enter the workspace. */
@@ -28,6 +29,7 @@ export function People() {
         </div>
         <Sessions />
         {admin ? <Members /> : null}
+        {admin ? <OpenIDConnect /> : null}
       </div>
       <CommandLine command={admin ? "sluice member list" : "sluice session list"} />
     </>
